@@ -13,6 +13,7 @@ from mbcasadi.control.inverse_dynamics.limits.joint_limits import JointLimits
 from mbcasadi.control.inverse_dynamics.limits.loop_force_limits import LoopForceLimits
 from mbcasadi.control.inverse_dynamics.limits.soft_limits import SoftLimit
 from mbcasadi.control.inverse_dynamics.load_sharing import LoadSharing
+from mbcasadi.control.inverse_dynamics.loop_force_weights import LoopForceWeights
 from mbcasadi.control.inverse_dynamics.memory.observer import DisturbanceObserver
 from mbcasadi.control.inverse_dynamics.proposed_gains import (
     ProposedGains,
@@ -53,6 +54,7 @@ __all__ = [
     "LoadSharing",
     "LookAtTask",
     "LoopForceLimits",
+    "LoopForceWeights",
     "MomentumTask",
     "OutputTask",
     "PostureTask",

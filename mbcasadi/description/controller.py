@@ -119,6 +119,7 @@ class Controller:
             (n, t1, t2), in the order of `contacts`.
         monitors: one `Signal` for each output of `monitor`, in its order.
         contacts: the contacts that the controller uses, in the order of its mask.
+        loop_forces: equality constraint and row there of each further force in `f_measured`.
         statuses: text of each status, from 0 on.
         safe_statuses: those whose u is the safe output.
         prediction: a Function that a report calls beside the controller and that is never
@@ -148,6 +149,7 @@ class Controller:
     monitor: ca.Function | None = None
     monitors: tuple[Signal, ...] = ()
     contacts: tuple[Contact, ...] = ()
+    loop_forces: tuple[tuple[str, int], ...] = ()
     statuses: tuple[str, ...] = QP_STATUS.texts
     safe_statuses: tuple[int, ...] = QP_STATUS.safe
     prediction: ca.Function | None = None

@@ -71,6 +71,29 @@ def _row_sizes(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
     return size
 
 
+def row_forces(model: mujoco.MjModel, data: mujoco.MjData, name: str) -> Array:
+    """Return the multipliers of an equality constraint's rows, none where it is off.
+
+    Raises:
+        UnknownNameError: the message lists the valid names.
+    """
+    own = data.efc_id[: data.ne] == find_equality(model, name)
+    return np.array(data.efc_force[: data.ne][own])
+
+
+def find_equality(model: mujoco.MjModel, name: str) -> int:
+    """Return the id of an equality constraint.
+
+    Raises:
+        UnknownNameError: the message lists the valid names.
+    """
+    names = [model.equality(i).name for i in range(model.neq)]
+    if name not in names:
+        valid = ", ".join(repr(each) for each in names) or "none"
+        raise UnknownNameError(f"unknown equality {name!r}; this model has: {valid}")
+    return names.index(name)
+
+
 def closure_gap(model: mujoco.MjModel, data: mujoco.MjData) -> float:
     """Return the worst distance between points that a connect or weld holds together, m."""
     kinds = {int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD)}
@@ -91,9 +114,5 @@ def switch_equalities(
     Raises:
         UnknownNameError: the message lists the valid names.
     """
-    names = [model.equality(i).name for i in range(model.neq)]
     for name, on in active.items():
-        if name not in names:
-            valid = ", ".join(repr(each) for each in names) or "none"
-            raise UnknownNameError(f"unknown equality {name!r}; this model has: {valid}")
-        data.eq_active[names.index(name)] = on
+        data.eq_active[find_equality(model, name)] = on

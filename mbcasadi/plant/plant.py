@@ -248,6 +248,18 @@ class Plant:
         return dict(zip(places, zip(forces, positions, strict=True), strict=True))
 
     @checked
+    def equality_forces(self, name: str) -> Array:
+        """Return the multipliers of the rows of an equality constraint at the last evaluation.
+
+        Those of a `<connect>` are the force on body1, N, world axes. There are none where the
+        constraint is off.
+
+        Raises:
+            UnknownNameError: no such constraint; the message lists the valid names.
+        """
+        return equalities.row_forces(self.model, self.data, name)
+
+    @checked
     def frame_position(self, name: str, kind: FrameKind = "site") -> Array:
         """Return the (3,) position of a site, geom or body at the last evaluation, m."""
         return np.array(frame_position(self.data, find_frame(self.model, name, kind)))

@@ -187,6 +187,7 @@ def calls_of_tasks():
         "control.DistanceLimits": {"braking": 5.0},
         "control.LoadSharing": {},
         "control.LoopForceLimits": {"limits": {"pin": (-5.0, 5.0)}},
+        "control.LoopForceWeights": {"weights": {"pin": 1e-3}},
         "control.SoftLimit": {"limits": "joints"},
         "control.ActuatorLimits": {},
         "control.check_task": {"task": control.PostureTask(), "system": system, "states": 1},

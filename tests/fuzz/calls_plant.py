@@ -49,6 +49,7 @@ def calls_of_plants():
         home + "Plant.reset": own,
         home + "Plant.apply_force": own | {"force": np.zeros(3)},
         home + "Plant.switch_equalities": own | {"active": {"pin": True}},
+        home + "Plant.equality_forces": own | {"name": "pin"},
         home + "Plant.step": own | {"u": np.zeros(1)},
         home + "Plant.measure": own | {"u": np.zeros(1)},
         home + "Plant.contact_forces": {"self": plants.standing(), "names": ["FL"]},

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.inverse_dynamics.options import Array, Setup
+from mbcasadi.control.inverse_dynamics.weighed_forces import CONTACT_SLOT, LOOP_SLOT
 from mbcasadi.shapes import column, require_name
 
 
@@ -45,12 +46,23 @@ def call_inputs(
         inputs["act"] = column("act", act, system.na, finite=False)
     if setup.force_feedback is not None:
         if f_measured is None:  # those that are asked for
-            f_measured = np.asarray(ref, dtype=float)[setup.reference["force"]]
+            f_measured = asked_forces(setup, inputs["ref"])
         inputs["f_measured"] = column(
-            "f_measured", f_measured, 3 * len(setup.contacts), finite=False
+            "f_measured", f_measured, setup.force_costs.size, finite=False
         )
     entries = {parameter.name: parameter.default for parameter in setup.tuning}
     for name, value in (tuning or {}).items():
         require_name("entry of tuning", name, list(entries))
         entries[name] = value
     return inputs | ({"tuning": np.array([*entries.values()], dtype=float)} if entries else {})
+
+
+def asked_forces(setup: Setup, ref: Array) -> Array:
+    """Return the forces that a reference asks for, in the order of `f_measured`."""
+    sizes = {CONTACT_SLOT: 3 * len(setup.contacts), LOOP_SLOT: len(setup.weighed_loops)}
+    return np.concatenate(
+        [
+            ref[setup.reference[name]] if name in setup.reference else np.zeros(size)
+            for name, size in sizes.items()
+        ]
+    )

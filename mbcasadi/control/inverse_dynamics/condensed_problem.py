@@ -19,6 +19,7 @@ from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.problem import Problem
 from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
 from mbcasadi.control.inverse_dynamics.servos.servo_dynamics import reachable
+from mbcasadi.control.inverse_dynamics.weighed_forces import WeighedForces, weighed_forces
 from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.qp.whitening import Whitened, whiten
 from mbcasadi.system.closing import row_scale_at
@@ -38,6 +39,7 @@ class CondensedProblem:
         whitened: y as a function of the unknown x of the QP.
         basis: of the constraint rows.
         shared: how multipliers are shared, or None.
+        forces: those in the cost.
     """
 
     clipped: ca.SX
@@ -50,6 +52,7 @@ class CondensedProblem:
     whitened: Whitened
     basis: linalg.RowBasis[ca.SX]
     shared: SharedLoads | None
+    forces: WeighedForces
 
 
 def condensed_problem(setup: Setup, problem: Problem, units: ProblemScales) -> CondensedProblem:
@@ -78,10 +81,11 @@ def condensed_problem(setup: Setup, problem: Problem, units: ProblemScales) -> C
     problem, clipped = _clip_errors(problem, condensed, units)
     problem = replace(problem, rows=reachable(problem.rows, condensed, problem.actuators))
     weights = units.force_weights(setup)
-    H, g = objective(setup, problem, condensed, weights)
+    forces = weighed_forces(setup, problem, shared)
+    H, g = objective(setup, problem, condensed, weights, forces)
     whitened = whiten(H, g, weights.internal)
     return CondensedProblem(
-        clipped, problem, units, weights, condensed, H, g, whitened, basis, shared
+        clipped, problem, units, weights, condensed, H, g, whitened, basis, shared, forces
     )
 
 

@@ -85,10 +85,13 @@ class InverseDynamicsQP(Setup):
         internal_force_weight: the same of these internal forces.
         force_weight: r_f of `½ Σ r_f (f - f_ref)²` on contact forces, zero for none: a number,
             three for n, t1, t2 of every contact, or three for each contact.
+        loop_force_weights: `LoopForceWeights`, the same cost on forces of equality constraints, by
+            their names; none unless given.
         force_reference: read `f_ref` (n, t1, t2 of each contact) from the slice "force" of
-            `ref`; else it is zero. It needs a `force_weight`.
-        force_feedback: `ForceFeedback` of measured contact forces, a further input `f_measured`
-            (3 nc,): no steady error of the forces with a weight; none unless given.
+            `ref`, and that of loops from "loop_force"; else it is zero. It needs a weight.
+        force_feedback: `ForceFeedback` of measured forces, a further input `f_measured`: n, t1, t2
+            of each contact, then the loop forces with a weight. No steady error of the forces with
+            a weight is left; none unless given.
         ctrl_limits, force_limits: (nu, 2) limits of u, and of the actuator forces, instead of
             the model's. Ranges of summed forces on joints and tendons always hold.
         joint_limits: `JointLimits` of positions, velocities and accelerations of joints; none
@@ -112,7 +115,7 @@ class InverseDynamicsQP(Setup):
             given.
         loop_force_limits: `LoopForceLimits` of the forces of equality constraints, by their names.
         sharing: `LoadSharing` of loads that the motion does not determine. None: dependent rows
-            carry nothing, in their order; `LoadSharing()` where `loop_force_limits` is given.
+            carry nothing, in their order; `LoadSharing()` where loop forces have limits or weights.
         distance_limits: `DistanceLimits` between geoms of the model, viable as those of joints.
         actuator_limits: `ActuatorLimits` of the rate of forces, torque-speed lines and power; none
             unless given.
@@ -249,8 +252,8 @@ class InverseDynamicsQP(Setup):
             z: (nz,) state; default: `z0`.
             act: (na,) activations, where the system has them; default: zero.
             tuning: entries of the input `tuning` by name; the others have their defaults.
-            f_measured: (3 nc,) measured contact forces (n, t1, t2 of each), N, where there is a
-                `force_feedback`; default: those of the reference.
+            f_measured: measured forces, N or N m, where there is a `force_feedback`: n, t1, t2 of
+                each contact, then the loop forces with a weight; default: those of the reference.
 
         Raises:
             UnknownNameError: no such entry of `tuning`.

@@ -12,11 +12,11 @@ from mbcasadi.control.inverse_dynamics.priorities.levels import levels_of
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
 from mbcasadi.control.inverse_dynamics.servos.servos import servo_note
 from mbcasadi.control.inverse_dynamics.tick import Stages
+from mbcasadi.control.inverse_dynamics.weighed_forces import force_names
 from mbcasadi.control.safe_output.safe_output import DESCRIPTIONS
 from mbcasadi.control.tasks.reference import slot_signal
 from mbcasadi.description import Contact, Controller, Signal
 from mbcasadi.description.status import QP_STATUS
-from mbcasadi.qp.friction_cone import FORCE_AXES
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import (
     coordinates,
@@ -42,12 +42,11 @@ def controller_data(
     controls = setup.system.actuator_names
     state = active_names(setup, stages) + stages.safe.components
     state += setup.memory_names
-    forces = _force_names(setup)
     inputs = {
         "q": coordinates(setup.system),
         "v": rates(setup.system),
         "act": unitless_signal("act", _act_names(setup.system)),
-        "f_measured": Signal("f_measured", forces, ("N",) * len(forces)),
+        "f_measured": _force_signal(setup),
         "ref": slot_signal(setup.slots),
         "tuning": Signal(
             "tuning", tuple(x.name for x in setup.tuning), tuple(x.unit for x in setup.tuning)
@@ -81,6 +80,7 @@ def controller_data(
         monitor=monitor,
         monitors=_monitors(setup),
         contacts=tuple(setup.contacts),
+        loop_forces=tuple((row.constraint, row.row) for row in setup.weighed_loops),
         delay=setup.delay_ticks,
         tuning=setup.tuning,
         emergency=stages.safe.emergency(setup.problems * len(stages.row_names)),
@@ -111,7 +111,7 @@ def _monitors(setup: Setup) -> tuple[Signal, ...]:
         f"{task.name}.{row}" for task in setup.tasks for row in task.components(setup.system)
     )
     units = tuple(unit for task in setup.tasks for unit in task.units(setup.system))
-    forces = _force_names(setup)
+    forces = force_names(setup)[: 3 * len(setup.contacts)]
     return (
         Signal("target", rows, units),
         Signal("error", rows, units),
@@ -119,8 +119,10 @@ def _monitors(setup: Setup) -> tuple[Signal, ...]:
     )
 
 
-def _force_names(setup: Setup) -> tuple[str, ...]:
-    return tuple(f"{name}.{axis}" for name in setup.contact_names for axis in FORCE_AXES)
+def _force_signal(setup: Setup) -> Signal:
+    """Return the measured forces: of all contacts, then of the loops in the cost."""
+    units = ("N",) * (3 * len(setup.contacts)) + ("N or N m",) * len(setup.weighed_loops)
+    return Signal("f_measured", force_names(setup), units)
 
 
 def _notes(setup: Setup) -> dict[str, str]:

@@ -36,6 +36,7 @@ from mbcasadi.control.inverse_dynamics.residuals import (
     Cost,
     residuals,
 )
+from mbcasadi.control.inverse_dynamics.weighed_forces import limits_of_forces
 from mbcasadi.control.safe_output.safe_output import SafeOutput
 from mbcasadi.description.status import OUTPUTS, Flag, Status
 from mbcasadi.linalg.scalars import in_scalars
@@ -65,9 +66,9 @@ def carried_values(setup: Setup, qp: CondensedProblem, posed: Posed) -> dict[str
         "offset": tasks.offset,
         "weight": ca.SX(tasks.weight) if isinstance(tasks.weight, ca.DM) else tasks.weight,
         "p_ref": problem.p_ref,
-        "of_lam": problem.contacts.of_lam,
-        "of_w": problem.contacts.of_w,
-        "f_ref": problem.f_ref,
+        "of_lam": qp.forces.of_lam,
+        "of_w": qp.forces.of_w,
+        "f_ref": qp.forces.ref,
         "size": length(ca.sqrt(tasks.weight) * error),
     }
     return {
@@ -163,7 +164,7 @@ class FinishStage:
         p = ca.fmin(ca.fmax(y[:nu, 0], lower), upper)
         cost = Cost(
             weights=qp.weights,
-            force_weights=setup.contact_weights,
+            force_weights=setup.force_costs,
             **{key: known[f"cost.{key}"] for key in COST},
         )
         of_qp = qp.problem.rows
@@ -226,7 +227,8 @@ class FinishStage:
         flags = Flag.SATURATED * is_saturated(u_free, u) + Flag.CLIPPED * clipped
         if self.setup.force_feedback is not None:
             rows = self.qp.problem.rows.names
-            known = known | {"bounded": at_bounds(known["active"], rows, self.setup.contact_names)}
+            limits = limits_of_forces(self.setup)
+            known = known | {"bounded": at_bounds(known["active"], rows, limits)}
         learned = next_state(self.setup, self.qp.scales, known, optimal, actuators, u)
         active = warm_values(known["active"], self.qp.problem.rows.cones)
         z_next = ca.vertcat(optimal * active, remembered, learned)

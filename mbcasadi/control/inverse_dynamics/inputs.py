@@ -43,7 +43,7 @@ class Inputs:
         accepted: one where the measured state is finite and its loops are closed, whatever the
             other inputs hold.
         observed: the state of the observer, or None without one.
-        f_measured: (3 nc,) measured contact forces, N, or None without feedback.
+        f_measured: measured forces in the order of `force_costs`, or None without feedback.
     """
 
     q: ca.SX
@@ -76,7 +76,7 @@ def input_symbols(setup: Setup, m: int | None) -> dict[str, ca.SX]:
     system = setup.system
     sizes = {"q": system.nq, "v": system.nv, "act": system.na}
     if setup.force_feedback is not None:
-        sizes["f_measured"] = 3 * len(setup.contacts)
+        sizes["f_measured"] = setup.force_costs.size
     sizes["ref"] = setup.nref
     sizes |= {"tuning": len(setup.tuning)} if setup.tuning else {}
     sizes |= {
@@ -192,7 +192,7 @@ def nominal_inputs(setup: Setup) -> dict[str, ca.DM]:
         "q": ca.DM(q0),
         "v": ca.DM.zeros(system.nv),
         "act": ca.DM.zeros(system.na),
-        "f_measured": ca.DM.zeros(3 * len(setup.contacts)),
+        "f_measured": ca.DM.zeros(setup.force_costs.size),
         "ref": ca.DM(setup.reference_at(q0)),
         "tuning": ca.DM([parameter.default for parameter in setup.tuning]),
         "mask": ca.DM.ones(len(setup.mask_names)),

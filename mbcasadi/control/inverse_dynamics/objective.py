@@ -11,6 +11,7 @@ from mbcasadi import linalg
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed
 from mbcasadi.control.inverse_dynamics.inputs import Inputs
 from mbcasadi.control.inverse_dynamics.options import Setup
+from mbcasadi.control.inverse_dynamics.weighed_forces import WeighedForces
 from mbcasadi.control.tasks.task import own_slices
 
 if TYPE_CHECKING:
@@ -64,7 +65,11 @@ def stack_tasks(setup: Setup, at: Inputs) -> TaskStack:
 
 
 def objective(
-    setup: Setup, problem: "Problem", condensed: Condensed, weights: ForceWeights
+    setup: Setup,
+    problem: "Problem",
+    condensed: Condensed,
+    weights: ForceWeights,
+    forces: WeighedForces,
 ) -> tuple[ca.SX, ca.SX]:
     """Return the QP's cost at y = (p, w) = 0: lower triangle of the Hessian, gradient (n,).
 
@@ -76,18 +81,9 @@ def objective(
     missing = tasks.weight * (linalg.product(tasks.J, condensed.t) + tasks.offset)
     H = linalg.weighted_gram(E_rows, tasks.weight, r_p)
     g = ca.vertcat(linalg.product(E_rows, missing) - r_p * problem.p_ref, ca.DM.zeros(nw))
-    if np.any(setup.contact_weights) and problem.contacts.of_lam.shape[1]:
-        F, f = contact_force_map(problem, condensed)
-        push = ca.DM(setup.contact_weights)
+    if np.any(setup.force_costs) and forces.of_lam.shape[1]:
+        F, f = forces.map(condensed)
+        push = ca.DM(setup.force_costs)
         H = ca.diagcat(H, r_w * ca.DM.eye(nw)) + linalg.weighted_gram(F.T, push)
-        g += linalg.product(F.T, push * (f - problem.f_ref))
+        g += linalg.product(F.T, push * (f - forces.ref))
     return H, ca.densify(g)
-
-
-def contact_force_map(problem: "Problem", condensed: Condensed) -> tuple[ca.SX, ca.SX]:
-    """Return `F`, `f` of the contact forces `F y + f`."""
-    of_lam = problem.contacts.of_lam
-    first = condensed.e.shape[0] - of_lam.shape[1]
-    of_p = -linalg.product(of_lam, condensed.E[first:, :])
-    F = ca.horzcat(of_p, problem.contacts.of_w)
-    return F, -linalg.product(of_lam, condensed.e[first:, 0])

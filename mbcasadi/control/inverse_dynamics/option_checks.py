@@ -29,7 +29,7 @@ def require_rows_of_levels(setup: "Setup") -> None:
     unknown = {
         "soft": bool(setup.soft),
         'Contact(cone="quadratic")': any(each.cone == "quadratic" for each in setup.contacts),
-        "sharing or loop_force_limits": setup.load_sharing is not None,
+        "sharing or limits or weights of loop forces": setup.load_sharing is not None,
         "Contact(slides=True)": any(each.slides for each in setup.contacts),
         "a force_weight that differs by component": np.unique(setup.contact_weights).size > 1,
     }

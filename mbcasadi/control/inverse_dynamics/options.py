@@ -46,6 +46,11 @@ from mbcasadi.control.inverse_dynamics.limits.soft_limits import (
 )
 from mbcasadi.control.inverse_dynamics.limits.tuned_limits import limit_parameters
 from mbcasadi.control.inverse_dynamics.load_sharing import LoadSharing
+from mbcasadi.control.inverse_dynamics.loop_force_weights import (
+    LoopForceWeights,
+    WeighedRow,
+    weighed_rows,
+)
 from mbcasadi.control.inverse_dynamics.memory.last_force import torque_weights
 from mbcasadi.control.inverse_dynamics.memory.observer import (
     DisturbanceObserver,
@@ -67,12 +72,13 @@ from mbcasadi.control.inverse_dynamics.servos.servos import (
     servos_of,
 )
 from mbcasadi.control.inverse_dynamics.tuning import TUNABLE, tuning_parameters
+from mbcasadi.control.inverse_dynamics.weighed_forces import force_costs, force_slots
 from mbcasadi.control.safe_output.safe_output import FALLBACKS, memory_size
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.control.tasks.task import Gains, Slot, Task, gains_of
 from mbcasadi.description import Contact, TuningParameter
 from mbcasadi.errors import ProblemError
-from mbcasadi.qp.friction_cone import FORCE_AXES, require_contacts
+from mbcasadi.qp.friction_cone import require_contacts
 from mbcasadi.qp.solver import require_solver
 from mbcasadi.shapes import (
     column,
@@ -139,6 +145,7 @@ class Setup:
     friction_loss: FrictionLoss | None = None
     load_ramp: LoadRamp | None = None
     loop_force_limits: LoopForceLimits | None = None
+    loop_force_weights: LoopForceWeights | None = None
     sharing: LoadSharing | None = None
     distance_limits: DistanceLimits | None = None
     tunable: Sequence[str] = ()
@@ -187,7 +194,7 @@ class Setup:
         require_losses(self)
         require_feedback(
             self.force_feedback,
-            self.contact_weights,
+            self.force_costs,
             self.force_reference,
             (self.period, self.delay_ticks),
         )
@@ -230,6 +237,16 @@ class Setup:
     def contact_weights(self) -> Array:
         """The weights (3 nc,) of the contact forces."""
         return force_weights(self.force_weight, len(self.contacts))
+
+    @cached_property
+    def weighed_loops(self) -> tuple[WeighedRow, ...]:
+        """The forces of equality constraints in the cost."""
+        return weighed_rows(self)
+
+    @cached_property
+    def force_costs(self) -> Array:
+        """The weights of the contact forces, then of the forces of `weighed_loops`."""
+        return force_costs(self)
 
     @cached_property
     def limited_actuators(self) -> LimitedActuators | None:
@@ -323,7 +340,7 @@ class Setup:
             names = self.system.actuator_names
             slots.append(Slot("torque", names, ("N or N m",) * self.system.nu))
         if self.force_reference:
-            slots.append(_force_slot(self))
+            slots += force_slots(self)
         return tuple(slots)
 
     @cached_property
@@ -343,8 +360,8 @@ class Setup:
 
     @property
     def load_sharing(self) -> LoadSharing | None:
-        """How loads are shared; limits of loop forces need a way."""
-        if self.sharing is None and self.loop_force_limits is not None:
+        """How loads are shared; limits and weights of loop forces need a way."""
+        if self.sharing is None and (self.loop_force_limits or self.loop_force_weights):
             return LoadSharing()
         return self.sharing
 
@@ -371,14 +388,3 @@ class Setup:
             for quantity, value in task.hold_reference(self.system, pose).items():
                 ref[self.reference[f"{task.name}.{quantity}"]] = value
         return ref
-
-
-def _force_slot(setup: Setup) -> Slot:
-    """Return the slice of the reference that holds contact forces."""
-    if not setup.contacts or not np.any(setup.contact_weights):
-        raise ProblemError(
-            f"a reference of {len(setup.contacts)} contact forces with force_weight = "
-            f"{setup.force_weight}; expected contacts and a positive weight"
-        )
-    components = tuple(f"{name}.{axis}" for name in setup.contact_names for axis in FORCE_AXES)
-    return Slot("force", components, ("N",) * len(components))

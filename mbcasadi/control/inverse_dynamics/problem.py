@@ -61,6 +61,7 @@ from mbcasadi.control.inverse_dynamics.servos.servo_dynamics import (
     with_servos,
 )
 from mbcasadi.control.inverse_dynamics.singular_inertia import completed_inertia
+from mbcasadi.control.inverse_dynamics.weighed_forces import desired_forces, forces_on
 from mbcasadi.system import evaluate
 from mbcasadi.system.actuator_model import ActuatorModel, actuator_model
 from mbcasadi.system.closing import row_scale_at
@@ -104,7 +105,8 @@ class Problem:
         servo: the servos that change their force during the tick; None where there are none.
         tasks: rows of all tasks.
         p_ref: (nu,) reference of the actuator forces in the cost.
-        f_ref: (3 nc,) reference of the contact forces; zero for contacts that are off.
+        f_ref: reference of the contact forces (3 nc,), then of the loop forces in the cost; zero
+            for those that are off.
         remembered: what z holds of the ticks before.
         on: (m,) one for each row of G that is on.
     """
@@ -193,12 +195,12 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
         ]
     )
     p_ref = at.ref[setup.reference["torque"], 0] if setup.torque_reference else ca.SX(system.nu, 1)
-    f_ref, integral = desired_contact_forces(setup, at), None
+    f_ref, integral = desired_forces(setup, at), None
     if setup.force_feedback is not None and at.f_measured is not None:
         memory = at.memory[setup.memory_places["integrals"], 0]
         forces = f_ref, at.f_measured
         integral = integrated(
-            setup.force_feedback, memory, at.on[:nc, 0], forces, setup.contact_weights
+            setup.force_feedback, memory, forces_on(setup, at), forces, setup.force_costs
         )
         f_ref = f_ref + integral.force
     return Problem(
@@ -242,14 +244,6 @@ def definite_dynamics(setup: Setup, at: Inputs, dynamics: Dynamics, nc: int) -> 
     rows = (dynamics.G[:nc, :], dynamics.c[:nc, 0])
     M, f = completed_inertia(system, dynamics.M, rows, row_scale=row_scale, rank_tol=setup.rank_tol)
     return dynamics._replace(M=M, f=dynamics.f + f)
-
-
-def desired_contact_forces(setup: Setup, at: Inputs) -> ca.SX:
-    """Return the reference of the contact forces (3 nc,)."""
-    nc = len(setup.contacts)
-    if not setup.force_reference:
-        return ca.SX(3 * nc, 1)
-    return ca.kron(at.on[:nc, 0], ca.SX.ones(3)) * at.ref[setup.reference["force"], 0]
 
 
 def equality_rows(setup: Setup, at: Inputs) -> tuple[ca.SX, ca.SX]:

@@ -26,6 +26,7 @@ from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dyna
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
 from mbcasadi.control.inverse_dynamics.objective import ForceWeights
 from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
+from mbcasadi.control.inverse_dynamics.weighed_forces import WeighedForces
 from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.qp import quadratic_cones
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, length
@@ -49,11 +50,9 @@ class Cost:
     Attributes:
         J, offset, weight: (k, nv), (k,), (k,) of the tasks, `½ |J a + offset|²_W`.
         p_ref: (np,) reference of the actuator forces.
-        of_lam, of_w: (3 nc, ·), (3 nc, nw) contact forces `of_lam lam + of_w w`; lam are the
-            multipliers of the contact rows, the last ones.
-        f_ref: (3 nc,) reference of the contact forces.
+        of_lam, of_w, f_ref: forces in the cost, see `WeighedForces`.
         weights: r_p, r_w of the regularisation.
-        force_weights: r_f (3 nc,).
+        force_weights: r_f of these forces.
         size: length of the tasks' weighted error at p = 0.
     """
 
@@ -223,9 +222,9 @@ def cost_gradient(
     by_p = linalg.product(condensed.T.T, by_a) + ca.DM(cost.weights.actuators) * (p - cost.p_ref)
     by_w = cost.weights.internal * w
     if np.any(cost.force_weights):
+        forces = WeighedForces(cost.of_lam, cost.of_w, cost.f_ref)
         first = lam.numel() - cost.of_lam.shape[1]
-        force = linalg.product(cost.of_lam, lam[first:, 0]) + linalg.product(cost.of_w, w)
-        force = ca.DM(cost.force_weights) * (force - cost.f_ref)
+        force = ca.DM(cost.force_weights) * forces.gap(lam, w)
         by_lam = linalg.product(cost.of_lam.T, force)
         by_p -= linalg.product(condensed.E[first:, :].T, by_lam)
         by_w += linalg.product(cost.of_w.T, force)

@@ -199,7 +199,7 @@ def _sampled_inputs(setup: Setup, inputs: dict[str, ca.SX]) -> list[dict[str, Ar
         values["tuning"] = np.array([parameter.default for parameter in setup.tuning])
         values["mask"] = np.ones(len(setup.mask_names))
         values["act"] = np.zeros(setup.system.na)
-        values["f_measured"] = np.zeros(3 * len(setup.contacts))
+        values["f_measured"] = np.zeros(setup.force_costs.size)
         values["z"] = np.zeros(setup.memory_size)
         sampled.append({name: values[name] for name in inputs})
     return sampled

@@ -1,12 +1,11 @@
 """The closed loop: MuJoCo steps the model, the generated C computes the control."""
 
 from collections import deque
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.description import Contact, Controller
+from mbcasadi.description import Controller
 from mbcasadi.description.safe_command import safe_command
 from mbcasadi.errors import ProblemError, SimulationError
 from mbcasadi.plant import Plant
@@ -79,7 +78,7 @@ def run_loop(
     for k in range(ticks):
         t = k * controller.period
         disturbance = _act_on_plant(plant, scenario, t)
-        inputs = _controller_inputs(caller, controller.contacts, plant, scenario, z, t, applied)
+        inputs = _controller_inputs(caller, controller, plant, scenario, z, t, applied)
         inputs["tuning"] = signal_value("tuning", tuning, t, caller.size("tuning"))
         outputs = caller(inputs)
         applied = _applied_control(pending, outputs["u"], scenario.delay)
@@ -112,7 +111,7 @@ def _act_on_plant(plant: Plant, scenario: Scenario, t: float) -> Array:
 
 def _controller_inputs(
     caller: Caller,
-    contacts: Sequence[Contact],
+    controller: Controller,
     plant: Plant,
     scenario: Scenario,
     z: Array,
@@ -125,7 +124,7 @@ def _controller_inputs(
         inputs["f_c"] = plant.measure(applied).equality_force
     if caller.size("f_measured"):
         plant.measure(applied)
-        inputs["f_measured"] = measured_forces(contacts, plant)
+        inputs["f_measured"] = measured_forces(controller, plant)
     commands: dict[str, TimeSignal] = {"ref": scenario.reference, "mask": scenario.options.mask}
     if scenario.options.outer is not None:
         commands.update(scenario.options.outer(inputs))
@@ -144,7 +143,10 @@ def _applied_control(pending: deque[Array], u: Array, delay: int) -> Array:
 
 def _require_fit(controller: Controller, caller: Caller, plant: Plant) -> None:
     sizes = {"q": plant.nq, "v": plant.nv, "act": plant.na, "z": controller.z0.size}
-    sizes |= {"f_c": plant.nv, "f_measured": 3 * len(controller.contacts)}
+    sizes |= {
+        "f_c": plant.nv,
+        "f_measured": 3 * len(controller.contacts) + len(controller.loop_forces),
+    }
     for name, size in sizes.items():
         if caller.size(name) not in {0, size}:
             raise ProblemError(

@@ -1,4 +1,4 @@
-"""The forces of the plant's contacts at the contacts of a controller."""
+"""The forces of the plant's contacts and loops at those of a controller."""
 
 from collections.abc import Sequence
 from typing import Literal, cast
@@ -6,7 +6,7 @@ from typing import Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.description import Contact
+from mbcasadi.description import Contact, Controller
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import ContactForce, Plant
 from mbcasadi.qp.friction_cone import contact_axes
@@ -16,14 +16,24 @@ FrameKind = Literal["site", "body", "geom"]
 KINDS: tuple[FrameKind, ...] = ("site", "body", "geom")
 
 
-def measured_forces(contacts: Sequence[Contact], plant: Plant) -> Array:
+def measured_forces(controller: Controller, plant: Plant) -> Array:
+    """Return the forces that a controller measures: of its contacts, then of its loops.
+
+    Args:
+        controller: with `contacts` and `loop_forces`.
+        plant: evaluated at its state.
+    """
+    loops = []
+    for name, row in controller.loop_forces:
+        forces = plant.equality_forces(name)
+        loops.append(forces[row] if forces.size else 0.0)
+    return np.concatenate([contact_forces(controller.contacts, plant), loops])
+
+
+def contact_forces(contacts: Sequence[Contact], plant: Plant) -> Array:
     """Return the forces (3 nc,) on the contacts: n, t1, t2 of each, N.
 
     The axes are those of the contact's own normal, in the world or in the body that is touched.
-
-    Args:
-        contacts: of the controller.
-        plant: evaluated at its state.
     """
     measured = measured_contacts(contacts, plant)
     force = np.zeros((len(contacts), 3))

@@ -68,7 +68,7 @@ def _contact_fields(controller: Controller, plant: Plant) -> dict[str, Array]:
         "contact_tangential": tangential,
         "contact_margin": margin,
         "contact_position": place,
-        "f_measured": measured_forces(controller.contacts, plant),
+        "f_measured": measured_forces(controller, plant),
     }
 
 

@@ -1,6 +1,6 @@
 """From a spec and a model to a controller and its reference motion."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,13 +20,14 @@ from mbcasadi.control import (
     LoadRamp,
     LoadSharing,
     LoopForceLimits,
+    LoopForceWeights,
     SoftLimit,
 )
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.shapes import column, require_name
 from mbcasadi.system import System, read_mjcf
-from mbcasadi.validation.spec.contact_tables import contacts_of_table
+from mbcasadi.validation.spec.contact_tables import LoopForce, contacts_of_table
 from mbcasadi.validation.spec.limit_tables import Range
 from mbcasadi.validation.spec.motion import mask_schedule, task_motion, time_function
 from mbcasadi.validation.spec.schema import Spec, Start
@@ -91,7 +92,8 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
         system,
         tasks=tasks,
         contacts=[contact for _, own in found for contact in own],
-        force_reference=any(table.force is not None for table in spec.contact),
+        force_reference=any(table.force is not None for table in spec.contact)
+        or any(table.force is not None for table in spec.loop_force),
         period=spec.period,
         name=spec.name,
         ctrl_limits=override_limits(system, system.limits.ctrl, spec.limits.ctrl),
@@ -111,6 +113,9 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
         joint_limits=None if joints is None else JointLimits(**joints.model_dump()),
         distance_limits=None if distances is None else DistanceLimits(**distances.model_dump()),
         loop_force_limits=LoopForceLimits(dict(spec.limits.loop)) if spec.limits.loop else None,
+        loop_force_weights=LoopForceWeights({x.constraint: x.weight for x in spec.loop_force})
+        if spec.loop_force
+        else None,
         sharing=None if spec.sharing is None else LoadSharing(**spec.sharing.model_dump()),
         soft=[SoftLimit(**table.model_dump(exclude_none=True)) for table in spec.limits.soft],
         actuator_limits=None if actuators is None else ActuatorLimits(**actuators.model_dump()),
@@ -125,12 +130,33 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
             ref[controller.reference[f"{task.name}.{quantity}"]] = value
     if "force" in controller.reference:
         ref[controller.reference["force"]] = ca.DM(np.array(asked).ravel())
+    if "loop_force" in controller.reference:
+        ref[controller.reference["loop_force"]] = ca.DM(loop_forces(spec.loop_force, controller))
     return Experiment(
         controller=controller,
         q0=q0,
         reference=time_function(ref, t),
         mask=mask_schedule(controller.mask_names, spec.mask),
     )
+
+
+def loop_forces(tables: Sequence[LoopForce], controller: InverseDynamicsQP) -> Array:
+    """Return the reference of each loop force that a controller weighs.
+
+    Raises:
+        ProblemError: as many numbers as the constraint has no rows.
+    """
+    names = controller.mask_names[len(controller.contacts) :]
+    sizes, asked = dict(zip(names, controller.equality_sizes, strict=True)), {}
+    for table in tables:
+        force = np.asarray(0.0 if table.force is None else table.force)
+        size = sizes[table.constraint]
+        if force.shape not in {(), (size,)}:
+            raise ProblemError(
+                f"force of '{table.constraint}' = {force.tolist()}; expected one number, or {size}"
+            )
+        asked[table.constraint] = np.broadcast_to(force, (size,))
+    return np.array([asked[row.constraint][row.row] for row in controller.weighed_loops])
 
 
 def start_configuration(start: Start, system: System) -> Array:

@@ -1,4 +1,4 @@
-"""The `[[contact]]` tables of a controller's TOML file."""
+"""The `[[contact]]` and `[[loop_force]]` tables of a controller's TOML file."""
 
 from dataclasses import replace
 from typing import Annotated, Literal
@@ -43,6 +43,17 @@ class PointContact(StrictTable):
     slides: bool = False
     force: Vector3 | None = None
     slide_speed: Positive = 0.01
+
+
+class LoopForce(StrictTable):
+    """The force of an equality constraint in the cost, as `LoopForceWeights`.
+
+    `weight` and `force`, N or N m, the reference, are one number for all rows or one for each.
+    """
+
+    constraint: str
+    weight: Positive | tuple[NotNegative, ...]
+    force: float | tuple[float, ...] | None = None
 
 
 def contacts_of_table(table: PointContact, system: System, q0: Array) -> list[Contact]:

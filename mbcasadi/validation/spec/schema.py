@@ -59,7 +59,12 @@ from pydantic import Field, ValidationError
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
-from mbcasadi.validation.spec.contact_tables import NotNegative, PointContact, Positive
+from mbcasadi.validation.spec.contact_tables import (
+    LoopForce,
+    NotNegative,
+    PointContact,
+    Positive,
+)
 from mbcasadi.validation.spec.limit_tables import Limits, Sharing
 from mbcasadi.validation.spec.signals import StrictTable
 from mbcasadi.validation.spec.task_tables import AnyTask
@@ -157,6 +162,7 @@ class Spec(StrictTable):
     start: Start = Start()
     task: Annotated[tuple[AnyTask, ...], Field(min_length=1)]
     contact: tuple[PointContact, ...] = ()
+    loop_force: tuple[LoopForce, ...] = ()
     mask: tuple[MaskSwitch, ...] = ()
     limits: Annotated[Limits, Field(default_factory=lambda: Limits(ctrl={}, force={}, loop={}))]
     sharing: Sharing | None = None

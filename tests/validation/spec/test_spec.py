@@ -188,6 +188,16 @@ def test_limits_of_loop_forces_and_their_sharing_reach_the_controller():
     assert four_bar(limits={"loop": {"pin": [-5, 5]}}).controller.load_sharing is not None
 
 
+def test_the_force_of_a_loop_in_the_cost_reaches_the_controller():
+    table = {"constraint": "pin", "weight": [1e-2, 0.0, 2e-2], "force": [20.0, 9.0, -3.0]}
+    experiment = four_bar(loop_force=[table])
+    controller, own = experiment.controller, experiment.controller.reference["loop_force"]
+    assert controller.force_costs.tolist() == [1e-2, 2e-2]
+    assert np.array(experiment.reference(0.5)).ravel()[own].tolist() == [20.0, -3.0]
+    with pytest.raises(ProblemError, match="expected one number, or 3"):
+        four_bar(loop_force=[table | {"force": [1.0, 2.0]}])
+
+
 def test_limits_of_distances_reach_the_controller(quadruped):
     distance = {"braking": 5.0, "margin": 0.01, "pairs": ["FL on floor"]}
     data = {"type": "inverse_dynamics_qp", "task": [{"type": "posture"}]}

@@ -1,12 +1,13 @@
-"""Contact forces weighed component by component, and brought to their reference by measurement.
+"""Forces weighed component by component, and brought to their reference by measurement.
 
-The cost `½ Σ r_i (f_i - f_ref,i)²` weighs planned contact forces. What is planned is not what acts
-where mass, friction or the pose of the surface are wrong: a press with 30 N is off by what the
-model lacks. With a measured force f_m the reference becomes `f_ref + I`, with an integral in z,
+The cost `½ Σ r_i (f_i - f_ref,i)²` weighs planned forces of contacts and loops. What is planned is
+not what acts where mass, friction or the pose of the surface are wrong: a press with 30 N is off by
+what the model lacks. With a measured force f_m the reference becomes `f_ref + I`, with an integral
+in z,
 
     I_{k+1} = I_k + γ (f_ref - f_m),   γ = gain h,
 
-of the components whose weight is positive. It leaves no steady error. I is zero while the contact
+of the forces whose weight is positive. It leaves no steady error. I is zero while the contact
 is off and at most `limit`. It pauses for ticks without a solution, and does not grow while an
 actuator or a limit of this contact is at its bound.
 """
@@ -22,7 +23,6 @@ from numpy.typing import NDArray
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.control.inverse_dynamics.memory.observer import LARGEST_GAIN
 from mbcasadi.errors import ProblemError
-from mbcasadi.qp.friction_cone import FORCE_AXES
 from mbcasadi.shapes import real_array, require_positive
 
 Array = NDArray[np.float64]
@@ -53,9 +53,9 @@ class Integrated(NamedTuple):
     """The integral and what a tick adds to it.
 
     Attributes:
-        force: (3 nc,) I, N; zero where a contact is off.
-        error: (3 nc,) `f_ref - f_m`, N; zero where it is off or has no weight.
-        on: (3 nc,) one for components of contacts that are on.
+        force: (k,) I, N; zero where a contact is off.
+        error: (k,) `f_ref - f_m`, N; zero where it is off or has no weight.
+        on: (k,) one for forces whose contact or constraint is on.
     """
 
     force: ca.SX
@@ -92,7 +92,7 @@ def require_feedback(
 
     Args:
         feedback: None for none.
-        weights: (3 nc,) of the contact forces.
+        weights: of the forces.
         reference: whether they have a reference.
         timing: the period, s, and the delay, ticks.
 
@@ -103,8 +103,8 @@ def require_feedback(
         return
     if not reference or not np.any(weights > 0):
         raise ProblemError(
-            "a feedback of contact forces without a reference; expected contacts, a positive "
-            "force_weight and force_reference=True"
+            "a feedback of forces without a reference; expected contacts with a positive "
+            "force_weight, or loop_force_weights, and force_reference=True"
         )
     period, delay = timing
     largest = LARGEST_GAIN / (2 * delay + 3) / period
@@ -115,9 +115,9 @@ def require_feedback(
         )
 
 
-def integral_names(contact_names: Sequence[str]) -> tuple[str, ...]:
+def integral_names(force_names: Sequence[str]) -> tuple[str, ...]:
     """Return the name of each entry of the integral."""
-    return tuple(f"force_integral.{name}.{axis}" for name in contact_names for axis in FORCE_AXES)
+    return tuple(f"force_integral.{name}" for name in force_names)
 
 
 def integrated(
@@ -131,26 +131,25 @@ def integrated(
 
     Args:
         feedback: gain and limit.
-        memory: (3 nc,) what z remembers.
-        on: (nc,) one where a contact is on.
-        forces: (3 nc,) reference and measured force, N.
-        weights: (3 nc,) of the components.
+        memory: (k,) what z remembers.
+        on: (k,) one where the force's contact or constraint is on.
+        forces: (k,) reference and measured force, N.
+        weights: (k,) of the forces.
     """
-    each = ca.kron(on, ca.SX.ones(3))
-    weighed = each * ca.DM((weights > 0).astype(float))
+    weighed = on * ca.DM((weights > 0).astype(float))
     held = ca.fmin(ca.fmax(memory, -feedback.limit), feedback.limit)
-    return Integrated(each * held, weighed * (forces[0] - forces[1]), each)
+    return Integrated(on * held, weighed * (forces[0] - forces[1]), on)
 
 
 def next_integral(
     feedback: ForceFeedback, before: Integrated, judged: tuple[ca.SX, ca.SX], period: float
 ) -> ca.SX:
-    """Return the integral (3 nc,) behind a tick.
+    """Return the integral (k,) behind a tick.
 
     Args:
         feedback: gain and limit.
         before: at its start.
-        judged: whether the tick has a solution, and (3 nc,) one where the force is at a bound.
+        judged: whether the tick has a solution, and (k,) one where the force is at a bound.
         period: s.
     """
     solved, bounded = judged
@@ -161,19 +160,19 @@ def next_integral(
     return ca.if_else(paused, before.force, after)
 
 
-def at_bounds(active: ca.SX, row_names: Sequence[str], contact_names: Sequence[str]) -> ca.SX:
-    """Return (3 nc,) one for each force that an active limit of actuators or its contact bounds.
+def at_bounds(active: ca.SX, row_names: Sequence[str], limits: Sequence[str]) -> ca.SX:
+    """Return (k,) one for each force that an active limit of actuators or its own bounds.
 
     Args:
         active: (m,) active set of the rows.
         row_names: their names.
-        contact_names: of the contacts.
+        limits: with what the names of the limits of each force begin.
     """
     motors = [i for i, name in enumerate(row_names) if name.startswith("actuator ")]
     is_active = ca.fabs(active)
-    parts = []
-    for contact in contact_names:
-        own = [i for i, name in enumerate(row_names) if name.startswith(f"contact '{contact}': ")]
-        bounded = ca.sum1(is_active[[*motors, *own], 0]) > 0 if motors or own else ca.SX(0)
-        parts.append(ca.repmat(bounded, 3, 1))
-    return ca.vertcat(ca.SX(0, 1), *parts)
+    bounded = {}
+    for limit in dict.fromkeys(limits):
+        own = [i for i, name in enumerate(row_names) if name.startswith(limit)]
+        any_of = ca.sum1(is_active[[*motors, *own], 0]) > 0 if motors or own else ca.SX(0)
+        bounded[limit] = any_of
+    return ca.vertcat(ca.SX(0, 1), *(bounded[limit] for limit in limits))

@@ -6,6 +6,7 @@ from mbcasadi.control.inverse_dynamics.contacts.force_feedback import integral_n
 from mbcasadi.control.inverse_dynamics.contacts.load_ramp import ramp_names
 from mbcasadi.control.inverse_dynamics.limits.foreseen_joints import joint_memory_names
 from mbcasadi.control.inverse_dynamics.memory.observer import observer_names
+from mbcasadi.control.inverse_dynamics.weighed_forces import force_names
 from mbcasadi.system.coordinates import rates
 
 if TYPE_CHECKING:
@@ -21,6 +22,6 @@ def memory_parts(setup: "Setup") -> dict[str, tuple[str, ...]]:
         "forces": forces if setup.remembers_force else (),
         "plans": joint_memory_names(setup),
         "ramps": () if setup.load_ramp is None else ramp_names(contacts),
-        "integrals": () if setup.force_feedback is None else integral_names(contacts),
+        "integrals": () if setup.force_feedback is None else integral_names(force_names(setup)),
         "observer": () if setup.observer is None else observer_names(setup.delay_ticks, speeds),
     }

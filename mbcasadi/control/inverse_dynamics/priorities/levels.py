@@ -14,7 +14,7 @@ import numpy as np
 
 from mbcasadi import linalg
 from mbcasadi.control.inverse_dynamics.condensed_problem import CondensedProblem
-from mbcasadi.control.inverse_dynamics.objective import ForceWeights, contact_force_map
+from mbcasadi.control.inverse_dynamics.objective import ForceWeights
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
 from mbcasadi.linalg.scalars import in_scalars
@@ -111,9 +111,9 @@ def level_rows(qp: CondensedProblem, level: Level, units: Whitened) -> LevelRows
     condensed, tasks = qp.condensed, qp.problem.tasks
     p_ref = qp.problem.p_ref
     if level.name == FORCES and not level.rows:
-        F, f = contact_force_map(qp.problem, condensed)
+        F, f = qp.forces.map(condensed)
         scale = ca.DM.ones(F.shape[0]) * qp.scales.contact
-        missing = linalg.product(F[:, : p_ref.numel()], p_ref) + f - qp.problem.f_ref
+        missing = linalg.product(F[:, : p_ref.numel()], p_ref) + f - qp.forces.ref
         weight = type(f)(ca.DM.ones(F.shape[0]))
         return LevelRows(_scaled(F, scale, units), scale * missing, weight, scale)
     rows = list(level.rows)

@@ -1,0 +1,83 @@
+"""Forces of equality constraints in the cost: the tension of a rope, the preload of a pin.
+
+The cost `½ Σ r_i (lam_i - lam_ref,i)²` weighs the multipliers of named equality constraints, as
+that of contact forces does. What actuator forces and motion leave undetermined is shared as
+`load_sharing.py` says and, where it is free, brought to the reference too.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.argument_kinds import require_fields
+from mbcasadi.control.inverse_dynamics.limits.loop_force_limits import AXES
+from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import real_array, require_name
+
+if TYPE_CHECKING:
+    from mbcasadi.control.inverse_dynamics.options import Setup
+
+
+@dataclass(frozen=True)
+class LoopForceWeights:
+    """Weights of the forces of equality constraints in the cost.
+
+    Attributes:
+        weights: by the name of the constraint, as in `mask_names`: r_i of each of its rows, or one
+            for all of them; zero for rows that are not weighed.
+
+    Raises:
+        ProblemError: no weights.
+    """
+
+    weights: Mapping[str, ArrayLike]
+
+    def __post_init__(self) -> None:
+        require_fields(self)
+        if not self.weights:
+            raise ProblemError("no weights of loop forces; expected some by name")
+
+
+class WeighedRow(NamedTuple):
+    """A multiplier in the cost: its place in lam, its constraint and row there, name and weight."""
+
+    place: int
+    constraint: str
+    row: int
+    name: str
+    weight: float
+
+
+def weighed_rows(setup: "Setup") -> tuple[WeighedRow, ...]:
+    """Return each multiplier with a weight.
+
+    Raises:
+        UnknownNameError: no equality constraint of this name.
+        ProblemError: weights of another shape, negative, or not finite; none that is positive.
+    """
+    if setup.loop_force_weights is None:
+        return ()
+    given = setup.loop_force_weights.weights
+    names = setup.mask_names[len(setup.contacts) :]
+    for name in given:
+        require_name("equality constraint", name, list(names))
+    found, first = [], 0
+    for name, size in zip(names, setup.equality_sizes, strict=True):
+        weights = real_array(f"weights of '{name}'", given.get(name, 0.0))
+        fits = weights.shape in {(), (size,)} and bool(np.all(np.isfinite(weights)))
+        if not fits or np.any(weights < 0):
+            raise ProblemError(
+                f"weights of '{name}' = {weights.tolist()}; expected a finite number that is not "
+                f"negative, or {size} of them"
+            )
+        axes = [f".{axis}" for axis in AXES[size]] if size in AXES else [""]
+        for k, weight in enumerate(np.broadcast_to(weights, (size,))):
+            if weight > 0:
+                found.append(WeighedRow(first + k, name, k, f"{name}{axes[k]}", float(weight)))
+        first += size
+    if not found:
+        raise ProblemError("all weights of loop forces are zero; expected one that is positive")
+    return tuple(found)
