@@ -31,6 +31,7 @@ from mbcasadi.control.tasks.function_task import FunctionTask
 from mbcasadi.control.tasks.momentum_task import MomentumTask
 from mbcasadi.control.tasks.output_task import OutputTask
 from mbcasadi.control.tasks.posture_task import PostureTask
+from mbcasadi.control.tasks.servo_task import ServoTask
 from mbcasadi.control.tasks.task import Gains, Residual, Slot, Task, TaskRows
 
 __all__ = [
@@ -60,6 +61,7 @@ __all__ = [
     "PostureTask",
     "ProposedGains",
     "Residual",
+    "ServoTask",
     "Slot",
     "SoftLimit",
     "Task",

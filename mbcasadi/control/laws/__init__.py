@@ -32,7 +32,6 @@ from mbcasadi.control.laws.quasi_velocity_tracking import (
 )
 from mbcasadi.control.laws.servo import servo_control
 from mbcasadi.control.laws.servo_consistency import ServoReport, servo_report
-from mbcasadi.control.laws.servo_rows import ServoRows, keep_rows, servo_rows
 from mbcasadi.control.laws.task_coordinates import (
     Coordinates,
     chosen_coordinates,
@@ -40,6 +39,7 @@ from mbcasadi.control.laws.task_coordinates import (
     joint_coordinates,
 )
 from mbcasadi.control.laws.within_limits import within_limits
+from mbcasadi.control.tasks.servo_rows import ServoRows, keep_rows, servo_rows
 
 __all__ = [
     "Command",

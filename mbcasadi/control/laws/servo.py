@@ -11,13 +11,13 @@ from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.law_interface.verdicts import is_definite
-from mbcasadi.control.laws.servo_rows import BAUMGARTE_ADVICE, SERVO_ADVICE, SIGNALS, ServoRows
 from mbcasadi.control.laws.servo_terms import (
     ServoTask,
     figures_control,
     least_norm_control,
     servo_task,
 )
+from mbcasadi.control.tasks.servo_rows import BAUMGARTE_ADVICE, SERVO_ADVICE, SIGNALS, ServoRows
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Baumgarte
 from mbcasadi.errors import ShapeError, UnsupportedFeatureError

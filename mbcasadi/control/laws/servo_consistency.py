@@ -20,8 +20,8 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.law import LawInputs
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.servo_response import ServoResponse, servo_response
-from mbcasadi.control.laws.servo_rows import BAUMGARTE_ADVICE, SERVO_ADVICE, ServoRows
 from mbcasadi.control.laws.servo_terms import servo_task
+from mbcasadi.control.tasks.servo_rows import BAUMGARTE_ADVICE, SERVO_ADVICE, ServoRows
 from mbcasadi.description import Baumgarte
 from mbcasadi.errors import ProblemError
 from mbcasadi.linalg import tree_solve

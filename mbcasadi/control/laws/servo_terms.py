@@ -13,7 +13,7 @@ import casadi as ca
 from mbcasadi.constraints import stabilised_bias
 from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
 from mbcasadi.control.law_interface.verdicts import ATTAIN_TOL
-from mbcasadi.control.laws.servo_rows import ServoRows
+from mbcasadi.control.tasks.servo_rows import ServoRows
 from mbcasadi.description import Baumgarte
 from mbcasadi.dynamics.terms import rates_of
 from mbcasadi.linalg import complete_factor

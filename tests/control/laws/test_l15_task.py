@@ -1,0 +1,84 @@
+"""Servo constraints as a task of the inverse dynamics, judged by differences along the motion."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from l15_mechanisms import bar_rows, robots, wide_limits
+from manifold_states import manifold_states
+
+import mbcasadi as mb
+from mbcasadi.control import InverseDynamicsQP, PostureTask, ServoTask
+from mbcasadi.control.laws import servo_rows
+from mbcasadi.errors import ProblemError
+
+KP, KD = 16.0, 6.0
+H = 1e-3  # s, of central differences
+SKATE = """
+<mujoco>
+  <option gravity="0 0 0"/>
+  <worldbody><body>
+    <joint name="x" type="slide" axis="1 0 0"/><joint name="y" type="slide" axis="0 1 0"/>
+    <joint name="turn" axis="0 0 1"/><geom size=".1 .05 .05" type="box" mass="2"/></body>
+  </worldbody>
+  <actuator><motor joint="x"/><motor joint="y"/><motor joint="turn"/></actuator>
+</mujoco>
+"""
+
+
+def test_two_robots_keep_a_bar_on_its_path_as_well_as_a_posture_of_less_weight_allows():
+    """`e = bar - y` obeys `ë + 6 ė + 16 e = 0`, e by a formula of its own."""
+    arms = robots.system()
+    task = ServoTask(bar_rows(arms), name="bar", kp=KP, kd=KD)
+    law = InverseDynamicsQP(
+        arms, [task, PostureTask(weight=1e-8)], ctrl_limits=wide_limits(arms), torque_weight=1e-8
+    )
+    q_sym = ca.SX.sym("q", 5)
+    bar = ca.Function("bar", [q_sym], [robots.bar_pose(q_sym)])
+    qs, vs = manifold_states(arms, 10, 1, centre=robots.START)
+    rng = np.random.default_rng(2)
+    for q, v in zip(qs.T, vs.T, strict=True):
+        held = law.reference_at(q)
+        present = np.array(bar(q)).ravel()
+        np.testing.assert_allclose(held[law.reference["bar.y"]], present, atol=1e-12)
+        moving = present + 0.1 * rng.standard_normal(3), *rng.standard_normal((2, 3))
+        ref = held.copy()
+        for name, value in zip(("y", "ydot", "yddot"), moving, strict=True):
+            ref[law.reference[f"bar.{name}"]] = value
+        solution = law.solve(q, v, ref)
+        assert solution.status == 0
+
+        def error(t, a=solution.a, q=q, v=v, moving=moving):
+            place = q + t * v + t**2 / 2 * a
+            y = moving[0] + t * moving[1] + t**2 / 2 * moving[2]
+            return np.array(bar(place)).ravel() - y
+
+        back, now, ahead = error(-H), error(0.0), error(H)
+        law_of_error = (ahead - 2 * now + back) / H**2 + KD * (ahead - back) / (2 * H) + KP * now
+        np.testing.assert_allclose(law_of_error, 0, atol=1e-4 * (1 + np.abs(solution.a).max()))
+
+
+def test_a_skate_stops_slipping_sideways_at_the_rate_of_its_gain():
+    """A row of velocities alone: its rate decays by kd, whatever kp is."""
+    system = mb.read_mjcf(SKATE)
+    q, v = ca.SX.sym("q", 3), ca.SX.sym("v", 3)
+    sideways = ca.horzcat(-ca.sin(q[2]), ca.cos(q[2]), 0)
+    rows = servo_rows(system, q, v, A=sideways, a0=ca.SX(1, 1), names=["slip"], units=["m/s"])
+    law = InverseDynamicsQP(system, [ServoTask(rows, kp=50.0, kd=KD)], torque_weight=1e-9)
+    assert law.nref == 0
+    rng = np.random.default_rng(3)
+
+    def slip(place, speed):
+        return -np.sin(place[2]) * speed[0] + np.cos(place[2]) * speed[1]
+
+    for _ in range(10):
+        q, v = rng.standard_normal((2, 3))
+        a = law.solve(q, v).a
+        ends = [slip(q + t * v, v + t * a) for t in (-H, H)]
+        rate = (ends[1] - ends[0]) / (2 * H)
+        assert rate == pytest.approx(-KD * slip(q, v), abs=1e-5 * (1 + np.abs(a).max()))
+
+
+def test_rows_of_another_system_are_refused():
+    task = ServoTask(bar_rows(robots.system()))
+    with pytest.raises(ProblemError, match="take 5 coordinates"):
+        InverseDynamicsQP(mb.read_mjcf(SKATE), [task])
