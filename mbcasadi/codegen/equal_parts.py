@@ -148,9 +148,11 @@ def _largest(
     values: Values, colours: list[int], needs: Sequence[int], taken: set[int]
 ) -> EqualParts | None:
     """Return the parts whose loop saves most; None where none saves enough."""
-    trials = [
-        _parts_from(values, start, needs, taken) for start in starts(values, colours, needs, taken)
-    ]
+    different = {
+        (tuple(start.rows), tuple(start.ends)): start
+        for start in starts(values, colours, needs, taken)
+    }
+    trials = [_parts_from(values, start, needs, taken) for start in different.values()]
     saved = [_saved(values, parts) if parts.is_closed(needs) else 0 for parts in trials]
     if max(saved, default=0) < LEAST_SAVED:
         return None
@@ -162,10 +164,11 @@ def _saved(values: Values, parts: EqualParts) -> int:
 
     Numbers that stand in one array are moved by a loop.
     """
-    leaving = {
-        k for v, own in enumerate(values.operands) if v not in parts.values for k in own
-    } | values.outputs.keys()
-    made = sum(not leaving.isdisjoint(line.row) for line in parts.lines)
+    own = parts.values
+    made = sum(
+        any(k in values.outputs or not own.issuperset(values.users[k]) for k in line.row)
+        for line in parts.lines
+    )
     arrays = [values.array(row[0]) or values.is_constant(row[0]) for row in parts.given]
     moved = sum(1 if array else parts.count for array in arrays)
     return len(parts.lines) * (parts.count - _copies(parts.count)) - moved - made
