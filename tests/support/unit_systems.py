@@ -30,7 +30,7 @@ class Units:
 
 
 SI = Units()
-OTHERS = (Units(m=1e3), Units(m=1e-3), Units(kg=1e3, s=1e3), Units(m=1e3, kg=1e3, s=10.0))
+OTHERS = (Units(m=1e-3), Units(m=1e3, kg=1e3, s=10.0))  # km; mm, g and 0.1 s
 
 KINDS = ("m", "rad", "rad", "m")  # cart, crank, rod, slider
 CONTROLS = ("force", "torque", "torque", "force")  # cart, crank, crank by a gear, slider
