@@ -58,7 +58,7 @@ def loop_forces(u):
 
 
 def limits(u):
-    cart = JointLimits(("cart",), velocity=0.31 * u.m / u.s, braking=3.0 * u.m / u.s**2)
+    cart = JointLimits(("cart",), velocity=0.29 * u.m / u.s, braking=3.0 * u.m / u.s**2)
     return {
         "joint_limits": cart,
         "soft": [SoftLimit("joints", price=1.0 * weights_of(u, ["cart"])[0])],
