@@ -61,7 +61,7 @@ def limits(u):
     cart = JointLimits(("cart",), velocity=0.29 * u.m / u.s, braking=3.0 * u.m / u.s**2)
     return {
         "joint_limits": cart,
-        "soft": [SoftLimit("joints", price=1.0 * weights_of(u, ["cart"])[0])],
+        "soft": [SoftLimit("joints", price=1.0)],
         "actuator_limits": ActuatorLimits(("crank", "geared"), rate=40.0 * u.torque / u.s),
     }
 
