@@ -18,6 +18,8 @@ from numpy.typing import ArrayLike
 from mbcasadi.errors import ShapeError
 from mbcasadi.real_numbers import real_array
 
+Test = Callable[[object], bool]
+
 NUMBERS = frozenset(typing.get_args(ArrayLike))
 """Parts of NumPy's `ArrayLike`."""
 
@@ -52,45 +54,65 @@ def _without_dtype(hint: Any) -> Any:
     return ArrayLike if typing.get_origin(hint) is np.ndarray else hint
 
 
-def _is(value: object, hint: Any) -> bool:
-    """Whether a value is what one part of an annotation says."""
-    origin, parts = typing.get_origin(hint), typing.get_args(hint)
-    if hint is Any or hint is object:
-        return True
-    if is_typeddict(hint):
-        return isinstance(value, Mapping)
-    if hint is ArrayLike:
-        return _is_array(value)
-    if hint in SCALARS:
-        return SCALARS[hint](value)
-    if origin is Literal:
-        return isinstance(value, str) and value in parts
-    if origin is not None and issubclass(origin, Callable):  # type: ignore[arg-type]
-        return callable(value)
-    if origin is not None and issubclass(origin, Mapping):
-        return isinstance(value, Mapping) and all(
-            is_any_of(k, parts[0]) and is_any_of(v, parts[1]) for k, v in value.items()
-        )
-    if origin is not None and issubclass(origin, Sequence):
-        return _is_sequence(value, origin, parts)
-    return isinstance(value, origin or hint)
-
-
 def is_any_of(value: object, hint: Any) -> bool:
     """Whether a value is what an annotation says."""
-    return any(_is(value, each) for each in parts_of(hint))
+    return test_of(hint)(value)
 
 
-def _is_sequence(value: object, origin: type, parts: tuple[Any, ...]) -> bool:
-    """Whether a value is a sequence of such items; a text alone is none."""
-    if isinstance(value, (str, bytes)) or not isinstance(value, (Sequence, np.ndarray)):
-        return False
-    if isinstance(value, np.ndarray) and value.ndim != 1:
-        return False
+@cache
+def test_of(hint: Any) -> Test:
+    """Return whether a value is what an annotation says, as a function of the value.
+
+    Public functions are called often, and their annotations do not change: they are read once.
+    """
+    tests = tuple(_test_of_part(each) for each in parts_of(hint))
+    if len(tests) == 1:
+        return tests[0]
+    return lambda value: any(test(value) for test in tests)
+
+
+def _test_of_part(hint: Any) -> Test:
+    """Return the test of one part of an annotation."""
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any or hint is object:
+        return lambda _: True
+    if is_typeddict(hint):
+        return lambda value: isinstance(value, Mapping)
+    if hint is ArrayLike:
+        return _is_array
+    if hint in SCALARS:
+        return SCALARS[hint]
+    if origin is Literal:
+        return lambda value: isinstance(value, str) and value in parts
+    if origin is not None and issubclass(origin, Callable):  # type: ignore[arg-type]
+        return callable
+    if origin is not None and issubclass(origin, Mapping):
+        key, item = map(test_of, parts)
+        return lambda value: (
+            isinstance(value, Mapping) and all(key(k) and item(v) for k, v in value.items())
+        )
+    if origin is not None and issubclass(origin, Sequence):
+        return _test_of_sequence(origin, parts)
+    return lambda value: isinstance(value, origin or hint)
+
+
+def _test_of_sequence(origin: type, parts: tuple[Any, ...]) -> Test:
+    """Return the test of a sequence of such items; a text alone is none."""
+    tests = [test_of(part) for part in parts if part is not Ellipsis]
     fixed = issubclass(origin, tuple) and Ellipsis not in parts
-    if fixed:
-        return len(value) == len(parts) and all(map(is_any_of, value, parts))
-    return all(is_any_of(item, parts[0]) for item in value)
+
+    def is_sequence(value: object) -> bool:
+        if isinstance(value, (str, bytes)) or not isinstance(value, (Sequence, np.ndarray)):
+            return False
+        if isinstance(value, np.ndarray) and value.ndim != 1:
+            return False
+        if fixed:
+            return len(value) == len(tests) and all(
+                test(item) for test, item in zip(tests, value, strict=True)
+            )
+        return all(map(tests[0], value))
+
+    return is_sequence
 
 
 def _is_array(value: object) -> bool:
@@ -116,7 +138,7 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
-SCALARS: dict[Any, Callable[[object], bool]] = {
+SCALARS: dict[Any, Test] = {
     float: _is_number,
     int: _is_whole,
     complex: lambda value: isinstance(value, (int, float, complex, np.number)),

@@ -11,7 +11,8 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import wraps
-from typing import Any, Literal, ParamSpec, TypeVar
+from inspect import Parameter
+from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,24 +40,49 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     The wrapper raises `ShapeError` for what is no array of numbers, and `ProblemError` for what
     is of another kind.
     """
-    signature = inspect.signature(function)
+    names = _ParameterNames.of(function)
 
     @wraps(function)
     def entry(*args: P.args, **kwargs: P.kwargs) -> R:
         hints = hints_of(function)
-        for name, value in signature.bind(*args, **kwargs).arguments.items():
-            kind = signature.parameters[name].kind
-            if kind is inspect.Parameter.VAR_POSITIONAL and name in hints:
-                for item in value:
-                    _require(name, item, hints[name])
-            elif kind is inspect.Parameter.VAR_KEYWORD:
-                for key, item in value.items():
-                    _require(key, item, hints.get(key, hints.get(name, Any)))
-            elif name in hints:
+        for name, value in zip(names.positional, args, strict=False):
+            if name in hints:
                 _require(name, value, hints[name])
-        return function(*args, **kwargs)
+        if names.more in hints:
+            for value in args[len(names.positional) :]:
+                _require(names.more, value, hints[names.more])
+        for name, value in kwargs.items():
+            known = name in hints or name in names.single  # keys of a TypedDict have hints
+            hint = name if known else names.options
+            if hint in hints:
+                _require(name, value, hints[hint])
+        return function(*args, **kwargs)  # raises TypeError for arguments that do not fit
 
     return entry
+
+
+class _ParameterNames(NamedTuple):
+    """Names of a function's parameters: in order, all but `*more`, `**options`; "" for none."""
+
+    positional: tuple[str, ...]
+    single: frozenset[str]
+    more: str
+    options: str
+
+    @classmethod
+    def of(cls, function: Callable[..., Any]) -> "_ParameterNames":
+        kinds = {p.name: p.kind for p in inspect.signature(function).parameters.values()}
+
+        def named(*wanted: object) -> tuple[str, ...]:
+            return tuple(name for name, kind in kinds.items() if kind in wanted)
+
+        in_order = named(Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+        return cls(
+            in_order,
+            frozenset(in_order + named(Parameter.KEYWORD_ONLY)),
+            next(iter(named(Parameter.VAR_POSITIONAL)), ""),
+            next(iter(named(Parameter.VAR_KEYWORD)), ""),
+        )
 
 
 def require_fields(data: Any) -> None:
