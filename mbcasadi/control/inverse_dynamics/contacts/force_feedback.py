@@ -7,8 +7,8 @@ model lacks. With a measured force f_m the reference becomes `f_ref + I`, with a
     I_{k+1} = I_k + γ (f_ref - f_m),   γ = gain h,
 
 of the components whose weight is positive. It leaves no steady error. I is zero while the contact
-is off and at most `limit`. It pauses for ticks without a solution, and does not grow while an
-actuator or a limit of this contact is at its bound.
+is off and at most `limit`. It pauses for ticks without a solution, and does not grow while a limit
+of this contact, or an actuator that can act on it, is at its bound.
 """
 
 from collections.abc import Sequence
@@ -161,19 +161,25 @@ def next_integral(
     return ca.if_else(paused, before.force, after)
 
 
-def at_bounds(active: ca.SX, row_names: Sequence[str], contact_names: Sequence[str]) -> ca.SX:
+def at_bounds(
+    active: ca.SX,
+    row_names: Sequence[str],
+    contact_names: Sequence[str],
+    acting: Sequence[set[str]],
+) -> ca.SX:
     """Return (3 nc,) one for each force that an active limit of actuators or its contact bounds.
 
     Args:
         active: (m,) active set of the rows.
         row_names: their names.
         contact_names: of the contacts.
+        acting: names of the actuators that can act on each contact.
     """
-    motors = [i for i, name in enumerate(row_names) if name.startswith("actuator ")]
     is_active = ca.fabs(active)
     parts = []
-    for contact in contact_names:
-        own = [i for i, name in enumerate(row_names) if name.startswith(f"contact '{contact}': ")]
-        bounded = ca.sum1(is_active[[*motors, *own], 0]) > 0 if motors or own else ca.SX(0)
+    for contact, actuators in zip(contact_names, acting, strict=True):
+        starts = (f"contact '{contact}': ", *(f"actuator '{name}': " for name in actuators))
+        own = [i for i, name in enumerate(row_names) if name.startswith(starts)]
+        bounded = ca.sum1(is_active[own, 0]) > 0 if own else ca.SX(0)
         parts.append(ca.repmat(bounded, 3, 1))
     return ca.vertcat(ca.SX(0, 1), *parts)
