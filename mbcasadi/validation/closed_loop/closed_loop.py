@@ -121,7 +121,8 @@ def _controller_inputs(
     """Return all inputs that the controller may have, at the present state of the plant."""
     options, reaction = scenario.options, scenario.options.reaction
     inputs = {"q": plant.q, "v": plant.v, "act": plant.act, "z": z, "t": np.array([t])}
-    if caller.size("f_measured") or (reaction is not None and reaction.takes("f_measured")):
+    taken = () if reaction is None else reaction.inputs
+    if caller.size("f_measured") or "f_measured" in taken:
         inputs["f_measured"] = measured_forces(controller.contacts, plant)  # of the last step
     if caller.size("f_c"):
         inputs["f_c"] = plant.measure(applied).equality_force

@@ -57,9 +57,10 @@ class Reaction:
         if ("z" in names[0]) != ("z_next" in names[1]):
             raise ProblemError("a reaction has z and z_next, or neither; expected both or none")
 
-    def takes(self, name: str) -> bool:
-        """Return whether it has this input."""
-        return self._call.size(name) > 0
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of its inputs."""
+        return self._call.names_in
 
     def reset(self) -> None:
         """Return to the initial state, before a run."""
