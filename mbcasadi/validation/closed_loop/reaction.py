@@ -10,7 +10,7 @@ of which it may leave out any. What it has no output for stays as scheduled.
 """
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -42,20 +42,9 @@ class Reaction:
     def __init__(self, project: CProject, z0: ArrayLike = ()) -> None:
         self.project = project
         self._call = Caller(project.load())
-        self._require_names()
+        _require_names(self._call.names_in, self._call.names_out)
         self.z0 = column("z0", z0, self._call.size("z"))
         self.reset()
-
-    def _require_names(self) -> None:
-        names = self._call.names_in, self._call.names_out
-        for kind, given, known in zip(("inputs", "outputs"), names, (TAKES, GIVES), strict=True):
-            unknown = [name for name in given if name not in known]
-            if unknown:
-                raise ProblemError(
-                    f"a reaction with the {kind} {unknown}; expected some of {', '.join(known)}"
-                )
-        if ("z" in names[0]) != ("z_next" in names[1]):
-            raise ProblemError("a reaction has z and z_next, or neither; expected both or none")
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -74,6 +63,18 @@ class Reaction:
         return {name: outputs[name] for name in SCHEDULED if name in outputs}
 
 
+def _require_names(names_in: Sequence[str], names_out: Sequence[str]) -> None:
+    """Raise unless all inputs and outputs are those of a reaction."""
+    for kind, given, known in (("inputs", names_in, TAKES), ("outputs", names_out, GIVES)):
+        unknown = [name for name in given if name not in known]
+        if unknown:
+            raise ProblemError(
+                f"a reaction with the {kind} {unknown}; expected some of {', '.join(known)}"
+            )
+    if ("z" in names_in) != ("z_next" in names_out):
+        raise ProblemError("a reaction has z and z_next, or neither; expected both or none")
+
+
 @checked
 @contextmanager
 def reaction(function: ca.Function, z0: ArrayLike = ()) -> Iterator[Reaction]:
@@ -88,5 +89,6 @@ def reaction(function: ca.Function, z0: ArrayLike = ()) -> Iterator[Reaction]:
         ShapeError: z0 has another size than z.
         ExportError: the C could not be generated or built.
     """
+    _require_names(function.name_in(), function.name_out())
     with tempfile.TemporaryDirectory(prefix="mbcasadi-") as folder:
         yield Reaction(export_c(function, Path(folder) / "reaction"), z0)

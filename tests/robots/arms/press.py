@@ -130,7 +130,7 @@ def law_of(plant: mujoco.MjModel, delay: int) -> InverseDynamicsQP:
     return InverseDynamicsQP(
         system,
         [FrameTask("tip", kp=KP), PostureTask(kp=POSTURE_KP, weight=1e-4)],
-        [replace(ball, slides=True)],
+        [replace(ball, slides=True, slide_task="tip")],
         force_weight=(1.0, 0.0, 0.0),
         force_reference=True,
         force_feedback=ForceFeedback(limit=15.0, gain=20.0),

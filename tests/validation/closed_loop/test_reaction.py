@@ -8,7 +8,7 @@ import pytest
 import mbcasadi as mb
 from mbcasadi.description import Contact, Controller, Signal
 from mbcasadi.errors import ProblemError, ShapeError
-from mbcasadi.validation import ScenarioOptions, reaction
+from mbcasadi.validation import ScenarioOptions, compile_controller, reaction
 
 H, KP, KD = 2e-3, 4000.0, 400.0
 PLUNGER = f"""
@@ -23,7 +23,7 @@ PLUNGER = f"""
 FORCE = 15.0  # N
 
 
-def ramp():
+def ramp_law():
     """Return a law without a state: its set-point is its reference, where its mask is on."""
     sizes = {"q": 1, "v": 1, "f_measured": 3, "ref": 1, "mask": 1}
     given = {name: ca.SX.sym(name, size) for name, size in sizes.items()}
@@ -45,13 +45,19 @@ def ramp():
     )
 
 
+@pytest.fixture(scope="module")
+def ramp():
+    with compile_controller(ramp_law()) as law:
+        yield law
+
+
 def setpoint(t):
     return [0.2 * t]
 
 
-def test_the_measured_force_is_the_one_that_acted_in_the_last_step():
+def test_the_measured_force_is_the_one_that_acted_in_the_last_step(ramp):
     """The servo's force jumps with each set-point: what it would be before is never exerted."""
-    run = mb.validate(ramp(), PLUNGER, 0.6, reference=setpoint).runs[0].recording
+    run = mb.validate(ramp, PLUNGER, 0.6, reference=setpoint).runs[0].recording
     model = mujoco.MjModel.from_xml_string(PLUNGER)
     data, forces = mujoco.MjData(model), [0.0]
     for k in range(run.ticks - 1):
@@ -62,7 +68,7 @@ def test_the_measured_force_is_the_one_that_acted_in_the_last_step():
     np.testing.assert_allclose(run.f_measured[:, 0], forces, atol=1e-9)
 
 
-def test_a_reaction_changes_what_is_scheduled_by_what_is_measured():
+def test_a_reaction_changes_what_is_scheduled_by_what_is_measured(ramp):
     """Once the wall is felt, the set-point stays for good; what has no output is as scheduled."""
     names = ("f_measured", "scheduled_ref", "z")
     force, ref, z = (ca.SX.sym(n, 3 if n == "f_measured" else 1) for n in names)
@@ -71,11 +77,11 @@ def test_a_reaction_changes_what_is_scheduled_by_what_is_measured():
         "stops", [force, ref, z], [ca.if_else(felt > 0, felt, ref), felt], list(names),
         ["ref", "z_next"],
     )  # fmt: skip
-    free = mb.validate(ramp(), PLUNGER, 0.6, reference=setpoint).runs[0].recording
+    free = mb.validate(ramp, PLUNGER, 0.6, reference=setpoint).runs[0].recording
     with reaction(function, [0.0]) as stops:
         for _ in range(2):  # each run starts from z0
             options = ScenarioOptions(reaction=stops)
-            report = mb.validate(ramp(), PLUNGER, 0.6, reference=setpoint, scenario=options)
+            report = mb.validate(ramp, PLUNGER, 0.6, reference=setpoint, scenario=options)
             run = report.runs[0].recording
             k = int(np.flatnonzero(free.f_measured[:, 0] > FORCE)[0])
             assert 0 < k < run.ticks - 10
