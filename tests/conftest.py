@@ -5,7 +5,7 @@
 appends these flags to every command of the C compiler, behind those that a test or an export chose:
 the whole suite has to pass with them. Without them, exports are compiled at their default `-O2` in
 `tests/codegen` only; elsewhere at `-O0`, since gcc would take a quarter of the suite's time to
-optimise controllers that run for some simulated seconds.
+optimise controllers that run for some simulated seconds; for the same reason few ticks are timed.
 """
 
 import os
@@ -19,11 +19,14 @@ import pytest
 # each other, so that a product of 20 by 20 matrices takes milliseconds.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+from importlib import import_module
+
 from mbcasadi.codegen import manifest
 from mbcasadi.codegen.compiler import find_compiler
 
 QUICK = ("-O0",)
 OPTIMISED = ("codegen",)  # folders whose subject is the compiled C
+TIMED = 200  # ticks
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -37,6 +40,15 @@ def pytest_configure(config: pytest.Config) -> None:
     script.write_text(f'#!/bin/sh\nexec {shlex.join(find_compiler())} "$@" {flags}\n')
     script.chmod(0o700)
     os.environ["CC"] = str(script)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_timed_ticks(request: pytest.FixtureRequest):
+    """Time some ticks of a run, where the times are not the subject: that code is not optimised."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "validation" not in request.path.parts:
+            patch.setattr(import_module("mbcasadi.validation.validate"), "TIMED_TICKS", TIMED)
+        yield
 
 
 @pytest.fixture(scope="module", autouse=True)

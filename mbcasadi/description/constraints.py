@@ -129,6 +129,8 @@ class Contact:
         slides: whether only the normal direction is held, and friction opposes the motion along
             the surface; cone and sides do not count then.
         slide_speed: m/s, from which on the friction of a sliding contact is that of Coulomb.
+        slide_task: name of a `FrameTask` whose reference has the velocity along the surface that
+            the friction opposes; "" for the measured velocity.
     """
 
     frame: str
@@ -145,3 +147,4 @@ class Contact:
     place: tuple[str, tuple[float, float, float]] | None = None
     slides: bool = False
     slide_speed: float = 0.01
+    slide_task: str = ""

@@ -3,6 +3,8 @@
 from mbcasadi.control.regulators.innovation_gate import Gate
 from mbcasadi.mpc.integrators.step import discrete_dynamics, step_fun
 from mbcasadi.mpc.integrators.step_options import DynamicsOptions, StepOptions
+from mbcasadi.mpc.legged.capture_point import capture_point, support_margin
+from mbcasadi.mpc.legged.capture_step import CaptureStep, StepParameters, capture_step
 from mbcasadi.mpc.legged.footsteps import SwingParameters
 from mbcasadi.mpc.legged.from_system import rigid_body_state, single_rigid_body
 from mbcasadi.mpc.legged.gait import Gait, trot
@@ -46,6 +48,7 @@ from mbcasadi.mpc.trajectory.tracking_mpc import time_varying_model, trajectory_
 
 __all__ = [
     "Bounded",
+    "CaptureStep",
     "DynamicsOptions",
     "Gait",
     "Gate",
@@ -62,6 +65,7 @@ __all__ = [
     "SingleRigidBody",
     "StageSymbols",
     "StepOptions",
+    "StepParameters",
     "SwingParameters",
     "TerminalSet",
     "TrajectoryProblem",
@@ -70,6 +74,8 @@ __all__ = [
     "Violation",
     "WalkingPlanner",
     "actuation_measure",
+    "capture_point",
+    "capture_step",
     "collocation_guess",
     "deviation_output",
     "direct_collocation",
@@ -97,6 +103,7 @@ __all__ = [
     "solve",
     "stage_symbols",
     "step_fun",
+    "support_margin",
     "time_varying_model",
     "tracking_guess",
     "trajectory_guess",

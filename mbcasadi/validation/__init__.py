@@ -4,10 +4,12 @@ from mbcasadi.validation.campaign import campaign
 from mbcasadi.validation.closed_loop import (
     CompiledLaw,
     OuterLaw,
+    Reaction,
     Recording,
     ScenarioOptions,
     compile_controller,
     outer_law,
+    reaction,
 )
 from mbcasadi.validation.metrics import (
     DEFAULTS,
@@ -36,6 +38,7 @@ __all__ = [
     "OuterLaw",
     "PredictionStatistics",
     "Predictions",
+    "Reaction",
     "Recording",
     "Report",
     "ReportOptions",
@@ -49,5 +52,6 @@ __all__ = [
     "cases",
     "compile_controller",
     "outer_law",
+    "reaction",
     "validate",
 ]

@@ -119,6 +119,10 @@ def calls_of_walking():
         "Gait.schedule": {"self": gait, "t": t, "horizon": 2, "period": 0.03},
         "trot": {"period": 0.5},
 
+        "capture_point": {"system": ex.quadruped()},
+        "support_margin": {"feet": 3},
+        "StepParameters": {},
+        "capture_step": {"law": ex.walking_law(), "feet": ("FL", "FR", "RL", "RR")},
         "SwingParameters": {},
         "SingleRigidBody": {"mass": 10.0, "inertia": np.eye(3)},
         "single_rigid_body": {"system": ex.quadruped(), "contacts": ex.feet(), "q0": ex.stand()},

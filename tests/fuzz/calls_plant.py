@@ -83,6 +83,8 @@ def calls_of_validation():
             "law": law, "planner": plants.planner(), "project": plants.planner_project(),
             "command": np.zeros(1),
         },
+        home + "reaction": {"function": plants.reaction(), "z0": np.zeros(1)},
+        home + "Reaction": {"project": plants.reaction_project(), "z0": np.zeros(1)},
         home + "Predictions.share": {"self": plants.predictions(), "lag": 0},
         home + "TrackingStatistics.share": {"self": plants.tracking(), "value": 0.1},
         home + "Criteria": {},

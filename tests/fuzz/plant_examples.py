@@ -54,6 +54,18 @@ def planner():
 
 
 @cache
+def reaction():
+    """A reaction that switches a mask."""
+    z = ca.SX.sym("z")
+    return ca.Function("on_off", [z], [z > 0, z + 1], ["z"], ["mask", "z_next"])
+
+
+@cache
+def reaction_project():
+    return mb.export_c(reaction(), ex.folder() / "reaction")
+
+
+@cache
 def planner_project():
     return mb.export_c(planner().function, ex.folder() / "planner")
 

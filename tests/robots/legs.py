@@ -5,6 +5,7 @@ cd tests && python -m robots.legs [go2 | spot | g1 | walk | cassie] …
 
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import mujoco
@@ -13,7 +14,14 @@ from support.corpora import ROBOTS
 
 import mbcasadi as mb
 from mbcasadi.control import InverseDynamicsQP
-from mbcasadi.validation import ScenarioOptions, compile_controller, outer_law
+from mbcasadi.mpc import CaptureStep
+from mbcasadi.validation import (
+    CompiledLaw,
+    ScenarioOptions,
+    compile_controller,
+    outer_law,
+    reaction,
+)
 from robots import cassie, humanoid, quadrupeds, walking
 from robots.ground import Ground
 from robots.references import Array, Reference
@@ -30,7 +38,7 @@ GROUNDS = {
 
 
 class Trial(NamedTuple):
-    """One closed loop: the law, its plant and start, what it follows and what disturbs it."""
+    """One closed loop: the law, its plant and start, what it follows, what acts on it."""
 
     law: InverseDynamicsQP
     model: mujoco.MjSpec
@@ -39,6 +47,7 @@ class Trial(NamedTuple):
     mask: Reference | None = None
     push: tuple[int, float] | None = None
     duration: float = 6.0
+    step: CaptureStep | None = None
 
 
 class Row(NamedTuple):
@@ -86,15 +95,13 @@ def force(trial: Trial) -> Callable[[float], Array]:
 
 def run(names: tuple[str, str, str], trial: Trial, follows: str, goal: float, law=None) -> Row:
     """Return the row of a trial; `follows` is the slice of positions that is judged."""
-    options = ScenarioOptions(mask=trial.mask)
-    found = (
-        mb.validate(
+    with nullcontext() if trial.step is None else reaction(*trial.step) as react:
+        options = ScenarioOptions(mask=trial.mask, reaction=react)
+        report = mb.validate(
             law or trial.law, trial.model, trial.duration, reference=trial.reference, q0=trial.q0,
             perturb={"mass": 0.1}, delay=1, disturbance=force(trial), scenario=options,
-        )
-        .runs[0]
-        .recording
-    )  # fmt: skip
+        )  # fmt: skip
+    found = report.runs[0].recording
     wanted = np.array([trial.reference(t)[trial.law.reference[follows]] for t in found.t])
     error = 1e3 * np.linalg.norm(places(trial.law, found.q, follows) - wanted, axis=1)
     fell = found.q[-1, 2] < FALLEN * trial.q0[2] or bool(found.events)
@@ -131,10 +138,24 @@ def quadruped_rows(name: str, quadruped: quadrupeds.Quadruped) -> Iterator[Row]:
                 trial = Trial(stand.law, stand.model, stand.q0, reference, mask)
                 names = (name, task, condition)
                 yield run(names, trial, "trunk.position", TRUNK, law)
-                for newton in (100.0, -100.0) if condition == "level" else ():
+                for newton in (100.0, -100.0) if condition == "level" and task != "lifts" else ():
                     pushed = trial._replace(push=(1, newton))
                     names = (name, task, f"{newton:+.0f} N sideways")
                     yield run(names, pushed, "trunk.position", TRUNK, law)
+            if condition == "level":
+                yield from pushed_on_three_feet(name, stand, law)
+
+
+def pushed_on_three_feet(name: str, stand: quadrupeds.Stand, law: CompiledLaw) -> Iterator[Row]:
+    """Yield the rows of a robot that holds a foot up and is pushed; it may put the foot down."""
+    step, duration = quadrupeds.catches(stand), 7.0
+    reference, mask = quadrupeds.lifts(stand, lowered=2 * duration)
+    for axis, word in ((1, "sideways"), (0, "forward")):
+        for newton in (100.0, -100.0, 150.0, -150.0):
+            push = (axis, newton)
+            trial = Trial(stand.law, stand.model, stand.q0, reference, mask, push, duration, step)
+            names = (name, "on three feet", f"{newton:+.0f} N {word}")
+            yield run(names, trial, "trunk.position", TRUNK, law)
 
 
 def humanoid_rows() -> Iterator[Row]:

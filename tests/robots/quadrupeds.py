@@ -14,11 +14,12 @@ from mbcasadi.control import (
     JointLimits,
     PostureTask,
 )
+from mbcasadi.mpc import CaptureStep, capture_step
 from robots.ground import FLOOR, Array, Ground, on_ground, standing_pose
 from robots.references import Reference, displace, smooth
 
 PERIOD = 0.002  # s
-SHIFTED, LIFTED, LOWERED, BACK = 1.0, 1.5, 3.0, 3.5  # s
+SHIFTED, LIFTED, LOWERED, BACK = 1.0, 1.5, 3.0, 0.5  # s; back after it stands again
 SWAY, SWAY_RATE, TILT = 0.03, 0.5, 0.1  # m, Hz, rad
 HEIGHT = 0.06  # m, of a lifted foot
 """The lifted foot is the first; the trunk moves towards the middle of the others."""
@@ -98,8 +99,11 @@ def moves(stand: Stand) -> Reference:
     return at
 
 
-def lifts(stand: Stand) -> tuple[Reference, Reference]:
-    """Return reference and mask: the trunk moves off one foot, the foot rises, and comes back."""
+def lifts(stand: Stand, lowered: float = LOWERED) -> tuple[Reference, Reference]:
+    """Return reference and mask: the trunk moves off one foot, the foot rises, and comes back.
+
+    `lowered` is the time at which the foot stands again, s.
+    """
     rest, foot = stand.law.reference_at(stand.q0), stand.law.tasks[1].name
     R = stand.ground.rotation
     level = stand.places @ R
@@ -109,16 +113,21 @@ def lifts(stand: Stand) -> tuple[Reference, Reference]:
 
     def reference(t: float) -> Array:
         ref = rest.copy()
-        for start, sign in ((0.0, 1.0), (BACK, -1.0)):
+        for start, sign in ((0.0, 1.0), (lowered + BACK, -1.0)):
             displace(ref, stand.law, "trunk", sign * (R @ way), smooth(t, start, start + SHIFTED))
-        for start, sign in ((SHIFTED, 1.0), (LOWERED - 0.5, -1.0)):
+        for start, sign in ((SHIFTED, 1.0), (lowered - 0.5, -1.0)):
             up = sign * (R @ np.array([0, 0, HEIGHT]))
             displace(ref, stand.law, foot, up, smooth(t, start, start + LIFTED - SHIFTED))
         return ref
 
     def mask(t: float) -> Array:
         on = np.ones(len(stand.law.mask_names))
-        on[0] = not SHIFTED <= t < LOWERED
+        on[0] = not SHIFTED <= t < lowered
         return on
 
     return reference, mask
+
+
+def catches(stand: Stand) -> CaptureStep:
+    """Return the reaction that puts the foot down where the robot would fall."""
+    return capture_step(stand.law, [task.name for task in stand.law.tasks[1:5]])

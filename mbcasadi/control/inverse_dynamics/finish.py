@@ -14,7 +14,7 @@ from mbcasadi import linalg
 from mbcasadi.control.inverse_dynamics.carry import Layout, unpack
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import LEAST_PIVOT, Condensed, Dynamics
 from mbcasadi.control.inverse_dynamics.condensed_problem import CondensedProblem
-from mbcasadi.control.inverse_dynamics.contacts.force_feedback import at_bounds
+from mbcasadi.control.inverse_dynamics.contacts.acting_actuators import bounded_forces
 from mbcasadi.control.inverse_dynamics.fallback import offered_output
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
 from mbcasadi.control.inverse_dynamics.limits.relaxed_rows import RELAXED_SHARE, excess, words
@@ -36,7 +36,6 @@ from mbcasadi.control.inverse_dynamics.residuals import (
     Cost,
     residuals,
 )
-from mbcasadi.control.inverse_dynamics.weighed_forces import limits_of_forces
 from mbcasadi.control.safe_output.safe_output import SafeOutput
 from mbcasadi.description.status import OUTPUTS, Flag, Status
 from mbcasadi.linalg.scalars import in_scalars
@@ -226,9 +225,8 @@ class FinishStage:
         clipped = ca.logic_and(valid, known["clipped"])
         flags = Flag.SATURATED * is_saturated(u_free, u) + Flag.CLIPPED * clipped
         if self.setup.force_feedback is not None:
-            rows = self.qp.problem.rows.names
-            limits = limits_of_forces(self.setup)
-            known = known | {"bounded": at_bounds(known["active"], rows, limits)}
+            bounded = bounded_forces(self.setup, self.qp.problem, known["active"])
+            known = known | {"bounded": bounded}
         learned = next_state(self.setup, self.qp.scales, known, optimal, actuators, u)
         active = warm_values(known["active"], self.qp.problem.rows.cones)
         z_next = ca.vertcat(optimal * active, remembered, learned)

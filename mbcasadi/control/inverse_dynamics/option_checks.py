@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mbcasadi.control.inverse_dynamics.contacts.sliding_contacts import slide_task_of
 from mbcasadi.control.tasks.task import Gains, Task
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import System
@@ -52,8 +53,14 @@ def require_tasks(tasks: Sequence[Task], gains: Sequence[Gains]) -> None:
         raise ProblemError("all task weights are zero; expected at least one that is positive")
 
 
-def require_unshared_slides(setup: "Setup") -> None:
-    """Raise where loads of contacts that slide would be shared: friction follows them."""
+def require_slides(setup: "Setup") -> None:
+    """Raise for sliding contacts whose loads are shared, or for a task that has no velocity.
+
+    Loads of contacts that slide are not shared: friction follows them.
+    """
+    for contact in setup.contacts:
+        if contact.slide_task:
+            slide_task_of(setup, contact)
     slides = [contact.frame for contact in setup.contacts if contact.slides]
     if slides and setup.sharing is not None and setup.sharing.rows == "all":
         raise ProblemError(

@@ -60,9 +60,9 @@ from mbcasadi.control.inverse_dynamics.memory.parts import memory_parts
 from mbcasadi.control.inverse_dynamics.option_checks import (
     require_fallback_law,
     require_rows_of_levels,
+    require_slides,
     require_system,
     require_tasks,
-    require_unshared_slides,
 )
 from mbcasadi.control.inverse_dynamics.servos.servo_stability import require_stable
 from mbcasadi.control.inverse_dynamics.servos.servos import (
@@ -190,7 +190,7 @@ class Setup:
         if self.observer is not None:
             learning_gain(self.observer, self.period, self.delay_ticks)
         _ = self.limited_actuators, self.torque_weights
-        require_unshared_slides(self)
+        require_slides(self)
         require_losses(self)
         require_feedback(
             self.force_feedback,

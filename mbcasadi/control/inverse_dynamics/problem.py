@@ -27,6 +27,7 @@ from mbcasadi.control.inverse_dynamics.contacts.force_rows import (
     sole_rows,
 )
 from mbcasadi.control.inverse_dynamics.contacts.load_ramp import ramped, unloaded
+from mbcasadi.control.inverse_dynamics.contacts.sliding_contacts import sliding_of
 from mbcasadi.control.inverse_dynamics.friction_loss import friction_force
 from mbcasadi.control.inverse_dynamics.inequalities import (
     Rows,
@@ -155,7 +156,7 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
         damping=setup.contact_damping,
         internal=setup.internal_forces == "body",
         sliding={
-            i: (values.friction, contact.slide_speed)
+            i: sliding_of(setup, contact, values.friction, at.ref)
             for i, (contact, values) in enumerate(contacts_now)
             if contact.slides
         },

@@ -8,6 +8,7 @@ from mbcasadi.validation.closed_loop.compiled_law import (
 )
 from mbcasadi.validation.closed_loop.outer_law import OuterLaw, Planner, outer_law
 from mbcasadi.validation.closed_loop.progress import Progress, ProgressReporter
+from mbcasadi.validation.closed_loop.reaction import Reaction, reaction
 from mbcasadi.validation.closed_loop.recording import Recording
 from mbcasadi.validation.closed_loop.scenario import (
     Scenario,
@@ -23,6 +24,7 @@ __all__ = [
     "Planner",
     "Progress",
     "ProgressReporter",
+    "Reaction",
     "Recording",
     "Scenario",
     "ScenarioOptions",
@@ -30,6 +32,7 @@ __all__ = [
     "TimeSignal",
     "compile_controller",
     "outer_law",
+    "reaction",
     "run_loop",
     "steps_per_tick",
 ]

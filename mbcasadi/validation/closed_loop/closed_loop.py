@@ -48,8 +48,9 @@ def run_loop(
 
     The first control acts at once and until the second is due. A controller with an input `f_c`
     gets the force of the equality constraints under the control that still acts, at first the safe
-    output of the authored pose; one with an input `f_measured` those of its contacts. A plant that
-    diverges ends the run, and the recording has an event that says so.
+    output of the authored pose; one with an input `f_measured` those of its contacts which acted in
+    the plant's last step. A plant that diverges ends the run, and the recording has an event that
+    says so.
 
     Args:
         law: the controller as compiled C.
@@ -67,19 +68,18 @@ def run_loop(
     _require_fit(controller, caller, plant)
     steps, ticks = steps_per_tick(controller, plant), _tick_count(controller, scenario)
     plant.reset(scenario.q0, scenario.v0)
-    if scenario.options.outer is not None:
-        scenario.options.outer.reset()
-    tuning = scenario.options.tuning
-    tuning = controller.default_tuning if tuning is None else tuning
+    for source in (scenario.options.outer, scenario.options.reaction):
+        if source is not None:
+            source.reset()
     recorder, z = Recorder(), column("z0", controller.z0, controller.z0.size)
     pending: deque[Array] = deque()
     applied: Array = safe_command(controller)
     events: tuple[str, ...] = ()
+    plant.measure(applied)
     for k in range(ticks):
         t = k * controller.period
         disturbance = _act_on_plant(plant, scenario, t)
         inputs = _controller_inputs(caller, controller, plant, scenario, z, t, applied)
-        inputs["tuning"] = signal_value("tuning", tuning, t, caller.size("tuning"))
         outputs = caller(inputs)
         applied = _applied_control(pending, outputs["u"], scenario.delay)
         try:
@@ -119,18 +119,21 @@ def _controller_inputs(
     applied: Array,
 ) -> dict[str, Array]:
     """Return all inputs that the controller may have, at the present state of the plant."""
+    options, reaction = scenario.options, scenario.options.reaction
     inputs = {"q": plant.q, "v": plant.v, "act": plant.act, "z": z, "t": np.array([t])}
+    taken = () if reaction is None else reaction.inputs
+    if caller.size("f_measured") or "f_measured" in taken:
+        inputs["f_measured"] = measured_forces(controller, plant)  # of the last step
     if caller.size("f_c"):
         inputs["f_c"] = plant.measure(applied).equality_force
-    if caller.size("f_measured"):
-        plant.measure(applied)
-        inputs["f_measured"] = measured_forces(controller, plant)
-    commands: dict[str, TimeSignal] = {"ref": scenario.reference, "mask": scenario.options.mask}
-    if scenario.options.outer is not None:
-        commands.update(scenario.options.outer(inputs))
+    commands: dict[str, TimeSignal] = {"ref": scenario.reference, "mask": options.mask}
+    if options.outer is not None:
+        commands.update(options.outer(inputs))
+    tuning = controller.default_tuning if options.tuning is None else options.tuning
     inputs["ref"] = signal_value("reference", commands["ref"], t, caller.size("ref"))
     inputs["mask"] = signal_value("mask", commands["mask"], t, caller.size("mask"), 1.0)
-    return inputs
+    inputs["tuning"] = signal_value("tuning", tuning, t, caller.size("tuning"))
+    return inputs | ({} if reaction is None else reaction(inputs))
 
 
 def _applied_control(pending: deque[Array], u: Array, delay: int) -> Array:

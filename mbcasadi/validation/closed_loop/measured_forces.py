@@ -16,26 +16,34 @@ FrameKind = Literal["site", "body", "geom"]
 KINDS: tuple[FrameKind, ...] = ("site", "body", "geom")
 
 
-def measured_forces(controller: Controller, plant: Plant) -> Array:
+MeasuredContacts = dict[tuple[str, str], tuple[ContactForce, Array]]
+"""The force on each contact and where it is, by kind and name."""
+
+
+def measured_forces(
+    controller: Controller, plant: Plant, contacts: MeasuredContacts | None = None
+) -> Array:
     """Return the forces that a controller measures: of its contacts, then of its loops.
 
     Args:
         controller: with `contacts` and `loop_forces`.
         plant: evaluated at its state.
+        contacts: `measured_contacts` there, where they are known.
     """
+    if contacts is None:
+        contacts = measured_contacts(controller.contacts, plant)
     loops = []
     for name, row in controller.loop_forces:
         forces = plant.equality_forces(name)
         loops.append(forces[row] if forces.size else 0.0)
-    return np.concatenate([contact_forces(controller.contacts, plant), loops])
+    return np.concatenate([_in_own_axes(controller.contacts, plant, contacts), loops])
 
 
-def contact_forces(contacts: Sequence[Contact], plant: Plant) -> Array:
+def _in_own_axes(contacts: Sequence[Contact], plant: Plant, measured: MeasuredContacts) -> Array:
     """Return the forces (3 nc,) on the contacts: n, t1, t2 of each, N.
 
     The axes are those of the contact's own normal, in the world or in the body that is touched.
     """
-    measured = measured_contacts(contacts, plant)
     force = np.zeros((len(contacts), 3))
     for k, contact in enumerate(contacts):
         axes = contact_axes(np.asarray(contact.normal, dtype=float))
@@ -45,17 +53,17 @@ def contact_forces(contacts: Sequence[Contact], plant: Plant) -> Array:
     return force.ravel()
 
 
-def measured_contacts(
-    contacts: Sequence[Contact], plant: Plant
-) -> dict[tuple[str, str], tuple[ContactForce, Array]]:
+def measured_contacts(contacts: Sequence[Contact], plant: Plant) -> MeasuredContacts:
     """Return the force on each contact and where it is, by kind and name.
 
     Raises:
         ProblemError: a contact of the kind "contact" without its place.
     """
-    measured: dict[tuple[str, str], tuple[ContactForce, Array]] = {}
+    measured: MeasuredContacts = {}
     for kind in KINDS:
         names = [contact.frame for contact in contacts if contact.kind == kind]
+        if not names:
+            continue
         for name, force in plant.contact_forces(names, kind).items():
             measured[kind, name] = force, plant.frame_position(name, kind)
     places = {}
@@ -66,5 +74,5 @@ def measured_contacts(
                 "mb.contacts_of(...), by its method as_contact"
             )
         places[contact.frame] = contact.place
-    at_places = plant.contact_forces_at(places)
+    at_places = plant.contact_forces_at(places) if places else {}
     return measured | {("contact", name): found for name, found in at_places.items()}

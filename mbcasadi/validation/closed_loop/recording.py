@@ -37,7 +37,8 @@ class Recording:
         contact_margin: (nt, nc) N, worst `mu f_n - |f_t|` with the plant's friction.
         contact_position: (nt, nc, 3) m, origin of the contact's frame.
         monitor: name → (nt, size): outputs of the controller's monitor.
-        f_measured: (nt, k) N, the force on each contact as n, t1, t2, then measured loop forces.
+        f_measured: (nt, k) N, the force on each contact as n, t1, t2, then measured loop forces;
+            where the controller takes it, as it was given: that of the step before.
         events: sentences on what ended the run early (a plant that diverged).
     """
 

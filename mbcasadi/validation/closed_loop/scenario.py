@@ -10,6 +10,7 @@ from mbcasadi.argument_kinds import require_fields
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import column, require_whole
 from mbcasadi.validation.closed_loop.outer_law import OuterLaw
+from mbcasadi.validation.closed_loop.reaction import Reaction
 
 Array = NDArray[np.float64]
 
@@ -32,6 +33,7 @@ class ScenarioOptions:
         switch: time → {name: whether the plant enforces this equality constraint}; constraints
             that it does not name keep their state. The controller gets `mask` only.
         outer: a slower law, from `outer_law`, that computes reference and mask.
+        reaction: what changes reference, mask or tuning by what is measured, from `reaction`.
         keyframe: name of the key frame to start from, in place of `q0`.
         timestep: s, of the plant, in place of the model's.
         seed: None gives every body the same relative error of `perturb`; a number draws one error
@@ -45,6 +47,7 @@ class ScenarioOptions:
     tuning: TimeSignal = None
     switch: SwitchSchedule | None = None
     outer: OuterLaw | None = None
+    reaction: Reaction | None = None
     keyframe: str | None = None
     timestep: float | None = None
     seed: int | None = None

@@ -46,16 +46,21 @@ def tick_row(
         "closure": measurement.closure,
         "residual": measurement.residual,
         "energy": measurement.energy,
-        **_contact_fields(controller, plant),
+        **_contact_fields(controller, plant, inputs),
     }
 
 
-def _contact_fields(controller: Controller, plant: Plant) -> dict[str, Array]:
-    """Return what the plant exerts on each contact of the controller."""
+def _contact_fields(
+    controller: Controller, plant: Plant, inputs: Mapping[str, Array]
+) -> dict[str, Array]:
+    """Return what the plant exerts on each contact, and what the controller was given of it.
+
+    A controller that takes no measured forces is recorded with those of this moment.
+    """
     count = len(controller.contacts)
     force, place = np.zeros((count, 3)), np.zeros((count, 3))
     normal, tangential, margin = np.zeros(count), np.zeros(count), np.zeros(count)
-    measured = measured_contacts(controller.contacts, plant)
+    measured, given = measured_contacts(controller.contacts, plant), inputs.get("f_measured")
     for k, contact in enumerate(controller.contacts):
         found, position = measured[contact.kind, contact.frame]
         place[k] = _seen_from_other(contact, plant, position)
@@ -68,7 +73,7 @@ def _contact_fields(controller: Controller, plant: Plant) -> dict[str, Array]:
         "contact_tangential": tangential,
         "contact_margin": margin,
         "contact_position": place,
-        "f_measured": measured_forces(controller, plant),
+        "f_measured": measured_forces(controller, plant, measured) if given is None else given,
     }
 
 

@@ -43,6 +43,7 @@ class PointContact(StrictTable):
     slides: bool = False
     force: Vector3 | None = None
     slide_speed: Positive = 0.01
+    slide_task: str = ""
 
 
 class LoopForce(StrictTable):
@@ -95,6 +96,7 @@ def contacts_of_table(table: PointContact, system: System, q0: Array) -> list[Co
             ),
             slides=table.slides,
             slide_speed=table.slide_speed,
+            slide_task=table.slide_task,
         )
         for contact, pair in zip(found, pairs, strict=True)
         if table.frame in (contact.name, pair)

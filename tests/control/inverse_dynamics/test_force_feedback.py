@@ -80,6 +80,39 @@ def test_the_integral_keeps_to_its_limit_and_does_not_wind_up_at_a_motors_limit(
     assert np.all(integrals == 0)
 
 
+FINGERS = """<body><joint name="finger" type="slide" axis="0 1 0"/>
+    <geom size=".1" mass=".1"/></body>
+  <body><joint name="thumb" type="slide" axis="0 1 0" stiffness="1" springref="1"/>
+    <geom size=".1" mass=".1"/></body></body></worldbody>
+  <equality><joint joint1="finger" joint2="{}"/></equality>
+  <actuator><motor joint="finger" ctrlrange="-1 1"/>"""
+
+
+@pytest.mark.parametrize(("joined", "grows"), [("thumb", 1.0), ("y", 0.0)])
+def test_only_motors_that_can_press_on_the_contact_pause_its_integral(joined, grows):
+    """A finger's motor at its bound counts where a coupling joins it with the contact."""
+    text = PLUNGER.replace("</body></worldbody>\n  <actuator>", FINGERS.format(joined))
+    law = InverseDynamicsQP(
+        mb.read_mjcf(text),
+        [PostureTask(["y"], weight=1e-3)],
+        [Contact("tip", normal=(1, 0, 0), friction=0.5)],
+        force_weight=(1.0, 0.0, 0.0),
+        force_reference=True,
+        force_feedback=FEEDBACK,
+        torque_weight=(1.0, 1e-7, 1e-7),
+        torque_reference=True,
+        period=H,
+    )
+    q, lost = np.zeros(4), 3.0
+    ref = law.reference_at(q)
+    ref[law.reference["force"]] = [PRESS, 0.0, 0.0]
+    ref[law.reference["torque"]] = [20.0, 0.0, 0.0]
+    got = law.solve(q, q, ref, f_measured=[PRESS - lost, 0.0, 0.0])
+    assert got.status == 0
+    assert got.p[0] == pytest.approx(1.0)
+    assert integral(law, got.z_next)[0] == pytest.approx(grows * lost * GAIN * H)
+
+
 def test_a_contact_that_is_off_forgets_and_a_bad_measurement_pauses():
     law = plunger()
     names = list(law.controller.inputs[-1].components)

@@ -5,10 +5,10 @@ import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported
 
-from robots.arms import circles, gripper, reach, stewart
+from robots.arms import circles, gripper, press, reach, stewart
 from robots.arms.row import HEAD
 
-ROWS = {"circles": circles, "reach": reach, "gripper": gripper, "stewart": stewart}
+ROWS = {"circles": circles, "reach": reach, "gripper": gripper, "press": press, "stewart": stewart}
 
 
 def main() -> int:

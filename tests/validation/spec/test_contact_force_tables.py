@@ -15,7 +15,13 @@ TABLES = {
     "task": [{"type": "frame", "frame": "trunk", "kind": "body"}],
     "contact": [
         {"frame": "FL", "slides": True, "slide_speed": 0.02, "force": [40.0, 0.0, 0.0]},
-        {"frame": "FR on floor", "kind": "contact", "slides": True, "force": [30.0, 0.0, 0.0]},
+        {
+            "frame": "FR on floor",
+            "kind": "contact",
+            "slides": True,
+            "force": [30.0, 0.0, 0.0],
+            "slide_task": "trunk",
+        },
         {"frame": "RL"},
     ],
     "options": {"force_weight": [1e-2, 0.0, 0.0]},
@@ -34,6 +40,7 @@ def test_sliding_contacts_and_forces_reach_the_controller():
     law = found.controller
     assert [contact.slides for contact in law.contacts] == [True, True, False]
     assert [contact.slide_speed for contact in law.contacts] == [0.02, 0.01, 0.01]
+    assert [contact.slide_task for contact in law.contacts] == ["", "trunk", ""]
     assert (law.force_feedback.limit, law.force_feedback.gain) == (12.0, 8.0)
     np.testing.assert_allclose(law.contact_weights, np.tile([1e-2, 0, 0], 3))
     force = found.reference(0.3)[law.reference["force"]]

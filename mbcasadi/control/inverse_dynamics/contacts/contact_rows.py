@@ -25,7 +25,7 @@ from mbcasadi.control.inverse_dynamics.contacts.contact_groups import (
     point_map,
     twist_map,
 )
-from mbcasadi.control.inverse_dynamics.contacts.sliding_contacts import sliding_force
+from mbcasadi.control.inverse_dynamics.contacts.sliding_contacts import Sliding, sliding_force
 from mbcasadi.control.inverse_dynamics.contacts.surface_contacts import Sole
 from mbcasadi.system import System
 
@@ -75,7 +75,7 @@ def contact_rows(
     *,
     damping: float,
     internal: bool,
-    sliding: Mapping[int, tuple[float | ca.SX, float]],
+    sliding: Mapping[int, Sliding],
 ) -> ContactRows:
     """Return the rows of all contacts at a state.
 
@@ -87,7 +87,7 @@ def contact_rows(
         state: q, v.
         damping: rate, 1/s, at which a velocity of an active contact decays.
         internal: give each body with redundant points its internal forces.
-        sliding: friction and least speed, m/s, of each contact that slides.
+        sliding: what the friction follows from, of each contact that slides.
     """
     nv, nc = system.nv, on.numel()
     parts = [
@@ -153,7 +153,7 @@ def _sliding_rows(
     on: ca.SX,
     state: tuple[ca.SX, ca.SX],
     damping: float,
-    sliding: Mapping[int, tuple[float | ca.SX, float]],
+    sliding: Mapping[int, Sliding],
 ) -> ContactRows:
     """Return the row of a contact that slides; see `sliding_contacts.py`."""
     q, v = state
@@ -162,7 +162,9 @@ def _sliding_rows(
     row, bias = turned[0, :], ca.SX(axes[0, :]) @ ca.SX(group.frame.bias(q, v))[:3]
     if damping:
         bias += damping * (row @ v)
-    force = sliding_force(turned[1:, :], v, *sliding[member])
+    asked = sliding[member].velocity
+    slip = turned[1:, :] @ v if asked is None else ca.SX(axes[1:, :]) @ asked
+    force = sliding_force(slip, sliding[member])
     drag = turned[1:, :].T @ force[1:]
     s, nothing = on[member], ca.SX(0, 1)
     return ContactRows(s * row, s * bias, force, ca.SX(3, 0), nothing, nothing, (), drag)

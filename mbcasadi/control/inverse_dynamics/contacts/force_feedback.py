@@ -7,9 +7,9 @@ in z,
 
     I_{k+1} = I_k + γ (f_ref - f_m),   γ = gain h,
 
-of the forces whose weight is positive. It leaves no steady error. I is zero while the contact
-is off and at most `limit`. It pauses for ticks without a solution, and does not grow while an
-actuator or a limit of this contact is at its bound.
+of the forces whose weight is positive. It leaves no steady error. I is zero while the contact is
+off and at most `limit`. It pauses for ticks without a solution, and does not grow while a limit of
+this force, or an actuator that can act on it, is at its bound.
 """
 
 from collections.abc import Sequence
@@ -160,19 +160,24 @@ def next_integral(
     return ca.if_else(paused, before.force, after)
 
 
-def at_bounds(active: ca.SX, row_names: Sequence[str], limits: Sequence[str]) -> ca.SX:
+def at_bounds(
+    active: ca.SX, row_names: Sequence[str], limits: Sequence[str], acting: Sequence[set[str]]
+) -> ca.SX:
     """Return (k,) one for each force that an active limit of actuators or its own bounds.
 
     Args:
         active: (m,) active set of the rows.
         row_names: their names.
         limits: with what the names of the limits of each force begin.
+        acting: names of the actuators that can act on each force.
     """
-    motors = [i for i, name in enumerate(row_names) if name.startswith("actuator ")]
     is_active = ca.fabs(active)
-    bounded = {}
-    for limit in dict.fromkeys(limits):
-        own = [i for i, name in enumerate(row_names) if name.startswith(limit)]
-        any_of = ca.sum1(is_active[[*motors, *own], 0]) > 0 if motors or own else ca.SX(0)
-        bounded[limit] = any_of
-    return ca.vertcat(ca.SX(0, 1), *(bounded[limit] for limit in limits))
+    parts: dict[tuple[str, ...], ca.SX] = {}
+    found = []
+    for limit, actuators in zip(limits, acting, strict=True):
+        starts = (limit, *(f"actuator '{name}': " for name in sorted(actuators)))
+        if starts not in parts:
+            own = [i for i, name in enumerate(row_names) if name.startswith(starts)]
+            parts[starts] = ca.sum1(is_active[own, 0]) > 0 if own else ca.SX(0)
+        found.append(parts[starts])
+    return ca.vertcat(ca.SX(0, 1), *found)

@@ -5,7 +5,8 @@ is known from it,
 
     f_t = -mu f_n t,   t = v_t / (|v_t|² + v_s²)^½,
 
-with the velocity v_t of the material along the surface. So the force on the mechanism is
+with the velocity v_t of the material along the surface: the measured one, or the one that the
+reference of a task asks for, which also breaks loose what sticks. So the force on the mechanism is
 `(J_nᵀ - mu J_tᵀ t) f_n`, which is not the transpose of the row: the equations of motion are
 
     M a = f + B p + Gᵀ lam + D σ,   σ = lam_s,
@@ -21,25 +22,81 @@ answer, and the inertia counts as not definite.
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import casadi as ca
 
 from mbcasadi import linalg
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics
+from mbcasadi.control.tasks.axes import AXES
+from mbcasadi.control.tasks.frame_task import FrameTask
+from mbcasadi.description import Contact
+from mbcasadi.errors import ProblemError
 from mbcasadi.linalg.scalars import in_scalars
+from mbcasadi.shapes import require_name
+
+if TYPE_CHECKING:
+    from mbcasadi.control.inverse_dynamics.options import Setup
 
 
-def sliding_force(along: ca.SX, v: ca.SX, friction: float | ca.SX, speed: float) -> ca.SX:
+class Sliding(NamedTuple):
+    """What the friction of a sliding contact follows from.
+
+    Attributes:
+        friction: Coulomb coefficient mu.
+        speed: v_s, m/s, above which the friction is that of Coulomb.
+        velocity: (3,) that a task asks for, world axes, or None for the measured one.
+    """
+
+    friction: float | ca.SX
+    speed: float
+    velocity: ca.SX | None
+
+
+def sliding_of(setup: "Setup", contact: Contact, friction: float | ca.SX, ref: ca.SX) -> Sliding:
+    """Return what the friction of a contact follows from.
+
+    Args:
+        setup: the options.
+        contact: that slides.
+        friction: its coefficient, which may be tuned.
+        ref: (nref,) reference.
+    """
+    if not contact.slide_task:
+        return Sliding(friction, contact.slide_speed, None)
+    task = slide_task_of(setup, contact)
+    velocity, asked = ca.SX(3, 1), ref[setup.reference[f"{task.name}.velocity"], 0]
+    velocity[[AXES.index(axis) for axis in task.position]] = asked
+    return Sliding(friction, contact.slide_speed, velocity)
+
+
+def slide_task_of(setup: "Setup", contact: Contact) -> FrameTask:
+    """Return the task whose reference has the velocity of a contact.
+
+    Raises:
+        UnknownNameError: no such task.
+        ProblemError: a contact that does not slide on the world, or a task without positions in it.
+    """
+    tasks = {task.name: task for task in setup.tasks if isinstance(task, FrameTask)}
+    require_name("FrameTask", contact.slide_task, list(tasks))
+    task = tasks[contact.slide_task]
+    if not contact.slides or contact.other or task.base or not task.position:
+        raise ProblemError(
+            f"contact '{contact.frame}': slide_task = '{task.name}', slides {contact.slides}, "
+            f"other '{contact.other}'; expected one that slides on the world, and a task of "
+            "positions in the world"
+        )
+    return task
+
+
+def sliding_force(slip: ca.SX, sliding: Sliding) -> ca.SX:
     """Return the force (n, t1, t2) (3,) of a sliding contact for a normal force of 1 N.
 
     Args:
-        along: (2, nv) rows of the tangents.
-        v: (nv,) velocity.
-        friction: Coulomb coefficient mu.
-        speed: v_s, m/s, above which the friction is that of Coulomb.
+        slip: (2,) velocity along the tangents, m/s.
+        sliding: its friction.
     """
-    slip = along @ v
-    return ca.vertcat(1, -friction * slip / ca.sqrt(ca.sumsqr(slip) + speed**2))
+    return ca.vertcat(1, -sliding.friction * slip / ca.sqrt(ca.sumsqr(slip) + sliding.speed**2))
 
 
 def with_drag(dynamics: Dynamics, drag: ca.SX, rows: Sequence[int]) -> Dynamics:
