@@ -52,6 +52,7 @@ from mbcasadi.control.inverse_dynamics.memory.last_force import force_reference,
 from mbcasadi.control.inverse_dynamics.memory.observer import Observed
 from mbcasadi.control.inverse_dynamics.objective import TaskStack, stack_tasks
 from mbcasadi.control.inverse_dynamics.options import Setup
+from mbcasadi.control.inverse_dynamics.rigid_springs import spring_rows
 from mbcasadi.control.inverse_dynamics.servos.servo_dynamics import (
     ServoState,
     end_rows,
@@ -158,7 +159,7 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
             if contact.slides
         },
     )
-    A, bias = equality_rows(setup, at)
+    A, bias = bilateral_rows(setup, at)
     f = system.passive_force(at.q, at.v) + actuators.rest - system.bias_force(at.q, at.v)
     f = f + friction_force(setup, at.v, at.ref)
     dynamics = Dynamics(
@@ -250,6 +251,15 @@ def desired_contact_forces(setup: Setup, at: Inputs) -> ca.SX:
     if not setup.force_reference:
         return ca.SX(3 * nc, 1)
     return ca.kron(at.on[:nc, 0], ca.SX.ones(3)) * at.ref[setup.reference["force"], 0]
+
+
+def bilateral_rows(setup: Setup, at: Inputs) -> tuple[ca.SX, ca.SX]:
+    """Return rows and bias of the equality constraints, then of the springs that are held."""
+    A, bias = equality_rows(setup, at)
+    if setup.rigid_springs is None:
+        return A, bias
+    S, slowing = spring_rows(setup, at.v)
+    return ca.vertcat(A, S), ca.vertcat(bias, slowing)
 
 
 def equality_rows(setup: Setup, at: Inputs) -> tuple[ca.SX, ca.SX]:

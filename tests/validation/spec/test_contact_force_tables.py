@@ -1,9 +1,11 @@
 """Sliding contacts, references of their forces and the feedback of measured ones, from TOML."""
 
+import mujoco
 import numpy as np
 import pytest
 
 from mbcasadi import models
+from mbcasadi.control import RigidSprings
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation.spec import parse_spec
@@ -48,6 +50,20 @@ def test_ramps_and_friction_reach_the_controller():
     ).controller
     assert (law.load_ramp.duration, law.load_ramp.force) == (0.1, 60.0)
     assert (dict(law.friction_loss.losses), law.friction_loss.share) == ({"FL_calf": 0.4}, 0.7)
+
+
+def test_springs_reach_the_controller():
+    """A spring in a calf of the quadruped, by a model that has one."""
+    path = models.path("quadruped")
+    spec = mujoco.MjSpec.from_file(str(path))
+    spec.joint("FL_calf").stiffness[0] = 500.0
+    system = read_mjcf(spec)
+    tables = TABLES | {"rigid_springs": {"joints": ["FL_calf"], "damping": 12.0}}
+    q = np.array(system.tree.keyframes["stand"])
+    law = experiment_for_system(parse_spec(tables), system, q).controller
+    assert law.rigid_springs == RigidSprings(("FL_calf",), damping=12.0)
+    with pytest.raises(ProblemError, match="'FR_calf' has no stiffness"):
+        experiment(rigid_springs={"joints": ["FR_calf"]})
 
 
 def test_a_feedback_without_a_reference_is_refused():
