@@ -12,10 +12,13 @@ The multiplier of the row is what the load takes beyond the spring's present for
 forces and motion are those of the mechanism with S v held, whatever the stiffness, the rest length
 and the deflection are. Nothing returns the spring to a place.
 
-For a motor of inertia J, a load m and their distance s, load less motor, the law gives the force
-`(m + J) a_load + J damping ds/dt`. Without the row's damping the motor swings against the spring at
-ω = √(k/J), undamped; with it `s'' + damping s' + ω² s = 0`, as long as the delay from a measurement
-to the middle of its tick is well below a quarter of the period, π/(2 ω).
+Of a motor of inertia J and a load m behind the spring, the load then accelerates by
+
+    a = a_des / (1 + (r² + damping r)/ω²),   ω² = k (1/J + 1/m),
+
+r the Laplace variable: ω is their resonance against each other. A task with `kp = w²`, `kd = 2 w` is
+stable where `damping > kd` and `ω² > w damping² / (2 damping - 2 kd)`. The default, `damping = 2 kd`,
+allows the softest spring, `ω > kd`. What the joints damp themselves adds to it, a delay takes from it.
 """
 
 from collections.abc import Sequence
@@ -41,6 +44,9 @@ Array = NDArray[np.float64]
 LARGEST_SHARE = 0.5
 """Largest damping, as a share of that from which `v_{k+1} = v_k - h damping v_{k-delay}` grows."""
 
+LEAST_DAMPING = 20.0
+"""1/s, of the default where no task has a kd."""
+
 
 @dataclass(frozen=True)
 class RigidSprings:
@@ -50,24 +56,28 @@ class RigidSprings:
         joints: whose stiffness counts as rigid, all rates of a joint; coordinates by name in a
             system that is given by equations.
         tendons: fixed tendons with a stiffness and without a dead band.
-        damping: 1/s at which the law slows a deflection down.
+        damping: 1/s at which the law slows a deflection down. None for twice the largest kd of the
+            tasks, within what the period and the delay bear.
 
     Raises:
         ProblemError: no spring, one twice, or a negative damping.
     """
 
-    joints: tuple[str, ...] = ()
-    tendons: tuple[str, ...] = ()
-    damping: float = 20.0
+    joints: Sequence[str] = ()
+    tendons: Sequence[str] = ()
+    damping: float | None = None
 
     def __post_init__(self) -> None:
         require_fields(self)
-        require_numbers(damping=self.damping)
+        for kind in ("joints", "tendons"):
+            object.__setattr__(self, kind, tuple(getattr(self, kind)))
+        if self.damping is not None:
+            require_numbers(damping=self.damping)
         for kind, names in (("joint", self.joints), ("tendon", self.tendons)):
             twice = [name for name in names if names.count(name) > 1]
             if twice:
                 raise ProblemError(f"{kind} '{twice[0]}' is named twice; expected each spring once")
-        if not self.joints + self.tendons:
+        if not self.joints and not self.tendons:
             raise ProblemError("no springs; expected joints or tendons by name")
 
 
@@ -144,13 +154,26 @@ def require_springs(setup: "Setup") -> None:
     if springs is None:
         return
     _ = setup.spring_map
-    growing = 2 * np.sin(np.pi / (4 * setup.delay_ticks + 2)) / setup.period
-    if springs.damping > LARGEST_SHARE * growing:
+    largest = largest_damping(setup)
+    if springs.damping is not None and springs.damping > largest:
         raise ProblemError(
             f"springs with a damping of {springs.damping:g} 1/s at a period of {setup.period:g} s "
-            f"and a delay of {setup.delay_ticks} ticks; expected at most "
-            f"{LARGEST_SHARE * growing:.3g} 1/s"
+            f"and a delay of {setup.delay_ticks} ticks; expected at most {largest:.3g} 1/s"
         )
+
+
+def largest_damping(setup: "Setup") -> float:
+    """Return the largest damping, 1/s, that the period and the delay bear."""
+    growing = 2 * np.sin(np.pi / (4 * setup.delay_ticks + 2)) / setup.period
+    return float(LARGEST_SHARE * growing)
+
+
+def spring_damping(setup: "Setup", springs: RigidSprings) -> float:
+    """Return the damping of the springs, 1/s."""
+    if springs.damping is not None:
+        return springs.damping
+    kd = max(float(np.max(gains.kd[gains.weight > 0], initial=0.0)) for gains in setup.gains)
+    return min(max(2 * kd, LEAST_DAMPING), largest_damping(setup))
 
 
 def limits_beside_springs(setup: "Setup", limits: JointLimits) -> JointLimits:
@@ -183,4 +206,6 @@ def spring_rows(setup: "Setup", v: ca.SX) -> tuple[ca.SX, ca.SX]:
         v: (nv,) velocity.
     """
     S, springs = ca.SX(ca.sparsify(ca.DM(setup.spring_map))), setup.rigid_springs
-    return S, ca.SX(0, 1) if springs is None else springs.damping * (S @ v)
+    if springs is None:
+        return S, ca.SX(0, 1)
+    return S, spring_damping(setup, springs) * (S @ v)

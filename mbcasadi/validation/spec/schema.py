@@ -112,7 +112,7 @@ class Springs(StrictTable):
 
     joints: tuple[str, ...] = ()
     tendons: tuple[str, ...] = ()
-    damping: NotNegative = 20.0
+    damping: NotNegative | None = None
 
 
 class Ramp(StrictTable):
