@@ -16,9 +16,10 @@ Of a motor of inertia J and a load m behind the spring, the load then accelerate
 
     a = a_des / (1 + (r² + damping r)/ω²),   ω² = k (1/J + 1/m),
 
-r the Laplace variable: ω is their resonance against each other. A task with `kp = w²`, `kd = 2 w` is
-stable where `damping > kd` and `ω² > w damping² / (2 damping - 2 kd)`. The default, `damping = 2 kd`,
-allows the softest spring, `ω > kd`. What the joints damp themselves adds to it, a delay takes from it.
+r the Laplace variable: ω is their resonance against each other. A task with `kp = w²` and `kd = 2 w`
+is stable where `damping > kd` and `ω² > w damping² / (2 damping - 2 kd)`. The default, `damping =
+2 kd`, allows the softest spring, `ω > kd`. What the joints damp themselves adds to it, a delay takes
+from it.
 """
 
 from collections.abc import Sequence
