@@ -16,9 +16,9 @@ Of a motor of inertia J and a load m behind the spring, the load then accelerate
 
     a = a_des / (1 + (r² + damping r)/ω²),   ω² = k (1/J + 1/m),
 
-r the Laplace variable: ω is their resonance against each other. A task with `kp = w²` and `kd = 2 w`
+r the Laplace variable: ω is their resonance against each other. A task with `kp = w²`, `kd = 2 w`
 is stable where `damping > kd` and `ω² > w damping² / (2 damping - 2 kd)`. The default, `damping =
-2 kd`, allows the softest spring, `ω > kd`. What the joints damp themselves adds to it, a delay takes
+2 kd`, allows the softest spring, `ω > kd`. What joints damp themselves adds to it, a delay takes
 from it.
 """
 
@@ -87,7 +87,8 @@ def spring_map(system: System, springs: RigidSprings | None) -> Array:
 
     Raises:
         UnknownNameError: no such joint, coordinate or tendon.
-        ProblemError: one without stiffness, or a tendon whose spring has a dead band.
+        ProblemError: one without stiffness, one that an actuator moves, or a tendon whose spring
+            has a dead band.
     """
     if springs is None:
         return np.zeros((0, system.nv))
@@ -99,12 +100,14 @@ def spring_map(system: System, springs: RigidSprings | None) -> Array:
         require_name("joint", name, list(joints))
         joint = joints[name]
         _require_stiffness("joint", name, joint.stiffness, joint.stiffness_poly)
+        _require_no_actuator(system, ("joint", "jointinparent"), list(joints).index(name), name)
         rows.append(np.eye(system.nv)[joint.dof : joint.dof + DOF_SIZE[joint.kind]])
     tendons = {tendon.name: tendon for tendon in system.tree.tendons}
     for name in springs.tendons:
         require_name("fixed tendon", name, list(tendons))
         tendon = tendons[name]
         _require_stiffness("tendon", name, tendon.stiffness, tendon.stiffness_poly)
+        _require_no_actuator(system, ("tendon",), list(tendons).index(name), name)
         rows.append(_row_of_tendon(system.tree, tendon, system.nv))
     return np.vstack(rows)
 
@@ -143,6 +146,16 @@ def _require_stiffness(kind: str, name: str, linear: float, further: Sequence[fl
             f"{kind} '{name}' has no stiffness; expected one with a spring, which can carry the "
             "load where the law takes it as rigid"
         )
+
+
+def _require_no_actuator(system: System, kinds: tuple[str, ...], target: int, name: str) -> None:
+    """Raise where an actuator acts beside a spring."""
+    for actuator in system.actuators:
+        if actuator.transmission in kinds and actuator.target == target:
+            raise ProblemError(
+                f"{kinds[0]} '{name}' is moved by actuator '{actuator.name}' beside its spring, "
+                "and would be held against it; expected a spring between motors and loads"
+            )
 
 
 def require_springs(setup: "Setup") -> None:

@@ -294,6 +294,9 @@ def test_what_is_no_spring_is_refused():
         leg(RigidSprings((), ("spring",)))
     with pytest.raises(ProblemError, match="'knee' has no stiffness"):
         leg(RigidSprings(("knee",)))
+    driven = LEG.replace('name="knee" axis', 'name="knee" stiffness="9" axis')
+    with pytest.raises(ProblemError, match="'knee' is moved by actuator"):
+        InverseDynamicsQP(mb.read_mjcf(driven), [TRUNK], rigid_springs=RigidSprings(("knee",)))
     with pytest.raises(ProblemError, match="no springs"):
         RigidSprings()
     with pytest.raises(ProblemError, match="named twice"):

@@ -1,6 +1,5 @@
 """Sliding contacts, references of their forces and the feedback of measured ones, from TOML."""
 
-import mujoco
 import numpy as np
 import pytest
 
@@ -52,18 +51,23 @@ def test_ramps_and_friction_reach_the_controller():
     assert (dict(law.friction_loss.losses), law.friction_loss.share) == ({"FL_calf": 0.4}, 0.7)
 
 
+ELASTIC = """
+<mujoco>
+  <worldbody><body><joint name="motor" axis="0 1 0"/><geom size=".1"/>
+    <body><joint name="spring" axis="0 1 0" stiffness="500"/><geom size=".1" pos=".3 0 0"/></body>
+  </body></worldbody>
+  <actuator><motor joint="motor"/></actuator>
+</mujoco>
+"""
+
+
 def test_springs_reach_the_controller():
-    """A spring in a calf of the quadruped, by a model that has one."""
-    path = models.path("quadruped")
-    spec = mujoco.MjSpec.from_file(str(path))
-    spec.joint("FL_calf").stiffness[0] = 500.0
-    system = read_mjcf(spec)
-    tables = TABLES | {"rigid_springs": {"joints": ["FL_calf"], "damping": 12.0}}
-    q = np.array(system.tree.keyframes["stand"])
-    law = experiment_for_system(parse_spec(tables), system, q).controller
-    assert law.rigid_springs == RigidSprings(("FL_calf",), damping=12.0)
-    with pytest.raises(ProblemError, match="'FR_calf' has no stiffness"):
-        experiment(rigid_springs={"joints": ["FR_calf"]})
+    tables = {"type": "inverse_dynamics_qp", "task": [{"type": "posture", "joints": ["motor"]}]}
+    tables["rigid_springs"] = {"joints": ["spring"], "damping": 12.0}
+    law = experiment_for_system(parse_spec(tables), read_mjcf(ELASTIC), np.zeros(2)).controller
+    assert law.rigid_springs == RigidSprings(("spring",), damping=12.0)
+    with pytest.raises(ProblemError, match="'FL_calf' has no stiffness"):
+        experiment(rigid_springs={"joints": ["FL_calf"]})
 
 
 def test_a_feedback_without_a_reference_is_refused():
