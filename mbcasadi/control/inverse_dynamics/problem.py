@@ -52,7 +52,7 @@ from mbcasadi.control.inverse_dynamics.memory.last_force import force_reference,
 from mbcasadi.control.inverse_dynamics.memory.observer import Observed
 from mbcasadi.control.inverse_dynamics.objective import TaskStack, stack_tasks
 from mbcasadi.control.inverse_dynamics.options import Setup
-from mbcasadi.control.inverse_dynamics.rigid_springs import spring_rows
+from mbcasadi.control.inverse_dynamics.rigid_springs import spring_lengths, spring_rows
 from mbcasadi.control.inverse_dynamics.servos.servo_dynamics import (
     ServoState,
     end_rows,
@@ -239,7 +239,8 @@ def definite_dynamics(setup: Setup, at: Inputs, dynamics: Dynamics, nc: int) -> 
     system = setup.system
     if not system.semidefinite:
         return dynamics
-    row_scale = row_scale_at(ca.DM(system.scales.rows), setup.rank_tol, at.gap)
+    lengths = np.concatenate([system.scales.rows, spring_lengths(setup)])
+    row_scale = row_scale_at(ca.DM(lengths), setup.rank_tol, at.gap)
     rows = (dynamics.G[:nc, :], dynamics.c[:nc, 0])
     M, f = completed_inertia(system, dynamics.M, rows, row_scale=row_scale, rank_tol=setup.rank_tol)
     return dynamics._replace(M=M, f=dynamics.f + f)

@@ -212,6 +212,12 @@ def limits_beside_springs(setup: "Setup", limits: JointLimits) -> JointLimits:
     return replace(limits, joints=tuple(name for name in ranged if name not in springs.joints))
 
 
+def spring_lengths(setup: "Setup") -> Array:
+    """Return the length (k,) of each row in scaled coordinates."""
+    rows = setup.spring_map * setup.system.scales.coordinates
+    return np.asarray(np.linalg.norm(rows, axis=1))
+
+
 def spring_rows(setup: "Setup", v: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Return rows (k, nv) and bias (k,) that hold the springs.
 

@@ -158,9 +158,9 @@ TWO_MASSES = f"""
 """
 
 
-def two_masses_by_equations(springs, k=K, kp=50.0):
+def two_masses_by_equations(springs, k=K, kp=50.0, motor=J):
     q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
-    kinetic = J / 2 * v[0] ** 2 + M / 2 * (v[0] + v[1]) ** 2
+    kinetic = motor / 2 * v[0] ** 2 + M / 2 * (v[0] + v[1]) ** 2
     system = mb.from_lagrangian(
         q, v, kinetic=kinetic, potential=k / 2 * q[1] ** 2, B=np.array([[1], [0]])
     ).with_frame("load", q, ca.vertcat(q[0] + q[1], 0, 0))
@@ -185,6 +185,16 @@ def test_two_masses_get_the_force_of_their_sum_and_a_damped_gap(given_as):
         ref = law.reference_at(np.zeros(2))
         u = law.solve([x, s], [dx, ds], ref).u[0]
         assert u == pytest.approx((J + M) * a_load + J * DAMPING * ds, rel=1e-6)
+
+
+def test_a_motor_without_mass_gets_the_force_of_the_load():
+    """The inertia is singular, and definite where the spring is held."""
+    springs = RigidSprings(("q_1",), damping=DAMPING)
+    law = two_masses_by_equations(springs, motor=0.0)
+    found = law.solve([0.1, 0.01], [0.3, 0.2], law.reference_at(np.zeros(2)))
+    assert found.solved
+    assert found.u[0] == pytest.approx(M * (-50.0 * 0.11 - 2 * np.sqrt(50.0) * 0.5), rel=1e-6)
+    assert found.a[1] == pytest.approx(-DAMPING * 0.2, rel=1e-9)
 
 
 def slowest_decay(k, damping, kp):
