@@ -20,6 +20,7 @@ from mbcasadi.control.inverse_dynamics.proposed_gains import (
     gains_from_bandwidth,
     propose_gains,
 )
+from mbcasadi.control.inverse_dynamics.rigid_springs import RigidSprings
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
 from mbcasadi.control.law_interface.with_fallback import with_fallback
 from mbcasadi.control.tasks.axis_task import DirectionTask, LookAtTask
@@ -61,6 +62,7 @@ __all__ = [
     "PostureTask",
     "ProposedGains",
     "Residual",
+    "RigidSprings",
     "ServoTask",
     "Slot",
     "SoftLimit",

@@ -182,6 +182,7 @@ def calls_of_tasks():
         "control.propose_gains": {"period": 1e-3},
         "control.ForceFeedback": {"limit": 10.0},
         "control.FrictionLoss": {},
+        "control.RigidSprings": {"joints": ("left-shin",)},
         "control.LoadRamp": {"duration": 0.2, "force": 100.0},
         "control.touch_down": {"contacts": ("FL", "FR"), "on_force": 10.0, "off_force": 5.0},
         "control.JointLimits": {},

@@ -1,4 +1,7 @@
-"""Cassie stands: rods close loops in its legs, which have springs; its feet are capsules."""
+"""Cassie stands and squats: rods close loops in its legs, whose springs are rigid in the law.
+
+Its feet are capsules: both ends of each touch the floor.
+"""
 
 from functools import cache
 
@@ -13,42 +16,37 @@ from mbcasadi.control import (
     InverseDynamicsQP,
     JointLimits,
     PostureTask,
+    RigidSprings,
 )
 from robots.ground import FLOOR
-from robots.references import Array
+from robots.references import Array, Reference, displace
 
 PERIOD = 0.002  # s
 FEET = ("left-foot", "right-foot")
 SPRINGS = ("left-shin", "left-heel-spring", "right-shin", "right-heel-spring")
+DEEP, RATE = 0.1, 0.4  # m, Hz, of the squat
 
 
-def model_on_floor(rigid: bool) -> mujoco.MjSpec:
-    """Return Cassie on a floor; its springs held at their place in the home pose where rigid."""
+def model_on_floor() -> mujoco.MjSpec:
+    """Return Cassie on a floor."""
     model = mujoco.MjSpec.from_file(str(robot("men__agility_cassie__cassie")))
     plane = mujoco.mjtGeom.mjGEOM_PLANE
     model.worldbody.add_geom(name=FLOOR, type=plane, size=[0, 0, 1], condim=3, conaffinity=15)
-    if rigid:
-        compiled = model.compile()
-        home = compiled.key("home").qpos
-        for name in SPRINGS:
-            held = model.add_equality(name=f"{name} held", type=mujoco.mjtEq.mjEQ_JOINT)
-            held.name1 = name
-            place = compiled.joint(name).qposadr[0]
-            held.data[:5] = [home[place] - compiled.qpos0[place], 0, 0, 0, 0]
     return model
 
 
 @cache
 def standing(
-    rigid: bool = True, kp: float = 50.0
+    springs: RigidSprings | None = RigidSprings(SPRINGS),  # noqa: B008  # frozen
 ) -> tuple[InverseDynamicsQP, mujoco.MjSpec, Array]:
-    """Return the law, whose springs are rigid, the robot on a floor, and its first pose."""
-    system = mb.read_mjcf(model_on_floor(rigid))
+    """Return the law, the robot on a floor, and its first pose."""
+    model = model_on_floor()
+    system = mb.read_mjcf(model)
     found = mb.contacts_of(system, bodies=FEET, ground=FLOOR)
     q0 = np.array(system.tree.keyframes["home"], dtype=float)
     q0[2] -= min(float(contact.gap(q0)[0]) for contact in found)
     tasks = [
-        FrameTask("cassie-pelvis", kind="body", name="pelvis", kp=kp, weight=100.0),
+        FrameTask("cassie-pelvis", kind="body", name="pelvis", kp=100.0, weight=100.0),
         PostureTask(kp=50.0, weight=1e-3),
     ]
     law = InverseDynamicsQP(
@@ -57,8 +55,23 @@ def standing(
         [contact.as_contact(sides=4) for contact in found],
         joint_limits=JointLimits(tuple(system.actuator_names)),
         observer=DisturbanceObserver(bandwidth=3.0),
+        rigid_springs=springs,
         contact_damping=20.0,
         period=PERIOD,
         delay=1,
     )
-    return law, model_on_floor(rigid=False), q0
+    return law, model, q0
+
+
+def squats(law: InverseDynamicsQP, q0: Array) -> Reference:
+    """Return the reference of a pelvis that goes down and up twice, from 0.5 to 5.5 s."""
+    rest, rate = law.reference_at(q0), 2 * np.pi * RATE
+
+    def at(t: float) -> Array:
+        ref, phase = rest.copy(), rate * (t - 0.5)
+        if 0.5 <= t < 0.5 + 2 / RATE:
+            wave = (1 - np.cos(phase), rate * np.sin(phase), rate**2 * np.cos(phase))
+            displace(ref, law, "pelvis", np.array([0, 0, -DEEP / 2]), wave)
+        return ref
+
+    return at

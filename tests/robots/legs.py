@@ -36,6 +36,13 @@ GROUNDS = {
     "friction 0.3": Ground(friction=0.3),
 }
 
+CASSIE_PUSHES = {
+    "level": None,
+    "60 N forward": (0, 60.0),
+    "60 N backward": (0, -60.0),
+    "60 N sideways": (1, 60.0),
+}
+
 
 class Trial(NamedTuple):
     """One closed loop: the law, its plant and start, what it follows, what acts on it."""
@@ -176,10 +183,14 @@ def humanoid_rows() -> Iterator[Row]:
 
 def cassie_rows() -> Iterator[Row]:
     """Yield the rows of Cassie."""
-    law, model, q0 = cassie.standing()
-    rest = law.reference_at(q0)
-    trial = Trial(law, model, q0, lambda _: rest)
-    yield run(("Cassie", "stands", "level"), trial, "pelvis.position", TRUNK)
+    stand, model, q0 = cassie.standing()
+    rest = stand.reference_at(q0)
+    with compile_controller(stand) as law:
+        for task, reference in (("stands", lambda _: rest), ("squats", cassie.squats(stand, q0))):
+            for condition, push in CASSIE_PUSHES.items():
+                trial = Trial(stand, model, q0, reference, push=push, duration=7.0)
+                names = ("Cassie", task, condition)
+                yield run(names, trial, "pelvis.position", TRUNK, law)
 
 
 def walk(duration: float = 30.0) -> str:

@@ -111,6 +111,8 @@ class InverseDynamicsQP(Setup):
             limits and the observer take account of it. 0 by default, and what `validate` is given.
         friction_loss: `FrictionLoss` of joints, dry friction that counts in the equations; none
             unless given.
+        rigid_springs: `RigidSprings` that the law holds at their present deflection, stiff ones
+            between motors and loads; none unless given.
         load_ramp: `LoadRamp`, by which a contact that is switched on takes its load; none unless
             given.
         loop_force_limits: `LoopForceLimits` of the forces of equality constraints, by their names.

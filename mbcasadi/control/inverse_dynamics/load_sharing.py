@@ -115,11 +115,11 @@ def undetermined(basis: Any, on: ca.SX, size: Array) -> Undetermined:
 
 
 def constraint_rows_on(setup: "Setup", at: "Inputs") -> ca.SX:
-    """Return (m,) one for each row of loops and contacts that is on.
+    """Return (m,) one for each row of loops, rigid springs and contacts that is on.
 
     The rows of a body with several points that are off have no force: they count as on.
     """
-    parts = [at.on_rows(setup)]
+    parts = [at.on_rows(setup), ca.SX.ones(len(setup.spring_map), 1)]
     for group in setup.contact_groups:
         alone = len(group.members) == 1
         on = at.on[group.members[0]] if alone else ca.SX(1)
@@ -209,8 +209,9 @@ def _metric(setup: "Setup", sharing: LoadSharing, scales: "ProblemScales") -> Ar
         [0, *(part for size in setup.equality_sizes for part in PARTS.get(size, (size,)))]
     )
     parts = [slice(*pair) for pair in itertools.pairwise(ends)]
+    contacts = slice(nc + len(setup.spring_map), m)
     own = np.array(scales.rows)
-    for part in [*parts, slice(nc, m)]:  # components of one force count alike
+    for part in [*parts, contacts]:  # components of one force count alike
         own[part] = np.sqrt(np.mean(own[part] ** 2)) if own[part].size else 1.0
     usual = np.sqrt(np.mean(own**2)) if m else 1.0
     own = np.where(own < IMMOVABLE * usual, usual, own)[: m if sharing.rows == "all" else nc]

@@ -64,6 +64,12 @@ from mbcasadi.control.inverse_dynamics.option_checks import (
     require_system,
     require_tasks,
 )
+from mbcasadi.control.inverse_dynamics.rigid_springs import (
+    RigidSprings,
+    limits_beside_springs,
+    require_springs,
+    spring_map,
+)
 from mbcasadi.control.inverse_dynamics.servos.servo_stability import require_stable
 from mbcasadi.control.inverse_dynamics.servos.servos import (
     ServoPlant,
@@ -143,6 +149,7 @@ class Setup:
     servo_timestep: float | None = None
     delay: int | None = None
     friction_loss: FrictionLoss | None = None
+    rigid_springs: RigidSprings | None = None
     load_ramp: LoadRamp | None = None
     loop_force_limits: LoopForceLimits | None = None
     loop_force_weights: LoopForceWeights | None = None
@@ -186,6 +193,7 @@ class Setup:
         require_rows_of_levels(self)
         require_contacts(self.contacts)
         require_once(self.soft)
+        require_springs(self)
         _ = self.limited_joints, limited_rows(self), self.limited_distances, self.contact_groups
         if self.observer is not None:
             learning_gain(self.observer, self.period, self.delay_ticks)
@@ -328,6 +336,11 @@ class Setup:
         return equality_groups(self.system)[1]
 
     @cached_property
+    def spring_map(self) -> Array:
+        """(k, nv) the rates of the springs that are held, as a map of v."""
+        return spring_map(self.system, self.rigid_springs)
+
+    @cached_property
     def mask_names(self) -> tuple[str, ...]:
         """Name of each entry of `mask`: contacts, then equality constraints."""
         return self.contact_names + equality_groups(self.system)[0]
@@ -370,7 +383,8 @@ class Setup:
         """The limits of joints as numbers."""
         if self.joint_limits is None:
             return None
-        return limited_joints(self.system, self.joint_limits, self.ranges)
+        limits = limits_beside_springs(self, self.joint_limits)
+        return limited_joints(self.system, limits, self.ranges)
 
     @cached_property
     def limited_distances(self) -> LimitedDistances | None:

@@ -53,6 +53,7 @@ from mbcasadi.control.inverse_dynamics.memory.last_force import force_reference,
 from mbcasadi.control.inverse_dynamics.memory.observer import Observed
 from mbcasadi.control.inverse_dynamics.objective import TaskStack, stack_tasks
 from mbcasadi.control.inverse_dynamics.options import Setup
+from mbcasadi.control.inverse_dynamics.rigid_springs import spring_lengths, spring_rows
 from mbcasadi.control.inverse_dynamics.servos.servo_dynamics import (
     ServoState,
     end_rows,
@@ -161,7 +162,7 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
             if contact.slides
         },
     )
-    A, bias = equality_rows(setup, at)
+    A, bias = bilateral_rows(setup, at)
     f = system.passive_force(at.q, at.v) + actuators.rest - system.bias_force(at.q, at.v)
     f = f + friction_force(setup, at.v, at.ref)
     dynamics = Dynamics(
@@ -241,10 +242,20 @@ def definite_dynamics(setup: Setup, at: Inputs, dynamics: Dynamics, nc: int) -> 
     system = setup.system
     if not system.semidefinite:
         return dynamics
-    row_scale = row_scale_at(ca.DM(system.scales.rows), setup.rank_tol, at.gap)
+    lengths = np.concatenate([system.scales.rows, spring_lengths(setup)])
+    row_scale = row_scale_at(ca.DM(lengths), setup.rank_tol, at.gap)
     rows = (dynamics.G[:nc, :], dynamics.c[:nc, 0])
     M, f = completed_inertia(system, dynamics.M, rows, row_scale=row_scale, rank_tol=setup.rank_tol)
     return dynamics._replace(M=M, f=dynamics.f + f)
+
+
+def bilateral_rows(setup: Setup, at: Inputs) -> tuple[ca.SX, ca.SX]:
+    """Return rows and bias of the equality constraints, then of the springs that are held."""
+    A, bias = equality_rows(setup, at)
+    if setup.rigid_springs is None:
+        return A, bias
+    S, slowing = spring_rows(setup, at.v)
+    return ca.vertcat(A, S), ca.vertcat(bias, slowing)
 
 
 def equality_rows(setup: Setup, at: Inputs) -> tuple[ca.SX, ca.SX]:

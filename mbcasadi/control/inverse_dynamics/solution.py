@@ -86,7 +86,8 @@ class InverseDynamicsSolution:
             are shared as `sharing` says, or by the order of the rows.
         contact_forces: (number of contacts, 3) normal and two tangential forces, N.
         p: (nu,) actuator forces, N or N m.
-        independent_rows: one for each independent constraint row, zero for dropped ones.
+        independent_rows: one for each independent row of equality constraints, rigid springs and
+            contacts, zero for dropped ones.
         problem: the QP.
         levels: weighted error `|J a + c - a_des|_W` of each level by the names of its tasks; none
             without levels.

@@ -21,6 +21,7 @@ from mbcasadi.control import (
     LoadSharing,
     LoopForceLimits,
     LoopForceWeights,
+    RigidSprings,
     SoftLimit,
 )
 from mbcasadi.errors import ProblemError
@@ -106,6 +107,9 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
         friction_loss=None
         if spec.friction_loss is None
         else FrictionLoss(**spec.friction_loss.model_dump()),
+        rigid_springs=None
+        if spec.rigid_springs is None
+        else RigidSprings(**spec.rigid_springs.model_dump()),
         load_ramp=None if spec.load_ramp is None else LoadRamp(**spec.load_ramp.model_dump()),
         force_feedback=None
         if spec.force_feedback is None

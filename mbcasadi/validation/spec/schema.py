@@ -112,6 +112,14 @@ class Friction(StrictTable):
     task: str = ""
 
 
+class Springs(StrictTable):
+    """Springs that the law holds at their present deflection, as `RigidSprings`."""
+
+    joints: tuple[str, ...] = ()
+    tendons: tuple[str, ...] = ()
+    damping: NotNegative | None = None
+
+
 class Ramp(StrictTable):
     """How a contact that is switched on takes its load, as `LoadRamp`."""
 
@@ -169,6 +177,7 @@ class Spec(StrictTable):
     observer: Observer | None = None
     force_feedback: Feedback | None = None
     friction_loss: Friction | None = None
+    rigid_springs: Springs | None = None
     load_ramp: Ramp | None = None
     options: Options = Options()
     validation: Annotated[Trial, Field(default_factory=lambda: Trial(perturb={}))]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mbcasadi import models
+from mbcasadi.control import RigidSprings
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation.spec import parse_spec
@@ -55,6 +56,25 @@ def test_ramps_and_friction_reach_the_controller():
     ).controller
     assert (law.load_ramp.duration, law.load_ramp.force) == (0.1, 60.0)
     assert (dict(law.friction_loss.losses), law.friction_loss.share) == ({"FL_calf": 0.4}, 0.7)
+
+
+ELASTIC = """
+<mujoco>
+  <worldbody><body><joint name="motor" axis="0 1 0"/><geom size=".1"/>
+    <body><joint name="spring" axis="0 1 0" stiffness="500"/><geom size=".1" pos=".3 0 0"/></body>
+  </body></worldbody>
+  <actuator><motor joint="motor"/></actuator>
+</mujoco>
+"""
+
+
+def test_springs_reach_the_controller():
+    tables = {"type": "inverse_dynamics_qp", "task": [{"type": "posture", "joints": ["motor"]}]}
+    tables["rigid_springs"] = {"joints": ["spring"], "damping": 12.0}
+    law = experiment_for_system(parse_spec(tables), read_mjcf(ELASTIC), np.zeros(2)).controller
+    assert law.rigid_springs == RigidSprings(("spring",), damping=12.0)
+    with pytest.raises(ProblemError, match="'FL_calf' has no stiffness"):
+        experiment(rigid_springs={"joints": ["FL_calf"]})
 
 
 def test_a_feedback_without_a_reference_is_refused():
