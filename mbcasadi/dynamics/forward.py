@@ -27,6 +27,7 @@ def forward_dynamics(
     metric: ArrayLike | None = None,
     baumgarte: Baumgarte | None = None,
     nonideal: bool = False,
+    derivatives: bool = True,
     **options: Unpack[FormulationOptions],
 ) -> ca.Function:
     """Return (q, v, f, [f_nonideal], [t], [mask]) → (a, f_c, lam), the motion under the force f.
@@ -57,6 +58,8 @@ def forward_dynamics(
         nonideal: take the prescribed non-ideal force `f_nonideal` (nv, 1) of the constraints
             [L15, eq. 12-15]; `f_c` then holds what of it acts, and `lam` is that of the ideal
             constraint under f alone.
+        derivatives: build the implicit derivatives, which takes longer than the motion. Without
+            them CasADi differentiates the operations, through the factorisation.
         options: those of `FormulationOptions` that the formulation takes.
 
     Raises:
@@ -68,7 +71,12 @@ def forward_dynamics(
     treatment = Treatment(row_scale, rank_tol, pivot, baumgarte)
     kind = kind_of_core(system, formulation, equations, pivot, weighted=metric is not None)
     core = forward_core(
-        system, equations, treatment, None if metric is None else metric_root(metric), kind
+        system,
+        equations,
+        treatment,
+        None if metric is None else metric_root(metric),
+        kind,
+        derivatives=derivatives,
     )
     # A Function of matrices around the core: CasADi then uses the core's own Jacobian,
     # where a Function of scalars would be differentiated through its operations.
@@ -123,6 +131,7 @@ def forward_dynamics_derivatives(
         rank_tol=rank_tol,
         pivot=pivot,
         baumgarte=baumgarte,
+        derivatives=False,
         **options,
     )
     state = state_symbols(system, ca.MX)

@@ -51,6 +51,8 @@ def forward_core(
     treatment: Treatment,
     root: MatrixRoot[ca.DM] | None,
     kind: type[ca.MX],
+    *,
+    derivatives: bool = True,
 ) -> ca.Function:
     """Return the forward dynamics as one Function with its own Jacobian.
 
@@ -60,6 +62,7 @@ def forward_core(
         treatment: how rows are treated.
         root: of the metric of the equations, or None.
         kind: of its expressions.
+        derivatives: whether it has the Jacobian.
     """
     name = "forward_dynamics_core"
     state = state_symbols(system, kind)
@@ -70,16 +73,17 @@ def forward_core(
     terms = terms._replace(A=rows.A, c=rows.c)
     motion = _solve_motion(terms, inputs["f"], equations, treatment.rule(rows.row_scale))
     motion = motion._replace(lam=rows.all_multipliers(motion.lam))
-    options: dict[str, bool | int | ca.Function] = {
-        "cse": True,
-        # the same for every formulation
-        "custom_jacobian": system.cached_function(
-            f"jac_{name} {treatment.key}", lambda: jacobian_fun(system, name, treatment)
-        ),
-        "jac_penalty": 0,  # directional derivatives by way of this Jacobian
-        "enable_forward": False,
-        "enable_reverse": False,
-    }
+    options: dict[str, bool | int | ca.Function] = {"cse": True}
+    if derivatives:
+        options |= {
+            # the same for every formulation
+            "custom_jacobian": system.cached_function(
+                f"jac_{name} {treatment.key}", lambda: jacobian_fun(system, name, treatment)
+            ),
+            "jac_penalty": 0,  # directional derivatives by way of this Jacobian
+            "enable_forward": False,
+            "enable_reverse": False,
+        }
     return ca.Function(
         name, list(inputs.values()), list(motion), list(inputs), list(OUTPUTS), options
     )

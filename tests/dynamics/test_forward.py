@@ -178,3 +178,11 @@ def test_a_moving_constraint_carries_the_mass_along():
     system = from_equations(q, v, M=np.eye(2), h=np.zeros(2), phi=q[0] - ca.sin(3 * t), t=t)
     a = forward_dynamics(system)(q=[0, 0], v=[0, 1], f=[5, 7], t=0.2)["a"].full().ravel()
     np.testing.assert_allclose(a, [-9 * np.sin(0.6), 7], rtol=1e-12)
+
+
+def test_without_derivatives_the_motion_is_the_same():
+    robot = the_case("four_bar")
+    q, v = consistent_state(robot, np.random.default_rng(43))
+    with_own, without = (forward_dynamics(robot.system, derivatives=own) for own in (True, False))
+    for ours, theirs in zip(with_own(q, v, q), without(q, v, q), strict=True):
+        np.testing.assert_array_equal(ours, theirs)

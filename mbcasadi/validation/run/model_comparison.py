@@ -68,4 +68,6 @@ def comparison_dynamics(system: System) -> ca.Function:
     dependent there. Rows that differ by less than `SOFT_RANK_TOL` count as dependent: with a finer
     tolerance, Bennett's linkage would be locked by the micrometres that its loop is open.
     """
-    return forward_dynamics(system, formulation="projection", rank_tol=SOFT_RANK_TOL)
+    return forward_dynamics(
+        system, formulation="projection", rank_tol=SOFT_RANK_TOL, derivatives=False
+    )
