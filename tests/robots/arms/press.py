@@ -52,9 +52,10 @@ TOUCHES, LOST = 2.0, 0.5  # N
 
 @dataclass(frozen=True)
 class Table:
-    """The contact of the plant: `solreffriction` of MuJoCo's pair, or the stock one."""
+    """The contact of the plant: `solref` and `solreffriction` of MuJoCo's pair, or stock ones."""
 
     words: str
+    normal: tuple[float, float] | None = None
     friction: tuple[float, float] | None = None
     speed: float = 0.2
 
@@ -72,9 +73,10 @@ class Trial:
 STOCK = Table("stock contact")
 SLOW = Table("stock contact", speed=0.02)
 DAMPED_LESS = Table('solreffriction="-1 -10"', friction=(-1.0, -10.0))
+STIFF = replace(DAMPED_LESS, words='solref="0.004 1", solreffriction="-1 -10"', normal=(0.004, 1.0))
 TRIALS = {
     0: [Trial(DAMPED_LESS, mass=0.0, delay=0)],
-    1: [Trial(DAMPED_LESS), Trial(SLOW), Trial(STOCK, judged=False)],
+    1: [Trial(DAMPED_LESS), Trial(STIFF), Trial(SLOW), Trial(STOCK, judged=False)],
 }
 
 
@@ -101,6 +103,8 @@ def model(motors: bool, table: Table) -> mujoco.MjModel:
     )
     pair = spec.add_pair(geomname1="table", geomname2="ball", condim=3)
     pair.friction = [MU, MU, 0.005, 1e-4, 1e-4]
+    if table.normal is not None:
+        pair.solref = table.normal
     if table.friction is not None:
         pair.solreffriction = table.friction
     return spec.compile()
