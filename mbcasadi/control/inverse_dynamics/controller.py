@@ -303,7 +303,8 @@ class InverseDynamicsQP(Setup):
         for name in exactly:
             require_name("task", name, [task.name for task in self.tasks])
         solution = self.solve(q, v, ref, mask, z, act, tuning, f_measured)
-        inputs = call_inputs(self, q, v, ref, mask, act, tuning, f_measured)
-        inputs |= self._learned(self._state(z))
-        tasks = task_shares(self.tasks, self.system, self._inspect(**inputs))
-        return explanation(solution, tasks, self.solver, exactly)
+        inputs, z = call_inputs(self, q, v, ref, mask, act, tuning, f_measured), self._state(z)
+        x = self._candidate(**inputs, z=z)["x"]
+        values = self._inspect(**inputs, **self._learned(z), x=x)
+        y, tasks = np.array(values["y"]).ravel(), task_shares(self.tasks, self.system, values)
+        return explanation(solution, y, tasks, self.solver, exactly, self.levels)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from full_problem import full_problem, independent
+from full_problem import full_problem, independent, numbers
 from mechanisms import feet, stand, system_of
 from scipy.optimize import linprog
 
@@ -177,3 +177,42 @@ def test_two_limits_of_one_joint_that_contradict_each_other_are_named():
 )
 def test_rows_of_one_limit_have_its_name(row, limit):
     assert limit_of(row) == limit
+
+
+def test_what_excludes_a_level_is_infeasible_with_it_and_all_but_any_one_of_it_is_feasible():
+    """Weak motors: the trunk cannot be pushed as asked, then the posture has what is left."""
+    system, rng = system_of("quadruped"), np.random.default_rng(9)
+    tasks = [FrameTask("trunk", kind="body", name="base", kp=60.0), PostureTask(kp=50.0)]
+    limits = np.outer(rng.uniform(8.0, 20.0, system.nu), [-1.0, 1.0])
+    contacts = [replace(foot, max_force=500.0) for foot in feet()]
+    law = InverseDynamicsQP(
+        system, tasks, contacts, force_limits=limits, levels=[["base"], ["posture"]]
+    )
+    unmet = 0
+    for _ in range(6):
+        q, v = stand(system, rng, spread=0.1, speed=0.2, key="stand")
+        ref = law.reference_at(q)
+        ref[law.reference["base.position"]] += 0.3 * rng.standard_normal(3)
+        found = law.explain(q, v, ref)
+        assert found.status == Status.SOLVED
+        second = found.levels["level 2 (posture)"]  # the feet hold the joints
+        assert second == ("level 2 (posture)",)
+        if "level 1 (base)" not in found.levels:
+            continue
+        unmet += 1
+        full = full_problem(system, q, v, [], law.contacts, limits, weights=law.force_weights)
+        E, e = equations(full)
+        trunk = system.frame("trunk", "body")
+        asked = 60.0 * (ref[law.reference["base.position"]] - numbers(trunk.pose(q)[0]).ravel())
+        J, bias = numbers(trunk.jacobian(q)), numbers(trunk.bias(q, v)).ravel()
+        a_des = np.r_[asked, np.zeros(3)] - 2 * np.sqrt(60.0) * J @ v - bias
+        padded = np.hstack([J, np.zeros((6, E.shape[1] - system.nv))])
+        named = named_rows(system, law, full, E.shape[1])
+        chosen = {name: named[name] for name in found.levels["level 1 (base)"]}
+        E, e = np.vstack([E, padded]), np.concatenate([e, a_des])
+        assert least_violation(E, e, list(chosen.values())) > INFEASIBLE
+        for name in chosen:
+            rest = [rows for other, rows in chosen.items() if other != name]
+            assert not rest or least_violation(E, e, rest) < FEASIBLE, (chosen.keys(), name)
+        assert f"level 1 (base) is excluded by {next(iter(chosen))}" in str(found)
+    assert unmet >= 3

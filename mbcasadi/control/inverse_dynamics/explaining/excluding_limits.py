@@ -43,6 +43,12 @@ class TaskShares(NamedTuple):
     weight: Array
     rows: Mapping[str, slice]
 
+    def equality(self, name: str) -> tuple[Array, Array]:
+        """Return `map`, `right` of a task that is met without error: its rows with a weight."""
+        place = self.rows[name]
+        counts = self.weight[place] > 0
+        return self.map[place][counts], self.right[place][counts]
+
     def costs(self, y: Array) -> dict[str, float]:
         """Return `½ |error|²_W` of each task."""
         squares = self.weight * (self.map @ y - self.right) ** 2 / 2
@@ -67,16 +73,15 @@ def limits_of(rows: Sequence[str]) -> dict[str, list[int]]:
 
 
 def excluding_limits(
-    problem: CondensedQP, tasks: TaskShares, exactly: Sequence[str] = ()
+    problem: CondensedQP, equalities: Mapping[str, tuple[Array, Array]] | None = None
 ) -> tuple[str, ...]:
     """Return a minimal set of limits that exclude each other; none where all can be met.
 
     Args:
         problem: the QP.
-        tasks: of the controller.
-        exactly: tasks that have to be met without error; they count as limits.
+        equalities: by name `map` (k, n) and `right` (k,) of `map y = right`; they count as limits.
     """
-    groups, A, b = _one_sided(problem, tasks, exactly)
+    groups, A, b = _one_sided(problem, equalities or {})
     ray = _dual_ray(A, b, np.ones(len(b), bool))
     if ray is None:
         return ()
@@ -96,7 +101,7 @@ def _with_share(groups: Mapping[str, list[int]], ray: Array) -> dict[str, list[i
 
 
 def _one_sided(
-    problem: CondensedQP, tasks: TaskShares, exactly: Sequence[str]
+    problem: CondensedQP, equalities: Mapping[str, tuple[Array, Array]]
 ) -> tuple[dict[str, list[int]], Array, Array]:
     """Return rows `A y <= b` of unit length, and those of each limit."""
     n = problem.A_qp.shape[1]
@@ -110,12 +115,12 @@ def _one_sided(
                     groups.setdefault(name, []).append(len(rows))
                     rows.append(side * problem.A_qp[i])
                     bounds.append(side * bound)
-    for name in exactly:
-        for i in range(*tasks.rows[name].indices(len(tasks.right))):
+    for name, (of_y, right) in equalities.items():
+        for row, bound in zip(of_y, right, strict=True):
             for side in (1.0, -1.0):
-                groups.setdefault(f"task {name}", []).append(len(rows))
-                rows.append(side * tasks.map[i])
-                bounds.append(side * tasks.right[i])
+                groups.setdefault(name, []).append(len(rows))
+                rows.append(side * row)
+                bounds.append(side * bound)
     A, b = np.array(rows).reshape(-1, n), np.array(bounds)
     length = np.linalg.norm(A, axis=1)
     length[length == 0] = 1.0

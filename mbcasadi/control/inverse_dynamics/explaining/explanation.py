@@ -1,7 +1,7 @@
 """What the limits of a controller do at one state: exclude each other, or cost the tasks."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import casadi as ca
 import numpy as np
@@ -28,6 +28,10 @@ COSTS = 1e-6
 """Share of all tasks' cost below which a limit costs nothing."""
 
 
+MET = 1e-5
+"""Error of a level, relative to what is in it, from which it counts as not met."""
+
+
 @dataclass(frozen=True)
 class Explanation:
     """What a controller's limits do at one state.
@@ -38,6 +42,10 @@ class Explanation:
         costs: for each active limit, by how much each task's `½ |error|²_W` would fall without it.
         task_costs: what that is for each task.
         relaxed: soft rows that are violated, and by how much.
+        levels: of a controller with levels, for each that is not met: a minimal set of limits and
+            levels before it that exclude it; itself where no motion meets it, none where it is
+            damped at a singular pose. `costs` is empty then: no level gives up anything for a later
+            one.
     """
 
     status: int
@@ -45,6 +53,7 @@ class Explanation:
     costs: Mapping[str, Mapping[str, float]]
     task_costs: Mapping[str, float]
     relaxed: Mapping[str, float]
+    levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         if self.status == Status.BAD_INPUT:
@@ -52,13 +61,18 @@ class Explanation:
         if self.excluding:
             verb = "exclude each other" if len(self.excluding) > 1 else "excludes all motions"
             return f"{_listed(self.excluding)} {verb}"
-        nothing = "" if self.costs else "; none costs a task anything"
+        nothing = "" if self.costs or self.levels else "; none costs a task anything"
         lines = [f"no limits exclude each other{nothing}"]
         for limit, falls in self.costs.items():
             parts = [
                 f"{task} {x:.3g} (of {self.task_costs[task]:.3g})" for task, x in falls.items()
             ]
             lines.append(f"  {limit} costs {', '.join(parts)}")
+        for level, limits in self.levels.items():
+            why = f"is excluded by {_listed(limits)}" if limits else "is damped: a singular pose"
+            lines.append(
+                f"  {level} {'cannot be met by any motion' if limits == (level,) else why}"
+            )
         lines += [f"  {name} is violated by {amount:.3g}" for name, amount in self.relaxed.items()]
         return "\n".join(lines)
 
@@ -83,25 +97,62 @@ def task_shares(tasks: Sequence[Task], system: System, values: Mapping[str, ca.D
 
 
 def explanation(
-    solution: InverseDynamicsSolution, tasks: TaskShares, solver: str, exactly: Sequence[str]
+    solution: InverseDynamicsSolution,
+    y: Array,
+    tasks: TaskShares,
+    solver: str,
+    exactly: Sequence[str],
+    levels: Sequence[Sequence[str]],
 ) -> Explanation:
     """Return what the limits do at a solution.
 
     Args:
         solution: solved or not.
+        y: (n,) its unknowns.
         tasks: of the controller.
         solver: of `DENSE_SOLVERS`.
         exactly: names of tasks that have to be met without error.
+        levels: names of the tasks of each level; none without levels.
     """
     problem = solution.problem
     excluding: tuple[str, ...] = ()
     costs: dict[str, dict[str, float]] = {}
     whole: dict[str, float] = {}
+    unmet: dict[str, tuple[str, ...]] = {}
     if solution.status != Status.BAD_INPUT and np.all(np.isfinite(problem.A_qp)):
-        excluding = excluding_limits(problem, tasks, exactly)
-        if not excluding:
+        asked = {f"task {name}": tasks.equality(name) for name in exactly}
+        excluding = excluding_limits(problem, asked)
+        if levels and not excluding:
+            unmet, whole = excluded_levels(problem, tasks, levels, y), tasks.costs(y)
+        elif not excluding:
             costs, whole = limit_costs(problem, tasks, solver)
-    return Explanation(solution.status, excluding, costs, whole, solution.relaxed)
+    return Explanation(solution.status, excluding, costs, whole, solution.relaxed, unmet)
+
+
+def excluded_levels(
+    problem: CondensedQP, tasks: TaskShares, levels: Sequence[Sequence[str]], y: Array
+) -> dict[str, tuple[str, ...]]:
+    """Return for each level that is not met what excludes it; levels before it stay as they are.
+
+    Args:
+        problem: the QP, feasible.
+        tasks: of the controller.
+        levels: names of the tasks of each level.
+        y: (n,) the solution.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    before: dict[str, tuple[Array, Array]] = {}
+    for k, members in enumerate(levels):
+        name = f"level {k + 1} ({', '.join(members)})"
+        parts = [tasks.equality(member) for member in members]
+        of_y, right = (np.concatenate(each) for each in zip(*parts, strict=True))
+        size = np.linalg.norm(of_y, axis=1) * np.linalg.norm(y) + np.abs(right)
+        if np.any(np.abs(of_y @ y - right) > MET * size.max(initial=0.0)):
+            excluding = excluding_limits(problem, before | {name: (of_y, right)})
+            others = tuple(other for other in excluding if other != name)
+            found[name] = others or excluding
+        before[f"level {k + 1}"] = of_y, of_y @ y
+    return found
 
 
 def limit_costs(
