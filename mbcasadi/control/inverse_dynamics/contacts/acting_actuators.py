@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from mbcasadi.control.inverse_dynamics.contacts.force_feedback import at_bounds
 
@@ -51,8 +50,8 @@ def acting_actuators(G: ca.Sparsity, B: ca.Sparsity, of_contact: ca.Sparsity) ->
     here = np.array([*columns, *driven], dtype=int)
     there = np.array([*(nv + r for r in rows), *(nv + m + a for a in actuators)], dtype=int)
     size = nv + m + nu
-    edges = coo_array((np.ones(here.size), (here, there)), shape=(size, size))
-    label = connected_components(edges, directed=False)[1]
+    edges = scipy.sparse.coo_array((np.ones(here.size), (here, there)), shape=(size, size))
+    label = scipy.sparse.csgraph.connected_components(edges, directed=False)[1]
     of_row, of_actuator = label[nv : nv + m], label[nv + m :]
     forces, multipliers = of_contact.get_triplet()
     acting = np.zeros((of_contact.shape[0] // 3, nu), dtype=bool)
