@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from mbcasadi.control.inverse_dynamics.contacts.force_feedback import at_bounds
@@ -61,8 +62,8 @@ def acting_actuators(G: ca.Sparsity, B: ca.Sparsity, forces: Sequence[set[int]])
     here = np.array([*columns, *driven], dtype=int)
     there = np.array([*(nv + r for r in rows), *(nv + m + a for a in actuators)], dtype=int)
     size = nv + m + nu
-    edges = coo_array((np.ones(here.size), (here, there)), shape=(size, size))
-    label = connected_components(edges, directed=False)[1]
+    edges = scipy.sparse.coo_array((np.ones(here.size), (here, there)), shape=(size, size))
+    label = scipy.sparse.csgraph.connected_components(edges, directed=False)[1]
     of_row, of_actuator = label[nv : nv + m], label[nv + m :]
     acting = [np.isin(of_actuator, of_row[sorted(own)]) for own in forces]
     return np.array(acting, dtype=bool).reshape(len(forces), nu)
