@@ -53,9 +53,6 @@ def acting_actuators(G: ca.Sparsity, B: ca.Sparsity, forces: Sequence[set[int]])
         B: (nv, nu) moment of the actuators.
         forces: the rows of G whose multipliers each of the k forces is made of.
     """
-    from scipy.sparse import coo_array  # heavy, and needed with a feedback of forces only
-    from scipy.sparse.csgraph import connected_components
-
     (m, nv), nu = G.shape, B.shape[1]
     rows, columns = G.get_triplet()
     driven, actuators = B.get_triplet()
