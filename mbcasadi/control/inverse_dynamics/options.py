@@ -309,7 +309,13 @@ class Setup:
         limits: list[TuningParameter] = []
         if "limits" in self.tunable:
             names = self.system.actuator_names
-            limits = limit_parameters(names, self.limited_joints, self.limited_distances)
+            limits = limit_parameters(
+                names,
+                self.limited_actuators,
+                limited_rows(self),
+                self.limited_joints,
+                self.limited_distances,
+            )
         prices = price_parameters(self.soft) if "prices" in self.tunable else []
         return (*own, *limits, *prices)
 

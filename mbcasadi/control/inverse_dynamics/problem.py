@@ -47,7 +47,11 @@ from mbcasadi.control.inverse_dynamics.limits.foreseen_joints import (
     joint_memory,
 )
 from mbcasadi.control.inverse_dynamics.limits.loop_force_limits import loop_force_rows
-from mbcasadi.control.inverse_dynamics.limits.tuned_limits import tuned_actuators, tuned_joints
+from mbcasadi.control.inverse_dynamics.limits.tuned_limits import (
+    tuned_actuator_limits,
+    tuned_actuators,
+    tuned_joints,
+)
 from mbcasadi.control.inverse_dynamics.load_sharing import constraint_rows_on
 from mbcasadi.control.inverse_dynamics.memory.last_force import force_reference, last_force
 from mbcasadi.control.inverse_dynamics.memory.observer import Observed
@@ -142,7 +146,8 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
     last, limits = last_force(setup, at.memory), setup.limited_actuators
     if limits is not None:
         speed = speeds(actuators, servo, at.v)
-        actuators = limit_forces(limits, actuators, speed, last, setup.period)
+        tuned = tuned_actuator_limits(limits, system.actuator_names, at.tuning)
+        actuators = limit_forces(tuned, actuators, speed, last, setup.period)
     values = at.tuned.contacts
     share = unloaded_contacts(setup, at)
     if setup.load_ramp is not None:

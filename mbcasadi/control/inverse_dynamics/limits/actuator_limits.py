@@ -14,7 +14,7 @@ then line and power, then the rate. So they never leave the QP without a solutio
 A servo changes its force during the tick; these limits hold for that at its start.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 import casadi as ca
@@ -75,6 +75,11 @@ class LimitedActuators:
         return ", ".join(name for name, values in parts.items() if np.any(np.isfinite(values)))
 
 
+KINDS = tuple(field.name for field in fields(LimitedActuators))
+Values = Mapping[str, Sequence[ca.SX | float]]
+"""Limits by their kind, one of each actuator."""
+
+
 def limited_actuators(system: System, limits: ActuatorLimits) -> LimitedActuators:
     """Return the limits of a system's actuators.
 
@@ -91,11 +96,10 @@ def limited_actuators(system: System, limits: ActuatorLimits) -> LimitedActuator
             f"stall_force = {limits.stall_force}, no_load_speed = {limits.no_load_speed}; expected "
             "both ends of the torque-speed line, or neither"
         )
-    kinds = [field.name for field in fields(LimitedActuators)]
-    if all(getattr(limits, kind) is None for kind in kinds):
-        raise ProblemError(f"ActuatorLimits limit nothing; expected one of {', '.join(kinds)}")
+    if all(getattr(limits, kind) is None for kind in KINDS):
+        raise ProblemError(f"ActuatorLimits limit nothing; expected one of {', '.join(KINDS)}")
     values = {}
-    for kind in kinds:
+    for kind in KINDS:
         values[kind] = np.full(system.nu, np.inf)
         given = per_actuator(kind, getattr(limits, kind), names)
         for name, value in zip(names, given, strict=True):
@@ -128,7 +132,7 @@ class LastForce:
 
 
 def limit_forces(
-    limits: LimitedActuators,
+    limits: Values,
     actuators: ActuatorModel,
     speed: ca.SX,
     last: LastForce,
@@ -137,7 +141,7 @@ def limit_forces(
     """Return the actuators with all limits in their ranges.
 
     Args:
-        limits: of the actuators.
+        limits: of the actuators, infinite where there are none; tuned ones are expressions.
         actuators: with the ranges of the model.
         speed: (nu,) of their lengths.
         last: forces of the tick before.
@@ -146,8 +150,8 @@ def limit_forces(
     lower, upper, bounded = ca.SX(actuators.lower), ca.SX(actuators.upper), list(actuators.bounded)
     for i in range(len(bounded)):
         intervals = _of_speed(limits, i, speed[i])
-        if np.isfinite(limits.rate[i]):
-            step = period * limits.rate[i]
+        if _is_limit(limits["rate"][i]):
+            step = period * limits["rate"][i]
             intervals.append(
                 (
                     ca.if_else(last.known, last.force[i] - step, -UNBOUNDED),
@@ -160,20 +164,25 @@ def limit_forces(
     return replace(actuators, lower=lower, upper=upper, bounded=tuple(bounded))
 
 
-def _of_speed(limits: LimitedActuators, i: int, speed: ca.SX) -> list[tuple[ca.SX, ca.SX]]:
+def _is_limit(value: ca.SX | float) -> bool:
+    """Whether a value is a limit: a finite number, or an expression."""
+    return isinstance(value, ca.SX) or bool(np.isfinite(value))
+
+
+def _of_speed(limits: Values, i: int, speed: ca.SX) -> list[tuple[ca.SX, ca.SX]]:
     """Return the interval of line and power, where actuator i has one."""
-    stall, power = limits.stall_force[i], limits.power[i]
+    stall, power = limits["stall_force"][i], limits["power"][i]
     low, high = ca.SX(-UNBOUNDED), ca.SX(UNBOUNDED)
-    if np.isfinite(stall):
-        share = speed / limits.no_load_speed[i]
+    if _is_limit(stall):
+        share = speed / limits["no_load_speed"][i]
         high = stall * ca.fmax(ca.fmin(1, 1 - share), -1)
         low = -stall * ca.fmax(ca.fmin(1, 1 + share), -1)
-    if np.isfinite(power):
+    if _is_limit(power):
         least = power / UNBOUNDED
         # Beyond the speed without load the line asks for braking, which gives no power.
         high = ca.fmin(high, power / ca.fmax(speed, least))
         low = ca.fmax(low, -power / ca.fmax(-speed, least))
-    return [(low, high)] if np.isfinite(stall) or np.isfinite(power) else []
+    return [(low, high)] if _is_limit(stall) or _is_limit(power) else []
 
 
 def _inside(range_: tuple[ca.SX, ca.SX], wanted: tuple[ca.SX, ca.SX]) -> tuple[ca.SX, ca.SX]:

@@ -8,7 +8,7 @@ limited.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -44,8 +44,18 @@ class LoopForceLimits:
             raise ProblemError("no limits of loop forces; expected some by name")
 
 
-def limited_rows(setup: "Setup") -> list[tuple[int, str, float, float]]:
-    """Return index, name and limits of each limited multiplier.
+class LimitedRow(NamedTuple):
+    """A limited multiplier: its place in lam, names of the row and in `tuning`, its limits."""
+
+    place: int
+    name: str
+    entry: str
+    lower: float
+    upper: float
+
+
+def limited_rows(setup: "Setup") -> list[LimitedRow]:
+    """Return each limited multiplier.
 
     Raises:
         UnknownNameError: no equality constraint of this name.
@@ -64,10 +74,12 @@ def limited_rows(setup: "Setup") -> list[tuple[int, str, float, float]]:
                     f"limits of '{name}' = {ends.tolist()}; expected (lower, upper), or {size} "
                     "such pairs, lower <= upper"
                 )
-            axes = [f" {axis}" for axis in AXES[size]] if size in AXES else [""] * size
-            for i, (low, high) in enumerate(np.broadcast_to(ends, (size, 2))):
+            axes = AXES.get(size, ("",) * size)
+            for i, (low, high) in enumerate(np.broadcast_to(ends, (size, 2)).tolist()):
                 if np.isfinite(low) or np.isfinite(high):
-                    found.append((first + i, f"loop '{name}': force{axes[i]}", low, high))
+                    row = f"loop '{name}': force {axes[i]}".rstrip()
+                    entry = f"{name}.loop_force.{axes[i]}".rstrip(".")
+                    found.append(LimitedRow(first + i, row, entry, low, high))
         first += size
     return found
 
@@ -75,12 +87,18 @@ def limited_rows(setup: "Setup") -> list[tuple[int, str, float, float]]:
 def loop_force_rows(setup: "Setup", at: "Inputs", sizes: Sizes) -> Rows:
     """Return the limits of loop forces; those of a loop that is off have no bounds."""
     limited = limited_rows(setup)
-    places = [i for i, *_ in limited]
+    places = [row.place for row in limited]
     off = (1 - at.on_rows(setup)[places, 0]) * UNBOUNDED if places else ca.SX(0, 1)
-    lower = ca.DM([max(low, -UNBOUNDED) for *_, low, _ in limited])
-    upper = ca.DM([min(high, UNBOUNDED) for *_, high in limited])
+    ends = {
+        end: ca.vertcat(
+            ca.SX(0, 1),
+            *(at.tuning.get(f"{row.entry}.{end}", getattr(row, end)) for row in limited),
+        )
+        for end in ("lower", "upper")
+    }
+    lower, upper = ca.fmax(ends["lower"], -UNBOUNDED), ca.fmin(ends["upper"], UNBOUNDED)
     return sizes.rows(
-        [name for _, name, *_ in limited],
+        [row.name for row in limited],
         ca.fmax(lower - off, -UNBOUNDED) if places else ca.SX(0, 1),
         ca.fmin(upper + off, UNBOUNDED) if places else ca.SX(0, 1),
         C_lam=ca.SX.eye(sizes.m)[places, :],

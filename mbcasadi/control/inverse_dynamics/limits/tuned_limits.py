@@ -3,38 +3,57 @@
 - `<joint>.range.lower`, `<joint>.range.upper`: where the joint has a range, within it, margins
   included; `<joint>.speed` where a velocity is limited;
 - `<actuator>.force.lower`, `<actuator>.force.upper`, N or N m, beside the actuator's own limits;
+- `<actuator>.rate`, `.stall_force`, `.no_load_speed`, `.power`, of those that are limited;
+- `<constraint>.loop_force.lower`, `.upper`, or `.loop_force.x.lower` and so on, where limited;
 - `distances.margin`, m.
 
 They bound the solution of the QP. The safe output keeps the limits of the model and the options.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import casadi as ca
 import numpy as np
 
+from mbcasadi.control.inverse_dynamics.limits.actuator_limits import KINDS, LimitedActuators
 from mbcasadi.control.inverse_dynamics.limits.distance_limits import LimitedDistances
 from mbcasadi.control.inverse_dynamics.limits.joint_limits import LimitedJoints
+from mbcasadi.control.inverse_dynamics.limits.loop_force_limits import LimitedRow
 from mbcasadi.description import TuningParameter
 from mbcasadi.system.actuator_model import ActuatorModel
 
 NO_LIMIT = 1e9
 """N or N m, a force that no actuator reaches."""
 
+LEAST_SPEED = 1e-6
+"""Least no-load speed, as a share of the one that the controller is built with."""
+
 ENDS = ("lower", "upper")
 
 
 def limit_parameters(
     actuators: tuple[str, ...],
+    limited: LimitedActuators | None,
+    loops: Sequence[LimitedRow],
     joints: LimitedJoints | None,
     distances: LimitedDistances | None,
 ) -> list[TuningParameter]:
     """Return the entries of the limits that a controller has."""
     entries = []
-    for name in actuators:
+    for i, name in enumerate(actuators):
         entries.append(TuningParameter(f"{name}.force.lower", -NO_LIMIT, -NO_LIMIT, NO_LIMIT))
         entries.append(TuningParameter(f"{name}.force.upper", NO_LIMIT, -NO_LIMIT, NO_LIMIT))
+        for kind in KINDS if limited is not None else ():
+            value = float(getattr(limited, kind)[i])
+            if np.isfinite(value):
+                least = LEAST_SPEED * value if kind == "no_load_speed" else 0.0
+                entries.append(TuningParameter(f"{name}.{kind}", value, least, NO_LIMIT))
+    for row in loops:
+        for end, value in zip(ENDS, (row.lower, row.upper), strict=True):
+            if np.isfinite(value):
+                label = f"{row.entry}.{end}"
+                entries.append(TuningParameter(label, value, -NO_LIMIT, NO_LIMIT))
     if joints is not None:
         for k, name in enumerate(joints.names):
             low, high = float(joints.lower[k]), float(joints.upper[k])
@@ -54,7 +73,7 @@ def limits_in_order(entries: Mapping[str, ca.SX]) -> ca.SX:
     ordered = [ca.SX(1)]
     for name, value in entries.items():
         upper = name.removesuffix("lower") + "upper"
-        if name.endswith((".force.lower", ".range.lower")) and upper in entries:
+        if name.endswith(".lower") and upper in entries:
             ordered.append(value <= entries[upper])
     return ca.mmin(ca.vertcat(*ordered))
 
@@ -76,6 +95,19 @@ def tuned_joints(
 
 def _named(joints: LimitedJoints, key: str) -> list[tuple[str, float]]:
     return list(zip(joints.names, map(float, getattr(joints, key)), strict=True))
+
+
+def tuned_actuator_limits(
+    limits: LimitedActuators, names: Sequence[str], entries: Mapping[str, ca.SX]
+) -> Mapping[str, list[ca.SX | float]]:
+    """Return the limits of all actuators by their kind, with their entries."""
+    return {
+        kind: [
+            entries.get(f"{name}.{kind}", float(value))
+            for name, value in zip(names, getattr(limits, kind), strict=True)
+        ]
+        for kind in KINDS
+    }
 
 
 def tuned_actuators(
