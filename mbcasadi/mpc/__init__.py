@@ -3,11 +3,13 @@
 from mbcasadi.control.regulators.innovation_gate import Gate
 from mbcasadi.mpc.integrators.step import discrete_dynamics, step_fun
 from mbcasadi.mpc.integrators.step_options import DynamicsOptions, StepOptions
+from mbcasadi.mpc.legged.capture_point import CaptureStep
 from mbcasadi.mpc.legged.footsteps import SwingParameters
 from mbcasadi.mpc.legged.from_system import rigid_body_state, single_rigid_body
 from mbcasadi.mpc.legged.gait import Gait, trot
 from mbcasadi.mpc.legged.rigid_body import SingleRigidBody
 from mbcasadi.mpc.legged.rigid_body_mpc import single_rigid_body_mpc
+from mbcasadi.mpc.legged.touch_down import TouchDown
 from mbcasadi.mpc.legged.walking_planner import WalkingPlanner, walking_planner
 from mbcasadi.mpc.linear.controller import LinearMPC
 from mbcasadi.mpc.linear.disturbance import Noise
@@ -46,6 +48,7 @@ from mbcasadi.mpc.trajectory.tracking_mpc import time_varying_model, trajectory_
 
 __all__ = [
     "Bounded",
+    "CaptureStep",
     "DynamicsOptions",
     "Gait",
     "Gate",
@@ -64,6 +67,7 @@ __all__ = [
     "StepOptions",
     "SwingParameters",
     "TerminalSet",
+    "TouchDown",
     "TrajectoryProblem",
     "TrajectorySolution",
     "TrajectorySolver",

@@ -176,8 +176,7 @@ def walk(duration: float = 30.0) -> str:
         )  # fmt: skip
     low = np.flatnonzero(recording.q[:, 2] < FALLEN * robot.q0[2])
     upright = recording.t[low[0] if low.size else -1]
-    length = np.linalg.norm(np.diff(recording.q[recording.t < upright, :2], axis=0), axis=1).sum()
-    return f"G1 walks: upright for {upright:.1f} s of {duration:g} s, way {length:.1f} m"
+    return f"G1 walks: upright for {upright:.1f} s of {duration:g} s, {walking.figures(recording)}"
 
 
 PARTS: dict[str, Callable[[], Iterator[Row]]] = {

@@ -49,8 +49,9 @@ def run_loop(
 
     The first control acts at once and until the second is due. A controller with an input `f_c`
     gets the force of the equality constraints under the control that still acts, at first the safe
-    output of the authored pose; one with an input `f_measured` those of its contacts. A plant that
-    diverges ends the run, and the recording has an event that says so.
+    output of the authored pose; one with an input `f_measured` those of its contacts, as does an
+    outer law's planner with such an input. A plant that diverges ends the run, and the recording
+    has an event that says so.
 
     Args:
         law: the controller as compiled C.
@@ -123,12 +124,13 @@ def _controller_inputs(
     inputs = {"q": plant.q, "v": plant.v, "act": plant.act, "z": z, "t": np.array([t])}
     if caller.size("f_c"):
         inputs["f_c"] = plant.measure(applied).equality_force
-    if caller.size("f_measured"):
+    outer = scenario.options.outer
+    if caller.size("f_measured") or (outer is not None and outer.measures_forces):
         plant.measure(applied)
         inputs["f_measured"] = measured_forces(contacts, plant)
     commands: dict[str, TimeSignal] = {"ref": scenario.reference, "mask": scenario.options.mask}
-    if scenario.options.outer is not None:
-        commands.update(scenario.options.outer(inputs))
+    if outer is not None:
+        commands.update(outer(inputs))
     inputs["ref"] = signal_value("reference", commands["ref"], t, caller.size("ref"))
     inputs["mask"] = signal_value("mask", commands["mask"], t, caller.size("mask"), 1.0)
     return inputs
