@@ -22,6 +22,7 @@ GAITS = {
     "walk": (Gait(1.0, 0.8, (0.0, 0.5, 0.25, 0.75)), FOUR),
 }
 SPEED, SPIN = np.array([0.4, -0.1]), 0.1  # m/s, rad/s
+LEANS = [(0.0, 0.0, -G), (0.8, -0.5, -G)]  # m/s²
 JUST_AFTER = 1e-9  # s, a switch
 FINE = 2000  # steps of a period in the integration
 
@@ -143,7 +144,7 @@ def test_a_foot_lands_where_the_point_has_the_nominal_distance_from_it():
     np.testing.assert_allclose(away[0], np.add(along, [0, across]), atol=1e-10)
 
 
-@pytest.mark.parametrize("gravity", [(0.0, 0.0, -G), (0.8, -0.5, -G)])
+@pytest.mark.parametrize("gravity", LEANS)
 def test_a_push_is_caught_and_without_the_capture_point_it_is_not(gravity):
     push = (330, np.array([0.3, 0.25]))
     caught = Pendulum(BIPED, TWO, gravity)
@@ -155,8 +156,10 @@ def test_a_push_is_caught_and_without_the_capture_point_it_is_not(gravity):
     assert np.abs(fallen.walk(8, SPEED, push)[-1]).max() > 1.0
 
 
-def test_a_pendulum_walks_at_the_commanded_speed():
-    pendulum = Pendulum(BIPED, TWO)
+@pytest.mark.parametrize("gravity", LEANS)
+def test_a_pendulum_walks_at_the_commanded_speed(gravity):
+    """Also where gravity leans: its part of the capture point keeps the steps where they are."""
+    pendulum = Pendulum(BIPED, TWO, gravity)
     pendulum.walk(6, SPEED)
     start = pendulum.c.copy()
     pendulum.walk(2, SPEED)

@@ -28,6 +28,7 @@ WEIGHTS, PERIOD, HORIZON = np.ones(12), 0.03, 4
 GAIT = trot(0.48, 0.55, start=0.3)
 TIMES = (0.1, 0.62, 0.75, 0.9)  # s; standing, and in both swings
 ROUNDING = 1e-9
+GOAL_YAW, AHEAD = 14, 0.07  # place in z, and rad by which the desired yaw is ahead
 VECTORS = ("position", "velocity", "acceleration", "angular_velocity", "angular_acceleration")
 
 
@@ -55,7 +56,9 @@ class Walk:
         return q if normal[2] == 1 else turned_pose(q)
 
     def outputs(self, q, v, t, measured, force):
-        inputs = {"q": q, "v": v, "t": t, "command": [0.3, 0.1, 0.2], "z": self.planner.z0}
+        z = self.planner.z0.copy()
+        z[GOAL_YAW] += AHEAD
+        inputs = {"q": q, "v": v, "t": t, "command": [0.3, 0.1, 0.2], "z": z}
         f = self.planner.function
         inputs["u"] = force.ravel()
         if "f_measured" in f.name_in():
