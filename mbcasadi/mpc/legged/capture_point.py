@@ -49,6 +49,8 @@ class CaptureStep:
             motion within the step.
         least_width: share of the nominal distance of feet beside each other that a foothold keeps,
             so that legs do not cross; below 1.
+        commit: share of the swing from which on the foothold stays where it is, so that a foot
+            that touches is not dragged over the ground; at most 1.
 
     Raises:
         ProblemError: a number out of these ranges.
@@ -56,13 +58,15 @@ class CaptureStep:
 
     gain: float = 1.0
     least_width: float = 0.6
+    commit: float = 0.75
 
     def __post_init__(self) -> None:
         require_fields(self)
-        require_numbers(gain=self.gain, least_width=self.least_width)
-        if self.least_width >= 1:
+        require_numbers(gain=self.gain, least_width=self.least_width, commit=self.commit)
+        if self.least_width >= 1 or self.commit > 1:
             raise ProblemError(
-                f"least_width = {self.least_width}; expected a share of the nominal width, below 1"
+                f"least_width = {self.least_width}, commit = {self.commit}; expected a share of "
+                "the nominal width, below 1, and one of the swing, at most 1"
             )
 
 

@@ -20,6 +20,7 @@ from mbcasadi.mpc.legged.gait import Gait
 from mbcasadi.mpc.legged.nominal_stance import NominalStance
 from mbcasadi.mpc.legged.rigid_body import Array
 from mbcasadi.mpc.legged.touch_down import TouchDown
+from mbcasadi.qp.input_guard import is_bounded
 from mbcasadi.shapes import require_numbers
 
 TINY = np.finfo(float).tiny
@@ -74,18 +75,29 @@ class Footholds:
     gravity: Array
     feet: tuple[tuple[int, ...], ...]
 
-    def targets(self, now: "Motion", places: list[ca.SX], heights: list[ca.SX]) -> list[ca.SX]:
+    def targets(
+        self,
+        now: "Motion",
+        places: list[ca.SX],
+        heights: list[ca.SX],
+        remembered: list[ca.SX],
+    ) -> list[ca.SX]:
         """Return the foothold (3,) of each contact.
 
         Args:
             now: the robot's motion.
             places: (3,) of the contacts, m.
             heights: of the footholds, m.
+            remembered: (2,) footholds of the last tick, m; none where they are not kept.
         """
-        if self.stepping.capture is None:
+        rule = self.stepping.capture
+        if rule is None:
             level = [self._below_hip(i, now) for i in range(len(places))]
         else:
-            level = self._captured(self.stepping.capture, now, places)
+            level = self._captured(rule, now, places)
+            for i, foothold in enumerate(remembered):
+                kept = ca.logic_and(now.shares[i] > rule.commit, is_bounded(foothold))
+                level[i] = ca.if_else(kept, foothold, level[i])
         depth = self.stepping.ground_penetration
         return [ca.vertcat(p, h - depth) for p, h in zip(level, heights, strict=True)]
 

@@ -45,6 +45,8 @@ class PlannerEquations:
         """The state in the pose q0, all feet on the ground."""
         places = self.stance.places.ravel()
         z = [places, np.append(self.stance.centre[:2], self.stance.yaw)]
+        if self.stepping.capture is not None:
+            z.append(self.stance.places[:, :2].ravel())
         if self.stepping.touch_down is not None:
             flags = np.tile([1.0, 0.0], len(self.feet))
             z += [places, flags]
@@ -67,7 +69,8 @@ class PlannerEquations:
         holds = Footholds(
             self.gait, self.stepping, self.stance, np.array(self.body.gravity), self.feet
         )
-        targets = holds.targets(now, places, standing.foothold_heights)
+        footholds = self._remembered_footholds(inputs["z"])
+        targets = holds.targets(now, places, standing.foothold_heights, footholds)
         paths = standing.paths(
             [
                 swing_path(
@@ -86,7 +89,8 @@ class PlannerEquations:
         carried = Carried(x, arm, goal, height, velocity, spin, loads, places)
         references = References(self.law, self.body, self.stance, self.trunk, self.q0)
         rest_of_mask = ca.SX.ones(len(self.law.mask_names) - self.body.feet)
-        z_next = ca.vertcat(*standing.takeoffs, goal_next, standing.memory(paths))
+        kept = [target[:2] for target in targets[: len(footholds)]]
+        z_next = ca.vertcat(*standing.takeoffs, goal_next, *kept, standing.memory(paths))
         outputs = {
             "ref": references.reference(carried, paths),
             "mask": ca.vertcat(standing.on, rest_of_mask),
@@ -121,7 +125,8 @@ class PlannerEquations:
         takeoffs = ca.vertsplit(inputs["z"][:nf], 3)
         if rule is None:
             return standing_by_schedule(self.stance, scheduled, places, takeoffs)
-        memory = inputs["z"][nf + 3 :]
+        kept = 0 if self.stepping.capture is None else 2 * self.body.feet
+        memory = inputs["z"][nf + 3 + kept :]
         return standing_by_force(
             rule,
             self.stance,
@@ -134,6 +139,13 @@ class PlannerEquations:
             memory,
             self.law.period,
         )
+
+    def _remembered_footholds(self, z: ca.SX) -> list[ca.SX]:
+        """Return the footholds (2,) of the last tick, none without the capture point."""
+        if self.stepping.capture is None:
+            return []
+        first = 3 * self.body.feet + 3
+        return list(ca.vertsplit(z[first : first + 2 * self.body.feet], 2))
 
     def _goal(self, goal: ca.SX, x: ca.SX) -> ca.SX:
         """Return the desired pose (x, y, yaw), at a limited distance from the measured one."""

@@ -8,7 +8,13 @@ import casadi as ca
 from mbcasadi.mpc.legged.footsteps import Motion
 from mbcasadi.mpc.legged.gait import Gait, Path
 from mbcasadi.mpc.legged.nominal_stance import NominalStance
-from mbcasadi.mpc.legged.touch_down import FootFlags, TouchDown, next_flags, searched_place
+from mbcasadi.mpc.legged.touch_down import (
+    FootFlags,
+    FootForce,
+    TouchDown,
+    next_flags,
+    searched_place,
+)
 from mbcasadi.qp.input_guard import is_bounded
 
 
@@ -102,7 +108,8 @@ def standing_by_force(
     last, flags = ca.vertsplit(memory[: 3 * count], 3), ca.vertsplit(memory[3 * count :], 2)
     on, found = ca.SX.zeros(count), []
     for foot, before in zip(feet, flags, strict=True):
-        force = ca.sum1(ca.vertcat(*(forces[3 * i] for i in foot)))
+        normal = ca.vertcat(*(forces[3 * i] for i in foot))
+        force = FootForce(ca.sum1(normal), len(foot) * ca.mmin(normal))
         at = foot[0]
         now = next_flags(rule, FootFlags(before[0], before[1]), scheduled[at], shares[at], force)
         found.append(ca.vertcat(*now))

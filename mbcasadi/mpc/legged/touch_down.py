@@ -1,12 +1,14 @@
 """Feet that stand when they touch, and not when the schedule says so.
 
 For each foot the planner remembers two flags, `stands` and `left`, whether it has been in the air
-since its swing began. With the normal force F of all contacts of the foot:
+since its swing began. F is the sum of the normal forces of its n contacts, f the least of them:
 
     scheduled to swing, not left yet:   it does not stand; it has left when F < off_force,
-    scheduled to swing, left:           it stands from F >= on_force on, if the share `earliest` of
-                                        its swing is over (an early touch-down),
+    scheduled to swing, left:           it stands from F >= on_force and n f >= off_force on, if the
+                                        share `earliest` of its swing is over (an early touch-down),
     scheduled to stand:                 it stands, or does so from F >= on_force on.
+
+A sole that touches early with an edge does not stand yet: its swing goes on to lay it flat.
 
 A foot that stands early keeps its place until its scheduled stance is over. One that is late goes
 on downwards from where its swing ended, at a constant speed, until it touches or has gone `depth`.
@@ -57,6 +59,13 @@ class TouchDown:
             )
 
 
+class FootForce(NamedTuple):
+    """The normal forces of a foot's contacts: their sum, and the least times their number, N."""
+
+    total: ca.SX
+    least: ca.SX
+
+
 class FootFlags(NamedTuple):
     """Whether a foot stands, and whether it has left the ground since its swing began."""
 
@@ -65,7 +74,7 @@ class FootFlags(NamedTuple):
 
 
 def next_flags(
-    rule: TouchDown, before: FootFlags, scheduled: ca.SX, share: ca.SX, force: ca.SX
+    rule: TouchDown, before: FootFlags, scheduled: ca.SX, share: ca.SX, force: FootForce
 ) -> FootFlags:
     """Return the flags of a foot at this tick.
 
@@ -74,12 +83,13 @@ def next_flags(
         before: its flags of the last tick.
         scheduled: whether the gait has it on the ground.
         share: of its swing that is over.
-        force: N, the sum of the normal forces of its contacts.
+        force: of its contacts.
     """
     stood, had_left = before.stands > MASK_ON, before.left > MASK_ON
-    touches, airborne = force >= rule.on_force, ca.logic_not(force >= rule.off_force)
+    touches, airborne = force.total >= rule.on_force, ca.logic_not(force.total >= rule.off_force)
+    flat = ca.logic_and(touches, force.least >= rule.off_force)
     in_stance = ca.logic_or(stood, touches)
-    landed = ca.logic_or(stood, ca.logic_and(touches, share > rule.earliest))
+    landed = ca.logic_or(stood, ca.logic_and(flat, share > rule.earliest))
     return FootFlags(
         ca.if_else(scheduled, in_stance, ca.logic_and(had_left, landed)),
         ca.if_else(

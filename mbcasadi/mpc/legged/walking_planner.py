@@ -11,8 +11,8 @@ At each tick of the inverse dynamics,
 - u: the forces of the MPC that act, N; they enter `ref`, as does their effect on the trunk.
 - f_measured: with `touch_down`, the measured forces n, t1, t2 of each contact, N.
 - z: for each foot the place where it left the ground, then the desired pose (x, y, yaw); with
-  `touch_down` also the references of the contacts and the flags of the feet. A bad measurement
-  leaves it unchanged.
+  `capture` also the footholds, with `touch_down` the references of the contacts and the flags of
+  the feet. A bad measurement leaves it unchanged.
 - ref, mask: for the inverse dynamics. outer_*: the inputs of the MPC, for its own ticks.
 
 A swinging foot moves to `c + R(ψ) hip + v t + ½ T v_d + k (v - v_d)`: c and v of the centre of
@@ -182,6 +182,10 @@ def _state_names(
     """Return the names and units of the entries of z."""
     names = [*(f"left.{place}" for place in places), "goal.x", "goal.y", "goal.yaw"]
     units = ["m"] * (len(places) + 2) + ["rad"]
+    if equations.stepping.capture is not None:
+        level = [place for place in places if not place.endswith(".z")]
+        names += [f"foothold.{place}" for place in level]
+        units += ["m"] * len(level)
     if equations.stepping.touch_down is not None:
         flags = [
             f"foot_{k}.{flag}" for k in range(len(equations.feet)) for flag in FootFlags._fields

@@ -81,7 +81,7 @@ def footholds(gait, hips, gravity=(0.0, 0.0, -G), **options):
     sizes = {"t": 1, "x": 12, "yaw": 1, "velocity": 2, "spin": 1, "places": 3 * n}
     s = {name: ca.SX.sym(name, size) for name, size in sizes.items()}
     now = Motion(s["t"], s["x"], s["yaw"], s["velocity"], s["spin"], gait.swing_share(s["t"]))
-    targets = holds.targets(now, ca.vertsplit(s["places"], 3), [ca.SX(0)] * n)
+    targets = holds.targets(now, ca.vertsplit(s["places"], 3), [ca.SX(0)] * n, [])
     return ca.Function("footholds", list(s.values()), [ca.horzcat(*targets).T], list(s), ["out"])
 
 
@@ -193,3 +193,5 @@ def test_a_gait_with_flight_and_numbers_out_of_range_are_refused():
         supports(Gait(0.5, 0.4, (0.0, 0.5)), TWO, OMEGA)
     with pytest.raises(ProblemError, match="least_width = 1"):
         CaptureStep(least_width=1.0)
+    with pytest.raises(ProblemError, match="commit = 2"):
+        CaptureStep(commit=2.0)

@@ -18,7 +18,7 @@ from mbcasadi.mpc import (
     single_rigid_body_mpc,
     walking_planner,
 )
-from mbcasadi.mpc.legged.touch_down import FootFlags, next_flags
+from mbcasadi.mpc.legged.touch_down import FootFlags, FootForce, next_flags
 
 CORNERS = tuple(f"{side}_foot_{i}" for side in ("left", "right") for i in range(1, 5))
 GAIT = Gait(0.6, 0.6, (0.0,) * 4 + (0.5,) * 4)
@@ -28,17 +28,21 @@ PERIOD, SLOW, HORIZON = 0.002, 0.03, 4
 WEIGHTS = [50, 50, 50, 100, 100, 300, 0.2, 0.2, 0.5, 2, 2, 2]
 
 
-def flags_over(schedule, shares, forces):
-    """Return `stands` at each tick of a foot that stood before."""
-    names = ("stands", "left", "scheduled", "share", "force")
+def flags_over(schedule, shares, forces, least=None):
+    """Return `stands` at each tick of a foot that stood before; all contacts alike by default."""
+    names = ("stands", "left", "scheduled", "share", "force", "least")
     s = {name: ca.SX.sym(name) for name in names}
     now = next_flags(
-        RULE, FootFlags(s["stands"], s["left"]), s["scheduled"], s["share"], s["force"]
+        RULE,
+        FootFlags(s["stands"], s["left"]),
+        s["scheduled"],
+        s["share"],
+        FootForce(s["force"], s["least"]),
     )
     step = ca.Function("step", list(s.values()), list(now))
     flags, found = (1.0, 0.0), []
-    for scheduled, share, force in zip(schedule, shares, forces, strict=True):
-        flags = tuple(float(each) for each in step(*flags, scheduled, share, force))
+    for tick in zip(schedule, shares, forces, forces if least is None else least, strict=True):
+        flags = tuple(float(each) for each in step(*flags, *tick))
         found.append(int(flags[0]))
     return found
 
@@ -65,6 +69,12 @@ def test_a_foot_in_stance_stays_though_its_load_is_low_and_leaves_in_the_next_sw
     plan, share = [1, 1, 0, 0, 0, 1, 1, 0], [0, 0, 0.1, 0.6, 0.8, 0, 0, 0.1]
     force = [90, 0, 0, 0, 60, 0, 0, 0]
     assert flags_over(plan, share, force) == [1, 1, 0, 0, 1, 1, 1, 0]
+
+
+def test_a_foot_that_touches_with_an_edge_swings_on_until_its_stance():
+    plan, share, force = [0, 0, 0, 0, 1], [0.3, 0.7, 0.8, 0.9, 0], [5, 60, 60, 60, 60]
+    assert flags_over(plan, share, force, [1, 0, 0, 0, 0]) == [0, 0, 0, 0, 1]
+    assert flags_over(plan, share, force, [1, 0, 0, 30, 0]) == [0, 0, 0, 1, 1]
 
 
 def test_no_number_is_no_contact():
@@ -96,11 +106,14 @@ class Walker:
         self.planner = walking_planner(self.law, mpc, GAIT, self.stand, stepping=stepping)
         self.z = self.planner.z0
 
-    def tick(self, t, left, right=300.0, q=None):
+    def tick(self, t, left, right=300.0, q=None, v=None):
         """Return the outputs at a time with the normal forces of the feet; z is kept."""
         forces = np.zeros((8, 3))
         forces[:4, 0], forces[4:, 0] = left / 4, right / 4
-        inputs = {"q": self.stand if q is None else q, "v": np.zeros(self.system.nv)}
+        inputs = {
+            "q": self.stand if q is None else q,
+            "v": np.zeros(self.system.nv) if v is None else v,
+        }
         inputs |= {"t": t, "command": np.zeros(3), "u": self.planner.u0, "z": self.z}
         out = self.planner.function(**inputs, f_measured=forces.ravel())
         out = {name: np.array(value).ravel() for name, value in out.items()}
@@ -136,6 +149,20 @@ def test_by_the_schedule_and_force_together_all_goes_as_planned(walker):
     assert walker.places(out)[:, 2].min() > 0.02
     landed = walker.tick(ENDS + 0.001, 100.0)
     np.testing.assert_array_equal(landed["mask"][:8], 1)
+
+
+def test_a_foothold_stays_from_its_commitment_on(walker):
+    """A push in the last quarter of the swing moves the foothold no more; one before it does."""
+    moved = []
+    for t in (0.5, 0.57):
+        out = walker.swing(t)
+        before = out["outer_feet"].reshape(8, 3)[:4]
+        pushed = np.zeros(walker.system.nv)
+        pushed[0] = 0.2
+        after = walker.tick(t, 0.0, v=pushed)["outer_feet"].reshape(8, 3)[:4]
+        moved.append(np.abs(after - before).max())
+    assert moved[0] > 0.02
+    assert moved[1] < 1e-9
 
 
 def test_an_early_foot_stands_where_it_is_and_the_mpc_knows(walker):
