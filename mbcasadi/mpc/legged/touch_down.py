@@ -13,6 +13,9 @@ A sole that touches early with an edge does not stand yet: its swing goes on to 
 A foot that stands early keeps its place until its scheduled stance is over. One that is late goes
 on downwards from where its swing ended, at a constant speed, until it touches or has gone `depth`.
 Heights of footholds and body are above the places where the feet stand, or stood last.
+
+A foot that swings is pressed on the ground by its task only, with about `m kp depth`, m its mass as
+the joints feel it: `on_force` is well below that, 10 N for a humanoid of 35 kg.
 """
 
 from dataclasses import dataclass
