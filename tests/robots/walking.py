@@ -15,8 +15,10 @@ from mbcasadi.control import (
     PostureTask,
 )
 from mbcasadi.mpc import (
+    CaptureStep,
     Gait,
     SwingParameters,
+    TouchDown,
     single_rigid_body,
     single_rigid_body_mpc,
     walking_planner,
@@ -35,13 +37,24 @@ TRUNK = 10.0  # weight of the trunk's task; at that of the feet, one, their swin
 STIFF, DAMPED = [0, 0, 200, 200, 200, 100], [5, 5, 28, 28, 28, 20]  # of the pelvis, 1/s², 1/s
 
 
+SWINGS = {
+    "by the schedule": SwingParameters(height=0.05, feedback=0.1, reach=0.3),
+    "capture point, touch-down": SwingParameters(
+        height=0.05,
+        reach=0.15,
+        capture=CaptureStep(gain=0.8),
+        touch_down=TouchDown(on_force=10.0, off_force=5.0, speed=0.3),
+    ),
+}
+
+
 @dataclass(frozen=True)
 class Walk:
-    """The laws of a walk and the pose that it starts from."""
+    """The laws of a walk and the pose that it starts from; the planners by name."""
 
     law: InverseDynamicsQP
     mpc: object
-    planner: object
+    planners: dict[str, object]
     model: mujoco.MjSpec
     q0: Array
 
@@ -77,8 +90,10 @@ def walk() -> Walk:
         delay=1,
     )
     gait = Gait(PERIOD, DUTY, (0.0,) * len(SOLE) + (0.5,) * len(SOLE), start=1.0)
-    swing = SwingParameters(height=0.05, feedback=0.1, reach=0.3)
-    return Walk(law, mpc, walking_planner(law, mpc, gait, q0, stepping=swing), model, q0)
+    planners = {
+        name: walking_planner(law, mpc, gait, q0, stepping=swing) for name, swing in SWINGS.items()
+    }
+    return Walk(law, mpc, planners, model, q0)
 
 
 def command(t: float) -> Array:

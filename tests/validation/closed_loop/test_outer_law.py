@@ -167,8 +167,9 @@ def test_the_report_has_the_outer_laws_statuses_and_times_over_its_own_period():
 
 
 BALL = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/><body pos="0 0 .1">
-<joint name="z" type="slide" axis="0 0 1"/><geom size=".1" mass="2"/><site name="foot" pos="0 0 -.1"/>
-</body></worldbody><actuator><motor joint="z" ctrlrange="-9 9"/></actuator></mujoco>"""
+<joint name="z" type="slide" axis="0 0 1"/><geom size=".1" mass="2"/>
+<site name="foot" pos="0 0 -.1"/></body></worldbody>
+<actuator><motor joint="z" ctrlrange="-9 9"/></actuator></mujoco>"""
 
 
 def test_a_planner_with_measured_forces_gets_those_of_the_inner_laws_contacts():
