@@ -46,7 +46,7 @@ class CaptureStep:
 
     Attributes:
         gain: share of the error that a step takes up; one brings the pendulum to its nominal
-            motion within the step.
+            motion within the step. Its error shrinks where `|1 - gain| exp(ω T) < 1`, T of a step.
         least_width: share of the nominal distance of feet beside each other that a foothold keeps,
             so that legs do not cross; below 1.
         commit: share of the swing from which on the foothold stays where it is, so that a foot
