@@ -11,7 +11,7 @@ from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.mpc.legged.capture_point import rotate_about_vertical
 from mbcasadi.mpc.legged.footsteps import Footholds, Motion, SwingParameters
 from mbcasadi.mpc.legged.from_system import rigid_body_state, trunk_joint
-from mbcasadi.mpc.legged.gait import Gait, swing_path
+from mbcasadi.mpc.legged.gait import Gait, Path, swing_path
 from mbcasadi.mpc.legged.nominal_stance import NominalStance, feet_of
 from mbcasadi.mpc.legged.planner_references import Carried, References
 from mbcasadi.mpc.legged.rigid_body import Array, SingleRigidBody, next_state
@@ -61,28 +61,15 @@ class PlannerEquations:
         shares = ca.SX(self.gait.swing_share(inputs["t"]))
         standing = self._standing(inputs, places, shares)
         goal = self._goal(inputs["z"][3 * self.body.feet :][:3], x)
-        velocity, spin = (
-            rotate_about_vertical(goal[2], inputs["command"][:2]),
-            inputs["command"][2],
-        )
+        velocity = rotate_about_vertical(goal[2], inputs["command"][:2])
+        spin = inputs["command"][2]
         now = Motion(inputs["t"], x, goal[2], velocity, spin, shares)
         holds = Footholds(
             self.gait, self.stepping, self.stance, np.array(self.body.gravity), self.feet
         )
         footholds = self._remembered_footholds(inputs["z"])
         targets = holds.targets(now, places, standing.foothold_heights, footholds)
-        paths = standing.paths(
-            [
-                swing_path(
-                    shares[i],
-                    standing.takeoffs[i],
-                    targets[i],
-                    self.stepping.height,
-                    self.gait.flight,
-                )
-                for i in range(self.body.feet)
-            ]
-        )
+        paths = standing.paths(self._swings(shares, standing.takeoffs, targets))
         goal_next = goal + self.law.period * ca.vertcat(velocity, spin)
         loads = [standing.on[i] * f for i, f in enumerate(ca.vertsplit(inputs["u"], 3))]
         height = self.stance.centre[2] + standing.rise
@@ -101,6 +88,16 @@ class PlannerEquations:
         return ca.Function(
             name, list(inputs.values()), dense, list(inputs), list(outputs), {"cse": True}
         )
+
+    def _swings(
+        self, shares: ca.SX, takeoffs: list[ca.SX], targets: list[ca.SX]
+    ) -> list[Path[ca.SX]]:
+        """Return the path of each contact in its swing."""
+        height, flight = self.stepping.height, self.gait.flight
+        return [
+            swing_path(shares[i], takeoffs[i], targets[i], height, flight)
+            for i in range(self.body.feet)
+        ]
 
     def _inputs(self) -> dict[str, ca.SX]:
         """Return the symbols of the inputs."""

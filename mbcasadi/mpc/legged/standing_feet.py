@@ -106,15 +106,7 @@ def standing_by_force(
     """
     count = len(places)
     last, flags = ca.vertsplit(memory[: 3 * count], 3), ca.vertsplit(memory[3 * count :], 2)
-    on, found = ca.SX.zeros(count), []
-    for foot, before in zip(feet, flags, strict=True):
-        normal = ca.vertcat(*(forces[3 * i] for i in foot))
-        force = FootForce(ca.sum1(normal), len(foot) * ca.mmin(normal))
-        at = foot[0]
-        now = next_flags(rule, FootFlags(before[0], before[1]), scheduled[at], shares[at], force)
-        found.append(ca.vertcat(*now))
-        for i in foot:
-            on[i] = now.stands
+    on, found = _by_force(rule, feet, scheduled, shares, forces, flags)
     left = _takeoffs(on, places, takeoffs)
     ground = [left[i][2] - float(stance.places[i, 2]) for i in range(count)]
     stands = ca.sum1(on)
@@ -128,7 +120,28 @@ def standing_by_force(
         )
         for i in range(count)
     )
-    return Standing(on, scheduled, places, left, heights, rise, late, tuple(found))
+    return Standing(on, scheduled, places, left, heights, rise, late, found)
+
+
+def _by_force(
+    rule: TouchDown,
+    feet: Sequence[Sequence[int]],
+    scheduled: ca.SX,
+    shares: ca.SX,
+    forces: ca.SX,
+    flags: list[ca.SX],
+) -> tuple[ca.SX, tuple[ca.SX, ...]]:
+    """Return which contacts stand, and the flags of the feet behind this tick."""
+    on, found = ca.SX.zeros(scheduled.numel()), []
+    for foot, before in zip(feet, flags, strict=True):
+        normal = ca.vertcat(*(forces[3 * i] for i in foot))
+        force = FootForce(ca.sum1(normal), len(foot) * ca.mmin(normal))
+        first, flag = foot[0], FootFlags(before[0], before[1])
+        now = next_flags(rule, flag, scheduled[first], shares[first], force)
+        found.append(ca.vertcat(*now))
+        for i in foot:
+            on[i] = now.stands
+    return on, tuple(found)
 
 
 def _takeoffs(on: ca.SX, places: list[ca.SX], remembered: list[ca.SX]) -> list[ca.SX]:
