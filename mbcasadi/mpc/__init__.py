@@ -3,7 +3,7 @@
 from mbcasadi.control.regulators.innovation_gate import Gate
 from mbcasadi.mpc.integrators.step import discrete_dynamics, step_fun
 from mbcasadi.mpc.integrators.step_options import DynamicsOptions, StepOptions
-from mbcasadi.mpc.legged.capture_point import CaptureStep
+from mbcasadi.mpc.legged.capture_foothold import CaptureFoothold
 from mbcasadi.mpc.legged.footsteps import SwingParameters
 from mbcasadi.mpc.legged.from_system import rigid_body_state, single_rigid_body
 from mbcasadi.mpc.legged.gait import Gait, trot
@@ -48,7 +48,7 @@ from mbcasadi.mpc.trajectory.tracking_mpc import time_varying_model, trajectory_
 
 __all__ = [
     "Bounded",
-    "CaptureStep",
+    "CaptureFoothold",
     "DynamicsOptions",
     "Gait",
     "Gate",

@@ -122,7 +122,7 @@ def calls_of_walking():
         "trot": {"period": 0.5},
 
         "SwingParameters": {},
-        "CaptureStep": {},
+        "CaptureFoothold": {},
         "TouchDown": {"on_force": 20.0, "off_force": 10.0},
         "SingleRigidBody": {"mass": 10.0, "inertia": np.eye(3)},
         "single_rigid_body": {"system": ex.quadruped(), "contacts": ex.feet(), "q0": ex.stand()},

@@ -15,7 +15,7 @@ from mbcasadi.control import (
     PostureTask,
 )
 from mbcasadi.mpc import (
-    CaptureStep,
+    CaptureFoothold,
     Gait,
     SwingParameters,
     TouchDown,
@@ -42,7 +42,7 @@ SWINGS = {
     "capture point, touch-down": SwingParameters(
         height=0.05,
         reach=0.15,
-        capture=CaptureStep(gain=0.8),
+        capture=CaptureFoothold(gain=0.8),
         touch_down=TouchDown(on_force=10.0, off_force=5.0, speed=0.3),
     ),
 }

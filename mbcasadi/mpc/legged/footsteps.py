@@ -7,8 +7,8 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.argument_kinds import require_fields
-from mbcasadi.mpc.legged.capture_point import (
-    CaptureStep,
+from mbcasadi.mpc.legged.capture_foothold import (
+    CaptureFoothold,
     PlanarMotion,
     Support,
     kept_width,
@@ -37,7 +37,7 @@ class SwingParameters:
             the nominal foothold.
         max_drift: largest distance of the desired pose from the measured one, m and rad.
         ground_penetration: depth below the ground at which a swing ends, m.
-        capture: `CaptureStep`, footholds by the capture point in place of `feedback`.
+        capture: `CaptureFoothold`, footholds by the capture point in place of `feedback`.
         touch_down: `TouchDown`, by which feet stand when measured forces say so; by the schedule
             where None.
 
@@ -50,7 +50,7 @@ class SwingParameters:
     reach: float = 0.15
     max_drift: float = 0.1
     ground_penetration: float = 0.0
-    capture: CaptureStep | None = None
+    capture: CaptureFoothold | None = None
     touch_down: TouchDown | None = None
 
     def __post_init__(self) -> None:
@@ -110,8 +110,8 @@ class Footholds:
         step = half_stance * now.velocity + self.stepping.feedback * (x[9:11] - now.velocity)
         return x[3:5] + landing * x[9:11] + below + _shortened(step, self.stepping.reach)
 
-    def _captured(self, rule: CaptureStep, now: "Motion", places: list[ca.SX]) -> list[ca.SX]:
-        """Return the foothold (2,) of each contact; see the head of `capture_point.py`."""
+    def _captured(self, rule: CaptureFoothold, now: "Motion", places: list[ca.SX]) -> list[ca.SX]:
+        """Return the foothold (2,) of each contact; see the head of `capture_foothold.py`."""
         omega = float(np.sqrt(-self.gravity[2] / self.stance.height))
         parts = supports(self.gait, self.stance.hips, omega)
         scheduled, ages = self.gait.on_ground(now.t), self.gait.ages(now.t)
@@ -145,7 +145,7 @@ class Footholds:
 
     def _apart(
         self,
-        rule: CaptureStep,
+        rule: CaptureFoothold,
         now: "Motion",
         places: list[ca.SX],
         level: list[ca.SX],

@@ -8,7 +8,7 @@ import numpy as np
 
 from mbcasadi.control.inverse_dynamics.contacts.contact_groups import contact_groups_of
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
-from mbcasadi.mpc.legged.capture_point import rotate_about_vertical
+from mbcasadi.mpc.legged.capture_foothold import rotate_about_vertical
 from mbcasadi.mpc.legged.footsteps import Footholds, Motion, SwingParameters
 from mbcasadi.mpc.legged.from_system import rigid_body_state, trunk_joint
 from mbcasadi.mpc.legged.gait import Gait, Path, swing_path

@@ -18,7 +18,7 @@ At each tick of the inverse dynamics,
 A swinging foot moves to `c + R(ψ) hip + v t + ½ T v_d + k (v - v_d)`: c and v of the centre of
 mass, t the time until it lands, T that of its stance, v_d the desired speed, ψ the yaw in the
 middle of the stance, k the step length for each m/s of error; or where it catches the capture
-point, see `capture_point.py`.
+point, see `capture_foothold.py`.
 
 On a slope all of this is in axes of the ground, z along the normal of the contacts, as the inputs
 of the MPC and z are; `ref` is in the world's. The trunk is upright on the ground.

@@ -10,7 +10,7 @@ from mbcasadi.codegen import export_c
 from mbcasadi.control import ComTask, FrameTask, InverseDynamicsQP, PostureTask
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc import (
-    CaptureStep,
+    CaptureFoothold,
     Gait,
     SwingParameters,
     TouchDown,
@@ -102,7 +102,7 @@ class Walker:
             force_reference=True,
             period=PERIOD,
         )
-        stepping = SwingParameters(capture=CaptureStep(), touch_down=RULE)
+        stepping = SwingParameters(capture=CaptureFoothold(), touch_down=RULE)
         self.planner = walking_planner(self.law, mpc, GAIT, self.stand, stepping=stepping)
         self.z = self.planner.z0
 

@@ -12,7 +12,7 @@ from mbcasadi import models
 from mbcasadi.control import ComTask, FrameTask, InverseDynamicsQP
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc import (
-    CaptureStep,
+    CaptureFoothold,
     SwingParameters,
     TouchDown,
     single_rigid_body,
@@ -91,7 +91,7 @@ def turned_speed(v):
 def walks(request):
     stepping = SwingParameters()
     if request.param != "by the schedule":
-        stepping = SwingParameters(capture=CaptureStep(), touch_down=TouchDown(20.0, 10.0))
+        stepping = SwingParameters(capture=CaptureFoothold(), touch_down=TouchDown(20.0, 10.0))
     normal = tuple(TURN.apply([0.0, 0.0, 1.0]))
     return Walk(LEAN, (0.0, 0.0, 1.0), stepping), Walk(TURN.apply(LEAN), normal, stepping)
 

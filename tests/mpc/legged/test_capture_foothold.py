@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc import CaptureStep, Gait, SwingParameters, trot
-from mbcasadi.mpc.legged.capture_point import PlanarMotion, nominal_offset, supports
+from mbcasadi.mpc import CaptureFoothold, Gait, SwingParameters, trot
+from mbcasadi.mpc.legged.capture_foothold import PlanarMotion, nominal_offset, supports
 from mbcasadi.mpc.legged.footsteps import Footholds, Motion
 from mbcasadi.mpc.legged.nominal_stance import NominalStance
 
@@ -75,7 +75,9 @@ def footholds(gait, hips, gravity=(0.0, 0.0, -G), **options):
     n = len(hips)
     places = np.column_stack([hips, np.zeros(n)])
     stance = NominalStance(np.eye(3), np.array([0, 0, HEIGHT]), 0.0, places, hips, np.zeros(3))
-    stepping = SwingParameters(**{"reach": 10.0, "capture": CaptureStep(least_width=0.0)} | options)
+    stepping = SwingParameters(
+        **{"reach": 10.0, "capture": CaptureFoothold(least_width=0.0)} | options
+    )
     feet = tuple((i,) for i in range(n))
     holds = Footholds(gait, stepping, stance, np.array(gravity), feet)
     sizes = {"t": 1, "x": 12, "yaw": 1, "velocity": 2, "spin": 1, "places": 3 * n}
@@ -169,7 +171,7 @@ def test_a_pendulum_walks_at_the_commanded_speed(gravity):
 def test_feet_do_not_cross():
     """Pushed towards the foot that stands, the other one stays on its side."""
     free, kept = (
-        Pendulum(BIPED, TWO, capture=CaptureStep(least_width=share)) for share in (0.0, 0.6)
+        Pendulum(BIPED, TWO, capture=CaptureFoothold(least_width=share)) for share in (0.0, 0.6)
     )
     widths = []
     for pendulum in (free, kept):
@@ -192,6 +194,6 @@ def test_a_gait_with_flight_and_numbers_out_of_range_are_refused():
     with pytest.raises(ProblemError, match="no foot is on the ground"):
         supports(Gait(0.5, 0.4, (0.0, 0.5)), TWO, OMEGA)
     with pytest.raises(ProblemError, match="least_width = 1"):
-        CaptureStep(least_width=1.0)
+        CaptureFoothold(least_width=1.0)
     with pytest.raises(ProblemError, match="commit = 2"):
-        CaptureStep(commit=2.0)
+        CaptureFoothold(commit=2.0)

@@ -41,7 +41,7 @@ BESIDE = 0.02
 
 
 @dataclass(frozen=True)
-class CaptureStep:
+class CaptureFoothold:
     """Step adjustment by the capture point; see the head of this file.
 
     Attributes:
@@ -190,7 +190,7 @@ def quarter_turn(a: ca.SX) -> ca.SX:
 
 
 def kept_width(
-    step: CaptureStep, nominal: tuple[float, list[float]], lateral: ca.SX, others: list[ca.SX]
+    step: CaptureFoothold, nominal: tuple[float, list[float]], lateral: ca.SX, others: list[ca.SX]
 ) -> ca.SX:
     """Return a lateral place that keeps its side of the feet on the ground.
 
