@@ -3,6 +3,7 @@
 from mbcasadi.control.regulators.innovation_gate import Gate
 from mbcasadi.mpc.integrators.step import discrete_dynamics, step_fun
 from mbcasadi.mpc.integrators.step_options import DynamicsOptions, StepOptions
+from mbcasadi.mpc.legged.capture_foothold import CaptureFoothold
 from mbcasadi.mpc.legged.capture_point import capture_point, support_margin
 from mbcasadi.mpc.legged.capture_step import CaptureStep, StepParameters, capture_step
 from mbcasadi.mpc.legged.footsteps import SwingParameters
@@ -10,6 +11,7 @@ from mbcasadi.mpc.legged.from_system import rigid_body_state, single_rigid_body
 from mbcasadi.mpc.legged.gait import Gait, trot
 from mbcasadi.mpc.legged.rigid_body import SingleRigidBody
 from mbcasadi.mpc.legged.rigid_body_mpc import single_rigid_body_mpc
+from mbcasadi.mpc.legged.touch_down import TouchDown
 from mbcasadi.mpc.legged.walking_planner import WalkingPlanner, walking_planner
 from mbcasadi.mpc.linear.controller import LinearMPC
 from mbcasadi.mpc.linear.disturbance import Noise
@@ -48,6 +50,7 @@ from mbcasadi.mpc.trajectory.tracking_mpc import time_varying_model, trajectory_
 
 __all__ = [
     "Bounded",
+    "CaptureFoothold",
     "CaptureStep",
     "DynamicsOptions",
     "Gait",
@@ -68,6 +71,7 @@ __all__ = [
     "StepParameters",
     "SwingParameters",
     "TerminalSet",
+    "TouchDown",
     "TrajectoryProblem",
     "TrajectorySolution",
     "TrajectorySolver",

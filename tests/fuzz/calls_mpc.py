@@ -116,6 +116,8 @@ def calls_of_walking():
         "Gait": {"period": 0.5, "duty": 0.5, "offsets": (0.0, 0.5)},
         "Gait.on_ground": {"self": gait, "t": t},
         "Gait.swing_share": {"self": gait, "t": t},
+        "Gait.ages": {"self": gait, "t": t},
+        "Gait.phase": {"self": gait, "t": t},
         "Gait.schedule": {"self": gait, "t": t, "horizon": 2, "period": 0.03},
         "trot": {"period": 0.5},
 
@@ -124,6 +126,8 @@ def calls_of_walking():
         "StepParameters": {},
         "capture_step": {"law": ex.walking_law(), "feet": ("FL", "FR", "RL", "RR")},
         "SwingParameters": {},
+        "CaptureFoothold": {},
+        "TouchDown": {"on_force": 20.0, "off_force": 10.0},
         "SingleRigidBody": {"mass": 10.0, "inertia": np.eye(3)},
         "single_rigid_body": {"system": ex.quadruped(), "contacts": ex.feet(), "q0": ex.stand()},
         "rigid_body_state": {"system": ex.quadruped()},

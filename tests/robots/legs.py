@@ -193,23 +193,25 @@ def cassie_rows() -> Iterator[Row]:
                 yield run(names, trial, "pelvis.position", TRUNK, law)
 
 
-def walk(duration: float = 30.0) -> str:
-    """Return what became of G1's walk at 0.5 m/s with turns."""
+def walk(duration: float = 30.0) -> Iterator[str]:
+    """Yield what became of G1's walk at 0.5 m/s with a turn, for each planner."""
     robot = walking.walk()
-    with outer_law(robot.mpc, robot.planner, walking.command) as outer:
-        options = ScenarioOptions(outer=outer)
-        recording = (
-            mb.validate(
-                robot.law, robot.model, duration, q0=robot.q0, perturb={"mass": 0.1}, delay=1,
-                scenario=options,
-            )
-            .runs[0]
-            .recording
-        )  # fmt: skip
-    low = np.flatnonzero(recording.q[:, 2] < FALLEN * robot.q0[2])
-    upright = recording.t[low[0] if low.size else -1]
-    length = np.linalg.norm(np.diff(recording.q[recording.t < upright, :2], axis=0), axis=1).sum()
-    return f"G1 walks: upright for {upright:.1f} s of {duration:g} s, way {length:.1f} m"
+    with compile_controller(robot.law) as law:
+        for name, planner in robot.planners.items():
+            with outer_law(robot.mpc, planner, walking.command) as outer:
+                options = ScenarioOptions(outer=outer)
+                recording = (
+                    mb.validate(
+                        law, robot.model, duration, q0=robot.q0, perturb={"mass": 0.1}, delay=1,
+                        scenario=options,
+                    )
+                    .runs[0]
+                    .recording
+                )  # fmt: skip
+            low = np.flatnonzero(recording.q[:, 2] < FALLEN * robot.q0[2])
+            upright = recording.t[low[0] if low.size else -1]
+            figures = walking.figures(recording)
+            yield f"G1 walks, {name}: upright for {upright:.1f} s of {duration:g} s, {figures}"
 
 
 PARTS: dict[str, Callable[[], Iterator[Row]]] = {
@@ -233,7 +235,8 @@ def main(chosen: list[str]) -> None:
             for row in rows():
                 print(row, flush=True)
     if not chosen or "walk" in chosen:
-        print(walk())
+        for line in walk():
+            print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,6 @@ from mbcasadi.control.tasks.axes import AXES
 from mbcasadi.control.tasks.frame_task import FrameTask
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.legged.capture_point import capture_point, support_margin
-from mbcasadi.mpc.legged.from_system import UPRIGHT
 from mbcasadi.mpc.legged.gait import Path, swing_path
 from mbcasadi.qp.friction_cone import require_ground
 from mbcasadi.qp.input_guard import MASK_ON, is_bounded
@@ -39,6 +38,7 @@ Array = NDArray[np.float64]
 LIFTED, LOWERED, RAISED = 0.0, 1.0, 2.0
 MEMORY = 8  # of a foot: phase, its time, place at its start (3), touches, has left, calm time
 AT_REST = (LIFTED, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0)
+UPRIGHT = 1e-9  # of a contact's normal beside the vertical
 
 
 @dataclass(frozen=True)

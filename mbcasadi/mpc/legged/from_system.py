@@ -19,13 +19,14 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.description import Contact, Joint
 from mbcasadi.errors import ProblemError
 from mbcasadi.model import center_of_mass_arm, center_of_mass_velocity
+from mbcasadi.mpc.legged.ground_axes import common_normal, ground_rotation, to_ground
 from mbcasadi.mpc.legged.rigid_body import SingleRigidBody
 from mbcasadi.qp.friction_cone import require_contacts, require_ground
 from mbcasadi.shapes import column
 from mbcasadi.spatial import rotation
 from mbcasadi.system import System
 
-UPRIGHT = 1e-9  # of a contact's unit normal beside the vertical
+LEVEL = (0.0, 0.0, 1.0)  # normal of level ground
 LARGEST_SHARE = 2.0  # of the weight, on one foot without a limit of its own
 
 
@@ -41,12 +42,12 @@ def single_rigid_body(
 
     Args:
         system: with one free joint, that of the trunk.
-        contacts: the feet, their normals upright.
+        contacts: the feet, all with the same normal, that of the ground.
         q0: (nq,) the pose whose inertia is taken.
 
     Raises:
-        ProblemError: not one free joint, no contacts, a contact on a slope, gravity that does not
-            press the feet on the ground. On sloping ground let the model's gravity lean.
+        ProblemError: not one free joint, no contacts, contacts on different planes, gravity that
+            does not press the feet on the ground.
         ShapeError: q0 has a wrong shape.
     """
     dof = trunk_joint(system).dof
@@ -54,19 +55,13 @@ def single_rigid_body(
     require_ground(contacts)
     if not contacts:
         raise ProblemError("no contacts; expected one for each foot")
-    for contact in contacts:
-        normal = np.asarray(contact.normal, dtype=float)
-        if abs(normal[2] / np.linalg.norm(normal) - 1) > UPRIGHT:
-            raise ProblemError(
-                f"contact {contact.frame!r}: normal {contact.normal}; expected (0, 0, 1), the "
-                "ground of a single rigid body is level"
-            )
+    gravity = ground_rotation(common_normal(contacts)).T @ _gravity(system)
     M = np.array(system.mass_matrix(column("q0", q0, system.nq)))[dof : dof + 6, dof : dof + 6]
     M -= np.diag(_armature(system)[dof : dof + 6])
     mass, first_moment = M[0, 0], M[3:, :3]
     inertia = M[3:, 3:] - first_moment @ first_moment.T / mass
     limits = [contact.max_force for contact in contacts]
-    weight = mass * float(np.linalg.norm(_gravity(system)))
+    weight = mass * float(np.linalg.norm(gravity))
     return SingleRigidBody(
         mass=mass,
         inertia=(inertia + inertia.T) / 2,
@@ -74,18 +69,27 @@ def single_rigid_body(
         friction=min(contact.friction for contact in contacts) / np.sqrt(2),
         f_min=max(contact.min_force for contact in contacts),
         f_max=min(LARGEST_SHARE * weight if limit is None else limit for limit in limits),
-        gravity=_gravity(system),
+        gravity=(float(gravity[0]), float(gravity[1]), float(gravity[2])),
     )
 
 
 @checked
-def rigid_body_state(system: System) -> ca.Function:
+def rigid_body_state(system: System, normal: ArrayLike = LEVEL) -> ca.Function:
     """Return (q, v) → (x, R, arm): the state (rpy, p, ω, v) of the single rigid body.
 
     `p` and `v` are those of the centre of mass of the whole robot, `rpy` and `ω` the trunk's. `R`
-    (3, 3) turns trunk's axes into the world's; `arm` (3,) leads from the centre of mass to the
-    trunk's origin, world axes.
+    (3, 3) turns trunk's axes into those of the ground; `arm` (3,) leads from the centre of mass to
+    the trunk's origin. All are in axes of the ground, on level ground the world's.
+
+    Args:
+        system: with one free joint, that of the trunk.
+        normal: (3,) of the ground, world axes.
+
+    Raises:
+        ProblemError: not one free joint, or a normal of length zero.
+        ShapeError: the normal has a wrong shape.
     """
+    ground = ground_rotation(normal)
     joint = trunk_joint(system)
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     d, place = joint.dof, joint.qpos
@@ -94,14 +98,15 @@ def rigid_body_state(system: System) -> ca.Function:
     quat = q[place + 3 : place + 7]
     w, x, y, z = ca.vertsplit(quat / ca.norm_2(quat))
     R = ca.vertcat(*(ca.horzcat(*row) for row in rotation((w, x, y, z))))
-    arm = center_of_mass_arm(M, R, joint, mass)
+    arm = to_ground(ground, center_of_mass_arm(M, R, joint, mass))
     velocity = center_of_mass_velocity(M, v, joint, mass, _armature(system))
+    velocity, R = to_ground(ground, velocity), to_ground(ground, R)
     rpy = ca.vertcat(
         ca.atan2(R[2, 1], R[2, 2]),
         ca.atan2(-R[2, 0], ca.sqrt(R[2, 1] ** 2 + R[2, 2] ** 2)),
         ca.atan2(R[1, 0], R[0, 0]),
     )
-    p = q[place : place + 3] - arm
+    p = to_ground(ground, q[place : place + 3]) - arm
     state = ca.vertcat(rpy, p, R @ v[d + 3 : d + 6], velocity)
     outputs = [ca.densify(part) for part in (state, R, arm)]
     return ca.Function("rigid_body_state", [q, v], outputs, ["q", "v"], ["x", "R", "arm"])
@@ -132,10 +137,9 @@ def _armature(system: System) -> np.ndarray:
     return np.asarray(system.tree.armature, dtype=float)
 
 
-def _gravity(system: System) -> tuple[float, float, float]:
+def _gravity(system: System) -> np.ndarray:
     assert system.tree is not None
-    x, y, z = (float(component) for component in system.tree.gravity)
-    return (x, y, z)
+    return np.asarray(system.tree.gravity, dtype=float)
 
 
 def _start(system: System) -> np.ndarray:

@@ -4,17 +4,24 @@ It computes gait, footholds and paths.
 
 At each tick of the inverse dynamics,
 
-    (q, v, command, u, t, z) → (ref, mask, outer_x0, outer_ref, outer_feet, outer_mask, z_next)
+    (q, v, [f_measured], command, u, t, z)
+        → (ref, mask, outer_x0, outer_ref, outer_feet, outer_mask, z_next)
 
 - command: speed along the trunk's x and y, m/s, and about the vertical, rad/s.
 - u: the forces of the MPC that act, N; they enter `ref`, as does their effect on the trunk.
-- z: for each foot the place where it left the ground, then the desired pose (x, y, yaw). A bad
-  measurement leaves it unchanged.
+- f_measured: with `touch_down`, the measured forces n, t1, t2 of each contact, N.
+- z: for each foot the place where it left the ground, then the desired pose (x, y, yaw); with
+  `capture` also the footholds, with `touch_down` the references of the contacts and the flags of
+  the feet. A bad measurement leaves it unchanged.
 - ref, mask: for the inverse dynamics. outer_*: the inputs of the MPC, for its own ticks.
 
 A swinging foot moves to `c + R(ψ) hip + v t + ½ T v_d + k (v - v_d)`: c and v of the centre of
 mass, t the time until it lands, T that of its stance, v_d the desired speed, ψ the yaw in the
-middle of the stance, k the step length for each m/s of error.
+middle of the stance, k the step length for each m/s of error; or where it catches the capture
+point, see `capture_foothold.py`.
+
+On a slope all of this is in axes of the ground, z along the normal of the contacts, as the inputs
+of the MPC and z are; `ref` is in the world's. The trunk is upright on the ground.
 """
 
 from dataclasses import dataclass, replace
@@ -27,11 +34,15 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.description import Controller, Signal
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc.legged.footsteps import PlannerEquations, SwingParameters, nominal_stance
+from mbcasadi.mpc.legged.footsteps import SwingParameters
 from mbcasadi.mpc.legged.gait import Gait
+from mbcasadi.mpc.legged.nominal_stance import nominal_stance
+from mbcasadi.mpc.legged.planner_equations import PlannerEquations
 from mbcasadi.mpc.legged.rigid_body import Array
 from mbcasadi.mpc.legged.rigid_body_mpc import SingleRigidBodyMPC
-from mbcasadi.shapes import column, require_identifier, require_numbers, require_whole
+from mbcasadi.mpc.legged.touch_down import FootFlags
+from mbcasadi.qp.friction_cone import FORCE_AXES
+from mbcasadi.shapes import column, require_identifier, require_whole
 
 PERIOD_ROUNDING = 1e-6  # up to which a ratio of periods counts as a whole number
 
@@ -78,8 +89,9 @@ def walking_planner(
 ) -> WalkingPlanner:
     """Return the walking planner that joins an inverse-dynamics law and an MPC of forces.
 
-    Tasks of the law beside those of the trunk and the feet hold what they have at q0: a posture
-    its joints, a frame its place in the world.
+    Tasks of the law beside those of the trunk and the feet have references as well: a `FrameTask`
+    in the world keeps its place beside the trunk's desired pose and turns with it, a `ComTask` has
+    the motion of the rigid body, and all others, such as a posture, hold what they have at q0.
 
     Args:
         law: with a FrameTask named `trunk` of the trunk's body, one of each contact's position,
@@ -93,7 +105,8 @@ def walking_planner(
         name: a C identifier.
 
     Raises:
-        ProblemError: feet or periods that do not fit together, invalid numbers.
+        ProblemError: feet or periods that do not fit together, contacts on different planes,
+            invalid numbers, a step by the capture point for a gait with flight.
         UnknownNameError: the law lacks a slice of the reference.
         ShapeError: q0 has a wrong shape.
     """
@@ -110,23 +123,21 @@ def walking_planner(
     require_whole(0, delay=delay)
     require_identifier("name", name)
     stepping = stepping or SwingParameters()
-    require_numbers(**vars(stepping))
-    stance = nominal_stance(law, column("q0", q0, law.system.nq))
+    pose = column("q0", q0, law.system.nq)
     equations = PlannerEquations(
         law=law,
         body=mpc.body,
         gait=gait,
         stepping=stepping,
-        stance=stance,
+        stance=nominal_stance(law, pose),
         trunk=trunk,
         horizon=mpc.horizon,
         period=mpc.controller.period,
         delay=delay,
-        rest=law.reference_at(column("q0", q0, law.system.nq)),
+        q0=pose,
     )
-    z0 = np.concatenate([stance.places.ravel(), stance.centre[:2], [stance.yaw]])
     return WalkingPlanner(
-        _controller_data(equations.function(name), law.controller, mpc.controller, z0),
+        _controller_data(equations, name, law.controller, mpc.controller),
         np.tile(mpc.body.standing_force / feet, feet),
         round(ratio),
         int(delay),
@@ -134,20 +145,20 @@ def walking_planner(
 
 
 def _controller_data(
-    function: ca.Function, inner: Controller, outer: Controller, z0: Array
+    equations: PlannerEquations, name: str, inner: Controller, outer: Controller
 ) -> Controller:
     """Return the planner with the names and units of both laws for its inputs and outputs."""
     inside = {signal.name: signal for signal in inner.inputs}
     outside = {f"outer_{signal.name}": signal for signal in outer.inputs}
-    forces = outer.outputs[0]
-    places = tuple(f"left.{name}" for name in outside["outer_feet"].components)
-    state = (*places, "goal.x", "goal.y", "goal.yaw")
-    units = ("m",) * (len(places) + 2) + ("rad",)
+    forces, function = outer.outputs[0], equations.function(name)
+    components = [f"{c.frame}.{axis}" for c in equations.law.contacts for axis in FORCE_AXES]
+    state, units = _state_names(equations, outside["outer_feet"].components)
     signals = {
         **{name: replace(signal, name=name) for name, signal in (inside | outside).items()},
         "t": Signal("t", ("t",), ("s",)),
         "command": Signal("command", ("vx", "vy", "turn"), ("m/s", "m/s", "rad/s")),
         "u": forces,
+        "f_measured": Signal("f_measured", tuple(components), ("N",) * len(components)),
         "z": Signal("z", state, units),
         "z_next": Signal("z_next", state, units),
     }
@@ -158,8 +169,27 @@ def _controller_data(
         outputs=tuple(signals[name] for name in function.name_out()),
         u_min=np.zeros(0),
         u_max=np.zeros(0),
-        z0=z0,
+        z0=equations.z0,
         period=inner.period,
         source=inner.source,
         notes={"law": "gait, footholds and swings between MPC and inverse dynamics"},
     )
+
+
+def _state_names(
+    equations: PlannerEquations, places: tuple[str, ...]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names and units of the entries of z."""
+    names = [*(f"left.{place}" for place in places), "goal.x", "goal.y", "goal.yaw"]
+    units = ["m"] * (len(places) + 2) + ["rad"]
+    if equations.stepping.capture is not None:
+        level = [place for place in places if not place.endswith(".z")]
+        names += [f"foothold.{place}" for place in level]
+        units += ["m"] * len(level)
+    if equations.stepping.touch_down is not None:
+        flags = [
+            f"foot_{k}.{flag}" for k in range(len(equations.feet)) for flag in FootFlags._fields
+        ]
+        names += [*(f"reference.{place}" for place in places), *flags]
+        units += ["m"] * len(places) + [""] * len(flags)
+    return tuple(names), tuple(units)

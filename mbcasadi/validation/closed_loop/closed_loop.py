@@ -49,8 +49,8 @@ def run_loop(
     The first control acts at once and until the second is due. A controller with an input `f_c`
     gets the force of the equality constraints under the control that still acts, at first the safe
     output of the authored pose; one with an input `f_measured` those of its contacts which acted in
-    the plant's last step. A plant that diverges ends the run, and the recording has an event that
-    says so.
+    the plant's last step, as do a planner and a reaction with such an input. A plant that diverges
+    ends the run, and the recording has an event that says so.
 
     Args:
         law: the controller as compiled C.
@@ -121,8 +121,9 @@ def _controller_inputs(
     """Return all inputs that the controller may have, at the present state of the plant."""
     options, reaction = scenario.options, scenario.options.reaction
     inputs = {"q": plant.q, "v": plant.v, "act": plant.act, "z": z, "t": np.array([t])}
-    taken = () if reaction is None else reaction.inputs
-    if caller.size("f_measured") or "f_measured" in taken:
+    measures = options.outer is not None and options.outer.measures_forces
+    measures = measures or (reaction is not None and "f_measured" in reaction.inputs)
+    if caller.size("f_measured") or measures:
         inputs["f_measured"] = measured_forces(controller, plant)  # of the last step
     if caller.size("f_c"):
         inputs["f_c"] = plant.measure(applied).equality_force

@@ -35,8 +35,9 @@ class Planner(Protocol):
     """What connects an outer law with an inner one, for example a footstep planner.
 
     Attributes:
-        function: (q, v, command, u, t, z) → (ref, mask, outer_*, z_next) at each tick of the inner
-            law: `u` is the outer law's control that acts, `outer_<name>` its input `<name>`.
+        function: (q, v, [f_measured], command, u, t, z) → (ref, mask, outer_*, z_next) at each tick
+            of the inner law: `u` is the outer law's control that acts, `outer_<name>` its input
+            `<name>`, `f_measured` the forces n, t1, t2 of the inner law's contacts.
         z0, u0: initial state, and the outer control that acts first.
         every: ticks of the inner law in one of the outer.
         delay: ticks of the outer law from its measurement to the moment at which its control acts.
@@ -84,6 +85,11 @@ class OuterLaw:
         """Ticks of the inner law in one of the outer."""
         return self._planner.every
 
+    @property
+    def measures_forces(self) -> bool:
+        """Whether the planner takes the measured forces of the contacts."""
+        return self._plan.size("f_measured") > 0
+
     def reset(self) -> None:
         """Return to the initial state and clear the record, before a run."""
         self._tick, self._z, self._u = 0, self._planner.z0, self._planner.u0
@@ -92,7 +98,7 @@ class OuterLaw:
         self.record: dict[str, list[Array]] = {}
 
     def __call__(self, measured: Mapping[str, Array]) -> dict[str, Array]:
-        """Return `ref` and `mask` of the inner law at this tick, from t, q and v."""
+        """Return `ref` and `mask` of the inner law at this tick, from t, q, v and forces."""
         due = self._tick % self._planner.every == 0
         self._tick += 1
         if due and self._pending:

@@ -354,7 +354,7 @@ def test_a_bad_measurement_leaves_no_trace(robot):
 
 def expect_refusal(robot):
     """Return what is asked → (error, words, call)."""
-    slope = [mb.Contact("FL", normal=(0.1, 0, 1))]
+    planes = [mb.Contact("FL", normal=(0.1, 0, 1)), mb.Contact("FR")]
     arm = mb.read_mjcf(own_models.path("prr_arm"))
     q = arm.tree.q0
     free = mujoco.MjModel.from_xml_path(str(own_models.path("quadruped")))
@@ -365,7 +365,7 @@ def expect_refusal(robot):
     problem, name = err.ProblemError, err.UnknownNameError
     return {
         "no feet": (problem, "no contacts", lambda: single_rigid_body(system, [], q0)),
-        "slope": (problem, "level", lambda: single_rigid_body(system, slope, q0)),
+        "planes": (problem, "is a plane", lambda: single_rigid_body(system, planes, q0)),
         "weightless": (problem, "gravity = ", lambda: single_rigid_body(afloat, contacts(), q0)),
         "no trunk": (problem, "0 free joints", lambda: single_rigid_body(arm, [], q)),
         "shape": (err.ShapeError, "q0", lambda: single_rigid_body(system, contacts(), q0[1:])),

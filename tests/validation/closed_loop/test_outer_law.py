@@ -1,6 +1,6 @@
 """Two rates: a slow outer law, delayed, connected with the inner law by a planner."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -164,3 +164,29 @@ def test_the_report_has_the_outer_laws_statuses_and_times_over_its_own_period():
     assert "failing: whole tick" in page
     assert "failing: infeasible, safe output: 3 ticks, the first at 0.06 s" in str(report)
     assert report.to_dict()["runs"][0]["outer"]["statuses"][1]["ticks"] == 3
+
+
+BALL = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/><body pos="0 0 .1">
+<joint name="z" type="slide" axis="0 0 1"/><geom size=".1" mass="2"/>
+<site name="foot" pos="0 0 -.1"/></body></worldbody>
+<actuator><motor joint="z" ctrlrange="-9 9"/></actuator></mujoco>"""
+
+
+def test_a_planner_with_measured_forces_gets_those_of_the_inner_laws_contacts():
+    """The mass rests on the floor: the reference, that the planner makes of them, is its weight."""
+    names_in = ("q", "v", "f_measured", "command", "u", "t", "z")
+    inputs = [ca.SX.sym(name, 3 if name == "f_measured" else 1) for name in names_in]
+    outputs = [inputs[2], ca.SX(1), inputs[0], inputs[-1]]
+    outs = ["ref", "mask", "outer_measured", "z_next"]
+    function = ca.Function("planner", inputs, outputs, list(names_in), outs)
+    names = ("q", "v", "ref", "mask", "z")
+    given = {name: ca.SX.sym(name, 3 if name == "ref" else 1) for name in names}
+    inner = law("resting", given, {"u": 0 * given["q"], "z_next": given["z"]}, 0.01)
+    inner = replace(inner, contacts=(mb.Contact("foot"),))
+    touching = Planner(function, np.zeros(1), np.zeros(1), delay=0)
+    with outer_law(counting(), touching, [0.0]) as outer:
+        assert outer.measures_forces
+        above = ScenarioOptions(outer=outer)
+        recording = mb.validate(inner, BALL, 1.0, scenario=above).runs[0].recording
+    np.testing.assert_allclose(recording.ref[1:], recording.f_measured[1:], atol=1e-9)
+    np.testing.assert_allclose(recording.ref[-1], [2 * 9.81, 0, 0], atol=0.1)
