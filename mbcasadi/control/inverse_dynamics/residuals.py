@@ -39,6 +39,10 @@ ROUNDED = 1e-2
 """Share of the usual forces that counts as part of each inequality: where nothing else is in it,
 this times the tolerance is rounding."""
 
+CANCELLED = 1e-8
+"""Share of all forces that counts as acceleration where rows are compared: what a locked mechanism
+moves is the rounding of forces that cancel, 1e-14 of them at the usual tolerance."""
+
 NOTHING = 1e-150
 """Size that stands for zero in a denominator: a problem without forces and accelerations."""
 
@@ -174,7 +178,7 @@ def _relative(
     size_x = length(k["x"]) + k["distance"] + k["size"] + NOTHING
     return ca.vertcat(
         length((k["M_a"] - k["f"]) / ca.DM(scales.coordinates)) / forces,
-        _constraint_residual(k, scales, allowance, kinetic),
+        _constraint_residual(k, scales, allowance, kinetic + CANCELLED * forces),
         length(quadratic_cones.violations(*bounded) / quadratic_cones.sizes(usual, cones)),
         length(k["gradient"]) / size_x,
         ca.sum1(quadratic_cones.gaps(k["mu"], *bounded)) / size_x**2,
@@ -192,7 +196,7 @@ def _constraint_residual(
     Args:
         known: `rows`, `kept`, `slip` and `rate`.
         scales, allowance: as in `residuals`.
-        kinetic: size of the acceleration.
+        kinetic: size of the acceleration, and of what rounding leaves of forces that cancel.
     """
     if not known["rows"].shape[0]:
         return ca.SX(0)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from mechanisms import FEET, SOLES, admissible, closed, feet, quadruped_controller, stand, system_of
 
+import mbcasadi as mb
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
 from mbcasadi.control.inverse_dynamics.contacts.contact_groups import point_map
 from mbcasadi.description import Contact
@@ -247,3 +248,29 @@ def test_contacts_on_frames_of_one_welded_body_are_one_grip():
     controller = InverseDynamicsQP(system_of("quadruped"), QUADRUPED_TASKS, contacts)
     assert len(controller.contact_groups) == 1
     assert controller.contact_groups[0].members == (0, 1)
+
+
+LOCKED = """
+<mujoco>
+  <option gravity="0 0 0"/>
+  <worldbody>
+    <body name="left"><joint name="left" axis="0 1 0"/>
+      <geom type="capsule" fromto="0 0 0 .3 0 -.1" size=".02" mass="1"/></body>
+    <body name="right" pos=".6 0 0"><joint name="right" axis="0 1 0"/>
+      <geom type="capsule" fromto="0 0 0 -.3 0 -.1" size=".02" mass="1"/></body>
+    <body name="cart" pos="1 0 0"><joint name="cart" type="slide"/><geom size=".1"/></body>
+  </worldbody>
+  <equality><connect name="pin" body1="left" body2="right" anchor=".3 0 -.1"/></equality>
+  <actuator><motor joint="left" ctrlrange="-30 30"/><motor joint="right"/><motor joint="cart"/>
+  </actuator>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize("asked", [0.0, 0.1])
+def test_what_cannot_move_is_held_where_nothing_acts_on_it(asked):
+    """Two pinned bars, in no gravity: all that is left of their acceleration is rounding."""
+    law = InverseDynamicsQP(mb.read_mjcf(LOCKED), [PostureTask(["left"])])
+    solution = law.solve(np.zeros(3), np.zeros(3), law.reference_at(np.zeros(3)) + asked)
+    assert solution.status == 0
+    np.testing.assert_allclose(solution.a, 0, atol=1e-15)
