@@ -33,7 +33,7 @@ def header_h(law: Law) -> str:
         else "",
         "arguments": "\n".join(_argument_lines(law)),
         "aliasing": "\n * z and z_next may be the same array." if law.has_state else "",
-        "null_state": f", a null z as {law.name}_z0" if law.has_state else "",
+        "null_state": _null_inputs(law),
         "returns": returns,
         "emergency": _emergency(law),
         "parameters": parameters(law),
@@ -51,6 +51,14 @@ def header_h(law: Law) -> str:
         "NAME": upper,
     }
     return template("header.h.in", values).strip() + "\n"
+
+
+def _null_inputs(law: Law) -> str:
+    """Return what null inputs count as that are no zeros, and what zeros mean in a mask."""
+    parts = [f"a null z as {law.name}_z0"] if law.has_state else []
+    parts += [f"a null tuning as {law.name}_tuning_default"] if law.tuning else []
+    parts += ["so a null mask switches all off"] if find_port(law.inputs, "mask") else []
+    return "".join(f",\n * {part}" for part in parts)
 
 
 def _emergency(law: Law) -> str:

@@ -33,7 +33,7 @@ def call_inputs(
     system = setup.system
     q = column("q", q, system.nq, finite=False)
     if ref is None:
-        ref = setup.reference_at(q)
+        ref = setup.reference_at(q) if np.all(np.isfinite(q)) else np.zeros(setup.nref)
     mask = np.ones(len(setup.mask_names)) if mask is None else mask
     inputs = {
         "q": q,

@@ -108,7 +108,8 @@ class InverseDynamicsQP(Setup):
         servo_timestep: s, of the plant's steps between two ticks; the model's by default, or the
             period where that is no multiple of it.
         delay: ticks from a measurement to the moment at which its control acts; servos, joints with
-            limits and the observer take account of it. 0 by default, and what `validate` is given.
+            limits and the observer take account of it. `validate` fills in its own where none is
+            given; `export_c` exports 0 then: give the robot's.
         friction_loss: `FrictionLoss` of joints, dry friction that counts in the equations; none
             unless given.
         rigid_springs: `RigidSprings` that the law holds at their present deflection, stiff ones

@@ -40,8 +40,9 @@ ROUNDED = 1e-2
 this times the tolerance is rounding."""
 
 CANCELLED = 1e-8
-"""Share of all forces that counts as acceleration where rows are compared: what a locked mechanism
-moves is the rounding of forces that cancel, 1e-14 of them at the usual tolerance."""
+"""Share of all forces, and of what limited actuators can give, that counts as part of each row: the
+motion of a locked mechanism, or of a joint at its stop, is rounding, 1e-14 of them at the usual
+tolerance."""
 
 NOTHING = 1e-150
 """Size that stands for zero in a denominator: a problem without forces and accelerations."""
@@ -174,11 +175,12 @@ def _relative(
     forces = length(ca.DM(scales.actuators) * k["p"]) + length(ca.DM(scales.rows) * k["lam"])
     forces = kinetic + forces
     bounded = (k["value"], k["lower"], k["upper"], cones)
-    usual = k["within"] + ca.DM(ROUNDED * scales.inequalities) * forces
+    cancelled = CANCELLED * (forces + (scales.strength if np.isfinite(scales.strength) else 0.0))
+    usual = k["within"] + ca.DM(scales.inequalities) * (ROUNDED * forces + cancelled)
     size_x = length(k["x"]) + k["distance"] + k["size"] + NOTHING
     return ca.vertcat(
         length((k["M_a"] - k["f"]) / ca.DM(scales.coordinates)) / forces,
-        _constraint_residual(k, scales, allowance, kinetic + CANCELLED * forces),
+        _constraint_residual(k, scales, allowance, kinetic + cancelled),
         length(quadratic_cones.violations(*bounded) / quadratic_cones.sizes(usual, cones)),
         length(k["gradient"]) / size_x,
         ca.sum1(quadratic_cones.gaps(k["mu"], *bounded)) / size_x**2,

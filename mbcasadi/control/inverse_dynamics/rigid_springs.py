@@ -20,6 +20,11 @@ r the Laplace variable: ω is their resonance against each other. A task with `k
 is stable where `damping > kd` and `ω² > w damping² / (2 damping - 2 kd)`. The default, `damping =
 2 kd`, allows the softest spring, `ω > kd`. What joints damp themselves adds to it, a delay takes
 from it.
+
+Sampled at h with a delay of d ticks, what the law feeds back at the resonance is late by
+`ω h (d + ½)`. From about π/2 on, a quarter of its period, it excites the resonance in place of
+damping it, unless the spring damps itself: such a stiff spring needs a shorter period, or a model
+in which its joint is welded.
 """
 
 from collections.abc import Sequence
@@ -55,7 +60,8 @@ class RigidSprings:
 
     Args:
         joints: whose stiffness counts as rigid, all rates of a joint; coordinates by name in a
-            system that is given by equations.
+            system that is given by equations. Neither too soft for the tasks, `ω > kd`, nor too
+            stiff for the period h and d ticks of delay, `ω h (d + ½) < π/2`, ω its resonance.
         tendons: fixed tendons with a stiffness and without a dead band.
         damping: 1/s at which the law slows a deflection down. None for twice the largest kd of the
             tasks, within what the period and the delay bear.

@@ -140,7 +140,7 @@ class InverseDynamicsSolution:
         lines = [f"status {self.status}: {self.status_text}"]
         lines += [f"  {name} residual {value:.1e}" for name, value in self.residuals().items()]
         if self.status == Status.BAD_INPUT:
-            return "\n".join([*lines, "  an input is NaN, infinite or no unit quaternion"])
+            return "\n".join([*lines, "  an input is NaN, infinite or outside its bounds"])
         if not np.all(np.isfinite(self.problem.A_qp)):
             return "\n".join([*lines, "  the problem is not finite: a singular inertia?"])
         least = least_violations(self.problem)

@@ -105,6 +105,10 @@ class PostureTask(Task):
     def _chosen(self, system: System) -> tuple[Joint, ...]:
         assert system.tree is not None
         known = {joint.name: joint for joint in system.tree.joints}
+        if isinstance(self.joints, str):
+            raise ProblemError(
+                f"{self.name}: joints = {self.joints!r}; expected names, [{self.joints!r}]"
+            )
         if self.joints is None:
             return tuple(joint for joint in known.values() if joint.kind != "free")
         for name in self.joints:

@@ -15,6 +15,8 @@ from mbcasadi.shapes import column
 from mbcasadi.system import System
 
 NEWTON_STEPS = 20
+CLOSED = 1e-12  # relative, a last step
+STARTS = (0.0, 1.0, -1.0)  # of all entries of y: at zero, y² has no slope
 
 
 @final
@@ -23,7 +25,8 @@ class ServoTask(Task):
     """Rows `phi(q, y) = 0`, `A(q, y) v + a0(q, y) = 0`, `psi(q, v, y) = 0` are kept  [L15].
 
     The desired second-order form is `A_s a + c_s = -kd psi - kp phi`, with phi zero for rows that
-    hold for velocities only. `kp = β²`, `kd = 2 α` are Baumgarte's.
+    hold for velocities only; the error that is reported is -phi. `kp = β²`, `kd = 2 α` are
+    Baumgarte's.
 
     Attributes:
         servo: rows from `laws.servo_rows` or `laws.keep_rows`.
@@ -89,17 +92,28 @@ class ServoTask(Task):
 
     @checked
     def hold_reference(self, system: System, q: Array) -> dict[str, Array]:
-        """Return the y at which the rows hold at rest in q, by Newton's method, its rates zero."""
+        """Return the y at which the rows hold at rest in q, its rates zero.
+
+        Newton's method starts from several y; the one with the least residual is returned.
+        """
         self.components(system)
         if not self.servo.signals:
             return {}
-        y, v = np.zeros(len(self.servo.signals)), np.zeros(system.nv)
-        pose, form = column("q", q, system.nq), self.servo.form
+        pose, count = column("q", q, system.nq), len(self.servo.signals)
+        found = [self._closed_from(system, pose, np.full(count, start)) for start in STARTS]
+        y = min(found, key=lambda each: each[1])[0]
+        return dict(zip(SIGNALS, (y, 0 * y, 0 * y), strict=True))
+
+    def _closed_from(self, system: System, q: Array, y: Array) -> tuple[Array, float]:
+        """Return y by Newton's method from a start, and the residual of the rows."""
+        form, v = self.servo.form, np.zeros(system.nv)
         slope = form.factory("slope", form.name_in(), ["phi", "jac:phi:y"])
         for _ in range(NEWTON_STEPS):
-            phi, by_y = (np.array(value) for value in slope(pose, v, y, 0 * y, 0 * y))
+            phi, by_y = (np.array(value) for value in slope(q, v, y, 0 * y, 0 * y))
+            if not np.all(np.isfinite(phi)) or not np.all(np.isfinite(by_y)):
+                return y, np.inf
             step = np.linalg.lstsq(by_y, phi.ravel(), rcond=None)[0]
             y = y - step
-            if np.abs(step).max() <= 1e-12 * (1 + np.abs(y).max()):
+            if np.abs(step).max(initial=0.0) <= CLOSED * (1 + np.abs(y).max(initial=0.0)):
                 break
-        return dict(zip(SIGNALS, (y, 0 * y, 0 * y), strict=True))
+        return y, float(np.linalg.norm(np.array(form(q, v, y, 0 * y, 0 * y)[0])))

@@ -27,6 +27,7 @@ def build(tasks=(POSTURE,), contacts=(), **options):
         (err.ProblemError, "kp = nan", {"tasks": [PostureTask(kp=np.nan)]}),
         (err.ProblemError, r"kp has shape \(2,\), expected", {"tasks": [PostureTask(kp=(1, 2))]}),
         (err.UnknownNameError, "'FL_hip'", {"tasks": [PostureTask(("knee",))]}),
+        (err.ProblemError, r"expected names, \['knee'\]", {"tasks": [PostureTask("knee")]}),
         (err.UnknownNameError, "'trunk', 'FL'", {"tasks": [FrameTask("hand")]}),
         (err.UnknownNameError, "unknown site 'toe'", {"contacts": [Contact("toe")]}),
         (err.UnknownNameError, "kind of frame", {"contacts": [Contact("FL", kind="joint")]}),

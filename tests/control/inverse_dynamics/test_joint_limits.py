@@ -276,3 +276,54 @@ def test_a_foreseen_joint_is_where_a_plant_of_its_steps_is(late, share):
         q, v = q + H * v + share * H**2 * a, v + H * a
         reached = max(reached, q)
     assert STOP - 0.01 < reached <= STOP + ROUNDING
+
+
+HINGE = """
+<mujoco>
+  <compiler angle="radian"/>
+  <worldbody><body><joint name="hinge" axis="0 0 1" range="-1 1"/>
+    <geom type="capsule" fromto="0 0 0 .3 0 0" size=".02" mass="1"/></body></worldbody>
+  <actuator><motor joint="hinge" ctrlrange="-10 10"/></actuator>
+</mujoco>
+"""
+
+
+def hinge(**limits):
+    law = InverseDynamicsQP(
+        mb.read_mjcf(HINGE),
+        [PostureTask(kp=400.0)],
+        joint_limits=JointLimits(**limits),
+        period=2e-3,  # MuJoCo's step: the speed is advanced first
+    )
+    return law, np.array([1.5, 0.0, 0.0])  # beyond the stop
+
+
+def test_a_joint_that_needs_no_force_at_its_limit_is_solved():
+    """Nothing acts in a plane without gravity: bound, force and acceleration are about zero."""
+    law, ref = hinge(velocity=2.0)
+    for q in np.linspace(-0.5, 0.5, 41):
+        solution = law.solve([q], [2.0], ref)  # at the speed limit
+        assert solution.status == 0
+        assert abs(solution.a[0]) < 1e-9
+    h, q, v = law.period, 0.0, 0.0
+    for _ in range(600):
+        solution = law.solve([q], [v], ref)
+        assert solution.status == 0
+        v += h * solution.a[0]
+        q += h * v
+    assert 0.999 < q <= 1.0 + 1e-9
+
+
+def test_braking_is_no_more_than_the_limit_of_acceleration():
+    law, ref = hinge(velocity=2.0, acceleration=5.0)
+    assert law.limited_joints.braking[0] == 5.0
+    h, q, v = law.period, 0.0, 0.0
+    for _ in range(1250):
+        a = law.solve([q], [v], ref).a[0]
+        assert abs(a) <= 5.0 + 1e-6
+        v += h * a
+        q += h * v
+        assert q <= 1.0 + 1e-9
+    assert q > 0.999
+    with pytest.raises(ProblemError, match="braking of at most the acceleration"):
+        hinge(acceleration=5.0, braking=6.0)

@@ -74,6 +74,13 @@ def test_bad_input_gives_status_3_and_a_finite_bounded_control(name, bad, fallba
         np.testing.assert_array_equal(out["u"], first[fallback])
 
 
+def test_nan_without_a_reference_is_bad_input():
+    law = quadruped_controller()
+    q, v = np.array(law.system.tree.q0), np.zeros(law.system.nv)
+    q[3] = np.nan
+    assert law.solve(q, v).status == Status.BAD_INPUT
+
+
 def test_a_zero_quaternion_is_bad_input_and_a_scaled_one_is_normalised():
     controller = quadruped_controller()
     q = controller.system.tree.keyframes["stand"].copy()

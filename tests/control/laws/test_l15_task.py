@@ -78,6 +78,15 @@ def test_a_skate_stops_slipping_sideways_at_the_rate_of_its_gain():
         assert rate == pytest.approx(-KD * slip(q, v), abs=1e-5 * (1 + np.abs(a).max()))
 
 
+def test_a_reference_at_rest_is_found_where_the_rows_are_no_lines_in_y():
+    system = mb.read_mjcf(SKATE)
+    q, v, y = ca.SX.sym("q", 3), ca.SX.sym("v", 3), ca.SX.sym("y", 2)
+    rows = servo_rows(system, q, v, phi=ca.vertcat(q[0] ** 2 - y[0] ** 2, q[1] - y[1]), y=y)
+    held = ServoTask(rows).hold_reference(system, np.array([0.7, 0.4, 0.1]))
+    assert held["y"][0] ** 2 == pytest.approx(0.49)
+    assert held["y"][1] == pytest.approx(0.4)
+
+
 def test_rows_of_another_system_are_refused():
     task = ServoTask(bar_rows(robots.system()))
     with pytest.raises(ProblemError, match="take 5 coordinates"):

@@ -57,7 +57,10 @@ class Explanation:
 
     def __str__(self) -> str:
         if self.status == Status.BAD_INPUT:
-            return "an input is NaN, infinite or no unit quaternion, or a loop is open"
+            return (
+                "an input is NaN or infinite, a quaternion is zero, a loop is open, or an entry of "
+                "tuning is outside its bounds"
+            )
         if self.excluding:
             verb = "exclude each other" if len(self.excluding) > 1 else "excludes all motions"
             return f"{_listed(self.excluding)} {verb}"

@@ -40,8 +40,9 @@ class JointLimits:
         joints: names; None for all that have a range in the model.
         velocity: largest speed; None for no limit.
         acceleration: largest acceleration; None for no limit.
-        braking: deceleration that is relied on before a stop. None for half of what the joint's
-            actuators give at their limits, gravity and the other joints' poses at their worst.
+        braking: deceleration that is relied on before a stop, at most `acceleration`. None for half
+            of what the joint's actuators give at their limits, gravity and the other joints' poses
+            at their worst, and at most `acceleration`.
         margin: distance that is kept from the model's stops.
         reserve: share of `braking`, below 1, that is not planned with. A load of 10 % that the
             model lacks needs a reserve of 0.1.
@@ -96,7 +97,8 @@ def limited_joints(system: System, limits: JointLimits, ranges: Ranges) -> Limit
     Raises:
         UnknownNameError: no slide or hinge joint of that name.
         ProblemError: a system that is given by equations; no joint has a range; numbers that are
-            negative or too many; a joint that nothing brakes.
+            negative or too many; a joint that nothing brakes, or that brakes by more than its
+            limit of acceleration.
     """
     if system.tree is None:
         raise ProblemError(
@@ -120,9 +122,17 @@ def limited_joints(system: System, limits: JointLimits, ranges: Ranges) -> Limit
         name = names[int(np.argmax(lower >= upper))]
         raise ProblemError(f"joint '{name}': its range less the margins is empty")
     braking = _each("braking", limits.braking, names, np.nan)
+    acceleration = _each("acceleration", limits.acceleration, names, np.inf)
     if limits.braking is None:
         places = JointIndices(dofs, tuple(joint.qpos for joint in joints))
-        braking = usual_braking(system, places, (ends[:, 0], ends[:, 1]), ranges)
+        usual = usual_braking(system, places, (ends[:, 0], ends[:, 1]), ranges)
+        braking = np.minimum(usual, acceleration)
+    if np.any(braking > acceleration):
+        k = int(np.argmax(braking > acceleration))
+        raise ProblemError(
+            f"joint '{names[k]}': braking = {braking[k]:g} and acceleration = {acceleration[k]:g}; "
+            "expected braking of at most the acceleration, which limits both ways"
+        )
     for name, value, *between in zip(names, braking, lower, upper, strict=True):
         if np.any(np.isfinite(between)) and not 0 < value < np.inf:
             raise ProblemError(
@@ -137,7 +147,7 @@ def limited_joints(system: System, limits: JointLimits, ranges: Ranges) -> Limit
         lower=lower,
         upper=upper,
         velocity=_each("velocity", limits.velocity, names, np.inf),
-        acceleration=_each("acceleration", limits.acceleration, names, np.inf),
+        acceleration=acceleration,
         braking=braking,
         reserve=limits.reserve,
     )
