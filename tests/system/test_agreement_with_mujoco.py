@@ -18,7 +18,7 @@ from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.mjcf.compat import measures_turned_sites
 from mbcasadi.system import read_mjcf
 
-SEEDS = 12
+SEEDS = 8
 
 FLUID = {"passive_force": "option: "}
 LOSSES = {

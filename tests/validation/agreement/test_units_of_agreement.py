@@ -23,7 +23,7 @@ MM_G_S = Units(m=1e3, kg=1e3)
 KM_T_MIN = Units(m=1e-3, kg=1e-3, s=1 / 60)
 # Of 1e-6 m and 1e6 m; the masses keep the inertias above MuJoCo's smallest number
 MICROMETRE, MEGAMETRE = Units(m=1e-6, kg=1e9), Units(m=1e6)
-OTHERS = (MM_G_S, KM_T_MIN, MICROMETRE, MEGAMETRE)
+OTHERS = (KM_T_MIN, MICROMETRE)  # of all cases; some are looked at in the others too
 FEW = {"states": 3, "frames": 1}
 
 PLANTED = 1e-6  # relative, in one number
