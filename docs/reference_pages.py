@@ -1,9 +1,9 @@
 """A hook of mkdocs: references of packages by their public names.
 
 A line `public: PACKAGE` becomes the reference of each function and class in the package's
-`__all__`, rendered where it is defined; the package itself would not show functions that have the
-name of their module, such as `mbcasadi.formulation.projection`. A line `summary: PACKAGE` becomes
-a table of these names with links.
+`__all__` and `NOT_STARRED`, rendered where it is defined; the package itself would not show
+functions that have the name of their module, such as `mbcasadi.formulation.projection`. A line
+`summary: PACKAGE` becomes a table of these names with links.
 """
 
 import importlib
@@ -16,7 +16,8 @@ LINE = re.compile(r"^(public|summary): ([\w.]+)$", re.MULTILINE)
 
 def public_paths(package: ModuleType) -> dict[str, str]:
     """Return the path of the definition of each public function and class, by name."""
-    values = {name: getattr(package, name) for name in sorted(package.__all__, key=str.lower)}
+    names = [*package.__all__, *getattr(package, "NOT_STARRED", ())]
+    values = {name: getattr(package, name) for name in sorted(names, key=str.lower)}
     return {
         name: f"{value.__module__}.{value.__qualname__}"
         for name, value in values.items()

@@ -52,7 +52,7 @@ class TuningParameter:
 
 
 @dataclass(frozen=True)
-class Limits:
+class ReportedLimits:
     """Bounded quantities of a law beside its controls, for reports.
 
     Attributes:
@@ -155,7 +155,7 @@ class Controller:
     prediction: ca.Function | None = None
     prediction_rows: tuple[str, ...] = ()
     delay: int = 0
-    limits: Limits | None = None
+    limits: ReportedLimits | None = None
     tuning: tuple[TuningParameter, ...] = ()
     emergency: Emergency | None = None
 

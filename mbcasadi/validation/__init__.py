@@ -1,6 +1,6 @@
 """Generated C against MuJoCo: the only package that uses both our equations and MuJoCo."""
 
-from mbcasadi.validation.campaign import campaign
+from mbcasadi.validation.campaign import campaign as campaign
 from mbcasadi.validation.closed_loop import (
     CompiledLaw,
     OuterLaw,
@@ -9,7 +9,9 @@ from mbcasadi.validation.closed_loop import (
     ScenarioOptions,
     compile_controller,
     outer_law,
-    reaction,
+)
+from mbcasadi.validation.closed_loop import (
+    reaction as reaction,
 )
 from mbcasadi.validation.metrics import (
     DEFAULTS,
@@ -22,7 +24,8 @@ from mbcasadi.validation.metrics import (
     TrackingStatistics,
     Verdict,
 )
-from mbcasadi.validation.report import Campaign, Case, Report, ReportOptions, cases
+from mbcasadi.validation.report import Campaign, Case, Report, ReportOptions
+from mbcasadi.validation.report import cases as cases
 from mbcasadi.validation.run import Condition, Run, WhatIf
 from mbcasadi.validation.validate import validate
 
@@ -48,10 +51,10 @@ __all__ = [
     "TrackingStatistics",
     "Verdict",
     "WhatIf",
-    "campaign",
-    "cases",
     "compile_controller",
     "outer_law",
-    "reaction",
     "validate",
 ]
+
+NOT_STARRED = ("campaign", "cases", "reaction")
+"""Public names that `import *` leaves out: they are words that people have variables of."""

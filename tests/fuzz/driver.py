@@ -41,7 +41,9 @@ def answer(function: Callable[..., Any], arguments: dict[str, Any]) -> None:
     A table gives `*args` as a tuple and `**options` as a dictionary, by their names.
     """
     given = {n: v.make() if isinstance(v, Fresh) else v for n, v in arguments.items()}
-    positional: list[Any] = []
+    kinds = inspect.signature(function).parameters.items()
+    only = [name for name, parameter in kinds if parameter.kind is parameter.POSITIONAL_ONLY]
+    positional: list[Any] = [given.pop(name) for name in only if name in given]
     for name, parameter in parameters_of(function).items():
         if name in given and parameter.kind is parameter.VAR_POSITIONAL:
             positional = [given.pop(n) for n in ("self",) if n in given] + [*given.pop(name)]

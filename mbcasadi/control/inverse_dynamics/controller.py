@@ -46,7 +46,8 @@ class InverseDynamicsQP(Setup):
     Its Function is `(q, v, [act], [f_measured], ref, [tuning], mask, z) → (u, z_next, status,
     flags, residual, [levels], [relaxed, slack])`:
 
-    - `ref`: the tasks' references; `reference` names its slices, `reference_at(q)` holds q at rest.
+    - `ref`: the tasks' references; `reference_slices` names their slices, `reference_at(q)`
+      holds q at rest, `reference(...)` fills them by name.
     - `tuning`: what `tunable` names, with the names and defaults of `tuning`.
     - `mask`: one entry for each contact, then one for each equality constraint, 1 for on. It
       switches rows of the same problem: sizes do not change.
@@ -214,19 +215,20 @@ class InverseDynamicsQP(Setup):
         q: ArrayLike,
         v: ArrayLike,
         ref: ArrayLike | None = None,
+        *,
         mask: ArrayLike | None = None,
+        z: ArrayLike | None = None,
         act: ArrayLike | None = None,
         tuning: Mapping[str, float] | None = None,
-        z: ArrayLike | None = None,
         f_measured: ArrayLike | None = None,
     ) -> CondensedQP:
         """Return the QP at a state as data.
 
         Args:
-            q, v, ref, mask, act, tuning, z, f_measured: as in `solve`.
+            q, v, ref, mask, z, act, tuning, f_measured: as in `solve`.
 
         Raises:
-            ShapeError: a wrong shape.
+            ProblemError, UnknownNameError, ShapeError: as in `solve`.
         """
         inputs = call_inputs(self, q, v, ref, mask, act, tuning, f_measured)
         inputs |= self._learned(self._state(z))
@@ -239,6 +241,7 @@ class InverseDynamicsQP(Setup):
         q: ArrayLike,
         v: ArrayLike,
         ref: ArrayLike | None = None,
+        *,
         mask: ArrayLike | None = None,
         z: ArrayLike | None = None,
         act: ArrayLike | None = None,
@@ -259,6 +262,7 @@ class InverseDynamicsQP(Setup):
                 each contact, then the loop forces with a weight; default: those of the reference.
 
         Raises:
+            ProblemError: an input that the controller does not have.
             UnknownNameError: no such entry of `tuning`.
             ShapeError: a wrong shape. NaN and infinity do not raise: they give status 3.
         """
@@ -284,26 +288,29 @@ class InverseDynamicsQP(Setup):
         q: ArrayLike,
         v: ArrayLike,
         ref: ArrayLike | None = None,
+        *,
         mask: ArrayLike | None = None,
+        z: ArrayLike | None = None,
         act: ArrayLike | None = None,
         tuning: Mapping[str, float] | None = None,
-        z: ArrayLike | None = None,
         f_measured: ArrayLike | None = None,
         exactly: Sequence[str] = (),
     ) -> Explanation:
         """Return which limits exclude each other at a state, or what each costs the tasks.
 
         Args:
-            q, v, ref, mask, act, tuning, z, f_measured: as in `solve`.
+            q, v, ref, mask, z, act, tuning, f_measured: as in `solve`.
             exactly: tasks that count as limits: they have to be met without error.
 
         Raises:
             UnknownNameError: no such task, or no such entry of `tuning`.
-            ShapeError: a wrong shape.
+            ProblemError, ShapeError: as in `solve`.
         """
         for name in exactly:
             require_name("task", name, [task.name for task in self.tasks])
-        solution = self.solve(q, v, ref, mask, z, act, tuning, f_measured)
+        solution = self.solve(
+            q, v, ref, mask=mask, z=z, act=act, tuning=tuning, f_measured=f_measured
+        )
         inputs, z = call_inputs(self, q, v, ref, mask, act, tuning, f_measured), self._state(z)
         x = self._candidate(**inputs, z=z)["x"]
         values = self._inspect(**inputs, **self._learned(z), x=x)

@@ -70,6 +70,11 @@ class WalkingPlanner:
         return self.controller.function
 
     @property
+    def period(self) -> float:
+        """Sample time, s, that of the inverse dynamics."""
+        return self.controller.period
+
+    @property
     def z0(self) -> Array:
         """State to start from."""
         return self.controller.z0

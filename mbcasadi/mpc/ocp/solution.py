@@ -86,7 +86,7 @@ class OcpSolution:
 
 @checked
 def initial_guess(ocp: OptimalControlProblem, x: ArrayLike, u: ArrayLike) -> OcpSolution:
-    """Return a guess for `OcpSolver` from states (N + 1, nx) and controls (N, nu).
+    """Return a guess for `OcpSolver.solve` from states (N + 1, nx) and controls (N, nu).
 
     Raises:
         ShapeError: a wrong shape, or NaN.

@@ -64,7 +64,8 @@ class OcpSolver:
         """Number of rows of the program."""
         return len(self.program.g_bounds)
 
-    def __call__(
+    @checked
+    def solve(
         self, x0: ArrayLike, p: ArrayLike | None = None, guess: OcpSolution | None = None
     ) -> OcpSolution:
         """Return the solution from x0.
@@ -119,7 +120,7 @@ class OcpSolver:
 
 
 @checked
-def solve(
+def solve_ocp(
     ocp: OptimalControlProblem,
     x0: ArrayLike,
     p: ArrayLike | None = None,
@@ -144,7 +145,7 @@ def solve(
         SolverError: no such solver or Hessian here.
     """
     built = ocp_solver(ocp, solver, hessian=hessian, tolerance=tolerance, options=options)
-    return built(x0, p, guess)
+    return built.solve(x0, p, guess)
 
 
 @checked

@@ -131,11 +131,13 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
         components: dict[str, Component] = {str(k): terms for k, terms in table.reference.items()}
         motion = task_motion(task, system, q0, components, t)
         for quantity, value in motion.items():
-            ref[controller.reference[f"{task.name}.{quantity}"]] = value
-    if "force" in controller.reference:
-        ref[controller.reference["force"]] = ca.DM(np.array(asked).ravel())
-    if "loop_force" in controller.reference:
-        ref[controller.reference["loop_force"]] = ca.DM(loop_forces(spec.loop_force, controller))
+            ref[controller.reference_slices[f"{task.name}.{quantity}"]] = value
+    if "force" in controller.reference_slices:
+        ref[controller.reference_slices["force"]] = ca.DM(np.array(asked).ravel())
+    if "loop_force" in controller.reference_slices:
+        ref[controller.reference_slices["loop_force"]] = ca.DM(
+            loop_forces(spec.loop_force, controller)
+        )
     return Experiment(
         controller=controller,
         q0=q0,

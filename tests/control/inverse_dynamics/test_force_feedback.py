@@ -37,7 +37,7 @@ def plunger(weight=(1.0, 0.0, 0.0), feedback=FEEDBACK, **options):
 
 def asked(law, force=PRESS):
     ref = law.reference_at(np.zeros(2))
-    ref[law.reference["force"]] = [force, 0.0, 0.0]
+    ref[law.reference_slices["force"]] = [force, 0.0, 0.0]
     return ref
 
 
@@ -105,8 +105,8 @@ def test_only_motors_that_can_press_on_the_contact_pause_its_integral(joined, gr
     )
     q, lost = np.zeros(4), 3.0
     ref = law.reference_at(q)
-    ref[law.reference["force"]] = [PRESS, 0.0, 0.0]
-    ref[law.reference["torque"]] = [20.0, 0.0, 0.0]
+    ref[law.reference_slices["force"]] = [PRESS, 0.0, 0.0]
+    ref[law.reference_slices["torque"]] = [20.0, 0.0, 0.0]
     got = law.solve(q, q, ref, f_measured=[PRESS - lost, 0.0, 0.0])
     assert got.status == 0
     assert got.p[0] == pytest.approx(1.0)
@@ -131,7 +131,7 @@ def test_weights_by_component_leave_the_others_alone():
     for weight in (0.0, 1.0):
         law = plunger(weight=(1.0, weight, 0.0), feedback=None)
         ref = asked(law)
-        ref[law.reference["force"]] = [PRESS, 9.0, 4.0]
+        ref[law.reference_slices["force"]] = [PRESS, 9.0, 4.0]
         n, *tangents[weight] = law.solve(np.zeros(2), np.zeros(2), ref).contact_forces[0]
         assert n == pytest.approx(PRESS, rel=1e-3)
     assert tangents[0.0] == pytest.approx([0.0, 0.0], abs=1e-3)
