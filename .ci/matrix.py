@@ -30,6 +30,9 @@ def tests(session: nox.Session, mujoco: str) -> None:
     """Run the tests on the source tree with one MuJoCo."""
     session.chdir(ROOT)
     session.install("-e", ".[test]", MUJOCOS[mujoco])
+    session.install(
+        "--no-deps", "dm_control"
+    )  # its models; what it needs has no wheels from 3.13 on
     session.run("python", "-m", "pytest", "-n", WORKERS, *session.posargs)
 
 
