@@ -64,7 +64,7 @@ def test_every_set_of_contacts_gets_the_optimum_of_the_full_problem(make, form):
         q, v = random_state(twins, rng, speed=4.0 if k % 6 == 0 else 0.4)
         ref = random_reference(law, q, rng)
         on = (rng.random(len(twins.contacts)) < 0.8).astype(float)
-        answer, got = judged(twins, law, q, v, ref, on), law.solve(q, v, ref, mask_of(law, on))
+        answer, got = judged(twins, law, q, v, ref, on), law.solve(q, v, ref, mask=mask_of(law, on))
         assert answer.feasible == (got.status == Status.SOLVED), got.explain()
         if not answer.feasible:
             infeasible += got.status == Status.INFEASIBLE

@@ -50,9 +50,13 @@ def run(law, ticks, lost, force=PRESS, mask=1):
     """Return integrals and planned forces, where the wall feels less than the motors push."""
     z, integrals, planned = law.z0, [], []
     for _ in range(ticks):
-        plan = law.solve(np.zeros(2), np.zeros(2), asked(law, force), [mask], z).contact_forces[0]
+        plan = law.solve(
+            np.zeros(2), np.zeros(2), asked(law, force), mask=[mask], z=z
+        ).contact_forces[0]
         felt = [plan[0] - lost, 0.0, 0.0]
-        got = law.solve(np.zeros(2), np.zeros(2), asked(law, force), [mask], z, f_measured=felt)
+        got = law.solve(
+            np.zeros(2), np.zeros(2), asked(law, force), mask=[mask], z=z, f_measured=felt
+        )
         assert got.status == 0
         integrals.append(integral(law, z))
         planned.append(plan)
@@ -122,7 +126,7 @@ def test_a_contact_that_is_off_forgets_and_a_bad_measurement_pauses():
     bad = law.solve(*state, z=z, f_measured=[np.nan, 0.0, 0.0])
     assert bad.status == 3
     assert integral(law, bad.z_next)[0] == 2.0
-    off = law.solve(*state, [0], z, f_measured=[0.0, 0.0, 0.0])
+    off = law.solve(*state, mask=[0], z=z, f_measured=[0.0, 0.0, 0.0])
     assert integral(law, off.z_next)[0] == 0.0
 
 
