@@ -16,7 +16,7 @@ import pydantic
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 FILES_OF_CONTROLLERS = ("mbcasadi.validation.agreement", "mbcasadi.validation.spec")
-"""Packages that the guides describe (`docs/spec.md`), and the reference does not."""
+"""Packages that the guides describe (`docs/guides/spec.md`), and the reference does not."""
 
 
 def packages() -> list[str]:

@@ -86,4 +86,4 @@ def test_acados_itself_integrates_our_motion(four_bar, moving, kind, tmp_path, m
 )
 def test_the_code_of_the_page_prints_what_it_says(page, module, count):
     neighbour(module)
-    assert_prints_what_it_says(f"coming-from-{page}.md", count)
+    assert_prints_what_it_says(f"coming-from/{page}.md", count)

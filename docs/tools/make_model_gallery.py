@@ -1,6 +1,6 @@
-"""Draw docs/images/models.png and print the counts in docs/models-gallery.md.
+"""Draw docs/images/models.png and print the counts in docs/results/models-gallery.md.
 
-Run it from the project's folder: `python docs/make_model_gallery.py`. `--counts` prints the
+Run it from the project's folder: `python docs/tools/make_model_gallery.py`. `--counts` prints the
 tables only; the picture needs a renderer (EGL or OSMesa).
 """
 
@@ -21,7 +21,7 @@ import mbcasadi as mb
 from mbcasadi import models
 from mbcasadi.plant.draw import draw_frames
 
-DOCS = Path(__file__).parent
+DOCS = Path(__file__).resolve().parents[1]
 OUT = DOCS / "images" / "models.png"
 COLUMNS = 4
 INDEPENDENT = 1e-7  # singular values below are rounding: rows that repeat others

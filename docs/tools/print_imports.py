@@ -9,7 +9,7 @@ from pathlib import Path
 
 import grimp
 
-PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
+PROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 CONTRACT = "Imports between packages run in one direction"
 
 

@@ -9,9 +9,12 @@ functions that have the name of their module, such as `mbcasadi.formulation.proj
 import importlib
 import inspect
 import re
+from pathlib import Path
 from types import ModuleType
 
 LINE = re.compile(r"^(public|summary): ([\w.]+)$", re.MULTILINE)
+PAGES = Path(__file__).resolve().parents[1] / "reference"
+PACKAGES = {match[2] for page in PAGES.glob("*.md") for match in LINE.finditer(page.read_text())}
 
 
 def public_paths(package: ModuleType) -> dict[str, str]:
@@ -31,12 +34,22 @@ def first_line(value: object) -> str:
     return " ".join(paragraph.split()).replace("|", r"\|")
 
 
+def entry(package: str, name: str, path: str) -> str:
+    """Return the reference of a name, or a link where its own package exports it too."""
+    parts = path.split(".")
+    owners = {".".join(parts[:i]) for i in range(2, len(parts))} & PACKAGES
+    exported = any(name in importlib.import_module(owner).__all__ for owner in owners)
+    return f"`{name}`: [{path}][]" if exported and package not in owners else f"::: {path}"
+
+
 def render(match: re.Match[str]) -> str:
     """Return the Markdown of one line."""
     kind, package = match[1], importlib.import_module(match[2])
     paths = public_paths(package)
     if kind == "public":
-        return "\n\n".join([inspect.getdoc(package) or "", *(f"::: {p}" for p in paths.values())])
+        return "\n\n".join(
+            [inspect.getdoc(package) or "", *(entry(match[2], n, p) for n, p in paths.items())]
+        )
     rows = [f"| [{n}][{p}] | {first_line(getattr(package, n))} |" for n, p in paths.items()]
     return "\n".join(["| name | |", "| --- | --- |", *rows])
 

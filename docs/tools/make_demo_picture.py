@@ -1,6 +1,6 @@
 """Draw docs/images/demo.png: each part of `mbcasadi demo`, as pictures and as one plot.
 
-Run it from the project's folder: `python docs/make_demo_picture.py`. Needs a renderer (EGL or
+Run it from the project's folder: `python docs/tools/make_demo_picture.py`. Needs a renderer (EGL or
 OSMesa) and a C compiler.
 """
 
@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from mbcasadi.validation.demo import demo
 from mbcasadi.validation.run.run import Run
 
-OUT = Path(__file__).parent / "images" / "demo.png"
+OUT = Path(__file__).parents[1] / "images" / "demo.png"
 SHOWN = (2, 4)  # frames of each run
 INK, LINE, LIMIT = "#333333", "#26547c", "#d1495b"
 
