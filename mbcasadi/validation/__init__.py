@@ -4,11 +4,15 @@ from mbcasadi.validation.campaign import campaign as campaign
 from mbcasadi.validation.closed_loop import (
     CompiledLaw,
     OuterLaw,
+    Policy,
     Reaction,
     Recording,
+    Runnable,
     ScenarioOptions,
+    SharedLibrary,
     compile_controller,
     outer_law,
+    shared_library,
 )
 from mbcasadi.validation.closed_loop import (
     reaction as reaction,
@@ -39,6 +43,7 @@ __all__ = [
     "Margin",
     "Metric",
     "OuterLaw",
+    "Policy",
     "PredictionStatistics",
     "Predictions",
     "Reaction",
@@ -46,13 +51,16 @@ __all__ = [
     "Report",
     "ReportOptions",
     "Run",
+    "Runnable",
     "ScenarioOptions",
+    "SharedLibrary",
     "Softness",
     "TrackingStatistics",
     "Verdict",
     "WhatIf",
     "compile_controller",
     "outer_law",
+    "shared_library",
     "validate",
 ]
 
