@@ -26,9 +26,11 @@ from mbcasadi.control.inverse_dynamics.tick import Stages, make_stages
 from mbcasadi.description import Controller
 from mbcasadi.errors import ProblemError
 from mbcasadi.qp.solver import candidate_fun, controller_fun
+from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import column, require_name
 
 
+@readable_fields
 @dataclass(frozen=True, eq=False, repr=False)
 class InverseDynamicsQP(Setup):
     """`min Σ |J a + c - a_des|²_W` over what motors, loops, passive joints and contacts allow.
