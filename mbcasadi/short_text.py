@@ -4,13 +4,14 @@
 ... @dataclass(frozen=True)
 ... class Motion: ...
 
-Both show what `_summary` of the class returns, by name, or else all fields. Vectors show their
+Both show what `_summary` of the class returns, by name, or else the fields; the line leaves out
+those that have their default. Vectors show their
 first entries, matrices their shape, objects in them their names. HTML is escaped: names come from
 files of others.
 """
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
 from html import escape
 from pathlib import Path
@@ -34,17 +35,16 @@ T = TypeVar("T")
 
 
 def summarised(kind: type[T]) -> type[T]:
-    """Return the class with a `repr` of one line and with `_repr_html_`."""
+    """Return the class with a `repr` of one line, and with a table."""
+    changeable: Any = kind
+    changeable.__repr__ = lambda self: summary_line(self, changed_of(self))
+    return with_table(kind)
 
-    def __repr__(self: Any) -> str:
-        return summary_line(self, summary_of(self))
 
-    def _repr_html_(self: Any) -> str:
-        return html_table(type(self).__name__, summary_of(self))
-
-    for method in (__repr__, _repr_html_):
-        method.__qualname__ = f"{kind.__qualname__}.{method.__name__}"
-        setattr(kind, method.__name__, method)
+def with_table(kind: type[T]) -> type[T]:
+    """Return the class with a table for notebooks, `_repr_html_`; its `repr` is its own."""
+    changeable: Any = kind
+    changeable._repr_html_ = lambda self: html_table(type(self).__name__, summary_of(self))
     return kind
 
 
@@ -53,8 +53,29 @@ def summary_of(data: Any) -> Mapping[str, object]:
     own = getattr(data, "_summary", None)
     if own is not None:
         return dict(own())
-    names = getattr(data, "_fields", None) or [f.name for f in fields(data)]
+    of_model = getattr(type(data), "model_fields", None)  # pydantic's
+    names = getattr(data, "_fields", None) or of_model or [f.name for f in fields(data)]
     return {name: getattr(data, name) for name in names if not name.startswith("_")}
+
+
+def changed_of(data: Any) -> Mapping[str, object]:
+    """Return what an object shows of itself, without fields that have their default."""
+    values = summary_of(data)
+    if hasattr(data, "_summary") or not is_dataclass(data):
+        return values
+    defaults = {field.name: _default(field) for field in fields(data)}
+    return {
+        name: value for name, value in values.items() if not _is_equal(value, defaults.get(name))
+    }
+
+
+def _default(field: Field[Any]) -> object:
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
+def _is_equal(value: object, default: object) -> bool:
+    same_kind = type(value) is type(default)
+    return value is default or (same_kind and bool(np.array_equal(value, default)))  # type: ignore[arg-type]
 
 
 def summary_line(data: object, values: Mapping[str, object]) -> str:

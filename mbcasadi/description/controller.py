@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 from mbcasadi.description.constraints import Contact
 from mbcasadi.description.qp_stages import LeastDistanceStages
 from mbcasadi.description.status import OUTPUTS, QP_STATUS
+from mbcasadi.short_text import summarised
 
 INPUTS = ("ref", "tuning", "p", "t", "mask", "z")
 """Inputs of every controller behind the measured ones, in this order; all but `z` are optional."""
 
 
+@summarised
 @dataclass(frozen=True)
 class Signal:
     """One input or output of a controller.
@@ -97,6 +99,7 @@ class Emergency:
     first: int
 
 
+@summarised
 @dataclass(frozen=True)
 class Controller:
     """A discrete-time control law with explicit state.
@@ -158,6 +161,15 @@ class Controller:
     limits: ReportedLimits | None = None
     tuning: tuple[TuningParameter, ...] = ()
     emergency: Emergency | None = None
+
+    def _summary(self) -> dict[str, object]:
+        return {
+            "name": self.name,
+            "inputs": [f"{s.name}[{len(s.components)}]" for s in self.inputs],
+            "outputs": [f"{s.name}[{len(s.components)}]" for s in self.outputs],
+            "period": self.period,
+            "source": self.source,
+        }
 
     @property
     def default_tuning(self) -> NDArray[np.float64]:

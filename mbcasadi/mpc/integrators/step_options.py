@@ -17,9 +17,11 @@ from mbcasadi.linalg import RANK_TOL
 from mbcasadi.mpc.integrators.tableaus import TABLEAUS
 from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import require_name
+from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 
 
+@summarised
 @readable_fields
 @dataclass(frozen=True, kw_only=True)
 class DynamicsOptions:
@@ -81,6 +83,7 @@ class DynamicsOptions:
         )
 
 
+@summarised
 @readable_fields
 @dataclass(frozen=True, kw_only=True)
 class StepOptions(DynamicsOptions):

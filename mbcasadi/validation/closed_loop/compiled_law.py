@@ -16,12 +16,14 @@ from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.description.status import Status
 from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.short_text import summarised
 from mbcasadi.simulation.buffered_function import BufferedFunction
 
 Array = NDArray[np.float64]
 KNOWN_INPUTS = ("q", "v", "act", "f_c", "f_measured", "ref", "tuning", "t", "mask", "z")
 
 
+@summarised
 @dataclass(frozen=True)
 class CompiledLaw:
     """A controller, and its C as a Function.
