@@ -26,9 +26,13 @@ from mbcasadi.control.inverse_dynamics.tick import Stages, make_stages
 from mbcasadi.description import Controller
 from mbcasadi.errors import ProblemError
 from mbcasadi.qp.solver import candidate_fun, controller_fun
+from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import column, require_name
+from mbcasadi.short_text import summarised
 
 
+@summarised
+@readable_fields
 @dataclass(frozen=True, eq=False, repr=False)
 class InverseDynamicsQP(Setup):
     """`min Σ |J a + c - a_des|²_W` over what motors, loops, passive joints and contacts allow.
@@ -145,6 +149,16 @@ class InverseDynamicsQP(Setup):
         SolverError: the solver is not available.
         UnsupportedFeatureError: the model has an actuator, or a passive force, without equations.
     """
+
+    def _summary(self) -> dict[str, object]:
+        return {
+            "name": self.name,
+            "system": self.system.name,
+            "tasks": [task.name for task in self.tasks],
+            "contacts": self.contact_names,
+            "rows": len(self.row_names),
+            "period": self.period,
+        }
 
     def __post_init__(self) -> None:
         require_fields(self)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mbcasadi.description import Controller
 from mbcasadi.errors import UnknownNameError
 from mbcasadi.shapes import number
+from mbcasadi.short_text import summarised
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics.control_metrics import saturation
 from mbcasadi.validation.metrics.metric import Metric
@@ -21,6 +22,7 @@ Array = NDArray[np.float64]
 SMALLEST_AMPLITUDE = 1e-6
 
 
+@summarised
 @dataclass(frozen=True)
 class TrackingStatistics:
     """The tracking error of one component of the tasks.

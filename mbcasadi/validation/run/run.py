@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen import TickTimes
 from mbcasadi.description import Controller
+from mbcasadi.short_text import summarised
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics import (
     Comparison,
@@ -23,6 +24,7 @@ from mbcasadi.validation.metrics import (
 from mbcasadi.validation.run.conditions import WhatIf
 
 
+@summarised
 @dataclass(frozen=True)
 class Run:
     """One closed loop of a controller's generated C and MuJoCo.
@@ -62,6 +64,15 @@ class Run:
     frames: tuple[bytes, ...] = ()
     frame_times: tuple[float, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def _summary(self) -> dict[str, object]:
+        return {
+            "name": self.name,
+            "passed": self.passed,
+            "ticks": self.recording.ticks,
+            "failed": [v.metric for v in self.verdicts if not v.passed],
+            "notes": len(self.notes),
+        }
 
     @property
     def passed(self) -> bool:
