@@ -13,10 +13,10 @@ from inspect import Parameter, Signature
 from typing import Any, Literal, TypeVar, Union
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 NUMBERS = frozenset(typing.get_args(ArrayLike))
-"""Parts of NumPy's `ArrayLike`."""
+"""Parts of NumPy's `ArrayLike`; none from Python 3.12 on, where it is an alias with a name."""
 
 T = TypeVar("T")
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -74,7 +74,7 @@ def text_of(hint: Any) -> str:
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if origin in {Union, types.UnionType}:
         return " | ".join(_texts_of_union(parts))
-    if origin is np.ndarray:
+    if origin in {np.ndarray, NDArray}:
         return "NDArray"
     if origin is Literal:
         return f"Literal[{', '.join(map(repr, parts))}]"
@@ -85,7 +85,7 @@ def text_of(hint: Any) -> str:
 
 def _texts_of_union(parts: tuple[Any, ...]) -> list[str]:
     """Return the texts of a union's parts, those of `ArrayLike` as one, None as the last."""
-    numbers = set(parts) >= NUMBERS
+    numbers = bool(NUMBERS) and set(parts) >= NUMBERS
     own = [part for part in parts if not (numbers and part in NUMBERS)]
     texts = [text_of(part) for part in own if part is not type(None)]
     return [*texts, *["ArrayLike"] * numbers, *["None"] * (len(own) > len(texts))]

@@ -1,7 +1,7 @@
 """Inverse dynamics within torque limits and friction cones, for any constrained mechanism."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import casadi as ca
@@ -20,6 +20,7 @@ from mbcasadi.control.inverse_dynamics.inspection import inspection_fun, monitor
 from mbcasadi.control.inverse_dynamics.instant import InstantNLP, instant_nlp
 from mbcasadi.control.inverse_dynamics.objective import ForceWeights
 from mbcasadi.control.inverse_dynamics.options import Array, Setup
+from mbcasadi.control.inverse_dynamics.secondary_rows import secondary_rows
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
 from mbcasadi.control.inverse_dynamics.solution_of_outputs import solution_of
 from mbcasadi.control.inverse_dynamics.tick import Stages, make_stages
@@ -196,7 +197,8 @@ class InverseDynamicsQP(Setup):
     def controller(self) -> Controller:
         """The controller as data, for export, plant and report."""
         monitor = monitor_fun(self._candidate, self._inspect)
-        return controller_data(self, self.stages, self.function, self.z0, monitor)
+        data = controller_data(self, self.stages, self.function, self.z0, monitor)
+        return replace(data, secondary=secondary_rows(self, self._inspect, self.z0))
 
     @cached_property
     def _inspect(self) -> ca.Function:

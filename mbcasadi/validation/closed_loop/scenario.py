@@ -149,8 +149,7 @@ def signal_value(
         if default is None and size:
             raise ProblemError(
                 f"the controller requires a {name} of size {size}; give one, for example "
-                "reference=controller.reference_at(q0), or the controller itself, which then holds "
-                "its start"
+                "reference=controller.reference_at(q0)"
             )
         return np.full(size, default or 0.0)
     return column(name, signal(t) if callable(signal) else signal, size)
