@@ -110,6 +110,11 @@ class Law(ControlLaw):
             "period": self.period,
         }
 
+    @property
+    def nominal_reference(self) -> Array | None:
+        """Reference (nref,) of the equilibrium of a regulator; None for other laws."""
+        return self.default
+
     @checked
     def reference(self, values: Slices | None = None, /, **slices: ArrayLike) -> Array:
         """Return the reference with these slices, the default elsewhere; see `default`.

@@ -108,6 +108,11 @@ class SingleRigidBodyMPC(ControlLaw):
             "period": self.period,
         }
 
+    @property
+    def nominal_reference(self) -> None:
+        """None: the reference says where the body shall be."""
+        return None
+
     @checked
     def reference(self, values: Slices | None = None, /, **slices: ArrayLike) -> Array:
         """Return the reference of all samples: `reference(x=...)`, zero elsewhere.

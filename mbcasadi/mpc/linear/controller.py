@@ -60,6 +60,11 @@ class LinearMPC(ControlLaw):
             "form": "condensed" if self.sparse is None else "sparse",
         }
 
+    @property
+    def nominal_reference(self) -> Array:
+        """Reference (nref,) of the problem as it was made, its setpoint among it."""
+        return self.reference()
+
     @checked
     def reference(self, values: Slices | None = None, /, **slices: ArrayLike) -> Array:
         """Return the reference with these slices; the rest is the equilibrium, or zero.

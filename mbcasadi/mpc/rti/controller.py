@@ -81,6 +81,11 @@ class RealTimeIteration(ControlLaw):
             "parameters": {slot.name: slot.size for slot in self.ocp.slots},
         }
 
+    @property
+    def nominal_reference(self) -> Array:
+        """Reference (nref,) of the problem as it was made, its setpoint among it."""
+        return self.reference()
+
     @checked
     def reference(self, values: Slices | None = None, /, **slices: ArrayLike) -> Array:
         """Return the parameters of all samples with these slices, nominal elsewhere.
