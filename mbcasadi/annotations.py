@@ -16,12 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.errors import ShapeError
+from mbcasadi.readable_signatures import NUMBERS
 from mbcasadi.real_numbers import real_array
 
 Test = Callable[[object], bool]
-
-NUMBERS = frozenset(typing.get_args(ArrayLike))
-"""Parts of NumPy's `ArrayLike`; none from Python 3.12 on, where it is an alias with a name."""
 
 
 @cache

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mbcasadi.errors import CompilerError
+from mbcasadi.short_text import summarised
 
 CANDIDATES = ("cc", "gcc", "clang")
 # Lines of the compiler's message that an error repeats.
 MESSAGE_LINES = 30
 
 
+@summarised
 @dataclass(frozen=True)
 class BuildResult:
     """Result of a build.

@@ -35,8 +35,8 @@ def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     return {name: p for name, p in parameters.items() if name != "self"}
 
 
-def answer(function: Callable[..., Any], arguments: dict[str, Any]) -> None:
-    """Call a function; what makes a context is entered and left.
+def answer(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    """Call a function and return its result; what makes a context is entered and left.
 
     A table gives `*args` as a tuple and `**options` as a dictionary, by their names.
     """
@@ -53,6 +53,7 @@ def answer(function: Callable[..., Any], arguments: dict[str, Any]) -> None:
     if hasattr(result, "__enter__") and hasattr(result, "gen"):
         with result:
             pass
+    return result
 
 
 def changed(arguments: dict[str, Any], parameter: inspect.Parameter, value: Any) -> dict[str, Any]:

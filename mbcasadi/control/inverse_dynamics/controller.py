@@ -1,7 +1,7 @@
 """Inverse dynamics within torque limits and friction cones, for any constrained mechanism."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import casadi as ca
@@ -20,15 +20,20 @@ from mbcasadi.control.inverse_dynamics.inspection import inspection_fun, monitor
 from mbcasadi.control.inverse_dynamics.instant import InstantNLP, instant_nlp
 from mbcasadi.control.inverse_dynamics.objective import ForceWeights
 from mbcasadi.control.inverse_dynamics.options import Array, Setup
+from mbcasadi.control.inverse_dynamics.secondary_rows import secondary_rows
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
 from mbcasadi.control.inverse_dynamics.solution_of_outputs import solution_of
 from mbcasadi.control.inverse_dynamics.tick import Stages, make_stages
 from mbcasadi.description import Controller
 from mbcasadi.errors import ProblemError
 from mbcasadi.qp.solver import candidate_fun, controller_fun
+from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import column, require_name
+from mbcasadi.short_text import summarised
 
 
+@summarised
+@readable_fields
 @dataclass(frozen=True, eq=False, repr=False)
 class InverseDynamicsQP(Setup):
     """`min Σ |J a + c - a_des|²_W` over what motors, loops, passive joints and contacts allow.
@@ -146,6 +151,16 @@ class InverseDynamicsQP(Setup):
         UnsupportedFeatureError: the model has an actuator, or a passive force, without equations.
     """
 
+    def _summary(self) -> dict[str, object]:
+        return {
+            "name": self.name,
+            "system": self.system.name,
+            "tasks": [task.name for task in self.tasks],
+            "contacts": self.contact_names,
+            "rows": len(self.row_names),
+            "period": self.period,
+        }
+
     def __post_init__(self) -> None:
         require_fields(self)
         super().__post_init__()
@@ -182,7 +197,8 @@ class InverseDynamicsQP(Setup):
     def controller(self) -> Controller:
         """The controller as data, for export, plant and report."""
         monitor = monitor_fun(self._candidate, self._inspect)
-        return controller_data(self, self.stages, self.function, self.z0, monitor)
+        data = controller_data(self, self.stages, self.function, self.z0, monitor)
+        return replace(data, secondary=secondary_rows(self, self._inspect, self.z0))
 
     @cached_property
     def _inspect(self) -> ca.Function:

@@ -62,6 +62,11 @@ class ControlLaw(ABC):
         """Slice of the reference by its name."""
         return slot_slices(self.slots)
 
+    @property
+    @abstractmethod
+    def nominal_reference(self) -> Array | None:
+        """Reference (nref,) that the controller was designed about; None where there is none."""
+
     @abstractmethod
     def reference(self, values: Slices | None = None, /, **slices: ArrayLike) -> Array:
         """Return the reference (nref,) with these slices, the default elsewhere.

@@ -11,10 +11,12 @@ from mbcasadi.description import Controller
 from mbcasadi.description.status import OUTPUTS, Flag, Status
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import column, require_name
+from mbcasadi.short_text import summarised
 
 Array = NDArray[np.float64]
 
 
+@summarised
 @dataclass(frozen=True, repr=False)
 class ControlSolution:
     """What a controller gives at one state.
@@ -41,6 +43,14 @@ class ControlSolution:
     planned_controls: Array | None = None
     further: Mapping[str, Array] = field(default_factory=dict)
 
+    def _summary(self) -> dict[str, object]:
+        return {
+            "status": self.status_text,
+            "u": self.u,
+            "residuals": self.residuals(),
+            "flags": self.flags,
+        }
+
     @property
     def solved(self) -> bool:
         """Whether the status is 0."""
@@ -49,10 +59,6 @@ class ControlSolution:
     def residuals(self) -> dict[str, float]:
         """Return the residuals by name."""
         return dict(zip(self.residual_names, self.residual.tolist(), strict=True))
-
-    def __repr__(self) -> str:
-        u = np.array2string(self.u, precision=3, suppress_small=True, threshold=6, edgeitems=2)
-        return f"ControlSolution({self.status_text}, u={' '.join(u.split())})"
 
 
 def solve_by_name(

@@ -15,6 +15,7 @@ from mbcasadi.control.law_interface.fallback import Core
 from mbcasadi.control.tasks.reference import Hold, Slices, fill_reference, merged
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import column
+from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import initial_pose
 
@@ -78,6 +79,7 @@ class Command:
 
 
 @final
+@summarised
 @dataclass(frozen=True)
 class Law(ControlLaw):
     """A control law as data; `export_c` and `validate` take it as it is.
@@ -99,6 +101,19 @@ class Law(ControlLaw):
     desired: ca.Function
     hold: Hold | None = None
     default: Array | None = None
+
+    def _summary(self) -> dict[str, object]:
+        return {
+            "name": self.controller.name,
+            "system": self.system.name,
+            "reference": {slot.name: slot.size for slot in self.slots},
+            "period": self.period,
+        }
+
+    @property
+    def nominal_reference(self) -> Array | None:
+        """Reference (nref,) of the equilibrium of a regulator; None for other laws."""
+        return self.default
 
     @checked
     def reference(self, values: Slices | None = None, /, **slices: ArrayLike) -> Array:

@@ -26,6 +26,7 @@ from mbcasadi.description import Baumgarte
 from mbcasadi.errors import ProblemError
 from mbcasadi.linalg import tree_solve
 from mbcasadi.shapes import column, real_array, require_kind, require_positive
+from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import rates
 
@@ -35,6 +36,7 @@ CONSISTENCY_TOL = 1e-6  # of what they are made of: responses and accelerations 
 NAMED = 0.1  # share of the largest entry from which a row or joint is named
 
 
+@summarised
 @dataclass(frozen=True)
 class ServoReport:
     """Which servo rows can be enforced at one state.

@@ -21,10 +21,12 @@ from mbcasadi.control.tasks.reference import Hold
 from mbcasadi.control.tasks.task import Gain, Slot, per_row
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.shapes import require_kind, require_name, require_texts
+from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import authored_pose, per, rates
 
 
+@summarised
 @dataclass(frozen=True)
 class Coordinates:
     """θ(q), the coordinates that a law tracks.

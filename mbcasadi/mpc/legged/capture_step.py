@@ -33,6 +33,7 @@ from mbcasadi.mpc.legged.gait import Path, swing_path
 from mbcasadi.qp.friction_cone import require_ground
 from mbcasadi.qp.input_guard import MASK_ON, is_bounded
 from mbcasadi.shapes import require_identifier, require_name, require_numbers, require_positive
+from mbcasadi.short_text import summarised
 
 Array = NDArray[np.float64]
 LIFTED, LOWERED, RAISED = 0.0, 1.0, 2.0
@@ -76,6 +77,7 @@ class StepParameters:
             raise ProblemError(f"calm = {self.calm} m below least = {self.least} m")
 
 
+@summarised
 class CaptureStep(NamedTuple):
     """The reaction and the state to start from."""
 

@@ -35,6 +35,7 @@ from mbcasadi.shapes import (
     require_whole,
     weight,
 )
+from mbcasadi.short_text import summarised
 
 STATES = ("roll", "pitch", "yaw", "px", "py", "pz", "wx", "wy", "wz", "vx", "vy", "vz")
 STATE_UNITS = ("rad",) * 3 + ("m",) * 3 + ("rad/s",) * 3 + ("m/s",) * 3
@@ -45,6 +46,7 @@ SAFE_OUTPUT = (
 SIDES = ("fx-", "fx+", "fy-", "fy+", "fz")
 
 
+@summarised
 @dataclass(frozen=True)
 class RigidBodyPlan:
     """The controller's output, with its plan.
@@ -67,6 +69,9 @@ class RigidBodyPlan:
     states: Array
     planned_forces: Array
 
+    def _summary(self) -> dict[str, object]:
+        return {"status": self.status_text, "u": self.u, "residual": self.residual}
+
     @property
     def forces(self) -> Array:
         """(feet, 3) u, foot by foot."""
@@ -79,6 +84,7 @@ class RigidBodyPlan:
 
 
 @final
+@summarised
 @dataclass(frozen=True)
 class SingleRigidBodyMPC(ControlLaw):
     """The controller (x0, feet, ref, mask, z) → (u, z_next, status, flags, residual).
@@ -93,6 +99,19 @@ class SingleRigidBodyMPC(ControlLaw):
     horizon: int
     Q: Array
     rho: float
+
+    def _summary(self) -> dict[str, object]:
+        return {
+            "name": self.controller.name,
+            "feet": self.body.feet,
+            "horizon": self.horizon,
+            "period": self.period,
+        }
+
+    @property
+    def nominal_reference(self) -> None:
+        """None: the reference says where the body shall be."""
+        return None
 
     @checked
     def reference(self, values: Slices | None = None, /, **slices: ArrayLike) -> Array:

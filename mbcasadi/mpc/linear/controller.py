@@ -20,12 +20,14 @@ from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.mpc.linear.sparse_form import SparseProblem
 from mbcasadi.mpc.linear.violations import Violation, hard_violations, soft_violations
 from mbcasadi.shapes import column, real_array
+from mbcasadi.short_text import summarised
 
 BY_SAMPLE = ("x", "q", "v")
 """Names of the slices that a preview has for each sample."""
 
 
 @final
+@summarised
 @dataclass(frozen=True)
 class LinearMPC(ControlLaw):
     """A linear MPC controller; `export_c` accepts it, and `validate` that of a mechanism.
@@ -48,6 +50,20 @@ class LinearMPC(ControlLaw):
     sparse: SparseProblem | None = None
     unknowns: ca.Function | None = None
     rest: Linearization | None = None
+
+    def _summary(self) -> dict[str, object]:
+        return {
+            "name": self.controller.name,
+            "horizon": self.problem.horizon,
+            "period": self.period,
+            "reference": {slot.name: slot.size for slot in self.slots},
+            "form": "condensed" if self.sparse is None else "sparse",
+        }
+
+    @property
+    def nominal_reference(self) -> Array:
+        """Reference (nref,) of the problem as it was made, its setpoint among it."""
+        return self.reference()
 
     @checked
     def reference(self, values: Slices | None = None, /, **slices: ArrayLike) -> Array:

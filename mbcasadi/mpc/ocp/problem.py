@@ -22,11 +22,13 @@ from mbcasadi.control.tasks.reference import Slices, merged, slice_names, slot_s
 from mbcasadi.control.tasks.task import Slot, Task
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.shapes import real_array, require_name
+from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 
 Array = NDArray[np.float64]
 
 
+@summarised
 @dataclass(frozen=True)
 class OptimalControlProblem:
     """The problem; sizes nx, nu, np_ are those of `dynamics`.
@@ -85,6 +87,18 @@ class OptimalControlProblem:
     system: System | None = None
     tasks: tuple[Task, ...] = ()
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def _summary(self) -> dict[str, object]:
+        return {
+            "name": self.name,
+            "horizon": self.horizon,
+            "period": self.period,
+            "nx": self.nx,
+            "nu": self.nu,
+            "parameters": {slot.name: slot.size for slot in self.slots},
+            "path rows": len(self.path_bounds),
+            "end rows": len(self.end_bounds),
+        }
 
     @checked
     def names(self, of: str) -> tuple[str, ...]:

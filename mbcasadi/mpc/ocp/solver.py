@@ -16,6 +16,7 @@ from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 from mbcasadi.mpc.ocp.shooting import Shooting, shooting
 from mbcasadi.mpc.ocp.solution import OcpSolution, SolverStats, check_solution, flat, rollout
 from mbcasadi.shapes import column, real_array, require_name
+from mbcasadi.short_text import summarised
 
 OCP_TOLERANCE = 1e-6
 """Largest residual of an accepted solution, in the units of states and rows."""
@@ -50,6 +51,7 @@ SOLVERS: dict[str, dict[str, Any]] = {
 HESSIANS = ("gauss-newton", "exact")
 
 
+@summarised
 @dataclass(frozen=True)
 class OcpSolver:
     """A problem with its solver, built once for many initial states."""
@@ -58,6 +60,9 @@ class OcpSolver:
     function: ca.Function
     first_order: ca.Function
     tolerance: float
+
+    def _summary(self) -> dict[str, object]:
+        return {"problem": self.program.ocp.name, "rows": self.rows, "tolerance": self.tolerance}
 
     @property
     def rows(self) -> int:

@@ -49,12 +49,14 @@ from mbcasadi.shapes import (
     require_positive,
     require_whole,
 )
+from mbcasadi.short_text import summarised
 
 EXPLODES = 1e3
 """Growth of a deviation in one interval that shows an unstable integrator, not a mechanism."""
 
 
 @final
+@summarised
 @dataclass(frozen=True)
 class RealTimeIteration(ControlLaw):
     """(q, v, ref, z) → (u, z_next, status, flags, residual); ref is p, sample by sample.
@@ -68,6 +70,21 @@ class RealTimeIteration(ControlLaw):
 
     ocp: OptimalControlProblem
     memory: Memory
+
+    def _summary(self) -> dict[str, object]:
+        return {
+            "name": self.controller.name,
+            "horizon": self.ocp.horizon,
+            "period": self.period,
+            "nx": self.ocp.nx,
+            "nu": self.ocp.nu,
+            "parameters": {slot.name: slot.size for slot in self.ocp.slots},
+        }
+
+    @property
+    def nominal_reference(self) -> Array:
+        """Reference (nref,) of the problem as it was made, its setpoint among it."""
+        return self.reference()
 
     @checked
     def reference(self, values: Slices | None = None, /, **slices: ArrayLike) -> Array:

@@ -26,14 +26,19 @@ from mbcasadi.mpc.trajectory.initial_state import complete_start
 from mbcasadi.mpc.trajectory.problem import TrajectoryProblem
 from mbcasadi.mpc.trajectory.solution import TrajectorySolution
 from mbcasadi.shapes import matrix, real_array
+from mbcasadi.short_text import summarised
 
 
+@summarised
 @dataclass(frozen=True)
 class TrajectorySolver:
     """A problem with its solver, built once for many guesses and parameters."""
 
     problem: TrajectoryProblem
     solver: OcpSolver
+
+    def _summary(self) -> dict[str, object]:
+        return {"problem": self.problem.ocp.name, "rows": self.solver.rows}
 
     @checked
     def solve(self, guess: OcpSolution, p: ArrayLike | None = None) -> TrajectorySolution:

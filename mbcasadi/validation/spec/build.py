@@ -27,6 +27,7 @@ from mbcasadi.control import (
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.shapes import column, require_name
+from mbcasadi.short_text import summarised
 from mbcasadi.system import System, read_mjcf
 from mbcasadi.validation.spec.contact_tables import LoopForce, contacts_of_table
 from mbcasadi.validation.spec.limit_tables import Range
@@ -38,6 +39,7 @@ from mbcasadi.validation.spec.task_tables import make_task
 Array = NDArray[np.float64]
 
 
+@summarised
 @dataclass(frozen=True)
 class Experiment:
     """A controller, its initial configuration and its reference motion.
