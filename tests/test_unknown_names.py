@@ -26,20 +26,20 @@ CASES = {
     "close frame": (lambda q: q.frame("trnk", "body"), r"did you mean 'trunk'\?"),
     "key frame instead of frame": (lambda q: q.frame("stand"), "is the name of a key frame"),
     "joint": (
-        lambda q: control.PostureTask(("fl_hop",)).components(q), r"did you mean 'FL_hip'\?",
+        lambda q: control.PostureTask(("fl_hips",)).components(q), r"did you mean 'FL_hip'\?",
     ),
     "body instead of joint": (
         lambda q: control.PostureTask(("FL_foot",)).components(q), "is the name of a body",
     ),
     "actuator": (
-        lambda q: law(q, actuator_limits=control.ActuatorLimits(("FL_hop",), rate=1.0)),
-        "unknown actuator 'FL_hop'; valid: .*; did you mean",
+        lambda q: law(q, actuator_limits=control.ActuatorLimits(("FL_hips",), rate=1.0)),
+        "unknown actuator 'FL_hips'; valid: .*; did you mean",
     ),
     "geom": (
         lambda q: mb.contacts_of(q, geoms=["FL_foot"]), "'FL_foot' is the name of a body",
     ),
-    "body": (lambda q: mb.contacts_of(q, ["FL_fot"]), r"did you mean 'FL_foot'\?"),
-    "ground": (lambda q: mb.contacts_of(q, ground="flor"), r"did you mean 'floor'\?"),
+    "body": (lambda q: mb.contacts_of(q, ["FL_foots"]), r"did you mean 'FL_foot'\?"),
+    "ground": (lambda q: mb.contacts_of(q, ground="floors"), r"did you mean 'floor'\?"),
     "contact": (lambda q: law(q, contacts=[mb.Contact("FL_foot")]), "is the name of a body"),
     "slice": (
         lambda q: law(q).reference(posture_p=0.0), r"valid: 'posture.q', .*did you mean",
