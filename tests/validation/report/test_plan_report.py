@@ -69,7 +69,7 @@ def test_a_law_that_plans_nothing_has_no_empty_sections() -> None:
     text = validate(law, SLIDER, 0.1, q0=[0.3]).to_html()
     assert "Plans" not in text
     assert "Cost of delay" not in text
-    assert "<h3>ReportedLimits</h3>" in text  # of its control
+    assert "<h3>Limits</h3>" in text  # of its control
 
 
 def test_the_violated_soft_row_is_named_with_its_size_and_time(report: Report) -> None:
