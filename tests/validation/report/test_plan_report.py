@@ -50,7 +50,7 @@ def test_the_page_has_plans_limits_statuses_times_and_costs(report: Report) -> N
     for heading in (
         "Status of the control law",
         "Time of one tick",
-        "ReportedLimits",
+        "Limits",
         "Plans and what happened",
         "Cost of delay and model error",
         "Plans and motion (m)",
