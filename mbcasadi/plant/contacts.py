@@ -8,9 +8,10 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.errors import ShapeError, UnknownNameError
+from mbcasadi.errors import ShapeError
 from mbcasadi.plant.api import contact_force
 from mbcasadi.real_numbers import real_array
+from mbcasadi.unknown_names import unknown_name
 
 Array = NDArray[np.float64]
 FrameKind = Literal["site", "geom", "body"]
@@ -73,13 +74,19 @@ def find_frame(model: mujoco.MjModel, name: str, kind: FrameKind) -> ContactFram
     if index < 0:
         count = {"site": model.nsite, "geom": model.ngeom, "body": model.nbody}[kind]
         valid = [mujoco.mj_id2name(model, _KINDS[kind], i) for i in range(count)]
-        names = ", ".join(repr(v) for v in valid if v) or "none"
-        raise UnknownNameError(f"unknown {kind} {name!r}; this model has: {names}")
+        raise unknown_name(
+            kind, name, [each for each in valid if each], elsewhere=_kinds_of_name(model, name)
+        )
     if kind == "site":
         return ContactFrame(name, int(model.site_bodyid[index]), site=index)
     if kind == "geom":
         return ContactFrame(name, int(model.geom_bodyid[index]), geom=index)
     return ContactFrame(name, index)
+
+
+def _kinds_of_name(model: mujoco.MjModel, name: str) -> dict[str, tuple[str, ...]]:
+    """Return the kinds of frames of which the model has one of this name."""
+    return {k: (name,) for k, code in _KINDS.items() if mujoco.mj_name2id(model, code, name) >= 0}
 
 
 def find_point(model: mujoco.MjModel, name: str, body: str, point: Sequence[float]) -> ContactFrame:

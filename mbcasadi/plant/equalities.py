@@ -6,8 +6,9 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.errors import SimulationError, UnknownNameError
+from mbcasadi.errors import SimulationError
 from mbcasadi.plant import api
+from mbcasadi.unknown_names import unknown_name
 
 Array = NDArray[np.float64]
 
@@ -89,8 +90,7 @@ def find_equality(model: mujoco.MjModel, name: str) -> int:
     """
     names = [model.equality(i).name for i in range(model.neq)]
     if name not in names:
-        valid = ", ".join(repr(each) for each in names) or "none"
-        raise UnknownNameError(f"unknown equality {name!r}; this model has: {valid}")
+        raise unknown_name("equality", name, names)
     return names.index(name)
 
 

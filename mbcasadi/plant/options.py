@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.errors import SimulationError, UnknownNameError
+from mbcasadi.errors import SimulationError
+from mbcasadi.unknown_names import unknown_name
 
 # The stiffest impedance that MuJoCo admits (it clamps to 0.9999), constant over all depths.
 RIGID_IMPEDANCE = (0.9999, 0.9999, 0.001, 0.5, 2.0)
@@ -75,9 +76,7 @@ def perturb(
     factors = {}
     for name, error in errors.items():
         if name not in _SCALED:
-            raise UnknownNameError(
-                f"unknown perturbation {name!r}; there are: {', '.join(_SCALED)}"
-            )
+            raise unknown_name("perturbation", name, _SCALED)
         if not abs(error) < 1:
             raise SimulationError(f"perturb {name!r}: {error} is not between -1 and 1")
         size = len(getattr(model, _SCALED[name][0]))

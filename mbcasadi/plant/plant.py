@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.errors import ProblemError, ShapeError, SimulationError, UnknownNameError
+from mbcasadi.errors import ProblemError, ShapeError, SimulationError
 from mbcasadi.plant import api, equalities, options
 from mbcasadi.plant.contacts import (
     ContactForce,
@@ -21,6 +21,7 @@ from mbcasadi.plant.contacts import (
 from mbcasadi.plant.measurement import Measurement
 from mbcasadi.readable_signatures import readable_signature
 from mbcasadi.real_numbers import real_array
+from mbcasadi.unknown_names import unknown_name
 
 Array = NDArray[np.float64]
 
@@ -125,8 +126,7 @@ class Plant:
         """
         names = [self.model.key(k).name for k in range(self.model.nkey)]
         if name not in names:
-            valid = ", ".join(repr(n) for n in names) or "none"
-            raise UnknownNameError(f"unknown key frame {name!r}; this model has: {valid}")
+            raise unknown_name("key frame", name, names)
         return np.array(self.model.key_qpos[names.index(name)])
 
     @checked

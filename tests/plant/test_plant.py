@@ -218,7 +218,7 @@ def test_a_seed_draws_one_error_for_each_body_and_the_same_ones_again() -> None:
 
 
 def test_an_unknown_perturbation_lists_the_known_ones() -> None:
-    with pytest.raises(UnknownNameError, match=r"colour.*mass, friction"):
+    with pytest.raises(UnknownNameError, match=r"colour.*'mass', 'friction'"):
         Plant(BLOCK, perturb={"colour": 0.1})
     with pytest.raises(SimulationError, match="between -1 and 1"):
         Plant(BLOCK, perturb={"mass": -1.0})
