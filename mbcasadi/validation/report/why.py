@@ -36,8 +36,8 @@ def _failure_lines(failure: Failure) -> Iterator[str]:
         yield f"  could not be run or measured without {', '.join(unknown)}"
     if failure.causes and not causes:
         yield (
-            "  nothing that was left out explains it alone: see the gains, whether the reference can "
-            "be reached, and what the model lacks"
+            "  nothing that was left out explains it alone: see the gains, whether the reference "
+            "can be reached, and what the model lacks"
         )
 
 
