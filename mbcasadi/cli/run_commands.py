@@ -82,6 +82,9 @@ def validate(
     what_if: Annotated[
         bool, typer.Option(help="Repeat without delay and errors, and report their cost.")
     ] = False,
+    explain: Annotated[
+        bool, typer.Option(help="Repeat a run that fails without one thing at a time.")
+    ] = True,
     render: Render = False,
     report: ReportFile = None,
     as_json: AsJson = False,
@@ -97,7 +100,7 @@ def validate(
         require_writable(report)
     with console.progress(as_json) as progress:
         options = ReportOptions(
-            softness=softness, what_if=what_if, render=render, progress=progress
+            softness=softness, what_if=what_if, explain=explain, render=render, progress=progress
         )
         result = run_spec(spec, find_model(model), options)
         if report is not None:

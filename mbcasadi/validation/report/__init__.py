@@ -11,6 +11,7 @@ from mbcasadi.validation.report.settings import run_settings
 from mbcasadi.validation.report.summary import SummaryRow
 from mbcasadi.validation.report.terminal import what_if_table
 from mbcasadi.validation.report.text import tick_count
+from mbcasadi.validation.report.why import reasons
 
 __all__ = [
     "Campaign",
@@ -23,6 +24,7 @@ __all__ = [
     "cases",
     "findings",
     "plain_data",
+    "reasons",
     "render_frames",
     "run_notes",
     "run_settings",
