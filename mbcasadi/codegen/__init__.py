@@ -1,5 +1,6 @@
 """From a controller, or any CasADi Function, to a self-contained folder of C99."""
 
+from mbcasadi.codegen import cache
 from mbcasadi.codegen.batches.batch import batch
 from mbcasadi.codegen.batches.batch_function import BatchFunction
 from mbcasadi.codegen.calls import Memory
@@ -17,6 +18,7 @@ __all__ = [
     "Size",
     "TickTimes",
     "batch",
+    "cache",
     "export_c",
     "open_project",
 ]

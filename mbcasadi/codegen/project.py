@@ -217,7 +217,7 @@ class CProject:
         if self.progress:
             self.progress(
                 f"{self.name}: compiled {self.lines} lines in {result.seconds:.1f} s "
-                f"({' '.join(command[:3])})"
+                f"({' '.join(command[:3])}){result.note and f', {result.note}'}"
             )
         return result
 
