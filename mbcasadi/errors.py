@@ -53,6 +53,13 @@ class AssemblyError(SimulationError):
     """No pose was found that closes all constraints; the message names those left open."""
 
 
+class ControllerError(MbcasadiError, RuntimeError):
+    """A controller of a user raised, or answered a measurement with what is no control.
+
+    `__cause__` is the error that it raised.
+    """
+
+
 class MotionError(SimulationError):
     """A simulated motion could not go on; `trajectory` holds what was reached."""
 

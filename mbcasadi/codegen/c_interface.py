@@ -74,6 +74,8 @@ class Law:
         emergency: (memory, missed) → (u, memory_next), renamed, or None: see
             `description.Emergency`.
         held_first: row of z at which its memory begins.
+        statuses, safe_statuses: texts of the output `status`, and those with which u is the safe
+            output; none for a bare Function.
     """
 
     name: str
@@ -95,6 +97,8 @@ class Law:
     emergency: ca.Function | None = None
     held_first: int = 0
     cones: int = 0
+    statuses: tuple[str, ...] = ()
+    safe_statuses: tuple[int, ...] = ()
 
     @property
     def has_daqp(self) -> bool:
@@ -231,6 +235,8 @@ def law_from_controller(controller: Controller, name: str | None, solver: Solver
         else rename_emergency(emergency.function, f"{symbol}_emergency"),
         held_first=0 if emergency is None else emergency.first,
         cones=cones,
+        statuses=controller.statuses,
+        safe_statuses=controller.safe_statuses,
     )
 
 

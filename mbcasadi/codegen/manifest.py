@@ -85,6 +85,8 @@ class Manifest(TypedDict):
     u_max: list[float | None] | None
     u_safe: list[float] | None
     z0: list[float] | None
+    statuses: list[str]
+    safe_statuses: list[int]
     flag_bits: dict[str, int]
     tuning: list[TuningEntry]
     memory_bytes: int
@@ -128,6 +130,8 @@ def manifest(law: Law, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> Manifes
         "u_max": _numbers(law.u_max),
         "u_safe": None if law.u_safe is None else law.u_safe.tolist(),
         "z0": None if law.z0 is None else law.z0.tolist(),
+        "statuses": list(law.statuses),
+        "safe_statuses": [int(code) for code in law.safe_statuses],
         "flag_bits": {str(flag.name): int(flag) for flag in Flag},
         "tuning": [_tuning_entry(parameter) for parameter in law.tuning],
         "memory_bytes": 8 * memory_doubles(law),

@@ -15,6 +15,16 @@ INPUTS = ("ref", "tuning", "p", "t", "mask", "z")
 """Inputs of every controller behind the measured ones, in this order; all but `z` are optional."""
 
 
+UNTOLD = {
+    "tracking": "tracking error",
+    "status": "status and self-check",
+    "plan": "plans",
+    "limits": "controls beyond limits of its own",
+    "contacts": "contacts that it counts on",
+}
+"""What a report may have to leave out as a controller does not tell it, in words."""
+
+
 @dataclass(frozen=True)
 class Signal:
     """One input or output of a controller.
@@ -130,6 +140,9 @@ class Controller:
         delay: ticks from a measurement to the moment at which u acts, as the law assumes.
         limits: further bounded quantities: rates, states, outputs.
         tuning: names, defaults and bounds of the input `tuning`, where there is one.
+        untold: what it has no signal for, of `UNTOLD`; metrics of these are left out.
+        secondary: rows of `error` that tasks of far more weight, or of a level before, leave no
+            freedom: their error is reported and not judged.
         emergency: the output where the law cannot run. Without one the generated C keeps the last
             finite control for `LAST_COMMAND` seconds, then gives a constant: what the law gives for
             NaN if its status says that this is the safe output, else zero within the limits.
@@ -158,6 +171,8 @@ class Controller:
     limits: Limits | None = None
     tuning: tuple[TuningParameter, ...] = ()
     emergency: Emergency | None = None
+    untold: tuple[str, ...] = ()
+    secondary: tuple[str, ...] = ()
 
     @property
     def default_tuning(self) -> NDArray[np.float64]:

@@ -4,12 +4,16 @@ from mbcasadi.validation.campaign import campaign
 from mbcasadi.validation.closed_loop import (
     CompiledLaw,
     OuterLaw,
+    Policy,
     Reaction,
     Recording,
+    Runnable,
     ScenarioOptions,
+    SharedLibrary,
     compile_controller,
     outer_law,
     reaction,
+    shared_library,
 )
 from mbcasadi.validation.metrics import (
     DEFAULTS,
@@ -36,6 +40,7 @@ __all__ = [
     "Margin",
     "Metric",
     "OuterLaw",
+    "Policy",
     "PredictionStatistics",
     "Predictions",
     "Reaction",
@@ -43,7 +48,9 @@ __all__ = [
     "Report",
     "ReportOptions",
     "Run",
+    "Runnable",
     "ScenarioOptions",
+    "SharedLibrary",
     "Softness",
     "TrackingStatistics",
     "Verdict",
@@ -53,5 +60,6 @@ __all__ = [
     "compile_controller",
     "outer_law",
     "reaction",
+    "shared_library",
     "validate",
 ]

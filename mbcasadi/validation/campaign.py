@@ -6,17 +6,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.description import Controller
-from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError, SimulationError
 from mbcasadi.plant import Plant, Source
 from mbcasadi.validation.closed_loop import (
-    CompiledLaw,
+    Controllable,
     Progress,
     ProgressReporter,
+    Runnable,
     Scenario,
     ScenarioOptions,
     TimeSignal,
+    as_runnable,
     compile_controller,
     run_loop,
 )
@@ -27,7 +27,7 @@ from mbcasadi.validation.run import fitted_to_plant, initial_configuration
 
 @checked
 def campaign(
-    controller: Controller | HasController,
+    controller: Controllable,
     model: Source,
     duration: float,
     cases: Sequence[Case],
@@ -73,6 +73,7 @@ def campaign(
     report("generating and compiling C", 0.0)
     delays = {case.delay for case in cases}
     nominal = Plant(model, rigid=rigid, timestep=options.timestep)
+    controller = as_runnable(controller, nominal)
     controller = fitted_to_plant(controller, nominal, delays.pop() if len(delays) == 1 else 0)
     with compile_controller(controller, report.note) as law:
         require_reportable(law.controller)
@@ -98,7 +99,7 @@ def _displace(plant: Plant, q0: ArrayLike | None, case: Case) -> ArrayLike | Non
 
 
 def _outcome(
-    law: CompiledLaw, plant: Plant, scenario: Scenario, case: Case, criteria: Criteria
+    law: Runnable, plant: Plant, scenario: Scenario, case: Case, criteria: Criteria
 ) -> Outcome:
     try:
         recording = run_loop(law, plant, scenario)

@@ -1,4 +1,4 @@
-"""`validate`: a controller's generated C against MuJoCo, in one call."""
+"""`validate`: a controller against MuJoCo, in one call."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,15 +9,18 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen import TickTimes
 from mbcasadi.description import Controller
-from mbcasadi.description.controller import HasController
+from mbcasadi.description.controller import UNTOLD
+from mbcasadi.errors import ExportError
 from mbcasadi.plant import Plant, Source
 from mbcasadi.validation.closed_loop import (
-    CompiledLaw,
+    Controllable,
     ProgressReporter,
     Recording,
+    Runnable,
     Scenario,
     ScenarioOptions,
     TimeSignal,
+    as_runnable,
     compile_controller,
     run_loop,
 )
@@ -45,6 +48,9 @@ from mbcasadi.validation.run import (
     compare_with_model,
     fitted_to_plant,
     initial_configuration,
+    period_of,
+    plants_for_period,
+    reference_or_stay,
     require_conditions,
     servo_notes,
 )
@@ -55,10 +61,11 @@ TIMED_TICKS = 2000  # ticks that are timed in C, from the start of the run
 
 @checked
 def validate(
-    controller: Controller | HasController,
+    controller: Controllable,
     model: Source,
     duration: float,
     *,
+    period: float | None = None,
     reference: TimeSignal = None,
     q0: ArrayLike | None = None,
     v0: ArrayLike | None = None,
@@ -70,26 +77,34 @@ def validate(
     criteria: Criteria | None = None,
     report: ReportOptions | None = None,
 ) -> Report:
-    """Run the generated C of a controller against MuJoCo and report how it performed.
+    """Run a controller against MuJoCo and report how it performed.
 
-    The controller is exported to C in a temporary folder, compiled, and called at its own
+    A controller of ours is exported to C in a temporary folder, compiled, and called at its own
     period; MuJoCo steps `model` at its time step and knows none of our equations. An
     `InverseDynamicsQP` of a model with servos gets the plant's integrator, time step and delay,
-    where it was not given others.
+    where it was not given others. Other controllers run as they are.
 
     Args:
         controller: of `mbcasadi.control`, a `description.Controller`, or a law yielded by
-            `compile_controller`, whose C is reused.
+            `compile_controller`, whose C is reused; a folder that `export_c` wrote, or its
+            `CProject`; a `ca.Function` with our names of inputs, or (q, v), (t, q, v),
+            (q, v, ref) by their sizes; a `validation.shared_library`; a `validation.Policy`; a
+            function (t, q, v) → u. What a controller does not tell, such as its tracking error,
+            is left out of the report, which says so.
         model: MJCF or URDF file, XML text, `MjSpec` or `MjModel` of the plant.
         duration: s, a multiple of the controller's period.
-        reference: (nref,), or a function of time that returns it.
+        period: s, of a controller that has none of its own; the plant's time step by default.
+        reference: (nref,), or a function of time that returns it. None holds the start where the
+            controller has a `reference_at`.
         q0, v0: initial state; `qpos0` and zero by default. Moved onto the equality constraints.
         rigid: use the rigid recipe for the plant's equality constraints.
         perturb: relative errors of the plant's parameters, e.g. `{"mass": 0.1}`.
         delay: ticks from a measurement to the moment at which its control acts. The first control
             acts at once, until the second is due.
         disturbance: (nv,) generalised force on the plant, or a function of time.
-        scenario: mask, tuning, switched constraints, outer law, key frame, time step, seed.
+        scenario: mask, tuning, switched constraints, outer law, key frame, time step, seed. Where
+            the model's own time step does not divide the period, the plant has a smaller one that
+            does.
         criteria: limits on metrics, and the settling time; `DEFAULTS` where None.
         report: name, sweeps, repetitions and frames of the report; progress.
 
@@ -99,8 +114,9 @@ def validate(
     Raises:
         ProblemError: the controller does not fit the model, or the period the time step; `what_if`
             without delay or errors.
+        ControllerError: a controller of a user raised, or gave no control.
         ModelError: the model cannot be read.
-        ExportError: the C cannot be generated or compiled.
+        ExportError: the C cannot be generated, compiled or loaded.
     """
     options, report = scenario or ScenarioOptions(), report or ReportOptions()
     criteria, perturb = criteria or Criteria(), dict(perturb or {})
@@ -108,13 +124,20 @@ def validate(
         require_conditions(delay, bool(perturb))
     plants = PlantFactory(model, rigid, options.timestep, perturb, options.seed)
     plant = plants.make()
+    given = as_runnable(controller, plant, period)
+    plants, plant, notes = plants_for_period(plants, plant, period_of(given))
     start = initial_configuration(plant, q0, options.keyframe)
     if report.what_if and delay and report.undelayed is None:
-        report = replace(report, undelayed=fitted_to_plant(controller, plant, 0))
-    controller = fitted_to_plant(controller, plant, delay)
-    loop = Scenario(duration, reference, start, v0, delay, disturbance, options)
-    trial = _Trial(plants, plant, loop, criteria, report, ProgressReporter(report.progress))
-    return Report((_judge(trial, _measure(trial, controller)),))
+        report = replace(report, undelayed=fitted_to_plant(given, plant, 0))
+    given = fitted_to_plant(given, plant, delay)
+    stay = reference_or_stay(given, reference, plant, start, options.outer is not None)
+    loop = Scenario(duration, stay.reference, start, v0, delay, disturbance, options)
+    progress = ProgressReporter(report.progress)
+    trial = _Trial(plants, plant, loop, criteria, report, progress, notes + stay.notes)
+    progress("generating and compiling C", 0.0)
+    with compile_controller(given, progress.note) as law:
+        run = _judge(trial, _measure(trial, law))
+    return Report((run,))
 
 
 class _Trial(NamedTuple):
@@ -126,6 +149,7 @@ class _Trial(NamedTuple):
     criteria: Criteria
     report: ReportOptions
     progress: ProgressReporter
+    notes: tuple[str, ...]
 
 
 class _Measurements(NamedTuple):
@@ -134,42 +158,41 @@ class _Measurements(NamedTuple):
     controller: Controller
     settings: dict[str, object]
     recording: Recording
-    times: TickTimes
+    times: TickTimes | None
     outer: OuterLawRun | None
     gaps: tuple[tuple[float, float], ...]
     what_if: WhatIf | None
+    notes: tuple[str, ...]
 
 
-def _measure(trial: _Trial, controller: Controller | HasController) -> _Measurements:
-    """Compile the controller, run the loop, time its ticks, and repeat the run if required."""
-    plants, plant, scenario, criteria, report, progress = trial
-    progress("generating and compiling C", 0.0)
-    with compile_controller(controller, progress.note) as law:
-        require_reportable(law.controller)
-        recording = run_loop(
-            law, plant, scenario, lambda text, done: progress(text, RUN_FROM + done / 2)
-        )
-        progress("timing ticks", 0.8)
-        times = time_ticks(law, recording)
-        outer = scenario.options.outer
-        outer_run = None if outer is None else outer_law_run(outer, law.controller.period)
-        again = Repetitions(law, plants, scenario, progress)
-        return _Measurements(
-            controller=law.controller,
-            settings=run_settings(law, plant, plants, scenario),
-            recording=recording,
-            times=times,
-            outer=outer_run,
-            gaps=again.solref_gaps() if report.softness else (),
-            what_if=again.conditions(recording, criteria.settle, report.undelayed)
-            if report.what_if
-            else None,
-        )
+def _measure(trial: _Trial, law: Runnable) -> _Measurements:
+    """Run the controller, time its ticks, and repeat the run if required."""
+    plants, plant, scenario, criteria, report, progress, notes = trial
+    require_reportable(law.controller)
+    recording = run_loop(
+        law, plant, scenario, lambda text, done: progress(text, RUN_FROM + done / 2)
+    )
+    progress("timing ticks", 0.8)
+    times, untimed = time_ticks(law, recording)
+    outer = scenario.options.outer
+    again = Repetitions(law, plants, scenario, progress)
+    return _Measurements(
+        controller=law.controller,
+        settings=run_settings(law, plant, plants, scenario),
+        recording=recording,
+        times=times,
+        outer=None if outer is None else outer_law_run(outer, law.controller.period),
+        gaps=again.solref_gaps() if report.softness else (),
+        what_if=again.conditions(recording, criteria.settle, report.undelayed)
+        if report.what_if
+        else None,
+        notes=(*_untold_notes(law), *untimed, *notes),
+    )
 
 
 def _judge(trial: _Trial, measured: _Measurements) -> Run:
     """Compare the run with our dynamics, compute its metrics, and judge them."""
-    plants, plant, scenario, criteria, report, progress = trial
+    plants, plant, scenario, criteria, report, progress, _ = trial
     controller, recording = measured.controller, measured.recording
     progress("comparing with our dynamics", 0.85)
     comparison, softness, notes = compare_with_model(
@@ -207,6 +230,7 @@ def _judge(trial: _Trial, measured: _Measurements) -> Run:
         frame_times=frames.times,
         notes=(
             *recording.events,
+            *measured.notes,
             *_delay_notes(controller, scenario),
             *servo_notes(controller, plant, scenario.delay),
             *notes,
@@ -225,12 +249,20 @@ def _delay_notes(controller: Controller, scenario: Scenario) -> list[str]:
     ]
 
 
-def time_ticks(law: CompiledLaw, recording: Recording) -> TickTimes:
-    """Return the time of each tick of the C, called in C with the inputs of the run."""
+def _untold_notes(law: Runnable) -> list[str]:
+    """Return a note on what a controller does not tell."""
+    untold = [UNTOLD[key] for key in law.controller.untold]
+    return [f"Left out, as {law.kind} does not tell it: {', '.join(untold)}."] if untold else []
+
+
+def time_ticks(law: Runnable, recording: Recording) -> tuple[TickTimes | None, tuple[str, ...]]:
+    """Return the time of each tick of C, called in C with the inputs of the run, and notes."""
     timed = slice(0, TIMED_TICKS)
     inputs = {n: getattr(recording, n)[timed] for n in ("q", "v", "act", "ref", "tuning", "mask")}
     inputs["t"] = recording.t[timed, None]
     inputs["f_c"] = recording.equality_force[timed]
     inputs["f_measured"] = recording.f_measured[timed]
-    known = law.controller.function.name_in()
-    return law.project.time({n: rows for n, rows in inputs.items() if n in known}, repeats=1)
+    try:
+        return law.times(inputs), ()
+    except ExportError as error:  # an export that runs, in a folder where nothing can be built
+        return None, (f"The ticks were not timed: {error}",)

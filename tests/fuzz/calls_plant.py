@@ -74,12 +74,17 @@ def calls_of_plants():
 def calls_of_validation():
     law, home = plants.compiled(), "validation."
     trial = {"controller": law, "model": ex.FOUR_BAR, "duration": 2e-3}
-    report = plants.report()
+    report, library = plants.report(), plants.project().build().path
     return {
         home + "validate": trial,
         home + "campaign": trial | {"cases": validation.cases([0])},
         home + "cases": {"seeds": [0]},
         home + "compile_controller": {"controller": law},
+        home + "CompiledLaw.start": {"self": law, "plant": plants.world()},
+        home + "CompiledLaw.times": {"self": law, "inputs": {"q": np.zeros((1, 3))}},
+        home + "Policy": {"observe": np.sum, "policy": np.sum},
+        home + "SharedLibrary": {"path": library, "symbol": "lqr_init"},
+        home + "shared_library": {"path": library, "symbol": "lqr_init"},
         home + "outer_law": {
             "controller": law, "planner": plants.planner(), "command": np.zeros(1),
         },

@@ -6,10 +6,18 @@ from mbcasadi.validation.closed_loop.compiled_law import (
     CompiledLaw,
     compile_controller,
 )
+from mbcasadi.validation.closed_loop.controllers import (
+    Controllable,
+    Policy,
+    SharedLibrary,
+    as_runnable,
+    shared_library,
+)
 from mbcasadi.validation.closed_loop.outer_law import OuterLaw, Planner, outer_law
 from mbcasadi.validation.closed_loop.progress import Progress, ProgressReporter
 from mbcasadi.validation.closed_loop.reaction import Reaction, reaction
 from mbcasadi.validation.closed_loop.recording import Recording
+from mbcasadi.validation.closed_loop.runnable import Runnable, Tick
 from mbcasadi.validation.closed_loop.scenario import (
     Scenario,
     ScenarioOptions,
@@ -20,19 +28,26 @@ from mbcasadi.validation.closed_loop.scenario import (
 __all__ = [
     "KNOWN_INPUTS",
     "CompiledLaw",
+    "Controllable",
     "OuterLaw",
     "Planner",
+    "Policy",
     "Progress",
     "ProgressReporter",
     "Reaction",
     "Recording",
+    "Runnable",
     "Scenario",
     "ScenarioOptions",
+    "SharedLibrary",
     "SwitchSchedule",
+    "Tick",
     "TimeSignal",
+    "as_runnable",
     "compile_controller",
     "outer_law",
     "reaction",
     "run_loop",
+    "shared_library",
     "steps_per_tick",
 ]

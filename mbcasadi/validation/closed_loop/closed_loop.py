@@ -10,11 +10,17 @@ from mbcasadi.description.safe_command import safe_command
 from mbcasadi.errors import ProblemError, SimulationError
 from mbcasadi.plant import Plant
 from mbcasadi.shapes import column, count_of_periods
-from mbcasadi.validation.closed_loop.compiled_law import Caller, CompiledLaw
+from mbcasadi.validation.closed_loop.compiled_law import Caller
 from mbcasadi.validation.closed_loop.measured_forces import measured_forces
 from mbcasadi.validation.closed_loop.progress import Progress
 from mbcasadi.validation.closed_loop.recording import Recorder, Recording
-from mbcasadi.validation.closed_loop.scenario import Scenario, TimeSignal, signal_value
+from mbcasadi.validation.closed_loop.runnable import Runnable, Tick
+from mbcasadi.validation.closed_loop.scenario import (
+    Scenario,
+    TimeSignal,
+    require_taken,
+    signal_value,
+)
 from mbcasadi.validation.closed_loop.tick_row import tick_row
 
 Array = NDArray[np.float64]
@@ -24,25 +30,31 @@ STEP_ROUNDING = 1e-6
 PROGRESS_CALLS = 100  # of one run
 
 
-def steps_per_tick(controller: Controller, plant: Plant) -> int:
-    """Return the number of time steps of the plant in one control period.
+def divides(timestep: float, period: float) -> bool:
+    """Whether a period is a multiple of a time step, up to rounding."""
+    ratio = period / timestep
+    return round(ratio) >= 1 and abs(ratio - round(ratio)) <= STEP_ROUNDING * ratio
+
+
+def steps_per_tick(period: float, plant: Plant) -> int:
+    """Return the number of time steps of the plant in one control period, s.
 
     Raises:
         ProblemError: the period is no multiple of the time step.
     """
-    ratio = controller.period / plant.timestep
-    steps = round(ratio)
-    if steps < 1 or abs(ratio - steps) > STEP_ROUNDING * ratio:
+    step = plant.timestep
+    if not divides(step, period):
+        multiple = step * max(1, round(period / step))
         raise ProblemError(
-            f"the control period {controller.period:g} s is not a multiple of the plant's time "
-            f"step {plant.timestep:g} s; give scenario=ScenarioOptions(timestep="
-            f"{controller.period:g}) or a divisor of it"
+            f"the control period {period:g} s is not a multiple of the plant's time step {step:g} "
+            f"s; give scenario=ScenarioOptions(timestep={period:g}) or a divisor of it, or make "
+            f"the controller with period={multiple:g}"
         )
-    return steps
+    return round(period / step)
 
 
 def run_loop(
-    law: CompiledLaw, plant: Plant, scenario: Scenario, progress: Progress | None = None
+    law: Runnable, plant: Plant, scenario: Scenario, progress: Progress | None = None
 ) -> Recording:
     """Run the loop and return all measurements, tick by tick.
 
@@ -53,7 +65,7 @@ def run_loop(
     ends the run, and the recording has an event that says so.
 
     Args:
-        law: the controller as compiled C.
+        law: what answers measurements: a controller as compiled C, or one of `controllers/`.
         plant: is reset and stepped.
         scenario: what acts on the loop from outside.
         progress: called about `PROGRESS_CALLS` times.
@@ -62,11 +74,13 @@ def run_loop(
         ProblemError: controller and plant do not fit together.
         ShapeError: reference or mask have a wrong size.
         UnknownNameError: the plant has no equality constraint of a name that `switch` gives.
+        ControllerError: a controller of a user raised, or gave no control.
     """
-    controller, caller = law.controller, Caller(law.function)
+    controller, caller = law.controller, law.start(plant)
+    require_taken(scenario, controller, caller)
     monitor = None if controller.monitor is None else Caller(controller.monitor)
     _require_fit(controller, caller, plant)
-    steps, ticks = steps_per_tick(controller, plant), _tick_count(controller, scenario)
+    steps, ticks = steps_per_tick(controller.period, plant), _tick_count(controller, scenario)
     plant.reset(scenario.q0, scenario.v0)
     for source in (scenario.options.outer, scenario.options.reaction):
         if source is not None:
@@ -110,7 +124,7 @@ def _act_on_plant(plant: Plant, scenario: Scenario, t: float) -> Array:
 
 
 def _controller_inputs(
-    caller: Caller,
+    caller: Tick,
     controller: Controller,
     plant: Plant,
     scenario: Scenario,
@@ -145,7 +159,7 @@ def _applied_control(pending: deque[Array], u: Array, delay: int) -> Array:
     return pending.popleft()
 
 
-def _require_fit(controller: Controller, caller: Caller, plant: Plant) -> None:
+def _require_fit(controller: Controller, caller: Tick, plant: Plant) -> None:
     sizes = {"q": plant.nq, "v": plant.nv, "act": plant.na, "z": controller.z0.size}
     sizes |= {
         "f_c": plant.nv,

@@ -11,19 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.codegen import CProject, export_c
+from mbcasadi.codegen import CProject, TickTimes, export_c
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.description.status import Status
 from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.plant import Plant
 from mbcasadi.simulation.buffered_function import BufferedFunction
+from mbcasadi.validation.closed_loop.runnable import Runnable
 
 Array = NDArray[np.float64]
 KNOWN_INPUTS = ("q", "v", "act", "f_c", "f_measured", "ref", "tuning", "t", "mask", "z")
 
 
 @dataclass(frozen=True)
-class CompiledLaw:
+class CompiledLaw(Runnable):
     """A controller, and its C as a Function.
 
     Attributes:
@@ -35,6 +37,33 @@ class CompiledLaw:
     controller: Controller
     function: ca.Function
     project: CProject
+
+    @property
+    def kind(self) -> str:
+        """What runs, in words."""
+        return "the generated C"
+
+    @checked
+    def start(self, plant: Plant) -> "Caller":  # noqa: ARG002  # the interface's
+        """Return what calls the C."""
+        return Caller(self.function)
+
+    def facts(self) -> dict[str, object]:
+        """Return the size of the C."""
+        return {
+            "operations in a tick": self.project.operations,
+            "lines of C": self.project.lines,
+        }
+
+    @checked
+    def times(self, inputs: Mapping[str, Array]) -> TickTimes | None:
+        """Return the time of each tick, called in C with these inputs.
+
+        Args:
+            inputs: name → (ticks, size).
+        """
+        known = self.function.name_in()
+        return self.project.time({n: x for n, x in inputs.items() if n in known}, repeats=1)
 
 
 def controller_of(controller: Controller | HasController) -> Controller:
@@ -64,21 +93,22 @@ def controller_of(controller: Controller | HasController) -> Controller:
 @checked
 @contextmanager
 def compile_controller(
-    controller: Controller | HasController, progress: Callable[[str], None] | None = None
-) -> Iterator[CompiledLaw]:
+    controller: Controller | HasController | Runnable,
+    progress: Callable[[str], None] | None = None,
+) -> Iterator[Runnable]:
     """Export a controller to a temporary folder, compile it, and yield the loaded C.
 
-    A `CompiledLaw` is yielded unchanged, so that `with compile_controller(controller) as law`
-    serves many calls of `validate`.
+    A `Runnable`, the yielded law among them, is yielded unchanged, so that
+    `with compile_controller(controller) as law` serves many calls of `validate`.
 
     Args:
-        controller: as data, an object that carries one, or a `CompiledLaw`.
+        controller: as data, an object that carries one, or a `Runnable`.
         progress: called with what is being done.
 
     Raises:
         ExportError: the C could not be generated or built.
     """
-    if isinstance(controller, CompiledLaw):
+    if isinstance(controller, Runnable):
         yield controller
         return
     data = controller_of(controller)

@@ -7,10 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import require_fields
+from mbcasadi.description import Controller
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import column, require_whole
 from mbcasadi.validation.closed_loop.outer_law import OuterLaw
 from mbcasadi.validation.closed_loop.reaction import Reaction
+from mbcasadi.validation.closed_loop.runnable import Tick
 
 Array = NDArray[np.float64]
 
@@ -96,6 +98,35 @@ class Scenario:
         require_whole(0, delay=self.delay)
 
 
+def require_taken(scenario: Scenario, controller: Controller, tick: Tick) -> None:
+    """Raise where a scenario gives a controller of others what it does not take.
+
+    Raises:
+        ProblemError: a reference, mask or tuning without such an input.
+    """
+    if not controller.untold:
+        return
+    options = scenario.options
+    given = {
+        "ref": ("reference", scenario.reference),
+        "mask": ("mask", options.mask),
+        "tuning": ("tuning", options.tuning),
+    }
+    for name, (words, signal) in given.items():
+        if signal is not None and not tick.size(name):
+            raise ProblemError(
+                f"the controller {controller.name!r} takes no {words}; expected an input "
+                f"{name!r}, or leave {words} out and let the controller know it by itself, "
+                "for example by its time t"
+            )
+    for label, source in (("an outer law", options.outer), ("a reaction", options.reaction)):
+        if source is not None and not (tick.size("ref") or tick.size("mask")):
+            raise ProblemError(
+                f"the controller {controller.name!r} takes neither ref nor mask, which {label} "
+                "computes; leave it out"
+            )
+
+
 def signal_value(
     name: str, signal: TimeSignal, t: float, size: int, default: float | None = None
 ) -> Array:
@@ -116,7 +147,7 @@ def signal_value(
         if default is None and size:
             raise ProblemError(
                 f"the controller requires a {name} of size {size}; give one, for example "
-                "reference=controller.reference_at(q0)"
+                "reference=controller.reference_at(q0), or the controller itself, whose start is held then"
             )
         return np.full(size, default or 0.0)
     return column(name, signal(t) if callable(signal) else signal, size)

@@ -33,11 +33,17 @@ def saturation(controller: Controller, u: Array) -> NDArray[np.bool_]:
 
 
 def torque_metrics(controller: Controller, recording: Recording) -> Iterator[Metric]:
-    """Yield excess over the limits, share of saturated ticks, and the largest control."""
+    """Yield excess over the limits, share of saturated ticks, and the largest control.
+
+    A controller of others knows no limits: what it commands beyond those of the actuators MuJoCo
+    clips, and counts as saturated.
+    """
     beyond = np.maximum(controller.u_min - recording.u, recording.u - controller.u_max)
     excess = max(0.0, float(np.nan_to_num(beyond, nan=np.inf).max(initial=0.0)))
     share = float(saturation(controller, recording.u).any(axis=1).mean())
-    yield Metric("torque.excess", excess, "unit of u", "largest excess of a control over a limit")
+    if "limits" not in controller.untold:
+        meaning = "largest excess of a control over a limit"
+        yield Metric("torque.excess", excess, "unit of u", meaning)
     yield Metric("torque.saturated", share, "", "share of ticks with a control at its limit")
     yield Metric("torque.max", float(np.abs(recording.u).max(initial=0.0)), "unit of u", "largest")
 

@@ -89,17 +89,21 @@ def hold_metrics(
     rows: Sequence[HoldStatistics],
     tracking: Sequence[TrackingStatistics],
     scopes: Sequence[str] = (),
+    *,
+    told: bool = True,
 ) -> Iterator[Metric]:
     """Yield the worst share over all constant targets, then over those of each scope.
 
-    A controller without a monitor of target and error gets NaN, which no criterion accepts.
+    A controller without a monitor of target and error gets NaN, which no criterion accepts;
+    one of others, which has no such signal, gets no metric.
 
     Args:
         rows: components with a constant target.
         tracking: all components.
         scopes: as in `tracking_metrics`.
+        told: whether the controller has such a signal at all.
     """
-    if not tracking:
+    if not tracking and told:
         yield Metric(HOLD_SHARE, float("nan"), "", "the controller has no monitor of its error")
     meaning = "worst RMS in the last quarter, of 1 rad, extent or weight, plus the first error"
     for scope in ("", *scopes):

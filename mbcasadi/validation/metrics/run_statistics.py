@@ -73,7 +73,9 @@ def run_statistics(
         predictions=plans,
         metrics=(
             *tracking_metrics(tracking, criteria.scopes),
-            *hold_metrics(held, tracking, criteria.scopes),
+            *hold_metrics(
+                held, tracking, criteria.scopes, told="tracking" not in controller.untold
+            ),
             *closure_metrics(recording, comparison, plant.model),
             *torque_metrics(controller, recording),
             *margin_metrics(bounded_rows),

@@ -49,13 +49,15 @@ class SafeOutputs(NamedTuple):
 def status_rows(
     controller: Controller, status: NDArray[np.int64], t: NDArray[np.float64]
 ) -> tuple[StatusRow, ...]:
-    """Return a row for each status that occurred, in the order of their codes.
+    """Return a row for each status that occurred, by their codes; none where there is no status.
 
     Args:
         controller: has the meaning of each code.
         status: (n,) codes.
         t: (n,) s.
     """
+    if "status" in controller.untold:
+        return ()
     texts, rows = dict(enumerate(controller.statuses)), []
     for code in np.unique(status):
         equal = status == code
@@ -89,7 +91,12 @@ def safe_outputs(controller: Controller, status: NDArray[np.int64]) -> SafeOutpu
 
 
 def status_metrics(controller: Controller, recording: Recording) -> Iterator[Metric]:
-    """Yield shares of solved ticks and of safe outputs, and the largest self-check residual."""
+    """Yield shares of solved ticks and of safe outputs, and the largest self-check residual.
+
+    Nothing is yielded for a controller without a status.
+    """
+    if "status" in controller.untold:
+        return
     solved = float((recording.status == 0).mean())
     safe = safe_outputs(controller, recording.status)
     since = f", from {recording.t[safe.start]:g} s" if safe.longest else ""

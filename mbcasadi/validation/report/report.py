@@ -11,6 +11,7 @@ from mbcasadi.validation.report.findings import findings
 from mbcasadi.validation.report.html import page
 from mbcasadi.validation.report.plain_data import Plain, package_versions, plain_data
 from mbcasadi.validation.report.terminal import criteria_table
+from mbcasadi.validation.report.text import verdict_line
 from mbcasadi.validation.run import Run
 
 if TYPE_CHECKING:
@@ -93,11 +94,8 @@ class Report:
         lines = [self._headline]
         for run in self.runs:
             lines += [f"  {run.name}: {'passed' if run.passed else 'FAILED'}"]
-            for v in run.verdicts:
-                sign = ">=" if v.at_least else "<="
-                mark = "ok  " if v.passed else "FAIL"
-                lines.append(f"    {mark} {v.metric} = {v.value:.4g} {sign} {v.limit:.4g}")
-            lines += [f"    {sentence}" for sentence in findings(run)]
+            lines += [f"    {verdict_line(verdict)}" for verdict in run.verdicts]
+            lines += [f"    {sentence}" for sentence in (*run.notes, *findings(run))]
             if run.what_if is not None:
                 lines += [f"    {line}" for line in str(run.what_if).splitlines()]
         return "\n".join(lines)

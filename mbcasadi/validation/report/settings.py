@@ -4,30 +4,31 @@ from collections.abc import Mapping
 
 from mbcasadi.description import Controller
 from mbcasadi.plant import Plant
-from mbcasadi.validation.closed_loop import CompiledLaw, Scenario, steps_per_tick
+from mbcasadi.validation.closed_loop import Runnable, Scenario, steps_per_tick
 from mbcasadi.validation.report.text import tick_count
 from mbcasadi.validation.run import PlantFactory
 
 
 def run_settings(
-    law: CompiledLaw, plant: Plant, plants: PlantFactory, scenario: Scenario
+    law: Runnable, plant: Plant, plants: PlantFactory, scenario: Scenario
 ) -> dict[str, object]:
     """Return name → text or number, in the order of the report.
 
     Args:
-        law: compiled.
+        law: what ran.
         plant: of the run.
         plants: its options and parameter errors.
         scenario: of the run.
     """
     controller = law.controller
-    steps = steps_per_tick(controller, plant)
+    steps = steps_per_tick(controller.period, plant)
     disturbed = scenario.disturbance is not None
     return {
         "model": plant.name,
         "degrees of freedom": plant.nv,
         "motors": plant.nu,
         "controller": controller.name,
+        "what ran": law.kind,
         "control period": f"{1e3 * controller.period:g} ms",
         "plant's time step": f"{1e3 * plant.timestep:g} ms ({steps} in a period)",
         "duration": f"{scenario.duration:g} s",
@@ -35,8 +36,7 @@ def run_settings(
         "plant's parameter errors": _error_text(plants.perturb, plants.seed),
         "disturbance": "a generalised force" if disturbed else "none",
         "plant's equality constraints": _softness_text(plant, plants.rigid),
-        "operations in a tick": law.project.operations,
-        "lines of C": law.project.lines,
+        **law.facts(),
     }
 
 

@@ -4,6 +4,7 @@ import math
 
 from mbcasadi.codegen import TickTimes
 from mbcasadi.validation.metrics import METRICS, Verdict, base_name
+from mbcasadi.validation.metrics.unit_scales import prefixed
 from mbcasadi.validation.run import Condition, WhatIf
 
 
@@ -26,19 +27,19 @@ def value_text(name: str, value: float) -> str:
     quantity = kind.quantity if kind is not None else "number"
     if quantity == "share":
         return f"{100 * value:.3g} %"
-    if quantity == "length":
-        return length_text(value)
-    if quantity == "time":
-        return f"{1e6 * value:.3g} µs"
+    if quantity in {"length", "time"}:
+        return prefixed(value, "m" if quantity == "length" else "s")
     return f"{value:.3g}"
 
 
-def length_text(value: float) -> str:
-    """Return a length in m, mm or µm."""
-    for unit, factor in (("m", 1.0), ("mm", 1e3)):
-        if abs(value) * factor >= 1:
-            return f"{value * factor:.3g} {unit}"
-    return f"{value * 1e6:.3g} µm" if value else "0"
+def verdict_line(verdict: Verdict) -> str:
+    """Return a criterion in words, with the metric's name for `Criteria`."""
+    reached = value_text(verdict.metric, verdict.value)
+    required = f", required {limit_text(verdict)}"
+    if verdict.metric == "finished":
+        required = ""
+    mark = "ok  " if verdict.passed else "FAIL"
+    return f"{mark} {metric_text(verdict.metric)}: {reached}{required} ({verdict.metric})"
 
 
 def limit_text(verdict: Verdict) -> str:

@@ -1,6 +1,7 @@
 """One judged run, its comparison with our dynamics, and its repetitions under other conditions."""
 
 from mbcasadi.validation.run.conditions import Condition, WhatIf, require_conditions
+from mbcasadi.validation.run.defaults import period_of, plants_for_period, reference_or_stay
 from mbcasadi.validation.run.model_comparison import compare_with_model
 from mbcasadi.validation.run.plant_factory import PlantFactory, initial_configuration
 from mbcasadi.validation.run.repetitions import Repetitions
@@ -16,6 +17,9 @@ __all__ = [
     "compare_with_model",
     "fitted_to_plant",
     "initial_configuration",
+    "period_of",
+    "plants_for_period",
+    "reference_or_stay",
     "require_conditions",
     "servo_notes",
 ]

@@ -11,7 +11,7 @@ import numpy as np
 
 from mbcasadi.errors import ProblemError, SimulationError
 from mbcasadi.plant import Plant
-from mbcasadi.validation.closed_loop import CompiledLaw, Recording, Scenario, run_loop
+from mbcasadi.validation.closed_loop import Recording, Runnable, Scenario, run_loop
 from mbcasadi.validation.metrics import margins, safe_outputs, tracking_statistics
 
 NOMINAL, DELAYED, ERRONEOUS, BOTH = "nominal", "delay only", "model error only", "both"
@@ -98,13 +98,13 @@ class WhatIf:
 
 
 class _Case(NamedTuple):
-    law: CompiledLaw
+    law: Runnable
     with_errors: bool
     scenario: Scenario
 
 
 def compare_conditions(
-    laws: tuple[CompiledLaw, CompiledLaw],
+    laws: tuple[Runnable, Runnable],
     make_plant: Callable[[bool], Plant],
     scenario: Scenario,
     recording: Recording,
@@ -163,9 +163,7 @@ def _run(case: _Case, plant: Plant) -> Recording | None:
         return None
 
 
-def _condition(
-    name: str, law: CompiledLaw, recording: Recording | None, settle: float
-) -> Condition:
+def _condition(name: str, law: Runnable, recording: Recording | None, settle: float) -> Condition:
     if recording is None:
         return Condition(name, False, np.nan, np.nan, np.nan, np.nan)
     tracking = tracking_statistics(law.controller, recording, settle)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.validation.closed_loop import (
-    CompiledLaw,
     Progress,
     Recording,
+    Runnable,
     Scenario,
     compile_controller,
     run_loop,
@@ -28,7 +28,7 @@ class Repetitions:
         progress: called with what is being done.
     """
 
-    law: CompiledLaw
+    law: Runnable
     plants: PlantFactory
     scenario: Scenario
     progress: Progress
@@ -44,7 +44,10 @@ class Repetitions:
             )
 
     def conditions(
-        self, recording: Recording, settle: float, undelayed: Controller | HasController | None
+        self,
+        recording: Recording,
+        settle: float,
+        undelayed: Controller | HasController | Runnable | None,
     ) -> WhatIf:
         """Return the cost of delay and errors; see `conditions.compare_conditions`.
 

@@ -9,6 +9,9 @@ from mbcasadi.control.inverse_dynamics.servos.servos import ServoPlant, servo_in
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.plant import Plant
+from mbcasadi.validation.closed_loop import Runnable
+
+Controlled = Controller | HasController | Runnable
 
 
 def integrator_of(plant: Plant) -> str:
@@ -17,9 +20,7 @@ def integrator_of(plant: Plant) -> str:
     return name.removeprefix("mjINT_").lower()
 
 
-def fitted_to_plant(
-    controller: Controller | HasController, plant: Plant, delay: int
-) -> Controller | HasController:
+def fitted_to_plant(controller: Controlled, plant: Plant, delay: int) -> Controlled:
     """Return the controller with the delay, and the map of its servos in this plant.
 
     What the controller was given stays: a `servo_plant` other than "model", a `delay`.

@@ -15,9 +15,11 @@ from support.validation_problems import (
 )
 
 from mbcasadi import models
+from mbcasadi.control import InverseDynamicsQP, PostureTask
 from mbcasadi.description import TuningParameter
 from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
 from mbcasadi.plant import Plant
+from mbcasadi.system import read_mjcf
 from mbcasadi.validation import (
     Criteria,
     ReportOptions,
@@ -220,7 +222,31 @@ def test_a_criterion_without_a_measurement_fails() -> None:
 
 def test_a_period_that_is_no_multiple_of_the_time_step_is_refused() -> None:
     with pytest.raises(ProblemError, match=r"0.0012 s is not a multiple .* 0.0005 s"):
-        crank_run(controller=crank_controller(period=1.2e-3))
+        crank_run(
+            controller=crank_controller(period=1.2e-3), scenario=ScenarioOptions(timestep=5e-4)
+        )
+
+
+def test_a_step_of_the_model_that_divides_no_period_becomes_one_that_does() -> None:
+    run = crank_run(controller=crank_controller(period=1.2e-3), duration=0.12)
+    assert run.settings["plant's time step"] == "0.4 ms (3 in a period)"
+    assert any("by 0.4 ms in place of the model's 0.5 ms" in note for note in run.notes)
+    again = crank_run(
+        controller=crank_controller(period=1.2e-3),
+        duration=0.12,
+        scenario=ScenarioOptions(timestep=4e-4),
+    )
+    np.testing.assert_allclose(run.recording.q, again.recording.q, atol=SAME_ARITHMETIC)
+
+
+def test_without_a_reference_a_law_that_knows_rest_holds_the_start() -> None:
+    law = InverseDynamicsQP(read_mjcf(FOUR_BAR), [PostureTask(joints=["crank"])])
+    run = validate(law, FOUR_BAR, 0.1, q0=[0.5, 0.0, 0.0]).runs[0]
+    assert "No reference was given: the run holds the start, at rest." in run.notes
+    target = run.recording.monitor["target"][:, 0]
+    assert target[0] == pytest.approx(run.recording.q[0, 0], abs=SAME_ARITHMETIC)  # closed
+    assert np.ptp(target) == 0
+    assert run.passed
 
 
 def test_a_controller_of_another_model_is_refused() -> None:
@@ -236,8 +262,8 @@ def test_a_missing_or_misshapen_reference_is_refused() -> None:
 
 
 def test_only_a_controller_can_be_validated() -> None:
-    with pytest.raises(ProblemError, match="controller is a Function; expected a Controller"):
-        validate(crank_controller().function, FOUR_BAR, 1.0)  # type: ignore[arg-type]
+    with pytest.raises(ProblemError, match="controller is 5; expected a Controller or"):
+        validate(5, FOUR_BAR, 1.0)  # type: ignore[arg-type]
     x = ca.SX.sym("x")
     odd = ca.Function("odd", [x], [x], ["wind"], ["u"])
     with pytest.raises(ProblemError, match="wind"):

@@ -1,0 +1,107 @@
+"""A controller that is not one of ours, as data: what the plant says of it."""
+
+import re
+
+import casadi as ca
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.description import Controller, Signal
+from mbcasadi.description.c_names import is_c_name
+from mbcasadi.description.controller import UNTOLD
+from mbcasadi.errors import ControllerError, ShapeError
+from mbcasadi.plant import Plant
+from mbcasadi.shapes import described, real_array
+
+Array = NDArray[np.float64]
+
+
+def sizes_of(plant: Plant) -> dict[str, int]:
+    """Return the sizes of what any controller may measure."""
+    return {"t": 1, "q": plant.nq, "v": plant.nv, "act": plant.na}
+
+
+def actuator_names(plant: Plant) -> tuple[str, ...]:
+    """Return a name for each actuator; its number where it has none."""
+    kind = mujoco.mjtObj.mjOBJ_ACTUATOR
+    names = [mujoco.mj_id2name(plant.model, kind, i) for i in range(plant.nu)]
+    return tuple(name or str(i) for i, name in enumerate(names))
+
+
+def describe(
+    name: str,
+    function: ca.Function,
+    plant: Plant,
+    period: float,
+    told: tuple[str, ...] = (),
+    z0: Array | None = None,
+) -> Controller:
+    """Return the data of a controller, with the plant's actuators and their ranges.
+
+    Args:
+        name: any text.
+        function: with names of a closed loop's inputs, and an output `u`.
+        plant: has its actuators.
+        period: s.
+        told: keys of `UNTOLD` that it does tell.
+        z0: its state at the start; zeros where None.
+    """
+    low, high = plant.ctrl_range.T
+    signals = {"u": Signal("u", actuator_names(plant), ("",) * plant.nu)}
+    inputs = [_signal(n, function.numel_in(n)) for n in function.name_in()]
+    outputs = [signals.get(n) or _signal(n, function.numel_out(n)) for n in function.name_out()]
+    state = np.zeros(function.numel_in("z")) if "z" in function.name_in() else np.zeros(0)
+    return Controller(
+        name=c_name(name),
+        function=function,
+        inputs=tuple(inputs),
+        outputs=tuple(outputs),
+        u_min=low,
+        u_max=high,
+        z0=state if z0 is None else z0,
+        period=period,
+        source=plant.name,
+        untold=tuple(key for key in UNTOLD if key not in told),
+    )
+
+
+def _signal(name: str, size: int) -> Signal:
+    return Signal(name, tuple(f"{name}{i}" for i in range(size)), ("",) * size)
+
+
+def c_name(text: str) -> str:
+    """Return a text as a C identifier; "controller" where little is left of it."""
+    name = re.sub(r"\W+|_+", "_", text, flags=re.ASCII).strip("_")
+    return name if is_c_name(name) else "controller"
+
+
+def control_of(value: object, size: int, t: float, who: str) -> Array:
+    """Return what a controller answered as a control (size,).
+
+    Args:
+        value: its answer.
+        size: number of actuators.
+        t: s.
+        who: the controller in words, for messages.
+
+    Raises:
+        ControllerError: other than `size` finite numbers; the message says when.
+    """
+    try:
+        u = real_array("u", value)
+    except ShapeError:
+        raise ControllerError(
+            f"at t = {t:.6g} s, {who} gave {described(value)}; expected u, ({size},) numbers"
+        ) from None
+    if u.shape not in {(size,), (size, 1)} and not (size == 1 and u.ndim == 0):
+        raise ControllerError(
+            f"at t = {t:.6g} s, {who} gave u of shape {u.shape}; expected ({size},), one number "
+            "for each actuator"
+        )
+    u = u.reshape(size)
+    if not np.isfinite(u).all():
+        raise ControllerError(
+            f"at t = {t:.6g} s, {who} gave NaN or infinity: u = {u}; expected finite numbers"
+        )
+    return u.copy()

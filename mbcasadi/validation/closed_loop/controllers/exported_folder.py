@@ -1,0 +1,139 @@
+"""A folder that `export_c` wrote, in the loop: its compiled library runs, nothing is generated."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.codegen import CProject, TickTimes
+from mbcasadi.codegen.manifest import Manifest, SignalEntry
+from mbcasadi.description import Controller, Signal, TuningParameter
+from mbcasadi.errors import ProblemError
+from mbcasadi.plant import Plant
+from mbcasadi.validation.closed_loop.compiled_law import KNOWN_INPUTS, Caller
+from mbcasadi.validation.closed_loop.controllers.casadi_function import CheckedCaller, renamed
+from mbcasadi.validation.closed_loop.controllers.description import describe
+from mbcasadi.validation.closed_loop.runnable import Runnable
+
+Array = NDArray[np.float64]
+
+
+class ExportedFolder(Runnable):
+    """The library of an exported folder; it is built where it is not yet.
+
+    Names, units, limits, initial state and period are those of the manifest. The export of a bare
+    Function has no limits and no period: it gets those of the plant and of the call.
+
+    Attributes:
+        controller: what the manifest says.
+        project: the folder.
+    """
+
+    def __init__(self, project: CProject, plant: Plant, period: float) -> None:
+        self.project = project
+        self._is_law = project.manifest["period"] is not None
+        library = project.load()
+        if self._is_law:
+            _require_inputs(project)
+            self.function = library
+            self.controller = _law_of(project.manifest, self.function)
+        else:
+            self.function = renamed(library, plant)
+            self.controller = describe(project.name, self.function, plant, period)
+
+    @property
+    def kind(self) -> str:
+        """What runs, in words."""
+        return f"the exported C in {self.project.folder}"
+
+    def start(self, plant: Plant) -> Caller:
+        """Return what calls the library."""
+        if self._is_law:
+            return Caller(self.function)
+        return CheckedCaller(self.function, plant.nu, f"the export {self.project.name!r}")
+
+    def facts(self) -> dict[str, object]:
+        """Return the size of the C, and what wrote it."""
+        versions = self.project.manifest["versions"]
+        return {
+            "operations in a tick": self.project.operations,
+            "lines of C": self.project.lines,
+            "exported by": ", ".join(f"{name} {version}" for name, version in versions.items()),
+        }
+
+    def times(self, inputs: Mapping[str, Array]) -> TickTimes | None:
+        """Return the time of each tick, called in C with these inputs.
+
+        Args:
+            inputs: name → (ticks, size).
+        """
+        known = self.function.name_in()
+        own = [entry["name"] for entry in self.project.manifest["inputs"]]
+        rows = {own[known.index(n)]: x for n, x in inputs.items() if n in known}
+        return self.project.time(rows, repeats=1)
+
+
+def _require_inputs(project: CProject) -> None:
+    unknown = [e["name"] for e in project.manifest["inputs"] if e["name"] not in KNOWN_INPUTS]
+    if unknown:
+        raise ProblemError(
+            f"the export {project.name!r} has the inputs {unknown}; a closed loop provides "
+            f"{', '.join(KNOWN_INPUTS)} only"
+        )
+    if "u" not in [entry["name"] for entry in project.manifest["outputs"]]:
+        raise ProblemError(f"the export {project.name!r} has no output 'u'")
+
+
+def _law_of(manifest: Manifest, function: object) -> Controller:
+    """Return the controller of a manifest."""
+    outputs, period = _signals(manifest["outputs"]), manifest["period"]
+    nu = next(len(signal.components) for signal in outputs if signal.name == "u")
+    untold = ["tracking", "plan", "contacts"]
+    if "status" not in [signal.name for signal in outputs]:
+        untold.append("status")
+    assert period is not None
+    law = Controller(
+        name=manifest["name"],
+        function=function,  # type: ignore[arg-type]  # CasADi gives what it loads as Any
+        inputs=_signals(manifest["inputs"]),
+        outputs=outputs,
+        u_min=_bounds(manifest["u_min"], -np.inf, nu),
+        u_max=_bounds(manifest["u_max"], np.inf, nu),
+        z0=np.array(manifest["z0"] or [], dtype=float),
+        period=period,
+        source=manifest["source"],
+        notes=dict(manifest["notes"]),
+        tuning=tuple(_tuning(manifest)),
+        untold=tuple(untold),
+    )
+    if not manifest.get("statuses"):  # of an earlier version
+        return law
+    return replace(
+        law,
+        statuses=tuple(manifest["statuses"]),
+        safe_statuses=tuple(manifest["safe_statuses"]),
+    )
+
+
+def _signals(entries: Sequence[SignalEntry]) -> tuple[Signal, ...]:
+    return tuple(Signal(e["name"], tuple(e["components"]), tuple(e["units"])) for e in entries)
+
+
+def _bounds(values: list[float | None] | None, unbounded: float, size: int) -> Array:
+    """Return (size,) bounds; None in JSON is no bound."""
+    given: list[float | None] = values or [None] * size
+    return np.array([unbounded if value is None else value for value in given])
+
+
+def _tuning(manifest: Manifest) -> list[TuningParameter]:
+    return [
+        TuningParameter(
+            name=entry["name"],
+            default=entry["default"],
+            lower=-np.inf if entry["lower"] is None else entry["lower"],
+            upper=np.inf if entry["upper"] is None else entry["upper"],
+            unit=entry["unit"],
+        )
+        for entry in manifest.get("tuning", [])
+    ]
