@@ -1,5 +1,7 @@
 """Generated C against MuJoCo: the only package that uses both our equations and MuJoCo."""
 
+from mbcasadi.validation.agreement.compare_models import compare
+from mbcasadi.validation.agreement.model_agreement import Difference, ModelAgreement
 from mbcasadi.validation.campaign import campaign
 from mbcasadi.validation.closed_loop import (
     CompiledLaw,
@@ -37,8 +39,10 @@ __all__ = [
     "CompiledLaw",
     "Condition",
     "Criteria",
+    "Difference",
     "Margin",
     "Metric",
+    "ModelAgreement",
     "OuterLaw",
     "Policy",
     "PredictionStatistics",
@@ -57,6 +61,7 @@ __all__ = [
     "WhatIf",
     "campaign",
     "cases",
+    "compare",
     "compile_controller",
     "outer_law",
     "reaction",
