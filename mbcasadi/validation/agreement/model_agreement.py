@@ -84,7 +84,7 @@ class ModelAgreement:
         """
         return {d.quantity: d for d in self.differences}[quantity]
 
-    def verdict(self, difference: Difference) -> str:
+    def _verdict(self, difference: Difference) -> str:
         """Return "agrees", "DIFFERS" or "not compared"."""
         if math.isnan(difference.error):
             return "not compared"
@@ -125,7 +125,7 @@ class ModelAgreement:
             worst = max(frames, key=lambda d: d.error)
             shown.append(worst._replace(quantity=f"{len(frames)} of frames"))
         return [
-            (d.quantity, f"{d.error:.1e}", self.verdict(d), f"{d.scale:.3g}", d.unit) for d in shown
+            (d.quantity, f"{d.error:.1e}", self._verdict(d), f"{d.scale:.3g}", d.unit) for d in shown
         ]
 
     def _agrees(self, difference: Difference) -> bool:
@@ -135,7 +135,7 @@ class ModelAgreement:
         """Return the outcome as plain data, without states."""
         rows = [
             {"quantity": d.quantity, "error": d.error, "scale": d.scale, "unit": d.unit,
-             "verdict": self.verdict(d), "note": d.note}
+             "verdict": self._verdict(d), "note": d.note}
             for d in self.differences
         ]  # fmt: skip
         return {

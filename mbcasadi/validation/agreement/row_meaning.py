@@ -21,7 +21,7 @@ def close_pose(side: Side, at: Draw) -> Draw | None:
     """Return the draw at a closed pose near it, with v along the manifold; None without one."""
     for _ in range(STEPS):
         rows = side.evaluate(("constraint", "constraint_jacobian"), at)
-        inverse: Array = np.linalg.pinv(rows["constraint_jacobian"].value, rcond=RANK_TOL)
+        inverse = pseudo_inverse(rows["constraint_jacobian"].value)
         step: Array = -inverse @ np.nan_to_num(rows["constraint"].value.ravel())
         size = float(np.max(np.abs(step), initial=0.0))
         if size < CLOSED:
@@ -33,11 +33,16 @@ def close_pose(side: Side, at: Draw) -> Draw | None:
     return None
 
 
+def pseudo_inverse(A: Array) -> Array:
+    """Return `A⁺`, whose rank leaves out what is below `RANK_TOL`."""
+    return np.asarray(np.linalg.pinv(A, rcond=RANK_TOL), dtype=np.float64)
+
+
 def meaning_of_rows(side: Side, at: Draw) -> dict[str, Array]:
     """Return `A⁺ phi`, `I - A⁺ A` and `A⁺ c` by the names in `MEANING`."""
     names = ("constraint", "constraint_jacobian", "constraint_bias")
     phi, A, c = (evaluation.value for evaluation in side.evaluate(names, at).values())
-    inverse: Array = np.linalg.pinv(A, rcond=RANK_TOL)
+    inverse = pseudo_inverse(A)
     values: tuple[Array, ...] = (
         inverse @ np.nan_to_num(phi.ravel()),
         np.eye(A.shape[1]) - inverse @ A,
