@@ -19,6 +19,8 @@ from mbcasadi.validation.closed_loop import (
 )
 from mbcasadi.validation.metrics import (
     DEFAULTS,
+    ContactForceRow,
+    ContactForces,
     Criteria,
     Margin,
     Metric,
@@ -38,6 +40,8 @@ __all__ = [
     "Case",
     "CompiledLaw",
     "Condition",
+    "ContactForceRow",
+    "ContactForces",
     "Criteria",
     "Difference",
     "Margin",

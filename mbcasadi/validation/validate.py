@@ -222,6 +222,7 @@ def _judge(trial: _Trial, measured: _Measurements) -> Run:
         comparison=comparison,
         times=measured.times,
         outer=measured.outer,
+        delay=scenario.delay,
     )
     return Run(
         name=(report.name or f"{plant.name}, {controller.name}") + measured.warning,
@@ -238,6 +239,7 @@ def _judge(trial: _Trial, measured: _Measurements) -> Run:
         softness=None if softness is None else replace(softness, gaps=measured.gaps),
         what_if=measured.what_if,
         outer=measured.outer,
+        contact_forces=statistics.contact_forces,
         frames=frames.images,
         frame_times=frames.times,
         notes=(

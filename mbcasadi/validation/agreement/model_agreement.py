@@ -125,7 +125,8 @@ class ModelAgreement:
             worst = max(frames, key=lambda d: d.error)
             shown.append(worst._replace(quantity=f"{len(frames)} of frames"))
         return [
-            (d.quantity, f"{d.error:.1e}", self._verdict(d), f"{d.scale:.3g}", d.unit) for d in shown
+            (d.quantity, f"{d.error:.1e}", self._verdict(d), f"{d.scale:.3g}", d.unit)
+            for d in shown
         ]
 
     def _agrees(self, difference: Difference) -> bool:

@@ -10,6 +10,7 @@ from mbcasadi.description import Controller
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics import (
     Comparison,
+    ContactForces,
     Margin,
     Metric,
     OuterLawRun,
@@ -41,6 +42,7 @@ class Run:
         softness: the sweep, where it was made.
         what_if: cost of delay and model error, where it was measured.
         outer: run of the outer law, where there is one.
+        contact_forces: planned forces and MuJoCo's, where the controller plans them.
         frames: PNG images of the motion, with `frame_times` in s.
         notes: sentences for the reader: something not compared, no renderer, a divergence.
     """
@@ -59,6 +61,7 @@ class Run:
     softness: Softness | None = None
     what_if: WhatIf | None = None
     outer: OuterLawRun | None = None
+    contact_forces: ContactForces | None = None
     frames: tuple[bytes, ...] = ()
     frame_times: tuple[float, ...] = ()
     notes: tuple[str, ...] = ()
@@ -98,6 +101,9 @@ class Run:
             "predictions": None if self.predictions is None else self.predictions.to_dict(),
             "softness": None if self.softness is None else asdict(self.softness),
             "outer": None if self.outer is None else self.outer.to_dict(),
+            "contact_forces": None
+            if self.contact_forces is None
+            else self.contact_forces.to_dict(),
             "what_if": None if self.what_if is None else self.what_if.to_dict(),
             "notes": list(self.notes),
         }
