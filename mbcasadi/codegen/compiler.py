@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -98,7 +99,7 @@ def _partial(output: Path) -> Iterator[Path]:
     Raises:
         CompilerError: the folder cannot be written.
     """
-    partial = output.with_name(f".{output.name}.{os.getpid()}")
+    partial = output.with_name(f".{output.name}.{os.getpid()}{threading.get_ident()}")
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         yield partial
