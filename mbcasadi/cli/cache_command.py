@@ -33,7 +33,7 @@ def clear(as_json: AsJson = False) -> None:
     if as_json:
         console.emit_json({"removed": count})
     else:
-        typer.echo(f"removed {count} entries")
+        typer.echo(f"entries removed: {count}")
 
 
 @app.command()

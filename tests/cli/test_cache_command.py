@@ -21,7 +21,7 @@ def test_the_cache_is_described_found_and_cleared(tmp_path, monkeypatch):
     assert output("info").startswith(f"{tmp_path}: 1 entries, ")
     found = json.loads(output("info", "--json"))
     assert (found["entries"], found["limit"]) == (1, 2 * 1024**3)
-    assert output("clear") == "removed 1 entries"
+    assert output("clear") == "entries removed: 1"
     assert json.loads(output("clear", "--json")) == {"removed": 0}
     monkeypatch.setenv("MBCASADI_CACHE", "off")
     assert output("path") == ""
