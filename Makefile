@@ -18,4 +18,4 @@ docs:
 	python -m mkdocs build --strict
 
 imports:  ## print which package imports which
-	python docs/print_imports.py
+	python docs/tools/print_imports.py

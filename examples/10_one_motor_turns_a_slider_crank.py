@@ -30,7 +30,7 @@ def turn(system: mb.System, rank_tol: float) -> mb.validation.Run:
     rate, start = 2 * np.pi / TURN, system.tree.q0[0]
 
     def reference(t: float) -> np.ndarray:
-        return law.ref(
+        return law.reference(
             theta_q=start + rate * t - np.sin(rate * t),
             theta_v=rate * (1 - np.cos(rate * t)),
             theta_a=rate**2 * np.sin(rate * t),

@@ -35,7 +35,7 @@ def run(system: mb.System, gains: ForceGains | None) -> mb.validation.Run:
     def reference(t: float) -> np.ndarray:
         sway = 0.15 * np.array([1 - np.cos(np.pi * t), np.pi * np.sin(np.pi * t)])
         bend = 0.15 * np.pi**2 * np.cos(np.pi * t)
-        return law.ref(
+        return law.reference(
             theta_q=(0.2 + sway[0], 1.4), theta_v=(sway[1], 0), theta_a=(bend, 0), force_lam=WANTED
         )
 

@@ -54,7 +54,7 @@ def main(figure: str | None = None) -> dict[str, float]:
         law,
         MODEL,
         DURATION,
-        reference=lambda t: law.ref(
+        reference=lambda t: law.reference(
             **dict(zip(("theta_q", "theta_v", "theta_a"), path(t), strict=True))
         ),
         disturbance=push,

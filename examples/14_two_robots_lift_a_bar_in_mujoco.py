@@ -40,7 +40,7 @@ def robots_law(form: str) -> Law:
 
 def path(law: Law, t: float) -> np.ndarray:
     """Return the reference at time t: the bar stays level and rises and sinks by 1 m."""
-    return law.ref(
+    return law.reference(
         y=[1.5, (1 - np.cos(t)) / 2, 0], ydot=[0, np.sin(t) / 2, 0], yddot=[0, np.cos(t) / 2, 0]
     )
 

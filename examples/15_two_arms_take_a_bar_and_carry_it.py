@@ -63,7 +63,7 @@ def reference(law: Law, t: float) -> np.ndarray:
     bar[0] = bar[0] + [0, 0.42, 0]
     y, ydot, yddot = (np.append(*pair) for pair in zip(hands, bar, strict=True))
     held = t >= GRASP + LATE
-    return law.ref(y=y, ydot=ydot, yddot=yddot, off=[held] * 6 + [not held] * 3)
+    return law.reference(y=y, ydot=ydot, yddot=yddot, off=[held] * 6 + [not held] * 3)
 
 
 def main(figure: str | None = None) -> Run:

@@ -35,7 +35,7 @@ def path(law: laws.Law, t: float, **more: float) -> np.ndarray:
     size, mean = np.array([0.3, np.pi / 6]), np.array([0.5, np.pi / 12])
     w = np.array([0.6 * np.pi, np.pi])
     wave, rate = size * np.sin(w * t), size * w * np.cos(w * t)
-    return law.ref(theta_q=mean + wave, theta_v=rate, theta_a=-(w**2) * wave, **more)
+    return law.reference(theta_q=mean + wave, theta_v=rate, theta_a=-(w**2) * wave, **more)
 
 
 def start(theta: np.ndarray) -> np.ndarray:

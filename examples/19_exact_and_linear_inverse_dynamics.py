@@ -60,7 +60,7 @@ def main(figure: str | None = None) -> dict[str, object]:
 
     def along(t: float) -> np.ndarray:
         q, v, a = motion(t) @ linear.Z_q[6:].T
-        return exact.ref(posture_q=held.q[6:] + q, posture_v=v, posture_a=a)
+        return exact.reference(posture_q=held.q[6:] + q, posture_v=v, posture_a=a)
 
     in_xi = lambda t: np.concatenate(motion(t))  # noqa: E731
     runs = {"QR": tracked(exact, along), "LTI": tracked(approximate, in_xi)}

@@ -48,10 +48,10 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray | float]]:
     """Return of each law: t, the tool's shift (n, 2), mm, and the expected final shift."""
     found: dict[str, dict[str, np.ndarray | float]] = {}
     for name, law in robots().items():
-        felt = "tool.measured" in law.reference
+        felt = "tool.measured" in law.reference_slices
 
         def reference(t: float, law: laws.Law = law, felt: bool = felt) -> np.ndarray:
-            return law.ref(**({"tool_measured": push(t)[[X, Y]]} if felt else {}))
+            return law.reference(**({"tool_measured": push(t)[[X, Y]]} if felt else {}))
 
         options = {"reference": reference, "disturbance": push, "perturb": {"mass": 0.1}}
         run = mb.validate(law, MODEL, DURATION, **options).runs[0]

@@ -33,7 +33,7 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray | float]]:
 
     def line(t: float) -> np.ndarray:
         way = np.array([REACH, 0.0])
-        return cut.ref(
+        return cut.reference(
             tool_position=place + way * np.sin(RATE * t),
             tool_velocity=way * RATE * np.cos(RATE * t),
             tool_acceleration=-way * RATE**2 * np.sin(RATE * t),

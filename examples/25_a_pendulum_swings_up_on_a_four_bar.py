@@ -50,7 +50,7 @@ def main(figure: str | None = None) -> dict[str, float]:
         step=StepOptions(substeps=2),
     )
     guess = initial_guess(ocp, np.linspace(hanging, upright, STEPS + 1), np.zeros((STEPS, 1)))
-    found = ocp_solver(ocp, "fatrop")(hanging, guess=guess)
+    found = ocp_solver(ocp, "fatrop").solve(hanging, guess=guess)
     q, v = found.x[:, : system.nq], found.x[:, system.nq :]
     gap = float(np.abs(system.constraint.map(STEPS + 1)(q.T).full()).max())
     finer = discrete_dynamics(system, PERIOD, StepOptions(substeps=10)).map(STEPS)

@@ -50,7 +50,7 @@ def run(mpc: LinearMPC) -> dict[str, np.ndarray]:
         mpc,
         MODEL,
         DURATION,
-        reference=mpc.ref(setpoint_q=held.q, setpoint_u=held.u),
+        reference=mpc.reference(setpoint_q=held.q, setpoint_u=held.u),
         q0=held.q + np.array([AWAY, 0.0, 0.0]),
         perturb={"mass": 0.1},
         disturbance=load,

@@ -24,11 +24,11 @@ from mbcasadi.mpc import (
     TrajectorySolution,
     actuation_measure,
     optimal_control_problem,
-    optimise,
     pin_independent_coordinates,
     pose_path,
     real_time_iteration,
     reference_from_trajectory,
+    solve_trajectory,
     stage_symbols,
     tracking_guess,
     trajectory_problem,
@@ -79,7 +79,7 @@ def around(guess: PosePath) -> TrajectorySolution:
         end=pin_independent_coordinates(SYSTEM, OWN, guess.q[-1]),
         u_bounds=[[-TORQUE, TORQUE]] * 2,
     )
-    return optimise(problem, guess.guess(problem), solver="fatrop")
+    return solve_trajectory(problem, guess.guess(problem), solver="fatrop")
 
 
 def run(law, duration, q0, reference, wanted, push=0.0) -> dict[str, np.ndarray]:
@@ -108,7 +108,7 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray]]:
             torque,
             SLOW + 0.3,
             slow.q[0],
-            lambda t: torque.ref(**dict(zip(names, straight(t), strict=True))),
+            lambda t: torque.reference(**dict(zip(names, straight(t), strict=True))),
             lambda t: straight(t)[0],
         ),
         "around": run(

@@ -22,10 +22,10 @@ from mbcasadi.mpc import (
     TrajectorySolution,
     linearize_trajectory,
     optimal_control_problem,
-    optimise,
     pose_path,
     real_time_iteration,
     reference_from_trajectory,
+    solve_trajectory,
     stage_symbols,
     time_varying_model,
     tracking_guess,
@@ -66,7 +66,7 @@ def fastest_lap(system: mb.System) -> TrajectorySolution:
     )
     guess = pose_path(system, own.q, tool, GUESSED * turn / turn[-1], CENTRE + circle * AXES)
     p = problem.ocp.parameters(ahead=circle)
-    return optimise(problem, guess.guess(problem), p, hessian="gauss-newton")
+    return solve_trajectory(problem, guess.guess(problem), p, hessian="gauss-newton")
 
 
 def run(law, lap: TrajectorySolution, reference=None) -> dict[str, np.ndarray | float]:

@@ -52,7 +52,7 @@ def controller(system: mb.System, hanging: np.ndarray) -> mpc.RealTimeIteration:
     )
     straight = np.linspace(hanging, 0 * hanging, HORIZON + 1)
     guess = mpc.initial_guess(ocp, straight, np.zeros((HORIZON, 1)))
-    best = mpc.ocp_solver(ocp, "fatrop")(hanging, guess=guess)
+    best = mpc.ocp_solver(ocp, "fatrop").solve(hanging, guess=guess)
     print(best.in_words)
     return mpc.real_time_iteration(ocp, best, delay=1)
 

@@ -46,7 +46,7 @@ def planned(system: mb.System, upright: np.ndarray) -> tuple[np.ndarray, np.ndar
     bounds = [[-TORQUE, TORQUE]]
     ocp = optimal_control_problem(system, PLANNED, PERIOD, **weight, u_bounds=bounds, step=STEP)
     straight = np.linspace(hanging, upright, PLANNED + 1)
-    best = ocp_solver(ocp, "fatrop")(
+    best = ocp_solver(ocp, "fatrop").solve(
         hanging, guess=initial_guess(ocp, straight, np.zeros((PLANNED, 1)))
     )
     print(best.in_words)
@@ -73,7 +73,7 @@ def main(figure: str | None = None) -> dict[str, Run]:
         return {name: part if samples > 1 else part[0] for name, part in parts.items()}
 
     follow = {"reference": lambda t: ocp.parameters(**plan(t, HORIZON + 1)).ravel()}
-    replay = {"reference": lambda t: played.ref(**plan(t, 1))}
+    replay = {"reference": lambda t: played.reference(**plan(t, 1))}
     same = {"q0": x[0, :4], "delay": 1}
     push = lambda t: PUSH * (PUSHED[0] <= t < PUSHED[1]) * np.eye(4)[2]  # noqa: E731
     wrong = same | {"perturb": {"mass": 0.1}, "disturbance": push}

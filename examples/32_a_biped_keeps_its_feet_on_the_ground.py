@@ -54,7 +54,7 @@ def main(figure: str | None = None) -> dict[tuple[str, float], Run]:
     for name, law in laws.items():
         follow = {}
         if isinstance(law, LinearMPC):
-            follow = {"reference": law.ref(setpoint_q=held.q, setpoint_u=held.u)}
+            follow = {"reference": law.reference(setpoint_q=held.q, setpoint_u=held.u)}
         with compile_controller(law) as code:
             for force in PUSHES:
                 wrong = {"perturb": {"mass": 0.1}, "delay": 1, "disturbance": push(force)}

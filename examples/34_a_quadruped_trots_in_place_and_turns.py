@@ -88,7 +88,7 @@ def main(figure: str | None = None) -> dict[str, object]:
         asked = np.cumsum([FAST * command(one)[2] for one in t])
         load = {
             "measured": (t, found.contact_normal[:, 0]),
-            "MPC": (t, found.ref[:, law.reference["force"]][:, 0]),
+            "MPC": (t, found.ref[:, law.reference_slices["force"]][:, 0]),
         }
         yaw = {"measured": (t, angle["yaw"]), "asked": (t, asked)}
         panels = [

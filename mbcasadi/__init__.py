@@ -15,31 +15,30 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mbcasadi import (
-        codegen,
-        control,
-        dynamics,
-        formulation,
-        interop,
-        linalg,
-        models,
-        mpc,
-        plant,
-        simulation,
-        validation,
-    )
-    from mbcasadi.codegen import batch, export_c, open_project
-    from mbcasadi.control.regulators.equilibrium import equilibrium
+    from mbcasadi import codegen as codegen
+    from mbcasadi import control as control
+    from mbcasadi import dynamics as dynamics
+    from mbcasadi import formulation as formulation
+    from mbcasadi import interop as interop
+    from mbcasadi import linalg as linalg
+    from mbcasadi import models as models
+    from mbcasadi import mpc as mpc
+    from mbcasadi import plant as plant
+    from mbcasadi import simulation as simulation
+    from mbcasadi import validation as validation
+    from mbcasadi.codegen import batch as batch
+    from mbcasadi.codegen import export_c, open_project
+    from mbcasadi.control.regulators.equilibrium import equilibrium as equilibrium
     from mbcasadi.control.regulators.linearization import linearize
-    from mbcasadi.description import Baumgarte, Contact, Controller
+    from mbcasadi.description import Baumgarte, Contact, Controller, Signal, TuningParameter
     from mbcasadi.dynamics import constraint_force, forward_dynamics, inverse_dynamics
-    from mbcasadi.simulation import Event, EventRecord, Switch, Trajectory, assemble
+    from mbcasadi.simulation import Event, EventRecord, SampledLaw, Switch, Trajectory, assemble
     from mbcasadi.simulation.fixed_step import simulate_fixed_step
     from mbcasadi.simulation.simulate import simulate
     from mbcasadi.system import System, contacts_of, from_equations, from_lagrangian, read_mjcf
-    from mbcasadi.system.redundancy import redundancy
+    from mbcasadi.system.redundancy import redundancy as redundancy
     from mbcasadi.validation.agreement.compare_models import compare
-    from mbcasadi.validation.campaign import campaign
+    from mbcasadi.validation.campaign import campaign as campaign
     from mbcasadi.validation.validate import validate
 
 __version__ = version("mbcasadi")
@@ -60,11 +59,12 @@ _PACKAGES = (
 _HOMES = {
     "mbcasadi.codegen": ("batch", "export_c", "open_project"),
     "mbcasadi.control.regulators": ("equilibrium", "linearize"),
-    "mbcasadi.description": ("Baumgarte", "Contact", "Controller"),
+    "mbcasadi.description": ("Baumgarte", "Contact", "Controller", "Signal", "TuningParameter"),
     "mbcasadi.dynamics": ("constraint_force", "forward_dynamics", "inverse_dynamics"),
     "mbcasadi.simulation": (
         "Event",
         "EventRecord",
+        "SampledLaw",
         "Switch",
         "Trajectory",
         "assemble",
@@ -89,40 +89,32 @@ __all__ = [
     "Controller",
     "Event",
     "EventRecord",
+    "SampledLaw",
+    "Signal",
     "Switch",
     "System",
     "Trajectory",
+    "TuningParameter",
     "assemble",
-    "batch",
-    "campaign",
-    "codegen",
     "compare",
     "constraint_force",
     "contacts_of",
-    "control",
-    "dynamics",
-    "equilibrium",
     "export_c",
-    "formulation",
     "forward_dynamics",
     "from_equations",
     "from_lagrangian",
-    "interop",
     "inverse_dynamics",
-    "linalg",
     "linearize",
-    "models",
-    "mpc",
     "open_project",
-    "plant",
     "read_mjcf",
-    "redundancy",
     "simulate",
     "simulate_fixed_step",
-    "simulation",
     "validate",
-    "validation",
 ]
+
+
+NOT_STARRED = ("batch", "campaign", "equilibrium", "redundancy", *_PACKAGES)
+"""Public names that `import *` leaves out: they are words that people have variables of."""
 
 
 def __getattr__(name: str) -> object:
@@ -138,4 +130,4 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     """Return the public names."""
-    return [*__all__, "__version__"]
+    return [*__all__, *NOT_STARRED, "__version__"]

@@ -13,15 +13,13 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, is_typeddict
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.errors import ShapeError
+from mbcasadi.readable_signatures import NUMBERS
 from mbcasadi.real_numbers import real_array
 
 Test = Callable[[object], bool]
-
-NUMBERS = frozenset(typing.get_args(ArrayLike))
-"""Parts of NumPy's `ArrayLike`."""
 
 
 @cache
@@ -43,7 +41,7 @@ def parts_of(hint: Any) -> list[Any]:
     if typing.get_origin(hint) not in {Union, types.UnionType}:
         return [_without_dtype(hint)]
     parts = typing.get_args(hint)
-    known = set(parts) >= NUMBERS
+    known = bool(NUMBERS) and set(parts) >= NUMBERS
     given = [part for part in parts if not (known and part in NUMBERS)]
     single = [each for part in given for each in parts_of(part)]
     return [*single, ArrayLike] if known else single
@@ -51,7 +49,7 @@ def parts_of(hint: Any) -> list[Any]:
 
 def _without_dtype(hint: Any) -> Any:
     """Return `ArrayLike` for arrays of numbers: what NumPy turns into one is one."""
-    return ArrayLike if typing.get_origin(hint) is np.ndarray else hint
+    return ArrayLike if typing.get_origin(hint) in {np.ndarray, NDArray} else hint
 
 
 def is_any_of(value: object, hint: Any) -> bool:

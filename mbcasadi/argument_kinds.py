@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.annotations import hints_of, is_any_of, parts_of
 from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.readable_signatures import readable
 from mbcasadi.real_numbers import described, real_array
 
 P = ParamSpec("P")
@@ -58,6 +59,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
                 _require(name, value, hints[hint])
         return function(*args, **kwargs)  # raises TypeError for arguments that do not fit
 
+    entry.__dict__["__signature__"] = readable(function)
     return entry
 
 

@@ -4,6 +4,22 @@ Each message says what was found, what was expected and what to do. All of them 
 `MbcasadiError`, so one `except` clause is enough for a program that only wants to report.
 """
 
+__all__ = [
+    "AssemblyError",
+    "CompilerError",
+    "ExportError",
+    "MbcasadiError",
+    "MissingExtraError",
+    "ModelError",
+    "MotionError",
+    "ProblemError",
+    "ShapeError",
+    "SimulationError",
+    "SolverError",
+    "UnknownNameError",
+    "UnsupportedFeatureError",
+]
+
 
 class MbcasadiError(Exception):
     """Base of every exception that this package raises on purpose."""

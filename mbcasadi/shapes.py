@@ -1,7 +1,7 @@
 """Checks of shapes, numbers and names at public entry points, in the words of the docstrings."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -121,9 +121,16 @@ def require_each(name: str, given: object, kind: type) -> None:
         raise ShapeError(f"{name} {found}; expected a list of {kind.__name__} objects")
 
 
-def require_name(kind: str, name: str, valid: Sequence[str]) -> None:
-    """Raise `UnknownNameError` with the valid names unless `name` is one of them."""
-    if not isinstance(name, str) or name not in valid:
+def require_name(kind: str, name: str, valid: Sequence[str], *, also: Collection[str] = ()) -> None:
+    """Raise `UnknownNameError` with the valid names unless `name` is one of them.
+
+    Args:
+        kind: of the name, for messages.
+        name: of the caller.
+        valid: names that the message lists.
+        also: further names that are accepted.
+    """
+    if not isinstance(name, str) or (name not in valid and name not in also):
         listed = ", ".join(repr(v) for v in valid) if valid else "none"
         raise UnknownNameError(f"unknown {kind} {name!r}; valid: {listed}")
 

@@ -169,7 +169,7 @@ def closed_loop(
     inputs: dict[str, list[Array]] = {"x0": [], "ref": [], "z": []}
     controls, states = [], []
     for k in range(ticks):
-        ref = mpc.ref(x=[JUMP if k // HELD % 2 == 0 else -JUMP, 0.0])
+        ref = mpc.reference(x=[JUMP if k // HELD % 2 == 0 else -JUMP, 0.0])
         for key, value in (("x0", x), ("ref", ref), ("z", z)):
             inputs[key].append(value)
         u, z = (np.array(out).ravel() for out in law(x, ref, z)[:2])

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi import models
-from mbcasadi.mpc import OptimalControlProblem, initial_guess, optimal_control_problem, solve
+from mbcasadi.mpc import OptimalControlProblem, initial_guess, optimal_control_problem, solve_ocp
 from mbcasadi.mpc.rti.controller import RealTimeIteration, real_time_iteration
 from mbcasadi.system import from_lagrangian, read_mjcf
 
@@ -112,7 +112,7 @@ def _controller_from_optimum(
     nq = ocp.state.numel_in(0)
     straight = np.linspace(start, end, ocp.horizon + 1)
     guess = initial_guess(ocp, straight, np.zeros((ocp.horizon, ocp.nu)))
-    optimum = solve(ocp, start, ocp.parameters(setpoint_q=end[:nq]), guess)
+    optimum = solve_ocp(ocp, start, ocp.parameters(setpoint_q=end[:nq]), guess)
     return real_time_iteration(ocp, optimum, name=f"{ocp.name}_rti")
 
 

@@ -131,8 +131,8 @@ def _tasks(rti: RealTimeIteration, record: dict[str, Array]) -> list[tuple[Array
 def _casadi_optima(
     rti: RealTimeIteration, record: dict[str, Array], solver: str, options: Mapping[str, Any]
 ) -> Optima:
-    solve = ocp_solver(rti.ocp, solver, options=options)
-    solutions = [solve(*task) for task in _tasks(rti, record)]
+    built = ocp_solver(rti.ocp, solver, options=options)
+    solutions = [built.solve(*task) for task in _tasks(rti, record)]
     succeeded = np.array([solution.solved for solution in solutions])
     u = np.array(
         [solution.u[0] if solution.solved else solution.u[0] * np.nan for solution in solutions]

@@ -48,7 +48,7 @@ def pipeline_rows(case: Case, *, quick: bool) -> list[dict[str, Any]]:
         for q, v in zip(case.inputs["q"][::every], case.inputs["v"][::every], strict=True)
     ]
     forms = qp_full_form.full_forms(case.controller, states)
-    forces = [case.controller.solve(s["q"], s["v"], s["ref"], s["mask"]).p for s in states]
+    forces = [case.controller.solve(s["q"], s["v"], s["ref"], mask=s["mask"]).p for s in states]
     with tempfile.TemporaryDirectory(prefix="mbcasadi-qp-") as folder:
         project = export_c(case.controller, Path(folder) / "c")
         ours = project.time(case.inputs, 1 if quick else 5).median

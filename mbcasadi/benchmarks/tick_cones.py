@@ -53,7 +53,7 @@ def rows_of_cones(case: TickCase, folder: Path, ticks: int, turns: int) -> list[
 
 def _driven(tick: Tick) -> dict[str, Array]:
     """Return the record with accelerations of the base that friction cannot give."""
-    inputs, reference = tick.inputs, tick.controller.reference
+    inputs, reference = tick.inputs, tick.controller.reference_slices
     count = len(inputs["q"])
     ref = np.tile(inputs["ref"], (count, 1))
     phase = np.outer(PERIOD * np.arange(count), RATES) + np.arange(3)

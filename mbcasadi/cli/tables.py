@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
     from mbcasadi.cli.inspection import Inspection
     from mbcasadi.cli.suites import BenchmarkRow
     from mbcasadi.description import Frame
-    from mbcasadi.validation.agreement import Agreement, Verdict
+    from mbcasadi.validation.agreement import Agreement, AgreementVerdict
 
 
 def print_inspection(model: "Inspection", console: Console) -> None:
@@ -49,7 +49,7 @@ def agreement_table(entries: "Sequence[Agreement]", tolerance: float) -> Table:
     return table("Agreement with MuJoCo", columns, rows)
 
 
-def verdict_lines(verdict: "Verdict") -> Iterator[str]:
+def verdict_lines(verdict: "AgreementVerdict") -> Iterator[str]:
     """Yield why a check fails, and what it leaves out with permission."""
     if verdict.differing:
         yield f"not passed: different from MuJoCo: {', '.join(verdict.differing)}"

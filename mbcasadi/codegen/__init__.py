@@ -1,7 +1,7 @@
 """From a controller, or any CasADi Function, to a self-contained folder of C99."""
 
-from mbcasadi.codegen import cache
-from mbcasadi.codegen.batches.batch import batch
+from mbcasadi.codegen import cache as cache
+from mbcasadi.codegen.batches.batch import batch as batch
 from mbcasadi.codegen.batches.batch_function import BatchFunction
 from mbcasadi.codegen.calls import Memory
 from mbcasadi.codegen.compiler import BuildResult
@@ -17,8 +17,9 @@ __all__ = [
     "Memory",
     "Size",
     "TickTimes",
-    "batch",
-    "cache",
     "export_c",
     "open_project",
 ]
+
+NOT_STARRED = ("batch",)
+"""Public names that `import *` leaves out: they are words that people have variables of."""

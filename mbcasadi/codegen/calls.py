@@ -11,11 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from mbcasadi.codegen.manifest import Manifest, SignalEntry
 from mbcasadi.errors import ExportError
 from mbcasadi.shapes import column, require_name
+from mbcasadi.short_text import summarised
 
 Array = NDArray[np.float64]
 BYTES = 8  # of a double
 
 
+@summarised
 @dataclass(frozen=True)
 class Memory:
     """The memory of one controller.

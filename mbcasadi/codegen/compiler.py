@@ -16,6 +16,7 @@ from pathlib import Path
 from mbcasadi.codegen.cache.keys import build_key
 from mbcasadi.codegen.cache.store import folder, read, write
 from mbcasadi.errors import CompilerError
+from mbcasadi.short_text import summarised
 
 CANDIDATES = ("cc", "gcc", "clang")
 # Lines of the compiler's message that an error repeats.
@@ -23,6 +24,7 @@ MESSAGE_LINES = 30
 EXECUTABLE = 0o755
 
 
+@summarised
 @dataclass(frozen=True)
 class BuildResult:
     """Result of a build.

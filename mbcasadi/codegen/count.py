@@ -5,8 +5,10 @@ from dataclasses import dataclass
 import casadi as ca
 
 from mbcasadi.codegen.compiler import BuildResult
+from mbcasadi.short_text import summarised
 
 
+@summarised
 @dataclass(frozen=True)
 class Size:
     """Size of an export, and cost of its compilation.

@@ -19,10 +19,12 @@ from mbcasadi.codegen.earlier_export import BUILD_FOLDER, MANIFEST
 from mbcasadi.codegen.manifest import DAQP, Manifest
 from mbcasadi.codegen.timing import TickTimes, run_timing, timing_c
 from mbcasadi.errors import ExportError
+from mbcasadi.short_text import with_table
 
 STANDARD = ("-std=c99",)
 
 
+@with_table
 @dataclass(frozen=True)
 class CProject:
     """A folder that `export_c` wrote.
@@ -38,6 +40,9 @@ class CProject:
     name: str
     manifest: Manifest
     progress: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
+
+    def _summary(self) -> dict[str, object]:
+        return {"name": self.name, "operations of a tick": self.operations, "folder": self.folder}
 
     def __repr__(self) -> str:
         return f"CProject('{self.name}', {self.operations} operations, in {str(self.folder)!r})"

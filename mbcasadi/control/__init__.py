@@ -1,6 +1,7 @@
 """Control laws of constrained mechanisms as named Functions that become C."""
 
-from mbcasadi.control import laws, regulators
+from mbcasadi.control import laws as laws
+from mbcasadi.control import regulators as regulators
 from mbcasadi.control.inverse_dynamics.contacts.force_feedback import ForceFeedback
 from mbcasadi.control.inverse_dynamics.contacts.load_ramp import LoadRamp
 from mbcasadi.control.inverse_dynamics.contacts.touch_down import touch_down
@@ -22,6 +23,8 @@ from mbcasadi.control.inverse_dynamics.proposed_gains import (
 )
 from mbcasadi.control.inverse_dynamics.rigid_springs import RigidSprings
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
+from mbcasadi.control.law_interface.control_law import ControlLaw
+from mbcasadi.control.law_interface.control_solution import ControlSolution
 from mbcasadi.control.law_interface.with_fallback import with_fallback
 from mbcasadi.control.tasks.axis_task import DirectionTask, LookAtTask
 from mbcasadi.control.tasks.check_task import TaskCheck, check_task
@@ -39,6 +42,8 @@ __all__ = [
     "ActuatorLimits",
     "ComTask",
     "CondensedQP",
+    "ControlLaw",
+    "ControlSolution",
     "DirectionTask",
     "DistanceLimits",
     "DistanceTask",
@@ -71,9 +76,10 @@ __all__ = [
     "TaskRows",
     "check_task",
     "gains_from_bandwidth",
-    "laws",
     "propose_gains",
-    "regulators",
     "touch_down",
     "with_fallback",
 ]
+
+NOT_STARRED = ("laws", "regulators")
+"""Public names that `import *` leaves out: they are words that people have variables of."""

@@ -13,7 +13,7 @@ from mbcasadi.description.constraints import (
 from mbcasadi.description.controller import (
     Controller,
     Emergency,
-    Limits,
+    ReportedLimits,
     Signal,
     TuningParameter,
 )
@@ -41,7 +41,7 @@ __all__ = [
     "Joint",
     "JointCoupling",
     "LeastDistanceStages",
-    "Limits",
+    "ReportedLimits",
     "RigidTree",
     "Signal",
     "TendonCoupling",

@@ -6,9 +6,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.short_text import summarised
+
 Transmission = Literal["joint", "jointinparent", "tendon", "site"]
 
 
+@summarised
 @dataclass(frozen=True)
 class Actuator:
     """`force = clip((g0 + g1 l + g2 l̇) clip(u) + b0 + b1 l + b2 l̇)` along its transmission.

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.short_text import summarised
+
 Array = NDArray[np.float64]
 
 
@@ -100,6 +102,7 @@ class Baumgarte:
     beta: float | tuple[float, ...]
 
 
+@summarised
 @dataclass(frozen=True)
 class Contact:
     """A point contact of a frame's origin with the world, or with another body that moves.

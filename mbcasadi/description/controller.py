@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mbcasadi.description.constraints import Contact
 from mbcasadi.description.qp_stages import LeastDistanceStages
 from mbcasadi.description.status import OUTPUTS, QP_STATUS
+from mbcasadi.short_text import summarised
 
 INPUTS = ("ref", "tuning", "p", "t", "mask", "z")
 """Inputs of every controller behind the measured ones, in this order; all but `z` are optional."""
@@ -25,6 +26,7 @@ UNTOLD = {
 """What a report may have to leave out as a controller does not tell it, in words."""
 
 
+@summarised
 @dataclass(frozen=True)
 class Signal:
     """One input or output of a controller.
@@ -62,7 +64,7 @@ class TuningParameter:
 
 
 @dataclass(frozen=True)
-class Limits:
+class ReportedLimits:
     """Bounded quantities of a law beside its controls, for reports.
 
     Attributes:
@@ -107,6 +109,7 @@ class Emergency:
     first: int
 
 
+@summarised
 @dataclass(frozen=True)
 class Controller:
     """A discrete-time control law with explicit state.
@@ -168,11 +171,20 @@ class Controller:
     prediction: ca.Function | None = None
     prediction_rows: tuple[str, ...] = ()
     delay: int = 0
-    limits: Limits | None = None
+    limits: ReportedLimits | None = None
     tuning: tuple[TuningParameter, ...] = ()
     emergency: Emergency | None = None
     untold: tuple[str, ...] = ()
     secondary: tuple[str, ...] = ()
+
+    def _summary(self) -> dict[str, object]:
+        return {
+            "name": self.name,
+            "inputs": [f"{s.name}[{len(s.components)}]" for s in self.inputs],
+            "outputs": [f"{s.name}[{len(s.components)}]" for s in self.outputs],
+            "period": self.period,
+            "source": self.source,
+        }
 
     @property
     def default_tuning(self) -> NDArray[np.float64]:

@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from mbcasadi.short_text import summarised
+
 Treatment = Literal["used", "plant only", "refused"]
 
 
+@summarised
 @dataclass(frozen=True)
 class CoverageItem:
     """One feature of a model.
@@ -25,12 +28,17 @@ class CoverageItem:
     also: tuple[str, ...] = ()
 
 
+@summarised
 @dataclass(frozen=True)
 class Coverage:
     """All features of a model, and the warnings of MuJoCo's compiler."""
 
     items: tuple[CoverageItem, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    def _summary(self) -> dict[str, object]:
+        kinds: tuple[Treatment, ...] = ("used", "plant only", "refused")
+        return {**{kind: len(self.by(kind)) for kind in kinds}, "warnings": len(self.warnings)}
 
     def by(self, treatment: Treatment) -> tuple[CoverageItem, ...]:
         """Return the items with this treatment."""

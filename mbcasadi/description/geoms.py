@@ -9,6 +9,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.short_text import summarised
+
 Array = NDArray[np.float64]
 GeomKind = Literal[
     "plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf"
@@ -19,6 +21,7 @@ GEOM_KINDS: tuple[GeomKind, ...] = (
 """In MuJoCo's order: of a pair, the geom whose kind comes first is `geom1`."""
 
 
+@summarised
 @dataclass(frozen=True)
 class Geom:
     """A shape that is fixed to a body.

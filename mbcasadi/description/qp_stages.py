@@ -5,6 +5,8 @@ from enum import IntEnum
 
 import casadi as ca
 
+from mbcasadi.short_text import summarised
+
 UNBOUNDED = 1e30
 """Stands for infinity: `0 · inf` is NaN in masks and complementarity."""
 
@@ -106,6 +108,7 @@ class SolverFlag(IntEnum):
     INFEASIBLE = -1
 
 
+@summarised
 @dataclass(frozen=True)
 class LeastDistanceStages:
     """The stages of a controller that solves one QP: before and after the solver.

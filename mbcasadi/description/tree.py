@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.description.geoms import CollisionRules, Geom
+from mbcasadi.short_text import summarised
 
 Array = NDArray[np.float64]
 JointKind = Literal["free", "ball", "slide", "hinge"]
@@ -21,6 +22,7 @@ QPOS_SIZE: dict[str, int] = {"free": 7, "ball": 4, "slide": 1, "hinge": 1}
 DOF_SIZE: dict[str, int] = {"free": 6, "ball": 3, "slide": 1, "hinge": 1}
 
 
+@summarised
 @dataclass(frozen=True)
 class Joint:
     """One joint of a body; joints of the same body act in their order in `RigidTree.joints`.
@@ -61,6 +63,7 @@ class Joint:
     friction_loss: float = 0.0
 
 
+@summarised
 @dataclass(frozen=True)
 class Body:
     """One rigid body.
@@ -141,6 +144,7 @@ class Integration:
     implicit_damping: bool = True
 
 
+@summarised
 @dataclass(frozen=True)
 class RigidTree:
     """A kinematic tree with its inertias and passive elements.
@@ -176,6 +180,15 @@ class RigidTree:
     geoms: tuple[Geom, ...] = ()
     collision_rules: CollisionRules = field(default_factory=CollisionRules)
     integration: Integration = Integration()
+
+    def _summary(self) -> dict[str, object]:
+        return {
+            "nq": self.nq,
+            "nv": self.nv,
+            "bodies": len(self.bodies),
+            "joints": [joint.name for joint in self.joints],
+            "geoms": len(self.geoms),
+        }
 
     @property
     def nq(self) -> int:

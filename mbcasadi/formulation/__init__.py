@@ -1,7 +1,7 @@
 """Equations of constrained motion: matrices in, matrices out, one method in each file."""
 
-from mbcasadi.formulation.lagrange import lagrange
-from mbcasadi.formulation.limbwise import limbwise
+from mbcasadi.formulation.lagrange import lagrange as lagrange
+from mbcasadi.formulation.limbwise import limbwise as limbwise
 from mbcasadi.formulation.metric import (
     in_metric,
     length_metric,
@@ -10,7 +10,8 @@ from mbcasadi.formulation.metric import (
 )
 from mbcasadi.formulation.motion import ConstrainedMotion, Equations
 from mbcasadi.formulation.null_space import null_space
-from mbcasadi.formulation.projection import constraint_inertia, projection
+from mbcasadi.formulation.projection import constraint_inertia
+from mbcasadi.formulation.projection import projection as projection
 from mbcasadi.formulation.quasi_velocity import quasi_velocity
 from mbcasadi.formulation.udwadia_kalaba import udwadia_kalaba
 from mbcasadi.formulation.virtual_mass import virtual_mass
@@ -20,14 +21,14 @@ __all__ = [
     "Equations",
     "constraint_inertia",
     "in_metric",
-    "lagrange",
     "length_metric",
-    "limbwise",
     "limit_metric",
     "metric_projector",
     "null_space",
-    "projection",
     "quasi_velocity",
     "udwadia_kalaba",
     "virtual_mass",
 ]
+
+NOT_STARRED = ("lagrange", "limbwise", "projection")
+"""Public names that `import *` leaves out: they are words that people have variables of."""

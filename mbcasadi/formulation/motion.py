@@ -5,8 +5,10 @@ from typing import Any, Generic, NamedTuple
 
 from mbcasadi.linalg import Sym
 from mbcasadi.shapes import require_shape, require_square
+from mbcasadi.short_text import summarised
 
 
+@summarised
 class ConstrainedMotion(NamedTuple, Generic[Sym]):
     """Solution of `M a + h = f + Aᵀ lam`, `A a + c = 0`.
 

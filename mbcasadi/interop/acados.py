@@ -22,8 +22,8 @@ from mbcasadi.system import System
 @checked
 def to_acados_model(
     system: System,
-    period: float | None = None,
     *,
+    period: float | None = None,
     model: Any = None,
     dynamics: DynamicsOptions = DEFAULT_DYNAMICS,
     step: StepOptions | None = None,

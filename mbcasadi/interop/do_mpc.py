@@ -20,8 +20,8 @@ from mbcasadi.system import System
 @checked
 def to_do_mpc_model(
     system: System,
-    period: float | None = None,
     *,
+    period: float | None = None,
     model: Any = None,
     setup: bool = True,
     dynamics: DynamicsOptions | None = None,

@@ -10,9 +10,11 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.mpc.integrators.step import discrete_dynamics, require_horizon
 from mbcasadi.mpc.integrators.step_options import DEFAULT_STEP, StepOptions
 from mbcasadi.shapes import column
+from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 
 
+@summarised
 class OptiProblem(NamedTuple):
     """An Opti with the motion in it, and its symbols; the user adds the cost.
 

@@ -3,23 +3,30 @@
 from mbcasadi.linalg.basis import (
     RANK_TOL,
     RowBasis,
-    complement,
     null_basis,
     null_basis_fun,
-    projector,
     projector_fun,
-    rank,
     rank_fun,
     row_basis,
     row_basis_fun,
 )
+from mbcasadi.linalg.basis import (
+    complement as complement,
+)
+from mbcasadi.linalg.basis import (
+    projector as projector,
+)
+from mbcasadi.linalg.basis import (
+    rank as rank,
+)
 from mbcasadi.linalg.bounded_least_norm import bounded_least_norm
-from mbcasadi.linalg.factor import operations
+from mbcasadi.linalg.factor import operations as operations
 from mbcasadi.linalg.limb_factor import LimbFactor, limb_factor
 from mbcasadi.linalg.limbs import Limb, Limbs, limbs_of
 from mbcasadi.linalg.matrix_root import MatrixRoot, matrix_root, matrix_root_fun, root_operations
 from mbcasadi.linalg.positive_solve import positive_solve, positive_solve_fun
-from mbcasadi.linalg.products import inverse_factor, product, weighted_gram
+from mbcasadi.linalg.products import inverse_factor, weighted_gram
+from mbcasadi.linalg.products import product as product
 from mbcasadi.linalg.pseudo_inverse import (
     CompleteFactor,
     complete_factor,
@@ -58,7 +65,6 @@ __all__ = [
     "RowBasis",
     "Sym",
     "bounded_least_norm",
-    "complement",
     "complete_factor",
     "complete_factor_and_null_basis",
     "complete_factor_scaled",
@@ -73,15 +79,11 @@ __all__ = [
     "matrix_root_fun",
     "null_basis",
     "null_basis_fun",
-    "operations",
     "pinv",
     "pinv_fun",
     "positive_solve",
     "positive_solve_fun",
-    "product",
-    "projector",
     "projector_fun",
-    "rank",
     "rank_fun",
     "root_operations",
     "row_basis",
@@ -97,3 +99,6 @@ __all__ = [
     "tree_solve_transposed",
     "weighted_gram",
 ]
+
+NOT_STARRED = ("complement", "operations", "product", "projector", "rank")
+"""Public names that `import *` leaves out: they are words that people have variables of."""

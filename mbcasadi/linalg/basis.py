@@ -20,6 +20,7 @@ from mbcasadi.linalg import gram_schmidt, loops
 from mbcasadi.linalg.factor import null_columns, operations, row_factor
 from mbcasadi.linalg.symbols import Sym, named_function, symbol
 from mbcasadi.shapes import require_scale
+from mbcasadi.short_text import summarised
 
 RANK_TOL = 1e-10
 """Relative length of a remainder that counts as zero, the default of every drop rule. Doubles
@@ -29,6 +30,7 @@ ONE_PASS_TOL = 1e-4
 """With this relative length kept at least, one pass of Gram-Schmidt is orthogonal to 1e-11."""
 
 
+@summarised
 @dataclass(frozen=True)
 class RowBasis(Generic[Sym]):
     """Orthonormal basis of range(Aᵀ): `Aᵀ = V R`, dropped remainders apart.

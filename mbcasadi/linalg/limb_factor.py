@@ -31,6 +31,7 @@ from mbcasadi.linalg.gram_schmidt import normalize
 from mbcasadi.linalg.householder import one_hot, reflector
 from mbcasadi.linalg.limbs import Limb, limbs_of
 from mbcasadi.shapes import require_rows, require_shape
+from mbcasadi.short_text import summarised
 
 LEAST_SCORE = 1e-40
 """Score of a row that is left without an own remainder: every step takes one row."""
@@ -53,6 +54,7 @@ class Row(NamedTuple):
     threshold2: ca.SX
 
 
+@summarised
 class LimbFactor(NamedTuple):
     """The factors of G (m, n); see the head of this file.
 

@@ -17,6 +17,7 @@ from mbcasadi.linalg.factor import operations
 from mbcasadi.linalg.symbols import Sym, named_function, symbol
 from mbcasadi.linalg.tree_factor import tree_cholesky, tree_solve_lower
 from mbcasadi.shapes import require_square, require_whole
+from mbcasadi.short_text import summarised
 
 SMALLEST_SINGULAR_VALUE = 1e-8
 """Lower bound of the singular values of `L / |L|`: the condition of M may reach 1e16."""
@@ -24,6 +25,7 @@ SMALLEST_SINGULAR_VALUE = 1e-8
 STEPS = 6
 
 
+@summarised
 class MatrixRoot(NamedTuple, Generic[Sym]):
     """`root @ root = M` and `inverse = root⁻¹`, both symmetric positive definite, (n, n)."""
 

@@ -17,8 +17,10 @@ from mbcasadi.linalg.basis import RANK_TOL, RowBasis, drop_threshold2, null_basi
 from mbcasadi.linalg.factor import operations, row_factor_and_null
 from mbcasadi.linalg.symbols import Sym, named_function, symbol
 from mbcasadi.shapes import require_rows, require_scale, require_shape
+from mbcasadi.short_text import summarised
 
 
+@summarised
 @dataclass(frozen=True)
 class CompleteFactor(Generic[Sym]):
     """`A = U Tᵀ Vᵀ`, a complete orthogonal factorisation.

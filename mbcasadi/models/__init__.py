@@ -15,6 +15,10 @@ from pathlib import Path
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import UnknownNameError
 
+__all__: list[str] = []
+NOT_STARRED = ("names", "path")
+"""Public names that `import *` leaves out: they are words that people have variables of."""
+
 _HERE = Path(__file__).resolve().parent
 _REPOSITORY = _HERE.parents[1] / "mujoco_models"
 _FOLDER = _HERE if any(_HERE.glob("*.xml")) else _REPOSITORY

@@ -8,9 +8,14 @@ from mbcasadi.mpc.legged.capture_point import capture_point, support_margin
 from mbcasadi.mpc.legged.capture_step import CaptureStep, StepParameters, capture_step
 from mbcasadi.mpc.legged.footsteps import SwingParameters
 from mbcasadi.mpc.legged.from_system import rigid_body_state, single_rigid_body
-from mbcasadi.mpc.legged.gait import Gait, trot
+from mbcasadi.mpc.legged.gait import Gait
+from mbcasadi.mpc.legged.gait import trot as trot
 from mbcasadi.mpc.legged.rigid_body import SingleRigidBody
-from mbcasadi.mpc.legged.rigid_body_mpc import single_rigid_body_mpc
+from mbcasadi.mpc.legged.rigid_body_mpc import (
+    RigidBodyPlan,
+    SingleRigidBodyMPC,
+    single_rigid_body_mpc,
+)
 from mbcasadi.mpc.legged.touch_down import TouchDown
 from mbcasadi.mpc.legged.walking_planner import WalkingPlanner, walking_planner
 from mbcasadi.mpc.linear.controller import LinearMPC
@@ -26,15 +31,16 @@ from mbcasadi.mpc.linear.violations import Violation
 from mbcasadi.mpc.ocp.collocation import collocation_guess, direct_collocation
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
-from mbcasadi.mpc.ocp.solution import OcpSolution, initial_guess, rollout
-from mbcasadi.mpc.ocp.solver import OcpSolver, ocp_solver, solve
+from mbcasadi.mpc.ocp.solution import OcpSolution, initial_guess
+from mbcasadi.mpc.ocp.solution import rollout as rollout
+from mbcasadi.mpc.ocp.solver import OcpSolver, ocp_solver, solve_ocp
 from mbcasadi.mpc.ocp.stage import Bounded, StageSymbols, stage_symbols
 from mbcasadi.mpc.rti.controller import RealTimeIteration, real_time_iteration
 from mbcasadi.mpc.trajectory.actuation_measure import actuation_measure
 from mbcasadi.mpc.trajectory.constraints import pin_independent_coordinates
 from mbcasadi.mpc.trajectory.optimisation import (
     TrajectorySolver,
-    optimise,
+    solve_trajectory,
     trajectory_guess,
     trajectory_solver,
 )
@@ -65,7 +71,9 @@ __all__ = [
     "Output",
     "PosePath",
     "RealTimeIteration",
+    "RigidBodyPlan",
     "SingleRigidBody",
+    "SingleRigidBodyMPC",
     "StageSymbols",
     "StepOptions",
     "StepParameters",
@@ -95,16 +103,15 @@ __all__ = [
     "offset_free_lti",
     "offset_free_mpc",
     "optimal_control_problem",
-    "optimise",
     "pin_independent_coordinates",
     "pose_path",
     "real_time_iteration",
     "reference_from_trajectory",
     "rigid_body_state",
-    "rollout",
     "single_rigid_body",
     "single_rigid_body_mpc",
-    "solve",
+    "solve_ocp",
+    "solve_trajectory",
     "stage_symbols",
     "step_fun",
     "support_margin",
@@ -114,6 +121,8 @@ __all__ = [
     "trajectory_mpc",
     "trajectory_problem",
     "trajectory_solver",
-    "trot",
     "walking_planner",
 ]
+
+NOT_STARRED = ("rollout", "trot")
+"""Public names that `import *` leaves out: they are words that people have variables of."""

@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ShapeError
+from mbcasadi.short_text import summarised
 
 _SCRIPT = Path(__file__).with_name("draw_process.py")
 _TIME_LIMIT = 120.0  # s for all frames; software rendering needs about 0.1 s for each
 
 
+@summarised
 @dataclass(frozen=True)
 class Frames:
     """Pictures, or the reason why there are none.

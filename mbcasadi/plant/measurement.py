@@ -5,9 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.short_text import summarised
+
 Array = NDArray[np.float64]
 
 
+@summarised
 @dataclass(frozen=True)
 class Measurement:
     """All measurements of the plant at one instant, at one state.

@@ -19,6 +19,7 @@ from mbcasadi.plant.contacts import (
     frame_rotation,
 )
 from mbcasadi.plant.measurement import Measurement
+from mbcasadi.readable_signatures import readable_signature
 from mbcasadi.real_numbers import real_array
 
 Array = NDArray[np.float64]
@@ -180,6 +181,7 @@ class Plant:
         """
         equalities.switch_equalities(self.model, self.data, active)
 
+    @readable_signature
     def step(self, u: ArrayLike, steps: int = 1) -> None:  # called often: checked by hand
         """Apply the control `u` (nu,) for `steps` time steps.
 
@@ -194,6 +196,7 @@ class Plant:
             mujoco.mj_step(self.model, self.data)
         self._check()
 
+    @readable_signature
     def measure(self, u: ArrayLike) -> Measurement:
         """Return accelerations and forces at the present state under `u` (nu,), without a step."""
         model, data = self.model, self.data

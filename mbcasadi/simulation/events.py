@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import require_fields
+from mbcasadi.readable_signatures import readable_fields
+from mbcasadi.short_text import summarised
 from mbcasadi.simulation.buffered_function import Array
 
 StateAt = Callable[[float], tuple[Array, Array, Array]]
@@ -23,6 +25,8 @@ EVENT_TIME_TOL = 4 * np.finfo(float).eps
 """Relative tolerance of the time of an event, the least that SciPy's root finder takes."""
 
 
+@summarised
+@readable_fields
 @dataclass(frozen=True)
 class Event:
     """A change when a quantity passes through zero.
@@ -48,6 +52,7 @@ class Event:
         require_fields(self)
 
 
+@readable_fields
 @dataclass(frozen=True)
 class Switch:
     """A change of topology at a given time.
@@ -68,6 +73,7 @@ class Switch:
         require_fields(self)
 
 
+@summarised
 @dataclass(frozen=True)
 class EventRecord:
     """What an event or a switch did.

@@ -11,6 +11,7 @@ from mbcasadi.description import Baumgarte
 from mbcasadi.dynamics import FormulationOptions
 from mbcasadi.errors import ProblemError
 from mbcasadi.linalg import RANK_TOL
+from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import require_name
 
 Progress = Callable[[str, float], None]
@@ -18,6 +19,7 @@ Progress = Callable[[str, float], None]
 PROJECTIONS = ("stage", "step", "none")
 
 
+@readable_fields
 @dataclass(frozen=True, eq=False)
 class InitialConditions:
     """What a motion starts from besides q0 and v0.

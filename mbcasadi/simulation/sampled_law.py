@@ -11,6 +11,7 @@ from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController, ticks_of_last_command
 from mbcasadi.description.safe_command import safe_command
 from mbcasadi.errors import ProblemError
+from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import column
 from mbcasadi.simulation.buffered_function import Array, BufferedFunction
 from mbcasadi.system import System
@@ -18,6 +19,7 @@ from mbcasadi.system import System
 KNOWN_INPUTS = ("q", "v", "act", "ref", "mask", "z", "t")
 
 
+@readable_fields
 @dataclass(frozen=True)
 class SampledLaw:
     """A control law in Python.
@@ -37,6 +39,7 @@ class SampledLaw:
 Signal = Callable[[float], ArrayLike]
 
 
+@readable_fields
 @dataclass(frozen=True)
 class ControlLoop:
     """A controller with the signals that it follows.

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import MissingExtraError, SimulationError
+from mbcasadi.short_text import summarised
 from mbcasadi.simulation.events import EventRecord
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
+@summarised
 @dataclass(frozen=True)
 class Trajectory:
     """Motion of a mechanism, one row for each of nt times.
@@ -65,6 +67,16 @@ class Trajectory:
     rejected: int = 0
     evaluations: int = 0
     stopped: str = ""
+
+    def _summary(self) -> dict[str, object]:
+        return {
+            "time": f"{self.t[0]:.4g} to {self.t[-1]:.4g} s" if len(self.t) else "",
+            "samples": len(self.t),
+            "nq": self.q.shape[1],
+            "events": [event.name for event in self.events],
+            "largest drift": max(self.drift, default=0.0),
+            "stopped": self.stopped or "no",
+        }
 
     def arrays(self) -> dict[str, Array]:
         """Return all arrays by name."""

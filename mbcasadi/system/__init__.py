@@ -7,7 +7,8 @@ from mbcasadi.system.from_mjcf import read_mjcf
 from mbcasadi.system.functions import evaluate
 from mbcasadi.system.geometry_contacts import GeometryContact
 from mbcasadi.system.limits import Limits
-from mbcasadi.system.redundancy import Redundancy, redundancy
+from mbcasadi.system.redundancy import Redundancy
+from mbcasadi.system.redundancy import redundancy as redundancy
 from mbcasadi.system.rows import Rows
 from mbcasadi.system.system import System
 
@@ -26,5 +27,7 @@ __all__ = [
     "from_equations",
     "from_lagrangian",
     "read_mjcf",
-    "redundancy",
 ]
+
+NOT_STARRED = ("redundancy",)
+"""Public names that `import *` leaves out: they are words that people have variables of."""

@@ -14,6 +14,7 @@ from mbcasadi.errors import ProblemError, UnsupportedFeatureError
 from mbcasadi.model import geometry
 from mbcasadi.model.geometry import ContactSpot
 from mbcasadi.shapes import column, require_name
+from mbcasadi.short_text import with_table
 from mbcasadi.system.geom_pairs import TouchingPair, is_static, touching_pairs
 from mbcasadi.system.geometry_contacts import GeometryContact, placed
 from mbcasadi.system.system import System
@@ -41,6 +42,7 @@ class LeftOut:
     reason: str
 
 
+@with_table
 @dataclass(frozen=True)
 class GeometryContacts(Sequence[GeometryContact]):
     """The contacts of a model's geometry, as a sequence.
@@ -52,6 +54,11 @@ class GeometryContacts(Sequence[GeometryContact]):
 
     contacts: tuple[GeometryContact, ...]
     left_out: tuple[LeftOut, ...]
+
+    def _summary(self) -> dict[str, object]:
+        used = {c.name: f"friction {c.friction[0]:g}, condim {c.condim}" for c in self}
+        without = {f"left out: {each.geom2} on {each.geom1}": each.reason for each in self.left_out}
+        return {**used, **without}
 
     def __repr__(self) -> str:
         pairs = dict.fromkeys(f"{c.geom2} on {c.geom1}" for c in self.contacts)

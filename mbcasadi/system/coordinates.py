@@ -110,6 +110,11 @@ def authored_pose(system: System) -> Array:
     return np.asarray(system.tree.q0, dtype=float)
 
 
+def initial_pose(system: System) -> Array:
+    """Return the model's `q0`, or zeros for a system that is given by equations."""
+    return np.zeros(system.nq) if system.tree is None else authored_pose(system).ravel()
+
+
 def rate_names(system: System) -> tuple[str, ...]:
     """Return the name of each entry of δq and v: its joint, with a suffix where it has several."""
     return rates(system).components

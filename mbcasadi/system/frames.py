@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.errors import ProblemError
+from mbcasadi.short_text import summarised
 
 Array = NDArray[np.float64]
 
@@ -39,6 +40,7 @@ class Carrier:
     rolling: tuple[object, ...] = ()
 
 
+@summarised
 @dataclass(frozen=True)
 class FrameFunctions:
     """Kinematics of the frame B in the world W.

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.description import Geom, RigidTree
 from mbcasadi.description.geoms import GEOM_KINDS
+from mbcasadi.short_text import summarised
 
 Array = NDArray[np.float64]
 
@@ -28,6 +29,7 @@ TO_CONTACT = [0, 0, 1, 2, 2]
 """Of a geom's (sliding, spinning, rolling) friction, the entries of a contact's five."""
 
 
+@summarised
 @dataclass(frozen=True)
 class TouchingPair:
     """Two geoms that may touch, in MuJoCo's order.

@@ -14,6 +14,7 @@ from mbcasadi.description import Contact, Geom, RigidTree
 from mbcasadi.errors import ProblemError
 from mbcasadi.model import geometry
 from mbcasadi.model.geometry import ContactSpot, Placed, Witness
+from mbcasadi.short_text import with_table
 from mbcasadi.system.contact_frames import frame_of_geom, plane_normal, point_on_body
 from mbcasadi.system.geom_pairs import TouchingPair, is_static
 
@@ -21,6 +22,7 @@ Array = NDArray[np.float64]
 Expressions = Callable[[ca.SX, ca.SX], list[ca.SX]]
 
 
+@with_table
 @dataclass(frozen=True, eq=False, repr=False)
 class GeometryContact:
     """A point at which two geoms touch, or would where they are moved together.
@@ -46,6 +48,14 @@ class GeometryContact:
     _tree: RigidTree
     _pair: TouchingPair
     _spot: ContactSpot | None
+
+    def _summary(self) -> dict[str, object]:
+        return {
+            "name": self.name,
+            "friction": self.friction,
+            "condim": self.condim,
+            "bodies": self.bodies,
+        }
 
     @property
     def name(self) -> str:

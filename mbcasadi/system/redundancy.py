@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.shapes import column
+from mbcasadi.short_text import summarised
 from mbcasadi.system.functions import evaluate
 from mbcasadi.system.limits import Array
 from mbcasadi.system.sizes import residual_sizes, sized_rows
@@ -19,6 +20,7 @@ CONSISTENT = 1e-9  # part of the rate or bias outside range(A), relative to it, 
 SHARE = 1e-6  # coefficient of a row in another one, both of the length one, that counts as zero
 
 
+@summarised
 @dataclass(frozen=True)
 class Redundancy:
     """Dependence of the rows of A on each other; rows are counted from 0, as in A.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from mbcasadi.constraints import UserRows
+from mbcasadi.short_text import summarised
 from mbcasadi.system.functions import Builder, constant, function
 
 MEMBER_OF = {
@@ -20,6 +21,7 @@ MEMBER_OF = {
 """Member of `System` → Function of `Rows` that it stacks."""
 
 
+@summarised
 @dataclass(frozen=True)
 class Rows:
     """Constraint rows as data: of a mechanism, or rows that a controller enforces.

@@ -18,6 +18,7 @@ from mbcasadi.constraints import user_rows
 from mbcasadi.description import Actuator, Coverage, Equality, RigidTree
 from mbcasadi.errors import ProblemError, ShapeError, UnsupportedFeatureError
 from mbcasadi.shapes import column, require_kind, require_name, require_shape
+from mbcasadi.short_text import with_table
 from mbcasadi.system.expression_frames import expression_frame, require_rotation
 from mbcasadi.system.frames import FrameFunctions
 from mbcasadi.system.functions import Builder, Expression, user_row_expressions
@@ -29,6 +30,7 @@ from mbcasadi.system.rows import Rows, append_rows, rows_as_functions
 from mbcasadi.system.scales import Scales, measure_scales
 
 
+@with_table
 @dataclass(frozen=True, eq=False, repr=False)
 class System:
     """A mechanism as named Functions, from `read_mjcf`, `from_lagrangian` or `from_equations`.
@@ -111,6 +113,15 @@ class System:
     velocity_map = Member("(q) → (N): (nq, nv), `dq/dt = N v`.")
     integrate = Member("(q, dv) → (q_next): (nq,), manifold plus.")
     difference = Member("(q0, q1) → (dv): (nv,), manifold minus, `q1 = q0 ⊕ dv`.")
+
+    def _summary(self) -> dict[str, object]:
+        return {
+            "name": self.name,
+            **{key: getattr(self, key) for key in ("nq", "nv", "nu", "na", "nc")},
+            "actuators": self.actuator_names,
+            "constraints": self.constraint_names,
+            "coverage": self.coverage,
+        }
 
     @checked
     def member(self, name: str) -> ca.Function:

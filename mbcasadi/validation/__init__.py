@@ -2,7 +2,7 @@
 
 from mbcasadi.validation.agreement.compare_models import compare
 from mbcasadi.validation.agreement.model_agreement import Difference, ModelAgreement
-from mbcasadi.validation.campaign import campaign
+from mbcasadi.validation.campaign import campaign as campaign
 from mbcasadi.validation.closed_loop import (
     CompiledLaw,
     OuterLaw,
@@ -14,8 +14,10 @@ from mbcasadi.validation.closed_loop import (
     SharedLibrary,
     compile_controller,
     outer_law,
-    reaction,
     shared_library,
+)
+from mbcasadi.validation.closed_loop import (
+    reaction as reaction,
 )
 from mbcasadi.validation.metrics import (
     DEFAULTS,
@@ -30,7 +32,8 @@ from mbcasadi.validation.metrics import (
     TrackingStatistics,
     Verdict,
 )
-from mbcasadi.validation.report import Campaign, Case, Report, ReportOptions, cases
+from mbcasadi.validation.report import Campaign, Case, Report, ReportOptions
+from mbcasadi.validation.report import cases as cases
 from mbcasadi.validation.run import Condition, Run, WhatIf
 from mbcasadi.validation.validate import validate
 
@@ -63,12 +66,12 @@ __all__ = [
     "TrackingStatistics",
     "Verdict",
     "WhatIf",
-    "campaign",
-    "cases",
     "compare",
     "compile_controller",
     "outer_law",
-    "reaction",
     "shared_library",
     "validate",
 ]
+
+NOT_STARRED = ("campaign", "cases", "reaction")
+"""Public names that `import *` leaves out: they are words that people have variables of."""

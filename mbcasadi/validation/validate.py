@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen import TickTimes
 from mbcasadi.description import Controller
-from mbcasadi.description.controller import UNTOLD
 from mbcasadi.errors import ExportError
 from mbcasadi.plant import Plant, Source
 from mbcasadi.validation.closed_loop import (
@@ -39,22 +38,25 @@ from mbcasadi.validation.report import (
     Report,
     ReportOptions,
     render_frames,
+    run_notes,
     run_settings,
-    tick_count,
+    untold_notes,
 )
 from mbcasadi.validation.run import (
+    Diagnosis,
     PlantFactory,
     Repetitions,
     Run,
+    Trial,
     WhatIf,
     compare_with_model,
+    diagnose,
     fitted_to_plant,
     initial_configuration,
     period_of,
     plants_for_period,
     reference_or_stay,
     require_conditions,
-    servo_notes,
 )
 
 RUN_FROM = 0.3  # share of the work before the simulation: generating and compiling C
@@ -147,7 +149,17 @@ def validate(
     progress("generating and compiling C", 0.0)
     with compile_controller(given, progress.note) as law:
         run = _judge(trial, _measure(trial, law))
+        if report.explain and not run.passed:
+            failed = Trial(law, given, plants, loop, run.recording)
+            run = replace(run, diagnosis=_diagnosis(trial, failed, run))
     return Report((run,))
+
+
+def _diagnosis(trial: "_Trial", failed: Trial, run: Run) -> Diagnosis:
+    """Return why a run failed; an outer law keeps its record of the run itself."""
+    again = Repetitions(failed.law, failed.plants, failed.scenario, trial.progress)
+    with again.restore_outer_record():
+        return diagnose(failed, trial.criteria, run.verdicts, run.tracking, trial.progress)
 
 
 class _Trial(NamedTuple):
@@ -197,7 +209,7 @@ def _measure(trial: _Trial, law: Runnable) -> _Measurements:
         what_if=again.conditions(recording, criteria.settle, report.undelayed)
         if report.what_if
         else None,
-        notes=(*_untold_notes(law), *untimed, *notes),
+        notes=(*untold_notes(law), *untimed, *notes),
         warning=f" (fast: {law.kind})" if isinstance(law, FastLaw) else "",
     )
 
@@ -245,28 +257,11 @@ def _judge(trial: _Trial, measured: _Measurements) -> Run:
         notes=(
             *recording.events,
             *measured.notes,
-            *_delay_notes(controller, scenario),
-            *servo_notes(controller, plant, scenario.delay),
+            *run_notes(controller, recording, scenario, plant),
             *notes,
             *frames.notes,
         ),
     )
-
-
-def _delay_notes(controller: Controller, scenario: Scenario) -> list[str]:
-    """Return a note where a controller with plans accounts for another delay than the plant's."""
-    if controller.prediction is None or controller.delay == scenario.delay:
-        return []
-    return [
-        f"The law accounts for a delay of {tick_count(controller.delay)}, the plant has "
-        f"{scenario.delay}: its plans begin at another moment than they act."
-    ]
-
-
-def _untold_notes(law: Runnable) -> list[str]:
-    """Return a note on what a controller does not tell."""
-    untold = [UNTOLD[key] for key in law.controller.untold]
-    return [f"Left out, as {law.kind} does not tell it: {', '.join(untold)}."] if untold else []
 
 
 def time_ticks(law: Runnable, recording: Recording) -> tuple[TickTimes | None, tuple[str, ...]]:

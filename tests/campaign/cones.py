@@ -100,7 +100,7 @@ class Comparison:
 
 def compare(case: Case, inputs: Inputs) -> Comparison:
     """Return our answer beside Clarabel's."""
-    answer = case.controller.solve(inputs.q, inputs.v, inputs.ref, inputs.mask, inputs.z)
+    answer = case.controller.solve(inputs.q, inputs.v, inputs.ref, mask=inputs.mask, z=inputs.z)
     full = assemble(case, inputs)
     z, verdict = solve_full(full, ACCURACY)
     if answer.status == 2:

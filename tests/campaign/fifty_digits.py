@@ -94,7 +94,7 @@ def judged_exactly(name: str, number: int) -> tuple[ExactVerdict | None, Inputs]
     assert inputs is not None, f"{name} {number}: no closed pose"
     if not has_mobility(name, each, inputs):
         return None, inputs
-    solution = each.controller.solve(inputs.q, inputs.v, inputs.ref, inputs.mask, inputs.z)
+    solution = each.controller.solve(inputs.q, inputs.v, inputs.ref, mask=inputs.mask, z=inputs.z)
     return judge_exactly(name, each, inputs, solution), inputs
 
 
@@ -220,7 +220,7 @@ def optimality(each: Case, inputs: Inputs, state, found, clipped: bool) -> tuple
     """
     (q, v), (T, t, u) = state, found
     (task,) = each.tasks
-    reference = {key: inputs.ref[place] for key, place in each.controller.reference.items()}
+    reference = {key: inputs.ref[place] for key, place in each.controller.reference_slices.items()}
     kp, kd = arb(float(task.kp)), arb(float(2 * np.sqrt(task.kp)))
     right, roots = [], []
     for i in range(len(q)):

@@ -24,7 +24,7 @@ def judged(name: str, number: int, seed: int = SEED) -> tuple[Verdict | None, st
     inputs = draw_inputs(each, number, seed)
     if inputs is None:
         return None, ""
-    solution = each.controller.solve(inputs.q, inputs.v, inputs.ref, inputs.mask, inputs.z)
+    solution = each.controller.solve(inputs.q, inputs.v, inputs.ref, mask=inputs.mask, z=inputs.z)
     verdict = judge(each, inputs, solution)
     figures = ", ".join(f"{key} {value:.1e}" for key, value in verdict.figures.items())
     residual = ", ".join(f"{value:.1e}" for value in solution.residual)

@@ -69,7 +69,7 @@ def draw_reference(
         name = "posture" if isinstance(task, Posture) else task.name
         place = {
             key.removeprefix(f"{name}."): where
-            for key, where in controller.reference.items()
+            for key, where in controller.reference_slices.items()
             if key.startswith(f"{name}.")
         }
         if isinstance(task, Posture):

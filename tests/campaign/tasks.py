@@ -10,7 +10,7 @@ from campaign.mechanics import Array, FrameNumbers
 def task_rows(case: Case, inputs: Inputs) -> list[tuple[Array, Array, Array]]:
     """Return (J, right side, weight) of each task at the closed state."""
     q, v, at = inputs.closed_q, inputs.closed_v, inputs.numbers
-    reference = {key: inputs.ref[place] for key, place in case.controller.reference.items()}
+    reference = {key: inputs.ref[place] for key, place in case.controller.reference_slices.items()}
     rows = []
     for task in case.tasks:
         kd = 2 * np.sqrt(task.kp)

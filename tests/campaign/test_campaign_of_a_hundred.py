@@ -45,7 +45,7 @@ def test_answers_are_right_in_fifty_digits(name):
 def answered(name, number=0, seed=SEED):
     each = case(name)
     inputs = draw_inputs(each, number, seed)
-    solution = each.controller.solve(inputs.q, inputs.v, inputs.ref, inputs.mask, inputs.z)
+    solution = each.controller.solve(inputs.q, inputs.v, inputs.ref, mask=inputs.mask, z=inputs.z)
     assert solution.status == 0
     return each, inputs, solution
 
@@ -69,7 +69,7 @@ def test_the_judge_sees_a_feasible_answer_that_is_not_optimal():
     for name in ("five_bar_km", "quadruped", "tree_1"):
         each, inputs, _ = answered(name)
         aside = inputs.ref + 1e-2 * np.abs(inputs.ref).max()
-        other = each.controller.solve(inputs.q, inputs.v, aside, inputs.mask)
+        other = each.controller.solve(inputs.q, inputs.v, aside, mask=inputs.mask)
         assert other.status == 0
         assert judge(each, inputs, other).finding == "not optimal", name
 
@@ -102,11 +102,11 @@ def test_the_judge_sees_a_failure_on_a_problem_that_has_an_answer(status, findin
 
 def test_the_judge_in_fifty_digits_sees_another_acceleration_and_another_control():
     each, inputs, _ = answered("held_body", 3, EXACT_SEED)
-    solution = each.controller.solve(inputs.q, inputs.v, inputs.ref, inputs.mask)
+    solution = each.controller.solve(inputs.q, inputs.v, inputs.ref, mask=inputs.mask)
     right = judge_exactly("held_body", each, inputs, solution)
     assert right.worst <= bound("held_body", inputs)
     moved = replace(solution, a=solution.a * (1 + 1e-4))
     assert judge_exactly("held_body", each, inputs, moved).acceleration > 1e-5
     aside = inputs.ref + 1e-2 * np.abs(inputs.ref).max()
-    other = each.controller.solve(inputs.q, inputs.v, aside, inputs.mask)
+    other = each.controller.solve(inputs.q, inputs.v, aside, mask=inputs.mask)
     assert judge_exactly("held_body", each, inputs, other).stationarity > 1e-5

@@ -36,7 +36,9 @@ def test_no_answer_is_wrong_and_no_failure_is_needless(name):
     for number in range(STATES):
         inputs = draw_inputs(each, number, SEED)
         assert inputs is not None, f"{name} {number}: no closed pose"
-        solution = each.controller.solve(inputs.q, inputs.v, inputs.ref, inputs.mask, inputs.z)
+        solution = each.controller.solve(
+            inputs.q, inputs.v, inputs.ref, mask=inputs.mask, z=inputs.z
+        )
         solved += solution.status == 0
         finding = judge_least_distance(each, inputs, solution.status)
         if number < IN_FULL and not finding:
@@ -55,7 +57,9 @@ def test_references_out_of_reach_are_shortened_and_solved(name, reach):
     findings = []
     for number in range(STATES):
         inputs = draw_inputs(each, number, SEED)
-        solution = each.controller.solve(inputs.q, inputs.v, inputs.ref, inputs.mask, inputs.z)
+        solution = each.controller.solve(
+            inputs.q, inputs.v, inputs.ref, mask=inputs.mask, z=inputs.z
+        )
         finding = judge_least_distance(each, inputs, solution.status)
         if number < IN_FULL and not finding and reach < 1000:
             finding = judge(each, inputs, solution).finding

@@ -87,7 +87,7 @@ def test_the_control_changes_in_proportion_to_the_noise(name, kind):
     else:
         make = computed_torque if kind == "computed torque" else qr_inverse_dynamics
         controller = make(system, PostureTask(kp=100.0))
-        ref = controller.ref(posture_q=q + 0.01)
+        ref = controller.reference(posture_q=q + 0.01)
     assert_proportional(outputs_of(controller, ref), system, (q, v), directions)
 
 

@@ -102,9 +102,9 @@ def test_laws_agree_in_all_units(units, rank_tol):
         for name, law in laws.items():
             ref = np.zeros(law.function.numel_in("ref"))
             if name == "computed":
-                ref[law.reference["posture.q"]] = q + pose_sizes(u) * [0.1, 0.0, 0.02]
+                ref[law.reference_slices["posture.q"]] = q + pose_sizes(u) * [0.1, 0.0, 0.02]
             else:
-                ref[law.reference["theta.q"]] = q[0] + 0.1
+                ref[law.reference_slices["theta.q"]] = q[0] + 0.1
             out = law.function(q=q, v=v, ref=ref, z=np.zeros(0))
             found[name] = (float(out["u"]) / u.torque, int(out["status"]))
         return found

@@ -11,7 +11,7 @@ from support.pages import DOCS, assert_prints_what_it_says
 
 import mbcasadi as mb
 
-PAGE = (DOCS / "first-robot.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "guides/first-robot.md").read_text(encoding="utf-8")
 SCENE = """
 <mujoco model="go2 scene">
   <include file="go2.xml"/>
@@ -30,7 +30,7 @@ def names(tmp_path_factory):
     (home / "scene.xml").write_text(SCENE)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        return assert_prints_what_it_says("first-robot.md", 6, last="## Tune")
+        return assert_prints_what_it_says("guides/first-robot.md", 6, last="## Tune")
 
 
 def test_the_page_prints_what_it_says_up_to_the_tuning(names):

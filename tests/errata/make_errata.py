@@ -1,4 +1,4 @@
-"""Write docs/errata.md: every erratum of the source papers, with numbers for and against it.
+"""Write docs/results/errata.md: the errata of the source papers, with numbers for and against.
 
 Run it from the folder `tests`: `python -m errata.make_errata`. Needs NumPy and SciPy.
 """
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from errata.page import page
 
-OUT = Path(__file__).resolve().parents[2] / "docs" / "errata.md"
+OUT = Path(__file__).resolve().parents[2] / "docs" / "results/errata.md"
 
 
 def write(text: str, path: Path) -> None:

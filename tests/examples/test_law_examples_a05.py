@@ -5,7 +5,7 @@ import pytest
 from support.examples import EXAMPLES, example, shown
 from support.pages import assert_shows
 
-DOCS = (EXAMPLES.parent / "docs" / "control-laws.md").read_text(encoding="utf-8")
+DOCS = (EXAMPLES.parent / "docs" / "guides/control-laws.md").read_text(encoding="utf-8")
 
 
 def test_one_motor_turns_the_slider_crank_and_a_coarse_tolerance_keeps_its_torque_smooth(

@@ -9,7 +9,7 @@ from support.examples import shown
 from support.pages import assert_shows
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCS = (ROOT / "docs" / "linearisation.md").read_text(encoding="utf-8")
+DOCS = (ROOT / "docs" / "guides/linearisation.md").read_text(encoding="utf-8")
 LARGEST_PICTURE = 150_000  # bytes
 
 

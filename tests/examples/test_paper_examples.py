@@ -9,7 +9,7 @@ import pytest
 from support.pages import assert_shows
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCS = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+DOCS = (ROOT / "docs" / "results/papers.md").read_text(encoding="utf-8")
 EXAMPLES = [path for path in sorted((ROOT / "examples").glob("0*.py")) if path.name[:2] > "03"]
 LARGEST_PICTURE = 150_000  # bytes
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from support.pages import equal_but_for_rounding
 
-PAGES = Path(__file__).resolve().parents[2] / "docs" / "formulations"
+PAGES = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "formulations"
 BLOCK = re.compile(r"^```python\n(.*?)^```\n+^```text\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 

@@ -83,7 +83,9 @@ def calls_of_laws():
             "theta0": 0.1,
             "epsilon0": 0.1,
         },
-        "Law.ref": {"self": ex.law(), "posture_q": np.zeros(4)},
+        "Law.reference": {"self": ex.law(), "slices": {"posture_q": np.zeros(4)}},
+        "Law.reference_at": {"self": ex.law(), "q": q0},
+        "Law.solve": {"self": ex.law(), "q": q0, "v": np.zeros(4)},
         "ServoRows.at": {
             "self": servo,
             "values": tuple(
@@ -209,6 +211,7 @@ def calls_of_tasks():
         "control.InverseDynamicsQP.problem": state,
         "control.InverseDynamicsQP.solve": state,
         "control.InverseDynamicsQP.explain": state,
+        "control.InverseDynamicsQP.reference": {"self": ctl, "slices": {"posture_q": 0.1}},
         "control.InverseDynamicsQP.reference_at": {"self": ctl, "q": system.tree.q0},
         "control.with_fallback": {"law": ex.law(), "fallback": "zero"},
         "control.CondensedQP.of": {"matrices": ex.matrices(), "row_names": ("a", "b")},

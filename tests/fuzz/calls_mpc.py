@@ -36,8 +36,12 @@ def calls_of_linear_mpc():
         "deviation_output": {"linear": linear, "name": "lean", "row": np.eye(6)[0]},
         "force_output": {"linear": linear, "name": "pin", "rows": np.eye(3)[:1]},
         "friction_output": {"linear": linear, "name": "pin", "constraint": "pin", "friction": 0.5},
-        "LinearMPC.ref": {"self": controller, "values": {"x1": np.zeros(2)}},
-        "LinearMPC.schedule": {"self": controller, "values": {"x": np.zeros(2)}},
+        "LinearMPC.reference": {"self": controller, "slices": {"x": np.zeros(2)}},
+        "LinearMPC.reference_at": {
+            "self": mpc.linear_mpc(linear, 2, **cost, period=0.1),
+            "q": linear.q,
+        },
+        "LinearMPC.solve": {"self": controller, "measured": (np.zeros(2),)},
         "LinearMPC.violations": {"self": controller, "inputs": ex.zeros_of(controller.function)},
         "TerminalSet.contains": {"self": ex.terminal_set(), "x": np.zeros(2), "u": np.zeros(1)},
     }
@@ -47,7 +51,7 @@ def calls_of_ocps():
     ocp, guess, system = ex.ocp(), ex.ocp_guess(), ex.mass()
     own = mpc.stage_symbols(system)
     iteration = ex.iteration()
-    z = iteration.z(guess)
+    z = iteration.z_from(guess)
     return {
 
         "Bounded": {"value": own.q},
@@ -68,12 +72,16 @@ def calls_of_ocps():
         },
         "initial_guess": {"ocp": ocp, "x": np.zeros((5, 2)), "u": np.zeros((4, 1))},
         "rollout": {"ocp": ocp, "x0": np.zeros(2), "p": ocp.parameters()},
-        "solve": {"ocp": ocp, "x0": np.zeros(2)},
+        "solve_ocp": {"ocp": ocp, "x0": np.zeros(2)},
         "ocp_solver": {"ocp": ocp},
+        "OcpSolver.solve": {"self": mpc.ocp_solver(ocp), "x0": np.zeros(2)},
         "real_time_iteration": {"ocp": ocp},
         "OptimalControlProblem.names": {"self": ocp, "of": "x"},
         "OptimalControlProblem.parameters": {"self": ocp},
-        "RealTimeIteration.z": {"self": iteration, "guess": guess},
+        "RealTimeIteration.reference": {"self": iteration, "slices": {"setpoint_q": 0.1}},
+        "RealTimeIteration.reference_at": {"self": iteration, "q": [0.1]},
+        "RealTimeIteration.solve": {"self": iteration, "q": [0.1], "v": [0.0]},
+        "RealTimeIteration.z_from": {"self": iteration, "guess": guess},
         "RealTimeIteration.trajectory": {"self": iteration, "z": z},
         "RealTimeIteration.violations": {"self": iteration, "z": z},
     }  # fmt: skip
@@ -97,7 +105,10 @@ def calls_of_trajectories():
         },
         "trajectory_guess": {"problem": problem, "q": np.zeros((5, 1))},
         "trajectory_solver": {"problem": problem},
-        "optimise": {"problem": problem, "guess": ex.trajectory_guess()},
+        "TrajectorySolver.solve": {
+            "self": mpc.trajectory_solver(problem), "guess": ex.trajectory_guess(),
+        },
+        "solve_trajectory": {"problem": problem, "guess": ex.trajectory_guess()},
         "TrajectoryProblem.lengths": {"self": problem, "durations": np.array([0.4])},
         "TrajectorySolution.at": {"self": solution, "times": [0.0, 0.1]},
         "linearize_trajectory": {"solution": solution, "period": 0.1},
@@ -133,6 +144,13 @@ def calls_of_walking():
         "rigid_body_state": {"system": ex.quadruped()},
         "single_rigid_body_mpc": {
             "body": ex.rigid_body(), "horizon": 2, "Q": [50.0] * 6 + [1.0] * 6, "rho": 1e-6,
+        },
+        "SingleRigidBodyMPC.reference": {
+            "self": ex.rigid_body_mpc(), "slices": {"x": np.zeros(12)},
+        },
+        "SingleRigidBodyMPC.reference_at": {"self": ex.rigid_body_mpc(), "q": np.zeros(12)},
+        "SingleRigidBodyMPC.solve": {
+            "self": ex.rigid_body_mpc(), "x0": np.zeros(12), "feet": np.zeros((4, 3)),
         },
         "walking_planner": {
             "law": ex.walking_law(), "mpc": ex.rigid_body_mpc(), "gait": gait, "q0": ex.stand(),

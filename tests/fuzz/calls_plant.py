@@ -118,6 +118,7 @@ def calls_of_validation():
 
 def calls_of_data():
     return {
+        "models.names": {},
         "models.path": {"name": "four_bar"},
         "description.Coverage.by": {"self": ex.four_bar().coverage, "treatment": "used"},
         "description.Coverage.refusal": {

@@ -35,13 +35,15 @@ def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     return {name: p for name, p in parameters.items() if name != "self"}
 
 
-def answer(function: Callable[..., Any], arguments: dict[str, Any]) -> None:
-    """Call a function; what makes a context is entered and left.
+def answer(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    """Call a function and return its result; what makes a context is entered and left.
 
     A table gives `*args` as a tuple and `**options` as a dictionary, by their names.
     """
     given = {n: v.make() if isinstance(v, Fresh) else v for n, v in arguments.items()}
-    positional: list[Any] = []
+    kinds = inspect.signature(function).parameters.items()
+    only = [name for name, parameter in kinds if parameter.kind is parameter.POSITIONAL_ONLY]
+    positional: list[Any] = [given.pop(name) for name in only if name in given]
     for name, parameter in parameters_of(function).items():
         if name in given and parameter.kind is parameter.VAR_POSITIONAL:
             positional = [given.pop(n) for n in ("self",) if n in given] + [*given.pop(name)]
@@ -51,6 +53,7 @@ def answer(function: Callable[..., Any], arguments: dict[str, Any]) -> None:
     if hasattr(result, "__enter__") and hasattr(result, "gen"):
         with result:
             pass
+    return result
 
 
 def changed(arguments: dict[str, Any], parameter: inspect.Parameter, value: Any) -> dict[str, Any]:

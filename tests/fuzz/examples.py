@@ -161,7 +161,7 @@ def trajectory_guess():
 
 @cache
 def trajectory():
-    return mpc.optimise(trajectory_problem(), trajectory_guess())
+    return mpc.solve_trajectory(trajectory_problem(), trajectory_guess())
 
 
 @cache

@@ -1,6 +1,7 @@
 """Every public function, class and method, by its path.
 
-Public is what the reference lists (`docs/reference/`): the `__all__` of each package named there.
+Public is what the reference lists (`docs/reference/`): the `__all__` of each package named there,
+and the names that it leaves out of `import *`.
 """
 
 import importlib
@@ -15,7 +16,7 @@ import pydantic
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 FILES_OF_CONTROLLERS = ("mbcasadi.validation.agreement", "mbcasadi.validation.spec")
-"""Packages that the guides describe (`docs/spec.md`), and the reference does not."""
+"""Packages that the guides describe (`docs/guides/spec.md`), and the reference does not."""
 
 
 def packages() -> list[str]:
@@ -30,7 +31,7 @@ def functions_and_classes() -> dict[str, object]:
     found: dict[int, tuple[str, object]] = {}
     for name in packages():
         module = importlib.import_module(name)
-        for public in getattr(module, "__all__", ["path"] if name == "mbcasadi.models" else []):
+        for public in [*module.__all__, *getattr(module, "NOT_STARRED", ())]:
             value = getattr(module, public)
             if inspect.isfunction(value) or inspect.isclass(value):
                 found[id(value)] = f"{name.removeprefix('mbcasadi.')}.{public}", value

@@ -2,7 +2,7 @@
 
 One argument at a time is replaced by each of the wrong values. Accepted is an answer, or one of
 the exceptions of `mbcasadi.errors`; an exception of Python, NumPy, CasADi or MuJoCo is a fault,
-as is a call that does not come back.
+as is a call that does not come back. What a valid call returns has a `repr` of one short line.
 """
 
 import numpy as np
@@ -12,6 +12,7 @@ from fuzz.driver import answer, fault_of, faults_of
 from fuzz.public_names import public_callables
 from fuzz.table import CALLS_OF, arguments_of, calls_of
 from mbcasadi.errors import ShapeError
+from mbcasadi.short_text import LONGEST
 
 CALLABLES = public_callables()
 
@@ -23,10 +24,22 @@ def own_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("MUJOCO_GL", "osmesa")
 
 
+def shows_itself(value: object) -> None:
+    """Assert that an object of ours has a `repr` of one short line, and a table if it has any."""
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        for each in value[:2]:
+            shows_itself(each)
+    elif type(value).__module__.startswith("mbcasadi"):
+        assert len(repr(value)) <= LONGEST
+        assert "\n" not in repr(value)
+        if hasattr(value, "_repr_html_"):
+            assert value._repr_html_().startswith("<table>")
+
+
 @pytest.mark.parametrize("path", sorted(CALLABLES))
 def test_a_wrong_argument_gets_an_answer_or_an_exception_of_ours(path):
     arguments = arguments_of(path)
-    answer(CALLABLES[path], arguments)
+    shows_itself(answer(CALLABLES[path], arguments))
     faults = faults_of(CALLABLES[path], arguments)
     assert not faults, "\n".join(f"{path}({wrong}): {fault}" for wrong, fault in faults.items())
 

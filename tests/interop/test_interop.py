@@ -101,7 +101,7 @@ def test_rates_of_quaternions_keep_their_length_and_follow_the_simulated_motion(
 
 def test_acados_gets_the_explicit_implicit_and_discrete_equations(four_bar, moving):
     x, u = moving
-    model = to_acados_model(four_bar, PERIOD, model=SimpleNamespace(z=[], t=[]))
+    model = to_acados_model(four_bar, period=PERIOD, model=SimpleNamespace(z=[], t=[]))
     assert model.name == "pendulum_on_four_bar"
     assert (model.x.shape, model.u.shape, model.xdot.shape) == ((8, 1), (1, 1), (8, 1))
     assert model.x.is_symbolic()
@@ -141,7 +141,7 @@ def test_do_mpc_gets_states_inputs_and_right_hand_sides(four_bar, moving, carts,
     assert ("_tvp", "mask") in model.symbols
     actual = model.function([0, 0], [1, 1], 2, 0).full().ravel()
     np.testing.assert_allclose(actual, [1, 1, 2, 0], atol=1e-14)
-    model = to_do_mpc_model(rails, 0.1, model=FakeDoMpc())
+    model = to_do_mpc_model(rails, period=0.1, model=FakeDoMpc())
     actual = model.function([np.sin(0.3), 1], [np.cos(0.3), 2], 0, 0.3).full().ravel()
     np.testing.assert_allclose(actual, [np.sin(0.4), 1.2, np.cos(0.4), 2], atol=1e-12)
 
@@ -213,13 +213,13 @@ def test_what_makes_no_sense_is_refused(carts, rails):
     with pytest.raises(err.ShapeError, match=r"q0 has shape \(3,\), expected \(2,\)"):
         to_opti(carts, 2, 0.1, [0, 0, 0])
     with pytest.raises(err.ProblemError, match="acados gives no time to discrete"):
-        to_acados_model(rails, 0.1, model=SimpleNamespace())
+        to_acados_model(rails, period=0.1, model=SimpleNamespace())
     with pytest.raises(err.ProblemError, match="give a period for a discrete model"):
         to_do_mpc_model(rails, model=FakeDoMpc())
     with pytest.raises(err.ProblemError, match="step= to a discrete one"):
         to_do_mpc_model(carts, model=FakeDoMpc(), step=StepOptions())
     with pytest.raises(err.ProblemError, match="dynamics= belongs to a continuous model"):
-        to_do_mpc_model(carts, 0.1, model=FakeDoMpc(), dynamics=DynamicsOptions())
+        to_do_mpc_model(carts, period=0.1, model=FakeDoMpc(), dynamics=DynamicsOptions())
     with pytest.raises(err.ProblemError, match="step without a period"):
         to_acados_model(carts, model=SimpleNamespace(), step=StepOptions())
     with pytest.raises(err.UnknownNameError, match="unknown formulation 'euler'"):

@@ -35,7 +35,7 @@ def neighbour(name):
 def test_do_mpc_itself_simulates_our_motion(four_bar, moving, period):
     do_mpc = neighbour("do_mpc")
     x, u = moving
-    simulator = do_mpc.simulator.Simulator(to_do_mpc_model(four_bar, period))
+    simulator = do_mpc.simulator.Simulator(to_do_mpc_model(four_bar, period=period))
     tight = {} if period else {"abstol": 1e-11, "reltol": 1e-11}
     simulator.set_param(t_step=PERIOD, **tight)
     simulator.setup()
@@ -86,4 +86,4 @@ def test_acados_itself_integrates_our_motion(four_bar, moving, kind, tmp_path, m
 )
 def test_the_code_of_the_page_prints_what_it_says(page, module, count):
     neighbour(module)
-    assert_prints_what_it_says(f"coming-from-{page}.md", count)
+    assert_prints_what_it_says(f"coming-from/{page}.md", count)

@@ -39,17 +39,17 @@ def outputs(function, *inputs):
 def test_linear_mpc_flags_a_soft_row_that_is_violated_and_no_other(form):
     mpc = linear(form)
     for x0, flag in ((SLOW, Flag(0)), (FAST, Flag.RELAXED)):
-        out = outputs(mpc.function, x0, mpc.ref(), mpc.controller.z0)
+        out = outputs(mpc.function, x0, mpc.reference(), mpc.controller.z0)
         assert out["status"] == Status.SOLVED
         assert Flag(int(out["flags"][0])) == flag
-        assert bool(mpc.violations(x0, mpc.ref(), mpc.controller.z0)) == bool(flag)
+        assert bool(mpc.violations(x0, mpc.reference(), mpc.controller.z0)) == bool(flag)
 
 
 def test_the_c_has_the_same_flags(tmp_path):
     mpc = linear("condensed")
     program = export_c(mpc, tmp_path / "c").load(flags=("-O0",))
     for x0 in (SLOW, FAST, [np.nan, 0.0]):
-        inputs = (x0, mpc.ref(), mpc.controller.z0)
+        inputs = (x0, mpc.reference(), mpc.controller.z0)
         assert outputs(program, *inputs)["flags"] == outputs(mpc.function, *inputs)["flags"]
 
 

@@ -49,7 +49,7 @@ def test_linear_mpc_holds_servos_and_motors_where_they_are(arm, form):
     linear = mb.linearize(arm[0], mb.equilibrium(arm[0], POSE))
     np.testing.assert_allclose(linear.q, POSE, atol=1e-6)
     mpc = linear_mpc(linear, 8, np.repeat([10.0, 0.1], 2), 1e-3, period=PERIOD, form=form)
-    ref = mpc.ref(setpoint_q=linear.q, setpoint_u=linear.u)
+    ref = mpc.reference(setpoint_q=linear.q, setpoint_u=linear.u)
     force, q = fails(mpc.controller, ref, arm, 20)
     before = force[FIRST - 1]
     assert np.abs(before).max() > 5  # N m

@@ -125,7 +125,7 @@ def moves_arms(standing: Standing) -> Reference:
         if 0.5 <= t < 4.5:
             wave = ((1 - np.cos(phase)) / 2, rate * np.sin(phase) / 2, rate**2 * np.cos(phase) / 2)
             for quantity, value in zip("qva", wave, strict=True):
-                ref[law.reference[f"posture.{quantity}"]] += value * way
+                ref[law.reference_slices[f"posture.{quantity}"]] += value * way
         return ref
 
     return at
@@ -137,7 +137,7 @@ def balances(standing: Standing) -> tuple[Reference, Reference]:
     sole = np.mean(
         [law.system.frame(f"left_{k}", "site").pose(standing.q0)[0] for k in range(4)], axis=0
     )
-    over = np.array(sole).ravel() - rest[law.reference["com.position"]]
+    over = np.array(sole).ravel() - rest[law.reference_slices["com.position"]]
     over[2] = 0.0
 
     def reference(t: float) -> Array:

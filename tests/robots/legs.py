@@ -109,7 +109,7 @@ def run(names: tuple[str, str, str], trial: Trial, follows: str, goal: float, la
             perturb={"mass": 0.1}, delay=1, disturbance=force(trial), scenario=options,
         )  # fmt: skip
     found = report.runs[0].recording
-    wanted = np.array([trial.reference(t)[trial.law.reference[follows]] for t in found.t])
+    wanted = np.array([trial.reference(t)[trial.law.reference_slices[follows]] for t in found.t])
     error = 1e3 * np.linalg.norm(places(trial.law, found.q, follows) - wanted, axis=1)
     fell = found.q[-1, 2] < FALLEN * trial.q0[2] or bool(found.events)
     error = np.where(fell, np.inf, error)

@@ -26,4 +26,4 @@ def displace(
 ) -> None:
     """Add a displacement (3,) with its share and two rates to the position of a task."""
     for quantity, rate in zip(("position", "velocity", "acceleration"), rates, strict=True):
-        ref[law.reference[f"{task}.{quantity}"]] += rate * way
+        ref[law.reference_slices[f"{task}.{quantity}"]] += rate * way

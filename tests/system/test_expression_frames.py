@@ -84,7 +84,7 @@ def test_a_task_moves_a_point_of_a_lagrangian():
     task = FrameTask("tip", position="xz", orientation="", kp=25.0)
     law = laws.computed_torque(arm, task)
     place, rate, goal = np.array([0.3, 0.8]), np.array([0.5, -0.2]), np.array([1.2, 0.9])
-    u = law.function(place, rate, law.ref(tip_position=goal), [])[0]
+    u = law.function(place, rate, law.reference(tip_position=goal), [])[0]
     a = mb.forward_dynamics(arm)(place, rate, u)[0].full().ravel()
 
     def tip_at(t):
@@ -237,7 +237,7 @@ def test_a_law_of_orientation_is_the_same_for_mjcf_and_lagrangian(hands, kind, a
     for _ in range(4):
         q, v = 2 * rng.standard_normal(3), rng.standard_normal(3)
         goal = {"hand_quaternion": rng.standard_normal(4)}
-        first, second = (law.function(q, v, law.ref(**goal), [])[0].full() for law in pair)
+        first, second = (law.function(q, v, law.reference(**goal), [])[0].full() for law in pair)
         assert np.abs(first).max() > 1
         np.testing.assert_allclose(second, first, atol=1e-9 * np.abs(first).max())
 

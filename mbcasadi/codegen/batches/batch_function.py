@@ -22,11 +22,13 @@ from mbcasadi.codegen.batches.library import BatchLibrary
 from mbcasadi.codegen.compiler import BuildResult
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_kind, require_name, require_whole
+from mbcasadi.short_text import summarised
 
 CHUNKS = 4
 """Parts of the work for each thread, so that a thread that was interrupted delays less."""
 
 
+@summarised
 @dataclass(frozen=True)
 class BatchFunction:
     """A compiled Function that is evaluated for many states in one call.

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mbcasadi.codegen.compiler import BuildResult, compile_c, find_compiler, library_name
 from mbcasadi.codegen.compiler_features import native_flags
 from mbcasadi.errors import ExportError
+from mbcasadi.short_text import summarised
 
 ALIGNMENT = 64
 """Bytes; of the longest vectors."""
@@ -32,6 +33,7 @@ class Port(ctypes.Structure):
     )
 
 
+@summarised
 @dataclass(frozen=True)
 class BatchLibrary:
     """One path through a compiled batch.

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.inverse_dynamics.options import Array, Setup
 from mbcasadi.control.inverse_dynamics.weighed_forces import CONTACT_SLOT, LOOP_SLOT
+from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import column, require_name
 
 
@@ -27,10 +28,20 @@ def call_inputs(
         q, v, ref, mask, act, tuning, f_measured: as in `InverseDynamicsQP.solve`.
 
     Raises:
+        ProblemError: an input that the controller does not have.
         UnknownNameError: no such entry of `tuning`.
         ShapeError: a wrong shape.
     """
     system = setup.system
+    further = {
+        "act": (act, "the system has no activations"),
+        "f_measured": (f_measured, "it has no force_feedback"),
+        "tuning": (tuning, "nothing is tunable"),
+    }
+    has = {"act": system.na, "f_measured": setup.force_feedback is not None, "tuning": setup.tuning}
+    for name, (value, reason) in further.items():
+        if value is not None and not has[name]:
+            raise ProblemError(f"'{setup.name}' has no input {name!r}: {reason}")
     q = column("q", q, system.nq, finite=False)
     if ref is None:
         ref = setup.reference_at(q) if np.all(np.isfinite(q)) else np.zeros(setup.nref)
@@ -62,7 +73,7 @@ def asked_forces(setup: Setup, ref: Array) -> Array:
     sizes = {CONTACT_SLOT: 3 * len(setup.contacts), LOOP_SLOT: len(setup.weighed_loops)}
     return np.concatenate(
         [
-            ref[setup.reference[name]] if name in setup.reference else np.zeros(size)
+            ref[setup.reference_slices[name]] if name in setup.reference_slices else np.zeros(size)
             for name, size in sizes.items()
         ]
     )

@@ -1,7 +1,7 @@
 """Inverse dynamics within torque limits and friction cones, for any constrained mechanism."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import casadi as ca
@@ -20,15 +20,20 @@ from mbcasadi.control.inverse_dynamics.inspection import inspection_fun, monitor
 from mbcasadi.control.inverse_dynamics.instant import InstantNLP, instant_nlp
 from mbcasadi.control.inverse_dynamics.objective import ForceWeights
 from mbcasadi.control.inverse_dynamics.options import Array, Setup
+from mbcasadi.control.inverse_dynamics.secondary_rows import secondary_rows
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
 from mbcasadi.control.inverse_dynamics.solution_of_outputs import solution_of
 from mbcasadi.control.inverse_dynamics.tick import Stages, make_stages
 from mbcasadi.description import Controller
 from mbcasadi.errors import ProblemError
 from mbcasadi.qp.solver import candidate_fun, controller_fun
+from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import column, require_name
+from mbcasadi.short_text import summarised
 
 
+@summarised
+@readable_fields
 @dataclass(frozen=True, eq=False, repr=False)
 class InverseDynamicsQP(Setup):
     """`min Σ |J a + c - a_des|²_W` over what motors, loops, passive joints and contacts allow.
@@ -46,7 +51,8 @@ class InverseDynamicsQP(Setup):
     Its Function is `(q, v, [act], [f_measured], ref, [tuning], mask, z) → (u, z_next, status,
     flags, residual, [levels], [relaxed, slack])`:
 
-    - `ref`: the tasks' references; `reference` names its slices, `reference_at(q)` holds q at rest.
+    - `ref`: the tasks' references; `reference_slices` names their slices, `reference_at(q)`
+      holds q at rest, `reference(...)` fills them by name.
     - `tuning`: what `tunable` names, with the names and defaults of `tuning`.
     - `mask`: one entry for each contact, then one for each equality constraint, 1 for on. It
       switches rows of the same problem: sizes do not change.
@@ -145,6 +151,16 @@ class InverseDynamicsQP(Setup):
         UnsupportedFeatureError: the model has an actuator, or a passive force, without equations.
     """
 
+    def _summary(self) -> dict[str, object]:
+        return {
+            "name": self.name,
+            "system": self.system.name,
+            "tasks": [task.name for task in self.tasks],
+            "contacts": self.contact_names,
+            "rows": len(self.row_names),
+            "period": self.period,
+        }
+
     def __post_init__(self) -> None:
         require_fields(self)
         super().__post_init__()
@@ -181,7 +197,8 @@ class InverseDynamicsQP(Setup):
     def controller(self) -> Controller:
         """The controller as data, for export, plant and report."""
         monitor = monitor_fun(self._candidate, self._inspect)
-        return controller_data(self, self.stages, self.function, self.z0, monitor)
+        data = controller_data(self, self.stages, self.function, self.z0, monitor)
+        return replace(data, secondary=secondary_rows(self, self._inspect, self.z0))
 
     @cached_property
     def _inspect(self) -> ca.Function:
@@ -214,19 +231,20 @@ class InverseDynamicsQP(Setup):
         q: ArrayLike,
         v: ArrayLike,
         ref: ArrayLike | None = None,
+        *,
         mask: ArrayLike | None = None,
+        z: ArrayLike | None = None,
         act: ArrayLike | None = None,
         tuning: Mapping[str, float] | None = None,
-        z: ArrayLike | None = None,
         f_measured: ArrayLike | None = None,
     ) -> CondensedQP:
         """Return the QP at a state as data.
 
         Args:
-            q, v, ref, mask, act, tuning, z, f_measured: as in `solve`.
+            q, v, ref, mask, z, act, tuning, f_measured: as in `solve`.
 
         Raises:
-            ShapeError: a wrong shape.
+            ProblemError, UnknownNameError, ShapeError: as in `solve`.
         """
         inputs = call_inputs(self, q, v, ref, mask, act, tuning, f_measured)
         inputs |= self._learned(self._state(z))
@@ -239,6 +257,7 @@ class InverseDynamicsQP(Setup):
         q: ArrayLike,
         v: ArrayLike,
         ref: ArrayLike | None = None,
+        *,
         mask: ArrayLike | None = None,
         z: ArrayLike | None = None,
         act: ArrayLike | None = None,
@@ -259,6 +278,7 @@ class InverseDynamicsQP(Setup):
                 each contact, then the loop forces with a weight; default: those of the reference.
 
         Raises:
+            ProblemError: an input that the controller does not have.
             UnknownNameError: no such entry of `tuning`.
             ShapeError: a wrong shape. NaN and infinity do not raise: they give status 3.
         """
@@ -284,26 +304,29 @@ class InverseDynamicsQP(Setup):
         q: ArrayLike,
         v: ArrayLike,
         ref: ArrayLike | None = None,
+        *,
         mask: ArrayLike | None = None,
+        z: ArrayLike | None = None,
         act: ArrayLike | None = None,
         tuning: Mapping[str, float] | None = None,
-        z: ArrayLike | None = None,
         f_measured: ArrayLike | None = None,
         exactly: Sequence[str] = (),
     ) -> Explanation:
         """Return which limits exclude each other at a state, or what each costs the tasks.
 
         Args:
-            q, v, ref, mask, act, tuning, z, f_measured: as in `solve`.
+            q, v, ref, mask, z, act, tuning, f_measured: as in `solve`.
             exactly: tasks that count as limits: they have to be met without error.
 
         Raises:
             UnknownNameError: no such task, or no such entry of `tuning`.
-            ShapeError: a wrong shape.
+            ProblemError, ShapeError: as in `solve`.
         """
         for name in exactly:
             require_name("task", name, [task.name for task in self.tasks])
-        solution = self.solve(q, v, ref, mask, z, act, tuning, f_measured)
+        solution = self.solve(
+            q, v, ref, mask=mask, z=z, act=act, tuning=tuning, f_measured=f_measured
+        )
         inputs, z = call_inputs(self, q, v, ref, mask, act, tuning, f_measured), self._state(z)
         x = self._candidate(**inputs, z=z)["x"]
         values = self._inspect(**inputs, **self._learned(z), x=x)

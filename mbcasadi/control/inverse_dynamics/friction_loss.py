@@ -120,7 +120,7 @@ def friction_force(setup: "Setup", v: ca.SX, ref: ca.SX) -> ca.SX:
     if friction.task:
         name = f"{friction.task}.v"
         names = next(slot.components for slot in setup.slots if slot.name == name)
-        desired = dict(zip(names, ca.vertsplit(ref[setup.reference[name], 0]), strict=True))
+        desired = dict(zip(names, ca.vertsplit(ref[setup.reference_slices[name], 0]), strict=True))
     for joint, (dof, loss) in losses_of(setup.system, friction).items():
         speed = desired.get(joint, v[dof])
         smooth = ca.sqrt(speed**2 + friction.speed**2)

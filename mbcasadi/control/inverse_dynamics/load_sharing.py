@@ -23,6 +23,7 @@ from mbcasadi import linalg
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.errors import ProblemError
 from mbcasadi.qp.whitening import shift_bounds
+from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import real_array, require_choice, require_name
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ DETERMINED = 1e-9
 """A multiplier is determined where its row of an orthonormal N is shorter than this, squared."""
 
 
+@readable_fields
 @dataclass(frozen=True)
 class LoadSharing:
     """How constraints share loads that the motion does not determine.

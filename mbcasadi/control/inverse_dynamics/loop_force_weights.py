@@ -15,12 +15,14 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.control.inverse_dynamics.limits.loop_force_limits import AXES
 from mbcasadi.errors import ProblemError
+from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import real_array, require_name
 
 if TYPE_CHECKING:
     from mbcasadi.control.inverse_dynamics.options import Setup
 
 
+@readable_fields
 @dataclass(frozen=True)
 class LoopForceWeights:
     """Weights of the forces of equality constraints in the cost.

@@ -47,7 +47,7 @@ class ForceWeights(NamedTuple):
 
 def stack_tasks(setup: Setup, at: Inputs) -> TaskStack:
     """Return the rows of all tasks."""
-    ref = {name: at.ref[place, 0] for name, place in setup.reference.items()}
+    ref = {name: at.ref[place, 0] for name, place in setup.reference_slices.items()}
     parts = [
         task.rows(setup.system, at.q, at.v, own_slices(task, setup.system, ref), gains)
         for task, gains in zip(setup.tasks, at.tuned.gains, strict=True)

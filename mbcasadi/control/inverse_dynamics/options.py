@@ -80,7 +80,13 @@ from mbcasadi.control.inverse_dynamics.servos.servos import (
 from mbcasadi.control.inverse_dynamics.tuning import TUNABLE, tuning_parameters
 from mbcasadi.control.inverse_dynamics.weighed_forces import force_costs, force_slots
 from mbcasadi.control.safe_output.safe_output import FALLBACKS, memory_size
-from mbcasadi.control.tasks.reference import slot_slices
+from mbcasadi.control.tasks.reference import (
+    Slices,
+    fill_reference,
+    hold_by_task,
+    merged,
+    slot_slices,
+)
 from mbcasadi.control.tasks.task import Gains, Slot, Task, gains_of
 from mbcasadi.description import Contact, TuningParameter
 from mbcasadi.errors import ProblemError
@@ -95,7 +101,7 @@ from mbcasadi.shapes import (
     unique,
 )
 from mbcasadi.system import System
-from mbcasadi.system.coordinates import equality_groups
+from mbcasadi.system.coordinates import equality_groups, initial_pose
 from mbcasadi.system.ranges import Ranges, require_ranges
 
 Array = NDArray[np.float64]
@@ -363,7 +369,7 @@ class Setup:
         return tuple(slots)
 
     @cached_property
-    def reference(self) -> dict[str, slice]:
+    def reference_slices(self) -> dict[str, slice]:
         """Slices of `ref`, by `<task>.<quantity>`."""
         return slot_slices(self.slots)
 
@@ -401,10 +407,33 @@ class Setup:
         return limited_distances(self.system, self.distance_limits, used)
 
     @checked
-    def reference_at(self, q: ArrayLike) -> Array:
-        """Return the reference (nref,) that holds the configuration q, at rest."""
-        ref, pose = np.zeros(self.nref), column("q", q, self.system.nq, finite=False)
+    def reference(self, values: Slices | None = None, /, **slices: ArrayLike) -> Array:
+        """Return the reference (nref,) with these slices; the rest holds the model's first pose.
+
+        Args:
+            values: by name, `{"base.acceleration": [0, 0, 1]}`.
+            slices: the same as keywords, with `_` for dots: `base_acceleration=[0, 0, 1]`.
+
+        Raises:
+            UnknownNameError: no such slice; the message lists those there are.
+            ShapeError: a slice of a wrong size.
+        """
+        return self.reference_at(initial_pose(self.system), merged(values, slices))
+
+    @checked
+    def reference_at(self, q: ArrayLike, values: Slices | None = None) -> Array:
+        """Return the reference (nref,) that holds the pose q at rest, with these slices changed.
+
+        Args:
+            q: (nq,) pose.
+            values: slices with another value, by name.
+
+        Raises:
+            UnknownNameError: no such slice; the message lists those there are.
+            ShapeError: a wrong shape.
+        """
+        pose = column("q", q, self.system.nq, finite=False)
+        held: dict[str, ArrayLike] = {}
         for task in self.tasks:
-            for quantity, value in task.hold_reference(self.system, pose).items():
-                ref[self.reference[f"{task.name}.{quantity}"]] = value
-        return ref
+            held |= hold_by_task(task, self.system)(pose)
+        return fill_reference(self.slots, values or {}, fill_reference(self.slots, held))

@@ -201,7 +201,11 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
             cone_rows(contacts_now, setup.contact_names, contacts, sizes),
         ]
     )
-    p_ref = at.ref[setup.reference["torque"], 0] if setup.torque_reference else ca.SX(system.nu, 1)
+    p_ref = (
+        at.ref[setup.reference_slices["torque"], 0]
+        if setup.torque_reference
+        else ca.SX(system.nu, 1)
+    )
     f_ref, integral = desired_forces(setup, at), None
     if setup.force_feedback is not None and at.f_measured is not None:
         memory = at.memory[setup.memory_places["integrals"], 0]

@@ -15,6 +15,7 @@ from mbcasadi.control.inverse_dynamics.memory.observer import DisturbanceObserve
 from mbcasadi.control.margins.loop_margins import STABLE, Loop, LoopMargin, loop_margins
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_numbers, require_positive, require_whole
+from mbcasadi.short_text import summarised
 
 Array = NDArray[np.float64]
 
@@ -30,6 +31,7 @@ STEPS = 40
 CHECKS = 9
 
 
+@summarised
 @dataclass(frozen=True)
 class ProposedGains:
     """Gains of a task, and the margin that they leave.

@@ -12,6 +12,7 @@ from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.description.status import Flag, Status
 from mbcasadi.errors import ProblemError
+from mbcasadi.short_text import with_table
 
 Array = NDArray[np.float64]
 
@@ -22,6 +23,7 @@ EXPLAINED_SIDES = 64
 """Sides of the pyramid that stands for a quadratic cone in `explain`."""
 
 
+@with_table
 class CondensedQP(NamedTuple):
     """`min ½ yᵀ H y + gᵀ y` subject to `lba <= A_qp y <= uba`, with `y = (p, w)`.
 
@@ -47,6 +49,9 @@ class CondensedQP(NamedTuple):
     t: Array
     cones: int = 0
 
+    def _summary(self) -> dict[str, object]:
+        return {"unknowns": self.H.shape[0], "rows": self.row_names, "cones": self.cones}
+
     def __repr__(self) -> str:
         m, n = self.A_qp.shape
         cones = f", {self.cones} cones" if self.cones else ""
@@ -68,6 +73,7 @@ class CondensedQP(NamedTuple):
         return cls(row_names=row_names, cones=cones, **parts, **flat)
 
 
+@with_table
 @dataclass(frozen=True)
 class InverseDynamicsSolution:
     """The controller's output at one state, with the solution of its QP.
@@ -114,6 +120,18 @@ class InverseDynamicsSolution:
     disturbance: Array
     relaxed: Mapping[str, float]
     levels: dict[str, float] = field(default_factory=dict)
+
+    def _summary(self) -> dict[str, object]:
+        return {
+            "status": self.status_text,
+            "u": self.u,
+            "p": self.p,
+            "a": self.a,
+            "contact forces": self.contact_forces,
+            "residuals": self.residuals(),
+            "relaxed": self.relaxed,
+            "levels": self.levels,
+        }
 
     @property
     def solved(self) -> bool:

@@ -105,7 +105,9 @@ def desired_forces(setup: "Setup", at: "Inputs") -> ca.SX:
     """Return the reference (k,) of the forces; zero for those that are off or have none."""
     sizes = {CONTACT_SLOT: 3 * len(setup.contacts), LOOP_SLOT: len(setup.weighed_loops)}
     parts = [
-        at.ref[setup.reference[name], 0] if name in setup.reference else ca.SX(size, 1)
+        at.ref[setup.reference_slices[name], 0]
+        if name in setup.reference_slices
+        else ca.SX(size, 1)
         for name, size in sizes.items()
     ]
     return forces_on(setup, at) * ca.vertcat(*parts)

@@ -19,6 +19,7 @@ from mbcasadi.control.safe_output.safe_output import SafeOutput
 from mbcasadi.control.safe_output.static_load import Array
 from mbcasadi.description.status import OUTPUTS
 from mbcasadi.linalg.symbols import Sym
+from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 from mbcasadi.system.actuator_model import actuator_model
 from mbcasadi.system.ranges import require_ranges
@@ -30,6 +31,7 @@ whether there is a command; `accepted`: whether the measured state is finite and
 `state`: q, v and ref, finite whatever was measured."""
 
 
+@summarised
 @dataclass(frozen=True)
 class Core:
     """The equations of a law, and what its safe output needs to know.

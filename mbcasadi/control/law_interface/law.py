@@ -2,17 +2,22 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import final
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.control.law_interface.control_law import ControlLaw
+from mbcasadi.control.law_interface.control_solution import ControlSolution, solve_by_name
 from mbcasadi.control.law_interface.fallback import Core
-from mbcasadi.control.tasks.reference import fill_reference, slot_slices
-from mbcasadi.control.tasks.task import Slot
-from mbcasadi.description import Controller
+from mbcasadi.control.tasks.reference import Hold, Slices, fill_reference, merged
+from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import column
+from mbcasadi.short_text import summarised
 from mbcasadi.system import System
+from mbcasadi.system.coordinates import initial_pose
 
 Array = NDArray[np.float64]
 
@@ -73,8 +78,10 @@ class Command:
     target: ca.SX | None = None
 
 
+@final
+@summarised
 @dataclass(frozen=True)
-class Law:
+class Law(ControlLaw):
     """A control law as data; `export_c` and `validate` take it as it is.
 
     Attributes:
@@ -84,30 +91,106 @@ class Law:
         core: the equations without the safe output; see `with_fallback`.
         desired: (q, v, [f_c], ref, [mask], z) → (a, f_c, z_next): acceleration and constraint
             force that the law commands, before limits.
+        hold: from a pose to the slices that hold it at rest; None where the law has none.
+        default: (nref,) reference of `reference()` and `solve`; None: the initial pose in
+            `reference()`, the measured one in `solve`, by `hold`; zero without it.
     """
 
     system: System
-    controller: Controller
-    slots: tuple[Slot, ...]
     core: Core
     desired: ca.Function
+    hold: Hold | None = None
+    default: Array | None = None
+
+    def _summary(self) -> dict[str, object]:
+        return {
+            "name": self.controller.name,
+            "system": self.system.name,
+            "reference": {slot.name: slot.size for slot in self.slots},
+            "period": self.period,
+        }
 
     @property
-    def function(self) -> ca.Function:
-        """The law as one named Function."""
-        return self.controller.function
-
-    @property
-    def reference(self) -> dict[str, slice]:
-        """Slice of the reference by its slot's name."""
-        return slot_slices(self.slots)
+    def nominal_reference(self) -> Array | None:
+        """Reference (nref,) of the equilibrium of a regulator; None for other laws."""
+        return self.default
 
     @checked
-    def ref(self, **values: ArrayLike) -> Array:
-        """Return the reference with these slices, zero elsewhere; dots are written as `_`.
+    def reference(self, values: Slices | None = None, /, **slices: ArrayLike) -> Array:
+        """Return the reference with these slices, the default elsewhere; see `default`.
+
+        Args:
+            values: by name, `{"posture.q": [0.1, 0.2]}`.
+            slices: the same as keywords, with `_` for dots: `posture_q=[0.1, 0.2]`.
 
         Raises:
             UnknownNameError: no such slice; the message lists those there are.
             ShapeError: a slice of a wrong size.
         """
-        return fill_reference(self.slots, values)
+        default = self.default
+        if default is None and self.hold is not None:
+            default = fill_reference(self.slots, self.hold(initial_pose(self.system)))
+        return fill_reference(self.slots, merged(values, slices), default)
+
+    @checked
+    def reference_at(self, q: ArrayLike, values: Slices | None = None) -> Array:
+        """Return the reference that holds the pose q at rest, with these slices changed.
+
+        Args:
+            q: (nq,) pose.
+            values: slices with another value, by name.
+
+        Raises:
+            ProblemError: no reference, or none that holds a pose.
+            UnknownNameError, ShapeError: as in `reference`.
+        """
+        pose, name = column("q", q, self.system.nq), self.controller.name
+        if not self.nref:
+            raise ProblemError(f"'{name}' has no reference: it holds the state it was made for")
+        if self.hold is None:
+            raise ProblemError(
+                f"'{name}' has no reference that holds a pose; give the slices to reference(): "
+                f"{', '.join(self.reference_slices)}"
+            )
+        return fill_reference(self.slots, values or {}, fill_reference(self.slots, self.hold(pose)))
+
+    @checked
+    def solve(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        ref: ArrayLike | None = None,
+        *,
+        z: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
+        f_c: ArrayLike | None = None,
+        tuning: Mapping[str, float] | None = None,
+    ) -> ControlSolution:
+        """Return the law's output at a state.
+
+        Args:
+            q, v: (nq,), (nv,) state.
+            ref: (nref,) reference; by default `default`, or rest at q.
+            z: (nz,) state of the law; default: `z0`.
+            mask: one for each constraint that is on, where the system has a mask; default: all on.
+            f_c: (nv,) measured constraint force, N or N m, where the law uses one.
+            tuning: entries of the input `tuning` by name; the others have their defaults.
+
+        Raises:
+            ProblemError: an input that the law does not have, or one that is missing.
+            UnknownNameError: no such entry of `tuning`.
+            ShapeError: a wrong shape. NaN and infinity do not raise: they give status 3.
+        """
+        inputs = {"q": q, "v": v, "ref": ref, "z": z, "mask": mask, "f_c": f_c}
+        if ref is None:
+            inputs["ref"] = self._default_at(column("q", q, self.system.nq, finite=False))
+        return solve_by_name(self.controller, inputs, tuning)
+
+    def _default_at(self, q: Array) -> Array | None:
+        """Return the reference of a tick that is given none; None where there is no default."""
+        if self.default is not None or not self.nref:
+            return np.zeros(self.nref) if self.default is None else self.default
+        if self.hold is None:
+            return None
+        held = self.hold(q) if np.all(np.isfinite(q)) else {}
+        return fill_reference(self.slots, held)

@@ -5,7 +5,7 @@ becomes C as it is. Its signature is
 
     (q, v, [f_c], ref, [tuning], [mask], z) → (u, z_next, status, flags, residual)
 
-- `ref`: the references, in the slices that `Law.reference` names.
+- `ref`: the references, in the slices that `Law.reference_slices` names.
 - `tuning`: numbers that may change between ticks, where the law has them.
 - `f_c`: (nv,) measured constraint force, where the law uses one.
 - `mask`: one entry for each constraint of the model, above one half for on, where the system has a
@@ -54,6 +54,7 @@ from mbcasadi.control.law_interface.signals import (
 )
 from mbcasadi.control.safe_output.mechanism_hold import hold_at
 from mbcasadi.control.safe_output.safe_output import DESCRIPTIONS
+from mbcasadi.control.tasks.reference import Hold, Slices, fill_reference
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Controller, TuningParameter
 from mbcasadi.description.status import LAW_STATUS, Flag, Status
@@ -76,6 +77,8 @@ def make_law(
     equations: Callable[[LawInputs], Command],
     *,
     slots: Sequence[Slot],
+    hold: Hold | None = None,
+    default: Slices | None = None,
     states: Mapping[str, ArrayLike] | None = None,
     measures_force: bool = False,
     closes_state: bool = True,
@@ -92,6 +95,9 @@ def make_law(
         name: a C identifier.
         equations: from safe inputs to the command.
         slots: slices of the reference.
+        hold: from a pose (nq,) to the slices that hold it at rest, those that are left out zero;
+            None where the reference holds no pose.
+        default: slices of the reference that the law has where none is given; see `Law.default`.
         states: initial value of each state, by name.
         measures_force: the law takes the measured constraint force `f_c`.
         closes_state: the equations get the state on the constraint manifold, not the measured one;
@@ -148,7 +154,15 @@ def make_law(
     )
     desired = _desired_fun(f"{name}_desired", command, symbols, z_next)
     desired = with_memory(desired, z0.size, 0, core.safe.size)
-    return Law(system, controller, tuple(slots), core, desired)
+    return Law(
+        controller=controller,
+        slots=tuple(slots),
+        system=system,
+        core=core,
+        desired=desired,
+        hold=hold,
+        default=None if default is None else fill_reference(slots, default),
+    )
 
 
 def _require(system: System, name: str) -> None:

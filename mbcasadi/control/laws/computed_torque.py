@@ -14,6 +14,7 @@ from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.tasks.reference import hold_by_task
 from mbcasadi.control.tasks.task import (
     Task,
     TaskRows,
@@ -84,6 +85,7 @@ def computed_torque(
         name,
         equations,
         slots=task.slots(system),
+        hold=hold_by_task(task, system),
         tracked=tracked_rows(task, system),
         ctrl_limits=ctrl_limits,
         period=period,

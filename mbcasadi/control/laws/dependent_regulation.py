@@ -119,6 +119,7 @@ def dependent_regulation(
         name,
         equations,
         slots=[Slot("q", names.components, names.units)],
+        hold=lambda q: {"q": q},
         tracked=list(zip(rates(system).components, error_units(system), strict=True)),
         ctrl_limits=ctrl_limits,
         period=period,

@@ -104,6 +104,7 @@ def dependent_tracking(
             Slot("v", speeds.components, speeds.units),
             Slot("a", speeds.components, seconds),
         ],
+        hold=lambda q: {"q": q},
         tracked=list(zip(speeds.components, error_units(system), strict=True)),
         ctrl_limits=ctrl_limits,
         period=period,

@@ -16,6 +16,7 @@ from mbcasadi.formulation.quasi_velocity_equations import free_basis, free_basis
 from mbcasadi.formulation.root import constraint_basis, root_factor
 from mbcasadi.linalg import complete_factor
 from mbcasadi.shapes import real_array, require_numbers
+from mbcasadi.short_text import summarised
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import rates
 
@@ -23,6 +24,7 @@ CLOSE = 1e-9
 """Relative difference of η1 and η2 below which the bound takes its limit for equal ones."""
 
 
+@summarised
 @dataclass(frozen=True)
 class GainCondition:
     """Constants of the convergence proof, the largest over the samples  [A10, eq. 43-46].

@@ -8,10 +8,11 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.arguments import require_law_arguments
-from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.actuated_force import Allocation
+from mbcasadi.control.tasks.reference import Hold, Slices, hold_by_task
 from mbcasadi.control.tasks.task import (
     Gain,
     Gains,
@@ -88,6 +89,7 @@ def gravity_compensated_pd(
         name,
         equations,
         slots=spring.slots,
+        hold=spring.hold,
         tracked=spring.tracked,
         ctrl_limits=ctrl_limits,
         period=period,
@@ -156,6 +158,16 @@ class Spring:
     def tracked(self) -> Sequence[tuple[str, str]]:
         """Name and unit of each row's error."""
         return tracked_rows(self.task, self.system)
+
+    @property
+    def hold(self) -> Hold:
+        """The slices that hold a pose at rest, as a function of the pose."""
+        read, hold = {slot.name for slot in self.slots}, hold_by_task(self.task, self.system)
+
+        def held(q: Array) -> Slices:
+            return {name: value for name, value in hold(q).items() if name in read}
+
+        return held
 
     def at(self, at: LawInputs) -> Pull:
         """Return the springs' force; the task's own law with K and D for its gains."""

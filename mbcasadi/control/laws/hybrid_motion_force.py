@@ -20,6 +20,7 @@ from mbcasadi.control.laws.force_loop import ForceGains, force_loop
 from mbcasadi.control.laws.task_coordinates import (
     Coordinates,
     desired_motion,
+    hold_by_coordinates,
     motion_gains,
 )
 from mbcasadi.control.tasks.task import Gain
@@ -99,6 +100,7 @@ def hybrid_motion_force_control(
         name,
         equations,
         slots=(*theta.slots, *loop.slots),
+        hold=hold_by_coordinates(theta),
         states=loop.states,
         measures_force=loop.gains.feedback,
         tracked=(*theta.tracked, *loop.tracked),

@@ -97,6 +97,7 @@ def impedance_control(
         name,
         equations,
         slots=spring.slots if mass is None else (*spring.slots, force_slot),
+        hold=spring.hold,
         tracked=spring.tracked,
         ctrl_limits=ctrl_limits,
         period=period,

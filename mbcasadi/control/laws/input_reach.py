@@ -19,6 +19,7 @@ from mbcasadi.control.law_interface.pivots import leading_rows
 from mbcasadi.control.laws.poses import joint_rates, motions_at
 from mbcasadi.errors import ShapeError
 from mbcasadi.shapes import column, real_array
+from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import rates
 from mbcasadi.system.sizes import control_sizes
@@ -37,6 +38,7 @@ SHOWN = 0.1
 """Share of a motion's largest rate below which the report leaves a joint out."""
 
 
+@summarised
 @dataclass(frozen=True)
 class InputReach:
     """The motions of a mechanism at one pose, and those that no actuator drives.
@@ -98,6 +100,7 @@ class InputReach:
         return ", ".join(shares)
 
 
+@summarised
 @dataclass(frozen=True)
 class WorkspaceInputReach:
     """Condition (64) over a sample of poses.

@@ -17,6 +17,7 @@ from mbcasadi.control.laws.coordinate_check import coordinates_of
 from mbcasadi.control.laws.task_coordinates import (
     Coordinates,
     desired_motion,
+    hold_by_coordinates,
     motion_gains,
 )
 from mbcasadi.control.tasks.task import Gain
@@ -85,6 +86,7 @@ def passive_joint_control(
         name,
         equations,
         slots=theta.slots,
+        hold=hold_by_coordinates(theta),
         tracked=theta.tracked,
         ctrl_limits=ctrl_limits,
         period=period,

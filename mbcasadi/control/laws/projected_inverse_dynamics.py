@@ -20,6 +20,7 @@ from mbcasadi.control.laws.poses import joint_rates, motions_at
 from mbcasadi.control.laws.task_coordinates import (
     Coordinates,
     desired_motion,
+    hold_by_coordinates,
     motion_gains,
 )
 from mbcasadi.control.tasks.task import Gain
@@ -96,6 +97,7 @@ def projected_inverse_dynamics(
         name,
         equations,
         slots=theta.slots,
+        hold=hold_by_coordinates(theta),
         tracked=theta.tracked,
         ctrl_limits=ctrl_limits,
         period=period,

@@ -12,6 +12,7 @@ from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.computed_torque import nearest_acceleration
+from mbcasadi.control.tasks.reference import hold_by_task
 from mbcasadi.control.tasks.task import Task, gains_of, own_slices, require_task, tracked_rows
 from mbcasadi.formulation.null_space import null_space_inverse
 from mbcasadi.system import System
@@ -80,6 +81,7 @@ def qr_inverse_dynamics(
         name,
         equations,
         slots=task.slots(system),
+        hold=hold_by_task(task, system),
         tracked=tracked_rows(task, system),
         ctrl_limits=ctrl_limits,
         period=period,

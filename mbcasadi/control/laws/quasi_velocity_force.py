@@ -19,7 +19,7 @@ from mbcasadi.control.laws.coordinate_check import coordinates_of
 from mbcasadi.control.laws.force_loop import ForceGains, force_loop
 from mbcasadi.control.laws.quasi_velocity_motion import LEAST, require_plain
 from mbcasadi.control.laws.quasi_velocity_tracking import motion_of
-from mbcasadi.control.laws.task_coordinates import Coordinates
+from mbcasadi.control.laws.task_coordinates import Coordinates, hold_by_coordinates
 from mbcasadi.shapes import require_choice
 from mbcasadi.system import System
 
@@ -99,6 +99,7 @@ def quasi_velocity_force(
         name,
         equations,
         slots=(*theta.slots, *loop.slots),
+        hold=hold_by_coordinates(theta),
         states=loop.states,
         measures_force=loop.gains.feedback,
         tracked=(*theta.tracked, *loop.tracked),

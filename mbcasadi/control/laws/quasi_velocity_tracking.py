@@ -19,7 +19,7 @@ from mbcasadi.control.laws.quasi_velocity_motion import (
     require_plain,
     turning_fun,
 )
-from mbcasadi.control.laws.task_coordinates import Coordinates
+from mbcasadi.control.laws.task_coordinates import Coordinates, hold_by_coordinates
 from mbcasadi.shapes import require_choice
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import rates
@@ -108,6 +108,7 @@ def quasi_velocity_tracking(
         name,
         equations,
         slots=theta.slots,
+        hold=hold_by_coordinates(theta),
         tracked=theta.tracked,
         ctrl_limits=ctrl_limits,
         period=period,

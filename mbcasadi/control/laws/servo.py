@@ -12,12 +12,13 @@ from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.law_interface.verdicts import is_definite
 from mbcasadi.control.laws.servo_terms import (
-    ServoTask,
+    ServoTerms,
     figures_control,
     least_norm_control,
-    servo_task,
+    servo_terms,
 )
 from mbcasadi.control.tasks.servo_rows import BAUMGARTE_ADVICE, SERVO_ADVICE, SIGNALS, ServoRows
+from mbcasadi.control.tasks.servo_task import ServoTask
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Baumgarte
 from mbcasadi.errors import ShapeError, UnsupportedFeatureError
@@ -101,7 +102,7 @@ def servo_control(
         m = Mechanism.measured(system, at, rank_tol, control_metric=control_metric)
         signals = tuple(at.ref.get(each, ca.SX(0, 1)) for each in SIGNALS)
         on = ca.SX(at.ref["off"] < HALF)
-        task = servo_task(
+        task = servo_terms(
             m,
             servo,
             (signals[0], signals[1], signals[2]),
@@ -124,6 +125,8 @@ def servo_control(
         name,
         equations,
         slots=_slots(servo, system),
+        hold=lambda q: ServoTask(servo).hold_reference(system, q),
+        default={},
         tracked=list(zip(servo.names, servo.units, strict=True)),
         ctrl_limits=ctrl_limits,
         period=period,
@@ -132,7 +135,7 @@ def servo_control(
     )
 
 
-def _command(m: Mechanism, task: ServoTask, u: ca.SX, target: ca.SX) -> Command:
+def _command(m: Mechanism, task: ServoTerms, u: ca.SX, target: ca.SX) -> Command:
     return Command(
         u=m.control(u),
         a=m.joint_rate(task.a_0 + task.GB @ u),

@@ -20,12 +20,13 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.law import LawInputs
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.servo_response import ServoResponse, servo_response
-from mbcasadi.control.laws.servo_terms import servo_task
+from mbcasadi.control.laws.servo_terms import servo_terms
 from mbcasadi.control.tasks.servo_rows import BAUMGARTE_ADVICE, SERVO_ADVICE, ServoRows
 from mbcasadi.description import Baumgarte
 from mbcasadi.errors import ProblemError
 from mbcasadi.linalg import tree_solve
 from mbcasadi.shapes import column, real_array, require_kind, require_positive
+from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import rates
 
@@ -35,6 +36,7 @@ CONSISTENCY_TOL = 1e-6  # of what they are made of: responses and accelerations 
 NAMED = 0.1  # share of the largest entry from which a row or joint is named
 
 
+@summarised
 @dataclass(frozen=True)
 class ServoReport:
     """Which servo rows can be enforced at one state.
@@ -158,7 +160,7 @@ def _terms_fun(system: System, servo: ServoRows, baumgarte: Baumgarte | None) ->
     at = LawInputs(q=q, v=v, ref={}, z={}, rows=rows, f_c=ca.SX.zeros(system.nv))
     masked = system if system.mask is not None else system.with_mask()
     m = Mechanism.measured(masked, at, LAW_RANK_TOL)
-    task = servo_task(m, servo, (y, ydot, yddot), baumgarte=baumgarte)
+    task = servo_terms(m, servo, (y, ydot, yddot), baumgarte=baumgarte)
     eye = ca.SX.eye(system.nv)
     inverse = tree_solve(m.M_bar_root, eye)
     definite = ca.if_else(m.has_unique_motion, 1, np.nan)

@@ -19,7 +19,7 @@ from mbcasadi.dynamics.terms import rates_of
 from mbcasadi.linalg import complete_factor
 
 
-class ServoTask(NamedTuple):
+class ServoTerms(NamedTuple):
     """`A_s a = b_s` for the motion `a = a_0 + GB u`, in the mechanism's weighted coordinates.
 
     Fields: `A_s` (k, nv), `b_s` (k, 1) stabilised; `a_0` (nv, 1) the constrained acceleration at
@@ -58,7 +58,7 @@ class ServoTask(NamedTuple):
         return ca.mmin(ca.densify(met))
 
 
-def servo_task(
+def servo_terms(
     mechanism: Mechanism,
     servo: ServoRows,
     signals: tuple[ca.SX, ca.SX, ca.SX],
@@ -66,7 +66,7 @@ def servo_task(
     on: ca.SX | None = None,
     baumgarte: Baumgarte | None = None,
     f_nonideal: ca.Function | None = None,
-) -> ServoTask:
+) -> ServoTerms:
     """Return the servo rows with the acceleration that they require  [L15, eq. 22-26].
 
     `b_s = -(c_s + 2 α psi + β² phi)`. A non-ideal force C of the constraints enters as `G C`: the
@@ -88,7 +88,7 @@ def servo_task(
         c = stabilised_bias(c, form.psi, form.phi, *rates_of(baumgarte, servo.count))
     applied = m.f_0 if f_nonideal is None else m.f_0 + m.weighted_force(f_nonideal(*state))
     error = ca.vertcat(form.phi[: servo.holonomic], form.psi[servo.holonomic :])
-    return ServoTask(
+    return ServoTerms(
         A_s=m.weighted_rows(ca.SX(ca.diag(on) @ form.A)),
         b_s=-on * c,
         a_0=m.acceleration(applied),
@@ -98,7 +98,7 @@ def servo_task(
     )
 
 
-def least_norm_control(task: ServoTask, s: ca.SX, rank_tol: float) -> ca.SX:
+def least_norm_control(task: ServoTerms, s: ca.SX, rank_tol: float) -> ca.SX:
     """Return `u = K⁺ w + (I - K⁺ K) s`, `K = A_s G B`  [L15, eq. 35, corrected].
 
     With s = 0 no control that keeps the servo rows as well is smaller. u and s (nu, 1) are those
@@ -109,7 +109,7 @@ def least_norm_control(task: ServoTask, s: ca.SX, rank_tol: float) -> ca.SX:
     return factor.pinv_times(task.w) + s - factor.basis.V @ (factor.basis.V.T @ s)
 
 
-def figures_control(task: ServoTask, MinvB: ca.SX, s: ca.SX, rank_tol: float) -> ca.SX:
+def figures_control(task: ServoTerms, MinvB: ca.SX, s: ca.SX, rank_tol: float) -> ca.SX:
     """Return u of `u = F⁺ (b_s - A_s (a(u) - M⁻¹ B u)) + (I - F⁺ F) s`, `F = A_s M⁻¹ B`.
 
     The law behind the figures of L15: (35) with the reaction `Qᶜ(Q + B u)` (corrected). It is

@@ -17,13 +17,16 @@ from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
 from mbcasadi.control.law_interface.pivots import leading_rows
 from mbcasadi.control.law_interface.verdicts import attainable
 from mbcasadi.control.laws.poses import POSE_RANK_TOL, motions_at
+from mbcasadi.control.tasks.reference import Hold
 from mbcasadi.control.tasks.task import Gain, Slot, per_row
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.shapes import require_kind, require_name, require_texts
+from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import authored_pose, per, rates
 
 
+@summarised
 @dataclass(frozen=True)
 class Coordinates:
     """θ(q), the coordinates that a law tracks.
@@ -75,6 +78,11 @@ class DesiredMotion:
     attainable: ca.SX
     error: ca.SX
     target: ca.SX
+
+
+def hold_by_coordinates(theta: Coordinates) -> Hold:
+    """Return the slices of θ that hold a pose at rest, as a function of the pose."""
+    return lambda q: {"theta.q": np.array(theta.theta(q)).ravel()}
 
 
 @checked

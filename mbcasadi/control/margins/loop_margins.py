@@ -14,6 +14,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from mbcasadi.short_text import summarised
+
 Array = NDArray[np.float64]
 
 STABLE = 1 - 1e-9
@@ -62,6 +64,7 @@ class LoopMargin:
         )
 
 
+@summarised
 @dataclass(frozen=True)
 class Margins:
     """Margins of a sampled loop.

@@ -3,13 +3,16 @@
 from mbcasadi.control.margins.loop_margins import LoopMargin, Margins
 from mbcasadi.control.regulators.controllability import (
     Controllability,
-    controllability,
     require_stabilisable,
 )
+from mbcasadi.control.regulators.controllability import (
+    controllability as controllability,
+)
 from mbcasadi.control.regulators.discrete import discretize
-from mbcasadi.control.regulators.equilibrium import Equilibrium, equilibrium
+from mbcasadi.control.regulators.equilibrium import Equilibrium
+from mbcasadi.control.regulators.equilibrium import equilibrium as equilibrium
 from mbcasadi.control.regulators.estimation import KalmanFilter, kalman, lqg
-from mbcasadi.control.regulators.feedback import feedback
+from mbcasadi.control.regulators.feedback import feedback as feedback
 from mbcasadi.control.regulators.horizon import (
     finite_horizon_gains,
     finite_horizon_lqr,
@@ -20,15 +23,16 @@ from mbcasadi.control.regulators.innovation_gate import Gate
 from mbcasadi.control.regulators.linearization import Linearization, linearize
 from mbcasadi.control.regulators.lqr import gain_in_full_coordinates, lqr, lqr_gain
 from mbcasadi.control.regulators.lti_inverse_dynamics import lti_inverse_dynamics
-from mbcasadi.control.regulators.margins import margins
-from mbcasadi.control.regulators.measurements import encoders
+from mbcasadi.control.regulators.margins import margins as margins
+from mbcasadi.control.regulators.measurements import encoders as encoders
 from mbcasadi.control.regulators.modes import Mode
 from mbcasadi.control.regulators.multiplier_form import (
     DescriptorForm,
     descriptor_form,
     reduce_descriptor,
 )
-from mbcasadi.control.regulators.observability import Observability, observability
+from mbcasadi.control.regulators.observability import Observability
+from mbcasadi.control.regulators.observability import observability as observability
 from mbcasadi.control.regulators.pole_placement import pole_placement, poles_gain
 from mbcasadi.control.regulators.riccati import Filter, Regulator
 from mbcasadi.control.regulators.time_varying import discretize_along, linearize_along
@@ -46,13 +50,9 @@ __all__ = [
     "Mode",
     "Observability",
     "Regulator",
-    "controllability",
     "descriptor_form",
     "discretize",
     "discretize_along",
-    "encoders",
-    "equilibrium",
-    "feedback",
     "finite_horizon_gains",
     "finite_horizon_lqr",
     "gain_in_full_coordinates",
@@ -63,8 +63,6 @@ __all__ = [
     "lqr",
     "lqr_gain",
     "lti_inverse_dynamics",
-    "margins",
-    "observability",
     "pole_placement",
     "poles_gain",
     "reduce_descriptor",
@@ -72,3 +70,6 @@ __all__ = [
     "trajectory_gains",
     "trajectory_lqr",
 ]
+
+NOT_STARRED = ("controllability", "encoders", "equilibrium", "feedback", "margins", "observability")
+"""Public names that `import *` leaves out: they are words that people have variables of."""

@@ -31,6 +31,7 @@ from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
 from mbcasadi.qp.friction_cone import contact_axes, require_contacts, require_ground
 from mbcasadi.shapes import column
+from mbcasadi.short_text import summarised
 from mbcasadi.simulation import assemble
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import rate_names
@@ -42,6 +43,7 @@ AT_LIMIT = 1e-9
 of rows at rest, over its size."""
 
 
+@summarised
 @dataclass(frozen=True, eq=False)
 class Equilibrium:
     """A pose at rest and the forces on it: `h - f_passive - f_0 = B u + Aᵀ lam + Σ Jᵀ F`.
@@ -71,6 +73,15 @@ class Equilibrium:
     neutral_directions: Array
     control_directions: Array
     at_limit: tuple[str, ...]
+
+    def _summary(self) -> dict[str, object]:
+        return {
+            "system": self.system.name,
+            "q": self.q,
+            "u": self.u,
+            "at limit": self.at_limit,
+            "unique control": self.unique_control,
+        }
 
     @property
     def unique_control(self) -> bool:

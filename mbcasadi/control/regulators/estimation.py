@@ -46,12 +46,14 @@ from mbcasadi.description.status import Flag
 from mbcasadi.errors import ProblemError
 from mbcasadi.linalg.symbols import named_function
 from mbcasadi.shapes import require_positive, require_shape, weight
+from mbcasadi.short_text import summarised
 from mbcasadi.system import evaluate
 
 MEASURED = 1e-9
 """Relative part of a coordinate that a measurement may miss by rounding."""
 
 
+@summarised
 class Corrected(NamedTuple):
     """An estimate after a measurement.
 
@@ -64,6 +66,7 @@ class Corrected(NamedTuple):
     decision: Decision[ca.SX]
 
 
+@summarised
 @dataclass(frozen=True)
 class KalmanFilter:
     """A stationary filter: its matrices, and one tick of it as a Function.

@@ -1,6 +1,7 @@
 """State feedback on the constraint manifold as a law that can be exported to C."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import casadi as ca
 import numpy as np
@@ -11,16 +12,21 @@ from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
 from mbcasadi.control.law_interface.safe_inputs import close_inputs
+from mbcasadi.control.regulators.equilibrium import equilibrium
 from mbcasadi.control.regulators.linear_action import LinearAction, integrated_rows
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.operating_point import Array
+from mbcasadi.control.tasks.reference import Slices
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.linalg import positive_solve
-from mbcasadi.shapes import real_array, require_positive, require_whole
+from mbcasadi.shapes import column, real_array, require_positive, require_whole
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import RATE_UNITS, coordinates, rate_names, rates
 from mbcasadi.system.ranges import require_ranges
+
+HELD = 1e-6
+"""Largest distance of a held pose from the one that is asked for, in the sizes of coordinates."""
 
 
 @checked
@@ -74,12 +80,15 @@ def feedback(
             target=system.difference(linear.q, q_0),
         )
 
+    default = {"setpoint.q": linear.q, "setpoint.v": linear.v, "setpoint.u": linear.u}
     return make_law(
         system,
         name,
         equations,
         closes_state=False,
         slots=setpoint_slots(system) if track_reference else (),
+        hold=partial(held_setpoint, linear) if track_reference else None,
+        default=default if track_reference else None,
         states=action.states,
         tracked=deviations(system),
         ctrl_limits=ctrl_limits,
@@ -129,6 +138,31 @@ def setpoint(
     if track_reference:
         return at.ref["setpoint.q"], at.ref["setpoint.v"], at.ref["setpoint.u"]
     return ca.SX(linear.q), ca.SX(linear.v), ca.SX(linear.u)
+
+
+def held_setpoint(linear: Linearization, q: ArrayLike) -> Slices:
+    """Return the setpoint that holds the pose q at rest, with the least control for it.
+
+    Args:
+        linear: of the mechanism, whose mask counts.
+        q: (nq,) pose.
+
+    Raises:
+        ProblemError: no control holds the pose.
+        ShapeError: a wrong shape, or NaN.
+    """
+    system = linear.system
+    mask = None if system.mask is None else linear.mask
+    pose = column("q", q, system.nq)
+    held = equilibrium(system, pose, mask=mask)
+    apart = np.abs(np.array(system.difference(pose, held.q)).ravel() / system.scales.coordinates)
+    if np.any(apart > HELD):
+        raise ProblemError(
+            f"no control holds '{system.name}' at rest in this pose; the nearest pose that can be "
+            f"held is {np.array2string(held.q, precision=6)}: give that, or reference() with a "
+            "setpoint of your own"
+        )
+    return {"setpoint.q": pose, "setpoint.u": held.u}
 
 
 def setpoint_slots(system: System) -> tuple[Slot, ...]:

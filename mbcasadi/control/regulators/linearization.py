@@ -40,9 +40,11 @@ from mbcasadi.control.regulators.tangent import (
 )
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import column, require_share
+from mbcasadi.short_text import summarised
 from mbcasadi.system import System, evaluate
 
 
+@summarised
 @dataclass(frozen=True, eq=False)
 class Linearization:
     """`dx/dt = dfdx x + dfdu δu + drift`, or `x_next = …` where `period` is given.
@@ -69,6 +71,16 @@ class Linearization:
     Z_v: Array
     slope: Array
     period: float | None = None
+
+    def _summary(self) -> dict[str, object]:
+        return {
+            "system": self.system.name,
+            "nx": self.nx,
+            "nu": self.nu,
+            "period": "continuous" if self.period is None else self.period,
+            "q": self.q,
+            "largest real part of a pole": np.linalg.eigvals(self.dfdx).real.max(initial=-np.inf),
+        }
 
     @property
     def n_q(self) -> int:

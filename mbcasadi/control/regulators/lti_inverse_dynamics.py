@@ -102,6 +102,7 @@ def lti_inverse_dynamics(
             Slot(key, tuple(f"{key}{i}" for i in range(size)), ("",) * size)
             for key, size in slots.items()
         ],
+        hold=lambda q: {"xi": linear.coordinates(q, np.zeros(system.nv))[:n_q]},
         tracked=[(f"xi{i}", "") for i in range(n_q)],
         ctrl_limits=ctrl_limits,
         period=period,

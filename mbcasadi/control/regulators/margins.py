@@ -1,6 +1,7 @@
 """Margins of any controller around an equilibrium, from its Function."""
 
 from collections.abc import Callable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -81,6 +82,14 @@ def margins(
 Tick = Callable[[Array, Array], tuple[Array, Array, int]]
 
 
+@runtime_checkable
+class HoldsPoses(Protocol):
+    """A controller whose reference can hold a pose."""
+
+    def reference_at(self, q: ArrayLike) -> Array:
+        """Return the reference that holds q."""
+
+
 def _tick_at(
     linear: Linearization,
     controller: object,
@@ -104,7 +113,7 @@ def _tick_at(
     inputs["tuning"] = np.array([parameter.default for parameter in given.tuning])
     if ref is not None:
         inputs["ref"] = column("ref", ref, sizes.get("ref", 0))
-    elif hasattr(controller, "reference_at"):
+    elif sizes.get("ref", 0) and isinstance(controller, HoldsPoses):
         inputs["ref"] = controller.reference_at(linear.q)
     else:
         inputs["ref"] = np.zeros(sizes.get("ref", 0))

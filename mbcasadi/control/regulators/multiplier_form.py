@@ -24,6 +24,7 @@ from mbcasadi.control.regulators.operating_point import Array, motion_fun, numbe
 from mbcasadi.control.regulators.tangent import spin
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.shapes import real_array, require_share
+from mbcasadi.short_text import summarised
 from mbcasadi.system import System, evaluate
 
 DESCRIPTOR_RANK_TOL = 1e-9
@@ -39,6 +40,7 @@ IN_CHART = 1e-7
 """The same of `inverse N - I`."""
 
 
+@summarised
 class DescriptorForm(NamedTuple):
     """`dx/dt = dfdx x + dfdu u + S λ + c`, `G dx/dt + G_x x = 0`; rows of G may repeat.
 
@@ -54,6 +56,7 @@ class DescriptorForm(NamedTuple):
     G_x: Array | None = None
 
 
+@summarised
 class ReducedDescriptor(NamedTuple):
     """`dz/dt = dfdz z + dfdu u + c`, `x = N z`.
 

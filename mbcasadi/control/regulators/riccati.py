@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.errors import ProblemError
+from mbcasadi.short_text import summarised
 
 Poles = NDArray[np.complex128]
 
@@ -34,6 +35,7 @@ NO_FILTER = (
 )
 
 
+@summarised
 @dataclass(frozen=True)
 class Regulator:
     """`u = -K x`, optimal over an infinite horizon.
@@ -50,7 +52,15 @@ class Regulator:
     poles: Poles
     period: float | None
 
+    def _summary(self) -> dict[str, object]:
+        return {
+            "K": self.K,
+            "poles": [f"{pole:.3g}" for pole in self.poles],
+            "period": self.period,
+        }
 
+
+@summarised
 @dataclass(frozen=True)
 class Filter:
     """`x ← x + L (y - C x)` at every sample, optimal after its transients.

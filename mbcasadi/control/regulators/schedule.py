@@ -51,7 +51,13 @@ def schedule_gains(law: Law, table: Array) -> Law:
         inputs=tuple(_without_reference(signal) for signal in original.inputs),
     )
     core = replace(law.core, function=with_table_row(law.core.function))
-    return Law(law.system, controller, (), core, with_table_row(law.desired))
+    return Law(
+        controller=controller,
+        slots=(),
+        system=law.system,
+        core=core,
+        desired=with_table_row(law.desired),
+    )
 
 
 def _without_reference(signal: Signal) -> Signal:

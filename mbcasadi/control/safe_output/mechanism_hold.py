@@ -8,10 +8,12 @@ import numpy as np
 from mbcasadi.control.safe_output.holding_command import holding_command, motors_of
 from mbcasadi.control.safe_output.safe_output import SafeOutput
 from mbcasadi.control.safe_output.static_load import Array, actuator_inertias, row_inertias
+from mbcasadi.short_text import summarised
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.ranges import require_ranges
 
 
+@summarised
 class Hold(NamedTuple):
     """The safe output, and (q, v) → load and own (2 nu,) of a mechanism; None without one."""
 

@@ -35,6 +35,7 @@ from mbcasadi.description import Emergency
 from mbcasadi.description.controller import ticks_of_last_command
 from mbcasadi.linalg.symbols import Sym
 from mbcasadi.qp.input_guard import LARGEST_CONTROL, clamp
+from mbcasadi.short_text import summarised
 
 FALLBACKS = ("safe", "hold", "zero")
 """Names of safe outputs: the definition above; the last command; zero actuator force."""
@@ -55,6 +56,7 @@ def memory_size(kind: str, nu: int) -> int:
     return {"safe": 3 * nu + 1, "hold": nu}.get(kind, 0)
 
 
+@summarised
 @dataclass(frozen=True)
 class SafeOutput:
     """What a controller puts out without a solution, and what its state remembers for it.

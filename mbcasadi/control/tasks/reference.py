@@ -1,16 +1,22 @@
 """A controller's reference by the names of its slices."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.control.tasks.task import Slot
+from mbcasadi.control.tasks.task import Slot, Task
 from mbcasadi.description import Signal
-from mbcasadi.errors import ShapeError
+from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.shapes import real_array, require_name
+from mbcasadi.system import System
 
 Array = NDArray[np.float64]
+Slices = Mapping[str, ArrayLike]
+"""Values of slices of the reference by their names; a name may have `_` in the place of dots."""
+
+Hold = Callable[[Array], Slices]
+"""From a pose (nq,) to the slices that hold it at rest; those that are left out are zero."""
 
 
 def slot_slices(slots: Sequence[Slot]) -> dict[str, slice]:
@@ -25,21 +31,59 @@ def slot_signal(slots: Sequence[Slot]) -> Signal:
     return Signal("ref", names, tuple(unit for slot in slots for unit in slot.units))
 
 
-def fill_reference(slots: Sequence[Slot], values: Mapping[str, ArrayLike]) -> Array:
-    """Return the reference with these slices, zero elsewhere; dots in names are written as `_`.
+def fill_reference(
+    slots: Sequence[Slot], values: Slices, default: ArrayLike | None = None
+) -> Array:
+    """Return the reference with these slices, the default or zero elsewhere.
 
     Raises:
         UnknownNameError: no such slice; the message lists those there are.
         ShapeError: a slice of a wrong size.
     """
-    named = {name.replace(".", "_"): place for name, place in slot_slices(slots).items()}
-    ref = np.zeros(sum(slot.size for slot in slots))
+    places = slot_slices(slots)
+    names = slice_names(places)
+    size = sum(slot.size for slot in slots)
+    ref = np.zeros(size) if default is None else np.array(default, dtype=float)
     for name, value in values.items():
-        require_name("slice of the reference", name, list(named))
-        entries, place = real_array(f"reference {name}", value).ravel(), named[name]
+        require_name("slice of the reference", name, list(places), also=names)
+        entries, place = real_array(f"reference {name}", value).ravel(), places[names[name]]
         if entries.size != place.stop - place.start:
             raise ShapeError(
                 f"reference {name} has {entries.size} entries, expected {place.stop - place.start}"
             )
         ref[place] = entries
     return ref
+
+
+def slice_names(places: Mapping[str, slice]) -> dict[str, str]:
+    """Return the name of the slice that each accepted name stands for."""
+    return {name.replace(".", "_"): name for name in places} | {name: name for name in places}
+
+
+def merged(values: Slices | None, slices: Slices) -> Slices:
+    """Return the slices of a mapping and of keywords together.
+
+    Raises:
+        ProblemError: a slice is given by both.
+    """
+    given = dict(values or {})
+    for name in slices:
+        twice = [each for each in given if each.replace(".", "_") == name.replace(".", "_")]
+        if twice:
+            raise ProblemError(f"slice {twice[0]!r} of the reference is given twice; expected once")
+    return given | dict(slices)
+
+
+def by_full_name(values: Slices, names: Sequence[str]) -> Slices:
+    """Return slices by their full names; unknown names are left as they are."""
+    full = slice_names(dict.fromkeys(names, slice(0)))
+    return {full.get(name, name): value for name, value in values.items()}
+
+
+def hold_by_task(task: Task, system: System) -> Hold:
+    """Return the slices by which a task holds a pose at rest, as a function of the pose."""
+
+    def hold(q: Array) -> Slices:
+        return {f"{task.name}.{key}": x for key, x in task.hold_reference(system, q).items()}
+
+    return hold

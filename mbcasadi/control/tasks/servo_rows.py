@@ -16,6 +16,7 @@ from mbcasadi.constraints import user_rows
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.shapes import require_kind, require_shape, require_texts
+from mbcasadi.short_text import summarised
 from mbcasadi.system import Rows, System
 from mbcasadi.system.functions import Expression, user_row_expressions
 
@@ -38,6 +39,7 @@ class ServoForm(NamedTuple):
     c: ca.SX
 
 
+@summarised
 @dataclass(frozen=True)
 class ServoRows:
     """Constraints that a controller enforces.

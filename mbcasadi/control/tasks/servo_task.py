@@ -12,6 +12,7 @@ from mbcasadi.control.tasks.servo_rows import SIGNALS, ServoRows
 from mbcasadi.control.tasks.task import Array, Gain, Residual, Slot, Task, require_state
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import column
+from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 
 NEWTON_STEPS = 20
@@ -20,6 +21,7 @@ STARTS = (0.0, 1.0, -1.0)  # of all entries of y: at zero, y² has no slope
 
 
 @final
+@summarised
 @dataclass(frozen=True)
 class ServoTask(Task):
     """Rows `phi(q, y) = 0`, `A(q, y) v + a0(q, y) = 0`, `psi(q, v, y) = 0` are kept  [L15].

@@ -22,12 +22,14 @@ from numpy.typing import NDArray
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import column, real_array, require_kind, require_shape
+from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 
 Array = NDArray[np.float64]
 Gain = float | Sequence[float]
 
 
+@summarised
 @dataclass(frozen=True)
 class Slot:
     """One named slice of the reference.
@@ -48,6 +50,7 @@ class Slot:
         return len(self.components)
 
 
+@summarised
 @dataclass(frozen=True)
 class Residual:
     """The residual of a task at one state.
@@ -68,6 +71,7 @@ class Residual:
     a_ref: ca.SX
 
 
+@summarised
 @dataclass(frozen=True)
 class TaskRows:
     """A task at one state.

@@ -15,10 +15,14 @@ from mbcasadi.dynamics.terms import Treatment
 from mbcasadi.errors import ProblemError
 from mbcasadi.linalg import RANK_TOL
 from mbcasadi.mpc.integrators.tableaus import TABLEAUS
+from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import require_name
+from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 
 
+@summarised
+@readable_fields
 @dataclass(frozen=True, kw_only=True)
 class DynamicsOptions:
     """How the acceleration of a mechanism is computed: the options of `forward_dynamics`.
@@ -79,6 +83,8 @@ class DynamicsOptions:
         )
 
 
+@summarised
+@readable_fields
 @dataclass(frozen=True, kw_only=True)
 class StepOptions(DynamicsOptions):
     """Options of a step on the constraint manifold, and of the dynamics inside it.

@@ -33,6 +33,7 @@ from mbcasadi.mpc.legged.gait import Path, swing_path
 from mbcasadi.qp.friction_cone import require_ground
 from mbcasadi.qp.input_guard import MASK_ON, is_bounded
 from mbcasadi.shapes import require_identifier, require_name, require_numbers, require_positive
+from mbcasadi.short_text import summarised
 
 Array = NDArray[np.float64]
 LIFTED, LOWERED, RAISED = 0.0, 1.0, 2.0
@@ -76,6 +77,7 @@ class StepParameters:
             raise ProblemError(f"calm = {self.calm} m below least = {self.least} m")
 
 
+@summarised
 class CaptureStep(NamedTuple):
     """The reaction and the state to start from."""
 
@@ -170,7 +172,7 @@ class _Equations:
             foot = Foot(mask[i], places[i], given["f_measured"][3 * i], memory)
             path, on, z_next = self._foot(robot, foot, self._scheduled(ref, self.feet[i].name))
             for quantity, value in path._asdict().items():
-                ref[law.reference[f"{self.feet[i].name}.{quantity}"]] = value
+                ref[law.reference_slices[f"{self.feet[i].name}.{quantity}"]] = value
             mask[i] = on
             memories.append(z_next)
         outputs = [ref, mask, ca.vertcat(*memories)]
@@ -184,7 +186,9 @@ class _Equations:
         return place
 
     def _scheduled(self, ref: ca.SX, foot: str) -> Path[ca.SX]:
-        return Path(*(ca.SX(ref[self.law.reference[f"{foot}.{key}"]]) for key in Path._fields))
+        return Path(
+            *(ca.SX(ref[self.law.reference_slices[f"{foot}.{key}"]]) for key in Path._fields)
+        )
 
     def _robot(self, given: dict[str, ca.SX], places: list[ca.SX]) -> Robot:
         n, step = len(self.feet), self.step

@@ -80,7 +80,7 @@ class References:
             for quantity, value in zip(Path._fields, path, strict=True):
                 computed[f"{contact.frame}.{quantity}"] = to_world(self.stance.ground, value)
         computed["force"] = ca.vertcat(*(f[[2, 0, 1]] for f in carried.loads))
-        ref, slices = ca.SX(ca.DM(self.law.reference_at(self.q0))), self.law.reference
+        ref, slices = ca.SX(ca.DM(self.law.reference_at(self.q0))), self.law.reference_slices
         for name in computed:
             require_name("slice of the reference", name, list(slices))
         for name, value in (values | computed).items():

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.errors import ProblemError
+from mbcasadi.readable_signatures import readable_fields
+from mbcasadi.short_text import summarised
 
 Array = NDArray[np.float64]
 
@@ -26,6 +28,8 @@ GRAVITY = (0.0, 0.0, -9.81)  # m/s²
 ROWS = 5  # of one foot: four sides of the pyramid, and the normal force
 
 
+@readable_fields
+@summarised
 @dataclass(frozen=True)
 class SingleRigidBody:
     """The robot as one rigid body.

@@ -8,15 +8,20 @@ The ground is level. A foot off the ground has no columns in G_k, so its force i
 """
 
 from dataclasses import dataclass, replace
+from typing import final
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.control.law_interface.control_law import ControlLaw
+from mbcasadi.control.law_interface.control_solution import solve_by_name
+from mbcasadi.control.tasks.reference import Slices, fill_reference, merged
+from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Controller, LeastDistanceStages, Signal
-from mbcasadi.description.status import QP_STATUS
-from mbcasadi.errors import ProblemError
+from mbcasadi.description.status import QP_STATUS, Status
+from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.legged.rigid_body import NX, Array, SingleRigidBody, interval_functions
 from mbcasadi.mpc.legged.rigid_body_stages import RigidBodyStages
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS
@@ -30,6 +35,7 @@ from mbcasadi.shapes import (
     require_whole,
     weight,
 )
+from mbcasadi.short_text import summarised
 
 STATES = ("roll", "pitch", "yaw", "px", "py", "pz", "wx", "wy", "wz", "vx", "vy", "vz")
 STATE_UNITS = ("rad",) * 3 + ("m",) * 3 + ("rad/s",) * 3 + ("m/s",) * 3
@@ -40,12 +46,13 @@ SAFE_OUTPUT = (
 SIDES = ("fx-", "fx+", "fy-", "fy+", "fz")
 
 
+@summarised
 @dataclass(frozen=True)
 class RigidBodyPlan:
     """The controller's output, with its plan.
 
     Attributes:
-        forces: (feet, 3) of the ground on the feet now, N, world axes; from status 2 on the safe
+        u: (3 feet,) forces of the ground on the feet now, N, world axes; from status 2 on the safe
             output.
         z_next: state of the next tick.
         status, status_text: of the controller, as number and as text.
@@ -54,7 +61,7 @@ class RigidBodyPlan:
         planned_forces: (N, feet, 3) forces, N.
     """
 
-    forces: Array
+    u: Array
     z_next: Array
     status: int
     status_text: str
@@ -62,42 +69,108 @@ class RigidBodyPlan:
     states: Array
     planned_forces: Array
 
+    def _summary(self) -> dict[str, object]:
+        return {"status": self.status_text, "u": self.u, "residual": self.residual}
 
+    @property
+    def forces(self) -> Array:
+        """(feet, 3) u, foot by foot."""
+        return self.u.reshape(-1, 3)
+
+    @property
+    def solved(self) -> bool:
+        """Whether the status is 0."""
+        return self.status == Status.SOLVED
+
+
+@final
+@summarised
 @dataclass(frozen=True)
-class SingleRigidBodyMPC:
+class SingleRigidBodyMPC(ControlLaw):
     """The controller (x0, feet, ref, mask, z) → (u, z_next, status, flags, residual).
 
     Attributes:
         controller: for `export_c`.
+        slots: the slices of the reference, `x1` … `xN`, a state for each sample.
         body, horizon, Q, rho: the problem.
     """
 
-    controller: Controller
     body: SingleRigidBody
     horizon: int
     Q: Array
     rho: float
 
-    @property
-    def function(self) -> ca.Function:
-        """The controller as one named Function."""
-        return self.controller.function
+    def _summary(self) -> dict[str, object]:
+        return {
+            "name": self.controller.name,
+            "feet": self.body.feet,
+            "horizon": self.horizon,
+            "period": self.period,
+        }
 
+    @property
+    def nominal_reference(self) -> None:
+        """None: the reference says where the body shall be."""
+        return None
+
+    @checked
+    def reference(self, values: Slices | None = None, /, **slices: ArrayLike) -> Array:
+        """Return the reference of all samples: `reference(x=...)`, zero elsewhere.
+
+        Args:
+            values: by name, `{"x1": state}`; "x" has (N, 12) rows, or (12,) for all samples.
+            slices: the same as keywords.
+
+        Raises:
+            UnknownNameError: no such slice; the message lists those there are.
+            ShapeError: a slice of a wrong size.
+        """
+        given = dict(merged(values, slices))
+        if "x" in given:
+            rows = real_array("reference x", given.pop("x"))
+            rows = np.tile(rows, (self.horizon, 1)) if rows.ndim < 2 else rows
+            require_shape("reference x", rows, (self.horizon, NX), "a state for each sample")
+            given = {f"x{k + 1}": row for k, row in enumerate(rows)} | given
+        return fill_reference(self.slots, given)
+
+    @checked
+    def reference_at(self, q: ArrayLike, values: Slices | None = None) -> Array:
+        """Return the reference that stays at the place and yaw of a state, level and at rest.
+
+        Args:
+            q: (12,) state (rpy, p, ω, v) of the body, which has no other pose; (6,) suffices.
+            values: slices with another value, by name.
+
+        Raises:
+            UnknownNameError, ShapeError: as in `reference`.
+        """
+        pose = real_array("q", q).ravel()
+        if pose.size not in {NX, NX // 2} or not np.all(np.isfinite(pose)):
+            raise ShapeError(
+                f"q has {pose.size} entries; expected the body's (roll, pitch, yaw, x, y, z), or "
+                f"its state ({NX},), finite"
+            )
+        rest = np.zeros(NX)
+        rest[2:6] = pose[2:6]
+        return self.reference({"x": rest} | dict(values or {}))
+
+    @checked
     def solve(
         self,
         x0: ArrayLike,
-        ref: ArrayLike,
         feet: ArrayLike,
-        schedule: ArrayLike,
+        ref: ArrayLike | None = None,
+        *,
+        mask: ArrayLike | None = None,
         z: ArrayLike | None = None,
     ) -> RigidBodyPlan:
         """Return the controller's output, with its plan.
 
         Args:
             x0: (12,) state.
-            ref: (N, 12), a state for each sample 1..N.
             feet: (feet, 3) their places in the world, m.
-            schedule: (N, feet), which foot is on the ground in which interval.
+            ref: (N, 12), or (12 N,), a state for each sample 1..N; by default `reference_at(x0)`.
+            mask: (N, feet), which foot is on the ground in which interval; all by default.
             z: state of the controller; nothing active by default.
 
         Raises:
@@ -105,27 +178,33 @@ class SingleRigidBodyMPC:
                 raise: it gives status 3.
         """
         N, nf = self.horizon, self.body.feet
-        inputs = {
-            "x0": column("x0", x0, NX, finite=False),
-            "feet": _table("feet", feet, (nf, 3), "a place for each foot"),
-            "ref": _table("ref", ref, (N, NX), "a state for each sample"),
-            "mask": _table("schedule", schedule, (N, nf), "a row for each interval"),
-            "z": column("z", self.controller.z0 if z is None else z, self.controller.z0.size),
-        }
-        u, z_next, status, _, residual = (
-            np.array(out).ravel() for out in self.function.call([*inputs.values()])
+        state = column("x0", x0, NX, finite=False)
+        if ref is None:
+            ref = self.reference_at(state) if np.all(np.isfinite(state)) else np.zeros((N, NX))
+        rows = real_array("ref", ref)
+        rows = rows.reshape(N, NX) if rows.shape == (N * NX,) else rows
+        if mask is not None:
+            mask = _table("mask", mask, (N, nf), "a row for each interval")
+        output = solve_by_name(
+            self.controller,
+            {
+                "x0": state,
+                "feet": _table("feet", feet, (nf, 3), "a place for each foot"),
+                "ref": _table("ref", rows, (N, NX), "a state for each sample"),
+                "mask": mask,
+                "z": z,
+            },
         )
-        assert self.controller.prediction is not None
-        x, forces = (np.array(out).T for out in self.controller.prediction.call([*inputs.values()]))
-        code = int(status[0])
+        assert output.planned_states is not None
+        assert output.planned_controls is not None
         return RigidBodyPlan(
-            forces=u.reshape(nf, 3),
-            z_next=z_next,
-            status=code,
-            status_text=QP_STATUS.words[code],
-            residual=residual,
-            states=x,
-            planned_forces=forces.reshape(N, nf, 3),
+            u=output.u,
+            z_next=output.z_next,
+            status=output.status,
+            status_text=QP_STATUS.words[output.status],
+            residual=output.residual,
+            states=output.planned_states,
+            planned_forces=output.planned_controls.reshape(N, nf, 3),
         )
 
 
@@ -180,7 +259,8 @@ def single_rigid_body_mpc(
     plan = problem.prediction(candidate_fun(stages, solver))
     without_plan = _controller_data(controller_fun(name, stages, solver), stages, problem, period)
     controller = replace(without_plan, prediction=plan, prediction_rows=STATES)
-    return SingleRigidBodyMPC(controller, body, horizon, cost, rho)
+    slots = tuple(Slot(f"x{k + 1}", STATES, STATE_UNITS) for k in range(horizon))
+    return SingleRigidBodyMPC(controller, slots, body, horizon, cost, rho)
 
 
 def _table(name: str, value: ArrayLike, shape: tuple[int, int], meaning: str) -> Array:

@@ -43,10 +43,12 @@ from mbcasadi.mpc.legged.rigid_body_mpc import SingleRigidBodyMPC
 from mbcasadi.mpc.legged.touch_down import FootFlags
 from mbcasadi.qp.friction_cone import FORCE_AXES
 from mbcasadi.shapes import column, require_identifier, require_whole
+from mbcasadi.short_text import summarised
 
 PERIOD_ROUNDING = 1e-6  # up to which a ratio of periods counts as a whole number
 
 
+@summarised
 @dataclass(frozen=True)
 class WalkingPlanner:
     """The planner's Function and its initial values.
@@ -64,10 +66,23 @@ class WalkingPlanner:
     every: int
     delay: int
 
+    def _summary(self) -> dict[str, object]:
+        return {
+            "name": self.controller.name,
+            "period": self.period,
+            "every": self.every,
+            "delay": self.delay,
+        }
+
     @property
     def function(self) -> ca.Function:
         """The planner as one named Function."""
         return self.controller.function
+
+    @property
+    def period(self) -> float:
+        """Sample time, s, that of the inverse dynamics."""
+        return self.controller.period
 
     @property
     def z0(self) -> Array:

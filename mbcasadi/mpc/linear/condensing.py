@@ -20,6 +20,7 @@ from mbcasadi.mpc.linear.prediction import (
 )
 from mbcasadi.mpc.linear.prediction_model import Array, Output
 from mbcasadi.mpc.linear.problem import LinearProblem
+from mbcasadi.short_text import summarised
 
 SLACK_CURVATURE = 1e-6
 """Least ρ₂ of a soft row, relative to the largest entry of H: the QP must be strictly convex."""
@@ -29,6 +30,7 @@ SOFT_REACH = 100.0
 `-ρ₁/ρ₂`, and rows hold to `PRIMAL_TOLERANCE` of that: without curvature there is no accuracy."""
 
 
+@summarised
 @dataclass(frozen=True)
 class CondensedProblem:
     """The QP; see the head of this file.

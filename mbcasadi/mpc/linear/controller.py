@@ -1,15 +1,18 @@
 """Linear MPC as a controller: its Function, its reference, and what its plans violate."""
 
 from dataclasses import dataclass
+from typing import final
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.tasks.reference import fill_reference, slot_slices
-from mbcasadi.control.tasks.task import Slot
-from mbcasadi.description import Controller
+from mbcasadi.control.law_interface.control_law import ControlLaw
+from mbcasadi.control.law_interface.control_solution import ControlSolution, solve_by_name
+from mbcasadi.control.regulators.feedback import held_setpoint
+from mbcasadi.control.regulators.linearization import Linearization
+from mbcasadi.control.tasks.reference import Slices, fill_reference, merged
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.linear.condensing import CondensedProblem
 from mbcasadi.mpc.linear.prediction_model import Array
@@ -17,10 +20,16 @@ from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.mpc.linear.sparse_form import SparseProblem
 from mbcasadi.mpc.linear.violations import Violation, hard_violations, soft_violations
 from mbcasadi.shapes import column, real_array
+from mbcasadi.short_text import summarised
+
+BY_SAMPLE = ("x", "q", "v")
+"""Names of the slices that a preview has for each sample."""
 
 
+@final
+@summarised
 @dataclass(frozen=True)
-class LinearMPC:
+class LinearMPC(ControlLaw):
     """A linear MPC controller; `export_c` accepts it, and `validate` that of a mechanism.
 
     Attributes:
@@ -31,50 +40,127 @@ class LinearMPC:
         sparse, unknowns: the problem with states, and its solution, (inputs) → (w); None in the
             condensed form.
         parameters: (inputs) → (θ) of the condensed problem.
+        rest: the equilibrium of a law of a mechanism, which its reference has by default; None
+            where x is measured, with a reference of zero.
     """
 
-    controller: Controller
     problem: LinearProblem
     condensed: CondensedProblem
-    slots: tuple[Slot, ...]
     parameters: ca.Function
     sparse: SparseProblem | None = None
     unknowns: ca.Function | None = None
+    rest: Linearization | None = None
+
+    def _summary(self) -> dict[str, object]:
+        return {
+            "name": self.controller.name,
+            "horizon": self.problem.horizon,
+            "period": self.period,
+            "reference": {slot.name: slot.size for slot in self.slots},
+            "form": "condensed" if self.sparse is None else "sparse",
+        }
 
     @property
-    def function(self) -> ca.Function:
-        """The controller as one named Function."""
-        return self.controller.function
-
-    @property
-    def reference(self) -> dict[str, slice]:
-        """Slice of the reference by its slot's name."""
-        return slot_slices(self.slots)
+    def nominal_reference(self) -> Array:
+        """Reference (nref,) of the problem as it was made, its setpoint among it."""
+        return self.reference()
 
     @checked
-    def ref(self, **values: ArrayLike) -> Array:
-        """Return the reference with these slices, zero elsewhere; dots are written as `_`."""
-        return fill_reference(self.slots, values)
+    def reference(self, values: Slices | None = None, /, **slices: ArrayLike) -> Array:
+        """Return the reference with these slices; the rest is the equilibrium, or zero.
 
-    @checked
-    def schedule(self, **values: ArrayLike) -> Array:
-        """Return the reference of a law with a preview, from one row for each sample 1 … N.
+        With a preview, `x`, or `q` and `v` of a mechanism, have one row for each sample 1 … N,
+        `reference(x=(N, nx), u=(nu,))`; a single row holds at all samples.
 
-        `schedule(x=(N, nx), u=(nu,))`, of a mechanism `schedule(q=(N, nq), v=(N, nv),
-        setpoint_u=(nu,))`; a single row holds at all samples. The default is zero.
+        Args:
+            values: by name, `{"setpoint.q": [0.1, 0.2]}`.
+            slices: the same as keywords, with `_` for dots: `setpoint_q=[0.1, 0.2]`.
 
         Raises:
-            ProblemError: no preview, or a schedule that is shorter or longer than the horizon.
-            UnknownNameError, ShapeError: as in `ref`.
+            UnknownNameError: no such slice; the message lists those there are.
+            ProblemError: more or fewer rows than the horizon has samples.
+            ShapeError: a slice of a wrong size.
         """
-        N, entries = self.problem.horizon, {}
+        given = self._by_sample(merged(values, slices))
+        return fill_reference(self.slots, given, self._default())
+
+    @checked
+    def reference_at(self, q: ArrayLike, values: Slices | None = None) -> Array:
+        """Return the reference that holds the pose q at rest, with the control that it needs.
+
+        Args:
+            q: (nq,) pose of equilibrium of a mechanism.
+            values: slices with another value, by name.
+
+        Raises:
+            ProblemError: the law measures x and knows no pose, or nothing holds the pose at rest.
+            UnknownNameError, ShapeError: as in `reference`.
+        """
+        if self.rest is None:
+            raise ProblemError(
+                f"'{self.controller.name}' measures x and knows no pose; give reference(x=...)"
+            )
+        held = self._by_sample(self._short_names(held_setpoint(self.rest, q)))
+        return fill_reference(
+            self.slots, self._by_sample(values or {}), fill_reference(self.slots, held)
+        )
+
+    @checked
+    def solve(
+        self, *measured: ArrayLike, ref: ArrayLike | None = None, z: ArrayLike | None = None
+    ) -> ControlSolution:
+        """Return the controller's output, with its plan: `solve(q, v, ref)`, `solve(x0, ref)`.
+
+        Args:
+            measured: the measured inputs in their order, q and v, x0 or y; then `ref`, if it is
+                not given by name.
+            ref: (nref,) reference; the equilibrium, or zero, by default.
+            z: (nz,) state; default: `z0`.
+
+        Raises:
+            ProblemError: another number of inputs.
+            ShapeError: a wrong shape. NaN and infinity do not raise: they give status 3.
+        """
+        names = [name for name in self.function.name_in() if name not in {"ref", "z"}]
+        expected = names if ref is not None else [*names, "ref"]
+        if not len(names) <= len(measured) <= len(expected):
+            raise ProblemError(
+                f"{len(measured)} inputs; expected {', '.join(names)}"
+                + ("" if ref is not None else ", and ref if it is not the default")
+            )
+        inputs = {"ref": self._default() if ref is None else ref, "z": z}
+        inputs |= dict(zip(expected, measured, strict=False))
+        return solve_by_name(self.controller, inputs)
+
+    def _default(self) -> Array:
+        """Return the reference of the equilibrium, or zero."""
+        if self.rest is None:
+            return np.zeros(self.nref)
+        rest = self.rest
+        held = {"setpoint.q": rest.q, "setpoint.v": rest.v, "setpoint.u": rest.u}
+        return fill_reference(self.slots, self._by_sample(self._short_names(held)))
+
+    def _short_names(self, held: Slices) -> Slices:
+        """Return a setpoint by the names of a preview, which has q and v of each sample."""
         if not self.problem.preview:
-            raise ProblemError("the law has one setpoint; make it with preview=True for a schedule")
+            return held
+        short = {"setpoint.q": "q", "setpoint.v": "v"}
+        return {short.get(name, name): value for name, value in held.items()}
+
+    def _by_sample(self, values: Slices) -> Slices:
+        """Return the slices of each sample, where there is a preview."""
+        if not self.problem.preview:
+            if any(name in BY_SAMPLE and np.ndim(values[name]) > 1 for name in values):
+                raise ProblemError(
+                    "the law has one setpoint; make it with preview=True for a schedule"
+                )
+            return values
+        N, entries = self.problem.horizon, {}
         for name, value in values.items():
-            rows = real_array(name, value)
-            if name not in {"x", "q", "v"}:
-                entries[name] = rows
+            if name not in BY_SAMPLE:
+                entries[name] = value
                 continue
+            rows = real_array(name, value)
             rows = np.tile(rows, (N, 1)) if rows.ndim < 2 else rows
             if len(rows) != N:
                 raise ProblemError(
@@ -82,7 +168,7 @@ class LinearMPC:
                     f"one row for each of the samples 1 to {N}, again at each tick"
                 )
             entries |= {f"{name}{k + 1}": row for k, row in enumerate(rows)}
-        return fill_reference(self.slots, entries)
+        return entries
 
     @checked
     def violations(self, *inputs: ArrayLike) -> tuple[Violation, ...]:

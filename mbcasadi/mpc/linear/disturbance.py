@@ -20,11 +20,13 @@ from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.linear.prediction_model import Array, LinearModel
 from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.qp.input_guard import is_bounded
+from mbcasadi.readable_signatures import readable_fields
 
 STEADY_STATE_RANK_TOL = 1e-9
 """Singular value, relative to the largest, below which a matrix has lost a rank."""
 
 
+@readable_fields
 @dataclass(frozen=True)
 class Noise:
     """Covariances of the noise of a model with an estimated disturbance.

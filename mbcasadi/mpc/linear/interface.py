@@ -14,10 +14,11 @@ from typing import Generic, final
 import casadi as ca
 import numpy as np
 
+from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.safe_output.mechanism_hold import Hold, hold_of_controls
 from mbcasadi.control.tasks.reference import slot_signal
 from mbcasadi.control.tasks.task import Slot
-from mbcasadi.description import Controller, Limits, Signal
+from mbcasadi.description import Controller, ReportedLimits, Signal
 from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.linear.limits import limits_of
 from mbcasadi.mpc.linear.prediction_model import Array
@@ -80,7 +81,7 @@ class Interface(ABC):
 
     @property
     @abstractmethod
-    def limits(self) -> Limits | None:
+    def limits(self) -> ReportedLimits | None:
         """What else is kept between bounds, for reports."""
 
     @property
@@ -96,6 +97,11 @@ class Interface(ABC):
             symbols: measured inputs and `ref`, by name.
             estimate: the last entries of z, `estimates`.
         """
+
+    @property
+    @abstractmethod
+    def rest(self) -> Linearization | None:
+        """The equilibrium that the reference has by default; None for zero."""
 
     @property
     @abstractmethod
@@ -195,7 +201,7 @@ class StateInterface(Interface):
         return np.zeros(0)
 
     @property
-    def limits(self) -> Limits | None:
+    def limits(self) -> ReportedLimits | None:
         """Rates and outputs, where the whole state is measured."""
         return limits_of(self.problem, self.name) if self.whole else None
 
@@ -211,6 +217,11 @@ class StateInterface(Interface):
     def is_measured(self, symbols: Mapping[str, Sym]) -> Sym:
         """Return whether the measurement is finite; its units are unknown."""
         return is_bounded(symbols[self.name])
+
+    @property
+    def rest(self) -> Linearization | None:
+        """None."""
+        return None
 
     @cached_property
     def hold(self) -> Hold:

@@ -6,12 +6,12 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 
-from mbcasadi.description import Limits, Signal
+from mbcasadi.description import ReportedLimits, Signal
 from mbcasadi.mpc.linear.prediction_model import Array
 from mbcasadi.mpc.linear.problem import LinearProblem
 
 
-def limits_of(problem: LinearProblem, state: str = "x0") -> Limits | None:
+def limits_of(problem: LinearProblem, state: str = "x0") -> ReportedLimits | None:
     """Return `u - u_last` and `C x + D u` with their finite bounds.
 
     Args:
@@ -38,15 +38,15 @@ def limits_of(problem: LinearProblem, state: str = "x0") -> Limits | None:
         "limits", [x, u, last], [ca.vertcat(*values)], [state, "u", "u_last"], ["value"]
     )
     signal = Signal("limited", names, ("",) * len(names))
-    return Limits(value, signal, np.array(lower), np.array(upper), soft)
+    return ReportedLimits(value, signal, np.array(lower), np.array(upper), soft)
 
 
 def limits_of_mechanism(
-    limits: Limits | None,
+    limits: ReportedLimits | None,
     sizes: Mapping[str, int],
     deviation: Callable[[dict[str, ca.SX]], ca.SX],
     u_0: Array,
-) -> Limits | None:
+) -> ReportedLimits | None:
     """Return the limits over (q, v, u, u_last) of a mechanism.
 
     Args:

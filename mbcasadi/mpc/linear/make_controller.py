@@ -65,6 +65,7 @@ def condensed_mpc(
         problem=problem,
         condensed=condensed,
         slots=interface.slots,
+        rest=interface.rest,
         parameters=parameters_fun(problem, interface, linear_stages.m),
     )
 
@@ -103,6 +104,7 @@ def sparse_mpc(
         problem=problem,
         condensed=condensed,
         slots=interface.slots,
+        rest=interface.rest,
         parameters=parameters_fun(problem, interface, 0),
         sparse=sparse,
         unknowns=functions.unknowns,

@@ -17,7 +17,7 @@ from mbcasadi.control.regulators.innovation_gate import wrap_angles
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.safe_output.mechanism_hold import Hold, hold_of_mechanism
 from mbcasadi.control.tasks.task import Slot
-from mbcasadi.description import Controller, Limits, Signal
+from mbcasadi.description import Controller, ReportedLimits, Signal
 from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.linear.interface import Interface, ProblemInputs
 from mbcasadi.mpc.linear.limits import limits_of, limits_of_mechanism
@@ -84,7 +84,7 @@ class MechanismInterface(Interface):
         return np.zeros(0)
 
     @property
-    def limits(self) -> Limits | None:
+    def limits(self) -> ReportedLimits | None:
         """Rates and outputs over (q, v, u)."""
         system = self.linear.system
         return limits_of_mechanism(
@@ -107,6 +107,11 @@ class MechanismInterface(Interface):
     def is_measured(self, symbols: Mapping[str, Sym]) -> Sym:
         """Return whether q and v are finite, and not too far away."""
         return state_validity((symbols["q"], symbols["v"]), state_sizes(self.linear.system))
+
+    @property
+    def rest(self) -> Linearization | None:
+        """The equilibrium."""
+        return self.linear
 
     @cached_property
     def hold(self) -> Hold:

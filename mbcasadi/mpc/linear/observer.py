@@ -14,9 +14,10 @@ from typing import final
 import casadi as ca
 import numpy as np
 
+from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.safe_output.mechanism_hold import Hold
 from mbcasadi.control.tasks.task import Slot
-from mbcasadi.description import Controller, Limits, Signal
+from mbcasadi.description import Controller, ReportedLimits, Signal
 from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.linear.disturbance import DisturbanceModel, correct, sound_estimate
 from mbcasadi.mpc.linear.interface import Interface, ProblemInputs
@@ -76,7 +77,7 @@ class ObserverInterface(Interface):
         return np.concatenate([np.zeros(self.augmented.model.nx), memory])
 
     @property
-    def limits(self) -> Limits | None:
+    def limits(self) -> ReportedLimits | None:
         """Those of the outer interface."""
         return self.outer.limits
 
@@ -105,6 +106,11 @@ class ObserverInterface(Interface):
     def is_measured(self, symbols: Mapping[str, Sym]) -> Sym:
         """Return what the outer interface finds."""
         return self.outer.is_measured(symbols)
+
+    @property
+    def rest(self) -> Linearization | None:
+        """That of the outer interface."""
+        return self.outer.rest
 
     @property
     def hold(self) -> Hold:

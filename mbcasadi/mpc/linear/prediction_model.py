@@ -7,11 +7,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import real_array
+from mbcasadi.short_text import summarised
 
 Array = NDArray[np.float64]
 
 
+@summarised
 @dataclass(frozen=True)
 class LinearModel:
     """`x_next = A x + B u + drift` from one sample to the next.
@@ -84,6 +87,8 @@ class LinearModel:
         return self.A[k], self.B[k], self.drift[k]
 
 
+@readable_fields
+@summarised
 @dataclass(frozen=True)
 class Output:
     """Rows `lower <= C x_k + D u_k <= upper` at every sample.

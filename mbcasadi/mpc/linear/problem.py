@@ -20,11 +20,13 @@ from mbcasadi.mpc.linear.checks import check_outputs
 from mbcasadi.mpc.linear.prediction_model import Array, LinearModel, Output
 from mbcasadi.mpc.linear.terminal_set import TerminalSet, invariant_set
 from mbcasadi.shapes import bounds, require_whole, weight
+from mbcasadi.short_text import summarised
 
 LASTING = 1e-8
 """Distance below one of an eigenvalue, and size of a singular value, of an uncontrollable mode."""
 
 
+@summarised
 @dataclass(frozen=True)
 class LinearProblem:
     """The whole problem; see the head of this file for its symbols.

@@ -142,6 +142,7 @@ def optimal_control_problem(
         rest=stage.rest(),
         tracking=stage.tracking(),
         system=system,
+        tasks=tuple(tasks),
         labels=stage.labels() | {"path": path_rows.names, "end": end_rows.names},
     )
 

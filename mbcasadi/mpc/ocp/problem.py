@@ -18,15 +18,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.tasks.reference import slot_slices
-from mbcasadi.control.tasks.task import Slot
+from mbcasadi.control.tasks.reference import Slices, merged, slice_names, slot_slices
+from mbcasadi.control.tasks.task import Slot, Task
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.shapes import real_array, require_name
+from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 
 Array = NDArray[np.float64]
 
 
+@summarised
 @dataclass(frozen=True)
 class OptimalControlProblem:
     """The problem; sizes nx, nu, np_ are those of `dynamics`.
@@ -56,6 +58,7 @@ class OptimalControlProblem:
         tracking: (q, p) → (target, error) of the setpoint at one sample, for reports; None where
             there is no setpoint. Its rows are named by "tracked" and "tracked_units" in `labels`.
         system: the mechanism, whose actuators the safe output knows; None where there is none.
+        tasks: the tasks of the cost, whose references are slices of p.
         labels: names of the rows of "x", "u", "path" and "end", where they have any, and "x_units".
     """
 
@@ -82,7 +85,20 @@ class OptimalControlProblem:
     rest: Array | None = None
     tracking: ca.Function | None = None
     system: System | None = None
+    tasks: tuple[Task, ...] = ()
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def _summary(self) -> dict[str, object]:
+        return {
+            "name": self.name,
+            "horizon": self.horizon,
+            "period": self.period,
+            "nx": self.nx,
+            "nu": self.nu,
+            "parameters": {slot.name: slot.size for slot in self.slots},
+            "path rows": len(self.path_bounds),
+            "end rows": len(self.end_bounds),
+        }
 
     @checked
     def names(self, of: str) -> tuple[str, ...]:
@@ -94,12 +110,13 @@ class OptimalControlProblem:
         return (*labels, *(f"{of}{i}" for i in range(len(labels), sizes[of])))
 
     @checked
-    def parameters(self, **values: ArrayLike) -> Array:
-        """Return p (N + 1, np) with these slices, nominal elsewhere; dots are written as `_`.
+    def parameters(self, values: Slices | None = None, /, **slices: ArrayLike) -> Array:
+        """Return p (N + 1, np) with these slices, nominal elsewhere.
 
         Args:
-            values: one slice for all samples, (n,), or a schedule (N + 1, n) of them. A schedule
-                of N samples leaves the last one nominal.
+            values: by name, `{"setpoint.q": [0.1, 0.2]}`: one slice for all samples, (n,), or a
+                schedule (N + 1, n) of them. A schedule of N samples leaves the last one nominal.
+            slices: the same as keywords, with `_` for dots: `setpoint_q=[0.1, 0.2]`.
 
         Raises:
             UnknownNameError: no such slice; the message lists those there are.
@@ -108,10 +125,11 @@ class OptimalControlProblem:
         """
         N = self.horizon
         p = np.zeros((N + 1, self.np_)) if self.nominal is None else self.nominal.copy()
-        places = {name.replace(".", "_"): place for name, place in slot_slices(self.slots).items()}
-        for name, value in values.items():
-            require_name("slice of the parameters", name, list(places))
-            array, place = real_array(name, value), places[name]
+        places = slot_slices(self.slots)
+        names = slice_names(places)
+        for name, value in merged(values, slices).items():
+            require_name("slice of the parameters", name, list(places), also=names)
+            array, place = real_array(name, value), places[names[name]]
             size = place.stop - place.start
             if array.ndim == 2 and array.shape[0] not in {N, N + 1}:
                 raise ProblemError(

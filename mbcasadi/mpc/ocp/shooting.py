@@ -16,8 +16,10 @@ import numpy as np
 
 from mbcasadi.mpc.ocp.constraints import RowSet, end_rows, first_path_rows, path_rows
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
+from mbcasadi.short_text import summarised
 
 
+@summarised
 @dataclass(frozen=True)
 class Shooting:
     """The program.

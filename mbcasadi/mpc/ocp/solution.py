@@ -24,6 +24,7 @@ from mbcasadi.mpc.ocp.constraints import describe_violations, end_rows, path_row
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.shooting import Shooting, values_of
 from mbcasadi.shapes import column, matrix, real_array
+from mbcasadi.short_text import summarised
 
 NOTICED = 1e-6
 """Least violation of a row, in its unit, that is reported."""
@@ -38,6 +39,7 @@ class SolverStats(TypedDict, total=False):
     iter_count: int
 
 
+@summarised
 @dataclass(frozen=True)
 class OcpSolution:
     """A solution with its residuals.
@@ -69,6 +71,16 @@ class OcpSolution:
     seconds: float
     violations: tuple[str, ...] = ()
 
+    def _summary(self) -> dict[str, object]:
+        return {
+            "solved": self.solved,
+            "cost": self.cost,
+            "gap": self.gap,
+            "violation": self.violation,
+            "stationarity": self.stationarity,
+            "solver": f"{self.solver_status}, {self.iterations} iterations",
+        }
+
     @property
     def solved(self) -> bool:
         """Whether all residuals are within the tolerance."""
@@ -86,7 +98,7 @@ class OcpSolution:
 
 @checked
 def initial_guess(ocp: OptimalControlProblem, x: ArrayLike, u: ArrayLike) -> OcpSolution:
-    """Return a guess for `OcpSolver` from states (N + 1, nx) and controls (N, nu).
+    """Return a guess for `OcpSolver.solve` from states (N + 1, nx) and controls (N, nu).
 
     Raises:
         ShapeError: a wrong shape, or NaN.

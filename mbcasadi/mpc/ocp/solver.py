@@ -16,6 +16,7 @@ from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 from mbcasadi.mpc.ocp.shooting import Shooting, shooting
 from mbcasadi.mpc.ocp.solution import OcpSolution, SolverStats, check_solution, flat, rollout
 from mbcasadi.shapes import column, real_array, require_name
+from mbcasadi.short_text import summarised
 
 OCP_TOLERANCE = 1e-6
 """Largest residual of an accepted solution, in the units of states and rows."""
@@ -50,6 +51,7 @@ SOLVERS: dict[str, dict[str, Any]] = {
 HESSIANS = ("gauss-newton", "exact")
 
 
+@summarised
 @dataclass(frozen=True)
 class OcpSolver:
     """A problem with its solver, built once for many initial states."""
@@ -59,12 +61,16 @@ class OcpSolver:
     first_order: ca.Function
     tolerance: float
 
+    def _summary(self) -> dict[str, object]:
+        return {"problem": self.program.ocp.name, "rows": self.rows, "tolerance": self.tolerance}
+
     @property
     def rows(self) -> int:
         """Number of rows of the program."""
         return len(self.program.g_bounds)
 
-    def __call__(
+    @checked
+    def solve(
         self, x0: ArrayLike, p: ArrayLike | None = None, guess: OcpSolution | None = None
     ) -> OcpSolution:
         """Return the solution from x0.
@@ -119,7 +125,7 @@ class OcpSolver:
 
 
 @checked
-def solve(
+def solve_ocp(
     ocp: OptimalControlProblem,
     x0: ArrayLike,
     p: ArrayLike | None = None,
@@ -144,7 +150,7 @@ def solve(
         SolverError: no such solver or Hessian here.
     """
     built = ocp_solver(ocp, solver, hessian=hessian, tolerance=tolerance, options=options)
-    return built(x0, p, guess)
+    return built.solve(x0, p, guess)
 
 
 @checked

@@ -13,11 +13,13 @@ from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.control.tasks.task import Slot, Task
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.ocp.problem import Array
+from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import require_shape, require_whole
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import coordinates, rates
 
 
+@readable_fields
 @dataclass(frozen=True)
 class Bounded:
     """`lower <= value <= upper`, an expression of a stage's symbols; equal ends fix it.

@@ -7,19 +7,31 @@
 point satisfies the first-order conditions of the whole problem.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import final
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.control.law_interface.control_law import ControlLaw
+from mbcasadi.control.law_interface.control_solution import ControlSolution, solve_by_name
 from mbcasadi.control.safe_output.mechanism_hold import (
     Hold,
     hold_of_controls,
     hold_of_mechanism,
 )
-from mbcasadi.description import Controller, LeastDistanceStages
+from mbcasadi.control.tasks.reference import (
+    Slices,
+    by_full_name,
+    fill_reference,
+    hold_by_task,
+    merged,
+    slice_names,
+)
+from mbcasadi.control.tasks.task import Slot
+from mbcasadi.description import LeastDistanceStages
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import OcpSolution, rollout, violations_of
@@ -37,29 +49,109 @@ from mbcasadi.shapes import (
     require_positive,
     require_whole,
 )
+from mbcasadi.short_text import summarised
 
 EXPLODES = 1e3
 """Growth of a deviation in one interval that shows an unstable integrator, not a mechanism."""
 
 
+@final
+@summarised
 @dataclass(frozen=True)
-class RealTimeIteration:
+class RealTimeIteration(ControlLaw):
     """(q, v, ref, z) → (u, z_next, status, flags, residual); ref is p, sample by sample.
 
     Attributes:
         controller: for `export_c`.
+        slots: the slices of p at the samples 0 … N: `setpoint.q0`, `setpoint.q1` and so on.
         ocp: the problem.
         memory: the layout of z.
     """
 
-    controller: Controller
     ocp: OptimalControlProblem
     memory: Memory
 
+    def _summary(self) -> dict[str, object]:
+        return {
+            "name": self.controller.name,
+            "horizon": self.ocp.horizon,
+            "period": self.period,
+            "nx": self.ocp.nx,
+            "nu": self.ocp.nu,
+            "parameters": {slot.name: slot.size for slot in self.ocp.slots},
+        }
+
     @property
-    def function(self) -> ca.Function:
-        """The controller as one named Function."""
-        return self.controller.function
+    def nominal_reference(self) -> Array:
+        """Reference (nref,) of the problem as it was made, its setpoint among it."""
+        return self.reference()
+
+    @checked
+    def reference(self, values: Slices | None = None, /, **slices: ArrayLike) -> Array:
+        """Return the parameters of all samples with these slices, nominal elsewhere.
+
+        Args:
+            values: slices of `OptimalControlProblem.parameters`, by name: one for all samples, or
+                a schedule (N + 1, n); or those of one sample, `setpoint.q0`.
+            slices: the same as keywords, with `_` for dots: `setpoint_q=[0.1, 0.2]`.
+
+        Raises:
+            UnknownNameError, ProblemError, ShapeError: as in `OptimalControlProblem.parameters`.
+        """
+        given, of_samples = merged(values, slices), slice_names(self.reference_slices)
+        single = {name: value for name, value in given.items() if name in of_samples}
+        common = {name: value for name, value in given.items() if name not in of_samples}
+        return fill_reference(self.slots, single, self.ocp.parameters(common).ravel())
+
+    @checked
+    def reference_at(self, q: ArrayLike, values: Slices | None = None) -> Array:
+        """Return the parameters with which setpoint and tasks hold the pose q at all samples.
+
+        The setpoint's control keeps its nominal value.
+
+        Args:
+            q: (nq,) pose.
+            values: slices with another value, by name.
+
+        Raises:
+            ProblemError: neither setpoint nor tasks.
+            UnknownNameError, ShapeError: as in `reference`.
+        """
+        system, names = self.ocp.system, [slot.name for slot in self.ocp.slots]
+        if system is None or not ("setpoint.q" in names or self.ocp.tasks):
+            raise ProblemError(
+                f"'{self.controller.name}' has neither a setpoint nor tasks, and no reference that "
+                "holds a pose; give the slices to reference()"
+            )
+        pose = column("q", q, system.nq)
+        held: dict[str, ArrayLike] = {}
+        if "setpoint.q" in names:
+            held = {"setpoint.q": pose, "setpoint.v": np.zeros(system.nv)}
+        for task in self.ocp.tasks:
+            held |= hold_by_task(task, system)(pose)
+        return self.reference({**held, **by_full_name(values or {}, names)})
+
+    @checked
+    def solve(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        ref: ArrayLike | None = None,
+        *,
+        z: ArrayLike | None = None,
+    ) -> ControlSolution:
+        """Return the output of one tick, with its plan.
+
+        Args:
+            q, v: (nq,), (nv,) state.
+            ref: (nref,) parameters of all samples; nominal by default.
+            z: (nz,) state; default: `z0`. Give the `z_next` of the tick before.
+
+        Raises:
+            ShapeError: a wrong shape. NaN and infinity do not raise: they give status 3.
+        """
+        parameters = self.reference() if ref is None else ref
+        return solve_by_name(self.controller, {"q": q, "v": v, "ref": parameters, "z": z})
 
     @property
     def prepare(self) -> ca.Function:
@@ -70,7 +162,7 @@ class RealTimeIteration:
         return stages.prepare
 
     @checked
-    def z(self, guess: OcpSolution, pending: ArrayLike | None = None) -> Array:
+    def z_from(self, guess: OcpSolution, pending: ArrayLike | None = None) -> Array:
         """Return the state that begins with this guess.
 
         Args:
@@ -157,7 +249,13 @@ def real_time_iteration(
     stages = problem.stages()
     _require_determined(problem, stages)
     controller = controller_data(controller_fun(name, stages, solver), stages, problem)
-    return RealTimeIteration(controller, ocp, memory)
+    return RealTimeIteration(controller, _slots_of_samples(ocp), ocp, memory)
+
+
+def _slots_of_samples(ocp: OptimalControlProblem) -> tuple[Slot, ...]:
+    """Return the slices of p of each sample, one sample after the other."""
+    samples = range(ocp.horizon + 1)
+    return tuple(replace(slot, name=f"{slot.name}{k}") for k in samples for slot in ocp.slots)
 
 
 def _require_determined(problem: RtiStages, stages: LeastDistanceStages) -> None:

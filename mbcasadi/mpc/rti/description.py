@@ -3,7 +3,7 @@
 import casadi as ca
 import numpy as np
 
-from mbcasadi.description import Controller, LeastDistanceStages, Limits, Signal
+from mbcasadi.description import Controller, LeastDistanceStages, ReportedLimits, Signal
 from mbcasadi.description.status import QP_STATUS
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.rti.monitor import setpoint_monitor
@@ -52,6 +52,7 @@ def controller_data(
         prediction_rows=ocp.names("x"),
         delay=problem.memory.delay,
         limits=_limits(ocp, problem.rows.states),
+        untold=() if monitors else ("tracking",),  # residuals alone have no desired value
         emergency=problem.memory.hold.safe.emergency(sum(problem.memory.sizes[:-1])),
     )
 
@@ -100,7 +101,7 @@ def _prediction(problem: RtiStages) -> ca.Function:
     return ca.Function("prediction", [*inputs.values()], plan, [*inputs], ["x", "u"], twice)
 
 
-def _limits(ocp: OptimalControlProblem, states: list[int]) -> Limits | None:
+def _limits(ocp: OptimalControlProblem, states: list[int]) -> ReportedLimits | None:
     """Return bounded states, and rows of the path at the first sample's p; None without any.
 
     They are measured, so that the bounds of the given state hold.
@@ -117,7 +118,7 @@ def _limits(ocp: OptimalControlProblem, states: list[int]) -> Limits | None:
     x = ocp.state(*([inputs["q"], inputs["v"]] + [inputs["u_last"]] * ocp.has_rates))
     value = ca.vertcat(x[states], ocp.path(x, inputs["u"], inputs["ref"][: ocp.np_]))
     bounds = np.vstack([ocp.x_bounds[states], ocp.first_path_bounds])
-    return Limits(
+    return ReportedLimits(
         ca.Function("limits", [*inputs.values()], [ca.densify(value)], [*inputs], ["value"]),
         Signal("value", tuple(names), ("",) * count),
         bounds[:, 0],

@@ -25,6 +25,7 @@ from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import OcpSolution
 from mbcasadi.qp.input_guard import is_bounded, state_validity
+from mbcasadi.short_text import summarised
 from mbcasadi.system.coordinates import state_sizes
 
 
@@ -55,6 +56,7 @@ class Guess(NamedTuple):
     ref_is_finite: ca.MX
 
 
+@summarised
 @dataclass(frozen=True)
 class Memory:
     """The layout of z.

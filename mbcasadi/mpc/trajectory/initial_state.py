@@ -14,9 +14,11 @@ from mbcasadi.mpc.ocp.stage import Bounded, StageSymbols
 from mbcasadi.mpc.trajectory.constraints import closure
 from mbcasadi.mpc.trajectory.layout import Layout, TrajectoryOptions
 from mbcasadi.shapes import bounds, column, real_array
+from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 
 
+@summarised
 @dataclass(frozen=True)
 class StartRows:
     """Rows of the first sample, as many as X has entries.

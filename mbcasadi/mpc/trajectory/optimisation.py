@@ -26,8 +26,10 @@ from mbcasadi.mpc.trajectory.initial_state import complete_start
 from mbcasadi.mpc.trajectory.problem import TrajectoryProblem
 from mbcasadi.mpc.trajectory.solution import TrajectorySolution
 from mbcasadi.shapes import matrix, real_array
+from mbcasadi.short_text import summarised
 
 
+@summarised
 @dataclass(frozen=True)
 class TrajectorySolver:
     """A problem with its solver, built once for many guesses and parameters."""
@@ -35,7 +37,11 @@ class TrajectorySolver:
     problem: TrajectoryProblem
     solver: OcpSolver
 
-    def __call__(self, guess: OcpSolution, p: ArrayLike | None = None) -> TrajectorySolution:
+    def _summary(self) -> dict[str, object]:
+        return {"problem": self.problem.ocp.name, "rows": self.solver.rows}
+
+    @checked
+    def solve(self, guess: OcpSolution, p: ArrayLike | None = None) -> TrajectorySolution:
         """Return the solution from a guess of `trajectory_guess` or another solution.
 
         Args:
@@ -47,7 +53,7 @@ class TrajectorySolver:
             ProblemError: rows of start and end that repeat or contradict each other there.
         """
         _require_independent(self.problem, guess, p)
-        solution = self.solver(np.zeros(self.problem.ocp.nx), p, guess)
+        solution = self.solver.solve(np.zeros(self.problem.ocp.nx), p, guess)
         return TrajectorySolution(self.problem, solution)
 
 
@@ -74,7 +80,7 @@ def trajectory_solver(
 
 
 @checked
-def optimise(
+def solve_trajectory(
     problem: TrajectoryProblem,
     guess: OcpSolution,
     p: ArrayLike | None = None,
@@ -93,13 +99,13 @@ def optimise(
         solver, hessian, tolerance, options: as in `ocp_solver`.
 
     Raises:
-        ShapeError, ProblemError: as in `TrajectorySolver`.
+        ShapeError, ProblemError: as in `TrajectorySolver.solve`.
         SolverError: as in `ocp_solver`.
     """
     built = trajectory_solver(
         problem, solver, hessian=hessian, tolerance=tolerance, options=options
     )
-    return built(guess, p)
+    return built.solve(guess, p)
 
 
 @checked

@@ -22,12 +22,14 @@ from mbcasadi.mpc.ocp.solution import OcpSolution
 from mbcasadi.mpc.trajectory.optimisation import trajectory_guess
 from mbcasadi.mpc.trajectory.problem import TrajectoryProblem
 from mbcasadi.shapes import column, real_array
+from mbcasadi.short_text import summarised
 from mbcasadi.simulation import assemble
 from mbcasadi.simulation.recorder import map_samples
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import authored_pose
 
 
+@summarised
 @dataclass(frozen=True)
 class PosePath:
     """Samples of a motion on the manifold.

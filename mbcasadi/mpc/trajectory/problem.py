@@ -31,12 +31,14 @@ from mbcasadi.mpc.trajectory.durations import problem_with_durations
 from mbcasadi.mpc.trajectory.initial_state import StartRows, start_rows
 from mbcasadi.mpc.trajectory.layout import Layout, TrajectoryOptions
 from mbcasadi.shapes import bounds, column, real_array
+from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 
 UNUSED_STEP = StepOptions(order=1, newton=0)
 """Of the problem in (q, v), whose dynamics is replaced by that in X."""
 
 
+@summarised
 @dataclass(frozen=True)
 class TrajectoryProblem:
     """A problem whose durations are unknowns; see `trajectory_problem`.
@@ -56,6 +58,14 @@ class TrajectoryProblem:
     start: StartRows
     options: TrajectoryOptions
     step: ca.Function
+
+    def _summary(self) -> dict[str, object]:
+        return {
+            "name": self.ocp.name,
+            "horizon": self.ocp.horizon,
+            "system": self.system.name,
+            "phases": self.layout.phases,
+        }
 
     @property
     def limits(self) -> Array:

@@ -16,6 +16,7 @@ from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.ocp.solution import OcpSolution
 from mbcasadi.mpc.trajectory.problem import TrajectoryProblem
 from mbcasadi.shapes import real_array, require_name
+from mbcasadi.short_text import summarised
 from mbcasadi.simulation import EquationOptions
 from mbcasadi.simulation.functions import sample_fun, tangent_fun
 from mbcasadi.simulation.recorder import map_samples
@@ -24,6 +25,7 @@ from mbcasadi.simulation.trajectory import Trajectory
 BEYOND = ("hold", "repeat")
 
 
+@summarised
 @dataclass(frozen=True)
 class TrajectorySolution:
     """The solution; `ocp_solution` holds its residuals and multipliers.
@@ -35,6 +37,14 @@ class TrajectorySolution:
 
     problem: TrajectoryProblem
     ocp_solution: OcpSolution
+
+    def _summary(self) -> dict[str, object]:
+        return {
+            "solved": self.solved,
+            "durations": self.durations,
+            "cost": self.ocp_solution.cost,
+            "largest residual": max(self.ocp_solution.gap, self.ocp_solution.violation),
+        }
 
     @property
     def solved(self) -> bool:

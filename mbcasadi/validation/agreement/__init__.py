@@ -1,6 +1,6 @@
 """A `System` against MuJoCo, quantity by quantity, at random states."""
 
 from mbcasadi.validation.agreement.agreement import Agreement, compare
-from mbcasadi.validation.agreement.verdict import Verdict, judge
+from mbcasadi.validation.agreement.verdict import AgreementVerdict, judge
 
-__all__ = ["Agreement", "Verdict", "compare", "judge"]
+__all__ = ["Agreement", "AgreementVerdict", "compare", "judge"]

@@ -9,7 +9,7 @@ from mbcasadi.shapes import require_name
 from mbcasadi.validation.agreement.agreement import EXACT, Agreement
 
 
-class Verdict(NamedTuple):
+class AgreementVerdict(NamedTuple):
     """The outcome of a comparison.
 
     Attributes:
@@ -29,7 +29,7 @@ class Verdict(NamedTuple):
 @checked
 def judge(
     entries: Sequence[Agreement], tolerance: float = EXACT, allow_missing: Sequence[str] = ()
-) -> Verdict:
+) -> AgreementVerdict:
     """Return the verdict on the entries of `compare`.
 
     A refused member is no agreement: the dynamics of a model whose `passive_force` is refused
@@ -50,7 +50,7 @@ def judge(
     differing = tuple(entry.quantity for entry in entries if entry.error > tolerance)
     not_compared = tuple(name for name in missing if name not in allow_missing)
     compared_any = len(missing) < len(entries)
-    return Verdict(
+    return AgreementVerdict(
         passed=compared_any and not differing and not not_compared,
         differing=differing,
         not_compared=not_compared,

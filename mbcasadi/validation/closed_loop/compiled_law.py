@@ -17,6 +17,7 @@ from mbcasadi.description.controller import HasController
 from mbcasadi.description.status import Status
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.plant import Plant
+from mbcasadi.short_text import summarised
 from mbcasadi.simulation.buffered_function import BufferedFunction
 from mbcasadi.validation.closed_loop.runnable import Runnable
 
@@ -24,6 +25,7 @@ Array = NDArray[np.float64]
 KNOWN_INPUTS = ("q", "v", "act", "f_c", "f_measured", "ref", "tuning", "t", "mask", "z")
 
 
+@summarised
 @dataclass(frozen=True)
 class CompiledLaw(Runnable):
     """A controller, and its C as a Function.

@@ -6,9 +6,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.short_text import summarised
+
 Array = NDArray[np.float64]
 
 
+@summarised
 @dataclass(frozen=True)
 class Recording:
     """A closed loop, tick by tick; nt ticks, all quantities at the start of their tick.
@@ -73,6 +76,16 @@ class Recording:
     monitor: dict[str, Array] = field(default_factory=dict)
     events: tuple[str, ...] = ()
     f_measured: Array = field(default_factory=lambda: np.zeros((0, 0)))
+
+    def _summary(self) -> dict[str, object]:
+        return {
+            "ticks": self.ticks,
+            "duration": f"{self.t[-1]:.4g} s" if len(self.t) else "",
+            "nq": self.q.shape[1],
+            "nu": self.u.shape[1],
+            "contacts": self.contact_names,
+            "events": self.events,
+        }
 
     @property
     def ticks(self) -> int:

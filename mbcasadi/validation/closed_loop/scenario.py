@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.description import Controller
 from mbcasadi.errors import ProblemError
+from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import column, require_whole
 from mbcasadi.validation.closed_loop.outer_law import OuterLaw
 from mbcasadi.validation.closed_loop.reaction import Reaction
@@ -23,6 +24,7 @@ SwitchSchedule = Callable[[float], Mapping[str, bool]]
 """Time in s → {name of an equality constraint of the plant: whether it is enforced}."""
 
 
+@readable_fields
 @dataclass(frozen=True)
 class ScenarioOptions:
     """Less common parts of a scenario, beside the keywords of `validate` and `campaign`.
@@ -147,7 +149,7 @@ def signal_value(
         if default is None and size:
             raise ProblemError(
                 f"the controller requires a {name} of size {size}; give one, for example "
-                "reference=controller.reference_at(q0), or the controller itself, whose start is held then"
+                "reference=controller.reference_at(q0)"
             )
         return np.full(size, default or 0.0)
     return column(name, signal(t) if callable(signal) else signal, size)

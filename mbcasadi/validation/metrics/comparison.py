@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 from mbcasadi.validation.closed_loop import Recording
 
@@ -20,6 +21,7 @@ MOST_STATES = 2000  # of one comparison; of a longer run every second, third, ..
 FLOOR = 1e-3
 
 
+@summarised
 @dataclass(frozen=True)
 class Comparison:
     """Our dynamics and MuJoCo's at the same states.

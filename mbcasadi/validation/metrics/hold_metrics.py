@@ -92,7 +92,7 @@ def hold_metrics(
     *,
     told: bool = True,
 ) -> Iterator[Metric]:
-    """Yield the worst share over all constant targets, then over those of each scope.
+    """Yield the worst share over all judged constant targets, then over those of each scope.
 
     A controller without a monitor of target and error gets NaN, which no criterion accepts;
     one of others, which has no such signal, gets no metric.
@@ -107,7 +107,8 @@ def hold_metrics(
         yield Metric(HOLD_SHARE, float("nan"), "", "the controller has no monitor of its error")
     meaning = "worst RMS in the last quarter, of 1 rad, extent or weight, plus the first error"
     for scope in ("", *scopes):
-        matches = {row.name for row in (rows_of_scope(tracking, scope) if scope else tracking)}
+        chosen = rows_of_scope(tracking, scope) if scope else [x for x in tracking if x.judged]
+        matches = {row.name for row in chosen}
         shares = [row.share for row in rows if row.name in matches]
         if shares:
             suffix = f":{scope}" if scope else ""

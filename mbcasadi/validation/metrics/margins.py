@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.description import Controller, Limits
+from mbcasadi.description import Controller, ReportedLimits
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics.control_metrics import AT_LIMIT, control_names
 from mbcasadi.validation.metrics.metric import Metric
@@ -84,7 +84,7 @@ def margins(controller: Controller, recording: Recording) -> tuple[Margin, ...]:
     return tuple(row for row in rows if row is not None)
 
 
-def _limit_margins(limits: Limits | None, recording: Recording) -> list[Margin | None]:
+def _limit_margins(limits: ReportedLimits | None, recording: Recording) -> list[Margin | None]:
     if limits is None or not limits.soft:
         return []
     values = evaluate_points(limits.value, _limit_inputs(recording))["value"]

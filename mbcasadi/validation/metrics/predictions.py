@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from mbcasadi.argument_kinds import checked
 from mbcasadi.description import Controller
 from mbcasadi.plant import Plant
+from mbcasadi.short_text import summarised
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics.control_metrics import control_names
 from mbcasadi.validation.metrics.metric import Metric
@@ -58,6 +59,7 @@ class PredictionStatistics:
     motion: tuple[float, ...]
 
 
+@summarised
 @dataclass(frozen=True)
 class Predictions:
     """Plans of a run against what happened.

@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.description import Controller, Limits
+from mbcasadi.description import Controller, ReportedLimits
 from mbcasadi.errors import ProblemError
 from mbcasadi.validation.closed_loop import KNOWN_INPUTS, Recording
 from mbcasadi.validation.metrics.comparison import evaluate_rows
@@ -66,7 +66,7 @@ def _require_plan(controller: Controller, prediction: ca.Function) -> None:
         )
 
 
-def _require_bounds(controller: Controller, limits: Limits) -> None:
+def _require_bounds(controller: Controller, limits: ReportedLimits) -> None:
     value, count = limits.value, len(limits.signal.components)
     shapes = {name: value.size_out(name) for name in value.name_out()}
     sizes = [limits.lower.size, limits.upper.size, len(limits.soft), len(limits.signal.units)]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mbcasadi.description import Controller
 from mbcasadi.errors import UnknownNameError
 from mbcasadi.shapes import number
+from mbcasadi.short_text import summarised
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics.control_metrics import saturation
 from mbcasadi.validation.metrics.metric import Metric
@@ -21,6 +22,7 @@ Array = NDArray[np.float64]
 SMALLEST_AMPLITUDE = 1e-6
 
 
+@summarised
 @dataclass(frozen=True)
 class TrackingStatistics:
     """The tracking error of one component of the tasks.
@@ -31,6 +33,7 @@ class TrackingStatistics:
         amplitude: half of the target's range; 0 where it is constant.
         rms_free: RMS over the ticks without a saturated motor, NaN if there are none.
         scale: of its unit: 1 rad, the extent of the model, its weight; 1 for other units.
+        judged: metrics of all components count it; not where heavier tasks leave it no freedom.
     """
 
     name: str
@@ -40,6 +43,7 @@ class TrackingStatistics:
     amplitude: float
     rms_free: float
     scale: float = 1.0
+    judged: bool = True
 
     @property
     def moves(self) -> bool:
@@ -82,6 +86,7 @@ def tracking_statistics(
             peak=float(np.abs(error[late, i]).max(initial=0.0)),
             amplitude=float(np.ptp(target[late, i])) / 2 if late.any() else 0.0,
             rms_free=root_mean_square(error[free, i]),
+            judged=names[i] not in controller.secondary,
             scale=1.0 if model is None else unit_scale(model, units[i]) or 1.0,
         )
         for i in range(error.shape[1])
@@ -106,7 +111,7 @@ def _components(
 def tracking_metrics(
     rows: Sequence[TrackingStatistics], scopes: Sequence[str] = ()
 ) -> Iterator[Metric]:
-    """Yield the worst tracking over all components, then over those of each scope.
+    """Yield the worst tracking over the judged components, then over those of each scope.
 
     A scope is the name of a component, or the part of it before a dot: the task "trunk" has
     the components "trunk.x", "trunk.ry". Its metrics are named `tracking.rms:trunk`.
@@ -116,7 +121,9 @@ def tracking_metrics(
     """
     if not rows:
         return
-    yield from _worst(rows, "")
+    judged = [row for row in rows if row.judged]
+    if judged:
+        yield from _worst(judged, "")
     for scope in scopes:
         yield from _worst(rows_of_scope(rows, scope), f":{scope}")
 

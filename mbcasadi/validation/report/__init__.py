@@ -3,6 +3,7 @@
 from mbcasadi.validation.report.campaign_report import Campaign, Case, Outcome, cases
 from mbcasadi.validation.report.findings import findings
 from mbcasadi.validation.report.frames import RenderedFrames, render_frames
+from mbcasadi.validation.report.notes import run_notes, untold_notes
 from mbcasadi.validation.report.plain_data import plain_data
 from mbcasadi.validation.report.report import Report
 from mbcasadi.validation.report.report_options import ReportOptions
@@ -23,7 +24,9 @@ __all__ = [
     "findings",
     "plain_data",
     "render_frames",
+    "run_notes",
     "run_settings",
     "tick_count",
+    "untold_notes",
     "what_if_table",
 ]

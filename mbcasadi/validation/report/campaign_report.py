@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.shapes import require_numbers, require_whole
+from mbcasadi.short_text import summarised
 from mbcasadi.validation.metrics import Metric, Verdict
 from mbcasadi.validation.report.plain_data import Plain, package_versions, plain_data
 from mbcasadi.validation.report.summary import SummaryRow, summary_rows
@@ -67,6 +68,7 @@ def cases(
     ]
 
 
+@summarised
 @dataclass(frozen=True)
 class Outcome:
     """Metrics, verdicts and events of one case."""
@@ -96,11 +98,15 @@ class Outcome:
         }
 
 
+@summarised
 @dataclass(frozen=True)
 class Campaign:
     """All outcomes, in the order of the cases."""
 
     outcomes: tuple[Outcome, ...]
+
+    def _summary(self) -> dict[str, object]:
+        return {"passed": self.passed, "cases": len(self.outcomes)}
 
     @property
     def passed(self) -> bool:

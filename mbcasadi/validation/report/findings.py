@@ -5,12 +5,14 @@ from collections.abc import Iterator
 
 from mbcasadi.validation.metrics import StatusRow
 from mbcasadi.validation.report.text import tick_count, value_text
+from mbcasadi.validation.report.why import reasons
 from mbcasadi.validation.run import Run
 
 
 def findings(run: Run) -> list[str]:
-    """Return failures with their times, violated bounds, late ticks, and errors of plans."""
-    return [*_failures(run), *_excesses(run), *_late_ticks(run), *_plan_errors(run)]
+    """Return why a run failed, safe outputs, violated bounds, late ticks, errors of plans."""
+    why = [] if run.diagnosis is None else reasons(run.diagnosis)
+    return [*why, *_failures(run), *_excesses(run), *_late_ticks(run), *_plan_errors(run)]
 
 
 def all_status_rows(run: Run) -> list[tuple[str, StatusRow]]:

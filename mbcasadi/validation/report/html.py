@@ -10,6 +10,7 @@ from mbcasadi.validation.report import text
 from mbcasadi.validation.report.extras import require
 from mbcasadi.validation.report.figures import Figure, figures
 from mbcasadi.validation.report.findings import all_status_rows
+from mbcasadi.validation.report.why import reasons
 from mbcasadi.validation.run import Run
 
 
@@ -47,6 +48,7 @@ def page(runs: Sequence[Run], title: str, versions: Mapping[str, str]) -> str:
         metric_text=text.metric_text,
         value_text=text.value_text,
         limit_text=text.limit_text,
+        reasons=reasons,
         what_if_headings=text.what_if_headings,
         what_if_cells=text.what_if_cells,
         number_text=text.number_text,

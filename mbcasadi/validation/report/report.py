@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
+from mbcasadi.short_text import summarised
 from mbcasadi.validation.report.findings import findings
 from mbcasadi.validation.report.html import page
 from mbcasadi.validation.report.plain_data import Plain, package_versions, plain_data
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
+@summarised
 @dataclass(frozen=True)
 class Report:
     """One or several runs.
@@ -29,6 +31,13 @@ class Report:
 
     runs: tuple[Run, ...]
     title: str = "Closed-loop validation"
+
+    def _summary(self) -> dict[str, object]:
+        return {
+            "title": self.title,
+            "passed": self.passed,
+            "runs": {run.name: "passed" if run.passed else "failed" for run in self.runs},
+        }
 
     @property
     def passed(self) -> bool:

@@ -19,6 +19,8 @@ class ReportOptions:
             the run with other `solref` and report how far the loops open.
         what_if: repeat the run without its delay, without its errors and without both, and report
             the cost of each.
+        explain: where the run fails, repeat it without one thing at a time (errors of the plant,
+            its delay, friction loss, saturation, ...), and report what the failure is due to.
         undelayed: the same law made for no delay, for those repetitions that have none; the law
             of the run by default.
         render: render frames, where a renderer is present.
@@ -31,6 +33,7 @@ class ReportOptions:
     name: str = ""
     softness: bool = False
     what_if: bool = False
+    explain: bool = True
     undelayed: Controller | HasController | None = None
     render: bool = False
     progress: Progress | None = None

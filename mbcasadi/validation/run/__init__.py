@@ -1,20 +1,28 @@
 """One judged run, its comparison with our dynamics, and its repetitions under other conditions."""
 
+from mbcasadi.validation.run.causes import Trial
 from mbcasadi.validation.run.conditions import Condition, WhatIf, require_conditions
 from mbcasadi.validation.run.defaults import period_of, plants_for_period, reference_or_stay
+from mbcasadi.validation.run.diagnosis import Cause, Diagnosis, Failure, diagnose
 from mbcasadi.validation.run.model_comparison import compare_with_model
 from mbcasadi.validation.run.plant_factory import PlantFactory, initial_configuration
+from mbcasadi.validation.run.reference_rates import wrong_rates
 from mbcasadi.validation.run.repetitions import Repetitions
 from mbcasadi.validation.run.run import Run
 from mbcasadi.validation.run.servo_plant import fitted_to_plant, servo_notes
 
 __all__ = [
+    "Cause",
     "Condition",
+    "Diagnosis",
+    "Failure",
     "PlantFactory",
     "Repetitions",
     "Run",
+    "Trial",
     "WhatIf",
     "compare_with_model",
+    "diagnose",
     "fitted_to_plant",
     "initial_configuration",
     "period_of",
@@ -22,4 +30,5 @@ __all__ = [
     "reference_or_stay",
     "require_conditions",
     "servo_notes",
+    "wrong_rates",
 ]

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.control import InverseDynamicsQP
+from mbcasadi.control import ControlLaw, InverseDynamicsQP
 from mbcasadi.description import Controller
 from mbcasadi.plant import Plant
 from mbcasadi.validation.closed_loop import TimeSignal, steps_per_tick
@@ -35,7 +35,10 @@ class Stay(NamedTuple):
 def reference_or_stay(
     given: object, reference: TimeSignal, plant: Plant, q0: ArrayLike | None, computed: bool
 ) -> Stay:
-    """Return the reference; where there is none, that of rest at the start, if it is known.
+    """Return the reference; where there is none, the controller's own, or that of the start.
+
+    A regulator and an MPC have the setpoint that they were designed about. Other laws and
+    `InverseDynamicsQP` hold the start at rest.
 
     Args:
         given: the controller as the user gave it.
@@ -46,6 +49,10 @@ def reference_or_stay(
     """
     if reference is not None or computed or not isinstance(given, HoldsPose):
         return Stay(reference)
+    nominal = given.nominal_reference if isinstance(given, ControlLaw) else None
+    if nominal is not None:
+        text = "No reference was given: the run has the controller's own setpoint."
+        return Stay(nominal, (text,)) if nominal.size else Stay(None)
     plant.reset(q0)
     held = given.reference_at(plant.q)
     if not held.size:

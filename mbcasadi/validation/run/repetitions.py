@@ -38,7 +38,7 @@ class Repetitions:
         if not self.plants.make().model.neq:
             return ()
         self.progress("repeating the run with other solref", 0.82)
-        with self._restore_outer_record():
+        with self.restore_outer_record():
             return solref_sweep(
                 self.plants.make, lambda other: run_loop(self.law, other, self.scenario)
             )
@@ -57,7 +57,7 @@ class Repetitions:
             undelayed: the law for conditions without delay; the law of the run where None.
         """
         self.progress("repeating the run without delay and errors", 0.83)
-        with self._restore_outer_record() as stack:
+        with self.restore_outer_record() as stack:
             undelayed_law = self.law
             if undelayed is not None:
                 undelayed_law = stack.enter_context(compile_controller(undelayed))
@@ -70,7 +70,7 @@ class Repetitions:
                 perturbed=bool(self.plants.perturb),
             )
 
-    def _restore_outer_record(self) -> ExitStack:
+    def restore_outer_record(self) -> ExitStack:
         """Return a context that restores an outer law's record of the run itself at its end."""
         stack, outer = ExitStack(), self.scenario.options.outer
         if outer is not None:

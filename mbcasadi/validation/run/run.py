@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen import TickTimes
 from mbcasadi.description import Controller
+from mbcasadi.short_text import summarised
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics import (
     Comparison,
@@ -22,11 +23,13 @@ from mbcasadi.validation.metrics import (
     status_rows,
 )
 from mbcasadi.validation.run.conditions import WhatIf
+from mbcasadi.validation.run.diagnosis import Diagnosis
 
 
+@summarised
 @dataclass(frozen=True)
 class Run:
-    """One closed loop of a controller's generated C and MuJoCo.
+    """One closed loop of a controller and MuJoCo.
 
     Attributes:
         name: heading in the report.
@@ -41,6 +44,7 @@ class Run:
         predictions: plans against what happened, where the controller plans.
         softness: the sweep, where it was made.
         what_if: cost of delay and model error, where it was measured.
+        diagnosis: why it failed, where it did.
         outer: run of the outer law, where there is one.
         contact_forces: planned forces and MuJoCo's, where the controller plans them.
         frames: PNG images of the motion, with `frame_times` in s.
@@ -60,11 +64,21 @@ class Run:
     predictions: Predictions | None = None
     softness: Softness | None = None
     what_if: WhatIf | None = None
+    diagnosis: Diagnosis | None = None
     outer: OuterLawRun | None = None
     contact_forces: ContactForces | None = None
     frames: tuple[bytes, ...] = ()
     frame_times: tuple[float, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def _summary(self) -> dict[str, object]:
+        return {
+            "name": self.name,
+            "passed": self.passed,
+            "ticks": self.recording.ticks,
+            "failed": [v.metric for v in self.verdicts if not v.passed],
+            "notes": len(self.notes),
+        }
 
     @property
     def passed(self) -> bool:
@@ -105,5 +119,6 @@ class Run:
             if self.contact_forces is None
             else self.contact_forces.to_dict(),
             "what_if": None if self.what_if is None else self.what_if.to_dict(),
+            "diagnosis": None if self.diagnosis is None else self.diagnosis.to_dict(),
             "notes": list(self.notes),
         }

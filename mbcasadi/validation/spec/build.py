@@ -27,6 +27,7 @@ from mbcasadi.control import (
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.shapes import column, require_name
+from mbcasadi.short_text import summarised
 from mbcasadi.system import System, read_mjcf
 from mbcasadi.validation.spec.contact_tables import LoopForce, contacts_of_table
 from mbcasadi.validation.spec.limit_tables import Range
@@ -38,6 +39,7 @@ from mbcasadi.validation.spec.task_tables import make_task
 Array = NDArray[np.float64]
 
 
+@summarised
 @dataclass(frozen=True)
 class Experiment:
     """A controller, its initial configuration and its reference motion.
@@ -131,11 +133,13 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
         components: dict[str, Component] = {str(k): terms for k, terms in table.reference.items()}
         motion = task_motion(task, system, q0, components, t)
         for quantity, value in motion.items():
-            ref[controller.reference[f"{task.name}.{quantity}"]] = value
-    if "force" in controller.reference:
-        ref[controller.reference["force"]] = ca.DM(np.array(asked).ravel())
-    if "loop_force" in controller.reference:
-        ref[controller.reference["loop_force"]] = ca.DM(loop_forces(spec.loop_force, controller))
+            ref[controller.reference_slices[f"{task.name}.{quantity}"]] = value
+    if "force" in controller.reference_slices:
+        ref[controller.reference_slices["force"]] = ca.DM(np.array(asked).ravel())
+    if "loop_force" in controller.reference_slices:
+        ref[controller.reference_slices["loop_force"]] = ca.DM(
+            loop_forces(spec.loop_force, controller)
+        )
     return Experiment(
         controller=controller,
         q0=q0,

@@ -59,6 +59,7 @@ from pydantic import Field, ValidationError
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
+from mbcasadi.short_text import summarised
 from mbcasadi.validation.spec.contact_tables import (
     LoopForce,
     NotNegative,
@@ -161,6 +162,7 @@ class Trial(StrictTable):
     criteria: dict[str, float] | None = None
 
 
+@summarised
 class Spec(StrictTable):
     """One controller, and the motion that it has to track."""
 

@@ -98,7 +98,7 @@ def random_state(twins, rng, spread=0.15, speed=0.4):
 def random_reference(law, q, rng, size=1.0):
     """Return a reference near the present pose, and its slices by task."""
     ref = law.reference_at(q)
-    for name, place in law.reference.items():
+    for name, place in law.reference_slices.items():
         if not name.endswith("quaternion"):
             ref[place] += size * rng.standard_normal(place.stop - place.start)
     return ref
@@ -108,7 +108,7 @@ def slices_of(law, ref, task, length=1.0):
     """Return a task's slices of the reference by quantity; lengths in metres."""
     linear = {"position", "velocity", "acceleration"}
     found = {}
-    for name, place in law.reference.items():
+    for name, place in law.reference_slices.items():
         owner, quantity = name.split(".")
         if owner == task.name:
             found[quantity] = ref[place] / (length if quantity in linear else 1.0)

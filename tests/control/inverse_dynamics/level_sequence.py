@@ -143,7 +143,7 @@ def task_numbers(law, q, v, ref):
     found = {}
     for task, gains in zip(law.tasks, law.gains, strict=True):
         q_x, v_x = ca.SX.sym("q", law.system.nq), ca.SX.sym("v", law.system.nv)
-        part = {name: ca.SX(ca.DM(ref[place])) for name, place in law.reference.items()}
+        part = {name: ca.SX(ca.DM(ref[place])) for name, place in law.reference_slices.items()}
         rows = task.rows(law.system, q_x, v_x, own_slices(task, law.system, part), gains)
         parts = ca.Function("task", [q_x, v_x], [ca.densify(rows.J), rows.a_des - rows.c])(q, v)
         found[task.name] = (numbers(parts[0]), column(parts[1]), gains.weight)

@@ -50,7 +50,7 @@ def test_a_change_costs_what_the_formula_says():
     weight, a = 0.5, 20.0
     controller = controller_of(torque_rate_weight=weight)
     ref = controller.reference_at(np.zeros(1))
-    ref[controller.reference["posture.a"]] = a
+    ref[controller.reference_slices["posture.a"]] = a
     p, z = 0.0, controller.z0
     for _ in range(5):
         # The least of ½ (p/I - a)² + ½ weight/I² (p - p_last)².
@@ -64,10 +64,10 @@ def test_a_change_costs_what_the_formula_says():
 def test_redundant_motors_share_by_their_weights_and_references():
     controller = controller_of(TWO, torque_weight=(1e-6, 3e-6), torque_reference=True)
     ref = controller.reference_at(np.zeros(1))
-    ref[controller.reference["posture.a"]] = 40.0
+    ref[controller.reference_slices["posture.a"]] = 40.0
     p = controller.solve(np.zeros(1), np.zeros(1), ref).p
     np.testing.assert_allclose(p, [3.0, 1.0], rtol=1e-4)
-    ref[controller.reference["torque"]] = 8.0, -3.0
+    ref[controller.reference_slices["torque"]] = 8.0, -3.0
     p = controller.solve(np.zeros(1), np.zeros(1), ref).p
     np.testing.assert_allclose(p, [8.0 - 0.75, -3.0 - 0.25], rtol=1e-4)
 

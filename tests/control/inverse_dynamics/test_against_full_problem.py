@@ -38,7 +38,7 @@ def compare(solution, answer, limit=1.0):
 
 
 def quadruped_tasks(system, controller, q, v, ref):
-    part = {name: ref[place] for name, place in controller.reference.items()}
+    part = {name: ref[place] for name, place in controller.reference_slices.items()}
     pose = [part[f"base.{x}"] for x in ("position", "velocity", "acceleration", "quaternion")]
     pose += [part["base.angular_velocity"], part["base.angular_acceleration"]]
     joints = [part[f"posture.{x}"] for x in "qva"]
@@ -59,12 +59,12 @@ def test_the_quadruped_gets_the_optimum_of_the_full_problem_with_every_set_of_fe
     for _ in range(15):
         q, v = stand(system, rng, key="stand")
         ref = controller.reference_at(system.tree.keyframes["stand"])
-        ref[controller.reference["base.acceleration"]] = rng.standard_normal(3)
+        ref[controller.reference_slices["base.acceleration"]] = rng.standard_normal(3)
         full = full_problem(
             system, q, v, quadruped_tasks(system, controller, q, v, ref), feet(),
             system.limits.ctrl, mask, weights=controller.force_weights,
         )  # fmt: skip
-        solution, answer = controller.solve(q, v, ref, mask), solve(full)
+        solution, answer = controller.solve(q, v, ref, mask=mask), solve(full)
         if compare(solution, answer):
             solved += 1
             forces = solution.contact_forces[np.array(mask, bool)]
@@ -133,7 +133,7 @@ def test_a_humanoid_on_two_four_point_feet_gets_the_optimum_of_the_full_problem(
         )
         v = admissible(J, v)
         ref = controller.reference_at(system.tree.keyframes["stand"])
-        part = {name: ref[place] for name, place in controller.reference.items()}
+        part = {name: ref[place] for name, place in controller.reference_slices.items()}
         pose = [part[f"pelvis.{x}"] for x in ("position", "velocity", "acceleration", "quaternion")]
         pose += [part["pelvis.angular_velocity"], part["pelvis.angular_acceleration"]]
         joints = [part[f"posture.{x}"] for x in "qva"]
@@ -152,7 +152,7 @@ def test_a_humanoid_on_two_four_point_feet_gets_the_optimum_of_the_full_problem(
             mask,
             weights=controller.force_weights,
         )
-        solution, answer = controller.solve(q, v, ref, mask), solve(full)
+        solution, answer = controller.solve(q, v, ref, mask=mask), solve(full)
         if compare(solution, answer):
             solved += 1
             np.testing.assert_allclose(
@@ -205,7 +205,7 @@ def test_mechanisms_with_loops_get_the_optimum_of_the_full_problem(model):
         q = closed(system, stand(system, rng, spread=0.02)[0])
         v = admissible(numbers(system.constraint_jacobian(q)), rng.standard_normal(system.nv))
         ref = controller.reference_at(q + 0.1 * rng.standard_normal(system.nq))
-        parts = [ref[controller.reference[f"posture.{x}"]] for x in "qva"]
+        parts = [ref[controller.reference_slices[f"posture.{x}"]] for x in "qva"]
         every = range(len(joints))
         task = posture(system, q, v, parts, every, every, 50.0, 1.0)
         compare(

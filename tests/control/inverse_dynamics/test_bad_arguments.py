@@ -125,7 +125,7 @@ def test_the_controller_describes_every_signal():
     assert data.contacts[0].frame == "FL"
     q = controller.system.tree.keyframes["stand"]
     ref = controller.reference_at(q)
-    ref[controller.reference["base.position"]] += [0.0, 0.0, 0.01]
+    ref[controller.reference_slices["base.position"]] += [0.0, 0.0, 0.01]
     seen = data.monitor(q=q, v=np.zeros(18), ref=ref, mask=np.ones(4))
     np.testing.assert_allclose(
         np.array(seen["error"]).ravel()[:6], [0, 0, 0.01, 0, 0, 0], atol=1e-12

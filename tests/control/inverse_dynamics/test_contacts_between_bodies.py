@@ -156,8 +156,8 @@ def test_the_generated_c_holds_a_box_in_mujoco(system, law):
     """Grasped, lifted, and shaken at 1 g, with the box 10 % heavier and one tick late."""
     q0 = np.array(system.tree.q0)
     ref = law.reference_at(q0)
-    place = law.reference["box.position"], law.reference["box.velocity"]
-    acceleration = law.reference["box.acceleration"]
+    place = law.reference_slices["box.position"], law.reference_slices["box.velocity"]
+    acceleration = law.reference_slices["box.acceleration"]
     w, size = 2 * np.pi * 3.0, 9.81 / (2 * np.pi * 3.0) ** 2
 
     def shaken(t):

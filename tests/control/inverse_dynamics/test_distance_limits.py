@@ -99,7 +99,7 @@ def test_in_mujoco_an_arm_stays_off_a_pillar_that_is_in_its_way(arm, limited):
     data = mujoco.MjData(model)
     plant.reset(START)
     ref = law.reference_at(START)
-    ref[law.reference["tool.position"]] = [0.56, 0.15]
+    ref[law.reference_slices["tool.position"]] = [0.56, 0.15]
     z, least = law.z0, np.inf
     for _ in range(1500):
         u, z, status, *_ = (

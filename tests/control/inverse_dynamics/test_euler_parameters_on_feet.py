@@ -70,13 +70,13 @@ def test_its_forces_are_those_of_the_full_problem_of_a_free_body():
     for on in ((1, 1, 1), (1, 0, 1), (0, 1, 0), (1, 1, 1), (0, 0, 0), (1, 1, 1)):
         q, v, rates = random_state(rng)
         ref = law.reference_at(q)
-        ref[law.reference["centre.acceleration"]] = rng.standard_normal(3)
-        part = {name.split(".")[1]: ref[place] for name, place in law.reference.items()}
+        ref[law.reference_slices["centre.acceleration"]] = rng.standard_normal(3)
+        part = {name.split(".")[1]: ref[place] for name, place in law.reference_slices.items()}
         full = mujoco_full_problem(
             model, q, rates, [(TASK, part)], CONTACTS, weights=law.force_weights, on=on
         )
         answer = solve(replace(full, B=B, limits=np.array([[-LIMIT, LIMIT]] * 4)))
-        got = law.solve(q, v, ref, (*on, 1))
+        got = law.solve(q, v, ref, mask=(*on, 1))
         assert answer.feasible == got.solved, got.explain()
         if not answer.feasible:
             assert got.status == Status.INFEASIBLE

@@ -125,7 +125,11 @@ def test_a_task_that_has_to_be_met_counts_as_a_limit():
     law = law_of(system, feet(), np.full(system.nu, 40.0))
     q, v = system.tree.keyframes["stand"], np.zeros(system.nv)
     ref = law.reference_at(q)
-    ref[law.reference["base.acceleration"]] = [9.0, 0.0, 0.0]  # friction of 0.7 gives 6.9 m/s²
+    ref[law.reference_slices["base.acceleration"]] = [
+        9.0,
+        0.0,
+        0.0,
+    ]  # friction of 0.7 gives 6.9 m/s²
     found = law.explain(q, v, ref, exactly=("base",))
     assert "task base" in found.excluding
     assert any(name.startswith("cone of ") for name in found.excluding)
@@ -192,7 +196,7 @@ def test_what_excludes_a_level_is_infeasible_with_it_and_all_but_any_one_of_it_i
     for _ in range(6):
         q, v = stand(system, rng, spread=0.1, speed=0.2, key="stand")
         ref = law.reference_at(q)
-        ref[law.reference["base.position"]] += 0.3 * rng.standard_normal(3)
+        ref[law.reference_slices["base.position"]] += 0.3 * rng.standard_normal(3)
         found = law.explain(q, v, ref)
         assert found.status == Status.SOLVED
         second = found.levels["level 2 (posture)"]  # the feet hold the joints
@@ -203,7 +207,9 @@ def test_what_excludes_a_level_is_infeasible_with_it_and_all_but_any_one_of_it_i
         full = full_problem(system, q, v, [], law.contacts, limits, weights=law.force_weights)
         E, e = equations(full)
         trunk = system.frame("trunk", "body")
-        asked = 60.0 * (ref[law.reference["base.position"]] - numbers(trunk.pose(q)[0]).ravel())
+        asked = 60.0 * (
+            ref[law.reference_slices["base.position"]] - numbers(trunk.pose(q)[0]).ravel()
+        )
         J, bias = numbers(trunk.jacobian(q)), numbers(trunk.bias(q, v)).ravel()
         a_des = np.r_[asked, np.zeros(3)] - 2 * np.sqrt(60.0) * J @ v - bias
         padded = np.hstack([J, np.zeros((6, E.shape[1] - system.nv))])

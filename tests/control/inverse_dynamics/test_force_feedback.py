@@ -37,7 +37,7 @@ def plunger(weight=(1.0, 0.0, 0.0), feedback=FEEDBACK, **options):
 
 def asked(law, force=PRESS):
     ref = law.reference_at(np.zeros(2))
-    ref[law.reference["force"]] = [force, 0.0, 0.0]
+    ref[law.reference_slices["force"]] = [force, 0.0, 0.0]
     return ref
 
 
@@ -50,9 +50,13 @@ def run(law, ticks, lost, force=PRESS, mask=1):
     """Return integrals and planned forces, where the wall feels less than the motors push."""
     z, integrals, planned = law.z0, [], []
     for _ in range(ticks):
-        plan = law.solve(np.zeros(2), np.zeros(2), asked(law, force), [mask], z).contact_forces[0]
+        plan = law.solve(
+            np.zeros(2), np.zeros(2), asked(law, force), mask=[mask], z=z
+        ).contact_forces[0]
         felt = [plan[0] - lost, 0.0, 0.0]
-        got = law.solve(np.zeros(2), np.zeros(2), asked(law, force), [mask], z, f_measured=felt)
+        got = law.solve(
+            np.zeros(2), np.zeros(2), asked(law, force), mask=[mask], z=z, f_measured=felt
+        )
         assert got.status == 0
         integrals.append(integral(law, z))
         planned.append(plan)
@@ -105,8 +109,8 @@ def test_only_motors_that_can_press_on_the_contact_pause_its_integral(joined, gr
     )
     q, lost = np.zeros(4), 3.0
     ref = law.reference_at(q)
-    ref[law.reference["force"]] = [PRESS, 0.0, 0.0]
-    ref[law.reference["torque"]] = [20.0, 0.0, 0.0]
+    ref[law.reference_slices["force"]] = [PRESS, 0.0, 0.0]
+    ref[law.reference_slices["torque"]] = [20.0, 0.0, 0.0]
     got = law.solve(q, q, ref, f_measured=[PRESS - lost, 0.0, 0.0])
     assert got.status == 0
     assert got.p[0] == pytest.approx(1.0)
@@ -122,7 +126,7 @@ def test_a_contact_that_is_off_forgets_and_a_bad_measurement_pauses():
     bad = law.solve(*state, z=z, f_measured=[np.nan, 0.0, 0.0])
     assert bad.status == 3
     assert integral(law, bad.z_next)[0] == 2.0
-    off = law.solve(*state, [0], z, f_measured=[0.0, 0.0, 0.0])
+    off = law.solve(*state, mask=[0], z=z, f_measured=[0.0, 0.0, 0.0])
     assert integral(law, off.z_next)[0] == 0.0
 
 
@@ -131,7 +135,7 @@ def test_weights_by_component_leave_the_others_alone():
     for weight in (0.0, 1.0):
         law = plunger(weight=(1.0, weight, 0.0), feedback=None)
         ref = asked(law)
-        ref[law.reference["force"]] = [PRESS, 9.0, 4.0]
+        ref[law.reference_slices["force"]] = [PRESS, 9.0, 4.0]
         n, *tangents[weight] = law.solve(np.zeros(2), np.zeros(2), ref).contact_forces[0]
         assert n == pytest.approx(PRESS, rel=1e-3)
     assert tangents[0.0] == pytest.approx([0.0, 0.0], abs=1e-3)

@@ -27,7 +27,9 @@ def drawn(law, rng):
     q, v = stand(law.system, rng, spread=0.05, key="stand")
     ref = law.reference_at(law.system.tree.keyframes["stand"])
     pressed = 40.0 + 30.0 * rng.standard_normal((4, 1))
-    ref[law.reference["force"]] = np.hstack([pressed, 20.0 * rng.standard_normal((4, 2))]).ravel()
+    ref[law.reference_slices["force"]] = np.hstack(
+        [pressed, 20.0 * rng.standard_normal((4, 2))]
+    ).ravel()
     return q, v, ref
 
 
@@ -36,7 +38,7 @@ def test_the_forces_are_those_of_the_full_problem(law, mask):
     rng, system, moved = np.random.default_rng(3), law.system, 0.0
     for _ in range(8):
         q, v, ref = drawn(law, rng)
-        part = {name: ref[place] for name, place in law.reference.items()}
+        part = {name: ref[place] for name, place in law.reference_slices.items()}
         pose = [part[f"base.{x}"] for x in ("position", "velocity", "acceleration", "quaternion")]
         pose += [part["base.angular_velocity"], part["base.angular_acceleration"]]
         task = pose_task(system, "trunk", "body", q, v, pose, 100.0, 1.0)
@@ -45,7 +47,7 @@ def test_the_forces_are_those_of_the_full_problem(law, mask):
         )
         f_ref = part["force"][np.repeat(mask, 3) > 0]
         answer = solve(replace(full, force_weight=WEIGHT, force_reference=f_ref))
-        got = law.solve(q, v, ref, mask)
+        got = law.solve(q, v, ref, mask=mask)
         assert got.solved, got.explain()
         on = np.array(mask, bool)
         scale = max(1.0, np.abs(answer.force).max(initial=0.0))
@@ -66,7 +68,7 @@ def test_feet_that_press_each_other_do_so_as_they_are_told(law):
     press[0, 1:] = 10.0 * (arms[3] - arms[0])[:2]  # one diagonal, pulled together
     press[3] = -press[0]
     ref = law.reference_at(q)
-    ref[law.reference["force"]] = (still + press).ravel()
+    ref[law.reference_slices["force"]] = (still + press).ravel()
     got = law.solve(q, np.zeros(18), ref)
     assert np.abs(press).max() > 3.0
     assert np.abs(got.contact_forces - still - press).max() < 0.05 * np.abs(press).max()

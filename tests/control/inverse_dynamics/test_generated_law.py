@@ -26,7 +26,7 @@ def test_the_exported_law_answers_as_the_function_does(tmp_path):
         if k % 50 == 0:
             v[k % 18] = np.nan
         ref = law.reference_at(system.tree.keyframes["stand"])
-        ref[law.reference["base.acceleration"]] = 2 * rng.standard_normal(3)
+        ref[law.reference_slices["base.acceleration"]] = 2 * rng.standard_normal(3)
         mask = rng.random(4) < 0.9
         ours, theirs = (
             [np.array(out).ravel() for out in call(q, v, ref, mask, law.z0)]

@@ -133,7 +133,7 @@ def test_the_quadruped_gets_the_optimum_of_the_full_problem_with_joints_near_the
             ends = np.hstack([np.array(x) for x in bounds(q, v)])
             dofs = law.limited_joints.dofs
             full.accelerations += [(dof, *pair) for dof, pair in zip(dofs, ends, strict=True)]
-            solution = law.solve(q, v, ref, mask)
+            solution = law.solve(q, v, ref, mask=mask)
             if compare(solution, solve(full)):
                 solved += 1
                 a = solution.a[list(dofs)]
@@ -155,7 +155,7 @@ def test_in_mujoco_the_arm_stops_before_its_stops_however_far_away_the_target_is
     plant = Plant(ARM)
     plant.reset(arm.tree.q0)
     ref = law.reference_at(arm.tree.q0)
-    ref[law.reference["posture.q"]] = [3.0, -3.0]  # beyond both stops
+    ref[law.reference_slices["posture.q"]] = [3.0, -3.0]  # beyond both stops
     z, largest, speed = law.z0, 0.0, 0.0
     for _ in range(500):
         u, z, status, *_ = (
@@ -230,7 +230,7 @@ def test_a_heavier_arm_whose_commands_are_late_stops_before_its_stops(arm, delay
         delay=delay,
     )
     ref = law.reference_at(arm.tree.q0)
-    ref[law.reference["posture.q"]] = [3.0, -3.0]  # beyond both stops
+    ref[law.reference_slices["posture.q"]] = [3.0, -3.0]  # beyond both stops
     run = mb.validate(law, ARM, 1.0, reference=ref, perturb={"mass": HEAVY}, delay=LATE).runs[0]
     beyond = np.max(np.abs(run.recording.q[:, :2]) - np.deg2rad([69, 115]))
     assert np.all(run.recording.status == 0)

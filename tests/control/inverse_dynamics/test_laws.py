@@ -68,7 +68,7 @@ def test_switching_a_foot_off_is_the_same_as_building_without_it():
     for _ in range(20):
         q, v = stand(system, rng, spread=0.05, key="stand")
         ref = four.reference_at(system.tree.keyframes["stand"])
-        masked, without = four.solve(q, v, ref, [1, 1, 1, 0]), three.solve(q, v, ref)
+        masked, without = four.solve(q, v, ref, mask=[1, 1, 1, 0]), three.solve(q, v, ref)
         assert masked.status == without.status
         np.testing.assert_allclose(masked.u, without.u, atol=SAME * np.abs(without.u).max())
 
@@ -96,7 +96,7 @@ def test_switching_points_of_a_sole_off_is_the_same_as_building_without_them():
     for _ in range(5):
         q, v = stand(system, rng, spread=0.03, key="stand")
         ref = eight.reference_at(system.tree.keyframes["stand"])
-        masked, without = eight.solve(q, v, ref, mask), fewer.solve(q, v, ref)
+        masked, without = eight.solve(q, v, ref, mask=mask), fewer.solve(q, v, ref)
         assert masked.status == without.status
         if masked.solved:
             scale = SAME * np.abs(without.u).max()
@@ -130,7 +130,7 @@ def test_every_torque_and_every_contact_force_respects_its_limits():
     for _ in range(100):
         q, v = stand(system, rng, key="stand")
         ref = controller.reference_at(system.tree.keyframes["stand"])
-        ref[controller.reference["base.acceleration"]] = 3 * rng.standard_normal(3)
+        ref[controller.reference_slices["base.acceleration"]] = 3 * rng.standard_normal(3)
         solution = controller.solve(q, v, ref)
         assert np.all(np.abs(solution.u) <= 9.0)
         if solution.solved:
@@ -172,7 +172,7 @@ def test_a_torque_reference_is_followed_where_the_tasks_leave_freedom():
     assert np.linalg.norm(still.problem.T @ idle) < 1e-9
     wanted = still.u + 0.5 * idle
     ref = controller.reference_at(q)
-    ref[controller.reference["torque"]] = wanted
+    ref[controller.reference_slices["torque"]] = wanted
     pulled = controller.solve(q, np.zeros(18), ref).u
     assert np.linalg.norm(still.u - wanted) > 0.4
     share = controller.force_weights.actuators / np.mean(controller.force_weights.actuators)
@@ -221,7 +221,7 @@ def test_internal_forces_widen_what_a_sole_can_do():
         np.vstack([np.array(system.frame(n).jacobian(q))[:3] for n in SOLES]), np.ones(29)
     )
     ref = free.reference_at(q)
-    ref[free.reference["pelvis.acceleration"]] = [2.0, 0.5, 0.0]
+    ref[free.reference_slices["pelvis.acceleration"]] = [2.0, 0.5, 0.0]
     one, other = free.solve(q, v, ref), bound.solve(q, v, ref)
     costs = [0.5 * s.p @ s.problem.H[:23, :23] @ s.p + s.problem.g[:23] @ s.p for s in (one, other)]
     assert one.solved

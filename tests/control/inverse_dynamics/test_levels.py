@@ -31,7 +31,7 @@ def test_the_exported_levels_are_those_in_sequence_and_of_the_function_from_any_
         mask = (rng.random(4) < 0.9) * 1.0
         active = rng.choice([-1.0, 0.0, 1.0], law.problems * len(law.row_names))
         z = np.concatenate([active, law.z0[active.size :]])
-        solution = law.solve(q, v, ref, mask)
+        solution = law.solve(q, v, ref, mask=mask)
         out = exported(q=q, v=v, ref=ref, mask=mask, z=z)
         u = np.array(out["u"]).ravel()
         assert solution.status == float(out["status"])
@@ -56,11 +56,13 @@ def test_u_is_bounded_and_continuous_through_a_singular_pose(damping):
     )  # fmt: skip
     q = np.array([0.3, 0.0, 0.2, 0.0, 0.1, 0.0, 0.2])  # straight up: nothing moves it along z
     ref = law.reference_at(q)
-    ref[law.reference["place.acceleration"]] = [1.0, -2.0, 1.0]
+    ref[law.reference_slices["place.acceleration"]] = [1.0, -2.0, 1.0]
     scales, commands = law.stages.scales, []
     for angle in np.linspace(-0.3, 0.3, 301):
         q[[1, 3, 5]] = angle * np.array([1.0, -1.0, 0.5])
-        ref[law.reference["place.position"]] = law.reference_at(q)[law.reference["place.position"]]
+        ref[law.reference_slices["place.position"]] = law.reference_at(q)[
+            law.reference_slices["place.position"]
+        ]
         solution = law.solve(q, np.zeros(7), ref)
         assert solution.status in {Status.SOLVED, Status.SUBOPTIMAL}
         commands.append(solution.u * scales.actuators)
@@ -96,7 +98,7 @@ def test_the_errors_of_the_levels_are_reported():
     ref = disturbed(law, q, np.random.default_rng(1), 1.0)
     solution = law.solve(q, np.zeros(7), ref)
     assert list(solution.levels) == ["place", "axis + elbow", "posture"]
-    desired = ref[law.reference["posture.a"]]  # at rest at the reference
+    desired = ref[law.reference_slices["posture.a"]]  # at rest at the reference
     assert solution.levels["posture"] == pytest.approx(np.linalg.norm(solution.a - desired))
     outputs = law.function(q, np.zeros(7), ref, [], law.z0)
     np.testing.assert_allclose(np.array(outputs[-1]).ravel(), list(solution.levels.values()))

@@ -60,7 +60,7 @@ def test_forces_in_the_cost_have_the_optimum_of_the_problem_with_all_multipliers
         internal_force_weight=1e-3,
     )
     plain = law_of((system, joints))
-    own, moved = law.reference["loop_force"], 0.0
+    own, moved = law.reference_slices["loop_force"], 0.0
     for q, v in states(system, rng, 10):
         ref, parts = reference(plain, q, rng)
         wanted = np.zeros(system.nc)
@@ -96,7 +96,7 @@ ASKED = np.array([25.0, -4.0])
 
 def asked(law):
     ref = law.reference_at(np.zeros(2))
-    ref[law.reference["loop_force"]] = ASKED
+    ref[law.reference_slices["loop_force"]] = ASKED
     return ref
 
 

@@ -98,7 +98,7 @@ def test_a_law_within_limits_moves_a_massless_rod():
     q, v = states("slider_crank", system, 1.0)
     saturated = 0
     for shift in (0.0, 0.01, 0.5):
-        ref = law.ref(posture_q=q + shift * np.eye(3)[0])
+        ref = law.reference(posture_q=q + shift * np.eye(3)[0])
         u, _, status, *_ = law.function(q=q, v=v, ref=ref, z=law.controller.z0).values()
         assert int(status) in (Status.SOLVED, Status.SATURATED)
         assert abs(float(u)) <= 100.0

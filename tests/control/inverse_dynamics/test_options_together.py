@@ -86,7 +86,7 @@ def test_c_and_function_agree_over_a_run_in_mujoco(law, tmp_path):
     q0, _ = stand(law.system, rng, spread=0.0, key="stand")
     plant.reset(q0)
     ref, z = law.reference_at(q0), law.z0
-    ref[law.reference["base.position"]] += [0.01, -0.01, -0.01]
+    ref[law.reference_slices["base.position"]] += [0.01, -0.01, -0.01]
     values = {"ref": ref, "mask": np.ones(len(law.mask_names))}
     if law.tuning:
         values["tuning"] = np.array([each.default for each in law.tuning])
@@ -101,7 +101,7 @@ def test_c_and_function_agree_over_a_run_in_mujoco(law, tmp_path):
             np.testing.assert_allclose(in_c["u"], out["u"], atol=SAME * size)
         z = in_c["z_next"]
         plant.step(in_c["u"])
-    error = np.abs(plant.q[:3] - ref[law.reference["base.position"]]).max()
+    error = np.abs(plant.q[:3] - ref[law.reference_slices["base.position"]]).max()
     assert error < 0.02
 
 

@@ -80,7 +80,7 @@ def states(law, count):
 
 def without_spring(law, model, q, v, ref):
     """Return MuJoCo's problem with the spring's row, and without its force."""
-    part = {name.split(".", 1)[1]: ref[place] for name, place in law.reference.items()}
+    part = {name.split(".", 1)[1]: ref[place] for name, place in law.reference_slices.items()}
     full = mujoco_full_problem(
         model, q, v, [(TRUNK, part)], FEET, weights=law.force_weights, loops=[("rod_end", "heel")]
     )
@@ -101,7 +101,7 @@ def test_motion_and_forces_are_those_of_a_leg_without_the_spring(springs, sharin
     law = leg(springs, sharing=sharing)
     for model, q, v in states(law, 8):
         ref = law.reference_at(q)
-        ref[law.reference["trunk.position"]] += [0.02, -0.01, 0.03]
+        ref[law.reference_slices["trunk.position"]] += [0.02, -0.01, 0.03]
         found, judge = law.solve(q, v, ref), solve(without_spring(law, model, q, v, ref))
         assert found.solved == judge.feasible, found.explain()
         assert found.a[SPRING] == pytest.approx(-DAMPING * v[SPRING], rel=1e-9)
@@ -254,9 +254,9 @@ def circling(springs):
 
     def at(t):
         ref, c, s = rest.copy(), np.cos(rate * t), np.sin(rate * t)
-        ref[law.reference["tip.position"]] += RADIUS * np.array([c - 1, s])
-        ref[law.reference["tip.velocity"]] = RADIUS * rate * np.array([-s, c])
-        ref[law.reference["tip.acceleration"]] = -RADIUS * rate**2 * np.array([c, s])
+        ref[law.reference_slices["tip.position"]] += RADIUS * np.array([c - 1, s])
+        ref[law.reference_slices["tip.velocity"]] = RADIUS * rate * np.array([-s, c])
+        ref[law.reference_slices["tip.acceleration"]] = -RADIUS * rate**2 * np.array([c, s])
         return ref
 
     report = mb.validate(law, ARM, 3.0, reference=at, q0=BENT, perturb={"mass": 0.1}, delay=1)

@@ -153,7 +153,7 @@ def test_no_answer_that_is_called_solved_is_wrong_on_1000_states(solver):
         q, v = stand(system, rng, spread=0.25, speed=1.0, key="stand")
         mask = rng.random(4) < 0.8
         ref = controller.reference_at(system.tree.keyframes["stand"])
-        solution = controller.solve(q, v, ref, mask)
+        solution = controller.solve(q, v, ref, mask=mask)
         counts[solution.status] += 1
         limits = controller.controller
         assert np.all((solution.u >= limits.u_min) & (solution.u <= limits.u_max))

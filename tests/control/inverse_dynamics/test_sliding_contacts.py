@@ -97,8 +97,8 @@ def test_motion_and_forces_are_those_of_the_unsymmetric_kkt_system(system, speed
         q = np.array(ON_TABLE) + 0.2 * rng.standard_normal(4)
         v = rng.standard_normal(4)
         ref = law.reference_at(q)
-        ref[law.reference["force"]] = [30.0 + 10 * rng.standard_normal(), 0.0, 0.0]
-        ref[law.reference["tip.velocity"]] = asked = 0.3 * rng.standard_normal(2)
+        ref[law.reference_slices["force"]] = [30.0 + 10 * rng.standard_normal(), 0.0, 0.0]
+        ref[law.reference_slices["tip.velocity"]] = asked = 0.3 * rng.standard_normal(2)
         got = law.solve(q, v, ref)
         assert got.solved, got.explain()
         M, h, J, bias = at_state(q, v)
@@ -135,12 +135,14 @@ def press(law, seconds=3.5, arm=ARM, **options):
 
     def sliding(t):
         now, ramp = ref.copy(), min(1.0, t / 0.5)
-        if "force" in law.reference:
-            now[law.reference["force"]] = [PRESS, 0, 0]
+        if "force" in law.reference_slices:
+            now[law.reference_slices["force"]] = [PRESS, 0, 0]
         phase = w * t + np.array([0.0, 1.0])
-        now[law.reference["tip.position"]] += ramp * size * (np.sin(phase) - np.sin([0.0, 1.0]))
-        now[law.reference["tip.velocity"]] = ramp * size * w * np.cos(phase)
-        now[law.reference["tip.acceleration"]] = -ramp * size * w**2 * np.sin(phase)
+        now[law.reference_slices["tip.position"]] += (
+            ramp * size * (np.sin(phase) - np.sin([0.0, 1.0]))
+        )
+        now[law.reference_slices["tip.velocity"]] = ramp * size * w * np.cos(phase)
+        now[law.reference_slices["tip.acceleration"]] = -ramp * size * w**2 * np.sin(phase)
         return now
 
     return mb.validate(law, arm, seconds, reference=sliding, q0=q0, **options).runs[0]
@@ -182,8 +184,8 @@ def test_the_generated_c_is_the_function(system, tmp_path):
     for k in range(20):
         q, v = on_table() + 0.1 * rng.standard_normal(4), rng.standard_normal(4)
         ref = law.reference_at(q)
-        ref[law.reference["force"]] = [PRESS, 0.0, 0.0]
-        ref[law.reference["tip.velocity"]] = 0.1 * rng.standard_normal(2)
+        ref[law.reference_slices["force"]] = [PRESS, 0.0, 0.0]
+        ref[law.reference_slices["tip.velocity"]] = 0.1 * rng.standard_normal(2)
         measured = [PRESS + 5 * rng.standard_normal(), 1.0, 2.0 if k % 7 else np.nan]
         inputs = {"q": q, "v": v, "f_measured": measured, "ref": ref, "tuning": [0.1 + 0.01 * k]}
         inputs |= {"mask": [k % 5 > 0], "z": z}
@@ -198,7 +200,7 @@ def test_loops_of_matrices_give_the_same(system):
     law = sliding_law(system)
     q, v = np.array(ON_TABLE), np.ones(4)
     ref = law.reference_at(q)
-    ref[law.reference["force"]] = [PRESS, 0.0, 0.0]
+    ref[law.reference_slices["force"]] = [PRESS, 0.0, 0.0]
     inputs = [q, v, ref, [1.0], law.z0]
     outputs = []
     for loops in (False, True):

@@ -41,7 +41,7 @@ def test_a_quadruped_on_a_floor_that_gives_way_follows_its_height():
         ref, phase = rest.copy(), RATE * k * PERIOD
         wave = 1 - np.cos(phase), RATE * np.sin(phase), RATE**2 * np.cos(phase)
         for quantity, share in zip(("position", "velocity", "acceleration"), wave, strict=True):
-            ref[law.reference[f"trunk.{quantity}"]] -= [0.0, 0.0, DEEP / 2 * share]
+            ref[law.reference_slices[f"trunk.{quantity}"]] -= [0.0, 0.0, DEEP / 2 * share]
         out = law.function(q=plant.q, v=plant.v, ref=ref, mask=np.ones(4), z=z)
         assert float(out["status"]) == 0
         errors.append(plant.q[2] - height + DEEP / 2 * wave[0])

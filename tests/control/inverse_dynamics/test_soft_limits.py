@@ -114,7 +114,7 @@ def test_a_soft_problem_has_the_optimum_of_the_problem_with_its_slack_written_ou
 def test_with_a_linear_price_a_limit_that_can_be_kept_is_kept_exactly(arm):
     hard = law_of_arm(arm)
     ref = hard.reference_at(arm.tree.q0)
-    ref[hard.reference["posture.q"]] = [1.0, -1.0]
+    ref[hard.reference_slices["posture.q"]] = [1.0, -1.0]
     near = np.array([1.19, 0.0, 0.0]), np.array([0.3, 0.0, 0.0])
     exact = law_of_arm(arm, [SoftLimit("joints", linear=1e4)]).solve(*near, ref)
     np.testing.assert_allclose(exact.u, hard.solve(*near, ref).u, rtol=0, atol=1e-6)

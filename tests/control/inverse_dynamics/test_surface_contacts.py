@@ -100,7 +100,7 @@ def test_a_wrench_moves_as_forces_on_the_corners_do(system):
         answers = []
         for law in (wrench, points):
             ref = law.reference_at(q)
-            ref[law.reference["head.position"]] += reach
+            ref[law.reference_slices["head.position"]] += reach
             answers.append(law.solve(q, v, ref=ref))
         ours, theirs = answers
         assert ours.status == theirs.status == 0
@@ -116,7 +116,7 @@ def test_the_generated_c_has_the_wrench(system, tmp_path):
     compiled = export_c(law, tmp_path / "law").load()
     for k, (q, v, reach) in enumerate(states(system, 40, 0.3)):
         ref = law.reference_at(q)
-        ref[law.reference["head.position"]] += reach
+        ref[law.reference_slices["head.position"]] += reach
         mask = np.ones(4) if k % 4 else np.array([1.0, 1.0, 0.0, 1.0])
         inputs = {"q": q, "v": v, "ref": ref, "mask": mask, "z": law.z0}
         in_c, expected = compiled(**inputs), law.function(**inputs)

@@ -71,7 +71,7 @@ def states(law, count=4):
     for _ in range(count):
         q, v = stand(law.system, rng, spread=0.03, key="stand")
         ref = law.reference_at(law.system.tree.keyframes["stand"])
-        ref[law.reference["base.acceleration"]] = 2 * rng.standard_normal(3)
+        ref[law.reference_slices["base.acceleration"]] = 2 * rng.standard_normal(3)
         yield q, v, ref
 
 

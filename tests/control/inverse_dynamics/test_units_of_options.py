@@ -85,16 +85,16 @@ def run(u, options):
     )
     q, v = state_in(u)
     ref = law.reference_at(q)
-    ref[law.reference["crank.q"]] += 0.2
-    ref[law.reference["cart.q"]] += 0.1 * u.m
-    if "loop_force" in law.reference:
-        ref[law.reference["loop_force"]] += 3.0 * u.force
+    ref[law.reference_slices["crank.q"]] += 0.2
+    ref[law.reference_slices["cart.q"]] += 0.1 * u.m
+    if "loop_force" in law.reference_slices:
+        ref[law.reference_slices["loop_force"]] += 3.0 * u.force
     found, z = {"status": [], "u": [], "a": [], "force": []}, law.z0
     found |= {"learned": [], "relaxed": []}
     for k in range(TICKS):
         given = {}
         if law.force_feedback is not None:
-            given["f_measured"] = ref[law.reference["loop_force"]] - 0.5 * k * u.force
+            given["f_measured"] = ref[law.reference_slices["loop_force"]] - 0.5 * k * u.force
         solution = law.solve(q, v + 1e-3 * k * rates_of(u), ref, z=z, **given)
         z = solution.z_next
         A = np.array(law.system.constraint_jacobian(q))

@@ -27,7 +27,7 @@ def test_each_motor_gives_what_its_task_asks_for_within_its_limits(gear, limited
     controller = InverseDynamicsQP(system, [PostureTask(kp=KP)], ctrl_limits=limits)
     for signs in ([1, 1], [1, -1]):
         ref = controller.reference_at(np.zeros(2))
-        ref[controller.reference["posture.q"]] = AWAY * np.array(signs)
+        ref[controller.reference_slices["posture.q"]] = AWAY * np.array(signs)
         solution = controller.solve(np.zeros(2), np.zeros(2), ref)
         expected = np.array(signs) * np.minimum(KP * AWAY, force)  # N, by hand
         assert solution.status == 0, solution.explain()

@@ -20,7 +20,7 @@ def turn_reference(law, start):
     w = 2 * np.pi / TURN
 
     def reference(t):
-        return law.ref(
+        return law.reference(
             theta_q=start + w * t - np.sin(w * t),
             theta_v=w * (1 - np.cos(w * t)),
             theta_a=w * w * np.sin(w * t),
@@ -35,7 +35,7 @@ def sway_reference(law, start, size, period, **more):
     start, size = np.asarray(start), np.asarray(size)
 
     def reference(t):
-        return law.ref(
+        return law.reference(
             theta_q=start + size * (1 - np.cos(w * t)),
             theta_v=size * w * np.sin(w * t),
             theta_a=size * w * w * np.cos(w * t),

@@ -83,7 +83,7 @@ def swinging_reference(law, t, amplitude, start):
     """θ_d swings about its start."""
     swing = amplitude * np.array([np.sin(2 * t), 2 * np.cos(2 * t), -4 * np.sin(2 * t)])
     shape = np.linspace(1.0, -0.7, len(start))
-    return law.ref(
+    return law.reference(
         theta_q=start + swing[0] * shape, theta_v=swing[1] * shape, theta_a=swing[2] * shape
     )
 
@@ -113,7 +113,7 @@ def length_of_error(system, theta, run):
 def papers_reference(law, t):
     """θ_d of A10, section 5, with its rates."""
     wave, turn = 0.6 * np.pi, np.pi
-    return law.ref(
+    return law.reference(
         theta_q=[0.3 * np.sin(wave * t) + 0.5, np.pi / 6 * np.sin(turn * t) + np.pi / 12],
         theta_v=[0.3 * wave * np.cos(wave * t), np.pi / 6 * turn * np.cos(turn * t)],
         theta_a=[-0.3 * wave**2 * np.sin(wave * t), -np.pi / 6 * turn**2 * np.sin(turn * t)],

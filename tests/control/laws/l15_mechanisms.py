@@ -50,7 +50,7 @@ def wide_limits(system):
 def references(law, count, seed, size=1.0):
     """Random references (nref, count): signals and s, all rows on."""
     ref = size * np.random.default_rng(seed).normal(size=(law.function.size1_in("ref"), count))
-    ref[law.reference["off"]] = 0
+    ref[law.reference_slices["off"]] = 0
     return ref
 
 
@@ -71,9 +71,9 @@ def motion(system, at, u, extra=0.0):
 def departure(law, rows, at, a, baumgarte=RATES):
     """`A_s a + c_s + 2 α psi + β² phi`, (k, count)."""
     signals = {
-        name: at["ref"][law.reference[name]]
+        name: at["ref"][law.reference_slices[name]]
         for name in ("y", "ydot", "yddot")
-        if name in law.reference
+        if name in law.reference_slices
     }
     signals |= {
         name: np.zeros((0, a.shape[1])) for name in ("y", "ydot", "yddot") if name not in signals

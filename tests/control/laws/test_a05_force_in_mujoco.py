@@ -74,7 +74,7 @@ def test_a_force_law_alone_holds_the_pin_while_the_mechanism_swings_as_it_likes(
         law,
         model_text("slider_crank_driven"),
         0.9,
-        reference=law.ref(force_lam=lam),
+        reference=law.reference(force_lam=lam),
         disturbance=push(1, 3.0, 3, 0.3, 0.35),
         perturb=HEAVIER,
     ).runs[0]
@@ -104,7 +104,7 @@ def test_the_force_comes_back_at_once_after_a_demand_that_saturates():
 
     def reference(t):
         force = 450.0 if 0.2 <= t < 0.4 else 50.0
-        return law.ref(theta_q=(0.2, 1.4), force_lam=force)
+        return law.reference(theta_q=(0.2, 1.4), force_lam=force)
 
     run = validate(law, model_text("prr_arm"), 0.8, reference=reference, perturb=HEAVIER).runs[0]
     t, force = run.recording.t, surface_force(run)

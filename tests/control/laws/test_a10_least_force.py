@@ -92,7 +92,7 @@ def test_without_force_control_u_o_vanishes_and_the_force_is_the_published_one()
     q2 = np.arccos(0.5 - np.sin(np.pi / 12))
     q = np.array([np.cos(np.pi / 12) - np.sin(q2), q2, np.pi / 12 + 1.5 * np.pi - q2])
     rows = np.vstack([system.constraint_jacobian(q).full(), theta.rows(q, 0)[1].full()])
-    v = np.linalg.solve(rows, [0, *ref[law.reference["theta.v"]]])
+    v = np.linalg.solve(rows, [0, *ref[law.reference_slices["theta.v"]]])
     M, static, A, c, coriolis = terms_of(system, q, v)
     u = law.function(q, v, ref, [])[0].full().ravel()
     normal = np.linalg.solve(M, A[0])
@@ -250,7 +250,7 @@ def test_limits_leave_the_motion_where_another_control_has_it():
     system, theta = system_of("twin"), coordinates_of("twin")
     free = quasi_velocity_tracking(system, theta, kp=K_P, kd=K_D, **limits(system))
     q, v = (x[0] for x in states(system, 1, seed=6))
-    ref = free.ref(theta_q=np.array(theta.theta(q)).ravel())
+    ref = free.reference(theta_q=np.array(theta.theta(q)).ravel())
     u = free.function(q, 0 * v, ref, [])[0].full().ravel()
     normal = system.constraint_jacobian(q).full().ravel()
     bound = np.abs(u) * [0.9, np.inf, np.inf]
@@ -276,8 +276,8 @@ def test_where_no_control_within_limits_has_the_motion_u_is_clipped():
     weak = np.tile([-1.0, 1.0], (3, 1))
     law = quasi_velocity_tracking(system, theta, kp=K_P, kd=K_D, ctrl_limits=weak)
     q, v = (x[0] for x in states(system, 1, seed=6))
-    u, _, status, flags, _ = law.function(q, v, law.ref(theta_q=[3.0, 3.0]), [])
+    u, _, status, flags, _ = law.function(q, v, law.reference(theta_q=[3.0, 3.0]), [])
     assert (status, flags) == (1, 1)
     assert np.all(np.abs(u.full()) <= 1.0)
     limited = within_limits(law)
-    assert limited.function(q, v, law.ref(theta_q=[3.0, 3.0]), limited.controller.z0)[2] == 1
+    assert limited.function(q, v, law.reference(theta_q=[3.0, 3.0]), limited.controller.z0)[2] == 1

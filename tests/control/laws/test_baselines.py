@@ -22,7 +22,7 @@ def test_computed_torque_of_a_tool_gives_the_desired_acceleration(name):
     law = computed_torque(system, tool(name, kp=40.0, kd=9.0), **strong(system))
     for q, v in zip(*states(system, 5, seed=1), strict=True):
         x, dx, ddx = place_of(name, q) + rng.standard_normal(2), *rng.standard_normal((2, 2))
-        ref = law.ref(tool_position=x, tool_velocity=dx, tool_acceleration=ddx)
+        ref = law.reference(tool_position=x, tool_velocity=dx, tool_acceleration=ddx)
         f, status = motor_force(law, q, v, ref)
         _, actual, J = acceleration_of(name, q, v, f)
         assert status == 0
@@ -37,16 +37,18 @@ def test_pd_holds_every_pose_at_rest_and_pulls_with_its_springs(name):
     law = gravity_compensated_pd(system, tool(name), stiffness=30.0, damping=2.0, **strong(system))
     for q, _ in zip(*states(system, 5, seed=2), strict=True):
         v_0, pull = np.zeros(system.nv), rng.standard_normal(2)
-        f, status = motor_force(law, q, v_0, law.ref(tool_position=place_of(name, q)))
+        f, status = motor_force(law, q, v_0, law.reference(tool_position=place_of(name, q)))
         a, _, J = acceleration_of(name, q, v_0, f)
         assert status == 0
         np.testing.assert_allclose(a, 0, atol=ROUNDING)
-        f, _ = motor_force(law, q, v_0, law.ref(tool_position=place_of(name, q) + pull))
+        f, _ = motor_force(law, q, v_0, law.reference(tool_position=place_of(name, q) + pull))
         still = system.gravity_force(q).full().ravel() - flat(system.passive_force(q, v_0))[0]
         expected, _, _ = acceleration_of(name, q, v_0, still + 30.0 * J.T @ pull)
         actual, _, _ = acceleration_of(name, q, v_0, f)
         np.testing.assert_allclose(actual, expected, atol=ROUNDING * (1 + abs(expected).max()))
-        a_desired = law.desired(q, v_0, law.ref(tool_position=place_of(name, q) + pull), [])[0]
+        a_desired = law.desired(q, v_0, law.reference(tool_position=place_of(name, q) + pull), [])[
+            0
+        ]
         np.testing.assert_allclose(a_desired.full().ravel(), expected, atol=ROUNDING * 1e2)
 
 
@@ -62,7 +64,7 @@ def test_pd_compensates_springs_of_the_model_and_leaves_its_dampers():
     law = gravity_compensated_pd(system, PostureTask(), stiffness=3.0, damping=0.2)
     q, v, goal = 0.5, -1.2, 0.8
     assert abs(float(system.passive_force(q, 0))) > 0.5
-    u = law.function(q, v, law.ref(posture_q=goal), [])[0]
+    u = law.function(q, v, law.reference(posture_q=goal), [])[0]
     a = mb.forward_dynamics(system, "lagrange")(q, v, u)[0]
     force = 3.0 * (goal - q) - 0.2 * v - 0.7 * v
     np.testing.assert_allclose(float(system.mass_matrix(q) @ a), force, atol=1e-12)
@@ -77,7 +79,7 @@ def test_pd_takes_energy_out_at_the_rate_of_its_dampers():
     goal = system.tree.q0[[0, 2, 4]]
 
     def force(t, q, v):
-        return motor_force(law, q, v, law.ref(posture_q=goal))[0]
+        return motor_force(law, q, v, law.reference(posture_q=goal))[0]
 
     times = np.linspace(0, 1.0, 201)
     run = mb.simulate(system, q0, v0, 1.0, force=force, times=times, rtol=1e-9)
@@ -101,7 +103,7 @@ def test_pd_holds_a_five_bar_in_mujoco_as_c_with_an_offset_of_the_wrong_mass():
             law,
             models.path("five_bar"),
             2.0,
-            reference=law.ref(tool_position=goal),
+            reference=law.reference(tool_position=goal),
             perturb={"mass": error},
             delay=1,
         )

@@ -19,7 +19,7 @@ def test_the_own_inertia_yields_to_a_push_that_the_law_does_not_know(name):
     law = impedance_control(system, tool(name), stiffness=30.0, damping=2.0, **strong(system))
     for q, v in zip(*states(system, 5, seed=4), strict=True):
         x, dx, ddx = place_of(name, q) + rng.standard_normal(2), *rng.standard_normal((2, 2))
-        ref = law.ref(tool_position=x, tool_velocity=dx, tool_acceleration=ddx)
+        ref = law.reference(tool_position=x, tool_velocity=dx, tool_acceleration=ddx)
         f, status = motor_force(law, q, v, ref)
         push = 5 * rng.standard_normal(2)
         zero, _, J = acceleration_of(name, q, v, np.zeros(system.nv))
@@ -43,7 +43,7 @@ def test_a_chosen_inertia_yields_to_a_push_that_is_measured(name):
         x, dx, ddx = place_of(name, q) + rng.standard_normal(2), *rng.standard_normal((2, 2))
         push = 5 * rng.standard_normal(2)
         reference = {"tool_position": x, "tool_velocity": dx, "tool_acceleration": ddx}
-        f, status = motor_force(law, q, v, law.ref(**reference, tool_measured=push))
+        f, status = motor_force(law, q, v, law.reference(**reference, tool_measured=push))
         _, actual, J = acceleration_of(name, q, v, f)
         _, pushed, _ = acceleration_of(name, q, v, f + J.T @ push)
         pull = 30.0 * (x - place_of(name, q)) + 2.0 * (dx - J @ v)
@@ -67,7 +67,7 @@ def test_what_the_tool_leaves_free_is_braked_without_moving_it():
         )
         for rate in (4.0, 0.0)
     )
-    ref = plain.ref(tool_position=place_of("planar_3rrr", q))
+    ref = plain.reference(tool_position=place_of("planar_3rrr", q))
     a, x, J = acceleration_of("planar_3rrr", q, v, motor_force(braked, q, v, ref)[0])
     other, y, _ = acceleration_of("planar_3rrr", q, v, motor_force(plain, q, v, ref)[0])
     M = system.mass_matrix(q).full()
@@ -94,7 +94,7 @@ def test_a_constant_push_shifts_the_tool_by_push_over_stiffness_in_mujoco_as_c()
         law,
         models.path("planar_3rrr"),
         2.0,
-        reference=law.ref(tool_position=place_of("planar_3rrr", system.tree.q0)),
+        reference=law.reference(tool_position=place_of("planar_3rrr", system.tree.q0)),
         disturbance=platform,
         perturb={"mass": 0.1},
         delay=1,

@@ -33,7 +33,7 @@ def test_the_c_equals_the_function_on_a_thousand_states(both):
     law, program = both
     q, v = manifold_states(law.system, STATES, 1, centre=robots.START)
     at = {"q": q, "v": v, "ref": references(law, STATES, 2, 0.3), "z": np.zeros((0, STATES))}
-    at["ref"][law.reference["off"]] = np.random.default_rng(3).integers(0, 2, (3, STATES))
+    at["ref"][law.reference_slices["off"]] = np.random.default_rng(3).integers(0, 2, (3, STATES))
     ours, theirs = outputs_of(law.function, at), outputs_of(program, at)
     assert set(ours["status"].ravel()) == {0.0, 1.0}
     for name, values in ours.items():
@@ -47,7 +47,7 @@ def test_bad_input_gives_a_status_and_the_last_command(both, bad, where):
     law, program = both
     last = law.controller.z0.copy()
     last[: law.system.nu], last[-1] = 0.01, 1  # solved in the tick before
-    at = {"q": np.array(robots.START), "v": np.zeros(5), "ref": law.ref(), "z": last}
+    at = {"q": np.array(robots.START), "v": np.zeros(5), "ref": law.reference(), "z": last}
     at[where] = np.full_like(at[where], bad)
     out = program(**at)
     assert float(out["status"]) == 3.0
@@ -56,7 +56,7 @@ def test_bad_input_gives_a_status_and_the_last_command(both, bad, where):
 
 def test_a_desired_force_beyond_the_motors_is_clipped_and_reported(both):
     law, program = both
-    ref = law.ref(y=[1.5, 0, 0], yddot=[0, 1e4, 0])
+    ref = law.reference(y=[1.5, 0, 0], yddot=[0, 1e4, 0])
     out = program(q=robots.START, v=np.zeros(5), ref=ref, z=np.zeros(0))
     assert float(out["status"]) == 1.0
     assert np.abs(out["u"].full()).max() == TORQUE
@@ -68,7 +68,7 @@ def spring_run(baumgarte, duration=1.5, **more):
     rows = servo_rows(system, q, v, phi=masses.gap(q), names=("gap",), units=("m",))
     law = servo_control(system, rows, baumgarte=baumgarte, ctrl_limits=[[-200.0, 200.0]])
     start = {"q0": [0.0, 2 * masses.REST_LENGTH + GAP], "v0": [0.0, RATE]}
-    record = validate(law, SPRINGS, duration, reference=law.ref(), **start, **more)
+    record = validate(law, SPRINGS, duration, reference=law.reference(), **start, **more)
     r = record.runs[0].recording
     return r.t, r.q[:, 1] - r.q[:, 0] - 2 * masses.REST_LENGTH
 
@@ -119,7 +119,9 @@ def stiff_bearing_run(known):
         law,
         plant,
         2.0,
-        reference=lambda t: law.ref(**dict(zip(("y", "ydot", "yddot"), bar_path(t), strict=True))),
+        reference=lambda t: law.reference(
+            **dict(zip(("y", "ydot", "yddot"), bar_path(t), strict=True))
+        ),
         scenario=ScenarioOptions(timestep=1e-3),
     ).runs[0]
     return np.abs(run.recording.monitor["error"][500:]).max()

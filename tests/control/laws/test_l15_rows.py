@@ -65,7 +65,7 @@ def test_velocity_rows_follow_their_signal_and_decay_at_twice_alpha(arms):
     law = servo_control(arms, rows, baumgarte=RATES, ctrl_limits=wide_limits(arms))
     at = robots_at(arms, law, seed=7)
     a = motion(arms, at, outputs_of(law.function, at)["u"])
-    v, y, ydot = at["v"], *(at["ref"][law.reference[name]][0] for name in ("y", "ydot"))
+    v, y, ydot = at["v"], *(at["ref"][law.reference_slices[name]][0] for name in ("y", "ydot"))
     along = v[1] - v[3]
     np.testing.assert_allclose(a[1] - a[3], -2 * RATES.alpha * along, atol=ROUNDING)
     error = v[2] ** 3 + v[2] - y
@@ -83,9 +83,9 @@ def test_rows_are_released_one_by_one_and_cost_nothing_then(arms):
         ctrl_limits=wide_limits(arms),
     )
     at = robots_at(arms, law, seed=9)
-    at["ref"][law.reference["s"]] = 0
+    at["ref"][law.reference_slices["s"]] = 0
     full = outputs_of(law.function, at)["u"]
-    at["ref"][law.reference["off"]] = [[0.0], [1.0], [0.0]]
+    at["ref"][law.reference_slices["off"]] = [[0.0], [1.0], [0.0]]
     out = outputs_of(law.function, at)
     missed = departure(law, bar_rows(arms), at, motion(arms, at, out["u"]))
     np.testing.assert_allclose(missed[[0, 2]], 0, atol=ROUNDING)

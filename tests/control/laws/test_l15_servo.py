@@ -122,7 +122,7 @@ def test_a_fully_actuated_chain_needs_one_control_whatever_the_form(form):
     rows = servo_rows(full, q, v, phi=ca.vertcat(q[0] - y[0], q[0] * q[1] - y[1]), y=y)
     law = servo_control(full, rows, form=form, baumgarte=None, ctrl_limits=wide_limits(full))
     state, rate, ydd = np.array([0.3, 0.9]), np.array([0.4, -0.2]), np.array([1.0, 2.0])
-    ref = law.ref(y=[5, 5], ydot=[1, 1], yddot=ydd, s=[9, 9])
+    ref = law.reference(y=[5, 5], ydot=[1, 1], yddot=ydd, s=[9, 9])
     u = np.array(law.function(state, rate, ref, [])[0]).ravel()
     a0 = ydd[0]
     a1 = (ydd[1] - 2 * rate[0] * rate[1] - state[1] * a0) / state[0]
@@ -160,7 +160,7 @@ def test_one_law_serves_open_hands_and_the_closed_chain(form):
         on = np.repeat(mask, 6)
         state, rate = manifold_states(system, COUNT, 10, rows=on)
         ref = references(law, COUNT, 11)
-        ref[law.reference["off"]] = np.reshape(off, (-1, 1))
+        ref[law.reference_slices["off"]] = np.reshape(off, (-1, 1))
         at = {"q": state, "v": rate, "ref": ref, "z": np.zeros((0, COUNT))}
         at["mask"] = np.tile(np.reshape(mask, (-1, 1)), COUNT).astype(float)
         out = outputs_of(law.function, at)
@@ -179,7 +179,7 @@ def test_within_limits_redundant_motors_take_over_what_clipping_loses(arms):
         arms, bar_rows(arms), form="figures", ctrl_limits=np.tile([-8.5, 8.5], (6, 1))
     )
     inside = within_limits(law)
-    ref = law.ref(**dict(zip(("y", "ydot", "yddot"), bar_path(0.0), strict=True)))
+    ref = law.reference(**dict(zip(("y", "ydot", "yddot"), bar_path(0.0), strict=True)))
     state = np.array(robots.START), np.zeros(5), ref
     a_desired = np.array(law.desired(*state, [])[0]).ravel()
     missed = []
@@ -200,7 +200,7 @@ def test_a_massless_coordinate_passes_the_force_on_through_its_constraint():
         q, v, M=np.diag([3.0, 0.0]), h=[[0.0], [0.0]], B=[[0.0], [1.0]], phi=q[0] - q[1]
     )
     law = servo_control(rod, servo_rows(rod, q, v, phi=q[0] - y, y=y), baumgarte=None)
-    u, _, status, *_ = law.function([0.2, 0.2], [0, 0], law.ref(yddot=2.0), [])
+    u, _, status, *_ = law.function([0.2, 0.2], [0, 0], law.reference(yddot=2.0), [])
     assert (float(u), float(status)) == (pytest.approx(6.0, rel=1e-12), 0.0)
 
 

@@ -39,11 +39,11 @@ def test_two_robots_keep_a_bar_on_its_path_as_well_as_a_posture_of_less_weight_a
     for q, v in zip(qs.T, vs.T, strict=True):
         held = law.reference_at(q)
         present = np.array(bar(q)).ravel()
-        np.testing.assert_allclose(held[law.reference["bar.y"]], present, atol=1e-12)
+        np.testing.assert_allclose(held[law.reference_slices["bar.y"]], present, atol=1e-12)
         moving = present + 0.1 * rng.standard_normal(3), *rng.standard_normal((2, 3))
         ref = held.copy()
         for name, value in zip(("y", "ydot", "yddot"), moving, strict=True):
-            ref[law.reference[f"bar.{name}"]] = value
+            ref[law.reference_slices[f"bar.{name}"]] = value
         solution = law.solve(q, v, ref)
         assert solution.status == 0
 

@@ -96,11 +96,11 @@ def test_broken_arithmetic_gives_the_safe_output(four_bar):
 
 def test_the_reference_is_filled_by_name(four_bar):
     law = computed_torque(four_bar, PostureTask(joints=("crank",)))
-    np.testing.assert_array_equal(law.ref(posture_v=2.0), [0.0, 2.0, 0.0])
-    with pytest.raises(err.UnknownNameError, match=r"'posture_w'.*'posture_q'"):
-        law.ref(posture_w=1.0)
+    np.testing.assert_array_equal(law.reference(posture_v=2.0), [0.0, 2.0, 0.0])
+    with pytest.raises(err.UnknownNameError, match=r"'posture_w'.*'posture.q'"):
+        law.reference(posture_w=1.0)
     with pytest.raises(err.ShapeError, match="posture_q has 2 entries, expected 1"):
-        law.ref(posture_q=[1.0, 2.0])
+        law.reference(posture_q=[1.0, 2.0])
 
 
 def test_computed_torque_gives_the_acceleration_that_the_task_requires(four_bar):
@@ -154,7 +154,7 @@ def test_computed_torque_tracks_in_mujoco_as_c(four_bar):
     start = four_bar.tree.q0[0]
 
     def swing(t):
-        return law.ref(
+        return law.reference(
             posture_q=start + 0.3 * (1 - np.cos(t)),
             posture_v=0.3 * np.sin(t),
             posture_a=0.3 * np.cos(t),

@@ -198,7 +198,7 @@ def test_qr_inverse_dynamics_tracks_in_mujoco_as_c(system, programs):
 
     def reference(t):
         s, rate, acceleration = circle(t)
-        return law.ref(
+        return law.reference(
             posture_q=start + s * size, posture_v=rate * size, posture_a=acceleration * size
         )
 
@@ -213,7 +213,7 @@ def test_lti_inverse_dynamics_tracks_in_mujoco_as_c(programs):
 
     def reference(t):
         s, rate, acceleration = circle(t)
-        return law.ref(xi=s * size, eta=rate * size, eta_dot=acceleration * size)
+        return law.reference(xi=s * size, eta=rate * size, eta_dot=acceleration * size)
 
     metrics = tracking_report(law, reference)
     assert metrics["tracking.rms_share"] < 0.05

@@ -62,7 +62,7 @@ def test_the_constraint_force_is_the_desired_one_and_the_motion_is_unchanged(met
         weight = np.eye(3) if metric is None else metric
         B = np.linalg.svd(A)[2][2:]  # the free motion
         moving = weight @ B.T @ np.linalg.solve(B @ weight @ B.T, B @ f)
-        ref = law.ref(motion_f=f, force_lam=lam)
+        ref = law.reference(motion_f=f, force_lam=lam)
         u, _, status, *_ = law.function(q, v, ref, [])
         a, f_c = motion_under(q, v, np.array(u).ravel())
         a_wanted, _ = motion_under(q, v, moving)
@@ -97,7 +97,7 @@ def test_every_other_law_moves_a_massless_coordinate_as_it_says():
             q, v = state(angle, speed)
             ref = RNG.normal(size=law.function.size1_in("ref"))
             if name == "servo":
-                ref[law.reference["off"]] = 0
+                ref[law.reference_slices["off"]] = 0
             out = law.function.call([q, v, ref, []])
             a, _ = motion_under(q, v, np.array(out[0]).ravel())
             desired = np.array(law.desired.call([q, v, ref, []])[0]).ravel()
@@ -111,9 +111,9 @@ def test_without_its_row_the_massless_coordinate_gives_the_status_of_no_solution
     servo = laws.servo_rows(system, q, v, phi=q[0] - 0.3)
     q, v = state(0.4, 1.5)
     for law in (laws.constraint_force_control(system), laws.servo_control(system, servo)):
-        ref = 0 * law.ref() + 1
+        ref = 0 * law.reference() + 1
         for mask, expected in (([1, 1, 1], 0), ([1, 0, 1], 0), ([1, 0, 0], 4), ([0, 0, 0], 4)):
-            ref[law.reference.get("off", slice(0, 0))] = 0
+            ref[law.reference_slices.get("off", slice(0, 0))] = 0
             last = law.controller.z0.copy()
             last[-3 * system.nu - 1 :][: system.nu], last[-1] = 0.01, 1  # solved in the tick before
             u, _, status, *_ = law.function(q, v, ref, mask, last)

@@ -141,7 +141,7 @@ def reference(law, u, chosen=THETA):
     rng = np.random.default_rng(0)
     values = np.zeros(law.function.numel_in("ref"))
     joints = {4: slice(None), 2: [names.index(n) for n in chosen]}
-    for name, place in law.reference.items():
+    for name, place in law.reference_slices.items():
         count = np.arange(values.size)[place].size
         noise = 0.3 * rng.standard_normal(count)
         key = name.split(".")[-1]

@@ -39,7 +39,7 @@ def distant_states(name, count, far, seed=0):
     rng, law = np.random.default_rng(seed), plain_law(name)
     for q, v in zip(*states(system_of(name), count, seed=seed), strict=True):
         goal = place_of(name, q) + far * rng.standard_normal(2)
-        yield q, 0.3 * v, law.ref(tool_position=goal)
+        yield q, 0.3 * v, law.reference(tool_position=goal)
 
 
 def outputs_of(law, q, v, ref):
@@ -140,7 +140,7 @@ def test_forces_that_move_nothing_stay_those_of_the_law():
     wrapped = within_limits(law)
     assert wrapped.controller.z0.size == law.controller.z0.size + wrapped.controller.stages.m
     q, v = system.tree.q0, np.zeros(4)
-    ref = law.ref(theta_q=q[[3, 0]], force_lam=20.0)
+    ref = law.reference(theta_q=q[[3, 0]], force_lam=20.0)
     values = (q, v, np.array([15.0, 0, 0, 0]), ref)
     u, z_next, status, *_ = law.function(*values, np.append([0.7], law.controller.z0[1:]))
     z0 = wrapped.controller.z0.copy()
@@ -158,7 +158,7 @@ def test_a_limit_costs_press_but_no_motion_where_motors_are_redundant():
     theta = joint_coordinates(system, ("tip", "q1"))
     law = quasi_velocity_force(system, theta, ("surface.2",))
     q, v = system.tree.q0, np.zeros(4)
-    ref = law.ref(theta_q=q[[3, 0]] + [0.01, 0.02], force_lam=40.0)
+    ref = law.reference(theta_q=q[[3, 0]] + [0.01, 0.02], force_lam=40.0)
     u = law.function(q, v, ref, [])[0].full().ravel()
     most = u[0] - 5.0
     weak = within_limits(law, force_limits=[[-most, most], [-500.0, 500.0], [-500.0, 500.0]])
@@ -180,7 +180,7 @@ def test_bad_input_gives_a_status_and_a_bounded_control(bad):
     system = system_of("five_bar")
     q = system.tree.q0.copy()
     q[1] = bad
-    u, z, status, *_ = outputs_of(law, q, np.zeros(4), plain_law("five_bar").ref())
+    u, z, status, *_ = outputs_of(law, q, np.zeros(4), plain_law("five_bar").reference())
     assert status == 3
     assert np.all((u >= law.controller.u_min) & (u <= law.controller.u_max))
     assert np.all(np.isfinite(z))
@@ -217,7 +217,7 @@ def test_a_tool_keeps_its_line_where_a_motor_is_too_weak_in_mujoco_as_c():
     way, w = np.array([0.08, 0.0]), 7.0  # m, rad/s
 
     def line(t):
-        return clipped.ref(
+        return clipped.reference(
             tool_position=start + way * np.sin(w * t),
             tool_velocity=way * w * np.cos(w * t),
             tool_acceleration=-way * w * w * np.sin(w * t),

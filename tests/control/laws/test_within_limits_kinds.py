@@ -35,7 +35,7 @@ def test_a_mask_switches_the_loop_in_law_and_qp_alike(on):
     wrapped = within_limits(law)
     place, q, v = place_of("five_bar", system.tree.q0), system.tree.q0, np.zeros(4)
     near, far = (
-        law.ref(tool_position=place + np.array(way)) for way in ([0.02, 0.02], [0.2, 0.12])
+        law.reference(tool_position=place + np.array(way)) for way in ([0.02, 0.02], [0.2, 0.12])
     )
     own, other = outputs_of_both(law, wrapped, q, v, near, [on])
     assert own[2] == other[2] == (0 if on else 2)
@@ -64,7 +64,7 @@ def test_the_ranges_of_servos_are_those_of_their_set_points_and_forces():
     law = computed_torque(system, PostureTask(kp=50.0))
     wrapped = within_limits(law)
     q, v = np.array([0.1, -0.2]), np.array([0.3, 0.1])
-    near, far = law.ref(posture_q=q + 0.05), law.ref(posture_q=q - [0.9, 0.0])
+    near, far = law.reference(posture_q=q + 0.05), law.reference(posture_q=q - [0.9, 0.0])
     own, other = outputs_of_both(law, wrapped, q, v, near)
     assert own[2] == other[2] == 0
     np.testing.assert_array_equal(other[0], own[0])
@@ -85,7 +85,7 @@ def test_without_limits_the_wrap_changes_nothing():
     for _ in range(10):
         q, v = rng.standard_normal((2, 2))
         own, other = outputs_of_both(
-            law, wrapped, q, v, law.ref(posture_q=5 * rng.standard_normal(2))
+            law, wrapped, q, v, law.reference(posture_q=5 * rng.standard_normal(2))
         )
         assert own[2] == other[2] == 0
         np.testing.assert_array_equal(other[0], own[0])

@@ -6,7 +6,7 @@ from support.pages import (
     blocks_of,
 )
 
-PAGE = "linearisation.md"
+PAGE = "guides/linearisation.md"
 IMPORTS = "import numpy as np\nimport mbcasadi as mb\nfrom mbcasadi import models\n"
 
 

@@ -107,13 +107,13 @@ def test_a_setpoint_from_the_reference_is_held_like_the_point_of_linearisation(t
     system = linear.system
     law = lqr(linear, *weights(linear), track_reference=True)
     other = equilibrium(system, linear.q + np.array([0.1, 0, 0, 0]), held=["crank"])
-    ref = law.ref(setpoint_q=other.q, setpoint_v=np.zeros(4), setpoint_u=other.u)
+    ref = law.reference(setpoint_q=other.q, setpoint_v=np.zeros(4), setpoint_u=other.u)
     u, _, status, *_ = law.function(other.q, np.zeros(4), ref, [])
     np.testing.assert_allclose(np.array(u).ravel(), other.u, rtol=1e-12)
     assert float(status) == 0
     assert np.abs(other.u - linear.u).max() > 1e-3
     fixed = lqr(linear, *weights(linear))
-    setpoint = law.ref(setpoint_q=linear.q, setpoint_v=np.zeros(4), setpoint_u=linear.u)
+    setpoint = law.reference(setpoint_q=linear.q, setpoint_v=np.zeros(4), setpoint_u=linear.u)
     q, v = states_near(linear, 1)
     np.testing.assert_allclose(
         np.array(law.function(q, v, setpoint, [])[0]), np.array(fixed.function(q, v, [], [])[0])

@@ -168,7 +168,7 @@ def test_laws_hold_servos_as_the_qp_does(make):
         law = gravity_compensated_pd(system, PostureTask(), stiffness=80.0, damping=8.0)
     if make == "within_limits":
         law = within_limits(law)
-    reference = law.ref(posture_q=POSE)
+    reference = law.reference(posture_q=POSE)
     for seconds in (0.001, 0.2):
         result = run(law.controller, model, POSE, nan, seconds, reference=lambda _: reference)
         assert np.all(result.status[result.first : result.last] == Status.BAD_INPUT)

@@ -178,7 +178,7 @@ def test_a_law_takes_a_function_or_a_name_as_its_safe_output():
     q, v, ref = (ca.SX.sym(name, size) for name, size in (("q", 2), ("v", 2), ("ref", 6)))
     own = with_fallback(law, ca.Function("own", [q, v, ref], [ref[:2]]))
     held, zero = with_fallback(law, "hold"), with_fallback(law, "zero")
-    target = law.ref(posture_q=[0.4, 0.1])
+    target = law.reference(posture_q=[0.4, 0.1])
     good, bad = np.array([0.3, -0.5]), np.array([np.nan, 0.0])
     model = mujoco.MjModel.from_xml_string(SERVOS)
     no_force = -model.actuator_biasprm[:, 0] / model.actuator_gainprm[:, 0]  # at length 0, at rest

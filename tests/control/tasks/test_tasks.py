@@ -205,7 +205,7 @@ def test_the_controller_reaches_what_each_task_asks_for(system):
         ref = law.reference_at(q)
         last = task.slots(system)[-1].name
         size = 0.05 * (50 if name == "momentum" else 1)
-        ref[law.reference[last]] = size * np.arange(1, 1 + task.slots(system)[-1].size)
+        ref[law.reference_slices[last]] = size * np.arange(1, 1 + task.slots(system)[-1].size)
         solution = law.solve(q, np.zeros(system.nv), ref)
         assert solution.solved, name
         f, _ = residual_fun(task, system)

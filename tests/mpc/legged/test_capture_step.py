@@ -58,7 +58,7 @@ def schedule(law):
 def play(law, function, z0, velocity):
     """Return places, mask and phase of the first foot tick by tick, for speeds of the robot."""
     (ref, mask), height = schedule(law), UP
-    z, place = z0, law.reference["FL.position"]
+    z, place = z0, law.reference_slices["FL.position"]
     same = np.delete(np.arange(law.nref), np.r_[place.start : place.start + 9])
     found = []
     for speed in velocity:

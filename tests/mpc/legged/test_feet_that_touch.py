@@ -122,7 +122,7 @@ class Walker:
 
     def places(self, out, what="position"):
         """Return (4, 3) the references of the left foot's corners."""
-        return np.array([out["ref"][self.law.reference[f"{n}.{what}"]] for n in CORNERS[:4]])
+        return np.array([out["ref"][self.law.reference_slices[f"{n}.{what}"]] for n in CORNERS[:4]])
 
     def swing(self, until):
         """Let the left foot leave, and swing on until a time."""
@@ -199,7 +199,7 @@ def test_a_late_foot_carries_nothing_in_the_first_interval_of_a_prompt_mpc(walke
     """`u` of a late foot is no load, so the reference of the forces holds none either."""
     walker.swing(ENDS)
     out = walker.tick(ENDS + 1e-6, 0.0)
-    force = out["ref"][walker.law.reference["force"]].reshape(8, 3)
+    force = out["ref"][walker.law.reference_slices["force"]].reshape(8, 3)
     assert np.abs(force[:4]).max() == 0
     assert force[4:, 0].min() > 0
 
@@ -210,7 +210,7 @@ def test_heights_are_above_the_places_where_the_feet_stand(walker):
     walker.z = walker.planner.z0
     higher = walker.tick(STANDS, 300.0, q=walker.lifted(up))
     for name in ("trunk.position", "com.position"):
-        here, there = (out["ref"][walker.law.reference[name]] for out in (rest, higher))
+        here, there = (out["ref"][walker.law.reference_slices[name]] for out in (rest, higher))
         np.testing.assert_allclose(there - here, [0, 0, up], atol=1e-9)
     heights = [out["outer_ref"].reshape(HORIZON, 12)[:, 5] for out in (rest, higher)]
     np.testing.assert_allclose(heights[1] - heights[0], up, atol=1e-9)
@@ -219,7 +219,7 @@ def test_heights_are_above_the_places_where_the_feet_stand(walker):
 def test_tasks_beside_trunk_and_feet_go_along_with_the_desired_pose(walker):
     """At rest they have what they have at q0; with the pose moved and turned they are with it."""
     walker.z = walker.planner.z0
-    slices, rest = walker.law.reference, walker.law.reference_at(walker.stand)
+    slices, rest = walker.law.reference_slices, walker.law.reference_at(walker.stand)
     out = walker.tick(STANDS, 300.0)["ref"]
     for name in ("torso.position", "torso.quaternion", "com.position", "posture.q"):
         np.testing.assert_allclose(out[slices[name]], rest[slices[name]], atol=1e-9, err_msg=name)

@@ -196,7 +196,7 @@ def test_the_plan_is_the_solution_and_its_motion(mpc):
     for _ in range(5):
         given = draw(rng)
         x0, feet, ref, mask = given
-        plan = mpc.solve(x0, ref.reshape(-1, 12), feet.reshape(4, 3), mask.reshape(-1, 4))
+        plan = mpc.solve(x0, feet.reshape(4, 3), ref, mask=mask.reshape(-1, 4))
         assert plan.status_text == "solved"
         x, f = plan.states, plan.planned_forces.reshape(-1, 12)
         np.testing.assert_allclose(plan.forces.ravel(), f[0], atol=1e-9 * BODY.weight)
@@ -221,8 +221,8 @@ def test_a_wrong_solution_of_the_solver_is_not_accepted(mpc):
 
 WRONG_SHAPES = {
     "schedule": (
-        {"schedule": np.ones((HORIZON + 1, 4))},
-        r"schedule .*\(6, 4\), expected \(5, 4\)",
+        {"mask": np.ones((HORIZON + 1, 4))},
+        r"mask .*\(6, 4\), expected \(5, 4\)",
     ),
     "ref": ({"ref": np.zeros((HORIZON, 6))}, r"expected \(5, 12\) = a state for each sample"),
     "feet": ({"feet": FEET[:3]}, r"feet has shape \(3, 3\)"),
@@ -238,7 +238,7 @@ def test_a_schedule_longer_than_the_horizon_is_refused(mpc, case):
         "x0": np.zeros(12),
         "ref": np.zeros((HORIZON, 12)),
         "feet": FEET,
-        "schedule": np.ones((HORIZON, 4)),
+        "mask": np.ones((HORIZON, 4)),
     }
     assert mpc.solve(**given).status == 0
     assert mpc.solve(**given | {"feet": FEET * np.nan}).status_text == "bad input"

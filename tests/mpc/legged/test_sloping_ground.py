@@ -119,7 +119,7 @@ def test_references_turn_with_the_world(walks, t):
     np.testing.assert_array_equal(output["mask"], plain["mask"])
     np.testing.assert_array_equal(output["outer_mask"], plain["outer_mask"])
     compared = 0
-    for name, place in level.law.reference.items():
+    for name, place in level.law.reference_slices.items():
         here, there = plain["ref"][place], output["ref"][place]
         quantity = name.rpartition(".")[2]
         if quantity in VECTORS and not name.startswith("force"):
@@ -143,12 +143,12 @@ def test_the_forces_of_the_mpc_are_those_of_the_contacts(walks):
     if "f_measured" in f.name_in():
         inputs["f_measured"] = np.tile([30.0, 0.0, 0.0], 4)
     ref = np.array(f(**inputs)["ref"]).ravel()
-    force = ref[sloping.law.reference["force"]].reshape(4, 3)
+    force = ref[sloping.law.reference_slices["force"]].reshape(4, 3)
     normal = TURN.apply([0.0, 0.0, 1.0])
     weight = -sloping.body.mass * TURN.apply(LEAN)
     assert force[:, 0].sum() == pytest.approx(weight @ normal)
-    np.testing.assert_allclose(ref[sloping.law.reference["com.acceleration"]], 0, atol=1e-9)
-    held = ref[sloping.law.reference["trunk.position"]]
+    np.testing.assert_allclose(ref[sloping.law.reference_slices["com.acceleration"]], 0, atol=1e-9)
+    held = ref[sloping.law.reference_slices["trunk.position"]]
     np.testing.assert_allclose(held, stand[:3], atol=ROUNDING)
 
 

@@ -105,7 +105,7 @@ def test_gravity_that_leans_is_that_of_the_body_and_of_its_motion():
     np.testing.assert_allclose(falling[9:], 0.1 * data.qacc[:3], atol=1e-9)
     mpc = single_rigid_body_mpc(body, HORIZON, [50] * 6 + [1] * 6, 1e-9, period=PERIOD)
     places = np.array([column(system.frame(name).pose(q0)[0]) for name in FEET])
-    plan = mpc.solve(x, np.tile(x, (HORIZON, 1)), places, np.ones((HORIZON, 4)))
+    plan = mpc.solve(x, places, np.tile(x, (HORIZON, 1)))
     carried = -body.mass * model.opt.gravity
     np.testing.assert_allclose(plan.forces.sum(axis=0), carried, atol=1e-3 * body.weight)
     np.testing.assert_allclose(body.standing_force, carried, rtol=1e-12)
@@ -120,7 +120,7 @@ def test_tasks_that_the_planner_does_not_know_hold_the_nominal_pose(robot):
     tasks = [*robot.law.tasks, PostureTask(weight=1e-3), FrameTask("trunk", name="head")]
     law = robot.inverse_dynamics(tasks=tasks)
     output = robot.say(0.1, robot.q0, np.zeros(18), guide=robot.planner(law=law))
-    held = {name: output["ref"][place] for name, place in law.reference.items()}
+    held = {name: output["ref"][place] for name, place in law.reference_slices.items()}
     np.testing.assert_allclose(held["posture.q"], robot.q0[7:], atol=0)
     p, R = (numbers(part) for part in robot.system.frame("trunk").pose(robot.q0))
     np.testing.assert_allclose(held["head.position"], p.ravel(), atol=ROUNDING)
@@ -144,7 +144,7 @@ def test_feet_may_be_points_given_as_expressions(robot):
         plain, points = (robot.say(t, q0, v, guide=g) for g in (robot.guide, guide))
         for name in ("ref", "mask", "outer_feet"):
             np.testing.assert_allclose(points[name], plain[name], atol=ROUNDING)
-        first, second = (w.solve(q0, v, plain["ref"], plain["mask"]) for w in (robot.law, law))
+        first, second = (w.solve(q0, v, plain["ref"], mask=plain["mask"]) for w in (robot.law, law))
         assert first.solved
         assert second.solved
         np.testing.assert_allclose(second.u, first.u, atol=1e-8 * np.abs(first.u).max())
@@ -215,7 +215,7 @@ class Robot:
         u = guide.u0 if u is None else u
         f = guide.function
         out = dict(zip(f.name_out(), map(column, f(q, v, command, u, t, z)), strict=True))
-        return out | {name: out["ref"][place] for name, place in self.law.reference.items()}
+        return out | {name: out["ref"][place] for name, place in self.law.reference_slices.items()}
 
     def pose_at_yaw(self, yaw, by=(0, 0, 0)):
         """Return the stand, turned about the vertical and moved."""

@@ -257,7 +257,7 @@ def test_a_cart_pole_with_redundant_rows_is_held_in_mujoco():
         mpc,
         path,
         4.0,
-        reference=mpc.ref(setpoint_q=rest.q, setpoint_u=rest.u),
+        reference=mpc.reference(setpoint_q=rest.q, setpoint_u=rest.u),
         q0=start,
         perturb={"mass": 0.1},
         delay=1,

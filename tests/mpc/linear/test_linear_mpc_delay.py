@@ -109,14 +109,14 @@ def test_offset_free_under_delay_leaves_no_offset():
     x, z, line = np.zeros(2), mpc.controller.z0, [0.0, 0.0]
     worst = 0.0
     for k in range(400):
-        u, z, status, *_ = call_by_name(mpc.function, x, mpc.ref(x=[0.5, 0.0]), z)
+        u, z, status, *_ = call_by_name(mpc.function, x, mpc.reference(x=[0.5, 0.0]), z)
         assert status == 0
         line.append(u[0])
         x = advance(x, line.pop(0) + 0.4)
         worst = max(worst, abs(x[0] - 0.5)) if k > 250 else worst
     assert worst < 1e-6
     assert mpc.controller.delay == 2
-    assert mpc.controller.prediction(x, mpc.ref(x=[0.5, 0.0]), z)[0].shape == (2, HORIZON + 1)
+    assert mpc.controller.prediction(x, mpc.reference(x=[0.5, 0.0]), z)[0].shape == (2, HORIZON + 1)
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,7 @@ def four_bar():
 def test_the_plan_of_a_mechanism_starts_at_the_state_and_stays_on_its_manifold(four_bar):
     system, linear, mpc = four_bar
     q, v = linear.state(0.05 * np.ones(linear.nx))
-    ref = mpc.ref(setpoint_q=linear.q, setpoint_u=linear.u)
+    ref = mpc.reference(setpoint_q=linear.q, setpoint_u=linear.u)
     z = np.array(mpc.controller.z0)
     x, u = (np.array(part) for part in mpc.controller.prediction(q, v, ref, z))
     assert x.shape == (system.nq + system.nv, 16)

@@ -50,7 +50,7 @@ def test_feet_slip_less_where_the_law_keeps_their_forces_inside_the_cones():
             mpc,
             on_contacts(),
             DURATION,
-            reference=mpc.ref(setpoint_q=held.q, setpoint_u=held.u),
+            reference=mpc.reference(setpoint_q=held.q, setpoint_u=held.u),
             perturb={"mass": 0.1},
             disturbance=push,
             delay=1,

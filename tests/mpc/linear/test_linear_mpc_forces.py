@@ -84,7 +84,7 @@ def push(linear):
 def run(system, linear, mpc, ticks=60, substeps=5):
     """Return the feet's forces at each tick (ticks, 2, 3) in our own dynamics, and statuses."""
     dynamics, q, v = motion_of(system), np.array(linear.q), push(linear)
-    ref = mpc.ref(setpoint_q=linear.q, setpoint_u=linear.u)
+    ref = mpc.reference(setpoint_q=linear.q, setpoint_u=linear.u)
     z, forces, statuses = mpc.controller.z0, [], []
     for _ in range(ticks):
         u, z, status, *_ = mpc.function(q, v, ref, z)
@@ -128,7 +128,7 @@ def test_without_the_cones_a_push_tears_a_foot_off_and_with_them_no_foot_slips(b
 def test_the_plan_keeps_each_force_of_the_linear_model_inside_its_cone(biped):
     _, linear = biped
     mpc, slopes = controller_of(linear, cones(linear)), force_slopes(linear)
-    ref = mpc.ref(setpoint_q=linear.q, setpoint_u=linear.u)
+    ref = mpc.reference(setpoint_q=linear.q, setpoint_u=linear.u)
     given = (linear.q, push(linear), ref, mpc.controller.z0)
     x, u = (np.array(part) for part in mpc.controller.prediction(*given))
     nv = linear.system.nv
@@ -146,7 +146,7 @@ def test_solutions_with_force_rows_are_those_of_an_independent_solver(biped):
     _, linear = biped
     mpc = controller_of(linear, cones(linear), ctrl_limits=WEAK)
     rng, count = np.random.default_rng(3), 1000
-    ref = mpc.ref(setpoint_q=linear.q, setpoint_u=linear.u)
+    ref = mpc.reference(setpoint_q=linear.q, setpoint_u=linear.u)
     solve = mpc.function.map(count)
     E = null_basis(np.array(linear.system.constraint_jacobian(linear.q)), 1e-7)
     to_x = scipy.linalg.block_diag(linear.to_xi @ E, linear.to_eta @ E)  # of rad and m
@@ -191,7 +191,7 @@ def test_a_pin_that_may_not_be_pulled_too_hard(tmp_path):
     )
     mpc = linear_mpc(linear, 10, np.repeat([10.0, 0.01], 3), 1e-3, outputs=[tight])
     program = export_c(mpc, tmp_path / "c").load()
-    ref = mpc.ref(setpoint_q=linear.q, setpoint_u=linear.u)
+    ref = mpc.reference(setpoint_q=linear.q, setpoint_u=linear.u)
     free = linear_mpc(linear, 10, np.repeat([10.0, 0.01], 3), 1e-3)
     bound = 0
     for x in 0.02 * np.random.default_rng(0).standard_normal((40, linear.nx)):

@@ -98,7 +98,7 @@ def test_multipliers_as_unknowns_change_nothing_though_rows_repeat(mechanism):
         q, v = linear.state(0.05 * rng.standard_normal(linear.nx))
         answers = {}
         for form, mpc in made.items():
-            ref = mpc.ref(setpoint_q=linear.q, setpoint_u=linear.u)
+            ref = mpc.reference(setpoint_q=linear.q, setpoint_u=linear.u)
             u, _, status, *_ = call_by_name(mpc.function, q, v, ref, mpc.controller.z0)
             assert status == 0, form
             x, _ = mpc.controller.prediction(q, v, ref, mpc.controller.z0)
@@ -118,7 +118,7 @@ def test_a_soft_row_without_curvature_is_solved_as_accurately_as_a_hard_one(mech
     mpc, rng, held = forms(mechanism)["condensed"], np.random.default_rng(1), 0
     c, nx = mpc.condensed, linear.nx
     assert mpc.problem.outputs[0].quadratic_penalty == 0
-    ref = mpc.ref(setpoint_q=linear.q, setpoint_u=linear.u)
+    ref = mpc.reference(setpoint_q=linear.q, setpoint_u=linear.u)
     for _ in range(150):
         q, v = linear.state(0.05 * rng.standard_normal(nx))
         theta = np.concatenate([linear.coordinates(q, v), np.zeros(nx + linear.nu)])
@@ -149,7 +149,7 @@ def test_the_multipliers_of_the_solution_are_the_forces_of_the_motion(mechanism)
     mpc = forms(mechanism)["multipliers"]
     q, v = linear.state(0.02 * np.ones(linear.nx))
     dq, dv = linear.to_dq @ linear.coordinates(q, v), linear.to_dv @ linear.coordinates(q, v)
-    ref = mpc.ref(setpoint_q=linear.q, setpoint_u=linear.u)
+    ref = mpc.reference(setpoint_q=linear.q, setpoint_u=linear.u)
     w = call_by_name(lambda *a: [mpc.unknowns(*a)], q, v, ref, mpc.controller.z0)[0]
     lam, du = w[mpc.sparse.forces[0]], w[: linear.nu]
     dynamics = forward_dynamics(system)

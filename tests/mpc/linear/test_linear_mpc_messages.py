@@ -25,7 +25,7 @@ def controller_of(**options):
 def test_an_unreachable_reference_is_reported_with_its_row_amount_and_samples():
     """The price of the wall is too low for a reference far behind it: the plan breaks in."""
     mpc = controller_of(outputs=[WALL])
-    ref = mpc.ref(x=[200.0, 0.0])
+    ref = mpc.reference(x=[200.0, 0.0])
     given = (np.array([0.1, 0.5]), ref, mpc.controller.z0)
     assert float(mpc.function(*given)[2]) == 0
     (actual,) = mpc.violations(*given)
@@ -39,7 +39,9 @@ def test_an_unreachable_reference_is_reported_with_its_row_amount_and_samples():
     worst = max(actual.excess)
     words = f"'place' is above 0.3 by up to {worst:.3g}, at samples {first} to {last}"
     assert actual.in_words == words
-    assert mpc.violations(np.array([0.1, 0.0]), mpc.ref(x=[0.2, 0.0]), mpc.controller.z0) == ()
+    assert (
+        mpc.violations(np.array([0.1, 0.0]), mpc.reference(x=[0.2, 0.0]), mpc.controller.z0) == ()
+    )
 
 
 def test_rows_that_contradict_each_other_are_reported_with_their_least_violation():
@@ -85,7 +87,7 @@ def four_bar():
 def test_a_mechanism_tells_its_rows_by_name(four_bar):
     fast = deviation_output(four_bar, "crank_speed", np.eye(6)[3], -0.3, 0.3, linear_penalty=0.1)
     mpc = linear_mpc(four_bar, 20, np.repeat([10.0, 0.01], 3), 1.0, outputs=[fast])
-    ref = mpc.ref(setpoint_q=four_bar.q, setpoint_u=four_bar.u)
+    ref = mpc.reference(setpoint_q=four_bar.q, setpoint_u=four_bar.u)
     q, v = four_bar.state([0.5, 0.0])
     (actual,) = mpc.violations(q, v, ref, mpc.controller.z0)
     assert actual.in_words.startswith("'crank_speed' is below -0.3 by up to ")
@@ -96,7 +98,7 @@ def test_a_measurement_that_is_no_number_gives_the_safe_output(four_bar):
     mpc = linear_mpc(
         four_bar, 10, np.repeat([10.0, 0.01], 3), 1.0, ctrl_limits=[[-0.5, 0.5]], delay=1
     )
-    ref = mpc.ref(setpoint_q=four_bar.q, setpoint_u=four_bar.u)
+    ref = mpc.reference(setpoint_q=four_bar.q, setpoint_u=four_bar.u)
     for where in range(2):
         state = [np.array(four_bar.q), np.zeros(3)]
         state[where][0] = np.nan
@@ -113,14 +115,14 @@ def test_a_measurement_that_is_no_number_gives_the_safe_output(four_bar):
 def test_a_schedule_fills_the_preview_and_a_longer_one_is_refused(four_bar):
     mpc = controller_of(preview=True)
     rows = np.arange(2.0 * HORIZON).reshape(HORIZON, 2)
-    np.testing.assert_array_equal(mpc.schedule(x=rows, u=[9.0]), [*rows.ravel(), 9.0])
-    np.testing.assert_array_equal(mpc.schedule(x=[1.0, 2.0])[:4], [1.0, 2.0, 1.0, 2.0])
+    np.testing.assert_array_equal(mpc.reference(x=rows, u=[9.0]), [*rows.ravel(), 9.0])
+    np.testing.assert_array_equal(mpc.reference(x=[1.0, 2.0])[:4], [1.0, 2.0, 1.0, 2.0])
     with pytest.raises(err.ProblemError, match="has 10 samples, the horizon 8"):
-        mpc.schedule(x=np.zeros((HORIZON + 2, 2)))
+        mpc.reference(x=np.zeros((HORIZON + 2, 2)))
     with pytest.raises(err.ProblemError, match="preview=True"):
-        controller_of().schedule(x=rows)
+        controller_of().reference(x=rows)
     moving = linear_mpc(four_bar, 4, np.repeat([10.0, 0.01], 3), 1.0, preview=True)
-    ref = moving.schedule(q=np.tile(four_bar.q, (4, 1)), v=np.zeros(3), setpoint_u=four_bar.u)
+    ref = moving.reference(q=np.tile(four_bar.q, (4, 1)), v=np.zeros(3), setpoint_u=four_bar.u)
     u = moving.function(four_bar.q, np.zeros(3), ref, moving.controller.z0)[0]
     np.testing.assert_allclose(np.array(u).ravel(), four_bar.u, atol=1e-9)
 

@@ -35,7 +35,7 @@ def test_large_accelerations_hide_no_error_of_the_controls():
     assert np.abs(np.linalg.eigvals(linear.dfdx)).max() > 1e5
     weights = [10, 10, 0.1, 0.1], [1, 1]
     laws = [linear_mpc(linear, 15, *weights, form=form) for form in ("condensed", "multipliers")]
-    refs = [law.ref(setpoint_q=np.zeros(2), setpoint_u=np.zeros(2)) for law in laws]
+    refs = [law.reference(setpoint_q=np.zeros(2), setpoint_u=np.zeros(2)) for law in laws]
     rng, moved = np.random.default_rng(0), 0.0
     for _ in range(5):
         q, v = 0.02 * rng.standard_normal((2, 2))

@@ -152,7 +152,7 @@ def test_condensed_sparse_and_explicit_end_in_the_same_set():
         q, v = linear.state(np.array([0.3, 2.0]) * rng.standard_normal(2))
         answers = []
         for mpc in made.values():
-            ref = mpc.ref(setpoint_q=linear.q, setpoint_u=linear.u)
+            ref = mpc.reference(setpoint_q=linear.q, setpoint_u=linear.u)
             u, _, status, *_ = mpc.function(q, v, ref, mpc.controller.z0)
             answers.append([float(u), float(status)])
         seen[int(answers[0][1])] += 1

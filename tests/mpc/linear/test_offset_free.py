@@ -37,7 +37,7 @@ def controller_of(model=MODEL, **options):
 
 def settle(mpc, gain=1.0, slip=0.0, y=lambda x: x):
     """Return the last state and status of a plant with a force, a gain and a slip of its own."""
-    x, z, ref = np.zeros(2), mpc.controller.z0, mpc.ref(x=[WANTED, 0.0])
+    x, z, ref = np.zeros(2), mpc.controller.z0, mpc.reference(x=[WANTED, 0.0])
     for _ in range(400):
         u, z, status, *_ = (np.array(out).ravel() for out in mpc.function(y(x), ref, z))
         x = MODEL.A @ x + MODEL.B @ (gain * u + FORCE) + MODEL.drift + [slip, 0.0]
@@ -90,7 +90,7 @@ def test_the_target_is_a_steady_state_that_tracks_and_no_other_is_nearer():
 def test_the_c_equals_the_function_and_coasts_over_a_bad_measurement(tmp_path):
     mpc = controller_of(du_bounds=[[-0.3, 0.3]])
     program = export_c(mpc, tmp_path / "c").load()
-    x, z, ref = np.array([0.3, 0.0]), mpc.controller.z0, mpc.ref(x=[WANTED, 0.0])
+    x, z, ref = np.array([0.3, 0.0]), mpc.controller.z0, mpc.reference(x=[WANTED, 0.0])
     for k in range(60):
         y = np.array([np.nan, 0.0]) if k == 30 else x
         one = [np.array(out).ravel() for out in mpc.function(y, ref, z)]
@@ -141,7 +141,7 @@ def test_a_four_bar_keeps_its_pose_under_a_load_in_mujoco():
             mpc,
             path,
             2.0,
-            reference=mpc.ref(setpoint_q=rest.q, setpoint_u=rest.u),
+            reference=mpc.reference(setpoint_q=rest.q, setpoint_u=rest.u),
             perturb={"mass": 0.1},
             disturbance=0.2 * crank[0, : system.nv],
             delay=1,

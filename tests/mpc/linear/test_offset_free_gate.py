@@ -42,7 +42,7 @@ def hold(mpc, added, ticks=120):
     linear = four_bar()
     plant = Plant(models.path("four_bar"), perturb={"mass": 0.1})
     plant.reset(linear.q)
-    ref = mpc.ref(setpoint_q=linear.q, setpoint_u=linear.u)
+    ref = mpc.reference(setpoint_q=linear.q, setpoint_u=linear.u)
     z, rows = mpc.controller.z0, []
     for k in range(ticks):
         plant.apply_force(0.2 * np.eye(3)[0])

@@ -127,7 +127,7 @@ def test_a_solver_that_only_stops_proves_nothing_and_hides_nothing(solver, monke
 def test_bad_input_is_neither(form):
     linear, mpc = four_bar(form)
     nan = np.full(linear.system.nq, np.nan)
-    ref = mpc.ref(setpoint_q=linear.q, setpoint_u=linear.u)
+    ref = mpc.reference(setpoint_q=linear.q, setpoint_u=linear.u)
     assert outcome(mpc, nan, linear.v, ref) == Status.BAD_INPUT
 
 
@@ -148,7 +148,7 @@ def four_bar(form):
 def test_a_mechanism_too_fast_for_its_bound_is_infeasible_in_every_form(form):
     linear, mpc = four_bar(form)
     _, dense = four_bar("condensed")
-    model, ref = mpc.problem.model, mpc.ref(setpoint_q=linear.q, setpoint_u=linear.u)
+    model, ref = mpc.problem.model, mpc.reference(setpoint_q=linear.q, setpoint_u=linear.u)
     crank = (linear.to_dv[0] @ np.eye(linear.nx)).reshape(1, -1)
     limits = np.full((SAMPLES, 1), TORQUE)
     # An interval's drift at the equilibrium is zero; controls are deviations from the holding one.

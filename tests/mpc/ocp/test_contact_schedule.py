@@ -13,10 +13,10 @@ from mbcasadi.mpc import (
     Bounded,
     discrete_dynamics,
     optimal_control_problem,
-    optimise,
     pin_independent_coordinates,
     real_time_iteration,
-    solve,
+    solve_ocp,
+    solve_trajectory,
     stage_symbols,
     trajectory_guess,
     trajectory_problem,
@@ -55,7 +55,7 @@ def test_a_row_is_pulled_shut_by_the_step_alone():
 def test_a_plan_lands_when_a_falling_mass_can_and_not_before_or_after(sample, solved):
     """By its force the mass falls in 0.136 s to 0.151 s: sample 7 is 0.14 s."""
     ocp = problem(not_below={"phi0": 1})
-    solution = solve(ocp, [HEIGHT, 0], ocp.parameters(mask=landing_at(sample)), solver="ipopt")
+    solution = solve_ocp(ocp, [HEIGHT, 0], ocp.parameters(mask=landing_at(sample)), solver="ipopt")
     assert solution.solved == solved, solution.in_words
     if solved:
         assert abs(solution.x[sample, 0]) <= 1.01 * CLOSING
@@ -91,12 +91,12 @@ def test_by_default_both_distances_are_shares_of_the_mechanism():
 def test_without_the_side_of_the_row_a_mass_may_pass_its_floor_until_it_closes():
     below = np.array([-HEIGHT, 3.0])  # thrown up from below: the row does not know its side
     ocp, on = problem(), landing_at(HORIZON)
-    assert solve(ocp, below, ocp.parameters(mask=on), solver="ipopt").solved
+    assert solve_ocp(ocp, below, ocp.parameters(mask=on), solver="ipopt").solved
     sided = problem(not_below={"phi0": 1})
-    assert not solve(sided, below, sided.parameters(mask=on), solver="ipopt").solved
+    assert not solve_ocp(sided, below, sided.parameters(mask=on), solver="ipopt").solved
     other = problem(not_below={"phi0": -1})
     low = other.parameters(mask=on)
-    assert solve(other, [-HEIGHT, 0.0], low, solver="ipopt").solved
+    assert solve_ocp(other, [-HEIGHT, 0.0], low, solver="ipopt").solved
 
 
 @pytest.mark.parametrize(("sample", "status"), [
@@ -116,9 +116,9 @@ def test_a_real_time_iteration_says_so_too(sample, status):
 def test_an_almost_closed_row_closes():
     ocp = problem()
     p = ocp.parameters(mask=landing_at(0))
-    assert solve(ocp, [0.9 * CLOSING, 0], p, solver="ipopt").solved
+    assert solve_ocp(ocp, [0.9 * CLOSING, 0], p, solver="ipopt").solved
     wide = problem(closing=0.2)
-    assert solve(wide, [HEIGHT, 0], p, solver="ipopt").solved
+    assert solve_ocp(wide, [HEIGHT, 0], p, solver="ipopt").solved
 
 
 @pytest.mark.parametrize("side", [1, -1])
@@ -130,7 +130,7 @@ def test_a_measured_contact_that_has_given_way_is_closed(side, depth, solved):
     """Below the floor is a landing of the plant, up to `DEPTH`; above it is no contact."""
     ocp = problem(not_below={"phi0": side})
     p = ocp.parameters(mask=landing_at(0))
-    solution = solve(ocp, [-side * depth, 0.0], p, solver="ipopt")
+    solution = solve_ocp(ocp, [-side * depth, 0.0], p, solver="ipopt")
     assert solution.solved == solved
     if solved:
         assert solution.violations == ()
@@ -148,8 +148,8 @@ def test_no_plan_goes_as_deep_as_a_measurement_may():
     ocp = problem(not_below={"phi0": 1})
     off = ocp.parameters(mask=landing_at(HORIZON + 1))
     falling, jumping = np.array([-0.9 * DEPTH, 0.0]), np.array([-0.9 * DEPTH, 4.0])
-    assert not solve(ocp, falling, off, solver="ipopt").solved
-    assert solve(ocp, jumping, off, solver="ipopt").solved
+    assert not solve_ocp(ocp, falling, off, solver="ipopt").solved
+    assert solve_ocp(ocp, jumping, off, solver="ipopt").solved
 
 
 @pytest.mark.parametrize(("depth", "solved"), [(0.9 * CLOSING, True), (0.9 * DEPTH, False)])
@@ -160,7 +160,7 @@ def test_a_trajectory_is_planned_from_its_first_sample_on(depth, solved):
     )
     on = free.ocp.parameters(mask=landing_at(0))
     guess = trajectory_guess(free, np.zeros((HORIZON + 1, 1)))
-    assert optimise(free, guess, on).solved == solved
+    assert solve_trajectory(free, guess, on).solved == solved
 
 
 def test_a_trajectory_with_a_free_start_begins_and_ends_in_the_air_where_the_mask_is_off():
@@ -174,7 +174,9 @@ def test_a_trajectory_with_a_free_start_begins_and_ends_in_the_air_where_the_mas
         end=pin_independent_coordinates(mass, own, [HEIGHT], [-GRAVITY * T / 2], [0.0]),
     )  # fmt: skip
     off = problem.ocp.parameters(mask=landing_at(HORIZON + 1))
-    solution = optimise(problem, trajectory_guess(problem, np.full((HORIZON + 1, 1), HEIGHT)), off)
+    solution = solve_trajectory(
+        problem, trajectory_guess(problem, np.full((HORIZON + 1, 1), HEIGHT)), off
+    )
     assert solution.solved, solution.in_words
     assert solution.cost < 1e-12
     assert solution.q[HORIZON // 2, 0] == pytest.approx(HEIGHT + top, abs=1e-9)
@@ -241,7 +243,7 @@ def test_a_hopper_that_is_asked_to_hop_flies(hopper):
         not_below={"phi0": 1, "phi1": 1}, closing=CLOSING,
     )  # fmt: skip
     p = ocp.parameters(mask=mask, setpoint_q=pose)
-    solution = solve(ocp, np.r_[pose, np.zeros(7)], p, solver="ipopt")
+    solution = solve_ocp(ocp, np.r_[pose, np.zeros(7)], p, solver="ipopt")
     assert solution.solved, solution.in_words
     heights = sole_heights(model, solution.x)
     assert heights.min() >= -1.01 * CLOSING

@@ -10,7 +10,7 @@ from mbcasadi.mpc.integrators.step_options import StepOptions
 from mbcasadi.mpc.ocp.collocation import collocation_guess, direct_collocation, gauss
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.solution import rollout
-from mbcasadi.mpc.ocp.solver import solve
+from mbcasadi.mpc.ocp.solver import solve_ocp
 from mbcasadi.simulation import simulate
 from mbcasadi.system import from_lagrangian, read_mjcf
 
@@ -41,7 +41,7 @@ def test_a_motion_without_control_is_found_with_the_methods_order(points, order)
     exact = simulate(system, x0[:1], x0[1:], 0.8, times=[0.0, 0.8])
     for N in (8, 16):
         ocp = optimal_control_problem(system, N, 0.8 / N, R=1.0)
-        solution = solve(direct_collocation(ocp, system, points), x0)
+        solution = solve_ocp(direct_collocation(ocp, system, points), x0)
         assert solution.solved, solution.in_words
         errors.append(abs(solution.x[-1, 0] - exact.q[-1, 0]))
     assert errors[1] > 1e-10
@@ -55,7 +55,7 @@ def test_a_turning_body_is_the_one_of_an_independent_integration():
     three = direct_collocation(ocp, system, 3)
     x0 = np.concatenate([system.tree.q0, v0])
     guess = collocation_guess(three, system, rollout(ocp, x0, ocp.parameters()))
-    solution = solve(three, x0, guess=guess)
+    solution = solve_ocp(three, x0, guess=guess)
     exact = simulate(system, system.tree.q0, v0, 0.4, times=[0.0, 0.4])
     assert solution.solved, solution.in_words
     np.testing.assert_allclose(solution.x[-1], [*exact.q[-1], *exact.v[-1]], atol=1e-7)
@@ -68,11 +68,13 @@ def test_a_four_bar_has_the_optimum_of_fine_shooting():
     x0 = np.append(system.tree.q0 + np.array([0, 0, 0.1, 0]), np.zeros(4))
     ocp = optimal_control_problem(system, 15, 0.02, **given)
     coarse, fine = (
-        solve(optimal_control_problem(system, 15, 0.02, step=StepOptions(substeps=n), **given), x0)
+        solve_ocp(
+            optimal_control_problem(system, 15, 0.02, step=StepOptions(substeps=n), **given), x0
+        )
         for n in (2, 4)
     )
     four = direct_collocation(ocp, system, 4)
-    solution = solve(four, x0, guess=collocation_guess(four, system, fine))
+    solution = solve_ocp(four, x0, guess=collocation_guess(four, system, fine))
     for one in (coarse, fine, solution):
         assert one.solved, one.in_words
     # Steps of order 4: halving them leaves a fifteenth of the change that it made.
@@ -91,7 +93,7 @@ def test_a_row_that_moves_with_time_is_followed_inside_an_interval_too():
     )
     ocp = optimal_control_problem(system, 4, 0.25, R=1.0)
     for newton in (0, 2):
-        solution = solve(direct_collocation(ocp, system, 3, newton), [0, 0, 1, 2])
+        solution = solve_ocp(direct_collocation(ocp, system, 3, newton), [0, 0, 1, 2])
         assert solution.solved, solution.in_words
         expected = [np.sin(1), 2, np.cos(1), 2]
         np.testing.assert_allclose(solution.x[-1], expected, atol=1e-7 if newton == 0 else 1e-12)

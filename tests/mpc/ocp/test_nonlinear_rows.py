@@ -12,7 +12,7 @@ from mbcasadi.mpc.ocp.collocation import collocation_guess, direct_collocation
 from mbcasadi.mpc.ocp.constraints import describe_violations, row_set
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.solution import initial_guess
-from mbcasadi.mpc.ocp.solver import solve
+from mbcasadi.mpc.ocp.solver import solve_ocp
 from mbcasadi.mpc.ocp.stage import Bounded, stage_symbols
 from mbcasadi.mpc.rti.controller import real_time_iteration
 from mbcasadi.system import from_lagrangian
@@ -40,7 +40,7 @@ def test_what_is_out_of_reach_is_named_with_what_it_misses():
         "goal at sample 5 falls below its lower bound by up to 8.88",  # 9.001 - ½ 0.5²
     )
     for name in SOLVERS:
-        solution = solve(ocp, [0, 0], solver=name)
+        solution = solve_ocp(ocp, [0, 0], solver=name)
         assert solution.solved, (name, solution.in_words)
         np.testing.assert_allclose(solution.u, 1.0, atol=SAME_OPTIMUM)
         assert solution.violations == said, name
@@ -48,7 +48,7 @@ def test_what_is_out_of_reach_is_named_with_what_it_misses():
     _, z, status, *_ = rti.function(0, 0, ocp.parameters().ravel(), rti.controller.z0)
     assert int(status) == 0
     assert rti.violations(z) == said
-    best = solve(ocp, [0, 0])
+    best = solve_ocp(ocp, [0, 0])
     miss, price = 8.876, 50.0 + 0.5 * 0.5 * 8.876  # ρ₂ is a hundredth of ρ₁
     cost = 0.1 * 1e-3 * 5 / 2 + 1e-3 * 0.1**2 / 2 + miss * price
     assert best.cost == pytest.approx(cost, rel=1e-6)
@@ -68,7 +68,7 @@ def test_a_row_of_the_users_knows_which_rows_are_on_at_each_sample():
         closing=1.0,  # m: they are coupled where they are, 30 mm apart
     )  # fmt: skip
     on = (np.arange(7) >= 3)[:, None].astype(float)
-    solution = solve(ocp, np.zeros(4), ocp.parameters(mask=on))
+    solution = solve_ocp(ocp, np.zeros(4), ocp.parameters(mask=on))
     assert solution.solved, solution.in_words
     np.testing.assert_allclose(solution.u[:, 0], [1, 1, 1, 0.3, 0.3, 0.3], atol=SAME_OPTIMUM)
     speeds = solution.x[:, 2:]
@@ -130,9 +130,9 @@ def test_collocation_has_rates_and_soft_rows_as_shooting_has():
         path=[Bounded(s.v[0], -0.3, 0.4, name="speed", **price)],
     )
     x0 = [0.2, 0.15, 0.0, 0.0, -1.0]
-    shot = solve(ocp, x0)
+    shot = solve_ocp(ocp, x0)
     other = direct_collocation(ocp, system)
-    solution = solve(other, x0, guess=collocation_guess(other, system, shot))
+    solution = solve_ocp(other, x0, guess=collocation_guess(other, system, shot))
     assert shot.solved, shot.in_words
     assert solution.solved, solution.in_words
     np.testing.assert_allclose(solution.x, shot.x, atol=SAME_STEP)
@@ -166,6 +166,6 @@ def test_samples_in_a_row_are_said_as_one():
 
 def test_a_guess_of_hard_rows_serves_soft_ones_too():
     ocp = out_of_reach()
-    solution = solve(ocp, [0, 0], guess=initial_guess(ocp, np.zeros((6, 2)), np.zeros((5, 1))))
+    solution = solve_ocp(ocp, [0, 0], guess=initial_guess(ocp, np.zeros((6, 2)), np.zeros((5, 1))))
     assert solution.solved
-    assert solve(ocp, [0, 0], guess=solution).iterations <= solution.iterations
+    assert solve_ocp(ocp, [0, 0], guess=solution).iterations <= solution.iterations

@@ -12,7 +12,7 @@ from mbcasadi import models
 from mbcasadi.control import PostureTask
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.solution import initial_guess, rollout
-from mbcasadi.mpc.ocp.solver import ocp_solver, solve
+from mbcasadi.mpc.ocp.solver import ocp_solver, solve_ocp
 from mbcasadi.mpc.ocp.stage import Bounded, stage_symbols
 from mbcasadi.system import from_lagrangian, read_mjcf
 
@@ -59,7 +59,7 @@ def swing_up(rail=0.5):
 @pytest.fixture(scope="module")
 def swings():
     ocp, p, guess = swing_up()
-    solution = {name: ocp_solver(ocp, name)(np.zeros(4), p, guess) for name in SOLVERS}
+    solution = {name: ocp_solver(ocp, name).solve(np.zeros(4), p, guess) for name in SOLVERS}
     return ocp, solution
 
 
@@ -109,7 +109,7 @@ def test_a_quadratic_problem_has_the_solution_of_an_independent_qp():
     expected = quadprog.solve_qp(H, -c, rows, np.repeat([-4.0, -3.0], N))[0]
     assert np.isclose(expected, -4.0).any()
     for name in SOLVERS:
-        solution = solve(ocp, x0, ocp.parameters(setpoint_q=0.2), solver=name)
+        solution = solve_ocp(ocp, x0, ocp.parameters(setpoint_q=0.2), solver=name)
         assert solution.solved, solution.in_words
         np.testing.assert_allclose(solution.u[:, 0], expected, atol=OPTIMUM, err_msg=name)
 
@@ -131,7 +131,7 @@ def test_a_pendulum_on_a_four_bar_is_caught_within_torque_limits(four_bar):
         u_bounds=[[-limit, limit]],
     )
     x0 = np.append(four_bar.tree.q0 + np.array([0, 0, 0.1, 0]), np.zeros(4))
-    solution = {name: solve(ocp, x0, solver=name) for name in SOLVERS}
+    solution = {name: solve_ocp(ocp, x0, solver=name) for name in SOLVERS}
     best = solution["ipopt"]
     for name, one in solution.items():
         assert one.solved, (name, one.in_words)
@@ -146,7 +146,7 @@ def test_a_pendulum_on_a_four_bar_is_caught_within_torque_limits(four_bar):
     fallen = rollout(ocp, x0, ocp.parameters()).x[:, :3].sum(axis=1)
     assert abs(lean[-1]) < 0.6 * lean[0]
     assert abs(fallen[-1]) > 2 * lean[0]
-    warm = solve(ocp, x0, guess=best, solver="sqpmethod")
+    warm = solve_ocp(ocp, x0, guess=best, solver="sqpmethod")
     assert warm.iterations <= 3
 
 
@@ -156,7 +156,7 @@ def test_a_model_with_force_ranges_keeps_them():
     </mujoco>"""
     system = read_mjcf(model)
     ocp = optimal_control_problem(system, 20, 0.05, Q=[10, 0.1], R=1e-3)
-    solution = solve(ocp, [0, 0], ocp.parameters(setpoint_q=1.0))
+    solution = solve_ocp(ocp, [0, 0], ocp.parameters(setpoint_q=1.0))
     force = 50 * (solution.u[:, 0] - solution.x[:-1, 0])
     assert solution.solved, solution.in_words
     assert np.abs(force).max() == pytest.approx(2.0, abs=INSIDE)
@@ -174,7 +174,7 @@ def test_rows_along_the_way_at_the_end_and_own_residuals_are_what_they_say():
         path=[Bounded(s.v * s.v, upper=1.0)],
         end=[Bounded(ca.vertcat(s.q - s.parameters["goal"], s.v), 0, 0)],
     )
-    solution = solve(ocp, [0, 0], ocp.parameters(goal=1.5))
+    solution = solve_ocp(ocp, [0, 0], ocp.parameters(goal=1.5))
     assert solution.solved, solution.in_words
     np.testing.assert_allclose(solution.x[-1], [1.5, 0], atol=INSIDE)
     assert np.abs(solution.x[:, 1]).max() == pytest.approx(1.0, abs=INSIDE)
@@ -184,7 +184,7 @@ def test_the_task_of_an_inverse_dynamics_controller_is_followed(four_bar):
     task = PostureTask(joints=("crank",), weight=100.0)
     ocp = optimal_control_problem(four_bar, 15, 0.02, tasks=[task], R=0.01, v_bounds=None)
     x0 = np.append(four_bar.tree.q0, np.zeros(4))
-    solution = solve(ocp, x0, ocp.parameters(posture_q=0.1))
+    solution = solve_ocp(ocp, x0, ocp.parameters(posture_q=0.1))
     assert solution.solved, solution.in_words
     assert solution.x[-1, 0] == pytest.approx(0.1, abs=0.02)
 
@@ -196,7 +196,7 @@ def test_a_schedule_of_contacts_couples_two_carts_when_it_says_so():
     ocp = optimal_control_problem(system, 20, 0.1, Q=[0, 1, 0, 1], R=0.01, Q_end=[0, 10, 0, 10])
     mask = np.arange(21)[:, None] >= 8
     p = ocp.parameters(mask=mask, setpoint_q=[0.0, 1.0])
-    solution = solve(ocp, np.zeros(4), p)
+    solution = solve_ocp(ocp, np.zeros(4), p)
     assert solution.solved, solution.in_words
     assert np.abs(solution.x[:9, 1]).max() < 1e-9
     np.testing.assert_allclose(solution.x[9:, 0], solution.x[9:, 1], atol=1e-9)
@@ -210,15 +210,15 @@ def test_what_cannot_be_reached_is_not_reported_as_solved():
         system, 5, 0.1, R=1.0, symbols=s, end=[Bounded(s.q, 9.0, 9.0)], u_bounds=[[-1, 1]]
     )
     for name in SOLVERS:
-        solution = solve(ocp, [0, 0], solver=name)
+        solution = solve_ocp(ocp, [0, 0], solver=name)
         assert solution.status in {2, 4}, (name, solution.in_words)
         assert max(solution.violation, solution.gap) > 0.1
-    assert solve(ocp, [0, 0], solver="ipopt").status == 2
+    assert solve_ocp(ocp, [0, 0], solver="ipopt").status == 2
 
 
 def test_a_solution_of_too_few_iterations_is_not_accepted():
     ocp, p, guess = swing_up()
-    solution = ocp_solver(ocp, "ipopt", options={"ipopt.max_iter": 4})(np.zeros(4), p, guess)
+    solution = ocp_solver(ocp, "ipopt", options={"ipopt.max_iter": 4}).solve(np.zeros(4), p, guess)
     assert not solution.solved
     assert solution.gap > 1e-3
 
@@ -253,9 +253,9 @@ def test_a_problem_that_makes_no_sense_is_refused(case):
 def test_bad_numbers_and_names_are_refused_where_they_enter():
     ocp = problem(Q=1.0, R=1.0)
     with pytest.raises(err.ShapeError, match="x0 holds NaN"):
-        solve(ocp, [0, np.nan, 0, 0])
+        solve_ocp(ocp, [0, np.nan, 0, 0])
     with pytest.raises(err.ShapeError, match=r"x0 has shape \(3,\), expected \(4,\)"):
-        solve(ocp, [0, 0, 0])
+        solve_ocp(ocp, [0, 0, 0])
     with pytest.raises(err.ProblemError, match="schedule of setpoint_q has 9 samples; expected 5"):
         ocp.parameters(setpoint_q=np.zeros((9, 2)))
     with pytest.raises(err.ShapeError, match="setpoint_q holds NaN"):
@@ -263,16 +263,16 @@ def test_bad_numbers_and_names_are_refused_where_they_enter():
     with pytest.raises(err.UnknownNameError, match="'setpoint_q', 'setpoint_v', 'setpoint_u'"):
         ocp.parameters(goal=0)
     with pytest.raises(err.SolverError, match="'sqpmethod', 'ipopt', 'fatrop'"):
-        solve(ocp, np.zeros(4), solver="magic")
+        solve_ocp(ocp, np.zeros(4), solver="magic")
     with pytest.raises(err.SolverError, match="'exact'"):
-        solve(ocp, np.zeros(4), solver="fatrop", hessian="gauss-newton")
+        solve_ocp(ocp, np.zeros(4), solver="fatrop", hessian="gauss-newton")
     with pytest.raises(err.ShapeError, match="guess of u"):
         initial_guess(ocp, np.zeros((6, 4)), np.zeros((6, 1)))
     longer = problem(Q=1.0, R=1.0, horizon=6)
     with pytest.raises(
         err.ShapeError, match="guess has 34 unknowns and 28 rows, expected 29 and 24"
     ):
-        solve(ocp, np.zeros(4), guess=rollout(longer, np.zeros(4), longer.parameters()))
+        solve_ocp(ocp, np.zeros(4), guess=rollout(longer, np.zeros(4), longer.parameters()))
     with pytest.raises(err.ShapeError, match="p has shape"):
-        solve(ocp, np.zeros(4), np.zeros((2, 2)))
+        solve_ocp(ocp, np.zeros(4), np.zeros((2, 2)))
     assert replace(ocp, nominal=None).parameters().shape == (6, 5)

@@ -33,7 +33,7 @@ def swing_up(**bounds):
 
 def solve_swing_up(ocp, x0, guess=None):
     straight = initial_guess(ocp, np.linspace(x0, UPRIGHT, HORIZON + 1), np.zeros((HORIZON, 1)))
-    solution = ocp_solver(ocp, "ipopt")(x0, setpoint_of(ocp), guess or straight)
+    solution = ocp_solver(ocp, "ipopt").solve(x0, setpoint_of(ocp), guess or straight)
     assert solution.solved, solution.in_words
     return solution
 
@@ -104,7 +104,7 @@ def test_one_tick_solves_a_quadratic_problem():
     guess = initial_guess(ocp, rng.standard_normal((N + 1, 2)), rng.standard_normal((N, 1)))
     rti = real_time_iteration(ocp, guess, shift=False)
     ref = ocp.parameters(setpoint_q=0.2).ravel()
-    u, z, status, *_ = (np.array(o).ravel() for o in rti.function(1.5, 0.4, ref, rti.z(guess)))
+    u, z, status, *_ = (np.array(o).ravel() for o in rti.function(1.5, 0.4, ref, rti.z_from(guess)))
     assert status == 0
     x, controls = rti.trajectory(z)
     np.testing.assert_allclose(controls[:, 0], expected, atol=SAME_QP)

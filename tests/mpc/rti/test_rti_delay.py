@@ -123,7 +123,9 @@ def test_the_c_of_a_late_law_equals_the_function_and_keeps_what_is_pending(tmp_p
     ocp, rng = balance_problem(), np.random.default_rng(0)
     rti = real_time_iteration(ocp, delay=2, name="late")
     law = export_c(rti, tmp_path / "c").load(flags=("-O0",))
-    z = rti.z(initial_guess(ocp, np.zeros((21, 4)), np.zeros((20, 1))), pending=[[1.5], [-2.0]])
+    z = rti.z_from(
+        initial_guess(ocp, np.zeros((21, 4)), np.zeros((20, 1))), pending=[[1.5], [-2.0]]
+    )
     for k in range(20):
         x, ref = 0.2 * rng.standard_normal(4), ocp.parameters().ravel()
         if k % 5 == 4:
@@ -170,7 +172,7 @@ def test_what_a_delay_cannot_be_is_refused():
     rti = real_time_iteration(ocp, delay=2)
     guess = initial_guess(ocp, np.zeros((6, 2)), np.zeros((5, 1)))
     with pytest.raises(err.ShapeError, match=r"pending has shape \(1, 1\), expected \(2, 1\)"):
-        rti.z(guess, pending=[[0.0]])
+        rti.z_from(guess, pending=[[0.0]])
     with pytest.raises(err.ShapeError, match=r"pending has shape \(1, 1\), expected \(2, 1\)"):
         real_time_iteration(ocp, guess, delay=2, pending=[[0.0]])
     longer = optimal_control_problem(sliding_mass(), 6, 0.1, R=1.0)

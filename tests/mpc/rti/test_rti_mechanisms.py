@@ -14,7 +14,7 @@ from mbcasadi.control import PostureTask
 from mbcasadi.mpc.integrators.step_options import StepOptions
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.solution import initial_guess, rollout
-from mbcasadi.mpc.ocp.solver import solve
+from mbcasadi.mpc.ocp.solver import solve_ocp
 from mbcasadi.mpc.ocp.stage import Bounded, stage_symbols
 from mbcasadi.mpc.rti.controller import real_time_iteration
 from mbcasadi.simulation import InitialConditions
@@ -98,7 +98,7 @@ def test_tasks_are_costs_and_the_plan_has_the_names_of_the_joints():
     z, u, status = repeat_ticks(rti, x0, p)
     assert status == 0
     start = ocp.dynamics(np.append(x0, 0.0), 0.0, p[0]).full().ravel()
-    best = solve(ocp, start, p)
+    best = solve_ocp(ocp, start, p)
     assert best.solved, best.in_words
     z[sum(rti.memory.sizes[:2])] = 0.0
     given = {"q": x0[:4], "v": x0[4:], "ref": p.ravel(), "z": z}
@@ -144,7 +144,7 @@ def test_a_ball_joint_is_led_to_the_optimum_of_the_whole_problem():
     )
     q0 = system.integrate(system.tree.q0, [0.5, -0.7, 0.3]).full().ravel()
     x0 = np.append(q0, [0.5, 0.2, -0.4])
-    best = solve(ocp, x0)
+    best = solve_ocp(ocp, x0)
     assert best.solved, best.in_words
     rti = real_time_iteration(ocp, shift=False)
     turned = 2 * np.arccos(q0 @ np.ravel(system.tree.q0))  # rad, from the setpoint

@@ -11,7 +11,7 @@ import mbcasadi.errors as err
 from mbcasadi.codegen import export_c
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.solution import initial_guess
-from mbcasadi.mpc.ocp.solver import solve
+from mbcasadi.mpc.ocp.solver import solve_ocp
 from mbcasadi.mpc.ocp.stage import Bounded, stage_symbols
 from mbcasadi.mpc.rti.constraints import rows_of
 from mbcasadi.mpc.rti.controller import real_time_iteration
@@ -59,7 +59,7 @@ def hanging():
     """Return the problem and its optimum from rest below."""
     ocp = swing_up()
     straight = initial_guess(ocp, np.linspace(np.zeros(4), UPRIGHT, N + 1), np.zeros((N, 1)))
-    best = solve(ocp, np.zeros(4), setpoint_of(ocp), straight)
+    best = solve_ocp(ocp, np.zeros(4), setpoint_of(ocp), straight)
     assert best.solved, best.in_words
     return ocp, best
 
@@ -67,8 +67,8 @@ def hanging():
 @pytest.mark.parametrize("price", [0.004, 20.0])
 def test_ticks_at_one_state_end_at_the_optimum_with_nonlinear_rows_active(hanging, price):
     ocp, x0 = swing_up(price), np.array([0.02, 0.05, 0.0, 0.0])
-    begin = solve(ocp, np.zeros(4), setpoint_of(ocp), hanging[1])
-    best = solve(ocp, x0, setpoint_of(ocp), begin)
+    begin = solve_ocp(ocp, np.zeros(4), setpoint_of(ocp), hanging[1])
+    best = solve_ocp(ocp, x0, setpoint_of(ocp), begin)
     assert best.solved, best.in_words
     rti = real_time_iteration(ocp, begin, shift=False)
     z, ref, misses = rti.controller.z0, setpoint_of(ocp).ravel(), []
@@ -123,7 +123,10 @@ def test_hard_rows_out_of_reach_give_the_plan(hanging, start, price, expected):
     row = Bounded(s.q[0] + 0.2 * s.v[0], -0.3, 0.3, linear_penalty=price, name="lane")
     ocp = optimal_control_problem(system, N, 0.05, Q=1.0, R=0.05, symbols=s, path=[row])
     rti = real_time_iteration(ocp)
-    x0, begin = np.array([start, 0.1, 0.0, 0.0]), rti.z(plan) if expected else rti.controller.z0
+    x0, begin = (
+        np.array([start, 0.1, 0.0, 0.0]),
+        rti.z_from(plan) if expected else rti.controller.z0,
+    )
     u, z, status, _, residual = tick(rti.function, x0, ocp.parameters().ravel(), begin)
     assert status == expected
     assert np.all(np.isfinite(residual))
@@ -135,7 +138,7 @@ def test_hard_rows_out_of_reach_give_the_plan(hanging, start, price, expected):
         lane = x[: N - 1, 0] + 0.2 * x[: N - 1, 2]
         assert lane.max() < 0.3 + 1e-7
         assert lane[0] == pytest.approx(0.3, abs=1e-7)
-        assert not solve(ocp, x0).solved
+        assert not solve_ocp(ocp, x0).solved
 
 
 def test_a_row_without_sense_is_refused():

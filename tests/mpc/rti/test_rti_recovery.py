@@ -23,7 +23,7 @@ def swing_up():
     goal = ocp.parameters(setpoint_q=UPRIGHT[:2])
     straight = np.linspace(np.zeros(4), UPRIGHT, HORIZON + 1)
     guess = initial_guess(ocp, straight, np.zeros((HORIZON, 1)))
-    return real_time_iteration(ocp, ocp_solver(ocp, "ipopt")(np.zeros(4), goal, guess)), goal
+    return real_time_iteration(ocp, ocp_solver(ocp, "ipopt").solve(np.zeros(4), goal, guess)), goal
 
 
 def run(rti, goal, x, z, ticks=TICKS):

@@ -8,7 +8,7 @@ from support.pages import equal_but_for_rounding
 
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.solution import initial_guess
-from mbcasadi.mpc.ocp.solver import solve
+from mbcasadi.mpc.ocp.solver import solve_ocp
 from mbcasadi.mpc.ocp.stage import Bounded, stage_symbols
 from mbcasadi.mpc.rti.controller import real_time_iteration
 
@@ -67,11 +67,11 @@ def test_bounded_and_weighted_changes_of_the_control_are_those_of_an_independent
     assert np.isclose(change, -1.0).any()
     assert np.isclose(change, 0.5).any()
     for solver in ("ipopt", "fatrop", "sqpmethod"):
-        solution = solve(ocp, [*x0, last], solver=solver)
+        solution = solve_ocp(ocp, [*x0, last], solver=solver)
         assert solution.solved, solution.in_words
         np.testing.assert_allclose(solution.u[:, 0], expected, atol=SAME_OPTIMUM, err_msg=solver)
     rti = real_time_iteration(ocp, shift=False)
-    start = rti.z(initial_guess(ocp, np.zeros((N + 1, 3)), np.zeros((N, 1))), pending=[[last]])
+    start = rti.z_from(initial_guess(ocp, np.zeros((N + 1, 3)), np.zeros((N, 1))), pending=[[last]])
     u, z, status, *_ = tick(rti.function, x0, ocp.parameters().ravel(), start)
     assert status == 0
     np.testing.assert_allclose(rti.trajectory(z)[1][:, 0], expected, atol=SAME_QP)
@@ -85,7 +85,7 @@ def test_a_closed_loop_keeps_the_rates_whatever_is_measured(delay):
     )
     rti, rng = real_time_iteration(ocp, delay=delay), np.random.default_rng(0)
     plan = initial_guess(ocp, np.zeros((21, 5)), np.full((20, 1), 8.0))
-    z, controls, statuses = rti.z(plan), [0.0], []
+    z, controls, statuses = rti.z_from(plan), [0.0], []
     for k in range(30):
         x = 0.3 * rng.standard_normal(4)
         x[0] = np.nan if k % 7 == 0 else x[0]  # at first too, where the plan is far away
@@ -156,7 +156,7 @@ def test_rows_of_path_and_end_are_those_of_an_independent_qp_or_called_infeasibl
     missed = []
     for x0 in rng.uniform([-2.5, -2.0], [2.5, 2.0], (60, 2)):
         guess = initial_guess(ocp, rng.standard_normal((N + 1, 2)), rng.standard_normal((N, 1)))
-        _, z, status, *_ = tick(rti.function, x0, ref, rti.z(guess))
+        _, z, status, *_ = tick(rti.function, x0, ref, rti.z_from(guess))
         expected = rail_qp(x0, **prices)
         assert int(status[0]) == (2 if expected is None else 0)
         actual[int(status[0])] += 1
@@ -174,14 +174,14 @@ def test_rows_of_path_and_end_are_those_of_an_independent_qp_or_called_infeasibl
 
 def test_a_soft_row_is_the_hard_one_while_its_penalty_exceeds_the_multiplier():
     x0 = [1.9, -0.4]
-    hard = solve(rail(), x0)
+    hard = solve_ocp(rail(), x0)
     # Behind gap, start and row of the first interval: gap and row of each other one, then the end.
     multiplier = np.abs(np.append(hard.lam_g[4], hard.lam_g[5:-1].reshape(-1, 3)[:, 2])).max()
     assert hard.solved
     assert multiplier > 0.1
     for solver in ("ipopt", "fatrop", "sqpmethod"):
-        dear = solve(rail(linear_penalty=1.1 * multiplier), x0, solver=solver)
-        cheap = solve(rail(linear_penalty=0.5 * multiplier), x0, solver=solver)
+        dear = solve_ocp(rail(linear_penalty=1.1 * multiplier), x0, solver=solver)
+        cheap = solve_ocp(rail(linear_penalty=0.5 * multiplier), x0, solver=solver)
         assert dear.solved, dear.in_words
         assert cheap.solved, cheap.in_words
         np.testing.assert_allclose(dear.u, hard.u, atol=SAME_OPTIMUM)

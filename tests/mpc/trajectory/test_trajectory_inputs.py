@@ -11,10 +11,10 @@ from mbcasadi.mpc import (
     actuation_measure,
     linearize_trajectory,
     optimal_control_problem,
-    optimise,
     pin_independent_coordinates,
     pose_path,
     reference_from_trajectory,
+    solve_trajectory,
     stage_symbols,
     trajectory_guess,
     trajectory_problem,
@@ -105,7 +105,7 @@ def test_rows_that_contradict_each_other_are_named(mass):
     problem = problem_of(mass, symbols=own, q0=[0.0], v0=[0.0], end=end)
     guess = trajectory_guess(problem, np.linspace(0, 1, N + 1)[:, None])
     with pytest.raises(err.ProblemError, match=r"end\[.\] repeat or contradict"):
-        optimise(problem, guess)
+        solve_trajectory(problem, guess)
 
 
 def test_a_pose_by_all_its_coordinates_repeats_what_the_loop_says(five_bar):
@@ -115,12 +115,12 @@ def test_a_pose_by_all_its_coordinates_repeats_what_the_loop_says(five_bar):
     guess = np.tile(q, (N + 1, 1))
     problem = problem_of(five_bar, end=whole, **still)
     with pytest.raises(err.ProblemError, match=r"16 rows of start and end.*12 of them"):
-        optimise(problem, trajectory_guess(problem, guess))
+        solve_trajectory(problem, trajectory_guess(problem, guess))
     problem = problem_of(five_bar, periodic=np.zeros(4), **still)
     with pytest.raises(err.ProblemError, match=r"repeat or contradict.*pin_independent"):
-        optimise(problem, trajectory_guess(problem, guess))
+        solve_trajectory(problem, trajectory_guess(problem, guess))
     problem = problem_of(five_bar, end=pin_independent_coordinates(five_bar, own, q), **still)
-    assert optimise(problem, trajectory_guess(problem, guess)).durations.shape == (1,)
+    assert solve_trajectory(problem, trajectory_guess(problem, guess)).durations.shape == (1,)
 
 
 def test_a_state_off_the_manifold_is_no_end(five_bar):
@@ -160,7 +160,9 @@ def test_paths_and_references_are_checked(mass):
         pose_path(mass, own.q, own.q, [0, 1], np.zeros((2, 1)))
     end = pin_independent_coordinates(mass, own, [1.0])
     problem = problem_of(mass, symbols=own, q0=[0.0], v0=[0.0], end=end)
-    solution = optimise(problem, trajectory_guess(problem, np.linspace(0, 1, N + 1)[:, None]))
+    solution = solve_trajectory(
+        problem, trajectory_guess(problem, np.linspace(0, 1, N + 1)[:, None])
+    )
     with pytest.raises(err.UnknownNameError, match="'hold', 'repeat'"):
         solution.at([0.0], "stop")
     with pytest.raises(err.ProblemError, match="not periodic"):

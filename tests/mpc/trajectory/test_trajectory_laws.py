@@ -8,8 +8,8 @@ import mbcasadi.errors as err
 from mbcasadi.mpc import (
     Bounded,
     StepOptions,
-    optimise,
     pin_independent_coordinates,
+    solve_trajectory,
     stage_symbols,
     trajectory_guess,
     trajectory_problem,
@@ -59,7 +59,7 @@ def rest_to_rest(system, horizon=N, way=WAY, duration=(0.2, 5.0), **options):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_the_fastest_way_is_full_force_and_full_brake(solver):
     problem, guess = rest_to_rest(sliding_mass(), time_weight=1.0)
-    solution = optimise(problem, guess, solver=solver)
+    solution = solve_trajectory(problem, guess, solver=solver)
     assert solution.solved, solution.in_words
     assert solution.t[-1] == pytest.approx(2 * np.sqrt(WAY * MASS / PULL), rel=OPTIMUM)
     np.testing.assert_allclose(solution.u.ravel(), np.repeat([PULL, -PULL], N // 2), atol=1e-4)
@@ -67,7 +67,7 @@ def test_the_fastest_way_is_full_force_and_full_brake(solver):
 
 def test_the_price_of_the_way_is_the_multiplier_of_its_row():
     problem, guess = rest_to_rest(sliding_mass(), time_weight=1.0)
-    solution = optimise(problem, guess)
+    solution = solve_trajectory(problem, guess)
     lam = solution.ocp_solution.lam_g[-2]  # of the last position; the last one is of the velocity
     # T = 2 sqrt(d m / F), so dT/dd = sqrt(m / (F d)).
     assert abs(lam) == pytest.approx(np.sqrt(MASS / (PULL * WAY)), rel=1e-5)
@@ -88,7 +88,9 @@ def test_time_and_effort_meet_where_their_closed_form_says():
         residual=np.sqrt(price) * own.u,
         end=pin_independent_coordinates(system, own, [WAY]),
     )
-    solution = optimise(problem, trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None]))
+    solution = solve_trajectory(
+        problem, trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None])
+    )
     # Held over N intervals, u falls linearly; ½ p ∫ u² = 6 p (m d)² / T³ · N² / (N² - 1).
     E = 6 * price * (MASS * WAY) ** 2 * N**2 / (N**2 - 1)
     T = (3 * E / weight) ** 0.25
@@ -104,7 +106,7 @@ def test_with_bounded_rates_the_force_falls_as_fast_as_it_may():
     problem, guess = rest_to_rest(
         sliding_mass(-100.0, 100.0), time_weight=1.0, u_rates=[[-rate, rate]]
     )
-    solution = optimise(problem, guess)
+    solution = solve_trajectory(problem, guess)
     jerk = rate / MASS
     T = (12 * WAY / (jerk * (1 - 1 / N**2))) ** (1 / 3)
     assert solution.solved, solution.in_words
@@ -114,8 +116,8 @@ def test_with_bounded_rates_the_force_falls_as_fast_as_it_may():
 
 
 def test_a_weight_of_rates_makes_them_smaller():
-    free = optimise(*rest_to_rest(sliding_mass(), time_weight=1.0))
-    calm = optimise(*rest_to_rest(sliding_mass(), time_weight=1.0, rate_weight=1e-3))
+    free = solve_trajectory(*rest_to_rest(sliding_mass(), time_weight=1.0))
+    calm = solve_trajectory(*rest_to_rest(sliding_mass(), time_weight=1.0, rate_weight=1e-3))
     assert calm.solved
     jump = [np.abs(np.diff(one.u.ravel())).max() for one in (free, calm)]
     assert jump[1] < 0.5 * jump[0]
@@ -133,7 +135,7 @@ def test_a_soft_limit_of_speed_is_violated_at_a_low_price_only():
             end=pin_independent_coordinates(system, own, [WAY]),
         )  # fmt: skip
         guess = trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None])
-        solution[price] = optimise(problem, guess)
+        solution[price] = solve_trajectory(problem, guess)
         assert solution[price].solved, solution[price].in_words
     hard, cheap, dear = (solution[price] for price in (0.0, 1e-4, 10.0))
     assert hard.v.max() == pytest.approx(limit, abs=OPTIMUM)
@@ -152,7 +154,7 @@ def test_two_phases_put_the_switch_where_it_belongs():
         phases=(1, 1),
         time_weight=1.0,
     )
-    solution = optimise(problem, guess)
+    solution = solve_trajectory(problem, guess)
     T = np.sqrt(2 * WAY * MASS * (1 / push + 1 / brake))
     assert solution.solved, solution.in_words
     assert solution.t[-1] == pytest.approx(T, rel=OPTIMUM)
@@ -175,7 +177,7 @@ def test_an_oscillator_swings_in_its_own_period_without_effort():
         step=StepOptions(substeps=2),
     )
     turn = np.linspace(0, 2 * np.pi, 61)[:, None]
-    solution = optimise(problem, trajectory_guess(problem, np.cos(turn), durations=1.9))
+    solution = solve_trajectory(problem, trajectory_guess(problem, np.cos(turn), durations=1.9))
     assert solution.solved
     assert solution.t[-1] == pytest.approx(2 * np.pi / omega, rel=1e-6)  # of the step: (ω h)⁴ / 120
     assert solution.cost < 1e-12
@@ -194,7 +196,9 @@ def test_a_duration_with_equal_bounds_is_fixed_and_has_a_price():
             system, N, duration, q0=[0.0], v0=[0.0], symbols=own,
             residual=np.sqrt(price) * own.u, end=pin_independent_coordinates(system, own, [WAY]),
         )  # fmt: skip
-        return optimise(problem, trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None]))
+        return solve_trajectory(
+            problem, trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None])
+        )
 
     fixed, bounded = best((T, T)), best((0.3, T))
     E = 6 * price * (MASS * WAY) ** 2 * N**2 / (N**2 - 1)
@@ -223,7 +227,7 @@ def test_a_ball_joint_turns_about_one_axis_in_least_time():
     half = np.linspace(0, angle / 2, N + 1)
     zero = np.zeros(N + 1)
     path = np.column_stack([np.cos(half), zero, zero, np.sin(half)])
-    solution = optimise(problem, trajectory_guess(problem, path))
+    solution = solve_trajectory(problem, trajectory_guess(problem, path))
     assert solution.solved, solution.in_words
     # The bound is that of a turn about z alone; torques about x and y can help by a little.
     T = 2 * np.sqrt(angle * inertia)
@@ -242,7 +246,9 @@ def test_a_bound_of_the_start_that_presses_is_met():
         system, N, (0.2, 5.0), time_weight=1.0, v0=[0.0], symbols=own,
         start=[Bounded(own.q, -0.3, 0.4)], end=pin_independent_coordinates(system, own, [WAY]),
     )  # fmt: skip
-    solution = optimise(problem, trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None]))
+    solution = solve_trajectory(
+        problem, trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None])
+    )
     assert solution.solved, solution.in_words
     assert solution.q[0, 0] == pytest.approx(0.4, abs=OPTIMUM)
     assert solution.t[-1] == pytest.approx(2 * np.sqrt((WAY - 0.4) * MASS / PULL), rel=OPTIMUM)
@@ -250,7 +256,7 @@ def test_a_bound_of_the_start_that_presses_is_met():
 
 def test_a_goal_out_of_reach_is_called_so():
     problem, guess = rest_to_rest(sliding_mass(), duration=(0.2, 0.5), time_weight=1.0)
-    solution = optimise(problem, guess)
+    solution = solve_trajectory(problem, guess)
     assert not solution.solved
     assert solution.ocp_solution.violation > 1e-3
     with pytest.raises(err.ProblemError, match="before the start"):

@@ -12,9 +12,9 @@ from mbcasadi import models
 from mbcasadi.mpc import (
     Bounded,
     actuation_measure,
-    optimise,
     pin_independent_coordinates,
     pose_path,
+    solve_trajectory,
     stage_symbols,
     trajectory_guess,
     trajectory_problem,
@@ -65,7 +65,7 @@ def moves():
     problem, path = crank_move(system)
     guess = path.guess(problem)
     solvers = {name: trajectory_solver(problem, name) for name in ("ipopt", "fatrop", "sqpmethod")}
-    return system, path, solvers, {name: one(guess) for name, one in solvers.items()}
+    return system, path, solvers, {name: one.solve(guess) for name, one in solvers.items()}
 
 
 def test_all_solvers_find_one_trajectory(moves):
@@ -82,7 +82,7 @@ def test_all_solvers_find_one_trajectory(moves):
 def test_ipopt_takes_the_hessian_of_gauss_and_newton_too(moves):
     system, path, _, solution = moves
     problem, _ = crank_move(system)
-    other = optimise(problem, path.guess(problem), hessian="gauss-newton")
+    other = solve_trajectory(problem, path.guess(problem), hessian="gauss-newton")
     assert other.solved, other.in_words
     assert other.cost == pytest.approx(solution["ipopt"].cost, rel=OPTIMUM)
 
@@ -145,7 +145,7 @@ def test_the_duration_is_optimal_among_fixed_ones(moves):
     for share in (0.97, 1.03):
         T = share * best.t[-1]
         problem, _ = crank_move(system, (T, T))
-        other = optimise(problem, path.guess(problem))
+        other = solve_trajectory(problem, path.guess(problem))
         assert other.solved, other.in_words
         assert other.t[-1] == pytest.approx(T, rel=OPTIMUM)
         assert best.cost * (1 + 1e-5) < other.cost < best.cost * 1.01
@@ -156,7 +156,7 @@ def test_collocation_finds_the_same_trajectory_by_its_order(moves):
     best, miss = solution["ipopt"], {}
     for points in (1, 2):
         problem, _ = crank_move(system, points=points)
-        other = optimise(problem, path.guess(problem))
+        other = solve_trajectory(problem, path.guess(problem))
         assert other.solved, other.in_words
         assert other.u.shape == best.u.shape
         assert other.trajectory.drift.max() < CLOSED
@@ -175,7 +175,7 @@ def test_a_mechanism_whose_rows_can_be_switched_moves_the_same_way(moves):
         residual=5e-2 * own.u, end=pin_independent_coordinates(masked, own, path.q[-1]),
         u_bounds=[[-LIMIT, LIMIT]],
     )  # fmt: skip
-    other = optimise(problem, path.guess(problem))
+    other = solve_trajectory(problem, path.guess(problem))
     assert other.solved, other.in_words
     assert other.cost == pytest.approx(best.cost, rel=OPTIMUM)
     np.testing.assert_allclose(other.at([0.2])[0], best.at([0.2])[0], atol=1e-5)
@@ -203,7 +203,7 @@ def test_a_crank_that_nothing_brakes_turns_for_ever_through_singular_poses():
         residual=own.u,
     )
     guess = trajectory_guess(problem, samples.q, samples.v, durations=1.02 * T)
-    solution = optimise(problem, guess)
+    solution = solve_trajectory(problem, guess)
     assert solution.solved, solution.in_words
     assert solution.cost < 1e-4
     assert solution.t[-1] == pytest.approx(T, rel=1e-3)

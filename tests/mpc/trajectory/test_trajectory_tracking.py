@@ -12,11 +12,11 @@ from mbcasadi.mpc import (
     discrete_dynamics,
     linearize_trajectory,
     optimal_control_problem,
-    optimise,
     pin_independent_coordinates,
     pose_path,
     real_time_iteration,
     reference_from_trajectory,
+    solve_trajectory,
     stage_symbols,
     time_varying_model,
     tracking_guess,
@@ -51,7 +51,7 @@ def move(system):
         residual=own.u,
         end=pin_independent_coordinates(system, own, path.q[-1]),
     )
-    solution = optimise(problem, path.guess(problem))
+    solution = solve_trajectory(problem, path.guess(problem))
     assert solution.solved, solution.in_words
     return solution
 
@@ -75,7 +75,7 @@ def lap(system):
         symbols=goals,
         residual=ca.vertcat(30 * away, 0.05 * goals.u),
     )
-    solution = optimise(problem, path.guess(problem), problem.ocp.parameters(goal=circle))
+    solution = solve_trajectory(problem, path.guess(problem), problem.ocp.parameters(goal=circle))
     assert solution.solved, solution.in_words
     return solution
 

@@ -63,7 +63,7 @@ def circle(law: InverseDynamicsQP, q0: np.ndarray, frame: str):
     """Return the reference over time: a circle in the y-z plane whose speed grows within 1 s."""
     rest = law.reference_at(q0)
     names = (f"{frame}.{part}" for part in ("position", "velocity", "acceleration"))
-    slices = [law.reference[name] for name in names]
+    slices = [law.reference_slices[name] for name in names]
     rate = SPEED / RADIUS
 
     def reference(t: float) -> np.ndarray:

@@ -118,8 +118,8 @@ def step(t: float, start: float, end: float) -> np.ndarray:
 def motion(law: InverseDynamicsQP, q0: np.ndarray):
     """Return the reference: fingers close, the mount lifts, shakes up and down, then sideways."""
     rest = law.reference_at(q0)
-    place, speed, change = (law.reference[f"mount.{part}"] for part in ("q", "v", "a"))
-    fingers, torques = law.reference["fingers.q"], law.reference["torque"]
+    place, speed, change = (law.reference_slices[f"mount.{part}"] for part in ("q", "v", "a"))
+    fingers, torques = law.reference_slices["fingers.q"], law.reference_slices["torque"]
 
     def reference(t: float) -> np.ndarray:
         ref = rest.copy()

@@ -149,9 +149,9 @@ def law_of(plant: mujoco.MjModel, delay: int) -> InverseDynamicsQP:
 def motion(law: InverseDynamicsQP, q0: np.ndarray, speed: float):
     """Return the reference: the tip goes down until the table stops it, waits, and slides."""
     rest = law.reference_at(q0)
-    rest[law.reference["force"]] = [PRESS, 0.0, 0.0]
-    slots = [law.reference[f"tip.{name}"].start for name in ("position", "velocity")]
-    slots.append(law.reference["tip.acceleration"].start)
+    rest[law.reference_slices["force"]] = [PRESS, 0.0, 0.0]
+    slots = [law.reference_slices[f"tip.{name}"].start for name in ("position", "velocity")]
+    slots.append(law.reference_slices["tip.acceleration"].start)
     amplitude = speed / RATE
 
     def reference(t: float) -> np.ndarray:

@@ -38,7 +38,7 @@ def path(law: InverseDynamicsQP, q0: np.ndarray, frame: str) -> Reference:
     """Return the reference: there and back along y, then out and back at 3 m/s, then at rest."""
     rest = law.reference_at(q0)
     place, speed, change = (
-        law.reference[f"{frame}.{part}"] for part in ("position", "velocity", "acceleration")
+        law.reference_slices[f"{frame}.{part}"] for part in ("position", "velocity", "acceleration")
     )
     rate = SPEED / AMPLITUDE
 

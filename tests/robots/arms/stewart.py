@@ -109,7 +109,7 @@ def turning(law: InverseDynamicsQP, q0: Array, length: float) -> Callable[[float
     """Return the reference: the platform turns by TURN within `length` seconds."""
     rest = law.reference_at(q0)
     rotation, spin, change = (
-        law.reference[f"tool.{part}"]
+        law.reference_slices[f"tool.{part}"]
         for part in ("quaternion", "angular_velocity", "angular_acceleration")
     )
 

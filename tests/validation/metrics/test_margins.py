@@ -9,7 +9,7 @@ import pytest
 from support.validation_problems import SLIDER, SLIDER_STEP, planning_slider, recording, signal
 
 from mbcasadi.codegen import TickTimes
-from mbcasadi.description import Controller, Limits, Signal
+from mbcasadi.description import Controller, ReportedLimits, Signal
 from mbcasadi.errors import ProblemError
 from mbcasadi.validation import Criteria, Report, Run, validate
 from mbcasadi.validation.metrics.control_metrics import time_metrics
@@ -34,7 +34,7 @@ def limited(soft: bool = False, **more: object) -> Controller:
         "upper": np.array([0.5, 2.0]),
         "soft": (soft, False),
     }
-    return planning_slider(limits=Limits(**(fields | more)))
+    return planning_slider(limits=ReportedLimits(**(fields | more)))
 
 
 def slider_recording(place: np.ndarray, u: np.ndarray) -> object:

@@ -11,7 +11,7 @@ from support.validation_problems import SLIDER, planning_slider
 
 from mbcasadi import models
 from mbcasadi.control.regulators import equilibrium, linearize
-from mbcasadi.description import Limits, Signal
+from mbcasadi.description import ReportedLimits, Signal
 from mbcasadi.mpc import deviation_output, linear_mpc
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation import (
@@ -33,7 +33,7 @@ def report() -> Report:
     q = ca.SX.sym("q")
     value = ca.Function("value", [q], [q], ["q"], ["value"])
     wall = Signal("value", ("<wall>",), ("m",))
-    limits = Limits(value, wall, np.array([-np.inf]), np.array([WALL]), (True,))
+    limits = ReportedLimits(value, wall, np.array([-np.inf]), np.array([WALL]), (True,))
     law = planning_slider(delay=1, limits=limits)
     options = {
         "q0": [0.3],
@@ -101,7 +101,7 @@ def four_bar_run(perturb: dict[str, float]) -> Run:
     weights = np.repeat([10.0, 0.01], system.nv), 1.0
     rates = {"du_bounds": [[-0.2, 0.2]], "outputs": [slow], "delay": 1}
     mpc = linear_mpc(linear, 12, *weights, ctrl_limits=[[-0.5, 0.5]], **rates)
-    ref = mpc.ref(setpoint_q=held.q, setpoint_u=held.u)
+    ref = mpc.reference(setpoint_q=held.q, setpoint_u=held.u)
     start = np.array(system.integrate(held.q, [0.05, 0, 0])).ravel()
     options = {"reference": ref, "q0": start, "delay": 1, "perturb": perturb}
     return validate(mpc, FOUR_BAR, 0.8, **options).runs[0]

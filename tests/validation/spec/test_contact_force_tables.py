@@ -44,7 +44,7 @@ def test_sliding_contacts_and_forces_reach_the_controller():
     assert [contact.slide_task for contact in law.contacts] == ["", "trunk", ""]
     assert (law.force_feedback.limit, law.force_feedback.gain) == (12.0, 8.0)
     np.testing.assert_allclose(law.contact_weights, np.tile([1e-2, 0, 0], 3))
-    force = found.reference(0.3)[law.reference["force"]]
+    force = found.reference(0.3)[law.reference_slices["force"]]
     np.testing.assert_allclose(force, [40, 0, 0, 30, 0, 0, 0, 0, 0])
     assert "f_measured" in law.function.name_in()
 

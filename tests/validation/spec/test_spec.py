@@ -152,7 +152,7 @@ def test_the_reference_fills_the_slices_of_the_controller():
     experiment = four_bar()
     ref = experiment.reference(1.0)
     assert ref.shape == (experiment.controller.nref,)
-    assert ref[experiment.controller.reference["posture.q"]] == pytest.approx(
+    assert ref[experiment.controller.reference_slices["posture.q"]] == pytest.approx(
         [experiment.q0[0] + 0.2]
     )
 
@@ -191,7 +191,7 @@ def test_limits_of_loop_forces_and_their_sharing_reach_the_controller():
 def test_the_force_of_a_loop_in_the_cost_reaches_the_controller():
     table = {"constraint": "pin", "weight": [1e-2, 0.0, 2e-2], "force": [20.0, 9.0, -3.0]}
     experiment = four_bar(loop_force=[table])
-    controller, own = experiment.controller, experiment.controller.reference["loop_force"]
+    controller, own = experiment.controller, experiment.controller.reference_slices["loop_force"]
     assert controller.force_costs.tolist() == [1e-2, 2e-2]
     assert np.array(experiment.reference(0.5)).ravel()[own].tolist() == [20.0, -3.0]
     with pytest.raises(ProblemError, match="expected one number, or 3"):

@@ -65,7 +65,7 @@ def sliding_of(setup: "Setup", contact: Contact, friction: float | ca.SX, ref: c
     if not contact.slide_task:
         return Sliding(friction, contact.slide_speed, None)
     task = slide_task_of(setup, contact)
-    velocity, asked = ca.SX(3, 1), ref[setup.reference[f"{task.name}.velocity"], 0]
+    velocity, asked = ca.SX(3, 1), ref[setup.reference_slices[f"{task.name}.velocity"], 0]
     velocity[[AXES.index(axis) for axis in task.position]] = asked
     return Sliding(friction, contact.slide_speed, velocity)
 

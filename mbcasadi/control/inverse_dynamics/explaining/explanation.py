@@ -17,6 +17,7 @@ from mbcasadi.control.tasks.task import Task
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.description.status import Status
 from mbcasadi.qp.solver import DENSE_SOLVERS
+from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 
 Array = NDArray[np.float64]
@@ -32,6 +33,7 @@ MET = 1e-5
 """Error of a level, relative to what is in it, from which it counts as not met."""
 
 
+@summarised
 @dataclass(frozen=True)
 class Explanation:
     """What a controller's limits do at one state.

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.errors import ProblemError
+from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import real_array, require_name
 from mbcasadi.system import System
 from mbcasadi.system.actuator_model import ActuatorModel
@@ -32,6 +33,7 @@ Array = NDArray[np.float64]
 PerActuator = float | Sequence[float]
 
 
+@readable_fields
 @dataclass(frozen=True)
 class ActuatorLimits:
     """Limits of actuators; a number, or one for each of `actuators`.

@@ -18,6 +18,7 @@ from mbcasadi.argument_kinds import require_fields
 from mbcasadi.control.inverse_dynamics.inequalities import Rows, Sizes
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.errors import ProblemError
+from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import real_array, require_name
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 AXES = {3: ("x", "y", "z"), 6: ("x", "y", "z", "rx", "ry", "rz")}
 
 
+@readable_fields
 @dataclass(frozen=True)
 class LoopForceLimits:
     """Limits of the forces of equality constraints.

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.plant import Plant
+from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.validation.closed_loop.controllers.description import (
     control_of,
     describe,
@@ -38,6 +39,7 @@ class Predictor(Protocol):
     def predict(self, observation: Any) -> tuple[Any, Any]: ...  # noqa: D102
 
 
+@readable_fields
 @dataclass(frozen=True)
 class Policy:
     """A policy of reinforcement learning, and how it is joined to a plant.

@@ -1,0 +1,49 @@
+"""The tests with every Python and MuJoCo that mbcasadi supports.
+
+    pip install nox
+    nox -f .ci/matrix.py -l                              # what there is
+    nox -f .ci/matrix.py -s "tests-3.13(mujoco='3.10')"  # one of them
+    nox -f .ci/matrix.py -s wheel-3.13 -- tests/cli      # pytest's arguments behind --
+
+A Python that is not installed is skipped by name. `PYTEST_WORKERS` is the number of workers, 2 by
+default.
+"""
+
+import os
+from pathlib import Path
+
+import nox
+
+ROOT = Path(__file__).resolve().parents[1]
+
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+MUJOCOS = {"3.10": "mujoco==3.10.*", "3.17": "mujoco==3.17.*", "4": "mujoco>=4,<5"}
+WORKERS = os.environ.get("PYTEST_WORKERS", "2")
+
+nox.options.default_venv_backend = "venv"
+nox.options.error_on_missing_interpreters = False
+
+
+@nox.session(python=PYTHONS)
+@nox.parametrize("mujoco", list(MUJOCOS))
+def tests(session: nox.Session, mujoco: str) -> None:
+    """Run the tests on the source tree with one MuJoCo."""
+    session.chdir(ROOT)
+    session.install("-e", ".[test]", MUJOCOS[mujoco])
+    session.install(
+        "--no-deps", "dm_control"
+    )  # its models; what it needs has no wheels from 3.13 on
+    session.run("python", "-m", "pytest", "-n", WORKERS, *session.posargs)
+
+
+@nox.session(python=PYTHONS)
+def wheel(session: nox.Session) -> None:
+    """Build the wheel, install it with `[tools]` alone, and do what a first user does."""
+    folder = Path(session.create_tmp()).resolve()
+    session.run("python", "-m", "pip", "wheel", "--no-deps", "-w", str(folder), str(ROOT))
+    wheels = sorted(folder.glob("*.whl"), key=lambda file: file.stat().st_mtime)
+    session.install(f"mbcasadi[tools] @ {wheels[-1].as_uri()}")
+    session.chdir(folder)
+    session.run("mbcasadi", "inspect", "four_bar")
+    session.run("mbcasadi", "check", "four_bar")
+    session.run("mbcasadi", "demo")

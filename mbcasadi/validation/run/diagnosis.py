@@ -1,0 +1,193 @@
+"""Why a run failed: how much of each failure goes away without one thing at a time."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+
+from mbcasadi.errors import MbcasadiError
+from mbcasadi.validation.closed_loop import Progress, Recording, run_loop
+from mbcasadi.validation.metrics import (
+    Criteria,
+    Metric,
+    TrackingStatistics,
+    Verdict,
+    base_name,
+    run_statistics,
+)
+from mbcasadi.validation.run.causes import Trial, Without, repetitions
+from mbcasadi.validation.run.gain_advice import gain_advice
+
+EXPLAINED = ("tracking", "closure", "cone", "contact", "status", "torque", "limits", "finished")
+"""Groups of metrics that depend on the motion; times of the C do not."""
+
+START = 0.25
+"""Share of the run after which an error of the start is over."""
+
+LARGE_START = 0.2
+"""Error of a component at the first tick, relative to its largest, that counts as one."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One thing that was left out.
+
+    Attributes:
+        name: what it is, with its article.
+        value: of the failing metric without it; NaN where it was not measured.
+        share: of the failure that goes away without it: 1 for all, negative where it gets worse.
+        passed: without it the criterion holds.
+    """
+
+    name: str
+    value: float
+    share: float
+    passed: bool
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A criterion that failed, and what it is due to.
+
+    Attributes:
+        verdict: of the criterion.
+        component: of the tasks, that has the value; "" for other metrics.
+        causes: the largest share first.
+    """
+
+    verdict: Verdict
+    component: str
+    causes: tuple[Cause, ...]
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Why a run failed.
+
+    Attributes:
+        failures: each criterion that failed.
+        advice: on gains, in sentences.
+    """
+
+    failures: tuple[Failure, ...]
+    advice: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        """Return failures and advice as plain data."""
+        return asdict(self)
+
+
+def diagnose(
+    trial: Trial,
+    criteria: Criteria,
+    verdicts: Sequence[Verdict],
+    tracking: Sequence[TrackingStatistics],
+    progress: Progress,
+) -> Diagnosis:
+    """Return why a run failed, by repetitions of it.
+
+    Args:
+        trial: the run.
+        criteria, verdicts: of the run.
+        tracking: the components of its tasks.
+        progress: called with what is being done.
+    """
+    failed = [v for v in verdicts if not v.passed]
+    explained = [
+        v for v in failed if v.metric.split(".")[0] in EXPLAINED and not math.isnan(v.value)
+    ]
+    again: dict[str, dict[str, float]] = {}
+    for each in repetitions(trial) if explained else ():
+        progress(f"repeating the run without {each.cause}", 0.87)
+        again[each.cause] = _repeated(each, trial, criteria)
+    if explained and _starts_far(trial.recording):
+        again["the error at the start"] = _later(trial, criteria)
+    failures = tuple(
+        Failure(v, _component(v, tracking), _causes(v, trial, again if v in explained else {}))
+        for v in failed
+    )
+    return Diagnosis(failures, tuple(_advice(trial, failures)))
+
+
+def _advice(trial: Trial, failures: Sequence[Failure]) -> Iterator[str]:
+    """Yield advice on the gains of the tasks that were not tracked, of all in a run that ended."""
+    tracked = [f for f in failures if f.verdict.metric.startswith(("tracking", "finished"))]
+    if tracked:
+        components = [failure.component for failure in tracked]
+        of_tasks = None if "" in components else {c.split(".")[0] for c in components}
+        yield from gain_advice(trial.given, trial.law.controller, trial.scenario.delay, of_tasks)
+
+
+def _repeated(each: Without, trial: Trial, criteria: Criteria) -> dict[str, float]:
+    """Return the metrics of a repetition, and as `finished` the share of time that it ran."""
+    try:
+        plant = each.make_plant()
+        recording = run_loop(each.law, plant, each.scenario)
+        metrics = run_statistics(each.law.controller, recording, plant, criteria).metrics
+    except MbcasadiError:  # this plant cannot be run: nothing is known of this cause
+        return {}
+    return _values(metrics, recording, trial)
+
+
+def _later(trial: Trial, criteria: Criteria) -> dict[str, float]:
+    """Return the metrics of the run itself after its start."""
+    settle = max(criteria.settle, START * trial.scenario.duration)
+    plant, later = trial.plants.make(), replace(criteria, settle=settle)
+    metrics = run_statistics(trial.law.controller, trial.recording, plant, later).metrics
+    return _values(metrics, trial.recording, trial)
+
+
+def _values(metrics: Sequence[Metric], recording: Recording, trial: Trial) -> dict[str, float]:
+    values = {metric.name: metric.value for metric in metrics}
+    return values | {"finished": _share_run(recording, trial)}
+
+
+def _share_run(recording: Recording, trial: Trial) -> float:
+    """Return the share of the duration that a run reached."""
+    ticks = trial.scenario.duration / trial.law.controller.period
+    return 1.0 if not recording.events else recording.ticks / max(1.0, ticks)
+
+
+def _starts_far(recording: Recording) -> bool:
+    """Whether a component has its error from the first tick."""
+    error = np.abs(recording.monitor.get("error", np.zeros((1, 1))))
+    largest = error.max(axis=0)
+    return bool(np.any((error[0] > LARGE_START * largest) & (largest > 0)))
+
+
+def _causes(
+    verdict: Verdict, trial: Trial, again: dict[str, dict[str, float]]
+) -> tuple[Cause, ...]:
+    """Return the causes of one failure, the largest first."""
+    whole = _excess(verdict, _own_value(verdict, trial))
+    causes = []
+    for name, values in again.items():
+        value = values.get(verdict.metric, math.nan)
+        left = _excess(verdict, value)
+        share = (whole - left) / whole if whole > 0 else math.nan
+        passed = left <= _excess(verdict, verdict.limit) and not math.isnan(left)
+        causes.append(Cause(name, value, share, passed))
+    return tuple(sorted(causes, key=lambda c: -c.share if math.isfinite(c.share) else math.inf))
+
+
+def _own_value(verdict: Verdict, trial: Trial) -> float:
+    ended = verdict.metric == "finished"
+    return _share_run(trial.recording, trial) if ended else verdict.value
+
+
+def _excess(verdict: Verdict, value: float) -> float:
+    """Return what goes away without a cause: the value, or how far it is below its bound."""
+    return verdict.limit - value if verdict.at_least else value
+
+
+def _component(verdict: Verdict, tracking: Sequence[TrackingStatistics]) -> str:
+    """Return the component of the tasks that a metric of tracking is of."""
+    values = {
+        "tracking.rms": lambda row: row.rms,
+        "tracking.max": lambda row: row.peak,
+        "tracking.rms_share": lambda row: row.share(row.rms),
+        "tracking.max_share": lambda row: row.share(row.peak),
+    }
+    of = values.get(base_name(verdict.metric))
+    return "" if of is None else next((r.name for r in tracking if of(r) == verdict.value), "")
