@@ -115,7 +115,8 @@ class ModelAgreement:
         cells = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in self._rows()]
         head = "".join(f"<th>{x}</th>" for x in ("quantity", "error", "verdict", "scale", "unit"))
         rows = "".join(f"<tr>{row}</tr>" for row in cells)
-        return f"<p>{html.escape(repr(self))}</p><table><tr>{head}</tr>{rows}</table>"
+        caption = f"<caption>{html.escape(repr(self))}</caption>"
+        return f"<table>{caption}<tr>{head}</tr>{rows}</table>"
 
     def _rows(self) -> list[tuple[str, str, str, str, str]]:
         """Return the cells of each quantity; frames that agree share one row."""

@@ -46,7 +46,7 @@ class ContactForceRow:
     unplanned: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ContactForces:
     """Planned forces and MuJoCo's, contact by contact.
 
@@ -64,6 +64,9 @@ class ContactForces:
     measured: Array
     weight: float
     rows: tuple[ContactForceRow, ...]
+
+    def __repr__(self) -> str:
+        return f"ContactForces({len(self.rows)} contacts, {len(self.t)} ticks)"
 
     def to_dict(self) -> dict[str, object]:
         """Return the rows and the curves as plain data."""

@@ -182,6 +182,6 @@ def test_check_against_another_model_has_the_exit_status_of_the_comparison(tmp_p
 
 def test_the_program_of_the_page_on_models_prints_what_it_says():
     heading = "## Two models against each other"
-    blocks = blocks_of("models.md", first=heading, last=heading)
+    blocks = blocks_of("guides/models.md", first=heading, last=heading)
     assert len(blocks) == 1
     assert_blocks_print_what_they_show(blocks, {})
