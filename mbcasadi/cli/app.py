@@ -2,7 +2,7 @@
 
 import typer
 
-from mbcasadi.cli import bench_command, model_commands, run_commands, suites
+from mbcasadi.cli import bench_command, cache_command, model_commands, run_commands, suites
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -22,3 +22,4 @@ for command in (
 app.command(help=f"Run benchmarks side by side with their peers. Suites: {suites.suite_list()}.")(
     bench_command.bench
 )
+app.add_typer(cache_command.app, name="cache")

@@ -63,7 +63,7 @@ def export(
         screen = console.stdout()
         screen.print(  # the name is a C identifier
             f"{project.name}: {project.operations} operations, {project.lines} lines of C, "
-            f"compiled in {build.seconds:.1f} s"
+            f"{build.note or f'compiled in {build.seconds:.1f} s'}"
         )
         screen.print(str(project.folder), markup=False, soft_wrap=True)
 

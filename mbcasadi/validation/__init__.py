@@ -1,5 +1,7 @@
 """Generated C against MuJoCo: the only package that uses both our equations and MuJoCo."""
 
+from mbcasadi.validation.agreement.compare_models import compare
+from mbcasadi.validation.agreement.model_agreement import Difference, ModelAgreement
 from mbcasadi.validation.campaign import campaign as campaign
 from mbcasadi.validation.closed_loop import (
     CompiledLaw,
@@ -19,6 +21,8 @@ from mbcasadi.validation.closed_loop import (
 )
 from mbcasadi.validation.metrics import (
     DEFAULTS,
+    ContactForceRow,
+    ContactForces,
     Criteria,
     Margin,
     Metric,
@@ -39,9 +43,13 @@ __all__ = [
     "Case",
     "CompiledLaw",
     "Condition",
+    "ContactForceRow",
+    "ContactForces",
     "Criteria",
+    "Difference",
     "Margin",
     "Metric",
+    "ModelAgreement",
     "OuterLaw",
     "Policy",
     "PredictionStatistics",
@@ -58,6 +66,7 @@ __all__ = [
     "TrackingStatistics",
     "Verdict",
     "WhatIf",
+    "compare",
     "compile_controller",
     "outer_law",
     "shared_library",

@@ -105,6 +105,8 @@ def _outcome(
         recording = run_loop(law, plant, scenario)
     except SimulationError as error:
         return Outcome(case, (), judge((), criteria, finished=False), (str(error),))
-    metrics = run_statistics(law.controller, recording, plant, criteria).metrics
+    metrics = run_statistics(
+        law.controller, recording, plant, criteria, delay=scenario.delay
+    ).metrics
     verdicts = judge(metrics, criteria, finished=not recording.events)
     return Outcome(case, metrics, verdicts, recording.events)

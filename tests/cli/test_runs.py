@@ -86,7 +86,8 @@ def test_validate_says_what_delay_and_errors_cost(crank):
     one_line(invoke("validate", "four_bar", "-c", crank, "--what-if"), "delay or perturb")
 
 
-def test_export_prints_operations_lines_and_compile_time(crank, tmp_path):
+def test_export_prints_operations_lines_and_compile_time(crank, tmp_path, monkeypatch):
+    monkeypatch.setenv("MBCASADI_CACHE", "off")  # another test has compiled the same
     out = tmp_path / "c"
     result = invoke("export", "four_bar", "--controller", crank, "--out", out, "--json")
     assert result.exit_code == 0, result.output

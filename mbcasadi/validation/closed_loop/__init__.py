@@ -13,6 +13,7 @@ from mbcasadi.validation.closed_loop.controllers import (
     as_runnable,
     shared_library,
 )
+from mbcasadi.validation.closed_loop.fast_law import FastLaw, fast_law
 from mbcasadi.validation.closed_loop.outer_law import OuterLaw, Planner, outer_law
 from mbcasadi.validation.closed_loop.progress import Progress, ProgressReporter
 from mbcasadi.validation.closed_loop.reaction import Reaction, reaction
@@ -29,6 +30,7 @@ __all__ = [
     "KNOWN_INPUTS",
     "CompiledLaw",
     "Controllable",
+    "FastLaw",
     "OuterLaw",
     "Planner",
     "Policy",
@@ -45,6 +47,7 @@ __all__ = [
     "TimeSignal",
     "as_runnable",
     "compile_controller",
+    "fast_law",
     "outer_law",
     "reaction",
     "run_loop",

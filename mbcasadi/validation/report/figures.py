@@ -96,7 +96,7 @@ def _content(run: Run) -> Iterator[tuple[str, str, Draw]]:
         caption = "Worst gap in MuJoCo, and the residual of our equations at the same states."
         yield "Closure of the loops", caption, plots.closure(run)
     if record.contact_names:
-        caption = "Force of the floor on each contact in MuJoCo."
+        caption = "Force of the floor on each contact in MuJoCo; dashed: planned."
         yield "Normal forces", caption, plots.normals(run)
         caption = "1 - |f_t| / (mu f_n), negative outside the cone; dashed: by the controller."
         yield "Friction-cone margin", caption, plots.margins(run)
