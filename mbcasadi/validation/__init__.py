@@ -1,6 +1,16 @@
 """Generated C against MuJoCo: the only package that uses both our equations and MuJoCo."""
 
-from mbcasadi.validation.campaign import campaign
+from mbcasadi.validation.campaigns import (
+    Campaign,
+    Case,
+    Outcome,
+    PassRate,
+    Sensitivity,
+    campaign,
+    cases,
+    open_campaign,
+    sampled_cases,
+)
 from mbcasadi.validation.closed_loop import (
     CompiledLaw,
     OuterLaw,
@@ -22,7 +32,7 @@ from mbcasadi.validation.metrics import (
     TrackingStatistics,
     Verdict,
 )
-from mbcasadi.validation.report import Campaign, Case, Report, ReportOptions, cases
+from mbcasadi.validation.report import Report, ReportOptions
 from mbcasadi.validation.run import Condition, Run, WhatIf
 from mbcasadi.validation.validate import validate
 
@@ -36,6 +46,8 @@ __all__ = [
     "Margin",
     "Metric",
     "OuterLaw",
+    "Outcome",
+    "PassRate",
     "PredictionStatistics",
     "Predictions",
     "Reaction",
@@ -44,6 +56,7 @@ __all__ = [
     "ReportOptions",
     "Run",
     "ScenarioOptions",
+    "Sensitivity",
     "Softness",
     "TrackingStatistics",
     "Verdict",
@@ -51,7 +64,9 @@ __all__ = [
     "campaign",
     "cases",
     "compile_controller",
+    "open_campaign",
     "outer_law",
     "reaction",
+    "sampled_cases",
     "validate",
 ]

@@ -36,7 +36,7 @@ def test_each_case_is_another_plant_and_the_summary_names_the_worst() -> None:
     assert row.worst == errors.max()
     assert row.worst_case == int(errors.argmax())
     assert row.median == pytest.approx(np.median(errors))
-    assert ("run 4 of 4", 0.75) in reports
+    assert ("3 of 4 runs are done", 0.75) in reports
 
 
 def test_a_start_error_moves_the_start_and_the_loops_stay_closed() -> None:

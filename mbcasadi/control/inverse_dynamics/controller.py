@@ -1,7 +1,7 @@
 """Inverse dynamics within torque limits and friction cones, for any constrained mechanism."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import casadi as ca
@@ -16,7 +16,11 @@ from mbcasadi.control.inverse_dynamics.explaining.explanation import (
     explanation,
     task_shares,
 )
-from mbcasadi.control.inverse_dynamics.inspection import inspection_fun, monitor_fun
+from mbcasadi.control.inverse_dynamics.inspection import (
+    inspection_fun,
+    monitor_fun,
+    monitor_stages,
+)
 from mbcasadi.control.inverse_dynamics.instant import InstantNLP, instant_nlp
 from mbcasadi.control.inverse_dynamics.objective import ForceWeights
 from mbcasadi.control.inverse_dynamics.options import Array, Setup
@@ -181,7 +185,9 @@ class InverseDynamicsQP(Setup):
     def controller(self) -> Controller:
         """The controller as data, for export, plant and report."""
         monitor = monitor_fun(self._candidate, self._inspect)
-        return controller_data(self, self.stages, self.function, self.z0, monitor)
+        data = controller_data(self, self.stages, self.function, self.z0, monitor)
+        again = monitor_stages(self.stages.qp, self._inspect, self.stages.unknowns)
+        return replace(data, monitor_stages=again)
 
     @cached_property
     def _inspect(self) -> ca.Function:

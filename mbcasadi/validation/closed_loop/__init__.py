@@ -5,6 +5,7 @@ from mbcasadi.validation.closed_loop.compiled_law import (
     KNOWN_INPUTS,
     CompiledLaw,
     compile_controller,
+    controller_of,
 )
 from mbcasadi.validation.closed_loop.outer_law import OuterLaw, Planner, outer_law
 from mbcasadi.validation.closed_loop.progress import Progress, ProgressReporter
@@ -31,6 +32,7 @@ __all__ = [
     "SwitchSchedule",
     "TimeSignal",
     "compile_controller",
+    "controller_of",
     "outer_law",
     "reaction",
     "run_loop",

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.validation.campaign import campaign
+from mbcasadi.validation.campaigns import Campaign, campaign, cases
 from mbcasadi.validation.closed_loop import Progress, ScenarioOptions
 from mbcasadi.validation.metrics import Criteria
-from mbcasadi.validation.report import Campaign, Report, ReportOptions, cases
+from mbcasadi.validation.report import Report, ReportOptions
 from mbcasadi.validation.spec.build import Experiment, build_experiment
 from mbcasadi.validation.spec.schema import Spec
 from mbcasadi.validation.validate import validate

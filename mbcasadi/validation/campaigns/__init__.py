@@ -1,0 +1,20 @@
+"""Campaigns: many cases of one controller, in processes or on a cluster, and their statistics."""
+
+from mbcasadi.validation.campaigns.campaign import campaign
+from mbcasadi.validation.campaigns.case import Case, cases
+from mbcasadi.validation.campaigns.designs import sampled_cases
+from mbcasadi.validation.campaigns.outcome import Outcome
+from mbcasadi.validation.campaigns.result import Campaign, open_campaign
+from mbcasadi.validation.campaigns.statistics import PassRate, Sensitivity
+
+__all__ = [
+    "Campaign",
+    "Case",
+    "Outcome",
+    "PassRate",
+    "Sensitivity",
+    "campaign",
+    "cases",
+    "open_campaign",
+    "sampled_cases",
+]

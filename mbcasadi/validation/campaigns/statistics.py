@@ -1,0 +1,167 @@
+"""What many outcomes say: pass rate, worst cases, sensitivity to parameters."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from mbcasadi.validation.campaigns.case import Case
+from mbcasadi.validation.campaigns.outcome import Outcome
+from mbcasadi.validation.metrics import METRICS, base_name
+
+Array = NDArray[np.float64]
+CONFIDENCE = 0.95
+LEAST_OUTCOMES = 8  # for a correlation
+CONSTANT = 1e-12  # a metric that varies by less, relative to its size, does not vary
+
+
+@dataclass(frozen=True)
+class PassRate:
+    """Share of cases that passed.
+
+    Attributes:
+        passed, total: cases.
+        rate: their ratio.
+        low, high: Wilson's interval for the share among all cases that the design may draw.
+        confidence: of this interval.
+    """
+
+    passed: int
+    total: int
+    rate: float
+    low: float
+    high: float
+    confidence: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.passed} of {self.total} runs passed: {100 * self.rate:.4g} %, between "
+            f"{100 * self.low:.4g} % and {100 * self.high:.4g} % with {100 * self.confidence:.4g} % "
+            "confidence"
+        )
+
+
+def pass_rate(passed: int, total: int, confidence: float = CONFIDENCE) -> PassRate:
+    """Return the pass rate with Wilson's interval."""
+    interval = stats.binomtest(passed, total).proportion_ci(confidence, method="wilson")
+    low, high = float(interval.low), float(interval.high)
+    return PassRate(passed, total, passed / total, low, high, confidence)
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """How a metric depends on a parameter of the cases.
+
+    Attributes:
+        metric, parameter: names.
+        correlation: Spearman's rank correlation.
+        p_value: probability of one at least as large if there were no dependence.
+        regression: standardised coefficient of a linear regression of ranks on all parameters.
+        sobol_first, sobol_total: indices of the variance; NaN unless the design is "saltelli".
+    """
+
+    metric: str
+    parameter: str
+    correlation: float
+    p_value: float
+    regression: float
+    sobol_first: float
+    sobol_total: float
+
+
+def parameter_table(cases: Sequence[Case]) -> tuple[list[str], Array]:
+    """Return the names of the parameters that vary, and their values (ncases, d)."""
+    rows = [case.parameters for case in cases]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    table = np.array([[row.get(name, 0.0) for name in names] for row in rows]).reshape(-1, len(names))
+    varied = np.flatnonzero(np.ptp(table, axis=0) > 0) if len(rows) else np.zeros(0, dtype=int)
+    return [names[i] for i in varied], table[:, varied]
+
+
+def sensitivities(outcomes: Sequence[Outcome], metrics: Sequence[str]) -> list[Sensitivity]:
+    """Return how each metric depends on each parameter that varies.
+
+    Args:
+        outcomes: of the campaign, in the order of its cases.
+        metrics: names; those that do not vary, or are missing, are left out.
+    """
+    names, table = parameter_table([outcome.case for outcome in outcomes])
+    rows = []
+    for metric in metrics if names else ():
+        values = np.array([outcome.metric(metric) for outcome in outcomes])
+        kept = np.isfinite(values)
+        size = np.abs(values[kept]).max(initial=0.0)
+        if kept.sum() < max(LEAST_OUTCOMES, len(names) + 2) or (
+            np.ptp(values[kept]) <= CONSTANT * size
+        ):
+            continue
+        first, total = sobol_indices(table, values)
+        slopes = rank_regression(table[kept], values[kept])
+        for i, name in enumerate(names):
+            if np.ptp(table[kept, i]) == 0:
+                continue
+            found = stats.spearmanr(table[kept, i], values[kept])
+            numbers = (found.statistic, found.pvalue, slopes[i], first[i], total[i])
+            rows.append(Sensitivity(metric, name, *map(float, numbers)))
+    return rows
+
+
+def rank_regression(table: Array, values: Array) -> Array:
+    """Return the standardised coefficients of a linear regression of ranks."""
+    ranks = stats.rankdata(np.column_stack([table, values]), axis=0)
+    spread = ranks.std(axis=0)
+    scaled = (ranks - ranks.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    return np.asarray(np.linalg.lstsq(scaled[:, :-1], scaled[:, -1], rcond=None)[0])
+
+
+def sobol_indices(table: Array, values: Array) -> tuple[Array, Array]:
+    """Return first-order and total indices of each parameter, NaN where the design has none.
+
+    The design is recognised by its numbers: A, B, then A with column i of B for each i.
+    """
+    d = table.shape[1]
+    n = len(table) // (d + 2)
+    nothing = np.full(d, np.nan)
+    if n < 2 or n * (d + 2) != len(table) or not np.isfinite(values).all():
+        return nothing, nothing
+    A, B, *mixed = table.reshape(d + 2, n, d)
+    expected = [np.where(np.arange(d) == i, B, A) for i in range(d)]
+    if not all(np.array_equal(a, b) for a, b in zip(mixed, expected, strict=True)):
+        return nothing, nothing
+    f_A, f_B, *f_AB = values.reshape(d + 2, 1, n)
+    answers = {"f_A": f_A, "f_B": f_B, "f_AB": np.array(f_AB)}
+    found = stats.sobol_indices(func=answers, n=n)
+    return np.ravel(found.first_order), np.ravel(found.total_order)
+
+
+def worst_first(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Return the outcomes, the worst first.
+
+    Runs that did not finish come first, then by the largest violation of a criterion, in units of
+    the metric's spread over the campaign.
+    """
+    names = {verdict.metric for outcome in outcomes for verdict in outcome.verdicts}
+    spreads = {}
+    for name in names - {"finished"}:
+        values = np.array([outcome.metric(name) for outcome in outcomes])
+        values = values[np.isfinite(values)]
+        spread = float(values.std()) if values.size else 0.0
+        spreads[name] = spread or float(np.abs(values).max(initial=0.0)) or 1.0
+    return sorted(outcomes, key=partial(_badness, spreads=spreads), reverse=True)
+
+
+def _badness(outcome: Outcome, spreads: dict[str, float]) -> float:
+    """Return the largest violation of a criterion, negative where all are fulfilled."""
+    worst = -np.inf
+    for verdict in outcome.verdicts:
+        if verdict.metric == "finished":
+            distance = -np.inf if verdict.passed else np.inf
+        else:
+            sign = -1.0 if METRICS[base_name(verdict.metric)].larger_is_better else 1.0
+            distance = sign * (verdict.value - verdict.limit) / spreads[verdict.metric]
+            distance = np.inf if np.isnan(distance) else distance
+        worst = max(worst, distance)
+    return worst
