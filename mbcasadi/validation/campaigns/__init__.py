@@ -2,6 +2,7 @@
 
 from mbcasadi.validation.campaigns.campaign import campaign
 from mbcasadi.validation.campaigns.case import Case, cases
+from mbcasadi.validation.campaigns.case_report import case_report
 from mbcasadi.validation.campaigns.designs import sampled_cases
 from mbcasadi.validation.campaigns.outcome import Outcome
 from mbcasadi.validation.campaigns.result import Campaign, open_campaign
@@ -14,6 +15,7 @@ __all__ = [
     "PassRate",
     "Sensitivity",
     "campaign",
+    "case_report",
     "cases",
     "open_campaign",
     "sampled_cases",

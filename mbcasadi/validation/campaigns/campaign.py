@@ -45,6 +45,8 @@ from mbcasadi.validation.run import fitted_to_plant
 
 PROCESS_COST = 4.0  # s, of starting processes that import the package and load the controller
 
+PROGRESS_CALLS = 100  # of a campaign
+
 
 @dataclass(frozen=True)
 class CampaignOptions:
@@ -207,7 +209,10 @@ def _run(
         for outcomes in _outcomes(kit, law, pending, where) if pending else ():
             if store is not None:
                 store.add(outcomes)
+            begun = PROGRESS_CALLS * len(done) // len(cases)
             done += outcomes
+            if PROGRESS_CALLS * len(done) // len(cases) == begun:
+                continue
             report(f"{len(done)} of {len(cases)} runs are done", len(done) / len(cases))
     finally:
         if store is not None:

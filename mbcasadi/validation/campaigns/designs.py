@@ -1,6 +1,7 @@
 """Designs: which points of some ranges the cases of a campaign are."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -25,6 +26,8 @@ def sampled_cases(
     design: Design = "sobol",
     seed: int = 0,
     perturb: Mapping[str, float] | None = None,
+    delay: int = 0,
+    start_error: float = 0.0,
 ) -> list[Case]:
     """Return cases at points of named ranges.
 
@@ -40,7 +43,7 @@ def sampled_cases(
         design: "monte_carlo", "sobol" (best with a power of two), "latin_hypercube", "grid" or
             "saltelli".
         seed: of the points; case k has the seed `seed + k` for its start.
-        perturb: further errors that all cases have.
+        perturb, delay, start_error: of all cases, where there is no range for them.
 
     Raises:
         ProblemError: no range, a range that is none, a count that the design does not have.
@@ -50,11 +53,9 @@ def sampled_cases(
     limits = _limits(ranges)
     shares = _points(design, count, len(limits), seed)
     values = limits[:, 0] + shares * (limits[:, 1] - limits[:, 0])
-    names = list(ranges)
-    return [
-        _case(dict(zip(names, map(float, row), strict=True)), seed + k, dict(perturb or {}))
-        for k, row in enumerate(values)
-    ]
+    usual = Case(seed, dict(perturb or {}), delay, start_error, each_body=False)
+    points = [dict(zip(ranges, map(float, row), strict=True)) for row in values]
+    return [_at_point(usual, seed + k, point) for k, point in enumerate(points)]
 
 
 def _limits(ranges: Mapping[str, Sequence[float]]) -> Array:
@@ -69,15 +70,15 @@ def _limits(ranges: Mapping[str, Sequence[float]]) -> Array:
     return np.array([tuple(ends) for ends in ranges.values()], dtype=float)
 
 
-def _case(point: dict[str, float], seed: int, perturb: dict[str, float]) -> Case:
+def _at_point(usual: Case, seed: int, point: Mapping[str, float]) -> Case:
     errors = {name: value for name, value in point.items() if name not in OTHER_RANGES}
-    return Case(
+    return replace(
+        usual,
         seed=seed,
-        perturb=perturb | errors,
-        delay=round(point.get("delay", 0.0)),
-        start_error=point.get("start_error", 0.0),
-        disturbance=point.get("disturbance", 1.0),
-        each_body=False,
+        perturb={**usual.perturb, **errors},
+        delay=round(point.get("delay", usual.delay)),
+        start_error=point.get("start_error", usual.start_error),
+        disturbance=point.get("disturbance", usual.disturbance),
     )
 
 

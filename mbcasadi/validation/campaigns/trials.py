@@ -36,6 +36,7 @@ class Trials:
     Attributes:
         kit: what they share.
         law: the controller, compiled on this machine, and its monitor.
+        options: mask, tuning, switches, outer law, reaction and time step of all cases.
     """
 
     def __init__(self, kit: Kit, law: CompiledLaw | None = None) -> None:
@@ -47,7 +48,7 @@ class Trials:
         self.law = replace(law, controller=_with_monitor(kit.controller, kit.monitor))
         self._model = model_of_bytes(kit.model)
         conditions = kit.conditions
-        self._options = ScenarioOptions(
+        self.options = ScenarioOptions(
             mask=conditions.mask,
             tuning=conditions.tuning,
             switch=conditions.switch,
@@ -82,7 +83,7 @@ class Trials:
             conditions.v0,
             case.delay,
             scaled(conditions.disturbance, case.disturbance),
-            self._options,
+            self.options,
         )
 
     def run(self, number: int, case: Case, time_limit: float | None = None) -> Outcome:
