@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mbcasadi.simulation.simulate import simulate
     from mbcasadi.system import System, contacts_of, from_equations, from_lagrangian, read_mjcf
     from mbcasadi.system.redundancy import redundancy
-    from mbcasadi.validation.campaigns import campaign
+    from mbcasadi.validation.campaigns.campaign import campaign
     from mbcasadi.validation.validate import validate
 
 __version__ = version("mbcasadi")

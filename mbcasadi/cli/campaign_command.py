@@ -48,9 +48,7 @@ def campaign(
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Processes; the cores by default.")
     ] = None,
-    dask: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler to run on.")
-    ] = None,
+    dask: Annotated[str | None, typer.Option(help="Address of a Dask scheduler to run on.")] = None,
     store: Annotated[
         Path | None,
         typer.Option(help="SQLite file that keeps the outcomes; the same command goes on."),

@@ -139,7 +139,7 @@ def campaign(
         reference=reference, q0=q0, v0=v0, rigid=rigid, disturbance=disturbance,
         scenario=scenario, criteria=criteria, report=report,
     ) as (kit, law):  # fmt: skip
-        return _run(kit, law, cases, where, report)
+        return run_cases(kit, law, cases, where, report)
 
 
 @contextmanager
@@ -189,7 +189,7 @@ def prepared(
         yield kit, law if law is controller else None
 
 
-def _run(
+def run_cases(
     kit: Kit,
     law: CompiledLaw | None,
     cases: Sequence[Case],

@@ -55,7 +55,7 @@ def sampled_cases(
     values = limits[:, 0] + shares * (limits[:, 1] - limits[:, 0])
     usual = Case(seed, dict(perturb or {}), delay, start_error, each_body=False)
     points = [dict(zip(ranges, map(float, row), strict=True)) for row in values]
-    return [_at_point(usual, seed + k, point) for k, point in enumerate(points)]
+    return [at_point(usual, seed + k, point) for k, point in enumerate(points)]
 
 
 def _limits(ranges: Mapping[str, Sequence[float]]) -> Array:
@@ -70,7 +70,8 @@ def _limits(ranges: Mapping[str, Sequence[float]]) -> Array:
     return np.array([tuple(ends) for ends in ranges.values()], dtype=float)
 
 
-def _at_point(usual: Case, seed: int, point: Mapping[str, float]) -> Case:
+def at_point(usual: Case, seed: int, point: Mapping[str, float]) -> Case:
+    """Return a case with another seed, and some of its parameters replaced by name."""
     errors = {name: value for name, value in point.items() if name not in OTHER_RANGES}
     return replace(
         usual,

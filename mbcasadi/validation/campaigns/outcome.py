@@ -39,6 +39,17 @@ class Outcome:
         """Return the value of a metric, NaN where the run does not have it."""
         return next((m.value for m in self.metrics if m.name == name), math.nan)
 
+    @property
+    def text(self) -> str:
+        """The parameters of the case that are not as the model has them."""
+        case = self.case
+        sign = "±" if case.each_body else ""
+        parts = [f"seed {case.seed}"]
+        for name, value in case.parameters.items():
+            if value != (1.0 if name == "disturbance" else 0.0):
+                parts.append(f"{name} {sign if name in case.perturb else ''}{value:.4g}")
+        return ", ".join(parts)
+
     def to_dict(self) -> dict[str, object]:
         """Return case and outcome as plain data."""
         return {

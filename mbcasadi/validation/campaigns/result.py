@@ -130,7 +130,8 @@ class Campaign:
         """Return the campaign as JSON text."""
         return json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
 
-    def to_html(self) -> str:
+    @checked
+    def to_html(self, title: str = "Campaign") -> str:
         """Return the campaign as one HTML page that refers to no other file.
 
         Raises:
@@ -138,7 +139,7 @@ class Campaign:
         """
         from mbcasadi.validation.campaigns.page import campaign_page
 
-        return campaign_page(self)
+        return campaign_page(self, title)
 
     @checked
     def save(self, path: str | Path) -> Path:
@@ -171,7 +172,7 @@ class Campaign:
         for outcome in self.worst() if self.failures() else ():
             why = "; ".join((*outcome.events, *map(metric_text, outcome.failed[:1])))
             if not outcome.passed:
-                lines.append(f"case {outcome.number} ({case_text(outcome)}) failed: {why}")
+                lines.append(f"case {outcome.number} ({outcome.text}) failed: {why}")
         strong = [row for row in self.sensitivity() if row.p_value < STRONG]
         for row in sorted(strong, key=lambda row: -abs(row.correlation))[:WORST]:
             lines.append(
@@ -182,18 +183,6 @@ class Campaign:
 
     def __str__(self) -> str:
         return "\n".join([self.headline, *(f"  {line}" for line in self.findings())])
-
-
-def case_text(outcome: Outcome) -> str:
-    """Return the parameters of a case that are not as the model has them."""
-    case = outcome.case
-    usual = {"delay": 0.0, "start_error": 0.0, "disturbance": 1.0}
-    sign = "±" if case.each_body else ""
-    parts = [f"seed {case.seed}"]
-    for name, value in case.parameters.items():
-        if value != usual.get(name, 0.0):
-            parts.append(f"{name} {sign if name in case.perturb else ''}{value:.4g}")
-    return ", ".join(parts)
 
 
 @checked

@@ -134,5 +134,3 @@ class Schedule:
             return ()
         reason = f"given up: {MOST_DEATHS} workers died while they ran this case alone"
         return (self._shipment.give_up(numbered, reason),)
-
-

@@ -37,10 +37,10 @@ class PassRate:
     confidence: float
 
     def __str__(self) -> str:
+        low, high, sure = (f"{100 * x:.4g} %" for x in (self.low, self.high, self.confidence))
         return (
-            f"{self.passed} of {self.total} runs passed: {100 * self.rate:.4g} %, between "
-            f"{100 * self.low:.4g} % and {100 * self.high:.4g} % with {100 * self.confidence:.4g} % "
-            "confidence"
+            f"{self.passed} of {self.total} runs passed: {100 * self.rate:.4g} %, between {low} "
+            f"and {high} with {sure} confidence"
         )
 
 
@@ -76,7 +76,9 @@ def parameter_table(cases: Sequence[Case]) -> tuple[list[str], Array]:
     """Return the names of the parameters that vary, and their values (ncases, d)."""
     rows = [case.parameters for case in cases]
     names = list(dict.fromkeys(name for row in rows for name in row))
-    table = np.array([[row.get(name, 0.0) for name in names] for row in rows]).reshape(-1, len(names))
+    table = np.array([[row.get(name, 0.0) for name in names] for row in rows]).reshape(
+        -1, len(names)
+    )
     varied = np.flatnonzero(np.ptp(table, axis=0) > 0) if len(rows) else np.zeros(0, dtype=int)
     return [names[i] for i in varied], table[:, varied]
 

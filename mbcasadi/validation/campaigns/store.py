@@ -1,8 +1,9 @@
 """The outcomes of a campaign in one SQLite file, written while it runs.
 
-Only the process that called `campaign` writes, one transaction for each batch: whatever ends it, the
-file holds complete outcomes. Tables: `campaign` (fingerprint), `cases`, `outcomes`, `metrics` with
-`metric_names`, `verdicts`; the view `results` has one row for each case and metric. NaN is NULL.
+Only the process that called `campaign` writes, one transaction for each batch: whatever ends it,
+the file holds complete outcomes. Tables: `campaign` (fingerprint), `cases`, `outcomes`, `metrics`
+with `metric_names`, `verdicts`; the view `results` has one row for each case and metric. NaN is
+NULL.
 """
 
 import json
@@ -101,7 +102,15 @@ class Store:
                 connection.executemany(
                     "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?)",
                     [
-                        (outcome.number, k, v.metric, v.limit, v.at_least, _stored(v.value), v.passed)
+                        (
+                            outcome.number,
+                            k,
+                            v.metric,
+                            v.limit,
+                            v.at_least,
+                            _stored(v.value),
+                            v.passed,
+                        )
                         for k, v in enumerate(outcome.verdicts)
                     ],
                 )

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, final
 
 from mbcasadi.errors import MissingExtraError, ProblemError
@@ -130,14 +131,14 @@ def dask_executor(address: str) -> Iterator[Executor]:
         ProblemError: no scheduler answers at this address.
     """
     try:
-        from distributed import Client
+        distributed: Any = import_module("distributed")
     except ImportError as error:
         raise MissingExtraError(
             "a Dask cluster needs dask.distributed, which is not installed: "
             "pip install 'mbcasadi[cluster]'"
         ) from error
     try:
-        client = Client(address, set_as_default=False)
+        client = distributed.Client(address, set_as_default=False)
     except (OSError, ValueError) as error:
         raise ProblemError(
             f"no Dask scheduler at {address!r}: {error}; expected an address such as "

@@ -56,9 +56,7 @@ def cases_of_spec(
             delay=(delays or [trial.delay])[0],
             start_error=start_error,
         )
-    return cases(
-        range(seed, seed + runs), [trial.perturb], delays or [trial.delay], [start_error]
-    )
+    return cases(range(seed, seed + runs), [trial.perturb], delays or [trial.delay], [start_error])
 
 
 @checked
