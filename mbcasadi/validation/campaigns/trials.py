@@ -100,12 +100,12 @@ class Trials:
             scenario = self.scenario(plant, case)
             recording = run_loop(self.law, plant, scenario, _stop_after(time_limit))
             metrics = run_statistics(self.law.controller, recording, plant, kit.criteria).metrics
+            verdicts = judge(metrics, kit.criteria, finished=not recording.events)
         except MbcasadiError as error:
             return self.stopped(number, case, str(error))
-        except BaseException as error:
+        except BaseException as error:  # a mistake in a program, or Ctrl-C
             error.add_note(f"This is case {number} of the campaign: {case}")
             raise
-        verdicts = judge(metrics, kit.criteria, finished=not recording.events)
         return Outcome(number, case, metrics, verdicts, recording.events)
 
     def stopped(self, number: int, case: Case, reason: str) -> Outcome:
