@@ -74,7 +74,6 @@ def calls_of_validation():
     own, plan = {"self": done.campaign}, validation.cases([0])
     return {
         home + "Case": {"seed": 0},
-        home + "Case.from_json": {"text": plan[0].to_json()},
         home + "Campaign.save": own | {"path": ex.folder() / "campaign.json"},
         home + "Campaign.sensitivity": own,
         home + "Campaign.to_html": own,

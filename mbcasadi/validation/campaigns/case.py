@@ -62,10 +62,10 @@ class Case:
         """Return the case as JSON text, all digits kept."""
         return json.dumps(asdict(self), sort_keys=True)
 
-    @staticmethod
-    def from_json(text: str) -> "Case":
-        """Return the case of `to_json`."""
-        return Case(**json.loads(text))
+
+def case_of_json(text: str) -> Case:
+    """Return the case of `Case.to_json`."""
+    return Case(**json.loads(text))
 
 
 @checked

@@ -3,6 +3,7 @@
 import math
 from dataclasses import asdict, dataclass
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.validation.campaigns.case import Case
 from mbcasadi.validation.metrics import Metric, Verdict
 
@@ -35,6 +36,7 @@ class Outcome:
         """Names of the criteria that are not fulfilled."""
         return tuple(verdict.metric for verdict in self.verdicts if not verdict.passed)
 
+    @checked
     def metric(self, name: str) -> float:
         """Return the value of a metric, NaN where the run does not have it."""
         return next((m.value for m in self.metrics if m.name == name), math.nan)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import cast
 
 from mbcasadi.errors import ProblemError
-from mbcasadi.validation.campaigns.case import Case
+from mbcasadi.validation.campaigns.case import Case, case_of_json
 from mbcasadi.validation.campaigns.outcome import Outcome
 from mbcasadi.validation.metrics import Metric, Verdict
 
@@ -118,7 +118,7 @@ class Store:
     def cases(self) -> list[Case]:
         """Return all cases of the campaign, in their order."""
         query = "SELECT content FROM cases ORDER BY number"
-        return [Case.from_json(str(text)) for (text,) in self._rows(query)]
+        return [case_of_json(str(text)) for (text,) in self._rows(query)]
 
     def outcomes(self) -> list[Outcome]:
         """Return the outcomes that are done, in the order of their cases."""
@@ -142,7 +142,7 @@ class Store:
         return [
             Outcome(
                 cast(int, number),
-                Case.from_json(str(content)),
+                case_of_json(str(content)),
                 tuple(metrics.get(number, ())),
                 tuple(verdicts.get(number, ())),
                 tuple(json.loads(str(events))),

@@ -5,6 +5,7 @@ import pytest
 
 from mbcasadi.errors import ProblemError
 from mbcasadi.validation import Case, cases, sampled_cases
+from mbcasadi.validation.campaigns.case import case_of_json
 from mbcasadi.validation.campaigns.statistics import parameter_table
 
 RANGES = {"mass": (-0.2, 0.2), "start_error": (0.0, 0.1), "delay": (0, 3)}
@@ -67,4 +68,4 @@ def test_a_design_that_does_not_exist_is_refused(arguments, message) -> None:
 
 def test_a_case_keeps_all_its_digits_as_text() -> None:
     case = Case(7, {"mass": 0.1 + 1e-16, "friction": -1 / 3}, 2, 1e-3 / 3, -0.7, each_body=False)
-    assert Case.from_json(case.to_json()) == case
+    assert case_of_json(case.to_json()) == case

@@ -24,7 +24,8 @@ class Mortal(Workers):
         self.broken, self.has_kit = False, False
         self.waiting = []
 
-    def submit(self, key, kit, batch, time_limit, attempt):
+    def submit(self, *arguments):
+        _key, kit, batch, _time_limit, _attempt = arguments
         if self.broken:
             raise BrokenExecutor
         future = Future()
