@@ -1,5 +1,6 @@
 """The command `campaign`."""
 
+import shlex
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -127,10 +128,18 @@ def _show(result: "Campaign", saved: Path | None, as_json: bool) -> None:
         for sentence in result.findings():
             screen.print(sentence, markup=False)
         if result.failures():
-            command = " ".join(["mbcasadi", *sys.argv[1:], "--case"])
+            command = shlex.join(["mbcasadi", *_without_report(sys.argv[1:]), "--case"])
             for outcome in result.worst(3):
                 if not outcome.passed:
                     screen.print(f"again: {command} {outcome.number}", markup=False, soft_wrap=True)
         if saved is not None:
             screen.print(f"report: {saved.absolute()}", markup=False, soft_wrap=True)
     console.exit_unless(result.passed)
+
+
+def _without_report(arguments: list[str]) -> list[str]:
+    """Return arguments without `--report FILE`, which one case would overwrite."""
+    if "--report" not in arguments:
+        return arguments
+    place = arguments.index("--report")
+    return arguments[:place] + arguments[place + 2 :]
