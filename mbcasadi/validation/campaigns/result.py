@@ -174,11 +174,8 @@ class Campaign:
             if not outcome.passed:
                 lines.append(f"case {outcome.number} ({outcome.text}) failed: {why}")
         strong = [row for row in self.sensitivity() if row.p_value < STRONG]
-        for row in sorted(strong, key=lambda row: -abs(row.correlation))[:WORST]:
-            lines.append(
-                f"{metric_text(row.metric)} depends on {row.parameter}: "
-                f"rank correlation {row.correlation:+.2f}"
-            )
+        for row in sorted(strong, key=lambda row: -row.strength)[:WORST]:
+            lines.append(f"{metric_text(row.metric)} depends on {row}")
         return lines
 
     def __str__(self) -> str:

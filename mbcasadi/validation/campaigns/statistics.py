@@ -58,7 +58,9 @@ class Sensitivity:
     Attributes:
         metric, parameter: names.
         correlation: Spearman's rank correlation.
-        p_value: probability of one at least as large if there were no dependence.
+        size_correlation: the same with the size of the parameter, where it has both signs; else
+            NaN. It shows a metric that is worse at both ends of a range.
+        p_value: probability of the larger of them, or more, if there were no dependence.
         regression: standardised coefficient of a linear regression of ranks on all parameters.
         sobol_first, sobol_total: indices of the variance; NaN unless the design is "saltelli".
     """
@@ -66,10 +68,21 @@ class Sensitivity:
     metric: str
     parameter: str
     correlation: float
+    size_correlation: float
     p_value: float
     regression: float
     sobol_first: float
     sobol_total: float
+
+    @property
+    def strength(self) -> float:
+        """The larger of the two correlations, without its sign."""
+        return float(np.nanmax(np.abs([self.correlation, self.size_correlation])))
+
+    def __str__(self) -> str:
+        if abs(self.size_correlation) > abs(self.correlation):
+            return f"the size of {self.parameter}: rank correlation {self.size_correlation:+.2f}"
+        return f"{self.parameter}: rank correlation {self.correlation:+.2f}"
 
 
 def parameter_table(cases: Sequence[Case]) -> tuple[list[str], Array]:
@@ -105,10 +118,19 @@ def sensitivities(outcomes: Sequence[Outcome], metrics: Sequence[str]) -> list[S
         for i, name in enumerate(names):
             if np.ptp(table[kept, i]) == 0:
                 continue
-            found = stats.spearmanr(table[kept, i], values[kept])
-            numbers = (found.statistic, found.pvalue, slopes[i], first[i], total[i])
+            numbers = (*_correlations(table[kept, i], values[kept]), slopes[i], first[i], total[i])
             rows.append(Sensitivity(metric, name, *map(float, numbers)))
     return rows
+
+
+def _correlations(parameter: Array, values: Array) -> tuple[float, float, float]:
+    """Return the rank correlation with a parameter and with its size, and the p-value."""
+    plain = stats.spearmanr(parameter, values)
+    if parameter.min() >= 0 or parameter.max() <= 0 or np.ptp(np.abs(parameter)) == 0:
+        return float(plain.statistic), np.nan, float(plain.pvalue)
+    sized = stats.spearmanr(np.abs(parameter), values)
+    p_value = sized.pvalue if abs(sized.statistic) > abs(plain.statistic) else plain.pvalue
+    return float(plain.statistic), float(sized.statistic), float(p_value)
 
 
 def rank_regression(table: Array, values: Array) -> Array:

@@ -86,6 +86,10 @@ def test_ranks_show_a_monotonic_dependence_and_no_other() -> None:
     assert abs(by_name["start_error"].correlation) < 0.2
     assert by_name["start_error"].p_value > 0.01
     assert math.isnan(by_name["mass"].sobol_first)
+    ends = campaign_of(np.abs(mass), plan).sensitivity()[0]
+    assert abs(ends.correlation) < 0.1
+    assert ends.size_correlation == pytest.approx(1.0)
+    assert "the size of mass: rank correlation +1.00" in str(ends)
     assert done.sensitivity(["cone.plant"]) == []  # it does not vary
 
 
