@@ -71,7 +71,8 @@ def machine_folder() -> Path:
     Raises:
         ExportError: it is not writable, or belongs to another user.
     """
-    folder = Path(tempfile.gettempdir()) / f"mbcasadi-campaigns-{getpass.getuser()}"
+    user = getpass.getuser() if sys.platform == "win32" else os.getuid()  # it may have no name
+    folder = Path(tempfile.gettempdir()) / f"mbcasadi-campaigns-{user}"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         status = folder.lstat()

@@ -5,13 +5,15 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from dataclasses import dataclass
 
+from mbcasadi.errors import ProblemError
 from mbcasadi.validation.campaigns.outcome import Outcome
 from mbcasadi.validation.campaigns.worker import BatchResult, Numbered
-from mbcasadi.validation.campaigns.workers import Workers
+from mbcasadi.validation.campaigns.workers import BROKEN, Workers
 
 BATCH_SECONDS = 2.0  # of work in a batch: milliseconds of overhead count little then
 LARGEST_BATCH = 200
 MOST_DEATHS = 3  # of workers, by one case
+MOST_LOST = 3  # cases in a row that are given up
 SHARE_OF_REST = 8  # the last batches are small, so that no worker waits long for another
 
 
@@ -55,7 +57,7 @@ class Schedule:
         self._again: deque[_Batch] = deque()  # for a worker that lacked the kit
         self._in_flight: dict[Future[BatchResult], _Batch] = {}
         self._deaths: Counter[int] = Counter()
-        self._attempts = 0
+        self._attempts = self._lost = 0
 
     def run(self, cases: Sequence[Numbered]) -> Iterator[tuple[Outcome, ...]]:
         """Yield the outcomes of each batch as it is done."""
@@ -110,11 +112,13 @@ class Schedule:
             result = future.result()
         except self._workers.death_errors:
             return self._after_death(batch, alone and len(batch.cases) == 1)
+        except BrokenExecutor as error:
+            raise ProblemError(BROKEN) from error
         if result.lacks_kit:
             batch.with_kit = True
             self._again.append(batch)
             return ()
-        self._seconds = result.seconds / len(result.outcomes)
+        self._seconds, self._lost = result.seconds / len(result.outcomes), 0
         return result.outcomes
 
     def _after_death(self, batch: _Batch, was_alone: bool) -> tuple[Outcome, ...]:
@@ -132,5 +136,11 @@ class Schedule:
         if self._deaths[numbered[0]] < MOST_DEATHS:
             self._suspects.appendleft(numbered)
             return ()
+        self._lost += 1
+        if self._lost == MOST_LOST:
+            raise ProblemError(
+                f"{MOST_LOST} cases in a row, the last with the number {numbered[0]}, killed all "
+                "workers that ran them alone; run one of them with jobs=1 to see why (often memory)"
+            )
         reason = f"given up: {MOST_DEATHS} workers died while they ran this case alone"
         return (self._shipment.give_up(numbered, reason),)

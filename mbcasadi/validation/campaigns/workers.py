@@ -15,6 +15,10 @@ from typing import Any, final
 from mbcasadi.errors import MissingExtraError, ProblemError
 from mbcasadi.validation.campaigns.worker import BatchResult, run_batch
 
+BROKEN = (
+    "the executor is broken: one of its processes died; give a new one, or jobs= in its place, "
+    "whose processes are started again. With store= the outcomes so far are kept"
+)
 GIVEN_IN_FLIGHT = 64  # batches that are submitted to a given executor at once
 MAIN_NAMES = ("__spec__", "__file__")
 
@@ -105,11 +109,18 @@ class GivenExecutor(Workers):
         return () if scheduler is None else (scheduler.KilledWorker,)
 
     def submit(self, *batch: Any) -> "Future[BatchResult]":
-        """Submit the arguments of `run_batch`."""
-        return self._executor.submit(run_batch, *batch)
+        """Submit the arguments of `run_batch`.
+
+        Raises:
+            ProblemError: the executor is broken.
+        """
+        try:
+            return self._executor.submit(run_batch, *batch)
+        except BrokenExecutor as error:
+            raise ProblemError(BROKEN) from error
 
     def rebuild(self) -> None:
-        """Do nothing: the cluster starts workers again itself."""
+        """Do nothing: a cluster starts workers again itself."""
 
     def close(self) -> None:
         """Do nothing: the executor is the caller's."""

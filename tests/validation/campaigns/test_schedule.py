@@ -1,14 +1,15 @@
 """Cases handed to workers that die: nothing is lost, and who kills them is named."""
 
 from collections import Counter
-from concurrent.futures import BrokenExecutor, Future
+from concurrent.futures import BrokenExecutor, Executor, Future
 
 import pytest
 
+from mbcasadi.errors import ProblemError
 from mbcasadi.validation import Case, Outcome
 from mbcasadi.validation.campaigns.schedule import MOST_DEATHS, Schedule, Shipment
 from mbcasadi.validation.campaigns.worker import BatchResult
-from mbcasadi.validation.campaigns.workers import Workers
+from mbcasadi.validation.campaigns.workers import GivenExecutor, Workers
 
 
 class Mortal(Workers):
@@ -82,6 +83,30 @@ def test_a_case_that_always_kills_is_given_up_and_all_others_run_once(names_the_
     assert 17 not in workers.runs
     assert set(workers.runs.values()) == {1}
     assert workers.rebuilt >= 1
+
+
+def test_a_campaign_ends_where_every_case_kills_its_worker() -> None:
+    workers = Mortal(dict.fromkeys(range(20), 99), names_the_batch=False, deaths_of_error=1)
+    plan = list(enumerate(Case(k) for k in range(20)))
+    with pytest.raises(ProblemError, match="3 cases in a row"):
+        list(Schedule(workers, shipment(), 0.5).run(plan))
+
+
+def test_an_executor_of_the_caller_that_breaks_is_an_error_that_says_so() -> None:
+    class Broken(Executor):
+        def submit(self, *_arguments):
+            if self.first:
+                future = Future()
+                future.set_exception(BrokenExecutor("a process died"))
+                return future
+            raise BrokenExecutor("already")
+
+    plan = list(enumerate(Case(k) for k in range(3)))
+    for first in (True, False):
+        executor = Broken()
+        executor.first = first
+        with pytest.raises(ProblemError, match="the executor is broken"):
+            list(Schedule(GivenExecutor(executor), shipment(), None).run(plan))
 
 
 def test_batches_are_larger_where_cases_are_short() -> None:
