@@ -10,8 +10,8 @@ from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Source
-from mbcasadi.validation.campaigns.campaign import prepared
 from mbcasadi.validation.campaigns.case import Case
+from mbcasadi.validation.campaigns.preparation import prepared
 from mbcasadi.validation.campaigns.trials import Trials
 from mbcasadi.validation.closed_loop import ProgressReporter, ScenarioOptions, TimeSignal
 from mbcasadi.validation.metrics import Criteria

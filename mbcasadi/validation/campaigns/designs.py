@@ -113,7 +113,7 @@ def _grid(count: int, d: int) -> Array:
 
 
 def _saltelli(count: int, d: int, seed: int) -> Array:
-    """Return A, B, then A with column i of B for each i  [Saltelli 2010, Comput. Phys. Commun.]."""
+    """Return A, B, then A with column i of B for each i  [Saltelli 2010]."""
     n = count // (d + 2)
     if n < 1 or n * (d + 2) != count or n & (n - 1):
         known = ", ".join(str(2**k * (d + 2)) for k in range(4, 8))

@@ -15,14 +15,11 @@ from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Source
 from mbcasadi.shapes import require_positive, require_whole
-from mbcasadi.validation.campaigns.campaign import (
-    CampaignOptions,
-    prepared,
-    run_cases,
-)
+from mbcasadi.validation.campaigns.campaign import CampaignOptions, run_cases
 from mbcasadi.validation.campaigns.case import Case
 from mbcasadi.validation.campaigns.designs import OTHER_RANGES, at_point
 from mbcasadi.validation.campaigns.outcome import Outcome
+from mbcasadi.validation.campaigns.preparation import prepared
 from mbcasadi.validation.campaigns.trials import Trials
 from mbcasadi.validation.closed_loop import Progress, ProgressReporter, ScenarioOptions, TimeSignal
 from mbcasadi.validation.metrics import Criteria
