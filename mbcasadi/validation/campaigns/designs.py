@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import qmc
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
@@ -88,7 +88,9 @@ def _points(design: Design, count: int, d: int, seed: int) -> Array:
     if design == "monte_carlo":
         return np.random.default_rng(seed).uniform(size=(count, d))
     if design == "latin_hypercube":
-        return np.asarray(qmc.LatinHypercube(d, rng=np.random.default_rng(seed)).random(count))
+        return np.asarray(
+            scipy.stats.qmc.LatinHypercube(d, rng=np.random.default_rng(seed)).random(count)
+        )
     if design == "sobol":
         return _sobol(count, d, seed)
     if design == "grid":
@@ -99,7 +101,7 @@ def _points(design: Design, count: int, d: int, seed: int) -> Array:
 def _sobol(count: int, d: int, seed: int) -> Array:
     """Return the first points of a scrambled Sobol sequence."""
     power = max(0, int(np.ceil(np.log2(count))))
-    sequence = qmc.Sobol(d, rng=np.random.default_rng(seed))
+    sequence = scipy.stats.qmc.Sobol(d, rng=np.random.default_rng(seed))
     return np.asarray(sequence.random_base2(power)[:count])
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from mbcasadi.validation.campaigns.case import Case
 from mbcasadi.validation.campaigns.outcome import Outcome
@@ -46,7 +46,7 @@ class PassRate:
 
 def pass_rate(passed: int, total: int, confidence: float = CONFIDENCE) -> PassRate:
     """Return the pass rate with Wilson's interval."""
-    interval = stats.binomtest(passed, total).proportion_ci(confidence, method="wilson")
+    interval = scipy.stats.binomtest(passed, total).proportion_ci(confidence, method="wilson")
     low, high = float(interval.low), float(interval.high)
     return PassRate(passed, total, passed / total, low, high, confidence)
 
@@ -125,17 +125,17 @@ def sensitivities(outcomes: Sequence[Outcome], metrics: Sequence[str]) -> list[S
 
 def _correlations(parameter: Array, values: Array) -> tuple[float, float, float]:
     """Return the rank correlation with a parameter and with its size, and the p-value."""
-    plain = stats.spearmanr(parameter, values)
+    plain = scipy.stats.spearmanr(parameter, values)
     if parameter.min() >= 0 or parameter.max() <= 0 or np.ptp(np.abs(parameter)) == 0:
         return float(plain.statistic), np.nan, float(plain.pvalue)
-    sized = stats.spearmanr(np.abs(parameter), values)
+    sized = scipy.stats.spearmanr(np.abs(parameter), values)
     p_value = sized.pvalue if abs(sized.statistic) > abs(plain.statistic) else plain.pvalue
     return float(plain.statistic), float(sized.statistic), float(p_value)
 
 
 def rank_regression(table: Array, values: Array) -> Array:
     """Return the standardised coefficients of a linear regression of ranks."""
-    ranks = stats.rankdata(np.column_stack([table, values]), axis=0)
+    ranks = scipy.stats.rankdata(np.column_stack([table, values]), axis=0)
     spread = ranks.std(axis=0)
     scaled = (ranks - ranks.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     return np.asarray(np.linalg.lstsq(scaled[:, :-1], scaled[:, -1], rcond=None)[0])
@@ -157,7 +157,7 @@ def sobol_indices(table: Array, values: Array) -> tuple[Array, Array]:
         return nothing, nothing
     f_A, f_B, *f_AB = values.reshape(d + 2, 1, n)
     answers = {"f_A": f_A, "f_B": f_B, "f_AB": np.array(f_AB)}
-    found = stats.sobol_indices(func=answers, n=n)
+    found = scipy.stats.sobol_indices(func=answers, n=n)
     return np.ravel(found.first_order), np.ravel(found.total_order)
 
 
