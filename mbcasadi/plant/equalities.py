@@ -96,6 +96,8 @@ def find_equality(model: mujoco.MjModel, name: str) -> int:
 
 def closure_gap(model: mujoco.MjModel, data: mujoco.MjData) -> float:
     """Return the worst distance between points that a connect or weld holds together, m."""
+    if not data.ne:
+        return 0.0
     kinds = {int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD)}
     rows = np.array(data.efc_id[: data.ne])
     worst = 0.0

@@ -5,6 +5,7 @@ from mbcasadi.validation.closed_loop.compiled_law import (
     KNOWN_INPUTS,
     CompiledLaw,
     compile_controller,
+    controller_of,
 )
 from mbcasadi.validation.closed_loop.controllers import (
     Controllable,
@@ -47,6 +48,7 @@ __all__ = [
     "TimeSignal",
     "as_runnable",
     "compile_controller",
+    "controller_of",
     "fast_law",
     "outer_law",
     "reaction",

@@ -65,11 +65,12 @@ def figures(run: Run) -> list[Figure]:
             draw(axes)
             top = BELOW_LEGEND if axes.get_legend() else WITHOUT_LEGEND
             figure.subplots_adjust(left=0.145, right=0.985, bottom=0.155, top=top)
-            result.append(Figure(title, caption, _svg(figure)))
+            result.append(Figure(title, caption, svg_text(figure)))
     return result
 
 
-def _svg(figure: "MatplotlibFigure") -> str:
+def svg_text(figure: "MatplotlibFigure") -> str:
+    """Return a figure as the text of an SVG element."""
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
