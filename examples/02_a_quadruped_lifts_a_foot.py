@@ -31,16 +31,13 @@ def main() -> dict[str, object]:
     four = law.solve(q, v, ref)
     print("four feet:", four.status_text, "- load", np.round(four.contact_forces[:, 0], 1), "N")
 
-    ref[law.reference_slices["base.position"]] += [
-        0.03,
-        -0.03,
-        0.0,
-    ]  # lean away from the front left
+    # lean away from the front left
+    ref[law.reference_slices["base.position"]] += [0.03, -0.03, 0.0]
     three = law.solve(q, v, ref, mask=[0, 1, 1, 1])
     print("three feet:", three.status_text, "- load", np.round(three.contact_forces[:, 0], 1), "N")
 
-    ref = law.reference_at(q)
-    ref[law.reference_slices["base.acceleration"]] = [0.0, 0.0, -30.0]  # faster down than gravity
+    # faster down than gravity
+    ref = law.reference_at(q, {"base.acceleration": [0.0, 0.0, -30.0]})
     weak = np.tile([-2.0, 2.0], (system.nu, 1))  # N m
     tired = mb.control.InverseDynamicsQP(system, tasks, feet, force_limits=weak)
     pressed = tired.solve(q, np.r_[np.zeros(5), 9.0, 8.0 * np.ones(12)], ref)

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from mbcasadi.simulation.simulate import simulate
     from mbcasadi.system import System, contacts_of, from_equations, from_lagrangian, read_mjcf
     from mbcasadi.system.redundancy import redundancy as redundancy
-    from mbcasadi.validation.campaign import campaign as campaign
+    from mbcasadi.validation.agreement.compare_models import compare
+    from mbcasadi.validation.campaigns.campaign import campaign as campaign
     from mbcasadi.validation.validate import validate
 
 __version__ = version("mbcasadi")
@@ -78,7 +79,7 @@ _HOMES = {
         "read_mjcf",
         "redundancy",
     ),
-    "mbcasadi.validation": ("campaign", "validate"),
+    "mbcasadi.validation": ("campaign", "compare", "validate"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -95,6 +96,7 @@ __all__ = [
     "Trajectory",
     "TuningParameter",
     "assemble",
+    "compare",
     "constraint_force",
     "contacts_of",
     "export_c",

@@ -1,16 +1,17 @@
 """Checks of shapes, numbers and names at public entry points, in the words of the docstrings."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.description.c_names import is_c_name
-from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
+from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.real_numbers import described as described
 from mbcasadi.real_numbers import real_array as real_array
+from mbcasadi.unknown_names import require_name as require_name
 
 Array = NDArray[np.float64]
 
@@ -119,20 +120,6 @@ def require_each(name: str, given: object, kind: type) -> None:
     if parts is not given or wrong is not None:
         found = f"holds a {wrong}" if wrong and parts is given else f"is a {type(given).__name__}"
         raise ShapeError(f"{name} {found}; expected a list of {kind.__name__} objects")
-
-
-def require_name(kind: str, name: str, valid: Sequence[str], *, also: Collection[str] = ()) -> None:
-    """Raise `UnknownNameError` with the valid names unless `name` is one of them.
-
-    Args:
-        kind: of the name, for messages.
-        name: of the caller.
-        valid: names that the message lists.
-        also: further names that are accepted.
-    """
-    if not isinstance(name, str) or (name not in valid and name not in also):
-        listed = ", ".join(repr(v) for v in valid) if valid else "none"
-        raise UnknownNameError(f"unknown {kind} {name!r}; valid: {listed}")
 
 
 def number(name: str, value: object) -> float:

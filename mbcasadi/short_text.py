@@ -138,10 +138,11 @@ def listed(items: list[object] | list[str], brackets: str) -> str:
 def object_text(value: Any) -> str:
     """Return the name of an object, or its kind with its name or shape."""
     kind = type(value).__name__
-    if type(value).__module__.startswith("casadi"):
-        return (
-            str(value.name()) if kind == "Function" else f"{kind} {'×'.join(map(str, value.shape))}"
-        )
+    shape = getattr(value, "shape", None)
+    if kind in {"Function", "SXFunction", "MXFunction"}:
+        return str(value.name())
+    if isinstance(shape, tuple):
+        return f"{kind} {'×'.join(map(str, shape))}"
     if callable(value):
         return str(getattr(value, "__name__", kind))
     name = getattr(value, "name", None)

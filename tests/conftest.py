@@ -6,6 +6,9 @@ appends these flags to every command of the C compiler, behind those that a test
 the whole suite has to pass with them. Without them, exports are compiled at their default `-O2` in
 `tests/codegen` only; elsewhere at `-O0`, since gcc would take a quarter of the suite's time to
 optimise controllers that run for some simulated seconds; for the same reason few ticks are timed.
+
+Processes of one run share a temporary cache of what they compiled, so that equal exports are
+compiled once; `tests/codegen` compiles everything.
 """
 
 import os
@@ -30,9 +33,14 @@ TIMED = 200  # ticks
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Put a script in the compiler's place that appends `MBCASADI_TEST_CFLAGS`."""
+    """Make the cache of this run, and the compiler that appends `MBCASADI_TEST_CFLAGS`."""
+    if hasattr(config, "workerinput"):  # xdist's workers inherit the environment
+        return
+    cache = tempfile.TemporaryDirectory(prefix="mbcasadi-cache-", ignore_cleanup_errors=True)
+    config.add_cleanup(cache.cleanup)
+    os.environ["MBCASADI_CACHE"] = cache.name
     flags = os.environ.get("MBCASADI_TEST_CFLAGS")
-    if not flags or hasattr(config, "workerinput"):  # xdist's workers inherit CC
+    if not flags:
         return
     folder = tempfile.TemporaryDirectory(prefix="mbcasadi-cc-")
     config.add_cleanup(folder.cleanup)
@@ -54,10 +62,11 @@ def few_timed_ticks(request: pytest.FixtureRequest):
 @pytest.fixture(scope="module", autouse=True)
 def quick_builds(request: pytest.FixtureRequest):
     """Compile exports without optimisation, unless a test says how."""
-    if request.path.parent.name in OPTIMISED:
-        yield
-        return
     with pytest.MonkeyPatch.context() as patch:
+        if request.path.parent.name in OPTIMISED:
+            patch.setenv("MBCASADI_CACHE", "off")
+            yield
+            return
         patch.setattr(manifest, "DEFAULT_FLAGS", QUICK)
         patch.setattr(manifest, "LARGE_FLAGS", QUICK)
         yield

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.mpc import SingleRigidBody, single_rigid_body_mpc
 from mbcasadi.mpc.legged.rigid_body import NX, next_state
-from mbcasadi.mpc.legged.rigid_body_mpc import SingleRigidBodyMPC
+from mbcasadi.mpc.legged.rigid_body_controller import SingleRigidBodyMPC
 
 Array = NDArray[np.float64]
 

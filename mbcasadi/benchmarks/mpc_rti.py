@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from mbcasadi import models
 from mbcasadi.mpc import OptimalControlProblem, initial_guess, optimal_control_problem, solve_ocp
-from mbcasadi.mpc.rti.controller import RealTimeIteration, real_time_iteration
+from mbcasadi.mpc.rti.controller import real_time_iteration
+from mbcasadi.mpc.rti.iteration import RealTimeIteration
 from mbcasadi.system import from_lagrangian, read_mjcf
 
 Array = NDArray[np.float64]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from mbcasadi.benchmarks import mpc_acados
 from mbcasadi.benchmarks.rows import row
 from mbcasadi.mpc import OptimalControlProblem, initial_guess, ocp_solver
-from mbcasadi.mpc.rti.controller import RealTimeIteration
+from mbcasadi.mpc.rti.iteration import RealTimeIteration
 
 Array = NDArray[np.float64]
 

@@ -2,7 +2,14 @@
 
 import typer
 
-from mbcasadi.cli import bench_command, model_commands, run_commands, suites
+from mbcasadi.cli import (
+    bench_command,
+    cache_command,
+    campaign_command,
+    model_commands,
+    run_commands,
+    suites,
+)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -16,9 +23,10 @@ for command in (
     model_commands.check,
     run_commands.export,
     run_commands.validate,
-    run_commands.campaign,
+    campaign_command.campaign,
 ):
     app.command()(command)
 app.command(help=f"Run benchmarks side by side with their peers. Suites: {suites.suite_list()}.")(
     bench_command.bench
 )
+app.add_typer(cache_command.app, name="cache")

@@ -44,6 +44,25 @@ def parse_numbers(texts: list[str] | None) -> dict[str, float] | None:
     return result
 
 
+def parse_ranges(texts: list[str] | None) -> dict[str, tuple[float, float]]:
+    """Return `["mass=-0.1:0.2"]` as `{"mass": (-0.1, 0.2)}`.
+
+    Raises:
+        ProblemError: not of the form NAME=LOWEST:HIGHEST.
+    """
+    result = {}
+    for text in texts or ():
+        name, _, ends = text.partition("=")
+        lowest, _, highest = ends.partition(":")
+        try:
+            result[name.strip()] = (float(lowest), float(highest))
+        except ValueError as error:
+            raise ProblemError(
+                f"'{text}': expected NAME=LOWEST:HIGHEST, such as mass=-0.1:0.2"
+            ) from error
+    return result
+
+
 def require_writable(path: Path) -> None:
     """Raise unless a report can be written to `path`, before a long run.
 

@@ -16,11 +16,13 @@ def bench(
     quick: Annotated[bool, typer.Option(help="Fewer repetitions, for a first look.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run the benchmark suites."""
+    """Run the benchmark suites; nothing comes from the cache of compiled C."""
+    from mbcasadi.codegen import cache
+
     runs = [(name, suites.load_suite(name)) for name in names or suites.available_suites()]
     rows: list[suites.BenchmarkRow] = []
     settings: dict[str, dict[str, object]] = {}
-    with console.progress(as_json) as progress:
+    with console.progress(as_json) as progress, cache.disabled():
         for k, (name, run) in enumerate(runs):
             progress(f"benchmark {name}", k / len(runs))
             result = run(quick=quick)

@@ -1,6 +1,7 @@
 """Commands on a model: `inspect` and `check`."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -35,6 +36,10 @@ def check(
     frames: Annotated[
         int, typer.Option(min=0, help="Named sites, and as many bodies, to compare.")
     ] = 6,
+    against: Annotated[
+        Path | None,
+        typer.Option(help="Another model, with the same joints, in place of our equations."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare every quantity of a model with MuJoCo at random states.
@@ -47,6 +52,18 @@ def check(
     from mbcasadi.validation.agreement import compare, judge
 
     path = find_model(model)
+    if against is not None:
+        _check_against(
+            path,
+            find_model(str(against)),
+            as_json,
+            states=states,
+            seed=seed,
+            tolerance=tolerance,
+            allow_missing=allow_missing or (),
+            frames=frames,
+        )
+        return
     with console.progress(as_json) as progress:
         progress(f"reading {path.name}", 0.0)
         system = read_mjcf(path)
@@ -65,3 +82,17 @@ def check(
         for line in tables.verdict_lines(verdict):
             console.stdout().print(line, markup=False)
     console.exit_unless(verdict.passed)
+
+
+def _check_against(path: Path, other: Path, as_json: bool, **options: Any) -> None:
+    """Compare two models of MuJoCo."""
+    from mbcasadi.validation import compare
+
+    with console.progress(as_json) as progress:
+        progress(f"comparing {path.name} with {other.name}", 0.3)
+        agreement = compare(path, other, **options)
+    if as_json:
+        console.emit_json(agreement.to_dict())
+    else:
+        console.stdout().print(str(agreement), markup=False, highlight=False, soft_wrap=True)
+    console.exit_unless(agreement.agrees)

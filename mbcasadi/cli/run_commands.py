@@ -1,4 +1,4 @@
-"""Commands that build and run controllers: `export`, `validate`, `campaign`, `demo`."""
+"""Commands that build and run controllers: `export`, `validate`, `demo`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -63,7 +63,7 @@ def export(
         screen = console.stdout()
         screen.print(  # the name is a C identifier
             f"{project.name}: {project.operations} operations, {project.lines} lines of C, "
-            f"compiled in {build.seconds:.1f} s"
+            f"{build.note or f'compiled in {build.seconds:.1f} s'}"
         )
         screen.print(str(project.folder), markup=False, soft_wrap=True)
 
@@ -82,6 +82,9 @@ def validate(
     what_if: Annotated[
         bool, typer.Option(help="Repeat without delay and errors, and report their cost.")
     ] = False,
+    explain: Annotated[
+        bool, typer.Option(help="Repeat a run that fails without one thing at a time.")
+    ] = True,
     render: Render = False,
     report: ReportFile = None,
     as_json: AsJson = False,
@@ -97,48 +100,13 @@ def validate(
         require_writable(report)
     with console.progress(as_json) as progress:
         options = ReportOptions(
-            softness=softness, what_if=what_if, render=render, progress=progress
+            softness=softness, what_if=what_if, explain=explain, render=render, progress=progress
         )
         result = run_spec(spec, find_model(model), options)
         if report is not None:
             progress("writing the report", 1.0)
             result.save(report)
     show_report(result, report, as_json)
-
-
-@console.handle_errors
-def campaign(
-    model: Model,
-    controller: SpecFile,
-    runs: Annotated[
-        int, typer.Option(min=1, help="Number of plants; each draws its own errors.")
-    ] = 10,
-    perturb: Perturb = None,
-    delay: Annotated[
-        list[int] | None, typer.Option(min=0, help="Ticks; repeatable, all combinations.")
-    ] = None,
-    start_error: Annotated[
-        float, typer.Option(min=0, help="Largest error of each coordinate at the start.")
-    ] = 0.0,
-    duration: Duration = None,
-    rigid: Rigid = None,
-    as_json: AsJson = False,
-) -> None:
-    """Run one controller's generated C in many plants with random errors."""
-    from mbcasadi.validation.spec import read_spec, run_campaign
-
-    spec = read_spec(controller).with_trial(
-        duration=duration, rigid=rigid, perturb=parse_numbers(perturb)
-    )
-    with console.progress(as_json) as progress:
-        result = run_campaign(
-            spec, find_model(model), runs, delays=delay, start_error=start_error, progress=progress
-        )
-    if as_json:
-        console.emit_json(result.to_dict())
-    else:
-        console.stdout().print(result.table())
-    console.exit_unless(result.passed)
 
 
 @console.handle_errors

@@ -29,11 +29,28 @@ def print_inspection(model: "Inspection", console: Console) -> None:
     limited = [row for row in model.joints if row[1] > float("-inf") or row[2] < float("inf")]
     if limited:
         console.print(table("Joint limits", ("joint", "min>", "max>"), limited), "")
+    for kind, names in model.actuators.items():
+        console.print(f"{kind} actuators ({len(names)}): {', '.join(names)}", markup=False)
+    _print_frames(model, console)
     counts = ", ".join(f"{name} {number_text(count)}" for name, count in model.operations.items())
     console.print(f"[bold]Operations[/bold] of each Function: {counts}\n")
     console.print(table("Coverage", ("treatment", "feature", "advice"), model.coverage), "")
     for warning in model.warnings:
         console.print(f"MuJoCo's compiler: {warning}", markup=False)
+
+
+def _print_frames(model: "Inspection", console: Console) -> None:
+    """Print the frames by kind, the key frames, and the geoms that could be feet."""
+    for kind, plural in (("site", "sites"), ("body", "bodies")):
+        names = [name for of_kind, name, _ in model.frames if of_kind == kind]
+        if names:
+            console.print(f"{plural} ({len(names)}): {', '.join(names)}", markup=False)
+    if model.keyframes:
+        console.print(f"key frames: {', '.join(model.keyframes)}", markup=False)
+    console.print("")
+    if model.feet:
+        columns = ("geom", "shape", "body", "lowest point, m>", "friction>")
+        console.print(table("Geoms that could be feet", columns, model.feet), "")
 
 
 def agreement_table(entries: "Sequence[Agreement]", tolerance: float) -> Table:

@@ -1,5 +1,6 @@
 """From a controller, or any CasADi Function, to a self-contained folder of C99."""
 
+from mbcasadi.codegen import cache as cache
 from mbcasadi.codegen.batches.batch import batch as batch
 from mbcasadi.codegen.batches.batch_function import BatchFunction
 from mbcasadi.codegen.calls import Memory

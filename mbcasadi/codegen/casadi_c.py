@@ -4,6 +4,8 @@ import re
 
 import casadi as ca
 
+from mbcasadi.codegen.cache.keys import text_key
+from mbcasadi.codegen.cache.store import folder, read, write
 from mbcasadi.codegen.casadi_runtime import with_inlined_runtime
 from mbcasadi.codegen.loops import with_loops
 from mbcasadi.codegen.scalar_bodies import with_scalar_bodies
@@ -19,6 +21,8 @@ SILENT = "#define CASADI_PRINTF(...) ((void)0)\n"
 def generate(functions: tuple[ca.Function, ...], prefix: str, *, by_hand: bool = True) -> str:
     """Return one C translation unit with these Functions; internal symbols carry `prefix`.
 
+    The text of the same Functions is taken from the cache.
+
     Args:
         functions: in one text.
         prefix: of internal symbols.
@@ -28,6 +32,19 @@ def generate(functions: tuple[ca.Function, ...], prefix: str, *, by_hand: bool =
     Raises:
         ExportError: a Function has no generated C, or its C needs a foreign library.
     """
+    words = (prefix, str(by_hand), *(function.name() for function in functions))
+    key = text_key(functions, words) if folder() is not None else None
+    known = None if key is None else read(key)
+    if known is not None:
+        return known.decode()
+    text = _generate(functions, prefix, by_hand=by_hand)
+    if key is not None:
+        write(key, text.encode())
+    return text
+
+
+def _generate(functions: tuple[ca.Function, ...], prefix: str, *, by_hand: bool) -> str:
+    """Return the text anew."""
     generator = ca.CodeGenerator(f"{prefix}_cg", {"with_header": False})
     for function in functions:
         generator.add(function)

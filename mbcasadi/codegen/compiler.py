@@ -1,4 +1,4 @@
-"""Finding and running a C compiler."""
+"""Finding and running a C compiler, unless the same was compiled before (`codegen.cache`)."""
 
 import os
 import shlex
@@ -6,17 +6,22 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from mbcasadi.codegen.cache.keys import build_key
+from mbcasadi.codegen.cache.store import folder, read, write
 from mbcasadi.errors import CompilerError
 from mbcasadi.short_text import summarised
 
 CANDIDATES = ("cc", "gcc", "clang")
 # Lines of the compiler's message that an error repeats.
 MESSAGE_LINES = 30
+EXECUTABLE = 0o755
 
 
 @summarised
@@ -27,15 +32,18 @@ class BuildResult:
     Attributes:
         path: the library or program.
         command: the compiler's command line.
-        seconds: time that the compiler took; 0 where an earlier build was up to date.
-        peak_bytes: peak memory of the compiler; 0 where an earlier build was up to date, and
-            where the platform does not report it.
+        seconds: time that the compiler took; 0 where an earlier build was up to date or in the
+            cache.
+        peak_bytes: peak memory of the compiler; 0 where it did not run, and where the platform does
+            not report it.
+        note: that it comes from the cache, or why the cache did not keep it.
     """
 
     path: Path
     command: tuple[str, ...]
     seconds: float
     peak_bytes: int = 0
+    note: str = ""
 
 
 def find_compiler(cc: str | None = None) -> tuple[str, ...]:
@@ -66,23 +74,37 @@ def find_compiler(cc: str | None = None) -> tuple[str, ...]:
 
 
 def compile_c(command: Sequence[str], output: Path) -> BuildResult:
-    """Run `command -o output`; the output appears only where the compiler succeeds.
+    """Run `command -o output`, unless the cache has what it makes.
+
+    The output appears only where the compiler succeeds.
 
     Raises:
         CompilerError: the compiler failed; its message is kept.
     """
-    partial = output.with_name(f".{output.name}.{os.getpid()}")
-    full = (*command, "-o", str(partial))
-    begin = time.perf_counter()
+    key = build_key(command) if folder() is not None else None
+    content = None if key is None else read(key)
+    if content is not None:
+        with _partial(output) as partial:
+            partial.write_bytes(content)
+            partial.chmod(EXECUTABLE)
+        return BuildResult(output, tuple(command), 0.0, note="from the cache")
+    with _partial(output) as partial:
+        result = _compile((*command, "-o", str(partial)), output)
+        note = "" if key is None else write(key, partial.read_bytes())
+    return replace(result, note=note)
+
+
+@contextmanager
+def _partial(output: Path) -> Iterator[Path]:
+    """Yield a path beside the output, which becomes the output at the end.
+
+    Raises:
+        CompilerError: the folder cannot be written.
+    """
+    partial = output.with_name(f".{output.name}.{os.getpid()}{threading.get_ident()}")
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        code, message, peak = _run(full)
-        seconds = time.perf_counter() - begin
-        if code != 0:
-            excerpt = "\n".join(message.splitlines()[:MESSAGE_LINES])
-            raise CompilerError(
-                f"the C compiler failed (exit status {code}): {shlex.join(full)}\n{excerpt}"
-            )
+        yield partial
         partial.replace(output)
     except OSError as error:
         raise CompilerError(
@@ -90,7 +112,23 @@ def compile_c(command: Sequence[str], output: Path) -> BuildResult:
         ) from error
     finally:
         partial.unlink(missing_ok=True)
-    return BuildResult(output, full, seconds, peak)
+
+
+def _compile(command: tuple[str, ...], output: Path) -> BuildResult:
+    """Run the compiler.
+
+    Raises:
+        CompilerError: it failed.
+    """
+    begin = time.perf_counter()
+    code, message, peak = _run(command)
+    seconds = time.perf_counter() - begin
+    if code != 0:
+        excerpt = "\n".join(message.splitlines()[:MESSAGE_LINES])
+        raise CompilerError(
+            f"the C compiler failed (exit status {code}): {shlex.join(command)}\n{excerpt}"
+        )
+    return BuildResult(output, command, seconds, peak)
 
 
 def _run(command: Sequence[str]) -> tuple[int, str, int]:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen.calls import Array, Memory, call_prepare, call_tick, new_memory
+from mbcasadi.codegen.compile_time import compile_seconds, remember_rate
 from mbcasadi.codegen.compiler import BuildResult, compile_c, find_compiler, library_name
 from mbcasadi.codegen.count import Size
 from mbcasadi.codegen.earlier_export import BUILD_FOLDER, MANIFEST
@@ -218,13 +219,20 @@ class CProject:
         full = (*command, *includes, *libraries, "-lm")
         if path.exists():
             return BuildResult(path, full, 0.0)
+        lines, words = self.lines, " ".join(command[:3])
+        self._report(
+            f"{self.name}: compiling {lines} lines, about "
+            f"{compile_seconds(lines, command):.2g} s unless they were compiled before ({words})"
+        )
         result = compile_c(full, path)
-        if self.progress:
-            self.progress(
-                f"{self.name}: compiled {self.lines} lines in {result.seconds:.1f} s "
-                f"({' '.join(command[:3])})"
-            )
+        remember_rate(lines, command, result.seconds)
+        note = result.note and f", {result.note}"
+        self._report(f"{self.name}: compiled {lines} lines in {result.seconds:.1f} s{note}")
         return result
+
+    def _report(self, text: str) -> None:
+        if self.progress:
+            self.progress(text)
 
     def _solver_flags(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         solver = self.manifest["solver"]

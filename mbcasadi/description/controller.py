@@ -131,6 +131,8 @@ class Controller:
             (rotations as vectors, rad); `contact_force` (3 nc,): the planned contact forces
             (n, t1, t2), in the order of `contacts`.
         monitors: one `Signal` for each output of `monitor`, in its order.
+        monitor_stages: `stages` whose `finish` gives the outputs of `monitor` in place of the
+            law's, where `monitor` solves the QP again: the same as C, for many runs.
         contacts: the contacts that the controller uses, in the order of its mask.
         loop_forces: equality constraint and row there of each further force in `f_measured`.
         statuses: text of each status, from 0 on.
@@ -164,6 +166,7 @@ class Controller:
     notes: dict[str, str] = field(default_factory=dict)
     monitor: ca.Function | None = None
     monitors: tuple[Signal, ...] = ()
+    monitor_stages: LeastDistanceStages | None = None
     contacts: tuple[Contact, ...] = ()
     loop_forces: tuple[tuple[str, int], ...] = ()
     statuses: tuple[str, ...] = QP_STATUS.texts

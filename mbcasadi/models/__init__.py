@@ -13,7 +13,7 @@ Example:
 from pathlib import Path
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.errors import UnknownNameError
+from mbcasadi.unknown_names import unknown_name
 
 __all__: list[str] = []
 NOT_STARRED = ("names", "path")
@@ -39,5 +39,5 @@ def path(name: str) -> Path:
     """
     stem = name.removesuffix(".xml")
     if stem not in names():
-        raise UnknownNameError(f"unknown model {name!r}; there are: {', '.join(names())}")
+        raise unknown_name("model", stem, names())
     return _FOLDER / f"{stem}.xml"

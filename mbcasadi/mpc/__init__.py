@@ -11,11 +11,8 @@ from mbcasadi.mpc.legged.from_system import rigid_body_state, single_rigid_body
 from mbcasadi.mpc.legged.gait import Gait
 from mbcasadi.mpc.legged.gait import trot as trot
 from mbcasadi.mpc.legged.rigid_body import SingleRigidBody
-from mbcasadi.mpc.legged.rigid_body_mpc import (
-    RigidBodyPlan,
-    SingleRigidBodyMPC,
-    single_rigid_body_mpc,
-)
+from mbcasadi.mpc.legged.rigid_body_controller import RigidBodyPlan, SingleRigidBodyMPC
+from mbcasadi.mpc.legged.rigid_body_mpc import single_rigid_body_mpc
 from mbcasadi.mpc.legged.touch_down import TouchDown
 from mbcasadi.mpc.legged.walking_planner import WalkingPlanner, walking_planner
 from mbcasadi.mpc.linear.controller import LinearMPC
@@ -35,7 +32,8 @@ from mbcasadi.mpc.ocp.solution import OcpSolution, initial_guess
 from mbcasadi.mpc.ocp.solution import rollout as rollout
 from mbcasadi.mpc.ocp.solver import OcpSolver, ocp_solver, solve_ocp
 from mbcasadi.mpc.ocp.stage import Bounded, StageSymbols, stage_symbols
-from mbcasadi.mpc.rti.controller import RealTimeIteration, real_time_iteration
+from mbcasadi.mpc.rti.controller import real_time_iteration
+from mbcasadi.mpc.rti.iteration import RealTimeIteration
 from mbcasadi.mpc.trajectory.actuation_measure import actuation_measure
 from mbcasadi.mpc.trajectory.constraints import pin_independent_coordinates
 from mbcasadi.mpc.trajectory.optimisation import (

@@ -78,8 +78,9 @@ def silence_warnings(data: mujoco.MjData) -> None:
 
 def divergence(data: mujoco.MjData) -> str:
     """Return the quantity that diverged since `silence_warnings` ("position", …), or ""."""
+    raised = data.warning.number
     for kind, quantity in _DIVERGENCE.items():
-        if data.warning[kind].number > 1:
+        if raised[kind] > 1:
             return quantity
     return "" if np.isfinite(data.qpos).all() and np.isfinite(data.qvel).all() else "position"
 
@@ -97,10 +98,10 @@ def equality_jacobian(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
 
 def equality_force(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
     """Return (nv,) `Jᵀ force` of the equality rows alone, which MuJoCo puts first."""
-    part = np.zeros(data.nefc)
-    part[: data.ne] = data.efc_force[: data.ne]
     force = np.zeros(model.nv)
-    if data.nefc:
+    if data.ne:
+        part = np.zeros(data.nefc)
+        part[: data.ne] = data.efc_force[: data.ne]
         mujoco.mj_mulJacTVec(model, data, force, part)
     return force
 

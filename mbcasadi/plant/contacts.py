@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.errors import ShapeError, UnknownNameError
+from mbcasadi.errors import ShapeError
 from mbcasadi.plant.api import contact_force
 from mbcasadi.real_numbers import real_array
+from mbcasadi.unknown_names import unknown_name
 
 Array = NDArray[np.float64]
 FrameKind = Literal["site", "geom", "body"]
@@ -73,13 +74,19 @@ def find_frame(model: mujoco.MjModel, name: str, kind: FrameKind) -> ContactFram
     if index < 0:
         count = {"site": model.nsite, "geom": model.ngeom, "body": model.nbody}[kind]
         valid = [mujoco.mj_id2name(model, _KINDS[kind], i) for i in range(count)]
-        names = ", ".join(repr(v) for v in valid if v) or "none"
-        raise UnknownNameError(f"unknown {kind} {name!r}; this model has: {names}")
+        raise unknown_name(
+            kind, name, [each for each in valid if each], elsewhere=_kinds_of_name(model, name)
+        )
     if kind == "site":
         return ContactFrame(name, int(model.site_bodyid[index]), site=index)
     if kind == "geom":
         return ContactFrame(name, int(model.geom_bodyid[index]), geom=index)
     return ContactFrame(name, index)
+
+
+def _kinds_of_name(model: mujoco.MjModel, name: str) -> dict[str, tuple[str, ...]]:
+    """Return the kinds of frames of which the model has one of this name."""
+    return {k: (name,) for k, code in _KINDS.items() if mujoco.mj_name2id(model, code, name) >= 0}
 
 
 def find_point(model: mujoco.MjModel, name: str, body: str, point: Sequence[float]) -> ContactFrame:
@@ -103,29 +110,41 @@ def contact_forces(
     A contact belongs to the frames of its geom's body. Where several sites or points share one body
     (the corners of a sole), each contact counts for the one that is nearest to it.
     """
-    parts: list[list[tuple[Array, Array, float]]] = [[] for _ in frames]
-    for i in range(data.ncon):
-        contact = data.contact[i]
-        if contact.efc_address < 0:
+    parts: list[list[_Part]] = [[] for _ in frames]
+    if not data.ncon:
+        return [_sum(part) for part in parts]
+    found = data.contact  # all contacts at once: one by one they take ten times as long
+    acting, geoms, points = found.efc_address >= 0, found.geom, found.pos
+    axes, frictions = found.frame.reshape(-1, 3, 3), found.friction
+    bodies = model.geom_bodyid[geoms]
+    owned = {frame.body for frame in frames}
+    for i in np.flatnonzero(acting):
+        if bodies[i, 0] not in owned and bodies[i, 1] not in owned:
             continue
-        local = contact_force(model, data, i)
-        world = np.asarray(contact.frame).reshape(3, 3).T @ local
-        for geom, sign in ((contact.geom[1], 1.0), (contact.geom[0], -1.0)):
-            owner = _owner(model, data, frames, int(geom), np.asarray(contact.pos))
+        local = contact_force(model, data, int(i))
+        world = axes[i].T @ local
+        for side, sign in ((1, 1.0), (0, -1.0)):
+            owner = _owner(data, frames, int(geoms[i, side]), int(bodies[i, side]), points[i])
             if owner is not None:
-                parts[owner].append((sign * world, local, float(contact.friction[0])))
+                slip = float(np.hypot(local[1], local[2]))
+                friction = float(frictions[i, 0])
+                parts[owner].append(_Part(sign * world, float(local[0]), slip, friction))
     return [_sum(part) for part in parts]
 
 
+class _Part(NamedTuple):
+    """One contact of a frame: force in world axes, its normal and tangential size, friction."""
+
+    world: Array
+    normal: float
+    slip: float
+    friction: float
+
+
 def _owner(
-    model: mujoco.MjModel,
-    data: mujoco.MjData,
-    frames: Sequence[ContactFrame],
-    geom: int,
-    point: Array,
+    data: mujoco.MjData, frames: Sequence[ContactFrame], geom: int, body: int, point: Array
 ) -> int | None:
     """Return the index of the frame that the contact of `geom` at `point` belongs to."""
-    body = model.geom_bodyid[geom]
     candidates = [
         k
         for k, frame in enumerate(frames)
@@ -158,15 +177,17 @@ def frame_rotation(data: mujoco.MjData, frame: ContactFrame) -> Array:
     return np.array(own).reshape(3, 3)
 
 
-def _sum(parts: list[tuple[Array, Array, float]]) -> ContactForce:
+def _sum(parts: list[_Part]) -> ContactForce:
     if not parts:
         return ContactForce(np.zeros(3), 0.0, 0.0, 0.0, 0.0, 0)
-    slip = [float(np.hypot(local[1], local[2])) for _, local, _ in parts]
+    if len(parts) == 1:
+        world, normal, slip, friction = parts[0]
+        return ContactForce(world, normal, slip, friction * normal - slip, friction, 1)
     return ContactForce(
-        force=np.sum([world for world, _, _ in parts], axis=0),
-        normal=float(sum(local[0] for _, local, _ in parts)),
-        tangential=sum(slip),
-        margin=min(mu * float(local[0]) - t for (_, local, mu), t in zip(parts, slip, strict=True)),
-        friction=min(mu for _, _, mu in parts),
+        force=np.sum([part.world for part in parts], axis=0),
+        normal=sum(part.normal for part in parts),
+        tangential=sum(part.slip for part in parts),
+        margin=min(part.friction * part.normal - part.slip for part in parts),
+        friction=min(part.friction for part in parts),
         count=len(parts),
     )

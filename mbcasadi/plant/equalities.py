@@ -6,8 +6,9 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.errors import SimulationError, UnknownNameError
+from mbcasadi.errors import SimulationError
 from mbcasadi.plant import api
+from mbcasadi.unknown_names import unknown_name
 
 Array = NDArray[np.float64]
 
@@ -89,13 +90,14 @@ def find_equality(model: mujoco.MjModel, name: str) -> int:
     """
     names = [model.equality(i).name for i in range(model.neq)]
     if name not in names:
-        valid = ", ".join(repr(each) for each in names) or "none"
-        raise UnknownNameError(f"unknown equality {name!r}; this model has: {valid}")
+        raise unknown_name("equality", name, names)
     return names.index(name)
 
 
 def closure_gap(model: mujoco.MjModel, data: mujoco.MjData) -> float:
     """Return the worst distance between points that a connect or weld holds together, m."""
+    if not data.ne:
+        return 0.0
     kinds = {int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD)}
     rows = np.array(data.efc_id[: data.ne])
     worst = 0.0

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.errors import SimulationError, UnknownNameError
+from mbcasadi.errors import SimulationError
+from mbcasadi.unknown_names import unknown_name
 
 # The stiffest impedance that MuJoCo admits (it clamps to 0.9999), constant over all depths.
 RIGID_IMPEDANCE = (0.9999, 0.9999, 0.001, 0.5, 2.0)
@@ -20,7 +21,13 @@ _SCALED = {
     "damping": ("dof_damping",),
     "armature": ("dof_armature",),
     "stiffness": ("jnt_stiffness",),
+    "gain": ("actuator_gainprm", "actuator_biasprm"),
 }
+COM = "com"
+NAMES = (*_SCALED, COM)
+LINEAR_GAINS = {int(mujoco.mjtGain.mjGAIN_FIXED), int(mujoco.mjtGain.mjGAIN_AFFINE)}
+LINEAR_BIASES = {int(mujoco.mjtBias.mjBIAS_NONE), int(mujoco.mjtBias.mjBIAS_AFFINE)}
+LINEAR_TERMS = 3  # of gain and bias: constant, length, velocity
 
 
 @checked
@@ -61,25 +68,29 @@ def perturb(
     Args:
         model: the plant's own model.
         errors: relative error by name: "mass" (with inertia), "friction" (sliding), "damping",
-            "armature", "stiffness". 0.1 is +10 %.
+            "armature", "stiffness", "gain" (force of motors and servos). 0.1 is +10 %. "com" shifts
+            the centre of mass of each body along the axes of its inertia, in half-lengths of the
+            box that has this mass and inertia.
         seed: None gives every element the same factor `1 + error`; a number draws one factor
-            for each body, geom, joint or dof, uniformly from `1 ± |error|`.
+            for each body, geom, joint, dof or actuator, uniformly from `1 ± |error|`.
 
     Raises:
         UnknownNameError: an unknown parameter.
-        SimulationError: a factor would not be positive.
+        SimulationError: a factor would not be positive, "gain" of an actuator whose force is not
+            linear in control, length and velocity, "com" of a body that MuJoCo simplified.
     """
     if seed is not None and seed < 0:
         raise SimulationError(f"seed = {seed}; expected a whole number, at least 0")
     rng = None if seed is None else np.random.default_rng(seed)
     factors = {}
     for name, error in errors.items():
-        if name not in _SCALED:
-            raise UnknownNameError(
-                f"unknown perturbation {name!r}; there are: {', '.join(_SCALED)}"
-            )
+        if name not in NAMES:
+            raise unknown_name("perturbation", name, NAMES)
         if not abs(error) < 1:
             raise SimulationError(f"perturb {name!r}: {error} is not between -1 and 1")
+        if name == COM:
+            factors[name] = _shift_centres(model, error, rng)
+            continue
         size = len(getattr(model, _SCALED[name][0]))
         draw = np.ones(size) if rng is None else rng.uniform(-1.0, 1.0, size)
         factor = 1.0 + error * draw
@@ -87,6 +98,9 @@ def perturb(
             values = getattr(model, field)
             if name == "friction":  # slide only: spin and roll are lengths
                 values[:, 0] *= factor
+            elif name == "gain":
+                _require_linear_actuators(model)
+                values[:, :LINEAR_TERMS] *= factor[:, None]
             else:
                 values *= factor if values.ndim == 1 else factor[:, None]
         factors[name] = factor
@@ -94,3 +108,52 @@ def perturb(
         model.pair_friction[:, :2] *= 1.0 + errors["friction"]
     mujoco.mj_setConst(model, mujoco.MjData(model))
     return factors
+
+
+def _require_linear_actuators(model: mujoco.MjModel) -> None:
+    """Raise unless a factor on gain and bias is one on the force of each actuator."""
+    for i in range(model.nu):
+        if (
+            int(model.actuator_gaintype[i]) not in LINEAR_GAINS
+            or int(model.actuator_biastype[i]) not in LINEAR_BIASES
+        ):
+            raise SimulationError(
+                f"perturb 'gain': the force of actuator {model.actuator(i).name!r} is not linear "
+                "in control, length and velocity; leave 'gain' out"
+            )
+
+
+def _shift_centres(
+    model: mujoco.MjModel, error: float, rng: np.random.Generator | None
+) -> NDArray[np.float64]:
+    """Shift the centre of mass of each body; return the shifts (nbody, 3) in its frame, m.
+
+    A box of mass m with half-lengths a has the inertias `I_x = m (a_y² + a_z²) / 3`.
+    """
+    shape = (model.nbody, 3)
+    draw = np.ones(shape) if rng is None else rng.uniform(-1.0, 1.0, shape)
+    mass = np.where(model.body_mass > 0, model.body_mass, np.inf)[:, None]
+    inertia = np.array(model.body_inertia)
+    squares = 1.5 * (inertia.sum(axis=1, keepdims=True) - 2 * inertia) / mass
+    shifts = np.array(error * draw * np.sqrt(np.maximum(squares, 0.0)), dtype=float)
+    for body in range(model.nbody):
+        mujoco.mju_rotVecQuat(shifts[body], shifts[body].copy(), model.body_iquat[body])
+    _forget_common_frames(model)
+    model.body_ipos[:] += shifts
+    return shifts
+
+
+def _forget_common_frames(model: mujoco.MjModel) -> None:
+    """Let MuJoCo compute all frames from their own poses: some were those of the inertia.
+
+    Raises:
+        SimulationError: a body whose mass matrix is stored as diagonal, which a shift would change.
+    """
+    for body in range(1, model.nbody):
+        if model.body_simple[body] and model.body_dofnum[body]:
+            raise SimulationError(
+                f"perturb 'com': MuJoCo compiled body {model.body(body).name!r} with a diagonal "
+                "mass matrix; write <body simple=\"false\" .../> in the model, or leave 'com' out"
+            )
+    for field in ("body_sameframe", "geom_sameframe", "site_sameframe"):
+        getattr(model, field)[:] = int(mujoco.mjtSameFrame.mjSAMEFRAME_NONE)

@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.errors import ProblemError, ShapeError, SimulationError, UnknownNameError
+from mbcasadi.errors import ProblemError, ShapeError, SimulationError
 from mbcasadi.plant import api, equalities, options
 from mbcasadi.plant.contacts import (
     ContactForce,
+    ContactFrame,
     FrameKind,
     contact_forces,
     find_frame,
@@ -21,6 +22,7 @@ from mbcasadi.plant.contacts import (
 from mbcasadi.plant.measurement import Measurement
 from mbcasadi.readable_signatures import readable_signature
 from mbcasadi.real_numbers import real_array
+from mbcasadi.unknown_names import unknown_name
 
 Array = NDArray[np.float64]
 
@@ -58,6 +60,7 @@ class Plant:
         self.model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
         self.model.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_ENERGY
         self.data = mujoco.MjData(self.model)
+        self._frames: dict[tuple[str, str], ContactFrame] = {}
         self.reset()
 
     @property
@@ -125,8 +128,7 @@ class Plant:
         """
         names = [self.model.key(k).name for k in range(self.model.nkey)]
         if name not in names:
-            valid = ", ".join(repr(n) for n in names) or "none"
-            raise UnknownNameError(f"unknown key frame {name!r}; this model has: {valid}")
+            raise unknown_name("key frame", name, names)
         return np.array(self.model.key_qpos[names.index(name)])
 
     @checked
@@ -167,8 +169,7 @@ class Plant:
         mujoco.mj_forward(self.model, self.data)
         self._check()
 
-    @checked
-    def apply_force(self, force: ArrayLike) -> None:
+    def apply_force(self, force: ArrayLike) -> None:  # called often: checked by hand
         """Apply the generalised force (nv,) from outside, until the next call or `reset`."""
         self.data.qfrc_applied[:] = _column("force", force, self.nv)
 
@@ -227,7 +228,7 @@ class Plant:
 
         Call it after `measure`; a step leaves the forces of its last stage.
         """
-        frames = [find_frame(self.model, name, kind) for name in names]
+        frames = [self._frame(name, kind) for name in names]
         return dict(zip(names, contact_forces(self.model, self.data, frames), strict=True))
 
     @checked
@@ -262,15 +263,25 @@ class Plant:
         """
         return equalities.row_forces(self.model, self.data, name)
 
-    @checked
     def frame_position(self, name: str, kind: FrameKind = "site") -> Array:
         """Return the (3,) position of a site, geom or body at the last evaluation, m."""
-        return np.array(frame_position(self.data, find_frame(self.model, name, kind)))
+        return np.array(frame_position(self.data, self._frame(name, kind)))
 
-    @checked
     def frame_rotation(self, name: str, kind: FrameKind = "site") -> Array:
         """Return the (3, 3) rotation of a site, geom or body at the last evaluation."""
-        return frame_rotation(self.data, find_frame(self.model, name, kind))
+        return frame_rotation(self.data, self._frame(name, kind))
+
+    def _frame(self, name: str, kind: FrameKind) -> ContactFrame:
+        """Return a frame; it is called often, and looks up and checks its arguments once."""
+        is_text = isinstance(name, str) and isinstance(kind, str)
+        known = self._frames.get((name, kind)) if is_text else None
+        if known is None:
+            known = self._frames[name, kind] = self._find_frame(name, kind)
+        return known
+
+    @checked
+    def _find_frame(self, name: str, kind: FrameKind) -> ContactFrame:
+        return find_frame(self.model, name, kind)
 
     def _check(self) -> None:
         quantity = api.divergence(self.data)

@@ -13,10 +13,11 @@ from mbcasadi.description import RigidTree
 from mbcasadi.errors import ProblemError, UnsupportedFeatureError
 from mbcasadi.model import geometry
 from mbcasadi.model.geometry import ContactSpot
-from mbcasadi.shapes import column, require_name
+from mbcasadi.shapes import column
 from mbcasadi.short_text import with_table
 from mbcasadi.system.geom_pairs import TouchingPair, is_static, touching_pairs
 from mbcasadi.system.geometry_contacts import GeometryContact, placed
+from mbcasadi.system.names_by_kind import require_name_of
 from mbcasadi.system.system import System
 
 Array = NDArray[np.float64]
@@ -130,11 +131,11 @@ def contacts_of(
         )
     names = [body.name for body in tree.bodies]
     for body in bodies or ():
-        require_name("body", body, names)
+        require_name_of(system, "body", body, names)
     for geom in geoms or ():
-        require_name("geom", geom, [each.name for each in tree.geoms])
+        require_name_of(system, "geom", geom, [each.name for each in tree.geoms])
     if ground is not None:
-        _require_ground(tree, ground)
+        _require_ground(system, tree, ground)
     chosen = [
         pair for pair in touching_pairs(tree) if _is_chosen(tree, pair, bodies, ground, geoms)
     ]
@@ -154,10 +155,10 @@ def contacts_of(
     )
 
 
-def _require_ground(tree: RigidTree, ground: str) -> None:
+def _require_ground(system: System, tree: RigidTree, ground: str) -> None:
     """Raise unless a geom is fixed to the world and of a kind with a formula."""
     geoms = {geom.name: geom for geom in tree.geoms}
-    require_name("geom", ground, [*geoms])
+    require_name_of(system, "geom", ground, [*geoms])
     geom = geoms[ground]
     if not is_static(tree, geom):
         raise ProblemError(

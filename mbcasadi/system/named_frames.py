@@ -6,6 +6,7 @@ from mbcasadi.description import RigidTree
 from mbcasadi.shapes import require_name
 from mbcasadi.system.contact_frames import contact_frame, plane_spots
 from mbcasadi.system.frames import FrameFunctions
+from mbcasadi.system.names_of_tree import names_of_tree
 from mbcasadi.system.tree_frames import frame_functions, frame_of_model
 
 
@@ -24,7 +25,8 @@ def functions_of_name(
     """
     if kind == "contact":
         places = {} if tree is None else plane_spots(tree)
-        require_name(kind, name, [*places])
+        elsewhere = {} if tree is None else names_of_tree(tree)
+        require_name(kind, name, [*places], elsewhere=elsewhere)
         assert tree is not None  # without one there are no places
         return contact_frame(tree, places[name])
     frame = frame_of_model(tree, name, kind, others)

@@ -12,6 +12,7 @@ from mbcasadi.model.placement import rotation_of
 from mbcasadi.model.transmission import frame_quat
 from mbcasadi.shapes import require_name
 from mbcasadi.system.frames import Array, Carrier, FrameFunctions
+from mbcasadi.system.names_of_tree import names_of_tree
 
 KINDS = ("site", "body", "geom", "contact")
 
@@ -39,7 +40,8 @@ def frame_of_model(
             f"unknown {kind} {name!r}: it is the name of a {kinds[0]}; expected kind={kinds[0]!r}"
         )
     given = [other for of_kind, other in others if of_kind == kind and other not in valid]
-    require_name(kind, name, [*valid, *given])
+    elsewhere = {} if tree is None else names_of_tree(tree)
+    require_name(kind, name, [*valid, *given], elsewhere=elsewhere)
     return valid[name]
 
 

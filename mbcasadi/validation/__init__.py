@@ -1,6 +1,27 @@
 """Generated C against MuJoCo: the only package that uses both our equations and MuJoCo."""
 
-from mbcasadi.validation.campaign import campaign as campaign
+from mbcasadi.validation.agreement.compare_models import compare
+from mbcasadi.validation.agreement.model_agreement import Difference, ModelAgreement
+from mbcasadi.validation.campaigns import (
+    Campaign,
+    Case,
+    FailureMargin,
+    Outcome,
+    PassRate,
+    Sensitivity,
+    case_report,
+    open_campaign,
+    sampled_cases,
+)
+from mbcasadi.validation.campaigns import (
+    campaign as campaign,
+)
+from mbcasadi.validation.campaigns import (
+    cases as cases,
+)
+from mbcasadi.validation.campaigns import (
+    margin as margin,
+)
 from mbcasadi.validation.closed_loop import (
     CompiledLaw,
     OuterLaw,
@@ -19,6 +40,8 @@ from mbcasadi.validation.closed_loop import (
 )
 from mbcasadi.validation.metrics import (
     DEFAULTS,
+    ContactForceRow,
+    ContactForces,
     Criteria,
     Margin,
     Metric,
@@ -28,8 +51,7 @@ from mbcasadi.validation.metrics import (
     TrackingStatistics,
     Verdict,
 )
-from mbcasadi.validation.report import Campaign, Case, Report, ReportOptions
-from mbcasadi.validation.report import cases as cases
+from mbcasadi.validation.report import Report, ReportOptions
 from mbcasadi.validation.run import Condition, Run, WhatIf
 from mbcasadi.validation.validate import validate
 
@@ -39,10 +61,17 @@ __all__ = [
     "Case",
     "CompiledLaw",
     "Condition",
+    "ContactForceRow",
+    "ContactForces",
     "Criteria",
+    "Difference",
+    "FailureMargin",
     "Margin",
     "Metric",
+    "ModelAgreement",
+    "Outcome",
     "OuterLaw",
+    "PassRate",
     "Policy",
     "PredictionStatistics",
     "Predictions",
@@ -53,16 +82,21 @@ __all__ = [
     "Run",
     "Runnable",
     "ScenarioOptions",
+    "Sensitivity",
     "SharedLibrary",
     "Softness",
     "TrackingStatistics",
     "Verdict",
     "WhatIf",
+    "case_report",
+    "compare",
     "compile_controller",
+    "open_campaign",
     "outer_law",
+    "sampled_cases",
     "shared_library",
     "validate",
 ]
 
-NOT_STARRED = ("campaign", "cases", "reaction")
+NOT_STARRED = ("campaign", "cases", "margin", "reaction")
 """Public names that `import *` leaves out: they are words that people have variables of."""

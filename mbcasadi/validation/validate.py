@@ -13,6 +13,7 @@ from mbcasadi.errors import ExportError
 from mbcasadi.plant import Plant, Source
 from mbcasadi.validation.closed_loop import (
     Controllable,
+    FastLaw,
     ProgressReporter,
     Recording,
     Runnable,
@@ -21,6 +22,7 @@ from mbcasadi.validation.closed_loop import (
     TimeSignal,
     as_runnable,
     compile_controller,
+    fast_law,
     run_loop,
 )
 from mbcasadi.validation.metrics import (
@@ -75,6 +77,7 @@ def validate(
     perturb: Mapping[str, float] | None = None,
     delay: int = 0,
     disturbance: TimeSignal = None,
+    fast: bool = False,
     scenario: ScenarioOptions | None = None,
     criteria: Criteria | None = None,
     report: ReportOptions | None = None,
@@ -104,6 +107,9 @@ def validate(
         delay: ticks from a measurement to the moment at which its control acts. The first control
             acts at once, until the second is due.
         disturbance: (nv,) generalised force on the plant, or a function of time.
+        fast: run the Python Function of a controller of ours, or in long runs its C compiled at
+            -O1, whichever finishes first; the report says in its head that the C as shipped did
+            not run, and has no times of ticks.
         scenario: mask, tuning, switched constraints, outer law, key frame, time step, seed. Where
             the model's own time step does not divide the period, the plant has a smaller one that
             does.
@@ -135,6 +141,10 @@ def validate(
     stay = reference_or_stay(given, reference, plant, start, options.outer is not None)
     loop = Scenario(duration, stay.reference, start, v0, delay, disturbance, options)
     progress = ProgressReporter(report.progress)
+    if fast:
+        given = fast_law(given, round(duration / period_of(given)), progress.note)
+        if report.undelayed is not None:
+            report = replace(report, undelayed=fast_law(report.undelayed, 0))
     trial = _Trial(plants, plant, loop, criteria, report, progress, notes + stay.notes)
     progress("generating and compiling C", 0.0)
     with compile_controller(given, progress.note) as law:
@@ -175,6 +185,7 @@ class _Measurements(NamedTuple):
     gaps: tuple[tuple[float, float], ...]
     what_if: WhatIf | None
     notes: tuple[str, ...]
+    warning: str
 
 
 def _measure(trial: _Trial, law: Runnable) -> _Measurements:
@@ -199,6 +210,7 @@ def _measure(trial: _Trial, law: Runnable) -> _Measurements:
         if report.what_if
         else None,
         notes=(*untold_notes(law), *untimed, *notes),
+        warning=f" (fast: {law.kind})" if isinstance(law, FastLaw) else "",
     )
 
 
@@ -222,9 +234,10 @@ def _judge(trial: _Trial, measured: _Measurements) -> Run:
         comparison=comparison,
         times=measured.times,
         outer=measured.outer,
+        delay=scenario.delay,
     )
     return Run(
-        name=report.name or f"{plant.name}, {controller.name}",
+        name=(report.name or f"{plant.name}, {controller.name}") + measured.warning,
         controller=controller,
         settings=measured.settings,
         recording=recording,
@@ -238,6 +251,7 @@ def _judge(trial: _Trial, measured: _Measurements) -> Run:
         softness=None if softness is None else replace(softness, gaps=measured.gaps),
         what_if=measured.what_if,
         outer=measured.outer,
+        contact_forces=statistics.contact_forces,
         frames=frames.images,
         frame_times=frames.times,
         notes=(

@@ -73,6 +73,23 @@ def test_inspect_gives_sizes_limits_and_coverage_as_json(ring):
     assert set(found["operations"]) == {"M", "h", "phi", "A", "c"}
 
 
+def test_inspect_names_frames_feet_and_actuators_by_kind():
+    found = json.loads(invoke("inspect", "quadruped", "--json").stdout)
+    assert list(found["actuators"]) == ["motor"]
+    assert len(found["actuators"]["motor"]) == 12
+    assert {"kind": "site", "name": "FL", "body": "FL_foot"} in found["frames"]
+    assert [foot["geom"] for foot in found["feet"]] == ["FL", "FR", "RL", "RR"]
+    assert found["keyframes"] == ["stand"]
+    shown = invoke("inspect", "quadruped").stdout
+    for text in (
+        "motor actuators (12): FL_hip",
+        "sites (5): trunk",
+        "key frames: stand",
+        "be feet",
+    ):
+        assert text in shown
+
+
 def test_inspect_names_what_is_refused_and_goes_on(tmp_path):
     rope = (
         '<tendon><spatial name="rope" stiffness="10">'

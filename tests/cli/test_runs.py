@@ -86,7 +86,8 @@ def test_validate_says_what_delay_and_errors_cost(crank):
     one_line(invoke("validate", "four_bar", "-c", crank, "--what-if"), "delay or perturb")
 
 
-def test_export_prints_operations_lines_and_compile_time(crank, tmp_path):
+def test_export_prints_operations_lines_and_compile_time(crank, tmp_path, monkeypatch):
+    monkeypatch.setenv("MBCASADI_CACHE", "off")  # another test has compiled the same
     out = tmp_path / "c"
     result = invoke("export", "four_bar", "--controller", crank, "--out", out, "--json")
     assert result.exit_code == 0, result.output
@@ -151,6 +152,38 @@ def test_a_campaign_runs_one_controller_in_many_plants(crank):
         (0, 0), (1, 0), (0, 1), (1, 1),
     ]  # fmt: skip
     assert result.exit_code == (0 if found["passed"] else 1)
+
+
+def test_a_case_of_a_campaign_runs_again_alone_and_a_file_keeps_what_was_done(crank, tmp_path):
+    store, page = tmp_path / "runs.sqlite", tmp_path / "runs.html"
+    command = [
+        "campaign", "four_bar", "-c", crank, "--runs", "4", "--range", "mass=-0.2:0.2",
+        "--range", "start_error=0:0.1", "--design", "latin_hypercube", "--seed", "3",
+        "--duration", "0.1", "--jobs", "1",
+    ]  # fmt: skip
+    first = invoke(*command, "--store", store, "--report", page)
+    assert "of 4 runs passed" in first.stdout
+    assert "<svg" in page.read_text(encoding="utf-8")
+    done = json.loads(invoke(*command, "--store", store, "--json").stdout)
+    alone = json.loads(invoke(*command, "--case", "2", "--json").stdout)
+    known = alone["runs"][0]["metrics"]
+    for name, value in done["cases"][2]["metrics"].items():
+        assert known[name]["value"] == value, name
+    one_line(invoke(*command[:-2], "--store", store, "--seed", "9"), "another campaign", "cases")
+    one_line(invoke(*command, "--case", "4"), "0 to 3")
+    one_line(invoke(*command, "--range", "mass=0.2"), "LOWEST:HIGHEST")
+
+
+def test_ctrl_c_ends_a_campaign_with_a_line_that_says_how_to_go_on(crank, tmp_path, monkeypatch):
+    from mbcasadi.validation import spec
+
+    def interrupted(*_arguments, **_options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(spec, "run_campaign", interrupted)
+    result = invoke("campaign", "four_bar", "-c", crank, "--store", tmp_path / "runs.sqlite")
+    assert result.exit_code == 130
+    assert "the same command goes on" in result.stderr
 
 
 def test_bench_names_the_suites_that_exist(tmp_path, monkeypatch):

@@ -27,6 +27,10 @@ def calls_of_codegen():
             "folder": ex.folder() / "sine",
             "overwrite": True,
         },
+        home + "cache.clear": {},
+        home + "cache.disabled": {},
+        home + "cache.folder": {},
+        home + "cache.info": {},
         home + "open_project": {"folder": project.folder},
         home + "CProject.build": {"self": project},
         home + "CProject.size": {"self": project},
@@ -71,9 +75,21 @@ def calls_of_validation():
     law, home = plants.compiled(), "validation."
     trial = {"controller": law, "model": ex.FOUR_BAR, "duration": 2e-3}
     report, library = plants.report(), plants.project().build().path
+    done = plants.campaign_in_file()
+    own, plan = {"self": done.campaign}, validation.cases([0])
     return {
+        home + "Case": {"seed": 0},
+        home + "Campaign.save": own | {"path": ex.folder() / "campaign.json"},
+        home + "Campaign.sensitivity": own,
+        home + "Campaign.to_html": own,
+        home + "Campaign.worst": own,
+        home + "Outcome.metric": {"self": done.campaign.outcomes[0], "name": "tracking.max"},
+        home + "case_report": trial | {"cases": plan, "number": 0},
+        home + "margin": trial | {"over": "mass", "largest": 0.1, "steps": 1, "jobs": 1},
+        home + "open_campaign": {"path": done.path},
+        home + "sampled_cases": {"ranges": {"mass": (0.0, 0.1)}, "count": 2},
         home + "validate": trial,
-        home + "campaign": trial | {"cases": validation.cases([0])},
+        home + "campaign": trial | {"cases": plan},
         home + "cases": {"seeds": [0]},
         home + "compile_controller": {"controller": law},
         home + "CompiledLaw.start": {"self": law, "plant": plants.world()},
@@ -97,6 +113,7 @@ def calls_of_validation():
         home + "ScenarioOptions": {},
         home + "Report.save": {"self": report, "path": ex.folder() / "report.json"},
         home + "Run.metric": {"self": report.runs[0], "name": "effort.rms"},
+        home + "compare": {"first": ex.four_bar(), "second": ex.FOUR_BAR, "states": 1},
         home + "agreement.compare": {"system": ex.four_bar(), "model": ex.model(), "states": 1},
         home + "agreement.judge": {"entries": [agreement.Agreement("M", 0.0, 0, "kg")]},
         home + "spec.read_spec": {"path": plants.spec_file()},
@@ -106,7 +123,13 @@ def calls_of_validation():
             "spec": plants.own_spec(), "system": ex.four_bar(), "q0": ex.four_bar().tree.q0,
         },
         home + "spec.run_spec": {"spec": plants.own_spec(), "model": ex.FOUR_BAR},
-        home + "spec.run_campaign": {"spec": plants.own_spec(), "model": ex.FOUR_BAR, "runs": 1},
+        home + "spec.cases_of_spec": {"spec": plants.own_spec(), "runs": 1},
+        home + "spec.run_campaign": {
+            "spec": plants.own_spec(), "model": ex.FOUR_BAR, "plan": plan,
+        },
+        home + "spec.run_case": {
+            "spec": plants.own_spec(), "model": ex.FOUR_BAR, "plan": plan, "number": 0,
+        },
         home + "spec.Spec.with_trial": {"self": plants.own_spec()},
     }  # fmt: skip
 

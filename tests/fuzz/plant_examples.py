@@ -87,6 +87,16 @@ def standing():
 
 
 @cache
+def campaign_in_file():
+    """A campaign of one case, and its file."""
+    path = ex.folder() / "runs.sqlite"
+    path.unlink(missing_ok=True)
+    plan = validation.cases([0])
+    done = validation.campaign(compiled(), ex.FOUR_BAR, 2e-3, plan, store=path)
+    return SimpleNamespace(campaign=done, path=path)
+
+
+@cache
 def report():
     return validation.validate(compiled(), ex.FOUR_BAR, 2e-3)
 

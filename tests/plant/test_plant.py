@@ -217,8 +217,54 @@ def test_a_seed_draws_one_error_for_each_body_and_the_same_ones_again() -> None:
     assert (np.abs(first - 1) <= 0.1).all()
 
 
+BOXES = """
+<mujoco>
+  <option gravity="0 0 0"/>
+  <worldbody>
+    <body name="box" pos="1 2 3" euler="10 20 30"><freejoint/>
+      <geom type="box" size="0.1 0.2 0.3" mass="2" pos="0.5 0 0" euler="0 0 90"/></body>
+    <body pos="3 0 0"><joint name="slide" type="slide" axis="1 0 0"/>
+      <geom size="0.1" mass="3" pos="0.1 0 0"/></body>
+  </worldbody>
+  <actuator><motor name="push" joint="slide" gear="2"/>
+    <position name="hold" joint="slide" kp="7" kv="3"/></actuator>
+</mujoco>
+"""
+
+
+def test_a_shift_of_the_centre_of_mass_is_a_share_of_the_bodys_half_lengths() -> None:
+    plant, shifted = Plant(BOXES), Plant(BOXES, perturb={"com": 0.1})
+    rotation = plant.frame_rotation("box", "body")
+    moved = rotation.T @ (shifted.data.xipos[1] - plant.data.xipos[1])
+    # the box lies turned by 90° about z: its half-lengths are 0.2, 0.1, 0.3 along the body's axes
+    np.testing.assert_allclose(np.abs(moved), [0.02, 0.01, 0.03], rtol=1e-6)
+    np.testing.assert_array_equal(plant.model.body_inertia, shifted.model.body_inertia)
+    np.testing.assert_allclose(plant.data.geom_xpos, shifted.data.geom_xpos, atol=1e-12)
+    centred = BOXES.replace(' pos="0.1 0 0"', "")
+    with pytest.raises(SimulationError, match="diagonal mass matrix"):
+        Plant(centred, perturb={"com": 0.1})
+    drawn = Plant(BOXES, perturb={"com": 0.1}, seed=3).factors["com"]
+    assert (np.abs(drawn[1]) <= [0.02 + 1e-9, 0.01 + 1e-9, 0.03 + 1e-9]).all()
+    assert np.unique(np.abs(drawn[1]).round(9)).size == 3
+
+
+def test_an_error_of_the_gain_scales_the_whole_force_of_motors_and_servos() -> None:
+    right, strong = Plant(BOXES), Plant(BOXES, perturb={"gain": 0.1})
+    for plant in (right, strong):
+        plant.reset(v=[0, 0, 0, 0, 0, 0, 0.5])
+    u = [0.3, -0.2]
+    force, more = right.measure(u).motor_force, strong.measure(u).motor_force
+    np.testing.assert_allclose(force, [0.3, 7 * -0.2 - 3 * 0.5], rtol=1e-12)
+    np.testing.assert_allclose(more, 1.1 * force, rtol=1e-12)
+    muscle = BOXES.replace('<motor name="push" joint="slide" gear="2"/>', (
+        '<muscle name="push" joint="slide" lengthrange="0 1"/>'
+    ))  # fmt: skip
+    with pytest.raises(SimulationError, match="'gain': the force of actuator 'push' is not linear"):
+        Plant(muscle, perturb={"gain": 0.1})
+
+
 def test_an_unknown_perturbation_lists_the_known_ones() -> None:
-    with pytest.raises(UnknownNameError, match=r"colour.*mass, friction"):
+    with pytest.raises(UnknownNameError, match=r"colour.*'mass', 'friction'"):
         Plant(BLOCK, perturb={"colour": 0.1})
     with pytest.raises(SimulationError, match="between -1 and 1"):
         Plant(BLOCK, perturb={"mass": -1.0})

@@ -1,5 +1,7 @@
 """Controllers of a few lines, for the tests of the closed loop."""
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 
 import casadi as ca
@@ -7,7 +9,7 @@ import numpy as np
 
 from mbcasadi.description import Contact, Controller, Signal
 from mbcasadi.plant import Plant
-from mbcasadi.validation import Recording
+from mbcasadi.validation import Campaign, Recording
 
 CRANK_LIMIT = 1.5  # N m, of the four-bar's motor
 FEET = ("FL", "FR", "RL", "RR")
@@ -188,3 +190,8 @@ def recording(**fields: object) -> Recording:
         **{f"contact_{n}": np.zeros((TICKS, contacts)) for n in ("normal", "tangential", "margin")},
     }
     return Recording(**(values | fields))
+
+
+def all_digits(done: Campaign) -> list[str]:
+    """Return the outcomes of a campaign as texts that are equal only bit by bit."""
+    return [json.dumps(asdict(outcome)) for outcome in done.outcomes]

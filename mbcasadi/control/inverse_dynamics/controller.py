@@ -16,7 +16,11 @@ from mbcasadi.control.inverse_dynamics.explaining.explanation import (
     explanation,
     task_shares,
 )
-from mbcasadi.control.inverse_dynamics.inspection import inspection_fun, monitor_fun
+from mbcasadi.control.inverse_dynamics.inspection import (
+    inspection_fun,
+    monitor_fun,
+    monitor_stages,
+)
 from mbcasadi.control.inverse_dynamics.instant import InstantNLP, instant_nlp
 from mbcasadi.control.inverse_dynamics.objective import ForceWeights
 from mbcasadi.control.inverse_dynamics.options import Array, Setup
@@ -198,7 +202,11 @@ class InverseDynamicsQP(Setup):
         """The controller as data, for export, plant and report."""
         monitor = monitor_fun(self._candidate, self._inspect)
         data = controller_data(self, self.stages, self.function, self.z0, monitor)
-        return replace(data, secondary=secondary_rows(self, self._inspect, self.z0))
+        return replace(
+            data,
+            secondary=secondary_rows(self, self._inspect, self.z0),
+            monitor_stages=monitor_stages(self.stages.qp, self._inspect, self.stages.unknowns),
+        )
 
     @cached_property
     def _inspect(self) -> ca.Function:

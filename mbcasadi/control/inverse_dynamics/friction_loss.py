@@ -22,6 +22,7 @@ from mbcasadi.argument_kinds import require_fields
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import number, require_name, require_positive
 from mbcasadi.system import System
+from mbcasadi.system.names_by_kind import require_name_of
 
 if TYPE_CHECKING:
     from mbcasadi.control.inverse_dynamics.options import Setup
@@ -76,7 +77,7 @@ def losses_of(system: System, friction: FrictionLoss) -> dict[str, tuple[int, fl
         given = {name: joint.friction_loss for name, joint in joints.items() if joint.friction_loss}
     found = {}
     for name, loss in given.items():
-        require_name("joint", name, list(joints))
+        require_name_of(system, "joint", name, list(joints))
         if joints[name].kind not in SCALAR:
             raise ProblemError(
                 f"joint '{name}' is a {joints[name].kind} joint; expected a hinge or slide for a "

@@ -1,5 +1,7 @@
 """Inspection of the controller: the QP as data, and the motion and forces of a candidate."""
 
+from dataclasses import replace
+
 import casadi as ca
 
 from mbcasadi.control.inverse_dynamics.condensed_problem import condensed_problem
@@ -10,6 +12,7 @@ from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.posed import has_loops
 from mbcasadi.control.inverse_dynamics.problem import assemble_problem
 from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
+from mbcasadi.description import LeastDistanceStages
 from mbcasadi.linalg.scalars import in_scalars, lifted
 from mbcasadi.qp.quadratic_cones import violations
 
@@ -95,6 +98,9 @@ def violations_of(rows: Rows, value: ca.SX) -> ca.SX:
     return violated
 
 
+MONITORED = ("target", "error", "contact_force")
+
+
 def monitor_fun(candidate: ca.Function, inspect: ca.Function) -> ca.Function:
     """Return (q, v, [act], ref, mask) → (target, error, contact_force) for reports.
 
@@ -104,7 +110,36 @@ def monitor_fun(candidate: ca.Function, inspect: ca.Function) -> ca.Function:
     inputs = {name: ca.MX.sym(name, inspect.size1_in(name)) for name in names}
     x = candidate(**inputs)["x"]
     outputs_at_x = inspect(**inputs, x=x)
-    outputs = ["target", "error", "contact_force"]
     return ca.Function(
-        "monitor", list(inputs.values()), [outputs_at_x[name] for name in outputs], names, outputs
+        "monitor",
+        list(inputs.values()),
+        [outputs_at_x[name] for name in MONITORED],
+        names,
+        list(MONITORED),
+    )
+
+
+def monitor_stages(
+    stages: LeastDistanceStages, inspect: ca.Function, point: ca.Function | None
+) -> LeastDistanceStages:
+    """Return the stages of a tick whose outputs are those of `monitor_fun`, and z as it was.
+
+    Args:
+        stages: of the law.
+        inspect: as in `monitor_fun`.
+        point: (carry, passed, x) → (x) in the coordinates of `inspect`; None where they are the
+            solver's.
+    """
+    finish = stages.finish
+    names = finish.name_in()
+    known = {name: ca.MX.sym(name, finish.sparsity_in(name)) for name in names}
+    x = known["x"]
+    if point is not None:
+        x = point(known["carry"], known.get("passed", ca.MX(0, 1)), x)
+    inputs = {name: known[name] for name in inspect.name_in() if name != "x"}
+    found = inspect(**inputs, x=x)
+    outputs = {name: found[name] for name in MONITORED} | {"z_next": known["z"]}
+    return replace(
+        stages,
+        finish=ca.Function("finish", [*known.values()], [*outputs.values()], names, [*outputs]),
     )

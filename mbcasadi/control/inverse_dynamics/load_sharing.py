@@ -24,7 +24,8 @@ from mbcasadi.argument_kinds import require_fields
 from mbcasadi.errors import ProblemError
 from mbcasadi.qp.whitening import shift_bounds
 from mbcasadi.readable_signatures import readable_fields
-from mbcasadi.shapes import real_array, require_choice, require_name
+from mbcasadi.shapes import real_array, require_choice
+from mbcasadi.system.names_by_kind import require_name_of
 
 if TYPE_CHECKING:
     from mbcasadi.control.inverse_dynamics.inputs import Inputs
@@ -239,7 +240,7 @@ def _by_rows(setup: "Setup", label: str, values: Mapping[str, ArrayLike], missin
     """Return one number for each row of the equality constraints."""
     names = setup.mask_names[len(setup.contacts) :]
     for name in values:
-        require_name("equality constraint", name, list(names))
+        require_name_of(setup.system, "equality constraint", name, list(names))
     parts = []
     for name, size in zip(names, setup.equality_sizes, strict=True):
         given = real_array(label, values.get(name, missing))

@@ -16,7 +16,8 @@ from mbcasadi.argument_kinds import require_fields
 from mbcasadi.control.inverse_dynamics.limits.loop_force_limits import AXES
 from mbcasadi.errors import ProblemError
 from mbcasadi.readable_signatures import readable_fields
-from mbcasadi.shapes import real_array, require_name
+from mbcasadi.shapes import real_array
+from mbcasadi.system.names_by_kind import require_name_of
 
 if TYPE_CHECKING:
     from mbcasadi.control.inverse_dynamics.options import Setup
@@ -65,7 +66,7 @@ def weighed_rows(setup: "Setup") -> tuple[WeighedRow, ...]:
     given = setup.loop_force_weights.weights
     names = setup.mask_names[len(setup.contacts) :]
     for name in given:
-        require_name("equality constraint", name, list(names))
+        require_name_of(setup.system, "equality constraint", name, list(names))
     found, first = [], 0
     for name, size in zip(names, setup.equality_sizes, strict=True):
         weights = real_array(f"weights of '{name}'", given.get(name, 0.0))

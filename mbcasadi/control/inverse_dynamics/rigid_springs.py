@@ -39,8 +39,9 @@ from mbcasadi.argument_kinds import require_fields
 from mbcasadi.control.inverse_dynamics.limits.joint_limits import JointLimits
 from mbcasadi.description.tree import DOF_SIZE, FixedTendon, RigidTree
 from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import require_name, require_numbers
+from mbcasadi.shapes import require_numbers
 from mbcasadi.system import System
+from mbcasadi.system.names_by_kind import require_name_of
 
 if TYPE_CHECKING:
     from mbcasadi.control.inverse_dynamics.options import Setup
@@ -103,14 +104,14 @@ def spring_map(system: System, springs: RigidSprings | None) -> Array:
     rows = [np.zeros((0, system.nv))]
     joints = {joint.name: joint for joint in system.tree.joints}
     for name in springs.joints:
-        require_name("joint", name, list(joints))
+        require_name_of(system, "joint", name, list(joints))
         joint = joints[name]
         _require_stiffness("joint", name, joint.stiffness, joint.stiffness_poly)
         _require_no_actuator(system, ("joint", "jointinparent"), list(joints).index(name), name)
         rows.append(np.eye(system.nv)[joint.dof : joint.dof + DOF_SIZE[joint.kind]])
     tendons = {tendon.name: tendon for tendon in system.tree.tendons}
     for name in springs.tendons:
-        require_name("fixed tendon", name, list(tendons))
+        require_name_of(system, "fixed tendon", name, list(tendons))
         tendon = tendons[name]
         _require_stiffness("tendon", name, tendon.stiffness, tendon.stiffness_poly)
         _require_no_actuator(system, ("tendon",), list(tendons).index(name), name)
@@ -127,7 +128,7 @@ def _rows_of_coordinates(system: System, springs: RigidSprings) -> Array:
             f"some of {', '.join(names)}"
         )
     for name in springs.joints:
-        require_name("coordinate", name, names)
+        require_name_of(system, "coordinate", name, names)
     return np.eye(system.nv)[[names.index(name) for name in springs.joints]]
 
 

@@ -27,13 +27,13 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.qp.input_guard import clamp
 from mbcasadi.shapes import (
     require_kind,
-    require_name,
     require_numbers,
     require_positive,
     require_texts,
     require_whole,
 )
 from mbcasadi.system import System
+from mbcasadi.system.names_by_kind import require_name_of
 from mbcasadi.system.ranges import require_ranges
 from mbcasadi.system.sizes import residual_sizes
 
@@ -174,7 +174,7 @@ def force_loop(
     if rows is not None:
         require_texts("rows", rows)
     for name in rows or ():
-        require_name("constraint row", name, every)
+        require_name_of(system, "constraint row", name, every)
     places = None if rows is None else tuple(every.index(name) for name in rows)
     return ForceLoop(
         system, checked, places, period, require_ranges(system, ctrl_limits, None).ctrl

@@ -90,7 +90,7 @@ def servo_report(
     yddot: ArrayLike | None = None,
     baumgarte: Baumgarte | None = None,
     rows: ArrayLike | None = None,
-    tol: float = CONSISTENCY_TOL,
+    rank_tol: float = CONSISTENCY_TOL,
 ) -> ServoReport:
     """Return which rows can be enforced at the state (q, v), and the rows and joints that fail.
 
@@ -100,8 +100,8 @@ def servo_report(
         y, ydot, yddot: (ny,) moving quantities; at rest by default.
         baumgarte: stabilisation of the servo rows; off the manifold (27) depends on it.
         rows: (nc,) one for each passive row that is on, zero for others; all by default.
-        tol: size that counts as zero, relative to the rows, inertia and actuation that a response
-            is made of.
+        rank_tol: size that counts as zero, relative to the rows, inertia and actuation that a
+            response is made of.
 
     Raises:
         ProblemError: M is not positive definite on the free motions at q.
@@ -110,7 +110,7 @@ def servo_report(
     require_kind("servo", servo, ServoRows, SERVO_ADVICE)
     if baumgarte is not None:
         require_kind("baumgarte", baumgarte, Baumgarte, BAUMGARTE_ADVICE)
-    require_positive(tol=tol)
+    require_positive(rank_tol=rank_tol)
     ny, nc = len(servo.signals), system.nc
     arguments = [
         column("q", q, system.nq),
@@ -129,7 +129,7 @@ def servo_report(
             f"the M of '{system.name}' is not positive definite on the free motions at q; expected "
             "forces to determine the acceleration"
         )
-    response = servo_response(A_s, G, B, inverse, tol)
+    response = servo_response(A_s, G, B, inverse, rank_tol)
     wanted, size = (b_s - A_s @ a_0).ravel(), (np.abs(b_s) + np.abs(A_s) @ np.abs(a_0)).ravel()
     contradiction = response.unreachable_part(response.motion, wanted, size)
     unreachable = response.unreachable_part(response.control, wanted, size)

@@ -20,10 +20,11 @@ from mbcasadi.control.laws.poses import POSE_RANK_TOL, motions_at
 from mbcasadi.control.tasks.reference import Hold
 from mbcasadi.control.tasks.task import Gain, Slot, per_row
 from mbcasadi.errors import ProblemError, ShapeError
-from mbcasadi.shapes import require_kind, require_name, require_texts
+from mbcasadi.shapes import require_kind, require_texts
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import authored_pose, per, rates
+from mbcasadi.system.names_by_kind import require_name_of
 
 
 @summarised
@@ -96,7 +97,7 @@ def joint_coordinates(system: System, joints: Sequence[str]) -> Coordinates:
     require_texts("joints", joints)
     scalar = _scalar_joints(system)
     for name in joints:
-        require_name("hinge or slide", name, list(scalar))
+        require_name_of(system, "hinge or slide", name, list(scalar))
     _require_different(joints)
     if not joints:
         raise ProblemError("joints is empty; expected the name of at least one hinge or slide")
@@ -178,7 +179,7 @@ def chosen_coordinates(
         require_texts("among", among)
     scalar = _scalar_joints(system)
     for name in among or ():
-        require_name("hinge or slide", name, list(scalar))
+        require_name_of(system, "hinge or slide", name, list(scalar))
     scalar = {name: scalar[name] for name in (scalar if among is None else among)}
     Z = motions_at(system, authored_pose(system) if q is None else q, metric=metric)
     names, dofs = list(scalar), [dof for _, dof, _ in scalar.values()]

@@ -89,21 +89,21 @@ class Controllability:
 
 
 @checked
-def controllability(linear: Linearization, *, tol: float = REACH_TOL) -> Controllability:
+def controllability(linear: Linearization, *, rank_tol: float = REACH_TOL) -> Controllability:
     """Return which modes are controllable, for a continuous or a discrete system.
 
     Args:
         linear: the linear system.
-        tol: see `REACH_TOL`.
+        rank_tol: see `REACH_TOL`.
     """
-    require_share(tol=tol)
+    require_share(rank_tol=rank_tol)
     scaled, scale = scaled_generator(linear)
     controls = control_sizes(linear.system)
     reduced = generator(linear)[1] / scale[:, None] / controls
     size = float(np.linalg.norm(reduced, 2)) if reduced.size else 0.0
     rounding = _rounding(linear, controls) / scale.max(initial=0.0) if scale.size else 0.0
     reduced = reduced / size if size > rounding else 0 * reduced
-    reachable = _reachable_basis(scaled, reduced, tol)
+    reachable = _reachable_basis(scaled, reduced, rank_tol)
     rank = reachable.shape[1]
     full = np.linalg.qr(np.hstack([reachable, np.eye(linear.nx)]))[0]
     unreachable, controllable_basis = full[:, rank:], full[:, :rank]
@@ -122,13 +122,13 @@ def controllability(linear: Linearization, *, tol: float = REACH_TOL) -> Control
 
 
 @checked
-def require_stabilisable(linear: Linearization, *, tol: float = REACH_TOL) -> Controllability:
+def require_stabilisable(linear: Linearization, *, rank_tol: float = REACH_TOL) -> Controllability:
     """Return the report if feedback can stabilise the system.
 
     Raises:
         ProblemError: it cannot; the message names the mode and the joints that move in it.
     """
-    report = controllability(linear, tol=tol)
+    report = controllability(linear, rank_tol=rank_tol)
     if not report.stabilisable:
         raise ProblemError(
             f"{report.in_words}. Only the linear model at this point has lost the mode: the "

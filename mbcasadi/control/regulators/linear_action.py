@@ -21,8 +21,8 @@ from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.errors import ProblemError
 from mbcasadi.qp.input_guard import clamp
-from mbcasadi.shapes import require_name
 from mbcasadi.system.coordinates import rate_names
+from mbcasadi.system.names_by_kind import require_name_of
 
 HELD = 1e-9
 """Singular value, relative to the largest, of deviations that no control holds at will."""
@@ -122,7 +122,7 @@ def integrated_rows(linear: Linearization, names: Sequence[str]) -> Array:
     """
     known = rate_names(linear.system)
     for name in names:
-        require_name("coordinate", name, known)
+        require_name_of(linear.system, "coordinate", name, known)
     E = linear.to_dq[[known.index(name) for name in names]]
     if not names:
         return E

@@ -31,7 +31,7 @@ def lti_inverse_dynamics(
     *,
     kp: float = 100.0,
     kd: float | None = None,
-    tol: float = CONSISTENT,
+    tolerance: float = CONSISTENT,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "lti_inverse_dynamics",
@@ -56,7 +56,8 @@ def lti_inverse_dynamics(
     Args:
         linear: a continuous linear system.
         kp, kd: 1/s², 1/s; kd is critical by default.
-        tol: largest allowed part of the desired acceleration outside range(B), relative to it.
+        tolerance: largest allowed part of the desired acceleration outside range(B), relative to
+            it.
         ctrl_limits, period, name: as in `make_law`.
 
     Raises:
@@ -66,7 +67,7 @@ def lti_inverse_dynamics(
         raise ProblemError("a discrete linear system; expected the continuous one of linearize()")
     require_numbers(kp=kp)
     kd = 2 * float(np.sqrt(kp)) if kd is None else kd
-    require_numbers(kp=kp, kd=kd, tol=tol)
+    require_numbers(kp=kp, kd=kd, tolerance=tolerance)
     n_q, system = linear.n_q, linear.system
     B = linear.dfdu
     sizes = control_sizes(system)[:, None]
@@ -87,7 +88,7 @@ def lti_inverse_dynamics(
             u=ca.DM(linear.u) + _product(B_pinv, missing),
             a=_product(linear.slope, rate[:n_q]) + _product(linear.Z_v, eta_dot),
             residual={"rate": unreachable},
-            attainable=ca.sumsqr(unreachable) <= tol**2 * terms,
+            attainable=ca.sumsqr(unreachable) <= tolerance**2 * terms,
             error=error[:n_q],
             target=at.ref["xi"],
         )

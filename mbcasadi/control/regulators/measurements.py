@@ -6,9 +6,9 @@ import casadi as ca
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import require_name
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import rate_names, rates
+from mbcasadi.system.names_by_kind import require_name_of
 
 
 @checked
@@ -30,7 +30,7 @@ def encoders(system: System, positions: Sequence[str], speeds: Sequence[str] = (
     all_rates = list(rate_names(system))
     rows = coordinate_rows(system, positions)
     for name in speeds:
-        require_name("coordinate", name, all_rates)
+        require_name_of(system, "coordinate", name, all_rates)
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     y = ca.vertcat(*(q[row] for row in rows), *(v[all_rates.index(n)] for n in speeds))
     return ca.Function("encoders", [q, v], [y], ["q", "v"], ["y"])
@@ -44,7 +44,7 @@ def coordinate_rows(system: System, names: Sequence[str]) -> tuple[int, ...]:
     """
     places = _places(system)
     for name in names:
-        require_name("coordinate", name, list(places))
+        require_name_of(system, "coordinate", name, list(places))
     return tuple(places[name] for name in names)
 
 

@@ -20,9 +20,9 @@ from mbcasadi.control.regulators.loads import Limits, Loads, loads
 from mbcasadi.control.regulators.operating_point import Array, numbers
 from mbcasadi.description import Contact
 from mbcasadi.qp.friction_cone import contact_axes, pyramid_rows
-from mbcasadi.shapes import require_name
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import rate_names
+from mbcasadi.system.names_by_kind import require_name_of
 from mbcasadi.system.sizes import control_sizes, residual_sizes
 
 
@@ -129,7 +129,7 @@ def rest_equations(
     feet = [_foot(system, contact, q, q0) for contact in contacts]
     names = rate_names(system)
     for name in held:
-        require_name("coordinate", name, names)
+        require_name_of(system, "coordinate", name, names)
     displacement = system.difference(q0, q)
     held_rows = ca.vertcat(ca.SX(0, 1), *(displacement[names.index(name)] for name in held))
     rows = ca.vertcat(ca.SX(0, 1), *feet, held_rows)

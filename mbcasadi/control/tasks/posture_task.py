@@ -10,9 +10,10 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.control.tasks.task import Array, Gain, Residual, Slot, Task, require_state
 from mbcasadi.description.tree import DOF_SIZE, QPOS_SIZE, Joint
 from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import column, require_name
+from mbcasadi.shapes import column
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import COORDINATES, RATE_UNITS, RATES, UNITS, per, qualified_name
+from mbcasadi.system.names_by_kind import require_name_of
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class PostureTask(Task):
         if self.joints is None:
             return tuple(joint for joint in known.values() if joint.kind != "free")
         for name in self.joints:
-            require_name("joint", name, list(known))
+            require_name_of(system, "joint", name, list(known))
         return tuple(known[name] for name in self.joints)
 
     def _dofs(self, system: System) -> list[int]:

@@ -39,7 +39,7 @@ from mbcasadi.mpc.legged.gait import Gait
 from mbcasadi.mpc.legged.nominal_stance import nominal_stance
 from mbcasadi.mpc.legged.planner_equations import PlannerEquations
 from mbcasadi.mpc.legged.rigid_body import Array
-from mbcasadi.mpc.legged.rigid_body_mpc import SingleRigidBodyMPC
+from mbcasadi.mpc.legged.rigid_body_controller import SingleRigidBodyMPC
 from mbcasadi.mpc.legged.touch_down import FootFlags
 from mbcasadi.qp.friction_cone import FORCE_AXES
 from mbcasadi.shapes import column, require_identifier, require_whole

@@ -20,7 +20,8 @@ from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.linear.checks import end_of
 from mbcasadi.mpc.linear.prediction_model import Array, Output
 from mbcasadi.qp.friction_cone import contact_axes, pyramid_rows, require_sides
-from mbcasadi.shapes import real_array, require_name
+from mbcasadi.shapes import real_array
+from mbcasadi.system.names_by_kind import require_name_of
 
 UNLOADED = 1e-9
 """Change of a force, relative to the largest one, that counts as zero."""
@@ -165,7 +166,7 @@ def friction_output(
 
 def _places(linear: Linearization, constraint: str) -> list[int]:
     names = linear.system.constraint_names
-    require_name("constraint", constraint, list(dict.fromkeys(names)))
+    require_name_of(linear.system, "constraint", constraint, list(dict.fromkeys(names)))
     places = [i for i, name in enumerate(names) if name == constraint]
     if len(places) != POINT:
         raise ProblemError(

@@ -22,7 +22,8 @@ from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
-from mbcasadi.mpc.rti.controller import RealTimeIteration, real_time_iteration
+from mbcasadi.mpc.rti.controller import real_time_iteration
+from mbcasadi.mpc.rti.iteration import RealTimeIteration
 from mbcasadi.mpc.trajectory.reference import mean_controls, tracking_guess
 from mbcasadi.mpc.trajectory.solution import TrajectorySolution
 from mbcasadi.shapes import bounds, require_positive, require_whole, weight

@@ -125,7 +125,7 @@ def _member_checks(system: System) -> tuple[list[Check], list[Agreement]]:
     """Return the checks of all members, and an entry for each member that the system refuses."""
     checks: list[Check] = []
     refused: list[Agreement] = []
-    for reference in references_of_members(system):
+    for reference in references_of_members(system.nu, system.na, system.nc):
         try:
             value = _member_value(system.member(reference.quantity))
         except UnsupportedFeatureError as error:

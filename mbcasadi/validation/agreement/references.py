@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from mbcasadi.system import System
 from mbcasadi.validation.agreement import constraint_values, frame_values, manifold, weights
 from mbcasadi.validation.agreement import mujoco_values as mj
 from mbcasadi.validation.agreement.manifold import Array
@@ -34,8 +33,8 @@ class Reference(NamedTuple):
     share: float = SHARE
 
 
-def references_of_members(system: System) -> list[Reference]:
-    """Return MuJoCo's side of all members that this system has."""
+def references_of_members(nu: int, na: int, nc: int) -> list[Reference]:
+    """Return MuJoCo's side of the members of a system with these numbers of u, act and rows."""
     force, position = "N, N m", "m, rad"
     of_force, of_energy = weights.of_force, weights.of_energy
     references = [
@@ -68,14 +67,14 @@ def references_of_members(system: System) -> list[Reference]:
         Reference("actuator_force", force, lambda s: s.data.qfrc_actuator, of_force),
         Reference("actuator_bias", force, mj.actuator_bias, of_force),
     ]
-    if system.nu:
+    if nu:
         per_control = f"{force} per control"
         references.append(Reference("actuation", per_control, mj.actuation, weights.of_actuation))
-    if system.na:
+    if na:
         references.append(
             Reference("act_dot", "1/s", lambda s: s.data.act_dot, weights.of_activation)
         )
-    return references + (_references_of_constraints(position) if system.nc else [])
+    return references + (_references_of_constraints(position) if nc else [])
 
 
 def _references_of_constraints(position: str) -> list[Reference]:

@@ -5,6 +5,7 @@ from mbcasadi.validation.closed_loop.compiled_law import (
     KNOWN_INPUTS,
     CompiledLaw,
     compile_controller,
+    controller_of,
 )
 from mbcasadi.validation.closed_loop.controllers import (
     Controllable,
@@ -13,6 +14,7 @@ from mbcasadi.validation.closed_loop.controllers import (
     as_runnable,
     shared_library,
 )
+from mbcasadi.validation.closed_loop.fast_law import FastLaw, fast_law
 from mbcasadi.validation.closed_loop.outer_law import OuterLaw, Planner, outer_law
 from mbcasadi.validation.closed_loop.progress import Progress, ProgressReporter
 from mbcasadi.validation.closed_loop.reaction import Reaction, reaction
@@ -29,6 +31,7 @@ __all__ = [
     "KNOWN_INPUTS",
     "CompiledLaw",
     "Controllable",
+    "FastLaw",
     "OuterLaw",
     "Planner",
     "Policy",
@@ -45,6 +48,8 @@ __all__ = [
     "TimeSignal",
     "as_runnable",
     "compile_controller",
+    "controller_of",
+    "fast_law",
     "outer_law",
     "reaction",
     "run_loop",

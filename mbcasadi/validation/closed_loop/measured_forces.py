@@ -1,6 +1,7 @@
 """The forces of the plant's contacts and loops at those of a controller."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Literal, cast
 
 import numpy as np
@@ -46,11 +47,17 @@ def _in_own_axes(contacts: Sequence[Contact], plant: Plant, measured: MeasuredCo
     """
     force = np.zeros((len(contacts), 3))
     for k, contact in enumerate(contacts):
-        axes = contact_axes(np.asarray(contact.normal, dtype=float))
+        axes = _axes(*map(float, contact.normal))
         if contact.other:
             axes = axes @ plant.frame_rotation(contact.other, cast(FrameKind, contact.other_kind)).T
         force[k] = axes @ measured[contact.kind, contact.frame][0].force
     return force.ravel()
+
+
+@cache
+def _axes(*normal: float) -> Array:
+    """Return `contact_axes` of a normal, computed once: it is the same in all ticks."""
+    return contact_axes(np.array(normal))
 
 
 def measured_contacts(contacts: Sequence[Contact], plant: Plant) -> MeasuredContacts:

@@ -60,6 +60,7 @@ class OuterLaw:
 
     Attributes:
         law: the outer law, compiled.
+        planner, project, command: the planner, its export, and the command.
         record: inputs, `u` and `status` of its ticks since `reset`; name → rows.
     """
 
@@ -68,7 +69,7 @@ class OuterLaw:
         self, law: CompiledLaw, planner: Planner, project: CProject, command: Command
     ) -> None:
         self.law = law
-        self._planner, self._command = planner, command
+        self.planner, self.project, self.command = planner, project, command
         self._plan, self._solve = Caller(project.load()), Caller(law.function)
         required = {name for name in self._solve.names_in if name != "z"}
         missing = required - {name.removeprefix(OUTER) for name in self._plan.names_out}
@@ -83,7 +84,7 @@ class OuterLaw:
     @property
     def every(self) -> int:
         """Ticks of the inner law in one of the outer."""
-        return self._planner.every
+        return self.planner.every
 
     @property
     def measures_forces(self) -> bool:
@@ -92,21 +93,21 @@ class OuterLaw:
 
     def reset(self) -> None:
         """Return to the initial state and clear the record, before a run."""
-        self._tick, self._z, self._u = 0, self._planner.z0, self._planner.u0
+        self._tick, self._z, self._u = 0, self.planner.z0, self.planner.u0
         self._z_law = self.law.controller.z0
-        self._pending: deque[Array] = deque([self._planner.u0] * self._planner.delay)
+        self._pending: deque[Array] = deque([self.planner.u0] * self.planner.delay)
         self.record: dict[str, list[Array]] = {}
 
     def __call__(self, measured: Mapping[str, Array]) -> dict[str, Array]:
         """Return `ref` and `mask` of the inner law at this tick, from t, q, v and forces."""
-        due = self._tick % self._planner.every == 0
+        due = self._tick % self.planner.every == 0
         self._tick += 1
         if due and self._pending:
             self._u = self._pending.popleft()
         t = float(measured["t"][0])
         command = column(
             "command",
-            self._command(t) if callable(self._command) else self._command,
+            self.command(t) if callable(self.command) else self.command,
             self._plan.size("command"),
         )
         plan = self._plan({**measured, "command": command, "u": self._u, "z": self._z})
@@ -120,7 +121,7 @@ class OuterLaw:
         inputs = {n: plan[n] for n in self._solve.names_in if n != "z"} | {"z": self._z_law}
         outputs = self._solve(inputs)
         self._z_law = outputs["z_next"]
-        if self._planner.delay:
+        if self.planner.delay:
             self._pending.append(outputs["u"])
         else:
             self._u = outputs["u"]

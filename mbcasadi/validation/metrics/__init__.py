@@ -1,6 +1,7 @@
 """Statistics, metrics and criteria of a recorded closed loop."""
 
 from mbcasadi.validation.metrics.comparison import Comparison, compare_run
+from mbcasadi.validation.metrics.contact_forces import ContactForceRow, ContactForces
 from mbcasadi.validation.metrics.contact_metrics import active_contacts, predicted_margin
 from mbcasadi.validation.metrics.criteria import DEFAULTS, Criteria, Verdict, judge
 from mbcasadi.validation.metrics.margins import Margin, margins
@@ -23,6 +24,8 @@ __all__ = [
     "METRICS",
     "SMALLEST_AMPLITUDE",
     "Comparison",
+    "ContactForceRow",
+    "ContactForces",
     "Criteria",
     "Margin",
     "Metric",

@@ -61,6 +61,12 @@ METRICS: dict[str, MetricKind] = {
     "cone.controller": MetricKind("friction-cone margin of the controller's forces", "share", True),
     "contact.lost": MetricKind("active contacts without force", "share"),
     "contact.slip": MetricKind("displacement of an active contact on the floor", "length"),
+    "contact.force_normal": MetricKind(
+        "planned normal force against MuJoCo's, RMS of the weight", "share"
+    ),
+    "contact.force_tangential": MetricKind(
+        "planned tangential force against MuJoCo's, RMS of the weight", "share"
+    ),
     "status.solved": MetricKind("ticks solved and verified", "share", True),
     "status.safe_output": MetricKind("ticks with a safe output", "share"),
     "status.longest_failure": MetricKind("longest run of ticks with a safe output"),

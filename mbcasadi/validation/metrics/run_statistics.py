@@ -8,6 +8,11 @@ from mbcasadi.plant import Plant
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics.closure_metrics import closure_metrics
 from mbcasadi.validation.metrics.comparison import Comparison
+from mbcasadi.validation.metrics.contact_forces import (
+    ContactForces,
+    contact_force_metrics,
+    contact_forces,
+)
 from mbcasadi.validation.metrics.contact_metrics import contact_metrics
 from mbcasadi.validation.metrics.control_metrics import time_metrics, torque_metrics
 from mbcasadi.validation.metrics.criteria import Criteria
@@ -39,6 +44,7 @@ class RunStatistics:
     margins: tuple[Margin, ...]
     predictions: Predictions | None
     metrics: tuple[Metric, ...]
+    contact_forces: ContactForces | None = None
 
 
 def run_statistics(
@@ -50,6 +56,7 @@ def run_statistics(
     comparison: Comparison | None = None,
     times: TickTimes | None = None,
     outer: OuterLawRun | None = None,
+    delay: int = 0,
 ) -> RunStatistics:
     """Return all statistics of a run.
 
@@ -59,6 +66,7 @@ def run_statistics(
         comparison: with our dynamics, or None.
         times: of the ticks in C, or None.
         outer: run of the outer law, or None.
+        delay: ticks from a measurement to the moment at which its control acts.
 
     Raises:
         UnknownNameError: a criterion names a task or component that the controller does not have.
@@ -67,7 +75,9 @@ def run_statistics(
     held = hold_statistics(controller, recording, plant.model, criteria.settle)
     bounded_rows = margins(controller, recording)
     plans = predictions(controller, recording, plant, criteria.settle)
+    forces = contact_forces(controller, recording, plant, delay, criteria.settle)
     return RunStatistics(
+        contact_forces=forces,
         tracking=tracking,
         margins=bounded_rows,
         predictions=plans,
@@ -80,6 +90,7 @@ def run_statistics(
             *torque_metrics(controller, recording),
             *margin_metrics(bounded_rows),
             *contact_metrics(controller, recording),
+            *contact_force_metrics(forces),
             *status_metrics(controller, recording),
             *prediction_metrics(plans),
             *time_metrics(times, controller.period),

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.description import Controller
-from mbcasadi.errors import UnknownNameError
 from mbcasadi.shapes import number
 from mbcasadi.short_text import summarised
+from mbcasadi.unknown_names import unknown_name
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics.control_metrics import saturation
 from mbcasadi.validation.metrics.metric import Metric
@@ -136,8 +136,7 @@ def rows_of_scope(rows: Sequence[TrackingStatistics], scope: str) -> list[Tracki
     """
     matches = [row for row in rows if row.name == scope or row.name.startswith(f"{scope}.")]
     if not matches:
-        valid = ", ".join(row.name for row in rows)
-        raise UnknownNameError(f"unknown component {scope!r}; the tasks have: {valid}")
+        raise unknown_name("component", scope, [row.name for row in rows])
     return matches
 
 

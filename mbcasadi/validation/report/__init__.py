@@ -1,6 +1,5 @@
 """Runs and campaigns as tables, JSON and one HTML page."""
 
-from mbcasadi.validation.report.campaign_report import Campaign, Case, Outcome, cases
 from mbcasadi.validation.report.findings import findings
 from mbcasadi.validation.report.frames import RenderedFrames, render_frames
 from mbcasadi.validation.report.notes import run_notes, untold_notes
@@ -8,24 +7,24 @@ from mbcasadi.validation.report.plain_data import plain_data
 from mbcasadi.validation.report.report import Report
 from mbcasadi.validation.report.report_options import ReportOptions
 from mbcasadi.validation.report.settings import run_settings
-from mbcasadi.validation.report.summary import SummaryRow
-from mbcasadi.validation.report.terminal import what_if_table
+from mbcasadi.validation.report.summary import SummaryRow, summary_rows
+from mbcasadi.validation.report.terminal import campaign_table, what_if_table
 from mbcasadi.validation.report.text import tick_count
+from mbcasadi.validation.report.why import reasons
 
 __all__ = [
-    "Campaign",
-    "Case",
-    "Outcome",
     "RenderedFrames",
     "Report",
     "ReportOptions",
     "SummaryRow",
-    "cases",
+    "campaign_table",
     "findings",
     "plain_data",
+    "reasons",
     "render_frames",
     "run_notes",
     "run_settings",
+    "summary_rows",
     "tick_count",
     "untold_notes",
     "what_if_table",

@@ -65,11 +65,12 @@ def figures(run: Run) -> list[Figure]:
             draw(axes)
             top = BELOW_LEGEND if axes.get_legend() else WITHOUT_LEGEND
             figure.subplots_adjust(left=0.145, right=0.985, bottom=0.155, top=top)
-            result.append(Figure(title, caption, _svg(figure)))
+            result.append(Figure(title, caption, svg_text(figure)))
     return result
 
 
-def _svg(figure: "MatplotlibFigure") -> str:
+def svg_text(figure: "MatplotlibFigure") -> str:
+    """Return a figure as the text of an SVG element."""
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
@@ -96,7 +97,7 @@ def _content(run: Run) -> Iterator[tuple[str, str, Draw]]:
         caption = "Worst gap in MuJoCo, and the residual of our equations at the same states."
         yield "Closure of the loops", caption, plots.closure(run)
     if record.contact_names:
-        caption = "Force of the floor on each contact in MuJoCo."
+        caption = "Force of the floor on each contact in MuJoCo; dashed: planned."
         yield "Normal forces", caption, plots.normals(run)
         caption = "1 - |f_t| / (mu f_n), negative outside the cone; dashed: by the controller."
         yield "Friction-cone margin", caption, plots.margins(run)

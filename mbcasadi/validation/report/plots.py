@@ -185,13 +185,18 @@ def closure(run: Run) -> Draw:
 
 
 def normals(run: Run) -> Draw:
-    """Draw the normal force of each contact."""
+    """Draw the normal force of each contact, and dashed the planned one."""
 
     def draw(axes: "Axes") -> None:
         record, kept = run.recording, thin(run.recording.t)
         for n, name in enumerate(record.contact_names):
             color = COLORS[n % len(COLORS)]
             axes.plot(record.t[kept], record.contact_normal[kept, n], color=color, label=name)
+            forces = run.contact_forces
+            if forces is not None:
+                some = thin(forces.t)
+                planned = np.where(forces.active[some, n], forces.planned[some, n, 0], np.nan)
+                axes.plot(forces.t[some], planned, "--", color="#111827", linewidth=0.8)
         label_axes(axes, "f_n / N", legend=len(record.contact_names) <= MOST_LINES)
 
     return draw

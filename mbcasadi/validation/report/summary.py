@@ -15,7 +15,7 @@ class SummaryRow:
     Attributes:
         metric: its name.
         median, worst: over the runs that have it.
-        worst_case: index of the run with the worst value.
+        worst_case: number of the run with the worst value.
         limit: of the criterion on it, or None.
         failed: number of runs that did not fulfil the criterion, or None.
     """
@@ -29,17 +29,22 @@ class SummaryRow:
 
 
 def summary_rows(
-    metrics: Sequence[Sequence[Metric]], verdicts: Sequence[Sequence[Verdict]]
+    metrics: Sequence[Sequence[Metric]],
+    verdicts: Sequence[Sequence[Verdict]],
+    numbers: Sequence[int],
 ) -> list[SummaryRow]:
-    """Return one row for each metric; both arguments have one sequence for each run."""
+    """Return one row for each metric; all arguments have one element for each run."""
     values = [{m.name: m.value for m in run} for run in metrics]
     judged = [{v.metric: v for v in run} for run in verdicts]
     names = dict.fromkeys(name for run in values for name in run)
-    return [_summary_row(name, values, judged) for name in names]
+    return [_summary_row(name, values, judged, numbers) for name in names]
 
 
 def _summary_row(
-    name: str, values: Sequence[dict[str, float]], judged: Sequence[dict[str, Verdict]]
+    name: str,
+    values: Sequence[dict[str, float]],
+    judged: Sequence[dict[str, Verdict]],
+    numbers: Sequence[int],
 ) -> SummaryRow:
     column = np.array([run.get(name, np.nan) for run in values])
     lower = METRICS[base_name(name)].larger_is_better
@@ -51,7 +56,7 @@ def _summary_row(
         metric=name,
         median=float(np.median(column[measured])) if measured.size else np.nan,
         worst=float(column[worst]),
-        worst_case=worst,
+        worst_case=numbers[worst],
         limit=criteria[-1].limit if criteria else None,
         failed=sum(not verdict.passed for verdict in criteria) if criteria else None,
     )

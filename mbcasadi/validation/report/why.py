@@ -28,11 +28,17 @@ def _failure_lines(failure: Failure) -> Iterator[str]:
     causes = [cause for cause in failure.causes if cause.share >= SMALL]
     for cause in causes:
         yield f"  due to {cause.name}: without it {_value(failure, cause)}"
-    others = [cause.name for cause in failure.causes if cause not in causes]
+    others = [cause.name for cause in failure.causes if cause.share < SMALL]
     if others:
         yield f"  not due to {', '.join(others)}"
-    if not failure.causes and not math.isnan(verdict.value):
-        yield "  the run has no delay, error, friction loss or saturation that it is due to"
+    unknown = [cause.name for cause in failure.causes if math.isnan(cause.share)]
+    if unknown:
+        yield f"  could not be run or measured without {', '.join(unknown)}"
+    if failure.causes and not causes:
+        yield (
+            "  nothing that was left out explains it alone: see the gains, whether the reference "
+            "can be reached, and what the model lacks"
+        )
 
 
 def _value(failure: Failure, cause: Cause) -> str:

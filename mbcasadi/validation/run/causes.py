@@ -3,21 +3,21 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-import mujoco
 import numpy as np
 
-from mbcasadi.control import InverseDynamicsQP
-from mbcasadi.errors import MbcasadiError
 from mbcasadi.plant import Plant
-from mbcasadi.validation.closed_loop import Recording, Runnable, Scenario, Tick
-from mbcasadi.validation.closed_loop.compiled_law import Caller
+from mbcasadi.validation.closed_loop import Recording, Runnable, Scenario
+from mbcasadi.validation.metrics.control_metrics import saturation
 from mbcasadi.validation.run.defaults import plants_for_period
 from mbcasadi.validation.run.plant_factory import PlantFactory
 from mbcasadi.validation.run.reference_rates import with_rates, wrong_rates
 from mbcasadi.validation.run.servo_plant import Controlled
-
-STRONGER = 10.0
-"""Factor of the actuators' ranges in the run without saturation."""
+from mbcasadi.validation.run.without_limits import (
+    STRONGER,
+    joints_at_stops,
+    stronger_law,
+    stronger_plant,
+)
 
 
 @dataclass(frozen=True)
@@ -54,26 +54,6 @@ class Without:
     scenario: Scenario
 
 
-class EvaluatedLaw(Runnable):
-    """A law that CasADi evaluates: for one repetition, C is not worth its compilation.
-
-    Attributes:
-        controller: as data.
-    """
-
-    def __init__(self, law: InverseDynamicsQP) -> None:
-        self.controller = law.controller
-
-    @property
-    def kind(self) -> str:
-        """What runs, in words."""
-        return "CasADi's Function of the law"
-
-    def start(self, plant: Plant) -> Tick:  # noqa: ARG002  # the interface's
-        """Return what calls the Function."""
-        return Caller(self.controller.function)
-
-
 def repetitions(trial: Trial) -> Iterator[Without]:
     """Yield the run without each thing that it has and that may spoil it."""
     yield from _true_rates(trial)
@@ -85,7 +65,7 @@ def repetitions(trial: Trial) -> Iterator[Without]:
     if scenario.disturbance is not None:
         yield _with(trial, "the disturbance", scenario=replace(scenario, disturbance=None))
     yield from _without_friction_loss(trial)
-    yield from _stronger_actuators(trial)
+    yield from _without_limits(trial)
     yield from _rigid_constraints(trial)
 
 
@@ -137,47 +117,24 @@ def _without_friction_loss(trial: Trial) -> Iterator[Without]:
         yield _with(trial, "the friction loss of the joints", make_plant=smooth)
 
 
-def _stronger_actuators(trial: Trial) -> Iterator[Without]:
-    """Yield the run with larger ranges of actuators, where some were at their limit.
-
-    A law of ours keeps to limits of its own, and only an `InverseDynamicsQP` can be made again
-    with larger ones. A controller of others is clipped by the plant alone.
-    """
-    control, recording = trial.law.controller, trial.recording
-    if not np.any((recording.u <= control.u_min) | (recording.u >= control.u_max)):
+def _without_limits(trial: Trial) -> Iterator[Without]:
+    """Yield the run without saturation, and without the stops of joints too, where they act."""
+    saturated = saturation(trial.law.controller, trial.recording.u).any()
+    stopped = joints_at_stops(trial.plants.make().model, trial.recording.q)
+    if not (saturated or stopped):
         return
-
-    def strong() -> Plant:
-        plant = trial.plants.make()
-        _strengthen(plant.model)
-        return plant
-
-    law: Runnable | None = trial.law if "limits" in control.untold else None
-    if isinstance(trial.given, InverseDynamicsQP):
-        ranges = trial.given.ranges
-        try:
-            stronger = replace(
-                trial.given,
-                ctrl_limits=STRONGER * ranges.ctrl,
-                force_limits=STRONGER * ranges.force,
-            )
-            law = EvaluatedLaw(stronger)
-        except MbcasadiError:  # other options hold only with the ranges as they are
-            law = None
+    law = stronger_law(trial.given, trial.law) if saturated else None
+    cause = f"saturation (ranges of the actuators {STRONGER:g} times as large)"
     if law is not None:
-        cause = f"saturation (actuators {STRONGER:g} times as strong)"
-        yield _with(trial, cause, law=law, make_plant=strong)
-
-
-def _strengthen(model: mujoco.MjModel) -> None:
-    """Make the ranges of controls and forces larger, in place."""
-    for ranges in (
-        model.actuator_ctrlrange,
-        model.actuator_forcerange,
-        model.jnt_actfrcrange,
-        model.tendon_actfrcrange,
-    ):
-        ranges *= STRONGER
+        yield _with(trial, cause, law=law, make_plant=lambda: stronger_plant(trial.plants))
+    if stopped:
+        stops = f"the stops of {', '.join(stopped)}"
+        yield _with(
+            trial,
+            stops if law is None else f"{stops}, with {cause}",
+            law=law,
+            make_plant=lambda: stronger_plant(trial.plants, stops=False),
+        )
 
 
 def _rigid_constraints(trial: Trial) -> Iterator[Without]:

@@ -4,8 +4,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 
-import numpy as np
-
 from mbcasadi.errors import MbcasadiError
 from mbcasadi.validation.closed_loop import Progress, Recording, run_loop
 from mbcasadi.validation.metrics import (
@@ -23,10 +21,9 @@ EXPLAINED = ("tracking", "closure", "cone", "contact", "status", "torque", "limi
 """Groups of metrics that depend on the motion; times of the C do not."""
 
 START = 0.25
-"""Share of the run after which an error of the start is over."""
+"""Share of the run after which its start is over."""
 
-LARGE_START = 0.2
-"""Error of a component at the first tick, relative to its largest, that counts as one."""
+START_CAUSE = "the start: errors and jumps in the first quarter of the run"
 
 
 @dataclass(frozen=True)
@@ -101,8 +98,8 @@ def diagnose(
     for each in repetitions(trial) if explained else ():
         progress(f"repeating the run without {each.cause}", 0.87)
         again[each.cause] = _repeated(each, trial, criteria)
-    if explained and _starts_far(trial.recording):
-        again["the error at the start"] = _later(trial, criteria)
+    if explained:
+        again[START_CAUSE] = _later(trial, criteria)
     failures = tuple(
         Failure(v, _component(v, tracking), _causes(v, trial, again if v in explained else {}))
         for v in failed
@@ -147,13 +144,6 @@ def _share_run(recording: Recording, trial: Trial) -> float:
     """Return the share of the duration that a run reached."""
     ticks = trial.scenario.duration / trial.law.controller.period
     return 1.0 if not recording.events else recording.ticks / max(1.0, ticks)
-
-
-def _starts_far(recording: Recording) -> bool:
-    """Whether a component has its error from the first tick."""
-    error = np.abs(recording.monitor.get("error", np.zeros((1, 1))))
-    largest = error.max(axis=0)
-    return bool(np.any((error[0] > LARGE_START * largest) & (largest > 0)))
 
 
 def _causes(

@@ -11,6 +11,7 @@ from mbcasadi.short_text import summarised
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics import (
     Comparison,
+    ContactForces,
     Margin,
     Metric,
     OuterLawRun,
@@ -45,6 +46,7 @@ class Run:
         what_if: cost of delay and model error, where it was measured.
         diagnosis: why it failed, where it did.
         outer: run of the outer law, where there is one.
+        contact_forces: planned forces and MuJoCo's, where the controller plans them.
         frames: PNG images of the motion, with `frame_times` in s.
         notes: sentences for the reader: something not compared, no renderer, a divergence.
     """
@@ -64,6 +66,7 @@ class Run:
     what_if: WhatIf | None = None
     diagnosis: Diagnosis | None = None
     outer: OuterLawRun | None = None
+    contact_forces: ContactForces | None = None
     frames: tuple[bytes, ...] = ()
     frame_times: tuple[float, ...] = ()
     notes: tuple[str, ...] = ()
@@ -112,6 +115,9 @@ class Run:
             "predictions": None if self.predictions is None else self.predictions.to_dict(),
             "softness": None if self.softness is None else asdict(self.softness),
             "outer": None if self.outer is None else self.outer.to_dict(),
+            "contact_forces": None
+            if self.contact_forces is None
+            else self.contact_forces.to_dict(),
             "what_if": None if self.what_if is None else self.what_if.to_dict(),
             "diagnosis": None if self.diagnosis is None else self.diagnosis.to_dict(),
             "notes": list(self.notes),

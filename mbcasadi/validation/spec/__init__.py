@@ -5,7 +5,8 @@ from mbcasadi.validation.spec.build import (
     build_experiment,
     experiment_for_system,
 )
-from mbcasadi.validation.spec.run_spec import run_campaign, run_spec
+from mbcasadi.validation.spec.run_campaign import cases_of_spec, run_campaign, run_case
+from mbcasadi.validation.spec.run_spec import run_spec
 from mbcasadi.validation.spec.schema import Spec, Trial, parse_spec, read_spec
 
 __all__ = [
@@ -13,9 +14,11 @@ __all__ = [
     "Spec",
     "Trial",
     "build_experiment",
+    "cases_of_spec",
     "experiment_for_system",
     "parse_spec",
     "read_spec",
     "run_campaign",
+    "run_case",
     "run_spec",
 ]

@@ -26,9 +26,10 @@ from mbcasadi.control import (
 )
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
-from mbcasadi.shapes import column, require_name
+from mbcasadi.shapes import column
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System, read_mjcf
+from mbcasadi.system.names_by_kind import require_name_of
 from mbcasadi.validation.spec.contact_tables import LoopForce, contacts_of_table
 from mbcasadi.validation.spec.limit_tables import Range
 from mbcasadi.validation.spec.motion import mask_schedule, task_motion, time_function
@@ -181,7 +182,7 @@ def start_configuration(start: Start, system: System) -> Array:
     if start.q is not None:
         return column("start.q", start.q, system.nq)
     if start.keyframe is not None:
-        require_name("key frame", start.keyframe, list(system.tree.keyframes))
+        require_name_of(system, "key frame", start.keyframe, list(system.tree.keyframes))
         return np.array(system.tree.keyframes[start.keyframe], dtype=float)
     return np.array(system.tree.q0, dtype=float)
 
@@ -194,6 +195,6 @@ def override_limits(system: System, limits: Array, overrides: dict[str, Range]) 
     """
     result = np.array(limits, dtype=float)
     for name, ends in overrides.items():
-        require_name("actuator", name, system.actuator_names)
+        require_name_of(system, "actuator", name, system.actuator_names)
         result[system.actuator_names.index(name)] = ends
     return result

@@ -173,6 +173,12 @@ def test_the_generated_c_holds_a_box_in_mujoco(system, law):
     metrics = {metric.name: metric.value for metric in run.metrics}
     assert metrics["contact.slip"] < 5e-4
     assert metrics["cone.controller"] > -1e-9
+    forces = run.contact_forces  # axes of the moving box; corners share what they hold together
+    measured, planned = (
+        np.abs(x).sum(axis=1).mean(axis=0) for x in (forces.measured, forces.planned)
+    )
+    assert measured[0] == pytest.approx(planned[0], rel=0.1)
+    assert forces.rows[-1].normal_rms < 1e-3
 
 
 def test_the_generated_c_is_the_function(system, law, tmp_path):

@@ -125,11 +125,8 @@ def test_a_task_that_has_to_be_met_counts_as_a_limit():
     law = law_of(system, feet(), np.full(system.nu, 40.0))
     q, v = system.tree.keyframes["stand"], np.zeros(system.nv)
     ref = law.reference_at(q)
-    ref[law.reference_slices["base.acceleration"]] = [
-        9.0,
-        0.0,
-        0.0,
-    ]  # friction of 0.7 gives 6.9 m/s²
+    # friction of 0.7 gives 6.9 m/s²
+    ref[law.reference_slices["base.acceleration"]] = [9.0, 0.0, 0.0]
     found = law.explain(q, v, ref, exactly=("base",))
     assert "task base" in found.excluding
     assert any(name.startswith("cone of ") for name in found.excluding)

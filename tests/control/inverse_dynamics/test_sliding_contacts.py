@@ -145,7 +145,7 @@ def press(law, seconds=3.5, arm=ARM, **options):
         now[law.reference_slices["tip.acceleration"]] = -ramp * size * w**2 * np.sin(phase)
         return now
 
-    return mb.validate(law, arm, seconds, reference=sliding, q0=q0, **options).runs[0].recording
+    return mb.validate(law, arm, seconds, reference=sliding, q0=q0, **options).runs[0]
 
 
 def test_a_press_slides_with_its_force_in_mujoco(system):
@@ -156,13 +156,20 @@ def test_a_press_slides_with_its_force_in_mujoco(system):
         "measured": {"force_feedback": ForceFeedback(limit=10.0, gain=20.0)},
     }.items():
         law = sliding_law(system, contact=ball(system), delay=1, **options)
-        run = press(law, delay=1, perturb={"mass": 0.1})
+        whole = press(law, delay=1, perturb={"mass": 0.1})
+        run = whole.recording
         assert np.all(run.status == 0)
         assert np.all(run.contact_normal[1:] > 0)
         late = run.contact_normal[1500:, 0]
         friction = run.contact_tangential[1500:, 0] / late
         assert np.median(friction) > 0.99 * MU  # it slides
         errors[name] = late - PRESS
+        (row,) = whole.contact_forces.rows  # friction is planned along with the press
+        size = np.sqrt(np.mean(run.contact_tangential**2)) / whole.contact_forces.weight
+        assert row.normal_rms < 0.03
+        # late where the motion turns; friction with the wrong sign would be twice the size away
+        assert size > 0.05
+        assert row.tangential_rms < 0.8 * size
     assert np.mean(errors["alone"]) > 1.5
     assert np.sqrt(np.mean(errors["measured"] ** 2)) < 1.0
     assert abs(np.mean(errors["measured"])) < 0.05

@@ -81,7 +81,7 @@ def test_the_torques_range_as_in_the_papers_figures_and_at_least_norm(arms, form
 
 def test_s_moves_the_control_in_its_null_space_only_and_zero_s_is_the_least(arms, robots_law):
     at = robots_at(arms, robots_law, seed=2)
-    s = robots_law.reference["s"]
+    s = robots_law.reference_slices["s"]
     plain = at | {"ref": at["ref"].copy()}
     plain["ref"][s] = 0
     with_s, without = (outputs_of(robots_law.function, x)["u"] for x in (at, plain))

@@ -13,7 +13,7 @@ from support.validation_problems import SLIDER, SLIDER_GAIN, SLIDER_LIMIT, SLIDE
 
 import mbcasadi as mb
 from mbcasadi.codegen.compiler import find_compiler, library_name
-from mbcasadi.errors import ControllerError, ExportError, ProblemError
+from mbcasadi.errors import CompilerError, ControllerError, ExportError, ProblemError
 from mbcasadi.validation import (
     Policy,
     Run,
@@ -164,6 +164,21 @@ def test_the_manifest_of_an_exported_law_gives_period_limits_and_statuses(tmp_pa
     assert "tracking.hold_share" not in {v.metric for v in exported.verdicts}
     with pytest.raises(ProblemError, match=r"period = 0\.01 s.*its own, 0\.02 s"):
         run_of(project, reference=ref, period=0.01)
+
+
+def test_an_export_that_is_built_runs_without_a_compiler(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = run_of(folder)
+    assert built.times is not None
+    monkeypatch.setenv("CC", "no-such-compiler")
+    run = run_of(folder)
+    np.testing.assert_array_equal(run.recording.q, built.recording.q)
+    assert run.times is None
+    assert any("The ticks were not timed" in note for note in run.notes)
+    project = mb.export_c(functions()["in MX"], tmp_path / "new")
+    with pytest.raises(CompilerError, match="no-such-compiler"):
+        run_of(project)
 
 
 def test_what_a_function_raises_is_the_cause_of_one_error() -> None:

@@ -20,6 +20,7 @@ from mbcasadi.validation import (
     compile_controller,
 )
 from mbcasadi.validation.metrics.unit_scales import prefixed
+from mbcasadi.validation.run.diagnosis import START_CAUSE
 from mbcasadi.validation.run.reference_rates import RatePair, rate_between
 
 DURATION = 1.0
@@ -110,16 +111,26 @@ def test_saturation_is_a_cause_where_larger_ranges_help() -> None:
     }
     run = run_of(slider_law(), **fast)
     assert run.metric("torque.saturated") > 0.2
-    cause = causes_of(run)["saturation (actuators 10 times as strong)"]
+    cause = causes_of(run)["saturation (ranges of the actuators 10 times as large)"]
     free = run_of(slider_law(STRONG), STRONG, **fast).metric("tracking.rms_share")
     assert cause.value == pytest.approx(free, rel=1e-6)
     assert cause.passed
     assert cause.share > 0.5
 
 
+def test_the_stop_of_a_joint_is_a_cause(law: Runnable) -> None:
+    stopped = SLIDER.replace('type="slide"', 'type="slide" limited="true" range="-1 0.15"', 1)
+    run = run_of(law, stopped, criteria=Criteria({"tracking.rms_share": 0.05}))
+    causes = causes_of(run)
+    name = next(name for name in causes if name.startswith("the stops of slide"))
+    assert causes[name].passed
+    assert next(iter(causes)) == name
+    assert "stops" not in str(causes_of(run_of(law, perturb={"mass": 0.3})))
+
+
 def test_an_error_at_the_start_is_a_cause_that_ends(law: Runnable) -> None:
     run = run_of(law, q0=[0.1], criteria=Criteria({"tracking.rms_share": 0.05}))
-    cause = causes_of(run)["the error at the start"]
+    cause = causes_of(run)[START_CAUSE]
     settled = run_of(law, q0=[0.1], criteria=Criteria({"tracking.rms_share": 0.05}, settle=0.25))
     assert cause.value == settled.metric("tracking.rms_share")
     assert cause.share > 0.5

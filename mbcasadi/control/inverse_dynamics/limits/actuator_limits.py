@@ -25,9 +25,10 @@ from mbcasadi.argument_kinds import require_fields
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.errors import ProblemError
 from mbcasadi.readable_signatures import readable_fields
-from mbcasadi.shapes import real_array, require_name
+from mbcasadi.shapes import real_array
 from mbcasadi.system import System
 from mbcasadi.system.actuator_model import ActuatorModel
+from mbcasadi.system.names_by_kind import require_name_of
 
 Array = NDArray[np.float64]
 PerActuator = float | Sequence[float]
@@ -92,7 +93,7 @@ def limited_actuators(system: System, limits: ActuatorLimits) -> LimitedActuator
     """
     names = system.actuator_names if limits.actuators is None else limits.actuators
     for name in names:
-        require_name("actuator", name, system.actuator_names)
+        require_name_of(system, "actuator", name, system.actuator_names)
     if (limits.stall_force is None) != (limits.no_load_speed is None):
         raise ProblemError(
             f"stall_force = {limits.stall_force}, no_load_speed = {limits.no_load_speed}; expected "

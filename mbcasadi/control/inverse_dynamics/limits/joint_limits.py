@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.control.inverse_dynamics.limits.usual_braking import JointIndices, usual_braking
 from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import real_array, require_name
+from mbcasadi.shapes import real_array
 from mbcasadi.system import System
+from mbcasadi.system.names_by_kind import require_name_of
 from mbcasadi.system.ranges import Ranges
 
 Array = NDArray[np.float64]
@@ -112,7 +113,7 @@ def limited_joints(system: System, limits: JointLimits, ranges: Ranges) -> Limit
     if not names:
         raise ProblemError(f"no joint of '{system.name}' has a range; expected joints=(…) by name")
     for name in names:
-        require_name("slide or hinge joint", name, list(stops))
+        require_name_of(system, "slide or hinge joint", name, list(stops))
     joints = [next(j for j in system.tree.joints if j.name == name) for name in names]
     dofs = tuple(joint.dof for joint in joints)
     margin = _each("margin", limits.margin, names, 0.0)

@@ -19,7 +19,8 @@ from mbcasadi.control.inverse_dynamics.inequalities import Rows, Sizes
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.errors import ProblemError
 from mbcasadi.readable_signatures import readable_fields
-from mbcasadi.shapes import real_array, require_name
+from mbcasadi.shapes import real_array
+from mbcasadi.system.names_by_kind import require_name_of
 
 if TYPE_CHECKING:
     from mbcasadi.control.inverse_dynamics.inputs import Inputs
@@ -66,7 +67,7 @@ def limited_rows(setup: "Setup") -> list[LimitedRow]:
     given = {} if setup.loop_force_limits is None else setup.loop_force_limits.limits
     names = setup.mask_names[len(setup.contacts) :]
     for name in given:
-        require_name("equality constraint", name, list(names))
+        require_name_of(setup.system, "equality constraint", name, list(names))
     found, first = [], 0
     for name, size in zip(names, setup.equality_sizes, strict=True):
         if name in given:

@@ -3,13 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.codegen import CProject, TickTimes
+from mbcasadi.codegen.compiler import library_name
 from mbcasadi.codegen.manifest import Manifest, SignalEntry
 from mbcasadi.description import Controller, Signal, TuningParameter
-from mbcasadi.errors import ProblemError
+from mbcasadi.errors import CompilerError, ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.validation.closed_loop.compiled_law import KNOWN_INPUTS, Caller
 from mbcasadi.validation.closed_loop.controllers.casadi_function import CheckedCaller, renamed
@@ -33,7 +35,7 @@ class ExportedFolder(Runnable):
     def __init__(self, project: CProject, plant: Plant, period: float) -> None:
         self.project = project
         self._is_law = project.manifest["period"] is not None
-        library = project.load()
+        library = load_library(project)
         if self._is_law:
             _require_inputs(project)
             self.function = library
@@ -74,6 +76,23 @@ class ExportedFolder(Runnable):
         return self.project.time(rows, repeats=1)
 
 
+def load_library(project: CProject) -> ca.Function:
+    """Return the folder's library; where there is no compiler, the newest one that is built.
+
+    Raises:
+        CompilerError: no compiler, and no library that is newer than the C.
+    """
+    try:
+        return project.load()
+    except CompilerError:
+        pattern = library_name(f"{project.name}_*")
+        ages = {path: path.stat().st_mtime for path in (project.folder / "build").glob(pattern)}
+        newest = max(ages, key=lambda path: ages[path], default=None)
+        if newest is None or ages[newest] < project.source.stat().st_mtime:
+            raise
+        return ca.external(project.name, str(newest))
+
+
 def _require_inputs(project: CProject) -> None:
     unknown = [e["name"] for e in project.manifest["inputs"] if e["name"] not in KNOWN_INPUTS]
     if unknown:
@@ -85,7 +104,7 @@ def _require_inputs(project: CProject) -> None:
         raise ProblemError(f"the export {project.name!r} has no output 'u'")
 
 
-def _law_of(manifest: Manifest, function: object) -> Controller:
+def _law_of(manifest: Manifest, function: ca.Function) -> Controller:
     """Return the controller of a manifest."""
     outputs, period = _signals(manifest["outputs"]), manifest["period"]
     nu = next(len(signal.components) for signal in outputs if signal.name == "u")
@@ -95,7 +114,7 @@ def _law_of(manifest: Manifest, function: object) -> Controller:
     assert period is not None
     law = Controller(
         name=manifest["name"],
-        function=function,  # type: ignore[arg-type]  # CasADi gives what it loads as Any
+        function=function,
         inputs=_signals(manifest["inputs"]),
         outputs=outputs,
         u_min=_bounds(manifest["u_min"], -np.inf, nu),

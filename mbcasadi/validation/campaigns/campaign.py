@@ -1,0 +1,225 @@
+"""Many runs of one controller: parameter errors, delays, starts, disturbances."""
+
+import hashlib
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from numpy.typing import ArrayLike
+
+from mbcasadi.argument_kinds import checked, require_fields
+from mbcasadi.description import Controller
+from mbcasadi.description.controller import HasController
+from mbcasadi.errors import ProblemError, SimulationError
+from mbcasadi.plant import Source
+from mbcasadi.shapes import require_positive, require_whole
+from mbcasadi.validation.campaigns.case import Case, hash_of_cases
+from mbcasadi.validation.campaigns.kit import Kit
+from mbcasadi.validation.campaigns.outcome import Outcome
+from mbcasadi.validation.campaigns.preparation import prepared
+from mbcasadi.validation.campaigns.result import Campaign
+from mbcasadi.validation.campaigns.schedule import Schedule, Shipment
+from mbcasadi.validation.campaigns.store import Store
+from mbcasadi.validation.campaigns.trials import Trials, stopped_outcome
+from mbcasadi.validation.campaigns.workers import (
+    GivenExecutor,
+    Processes,
+    Workers,
+    usable_cores,
+)
+from mbcasadi.validation.closed_loop import (
+    CompiledLaw,
+    Progress,
+    ProgressReporter,
+    ScenarioOptions,
+    TimeSignal,
+    run_loop,
+)
+from mbcasadi.validation.metrics import Criteria, run_statistics
+
+PROCESS_COST = 4.0  # s, of starting processes that import the package and load the controller
+
+PROGRESS_CALLS = 100  # of a campaign
+
+
+@dataclass(frozen=True)
+class CampaignOptions:
+    """Where a campaign runs, and what it keeps.
+
+    Attributes:
+        executor: anything with the interface of `concurrent.futures.Executor`, such as
+            `client.get_executor()` of a Dask cluster; it is not closed.
+        jobs: processes of this machine without an executor; 1 runs everything in this one. None:
+            one for each core, where that is faster.
+        store: SQLite file that keeps the outcomes; the cases that it has are not run again.
+        time_limit: s, of a case; one that takes longer fails.
+
+    Raises:
+        ProblemError: jobs together with an executor, numbers that are not positive.
+    """
+
+    executor: Executor | None = None
+    jobs: int | None = None
+    store: str | Path | None = None
+    time_limit: float | None = None
+
+    def __post_init__(self) -> None:
+        require_fields(self)
+        if self.jobs is not None:
+            require_whole(1, jobs=self.jobs)
+            if self.executor is not None:
+                raise ProblemError("give executor or jobs, not both: an executor has its workers")
+        if self.time_limit is not None:
+            require_positive(time_limit=self.time_limit)
+
+
+@checked
+def campaign(
+    controller: Controller | HasController,
+    model: Source,
+    duration: float,
+    cases: Sequence[Case],
+    *,
+    reference: TimeSignal = None,
+    q0: ArrayLike | None = None,
+    v0: ArrayLike | None = None,
+    rigid: bool = False,
+    disturbance: TimeSignal = None,
+    scenario: ScenarioOptions | None = None,
+    criteria: Criteria | None = None,
+    executor: Executor | None = None,
+    jobs: int | None = None,
+    store: str | Path | None = None,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+) -> Campaign:
+    """Run one controller's generated C in many plants; the C is generated once.
+
+    A plant that diverges, or a start that cannot be closed, is a failed case, not an exception.
+    Each case is reproducible alone, bit by bit, wherever it runs: see `case_report`.
+
+    Args:
+        controller: as in `validate`.
+        model: MJCF or URDF file, XML text, `MjSpec` or `MjModel` of the plants.
+        duration: s, of each run.
+        cases: seed, parameter errors, delay and start error of each run; see `cases` and
+            `sampled_cases`.
+        reference: (nref,), or a function of time that returns it.
+        q0, v0: initial state before the start error of a case; `qpos0` and zero by default.
+        rigid: use the rigid recipe for the plants' equality constraints.
+        disturbance: (nv,) generalised force on the plants, or a function of time.
+        scenario: mask, tuning, switched constraints, outer law, key frame, time step; no seed, as
+            each case has its own.
+        criteria: limits on metrics, and the settling time; `DEFAULTS` where None.
+        executor: anything with the interface of `concurrent.futures.Executor`, such as
+            `client.get_executor()` of a Dask cluster; it is not closed.
+        jobs: processes of this machine without an executor; 1 runs everything in this one. None:
+            one for each core, where that is faster.
+        store: SQLite file that keeps the outcomes; an interrupted campaign with the same arguments
+            goes on where it was.
+        time_limit: s, of a case; one that takes longer fails.
+        progress: called with what is being done and a share from 0 to 1.
+
+    Raises:
+        ProblemError: no case, a seed in `scenario`, a controller that does not fit the model, or a
+            store that holds another campaign.
+        ModelError: the model cannot be read.
+        ExportError: the C cannot be generated or compiled.
+    """
+    where = CampaignOptions(executor, jobs, store, time_limit)
+    report = ProgressReporter(progress)
+    with prepared(
+        controller, model, duration, cases,
+        reference=reference, q0=q0, v0=v0, rigid=rigid, disturbance=disturbance,
+        scenario=scenario, criteria=criteria, report=report,
+    ) as (kit, law):  # fmt: skip
+        return run_cases(kit, law, cases, where, report)
+
+
+def run_cases(
+    kit: Kit,
+    law: CompiledLaw | None,
+    cases: Sequence[Case],
+    where: CampaignOptions,
+    report: ProgressReporter,
+) -> Campaign:
+    """Run the cases that the store does not have."""
+    store = None if where.store is None else Store(Path(where.store))
+    try:
+        done: list[Outcome] = []
+        if store is not None:
+            store.begin(kit.fingerprint() | {"cases": hash_of_cases(cases)[:16]}, cases)
+            done = store.outcomes()
+        known = {outcome.number for outcome in done}
+        pending = [(k, case) for k, case in enumerate(cases) if k not in known]
+        report.note("compiling C")
+        for outcomes in _outcomes(kit, law, pending, where) if pending else ():
+            if store is not None:
+                store.add(outcomes)
+            begun = PROGRESS_CALLS * len(done) // len(cases)
+            done += outcomes
+            if PROGRESS_CALLS * len(done) // len(cases) == begun:
+                continue
+            report(f"{len(done)} of {len(cases)} runs are done", len(done) / len(cases))
+    finally:
+        if store is not None:
+            store.close()
+    return Campaign(tuple(sorted(done, key=lambda outcome: outcome.number)), len(cases))
+
+
+def _outcomes(
+    kit: Kit, law: CompiledLaw | None, pending: list[tuple[int, Case]], where: CampaignOptions
+) -> Iterator[tuple[Outcome, ...]]:
+    """Yield outcomes: the first ones from this process, which shows what a case takes."""
+    trials = Trials(kit, law)
+    _require_fit(trials)
+    jobs = 1 if where.executor is not None else where.jobs or usable_cores()
+    seconds = None
+    while pending and where.executor is None:
+        rest = 0.0 if seconds is None else seconds * len(pending)
+        worth = rest * (1 - 1 / jobs) > PROCESS_COST or where.jobs is not None
+        if jobs > 1 and seconds is not None and worth:
+            break
+        begin = time.perf_counter()
+        number, case = pending.pop(0)
+        yield (trials.run(number, case, where.time_limit),)
+        seconds = time.perf_counter() - begin
+    if pending:
+        workers: Workers = (
+            Processes(jobs) if where.executor is None else GivenExecutor(where.executor)
+        )
+        try:
+            shipment = _shipment(kit, where.time_limit)
+            yield from Schedule(workers, shipment, seconds).run(pending)
+        finally:
+            workers.close()
+
+
+def _shipment(kit: Kit, time_limit: float | None) -> Shipment:
+    content = kit.to_bytes()
+    return Shipment(
+        key=hashlib.sha256(content).hexdigest(),
+        kit=content,
+        time_limit=time_limit,
+        give_up=lambda numbered, reason: stopped_outcome(kit, *numbered, reason),
+    )
+
+
+def _require_fit(trials: Trials) -> None:
+    """Raise what would fail in every case: one tick of a plant without errors.
+
+    Raises:
+        MbcasadiError: controller, signals, criteria and plant do not fit together.
+    """
+    case = Case(0)
+    period = trials.law.controller.period
+    plant = trials.plant(case)
+    try:
+        recording = run_loop(
+            trials.law, plant, replace(trials.scenario(plant, case), duration=period)
+        )
+    except SimulationError:
+        return  # of the plant: each case has its own
+    run_statistics(trials.law.controller, recording, plant, trials.kit.criteria)

@@ -1,0 +1,186 @@
+"""Margins to failure: by how much one error may grow until a controller fails."""
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.argument_kinds import checked
+from mbcasadi.description import Controller
+from mbcasadi.description.controller import HasController
+from mbcasadi.errors import ProblemError
+from mbcasadi.plant import Source
+from mbcasadi.shapes import require_positive, require_whole
+from mbcasadi.validation.campaigns.campaign import CampaignOptions, run_cases
+from mbcasadi.validation.campaigns.case import Case
+from mbcasadi.validation.campaigns.designs import OTHER_RANGES, at_point
+from mbcasadi.validation.campaigns.outcome import Outcome
+from mbcasadi.validation.campaigns.preparation import prepared
+from mbcasadi.validation.campaigns.trials import Trials
+from mbcasadi.validation.closed_loop import Progress, ProgressReporter, ScenarioOptions, TimeSignal
+from mbcasadi.validation.metrics import Criteria
+from mbcasadi.validation.report.plain_data import Plain, plain_data
+from mbcasadi.validation.report.text import metric_text
+
+TOLERANCE = 0.01  # width of the bracket, of the largest size
+
+
+@dataclass(frozen=True)
+class FailureMargin:
+    """The size of an error at which a controller first fails.
+
+    Attributes:
+        over: name of the error.
+        largest: size up to which it was searched.
+        passes: largest size found to pass below the first failure; NaN where size zero fails.
+        fails: smallest size found to fail; NaN where none fails.
+        outcomes: of all sizes that were run, by size.
+    """
+
+    over: str
+    largest: float
+    passes: float
+    fails: float
+    outcomes: dict[float, Outcome]
+
+    @property
+    def failure(self) -> Outcome | None:
+        """The outcome at the smallest size that fails."""
+        return self.outcomes.get(self.fails)
+
+    @property
+    def passes_again(self) -> bool:
+        """Whether a larger size passes although a smaller one fails."""
+        larger = [size for size in self.outcomes if abs(size) > abs(self.fails)]
+        return any(self.outcomes[size].passed for size in larger)
+
+    def __str__(self) -> str:
+        if self.failure is None:
+            return f"passes for all sizes of {self.over} that were run, up to {self.largest:.4g}"
+        why = "; ".join((*self.failure.events, *map(metric_text, self.failure.failed[:1])))
+        if np.isnan(self.passes):
+            return f"fails without any error of {self.over} already: {why}"
+        again = "; larger sizes pass again" if self.passes_again else ""
+        ends = f"{self.over} = {self.passes:.4g} and {self.fails:.4g}"
+        return f"first fails between {ends}: {why}{again}"
+
+    def to_dict(self) -> dict[str, Plain]:
+        """Return the margin as plain data that JSON can hold."""
+        rows = [
+            {"size": size, **outcome.to_dict()} for size, outcome in sorted(self.outcomes.items())
+        ]
+        data = asdict(replace(self, outcomes={}))
+        return plain_data(data | {"outcomes": rows, "text": str(self)})
+
+
+@checked
+def margin(
+    controller: Controller | HasController,
+    model: Source,
+    duration: float,
+    *,
+    over: str,
+    largest: float,
+    steps: int = 8,
+    tolerance: float | None = None,
+    case: Case | None = None,
+    reference: TimeSignal = None,
+    q0: ArrayLike | None = None,
+    v0: ArrayLike | None = None,
+    rigid: bool = False,
+    disturbance: TimeSignal = None,
+    scenario: ScenarioOptions | None = None,
+    criteria: Criteria | None = None,
+    executor: Executor | None = None,
+    jobs: int | None = None,
+    store: str | Path | None = None,
+    progress: Progress | None = None,
+) -> FailureMargin:
+    """Return the size of an error at which a controller first fails.
+
+    A scan from zero to `largest` finds the first size that fails; bisection between it and the one
+    before narrows the bracket. Failure need not grow with the size: between two sizes of the scan
+    that pass, a failure is not seen.
+
+    Args:
+        controller, model, duration: as in `campaign`.
+        over: a parameter of `perturb` ("mass", "friction", …; all bodies alike), "delay",
+            "start_error" or "disturbance" (factor).
+        largest: end of the scan, in the unit of the error; negative to search below zero.
+        steps: sizes of the scan beside zero.
+        tolerance: width of the bracket, in the unit of the error; 1 % of `largest` by default. For
+            "delay" it is one tick.
+        case: seed and further errors of all runs; none by default.
+        reference, q0, v0, rigid, disturbance, scenario, criteria: as in `campaign`.
+        executor, jobs, store: for the scan, as in `campaign`.
+        progress: called with what is being done and a share from 0 to 1.
+
+    Raises:
+        ProblemError: a scan of no length or without steps.
+        MbcasadiError: as `campaign`.
+    """
+    require_whole(1, steps=steps)
+    if not 0 < abs(largest) < np.inf:
+        raise ProblemError(f"largest = {largest}; expected a finite size, not zero")
+    if largest < 0 and over in OTHER_RANGES[:2]:
+        raise ProblemError(f"largest = {largest}; {over} is not negative")
+    width = 1.0 if over == "delay" else tolerance or TOLERANCE * abs(largest)
+    require_positive(tolerance=width)
+    usual = case or Case(0, each_body=False)
+    sizes = [float(size) for size in np.linspace(0.0, largest, steps + 1)]
+    if over == "delay":
+        sizes = [float(size) for size in dict.fromkeys(map(round, sizes))]
+    plan = [at_point(usual, usual.seed, {over: size}) for size in sizes]
+    where, report = CampaignOptions(executor, jobs, store), ProgressReporter(progress)
+    with prepared(
+        controller, model, duration, plan,
+        reference=reference, q0=q0, v0=v0, rigid=rigid, disturbance=disturbance,
+        scenario=scenario, criteria=criteria, report=report,
+    ) as (kit, law):  # fmt: skip
+        scan = run_cases(kit, law, plan, where, report)
+        outcomes = dict(zip(sizes, scan.outcomes, strict=True))
+        trials = Trials(kit, law)
+
+        def run(size: float) -> Outcome:
+            report.note(f"{over} = {size:.4g}")
+            return trials.run(len(outcomes), at_point(usual, usual.seed, {over: size}))
+
+        bracket = _narrowed(_first_failure(outcomes), outcomes, run, width, whole=over == "delay")
+    return FailureMargin(over, largest, *bracket, outcomes)
+
+
+class _Bracket(NamedTuple):
+    passes: float
+    fails: float
+
+
+def _first_failure(outcomes: dict[float, Outcome]) -> _Bracket:
+    """Return the first size of the scan that fails, and the one before it."""
+    before = np.nan
+    for size, outcome in outcomes.items():
+        if not outcome.passed:
+            return _Bracket(before, size)
+        before = size
+    return _Bracket(before, np.nan)
+
+
+def _narrowed(
+    bracket: _Bracket,
+    outcomes: dict[float, Outcome],
+    run: Callable[[float], Outcome],
+    width: float,
+    *,
+    whole: bool,
+) -> _Bracket:
+    """Return the bracket, halved until it is narrow; what is run is added to the outcomes."""
+    passes, fails = bracket
+    while abs(fails - passes) > width:
+        middle = (passes + fails) / 2
+        middle = float(round(middle)) if whole else middle
+        outcomes[middle] = run(middle)
+        passes, fails = (middle, fails) if outcomes[middle].passed else (passes, middle)
+    return _Bracket(passes, fails)

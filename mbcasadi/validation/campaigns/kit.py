@@ -1,0 +1,181 @@
+"""Everything that the cases of a campaign share, as data that another process can be sent."""
+
+import hashlib
+import pickle
+import zlib
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mbcasadi.description import Controller
+from mbcasadi.plant import Source, compile_model
+from mbcasadi.shapes import count_of_periods
+from mbcasadi.validation.campaigns.installed_code import Files, hash_of_files, read_files
+from mbcasadi.validation.campaigns.monitor_code import monitor_code
+from mbcasadi.validation.campaigns.sampled_signals import (
+    SampledSignal,
+    SampledSwitches,
+    sample_signal,
+    sample_switches,
+)
+from mbcasadi.validation.campaigns.shipped_laws import (
+    ShippedOuterLaw,
+    ShippedReaction,
+    sendable,
+    ship_outer_law,
+    ship_reaction,
+)
+from mbcasadi.validation.closed_loop import CompiledLaw, ScenarioOptions, TimeSignal
+from mbcasadi.validation.metrics import Criteria
+
+Array = NDArray[np.float64]
+
+COMPILE_MONITOR_FROM = 20_000
+"""Ticks of a campaign from which on any monitor is compiled; one that solves a QP always is, as
+CasADi cannot send its solver to another process."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What acts on all cases alike, sampled at the ticks.
+
+    Attributes:
+        duration: s, of each run.
+        q0, v0, keyframe: the start.
+        rigid, timestep: of the plants.
+        reference, mask, tuning, disturbance: vectors, or rows at the ticks.
+        switch: switched constraints at the ticks.
+        outer, reaction: as data.
+    """
+
+    duration: float
+    q0: Array | None
+    v0: Array | None
+    keyframe: str | None
+    rigid: bool
+    timestep: float | None
+    reference: Array | SampledSignal | None
+    mask: Array | SampledSignal | None
+    tuning: Array | SampledSignal | None
+    disturbance: Array | SampledSignal | None
+    switch: SampledSwitches | None
+    outer: ShippedOuterLaw | None
+    reaction: ShippedReaction | None
+
+
+@dataclass(frozen=True)
+class Kit:
+    """What every worker of a campaign needs.
+
+    Attributes:
+        controller: without the stages around its solver.
+        code: its export.
+        monitor: the export of its monitor; None where CasADi evaluates it.
+        model: the plant's model without errors, in MuJoCo's binary format.
+        conditions: of all cases.
+        criteria: limits on metrics, and the settling time.
+    """
+
+    controller: Controller
+    code: Files
+    monitor: Files | None
+    model: bytes
+    conditions: Conditions
+    criteria: Criteria
+
+    def fingerprint(self) -> dict[str, str]:
+        """Return what tells one campaign from another, part by part."""
+        conditions = self.conditions
+        return {
+            "controller": hash_of_files(self.code)[:16],
+            "model": hashlib.sha256(self.model).hexdigest()[:16],
+            "duration": f"{conditions.duration!r} s",
+            "criteria": repr(
+                (sorted((self.criteria.limits or {"defaults": 0.0}).items()), self.criteria.settle)
+            ),
+            "conditions": hashlib.sha256(pickle.dumps(conditions)).hexdigest()[:16],
+            "mujoco": mujoco.__version__,
+        }
+
+    def to_bytes(self) -> bytes:
+        """Return the kit as bytes."""
+        return zlib.compress(pickle.dumps(self), level=1)
+
+
+def make_kit(
+    law: CompiledLaw,
+    model: Source,
+    conditions: Conditions,
+    criteria: Criteria,
+    cases: int,
+) -> Kit:
+    """Return the kit of a campaign.
+
+    Args:
+        law: the exported controller.
+        model: of the plants.
+        conditions: of all cases.
+        criteria: limits on metrics.
+        cases: number of runs, from which follows whether the monitor is compiled.
+    """
+    controller = law.controller
+    ticks = count_of_periods("duration", conditions.duration, controller.period)
+    compiled = controller.monitor_stages is not None or cases * ticks >= COMPILE_MONITOR_FROM
+    monitor = monitor_code(controller) if compiled else None
+    return Kit(
+        controller=sendable(controller, monitor=monitor is None),
+        code=read_files(law.project),
+        monitor=monitor,
+        model=model_bytes(compile_model(model)),
+        conditions=conditions,
+        criteria=criteria,
+    )
+
+
+def conditions_of(
+    controller: Controller,
+    duration: float,
+    options: ScenarioOptions,
+    *,
+    reference: TimeSignal,
+    q0: ArrayLike | None,
+    v0: ArrayLike | None,
+    rigid: bool,
+    disturbance: TimeSignal,
+) -> Conditions:
+    """Return the conditions of `campaign` as data, functions of time sampled at the ticks."""
+    period = controller.period
+    ticks = count_of_periods("duration", duration, period)
+
+    def rows(signal: TimeSignal) -> Array | SampledSignal | None:
+        return sample_signal(signal, period, ticks)
+
+    return Conditions(
+        duration=duration,
+        q0=None if q0 is None else np.array(q0, dtype=float),
+        v0=None if v0 is None else np.array(v0, dtype=float),
+        keyframe=options.keyframe,
+        rigid=rigid,
+        timestep=options.timestep,
+        reference=rows(reference),
+        mask=rows(options.mask),
+        tuning=rows(options.tuning),
+        disturbance=rows(disturbance),
+        switch=sample_switches(options.switch, period, ticks),
+        outer=ship_outer_law(options.outer, period, ticks),
+        reaction=ship_reaction(options.reaction),
+    )
+
+
+def model_bytes(model: mujoco.MjModel) -> bytes:
+    """Return a compiled model with its meshes, in MuJoCo's binary format."""
+    buffer = np.zeros(mujoco.mj_sizeModel(model), dtype=np.uint8)
+    mujoco.mj_saveModel(model, None, buffer)
+    return buffer.tobytes()
+
+
+def model_of_bytes(content: bytes) -> mujoco.MjModel:
+    """Return the model of `model_bytes`."""
+    return mujoco.MjModel.from_binary_path("model.mjb", {"model.mjb": content})

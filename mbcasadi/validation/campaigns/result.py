@@ -1,0 +1,198 @@
+"""The result of a campaign: all outcomes, and what they say."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mbcasadi.argument_kinds import checked
+from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import require_whole
+from mbcasadi.validation.campaigns.outcome import Outcome
+from mbcasadi.validation.campaigns.statistics import (
+    PassRate,
+    Sensitivity,
+    pass_rate,
+    sensitivities,
+    worst_first,
+)
+from mbcasadi.validation.campaigns.store import Store
+from mbcasadi.validation.report import SummaryRow, campaign_table, summary_rows
+from mbcasadi.validation.report.plain_data import Plain, package_versions, plain_data
+from mbcasadi.validation.report.text import metric_text
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+WORST = 5  # cases that a report lists
+STRONG = 0.05  # p-value below which the text speaks of a dependence
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """The outcomes of a campaign, in the order of its cases.
+
+    Attributes:
+        outcomes: of the cases that were run.
+        planned: number of cases of the campaign.
+    """
+
+    outcomes: tuple[Outcome, ...]
+    planned: int
+
+    def __repr__(self) -> str:
+        return f"Campaign({self.headline})"
+
+    @property
+    def passed(self) -> bool:
+        """Whether every case was run, and every criterion is fulfilled."""
+        return len(self.outcomes) == self.planned and all(o.passed for o in self.outcomes)
+
+    @property
+    def pass_rate(self) -> PassRate:
+        """Share of the outcomes that passed, with its confidence interval.
+
+        Raises:
+            ProblemError: no case has been run.
+        """
+        if not self.outcomes:
+            raise ProblemError("no case of this campaign has been run yet; run it again")
+        return pass_rate(sum(o.passed for o in self.outcomes), len(self.outcomes))
+
+    @property
+    def headline(self) -> str:
+        """The pass rate, and how much is missing, in one line."""
+        missing = self.planned - len(self.outcomes)
+        rate = str(self.pass_rate) if self.outcomes else "no run is done"
+        return f"{rate}; {missing} of {self.planned} cases are not done" if missing else rate
+
+    @checked
+    def worst(self, count: int = WORST) -> list[Outcome]:
+        """Return the worst outcomes, the worst first; see `statistics.worst_first`.
+
+        `case_report(..., number=outcome.number)` runs one of them again, with a full report.
+
+        Raises:
+            ProblemError: a count that is no whole number of at least 1.
+        """
+        require_whole(1, count=count)
+        return worst_first(self.outcomes)[:count]
+
+    def failures(self) -> dict[str, int]:
+        """Return how many runs failed by each criterion, most first."""
+        names = [name for outcome in self.outcomes for name in outcome.failed]
+        counts = {name: names.count(name) for name in dict.fromkeys(names)}
+        return dict(sorted(counts.items(), key=lambda item: -item[1]))
+
+    def judged_metrics(self) -> list[str]:
+        """Return the names of the metrics that a criterion bounds."""
+        names = (v.metric for o in self.outcomes for v in o.verdicts)
+        return [name for name in dict.fromkeys(names) if name != "finished"]
+
+    @checked
+    def sensitivity(self, metrics: Sequence[str] | None = None) -> list[Sensitivity]:
+        """Return how metrics depend on the parameters that vary over the cases.
+
+        Errors that each body draws for itself are no parameters.
+
+        Args:
+            metrics: names; those with a criterion by default.
+        """
+        return sensitivities(self.outcomes, self.judged_metrics() if metrics is None else metrics)
+
+    def summary(self) -> list[SummaryRow]:
+        """Return one row for each metric: median, worst value and the number of its case."""
+        numbers = [outcome.number for outcome in self.outcomes]
+        return summary_rows(
+            [outcome.metrics for outcome in self.outcomes],
+            [outcome.verdicts for outcome in self.outcomes],
+            numbers,
+        )
+
+    def to_dict(self) -> dict[str, Plain]:
+        """Return everything as plain data that JSON can hold."""
+        return plain_data(
+            {
+                "passed": self.passed,
+                "planned": self.planned,
+                "pass_rate": asdict(self.pass_rate) if self.outcomes else None,
+                "failures": self.failures(),
+                "worst": [outcome.number for outcome in self.worst()],
+                "sensitivity": [asdict(row) for row in self.sensitivity()],
+                "versions": package_versions(),
+                "summary": [asdict(row) for row in self.summary()],
+                "cases": [outcome.to_dict() for outcome in self.outcomes],
+            }
+        )
+
+    def to_json(self) -> str:
+        """Return the campaign as JSON text."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+
+    @checked
+    def to_html(self, title: str = "Campaign") -> str:
+        """Return the campaign as one HTML page that refers to no other file.
+
+        Raises:
+            MissingExtraError: jinja2 or matplotlib is not installed.
+        """
+        from mbcasadi.validation.campaigns.page import campaign_page
+
+        return campaign_page(self, title)
+
+    @checked
+    def save(self, path: str | Path) -> Path:
+        """Write the campaign as `.json` or `.html`; return the path.
+
+        Raises:
+            ProblemError: another suffix.
+            MissingExtraError: an HTML page needs jinja2 and matplotlib.
+        """
+        target = Path(path)
+        if target.suffix not in {".json", ".html"}:
+            raise ProblemError(f"{target}: a campaign is saved as .json or .html")
+        text = self.to_json() if target.suffix == ".json" else self.to_html()
+        target.write_text(text, encoding="utf-8")
+        return target
+
+    def table(self) -> "Table":
+        """Return the summary as a `rich` table.
+
+        Raises:
+            MissingExtraError: rich is not installed.
+        """
+        return campaign_table(self.headline, self.summary())
+
+    def findings(self) -> list[str]:
+        """Return what the outcomes say, in sentences."""
+        lines = []
+        for name, count in self.failures().items():
+            lines.append(f"{count} runs failed by: {metric_text(name)}")
+        for outcome in self.worst() if self.failures() else ():
+            why = "; ".join((*outcome.events, *map(metric_text, outcome.failed[:1])))
+            if not outcome.passed:
+                lines.append(f"case {outcome.number} ({outcome.text}) failed: {why}")
+        strong = [row for row in self.sensitivity() if row.p_value < STRONG]
+        for row in sorted(strong, key=lambda row: -row.strength)[:WORST]:
+            lines.append(f"{metric_text(row.metric)} depends on {row}")
+        return lines
+
+    def __str__(self) -> str:
+        return "\n".join([self.headline, *(f"  {line}" for line in self.findings())])
+
+
+@checked
+def open_campaign(path: str | Path) -> Campaign:
+    """Return a campaign from the file that it was stored in, complete or not.
+
+    Raises:
+        ProblemError: no such file, or not of a campaign.
+    """
+    if not Path(path).is_file():
+        raise ProblemError(f"{path}: no such file; expected one that campaign(store=) wrote")
+    store = Store(Path(path))
+    try:
+        return Campaign(tuple(store.outcomes()), len(store.cases()))
+    finally:
+        store.close()

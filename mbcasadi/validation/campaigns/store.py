@@ -1,0 +1,173 @@
+"""The outcomes of a campaign in one SQLite file, written while it runs.
+
+Only the process that called `campaign` writes, one transaction for each batch: whatever ends it,
+the file holds complete outcomes. Tables: `campaign` (fingerprint), `cases`, `outcomes`, `metrics`
+with `metric_names`, `verdicts`; the view `results` has one row for each case and metric. NaN is
+NULL.
+"""
+
+import json
+import math
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+from mbcasadi.errors import ProblemError
+from mbcasadi.validation.campaigns.case import Case, case_of_json
+from mbcasadi.validation.campaigns.outcome import Outcome
+from mbcasadi.validation.metrics import Metric, Verdict
+
+VERSION = "1"
+SCHEMA = """
+CREATE TABLE campaign (part TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE cases (number INTEGER PRIMARY KEY, seed INTEGER, delay INTEGER, content TEXT NOT NULL);
+CREATE TABLE outcomes (number INTEGER PRIMARY KEY, passed INTEGER NOT NULL, events TEXT NOT NULL);
+CREATE TABLE metric_names (id INTEGER PRIMARY KEY, name TEXT, unit TEXT, meaning TEXT,
+    UNIQUE (name, unit, meaning));
+CREATE TABLE metrics (number INTEGER, place INTEGER, name_id INTEGER, value REAL,
+    PRIMARY KEY (number, place)) WITHOUT ROWID;
+CREATE TABLE verdicts (number INTEGER, place INTEGER, metric TEXT, bound REAL, at_least INTEGER,
+    value REAL, passed INTEGER, PRIMARY KEY (number, place)) WITHOUT ROWID;
+CREATE VIEW results AS SELECT number, passed, name, value, unit FROM outcomes
+    JOIN metrics USING (number) JOIN metric_names ON name_id = metric_names.id;
+"""
+
+
+class Store:
+    """An open file of a campaign."""
+
+    def __init__(self, path: Path) -> None:
+        """Open a file, or make a new one.
+
+        Raises:
+            ProblemError: it cannot be opened, or is no file of a campaign.
+        """
+        self.path = path
+        try:
+            self._connection = sqlite3.connect(path)
+            tables = {row[0] for row in self._rows("SELECT name FROM sqlite_master")}
+        except sqlite3.Error as error:
+            raise ProblemError(
+                f"cannot open {path}: {error}; expected the file of a campaign, or a new one"
+            ) from error
+        if not tables:
+            with self._connection:
+                self._connection.executescript(SCHEMA)
+        elif "outcomes" not in tables:
+            self.close()
+            raise ProblemError(f"{path} is a database, but not of a campaign; give another name")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def _rows(self, query: str) -> list[tuple[object, ...]]:
+        return self._connection.execute(query).fetchall()
+
+    def begin(self, fingerprint: Mapping[str, str], cases: Sequence[Case]) -> None:
+        """Write what the campaign is; check it where the file is of an earlier run.
+
+        Raises:
+            ProblemError: the file holds another campaign; the message says what differs.
+        """
+        parts = {"version": VERSION, **fingerprint}
+        known = {str(part): str(value) for part, value in self._rows("SELECT * FROM campaign")}
+        if known:
+            _require_same(self.path, known, parts)
+            return
+        rows = [(n, case.seed, case.delay, case.to_json()) for n, case in enumerate(cases)]
+        with self._connection as connection:
+            connection.executemany("INSERT INTO campaign VALUES (?, ?)", parts.items())
+            connection.executemany("INSERT INTO cases VALUES (?, ?, ?, ?)", rows)
+
+    def add(self, outcomes: Iterable[Outcome]) -> None:
+        """Write the outcomes of a batch in one transaction."""
+        with self._connection as connection:
+            for outcome in outcomes:
+                row = (outcome.number, outcome.passed, json.dumps(outcome.events))
+                connection.execute("INSERT INTO outcomes VALUES (?, ?, ?)", row)
+                connection.executemany(
+                    "INSERT OR IGNORE INTO metric_names (name, unit, meaning) VALUES (?, ?, ?)",
+                    [(m.name, m.unit, m.meaning) for m in outcome.metrics],
+                )
+                connection.executemany(
+                    "INSERT INTO metrics SELECT ?, ?, id, ? FROM metric_names "
+                    "WHERE name = ? AND unit = ? AND meaning = ?",
+                    [
+                        (outcome.number, place, _stored(m.value), m.name, m.unit, m.meaning)
+                        for place, m in enumerate(outcome.metrics)
+                    ],
+                )
+                connection.executemany(
+                    "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    [
+                        (
+                            outcome.number,
+                            k,
+                            v.metric,
+                            v.limit,
+                            v.at_least,
+                            _stored(v.value),
+                            v.passed,
+                        )
+                        for k, v in enumerate(outcome.verdicts)
+                    ],
+                )
+
+    def cases(self) -> list[Case]:
+        """Return all cases of the campaign, in their order."""
+        query = "SELECT content FROM cases ORDER BY number"
+        return [case_of_json(str(text)) for (text,) in self._rows(query)]
+
+    def outcomes(self) -> list[Outcome]:
+        """Return the outcomes that are done, in the order of their cases."""
+        metrics: dict[object, list[Metric]] = {}
+        query = (
+            "SELECT number, name, value, unit, meaning FROM metrics "
+            "JOIN metric_names ON name_id = id ORDER BY number, place"
+        )
+        for number, name, value, unit, meaning in self._rows(query):
+            metric = Metric(str(name), _read(value), str(unit), str(meaning))
+            metrics.setdefault(number, []).append(metric)
+        verdicts: dict[object, list[Verdict]] = {}
+        for number, _, name, bound, at_least, value, passed in self._rows(
+            "SELECT * FROM verdicts ORDER BY number, place"
+        ):
+            verdict = Verdict(str(name), _read(bound), bool(at_least), _read(value), bool(passed))
+            verdicts.setdefault(number, []).append(verdict)
+        query = (
+            "SELECT number, content, events FROM outcomes JOIN cases USING (number) ORDER BY number"
+        )
+        return [
+            Outcome(
+                cast(int, number),
+                case_of_json(str(content)),
+                tuple(metrics.get(number, ())),
+                tuple(verdicts.get(number, ())),
+                tuple(json.loads(str(events))),
+            )
+            for number, content, events in self._rows(query)
+        ]
+
+
+def _require_same(path: Path, known: Mapping[str, str], parts: Mapping[str, str]) -> None:
+    """Raise where a file holds another campaign."""
+    different = [name for name in {**parts, **known} if known.get(name) != parts.get(name)]
+    if different:
+        texts = [
+            f"{name} ({known.get(name, 'none')} there, {parts.get(name, 'none')} here)"
+            for name in different
+        ]
+        raise ProblemError(
+            f"{path} holds another campaign: it differs in {', '.join(texts)}; give the same "
+            "arguments to go on with it, or another file"
+        )
+
+
+def _stored(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _read(value: object) -> float:
+    return math.nan if value is None else cast(float, value)

@@ -1,0 +1,154 @@
+"""The cases of a campaign in one process: its kit loaded, its C compiled."""
+
+import time
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.description import Controller
+from mbcasadi.errors import MbcasadiError, SimulationError
+from mbcasadi.plant import Plant
+from mbcasadi.validation.campaigns.case import Case
+from mbcasadi.validation.campaigns.installed_code import Files, install_code
+from mbcasadi.validation.campaigns.kit import Kit, model_of_bytes
+from mbcasadi.validation.campaigns.outcome import Outcome
+from mbcasadi.validation.campaigns.sampled_signals import scaled
+from mbcasadi.validation.closed_loop import (
+    CompiledLaw,
+    Progress,
+    Scenario,
+    ScenarioOptions,
+    run_loop,
+)
+from mbcasadi.validation.metrics import judge, run_statistics
+from mbcasadi.validation.run import initial_configuration
+
+
+class TimeLimitError(SimulationError):
+    """A case took longer than it may."""
+
+
+class Trials:
+    """Runs cases of one campaign.
+
+    Attributes:
+        kit: what they share.
+        law: the controller, compiled on this machine, and its monitor.
+        options: mask, tuning, switches, outer law, reaction and time step of all cases.
+    """
+
+    def __init__(self, kit: Kit, law: CompiledLaw | None = None) -> None:
+        """Load a kit; a law that is compiled already is used as it is."""
+        if law is None:
+            project = install_code(kit.code)
+            law = CompiledLaw(kit.controller, project.load(), project)
+        self.kit = kit
+        self.law = replace(law, controller=_with_monitor(kit.controller, kit.monitor))
+        self._model = model_of_bytes(kit.model)
+        conditions = kit.conditions
+        self.options = ScenarioOptions(
+            mask=conditions.mask,
+            tuning=conditions.tuning,
+            switch=conditions.switch,
+            outer=None if conditions.outer is None else conditions.outer.load(),
+            reaction=None if conditions.reaction is None else conditions.reaction.load(),
+            timestep=conditions.timestep,
+        )
+
+    def plant(self, case: Case) -> Plant:
+        """Return the plant of a case.
+
+        Raises:
+            UnknownNameError, SimulationError: errors that a plant cannot have.
+        """
+        conditions = self.kit.conditions
+        return Plant(
+            self._model,
+            rigid=conditions.rigid,
+            timestep=conditions.timestep,
+            perturb=case.perturb,
+            seed=case.plant_seed,
+        )
+
+    def scenario(self, plant: Plant, case: Case) -> Scenario:
+        """Return what acts on a case from outside, from its displaced start on."""
+        conditions = self.kit.conditions
+        start = initial_configuration(plant, conditions.q0, conditions.keyframe)
+        return Scenario(
+            conditions.duration,
+            conditions.reference,
+            _displace(plant, start, case),
+            conditions.v0,
+            case.delay,
+            scaled(conditions.disturbance, case.disturbance),
+            self.options,
+        )
+
+    def run(self, number: int, case: Case, time_limit: float | None = None) -> Outcome:
+        """Run a case; what stops it is part of its outcome.
+
+        Args:
+            number: place of the case in its campaign.
+            case: what to run.
+            time_limit: s of this machine; checked about a hundred times in a run.
+        """
+        kit = self.kit
+        try:
+            plant = self.plant(case)
+            scenario = self.scenario(plant, case)
+            recording = run_loop(self.law, plant, scenario, _stop_after(time_limit))
+            metrics = run_statistics(self.law.controller, recording, plant, kit.criteria).metrics
+            verdicts = judge(metrics, kit.criteria, finished=not recording.events)
+        except MbcasadiError as error:
+            return self.stopped(number, case, str(error))
+        except BaseException as error:  # a mistake in a program, or Ctrl-C
+            error.add_note(f"This is case {number} of the campaign: {case}")
+            raise
+        return Outcome(number, case, metrics, verdicts, recording.events)
+
+    def stopped(self, number: int, case: Case, reason: str) -> Outcome:
+        """Return the outcome of a case that gave no recording."""
+        return stopped_outcome(self.kit, number, case, reason)
+
+
+def stopped_outcome(kit: Kit, number: int, case: Case, reason: str) -> Outcome:
+    """Return the outcome of a case that gave no recording."""
+    return Outcome(number, case, (), judge((), kit.criteria, finished=False), (reason,))
+
+
+def _with_monitor(controller: Controller, code: Files | None) -> Controller:
+    """Return the controller with its monitor as compiled C, where that was exported."""
+    if code is None or controller.monitor is None:
+        return controller
+    compiled, names = install_code(code).load(), controller.monitor.name_out()
+    inputs = {name: ca.MX.sym(name, compiled.sparsity_in(name)) for name in compiled.name_in()}
+    outputs = compiled(**inputs)
+    selected = [outputs[name] for name in names]
+    monitor = ca.Function("monitor", [*inputs.values()], selected, [*inputs], names)
+    return replace(controller, monitor=monitor)
+
+
+def _displace(plant: Plant, q0: ArrayLike | None, case: Case) -> ArrayLike | None:
+    """Return q0, displaced by a random tangent step of the case's size."""
+    if not case.start_error:
+        return q0
+    step = np.random.default_rng(case.seed).uniform(-1.0, 1.0, plant.nv) * case.start_error
+    return plant.integrate(q0, step)
+
+
+def _stop_after(limit: float | None) -> Progress | None:
+    """Return a progress function that ends a run after a time."""
+    if limit is None:
+        return None
+    last = time.monotonic() + limit
+
+    def progress(_text: str, share: float) -> None:
+        if time.monotonic() > last:
+            raise TimeLimitError(
+                f"the case was stopped: it took longer than {limit:g} s, with {100 * share:.0f} % "
+                "of its run done"
+            )
+
+    return progress

@@ -1,0 +1,95 @@
+"""Campaigns in a file: interrupted and continued, read back, refused where they differ."""
+
+import sqlite3
+
+import numpy as np
+import pytest
+from support.validation_problems import all_digits, crank_controller, swing
+
+from mbcasadi import models
+from mbcasadi.errors import ProblemError
+from mbcasadi.validation import Criteria, campaign, cases, open_campaign
+
+FOUR_BAR = models.path("four_bar")
+PLAN = cases(range(5), [{"mass": 0.2}], start_errors=[0.01])
+CRITERIA = Criteria({"tracking.max": 0.1, "prediction.end": 0.5})  # one that is NaN here
+
+
+def run(store, *, duration=0.1, plan=PLAN, criteria=CRITERIA, kp=60.0, **more):
+    law = crank_controller(kp=kp)
+    return campaign(
+        law, FOUR_BAR, duration, plan,
+        reference=swing, criteria=criteria, jobs=1, store=store, **more,
+    )  # fmt: skip
+
+
+def stop_after(count):
+    def progress(text, _share):
+        if text.startswith(f"{count} of"):
+            raise KeyboardInterrupt
+
+    return progress
+
+
+def test_an_interrupted_campaign_goes_on_and_is_read_back_as_it_was(tmp_path) -> None:
+    store = tmp_path / "runs.sqlite"
+    with pytest.raises(KeyboardInterrupt):
+        run(store, progress=stop_after(2))
+    part = open_campaign(store)
+    assert [outcome.number for outcome in part.outcomes] == [0, 1]
+    assert part.planned == 5
+    assert not part.passed
+    texts = []
+    done = run(store, progress=lambda text, _share: texts.append(text))
+    assert [text for text in texts if "are done" in text] == [
+        f"{k} of 5 runs are done" for k in (3, 4, 5)
+    ]
+    assert all_digits(done) == all_digits(run(None))
+    assert all_digits(open_campaign(store)) == all_digits(done)
+    assert all_digits(run(store)) == all_digits(done)  # nothing is left to run
+
+
+def test_the_file_can_be_asked_by_other_programs(tmp_path) -> None:
+    store = tmp_path / "runs.sqlite"
+    done = run(store)
+    connection = sqlite3.connect(store)
+    query = "SELECT number, value FROM results WHERE name = 'tracking.max' ORDER BY number"
+    values = dict(connection.execute(query).fetchall())
+    connection.close()
+    expected = {o.number: o.metric("tracking.max") for o in done.outcomes}
+    assert values == expected
+    assert len(np.unique(list(values.values()))) == 5
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"duration": 0.2}, r"duration \(0.1 s there, 0.2 s here\)"),
+        ({"criteria": Criteria({"tracking.max": 0.2})}, "criteria"),
+        ({"plan": cases(range(5))}, "cases"),
+        ({"kp": 50.0}, "controller"),
+        ({"q0": [0.1, 0.0, 0.0]}, "conditions"),
+        ({"scenario": None, "disturbance": [0.1, 0.0, 0.0]}, "conditions"),
+    ],
+)
+def test_a_file_of_another_campaign_is_refused_with_what_differs(tmp_path, change, message) -> None:
+    store = tmp_path / "runs.sqlite"
+    run(store, plan=PLAN[:5])
+    with pytest.raises(ProblemError, match=f"another campaign: it differs in .*{message}"):
+        run(store, **change)
+
+
+def test_a_file_that_is_no_campaign_is_refused(tmp_path) -> None:
+    text = tmp_path / "notes.txt"
+    text.write_text("not a database, by far not long enough to be one" * 40)
+    with pytest.raises(ProblemError, match="cannot open"):
+        run(text)
+    other = tmp_path / "other.sqlite"
+    connection = sqlite3.connect(other)
+    connection.execute("CREATE TABLE things (x)")
+    connection.commit()
+    connection.close()
+    with pytest.raises(ProblemError, match="not of a campaign"):
+        run(other)
+    with pytest.raises(ProblemError, match="no such file"):
+        open_campaign(tmp_path / "missing.sqlite")
