@@ -49,10 +49,13 @@ def reference_or_stay(
     """
     if reference is not None or computed or not isinstance(given, HoldsPose):
         return Stay(reference)
-    nominal = given.nominal_reference if isinstance(given, ControlLaw) else None
-    if nominal is not None:
-        text = "No reference was given: the run has the controller's own setpoint."
-        return Stay(nominal, (text,)) if nominal.size else Stay(None)
+    if isinstance(given, ControlLaw):
+        if not given.nref:
+            return Stay(None)
+        nominal = given.nominal_reference
+        if nominal is not None:
+            text = "No reference was given: the run has the controller's own setpoint."
+            return Stay(nominal, (text,))
     plant.reset(q0)
     held = given.reference_at(plant.q)
     if not held.size:
