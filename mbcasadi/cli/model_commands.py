@@ -49,7 +49,7 @@ def check(
     """
     from mbcasadi.mjcf import load
     from mbcasadi.system import read_mjcf
-    from mbcasadi.validation.agreement import compare, judge
+    from mbcasadi.validation.agreement import agreement_with_mujoco, judge
 
     path = find_model(model)
     if against is not None:
@@ -68,7 +68,9 @@ def check(
         progress(f"reading {path.name}", 0.0)
         system = read_mjcf(path)
         progress(f"comparing at {states} states", 0.3)
-        entries = compare(system, load(path)[0], states=states, seed=seed, frames=frames)
+        entries = agreement_with_mujoco(
+            system, load(path)[0], states=states, seed=seed, frames=frames
+        )
     verdict = judge(entries, tolerance, allow_missing or ())
     if as_json:
         rows = [entry._asdict() for entry in entries]

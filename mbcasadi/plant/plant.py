@@ -169,6 +169,7 @@ class Plant:
         mujoco.mj_forward(self.model, self.data)
         self._check()
 
+    @readable_signature
     def apply_force(self, force: ArrayLike) -> None:  # called often: checked by hand
         """Apply the generalised force (nv,) from outside, until the next call or `reset`."""
         self.data.qfrc_applied[:] = _column("force", force, self.nv)
@@ -263,10 +264,12 @@ class Plant:
         """
         return equalities.row_forces(self.model, self.data, name)
 
+    @readable_signature
     def frame_position(self, name: str, kind: FrameKind = "site") -> Array:
         """Return the (3,) position of a site, geom or body at the last evaluation, m."""
         return np.array(frame_position(self.data, self._frame(name, kind)))
 
+    @readable_signature
     def frame_rotation(self, name: str, kind: FrameKind = "site") -> Array:
         """Return the (3, 3) rotation of a site, geom or body at the last evaluation."""
         return frame_rotation(self.data, self._frame(name, kind))

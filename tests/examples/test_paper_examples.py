@@ -24,7 +24,7 @@ def test_an_example_says_what_one_will_see_and_how_it_is_run(path):
 
 
 def test_the_docs_show_a_picture_for_each_and_none_is_large():
-    shown = re.findall(r"!\[.+\]\((images/paper_\w+\.png)\)", DOCS)
+    shown = re.findall(r"!\[.+\]\(\.\./(images/paper_\w+\.png)\)", DOCS)
     assert len(shown) == len(EXAMPLES)
     assert {ROOT / "docs" / name for name in shown} == set((ROOT / "docs").glob("images/paper_*"))
     for name in shown:

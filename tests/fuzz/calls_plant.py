@@ -114,7 +114,9 @@ def calls_of_validation():
         home + "Report.save": {"self": report, "path": ex.folder() / "report.json"},
         home + "Run.metric": {"self": report.runs[0], "name": "effort.rms"},
         home + "compare": {"first": ex.four_bar(), "second": ex.FOUR_BAR, "states": 1},
-        home + "agreement.compare": {"system": ex.four_bar(), "model": ex.model(), "states": 1},
+        home + "agreement.agreement_with_mujoco": {
+            "system": ex.four_bar(), "model": ex.model(), "states": 1,
+        },
         home + "agreement.judge": {"entries": [agreement.Agreement("M", 0.0, 0, "kg")]},
         home + "spec.read_spec": {"path": plants.spec_file()},
         home + "spec.parse_spec": {"tables": SPEC},

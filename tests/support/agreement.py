@@ -5,7 +5,7 @@ from pathlib import Path
 
 from mbcasadi import mjcf
 from mbcasadi.system import read_mjcf
-from mbcasadi.validation.agreement import compare
+from mbcasadi.validation.agreement import agreement_with_mujoco
 
 STATES = 6
 STATES_OF_LARGE_MODELS = 3
@@ -17,7 +17,7 @@ def assert_agrees(label: str, source: str | Path, losses: dict[str, str] | None 
     """Assert that all quantities agree, apart from refused members (name → words of the reason)."""
     system, (model, _) = read_mjcf(source), mjcf.load(source)
     states = STATES if system.nv < LARGE else STATES_OF_LARGE_MODELS
-    results = compare(system, model, states=states, frames=FRAMES)
+    results = agreement_with_mujoco(system, model, states=states, frames=FRAMES)
     losses = losses or {}
     absent = {result.quantity: result.note for result in results if math.isnan(result.error)}
     assert absent.keys() == losses.keys(), f"{label}: refused {absent}, expected {losses}"

@@ -1,6 +1,6 @@
 """A `System` against MuJoCo, quantity by quantity, at random states."""
 
-from mbcasadi.validation.agreement.agreement import Agreement, compare
+from mbcasadi.validation.agreement.agreement import Agreement, agreement_with_mujoco
 from mbcasadi.validation.agreement.verdict import AgreementVerdict, judge
 
-__all__ = ["Agreement", "AgreementVerdict", "compare", "judge"]
+__all__ = ["Agreement", "AgreementVerdict", "agreement_with_mujoco", "judge"]

@@ -64,7 +64,7 @@ class Check(NamedTuple):
 
 
 @checked
-def compare(
+def agreement_with_mujoco(
     system: System, model: mujoco.MjModel, states: int = 20, seed: int = 0, frames: int = 6
 ) -> list[Agreement]:
     """Compare every member of a system with MuJoCo at random states.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_whole
+from mbcasadi.short_text import with_table
 from mbcasadi.validation.campaigns.outcome import Outcome
 from mbcasadi.validation.campaigns.statistics import (
     PassRate,
@@ -29,6 +30,7 @@ WORST = 5  # cases that a report lists
 STRONG = 0.05  # p-value below which the text speaks of a dependence
 
 
+@with_table
 @dataclass(frozen=True)
 class Campaign:
     """The outcomes of a campaign, in the order of its cases.
@@ -43,6 +45,9 @@ class Campaign:
 
     def __repr__(self) -> str:
         return f"Campaign({self.headline})"
+
+    def _summary(self) -> dict[str, object]:
+        return {"result": self.headline, "failures": self.failures()}
 
     @property
     def passed(self) -> bool:

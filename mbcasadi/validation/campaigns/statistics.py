@@ -8,6 +8,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from mbcasadi.short_text import summarised
 from mbcasadi.validation.campaigns.case import Case
 from mbcasadi.validation.campaigns.outcome import Outcome
 from mbcasadi.validation.metrics import METRICS, base_name
@@ -18,6 +19,7 @@ LEAST_OUTCOMES = 8  # for a correlation
 CONSTANT = 1e-12  # a metric that varies by less, relative to its size, does not vary
 
 
+@summarised
 @dataclass(frozen=True)
 class PassRate:
     """Share of cases that passed.
@@ -51,6 +53,7 @@ def pass_rate(passed: int, total: int, confidence: float = CONFIDENCE) -> PassRa
     return PassRate(passed, total, passed / total, low, high, confidence)
 
 
+@summarised
 @dataclass(frozen=True)
 class Sensitivity:
     """How a metric depends on a parameter of the cases.

@@ -66,7 +66,7 @@ def test_a_posture_that_the_tip_pulls_away_fails_the_run_only_where_it_is_judged
     law = arm_law(weight)
     q0 = np.array([0.4, 0.5, 0.6, 0.0])
     ref = law.reference_at(q0)
-    ref[law.reference["tip.position"]] -= [1.2, 0.3]  # the joints turn by more than 0.5 rad
+    ref[law.reference_slices["tip.position"]] -= [1.2, 0.3]  # the joints turn by more than 0.5 rad
     report = mb.validate(
         law, ARM, 2.0, q0=q0, reference=ref, scenario=ScenarioOptions(timestep=5e-3)
     )

@@ -260,7 +260,7 @@ def test_bad_numbers_and_names_are_refused_where_they_enter():
         ocp.parameters(setpoint_q=np.zeros((9, 2)))
     with pytest.raises(err.ShapeError, match="setpoint_q holds NaN"):
         ocp.parameters(setpoint_q=[0, np.nan])
-    with pytest.raises(err.UnknownNameError, match="'setpoint_q', 'setpoint_v', 'setpoint_u'"):
+    with pytest.raises(err.UnknownNameError, match=r"'setpoint.q', 'setpoint.v', 'setpoint.u'"):
         ocp.parameters(goal=0)
     with pytest.raises(err.SolverError, match="'sqpmethod', 'ipopt', 'fatrop'"):
         solve_ocp(ocp, np.zeros(4), solver="magic")

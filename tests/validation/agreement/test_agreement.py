@@ -12,7 +12,7 @@ from mbcasadi.description import RigidTree, Weld
 from mbcasadi.errors import ModelError, UnknownNameError
 from mbcasadi.system import System, read_mjcf
 from mbcasadi.system.from_mjcf import member_builders
-from mbcasadi.validation.agreement import compare, judge
+from mbcasadi.validation.agreement import agreement_with_mujoco, judge
 
 CASE = EQUALITIES["weld with anchor, relpose and torquescale"]
 JOINTS_WITHOUT_ACTUATORS = HARD_CASES["gravity compensation by actuators, no actuator"]
@@ -57,8 +57,8 @@ def test_a_wrong_number_is_found_in_the_quantities_that_it_enters(
 ) -> None:
     model = mujoco.MjModel.from_xml_string(CASE)
     right = read_mjcf(CASE)
-    assert all(result.agrees for result in compare(right, model, states=3))
-    results = compare(altered(right, change), model, states=3)
+    assert all(result.agrees for result in agreement_with_mujoco(right, model, states=3))
+    results = agreement_with_mujoco(altered(right, change), model, states=3)
     assert {result.quantity for result in results if not result.agrees} == expected
 
 
@@ -70,7 +70,9 @@ def test_a_wrong_weld_is_found_in_residual_jacobian_and_bias() -> None:
     assert system.tree is not None
     wrong = dataclasses.replace(weld, anchor1=-weld.anchor1)
     builders = member_builders(system.tree, (), (wrong,))
-    results = compare(dataclasses.replace(system, builders=builders, _cache={}), model, states=3)
+    results = agreement_with_mujoco(
+        dataclasses.replace(system, builders=builders, _cache={}), model, states=3
+    )
     assert {result.quantity for result in results if result.error > VISIBLE} == {
         "constraint",
         "constraint_jacobian",
@@ -83,14 +85,19 @@ def test_a_nan_is_an_infinite_error_and_never_passes() -> None:
         return dataclasses.replace(tree, gravity=np.full(3, np.nan))
 
     model = mujoco.MjModel.from_xml_string(CASE)
-    results = {r.quantity: r for r in compare(altered(read_mjcf(CASE), broken), model, states=2)}
+    results = {
+        r.quantity: r
+        for r in agreement_with_mujoco(altered(read_mjcf(CASE), broken), model, states=2)
+    }
     assert results["bias_force"].error == np.inf
     assert not results["bias_force"].agrees
 
 
 def test_a_refused_member_is_listed_with_its_reason() -> None:
     case = REFUSED["fluid"]
-    results = compare(read_mjcf(case.xml), mujoco.MjModel.from_xml_string(case.xml), states=2)
+    results = agreement_with_mujoco(
+        read_mjcf(case.xml), mujoco.MjModel.from_xml_string(case.xml), states=2
+    )
     (absent,) = (result for result in results if np.isnan(result.error))
     assert absent.quantity == "passive_force"
     assert "density" in absent.note
@@ -99,7 +106,7 @@ def test_a_refused_member_is_listed_with_its_reason() -> None:
 
 def test_what_is_not_compared_fails_unless_it_is_allowed() -> None:
     xml = REFUSED["fluid"].xml
-    results = compare(read_mjcf(xml), mujoco.MjModel.from_xml_string(xml), states=2)
+    results = agreement_with_mujoco(read_mjcf(xml), mujoco.MjModel.from_xml_string(xml), states=2)
     verdict = judge(results)
     assert (verdict.passed, verdict.not_compared) == (False, ("passive_force",))
     assert judge(results, allow_missing=["passive_force"]).passed
@@ -111,37 +118,39 @@ def test_what_is_not_compared_fails_unless_it_is_allowed() -> None:
 def test_actuator_forces_are_compared_without_actuators() -> None:
     xml = JOINTS_WITHOUT_ACTUATORS
     system, model = read_mjcf(xml), mujoco.MjModel.from_xml_string(xml)
-    assert judge(compare(system, model, states=3)).passed
+    assert judge(agreement_with_mujoco(system, model, states=3)).passed
 
     def routed(tree: RigidTree) -> RigidTree:
         joints = [dataclasses.replace(joint, compensation="actuator") for joint in tree.joints]
         return dataclasses.replace(tree, joints=tuple(joints))
 
-    verdict = judge(compare(altered(system, routed), model, states=3))
+    verdict = judge(agreement_with_mujoco(altered(system, routed), model, states=3))
     assert set(verdict.differing) >= {"actuator_force", "actuator_bias"}
 
 
 def test_a_system_of_another_model_is_an_error() -> None:
     other = mujoco.MjModel.from_xml_string(JOINTS["several joints on one body"])
     with pytest.raises(ModelError, match=r"has \(nq, nv, nu\) = .* expected a system read from"):
-        compare(read_mjcf(CASE), other)
+        agreement_with_mujoco(read_mjcf(CASE), other)
 
 
 def test_the_model_is_not_changed() -> None:
     xml = ACTUATORS["control and force ranges"]
     model = mujoco.MjModel.from_xml_string(xml)
     before = (int(model.opt.disableflags), model.actuator_ctrllimited.copy())
-    compare(read_mjcf(xml), model, states=2)
+    agreement_with_mujoco(read_mjcf(xml), model, states=2)
     assert int(model.opt.disableflags) == before[0]
     assert np.array_equal(model.actuator_ctrllimited, before[1])
 
 
 def test_the_same_seed_gives_the_same_result() -> None:
     model, system = mujoco.MjModel.from_xml_string(CASE), read_mjcf(CASE)
-    assert compare(system, model, states=2, seed=3) == compare(system, model, states=2, seed=3)
+    assert agreement_with_mujoco(system, model, states=2, seed=3) == agreement_with_mujoco(
+        system, model, states=2, seed=3
+    )
 
 
 def test_a_model_without_joints_is_compared_too() -> None:
     xml = "<mujoco><worldbody><geom size='.1'/><site name='s'/></worldbody></mujoco>"
-    results = compare(read_mjcf(xml), mujoco.MjModel.from_xml_string(xml), states=1)
+    results = agreement_with_mujoco(read_mjcf(xml), mujoco.MjModel.from_xml_string(xml), states=1)
     assert all(result.agrees for result in results)

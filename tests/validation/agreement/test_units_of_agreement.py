@@ -15,7 +15,7 @@ from support.unit_systems import SI, Units
 
 from mbcasadi import models
 from mbcasadi.system import read_mjcf
-from mbcasadi.validation.agreement import compare, judge, weights
+from mbcasadi.validation.agreement import agreement_with_mujoco, judge, weights
 from mbcasadi.validation.agreement.samples import random_sample
 from mbcasadi.validation.agreement.sizes import measure_sizes
 
@@ -39,7 +39,7 @@ def changed(model: mujoco.MjModel, change: Callable[[mujoco.MjModel], None]) -> 
 
 def errors(model: mujoco.MjModel, wrong: mujoco.MjModel) -> dict[str, float]:
     """Return the errors of the system of a wrong model."""
-    entries = compare(read_mjcf(wrong), model, **FEW)
+    entries = agreement_with_mujoco(read_mjcf(wrong), model, **FEW)
     return {entry.quantity: entry.error for entry in entries}
 
 
@@ -71,7 +71,7 @@ def test_a_right_model_agrees_in_all_units(name: str) -> None:
     for units in (SI, *OTHERS):
         new = in_units(model, units)
         assert_same_mechanism(model, new, units)
-        entries = compare(read_mjcf(new), new, **FEW)
+        entries = agreement_with_mujoco(read_mjcf(new), new, **FEW)
         assert judge(entries).passed, (units, judge(entries))
         worst = max(entries, key=lambda entry: entry.error)
         assert worst.error < ROUNDING, (units, worst)
@@ -197,7 +197,7 @@ def test_a_packaged_model_is_judged_alike_in_all_units(name: str) -> None:
     assert reference["mass_matrix"] > 1e-10
     for units in (MM_G_S, KM_T_MIN):
         new = in_units(model, units)
-        assert judge(compare(read_mjcf(new), new, **FEW)).passed
+        assert judge(agreement_with_mujoco(read_mjcf(new), new, **FEW)).passed
         found = errors(new, changed(new, scale_mass))
         for quantity, error in reference.items():
             assert found[quantity] == pytest.approx(error, rel=1e-3, abs=ROUNDING), quantity
@@ -212,5 +212,5 @@ def test_a_turned_site_far_from_the_origin_is_found() -> None:
     def turn(new: mujoco.MjModel) -> None:
         new.site_quat[0] += PLANTED * np.array([0.0, 1.0, 0.0, 0.0])
 
-    assert judge(compare(read_mjcf(model), model, **FEW)).passed
+    assert judge(agreement_with_mujoco(read_mjcf(model), model, **FEW)).passed
     assert errors(model, changed(model, turn))["site 's': pose"] > PLANTED / 10
