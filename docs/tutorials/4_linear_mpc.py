@@ -72,9 +72,7 @@ print(solution.status_text, "with", solution.u.round(2), "N")
 
 # %%
 setpoint = mpc.reference_at(rest.q)
-report = mb.validate(
-    mpc, MODEL, 5.0, reference=setpoint, q0=away, perturb={"mass": 0.1}, delay=1
-)
+report = mb.validate(mpc, MODEL, 5.0, reference=setpoint, q0=away, perturb={"mass": 0.1}, delay=1)
 print(report)
 
 # %%

@@ -84,14 +84,14 @@ print(rti.function)
 def push(t):
     """Push the pole for a tenth of a second."""
     force = np.zeros(system.nv)
-    force[POLE] = 1.5 * (3.0 <= t < 3.1)  # N m
+    force[POLE] = 1.0 * (3.0 <= t < 3.1)  # N m
     return force
 
 
 report = mb.validate(
     rti,
     MODEL,
-    5.0,
+    6.0,
     q0=hanging[:5],
     perturb={"mass": 0.1},
     delay=1,

@@ -85,7 +85,7 @@ def test_a_campaign_finds_the_mass_and_an_observer_mends_it(run):
 def test_the_cheat_sheet_names_what_there_is():
     text = (DOCS / "cheat-sheet.md").read_text(encoding="utf-8")
     names = set(re.findall(r"\bmb((?:\.\w+)+)", text))
-    assert len(names) > 20
+    assert len(names) >= 20
     for name in names:
         value = mb
         for part in name.split(".")[1:]:
