@@ -35,3 +35,7 @@ def test_our_programs_beside_those_of_others_print_what_they_say(tmp_path, monke
     (tmp_path / "arm.urdf").write_text(robot[1])
     monkeypatch.chdir(tmp_path)
     assert_prints_what_it_says("coming-from/tsid.md", 3)
+
+
+def test_the_same_regulator_comes_from_python_control():
+    assert_prints_what_it_says("coming-from/python-control.md", 2)
