@@ -19,7 +19,8 @@ from mbcasadi.validation.campaigns.sampled_signals import (
     sample_signal,
     sample_switches,
 )
-from mbcasadi.validation.campaigns.shipped_controllers import ShippedController, ship
+from mbcasadi.validation.campaigns.ship_controller import ship
+from mbcasadi.validation.campaigns.shipped_controllers import ShippedController
 from mbcasadi.validation.campaigns.shipped_laws import (
     ShippedOuterLaw,
     ShippedReaction,

@@ -1,11 +1,4 @@
-"""The controller of a campaign as data that another process can be sent.
-
-| controller | what is sent |
-|---|---|
-| of ours, an exported folder | its C, compiled on each machine |
-| a shared library of others | its bytes, to machines of the same type |
-| `ca.Function`, Python callable, policy | its pickle, of `cloudpickle` where that is installed |
-"""
+"""The controller of a campaign as data that another process can be sent."""
 
 import hashlib
 import pickle
@@ -25,10 +18,7 @@ from mbcasadi.validation.campaigns.installed_code import (
     Files,
     hash_of_files,
     install_code,
-    read_files,
 )
-from mbcasadi.validation.campaigns.pickles import NotSendableError, pickle_of, source_of
-from mbcasadi.validation.campaigns.shipped_laws import sendable
 from mbcasadi.validation.closed_loop import (
     CompiledLaw,
     FastLaw,
@@ -36,12 +26,8 @@ from mbcasadi.validation.closed_loop import (
     SharedLibrary,
     as_runnable,
 )
-from mbcasadi.validation.closed_loop.controllers.casadi_function import CasadiFunction
 from mbcasadi.validation.closed_loop.controllers.exported_folder import ExportedFolder
-from mbcasadi.validation.closed_loop.controllers.policy import PolicyRun
-from mbcasadi.validation.closed_loop.controllers.python_callable import PythonCallable
 from mbcasadi.validation.closed_loop.controllers.shared_library import LibraryFunction
-from mbcasadi.validation.closed_loop.fast_law import FAST_FLAGS
 
 
 class ShippedController(ABC):
@@ -92,7 +78,9 @@ class ShippedCode(ShippedController):
     @property
     def identity(self) -> str:
         """Of the C, and of flags that are not its own."""
-        return hash_of_files(self.files) if self.flags is None else _digest(self.files, self.flags)
+        return (
+            hash_of_files(self.files) if self.flags is None else digest_of(self.files, self.flags)
+        )
 
     def load(self, plant: Plant) -> Runnable:  # noqa: ARG002  # the interface's
         """Return the C, compiled on this machine."""
@@ -116,7 +104,7 @@ class ShippedFolder(ShippedController):
     @property
     def identity(self) -> str:
         """Of the files and the period."""
-        return _digest(self.files, self.period)
+        return digest_of(self.files, self.period)
 
     def load(self, plant: Plant) -> Runnable:
         """Return its C, compiled on this machine."""
@@ -146,7 +134,7 @@ class ShippedLibrary(ShippedController):
     def identity(self) -> str:
         """Of the file, what is called in it, and the period."""
         called = {**asdict(self.library), "path": ""}
-        return _digest({"library": self.content}, called, self.period)
+        return digest_of({"library": self.content}, called, self.period)
 
     def load(self, plant: Plant) -> Runnable:
         """Return the function.
@@ -190,7 +178,7 @@ class ShippedPickle(ShippedController):
     @property
     def identity(self) -> str:
         """Of pickle, text and period."""
-        return _digest({"pickle": self.content}, self.source, self.period)
+        return digest_of({"pickle": self.content}, self.source, self.period)
 
     def load(self, plant: Plant) -> Runnable:
         """Return a copy, as it was at the start of the campaign.
@@ -233,7 +221,7 @@ class Stays(ShippedController):
     @property
     def identity(self) -> str:
         """Of name, text and period: nothing else is known of it."""
-        return _digest({}, self.name, self.source, self.period)
+        return digest_of({}, self.name, self.source, self.period)
 
     def load(self, plant: Plant) -> Runnable:  # noqa: ARG002  # the interface's
         """Raise, as it cannot be sent.
@@ -244,52 +232,11 @@ class Stays(ShippedController):
         raise ProblemError(f"{self.stays}; expected jobs=1")
 
 
-def ship(law: Runnable, *, monitor: bool) -> ShippedController:
-    """Return a controller as data.
-
-    Args:
-        law: what runs.
-        monitor: keep the Function of its monitor, which is not sent as C.
-    """
-    period = law.controller.period
-    if isinstance(law, (CompiledLaw, FastLaw)) and law.project is not None:
-        controller = sendable(law.controller, monitor=monitor)
-        if isinstance(law, FastLaw):
-            return ShippedCode(controller, read_files(law.project), FAST_FLAGS, law.words)
-        return ShippedCode(controller, read_files(law.project))
-    if isinstance(law, ExportedFolder):
-        return ShippedFolder(read_files(law.project), period)
-    if isinstance(law, LibraryFunction):
-        content = law.library.path.read_bytes()
-        return ShippedLibrary(law.library, content, machine_type(), period)
-    return _pickled(law, period)
-
-
-def _pickled(law: Runnable, period: float) -> ShippedController:
-    """Return the controller as a pickle, or as one that stays."""
-    given: object = law
-    if isinstance(law, FastLaw):
-        light = replace(law.controller, stages=None, emergency=None, monitor_stages=None)
-        given = replace(law, controller=light)
-    elif isinstance(law, CasadiFunction):
-        given = law.function
-    elif isinstance(law, PolicyRun):
-        given = law.policy
-    elif isinstance(law, PythonCallable):
-        given = law.law
-    name, source = law.controller.name, source_of(given)
-    has_state = not isinstance(law, (FastLaw, CasadiFunction))
-    try:
-        return ShippedPickle(pickle_of(given), source, period, has_state, name)
-    except NotSendableError as error:
-        words = f"the controller {name!r} cannot be sent to another process ({error})"
-        return Stays(words, source, name, period)
-
-
 def machine_type() -> str:
     """Return what a library is compiled for."""
     return f"{sys.platform} {platform.machine()}"
 
 
-def _digest(files: Files, *words: object) -> str:
+def digest_of(files: Files, *words: object) -> str:
+    """Return what tells files and further values from others."""
     return hashlib.sha256((hash_of_files(files) + repr(words)).encode()).hexdigest()

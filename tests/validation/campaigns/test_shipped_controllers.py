@@ -29,7 +29,8 @@ from mbcasadi.codegen.compiler import find_compiler, library_name
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.validation import Case, Policy, campaign, case_report, cases, shared_library
-from mbcasadi.validation.campaigns.shipped_controllers import machine_type, ship
+from mbcasadi.validation.campaigns.ship_controller import ship
+from mbcasadi.validation.campaigns.shipped_controllers import machine_type
 from mbcasadi.validation.closed_loop import FastLaw, as_runnable
 
 PLAN = cases([1, 2], [{"mass": 0.2}], delays=[1], start_errors=[0.1])
