@@ -13,6 +13,7 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Source
 from mbcasadi.shapes import require_positive, require_whole
+from mbcasadi.short_text import summarised
 from mbcasadi.validation.campaigns.campaign import CampaignOptions, run_cases
 from mbcasadi.validation.campaigns.case import Case
 from mbcasadi.validation.campaigns.designs import OTHER_RANGES, at_point
@@ -33,6 +34,7 @@ from mbcasadi.validation.report.text import metric_text
 TOLERANCE = 0.01  # width of the bracket, of the largest size
 
 
+@summarised
 @dataclass(frozen=True)
 class FailureMargin:
     """The size of an error at which a controller first fails.
@@ -50,6 +52,14 @@ class FailureMargin:
     passes: float
     fails: float
     outcomes: dict[float, Outcome]
+
+    def _summary(self) -> dict[str, object]:
+        return {
+            "over": self.over,
+            "passes": self.passes,
+            "fails": self.fails,
+            "sizes": len(self.outcomes),
+        }
 
     @property
     def failure(self) -> Outcome | None:

@@ -4,10 +4,12 @@ import math
 from dataclasses import asdict, dataclass
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.short_text import summarised
 from mbcasadi.validation.campaigns.case import Case
 from mbcasadi.validation.metrics import Metric, Verdict
 
 
+@summarised
 @dataclass(frozen=True)
 class Outcome:
     """Metrics, verdicts and events of one case.
@@ -25,6 +27,14 @@ class Outcome:
     metrics: tuple[Metric, ...]
     verdicts: tuple[Verdict, ...]
     events: tuple[str, ...]
+
+    def _summary(self) -> dict[str, object]:
+        return {
+            "number": self.number,
+            "case": self.text,
+            "passed": self.passed,
+            "failed": list(self.failed),
+        }
 
     @property
     def passed(self) -> bool:
