@@ -54,12 +54,7 @@ class FailureMargin:
     outcomes: dict[float, Outcome]
 
     def _summary(self) -> dict[str, object]:
-        return {
-            "over": self.over,
-            "passes": self.passes,
-            "fails": self.fails,
-            "sizes": len(self.outcomes),
-        }
+        return {"over": self.over, "passes": self.passes, "fails": self.fails}
 
     @property
     def failure(self) -> Outcome | None:
