@@ -31,10 +31,11 @@ def pickle_of(thing: object) -> bytes:
         content: bytes = (library or pickle).dumps(thing)
         if library is not None:
             pickle.loads(content)  # of what has a pickle that cannot be read, as some Functions
-    except (pickle.PicklingError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+    except RuntimeError as error:
+        raise NotSendableError("CasADi cannot serialise one of its Functions") from error
+    except (pickle.PicklingError, TypeError, ValueError, AttributeError) as error:
         advice = "" if library else f"; {ADVICE}"
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise NotSendableError(f"{lines[-1]}{advice}") from error
+        raise NotSendableError(f"{error}{advice}") from error
     words = (argument for _, argument, _ in pickletools.genops(content))
     if library is None and MAIN in words:
         raise NotSendableError(f"it is defined in the script that runs; {ADVICE}")

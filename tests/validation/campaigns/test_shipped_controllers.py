@@ -134,6 +134,9 @@ def test_what_has_no_pickle_runs_in_this_process_and_that_is_said(
     assert "one process: the controller 'locked' cannot be sent" in str(done)
     with pytest.raises(ProblemError, match=r"'locked' cannot be sent .*lock.*expected jobs=1"):
         run(locked, jobs=2)
+    calls_back = as_runnable(locked, Plant(SLIDER)).controller.function
+    with pytest.raises(ProblemError, match="CasADi cannot serialise one of its Functions"):
+        run(calls_back, jobs=2)
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
     with pytest.raises(ProblemError, match="pip install cloudpickle"):
         run(lambda *_: [0.0], jobs=2)
