@@ -10,7 +10,7 @@ import typer
 
 from mbcasadi.cli import console
 from mbcasadi.cli.arguments import find_model, parse_numbers, parse_ranges, require_writable
-from mbcasadi.cli.options import AsJson, Duration, Model, Perturb, ReportFile, Rigid, SpecFile
+from mbcasadi.cli.options import AsJson, Duration, Fast, Model, Perturb, ReportFile, Rigid, SpecFile
 from mbcasadi.cli.report_output import show_report
 
 if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
@@ -60,6 +60,7 @@ def campaign(
     case: Annotated[
         int | None, typer.Option(min=0, help="Run only this case, with a full report.")
     ] = None,
+    fast: Fast = False,
     report: ReportFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -83,7 +84,7 @@ def campaign(
         require_writable(report)
     if case is not None:
         with console.progress(as_json) as progress:
-            single = run_case(spec, path, plan, case, progress=progress)
+            single = run_case(spec, path, plan, case, fast=fast, progress=progress)
             if report is not None:
                 single.save(report)
         show_report(single, report, as_json)
@@ -94,6 +95,7 @@ def campaign(
                 spec,
                 path,
                 plan,
+                fast=fast,
                 executor=executor,
                 jobs=jobs,
                 store=store,

@@ -17,6 +17,10 @@ Rigid = Annotated[bool | None, typer.Option(help="Rigid recipe for the plant's l
 Perturb = Annotated[
     list[str] | None, typer.Option(help="Error of the plant, such as mass=0.1; repeatable.")
 ]
+Fast = Annotated[
+    bool,
+    typer.Option(help="For a first look: do not wait for the C as shipped; the report says so."),
+]
 Render = Annotated[bool, typer.Option(help="Render frames, where a renderer is present.")]
 ReportFile = Annotated[
     Path | None, typer.Option(help="Write the report to this .html or .json file.")

@@ -10,6 +10,7 @@ from mbcasadi.cli.arguments import find_model, parse_numbers, require_writable
 from mbcasadi.cli.options import (
     AsJson,
     Duration,
+    Fast,
     Model,
     Perturb,
     Render,
@@ -85,6 +86,7 @@ def validate(
     explain: Annotated[
         bool, typer.Option(help="Repeat a run that fails without one thing at a time.")
     ] = True,
+    fast: Fast = False,
     render: Render = False,
     report: ReportFile = None,
     as_json: AsJson = False,
@@ -102,7 +104,7 @@ def validate(
         options = ReportOptions(
             softness=softness, what_if=what_if, explain=explain, render=render, progress=progress
         )
-        result = run_spec(spec, find_model(model), options)
+        result = run_spec(spec, find_model(model), options, fast=fast)
         if report is not None:
             progress("writing the report", 1.0)
             result.save(report)

@@ -16,14 +16,14 @@ INPUTS = ("ref", "tuning", "p", "t", "mask", "z")
 """Inputs of every controller behind the measured ones, in this order; all but `z` are optional."""
 
 
-UNTOLD = {
+UNREPORTED = {
     "tracking": "tracking error",
     "status": "status and self-check",
     "plan": "plans",
     "limits": "controls beyond limits of its own",
     "contacts": "contacts that it counts on",
 }
-"""What a report may have to leave out as a controller does not tell it, in words."""
+"""What a report may have to leave out as a controller does not report it, in words."""
 
 
 @summarised
@@ -145,7 +145,7 @@ class Controller:
         delay: ticks from a measurement to the moment at which u acts, as the law assumes.
         limits: further bounded quantities: rates, states, outputs.
         tuning: names, defaults and bounds of the input `tuning`, where there is one.
-        untold: what it has no signal for, of `UNTOLD`; metrics of these are left out.
+        unreported: what it has no signal for, of `UNREPORTED`; metrics of these are left out.
         secondary: rows of `error` that tasks of far more weight, or of a level before, leave no
             freedom: their error is reported and not judged.
         emergency: the output where the law cannot run. Without one the generated C keeps the last
@@ -177,7 +177,7 @@ class Controller:
     limits: ReportedLimits | None = None
     tuning: tuple[TuningParameter, ...] = ()
     emergency: Emergency | None = None
-    untold: tuple[str, ...] = ()
+    unreported: tuple[str, ...] = ()
     secondary: tuple[str, ...] = ()
 
     def _summary(self) -> dict[str, object]:

@@ -40,7 +40,7 @@ from mbcasadi.validation.report import (
     render_frames,
     run_notes,
     run_settings,
-    untold_notes,
+    unreported_notes,
 )
 from mbcasadi.validation.run import (
     Diagnosis,
@@ -94,7 +94,7 @@ def validate(
             `compile_controller`, whose C is reused; a folder that `export_c` wrote, or its
             `CProject`; a `ca.Function` with our names of inputs, or (q, v), (t, q, v),
             (q, v, ref) by their sizes; a `validation.shared_library`; a `validation.Policy`; a
-            function (t, q, v) → u. What a controller does not tell, such as its tracking error,
+            function (t, q, v) → u. What a controller does not report, such as its tracking error,
             is left out of the report, which says so.
         model: MJCF or URDF file, XML text, `MjSpec` or `MjModel` of the plant.
         duration: s, a multiple of the controller's period.
@@ -209,7 +209,7 @@ def _measure(trial: _Trial, law: Runnable) -> _Measurements:
         what_if=again.conditions(recording, criteria.settle, report.undelayed)
         if report.what_if
         else None,
-        notes=(*untold_notes(law), *untimed, *notes),
+        notes=(*unreported_notes(law), *untimed, *notes),
         warning=f" (fast: {law.kind})" if isinstance(law, FastLaw) else "",
     )
 

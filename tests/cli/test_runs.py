@@ -69,9 +69,11 @@ def test_validate_leaves_with_one_where_a_criterion_fails(crank):
 def test_validate_passes_the_conditions_of_the_command_line_on(crank):
     result = invoke(
         "validate", "four_bar", "-c", crank, "--duration", "0.1", "--delay", "2",
-        "--perturb", "mass=0.1", "--no-rigid", "--json",
+        "--perturb", "mass=0.1", "--no-rigid", "--fast", "--json",
     )  # fmt: skip
-    settings = json.loads(result.stdout)["runs"][0]["settings"]
+    (run,) = json.loads(result.stdout)["runs"]
+    settings = run["settings"]
+    assert "(fast: the law's Python Function, not its C)" in run["name"]
     assert settings["duration"] == "0.1 s"
     assert settings["delay"] == "2 ticks"
     assert settings["plant's parameter errors"] == "mass +10 %"
@@ -145,9 +147,10 @@ def test_an_error_of_the_plant_wants_a_name_and_a_number(crank, text):
 def test_a_campaign_runs_one_controller_in_many_plants(crank):
     result = invoke(
         "campaign", "four_bar", "-c", crank, "--runs", "2", "--delay", "0", "--delay", "1",
-        "--perturb", "mass=0.05", "--duration", "0.2", "--json",
+        "--perturb", "mass=0.05", "--duration", "0.2", "--fast", "--json",
     )  # fmt: skip
     found = json.loads(result.stdout)
+    assert [note for note in found["notes"] if "Python Function, not its C" in note]
     assert [(case["seed"], case["delay"]) for case in found["cases"]] == [
         (0, 0), (1, 0), (0, 1), (1, 1),
     ]  # fmt: skip

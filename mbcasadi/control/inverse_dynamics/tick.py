@@ -205,7 +205,7 @@ def _rows_of_x(nu: int, rows: Rows, condensed: Condensed, whitened: Whitened) ->
             of_forces.append((of_x[:, nu:], C_w))
         parts = [linalg.product(of_y, C.T) for of_y, C in of_forces if C.nnz()]
         columns.append(ca.densify(sum(parts, type(of_x)(coupled, C_p.shape[0]))))
-    A = ca.horzcat(*columns).T
+    A = ca.horzcat(*columns).T if columns else type(of_x)(0, coupled)
     return A if coupled > nu else ca.horzcat(A, ca.densify(whitened.free**-0.5 * rows.C_w))
 
 

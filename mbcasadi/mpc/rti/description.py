@@ -52,7 +52,7 @@ def controller_data(
         prediction_rows=ocp.names("x"),
         delay=problem.memory.delay,
         limits=_limits(ocp, problem.rows.states),
-        untold=() if monitors else ("tracking",),  # residuals alone have no desired value
+        unreported=() if monitors else ("tracking",),  # residuals alone have no desired value
         emergency=problem.memory.hold.safe.emergency(sum(problem.memory.sizes[:-1])),
     )
 

@@ -10,15 +10,13 @@ from pathlib import Path
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked, require_fields
-from mbcasadi.description import Controller
-from mbcasadi.description.controller import HasController
-from mbcasadi.errors import ProblemError, SimulationError
+from mbcasadi.errors import ControllerError, ProblemError, SimulationError
 from mbcasadi.plant import Source
 from mbcasadi.shapes import require_positive, require_whole
 from mbcasadi.validation.campaigns.case import Case, hash_of_cases
 from mbcasadi.validation.campaigns.kit import Kit
 from mbcasadi.validation.campaigns.outcome import Outcome
-from mbcasadi.validation.campaigns.preparation import prepared
+from mbcasadi.validation.campaigns.preparation import Ready, prepared
 from mbcasadi.validation.campaigns.result import Campaign
 from mbcasadi.validation.campaigns.schedule import Schedule, Shipment
 from mbcasadi.validation.campaigns.store import Store
@@ -30,7 +28,7 @@ from mbcasadi.validation.campaigns.workers import (
     usable_cores,
 )
 from mbcasadi.validation.closed_loop import (
-    CompiledLaw,
+    Controllable,
     Progress,
     ProgressReporter,
     ScenarioOptions,
@@ -77,16 +75,18 @@ class CampaignOptions:
 
 @checked
 def campaign(
-    controller: Controller | HasController,
+    controller: Controllable,
     model: Source,
     duration: float,
     cases: Sequence[Case],
     *,
+    period: float | None = None,
     reference: TimeSignal = None,
     q0: ArrayLike | None = None,
     v0: ArrayLike | None = None,
     rigid: bool = False,
     disturbance: TimeSignal = None,
+    fast: bool = False,
     scenario: ScenarioOptions | None = None,
     criteria: Criteria | None = None,
     executor: Executor | None = None,
@@ -95,21 +95,28 @@ def campaign(
     time_limit: float | None = None,
     progress: Progress | None = None,
 ) -> Campaign:
-    """Run one controller's generated C in many plants; the C is generated once.
+    """Run one controller in many plants; the C of one of ours is generated once.
 
-    A plant that diverges, or a start that cannot be closed, is a failed case, not an exception.
-    Each case is reproducible alone, bit by bit, wherever it runs: see `case_report`.
+    A plant that diverges, a start that cannot be closed, or a controller of a user that raises, is
+    a failed case, not an exception. Each case is reproducible alone, bit by bit, wherever it runs:
+    see `case_report`.
 
     Args:
-        controller: as in `validate`.
+        controller: as in `validate`. C travels to other processes as source, a shared library as
+            its bytes, a `ca.Function`, a callable or a policy as its pickle, of `cloudpickle` where
+            that is installed; each case gets a copy as it was at the start. What has no pickle runs
+            in this process, and a note of the result says so.
         model: MJCF or URDF file, XML text, `MjSpec` or `MjModel` of the plants.
         duration: s, of each run.
         cases: seed, parameter errors, delay and start error of each run; see `cases` and
             `sampled_cases`.
-        reference: (nref,), or a function of time that returns it.
+        period: s, of a controller that has none of its own; the plant's time step by default.
+        reference: (nref,), or a function of time that returns it; None as in `validate`, without
+            the start error of a case.
         q0, v0: initial state before the start error of a case; `qpos0` and zero by default.
         rigid: use the rigid recipe for the plants' equality constraints.
         disturbance: (nv,) generalised force on the plants, or a function of time.
+        fast: as in `validate`; the ticks of all cases decide what runs.
         scenario: mask, tuning, switched constraints, outer law, key frame, time step; no seed, as
             each case has its own.
         criteria: limits on metrics, and the settling time; `DEFAULTS` where None.
@@ -123,29 +130,36 @@ def campaign(
         progress: called with what is being done and a share from 0 to 1.
 
     Raises:
-        ProblemError: no case, a seed in `scenario`, a controller that does not fit the model, or a
-            store that holds another campaign.
+        ProblemError: no case, a seed in `scenario`, a controller that does not fit the model, a
+            store that holds another campaign, or an executor or several `jobs` for a controller
+            that cannot be sent to them.
         ModelError: the model cannot be read.
         ExportError: the C cannot be generated or compiled.
     """
     where = CampaignOptions(executor, jobs, store, time_limit)
     report = ProgressReporter(progress)
     with prepared(
-        controller, model, duration, cases,
+        controller, model, duration, cases, period=period,
         reference=reference, q0=q0, v0=v0, rigid=rigid, disturbance=disturbance,
-        scenario=scenario, criteria=criteria, report=report,
-    ) as (kit, law):  # fmt: skip
-        return run_cases(kit, law, cases, where, report)
+        fast=fast, scenario=scenario, criteria=criteria, report=report,
+    ) as ready:  # fmt: skip
+        return run_cases(ready, cases, where, report)
 
 
 def run_cases(
-    kit: Kit,
-    law: CompiledLaw | None,
+    ready: Ready,
     cases: Sequence[Case],
     where: CampaignOptions,
     report: ProgressReporter,
 ) -> Campaign:
-    """Run the cases that the store does not have."""
+    """Run the cases that the store does not have.
+
+    Raises:
+        ProblemError: the controller cannot be sent to other processes, which are required.
+    """
+    kit = ready.kit
+    if kit.controller.stays and (where.executor is not None or (where.jobs or 1) > 1):
+        raise ProblemError(f"{kit.controller.stays}; expected jobs=1")
     store = None if where.store is None else Store(Path(where.store))
     try:
         done: list[Outcome] = []
@@ -155,7 +169,7 @@ def run_cases(
         known = {outcome.number for outcome in done}
         pending = [(k, case) for k, case in enumerate(cases) if k not in known]
         report.note("compiling C")
-        for outcomes in _outcomes(kit, law, pending, where) if pending else ():
+        for outcomes in _outcomes(ready, pending, where) if pending else ():
             if store is not None:
                 store.add(outcomes)
             begun = PROGRESS_CALLS * len(done) // len(cases)
@@ -166,16 +180,19 @@ def run_cases(
     finally:
         if store is not None:
             store.close()
-    return Campaign(tuple(sorted(done, key=lambda outcome: outcome.number)), len(cases))
+    return Campaign(
+        tuple(sorted(done, key=lambda outcome: outcome.number)), len(cases), ready.notes
+    )
 
 
 def _outcomes(
-    kit: Kit, law: CompiledLaw | None, pending: list[tuple[int, Case]], where: CampaignOptions
+    ready: Ready, pending: list[tuple[int, Case]], where: CampaignOptions
 ) -> Iterator[tuple[Outcome, ...]]:
     """Yield outcomes: the first ones from this process, which shows what a case takes."""
-    trials = Trials(kit, law)
+    trials = Trials(ready.kit, ready.law)
     _require_fit(trials)
-    jobs = 1 if where.executor is not None else where.jobs or usable_cores()
+    stays = where.executor is not None or ready.kit.controller.stays
+    jobs = 1 if stays else where.jobs or usable_cores()
     seconds = None
     while pending and where.executor is None:
         rest = 0.0 if seconds is None else seconds * len(pending)
@@ -191,7 +208,7 @@ def _outcomes(
             Processes(jobs) if where.executor is None else GivenExecutor(where.executor)
         )
         try:
-            shipment = _shipment(kit, where.time_limit)
+            shipment = _shipment(ready.kit, where.time_limit)
             yield from Schedule(workers, shipment, seconds).run(pending)
         finally:
             workers.close()
@@ -220,6 +237,6 @@ def _require_fit(trials: Trials) -> None:
         recording = run_loop(
             trials.law, plant, replace(trials.scenario(plant, case), duration=period)
         )
-    except SimulationError:
-        return  # of the plant: each case has its own
+    except (SimulationError, ControllerError):
+        return  # of the plant or of a user's function: each case has its own
     run_statistics(trials.law.controller, recording, plant, trials.kit.criteria)

@@ -6,14 +6,17 @@ from dataclasses import replace
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.description import Controller
-from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Source
 from mbcasadi.validation.campaigns.case import Case
 from mbcasadi.validation.campaigns.preparation import prepared
 from mbcasadi.validation.campaigns.trials import Trials
-from mbcasadi.validation.closed_loop import ProgressReporter, ScenarioOptions, TimeSignal
+from mbcasadi.validation.closed_loop import (
+    Controllable,
+    ProgressReporter,
+    ScenarioOptions,
+    TimeSignal,
+)
 from mbcasadi.validation.metrics import Criteria
 from mbcasadi.validation.report import Report, ReportOptions
 from mbcasadi.validation.validate import validate
@@ -21,17 +24,19 @@ from mbcasadi.validation.validate import validate
 
 @checked
 def case_report(
-    controller: Controller | HasController,
+    controller: Controllable,
     model: Source,
     duration: float,
     cases: Sequence[Case],
     number: int,
     *,
+    period: float | None = None,
     reference: TimeSignal = None,
     q0: ArrayLike | None = None,
     v0: ArrayLike | None = None,
     rigid: bool = False,
     disturbance: TimeSignal = None,
+    fast: bool = False,
     scenario: ScenarioOptions | None = None,
     criteria: Criteria | None = None,
     report: ReportOptions | None = None,
@@ -44,7 +49,7 @@ def case_report(
     Args:
         controller, model, duration, cases: of the campaign.
         number: of the case.
-        reference, q0, v0, rigid, disturbance, scenario, criteria: of the campaign.
+        period, reference, q0, v0, rigid, disturbance, fast, scenario, criteria: of the campaign.
         report: name, sweeps, repetitions and frames of the report; progress.
 
     Returns:
@@ -62,11 +67,11 @@ def case_report(
             f"{len(cases) - 1}"
         )
     with prepared(
-        controller, model, duration, cases,
+        controller, model, duration, cases, period=period,
         reference=reference, q0=q0, v0=v0, rigid=rigid, disturbance=disturbance,
-        scenario=scenario, criteria=criteria, report=ProgressReporter(report.progress),
-    ) as (kit, law):  # fmt: skip
-        case, trials = cases[number], Trials(kit, law)
+        fast=fast, scenario=scenario, criteria=criteria, report=ProgressReporter(report.progress),
+    ) as ready:  # fmt: skip
+        case, trials = cases[number], Trials(ready.kit, ready.law)
         loop = trials.scenario(trials.plant(case), case)
         return validate(
             trials.law,

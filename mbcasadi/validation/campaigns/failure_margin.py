@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.description import Controller
-from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Source
 from mbcasadi.shapes import require_positive, require_whole
@@ -22,7 +20,13 @@ from mbcasadi.validation.campaigns.designs import OTHER_RANGES, at_point
 from mbcasadi.validation.campaigns.outcome import Outcome
 from mbcasadi.validation.campaigns.preparation import prepared
 from mbcasadi.validation.campaigns.trials import Trials
-from mbcasadi.validation.closed_loop import Progress, ProgressReporter, ScenarioOptions, TimeSignal
+from mbcasadi.validation.closed_loop import (
+    Controllable,
+    Progress,
+    ProgressReporter,
+    ScenarioOptions,
+    TimeSignal,
+)
 from mbcasadi.validation.metrics import Criteria
 from mbcasadi.validation.report.plain_data import Plain, plain_data
 from mbcasadi.validation.report.text import metric_text
@@ -84,7 +88,7 @@ class FailureMargin:
 
 @checked
 def margin(
-    controller: Controller | HasController,
+    controller: Controllable,
     model: Source,
     duration: float,
     *,
@@ -93,11 +97,13 @@ def margin(
     steps: int = 8,
     tolerance: float | None = None,
     case: Case | None = None,
+    period: float | None = None,
     reference: TimeSignal = None,
     q0: ArrayLike | None = None,
     v0: ArrayLike | None = None,
     rigid: bool = False,
     disturbance: TimeSignal = None,
+    fast: bool = False,
     scenario: ScenarioOptions | None = None,
     criteria: Criteria | None = None,
     executor: Executor | None = None,
@@ -120,7 +126,7 @@ def margin(
         tolerance: width of the bracket, in the unit of the error; 1 % of `largest` by default. For
             "delay" it is one tick.
         case: seed and further errors of all runs; none by default.
-        reference, q0, v0, rigid, disturbance, scenario, criteria: as in `campaign`.
+        period, reference, q0, v0, rigid, disturbance, fast, scenario, criteria: as in `campaign`.
         executor, jobs, store: for the scan, as in `campaign`.
         progress: called with what is being done and a share from 0 to 1.
 
@@ -142,13 +148,13 @@ def margin(
     plan = [at_point(usual, usual.seed, {over: size}) for size in sizes]
     where, report = CampaignOptions(executor, jobs, store), ProgressReporter(progress)
     with prepared(
-        controller, model, duration, plan,
+        controller, model, duration, plan, period=period,
         reference=reference, q0=q0, v0=v0, rigid=rigid, disturbance=disturbance,
-        scenario=scenario, criteria=criteria, report=report,
-    ) as (kit, law):  # fmt: skip
-        scan = run_cases(kit, law, plan, where, report)
+        fast=fast, scenario=scenario, criteria=criteria, report=report,
+    ) as ready:  # fmt: skip
+        scan = run_cases(ready, plan, where, report)
         outcomes = dict(zip(sizes, scan.outcomes, strict=True))
-        trials = Trials(kit, law)
+        trials = Trials(ready.kit, ready.law)
 
         def run(size: float) -> Outcome:
             report.note(f"{over} = {size:.4g}")

@@ -1,19 +1,14 @@
-"""Exported C, shipped as its files and compiled once on each machine."""
+"""Exported C, shipped as its files; what was compiled before comes from the compile cache."""
 
-import getpass
 import hashlib
-import os
-import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from mbcasadi.codegen import CProject, open_project
-from mbcasadi.codegen.earlier_export import BUILD_FOLDER, MANIFEST
-from mbcasadi.errors import ExportError
-from mbcasadi.validation.campaigns.file_lock import file_lock
+from mbcasadi.codegen.earlier_export import BUILD_FOLDER
+from mbcasadi.codegen.process_folder import process_folder
 
-KEY_DIGITS = 24
 Files = Mapping[str, bytes]
 """Path in the exported folder → content."""
 
@@ -38,46 +33,13 @@ def hash_of_files(files: Files) -> str:
 
 
 def install_code(files: Files) -> CProject:
-    """Return the export, written and compiled on this machine unless it is there already.
+    """Return the export in a folder of this process; its library is built when it is loaded.
 
-    The first process that needs it compiles it, while others wait.
-
-    Raises:
-        ExportError: the folder is not writable, or belongs to another user.
-        CompilerError: no compiler, or it failed.
+    Processes of one user share what they have compiled by `codegen.cache`.
     """
-    home = machine_folder()
-    key = hash_of_files(files)[:KEY_DIGITS]
-    with file_lock(home / f"{key}.lock"):
-        folder = home / key
-        if not (folder / MANIFEST).exists():
-            _write(files, folder)
-        project = open_project(folder)
-        project.build()
-    return project
-
-
-def _write(files: Files, folder: Path) -> None:
-    """Write the files; the manifest comes last, so that a folder with one is complete."""
-    for name in sorted(files, key=lambda name: name == MANIFEST):
+    folder = Path(tempfile.mkdtemp(dir=process_folder()))
+    for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(files[name])
-
-
-def machine_folder() -> Path:
-    """Return the folder of compiled exports on this machine, which only its user can write to.
-
-    Raises:
-        ExportError: it is not writable, or belongs to another user.
-    """
-    user = getpass.getuser() if sys.platform == "win32" else os.getuid()  # it may have no name
-    folder = Path(tempfile.gettempdir()) / f"mbcasadi-campaigns-{user}"
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        status = folder.lstat()
-    except OSError as error:
-        raise ExportError(f"cannot write to {folder}: {error.strerror}; set TMPDIR") from error
-    if sys.platform != "win32" and (status.st_uid != os.getuid() or status.st_mode & 0o022):
-        raise ExportError(f"{folder} can be written to by other users; remove it, or set TMPDIR")
-    return folder
+        path.write_bytes(content)
+    return open_project(folder)

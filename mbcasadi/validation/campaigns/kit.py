@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.description import Controller
-from mbcasadi.plant import Source, compile_model
 from mbcasadi.shapes import count_of_periods
-from mbcasadi.validation.campaigns.installed_code import Files, hash_of_files, read_files
+from mbcasadi.validation.campaigns.installed_code import Files
 from mbcasadi.validation.campaigns.monitor_code import monitor_code
 from mbcasadi.validation.campaigns.sampled_signals import (
     SampledSignal,
@@ -20,14 +19,21 @@ from mbcasadi.validation.campaigns.sampled_signals import (
     sample_signal,
     sample_switches,
 )
+from mbcasadi.validation.campaigns.ship_controller import ship
+from mbcasadi.validation.campaigns.shipped_controllers import ShippedController
 from mbcasadi.validation.campaigns.shipped_laws import (
     ShippedOuterLaw,
     ShippedReaction,
-    sendable,
     ship_outer_law,
     ship_reaction,
 )
-from mbcasadi.validation.closed_loop import CompiledLaw, ScenarioOptions, TimeSignal
+from mbcasadi.validation.closed_loop import (
+    CompiledLaw,
+    FastLaw,
+    Runnable,
+    ScenarioOptions,
+    TimeSignal,
+)
 from mbcasadi.validation.metrics import Criteria
 
 Array = NDArray[np.float64]
@@ -70,16 +76,14 @@ class Kit:
     """What every worker of a campaign needs.
 
     Attributes:
-        controller: without the stages around its solver.
-        code: its export.
+        controller: as data.
         monitor: the export of its monitor; None where CasADi evaluates it.
         model: the plant's model without errors, in MuJoCo's binary format.
         conditions: of all cases.
         criteria: limits on metrics, and the settling time.
     """
 
-    controller: Controller
-    code: Files
+    controller: ShippedController
     monitor: Files | None
     model: bytes
     conditions: Conditions
@@ -89,7 +93,7 @@ class Kit:
         """Return what tells one campaign from another, part by part."""
         conditions = self.conditions
         return {
-            "controller": hash_of_files(self.code)[:16],
+            "controller": self.controller.identity[:16],
             "model": hashlib.sha256(self.model).hexdigest()[:16],
             "duration": f"{conditions.duration!r} s",
             "criteria": repr(
@@ -105,8 +109,8 @@ class Kit:
 
 
 def make_kit(
-    law: CompiledLaw,
-    model: Source,
+    law: Runnable,
+    model: mujoco.MjModel,
     conditions: Conditions,
     criteria: Criteria,
     cases: int,
@@ -114,21 +118,21 @@ def make_kit(
     """Return the kit of a campaign.
 
     Args:
-        law: the exported controller.
+        law: the controller; one of ours is exported.
         model: of the plants.
         conditions: of all cases.
         criteria: limits on metrics.
         cases: number of runs, from which follows whether the monitor is compiled.
     """
-    controller = law.controller
-    ticks = count_of_periods("duration", conditions.duration, controller.period)
-    compiled = controller.monitor_stages is not None or cases * ticks >= COMPILE_MONITOR_FROM
-    monitor = monitor_code(controller) if compiled else None
+    controller, monitor = law.controller, None
+    ticks = cases * count_of_periods("duration", conditions.duration, controller.period)
+    is_ours = isinstance(law, CompiledLaw) or (isinstance(law, FastLaw) and law.project is not None)
+    if is_ours and (controller.monitor_stages is not None or ticks >= COMPILE_MONITOR_FROM):
+        monitor = monitor_code(controller)
     return Kit(
-        controller=sendable(controller, monitor=monitor is None),
-        code=read_files(law.project),
+        controller=ship(law, monitor=monitor is None),
         monitor=monitor,
-        model=model_bytes(compile_model(model)),
+        model=model_bytes(model),
         conditions=conditions,
         criteria=criteria,
     )

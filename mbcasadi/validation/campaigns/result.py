@@ -38,10 +38,13 @@ class Campaign:
     Attributes:
         outcomes: of the cases that were run.
         planned: number of cases of the campaign.
+        notes: on conditions that were not given, and on what is not reported; a store does not
+            keep them.
     """
 
     outcomes: tuple[Outcome, ...]
     planned: int
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Campaign({self.headline})"
@@ -125,6 +128,7 @@ class Campaign:
                 "failures": self.failures(),
                 "worst": [outcome.number for outcome in self.worst()],
                 "sensitivity": [asdict(row) for row in self.sensitivity()],
+                "notes": list(self.notes),
                 "versions": package_versions(),
                 "summary": [asdict(row) for row in self.summary()],
                 "cases": [outcome.to_dict() for outcome in self.outcomes],
@@ -181,7 +185,7 @@ class Campaign:
         strong = [row for row in self.sensitivity() if row.p_value < STRONG]
         for row in sorted(strong, key=lambda row: -row.strength)[:WORST]:
             lines.append(f"{metric_text(row.metric)} depends on {row}")
-        return lines
+        return [*lines, *self.notes]
 
     def __str__(self) -> str:
         return "\n".join([self.headline, *(f"  {line}" for line in self.findings())])

@@ -7,7 +7,6 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.description import Controller
 from mbcasadi.errors import MbcasadiError, SimulationError
 from mbcasadi.plant import Plant
 from mbcasadi.validation.campaigns.case import Case
@@ -17,7 +16,9 @@ from mbcasadi.validation.campaigns.outcome import Outcome
 from mbcasadi.validation.campaigns.sampled_signals import scaled
 from mbcasadi.validation.closed_loop import (
     CompiledLaw,
+    FastLaw,
     Progress,
+    Runnable,
     Scenario,
     ScenarioOptions,
     run_loop,
@@ -35,17 +36,14 @@ class Trials:
 
     Attributes:
         kit: what they share.
-        law: the controller, compiled on this machine, and its monitor.
+        law: the controller, compiled on this machine, and its monitor. One that may remember a run
+            is loaded anew for each case.
         options: mask, tuning, switches, outer law, reaction and time step of all cases.
     """
 
-    def __init__(self, kit: Kit, law: CompiledLaw | None = None) -> None:
-        """Load a kit; a law that is compiled already is used as it is."""
-        if law is None:
-            project = install_code(kit.code)
-            law = CompiledLaw(kit.controller, project.load(), project)
+    def __init__(self, kit: Kit, law: Runnable | None = None) -> None:
+        """Load a kit; a law that runs in this process already is used as it is."""
         self.kit = kit
-        self.law = replace(law, controller=_with_monitor(kit.controller, kit.monitor))
         self._model = model_of_bytes(kit.model)
         conditions = kit.conditions
         self.options = ScenarioOptions(
@@ -56,6 +54,8 @@ class Trials:
             reaction=None if conditions.reaction is None else conditions.reaction.load(),
             timestep=conditions.timestep,
         )
+        law = law or kit.controller.load(self.plant(Case(0)))
+        self.law = _with_monitor(law, kit.monitor)
 
     def plant(self, case: Case) -> Plant:
         """Return the plant of a case.
@@ -98,8 +98,12 @@ class Trials:
         try:
             plant = self.plant(case)
             scenario = self.scenario(plant, case)
-            recording = run_loop(self.law, plant, scenario, _stop_after(time_limit))
-            metrics = run_statistics(self.law.controller, recording, plant, kit.criteria).metrics
+            law = kit.controller.load(plant) if kit.controller.has_state else self.law
+            recording = run_loop(law, plant, scenario, _stop_after(time_limit))
+            statistics = run_statistics(
+                law.controller, recording, plant, kit.criteria, delay=case.delay
+            )
+            metrics = statistics.metrics
             verdicts = judge(metrics, kit.criteria, finished=not recording.events)
         except MbcasadiError as error:
             return self.stopped(number, case, str(error))
@@ -118,16 +122,18 @@ def stopped_outcome(kit: Kit, number: int, case: Case, reason: str) -> Outcome:
     return Outcome(number, case, (), judge((), kit.criteria, finished=False), (reason,))
 
 
-def _with_monitor(controller: Controller, code: Files | None) -> Controller:
-    """Return the controller with its monitor as compiled C, where that was exported."""
-    if code is None or controller.monitor is None:
-        return controller
-    compiled, names = install_code(code).load(), controller.monitor.name_out()
+def _with_monitor(law: Runnable, code: Files | None) -> Runnable:
+    """Return a law of ours with its monitor as compiled C, where that was exported."""
+    if code is None or not isinstance(law, (CompiledLaw, FastLaw)):
+        return law
+    monitor = law.controller.monitor
+    assert monitor is not None  # it was exported
+    compiled, names = install_code(code).load(), monitor.name_out()
     inputs = {name: ca.MX.sym(name, compiled.sparsity_in(name)) for name in compiled.name_in()}
     outputs = compiled(**inputs)
     selected = [outputs[name] for name in names]
-    monitor = ca.Function("monitor", [*inputs.values()], selected, [*inputs], names)
-    return replace(controller, monitor=monitor)
+    compiled = ca.Function("monitor", [*inputs.values()], selected, [*inputs], names)
+    return replace(law, controller=replace(law.controller, monitor=compiled))
 
 
 def _displace(plant: Plant, q0: ArrayLike | None, case: Case) -> ArrayLike | None:

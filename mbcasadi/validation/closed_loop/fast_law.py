@@ -13,7 +13,7 @@ from pathlib import Path
 
 import casadi as ca
 
-from mbcasadi.codegen import export_c
+from mbcasadi.codegen import CProject, export_c
 from mbcasadi.codegen.process_folder import process_folder
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
@@ -37,11 +37,13 @@ class FastLaw(Runnable):
         controller: as it was given.
         function: the Python Function, or C compiled in short time.
         words: what the function is.
+        project: the export of which it is the C, if it is.
     """
 
     controller: Controller
     function: ca.Function
     words: str
+    project: CProject | None = None
 
     @property
     def kind(self) -> str:
@@ -78,4 +80,4 @@ def fast_law(
     folder = Path(tempfile.mkdtemp(dir=process_folder()))
     project = export_c(data, folder / "c", progress=progress)
     words = f"the generated C at {' '.join(FAST_FLAGS)}, not as shipped"
-    return FastLaw(data, project.load(flags=FAST_FLAGS), words)
+    return FastLaw(data, project.load(flags=FAST_FLAGS), words, project)

@@ -106,7 +106,7 @@ def require_taken(scenario: Scenario, controller: Controller, tick: Tick) -> Non
     Raises:
         ProblemError: a reference, mask or tuning without such an input.
     """
-    if not controller.untold:
+    if not controller.unreported:
         return
     options = scenario.options
     given = {

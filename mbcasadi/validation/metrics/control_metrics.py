@@ -41,7 +41,7 @@ def torque_metrics(controller: Controller, recording: Recording) -> Iterator[Met
     beyond = np.maximum(controller.u_min - recording.u, recording.u - controller.u_max)
     excess = max(0.0, float(np.nan_to_num(beyond, nan=np.inf).max(initial=0.0)))
     share = float(saturation(controller, recording.u).any(axis=1).mean())
-    if "limits" not in controller.untold:
+    if "limits" not in controller.unreported:
         meaning = "largest excess of a control over a limit"
         yield Metric("torque.excess", excess, "unit of u", meaning)
     yield Metric("torque.saturated", share, "", "share of ticks with a control at its limit")

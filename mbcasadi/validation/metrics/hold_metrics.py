@@ -90,7 +90,7 @@ def hold_metrics(
     tracking: Sequence[TrackingStatistics],
     scopes: Sequence[str] = (),
     *,
-    told: bool = True,
+    reported: bool = True,
 ) -> Iterator[Metric]:
     """Yield the worst share over all judged constant targets, then over those of each scope.
 
@@ -101,9 +101,9 @@ def hold_metrics(
         rows: components with a constant target.
         tracking: all components.
         scopes: as in `tracking_metrics`.
-        told: whether the controller has such a signal at all.
+        reported: whether the controller has such a signal at all.
     """
-    if not tracking and told:
+    if not tracking and reported:
         yield Metric(HOLD_SHARE, float("nan"), "", "the controller has no monitor of its error")
     meaning = "worst RMS in the last quarter, of 1 rad, extent or weight, plus the first error"
     for scope in ("", *scopes):

@@ -84,7 +84,7 @@ def run_statistics(
         metrics=(
             *tracking_metrics(tracking, criteria.scopes),
             *hold_metrics(
-                held, tracking, criteria.scopes, told="tracking" not in controller.untold
+                held, tracking, criteria.scopes, reported="tracking" not in controller.unreported
             ),
             *closure_metrics(recording, comparison, plant.model),
             *torque_metrics(controller, recording),

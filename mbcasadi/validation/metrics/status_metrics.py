@@ -56,7 +56,7 @@ def status_rows(
         status: (n,) codes.
         t: (n,) s.
     """
-    if "status" in controller.untold:
+    if "status" in controller.unreported:
         return ()
     texts, rows = dict(enumerate(controller.statuses)), []
     for code in np.unique(status):
@@ -95,7 +95,7 @@ def status_metrics(controller: Controller, recording: Recording) -> Iterator[Met
 
     Nothing is yielded for a controller without a status.
     """
-    if "status" in controller.untold:
+    if "status" in controller.unreported:
         return
     solved = float((recording.status == 0).mean())
     safe = safe_outputs(controller, recording.status)

@@ -2,7 +2,7 @@
 
 from mbcasadi.validation.report.findings import findings
 from mbcasadi.validation.report.frames import RenderedFrames, render_frames
-from mbcasadi.validation.report.notes import run_notes, untold_notes
+from mbcasadi.validation.report.notes import run_notes, unreported_notes
 from mbcasadi.validation.report.plain_data import plain_data
 from mbcasadi.validation.report.report import Report
 from mbcasadi.validation.report.report_options import ReportOptions
@@ -26,6 +26,6 @@ __all__ = [
     "run_settings",
     "summary_rows",
     "tick_count",
-    "untold_notes",
+    "unreported_notes",
     "what_if_table",
 ]

@@ -3,17 +3,21 @@
 from collections.abc import Iterator
 
 from mbcasadi.description import Controller
-from mbcasadi.description.controller import UNTOLD
+from mbcasadi.description.controller import UNREPORTED
 from mbcasadi.plant import Plant
 from mbcasadi.validation.closed_loop import Recording, Runnable, Scenario
 from mbcasadi.validation.report.text import tick_count
 from mbcasadi.validation.run import servo_notes, wrong_rates
 
 
-def untold_notes(law: Runnable) -> list[str]:
-    """Return a note on what a controller does not tell."""
-    untold = [UNTOLD[key] for key in law.controller.untold]
-    return [f"Left out, as {law.kind} does not tell it: {', '.join(untold)}."] if untold else []
+def unreported_notes(law: Runnable) -> list[str]:
+    """Return a note on what a controller does not report."""
+    unreported = [UNREPORTED[key] for key in law.controller.unreported]
+    return (
+        [f"Left out, as {law.kind} does not report it: {', '.join(unreported)}."]
+        if unreported
+        else []
+    )
 
 
 def run_notes(

@@ -46,7 +46,7 @@ def stronger_law(given: Controlled, law: Runnable) -> Runnable | None:
     A law of ours keeps to limits of its own, and only an `InverseDynamicsQP` can be made again
     with larger ones. A controller of others is clipped by the plant alone.
     """
-    if "limits" in law.controller.untold:
+    if "limits" in law.controller.unreported:
         return law
     if not isinstance(given, InverseDynamicsQP):
         return None

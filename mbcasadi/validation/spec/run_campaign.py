@@ -65,6 +65,7 @@ def run_campaign(
     model: Path,
     plan: Sequence[Case],
     *,
+    fast: bool = False,
     executor: Executor | None = None,
     jobs: int | None = None,
     store: Path | None = None,
@@ -77,7 +78,7 @@ def run_campaign(
         spec: the controller, its motion, and the conditions of the trial.
         model: MJCF or URDF file.
         plan: the cases; see `cases_of_spec`.
-        executor, jobs, store, time_limit: as in `campaign`.
+        fast, executor, jobs, store, time_limit: as in `campaign`.
         progress: called with what is being done and a share from 0 to 1.
     """
     criteria, trial = criteria_of_spec(spec), spec.validation
@@ -92,6 +93,7 @@ def run_campaign(
         rigid=trial.rigid,
         scenario=_scenario(spec, experiment),
         criteria=criteria,
+        fast=fast,
         executor=executor,
         jobs=jobs,
         store=store,
@@ -107,6 +109,7 @@ def run_case(
     plan: Sequence[Case],
     number: int,
     *,
+    fast: bool = False,
     render: bool = False,
     progress: Progress | None = None,
 ) -> Report:
@@ -115,6 +118,7 @@ def run_case(
     Args:
         spec, model, plan: of the campaign.
         number: of the case.
+        fast: of the campaign.
         render: render frames, where a renderer is present.
         progress: called with what is being done and a share from 0 to 1.
 
@@ -134,6 +138,7 @@ def run_case(
         rigid=trial.rigid,
         scenario=_scenario(spec, experiment),
         criteria=criteria,
+        fast=fast,
         report=ReportOptions(render=render, progress=progress),
     )
 

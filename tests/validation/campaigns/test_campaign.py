@@ -1,14 +1,23 @@
 """Campaigns: one controller's C in many plants."""
 
 import json
+from dataclasses import replace
 
+import casadi as ca
 import numpy as np
 import pytest
-from support.validation_problems import crank_controller, idle_controller, swing
+from support.validation_problems import (
+    crank_controller,
+    idle_controller,
+    signal,
+    standing_controller,
+    swing,
+)
 
 from mbcasadi import models
 from mbcasadi.errors import ProblemError
-from mbcasadi.validation import Criteria, ScenarioOptions, campaign, cases
+from mbcasadi.plant import Plant
+from mbcasadi.validation import Criteria, ScenarioOptions, campaign, cases, validate
 
 FOUR_BAR = models.path("four_bar")
 
@@ -92,3 +101,18 @@ def test_a_seed_belongs_to_the_cases() -> None:
     seeded = ScenarioOptions(seed=1)
     with pytest.raises(ProblemError, match="each case of a campaign has a seed"):
         campaign(crank_controller(), FOUR_BAR, 0.1, cases([0]), scenario=seeded)
+
+
+def test_planned_contact_forces_are_those_whose_control_acts() -> None:
+    quadruped = models.path("quadruped")
+    q, stand = ca.SX.sym("q", 19), Plant(quadruped).keyframe("stand")
+    planned = ca.repmat(ca.vertcat(1e3 * q[2], 0, 0), 4, 1)  # of the height, which sinks
+    monitor = ca.Function("monitor", [q], [planned], ["q"], ["contact_force"])
+    monitors = (signal("contact_force", 12, "N"),)
+    law = replace(standing_controller(stand), monitor=monitor, monitors=monitors)
+    trial, start = (law, quadruped, 0.1), {"q0": stand, "criteria": Criteria({}, settle=0.0)}
+    done = campaign(*trial, cases([0], delays=[0, 10]), jobs=1, **start)
+    forces = [outcome.metric("contact.force_normal") for outcome in done.outcomes]
+    for delay, force in zip((0, 10), forces, strict=True):
+        (run,) = validate(*trial, delay=delay, **start).runs
+        assert run.metric("contact.force_normal") == force

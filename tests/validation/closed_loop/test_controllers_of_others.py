@@ -113,7 +113,7 @@ def test_every_kind_of_controller_is_the_same_law_in_the_same_plant(
         )
 
 
-def test_what_a_controller_does_not_tell_is_left_out_and_named() -> None:
+def test_what_a_controller_does_not_report_is_left_out_and_named() -> None:
     run = run_of(pd)
     assert run.passed
     assert [v.metric for v in run.verdicts] == ["finished"]

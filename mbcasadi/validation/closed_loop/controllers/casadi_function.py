@@ -33,8 +33,8 @@ class CasadiFunction(Runnable):
 
     def __init__(self, given: ca.Function, plant: Plant, period: float) -> None:
         self.function = renamed(given, plant)
-        told = ("status",) if "status" in self.function.name_out() else ()
-        self.controller = describe(given.name(), self.function, plant, period, told)
+        reported = ("status",) if "status" in self.function.name_out() else ()
+        self.controller = describe(given.name(), self.function, plant, period, reported)
         self._who = f"the Function {given.name()!r}"
 
     @property

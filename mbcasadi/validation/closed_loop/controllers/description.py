@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.description import Controller, Signal
 from mbcasadi.description.c_names import is_c_name
-from mbcasadi.description.controller import UNTOLD
+from mbcasadi.description.controller import UNREPORTED
 from mbcasadi.errors import ControllerError, ShapeError
 from mbcasadi.plant import Plant
 from mbcasadi.shapes import described, real_array
@@ -34,7 +34,7 @@ def describe(
     function: ca.Function,
     plant: Plant,
     period: float,
-    told: tuple[str, ...] = (),
+    reported: tuple[str, ...] = (),
     z0: Array | None = None,
 ) -> Controller:
     """Return the data of a controller, with the plant's actuators and their ranges.
@@ -44,7 +44,7 @@ def describe(
         function: with names of a closed loop's inputs, and an output `u`.
         plant: has its actuators.
         period: s.
-        told: keys of `UNTOLD` that it does tell.
+        reported: keys of `UNREPORTED` that it does report.
         z0: its state at the start; zeros where None.
     """
     low, high = plant.ctrl_range.T
@@ -62,7 +62,7 @@ def describe(
         z0=state if z0 is None else z0,
         period=period,
         source=plant.name,
-        untold=tuple(key for key in UNTOLD if key not in told),
+        unreported=tuple(key for key in UNREPORTED if key not in reported),
     )
 
 

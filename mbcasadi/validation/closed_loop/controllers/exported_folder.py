@@ -108,9 +108,9 @@ def _law_of(manifest: Manifest, function: ca.Function) -> Controller:
     """Return the controller of a manifest."""
     outputs, period = _signals(manifest["outputs"]), manifest["period"]
     nu = next(len(signal.components) for signal in outputs if signal.name == "u")
-    untold = ["tracking", "plan", "contacts"]
+    unreported = ["tracking", "plan", "contacts"]
     if "status" not in [signal.name for signal in outputs]:
-        untold.append("status")
+        unreported.append("status")
     assert period is not None
     law = Controller(
         name=manifest["name"],
@@ -124,7 +124,7 @@ def _law_of(manifest: Manifest, function: ca.Function) -> Controller:
         source=manifest["source"],
         notes=dict(manifest["notes"]),
         tuning=tuple(_tuning(manifest)),
-        untold=tuple(untold),
+        unreported=tuple(unreported),
     )
     if not manifest.get("statuses"):  # of an earlier version
         return law
