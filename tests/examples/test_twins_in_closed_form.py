@@ -1,6 +1,7 @@
 """Twins against what the books say of them, in closed form."""
 
 import casadi as ca
+import mujoco
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -179,6 +180,10 @@ def test_the_particle_of_constant_speed_feels_only_the_force_across_its_path():
     np.testing.assert_allclose(acceleration(system, q, v, force), expected, rtol=ROUNDING)
 
 
+# MuJoCo 3.10 diagonalises an inertia to 1e-8 of it, later versions to rounding.
+SAME_TOP = 1e-6 if mujoco.__version__.startswith("3.10.") else 1e-9
+
+
 def heavy_top_in_mjcf() -> mb.System:
     place, moments = (" ".join(map(str, x)) for x in (heavy_top.CENTRE, about_centre()))
     return mb.read_mjcf(f"""
@@ -208,7 +213,7 @@ def test_the_heavy_top_in_euler_parameters_is_the_body_on_a_ball_joint():
         inertia, bias = np.array(body.mass_matrix(p)), array(body.bias_force(p, omega))
         expected = np.linalg.solve(inertia, torque - bias)
         a = acceleration(top, p, v, torque)
-        np.testing.assert_allclose(2 * Gp @ a, expected, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(2 * Gp @ a, expected, rtol=SAME_TOP, atol=SAME_TOP)
 
 
 def test_the_pendulums_of_the_latch_meet_and_the_closure_takes_their_relative_speed():

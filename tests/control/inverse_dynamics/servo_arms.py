@@ -5,7 +5,9 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
-INTEGRATORS = ("Euler", "RK4", "implicit", "implicitfast", "discrete")
+INTEGRATORS = ("Euler", "RK4", "implicit", "implicitfast")
+if hasattr(mujoco.mjtIntegrator, "mjINT_DISCRETE"):  # from MuJoCo 4 on
+    INTEGRATORS += ("discrete",)
 
 ARM = """
 <mujoco>
