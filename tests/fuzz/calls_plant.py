@@ -112,6 +112,12 @@ def calls_of_validation():
         home + "ReportOptions": {},
         home + "ScenarioOptions": {},
         home + "Report.save": {"self": report, "path": ex.folder() / "report.json"},
+        home + "Recording.save": {
+            "self": report.runs[0].recording, "path": ex.folder() / "run.npz",
+        },
+        home + "Recording.load": {
+            "path": report.runs[0].recording.save(ex.folder() / "loaded.npz"),
+        },
         home + "Run.metric": {"self": report.runs[0], "name": "effort.rms"},
         home + "compare": {"first": ex.four_bar(), "second": ex.FOUR_BAR, "states": 1},
         home + "agreement.compare": {"system": ex.four_bar(), "model": ex.model(), "states": 1},

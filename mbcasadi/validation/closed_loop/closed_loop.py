@@ -10,6 +10,7 @@ from mbcasadi.description.safe_command import safe_command
 from mbcasadi.errors import ProblemError, SimulationError
 from mbcasadi.plant import Plant
 from mbcasadi.shapes import column, count_of_periods
+from mbcasadi.validation.closed_loop.columns import columns_of
 from mbcasadi.validation.closed_loop.compiled_law import Caller
 from mbcasadi.validation.closed_loop.measured_forces import measured_forces
 from mbcasadi.validation.closed_loop.progress import Progress
@@ -107,7 +108,8 @@ def run_loop(
             break
         if progress and k % max(1, ticks // PROGRESS_CALLS) == 0:
             progress("simulating", k / ticks)
-    return recorder.finish(tuple(c.frame for c in controller.contacts), events)
+    contacts = tuple(c.frame for c in controller.contacts)
+    return recorder.finish(contacts, events, columns_of(controller, plant))
 
 
 def _tick_count(controller: Controller, scenario: Scenario) -> int:
