@@ -18,6 +18,8 @@ Perturb = Annotated[
     list[str] | None, typer.Option(help="Error of the plant, such as mass=0.1; repeatable.")
 ]
 Render = Annotated[bool, typer.Option(help="Render frames, where a renderer is present.")]
+VideoFile = Annotated[Path | None, typer.Option(help="Write a video to this .mp4 or .gif file.")]
+Viewer = Annotated[bool, typer.Option("--viewer", help="Show the run in MuJoCo's viewer.")]
 ReportFile = Annotated[
     Path | None, typer.Option(help="Write the report to this .html or .json file.")
 ]

@@ -16,6 +16,8 @@ from mbcasadi.cli.options import (
     ReportFile,
     Rigid,
     SpecFile,
+    VideoFile,
+    Viewer,
 )
 from mbcasadi.cli.report_output import show_report
 
@@ -86,6 +88,8 @@ def validate(
         bool, typer.Option(help="Repeat a run that fails without one thing at a time.")
     ] = True,
     render: Render = False,
+    video: VideoFile = None,
+    viewer: Viewer = False,
     report: ReportFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -100,7 +104,13 @@ def validate(
         require_writable(report)
     with console.progress(as_json) as progress:
         options = ReportOptions(
-            softness=softness, what_if=what_if, explain=explain, render=render, progress=progress
+            softness=softness,
+            what_if=what_if,
+            explain=explain,
+            render=render,
+            video=video,
+            viewer=viewer,
+            progress=progress,
         )
         result = run_spec(spec, find_model(model), options)
         if report is not None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from mbcasadi.description import Controller
 from mbcasadi.description.safe_command import safe_command
 from mbcasadi.errors import ProblemError, SimulationError
-from mbcasadi.plant import Plant
+from mbcasadi.plant import Observer, Plant
 from mbcasadi.shapes import column, count_of_periods
 from mbcasadi.validation.closed_loop.columns import columns_of
 from mbcasadi.validation.closed_loop.compiled_law import Caller
@@ -55,7 +55,11 @@ def steps_per_tick(period: float, plant: Plant) -> int:
 
 
 def run_loop(
-    law: Runnable, plant: Plant, scenario: Scenario, progress: Progress | None = None
+    law: Runnable,
+    plant: Plant,
+    scenario: Scenario,
+    progress: Progress | None = None,
+    observer: Observer | None = None,
 ) -> Recording:
     """Run the loop and return all measurements, tick by tick.
 
@@ -70,6 +74,7 @@ def run_loop(
         plant: is reset and stepped.
         scenario: what acts on the loop from outside.
         progress: called about `PROGRESS_CALLS` times.
+        observer: called with MuJoCo's model and data at each tick, evaluated at its state.
 
     Raises:
         ProblemError: controller and plant do not fit together.
@@ -100,6 +105,8 @@ def run_loop(
         try:
             row = tick_row(controller, plant, inputs, outputs, plant.measure(applied))
             row |= {"u_applied": applied, "disturbance": disturbance}
+            if observer is not None:
+                observer(plant.model, plant.data)
             recorder.add(row, monitor(inputs | {"u": outputs["u"]}) if monitor else {})
             z = outputs.get("z_next", z)
             plant.step(applied, steps)

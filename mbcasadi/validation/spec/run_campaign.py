@@ -108,6 +108,7 @@ def run_case(
     number: int,
     *,
     render: bool = False,
+    video: Path | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Run one case of a campaign again, with a full report.
@@ -116,6 +117,7 @@ def run_case(
         spec, model, plan: of the campaign.
         number: of the case.
         render: render frames, where a renderer is present.
+        video: file for its motion, `.mp4` or `.gif`.
         progress: called with what is being done and a share from 0 to 1.
 
     Raises:
@@ -134,7 +136,7 @@ def run_case(
         rigid=trial.rigid,
         scenario=_scenario(spec, experiment),
         criteria=criteria,
-        report=ReportOptions(render=render, progress=progress),
+        report=ReportOptions(render=render, video=video, progress=progress),
     )
 
 
