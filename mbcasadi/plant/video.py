@@ -56,9 +56,7 @@ def save_video(
     """
     target, compiled = Path(path), compile_model(model)
     require_video(target)
-    for name, value in (("fps", fps), ("speed", speed)):
-        if not 0 < value < np.inf:
-            raise ProblemError(f"{name} is {value}; expected a positive number")
+    require_positive(fps=fps, speed=speed)
     poses = poses_between(compiled, t, q, speed / fps)
     size = {"width": width + width % 2, "height": height + height % 2}
     with tempfile.TemporaryDirectory(prefix=".video-", dir=target.absolute().parent) as folder:
@@ -70,6 +68,17 @@ def save_video(
             raise RenderingError(f"{target} was not written: {reason}")
         made.replace(target)
     return target
+
+
+def require_positive(**numbers: float) -> None:
+    """Raise unless all are positive and finite.
+
+    Raises:
+        ProblemError: one is not; the message has its name.
+    """
+    for name, value in numbers.items():
+        if not 0 < value < np.inf:
+            raise ProblemError(f"{name} is {value}; expected a positive number")
 
 
 def require_video(path: Path) -> None:

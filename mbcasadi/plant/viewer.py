@@ -14,7 +14,7 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import RenderingError
 from mbcasadi.plant.api import Source, compile_model
 from mbcasadi.plant.scene import Camera, fitted_camera, shown_model
-from mbcasadi.plant.video import poses_between
+from mbcasadi.plant.video import poses_between, require_positive
 
 RATE = 60.0  # pictures in a second
 Observer = Callable[[mujoco.MjModel, mujoco.MjData], None]
@@ -69,9 +69,11 @@ def play(model: Source, t: ArrayLike, q: ArrayLike, *, speed: float = 1.0) -> No
         speed: seconds of the motion in a second.
 
     Raises:
-        ProblemError, ShapeError: t and q do not fit together, or to the model.
+        ProblemError, ShapeError: t and q do not fit together, or to the model; a speed that is
+            not positive.
         RenderingError: there is no display, or the viewer does not start.
     """
+    require_positive(speed=speed)
     shown = shown_model(compile_model(model))
     poses = poses_between(shown, t, q, speed / RATE)
     data = mujoco.MjData(shown)
