@@ -13,6 +13,7 @@ __all__ = [
     "ModelError",
     "MotionError",
     "ProblemError",
+    "RenderingError",
     "ShapeError",
     "SimulationError",
     "SolverError",
@@ -86,3 +87,7 @@ class MotionError(SimulationError):
 
 class MissingExtraError(MbcasadiError, ImportError):
     """An optional package is needed; the message gives the extra that installs it."""
+
+
+class RenderingError(MbcasadiError, RuntimeError):
+    """There is no renderer or no screen for a picture, a video or the viewer."""

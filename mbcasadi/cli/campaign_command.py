@@ -10,8 +10,19 @@ import typer
 
 from mbcasadi.cli import console
 from mbcasadi.cli.arguments import find_model, parse_numbers, parse_ranges, require_writable
-from mbcasadi.cli.options import AsJson, Duration, Fast, Model, Perturb, ReportFile, Rigid, SpecFile
+from mbcasadi.cli.options import (
+    AsJson,
+    Duration,
+    Fast,
+    Model,
+    Perturb,
+    ReportFile,
+    Rigid,
+    SpecFile,
+    VideoFile,
+)
 from mbcasadi.cli.report_output import show_report
+from mbcasadi.errors import ProblemError
 
 if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
     from mbcasadi.validation import Campaign
@@ -61,6 +72,7 @@ def campaign(
         int | None, typer.Option(min=0, help="Run only this case, with a full report.")
     ] = None,
     fast: Fast = False,
+    video: VideoFile = None,
     report: ReportFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -82,9 +94,13 @@ def campaign(
     path = find_model(model)
     if report is not None:
         require_writable(report)
+    if video is not None and case is None:
+        raise ProblemError("--video shows one case; give its number by --case")
     if case is not None:
         with console.progress(as_json) as progress:
-            single = run_case(spec, path, plan, case, fast=fast, progress=progress)
+            single = run_case(
+                spec, path, plan, case, fast=fast, video=video, progress=progress
+            )
             if report is not None:
                 single.save(report)
         show_report(single, report, as_json)

@@ -22,6 +22,8 @@ Fast = Annotated[
     typer.Option(help="For a first look: do not wait for the C as shipped; the report says so."),
 ]
 Render = Annotated[bool, typer.Option(help="Render frames, where a renderer is present.")]
+VideoFile = Annotated[Path | None, typer.Option(help="Write a video to this .mp4 or .gif file.")]
+Viewer = Annotated[bool, typer.Option("--viewer", help="Show the run in MuJoCo's viewer.")]
 ReportFile = Annotated[
     Path | None, typer.Option(help="Write the report to this .html or .json file.")
 ]

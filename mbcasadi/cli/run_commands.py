@@ -17,6 +17,8 @@ from mbcasadi.cli.options import (
     ReportFile,
     Rigid,
     SpecFile,
+    VideoFile,
+    Viewer,
 )
 from mbcasadi.cli.report_output import show_report
 
@@ -88,6 +90,8 @@ def validate(
     ] = True,
     fast: Fast = False,
     render: Render = False,
+    video: VideoFile = None,
+    viewer: Viewer = False,
     report: ReportFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -102,7 +106,13 @@ def validate(
         require_writable(report)
     with console.progress(as_json) as progress:
         options = ReportOptions(
-            softness=softness, what_if=what_if, explain=explain, render=render, progress=progress
+            softness=softness,
+            what_if=what_if,
+            explain=explain,
+            render=render,
+            video=video,
+            viewer=viewer,
+            progress=progress,
         )
         result = run_spec(spec, find_model(model), options, fast=fast)
         if report is not None:

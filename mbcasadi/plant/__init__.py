@@ -6,16 +6,21 @@ from mbcasadi.plant.draw import Frames, draw_frames
 from mbcasadi.plant.measurement import Measurement
 from mbcasadi.plant.options import make_rigid, perturb, soften
 from mbcasadi.plant.plant import Plant
+from mbcasadi.plant.video import save_video
+from mbcasadi.plant.viewer import Observer, play
 
 __all__ = [
     "ContactForce",
     "Frames",
     "Measurement",
+    "Observer",
     "Plant",
     "Source",
     "compile_model",
     "draw_frames",
     "make_rigid",
     "perturb",
+    "play",
+    "save_video",
     "soften",
 ]

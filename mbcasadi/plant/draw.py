@@ -5,11 +5,13 @@ is imported (`MUJOCO_GL`), some drivers abort a process instead of raising, and 
 affect the caller's. Where no renderer works, the reason is returned.
 """
 
+import json
 import os
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import mujoco
@@ -17,11 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.errors import ShapeError
+from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.plant.scene import fitted_camera, shown_model
 from mbcasadi.short_text import summarised
+from mbcasadi.unknown_names import unknown_name
 
 _SCRIPT = Path(__file__).with_name("draw_process.py")
-_TIME_LIMIT = 120.0  # s for all frames; software rendering needs about 0.1 s for each
+_TIME_LIMIT = 120.0  # s to start with
+_FRAME_LIMIT = 2.0  # s for each frame; software rendering needs about 0.1 s
 
 
 @summarised
@@ -49,34 +54,76 @@ def draw_frames(
 ) -> Frames:
     """Render one frame for each configuration.
 
-    `MUJOCO_GL` is respected (egl, osmesa, glfw); without it, egl and then osmesa are tried.
+    `MUJOCO_GL` is respected (egl, osmesa, glfw); without it, egl and then osmesa are tried. Bodies
+    without visible geoms show their collision geoms, and those without any a link to their parent.
 
     Args:
         model: of the scene.
         q: (n, nq) configurations.
         width, height: pixels.
-        camera: name; the model's first camera by default.
+        camera: name of one of the model; by default a free one that has all moving bodies in its
+            frame, at all configurations.
 
     Raises:
         ShapeError: q has another number of columns.
+        ProblemError: less than one pixel, or no configuration.
+        UnknownNameError: the model has no such camera.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        reason = render(model, q, Path(folder), camera, {"width": width, "height": height})
+        return Frames(None, reason) if reason else Frames(np.load(Path(folder) / "frames.npy"))
+
+
+def render(
+    model: mujoco.MjModel,
+    q: NDArray[np.float64],
+    folder: Path,
+    camera: str,
+    options: Mapping[str, object],
+) -> str:
+    """Render into `folder`, as frames.npy or a video; return "" or why it was not possible.
+
+    Args:
+        model, q, camera: as in `draw_frames`.
+        folder: empty, for all files.
+        options: `width` and `height`; for a video `video` (file name in the folder) and `fps`.
     """
     q = np.atleast_2d(np.asarray(q, dtype=float))
-    if q.shape[1] != model.nq:
+    if q.ndim != 2 or q.shape[1] != model.nq:
         raise ShapeError(f"q has shape {q.shape}, expected (n, {model.nq})")
-    chosen = os.environ.get("MUJOCO_GL", "")
-    reasons = []
-    with tempfile.TemporaryDirectory() as folder:
-        mujoco.mj_saveModel(model, str(Path(folder) / "model.mjb"))
-        np.savez(Path(folder) / "task.npz", q=q, size=(width, height), camera=camera)
-        for library in [chosen] if chosen else ["egl", "osmesa"]:
-            reason = _draw_in_process(Path(folder), library)
-            if not reason:
-                return Frames(np.load(Path(folder) / "frames.npy"))
-            reasons.append(f"{library}: {reason}")
-    return Frames(None, "no renderer (" + "; ".join(reasons) + ")")
+    width, height = (int(str(options[side])) for side in ("width", "height"))
+    if min(width, height, len(q)) < 1:
+        raise ProblemError(
+            f"{len(q)} pictures of {width} x {height} pixels; expected at least one of each"
+        )
+    require_camera(model, camera)
+    shown = shown_model(model)
+    view = camera or asdict(fitted_camera(shown, q, width / height))
+    mujoco.mj_saveModel(shown, str(folder / "model.mjb"))
+    np.savez(folder / "task.npz", q=q)
+    task = {"video": "", "fps": 0} | dict(options) | {"camera": view}
+    (folder / "options.json").write_text(json.dumps(task), encoding="utf-8")
+    chosen, reasons = os.environ.get("MUJOCO_GL", ""), []
+    for library in [chosen] if chosen else ["egl", "osmesa"]:
+        reason = _draw_in_process(folder, library, _TIME_LIMIT + _FRAME_LIMIT * len(q))
+        if not reason:
+            return ""
+        reasons.append(f"{library}: {reason}")
+    return "no renderer (" + "; ".join(reasons) + ")"
 
 
-def _draw_in_process(folder: Path, library: str) -> str:
+def require_camera(model: mujoco.MjModel, camera: str) -> None:
+    """Raise unless the model has this camera, or it is "".
+
+    Raises:
+        UnknownNameError: it has none; the message lists those that it has.
+    """
+    known = [model.camera(i).name for i in range(model.ncam)]
+    if camera and camera not in known:
+        raise unknown_name("camera", camera, known)
+
+
+def _draw_in_process(folder: Path, library: str, time_limit: float) -> str:
     """Render into `folder`; return "" or the last line of the process's error output."""
     environment = {**os.environ, "MUJOCO_GL": library}
     if library in {"egl", "osmesa"}:
@@ -88,11 +135,11 @@ def _draw_in_process(folder: Path, library: str) -> str:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=_TIME_LIMIT,
+            timeout=time_limit,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return f"took more than {_TIME_LIMIT:g} s"
+        return f"took more than {time_limit:g} s"
     if process.returncode == 0:
         return ""
     lines = [text for text in process.stderr.splitlines() if text and not text.startswith(" ")]

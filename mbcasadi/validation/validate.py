@@ -37,10 +37,12 @@ from mbcasadi.validation.report import (
     RenderedFrames,
     Report,
     ReportOptions,
+    observer_of,
     render_frames,
     run_notes,
     run_settings,
     unreported_notes,
+    write_video,
 )
 from mbcasadi.validation.run import (
     Diagnosis,
@@ -192,9 +194,10 @@ def _measure(trial: _Trial, law: Runnable) -> _Measurements:
     """Run the controller, time its ticks, and repeat the run if required."""
     plants, plant, scenario, criteria, report, progress, notes = trial
     require_reportable(law.controller)
-    recording = run_loop(
-        law, plant, scenario, lambda text, done: progress(text, RUN_FROM + done / 2)
-    )
+    with observer_of(report, plant) as observer:
+        recording = run_loop(
+            law, plant, scenario, lambda text, done: progress(text, RUN_FROM + done / 2), observer
+        )
     progress("timing ticks", 0.8)
     times, untimed = time_ticks(law, recording)
     outer = scenario.options.outer
@@ -226,6 +229,9 @@ def _judge(trial: _Trial, measured: _Measurements) -> Run:
     if report.render:
         progress("rendering frames", 0.9)
         frames = render_frames(plant, recording)
+    if report.video is not None:
+        progress("writing the video", 0.95)
+        frames = frames._replace(notes=frames.notes + write_video(plant, recording, report.video))
     statistics = run_statistics(
         controller,
         recording,
@@ -261,6 +267,7 @@ def _judge(trial: _Trial, measured: _Measurements) -> Run:
             *notes,
             *frames.notes,
         ),
+        model=plant.model,
     )
 
 

@@ -65,6 +65,15 @@ def calls_of_plants():
         home + "Plant.frame_rotation": own | {"name": "tracer"},
         home + "compile_model": {"source": ex.FOUR_BAR},
         home + "draw_frames": {"model": ex.model(), "q": np.zeros((1, 3)), "width": 8, "height": 8},
+        home + "play": {"model": ex.FOUR_BAR, "t": np.zeros(1), "q": np.zeros((1, 3))},
+        home + "save_video": {
+            "model": ex.FOUR_BAR,
+            "t": np.zeros(1),
+            "q": np.zeros((1, 3)),
+            "path": ex.folder() / "run.gif",
+            "width": 8,
+            "height": 8,
+        },
         home + "make_rigid": {"model": ex.model()},
         home + "perturb": {"model": ex.model(), "errors": {"mass": 0.0}},
         home + "soften": {"model": ex.model(), "time_constant": 0.02, "impedance": 0.9},
@@ -112,6 +121,19 @@ def calls_of_validation():
         home + "ReportOptions": {},
         home + "ScenarioOptions": {},
         home + "Report.save": {"self": report, "path": ex.folder() / "report.json"},
+        home + "Recording.save": {
+            "self": report.runs[0].recording, "path": ex.folder() / "run.npz",
+        },
+        home + "Recording.load": {
+            "path": report.runs[0].recording.save(ex.folder() / "loaded.npz"),
+        },
+        home + "Report.video": {
+            "self": report, "path": ex.folder() / "run.gif", "width": 8, "height": 8, "fps": 1.0,
+        },
+        home + "Run.video": {
+            "self": report.runs[0], "path": ex.folder() / "own.gif", "width": 8, "height": 8,
+            "fps": 1.0,
+        },
         home + "Run.metric": {"self": report.runs[0], "name": "effort.rms"},
         home + "compare": {"first": ex.four_bar(), "second": ex.FOUR_BAR, "states": 1},
         home + "agreement.agreement_with_mujoco": {

@@ -5,6 +5,9 @@ the exceptions of `mbcasadi.errors`; an exception of Python, NumPy, CasADi or Mu
 as is a call that does not come back. What a valid call returns has a `repr` of one short line.
 """
 
+import json
+from unittest.mock import MagicMock
+
 import numpy as np
 import pytest
 
@@ -19,9 +22,18 @@ CALLABLES = public_callables()
 
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path, monkeypatch):
-    """Let calls that write do it in a folder of the test, and one renderer be tried."""
+    """Let calls that write do it in a folder of the test; no picture and no window is made."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MUJOCO_GL", "osmesa")
+    monkeypatch.setattr("mbcasadi.plant.draw._draw_in_process", drawn)
+    monkeypatch.setattr("mbcasadi.plant.viewer._open", MagicMock())
+
+
+def drawn(folder, *_):
+    """Write what the process of the renderer writes."""
+    np.save(folder / "frames.npy", np.zeros((1, 8, 8, 3), dtype=np.uint8))
+    video = json.loads((folder / "options.json").read_text())["video"]
+    (folder / (video or "none")).touch()
+    return ""
 
 
 def shows_itself(value: object) -> None:

@@ -1,6 +1,7 @@
 """The closed loop: MuJoCo steps the model, the generated C computes the control."""
 
 from mbcasadi.validation.closed_loop.closed_loop import run_loop, steps_per_tick
+from mbcasadi.validation.closed_loop.columns import Columns
 from mbcasadi.validation.closed_loop.compiled_law import (
     KNOWN_INPUTS,
     CompiledLaw,
@@ -29,6 +30,7 @@ from mbcasadi.validation.closed_loop.scenario import (
 
 __all__ = [
     "KNOWN_INPUTS",
+    "Columns",
     "CompiledLaw",
     "Controllable",
     "FastLaw",

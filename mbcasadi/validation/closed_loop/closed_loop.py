@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from mbcasadi.description import Controller
 from mbcasadi.description.safe_command import safe_command
 from mbcasadi.errors import ProblemError, SimulationError
-from mbcasadi.plant import Plant
+from mbcasadi.plant import Observer, Plant
 from mbcasadi.shapes import column, count_of_periods
+from mbcasadi.validation.closed_loop.columns import columns_of
 from mbcasadi.validation.closed_loop.compiled_law import Caller
 from mbcasadi.validation.closed_loop.measured_forces import measured_forces
 from mbcasadi.validation.closed_loop.progress import Progress
@@ -54,7 +55,11 @@ def steps_per_tick(period: float, plant: Plant) -> int:
 
 
 def run_loop(
-    law: Runnable, plant: Plant, scenario: Scenario, progress: Progress | None = None
+    law: Runnable,
+    plant: Plant,
+    scenario: Scenario,
+    progress: Progress | None = None,
+    observer: Observer | None = None,
 ) -> Recording:
     """Run the loop and return all measurements, tick by tick.
 
@@ -69,6 +74,7 @@ def run_loop(
         plant: is reset and stepped.
         scenario: what acts on the loop from outside.
         progress: called about `PROGRESS_CALLS` times.
+        observer: called with MuJoCo's model and data at each tick, evaluated at its state.
 
     Raises:
         ProblemError: controller and plant do not fit together.
@@ -99,6 +105,8 @@ def run_loop(
         try:
             row = tick_row(controller, plant, inputs, outputs, plant.measure(applied))
             row |= {"u_applied": applied, "disturbance": disturbance}
+            if observer is not None:
+                observer(plant.model, plant.data)
             recorder.add(row, monitor(inputs | {"u": outputs["u"]}) if monitor else {})
             z = outputs.get("z_next", z)
             plant.step(applied, steps)
@@ -107,7 +115,8 @@ def run_loop(
             break
         if progress and k % max(1, ticks // PROGRESS_CALLS) == 0:
             progress("simulating", k / ticks)
-    return recorder.finish(tuple(c.frame for c in controller.contacts), events)
+    contacts = tuple(c.frame for c in controller.contacts)
+    return recorder.finish(contacts, events, columns_of(controller, plant))
 
 
 def _tick_count(controller: Controller, scenario: Scenario) -> int:

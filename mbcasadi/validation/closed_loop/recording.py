@@ -2,11 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.short_text import summarised
+from mbcasadi.validation.closed_loop.columns import Columns
+from mbcasadi.validation.closed_loop.recording_files import load_recording, save_recording
 
 Array = NDArray[np.float64]
 
@@ -43,6 +47,7 @@ class Recording:
         f_measured: (nt, k) N, the force on each contact as n, t1, t2, then measured loop forces;
             where the controller takes it, as it was given: that of the step before.
         events: sentences on what ended the run early (a plant that diverged).
+        columns: field → names, units and limits of its columns; `monitor.<name>` for monitors.
     """
 
     t: Array
@@ -76,6 +81,7 @@ class Recording:
     monitor: dict[str, Array] = field(default_factory=dict)
     events: tuple[str, ...] = ()
     f_measured: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    columns: dict[str, Columns] = field(default_factory=dict)
 
     def _summary(self) -> dict[str, object]:
         return {
@@ -92,6 +98,31 @@ class Recording:
         """Number of ticks."""
         return len(self.t)
 
+    @checked
+    def save(self, path: str | Path) -> Path:
+        """Write the recording as `.npz`, `.csv` or `.h5` (`.hdf5`), by the suffix; return the path.
+
+        An earlier file is replaced once the new one is complete. Columns have names and units:
+        in CSV in the heading, `q.crank [rad]`; in npz as JSON in the array `columns`; in HDF5 as
+        attributes `names` and `units` of each dataset. All digits are kept.
+
+        Raises:
+            ProblemError: another suffix, or no such folder.
+            MissingExtraError: HDF5 needs h5py.
+        """
+        return save_recording(self, Path(path))
+
+    @staticmethod
+    @checked
+    def load(path: str | Path) -> "Recording":
+        """Read what `save` wrote; CSV has no limits of the columns.
+
+        Raises:
+            ProblemError: no such file, another suffix, or no recording.
+            MissingExtraError: HDF5 needs h5py.
+        """
+        return load_recording(Path(path))
+
 
 class Recorder:
     """Collects rows, and returns them as arrays."""
@@ -105,18 +136,24 @@ class Recorder:
         self._rows.append({name: np.array(value, dtype=float) for name, value in row.items()})
         self._monitor.append(monitor)
 
-    def finish(self, contact_names: tuple[str, ...], events: tuple[str, ...]) -> Recording:
+    def finish(
+        self,
+        contact_names: tuple[str, ...],
+        events: tuple[str, ...],
+        columns: dict[str, Columns],
+    ) -> Recording:
         """Return all rows, stacked."""
-        columns = {name: np.array([row[name] for row in self._rows]) for name in self._rows[0]}
-        status, flags = (columns.pop(name).astype(np.int64) for name in ("status", "flags"))
+        arrays = {name: np.array([row[name] for row in self._rows]) for name in self._rows[0]}
+        status, flags = (arrays.pop(name).astype(np.int64) for name in ("status", "flags"))
         monitor = {
             name: np.array([row[name] for row in self._monitor]) for name in self._monitor[0]
         }
         return Recording(
-            **columns,
+            **arrays,
             status=status,
             flags=flags,
             monitor=monitor,
             contact_names=contact_names,
             events=events,
+            columns=columns,
         )

@@ -1,7 +1,12 @@
 """Runs and campaigns as tables, JSON and one HTML page."""
 
 from mbcasadi.validation.report.findings import findings
-from mbcasadi.validation.report.frames import RenderedFrames, render_frames
+from mbcasadi.validation.report.frames import (
+    RenderedFrames,
+    observer_of,
+    render_frames,
+    write_video,
+)
 from mbcasadi.validation.report.notes import run_notes, unreported_notes
 from mbcasadi.validation.report.plain_data import plain_data
 from mbcasadi.validation.report.report import Report
@@ -19,6 +24,7 @@ __all__ = [
     "SummaryRow",
     "campaign_table",
     "findings",
+    "observer_of",
     "plain_data",
     "reasons",
     "render_frames",
@@ -28,4 +34,5 @@ __all__ = [
     "tick_count",
     "unreported_notes",
     "what_if_table",
+    "write_video",
 ]

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mbcasadi.validation.report import plots, prediction_plots
+from mbcasadi.validation.report.curves import mark_lines, thin_lines
 from mbcasadi.validation.report.extras import require
+from mbcasadi.validation.report.joint_plots import joint_content
 from mbcasadi.validation.report.plots import Draw
 from mbcasadi.validation.run import Run
 
@@ -39,15 +41,24 @@ STYLE = {
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of the page: heading, one sentence that says how to read it, and SVG."""
+    """One figure of the page: heading, one sentence that says how to read it, and SVG.
+
+    `axes` is JSON by which the page reads values from the SVG; `joint` figures come last, folded.
+    """
 
     title: str
     caption: str
     svg: str
+    axes: str = ""
+    joint: bool = False
 
 
-def figures(run: Run) -> list[Figure]:
+def figures(run: Run, prefix: str = "run") -> list[Figure]:
     """Return the figures that this run has data for.
+
+    Args:
+        run: of a report.
+        prefix: of the ids of curves, unique on the page.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -57,15 +68,18 @@ def figures(run: Run) -> list[Figure]:
     from matplotlib.figure import Figure as MatplotlibFigure
 
     result = []
-    for i, (title, caption, draw) in enumerate(_content(run)):
+    overview = list(_content(run))
+    for i, (title, caption, draw) in enumerate([*overview, *joint_content(run.recording)]):
         style = STYLE | {"svg.hashsalt": f"{run.name}-{i}"}
         with mpl_style.context(style):
             figure = MatplotlibFigure(figsize=(5.6, 3.0))
             axes = figure.add_subplot()
             draw(axes)
+            thin_lines(axes)
             top = BELOW_LEGEND if axes.get_legend() else WITHOUT_LEGEND
             figure.subplots_adjust(left=0.145, right=0.985, bottom=0.155, top=top)
-            result.append(Figure(title, caption, svg_text(figure)))
+            marks = mark_lines(axes, f"{prefix}-{i}")
+            result.append(Figure(title, caption, svg_text(figure), marks, i >= len(overview)))
     return result
 
 
@@ -75,7 +89,8 @@ def svg_text(figure: "MatplotlibFigure") -> str:
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
-    return re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    return re.sub(r"(\d\.\d\d)\d+", r"\1", text)  # hundredths of a point
 
 
 def _content(run: Run) -> Iterator[tuple[str, str, Draw]]:

@@ -1,15 +1,21 @@
-"""Frames of a motion, as PNG."""
+"""What is seen of a run: frames as PNG, a video, the viewer."""
 
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
+import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.errors import MissingExtraError
-from mbcasadi.plant import Plant, draw_frames
+from mbcasadi.errors import MissingExtraError, RenderingError
+from mbcasadi.plant import Observer, Plant, draw_frames, save_video
+from mbcasadi.plant.viewer import live_viewer
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.report.extras import require
+from mbcasadi.validation.report.report_options import ReportOptions
 
 FRAMES = 6  # of one run
 
@@ -33,6 +39,32 @@ def render_frames(plant: Plant, recording: Recording) -> RenderedFrames:
     except MissingExtraError as error:
         return RenderedFrames(notes=(f"No pictures: {error}",))
     return RenderedFrames(images, tuple(float(t) for t in recording.t[ticks]))
+
+
+def write_video(plant: Plant, recording: Recording, path: str | Path) -> tuple[str, ...]:
+    """Write a video of the run, where a renderer is present; return a note where there is none."""
+    try:
+        save_video(plant.model, recording.t, recording.q, path)
+    except RenderingError as error:
+        return (f"No video: {error}",)
+    return ()
+
+
+@contextmanager
+def observer_of(report: ReportOptions, plant: Plant) -> Iterator[Observer | None]:
+    """Open the viewer where it is required; yield what observes each tick."""
+    if not report.viewer:
+        yield report.observer
+        return
+    with live_viewer(plant.model, plant.data) as show:
+        own = report.observer
+
+        def observe(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+            show(model, data)
+            if own is not None:
+                own(model, data)
+
+        yield observe
 
 
 def _png(image: NDArray[np.uint8]) -> bytes:

@@ -71,7 +71,7 @@ def _section(run: Run, index: int) -> _Section:
         (base64.b64encode(png).decode("ascii"), f"{t:.2f} s")
         for png, t in zip(run.frames, run.frame_times, strict=True)
     ]
-    return _Section(run, f"run-{index + 1}", figures(run), frames)
+    return _Section(run, f"run-{index + 1}", figures(run, f"run-{index + 1}"), frames)
 
 
 def _sweep_rows(sweep: Softness) -> Iterator[tuple[float, float]]:

@@ -86,6 +86,30 @@ class Report:
         target.write_text(text, encoding="utf-8")
         return target
 
+    @checked
+    def video(
+        self,
+        path: str | Path,
+        *,
+        camera: str = "",
+        width: int = 640,
+        height: int = 480,
+        fps: float = 30.0,
+        speed: float = 1.0,
+    ) -> Path:
+        """Write the motion of the only run as `.mp4` or `.gif`; see `plant.save_video`.
+
+        Raises:
+            ProblemError: there are several runs; each has a method `video` of its own.
+        """
+        if len(self.runs) != 1:
+            raise ProblemError(
+                f"the report has {len(self.runs)} runs; write the video of one of them by "
+                "report.runs[0].video(...)"
+            )
+        size = {"width": width, "height": height}
+        return self.runs[0].video(path, camera=camera, fps=fps, speed=speed, **size)
+
     def table(self) -> "Table":
         """Return the criteria of all runs as a `rich` table.
 

@@ -1,11 +1,15 @@
 """What a report contains beside the metrics of the run."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError
+from mbcasadi.plant import Observer
+from mbcasadi.plant.video import require_video
+from mbcasadi.plant.viewer import require_screen
 from mbcasadi.validation.closed_loop import Progress
 
 
@@ -24,10 +28,16 @@ class ReportOptions:
         undelayed: the same law made for no delay, for those repetitions that have none; the law
             of the run by default.
         render: render frames, where a renderer is present.
+        video: file to write the motion to, `.mp4` or `.gif`; see `plant.save_video`. Where no
+            renderer is present, the report says so.
+        viewer: show the run in MuJoCo's viewer while it is simulated, at most in real time.
+        observer: called with MuJoCo's model and data at each tick of the run, not of repetitions.
         progress: called with what is being done and a share from 0 to 1.
 
     Raises:
-        ProblemError: `undelayed` without `what_if`.
+        ProblemError: `undelayed` without `what_if`; a video of another suffix, or in no folder.
+        MissingExtraError: the encoder of the video is not installed.
+        RenderingError: there is no screen for the viewer.
     """
 
     name: str = ""
@@ -36,10 +46,17 @@ class ReportOptions:
     explain: bool = True
     undelayed: Controller | HasController | None = None
     render: bool = False
+    video: str | Path | None = None
+    viewer: bool = False
+    observer: Observer | None = None
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
         require_fields(self)
+        if self.video is not None:
+            require_video(Path(self.video))
+        if self.viewer:
+            require_screen()
         if self.undelayed is not None and not self.what_if:
             raise ProblemError(
                 "undelayed is used by the repetitions of what_if only; give what_if=True too"

@@ -3,10 +3,15 @@
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import mujoco
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen import TickTimes
 from mbcasadi.description import Controller
+from mbcasadi.errors import ProblemError
+from mbcasadi.plant import save_video
 from mbcasadi.short_text import summarised
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics import (
@@ -48,6 +53,7 @@ class Run:
         outer: run of the outer law, where there is one.
         contact_forces: planned forces and MuJoCo's, where the controller plans them.
         frames: PNG images of the motion, with `frame_times` in s.
+        model: of the plant, with its errors; shown by `video`.
         notes: sentences for the reader: something not compared, no renderer, a divergence.
     """
 
@@ -70,6 +76,7 @@ class Run:
     frames: tuple[bytes, ...] = ()
     frame_times: tuple[float, ...] = ()
     notes: tuple[str, ...] = ()
+    model: mujoco.MjModel | None = None
 
     def _summary(self) -> dict[str, object]:
         return {
@@ -89,6 +96,29 @@ class Run:
     def metric(self, name: str) -> float:
         """Return the value of a metric, NaN where the run does not have it."""
         return next((m.value for m in self.metrics if m.name == name), math.nan)
+
+    @checked
+    def video(
+        self,
+        path: str | Path,
+        *,
+        camera: str = "",
+        width: int = 640,
+        height: int = 480,
+        fps: float = 30.0,
+        speed: float = 1.0,
+    ) -> Path:
+        """Write the motion as `.mp4` or `.gif`; arguments and errors as `plant.save_video`.
+
+        Raises:
+            ProblemError: the run was made without a plant's model.
+        """
+        if self.model is None:
+            raise ProblemError(f"run {self.name!r} has no model; expected a run of validate")
+        record, size = self.recording, {"width": width, "height": height}
+        return save_video(
+            self.model, record.t, record.q, path, camera=camera, fps=fps, speed=speed, **size
+        )
 
     @property
     def statuses(self) -> dict[str, int]:

@@ -111,6 +111,7 @@ def run_case(
     *,
     fast: bool = False,
     render: bool = False,
+    video: Path | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Run one case of a campaign again, with a full report.
@@ -120,6 +121,7 @@ def run_case(
         number: of the case.
         fast: of the campaign.
         render: render frames, where a renderer is present.
+        video: file for its motion, `.mp4` or `.gif`.
         progress: called with what is being done and a share from 0 to 1.
 
     Raises:
@@ -139,7 +141,7 @@ def run_case(
         scenario=_scenario(spec, experiment),
         criteria=criteria,
         fast=fast,
-        report=ReportOptions(render=render, progress=progress),
+        report=ReportOptions(render=render, video=video, progress=progress),
     )
 
 
