@@ -18,6 +18,7 @@ from mbcasadi.validation.report.extras import require
 from mbcasadi.validation.report.report_options import ReportOptions
 
 FRAMES = 6  # of one run
+WIDTH, HEIGHT = 400, 300  # pixels: twice the size on the page
 
 
 class RenderedFrames(NamedTuple):
@@ -31,7 +32,7 @@ class RenderedFrames(NamedTuple):
 def render_frames(plant: Plant, recording: Recording) -> RenderedFrames:
     """Render frames at equal intervals of time, where a renderer is present."""
     ticks = np.linspace(0, recording.ticks - 1, min(FRAMES, recording.ticks)).astype(int)
-    frames = draw_frames(plant.model, recording.q[ticks])
+    frames = draw_frames(plant.model, recording.q[ticks], width=WIDTH, height=HEIGHT)
     if frames.images is None:
         return RenderedFrames(notes=(f"No pictures: {frames.reason}",))
     try:

@@ -15,13 +15,23 @@
     };
     const curves = Object.entries(axes.names).map(([id, name]) => {
       const path = document.getElementById(id)?.querySelector("path");
-      const numbers = (path?.getAttribute("d").match(/-?[\d.]+(e-?\d+)?/g) || []).map(Number);
-      const points = [];
-      for (let i = 0; i + 1 < numbers.length; i += 2) points.push([numbers[i], numbers[i + 1]]);
-      return { name, points, color: path ? path.style.stroke : "" };
+      const pieces = (path?.getAttribute("d") || "").split("M").slice(1);  // a gap starts a new one
+      return { name, pieces: pieces.map((text) => {
+        const numbers = (text.match(/-?[\d.]+/g) || []).map(Number);
+        return numbers.filter((_, i) => i % 2 === 0).map((x, i) => [x, numbers[2 * i + 1]]);
+      }) };
     });
     const time = (x) => axes.x[0] + (x - left) / (right - left) * (axes.x[1] - axes.x[0]);
     return { left, right, curves, value, time };
+  };
+  const height = (pieces, x) => {  // straight between two points
+    for (const points of pieces) {
+      const next = points.findIndex((p) => p[0] >= x);
+      if (next < 1) continue;
+      const [[x0, y0], [x1, y1]] = points.slice(next - 1, next + 1);
+      return y0 + (x1 > x0 ? (x - x0) / (x1 - x0) : 0) * (y1 - y0);
+    }
+    return null;
   };
   for (const figure of document.querySelectorAll("figure[data-axes]")) {
     const svg = figure.querySelector("svg");
@@ -31,10 +41,9 @@
       const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
       if (at.x < axes.left || at.x > axes.right) { box.style.display = "none"; return; }
       const lines = [`t = ${axes.time(at.x).toPrecision(4)} s`];
-      for (const { name, points } of axes.curves) {
-        let near = null;
-        for (const p of points) if (!near || Math.abs(p[0] - at.x) < Math.abs(near[0] - at.x)) near = p;
-        if (near && Math.abs(near[0] - at.x) < 6) lines.push(`${name}: ${axes.value(near[1]).toPrecision(4)}`);
+      for (const { name, pieces } of axes.curves) {
+        const y = height(pieces, at.x);
+        if (y !== null) lines.push(`${name}: ${axes.value(y).toPrecision(4)}`);
       }
       box.textContent = lines.join("\n");
       box.style.display = "block";
