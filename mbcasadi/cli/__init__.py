@@ -19,6 +19,10 @@ def main() -> None:
             'install with: pip install "mbcasadi[tools]"\n'
         )
         sys.exit(2)
-    from mbcasadi.cli.app import app  # only now: it imports the extra
+    try:
+        from mbcasadi.cli.app import app  # only now: it imports the extra
 
-    app()
+        app(prog_name="mbcasadi")
+    except KeyboardInterrupt:  # outside of a command, such as during imports
+        sys.stderr.write("mbcasadi: interrupted\n")
+        sys.exit(130)

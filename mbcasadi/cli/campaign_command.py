@@ -10,14 +10,22 @@ import typer
 
 from mbcasadi.cli import console
 from mbcasadi.cli.arguments import find_model, parse_numbers, parse_ranges, require_writable
-from mbcasadi.cli.options import AsJson, Duration, Model, Perturb, ReportFile, Rigid, SpecFile
+from mbcasadi.cli.options import (
+    AsJson,
+    Duration,
+    Model,
+    Perturb,
+    Quiet,
+    ReportFile,
+    Rigid,
+    SpecFile,
+)
 from mbcasadi.cli.report_output import show_report
 
 if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
     from mbcasadi.validation import Campaign
 
 DESIGNS = "monte_carlo, sobol, latin_hypercube, grid or saltelli"
-INTERRUPTED = 130  # exit status of a program that Ctrl-C ended
 
 
 @console.handle_errors
@@ -61,6 +69,7 @@ def campaign(
         int | None, typer.Option(min=0, help="Run only this case, with a full report.")
     ] = None,
     report: ReportFile = None,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Run one controller's generated C in many plants with random errors."""
@@ -82,14 +91,14 @@ def campaign(
     if report is not None:
         require_writable(report)
     if case is not None:
-        with console.progress(as_json) as progress:
+        with console.progress(quiet or as_json) as progress:
             single = run_case(spec, path, plan, case, progress=progress)
             if report is not None:
                 single.save(report)
         show_report(single, report, as_json)
         return
     try:
-        with console.progress(as_json) as progress, _executor(dask) as executor:
+        with console.progress(quiet or as_json) as progress, _executor(dask) as executor:
             result = run_campaign(
                 spec,
                 path,
@@ -105,7 +114,7 @@ def campaign(
                 result.save(report)
     except KeyboardInterrupt:
         kept = f"; the same command goes on with what {store} has" if store else ""
-        console.fail(f"interrupted{kept}", INTERRUPTED)
+        console.fail(f"interrupted{kept}", console.INTERRUPTED)
     _show(result, report, as_json)
 
 

@@ -12,6 +12,7 @@ from mbcasadi.cli.options import (
     Duration,
     Model,
     Perturb,
+    Quiet,
     Render,
     ReportFile,
     Rigid,
@@ -29,6 +30,7 @@ def export(
     discard_changes: Annotated[
         bool, typer.Option(help="With --overwrite: also delete changed and other files there.")
     ] = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Generate a controller's C for a model, and compile it."""
@@ -36,7 +38,7 @@ def export(
     from mbcasadi.validation.spec import build_experiment, read_spec
 
     path, spec = find_model(model), read_spec(controller)
-    with console.progress(as_json) as progress:
+    with console.progress(quiet or as_json) as progress:
         progress("building the controller", 0.0)
         law = build_experiment(spec, path).controller
         project = export_c(
@@ -85,8 +87,12 @@ def validate(
     explain: Annotated[
         bool, typer.Option(help="Repeat a run that fails without one thing at a time.")
     ] = True,
+    fast: Annotated[
+        bool, typer.Option(help="Run the law in Python, or C at -O1: sooner, not as shipped.")
+    ] = False,
     render: Render = False,
     report: ReportFile = None,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a controller's generated C against MuJoCo and judge it by its criteria."""
@@ -98,11 +104,11 @@ def validate(
     )
     if report is not None:
         require_writable(report)
-    with console.progress(as_json) as progress:
+    with console.progress(quiet or as_json) as progress:
         options = ReportOptions(
             softness=softness, what_if=what_if, explain=explain, render=render, progress=progress
         )
-        result = run_spec(spec, find_model(model), options)
+        result = run_spec(spec, find_model(model), options, fast=fast)
         if report is not None:
             progress("writing the report", 1.0)
             result.save(report)
@@ -113,13 +119,14 @@ def validate(
 def demo(
     report: Annotated[Path, typer.Option(help="Where to write the report.")] = Path("report.html"),
     render: Render = True,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Run three controllers as generated C against MuJoCo and write one report."""
     from mbcasadi.validation.demo import demo as run_demo
 
     require_writable(report)
-    with console.progress(as_json) as progress:
+    with console.progress(quiet or as_json) as progress:
         result = run_demo(render=render, progress=progress)
         progress("writing the report", 1.0)
         result.save(report)

@@ -12,13 +12,15 @@ from mbcasadi.validation.validate import validate
 
 
 @checked
-def run_spec(spec: Spec, model: Path, report: ReportOptions | None = None) -> Report:
+def run_spec(
+    spec: Spec, model: Path, report: ReportOptions | None = None, *, fast: bool = False
+) -> Report:
     """Build the controller of a spec, export it to C and run that C against MuJoCo.
 
     Args:
         spec: the controller, its motion, and the conditions of the trial.
         model: MJCF or URDF file.
-        report: as in `validate`.
+        report, fast: as in `validate`.
 
     Raises:
         UnknownNameError: a criterion is no metric.
@@ -37,6 +39,7 @@ def run_spec(spec: Spec, model: Path, report: ReportOptions | None = None) -> Re
         rigid=trial.rigid,
         perturb=trial.perturb,
         delay=trial.delay,
+        fast=fast,
         scenario=ScenarioOptions(mask=experiment.mask, timestep=trial.timestep, seed=trial.seed),
         criteria=criteria,
         report=report,
