@@ -11,6 +11,7 @@ import typer
 from mbcasadi.cli import console
 from mbcasadi.cli.arguments import find_model, parse_numbers, parse_ranges, require_writable
 from mbcasadi.cli.options import (
+    AllowCode,
     AsJson,
     Duration,
     Model,
@@ -69,13 +70,14 @@ def campaign(
         int | None, typer.Option(min=0, help="Run only this case, with a full report.")
     ] = None,
     report: ReportFile = None,
+    allow_code: AllowCode = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Run one controller's generated C in many plants with random errors."""
     from mbcasadi.validation.spec import cases_of_spec, read_spec, run_campaign, run_case
 
-    spec = read_spec(controller).with_trial(
+    spec = read_spec(controller, allow_code=allow_code).with_trial(
         duration=duration, rigid=rigid, perturb=parse_numbers(perturb)
     )
     plan = cases_of_spec(

@@ -8,6 +8,7 @@ import typer
 from mbcasadi.cli import console
 from mbcasadi.cli.arguments import find_model, parse_numbers, require_writable
 from mbcasadi.cli.options import (
+    AllowCode,
     AsJson,
     Duration,
     Model,
@@ -30,6 +31,7 @@ def export(
     discard_changes: Annotated[
         bool, typer.Option(help="With --overwrite: also delete changed and other files there.")
     ] = False,
+    allow_code: AllowCode = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -37,7 +39,7 @@ def export(
     from mbcasadi.codegen import export_c
     from mbcasadi.validation.spec import build_experiment, read_spec
 
-    path, spec = find_model(model), read_spec(controller)
+    path, spec = find_model(model), read_spec(controller, allow_code=allow_code)
     with console.progress(quiet or as_json) as progress:
         progress("building the controller", 0.0)
         law = build_experiment(spec, path).controller
@@ -92,6 +94,7 @@ def validate(
     ] = False,
     render: Render = False,
     report: ReportFile = None,
+    allow_code: AllowCode = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -99,7 +102,7 @@ def validate(
     from mbcasadi.validation import ReportOptions
     from mbcasadi.validation.spec import read_spec, run_spec
 
-    spec = read_spec(controller).with_trial(
+    spec = read_spec(controller, allow_code=allow_code).with_trial(
         duration=duration, rigid=rigid, delay=delay, perturb=parse_numbers(perturb)
     )
     if report is not None:

@@ -16,9 +16,9 @@ from mbcasadi.validation.campaigns import (
 from mbcasadi.validation.campaigns.designs import Design
 from mbcasadi.validation.closed_loop import Progress, ScenarioOptions
 from mbcasadi.validation.report import Report, ReportOptions
-from mbcasadi.validation.spec.build import Experiment
+from mbcasadi.validation.spec.common import Spec
+from mbcasadi.validation.spec.experiment import Experiment
 from mbcasadi.validation.spec.run_spec import build_reported, criteria_of_spec
-from mbcasadi.validation.spec.schema import Spec
 
 
 @checked

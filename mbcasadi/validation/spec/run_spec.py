@@ -6,8 +6,9 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.validation.closed_loop import Progress, ScenarioOptions
 from mbcasadi.validation.metrics import Criteria
 from mbcasadi.validation.report import Report, ReportOptions
-from mbcasadi.validation.spec.build import Experiment, build_experiment
-from mbcasadi.validation.spec.schema import Spec
+from mbcasadi.validation.spec.build import build_experiment
+from mbcasadi.validation.spec.common import Spec
+from mbcasadi.validation.spec.experiment import Experiment
 from mbcasadi.validation.validate import validate
 
 
