@@ -9,8 +9,10 @@ from mbcasadi.cli import (
     bench_command,
     cache_command,
     campaign_command,
+    margin_command,
     model_commands,
     run_commands,
+    spec_commands,
     suites,
 )
 
@@ -25,6 +27,8 @@ for command in (
     run_commands.export,
     run_commands.validate,
     campaign_command.campaign,
+    margin_command.margin,
+    spec_commands.schema,
 ):
     app.command()(command)
 

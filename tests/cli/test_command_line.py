@@ -1,9 +1,11 @@
-"""What all commands share: version, Ctrl-C, quiet."""
+"""What all commands share: version, Ctrl-C, quiet; margins; the schema."""
 
+import json
 import subprocess
 import sys
 from importlib.metadata import version
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -41,3 +43,41 @@ def test_quiet_leaves_stderr_empty(quiet):
     result = RUN.invoke(app, ["check", "four_bar", "--states", "1", *options])
     assert result.exit_code == 0
     assert (result.stderr == "") == quiet
+
+
+PENDULUM = """<mujoco><option timestep="0.002"/><worldbody><body><joint name="hinge" axis="0 1 0"/>
+<geom name="bob" type="sphere" size="0.1" pos="0 0 -0.5" mass="2"/></body></worldbody>
+<actuator><motor name="motor" joint="hinge"/></actuator></mujoco>"""
+HOLD = """type = "computed_torque"
+period = 0.002
+start = { q = [1.0] }
+[task]
+type = "posture"
+kp = 400.0
+[validation]
+duration = 1.5
+settle = 0.5
+[validation.criteria]
+"tracking.max" = 0.0215
+"""
+
+
+def test_margin_finds_the_mass_error_that_the_statics_of_a_pendulum_give(tmp_path):
+    (tmp_path / "pendulum.xml").write_text(PENDULUM)
+    (tmp_path / "hold.toml").write_text(HOLD)
+    files = [tmp_path / "pendulum.xml", "--controller", tmp_path / "hold.toml"]
+    search = ["--over", "mass", "--largest", 0.9, "--steps", 3, "--jobs", 1, "--json"]
+    result = RUN.invoke(app, [str(a) for a in ("margin", *files, *search)])
+    assert result.exit_code == 1, result.output
+    found = json.loads(result.stdout)
+    inertia, arm = 2 * (0.5**2 + 0.4 * 0.1**2), 2 * 9.81 * 0.5 * np.sin(1.0 - 0.0215)
+    assert found["passes"] < 0.0215 * inertia * 400 / arm < found["fails"]  # I kp e = error * arm
+    assert found["fails"] - found["passes"] <= 0.009
+
+
+def test_the_schema_knows_every_type_of_controller():
+    result = RUN.invoke(app, ["schema"])
+    schema = json.loads(result.stdout)
+    assert {"lqr", "linear_mpc", "own", "inverse_dynamics_qp"} <= {
+        *schema["discriminator"]["mapping"]
+    }

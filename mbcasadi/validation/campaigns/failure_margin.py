@@ -15,6 +15,7 @@ from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Source
 from mbcasadi.shapes import require_positive, require_whole
+from mbcasadi.short_text import summarised
 from mbcasadi.validation.campaigns.campaign import CampaignOptions, run_cases
 from mbcasadi.validation.campaigns.case import Case
 from mbcasadi.validation.campaigns.designs import OTHER_RANGES, at_point
@@ -29,6 +30,7 @@ from mbcasadi.validation.report.text import metric_text
 TOLERANCE = 0.01  # width of the bracket, of the largest size
 
 
+@summarised
 @dataclass(frozen=True)
 class FailureMargin:
     """The size of an error at which a controller first fails.

@@ -3,8 +3,10 @@
 from mbcasadi.validation.spec.build import build_experiment, experiment_for_system
 from mbcasadi.validation.spec.common import Spec, Trial
 from mbcasadi.validation.spec.experiment import Experiment
+from mbcasadi.validation.spec.json_schema import json_schema
 from mbcasadi.validation.spec.read import parse_spec, read_spec
 from mbcasadi.validation.spec.run_campaign import cases_of_spec, run_campaign, run_case
+from mbcasadi.validation.spec.run_margin import run_margin
 from mbcasadi.validation.spec.run_spec import run_spec
 
 __all__ = [
@@ -14,9 +16,11 @@ __all__ = [
     "build_experiment",
     "cases_of_spec",
     "experiment_for_system",
+    "json_schema",
     "parse_spec",
     "read_spec",
     "run_campaign",
     "run_case",
+    "run_margin",
     "run_spec",
 ]
