@@ -24,6 +24,7 @@ for command in (
     run_commands.demo,
     model_commands.inspect,
     model_commands.check,
+    spec_commands.init,
     run_commands.export,
     run_commands.validate,
     campaign_command.campaign,

@@ -1,14 +1,17 @@
-"""What all commands share: version, Ctrl-C, quiet; margins; the schema."""
+"""What all commands share: version, Ctrl-C, quiet; margins, init, the schema."""
 
 import json
+import re
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import version
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from mbcasadi import models
 from mbcasadi.cli import model_commands
 from mbcasadi.cli.app import app
 
@@ -81,3 +84,30 @@ def test_the_schema_knows_every_type_of_controller():
     assert {"lqr", "linear_mpc", "own", "inverse_dynamics_qp"} <= {
         *schema["discriminator"]["mapping"]
     }
+
+
+@pytest.mark.parametrize("model", ["quadruped", "four_bar"])
+def test_the_file_that_init_writes_passes_at_once(model, tmp_path):
+    file = tmp_path / "spec.toml"
+    written = RUN.invoke(app, ["init", model, "-o", str(file)])
+    assert written.exit_code == 0, written.output
+    assert file.read_text().startswith("#:schema ./spec.schema.json\n")
+    run = ["validate", model, "--controller", str(file), "--fast", "--quiet", "--duration", "0.3"]
+    result = RUN.invoke(app, run)
+    assert result.exit_code == 0, result.output
+    again = RUN.invoke(app, ["init", model, "-o", str(file)])
+    assert again.exit_code == 2
+    assert "exists" in again.stderr
+
+
+def test_init_lifts_a_robot_whose_feet_are_in_the_ground(tmp_path):
+    text = models.path("quadruped").read_text()
+    numbers = re.search(r'qpos="([^"]+)"', text)[1]
+    pose = [float(x) for x in numbers.split()]
+    deep = " ".join(f"{x - 0.02 * (k == 2)}" for k, x in enumerate(pose))
+    sunk = text.replace(numbers, deep)
+    (tmp_path / "sunk.xml").write_text(sunk)
+    result = RUN.invoke(app, ["init", str(tmp_path / "sunk.xml"), "-o", str(tmp_path / "s.toml")])
+    assert result.exit_code == 0, result.output
+    start = tomllib.loads((tmp_path / "s.toml").read_text())["start"]["q"]
+    assert start[2] == pytest.approx(pose[2], abs=1e-4)

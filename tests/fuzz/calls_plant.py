@@ -135,6 +135,7 @@ def calls_of_validation():
             "steps": 1, "jobs": 1,
         },
         home + "spec.json_schema": {},
+        home + "spec.propose_spec": {"model": ex.FOUR_BAR},
         home + "spec.Spec.with_trial": {"self": plants.own_spec()},
     }  # fmt: skip
 

@@ -4,6 +4,7 @@ from mbcasadi.validation.spec.build import build_experiment, experiment_for_syst
 from mbcasadi.validation.spec.common import Spec, Trial
 from mbcasadi.validation.spec.experiment import Experiment
 from mbcasadi.validation.spec.json_schema import json_schema
+from mbcasadi.validation.spec.propose import propose_spec
 from mbcasadi.validation.spec.read import parse_spec, read_spec
 from mbcasadi.validation.spec.run_campaign import cases_of_spec, run_campaign, run_case
 from mbcasadi.validation.spec.run_margin import run_margin
@@ -18,6 +19,7 @@ __all__ = [
     "experiment_for_system",
     "json_schema",
     "parse_spec",
+    "propose_spec",
     "read_spec",
     "run_campaign",
     "run_case",
