@@ -17,10 +17,12 @@ from mbcasadi.validation.spec.experiment import Experiment, start_configuration
 from mbcasadi.validation.spec.inverse_dynamics import build_inverse_dynamics
 from mbcasadi.validation.spec.own_controller import OwnSpec, build_own
 from mbcasadi.validation.spec.schema import InverseDynamicsSpec
+from mbcasadi.validation.spec.walking import WalkingSpec, build_walking
 
 Array = NDArray[np.float64]
 
 BUILDERS: dict[type[Spec], Callable[[Any, System, Array], Experiment]] = {
+    WalkingSpec: build_walking,  # before the type that it extends
     InverseDynamicsSpec: build_inverse_dynamics,
     laws.LawSpec: laws.build_law,
     regulators.LqrSpec: regulators.build_lqr,

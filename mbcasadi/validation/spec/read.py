@@ -14,6 +14,7 @@ from mbcasadi.validation.spec import laws, mpc_tables, regulators
 from mbcasadi.validation.spec.common import Spec
 from mbcasadi.validation.spec.own_controller import OwnSpec
 from mbcasadi.validation.spec.schema import InverseDynamicsSpec
+from mbcasadi.validation.spec.walking import WalkingSpec
 from mbcasadi.validation.spec.wrong_keys import error_text
 
 TABLES: tuple[type[Spec], ...] = (
@@ -29,6 +30,7 @@ TABLES: tuple[type[Spec], ...] = (
     regulators.PolePlacementSpec,
     mpc_tables.LinearMpcSpec,
     mpc_tables.RealTimeIterationSpec,
+    WalkingSpec,
     OwnSpec,
 )
 TYPES: dict[str, type[Spec]] = {

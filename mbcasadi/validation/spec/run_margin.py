@@ -4,7 +4,7 @@ from pathlib import Path
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.validation.campaigns import Case, FailureMargin, margin
-from mbcasadi.validation.closed_loop import Progress, ScenarioOptions
+from mbcasadi.validation.closed_loop import Progress
 from mbcasadi.validation.spec.common import Spec
 from mbcasadi.validation.spec.run_spec import build_reported, criteria_of_spec
 
@@ -35,20 +35,21 @@ def run_margin(
     criteria, trial = criteria_of_spec(spec), spec.validation
     experiment = build_reported(spec, model, progress)
     usual = Case(trial.seed or 0, perturb=trial.perturb, delay=trial.delay, each_body=False)
-    return margin(
-        experiment.controller,
-        str(model),
-        trial.duration,
-        over=over,
-        largest=largest,
-        steps=steps,
-        tolerance=tolerance,
-        case=usual,
-        reference=experiment.reference,
-        q0=experiment.q0,
-        rigid=trial.rigid,
-        scenario=ScenarioOptions(mask=experiment.mask, timestep=trial.timestep),
-        criteria=criteria,
-        jobs=jobs,
-        progress=progress,
-    )
+    with experiment.scenario(trial) as scenario:
+        return margin(
+            experiment.controller,
+            str(model),
+            trial.duration,
+            over=over,
+            largest=largest,
+            steps=steps,
+            tolerance=tolerance,
+            case=usual,
+            reference=experiment.reference,
+            q0=experiment.q0,
+            rigid=trial.rigid,
+            scenario=scenario,
+            criteria=criteria,
+            jobs=jobs,
+            progress=progress,
+        )

@@ -1,5 +1,9 @@
 """TOML of every type of controller: what it makes moves a four-bar in MuJoCo as the file says."""
 
+import re
+import tomllib
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -7,6 +11,7 @@ from mbcasadi import models
 from mbcasadi.errors import ControllerError, ProblemError, UnknownNameError
 from mbcasadi.validation import ReportOptions
 from mbcasadi.validation.spec import build_experiment, parse_spec, read_spec, run_spec
+from mbcasadi.validation.spec.read import TYPES
 
 FOUR_BAR = models.path("four_bar")
 MOVE = {"crank": {"amplitude": 0.2, "frequency": 2.0, "ramp": 0.1}}
@@ -78,6 +83,31 @@ def test_an_unknown_name_is_refused_with_the_valid_ones(tables, words):
         build_experiment(parse_spec(tables), FOUR_BAR)
 
 
+WALKING = {
+    "type": "walking",
+    "period": 0.002,
+    "start": {"keyframe": "stand"},
+    "command": [0.3, 0.0, 0.0],
+    "task": [
+        {"type": "frame", "frame": "trunk", "kind": "body"}
+        | {"kp": [0, 0, 200, 200, 200, 20], "kd": [5, 5, 28, 28, 28, 10]}
+    ],
+    "contact": [{"frame": foot, "friction": 0.6, "sides": 4} for foot in ("FL", "FR", "RL", "RR")],
+    "gait": {"period": 0.48, "offsets": [0.0, 0.5, 0.5, 0.0]},
+    "validation": {"duration": 0.72, "delay": 1},
+}
+
+
+def test_a_quadruped_walks_as_the_file_commands():
+    options = ReportOptions(explain=False)
+    record = run_spec(parse_spec(WALKING), models.path("quadruped"), options, fast=True).runs[0]
+    x, height = record.recording.q[:, 0], record.recording.q[:, 2]
+    last_stride = record.recording.t >= 0.24
+    speed = np.ptp(x[last_stride]) / np.ptp(record.recording.t[last_stride])
+    assert speed == pytest.approx(0.3, abs=0.1)
+    assert np.ptp(height) < 0.03
+
+
 OWN = """
 from mbcasadi.control import PostureTask, laws
 def make(system, joint):
@@ -102,3 +132,14 @@ def test_code_runs_only_where_it_is_allowed(tmp_path):
     file.write_text(text.replace(":make", ":mak"))
     with pytest.raises(ProblemError, match=r"make = 'own_law:mak'.*a function in it"):
         build_experiment(read_spec(file, allow_code=True), FOUR_BAR)
+
+
+GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "spec.md"
+
+
+def test_the_files_of_the_guide_are_valid_and_it_names_every_type():
+    page = GUIDE.read_text(encoding="utf-8")
+    files = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    types = [parse_spec(tomllib.loads(file), allow_code=True).type for file in files]
+    assert types == ["inverse_dynamics_qp", "linear_mpc", "walking", "own"]
+    assert [name for name in TYPES if f'`"{name}"`' not in page] == []
