@@ -1,4 +1,4 @@
-"""Command line: `mbcasadi demo | inspect | check | export | validate | campaign | bench`.
+"""Command line: `mbcasadi demo | inspect | check | init | export | validate | …`.
 
 Every command has `--help` and `--json`. The exit status is 0 only if the command's own criteria
 are fulfilled, 1 if they are not, and 2 for bad input, with one line on stderr.
@@ -19,6 +19,10 @@ def main() -> None:
             'install with: pip install "mbcasadi[tools]"\n'
         )
         sys.exit(2)
-    from mbcasadi.cli.app import app  # only now: it imports the extra
+    try:
+        from mbcasadi.cli.app import app  # only now: it imports the extra
 
-    app()
+        app(prog_name="mbcasadi")
+    except KeyboardInterrupt:  # outside of a command, such as during imports
+        sys.stderr.write("mbcasadi: interrupted\n")
+        sys.exit(130)

@@ -5,7 +5,7 @@ from typing import Annotated, cast
 import typer
 
 from mbcasadi.cli import console, suites, tables
-from mbcasadi.cli.options import AsJson
+from mbcasadi.cli.options import AsJson, Quiet
 
 
 @console.handle_errors
@@ -14,6 +14,7 @@ def bench(
         list[str] | None, typer.Argument(metavar="[SUITE]...", help="Suites; all by default.")
     ] = None,
     quick: Annotated[bool, typer.Option(help="Fewer repetitions, for a first look.")] = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Run the benchmark suites; nothing comes from the cache of compiled C."""
@@ -22,7 +23,7 @@ def bench(
     runs = [(name, suites.load_suite(name)) for name in names or suites.available_suites()]
     rows: list[suites.BenchmarkRow] = []
     settings: dict[str, dict[str, object]] = {}
-    with console.progress(as_json) as progress, cache.disabled():
+    with console.progress(quiet or as_json) as progress, cache.disabled():
         for k, (name, run) in enumerate(runs):
             progress(f"benchmark {name}", k / len(runs))
             result = run(quick=quick)

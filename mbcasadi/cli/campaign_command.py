@@ -11,11 +11,13 @@ import typer
 from mbcasadi.cli import console
 from mbcasadi.cli.arguments import find_model, parse_numbers, parse_ranges, require_writable
 from mbcasadi.cli.options import (
+    AllowCode,
     AsJson,
     Duration,
     Fast,
     Model,
     Perturb,
+    Quiet,
     ReportFile,
     Rigid,
     SpecFile,
@@ -28,7 +30,6 @@ if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
     from mbcasadi.validation import Campaign
 
 DESIGNS = "monte_carlo, sobol, latin_hypercube, grid or saltelli"
-INTERRUPTED = 130  # exit status of a program that Ctrl-C ended
 
 
 @console.handle_errors
@@ -74,12 +75,14 @@ def campaign(
     fast: Fast = False,
     video: VideoFile = None,
     report: ReportFile = None,
+    allow_code: AllowCode = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Run one controller's generated C in many plants with random errors."""
     from mbcasadi.validation.spec import cases_of_spec, read_spec, run_campaign, run_case
 
-    spec = read_spec(controller).with_trial(
+    spec = read_spec(controller, allow_code=allow_code).with_trial(
         duration=duration, rigid=rigid, perturb=parse_numbers(perturb)
     )
     plan = cases_of_spec(
@@ -97,16 +100,14 @@ def campaign(
     if video is not None and case is None:
         raise ProblemError("--video shows one case; give its number by --case")
     if case is not None:
-        with console.progress(as_json) as progress:
-            single = run_case(
-                spec, path, plan, case, fast=fast, video=video, progress=progress
-            )
+        with console.progress(quiet or as_json) as progress:
+            single = run_case(spec, path, plan, case, fast=fast, video=video, progress=progress)
             if report is not None:
                 single.save(report)
         show_report(single, report, as_json)
         return
     try:
-        with console.progress(as_json) as progress, _executor(dask) as executor:
+        with console.progress(quiet or as_json) as progress, _executor(dask) as executor:
             result = run_campaign(
                 spec,
                 path,
@@ -123,7 +124,7 @@ def campaign(
                 result.save(report)
     except KeyboardInterrupt:
         kept = f"; the same command goes on with what {store} has" if store else ""
-        console.fail(f"interrupted{kept}", INTERRUPTED)
+        console.fail(f"interrupted{kept}", console.INTERRUPTED)
     _show(result, report, as_json)
 
 

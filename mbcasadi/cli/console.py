@@ -20,6 +20,7 @@ from mbcasadi.errors import MbcasadiError
 
 FAILED = 1  # a criterion is not fulfilled
 BAD_INPUT = 2  # the command could not do its work
+INTERRUPTED = 130  # Ctrl-C ended the command: 128 + SIGINT
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,7 +29,11 @@ Cell: TypeAlias = "str | int | float | np.integer | None"
 
 
 def handle_errors(command: Callable[P, R]) -> Callable[P, R]:
-    """Turn our own errors and those of the file system into one line and exit status 2."""
+    """Turn our own errors and those of the file system into one line and exit status 2.
+
+    Ctrl-C ends a command with one line and status 130; exports and reports are written when they
+    are complete, so nothing is left half-written.
+    """
 
     @functools.wraps(command)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -36,6 +41,8 @@ def handle_errors(command: Callable[P, R]) -> Callable[P, R]:
             return command(*args, **kwargs)
         except (MbcasadiError, OSError) as error:
             fail(str(error))
+        except KeyboardInterrupt:
+            fail("interrupted", INTERRUPTED)
 
     return wrapper
 

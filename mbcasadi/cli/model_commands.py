@@ -7,7 +7,7 @@ import typer
 
 from mbcasadi.cli import console, tables
 from mbcasadi.cli.arguments import find_model
-from mbcasadi.cli.options import AsJson, Model
+from mbcasadi.cli.options import AsJson, Model, Quiet
 
 
 @console.handle_errors
@@ -40,6 +40,7 @@ def check(
         Path | None,
         typer.Option(help="Another model, with the same joints, in place of our equations."),
     ] = None,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare every quantity of a model with MuJoCo at random states.
@@ -57,6 +58,7 @@ def check(
             path,
             find_model(str(against)),
             as_json,
+            quiet=quiet,
             states=states,
             seed=seed,
             tolerance=tolerance,
@@ -64,7 +66,7 @@ def check(
             frames=frames,
         )
         return
-    with console.progress(as_json) as progress:
+    with console.progress(quiet or as_json) as progress:
         progress(f"reading {path.name}", 0.0)
         system = read_mjcf(path)
         progress(f"comparing at {states} states", 0.3)
@@ -86,11 +88,11 @@ def check(
     console.exit_unless(verdict.passed)
 
 
-def _check_against(path: Path, other: Path, as_json: bool, **options: Any) -> None:
+def _check_against(path: Path, other: Path, as_json: bool, *, quiet: bool, **options: Any) -> None:
     """Compare two models of MuJoCo."""
     from mbcasadi.validation import compare
 
-    with console.progress(as_json) as progress:
+    with console.progress(quiet or as_json) as progress:
         progress(f"comparing {path.name} with {other.name}", 0.3)
         agreement = compare(path, other, **options)
     if as_json:

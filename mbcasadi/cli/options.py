@@ -11,6 +11,10 @@ Model = Annotated[
 SpecFile = Annotated[
     Path, typer.Option("--controller", "-c", help="TOML file of the controller and its motion.")
 ]
+AllowCode = Annotated[
+    bool, typer.Option("--allow-code", help="Run the Python code that a file of type own names.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on stdout.")]
 Duration = Annotated[float | None, typer.Option(min=0, help="s; the file's by default.")]
 Rigid = Annotated[bool | None, typer.Option(help="Rigid recipe for the plant's loops.")]

@@ -1,18 +1,21 @@
 """Commands that build and run controllers: `export`, `validate`, `demo`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mbcasadi.cli import console
 from mbcasadi.cli.arguments import find_model, parse_numbers, require_writable
+from mbcasadi.cli.console import Progress
 from mbcasadi.cli.options import (
+    AllowCode,
     AsJson,
     Duration,
     Fast,
     Model,
     Perturb,
+    Quiet,
     Render,
     ReportFile,
     Rigid,
@@ -21,6 +24,9 @@ from mbcasadi.cli.options import (
     Viewer,
 )
 from mbcasadi.cli.report_output import show_report
+
+if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
+    from mbcasadi.validation.spec.experiment import Exportable
 
 
 @console.handle_errors
@@ -32,43 +38,63 @@ def export(
     discard_changes: Annotated[
         bool, typer.Option(help="With --overwrite: also delete changed and other files there.")
     ] = False,
+    allow_code: AllowCode = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Generate a controller's C for a model, and compile it."""
-    from mbcasadi.codegen import export_c
+    """Generate a controller's C for a model, and compile it.
+
+    Walking has three laws: OUT, OUT_mpc and OUT_planner.
+    """
     from mbcasadi.validation.spec import build_experiment, read_spec
 
-    path, spec = find_model(model), read_spec(controller)
-    with console.progress(as_json) as progress:
+    path, spec = find_model(model), read_spec(controller, allow_code=allow_code)
+    with console.progress(quiet or as_json) as progress:
         progress("building the controller", 0.0)
-        law = build_experiment(spec, path).controller
-        project = export_c(
-            law,
-            out,
-            overwrite=overwrite,
-            discard_changes=discard_changes,
-            progress=lambda text: progress(text, 0.3),
-        )
-        progress("compiling", 0.6)
-        build = project.build()
+        laws = build_experiment(spec, path).all_laws
+        done = [
+            _export(law, out.with_name(out.name + suffix), overwrite, discard_changes, progress)
+            for suffix, law in laws.items()
+        ]
     if as_json:
-        console.emit_json(
-            {
-                "name": project.name,
-                "folder": str(project.folder),
-                "operations": project.operations,
-                "lines": project.lines,
-                "compile_seconds": build.seconds,
-                "library": str(build.path),
-            }
-        )
-    else:
+        console.emit_json(done[0] | ({"above": done[1:]} if done[1:] else {}))
+    for part in () if as_json else done:
         screen = console.stdout()
         screen.print(  # the name is a C identifier
-            f"{project.name}: {project.operations} operations, {project.lines} lines of C, "
-            f"{build.note or f'compiled in {build.seconds:.1f} s'}"
+            f"{part['name']}: {part['operations']} operations, {part['lines']} lines of C, "
+            f"{part['note'] or _seconds(part)}"
         )
-        screen.print(str(project.folder), markup=False, soft_wrap=True)
+        screen.print(str(part["folder"]), markup=False, soft_wrap=True)
+
+
+def _seconds(part: dict[str, object]) -> str:
+    return f"compiled in {part['compile_seconds']:.1f} s"
+
+
+def _export(
+    law: "Exportable", folder: Path, overwrite: bool, discard_changes: bool, progress: Progress
+) -> dict[str, object]:
+    """Export one law, compile it, and return what was made."""
+    from mbcasadi.codegen import export_c
+
+    project = export_c(
+        law,
+        folder,
+        overwrite=overwrite,
+        discard_changes=discard_changes,
+        progress=lambda text: progress(text, 0.3),
+    )
+    progress("compiling", 0.6)
+    build = project.build()
+    return {
+        "name": project.name,
+        "folder": str(project.folder),
+        "operations": project.operations,
+        "lines": project.lines,
+        "compile_seconds": build.seconds,
+        "note": build.note,
+        "library": str(build.path),
+    }
 
 
 @console.handle_errors
@@ -93,18 +119,20 @@ def validate(
     video: VideoFile = None,
     viewer: Viewer = False,
     report: ReportFile = None,
+    allow_code: AllowCode = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a controller's generated C against MuJoCo and judge it by its criteria."""
     from mbcasadi.validation import ReportOptions
     from mbcasadi.validation.spec import read_spec, run_spec
 
-    spec = read_spec(controller).with_trial(
+    spec = read_spec(controller, allow_code=allow_code).with_trial(
         duration=duration, rigid=rigid, delay=delay, perturb=parse_numbers(perturb)
     )
     if report is not None:
         require_writable(report)
-    with console.progress(as_json) as progress:
+    with console.progress(quiet or as_json) as progress:
         options = ReportOptions(
             softness=softness,
             what_if=what_if,
@@ -125,13 +153,14 @@ def validate(
 def demo(
     report: Annotated[Path, typer.Option(help="Where to write the report.")] = Path("report.html"),
     render: Render = True,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Run three controllers as generated C against MuJoCo and write one report."""
     from mbcasadi.validation.demo import demo as run_demo
 
     require_writable(report)
-    with console.progress(as_json) as progress:
+    with console.progress(quiet or as_json) as progress:
         result = run_demo(render=render, progress=progress)
         progress("writing the report", 1.0)
         result.save(report)

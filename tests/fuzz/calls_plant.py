@@ -154,6 +154,12 @@ def calls_of_validation():
         home + "spec.run_case": {
             "spec": plants.own_spec(), "model": ex.FOUR_BAR, "plan": plan, "number": 0,
         },
+        home + "spec.run_margin": {
+            "spec": plants.own_spec(), "model": ex.FOUR_BAR, "over": "mass", "largest": 0.1,
+            "steps": 1, "jobs": 1,
+        },
+        home + "spec.json_schema": {},
+        home + "spec.propose_spec": {"model": ex.FOUR_BAR},
         home + "spec.Spec.with_trial": {"self": plants.own_spec()},
     }  # fmt: skip
 

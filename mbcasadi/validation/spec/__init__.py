@@ -1,13 +1,14 @@
 """Controllers and their motion as small TOML files. Needs the extra `tools` (pydantic)."""
 
-from mbcasadi.validation.spec.build import (
-    Experiment,
-    build_experiment,
-    experiment_for_system,
-)
+from mbcasadi.validation.spec.build import build_experiment, experiment_for_system
+from mbcasadi.validation.spec.common import Spec, Trial
+from mbcasadi.validation.spec.experiment import Experiment
+from mbcasadi.validation.spec.json_schema import json_schema
+from mbcasadi.validation.spec.propose import propose_spec
+from mbcasadi.validation.spec.read import parse_spec, read_spec
 from mbcasadi.validation.spec.run_campaign import cases_of_spec, run_campaign, run_case
+from mbcasadi.validation.spec.run_margin import run_margin
 from mbcasadi.validation.spec.run_spec import run_spec
-from mbcasadi.validation.spec.schema import Spec, Trial, parse_spec, read_spec
 
 __all__ = [
     "Experiment",
@@ -16,9 +17,12 @@ __all__ = [
     "build_experiment",
     "cases_of_spec",
     "experiment_for_system",
+    "json_schema",
     "parse_spec",
+    "propose_spec",
     "read_spec",
     "run_campaign",
     "run_case",
+    "run_margin",
     "run_spec",
 ]

@@ -1,61 +1,37 @@
 """From a spec and a model to a controller and its reference motion."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control import (
-    ActuatorLimits,
-    DistanceLimits,
-    DisturbanceObserver,
-    ForceFeedback,
-    FrictionLoss,
-    InverseDynamicsQP,
-    JointLimits,
-    LoadRamp,
-    LoadSharing,
-    LoopForceLimits,
-    LoopForceWeights,
-    RigidSprings,
-    SoftLimit,
-)
-from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.shapes import column
-from mbcasadi.short_text import summarised
 from mbcasadi.system import System, read_mjcf
-from mbcasadi.system.names_by_kind import require_name_of
-from mbcasadi.validation.spec.contact_tables import LoopForce, contacts_of_table
-from mbcasadi.validation.spec.limit_tables import Range
-from mbcasadi.validation.spec.motion import mask_schedule, task_motion, time_function
-from mbcasadi.validation.spec.schema import Spec, Start
-from mbcasadi.validation.spec.signals import Component
-from mbcasadi.validation.spec.task_tables import make_task
+from mbcasadi.validation.spec import laws, mpc_tables, regulators
+from mbcasadi.validation.spec.common import Spec
+from mbcasadi.validation.spec.experiment import Experiment, start_configuration
+from mbcasadi.validation.spec.inverse_dynamics import build_inverse_dynamics
+from mbcasadi.validation.spec.own_controller import OwnSpec, build_own
+from mbcasadi.validation.spec.schema import InverseDynamicsSpec
+from mbcasadi.validation.spec.walking import WalkingSpec, build_walking
 
 Array = NDArray[np.float64]
 
-
-@summarised
-@dataclass(frozen=True)
-class Experiment:
-    """A controller, its initial configuration and its reference motion.
-
-    Attributes:
-        controller: built for the model.
-        q0: (nq,) initial configuration.
-        reference: (t) → (nref,).
-        mask: (t) → (nmask,), or None where nothing is switched.
-    """
-
-    controller: InverseDynamicsQP
-    q0: Array
-    reference: Callable[[float], Array]
-    mask: Callable[[float], Array] | None
+BUILDERS: dict[type[Spec], Callable[[Any, System, Array], Experiment]] = {
+    WalkingSpec: build_walking,  # before the type that it extends
+    InverseDynamicsSpec: build_inverse_dynamics,
+    laws.LawSpec: laws.build_law,
+    regulators.LqrSpec: regulators.build_lqr,
+    regulators.LqgSpec: regulators.build_lqg,
+    regulators.PolePlacementSpec: regulators.build_pole_placement,
+    mpc_tables.LinearMpcSpec: mpc_tables.build_linear_mpc,
+    mpc_tables.RealTimeIterationSpec: mpc_tables.build_real_time_iteration,
+    OwnSpec: build_own,
+}
 
 
 @checked
@@ -87,114 +63,5 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
         ProblemError: the problem contradicts itself.
     """
     q0 = column("q0", q0, system.nq)
-    joints, distances = spec.limits.joint, spec.limits.distance
-    actuators = spec.limits.actuator
-    tasks = [make_task(table) for table in spec.task]
-    found = [(table, contacts_of_table(table, system, q0)) for table in spec.contact]
-    asked = [(table.force or (0.0, 0.0, 0.0)) for table, own in found for _ in own]
-    controller = InverseDynamicsQP(
-        system,
-        tasks=tasks,
-        contacts=[contact for _, own in found for contact in own],
-        force_reference=any(table.force is not None for table in spec.contact)
-        or any(table.force is not None for table in spec.loop_force),
-        period=spec.period,
-        name=spec.name,
-        ctrl_limits=override_limits(system, system.limits.ctrl, spec.limits.ctrl),
-        force_limits=override_limits(system, system.limits.force, spec.limits.force)
-        if spec.limits.force
-        else None,
-        observer=None
-        if spec.observer is None
-        else DisturbanceObserver(**spec.observer.model_dump()),
-        friction_loss=None
-        if spec.friction_loss is None
-        else FrictionLoss(**spec.friction_loss.model_dump()),
-        rigid_springs=None
-        if spec.rigid_springs is None
-        else RigidSprings(**spec.rigid_springs.model_dump()),
-        load_ramp=None if spec.load_ramp is None else LoadRamp(**spec.load_ramp.model_dump()),
-        force_feedback=None
-        if spec.force_feedback is None
-        else ForceFeedback(**spec.force_feedback.model_dump()),
-        joint_limits=None if joints is None else JointLimits(**joints.model_dump()),
-        distance_limits=None if distances is None else DistanceLimits(**distances.model_dump()),
-        loop_force_limits=LoopForceLimits(dict(spec.limits.loop)) if spec.limits.loop else None,
-        loop_force_weights=LoopForceWeights({x.constraint: x.weight for x in spec.loop_force})
-        if spec.loop_force
-        else None,
-        sharing=None if spec.sharing is None else LoadSharing(**spec.sharing.model_dump()),
-        soft=[SoftLimit(**table.model_dump(exclude_none=True)) for table in spec.limits.soft],
-        actuator_limits=None if actuators is None else ActuatorLimits(**actuators.model_dump()),
-        **spec.options.model_dump(exclude_none=True),
-    )
-    t = ca.SX.sym("t")
-    ref = ca.SX.zeros(controller.nref)
-    for table, task in zip(spec.task, tasks, strict=True):
-        components: dict[str, Component] = {str(k): terms for k, terms in table.reference.items()}
-        motion = task_motion(task, system, q0, components, t)
-        for quantity, value in motion.items():
-            ref[controller.reference_slices[f"{task.name}.{quantity}"]] = value
-    if "force" in controller.reference_slices:
-        ref[controller.reference_slices["force"]] = ca.DM(np.array(asked).ravel())
-    if "loop_force" in controller.reference_slices:
-        ref[controller.reference_slices["loop_force"]] = ca.DM(
-            loop_forces(spec.loop_force, controller)
-        )
-    return Experiment(
-        controller=controller,
-        q0=q0,
-        reference=time_function(ref, t),
-        mask=mask_schedule(controller.mask_names, spec.mask),
-    )
-
-
-def loop_forces(tables: Sequence[LoopForce], controller: InverseDynamicsQP) -> Array:
-    """Return the reference of each loop force that a controller weighs.
-
-    Raises:
-        ProblemError: as many numbers as the constraint has no rows.
-    """
-    names = controller.mask_names[len(controller.contacts) :]
-    sizes, asked = dict(zip(names, controller.equality_sizes, strict=True)), {}
-    for table in tables:
-        force = np.asarray(0.0 if table.force is None else table.force)
-        size = sizes[table.constraint]
-        if force.shape not in {(), (size,)}:
-            raise ProblemError(
-                f"force of '{table.constraint}' = {force.tolist()}; expected one number, or {size}"
-            )
-        asked[table.constraint] = np.broadcast_to(force, (size,))
-    return np.array([asked[row.constraint][row.row] for row in controller.weighed_loops])
-
-
-def start_configuration(start: Start, system: System) -> Array:
-    """Return the configuration at the start.
-
-    Raises:
-        ProblemError: both a key frame and q are given.
-        UnknownNameError: the model has no such key frame.
-        ShapeError: q has another size.
-    """
-    assert system.tree is not None  # `read_mjcf` always gives one
-    if start.keyframe is not None and start.q is not None:
-        raise ProblemError("start: give keyframe or q, not both")
-    if start.q is not None:
-        return column("start.q", start.q, system.nq)
-    if start.keyframe is not None:
-        require_name_of(system, "key frame", start.keyframe, list(system.tree.keyframes))
-        return np.array(system.tree.keyframes[start.keyframe], dtype=float)
-    return np.array(system.tree.q0, dtype=float)
-
-
-def override_limits(system: System, limits: Array, overrides: dict[str, Range]) -> Array:
-    """Return limits (nu, 2), those of some actuators overridden.
-
-    Raises:
-        UnknownNameError: the model has no such actuator.
-    """
-    result = np.array(limits, dtype=float)
-    for name, ends in overrides.items():
-        require_name_of(system, "actuator", name, system.actuator_names)
-        result[system.actuator_names.index(name)] = ends
-    return result
+    build = next(build for kind, build in BUILDERS.items() if isinstance(spec, kind))
+    return build(spec, system, q0)

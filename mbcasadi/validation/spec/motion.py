@@ -157,6 +157,11 @@ def time_function(expression: ca.SX, t: ca.SX) -> Callable[[float], Array]:
     return lambda now: np.asarray(function(now)).ravel()
 
 
+def constant_function(value: Array) -> Callable[[float], Array]:
+    """Return a function of time that always returns this vector."""
+    return lambda _now: value
+
+
 def mask_schedule(
     names: Sequence[str], switches: Iterable[MaskSwitch]
 ) -> Callable[[float], Array] | None:

@@ -14,11 +14,10 @@ from mbcasadi.validation.campaigns import (
     sampled_cases,
 )
 from mbcasadi.validation.campaigns.designs import Design
-from mbcasadi.validation.closed_loop import Progress, ScenarioOptions
+from mbcasadi.validation.closed_loop import Progress
 from mbcasadi.validation.report import Report, ReportOptions
-from mbcasadi.validation.spec.build import Experiment
+from mbcasadi.validation.spec.common import Spec
 from mbcasadi.validation.spec.run_spec import build_reported, criteria_of_spec
-from mbcasadi.validation.spec.schema import Spec
 
 
 @checked
@@ -83,23 +82,24 @@ def run_campaign(
     """
     criteria, trial = criteria_of_spec(spec), spec.validation
     experiment = build_reported(spec, model, progress)
-    return campaign(
-        experiment.controller,
-        str(model),
-        trial.duration,
-        plan,
-        reference=experiment.reference,
-        q0=experiment.q0,
-        rigid=trial.rigid,
-        scenario=_scenario(spec, experiment),
-        criteria=criteria,
-        fast=fast,
-        executor=executor,
-        jobs=jobs,
-        store=store,
-        time_limit=time_limit,
-        progress=progress,
-    )
+    with experiment.scenario(trial) as scenario:
+        return campaign(
+            experiment.controller,
+            str(model),
+            trial.duration,
+            plan,
+            reference=experiment.reference,
+            q0=experiment.q0,
+            rigid=trial.rigid,
+            scenario=scenario,
+            criteria=criteria,
+            fast=fast,
+            executor=executor,
+            jobs=jobs,
+            store=store,
+            time_limit=time_limit,
+            progress=progress,
+        )
 
 
 @checked
@@ -129,21 +129,18 @@ def run_case(
     """
     criteria, trial = criteria_of_spec(spec), spec.validation
     experiment = build_reported(spec, model, progress)
-    return case_report(
-        experiment.controller,
-        str(model),
-        trial.duration,
-        plan,
-        number,
-        reference=experiment.reference,
-        q0=experiment.q0,
-        rigid=trial.rigid,
-        scenario=_scenario(spec, experiment),
-        criteria=criteria,
-        fast=fast,
-        report=ReportOptions(render=render, video=video, progress=progress),
-    )
-
-
-def _scenario(spec: Spec, experiment: Experiment) -> ScenarioOptions:
-    return ScenarioOptions(mask=experiment.mask, timestep=spec.validation.timestep)
+    with experiment.scenario(trial) as scenario:
+        return case_report(
+            experiment.controller,
+            str(model),
+            trial.duration,
+            plan,
+            number,
+            reference=experiment.reference,
+            q0=experiment.q0,
+            rigid=trial.rigid,
+            scenario=scenario,
+            criteria=criteria,
+            fast=fast,
+            report=ReportOptions(render=render, video=video, progress=progress),
+        )

@@ -3,11 +3,12 @@
 from pathlib import Path
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.validation.closed_loop import Progress, ScenarioOptions
+from mbcasadi.validation.closed_loop import Progress
 from mbcasadi.validation.metrics import Criteria
 from mbcasadi.validation.report import Report, ReportOptions
-from mbcasadi.validation.spec.build import Experiment, build_experiment
-from mbcasadi.validation.spec.schema import Spec
+from mbcasadi.validation.spec.build import build_experiment
+from mbcasadi.validation.spec.common import Spec
+from mbcasadi.validation.spec.experiment import Experiment
 from mbcasadi.validation.validate import validate
 
 
@@ -30,20 +31,21 @@ def run_spec(
     report, trial = report or ReportOptions(), spec.validation
     criteria = criteria_of_spec(spec)
     experiment = build_reported(spec, model, report.progress)
-    return validate(
-        experiment.controller,
-        str(model),
-        trial.duration,
-        reference=experiment.reference,
-        q0=experiment.q0,
-        rigid=trial.rigid,
-        perturb=trial.perturb,
-        delay=trial.delay,
-        fast=fast,
-        scenario=ScenarioOptions(mask=experiment.mask, timestep=trial.timestep, seed=trial.seed),
-        criteria=criteria,
-        report=report,
-    )
+    with experiment.scenario(trial, seeded=True) as scenario:
+        return validate(
+            experiment.controller,
+            str(model),
+            trial.duration,
+            reference=experiment.reference,
+            q0=experiment.q0,
+            rigid=trial.rigid,
+            perturb=trial.perturb,
+            delay=trial.delay,
+            fast=fast,
+            scenario=scenario,
+            criteria=criteria,
+            report=report,
+        )
 
 
 def criteria_of_spec(spec: Spec) -> Criteria:

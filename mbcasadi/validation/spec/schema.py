@@ -50,16 +50,12 @@ Example:
     perturb = { mass = 0.1 }
 """
 
-import tomllib
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from mbcasadi.argument_kinds import checked
-from mbcasadi.errors import ProblemError
 from mbcasadi.short_text import summarised
+from mbcasadi.validation.spec.common import Spec
 from mbcasadi.validation.spec.contact_tables import (
     LoopForce,
     NotNegative,
@@ -74,13 +70,6 @@ Tunable = Literal["gains", "weights", "friction", "forces", "normals", "limits",
 ServoPlant = Literal[
     "model", "continuous", "euler", "rk4", "implicit", "implicitfast", "discrete", "start"
 ]
-
-
-class Start(StrictTable):
-    """Where the motion starts: a key frame, or q; the authored pose by default."""
-
-    keyframe: str | None = None
-    q: tuple[float, ...] | None = None
 
 
 class MaskSwitch(StrictTable):
@@ -149,27 +138,11 @@ class Options(StrictTable):
     tolerance: Positive | None = None
 
 
-class Trial(StrictTable):
-    """How the controller is validated; options of the command line take precedence."""
-
-    duration: Positive = 5.0
-    settle: NotNegative = 0.0
-    delay: Annotated[int, Field(ge=0)] = 0
-    rigid: bool = False
-    timestep: Positive | None = None
-    perturb: Annotated[dict[str, float], Field(default_factory=dict)]
-    seed: int | None = None
-    criteria: dict[str, float] | None = None
-
-
 @summarised
-class Spec(StrictTable):
-    """One controller, and the motion that it has to track."""
+class InverseDynamicsSpec(Spec):
+    """Inverse dynamics of tasks as a QP, `InverseDynamicsQP`."""
 
     type: Literal["inverse_dynamics_qp"]
-    name: Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")] = "controller"
-    period: Positive = 0.001
-    start: Start = Start()
     task: Annotated[tuple[AnyTask, ...], Field(min_length=1)]
     contact: tuple[PointContact, ...] = ()
     loop_force: tuple[LoopForce, ...] = ()
@@ -182,85 +155,3 @@ class Spec(StrictTable):
     rigid_springs: Springs | None = None
     load_ramp: Ramp | None = None
     options: Options = Options()
-    validation: Annotated[Trial, Field(default_factory=lambda: Trial(perturb={}))]
-
-    @checked
-    def with_trial(
-        self,
-        *,
-        duration: float | None = None,
-        rigid: bool | None = None,
-        delay: int | None = None,
-        perturb: dict[str, float] | None = None,
-    ) -> "Spec":
-        """Return the same spec with other conditions of its trial; None keeps the present one.
-
-        Args:
-            duration: s.
-            rigid: use the rigid recipe for the plant's equality constraints.
-            delay: ticks.
-            perturb: relative errors of the plant's parameters.
-        """
-        options = {"duration": duration, "rigid": rigid, "delay": delay, "perturb": perturb}
-        update = {name: value for name, value in options.items() if value is not None}
-        trial = self.validation.model_copy(update=update)
-        return self.model_copy(update={"validation": trial})
-
-
-@checked
-def read_spec(path: Path) -> Spec:
-    """Read a controller's TOML file.
-
-    Raises:
-        ProblemError: no such file, not TOML, or an unknown key or a wrong value; the message
-            names the file and the wrong keys.
-    """
-    try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ProblemError(f"cannot read the controller {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ProblemError(f"{path} is not TOML: {error}") from error
-    except RecursionError as error:
-        raise ProblemError(
-            f"{path} nests its values too deeply to be read; expected the tables and lists of a "
-            "controller, at most a few levels deep"
-        ) from error
-    return parse_spec(tables, str(path))
-
-
-@checked
-def parse_spec(tables: Mapping[str, object], origin: str = "spec") -> Spec:
-    """Return the tables of a file as a `Spec`; `origin` names them in messages.
-
-    Raises:
-        ProblemError: an unknown key or a wrong value.
-    """
-    try:
-        return Spec.model_validate(tables)
-    except ValidationError as error:
-        raise ProblemError(f"{origin}: {_error_text(error)}") from error
-
-
-def _error_text(error: ValidationError) -> str:
-    """Return the wrong keys in one line, unknown ones first: they often cause the others."""
-    details = sorted(error.errors(include_url=False), key=lambda d: d["type"] != "extra_forbidden")
-    lines = []
-    for detail in details:
-        key = _key(detail["loc"])
-        if detail["type"] == "extra_forbidden":
-            lines.append(f"{key}: unknown key")
-        else:
-            lines.append(f"{key}: {detail['msg'].lower()}, found {detail['input']!r:.60}")
-    return "; ".join(lines)
-
-
-def _key(loc: tuple[int | str, ...]) -> str:
-    """Return a key of the file, without the tags of the alternatives that pydantic tried."""
-    inner = [part for part in loc[:-1] if part not in TAGS]
-    last = [part for part in loc[-1:] if part not in VALUE_TAGS]
-    return ".".join(str(part) for part in inner + last)
-
-
-VALUE_TAGS = {"term", "sum", "number", "sine", "step", "steadymotion"}
-TAGS = VALUE_TAGS | {"posture", "frame"}

@@ -1,0 +1,87 @@
+"""What the TOML files of all controllers have: type, name, period, start, and the trial."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from mbcasadi.argument_kinds import checked
+from mbcasadi.short_text import summarised
+from mbcasadi.validation.spec.contact_tables import NotNegative, Positive
+from mbcasadi.validation.spec.signals import Component, StrictTable
+
+Identifier = Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")]
+Motion = Annotated[
+    dict[str, Component],
+    Field(
+        default_factory=dict,
+        description="Motion that is added to the start, by the entry of the reference: a joint, or "
+        "slice.entry.",
+    ),
+]
+
+
+class Start(StrictTable):
+    """Where the motion starts: a key frame, or q; the authored pose by default."""
+
+    keyframe: str | None = None
+    q: tuple[float, ...] | None = None
+
+
+class Trial(StrictTable):
+    """How the controller is validated; options of the command line take precedence."""
+
+    duration: Positive = 5.0
+    settle: NotNegative = 0.0
+    delay: Annotated[int, Field(ge=0)] = 0
+    rigid: bool = False
+    timestep: Positive | None = None
+    perturb: Annotated[dict[str, float], Field(default_factory=dict)]
+    seed: int | None = None
+    criteria: dict[str, float] | None = None
+
+
+def ranges() -> dict[str, tuple[float, float]]:
+    """Return an empty table of ranges."""
+    return {}
+
+
+class ControlLimits(StrictTable):
+    """Limits of controls by the actuator's name, in place of the model's."""
+
+    ctrl: Annotated[
+        dict[str, tuple[float, float]],
+        Field(default_factory=ranges, description="Lowest and highest control, N, N m or its own."),
+    ]
+
+
+@summarised
+class Spec(StrictTable):
+    """One controller, and the motion that it has to track; a subclass for each type."""
+
+    type: str
+    name: Annotated[Identifier, Field(description="Prefix of the C symbols.")] = "controller"
+    period: Annotated[Positive, Field(description="Sample time, s.")] = 0.001
+    start: Start = Start()
+    validation: Annotated[Trial, Field(default_factory=lambda: Trial(perturb={}))]
+
+    @checked
+    def with_trial(
+        self,
+        *,
+        duration: float | None = None,
+        rigid: bool | None = None,
+        delay: int | None = None,
+        perturb: dict[str, float] | None = None,
+    ) -> "Spec":
+        """Return the same spec with other conditions of its trial; None keeps the present one.
+
+        Args:
+            duration: s.
+            rigid: use the rigid recipe for the plant's equality constraints.
+            delay: ticks.
+            perturb: relative errors of the plant's parameters.
+        """
+        options = {"duration": duration, "rigid": rigid, "delay": delay, "perturb": perturb}
+        update = {name: value for name, value in options.items() if value is not None}
+        trial = self.validation.model_copy(update=update)
+        return self.model_copy(update={"validation": trial})

@@ -1,0 +1,97 @@
+"""From a TOML file to the tables of one type of controller."""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from mbcasadi.argument_kinds import checked
+from mbcasadi.errors import ProblemError, UnknownNameError
+from mbcasadi.unknown_names import unknown_name
+from mbcasadi.validation.spec import laws, mpc_tables, regulators
+from mbcasadi.validation.spec.common import Spec
+from mbcasadi.validation.spec.own_controller import OwnSpec
+from mbcasadi.validation.spec.schema import InverseDynamicsSpec
+from mbcasadi.validation.spec.walking import WalkingSpec
+from mbcasadi.validation.spec.wrong_keys import error_text
+
+TABLES: tuple[type[Spec], ...] = (
+    InverseDynamicsSpec,
+    laws.TaskLaw,
+    laws.MotionLaw,
+    laws.ForceLaw,
+    laws.ConstraintForceLaw,
+    laws.DependentLaw,
+    laws.ServoLaw,
+    regulators.LqrSpec,
+    regulators.LqgSpec,
+    regulators.PolePlacementSpec,
+    mpc_tables.LinearMpcSpec,
+    mpc_tables.RealTimeIterationSpec,
+    WalkingSpec,
+    OwnSpec,
+)
+TYPES: dict[str, type[Spec]] = {
+    name: table
+    for table in TABLES
+    for name in table.model_fields["type"].annotation.__args__  # type: ignore[union-attr]
+}
+"""The tables of each type of controller, by the `type` of the file."""
+
+
+@checked
+def read_spec(path: Path, *, allow_code: bool = False) -> Spec:
+    """Read a controller's TOML file.
+
+    Args:
+        path: of the file.
+        allow_code: accept `type = "own"`, which runs Python code that the file names.
+
+    Raises:
+        ProblemError: no such file, not TOML, or a wrong value; the message names the file and the
+            wrong keys. Code that is not allowed.
+        UnknownNameError: an unknown type, or an unknown key; the message lists the valid ones.
+    """
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ProblemError(f"cannot read the controller {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ProblemError(f"{path} is not TOML: {error}") from error
+    except RecursionError as error:
+        raise ProblemError(
+            f"{path} nests its values too deeply to be read; expected the tables and lists of a "
+            "controller, at most a few levels deep"
+        ) from error
+    if tables.get("type") == "own":
+        tables = {"folder": str(path.absolute().parent)} | tables
+    return parse_spec(tables, str(path), allow_code=allow_code)
+
+
+@checked
+def parse_spec(
+    tables: Mapping[str, object], origin: str = "spec", *, allow_code: bool = False
+) -> Spec:
+    """Return the tables of a file as a `Spec`; `origin` names them in messages.
+
+    Raises:
+        ProblemError, UnknownNameError: as `read_spec`.
+    """
+    kind: Any = tables.get("type")
+    if kind is None:
+        raise ProblemError(
+            f"{origin}: type is missing; expected one of {', '.join(map(repr, TYPES))}"
+        )
+    if not isinstance(kind, str) or kind not in TYPES:
+        raise UnknownNameError(f"{origin}: {unknown_name('type of controller', kind, TYPES)}")
+    if kind == "own" and not allow_code:
+        raise ProblemError(
+            f'{origin}: type = "own" runs Python code, {tables.get("make")!r}; if you trust it, '
+            "allow it: --allow-code, or read_spec(..., allow_code=True)"
+        )
+    try:
+        return TYPES[kind].model_validate(tables)
+    except ValidationError as error:
+        raise ProblemError(f"{origin}: {error_text(error, TYPES[kind])}") from error

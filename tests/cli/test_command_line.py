@@ -1,0 +1,113 @@
+"""What all commands share: version, Ctrl-C, quiet; margins, init, the schema."""
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import version
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from mbcasadi import models
+from mbcasadi.cli import model_commands
+from mbcasadi.cli.app import app
+
+RUN = CliRunner()
+
+
+def test_python_m_prints_the_version():
+    command = [sys.executable, "-m", "mbcasadi", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"mbcasadi {version('mbcasadi')}\n"
+
+
+def test_the_shells_can_complete_commands():
+    result = RUN.invoke(app, ["--show-completion", "bash"])
+    assert result.exit_code == 0
+    assert "complete" in result.stdout
+
+
+def test_ctrl_c_ends_a_command_with_one_line_and_status_130(monkeypatch):
+    def interrupted(model):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(model_commands, "find_model", interrupted)
+    result = RUN.invoke(app, ["check", "four_bar"])
+    assert result.exit_code == 130
+    assert result.stderr == "mbcasadi: interrupted\n"
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_quiet_leaves_stderr_empty(quiet):
+    options = ["--quiet"] if quiet else []
+    result = RUN.invoke(app, ["check", "four_bar", "--states", "1", *options])
+    assert result.exit_code == 0
+    assert (result.stderr == "") == quiet
+
+
+PENDULUM = """<mujoco><option timestep="0.002"/><worldbody><body><joint name="hinge" axis="0 1 0"/>
+<geom name="bob" type="sphere" size="0.1" pos="0 0 -0.5" mass="2"/></body></worldbody>
+<actuator><motor name="motor" joint="hinge"/></actuator></mujoco>"""
+HOLD = """type = "computed_torque"
+period = 0.002
+start = { q = [1.0] }
+[task]
+type = "posture"
+kp = 400.0
+[validation]
+duration = 1.5
+settle = 0.5
+[validation.criteria]
+"tracking.max" = 0.0215
+"""
+
+
+def test_margin_finds_the_mass_error_that_the_statics_of_a_pendulum_give(tmp_path):
+    (tmp_path / "pendulum.xml").write_text(PENDULUM)
+    (tmp_path / "hold.toml").write_text(HOLD)
+    files = [tmp_path / "pendulum.xml", "--controller", tmp_path / "hold.toml"]
+    search = ["--over", "mass", "--largest", 0.9, "--steps", 3, "--jobs", 1, "--json"]
+    result = RUN.invoke(app, [str(a) for a in ("margin", *files, *search)])
+    assert result.exit_code == 1, result.output
+    found = json.loads(result.stdout)
+    inertia, arm = 2 * (0.5**2 + 0.4 * 0.1**2), 2 * 9.81 * 0.5 * np.sin(1.0 - 0.0215)
+    assert found["passes"] < 0.0215 * inertia * 400 / arm < found["fails"]  # I kp e = error * arm
+    assert found["fails"] - found["passes"] <= 0.009
+
+
+def test_the_schema_knows_every_type_of_controller():
+    result = RUN.invoke(app, ["schema"])
+    schema = json.loads(result.stdout)
+    assert {"lqr", "linear_mpc", "own", "inverse_dynamics_qp"} <= {
+        *schema["discriminator"]["mapping"]
+    }
+
+
+@pytest.mark.parametrize("model", ["quadruped", "four_bar"])
+def test_the_file_that_init_writes_passes_at_once(model, tmp_path):
+    file = tmp_path / "spec.toml"
+    written = RUN.invoke(app, ["init", model, "-o", str(file)])
+    assert written.exit_code == 0, written.output
+    assert file.read_text().startswith("#:schema ./spec.schema.json\n")
+    run = ["validate", model, "--controller", str(file), "--fast", "--quiet", "--duration", "0.3"]
+    result = RUN.invoke(app, run)
+    assert result.exit_code == 0, result.output
+    again = RUN.invoke(app, ["init", model, "-o", str(file)])
+    assert again.exit_code == 2
+    assert "exists" in again.stderr
+
+
+def test_init_lifts_a_robot_whose_feet_are_in_the_ground(tmp_path):
+    text = models.path("quadruped").read_text()
+    numbers = re.search(r'qpos="([^"]+)"', text)[1]
+    pose = [float(x) for x in numbers.split()]
+    deep = " ".join(f"{x - 0.02 * (k == 2)}" for k, x in enumerate(pose))
+    sunk = text.replace(numbers, deep)
+    (tmp_path / "sunk.xml").write_text(sunk)
+    result = RUN.invoke(app, ["init", str(tmp_path / "sunk.xml"), "-o", str(tmp_path / "s.toml")])
+    assert result.exit_code == 0, result.output
+    start = tomllib.loads((tmp_path / "s.toml").read_text())["start"]["q"]
+    assert start[2] == pytest.approx(pose[2], abs=1e-4)
