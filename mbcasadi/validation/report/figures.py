@@ -90,7 +90,12 @@ def svg_text(figure: "MatplotlibFigure") -> str:
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    return re.sub(r"(\d\.\d\d)\d+", r"\1", text)  # hundredths of a point
+    return re.sub(r'="[^"]*"', _to_hundredths, text)  # coordinates; the labels stay
+
+
+def _to_hundredths(attribute: re.Match[str]) -> str:
+    """Return an attribute with its numbers cut to hundredths of a point."""
+    return re.sub(r"(\d\.\d\d)\d+", r"\1", attribute[0])
 
 
 def _content(run: Run) -> Iterator[tuple[str, str, Draw]]:

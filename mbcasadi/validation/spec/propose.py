@@ -119,7 +119,7 @@ def _lines(facts: _Facts, model: str) -> Iterator[str]:
     yield from _start(facts)
     yield from _tasks(facts)
     yield from _contacts(facts)
-    yield "[observer]                           # learns what the model lacks"
+    yield "[observer]                           # estimates the force that the model lacks"
     assert facts.gains.observer is not None
     yield f"{f'bandwidth = {facts.gains.observer.bandwidth:.3g}':<36} # 1/s"
     yield ""
@@ -170,7 +170,7 @@ def _tasks(facts: _Facts) -> Iterator[str]:
         yield f"frame = {_text(facts.base)}"
         yield 'kind = "body"'
         yield 'name = "base"'
-        yield f"{f'kp = {gains.kp:.4g}':<36} # 1/s²; bears this delay and 5 ms of motor lag"
+        yield f"{f'kp = {gains.kp:.4g}':<36} # 1/s²; stable with this delay and 5 ms of motor lag"
         yield f"{f'kd = {gains.kd:.4g}':<36} # 1/s"
         yield "# [task.reference]                   # motion that is added to the start"
         yield '# z = { amplitude = 20, unit = "mm", frequency = 0.5, ramp = 1.0 }'

@@ -6,10 +6,12 @@ from html import unescape
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from mbcasadi import models
 from mbcasadi.validation import Report, validate
 from mbcasadi.validation.report.curves import MOST_POINTS, extremes
+from mbcasadi.validation.report.figures import svg_text
 
 PICTURE_POINT = 0.02  # points of the SVG, which has hundredths
 
@@ -31,6 +33,12 @@ def push(t, q, v):
 @pytest.fixture(scope="module")
 def report() -> Report:
     return validate(push, models.path("four_bar"), 1.0)
+
+
+def test_the_labels_of_an_axis_keep_their_digits() -> None:
+    figure = Figure()
+    figure.add_subplot().plot([0.0, 0.005])
+    assert "<!-- 0.005 -->" in svg_text(figure)
 
 
 def figures(page: str) -> dict[str, tuple[dict, str]]:
