@@ -4,6 +4,7 @@ import shlex
 import sys
 from contextlib import nullcontext
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -74,13 +75,23 @@ def campaign(
     ] = None,
     fast: Fast = False,
     video: VideoFile = None,
+    videos: Annotated[
+        int, typer.Option(min=0, help="Videos of so many of the worst cases, in --report.")
+    ] = 0,
     report: ReportFile = None,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Run one controller's generated C in many plants with random errors."""
-    from mbcasadi.validation.spec import cases_of_spec, read_spec, run_campaign, run_case
+    from mbcasadi.validation import ReportOptions
+    from mbcasadi.validation.spec import (
+        cases_of_spec,
+        film_worst,
+        read_spec,
+        run_campaign,
+        run_case,
+    )
 
     spec = read_spec(controller, allow_code=allow_code).with_trial(
         duration=duration, rigid=rigid, perturb=parse_numbers(perturb)
@@ -99,9 +110,12 @@ def campaign(
         require_writable(report)
     if video is not None and case is None:
         raise ProblemError("--video shows one case; give its number by --case")
+    if videos and (report is None or report.suffix != ".html" or case is not None):
+        raise ProblemError("--videos are shown in the page of a campaign: --report FILE.html")
     if case is not None:
         with console.progress(quiet or as_json) as progress:
-            single = run_case(spec, path, plan, case, fast=fast, video=video, progress=progress)
+            options = ReportOptions(video=video, progress=progress)
+            single = run_case(spec, path, plan, case, fast=fast, report=options)
             if report is not None:
                 single.save(report)
         show_report(single, report, as_json)
@@ -120,8 +134,13 @@ def campaign(
                 progress=progress,
             )
             if report is not None:
-                progress("writing the report", 1.0)
-                result.save(report)
+                with TemporaryDirectory() as folder:
+                    shown = film_worst(
+                        spec, path, plan, result, videos, Path(folder),
+                        fast=fast, progress=progress,
+                    )  # fmt: skip
+                    progress("writing the report", 1.0)
+                    result.save(report, videos=shown)
     except KeyboardInterrupt:
         kept = f"; the same command goes on with what {store} has" if store else ""
         console.fail(f"interrupted{kept}", console.INTERRUPTED)
@@ -147,7 +166,7 @@ def _show(result: "Campaign", saved: Path | None, as_json: bool) -> None:
         for sentence in result.findings():
             screen.print(sentence, markup=False)
         if result.failures():
-            command = shlex.join(["mbcasadi", *_without_report(sys.argv[1:]), "--case"])
+            command = shlex.join(["mbcasadi", *_of_one_case(sys.argv[1:]), "--case"])
             for outcome in result.worst(3):
                 if not outcome.passed:
                     screen.print(f"again: {command} {outcome.number}", markup=False, soft_wrap=True)
@@ -156,9 +175,11 @@ def _show(result: "Campaign", saved: Path | None, as_json: bool) -> None:
     console.exit_unless(result.passed)
 
 
-def _without_report(arguments: list[str]) -> list[str]:
-    """Return arguments without `--report FILE`, which one case would overwrite."""
-    if "--report" not in arguments:
-        return arguments
-    place = arguments.index("--report")
-    return arguments[:place] + arguments[place + 2 :]
+def _of_one_case(arguments: list[str]) -> list[str]:
+    """Return arguments without `--report FILE`, which one case would overwrite, and `--videos`."""
+    kept = list(arguments)
+    for option in ("--report", "--videos"):
+        if option in kept:
+            place = kept.index(option)
+            del kept[place : place + 2]
+    return kept

@@ -81,13 +81,10 @@ def perturb(
     """
     if seed is not None and seed < 0:
         raise SimulationError(f"seed = {seed}; expected a whole number, at least 0")
+    require_errors(errors, drawn=seed is not None)
     rng = None if seed is None else np.random.default_rng(seed)
     factors = {}
     for name, error in errors.items():
-        if name not in NAMES:
-            raise unknown_name("perturbation", name, NAMES)
-        if not abs(error) < 1:
-            raise SimulationError(f"perturb {name!r}: {error} is not between -1 and 1")
         if name == COM:
             factors[name] = _shift_centres(model, error, rng)
             continue
@@ -108,6 +105,29 @@ def perturb(
         model.pair_friction[:, :2] *= 1.0 + errors["friction"]
     mujoco.mj_setConst(model, mujoco.MjData(model))
     return factors
+
+
+def require_errors(errors: Mapping[str, float], *, drawn: bool) -> None:
+    """Raise unless all factors of `perturb` are positive.
+
+    Args:
+        errors: relative error by name.
+        drawn: each element draws its own error of both signs; else all have just this error.
+
+    Raises:
+        UnknownNameError: an unknown parameter.
+        SimulationError: an error of which a factor would not be positive, or no finite one.
+    """
+    for name, error in errors.items():
+        if name not in NAMES:
+            raise unknown_name("perturbation", name, NAMES)
+        if drawn and not abs(error) < 1:
+            raise SimulationError(
+                f"perturb {name!r}: {error} is not between -1 and 1, and errors of both signs "
+                "are drawn"
+            )
+        if not -1 < error < np.inf:
+            raise SimulationError(f"perturb {name!r}: {error} is not a finite number above -1")
 
 
 def _require_linear_actuators(model: mujoco.MjModel) -> None:

@@ -164,9 +164,12 @@ def test_a_case_of_a_campaign_runs_again_alone_and_a_file_keeps_what_was_done(cr
         "--range", "start_error=0:0.1", "--design", "latin_hypercube", "--seed", "3",
         "--duration", "0.1", "--jobs", "1",
     ]  # fmt: skip
-    first = invoke(*command, "--store", store, "--report", page)
+    first = invoke(*command, "--store", store, "--report", page, "--videos", "1")
     assert "of 4 runs passed" in first.stdout
-    assert "<svg" in page.read_text(encoding="utf-8")
+    written = page.read_text(encoding="utf-8")
+    assert "<svg" in written
+    assert ("data:video/mp4" in written) != ("no videos: " in first.stderr)
+    one_line(invoke(*command, "--videos", "1"), "--report FILE.html")
     done = json.loads(invoke(*command, "--store", store, "--json").stdout)
     alone = json.loads(invoke(*command, "--case", "2", "--json").stdout)
     known = alone["runs"][0]["metrics"]

@@ -154,6 +154,10 @@ def calls_of_validation():
         home + "spec.run_case": {
             "spec": plants.own_spec(), "model": ex.FOUR_BAR, "plan": plan, "number": 0,
         },
+        home + "spec.film_worst": {
+            "spec": plants.own_spec(), "model": ex.FOUR_BAR, "plan": plan,
+            "result": done.campaign, "count": 0, "folder": ex.folder(),
+        },
         home + "spec.run_margin": {
             "spec": plants.own_spec(), "model": ex.FOUR_BAR, "over": "mass", "largest": 0.1,
             "steps": 1, "jobs": 1,

@@ -266,8 +266,11 @@ def test_an_error_of_the_gain_scales_the_whole_force_of_motors_and_servos() -> N
 def test_an_unknown_perturbation_lists_the_known_ones() -> None:
     with pytest.raises(UnknownNameError, match=r"colour.*'mass', 'friction'"):
         Plant(BLOCK, perturb={"colour": 0.1})
-    with pytest.raises(SimulationError, match="between -1 and 1"):
+    with pytest.raises(SimulationError, match="above -1"):
         Plant(BLOCK, perturb={"mass": -1.0})
+    with pytest.raises(SimulationError, match="between -1 and 1"):
+        Plant(BLOCK, perturb={"mass": 1.0}, seed=0)
+    assert Plant(BLOCK, perturb={"mass": 1.5}).factors["mass"][0] == 2.5
 
 
 def test_a_diverging_plant_is_an_error_and_leaves_no_log(

@@ -8,6 +8,7 @@ from itertools import product
 
 from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.errors import ProblemError
+from mbcasadi.plant.options import require_errors
 from mbcasadi.shapes import require_numbers, require_whole
 
 
@@ -27,6 +28,7 @@ class Case:
     Raises:
         ProblemError: a delay or a seed that is no whole number of at least 0, an error of the
             start that is negative or no number.
+        UnknownNameError, SimulationError: an error that `plant.perturb` refuses.
     """
 
     seed: int
@@ -40,6 +42,7 @@ class Case:
         require_fields(self)
         require_whole(0, delay=self.delay, seed=self.seed)
         require_numbers(start_error=self.start_error)
+        require_errors(self.perturb, drawn=self.each_body)
         if not abs(self.disturbance) < float("inf"):
             raise ProblemError(f"disturbance = {self.disturbance}; expected a finite factor")
 

@@ -1,7 +1,7 @@
 """The result of a campaign: all outcomes, and what they say."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -140,28 +140,39 @@ class Campaign:
         return json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
 
     @checked
-    def to_html(self, title: str = "Campaign") -> str:
+    def to_html(
+        self, title: str = "Campaign", videos: Mapping[int, str | Path] | None = None
+    ) -> str:
         """Return the campaign as one HTML page that refers to no other file.
 
+        Args:
+            title: heading.
+            videos: number of a case → its `.mp4`, to be shown; see `case_report`.
+
         Raises:
+            ProblemError: a video cannot be read, or is of a case that was not run.
             MissingExtraError: jinja2 or matplotlib is not installed.
         """
         from mbcasadi.validation.campaigns.page import campaign_page
 
-        return campaign_page(self, title)
+        return campaign_page(self, title, videos or {})
 
     @checked
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, *, videos: Mapping[int, str | Path] | None = None) -> Path:
         """Write the campaign as `.json` or `.html`; return the path.
 
+        Args:
+            path: of the file.
+            videos: for a page, as in `to_html`.
+
         Raises:
-            ProblemError: another suffix.
+            ProblemError: another suffix; as `to_html`.
             MissingExtraError: an HTML page needs jinja2 and matplotlib.
         """
         target = Path(path)
         if target.suffix not in {".json", ".html"}:
             raise ProblemError(f"{target}: a campaign is saved as .json or .html")
-        text = self.to_json() if target.suffix == ".json" else self.to_html()
+        text = self.to_json() if target.suffix == ".json" else self.to_html(videos=videos)
         target.write_text(text, encoding="utf-8")
         return target
 

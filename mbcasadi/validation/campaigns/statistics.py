@@ -167,8 +167,9 @@ def sobol_indices(table: Array, values: Array) -> tuple[Array, Array]:
 def worst_first(outcomes: Sequence[Outcome]) -> list[Outcome]:
     """Return the outcomes, the worst first.
 
-    Runs that did not finish come first, then by the largest violation of a criterion, in units of
-    the metric's spread over the campaign.
+    Runs that did not finish come first, then by the largest violation of a criterion, or the least
+    margin to it, in units of the metric's spread over the campaign; where this is the same, by the
+    second largest, and so on.
     """
     names = {verdict.metric for outcome in outcomes for verdict in outcome.verdicts}
     spreads = {}
@@ -177,12 +178,12 @@ def worst_first(outcomes: Sequence[Outcome]) -> list[Outcome]:
         values = values[np.isfinite(values)]
         spread = float(values.std()) if values.size else 0.0
         spreads[name] = spread or float(np.abs(values).max(initial=0.0)) or 1.0
-    return sorted(outcomes, key=partial(_badness, spreads=spreads), reverse=True)
+    return sorted(outcomes, key=partial(_violations, spreads=spreads), reverse=True)
 
 
-def _badness(outcome: Outcome, spreads: dict[str, float]) -> float:
-    """Return the largest violation of a criterion, negative where all are fulfilled."""
-    worst = -np.inf
+def _violations(outcome: Outcome, spreads: dict[str, float]) -> list[float]:
+    """Return how far each criterion is violated, the most first; negative where it is fulfilled."""
+    violations = []
     for verdict in outcome.verdicts:
         if verdict.metric == "finished":
             distance = -np.inf if verdict.passed else np.inf
@@ -190,5 +191,5 @@ def _badness(outcome: Outcome, spreads: dict[str, float]) -> float:
             sign = -1.0 if METRICS[base_name(verdict.metric)].larger_is_better else 1.0
             distance = sign * (verdict.value - verdict.limit) / spreads[verdict.metric]
             distance = np.inf if np.isnan(distance) else distance
-        worst = max(worst, distance)
-    return worst
+        violations.append(distance)
+    return sorted(violations, reverse=True)

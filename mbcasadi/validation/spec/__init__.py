@@ -6,7 +6,12 @@ from mbcasadi.validation.spec.experiment import Experiment
 from mbcasadi.validation.spec.json_schema import json_schema
 from mbcasadi.validation.spec.propose import propose_spec
 from mbcasadi.validation.spec.read import parse_spec, read_spec
-from mbcasadi.validation.spec.run_campaign import cases_of_spec, run_campaign, run_case
+from mbcasadi.validation.spec.run_campaign import (
+    cases_of_spec,
+    film_worst,
+    run_campaign,
+    run_case,
+)
 from mbcasadi.validation.spec.run_margin import run_margin
 from mbcasadi.validation.spec.run_spec import run_spec
 
@@ -17,6 +22,7 @@ __all__ = [
     "build_experiment",
     "cases_of_spec",
     "experiment_for_system",
+    "film_worst",
     "json_schema",
     "parse_spec",
     "propose_spec",

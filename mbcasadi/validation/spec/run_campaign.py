@@ -5,6 +5,8 @@ from concurrent.futures import Executor
 from pathlib import Path
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.errors import RenderingError, SimulationError
+from mbcasadi.plant.video import require_video
 from mbcasadi.validation.campaigns import (
     Campaign,
     Case,
@@ -110,9 +112,7 @@ def run_case(
     number: int,
     *,
     fast: bool = False,
-    render: bool = False,
-    video: Path | None = None,
-    progress: Progress | None = None,
+    report: ReportOptions | None = None,
 ) -> Report:
     """Run one case of a campaign again, with a full report.
 
@@ -120,15 +120,14 @@ def run_case(
         spec, model, plan: of the campaign.
         number: of the case.
         fast: of the campaign.
-        render: render frames, where a renderer is present.
-        video: file for its motion, `.mp4` or `.gif`.
-        progress: called with what is being done and a share from 0 to 1.
+        report: as in `validate`.
 
     Raises:
         ProblemError: the campaign has no such case.
     """
-    criteria, trial = criteria_of_spec(spec), spec.validation
-    experiment = build_reported(spec, model, progress)
+    report, trial = report or ReportOptions(), spec.validation
+    criteria = criteria_of_spec(spec)
+    experiment = build_reported(spec, model, report.progress)
     with experiment.scenario(trial) as scenario:
         return case_report(
             experiment.controller,
@@ -142,5 +141,53 @@ def run_case(
             scenario=scenario,
             criteria=criteria,
             fast=fast,
-            report=ReportOptions(render=render, video=video, progress=progress),
+            report=report,
         )
+
+
+@checked
+def film_worst(
+    spec: Spec,
+    model: Path,
+    plan: Sequence[Case],
+    result: Campaign,
+    count: int,
+    folder: Path,
+    *,
+    fast: bool = False,
+    progress: Progress | None = None,
+) -> dict[int, Path]:
+    """Run the worst cases of a campaign again and write their videos.
+
+    Args:
+        spec, model, plan, fast: of the campaign.
+        result: what the campaign found.
+        count: of cases.
+        folder: gets `case_NUMBER.mp4`; made if it does not exist.
+        progress: called with what is being done and a share from 0 to 1.
+
+    Returns:
+        Number of a case → its video; a case that cannot start has none, and where no renderer
+        works there is none at all, and `progress` reports why.
+
+    Raises:
+        MissingExtraError: imageio or its ffmpeg is not installed.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    require_video(folder / "case.mp4")
+    videos: dict[int, Path] = {}
+    for outcome in result.worst(len(result.outcomes)):
+        if len(videos) == count:
+            break
+        path = folder / f"case_{outcome.number}.mp4"
+        options = ReportOptions(explain=False, progress=progress)
+        try:
+            run = run_case(spec, model, plan, outcome.number, fast=fast, report=options)
+            videos[outcome.number] = run.video(path)
+        except SimulationError:
+            continue  # it could not start
+        except RenderingError as error:
+            if progress is not None:
+                progress(f"no videos: {error}", 1.0)
+            break
+    return videos

@@ -1,5 +1,6 @@
 """Statistics of campaigns against closed forms."""
 
+import base64
 import json
 import math
 
@@ -58,6 +59,8 @@ def test_the_worst_cases_are_those_that_stopped_then_the_largest_violations() ->
     assert "case 2" in str(done)
     with pytest.raises(ProblemError, match="count"):
         done.worst(0)
+    passing = (outcome(0, case, 0.2, cone=0.0), outcome(1, case, 0.9, cone=0.0))
+    assert [each.number for each in Campaign(passing, 2).worst()] == [1, 0]
 
 
 def test_sobol_indices_are_those_of_the_ishigami_function() -> None:
@@ -115,3 +118,15 @@ def test_a_campaign_is_saved_as_json_and_as_a_page_that_refers_to_nothing(tmp_pa
     assert "http://" not in page.replace("http://www.w3.org", "").replace("http://schema", "")
     with pytest.raises(ProblemError, match=r"\.json or \.html"):
         done.save(tmp_path / "campaign.txt")
+
+
+def test_videos_of_cases_are_part_of_the_page(tmp_path) -> None:
+    plan = sampled_cases({"mass": (-0.2, 0.2)}, 4)
+    done, video = campaign_of([1.0, 2.0, 3.0, 4.0], plan), tmp_path / "case.mp4"
+    video.write_bytes(b"a video")
+    page = done.to_html(videos={2: video})
+    assert f"base64,{base64.b64encode(b'a video').decode()}" in page
+    with pytest.raises(ProblemError, match="case 4, which"):
+        done.to_html(videos={4: video})
+    with pytest.raises(ProblemError, match="cannot read"):
+        done.save(tmp_path / "campaign.html", videos={0: tmp_path / "none.mp4"})

@@ -16,8 +16,8 @@ from support.validation_problems import (
 )
 
 from mbcasadi import models
-from mbcasadi.errors import MissingExtraError, ProblemError
-from mbcasadi.validation import Criteria, campaign, cases
+from mbcasadi.errors import MissingExtraError, ProblemError, SimulationError, UnknownNameError
+from mbcasadi.validation import Criteria, campaign, cases, sampled_cases
 from mbcasadi.validation.campaigns.workers import _main_not_imported, dask_executor
 
 FOUR_BAR = models.path("four_bar")
@@ -104,11 +104,14 @@ def test_a_mistake_in_a_program_stops_the_campaign_and_names_the_case(monkeypatc
     assert "seed=3" in caught.value.__notes__[0]
 
 
-def test_a_parameter_that_a_plant_does_not_have_is_a_failed_case() -> None:
-    plan = cases([0], [{}, {"colour": 0.1}])
-    done = campaign(planning_slider(), SLIDER, 0.1, plan, criteria=Criteria({}))
-    assert [outcome.passed for outcome in done.outcomes] == [True, False]
-    assert "unknown perturbation 'colour'" in done.outcomes[1].events[0]
+def test_an_error_that_no_plant_can_have_is_refused_before_anything_runs() -> None:
+    with pytest.raises(UnknownNameError, match="unknown perturbation 'colour'"):
+        cases([0], [{}, {"colour": 0.1}])
+    with pytest.raises(SimulationError, match=r"1\.5 is not between -1 and 1"):
+        cases([0], [{"mass": 1.5}])  # some bodies would draw a negative mass
+    with pytest.raises(SimulationError, match="not a finite number above -1"):
+        sampled_cases({"mass": (-2.0, 1.5)}, 4)
+    assert len(sampled_cases({"mass": (-0.9, 1.5)}, 4)) == 4
 
 
 def test_wrong_workers_are_refused(monkeypatch) -> None:
