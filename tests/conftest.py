@@ -5,7 +5,9 @@
 appends these flags to every command of the C compiler, behind those that a test or an export chose:
 the whole suite has to pass with them. Without them, exports are compiled at their default `-O2` in
 `tests/codegen` only; elsewhere at `-O0`, since gcc would take a quarter of the suite's time to
-optimise controllers that run for some simulated seconds; for the same reason few ticks are timed.
+optimise controllers that run for some simulated seconds; for the same reason few ticks are timed,
+and runs that fail are repeated to find out why in `tests/validation`, `tests/docs` and `tests/cli`
+only.
 
 Processes of one run share a temporary cache of what they compiled, so that equal exports are
 compiled once; `tests/codegen` compiles everything.
@@ -26,10 +28,12 @@ from importlib import import_module
 
 from mbcasadi.codegen import manifest
 from mbcasadi.codegen.compiler import find_compiler
+from mbcasadi.validation.run import Diagnosis
 
 QUICK = ("-O0",)
 OPTIMISED = ("codegen",)  # folders whose subject is the compiled C
 TIMED = 200  # ticks
+EXPLAINED = {"validation", "docs", "cli"}  # folders whose subject is why a run failed
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -51,11 +55,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def few_timed_ticks(request: pytest.FixtureRequest):
-    """Time some ticks of a run, where the times are not the subject: that code is not optimised."""
+def short_reports(request: pytest.FixtureRequest):
+    """Time few ticks of a run, and do not repeat it, where these are not the subject."""
     with pytest.MonkeyPatch.context() as patch:
-        if "validation" not in request.path.parts:
-            patch.setattr(import_module("mbcasadi.validation.validate"), "TIMED_TICKS", TIMED)
+        validate = import_module("mbcasadi.validation.validate")
+        folder = request.path.relative_to(Path(__file__).parent).parts[0]
+        if folder != "validation":
+            patch.setattr(validate, "TIMED_TICKS", TIMED)
+        if folder not in EXPLAINED:
+            patch.setattr(validate, "diagnose", lambda *_: Diagnosis((), ()))
         yield
 
 

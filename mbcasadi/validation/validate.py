@@ -23,6 +23,7 @@ from mbcasadi.validation.closed_loop import (
     as_runnable,
     compile_controller,
     fast_law,
+    remembered,
     run_loop,
 )
 from mbcasadi.validation.metrics import (
@@ -141,7 +142,7 @@ def validate(
         report = replace(report, undelayed=fitted_to_plant(given, plant, 0))
     given = fitted_to_plant(given, plant, delay)
     stay = reference_or_stay(given, reference, plant, start, options.outer is not None)
-    loop = Scenario(duration, stay.reference, start, v0, delay, disturbance, options)
+    loop = Scenario(duration, remembered(stay.reference), start, v0, delay, disturbance, options)
     progress = ProgressReporter(report.progress)
     if fast:
         given = fast_law(given, round(duration / period_of(given)), progress.note)

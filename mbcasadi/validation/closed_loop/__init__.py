@@ -26,6 +26,7 @@ from mbcasadi.validation.closed_loop.scenario import (
     ScenarioOptions,
     SwitchSchedule,
     TimeSignal,
+    remembered,
 )
 
 __all__ = [
@@ -54,6 +55,7 @@ __all__ = [
     "fast_law",
     "outer_law",
     "reaction",
+    "remembered",
     "run_loop",
     "shared_library",
     "steps_per_tick",

@@ -1,6 +1,7 @@
 """What acts on a closed loop from outside: references, disturbances, switched constraints."""
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
@@ -127,6 +128,25 @@ def require_taken(scenario: Scenario, controller: Controller, tick: Tick) -> Non
                 f"the controller {controller.name!r} takes neither ref nor mask, which {label} "
                 "computes; leave it out"
             )
+
+
+class RememberedSignal:
+    """A function of time that is called once for each time: repetitions of a run get the same."""
+
+    def __init__(self, signal: Callable[[float], ArrayLike]) -> None:
+        self._signal = signal
+        self._values: dict[float, ArrayLike] = {}
+
+    def __call__(self, t: float) -> ArrayLike:
+        """Return the value at a time, in s."""
+        if t not in self._values:
+            self._values[t] = deepcopy(self._signal(t))
+        return self._values[t]
+
+
+def remembered(signal: TimeSignal) -> TimeSignal:
+    """Return a signal that calls its function once for each time."""
+    return RememberedSignal(signal) if callable(signal) else signal
 
 
 def signal_value(

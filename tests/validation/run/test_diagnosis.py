@@ -173,6 +173,17 @@ def test_only_a_failed_run_is_repeated_and_not_where_it_is_switched_off(law: Run
     assert data["failures"][0]["causes"][0]["name"] == "the mass error of +30 %"
 
 
+def test_repetitions_get_the_reference_of_the_run_without_another_call(law: Runnable) -> None:
+    times = []
+
+    def reference(t: float) -> list[float]:
+        times.append(t)
+        return swing(t)
+
+    assert run_of(law, perturb={"mass": 0.3}, reference=reference).diagnosis is not None
+    np.testing.assert_allclose(times, law.controller.period * np.arange(len(times)))
+
+
 def test_a_criterion_that_was_not_measured_is_not_explained(law: Runnable) -> None:
     run = run_of(law, perturb={"mass": 0.3}, criteria=Criteria({"cone.plant": 0.0}))
     assert run.diagnosis.failures[0].causes == ()
