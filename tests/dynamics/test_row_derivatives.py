@@ -89,7 +89,7 @@ def sizes(system: System) -> tuple[int, int, int, int]:
 
 
 MECHANISMS = (*SOURCES, *OWN, "standing_quadruped")
-CASES = [(name, "plain") for name in MECHANISMS]
+CASES = [(name, "plain") for name in ("loops on a free base", "bricard")]
 CASES += [(name, "switched and stabilised") for name in (*MECHANISMS, *ROBOT_NAMES)]
 
 

@@ -164,7 +164,8 @@ def run_cases(
     try:
         done: list[Outcome] = []
         if store is not None:
-            store.begin(kit.fingerprint() | {"cases": hash_of_cases(cases)[:16]}, cases)
+            parts = kit.fingerprint() | {"cases": hash_of_cases(cases)[:16]}
+            store.begin(parts, cases, ready.notes)
             done = store.outcomes()
         known = {outcome.number for outcome in done}
         pending = [(k, case) for k, case in enumerate(cases) if k not in known]

@@ -213,6 +213,6 @@ def open_campaign(path: str | Path) -> Campaign:
         raise ProblemError(f"{path}: no such file; expected one that campaign(store=) wrote")
     store = Store(Path(path))
     try:
-        return Campaign(tuple(store.outcomes()), len(store.cases()))
+        return Campaign(tuple(store.outcomes()), len(store.cases()), tuple(store.notes()))
     finally:
         store.close()

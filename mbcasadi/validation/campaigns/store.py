@@ -1,9 +1,9 @@
 """The outcomes of a campaign in one SQLite file, written while it runs.
 
 Only the process that called `campaign` writes, one transaction for each batch: whatever ends it,
-the file holds complete outcomes. Tables: `campaign` (fingerprint), `cases`, `outcomes`, `metrics`
-with `metric_names`, `verdicts`; the view `results` has one row for each case and metric. NaN is
-NULL.
+the file holds complete outcomes. Tables: `campaign` (fingerprint), `notes`, `cases`, `outcomes`,
+`metrics` with `metric_names`, `verdicts`; the view `results` has one row for each case and metric.
+NaN is NULL.
 """
 
 import json
@@ -21,6 +21,7 @@ from mbcasadi.validation.metrics import Metric, Verdict
 VERSION = "1"
 SCHEMA = """
 CREATE TABLE campaign (part TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE notes (place INTEGER PRIMARY KEY, note TEXT NOT NULL);
 CREATE TABLE cases (number INTEGER PRIMARY KEY, seed INTEGER, delay INTEGER, content TEXT NOT NULL);
 CREATE TABLE outcomes (number INTEGER PRIMARY KEY, passed INTEGER NOT NULL, events TEXT NOT NULL);
 CREATE TABLE metric_names (id INTEGER PRIMARY KEY, name TEXT, unit TEXT, meaning TEXT,
@@ -65,7 +66,9 @@ class Store:
     def _rows(self, query: str) -> list[tuple[object, ...]]:
         return self._connection.execute(query).fetchall()
 
-    def begin(self, fingerprint: Mapping[str, str], cases: Sequence[Case]) -> None:
+    def begin(
+        self, fingerprint: Mapping[str, str], cases: Sequence[Case], notes: Sequence[str]
+    ) -> None:
         """Write what the campaign is; check it where the file is of an earlier run.
 
         Raises:
@@ -79,6 +82,7 @@ class Store:
         rows = [(n, case.seed, case.delay, case.to_json()) for n, case in enumerate(cases)]
         with self._connection as connection:
             connection.executemany("INSERT INTO campaign VALUES (?, ?)", parts.items())
+            connection.executemany("INSERT INTO notes VALUES (?, ?)", enumerate(notes))
             connection.executemany("INSERT INTO cases VALUES (?, ?, ?, ?)", rows)
 
     def add(self, outcomes: Iterable[Outcome]) -> None:
@@ -114,6 +118,10 @@ class Store:
                         for k, v in enumerate(outcome.verdicts)
                     ],
                 )
+
+    def notes(self) -> list[str]:
+        """Return the notes of the campaign, in their order."""
+        return [str(note) for (note,) in self._rows("SELECT note FROM notes ORDER BY place")]
 
     def cases(self) -> list[Case]:
         """Return all cases of the campaign, in their order."""

@@ -14,7 +14,7 @@ from mbcasadi.control.inverse_dynamics.explaining.excluding_limits import limit_
 from mbcasadi.description.status import Status
 from mbcasadi.errors import UnknownNameError
 
-BUILT = 20  # 200 were judged once
+BUILT = 8  # 200 were judged once
 FEASIBLE, INFEASIBLE = 1e-6, 1e-8
 """Least violation over the largest bound, around the 1e-7 from which `explain` sees one."""
 

@@ -51,7 +51,9 @@ def test_an_interrupted_campaign_goes_on_and_is_read_back_as_it_was(tmp_path) ->
 
 def test_the_file_can_be_asked_by_other_programs(tmp_path) -> None:
     store = tmp_path / "runs.sqlite"
-    done = run(store)
+    done = run(store, fast=True)
+    assert ["Python Function" in note for note in done.notes] == [True]
+    assert open_campaign(store).notes == done.notes
     connection = sqlite3.connect(store)
     query = "SELECT number, value FROM results WHERE name = 'tracking.max' ORDER BY number"
     values = dict(connection.execute(query).fetchall())
