@@ -5,7 +5,7 @@ import numpy as np
 from fuzz import examples as ex
 from fuzz import plant_examples as plants
 from mbcasadi import validation
-from mbcasadi.validation import agreement
+from mbcasadi.validation import agreement, spec
 
 SPEC = {
     "type": "inverse_dynamics_qp",
@@ -161,6 +161,10 @@ def calls_of_validation():
         home + "spec.run_margin": {
             "spec": plants.own_spec(), "model": ex.FOUR_BAR, "over": "mass", "largest": 0.1,
             "steps": 1, "jobs": 1,
+        },
+        home + "spec.Experiment.scenario": {
+            "self": spec.build_experiment(plants.own_spec(), ex.FOUR_BAR),
+            "trial": plants.own_spec().validation,
         },
         home + "spec.json_schema": {},
         home + "spec.propose_spec": {"model": ex.FOUR_BAR},

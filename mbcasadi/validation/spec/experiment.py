@@ -9,6 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError
@@ -61,6 +62,7 @@ class Experiment:
         part = planner.controller if isinstance(planner, HasController) else planner.function
         return {"": self.controller, "_mpc": self.outer.law, "_planner": part}
 
+    @checked
     @contextmanager
     def scenario(self, trial: Trial, *, seeded: bool = False) -> Iterator[ScenarioOptions]:
         """Yield the scenario of a trial; the C of an outer law exists meanwhile.
