@@ -12,8 +12,8 @@ import mbcasadi
 PACKAGES = [*packages(), "mbcasadi.description"]
 
 VERBS = {
-    "assemble", "compare", "discretize", "evaluate", "judge", "linearize", "perturb", "simulate",
-    "soften", "validate",
+    "assemble", "compare", "discretize", "evaluate", "judge", "linearize", "perturb", "play",
+    "simulate", "soften", "validate",
 }  # fmt: skip
 TERMS = {"kalman", "lqg", "lqr", "pinv"}
 """Names of a method that stand for the method."""

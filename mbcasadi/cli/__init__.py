@@ -5,6 +5,7 @@ are fulfilled, 1 if they are not, and 2 for bad input, with one line on stderr.
 """
 
 import importlib.util
+import io
 import sys
 
 TOOLS = ("typer", "rich", "pydantic", "jinja2", "matplotlib")  # the extra `tools`
@@ -12,6 +13,9 @@ TOOLS = ("typer", "rich", "pydantic", "jinja2", "matplotlib")  # the extra `tool
 
 def main() -> None:
     """Run the command line; without the extra `tools`, write how to install it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a pipe on Windows may lack λ and ≤
+            stream.reconfigure(errors="replace")
     absent = [name for name in TOOLS if importlib.util.find_spec(name) is None]
     if absent:
         sys.stderr.write(
