@@ -8,6 +8,8 @@ import importlib.util
 import io
 import sys
 
+from mbcasadi.cli.interrupts import keep_interrupts, settle
+
 TOOLS = ("typer", "rich", "pydantic", "jinja2", "matplotlib")  # the extra `tools`
 
 
@@ -23,10 +25,12 @@ def main() -> None:
             'install with: pip install "mbcasadi[tools]"\n'
         )
         sys.exit(2)
+    keep_interrupts()
     try:
         from mbcasadi.cli.app import app  # only now: it imports the extra
 
         app(prog_name="mbcasadi")
     except KeyboardInterrupt:  # outside of a command, such as during imports
+        settle()
         sys.stderr.write("mbcasadi: interrupted\n")
         sys.exit(130)
