@@ -144,7 +144,9 @@ def test_an_interrupted_export_leaves_the_folder_as_it_was(
 # -- names and parts
 
 
-@pytest.mark.parametrize("name", ["4bar", "a-b", "", "double", "sin", "main", "_x", "größe", "a b"])
+@pytest.mark.parametrize(
+    "name", ["4bar", "a-b", "", "double", "sin", "main", "_x", "größe", "a b", "Aux"]
+)
 def test_an_illegal_c_identifier_is_refused(name, tmp_path):
     controller = dataclasses.replace(saturated_controller(), name=name)
     with pytest.raises(ExportError, match=r"cannot name a C function.*pass another name="):
