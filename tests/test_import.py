@@ -19,6 +19,11 @@ HEAVY = (
     "jinja2",
     "rich",
     "typer",
+    "distributed",
+    "h5py",
+    "imageio",
+    "mujoco.viewer",
+    "OpenGL",
 )
 
 

@@ -58,7 +58,7 @@ def run(quick: bool = False) -> dict[str, Any]:
             row = _row(problem, peer, passes)
             results["rows"].append(row)
             results["operations"][row["model"]] = int(problem.function.expand().n_instructions())
-            text = problem.program.with_suffix(".c").read_text()
+            text = problem.program.with_suffix(".c").read_text(encoding="utf-8")
             results["lines"][row["model"]] = text.count("\n")
     return results
 

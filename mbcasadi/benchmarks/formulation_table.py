@@ -74,4 +74,4 @@ def _number(value: float | None) -> str:
 
 
 if __name__ == "__main__":
-    print(tables(json.loads(Path(sys.argv[1]).read_text())))
+    print(tables(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))))

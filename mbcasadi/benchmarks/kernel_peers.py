@@ -90,7 +90,7 @@ def build_pinocchio(work: Path, flags: Sequence[str], source: str = "kernels_pin
 
 def compile_program(command: Sequence[str]) -> str:
     """Run a compiler; return "" or why it failed."""
-    process = subprocess.run(command, capture_output=True, text=True)
+    process = subprocess.run(command, capture_output=True, encoding="utf-8")
     if process.returncode == 0:
         return ""
     errors = [line for line in process.stderr.splitlines() if "error" in line]

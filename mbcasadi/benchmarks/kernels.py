@@ -143,7 +143,7 @@ class Problem:
         if shutil.which("nm") is None:
             return 0
         command = ["nm", "-S", "--defined-only", str(self.program)]
-        symbols = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        symbols = subprocess.run(command, check=True, capture_output=True, encoding="utf-8").stdout
         sizes = [line.split() for line in symbols.splitlines()]
         return sum(int(size[1], 16) for size in sizes if size[-1].startswith(NAMES))
 

@@ -73,4 +73,4 @@ def table(results: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    print(table(json.loads(Path(sys.argv[1]).read_text())), end="")
+    print(table(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))), end="")

@@ -193,4 +193,4 @@ def least_distance_problems(
 
 
 if __name__ == "__main__":
-    print(table(json.loads(Path(sys.argv[1]).read_text())), end="")
+    print(table(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))), end="")

@@ -113,7 +113,7 @@ def _quiet_in(folder: str) -> Iterator[None]:
     os.chdir(folder)
     try:
         with (
-            Path(os.devnull).open("w") as silent,
+            Path(os.devnull).open("w", encoding="utf-8") as silent,
             contextlib.redirect_stdout(silent),
             warnings.catch_warnings(action="ignore"),
         ):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mbcasadi.benchmarks.qp_native import FLAGS, NativeTimes
 from mbcasadi.benchmarks.tick_peers import NATIVE
 from mbcasadi.codegen.compiler import compile_c, find_compiler
+from mbcasadi.platforms import library_name, platform_of
 
 Array = NDArray[np.float64]
 
@@ -54,5 +55,5 @@ def _library(folder: Path, A: Array, lower: Array, upper: Array) -> Path:
     sources = [*sorted((folder / "src").glob("*.c")), folder / "workspace.c"]
     sources.append(NATIVE / "qp_osqp.c")
     includes = [f"-I{folder}", *(f"-I{folder}/inc/{kind}" for kind in ("public", "private"))]
-    command = (*find_compiler(None), *FLAGS, "-shared", "-fPIC", *includes, *map(str, sources))
-    return compile_c((*command, "-lm"), folder / "solver.so").path
+    command = (*find_compiler(None), *FLAGS, *platform_of().shared, *includes, *map(str, sources))
+    return compile_c((*command, "-lm"), folder / library_name("solver")).path

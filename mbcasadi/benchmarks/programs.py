@@ -23,7 +23,7 @@ def take_turns(
 def measure(command: Sequence[str]) -> dict[str, Any]:
     """Run a timing program on one core and return what it prints: a value or list by name."""
     pinned = ["taskset", "-c", str(_last_core())] if shutil.which("taskset") else []
-    process = subprocess.run([*pinned, *command], check=True, capture_output=True, text=True)
+    process = subprocess.run([*pinned, *command], check=True, capture_output=True, encoding="utf-8")
     values_by_name: dict[str, Any] = {}
     for line in process.stdout.splitlines():
         name, *values = line.split()

@@ -16,6 +16,7 @@ from mbcasadi.codegen.daqp import wheel_files
 from mbcasadi.codegen.sizes import most_iterations
 from mbcasadi.codegen.solver_c import daqp_c, solver_c
 from mbcasadi.codegen.solver_rows import constant_rows, rows_of_a_tick
+from mbcasadi.platforms import library_name, platform_of
 
 Array = NDArray[np.float64]
 
@@ -74,5 +75,5 @@ def _library(folder: Path, text: str, *, daqp: bool) -> Path:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
         libraries = ["-isystem", f"{folder}/daqp/include", f"{folder}/daqp/libdaqpstat.a"]
-    command = (*find_compiler(None), *FLAGS, "-shared", "-fPIC", str(source), *libraries, "-lm")
-    return compile_c(command, folder / "solver.so").path
+    command = (*find_compiler(None), *FLAGS, *platform_of().shared, str(source), *libraries, "-lm")
+    return compile_c(command, folder / library_name("solver")).path

@@ -133,7 +133,7 @@ def _run(name: str, program: Path, problems: Sequence[Quadratic]) -> SolverTimes
     ]
     source.write_bytes(np.concatenate(arrays).tobytes())
     command = [str(program), str(source), str(target), *map(str, sizes)]
-    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    process = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
     if process.returncode != 0:
         return SolverTimes(f"{name} (absent: its program ended with status {process.returncode})")
     results = np.fromfile(target).reshape(len(problems) * REPEATS, 2 + len(sizes_of.g))
@@ -158,7 +158,7 @@ def _build(prefix: Path, program: Path) -> str:
     command += [str(NATIVE / "qp_eiquadprog.cpp"), f"-L{prefix / 'lib'}", "-leiquadprog"]
     command += [f"-Wl,-rpath,{prefix / 'lib'}", "-o", str(program)]
     try:
-        process = subprocess.run(command, capture_output=True, text=True, check=False)
+        process = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
     except OSError as error:
         return f"no C++ compiler: {error.strerror}"
     errors = [line for line in process.stderr.splitlines() if "error" in line]

@@ -134,7 +134,7 @@ class Stance:
         states.write_bytes(np.hstack([self.q, self.v]).tobytes())
         command = [str(program), tree_file, str(problem), str(states), str(results)]
         command += [str(len(self.q)), str(repeats), str(SWEEP_BYTES if evict else 0)]
-        process = subprocess.run(command, capture_output=True, text=True, check=False)
+        process = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
         if process.returncode != 0:
             message = process.stderr[-300:]
             raise SolverError(f"{program.name} ended with {process.returncode}: {message}")

@@ -5,13 +5,19 @@ are fulfilled, 1 if they are not, and 2 for bad input, with one line on stderr.
 """
 
 import importlib.util
+import io
 import sys
+
+from mbcasadi.cli.interrupts import keep_interrupts, settle
 
 TOOLS = ("typer", "rich", "pydantic", "jinja2", "matplotlib")  # the extra `tools`
 
 
 def main() -> None:
     """Run the command line; without the extra `tools`, write how to install it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a pipe on Windows may lack λ and ≤
+            stream.reconfigure(errors="replace")
     absent = [name for name in TOOLS if importlib.util.find_spec(name) is None]
     if absent:
         sys.stderr.write(
@@ -19,10 +25,12 @@ def main() -> None:
             'install with: pip install "mbcasadi[tools]"\n'
         )
         sys.exit(2)
+    keep_interrupts()
     try:
         from mbcasadi.cli.app import app  # only now: it imports the extra
 
         app(prog_name="mbcasadi")
     except KeyboardInterrupt:  # outside of a command, such as during imports
+        settle()
         sys.stderr.write("mbcasadi: interrupted\n")
         sys.exit(130)

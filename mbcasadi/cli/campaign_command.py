@@ -143,7 +143,7 @@ def campaign(
                     result.save(report, videos=shown)
     except KeyboardInterrupt:
         kept = f"; the same command goes on with what {store} has" if store else ""
-        console.fail(f"interrupted{kept}", console.INTERRUPTED)
+        console.fail_interrupted(kept)
     _show(result, report, as_json)
 
 

@@ -16,6 +16,7 @@ from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColum
 from rich.progress import Progress as ProgressBar
 from rich.table import Table
 
+from mbcasadi.cli.interrupts import settle
 from mbcasadi.errors import MbcasadiError
 
 FAILED = 1  # a criterion is not fulfilled
@@ -42,7 +43,7 @@ def handle_errors(command: Callable[P, R]) -> Callable[P, R]:
         except (MbcasadiError, OSError) as error:
             fail(str(error))
         except KeyboardInterrupt:
-            fail("interrupted", INTERRUPTED)
+            fail_interrupted()
 
     return wrapper
 
@@ -51,6 +52,12 @@ def fail(message: str, status: int = BAD_INPUT) -> NoReturn:
     """Write `message` to stderr and exit with `status`."""
     typer.echo(f"mbcasadi: {message}", err=True)
     raise typer.Exit(status)
+
+
+def fail_interrupted(more: str = "") -> NoReturn:
+    """Write that Ctrl-C ended the command, and exit with its status."""
+    settle()
+    fail(f"interrupted{more}", INTERRUPTED)
 
 
 def exit_unless(passed: bool) -> None:

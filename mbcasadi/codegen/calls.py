@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.codegen.manifest import Manifest, SignalEntry
+from mbcasadi.codegen.process_folder import library_to_load
 from mbcasadi.errors import ExportError
 from mbcasadi.shapes import column, require_name
 from mbcasadi.short_text import summarised
@@ -34,7 +35,7 @@ class Memory:
 def new_memory(manifest: Manifest, library: Path) -> Memory:
     """Return a block of memory that is ready for its first call."""
     block = np.zeros(manifest["memory_bytes"] // BYTES)
-    memory = Memory(block, ctypes.CDLL(str(library)))
+    memory = Memory(block, ctypes.CDLL(str(library_to_load(library))))
     initialise = getattr(memory.library, f"{manifest['name']}_init")
     _require_success(initialise(_pointer(block), ctypes.c_size_t(block.nbytes)))
     return memory

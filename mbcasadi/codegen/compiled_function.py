@@ -7,12 +7,13 @@ from pathlib import Path
 import casadi as ca
 
 from mbcasadi.codegen.casadi_c import generate
-from mbcasadi.codegen.compiler import compile_c, find_compiler, library_name
+from mbcasadi.codegen.compiler import compile_c, find_compiler
 from mbcasadi.codegen.compiler_features import native_flags
 from mbcasadi.codegen.controller import HIDDEN, VISIBLE
 from mbcasadi.codegen.count import largest_body
 from mbcasadi.codegen.manifest import COMPILER_CLIFF
 from mbcasadi.codegen.process_folder import process_folder
+from mbcasadi.platforms import library_name, platform_of
 
 INTERFACE = """\
 #include <float.h>
@@ -57,5 +58,6 @@ def _library(text: str, command: tuple[str, ...]) -> Path:
     key = hashlib.sha256("\0".join((text, *command)).encode()).hexdigest()[:12]
     source = process_folder() / f"{key}.c"
     source.write_text(text, encoding="utf-8")
-    full = (*command, "-shared", "-fPIC", str(source), "-lm")
+    here = platform_of()
+    full = (*command, *here.shared, str(source), *here.mathematics)
     return compile_c(full, process_folder() / library_name(key)).path

@@ -16,9 +16,9 @@ from pathlib import Path
 from mbcasadi.codegen.cache.keys import build_key
 from mbcasadi.codegen.cache.store import folder, read, write
 from mbcasadi.errors import CompilerError
+from mbcasadi.platforms import MSVC, MSVC_FAULT, platform_of, split_command
 from mbcasadi.short_text import summarised
 
-CANDIDATES = ("cc", "gcc", "clang")
 # Lines of the compiler's message that an error repeats.
 MESSAGE_LINES = 30
 EXECUTABLE = 0o755
@@ -56,20 +56,26 @@ def find_compiler(cc: str | None = None) -> tuple[str, ...]:
     if requested:
         origin = "cc=" if cc else "the environment's CC"
         try:
-            command = tuple(shlex.split(requested))
+            command = split_command(requested)
         except ValueError as error:
             raise CompilerError(
                 f"C compiler {requested!r} ({origin}) is no command line: {error}; close its quotes"
             ) from error
+        if shutil.which(requested):  # a path with spaces is one word
+            command = (requested,)
+        if command and Path(command[0]).stem.lower() in MSVC:
+            raise CompilerError(f"C compiler {requested!r} ({origin}) {MSVC_FAULT}")
         if command and shutil.which(command[0]):
             return command
         raise CompilerError(f"C compiler {requested!r} ({origin}) is not on the PATH; install it")
-    for candidate in CANDIDATES:
+    here = platform_of()
+    for candidate in here.compilers:
         if shutil.which(candidate):
             return (candidate,)
+    found = next((name for name in MSVC if shutil.which(name)), None)
     raise CompilerError(
-        f"no C compiler on the PATH (tried {', '.join(CANDIDATES)}); install one "
-        "(Debian: apt-get install gcc; macOS: xcode-select --install) or set CC"
+        f"no C compiler on the PATH (tried {', '.join(here.compilers)}); install one "
+        f"({here.advice}) or set CC" + (f". {found} is there, but {MSVC_FAULT}" if found else "")
     )
 
 
@@ -105,7 +111,11 @@ def _partial(output: Path) -> Iterator[Path]:
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         yield partial
-        partial.replace(output)
+        try:
+            partial.replace(output)
+        except PermissionError:
+            if not output.exists():
+                raise  # else, on Windows, another process has made the same and uses it
     except OSError as error:
         raise CompilerError(
             f"cannot build {output}: {error.strerror or error}; the folder must be writable"
@@ -137,7 +147,12 @@ def _run(command: Sequence[str]) -> tuple[int, str, int]:
         tempfile.TemporaryFile() as output,
         subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT) as process,
     ):
-        peak = _wait(process)
+        try:
+            peak = _wait(process)
+        except BaseException:  # Ctrl-C: nothing writes after the files are removed
+            process.terminate()
+            process.wait()
+            raise
         output.seek(0)
         return process.returncode, output.read().decode(errors="replace"), peak
 
@@ -150,9 +165,3 @@ def _wait(process: "subprocess.Popen[bytes]") -> int:
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
-def library_name(stem: str) -> str:
-    """Return the file name of a shared library on this platform."""
-    suffix = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
-    return f"lib{stem}{suffix}"

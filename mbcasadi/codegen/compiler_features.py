@@ -5,6 +5,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from mbcasadi.platforms import platform_of
+
 VECTORS = """\
 typedef double v __attribute__((vector_size(16)));
 #ifndef __GNUC__
@@ -23,11 +25,12 @@ def has_vectors(command: tuple[str, ...]) -> bool:
 
 @cache
 def native_flags(command: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the flag for this machine's instructions where the compiler knows it."""
-    flag = next(
-        (f for f in ("-march=native", "-mcpu=native") if _accepts((*command, f, "-c"))), None
-    )
-    return () if flag is None else (flag,)
+    """Return the flags for this machine's instructions where the compiler knows them."""
+    for flag in ("-march=native", "-mcpu=native"):
+        flags = (flag, *platform_of().native)
+        if _accepts((*command, *flags, "-c")):
+            return flags
+    return ()
 
 
 def _accepts(command: tuple[str, ...], text: str = "int x;\n") -> bool:

@@ -14,8 +14,8 @@ MOST_LISTED = 5  # files that a message names
 
 BUILD_PRODUCTS = re.compile(
     r"""build/(
-        (lib\w+_|example_|timing_)[0-9a-f]{12}(_[01])?(\.so|\.dylib|\.dll)?
-      | \.(lib|example_|timing_)\w+(\.so|\.dylib|\.dll)?\.\d+      # of an interrupted compiler
+        (lib\w+_|example_|timing_)[0-9a-f]{12}(_[01])?(\.so|\.dylib|\.dll|\.exe)?
+      | \.(lib|example_|timing_)\w+(\.so|\.dylib|\.dll|\.exe)?\.\d+  # of an interrupted compiler
       | timing_\w+\.c
     )""",
     re.VERBOSE,

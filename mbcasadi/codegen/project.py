@@ -12,13 +12,21 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen.calls import Array, Memory, call_prepare, call_tick, new_memory
-from mbcasadi.codegen.compile_time import compile_seconds, remember_rate
-from mbcasadi.codegen.compiler import BuildResult, compile_c, find_compiler, library_name
+from mbcasadi.codegen.compile_time import compile_with_estimate
+from mbcasadi.codegen.compiler import BuildResult, find_compiler
 from mbcasadi.codegen.count import Size
 from mbcasadi.codegen.earlier_export import BUILD_FOLDER, MANIFEST
 from mbcasadi.codegen.manifest import DAQP, Manifest
+from mbcasadi.codegen.process_folder import library_to_load
 from mbcasadi.codegen.timing import TickTimes, run_timing, timing_c
 from mbcasadi.errors import ExportError
+from mbcasadi.platforms import (
+    identity_flags,
+    library_name,
+    platform_of,
+    program_name,
+    search_flags,
+)
 from mbcasadi.short_text import with_table
 
 STANDARD = ("-std=c99",)
@@ -81,7 +89,7 @@ class CProject:
             CompilerError: no compiler, or it failed; its message is kept.
         """
         sources = [self.source, self.folder / f"{self.name}_external.c"]
-        command = (*self._command(cc, flags), "-shared", "-fPIC", *map(str, sources))
+        command = (*self._command(cc, flags), *platform_of().shared, *map(str, sources))
         return self._compile(command, library_name(f"{self.name}_{self._key(command)}"))
 
     @checked
@@ -108,7 +116,7 @@ class CProject:
         Raises:
             CompilerError: no compiler, or it failed.
         """
-        return ca.external(self.name, str(self.build(cc, flags).path))
+        return ca.external(self.name, str(library_to_load(self.build(cc, flags).path)))
 
     def memory(self) -> Memory:
         """Build, and return a new block of memory for `step`, `prepare` and `feedback`."""
@@ -154,7 +162,7 @@ class CProject:
     ) -> BuildResult:
         """Compile `main.c` with the law into a program."""
         command = (*self._command(cc, flags), str(self.folder / "main.c"), str(self.source))
-        return self._compile(command, f"example_{self._key(command)}")
+        return self._compile(command, program_name(f"example_{self._key(command)}"))
 
     def run_example(self) -> str:
         """Build and run `main.c`, and return what it prints.
@@ -163,7 +171,9 @@ class CProject:
             ExportError: the program failed.
         """
         program = self.build_example().path
-        process = subprocess.run([str(program)], capture_output=True, text=True, check=False)
+        process = subprocess.run(
+            [str(program)], capture_output=True, encoding="utf-8", errors="replace", check=False
+        )
         if process.returncode != 0:
             raise ExportError(
                 f"{program} failed with exit status {process.returncode}: {process.stderr}"
@@ -205,34 +215,27 @@ class CProject:
             raise ExportError(f"cannot write {source}: {error.strerror}") from error
         library = self.build(cc, flags).path
         command = (*self._command(cc, flags), str(source), str(library))
-        command += (f"-Wl,-rpath,{library.parent}",)
-        program = self._compile(command, f"timing_{self._key(command)}_{int(chained)}").path
+        command += search_flags(library.parent)
+        name = program_name(f"timing_{self._key(command)}_{int(chained)}")
+        program = self._compile(command, name, lines=0).path
         return run_timing(self.manifest, program, inputs, repeats, evict=evict)
 
     def _command(self, cc: str | None, flags: Sequence[str] | None) -> tuple[str, ...]:
         optimisation = tuple(self.manifest["flags"] if flags is None else flags)
         return (*find_compiler(cc), *STANDARD, *optimisation, f"-I{self.folder}")
 
-    def _compile(self, command: tuple[str, ...], output: str) -> BuildResult:
+    def _compile(
+        self, command: tuple[str, ...], output: str, lines: int | None = None
+    ) -> BuildResult:
+        """Compile unless it is there; `lines` are 0 where the law is only linked."""
         path = self.folder / BUILD_FOLDER / output
         includes, libraries = self._solver_flags()
-        full = (*command, *includes, *libraries, "-lm")
+        links = (*libraries, *platform_of().mathematics, *identity_flags(output))
+        full = (*command, *includes, *links)
         if path.exists():
             return BuildResult(path, full, 0.0)
-        lines, words = self.lines, " ".join(command[:3])
-        self._report(
-            f"{self.name}: compiling {lines} lines, about "
-            f"{compile_seconds(lines, command):.2g} s unless they were compiled before ({words})"
-        )
-        result = compile_c(full, path)
-        remember_rate(lines, command, result.seconds)
-        note = result.note and f", {result.note}"
-        self._report(f"{self.name}: compiled {lines} lines in {result.seconds:.1f} s{note}")
-        return result
-
-    def _report(self, text: str) -> None:
-        if self.progress:
-            self.progress(text)
+        lines = self.lines if lines is None else lines
+        return compile_with_estimate(full, path, lines, self.name, self.progress)
 
     def _solver_flags(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         solver = self.manifest["solver"]

@@ -119,7 +119,7 @@ def run_timing(
         sweep = SWEEP_BYTES if evict else 0
         command = [str(program), str(source), str(target)]
         command += [str(len(record)), str(repeats), str(sweep)]
-        process = subprocess.run(command, capture_output=True, text=True, check=False)
+        process = subprocess.run(command, capture_output=True, check=False)
         if process.returncode != 0:
             raise ExportError(f"{program.name} failed with exit status {process.returncode}")
         columns = COLUMNS_OF_PHASES if prepared_from(manifest) else COLUMNS

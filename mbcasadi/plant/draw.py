@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.plant.scene import fitted_camera, shown_model
+from mbcasadi.platforms import platform_of
 from mbcasadi.short_text import summarised
 from mbcasadi.unknown_names import unknown_name
 
@@ -104,7 +105,7 @@ def render(
     task = {"video": "", "fps": 0} | dict(options) | {"camera": view}
     (folder / "options.json").write_text(json.dumps(task), encoding="utf-8")
     chosen, reasons = os.environ.get("MUJOCO_GL", ""), []
-    for library in [chosen] if chosen else ["egl", "osmesa"]:
+    for library in (chosen,) if chosen else platform_of().renderers:
         reason = _draw_in_process(folder, library, _TIME_LIMIT + _FRAME_LIMIT * len(q))
         if not reason:
             return ""
@@ -134,7 +135,8 @@ def _draw_in_process(folder: Path, library: str, time_limit: float) -> str:
             cwd=folder,
             env=environment,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             timeout=time_limit,
             check=False,
         )

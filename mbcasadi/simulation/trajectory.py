@@ -99,7 +99,10 @@ class Trajectory:
             for name, value in columns.items()
             for i in range(value.shape[1])
         ]
-        with _complete_or_not(Path(path)) as part, part.open("w", newline="") as file:
+        with (
+            _complete_or_not(Path(path)) as part,
+            part.open("w", newline="", encoding="utf-8") as file,
+        ):
             writer = csv.writer(file)
             writer.writerow(heading)
             writer.writerows(np.hstack(list(columns.values())).tolist())

@@ -62,7 +62,7 @@ def test_an_absent_peer_is_named(problem, tmp_path, monkeypatch):
 def test_pinocchio_reads_all_masses_of_moving_bodies(problem, tmp_path):
     path, _ = kernel_peers.pinocchio_input(problem.model, tmp_path)
     tree = problem.model.tree
-    lines = Path(path).read_text().splitlines()
+    lines = Path(path).read_text(encoding="utf-8").splitlines()
     masses = [float(line.split()[19]) for line in lines[1 : 1 + len(tree.joints)]]
     assert int(lines[0]) == len(tree.joints)
     assert np.sum(masses) == pytest.approx(sum(body.mass for body in tree.bodies))

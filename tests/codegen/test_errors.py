@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import sys
 from pathlib import Path
 
 import casadi as ca
@@ -10,6 +11,7 @@ import pytest
 from codegen_problems import least_distance_controller, planar_arm, saturated_controller
 
 import mbcasadi.codegen as codegen
+from mbcasadi.codegen import compiler
 from mbcasadi.errors import (
     CompilerError,
     ExportError,
@@ -52,6 +54,21 @@ def test_a_failed_build_keeps_the_compilers_message_and_leaves_no_library(tmp_pa
     with pytest.raises(CompilerError, match="nowhere"):
         project.load()
     assert list((project.folder / "build").iterdir()) == []
+
+
+def test_ctrl_c_ends_the_compiler_and_leaves_nothing(tmp_path, monkeypatch):
+    started = []
+
+    def interrupted(process):
+        started.append(process)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(compiler, "_wait", interrupted)
+    endless = (sys.executable, "-c", "import time; time.sleep(600)")
+    with pytest.raises(KeyboardInterrupt):
+        compiler.compile_c(endless, tmp_path / "libx.so")
+    assert started[0].poll() is not None
+    assert list(tmp_path.iterdir()) == []
 
 
 # -- folders
@@ -127,7 +144,9 @@ def test_an_interrupted_export_leaves_the_folder_as_it_was(
 # -- names and parts
 
 
-@pytest.mark.parametrize("name", ["4bar", "a-b", "", "double", "sin", "main", "_x", "größe", "a b"])
+@pytest.mark.parametrize(
+    "name", ["4bar", "a-b", "", "double", "sin", "main", "_x", "größe", "a b", "Aux"]
+)
 def test_an_illegal_c_identifier_is_refused(name, tmp_path):
     controller = dataclasses.replace(saturated_controller(), name=name)
     with pytest.raises(ExportError, match=r"cannot name a C function.*pass another name="):

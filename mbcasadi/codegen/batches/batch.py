@@ -1,6 +1,5 @@
 """From a CasADi Function to a compiled one that evaluates many states."""
 
-import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -36,6 +35,7 @@ from mbcasadi.codegen.process_folder import process_folder
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError
+from mbcasadi.platforms import usable_cores
 from mbcasadi.shapes import require_name, require_whole
 
 Real = Literal["double", "float"]
@@ -194,8 +194,7 @@ def require_alone(function: ca.Function, real: Real, plant: ca.Function | None) 
 def require_threads(threads: int | None) -> int:
     """Return the number of threads; the usable cores for None."""
     if threads is None:
-        usable = getattr(os, "sched_getaffinity", None)
-        return len(usable(0)) if usable else os.cpu_count() or 1
+        return usable_cores()
     require_whole(1, threads=threads)
     return int(threads)
 

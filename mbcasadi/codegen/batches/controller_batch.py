@@ -97,7 +97,7 @@ def controller_library(
     level, *others = project.manifest["flags"]
     command = compiler_command(cc, flags, level)
     command = (*command, *others, f"-I{project.folder}")
-    sources = {f"{name}.c": project.source.read_text(), f"{name}_tick.c": source}
+    sources = {f"{name}.c": project.source.read_text(encoding="utf-8"), f"{name}_tick.c": source}
     return build_library(sources, f"{name}_tick", folder, command)
 
 

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.codegen.compiler import BuildResult, compile_c, find_compiler, library_name
+from mbcasadi.codegen.compiler import BuildResult, compile_c, find_compiler
 from mbcasadi.codegen.compiler_features import native_flags
+from mbcasadi.codegen.process_folder import library_to_load
 from mbcasadi.errors import ExportError
+from mbcasadi.platforms import library_name, platform_of
 from mbcasadi.short_text import summarised
 
 ALIGNMENT = 64
@@ -96,15 +98,16 @@ def build_library(
     words = "\0".join((*command, *libraries, *sources.values()))
     key = hashlib.sha256(words.encode()).hexdigest()[:12]
     path = folder / library_name(f"{symbol}_{key}")
-    full = (*command, "-shared", "-fPIC", *(str(folder / file) for file in sources))
-    full = (*full, *libraries, "-lm")
+    here = platform_of()
+    full = (*command, *here.shared, *(str(folder / file) for file in sources))
+    full = (*full, *libraries, *here.mathematics)
     built = BuildResult(path, full, 0.0) if path.exists() else compile_c(full, path)
     return _loaded(built, symbol)
 
 
 def _loaded(built: BuildResult, symbol: str) -> BatchLibrary:
     try:
-        library = ctypes.CDLL(str(built.path))
+        library = ctypes.CDLL(str(library_to_load(built.path)))
     except OSError as error:
         raise ExportError(
             f"cannot load {built.path}: {error}; compile it for this machine"

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from mbcasadi.codegen.text import package_version
+from mbcasadi.platforms import UNALIGNED
 
 FORMAT = "1"
 """Of the keys and entries; another one finds nothing of this one."""
@@ -21,6 +22,9 @@ FORMAT = "1"
 # Words of a command whose whole meaning is in the word. Others may read files or name the output.
 KNOWN = ("-O", "-std=", "-f", "-m", "-W", "-w", "-D", "-U", "-pedantic", "-shared", "-lm",
          "-pthread", "-pipe")  # fmt: skip
+ALSO_KNOWN = ("-static-libgcc", "-Wl,--export-all-symbols", "-Wl,-install_name,", UNALIGNED)
+"""Of `mbcasadi.platforms`, though words of this kind may read files."""
+
 FOLDERS = ("-I", "-isystem")
 READ_FILES = ("-fprofile", "-fplugin", "-fdump", "-ftest-coverage", "-fauto-profile", "-Wl,",
               "-Wa,", "-Wp,", "-fuse-ld", "-fmodule", "-fcallgraph", "-frecord")  # fmt: skip
@@ -102,7 +106,8 @@ class _Words(NamedTuple):
             elif word.startswith(FOLDERS):
                 folders.append(word)
             elif word.startswith("-"):
-                if word.startswith(READ_FILES) or not word.startswith(KNOWN):
+                unknown = word.startswith(READ_FILES) or not word.startswith(KNOWN)
+                if unknown and not word.startswith(ALSO_KNOWN):
                     return None
                 flags.append(word)
             elif Path(word).is_file():

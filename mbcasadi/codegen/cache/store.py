@@ -8,7 +8,6 @@ nothing; an entry of the same key has the same meaning, so it does not matter wh
 import hashlib
 import os
 import re
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mbcasadi.errors import ExportError
+from mbcasadi.platforms import cache_folder
 
 FOLDER, LIMIT = "MBCASADI_CACHE", "MBCASADI_CACHE_LIMIT"
 """Environment variables."""
@@ -62,18 +62,9 @@ def folder() -> Path | None:
     if requested:
         return Path(requested).absolute()
     try:
-        return _platform_folder() / "mbcasadi"
+        return cache_folder() / "mbcasadi"
     except RuntimeError:  # there is no home
         return None
-
-
-def _platform_folder() -> Path:
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    xdg = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return xdg if xdg.is_absolute() else Path.home() / ".cache"
 
 
 def limit() -> int:

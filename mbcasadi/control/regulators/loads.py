@@ -23,6 +23,9 @@ REACTION_WEIGHT = 1e-4
 SATISFIED = 1e-9
 """Violation of a limit, in loads and relative to its size, that counts as none."""
 
+WIDENED = SATISFIED / 2
+"""Widening of limits, in loads and relative to their size, where they leave a single point."""
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -107,19 +110,33 @@ def _lexicographic(N: Array, y: Array, nu: int) -> Array:
 
 
 def _within(N: Array, y: Array, limits: Limits, nu: int) -> Array | None:
-    """Return the y within limits of least weighted norm, or None where there is none."""
+    """Return the y within limits of least weighted norm, or None where there is none.
+
+    At the edge of what the limits allow a single y is left, and rounding errors decide whether it
+    is inside: the limits are then widened by `WIDENED`, so that the answer does not depend on them.
+    """
     if N.shape[1] == 0:
         return None
     weight = np.where(np.arange(y.size) < nu, 1.0, REACTION_WEIGHT)[:, None]
     Q, R = np.linalg.qr(weight * N)
     shift = Q.T @ (weight[:, 0] * y)
     back = np.linalg.inv(R)  # y + N w, with w = back (z - shift)
+    size = 1.0 + np.abs(limits.d)
     excess = limits.G @ y - limits.d
     fixed = np.linalg.norm(limits.G @ N, axis=1) <= ROUNDING * np.linalg.norm(limits.G, axis=1)
-    if np.any(excess[fixed] > SATISFIED * (1.0 + np.abs(limits.d[fixed]))):
+    if np.any(excess[fixed] > SATISFIED * size[fixed]):
         return None  # no internal force changes this row, and it is violated
     G = -limits.G[~fixed] @ N @ back
-    d = excess[~fixed] + G @ shift
+    for widening in (0.0, WIDENED):
+        z = _least_distance(G, (excess - widening * size)[~fixed] + G @ shift)
+        solution = None if z is None else y + N @ (back @ (z - shift))
+        if solution is not None and limits.violation(solution) <= SATISFIED:
+            return solution
+    return None
+
+
+def _least_distance(G: Array, d: Array) -> Array | None:
+    """Return the z of `min |z|, G z >= d`, or None where there is none."""
     size = np.linalg.norm(G, axis=1)
     rows = np.vstack([(G / size[:, None]).T, d / size])
     target = np.zeros(rows.shape[0])
@@ -128,5 +145,4 @@ def _within(N: Array, y: Array, limits: Limits, nu: int) -> Array | None:
     r = rows @ dual - target
     if abs(r[-1]) <= np.finfo(float).eps:
         return None
-    solution = y + N @ (back @ (-r[:-1] / r[-1] - shift))
-    return solution if limits.violation(solution) <= SATISFIED else None
+    return np.asarray(-r[:-1] / r[-1])

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.errors import ControllerError, ProblemError, SimulationError
 from mbcasadi.plant import Source
+from mbcasadi.platforms import usable_cores
 from mbcasadi.shapes import require_positive, require_whole
 from mbcasadi.validation.campaigns.case import Case, hash_of_cases
 from mbcasadi.validation.campaigns.kit import Kit
@@ -25,7 +26,6 @@ from mbcasadi.validation.campaigns.workers import (
     GivenExecutor,
     Processes,
     Workers,
-    usable_cores,
 )
 from mbcasadi.validation.closed_loop import (
     Controllable,

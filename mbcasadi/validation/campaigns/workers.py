@@ -1,7 +1,6 @@
 """Where the batches of a campaign run: in processes of this machine, or in a given executor."""
 
 import multiprocessing
-import os
 import signal
 import sys
 import threading
@@ -13,6 +12,7 @@ from importlib import import_module
 from typing import Any, final
 
 from mbcasadi.errors import MissingExtraError, ProblemError
+from mbcasadi.platforms import platform_of
 from mbcasadi.validation.campaigns.worker import BatchResult, run_batch
 
 BROKEN = (
@@ -74,7 +74,8 @@ class Processes(Workers):
 
     def _new_pool(self) -> ProcessPoolExecutor:
         context = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(self._jobs, context, initializer=_ignore_interrupts)
+        jobs = min(self._jobs, platform_of().most_processes or self._jobs)
+        return ProcessPoolExecutor(jobs, context, initializer=_ignore_interrupts)
 
     def submit(self, *batch: Any) -> "Future[BatchResult]":
         """Submit the arguments of `run_batch`; a process that is missing is started."""
@@ -124,13 +125,6 @@ class GivenExecutor(Workers):
 
     def close(self) -> None:
         """Do nothing: the executor is the caller's."""
-
-
-def usable_cores() -> int:
-    """Return the number of cores that this process may use."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 @contextmanager

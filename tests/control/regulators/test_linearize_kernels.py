@@ -102,6 +102,30 @@ def test_loads_report_what_cannot_be_balanced_and_what_limits_forbid():
     assert not forbidden.feasible
 
 
+def edge_of_the_limits(rng):
+    """Return E, y and G such that `G x <= G y, E x = E y` leave x = y alone.
+
+    On the plane null(E) the rows of G are three unit vectors that add to zero.
+    """
+    basis, y = np.linalg.qr(rng.standard_normal((6, 6)))[0], rng.uniform(-1, 1, 6)
+    angles = rng.uniform(0, np.pi) + np.arange(3) * 2 * np.pi / 3
+    on_plane = np.column_stack([np.cos(angles), np.sin(angles)])
+    return basis[:4], y, on_plane @ basis[4:] + rng.standard_normal((3, 4)) @ basis[:4]
+
+
+def test_rounding_does_not_decide_whether_the_edge_of_the_limits_holds():
+    rng = np.random.default_rng(5)
+    for _ in range(40):
+        E, y, G = edge_of_the_limits(rng)
+        for size, feasible in ((1e-15, True), (1e-12, True), (1e-7, False)):
+            closer = G @ y - size * rng.uniform(0.5, 1.0, 3)
+            found = loads(E, E @ y, Limits(G, closer), 6)
+            assert found.feasible == feasible, size
+            if feasible:
+                np.testing.assert_allclose(E @ found.y, E @ y, atol=ROUNDING)
+                np.testing.assert_allclose(found.y, y, atol=2e-8)  # limits hold to 1e-9
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_reduction_keeps_the_constraint_and_the_motion(seed):
     rng = np.random.default_rng(seed)

@@ -25,9 +25,10 @@ from support.validation_problems import (
 
 import mbcasadi as mb
 from mbcasadi import models
-from mbcasadi.codegen.compiler import find_compiler, library_name
+from mbcasadi.codegen.compiler import find_compiler
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
+from mbcasadi.platforms import library_name
 from mbcasadi.validation import Case, Policy, campaign, case_report, cases, shared_library
 from mbcasadi.validation.campaigns.ship_controller import ship
 from mbcasadi.validation.campaigns.shipped_controllers import machine_type

@@ -12,8 +12,9 @@ import pytest
 from support.validation_problems import SLIDER, SLIDER_GAIN, SLIDER_LIMIT, SLIDER_STEP
 
 import mbcasadi as mb
-from mbcasadi.codegen.compiler import find_compiler, library_name
+from mbcasadi.codegen.compiler import find_compiler
 from mbcasadi.errors import CompilerError, ControllerError, ExportError, ProblemError
+from mbcasadi.platforms import library_name
 from mbcasadi.validation import (
     Policy,
     Run,

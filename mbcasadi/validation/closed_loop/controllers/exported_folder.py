@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.codegen import CProject, TickTimes
-from mbcasadi.codegen.compiler import library_name
 from mbcasadi.codegen.manifest import Manifest, SignalEntry
+from mbcasadi.codegen.process_folder import library_to_load
 from mbcasadi.description import Controller, Signal, TuningParameter
 from mbcasadi.errors import CompilerError, ProblemError
 from mbcasadi.plant import Plant
+from mbcasadi.platforms import library_name
 from mbcasadi.validation.closed_loop.compiled_law import KNOWN_INPUTS, Caller
 from mbcasadi.validation.closed_loop.controllers.casadi_function import CheckedCaller, renamed
 from mbcasadi.validation.closed_loop.controllers.description import describe
@@ -90,7 +91,7 @@ def load_library(project: CProject) -> ca.Function:
         newest = max(ages, key=lambda path: ages[path], default=None)
         if newest is None or ages[newest] < project.source.stat().st_mtime:
             raise
-        return ca.external(project.name, str(newest))
+        return ca.external(project.name, str(library_to_load(newest)))
 
 
 def _require_inputs(project: CProject) -> None:
