@@ -98,7 +98,7 @@ print("at the end:   ", np.abs(error[-1]).round(1), "mm")
 # %% [markdown]
 # ## What the limits cost
 #
-# A task is what you want, a limit is what holds. `explain` says which limits cost what.
+# Tasks are met in the least-squares sense, limits hold. `explain` says which limits cost what.
 # Here the base shall accelerate by 9 m/s², more than the friction gives.
 
 # %%

@@ -80,7 +80,7 @@ def limb_response_fun(
 
 
 def limb_factors(M: ca.SX, A: ca.SX, row_scale: ca.SX | float, rank_tol: float) -> LimbFactors:
-    """Return the factors of the response; see the head of this file.
+    """Return the factors of the response; see the module's docstring.
 
     Args:
         M, A: (nv, nv), (nc, nv) as in `limb_response_fun`.
