@@ -1,4 +1,4 @@
-"""The pages on weights, contacts and tasks print what they say."""
+"""The pages on weights, contacts, tasks and softness print what they say."""
 
 import pytest
 from support.pages import (
@@ -12,7 +12,12 @@ from mbcasadi.control import FrameTask, InverseDynamicsQP
 
 
 @pytest.mark.parametrize(
-    ("page", "count"), [("guides/weights-and-units.md", 4), ("guides/tasks.md", 4)]
+    ("page", "count"),
+    [
+        ("guides/weights-and-units.md", 4),
+        ("guides/tasks.md", 4),
+        ("explanation/softness.md", 1),
+    ],
 )
 def test_the_code_of_the_page_prints_what_it_says(page, count):
     assert_prints_what_it_says(page, count)
