@@ -56,7 +56,7 @@ def limb_response_fun(
 
     Args:
         M: (nv, nv) pattern of the inertia, positive definite; a tree's structural zeros are used.
-        A: (nc, nv) pattern of the constraint Jacobian, of any rank; its zeros tell the limbs.
+        A: (nc, nv) pattern of the constraint Jacobian, of any rank; its zeros define the limbs.
         rank_tol: drop rule of `formulation.limbwise`, with `row_scale` (nc, 1).
         contradictions: make `N_left`; it has no entries else.
         scalars: K in scalar code too, else in loops.

@@ -120,7 +120,7 @@ def limb_factor(G: ca.SX, threshold2: ca.SX) -> LimbFactor:
     """Return the factors of G by limbs.
 
     Args:
-        G: (m, n) matrix; its structural zeros tell the limbs.
+        G: (m, n) matrix; its structural zeros define the limbs.
         threshold2: (m, 1) a row is dropped when its squared remainder is not above it; rows are
             compared by their squared remainders beside it.
     """

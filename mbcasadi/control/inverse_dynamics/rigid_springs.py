@@ -65,7 +65,7 @@ class RigidSprings:
             stiff for the period h and d ticks of delay, `ω h (d + ½) < π/2`, ω its resonance.
         tendons: fixed tendons with a stiffness and without a dead band.
         damping: 1/s at which the law slows a deflection down. None for twice the largest kd of the
-            tasks, within what the period and the delay bear.
+            tasks, within what the period and the delay permit.
 
     Raises:
         ProblemError: no spring, one twice, or a negative damping.
@@ -184,7 +184,7 @@ def require_springs(setup: "Setup") -> None:
 
 
 def largest_damping(setup: "Setup") -> float:
-    """Return the largest damping, 1/s, that the period and the delay bear."""
+    """Return the largest damping, 1/s, that the period and the delay permit."""
     growing = 2 * np.sin(np.pi / (4 * setup.delay_ticks + 2)) / setup.period
     return float(LARGEST_SHARE * growing)
 

@@ -50,7 +50,7 @@ class ProblemScales:
         task: size of a task's weighted error by an acceleration of unit size, the median of the
             rows of all tasks: light links weigh no more than others.
         contact: size of a contact force of 1 N: that of a force on the whole mass, or of the rows
-            of the contacts where equations do not tell the mass.
+            of the contacts where equations do not contain the mass.
     """
 
     rows: Array
@@ -159,7 +159,7 @@ def _sizes(matrices: dict[str, Array]) -> dict[str, Array]:
 
 
 def whole_mass(setup: Setup) -> float:
-    """Return the mass of a tree's bodies, kg; 0 where equations do not tell it."""
+    """Return the mass of a tree's bodies, kg; 0 where equations do not contain it."""
     tree = setup.system.tree
     return 0.0 if tree is None else float(sum(body.mass for body in tree.bodies))
 
@@ -167,7 +167,7 @@ def whole_mass(setup: Setup) -> float:
 def contact_scale(setup: Setup, rows: Array) -> float:
     """Return `m^-½` of the whole mass m, kg.
 
-    Equations do not tell the mass: there it is the median length of the rows that can move.
+    Equations do not contain the mass: there it is the median length of the rows that can move.
 
     Args:
         setup: the options.
@@ -183,7 +183,7 @@ def contact_scale(setup: Setup, rows: Array) -> float:
 def _largest_fall(setup: Setup) -> float:
     """Return `m^½ g`: no free or constrained fall has a larger `(aᵀ M a)^½`.
 
-    Infinite for equations, which tell neither mass nor gravity.
+    Infinite for equations, which contain neither mass nor gravity.
     """
     tree = setup.system.tree
     if tree is None:
