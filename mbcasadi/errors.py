@@ -51,7 +51,7 @@ class ProblemError(MbcasadiError, ValueError):
 
 
 class SolverError(MbcasadiError, RuntimeError):
-    """A solver is not available, or was asked for something that it cannot do."""
+    """A solver is not available, or lacks a required feature."""
 
 
 class ExportError(MbcasadiError, RuntimeError):

@@ -37,7 +37,7 @@ def real_array(name: str, value: object) -> NDArray[np.float64]:
         )
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # CasADi's note that it was asked for an array
+            warnings.simplefilter("error")  # CasADi's note on conversion to an array
             array: NDArray[Any] = np.asarray(value)
         if array.dtype.kind in "USMm" or any(each is None for each in array.ravel().tolist()):
             raise TypeError("NumPy would turn texts and dates into numbers, None into NaN")

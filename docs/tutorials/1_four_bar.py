@@ -55,7 +55,7 @@ print("the loop stays closed:", float(abs(system.constraint_jacobian(q) @ a).ful
 # %% [markdown]
 # ## A controller
 #
-# A task says what shall move: here the crank. The controller is a QP for each tick, in the
+# A task defines the desired motion, here of the crank. The controller is a QP for each tick, in the
 # forces of the motors only, with their limits.
 
 # %%

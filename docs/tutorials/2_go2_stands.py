@@ -98,8 +98,8 @@ print("at the end:   ", np.abs(error[-1]).round(1), "mm")
 # %% [markdown]
 # ## What the limits cost
 #
-# A task is what you want, a limit is what holds. `explain` says which limits cost what.
-# Here the base shall accelerate by 9 m/s², more than the friction gives.
+# Tasks are met in the least-squares sense, limits hold. `explain` says which limits cost what.
+# Here the desired acceleration of the base is 9 m/s², more than the friction gives.
 
 # %%
 still, slide = np.zeros(system.nv), law.reference_at(stand, {"base.acceleration": [9, 0, 0]})

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 5. A real-time iteration
 #
-# A cart-pole hangs and shall stand. An optimal control problem on the mechanism's own
+# A cart-pole hangs and has to stand up. An optimal control problem on the mechanism's own
 # dynamics plans the swing; the real-time iteration takes one Gauss-Newton step of that
 # problem in each tick, as C.
 

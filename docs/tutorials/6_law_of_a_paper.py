@@ -32,7 +32,7 @@ print("‖P P − P‖ =", f"{np.abs(P @ P - P).max():.0e}", " ‖A P‖ =", f"{
 # %% [markdown]
 # ## The law
 #
-# Two coordinates describe the motion, one multiplier is the force that shall be held. PI on
+# Two coordinates describe the motion, one multiplier is the force to be held. PI on
 # the measured force removes what a wrong mass leaves. A gain `G_F` of one or more is
 # refused: the measured force is that of the last control, and the loop would diverge.
 

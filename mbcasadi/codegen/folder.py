@@ -83,7 +83,7 @@ def _host() -> str:
 
 def _is_alive(process: int) -> bool:
     if os.name != "posix" or process == os.getpid():
-        return True  # on Windows no signal asks a process without ending it
+        return True  # on Windows no signal checks a process without ending it
     try:
         os.kill(process, 0)
     except ProcessLookupError:

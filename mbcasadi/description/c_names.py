@@ -1,4 +1,4 @@
-"""Which names the generated C can bear."""
+"""Which names are valid in the generated C."""
 
 import re
 

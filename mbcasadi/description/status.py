@@ -28,7 +28,7 @@ class Flag(IntFlag):
 
     `SATURATED`: an entry of u lay outside its limits before it was clipped. `RELAXED`: a soft
     constraint is violated with slack. `GATED`: a measurement was rejected. `CLIPPED`: a reference
-    that asks for far more than actuators and gravity can give was taken for a nearer one.
+    that requires far more than actuators and gravity can give was taken for a nearer one.
 
     Set by the generated C only, with status 3: `UNPREPARED`: a feedback without a preparation from
     its inputs. `INTERRUPTING`: the call interrupted another one on the same memory.

@@ -56,7 +56,7 @@ def limb_response_fun(
 
     Args:
         M: (nv, nv) pattern of the inertia, positive definite; a tree's structural zeros are used.
-        A: (nc, nv) pattern of the constraint Jacobian, of any rank; its zeros tell the limbs.
+        A: (nc, nv) pattern of the constraint Jacobian, of any rank; its zeros define the limbs.
         rank_tol: drop rule of `formulation.limbwise`, with `row_scale` (nc, 1).
         contradictions: make `N_left`; it has no entries else.
         scalars: K in scalar code too, else in loops.
@@ -80,7 +80,7 @@ def limb_response_fun(
 
 
 def limb_factors(M: ca.SX, A: ca.SX, row_scale: ca.SX | float, rank_tol: float) -> LimbFactors:
-    """Return the factors of the response; see the head of this file.
+    """Return the factors of the response; see the module's docstring.
 
     Args:
         M, A: (nv, nv), (nc, nv) as in `limb_response_fun`.

@@ -91,7 +91,7 @@ def response_fun(
 
 
 def response(M: Sym, A: Sym, rule: DropRule, semidefinite: bool = False) -> Response[Sym]:
-    """Return the response of motion; see the head of this file.
+    """Return `a = a_f r + a_c c`, `lam = a_cᵀ r + lam_c c` for `M a - Aᵀ lam = r`, `A a = -c`.
 
     An M that is definite on null(A) only gets inertia `s V Vᵀ` across the constraint, as in
     `formulation.lagrange`; multipliers alone know of it, `lam_c = s Yᵀ Y - Gᵀ G`.

@@ -56,7 +56,7 @@ class Row(NamedTuple):
 
 @summarised
 class LimbFactor(NamedTuple):
-    """The factors of G (m, n); see the head of this file.
+    """The factors of G (m, n), limb by limb, for any rank.
 
     Fields: `G`; `H` (m, m); `w` (m, nb); `K` (m, nb); `inverse` (m, 1) of α, zero where a row is
     dropped; `null` (k, m) orthonormal or zero rows, with `null @ G = 0`.
@@ -120,7 +120,7 @@ def limb_factor(G: ca.SX, threshold2: ca.SX) -> LimbFactor:
     """Return the factors of G by limbs.
 
     Args:
-        G: (m, n) matrix; its structural zeros tell the limbs.
+        G: (m, n) matrix; its structural zeros define the limbs.
         threshold2: (m, 1) a row is dropped when its squared remainder is not above it; rows are
             compared by their squared remainders beside it.
     """
@@ -186,7 +186,7 @@ def _safe_inverse(x: ca.SX) -> ca.SX:
 
 
 class _Shared:
-    """What rows leave of the shared columns, one row after the other; see the head of this file."""
+    """What rows leave of the shared columns, one row after the other (see module)."""
 
     def __init__(self, nb: int) -> None:
         self.rows: list[Row] = []

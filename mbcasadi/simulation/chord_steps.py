@@ -30,7 +30,7 @@ from mbcasadi.system.closing import STRONG
 from mbcasadi.system.sizes import residual_sizes
 
 RATE_STEPS = 2
-"""Steps of v with the same factors; see the head of this file."""
+"""Steps of v with the same factors; see the module's docstring."""
 
 Factors = tuple[ca.MX, ...]
 """What a step of any residual needs at one pose: outputs of `ChordFunctions.factors`."""

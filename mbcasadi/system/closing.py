@@ -31,7 +31,7 @@ CLOSING_TOL = 1e-3
 """Relative length of a row's independent part that a step corrects."""
 
 TRUSTED_STEP = 0.02
-"""Scaled coordinates; see the head of this file."""
+"""Scaled coordinates; see the module's docstring."""
 
 STRONG = 0.1
 """Relative length of a row's independent part from which a direction is corrected anyway."""

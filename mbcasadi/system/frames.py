@@ -2,7 +2,7 @@
 
 A frame is a site, body or geom of a model (`tree_frames.py`), a point at which a geom touches a
 plane (`contact_frames.py`), or it is given as expressions of q (`expression_frames.py`). All are
-`FrameFunctions`, and nothing else is asked of a frame.
+`FrameFunctions`, and nothing else is required of a frame.
 """
 
 from collections.abc import Callable

@@ -232,7 +232,7 @@ def optimality(each: Case, inputs: Inputs, state, found, clipped: bool) -> tuple
     E, e = zeros(len(q), nu), zeros(len(q), 1)
     errors = [t[i, 0] - right[i] for i in range(len(q))]
     excess = arb(1)
-    for asked, limit in zip(right, each.controller.stages.scales.asked, strict=True):
+    for asked, limit in zip(right, each.controller.stages.scales.required, strict=True):
         share = abs(asked) / arb(float(limit)) if clipped and np.isfinite(limit) else arb(0)
         excess = share if float(share.mid()) > float(excess.mid()) else excess
     for i in range(len(q)):

@@ -89,7 +89,7 @@ def _verdict_on_answer(
     if not full.consistent:
         return Verdict(0, "inconsistent", figures)
     if Flag.CLIPPED in solution.flags:
-        full = clipped(full, case.controller.stages.scales.asked)
+        full = clipped(full, case.controller.stages.scales.required)
         figures["clipped"] = 1.0
     return _verdict_on_optimum(full, z, figures, tolerance)
 

@@ -133,7 +133,7 @@ def motion_control() -> Confirmation:
         "A05",
         "(44)-(48)",
         statement=(
-            "`f∥ = h∥ + P M u_p` gives the acceleration asked for; any other force that does is "
+            "`f∥ = h∥ + P M u_p` gives the required acceleration; any other force that does is "
             "longer"
         ),
         error=max(gaps),

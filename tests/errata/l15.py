@@ -29,8 +29,8 @@ def constraint_equation() -> Finding:
         printed_error=x.A.size - x.b.size,
         correct_error=error(x.A @ a, x.b),
         note=(
-            "entries of `A` without a partner in `b`, two robots; ‖A a - b‖ along the motion "
-            "asked for"
+            "entries of `A` without a partner in `b`, two robots; ‖A a - b‖ along the "
+            "prescribed motion"
         ),
     )
 

@@ -137,7 +137,7 @@ def rows() -> Confirmation:
     return Confirmation(
         "L15",
         "(54), (60)-(63), (65)-(68)",
-        statement="rows of the loop and of the load, along the motion asked for",
+        statement="rows of the loop and of the load, along the prescribed motion",
         error=max(gaps),
     )
 

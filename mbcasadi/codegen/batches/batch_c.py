@@ -91,7 +91,7 @@ def batch_text(
 
 
 def without_loader(text: str, name: str) -> str:
-    """Return CasADi's text without the functions for its loader, which bear the user's name."""
+    """Return CasADi's text without the functions for its loader, which have the user's name."""
     return text.split(f"CASADI_SYMBOL_EXPORT int {name}(", 1)[0]
 
 

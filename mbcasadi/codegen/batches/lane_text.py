@@ -57,7 +57,7 @@ def lane_text(text: str, *, prefix: str, scalar_prefix: str, pointers: int) -> L
     Args:
         text: the scalar C.
         prefix, scalar_prefix: of internal symbols, here and in the scalar C.
-        pointers: room for pointers that a call of a scalar form has, inputs or outputs.
+        pointers: number of pointers that a call of a scalar form has, inputs or outputs.
 
     Raises:
         ExportError: the text has not the shape of CasADi's C.
@@ -145,8 +145,8 @@ def fuse_sines(lines: list[str]) -> list[str]:
             target = SINE.fullmatch(lines[k])[1]  # type: ignore[index]
             source = "sine" if name == "sin" else "cosine"
             fused[k] = f"{both if k == first else ''}{target} = {source}[{number}];"
-    room = [f"lanes sine[{len(kept)}], cosine[{len(kept)}];"] if kept else []
-    return room + fused
+    lines = [f"lanes sine[{len(kept)}], cosine[{len(kept)}];"] if kept else []
+    return lines + fused
 
 
 def _scalar_call(match: re.Match[str], scalar_prefix: str, pointers: int) -> str:

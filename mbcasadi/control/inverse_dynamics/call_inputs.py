@@ -56,7 +56,7 @@ def call_inputs(
         act = np.zeros(system.na) if act is None else act
         inputs["act"] = column("act", act, system.na, finite=False)
     if setup.force_feedback is not None:
-        if f_measured is None:  # those that are asked for
+        if f_measured is None:  # the desired ones
             f_measured = asked_forces(setup, inputs["ref"])
         inputs["f_measured"] = column(
             "f_measured", f_measured, setup.force_costs.size, finite=False
@@ -69,7 +69,7 @@ def call_inputs(
 
 
 def asked_forces(setup: Setup, ref: Array) -> Array:
-    """Return the forces that a reference asks for, in the order of `f_measured`."""
+    """Return the desired forces of a reference, in the order of `f_measured`."""
     sizes = {CONTACT_SLOT: 3 * len(setup.contacts), LOOP_SLOT: len(setup.weighed_loops)}
     return np.concatenate(
         [

@@ -30,7 +30,7 @@ class CondensedProblem:
     """The QP in y = (p, w), and what it was made from.
 
     Attributes:
-        clipped: whether a task asked for so much that its error was clipped.
+        clipped: whether a task required so much that its error was clipped.
         problem: the parts of the QP.
         scales: the units of the problem.
         weights: of the forces.
@@ -94,25 +94,25 @@ def _clip_errors(
 ) -> tuple[Problem, ca.SX]:
     """Return the problem with all errors divided by the largest excess of a reference.
 
-    What a task asks for, less `J̇ v`, has a limit: more cannot be reached. What is shortened are the
+    What a task requires, less `J̇ v`, has a limit: more cannot be reached. What is shortened are the
     errors without actuator forces, by one factor: entry by entry, a motor could turn round. The
-    second value is whether a task asked for more than its limit.
+    second value is whether a task required more than its limit.
     """
-    limited = [i for i, limit in enumerate(scales.asked) if np.isfinite(limit)]
+    limited = [i for i, limit in enumerate(scales.required) if np.isfinite(limit)]
     if not limited:
         return problem, ca.SX(0)
-    tasks, asked = problem.tasks, ca.DM(scales.asked[limited])
+    tasks, required = problem.tasks, ca.DM(scales.required[limited])
     drift = ca.densify(linalg.product(tasks.J, condensed.t))
     offset, clipped = in_scalars(
         "shorten",
-        lambda given: _shortened(given["offset"], given["drift"], limited, asked),
+        lambda given: _shortened(given["offset"], given["drift"], limited, required),
         {"offset": ca.densify(tasks.offset), "drift": drift},
     )
     return replace(problem, tasks=replace(tasks, offset=offset)), clipped
 
 
-def _shortened(offset: ca.SX, drift: ca.SX, limited: list[int], asked: ca.DM) -> list[ca.SX]:
+def _shortened(offset: ca.SX, drift: ca.SX, limited: list[int], required: ca.DM) -> list[ca.SX]:
     """Return the offset, shortened where it is too long, and whether it was."""
-    excess = ca.mmax(ca.fabs(offset[limited, 0]) / asked)
+    excess = ca.mmax(ca.fabs(offset[limited, 0]) / required)
     clipped = excess > 1
     return [ca.if_else(clipped, (drift + offset) / excess - drift, offset), clipped]

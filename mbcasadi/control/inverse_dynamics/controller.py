@@ -109,7 +109,7 @@ class InverseDynamicsQP(Setup):
         observer: `DisturbanceObserver` of what the model lacks (mass, load, friction, pushes): no
             steady error is left; none unless given. Its state is part of `z`.
         soft: `SoftLimit`s: rows that may be violated at a price, "joints", "normal forces",
-            "friction" or rows by name. Two more outputs tell which were: `relaxed`, a bit for each
+            "friction" or rows by name. Two more outputs say which were: `relaxed`, a bit for each
             soft row, and `slack`, by how much.
         servo_plant: how servos change their force while a control acts, which adds to the inertia:
             "model", by the model's integrator and time step; "continuous", a real robot;

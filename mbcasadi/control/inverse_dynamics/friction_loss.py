@@ -1,15 +1,4 @@
-"""Dry friction of joints, counted as a force that opposes the motion.
-
-The equations of a model have viscous friction only; `frictionloss` is a force of the plant. Counted
-for a joint with the loss F,
-
-    f = -share F ω / (ω² + ω_s²)^½,
-
-with the measured velocity ω, or the one that a task's reference asks for. The measured one is right
-while the joint moves; at rest it says nothing, and below ω_s the law sees a viscous friction
-F / ω_s. The desired one also breaks a joint loose. More than the true loss would drive the joint,
-so the share is at most one.
-"""
+"""Dry friction of joints, counted as a force that opposes the motion."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,7 +21,17 @@ SCALAR = ("hinge", "slide")
 
 @dataclass(frozen=True)
 class FrictionLoss:
-    """Dry friction that is counted; see the head of this file.
+    """Dry friction of joints, counted as a force that opposes the motion.
+
+    The equations of a model have viscous friction only; `frictionloss` is a force of the plant.
+    Counted for a joint with the loss F,
+
+        f = -share F ω / (ω² + ω_s²)^½,
+
+    with the measured velocity ω, or the one that a task's reference prescribes. The measured one is
+    right while the joint moves; at rest it has no direction, and below ω_s the law sees a viscous
+    friction F / ω_s. The desired one also breaks a joint loose. More than the true loss would drive
+    the joint, so the share is at most one.
 
     Args:
         losses: N or N m by the joint's name; None for `frictionloss` of the model's joints.

@@ -1,4 +1,4 @@
-"""Gains of a task from bandwidth and damping, and the largest that a period and a delay bear.
+"""Gains of a task from bandwidth and damping, and the largest that a period and a delay permit.
 
 Inverse dynamics turns each row of a task into a double integrator under `-kp e - kd de/dt`, held
 over a period and late by a delay. The gain factor of its margin is also that of the inertia: with
@@ -90,7 +90,7 @@ def propose_gains(
         lag: s, time constant of the actuators, 0 for none.
         observer: with a disturbance observer of a quarter of the bandwidth.
         phase_margin: degrees that the loop keeps.
-        gain_margin: factor that the loop bears both ways: the inertia may be wrong by it.
+        gain_margin: factor that the loop tolerates both ways: the inertia may be wrong by it.
 
     Raises:
         ProblemError: numbers that make no sense, or no gains that leave such a margin.

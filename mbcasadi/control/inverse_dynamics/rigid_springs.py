@@ -1,31 +1,4 @@
-"""Stiff springs that the law holds at their present deflection.
-
-Between a motor and a load, a spring of the stiffness k lets the motor's force act on the load only
-after the spring has deflected. Read as they stand, the equations say that a motor moves the load
-in this instant through the coupling of the inertias alone, and ask for forces that have nothing to
-do with its weight. Where the spring's resonance is far above the bandwidth of the tasks, the load
-follows the motor as in the mechanism without the spring, at the deflection s that it has now:
-
-    S a + damping S v = 0,   S v = ds/dt.
-
-The multiplier of the row is what the load takes beyond the spring's present force, so actuator
-forces and motion are those of the mechanism with S v held, whatever the stiffness, the rest length
-and the deflection are. Nothing returns the spring to a place.
-
-Of a motor of inertia J and a load m behind the spring, the load then accelerates by
-
-    a = a_des / (1 + (r² + damping r)/ω²),   ω² = k (1/J + 1/m),
-
-r the Laplace variable: ω is their resonance against each other. A task with `kp = w²`, `kd = 2 w`
-is stable where `damping > kd` and `ω² > w damping² / (2 damping - 2 kd)`. The default, `damping =
-2 kd`, allows the softest spring, `ω > kd`. What joints damp themselves adds to it, a delay takes
-from it.
-
-Sampled at h with a delay of d ticks, what the law feeds back at the resonance is late by
-`ω h (d + ½)`. From about π/2 on, a quarter of its period, it excites the resonance in place of
-damping it, unless the spring damps itself: such a stiff spring needs a shorter period, or a model
-in which its joint is welded.
-"""
+"""Stiff springs that the law holds at their present deflection."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -57,7 +30,34 @@ LEAST_DAMPING = 20.0
 
 @dataclass(frozen=True)
 class RigidSprings:
-    """Springs that the law holds at their present deflection; see the head of this file.
+    """Springs that the law holds at their present deflection.
+
+    Between a motor and a load, a spring of the stiffness k lets the motor's force act on the load
+    only after the spring has deflected. Read as they stand, the equations say that a motor moves
+    the load in this instant through the coupling of the inertias alone, and require forces that
+    have nothing to do with its weight. Where the spring's resonance is far above the bandwidth of
+    the tasks, the load follows the motor as in the mechanism without the spring, at the deflection
+    s that it has now:
+
+        S a + damping S v = 0,   S v = ds/dt.
+
+    The multiplier of the row is what the load takes beyond the spring's present force, so actuator
+    forces and motion are those of the mechanism with S v held, whatever the stiffness, the rest
+    length and the deflection are. Nothing returns the spring to a place.
+
+    Of a motor of inertia J and a load m behind the spring, the load then accelerates by
+
+        a = a_des / (1 + (r² + damping r)/ω²),   ω² = k (1/J + 1/m),
+
+    r the Laplace variable: ω is their resonance against each other. A task with `kp = w²`, `kd = 2
+    w` is stable where `damping > kd` and `ω² > w damping² / (2 damping - 2 kd)`. The default,
+    `damping = 2 kd`, allows the softest spring, `ω > kd`. What joints damp themselves adds to it, a
+    delay takes from it.
+
+    Sampled at h with a delay of d ticks, what the law feeds back at the resonance is late by `ω h
+    (d + ½)`. From about π/2 on, a quarter of its period, it excites the resonance in place of
+    damping it, unless the spring damps itself: such a stiff spring needs a shorter period, or a
+    model in which its joint is welded.
 
     Args:
         joints: whose stiffness counts as rigid, all rates of a joint; coordinates by name in a
@@ -65,7 +65,7 @@ class RigidSprings:
             stiff for the period h and d ticks of delay, `ω h (d + ½) < π/2`, ω its resonance.
         tendons: fixed tendons with a stiffness and without a dead band.
         damping: 1/s at which the law slows a deflection down. None for twice the largest kd of the
-            tasks, within what the period and the delay bear.
+            tasks, within what the period and the delay permit.
 
     Raises:
         ProblemError: no spring, one twice, or a negative damping.
@@ -184,7 +184,7 @@ def require_springs(setup: "Setup") -> None:
 
 
 def largest_damping(setup: "Setup") -> float:
-    """Return the largest damping, 1/s, that the period and the delay bear."""
+    """Return the largest damping, 1/s, that the period and the delay permit."""
     growing = 2 * np.sin(np.pi / (4 * setup.delay_ticks + 2)) / setup.period
     return float(LARGEST_SHARE * growing)
 

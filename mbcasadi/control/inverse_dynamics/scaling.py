@@ -1,7 +1,7 @@
 """The units of a controller's problem, measured on the mechanism when the controller is built.
 
-A weight, a tolerance or a drop rule compares numbers of one unit with each other only if it is
-told what is large. The measure here is the mechanism's own: accelerations have the size
+A weight, a tolerance or a drop rule compares numbers of one unit with each other only if it
+knows what is large. The measure here is the mechanism's own: accelerations have the size
 `(aᵀ M a)^½`, an actuator force p the size `(bᵀ M⁻¹ b)^½ |p|`, a multiplier `(g M⁻¹ gᵀ)^½ |lam|`:
 p²/I with the inertia I that the actuator sees. Nothing changes when the units of a model do.
 """
@@ -21,7 +21,7 @@ from mbcasadi.description.qp_stages import CONE_ROWS, UNBOUNDED
 Array = NDArray[np.float64]
 
 FAR = 10.0
-"""A task is far out of reach where it asks for this many times what actuators and gravity can
+"""A task is far out of reach where it requires this many times what actuators and gravity can
 give. Below, the compromise between tasks counts; beyond, only the direction, and the QP keeps its
 digits."""
 
@@ -41,7 +41,7 @@ class ProblemScales:
         coordinates: (nv,) square root of the inertia of each coordinate.
         actuators: (nu,) `(bᵀ M⁻¹ b)^½` of each actuator.
         inequalities: (k,) value of each inequality by forces of unit size.
-        asked: (k,) largest acceleration of each task row that is asked for: `FAR` times what all
+        required: (k,) largest acceleration of each task row required: `FAR` times what all
             actuators at their limits and gravity give it; infinite where one has no limit.
             `|J a| ≤ ‖J L⁻ᵀ‖ ‖Lᵀ a‖`, and constraints only shorten `‖Lᵀ a‖` (Gauss).
         strength: largest size of an acceleration that actuators and gravity can give; infinite
@@ -50,14 +50,14 @@ class ProblemScales:
         task: size of a task's weighted error by an acceleration of unit size, the median of the
             rows of all tasks: light links weigh no more than others.
         contact: size of a contact force of 1 N: that of a force on the whole mass, or of the rows
-            of the contacts where equations do not tell the mass.
+            of the contacts where equations do not contain the mass.
     """
 
     rows: Array
     coordinates: Array
     actuators: Array
     inequalities: Array
-    asked: Array
+    required: Array
     strength: float
     reach: Array
     task: float
@@ -159,7 +159,7 @@ def _sizes(matrices: dict[str, Array]) -> dict[str, Array]:
 
 
 def whole_mass(setup: Setup) -> float:
-    """Return the mass of a tree's bodies, kg; 0 where equations do not tell it."""
+    """Return the mass of a tree's bodies, kg; 0 where equations do not contain it."""
     tree = setup.system.tree
     return 0.0 if tree is None else float(sum(body.mass for body in tree.bodies))
 
@@ -167,7 +167,7 @@ def whole_mass(setup: Setup) -> float:
 def contact_scale(setup: Setup, rows: Array) -> float:
     """Return `m^-½` of the whole mass m, kg.
 
-    Equations do not tell the mass: there it is the median length of the rows that can move.
+    Equations do not contain the mass: there it is the median length of the rows that can move.
 
     Args:
         setup: the options.
@@ -183,7 +183,7 @@ def contact_scale(setup: Setup, rows: Array) -> float:
 def _largest_fall(setup: Setup) -> float:
     """Return `m^½ g`: no free or constrained fall has a larger `(aᵀ M a)^½`.
 
-    Infinite for equations, which tell neither mass nor gravity.
+    Infinite for equations, which contain neither mass nor gravity.
     """
     tree = setup.system.tree
     if tree is None:
@@ -234,7 +234,7 @@ def _scales(samples: list[dict[str, Array]], nj: int, setup: Setup) -> ProblemSc
     reach = usual["reach"]
     reached = reach > MOVABLE * reach.max(initial=0.0)
     return ProblemScales(
-        asked=np.where(reached & bounded, FAR * strength * reach, np.inf),
+        required=np.where(reached & bounded, FAR * strength * reach, np.inf),
         reach=_floored(reach),
         rows=rows,
         coordinates=coordinates,

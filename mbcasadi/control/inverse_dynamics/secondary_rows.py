@@ -2,10 +2,10 @@
 
 A posture of weight 1e-3 beside the pose of a hand of weight 1 is met as far as the hand leaves it:
 its error is no fault of the controller. A row is secondary where a combination of it with others of
-its weight is, at every pose of the model's samples, one of heavier rows too: what those ask decides
-it. With `S` the rows of its weight, `H` the heavier ones, as maps of the actuator forces within
-constraints and contacts, and `Z = null(H)`, these are the rows with an entry in
-`null((S Z)ᵀ)` without `null(Sᵀ)`.
+its weight is, at every pose of the model's samples, one of heavier rows too: those decide it. With
+`S` the rows of its weight, `H` the heavier ones, as maps of the actuator forces within constraints
+and contacts, and `Z = null(H)`, these are the rows with an entry in `null((S Z)ᵀ)` without
+`null(Sᵀ)`.
 """
 
 import casadi as ca

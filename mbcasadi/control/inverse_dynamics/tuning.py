@@ -31,7 +31,7 @@ LEAST_FRICTION = 1e-3
 """Least tuned coefficient: at zero a cone has no inside."""
 
 NO_LIMIT = 1e9
-"""N, a normal force that nobody reaches."""
+"""N, a normal force beyond all loads."""
 
 LEAST_NORMAL2 = 0.25
 """Squared length of a tuned normal from which it has a direction."""

@@ -114,7 +114,7 @@ class Allocation:
         if self.norm is None:
             return joint
         root, X = self.norm.root, joint.X
-        if X.is_constant() and X.shape[1] >= X.shape[0]:  # every force can be had
+        if X.is_constant() and X.shape[1] >= X.shape[0]:  # every force can be produced
             basis = ca.SX.eye(X.shape[0])
         else:
             basis = row_basis(root.divide(X).T, row_scale=0.0, rank_tol=0.0, pivot=False).V
@@ -189,7 +189,7 @@ class Allocation:
         """Coordinates of the least moving force, and the projector on those that do not move."""
         P, X = self.P, self.actuators.X
         eye = ca.SX.eye(X.shape[1])
-        if X.is_constant() and X.shape[1] >= X.shape[0]:  # every force can be had
+        if X.is_constant() and X.shape[1] >= X.shape[0]:  # every force can be produced
             return X.T @ (P @ self._needed), eye - X.T @ P @ X
         scale = self.mechanism.scale_of_forces(X)
         factor = complete_factor(P @ X, row_scale=scale, rank_tol=self.mechanism.rank_tol)

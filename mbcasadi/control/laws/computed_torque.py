@@ -101,7 +101,7 @@ def nearest_acceleration(
     Args:
         mechanism: at the present state.
         rows: of the task.
-        weight: (k,) of the rows, where the mechanism cannot do what all of them ask for.
+        weight: (k,) of the rows, where the mechanism cannot meet all of them.
         damping: 1/s, of directions that the task leaves free.
 
     Returns:

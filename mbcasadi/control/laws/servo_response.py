@@ -1,7 +1,7 @@
 """The response of servo rows to accelerations and controls, scaled so that rounding is small.
 
-Whether a response `A_s G B` is zero cannot be told from itself: where no control does anything it
-is pure rounding, and its rank is anything. It is told from the matrices that it is made of. Each
+Whether a response `A_s G B` is zero cannot be decided from its entries: where no control has an
+effect they are rounding errors, of any rank. The matrices that it is made of decide it. Each
 coordinate is measured in `g_j = √(M̄⁻¹)_jj`, so that kinetic energy has one unit, and each row and
 control by its own length in these:
 

@@ -1,1 +1,1 @@
-"""What sampled loops bear: factors, phases, delays."""
+"""What sampled loops tolerate: factors, phases, delays."""

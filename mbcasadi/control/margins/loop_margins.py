@@ -28,7 +28,7 @@ STEPS_PER_DECADE = 24
 STEPS_OF_PHASE = 90
 STEPS_OF_DELAY = 60
 LONGEST_DELAY = 60.0
-"""Delays are sought up to this many periods; a loop that bears more is said to bear this."""
+"""Delays are sought up to this many periods; a loop that tolerates more is reported with this."""
 
 FINE = 40
 """Bisections of a border."""
@@ -36,7 +36,7 @@ FINE = 40
 
 @dataclass(frozen=True)
 class LoopMargin:
-    """What a loop bears at one control, or at all together.
+    """What a loop tolerates at one control, or at all together.
 
     Attributes:
         name: of the control; "all controls".

@@ -26,7 +26,7 @@ from mbcasadi.system.coordinates import RATE_UNITS, coordinates, rate_names, rat
 from mbcasadi.system.ranges import require_ranges
 
 HELD = 1e-6
-"""Largest distance of a held pose from the one that is asked for, in the sizes of coordinates."""
+"""Largest distance of a held pose from the desired one, in the sizes of coordinates."""
 
 
 @checked

@@ -1,4 +1,4 @@
-"""The gate of an estimator: a measurement that its noise cannot explain is not believed at once.
+"""The gate of an estimator: a measurement that its noise cannot explain is rejected at first.
 
     e = y - C x                       innovation, of covariance S = C P Cᵀ + V
     d(e) = sqrt(eᵀ S⁻¹ e)             its size, in standard deviations
@@ -7,7 +7,7 @@
     consistent    d(e - e_last) <= k + ½ d(e_last)
 
 While samples are rejected, a step of the plant leaves innovations that agree from sample to sample;
-wild samples agree with nothing. A constant error of all sensors agrees with itself, so it looks
+outliers agree with nothing. A constant error of all sensors agrees with itself, so it looks
 like a step: only `Gate.largest_step` tells it from one.
 """
 
@@ -32,7 +32,7 @@ GROWTH = 0.5
 
 @dataclass(frozen=True)
 class Gate:
-    """When a measurement is rejected, and when it is believed after all.
+    """When a measurement is rejected, and when it is accepted after all.
 
     One sample outside is rejected with the flag `GATED` and status 0. From the second one in a row
     to the first one inside, the status says that the estimate is doubted. `accept_after`
@@ -45,7 +45,7 @@ class Gate:
         false_alarm: share of good samples that are outside, by the noise model.
         accept_after: samples; 1 for no rejection of consistent samples.
         fail_after: samples, at least `accept_after`.
-        largest_step: standard deviations beyond which no step is believed.
+        largest_step: standard deviations beyond which no step is accepted.
     """
 
     false_alarm: float = 1e-6
@@ -153,7 +153,7 @@ def innovation_gate(gate: Gate | None, S: Array) -> InnovationGate | None:
     """Return the gate of a filter, or None where there are no options.
 
     Args:
-        gate: options, or None for a filter that believes every sample.
+        gate: options, or None for a filter that accepts every sample.
         S: (ny, ny) covariance of the innovation, positive definite.
     """
     return None if gate is None else InnovationGate(gate, np.linalg.inv(np.linalg.cholesky(S)))

@@ -45,7 +45,7 @@ class Mode:
         rate = "drifts" if abs(s.real) < np.finfo(float).tiny else _rate(s.real)
         turns = f"swings at {abs(s.imag) / (2 * np.pi):.3g} Hz and " if s.imag else ""
         if turns and rate == "drifts":
-            rate = "never dies out"
+            rate = "does not decay"
         moves = "moves" if len(self.joints) == 1 else "move"
         return f"a mode that {turns}{rate}, in which {shorten(self.joints)} {moves}"
 

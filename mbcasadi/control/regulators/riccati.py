@@ -31,7 +31,7 @@ NO_SOLUTION = (
 
 NO_FILTER = (
     "there is no stationary filter; expected noise W that reaches, and a measurement y that sees, "
-    "every mode that does not die out"
+    "every mode that does not decay"
 )
 
 

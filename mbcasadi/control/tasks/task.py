@@ -141,7 +141,7 @@ class Task(ABC):
     def rows(
         self, system: System, q: ca.SX, v: ca.SX, ref: Mapping[str, ca.SX], gains: Gains
     ) -> TaskRows:
-        """Return `J a + c = a_des` at (q, v), with the PD law of the head of this file.
+        """Return `J a + c = a_des` at (q, v), `a_des = a_ref + kd (v_ref - J v) + kp error`.
 
         Args:
             system: the mechanism.

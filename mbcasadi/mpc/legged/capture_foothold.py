@@ -1,19 +1,4 @@
-"""Footholds that catch the capture point: the step adjustment of a linear inverted pendulum.
-
-The centre of mass c on a support p, at the height h above it, obeys `a = ω² (c - p) + g_t` with
-`ω² = g_n / h` and gravity's part g_t along the ground. Its capture point
-
-    ξ = c + v / ω + g_t / ω²,    dξ/dt = ω (ξ - p)
-
-runs away from the support, and stays bounded where the next foothold is right [J. Pratt et al.,
-Humanoids 2006; J. Englsberger et al., T-RO 2015]. For a gait whose feet stand where they should,
-the support p is constant between two switches of feet, and the bounded motion is
-
-    ξ(τ) = p_k + (ξ(τ_{k+1}) - p_k) exp(-ω (τ_{k+1} - τ)),    ξ(τ_k) = ω ∫ exp(-ω s) p(τ_k + s) ds.
-
-What the measured point is off by, `e = ξ - ξ(τ)`, is `e exp(ω t)` when the foot lands in the time
-t: the foothold moves by as much [M. Khadiv et al., T-RO 2020, at a fixed time of the step].
-"""
+"""Footholds by the capture point: the step adjustment of a linear inverted pendulum."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -42,7 +27,23 @@ BESIDE = 0.02
 
 @dataclass(frozen=True)
 class CaptureFoothold:
-    """Step adjustment by the capture point; see the head of this file.
+    """Step adjustment by the capture point of a linear inverted pendulum.
+
+    The centre of mass c on a support p, at the height h above it, obeys `a = ω² (c - p) + g_t` with
+    `ω² = g_n / h` and gravity's part g_t along the ground. Its capture point
+
+        ξ = c + v / ω + g_t / ω²,    dξ/dt = ω (ξ - p)
+
+    runs away from the support, and stays bounded where the next foothold is right [J. Pratt et al.,
+    Humanoids 2006; J. Englsberger et al., T-RO 2015]. For a gait whose feet stand where they
+    should, the support p is constant between two switches of feet, and the bounded motion is
+
+        ξ(τ) = p_k + (ξ(τ_{k+1}) - p_k) exp(-ω (τ_{k+1} - τ)),
+        ξ(τ_k) = ω ∫ exp(-ω s) p(τ_k + s) ds.
+
+    What the measured point is off by, `e = ξ - ξ(τ)`, is `e exp(ω t)` when the foot lands in the
+    time t: the foothold moves by as much [M. Khadiv et al., T-RO 2020, at a fixed time of the
+    step].
 
     Attributes:
         gain: share of the error that a step takes up; one brings the pendulum to its nominal
@@ -197,7 +198,7 @@ def kept_width(
     Args:
         step: its least width.
         nominal: lateral place of the foot and of the others below their hips, m.
-        lateral: m, the place that is asked for.
+        lateral: m, the desired place.
         others: m, the places of the others.
     """
     own, rest = nominal

@@ -44,7 +44,9 @@ UPRIGHT = 1e-9  # of a contact's normal beside the vertical
 
 @dataclass(frozen=True)
 class StepParameters:
-    """When and how a lifted foot is put down; see the head of `capture_step.py`.
+    """When and how a lifted foot is put down.
+
+    It is lowered where the capture point leaves the support, and raised again once it is calm.
 
     Attributes:
         least: of the capture point inside the support, below which the foot is lowered, m.

@@ -1,4 +1,4 @@
-"""Where swinging feet land: below their hips, or where they catch the capture point."""
+"""Where swinging feet land: below their hips, or by the capture point."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -61,7 +61,7 @@ class SwingParameters:
 
 @dataclass(frozen=True)
 class Footholds:
-    """Where feet land: below their hips, or where they catch the capture point.
+    """Where feet land: below their hips, or by the capture point.
 
     Attributes:
         gait, stepping, stance: as in the planner.
@@ -102,7 +102,7 @@ class Footholds:
         return [ca.vertcat(p, h - depth) for p, h in zip(level, heights, strict=True)]
 
     def _below_hip(self, i: int, now: "Motion") -> ca.SX:
-        """Return the foothold (2,) of contact i; see the head of `walking_planner.py`."""
+        """Return the foothold (2,) of contact i; see `WalkingPlanner`."""
         x, half_stance = now.x, self.gait.stance / 2
         landing = (1 - now.shares[i]) * self.gait.flight
         hip = ca.SX(ca.DM(self.stance.hips[i]))
@@ -111,7 +111,7 @@ class Footholds:
         return x[3:5] + landing * x[9:11] + below + _shortened(step, self.stepping.reach)
 
     def _captured(self, rule: CaptureFoothold, now: "Motion", places: list[ca.SX]) -> list[ca.SX]:
-        """Return the foothold (2,) of each contact; see the head of `capture_foothold.py`."""
+        """Return the foothold (2,) of each contact; see `CaptureFoothold`."""
         omega = float(np.sqrt(-self.gravity[2] / self.stance.height))
         parts = supports(self.gait, self.stance.hips, omega)
         scheduled, ages = self.gait.on_ground(now.t), self.gait.ages(now.t)

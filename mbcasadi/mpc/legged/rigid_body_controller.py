@@ -85,7 +85,7 @@ class SingleRigidBodyMPC(ControlLaw):
 
     @property
     def nominal_reference(self) -> None:
-        """None: the reference says where the body shall be."""
+        """None: the reference says where the body should be."""
         return None
 
     @checked

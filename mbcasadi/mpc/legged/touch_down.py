@@ -1,22 +1,4 @@
-"""Feet that stand when they touch, and not when the schedule says so.
-
-For each foot the planner remembers two flags, `stands` and `left`, whether it has been in the air
-since its swing began. F is the sum of the normal forces of its n contacts, f the least of them:
-
-    scheduled to swing, not left yet:   it does not stand; it has left when F < off_force,
-    scheduled to swing, left:           it stands from F >= on_force and n f >= off_force on, if the
-                                        share `earliest` of its swing is over (an early touch-down),
-    scheduled to stand:                 it stands, or does so from F >= on_force on.
-
-A sole that touches early with an edge does not stand yet: its swing goes on to lay it flat.
-
-A foot that stands early keeps its place until its scheduled stance is over. One that is late goes
-on downwards from where its swing ended, at a constant speed, until it touches or has gone `depth`.
-Heights of footholds and body are above the places where the feet stand, or stood last.
-
-A foot that swings is pressed on the ground by its task only, with about `m kp depth`, m its mass as
-the joints feel it: `on_force` is well below that, 10 N for a humanoid of 35 kg.
-"""
+"""Feet that stand when they touch, and not when the schedule says so."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -31,7 +13,26 @@ from mbcasadi.shapes import require_numbers, require_positive
 
 @dataclass(frozen=True)
 class TouchDown:
-    """Touch-down by measured forces; see the head of this file.
+    """Touch-down by measured forces: feet stand when they touch, not when the schedule says so.
+
+    For each foot the planner remembers two flags, `stands` and `left`, whether it has been in the
+    air since its swing began. F is the sum of the normal forces of its n contacts, f the least of
+    them:
+
+        scheduled to swing, not left yet:   it does not stand; it has left when F < off_force,
+        scheduled to swing, left:           it stands from F >= on_force and n f >= off_force on,
+                                            if the share `earliest` of its swing is over (an early
+                                            touch-down),
+        scheduled to stand:                 it stands, or does so from F >= on_force on.
+
+    A sole that touches early with an edge does not stand yet: its swing goes on to lay it flat.
+
+    A foot that stands early keeps its place until its scheduled stance is over. One that is late
+    goes on downwards from where its swing ended, at a constant speed, until it touches or has gone
+    `depth`. Heights of footholds and body are above the places where the feet stand, or stood last.
+
+    A foot that swings is pressed on the ground by its task only, with about `m kp depth`, m its
+    mass as the joints feel it: `on_force` is well below that, 10 N for a humanoid of 35 kg.
 
     Attributes:
         on_force: N, the normal force of a foot from which on it stands.

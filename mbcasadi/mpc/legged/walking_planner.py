@@ -54,7 +54,8 @@ class WalkingPlanner:
     """The planner's Function and its initial values.
 
     Attributes:
-        controller: for `export_c`: its Function is that of the head of this file, and z0
+        controller: for `export_c`: its Function is `(q, v, [f_measured], command, u, t, z) →
+            (ref, mask, outer_x0, outer_ref, outer_feet, outer_mask, z_next)`, and z0
             belongs to the pose q0. It commands no actuator by itself.
         u0: forces before the first output of the MPC: the weight, shared by the feet.
         every: ticks of the inverse dynamics in one of the MPC.

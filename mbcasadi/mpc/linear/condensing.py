@@ -33,7 +33,7 @@ SOFT_REACH = 100.0
 @summarised
 @dataclass(frozen=True)
 class CondensedProblem:
-    """The QP; see the head of this file.
+    """The QP in the form of the module's docstring.
 
     Attributes:
         H, G, g_0: (n, n), (n, nθ), (n,).

@@ -93,12 +93,12 @@ class LinearMPC(ControlLaw):
             values: slices with another value, by name.
 
         Raises:
-            ProblemError: the law measures x and knows no pose, or nothing holds the pose at rest.
+            ProblemError: the law measures x and has no pose, or nothing holds the pose at rest.
             UnknownNameError, ShapeError: as in `reference`.
         """
         if self.rest is None:
             raise ProblemError(
-                f"'{self.controller.name}' measures x and knows no pose; give reference(x=...)"
+                f"'{self.controller.name}' measures x and has no pose; give reference(x=...)"
             )
         held = self._by_sample(self._short_names(held_setpoint(self.rest, q)))
         return fill_reference(

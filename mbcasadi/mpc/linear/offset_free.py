@@ -8,7 +8,7 @@
 
 With one disturbance for each measured number, d represents any constant force or model error that
 keeps the plant from its setpoint: where the loop settles and no bound is active, H x = H r. A
-measurement that the noise does not explain is not believed at once: see `Gate`
+measurement that the noise does not explain is rejected at first: see `Gate`
 [G. Pannocchia, J. B. Rawlings, AIChE J. 49 (2003), 426-437].
 """
 

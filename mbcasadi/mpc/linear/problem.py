@@ -1,11 +1,4 @@
-"""A linear MPC problem as data.
-
-min  Σ_{k=1}^{N-1} ½ |x_k - r_k|²_Q + ½ |x_N - r_N|²_P + Σ_{k<N} ½ |u_k - s|²_R
-     + Σ_{k<N} ½ |u_k - u_{k-1}|²_S + Σ soft (½ ρ₂ ε² + ρ₁ ε)
-s.t. x_{k+1} = A_k x_k + B_k u_k + d_k,   x_0, u_{-1} given,
-     u_min <= u_k <= u_max,   du_min <= u_k - u_{k-1} <= du_max,
-     y_min - ε <= C x_k + D u_k <= y_max + ε   for the rows of each output
-"""
+"""A linear MPC problem as data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -29,7 +22,13 @@ LASTING = 1e-8
 @summarised
 @dataclass(frozen=True)
 class LinearProblem:
-    """The whole problem; see the head of this file for its symbols.
+    """A linear MPC problem as data.
+
+        min  Σ_{k=1}^{N-1} ½ |x_k - r_k|²_Q + ½ |x_N - r_N|²_P + Σ_{k<N} ½ |u_k - s|²_R
+             + Σ_{k<N} ½ |u_k - u_{k-1}|²_S + Σ soft (½ ρ₂ ε² + ρ₁ ε)
+        s.t. x_{k+1} = A_k x_k + B_k u_k + d_k,   x_0, u_{-1} given,
+             u_min <= u_k <= u_max,   du_min <= u_k - u_{k-1} <= du_max,
+             y_min - ε <= C x_k + D u_k <= y_max + ε   for the rows of each output
 
     Attributes:
         model: `x_next = A x + B u + drift`.
@@ -156,7 +155,7 @@ def cost_to_go(model: LinearModel, Q: Array, R: Array) -> Array:
         modes_text = f" (out of reach: {modes} per sample)" if modes else ""
         raise ProblemError(
             "no terminal cost: the regulator without bounds does not exist, because a mode that "
-            f"does not die out is not reached by the control{modes_text} or not seen by Q; give P, "
+            f"does not decay is not reached by the control{modes_text} or not seen by Q; give P, "
             f"or see control.regulators.controllability (SciPy: {error})"
         ) from error
 

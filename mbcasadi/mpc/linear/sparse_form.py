@@ -42,7 +42,7 @@ from mbcasadi.mpc.linear.problem import LinearProblem
 
 @dataclass(frozen=True)
 class SparseProblem:
-    """The QP; see the head of this file.
+    """The QP in the form of the module's docstring.
 
     Attributes:
         qp: cost and inequalities over w.

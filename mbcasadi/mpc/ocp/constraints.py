@@ -25,7 +25,7 @@ LEAST_SIZE = 1e-3
 
 @dataclass(frozen=True)
 class RowSet:
-    """The rows of one stage; see the head of this file.
+    """The rows of one stage, `lower <= T y + W e <= upper`.
 
     Attributes:
         T: (m, r) selects the value that a row bounds.

@@ -1,13 +1,4 @@
-"""Optimal control of a mechanism on its constraint manifold: from weights to data.
-
-    r_k = √T (√Q (q_ref ⊖ q, v_ref - v), √R (u_ref - u), √w task errors, own residuals),
-          and √S (u_k - u_{k-1}) without √T,
-    r_N = (√Q_N (q_ref ⊖ q, v_ref - v), own terminal residuals),
-
-T is the period: weights of stages count per second, and the solution hardly changes with T. The
-state is x = (q, v), or (q, v, u_last) where changes of the control are weighted or bounded.
-References, masks and own parameters are slices of p, one p for each sample.
-"""
+"""Optimal control of a mechanism on its constraint manifold: from weights to data."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -58,7 +49,15 @@ def optimal_control_problem(
     name: str = "ocp",
     step: StepOptions = DEFAULT_STEP,
 ) -> OptimalControlProblem:
-    """Return the problem of the head of this file.
+    """Return the optimal control problem of a mechanism on its constraint manifold.
+
+        r_k = √T (√Q (q_ref ⊖ q, v_ref - v), √R (u_ref - u), √w task errors, own residuals),
+              and √S (u_k - u_{k-1}) without √T,
+        r_N = (√Q_N (q_ref ⊖ q, v_ref - v), own terminal residuals),
+
+    T is the period: weights of stages count per second, and the solution hardly changes with T. The
+    state is x = (q, v), or (q, v, u_last) where changes of the control are weighted or bounded.
+    References, masks and own parameters are slices of p, one p for each sample.
 
     Args:
         system: the mechanism.

@@ -48,7 +48,10 @@ class OcpSolution:
         x, u, p: (N + 1, nx), (N, nu), (N + 1, np).
         cost: of x and u.
         status: of `description.status`.
-        gap, violation, stationarity, complementarity: see the head of this file.
+        gap: largest `|x_{k+1} - F(x_k, u_k, p_k)|`.
+        violation: of bounds and rows, the largest.
+        stationarity: largest entry of the gradient of the Lagrangian, relative to its terms.
+        complementarity: largest product of a multiplier and the distance to its bound, relative.
         lam_w, lam_g: multipliers of bounds and rows, in the order of `Shooting`.
         violations: text for each row of path and end that violates its bounds, soft ones included.
         solver_status: the solver's own status.

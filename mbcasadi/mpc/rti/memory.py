@@ -30,7 +30,7 @@ from mbcasadi.system.coordinates import state_sizes
 
 
 class MemoryContents(NamedTuple, Generic[Sym]):
-    """The parts of z: guessed X (nx, N + 1) and U (nu, N), and what the head of this file lists."""
+    """The parts of z: guessed X (nx, N + 1) and U (nu, N), and the rest, as listed above."""
 
     X: Sym
     U: Sym

@@ -1,13 +1,4 @@
-"""A smooth, signed measure of the distance to an actuation singularity.
-
-    measure = det [Uᵀ A; Bᵀ] / det at a given pose
-
-Where it is zero, there is a velocity within the loops (`A v = 0`) on which no motor does work
-(`Bᵀ v = 0`): the motors cannot hold the mechanism, and inverse dynamics requires infinite torques.
-`Uᵀ A` are independent combinations of the loops' rows, chosen at that pose. A bound on the measure
-as a row of the path keeps an optimal motion away from such poses; one on |measure| would not,
-because a step may jump over zero.
-"""
+"""A smooth, signed measure of the distance to an actuation singularity."""
 
 import casadi as ca
 import numpy as np
@@ -27,7 +18,15 @@ SINGULAR = 1e-6
 
 @checked
 def actuation_measure(system: System, q: ca.SX, near: ArrayLike) -> ca.SX:
-    """Return the measure of the head of this file, one at `near`.
+    """Return a smooth, signed measure of the distance to an actuation singularity, one at `near`.
+
+        measure = det [Uᵀ A; Bᵀ] / det at a given pose
+
+    Where it is zero, there is a velocity within the loops (`A v = 0`) on which no motor does work
+    (`Bᵀ v = 0`): the motors cannot hold the mechanism, and inverse dynamics requires infinite
+    torques. `Uᵀ A` are independent combinations of the loops' rows, chosen at that pose. A bound on
+    the measure as a row of the path keeps an optimal motion away from such poses; one on |measure|
+    would not, because a step may jump over zero.
 
     Args:
         system: a mechanism with as many motors as freedoms.

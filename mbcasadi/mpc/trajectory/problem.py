@@ -1,14 +1,4 @@
-"""Optimal trajectories of a mechanism: durations, start and period are unknowns.
-
-    min  Σ_i w T_i + Σ_k h_k ½ ‖r(x_k, u_k)‖² + ½ ‖r_N(x_N)‖²,   h_k = T_i / N_i,
-    s.t. x_{k+1} = step of length h_k on the constraint manifold,  T_min <= T_i <= T_max,
-         start rows at x_0,  path rows and bounds,  end rows at x_N,
-         q_N - q_0 = growth and v_N = v_0 of a periodic motion.
-
-N_i intervals of equal length are phase i. Durations are part of the state, as constants of the
-motion; so are the start of a periodic one, and the control before where its rate enters:
-`X = (q, v, T, [u_before], [start])`. Every solver of shooting problems accepts the result.
-"""
+"""Optimal trajectories of a mechanism: durations, start and period are unknowns."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -112,7 +102,16 @@ def trajectory_problem(
     name: str = "trajectory",
     step: StepOptions = DEFAULT_STEP,
 ) -> TrajectoryProblem:
-    """Return the problem of the head of this file.
+    """Return the problem of an optimal trajectory, with durations and start among its unknowns.
+
+        min  Σ_i w T_i + Σ_k h_k ½ ‖r(x_k, u_k)‖² + ½ ‖r_N(x_N)‖²,   h_k = T_i / N_i,
+        s.t. x_{k+1} = step of length h_k on the constraint manifold,  T_min <= T_i <= T_max,
+             start rows at x_0,  path rows and bounds,  end rows at x_N,
+             q_N - q_0 = growth and v_N = v_0 of a periodic motion.
+
+    N_i intervals of equal length are phase i. Durations are part of the state, as constants of the
+    motion; so are the start of a periodic one, and the control before where its rate enters:
+    `X = (q, v, T, [u_before], [start])`. Every solver of shooting problems accepts the result.
 
     Args:
         system: the mechanism.

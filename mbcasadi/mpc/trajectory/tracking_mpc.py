@@ -1,13 +1,4 @@
-"""Linear MPC along a trajectory: its matrices vary with time, as input data of the generated C.
-
-    x_{k+1} = F(x_r, u_r) + A_k (x_k - x_r) + B_k (u_k - u_r),   A, B = ∂F/∂(x, u) at (x_r, u_r),
-    cost = Σ T ½ (|x_r - x|²_Q + |u_r - u|²_R) + ½ |x_r - x_N|²_{Q_N},   u_min <= u_k <= u_max.
-
-F is a step that ends on the constraint manifold, so A contains the projection: the part of a
-measured state across the constraints has no effect. The problem is a QP, and the real-time
-iteration solves it completely in each tick. Unlike that of the nonlinear problem it does not
-linearise at run time. Far from the trajectory the nonlinear one is better.
-"""
+"""Linear MPC along a trajectory: its matrices vary with time, as input data of the generated C."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -45,7 +36,16 @@ def trajectory_mpc(
     beyond: str = "hold",
     name: str = "trajectory_mpc",
 ) -> RealTimeIteration:
-    """Return the controller of the head of this file; `time_varying_model` gives its `ref`.
+    """Return linear MPC along a trajectory; `time_varying_model` gives its `ref`.
+
+        x_{k+1} = F(x_r, u_r) + A_k (x_k - x_r) + B_k (u_k - u_r),
+        A, B = ∂F/∂(x, u) at (x_r, u_r),
+        cost = Σ T ½ (|x_r - x|²_Q + |u_r - u|²_R) + ½ |x_r - x_N|²_{Q_N},   u_min <= u_k <= u_max.
+
+    F is a step that ends on the constraint manifold, so A contains the projection: the part of a
+    measured state across the constraints has no effect. The problem is a QP, and the real-time
+    iteration solves it completely in each tick. Unlike that of the nonlinear problem it does not
+    linearise at run time. Far from the trajectory the nonlinear one is better.
 
     Args:
         solution: the trajectory to track.

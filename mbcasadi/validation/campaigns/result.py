@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 WORST = 5  # cases that a report lists
-STRONG = 0.05  # p-value below which the text speaks of a dependence
+STRONG = 0.05  # p-value below which the text states a dependence
 
 
 @with_table

@@ -82,8 +82,9 @@ def _of_controls(controller: Controller, plant: Plant) -> dict[str, Columns]:
     """Return the columns of u: units as the controller says, limits of the controller."""
     names = names_of(plant.model, "actuator", plant.nu)
     outputs: dict[str, Signal] = {s.name: s for s in controller.outputs}
-    told = outputs["u"].units if "u" in outputs else ()
-    units = told if len(told) == plant.nu and any(told) else _units_of_actuators(plant.model)
+    units = outputs["u"].units if "u" in outputs else ()
+    if len(units) != plant.nu or not any(units):
+        units = _units_of_actuators(plant.model)
     limits = tuple(zip(controller.u_min.tolist(), controller.u_max.tolist(), strict=True))
     ours = Columns(names, units, limits)
     return {"u": ours, "u_applied": ours}

@@ -81,7 +81,9 @@ def reaction(function: ca.Function, z0: ArrayLike = ()) -> Iterator[Reaction]:
     """Export a reaction to a temporary folder, compile it, and yield it.
 
     Args:
-        function: with any of the inputs and outputs of the head of this file, by name.
+        function: with any of the inputs `q`, `v`, `act`, `f_measured`, `t`, `scheduled_ref`,
+            `scheduled_mask`, `scheduled_tuning`, `z` and the outputs `ref`, `mask`, `tuning`,
+            `z_next`, by name. What it has no output for stays as scheduled.
         z0: its state to start from.
 
     Raises:

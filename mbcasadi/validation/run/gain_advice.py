@@ -11,7 +11,7 @@ from mbcasadi.description import Controller
 from mbcasadi.validation.run.servo_plant import Controlled
 
 HIGHER = 1.5
-"""Stiffness that a period and a delay bear, over that of a task, from which it is said."""
+"""Ratio of the stiffness that period and delay permit to a task's, from which it is reported."""
 
 USUAL_MARGIN = 2.0
 """Factor that the inertia may be wrong by, below which gains are called too high."""
@@ -45,15 +45,15 @@ def gain_advice(
         loop = task_loop(controller.period, delay, 0.0, (bandwidth, kd / (2 * bandwidth)), None)
         margin = loop_margins(loop)
         if margin is None:
-            yield f"lower the gains of {own}: with {where} its loop is unstable; it bears {bounds}"
+            yield f"lower the gains of {own}: with {where} its loop is unstable; use {bounds}"
         elif margin.together.strongest < USUAL_MARGIN:
             yield (
-                f"lower the gains of {own}: with {where} its loop bears only "
+                f"lower the gains of {own}: with {where} its loop tolerates only "
                 f"{margin.together.strongest:.2g} times these gains; a usual margin leaves {bounds}"
             )
         elif best.kp > HIGHER * kp and (of_tasks is None or task.name in of_tasks):
             yield (
-                f"the gains of {own} may be raised: {where} bears {bounds}; a steady error is "
+                f"the gains of {own} may be raised: with {where} {bounds}; a steady error is "
                 "inversely proportional to kp"
             )
 

@@ -39,7 +39,7 @@ def build_inverse_dynamics(spec: InverseDynamicsSpec, system: System, q0: Array)
     actuators = spec.limits.actuator
     tasks = [make_task(table) for table in spec.task]
     found = [(table, contacts_of_table(table, system, q0)) for table in spec.contact]
-    asked = [(table.force or (0.0, 0.0, 0.0)) for table, own in found for _ in own]
+    desired = [(table.force or (0.0, 0.0, 0.0)) for table, own in found for _ in own]
     controller = InverseDynamicsQP(
         system,
         tasks=tasks,
@@ -84,7 +84,7 @@ def build_inverse_dynamics(spec: InverseDynamicsSpec, system: System, q0: Array)
         for quantity, value in motion.items():
             ref[controller.reference_slices[f"{task.name}.{quantity}"]] = value
     if "force" in controller.reference_slices:
-        ref[controller.reference_slices["force"]] = ca.DM(np.array(asked).ravel())
+        ref[controller.reference_slices["force"]] = ca.DM(np.array(desired).ravel())
     if "loop_force" in controller.reference_slices:
         ref[controller.reference_slices["loop_force"]] = ca.DM(
             loop_forces(spec.loop_force, controller)
@@ -104,7 +104,7 @@ def loop_forces(tables: Sequence[LoopForce], controller: InverseDynamicsQP) -> A
         ProblemError: as many numbers as the constraint has no rows.
     """
     names = controller.mask_names[len(controller.contacts) :]
-    sizes, asked = dict(zip(names, controller.equality_sizes, strict=True)), {}
+    sizes, desired = dict(zip(names, controller.equality_sizes, strict=True)), {}
     for table in tables:
         force = np.asarray(0.0 if table.force is None else table.force)
         size = sizes[table.constraint]
@@ -112,5 +112,5 @@ def loop_forces(tables: Sequence[LoopForce], controller: InverseDynamicsQP) -> A
             raise ProblemError(
                 f"force of '{table.constraint}' = {force.tolist()}; expected one number, or {size}"
             )
-        asked[table.constraint] = np.broadcast_to(force, (size,))
-    return np.array([asked[row.constraint][row.row] for row in controller.weighed_loops])
+        desired[table.constraint] = np.broadcast_to(force, (size,))
+    return np.array([desired[row.constraint][row.row] for row in controller.weighed_loops])

@@ -170,7 +170,7 @@ def _tasks(facts: _Facts) -> Iterator[str]:
         yield f"frame = {_text(facts.base)}"
         yield 'kind = "body"'
         yield 'name = "base"'
-        yield f"{f'kp = {gains.kp:.4g}':<36} # 1/s²; stable with this delay and 5 ms of motor lag"
+        yield f"{f'kp = {gains.kp:.4g}':<36} # 1/s²; for this delay and 5 ms of motor lag"
         yield f"{f'kd = {gains.kd:.4g}':<36} # 1/s"
         yield "# [task.reference]                   # motion that is added to the start"
         yield '# z = { amplitude = 20, unit = "mm", frequency = 0.5, ramp = 1.0 }'

@@ -86,7 +86,7 @@ def test_poles_of_one_length_hide_a_swing():
     np.testing.assert_allclose(mode.eigenvalue, 1j * np.sqrt(9.81 / 0.8), atol=1e-6)
     np.testing.assert_allclose(np.abs(mode.shape), [0, 1, 1], atol=1e-6)
     assert set(mode.joints) == {"q_1", "q_2"}
-    assert "swings at 0.557 Hz and never dies out" in report.in_words
+    assert "swings at 0.557 Hz and does not decay" in report.in_words
 
 
 def test_the_modes_shape_is_a_motion_that_no_control_moves():

@@ -162,8 +162,8 @@ def _sliding_rows(
     row, bias = turned[0, :], ca.SX(axes[0, :]) @ ca.SX(group.frame.bias(q, v))[:3]
     if damping:
         bias += damping * (row @ v)
-    asked = sliding[member].velocity
-    slip = turned[1:, :] @ v if asked is None else ca.SX(axes[1:, :]) @ asked
+    desired = sliding[member].velocity
+    slip = turned[1:, :] @ v if desired is None else ca.SX(axes[1:, :]) @ desired
     force = sliding_force(slip, sliding[member])
     drag = turned[1:, :].T @ force[1:]
     s, nothing = on[member], ca.SX(0, 1)
@@ -206,7 +206,7 @@ def _shared_rows(
     damping: float,
     internal: bool,
 ) -> ContactRows:
-    """Return the rows of a body with several points; see the head of this file."""
+    """Return the rows of a body with several points, at most six."""
     J, c, R, v = motion
     E, C, Z = point_map(group.arms)
     S = ca.vertcat(*(on[i] for i in group.members for _ in range(3)))

@@ -1,16 +1,4 @@
-"""Forces weighed component by component, and brought to their reference by measurement.
-
-The cost `½ Σ r_i (f_i - f_ref,i)²` weighs planned forces of contacts and loops. What is planned is
-not what acts where mass, friction or the pose of the surface are wrong: a press with 30 N is off by
-what the model lacks. With a measured force f_m the reference becomes `f_ref + I`, with an integral
-in z,
-
-    I_{k+1} = I_k + γ (f_ref - f_m),   γ = gain h,
-
-of the forces whose weight is positive. It leaves no steady error. I is zero while the contact is
-off and at most `limit`. It pauses for ticks without a solution, and does not grow while a limit of
-this force, or an actuator that can act on it, is at its bound.
-"""
+"""Forces weighed component by component, and brought to their reference by measurement."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +19,18 @@ PerForce = float | Sequence[float]
 
 @dataclass(frozen=True)
 class ForceFeedback:
-    """How contact forces follow their reference by measurement; see the head of this file.
+    """How contact forces follow their reference by measurement.
+
+    The cost `½ Σ r_i (f_i - f_ref,i)²` weighs planned forces of contacts and loops. What is planned
+    is not what acts where mass, friction or the pose of the surface are wrong: a press with 30 N is
+    off by what the model lacks. With a measured force f_m the reference becomes `f_ref + I`, with
+    an integral in z,
+
+        I_{k+1} = I_k + γ (f_ref - f_m),   γ = gain h,
+
+    of the forces whose weight is positive. It leaves no steady error. I is zero while the contact
+    is off and at most `limit`. It pauses for ticks without a solution, and does not grow while a
+    limit of this force, or an actuator that can act on it, is at its bound.
 
     Args:
         limit: N, largest integral of a component: what the model may be wrong by.

@@ -1,13 +1,4 @@
-"""A contact that is switched on takes its load by and by.
-
-While a contact is off, z remembers that it is unloaded, `r = 1`; from the tick on at which it is
-switched on, r falls to zero within the duration, and its normal force is bounded by
-
-    f_n <= min_force + (1 - r) force.
-
-At r = 0 only `max_force` bounds it. A controller starts with all contacts loaded. Before a contact
-is switched off, its load is lowered by `<contact>.max_force` of `tuning`.
-"""
+"""A contact that is switched on takes its load gradually."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +13,15 @@ from mbcasadi.shapes import require_positive
 
 @dataclass(frozen=True)
 class LoadRamp:
-    """How fast a contact takes its load; see the head of this file.
+    """How fast a contact takes its load.
+
+    While a contact is off, z remembers that it is unloaded, `r = 1`; from the tick on at which it
+    is switched on, r falls to zero within the duration, and its normal force is bounded by
+
+        f_n <= min_force + (1 - r) force.
+
+    At r = 0 only `max_force` bounds it. A controller starts with all contacts loaded. Before a
+    contact is switched off, its load is lowered by `<contact>.max_force` of `tuning`.
 
     Args:
         duration: s, from the switch to the full load.

@@ -6,7 +6,7 @@ is known from it,
     f_t = -mu f_n t,   t = v_t / (|v_t|² + v_s²)^½,
 
 with the velocity v_t of the material along the surface: the measured one, or the one that the
-reference of a task asks for, which also breaks loose what sticks. So the force on the mechanism is
+reference of a task prescribes, which also breaks loose what sticks. The mechanism feels the force
 `(J_nᵀ - mu J_tᵀ t) f_n`, which is not the transpose of the row: the equations of motion are
 
     M a = f + B p + Gᵀ lam + D σ,   σ = lam_s,
@@ -45,7 +45,7 @@ class Sliding(NamedTuple):
     Attributes:
         friction: Coulomb coefficient mu.
         speed: v_s, m/s, above which the friction is that of Coulomb.
-        velocity: (3,) that a task asks for, world axes, or None for the measured one.
+        velocity: (3,) that a task prescribes, world axes, or None for the measured one.
     """
 
     friction: float | ca.SX
@@ -65,8 +65,8 @@ def sliding_of(setup: "Setup", contact: Contact, friction: float | ca.SX, ref: c
     if not contact.slide_task:
         return Sliding(friction, contact.slide_speed, None)
     task = slide_task_of(setup, contact)
-    velocity, asked = ca.SX(3, 1), ref[setup.reference_slices[f"{task.name}.velocity"], 0]
-    velocity[[AXES.index(axis) for axis in task.position]] = asked
+    velocity, desired = ca.SX(3, 1), ref[setup.reference_slices[f"{task.name}.velocity"], 0]
+    velocity[[AXES.index(axis) for axis in task.position]] = desired
     return Sliding(friction, contact.slide_speed, velocity)
 
 
@@ -112,7 +112,7 @@ def with_drag(dynamics: Dynamics, drag: ca.SX, rows: Sequence[int]) -> Dynamics:
 
 
 def without_drag(condensed: Condensed, nu: int, rows: Sequence[int]) -> Condensed:
-    """Return what is condensed with σ eliminated; see the head of this file.
+    """Return what is condensed with σ eliminated, `(I + E_D,s) σ = -(E_s p + e_s)`.
 
     Args:
         condensed: with the forces (p, σ).

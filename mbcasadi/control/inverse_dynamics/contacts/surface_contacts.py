@@ -26,7 +26,7 @@ LEAST_CORNERS = 3
 FLAT = 1e-6
 """Points farther than this from a plane, relative to their spread, are no sole."""
 LEAST_COSINE = 0.5
-"""A sole that is turned farther than this from the ground does not tell on which side it is."""
+"""A sole that is turned farther than this from the ground leaves open on which side it is."""
 SAME_FACE = 1e-7
 """Relative difference of the rows of one face, which is found in several simplices."""
 
@@ -76,7 +76,7 @@ def sole_of(arms: Array, contacts: Sequence[Contact], ups: Sequence[Array]) -> S
         raise ProblemError(
             f"the sole of {', '.join(each.frame for each in contacts)} is turned by {angle:.0f}° "
             "from the ground's normal; expected one that is about flat at the authored pose or at "
-            "a key frame, which tells the side of the ground"
+            "a key frame, which determines the side of the ground"
         )
     n = axes[2] * np.sign(cosine)
     frame = contact_axes(n)

@@ -31,7 +31,7 @@ SPOKEN = {
 
 
 class TaskShares(NamedTuple):
-    """What tasks ask for: `map y - right` is their error, with weights.
+    """What tasks require: `map y - right` is their error, with weights.
 
     Attributes:
         map, right, weight: (k, n), (k,), (k,).

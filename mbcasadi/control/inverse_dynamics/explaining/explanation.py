@@ -125,8 +125,8 @@ def explanation(
     whole: dict[str, float] = {}
     unmet: dict[str, tuple[str, ...]] = {}
     if solution.status != Status.BAD_INPUT and np.all(np.isfinite(problem.A_qp)):
-        asked = {f"task {name}": tasks.equality(name) for name in exactly}
-        excluding = excluding_limits(problem, asked)
+        desired = {f"task {name}": tasks.equality(name) for name in exactly}
+        excluding = excluding_limits(problem, desired)
         if levels and not excluding:
             unmet, whole = excluded_levels(problem, tasks, levels, y), tasks.costs(y)
         elif not excluding:

@@ -182,7 +182,7 @@ def _of_speed(limits: Values, i: int, speed: ca.SX) -> list[tuple[ca.SX, ca.SX]]
         low = -stall * ca.fmax(ca.fmin(1, 1 + share), -1)
     if _is_limit(power):
         least = power / UNBOUNDED
-        # Beyond the speed without load the line asks for braking, which gives no power.
+        # Beyond the speed without load the line requires braking, which gives no power.
         high = ca.fmin(high, power / ca.fmax(speed, least))
         low = ca.fmax(low, -power / ca.fmax(-speed, least))
     return [(low, high)] if _is_limit(stall) or _is_limit(power) else []

@@ -163,7 +163,7 @@ def acceleration_bounds(
         joints: the limits.
         q, v: (nq,), (nv,) state at the start of the tick.
         period: length of the tick, s.
-        share: c of the head of this file.
+        share: c in `q + h v + c h² a`, of the position at the end of the tick.
     """
     planned = 1.0 - joints.reserve
     lower, upper = [ca.SX(0, 1)], [ca.SX(0, 1)]
@@ -189,7 +189,7 @@ def _stop_bound(
         braking: deceleration that is relied on.
         planned: that which is planned with.
         h: length of the tick, s.
-        share: c of the head of this file.
+        share: c in `q + h v + c h² a`, of the position at the end of the tick.
     """
     if left.is_constant() and np.isinf(float(left)):
         return ca.SX(np.inf)
@@ -228,7 +228,7 @@ def _at_least(bound: ca.SX, other: ca.SX) -> ca.SX:
 def braking_bound(
     left: ca.SX, v: ca.SX, d: float, h: float, share: float = 0.5, most: float | None = None
 ) -> ca.SX:
-    """Return the bound of the head of this file.
+    """Return the largest acceleration from which the joint can still stop before its stop.
 
     Args:
         left: distance to the stop.

@@ -6,7 +6,7 @@ and one row serves both sides; with one, each side has a row of its own and `s >
 
 Prices are in the mechanism's own units (`scaling.py`): with σ, what forces of unit size make of the
 row, `c = price (task / σ)²` and `l = linear task² / σ`. A price of 1 makes the violation by such
-forces as dear as missing a unit of acceleration in the tasks.
+forces as expensive as missing a unit of acceleration in the tasks.
 """
 
 from collections.abc import Mapping, Sequence

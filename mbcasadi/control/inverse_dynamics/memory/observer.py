@@ -1,20 +1,4 @@
-"""Observer of the force that the model lacks, from the motion that it did not expect.
-
-Over a tick of length h the velocity changes by `h a`, with the acceleration a of the law's own
-solution. What it changes by beyond that is the work of a force that the model does not know, a
-mass, a load, friction, a push:
-
-    e_k = v_k - v_{k-1} - h a_{k-1-delay},   d_{k+1} = d_k + γ M e_k / h
-
-with `γ = 1 - exp(-bandwidth h)`, and tick k solves `M a = f + d_k + ...`. As a was computed with d,
-the estimate converges at the bandwidth and leaves no steady error: it is a momentum observer
-(De Luca and Mattone 2003) in discrete time, with the predicted momentum in place of its integral.
-Constraint forces need no sensor: a obeys the active constraints, and so does `M⁻¹ d`. A force
-that a constraint takes up moves nothing and is not seen.
-
-An estimate and its change are limited to what actuators and gravity can give, so that an impact
-does not drive them away. They pause for ticks without a solution.
-"""
+"""Observer of the force that the model lacks, from the motion that it did not expect."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -38,7 +22,22 @@ NOTHING = 1e-150
 
 @dataclass(frozen=True)
 class DisturbanceObserver:
-    """How fast a law learns what its model lacks; see the head of this file.
+    """How fast a law learns the force that its model lacks, from the motion it did not expect.
+
+    Over a tick of length h the velocity changes by `h a`, with the acceleration a of the law's own
+    solution. What it changes by beyond that is the work of a force that the model does not know, a
+    mass, a load, friction, a push:
+
+        e_k = v_k - v_{k-1} - h a_{k-1-delay},   d_{k+1} = d_k + γ M e_k / h
+
+    with `γ = 1 - exp(-bandwidth h)`, and tick k solves `M a = f + d_k + ...`. As a was computed
+    with d, the estimate converges at the bandwidth and leaves no steady error: it is a momentum
+    observer (De Luca and Mattone 2003) in discrete time, with the predicted momentum in place of
+    its integral. Constraint forces need no sensor: a obeys the active constraints, and so does `M⁻¹
+    d`. A force that a constraint takes up moves nothing and is not seen.
+
+    An estimate and its change are limited to what actuators and gravity can give, so that an impact
+    does not drive them away. They pause for ticks without a solution.
 
     Args:
         bandwidth: 1/s, of the estimate: below that of the tasks, which is √kp.

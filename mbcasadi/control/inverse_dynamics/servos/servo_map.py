@@ -49,7 +49,7 @@ class Coordinate:
 
 @dataclass(frozen=True)
 class TickMap:
-    """The numbers of the head of this file.
+    """The linear map of one tick, from force and state at its start to its mean force.
 
     Attributes:
         added_inertia, drift: K₂ and K₁ of the mean force `p_0 + drift l̇_0 - added_inertia α`.

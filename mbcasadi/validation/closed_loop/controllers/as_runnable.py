@@ -65,7 +65,8 @@ def as_runnable(
     """Return what a closed loop runs; controllers of ours are returned as they are.
 
     Args:
-        controller: of any kind in the head of this file.
+        controller: a `Controller`, a `CProject` or its folder, a `SharedLibrary`, a
+            `ca.Function`, a `Policy`, or another callable `(t, q, v) → u`.
         plant: on which it is to run.
         period: s; the plant's time step by default, and that of the controller where it has one.
 

@@ -32,7 +32,7 @@ INPUTS = ("t", "q", "v", "act")
 class Predictor(Protocol):
     """A policy as stable-baselines3 has it: `predict(observation) → (action, state)`.
 
-    It is asked for its deterministic action, and for the state of a recurrent policy, where
+    It returns its deterministic action, and the state of a recurrent policy, where
     `predict` takes `deterministic` and `state`.
     """
 

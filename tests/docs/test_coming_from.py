@@ -1,0 +1,57 @@
+"""Programs for other libraries print what their pages show, and ours print the same."""
+
+import importlib.util
+import runpy
+
+import pytest
+from support.pages import DOCS, assert_prints_what_it_says, equal_but_for_rounding
+
+COMPARE = runpy.run_path(str(DOCS / "tools" / "compare_programs.py"))
+PAGES = DOCS / "coming-from"
+
+
+def run(program):
+    """Return what a program prints, after comparing it with what the page shows."""
+    code, shown = program
+    printed = COMPARE["printed_by"](code, PAGES)
+    assert equal_but_for_rounding(printed, shown), f"{printed}\nis not\n{shown}"
+    return printed
+
+
+@pytest.mark.parametrize("page", ["pinocchio", "tsid", "mink", "drake", "crocoddyl", "do-mpc"])
+def test_our_program_prints_what_the_page_shows_for_both(page):
+    ours, others = COMPARE["programs"](PAGES / f"{page}.md")
+    printed = run(ours)
+    assert others
+    for _, shown in others:
+        assert equal_but_for_rounding(printed, shown)
+
+
+@pytest.mark.parametrize(
+    ("page", "number", "library"),
+    [
+        ("pinocchio", 0, "pinocchio"),
+        ("tsid", 0, "tsid"),
+        ("tsid", 1, "placo"),
+        ("mink", 0, "mink"),
+        ("drake", 0, "pydrake"),
+        ("crocoddyl", 0, "crocoddyl"),
+        ("do-mpc", 0, "do_mpc"),
+    ],
+)
+def test_the_program_for_the_other_library_prints_what_the_page_shows(page, number, library):
+    if importlib.util.find_spec(library) is None:  # not imported: that takes seconds, and warns
+        pytest.skip(f"{library} is not installed")
+    _, others = COMPARE["programs"](PAGES / f"{page}.md")
+    run(others[number])
+
+
+def test_the_same_regulator_comes_from_python_control():
+    assert_prints_what_it_says("coming-from/python-control.md", 2)
+
+
+def test_numbers_of_two_outputs_are_compared_in_their_order():
+    difference = COMPARE["largest_difference"]
+    assert difference("0 [1.5 -2.25]", "solved [1.5 -2.125]") == pytest.approx(0.125)
+    with pytest.raises(ValueError, match="zip"):
+        difference("1.0 2.0", "1.0")
