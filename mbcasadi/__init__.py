@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mbcasadi import models as models
     from mbcasadi import mpc as mpc
     from mbcasadi import plant as plant
+    from mbcasadi import plots as plots
     from mbcasadi import simulation as simulation
     from mbcasadi import validation as validation
     from mbcasadi.codegen import batch as batch
@@ -53,6 +54,7 @@ _PACKAGES = (
     "models",
     "mpc",
     "plant",
+    "plots",
     "simulation",
     "validation",
 )

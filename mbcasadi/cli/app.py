@@ -9,6 +9,7 @@ from mbcasadi.cli import (
     bench_command,
     cache_command,
     campaign_command,
+    example_command,
     margin_command,
     model_commands,
     run_commands,
@@ -22,6 +23,7 @@ app = typer.Typer(
 )
 for command in (
     run_commands.demo,
+    example_command.example,
     model_commands.inspect,
     model_commands.check,
     spec_commands.init,

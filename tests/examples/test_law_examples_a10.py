@@ -8,14 +8,14 @@ MARGIN = 0.02  # share of the wanted force, RMS
 
 def test_the_error_decays_at_its_gain_and_in_mujoco_until_the_model_is_wrong(tmp_path, capsys):
     _, found = shown(16, tmp_path)
-    own, believed, wrong = found.values()
-    early = own["t"] <= 2.0  # down to 1e-4
-    bound = own["epsilon"][0] * np.exp(-5.0 * own["t"])
-    assert own["epsilon"][0] > 1.0
-    np.testing.assert_allclose(own["epsilon"][early], bound[early], atol=1e-5)
+    believed, wrong = found.values()
+    early = believed["t"] <= 0.5  # down to a twelfth
+    bound = believed["epsilon"][0] * np.exp(-5.0 * believed["t"])
+    assert believed["epsilon"][0] > 1.0
+    np.testing.assert_allclose(believed["epsilon"][early], bound[early], atol=0.02)
     for run, least in ((believed, 0.1), (wrong, 0.75)):
         late = (run["t"] > 2.0) & (run["t"] < 7.0)
-        assert run["epsilon"][late].max() < least * own["epsilon"][0]
+        assert run["epsilon"][late].max() < least * bound[0]
         assert np.abs(run["error"][late]).max() < 0.2
     said = capsys.readouterr().out
     assert "eq. 46 requires K_p > c_l c_v" in said

@@ -18,9 +18,9 @@ def test_a_pushed_tool_gives_way_by_force_over_stiffness(tmp_path):
 
 def test_a_tool_keeps_its_line_though_a_motor_is_too_weak(tmp_path):
     _, found = shown(24, tmp_path)
-    cut, kept = found["cut"], found["within limits"]
-    assert cut["saturated"] > 0.1
+    clipped, kept = found["clipped"], found["within limits"]
+    assert clipped["saturated"] > 0.1
     assert np.abs(kept["u"][:, 0]).max() <= 4.0
-    assert cut["largest"] > 20.0
-    assert kept["largest"] < 0.4 * cut["largest"]
-    assert kept["off"] < 0.6 * cut["off"]
+    assert clipped["largest"] > 20.0
+    assert kept["largest"] < 0.4 * clipped["largest"]
+    assert kept["off"] < 0.6 * clipped["off"]

@@ -18,7 +18,7 @@ def test_an_example_says_what_one_will_see_and_stands_in_the_docs(number):
     (path,) = (ROOT / "examples").glob(f"{number}_*.py")
     assert "You will see" in path.read_text(encoding="utf-8").partition('"""\n\n')[0]
     shown = re.search(
-        rf"python examples/{path.name} --figure.*?\(\.\./(images/\w+\.png)\)", DOCS, re.S
+        rf"mbcasadi example {path.stem[3:]} .*?\(\.\./(images/\w+\.png)\)", DOCS, re.S
     )
     assert (ROOT / "docs" / shown[1]).stat().st_size < LARGEST_PICTURE
 

@@ -20,7 +20,7 @@ def test_an_example_says_what_one_will_see_and_how_it_is_run(path):
     first = text.partition("\n")[0]
     assert re.search(r"\[(A05|A10|A16|L15|S20)[^]]*\]\.$", first), first
     assert "You will see" in text.partition('"""\n\n')[0]
-    assert f"python examples/{path.name} --figure" in DOCS
+    assert f"mbcasadi example {path.stem[3:]} " in DOCS
 
 
 def test_the_docs_show_a_picture_for_each_and_none_is_large():
@@ -33,10 +33,10 @@ def test_the_docs_show_a_picture_for_each_and_none_is_large():
 
 def test_the_command_in_the_docs_prints_what_they_say_and_writes_the_figure(tmp_path):
     """The quickest of them; `tests/papers` holds the numbers of all."""
-    script = ROOT / "examples" / "08_a_servo_constraint_drifts_or_not.py"
+    script = ROOT / "examples" / "08_servo_constraint.py"
     figure = tmp_path / "gap.png"
     done = subprocess.run(
-        [sys.executable, str(script), "--figure", str(figure)],
+        [sys.executable, str(script), str(figure)],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -176,6 +176,18 @@ def calls_of_data():
     return {
         "models.names": {},
         "models.path": {"name": "four_bar"},
+        "plots.curves_of": {
+            "runs": {"a": {"t": [0.0, 1.0], "x": [0.0, 1.0]}},
+            "titles": {"x, m": "x"},
+        },
+        "plots.save_figure": {
+            "path": ex.folder() / "curves.svg",
+            "subplots": {"x, m": {"a": ([0.0, 1.0], [0.0, 1.0])}},
+            "log": ["x, m"],
+            "dashed": ["a"],
+            "limits": {"x, m": (0.1, None)},
+            "marks": [0.5],
+        },
         "description.Coverage.by": {"self": ex.four_bar().coverage, "treatment": "used"},
         "description.Coverage.refusal": {
             "self": ex.four_bar().coverage,

@@ -21,6 +21,7 @@ CALLS_OF: dict[str, Callable[[], Calls]] = {
     "models": calls_plant.calls_of_data,
     "mpc": calls_mpc.calls_of_mpc,
     "plant": calls_plant.calls_of_plants,
+    "plots": calls_plant.calls_of_data,
     "simulation": calls_mechanics.calls_of_simulation,
     "system": calls_mechanics.calls_of_systems,
     "validation": calls_plant.calls_of_validation,

@@ -61,3 +61,11 @@ def test_models_are_found_in_a_wheel_and_in_an_editable_install(installed):
     assert mb.models.path("four_bar") == ROOT / "mujoco_models" / "four_bar.xml"
     assert names == list(mb.models.names())
     assert names == sorted(file.stem for file in (ROOT / "mujoco_models").glob("*.xml"))
+
+
+def test_examples_are_found_and_run_in_a_wheel(installed):
+    code = "from mbcasadi.cli.app import app; app(['example', 'servo_constraint', 'gap.png'])"
+    assert "stabilised:" in run(installed, code)
+    assert (installed.parent / "gap.png").stat().st_size > 10_000
+    programs = {file.name for file in (installed / "mbcasadi" / "examples").glob("*.py")}
+    assert programs == {file.name for file in (ROOT / "examples").glob("*.py")}

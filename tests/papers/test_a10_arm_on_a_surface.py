@@ -43,6 +43,19 @@ def closed_forms(q, v) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     return to_absolute.T @ absolute @ to_absolute, to_absolute.T @ coriolis, A, bias
 
 
+def theta(q) -> np.ndarray:
+    """The tip's place and the last link's lean, by samples."""
+    last = q[:, 1] + q[:, 2]
+    return np.array([np.cos(q[:, 1]) + np.cos(last), last - 1.5 * np.pi])
+
+
+def path(t) -> np.ndarray:
+    """What the paper wants of them."""
+    return np.array(
+        [0.3 * np.sin(0.6 * np.pi * t) + 0.5, np.pi / 6 * np.sin(np.pi * t) + np.pi / 12]
+    )
+
+
 def force_of_the_motion_alone(q, v) -> float:
     """lam at `u_o = 0`: `f` in M null(A), so `A a = -Ȧ v` asks `A M⁻¹ Aᵀ lam = Ȧ v - A M⁻¹ C v`."""
     M, coriolis, A, bias = closed_forms(q, v)
@@ -88,7 +101,7 @@ def test_the_arm_follows_the_path_and_its_error_decays_at_exactly_the_gain(runs)
     expected = free["epsilon"][0] * np.exp(-K_D * free["t"][early])
     assert free["epsilon"][0] > 1.0
     np.testing.assert_allclose(free["epsilon"][early], expected, atol=INTEGRATION)
-    apart = np.abs(free["theta"] - free["theta_d"]).max(axis=0)
+    apart = np.abs(theta(free["q"]) - path(free["t"])).max(axis=0)
     assert apart[0] > 0.1
     assert apart[free["t"] > 5.0].max() < 1e-5
 
@@ -125,12 +138,11 @@ def reduced_command(t: float, q: np.ndarray) -> np.ndarray:
     """`s = B⁻¹ (dθ_d/dt - K_p θ̃)`, (37) and (38)."""
     W, V2 = gauge(q)
     last = q[1] + q[2]
-    theta = np.array([np.cos(q[1]) + np.cos(last), last - 1.5 * np.pi])
+    place = theta(q[None])[:, 0]
     slope = np.array([[0, -np.sin(q[1]) - np.sin(last), -np.sin(last)], [0, 1, 1]])
     wave, turn = 0.6 * np.pi * t, np.pi * t
-    theta_d = np.array([0.3 * np.sin(wave) + 0.5, np.pi / 6 * np.sin(turn) + np.pi / 12])
     rate = np.pi * np.array([0.18 * np.cos(wave), np.pi / 6 * np.cos(turn)])
-    return np.linalg.solve(slope @ np.linalg.solve(W.T, V2), rate - K_P * (theta - theta_d))
+    return np.linalg.solve(slope @ np.linalg.solve(W.T, V2), rate - K_P * (place - path(t)))
 
 
 def test_the_law_in_joint_space_is_the_papers_in_a_gauge_of_its_own(runs):
@@ -153,15 +165,13 @@ def test_the_law_in_joint_space_is_the_papers_in_a_gauge_of_its_own(runs):
 
 def test_gravity_has_no_say_in_the_force_on_the_surface(runs):
     weightless = ARM["prr_arm"].system(gravity=0.0)
-    theta = runs["free"]["theta"][:, 0]
-    found = ARM["run"](weightless, ARM["start"](theta, -1), force_control=False)
+    found = ARM["run"](weightless, side=-1, force_control=False)
     np.testing.assert_allclose(found["lam"], runs["free"]["lam"], atol=INTEGRATION)
 
 
 def test_the_papers_path_is_out_of_reach_between_7_36_and_7_64_seconds():
     t = np.linspace(0, 10, 100001)
-    place = 0.3 * np.sin(0.6 * np.pi * t) + 0.5
-    lean = np.pi / 6 * np.sin(np.pi * t) + np.pi / 12
+    place, lean = path(t)
     beyond = t[np.abs(place - np.sin(lean)) > 1]  # |cos q2|
     assert beyond.min() == pytest.approx(7.360, abs=5e-4)
     assert beyond.max() == pytest.approx(7.640, abs=5e-4)

@@ -95,4 +95,4 @@ def test_the_consistency_test_tells_motors_that_can_from_motors_that_cannot(syst
         left, need = Z.T @ B * alive, Z.T @ wanted
         residual = np.linalg.norm(need - left @ np.linalg.pinv(left, RANK) @ need)  # (14)
         assert residual > 1.0
-        assert found["dead"][0, k] == pytest.approx(residual, rel=EXACT)
+        assert found["dead"][k] == pytest.approx(residual, rel=EXACT)

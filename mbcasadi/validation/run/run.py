@@ -29,6 +29,7 @@ from mbcasadi.validation.metrics import (
 )
 from mbcasadi.validation.run.conditions import WhatIf
 from mbcasadi.validation.run.diagnosis import Diagnosis
+from mbcasadi.validation.run.words import run_in_words
 
 
 @summarised
@@ -129,6 +130,11 @@ class Run:
     def status_rows(self) -> tuple[StatusRow, ...]:
         """Each status that occurred: how often, when first, and its longest run."""
         return status_rows(self.controller, self.recording.status, self.recording.t)
+
+    @property
+    def in_words(self) -> str:
+        """Largest share of a limit of the controls, ticks by status, time of a tick of the C."""
+        return run_in_words(self.controller, self.recording, self.metric("time.median"))
 
     def to_dict(self) -> dict[str, object]:
         """Return everything but the recording as plain data."""

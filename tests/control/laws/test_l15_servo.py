@@ -27,7 +27,7 @@ import mbcasadi as mb
 from mbcasadi import models
 from mbcasadi.control.laws import keep_rows, servo_control, servo_rows, within_limits
 
-EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "07_two_robots_lift_a_bar.py"
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "07_cooperating_robots.py"
 FORMS = ("least_norm", "figures")
 FIGURES = [(0.44, 10.13), (2.88, 4.90), (-8.00, -4.43), (4.63, 9.67), (-4.16, 0.46), (-5.11, 0.18)]
 LEAST = [(0, 8.23), (0, 4.49), (-8.23, -4.46), (4.46, 8.23), (-4.49, 0), (-8.23, 0)]

@@ -149,3 +149,19 @@ def test_a_missing_package_is_named_with_its_extra(
     monkeypatch.setitem(sys.modules, package, None)  # type: ignore[arg-type]
     with pytest.raises(MissingExtraError, match=rf"{package}.*mbcasadi\[tools\]"):
         report.to_html()
+
+
+def test_a_run_in_words_has_its_largest_control_its_statuses_and_its_time(report: Report) -> None:
+    crank, stand = report.runs
+    for run in (crank, stand):
+        control, record = run.controller, run.recording
+        used = max(
+            abs(u) / max(-low, high)
+            for row in record.u
+            for u, low, high in zip(row, control.u_min, control.u_max, strict=True)
+        )
+        assert f"controls at {100 * used:.0f} % of their limits at most" in run.in_words
+        for text, ticks in run.statuses.items():
+            assert f"{100 * ticks / len(record.t):.3g} % {text}" in run.in_words
+        tick = 1e6 * run.metric("time.median")
+        assert run.in_words.endswith(f"{tick:.3g} µs of {1e3 * control.period:g} ms a tick")
