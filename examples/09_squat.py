@@ -68,7 +68,7 @@ def main(figure: str | None = None) -> dict[str, np.ndarray]:
         torques = zip(system.actuator_names, u, strict=True)
         loads = {"toe": (t, out["lam"][2]), "heel": (t, out["lam"][8])}
         subplots = {
-            "torque, N m (eq. 20)": {name: (t, one) for name, one in torques if "left" in name},
+            "torque, N m (eq. 20)": {name: (t, one) for name, one in torques if name[5:] in LEG},
             "load on one corner, N (eq. 21)": loads,
             "left undone, N m (eq. 14)": {k: (t, out[k]) for k in ("dead", "residual")},
         }

@@ -59,7 +59,9 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray]]:
     print(f"without feedback: {np.abs(fallen['lean']).max():.1f} rad after 1.5 s")
     if figure is not None:
         titles = {"lean of the pendulum, rad": "lean", "crank, rad": "crank", "torque, N m": "u"}
-        save_figure(figure, curves_of(runs, titles), limits=dict.fromkeys(titles, (-0.1, 0.1)))
+        ranges = (-0.1, 0.1), (-0.5, 0.5), (-1.0, 0.5)  # of the run that does not fall
+        limits = dict(zip(titles, ranges, strict=True))
+        save_figure(figure, curves_of(runs, titles), limits=limits)
     return runs
 
 

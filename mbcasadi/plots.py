@@ -25,6 +25,7 @@ __all__ = ["curves_of", "save_figure"]
 
 SMALLEST = 1e-16  # shown instead of zero on a logarithmic axis
 WIDTH, HEIGHT = 3.3, 2.9  # inches of one subplot
+SAMPLE_WIDTH, CHARACTER_WIDTH = 0.6, 0.08  # inches in a legend, at most
 COLUMNS = {1: 1, 2: 2, 4: 2}  # subplots side by side, by their number; else three
 
 Array: TypeAlias = NDArray[np.float64]
@@ -158,6 +159,8 @@ def _draw(axes: "Axes", curves: Curves, dashed: Sequence[str], log: bool) -> Non
 
 
 def _legend_above(figure: "Figure") -> None:
-    """Put the legend of the first subplot above all of them."""
+    """Put the legend of the first subplot above all of them, in as many rows as it needs."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), fontsize=9)
+    entry = SAMPLE_WIDTH + CHARACTER_WIDTH * max(map(len, labels))
+    columns = min(len(labels), max(1, int(figure.get_figwidth() / entry)))
+    figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=9)
