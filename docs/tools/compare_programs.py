@@ -37,6 +37,8 @@ def printed_by(code: str, robots: Path) -> str:
         done = subprocess.run(
             [sys.executable, program.name], cwd=folder, capture_output=True, text=True, check=False
         )
+    if "ModuleNotFoundError" in done.stderr:
+        raise ModuleNotFoundError(done.stderr.splitlines()[-1])
     if done.returncode:
         raise SystemExit(f"the program failed:\n{done.stderr}")
     return done.stdout
@@ -54,7 +56,11 @@ def main(page: Path) -> None:
     ours = printed_by(code, page.parent)
     print(f"ours:\n{ours}")
     for code, _ in others:
-        theirs = printed_by(code, page.parent)
+        try:
+            theirs = printed_by(code, page.parent)
+        except ModuleNotFoundError as missing:
+            print(f"left out: {missing}")
+            continue
         print(f"theirs:\n{theirs}")
         print(f"largest difference of printed numbers: {largest_difference(theirs, ours):.1g}")
 

@@ -73,12 +73,14 @@ def example(number: int, **options: Any) -> None:
         runpy.run_path(str(path))["main"](**options)
 
 
-def of_example(number: int, run: int = -1) -> Callable[[], Motion]:
+def of_example(number: int, run: int = -1, **options: Any) -> Callable[[], Motion]:
     """Return what gives a run of an example, by its number among those that it makes."""
 
     def motion() -> Motion:
-        with noted_runs() as runs:
-            example(number)
+        with noted_runs() as runs, noted_steps() as motions:
+            example(number, **options)
+        if not runs:  # the example steps MuJoCo itself
+            return motions[run]
         record = runs[run].recording
         return runs[run].model, record.t, record.q
 
@@ -94,13 +96,6 @@ def of_spec(model: str) -> Callable[[], Motion]:
         return run.model, run.recording.t, run.recording.q
 
     return motion
-
-
-def hopper() -> Motion:
-    """Return six hops of the hopper that is as heavy as its model."""
-    with noted_steps() as motions:
-        example(35, hops=6)
-    return motions[0]
 
 
 @dataclass(frozen=True)
@@ -121,7 +116,7 @@ CLIPS = {
     "cart_pole": Clip(of_example(29, run=1), speed=2.0, camera="front"),
     "biped": Clip(of_example(32, run=6), speed=0.5, camera="front"),
     "trot": Clip(of_example(34)),
-    "hopper": Clip(hopper),
+    "hopper": Clip(of_example(35, run=0, hops=6)),
 }
 
 

@@ -4,6 +4,9 @@ A line `public: PACKAGE` becomes the reference of each function and class in the
 `__all__` and `NOT_STARRED`, rendered where it is defined; the package itself would not show
 functions that have the name of their module, such as `mbcasadi.formulation.projection`. A line
 `summary: PACKAGE` becomes a table of these names with links.
+
+One entry of a docstring for several attributes, "kp, kd: gains", is read as an attribute "kp," of
+the type "kd"; its row gets all names back.
 """
 
 import importlib
@@ -13,6 +16,11 @@ from pathlib import Path
 from types import ModuleType
 
 LINE = re.compile(r"^(public|summary): ([\w.]+)$", re.MULTILINE)
+SEVERAL = re.compile(
+    r"<td><code>(?:<[^>]*>)?([\w.]+,)(?:<[^>]*>)?</code></td>\s*<td>\s*<code>(.*?)</code>\s*</td>",
+    re.DOTALL,
+)
+TAG = re.compile(r"<[^>]*>")
 PAGES = Path(__file__).resolve().parents[1] / "reference"
 PACKAGES = {match[2] for page in PAGES.glob("*.md") for match in LINE.finditer(page.read_text())}
 
@@ -57,3 +65,13 @@ def render(match: re.Match[str]) -> str:
 def on_page_markdown(markdown: str, **_: object) -> str:
     """Return the page with its references; mkdocs calls this for each page."""
     return LINE.sub(render, markdown)
+
+
+def all_names(match: re.Match[str]) -> str:
+    """Return the cells of an entry for several attributes: their names, no type."""
+    return f"<td><code>{match[1]} {TAG.sub('', match[2])}</code></td><td></td>"
+
+
+def on_page_content(html: str, **_: object) -> str:
+    """Return the page with the names of entries for several attributes."""
+    return SEVERAL.sub(all_names, html)

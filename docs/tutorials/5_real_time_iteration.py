@@ -55,7 +55,7 @@ ocp = mpc.optimal_control_problem(
 # %% [markdown]
 # ## The first plan
 #
-# The solution is judged by residuals of our own, whatever the solver says.
+# The solution is verified independently of the solver's status.
 
 # %%
 hanging = np.zeros(10)

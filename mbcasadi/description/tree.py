@@ -131,7 +131,7 @@ class FixedTendon:
 
 @dataclass(frozen=True)
 class Integration:
-    """How a simulation of the model takes its steps, for those who have to foresee one.
+    """How a simulation of the model takes its steps, for those who have to predict one.
 
     Attributes:
         rule: MuJoCo's "euler", "rk4", "implicit", "implicitfast" or "discrete".

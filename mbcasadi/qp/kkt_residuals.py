@@ -1,6 +1,6 @@
 """KKT residuals of a QP, and the status that they allow.
 
-A solver's claim of success is not used: a solution is accepted only if the residuals that are
+The solver's status is not used: a solution is accepted only if the residuals that are
 computed here are small. NaN makes a residual NaN, and NaN is not `<= tol`.
 """
 

@@ -41,12 +41,12 @@ from mbcasadi.control.inverse_dynamics.inequalities import (
 from mbcasadi.control.inverse_dynamics.inputs import Inputs
 from mbcasadi.control.inverse_dynamics.limits.actuator_limits import LastForce, limit_forces
 from mbcasadi.control.inverse_dynamics.limits.distance_limits import distance_rows
-from mbcasadi.control.inverse_dynamics.limits.foreseen_joints import (
-    advance_share,
-    foreseen_state,
-    joint_memory,
-)
 from mbcasadi.control.inverse_dynamics.limits.loop_force_limits import loop_force_rows
+from mbcasadi.control.inverse_dynamics.limits.predicted_joints import (
+    advance_share,
+    joint_memory,
+    predicted_state,
+)
 from mbcasadi.control.inverse_dynamics.limits.tuned_limits import (
     tuned_actuator_limits,
     tuned_actuators,
@@ -81,7 +81,7 @@ class Remembered:
 
     Attributes:
         last: actuator forces of the last tick.
-        planned: accelerations of joints that do not act yet; see `foreseen_joints.py`.
+        planned: accelerations of joints that do not act yet; see `predicted_joints.py`.
         unloaded: (nc,) share of each contact that its ramp has not loaded yet; none without it.
         contacts_on: (nc,) one where a contact is on; none without a ramp.
         integrated: the integral of the contact forces, or None without feedback.
@@ -192,7 +192,7 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
             loop_force_rows(setup, at, sizes),
             joint_rows(
                 tuned_joints(setup.limited_joints, at.tuning),
-                foreseen_state(setup, at.memory, at.q, at.v),
+                predicted_state(setup, at.memory, at.q, at.v),
                 (setup.period, advance_share(setup.plant_of_servos)),
                 sizes,
             ),

@@ -8,7 +8,7 @@ The interface turns the measurement and `ref` into x0, r and s. `z` holds the ac
 last step, shifted by one sample, then the pending controls and those whose change enters, the
 newest last, then the estimate of the interface. x_0 of the problem is x0 predicted over the delay,
 `x <- A x + B u + drift` for each pending control. All matrices are constants of the C. The
-residuals are computed from the QP's own numbers; a solver's claim of success is not used.
+residuals are computed from the QP's own numbers; the solver's status is not used.
 """
 
 from dataclasses import dataclass

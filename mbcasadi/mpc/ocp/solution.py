@@ -1,6 +1,6 @@
 """The solution of an optimal control problem, checked by residuals of our own.
 
-A solver's claim of success is not used. The residuals of a solution are
+The solver's status is not used. The residuals of a solution are
 
     gap           |x_{k+1} - F(x_k, u_k, p_k)|,   violation  of bounds and rows,
     stationarity  |f_w + g_wᵀ lam_g + lam_w| / (1 + |f_w| + |g_wᵀ lam_g|),

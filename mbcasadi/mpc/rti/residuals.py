@@ -4,7 +4,7 @@
     stationarity      gradient by every υ, from costates run backward, and by every e,
     complementarity   Σ |λ gap|,
 
-relative to the size of their terms. A solver's claim of success is not used.
+relative to the size of their terms. The solver's status is not used.
 """
 
 from typing import NamedTuple

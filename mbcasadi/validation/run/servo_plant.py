@@ -34,8 +34,8 @@ def fitted_to_plant(controller: Controlled, plant: Plant, delay: int) -> Control
         return controller
     if not servo_indices(controller.system):
         counts = controller.observer, controller.joint_limits, controller.force_feedback
-        foreseen = any(counts) and controller.delay is None and delay > 0
-        return replace(controller, delay=delay) if foreseen else controller
+        predicted = any(counts) and controller.delay is None and delay > 0
+        return replace(controller, delay=delay) if predicted else controller
     if controller.servo_plant == "start":
         return controller
     delay = delay if controller.delay is None else controller.delay

@@ -221,7 +221,7 @@ LATE, HEAVY = 2, 0.1  # ticks, share of the mass
 
 @pytest.mark.parametrize(("delay", "reserve"), [(None, 0.0), (LATE, 0.3)])
 def test_a_heavier_arm_whose_commands_are_late_stops_before_its_stops(arm, delay, reserve):
-    """Foreseen over the delay, and with braking in reserve; without these it is far beyond."""
+    """Predicted over the delay, and with braking in reserve; without these it is far beyond."""
     law = InverseDynamicsQP(
         arm,
         [PostureTask(("shoulder", "elbow"), kp=400.0)],
@@ -260,7 +260,7 @@ def test_the_state_remembers_what_is_planned_in_the_exported_c_too(arm, tmp_path
 
 
 @pytest.mark.parametrize(("late", "share"), [(0, 0.5), (1, 0.5), (3, 0.75)])
-def test_a_foreseen_joint_is_where_a_plant_of_its_steps_is(late, share):
+def test_a_predicted_joint_is_where_a_plant_of_its_steps_is(late, share):
     """Driven at the bound for the state that it will have, by the plant's own rule of motion."""
     d, reserve, q, v = 20.0, 0.25, 0.0, 0.0
     left, speed = ca.SX.sym("left"), ca.SX.sym("speed")

@@ -176,7 +176,7 @@ def worst_force_error(delay: int) -> float:
     return float(max(errors[2:]))
 
 
-def test_a_delayed_control_meets_the_servos_where_they_were_foreseen():
+def test_a_delayed_control_meets_the_servos_where_they_were_predicted():
     # Forces of gravity and of inertia change a little during the delay, nothing else does.
     assert worst_force_error(1) < 0.08
     assert worst_force_error(0) > 0.3

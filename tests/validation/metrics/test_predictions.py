@@ -90,7 +90,7 @@ def test_a_wrong_mass_gives_the_error_that_the_model_computes() -> None:
     np.testing.assert_allclose(place.rms[0], SLIDER_STEP * rate.rms[0], rtol=1e-9)
     moved = np.diff(run.recording.v[:, 0])
     np.testing.assert_allclose(rate.motion[0], np.sqrt(np.mean(moved**2)), rtol=1e-9)
-    # Half of each change of v is foreseen; q also moves on by v, which is known.
+    # Half of each change of v is predicted; q also moves on by v, which is known.
     np.testing.assert_allclose(run.metric("prediction.next"), 0.5, rtol=1e-9)
 
 
@@ -189,8 +189,8 @@ def test_rows_of_the_laws_own_are_compared_with_what_it_takes_them_to_be_later()
     record = run.recording
     happened = record.q[:, 0] ** 2 + record.v[:, 0] ** 2
     rate = record.v[:-1, 0] + SLIDER_STEP * record.u[:-1, 0] / (2 * SLIDER_MASS)
-    foreseen = (record.q[:-1, 0] + SLIDER_STEP * rate) ** 2 + rate**2
-    missed = (happened[1:] - foreseen)[:-1]  # the last tick has no plan to take it from
+    predicted = (record.q[:-1, 0] + SLIDER_STEP * rate) ** 2 + rate**2
+    missed = (happened[1:] - predicted)[:-1]  # the last tick has no plan to take it from
     np.testing.assert_allclose(row.rms[0], np.sqrt(np.mean(missed**2)), rtol=1e-9)
 
 

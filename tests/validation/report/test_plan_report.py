@@ -107,10 +107,10 @@ def four_bar_run(perturb: dict[str, float]) -> Run:
     return validate(mpc, FOUR_BAR, 0.8, **options).runs[0]
 
 
-def test_linear_mpc_foresees_a_small_motion_and_not_a_heavier_mechanism() -> None:
+def test_linear_mpc_predicts_a_small_motion_and_not_a_heavier_mechanism() -> None:
     exact, heavy = four_bar_run({}), four_bar_run({"mass": 0.3})
-    foreseen = [exact.metric(f"prediction.{when}") for when in ("start", "next", "half", "end")]
-    assert max(foreseen) < 0.05  # the rest is of second order in the motion
+    predicted = [exact.metric(f"prediction.{when}") for when in ("start", "next", "half", "end")]
+    assert max(predicted) < 0.05  # the rest is of second order in the motion
     assert heavy.metric("prediction.next") > 0.2
     rows = {row.name: row for row in exact.margins}
     speed = exact.recording.v[:, 0]

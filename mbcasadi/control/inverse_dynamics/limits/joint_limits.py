@@ -11,7 +11,7 @@ bounds in discrete-time acceleration/torque control of robot arms", RA-L 2018). 
 moves away from the stop, the position at the end of the tick counts alone. No bound demands more
 than the deceleration that is relied on: where it is too late to stop, the joint brakes with that.
 With a `reserve` d is a share of it, and the rest makes up for what model and load get wrong. Over
-a delay q and v are foreseen, see `foreseen_joints.py`.
+a delay q and v are predicted, see `predicted_joints.py`.
 """
 
 from collections.abc import Sequence

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from mbcasadi.control.inverse_dynamics.contacts.force_feedback import integral_names
 from mbcasadi.control.inverse_dynamics.contacts.load_ramp import ramp_names
-from mbcasadi.control.inverse_dynamics.limits.foreseen_joints import joint_memory_names
+from mbcasadi.control.inverse_dynamics.limits.predicted_joints import joint_memory_names
 from mbcasadi.control.inverse_dynamics.memory.observer import observer_names
 from mbcasadi.control.inverse_dynamics.weighed_forces import force_names
 from mbcasadi.system.coordinates import rates

@@ -9,7 +9,7 @@ from mbcasadi import linalg
 from mbcasadi.control.inverse_dynamics.contacts.force_feedback import Integrated, next_integral
 from mbcasadi.control.inverse_dynamics.contacts.load_ramp import next_unloaded
 from mbcasadi.control.inverse_dynamics.limits.actuator_limits import LastForce, slowed
-from mbcasadi.control.inverse_dynamics.limits.foreseen_joints import next_joint_memory
+from mbcasadi.control.inverse_dynamics.limits.predicted_joints import next_joint_memory
 from mbcasadi.control.inverse_dynamics.memory.last_force import next_force
 from mbcasadi.control.inverse_dynamics.memory.observer import Observed, learned_state
 from mbcasadi.control.inverse_dynamics.problem import Problem

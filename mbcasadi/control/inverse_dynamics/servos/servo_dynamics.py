@@ -112,7 +112,7 @@ def speeds(actuators: ActuatorModel, at: ServoState | None, v: ca.SX) -> ca.SX:
 
     Args:
         actuators: their moments.
-        at: the servos, which are foreseen over a delay.
+        at: the servos, which are predicted over a delay.
         v: (nv,) as it was measured.
     """
     speed = actuators.moment.T @ v

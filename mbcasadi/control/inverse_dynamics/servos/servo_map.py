@@ -16,7 +16,7 @@ composed over its steps. What acts on average is `I α - r`, so that
     I α = r + p_0 + K₁ l̇_0 - K₂ α,    K₂ = I/A₁ - I,    K₁ = I A₂/A₁:
 
 the servo adds the inertia K₂. Where length and speed at the start are larger by `Δl`, `Δl̇` than
-foreseen and the control is the same, α changes by `-by_length Δl - by_rate Δl̇`.
+predicted and the control is the same, α changes by `-by_length Δl - by_rate Δl̇`.
 
 K₂ is `h kd` for one step that is implicit in the velocity, whatever I is; for the exact solution it
 is between `½ h kd` (heavy) and `h kd` (light).

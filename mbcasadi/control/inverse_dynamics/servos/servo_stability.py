@@ -97,9 +97,9 @@ def _tick(
     desired = -gains[0] * length - gains[1] * rate
     there, speed = length, rate
     for beta in commanded:
-        foreseen = beta - model.by_length * there - model.by_rate * speed
-        there += model.length_by_acceleration * foreseen + model.length_by_rate * speed
-        speed += h * foreseen
+        predicted = beta - model.by_length * there - model.by_rate * speed
+        there += model.length_by_acceleration * predicted + model.length_by_rate * speed
+        speed += h * predicted
     load = true.damping * rate
     start = known * desired + load + model.added_inertia * desired - model.drift * speed
     commanded.append(desired + model.by_length * there + model.by_rate * speed)

@@ -1,4 +1,4 @@
-"""Joints with limits, foreseen over a delay.
+"""Joints with limits, predicted over a delay.
 
 With a delay of d ticks the acceleration of a tick acts from `t + d h` on, h being its length. A
 bound that keeps a joint before its stop has to hold from the state that it has then. It follows
@@ -49,7 +49,7 @@ def joint_memory(setup: "Setup", memory: ca.SX) -> ca.SX:
     return memory[setup.memory_places["plans"], 0]
 
 
-def foreseen_state(setup: "Setup", memory: ca.SX, q: ca.SX, v: ca.SX) -> tuple[ca.SX, ca.SX]:
+def predicted_state(setup: "Setup", memory: ca.SX, q: ca.SX, v: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Return q and v whose limited joints are those at the start of the tick that is planned.
 
     Args:
