@@ -111,7 +111,8 @@ def _require(name: str, value: object, hint: Any) -> None:
     is_number = isinstance(value, (float, int)) and not isinstance(value, bool)
     of_number = float in alternatives or int in alternatives
     found = f"= {value}" if is_number and of_number else f"is {_found(value, alternatives)}"
-    expected = " or ".join(dict.fromkeys(_words(each) for each in alternatives))
+    words = dict.fromkeys(_words(each) for each in alternatives)
+    expected = " or ".join(sorted(words, key=lambda word: word == "None"))  # None is the last
     advice = next((f": {MAKERS[w]}" for a in alternatives if (w := _name(a)) in MAKERS), "")
     kind = ShapeError if ArrayLike in alternatives else ProblemError
     raise kind(f"{name} {found}; expected {expected}{advice}")

@@ -24,7 +24,8 @@ def test_python_m_prints_the_version():
     assert done.stdout == f"mbcasadi {version('mbcasadi')}\n"
 
 
-def test_the_shells_can_complete_commands():
+def test_the_shells_can_complete_commands(monkeypatch):
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")  # else the parent's
     result = RUN.invoke(app, ["--show-completion", "bash"])
     assert result.exit_code == 0
     assert "complete" in result.stdout

@@ -6,6 +6,7 @@ import sys
 HEAD = """
 import signal, threading, time
 from mbcasadi.cli.interrupts import keep_interrupts, settle
+signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background ignore it
 keep_interrupts()
 """
 
