@@ -47,25 +47,6 @@ def noted_runs() -> Iterator[list[Run]]:
         yield runs
 
 
-@contextmanager
-def noted_steps() -> Iterator[list[Motion]]:
-    """Note every motion that an example steps itself, one for each `MjData`."""
-    rows: dict[int, tuple[mujoco.MjModel, mujoco.MjData, list[np.ndarray]]] = {}
-    motions: list[Motion] = []
-    step = mujoco.mj_step
-
-    def noting(model: mujoco.MjModel, data: mujoco.MjData, nstep: int = 1) -> None:
-        step(model, data, nstep)
-        _, _, noted = rows.setdefault(id(data), (model, data, []))  # keeps data, hence its id
-        noted.append(np.r_[data.time, data.qpos])
-
-    with mock.patch.object(mujoco, "mj_step", noting):
-        yield motions
-    for model, _, noted in rows.values():
-        table = np.array(noted)
-        motions.append((model, table[:, 0], table[:, 1:]))
-
-
 def example(number: int, **options: Any) -> None:
     """Run an example's `main`."""
     (path,) = (PROJECT / "examples").glob(f"{number:02}_*.py")
@@ -77,10 +58,8 @@ def of_example(number: int, run: int = -1, **options: Any) -> Callable[[], Motio
     """Return what gives a run of an example, by its number among those that it makes."""
 
     def motion() -> Motion:
-        with noted_runs() as runs, noted_steps() as motions:
+        with noted_runs() as runs:
             example(number, **options)
-        if not runs:  # the example steps MuJoCo itself
-            return motions[run]
         record = runs[run].recording
         return runs[run].model, record.t, record.q
 

@@ -104,7 +104,7 @@ class Equilibrium:
         if self.at_limit:
             sentences.append(f"at the end of the range: {', '.join(self.at_limit)}")
         free, neutral = self.free_directions, self.neutral_directions
-        sentences.append(f"held poses lie side by side in {direction_text(names, free)}")
+        sentences.append(f"neighbouring poses can be held in {direction_text(names, free)}")
         sentences.append(f"with the control as it is, in {direction_text(names, neutral)}")
         return "; ".join(sentences)
 
