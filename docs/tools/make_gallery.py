@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import mujoco
 import numpy as np
 
 import mbcasadi as mb
