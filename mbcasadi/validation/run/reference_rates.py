@@ -32,6 +32,9 @@ MISMATCH = 0.1
 FEWEST = 0.05
 """Share of the ticks in which a quantity moves; one that jumps now and then has no velocity."""
 
+JUMP = 5.0
+"""A quantity jumps in a tick where it moves so many times as far as in the ticks around it."""
+
 STILL = 1e-9
 """Rate, relative to the largest, below which a quantity rests."""
 
@@ -124,6 +127,8 @@ def wrong_rates(controller: Controller, recording: Recording) -> list[WrongRate]
     for pair in rate_pairs(controller):
         rate = rate_between(pair, ref[:-2], ref[2:], float(t[2] - t[0]))
         given = ref[1:-1, list(pair.rate_places)]
+        smooth = _without_jumps(np.abs(rate_between(pair, ref[:-1], ref[1:], 1.0)).max(axis=1))
+        rate[~smooth] = given[~smooth]
         speed = np.abs(rate).max(axis=1)
         moving = speed > STILL * max(1.0, float(speed.max()))
         off = np.abs(rate - given).max(axis=1)
@@ -139,6 +144,20 @@ def wrong_rates(controller: Controller, recording: Recording) -> list[WrongRate]
             )
         )
     return found
+
+
+def _without_jumps(moved: Array) -> NDArray[np.bool_]:
+    """Return, for each tick between the first and the last, whether no jump is beside it.
+
+    Args:
+        moved: what the quantity moves between two ticks.
+    """
+    padded = np.pad(moved, 1)
+    around = np.maximum(padded[:-2], padded[2:])
+    jumps = moved > np.maximum(JUMP * around, STILL * moved.max())
+    if jumps.mean() > FEWEST:  # a staircase, sampled more slowly than the ticks
+        return np.ones(len(moved) - 1, dtype=bool)
+    return np.asarray(~(jumps[:-1] | jumps[1:]))
 
 
 def with_rates(

@@ -100,8 +100,11 @@ def test_a_reference_without_its_velocity_is_named_and_costs_what_the_true_one_s
     assert cause.share > 0.4
     assert f"({100 * cause.share:.0f} % of it goes away)" in text
     assert not [note for note in run_of(law).notes if "velocity" in note]
-    steps = run_of(law, reference=lambda t: [0.1 * (t > 0.5), 0.0, 0.0])  # no velocity is missing
-    assert not [note for note in steps.notes if "velocity" in note]
+    step = 0.1 * np.eye(3)[0]
+    for right in (lambda t: step * (t > 0.5), lambda t: swing(t) + step * (t > 0.5)):
+        assert not [note for note in run_of(law, reference=right).notes if "velocity" in note]
+    wrong = run_of(law, reference=lambda t: without_rates(t) + step * (t > 0.5))
+    assert [note for note in wrong.notes if "moves at up to 0.628 m/s" in note]
 
 
 def test_saturation_is_a_cause_where_larger_ranges_help() -> None:
