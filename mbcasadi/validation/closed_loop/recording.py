@@ -1,8 +1,9 @@
 """The recording of a closed loop: one row for each control tick."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -97,6 +98,17 @@ class Recording:
     def ticks(self) -> int:
         """Number of ticks."""
         return len(self.t)
+
+    def later(self, first: int) -> "Recording":
+        """Return the ticks from `first` on."""
+        rows: dict[str, Any] = {
+            part.name: value[first:]
+            for part in fields(self)
+            if isinstance(value := getattr(self, part.name), np.ndarray)
+            and len(value) == self.ticks
+        }
+        monitor = {name: value[first:] for name, value in self.monitor.items()}
+        return replace(self, **rows, monitor=monitor)
 
     @checked
     def save(self, path: str | Path) -> Path:

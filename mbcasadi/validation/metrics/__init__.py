@@ -2,7 +2,11 @@
 
 from mbcasadi.validation.metrics.comparison import Comparison, compare_run
 from mbcasadi.validation.metrics.contact_forces import ContactForceRow, ContactForces
-from mbcasadi.validation.metrics.contact_metrics import active_contacts, predicted_margin
+from mbcasadi.validation.metrics.contact_metrics import (
+    active_contacts,
+    plant_margin,
+    predicted_margin,
+)
 from mbcasadi.validation.metrics.criteria import DEFAULTS, Criteria, Verdict, judge
 from mbcasadi.validation.metrics.margins import Margin, margins
 from mbcasadi.validation.metrics.metric import METRICS, Metric, base_name
@@ -44,6 +48,7 @@ __all__ = [
     "judge",
     "margins",
     "outer_law_run",
+    "plant_margin",
     "predicted_margin",
     "require_reportable",
     "run_statistics",

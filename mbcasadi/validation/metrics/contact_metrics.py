@@ -2,38 +2,48 @@
 
 from collections.abc import Iterator
 
+import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.description import Controller
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics.metric import Metric
+from mbcasadi.validation.metrics.unit_scales import unit_scale
 
 Array = NDArray[np.float64]
 
 # Contacts that carry less than this share of the largest normal force are not judged: the
-# direction of such a force is given by rounding and by MuJoCo's contact softness.
-LOADED = 0.02
+# direction of such a force is given by MuJoCo's contact softness, as at a touchdown, or, for the
+# controller's own, by rounding.
+LOADED, LOADED_OWN = 0.1, 0.02
 ACTIVE = 0.5  # a mask entry above it counts as active
 
 
-def contact_metrics(controller: Controller, recording: Recording) -> Iterator[Metric]:
-    """Yield the friction-cone margins of the plant and of the controller's own forces."""
+def contact_metrics(
+    controller: Controller, recording: Recording, model: mujoco.MjModel
+) -> Iterator[Metric]:
+    """Yield the friction-cone margins of the plant and of the controller's own forces, and slip.
+
+    Args:
+        controller, recording: of the run.
+        model: of the plant, for its extent.
+    """
     if not controller.contacts:
         return
     active = active_contacts(controller, recording)
-    normal, tangential = recording.contact_normal, recording.contact_tangential
+    normal = recording.contact_normal
     loaded = active & (normal > LOADED * normal.max(initial=0.0))
-    mu = np.array([contact.friction for contact in controller.contacts])
     if loaded.any():
-        used = tangential / np.where(loaded, normal, 1.0) / mu
-        meaning = "least margin 1 - |f_t| / (mu f_n) in MuJoCo"
-        yield Metric("cone.plant", 1 - float(used[loaded].max()), "", meaning)
+        meaning = "least margin 1 - |f_t| / (mu f_n) in MuJoCo, with the friction of the plant"
+        yield Metric("cone.plant", float(plant_margin(recording)[loaded].min()), "", meaning)
     lost = float((active & (normal <= 0)).mean())
     yield Metric("contact.lost", lost, "", "share of active contacts without force")
     slip = _slip(active, controller, recording)
     meaning = "largest slip of an active contact, rolling included"
     yield Metric("contact.slip", slip, "m", meaning)
+    share = slip / unit_scale(model, "m")
+    yield Metric("contact.slip_share", share, "", "largest slip, of the extent of the model")
     margin = predicted_margin(controller, recording)
     if margin is not None and (active & np.isfinite(margin)).any():
         least = float(margin[active & np.isfinite(margin)].min())
@@ -48,6 +58,16 @@ def active_contacts(controller: Controller, recording: Recording) -> NDArray[np.
     return np.ones((recording.ticks, count), dtype=bool)
 
 
+def plant_margin(recording: Recording) -> Array:
+    """Return (nt, nc) `1 - |f_t| / (mu f_n)` in the plant: 0 where it slides, NaN without force.
+
+    Of several points of one frame the worst counts.
+    """
+    margin, tangential = recording.contact_margin, recording.contact_tangential
+    cone = margin + tangential  # mu f_n
+    return np.where(cone > 0, margin / np.where(cone > 0, cone, 1.0), np.nan)
+
+
 def predicted_margin(controller: Controller, recording: Recording) -> Array | None:
     """Return (nt, nc) `1 - |f_t| / (mu f_n)` of the controller's own forces, NaN where unloaded."""
     force = recording.monitor.get("contact_force")
@@ -56,14 +76,19 @@ def predicted_margin(controller: Controller, recording: Recording) -> Array | No
     force = force.reshape(recording.ticks, len(controller.contacts), 3)
     mu = np.array([contact.friction for contact in controller.contacts])
     normal, tangential = force[:, :, 0], np.hypot(force[:, :, 1], force[:, :, 2])
-    loaded = normal > LOADED * normal.max(initial=0.0)
+    loaded = normal > LOADED_OWN * normal.max(initial=0.0)
     return np.where(loaded, 1 - tangential / np.where(loaded, mu * normal, 1.0), np.nan)
 
 
 def _slip(active: NDArray[np.bool_], controller: Controller, recording: Recording) -> float:
-    """Return the largest tangential distance of an active contact from its touchdown, m."""
+    """Return the largest tangential distance of an active contact from its touchdown, m.
+
+    Contacts that are meant to slide do not count.
+    """
     worst = 0.0
     for k, contact in enumerate(controller.contacts):
+        if contact.slides:
+            continue
         normal = np.asarray(contact.normal, dtype=float)
         normal = normal / np.linalg.norm(normal)
         position, touchdown = recording.contact_position[:, k], None

@@ -20,7 +20,7 @@ DEFAULTS: dict[str, float] = {
     "tracking.rms_share": 0.05,
     "tracking.hold_share": 0.1,
     "closure.share": 1e-3,
-    "cone.plant": 0.0,
+    "contact.slip_share": 0.05,
     "cone.controller": -ON_THE_CONE,
 }
 

@@ -57,10 +57,13 @@ METRICS: dict[str, MetricKind] = {
     "torque.excess": MetricKind("control beyond its limit"),
     "torque.saturated": MetricKind("ticks with a control at its limit", "share"),
     "torque.max": MetricKind("largest control"),
-    "cone.plant": MetricKind("friction-cone margin in MuJoCo", "share", True),
+    "cone.plant": MetricKind("friction-cone margin in MuJoCo, 0 where it slides", "share", True),
     "cone.controller": MetricKind("friction-cone margin of the controller's forces", "share", True),
     "contact.lost": MetricKind("active contacts without force", "share"),
     "contact.slip": MetricKind("displacement of an active contact on the floor", "length"),
+    "contact.slip_share": MetricKind(
+        "displacement of an active contact on the floor, of the model's extent", "share"
+    ),
     "contact.force_normal": MetricKind(
         "planned normal force against MuJoCo's, RMS of the weight", "share"
     ),

@@ -89,7 +89,7 @@ def run_statistics(
             *closure_metrics(recording, comparison, plant.model),
             *torque_metrics(controller, recording),
             *margin_metrics(bounded_rows),
-            *contact_metrics(controller, recording),
+            *contact_metrics(controller, recording, plant.model),
             *contact_force_metrics(forces),
             *status_metrics(controller, recording),
             *prediction_metrics(plans),

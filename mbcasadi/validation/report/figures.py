@@ -119,7 +119,10 @@ def _content(run: Run) -> Iterator[tuple[str, str, Draw]]:
     if record.contact_names:
         caption = "Force of the floor on each contact in MuJoCo; dashed: planned."
         yield "Normal forces", caption, plots.normals(run)
-        caption = "1 - |f_t| / (mu f_n), negative outside the cone; dashed: by the controller."
+        caption = (
+            "1 - |f_t| / (mu f_n), 0 where it slides, with the friction of the plant; dashed: of "
+            "the controller's own forces, with the controller's."
+        )
         yield "Friction-cone margin", caption, plots.margins(run)
     if run.times is not None:
         caption = "The generated C with its QP solver and its check."

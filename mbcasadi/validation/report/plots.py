@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.validation.metrics import active_contacts, predicted_margin
+from mbcasadi.validation.metrics import active_contacts, plant_margin, predicted_margin
 from mbcasadi.validation.run import Run
 
 if TYPE_CHECKING:
@@ -196,10 +196,7 @@ def margins(run: Run) -> Draw:
     def draw(axes: "Axes") -> None:
         record = run.recording
         active = active_contacts(run.controller, record)
-        mu = np.array([contact.friction for contact in run.controller.contacts])
-        loaded = active & (record.contact_normal > 0)
-        cone = np.where(loaded, mu * record.contact_normal, 1.0)
-        margin = np.where(loaded, 1 - record.contact_tangential / cone, np.nan)
+        margin = np.where(active, plant_margin(record), np.nan)
         for n, name in enumerate(record.contact_names):
             color = COLORS[n % len(COLORS)]
             axes.plot(record.t, margin[:, n], color=color, label=name)

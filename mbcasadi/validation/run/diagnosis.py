@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 from mbcasadi.errors import MbcasadiError
 from mbcasadi.validation.closed_loop import Progress, Recording, run_loop
@@ -129,10 +129,10 @@ def _repeated(each: Without, trial: Trial, criteria: Criteria) -> dict[str, floa
 
 def _later(trial: Trial, criteria: Criteria) -> dict[str, float]:
     """Return the metrics of the run itself after its start."""
-    settle = max(criteria.settle, START * trial.scenario.duration)
-    plant, later = trial.plants.make(), replace(criteria, settle=settle)
-    metrics = run_statistics(trial.law.controller, trial.recording, plant, later).metrics
-    return _values(metrics, trial.recording, trial)
+    plant, recording = trial.plants.make(), trial.recording
+    later = recording.later(int(START * recording.ticks))
+    metrics = run_statistics(trial.law.controller, later, plant, criteria).metrics
+    return _values(metrics, recording, trial)
 
 
 def _values(metrics: Sequence[Metric], recording: Recording, trial: Trial) -> dict[str, float]:

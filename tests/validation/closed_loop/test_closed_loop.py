@@ -127,6 +127,25 @@ def test_a_standing_robot_is_carried_by_its_feet() -> None:
     assert run.passed
 
 
+def test_the_margin_of_friction_is_that_of_the_plant() -> None:
+    def standing(friction: float) -> Run:
+        return validate(
+            standing_controller(Plant(QUADRUPED).keyframe("stand")),
+            QUADRUPED,
+            0.5,
+            perturb={"friction": friction},
+            fast=True,
+            scenario=ScenarioOptions(keyframe="stand"),
+        ).runs[0]
+
+    usual, rough, ice = standing(0.0), standing(0.5), standing(-0.97)
+    used = 1 - usual.metric("cone.plant")
+    assert 1 - rough.metric("cone.plant") == pytest.approx(used / 1.5, rel=1e-3)
+    assert ice.metric("cone.plant") == pytest.approx(0.0, abs=1e-9)  # it slides
+    assert ice.metric("contact.slip_share") > 2 * usual.metric("contact.slip_share")
+    assert rough.passed
+
+
 def test_a_run_is_the_same_again_and_another_seed_is_another_run() -> None:
     first, again, other = (
         crank_run(

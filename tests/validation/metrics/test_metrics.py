@@ -23,6 +23,8 @@ from mbcasadi.validation.metrics.control_metrics import torque_metrics
 from mbcasadi.validation.metrics.hold_metrics import hold_metrics, hold_statistics
 from mbcasadi.validation.metrics.tracking_metrics import tracking_metrics
 
+WORLD = mujoco.MjModel.from_xml_string("<mujoco><statistic extent='2'/></mujoco>")
+
 
 def values(found: object) -> dict[str, float]:
     return {m.name: m.value for m in found}
@@ -123,7 +125,10 @@ def test_a_nan_control_is_beyond_every_limit() -> None:
 
 
 def contact_recording(**fields: object) -> tuple[object, Recording]:
-    contacts = (Contact("a", friction=0.5), Contact("b", friction=0.5))
+    contacts = (Contact("a", friction=0.7), Contact("b", friction=0.7))
+    if "contact_normal" in fields:  # the friction of the plant is another
+        margin = 0.5 * fields["contact_normal"] - fields.get("contact_tangential", 0.0)
+        fields = fields | {"contact_margin": margin}
     controller = dataclasses.replace(crank_controller(), contacts=contacts)
     return controller, recording(contact_names=("a", "b"), **fields)
 
@@ -131,13 +136,13 @@ def contact_recording(**fields: object) -> tuple[object, Recording]:
 def test_cone_margins_are_one_minus_the_used_share_of_friction() -> None:
     normal, slip = np.full((TICKS, 2), 100.0), np.zeros((TICKS, 2))
     slip[10, 1] = 40.0  # of 0.5 · 100
-    force = np.tile([100.0, 30.0, 40.0, 100.0, 0.0, 10.0], (TICKS, 1))
+    force = np.tile([100.0, 42.0, 56.0, 100.0, 0.0, 10.0], (TICKS, 1))
     controller, record = contact_recording(
         contact_normal=normal, contact_tangential=slip, monitor={"contact_force": force}
     )
-    found = values(contact_metrics(controller, record))
+    found = values(contact_metrics(controller, record, WORLD))
     assert found["cone.plant"] == pytest.approx(0.2)
-    assert found["cone.controller"] == pytest.approx(0.0)  # 50 of 0.5 · 100
+    assert found["cone.controller"] == pytest.approx(0.0)  # 70 of 0.7 · 100
     assert found["contact.lost"] == 0
 
 
@@ -149,12 +154,16 @@ def test_a_foot_that_is_not_counted_on_is_not_judged() -> None:
     fields = {"contact_normal": normal, "contact_tangential": slip, "contact_position": place}
     up = np.tile([1.0, 0.0], (TICKS, 1))
     controller, record = contact_recording(mask=up, **fields)
-    idle = values(contact_metrics(controller, record))
+    idle = values(contact_metrics(controller, record, WORLD))
     assert (idle["cone.plant"], idle["contact.slip"]) == (1.0, 0.0)
     controller, record = contact_recording(mask=np.ones((TICKS, 2)), **fields)
-    counted = values(contact_metrics(controller, record))
+    counted = values(contact_metrics(controller, record, WORLD))
     assert counted["cone.plant"] == pytest.approx(-0.8)
     assert counted["contact.slip"] == pytest.approx(1.0)
+    assert counted["contact.slip_share"] == pytest.approx(0.5)
+    sliding = tuple(dataclasses.replace(c, slides=True) for c in controller.contacts)
+    controller = dataclasses.replace(controller, contacts=sliding)
+    assert values(contact_metrics(controller, record, WORLD))["contact.slip"] == 0.0
 
 
 def test_slip_starts_anew_when_a_foot_lands_again() -> None:
@@ -165,7 +174,7 @@ def test_slip_starts_anew_when_a_foot_lands_again() -> None:
     controller, record = contact_recording(
         mask=mask, contact_position=place, contact_normal=np.ones((TICKS, 2))
     )
-    found = values(contact_metrics(controller, record))
+    found = values(contact_metrics(controller, record, WORLD))
     assert found["contact.slip"] == pytest.approx(0.002)
 
 
@@ -173,7 +182,7 @@ def test_a_lost_contact_is_counted() -> None:
     normal = np.full((TICKS, 2), 50.0)
     normal[:250, 0] = 0.0
     controller, record = contact_recording(contact_normal=normal)
-    assert values(contact_metrics(controller, record))["contact.lost"] == 0.125
+    assert values(contact_metrics(controller, record, WORLD))["contact.lost"] == 0.125
 
 
 def test_criteria_bound_from_above_or_below_and_nan_never_passes() -> None:

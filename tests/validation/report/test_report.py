@@ -68,7 +68,11 @@ def test_the_json_has_settings_measurements_and_criteria(report: Report, tmp_pat
     assert first["softness"]["rigid"] < first["softness"]["own"]
     assert second["settings"]["plant's parameter errors"] == "mass +10 %"
     assert second["settings"]["delay"] == "1 tick"
-    assert {c["metric"] for c in second["criteria"]} >= {"finished", "torque.excess", "cone.plant"}
+    assert {c["metric"] for c in second["criteria"]} >= {
+        "finished",
+        "torque.excess",
+        "contact.slip_share",
+    }
 
 
 def test_the_page_is_well_formed_and_refers_to_nothing_outside(report: Report) -> None:
