@@ -38,7 +38,7 @@ def swing(t):
 # The criterion is what you need, here 3 % of the amplitude.
 
 # %%
-plan = sampled_cases({"mass": (-0.2, 0.2), "damping": (-0.5, 0.5), "delay": (0, 3)}, 32)
+plan = sampled_cases({"mass": (-0.2, 0.2), "damping": (-0.5, 0.5), "delay": (0, 3)}, 16)
 need = Criteria({"tracking.rms_share:posture": 0.03})
 result = mb.campaign(law, MODEL, 1.0, plan, reference=swing, criteria=need)
 print(result)
@@ -76,8 +76,8 @@ print(margin(law, MODEL, 1.0, over="mass", largest=0.5, reference=swing, criteri
 # %% [markdown]
 # ## What to do about it
 #
-# A disturbance observer learns what the model lacks. Its gain follows from the period and
-# the delay.
+# A disturbance observer estimates the force that the model lacks. Its gain follows from the
+# period and the delay.
 
 # %%
 gains = mb.control.propose_gains(0.001, delay=1, observer=True)

@@ -127,7 +127,7 @@ def test_laws_without_a_reference_of_a_pose_say_so(four_bar, made, held):
     with pytest.raises(err.ProblemError, match="needs ref"):
         force.solve(held.q, np.zeros(3))
     plain = mpc.lti_mpc(mpc.LinearModel.of([[1.0]], [[1.0]], 0.1), 2, 1.0, 1.0)
-    with pytest.raises(err.ProblemError, match="knows no pose"):
+    with pytest.raises(err.ProblemError, match="measures x and has no pose"):
         plain.reference_at([0.0])
 
 

@@ -52,7 +52,7 @@ def test_it_is_the_motion_of_the_branch_and_forward_dynamics_is_not(crank, v, fo
     np.testing.assert_allclose(f_c, force, atol=EXACT)
     assert status == BranchStatus.TAKEN
     free = np.linalg.solve(M, FORCE - h)
-    found = numbers(forward_dynamics(crank, formulation)(CROSSED, v, FORCE))[0]
+    found = numbers(forward_dynamics(crank, formulation, derivatives=False)(CROSSED, v, FORCE))[0]
     np.testing.assert_allclose(found, free, atol=EXACT)
     if v is TURNING:
         np.testing.assert_allclose(a, [0.1183, -0.2367], atol=5e-5)
@@ -61,7 +61,7 @@ def test_it_is_the_motion_of_the_branch_and_forward_dynamics_is_not(crank, v, fo
 
 @pytest.mark.parametrize("v", [TURNING, FOLDED])
 def test_it_is_the_limit_of_forward_dynamics_from_both_sides(crank, v):
-    branch, regular = branch_motion(crank), forward_dynamics(crank)
+    branch, regular = branch_motion(crank), forward_dynamics(crank, derivatives=False)
     a, f_c, *_ = numbers(branch(CROSSED, v, FORCE))
     step = 1e-4
     sides = [numbers(regular(CROSSED + sign * step * v, v, FORCE)) for sign in (1, -1)]
@@ -130,7 +130,7 @@ def test_at_rest_and_off_the_branches_it_says_so_and_moves_as_forward_dynamics(c
     }
     for v, expected in cases.items():
         a, *_, status = numbers(branch_motion(crank)(CROSSED, v, FORCE))
-        free = numbers(forward_dynamics(crank)(CROSSED, v, FORCE))[0]
+        free = numbers(forward_dynamics(crank, derivatives=False)(CROSSED, v, FORCE))[0]
         assert status == expected, v
         assert np.allclose(a, free, atol=EXACT) == (expected != BranchStatus.TAKEN)
     beside = CROSSED + 0.3 * TURNING
@@ -177,7 +177,7 @@ def test_a_row_that_the_mask_switches_off_adds_nothing(crank):
 @pytest.mark.parametrize("name", ["four_bar", "bricard", "spatial_loop", "standing_quadruped"])
 def test_redundant_rows_of_regular_poses_change_nothing(name):
     case, rng = the_case(name), np.random.default_rng(3)
-    motion, regular = branch_motion(case.system), forward_dynamics(case.system)
+    motion, regular = branch_motion(case.system), forward_dynamics(case.system, derivatives=False)
     for _ in range(4):
         q, v = consistent_state(case, rng)
         f = rng.standard_normal(case.system.nv)

@@ -45,7 +45,7 @@ def test_baumgarte_makes_drift_decay_at_the_given_rates(name):
     assert np.min(lengths(expected.a - at.a) / size) > 1e-6  # the drift was there
     for label in variants(it):
         formulation, options = labelled()[label]
-        fd = mb.forward_dynamics(system, formulation, baumgarte=rates, **options)
+        fd = mb.forward_dynamics(system, formulation, baumgarte=rates, **options, derivatives=False)
         a = column(call(fd, states), "a")
         assert worst(a - expected.a, size) < TOL, label
         if system.nc == it.rank:
@@ -71,7 +71,9 @@ def test_a_non_ideal_force_acts_as_udwadia_and_kalaba_say(name):
     assert np.min(lengths(f_n)) > 1e-3
     for label in labelled():
         formulation, options = labelled()[label]
-        fd = mb.forward_dynamics(it.system, formulation, nonideal=True, **options)
+        fd = mb.forward_dynamics(
+            it.system, formulation, nonideal=True, **options, derivatives=False
+        )
         assert fd.name_in()[:4] == ["q", "v", "f", "f_nonideal"]
         found = call(fd, states | {"f_nonideal": prescribed})
         assert worst(column(found, "a") - a, acceleration_scale(ideal)) < TOL, label
@@ -101,7 +103,7 @@ def alone(mode: tuple[str, ...]) -> Motion:
 @pytest.mark.parametrize("label", labelled())
 def test_one_function_serves_every_mode_as_a_system_of_its_rows_alone(label):
     formulation, options = labelled()[label]
-    switched = mb.forward_dynamics(switched_quadruped(), formulation, **options)
+    switched = mb.forward_dynamics(switched_quadruped(), formulation, **options, derivatives=False)
     states = admissible_states(mechanism("standing_quadruped"), STATES)
     for mode in MODES:
         expected = alone(mode)
@@ -162,7 +164,9 @@ def test_implicit_jacobians_hold_in_a_metric_and_with_a_non_ideal_force():
     metric = np.diag([1.0, 4.0, 9.0, 2.0])
     for label in variants(it)[::3]:
         formulation, options = labelled()[label]
-        fd = mb.forward_dynamics(it.system, formulation, metric=metric, nonideal=True, **options)
+        fd = mb.forward_dynamics(
+            it.system, formulation, metric=metric, nonideal=True, **options, derivatives=False
+        )
         at = {key: values[:, 0] for key, values in states.items()}
         J = fd.jacobian()(**at)
         for x in at:

@@ -28,7 +28,7 @@ RANKS = {  # rows and rank on the manifold
 @pytest.mark.parametrize("name", RANKS)
 def test_acceleration_is_that_of_a_rigid_system_from_mujocos_matrices(name, formulation):
     robot = the_case(name)
-    fd = forward_dynamics(robot.system, formulation)
+    fd = forward_dynamics(robot.system, formulation, derivatives=False)
     rng = np.random.default_rng(41)
     for _ in range(10):
         q, v = consistent_state(robot, rng)
@@ -54,7 +54,7 @@ def test_formulations_agree_on_drifted_states_and_multipliers(spread, apart):
     """With 20 cm open, rules in the inertia's metric and in that of v drop different rows."""
     system = the_case("standing_quadruped").system
     names = [name for name in FORMULATIONS if name not in apart]
-    first, *others = (forward_dynamics(system, name) for name in names)
+    first, *others = (forward_dynamics(system, name, derivatives=False) for name in names)
     rng = np.random.default_rng(42)
     for _ in range(5):
         q, v, f = drifted(system, rng, spread)
@@ -69,7 +69,7 @@ def test_formulations_agree_on_drifted_states_and_multipliers(spread, apart):
 def test_limbwise_keeps_all_rows_of_a_state_that_is_far_open():
     """All 12 rows are independent in the inertia's metric: the motion by NumPy's pseudo-inverse."""
     system = the_case("standing_quadruped").system
-    fd, rng = forward_dynamics(system, "limbwise"), np.random.default_rng(42)
+    fd, rng = forward_dynamics(system, "limbwise", derivatives=False), np.random.default_rng(42)
     for _ in range(8):
         q, v, f = drifted(system, rng, 0.2)
         A, c = system.constraint_jacobian(q).full(), system.constraint_bias(q, v).full().ravel()

@@ -55,7 +55,9 @@ def forward_dynamics(
 ) -> ca.Function:
     """Return the forward dynamics of the mechanism in this formulation."""
     name, options = labelled()[label]
-    return mb.forward_dynamics(mechanism.system, name, row_scale=row_scale, **options)
+    return mb.forward_dynamics(
+        mechanism.system, name, row_scale=row_scale, **options, derivatives=False
+    )
 
 
 def motion(
