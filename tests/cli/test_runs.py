@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from mbcasadi import benchmarks
 from mbcasadi.cli.app import app
+from mbcasadi.codegen import open_project
 
 RUN = CliRunner()
 CRANK = """
@@ -97,6 +98,10 @@ def test_export_prints_operations_lines_and_compile_time(crank, tmp_path, monkey
     assert found["operations"] > 0
     assert found["lines"] == (out / "crank_control.c").read_bytes().count(b"\n")
     assert found["compile_seconds"] > 0
+    assert open_project(out).run_example().endswith("returned 0\n")  # it runs at the file's start
+    page = (out / "README.md").read_text(encoding="utf-8")
+    assert "| 3 | bad input, safe output |" in page
+    assert "tuning" not in page
     one_line(invoke("export", "four_bar", "--controller", crank, "--out", out), str(out))
 
 
