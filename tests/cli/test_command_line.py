@@ -77,6 +77,10 @@ def test_margin_finds_the_mass_error_that_the_statics_of_a_pendulum_give(tmp_pat
     inertia, arm = 2 * (0.5**2 + 0.4 * 0.1**2), 2 * 9.81 * 0.5 * np.sin(1.0 - 0.0215)
     assert found["passes"] < 0.0215 * inertia * 400 / arm < found["fails"]  # I kp e = error * arm
     assert found["fails"] - found["passes"] <= 0.009
+    search[-1] = "--fast"
+    fast = RUN.invoke(app, [str(a) for a in ("margin", *files, *search)])
+    assert f"mass = {found['passes']:.4g} and {found['fails']:.4g}" in fast.stdout
+    assert "Fast: all cases have run the law's Python Function" in fast.stdout
 
 
 def test_the_schema_knows_every_type_of_controller():
