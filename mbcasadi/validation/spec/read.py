@@ -43,7 +43,7 @@ TYPES: dict[str, type[Spec]] = {
 
 
 @checked
-def read_spec(path: Path, *, allow_code: bool = False) -> Spec:
+def read_spec(path: str | Path, *, allow_code: bool = False) -> Spec:
     """Read a controller's TOML file.
 
     Args:
@@ -55,6 +55,7 @@ def read_spec(path: Path, *, allow_code: bool = False) -> Spec:
             wrong keys. Code that is not allowed.
         UnknownNameError: an unknown type, or an unknown key; the message lists the valid ones.
     """
+    path = Path(path)
     if path.is_dir():
         raise ProblemError(_of_folder(path))
     try:
