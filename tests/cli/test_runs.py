@@ -134,7 +134,7 @@ def test_a_compiler_that_is_missing_is_one_line(crank, tmp_path, monkeypatch):
     ("old", "new", "words"),
     [
         ('joints = ["crank"]', 'joints = ["crnk"]', ("crnk", "crank")),
-        ("kp = 2500.0", "kpp = 2500.0", ("task.0.kpp: unknown key",)),
+        ("kp = 2500.0", "kpp = 2500.0", ("task 1 ('posture'): unknown key 'kpp'",)),
         ('"torque.excess"', '"torqe.excess"', ("torqe.excess", "torque.excess")),
         ("[[task]]", "[[task", ("is not TOML",)),
     ],

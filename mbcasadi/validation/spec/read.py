@@ -108,4 +108,4 @@ def parse_spec(
     try:
         return TYPES[kind].model_validate(tables)
     except ValidationError as error:
-        raise ProblemError(f"{origin}: {error_text(error, TYPES[kind])}") from error
+        raise ProblemError(f"{origin}: {error_text(error, TYPES[kind], tables)}") from error

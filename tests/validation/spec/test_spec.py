@@ -259,15 +259,19 @@ def test_a_reference_for_another_joint_is_refused():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"tasks": []}, "tasks: unknown key; valid: .*; did you mean 'task'"),
+        ({"tasks": []}, "unknown key 'tasks'; valid: .*; did you mean 'task'"),
         ({"type": "lqq"}, "unknown type of controller 'lqq'; .*; did you mean 'lqr'"),
         ({"type": None}, "type is missing; expected one of 'inverse_dynamics_qp'"),
-        ({"task": [{"type": "frame"}]}, "task.0.frame: field required"),
-        ({"task": [{"type": "frame", "frame": "a", "kpp": 1}]}, "task.0.kpp: unknown key; .*'kp'"),
+        ({"task": [{"type": "frame"}]}, r"task 1 \('frame'\)\.frame: field required"),
+        (
+            {"task": [{"type": "frame", "frame": "a", "kpp": 1}]},
+            r"task 1 \('a'\): unknown key 'kpp'; .*'kp'",
+        ),
+        ({"start": {"q": [0.0, "a"]}}, "start.q, entry 2: .*number, found 'a'"),
         ({"period": 0}, "period: .*greater than 0"),
         (
             {"task": [{"type": "posture", "reference": {"crank": {"amplitude": 1}}}]},
-            "task.0.reference.crank.frequency: field required",
+            r"task 1 \('posture'\)\.reference\.crank\.frequency: field required",
         ),
     ],
 )
