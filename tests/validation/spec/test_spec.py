@@ -11,7 +11,7 @@ from mbcasadi.control import FrameTask, PostureTask, SoftLimit
 from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation.demo import PARTS
-from mbcasadi.validation.spec import build_experiment, parse_spec, read_spec
+from mbcasadi.validation.spec import build_experiment, example_inputs, parse_spec, read_spec
 from mbcasadi.validation.spec.build import experiment_for_system
 from mbcasadi.validation.spec.motion import mask_schedule, task_motion
 from mbcasadi.validation.spec.schema import MaskSwitch
@@ -248,6 +248,14 @@ def test_levels_reach_the_controller():
 def test_unknown_names_and_contradictions_say_what_is_valid(changes, error, words):
     with pytest.raises(error, match=words):
         four_bar(**changes)
+
+
+def test_the_example_of_an_export_has_the_files_start_and_reference():
+    experiment = four_bar(start={"q": [0.3, 0.0, 0.0]})
+    example = example_inputs(experiment)[""]
+    np.testing.assert_array_equal(example["q"], experiment.q0)
+    assert example["q"][0] != 0
+    assert example["ref"][0] == pytest.approx(example["q"][0] + 0.2)  # the file adds 0.2 rad
 
 
 def test_a_reference_for_another_joint_is_refused():
