@@ -10,6 +10,7 @@ from mbcasadi.cli.options import (
     AllowCode,
     AsJson,
     Duration,
+    Fast,
     Model,
     Perturb,
     Quiet,
@@ -40,6 +41,7 @@ def margin(
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Processes; the cores by default.")
     ] = None,
+    fast: Fast = False,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -62,11 +64,13 @@ def margin(
             largest,
             steps=steps,
             tolerance=tolerance,
+            fast=fast,
             jobs=jobs,
             progress=progress,
         )
     if as_json:
         console.emit_json(found.to_dict())
     else:
-        console.stdout().print(str(found), markup=False, soft_wrap=True)
+        for line in (str(found), *found.notes):
+            console.stdout().print(line, markup=False, soft_wrap=True)
     console.exit_unless(found.failure is None)

@@ -19,12 +19,13 @@ def show_report(report: "Report", saved: Path | None, as_json: bool) -> None:
         screen = console.stdout()
         screen.print(report.table())
         for run in report.runs:
+            name = f"{run.name}: " if len(report.runs) > 1 else ""  # the table has that of one run
             for sentence in (*run.notes, *findings(run)):
-                screen.print(f"{run.name}: {sentence}", markup=False)
+                screen.print(f"{name}{sentence}", markup=False)
             if run.softness is not None:
-                screen.print(f"{run.name}: {run.softness.sentence}", markup=False)
+                screen.print(f"{name}{run.softness.sentence}", markup=False)
             if run.what_if is not None:
-                screen.print(what_if_table(run.what_if, f"{run.name}: cost of delay and errors"))
+                screen.print(what_if_table(run.what_if, f"{name}cost of delay and errors"))
                 screen.print(run.what_if.sentence, markup=False)
         if saved is not None:
             screen.print(f"report: {saved.absolute()}", markup=False, soft_wrap=True)

@@ -26,6 +26,9 @@ from mbcasadi.cli.options import (
 from mbcasadi.cli.report_output import show_report
 
 if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
+    import numpy as np
+    from numpy.typing import NDArray
+
     from mbcasadi.validation.spec.experiment import Exportable
 
 
@@ -44,17 +47,26 @@ def export(
 ) -> None:
     """Generate a controller's C for a model, and compile it.
 
-    Walking has three laws: OUT, OUT_mpc and OUT_planner.
+    Walking has three laws: OUT, OUT_mpc and OUT_planner. The example programs run them at the
+    file's start.
     """
-    from mbcasadi.validation.spec import build_experiment, read_spec
+    from mbcasadi.validation.spec import build_experiment, example_inputs, read_spec
 
     path, spec = find_model(model), read_spec(controller, allow_code=allow_code)
     with console.progress(quiet or as_json) as progress:
         progress("building the controller", 0.0)
-        laws = build_experiment(spec, path).all_laws
+        experiment = build_experiment(spec, path)
+        examples = example_inputs(experiment)
         done = [
-            _export(law, out.with_name(out.name + suffix), overwrite, discard_changes, progress)
-            for suffix, law in laws.items()
+            _export(
+                law,
+                examples[suffix],
+                out.with_name(out.name + suffix),
+                overwrite=overwrite,
+                discard_changes=discard_changes,
+                progress=progress,
+            )
+            for suffix, law in experiment.all_laws.items()
         ]
     if as_json:
         console.emit_json(done[0] | ({"above": done[1:]} if done[1:] else {}))
@@ -72,7 +84,13 @@ def _seconds(part: dict[str, object]) -> str:
 
 
 def _export(
-    law: "Exportable", folder: Path, overwrite: bool, discard_changes: bool, progress: Progress
+    law: "Exportable",
+    example: "dict[str, NDArray[np.float64]]",
+    folder: Path,
+    *,
+    overwrite: bool,
+    discard_changes: bool,
+    progress: Progress,
 ) -> dict[str, object]:
     """Export one law, compile it, and return what was made."""
     from mbcasadi.codegen import export_c
@@ -82,6 +100,7 @@ def _export(
         folder,
         overwrite=overwrite,
         discard_changes=discard_changes,
+        example=example,
         progress=lambda text: progress(text, 0.3),
     )
     progress("compiling", 0.6)

@@ -28,7 +28,8 @@ def init(
     path = find_model(model)
     if out.exists() and not overwrite:
         raise ProblemError(f"{out} exists; give another --out, or --overwrite")
-    out.write_text(propose_spec(path), encoding="utf-8")
+    text = propose_spec(path, warn=lambda warning: typer.echo(f"warning: {warning}", err=True))
+    out.write_text(text, encoding="utf-8")
     typer.echo(f"{out}: run it with: mbcasadi validate {model} --controller {out}")
 
 

@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.codegen.c_interface import Law, Port
+from mbcasadi.codegen.c_interface import Law, Port, find_port
 from mbcasadi.codegen.manifest import DaqpOrigin, recommended_flags
 from mbcasadi.codegen.sizes import iteration_limit, memory_doubles
 from mbcasadi.codegen.text import constant, number, package_version, template
@@ -113,6 +113,8 @@ def readme(law: Law, daqp: DaqpOrigin) -> str:
             "next tick (the two may be the same array).\n"
             if law.has_state
             else "",
+            "nulls": _nulls(law),
+            "returned": _returned(law),
             "phases": _phases_page(law),
             "signals": "\n".join(
                 [_row("in", p) for p in law.inputs] + [_row("out", p) for p in law.outputs]
@@ -121,6 +123,29 @@ def readme(law: Law, daqp: DaqpOrigin) -> str:
             "name": law.name,
             "NAME": law.name.upper(),
         },
+    )
+
+
+def _nulls(law: Law) -> str:
+    """Return what null inputs stand for, of the inputs that the law has."""
+    names = {port.name for port in law.inputs}
+    meanings = {
+        "z": "a null `z` as the initial state",
+        "tuning": "a null `tuning` as its defaults",
+        "mask": "a null `mask` switches all off",
+    }
+    parts = [text for name, text in meanings.items() if name in names]
+    return ", ".join(["A null input counts as zeros", *parts]) + "."
+
+
+def _returned(law: Law) -> str:
+    """Return the table of the numbers that a step returns; nothing without a status."""
+    if find_port(law.outputs, "status") is None or not law.statuses:
+        return ""
+    rows = "".join(f"| {code} | {text} |\n" for code, text in enumerate(law.statuses))
+    return (
+        f"\n| returned | meaning |\n|---|---|\n{rows}"
+        f"| -1 | `{law.name.upper()}_BAD_MEMORY`: the memory is not ready, safe output |\n"
     )
 
 

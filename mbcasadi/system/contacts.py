@@ -17,13 +17,11 @@ from mbcasadi.shapes import column
 from mbcasadi.short_text import with_table
 from mbcasadi.system.geom_pairs import TouchingPair, is_static, touching_pairs
 from mbcasadi.system.geometry_contacts import GeometryContact, placed
+from mbcasadi.system.missing_ground import GROUNDS, require_ground_name
 from mbcasadi.system.names_by_kind import require_name_of
 from mbcasadi.system.system import System
 
 Array = NDArray[np.float64]
-
-GROUNDS = ("plane", "sphere", "capsule", "cylinder", "box")
-"""Kinds of geoms that some other kind has a formula with, and that can be fixed to the world."""
 
 SHOWN_PAIRS = 8
 """Pairs of geoms that a `repr` names."""
@@ -135,7 +133,7 @@ def contacts_of(
     for geom in geoms or ():
         require_name_of(system, "geom", geom, [each.name for each in tree.geoms])
     if ground is not None:
-        _require_ground(system, tree, ground)
+        _require_ground(tree, ground)
     chosen = [
         pair for pair in touching_pairs(tree) if _is_chosen(tree, pair, bodies, ground, geoms)
     ]
@@ -155,10 +153,10 @@ def contacts_of(
     )
 
 
-def _require_ground(system: System, tree: RigidTree, ground: str) -> None:
+def _require_ground(tree: RigidTree, ground: str) -> None:
     """Raise unless a geom is fixed to the world and of a kind with a formula."""
     geoms = {geom.name: geom for geom in tree.geoms}
-    require_name_of(system, "geom", ground, [*geoms])
+    require_ground_name(tree, ground)
     geom = geoms[ground]
     if not is_static(tree, geom):
         raise ProblemError(

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from mbcasadi.description import RigidTree
-from mbcasadi.shapes import require_name
 from mbcasadi.system.contact_frames import contact_frame, plane_spots
 from mbcasadi.system.frames import FrameFunctions
-from mbcasadi.system.names_of_tree import names_of_tree
+from mbcasadi.system.missing_ground import require_contact_name
 from mbcasadi.system.tree_frames import frame_functions, frame_of_model
+from mbcasadi.unknown_names import unknown_name
 
 
 def functions_of_name(
@@ -24,10 +24,10 @@ def functions_of_name(
         UnknownNameError: no such kind or name; the message lists the valid ones.
     """
     if kind == "contact":
-        places = {} if tree is None else plane_spots(tree)
-        elsewhere = {} if tree is None else names_of_tree(tree)
-        require_name(kind, name, [*places], elsewhere=elsewhere)
-        assert tree is not None  # without one there are no places
+        if tree is None:
+            raise unknown_name(kind, name, ())
+        places = plane_spots(tree)
+        require_contact_name(tree, name, [*places])
         return contact_frame(tree, places[name])
     frame = frame_of_model(tree, name, kind, others)
     assert tree is not None  # without a tree, all names are those of `with_frame`

@@ -205,7 +205,7 @@ def _measure(trial: _Trial, law: Runnable) -> _Measurements:
     again = Repetitions(law, plants, scenario, progress)
     return _Measurements(
         controller=law.controller,
-        settings=run_settings(law, plant, plants, scenario),
+        settings=run_settings(law, plant, plants, scenario, recording),
         recording=recording,
         times=times,
         outer=None if outer is None else outer_law_run(outer, law.controller.period),

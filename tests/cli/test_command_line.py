@@ -77,6 +77,10 @@ def test_margin_finds_the_mass_error_that_the_statics_of_a_pendulum_give(tmp_pat
     inertia, arm = 2 * (0.5**2 + 0.4 * 0.1**2), 2 * 9.81 * 0.5 * np.sin(1.0 - 0.0215)
     assert found["passes"] < 0.0215 * inertia * 400 / arm < found["fails"]  # I kp e = error * arm
     assert found["fails"] - found["passes"] <= 0.009
+    search[-1] = "--fast"
+    fast = RUN.invoke(app, [str(a) for a in ("margin", *files, *search)])
+    assert f"mass = {found['passes']:.4g} and {found['fails']:.4g}" in fast.stdout
+    assert "Fast: all cases have run the law's Python Function" in fast.stdout
 
 
 def test_the_schema_knows_every_type_of_controller():
@@ -112,3 +116,14 @@ def test_init_lifts_a_robot_whose_feet_are_in_the_ground(tmp_path):
     assert result.exit_code == 0, result.output
     start = tomllib.loads((tmp_path / "s.toml").read_text())["start"]["q"]
     assert start[2] == pytest.approx(pose[2], abs=1e-4)
+
+
+def test_init_warns_of_a_robot_without_ground(tmp_path):
+    ball = "<body><freejoint/><geom name='foot' size='1'/><body><joint name='j'/><geom size='1'/>"
+    file = tmp_path / "ball.xml"
+    file.write_text(f"<mujoco><worldbody>{ball}</body></body></worldbody></mujoco>")
+    result = RUN.invoke(app, ["init", str(file), "-o", str(tmp_path / "s.toml")])
+    assert result.exit_code == 0, result.output
+    assert "warning: The base floats" in result.stderr
+    assert '<geom name="floor" type="plane"' in result.stderr
+    assert "warning" not in result.stdout

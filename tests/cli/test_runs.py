@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from mbcasadi import benchmarks
 from mbcasadi.cli.app import app
+from mbcasadi.codegen import open_project
 
 RUN = CliRunner()
 CRANK = """
@@ -82,7 +83,8 @@ def test_validate_passes_the_conditions_of_the_command_line_on(crank):
 
 def test_validate_says_what_delay_and_errors_cost(crank):
     conditions = ("--duration", "0.1", "--delay", "2", "--perturb", "mass=0.1", "--what-if")
-    result = invoke("validate", "four_bar", "-c", crank, *conditions)
+    result = invoke("validate", "four_bar", "-c", crank, *conditions, "--fast")
+    assert result.stdout.count("fast:") == 1
     for words in ("nominal", "delay only", "model error only", "both", "times the tracking error"):
         assert words in result.stdout
     one_line(invoke("validate", "four_bar", "-c", crank, "--what-if"), "delay or perturb")
@@ -97,6 +99,10 @@ def test_export_prints_operations_lines_and_compile_time(crank, tmp_path, monkey
     assert found["operations"] > 0
     assert found["lines"] == (out / "crank_control.c").read_bytes().count(b"\n")
     assert found["compile_seconds"] > 0
+    assert open_project(out).run_example().endswith("returned 0\n")  # it runs at the file's start
+    page = (out / "README.md").read_text(encoding="utf-8")
+    assert "| 3 | bad input, safe output |" in page
+    assert "tuning" not in page
     one_line(invoke("export", "four_bar", "--controller", crank, "--out", out), str(out))
 
 
@@ -129,7 +135,7 @@ def test_a_compiler_that_is_missing_is_one_line(crank, tmp_path, monkeypatch):
     ("old", "new", "words"),
     [
         ('joints = ["crank"]', 'joints = ["crnk"]', ("crnk", "crank")),
-        ("kp = 2500.0", "kpp = 2500.0", ("task.0.kpp: unknown key",)),
+        ("kp = 2500.0", "kpp = 2500.0", ("task 1 ('posture'): unknown key 'kpp'",)),
         ('"torque.excess"', '"torqe.excess"', ("torqe.excess", "torque.excess")),
         ("[[task]]", "[[task", ("is not TOML",)),
     ],

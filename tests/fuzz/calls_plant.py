@@ -162,6 +162,9 @@ def calls_of_validation():
             "spec": plants.own_spec(), "model": ex.FOUR_BAR, "over": "mass", "largest": 0.1,
             "steps": 1, "jobs": 1,
         },
+        home + "spec.example_inputs": {
+            "experiment": spec.build_experiment(plants.own_spec(), ex.FOUR_BAR),
+        },
         home + "spec.Experiment.scenario": {
             "self": spec.build_experiment(plants.own_spec(), ex.FOUR_BAR),
             "trial": plants.own_spec().validation,

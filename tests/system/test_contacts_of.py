@@ -112,6 +112,20 @@ def test_names_that_the_model_lacks_are_named(filters):
         mb.contacts_of(filters, ground="lawn")
     with pytest.raises(UnknownNameError, match=r"unknown contact 'd1'; valid: .*'d1 on floor'"):
         filters.frame("d1", "contact")
+    with pytest.raises(
+        UnknownNameError, match=r"'d1 on lawn': unknown geom 'lawn'; valid: 'floor'"
+    ):
+        filters.frame("d1 on lawn", "contact")
+
+
+def test_a_model_without_a_floor_is_told_to_get_one():
+    ball = "<body><freejoint/><geom name='foot' size='1'/></body>"
+    alone = mb.read_mjcf(f"<mujoco><worldbody>{ball}</worldbody></mujoco>")
+    wanted = "no geom 'floor'.* fixed to the world.*give the scene.*add <geom name=\"floor\""
+    with pytest.raises(UnknownNameError, match=wanted):
+        mb.contacts_of(alone, ground="floor")
+    with pytest.raises(UnknownNameError, match=rf"contact 'foot on floor, end \+': .*{wanted}"):
+        alone.frame("foot on floor, end +", "contact")
 
 
 def test_what_cannot_touch_is_refused_with_the_reason(filters):

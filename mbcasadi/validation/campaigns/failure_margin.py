@@ -45,6 +45,7 @@ class FailureMargin:
         passes: largest size found to pass below the first failure; NaN where size zero fails.
         fails: smallest size found to fail; NaN where none fails.
         outcomes: of all sizes that were run, by size.
+        notes: on how the controller has run.
     """
 
     over: str
@@ -52,6 +53,7 @@ class FailureMargin:
     passes: float
     fails: float
     outcomes: dict[float, Outcome]
+    notes: tuple[str, ...] = ()
 
     def _summary(self) -> dict[str, object]:
         return {"over": self.over, "passes": self.passes, "fails": self.fails}
@@ -161,7 +163,7 @@ def margin(
             return trials.run(len(outcomes), at_point(usual, usual.seed, {over: size}))
 
         bracket = _narrowed(_first_failure(outcomes), outcomes, run, width, whole=over == "delay")
-    return FailureMargin(over, largest, *bracket, outcomes)
+    return FailureMargin(over, largest, *bracket, outcomes, ready.notes)
 
 
 class _Bracket(NamedTuple):

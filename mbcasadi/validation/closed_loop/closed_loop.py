@@ -19,6 +19,7 @@ from mbcasadi.validation.closed_loop.runnable import Runnable, Tick
 from mbcasadi.validation.closed_loop.scenario import (
     Scenario,
     TimeSignal,
+    require_reference,
     require_taken,
     signal_value,
 )
@@ -84,6 +85,7 @@ def run_loop(
     """
     controller, caller = law.controller, law.start(plant)
     require_taken(scenario, controller, caller)
+    require_reference(scenario, controller, caller, law.kind)
     monitor = None if controller.monitor is None else Caller(controller.monitor)
     _require_fit(controller, caller, plant)
     steps, ticks = steps_per_tick(controller.period, plant), _tick_count(controller, scenario)

@@ -130,6 +130,32 @@ def require_taken(scenario: Scenario, controller: Controller, tick: Tick) -> Non
             )
 
 
+def require_reference(scenario: Scenario, controller: Controller, tick: Tick, kind: str) -> None:
+    """Raise where a controller has a reference and nothing gives one.
+
+    Args:
+        scenario: what acts from outside.
+        controller: with the names of the reference's entries.
+        tick: the controller during a run.
+        kind: what runs, in words.
+
+    Raises:
+        ProblemError: neither a reference nor an outer law.
+    """
+    size = tick.size("ref")
+    if not size or scenario.reference is not None or scenario.options.outer is not None:
+        return
+    needs = f"the controller requires a reference of size {size}; give one"
+    if not controller.unreported:
+        raise ProblemError(f"{needs}, for example reference=controller.reference_at(q0)")
+    entries = next(s.components for s in controller.inputs if s.name == "ref") or ("-",)
+    raise ProblemError(
+        f"{needs}, a vector of its entries ({entries[0]}, …, {entries[-1]}) or a function of time: "
+        f"{kind} has none of its own; the law that it was made from has, law.reference_at(q0), as "
+        "has its file, build_experiment(read_spec(FILE), MODEL).reference"
+    )
+
+
 class RememberedSignal:
     """A function of time that is called once for each time: repetitions of a run get the same."""
 
@@ -149,9 +175,7 @@ def remembered(signal: TimeSignal) -> TimeSignal:
     return RememberedSignal(signal) if callable(signal) else signal
 
 
-def signal_value(
-    name: str, signal: TimeSignal, t: float, size: int, default: float | None = None
-) -> Array:
+def signal_value(name: str, signal: TimeSignal, t: float, size: int, default: float = 0.0) -> Array:
     """Return the (size,) value of a signal at a time.
 
     Args:
@@ -159,17 +183,11 @@ def signal_value(
         signal: a vector, a function of time, or None.
         t: s.
         size: number of elements.
-        default: of every element where the signal is None; None if a signal is required.
+        default: of every element where the signal is None.
 
     Raises:
-        ProblemError: no signal where one is required.
         ShapeError: another size.
     """
     if signal is None:
-        if default is None and size:
-            raise ProblemError(
-                f"the controller requires a {name} of size {size}; give one, for example "
-                "reference=controller.reference_at(q0)"
-            )
-        return np.full(size, default or 0.0)
+        return np.full(size, default)
     return column(name, signal(t) if callable(signal) else signal, size)

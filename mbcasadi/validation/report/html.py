@@ -10,6 +10,7 @@ from mbcasadi.validation.report import text
 from mbcasadi.validation.report.extras import require
 from mbcasadi.validation.report.figures import Figure, figures
 from mbcasadi.validation.report.findings import all_status_rows
+from mbcasadi.validation.report.glossary import explained
 from mbcasadi.validation.report.why import reasons
 from mbcasadi.validation.run import Run
 
@@ -55,6 +56,7 @@ def page(runs: Sequence[Run], title: str, versions: Mapping[str, str]) -> str:
         bound_text=text.bound_text,
         tick_count=text.tick_count,
         all_status_rows=all_status_rows,
+        explained=explained,
         tick_times=_tick_times,
         sweep_rows=_sweep_rows,
     )
@@ -62,6 +64,7 @@ def page(runs: Sequence[Run], title: str, versions: Mapping[str, str]) -> str:
         title=title,
         passed=all(run.passed for run in runs),
         sections=[_section(run, k) for k, run in enumerate(runs)],
+        judged=[verdict.metric for run in runs for verdict in run.verdicts],
         versions=versions,
     )
 

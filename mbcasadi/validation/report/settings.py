@@ -4,13 +4,14 @@ from collections.abc import Mapping
 
 from mbcasadi.description import Controller
 from mbcasadi.plant import Plant
-from mbcasadi.validation.closed_loop import Runnable, Scenario, steps_per_tick
+from mbcasadi.validation.closed_loop import Recording, Runnable, Scenario, steps_per_tick
+from mbcasadi.validation.report.disturbance_text import disturbance_text
 from mbcasadi.validation.report.text import tick_count
 from mbcasadi.validation.run import PlantFactory
 
 
 def run_settings(
-    law: Runnable, plant: Plant, plants: PlantFactory, scenario: Scenario
+    law: Runnable, plant: Plant, plants: PlantFactory, scenario: Scenario, recording: Recording
 ) -> dict[str, object]:
     """Return name → text or number, in the order of the report.
 
@@ -18,7 +19,7 @@ def run_settings(
         law: what ran.
         plant: of the run.
         plants: its options and parameter errors.
-        scenario: of the run.
+        scenario, recording: of the run.
     """
     controller = law.controller
     steps = steps_per_tick(controller.period, plant)
@@ -34,7 +35,7 @@ def run_settings(
         "duration": f"{scenario.duration:g} s",
         "delay": _delay_text(scenario, controller),
         "plant's parameter errors": _error_text(plants.perturb, plants.seed),
-        "disturbance": "a generalised force" if disturbed else "none",
+        "disturbance": disturbance_text(recording, controller.period) if disturbed else "none",
         "plant's equality constraints": _softness_text(plant, plants.rigid),
         **law.facts(),
     }

@@ -2,6 +2,7 @@
 
 from mbcasadi.validation.spec.build import build_experiment, experiment_for_system
 from mbcasadi.validation.spec.common import Spec, Trial
+from mbcasadi.validation.spec.example_inputs import example_inputs
 from mbcasadi.validation.spec.experiment import Experiment
 from mbcasadi.validation.spec.json_schema import json_schema
 from mbcasadi.validation.spec.propose import propose_spec
@@ -21,6 +22,7 @@ __all__ = [
     "Trial",
     "build_experiment",
     "cases_of_spec",
+    "example_inputs",
     "experiment_for_system",
     "film_worst",
     "json_schema",

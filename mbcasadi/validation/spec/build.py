@@ -35,8 +35,12 @@ BUILDERS: dict[type[Spec], Callable[[Any, System, Array], Experiment]] = {
 
 
 @checked
-def build_experiment(spec: Spec, model: Path) -> Experiment:
+def build_experiment(spec: Spec, model: str | Path) -> Experiment:
     """Build the controller of a spec for a model, from a start on its constraints.
+
+    Args:
+        spec: the controller and its motion, of `read_spec`.
+        model: MJCF or URDF file.
 
     Raises:
         ModelError: the model cannot be read.

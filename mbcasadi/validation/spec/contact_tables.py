@@ -9,8 +9,8 @@ from pydantic import Field
 
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import require_name
 from mbcasadi.system import System, contacts_of
+from mbcasadi.system.missing_ground import require_contact_name
 from mbcasadi.validation.spec.signals import StrictTable
 from mbcasadi.validation.spec.task_tables import FrameKind
 
@@ -83,7 +83,9 @@ def contacts_of_table(table: PointContact, system: System, q0: Array) -> list[Co
         )
     found = contacts_of(system, q=q0)
     pairs = [f"{contact.geom2} on {contact.geom1}" for contact in found]
-    require_name("contact", table.frame, [*dict.fromkeys([*pairs, *(c.name for c in found)])])
+    names = [*dict.fromkeys([*pairs, *(contact.name for contact in found)])]
+    assert system.tree is not None  # `contacts_of` requires one
+    require_contact_name(system.tree, table.frame, names)
     friction = table.friction if "friction" in table.model_fields_set else None
     return [
         replace(

@@ -5,7 +5,7 @@ others a posture of the joints that actuators drive.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -18,6 +18,7 @@ from mbcasadi.control import ProposedGains, propose_gains
 from mbcasadi.plant import Plant
 from mbcasadi.system import GeometryContacts, System, contacts_of, read_mjcf
 from mbcasadi.system.actuator_kinds import actuator_kinds
+from mbcasadi.system.missing_ground import HOW_TO_GET_A_FLOOR
 from mbcasadi.system.possible_feet import possible_feet
 
 Array = NDArray[np.float64]
@@ -27,6 +28,7 @@ DELAY = 1  # ticks, of the gains and of the trial
 LAG = 5e-3  # s, of usual motors with their current loop
 POSTURE_WEIGHT = 1e-3  # beside the task of a base
 LISTED = 12  # names of a kind in a comment
+FALLS = "The base floats, and no foot can touch a plane of the world: this robot falls."
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,12 @@ class _Facts:
 
 
 @checked
-def propose_spec(model: Path) -> str:
+def propose_spec(model: Path, *, warn: Callable[[str], object] | None = None) -> str:
     """Return the text of a TOML file for a model, which `mbcasadi validate` runs.
+
+    Args:
+        model: MJCF or URDF file.
+        warn: called with a sentence where the robot cannot hold its start.
 
     Raises:
         ModelError: the model cannot be read.
@@ -54,7 +60,15 @@ def propose_spec(model: Path) -> str:
     system = read_mjcf(model)
     plant = Plant(model)
     period = plant.timestep * max(1, ceil(SHORTEST_PERIOD / plant.timestep - 1e-9))
-    return "\n".join(_lines(_facts(system, period), model.name)) + "\n"
+    facts = _facts(system, period)
+    if warn is not None and _falls(facts):
+        warn(f"{FALLS} To stand it needs a floor: {HOW_TO_GET_A_FLOOR}")
+    return "\n".join(_lines(facts, model.name)) + "\n"
+
+
+def _falls(facts: _Facts) -> bool:
+    """Return whether the base floats and has nothing to stand on."""
+    return facts.base is not None and not facts.contacts
 
 
 def _facts(system: System, period: float) -> _Facts:
@@ -193,8 +207,8 @@ def _tasks(facts: _Facts) -> Iterator[str]:
 
 def _contacts(facts: _Facts) -> Iterator[str]:
     """Yield the contacts of the feet, or why there are none."""
-    if facts.base is not None and not facts.contacts:
-        yield "# The base floats, and no foot can touch a plane of the world: this robot falls."
+    if _falls(facts):
+        yield f"# {FALLS}"
         yield "# Write the file for its scene, with the floor."
         yield ""
     for name in facts.contacts:

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.codegen.earlier_export import MANIFEST
 from mbcasadi.errors import ProblemError, UnknownNameError
 from mbcasadi.unknown_names import unknown_name
 from mbcasadi.validation.spec import laws, mpc_tables, regulators
@@ -42,7 +43,7 @@ TYPES: dict[str, type[Spec]] = {
 
 
 @checked
-def read_spec(path: Path, *, allow_code: bool = False) -> Spec:
+def read_spec(path: str | Path, *, allow_code: bool = False) -> Spec:
     """Read a controller's TOML file.
 
     Args:
@@ -54,6 +55,9 @@ def read_spec(path: Path, *, allow_code: bool = False) -> Spec:
             wrong keys. Code that is not allowed.
         UnknownNameError: an unknown type, or an unknown key; the message lists the valid ones.
     """
+    path = Path(path)
+    if path.is_dir():
+        raise ProblemError(_of_folder(path))
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -68,6 +72,16 @@ def read_spec(path: Path, *, allow_code: bool = False) -> Spec:
     if tables.get("type") == "own":
         tables = {"folder": str(path.absolute().parent)} | tables
     return parse_spec(tables, str(path), allow_code=allow_code)
+
+
+def _of_folder(path: Path) -> str:
+    """Return what to say of a folder in the place of a file."""
+    if (path / MANIFEST).is_file():
+        return (
+            f"{path} is an exported folder; expected the TOML file that it was made from; in "
+            f"Python mb.validate({str(path)!r}, MODEL, DURATION, reference=...) runs the folder's C"
+        )
+    return f"{path} is a folder; expected the TOML file of a controller"
 
 
 @checked
@@ -94,4 +108,4 @@ def parse_spec(
     try:
         return TYPES[kind].model_validate(tables)
     except ValidationError as error:
-        raise ProblemError(f"{origin}: {error_text(error, TYPES[kind])}") from error
+        raise ProblemError(f"{origin}: {error_text(error, TYPES[kind], tables)}") from error

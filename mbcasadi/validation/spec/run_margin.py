@@ -18,6 +18,7 @@ def run_margin(
     *,
     steps: int = 8,
     tolerance: float | None = None,
+    fast: bool = False,
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> FailureMargin:
@@ -26,7 +27,7 @@ def run_margin(
     Args:
         spec: the controller, its motion, and the conditions of the trial.
         model: MJCF or URDF file.
-        over, largest, steps, tolerance, jobs: as in `margin`.
+        over, largest, steps, tolerance, fast, jobs: as in `margin`.
         progress: called with what is being done and a share from 0 to 1.
 
     Raises:
@@ -44,6 +45,7 @@ def run_margin(
             largest=largest,
             steps=steps,
             tolerance=tolerance,
+            fast=fast,
             case=usual,
             reference=experiment.reference,
             q0=experiment.q0,

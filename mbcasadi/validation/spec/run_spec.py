@@ -14,7 +14,7 @@ from mbcasadi.validation.validate import validate
 
 @checked
 def run_spec(
-    spec: Spec, model: Path, report: ReportOptions | None = None, *, fast: bool = False
+    spec: Spec, model: str | Path, report: ReportOptions | None = None, *, fast: bool = False
 ) -> Report:
     """Build the controller of a spec, export it to C and run that C against MuJoCo.
 
@@ -53,7 +53,7 @@ def criteria_of_spec(spec: Spec) -> Criteria:
     return Criteria(spec.validation.criteria, spec.validation.settle)
 
 
-def build_reported(spec: Spec, model: Path, progress: Progress | None) -> Experiment:
+def build_reported(spec: Spec, model: str | Path, progress: Progress | None) -> Experiment:
     """Build the controller of a spec, and report that."""
     if progress is not None:
         progress("building the controller", 0.0)

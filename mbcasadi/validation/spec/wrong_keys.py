@@ -1,6 +1,6 @@
 """What to say of the wrong keys of a controller's TOML file."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -12,24 +12,59 @@ TAGS = VALUE_TAGS | {"posture", "frame", "com", "momentum", "direction", "look_a
 """Tags of alternatives, which pydantic puts into the place of an error."""
 
 
-def error_text(error: ValidationError, table: type[BaseModel]) -> str:
-    """Return the wrong keys in one line, unknown ones first: they often cause the others."""
+LABELS = ("name", "frame", "constraint", "coordinate", "type")
+"""Keys by which a message names one of several tables, the first one that it has."""
+
+
+def error_text(error: ValidationError, table: type[BaseModel], given: Mapping[str, object]) -> str:
+    """Return the wrong keys in one line, unknown ones first: they often cause the others.
+
+    Args:
+        error: of pydantic.
+        table: that was expected.
+        given: the tables of the file.
+    """
     details = sorted(error.errors(include_url=False), key=lambda d: d["type"] != "extra_forbidden")
     lines = []
     for detail in details:
-        key = _key(detail["loc"])
+        tags_dropped = [part for part in detail["loc"][:-1] if part not in TAGS]
+        key = detail["loc"][-1]
         if detail["type"] == "extra_forbidden":
-            lines.append(f"{key}: unknown key{_valid_keys(detail['loc'], table)}")
+            place = _place(tags_dropped, given)
+            text = f"unknown key {key!r}{_valid_keys(detail['loc'], table)}"
+            lines.append(f"{place}: {text}" if place else text)
         else:
-            lines.append(f"{key}: {detail['msg'].lower()}, found {detail['input']!r:.60}")
+            own = [] if key in VALUE_TAGS else [key]
+            found = f"{detail['msg'].lower()}, found {detail['input']!r:.60}"
+            lines.append(f"{_place([*tags_dropped, *own], given)}: {found}")
     return "; ".join(lines)
 
 
-def _key(loc: tuple[int | str, ...]) -> str:
-    """Return a key of the file, without the tags of the alternatives that pydantic tried."""
-    inner = [part for part in loc[:-1] if part not in TAGS]
-    last = [part for part in loc[-1:] if part not in VALUE_TAGS]
-    return ".".join(str(part) for part in inner + last)
+def _place(parts: Sequence[int | str], given: object) -> str:
+    """Return a place in the file as people say it: `task 2 ('posture').kp`.
+
+    Entries of a list count from one; tables in it are named by what they hold.
+    """
+    text = ""
+    for part in parts:
+        given = _entry(given, part)
+        if isinstance(part, int):
+            labels = [_entry(given, key) for key in LABELS]
+            label = next((each for each in labels if isinstance(each, str) and each), "")
+            count = f" {part + 1}" if isinstance(given, Mapping) else f", entry {part + 1}"
+            text += count + (f" ({label!r})" if label else "")
+        else:
+            text += f".{part}" if text else part
+    return text
+
+
+def _entry(given: object, part: int | str) -> object:
+    """Return an entry of a table or a list; None where there is none."""
+    if isinstance(given, Mapping):
+        return given.get(part)
+    if isinstance(given, list | tuple) and isinstance(part, int) and part < len(given):
+        return given[part]
+    return None
 
 
 def _valid_keys(loc: tuple[int | str, ...], table: type[BaseModel]) -> str:

@@ -77,6 +77,8 @@ def test_a_push_from_outside_moves_the_plant_and_is_no_disagreement_of_our_dynam
     alone, pushed = crank_run(duration=0.3), crank_run(duration=0.3, disturbance=push)
     np.testing.assert_array_equal(pushed.recording.disturbance[100:150, 0], 3.0)
     np.testing.assert_array_equal(pushed.recording.disturbance[150:], 0.0)
+    assert pushed.settings["disturbance"] == "up to 3 N m on crank, from 0.1 s to 0.15 s"
+    assert alone.settings["disturbance"] == "none"
     before, after = pushed.recording.q[:100], pushed.recording.q[150:]
     np.testing.assert_array_equal(before, alone.recording.q[:100])
     assert np.abs(after - alone.recording.q[150:]).max() > 0.01

@@ -23,6 +23,7 @@ from mbcasadi.validation import (
     compile_controller,
     shared_library,
 )
+from mbcasadi.validation.spec import read_spec
 
 START = [0.3]
 DURATION = 0.4
@@ -156,6 +157,12 @@ def test_the_manifest_of_an_exported_law_gives_period_limits_and_statuses(tmp_pa
         own = run_of(compiled, reference=ref)
         project = mb.export_c(law, tmp_path / "law")
         exported = run_of(project, reference=ref)
+        with pytest.raises(
+            ProblemError, match=r"entries \(.*the exported C in .*law\.reference_at"
+        ):
+            run_of(project)
+        with pytest.raises(ProblemError, match=r"exported folder; .* TOML file .*mb\.validate\('"):
+            read_spec(project.folder)
     assert exported.controller.period == 0.02
     np.testing.assert_array_equal(exported.controller.u_max, own.controller.u_max)
     assert exported.controller.statuses == own.controller.statuses

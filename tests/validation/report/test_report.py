@@ -86,6 +86,10 @@ def test_the_page_is_well_formed_and_refers_to_nothing_outside(report: Report) -
     assert not re.search(r"@import|url\((?!['\"]?#)", text)
     assert text.count("<svg") >= 10
     assert "A four-bar &lt;&amp;&gt; its crank" in text
+    below_the_criteria = text[: text.index("<h2>")]
+    assert "<em>safe output</em>: what a controller commands" in below_the_criteria
+    assert "<em>self-check</em>" not in below_the_criteria  # no criterion is on it
+    assert text.count("<em>self-check</em>: the controller puts") == len(report.runs)
     assert "nan" not in re.sub(r"<svg.*?</svg>|base64,[^\"]*", "", text, flags=re.DOTALL)
 
 

@@ -10,7 +10,13 @@ import pytest
 from mbcasadi import models
 from mbcasadi.errors import ControllerError, ProblemError, UnknownNameError
 from mbcasadi.validation import ReportOptions
-from mbcasadi.validation.spec import build_experiment, parse_spec, read_spec, run_spec
+from mbcasadi.validation.spec import (
+    build_experiment,
+    example_inputs,
+    parse_spec,
+    read_spec,
+    run_spec,
+)
 from mbcasadi.validation.spec.read import TYPES
 
 FOUR_BAR = models.path("four_bar")
@@ -106,6 +112,16 @@ def test_a_quadruped_walks_as_the_file_commands():
     speed = np.ptp(x[last_stride]) / np.ptp(record.recording.t[last_stride])
     assert speed == pytest.approx(0.3, abs=0.1)
     assert np.ptp(height) < 0.03
+
+
+def test_the_inputs_at_the_start_are_those_that_each_law_can_run_on():
+    experiment = build_experiment(parse_spec(WALKING), models.path("quadruped"))
+    examples = example_inputs(experiment)
+    for suffix in ("", "_mpc"):
+        law = experiment.all_laws[suffix].controller
+        assert int(law.function(**examples[suffix], z=law.z0)["status"]) == 0
+        assert examples[suffix]["mask"].any()
+    assert list(examples["_planner"]["command"]) == WALKING["command"]
 
 
 OWN = """

@@ -11,7 +11,7 @@ from mbcasadi.control import FrameTask, PostureTask, SoftLimit
 from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation.demo import PARTS
-from mbcasadi.validation.spec import build_experiment, parse_spec, read_spec
+from mbcasadi.validation.spec import build_experiment, example_inputs, parse_spec, read_spec
 from mbcasadi.validation.spec.build import experiment_for_system
 from mbcasadi.validation.spec.motion import mask_schedule, task_motion
 from mbcasadi.validation.spec.schema import MaskSwitch
@@ -250,6 +250,14 @@ def test_unknown_names_and_contradictions_say_what_is_valid(changes, error, word
         four_bar(**changes)
 
 
+def test_the_example_of_an_export_has_the_files_start_and_reference():
+    experiment = four_bar(start={"q": [0.3, 0.0, 0.0]})
+    example = example_inputs(experiment)[""]
+    np.testing.assert_array_equal(example["q"], experiment.q0)
+    assert example["q"][0] != 0
+    assert example["ref"][0] == pytest.approx(example["q"][0] + 0.2)  # the file adds 0.2 rad
+
+
 def test_a_reference_for_another_joint_is_refused():
     task = {"type": "posture", "joints": ["crank"], "reference": {"rocker": 0.1}}
     with pytest.raises(UnknownNameError, match="joint in the reference of 'posture' 'rocker'"):
@@ -259,15 +267,19 @@ def test_a_reference_for_another_joint_is_refused():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"tasks": []}, "tasks: unknown key; valid: .*; did you mean 'task'"),
+        ({"tasks": []}, "unknown key 'tasks'; valid: .*; did you mean 'task'"),
         ({"type": "lqq"}, "unknown type of controller 'lqq'; .*; did you mean 'lqr'"),
         ({"type": None}, "type is missing; expected one of 'inverse_dynamics_qp'"),
-        ({"task": [{"type": "frame"}]}, "task.0.frame: field required"),
-        ({"task": [{"type": "frame", "frame": "a", "kpp": 1}]}, "task.0.kpp: unknown key; .*'kp'"),
+        ({"task": [{"type": "frame"}]}, r"task 1 \('frame'\)\.frame: field required"),
+        (
+            {"task": [{"type": "frame", "frame": "a", "kpp": 1}]},
+            r"task 1 \('a'\): unknown key 'kpp'; .*'kp'",
+        ),
+        ({"start": {"q": [0.0, "a"]}}, "start.q, entry 2: .*number, found 'a'"),
         ({"period": 0}, "period: .*greater than 0"),
         (
             {"task": [{"type": "posture", "reference": {"crank": {"amplitude": 1}}}]},
-            "task.0.reference.crank.frequency: field required",
+            r"task 1 \('posture'\)\.reference\.crank\.frequency: field required",
         ),
     ],
 )
