@@ -52,6 +52,7 @@ def calls_of_plants():
         home + "Plant.integrate": own | {"q": ex.four_bar().tree.q0, "dv": np.zeros(3)},
         home + "Plant.reset": own,
         home + "Plant.apply_force": own | {"force": np.zeros(3)},
+        home + "Plant.apply_body_forces": own | {"forces": {"crank": np.zeros(3)}},
         home + "Plant.switch_equalities": own | {"active": {"pin": True}},
         home + "Plant.equality_forces": own | {"name": "pin"},
         home + "Plant.step": own | {"u": np.zeros(1)},
