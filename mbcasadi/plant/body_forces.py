@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.errors import ProblemError, ShapeError
-from mbcasadi.plant.contacts import find_frame
-from mbcasadi.real_numbers import real_array
-from mbcasadi.unknown_names import listed_names
+from mbcasadi.plant.contacts import kinds_of_name
+from mbcasadi.real_numbers import described, real_array
+from mbcasadi.unknown_names import listed_names, unknown_name
 
 Array = NDArray[np.float64]
 WORLD = 0  # index of the world's body
@@ -20,17 +20,21 @@ def movable_body(model: mujoco.MjModel, name: str) -> int:
 
     Raises:
         UnknownNameError: no such body; the message lists the valid names.
-        ProblemError: the body is fixed to the world.
+        ProblemError: the body is fixed to the world, or the name is no text.
     """
-    body = find_frame(model, name, "body").body
-    if model.body_weldid[body] == WORLD:
-        movable = [i for i in range(model.nbody) if model.body_weldid[i] != WORLD]
-        names = [each for each in (model.body(i).name for i in movable) if each]
+    if not isinstance(name, str):
+        raise ProblemError(f"the name of a body is {described(name)}; expected a text")
+    body = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, name)
+    if body >= 0 and model.body_weldid[body] != WORLD:
+        return int(body)
+    bodies = [model.body(i) for i in range(model.nbody) if model.body_weldid[i] != WORLD]
+    names = [each.name for each in bodies if each.name]
+    if body >= 0:
         raise ProblemError(
             f"the body {name!r} is fixed to the world, so that no force moves it; expected one "
             f"of {listed_names(name, names)}"
         )
-    return body
+    raise unknown_name("body", name, names, elsewhere=kinds_of_name(model, name))
 
 
 def apply_body_forces(
@@ -46,7 +50,7 @@ def apply_body_forces(
     for name, force in forces.items():
         value = real_array(f"force on {name!r}", force)
         if value.shape != (3,) or not np.isfinite(value).all():
-            raise ShapeError(f"the force on {name!r} is {force}; expected three finite numbers, N")
+            raise ShapeError(f"the force on {name!r} is {value}; expected three finite numbers, N")
         wrenches[movable_body(model, name), :3] = value
     data.xfrc_applied[:] = wrenches
 

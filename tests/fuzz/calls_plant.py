@@ -119,6 +119,7 @@ def calls_of_validation():
         home + "Predictions.share": {"self": plants.predictions(), "lag": 0},
         home + "TrackingStatistics.share": {"self": plants.tracking(), "value": 0.1},
         home + "Criteria": {},
+        home + "Push": {"body": "crank", "force": np.ones(3), "start": 0.0, "stop": 0.1},
         home + "ReportOptions": {},
         home + "ScenarioOptions": {},
         home + "Report.save": {"self": report, "path": ex.folder() / "report.json"},

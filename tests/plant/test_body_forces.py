@@ -24,7 +24,8 @@ ARM = """
 <mujoco model="arm">
   <option timestep="0.001" integrator="Euler"/>
   <worldbody>
-    <body name="upper"><joint axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0.5 0 0" size="0.04"/>
+    <body name="upper"><joint axis="0 1 0"/>
+      <geom type="capsule" fromto="0 0 0 0.5 0 0" size="0.04"/>
       <body name="lower" pos="0.5 0 0"><joint axis="0 1 1"/>
         <geom type="capsule" fromto="0 0 0 0.2 0.3 0" size="0.04"/></body></body>
   </worldbody>
@@ -76,11 +77,13 @@ def test_the_generalised_force_is_that_of_the_joints_and_of_the_jacobians() -> N
 
 def test_a_force_that_cannot_act_is_refused() -> None:
     plant = Plant(BOX)
-    with pytest.raises(UnknownNameError, match="unknown body 'bxo'; valid: .*'box'.*did you mean"):
+    with pytest.raises(UnknownNameError, match=r"unknown body 'bxo'; valid: .*'box'.*did you mean"):
         plant.apply_body_forces({"bxo": FORCE})
     for name in ("shelf", "world"):
-        with pytest.raises(ProblemError, match="fixed to the world.*expected one of 'box'"):
+        with pytest.raises(ProblemError, match=r"fixed to the world.*expected one of 'box'"):
             plant.apply_body_forces({name: FORCE})
     for wrong in ([1.0, 2.0], [1.0, 2.0, np.nan], "left"):
         with pytest.raises(ShapeError, match="force on 'box'"):
             plant.apply_body_forces({"box": wrong})
+    with pytest.raises(ProblemError, match="name of a body is 1; expected a text"):
+        plant.apply_body_forces({1: FORCE})

@@ -17,6 +17,7 @@ from mbcasadi.validation.campaigns.kit import Kit, conditions_of, make_kit
 from mbcasadi.validation.closed_loop import (
     CompiledLaw,
     Controllable,
+    Disturbance,
     FastLaw,
     ProgressReporter,
     Runnable,
@@ -25,6 +26,8 @@ from mbcasadi.validation.closed_loop import (
     as_runnable,
     controller_of,
     fast_law,
+    pushes_of,
+    require_pushes,
 )
 from mbcasadi.validation.metrics import Criteria, require_reportable
 from mbcasadi.validation.report import unreported_notes
@@ -64,7 +67,7 @@ def prepared(
     q0: ArrayLike | None,
     v0: ArrayLike | None,
     rigid: bool,
-    disturbance: TimeSignal,
+    disturbance: Disturbance,
     fast: bool,
     scenario: ScenarioOptions | None,
     criteria: Criteria | None,
@@ -81,6 +84,7 @@ def prepared(
     plant = plants.make()
     given = as_runnable(controller, plant, period)
     plants, plant, notes = plants_for_period(plants, plant, period_of(given))
+    require_pushes(pushes_of(disturbance), plant, duration)
     delays = {case.delay for case in cases}
     given = fitted_to_plant(given, plant, delays.pop() if len(delays) == 1 else 0)
     start = initial_configuration(plant, q0, options.keyframe)

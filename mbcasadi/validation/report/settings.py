@@ -22,7 +22,6 @@ def run_settings(
     """
     controller = law.controller
     steps = steps_per_tick(controller.period, plant)
-    disturbed = scenario.disturbance is not None
     return {
         "model": plant.name,
         "degrees of freedom": plant.nv,
@@ -34,7 +33,7 @@ def run_settings(
         "duration": f"{scenario.duration:g} s",
         "delay": _delay_text(scenario, controller),
         "plant's parameter errors": _error_text(plants.perturb, plants.seed),
-        "disturbance": "a generalised force" if disturbed else "none",
+        "disturbance": _disturbance_text(scenario),
         "plant's equality constraints": _softness_text(plant, plants.rigid),
         **law.facts(),
     }
@@ -43,6 +42,12 @@ def run_settings(
 def _delay_text(scenario: Scenario, controller: Controller) -> str:
     expected = f", the law accounts for {controller.delay}" if controller.delay else ""
     return tick_count(scenario.delay) + expected
+
+
+def _disturbance_text(scenario: Scenario) -> str:
+    if scenario.pushes:
+        return "; ".join(map(str, scenario.pushes))
+    return "none" if scenario.disturbance is None else "a generalised force"
 
 
 def _error_text(perturb: Mapping[str, float], seed: int | None) -> str:
