@@ -5,13 +5,14 @@ from typing import Annotated
 import typer
 
 from mbcasadi.cli import console
-from mbcasadi.cli.arguments import find_model, parse_numbers
+from mbcasadi.cli.arguments import find_model, parse_numbers, parse_pushes
 from mbcasadi.cli.options import (
     AllowCode,
     AsJson,
     Duration,
     Model,
     Perturb,
+    Pushes,
     Quiet,
     Rigid,
     SpecFile,
@@ -34,6 +35,7 @@ def margin(
         float | None, typer.Option(help="Width of the bracket; 1 % of the largest by default.")
     ] = None,
     perturb: Perturb = None,
+    push: Pushes = None,
     delay: Annotated[int | None, typer.Option(min=0, help="Ticks.")] = None,
     duration: Duration = None,
     rigid: Rigid = None,
@@ -52,7 +54,11 @@ def margin(
     from mbcasadi.validation.spec import read_spec, run_margin
 
     spec = read_spec(controller, allow_code=allow_code).with_trial(
-        duration=duration, rigid=rigid, delay=delay, perturb=parse_numbers(perturb)
+        duration=duration,
+        rigid=rigid,
+        delay=delay,
+        perturb=parse_numbers(perturb),
+        push=parse_pushes(push),
     )
     with console.progress(quiet or as_json) as progress:
         found = run_margin(

@@ -78,7 +78,7 @@ def prepared(
     The arguments are those of `campaign`.
     """
     options, criteria = scenario or ScenarioOptions(), criteria or Criteria()
-    _require_cases(cases, options, reference)
+    _require_cases(cases, options, reference, disturbance)
     compiled = compile_model(model)
     plants = PlantFactory(compiled, rigid, options.timestep)
     plant = plants.make()
@@ -108,11 +108,21 @@ def prepared(
         yield Ready(kit, None if kit.controller.has_state else law, notes)
 
 
-def _require_cases(cases: Sequence[Case], options: ScenarioOptions, reference: TimeSignal) -> None:
+def _require_cases(
+    cases: Sequence[Case],
+    options: ScenarioOptions,
+    reference: TimeSignal,
+    disturbance: Disturbance,
+) -> None:
     if not cases:
         raise ProblemError("a campaign needs at least one case")
     if options.seed is not None:
         raise ProblemError("each case of a campaign has a seed; leave seed out of the scenario")
+    if disturbance is None and any(case.disturbance != 1.0 for case in cases):
+        raise ProblemError(
+            "the cases scale a disturbance, and there is none; give disturbance=Push(...) or "
+            "another force, --push on the command line, or [[validation.push]] in the file"
+        )
     if options.outer is not None and reference is not None:
         raise ProblemError("an outer law computes the reference; give reference or outer, not both")
 

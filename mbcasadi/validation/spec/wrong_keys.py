@@ -20,6 +20,8 @@ def error_text(error: ValidationError, table: type[BaseModel]) -> str:
         key = _key(detail["loc"])
         if detail["type"] == "extra_forbidden":
             lines.append(f"{key}: unknown key{_valid_keys(detail['loc'], table)}")
+        elif detail["type"] == "value_error":  # one of ours, which says what was found
+            lines.append(f"{key}: {detail['ctx']['error']}")
         else:
             lines.append(f"{key}: {detail['msg'].lower()}, found {detail['input']!r:.60}")
     return "; ".join(lines)
