@@ -112,11 +112,13 @@ def test_a_pushed_case_of_a_worker_has_the_bits_of_the_case_alone() -> None:
     assert len({outcome.metric("torque.max") for outcome in outcomes}) == 3
 
 
-def test_the_factor_of_a_case_scales_the_force() -> None:
+def test_the_factor_of_a_case_scales_the_force_with_its_sign() -> None:
+    """The displaced start makes pushes to the left and to the right different."""
     push, larger = Push("cart", (3, 0, 0), 0.1, 0.2), Push("cart", (-6, 0, 0), 0.1, 0.2)
-    scaled = pushed([Case(0, disturbance=-2.0)], push).outcomes[0]
-    assert values(scaled.metrics) == values(pushed([Case(0)], larger).outcomes[0].metrics)
-    assert values(scaled.metrics) != values(pushed([Case(0)], push).outcomes[0].metrics)
+    plain, scaled, turned = (Case(0, start_error=0.3, disturbance=f) for f in (1.0, -2.0, 2.0))
+    outcome, other = pushed([scaled, turned], push).outcomes
+    assert values(outcome.metrics) == values(pushed([plain], larger).outcomes[0].metrics)
+    assert values(outcome.metrics) != values(other.metrics)
 
 
 def test_a_slider_without_control_gains_the_impulse_over_its_mass() -> None:
