@@ -2,9 +2,13 @@
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mbcasadi import models
 from mbcasadi.errors import ModelError, ProblemError
+
+if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
+    from mbcasadi.validation import Push
 
 
 def find_model(model: str) -> Path:
@@ -61,6 +65,34 @@ def parse_ranges(texts: list[str] | None) -> dict[str, tuple[float, float]]:
                 f"'{text}': expected NAME=LOWEST:HIGHEST, such as mass=-0.1:0.2"
             ) from error
     return result
+
+
+def parse_pushes(texts: list[str] | None) -> "list[Push] | None":
+    """Return `["trunk=0,50,0@0.5:0.7"]` as pushes; None without texts.
+
+    Raises:
+        ProblemError: not of the form BODY=FX,FY,FZ@START:STOP, or a push that cannot act.
+    """
+    if not texts:
+        return None
+    return [_parse_push(text) for text in texts]
+
+
+def _parse_push(text: str) -> "Push":
+    from mbcasadi.validation import Push
+
+    body, _, rest = text.rpartition("=")
+    force, _, times = rest.partition("@")
+    try:
+        x, y, z = (float(number) for number in force.split(","))
+        start, stop = (float(number) for number in times.split(":"))
+        if not body.strip():
+            raise ValueError("no body")
+    except ValueError as error:
+        raise ProblemError(
+            f"'{text}': expected BODY=FX,FY,FZ@START:STOP in N and s, such as trunk=0,50,0@0.5:0.7"
+        ) from error
+    return Push(body.strip(), (x, y, z), start, stop)
 
 
 def require_writable(path: Path) -> None:

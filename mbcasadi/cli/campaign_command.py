@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from mbcasadi.cli import console
-from mbcasadi.cli.arguments import find_model, parse_numbers, parse_ranges, require_writable
+from mbcasadi.cli.arguments import (
+    find_model,
+    parse_numbers,
+    parse_pushes,
+    parse_ranges,
+    require_writable,
+)
 from mbcasadi.cli.options import (
     AllowCode,
     AsJson,
@@ -18,6 +24,7 @@ from mbcasadi.cli.options import (
     Fast,
     Model,
     Perturb,
+    Pushes,
     Quiet,
     ReportFile,
     Rigid,
@@ -41,6 +48,7 @@ def campaign(
         int, typer.Option(min=1, help="Number of plants; each draws its own errors.")
     ] = 10,
     perturb: Perturb = None,
+    push: Pushes = None,
     ranges: Annotated[
         list[str] | None,
         typer.Option(
@@ -94,7 +102,10 @@ def campaign(
     )
 
     spec = read_spec(controller, allow_code=allow_code).with_trial(
-        duration=duration, rigid=rigid, perturb=parse_numbers(perturb)
+        duration=duration,
+        rigid=rigid,
+        perturb=parse_numbers(perturb),
+        push=parse_pushes(push),
     )
     plan = cases_of_spec(
         spec,

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from mbcasadi.cli import console
-from mbcasadi.cli.arguments import find_model, parse_numbers
+from mbcasadi.cli.arguments import find_model, parse_numbers, parse_pushes
 from mbcasadi.cli.options import (
     AllowCode,
     AsJson,
@@ -13,6 +13,7 @@ from mbcasadi.cli.options import (
     Fast,
     Model,
     Perturb,
+    Pushes,
     Quiet,
     Rigid,
     SpecFile,
@@ -35,6 +36,7 @@ def margin(
         float | None, typer.Option(help="Width of the bracket; 1 % of the largest by default.")
     ] = None,
     perturb: Perturb = None,
+    push: Pushes = None,
     delay: Annotated[int | None, typer.Option(min=0, help="Ticks.")] = None,
     duration: Duration = None,
     rigid: Rigid = None,
@@ -54,7 +56,11 @@ def margin(
     from mbcasadi.validation.spec import read_spec, run_margin
 
     spec = read_spec(controller, allow_code=allow_code).with_trial(
-        duration=duration, rigid=rigid, delay=delay, perturb=parse_numbers(perturb)
+        duration=duration,
+        rigid=rigid,
+        delay=delay,
+        perturb=parse_numbers(perturb),
+        push=parse_pushes(push),
     )
     with console.progress(quiet or as_json) as progress:
         found = run_margin(

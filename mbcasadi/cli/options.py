@@ -21,6 +21,14 @@ Rigid = Annotated[bool | None, typer.Option(help="Rigid recipe for the plant's l
 Perturb = Annotated[
     list[str] | None, typer.Option(help="Error of the plant, such as mass=0.1; repeatable.")
 ]
+Pushes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--push",
+        help="Force on a body of the plant, BODY=FX,FY,FZ@START:STOP in N (world axes) and s, such "
+        "as trunk=0,50,0@0.5:0.7; repeatable. They replace those of the file.",
+    ),
+]
 Fast = Annotated[
     bool,
     typer.Option(help="For a first look: do not wait for the C as shipped; the report says so."),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mbcasadi.cli import console
-from mbcasadi.cli.arguments import find_model, parse_numbers, require_writable
+from mbcasadi.cli.arguments import find_model, parse_numbers, parse_pushes, require_writable
 from mbcasadi.cli.console import Progress
 from mbcasadi.cli.options import (
     AllowCode,
@@ -15,6 +15,7 @@ from mbcasadi.cli.options import (
     Fast,
     Model,
     Perturb,
+    Pushes,
     Quiet,
     Render,
     ReportFile,
@@ -123,6 +124,7 @@ def validate(
     duration: Duration = None,
     rigid: Rigid = None,
     perturb: Perturb = None,
+    push: Pushes = None,
     delay: Annotated[int | None, typer.Option(min=0, help="Ticks.")] = None,
     softness: Annotated[
         bool, typer.Option(help="Sweep solimp and solref, and report the effect of softness.")
@@ -147,7 +149,11 @@ def validate(
     from mbcasadi.validation.spec import read_spec, run_spec
 
     spec = read_spec(controller, allow_code=allow_code).with_trial(
-        duration=duration, rigid=rigid, delay=delay, perturb=parse_numbers(perturb)
+        duration=duration,
+        rigid=rigid,
+        delay=delay,
+        perturb=parse_numbers(perturb),
+        push=parse_pushes(push),
     )
     if report is not None:
         require_writable(report)

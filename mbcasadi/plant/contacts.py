@@ -75,7 +75,7 @@ def find_frame(model: mujoco.MjModel, name: str, kind: FrameKind) -> ContactFram
         count = {"site": model.nsite, "geom": model.ngeom, "body": model.nbody}[kind]
         valid = [mujoco.mj_id2name(model, _KINDS[kind], i) for i in range(count)]
         raise unknown_name(
-            kind, name, [each for each in valid if each], elsewhere=_kinds_of_name(model, name)
+            kind, name, [each for each in valid if each], elsewhere=kinds_of_name(model, name)
         )
     if kind == "site":
         return ContactFrame(name, int(model.site_bodyid[index]), site=index)
@@ -84,7 +84,7 @@ def find_frame(model: mujoco.MjModel, name: str, kind: FrameKind) -> ContactFram
     return ContactFrame(name, index)
 
 
-def _kinds_of_name(model: mujoco.MjModel, name: str) -> dict[str, tuple[str, ...]]:
+def kinds_of_name(model: mujoco.MjModel, name: str) -> dict[str, tuple[str, ...]]:
     """Return the kinds of frames of which the model has one of this name."""
     return {k: (name,) for k, code in _KINDS.items() if mujoco.mj_name2id(model, code, name) >= 0}
 

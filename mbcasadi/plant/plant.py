@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError, ShapeError, SimulationError
-from mbcasadi.plant import api, equalities, options
+from mbcasadi.plant import api, body_forces, equalities, options
 from mbcasadi.plant.contacts import (
     ContactForce,
     ContactFrame,
@@ -21,7 +21,7 @@ from mbcasadi.plant.contacts import (
 )
 from mbcasadi.plant.measurement import Measurement
 from mbcasadi.readable_signatures import readable_signature
-from mbcasadi.real_numbers import real_array
+from mbcasadi.real_numbers import described, real_array
 from mbcasadi.unknown_names import unknown_name
 
 Array = NDArray[np.float64]
@@ -173,6 +173,27 @@ class Plant:
     def apply_force(self, force: ArrayLike) -> None:  # called often: checked by hand
         """Apply the generalised force (nv,) from outside, until the next call or `reset`."""
         self.data.qfrc_applied[:] = _column("force", force, self.nv)
+
+    @readable_signature
+    def apply_body_forces(self, forces: Mapping[str, ArrayLike]) -> None:  # called often
+        """Apply forces (3,), N, world axes, at the centres of mass of the named bodies.
+
+        They act until the next call or `reset`; a body that is not named has none. Each time step
+        maps them by the Jacobian at its own state: `Jᵀ F`.
+
+        Raises:
+            UnknownNameError: no such body; the message lists the valid names.
+            ProblemError: a body that is fixed to the world.
+            ShapeError: a force that is not three finite numbers.
+        """
+        if not isinstance(forces, Mapping):
+            raise ProblemError(f"forces is {described(forces)}; expected a mapping from bodies")
+        body_forces.apply_body_forces(self.model, self.data, forces)
+
+    @property
+    def external_force(self) -> Array:
+        """(nv,) generalised force from outside at the last evaluation, that on bodies included."""
+        return body_forces.external_force(self.model, self.data)
 
     @checked
     def switch_equalities(self, active: Mapping[str, bool]) -> None:

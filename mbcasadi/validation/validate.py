@@ -13,6 +13,7 @@ from mbcasadi.errors import ExportError
 from mbcasadi.plant import Plant, Source
 from mbcasadi.validation.closed_loop import (
     Controllable,
+    Disturbance,
     FastLaw,
     ProgressReporter,
     Recording,
@@ -23,7 +24,9 @@ from mbcasadi.validation.closed_loop import (
     as_runnable,
     compile_controller,
     fast_law,
+    pushes_of,
     remembered,
+    require_pushes,
     run_loop,
 )
 from mbcasadi.validation.metrics import (
@@ -79,7 +82,7 @@ def validate(
     rigid: bool = False,
     perturb: Mapping[str, float] | None = None,
     delay: int = 0,
-    disturbance: TimeSignal = None,
+    disturbance: Disturbance = None,
     fast: bool = False,
     scenario: ScenarioOptions | None = None,
     criteria: Criteria | None = None,
@@ -109,7 +112,8 @@ def validate(
         perturb: relative errors of the plant's parameters, e.g. `{"mass": 0.1}`.
         delay: ticks from a measurement to the moment at which its control acts. The first control
             acts at once, until the second is due.
-        disturbance: (nv,) generalised force on the plant, or a function of time.
+        disturbance: (nv,) generalised force on the plant, or a function of time; a `Push` on a
+            body, or several.
         fast: run the Python Function of a controller of ours, or in long runs its C compiled at
             -O1, whichever finishes first; the report says in its head that the C as shipped did
             not run, and has no times of ticks.
@@ -137,6 +141,7 @@ def validate(
     plant = plants.make()
     given = as_runnable(controller, plant, period)
     plants, plant, notes = plants_for_period(plants, plant, period_of(given))
+    require_pushes(pushes_of(disturbance), plant, duration)
     start = initial_configuration(plant, q0, options.keyframe)
     if report.what_if and delay and report.undelayed is None:
         report = replace(report, undelayed=fitted_to_plant(given, plant, 0))

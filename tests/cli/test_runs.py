@@ -150,6 +150,47 @@ def test_an_error_of_the_plant_wants_a_name_and_a_number(crank, text):
     one_line(invoke("validate", "four_bar", "-c", crank, "--perturb", text), "NAME=NUMBER")
 
 
+def test_pushes_of_the_command_line_act_in_a_run_and_in_a_campaign(crank):
+    push = ["--push", "rocker=5,0,0@0.1:0.2", "--push", "crank=0,0,1e-3@0:0.4"]
+    run = invoke("validate", "four_bar", "-c", crank, "--json", "--no-explain", *push)
+    first = json.loads(run.stdout)["runs"][0]
+    assert "(5, 0, 0) N on 'rocker' from 0.1 s to 0.2 s; (0" in first["settings"]["disturbance"]
+    many = invoke("campaign", "four_bar", "-c", crank, "--json", "--runs", 1, "--jobs", 1, *push)
+    (case,) = json.loads(many.stdout)["cases"]
+    assert case["metrics"]["torque.max"] == first["metrics"]["torque.max"]["value"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rocker",
+        "rocker=1,2@0:1",
+        "=1,2,3@0:1",
+        "rocker=1,2,3",
+        "rocker=1,2,3@0",
+        "rocker=1,2,x@0:1",
+    ],
+)
+@pytest.mark.parametrize("command", ["validate", "campaign", "margin"])
+def test_a_push_wants_a_body_a_force_and_times(crank, command, text):
+    more = ["--over", "disturbance", "--largest", "2"] if command == "margin" else []
+    one_line(
+        invoke(command, "four_bar", "-c", crank, "--push", text, *more),
+        f"'{text}'",
+        "expected BODY=FX,FY,FZ@START:STOP",
+    )
+
+
+def test_a_push_that_cannot_act_is_one_line(crank):
+    trial = ["validate", "four_bar", "-c", crank, "--push"]
+    one_line(invoke(*trial, "rocker=1,2,3@0.5:0.1"), "0 <= start < stop")
+    one_line(invoke(*trial, "rocker=1,nan,3@0:0.1"), "finite numbers")
+    one_line(invoke(*trial, "roker=1,2,3@0:0.1"), "unknown body 'roker'", "did you mean 'rocker'?")
+    one_line(invoke(*trial, "rocker=1,2,3@7:8"), "after the run, which lasts 0.5 s")
+    many = ["margin", "four_bar", "-c", crank, "--over", "disturbance", "--largest", "2"]
+    one_line(invoke(*many), "scale a disturbance, and there is none", "--push")
+
+
 def test_a_campaign_runs_one_controller_in_many_plants(crank):
     result = invoke(
         "campaign", "four_bar", "-c", crank, "--runs", "2", "--delay", "0", "--delay", "1",

@@ -20,7 +20,7 @@ SLIDER = f"""
 <mujoco model="slider">
   <option timestep="{SLIDER_STEP}" integrator="Euler" gravity="0 0 0"/>
   <worldbody>
-    <body><joint name="slide" type="slide" axis="1 0 0"/>
+    <body name="cart"><joint name="slide" type="slide" axis="1 0 0"/>
       <geom type="sphere" size="0.1" mass="{SLIDER_MASS}"/></body>
   </worldbody>
   <actuator><motor name="push" joint="slide" ctrlrange="-{SLIDER_LIMIT} {SLIDER_LIMIT}"/></actuator>

@@ -11,7 +11,7 @@ def test_the_code_on_the_page_prints_what_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    names = assert_prints_what_it_says("guides/validate.md", 9)
+    names = assert_prints_what_it_says("guides/validate.md", 10)
     costs = names["run"].what_if.rows
     assert f"the delay costs {100 * (costs[1].tracking / costs[0].tracking - 1):.0f} %" in (
         " ".join((DOCS / "guides/validate.md").read_text(encoding="utf-8").split())

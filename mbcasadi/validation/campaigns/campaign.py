@@ -29,6 +29,7 @@ from mbcasadi.validation.campaigns.workers import (
 )
 from mbcasadi.validation.closed_loop import (
     Controllable,
+    Disturbance,
     Progress,
     ProgressReporter,
     ScenarioOptions,
@@ -85,7 +86,7 @@ def campaign(
     q0: ArrayLike | None = None,
     v0: ArrayLike | None = None,
     rigid: bool = False,
-    disturbance: TimeSignal = None,
+    disturbance: Disturbance = None,
     fast: bool = False,
     scenario: ScenarioOptions | None = None,
     criteria: Criteria | None = None,
@@ -115,7 +116,8 @@ def campaign(
             the start error of a case.
         q0, v0: initial state before the start error of a case; `qpos0` and zero by default.
         rigid: use the rigid recipe for the plants' equality constraints.
-        disturbance: (nv,) generalised force on the plants, or a function of time.
+        disturbance: (nv,) generalised force on the plants, or a function of time; a `Push` on a
+            body, or several.
         fast: as in `validate`; the ticks of all cases decide what runs.
         scenario: mask, tuning, switched constraints, outer law, key frame, time step; no seed, as
             each case has its own.

@@ -13,6 +13,7 @@ from mbcasadi.validation.campaigns.preparation import prepared
 from mbcasadi.validation.campaigns.trials import Trials
 from mbcasadi.validation.closed_loop import (
     Controllable,
+    Disturbance,
     ProgressReporter,
     ScenarioOptions,
     TimeSignal,
@@ -35,7 +36,7 @@ def case_report(
     q0: ArrayLike | None = None,
     v0: ArrayLike | None = None,
     rigid: bool = False,
-    disturbance: TimeSignal = None,
+    disturbance: Disturbance = None,
     fast: bool = False,
     scenario: ScenarioOptions | None = None,
     criteria: Criteria | None = None,

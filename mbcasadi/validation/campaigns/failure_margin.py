@@ -22,6 +22,7 @@ from mbcasadi.validation.campaigns.preparation import prepared
 from mbcasadi.validation.campaigns.trials import Trials
 from mbcasadi.validation.closed_loop import (
     Controllable,
+    Disturbance,
     Progress,
     ProgressReporter,
     ScenarioOptions,
@@ -104,7 +105,7 @@ def margin(
     q0: ArrayLike | None = None,
     v0: ArrayLike | None = None,
     rigid: bool = False,
-    disturbance: TimeSignal = None,
+    disturbance: Disturbance = None,
     fast: bool = False,
     scenario: ScenarioOptions | None = None,
     criteria: Criteria | None = None,

@@ -29,10 +29,14 @@ from mbcasadi.validation.campaigns.shipped_laws import (
 )
 from mbcasadi.validation.closed_loop import (
     CompiledLaw,
+    Disturbance,
     FastLaw,
+    Push,
     Runnable,
     ScenarioOptions,
     TimeSignal,
+    generalised_force,
+    pushes_of,
 )
 from mbcasadi.validation.metrics import Criteria
 
@@ -51,7 +55,8 @@ class Conditions:
         duration: s, of each run.
         q0, v0, keyframe: the start.
         rigid, timestep: of the plants.
-        reference, mask, tuning, disturbance: vectors, or rows at the ticks.
+        reference, mask, tuning: vectors, or rows at the ticks.
+        disturbance: the same, or pushes.
         switch: switched constraints at the ticks.
         outer, reaction: as data.
     """
@@ -65,7 +70,7 @@ class Conditions:
     reference: Array | SampledSignal | None
     mask: Array | SampledSignal | None
     tuning: Array | SampledSignal | None
-    disturbance: Array | SampledSignal | None
+    disturbance: Array | SampledSignal | tuple[Push, ...] | None
     switch: SampledSwitches | None
     outer: ShippedOuterLaw | None
     reaction: ShippedReaction | None
@@ -147,7 +152,7 @@ def conditions_of(
     q0: ArrayLike | None,
     v0: ArrayLike | None,
     rigid: bool,
-    disturbance: TimeSignal,
+    disturbance: Disturbance,
 ) -> Conditions:
     """Return the conditions of `campaign` as data, functions of time sampled at the ticks."""
     period = controller.period
@@ -166,7 +171,7 @@ def conditions_of(
         reference=rows(reference),
         mask=rows(options.mask),
         tuning=rows(options.tuning),
-        disturbance=rows(disturbance),
+        disturbance=pushes_of(disturbance) or rows(generalised_force(disturbance)),
         switch=sample_switches(options.switch, period, ticks),
         outer=ship_outer_law(options.outer, period, ticks),
         reaction=ship_reaction(options.reaction),

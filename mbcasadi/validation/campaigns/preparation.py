@@ -17,6 +17,7 @@ from mbcasadi.validation.campaigns.kit import Kit, conditions_of, make_kit
 from mbcasadi.validation.closed_loop import (
     CompiledLaw,
     Controllable,
+    Disturbance,
     FastLaw,
     ProgressReporter,
     Runnable,
@@ -25,6 +26,8 @@ from mbcasadi.validation.closed_loop import (
     as_runnable,
     controller_of,
     fast_law,
+    pushes_of,
+    require_pushes,
 )
 from mbcasadi.validation.metrics import Criteria, require_reportable
 from mbcasadi.validation.report import unreported_notes
@@ -64,7 +67,7 @@ def prepared(
     q0: ArrayLike | None,
     v0: ArrayLike | None,
     rigid: bool,
-    disturbance: TimeSignal,
+    disturbance: Disturbance,
     fast: bool,
     scenario: ScenarioOptions | None,
     criteria: Criteria | None,
@@ -75,12 +78,13 @@ def prepared(
     The arguments are those of `campaign`.
     """
     options, criteria = scenario or ScenarioOptions(), criteria or Criteria()
-    _require_cases(cases, options, reference)
+    _require_cases(cases, options, reference, disturbance)
     compiled = compile_model(model)
     plants = PlantFactory(compiled, rigid, options.timestep)
     plant = plants.make()
     given = as_runnable(controller, plant, period)
     plants, plant, notes = plants_for_period(plants, plant, period_of(given))
+    require_pushes(pushes_of(disturbance), plant, duration)
     delays = {case.delay for case in cases}
     given = fitted_to_plant(given, plant, delays.pop() if len(delays) == 1 else 0)
     start = initial_configuration(plant, q0, options.keyframe)
@@ -104,11 +108,21 @@ def prepared(
         yield Ready(kit, None if kit.controller.has_state else law, notes)
 
 
-def _require_cases(cases: Sequence[Case], options: ScenarioOptions, reference: TimeSignal) -> None:
+def _require_cases(
+    cases: Sequence[Case],
+    options: ScenarioOptions,
+    reference: TimeSignal,
+    disturbance: Disturbance,
+) -> None:
     if not cases:
         raise ProblemError("a campaign needs at least one case")
     if options.seed is not None:
         raise ProblemError("each case of a campaign has a seed; leave seed out of the scenario")
+    if disturbance is None and any(case.disturbance != 1.0 for case in cases):
+        raise ProblemError(
+            "the cases scale a disturbance, and there is none; give disturbance=Push(...) or "
+            "another force, --push on the command line, or [[validation.push]] in the file"
+        )
     if options.outer is not None and reference is not None:
         raise ProblemError("an outer law computes the reference; give reference or outer, not both")
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.validation.closed_loop import SwitchSchedule, TimeSignal
+from mbcasadi.validation.closed_loop import Disturbance, Push, SwitchSchedule, TimeSignal
+from mbcasadi.validation.closed_loop.push import scaled_push
 
 Array = NDArray[np.float64]
 
@@ -68,10 +69,14 @@ def sample_switches(
     return SampledSwitches(period, tuple(dict(row) for row in rows))
 
 
-def scaled(signal: Array | SampledSignal | None, factor: float) -> TimeSignal:
-    """Return a signal times a factor."""
-    if signal is None or factor == 1.0:
-        return signal
-    if isinstance(signal, SampledSignal):
-        return ScaledSignal(signal, factor)
-    return factor * signal
+def scaled(
+    disturbance: Array | SampledSignal | tuple[Push, ...] | None, factor: float
+) -> Disturbance:
+    """Return a disturbance times a factor."""
+    if disturbance is None or factor == 1.0:
+        return disturbance
+    if isinstance(disturbance, tuple):
+        return tuple(scaled_push(push, factor) for push in disturbance)
+    if isinstance(disturbance, SampledSignal):
+        return ScaledSignal(disturbance, factor)
+    return factor * disturbance

@@ -18,14 +18,18 @@ from mbcasadi.validation.closed_loop.controllers import (
 from mbcasadi.validation.closed_loop.fast_law import FastLaw, fast_law
 from mbcasadi.validation.closed_loop.outer_law import OuterLaw, Planner, outer_law
 from mbcasadi.validation.closed_loop.progress import Progress, ProgressReporter
+from mbcasadi.validation.closed_loop.push import Push, require_pushes
 from mbcasadi.validation.closed_loop.reaction import Reaction, reaction
 from mbcasadi.validation.closed_loop.recording import Recording
 from mbcasadi.validation.closed_loop.runnable import Runnable, Tick
 from mbcasadi.validation.closed_loop.scenario import (
+    Disturbance,
     Scenario,
     ScenarioOptions,
     SwitchSchedule,
     TimeSignal,
+    generalised_force,
+    pushes_of,
     remembered,
 )
 
@@ -34,12 +38,14 @@ __all__ = [
     "Columns",
     "CompiledLaw",
     "Controllable",
+    "Disturbance",
     "FastLaw",
     "OuterLaw",
     "Planner",
     "Policy",
     "Progress",
     "ProgressReporter",
+    "Push",
     "Reaction",
     "Recording",
     "Runnable",
@@ -53,9 +59,12 @@ __all__ = [
     "compile_controller",
     "controller_of",
     "fast_law",
+    "generalised_force",
     "outer_law",
+    "pushes_of",
     "reaction",
     "remembered",
+    "require_pushes",
     "run_loop",
     "shared_library",
     "steps_per_tick",

@@ -14,11 +14,13 @@ from mbcasadi.validation.closed_loop.columns import columns_of
 from mbcasadi.validation.closed_loop.compiled_law import Caller
 from mbcasadi.validation.closed_loop.measured_forces import measured_forces
 from mbcasadi.validation.closed_loop.progress import Progress
+from mbcasadi.validation.closed_loop.push import body_forces
 from mbcasadi.validation.closed_loop.recording import Recorder, Recording
 from mbcasadi.validation.closed_loop.runnable import Runnable, Tick
 from mbcasadi.validation.closed_loop.scenario import (
     Scenario,
     TimeSignal,
+    generalised_force,
     require_reference,
     require_taken,
     signal_value,
@@ -100,13 +102,13 @@ def run_loop(
     plant.measure(applied)
     for k in range(ticks):
         t = k * controller.period
-        disturbance = _act_on_plant(plant, scenario, t)
+        _act_on_plant(plant, scenario, t, controller.period)
         inputs = _controller_inputs(caller, controller, plant, scenario, z, t, applied)
         outputs = caller(inputs)
         applied = _applied_control(pending, outputs["u"], scenario.delay)
         try:
             row = tick_row(controller, plant, inputs, outputs, plant.measure(applied))
-            row |= {"u_applied": applied, "disturbance": disturbance}
+            row |= {"u_applied": applied, "disturbance": plant.external_force}
             if observer is not None:
                 observer(plant.model, plant.data)
             recorder.add(row, monitor(inputs | {"u": outputs["u"]}) if monitor else {})
@@ -125,13 +127,14 @@ def _tick_count(controller: Controller, scenario: Scenario) -> int:
     return count_of_periods("duration", scenario.duration, controller.period)
 
 
-def _act_on_plant(plant: Plant, scenario: Scenario, t: float) -> Array:
-    """Apply disturbance and switches at time t; return the disturbance."""
-    disturbance = signal_value("disturbance", scenario.disturbance, t, plant.nv, 0.0)
-    plant.apply_force(disturbance)
+def _act_on_plant(plant: Plant, scenario: Scenario, t: float, period: float) -> None:
+    """Apply disturbance and switches from time t on, during a control period."""
+    force = generalised_force(scenario.disturbance)
+    plant.apply_force(signal_value("disturbance", force, t, plant.nv, 0.0))
+    if scenario.pushes:
+        plant.apply_body_forces(body_forces(scenario.pushes, t, period))
     if scenario.options.switch is not None:
         plant.switch_equalities(scenario.options.switch(t))
-    return disturbance
 
 
 def _controller_inputs(

@@ -1,8 +1,9 @@
 """What acts on a closed loop from outside: references, disturbances, switched constraints."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +14,7 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import column, require_whole
 from mbcasadi.validation.closed_loop.outer_law import OuterLaw
+from mbcasadi.validation.closed_loop.push import Push
 from mbcasadi.validation.closed_loop.reaction import Reaction
 from mbcasadi.validation.closed_loop.runnable import Tick
 
@@ -20,6 +22,9 @@ Array = NDArray[np.float64]
 
 TimeSignal = Callable[[float], ArrayLike] | ArrayLike | None
 """A constant vector, a function of time in s, or None for the default."""
+
+Disturbance = TimeSignal | Push | Sequence[Push]
+"""What acts on the plant from outside: a generalised force as a signal, or pushes on bodies."""
 
 SwitchSchedule = Callable[[float], Mapping[str, bool]]
 """Time in s → {name of an equality constraint of the plant: whether it is enforced}."""
@@ -77,7 +82,7 @@ class Scenario:
         q0, v0: initial state; the plant's `qpos0` and zero by default.
         delay: ticks from a measurement to the moment at which its control acts.
         disturbance: (nv,) generalised force on the plant that the controller does not measure, or
-            a function of time; zero by default.
+            a function of time, or pushes; zero by default.
         options: mask, tuning, switched constraints and outer law are used.
 
     Raises:
@@ -90,8 +95,13 @@ class Scenario:
     q0: ArrayLike | None = None
     v0: ArrayLike | None = None
     delay: int = 0
-    disturbance: TimeSignal = None
+    disturbance: Disturbance = None
     options: ScenarioOptions = ScenarioOptions()
+
+    @property
+    def pushes(self) -> tuple[Push, ...]:
+        """Forces on bodies of the plant."""
+        return pushes_of(self.disturbance)
 
     def __post_init__(self) -> None:
         if self.options.outer is not None and self.reference is not None:
@@ -99,6 +109,20 @@ class Scenario:
                 "an outer law computes the reference; give reference or outer, not both"
             )
         require_whole(0, delay=self.delay)
+
+
+def pushes_of(disturbance: Disturbance) -> tuple[Push, ...]:
+    """Return the pushes of a disturbance; none where it is a generalised force."""
+    if isinstance(disturbance, Push):
+        return (disturbance,)
+    if isinstance(disturbance, (list, tuple)):
+        return tuple(each for each in disturbance if isinstance(each, Push))
+    return ()
+
+
+def generalised_force(disturbance: Disturbance) -> TimeSignal:
+    """Return the generalised force of a disturbance; None where it is pushes."""
+    return None if pushes_of(disturbance) else cast(TimeSignal, disturbance)
 
 
 def require_taken(scenario: Scenario, controller: Controller, tick: Tick) -> None:

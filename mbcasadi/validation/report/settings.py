@@ -23,7 +23,6 @@ def run_settings(
     """
     controller = law.controller
     steps = steps_per_tick(controller.period, plant)
-    disturbed = scenario.disturbance is not None
     return {
         "model": plant.name,
         "degrees of freedom": plant.nv,
@@ -35,7 +34,7 @@ def run_settings(
         "duration": f"{scenario.duration:g} s",
         "delay": _delay_text(scenario, controller),
         "plant's parameter errors": _error_text(plants.perturb, plants.seed),
-        "disturbance": disturbance_text(recording, controller.period) if disturbed else "none",
+        "disturbance": _disturbance_text(scenario, recording, controller.period),
         "plant's equality constraints": _softness_text(plant, plants.rigid),
         **law.facts(),
     }
@@ -44,6 +43,12 @@ def run_settings(
 def _delay_text(scenario: Scenario, controller: Controller) -> str:
     expected = f", the law accounts for {controller.delay}" if controller.delay else ""
     return tick_count(scenario.delay) + expected
+
+
+def _disturbance_text(scenario: Scenario, recording: Recording, period: float) -> str:
+    if scenario.pushes:
+        return "; ".join(map(str, scenario.pushes))
+    return "none" if scenario.disturbance is None else disturbance_text(recording, period)
 
 
 def _error_text(perturb: Mapping[str, float], seed: int | None) -> str:

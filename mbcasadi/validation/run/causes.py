@@ -63,10 +63,18 @@ def repetitions(trial: Trial) -> Iterator[Without]:
         ticks = f"{scenario.delay} tick{'s' * (scenario.delay > 1)}"
         yield _with(trial, f"the delay of {ticks}", scenario=replace(scenario, delay=0))
     if scenario.disturbance is not None:
-        yield _with(trial, "the disturbance", scenario=replace(scenario, disturbance=None))
+        yield _with(trial, _disturbance(scenario), scenario=replace(scenario, disturbance=None))
     yield from _without_friction_loss(trial)
     yield from _without_limits(trial)
     yield from _rigid_constraints(trial)
+
+
+def _disturbance(scenario: Scenario) -> str:
+    """Return the words for a disturbance."""
+    bodies = ", ".join(dict.fromkeys(repr(push.body) for push in scenario.pushes))
+    return (
+        f"the push{'es' * (len(scenario.pushes) > 1)} on {bodies}" if bodies else "the disturbance"
+    )
 
 
 def _with(

@@ -1,12 +1,15 @@
 """What the TOML files of all controllers have: type, name, period, start, and the trial."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.short_text import summarised
-from mbcasadi.validation.spec.contact_tables import NotNegative, Positive
+from mbcasadi.validation.closed_loop import Push
+from mbcasadi.validation.spec.contact_tables import NotNegative, Positive, Vector3
 from mbcasadi.validation.spec.signals import Component, StrictTable
 
 Identifier = Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -27,6 +30,24 @@ class Start(StrictTable):
     q: tuple[float, ...] | None = None
 
 
+class PushTable(StrictTable):
+    """A force on a body of the plant, at its centre of mass, as `Push`."""
+
+    body: str
+    force: Annotated[Vector3, Field(description="N, world axes.")]
+    start: Annotated[float, Field(ge=0, allow_inf_nan=False, description="s")]
+    stop: Annotated[float, Field(gt=0, allow_inf_nan=False, description="s")]
+
+    @model_validator(mode="after")
+    def _require_push(self) -> Self:
+        self.push()  # raises ValueErrors of ours, which become one of the file
+        return self
+
+    def push(self) -> Push:
+        """Return the push."""
+        return Push(self.body, self.force, self.start, self.stop)
+
+
 class Trial(StrictTable):
     """How the controller is validated; options of the command line take precedence."""
 
@@ -37,7 +58,13 @@ class Trial(StrictTable):
     timestep: Positive | None = None
     perturb: Annotated[dict[str, float], Field(default_factory=dict)]
     seed: int | None = None
+    push: tuple[PushTable, ...] = ()
     criteria: dict[str, float] | None = None
+
+    @property
+    def pushes(self) -> tuple[Push, ...] | None:
+        """What `validate` and `campaign` take as `disturbance`."""
+        return tuple(table.push() for table in self.push) or None
 
 
 def ranges() -> dict[str, tuple[float, float]]:
@@ -72,6 +99,7 @@ class Spec(StrictTable):
         rigid: bool | None = None,
         delay: int | None = None,
         perturb: dict[str, float] | None = None,
+        push: Sequence[Push] | None = None,
     ) -> "Spec":
         """Return the same spec with other conditions of its trial; None keeps the present one.
 
@@ -80,8 +108,20 @@ class Spec(StrictTable):
             rigid: use the rigid recipe for the plant's equality constraints.
             delay: ticks.
             perturb: relative errors of the plant's parameters.
+            push: forces on bodies of the plant.
         """
-        options = {"duration": duration, "rigid": rigid, "delay": delay, "perturb": perturb}
+        options = {
+            "duration": duration,
+            "rigid": rigid,
+            "delay": delay,
+            "perturb": perturb,
+            "push": None if push is None else tuple(map(_table_of, push)),
+        }
         update = {name: value for name, value in options.items() if value is not None}
         trial = self.validation.model_copy(update=update)
         return self.model_copy(update={"validation": trial})
+
+
+def _table_of(push: Push) -> PushTable:
+    """Return the table of a push."""
+    return PushTable.model_validate(asdict(push))

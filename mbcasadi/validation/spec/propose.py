@@ -143,8 +143,20 @@ def _lines(facts: _Facts, model: str) -> Iterator[str]:
     if facts.system.nc:
         yield f"{'rigid = true':<36} # loops of the plant as rigid as MuJoCo allows"
     yield f"{'# perturb = { mass = 0.1 }':<36} # errors of the plant"
+    yield "# [[validation.push]]                # a force from outside, at the centre of mass"
+    yield f"# body = {_text(_pushed(facts))}"
+    yield f"{'# force = [0.0, 50.0, 0.0]':<36} # N, world axes"
+    yield f"{'# start = 0.5':<36} # s"
+    yield f"{'# stop = 0.7':<36} # s"
     yield "# [validation.criteria]"
     yield '# "tracking.rms_share" = 0.05'
+
+
+def _pushed(facts: _Facts) -> str:
+    """Return a body that a push moves: the base, or the last one that a joint moves."""
+    tree = facts.system.tree
+    assert tree is not None
+    return facts.base or tree.bodies[tree.joints[-1].body].name
 
 
 def _summary(facts: _Facts) -> Iterator[str]:

@@ -50,6 +50,7 @@ def run_margin(
             reference=experiment.reference,
             q0=experiment.q0,
             rigid=trial.rigid,
+            disturbance=trial.pushes,
             scenario=scenario,
             criteria=criteria,
             jobs=jobs,

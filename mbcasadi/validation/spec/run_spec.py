@@ -41,6 +41,7 @@ def run_spec(
             rigid=trial.rigid,
             perturb=trial.perturb,
             delay=trial.delay,
+            disturbance=trial.pushes,
             fast=fast,
             scenario=scenario,
             criteria=criteria,

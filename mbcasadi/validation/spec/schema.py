@@ -48,6 +48,12 @@ Example:
     duration = 6.0
     delay = 1
     perturb = { mass = 0.1 }
+
+    [[validation.push]]                 # a force from outside on a body
+    body = "trunk"
+    force = [0.0, 50.0, 0.0]            # N, world axes, at its centre of mass
+    start = 2.0                         # s
+    stop = 2.2                          # s
 """
 
 from typing import Annotated, Literal

@@ -33,6 +33,8 @@ def error_text(error: ValidationError, table: type[BaseModel], given: Mapping[st
             place = _place(tags_dropped, given)
             text = f"unknown key {key!r}{_valid_keys(detail['loc'], table)}"
             lines.append(f"{place}: {text}" if place else text)
+        elif detail["type"] == "value_error":  # one of ours, which says what was found
+            lines.append(f"{_place([*tags_dropped, key], given)}: {detail['ctx']['error']}")
         else:
             own = [] if key in VALUE_TAGS else [key]
             found = f"{detail['msg'].lower()}, found {detail['input']!r:.60}"

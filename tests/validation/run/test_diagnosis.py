@@ -14,6 +14,7 @@ from mbcasadi import models
 from mbcasadi.control import InverseDynamicsQP, PostureTask
 from mbcasadi.validation import (
     Criteria,
+    Push,
     ReportOptions,
     Run,
     Runnable,
@@ -83,6 +84,17 @@ def test_each_cause_is_the_run_without_it(law: Runnable) -> None:
         whole = run.metric("tracking.rms_share")
         assert causes[name].share == pytest.approx(1 - value / whole, rel=1e-9)
     assert len({cause.value for cause in causes.values()}) == len(causes)
+
+
+def test_pushes_are_a_cause_and_their_share_is_that_of_the_run_without_them(law: Runnable) -> None:
+    pushes = [Push("cart", (8.0, 0.0, 0.0), 0.2, 0.3), Push("cart", (-4.0, 0.0, 0.0), 0.5, 0.6)]
+    for acting, name in ((pushes, "the pushes on 'cart'"), (pushes[:1], "the push on 'cart'")):
+        run, without = run_of(law, disturbance=acting), run_of(law)
+        cause = causes_of(run)[name]
+        value = without.metric("tracking.rms_share")
+        assert cause.value == pytest.approx(value, rel=1e-9)
+        assert cause.share == pytest.approx(1 - value / run.metric("tracking.rms_share"), rel=1e-9)
+        assert cause.share > 0.5
 
 
 def test_a_reference_without_its_velocity_is_named_and_costs_what_the_true_one_saves(
