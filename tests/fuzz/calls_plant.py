@@ -123,6 +123,7 @@ def calls_of_validation():
         home + "ReportOptions": {},
         home + "ScenarioOptions": {},
         home + "Report.save": {"self": report, "path": ex.folder() / "report.json"},
+        home + "Recording.later": {"self": report.runs[0].recording, "first": 1},
         home + "Recording.save": {
             "self": report.runs[0].recording, "path": ex.folder() / "run.npz",
         },

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.errors import ProblemError
 from mbcasadi.short_text import summarised
 from mbcasadi.validation.closed_loop.columns import Columns
 from mbcasadi.validation.closed_loop.recording_files import load_recording, save_recording
@@ -99,8 +100,15 @@ class Recording:
         """Number of ticks."""
         return len(self.t)
 
+    @checked
     def later(self, first: int) -> "Recording":
-        """Return the ticks from `first` on."""
+        """Return the ticks from `first` on.
+
+        Raises:
+            ProblemError: there is no such tick.
+        """
+        if not 0 <= first < self.ticks:
+            raise ProblemError(f"first is {first}; expected a tick from 0 to {self.ticks - 1}")
         rows: dict[str, Any] = {
             part.name: value[first:]
             for part in fields(self)
