@@ -20,7 +20,7 @@ docs:
 imports:  ## print which package imports which
 	python docs/tools/print_imports.py
 
-campaign:  ## 1,000 cases of the quadruped on all cores, about 5 minutes on two; goes on where it was
+campaign:  ## 1,000 cases of the quadruped on all cores, 4 minutes on two; goes on where it was
 	nice mbcasadi campaign quadruped -c mbcasadi/validation/demo/quadruped.toml \
 	  --duration 2 --runs 1000 --range mass=-0.2:0.2 --range friction=-0.5:0.2 --range delay=0:4 \
 	  --store campaign.sqlite --report campaign.html

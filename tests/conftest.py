@@ -32,7 +32,7 @@ from mbcasadi.validation.run import Diagnosis
 
 QUICK = ("-O0",)
 OPTIMISED = ("codegen",)  # folders whose subject is the compiled C
-TIMED = 200  # ticks
+TIMED = 20  # ticks
 EXPLAINED = {"validation", "docs", "cli"}  # folders whose subject is why a run failed
 
 
