@@ -33,6 +33,7 @@ class ContactForce:
         tangential: N, sum of the tangential magnitudes.
         margin: N, smallest `mu f_n - |f_t|` of its contacts: negative means outside the cone;
             zero without contact.
+        capacity: N, tangential force at which all of its contacts slide, the sum of `mu f_n`.
         friction: smallest sliding coefficient of its contacts, 0 without contact.
         count: number of contacts.
     """
@@ -41,6 +42,7 @@ class ContactForce:
     normal: float
     tangential: float
     margin: float
+    capacity: float
     friction: float
     count: int
 
@@ -179,15 +181,17 @@ def frame_rotation(data: mujoco.MjData, frame: ContactFrame) -> Array:
 
 def _sum(parts: list[_Part]) -> ContactForce:
     if not parts:
-        return ContactForce(np.zeros(3), 0.0, 0.0, 0.0, 0.0, 0)
+        return ContactForce(np.zeros(3), 0.0, 0.0, 0.0, 0.0, 0.0, 0)
     if len(parts) == 1:
         world, normal, slip, friction = parts[0]
-        return ContactForce(world, normal, slip, friction * normal - slip, friction, 1)
+        capacity = friction * normal
+        return ContactForce(world, normal, slip, capacity - slip, capacity, friction, 1)
     return ContactForce(
         force=np.sum([part.world for part in parts], axis=0),
         normal=sum(part.normal for part in parts),
         tangential=sum(part.slip for part in parts),
         margin=min(part.friction * part.normal - part.slip for part in parts),
+        capacity=sum(part.friction * part.normal for part in parts),
         friction=min(part.friction for part in parts),
         count=len(parts),
     )

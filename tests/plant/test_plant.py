@@ -348,3 +348,19 @@ def test_masked_and_complex_states_are_refused(bad):
     plant = Plant(models.path("four_bar"))
     with pytest.raises(ShapeError, match=r"masked entries|is complex"):
         plant.reset(bad)
+
+
+@pytest.mark.parametrize("pull", [1.0, 3.0])
+def test_the_points_of_a_sole_carry_friction_together(pull: float) -> None:
+    plant = Plant(BLOCK)
+    plant.reset()
+    for _ in range(500):
+        plant.step([pull], 1)
+    found = plant.contact_forces(["sole"])["sole"]
+    weight = 9.81
+    assert found.count > 1
+    assert found.capacity == pytest.approx(0.5 * weight, rel=WEIGHT_SHARE)
+    assert found.tangential == pytest.approx(pull, rel=WEIGHT_SHARE)
+    assert 1 - found.tangential / found.capacity == pytest.approx(
+        1 - pull / (0.5 * weight), abs=WEIGHT_SHARE
+    )

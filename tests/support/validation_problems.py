@@ -10,6 +10,7 @@ import numpy as np
 from mbcasadi.description import Contact, Controller, Signal
 from mbcasadi.plant import Plant
 from mbcasadi.validation import Campaign, Recording
+from mbcasadi.validation.closed_loop.columns import CONTACT_FIELDS
 
 CRANK_LIMIT = 1.5  # N m, of the four-bar's motor
 FEET = ("FL", "FR", "RL", "RR")
@@ -187,7 +188,7 @@ def recording(**fields: object) -> Recording:
         "flags": nothing.astype(int),
         "contact_names": (),
         **{n: np.zeros((TICKS, contacts, 3)) for n in ("contact_force", "contact_position")},
-        **{f"contact_{n}": np.zeros((TICKS, contacts)) for n in ("normal", "tangential", "margin")},
+        **{name: np.zeros((TICKS, contacts)) for name in CONTACT_FIELDS},
     }
     return Recording(**(values | fields))
 

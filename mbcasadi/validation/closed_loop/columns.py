@@ -10,7 +10,7 @@ from mbcasadi.mjcf.names import names as names_of
 from mbcasadi.plant import Plant
 
 FREE_Q, FREE_V = ("x", "y", "z", "qw", "qx", "qy", "qz"), ("x", "y", "z", "rx", "ry", "rz")
-CONTACT_FIELDS = ("contact_normal", "contact_tangential", "contact_margin")
+CONTACT_FIELDS = tuple(f"contact_{name}" for name in ("normal", "tangential", "margin", "capacity"))
 AXES = ("x", "y", "z")
 Limits = tuple[tuple[float, float], ...]
 

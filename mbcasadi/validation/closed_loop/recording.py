@@ -44,6 +44,7 @@ class Recording:
         contact_force: (nt, nc, 3) N, world axes, on the robot.
         contact_normal, contact_tangential: (nt, nc) N.
         contact_margin: (nt, nc) N, worst `mu f_n - |f_t|` with the plant's friction.
+        contact_capacity: (nt, nc) N, tangential force at which it slides, the sum of `mu f_n`.
         contact_position: (nt, nc, 3) m, origin of the contact's frame.
         monitor: name → (nt, size): outputs of the controller's monitor.
         f_measured: (nt, k) N, the force on each contact as n, t1, t2, then measured loop forces;
@@ -79,6 +80,7 @@ class Recording:
     contact_normal: Array
     contact_tangential: Array
     contact_margin: Array
+    contact_capacity: Array
     contact_position: Array
     monitor: dict[str, Array] = field(default_factory=dict)
     events: tuple[str, ...] = ()

@@ -59,19 +59,21 @@ def _contact_fields(
     """
     count = len(controller.contacts)
     force, place = np.zeros((count, 3)), np.zeros((count, 3))
-    normal, tangential, margin = np.zeros(count), np.zeros(count), np.zeros(count)
+    normal, tangential = np.zeros(count), np.zeros(count)
+    margin, capacity = np.zeros(count), np.zeros(count)
     measured, given = measured_contacts(controller.contacts, plant), inputs.get("f_measured")
     for k, contact in enumerate(controller.contacts):
         found, position = measured[contact.kind, contact.frame]
         place[k] = _seen_from_other(contact, plant, position)
         force[k] = found.force
         normal[k], tangential[k] = found.normal, found.tangential
-        margin[k] = found.margin
+        margin[k], capacity[k] = found.margin, found.capacity
     return {
         "contact_force": force,
         "contact_normal": normal,
         "contact_tangential": tangential,
         "contact_margin": margin,
+        "contact_capacity": capacity,
         "contact_position": place,
         "f_measured": measured_forces(controller, plant, measured) if given is None else given,
     }

@@ -32,11 +32,11 @@ def contact_metrics(
     if not controller.contacts:
         return
     active = active_contacts(controller, recording)
-    normal = recording.contact_normal
-    loaded = active & (normal > LOADED * normal.max(initial=0.0))
+    normal, within = recording.contact_normal, plant_margin(recording)
+    loaded = active & (normal > LOADED * normal.max(initial=0.0)) & np.isfinite(within)
     if loaded.any():
         meaning = "least margin 1 - |f_t| / (mu f_n) in MuJoCo, with the friction of the plant"
-        yield Metric("cone.plant", float(plant_margin(recording)[loaded].min()), "", meaning)
+        yield Metric("cone.plant", float(within[loaded].min()), "", meaning)
     lost = float((active & (normal <= 0)).mean())
     yield Metric("contact.lost", lost, "", "share of active contacts without force")
     slip = _slip(active, controller, recording)
@@ -61,11 +61,10 @@ def active_contacts(controller: Controller, recording: Recording) -> NDArray[np.
 def plant_margin(recording: Recording) -> Array:
     """Return (nt, nc) `1 - |f_t| / (mu f_n)` in the plant: 0 where it slides, NaN without force.
 
-    Of several points of one frame the worst counts.
+    Several points of one frame count together, each by its load.
     """
-    margin, tangential = recording.contact_margin, recording.contact_tangential
-    cone = margin + tangential  # mu f_n
-    return np.where(cone > 0, margin / np.where(cone > 0, cone, 1.0), np.nan)
+    capacity, acts = recording.contact_capacity, recording.contact_capacity > 0
+    return np.where(acts, 1 - recording.contact_tangential / np.where(acts, capacity, 1.0), np.nan)
 
 
 def predicted_margin(controller: Controller, recording: Recording) -> Array | None:

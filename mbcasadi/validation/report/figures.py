@@ -94,7 +94,7 @@ def svg_text(figure: "MatplotlibFigure") -> str:
 
 
 def _to_hundredths(attribute: re.Match[str]) -> str:
-    """Return an attribute with its numbers cut to hundredths of a point."""
+    """Return an attribute with its numbers truncated to hundredths of a point."""
     return re.sub(r"(\d\.\d\d)\d+", r"\1", attribute[0])
 
 

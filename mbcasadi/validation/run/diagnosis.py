@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from mbcasadi.errors import MbcasadiError
 from mbcasadi.validation.closed_loop import Progress, Recording, run_loop
@@ -22,6 +22,9 @@ EXPLAINED = ("tracking", "closure", "cone", "contact", "status", "torque", "limi
 
 START = 0.25
 """Share of the run after which its start is over."""
+
+SETTLED = ("tracking.", "prediction.", "contact.force")
+"""Metrics that `Criteria.settle` applies to."""
 
 START_CAUSE = "the start: errors and jumps in the first quarter of the run"
 
@@ -128,11 +131,19 @@ def _repeated(each: Without, trial: Trial, criteria: Criteria) -> dict[str, floa
 
 
 def _later(trial: Trial, criteria: Criteria) -> dict[str, float]:
-    """Return the metrics of the run itself after its start."""
+    """Return the metrics of the run itself after its start.
+
+    Those that know a settling time get it, as errors are related to those at the start of a run.
+    """
     plant, recording = trial.plants.make(), trial.recording
-    later = recording.later(int(START * recording.ticks))
-    metrics = run_statistics(trial.law.controller, later, plant, criteria).metrics
-    return _values(metrics, recording, trial)
+    settled = replace(criteria, settle=max(criteria.settle, START * trial.scenario.duration))
+    parts = ((recording.later(int(START * recording.ticks)), criteria), (recording, settled))
+    later, of_run = (
+        {m.name: m for m in run_statistics(trial.law.controller, part, plant, limits).metrics}
+        for part, limits in parts
+    )
+    chosen = later | {k: m for k, m in of_run.items() if k.startswith(SETTLED)}
+    return _values(list(chosen.values()), recording, trial)
 
 
 def _values(metrics: Sequence[Metric], recording: Recording, trial: Trial) -> dict[str, float]:

@@ -127,8 +127,7 @@ def test_a_nan_control_is_beyond_every_limit() -> None:
 def contact_recording(**fields: object) -> tuple[object, Recording]:
     contacts = (Contact("a", friction=0.7), Contact("b", friction=0.7))
     if "contact_normal" in fields:  # the friction of the plant is another
-        margin = 0.5 * fields["contact_normal"] - fields.get("contact_tangential", 0.0)
-        fields = fields | {"contact_margin": margin}
+        fields = fields | {"contact_capacity": 0.5 * fields["contact_normal"]}
     controller = dataclasses.replace(crank_controller(), contacts=contacts)
     return controller, recording(contact_names=("a", "b"), **fields)
 
