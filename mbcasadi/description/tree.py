@@ -164,6 +164,8 @@ class RigidTree:
         geoms: shapes, in MuJoCo's order.
         collision_rules: which geoms may touch.
         integration: the model's own integrator and time step.
+        constants: entries of q behind those of the joints, which never move: parameters of the
+            model that stay symbols (`parameters.py`).
     """
 
     name: str
@@ -180,6 +182,7 @@ class RigidTree:
     geoms: tuple[Geom, ...] = ()
     collision_rules: CollisionRules = field(default_factory=CollisionRules)
     integration: Integration = Integration()
+    constants: int = 0
 
     def _summary(self) -> dict[str, object]:
         return {
@@ -192,7 +195,12 @@ class RigidTree:
 
     @property
     def nq(self) -> int:
-        """Size of q."""
+        """Size of q, constants included."""
+        return self.nq_of_joints + self.constants
+
+    @property
+    def nq_of_joints(self) -> int:
+        """Size of the part of q that moves, MuJoCo's `nq`."""
         return sum(QPOS_SIZE[joint.kind] for joint in self.joints)
 
     @property

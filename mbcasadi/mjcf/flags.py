@@ -24,6 +24,17 @@ class Flags:
     implicit_damping: bool
     friction_loss: bool
 
+    @property
+    def off(self) -> tuple[str, ...]:
+        """Attributes of elements whose force is switched off."""
+        groups = (
+            (self.gravity, ("gravity",)),
+            (self.spring, ("stiffness", "springref")),
+            (self.damper, ("damping",)),
+            (self.passive, ("gravcomp",)),
+        )
+        return tuple(name for enabled, names in groups if not enabled for name in names)
+
 
 def read_flags(model: mujoco.MjModel) -> Flags:
     """Return the flags of a model."""

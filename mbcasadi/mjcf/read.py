@@ -36,6 +36,7 @@ class ModelData:
         na: number of activation states, those of refused actuators included.
         refused_rows: rows of active constraints that have no equation here; they belong to the
             count of constraints, so that none is taken for absent.
+        off: attributes without an effect, as a flag of the model switches their force off.
     """
 
     tree: RigidTree
@@ -46,6 +47,7 @@ class ModelData:
     timestep: float
     na: int
     refused_rows: int = 0
+    off: tuple[str, ...] = ()
 
 
 def read(source: Source) -> ModelData:
@@ -82,6 +84,7 @@ def read(source: Source) -> ModelData:
         timestep=float(model.opt.timestep),
         na=int(model.na),
         refused_rows=rows_without_equations(model) if equality_refusals else 0,
+        off=flags.off,
     )
 
 

@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.description import Joint, RigidTree
-from mbcasadi.errors import ProblemError
-from mbcasadi.model.chain import WORLD, Chain, chain_of
+from mbcasadi.model.chain import WORLD, Chain, chain_of, moving_moments
 from mbcasadi.model.configuration import velocity_map
 from mbcasadi.model.motion import steps_of
-from mbcasadi.spatial import Moments, moments_to_parent, stack, vec3
+from mbcasadi.spatial import Moments, moments_to_parent, stack
 
 
 def center_of_mass(tree: RigidTree, q: ca.SX) -> ca.SX:
@@ -28,31 +27,24 @@ def center_of_mass(tree: RigidTree, q: ca.SX) -> ca.SX:
         ProblemError: no body that can move has mass.
     """
     chain = chain_of(tree)
-    masses, firsts = np.zeros(len(chain.links)), np.zeros((len(chain.links), 3))
-    for i, body in enumerate(tree.bodies):
-        link, pose = chain.body_link[i], chain.body_pose[i]
-        if link != WORLD:
-            masses[link] += body.mass
-            firsts[link] += body.mass * (pose.R @ body.com + pose.p)
-    mass = float(masses.sum())
-    if mass <= 0:
-        raise ProblemError("no body that can move has mass: there is no centre of mass")
-    carried = [Moments(float(m), vec3(s)) for m, s in zip(masses, firsts, strict=True)]
-    total = ca.SX(3, 1)
-    for moments in world_moments(chain, carried, q):
-        total = total + stack(moments.first)
-    return total / mass
+    carried = [Moments(each.mass, each.first) for each in moving_moments(chain)]
+    total = sum(world_moments(chain, carried, q), Moments())
+    return stack(total.first) / total.mass
 
 
-def center_of_mass_fun(tree: RigidTree) -> ca.Function:
+def center_of_mass_fun(tree: RigidTree, q: ca.SX) -> ca.Function:
     """Return (q, v) → (p, J, bias) of the centre of mass: `dp/dt = J v`, `bias = J̇ v`.
 
     Shapes: (3, 1), m; (3, nv); (3, 1), m/s².
 
+    Args:
+        tree: the mechanism.
+        q: (nq, 1) symbols of the configuration, those in the tree's numbers included.
+
     Raises:
         ProblemError: no body that can move has mass.
     """
-    q, v = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv)
+    v = ca.SX.sym("v", tree.nv)
     p, N = center_of_mass(tree, q), velocity_map(tree, q)
     J = ca.jacobian(p, q) @ N
     bias = ca.jtimes(J @ v, q, N @ v)

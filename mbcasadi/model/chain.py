@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.description import Body, Joint, RigidTree
+from mbcasadi.errors import ProblemError
 from mbcasadi.model.placement import Pose, decompose, link_frame, pose_of_quat
 from mbcasadi.model.regroup import NumericMoments, moments_of_body, regroup
-from mbcasadi.spatial import Moments, Step
+from mbcasadi.spatial import Moments, Step, is_zero
 
 Array = NDArray[np.float64]
 WORLD = -1
@@ -99,6 +100,21 @@ def chain_of(tree: RigidTree) -> Chain:
     return Chain(tree, links, tuple(body_link), tuple(p.without_rounding() for p in poses))
 
 
+def moving_moments(chain: Chain) -> list[Moments]:
+    """Return the moments of each link with all that is fixed to it, in its axes, not regrouped.
+
+    Raises:
+        ProblemError: no body that can move has mass.
+    """
+    total = [NumericMoments.zero() for _ in chain.links]
+    for body, link, pose in zip(chain.tree.bodies, chain.body_link, chain.body_pose, strict=True):
+        if link != WORLD:
+            total[link] = total[link] + _moments_on_link(body, pose)
+    if all(is_zero(moments.m) for moments in total):
+        raise ProblemError("no body that can move has mass: there is no centre of mass")
+    return [moments.as_moments() for moments in total]
+
+
 def _raw_links(tree: RigidTree) -> tuple[list[_RawLink], list[int], list[Pose]]:
     """Return the links, and for each body its link and its pose there.
 
@@ -140,7 +156,9 @@ def _frame_of(i: int, raw: list[_RawLink], frames: list[Pose], sizes: list[int])
     parent_in_raw = (parent.inverse() @ link.pose).inverse()
     largest = max(link.children, key=lambda c: (sizes[c], -c), default=None)
     child = None if largest is None else (raw[largest].joint, raw[largest].pose)
-    return link_frame(link.joint, parent_in_raw, child, link.moments.s)
+    s = link.moments.s
+    direction = np.zeros(3) if s.dtype == object else s  # symbols point nowhere
+    return link_frame(link.joint, parent_in_raw, child, direction)
 
 
 def _subtree_sizes(raw: list[_RawLink]) -> list[int]:

@@ -1,15 +1,13 @@
 """Potential energy of a rigid tree, and the gravity force."""
 
 import casadi as ca
-import numpy as np
-from numpy.typing import NDArray
 
 from mbcasadi.description import RigidTree
 from mbcasadi.model.center_of_mass import world_moments
 from mbcasadi.model.chain import WORLD, Chain, chain_of
 from mbcasadi.model.newton_euler import bias_force
 from mbcasadi.model.passive import joint_stretches, smooth_root, tendon_stretch
-from mbcasadi.spatial import Moments, Scalar, Vec3, dot, vec3
+from mbcasadi.spatial import ZERO3, Moments, Scalar, Vec3, add, dot, is_zero, scale, vec3
 
 
 def gravity_force(tree: RigidTree, q: ca.SX) -> ca.SX:
@@ -39,11 +37,11 @@ def potential_energy(tree: RigidTree, q: ca.SX) -> ca.SX:
     """
     energy = _weight_energy(tree, q)
     for joint in tree.joints:
-        if joint.stiffness or joint.stiffness_poly:
+        if not is_zero(joint.stiffness) or joint.stiffness_poly:
             for _, stretch in joint_stretches(tree, joint, q):
                 energy += _spring_energy(joint.stiffness, joint.stiffness_poly, stretch)
     for tendon in tree.tendons:
-        if tendon.stiffness or tendon.stiffness_poly:
+        if not is_zero(tendon.stiffness) or tendon.stiffness_poly:
             stretch = tendon_stretch(tree, tendon, q)
             energy += _spring_energy(tendon.stiffness, tendon.stiffness_poly, stretch)
     return energy
@@ -51,35 +49,32 @@ def potential_energy(tree: RigidTree, q: ca.SX) -> ca.SX:
 
 def _weight_energy(tree: RigidTree, q: ca.SX) -> ca.SX:
     """Return `-gᵀ Σ m p` with the first moments summed from the leaves to the world."""
-    if not tree.gravity.any():
+    if all(map(is_zero, tree.gravity)):
         return ca.SX(0)
     chain = chain_of(tree)
     carried, fixed = _weights(chain)
-    total = ca.SX(-dot(vec3(tree.gravity), vec3(fixed)))
+    total = ca.SX(-dot(vec3(tree.gravity), fixed))
     for moments in world_moments(chain, carried, q):
         total -= dot(vec3(tree.gravity), moments.first)
     return total
 
 
-def _weights(chain: Chain) -> tuple[list[Moments], NDArray[np.float64]]:
+def _weights(chain: Chain) -> tuple[list[Moments], Vec3]:
     """Return mass and first moment on each link without compensation, and the world's moment.
 
     Second moments are zero: gravity does not depend on them.
     """
-    masses = np.zeros(len(chain.links))
-    moments = np.zeros((len(chain.links), 3))
-    fixed = np.zeros(3)
+    fixed, on_links = ZERO3, [Moments() for _ in chain.links]
     for i, body in enumerate(chain.tree.bodies):
         link, pose = chain.body_link[i], chain.body_pose[i]
         compensated = body.gravcomp if _has_passive_compensation(chain, link) else 0.0
         weight = body.mass * (1.0 - compensated)
-        first = weight * (pose.R @ body.com + pose.p)
+        first = scale(weight, vec3(pose.R @ body.com + pose.p))
         if link == WORLD:
-            fixed += first
+            fixed = add(fixed, first)
         else:
-            masses[link] += weight
-            moments[link] += first
-    return [Moments(float(m), vec3(s)) for m, s in zip(masses, moments, strict=True)], fixed
+            on_links[link] = on_links[link] + Moments(weight, first)
+    return on_links, fixed
 
 
 def _has_passive_compensation(chain: Chain, link: int) -> bool:
@@ -88,7 +83,7 @@ def _has_passive_compensation(chain: Chain, link: int) -> bool:
     return bool(path) and all(chain.links[i].joint.compensation == "passive" for i in path)
 
 
-def _spring_energy(k: float, poly: tuple[float, ...], stretch: ca.SX | Vec3) -> Scalar:
+def _spring_energy(k: Scalar, poly: tuple[float, ...], stretch: ca.SX | Vec3) -> Scalar:
     """Return `k x²/2 + k₁ x³/3 + k₂ x⁴/4 + …`, with x = |stretch| for a vector."""
     if isinstance(stretch, tuple):
         square = dot(stretch, stretch)

@@ -13,7 +13,9 @@ from mbcasadi.spatial import (
     Moments,
     Scalar,
     Step,
+    is_zero,
     moments_to_parent,
+    scalar,
 )
 
 Steps = list[tuple[Step, ...]]
@@ -62,7 +64,7 @@ def armature_matrix(tree: RigidTree, q: ca.SX, actuators: Sequence[Actuator] = (
     """Return the part of M (nv, nv) that comes from the armature of joints, tendons, actuators."""
     total = ca.SX(tree.nv, tree.nv)
     for dof, armature in enumerate(tree.armature):
-        total[dof, dof] = float(armature)
+        total[dof, dof] = scalar(armature)
     lengths = _lengths_with_armature(tree, q, actuators)
     if lengths:
         of_lengths = sum((armature * (J.T @ J) for J, armature in lengths), ca.SX(0))
@@ -91,10 +93,12 @@ def _dofs(joint: Joint) -> slice:
 
 def _lengths_with_armature(
     tree: RigidTree, q: ca.SX, actuators: Sequence[Actuator]
-) -> list[tuple[ca.SX, float]]:
+) -> list[tuple[ca.SX, Scalar]]:
     """Return the Jacobian (1, nv) and the armature of each length that has one."""
-    tendons = [(tendon_row(tree, t), t.armature) for t in tree.tendons if t.armature]
-    driven = [(moment_row(tree, a, q), a.armature) for a in actuators if a.armature]
+    tendons: list[tuple[ca.SX, Scalar]] = [
+        (tendon_row(tree, t), t.armature) for t in tree.tendons if not is_zero(t.armature)
+    ]
+    driven = [(moment_row(tree, a, q), a.armature) for a in actuators if not is_zero(a.armature)]
     return tendons + driven
 
 

@@ -8,12 +8,10 @@ With `∫ ṙ dm` and `D = ∫ ṙ rᵀ dm` of all that a link carries, summed f
 import casadi as ca
 
 from mbcasadi.description import RigidTree
-from mbcasadi.errors import ProblemError
-from mbcasadi.model.chain import WORLD, Chain, Link, chain_of
+from mbcasadi.model.chain import WORLD, Link, chain_of, moving_moments
 from mbcasadi.model.configuration import velocity_map
 from mbcasadi.model.mass_flow import Subtree, joint_spin
 from mbcasadi.model.motion import steps_of
-from mbcasadi.model.regroup import NumericMoments, moments_of_body
 from mbcasadi.spatial import (
     ZERO3,
     Moments,
@@ -41,7 +39,7 @@ def momentum(tree: RigidTree, q: ca.SX, v: ca.SX) -> ca.SX:
         ProblemError: no body that can move has mass.
     """
     chain = chain_of(tree)
-    carried, whole = [Subtree(moments) for moments in _moving(chain)], Subtree(Moments())
+    carried, whole = [Subtree(moments) for moments in moving_moments(chain)], Subtree(Moments())
     for i in reversed(range(len(chain.links))):
         link = chain.links[i]
         subtree = carried[i].in_rotating_axes(joint_spin(link, v))
@@ -54,31 +52,24 @@ def momentum(tree: RigidTree, q: ca.SX, v: ca.SX) -> ca.SX:
     return _about_center(whole)
 
 
-def momentum_fun(tree: RigidTree) -> ca.Function:
+def momentum_fun(tree: RigidTree, q: ca.SX) -> ca.Function:
     """Return (q, v) → (momentum, J, bias): `momentum = J v`, and `bias = J̇ v`.
 
     J (6, nv) is the centroidal momentum matrix; its rows are those of `momentum`.
 
+    Args:
+        tree: the mechanism.
+        q: (nq, 1) symbols of the configuration, those in the tree's numbers included.
+
     Raises:
         ProblemError: no body that can move has mass.
     """
-    q, v = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv)
+    v = ca.SX.sym("v", tree.nv)
     total = momentum(tree, q, v)
     J = ca.jacobian(total, v)
     bias = ca.jtimes(total, q, velocity_map(tree, q) @ v)
     outputs = [ca.densify(part) for part in (total, J, bias)]
     return ca.Function("momentum", [q, v], outputs, ["q", "v"], ["momentum", "J", "bias"])
-
-
-def _moving(chain: Chain) -> list[Moments]:
-    """Return the moments of each link with all that is fixed to it, in its axes."""
-    total = [NumericMoments.zero() for _ in chain.links]
-    for body, link, pose in zip(chain.tree.bodies, chain.body_link, chain.body_pose, strict=True):
-        if link != WORLD:
-            total[link] = total[link] + moments_of_body(body).in_frame(pose.inverse())
-    if sum(moments.m for moments in total) <= 0:
-        raise ProblemError("no body that can move has mass: there is no centre of mass")
-    return [moments.as_moments() for moments in total]
 
 
 def _rate(link: Link, step: Step, v: ca.SX) -> Vec3:

@@ -11,7 +11,22 @@ from mbcasadi.model.configuration import quaternion_rows, rotation_between
 from mbcasadi.model.frames import point_jacobian
 from mbcasadi.model.motion import from_columns, link_poses, quat_of
 from mbcasadi.model.transmission import moment_row, tendon_length, tendon_row
-from mbcasadi.spatial import ZERO3, Quat, Scalar, Vec3, add, cross, dot, scale, stack, vec3
+from mbcasadi.spatial import (
+    ZERO3,
+    Quat,
+    Scalar,
+    Vec3,
+    add,
+    cross,
+    dot,
+    is_zero,
+    scalar,
+    scale,
+    stack,
+    vec3,
+)
+
+NO_WEIGHT: tuple[Scalar, Vec3] = (0.0, ZERO3)
 
 
 def passive_force(tree: RigidTree, q: ca.SX, v: ca.SX, actuators: Sequence[Actuator] = ()) -> ca.SX:
@@ -33,12 +48,12 @@ def passive_force(tree: RigidTree, q: ca.SX, v: ca.SX, actuators: Sequence[Actua
         for row, value in _joint_spring(tree, joint, q):
             force[row] += value
         for row in range(joint.dof, joint.dof + _dofs(joint)):
-            force[row] -= _damper(float(tree.damping[row]), joint.damping_poly, v[row])
+            force[row] -= _damper(scalar(tree.damping[row]), joint.damping_poly, v[row])
     for tendon in tree.tendons:
         J = tendon_row(tree, tendon)
         force += J.T @ _tendon_force(tree, tendon, q, J @ v)
     for actuator in actuators:
-        if actuator.damping or actuator.damping_poly:
+        if not is_zero(actuator.damping) or actuator.damping_poly:
             J = moment_row(tree, actuator, q)
             force -= J.T @ _damper(actuator.damping, actuator.damping_poly, J @ v)
     compensation = gravity_compensation(tree, q)
@@ -54,21 +69,21 @@ def gravity_compensation(tree: RigidTree, q: ca.SX) -> ca.SX:
     chain = chain_of(tree)
     force = ca.SX(tree.nv, 1)
     # Weights on one link add up to one force and one moment about the link's origin.
-    weights: dict[int, tuple[float, Vec3]] = {}
+    weights: dict[int, tuple[Scalar, Vec3]] = {}
     for i, body in enumerate(tree.bodies):
         link, weight = chain.body_link[i], body.gravcomp * body.mass
-        if weight == 0.0 or link == WORLD or not tree.gravity.any():
+        if is_zero(weight) or link == WORLD or all(map(is_zero, tree.gravity)):
             continue
         pose = chain.body_pose[i]
-        moment = vec3(weight * (pose.R @ body.com + pose.p))
-        total, first = weights.get(link, (0.0, ZERO3))
-        weights[link] = (total + weight, add(first, moment))
+        moment = scale(weight, vec3(pose.R @ body.com + pose.p))
+        known = weights.get(link, NO_WEIGHT)
+        weights[link] = (known[0] + weight, add(known[1], moment))
     poses = link_poses(chain, q, set(weights))
     up = scale(-1.0, vec3(tree.gravity))
-    for link, (weight, first) in weights.items():
+    for link, (total, first) in weights.items():
         J = point_jacobian(chain, poses, link, poses[link].origin)
         moment = cross(from_columns(poses[link].columns, first), up)
-        force += J.T @ stack(scale(weight, up), moment)
+        force += J.T @ stack(scale(total, up), moment)
     return ca.sparsify(force)
 
 
@@ -79,7 +94,7 @@ def joint_stretches(tree: RigidTree, joint: Joint, q: ca.SX) -> list[tuple[int, 
     """
     row = joint.qpos
     if joint.kind in {"slide", "hinge"}:
-        return [(joint.dof, q[row] - float(tree.q_spring[row]))]
+        return [(joint.dof, q[row] - scalar(tree.q_spring[row]))]
     translation: list[tuple[int, ca.SX | Vec3]] = []
     if joint.kind == "free":
         shift: Vec3 = (
@@ -106,7 +121,7 @@ def tendon_stretch(tree: RigidTree, tendon: FixedTendon, q: ca.SX) -> ca.SX:
 def _joint_spring(tree: RigidTree, joint: Joint, q: ca.SX) -> list[tuple[int, Scalar]]:
     """Return the rows and forces of a joint's spring."""
     k, poly = joint.stiffness, joint.stiffness_poly
-    if k == 0.0 and not poly:
+    if is_zero(k) and not poly:
         return []
     forces: list[tuple[int, Scalar]] = []
     for dof, stretch in joint_stretches(tree, joint, q):
@@ -118,7 +133,7 @@ def _joint_spring(tree: RigidTree, joint: Joint, q: ca.SX) -> list[tuple[int, Sc
 
 
 def _radial_spring(
-    dof: int, k: float, poly: tuple[float, ...], stretch: Vec3
+    dof: int, k: Scalar, poly: tuple[float, ...], stretch: Vec3
 ) -> list[tuple[int, Scalar]]:
     """Return `-(k + k₁ |x| + k₂ |x|² + …) x` on three rows."""
     factor: Scalar = k
@@ -134,12 +149,12 @@ def smooth_root(square: Scalar) -> ca.SX:
     return ca.if_else(above, ca.sqrt(ca.if_else(above, square, 1.0)), 0.0)
 
 
-def _spring(k: float, poly: tuple[float, ...], stretch: ca.SX) -> ca.SX:
+def _spring(k: Scalar, poly: tuple[float, ...], stretch: ca.SX) -> ca.SX:
     """Return `k x + k₁ x² + k₂ x³ + …`: even powers do not change sign with x."""
     return (k + _polynomial(poly, stretch)) * stretch
 
 
-def _damper(b: float, poly: tuple[float, ...], rate: ca.SX) -> ca.SX:
+def _damper(b: Scalar, poly: tuple[float, ...], rate: ca.SX) -> ca.SX:
     """Return `(b + b₁ |v| + b₂ |v|² + …) v`."""
     return (b + (_polynomial(poly, ca.fabs(rate)) if poly else 0.0)) * rate
 
@@ -155,7 +170,7 @@ def _polynomial(poly: tuple[float, ...], x: ca.SX) -> Scalar:
 def _tendon_force(tree: RigidTree, tendon: FixedTendon, q: ca.SX, rate: ca.SX) -> ca.SX:
     """Return the tension-like force of a tendon's spring and damper along its length."""
     force = -_damper(tendon.damping, tendon.damping_poly, rate)
-    if tendon.stiffness == 0.0 and not tendon.stiffness_poly:
+    if is_zero(tendon.stiffness) and not tendon.stiffness_poly:
         return force
     stretch = tendon_stretch(tree, tendon, q)
     return force - _spring(tendon.stiffness, tendon.stiffness_poly, stretch)

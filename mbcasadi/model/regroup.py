@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.description import Body, Joint
 from mbcasadi.model.placement import Pose
-from mbcasadi.spatial import PAIRS, Moments, body_moments, vec3
+from mbcasadi.spatial import PAIRS, Moments, Scalar, body_moments, scalar, scaled, vec3
 
 Array = NDArray[np.float64]
 
@@ -24,9 +24,12 @@ MOMENT_ROUNDING = 1e-14
 
 @dataclass
 class NumericMoments:
-    """Mass m, first moment s (3,), second moment E (3, 3) about a frame's origin."""
+    """Mass m, first moment s (3,), second moment E (3, 3) about a frame's origin.
 
-    m: float
+    Entries are floats, or expressions where the masses of a model are parameters.
+    """
+
+    m: Scalar
     s: Array
     E: Array
 
@@ -42,15 +45,21 @@ class NumericMoments:
     def in_frame(self, frame: Pose) -> "NumericMoments":
         """Return the moments in another frame, given its pose in the present one."""
         R, p = frame.R, frame.p
-        s = self.s - self.m * p
-        E = self.E - np.outer(self.s, p) - np.outer(p, self.s) + self.m * np.outer(p, p)
+        s = self.s - scaled(self.m, p)
+        E = self.E - np.outer(self.s, p) - np.outer(p, self.s) + scaled(self.m, np.outer(p, p))
         return NumericMoments(self.m, R.T @ s, R.T @ E @ R)
 
     def as_moments(self) -> Moments:
         """Return the moments as scalars, rounding errors of zeros removed."""
-        E = np.where(np.abs(self.E) <= MOMENT_ROUNDING * np.abs(self.E).max(), 0.0, self.E)
-        s = np.where(np.abs(self.s) <= MOMENT_ROUNDING * np.abs(self.s).max(), 0.0, self.s)
-        return Moments(float(self.m), vec3(s), tuple(float(E[i, j]) for i, j in PAIRS))
+        s, E = without_rounding(self.s), without_rounding(self.E)
+        return Moments(scalar(self.m), vec3(s), tuple(scalar(E[i, j]) for i, j in PAIRS))
+
+
+def without_rounding(moments: Array) -> Array:
+    """Return moments of one kind, rounding errors of zeros removed; expressions are kept."""
+    if moments.dtype == object:
+        return moments
+    return np.where(np.abs(moments) <= MOMENT_ROUNDING * np.abs(moments).max(), 0.0, moments)
 
 
 def moments_of_body(body: Body) -> NumericMoments:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import SimulationError
+from mbcasadi.plant.named_parameters import forget_common_frames, scale_parameter
 from mbcasadi.unknown_names import unknown_name
 
 # The stiffest impedance that MuJoCo admits (it clamps to 0.9999), constant over all depths.
@@ -24,6 +25,7 @@ _SCALED = {
     "gain": ("actuator_gainprm", "actuator_biasprm"),
 }
 COM = "com"
+PARTS = ":"  # in names of single parameters
 NAMES = (*_SCALED, COM)
 LINEAR_GAINS = {int(mujoco.mjtGain.mjGAIN_FIXED), int(mujoco.mjtGain.mjGAIN_AFFINE)}
 LINEAR_BIASES = {int(mujoco.mjtBias.mjBIAS_NONE), int(mujoco.mjtBias.mjBIAS_AFFINE)}
@@ -70,7 +72,8 @@ def perturb(
         errors: relative error by name: "mass" (with inertia), "friction" (sliding), "damping",
             "armature", "stiffness", "gain" (force of motors and servos). 0.1 is +10 %. "com" shifts
             the centre of mass of each body along the axes of its inertia, in half-lengths of the
-            box that has this mass and inertia.
+            box that has this mass and inertia. A name with ":" is that of single parameters, as in
+            `read_mjcf(parameters=)`: "body:forearm:mass", "joint:*:damping"; it is not drawn.
         seed: None gives every element the same factor `1 + error`; a number draws one factor
             for each body, geom, joint, dof or actuator, uniformly from `1 ± |error|`.
 
@@ -85,6 +88,10 @@ def perturb(
     rng = None if seed is None else np.random.default_rng(seed)
     factors = {}
     for name, error in errors.items():
+        if PARTS in name:
+            scale_parameter(model, name, 1.0 + error)
+            factors[name] = np.array([1.0 + error])
+            continue
         if name == COM:
             factors[name] = _shift_centres(model, error, rng)
             continue
@@ -119,9 +126,10 @@ def require_errors(errors: Mapping[str, float], *, drawn: bool) -> None:
         SimulationError: an error of which a factor would not be positive, or no finite one.
     """
     for name, error in errors.items():
-        if name not in NAMES:
+        single = PARTS in name
+        if name not in NAMES and not single:
             raise unknown_name("perturbation", name, NAMES)
-        if drawn and not abs(error) < 1:
+        if drawn and not single and not abs(error) < 1:
             raise SimulationError(
                 f"perturb {name!r}: {error} is not between -1 and 1, and errors of both signs "
                 "are drawn"
@@ -158,22 +166,7 @@ def _shift_centres(
     shifts = np.array(error * draw * np.sqrt(np.maximum(squares, 0.0)), dtype=float)
     for body in range(model.nbody):
         mujoco.mju_rotVecQuat(shifts[body], shifts[body].copy(), model.body_iquat[body])
-    _forget_common_frames(model)
+    for body in range(1, model.nbody):
+        forget_common_frames(model, body, COM)
     model.body_ipos[:] += shifts
     return shifts
-
-
-def _forget_common_frames(model: mujoco.MjModel) -> None:
-    """Let MuJoCo compute all frames from their own poses: some were those of the inertia.
-
-    Raises:
-        SimulationError: a body whose mass matrix is stored as diagonal, which a shift would change.
-    """
-    for body in range(1, model.nbody):
-        if model.body_simple[body] and model.body_dofnum[body]:
-            raise SimulationError(
-                f"perturb 'com': MuJoCo compiled body {model.body(body).name!r} with a diagonal "
-                "mass matrix; write <body simple=\"false\" .../> in the model, or leave 'com' out"
-            )
-    for field in ("body_sameframe", "geom_sameframe", "site_sameframe"):
-        getattr(model, field)[:] = int(mujoco.mjtSameFrame.mjSAMEFRAME_NONE)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.spatial.quaternions import Mat3, rotate
-from mbcasadi.spatial.vectors import ZERO3, Scalar, Vec3, add, cross, scale
+from mbcasadi.spatial.vectors import ZERO3, Scalar, Vec3, add, cross, scale, scaled
 
 PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 INDEX: Mapping[tuple[int, int], int] = {
@@ -102,14 +102,14 @@ def _unit(k: int) -> Vec3:
 
 
 def body_moments(
-    mass: float, com: NDArray[np.float64], inertia: NDArray[np.float64]
-) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+    mass: Scalar, com: NDArray[np.float64], inertia: NDArray[np.float64]
+) -> tuple[Scalar, NDArray[np.float64], NDArray[np.float64]]:
     """Return (m, s, E) about the body frame from the inertia about the centre of mass.
 
     Args:
         mass: kg.
         com: (3,) centre of mass, m.
-        inertia: (3, 3) rotational inertia about `com`, kg m².
+        inertia: (3, 3) rotational inertia about `com`, kg m². Any of these may hold expressions.
     """
-    E_com = 0.5 * np.trace(inertia) * np.eye(3) - inertia
-    return mass, mass * com, E_com + mass * np.outer(com, com)
+    E_com = scaled(0.5 * np.trace(inertia), np.eye(3)) - inertia
+    return mass, scaled(mass, com), E_com + scaled(mass, np.outer(com, com))

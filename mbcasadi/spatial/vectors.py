@@ -45,9 +45,29 @@ def cross(a: Vec3, b: Vec3) -> Vec3:
     )
 
 
-def vec3(values: Sequence[float] | NDArray[np.float64]) -> Vec3:
-    """Return three numbers as a vector of Python floats."""
-    return (float(values[0]), float(values[1]), float(values[2]))
+def scalar(value: Scalar) -> Scalar:
+    """Return a number as a Python float, and a symbol or an expression as it is."""
+    return value if isinstance(value, ca.SX) else float(value)
+
+
+def is_zero(value: Scalar) -> bool:
+    """Return whether a number is zero; a symbol is not."""
+    return value.is_zero() if isinstance(value, ca.SX) else value == 0.0
+
+
+def vec3(values: Sequence[Scalar] | NDArray[np.float64]) -> Vec3:
+    """Return three numbers or expressions as a vector."""
+    return (scalar(values[0]), scalar(values[1]), scalar(values[2]))
+
+
+def scaled(factor: Scalar, array: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return `factor array`, an array of expressions where the factor is one."""
+    if not isinstance(factor, ca.SX):
+        return factor * array
+    products = np.empty(array.shape, dtype=object)
+    for place, value in np.ndenumerate(array):
+        products[place] = factor * scalar(value)
+    return products
 
 
 def entries(column: ca.SX, first: int = 0) -> Vec3:

@@ -1,16 +1,20 @@
 """From a MuJoCo model to a `System`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import casadi as ca
 import numpy as np
 
 from mbcasadi import constraints, mjcf, model
 from mbcasadi.argument_kinds import checked
-from mbcasadi.description import Actuator, Equality, RigidTree
+from mbcasadi.description import Actuator, RigidTree
+from mbcasadi.description.parameters import Parameters
 from mbcasadi.mjcf import Source
 from mbcasadi.system.functions import Builder
 from mbcasadi.system.limits import Array, Limits, infinite_ranges
+from mbcasadi.system.model_numbers import ModelNumbers, numbers_at, with_constants
+from mbcasadi.system.parameter_choice import chosen_parameters
 from mbcasadi.system.pieces import kinetic_energy, rate_of
 from mbcasadi.system.system import System
 
@@ -18,7 +22,9 @@ MemberData = tuple[str, dict[str, ca.SX], str, Callable[[], ca.SX]]
 
 
 @checked
-def read_mjcf(source: Source, *, switchable: bool = False) -> System:
+def read_mjcf(
+    source: Source, *, switchable: bool = False, parameters: Sequence[str] = ()
+) -> System:
     """Read a MuJoCo model into exact, differentiable CasADi Functions.
 
     The model always passes through MuJoCo's own compiler. Equality constraints that the file
@@ -28,6 +34,9 @@ def read_mjcf(source: Source, *, switchable: bool = False) -> System:
         source: path of an MJCF or URDF file, XML text, `mujoco.MjSpec` or `mujoco.MjModel`.
         switchable: every equality constraint has rows, and the dynamics take a `mask` of active
             rows; `system.mask` holds the rows that the file switches on.
+        parameters: physical parameters that become an input p of the members, by patterns:
+            "body:forearm:mass", "body:*:com", "joint:*:damping", "equality:loop:anchor",
+            "gravity"; see `docs/guides/parameters.md` for all of them.
 
     Returns:
         The system; `system.coverage` lists the treatment of each feature of the model.
@@ -35,19 +44,21 @@ def read_mjcf(source: Source, *, switchable: bool = False) -> System:
     Raises:
         ModelError: the file is missing, or MuJoCo's compiler refuses it (its message is kept).
         UnsupportedFeatureError: a feature would make the equations wrong.
+        UnknownNameError: a pattern matches no parameter; the message lists those there are.
     """
     data = mjcf.read(source)
     active = tuple(e for e in data.equalities if switchable or e.active)
     mask = np.array([float(e.active) for e in active for _ in range(e.size)])
     tree, actuators = data.tree, data.actuators
-    return System(
+    numbers = ModelNumbers(tree, actuators, active)
+    system = System(
         name=tree.name,
         nq=tree.nq,
         nv=tree.nv,
         nu=len(actuators),
         na=data.na,
         nc=sum(equality.size for equality in active) + data.refused_rows,
-        builders=member_builders(tree, actuators, active),
+        builders=member_builders(numbers),
         limits=_limits(tree, actuators, data.joint_range),
         coverage=data.coverage,
         tree=tree,
@@ -55,21 +66,47 @@ def read_mjcf(source: Source, *, switchable: bool = False) -> System:
         equalities=active,
         mask=np.append(mask, np.ones(data.refused_rows)) if switchable else None,
     )
+    if not parameters:
+        return system
+    return _with_parameters(system, numbers, chosen_parameters(numbers, parameters, data.off))
+
+
+def _with_parameters(system: System, numbers: ModelNumbers, chosen: Parameters) -> System:
+    """Return a system with an input p."""
+    tree = with_constants(numbers.tree, chosen.values)
+    carried = replace(
+        system,
+        nq=tree.nq,
+        tree=tree,
+        builders=member_builders(replace(numbers, tree=tree), chosen),
+        parameters=chosen,
+        _cache={},
+    )
+    return system.exposing(carried)
 
 
 def member_builders(
-    tree: RigidTree, actuators: tuple[Actuator, ...], equalities: tuple[Equality, ...]
+    numbers: ModelNumbers, parameters: Parameters | None = None
 ) -> dict[str, Builder]:
-    """Return a builder for each member Function of a rigid tree."""
+    """Return a builder for each member Function of a model.
+
+    Args:
+        numbers: of the model.
+        parameters: those that q has behind it; none by default.
+    """
+    chosen = parameters or Parameters()
     return (
-        _dynamics_builders(tree, actuators)
-        | _constraint_builders(tree, equalities)
-        | _manifold_builders(tree)
+        _dynamics_builders(numbers, chosen)
+        | _constraint_builders(numbers, chosen)
+        | _manifold_builders(numbers.tree)
     )
 
 
-def _dynamics_builders(tree: RigidTree, actuators: tuple[Actuator, ...]) -> dict[str, Builder]:
-    q, v, u = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv), ca.SX.sym("u", len(actuators))
+def _dynamics_builders(numbers: ModelNumbers, parameters: Parameters) -> dict[str, Builder]:
+    q = ca.SX.sym("q", numbers.tree.nq)
+    numbers = numbers_at(numbers, parameters, q)
+    tree, actuators = numbers.tree, numbers.actuators
+    v, u = ca.SX.sym("v", tree.nv), ca.SX.sym("u", len(actuators))
     act = ca.SX.sym("act", sum(actuator.act is not None for actuator in actuators))
     of_q, of_qv = {"q": q}, {"q": q, "v": v}
     of_all = {"q": q, "v": v, "u": u} | ({"act": act} if act.numel() else {})
@@ -96,13 +133,16 @@ def _dynamics_builders(tree: RigidTree, actuators: tuple[Actuator, ...]) -> dict
         )
     return builders | {
         "kinetic_energy": kinetic_energy(builders["mass_matrix"], tree.nv),
-        "center_of_mass": lambda: model.center_of_mass_fun(tree),
-        "momentum": lambda: model.momentum_fun(tree),
+        "center_of_mass": lambda: model.center_of_mass_fun(tree, q),
+        "momentum": lambda: model.momentum_fun(tree, q),
     }
 
 
-def _constraint_builders(tree: RigidTree, equalities: tuple[Equality, ...]) -> dict[str, Builder]:
-    q, v = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv)
+def _constraint_builders(numbers: ModelNumbers, parameters: Parameters) -> dict[str, Builder]:
+    q = ca.SX.sym("q", numbers.tree.nq)
+    numbers = numbers_at(numbers, parameters, q)
+    tree, equalities = numbers.tree, numbers.equalities
+    v = ca.SX.sym("v", tree.nv)
     of_q, of_qv = {"q": q}, {"q": q, "v": v}
     jacobian, bias = constraints.jacobian, constraints.bias
     builders = _builders(

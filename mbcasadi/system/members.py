@@ -31,6 +31,9 @@ MEMBERS = (
     "difference",
 )
 
+MANIFOLD = ("velocity_map", "integrate", "difference")
+"""Members that no physical parameter has an effect on."""
+
 RESTS_ON = {
     "coriolis_matrix": ("bias_force", "mass_matrix"),
     "gravity_force": ("bias_force",),

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import checked
 from mbcasadi.constraints import user_rows
 from mbcasadi.description import Actuator, Coverage, Equality, RigidTree
+from mbcasadi.description.parameters import Parameters
 from mbcasadi.errors import ProblemError, ShapeError, UnsupportedFeatureError
 from mbcasadi.shapes import column, require_kind, require_name, require_shape
 from mbcasadi.short_text import with_table
@@ -23,11 +24,15 @@ from mbcasadi.system.expression_frames import expression_frame, require_rotation
 from mbcasadi.system.frames import FrameFunctions
 from mbcasadi.system.functions import Builder, Expression, user_row_expressions
 from mbcasadi.system.limits import Array, Limits
-from mbcasadi.system.members import MEMBERS, RESTS_ON, Member
+from mbcasadi.system.members import MANIFOLD, MEMBERS, RESTS_ON, Member
+from mbcasadi.system.model_numbers import ModelNumbers, numbers_at, with_parameters
 from mbcasadi.system.named_frames import functions_of_name
+from mbcasadi.system.parameter_inputs import fixed, is_physical, with_parameter_input
 from mbcasadi.system.relative_frames import relative_frame
 from mbcasadi.system.rows import Rows, append_rows, rows_as_functions
 from mbcasadi.system.scales import Scales, measure_scales
+
+NO_PARAMETERS = Parameters()
 
 
 @with_table
@@ -55,6 +60,8 @@ class System:
         timed: constraints depend on the time t.
         semidefinite: M is singular, and positive definite on null(A) only.
         user_rows: number of rows, the last ones, that were added by `with_rows`.
+        parameters: the entries of the input p of the members; none unless `read_mjcf` was given
+            some.
     """
 
     name: str
@@ -74,6 +81,8 @@ class System:
     timed: bool = False
     semidefinite: bool = False
     user_rows: int = 0
+    parameters: Parameters = NO_PARAMETERS
+    _carried: "System | None" = None
     _cache: dict[str, ca.Function] = field(default_factory=dict, repr=False)
     _frames: dict[tuple[str, str], FrameFunctions] = field(default_factory=dict, repr=False)
 
@@ -118,6 +127,7 @@ class System:
         return {
             "name": self.name,
             **{key: getattr(self, key) for key in ("nq", "nv", "nu", "na", "nc")},
+            "parameters": [item.name for item in self.parameters.items],
             "actuators": self.actuator_names,
             "constraints": self.constraint_names,
             "coverage": self.coverage,
@@ -244,7 +254,10 @@ class System:
         if name in present:
             raise ProblemError(f"'{self.name}' has a frame '{name}' already; give another name")
         frames = {**self._frames, ("site", name): functions}
-        return replace(self, _frames=frames, _cache={**self._cache})
+        system = replace(self, _frames=frames, _cache={**self._cache})
+        if self._carried is None:
+            return system
+        return system.exposing(self._carried.with_frame(name, self._behind(q), position, rotation))
 
     @checked
     def rows(
@@ -298,6 +311,11 @@ class System:
         Raises:
             ShapeError: a wrong shape, or a symbol that is none of q, v, t.
         """
+        if self._carried is not None:
+            behind = self._behind(q)
+            return self.exposing(
+                self._carried.with_rows(behind, v, phi=phi, A=A, a0=a0, psi=psi, t=t)
+            )
         rows = self.rows(q, v, phi=phi, A=A, a0=a0, psi=psi, t=t)
         mask = None if self.mask is None else np.append(self.mask, np.ones(rows.count))
         return replace(
@@ -323,12 +341,110 @@ class System:
         rows_on = np.ones(self.nc) if mask is None else column("mask", mask, self.nc)
         if not np.all(np.isin(rows_on, (0.0, 1.0))):
             raise ShapeError(f"mask holds {rows_on}; expected a one or a zero for each row")
+        if self._carried is not None:
+            return self.exposing(self._carried.with_mask(rows_on))
         return replace(self, mask=rows_on, _cache={})
+
+    @property
+    def carried(self) -> "System":
+        """This system with its parameters behind the configuration; itself where it has none.
+
+        See `parameter_inputs.py`. What is built on a system is built on this one.
+        """
+        return self if self._carried is None else self._carried
+
+    def exposing(self, carried: "System") -> "System":
+        """Return this system with the members of one that carries its parameters, p as an input.
+
+        Args:
+            carried: the same mechanism with q and p in one column.
+        """
+        count = len(carried.parameters)
+
+        def exposed(name: str) -> Builder:
+            return lambda: with_parameter_input(carried.member(name), count)
+
+        members = {name: exposed(name) for name in carried.builders if name not in MANIFOLD}
+        return replace(
+            self,
+            nc=carried.nc,
+            builders={**self.builders, **members},
+            mask=carried.mask,
+            timed=carried.timed,
+            user_rows=carried.user_rows,
+            parameters=carried.parameters,
+            _carried=carried,
+            _cache={},
+        )
+
+    @checked
+    def at(self, values: Mapping[str, ArrayLike] | None = None) -> "System":
+        """Return the system with numbers for its parameters: those of the model, some changed.
+
+        Its members have no input p. What is designed at numbers (equilibria, linearisations, gains,
+        simulations) is designed at those of the model unless another system is given.
+
+        Args:
+            values: by name, of a parameter or of one of its entries.
+
+        Raises:
+            UnknownNameError: no such parameter; the message lists those there are.
+            ShapeError: a wrong number of entries.
+            ProblemError: numbers that no mechanism has: a mass of zero or less, an inertia that
+                violates the triangle inequality, negative damping.
+        """
+        p = self.parameters.column(values)
+        if not bool(is_physical(self.parameters, ca.DM(p))):
+            given = ", ".join(
+                f"{name} = {number:g}"
+                for name, number in zip(self.parameters.names, p, strict=True)
+            )
+            raise ProblemError(
+                f"parameters {given}; expected finite numbers: masses above 0, inertias of "
+                "distributions of mass (each principal moment at most the sum of the others), "
+                "damping and armature of at least 0"
+            )
+        if not len(self.parameters):
+            return self
+
+        def at_values(name: str) -> Builder:
+            return lambda: fixed(self.member(name), p)
+
+        changes: dict[str, object] = {}
+        if self.tree is not None:
+            numbers = ModelNumbers(self.tree, self.actuators, self.equalities)
+            numbers = with_parameters(numbers, self.parameters, p)
+            changes = {name: getattr(numbers, name) for name in ("tree", "actuators", "equalities")}
+        return replace(
+            self,
+            **changes,  # type: ignore[arg-type]  # one value for each field
+            builders={name: at_values(name) for name in self.builders},
+            parameters=Parameters(),
+            _carried=None,
+            _cache={},
+        )
+
+    def numbers_at(self, q: ca.SX) -> ModelNumbers:
+        """Return the numbers of the model, with the parameters that are behind q.
+
+        For those who derive a quantity from the numbers themselves.
+
+        Raises:
+            ProblemError: the system was given by equations and has none.
+        """
+        if self.tree is None:
+            raise ProblemError(f"'{self.name}' is given by equations; expected a model's system")
+        numbers = ModelNumbers(self.tree, self.actuators, self.equalities)
+        return numbers_at(numbers, self.parameters, q) if self.tree.constants else numbers
+
+    def _behind(self, q: ca.SX) -> ca.SX:
+        """Return symbols of q with symbols of the parameters behind them."""
+        return ca.vertcat(q, ca.SX.sym("p", len(self.parameters)))
 
     @cached_property
     def scales(self) -> Scales:
         """Scales of coordinates and constraint rows, measured at closed poses on first use."""
-        return measure_scales(self)
+        return measure_scales(self) if self._carried is None else self._carried.scales
 
     @property
     def actuator_names(self) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Centre of mass, of a tree and of what a free joint carries, against MuJoCo's sums over bodies."""
 
+import casadi as ca
 import mujoco
 import numpy as np
 import pytest
@@ -54,7 +55,7 @@ def test_center_jacobian_and_bias_of_a_tree_are_mujocos(name):
     xml = EVERY_JOINT if name is None else models.path(name).read_text()
     robot = Numbers(tree_of(xml))
     tree = robot.tree
-    function, rest = model.center_of_mass_fun(tree), np.zeros(tree.nv)
+    function, rest = model.center_of_mass_fun(tree, ca.SX.sym("q", tree.nq)), np.zeros(tree.nv)
     plant = mujoco.MjModel.from_xml_string(xml)
     data, step = mujoco.MjData(plant), 1e-6  # s
     for seed in range(3):

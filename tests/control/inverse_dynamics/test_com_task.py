@@ -7,7 +7,6 @@ from mechanisms import feet, stand, system_of
 
 import mbcasadi.errors as err
 from mbcasadi.control import ComTask, InverseDynamicsQP
-from mbcasadi.model import center_of_mass_fun
 from mbcasadi.system import from_lagrangian
 
 KP, KD = 50.0, 9.0  # 1/s², 1/s
@@ -15,7 +14,7 @@ SAME = 1e-4  # m/s² of 10: the share by which r_p pulls
 
 
 def numbers(system, q, v):
-    return (np.array(x) for x in center_of_mass_fun(system.tree)(q, v))
+    return (np.array(x) for x in system.center_of_mass(q, v))
 
 
 @pytest.mark.parametrize("axes", ["xyz", "zx"])

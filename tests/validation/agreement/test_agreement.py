@@ -12,6 +12,7 @@ from mbcasadi.description import RigidTree, Weld
 from mbcasadi.errors import ModelError, UnknownNameError
 from mbcasadi.system import System, read_mjcf
 from mbcasadi.system.from_mjcf import member_builders
+from mbcasadi.system.model_numbers import ModelNumbers
 from mbcasadi.validation.agreement import agreement_with_mujoco, judge
 
 CASE = EQUALITIES["weld with anchor, relpose and torquescale"]
@@ -23,7 +24,7 @@ def altered(system: System, change: Callable[[RigidTree], RigidTree]) -> System:
     """Return the system of a changed tree."""
     assert system.tree is not None
     tree = change(system.tree)
-    builders = member_builders(tree, system.actuators, system.equalities)
+    builders = member_builders(ModelNumbers(tree, system.actuators, system.equalities))
     return dataclasses.replace(system, tree=tree, builders=builders, _cache={}, _frames={})
 
 
@@ -69,7 +70,7 @@ def test_a_wrong_weld_is_found_in_residual_jacobian_and_bias() -> None:
     assert isinstance(weld, Weld)
     assert system.tree is not None
     wrong = dataclasses.replace(weld, anchor1=-weld.anchor1)
-    builders = member_builders(system.tree, (), (wrong,))
+    builders = member_builders(ModelNumbers(system.tree, (), (wrong,)))
     results = agreement_with_mujoco(
         dataclasses.replace(system, builders=builders, _cache={}), model, states=3
     )

@@ -1,0 +1,118 @@
+"""Physical parameters of a model that stay inputs of its equations."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mbcasadi.description.controller import Signal
+from mbcasadi.errors import ShapeError
+from mbcasadi.shapes import real_array, require_name
+from mbcasadi.short_text import summarised
+
+Array = NDArray[np.float64]
+ElementKind = Literal["option", "body", "joint", "tendon", "equality"]
+
+
+@summarised
+@dataclass(frozen=True)
+class Parameter:
+    """One attribute of one element of a model, as an input of the equations.
+
+    Attributes:
+        name: as in `read_mjcf(parameters=)`: "body:forearm:com", "joint:elbow:damping", "gravity".
+        kind: of the element, in MJCF's words.
+        index: of the element among those of its kind in the description; 0 for an option.
+        attribute: MJCF's word for it.
+        components: name of each entry, () for a single number.
+        unit: of all entries; "" where it depends on the element.
+        value: the model's own numbers, one for each entry.
+        least: entries below it are bad input.
+    """
+
+    name: str
+    kind: ElementKind
+    index: int
+    attribute: str
+    components: tuple[str, ...]
+    unit: str
+    value: tuple[float, ...]
+    least: float = -np.inf
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """Name of each entry, "body:forearm:com.x"."""
+        return tuple(f"{self.name}.{c}" for c in self.components) or (self.name,)
+
+
+@summarised
+@dataclass(frozen=True)
+class Parameters:
+    """The parameters of a system, in the order of the input `p`."""
+
+    items: tuple[Parameter, ...] = ()
+
+    def __len__(self) -> int:
+        """Return the size of p."""
+        return sum(len(item.value) for item in self.items)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Name of each entry of p."""
+        return tuple(entry for item in self.items for entry in item.entries)
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Unit of each entry of p."""
+        return tuple(item.unit for item in self.items for _ in item.value)
+
+    @property
+    def values(self) -> Array:
+        """(np,) the model's own numbers, the default of p."""
+        return np.array([number for item in self.items for number in item.value], dtype=float)
+
+    @property
+    def least(self) -> Array:
+        """(np,) entries below these are bad input."""
+        return np.array([item.least for item in self.items for _ in item.value], dtype=float)
+
+    @property
+    def slices(self) -> dict[str, slice]:
+        """Place of each parameter in p, by its name."""
+        ends = np.cumsum([0, *(len(item.value) for item in self.items)]).tolist()
+        return {
+            item.name: slice(first, end)
+            for item, first, end in zip(self.items, ends[:-1], ends[1:], strict=True)
+        }
+
+    @property
+    def signal(self) -> Signal:
+        """Names and units of p, as of any input."""
+        return Signal("p", self.names, self.units)
+
+    def column(self, changed: Mapping[str, ArrayLike] | None = None) -> Array:
+        """Return p (np,) with these parameters changed, the others as in the model.
+
+        Args:
+            changed: numbers by name, of a whole parameter ("body:forearm:com") or of one entry
+                ("body:forearm:com.x").
+
+        Raises:
+            UnknownNameError: no such parameter; the message lists those there are.
+            ShapeError: a wrong number of entries.
+        """
+        p, slices = self.values, self.slices
+        places = slices | {name: slice(i, i + 1) for i, name in enumerate(self.names)}
+        for name, value in (changed or {}).items():
+            require_name("parameter", name, list(places))
+            place = places[name]
+            numbers = np.atleast_1d(real_array(name, value)).ravel()
+            if len(numbers) != place.stop - place.start:
+                raise ShapeError(
+                    f"parameter '{name}' has {len(numbers)} entries, expected "
+                    f"{place.stop - place.start}"
+                )
+            p[place] = numbers
+        return p

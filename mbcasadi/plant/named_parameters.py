@@ -1,0 +1,256 @@
+"""Single parameters of a compiled model by name: "body:forearm:com", "joint:elbow:damping".
+
+An edit changes the fields of an `MjModel`, then `mj_setConst` brings up to date what MuJoCo derives
+from them for its solver. What the compiler derived from the XML stays: the other anchor of a
+connect or weld, rest lengths, the gain of a `dampratio`.
+"""
+
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.errors import SimulationError
+from mbcasadi.unknown_names import unknown_name
+
+Array = NDArray[np.float64]
+
+XYZ = ("x", "y", "z")
+INERTIA = ("xx", "yy", "zz", "xy", "xz", "yz")
+INERTIA_PLACES = ((0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2))
+OBJECTS = {
+    "body": mujoco.mjtObj.mjOBJ_BODY,
+    "joint": mujoco.mjtObj.mjOBJ_JOINT,
+    "tendon": mujoco.mjtObj.mjOBJ_TENDON,
+    "equality": mujoco.mjtObj.mjOBJ_EQUALITY,
+}
+SCALAR = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
+PAIRS = (int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD))
+
+
+class Attribute(NamedTuple):
+    """One attribute of the elements of a kind.
+
+    Fields: `read` (model, id) → entries, `write` (model, id, entries), `names` of the entries,
+    `has`: whether an element has it.
+    """
+
+    read: Callable[[mujoco.MjModel, int], Array]
+    write: Callable[[mujoco.MjModel, int, Array], None]
+    names: tuple[str, ...] = ()
+    has: Callable[[mujoco.MjModel, int], bool] = lambda _model, _id: True
+
+
+class Place(NamedTuple):
+    """One entry of a parameter: of which element, which attribute, which entry."""
+
+    element: int
+    attribute: Attribute
+    entry: int
+
+
+def scale_parameter(model: mujoco.MjModel, pattern: str, factor: float) -> None:
+    """Multiply all parameters whose names match a pattern.
+
+    Args:
+        model: changed in place.
+        pattern: of a parameter or of one entry; `*` and `?` as in a shell.
+        factor: on each number.
+
+    Raises:
+        UnknownNameError: it matches nothing; the message lists close names.
+        SimulationError: an edit that MuJoCo's compiled model does not take.
+    """
+    places = {name: place for name, place in _entries(model) if _matches(name, pattern)}
+    if not places:
+        raise unknown_name("parameter", pattern, [name for name, _ in _entries(model)])
+    values = {name: factor * _value(model, place) for name, place in places.items()}
+    set_parameters(model, values)
+
+
+def set_parameters(model: mujoco.MjModel, values: dict[str, float]) -> None:
+    """Give entries of parameters other values.
+
+    Args:
+        model: changed in place.
+        values: by the name of the entry, "body:forearm:com.x".
+
+    Raises:
+        UnknownNameError: no such entry.
+        SimulationError: an edit that MuJoCo's compiled model does not take.
+    """
+    places = dict(_entries(model))
+    for name, value in values.items():
+        if name not in places:
+            raise unknown_name("parameter", name, list(places))
+        place = places[name]
+        numbers = place.attribute.read(model, place.element)
+        numbers[place.entry] = value
+        place.attribute.write(model, place.element, numbers)
+    anchors = np.array(model.eq_data)
+    mujoco.mj_setConst(model, mujoco.MjData(model))
+    model.eq_data[:] = anchors  # it lets the two anchors coincide at qpos0
+
+
+def parameter_values(model: mujoco.MjModel) -> dict[str, float]:
+    """Return the value of every entry of every parameter."""
+    return {name: _value(model, place) for name, place in _entries(model)}
+
+
+def _matches(name: str, pattern: str) -> bool:
+    return fnmatchcase(name, pattern) or fnmatchcase(name.rsplit(".", 1)[0], pattern)
+
+
+def _value(model: mujoco.MjModel, place: Place) -> float:
+    return float(place.attribute.read(model, place.element)[place.entry])
+
+
+def _entries(model: mujoco.MjModel) -> Iterator[tuple[str, Place]]:
+    """Return the name of each entry and where it is."""
+    yield from _of_element("gravity", 0, GRAVITY)
+    counts = {"body": model.nbody, "joint": model.njnt, "tendon": model.ntendon}
+    for kind, attributes in ATTRIBUTES.items():
+        for i in range(kind == "body", counts.get(kind, model.neq)):
+            name = mujoco.mj_id2name(model, OBJECTS[kind], i) or f"{kind}{i}"
+            for label, attribute in attributes.items():
+                if attribute.has(model, i):
+                    yield from _of_element(f"{kind}:{name}:{label}", i, attribute)
+
+
+def _of_element(name: str, element: int, attribute: Attribute) -> Iterator[tuple[str, Place]]:
+    if not attribute.names:
+        yield name, Place(element, attribute, 0)
+    for k, entry in enumerate(attribute.names):
+        yield f"{name}.{entry}", Place(element, attribute, k)
+
+
+def _field(name: str) -> Attribute:
+    """Return an attribute that is a row of a field of the model."""
+
+    def write(model: mujoco.MjModel, i: int, values: Array) -> None:
+        getattr(model, name)[i] = values[0]
+
+    return Attribute(lambda model, i: np.atleast_1d(getattr(model, name)[i]).astype(float), write)
+
+
+def _of_dofs(name: str) -> Attribute:
+    """Return an attribute of a joint that is a field of its degrees of freedom."""
+
+    def write(model: mujoco.MjModel, i: int, values: Array) -> None:
+        getattr(model, name)[model.dof_jntid == i] = values[0]
+
+    def read(model: mujoco.MjModel, i: int) -> Array:
+        return np.atleast_1d(getattr(model, name)[model.jnt_dofadr[i]]).astype(float)
+
+    return Attribute(read, write)
+
+
+def _read_inertia(model: mujoco.MjModel, i: int) -> Array:
+    R = np.zeros(9)
+    mujoco.mju_quat2Mat(R, model.body_iquat[i])
+    axes = R.reshape(3, 3)
+    return np.asarray((axes @ np.diag(model.body_inertia[i]) @ axes.T)[INERTIA_PLACES])
+
+
+def _write_inertia(model: mujoco.MjModel, i: int, values: Array) -> None:
+    full = np.zeros((3, 3))
+    full[INERTIA_PLACES] = values
+    full = full + full.T - np.diag(np.diag(full))
+    moments, axes = np.linalg.eigh(full)
+    axes[:, 0] *= np.sign(np.linalg.det(axes))
+    forget_common_frames(model, i, "inertia")
+    model.body_inertia[i] = moments
+    mujoco.mju_mat2Quat(model.body_iquat[i], axes.ravel())
+
+
+def _write_com(model: mujoco.MjModel, i: int, values: Array) -> None:
+    forget_common_frames(model, i, "com")
+    model.body_ipos[i] = values
+
+
+def forget_common_frames(model: mujoco.MjModel, body: int, edit: str) -> None:
+    """Let MuJoCo compute all frames from their own poses: some were those of the inertia.
+
+    Raises:
+        SimulationError: a body whose mass matrix is stored as diagonal, which the edit would
+            change.
+    """
+    if model.body_simple[body] and model.body_dofnum[body]:
+        raise SimulationError(
+            f"{edit!r} of body {model.body(body).name!r}: MuJoCo compiled it with a diagonal mass "
+            f'matrix; write <body simple="false" .../> in the model, or leave {edit!r} out'
+        )
+    for field in ("body_sameframe", "geom_sameframe", "site_sameframe"):
+        getattr(model, field)[:] = int(mujoco.mjtSameFrame.mjSAMEFRAME_NONE)
+
+
+def _anchor(first: int, kinds: tuple[int, ...]) -> Attribute:
+    """Return an anchor of a connect or weld of two bodies.
+
+    Args:
+        first: its place in `eq_data`: MJCF's own anchor comes before the derived one.
+        kinds: of equalities that have it.
+    """
+    place = slice(first, first + 3)
+
+    def write(model: mujoco.MjModel, i: int, values: Array) -> None:
+        model.eq_data[i, place] = values
+
+    def has(model: mujoco.MjModel, i: int) -> bool:
+        of_bodies = model.eq_objtype[i] == mujoco.mjtObj.mjOBJ_BODY
+        return bool(of_bodies and int(model.eq_type[i]) in kinds)
+
+    return Attribute(lambda model, i: np.array(model.eq_data[i, place]), write, XYZ, has)
+
+
+def _write_poly(model: mujoco.MjModel, i: int, values: Array) -> None:
+    model.eq_data[i, :5] = values
+
+
+def _write_spring(model: mujoco.MjModel, i: int, values: Array) -> None:
+    model.qpos_spring[model.jnt_qposadr[i]] = values[0]
+
+
+def _write_gravity(model: mujoco.MjModel, _: int, values: Array) -> None:
+    model.opt.gravity[:] = values
+
+
+GRAVITY = Attribute(lambda model, _: np.array(model.opt.gravity), _write_gravity, XYZ)
+
+ATTRIBUTES: dict[str, dict[str, Attribute]] = {
+    "body": {
+        "mass": _field("body_mass"),
+        "com": Attribute(lambda model, i: np.array(model.body_ipos[i]), _write_com, XYZ),
+        "inertia": Attribute(_read_inertia, _write_inertia, INERTIA),
+        "gravcomp": _field("body_gravcomp"),
+    },
+    "joint": {
+        "damping": _of_dofs("dof_damping"),
+        "armature": _of_dofs("dof_armature"),
+        "stiffness": _field("jnt_stiffness"),
+        "springref": Attribute(
+            lambda model, i: np.array(model.qpos_spring[[model.jnt_qposadr[i]]]),
+            _write_spring,
+            has=lambda model, i: bool(int(model.jnt_type[i]) in SCALAR),
+        ),
+    },
+    "tendon": {
+        "stiffness": _field("tendon_stiffness"),
+        "damping": _field("tendon_damping"),
+        "armature": _field("tendon_armature"),
+    },
+    "equality": {
+        "anchor": _anchor(0, PAIRS),
+        "anchor2": _anchor(3, PAIRS[:1]),
+        "anchor1": _anchor(3, PAIRS[1:]),
+        "polycoef": Attribute(
+            lambda model, i: np.array(model.eq_data[i, :5]),
+            _write_poly,
+            tuple("01234"),
+            lambda model, i: bool(int(model.eq_type[i]) not in PAIRS),
+        ),
+    },
+}

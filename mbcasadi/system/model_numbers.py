@@ -1,0 +1,261 @@
+"""The numbers of a model, and the same with some of them replaced by symbols.
+
+A parameter is one attribute of one element. `ATTRIBUTES` says of each attribute how it is read
+from the numbers of a model and how it is written there; what MuJoCo's compiler derived from it
+stays as it is, like in an `MjModel` whose fields are edited: the other anchor of a connect or weld,
+rest lengths, the gain of a `dampratio`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from mbcasadi.description import Actuator, Connect, Equality, RigidTree, Weld
+from mbcasadi.description.parameters import ElementKind, Parameters
+from mbcasadi.description.tree import DOF_SIZE
+
+XYZ = ("x", "y", "z")
+INERTIA = ("xx", "yy", "zz", "xy", "xz", "yz")
+INERTIA_PLACES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+POLYCOEF = tuple(f"{k}" for k in range(5))
+
+Values = tuple[Any, ...]
+"""Numbers, or expressions in their place."""
+
+
+@dataclass(frozen=True)
+class ModelNumbers:
+    """What the equations of a model are made from.
+
+    Attributes:
+        tree: bodies, joints, frames, tendons.
+        actuators: in the order of the controls.
+        equalities: those that have rows.
+    """
+
+    tree: RigidTree
+    actuators: tuple[Actuator, ...]
+    equalities: tuple[Equality, ...]
+
+    def count(self, kind: ElementKind) -> int:
+        """Return the number of elements of a kind."""
+        return len(self._elements(kind))
+
+    def element(self, kind: ElementKind, index: int) -> Any:
+        """Return one element of a kind; the tree itself for an option."""
+        return self._elements(kind)[index]
+
+    def with_element(self, kind: ElementKind, index: int, element: Any) -> "ModelNumbers":
+        """Return the numbers with another element in the place of one."""
+        if kind == "option":
+            return replace(self, tree=element)
+        if kind == "equality":
+            return replace(self, equalities=_put(self.equalities, index, element))
+        fields = {"body": "bodies", "joint": "joints", "tendon": "tendons"}
+        changed: dict[str, Any] = {fields[kind]: _put(self._elements(kind), index, element)}
+        return replace(self, tree=replace(self.tree, **changed))
+
+    def _elements(self, kind: ElementKind) -> tuple[Any, ...]:
+        tree = self.tree
+        elements: dict[str, tuple[Any, ...]] = {
+            "option": (tree,),
+            "body": tree.bodies,
+            "joint": tree.joints,
+            "tendon": tree.tendons,
+            "equality": self.equalities,
+        }
+        return elements[kind]
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One attribute of the elements of a kind.
+
+    Attributes:
+        kind, name: in MJCF's words.
+        components: names of its entries, () for a single number.
+        unit: "" where it depends on the element.
+        read: (numbers, index) → entries; () where this element has no such attribute.
+        write: (numbers, index, entries) → numbers with these entries.
+        least: entries below it are not physical.
+    """
+
+    kind: ElementKind
+    name: str
+    components: tuple[str, ...]
+    unit: str
+    read: Callable[[ModelNumbers, int], Values]
+    write: Callable[[ModelNumbers, int, Values], ModelNumbers]
+    least: float = -np.inf
+
+
+def with_parameters(numbers: ModelNumbers, parameters: Parameters, p: Any) -> ModelNumbers:
+    """Return the numbers with those of `p` in the place of the model's own.
+
+    Args:
+        numbers: of the model.
+        parameters: where each entry of p belongs.
+        p: (np,) numbers, or a column of SX.
+    """
+    places = parameters.slices
+    for item in parameters.items:
+        entries = tuple(p[i] for i in range(places[item.name].start, places[item.name].stop))
+        attribute = ATTRIBUTES[item.kind, item.attribute]
+        numbers = attribute.write(numbers, item.index, entries)
+    return numbers
+
+
+def numbers_at(numbers: ModelNumbers, parameters: Parameters, q: ca.SX) -> ModelNumbers:
+    """Return the numbers with the parameters that are behind a configuration.
+
+    Args:
+        numbers: of a tree with constants.
+        parameters: of the system; none: the numbers as they are.
+        q: (nq,) configuration, parameters included.
+    """
+    if not len(parameters):
+        return numbers
+    return with_parameters(numbers, parameters, q[numbers.tree.nq_of_joints :])
+
+
+def with_constants(tree: RigidTree, values: np.ndarray) -> RigidTree:
+    """Return a tree whose configurations have these numbers behind them."""
+    return replace(
+        tree,
+        constants=len(values),
+        q0=np.append(tree.q0, values),
+        q_spring=np.append(tree.q_spring, values),
+        keyframes={name: np.append(q, values) for name, q in tree.keyframes.items()},
+    )
+
+
+def _put(elements: tuple[Any, ...], index: int, element: Any) -> tuple[Any, ...]:
+    return (*elements[:index], element, *elements[index + 1 :])
+
+
+def _array(values: Values) -> Any:
+    """Return entries as an array, of floats where all of them are numbers."""
+    numeric = not any(isinstance(value, ca.SX) for value in values)
+    return np.array(values, dtype=float if numeric else object)
+
+
+def _field(
+    kind: ElementKind, name: str, unit: str, *, least: float = -np.inf, of: str = ""
+) -> Attribute:
+    """Return an attribute that is a field of the element's description."""
+    key = of or name
+
+    def read(numbers: ModelNumbers, i: int) -> Values:
+        return (float(getattr(numbers.element(kind, i), key)),)
+
+    def write(numbers: ModelNumbers, i: int, values: Values) -> ModelNumbers:
+        return numbers.with_element(kind, i, replace(numbers.element(kind, i), **{key: values[0]}))
+
+    return Attribute(kind, name, (), unit, read, write, least)
+
+
+def _vector(kind: ElementKind, name: str, unit: str) -> Attribute:
+    """Return an attribute that is a vector x, y, z of the element's description."""
+
+    def read(numbers: ModelNumbers, i: int) -> Values:
+        return tuple(float(x) for x in getattr(numbers.element(kind, i), name))
+
+    def write(numbers: ModelNumbers, i: int, values: Values) -> ModelNumbers:
+        element = replace(numbers.element(kind, i), **{name: _array(values)})
+        return numbers.with_element(kind, i, element)
+
+    return Attribute(kind, name, XYZ, unit, read, write)
+
+
+def _anchor(name: str, of: Mapping[type, str]) -> Attribute:
+    """Return an anchor of a connect or weld; MJCF's own is in body 1 or in body 2.
+
+    Args:
+        name: of the attribute.
+        of: field of the description by the kind of the equality; other kinds have none.
+    """
+
+    def read(numbers: ModelNumbers, i: int) -> Values:
+        equality: Any = numbers.equalities[i]
+        key = of.get(type(equality))
+        return () if key is None else tuple(float(x) for x in getattr(equality, key))
+
+    def write(numbers: ModelNumbers, i: int, values: Values) -> ModelNumbers:
+        equality: Any = numbers.equalities[i]
+        anchored = replace(equality, **{of[type(equality)]: _array(values)})
+        return numbers.with_element("equality", i, anchored)
+
+    return Attribute("equality", name, XYZ, "m", read, write)
+
+
+def _of_dofs(name: str) -> Attribute:
+    """Return an attribute of a joint that each of its degrees of freedom has in common."""
+
+    def read(numbers: ModelNumbers, i: int) -> Values:
+        return (float(getattr(numbers.tree, name)[numbers.tree.joints[i].dof]),)
+
+    def write(numbers: ModelNumbers, i: int, values: Values) -> ModelNumbers:
+        joint, entries = numbers.tree.joints[i], [*getattr(numbers.tree, name)]
+        entries[joint.dof : joint.dof + DOF_SIZE[joint.kind]] = values * DOF_SIZE[joint.kind]
+        return replace(numbers, tree=replace(numbers.tree, **{name: _array(tuple(entries))}))
+
+    return Attribute("joint", name, (), "", read, write, least=0.0)
+
+
+def _read_inertia(numbers: ModelNumbers, i: int) -> Values:
+    inertia = numbers.tree.bodies[i].inertia
+    return tuple(float(inertia[place]) for place in INERTIA_PLACES)
+
+
+def _write_inertia(numbers: ModelNumbers, i: int, values: Values) -> ModelNumbers:
+    xx, yy, zz, xy, xz, yz = values
+    inertia = _array((xx, xy, xz, xy, yy, yz, xz, yz, zz)).reshape(3, 3)
+    return numbers.with_element("body", i, replace(numbers.tree.bodies[i], inertia=inertia))
+
+
+def _read_springref(numbers: ModelNumbers, i: int) -> Values:
+    joint = numbers.tree.joints[i]
+    return (float(numbers.tree.q_spring[joint.qpos]),) if joint.kind in ("slide", "hinge") else ()
+
+
+def _write_springref(numbers: ModelNumbers, i: int, values: Values) -> ModelNumbers:
+    rest = [*numbers.tree.q_spring]
+    rest[numbers.tree.joints[i].qpos] = values[0]
+    return replace(numbers, tree=replace(numbers.tree, q_spring=_array(tuple(rest))))
+
+
+def _read_poly(numbers: ModelNumbers, i: int) -> Values:
+    equality = numbers.equalities[i]
+    return () if isinstance(equality, Connect | Weld) else equality.poly
+
+
+def _write_poly(numbers: ModelNumbers, i: int, values: Values) -> ModelNumbers:
+    coupling: Any = numbers.equalities[i]
+    return numbers.with_element("equality", i, replace(coupling, poly=values))
+
+
+ATTRIBUTES: dict[tuple[ElementKind, str], Attribute] = {
+    (attribute.kind, attribute.name): attribute
+    for attribute in (
+        _vector("option", "gravity", "m/s²"),
+        _field("body", "mass", "kg", least=0.0),
+        _vector("body", "com", "m"),
+        Attribute("body", "inertia", INERTIA, "kg m²", _read_inertia, _write_inertia),
+        _field("body", "gravcomp", ""),
+        _of_dofs("damping"),
+        _of_dofs("armature"),
+        _field("joint", "stiffness", ""),
+        Attribute("joint", "springref", (), "", _read_springref, _write_springref),
+        _field("tendon", "stiffness", ""),
+        _field("tendon", "damping", "", least=0.0),
+        _field("tendon", "armature", "", least=0.0),
+        _anchor("anchor", {Connect: "anchor1", Weld: "anchor2"}),
+        _anchor("anchor2", {Connect: "anchor2"}),
+        _anchor("anchor1", {Weld: "anchor1"}),
+        Attribute("equality", "polycoef", POLYCOEF, "", _read_poly, _write_poly),
+    )
+}
+"""Every attribute that may be a parameter."""

@@ -1,0 +1,145 @@
+"""Parameters between the outside, where they are the input p, and the equations.
+
+Inside, a system carries its parameters behind the configuration, as coordinates that never move:
+`q = (q of the joints, p)`, `dq/dt = N v` with rows of zeros. So every equation, law and derivative
+that knows a configuration knows them, without a further argument. Outside, p is an input of its
+own.
+"""
+
+from collections.abc import Mapping
+from typing import cast
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mbcasadi.description.parameters import Parameters
+from mbcasadi.linalg.symbols import Sym
+from mbcasadi.shapes import column
+
+Array = NDArray[np.float64]
+
+BEFORE = ("t", "mask")
+"""Inputs that come behind p; see design of optional inputs: act, p, t, mask."""
+
+INERTIA_TOL = 1e-9
+"""Second moments of mass may be negative by this share of their sum: rounding of thin bodies."""
+
+
+def with_parameter_input(function: ca.Function, count: int) -> ca.Function:
+    """Return a Function of q and p in place of one whose q carries p.
+
+    Args:
+        function: with an input q (nq + count,).
+        count: size of p.
+    """
+    kind = symbol_kind(function)
+    inputs = {name: kind.sym(name, function.sparsity_in(name)) for name in function.name_in()}
+    inputs["q"] = kind.sym("q", function.numel_in("q") - count)
+    p = kind.sym("p", count)
+    values = inputs | {"q": ca.vertcat(inputs["q"], p)}
+    return _renamed(function, insert_parameters(inputs, p), values)
+
+
+def _renamed(
+    function: ca.Function, inputs: Mapping[str, ca.SX], values: Mapping[str, ca.SX]
+) -> ca.Function:
+    """Return a Function of other inputs.
+
+    Args:
+        function: to call.
+        inputs: symbols by name.
+        values: what the function is called with, by its own names.
+    """
+    outputs = function(**values)
+    names = function.name_out()
+    scalar = {"cse": True} if function.is_a("SXFunction") else {}
+    return ca.Function(
+        function.name(),
+        [*inputs.values()],
+        [outputs[name] for name in names],
+        [*inputs],
+        names,
+        {"allow_duplicate_io_names": True} | scalar,  # p of parameters, and p of a position
+    )
+
+
+def insert_parameters(inputs: Mapping[str, Sym], p: Sym) -> dict[str, Sym]:
+    """Return the inputs with p at its place: before t and mask."""
+    first = {name: symbol for name, symbol in inputs.items() if name not in BEFORE}
+    last = {name: symbol for name, symbol in inputs.items() if name in BEFORE}
+    return first | {"p": p} | last
+
+
+def fixed(function: ca.Function, p: Array) -> ca.Function:
+    """Return a Function with its input p at these numbers."""
+    if "p" not in function.name_in():
+        return function
+    kind = symbol_kind(function)
+    inputs = {
+        name: kind.sym(name, function.sparsity_in(name))
+        for name in function.name_in()
+        if name != "p"
+    }
+    return _renamed(function, inputs, inputs | {"p": kind(ca.DM(p))})
+
+
+def symbol_kind(function: ca.Function) -> type[ca.SX]:
+    """Return `ca.SX` for a Function of scalars, else `ca.MX`."""
+    return ca.SX if function.is_a("SXFunction") else cast(type[ca.SX], ca.MX)
+
+
+def carrying(pose: ArrayLike, nq: int, parameters: Parameters, *, finite: bool = True) -> Array:
+    """Return a configuration with the parameters behind it, the model's own where it has none.
+
+    Args:
+        pose: (nq,) or (nq + np,).
+        nq: size of the part that moves.
+        parameters: of the system.
+        finite: raise for NaN and infinity.
+
+    Raises:
+        ShapeError: another size, or numbers that are not finite.
+    """
+    count = len(parameters)
+    if count and np.size(pose) == nq + count:
+        return column("q", pose, nq + count, finite=finite)
+    return np.append(column("q", pose, nq, finite=finite), parameters.values)
+
+
+def is_physical(parameters: Parameters, p: Sym) -> Sym:
+    """Return whether p is finite, above its least values, and its inertias those of bodies.
+
+    A rotational inertia I about the centre of mass belongs to a distribution of mass where
+    `E = ½ trace(I) 1 - I`, its second moment, is positive semidefinite; the triangle inequality of
+    the principal moments says the same. A mass that the model has is more than zero.
+
+    Args:
+        parameters: of the system.
+        p: (np,) numbers or symbols.
+    """
+    bounded = ca.sum1(ca.fabs(p)) < np.inf  # false for NaN
+    valid = ca.logic_and(bounded, ca.sum1(p >= ca.DM(parameters.least)) == p.numel())
+    for item, place in zip(parameters.items, parameters.slices.values(), strict=True):
+        if item.kind == "body" and item.attribute == "mass" and item.value[0] > 0:
+            valid = ca.logic_and(valid, p[place.start] > 0)
+        if item.kind == "body" and item.attribute == "inertia":
+            own = _is_inertia(ca.DM(item.value))
+            if bool(own):  # MuJoCo's `balanceinertia` and its check can be switched off
+                valid = ca.logic_and(valid, _is_inertia(p[place]))
+    return valid
+
+
+def _is_inertia(entries: Sym) -> Sym:
+    """Return whether (xx, yy, zz, xy, xz, yz) is the inertia of a distribution of mass."""
+    xx, yy, zz, xy, xz, yz = (entries[k] for k in range(6))
+    half = (xx + yy + zz) / 2
+    a, b, c, d, e, f = half - xx, half - yy, half - zz, -xy, -xz, -yz
+    least = -INERTIA_TOL * ca.fabs(half)
+    minors = (
+        (a, 1), (b, 1), (c, 1),
+        (a * b - d * d, 2), (a * c - e * e, 2), (b * c - f * f, 2),
+        (a * (b * c - f * f) - d * (d * c - f * e) + e * (d * f - b * e), 3),
+    )  # fmt: skip
+    signs = [value >= least * ca.fabs(half) ** (degree - 1) for value, degree in minors]
+    return ca.sum1(ca.vertcat(*signs)) == len(minors)

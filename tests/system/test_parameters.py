@@ -1,0 +1,177 @@
+"""Physical parameters as an input p: the members are those of a model whose numbers were edited."""
+
+import casadi as ca
+import mujoco
+import numpy as np
+import pytest
+
+import mbcasadi as mb
+from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
+from mbcasadi.plant.named_parameters import set_parameters
+
+EXACT = 1e-9  # relative to the largest entry: rounding of MuJoCo and of ours
+STEP, BY_DIFFERENCE = 1e-6, 1e-6  # relative, of a central difference
+ALL = [
+    "body:*:*",
+    "joint:*:*",
+    "tendon:*:*",
+    "equality:*:*",
+    "gravity",
+]
+MEMBERS = {
+    "mass_matrix": ("qM",),
+    "bias_force": ("qfrc_bias",),
+    "passive_force": ("qfrc_passive",),
+}
+
+MECHANISM = """
+<mujoco model="mechanism">
+  <option gravity="0.3 -0.2 -9"/>
+  <worldbody>
+    <body name="base" pos="0.1 0 1" simple="false">
+      <freejoint name="root"/>
+      <inertial pos="0.01 0.02 0.03" mass="3" fullinertia="0.3 0.2 0.25 0.01 0.02 -0.01"/>
+      <body name="upper" pos="0.2 0 0" quat="0.9 0.1 0.3 0.2" gravcomp="0.3">
+        <joint name="shoulder" axis="0 1 0.2" damping="0.4" stiffness="2" springref="0.3"
+               armature="0.05"/>
+        <inertial pos="0 0.1 0.2" mass="1.2" diaginertia="0.02 0.03 0.04"/>
+        <body name="fore" pos="0 0 0.4">
+          <joint name="elbow" axis="1 0 0" ref="0.2" armature="0.02"/>
+          <geom size="0.05 0.2" type="capsule" pos="0 0 0.2" mass="0.7"/>
+          <body name="fixed" pos="0.1 0 0.3"><geom size="0.04" mass="0.2"/></body>
+        </body>
+      </body>
+      <body name="slider" pos="-0.2 0 0">
+        <joint name="slide" type="slide" axis="1 0.5 0" damping="3"/>
+        <geom size="0.05 0.06 0.07" type="box" mass="0.5"/>
+        <body name="ball" pos="0 0 0.2">
+          <joint name="ball" type="ball" damping="0.1" stiffness="0.3"/>
+          <inertial pos="0.1 0.02 0.1" mass="0.6" diaginertia="0.01 0.02 0.025"/>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+  <tendon>
+    <fixed name="cable" stiffness="4" damping="0.2" armature="0.01">
+      <joint joint="shoulder" coef="0.5"/><joint joint="elbow" coef="-0.3"/>
+    </fixed>
+  </tendon>
+  <equality>
+    <connect name="loop" body1="fore" body2="slider" anchor="0 0 0.3"/>
+    <weld name="hold" body1="ball" body2="upper" torquescale="0.7"/>
+    <joint name="couple" joint1="elbow" joint2="shoulder" polycoef="0.1 0.5 0.2 0.1 0"/>
+  </equality>
+</mujoco>
+"""
+
+
+@pytest.fixture(scope="module")
+def system() -> mb.System:
+    return mb.read_mjcf(MECHANISM, parameters=ALL)
+
+
+def physical_change(system: mb.System, rng: np.random.Generator) -> np.ndarray:
+    """Return p with every number changed by some percent, inertias of real bodies."""
+    p = system.parameters.values
+    return p * (1 + 0.03 * rng.uniform(-1, 1, p.size))
+
+
+def edited(system: mb.System, p: np.ndarray) -> tuple[mujoco.MjModel, mujoco.MjData]:
+    model = mujoco.MjModel.from_xml_string(MECHANISM)
+    set_parameters(model, dict(zip(system.parameters.names, p, strict=True)))
+    return model, mujoco.MjData(model)
+
+
+def test_members_at_p_are_those_of_an_edited_model(system: mb.System) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        p = physical_change(system, rng)
+        model, data = edited(system, p)
+        data.qpos = rng.standard_normal(model.nq)
+        mujoco.mj_normalizeQuat(model, data.qpos)
+        data.qvel = rng.standard_normal(model.nv)
+        mujoco.mj_forward(model, data)
+        M = np.zeros((model.nv, model.nv))
+        mujoco.mj_fullM(model, data, M)
+        rows = data.efc_type == int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
+        J = data.efc_J.reshape(-1, model.nv)[rows]
+        q, v = data.qpos, data.qvel
+        mujoco.mj_energyPos(model, data)
+        mujoco.mj_energyVel(model, data)
+        mujoco.mj_subtreeVel(model, data)
+        references = {
+            "mass_matrix": ((q, p), M),
+            "bias_force": ((q, v, p), data.qfrc_bias),
+            "passive_force": ((q, v, p), data.qfrc_passive),
+            "constraint": ((q, p), data.efc_pos[rows]),
+            "constraint_jacobian": ((q, p), J),
+            "kinetic_energy": ((q, v, p), data.energy[1]),
+            "center_of_mass": ((q, v, p), data.subtree_com[0]),
+            "momentum": (
+                (q, v, p),
+                np.append(
+                    model.body_subtreemass[0] * data.subtree_linvel[0], data.subtree_angmom[0]
+                ),
+            ),
+        }
+        for name, (arguments, expected) in references.items():
+            found = system.member(name).call([ca.DM(x) for x in arguments])[0]
+            error = np.abs(np.array(found).reshape(np.shape(expected)) - expected).max()
+            assert error < EXACT * np.abs(expected).max(), name
+
+
+def test_every_parameter_has_an_effect_and_the_right_derivative(system: mb.System) -> None:
+    rng = np.random.default_rng(1)
+    p = system.parameters.values
+    p[p == 0.0] = 0.1  # a spring without stiffness has no rest position
+    q, v = rng.standard_normal(system.nq), rng.standard_normal(system.nv)
+    symbols = [ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv), ca.SX.sym("p", p.size)]
+    total = ca.vertcat(
+        ca.vec(system.mass_matrix(symbols[0], symbols[2])),
+        system.bias_force(*symbols),
+        system.passive_force(*symbols),
+        system.constraint(symbols[0], symbols[2]),
+    )
+    f = ca.Function("all", symbols, [total, ca.jacobian(total, symbols[2])])
+    J = np.array(f(q, v, p)[1])
+    for k, name in enumerate(system.parameters.names):
+        step = STEP * max(1.0, abs(p[k])) * np.eye(p.size)[k]
+        difference = np.array(f(q, v, p + step)[0] - f(q, v, p - step)[0]).ravel() / (2 * step[k])
+        assert np.abs(difference).max() > 0, name
+        assert np.abs(J[:, k] - difference).max() < BY_DIFFERENCE * (1 + np.abs(difference).max())
+
+
+def test_a_system_at_numbers_is_that_of_the_edited_model(system: mb.System) -> None:
+    p = physical_change(system, np.random.default_rng(2))
+    changed = system.at(dict(zip(system.parameters.names, p, strict=True)))
+    again = mb.read_mjcf(edited(system, p)[0])
+    rng = np.random.default_rng(3)
+    q, v = rng.standard_normal(system.nq), rng.standard_normal(system.nv)
+    for name in ("mass_matrix", "bias_force", "passive_force", "constraint_jacobian"):
+        arguments = (q, v)[: changed.member(name).n_in()]
+        ours, expected = (np.array(x.member(name)(*arguments)) for x in (changed, again))
+        np.testing.assert_allclose(ours, expected, atol=EXACT * np.abs(expected).max())
+    np.testing.assert_allclose(changed.scales.coordinates, again.scales.coordinates, rtol=1e-6)
+
+
+def test_what_no_mechanism_has_is_refused(system: mb.System) -> None:
+    with pytest.raises(ProblemError, match="masses above 0"):
+        system.at({"body:fore:mass": -0.1})
+    with pytest.raises(ProblemError, match="distributions of mass"):
+        system.at({"body:base:inertia.xx": 0.5})
+    with pytest.raises(ProblemError, match="damping"):
+        system.at({"joint:elbow:damping": -1.0})
+    with pytest.raises(ProblemError, match="finite"):
+        system.at({"gravity": [0, 0, np.nan]})
+    with pytest.raises(ShapeError, match="3"):
+        system.at({"gravity": [0, 0]})
+    with pytest.raises(UnknownNameError, match="body:fore:mass"):
+        system.at({"body:forre:mass": 1.0})
+    with pytest.raises(UnknownNameError, match="joint:elbow:damping"):
+        mb.read_mjcf(MECHANISM, parameters=["joint:elbow:dampin"])
+
+
+def test_a_force_that_a_flag_switches_off_has_no_parameters() -> None:
+    text = MECHANISM.replace("<option ", '<option><flag damper="disable"/></option><option ')
+    with pytest.raises(UnknownNameError):
+        mb.read_mjcf(text, parameters=["joint:elbow:damping"])
