@@ -24,6 +24,7 @@ from mbcasadi.codegen.stage_functions import (
     without_rows,
 )
 from mbcasadi.description import Controller, Signal, TuningParameter
+from mbcasadi.description.controller import defaults_of
 from mbcasadi.description.safe_command import safe_command
 from mbcasadi.errors import ExportError
 from mbcasadi.shapes import column
@@ -68,7 +69,8 @@ class Law:
         rows: its rows where they are constant; then no Function gives them.
         solver: of that problem.
         cones: number of its quadratic cones, whose rows are the last ones.
-        tuning: entries of the input `tuning`; a null pointer there means their defaults.
+        tuning, parameters: entries of the inputs `tuning` and `p`; a null pointer there means
+            their defaults.
         u_safe: (nu,) the control where there is neither a state nor a memory; None for a bare
             Function.
         emergency: (memory, missed) → (u, memory_next), renamed, or None: see
@@ -93,6 +95,7 @@ class Law:
     source: str = ""
     notes: tuple[tuple[str, str], ...] = ()
     tuning: tuple[TuningParameter, ...] = ()
+    parameters: tuple[TuningParameter, ...] = ()
     u_safe: NDArray[np.float64] | None = None
     emergency: ca.Function | None = None
     held_first: int = 0
@@ -136,8 +139,17 @@ class Law:
             ("z0", self.z0),
         )
         constants = [(name, values.tolist()) for name, values in vectors if values is not None]
-        defaults = [parameter.default for parameter in self.tuning]
-        return [*constants, ("tuning_default", defaults)] if defaults else constants
+        defaults = [
+            (f"{name}_default", defaults_of(entries).tolist())
+            for name, entries in self.entries.items()
+        ]
+        return [*constants, *defaults]
+
+    @property
+    def entries(self) -> dict[str, tuple[TuningParameter, ...]]:
+        """Entries of the inputs that have defaults of their own, by the input's name."""
+        groups = {"tuning": self.tuning, "p": self.parameters}
+        return {name: entries for name, entries in groups.items() if entries}
 
     @property
     def preparation(self) -> ca.Function | None:
@@ -229,6 +241,7 @@ def law_from_controller(controller: Controller, name: str | None, solver: Solver
         source=controller.source,
         notes=tuple(sorted(controller.notes.items())),
         tuning=controller.tuning,
+        parameters=controller.parameters,
         u_safe=safe_command(controller),
         emergency=None
         if emergency is None

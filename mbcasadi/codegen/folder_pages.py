@@ -10,6 +10,7 @@ from mbcasadi.codegen.c_interface import Law, Port, find_port
 from mbcasadi.codegen.manifest import DaqpOrigin, recommended_flags
 from mbcasadi.codegen.sizes import iteration_limit, memory_doubles
 from mbcasadi.codegen.text import constant, number, package_version, template
+from mbcasadi.description.controller import defaults_of
 from mbcasadi.description.qp_stages import C_PRIMAL_TOLERANCE
 from mbcasadi.shapes import column, require_name
 
@@ -17,7 +18,7 @@ from mbcasadi.shapes import column, require_name
 def example_inputs(
     law: Law, example: Mapping[str, ArrayLike] | None
 ) -> dict[str, NDArray[np.float64]]:
-    """Return a value for every input: `example`, then z0 and tuning, then the Function's defaults.
+    """Return a value for every input: `example`, then z0 and entries, then the Function's defaults.
 
     Raises:
         UnknownNameError: `example` names an input that the law does not have.
@@ -32,8 +33,8 @@ def example_inputs(
             values[port.name] = column(port.name, examples[port.name], port.size)
         elif port.name == "z" and law.z0 is not None:
             values[port.name] = law.z0
-        elif port.name == "tuning" and law.tuning:
-            values[port.name] = np.array([parameter.default for parameter in law.tuning])
+        elif port.name in law.entries:
+            values[port.name] = defaults_of(law.entries[port.name])
         else:
             values[port.name] = np.full(port.size, port.default)
     return values
@@ -132,6 +133,7 @@ def _nulls(law: Law) -> str:
     meanings = {
         "z": "a null `z` as the initial state",
         "tuning": "a null `tuning` as its defaults",
+        "p": "a null `p` as the model's own numbers",
         "mask": "a null `mask` switches all off",
     }
     parts = [text for name, text in meanings.items() if name in names]

@@ -89,6 +89,7 @@ class Manifest(TypedDict):
     safe_statuses: list[int]
     flag_bits: dict[str, int]
     tuning: list[TuningEntry]
+    parameters: list[TuningEntry]
     memory_bytes: int
     prepared_from: list[str]
     operations: dict[str, int]
@@ -133,7 +134,8 @@ def manifest(law: Law, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> Manifes
         "statuses": list(law.statuses),
         "safe_statuses": [int(code) for code in law.safe_statuses],
         "flag_bits": {str(flag.name): int(flag) for flag in Flag},
-        "tuning": [_tuning_entry(parameter) for parameter in law.tuning],
+        "tuning": [_tuning_entry(entry) for entry in law.tuning],
+        "parameters": [_tuning_entry(entry) for entry in law.parameters],
         "memory_bytes": 8 * memory_doubles(law),
         "prepared_from": [p.name for p in law.prepared_from],
         "operations": {f.name().removeprefix(f"{law.name}_"): operations(f) for f in functions},

@@ -78,8 +78,8 @@ def known_parameters(law: Law) -> str:
 
 
 def argument(law: Law, port: Port) -> str:
-    """Return the C of one input: null is the default of `tuning`, the initial state for z."""
-    defaults = {"tuning": f"{law.name}_tuning_default"}
+    """Return the C of one input: null is the default of `tuning` and `p`, the initial z."""
+    defaults = {name: f"{law.name}_{name}_default" for name in law.entries}
     if law.has_state:
         defaults["z"] = f"{law.name}_z0"
     if port.name not in defaults:

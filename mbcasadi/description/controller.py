@@ -1,5 +1,6 @@
 """A controller as data, for code generation, the plant and the report."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -44,9 +45,9 @@ class Signal:
 
 @dataclass(frozen=True)
 class TuningParameter:
-    """One entry of a controller's input `tuning`: a number that may change between ticks.
+    """One entry of a controller's input `tuning` or `p`: a number that may change between ticks.
 
-    `p` holds physical parameters of the plant; gains, weights, friction coefficients, normals,
+    `p` holds physical parameters of the mechanism; gains, weights, friction coefficients, normals,
     limits and prices of slack are tuning.
 
     Attributes:
@@ -61,6 +62,11 @@ class TuningParameter:
     lower: float = 0.0
     upper: float = np.inf
     unit: str = ""
+
+
+def defaults_of(entries: Sequence[TuningParameter]) -> NDArray[np.float64]:
+    """Return the default of each entry of `tuning` or `p`."""
+    return np.array([entry.default for entry in entries], dtype=float)
 
 
 @dataclass(frozen=True)
@@ -145,6 +151,7 @@ class Controller:
         delay: ticks from a measurement to the moment at which u acts, as the law assumes.
         limits: further bounded quantities: rates, states, outputs.
         tuning: names, defaults and bounds of the input `tuning`, where there is one.
+        parameters: the same of the input `p`, physical parameters of the mechanism.
         unreported: what it has no signal for, of `UNREPORTED`; metrics of these are left out.
         secondary: rows of `error` that tasks of far more weight, or of a level before, leave no
             freedom: their error is reported and not judged.
@@ -176,6 +183,7 @@ class Controller:
     delay: int = 0
     limits: ReportedLimits | None = None
     tuning: tuple[TuningParameter, ...] = ()
+    parameters: tuple[TuningParameter, ...] = ()
     emergency: Emergency | None = None
     unreported: tuple[str, ...] = ()
     secondary: tuple[str, ...] = ()
@@ -192,7 +200,12 @@ class Controller:
     @property
     def default_tuning(self) -> NDArray[np.float64]:
         """Default of each entry of `tuning`."""
-        return np.array([parameter.default for parameter in self.tuning])
+        return defaults_of(self.tuning)
+
+    @property
+    def default_parameters(self) -> NDArray[np.float64]:
+        """Default of each entry of `p`, the model's own numbers."""
+        return defaults_of(self.parameters)
 
     def contract_violation(self) -> str:
         """Return how the Function departs from the order of inputs and outputs, or ""."""
@@ -208,11 +221,15 @@ class Controller:
                     f"inputs {tuple(names)}; expected what is measured first, then {tuple(known)}"
                 )
         sizes = {signal.name: len(signal.components) for signal in self.inputs}
-        if sizes.get("tuning", 0) != len(self.tuning):
-            return (
-                f"an input `tuning` of {sizes.get('tuning', 0)} numbers and {len(self.tuning)} "
-                "tuning parameters; expected one for each number"
-            )
+        for name, entries, words in (
+            ("tuning", self.tuning, "tuning parameters"),
+            ("p", self.parameters, "physical parameters"),
+        ):
+            if sizes.get(name, 0) != len(entries):
+                return (
+                    f"an input `{name}` of {sizes.get(name, 0)} numbers and {len(entries)} "
+                    f"{words}; expected one for each number"
+                )
         return ""
 
 

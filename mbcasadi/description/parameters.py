@@ -1,15 +1,12 @@
 """Physical parameters of a model that stay inputs of its equations."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from mbcasadi.description.controller import Signal
-from mbcasadi.errors import ShapeError
-from mbcasadi.shapes import real_array, require_name
+from mbcasadi.description.controller import Signal, TuningParameter
 from mbcasadi.short_text import summarised
 
 Array = NDArray[np.float64]
@@ -79,6 +76,15 @@ class Parameters:
         return np.array([item.least for item in self.items for _ in item.value], dtype=float)
 
     @property
+    def entries(self) -> tuple[TuningParameter, ...]:
+        """The entries as those of a controller's input p."""
+        of_each = zip(self.names, self.values, self.least, self.units, strict=True)
+        return tuple(
+            TuningParameter(name, default=float(value), lower=float(least), unit=unit)
+            for name, value, least, unit in of_each
+        )
+
+    @property
     def slices(self) -> dict[str, slice]:
         """Place of each parameter in p, by its name."""
         ends = np.cumsum([0, *(len(item.value) for item in self.items)]).tolist()
@@ -91,28 +97,3 @@ class Parameters:
     def signal(self) -> Signal:
         """Names and units of p, as of any input."""
         return Signal("p", self.names, self.units)
-
-    def column(self, changed: Mapping[str, ArrayLike] | None = None) -> Array:
-        """Return p (np,) with these parameters changed, the others as in the model.
-
-        Args:
-            changed: numbers by name, of a whole parameter ("body:forearm:com") or of one entry
-                ("body:forearm:com.x").
-
-        Raises:
-            UnknownNameError: no such parameter; the message lists those there are.
-            ShapeError: a wrong number of entries.
-        """
-        p, slices = self.values, self.slices
-        places = slices | {name: slice(i, i + 1) for i, name in enumerate(self.names)}
-        for name, value in (changed or {}).items():
-            require_name("parameter", name, list(places))
-            place = places[name]
-            numbers = np.atleast_1d(real_array(name, value)).ravel()
-            if len(numbers) != place.stop - place.start:
-                raise ShapeError(
-                    f"parameter '{name}' has {len(numbers)} entries, expected "
-                    f"{place.stop - place.start}"
-                )
-            p[place] = numbers
-        return p

@@ -21,6 +21,7 @@ from mbcasadi.formulation.motion import ConstrainedMotion
 from mbcasadi.linalg import RANK_TOL, DropRule, complement, complete_factor, operations
 from mbcasadi.shapes import require_positive
 from mbcasadi.system import System, evaluate
+from mbcasadi.system.parametric import takes_parameters
 from mbcasadi.system.scales import Array
 from mbcasadi.system.sizes import residual_sizes
 
@@ -32,6 +33,7 @@ OUTPUTS = ("a", "f_c", "lam", "status")
 
 
 @checked
+@takes_parameters
 def branch_motion(
     system: System,
     formulation: str = "projection",

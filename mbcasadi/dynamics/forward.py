@@ -14,9 +14,11 @@ from mbcasadi.dynamics.terms import Treatment, state_symbols
 from mbcasadi.formulation.metric import metric_root
 from mbcasadi.linalg import RANK_TOL
 from mbcasadi.system import System
+from mbcasadi.system.parametric import takes_parameters
 
 
 @checked
+@takes_parameters
 def forward_dynamics(
     system: System,
     formulation: str = DEFAULT,
@@ -98,6 +100,7 @@ def forward_dynamics(
 
 
 @checked
+@takes_parameters
 def forward_dynamics_derivatives(
     system: System,
     formulation: str = DEFAULT,
@@ -159,6 +162,7 @@ def forward_dynamics_derivatives(
 
 
 @checked
+@takes_parameters
 def constraint_force(
     system: System,
     formulation: str = DEFAULT,

@@ -16,10 +16,12 @@ from mbcasadi.formulation.metric import metric_root
 from mbcasadi.linalg import MatrixRoot, complement, complete_factor
 from mbcasadi.shapes import weight
 from mbcasadi.system import System
+from mbcasadi.system.parametric import takes_parameters
 from mbcasadi.system.sizes import control_sizes
 
 
 @checked
+@takes_parameters
 def inverse_dynamics(system: System) -> ca.Function:
     """Return (q, v, a, [t]) → (f): `f = M a + h - f_passive`, the force that the motion needs.
 
@@ -40,6 +42,7 @@ def inverse_dynamics(system: System) -> ca.Function:
 
 
 @checked
+@takes_parameters
 def constrained_inverse_dynamics(
     system: System, *, control_metric: ArrayLike | None = None, pivot: bool = True
 ) -> ca.Function:

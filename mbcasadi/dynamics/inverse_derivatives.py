@@ -4,10 +4,12 @@ from typing import NamedTuple
 
 import casadi as ca
 
+from mbcasadi import model
 from mbcasadi.argument_kinds import checked
 from mbcasadi.dynamics.terms import State, state_symbols
 from mbcasadi.model import inverse_dynamics_derivatives as of_tree
 from mbcasadi.system import System
+from mbcasadi.system.parametric import takes_parameters
 
 
 class Chart(NamedTuple):
@@ -48,6 +50,7 @@ def coordinate_chart(system: System, q: ca.SX) -> Chart:
 
 
 @checked
+@takes_parameters
 def inverse_dynamics_derivatives(system: System) -> ca.Function:
     """Return (q, v, a, [t]) → (dfdq, dfdv, dfda) of `f = M a + h - f_passive`.
 
@@ -87,6 +90,19 @@ def force_derivatives(
         force = ca.cse(system.mass_matrix(q) @ a + system.bias_force(q, v) - f_passive)
         return chart.jacobian(force, q), ca.jacobian(force, v)
     system.require_available("mass_matrix", "bias_force")
-    by_q, by_v = of_tree(system.tree, q, v, a, system.actuators)
+    numbers = system.numbers_at(q)
+    by_q, by_v = of_tree(numbers.tree, q, v, a, numbers.actuators)
     by_q = chart.from_tangent(by_q) - chart.jacobian(f_passive, q)
+    if system.tree.constants and chart.of_tangent is not None:
+        force = ca.cse(model.inverse_dynamics(numbers.tree, q, v, a, numbers.actuators))
+        by_q += _by_constants(force, q, system.tree.nq_of_joints)
     return ca.sparsify(by_q), ca.sparsify(by_v - ca.jacobian(f_passive, v))
+
+
+def _by_constants(value: ca.SX, q: ca.SX, first: int) -> ca.SX:
+    """Return the derivative by the entries of q that never move, zero for the others.
+
+    No tangent step moves them, so that a derivative along `q ⊕ dq` has no part along them.
+    """
+    behind = ca.SX(ca.jacobian(value, q[first:]))
+    return ca.horzcat(ca.SX(value.numel(), first), behind)

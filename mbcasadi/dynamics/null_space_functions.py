@@ -7,9 +7,11 @@ from mbcasadi.dynamics.terms import Treatment, choose_kind, drop_rule, state_sym
 from mbcasadi.formulation.null_space import null_space_inverse, reduced_equations
 from mbcasadi.linalg import RANK_TOL
 from mbcasadi.system import System
+from mbcasadi.system.parametric import takes_parameters
 
 
 @checked
+@takes_parameters
 def null_space_terms(
     system: System,
     *,
@@ -40,6 +42,7 @@ def null_space_terms(
 
 
 @checked
+@takes_parameters
 def null_space_inverse_dynamics(
     system: System,
     *,

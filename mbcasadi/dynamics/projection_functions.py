@@ -20,6 +20,7 @@ from mbcasadi.formulation.projection_forces import (
 from mbcasadi.formulation.projection_rates import path_rate, projector_rate
 from mbcasadi.linalg import RANK_TOL, complement, complete_factor
 from mbcasadi.system import System
+from mbcasadi.system.parametric import takes_parameters
 
 
 def moving_terms_fun(system: System) -> ca.Function:
@@ -51,6 +52,7 @@ def moving_terms_fun(system: System) -> ca.Function:
 
 
 @checked
+@takes_parameters
 def projection_terms(
     system: System,
     *,
@@ -119,6 +121,7 @@ def projection_terms(
 
 
 @checked
+@takes_parameters
 def force_channels(
     system: System,
     *,

@@ -26,9 +26,11 @@ from mbcasadi.formulation.quasi_velocity_equations import (
 from mbcasadi.formulation.root import constraint_basis, root_factor
 from mbcasadi.linalg import RANK_TOL, Sym, root_operations
 from mbcasadi.system import System
+from mbcasadi.system.parametric import takes_parameters
 
 
 @checked
+@takes_parameters
 def quasi_velocity_terms(
     system: System,
     *,
@@ -74,6 +76,7 @@ def quasi_velocity_terms(
 
 
 @checked
+@takes_parameters
 def quasi_velocity_motion(
     system: System,
     *,
@@ -121,6 +124,7 @@ def quasi_velocity_motion(
 
 
 @checked
+@takes_parameters
 def quasi_velocity_curvature(system: System, *, root: str = "cholesky") -> ca.Function:
     """Return (q, v1, v2) → (R), the curvature of the inertia as a metric, (nv, nv) and skew.
 

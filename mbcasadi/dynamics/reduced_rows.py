@@ -94,9 +94,14 @@ LEAST_SWITCHED = 3
 """Points of a body that a mask switches: two have six rows as they are."""
 
 
+def varied_equalities(system: System) -> set[int]:
+    """Return the indices of the equality constraints that have parameters."""
+    return {item.index for item in system.parameters.items if item.kind == "equality"}
+
+
 def bodies_held_at_points(system: System) -> tuple[PointsOfBody, ...]:
     """Return the bodies whose rows are reduced."""
-    if system.tree is None:
+    if system.tree is None or varied_equalities(system):
         return ()
     least = 2 if system.mask is None else LEAST_SWITCHED
     return points_of_bodies(system.tree, system.equalities, least)

@@ -13,6 +13,7 @@ from mbcasadi.constraints.pair_derivatives import PairDerivatives, pair_derivati
 from mbcasadi.constraints.pairs import pair_of
 from mbcasadi.description import Baumgarte, Connect, Weld
 from mbcasadi.dynamics.inverse_derivatives import Chart
+from mbcasadi.dynamics.reduced_rows import varied_equalities
 from mbcasadi.dynamics.terms import State, rates_of, terms
 from mbcasadi.system import System
 
@@ -76,12 +77,16 @@ def row_derivatives(
 
 
 def _pairs(system: System) -> dict[int, Connect | Weld]:
-    """Return the pairs of points of a tree by their first rows."""
+    """Return the pairs of points of a tree by their first rows.
+
+    Those whose anchors are parameters are left to AD, which knows derivatives by them.
+    """
+    varied = varied_equalities(system)
     places = np.cumsum([0, *(equality.size for equality in system.equalities)])
     return {
-        int(first): equality
-        for first, equality in zip(places, system.equalities, strict=False)
-        if isinstance(equality, Connect | Weld)
+        int(places[i]): equality
+        for i, equality in enumerate(system.equalities)
+        if isinstance(equality, Connect | Weld) and i not in varied
     }
 
 

@@ -10,9 +10,11 @@ from mbcasadi.formulation.udwadia_kalaba import gauss_deviation, nonideal_split
 from mbcasadi.linalg import RANK_TOL, root_operations, tree_cholesky, tree_solve
 from mbcasadi.shapes import require_name
 from mbcasadi.system import System
+from mbcasadi.system.parametric import takes_parameters
 
 
 @checked
+@takes_parameters
 def udwadia_kalaba_terms(
     system: System,
     *,

@@ -21,9 +21,11 @@ from mbcasadi.formulation.virtual_mass_model import (
 )
 from mbcasadi.linalg import RANK_TOL, complement, complete_factor
 from mbcasadi.system import System
+from mbcasadi.system.parametric import takes_parameters
 
 
 @checked
+@takes_parameters
 def virtual_mass_terms(
     system: System,
     *,
@@ -90,6 +92,7 @@ def virtual_mass_terms(
 
 
 @checked
+@takes_parameters
 def actuation_map(
     system: System,
     *,

@@ -17,9 +17,11 @@ from mbcasadi.mpc.integrators.step_options import (
 )
 from mbcasadi.shapes import described
 from mbcasadi.system import System
+from mbcasadi.system.parametric import at_model_values
 
 
 @checked
+@at_model_values
 def to_acados_model(
     system: System,
     *,

@@ -20,9 +20,11 @@ from mbcasadi.mpc.integrators.manifold_step import force_fun
 from mbcasadi.mpc.integrators.step_options import DEFAULT_DYNAMICS, DynamicsOptions
 from mbcasadi.shapes import described
 from mbcasadi.system import System
+from mbcasadi.system.parametric import at_model_values
 
 
 @checked
+@at_model_values
 def continuous_dynamics(
     system: System, dynamics: DynamicsOptions = DEFAULT_DYNAMICS
 ) -> ca.Function:

@@ -15,9 +15,11 @@ from mbcasadi.mpc.integrators.step_options import (
     StepOptions,
 )
 from mbcasadi.system import System
+from mbcasadi.system.parametric import at_model_values
 
 
 @checked
+@at_model_values
 def to_do_mpc_model(
     system: System,
     *,

@@ -12,6 +12,7 @@ from mbcasadi.mpc.integrators.step_options import DEFAULT_STEP, StepOptions
 from mbcasadi.shapes import column
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
+from mbcasadi.system.parametric import at_model_values
 
 
 @summarised
@@ -34,6 +35,7 @@ class OptiProblem(NamedTuple):
 
 
 @checked
+@at_model_values
 def to_opti(
     system: System,
     horizon: int,

@@ -11,6 +11,7 @@ from mbcasadi.interop.continuous_dynamics import continuous_dynamics, neighbour,
 from mbcasadi.mpc.integrators.step import require_horizon
 from mbcasadi.mpc.integrators.step_options import DEFAULT_DYNAMICS, DynamicsOptions
 from mbcasadi.system import System
+from mbcasadi.system.parametric import at_model_values
 
 
 class RockitProblem(NamedTuple):
@@ -31,6 +32,7 @@ class RockitProblem(NamedTuple):
 
 
 @checked
+@at_model_values
 def to_rockit(
     system: System,
     horizon: int,

@@ -18,6 +18,7 @@ from mbcasadi.errors import AssemblyError, ShapeError
 from mbcasadi.shapes import column, real_array
 from mbcasadi.simulation.active_rows import holonomic_rows
 from mbcasadi.system import System, evaluate
+from mbcasadi.system.parametric import at_model_values
 from mbcasadi.system.row_lengths import typical_row_lengths
 from mbcasadi.system.sizes import residual_sizes
 
@@ -50,6 +51,7 @@ FIRST_DAMPING = 1e-3
 
 
 @checked
+@at_model_values
 def assemble(
     system: System,
     q0: ArrayLike,

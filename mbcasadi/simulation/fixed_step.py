@@ -25,11 +25,13 @@ from mbcasadi.simulation.right_hand_side import RightHandSide
 from mbcasadi.simulation.step_function import fixed_step_fun
 from mbcasadi.simulation.trajectory import Trajectory
 from mbcasadi.system import System
+from mbcasadi.system.parametric import at_model_values
 
 STATE = 4  # leading inputs of a step that its outputs replace: q, v, act, drift
 
 
 @checked
+@at_model_values
 def simulate_fixed_step(
     system: System,
     q0: ArrayLike,

@@ -21,9 +21,11 @@ from mbcasadi.simulation.stepper import MotionState, StepControl, Stepper
 from mbcasadi.simulation.topology_change import TopologyChange
 from mbcasadi.simulation.trajectory import Trajectory
 from mbcasadi.system import System
+from mbcasadi.system.parametric import at_model_values
 
 
 @checked
+@at_model_values
 def simulate(
     system: System,
     q0: ArrayLike,

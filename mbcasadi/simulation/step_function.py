@@ -10,6 +10,7 @@ from mbcasadi.simulation.chord_steps import ChordSteps
 from mbcasadi.simulation.functions import rate_fun
 from mbcasadi.simulation.options import EquationOptions
 from mbcasadi.system import System
+from mbcasadi.system.parametric import takes_parameters
 
 MOST_SCALARS = 45_000
 """Operations up to which a step is one Function of scalars. Measured as C: Bricard's loop with 37 k
@@ -17,6 +18,7 @@ takes 7.2 µs as one and 9.1 as nested Functions, a gripper's loops with 62 k ta
 
 
 @checked
+@takes_parameters
 def fixed_step_fun(
     system: System,
     step: float,

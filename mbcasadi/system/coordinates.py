@@ -1,11 +1,11 @@
 """Names and units of coordinates and rates, and their places in q, v and the constraint rows."""
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.description import Signal
 from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import unique
+from mbcasadi.shapes import column, unique
 from mbcasadi.system.system import System
 
 Array = NDArray[np.float64]
@@ -84,6 +84,30 @@ def quaternion_places(system: System) -> list[int]:
         return []
     shift = {"free": 3, "ball": 0}
     return [j.qpos + shift[j.kind] for j in system.tree.joints if j.kind in shift]
+
+
+def moving_size(system: System) -> int:
+    """Return the size of q without parameters that are behind it."""
+    return system.nq if system.tree is None else system.tree.nq_of_joints
+
+
+def pose_of(system: System, name: str, q: ArrayLike, *, finite: bool = True) -> Array:
+    """Return a configuration (nq,), with the system's parameters behind it.
+
+    Args:
+        system: the mechanism, which may carry its parameters.
+        name: of the argument, for messages.
+        q: (nq,) pose; the parameters may be left out and then have the model's values.
+        finite: raise for NaN and infinity.
+
+    Raises:
+        ShapeError: another size, or numbers that are not finite.
+    """
+    moving = moving_size(system)
+    p = system.parameters.values if system.nq > moving else np.zeros(0)
+    if np.size(q) == moving + p.size:
+        return column(name, q, moving + p.size, finite=finite)
+    return np.append(column(name, q, moving, finite=finite), p)
 
 
 def state_sizes(system: System) -> tuple[Array, Array]:

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.description.parameters import Parameters
+from mbcasadi.errors import ShapeError
 from mbcasadi.linalg.symbols import Sym
-from mbcasadi.shapes import column
+from mbcasadi.shapes import real_array, require_name
 
 Array = NDArray[np.float64]
 
@@ -71,6 +72,11 @@ def insert_parameters(inputs: Mapping[str, Sym], p: Sym) -> dict[str, Sym]:
     return first | {"p": p} | last
 
 
+def configuration_of(symbols: Mapping[str, Sym]) -> Sym:
+    """Return q with p behind it, of inputs by name."""
+    return ca.vertcat(symbols["q"], symbols["p"]) if "p" in symbols else symbols["q"]
+
+
 def fixed(function: ca.Function, p: Array) -> ca.Function:
     """Return a Function with its input p at these numbers."""
     if "p" not in function.name_in():
@@ -89,22 +95,33 @@ def symbol_kind(function: ca.Function) -> type[ca.SX]:
     return ca.SX if function.is_a("SXFunction") else cast(type[ca.SX], ca.MX)
 
 
-def carrying(pose: ArrayLike, nq: int, parameters: Parameters, *, finite: bool = True) -> Array:
-    """Return a configuration with the parameters behind it, the model's own where it has none.
+def parameter_values(
+    parameters: Parameters, changed: Mapping[str, ArrayLike] | None = None
+) -> Array:
+    """Return p (np,) with these parameters changed, the others as in the model.
 
     Args:
-        pose: (nq,) or (nq + np,).
-        nq: size of the part that moves.
         parameters: of the system.
-        finite: raise for NaN and infinity.
+        changed: numbers by name, of a parameter ("body:forearm:com") or of one of its entries
+            ("body:forearm:com.x").
 
     Raises:
-        ShapeError: another size, or numbers that are not finite.
+        UnknownNameError: no such parameter; the message lists those there are.
+        ShapeError: a wrong number of entries.
     """
-    count = len(parameters)
-    if count and np.size(pose) == nq + count:
-        return column("q", pose, nq + count, finite=finite)
-    return np.append(column("q", pose, nq, finite=finite), parameters.values)
+    p, slices = parameters.values, parameters.slices
+    places = {name: slice(i, i + 1) for i, name in enumerate(parameters.names)} | slices
+    for name, value in (changed or {}).items():
+        require_name("parameter", name, list(places))
+        place = places[name]
+        numbers = np.atleast_1d(real_array(name, value)).ravel()
+        if len(numbers) != place.stop - place.start:
+            raise ShapeError(
+                f"parameter '{name}' has {len(numbers)} entries, expected "
+                f"{place.stop - place.start}"
+            )
+        p[place] = numbers
+    return p
 
 
 def is_physical(parameters: Parameters, p: Sym) -> Sym:

@@ -11,6 +11,7 @@ from mbcasadi.shapes import column
 from mbcasadi.short_text import summarised
 from mbcasadi.system.functions import evaluate
 from mbcasadi.system.limits import Array
+from mbcasadi.system.parametric import at_model_values
 from mbcasadi.system.sizes import residual_sizes, sized_rows
 from mbcasadi.system.system import System
 
@@ -73,6 +74,7 @@ class Redundancy:
 
 
 @checked
+@at_model_values
 def redundancy(
     system: System,
     q: ArrayLike,

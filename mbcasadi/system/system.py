@@ -27,7 +27,12 @@ from mbcasadi.system.limits import Array, Limits
 from mbcasadi.system.members import MANIFOLD, MEMBERS, RESTS_ON, Member
 from mbcasadi.system.model_numbers import ModelNumbers, numbers_at, with_parameters
 from mbcasadi.system.named_frames import functions_of_name
-from mbcasadi.system.parameter_inputs import fixed, is_physical, with_parameter_input
+from mbcasadi.system.parameter_inputs import (
+    fixed,
+    is_physical,
+    parameter_values,
+    with_parameter_input,
+)
 from mbcasadi.system.relative_frames import relative_frame
 from mbcasadi.system.rows import Rows, append_rows, rows_as_functions
 from mbcasadi.system.scales import Scales, measure_scales
@@ -378,6 +383,20 @@ class System:
         )
 
     @checked
+    def parameter_values(self, changed: Mapping[str, ArrayLike] | None = None) -> Array:
+        """Return p (np,): the model's own numbers, some of them changed.
+
+        Args:
+            changed: numbers by name, of a parameter ("body:forearm:com") or of one of its entries
+                ("body:forearm:com.x").
+
+        Raises:
+            UnknownNameError: no such parameter; the message lists those there are.
+            ShapeError: a wrong number of entries.
+        """
+        return parameter_values(self.parameters, changed)
+
+    @checked
     def at(self, values: Mapping[str, ArrayLike] | None = None) -> "System":
         """Return the system with numbers for its parameters: those of the model, some changed.
 
@@ -393,7 +412,7 @@ class System:
             ProblemError: numbers that no mechanism has: a mass of zero or less, an inertia that
                 violates the triangle inequality, negative damping.
         """
-        p = self.parameters.column(values)
+        p = self.parameter_values(values)
         if not bool(is_physical(self.parameters, ca.DM(p))):
             given = ", ".join(
                 f"{name} = {number:g}"

@@ -280,7 +280,8 @@ def _judge(trial: _Trial, measured: _Measurements) -> Run:
 def time_ticks(law: Runnable, recording: Recording) -> tuple[TickTimes | None, tuple[str, ...]]:
     """Return the time of each tick of C, called in C with the inputs of the run, and notes."""
     timed = slice(0, TIMED_TICKS)
-    inputs = {n: getattr(recording, n)[timed] for n in ("q", "v", "act", "ref", "tuning", "mask")}
+    names = ("q", "v", "act", "ref", "tuning", "p", "mask")
+    inputs = {name: getattr(recording, name)[timed] for name in names}
     inputs["t"] = recording.t[timed, None]
     inputs["f_c"] = recording.equality_force[timed]
     inputs["f_measured"] = recording.f_measured[timed]

@@ -180,7 +180,7 @@ def recording(**fields: object) -> Recording:
         **{n: np.zeros((TICKS, 3)) for n in ("equality_force", "other_force", "disturbance")},
         **{
             n: np.zeros((TICKS, 0))
-            for n in ("act", "ref", "tuning", "mask", "z", "equality_active")
+            for n in ("act", "ref", "tuning", "p", "mask", "z", "equality_active")
         },
         **{n: np.zeros((TICKS, 1)) for n in ("u", "u_applied")},
         **dict.fromkeys(("check", "closure", "residual", "energy"), nothing),

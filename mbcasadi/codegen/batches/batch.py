@@ -154,9 +154,9 @@ def _library(
 def controller_defaults(controller: Controller) -> dict[str, NDArray[np.float64]]:
     """Return the inputs that a tick may leave out."""
     defaults = {"z": np.asarray(controller.z0, float)}
-    if "tuning" in controller.function.name_in():
-        defaults["tuning"] = np.array([p.default for p in controller.tuning])
-    return defaults
+    entries = {"tuning": controller.default_tuning, "p": controller.default_parameters}
+    names = controller.function.name_in()
+    return defaults | {name: values for name, values in entries.items() if name in names}
 
 
 def require_fit(

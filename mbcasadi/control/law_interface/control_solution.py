@@ -83,6 +83,7 @@ def solve_by_name(
     require_inputs(controller.name, given, function.name_in())
     sizes = {name: function.numel_in(name) for name in function.name_in()}
     defaults = {"z": controller.z0, "tuning": tuning_values(controller, tuning)}
+    defaults["p"] = controller.default_parameters
     if "mask" in sizes:
         defaults["mask"] = np.ones(sizes["mask"])
     missing = [name for name in sizes if name not in given and name not in defaults]

@@ -22,6 +22,7 @@ from mbcasadi.linalg.symbols import Sym
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 from mbcasadi.system.actuator_model import actuator_model
+from mbcasadi.system.coordinates import initial_pose, moving_size
 from mbcasadi.system.ranges import require_ranges
 
 CORE = (*OUTPUTS, "usable", "accepted", "hold", "no_force", "state")
@@ -126,9 +127,10 @@ def no_force_at(system: System, q: ca.SX, v: ca.SX, period: float) -> ca.SX:
 
 def start_of(system: System, hold: ca.Function) -> Array:
     """Return load and own at the authored pose at rest, of a Function (inputs) → (hold)."""
-    q0 = np.zeros(system.nq) if system.tree is None else np.asarray(system.tree.q0, dtype=float)
-    others = {"mask": 1.0} if "mask" in hold.name_in() else {}
-    return finite_start(hold(q=q0, **others)["hold"])
+    pose, p = np.split(initial_pose(system), [moving_size(system)])
+    others = {"q": ca.DM(pose), "mask": ca.DM(1.0), "p": ca.DM(p)}
+    given = {name: value for name, value in others.items() if name in hold.name_in()}
+    return finite_start(hold(**given)["hold"])
 
 
 def finite_start(start: ca.DM) -> Array:

@@ -14,10 +14,9 @@ from mbcasadi.control.law_interface.control_solution import ControlSolution, sol
 from mbcasadi.control.law_interface.fallback import Core
 from mbcasadi.control.tasks.reference import Hold, Slices, fill_reference, merged
 from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import column
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
-from mbcasadi.system.coordinates import initial_pose
+from mbcasadi.system.coordinates import initial_pose, pose_of
 
 Array = NDArray[np.float64]
 
@@ -144,7 +143,7 @@ class Law(ControlLaw):
             ProblemError: no reference, or none that holds a pose.
             UnknownNameError, ShapeError: as in `reference`.
         """
-        pose, name = column("q", q, self.system.nq), self.controller.name
+        pose, name = pose_of(self.system, "q", q), self.controller.name
         if not self.nref:
             raise ProblemError(f"'{name}' has no reference: it holds the state it was made for")
         if self.hold is None:
@@ -165,6 +164,7 @@ class Law(ControlLaw):
         mask: ArrayLike | None = None,
         f_c: ArrayLike | None = None,
         tuning: Mapping[str, float] | None = None,
+        p: ArrayLike | None = None,
     ) -> ControlSolution:
         """Return the law's output at a state.
 
@@ -175,15 +175,16 @@ class Law(ControlLaw):
             mask: one for each constraint that is on, where the system has a mask; default: all on.
             f_c: (nv,) measured constraint force, N or N m, where the law uses one.
             tuning: entries of the input `tuning` by name; the others have their defaults.
+            p: (np,) physical parameters, `system.parameter_values({...})`; default: the model's.
 
         Raises:
             ProblemError: an input that the law does not have, or one that is missing.
             UnknownNameError: no such entry of `tuning`.
             ShapeError: a wrong shape. NaN and infinity do not raise: they give status 3.
         """
-        inputs = {"q": q, "v": v, "ref": ref, "z": z, "mask": mask, "f_c": f_c}
+        inputs = {"q": q, "v": v, "ref": ref, "z": z, "mask": mask, "f_c": f_c, "p": p}
         if ref is None:
-            inputs["ref"] = self._default_at(column("q", q, self.system.nq, finite=False))
+            inputs["ref"] = self._default_at(pose_of(self.system, "q", q, finite=False))
         return solve_by_name(self.controller, inputs, tuning)
 
     def _default_at(self, q: Array) -> Array | None:

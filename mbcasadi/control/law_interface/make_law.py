@@ -3,10 +3,11 @@
 A law is given as expressions of a safe state; `make_law` turns them into one named Function that
 becomes C as it is. Its signature is
 
-    (q, v, [f_c], ref, [tuning], [mask], z) → (u, z_next, status, flags, residual)
+    (q, v, [f_c], ref, [tuning], [p], [mask], z) → (u, z_next, status, flags, residual)
 
 - `ref`: the references, in the slices that `Law.reference_slices` names.
 - `tuning`: numbers that may change between ticks, where the law has them.
+- `p`: physical parameters, where the system has them; what no mechanism has is bad input.
 - `f_c`: (nv,) measured constraint force, where the law uses one.
 - `mask`: one entry for each constraint of the model, above one half for on, where the system has a
   mask.
@@ -67,6 +68,7 @@ from mbcasadi.qp.input_guard import (
 )
 from mbcasadi.shapes import real_array, require_identifier, require_positive, require_shape
 from mbcasadi.system import System
+from mbcasadi.system.coordinates import moving_size
 from mbcasadi.system.ranges import require_ranges
 
 
@@ -150,6 +152,7 @@ def make_law(
         monitor=_monitor(command, symbols, core.safe.size),
         monitors=monitors(tracked) if command.error is not None else (),
         tuning=tuple(tuning),
+        parameters=system.parameters.entries,
         emergency=core.safe.emergency(z0.size),
     )
     desired = _desired_fun(f"{name}_desired", command, symbols, z_next)
@@ -201,7 +204,7 @@ def _held(system: System, at: LawInputs, period: float) -> dict[str, ca.SX]:
     return {
         "hold": hold_at(system, at.q, at.v, at.rows, period),
         "no_force": no_force_at(system, at.q, at.v, period),
-        "state": ca.vertcat(at.q, at.v, *at.ref.values()),
+        "state": ca.vertcat(at.q[: moving_size(system)], at.v, *at.ref.values()),
     }
 
 

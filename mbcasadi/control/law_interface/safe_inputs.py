@@ -21,6 +21,7 @@ from mbcasadi.qp.input_guard import (
 from mbcasadi.system import System
 from mbcasadi.system.closing import close_state
 from mbcasadi.system.coordinates import equality_groups, quaternion_places, state_sizes
+from mbcasadi.system.parameter_inputs import configuration_of, is_physical
 
 
 def input_symbols(
@@ -35,12 +36,15 @@ def input_symbols(
         nz: size of the state.
         measures_force: the law takes the measured constraint force.
     """
-    sizes = {"q": system.nq, "v": system.nv}
+    count = len(system.parameters)
+    sizes = {"q": system.nq - count, "v": system.nv}
     if measures_force:
         sizes["f_c"] = system.nv
     sizes["ref"] = sum(slot.size for slot in slots)
     if n_tuning:
         sizes["tuning"] = n_tuning
+    if count:
+        sizes["p"] = count
     if system.mask is not None:
         sizes["mask"] = len(equality_groups(system)[0])
     sizes["z"] = nz
@@ -66,14 +70,16 @@ def safe_inputs(
         initial: initial value of each state, by name.
     """
     quaternions = quaternion_places(system)
-    measured = {name: symbols[name] for name in ("q", "v")}
-    others = {name: value for name, value in symbols.items() if name not in measured}
+    measured = {"q": configuration_of(symbols), "v": symbols["v"]}
+    others = {name: x for name, x in symbols.items() if name not in ("q", "v", "p")}
     is_measured = ca.logic_and(
-        state_validity((symbols["q"], symbols["v"]), state_sizes(system)),
-        quaternion_validity(symbols["q"], quaternions),
+        state_validity((measured["q"], measured["v"]), state_sizes(system)),
+        quaternion_validity(measured["q"], quaternions),
     )
     valid = is_bounded(*others.values())
-    nominal = {name: ca.DM.zeros(value.numel()) for name, value in symbols.items()}
+    if "p" in symbols:
+        is_measured = ca.logic_and(is_measured, is_physical(system.parameters, symbols["p"]))
+    nominal = {name: ca.DM.zeros(x.numel()) for name, x in (others | measured).items()}
     if tuning:
         lower, upper = (
             [getattr(parameter, end) for parameter in tuning] for end in ("lower", "upper")

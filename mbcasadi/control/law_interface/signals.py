@@ -45,6 +45,7 @@ def signals_in(
             tuple(parameter.name for parameter in tuning),
             tuple(parameter.unit for parameter in tuning),
         ),
+        "p": system.parameters.signal,
         "mask": unitless_signal("mask", equality_groups(system)[0]),
         "z": _state_signal("z", initial),
     }

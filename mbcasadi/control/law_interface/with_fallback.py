@@ -14,6 +14,7 @@ from mbcasadi.description import Signal
 from mbcasadi.description.status import LAW_STATUS
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_choice, require_kind
+from mbcasadi.system.coordinates import moving_size
 
 
 @checked
@@ -75,8 +76,9 @@ def _signals(signals: tuple[Signal, ...], before: Core, after: Core) -> tuple[Si
 def _require_sizes(law: Law, fallback: ca.Function) -> None:
     """Raise unless a Function takes (q, v, ref) and returns u."""
     system = law.system
-    nref = law.core.function.numel_out("state") - system.nq - system.nv
-    expected = (system.nq, system.nv, nref)
+    nq = moving_size(system)
+    nref = law.core.function.numel_out("state") - nq - system.nv
+    expected = (nq, system.nv, nref)
     sizes = tuple(fallback.numel_in(i) for i in range(fallback.n_in()))
     if sizes != expected or fallback.n_out() < 1 or fallback.numel_out(0) != system.nu:
         raise ProblemError(

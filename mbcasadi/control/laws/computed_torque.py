@@ -24,9 +24,11 @@ from mbcasadi.control.tasks.task import (
     tracked_rows,
 )
 from mbcasadi.system import System
+from mbcasadi.system.parametric import carries_parameters
 
 
 @checked
+@carries_parameters
 def computed_torque(
     system: System,
     task: Task,

@@ -21,9 +21,11 @@ from mbcasadi.control.laws.poses import joint_rates, motions_at, rows_at
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import rates
+from mbcasadi.system.parametric import carries_parameters
 
 
 @checked
+@carries_parameters
 def constraint_force_control(
     system: System,
     gains: ForceGains | None = None,
@@ -138,6 +140,7 @@ class MultiplierTracking:
 
 
 @checked
+@carries_parameters
 def multiplier_tracking(
     system: System, q: ArrayLike, *, metric: ArrayLike | None = None
 ) -> MultiplierTracking:

@@ -22,12 +22,14 @@ from mbcasadi.formulation import virtual_mass as virtual_mass_motion
 from mbcasadi.shapes import real_array, require_numbers, require_positive
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import RATE_UNITS, coordinates, rates
+from mbcasadi.system.parametric import carries_parameters
 
 Gain = float | Sequence[float]
 STICKS = 1.0  # sigma from which Theorem 2 was claimed, and the mechanism sticks
 
 
 @checked
+@carries_parameters
 def dependent_regulation(
     system: System,
     *,

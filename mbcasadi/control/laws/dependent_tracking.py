@@ -19,9 +19,11 @@ from mbcasadi.control.laws.quasi_velocity_motion import gain_matrix, require_sti
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import coordinates, per, rates
+from mbcasadi.system.parametric import carries_parameters
 
 
 @checked
+@carries_parameters
 def dependent_tracking(
     system: System,
     *,

@@ -19,6 +19,7 @@ from mbcasadi.shapes import real_array, require_numbers
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import rates
+from mbcasadi.system.parametric import at_model_values
 
 CLOSE = 1e-9
 """Relative difference of η1 and η2 below which the bound takes its limit for equal ones."""
@@ -90,6 +91,7 @@ class GainCondition:
 
 
 @checked
+@at_model_values
 def gain_condition(
     system: System,
     coordinates: Coordinates,

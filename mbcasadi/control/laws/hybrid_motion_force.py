@@ -25,9 +25,11 @@ from mbcasadi.control.laws.task_coordinates import (
 )
 from mbcasadi.control.tasks.task import Gain
 from mbcasadi.system import System
+from mbcasadi.system.parametric import carries_parameters
 
 
 @checked
+@carries_parameters
 def hybrid_motion_force_control(
     system: System,
     coordinates: Coordinates | None = None,

@@ -18,9 +18,11 @@ from mbcasadi.formulation.root import constraint_basis, root_factor
 from mbcasadi.linalg import complete_factor, tree_cholesky
 from mbcasadi.shapes import require_positive
 from mbcasadi.system import System
+from mbcasadi.system.parametric import carries_parameters
 
 
 @checked
+@carries_parameters
 def impedance_control(
     system: System,
     task: Task,

@@ -22,6 +22,7 @@ from mbcasadi.shapes import column, real_array
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import rates
+from mbcasadi.system.parametric import at_model_values
 from mbcasadi.system.sizes import control_sizes
 
 UNDRIVEN = 1e-6
@@ -138,6 +139,7 @@ class WorkspaceInputReach:
 
 
 @checked
+@at_model_values
 def input_reach(
     system: System,
     q: ArrayLike,
@@ -186,6 +188,7 @@ def input_reach(
 
 
 @checked
+@at_model_values
 def workspace_input_reach(
     system: System,
     poses: ArrayLike,

@@ -16,6 +16,7 @@ from mbcasadi.shapes import (
 )
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import authored_pose
+from mbcasadi.system.parametric import at_model_values
 from mbcasadi.system.row_lengths import typical_row_lengths
 from mbcasadi.system.sizes import residual_sizes
 
@@ -93,6 +94,7 @@ def _usual_length(system: System, metric: ArrayLike | None) -> float:
 
 
 @checked
+@at_model_values
 def sampled_poses(
     system: System,
     count: int,

@@ -27,10 +27,12 @@ from mbcasadi.control.tasks.task import Gain
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import authored_pose
+from mbcasadi.system.parametric import carries_parameters
 from mbcasadi.system.sizes import control_sizes
 
 
 @checked
+@carries_parameters
 def projected_inverse_dynamics(
     system: System,
     coordinates: Coordinates | None = None,

@@ -16,9 +16,11 @@ from mbcasadi.control.tasks.reference import hold_by_task
 from mbcasadi.control.tasks.task import Task, gains_of, own_slices, require_task, tracked_rows
 from mbcasadi.formulation.null_space import null_space_inverse
 from mbcasadi.system import System
+from mbcasadi.system.parametric import carries_parameters
 
 
 @checked
+@carries_parameters
 def qr_inverse_dynamics(
     system: System,
     task: Task,

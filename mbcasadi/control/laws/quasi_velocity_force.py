@@ -22,9 +22,11 @@ from mbcasadi.control.laws.quasi_velocity_tracking import motion_of
 from mbcasadi.control.laws.task_coordinates import Coordinates, hold_by_coordinates
 from mbcasadi.shapes import require_choice
 from mbcasadi.system import System
+from mbcasadi.system.parametric import carries_parameters
 
 
 @checked
+@carries_parameters
 def quasi_velocity_force(
     system: System,
     coordinates: Coordinates | None = None,

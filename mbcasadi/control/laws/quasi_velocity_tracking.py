@@ -23,10 +23,12 @@ from mbcasadi.control.laws.task_coordinates import Coordinates, hold_by_coordina
 from mbcasadi.shapes import require_choice
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import rates
+from mbcasadi.system.parametric import carries_parameters
 from mbcasadi.system.ranges import require_ranges
 
 
 @checked
+@carries_parameters
 def quasi_velocity_tracking(
     system: System,
     coordinates: Coordinates | None = None,
@@ -117,6 +119,7 @@ def quasi_velocity_tracking(
 
 
 @checked
+@carries_parameters
 def composite_error(
     system: System,
     coordinates: Coordinates,

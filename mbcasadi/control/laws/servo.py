@@ -25,6 +25,7 @@ from mbcasadi.errors import ShapeError, UnsupportedFeatureError
 from mbcasadi.linalg import tree_cholesky, tree_solve
 from mbcasadi.shapes import real_array, require_choice, require_kind
 from mbcasadi.system import System
+from mbcasadi.system.parametric import carries_parameters
 
 FORMS = ("least_norm", "figures")
 """`(A_s G B)⁺` of the constrained mechanism, or `(A_s M⁻¹ B)⁺` as in the paper's figures."""
@@ -34,6 +35,7 @@ HALF = 0.5  # above it, an entry of `off` releases a row
 
 
 @checked
+@carries_parameters
 def servo_control(
     system: System,
     servo: ServoRows,

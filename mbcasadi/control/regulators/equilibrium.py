@@ -35,6 +35,7 @@ from mbcasadi.short_text import summarised
 from mbcasadi.simulation import assemble
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import rate_names
+from mbcasadi.system.parametric import at_model_values
 from mbcasadi.system.ranges import require_ranges
 from mbcasadi.system.sizes import control_sizes, rate_sizes
 
@@ -110,6 +111,7 @@ class Equilibrium:
 
 
 @checked
+@at_model_values
 def equilibrium(
     system: System,
     q0: ArrayLike | None = None,

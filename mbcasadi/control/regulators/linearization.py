@@ -42,6 +42,7 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import column, require_share
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System, evaluate
+from mbcasadi.system.parametric import at_model_values
 
 
 @summarised
@@ -164,6 +165,7 @@ class Linearization:
 
 
 @checked
+@at_model_values
 def linearize(
     system: System,
     q: ArrayLike | Equilibrium,

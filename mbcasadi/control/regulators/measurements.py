@@ -9,9 +9,11 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import rate_names, rates
 from mbcasadi.system.names_by_kind import require_name_of
+from mbcasadi.system.parametric import at_model_values
 
 
 @checked
+@at_model_values
 def encoders(system: System, positions: Sequence[str], speeds: Sequence[str] = ()) -> ca.Function:
     """Return (q, v) → (y): positions, then speeds, of coordinates given by name.
 

@@ -38,9 +38,11 @@ from mbcasadi.control.regulators.tangent import (
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.shapes import real_array, require_positive, require_share
 from mbcasadi.system import System
+from mbcasadi.system.parametric import at_model_values
 
 
 @checked
+@at_model_values
 def linearize_along(
     system: System,
     q: ArrayLike,

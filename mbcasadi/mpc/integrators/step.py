@@ -28,12 +28,14 @@ from mbcasadi.shapes import require_whole
 from mbcasadi.simulation import EquationOptions
 from mbcasadi.simulation.functions import jump_fun
 from mbcasadi.system import System
+from mbcasadi.system.parametric import at_model_values, takes_parameters
 
 UNROLLED = 20_000
 """Operations of a step with its slopes up to which both are scalar code."""
 
 
 @checked
+@at_model_values
 def discrete_dynamics(
     system: System, period: float, step: StepOptions = DEFAULT_STEP
 ) -> ca.Function:
@@ -59,6 +61,7 @@ def discrete_dynamics(
 
 
 @checked
+@takes_parameters
 def step_fun(system: System, period: float, step: StepOptions = DEFAULT_STEP) -> ca.Function:
     """Return (q, v, u, [t], [mask]) → (q_next, v_next), one period on the manifold.
 

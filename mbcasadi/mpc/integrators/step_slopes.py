@@ -111,13 +111,14 @@ def _landing_residual(
     """
     if system.tree is None:
         return None
-    tree = replace(system.tree, gravity=np.zeros(3))
+    numbers = system.numbers_at(inputs["q"])
+    tree = replace(numbers.tree, gravity=np.zeros(3))
     q, chart, nv = inputs["q"], coordinate_chart(system, inputs["q"]), system.nv
     A, c, M = equations["A"], equations["c"], equations["M"]
 
     def jacobians(a: ca.SX, lam: ca.SX, e: ca.SX) -> dict[str, ca.SX]:
         change, rest = a - inputs["v"], ca.SX(nv, 1)
-        by_q, _ = inverse_dynamics_derivatives(tree, q, rest, change, system.actuators)
+        by_q, _ = inverse_dynamics_derivatives(tree, q, rest, change, numbers.actuators)
         of_inertia = {"q": chart.from_tangent(by_q), "v": -M}
         forces = ca.cse([A.T @ lam, A @ a + c, A.T @ e])
         out: dict[str, ca.SX] = {}

@@ -20,6 +20,7 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.qp.input_guard import MASK_ON
 from mbcasadi.shapes import require_identifier, require_whole
 from mbcasadi.system import System
+from mbcasadi.system.parametric import takes_parameters
 
 LEAST_HEIGHT = 0.01  # of the centre of mass above its feet, m, below which ω stays
 OUTSIDE = 1e3  # m, of a point from the support of no feet
@@ -27,6 +28,7 @@ APART = 1e-9  # m, below which two feet are one point
 
 
 @checked
+@takes_parameters
 def capture_point(system: System, *, name: str = "capture_point") -> ca.Function:
     """Return (q, v, height) → (xi, omega): the capture point (2,), m, and ω, 1/s.
 

@@ -25,12 +25,14 @@ from mbcasadi.qp.friction_cone import require_contacts, require_ground
 from mbcasadi.shapes import column
 from mbcasadi.spatial import rotation
 from mbcasadi.system import System
+from mbcasadi.system.parametric import at_model_values, takes_parameters
 
 LEVEL = (0.0, 0.0, 1.0)  # normal of level ground
 LARGEST_SHARE = 2.0  # of the weight, on one foot without a limit of its own
 
 
 @checked
+@at_model_values
 def single_rigid_body(
     system: System, contacts: Sequence[Contact], q0: ArrayLike
 ) -> SingleRigidBody:
@@ -74,6 +76,7 @@ def single_rigid_body(
 
 
 @checked
+@takes_parameters
 def rigid_body_state(system: System, normal: ArrayLike = LEVEL) -> ca.Function:
     """Return (q, v) → (x, R, arm): the state (rpy, p, ω, v) of the single rigid body.
 

@@ -55,7 +55,7 @@ class Conditions:
         duration: s, of each run.
         q0, v0, keyframe: the start.
         rigid, timestep: of the plants.
-        reference, mask, tuning: vectors, or rows at the ticks.
+        reference, mask, tuning, p: vectors, or rows at the ticks.
         disturbance: the same, or pushes.
         switch: switched constraints at the ticks.
         outer, reaction: as data.
@@ -70,6 +70,7 @@ class Conditions:
     reference: Array | SampledSignal | None
     mask: Array | SampledSignal | None
     tuning: Array | SampledSignal | None
+    p: Array | SampledSignal | None
     disturbance: Array | SampledSignal | tuple[Push, ...] | None
     switch: SampledSwitches | None
     outer: ShippedOuterLaw | None
@@ -171,6 +172,7 @@ def conditions_of(
         reference=rows(reference),
         mask=rows(options.mask),
         tuning=rows(options.tuning),
+        p=rows(options.p),
         disturbance=pushes_of(disturbance) or rows(generalised_force(disturbance)),
         switch=sample_switches(options.switch, period, ticks),
         outer=ship_outer_law(options.outer, period, ticks),

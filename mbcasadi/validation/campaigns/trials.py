@@ -49,6 +49,7 @@ class Trials:
         self.options = ScenarioOptions(
             mask=conditions.mask,
             tuning=conditions.tuning,
+            p=conditions.p,
             switch=conditions.switch,
             outer=None if conditions.outer is None else conditions.outer.load(),
             reaction=None if conditions.reaction is None else conditions.reaction.load(),

@@ -159,9 +159,11 @@ def _controller_inputs(
     if options.outer is not None:
         commands.update(options.outer(inputs))
     tuning = controller.default_tuning if options.tuning is None else options.tuning
+    p = controller.default_parameters if options.p is None else options.p
     inputs["ref"] = signal_value("reference", commands["ref"], t, caller.size("ref"))
     inputs["mask"] = signal_value("mask", commands["mask"], t, caller.size("mask"), 1.0)
     inputs["tuning"] = signal_value("tuning", tuning, t, caller.size("tuning"))
+    inputs["p"] = signal_value("p", p, t, caller.size("p"))
     return inputs | ({} if reaction is None else reaction(inputs))
 
 

@@ -39,7 +39,7 @@ def columns_of(controller: Controller, plant: Plant) -> dict[str, Columns]:
     signals = {s.name: s for s in controller.inputs}
     result: dict[str, Columns] = {
         name: Columns(signals[name].components, signals[name].units)
-        for name in ("ref", "tuning", "mask", "z", "act")
+        for name in ("ref", "tuning", "p", "mask", "z", "act")
         if name in signals
     }
     result |= {f"monitor.{s.name}": Columns(s.components, s.units) for s in controller.monitors}

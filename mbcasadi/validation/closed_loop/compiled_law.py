@@ -22,7 +22,7 @@ from mbcasadi.simulation.buffered_function import BufferedFunction
 from mbcasadi.validation.closed_loop.runnable import Runnable
 
 Array = NDArray[np.float64]
-KNOWN_INPUTS = ("q", "v", "act", "f_c", "f_measured", "ref", "tuning", "t", "mask", "z")
+KNOWN_INPUTS = ("q", "v", "act", "f_c", "f_measured", "ref", "tuning", "p", "t", "mask", "z")
 
 
 @summarised

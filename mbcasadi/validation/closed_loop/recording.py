@@ -26,7 +26,7 @@ class Recording:
         t: (nt,) s.
         q, v, act: (nt, nq), (nt, nv), (nt, na) state of the plant.
         a: (nt, nv) acceleration of the plant.
-        ref, tuning, mask, z: (nt, ...) inputs of the controller.
+        ref, tuning, p, mask, z: (nt, ...) inputs of the controller.
         u: (nt, nu) output of the controller for these inputs.
         u_applied: (nt, nu) control that acted in the plant, `delay` ticks later than `u`.
         status: (nt,) codes 0 to 4; zero where the controller has none.
@@ -60,6 +60,7 @@ class Recording:
     a: Array
     ref: Array
     tuning: Array
+    p: Array
     mask: Array
     z: Array
     u: Array

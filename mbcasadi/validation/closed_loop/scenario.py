@@ -40,6 +40,8 @@ class ScenarioOptions:
             time; all ones by default.
         tuning: (ntuning,) numbers that may change between ticks, or a function of time; the
             controller's defaults where None.
+        p: (np,) physical parameters as the controller is given them, or a function of time; the
+            model's own where None. `perturb` changes those of the plant.
         switch: time → {name: whether the plant enforces this equality constraint}; constraints
             that it does not name keep their state. The controller gets `mask` only.
         outer: a slower law, from `outer_law`, that computes reference and mask.
@@ -55,6 +57,7 @@ class ScenarioOptions:
 
     mask: TimeSignal = None
     tuning: TimeSignal = None
+    p: TimeSignal = None
     switch: SwitchSchedule | None = None
     outer: OuterLaw | None = None
     reaction: Reaction | None = None
@@ -138,6 +141,7 @@ def require_taken(scenario: Scenario, controller: Controller, tick: Tick) -> Non
         "ref": ("reference", scenario.reference),
         "mask": ("mask", options.mask),
         "tuning": ("tuning", options.tuning),
+        "p": ("parameters p", options.p),
     }
     for name, (words, signal) in given.items():
         if signal is not None and not tick.size(name):

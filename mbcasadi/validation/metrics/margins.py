@@ -101,7 +101,7 @@ def _limit_margins(limits: ReportedLimits | None, recording: Recording) -> list[
 
 def _limit_inputs(recording: Recording) -> dict[str, Array]:
     """Return the inputs of limits at all ticks; `u_last` is NaN at the first tick."""
-    names = ("q", "v", "act", "ref", "tuning", "mask", "z")
+    names = ("q", "v", "act", "ref", "tuning", "p", "mask", "z")
     first = np.full((1, recording.u.shape[1]), np.nan)
     return {
         **{name: getattr(recording, name) for name in names},

@@ -19,7 +19,7 @@ PREDICTION_INPUTS = ("u", "z_next")
 LIMIT_INPUTS = ("u", "u_last")
 """Inputs that a bounded value may have beside the controller's."""
 
-RECORDED_INPUTS = ("q", "v", "act", "ref", "tuning", "mask", "z", "u")
+RECORDED_INPUTS = ("q", "v", "act", "ref", "tuning", "p", "mask", "z", "u")
 """Inputs whose values are columns of a recording with the same name."""
 
 CHUNK = 500

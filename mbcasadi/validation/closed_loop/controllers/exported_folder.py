@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Literal
 
 import casadi as ca
 import numpy as np
@@ -124,7 +125,8 @@ def _law_of(manifest: Manifest, function: ca.Function) -> Controller:
         period=period,
         source=manifest["source"],
         notes=dict(manifest["notes"]),
-        tuning=tuple(_tuning(manifest)),
+        tuning=tuple(_entries(manifest, "tuning")),
+        parameters=tuple(_entries(manifest, "parameters")),
         unreported=tuple(unreported),
     )
     if not manifest.get("statuses"):  # of an earlier version
@@ -146,7 +148,7 @@ def _bounds(values: list[float | None] | None, unbounded: float, size: int) -> A
     return np.array([unbounded if value is None else value for value in given])
 
 
-def _tuning(manifest: Manifest) -> list[TuningParameter]:
+def _entries(manifest: Manifest, key: Literal["tuning", "parameters"]) -> list[TuningParameter]:
     return [
         TuningParameter(
             name=entry["name"],
@@ -155,5 +157,5 @@ def _tuning(manifest: Manifest) -> list[TuningParameter]:
             upper=np.inf if entry["upper"] is None else entry["upper"],
             unit=entry["unit"],
         )
-        for entry in manifest.get("tuning", [])
+        for entry in manifest.get(key, [])
     ]
