@@ -104,5 +104,5 @@ def _by_constants(value: ca.SX, q: ca.SX, first: int) -> ca.SX:
 
     No tangent step moves them, so that a derivative along `q ⊕ dq` has no part along them.
     """
-    behind = ca.SX(ca.jacobian(value, q[first:]))
+    behind = ca.SX(ca.jacobian(value, q[first:, 0]))
     return ca.horzcat(ca.SX(value.numel(), first), behind)

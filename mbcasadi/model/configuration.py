@@ -70,7 +70,7 @@ def integrate(tree: RigidTree, q: ca.SX, dv: ca.SX) -> ca.SX:
         row, dof = quaternion_rows(joint)
         turned = multiply(quat_of(q, row), exponential(entries(dv, dof)))
         q_next[row : row + 4] = ca.vertcat(*turned)
-    q_next[tree.nq_of_joints :] = q[tree.nq_of_joints :]
+    q_next[tree.nq_of_joints :, 0] = q[tree.nq_of_joints :, 0]
     return q_next
 
 

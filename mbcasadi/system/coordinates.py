@@ -110,6 +110,12 @@ def pose_of(system: System, name: str, q: ArrayLike, *, finite: bool = True) -> 
     return np.append(column(name, q, moving, finite=finite), p)
 
 
+def pose_inputs(system: System, q: Array) -> dict[str, Array]:
+    """Return the inputs q, and p where the system carries parameters, of a configuration."""
+    moving = moving_size(system)
+    return {"q": q[:moving]} | ({"p": q[moving:]} if system.nq > moving else {})
+
+
 def state_sizes(system: System) -> tuple[Array, Array]:
     """Return the unit of each entry of q (nq,) and v (nv,): 1 for rotations, else a length.
 

@@ -81,6 +81,7 @@ def _with_parameters(system: System, numbers: ModelNumbers, chosen: Parameters) 
         builders=member_builders(replace(numbers, tree=tree), chosen),
         parameters=chosen,
         _cache={},
+        _frames={},
     )
     return system.exposing(carried)
 

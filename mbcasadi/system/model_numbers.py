@@ -118,7 +118,7 @@ def numbers_at(numbers: ModelNumbers, parameters: Parameters, q: ca.SX) -> Model
     """
     if not len(parameters):
         return numbers
-    return with_parameters(numbers, parameters, q[numbers.tree.nq_of_joints :])
+    return with_parameters(numbers, parameters, q[numbers.tree.nq_of_joints :, 0])
 
 
 def with_constants(tree: RigidTree, values: np.ndarray) -> RigidTree:

@@ -9,6 +9,7 @@ from mbcasadi.control.inverse_dynamics.options import Array, Setup
 from mbcasadi.control.inverse_dynamics.weighed_forces import CONTACT_SLOT, LOOP_SLOT
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import column, require_name
+from mbcasadi.system.coordinates import pose_inputs, pose_of
 
 
 def call_inputs(
@@ -20,12 +21,13 @@ def call_inputs(
     act: ArrayLike | None,
     tuning: Mapping[str, float] | None,
     f_measured: ArrayLike | None = None,
+    p: ArrayLike | None = None,
 ) -> dict[str, Array]:
     """Return the checked inputs by name, but for z, defaults filled in.
 
     Args:
         setup: the controller.
-        q, v, ref, mask, act, tuning, f_measured: as in `InverseDynamicsQP.solve`.
+        q, v, ref, mask, act, tuning, f_measured, p: as in `InverseDynamicsQP.solve`.
 
     Raises:
         ProblemError: an input that the controller does not have.
@@ -37,21 +39,28 @@ def call_inputs(
         "act": (act, "the system has no activations"),
         "f_measured": (f_measured, "it has no force_feedback"),
         "tuning": (tuning, "nothing is tunable"),
+        "p": (p, "the system has no parameters"),
     }
-    has = {"act": system.na, "f_measured": setup.force_feedback is not None, "tuning": setup.tuning}
+    has = {
+        "act": system.na,
+        "f_measured": setup.force_feedback is not None,
+        "tuning": setup.tuning,
+        "p": system.parameters,
+    }
     for name, (value, reason) in further.items():
         if value is not None and not has[name]:
             raise ProblemError(f"'{setup.name}' has no input {name!r}: {reason}")
-    q = column("q", q, system.nq, finite=False)
+    q = pose_of(system, "q", q, finite=False)
     if ref is None:
         ref = setup.reference_at(q) if np.all(np.isfinite(q)) else np.zeros(setup.nref)
     mask = np.ones(len(setup.mask_names)) if mask is None else mask
-    inputs = {
-        "q": q,
+    inputs = pose_inputs(system, q) | {
         "v": column("v", v, system.nv, finite=False),
         "ref": column("ref", ref, setup.nref, finite=False),
         "mask": column("mask", mask, len(setup.mask_names), finite=False),
     }
+    if p is not None:
+        inputs["p"] = column("p", p, len(system.parameters), finite=False)
     if system.na:
         act = np.zeros(system.na) if act is None else act
         inputs["act"] = column("act", act, system.na, finite=False)

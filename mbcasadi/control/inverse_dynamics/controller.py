@@ -52,7 +52,7 @@ class InverseDynamicsQP(Setup):
     inequalities only, and its solution is checked on the original equations before it is used
     (`residuals.py`).
 
-    Its Function is `(q, v, [act], [f_measured], ref, [tuning], mask, z) → (u, z_next, status,
+    Its Function is `(q, v, [act], [f_measured], ref, [tuning], [p], mask, z) → (u, z_next, status,
     flags, residual, [levels], [relaxed, slack])`:
 
     - `ref`: the tasks' references; `reference_slices` names their slices, `reference_at(q)`
@@ -245,16 +245,17 @@ class InverseDynamicsQP(Setup):
         act: ArrayLike | None = None,
         tuning: Mapping[str, float] | None = None,
         f_measured: ArrayLike | None = None,
+        p: ArrayLike | None = None,
     ) -> CondensedQP:
         """Return the QP at a state as data.
 
         Args:
-            q, v, ref, mask, z, act, tuning, f_measured: as in `solve`.
+            q, v, ref, mask, z, act, tuning, f_measured, p: as in `solve`.
 
         Raises:
             ProblemError, UnknownNameError, ShapeError: as in `solve`.
         """
-        inputs = call_inputs(self, q, v, ref, mask, act, tuning, f_measured)
+        inputs = call_inputs(self, q, v, ref, mask, act, tuning, f_measured, p)
         inputs |= self._learned(self._state(z))
         matrices = {key: np.array(out) for key, out in self._inspect(**inputs).items()}
         return CondensedQP.of(matrices, self.row_names, self.stages.qp.cones)
@@ -271,6 +272,7 @@ class InverseDynamicsQP(Setup):
         act: ArrayLike | None = None,
         tuning: Mapping[str, float] | None = None,
         f_measured: ArrayLike | None = None,
+        p: ArrayLike | None = None,
     ) -> InverseDynamicsSolution:
         """Return the controller's output at a state, with the solution of its QP.
 
@@ -284,13 +286,14 @@ class InverseDynamicsQP(Setup):
             tuning: entries of the input `tuning` by name; the others have their defaults.
             f_measured: measured forces, N or N m, where there is a `force_feedback`: n, t1, t2 of
                 each contact, then the loop forces with a weight; default: those of the reference.
+            p: (np,) physical parameters, `system.parameter_values({...})`; default: the model's.
 
         Raises:
             ProblemError: an input that the controller does not have.
             UnknownNameError: no such entry of `tuning`.
             ShapeError: a wrong shape. NaN and infinity do not raise: they give status 3.
         """
-        inputs = call_inputs(self, q, v, ref, mask, act, tuning, f_measured)
+        inputs = call_inputs(self, q, v, ref, mask, act, tuning, f_measured, p)
         z = self._state(z)
         outputs = {key: np.array(out).ravel() for key, out in self.function(**inputs, z=z).items()}
         x = self._candidate(**inputs, z=z)["x"]
@@ -318,12 +321,13 @@ class InverseDynamicsQP(Setup):
         act: ArrayLike | None = None,
         tuning: Mapping[str, float] | None = None,
         f_measured: ArrayLike | None = None,
+        p: ArrayLike | None = None,
         exactly: Sequence[str] = (),
     ) -> Explanation:
         """Return which limits exclude each other at a state, or what each costs the tasks.
 
         Args:
-            q, v, ref, mask, z, act, tuning, f_measured: as in `solve`.
+            q, v, ref, mask, z, act, tuning, f_measured, p: as in `solve`.
             exactly: tasks that count as limits: they have to be met without error.
 
         Raises:
@@ -333,9 +337,9 @@ class InverseDynamicsQP(Setup):
         for name in exactly:
             require_name("task", name, [task.name for task in self.tasks])
         solution = self.solve(
-            q, v, ref, mask=mask, z=z, act=act, tuning=tuning, f_measured=f_measured
+            q, v, ref, mask=mask, z=z, act=act, tuning=tuning, f_measured=f_measured, p=p
         )
-        inputs, z = call_inputs(self, q, v, ref, mask, act, tuning, f_measured), self._state(z)
+        inputs, z = call_inputs(self, q, v, ref, mask, act, tuning, f_measured, p), self._state(z)
         x = self._candidate(**inputs, z=z)["x"]
         values = self._inspect(**inputs, **self._learned(z), x=x)
         y, tasks = np.array(values["y"]).ravel(), task_shares(self.tasks, self.system, values)

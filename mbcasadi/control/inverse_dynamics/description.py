@@ -51,6 +51,7 @@ def controller_data(
         "tuning": Signal(
             "tuning", tuple(x.name for x in setup.tuning), tuple(x.unit for x in setup.tuning)
         ),
+        "p": setup.system.parameters.signal,
         "mask": unitless_signal("mask", setup.mask_names),
         "z": unitless_signal("z", state),
     }
@@ -83,6 +84,7 @@ def controller_data(
         loop_forces=tuple((row.constraint, row.row) for row in setup.weighed_loops),
         delay=setup.delay_ticks,
         tuning=setup.tuning,
+        parameters=setup.system.parameters.entries,
         emergency=stages.safe.emergency(setup.problems * len(stages.row_names)),
     )
 

@@ -13,6 +13,10 @@ from mbcasadi.control.safe_output.holding_command import (
     motors_of,
 )
 from mbcasadi.control.safe_output.safe_output import SafeOutput
+from mbcasadi.system.coordinates import initial_pose, moving_size, pose_inputs
+
+FALLBACK_INPUTS = ("q", "v", "ref", "mask")
+"""Inputs of a law in place of the safe output."""
 
 
 def offered_hold(
@@ -54,9 +58,10 @@ def safe_output_of(
     column = ca.vertcat(no_force, ca.SX.zeros(setup.system.nu))
     if hold:
         column = ca.vertcat(hold["hold.load"], hold["hold.own"])
-    nominal = nominal_inputs(setup)
+    pose = pose_inputs(setup.system, initial_pose(setup.system))
+    nominal = nominal_inputs(setup) | {name: ca.DM(value) for name, value in pose.items()}
     if setup.fallback_law is not None:
-        command = setup.fallback_law(*(nominal[name] for name in ("q", "v", "ref", "mask")))
+        command = setup.fallback_law(*(nominal[name] for name in FALLBACK_INPUTS))
         column = ca.vertcat(command, ca.SX.zeros(setup.system.nu))
     inputs = {name: x for name, x in symbols.items() if name != "z" or setup.memory_size}
     at = ca.Function("start", list(inputs.values()), [column], list(inputs), ["start"])
@@ -91,5 +96,6 @@ def offered_output(
         return ca.vertcat(*hold), known["measured"]
     if setup.fallback_law is not None:
         at, _ = guard_inputs(setup, inputs)
-        return ca.densify(setup.fallback_law(at.q, at.v, at.ref, at.on)), at.accepted
+        pose = at.q[: moving_size(setup.system), 0]
+        return ca.densify(setup.fallback_law(pose, at.v, at.ref, at.on)), at.accepted
     return no_force, known["measured"]

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import casadi as ca
-import numpy as np
 
 from mbcasadi.control.inverse_dynamics.limits.tuned_limits import limits_in_order
 from mbcasadi.control.inverse_dynamics.memory.observer import Observed, observed
@@ -20,10 +19,17 @@ from mbcasadi.qp.input_guard import (
     state_validity,
 )
 from mbcasadi.system.closing import close_state
-from mbcasadi.system.coordinates import quaternion_places, state_sizes
+from mbcasadi.system.coordinates import (
+    initial_pose,
+    moving_size,
+    quaternion_places,
+    state_sizes,
+)
+from mbcasadi.system.parameter_inputs import configuration_of, is_physical
 
 MEASURED = ("q", "v", "act")
 COMMANDED = ("f_measured", "ref", "tuning", "mask")
+"""Inputs beside p, which is checked with the pose: a mechanism at rest has both."""
 
 
 @dataclass(frozen=True)
@@ -74,11 +80,12 @@ def input_symbols(setup: Setup, m: int | None) -> dict[str, ca.SX]:
             remembers of servos and for the observer.
     """
     system = setup.system
-    sizes = {"q": system.nq, "v": system.nv, "act": system.na}
+    sizes = {"q": moving_size(system), "v": system.nv, "act": system.na}
     if setup.force_feedback is not None:
         sizes["f_measured"] = setup.force_costs.size
     sizes["ref"] = setup.nref
     sizes |= {"tuning": len(setup.tuning)} if setup.tuning else {}
+    sizes |= {"p": len(system.parameters)} if system.parameters else {}
     sizes |= {
         "mask": len(setup.mask_names),
         "z": setup.memory_size if m is None else state_size(setup, m),
@@ -112,13 +119,17 @@ def guard_inputs(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[Inputs, ca
     default values and all contacts on.
     A state whose loops are too far open is bad as well.
     """
-    measured = {name: symbols[name] for name in MEASURED if name in symbols}
+    pose = {"q": configuration_of(symbols)}
+    measured = {name: x for name, x in (dict(symbols) | pose).items() if name in MEASURED}
     commanded = {name: symbols[name] for name in COMMANDED if name in symbols}
     quaternions, nominal = quaternion_places(setup.system), nominal_inputs(setup)
     is_measured = ca.logic_and(
         state_validity((measured["q"], measured["v"]), state_sizes(setup.system)),
         quaternion_validity(measured["q"], quaternions),
     )
+    if "p" in symbols:
+        is_physical_p = is_physical(setup.system.parameters, symbols["p"])
+        is_measured = ca.logic_and(is_measured, is_physical_p)
     if "act" in measured:
         is_measured = ca.logic_and(is_measured, is_bounded(measured["act"]))
     is_commanded = is_bounded(*commanded.values())
@@ -187,7 +198,7 @@ def rows_on(setup: Setup, on: ca.SX) -> ca.SX:
 def nominal_inputs(setup: Setup) -> dict[str, ca.DM]:
     """Return inputs that hold the model's authored configuration at rest."""
     system = setup.system
-    q0 = np.zeros(system.nq) if system.tree is None else np.asarray(system.tree.q0, dtype=float)
+    q0 = initial_pose(system)
     return {
         "q": ca.DM(q0),
         "v": ca.DM.zeros(system.nv),

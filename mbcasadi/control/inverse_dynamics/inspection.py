@@ -85,7 +85,12 @@ def inspection_fun(setup: Setup, scales: ProblemScales, m: int) -> ca.Function:
     }
     dense = [ca.densify(value) for value in outputs.values()]
     return ca.Function(
-        "inspect", [*arguments.values(), x], dense, [*arguments, "x"], list(outputs), {"cse": True}
+        "inspect",
+        [*arguments.values(), x],
+        dense,
+        [*arguments, "x"],
+        list(outputs),
+        {"cse": True, "allow_duplicate_io_names": True},  # p of parameters, and p of forces
     )
 
 

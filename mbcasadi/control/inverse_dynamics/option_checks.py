@@ -9,6 +9,7 @@ from mbcasadi.control.inverse_dynamics.contacts.sliding_contacts import slide_ta
 from mbcasadi.control.tasks.task import Gains, Task
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import System
+from mbcasadi.system.coordinates import moving_size
 
 if TYPE_CHECKING:
     from mbcasadi.control.inverse_dynamics.options import Setup
@@ -76,7 +77,7 @@ def require_fallback_law(setup: "Setup") -> None:
         return
     system = setup.system
     sizes = tuple(law.size1_in(i) * law.size2_in(i) for i in range(law.n_in()))
-    expected = (system.nq, system.nv, setup.nref, len(setup.mask_names))
+    expected = (moving_size(system), system.nv, setup.nref, len(setup.mask_names))
     if sizes != expected or law.n_out() < 1 or law.numel_out(0) != system.nu:
         nq, nv, nref, nmask = expected
         raise ProblemError(

@@ -93,7 +93,6 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.qp.friction_cone import require_contacts
 from mbcasadi.qp.solver import require_solver
 from mbcasadi.shapes import (
-    column,
     require_choice,
     require_identifier,
     require_numbers,
@@ -101,7 +100,7 @@ from mbcasadi.shapes import (
     unique,
 )
 from mbcasadi.system import System
-from mbcasadi.system.coordinates import equality_groups, initial_pose
+from mbcasadi.system.coordinates import equality_groups, initial_pose, pose_of
 from mbcasadi.system.ranges import Ranges, require_ranges
 
 Array = NDArray[np.float64]
@@ -174,6 +173,7 @@ class Setup:
 
     def __post_init__(self) -> None:
         require_system(self.system)
+        object.__setattr__(self, "system", self.system.carried)
         for name in ("tasks", "contacts", "soft", "tunable"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "levels", tuple(tuple(level) for level in self.levels))
@@ -432,7 +432,7 @@ class Setup:
             UnknownNameError: no such slice; the message lists those there are.
             ShapeError: a wrong shape.
         """
-        pose = column("q", q, self.system.nq, finite=False)
+        pose = pose_of(self.system, "q", q, finite=False)
         held: dict[str, ArrayLike] = {}
         for task in self.tasks:
             held |= hold_by_task(task, self.system)(pose)

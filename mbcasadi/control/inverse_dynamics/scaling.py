@@ -17,6 +17,7 @@ from mbcasadi.control.inverse_dynamics.objective import ForceWeights
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.problem import Problem
 from mbcasadi.description.qp_stages import CONE_ROWS, UNBOUNDED
+from mbcasadi.system.coordinates import pose_inputs
 
 Array = NDArray[np.float64]
 
@@ -195,7 +196,7 @@ def _sampled_inputs(setup: Setup, inputs: dict[str, ca.SX]) -> list[dict[str, Ar
     """Return inputs at the closed poses of the mechanism, all rows on."""
     sampled = []
     for q, v in setup.system.scales.states:
-        values = {"q": q, "v": v, "ref": setup.reference_at(q)}
+        values = pose_inputs(setup.system, q) | {"v": v, "ref": setup.reference_at(q)}
         values["tuning"] = np.array([parameter.default for parameter in setup.tuning])
         values["mask"] = np.ones(len(setup.mask_names))
         values["act"] = np.zeros(setup.system.na)

@@ -204,7 +204,7 @@ def _held(system: System, at: LawInputs, period: float) -> dict[str, ca.SX]:
     return {
         "hold": hold_at(system, at.q, at.v, at.rows, period),
         "no_force": no_force_at(system, at.q, at.v, period),
-        "state": ca.vertcat(at.q[: moving_size(system)], at.v, *at.ref.values()),
+        "state": ca.vertcat(at.q[: moving_size(system), 0], at.v, *at.ref.values()),
     }
 
 
