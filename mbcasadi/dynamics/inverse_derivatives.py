@@ -95,14 +95,19 @@ def force_derivatives(
     by_q = chart.from_tangent(by_q) - chart.jacobian(f_passive, q)
     if system.tree.constants and chart.of_tangent is not None:
         force = ca.cse(model.inverse_dynamics(numbers.tree, q, v, a, numbers.actuators))
-        by_q += _by_constants(force, q, system.tree.nq_of_joints)
+        by_q += by_constants(force, q, system.tree.nq_of_joints)
     return ca.sparsify(by_q), ca.sparsify(by_v - ca.jacobian(f_passive, v))
 
 
-def _by_constants(value: ca.SX, q: ca.SX, first: int) -> ca.SX:
+def by_constants(value: ca.SX, q: ca.SX, first: int) -> ca.SX:
     """Return the derivative by the entries of q that never move, zero for the others.
 
     No tangent step moves them, so that a derivative along `q ⊕ dq` has no part along them.
+
+    Args:
+        value: expression of q.
+        q: (nq,) symbols.
+        first: index of the first of these entries.
     """
     behind = ca.SX(ca.jacobian(value, q[first:, 0]))
     return ca.horzcat(ca.SX(value.numel(), first), behind)

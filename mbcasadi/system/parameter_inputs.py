@@ -20,6 +20,9 @@ from mbcasadi.shapes import real_array, require_name
 
 Array = NDArray[np.float64]
 
+NEXT = "q_next"
+"""Name of an output that is a configuration."""
+
 BEFORE = ("t", "mask")
 """Inputs that come behind p; see design of optional inputs: act, p, t, mask."""
 
@@ -39,11 +42,15 @@ def with_parameter_input(function: ca.Function, count: int) -> ca.Function:
     inputs["q"] = kind.sym("q", function.numel_in("q") - count)
     p = kind.sym("p", count)
     values = inputs | {"q": ca.vertcat(inputs["q"], p)}
-    return _renamed(function, insert_parameters(inputs, p), values)
+    moving = int(inputs["q"].numel())
+    return _renamed(function, insert_parameters(inputs, p), values, moving)
 
 
 def _renamed(
-    function: ca.Function, inputs: Mapping[str, ca.SX], values: Mapping[str, ca.SX]
+    function: ca.Function,
+    inputs: Mapping[str, ca.SX],
+    values: Mapping[str, ca.SX],
+    moving: int | None = None,
 ) -> ca.Function:
     """Return a Function of other inputs.
 
@@ -51,8 +58,11 @@ def _renamed(
         function: to call.
         inputs: symbols by name.
         values: what the function is called with, by its own names.
+        moving: size of configurations among the outputs, without parameters; None: as they are.
     """
     outputs = function(**values)
+    if NEXT in outputs and moving is not None:
+        outputs[NEXT] = outputs[NEXT][:moving, 0]
     names = function.name_out()
     scalar = {"cse": True} if function.is_a("SXFunction") else {}
     return ca.Function(

@@ -28,18 +28,17 @@ from mbcasadi.shapes import require_whole
 from mbcasadi.simulation import EquationOptions
 from mbcasadi.simulation.functions import jump_fun
 from mbcasadi.system import System
-from mbcasadi.system.parametric import at_model_values, takes_parameters
+from mbcasadi.system.parametric import takes_parameters
 
 UNROLLED = 20_000
 """Operations of a step with its slopes up to which both are scalar code."""
 
 
 @checked
-@at_model_values
 def discrete_dynamics(
     system: System, period: float, step: StepOptions = DEFAULT_STEP
 ) -> ca.Function:
-    """Return (x, u, p) → (x_next) with `x = (q, v)` and `p = ([t], [mask])`.
+    """Return (x, u, p) → (x_next) with `x = (q, v)`, `p = ([p], [t], [mask])`.
 
     Args:
         system: the mechanism.

@@ -15,12 +15,12 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 
-from mbcasadi.dynamics.inverse_derivatives import coordinate_chart, force_derivatives
+from mbcasadi.dynamics.inverse_derivatives import by_constants, coordinate_chart, force_derivatives
 from mbcasadi.dynamics.row_derivatives import Fixed, row_derivatives
 from mbcasadi.dynamics.slopes import Residual, scalar_if_small, slopes_fun
 from mbcasadi.dynamics.terms import State, Treatment, row_scale_of, state_symbols, terms
 from mbcasadi.linalg import complement, complete_factor
-from mbcasadi.model import inverse_dynamics_derivatives
+from mbcasadi.model import inverse_dynamics, inverse_dynamics_derivatives
 from mbcasadi.simulation.active_rows import holonomic_rows
 from mbcasadi.simulation.functions import chart_rate_fun
 from mbcasadi.system import System, evaluate
@@ -119,7 +119,11 @@ def _landing_residual(
     def jacobians(a: ca.SX, lam: ca.SX, e: ca.SX) -> dict[str, ca.SX]:
         change, rest = a - inputs["v"], ca.SX(nv, 1)
         by_q, _ = inverse_dynamics_derivatives(tree, q, rest, change, numbers.actuators)
-        of_inertia = {"q": chart.from_tangent(by_q), "v": -M}
+        by_q = chart.from_tangent(by_q)
+        if tree.constants:
+            force = ca.cse(inverse_dynamics(tree, q, rest, change, numbers.actuators))
+            by_q += by_constants(force, q, tree.nq_of_joints)
+        of_inertia = {"q": by_q, "v": -M}
         forces = ca.cse([A.T @ lam, A @ a + c, A.T @ e])
         out: dict[str, ca.SX] = {}
         for x in (key for key in inputs if key != "mask"):

@@ -40,14 +40,13 @@ def control_bounds(system: System, u_bounds: ArrayLike | None) -> Array:
 
 def force_rows(stage: Stage) -> list[Bounded]:
     """Return the ranges of actuator forces and of their sums on joints, where they are finite."""
-    system, variables = stage.system, stage.variables
+    system, variables = stage.members, stage.variables
+    q = variables.carried_q
     limits = system.limits
     rows = []
     has_range = np.flatnonzero(np.isfinite(limits.force).any(axis=1))
     if has_range.size:
-        model = actuator_model(
-            system, Ranges(limits.ctrl, limits.force), 1.0, variables.q, variables.v, None
-        )
+        model = actuator_model(system, Ranges(limits.ctrl, limits.force), 1.0, q, variables.v, None)
         force = (model.gain * variables.u + model.bias)[has_range.tolist()]
         rows.append(
             Bounded(
@@ -57,9 +56,7 @@ def force_rows(stage: Stage) -> list[Bounded]:
     if system.tree is not None and np.isfinite(limits.joint_force).any():
         dofs = {joint.name: joint.dof for joint in system.tree.joints}
         finite = np.flatnonzero(np.isfinite(limits.joint_force).any(axis=1))
-        force = system.actuation(variables.q) @ variables.u + system.actuator_bias(
-            variables.q, variables.v
-        )
+        force = system.actuation(q) @ variables.u + system.actuator_bias(q, variables.v)
         limited_dofs = [dofs[limits.joint_names[i]] for i in finite]
         rows.append(
             Bounded(

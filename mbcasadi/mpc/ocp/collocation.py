@@ -55,6 +55,7 @@ def direct_collocation(
         ProblemError: an invalid number of points, a problem of another system, or rows
             that a mask switches: their impacts need the steps of shooting.
     """
+    system = system.at()
     _check(ocp, system, points)
     x, p = ca.MX.sym("x", ocp.nx), ca.MX.sym("p", ocp.np_)
     U = ca.MX.sym("u", system.nu + 2 * points * system.nv)

@@ -73,8 +73,12 @@ def schedule_rows(
     near = _lengths(system, closing, CLOSING)
     far = np.maximum(_lengths(system, depth, DEPTH), near)
     _check(system.name, not_below, [n for n, yes in zip(names, of_q, strict=True) if yes])
-    inputs = {"q": stage.variables.q, "v": ca.DM.zeros(system.nv), "t": stage.ref.get("t", 0)}
-    phi, mask = ca.SX(evaluate(system.constraint, inputs)), stage.ref["mask"]
+    inputs = {
+        "q": stage.variables.carried_q,
+        "v": ca.DM.zeros(system.nv),
+        "t": stage.ref.get("t", 0),
+    }
+    phi, mask = ca.SX(evaluate(stage.members.constraint, inputs)), stage.ref["mask"]
     switched = [i for i, yes in enumerate(of_q) if yes]
     closed = [
         Bounded((mask * phi)[i], -near[i], near[i], name=f"closing.{names[i]}") for i in switched

@@ -31,8 +31,8 @@ def stage_residuals(
     for task in tasks:
         gains = gains_of(task, system)
         ref = {slot.name.split(".")[-1]: stage.ref[slot.name] for slot in task.slots(system)}
-        error = task.rows(system, variables.q, variables.v, ref, gains).error
-        residuals.append(ca.DM(np.sqrt(gains.weight)) * error)
+        rows = task.rows(stage.members, variables.carried_q, variables.v, ref, gains)
+        residuals.append(ca.DM(np.sqrt(gains.weight)) * rows.error)
     return residuals if residual is None else [*residuals, residual]
 
 

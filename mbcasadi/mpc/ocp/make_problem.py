@@ -57,7 +57,8 @@ def optimal_control_problem(
 
     T is the period: weights of stages count per second, and the solution hardly changes with T. The
     state is x = (q, v), or (q, v, u_last) where changes of the control are weighted or bounded.
-    References, masks and own parameters are slices of p, one p for each sample.
+    References, masks, own parameters and those of the system (`physical`) are slices of p, one p
+    for each sample.
 
     Args:
         system: the mechanism.
@@ -140,7 +141,8 @@ def optimal_control_problem(
         given_bounds=contacts.given if len(contacts.given) else None,
         rest=stage.rest(),
         tracking=stage.tracking(),
-        system=system,
+        system=stage.system,
+        physical=system.parameters,
         tasks=tuple(tasks),
         labels=stage.labels() | {"path": path_rows.names, "end": end_rows.names},
     )

@@ -20,10 +20,12 @@ from numpy.typing import ArrayLike, NDArray
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.tasks.reference import Slices, merged, slice_names, slot_slices
 from mbcasadi.control.tasks.task import Slot, Task
+from mbcasadi.description.parameters import Parameters
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.shapes import real_array, require_name
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
+from mbcasadi.system.system import NO_PARAMETERS
 
 Array = NDArray[np.float64]
 
@@ -58,6 +60,7 @@ class OptimalControlProblem:
         tracking: (q, p) → (target, error) of the setpoint at one sample, for reports; None where
             there is no setpoint. Its rows are named by "tracked" and "tracked_units" in `labels`.
         system: the mechanism, whose actuators the safe output knows; None where there is none.
+        physical: parameters of the mechanism, which are the slice `physical` of p.
         tasks: the tasks of the cost, whose references are slices of p.
         labels: names of the rows of "x", "u", "path" and "end", where they have any, and "x_units".
     """
@@ -85,6 +88,7 @@ class OptimalControlProblem:
     rest: Array | None = None
     tracking: ca.Function | None = None
     system: System | None = None
+    physical: Parameters = NO_PARAMETERS
     tasks: tuple[Task, ...] = ()
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 

@@ -54,6 +54,7 @@ class StageSymbols:
         parameters: own ones by name; each becomes a slice of p.
         mask, t: activity (nc, 1) of the system's rows at this sample, and its time, s, where the
             system has them; else of size 0. They are the slices `mask` and `t` of p.
+        physical: (np, 1) the system's parameters, the slice `physical` of p; else of size 0.
     """
 
     q: ca.SX
@@ -62,6 +63,12 @@ class StageSymbols:
     parameters: Mapping[str, ca.SX] = field(default_factory=dict)
     mask: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     t: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    physical: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+
+    @property
+    def carried_q(self) -> ca.SX:
+        """Q with the system's parameters behind it, for members of `system.carried`."""
+        return ca.vertcat(self.q, self.physical)
 
 
 @checked
@@ -69,9 +76,11 @@ def stage_symbols(system: System, **parameters: int) -> StageSymbols:
     """Return symbols for costs and constraints; `parameters` are own ones by size.
 
     Raises:
-        ProblemError: an own parameter has the name of a slice that the system has: mask, t.
+        ProblemError: an own parameter has the name of a slice that the system has: mask, t,
+            physical.
     """
     own_of_system = {"mask": system.mask is not None, "t": system.timed}
+    own_of_system["physical"] = len(system.parameters) > 0
     for name, size in parameters.items():
         require_whole(0, **{f"size of {name}": size})
         if own_of_system.get(name):
@@ -87,11 +96,20 @@ def stage_symbols(system: System, **parameters: int) -> StageSymbols:
         parameters=symbols,
         mask=ca.SX.sym("mask", 0 if system.mask is None else system.nc),
         t=ca.SX.sym("t", int(system.timed)),
+        physical=ca.SX.sym("physical", len(system.parameters)),
     )
 
 
+OF_SYSTEM = ("physical", "t", "mask")
+"""Slices of p that a step of the system takes, in its order."""
+
+
 class Stage:
-    """Symbols and parameters of one stage of a system; `rated` where x holds the last control."""
+    """Symbols and parameters of one stage of a system; `rated` where x holds the last control.
+
+    `system` has the model's numbers for its parameters; `members` are those of the system that
+    carries its parameters behind q, of `variables.carried_q`.
+    """
 
     def __init__(
         self,
@@ -101,11 +119,13 @@ class Stage:
         has_rates: bool = False,
         tasks: Sequence[Task] = (),
     ) -> None:
-        self.system, self.slots, self.variables = system, slots, variables
+        self.system, self.slots, self.variables = system.at(), slots, variables
+        self.members = system.carried
         self.tasks = tuple(tasks)
         self.u_last = ca.SX.sym("u_last", system.nu if has_rates else 0)
         symbols = dict(variables.parameters)
-        symbols |= {n: s for n, s in (("mask", variables.mask), ("t", variables.t)) if s.numel()}
+        own = {name: getattr(variables, name) for name in OF_SYSTEM}
+        symbols |= {name: symbol for name, symbol in own.items() if symbol.numel()}
         self.ref = {
             slot.name: symbols.get(slot.name, ca.SX.sym(slot.name, slot.size)) for slot in slots
         }
@@ -146,7 +166,7 @@ class Stage:
         x, u = ca.MX.sym("x", nx + n_last), ca.MX.sym("u", step.size1_in("u"))
         places = slot_slices(self.slots)
         p = ca.MX.sym("p", sum(slot.size for slot in self.slots))
-        inputs = [p[places[key]] for key in ("t", "mask") if key in places]
+        inputs = [p[places[key]] for key in OF_SYSTEM if key in places]
         x_next = step(x[:nx], u, ca.vertcat(ca.MX(0, 1), *inputs))
         x_next = ca.vertcat(x_next, u) if n_last else x_next
         return ca.Function("dynamics", [x, u, p], [x_next], ["x", "u", "p"], ["x_next"])
@@ -212,13 +232,15 @@ class Stage:
             p[:, places["t"]] = period * np.arange(horizon + 1)[:, None]
         if "mask" in places:
             p[:, places["mask"]] = system.mask
+        if "physical" in places:
+            p[:, places["physical"]] = self.members.parameters.values
         return p
 
 
 def slots_of(
     system: System, has_setpoint: bool, tasks: Sequence[Task], variables: StageSymbols
 ) -> tuple[Slot, ...]:
-    """Return the slices of p: setpoint, tasks, own parameters, t, mask.
+    """Return the slices of p: setpoint, tasks, own and physical parameters, t, mask.
 
     Args:
         system: the mechanism.
@@ -235,6 +257,9 @@ def slots_of(
         Slot(name, tuple(f"{i}" for i in range(symbol.numel())), ("",) * symbol.numel())
         for name, symbol in variables.parameters.items()
     ]
+    if system.parameters:
+        signal = system.parameters.signal
+        slots.append(Slot("physical", signal.components, signal.units))
     slots += [Slot("t", ("t",), ("s",))] if system.timed else []
     if system.mask is not None:
         rows = tuple(f"{i}.{row}" for i, row in enumerate(system.constraint_names))

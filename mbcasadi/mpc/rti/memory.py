@@ -27,6 +27,7 @@ from mbcasadi.mpc.ocp.solution import OcpSolution
 from mbcasadi.qp.input_guard import is_bounded, state_validity
 from mbcasadi.short_text import summarised
 from mbcasadi.system.coordinates import state_sizes
+from mbcasadi.system.parameter_inputs import is_physical
 
 
 class MemoryContents(NamedTuple, Generic[Sym]):
@@ -146,7 +147,7 @@ class Memory:
         """Return the contents of z and ref, finite whatever they hold."""
         ocp = self.ocp
         contents = self.split(ca.if_else(is_bounded(inputs["z"]), inputs["z"], ca.DM(z0)))
-        is_finite = is_bounded(inputs["ref"])
+        is_finite = ca.logic_and(is_bounded(inputs["ref"]), self.is_physical(inputs["ref"]))
         p = ca.if_else(is_finite, inputs["ref"], ca.DM(ocp.parameters().ravel()))
         return Guess(*contents, ca.reshape(p, ocp.np_, ocp.horizon + 1), is_finite)
 
@@ -164,6 +165,16 @@ class Memory:
         if system is None:
             return is_bounded(q, v)
         return state_validity((q, v), state_sizes(system))
+
+    def is_physical(self, ref: ca.MX) -> ca.MX:
+        """Return whether the physical parameters of all samples are those of a mechanism."""
+        ocp, place = self.ocp, slot_slices(self.ocp.slots).get("physical")
+        if place is None or not ocp.physical:
+            return ca.MX(1)
+        p = ca.SX.sym("p", len(ocp.physical))
+        valid = ca.Function("is_physical", [p], [is_physical(ocp.physical, p)])
+        samples = ca.reshape(ref, ocp.np_, ocp.horizon + 1)[place, :]
+        return ca.sum2(valid.map(ocp.horizon + 1)(samples)) == ocp.horizon + 1
 
     def next_pending(self, guess: Guess, u: ca.MX) -> ca.MX:
         """Return the pending controls of the next tick."""

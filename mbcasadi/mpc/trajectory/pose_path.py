@@ -27,6 +27,7 @@ from mbcasadi.simulation import assemble
 from mbcasadi.simulation.recorder import map_samples
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import authored_pose
+from mbcasadi.system.parametric import at_model_values
 
 
 @summarised
@@ -67,6 +68,7 @@ class PosePath:
 
 
 @checked
+@at_model_values
 def pose_path(
     system: System,
     q: ca.SX,

@@ -23,6 +23,7 @@ from mbcasadi.mpc.trajectory.layout import Layout, TrajectoryOptions
 from mbcasadi.shapes import bounds, column, real_array
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
+from mbcasadi.system.parametric import at_model_values
 
 UNUSED_STEP = StepOptions(order=1, newton=0)
 """Of the problem in (q, v), whose dynamics is replaced by that in X."""
@@ -70,6 +71,7 @@ class TrajectoryProblem:
 
 
 @checked
+@at_model_values
 def trajectory_problem(
     system: System,
     horizon: int,
