@@ -1,0 +1,144 @@
+"""Controllers with an input p do what those made for the edited model do; the C as well."""
+
+import dataclasses
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import mbcasadi as mb
+from mbcasadi.control import InverseDynamicsQP, PostureTask
+from mbcasadi.control.laws import computed_torque
+from mbcasadi.errors import ExportError, ProblemError, ShapeError
+from mbcasadi.mpc import optimal_control_problem, real_time_iteration
+
+CHANGED = {"body:coupler:mass": 1.5, "gravity": [0.2, 0.0, -8.0]}
+EXACT = 1e-9  # relative: the same equations in another order
+BY_WEIGHTS = 1e-4  # relative: weights are measured at the model's own numbers
+PATTERNS = ["body:*:mass", "body:*:com", "body:coupler:inertia", "gravity", "equality:*:anchor"]
+
+
+@pytest.fixture(scope="module")
+def four_bar() -> mb.System:
+    return mb.read_mjcf(mb.models.path("four_bar"), parameters=PATTERNS)
+
+
+@pytest.fixture(scope="module")
+def state(four_bar: mb.System) -> tuple[np.ndarray, np.ndarray]:
+    q, v = four_bar.at().scales.states[0]
+    return q, v
+
+
+def law_of(system: mb.System):
+    return computed_torque(system, PostureTask())
+
+
+def qp_of(system: mb.System) -> InverseDynamicsQP:
+    return InverseDynamicsQP(system, [PostureTask()])
+
+
+@pytest.mark.parametrize(("make", "tolerance"), [(law_of, EXACT), (qp_of, BY_WEIGHTS)])
+def test_a_controller_at_p_is_that_of_the_model_with_these_numbers(
+    make, tolerance, four_bar, state
+) -> None:
+    controller, expected = make(four_bar), make(four_bar.at(CHANGED))
+    p = four_bar.parameter_values(CHANGED)
+    there, here = controller.solve(*state, p=p), controller.solve(*state)
+    assert there.solved
+    np.testing.assert_allclose(there.u, expected.solve(*state).u, rtol=tolerance)
+    np.testing.assert_allclose(here.u, make(four_bar.at()).solve(*state).u, rtol=tolerance)
+    assert np.abs(there.u - here.u).max() > 0.1 * np.abs(here.u).max()
+
+
+@pytest.mark.parametrize("wrong", [-1.0, 0.0, np.nan, np.inf])
+def test_what_no_mechanism_has_is_bad_input(wrong: float, four_bar, state) -> None:
+    law, qp = law_of(four_bar), qp_of(four_bar)
+    p = four_bar.parameter_values({"body:coupler:mass": 1.0})
+    p[four_bar.parameters.names.index("body:coupler:mass")] = wrong
+    for controller in (law, qp):
+        solution = controller.solve(*state, p=p)
+        assert "bad input" in solution.status_text
+        assert np.all(np.isfinite(solution.u))
+    with pytest.raises(ShapeError, match="p has"):
+        law.solve(*state, p=p[1:])
+
+
+def test_the_c_takes_p_and_a_null_p_is_the_model(four_bar, state, tmp_path) -> None:
+    law = law_of(four_bar)
+    project = mb.export_c(law, tmp_path / "law")
+    header = (tmp_path / "law" / "computed_torque.h").read_text()
+    assert "a null p as computed_torque_p_default" in header
+    p = four_bar.parameter_values(CHANGED)
+    inputs = {"q": state[0], "v": state[1], "ref": law.reference_at(state[0]), "z": law.z0, "p": p}
+    ours, c = law.function(**inputs), project.load()(**inputs)
+    for name in ("u", "status"):
+        np.testing.assert_allclose(np.array(c[name]), np.array(ours[name]), rtol=EXACT)
+
+
+def test_a_known_error_of_the_plant_is_compensated_by_p(four_bar) -> None:
+    law, path = law_of(four_bar), mb.models.path("four_bar")
+    heavier = {"body:coupler:mass": 0.5}
+    mass = four_bar.at().tree.bodies[2].mass
+    q0 = np.asarray(four_bar.tree.q0)
+    known = four_bar.parameter_values({"body:coupler:mass": 1.5 * mass})
+    reports = [
+        mb.validate(
+            law,
+            path,
+            0.3,
+            rigid=True,
+            q0=q0,
+            reference=law.reference_at(q0),
+            perturb=heavier,
+            scenario=mb.validation.ScenarioOptions(p=p),
+        )
+        for p in (None, known)
+    ]
+    without, with_p = (np.abs(r.runs[0].recording.monitor["error"][-1]).max() for r in reports)
+    assert with_p < 0.1 * without
+    assert np.array_equal(reports[1].runs[0].recording.p[0], known)
+
+
+def test_mpc_plans_with_the_parameters_of_each_sample() -> None:
+    system = mb.read_mjcf(mb.models.path("cart_pole"), parameters=["body:pole:mass", "gravity"])
+    changed = {"body:pole:mass": 0.4, "gravity": [0.5, 0.0, -9.0]}
+
+    def plan_of(mechanism: mb.System):
+        weights = {"Q": [1.0] * 2 * mechanism.nv, "R": [0.1] * mechanism.nu}
+        return real_time_iteration(optimal_control_problem(mechanism, 5, 0.02, **weights))
+
+    mpc, expected = plan_of(system), plan_of(system.at(changed))
+    p = system.parameter_values(changed)
+    q, v = system.tree.q0, np.zeros(system.nv)
+    given = mpc.reference({f"physical{k}": p for k in range(6)})
+    np.testing.assert_allclose(mpc.solve(q, v, given).u, expected.solve(q, v).u, rtol=BY_WEIGHTS)
+    assert np.abs(mpc.solve(q, v, given).u - mpc.solve(q, v).u).max() > 1e-3
+    wrong = mpc.reference({"physical3": -p})
+    assert "bad input" in mpc.solve(q, v, wrong).status_text
+
+
+def test_dynamics_take_p_and_have_its_derivatives(four_bar, state) -> None:
+    fd = mb.forward_dynamics(four_bar)
+    p, f = four_bar.parameter_values(CHANGED), np.ones(four_bar.nv)
+    expected = mb.forward_dynamics(four_bar.at(CHANGED), derivatives=False)(*state, f)
+    for ours, reference in zip(fd(*state, f, p), expected, strict=True):
+        np.testing.assert_allclose(np.array(ours), np.array(reference), rtol=EXACT, atol=EXACT)
+    J = np.array(fd.jacobian()(q=state[0], v=state[1], f=f, p=p)["jac_a_p"])
+    for k in range(p.size):
+        step = 1e-6 * np.eye(p.size)[k]
+        difference = (fd(*state, f, p + step)[0] - fd(*state, f, p - step)[0]) / 2e-6
+        scale = 1 + np.abs(np.array(difference)).max()
+        assert np.abs(J[:, k] - np.array(difference).ravel()).max() < 1e-6 * scale
+
+
+def test_a_contract_without_entries_for_p_is_refused(four_bar, tmp_path) -> None:
+    law = law_of(four_bar)
+    broken = dataclasses.replace(law.controller, parameters=())
+    with pytest.raises(ExportError, match="physical parameters"):
+        mb.export_c(broken, tmp_path / "broken")
+
+
+def test_a_system_without_parameters_refuses_p(state) -> None:
+    law = law_of(mb.read_mjcf(mb.models.path("four_bar")))
+    with pytest.raises(ProblemError, match="has no input 'p'"):
+        law.solve(*state, p=ca.DM(1))
