@@ -157,6 +157,17 @@ def is_physical(parameters: Parameters, p: Sym) -> Sym:
     return valid
 
 
+def not_physical(parameters: Parameters, p: Array) -> list[str]:
+    """Return `name = value` of each parameter that no mechanism has."""
+    wrong = []
+    for item, place in zip(parameters.items, parameters.slices.values(), strict=True):
+        own = p[place]
+        if not bool(is_physical(Parameters((item,)), ca.DM(own))):
+            text = ", ".join(f"{number:g}" for number in own)
+            wrong.append(f"{item.name} = {text}" if own.size == 1 else f"{item.name} = [{text}]")
+    return wrong
+
+
 def _is_inertia(entries: Sym) -> Sym:
     """Return whether (xx, yy, zz, xy, xz, yz) is the inertia of a distribution of mass."""
     xx, yy, zz, xy, xz, yz = (entries[k] for k in range(6))

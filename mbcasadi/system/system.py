@@ -29,7 +29,7 @@ from mbcasadi.system.model_numbers import ModelNumbers, numbers_at, with_paramet
 from mbcasadi.system.named_frames import functions_of_name
 from mbcasadi.system.parameter_inputs import (
     fixed,
-    is_physical,
+    not_physical,
     parameter_values,
     with_parameter_input,
 )
@@ -413,14 +413,11 @@ class System:
                 violates the triangle inequality, negative damping.
         """
         p = self.parameter_values(values)
-        if not bool(is_physical(self.parameters, ca.DM(p))):
-            given = ", ".join(
-                f"{name} = {number:g}"
-                for name, number in zip(self.parameters.names, p, strict=True)
-            )
+        wrong = not_physical(self.parameters, p)
+        if wrong:
             raise ProblemError(
-                f"parameters {given}; expected finite numbers: masses above 0, inertias of "
-                "distributions of mass (each principal moment at most the sum of the others), "
+                f"parameters {', '.join(wrong)}; expected finite numbers: masses above 0, inertias "
+                "of distributions of mass (each principal moment at most the sum of the others), "
                 "damping and armature of at least 0"
             )
         if not len(self.parameters):
