@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.description.fluid import Fluid
 from mbcasadi.description.geoms import CollisionRules, Geom
 from mbcasadi.short_text import summarised
 
@@ -164,6 +165,7 @@ class RigidTree:
         geoms: shapes, in MuJoCo's order.
         collision_rules: which geoms may touch.
         integration: the model's own integrator and time step.
+        fluid: the medium that it moves in, or None.
     """
 
     name: str
@@ -180,6 +182,7 @@ class RigidTree:
     geoms: tuple[Geom, ...] = ()
     collision_rules: CollisionRules = field(default_factory=CollisionRules)
     integration: Integration = Integration()
+    fluid: Fluid | None = None
 
     def _summary(self) -> dict[str, object]:
         return {
