@@ -10,6 +10,7 @@ from mbcasadi.short_text import summarised
 Array = NDArray[np.float64]
 
 
+@summarised
 @dataclass(frozen=True)
 class FluidBox:
     """A body that the medium takes for the box with the body's mass and inertia.
