@@ -18,6 +18,7 @@ from mbcasadi.description.controller import (
     TuningParameter,
 )
 from mbcasadi.description.coverage import Coverage, CoverageItem
+from mbcasadi.description.fluid import Fluid, FluidBox, FluidEllipsoid
 from mbcasadi.description.geoms import CollisionRules, Geom, GeomPair
 from mbcasadi.description.qp_stages import LeastDistanceStages
 from mbcasadi.description.tree import Body, FixedTendon, Frame, Joint, RigidTree
@@ -35,6 +36,9 @@ __all__ = [
     "Emergency",
     "Equality",
     "FixedTendon",
+    "Fluid",
+    "FluidBox",
+    "FluidEllipsoid",
     "Frame",
     "Geom",
     "GeomPair",

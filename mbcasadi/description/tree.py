@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.description.fluid import Fluid
 from mbcasadi.description.geoms import CollisionRules, Geom
 from mbcasadi.short_text import summarised
 
@@ -166,6 +167,7 @@ class RigidTree:
         integration: the model's own integrator and time step.
         constants: entries of q behind those of the joints, which never move: parameters of the
             model that stay symbols (`parameters.py`).
+        fluid: the medium that it moves in, or None.
     """
 
     name: str
@@ -183,6 +185,7 @@ class RigidTree:
     collision_rules: CollisionRules = field(default_factory=CollisionRules)
     integration: Integration = Integration()
     constants: int = 0
+    fluid: Fluid | None = None
 
     def _summary(self) -> dict[str, object]:
         return {

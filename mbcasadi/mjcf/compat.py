@@ -3,6 +3,8 @@
 - 3.11 separates actuators from controls: `nactuator` may differ from `nu`, and an actuator owns
   slices of controls and of force outputs. Before, all of them are one to one.
 - 3.11 takes rotational set-points on the circle.
+- 3.14 computes the silhouette of an ellipsoid in a medium at any size and speed; before, the
+  denominators were held above `mjMINVAL`, in whatever unit.
 - 3.15 corrects the rotation between two sites that are turned on their bodies.
 - 4.0 names the type of a tendon, and brings plastic springs.
 """
@@ -18,6 +20,8 @@ Array = NDArray[np.float64]
 VERSION = tuple(int(part) for part in mujoco.__version__.split(".")[:2])
 CIRCULAR_SETPOINTS = (3, 11)
 TURNED_SITES = (3, 15)
+SILHOUETTES = (3, 14)
+HELD_ABOVE = 1e-15  # mjMINVAL
 NO_STATE = -1
 
 
@@ -51,6 +55,11 @@ def setpoints_are_circular() -> bool:
 def measures_turned_sites() -> bool:
     """Return whether MuJoCo measures rotations right between sites turned on their bodies."""
     return VERSION >= TURNED_SITES
+
+
+def least_silhouette() -> float:
+    """Return where MuJoCo holds the denominators of an ellipsoid's silhouette; 0 for nowhere."""
+    return 0.0 if VERSION >= SILHOUETTES else HELD_ABOVE
 
 
 def is_fixed_tendon(model: mujoco.MjModel, tendon: int) -> bool:

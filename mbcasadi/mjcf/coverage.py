@@ -19,6 +19,7 @@ from mbcasadi.description import (
 )
 from mbcasadi.description.coverage import Treatment
 from mbcasadi.description.tree import DOF_SIZE
+from mbcasadi.mjcf.fluid import fluid_features
 from mbcasadi.mjcf.names import names, object_names
 from mbcasadi.mjcf.tree import tendon_indices
 
@@ -44,6 +45,7 @@ def used_features(
         ),
         *_joint_forces(tree),
         *_tendon_forces(tree),
+        *fluid_features(tree.fluid, tuple(body.name for body in tree.bodies)),
         *_used_actuators(tree, actuators),
         *_used_equalities(equalities),
     ]

@@ -8,6 +8,7 @@ from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.mjcf.compat import plastic_springs
 from mbcasadi.mjcf.coverage import pick
 from mbcasadi.mjcf.flags import Flags
+from mbcasadi.mjcf.fluid import negative_media
 from mbcasadi.mjcf.names import names
 from mbcasadi.mjcf.reflected_inertia import ReflectedInertia
 from mbcasadi.mjcf.tree import tendon_indices
@@ -31,8 +32,8 @@ def passive_force_refusals(
     groups = [
         (
             "option",
-            [n for n in ("density", "viscosity") if getattr(model.opt, n) > 0.0 and model.nv],
-            "fluid forces have no equation here; set density and viscosity to 0",
+            negative_media(model),
+            "it is negative, which describes no medium; set it to 0 or more",
         ),
         *(
             (f"joint '{name}'", ["springyield"], "a plastic spring has a state of its own; set 0")

@@ -10,6 +10,7 @@ from mbcasadi.description import Body, FixedTendon, Frame, Joint, RigidTree
 from mbcasadi.description.tree import Compensation, Integration, JointKind
 from mbcasadi.mjcf.compat import is_fixed_tendon
 from mbcasadi.mjcf.flags import Flags
+from mbcasadi.mjcf.fluid import fluid
 from mbcasadi.mjcf.geoms import collision_rules, geoms
 from mbcasadi.mjcf.names import model_name, names
 from mbcasadi.mjcf.reflected_inertia import ReflectedInertia
@@ -63,6 +64,7 @@ def rigid_tree(
             timestep=float(model.opt.timestep),
             implicit_damping=flags.implicit_damping,
         ),
+        fluid=fluid(model, flags),
     )
 
 

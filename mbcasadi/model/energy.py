@@ -6,7 +6,8 @@ from mbcasadi.description import RigidTree
 from mbcasadi.model.center_of_mass import world_moments
 from mbcasadi.model.chain import WORLD, Chain, chain_of
 from mbcasadi.model.newton_euler import bias_force
-from mbcasadi.model.passive import joint_stretches, smooth_root, tendon_stretch
+from mbcasadi.model.passive import joint_stretches, tendon_stretch
+from mbcasadi.model.roots import smooth_root
 from mbcasadi.spatial import ZERO3, Moments, Scalar, Vec3, add, dot, is_zero, scale, vec3
 
 

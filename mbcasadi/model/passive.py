@@ -1,4 +1,4 @@
-"""Passive forces: springs, dampers and gravity compensation, as MuJoCo's `qfrc_passive`."""
+"""Passive forces: springs, dampers, gravity compensation and a medium's, as `qfrc_passive`."""
 
 from collections.abc import Sequence
 
@@ -8,8 +8,10 @@ from mbcasadi.description import Actuator, FixedTendon, Joint, RigidTree
 from mbcasadi.description.tree import DOF_SIZE
 from mbcasadi.model.chain import WORLD, chain_of
 from mbcasadi.model.configuration import quaternion_rows, rotation_between
+from mbcasadi.model.fluid import fluid_force
 from mbcasadi.model.frames import point_jacobian
 from mbcasadi.model.motion import from_columns, link_poses, quat_of
+from mbcasadi.model.roots import smooth_root
 from mbcasadi.model.transmission import moment_row, tendon_length, tendon_row
 from mbcasadi.spatial import (
     ZERO3,
@@ -30,7 +32,7 @@ NO_WEIGHT: tuple[Scalar, Vec3] = (0.0, ZERO3)
 
 
 def passive_force(tree: RigidTree, q: ca.SX, v: ca.SX, actuators: Sequence[Actuator] = ()) -> ca.SX:
-    """Return f_passive: springs, dampers and gravity compensation of the mechanism.
+    """Return f_passive: springs, dampers, gravity compensation and fluid forces of the mechanism.
 
     Compensation that a joint routes to its actuator counts as actuator force instead.
 
@@ -61,7 +63,7 @@ def passive_force(tree: RigidTree, q: ca.SX, v: ca.SX, actuators: Sequence[Actua
         if joint.compensation == "passive":
             rows = slice(joint.dof, joint.dof + _dofs(joint))
             force[rows] += compensation[rows]
-    return ca.sparsify(force)
+    return ca.sparsify(force + fluid_force(tree, q, v))
 
 
 def gravity_compensation(tree: RigidTree, q: ca.SX) -> ca.SX:
@@ -141,12 +143,6 @@ def _radial_spring(
         square = dot(stretch, stretch)
         factor = k + _polynomial(poly, smooth_root(square))
     return [(dof + i, -(factor * x)) for i, x in enumerate(stretch)]
-
-
-def smooth_root(square: Scalar) -> ca.SX:
-    """Return the square root, with a finite derivative (zero) at zero."""
-    above = square > 0.0
-    return ca.if_else(above, ca.sqrt(ca.if_else(above, square, 1.0)), 0.0)
 
 
 def _spring(k: Scalar, poly: tuple[float, ...], stretch: ca.SX) -> ca.SX:

@@ -115,8 +115,8 @@ def test_inspect_names_what_is_refused_and_goes_on(tmp_path):
 
 
 def test_check_fails_where_a_member_is_not_compared_unless_that_is_allowed(tmp_path):
-    path = tmp_path / "in_water.xml"
-    path.write_text(SLIDING_RING.replace("<worldbody>", '<option density="1000"/><worldbody>'))
+    path, option = tmp_path / "no_medium.xml", '<option density="-1" viscosity="1"/>'
+    path.write_text(SLIDING_RING.replace("<worldbody>", f"{option}<worldbody>"))
     result = invoke("check", str(path), "--states", "2")
     assert result.exit_code == 1
     assert "not passed: not compared: passive_force" in result.stdout

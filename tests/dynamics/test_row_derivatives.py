@@ -97,8 +97,6 @@ CASES += [(name, "switched and stabilised") for name in (*MECHANISMS, *ROBOT_NAM
 def test_residual_jacobians_equal_the_differentiated_terms(name, treatment):
     plain = treatment == "plain"
     system = system_of(name, switchable=not plain)
-    if "fluid" in str(system.coverage.refusal("passive_force")):
-        return  # its passive forces are refused by name
     baumgarte = None if plain else Baumgarte(2.0, 3.0)
     values = point(system)
     expected = differentiated(system, baumgarte)(**values)

@@ -365,8 +365,9 @@ CONSTRAINT = ("constraint", "constraint_jacobian", "constraint_bias")
 SPATIAL = '<tendon><spatial name="rope"{}><site site="base"/><site site="s2"/></spatial></tendon>'
 
 REFUSED: dict[str, Refused] = {
-    "fluid": Refused(mjcf(arm(), option='<option density="1.2"/>'), PASSIVE, "density"),
-    "viscosity": Refused(mjcf(arm(), option='<option viscosity=".1"/>'), PASSIVE, "viscosity"),
+    "fluid": Refused(
+        mjcf(arm(), option='<option density="-1.2" viscosity=".1"/>'), PASSIVE, "density"
+    ),
     "spring of a spatial tendon": Refused(
         mjcf(arm(), SPATIAL.format(' stiffness="3"')), SPRING, "tendon 'rope': stiffness"
     ),

@@ -6,6 +6,7 @@ import mujoco
 import pytest
 from support import corpora
 from support.agreement import assert_agrees
+from support.fluid_cases import FLUID_CASES
 from support.hard_cases import (
     HARD_CASES,
     REFUSED,
@@ -19,13 +20,6 @@ from mbcasadi.mjcf.compat import measures_turned_sites
 from mbcasadi.system import read_mjcf
 
 SEEDS = 8
-
-FLUID = {"passive_force": "option: "}
-LOSSES = {
-    "gymnasium/swimmer": FLUID,
-    "dm_control/fish": FLUID,
-    "men__bitcraze_crazyflie_2__cf2": FLUID,
-}
 
 
 def require_turned_sites() -> None:
@@ -42,6 +36,11 @@ def test_each_feature_agrees_with_mujoco(name: str) -> None:
     assert_agrees(name, HARD_CASES[name], losses)
 
 
+@pytest.mark.parametrize("name", ["boxes", "two ellipsoids on one body"])
+def test_models_in_a_medium_agree_with_mujoco(name: str) -> None:
+    assert_agrees(name, FLUID_CASES[name])
+
+
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_random_models_agree_with_mujoco(seed: int) -> None:
     require_turned_sites()
@@ -55,12 +54,12 @@ def test_each_model_of_the_project_agrees_with_mujoco(path: Path) -> None:
 
 @pytest.mark.parametrize("label", corpora.packaged_names())
 def test_models_from_packages_agree_with_mujoco(label: str) -> None:
-    assert_agrees(label, corpora.packaged_model(label), LOSSES.get(label))
+    assert_agrees(label, corpora.packaged_model(label))
 
 
 @pytest.mark.parametrize("name", corpora.ROBOT_NAMES)
 def test_robots_that_others_modelled_agree_with_mujoco(name: str) -> None:
-    assert_agrees(name, corpora.robot(name), LOSSES.get(name))
+    assert_agrees(name, corpora.robot(name))
 
 
 @pytest.mark.parametrize("name", REFUSED)
