@@ -20,6 +20,7 @@ from mbcasadi.description.controller import (
 from mbcasadi.description.coverage import Coverage, CoverageItem
 from mbcasadi.description.geoms import CollisionRules, Geom, GeomPair
 from mbcasadi.description.qp_stages import LeastDistanceStages
+from mbcasadi.description.sensors import Lens, Sensor, SensorFrame
 from mbcasadi.description.tree import Body, FixedTendon, Frame, Joint, RigidTree
 
 __all__ = [
@@ -41,8 +42,11 @@ __all__ = [
     "Joint",
     "JointCoupling",
     "LeastDistanceStages",
+    "Lens",
     "ReportedLimits",
     "RigidTree",
+    "Sensor",
+    "SensorFrame",
     "Signal",
     "TendonCoupling",
     "TuningParameter",

@@ -3,8 +3,10 @@
 - 3.11 separates actuators from controls: `nactuator` may differ from `nu`, and an actuator owns
   slices of controls and of force outputs. Before, all of them are one to one.
 - 3.11 takes rotational set-points on the circle.
+- 3.14 counts the torque of a weld in `cfrc_ext` as it acts; before, the multipliers themselves.
 - 3.15 corrects the rotation between two sites that are turned on their bodies.
-- 4.0 names the type of a tendon, and brings plastic springs.
+- 4.0 names the type of a tendon, brings plastic springs, and lets acceleration sensors on what no
+  joint moves feel gravity; before, they read zero.
 """
 
 from typing import NamedTuple
@@ -18,6 +20,8 @@ Array = NDArray[np.float64]
 VERSION = tuple(int(part) for part in mujoco.__version__.split(".")[:2])
 CIRCULAR_SETPOINTS = (3, 11)
 TURNED_SITES = (3, 15)
+TRUE_WELD_TORQUES = (3, 14)
+STATIC_GRAVITY = (4, 0)
 NO_STATE = -1
 
 
@@ -51,6 +55,16 @@ def setpoints_are_circular() -> bool:
 def measures_turned_sites() -> bool:
     """Return whether MuJoCo measures rotations right between sites turned on their bodies."""
     return VERSION >= TURNED_SITES
+
+
+def static_sensors_feel_gravity() -> bool:
+    """Return whether acceleration sensors on what no joint moves read gravity."""
+    return VERSION >= STATIC_GRAVITY
+
+
+def counts_true_weld_torques() -> bool:
+    """Return whether the external wrenches of bodies hold the torque of a weld as it acts."""
+    return VERSION >= TRUE_WELD_TORQUES
 
 
 def is_fixed_tendon(model: mujoco.MjModel, tendon: int) -> bool:

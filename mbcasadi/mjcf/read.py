@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.description import Actuator, Coverage, Equality, RigidTree
+from mbcasadi.description import Actuator, Coverage, Equality, RigidTree, Sensor
 from mbcasadi.mjcf.actuators import actuators
 from mbcasadi.mjcf.coverage import plant_only_features, used_features
 from mbcasadi.mjcf.equalities import equalities, rows_without_equations
@@ -17,6 +17,7 @@ from mbcasadi.mjcf.load import Source, is_text, load
 from mbcasadi.mjcf.model_checks import require_equations_possible
 from mbcasadi.mjcf.reflected_inertia import reflected_inertia
 from mbcasadi.mjcf.refusals import passive_force_refusals
+from mbcasadi.mjcf.sensors import sensor_features, sensors
 from mbcasadi.mjcf.tree import rigid_tree
 
 Array = NDArray[np.float64]
@@ -36,6 +37,7 @@ class ModelData:
         na: number of activation states, those of refused actuators included.
         refused_rows: rows of active constraints that have no equation here; they belong to the
             count of constraints, so that none is taken for absent.
+        sensors: all of them, in MuJoCo's order.
     """
 
     tree: RigidTree
@@ -46,6 +48,7 @@ class ModelData:
     timestep: float
     na: int
     refused_rows: int = 0
+    sensors: tuple[Sensor, ...] = ()
 
 
 def read(source: Source) -> ModelData:
@@ -66,9 +69,11 @@ def read(source: Source) -> ModelData:
     tree = rigid_tree(model, flags, reflected, _path(source))
     tree_actuators, actuator_refusals = actuators(model, flags)
     tree_equalities, equality_refusals = equalities(model, flags)
+    tree_sensors = sensors(model, tree, tree_actuators)
     items = (
         *used_features(tree, tree_actuators, tree_equalities),
         *plant_only_features(model),
+        *sensor_features(model, tree_sensors),
         *passive_refusals,
         *actuator_refusals,
         *equality_refusals,
@@ -82,6 +87,7 @@ def read(source: Source) -> ModelData:
         timestep=float(model.opt.timestep),
         na=int(model.na),
         refused_rows=rows_without_equations(model) if equality_refusals else 0,
+        sensors=tree_sensors,
     )
 
 

@@ -8,6 +8,7 @@ from mbcasadi.plant.options import make_rigid, perturb, soften
 from mbcasadi.plant.plant import Plant
 from mbcasadi.plant.video import save_video
 from mbcasadi.plant.viewer import Observer, play
+from mbcasadi.plant.wrenches import external_wrenches
 
 __all__ = [
     "ContactForce",
@@ -18,6 +19,7 @@ __all__ = [
     "Source",
     "compile_model",
     "draw_frames",
+    "external_wrenches",
     "make_rigid",
     "perturb",
     "play",

@@ -11,7 +11,7 @@ from mbcasadi.description import Actuator, Equality, RigidTree
 from mbcasadi.mjcf import Source
 from mbcasadi.system.functions import Builder
 from mbcasadi.system.limits import Array, Limits, infinite_ranges
-from mbcasadi.system.pieces import kinetic_energy, rate_of
+from mbcasadi.system.pieces import kinetic_energy, rate_of, total_energy
 from mbcasadi.system.system import System
 
 MemberData = tuple[str, dict[str, ca.SX], str, Callable[[], ca.SX]]
@@ -53,6 +53,7 @@ def read_mjcf(source: Source, *, switchable: bool = False) -> System:
         tree=tree,
         actuators=actuators,
         equalities=active,
+        sensors=data.sensors,
         mask=np.append(mask, np.ones(data.refused_rows)) if switchable else None,
     )
 
@@ -94,8 +95,10 @@ def _dynamics_builders(tree: RigidTree, actuators: tuple[Actuator, ...]) -> dict
         builders |= _builders(
             ("act_dot", of_all, "act_dot", lambda: model.act_dot(tree, actuators, q, v, u, act))
         )
+    kinetic = kinetic_energy(builders["mass_matrix"], tree.nv)
     return builders | {
-        "kinetic_energy": kinetic_energy(builders["mass_matrix"], tree.nv),
+        "kinetic_energy": kinetic,
+        "total_energy": total_energy(kinetic, builders["potential_energy"], tree.nv),
         "center_of_mass": lambda: model.center_of_mass_fun(tree),
         "momentum": lambda: model.momentum_fun(tree),
     }
