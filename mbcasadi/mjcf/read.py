@@ -69,7 +69,7 @@ def read(source: Source) -> ModelData:
     tree = rigid_tree(model, flags, reflected, _path(source))
     tree_actuators, actuator_refusals = actuators(model, flags)
     tree_equalities, equality_refusals = equalities(model, flags)
-    tree_sensors = sensors(model, tree, tree_actuators)
+    tree_sensors = sensors(model, tree_actuators)
     items = (
         *used_features(tree, tree_actuators, tree_equalities),
         *plant_only_features(model),

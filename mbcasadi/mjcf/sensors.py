@@ -7,7 +7,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.description import Actuator, CoverageItem, Lens, RigidTree, Sensor, SensorFrame
+from mbcasadi.description import Actuator, CoverageItem, Lens, Sensor, SensorFrame
 from mbcasadi.description.sensors import Cut
 from mbcasadi.mjcf.compat import actuator_slots, static_sensors_feel_gravity
 from mbcasadi.mjcf.names import names, object_names
@@ -46,18 +46,15 @@ BODY_KINDS = ("subtreecom", "subtreelinvel", "subtreeangmom")
 NO_OBJECT = -1
 
 
-def sensors(
-    model: mujoco.MjModel, tree: RigidTree, actuators: Sequence[Actuator]
-) -> tuple[Sensor, ...]:
+def sensors(model: mujoco.MjModel, actuators: Sequence[Actuator]) -> tuple[Sensor, ...]:
     """Return all sensors in MuJoCo's order.
 
     Args:
         model: the compiled model.
-        tree: read from it.
         actuators: read from it, one for each control.
     """
     return tuple(
-        _sensor(model, tree, actuators, i, name) for i, name in enumerate(names(model, "sensor"))
+        _sensor(model, actuators, i, name) for i, name in enumerate(names(model, "sensor"))
     )
 
 
@@ -93,9 +90,7 @@ def sensor_features(model: mujoco.MjModel, described: Sequence[Sensor]) -> list[
     return items
 
 
-def _sensor(
-    model: mujoco.MjModel, tree: RigidTree, actuators: Sequence[Actuator], i: int, name: str
-) -> Sensor:
+def _sensor(model: mujoco.MjModel, actuators: Sequence[Actuator], i: int, name: str) -> Sensor:
     kind = _kind(model, i)
     target, refusal = _target(model, actuators, i, kind)
     refusal = NOT_SMOOTH.get(kind, refusal)

@@ -15,8 +15,8 @@ from mbcasadi.model.coriolis import coriolis_matrix
 from mbcasadi.model.energy import gravity_force, potential_energy
 from mbcasadi.model.frames import frame_bias, frame_jacobian, frame_pose, frame_velocity
 from mbcasadi.model.inertia import mass_matrix
-from mbcasadi.model.inverse_dynamics_derivatives import inverse_dynamics_derivatives
 from mbcasadi.model.interaction_wrench import generalised_force
+from mbcasadi.model.inverse_dynamics_derivatives import inverse_dynamics_derivatives
 from mbcasadi.model.momentum import momentum, momentum_fun
 from mbcasadi.model.newton_euler import bias_force, inverse_dynamics
 from mbcasadi.model.passive import passive_force

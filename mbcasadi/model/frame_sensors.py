@@ -119,7 +119,8 @@ def torque(state: SensedState, sensor: Sensor) -> ca.SX:
 
 def camera_projection(state: SensedState, sensor: Sensor) -> ca.SX:
     """Return the pixel at which a camera sees a site; singular in the camera's plane."""
-    assert sensor.reference is not None and sensor.lens is not None  # the reader gives them
+    assert sensor.reference is not None  # the reader gives both
+    assert sensor.lens is not None
     camera, lens = state.frame(sensor.reference), sensor.lens
     x, y, z = camera.in_axes(subtract(own_frame(state, sensor).origin, camera.origin))
     depth = ca.SX(z)

@@ -152,9 +152,7 @@ READERS: dict[str, Reader] = {
 
 
 def _forces(state: SensedState) -> list[ca.SX]:
-    return forces_of_actuators(
-        state.tree, state.actuators, state.q, state.v, state.u, state.act
-    )
+    return forces_of_actuators(state.tree, state.actuators, state.q, state.v, state.u, state.act)
 
 
 def _without_compensation(tree: RigidTree) -> RigidTree:

@@ -20,7 +20,7 @@ from mbcasadi.plant.contacts import (
     frame_rotation,
 )
 from mbcasadi.plant.measurement import Measurement
-from mbcasadi.plant.wrenches import external_wrenches, sensor_reading
+from mbcasadi.plant.wrenches import applied_wrenches, external_wrenches, sensor_reading
 from mbcasadi.readable_signatures import readable_signature
 from mbcasadi.real_numbers import described, real_array
 from mbcasadi.unknown_names import unknown_name
@@ -303,6 +303,14 @@ class Plant:
         The input of `System.sensor`; call it after `measure`.
         """
         return external_wrenches(self.model, self.data)
+
+    @property
+    def applied_wrenches(self) -> Array:
+        """(6, nbody) those of `wrenches` that are no constraint's: applied forces and contacts.
+
+        The input of `dynamics.predicted_readings`; call it after `measure`.
+        """
+        return applied_wrenches(self.model, self.data)
 
     @readable_signature
     def frame_position(self, name: str, kind: FrameKind = "site") -> Array:

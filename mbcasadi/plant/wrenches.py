@@ -32,15 +32,46 @@ def external_wrenches(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
     return np.asarray(np.hstack([force, moment + np.cross(arm, force)]).T)
 
 
+@checked
+def applied_wrenches(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
+    """Return those of `external_wrenches` that are no constraint's: `xfrc_applied` and contacts.
+
+    (6, nbody): force, N, above moment about the body's origin, N m, world axes.
+
+    Args:
+        model: the compiled model.
+        data: after `mj_forward`, whose forces count.
+    """
+    total = np.zeros((model.nbody, 6))
+    force, torque = data.xfrc_applied[:, :3], data.xfrc_applied[:, 3:]
+    total[:, :3] = force
+    total[:, 3:] = torque + np.cross(data.xipos - data.xpos, force)
+    total[0] = 0.0  # what acts on the world moves nothing
+    local = np.zeros(6)
+    for i in range(data.ncon):
+        contact = data.contact[i]
+        if contact.efc_address < 0 or min(contact.geom) < 0:
+            continue
+        mujoco.mj_contactForce(model, data, i, local)
+        axes = contact.frame.reshape(3, 3)
+        force, torque = axes.T @ local[:3], axes.T @ local[3:]
+        for geom, sign in zip(contact.geom, (-1.0, 1.0), strict=True):
+            body = int(model.geom_bodyid[geom])
+            if body:
+                moment = torque + np.cross(contact.pos - data.xpos[body], force)
+                total[body] += sign * np.concatenate([force, moment])
+    return np.asarray(total.T)
+
+
 def sensor_reading(model: mujoco.MjModel, data: mujoco.MjData, name: str) -> Array:
-    """Return the reading of a sensor at the last evaluation.
+    """Return the reading of a sensor at the last evaluation; nameless ones are `sensor<id>`.
 
     Raises:
         UnknownNameError: no such sensor; the message lists the valid names.
     """
-    index = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_SENSOR, name)
-    if index < 0:
-        names = [model.sensor(i).name for i in range(model.nsensor)]
-        raise unknown_name("sensor", name, [each for each in names if each])
+    names = [model.sensor(i).name or f"sensor{i}" for i in range(model.nsensor)]
+    if name not in names:
+        raise unknown_name("sensor", name, names)
+    index = names.index(name)
     first = int(model.sensor_adr[index])
     return np.array(data.sensordata[first : first + int(model.sensor_dim[index])])

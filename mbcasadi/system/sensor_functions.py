@@ -86,7 +86,11 @@ def usable_sensors(sensors: Sequence[Sensor], coverage: Coverage) -> tuple[Senso
 
 
 def find_sensor(
-    system_name: str, sensors: Sequence[Sensor], coverage: Coverage, tree: RigidTree | None, name: str
+    system_name: str,
+    sensors: Sequence[Sensor],
+    coverage: Coverage,
+    tree: RigidTree | None,
+    name: str,
 ) -> Sensor:
     """Return a sensor by its name.
 

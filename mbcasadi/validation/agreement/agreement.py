@@ -18,7 +18,7 @@ from mbcasadi.errors import ModelError, UnsupportedFeatureError
 from mbcasadi.mjcf import capture_warnings
 from mbcasadi.shapes import require_whole
 from mbcasadi.system import FrameFunctions, System
-from mbcasadi.validation.agreement import frame_values
+from mbcasadi.validation.agreement import frame_values, sensor_values
 from mbcasadi.validation.agreement.manifold import Array, smooth_copy
 from mbcasadi.validation.agreement.references import (
     Reference,
@@ -92,6 +92,7 @@ def agreement_with_mujoco(
     for kind in ("site", "body"):
         for i in frame_values.spread_ids(model, kind, frames):
             checks += _frame_checks(system, model, kind, i)
+    checks += [Check(*pair) for pair in sensor_values.comparisons(system, model)]
     smooth, rng = smooth_copy(model), np.random.default_rng(seed)
     errors = np.zeros((states, len(checks)))
     with capture_warnings():
