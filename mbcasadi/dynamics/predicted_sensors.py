@@ -46,10 +46,11 @@ def predicted_readings(
     motion = forward_dynamics(system, formulation, derivatives=derivatives, **options)
     loads, reactions = wrench_force(system), constraint_wrenches(system)
     inputs = _inputs(system, motion)
-    actuators = {name: inputs[name] for name in ("q", "v", "u", "act") if name in inputs}
+    drive = [name for name in ("q", "v", "u", "act") if name in inputs]
+    actuators: dict[str, ca.MX] = {name: inputs[name] for name in drive}
     f = inputs["f"] + loads(inputs["q"], inputs["wrenches"])
     if system.nu:
-        f += evaluate(system.actuator_force, actuators)
+        f = f + evaluate(system.actuator_force, actuators)
     moved = motion(**{name: inputs[name] for name in motion.name_in()} | {"f": f})
     sensed = {n: x for n, x in inputs.items() if n not in ("f", "mask")}
     sensed["wrenches"] = inputs["wrenches"] + reactions(inputs["q"], moved["lam"])

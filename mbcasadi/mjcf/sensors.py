@@ -83,7 +83,7 @@ def sensor_features(model: mujoco.MjModel, described: Sequence[Sensor]) -> list[
         ("nsample", model.sensor_history[:, 0] > 0, "a Function has no memory"),
     ]
     for what, mask, why in features:
-        who = [described[i].name for i in np.flatnonzero(mask)]
+        who = [described[int(i)].name for i in np.flatnonzero(mask)]
         if who:
             feature = f"{object_names('sensor', who)}: {what}"
             items.append(CoverageItem(feature, "plant only", "", why))
@@ -121,7 +121,7 @@ def _sensor(model: mujoco.MjModel, actuators: Sequence[Actuator], i: int, name: 
 
 
 def _kind(model: mujoco.MjModel, i: int) -> str:
-    word = mujoco.mjtSensor(int(model.sensor_type[i])).name.removeprefix("mjSENS_")
+    word: str = mujoco.mjtSensor(int(model.sensor_type[i])).name.removeprefix("mjSENS_")
     return MJCF_WORDS.get(word, word.lower())
 
 

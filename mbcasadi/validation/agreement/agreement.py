@@ -70,7 +70,8 @@ def agreement_with_mujoco(
     """Compare every member of a system with MuJoCo at random states.
 
     MuJoCo has no counterpart of `coriolis_matrix`, `constraint_rate` and the `loop_` members; they
-    have no entry. `judge` turns the entries into a verdict.
+    have no entry. A sensor is compared under random forces on the bodies, with MuJoCo's
+    acceleration and what MuJoCo counts as external. `judge` turns the entries into a verdict.
 
     Args:
         system: read from the same model.

@@ -110,7 +110,7 @@ def _reference(sensor: Sensor, readings: Readings) -> Reference:
         return np.full(sensor.size, _size(sensor, s, value(s)))
 
     unit = DIMENSIONS[sensor.kind][3] if sensor.kind in DIMENSIONS else "of the sensor"
-    return Reference(f"sensor '{sensor.name}'", unit, value, size, sensor.kind)
+    return Reference(f"sensor '{sensor.name}': {sensor.kind}", unit, value, size)
 
 
 def _size(sensor: Sensor, s: Sample, reading: Array) -> float:
