@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.errors import ProblemError
 from mbcasadi.unknown_names import unknown_name
 
 Array = NDArray[np.float64]
@@ -26,6 +27,7 @@ def external_wrenches(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
         model: the compiled model.
         data: after `mj_forward`, whose forces count.
     """
+    _require_same_model(model, data)
     mujoco.mj_rnePostConstraint(model, data)
     moment, force = data.cfrc_ext[:, :3], data.cfrc_ext[:, 3:]
     arm = data.subtree_com[model.body_rootid] - data.xpos
@@ -42,6 +44,7 @@ def applied_wrenches(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
         model: the compiled model.
         data: after `mj_forward`, whose forces count.
     """
+    _require_same_model(model, data)
     total = np.zeros((model.nbody, 6))
     force, torque = data.xfrc_applied[:, :3], data.xfrc_applied[:, 3:]
     total[:, :3] = force
@@ -61,6 +64,17 @@ def applied_wrenches(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
                 moment = torque + np.cross(contact.pos - data.xpos[body], force)
                 total[body] += sign * np.concatenate([force, moment])
     return np.asarray(total.T)
+
+
+def _require_same_model(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+    """Raise `ProblemError` where the data are of a model of another size."""
+    sizes = (len(data.xpos), len(data.qpos), len(data.qvel))
+    expected = (model.nbody, model.nq, model.nv)
+    if sizes != expected:
+        raise ProblemError(
+            f"the data have (nbody, nq, nv) = {sizes}, the model has {expected}; expected data "
+            "of this model"
+        )
 
 
 def sensor_reading(model: mujoco.MjModel, data: mujoco.MjData, name: str) -> Array:
