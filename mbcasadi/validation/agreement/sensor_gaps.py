@@ -5,7 +5,7 @@ takes the motion of rigid constraints, and what is left of the difference is the
 model's `solref` and `solimp`. At closed states, so that no constraint is violated at the start.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
@@ -77,7 +77,7 @@ def sensor_gaps(
         speed = sizes.rate * sizes.coordinates * rng.normal(size=system.nv)
         _close(plant, sizes.coordinates, speed, rng)
         measured = plant.measure(np.zeros(system.nu))
-        inputs = {
+        inputs: dict[str, Any] = {  # CasADi's stubs mix no kinds
             "q": measured.q,
             "v": measured.v,
             "f": np.zeros(system.nv),
