@@ -1,4 +1,4 @@
-"""A five-bar feels how hard it is pushed, from one accelerometer and one force sensor.
+"""A five-bar feels a push from one accelerometer and one force sensor.
 
 Under a force F on its left distal link the sensors of a rigid mechanism read `y = y_0 + G F`, with
 y_0 and G from `predicted_readings` at the measured state and torque: two unknown components from

@@ -127,7 +127,10 @@ def test_tendon_armature_between_branches_is_reported() -> None:
         (mjcf(arm() + '<geom size=".1"/>'), "geoms and pairs (1): contact"),
         (JOINTS["mocap body"], "body 'target': mocap"),
         (
-            mjcf(arm(), '<sensor><jointlimitpos name="end" joint="a"/></sensor>'),
+            mjcf(
+                arm('<joint name="a" range="-1 1" limited="true"/>'),
+                '<sensor><jointlimitpos name="end" joint="a"/></sensor>',
+            ),
             "sensor 'end': jointlimitpos",
         ),
         (
