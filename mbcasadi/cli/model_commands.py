@@ -51,6 +51,7 @@ def check(
     from mbcasadi.mjcf import load
     from mbcasadi.system import read_mjcf
     from mbcasadi.validation.agreement import agreement_with_mujoco, judge
+    from mbcasadi.validation.agreement.sensor_gaps import rigid_gaps
 
     path = find_model(model)
     if against is not None:
@@ -70,18 +71,21 @@ def check(
         progress(f"reading {path.name}", 0.0)
         system = read_mjcf(path)
         progress(f"comparing at {states} states", 0.3)
-        entries = agreement_with_mujoco(
-            system, load(path)[0], states=states, seed=seed, frames=frames
-        )
+        compiled = load(path)[0]
+        entries = agreement_with_mujoco(system, compiled, states=states, seed=seed, frames=frames)
+        gaps = rigid_gaps(system, compiled, states, seed)
     verdict = judge(entries, tolerance, allow_missing or ())
     if as_json:
         rows = [entry._asdict() for entry in entries]
         settings = {"model": system.name, "tolerance": tolerance}
-        console.emit_json({**settings, **verdict._asdict(), "rows": rows})
+        sensors = [gap._asdict() for gap in gaps]
+        console.emit_json({**settings, **verdict._asdict(), "rows": rows, "sensor_gaps": sensors})
     else:
         console.stdout().print(tables.agreement_table(entries, tolerance))
         assert system.tree is not None  # it was read from a model
         for line in tables.frame_lines(system.tree.frames, frames):
+            console.stdout().print(line, markup=False)
+        for line in tables.gap_lines(gaps):
             console.stdout().print(line, markup=False)
         for line in tables.verdict_lines(verdict):
             console.stdout().print(line, markup=False)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
     from mbcasadi.cli.inspection import Inspection
     from mbcasadi.cli.suites import BenchmarkRow
     from mbcasadi.description import Frame
-    from mbcasadi.validation.agreement import Agreement, AgreementVerdict
+    from mbcasadi.validation.agreement import Agreement, AgreementVerdict, SensorGap
 
 
 def print_inspection(model: "Inspection", console: Console) -> None:
@@ -77,6 +77,18 @@ def verdict_lines(verdict: "AgreementVerdict") -> Iterator[str]:
         )
     if verdict.allowed:
         yield f"not compared, as allowed: {', '.join(verdict.allowed)}"
+
+
+def gap_lines(gaps: "Sequence[SensorGap]") -> Iterator[str]:
+    """Yield how far readings of rigid constraints are from MuJoCo's, the worst of each kind."""
+    for kind in dict.fromkeys(gap.kind for gap in gaps):
+        measured = [gap for gap in gaps if gap.kind == kind and gap.reading]
+        if measured:
+            worst = max(measured, key=lambda gap: gap.relative)
+            yield (
+                f"{kind} '{worst.sensor}': rigid constraints read up to {worst.gap:.2g} of "
+                f"{worst.reading:.3g} beside MuJoCo's soft ones ({worst.relative:.1%})"
+            )
 
 
 def frame_lines(frames: "Sequence[Frame]", compared: int) -> Iterator[str]:

@@ -8,11 +8,13 @@ from mbcasadi.constraints.points_of_bodies import (
 )
 from mbcasadi.constraints.rows import bias, jacobian, residual
 from mbcasadi.constraints.user import UserRows, stabilised_bias, user_rows
+from mbcasadi.constraints.wrenches import constraint_wrenches
 
 __all__ = [
     "PointsOfBody",
     "UserRows",
     "bias",
+    "constraint_wrenches",
     "independent_rows",
     "jacobian",
     "other_rows",

@@ -21,6 +21,7 @@ from mbcasadi.description.coverage import Coverage, CoverageItem
 from mbcasadi.description.fluid import Fluid, FluidBox, FluidEllipsoid
 from mbcasadi.description.geoms import CollisionRules, Geom, GeomPair
 from mbcasadi.description.qp_stages import LeastDistanceStages
+from mbcasadi.description.sensors import Lens, Sensor, SensorFrame
 from mbcasadi.description.tree import Body, FixedTendon, Frame, Joint, RigidTree
 
 __all__ = [
@@ -45,8 +46,11 @@ __all__ = [
     "Joint",
     "JointCoupling",
     "LeastDistanceStages",
+    "Lens",
     "ReportedLimits",
     "RigidTree",
+    "Sensor",
+    "SensorFrame",
     "Signal",
     "TendonCoupling",
     "TuningParameter",

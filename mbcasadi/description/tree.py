@@ -16,7 +16,7 @@ from mbcasadi.short_text import summarised
 
 Array = NDArray[np.float64]
 JointKind = Literal["free", "ball", "slide", "hinge"]
-FrameKind = Literal["site", "body", "geom"]
+FrameKind = Literal["site", "body", "geom", "camera"]
 Compensation = Literal["passive", "actuator", "none"]
 
 QPOS_SIZE: dict[str, int] = {"free": 7, "ball": 4, "slide": 1, "hinge": 1}
@@ -95,7 +95,7 @@ class Body:
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame fixed to a body: a site, the body frame itself, or that of a geom."""
+    """A frame fixed to a body: a site, the body frame itself, that of a geom or of a camera."""
 
     name: str
     kind: FrameKind
@@ -154,7 +154,7 @@ class RigidTree:
         name: model name.
         bodies: body 0 is the world.
         joints: in MuJoCo's order.
-        frames: sites, bodies and geoms that can be addressed by name.
+        frames: sites, bodies, geoms and fixed cameras that can be addressed by name.
         tendons: fixed tendons.
         gravity: (3,) m/s², zero where the model disables gravity.
         q0: (nq,) the authored configuration (`qpos0`).

@@ -10,6 +10,11 @@ from mbcasadi.dynamics.forward import (
 from mbcasadi.dynamics.inverse import constrained_inverse_dynamics, inverse_dynamics
 from mbcasadi.dynamics.inverse_derivatives import inverse_dynamics_derivatives
 from mbcasadi.dynamics.null_space_functions import null_space_inverse_dynamics, null_space_terms
+from mbcasadi.dynamics.predicted_sensors import (
+    constraint_wrenches,
+    predicted_readings,
+    wrench_force,
+)
 from mbcasadi.dynamics.projection_functions import force_channels, projection_terms
 from mbcasadi.dynamics.quasi_velocity_functions import (
     quasi_velocity_curvature,
@@ -26,6 +31,7 @@ __all__ = [
     "branch_motion",
     "constrained_inverse_dynamics",
     "constraint_force",
+    "constraint_wrenches",
     "force_channels",
     "forward_dynamics",
     "forward_dynamics_derivatives",
@@ -33,10 +39,12 @@ __all__ = [
     "inverse_dynamics_derivatives",
     "null_space_inverse_dynamics",
     "null_space_terms",
+    "predicted_readings",
     "projection_terms",
     "quasi_velocity_curvature",
     "quasi_velocity_motion",
     "quasi_velocity_terms",
     "udwadia_kalaba_terms",
     "virtual_mass_terms",
+    "wrench_force",
 ]

@@ -5,8 +5,10 @@
 - 3.11 takes rotational set-points on the circle.
 - 3.14 computes the silhouette of an ellipsoid in a medium at any size and speed; before, the
   denominators were held above `mjMINVAL`, in whatever unit.
+- 3.14 counts the torque of a weld in `cfrc_ext` as it acts; before, the multipliers themselves.
 - 3.15 corrects the rotation between two sites that are turned on their bodies.
-- 4.0 names the type of a tendon, and brings plastic springs.
+- 4.0 names the type of a tendon, brings plastic springs, and lets acceleration sensors on what no
+  joint moves feel gravity; before, they read zero.
 """
 
 from typing import NamedTuple
@@ -22,6 +24,8 @@ CIRCULAR_SETPOINTS = (3, 11)
 TURNED_SITES = (3, 15)
 SILHOUETTES = (3, 14)
 HELD_ABOVE = 1e-15  # mjMINVAL
+TRUE_WELD_TORQUES = (3, 14)
+STATIC_GRAVITY = (4, 0)
 NO_STATE = -1
 
 
@@ -60,6 +64,16 @@ def measures_turned_sites() -> bool:
 def least_silhouette() -> float:
     """Return where MuJoCo holds the denominators of an ellipsoid's silhouette; 0 for nowhere."""
     return 0.0 if VERSION >= SILHOUETTES else HELD_ABOVE
+
+
+def static_sensors_feel_gravity() -> bool:
+    """Return whether acceleration sensors on what no joint moves read gravity."""
+    return VERSION >= STATIC_GRAVITY
+
+
+def counts_true_weld_torques() -> bool:
+    """Return whether the external wrenches of bodies hold the torque of a weld as it acts."""
+    return VERSION >= TRUE_WELD_TORQUES
 
 
 def is_fixed_tendon(model: mujoco.MjModel, tendon: int) -> bool:

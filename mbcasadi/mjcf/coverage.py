@@ -121,7 +121,7 @@ def _used_actuators(tree: RigidTree, actuators: Sequence[Actuator]) -> list[Cove
 
 
 def plant_only_features(model: mujoco.MjModel) -> list[CoverageItem]:
-    """Return what acts in MuJoCo only: forces of its solver, sensors, pictures."""
+    """Return what acts in MuJoCo only: forces of its solver, pictures."""
     joints, tendons = names(model, "joint"), names(model, "tendon")
     with_friction = {int(model.dof_jntid[i]) for i in np.flatnonzero(model.dof_frictionloss)}
     solver = "a force of MuJoCo's solver, not of the smooth dynamics"
@@ -160,7 +160,6 @@ def _counts(model: mujoco.MjModel, solver: str) -> list[CoverageItem]:
             f"{solver}; `contacts_of` has its geometry, `Contact` its law",
         ),
         ("equality constraints", model.neq, "solref, solimp", "constraints are exact here"),
-        ("sensors", model.nsensor, "readings", "read them from the plant"),
         ("skins, cameras, lights", model.nskin + model.ncam + model.nlight, "pictures", "unused"),
     ]
     items = [

@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.description import Actuator, Coverage, Equality, RigidTree
+from mbcasadi.description import Actuator, Coverage, Equality, RigidTree, Sensor
 from mbcasadi.mjcf.actuators import actuators
 from mbcasadi.mjcf.coverage import plant_only_features, used_features
 from mbcasadi.mjcf.equalities import equalities, rows_without_equations
@@ -17,6 +17,7 @@ from mbcasadi.mjcf.load import Source, is_text, load
 from mbcasadi.mjcf.model_checks import require_equations_possible
 from mbcasadi.mjcf.reflected_inertia import reflected_inertia
 from mbcasadi.mjcf.refusals import passive_force_refusals
+from mbcasadi.mjcf.sensors import sensor_features, sensors
 from mbcasadi.mjcf.tree import rigid_tree
 
 Array = NDArray[np.float64]
@@ -37,6 +38,7 @@ class ModelData:
         refused_rows: rows of active constraints that have no equation here; they belong to the
             count of constraints, so that none is taken for absent.
         off: attributes without an effect, as a flag of the model switches their force off.
+        sensors: all of them, in MuJoCo's order.
     """
 
     tree: RigidTree
@@ -48,6 +50,7 @@ class ModelData:
     na: int
     refused_rows: int = 0
     off: tuple[str, ...] = ()
+    sensors: tuple[Sensor, ...] = ()
 
 
 def read(source: Source) -> ModelData:
@@ -68,9 +71,11 @@ def read(source: Source) -> ModelData:
     tree = rigid_tree(model, flags, reflected, _path(source))
     tree_actuators, actuator_refusals = actuators(model, flags)
     tree_equalities, equality_refusals = equalities(model, flags)
+    tree_sensors = sensors(model, tree_actuators)
     items = (
         *used_features(tree, tree_actuators, tree_equalities),
         *plant_only_features(model),
+        *sensor_features(model, tree_sensors),
         *passive_refusals,
         *actuator_refusals,
         *equality_refusals,
@@ -85,6 +90,7 @@ def read(source: Source) -> ModelData:
         na=int(model.na),
         refused_rows=rows_without_equations(model) if equality_refusals else 0,
         off=flags.off,
+        sensors=tree_sensors,
     )
 
 

@@ -131,8 +131,26 @@ def _compensation(routed: bool, flags: Flags) -> Compensation:
     return "actuator" if flags.actuation else "none"
 
 
+def frame_indices(model: mujoco.MjModel, kind: str) -> dict[int, int]:
+    """Return the index in `RigidTree.frames` for the id of each site, body, geom or camera.
+
+    Cameras that are not fixed to their bodies have none.
+    """
+    counts = {"site": model.nsite, "body": model.nbody, "geom": model.ngeom}
+    first, kinds = 0, list(counts)
+    for before in kinds[: kinds.index(kind)] if kind in kinds else kinds:
+        first += counts[before]
+    ids = _fixed_cameras(model) if kind == "camera" else range(counts[kind])
+    return {object_id: first + place for place, object_id in enumerate(ids)}
+
+
+def _fixed_cameras(model: mujoco.MjModel) -> list[int]:
+    fixed = model.cam_mode == int(mujoco.mjtCamLight.mjCAMLIGHT_FIXED)
+    return [int(camera) for camera in np.flatnonzero(fixed)]
+
+
 def _frames(model: mujoco.MjModel) -> tuple[Frame, ...]:
-    """Return sites in their order, then bodies, then geoms in theirs."""
+    """Return sites in their order, then bodies, geoms, and cameras fixed to their bodies."""
     sites = (
         Frame(name, "site", int(body), np.array(pos), np.array(quat))
         for name, body, pos, quat in zip(
@@ -149,7 +167,18 @@ def _frames(model: mujoco.MjModel) -> tuple[Frame, ...]:
         Frame(name, "body", i, np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]))
         for i, name in enumerate(names(model, "body"))
     )
-    return (*sites, *bodies, *geoms)
+    camera_names = names(model, "camera")
+    cameras = (
+        Frame(
+            camera_names[i],
+            "camera",
+            int(model.cam_bodyid[i]),
+            np.array(model.cam_pos[i]),
+            np.array(model.cam_quat[i]),
+        )
+        for i in _fixed_cameras(model)
+    )
+    return (*sites, *bodies, *geoms, *cameras)
 
 
 def _tendons(

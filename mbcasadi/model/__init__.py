@@ -15,13 +15,19 @@ from mbcasadi.model.coriolis import coriolis_matrix
 from mbcasadi.model.energy import gravity_force, potential_energy
 from mbcasadi.model.frames import frame_bias, frame_jacobian, frame_pose, frame_velocity
 from mbcasadi.model.inertia import mass_matrix
+from mbcasadi.model.interaction_wrench import generalised_force
 from mbcasadi.model.inverse_dynamics_derivatives import inverse_dynamics_derivatives
 from mbcasadi.model.momentum import momentum, momentum_fun
 from mbcasadi.model.newton_euler import bias_force, inverse_dynamics
 from mbcasadi.model.passive import passive_force
+from mbcasadi.model.sensed_state import SensedState
+from mbcasadi.model.sensors import MEMBERS_OF_KINDS, sensor_reading
+from mbcasadi.model.subtree import subtree_fun
 from mbcasadi.model.transmission import actuator_length, tendon_length
 
 __all__ = [
+    "MEMBERS_OF_KINDS",
+    "SensedState",
     "act_dot",
     "actuation",
     "actuator_bias",
@@ -38,6 +44,7 @@ __all__ = [
     "frame_jacobian",
     "frame_pose",
     "frame_velocity",
+    "generalised_force",
     "gravity_force",
     "integrate",
     "inverse_dynamics",
@@ -48,6 +55,8 @@ __all__ = [
     "passive_force",
     "potential_energy",
     "random_state",
+    "sensor_reading",
+    "subtree_fun",
     "tendon_length",
     "velocity_map",
 ]

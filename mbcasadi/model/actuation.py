@@ -78,22 +78,37 @@ def actuator_force(
     Returns:
         (nv, 1) generalised force.
     """
-    rows = [moment_row(tree, actuator, q) for actuator in actuators]
-    forces = [
-        _scalar_force(tree, actuator, q, row @ v, _drive(actuator, u[i], act))
-        for i, (actuator, row) in enumerate(zip(actuators, rows, strict=True))
-    ]
-    forces = [
-        _clip(force, actuator.force_range)
-        for force, actuator in zip(_clip_tendons(tree, actuators, forces), actuators, strict=True)
-    ]
     total = _routed_compensation(tree, q)
-    for row, force in zip(rows, forces, strict=True):
-        total += row.T @ force
+    forces = forces_of_actuators(tree, actuators, q, v, u, act)
+    for actuator, force in zip(actuators, forces, strict=True):
+        total += moment_row(tree, actuator, q).T @ force
     for joint in tree.joints:
         if joint.force_range is not None and joint.kind in {"slide", "hinge"}:
             total[joint.dof] = _clip(total[joint.dof], joint.force_range)
     return ca.sparsify(total)
+
+
+def forces_of_actuators(
+    tree: RigidTree,
+    actuators: Sequence[Actuator],
+    q: ca.SX,
+    v: ca.SX,
+    u: ca.SX,
+    act: ca.SX | None = None,
+) -> list[ca.SX]:
+    """Return the force of each actuator along its transmission, clipped: `actuator_force`.
+
+    Args:
+        tree, actuators, q, v, u, act: as in `actuator_force`.
+    """
+    forces = []
+    for i, actuator in enumerate(actuators):
+        rate = moment_row(tree, actuator, q) @ v
+        forces.append(_scalar_force(tree, actuator, q, rate, _drive(actuator, u[i], act)))
+    return [
+        _clip(force, actuator.force_range)
+        for force, actuator in zip(_clip_tendons(tree, actuators, forces), actuators, strict=True)
+    ]
 
 
 def act_dot(

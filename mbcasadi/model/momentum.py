@@ -5,10 +5,12 @@ With `∫ ṙ dm` and `D = ∫ ṙ rᵀ dm` of all that a link carries, summed f
 `∫ r × ṙ dm`, is the axial vector of D. Armature has no part in either.
 """
 
+from collections.abc import Sequence
+
 import casadi as ca
 
 from mbcasadi.description import RigidTree
-from mbcasadi.model.chain import WORLD, Link, chain_of, moving_moments
+from mbcasadi.model.chain import WORLD, Chain, Link, chain_of, moving_moments
 from mbcasadi.model.configuration import velocity_map
 from mbcasadi.model.mass_flow import Subtree, joint_spin
 from mbcasadi.model.motion import steps_of
@@ -39,7 +41,18 @@ def momentum(tree: RigidTree, q: ca.SX, v: ca.SX) -> ca.SX:
         ProblemError: no body that can move has mass.
     """
     chain = chain_of(tree)
-    carried, whole = [Subtree(moments) for moments in moving_moments(chain)], Subtree(Moments())
+    return _about_center(flow_in_world(chain, moving_moments(chain), q, v))
+
+
+def flow_in_world(chain: Chain, moments: Sequence[Moments], q: ca.SX, v: ca.SX) -> Subtree:
+    """Return mass moments and their flow of all links together, world axes.
+
+    Args:
+        chain: the links.
+        moments: of each link, in its axes.
+        q, v: (nq, 1), (nv, 1) state.
+    """
+    carried, whole = [Subtree(own) for own in moments], Subtree(Moments())
     for i in reversed(range(len(chain.links))):
         link = chain.links[i]
         subtree = carried[i].in_rotating_axes(joint_spin(link, v))
@@ -49,7 +62,7 @@ def momentum(tree: RigidTree, q: ca.SX, v: ca.SX) -> ca.SX:
             whole = whole + subtree
         else:
             carried[link.parent] = carried[link.parent] + subtree
-    return _about_center(whole)
+    return whole
 
 
 def momentum_fun(tree: RigidTree, q: ca.SX) -> ca.Function:
@@ -85,7 +98,12 @@ def _rate(link: Link, step: Step, v: ca.SX) -> Vec3:
 
 def _about_center(whole: Subtree) -> ca.SX:
     """Return linear momentum above angular momentum about the centre of mass."""
-    D, linear = whole.D, whole.flow
-    about_origin = (D[2][1] - D[1][2], D[0][2] - D[2][0], D[1][0] - D[0][1])
     center = scale(1 / whole.moments.mass, whole.moments.first)
-    return stack(linear, subtract(about_origin, cross(center, linear)))
+    return stack(whole.flow, angular_momentum(whole, center))
+
+
+def angular_momentum(whole: Subtree, point: Vec3) -> Vec3:
+    """Return the angular momentum about a fixed point of the world, kg m²/s, world axes."""
+    D = whole.D
+    about_origin = (D[2][1] - D[1][2], D[0][2] - D[2][0], D[1][0] - D[0][1])
+    return subtract(about_origin, cross(point, whole.flow))

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 import casadi as ca
 
 from mbcasadi.description import Actuator, RigidTree
-from mbcasadi.model.chain import WORLD, Chain, Link, chain_of
+from mbcasadi.model.chain import WORLD, Chain, chain_of
 from mbcasadi.model.inertia import armature_matrix
 from mbcasadi.model.motion import Wrench, steps_of, wrench_before, wrench_on_dofs
 from mbcasadi.model.recursion import LinkMotion, link_motions, rows_times
-from mbcasadi.spatial import Mat3, Scalar, Step, Vec3, add, cross, scale
+from mbcasadi.spatial import Mat3, Moments, Scalar, Step, Vec3, add, cross, scale
 
 
 def bias_force(tree: RigidTree, q: ca.SX, v: ca.SX) -> ca.SX:
@@ -74,7 +74,7 @@ def carried_wrenches(
     Returns:
         Wrenches in the frame of the link, and in its frame before the joint's motion.
     """
-    wrenches = [_newton_euler(link, motions[i]) for i, link in enumerate(chain.links)]
+    wrenches = [newton_euler(link.moments, motions[i]) for i, link in enumerate(chain.links)]
     before_joint = list(wrenches)
     for i in reversed(range(len(chain.links))):
         link, fixed = chain.links[i], len(chain.links[i].before)
@@ -87,12 +87,12 @@ def carried_wrenches(
     return list(zip(wrenches, before_joint, strict=True))
 
 
-def _newton_euler(link: Link, motion: LinkMotion) -> Wrench:
-    """Return the wrench on the link's own mass, about its origin, in its axes."""
-    m, s = link.moments.mass, link.moments.first
+def newton_euler(moments: Moments, motion: LinkMotion) -> Wrench:
+    """Return the wrench on a link's own mass, about its origin, in its axes."""
+    m, s = moments.mass, moments.first
     force = add(scale(m, motion.a), rows_times(motion.U, s))
     x2, y2, z2 = (c * c for c in motion.w)
-    spin = moment_of_field(motion.U, (z2 - y2, x2 - z2, y2 - x2), link.moments.second)
+    spin = moment_of_field(motion.U, (z2 - y2, x2 - z2, y2 - x2), moments.second)
     return force, add(cross(s, motion.a), spin)
 
 

@@ -20,6 +20,7 @@ from mbcasadi.plant.contacts import (
     frame_rotation,
 )
 from mbcasadi.plant.measurement import Measurement
+from mbcasadi.plant.wrenches import applied_wrenches, external_wrenches, sensor_reading
 from mbcasadi.readable_signatures import readable_signature
 from mbcasadi.real_numbers import described, real_array
 from mbcasadi.unknown_names import unknown_name
@@ -284,6 +285,32 @@ class Plant:
             UnknownNameError: no such constraint; the message lists the valid names.
         """
         return equalities.row_forces(self.model, self.data, name)
+
+    @checked
+    def sensor(self, name: str) -> Array:
+        """Return MuJoCo's reading of a sensor at the last evaluation; call it after `measure`.
+
+        Raises:
+            UnknownNameError: no such sensor; the message lists the valid names.
+        """
+        return sensor_reading(self.model, self.data, name)
+
+    @property
+    def wrenches(self) -> Array:
+        """(6, nbody) external force, N, above moment about the body's origin, N m, world axes.
+
+        At the last evaluation: forces applied to bodies, contacts, connect and weld constraints.
+        The input of `System.sensor`; call it after `measure`.
+        """
+        return external_wrenches(self.model, self.data)
+
+    @property
+    def applied_wrenches(self) -> Array:
+        """(6, nbody) those of `wrenches` that are no constraint's: applied forces and contacts.
+
+        The input of `dynamics.predicted_readings`; call it after `measure`.
+        """
+        return applied_wrenches(self.model, self.data)
 
     @readable_signature
     def frame_position(self, name: str, kind: FrameKind = "site") -> Array:

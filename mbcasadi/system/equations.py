@@ -21,7 +21,7 @@ from mbcasadi.system.functions import (
     user_row_expressions,
 )
 from mbcasadi.system.limits import Limits, infinite_ranges
-from mbcasadi.system.pieces import coriolis_of_inertia, kinetic_energy
+from mbcasadi.system.pieces import coriolis_of_inertia, kinetic_energy, total_energy
 from mbcasadi.system.rows import builders_of, rows_as_functions
 from mbcasadi.system.system import System
 
@@ -148,6 +148,9 @@ def from_equations(
     builders = {key: constant(function(key, *parts)) for key, parts in members.items()}
     semidefinite = check_equations(builders)
     builders["kinetic_energy"] = kinetic_energy(builders["mass_matrix"], nv)
+    if potential is not None:
+        parts = (builders["kinetic_energy"], builders["potential_energy"])
+        builders["total_energy"] = total_energy(*parts, nv)
     builders |= builders_of(constraints) | _vector_space(nv)
     nu = int(B.shape[1])
     ctrl = infinite_ranges(nu) if ctrl_range is None else real_array("ctrl_range", ctrl_range)

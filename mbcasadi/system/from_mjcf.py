@@ -15,7 +15,7 @@ from mbcasadi.system.functions import Builder
 from mbcasadi.system.limits import Array, Limits, infinite_ranges
 from mbcasadi.system.model_numbers import ModelNumbers, numbers_at, with_constants
 from mbcasadi.system.parameter_choice import chosen_parameters
-from mbcasadi.system.pieces import kinetic_energy, rate_of
+from mbcasadi.system.pieces import kinetic_energy, rate_of, total_energy
 from mbcasadi.system.system import System
 
 MemberData = tuple[str, dict[str, ca.SX], str, Callable[[], ca.SX]]
@@ -64,6 +64,7 @@ def read_mjcf(
         tree=tree,
         actuators=actuators,
         equalities=active,
+        sensors=data.sensors,
         mask=np.append(mask, np.ones(data.refused_rows)) if switchable else None,
     )
     if not parameters:
@@ -132,8 +133,10 @@ def _dynamics_builders(numbers: ModelNumbers, parameters: Parameters) -> dict[st
         builders |= _builders(
             ("act_dot", of_all, "act_dot", lambda: model.act_dot(tree, actuators, q, v, u, act))
         )
+    kinetic = kinetic_energy(builders["mass_matrix"], tree.nv)
     return builders | {
-        "kinetic_energy": kinetic_energy(builders["mass_matrix"], tree.nv),
+        "kinetic_energy": kinetic,
+        "total_energy": total_energy(kinetic, builders["potential_energy"], tree.nv),
         "center_of_mass": lambda: model.center_of_mass_fun(tree, q),
         "momentum": lambda: model.momentum_fun(tree, q),
     }

@@ -9,7 +9,7 @@ def names_of_tree(tree: RigidTree) -> Mapping[str, tuple[str, ...]]:
     """Return the names of what a model holds, by kind."""
     frames = {
         kind: tuple(frame.name for frame in tree.frames if frame.kind == kind)
-        for kind in ("site", "body")
+        for kind in ("site", "body", "camera")
     }
     return {
         "joint": tuple(joint.name for joint in tree.joints),

@@ -27,6 +27,17 @@ def kinetic_energy(mass_matrix: Builder, nv: int) -> Builder:
     return build
 
 
+def total_energy(kinetic: Builder, potential: Builder, nv: int) -> Builder:
+    """Return the builder of (q, v) → (E), `E = T + V`."""
+
+    def build() -> ca.Function:
+        T, V = kinetic(), potential()
+        q, v = ca.SX.sym("q", V.sparsity_in(0)), ca.SX.sym("v", nv)
+        return ca.Function("total_energy", [q, v], [T(q, v) + V(q)], ["q", "v"], ["E"])
+
+    return build
+
+
 def rate_of(name: str, jacobian: Builder, nv: int) -> Builder:
     """Return the builder of the Function `name` (q, v) → (psi), `psi = A v`."""
 

@@ -5,7 +5,7 @@ member is a `ca.Function` with named inputs and outputs; it takes SX, MX, DM and
 and is built when it is first used.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.constraints import user_rows
-from mbcasadi.description import Actuator, Coverage, Equality, RigidTree
+from mbcasadi.description import Actuator, Coverage, Equality, RigidTree, Sensor
 from mbcasadi.description.parameters import Parameters
 from mbcasadi.errors import ProblemError, ShapeError, UnsupportedFeatureError
+from mbcasadi.model import subtree_fun
 from mbcasadi.shapes import column, require_kind, require_name, require_shape
 from mbcasadi.short_text import with_table
 from mbcasadi.system.expression_frames import expression_frame, require_rotation
@@ -36,6 +37,13 @@ from mbcasadi.system.parameter_inputs import (
 from mbcasadi.system.relative_frames import relative_frame
 from mbcasadi.system.rows import Rows, append_rows, rows_as_functions
 from mbcasadi.system.scales import Scales, measure_scales
+from mbcasadi.system.sensor_functions import (
+    body_index,
+    find_sensor,
+    require_tree,
+    sensors_fun,
+    usable_sensors,
+)
 
 NO_PARAMETERS = Parameters()
 
@@ -58,6 +66,8 @@ class System:
         coverage: treatment of each feature of the model.
         tree, actuators, equalities: the numbers of a system that was read from a model;
             None and () for one that was given by equations.
+        sensors: of a system that was read from a model, in MuJoCo's order, those without a smooth
+            Function too; `sensor_names` has the others.
         coordinate_names: (nv,) names of the coordinates of a system that was given by equations,
             those of the user's symbols; () for one that was read from a model.
         mask: (nc,) initial activity of each row, one or zero, or None. Where it is given, the
@@ -81,6 +91,7 @@ class System:
     tree: RigidTree | None = None
     actuators: tuple[Actuator, ...] = ()
     equalities: tuple[Equality, ...] = ()
+    sensors: tuple[Sensor, ...] = ()
     coordinate_names: tuple[str, ...] = ()
     mask: Array | None = None
     timed: bool = False
@@ -97,6 +108,7 @@ class System:
     gravity_force = Member("(q) → (g): (nv,), the bias force at rest.")
     kinetic_energy = Member("(q, v) → (T): ½ vᵀ M v, J.")
     potential_energy = Member("(q) → (V): gravity and springs, J.")
+    total_energy = Member("(q, v) → (E): kinetic and potential energy, J.")
     passive_force = Member("(q, v) → (f_passive): (nv,) springs, dampers, compensation.")
     actuation = Member("(q) → (B): (nv, nu), `actuator_force = B u + f_0` inside ranges.")
     actuator_bias = Member("(q, v) → (f_0): (nv,) actuator force at u = 0.")
@@ -184,11 +196,12 @@ class System:
 
     @checked
     def frame(self, name: str, kind: str = "site") -> FrameFunctions:
-        """Return pose, Jacobian, velocity and bias Functions of a site, body or geom.
+        """Return pose, Jacobian, velocity and bias Functions of a site, body, geom or camera.
 
         Args:
             name: name of the frame in the model.
-            kind: "site", "body", "geom", or "contact" for a point at which a geom touches a plane
+            kind: "site", "body", "geom", "camera" for one that is fixed to its body (it looks along
+                its -z axis), or "contact" for a point at which a geom touches a plane
                 of the world, as `mb.contacts_of` names it; its Jacobian is that of the material.
 
         Raises:
@@ -263,6 +276,67 @@ class System:
         if self._carried is None:
             return system
         return system.exposing(self._carried.with_frame(name, self._behind(q), position, rotation))
+
+    @checked
+    def sensor(self, name: str) -> ca.Function:
+        """Return (q, v, a, [u], [act], wrenches, [t]) → (y), the reading of a sensor of the model.
+
+        All sensors of a system take the same inputs: u where it has controls, act where it has
+        activations, t where one of its sensors is a clock. `wrenches` (6, nbody) has for each body,
+        the world first, the external force, N, above its moment about the body's origin, N m, world
+        axes; `Plant.wrenches` has those of a plant. Only force and torque sensors read them. The
+        cutoff is applied; noise, delay and sampling are not.
+
+        Raises:
+            UnknownNameError: no such sensor; the message lists the valid names.
+            UnsupportedFeatureError: the sensor is no smooth function (contact, ray, limit, …), or
+                measures what has no equation here.
+        """
+        chosen = find_sensor(self.name, self.sensors, self.coverage, self.tree, name)
+        return self._of_numbers(f"sensor {name}", lambda s: sensors_fun(s, "sensor", (chosen,)))
+
+    @property
+    def sensor_names(self) -> tuple[str, ...]:
+        """Names of the sensors that have a Function, in MuJoCo's order."""
+        return tuple(sensor.name for sensor in usable_sensors(self.sensors, self.coverage))
+
+    @property
+    def sensor_data(self) -> ca.Function:
+        """(q, v, a, [u], [act], wrenches, [t]) → (y): all sensors of `sensor_names` in a column."""
+        usable = usable_sensors(self.sensors, self.coverage)
+        return self._of_numbers("sensor_data", lambda s: sensors_fun(s, "sensor_data", usable))
+
+    @checked
+    def subtree(self, body: str) -> ca.Function:
+        """Return (q, v) → (p, velocity, momentum) of a body with all that it carries.
+
+        Shapes: (3,) centre of mass, m; (3,) its velocity, m/s; (6,) linear momentum, kg m/s, above
+        the angular one about the centre of mass, kg m²/s; world axes. What is fixed to the world
+        counts as mass that does not move.
+
+        Raises:
+            UnknownNameError: no such body; the message lists the valid names.
+            ProblemError: the system is given by equations.
+        """
+        index = body_index(require_tree(self.tree, self.name), body)
+
+        def build(system: "System") -> ca.Function:
+            q = ca.SX.sym("q", system.nq)
+            return subtree_fun(system.numbers_at(q).tree, index, q)
+
+        return self._of_numbers(f"subtree {body}", build)
+
+    def _of_numbers(self, key: str, build: "Callable[[System], ca.Function]") -> ca.Function:
+        """Return a Function of the model's numbers, with an input p where these are parameters.
+
+        Args:
+            key: of the Function among those that are kept.
+            build: makes it for the system that carries its parameters.
+        """
+        if self._carried is None:
+            return self.cached_function(key, lambda: build(self))
+        carried, count = self._carried, len(self.parameters)
+        return self.cached_function(key, lambda: with_parameter_input(build(carried), count))
 
     @checked
     def rows(

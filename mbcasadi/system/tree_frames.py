@@ -1,4 +1,4 @@
-"""Sites, bodies and geoms of a model as `FrameFunctions`."""
+"""Sites, bodies, geoms and fixed cameras of a model as `FrameFunctions`."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from mbcasadi.shapes import require_name
 from mbcasadi.system.frames import Array, Carrier, FrameFunctions
 from mbcasadi.system.names_of_tree import names_of_tree
 
-KINDS = ("site", "body", "geom", "contact")
+KINDS = ("site", "body", "geom", "camera", "contact")
 
 
 def frame_of_model(

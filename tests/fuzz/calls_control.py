@@ -140,6 +140,7 @@ def calls_of_regulators():
         "trajectory_gains": along,
         "trajectory_lqr": along,
         "Gate": {},
+        "sensor_output": {"system": ex.sensed(), "sensors": ["turning"]},
         "Linearization.coordinates": {"self": linear, "q": linear.q, "v": linear.v},
         "Linearization.state": {"self": linear, "x": np.zeros(2)},
         "Linearization.output_matrix": {"self": linear, "output": ex.encoder()},

@@ -34,6 +34,8 @@ def calls_of_systems():
         "System.frame": {"self": system, "name": "tracer"},
         "System.relative_frame": {"self": system, "name": "tracer", "base": "world"},
         "System.with_frame": {"self": system, "q": q, "name": "own", "position": ca.SX(3, 1)},
+        "System.sensor": {"self": ex.sensed(), "name": "felt"},
+        "System.subtree": {"self": system, "body": "coupler"},
         "System.rows": state | {"phi": q[0]},
         "System.with_rows": state | {"phi": q[0]},
         "System.with_mask": {"self": system},
@@ -45,10 +47,12 @@ def calls_of_dynamics():
     home, system = "dynamics.", {"system": ex.four_bar()}
     names = (
         "actuation_map", "branch_motion", "constrained_inverse_dynamics", "constraint_force",
-        "force_channels", "forward_dynamics", "forward_dynamics_derivatives", "inverse_dynamics",
+        "constraint_wrenches", "force_channels", "forward_dynamics",
+        "forward_dynamics_derivatives", "inverse_dynamics",
         "inverse_dynamics_derivatives", "null_space_inverse_dynamics", "null_space_terms",
-        "projection_terms", "quasi_velocity_curvature", "quasi_velocity_motion",
-        "quasi_velocity_terms", "udwadia_kalaba_terms", "virtual_mass_terms",
+        "predicted_readings", "projection_terms", "quasi_velocity_curvature",
+        "quasi_velocity_motion",
+        "quasi_velocity_terms", "udwadia_kalaba_terms", "virtual_mass_terms", "wrench_force",
     )  # fmt: skip
     drift = {"baumgarte": mb.Baumgarte(10.0, 10.0)}
     return {home + name: system for name in names} | {

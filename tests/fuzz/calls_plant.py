@@ -64,6 +64,9 @@ def calls_of_plants():
         },
         home + "Plant.frame_position": own | {"name": "tracer"},
         home + "Plant.frame_rotation": own | {"name": "tracer"},
+        home + "Plant.sensor": {"self": plants.sensed(), "name": "felt"},
+        home + "external_wrenches": {"model": ex.sensed_model(), "data": ex.sensed_data()},
+        home + "applied_wrenches": {"model": ex.sensed_model(), "data": ex.sensed_data()},
         home + "compile_model": {"source": ex.FOUR_BAR},
         home + "draw_frames": {"model": ex.model(), "q": np.zeros((1, 3)), "width": 8, "height": 8},
         home + "play": {"model": ex.FOUR_BAR, "t": np.zeros(1), "q": np.zeros((1, 3))},
@@ -141,6 +144,9 @@ def calls_of_validation():
         home + "compare": {"first": ex.four_bar(), "second": ex.FOUR_BAR, "states": 1},
         home + "agreement.agreement_with_mujoco": {
             "system": ex.four_bar(), "model": ex.model(), "states": 1,
+        },
+        home + "agreement.sensor_gaps": {
+            "system": ex.sensed(), "model": ex.sensed_model(), "states": 1,
         },
         home + "agreement.judge": {"entries": [agreement.Agreement("M", 0.0, 0, "kg")]},
         home + "spec.read_spec": {"path": plants.spec_file()},

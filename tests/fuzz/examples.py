@@ -8,6 +8,7 @@ import casadi as ca
 import mujoco
 import numpy as np
 from support.mpc_mechanisms import sliding_mass
+from support.sensor_models import LOOP, wild_state
 
 import mbcasadi as mb
 from mbcasadi import control, models, mpc
@@ -43,6 +44,22 @@ def mass():
 def model():
     """A fresh copy is made by each call that changes it."""
     return mujoco.MjModel.from_xml_path(str(FOUR_BAR))
+
+
+@cache
+def sensed():
+    """A four-bar with sensors."""
+    return mb.read_mjcf(LOOP)
+
+
+@cache
+def sensed_model():
+    return mujoco.MjModel.from_xml_string(LOOP)
+
+
+@cache
+def sensed_data():
+    return wild_state(sensed_model(), np.random.default_rng(0))
 
 
 @cache

@@ -19,6 +19,11 @@ def world():
 
 
 @cache
+def sensed():
+    return plant.Plant(ex.sensed_model())
+
+
+@cache
 def project():
     """The compiled C of a law without a solver."""
     return mb.export_c(regulators.lqr(ex.linear(), np.ones(6), 1.0), ex.folder() / "lqr")

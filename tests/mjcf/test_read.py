@@ -126,7 +126,13 @@ def test_tendon_armature_between_branches_is_reported() -> None:
         (mjcf(arm('<joint name="a" frictionloss=".1"/>')), "joint 'a': frictionloss"),
         (mjcf(arm() + '<geom size=".1"/>'), "geoms and pairs (1): contact"),
         (JOINTS["mocap body"], "body 'target': mocap"),
-        (mjcf(arm(), '<sensor><jointpos joint="a"/></sensor>'), "sensors (1): readings"),
+        (
+            mjcf(
+                arm('<joint name="a" range="-1 1" limited="true"/>'),
+                '<sensor><jointlimitpos name="end" joint="a"/></sensor>',
+            ),
+            "sensor 'end': jointlimitpos",
+        ),
         (
             mjcf(
                 arm(),

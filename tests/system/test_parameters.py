@@ -175,3 +175,24 @@ def test_a_force_that_a_flag_switches_off_has_no_parameters() -> None:
     text = MECHANISM.replace("<option ", '<option><flag damper="disable"/></option><option ')
     with pytest.raises(UnknownNameError):
         mb.read_mjcf(text, parameters=["joint:elbow:damping"])
+
+
+def test_sensors_and_subtrees_take_p() -> None:
+    sensed = MECHANISM.replace(
+        "</mujoco>",
+        '<sensor><subtreecom name="com" body="upper"/><subtreeangmom name="L" body="base"/></sensor>'
+        "</mujoco>",
+    )
+    system = mb.read_mjcf(sensed, parameters=["body:*:mass", "body:*:com"])
+    p = physical_change(system, np.random.default_rng(4))
+    model = mujoco.MjModel.from_xml_string(sensed)
+    set_parameters(model, dict(zip(system.parameters.names, p, strict=True)))
+    data, rng = mujoco.MjData(model), np.random.default_rng(5)
+    data.qpos, data.qvel = rng.standard_normal(model.nq), rng.standard_normal(model.nv)
+    mujoco.mj_normalizeQuat(model, data.qpos)
+    mujoco.mj_forward(model, data)
+    wrenches = np.zeros((6, model.nbody))
+    y = system.sensor_data(data.qpos, data.qvel, data.qacc, wrenches, p)
+    np.testing.assert_allclose(np.array(y).ravel(), data.sensordata, rtol=EXACT, atol=EXACT)
+    center = np.array(system.subtree("upper")(data.qpos, data.qvel, p)[0]).ravel()
+    np.testing.assert_allclose(center, data.sensordata[:3], rtol=EXACT)

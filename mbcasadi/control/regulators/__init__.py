@@ -25,6 +25,7 @@ from mbcasadi.control.regulators.lqr import gain_in_full_coordinates, lqr, lqr_g
 from mbcasadi.control.regulators.lti_inverse_dynamics import lti_inverse_dynamics
 from mbcasadi.control.regulators.margins import margins as margins
 from mbcasadi.control.regulators.measurements import encoders as encoders
+from mbcasadi.control.regulators.measurements import sensor_output
 from mbcasadi.control.regulators.modes import Mode
 from mbcasadi.control.regulators.multiplier_form import (
     DescriptorForm,
@@ -67,6 +68,7 @@ __all__ = [
     "poles_gain",
     "reduce_descriptor",
     "require_stabilisable",
+    "sensor_output",
     "trajectory_gains",
     "trajectory_lqr",
 ]

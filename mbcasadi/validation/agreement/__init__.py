@@ -1,6 +1,14 @@
 """A `System` against MuJoCo, quantity by quantity, at random states."""
 
 from mbcasadi.validation.agreement.agreement import Agreement, agreement_with_mujoco
+from mbcasadi.validation.agreement.sensor_gaps import SensorGap, sensor_gaps
 from mbcasadi.validation.agreement.verdict import AgreementVerdict, judge
 
-__all__ = ["Agreement", "AgreementVerdict", "agreement_with_mujoco", "judge"]
+__all__ = [
+    "Agreement",
+    "AgreementVerdict",
+    "SensorGap",
+    "agreement_with_mujoco",
+    "judge",
+    "sensor_gaps",
+]

@@ -18,7 +18,7 @@ from mbcasadi.errors import ModelError, UnsupportedFeatureError
 from mbcasadi.mjcf import capture_warnings
 from mbcasadi.shapes import require_whole
 from mbcasadi.system import FrameFunctions, System
-from mbcasadi.validation.agreement import frame_values
+from mbcasadi.validation.agreement import frame_values, sensor_values
 from mbcasadi.validation.agreement.manifold import Array, smooth_copy
 from mbcasadi.validation.agreement.references import (
     Reference,
@@ -70,7 +70,8 @@ def agreement_with_mujoco(
     """Compare every member of a system with MuJoCo at random states.
 
     MuJoCo has no counterpart of `coriolis_matrix`, `constraint_rate` and the `loop_` members; they
-    have no entry. `judge` turns the entries into a verdict.
+    have no entry. A sensor is compared under random forces on the bodies, with MuJoCo's
+    acceleration and what MuJoCo counts as external. `judge` turns the entries into a verdict.
 
     Args:
         system: read from the same model.
@@ -92,6 +93,7 @@ def agreement_with_mujoco(
     for kind in ("site", "body"):
         for i in frame_values.spread_ids(model, kind, frames):
             checks += _frame_checks(system, model, kind, i)
+    checks += [Check(*pair) for pair in sensor_values.comparisons(system, model)]
     smooth, rng = smooth_copy(model), np.random.default_rng(seed)
     errors = np.zeros((states, len(checks)))
     with capture_warnings():

@@ -1,0 +1,127 @@
+"""Sensor readings of our own, rigid motion: what sensors will show under known forces."""
+
+from collections.abc import Sequence
+from typing import Unpack
+
+import casadi as ca
+
+from mbcasadi import constraints, model
+from mbcasadi.argument_kinds import checked
+from mbcasadi.dynamics.formulations import DEFAULT, FormulationOptions
+from mbcasadi.dynamics.forward import forward_dynamics
+from mbcasadi.system import System, evaluate
+from mbcasadi.system.parametric import takes_parameters
+from mbcasadi.system.sensor_functions import WRENCH, require_tree, sensed_state
+
+
+@checked
+@takes_parameters
+def predicted_readings(
+    system: System,
+    sensors: Sequence[str] | None = None,
+    formulation: str = DEFAULT,
+    *,
+    derivatives: bool = True,
+    **options: Unpack[FormulationOptions],
+) -> ca.Function:
+    """Return (q, v, f, [u], [act], wrenches, [t], [mask]) → (y, a, lam), readings of rigid motion.
+
+    `forward_dynamics` gives a and lam under `f + actuator_force(q, v, u) + Σ J_bᵀ w_b`; the sensors
+    read this a, and the wrenches with those of the constraints, `constraint_wrenches(q, lam)`.
+    MuJoCo's constraints are soft: `validation.agreement.sensor_gaps` has the difference.
+
+    Forces inside a loop with redundant rows are those of the lam of minimum norm. Rows that were
+    added with `with_rows` move the mechanism; their forces act on no body that a sensor knows.
+
+    Args:
+        system: read from a model.
+        sensors: names, one below the other in y; all of `sensor_names` by default.
+        formulation, derivatives, options: as in `forward_dynamics`.
+
+    Raises:
+        UnknownNameError: no such sensor or formulation; the message lists the valid names.
+        UnsupportedFeatureError: a sensor that has no Function, or refused dynamics.
+        ProblemError: the system is given by equations.
+    """
+    names = system.sensor_names if sensors is None else tuple(sensors)
+    readings = [system.sensor_data] if sensors is None else [system.sensor(n) for n in names]
+    motion = forward_dynamics(system, formulation, derivatives=derivatives, **options)
+    loads, reactions = wrench_force(system), constraint_wrenches(system)
+    inputs = _inputs(system, motion)
+    drive = [name for name in ("q", "v", "u", "act") if name in inputs]
+    actuators: dict[str, ca.MX] = {name: inputs[name] for name in drive}
+    f = inputs["f"] + loads(inputs["q"], inputs["wrenches"])
+    if system.nu:
+        f = f + evaluate(system.actuator_force, actuators)
+    moved = motion(**{name: inputs[name] for name in motion.name_in()} | {"f": f})
+    sensed = {n: x for n, x in inputs.items() if n not in ("f", "mask")}
+    sensed["wrenches"] = inputs["wrenches"] + reactions(inputs["q"], moved["lam"])
+    y = ca.vertcat(ca.MX(0, 1), *(evaluate(r, sensed | {"a": moved["a"]}) for r in readings))
+    return ca.Function(
+        "predicted_readings",
+        list(inputs.values()),
+        [y, moved["a"], moved["lam"]],
+        list(inputs),
+        ["y", "a", "lam"],
+    )
+
+
+@checked
+@takes_parameters
+def constraint_wrenches(system: System) -> ca.Function:
+    """Return (q, lam) → (wrenches), (6, nbody): what the multipliers do to the bodies.
+
+    Force, N, above moment about the body's origin, N m, world axes, of connect and weld
+    constraints; other rows act on no body. `Σ J_bᵀ w_b = Aᵀ lam` for the rows of these. A row that
+    the mask switches off has the multiplier zero.
+
+    Raises:
+        ProblemError: the system is given by equations.
+        UnsupportedFeatureError: a constraint of the model has no equation.
+    """
+    require_tree(system.tree, system.name)
+    system.require_available("constraint_jacobian")
+
+    def build() -> ca.Function:
+        q, lam = ca.SX.sym("q", system.nq), ca.SX.sym("lam", system.nc)
+        numbers = system.numbers_at(q)
+        parts = numbers.tree, numbers.equalities
+        wrenches = constraints.constraint_wrenches(*parts, q, lam)
+        options = {"cse": True}
+        return ca.Function(
+            "constraint_wrenches", [q, lam], [wrenches], ["q", "lam"], ["wrenches"], options
+        )
+
+    return system.cached_function("constraint_wrenches", build)
+
+
+@checked
+@takes_parameters
+def wrench_force(system: System) -> ca.Function:
+    """Return (q, wrenches) → (f), `f = Σ J_bᵀ w_b` (nv,): external wrenches on the joints.
+
+    Raises:
+        ProblemError: the system is given by equations.
+    """
+    require_tree(system.tree, system.name)
+
+    def build() -> ca.Function:
+        state, _ = sensed_state(system)
+        symbols = [state.q, state.wrenches]
+        force = model.generalised_force(state)
+        return ca.Function("wrench_force", symbols, [force], ["q", "wrenches"], ["f"])
+
+    return system.cached_function("wrench_force", build)
+
+
+def _inputs(system: System, motion: ca.Function) -> dict[str, ca.MX]:
+    """Return symbols of all inputs, by name."""
+    tree = require_tree(system.tree, system.name)
+    sizes = {name: (motion.size1_in(name), 1) for name in ("q", "v", "f")}
+    sizes |= {"u": (system.nu, 1)} if system.nu else {}
+    sizes |= {"act": (system.na, 1)} if system.na else {}
+    sizes["wrenches"] = (WRENCH, len(tree.bodies))
+    clocked = any(sensor.kind == "clock" for sensor in system.sensors)
+    sizes |= {"t": (1, 1)} if clocked or system.timed else {}
+    sizes |= {} if system.mask is None else {"mask": (system.nc, 1)}
+    return {name: ca.MX.sym(name, *size) for name, size in sizes.items()}

@@ -1,0 +1,91 @@
+"""External wrenches on the bodies of a plant, as MuJoCo counts them, and sensor readings.
+
+What counts (`mj_rnePostConstraint`, MuJoCo's `cfrc_ext`): `xfrc_applied`, contacts between geoms,
+and connect and weld constraints. What does not: `qfrc_applied`, joint and tendon couplings, limits
+and friction, actuators, springs, gravity compensation, fluid forces, contacts of flexes.
+"""
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.argument_kinds import checked
+from mbcasadi.errors import ProblemError
+from mbcasadi.unknown_names import unknown_name
+
+Array = NDArray[np.float64]
+
+
+@checked
+def external_wrenches(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
+    """Return (6, nbody): force, N, above moment about the body's origin, N m, world axes.
+
+    `cfrc_ext` has the moment above the force, about the centre of mass of the tree that the body
+    belongs to: here the force comes first, and the moment is `τ + (c - p) × F`.
+
+    Args:
+        model: the compiled model.
+        data: after `mj_forward`, whose forces count.
+    """
+    _require_same_model(model, data)
+    mujoco.mj_rnePostConstraint(model, data)
+    moment, force = data.cfrc_ext[:, :3], data.cfrc_ext[:, 3:]
+    arm = data.subtree_com[model.body_rootid] - data.xpos
+    return np.asarray(np.hstack([force, moment + np.cross(arm, force)]).T)
+
+
+@checked
+def applied_wrenches(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
+    """Return those of `external_wrenches` that are no constraint's: `xfrc_applied` and contacts.
+
+    (6, nbody): force, N, above moment about the body's origin, N m, world axes.
+
+    Args:
+        model: the compiled model.
+        data: after `mj_forward`, whose forces count.
+    """
+    _require_same_model(model, data)
+    total = np.zeros((model.nbody, 6))
+    force, torque = data.xfrc_applied[:, :3], data.xfrc_applied[:, 3:]
+    total[:, :3] = force
+    total[:, 3:] = torque + np.cross(data.xipos - data.xpos, force)
+    total[0] = 0.0  # what acts on the world moves nothing
+    local = np.zeros(6)
+    for i in range(data.ncon):
+        contact = data.contact[i]
+        if contact.efc_address < 0 or min(contact.geom) < 0:
+            continue
+        mujoco.mj_contactForce(model, data, i, local)
+        axes = contact.frame.reshape(3, 3)
+        force, torque = axes.T @ local[:3], axes.T @ local[3:]
+        for geom, sign in zip(contact.geom, (-1.0, 1.0), strict=True):
+            body = int(model.geom_bodyid[geom])
+            if body:
+                moment = torque + np.cross(contact.pos - data.xpos[body], force)
+                total[body] += sign * np.concatenate([force, moment])
+    return np.asarray(total.T)
+
+
+def _require_same_model(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+    """Raise `ProblemError` where the data are of a model of another size."""
+    sizes = (len(data.xpos), len(data.qpos), len(data.qvel))
+    expected = (model.nbody, model.nq, model.nv)
+    if sizes != expected:
+        raise ProblemError(
+            f"the data have (nbody, nq, nv) = {sizes}, the model has {expected}; expected data "
+            "of this model"
+        )
+
+
+def sensor_reading(model: mujoco.MjModel, data: mujoco.MjData, name: str) -> Array:
+    """Return the reading of a sensor at the last evaluation; nameless ones are `sensor<id>`.
+
+    Raises:
+        UnknownNameError: no such sensor; the message lists the valid names.
+    """
+    names = [model.sensor(i).name or f"sensor{i}" for i in range(model.nsensor)]
+    if name not in names:
+        raise unknown_name("sensor", name, names)
+    index = names.index(name)
+    first = int(model.sensor_adr[index])
+    return np.array(data.sensordata[first : first + int(model.sensor_dim[index])])
