@@ -178,11 +178,8 @@ def test_a_force_that_a_flag_switches_off_has_no_parameters() -> None:
 
 
 def test_sensors_and_subtrees_take_p() -> None:
-    sensed = MECHANISM.replace(
-        "</mujoco>",
-        '<sensor><subtreecom name="com" body="upper"/><subtreeangmom name="L" body="base"/></sensor>'
-        "</mujoco>",
-    )
+    sensors = '<subtreecom name="com" body="upper"/><subtreeangmom name="L" body="base"/>'
+    sensed = MECHANISM.replace("</mujoco>", f"<sensor>{sensors}</sensor></mujoco>")
     system = mb.read_mjcf(sensed, parameters=["body:*:mass", "body:*:com"])
     p = physical_change(system, np.random.default_rng(4))
     model = mujoco.MjModel.from_xml_string(sensed)
