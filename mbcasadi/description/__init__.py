@@ -20,7 +20,15 @@ from mbcasadi.description.controller import (
 from mbcasadi.description.coverage import Coverage, CoverageItem
 from mbcasadi.description.geoms import CollisionRules, Geom, GeomPair
 from mbcasadi.description.qp_stages import LeastDistanceStages
-from mbcasadi.description.tree import Body, FixedTendon, Frame, Joint, RigidTree
+from mbcasadi.description.tendons import (
+    FixedTendon,
+    PathGeom,
+    PathPulley,
+    PathSite,
+    SpatialTendon,
+    Tendon,
+)
+from mbcasadi.description.tree import Body, Frame, Joint, RigidTree
 
 __all__ = [
     "Actuator",
@@ -41,9 +49,14 @@ __all__ = [
     "Joint",
     "JointCoupling",
     "LeastDistanceStages",
+    "PathGeom",
+    "PathPulley",
+    "PathSite",
     "ReportedLimits",
     "RigidTree",
     "Signal",
+    "SpatialTendon",
+    "Tendon",
     "TendonCoupling",
     "TuningParameter",
     "Weld",

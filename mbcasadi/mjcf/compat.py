@@ -4,7 +4,8 @@
   slices of controls and of force outputs. Before, all of them are one to one.
 - 3.11 takes rotational set-points on the circle.
 - 3.15 corrects the rotation between two sites that are turned on their bodies.
-- 4.0 names the type of a tendon, and brings plastic springs.
+- 4.0 names the type of a tendon, brings plastic springs, and changes the side on which a tendon
+  passes a geom with a side site.
 """
 
 from typing import NamedTuple
@@ -18,6 +19,7 @@ Array = NDArray[np.float64]
 VERSION = tuple(int(part) for part in mujoco.__version__.split(".")[:2])
 CIRCULAR_SETPOINTS = (3, 11)
 TURNED_SITES = (3, 15)
+OPPOSITE_SIDES = (4, 0)
 NO_STATE = -1
 
 
@@ -51,6 +53,11 @@ def setpoints_are_circular() -> bool:
 def measures_turned_sites() -> bool:
     """Return whether MuJoCo measures rotations right between sites turned on their bodies."""
     return VERSION >= TURNED_SITES
+
+
+def knows_side_sites() -> bool:
+    """Return whether a side site sends a tendon the long way by the rule of 4.0."""
+    return VERSION >= OPPOSITE_SIDES
 
 
 def is_fixed_tendon(model: mujoco.MjModel, tendon: int) -> bool:

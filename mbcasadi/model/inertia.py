@@ -93,7 +93,7 @@ def _lengths_with_armature(
     tree: RigidTree, q: ca.SX, actuators: Sequence[Actuator]
 ) -> list[tuple[ca.SX, float]]:
     """Return the Jacobian (1, nv) and the armature of each length that has one."""
-    tendons = [(tendon_row(tree, t), t.armature) for t in tree.tendons if t.armature]
+    tendons = [(tendon_row(tree, t, q), t.armature) for t in tree.tendons if t.armature]
     driven = [(moment_row(tree, a, q), a.armature) for a in actuators if a.armature]
     return tendons + driven
 
