@@ -8,7 +8,7 @@ from mbcasadi.validation.agreement.manifold import Array
 from mbcasadi.validation.agreement.mujoco_values import directional_derivative
 from mbcasadi.validation.agreement.samples import Sample
 
-SMOOTH = 1e-11
+SMOOTH = 1e-12
 """Largest error of differences of smooth tendons' lengths, relative to the fastest of them: a jump
 that is not seen at that size moves the bias by less than a hundred times as much."""
 
