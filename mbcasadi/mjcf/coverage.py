@@ -112,10 +112,28 @@ def _used_actuators(tree: RigidTree, actuators: Sequence[Actuator]) -> list[Cove
     groups: dict[str, list[str]] = {}
     for actuator in actuators:
         groups.setdefault(f"{actuator.transmission} transmission", []).append(actuator.name)
-        if actuator.dynamics != "none":
+        if actuator.dynamics not in ("none", "dcmotor"):
             groups.setdefault(f"{actuator.dynamics} dynamics", []).append(actuator.name)
+        for law, present in _laws(actuator).items():
+            if present:
+                groups.setdefault(law, []).append(actuator.name)
     items = [_item("actuator", members, what) for what, members in groups.items()]
     return items + ([_item("keyframe", list(tree.keyframes), "qpos")] if tree.keyframes else [])
+
+
+def _laws(actuator: Actuator) -> dict[str, bool]:
+    motor = actuator.motor
+    return {
+        "muscle gain": actuator.muscle_gain is not None,
+        "muscle bias": actuator.muscle_bias is not None,
+        "actearly": actuator.ahead > 0.0,
+        "dcmotor": motor is not None,
+        "dcmotor inductance": motor is not None and motor.current is not None,
+        "dcmotor cogging": motor is not None and any(motor.cogging),
+        "dcmotor controller": motor is not None and motor.controller is not None,
+        "dcmotor thermal": motor is not None and motor.thermal is not None,
+        "dcmotor lugre": motor is not None and motor.bristle is not None,
+    }
 
 
 def plant_only_features(model: mujoco.MjModel) -> list[CoverageItem]:

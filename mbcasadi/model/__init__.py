@@ -3,7 +3,8 @@
 All functions take and return SX columns in MuJoCo's order and frames.
 """
 
-from mbcasadi.model.actuation import act_dot, actuation, actuator_bias, actuator_force
+from mbcasadi.model.actuation import acting_inputs, actuation, actuator_bias, actuator_force
+from mbcasadi.model.activation import act_dot, next_act
 from mbcasadi.model.center_of_mass import (
     center_of_mass,
     center_of_mass_arm,
@@ -23,6 +24,7 @@ from mbcasadi.model.transmission import actuator_length, tendon_length
 
 __all__ = [
     "act_dot",
+    "acting_inputs",
     "actuation",
     "actuator_bias",
     "actuator_force",
@@ -45,6 +47,7 @@ __all__ = [
     "mass_matrix",
     "momentum",
     "momentum_fun",
+    "next_act",
     "passive_force",
     "potential_energy",
     "random_state",

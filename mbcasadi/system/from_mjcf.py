@@ -47,7 +47,7 @@ def read_mjcf(source: Source, *, switchable: bool = False) -> System:
         nu=len(actuators),
         na=data.na,
         nc=sum(equality.size for equality in active) + data.refused_rows,
-        builders=member_builders(tree, actuators, active),
+        builders=member_builders(tree, actuators, active, data.na),
         limits=_limits(tree, actuators, data.joint_range),
         coverage=data.coverage,
         tree=tree,
@@ -58,20 +58,26 @@ def read_mjcf(source: Source, *, switchable: bool = False) -> System:
 
 
 def member_builders(
-    tree: RigidTree, actuators: tuple[Actuator, ...], equalities: tuple[Equality, ...]
+    tree: RigidTree,
+    actuators: tuple[Actuator, ...],
+    equalities: tuple[Equality, ...],
+    na: int = 0,
 ) -> dict[str, Builder]:
-    """Return a builder for each member Function of a rigid tree."""
+    """Return a builder for each member Function of a rigid tree with na activation states."""
     return (
-        _dynamics_builders(tree, actuators)
+        _dynamics_builders(tree, actuators, na)
         | _constraint_builders(tree, equalities)
         | _manifold_builders(tree)
     )
 
 
-def _dynamics_builders(tree: RigidTree, actuators: tuple[Actuator, ...]) -> dict[str, Builder]:
+def _dynamics_builders(
+    tree: RigidTree, actuators: tuple[Actuator, ...], na: int
+) -> dict[str, Builder]:
     q, v, u = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv), ca.SX.sym("u", len(actuators))
-    act = ca.SX.sym("act", sum(actuator.act is not None for actuator in actuators))
+    act = ca.SX.sym("act", na)
     of_q, of_qv = {"q": q}, {"q": q, "v": v}
+    of_B = of_qv if any(actuator.gain_moves for actuator in actuators) else of_q
     of_all = {"q": q, "v": v, "u": u} | ({"act": act} if act.numel() else {})
     state = act if act.numel() else None
     builders = _builders(
@@ -81,7 +87,12 @@ def _dynamics_builders(tree: RigidTree, actuators: tuple[Actuator, ...]) -> dict
         ("gravity_force", of_q, "g", lambda: model.gravity_force(tree, q)),
         ("potential_energy", of_q, "V", lambda: model.potential_energy(tree, q)),
         ("passive_force", of_qv, "f_passive", lambda: model.passive_force(tree, q, v, actuators)),
-        ("actuation", of_q, "B", lambda: model.actuation(tree, actuators, q)),
+        (
+            "actuation",
+            of_B,
+            "B",
+            lambda: model.actuation(tree, actuators, q, v if "v" in of_B else None),
+        ),
         ("actuator_bias", of_qv, "f_0", lambda: model.actuator_bias(tree, actuators, q, v)),
         (
             "actuator_force",
