@@ -65,9 +65,7 @@ def _affine(parameters: Array, kind: str) -> Affine:
     return (c0, 0.0, 0.0) if kind == "fixed" else NOTHING
 
 
-def muscle_curves(
-    model: mujoco.MjModel, i: int, slots: ActuatorSlots, parameters: Array
-) -> MuscleCurves:
+def muscle_curves(model: mujoco.MjModel, slots: ActuatorSlots, parameters: Array) -> MuscleCurves:
     """Return the curves of `<muscle>`, of the gain's or the bias's parameters."""
     lower, upper, force, scale, shortest, longest, vmax, passive, stretched = (
         float(value) for value in parameters[:9]
@@ -105,12 +103,14 @@ def dc_motor(model: mujoco.MjModel, i: int, slots: ActuatorSlots) -> DcMotor:
         cogging=(bias[0], bias[1], bias[2]),
         inputs=input_names(model, i),
         controls=tuple(range(slots.ctrl, slots.ctrl + slots.ctrl_count)),
-        controller=MotorController(*gain[4:7], dynamics[8], gain[7], integral)
+        controller=MotorController(gain[4], gain[5], gain[6], dynamics[8], gain[7], integral)
         if set(input_names(model, i)) & {"pos", "vel", "ff"}
         else None,
-        thermal=Thermal(*dynamics[2:5], gain[3], gain[2], next(states))
+        thermal=Thermal(dynamics[2], dynamics[3], dynamics[4], gain[3], gain[2], next(states))
         if dynamics[2] > 0
         else None,
-        bristle=Bristle(*dynamics[5:7], *bias[3:6], next(states)) if dynamics[5] > 0 else None,
+        bristle=Bristle(dynamics[5], dynamics[6], bias[3], bias[4], bias[5], next(states))
+        if dynamics[5] > 0
+        else None,
         current=next(states) if dynamics[0] > 0 else None,
     )

@@ -73,6 +73,8 @@ def _actuators(
         return _pid(model, flags, i, slots, first)
     named = [f"{name}[{k}]" if slots.ctrl_count > 1 else name for k in range(slots.ctrl_count)]
     silent = replace(first, gain=NOTHING, bias=NOTHING, motor=None, act=None, acts=False)
+    if slots.ctrl_count == 1:
+        return [first]
     return [
         replace(
             silent if k else first, name=each, ctrl_range=_ctrl_range(model, flags, slots.ctrl + k)
@@ -114,7 +116,7 @@ def _actuator(
         target = tendon_indices(model)[target]
     acts = _enabled(model, flags, i)
     curves = {
-        key: muscle_curves(model, i, slots, parameters[i])
+        key: muscle_curves(model, slots, parameters[i])
         for key, kind, parameters in (
             ("muscle_gain", kinds.gain, model.actuator_gainprm),
             ("muscle_bias", kinds.bias, model.actuator_biasprm),
@@ -171,12 +173,19 @@ def _activation(described: Actuator, model: mujoco.MjModel, i: int) -> Actuator:
     first, dynamics = int(model.actuator_actadr[i]), kinds_of(model, i).dynamics
     return replace(
         described,
-        dynamics=dynamics if dynamics in DYNAMICS else "none",
+        ctrl_range=_unit_range(described) if dynamics == "muscle" else described.ctrl_range,
+        dynamics=dynamics if dynamics in DYNAMICS else "none",  # type: ignore[arg-type]
         time_constant=max(SHORTEST_TIME, float(model.actuator_dynprm[i, 0])),
         act=None if first < 0 else first + int(model.actuator_actnum[i]) - 1,
         act_range=_range(model.actuator_actrange[i], bool(model.actuator_actlimited[i])),
         muscle_times=muscle_times(model, i) if dynamics == "muscle" else None,
     )
+
+
+def _unit_range(muscle: Actuator) -> Range:
+    """Return the range of a control that MuJoCo clips to 0 to 1 once more."""
+    low, high = muscle.ctrl_range or (0.0, 1.0)
+    return min(max(low, 0.0), 1.0), max(min(high, 1.0), 0.0)
 
 
 def _period(model: mujoco.MjModel, i: int, slots: ActuatorSlots, kinds: Kinds) -> float:

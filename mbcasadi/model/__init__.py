@@ -3,8 +3,15 @@
 All functions take and return SX columns in MuJoCo's order and frames.
 """
 
-from mbcasadi.model.actuation import acting_inputs, actuation, actuator_bias, actuator_force
 from mbcasadi.model.activation import act_dot, next_act
+from mbcasadi.model.actuation import (
+    acting_inputs,
+    actuation,
+    actuator_bias,
+    actuator_force,
+    bias_of,
+    gain_of,
+)
 from mbcasadi.model.center_of_mass import (
     center_of_mass,
     center_of_mass_arm,
@@ -30,6 +37,7 @@ __all__ = [
     "actuator_force",
     "actuator_length",
     "bias_force",
+    "bias_of",
     "center_of_mass",
     "center_of_mass_arm",
     "center_of_mass_fun",
@@ -40,6 +48,7 @@ __all__ = [
     "frame_jacobian",
     "frame_pose",
     "frame_velocity",
+    "gain_of",
     "gravity_force",
     "integrate",
     "inverse_dynamics",

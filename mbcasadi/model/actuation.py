@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import casadi as ca
 
 from mbcasadi.description import Actuator, RigidTree
-from mbcasadi.description.tree import DOF_SIZE
 from mbcasadi.description.actuators import DcMotor
+from mbcasadi.description.tree import DOF_SIZE
 from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.model.activation import clip, clipped_controls, next_act
 from mbcasadi.model.dc_motor import electrical_force, mechanical_force
@@ -40,7 +40,7 @@ def actuation(
             )
         row = moment_row(tree, actuator, q)
         rate = ca.SX(0) if v is None else row @ v
-        B[:, i] = row.T * gain_of(tree, actuator, q, rate)
+        B[:, i] = row.T * gain_of(actuator, actuator_length(tree, actuator, q), rate)
     return ca.sparsify(B)
 
 
@@ -59,7 +59,8 @@ def actuator_bias(tree: RigidTree, actuators: Sequence[Actuator], q: ca.SX, v: c
     for actuator in actuators:
         if _has_bias(actuator):
             row = moment_row(tree, actuator, q)
-            own = bias_of(tree, actuator, q, row @ v) + _unbounded(tree, actuator, q, row @ v, None)
+            length, rate = actuator_length(tree, actuator, q), row @ v
+            own = bias_of(actuator, length, rate) + unbounded_force(actuator, length, rate, None)
             f_0 += row.T @ own
     return ca.sparsify(f_0)
 
@@ -89,16 +90,19 @@ def actuator_force(
         (nv, 1) generalised force.
     """
     rows = [moment_row(tree, actuator, q) for actuator in actuators]
-    rates = [row @ v for row in rows]
-    drives = acting_inputs(tree, actuators, q, v, u, act)
+    motions = [
+        (actuator_length(tree, actuator, q), row @ v)
+        for actuator, row in zip(actuators, rows, strict=True)
+    ]
+    drives, clipped = acting_inputs(tree, actuators, q, v, u, act), clipped_controls(actuators, u)
     forces = [
-        _scalar_force(tree, actuator, q, rate, (drives[i], clipped_controls(actuators, u), act))
-        for i, (actuator, rate) in enumerate(zip(actuators, rates, strict=True))
+        _scalar_force(actuator, motion, drives[i], clipped, act)
+        for i, (actuator, motion) in enumerate(zip(actuators, motions, strict=True))
     ]
     forces = _clip_forces(actuators, _clip_tendons(tree, actuators, forces))
     total = _routed_compensation(tree, q)
-    for actuator, row, rate, force in zip(actuators, rows, rates, forces, strict=True):
-        total += row.T @ (force + _unbounded(tree, actuator, q, rate, act))
+    for actuator, row, motion, force in zip(actuators, rows, motions, forces, strict=True):
+        total += row.T @ (force + unbounded_force(actuator, *motion, act))
     for joint in tree.joints:
         if joint.force_range is not None and joint.kind in {"slide", "hinge"}:
             total[joint.dof] = clip(total[joint.dof], joint.force_range)
@@ -140,18 +144,25 @@ def _needs_states(motor: DcMotor | None) -> bool:
     return motor is not None and not (motor.thermal is None and motor.bristle is None)
 
 
-def gain_of(tree: RigidTree, actuator: Actuator, q: ca.SX, rate: ca.SX) -> ca.SX:
-    """Return the gain of an actuator at a configuration and a rate of its length."""
+def gain_of(actuator: Actuator, length: ca.SX, rate: ca.SX) -> ca.SX:
+    """Return the gain of an actuator at a length and its rate."""
     if actuator.muscle_gain is not None:
-        return muscle_gain(actuator.muscle_gain, actuator_length(tree, actuator, q), rate)
-    return _affine(actuator.gain, tree, actuator, q, rate)
+        return muscle_gain(actuator.muscle_gain, length, rate)
+    return _affine(actuator.gain, length, rate)
 
 
-def bias_of(tree: RigidTree, actuator: Actuator, q: ca.SX, rate: ca.SX) -> ca.SX:
-    """Return the bias of an actuator at a configuration and a rate of its length."""
+def bias_of(actuator: Actuator, length: ca.SX, rate: ca.SX) -> ca.SX:
+    """Return the bias of an actuator at a length and its rate."""
     if actuator.muscle_bias is not None:
-        return muscle_bias(actuator.muscle_bias, actuator_length(tree, actuator, q))
-    return _affine(actuator.bias, tree, actuator, q, rate)
+        return muscle_bias(actuator.muscle_bias, length)
+    return _affine(actuator.bias, length, rate)
+
+
+def unbounded_force(actuator: Actuator, length: ca.SX, rate: ca.SX, act: ca.SX | None) -> ca.SX:
+    """Return the force of an actuator that no range counts for."""
+    if actuator.motor is None or not actuator.acts:
+        return ca.SX(0)
+    return mechanical_force(actuator.motor, length, rate, act)
 
 
 def _has_bias(actuator: Actuator) -> bool:
@@ -159,47 +170,36 @@ def _has_bias(actuator: Actuator) -> bool:
 
 
 def _scalar_force(
-    tree: RigidTree,
     actuator: Actuator,
-    q: ca.SX,
-    rate: ca.SX,
-    inputs: tuple[ca.SX, ca.SX, ca.SX | None],
+    motion: tuple[ca.SX, ca.SX],
+    drive: ca.SX,
+    u: ca.SX,
+    act: ca.SX | None,
 ) -> ca.SX:
     """Return the force along the transmission, before any force range.
 
     Args:
-        tree, actuator, q, rate: the actuator at a state.
-        inputs: what its gain multiplies; all controls in their ranges; all activations.
+        actuator: the actuator.
+        motion: its length and rate.
+        drive: what its gain multiplies.
+        u, act: (nu, 1) all controls in their ranges, (na, 1) all activations.
     """
-    drive, u, act = inputs
-    motor = actuator.motor
+    (length, rate), motor = motion, actuator.motor
     if not actuator.acts:
         return ca.SX(0)
     if motor is not None and not motor.affine:
         own = ca.vertcat(ca.SX(0, 1), *(u[k] for k in motor.controls))
-        return electrical_force(motor, own, actuator_length(tree, actuator, q), rate, act)
+        return electrical_force(motor, own, length, rate, act)
     if actuator.period:
-        gap = drive - actuator_length(tree, actuator, q)
-        drive = drive - actuator.period * ca.floor(gap / actuator.period + 0.5)
-    return gain_of(tree, actuator, q, rate) * drive + bias_of(tree, actuator, q, rate)
+        drive = drive - actuator.period * ca.floor((drive - length) / actuator.period + 0.5)
+    return gain_of(actuator, length, rate) * drive + bias_of(actuator, length, rate)
 
 
-def _unbounded(
-    tree: RigidTree, actuator: Actuator, q: ca.SX, rate: ca.SX, act: ca.SX | None
-) -> ca.SX:
-    """Return the force of an actuator that no range counts for."""
-    if actuator.motor is None or not actuator.acts:
-        return ca.SX(0)
-    return mechanical_force(actuator.motor, actuator_length(tree, actuator, q), rate, act)
-
-
-def _affine(
-    terms: tuple[float, float, float], tree: RigidTree, actuator: Actuator, q: ca.SX, rate: ca.SX
-) -> ca.SX:
+def _affine(terms: tuple[float, float, float], length: ca.SX, rate: ca.SX) -> ca.SX:
     """Return `c₀ + c₁ length + c₂ velocity`."""
     value = ca.SX(terms[0])
     if terms[1]:
-        value += terms[1] * actuator_length(tree, actuator, q)
+        value += terms[1] * length
     return value + terms[2] * rate
 
 

@@ -7,7 +7,7 @@ is at `l = eᵀ d - s`, `s = √((eᵀ d)² + r² - dᵀ d)`. Where the rod is t
 
 import casadi as ca
 
-from mbcasadi.description import Actuator, RigidTree
+from mbcasadi.description import Actuator, Frame, RigidTree
 from mbcasadi.model.frames import frame_jacobian, frame_pose
 
 
@@ -31,7 +31,7 @@ def crank_row(tree: RigidTree, actuator: Actuator, q: ca.SX) -> ca.SX:
     return ca.sparsify(float(actuator.gear[0]) * row)
 
 
-def _frames(tree: RigidTree, actuator: Actuator) -> tuple:
+def _frames(tree: RigidTree, actuator: Actuator) -> tuple[Frame, Frame]:
     assert actuator.reference is not None  # of a slider-crank
     return tree.frames[actuator.target], tree.frames[actuator.reference]
 

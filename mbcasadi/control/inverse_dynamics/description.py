@@ -151,4 +151,4 @@ def _cone_of(contact: Contact) -> str:
 
 
 def _act_names(system: System) -> tuple[str, ...]:
-    return tuple(act.name for act in system.actuators if act.act is not None)
+    return activation_names(system)

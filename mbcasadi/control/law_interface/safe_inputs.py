@@ -36,6 +36,8 @@ def input_symbols(
         measures_force: the law takes the measured constraint force.
     """
     sizes = {"q": system.nq, "v": system.nv}
+    if system.na:
+        sizes["act"] = system.na
     if measures_force:
         sizes["f_c"] = system.nv
     sizes["ref"] = sum(slot.size for slot in slots)
@@ -93,6 +95,7 @@ def safe_inputs(
         z=_split(safe["z"], {name: value.size for name, value in initial.items()}),
         rows=_rows_on(system, safe.get("mask")),
         f_c=safe.get("f_c", ca.SX.zeros(system.nv)),
+        act=safe.get("act", ca.SX(0, 1)),
         tuning=_split(safe.get("tuning", ca.SX(0, 1)), {parameter.name: 1 for parameter in tuning}),
     )
     return inputs, ca.logic_and(valid, is_measured), is_measured
