@@ -18,8 +18,6 @@ from mbcasadi.mjcf.names import object_names
 from mbcasadi.mjcf.tree import tendon_indices
 
 FORCE = ("actuation", "actuator_bias", "actuator_force")
-OF_GAIN = ("actuation", "actuator_force")
-OF_BIAS = ("actuator_bias", "actuator_force")
 NOT_AFFINE = ("actuation", "actuator_bias")
 RATE = ("act_dot",)
 TRANSMISSIONS: tuple[str, ...] = ("joint", "jointinparent", "tendon", "site", "slidercrank", "body")
@@ -94,9 +92,9 @@ def _of_law(model: mujoco.MjModel, i: int) -> list[Reason]:
         ] * bool(states)
     smooth = "only constant, affine, muscle and dcmotor ones have equations; use those"
     if kinds.gain not in GAINS:
-        reasons.append(Reason(f"{kinds.gain} gain", OF_GAIN, smooth))
+        reasons.append(Reason(f"{kinds.gain} gain", FORCE, smooth))
     if kinds.bias not in BIASES:
-        reasons.append(Reason(f"{kinds.bias} bias", OF_BIAS, smooth))
+        reasons.append(Reason(f"{kinds.bias} bias", FORCE, smooth))
     if kinds.dynamics not in DYNAMICS or (
         kinds.dynamics != "dcmotor" and model.actuator_actnum[i] > 1
     ):

@@ -39,7 +39,7 @@ class ActivationStep:
 
     act: ca.SX
     hold: ca.SX
-    reach: ca.SX
+    reach: ca.DM
     muscles: dict[int, MuscleTimes]
     period: float
 
@@ -89,7 +89,7 @@ def activation_step(
         rates: of the actuators' lengths.
     """
     nu = len(actuators)
-    present, hold, reach = ca.SX.zeros(nu), ca.SX.zeros(nu), ca.SX.ones(nu)
+    present, hold, reach = ca.SX.zeros(nu), ca.SX.zeros(nu), ca.DM.ones(nu)
     muscles = {}
     for i, actuator in enumerate(actuators):
         if actuator.act is None or act is None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from mbcasadi import model
 from mbcasadi.description import Actuator, RigidTree
+from mbcasadi.description.actuators import MuscleTimes
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.model.transmission import actuator_length, moment_row
@@ -39,7 +40,9 @@ class ActuatorModel:
         gain, bias: (nu,) of `p = gain w + bias`.
         lower, upper: (nu,) range of p within the limits of controls and forces.
         bounded: for each p, whether anything bounds it.
-        activation: of the actuators, and what a period of control makes of it.
+        act, hold: (nu,) present activation, and the control that keeps it; zero where there is
+            none. See `ActivationStep`.
+        reach, muscles, period: numbers of the `ActivationStep`.
     """
 
     moment: ca.SX
@@ -49,7 +52,16 @@ class ActuatorModel:
     lower: ca.SX
     upper: ca.SX
     bounded: tuple[bool, ...]
-    activation: ActivationStep
+    act: ca.SX
+    hold: ca.SX
+    reach: ca.DM
+    muscles: dict[int, MuscleTimes]
+    period: float
+
+    @property
+    def activation(self) -> ActivationStep:
+        """What a period of control makes of the activations."""
+        return ActivationStep(self.act, self.hold, self.reach, self.muscles, self.period)
 
     def controls(self, p: ca.SX) -> ca.SX:
         """Return the control (nu,) that gives the force p; zero where the gain vanishes."""
@@ -109,7 +121,11 @@ def actuator_model(
             lower=lower,
             upper=upper,
             bounded=_is_bounded(ranges, ones),
-            activation=ActivationStep(zeros, zeros, ones, {}, period),
+            act=zeros,
+            hold=zeros,
+            reach=ca.DM.ones(nu),
+            muscles={},
+            period=period,
         )
     return _model_of_tree(system, system.tree, ranges, period, q, v, act, ahead)
 
@@ -165,7 +181,11 @@ def _model_of_tree(
         lower=lower,
         upper=upper,
         bounded=_is_bounded(ranges, gain),
-        activation=activation,
+        act=activation.act,
+        hold=activation.hold,
+        reach=activation.reach,
+        muscles=activation.muscles,
+        period=period,
     )
 
 

@@ -23,6 +23,7 @@ from mbcasadi.system.coordinates import (
     rates,
     unitless_signal,
 )
+from mbcasadi.system.pulling_inputs import activation_names
 
 
 def controller_data(

@@ -208,7 +208,8 @@ def linearize(
         dη/dt = Z_vᵀ W (a + (∂a/∂q Z_q + ∂a/∂v slope) ξ + ∂a/∂v Z_v η + ∂a/∂u δu + ∂a/∂act α)
         dα/dt = r + (∂r/∂q Z_q + ∂r/∂v slope) ξ + ∂r/∂v Z_v η + ∂r/∂u δu + ∂r/∂act α
 
-    with `r` the rates of the activations (`act_dot`), of muscles, filters, integrators and currents.
+    with `r` the rates of the activations (`act_dot`). Where a rate has a kink at the operating
+    point, as that of a muscle without `tausmooth` has at rest, its side of falling counts.
     `Ω` holds `[ω]×` of ball and free joints, zero elsewhere. This is the exact Jacobian of the
     motion in the coordinates `ξ = Z_qᵀ W (q ⊖ q_0)`, `η = Z_vᵀ W (v - v_0)` of the manifold, at
     rest or in motion. Derivatives of the projected motion follow implicit rules, so rows may be
@@ -235,7 +236,7 @@ def linearize(
                 "an equilibrium gives q, u and act, at rest; expected no v, u or act beside it, or "
                 "linearize(system, q, v, u)"
             )
-        u, q, act = q.u, q.q, q.act
+        u, act, q = q.u, q.act, q.q
     require_share(rank_tol=rank_tol)
     place = project_state(system, place_of(system, q, v, u, t, mask, act), rank_tol)
     bases = tangent(system, place, rank_tol)

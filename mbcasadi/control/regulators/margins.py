@@ -101,7 +101,8 @@ def _tick_at(
     names, sizes = function.name_in(), dict(zip(function.name_in(), _sizes(function), strict=True))
     if {"f_c", "f_measured", "y"} & set(names):
         raise ProblemError(
-            f"'{given.name}' reads {', '.join(names)}; expected a controller of q, v, act, ref and mask"
+            f"'{given.name}' reads {', '.join(names)}; expected a controller of q, v, act, ref, "
+            "mask"
         )
     system, nu = linear.system, function.numel_out("u")
     if (sizes.get("q"), sizes.get("v"), nu) != (system.nq, system.nv, system.nu):

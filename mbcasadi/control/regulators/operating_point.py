@@ -42,7 +42,7 @@ class Place:
     @property
     def values(self) -> dict[str, Array | float]:
         """All inputs by their name."""
-        state = {"q": self.q, "v": self.v, "u": self.u, "act": self.act}
+        state: dict[str, Array | float] = {"q": self.q, "v": self.v, "u": self.u, "act": self.act}
         return state | {"t": self.t, "mask": self.mask}
 
 

@@ -1,7 +1,7 @@
 """The interface of a linear MPC of a mechanism near an equilibrium.
 
-The controller measures (q, v, [act]) and returns u; its linear problem is in deviations along the free
-directions of the constraint manifold.
+The controller measures (q, v, [act]) and returns u; its linear problem is in deviations along the
+free directions of the constraint manifold, and of the activations.
 """
 
 from collections.abc import Mapping
