@@ -18,6 +18,7 @@ from mbcasadi.description import (
     Weld,
 )
 from mbcasadi.description.coverage import Treatment
+from mbcasadi.description.mocap import mocap_equalities
 from mbcasadi.description.tree import DOF_SIZE
 from mbcasadi.mjcf.names import names, object_names
 from mbcasadi.mjcf.tree import tendon_indices
@@ -46,6 +47,7 @@ def used_features(
         *_tendon_forces(tree),
         *_used_actuators(tree, actuators),
         *_used_equalities(equalities),
+        *_to_mocap(tree, equalities),
     ]
 
 
@@ -55,6 +57,13 @@ def _used_equalities(equalities: Sequence[Equality]) -> list[CoverageItem]:
         what = MJCF_WORDS[type(equality)] + ("" if equality.active else ", switched off: no rows")
         groups.setdefault(what, []).append(equality.name)
     return [_item("equality", members, what) for what, members in groups.items()]
+
+
+def _to_mocap(tree: RigidTree, equalities: Sequence[Equality]) -> list[CoverageItem]:
+    """Return the equalities whose rows hold the authored pose of a mocap body."""
+    depending = list(mocap_equalities(tree, equalities))
+    advice = "its rows take the mocap body's authored pose; they do not follow `mocap_pos`"
+    return [_item("equality", depending, "to a mocap body", advice=advice)] if depending else []
 
 
 def _joint_forces(tree: RigidTree) -> list[CoverageItem]:

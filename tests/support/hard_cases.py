@@ -129,8 +129,10 @@ JOINTS = {
         )
     },
     "mocap body": mjcf(
-        arm()
-        + '<body name="target" mocap="true" pos=".4 .2 .1" euler="5 6 7"><site name="m"/></body>',
+        arm() + '<body name="target" mocap="true" pos=".4 .2 .1" euler="5 6 7"><site name="m"/>'
+        '<body name="grip" pos=".1 0 .2" euler="0 20 0"/></body>',
+        '<equality><weld name="drag" body1="two" body2="grip"/>'
+        '<connect body1="target" body2="one" anchor=".1 .2 .3"/></equality>',
         '<equality><weld body1="two" body2="target"/></equality>',
     ),
 }
