@@ -32,7 +32,7 @@ def toned(system: mb.System, pose: np.ndarray) -> mb.control.regulators.Lineariz
 
 def joint_error(controller: object, model: object, linear: object, loaded: bool) -> float:
     """Return the largest error of a joint over the last 0.5 s, rad, of the controller in C."""
-    load = mb.Push("forearm", LOAD, start=0.0, stop=DURATION) if loaded else None
+    load = mb.validation.Push("forearm", LOAD, start=0.0, stop=DURATION) if loaded else None
     start = linear.q + OFFSET
     report = mb.validate(controller, model, DURATION, q0=start, disturbance=load)
     recording = report.runs[0].recording
