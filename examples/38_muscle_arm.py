@@ -24,10 +24,10 @@ HORIZON = 40  # ticks
 
 def toned(system: mb.System, pose: np.ndarray) -> mb.control.regulators.Linearization:
     """Return the linear model at a pose, all muscles active where that moves nothing."""
-    rest = mb.control.regulators.equilibrium(system, pose)
+    rest = mb.equilibrium(system, pose)
     inner = rest.control_directions
     u = rest.u + inner @ (inner.T @ np.full(system.nu, TONE))
-    return mb.control.regulators.linearize(system, rest.q, u=u, act=u)
+    return mb.linearize(system, rest.q, u=u, act=u)
 
 
 def joint_error(controller: object, model: object, linear: object, loaded: bool) -> float:

@@ -171,7 +171,8 @@ def plant_only_actuators(actuators: tuple[Actuator, ...]) -> list[CoverageItem]:
             sticking,
             "adhesion",
             "it pulls where contacts are, so its column of B is zero; give `Contact(adhesion=)` "
-            "its force, gain times control, and send that control beside the law's",
+            "its force, gain times control over the number of contacts, and send that control "
+            "beside the law's",
         ),
         (
             delayed,

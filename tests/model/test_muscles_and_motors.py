@@ -36,7 +36,7 @@ POWERED = f"""
 <general joint="j" dyntype="integrator" gainprm="3" actlimited="true" actrange="-.5 .5"/>
 <dcmotor joint="j" resistance="2" motorconst=".1" inductance="0 .01" cogging=".1 6 .2"/>
 <motor cranksite="pin" slidersite="rail" cranklength="2"/>
-<position cranksite="pin" slidersite="rail" cranklength=".1" kp="3" kv=".2"/>
+<position cranksite="rail" slidersite="pin" cranklength=".7" kp="3" kv=".2"/>
 {CONTROLLERS if VERSION >= (4, 0) else ""}
 </actuator></mujoco>
 """

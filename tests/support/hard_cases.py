@@ -6,6 +6,8 @@ Numbers are arbitrary on purpose: off-axis, unequal, unsymmetric.
 
 from typing import NamedTuple
 
+from mbcasadi.mjcf.compat import VERSION
+
 LINK = '<inertial pos=".05 -.02 .11" mass="1.3" fullinertia=".012 .02 .015 .001 -.002 .003"/>'
 TIP = '<inertial pos="-.03 .04 .07" mass=".6" fullinertia=".004 .003 .005 -.0005 .0002 .0004"/>'
 
@@ -443,24 +445,6 @@ REFUSED: dict[str, Refused] = {
         ("act_dot",),
         "actuator 'g': user dynamics",
     ),
-    "motor that warms": Refused(
-        mjcf(
-            arm(BENT),
-            '<actuator><dcmotor name="m" joint="a" resistance="2" motorconst=".1" '
-            'thermal="2 3 0 .004 25 22" lugre="10 1 .1 .2 .05"/></actuator>',
-        ),
-        ("actuation", "actuator_bias"),
-        "actuator 'm': dcmotor with",
-    ),
-    "motor with a slew rate": Refused(
-        mjcf(
-            arm(BENT),
-            '<actuator><dcmotor name="m" joint="a" resistance="2" motorconst=".1" input="pos" '
-            'controller="3 0 .1 1 0 0"/></actuator>',
-        ),
-        (*ACTUATION, "act_dot"),
-        "actuator 'm': dcmotor with a slew rate",
-    ),
     "cloth": Refused(
         mjcf(
             arm() + '<flexcomp name="cloth" type="grid" count="3 3 1" spacing=".1 .1 .1" dim="2" '
@@ -470,5 +454,28 @@ REFUSED: dict[str, Refused] = {
         "flex",
     ),
 }
+
+if VERSION >= (4, 0):
+    # Inputs of motors beside the voltage are those of MuJoCo 4.
+    REFUSED |= {
+        "motor that warms": Refused(
+            mjcf(
+                arm(BENT),
+                '<actuator><dcmotor name="m" joint="a" resistance="2" motorconst=".1" '
+                'thermal="2 3 0 .004 25 22" lugre="10 1 .1 .2 .05"/></actuator>',
+            ),
+            ("actuation", "actuator_bias"),
+            "actuator 'm': dcmotor with",
+        ),
+        "motor with a slew rate": Refused(
+            mjcf(
+                arm(BENT),
+                '<actuator><dcmotor name="m" joint="a" resistance="2" motorconst=".1" input="pos" '
+                'controller="3 0 .1 1 0 0"/></actuator>',
+            ),
+            (*ACTUATION, "act_dot"),
+            "actuator 'm': dcmotor with a slew rate",
+        ),
+    }
 
 SPATIAL_ARMATURE = mjcf(arm(), SPATIAL.format(' armature=".1"'))
