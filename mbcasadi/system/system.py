@@ -110,7 +110,10 @@ class System:
     potential_energy = Member("(q) → (V): gravity and springs, J.")
     total_energy = Member("(q, v) → (E): kinetic and potential energy, J.")
     passive_force = Member("(q, v) → (f_passive): (nv,) springs, dampers, compensation.")
-    actuation = Member("(q) → (B): (nv, nu), `actuator_force = B u + f_0` inside ranges.")
+    actuation = Member(
+        "(q, [v]) → (B): (nv, nu), `actuator_force = B u + f_0` inside ranges; u is the activation "
+        "where there is one. It takes v where a gain depends on it: muscles, dampers."
+    )
     actuator_bias = Member("(q, v) → (f_0): (nv,) actuator force at u = 0.")
     actuator_force = Member("(q, v, u, [act]) → (f_actuator): (nv,), clipped as MuJoCo does.")
     act_dot = Member("(q, v, u, act) → (act_dot): (na,), only with activation states.")
