@@ -13,6 +13,7 @@ from mbcasadi.model.dc_motor import electrical_force, mechanical_force
 from mbcasadi.model.muscle import muscle_bias, muscle_gain
 from mbcasadi.model.passive import gravity_compensation
 from mbcasadi.model.transmission import actuator_length, moment_row
+from mbcasadi.spatial import is_zero
 
 
 def actuation(
@@ -179,7 +180,8 @@ def unbounded_force(actuator: Actuator, length: ca.SX, rate: ca.SX, act: ca.SX |
 
 
 def _has_bias(actuator: Actuator) -> bool:
-    return any(actuator.bias) or actuator.muscle_bias is not None or actuator.motor is not None
+    affine = not all(map(is_zero, actuator.bias))
+    return affine or actuator.muscle_bias is not None or actuator.motor is not None
 
 
 def _scalar_force(
@@ -211,7 +213,7 @@ def _scalar_force(
 def _affine(terms: tuple[float, float, float], length: ca.SX, rate: ca.SX) -> ca.SX:
     """Return `c₀ + c₁ length + c₂ velocity`."""
     value = ca.SX(terms[0])
-    if terms[1]:
+    if not is_zero(terms[1]):
         value += terms[1] * length
     return value + terms[2] * rate
 

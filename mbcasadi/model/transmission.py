@@ -19,6 +19,7 @@ from mbcasadi.spatial import (
     multiply,
     rotate_back,
     rotation,
+    scalar,
     stack,
     vec3,
 )
@@ -201,6 +202,6 @@ def _hinge_quat(axis: np.ndarray, angle: Scalar) -> Quat:
 
 
 def quat_of_numbers(quat: np.ndarray) -> Quat:
-    """Return a numeric quaternion as floats."""
-    w, x, y, z = (float(c) for c in quat)
+    """Return a quaternion of a description as scalars."""
+    w, x, y, z = (scalar(c) for c in quat)
     return (w, x, y, z)

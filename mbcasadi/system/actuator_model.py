@@ -157,7 +157,7 @@ def _model_of_tree(
     act: ca.SX | None,
     ahead: tuple[ca.SX, ca.SX] | None,
 ) -> ActuatorModel:
-    actuators = system.actuators
+    actuators = system.numbers_at(q).actuators
     moment = ca.sparsify(ca.vertcat(*(moment_row(tree, actuator, q) for actuator in actuators)).T)
     rates = [moment[:, i].T @ v for i in range(len(actuators))]
     lengths = [actuator_length(tree, actuator, q) for actuator in actuators]
