@@ -1,10 +1,12 @@
-"""The regressor of a `System`: its equations as linear in masses, inertias, armature and damping."""
+"""The regressor of a `System`: its equations, linear in masses, inertias, armature, damping."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.description import RigidTree
@@ -22,7 +24,8 @@ from mbcasadi.shapes import require_each
 from mbcasadi.spatial import Scalar, is_zero, scalar
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import RATE_UNITS
-from mbcasadi.system.model_numbers import INERTIA, XYZ, ModelNumbers, numbers_at
+from mbcasadi.system.model_numbers import INERTIA, XYZ
+from mbcasadi.system.natural_sizes import model_length
 from mbcasadi.system.parametric import takes_parameters
 from mbcasadi.unknown_names import unknown_name
 
@@ -60,10 +63,10 @@ class _Entry:
 def linear_parameters(system: System, parameters: Sequence[str] = EVERY) -> Parameters:
     """Return θ of a model: the physical parameters in which its equations are linear.
 
-    For each body that can move "body:forearm:mass" (kg), "body:forearm:first_moment" (m c, kg m) and
-    "body:forearm:origin_inertia" (rotational inertia about the origin of the body frame, kg m²), in
-    body axes; for each joint "joint:elbow:armature" and "joint:elbow:damping", one number for all its
-    degrees of freedom.
+    For each body that can move "body:forearm:mass" (kg), "body:forearm:first_moment" (m c, kg m)
+    and "body:forearm:origin_inertia" (rotational inertia about the origin of the body frame,
+    kg m²), in body axes; for each joint "joint:elbow:armature" and "joint:elbow:damping", one
+    number for all its degrees of freedom.
 
     Args:
         system: read from a model.
@@ -76,9 +79,7 @@ def linear_parameters(system: System, parameters: Sequence[str] = EVERY) -> Para
         UnknownNameError: a pattern matches nothing; the message lists what there is.
         ProblemError: a system that was given by equations has no such parameters.
     """
-    tree = _tree_of(system)
-    numbers = system.at().tree if len(system.parameters) else tree
-    chosen, _ = _chosen(tree if numbers is None else numbers, parameters)
+    chosen, _ = _chosen(_tree_of(system), parameters)
     return Parameters(
         tuple(
             Parameter(
@@ -149,6 +150,24 @@ def reference_regressor(system: System, parameters: Sequence[str] = EVERY) -> ca
     )
 
 
+def parameter_sizes(system: System, parameters: Parameters) -> NDArray[np.float64]:
+    """Return (nθ,) a natural size of each parameter: that of a usual mass at a usual length."""
+    tree = _tree_of(system)
+    masses = [body.mass for body in tree.bodies if body.mass > 0]
+    m, length = float(np.mean(masses)) if masses else 1.0, model_length(tree)
+    coordinates, rate = system.scales.coordinates, system.scales.rate
+    of_body = {"mass": m, "first_moment": m * length, "origin_inertia": m * length**2}
+    sizes = []
+    for item in parameters.items:
+        if item.kind == "body":
+            size = of_body[item.attribute]
+        else:
+            size = m * (length / coordinates[tree.joints[item.index].dof]) ** 2
+            size *= rate if item.attribute == "damping" else 1.0
+        sizes += [size] * len(item.value)
+    return np.array(sizes)
+
+
 def _symbols(system: System, *rates: str) -> tuple[ca.SX, ...]:
     return ca.SX.sym("q", system.nq), *(ca.SX.sym(name, system.nv) for name in rates)
 
@@ -166,10 +185,9 @@ def _parts(
     system: System, parameters: Sequence[str], q: ca.SX, rates: MotionRates
 ) -> tuple[ca.SX, ca.SX]:
     """Return Y of the chosen parameters, and y_0."""
-    tree = _tree_of(system)
+    _tree_of(system)
     system.require_available("mass_matrix", "bias_force", "passive_force")
-    numbers = ModelNumbers(tree, system.actuators, system.equalities)
-    numbers = numbers_at(numbers, system.parameters, q)
+    numbers = system.numbers_at(q)
     model = linear_model(numbers.tree, numbers.actuators, q, rates)
     chosen, others = _chosen(numbers.tree, parameters)
     rest = model.rest

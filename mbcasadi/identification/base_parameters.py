@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.description.parameters import Parameters
+from mbcasadi.dynamics.regressor import parameter_sizes
 from mbcasadi.errors import ProblemError
 from mbcasadi.identification.equations import (
     StackedEquations,
     all_parameters,
-    parameter_sizes,
     stacked_equations,
 )
 from mbcasadi.identification.free_motion import FreeMotion
@@ -73,7 +73,7 @@ class BaseParameters:
         return len(self.names)
 
     def _summary(self) -> dict[str, object]:
-        counts = {"parameters": len(self.parameters), "combinations": len(self)}
+        counts: dict[str, object] = {"parameters": len(self.parameters), "combinations": len(self)}
         return counts | {"without_effect": len(self.without_effect)}
 
 
@@ -113,7 +113,7 @@ def random_samples(system: System, seed: int = 0) -> Samples:
 
 
 def _grouped(theta: Parameters, stacked: StackedEquations, sizes: Array) -> BaseParameters:
-    R = np.linalg.qr(stacked.W * sizes, mode="r")
+    R = np.asarray(np.linalg.qr(stacked.W * sizes, mode="r"))
     independent, directions = _independent_columns(R)
     if not independent:
         raise ProblemError(
@@ -123,7 +123,9 @@ def _grouped(theta: Parameters, stacked: StackedEquations, sizes: Array) -> Base
     K = np.linalg.lstsq(R[:, independent], R, rcond=None)[0]
     K[np.abs(K) < NEGLIGIBLE * max(1.0, np.abs(K).max())] = 0.0
     G = K / sizes * sizes[independent][:, None]
-    effect = np.linalg.norm(directions.T @ R, axis=0) > STRUCTURE_TOL * np.linalg.norm(R, axis=0).max()
+    effect = (
+        np.linalg.norm(directions.T @ R, axis=0) > STRUCTURE_TOL * np.linalg.norm(R, axis=0).max()
+    )
     return BaseParameters(
         parameters=theta,
         names=tuple(_name(theta.names, row) for row in G),

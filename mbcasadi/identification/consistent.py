@@ -104,8 +104,8 @@ def _bodies(theta: Parameters) -> list[_Body]:
         if count != OF_BODY:
             body = names[0].rpartition(":")[0]
             raise ProblemError(
-                f"parameters {', '.join(names)}: whether a body is physical depends on all its ten; "
-                f"choose '{body}:*'"
+                f"parameters {', '.join(names)}: whether a body is physical depends on all "
+                f"its ten; choose '{body}:*'"
             )
         J0 = spread_out(pseudo_inertia(theta.values[first : first + OF_BODY]))
         extent = float(np.sqrt(np.trace(J0[:3, :3]) / J0[3, 3]))
@@ -133,9 +133,7 @@ def _prior(
     return np.vstack(rows), np.concatenate(target)
 
 
-def _values(
-    x: Array, bodies: list[_Body], of_joints: Array, sizes: Array
-) -> tuple[Array, Array]:
+def _values(x: Array, bodies: list[_Body], of_joints: Array, sizes: Array) -> tuple[Array, Array]:
     """Return θ (nθ,) and dθ/dx."""
     theta, slopes = np.zeros(x.size), np.zeros((x.size, x.size))
     for k, body in enumerate(bodies):

@@ -10,7 +10,6 @@ from mbcasadi.dynamics.regressor import linear_parameters, regressor
 from mbcasadi.identification.free_motion import FreeMotion
 from mbcasadi.identification.samples import Samples
 from mbcasadi.system import System
-from mbcasadi.system.natural_sizes import model_length
 
 Array = NDArray[np.float64]
 
@@ -47,9 +46,7 @@ def stacked_equations(
     names = [item.name for item in parameters.items]
     Y_of, motion = regressor(system, names), FreeMotion(system)
     W, w, force, places = [], [], [], []
-    for k, (q, v, a, f) in enumerate(
-        zip(samples.q, samples.v, samples.a, samples.f, strict=True)
-    ):
+    for k, (q, v, a, f) in enumerate(zip(samples.q, samples.v, samples.a, samples.f, strict=True)):
         Y, rest = (x.full() for x in Y_of(q, v, a))
         Z = motion.basis(q, v)
         if noise is not None:  # rows of unit variance
@@ -59,25 +56,6 @@ def stacked_equations(
         force.append(Z.T @ f)
         places.append(np.full(Z.shape[1], k))
     return StackedEquations(*(np.concatenate(x) for x in (W, w, force, places)))
-
-
-def parameter_sizes(system: System, parameters: Parameters) -> Array:
-    """Return (nθ,) a natural size of each parameter: that of a usual mass at a usual length."""
-    tree = system.tree
-    assert tree is not None
-    masses = [body.mass for body in tree.bodies if body.mass > 0]
-    m, length = float(np.mean(masses)) if masses else 1.0, model_length(tree)
-    coordinates, rate = system.scales.coordinates, system.scales.rate
-    of_body = {"mass": m, "first_moment": m * length, "origin_inertia": m * length**2}
-    sizes = []
-    for item in parameters.items:
-        if item.kind == "body":
-            size = of_body[item.attribute]
-        else:
-            size = m * (length / coordinates[tree.joints[item.index].dof]) ** 2
-            size *= rate if item.attribute == "damping" else 1.0
-        sizes += [size] * len(item.value)
-    return np.array(sizes)
 
 
 def all_parameters(system: System, patterns: list[str]) -> Parameters:

@@ -9,13 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.description.parameters import Parameters
-from mbcasadi.dynamics.regressor import regressor
+from mbcasadi.dynamics.regressor import parameter_sizes, regressor
 from mbcasadi.errors import ProblemError
 from mbcasadi.identification.base_parameters import BaseParameters, base_parameters
 from mbcasadi.identification.consistent import consistent_parameters
 from mbcasadi.identification.equations import (
     StackedEquations,
-    parameter_sizes,
     stacked_equations,
 )
 from mbcasadi.identification.free_motion import FreeMotion
@@ -29,10 +28,10 @@ from mbcasadi.system.parametric import at_model_values
 Array = NDArray[np.float64]
 
 EXCITED = 1e-6
-"""Singular value of the equations, over the largest one, below which a combination was not moved."""
+"""Singular value of the equations, over the largest one, below which nothing was moved."""
 
 SHARED = 0.1
-"""Share of a combination in a direction that was not moved, from which it counts as undetermined."""
+"""Share of a combination in directions that were not moved, from which it is undetermined."""
 
 
 @summarised
@@ -75,9 +74,7 @@ class Identification:
         For `system.at(...)` of a system with these parameters, or for the file of the model.
         """
         values: dict[str, Array] = {}
-        for item, place in zip(
-            self.parameters.items, self.parameters.slices.values(), strict=True
-        ):
+        for item, place in zip(self.parameters.items, self.parameters.slices.values(), strict=True):
             values[item.name] = self.theta[place]
         for name in [x.name for x in self.parameters.items if x.attribute == "first_moment"]:
             body = name.rpartition(":")[0]
@@ -140,10 +137,10 @@ def identify(
     if undetermined and spread is None:
         raise ProblemError(
             f"the samples do not determine {len(undetermined)} of {len(base)} combinations: "
-            f"{'; '.join(undetermined)}. Move the joints further and faster, or give a spread: they "
-            "stay near the model's values then"
+            f"{'; '.join(undetermined)}. Move the joints further and faster, or give a spread: "
+            "they stay near the model's values then"
         )
-    R = np.linalg.qr(np.column_stack([stacked.W, stacked.w]) / left, mode="r")
+    R = np.asarray(np.linalg.qr(np.column_stack([stacked.W, stacked.w]) / left, mode="r"))
     fitted = consistent_parameters(
         theta, sizes, R[:, :-1], R[:, -1], np.inf if spread is None else spread
     )

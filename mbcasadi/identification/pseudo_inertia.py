@@ -26,11 +26,11 @@ PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
 def pseudo_inertia(theta: Array) -> Array:
     """Return J (4, 4) of (m, m c, I as xx, yy, zz, xy, xz, yz)."""
-    I = np.zeros((3, 3))
+    inertia = np.zeros((3, 3))
     for (i, j), value in zip(PAIRS, theta[4:], strict=True):
-        I[i, j] = I[j, i] = value
+        inertia[i, j] = inertia[j, i] = value
     J = np.zeros((4, 4))
-    J[:3, :3] = np.trace(I) / 2 * np.eye(3) - I
+    J[:3, :3] = np.trace(inertia) / 2 * np.eye(3) - inertia
     J[:3, 3] = J[3, :3] = theta[1:4]
     J[3, 3] = theta[0]
     return J
@@ -39,8 +39,8 @@ def pseudo_inertia(theta: Array) -> Array:
 def parameters_of(J: Array) -> Array:
     """Return (m, m c, I) (10,) of a pseudo-inertia; linear, so of its differentials too."""
     E = J[:3, :3]
-    I = np.trace(E) * np.eye(3) - E
-    return np.array([J[3, 3], *J[:3, 3], *(I[pair] for pair in PAIRS)])
+    inertia = np.trace(E) * np.eye(3) - E
+    return np.array([J[3, 3], *J[:3, 3], *(inertia[pair] for pair in PAIRS)])
 
 
 def spread_out(J: Array) -> Array:
@@ -63,7 +63,7 @@ def free_numbers(J: Array) -> Array:
 
 def body_parameters(phi: Array) -> tuple[Array, Array]:
     """Return θ (10,) of free numbers, and dθ/dφ (10, 10)."""
-    U, scale = _factor(phi), np.exp(2 * phi[0])
+    U, scale = _factor(phi), float(np.exp(2 * phi[0]))
     J = scale * U @ U.T
     columns = [parameters_of(2 * J)]
     for i, j in ((0, 0), (1, 1), (2, 2), *UPPER, (0, 3), (1, 3), (2, 3)):
@@ -77,12 +77,12 @@ def relative_change(J0: Array) -> Array:
     """Return D (16, 10): `|D (θ - θ_0)|² = ½ tr((J0⁻¹ (J - J0))²)`, in any units and axes.
 
     The distance of inertias of T. Lee, P. M. Wensing, F. C. Park, *Geometric robot dynamic
-    identification: a convex programming approach*, IEEE Trans. Robotics 36, 2020, its metric that at
-    J0.
+    identification: a convex programming approach*, IEEE Trans. Robotics 36, 2020, with the metric
+    at J0.
     """
     inverse = np.linalg.inv(np.linalg.cholesky(J0))
     columns = [(inverse @ pseudo_inertia(unit) @ inverse.T).ravel() for unit in np.eye(10)]
-    return np.array(columns).T / np.sqrt(2)
+    return np.asarray(np.array(columns).T / np.sqrt(2))
 
 
 def _factor(phi: Array) -> Array:

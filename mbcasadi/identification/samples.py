@@ -1,6 +1,7 @@
 """Measured motions: states, accelerations and actuator forces, filtered and closed."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import scipy
@@ -172,14 +173,13 @@ class LowPass:
         self._sections = scipy.signal.butter(FILTER_ORDER, cutoff, fs=1 / step, output="sos")
 
     def __call__(self, rows: Array) -> Array:
+        """Return the rows (n, k) filtered along n."""
         return np.asarray(scipy.signal.sosfiltfilt(self._sections, rows, axis=0))
 
 
-def _rates(
-    system: System, q: Array, step: float, smooth: LowPass
-) -> tuple[Array, Array, Array]:
+def _rates(system: System, q: Array, step: float, smooth: LowPass) -> tuple[Array, Array, Array]:
     """Return filtered q, v and a; differences are those of the manifold of configurations."""
-    moved = [system.difference(*pair).full().ravel() for pair in zip(q[:-1], q[1:], strict=True)]
+    moved = [system.difference(*pair).full().ravel() for pair in pairwise(q)]
     path = np.vstack([np.zeros(system.nv), np.cumsum(moved, axis=0)])
     smoothed = smooth(path)
     q_hat = [

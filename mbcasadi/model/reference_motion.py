@@ -5,9 +5,9 @@ Along the actual motion that one changes with
 
     d/dt (J v_r) = J a_r + J̇ v_r,    a_r = dv_r/dt
 
-which on a link is the field `a + U r` with `U = [dω_r]× + [ω_r]×[ω]×`. Its forces, `∫ Jᵀ (a + U r) dm`,
-are `M a_r + C v_r` with the Coriolis matrix `C = ∫ Jᵀ J̇ dm` of `coriolis.py`; with `v_r = v` they are
-those of Newton and Euler.
+which on a link is the field `a + U r` with `U = [dω_r]× + [ω_r]×[ω]×`. Its forces,
+`∫ Jᵀ (a + U r) dm`, are `M a_r + C v_r` with the Coriolis matrix `C = ∫ Jᵀ J̇ dm` of
+`coriolis.py`; with `v_r = v` they are those of Newton and Euler.
 """
 
 from dataclasses import dataclass, replace

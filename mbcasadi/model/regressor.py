@@ -117,12 +117,9 @@ def linear_model(
         motions = reference_motions(chain, q, v, rates.v_r, a)
     twists = unit_twists(chain, q)
     gravity = _gravity_on_links(chain, q)
-    bodies = {
-        i: _columns_of_body(chain, i, motions, twists, gravity)
-        for i in moving_bodies(chain)
-    }
-    columns = [tuple(_on_dofs(joint, x) for joint in tree.joints) for x in (a, v)]
-    return LinearModel(bodies, *columns, _rest(tree, actuators, q, v, a))
+    bodies = {i: _columns_of_body(chain, i, motions, twists, gravity) for i in moving_bodies(chain)}
+    armature, damping = (tuple(_on_dofs(joint, x) for joint in tree.joints) for x in (a, v))
+    return LinearModel(bodies, armature, damping, _rest(tree, actuators, q, v, a))
 
 
 def moving_bodies(chain: Chain) -> list[int]:
@@ -139,9 +136,7 @@ def parameters_of_body(body: Body) -> tuple[Scalar, ...]:
     return tuple(scalar(x) for x in moments)
 
 
-def _rest(
-    tree: RigidTree, actuators: tuple[Actuator, ...], q: ca.SX, v: ca.SX, a: ca.SX
-) -> ca.SX:
+def _rest(tree: RigidTree, actuators: tuple[Actuator, ...], q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
     """Return y_0: the equations without masses, and without armature and damping of joints."""
     own = replace(
         tree,
@@ -212,10 +207,12 @@ def moments_on_link(pose: Pose) -> NDArray[np.float64]:
     """
     columns = []
     for unit in np.eye(OF_BODY):
-        I = np.zeros((3, 3))
+        inertia = np.zeros((3, 3))
         for (j, k), value in zip(PAIRS, unit[4:], strict=True):
-            I[j, k] = I[k, j] = value
-        moments = NumericMoments(float(unit[0]), unit[1:4], np.trace(I) / 2 * np.eye(3) - I)
+            inertia[j, k] = inertia[k, j] = value
+        moments = NumericMoments(
+            float(unit[0]), unit[1:4], np.trace(inertia) / 2 * np.eye(3) - inertia
+        )
         there = moments.in_frame(pose.inverse())
         columns.append([there.m, *there.s, *(there.E[pair] for pair in PAIRS)])
     return np.array(columns).T
