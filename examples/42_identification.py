@@ -49,7 +49,11 @@ def record(law: laws.Law, duration: float, seed: int) -> mb.validation.Recording
         return law.reference(**motion)
 
     home = law.reference()[:2]
-    options = {"reference": reference, "report": mb.validation.ReportOptions(explain=False)}
+    options = {
+        "reference": reference,
+        "fast": True,
+        "report": mb.validation.ReportOptions(explain=False),
+    }
     return mb.validate(law, MODEL, duration, **options).runs[0].recording
 
 

@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 FILTER_ORDER = 4
 """Of the Butterworth filter, which runs forwards and backwards: no phase, twice the order."""
 
-SETTLING = 1.0
+SETTLING = 3.0
 """Periods of the cut-off frequency at both ends that the filter spoils, and that are left out."""
 
 EVEN = 1e-6
