@@ -33,6 +33,9 @@ EXCITED = 1e-6
 SHARED = 0.1
 """Share of a combination in directions that were not moved, from which it is undetermined."""
 
+ROUNDING = 1e-12
+"""Noise, over the forces of parameters of a usual size, that equations have at least."""
+
 
 @summarised
 @dataclass(frozen=True, eq=False)
@@ -164,7 +167,7 @@ def _least_squares(
     inverse = right[moved].T / values[moved]
     beta = inverse @ (U[:, moved].T @ stacked.w)
     left = float(np.linalg.norm(stacked.w - X @ beta) / np.sqrt(freedom))
-    left = max(left, np.finfo(float).eps * float(np.linalg.norm(stacked.w)), np.finfo(float).tiny)
+    left = max(left, ROUNDING * float(np.linalg.norm(X)) / np.sqrt(X.shape[0]))
     std = left * np.linalg.norm(inverse, axis=1)
     missing = np.linalg.norm(right[~moved], axis=0) > SHARED
     beta, std = (np.where(missing, np.nan, x * per_size) for x in (beta, std))

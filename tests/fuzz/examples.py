@@ -12,6 +12,7 @@ from support.mpc_mechanisms import sliding_mass
 import mbcasadi as mb
 from mbcasadi import control, models, mpc
 from mbcasadi.control import laws, regulators
+from mbcasadi.identification.base_parameters import random_samples
 
 FOUR_BAR = models.path("four_bar")
 JOINTS = ("left_proximal", "right_proximal")
@@ -27,6 +28,11 @@ def four_bar():
 @cache
 def five_bar():
     return mb.read_mjcf(models.path("five_bar"))
+
+
+@cache
+def samples():
+    return random_samples(four_bar())
 
 
 @cache
