@@ -9,6 +9,7 @@ import casadi as ca
 from mbcasadi.description.qp_stages import SolverFlag
 from mbcasadi.description.status import Status
 from mbcasadi.linalg.symbols import Sym
+from mbcasadi.qp.input_guard import LARGEST_CONTROL
 
 
 def positive(value: Sym) -> Sym:
@@ -40,7 +41,7 @@ def judge(
     """Return the status code of a QP's solution with these residuals.
 
     Where a row is violated, the problem is infeasible if this is proven; otherwise the solver
-    failed, or stopped. NaN counts as large.
+    failed, or stopped. A residual that is not finite is that of no solution: failed.
 
     Args:
         residual: (3,) relative, in the order of `QP_RESIDUALS`.
@@ -57,6 +58,7 @@ def judge(
         ca.if_else(optimal, Status.SOLVED, Status.SUBOPTIMAL),
         ca.if_else(infeasible, Status.INFEASIBLE, Status.FAILED),
     )
-    if consistent is not None:
-        status = ca.if_else(consistent, status, Status.FAILED)
+    finite = ca.sum1(ca.fabs(residual)) <= LARGEST_CONTROL
+    sound = finite if consistent is None else ca.logic_and(finite, consistent)
+    status = ca.if_else(sound, status, Status.FAILED)
     return ca.if_else(valid, status, Status.BAD_INPUT)
