@@ -41,7 +41,8 @@ def judge(
     """Return the status code of a QP's solution with these residuals.
 
     Where a row is violated, the problem is infeasible if this is proven; otherwise the solver
-    failed, or stopped. A residual that is not finite is that of no solution: failed.
+    failed, or stopped. A point that violates nothing and has residuals that are not finite is no
+    solution: failed.
 
     Args:
         residual: (3,) relative, in the order of `QP_RESIDUALS`.
@@ -52,13 +53,13 @@ def judge(
     """
     small = [residual[i] <= tolerance for i in range(len(QP_RESIDUALS))]
     optimal = ca.logic_and(small[1], small[2])
+    finite = ca.sum1(ca.fabs(residual)) <= LARGEST_CONTROL
     infeasible = ca.logic_and(residual[0] > tolerance, flag < PROVEN)
     status = ca.if_else(
         small[0],
-        ca.if_else(optimal, Status.SOLVED, Status.SUBOPTIMAL),
+        ca.if_else(optimal, Status.SOLVED, ca.if_else(finite, Status.SUBOPTIMAL, Status.FAILED)),
         ca.if_else(infeasible, Status.INFEASIBLE, Status.FAILED),
     )
-    finite = ca.sum1(ca.fabs(residual)) <= LARGEST_CONTROL
-    sound = finite if consistent is None else ca.logic_and(finite, consistent)
-    status = ca.if_else(sound, status, Status.FAILED)
+    if consistent is not None:
+        status = ca.if_else(consistent, status, Status.FAILED)
     return ca.if_else(valid, status, Status.BAD_INPUT)

@@ -9,7 +9,7 @@ from mbcasadi.description.status import Status
 from mbcasadi.qp.kkt_residuals import judge
 
 
-def status_of(residual: list[float], flag: SolverFlag = SolverFlag.SOLVED) -> int:
+def status_of(residual: list[float], flag: SolverFlag = SolverFlag.OPTIMAL) -> int:
     return int(judge(ca.DM(residual), flag=ca.DM(int(flag)), valid=ca.DM(1), tolerance=1e-6))
 
 
