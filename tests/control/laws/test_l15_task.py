@@ -29,7 +29,7 @@ def test_two_robots_keep_a_bar_on_its_path_as_well_as_a_posture_of_less_weight_a
     """`e = bar - y` obeys `ë + 6 ė + 16 e = 0`, e by a formula of its own."""
     arms = robots.system()
     task = ServoTask(bar_rows(arms), name="bar", kp=KP, kd=KD)
-    # Six motors move three coordinates: below 1e-7 their weights are lost in the digits of the cost.
+    # Six motors, three coordinates: weights below 1e-7 are lost in the digits of the cost.
     law = InverseDynamicsQP(
         arms, [task, PostureTask(weight=1e-5)], ctrl_limits=wide_limits(arms), torque_weight=1e-5
     )
