@@ -49,7 +49,8 @@ def calls_of_dynamics():
         "force_channels", "forward_dynamics", "forward_dynamics_derivatives", "inverse_dynamics",
         "inverse_dynamics_derivatives", "linear_parameters", "null_space_inverse_dynamics",
         "null_space_terms", "projection_terms", "quasi_velocity_curvature", "quasi_velocity_motion",
-        "quasi_velocity_terms", "reference_regressor", "regressor", "udwadia_kalaba_terms", "virtual_mass_terms",
+        "quasi_velocity_terms", "reference_regressor", "regressor", "udwadia_kalaba_terms",
+        "virtual_mass_terms",
     )  # fmt: skip
     drift = {"baumgarte": mb.Baumgarte(10.0, 10.0)}
     return {home + name: system for name in names} | {
