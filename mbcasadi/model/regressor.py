@@ -26,15 +26,13 @@ from mbcasadi.model.chain import WORLD, Chain, chain_of
 from mbcasadi.model.motion import steps_of
 from mbcasadi.model.newton_euler import inverse_dynamics, moment_of_field
 from mbcasadi.model.passive import passive_force
-from mbcasadi.model.placement import Pose
-from mbcasadi.model.recursion import link_motions, rows_times
+from mbcasadi.model.recursion import link_motions
 from mbcasadi.model.reference_motion import reference_motions
 from mbcasadi.model.unit_twists import Twist, unit_twists
 from mbcasadi.spatial import (
     PAIRS,
     ZERO3,
     Mat3,
-    Rotate,
     Scalar,
     Vec3,
     add,
@@ -44,7 +42,6 @@ from mbcasadi.spatial import (
     scalar,
     scale,
     scaled,
-    transpose,
     vec3,
     vector_to_child,
 )

@@ -11,6 +11,10 @@ from mbcasadi.validation.agreement.samples import Sample
 
 REGRESSOR = "regressor"
 
+SUM_SHARE = 1.0
+"""Smallest value that an error is relative to, over the natural size: the terms have that size, and
+where they cancel their sum has the rounding errors of the terms."""
+
 
 def acceleration(s: Sample) -> Array:
     """Return an acceleration (nv,) of the mechanism's own size."""
@@ -22,7 +26,7 @@ def _needed_force(s: Sample) -> Array:
     return np.asarray(inertial + s.data.qfrc_bias - s.data.qfrc_passive)
 
 
-REFERENCE = Reference(REGRESSOR, "N, N m", _needed_force, weights.of_force)
+REFERENCE = Reference(REGRESSOR, "N, N m", _needed_force, weights.of_force, share=SUM_SHARE)
 """MuJoCo's side, of its own masses."""
 
 
