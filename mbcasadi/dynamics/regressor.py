@@ -203,7 +203,8 @@ def _chosen(tree: RigidTree, patterns: Sequence[str]) -> tuple[list[_Entry], lis
     require_each("parameters", patterns, str)
     entries = list(_entries(tree))
     for pattern in patterns:
-        if not any(fnmatchcase(entry.name, pattern) for entry in entries):
+        matches = [entry for entry in entries if fnmatchcase(entry.name, pattern)]
+        if not matches and pattern not in EVERY:  # a model that cannot move has none
             raise unknown_name("parameter", pattern, [entry.name for entry in entries])
     matched = [any(fnmatchcase(entry.name, x) for x in patterns) for entry in entries]
     pairs = list(zip(entries, matched, strict=True))

@@ -14,7 +14,6 @@ from the link. So a twist is transformed from link to link, not the wrenches of 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import casadi as ca
 import numpy as np
@@ -22,14 +21,13 @@ from numpy.typing import NDArray
 
 from mbcasadi.description import Actuator, Body, Joint, RigidTree
 from mbcasadi.description.tree import DOF_SIZE
+from mbcasadi.model.body_in_link import BodyInLink, Field
 from mbcasadi.model.chain import WORLD, Chain, chain_of
 from mbcasadi.model.motion import steps_of
 from mbcasadi.model.newton_euler import inverse_dynamics, moment_of_field
 from mbcasadi.model.passive import passive_force
-from mbcasadi.model.placement import Pose
 from mbcasadi.model.recursion import link_motions
 from mbcasadi.model.reference_motion import reference_motions
-from mbcasadi.model.regroup import NumericMoments
 from mbcasadi.model.unit_twists import Twist, unit_twists
 from mbcasadi.spatial import (
     PAIRS,
@@ -52,18 +50,6 @@ OF_BODY = 10
 """Parameters of a body: m, m c, rotational inertia as (xx, yy, zz, xy, xz, yz)."""
 
 NO_FIELD: Mat3 = (ZERO3, ZERO3, ZERO3)
-
-
-class Field(Protocol):
-    """Accelerations `a + U r` of the points of a link, in its axes."""
-
-    @property
-    def a(self) -> Vec3:
-        """Of the origin, minus gravity, m/s²."""
-
-    @property
-    def U(self) -> Mat3:
-        """By rows."""
 
 
 @dataclass(frozen=True)
@@ -187,50 +173,35 @@ def _columns_of_body(
         gravity: in the axes of each link, m/s².
     """
     body, link = chain.tree.bodies[i], chain.body_link[i]
-    to_link = ca.DM(moments_on_link(chain.body_pose[i]))
+    pose = BodyInLink.of(chain.body_pose[i])
+    a, U = pose.field(motions[link])
+    lift = scale(body.gravcomp, pose.vector(gravity[link]))
     passive = _compensated_dofs(chain.tree) if not is_zero(body.gravcomp) else set()
     columns = ca.SX(chain.tree.nv, OF_BODY)
     for dof, twist in twists[link].items():
-        row = _powers(twist, motions[link].a, motions[link].U)
+        row = _powers(pose.twist(twist), a, U)
         if dof in passive:
-            lift = _powers(twist, scale(body.gravcomp, gravity[link]), NO_FIELD)
-            row = [x + y for x, y in zip(row, lift, strict=True)]
-        columns[dof, :] = ca.horzcat(*row) @ to_link
+            lifted = _powers(pose.twist(twist), lift, NO_FIELD)
+            row = [x + y for x, y in zip(row, lifted, strict=True)]
+        columns[dof, :] = ca.horzcat(*row)
     return ca.sparsify(columns)
 
 
-def moments_on_link(pose: Pose) -> NDArray[np.float64]:
-    """Return (10, 10): from a body's parameters to (m, s, E) in its link's frame.
-
-    Args:
-        pose: of the body in the link's frame.
-    """
-    columns = []
-    for unit in np.eye(OF_BODY):
-        inertia = np.zeros((3, 3))
-        for (j, k), value in zip(PAIRS, unit[4:], strict=True):
-            inertia[j, k] = inertia[k, j] = value
-        moments = NumericMoments(
-            float(unit[0]), unit[1:4], np.trace(inertia) / 2 * np.eye(3) - inertia
-        )
-        there = moments.in_frame(pose.inverse())
-        columns.append([there.m, *there.s, *(there.E[pair] for pair in PAIRS)])
-    return np.array(columns).T
-
-
 def _powers(twist: Twist, a: Vec3, U: Mat3) -> list[Scalar]:
-    """Return the power on a unit twist of the wrench that each of (m, s, E) needs, ten entries.
+    """Return the power on a unit twist of the wrench that each of (m, m c, I) needs, ten entries.
 
-    `F = m a + U s`, `N = s × a + ∫ r × U r dm` (`newton_euler.py`).
+    `F = m a + U s`, `N = s × a + ∫ r × U r dm` (`newton_euler.py`), second moments
+    `E = ½ tr(I) 1 - I`.
     """
     linear, angular = twist
     bent = add(cross(a, angular), _transposed_times(U, linear))
     spread = (U[2][2] - U[1][1], U[0][0] - U[2][2], U[1][1] - U[0][0])
-    spins = (
+    xx, yy, zz, xy, xz, yz = (
         dot(angular, moment_of_field(U, spread, tuple(float(k == n) for n in range(len(PAIRS)))))
         for k in range(len(PAIRS))
     )
-    return [dot(linear, a), *bent, *spins]
+    half = 0.5 * (xx + yy + zz)
+    return [dot(linear, a), *bent, half - xx, half - yy, half - zz, -xy, -xz, -yz]
 
 
 def _transposed_times(rows: Mat3, a: Vec3) -> Vec3:

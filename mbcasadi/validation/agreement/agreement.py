@@ -18,7 +18,12 @@ from mbcasadi.errors import ModelError, UnsupportedFeatureError
 from mbcasadi.mjcf import capture_warnings
 from mbcasadi.shapes import require_whole
 from mbcasadi.system import FrameFunctions, System
-from mbcasadi.validation.agreement import frame_values, sensor_values, tendon_values
+from mbcasadi.validation.agreement import (
+    frame_values,
+    regressor_values,
+    sensor_values,
+    tendon_values,
+)
 from mbcasadi.validation.agreement.manifold import Array, smooth_copy
 from mbcasadi.validation.agreement.references import (
     Reference,
@@ -129,15 +134,25 @@ def _member_checks(system: System) -> tuple[list[Check], list[Agreement]]:
     """Return the checks of all members, and an entry for each member that the system refuses."""
     checks: list[Check] = []
     refused: list[Agreement] = []
-    for reference in references_of_members(system.nu, system.na, system.nc):
+    references = references_of_members(system.nu, system.na, system.nc)
+    if regressor_values.is_available(system):
+        references.append(regressor_values.REFERENCE)
+    for reference in references:
         try:
-            value = _member_value(system.member(reference.quantity))
+            value = _value_of(system, reference.quantity)
         except UnsupportedFeatureError as error:
             quantity, unit = reference.quantity, reference.unit
             refused.append(Agreement(quantity, float("nan"), 0, unit, str(error)))
         else:
             checks.append(Check(reference, value))
     return checks, refused
+
+
+def _value_of(system: System, quantity: str) -> Value:
+    """Return the value of a member, or of the regressor."""
+    if quantity == regressor_values.REGRESSOR:
+        return regressor_values.regressor_value(system)
+    return _member_value(system.member(quantity))
 
 
 def _frame_checks(system: System, model: mujoco.MjModel, kind: str, i: int) -> list[Check]:

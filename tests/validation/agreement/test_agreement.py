@@ -48,9 +48,9 @@ def with_armature(tree: RigidTree) -> RigidTree:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (heavier, {"mass_matrix", "bias_force", *ENERGIES, "gravity_force"}),
-        (without_gravity, {"bias_force", "gravity_force", "potential_energy"}),
-        (with_armature, {"mass_matrix", "kinetic_energy"}),
+        (heavier, {"mass_matrix", "bias_force", *ENERGIES, "gravity_force", "regressor"}),
+        (without_gravity, {"bias_force", "gravity_force", "potential_energy", "regressor"}),
+        (with_armature, {"mass_matrix", "kinetic_energy", "regressor"}),
     ],
 )
 def test_a_wrong_number_is_found_in_the_quantities_that_it_enters(

@@ -180,6 +180,8 @@ def test_one_wrong_number_gives_the_same_errors_in_all_units(
     model = mujoco.MjModel.from_xml_string(CASES[name])
     reference = errors(model, changed(model, plant))
     wrong = {quantity for quantity, error in reference.items() if error > 1e-10}
+    if expected & {"mass_matrix", "bias_force", "passive_force"}:
+        expected = expected | {"regressor"}  # which is made of the same numbers
     assert {quantity for quantity in wrong if ":" not in quantity} == expected
     assert max(reference.values()) > PLANTED / 10
     for units in (KM_T_MIN, MICROMETRE, MEGAMETRE):
