@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.description.fluid import Fluid
 from mbcasadi.description.geoms import CollisionRules, Geom
+from mbcasadi.description.tendons import Tendon
 from mbcasadi.short_text import summarised
 
 Array = NDArray[np.float64]
@@ -105,32 +106,6 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class FixedTendon:
-    """A fixed tendon, `length = Σ coef_i q_i`.
-
-    Attributes:
-        name: unique name.
-        joints: indices of its slide and hinge joints.
-        coef: (len(joints),) coefficients.
-        stiffness, damping, armature: spring, damper, inertia of the length.
-        spring_range: dead band of the spring; equal ends where there is none.
-        stiffness_poly, damping_poly: higher coefficients, () where linear.
-        force_range: clip of the summed actuator force on this tendon, or None.
-    """
-
-    name: str
-    joints: tuple[int, ...]
-    coef: Array
-    stiffness: float = 0.0
-    damping: float = 0.0
-    armature: float = 0.0
-    spring_range: tuple[float, float] = (0.0, 0.0)
-    stiffness_poly: tuple[float, ...] = ()
-    damping_poly: tuple[float, ...] = ()
-    force_range: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True)
 class Integration:
     """How a simulation of the model takes its steps, for those who have to predict one.
 
@@ -155,7 +130,7 @@ class RigidTree:
         bodies: body 0 is the world.
         joints: in MuJoCo's order.
         frames: sites, bodies, geoms and fixed cameras that can be addressed by name.
-        tendons: fixed tendons.
+        tendons: fixed and spatial ones, in MuJoCo's order.
         gravity: (3,) m/s², zero where the model disables gravity.
         q0: (nq,) the authored configuration (`qpos0`).
         q_spring: (nq,) rest configuration of the joint springs (`qpos_spring`).
@@ -174,7 +149,7 @@ class RigidTree:
     bodies: tuple[Body, ...]
     joints: tuple[Joint, ...]
     frames: tuple[Frame, ...]
-    tendons: tuple[FixedTendon, ...]
+    tendons: tuple[Tendon, ...]
     gravity: Array
     q0: Array
     q_spring: Array

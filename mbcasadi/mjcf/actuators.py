@@ -16,7 +16,6 @@ from mbcasadi.mjcf.compat import (
 )
 from mbcasadi.mjcf.flags import Flags
 from mbcasadi.mjcf.names import names, object_names
-from mbcasadi.mjcf.tree import tendon_indices
 
 Array = NDArray[np.float64]
 Range = tuple[float, float]
@@ -63,8 +62,6 @@ def _actuator(
 ) -> Actuator:
     transmission = TRANSMISSIONS[_kind(mujoco.mjtTrn, model.actuator_trntype[i])]
     target, reference = (int(value) for value in model.actuator_trnid[i])
-    if transmission == "tendon":
-        target = tendon_indices(model)[target]
     enabled = flags.actuation and not _group_disabled(model, i)
     gain, bias = _gain(model, i), _bias(model, i)
     dynamics = _kind(mujoco.mjtDyn, model.actuator_dyntype[i]).lower()
@@ -137,10 +134,8 @@ def _refusals(model: mujoco.MjModel, i: int, name: str) -> list[CoverageItem]:
     if model.actuator_plugin[i] >= 0:
         reasons.append(("plugin", "its force is unknown; use motor, position, velocity or general"))
     if transmission not in TRANSMISSIONS:
-        advice = "has no equation here; use joint, jointinparent, a fixed tendon or site"
+        advice = "has no equation here; use joint, jointinparent, tendon or site"
         reasons.append((f"{transmission.lower()} transmission", advice))
-    elif transmission == "TENDON" and model.actuator_trnid[i, 0] not in tendon_indices(model):
-        reasons.append(("spatial tendon", "its length has no equation here; use a fixed tendon"))
     elif transmission == "SITE" and not measures_turned_sites() and _turns_sites(model, i):
         reasons.append(
             ("refsite with turned sites", "wrong in this MuJoCo; upgrade to 3.15 or later")

@@ -7,8 +7,9 @@
   denominators were held above `mjMINVAL`, in whatever unit.
 - 3.14 counts the torque of a weld in `cfrc_ext` as it acts; before, the multipliers themselves.
 - 3.15 corrects the rotation between two sites that are turned on their bodies.
-- 4.0 names the type of a tendon, brings plastic springs, and lets acceleration sensors on what no
-  joint moves feel gravity; before, they read zero.
+- 4.0 names the type of a tendon, brings plastic springs, changes the side on which a tendon
+  passes a geom with a side site, and lets acceleration sensors on what no joint moves feel gravity;
+  before, they read zero.
 """
 
 from typing import NamedTuple
@@ -26,6 +27,7 @@ SILHOUETTES = (3, 14)
 HELD_ABOVE = 1e-15  # mjMINVAL
 TRUE_WELD_TORQUES = (3, 14)
 STATIC_GRAVITY = (4, 0)
+OPPOSITE_SIDES = (4, 0)
 NO_STATE = -1
 
 
@@ -74,6 +76,11 @@ def static_sensors_feel_gravity() -> bool:
 def counts_true_weld_torques() -> bool:
     """Return whether the external wrenches of bodies hold the torque of a weld as it acts."""
     return VERSION >= TRUE_WELD_TORQUES
+
+
+def knows_side_sites() -> bool:
+    """Return whether a side site sends a tendon the long way by the rule of 4.0."""
+    return VERSION >= OPPOSITE_SIDES
 
 
 def is_fixed_tendon(model: mujoco.MjModel, tendon: int) -> bool:

@@ -13,7 +13,11 @@ from mbcasadi.description import (
     Equality,
     FixedTendon,
     JointCoupling,
+    PathPulley,
+    PathSite,
     RigidTree,
+    SpatialTendon,
+    Tendon,
     TendonCoupling,
     Weld,
 )
@@ -21,7 +25,6 @@ from mbcasadi.description.coverage import Treatment
 from mbcasadi.description.tree import DOF_SIZE
 from mbcasadi.mjcf.fluid import fluid_features
 from mbcasadi.mjcf.names import names, object_names
-from mbcasadi.mjcf.tree import tendon_indices
 
 Array = NDArray[np.float64]
 
@@ -81,8 +84,13 @@ def _joint_forces(tree: RigidTree) -> list[CoverageItem]:
 
 
 def _tendon_forces(tree: RigidTree) -> list[CoverageItem]:
+    spatial = [t for t in tree.tendons if isinstance(t, SpatialTendon)]
     groups = {
-        "fixed tendon": [t.name for t in tree.tendons],
+        "fixed tendon": [t.name for t in tree.tendons if isinstance(t, FixedTendon)],
+        "spatial tendon": [t.name for t in spatial],
+        "pulley": [t.name for t in spatial if any(isinstance(e, PathPulley) for e in t.path)],
+        "wrapping": [t.name for t in spatial if t.wraps],
+        "side site": [t.name for t in spatial if any(g.side is not None for g in t.wraps)],
         "stiffness": [t.name for t in tree.tendons if t.stiffness or t.stiffness_poly],
         "damping": [t.name for t in tree.tendons if t.damping or t.damping_poly],
         "armature": [t.name for t in tree.tendons if t.armature],
@@ -96,10 +104,22 @@ def _tendon_forces(tree: RigidTree) -> list[CoverageItem]:
     return items
 
 
-def _spans_branches(tree: RigidTree, tendon: FixedTendon) -> bool:
+def _spans_branches(tree: RigidTree, tendon: Tendon) -> bool:
     """Return whether a tendon couples joints of which neither carries the other."""
-    paths = [_ancestors(tree, tree.joints[j].body) for j in tendon.joints]
+    if isinstance(tendon, FixedTendon):
+        bodies = [tree.joints[j].body for j in tendon.joints]
+    else:
+        sites = [element.frame for element in tendon.path if isinstance(element, PathSite)]
+        bodies = [_moving_body(tree, tree.frames[site].body) for site in sites]
+    paths = [_ancestors(tree, body) for body in bodies]
     return any(a[0] not in b and b[0] not in a for a in paths for b in paths)
+
+
+def _moving_body(tree: RigidTree, body: int) -> int:
+    """Return the nearest body with a joint that carries a body, or the world."""
+    while body and not tree.bodies[body].joints:
+        body = tree.bodies[body].parent
+    return body
 
 
 def _ancestors(tree: RigidTree, body: int) -> list[int]:
@@ -135,12 +155,6 @@ def plant_only_features(model: mujoco.MjModel) -> list[CoverageItem]:
             pick(names(model, "body"), model.body_mocapid >= 0),
             "mocap",
             "the equations hold it at its authored pose; move it in the plant only to look at",
-        ),
-        (
-            "tendon",
-            [name for i, name in enumerate(tendons) if i not in tendon_indices(model)],
-            "spatial tendon",
-            "has no equation here; what needs its length is refused by name",
         ),
     ]
     items = [_item(kind, who, what, "plant only", why) for kind, who, what, why in groups if who]

@@ -362,29 +362,10 @@ PASSIVE = ("passive_force",)
 SPRING = ("passive_force", "potential_energy")
 ACTUATION = ("actuation", "actuator_bias", "actuator_force")
 CONSTRAINT = ("constraint", "constraint_jacobian", "constraint_bias")
-SPATIAL = '<tendon><spatial name="rope"{}><site site="base"/><site site="s2"/></spatial></tendon>'
 
 REFUSED: dict[str, Refused] = {
     "fluid": Refused(
         mjcf(arm(), option='<option density="-1.2" viscosity=".1"/>'), PASSIVE, "density"
-    ),
-    "spring of a spatial tendon": Refused(
-        mjcf(arm(), SPATIAL.format(' stiffness="3"')), SPRING, "tendon 'rope': stiffness"
-    ),
-    "damper of a spatial tendon": Refused(
-        mjcf(arm(), SPATIAL.format(' damping="3"')), PASSIVE, "tendon 'rope': damping"
-    ),
-    "motor on a spatial tendon": Refused(
-        mjcf(
-            arm(), SPATIAL.format("") + '<actuator><motor name="winch" tendon="rope"/></actuator>'
-        ),
-        ACTUATION,
-        "actuator 'winch': spatial tendon",
-    ),
-    "coupling of a spatial tendon": Refused(
-        mjcf(arm(), SPATIAL.format("") + '<equality><tendon name="e" tendon1="rope"/></equality>'),
-        CONSTRAINT,
-        "equality 'e': spatial tendon",
     ),
     "muscle": Refused(
         mjcf(
@@ -431,5 +412,3 @@ REFUSED: dict[str, Refused] = {
         "flex",
     ),
 }
-
-SPATIAL_ARMATURE = mjcf(arm(), SPATIAL.format(' armature=".1"'))

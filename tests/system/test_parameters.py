@@ -30,6 +30,7 @@ MECHANISM = """
   <worldbody>
     <body name="base" pos="0.1 0 1" simple="false">
       <freejoint name="root"/>
+      <site name="on_base" pos="0.3 0.1 0.1"/>
       <inertial pos="0.01 0.02 0.03" mass="3" fullinertia="0.3 0.2 0.25 0.01 0.02 -0.01"/>
       <body name="upper" pos="0.2 0 0" quat="0.9 0.1 0.3 0.2" gravcomp="0.3">
         <joint name="shoulder" axis="0 1 0.2" damping="0.4" stiffness="2" springref="0.3"
@@ -37,6 +38,7 @@ MECHANISM = """
         <inertial pos="0 0.1 0.2" mass="1.2" diaginertia="0.02 0.03 0.04"/>
         <body name="fore" pos="0 0 0.4">
           <joint name="elbow" axis="1 0 0" ref="0.2" armature="0.02"/>
+          <site name="on_fore" pos="0.1 0 0.2"/>
           <geom size="0.05 0.2" type="capsule" pos="0 0 0.2" mass="0.7"/>
           <body name="fixed" pos="0.1 0 0.3"><geom size="0.04" mass="0.2"/></body>
         </body>
@@ -55,6 +57,9 @@ MECHANISM = """
     <fixed name="cable" stiffness="4" damping="0.2" armature="0.01">
       <joint joint="shoulder" coef="0.5"/><joint joint="elbow" coef="-0.3"/>
     </fixed>
+    <spatial name="rope" stiffness="3" damping="0.3" armature="0.02" springlength="0.1">
+      <site site="on_base"/><site site="on_fore"/>
+    </spatial>
   </tendon>
   <equality>
     <connect name="loop" body1="fore" body2="slider" anchor="0 0 0.3"/>

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mbcasadi.description import Actuator, RigidTree
+from mbcasadi.description import Actuator, RigidTree, SpatialTendon
 from mbcasadi.validation.agreement.manifold import Array
 
 
@@ -48,6 +48,8 @@ def actuator_arm(tree: RigidTree, actuator: Actuator, coordinates: Array, length
         return wrench
     if actuator.transmission == "tendon":
         tendon = tree.tendons[actuator.target]
+        if isinstance(tendon, SpatialTendon):
+            return float(gear[0]) * length
         dofs = [tree.joints[joint].dof for joint in tendon.joints]
         return float(gear[0] * np.linalg.norm(tendon.coef * coordinates[dofs]))
     joint = tree.joints[actuator.target]
