@@ -7,7 +7,7 @@ from pathlib import Path
 from mbcasadi.argument_kinds import checked
 from mbcasadi.shapes import require_positive, require_whole
 from mbcasadi.validation.agreement.agreement import EXACT
-from mbcasadi.validation.agreement.corpus.files import CorpusFiles, corpus_files, kind_of
+from mbcasadi.validation.agreement.corpus.files import CorpusFiles, corpus_files, format_of
 from mbcasadi.validation.agreement.corpus.isolated import STARTING, BrokenOff, run_isolated
 from mbcasadi.validation.agreement.corpus.one_model import COMPILING, CorpusOptions, check_one
 from mbcasadi.validation.agreement.corpus.report import CorpusReport
@@ -63,8 +63,10 @@ def check_corpus(
     report = progress or (lambda _text, _fraction: None)
     report(f"{len(names)} models", 0.0)
     for place, result in run_isolated(check_one, arguments, jobs or os.cpu_count() or 1, timeout):
-        broken = isinstance(result, BrokenOff)
-        rows[place] = _broken_row(files.models[place], names[place], result) if broken else result
+        if isinstance(result, BrokenOff):
+            rows[place] = _broken_row(files.models[place], names[place], result)
+        else:
+            rows[place] = result
         report(_progress_text(len(rows), len(names), rows[place]), len(rows) / len(names))
     return CorpusReport(
         folder=str(folder),
@@ -81,10 +83,8 @@ def _broken_row(path: Path, name: str, broken: BrokenOff) -> CorpusRow:
     outcome: Outcome = "timed out" if broken.timed_out else "failed"
     if broken.stage in {COMPILING, STARTING}:
         outcome = "unreadable"
-    kind = "URDF" if kind_of(path) == "URDF" else "MJCF"
-    return CorpusRow(
-        name, kind, outcome, f"{broken.stage}: {broken.reason}", seconds=broken.seconds
-    )
+    reason = f"{broken.stage}: {broken.reason}"
+    return CorpusRow(name, format_of(path), outcome, reason, seconds=broken.seconds)
 
 
 def _progress_text(done: int, count: int, row: CorpusRow) -> str:

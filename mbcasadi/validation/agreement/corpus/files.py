@@ -72,6 +72,11 @@ def kind_of(path: Path) -> Kind:
     return "none"
 
 
+def format_of(path: Path) -> Literal["MJCF", "URDF"]:
+    """Return the format of a model."""
+    return "URDF" if kind_of(path) == "URDF" else "MJCF"
+
+
 def _candidates(folder: Path) -> list[Path]:
     """Return files that may be models; links to folders are not followed, so there is no circle."""
     return sorted(
@@ -105,4 +110,8 @@ def _includes_of(path: Path, top: Path) -> set[Path]:
     except (ElementTree.ParseError, ValueError, LookupError):
         return set()
     places = [[(folder / name).resolve() for folder in (top, path.parent)] for name in names]
-    return {next((p for p in both if p.is_file()), both[0]) for both in places}
+    return {path for path in (_first_file(both) for both in places) if path is not None}
+
+
+def _first_file(paths: list[Path]) -> Path | None:
+    return next((path for path in paths if path.is_file()), None)

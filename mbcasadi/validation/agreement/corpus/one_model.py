@@ -10,7 +10,7 @@ from mbcasadi.errors import MbcasadiError, ModelError, UnsupportedFeatureError
 from mbcasadi.mjcf import load
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation.agreement.agreement import agreement_with_mujoco
-from mbcasadi.validation.agreement.corpus.files import kind_of
+from mbcasadi.validation.agreement.corpus.files import format_of
 from mbcasadi.validation.agreement.corpus.row import CorpusRow, outcome_of, reason_of
 
 COMPILING = "MuJoCo's compiler"
@@ -48,7 +48,7 @@ def check_one(
         enter: called with the name of each stage as it begins.
     """
     begin = perf_counter()
-    kind = "URDF" if kind_of(path) == "URDF" else "MJCF"
+    kind = format_of(path)
 
     def row(**fields: object) -> CorpusRow:
         return CorpusRow(name, kind, seconds=perf_counter() - begin, **fields)  # type: ignore[arg-type]

@@ -71,16 +71,15 @@ class CorpusReport:
         """Return the counts in one sentence."""
         counts = ", ".join(f"{count} {outcome}" for outcome, count in self.counts.items() if count)
         worst = self.worst
-        error = f"; the largest error is {worst.error:.1g}, {worst.worst} of {worst.model}"
-        return f"{len(self.rows)} models: {counts}{error if worst else ''}"
+        if worst is None:
+            return f"{len(self.rows)} models: {counts}"
+        error = f"the largest error is {worst.error:.1g}, {worst.worst} of {worst.model}"
+        return f"{len(self.rows)} models: {counts}; {error}"
 
     def to_dict(self) -> dict[str, object]:
         """Return all fields as plain data, with the verdict and the counts."""
-        return {
-            **asdict(self),
-            "passed": self.passed,
-            "counts": dict(self.counts),
-        }
+        counts = {str(outcome): count for outcome, count in self.counts.items()}
+        return {**asdict(self), "passed": self.passed, "counts": counts}
 
     def to_markdown(self) -> str:
         """Return the report as Markdown: the counts, the reasons, all models."""
