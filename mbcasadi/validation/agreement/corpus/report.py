@@ -64,8 +64,8 @@ class CorpusReport:
         return tuple(row for row in self.rows if row.outcome in outcomes)
 
     def _summary(self) -> dict[str, object]:
-        counts = {outcome: count for outcome, count in self.counts.items() if count}
-        return {"folder": self.folder, "models": len(self.rows), **counts}
+        counts: dict[str, object] = {name: count for name, count in self.counts.items() if count}
+        return {"folder": self.folder, "models": len(self.rows)} | counts
 
     def sentence(self) -> str:
         """Return the counts in one sentence."""
@@ -79,7 +79,8 @@ class CorpusReport:
     def to_dict(self) -> dict[str, object]:
         """Return all fields as plain data, with the verdict and the counts."""
         counts = {str(outcome): count for outcome, count in self.counts.items()}
-        return {**asdict(self), "passed": self.passed, "counts": counts}
+        fields: dict[str, object] = asdict(self)
+        return fields | {"passed": self.passed, "counts": counts}
 
     def to_markdown(self) -> str:
         """Return the report as Markdown: the counts, the reasons, all models."""
