@@ -80,6 +80,8 @@ class Body:
         gravcomp: fraction of the weight that is compensated (`gravcomp`).
         joints: indices into `RigidTree.joints`, in order of action.
         weld_root: first body of the rigid group that this one belongs to (`body_weldid`).
+        mocap: index among the mocap bodies (`mocap_pos`, `mocap_quat` of a plant), or None. `pos`
+            and `quat` are the authored pose, which the equations hold it at.
     """
 
     name: str
@@ -92,6 +94,7 @@ class Body:
     gravcomp: float = 0.0
     joints: tuple[int, ...] = ()
     weld_root: int = 0
+    mocap: int | None = None
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,31 @@ def actuator_slots(model: mujoco.MjModel) -> tuple[ActuatorSlots, ...]:
     )
 
 
+INPUT_BITS = {"pos": 1, "vel": 2, "ff": 4, "voltage": 8}
+"""What the controls of a servo or motor mean, in their order (4.0)."""
+
+
+def has_gains_in_bias(model: mujoco.MjModel) -> NDArray[np.bool_]:
+    """Return which actuators are pid servos, whose control acts through the bias (4.0)."""
+    kind = getattr(mujoco.mjtGain, "mjGAIN_PID", None)
+    if kind is None:
+        return np.zeros(len(model.actuator_gaintype), dtype=bool)
+    return np.asarray(model.actuator_gaintype == int(kind))
+
+
+def has_input_names(model: mujoco.MjModel) -> bool:
+    """Return whether the model says what its controls mean."""
+    return getattr(model, "actuator_ctrlspec", None) is not None
+
+
+def input_names(model: mujoco.MjModel, actuator: int) -> tuple[str, ...]:
+    """Return what the controls of a pid servo or a DC motor mean, in their order."""
+    specs = getattr(model, "actuator_ctrlspec", None)
+    if specs is None:
+        return ("voltage",)
+    return tuple(name for name, bit in INPUT_BITS.items() if int(specs[actuator]) & bit)
+
+
 def setpoints_are_circular() -> bool:
     """Return whether set-points of rotations in space are the ones nearest to the length."""
     return VERSION >= CIRCULAR_SETPOINTS

@@ -22,6 +22,7 @@ from mbcasadi.description import (
     Weld,
 )
 from mbcasadi.description.coverage import Treatment
+from mbcasadi.description.mocap import mocap_equalities
 from mbcasadi.description.tree import DOF_SIZE
 from mbcasadi.mjcf.fluid import fluid_features
 from mbcasadi.mjcf.names import names, object_names
@@ -51,6 +52,7 @@ def used_features(
         *fluid_features(tree.fluid, tuple(body.name for body in tree.bodies)),
         *_used_actuators(tree, actuators),
         *_used_equalities(equalities),
+        *_to_mocap(tree, equalities),
     ]
 
 
@@ -60,6 +62,13 @@ def _used_equalities(equalities: Sequence[Equality]) -> list[CoverageItem]:
         what = MJCF_WORDS[type(equality)] + ("" if equality.active else ", switched off: no rows")
         groups.setdefault(what, []).append(equality.name)
     return [_item("equality", members, what) for what, members in groups.items()]
+
+
+def _to_mocap(tree: RigidTree, equalities: Sequence[Equality]) -> list[CoverageItem]:
+    """Return the equalities whose rows hold the authored pose of a mocap body."""
+    depending = list(mocap_equalities(tree, equalities))
+    advice = "its rows take the mocap body's authored pose; they do not follow `mocap_pos`"
+    return [_item("equality", depending, "to a mocap body", advice=advice)] if depending else []
 
 
 def _joint_forces(tree: RigidTree) -> list[CoverageItem]:
@@ -134,10 +143,28 @@ def _used_actuators(tree: RigidTree, actuators: Sequence[Actuator]) -> list[Cove
     groups: dict[str, list[str]] = {}
     for actuator in actuators:
         groups.setdefault(f"{actuator.transmission} transmission", []).append(actuator.name)
-        if actuator.dynamics != "none":
+        if actuator.dynamics not in ("none", "dcmotor"):
             groups.setdefault(f"{actuator.dynamics} dynamics", []).append(actuator.name)
+        for law, present in _laws(actuator).items():
+            if present:
+                groups.setdefault(law, []).append(actuator.name)
     items = [_item("actuator", members, what) for what, members in groups.items()]
     return items + ([_item("keyframe", list(tree.keyframes), "qpos")] if tree.keyframes else [])
+
+
+def _laws(actuator: Actuator) -> dict[str, bool]:
+    motor = actuator.motor
+    return {
+        "muscle gain": actuator.muscle_gain is not None,
+        "muscle bias": actuator.muscle_bias is not None,
+        "actearly": actuator.ahead > 0.0,
+        "dcmotor": motor is not None,
+        "dcmotor inductance": motor is not None and motor.current is not None,
+        "dcmotor cogging": motor is not None and any(motor.cogging),
+        "dcmotor controller": motor is not None and motor.controller is not None,
+        "dcmotor thermal": motor is not None and motor.thermal is not None,
+        "dcmotor lugre": motor is not None and motor.bristle is not None,
+    }
 
 
 def plant_only_features(model: mujoco.MjModel) -> list[CoverageItem]:

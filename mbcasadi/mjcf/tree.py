@@ -85,6 +85,7 @@ def _bodies(model: mujoco.MjModel, flags: Flags) -> tuple[Body, ...]:
                 gravcomp=float(model.body_gravcomp[i]) if flags.passive else 0.0,
                 joints=tuple(range(first, first + count)),
                 weld_root=int(model.body_weldid[i]),
+                mocap=int(model.body_mocapid[i]) if model.body_mocapid[i] >= 0 else None,
             )
         )
     return tuple(bodies)

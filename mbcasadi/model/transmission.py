@@ -7,6 +7,7 @@ from mbcasadi.description import Actuator, FixedTendon, Frame, RigidTree, Tendon
 from mbcasadi.description.tree import DOF_SIZE
 from mbcasadi.model.chain import chain_of
 from mbcasadi.model.configuration import quaternion_rows, rotation_between, velocity_map
+from mbcasadi.model.crank import crank_length, crank_row
 from mbcasadi.model.frames import frame_jacobian, frame_on_link, frame_pose
 from mbcasadi.model.motion import quat_of
 from mbcasadi.model.tendon_path import path_length, path_row
@@ -18,6 +19,7 @@ from mbcasadi.spatial import (
     multiply,
     rotate_back,
     rotation,
+    scalar,
     stack,
     vec3,
 )
@@ -68,19 +70,27 @@ def moment_row(tree: RigidTree, actuator: Actuator, q: ca.SX) -> ca.SX:
         return float(gear[0]) * tendon_row(tree, tree.tendons[actuator.target], q)
     if actuator.transmission == "site":
         return _site_row(tree, actuator, q)
+    if actuator.transmission == "slidercrank":
+        return crank_row(tree, actuator, q)
+    if actuator.transmission == "body":  # adhesion: a force between bodies that touch
+        return ca.SX(1, tree.nv)
     return _joint_row(tree, actuator, q)
 
 
 def actuator_length(tree: RigidTree, actuator: Actuator, q: ca.SX) -> ca.SX:
     """Return the length in the actuator's gain and bias, as MuJoCo's `actuator_length`.
 
-    Zero for a free joint and for a site without a reference, which have no length.
+    Zero for a free joint, for a site without a reference and for adhesion, which have no length.
     """
     gear = np.asarray(actuator.gear, dtype=float)
     if actuator.transmission == "tendon":
         return float(gear[0]) * tendon_length(tree, tree.tendons[actuator.target], q)
     if actuator.transmission == "site":
         return _site_length(tree, actuator, q)
+    if actuator.transmission == "slidercrank":
+        return crank_length(tree, actuator, q)
+    if actuator.transmission == "body":
+        return ca.SX(0)
     joint = tree.joints[actuator.target]
     if joint.kind in {"slide", "hinge"}:
         return float(gear[0]) * q[joint.qpos]
@@ -192,6 +202,6 @@ def _hinge_quat(axis: np.ndarray, angle: Scalar) -> Quat:
 
 
 def quat_of_numbers(quat: np.ndarray) -> Quat:
-    """Return a numeric quaternion as floats."""
-    w, x, y, z = (float(c) for c in quat)
+    """Return a quaternion of a description as scalars."""
+    w, x, y, z = (scalar(c) for c in quat)
     return (w, x, y, z)

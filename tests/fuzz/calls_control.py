@@ -143,6 +143,7 @@ def calls_of_regulators():
         "sensor_output": {"system": ex.sensed(), "sensors": ["turning"]},
         "Linearization.coordinates": {"self": linear, "q": linear.q, "v": linear.v},
         "Linearization.state": {"self": linear, "x": np.zeros(2)},
+        "Linearization.activation": {"self": linear, "x": np.zeros(2)},
         "Linearization.output_matrix": {"self": linear, "output": ex.encoder()},
         "KalmanFilter.correct": {
             "self": ex.estimator(),

@@ -10,7 +10,6 @@ from support.fluid_cases import FLUID_CASES
 from support.hard_cases import (
     HARD_CASES,
     REFUSED,
-    WITHOUT_ACTUATION_MATRIX,
 )
 from support.random_models import random_mjcf
 
@@ -31,8 +30,7 @@ def require_turned_sites() -> None:
 def test_each_feature_agrees_with_mujoco(name: str) -> None:
     if name == "sites with a reference":
         require_turned_sites()
-    losses = {"actuation": "velocity"} if name in WITHOUT_ACTUATION_MATRIX else {}
-    assert_agrees(name, HARD_CASES[name], losses)
+    assert_agrees(name, HARD_CASES[name])
 
 
 @pytest.mark.parametrize("name", ["boxes", "two ellipsoids on one body"])
