@@ -1,4 +1,4 @@
-"""Check every model that PyPI packages ship, and print the tables of docs/results/models-of-others.md.
+"""Check every model that PyPI packages ship, and print the tables of docs/results/corpus.md.
 
     python docs/tools/check_packages.py FOLDER [--jobs 2] [--states 5] [--only dm-control ...]
 

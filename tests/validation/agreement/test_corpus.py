@@ -3,7 +3,6 @@
 import json
 import os
 import sys
-import time
 
 import pytest
 from typer.testing import CliRunner
@@ -126,8 +125,6 @@ def test_a_model_on_which_the_compiler_hangs_is_a_line(tmp_path):
 def behave(how, enter):
     """Stand for a comparison that ends as it is told."""
     enter("trying")
-    if how == "hang":
-        time.sleep(600)
     if how == "raise":
         raise ValueError("no such thing")
     if how == "abort":
@@ -136,17 +133,16 @@ def behave(how, enter):
     return how
 
 
-def test_tasks_that_hang_die_or_raise_end_alone():
-    tasks = [("one",), ("hang",), ("raise",), ("abort",), ("two",)]
-    results = dict(run_isolated(behave, tasks, 1, timeout=3.0))
-    assert [results[i] for i in (0, 4)] == ["one", "two"]
-    hung, raised, died = (results[i] for i in (1, 2, 3))
-    assert hung.timed_out
-    assert hung.reason == "not finished after 3 s"
+def test_tasks_that_die_or_raise_end_alone():
+    tasks = [("one",), ("raise",), ("abort",), ("two",)]
+    results = dict(run_isolated(behave, tasks, 1, timeout=60.0))
+    assert [results[i] for i in (0, 3)] == ["one", "two"]
+    raised, died = results[1], results[2]
     assert "ValueError: no such thing" in raised.reason
     assert "about to abort" in died.reason
-    assert {r.stage for r in (hung, raised, died)} == {"trying"}
+    assert {r.stage for r in (raised, died)} == {"trying"}
     assert not raised.timed_out
+    assert not died.timed_out
 
 
 @pytest.mark.parametrize(
