@@ -61,7 +61,8 @@ class CorpusReport:
 
     def by(self, *outcomes: Outcome) -> tuple[CorpusRow, ...]:
         """Return the rows with one of these outcomes."""
-        return tuple(row for row in self.rows if row.outcome in outcomes)
+        known = [outcome for outcome in outcomes if isinstance(outcome, str)]
+        return tuple(row for row in self.rows if row.outcome in known)
 
     def _summary(self) -> dict[str, object]:
         counts: dict[str, object] = {name: count for name, count in self.counts.items() if count}
