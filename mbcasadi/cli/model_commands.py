@@ -7,7 +7,9 @@ import typer
 
 from mbcasadi.cli import console, tables
 from mbcasadi.cli.arguments import find_model
+from mbcasadi.cli.corpus_output import check_corpus_folder
 from mbcasadi.cli.options import AsJson, Model, Quiet
+from mbcasadi.errors import ProblemError
 
 
 @console.handle_errors
@@ -25,29 +27,64 @@ def inspect(model: Model, as_json: AsJson = False) -> None:
 
 @console.handle_errors
 def check(
-    model: Model,
+    model: Annotated[
+        str | None, typer.Argument(help="MJCF or URDF file, or the name of a model of the package.")
+    ] = None,
+    corpus: Annotated[
+        Path | None,
+        typer.Option(help="Check all models below this folder, and print what became of each."),
+    ] = None,
     tolerance: Annotated[float, typer.Option(help="Largest relative error.")] = 1e-10,
-    states: Annotated[int, typer.Option(min=1, help="Random states.")] = 20,
+    states: Annotated[
+        int | None, typer.Option(min=1, help="Random states; 20, of a corpus 5, by default.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of the random states.")] = 0,
     allow_missing: Annotated[
         list[str] | None,
         typer.Option(help="Quantity that may remain without comparison; repeatable."),
     ] = None,
     frames: Annotated[
-        int, typer.Option(min=0, help="Named sites, and as many bodies, to compare.")
-    ] = 6,
+        int | None,
+        typer.Option(
+            min=0, help="Named sites, and as many bodies, to compare; 6, of a corpus 2, by default."
+        ),
+    ] = None,
     against: Annotated[
         Path | None,
         typer.Option(help="Another model, with the same joints, in place of our equations."),
     ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes of a corpus; the cores by default.")
+    ] = None,
+    timeout: Annotated[float, typer.Option(help="s, for each model of a corpus.")] = 600.0,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Write the report on a corpus to this .md file.")
+    ] = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare every quantity of a model with MuJoCo at random states.
+    """Compare every quantity of a model, or of all models below a folder, with MuJoCo.
 
     A quantity that cannot be compared, because the model has a feature without equations, fails
-    the check unless it is named by --allow-missing.
+    the check unless it is named by --allow-missing. In a corpus a refused or unreadable model is a
+    line of the table; the check fails if one is wrong.
     """
+    if corpus is not None:
+        if model is not None or against is not None or allow_missing:
+            raise ProblemError(
+                "--corpus checks a folder of models, and takes no model, --against or "
+                "--allow-missing; its table names what was not compared"
+            )
+        check_corpus_folder(
+            corpus, as_json, quiet=quiet, markdown=markdown, jobs=jobs, states=states, seed=seed,
+            tolerance=tolerance, frames=frames, timeout=timeout,
+        )  # fmt: skip
+        return
+    if model is None:
+        raise ProblemError("expected a model, or --corpus FOLDER")
+    if markdown is not None or jobs is not None:
+        raise ProblemError("--jobs and --markdown are for --corpus FOLDER")
+    states, frames = states or 20, 6 if frames is None else frames
     from mbcasadi.mjcf import load
     from mbcasadi.system import read_mjcf
     from mbcasadi.validation.agreement import agreement_with_mujoco, judge

@@ -148,6 +148,12 @@ def calls_of_validation():
         home + "agreement.sensor_gaps": {
             "system": ex.sensed(), "model": ex.sensed_model(), "states": 1,
         },
+        home + "agreement.check_corpus": {
+            "folder": plants.corpus(), "jobs": 1, "states": 1, "frames": 0,
+        },
+        home + "agreement.CorpusReport.by": {
+            "self": plants.corpus_report(), "outcomes": ("exact",),
+        },
         home + "agreement.judge": {"entries": [agreement.Agreement("M", 0.0, 0, "kg")]},
         home + "spec.read_spec": {"path": plants.spec_file()},
         home + "spec.parse_spec": {"tables": SPEC},

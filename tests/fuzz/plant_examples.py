@@ -116,6 +116,18 @@ duration = 0.002
 """
 
 
+def corpus():
+    folder = ex.folder() / "corpus"
+    folder.mkdir(exist_ok=True)
+    (folder / "still.xml").write_text("<mujoco><worldbody><geom size='1'/></worldbody></mujoco>")
+    return folder
+
+
+def corpus_report():
+    row = validation.agreement.CorpusRow("still.xml", "MJCF", "nothing moves")
+    return validation.agreement.CorpusReport("models", (row,), {}, 1e-9, 1, {})
+
+
 @cache
 def spec_file():
     file = ex.folder() / "spec.toml"

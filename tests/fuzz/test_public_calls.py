@@ -22,10 +22,11 @@ CALLABLES = public_callables()
 
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path, monkeypatch):
-    """Let calls that write do it in a folder of the test; no picture and no window is made."""
+    """Let calls that write do it in a folder of the test; no picture, window or process is made."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("mbcasadi.plant.draw._draw_in_process", drawn)
     monkeypatch.setattr("mbcasadi.plant.viewer._open", MagicMock())
+    monkeypatch.setattr("mbcasadi.validation.agreement.corpus.corpus.run_isolated", run_here)
 
 
 def drawn(folder, *_):
@@ -34,6 +35,11 @@ def drawn(folder, *_):
     video = json.loads((folder / "options.json").read_text())["video"]
     (folder / (video or "none")).touch()
     return ""
+
+
+def run_here(task, arguments, _jobs, _timeout):
+    """Do what the processes of a corpus do."""
+    return enumerate([task(*each, lambda _stage: None) for each in arguments])
 
 
 def shows_itself(value: object) -> None:

@@ -10,7 +10,7 @@ from mbcasadi.validation.campaigns.outcome import Outcome
 from mbcasadi.validation.campaigns.plots import campaign_figures
 from mbcasadi.validation.report import text
 from mbcasadi.validation.report.extras import require
-from mbcasadi.validation.report.plain_data import package_versions
+from mbcasadi.validation.versions import package_versions
 
 if TYPE_CHECKING:
     from mbcasadi.validation.campaigns.result import Campaign

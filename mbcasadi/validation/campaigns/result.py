@@ -20,8 +20,9 @@ from mbcasadi.validation.campaigns.statistics import (
 )
 from mbcasadi.validation.campaigns.store import Store
 from mbcasadi.validation.report import SummaryRow, campaign_table, summary_rows
-from mbcasadi.validation.report.plain_data import Plain, package_versions, plain_data
+from mbcasadi.validation.report.plain_data import Plain, plain_data
 from mbcasadi.validation.report.text import metric_text
+from mbcasadi.validation.versions import package_versions
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -1,9 +1,7 @@
 """Where the batches of a campaign run: in processes of this machine, or in a given executor."""
 
 import multiprocessing
-import signal
 import sys
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
@@ -14,13 +12,13 @@ from typing import Any, final
 from mbcasadi.errors import MissingExtraError, ProblemError
 from mbcasadi.platforms import platform_of
 from mbcasadi.validation.campaigns.worker import BatchResult, run_batch
+from mbcasadi.validation.main_module import ignore_interrupts, main_not_imported
 
 BROKEN = (
     "the executor is broken: one of its processes died; give a new one, or jobs= in its place, "
     "whose processes are started again. With store= the outcomes so far are kept"
 )
 GIVEN_IN_FLIGHT = 64  # batches that are submitted to a given executor at once
-MAIN_NAMES = ("__spec__", "__file__")
 
 
 class Workers(ABC):
@@ -75,11 +73,11 @@ class Processes(Workers):
     def _new_pool(self) -> ProcessPoolExecutor:
         context = multiprocessing.get_context("spawn")
         jobs = min(self._jobs, platform_of().most_processes or self._jobs)
-        return ProcessPoolExecutor(jobs, context, initializer=_ignore_interrupts)
+        return ProcessPoolExecutor(jobs, context, initializer=ignore_interrupts)
 
     def submit(self, *batch: Any) -> "Future[BatchResult]":
         """Submit the arguments of `run_batch`; a process that is missing is started."""
-        with _main_not_imported():
+        with main_not_imported():
             return self._pool.submit(run_batch, *batch)
 
     def rebuild(self) -> None:
@@ -151,30 +149,3 @@ def dask_executor(address: str) -> Iterator[Executor]:
         ) from error
     with client:
         yield client.get_executor()
-
-
-def _ignore_interrupts() -> None:
-    """Leave Ctrl-C to the parent process, which ends the pool."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-_main_lock = threading.Lock()
-
-
-@contextmanager
-def _main_not_imported() -> Iterator[None]:
-    """Keep processes that are started here from importing the caller's main module.
-
-    They need nothing of it; a script without `if __name__ == "__main__":` would start its campaign
-    again in each of them.
-    """
-    main = sys.modules["__main__"]
-    with _main_lock:
-        kept = {name: getattr(main, name) for name in MAIN_NAMES if name in vars(main)}
-        try:
-            for name in kept:
-                setattr(main, name, None)
-            yield
-        finally:
-            for name, value in kept.items():
-                setattr(main, name, value)

@@ -1,9 +1,7 @@
-"""Report data in the types of JSON, and the versions that a report was made with."""
+"""Report data in the types of JSON."""
 
 import math
-import platform
 from collections.abc import Mapping
-from importlib import metadata
 from typing import TypeAlias
 
 import numpy as np
@@ -29,14 +27,3 @@ def _plain_value(value: object) -> Plain:
     if value is None or isinstance(value, bool | int | str):
         return value
     raise TypeError(f"cannot write a {type(value).__name__} as JSON")
-
-
-def package_versions() -> dict[str, str]:
-    """Return name → version of Python, this machine and the packages of a report."""
-    versions = {"python": platform.python_version(), "machine": platform.machine()}
-    for name in ("mbcasadi", "casadi", "mujoco", "numpy"):
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:  # run from a source tree
-            versions[name] = "not installed"
-    return versions

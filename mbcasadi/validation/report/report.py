@@ -10,10 +10,11 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.short_text import summarised
 from mbcasadi.validation.report.findings import findings
 from mbcasadi.validation.report.html import page
-from mbcasadi.validation.report.plain_data import Plain, package_versions, plain_data
+from mbcasadi.validation.report.plain_data import Plain, plain_data
 from mbcasadi.validation.report.terminal import criteria_table
 from mbcasadi.validation.report.text import verdict_line
 from mbcasadi.validation.run import Run
+from mbcasadi.validation.versions import package_versions
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -18,7 +18,8 @@ from support.validation_problems import (
 from mbcasadi import models
 from mbcasadi.errors import MissingExtraError, ProblemError, SimulationError, UnknownNameError
 from mbcasadi.validation import Criteria, campaign, cases, sampled_cases
-from mbcasadi.validation.campaigns.workers import _main_not_imported, dask_executor
+from mbcasadi.validation.campaigns.workers import dask_executor
+from mbcasadi.validation.main_module import main_not_imported
 
 FOUR_BAR = models.path("four_bar")
 PLAN = cases(range(14), [{"mass": 0.2}], delays=[0, 3])
@@ -77,7 +78,7 @@ def test_a_script_needs_no_guard_around_its_campaign(monkeypatch) -> None:
     monkeypatch.setattr(main, "__file__", "script.py", raising=False)
     imported = "init_main_from_path"
     assert imported in get_preparation_data("worker")
-    with _main_not_imported():
+    with main_not_imported():
         assert imported not in get_preparation_data("worker")
     assert imported in get_preparation_data("worker")
 

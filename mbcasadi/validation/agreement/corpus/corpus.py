@@ -1,0 +1,99 @@
+"""`check_corpus`: every model below a folder against MuJoCo."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from mbcasadi.argument_kinds import checked
+from mbcasadi.shapes import require_positive, require_whole
+from mbcasadi.validation.agreement.agreement import EXACT
+from mbcasadi.validation.agreement.corpus.files import CorpusFiles, corpus_files, format_of
+from mbcasadi.validation.agreement.corpus.isolated import STARTING, BrokenOff, run_isolated
+from mbcasadi.validation.agreement.corpus.one_model import COMPILING, CorpusOptions, check_one
+from mbcasadi.validation.agreement.corpus.report import CorpusReport
+from mbcasadi.validation.agreement.corpus.row import CorpusRow, Outcome
+from mbcasadi.validation.versions import package_versions
+
+STATES = 5
+"""Random states of each model; a single model is checked at 20."""
+
+TIMEOUT = 600.0
+"""s, of each model."""
+
+
+@checked
+def check_corpus(
+    folder: str | os.PathLike[str],
+    *,
+    jobs: int | None = None,
+    states: int = STATES,
+    seed: int = 0,
+    tolerance: float = EXACT,
+    frames: int = 2,
+    timeout: float = TIMEOUT,
+    progress: Callable[[str, float], None] | None = None,
+) -> CorpusReport:
+    """Compare every model below a folder with MuJoCo, each in a process that may crash or hang.
+
+    Models are MJCF and URDF files, by their root element; a file that another one includes, or
+    whose root is `mujocoinclude`, is a part of a model. No result depends on `jobs`.
+
+    Args:
+        folder: its whole tree is searched.
+        jobs: number of processes; the cores by default.
+        states: number of random states.
+        seed: of the random states.
+        tolerance: largest relative error that is an agreement.
+        frames: number of named sites, and of bodies, to compare.
+        timeout: s, for each model.
+        progress: called with what is being done and the fraction that is done.
+
+    Raises:
+        ModelError: there is no such folder, or no model in it.
+    """
+    require_whole(1, states=states, **({} if jobs is None else {"jobs": jobs}))
+    require_whole(0, seed=seed, frames=frames)
+    require_positive(tolerance=tolerance, timeout=timeout)
+    files = corpus_files(Path(folder))
+    options = CorpusOptions(states, seed, frames, tolerance)
+    root = Path(folder).resolve()
+    names = [path.relative_to(root).as_posix() for path in files.models]
+    arguments = [(path, name, options) for path, name in zip(files.models, names, strict=True)]
+    rows: dict[int, CorpusRow] = {}
+    report = progress or (lambda _text, _fraction: None)
+    report(f"{len(names)} models", 0.0)
+    for place, result in run_isolated(check_one, arguments, jobs or os.cpu_count() or 1, timeout):
+        if isinstance(result, BrokenOff):
+            rows[place] = _broken_row(files.models[place], names[place], result)
+        else:
+            rows[place] = result
+        report(_progress_text(len(rows), len(names), rows[place]), len(rows) / len(names))
+    return CorpusReport(
+        folder=str(folder),
+        rows=tuple(rows[place] for place in sorted(rows)),
+        parts=_named_parts(files, root),
+        tolerance=tolerance,
+        states=states,
+        versions=package_versions(),
+    )
+
+
+def _broken_row(path: Path, name: str, broken: BrokenOff) -> CorpusRow:
+    """Return the row of a model whose comparison did not end."""
+    outcome: Outcome = "timed out" if broken.timed_out else "failed"
+    if broken.stage in {COMPILING, STARTING}:
+        outcome = "unreadable"
+    reason = f"{broken.stage}: {broken.reason}"
+    return CorpusRow(name, format_of(path), outcome, reason, seconds=broken.seconds)
+
+
+def _progress_text(done: int, count: int, row: CorpusRow) -> str:
+    return f"{done} of {count}: {row.model}: {row.outcome}"
+
+
+def _named_parts(files: CorpusFiles, root: Path) -> dict[str, str]:
+    """Return path of each part → path of a file that includes it, or ""."""
+    return {
+        part.relative_to(root).as_posix(): ("" if by == part else by.relative_to(root).as_posix())
+        for part, by in files.parts.items()
+    }

@@ -1,0 +1,115 @@
+"""The table of a corpus: for programs, as data, and as Markdown."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+
+from mbcasadi.readable_signatures import readable_fields
+from mbcasadi.short_text import summarised
+from mbcasadi.validation.agreement.corpus.row import MEANING, WRONG, CorpusRow, Outcome
+
+GROUPS_WITH_REASON: tuple[Outcome, ...] = (
+    "different",
+    "failed",
+    "timed out",
+    "refused",
+    "exact but for",
+    "unreadable",
+)
+COMPARED: tuple[Outcome, ...] = ("exact", "exact but for", "different")
+
+
+@readable_fields
+@summarised
+@dataclass(frozen=True)
+class CorpusReport:
+    """All models of a folder against MuJoCo.
+
+    Attributes:
+        folder: as it was named.
+        rows: one for each model, sorted by its path.
+        parts: path of each file that is a part of models → a file that includes it, or "" where
+            none does.
+        tolerance: largest relative error that is an agreement.
+        states: number of random states.
+        versions: of the packages.
+    """
+
+    folder: str
+    rows: tuple[CorpusRow, ...]
+    parts: Mapping[str, str]
+    tolerance: float
+    states: int
+    versions: Mapping[str, str]
+
+    @property
+    def counts(self) -> dict[Outcome, int]:
+        """Number of models with each outcome, the good ones first."""
+        return {outcome: len(self.by(outcome)) for outcome in MEANING}
+
+    @property
+    def passed(self) -> bool:
+        """Whether a model was compared, and none is wrong: different, or broken off.
+
+        A refused or unreadable model is not wrong, and is not counted as compared.
+        """
+        return bool(self.by(*COMPARED)) and not self.by(*WRONG)
+
+    @property
+    def worst(self) -> CorpusRow | None:
+        """The compared model with the largest error."""
+        return max(self.by(*COMPARED), key=lambda row: row.error, default=None)
+
+    def by(self, *outcomes: Outcome) -> tuple[CorpusRow, ...]:
+        """Return the rows with one of these outcomes."""
+        known = [outcome for outcome in outcomes if isinstance(outcome, str)]
+        return tuple(row for row in self.rows if row.outcome in known)
+
+    def _summary(self) -> dict[str, object]:
+        counts: dict[str, object] = {name: count for name, count in self.counts.items() if count}
+        return {"folder": self.folder, "models": len(self.rows)} | counts
+
+    def sentence(self) -> str:
+        """Return the counts in one sentence."""
+        counts = ", ".join(f"{count} {outcome}" for outcome, count in self.counts.items() if count)
+        worst = self.worst
+        if worst is None:
+            return f"{len(self.rows)} models: {counts}"
+        error = f"the largest error is {worst.error:.1g}, {worst.worst} of {worst.model}"
+        return f"{len(self.rows)} models: {counts}; {error}"
+
+    def to_dict(self) -> dict[str, object]:
+        """Return all fields as plain data, with the verdict and the counts."""
+        counts = {str(outcome): count for outcome, count in self.counts.items()}
+        fields: dict[str, object] = asdict(self)
+        return fields | {"passed": self.passed, "counts": counts}
+
+    def to_markdown(self) -> str:
+        """Return the report as Markdown: the counts, the reasons, all models."""
+        return "\n".join(self._markdown_lines()) + "\n"
+
+    def _markdown_lines(self) -> Iterator[str]:
+        yield from (f"# Models in {_cell(self.folder)}", "", f"{_cell(self.sentence())}.", "")
+        tools = ", ".join(f"{name} {self.versions[name]}" for name in ("mbcasadi", "mujoco"))
+        yield f"{tools}; {self.states} random states, tolerance {self.tolerance:g}."
+        yield from ("", "| outcome | models | meaning |", "|---|---|---|")
+        for outcome, count in self.counts.items():
+            yield f"| {outcome} | {count} | {MEANING[outcome]} |"
+        for outcome in GROUPS_WITH_REASON:
+            if self.by(outcome):
+                title = outcome.capitalize()
+                yield from ("", f"## {title}", "", "| model | reason |", "|---|---|")
+                yield from (f"| `{_cell(r.model)}` | {_cell(r.reason)} |" for r in self.by(outcome))
+        yield from ("", "## All models", "")
+        yield from ("| model | outcome | nv | nu | rows | error | worst in |", "|" + "---|" * 7)
+        for row in self.rows:
+            error = f"{row.error:.0e}" if row.compared else ""
+            sizes = f"{row.nv} | {row.nu} | {row.nc}"
+            worst = _cell(row.worst)
+            yield f"| `{_cell(row.model)}` | {row.outcome} | {sizes} | {error} | {worst} |"
+        if self.parts:
+            yield from ("", f"Parts of models, not compared by themselves: {len(self.parts)}.")
+
+
+def _cell(text: str) -> str:
+    """Return text that can stand in a cell of a table."""
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
