@@ -56,7 +56,7 @@ def schedule_gains(law: Law, table: Array) -> Law:
         slots=(),
         system=law.system,
         core=core,
-        desired=with_table_row(law.desired),
+        make_desired=lambda: with_table_row(law.desired),
     )
 
 
