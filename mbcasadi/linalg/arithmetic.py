@@ -37,8 +37,14 @@ def times(a: Scalar, b: Scalar) -> Scalar:
     return ca.SX.binary(ca.OP_MUL, _constant(float(a)), b) if isinstance(b, ca.SX) else a * b
 
 
+def entries_of(matrix: ca.SX) -> dict[tuple[int, int], ca.SX]:
+    """Return the entries of a sparse matrix by (row, column)."""
+    rows, columns = matrix.sparsity().get_triplet()
+    return dict(zip(zip(rows, columns, strict=True), matrix.nonzeros(), strict=True))
+
+
 def matrix_of(shape: tuple[int, int], entries: Mapping[tuple[int, int], Scalar]) -> ca.SX:
-    """Return a sparse matrix from its entries by (row, column); what is exactly zero is left out.
+    """Return a sparse matrix from its entries by (row, column).
 
     Setting the entries of a matrix one by one takes 30 µs for each.
     """
@@ -46,7 +52,7 @@ def matrix_of(shape: tuple[int, int], entries: Mapping[tuple[int, int], Scalar])
     rows, columns = [i for i, _ in places], [j for _, j in places]
     pattern = ca.Sparsity.triplet(*shape, rows, columns)
     values = ca.vertcat(ca.SX(0, 1), *(entries[place] for place in places))
-    return ca.sparsify(ca.SX(pattern, values))
+    return ca.SX(pattern, values)
 
 
 @lru_cache(maxsize=CONSTANTS)

@@ -61,7 +61,7 @@ def _joint_forces(chain: Chain, q: ca.SX, motions: dict[int, LinkMotion]) -> ca.
     for i, (wrench, _) in enumerate(carried_wrenches(chain, steps, motions)):
         for row, value in wrench_on_dofs(chain.links[i], wrench, steps[i]):
             forces[row, 0] = value
-    return matrix_of((chain.tree.nv, 1), forces)
+    return ca.sparsify(matrix_of((chain.tree.nv, 1), forces))
 
 
 def carried_wrenches(
