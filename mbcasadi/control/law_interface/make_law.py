@@ -228,8 +228,7 @@ def _core(
         inputs,
         [ca.densify(values[key]) for key in CORE],
         list(symbols),
-        list(CORE),
-        {"cse": True},
+        list(CORE),  # equal terms are joined once, in `Core.complete`
     )
     hold = ca.Function("start", inputs, [values["hold"]], list(symbols), ["hold"])
     return Core(function, safe_output_of(system, limits, start_of(system, hold), period))
