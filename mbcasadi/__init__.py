@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mbcasadi import control as control
     from mbcasadi import dynamics as dynamics
     from mbcasadi import formulation as formulation
+    from mbcasadi import identification as identification
     from mbcasadi import interop as interop
     from mbcasadi import linalg as linalg
     from mbcasadi import models as models
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from mbcasadi.control.regulators.linearization import linearize
     from mbcasadi.description import Baumgarte, Contact, Controller, Signal, TuningParameter
     from mbcasadi.dynamics import constraint_force, forward_dynamics, inverse_dynamics
+    from mbcasadi.dynamics import linear_parameters as linear_parameters
+    from mbcasadi.dynamics.regressor import regressor as regressor
     from mbcasadi.simulation import Event, EventRecord, SampledLaw, Switch, Trajectory, assemble
     from mbcasadi.simulation.fixed_step import simulate_fixed_step
     from mbcasadi.simulation.simulate import simulate
@@ -49,6 +52,7 @@ _PACKAGES = (
     "control",
     "dynamics",
     "formulation",
+    "identification",
     "interop",
     "linalg",
     "models",
@@ -62,7 +66,13 @@ _HOMES = {
     "mbcasadi.codegen": ("batch", "export_c", "open_project"),
     "mbcasadi.control.regulators": ("equilibrium", "linearize"),
     "mbcasadi.description": ("Baumgarte", "Contact", "Controller", "Signal", "TuningParameter"),
-    "mbcasadi.dynamics": ("constraint_force", "forward_dynamics", "inverse_dynamics"),
+    "mbcasadi.dynamics": (
+        "constraint_force",
+        "forward_dynamics",
+        "inverse_dynamics",
+        "linear_parameters",
+        "regressor",
+    ),
     "mbcasadi.simulation": (
         "Event",
         "EventRecord",
@@ -106,6 +116,7 @@ __all__ = [
     "from_equations",
     "from_lagrangian",
     "inverse_dynamics",
+    "linear_parameters",
     "linearize",
     "open_project",
     "read_mjcf",
@@ -115,7 +126,7 @@ __all__ = [
 ]
 
 
-NOT_STARRED = ("batch", "campaign", "equilibrium", "redundancy", *_PACKAGES)
+NOT_STARRED = ("batch", "campaign", "equilibrium", "redundancy", "regressor", *_PACKAGES)
 """Public names that `import *` leaves out: they are words that people have variables of."""
 
 

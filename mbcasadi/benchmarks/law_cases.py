@@ -154,6 +154,11 @@ CASES: tuple[Case, ...] = (
         "five_bar",
         lambda system: laws.dependent_tracking(system, kp=10.0, kd=5.0),
     ),
+    Case(
+        "adaptive_tracking",
+        "five_bar",
+        lambda system: laws.adaptive_tracking(system, ["body:left_distal:*"], kp=10.0, kd=5.0),
+    ),
     Case("servo_control", "five_bar", follow_first_joint),
     *(Case("qr_inverse_dynamics", name, partial(_qr, name)) for name in TOOLS),
     Case("lti_inverse_dynamics", "five_bar", _lti),

@@ -1,22 +1,23 @@
-"""Polynomial couplings of two joints or of two fixed tendons: one row each.
+"""Polynomial couplings of two joints or of two tendons: one row each.
 
 `phi = x1 - poly(x2)` with `poly(x) = Σ c_k x^k`, so `A = J1 - poly'(x2) J2` and
-`c = -poly''(x2) (J2 v)²`: the lengths themselves are linear in q.
+`c = J̇1 v - poly'(x2) J̇2 v - poly''(x2) (J2 v)²`; `J̇ = 0` for joints and fixed tendons.
 """
 
 from typing import NamedTuple
 
 import casadi as ca
 
-from mbcasadi.description import JointCoupling, RigidTree, TendonCoupling
-from mbcasadi.model.transmission import tendon_length, tendon_row
+from mbcasadi.description import JointCoupling, RigidTree, Tendon, TendonCoupling
+from mbcasadi.model.transmission import tendon_bias, tendon_length, tendon_row
 
 
 class Coordinate(NamedTuple):
-    """A coordinate x and its constant Jacobian (1, nv)."""
+    """A coordinate x, its Jacobian J (1, nv), and the tendon that it is the length of."""
 
     x: ca.SX
     J: ca.SX
+    tendon: Tendon | None = None
 
 
 def residual(tree: RigidTree, coupling: JointCoupling | TendonCoupling, q: ca.SX) -> ca.SX:
@@ -34,18 +35,30 @@ def jacobian(tree: RigidTree, coupling: JointCoupling | TendonCoupling, q: ca.SX
 
 
 def bias(tree: RigidTree, coupling: JointCoupling | TendonCoupling, q: ca.SX, v: ca.SX) -> ca.SX:
-    """Return `-poly''(x2) (J2 v)²`; MuJoCo's reference acceleration leaves this term out.
+    """Return `J̇1 v - poly'(x2) J̇2 v - poly''(x2) (J2 v)²`.
+
+    MuJoCo's reference acceleration leaves it out.
 
     Args:
         tree: the mechanism.
         coupling: of two joints or two tendons.
         q, v: (nq, 1), (nv, 1) state.
     """
-    _, second = _coordinates(tree, coupling, q)
+    first, second = _coordinates(tree, coupling, q)
+    bias_of_first = _rate_of_row(tree, first, q, v)
     if second is None:
+        return bias_of_first
+    rate, slope = second.J @ v, _derivative(coupling.poly)
+    bent = _polynomial(_derivative(slope), second.x) * rate**2
+    turned = _polynomial(slope, second.x) * _rate_of_row(tree, second, q, v)
+    return bias_of_first - turned - bent
+
+
+def _rate_of_row(tree: RigidTree, coordinate: Coordinate, q: ca.SX, v: ca.SX) -> ca.SX:
+    """Return `J̇ v` of a coordinate."""
+    if coordinate.tendon is None:
         return ca.SX(1, 1)
-    rate = second.J @ v
-    return -_polynomial(_derivative(_derivative(coupling.poly)), second.x) * rate**2
+    return tendon_bias(tree, coordinate.tendon, q, v)
 
 
 def _coordinates(
@@ -69,7 +82,7 @@ def _joint(tree: RigidTree, index: int, q: ca.SX) -> Coordinate:
 
 def _tendon(tree: RigidTree, index: int, rest: float, q: ca.SX) -> Coordinate:
     tendon = tree.tendons[index]
-    return Coordinate(tendon_length(tree, tendon, q) - rest, tendon_row(tree, tendon))
+    return Coordinate(tendon_length(tree, tendon, q) - rest, tendon_row(tree, tendon, q), tendon)
 
 
 def _polynomial(poly: tuple[float, ...], x: ca.SX) -> ca.SX:

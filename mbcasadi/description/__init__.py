@@ -22,7 +22,15 @@ from mbcasadi.description.fluid import Fluid, FluidBox, FluidEllipsoid
 from mbcasadi.description.geoms import CollisionRules, Geom, GeomPair
 from mbcasadi.description.qp_stages import LeastDistanceStages
 from mbcasadi.description.sensors import Lens, Sensor, SensorFrame
-from mbcasadi.description.tree import Body, FixedTendon, Frame, Joint, RigidTree
+from mbcasadi.description.tendons import (
+    FixedTendon,
+    PathGeom,
+    PathPulley,
+    PathSite,
+    SpatialTendon,
+    Tendon,
+)
+from mbcasadi.description.tree import Body, Frame, Joint, RigidTree
 
 __all__ = [
     "Actuator",
@@ -47,11 +55,16 @@ __all__ = [
     "JointCoupling",
     "LeastDistanceStages",
     "Lens",
+    "PathGeom",
+    "PathPulley",
+    "PathSite",
     "ReportedLimits",
     "RigidTree",
     "Sensor",
     "SensorFrame",
     "Signal",
+    "SpatialTendon",
+    "Tendon",
     "TendonCoupling",
     "TuningParameter",
     "Weld",

@@ -10,7 +10,7 @@ from mbcasadi.description.controller import Signal, TuningParameter
 from mbcasadi.short_text import summarised
 
 Array = NDArray[np.float64]
-ElementKind = Literal["option", "body", "joint", "tendon", "equality"]
+ElementKind = Literal["option", "mocap", "body", "joint", "tendon", "actuator", "equality"]
 
 
 @summarised
@@ -74,6 +74,11 @@ class Parameters:
     def least(self) -> Array:
         """(np,) entries below these are bad input."""
         return np.array([item.least for item in self.items for _ in item.value], dtype=float)
+
+    @property
+    def moves_bodies(self) -> bool:
+        """Whether frames of the model depend on them: the pose of a mocap body does that."""
+        return any(item.kind == "mocap" for item in self.items)
 
     @property
     def entries(self) -> tuple[TuningParameter, ...]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.description.fluid import Fluid
 from mbcasadi.description.geoms import CollisionRules, Geom
+from mbcasadi.description.tendons import Tendon
 from mbcasadi.short_text import summarised
 
 Array = NDArray[np.float64]
@@ -79,6 +80,8 @@ class Body:
         gravcomp: fraction of the weight that is compensated (`gravcomp`).
         joints: indices into `RigidTree.joints`, in order of action.
         weld_root: first body of the rigid group that this one belongs to (`body_weldid`).
+        mocap: index among the mocap bodies (`mocap_pos`, `mocap_quat` of a plant), or None. `pos`
+            and `quat` are the authored pose, which the equations hold it at.
     """
 
     name: str
@@ -91,6 +94,7 @@ class Body:
     gravcomp: float = 0.0
     joints: tuple[int, ...] = ()
     weld_root: int = 0
+    mocap: int | None = None
 
 
 @dataclass(frozen=True)
@@ -102,32 +106,6 @@ class Frame:
     body: int
     pos: Array
     quat: Array
-
-
-@dataclass(frozen=True)
-class FixedTendon:
-    """A fixed tendon, `length = Σ coef_i q_i`.
-
-    Attributes:
-        name: unique name.
-        joints: indices of its slide and hinge joints.
-        coef: (len(joints),) coefficients.
-        stiffness, damping, armature: spring, damper, inertia of the length.
-        spring_range: dead band of the spring; equal ends where there is none.
-        stiffness_poly, damping_poly: higher coefficients, () where linear.
-        force_range: clip of the summed actuator force on this tendon, or None.
-    """
-
-    name: str
-    joints: tuple[int, ...]
-    coef: Array
-    stiffness: float = 0.0
-    damping: float = 0.0
-    armature: float = 0.0
-    spring_range: tuple[float, float] = (0.0, 0.0)
-    stiffness_poly: tuple[float, ...] = ()
-    damping_poly: tuple[float, ...] = ()
-    force_range: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -155,7 +133,7 @@ class RigidTree:
         bodies: body 0 is the world.
         joints: in MuJoCo's order.
         frames: sites, bodies, geoms and fixed cameras that can be addressed by name.
-        tendons: fixed tendons.
+        tendons: fixed and spatial ones, in MuJoCo's order.
         gravity: (3,) m/s², zero where the model disables gravity.
         q0: (nq,) the authored configuration (`qpos0`).
         q_spring: (nq,) rest configuration of the joint springs (`qpos_spring`).
@@ -174,7 +152,7 @@ class RigidTree:
     bodies: tuple[Body, ...]
     joints: tuple[Joint, ...]
     frames: tuple[Frame, ...]
-    tendons: tuple[FixedTendon, ...]
+    tendons: tuple[Tendon, ...]
     gravity: Array
     q0: Array
     q_spring: Array

@@ -21,6 +21,8 @@ from mbcasadi.dynamics.quasi_velocity_functions import (
     quasi_velocity_motion,
     quasi_velocity_terms,
 )
+from mbcasadi.dynamics.regressor import linear_parameters, reference_regressor
+from mbcasadi.dynamics.regressor import regressor as regressor
 from mbcasadi.dynamics.udwadia_kalaba_functions import udwadia_kalaba_terms
 from mbcasadi.dynamics.virtual_mass_functions import actuation_map, virtual_mass_terms
 
@@ -37,6 +39,7 @@ __all__ = [
     "forward_dynamics_derivatives",
     "inverse_dynamics",
     "inverse_dynamics_derivatives",
+    "linear_parameters",
     "null_space_inverse_dynamics",
     "null_space_terms",
     "predicted_readings",
@@ -44,7 +47,11 @@ __all__ = [
     "quasi_velocity_curvature",
     "quasi_velocity_motion",
     "quasi_velocity_terms",
+    "reference_regressor",
     "udwadia_kalaba_terms",
     "virtual_mass_terms",
     "wrench_force",
 ]
+
+NOT_STARRED = ("regressor",)
+"""Public names that `import *` leaves out: they are words that people have variables of."""

@@ -15,7 +15,7 @@ from mbcasadi.dynamics.terms import (
 from mbcasadi.formulation.metric import metric_root
 from mbcasadi.linalg import MatrixRoot, complement, complete_factor
 from mbcasadi.shapes import weight
-from mbcasadi.system import System
+from mbcasadi.system import System, evaluate
 from mbcasadi.system.parametric import takes_parameters
 from mbcasadi.system.sizes import control_sizes
 
@@ -71,7 +71,7 @@ def constrained_inverse_dynamics(
     a = kind.sym("a", system.nv)
     M, h, A, _ = terms_at(system, state)
     f_0 = system.actuator_bias(q=state.q, v=state.v)["f_0"]
-    B = system.actuation(q=state.q)["B"]
+    B = evaluate(system.actuation, {"q": state.q, "v": state.v})
     required_force = M @ a + h - f_0
     treatment = Treatment(pivot=pivot)
     row_scale = row_scale_of(system, state.inputs, treatment, MatrixRoot(ca.diag(1 / size), D))

@@ -6,7 +6,7 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.dynamics.terms import Treatment, choose_kind, drop_rule, state_symbols, terms_at
 from mbcasadi.formulation.null_space import null_space_inverse, reduced_equations
 from mbcasadi.linalg import RANK_TOL
-from mbcasadi.system import System
+from mbcasadi.system import System, evaluate
 from mbcasadi.system.parametric import takes_parameters
 
 
@@ -68,7 +68,9 @@ def null_space_inverse_dynamics(
     M, h, A, _ = terms_at(system, state)
     h = h - system.actuator_bias(state.q, state.v)
     rule = drop_rule(system, state, Treatment(row_scale, rank_tol, pivot))
-    solution = null_space_inverse(M, h, A, system.actuation(state.q), a, **rule)
+    solution = null_space_inverse(
+        M, h, A, evaluate(system.actuation, {"q": state.q, "v": state.v}), a, **rule
+    )
     inputs = {"q": state.q, "v": state.v, "a": a} | state.last
     return _function("null_space_inverse_dynamics", inputs, solution._asdict())
 

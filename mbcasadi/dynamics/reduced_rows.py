@@ -10,6 +10,7 @@ from typing import Generic
 import casadi as ca
 
 from mbcasadi.constraints import PointsOfBody, independent_rows, points_of_bodies
+from mbcasadi.description.mocap import mocap_equalities
 from mbcasadi.dynamics.terms import State, Terms, state_symbols
 from mbcasadi.linalg import Sym
 from mbcasadi.system import System
@@ -95,8 +96,19 @@ LEAST_SWITCHED = 3
 
 
 def varied_equalities(system: System) -> set[int]:
-    """Return the indices of the equality constraints that have parameters."""
-    return {item.index for item in system.parameters.items if item.kind == "equality"}
+    """Return the indices of the equality constraints whose anchors or ends are parameters."""
+    items = system.parameters.items
+    own = {item.index for item in items if item.kind == "equality"}
+    moved = {item.index for item in items if item.kind == "mocap"}
+    if not moved or system.tree is None:
+        return own
+    names = {system.tree.bodies[i].name for i in moved}
+    depending = mocap_equalities(system.tree, system.equalities)
+    return own | {
+        i
+        for i, equality in enumerate(system.equalities)
+        if names & set(depending.get(equality.name, ()))
+    }
 
 
 def bodies_held_at_points(system: System) -> tuple[PointsOfBody, ...]:

@@ -20,7 +20,7 @@ from mbcasadi.formulation.virtual_mass_model import (
     mean_mass_rate,
 )
 from mbcasadi.linalg import RANK_TOL, complement, complete_factor
-from mbcasadi.system import System
+from mbcasadi.system import System, evaluate
 from mbcasadi.system.parametric import takes_parameters
 
 
@@ -114,6 +114,6 @@ def actuation_map(
     A = terms_fun(system)(**state.inputs)["A"]
     rule = drop_rule(system, state, Treatment(row_scale, rank_tol, pivot))
     factor = complete_factor(A, **rule)
-    P, B = complement(factor.basis.V), system.actuation(state.q)
+    P, B = complement(factor.basis.V), evaluate(system.actuation, {"q": state.q, "v": state.v})
     force_map = actuator_map(B, P, factor.basis.rank)
     return dense_function("actuation_map", state.inputs, force_map._asdict())

@@ -1,38 +1,44 @@
 """Actuators of a compiled model; one description for each control."""
 
 import math
+from dataclasses import replace
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.description import Actuator, CoverageItem
-from mbcasadi.description.actuators import Transmission
+from mbcasadi.mjcf.actuator_kinds import (
+    NOTHING,
+    SHORTEST_TIME,
+    Kinds,
+    affine_bias,
+    affine_gain,
+    dc_motor,
+    kinds_of,
+    muscle_curves,
+    muscle_times,
+)
+from mbcasadi.mjcf.actuator_refusals import (
+    DYNAMICS,
+    NO_OBJECT,
+    plant_only_actuators,
+    refusals_of,
+    refusals_without_actuation,
+)
 from mbcasadi.mjcf.compat import (
     ActuatorSlots,
     actuator_slots,
-    measures_turned_sites,
+    input_names,
     setpoints_are_circular,
 )
 from mbcasadi.mjcf.flags import Flags
-from mbcasadi.mjcf.names import names, object_names
-from mbcasadi.mjcf.tree import tendon_indices
+from mbcasadi.mjcf.names import names
 
 Array = NDArray[np.float64]
 Range = tuple[float, float]
 
-ACTUATOR_MEMBERS = ("actuation", "actuator_bias", "actuator_force", "act_dot")
-TRANSMISSIONS: dict[str, Transmission] = {
-    "JOINT": "joint",
-    "JOINTINPARENT": "jointinparent",
-    "TENDON": "tendon",
-    "SITE": "site",
-}
-AFFINE_GAINS = ("FIXED", "AFFINE")
-AFFINE_BIASES = ("NONE", "AFFINE")
-LINEAR_DYNAMICS = ("NONE", "INTEGRATOR", "FILTER", "FILTEREXACT")
-SHORTEST_TIME = 1e-15  # s; MuJoCo's lower bound of a filter's time constant (mjMINVAL)
-NO_OBJECT = -1
+ACTING = "actuator_force"  # of which member a refusal leaves nothing of an actuator's numbers
 
 
 def actuators(
@@ -40,81 +46,163 @@ def actuators(
 ) -> tuple[tuple[Actuator, ...], tuple[CoverageItem, ...]]:
     """Return one actuator for each control, and refusals.
 
-    Where an actuator is refused, one without numbers takes its place: the controls keep MuJoCo's
+    Where the force is refused, one without numbers takes its place: the controls keep MuJoCo's
     order, and what is computed from it is NaN.
     """
     slots = actuator_slots(model)
     described: list[Actuator] = []
-    refusals: list[CoverageItem] = []
+    items: list[CoverageItem] = []
     for i, name in enumerate(names(model, "actuator", len(slots))):
-        reasons = _refusals(model, i, name)
-        refusals += reasons
-        if reasons:
+        reasons = refusals_of(model, i, name)
+        items += reasons
+        if any(reason.member == ACTING for reason in reasons):
             described += _refused(model, flags, i, slots[i], name)
         else:
-            described.append(_actuator(model, flags, i, slots[i], name))
-            refusals += _refusal_of_matrix(described[-1])
-    refusals += _refusals_without_actuation(model, flags, bool(described))
-    return tuple(described), tuple(refusals)
+            described += _actuators(model, flags, i, slots[i], name)
+    items += refusals_without_actuation(model, flags, bool(described))
+    return tuple(described), (*items, *plant_only_actuators(tuple(described)))
+
+
+def _actuators(
+    model: mujoco.MjModel, flags: Flags, i: int, slots: ActuatorSlots, name: str
+) -> list[Actuator]:
+    """Return the actuator of each control; several of one actuator share its force range."""
+    first, kinds = _actuator(model, flags, i, slots, name), kinds_of(model, i)
+    if kinds.gain == "pid":
+        return _pid(model, flags, i, slots, first)
+    named = [f"{name}[{k}]" if slots.ctrl_count > 1 else name for k in range(slots.ctrl_count)]
+    silent = replace(first, gain=NOTHING, bias=NOTHING, motor=None, act=None, acts=False)
+    if slots.ctrl_count == 1:
+        return [first]
+    return [
+        replace(
+            silent if k else first, name=each, ctrl_range=_ctrl_range(model, flags, slots.ctrl + k)
+        )
+        for k, each in enumerate(named)
+    ]
+
+
+def _pid(
+    model: mujoco.MjModel, flags: Flags, i: int, slots: ActuatorSlots, first: Actuator
+) -> list[Actuator]:
+    """Return a servo without states: `kp (u_pos - l) + kv (u_vel - l̇) + u_ff`, a term for each.
+
+    kp and kv are those of the affine bias.
+    """
+    _, b1, b2 = affine_bias(model, i)
+    gains = {"pos": -b1, "vel": -b2, "ff": 1.0}
+    several, acts = slots.ctrl_count > 1, _enabled(model, flags, i)
+    return [
+        replace(
+            first,
+            name=f"{first.name}[{k}]" if several else first.name,
+            gain=(gains[meaning], 0.0, 0.0) if acts else NOTHING,
+            bias=first.bias if k == 0 else NOTHING,
+            ctrl_range=_ctrl_range(model, flags, slots.ctrl + k),
+            period=_turn(model, i, slots) if meaning == "pos" else 0.0,
+            leader=slots.ctrl if several else None,
+        )
+        for k, meaning in enumerate(input_names(model, i))
+    ]
 
 
 def _actuator(
     model: mujoco.MjModel, flags: Flags, i: int, slots: ActuatorSlots, name: str
 ) -> Actuator:
-    transmission = TRANSMISSIONS[_kind(mujoco.mjtTrn, model.actuator_trntype[i])]
+    kinds = kinds_of(model, i)
     target, reference = (int(value) for value in model.actuator_trnid[i])
-    if transmission == "tendon":
-        target = tendon_indices(model)[target]
-    enabled = flags.actuation and not _group_disabled(model, i)
-    gain, bias = _gain(model, i), _bias(model, i)
-    dynamics = _kind(mujoco.mjtDyn, model.actuator_dyntype[i]).lower()
+    acts = _enabled(model, flags, i)
+    curves = {
+        key: muscle_curves(model, slots, parameters[i])
+        for key, kind, parameters in (
+            ("muscle_gain", kinds.gain, model.actuator_gainprm),
+            ("muscle_bias", kinds.bias, model.actuator_biasprm),
+        )
+        if kind == "muscle" and acts
+    }
     force_limited = flags.actuation and bool(model.actuator_forcelimited[i])
-    return Actuator(
+    described = Actuator(
         name=name,
-        transmission=transmission,
+        transmission=kinds.transmission,  # type: ignore[arg-type]  # one of TRANSMISSIONS
         target=target,
-        reference=reference if transmission == "site" and reference != NO_OBJECT else None,
+        reference=reference if reference != NO_OBJECT else None,
         gear=np.array(model.actuator_gear[slots.output]),
-        gain=gain if enabled else (0.0, 0.0, 0.0),
-        bias=bias if enabled else (0.0, 0.0, 0.0),
+        gain=affine_gain(model, i) if acts else NOTHING,
+        bias=affine_bias(model, i) if acts else NOTHING,
         ctrl_range=_ctrl_range(model, flags, slots.ctrl),
         force_range=_range(model.actuator_forcerange[i], force_limited),
-        dynamics=dynamics,  # type: ignore[arg-type]  # one of LINEAR_DYNAMICS, lower case
-        time_constant=max(SHORTEST_TIME, float(model.actuator_dynprm[i, 0])),
-        act=int(model.actuator_actadr[i]) if dynamics != "none" else None,
-        act_range=_range(model.actuator_actrange[i], bool(model.actuator_actlimited[i])),
-        period=_period(model, i, slots, transmission),
+        period=_period(model, i, slots, kinds),
+        rod=float(model.actuator_cranklength[slots.output]),
+        ahead=float(model.opt.timestep) if model.actuator_actearly[i] else 0.0,
+        delay=float(model.actuator_delay[i]),
+        muscle_gain=curves.get("muscle_gain"),
+        muscle_bias=curves.get("muscle_bias"),
+        acts=acts,
+    )
+    described = _activation(described, model, i)
+    return _with_motor(model, i, slots, described, acts) if kinds.gain == "dcmotor" else described
+
+
+def _with_motor(
+    model: mujoco.MjModel, i: int, slots: ActuatorSlots, described: Actuator, acts: bool
+) -> Actuator:
+    """Return the actuator of a DC motor; gain and bias are those of its voltage or current.
+
+    `K i`, or `K / R (u - K l̇)` where the current has no state.
+    """
+    motor = dc_motor(model, i, slots)
+    K, R = motor.constant, max(SHORTEST_TIME, motor.resistance)
+    gain, bias = (K / R, 0.0, 0.0), (0.0, 0.0, -K * K / R)
+    if motor.current is not None:
+        gain, bias = (K, 0.0, 0.0), NOTHING
+    return replace(
+        described,
+        gain=gain if acts else NOTHING,
+        bias=bias if acts else NOTHING,
+        motor=motor,
+        act=motor.current,
+        act_range=None,
     )
 
 
-def _gain(model: mujoco.MjModel, i: int) -> tuple[float, float, float]:
-    g0, g1, g2 = (float(value) for value in model.actuator_gainprm[i, :3])
-    affine = _kind(mujoco.mjtGain, model.actuator_gaintype[i]) == "AFFINE"
-    return (g0, g1, g2) if affine else (g0, 0.0, 0.0)
+def _activation(described: Actuator, model: mujoco.MjModel, i: int) -> Actuator:
+    """Return an actuator with its activation; the last of several is the one that pulls."""
+    first, dynamics = int(model.actuator_actadr[i]), kinds_of(model, i).dynamics
+    return replace(
+        described,
+        ctrl_range=_unit_range(described) if dynamics == "muscle" else described.ctrl_range,
+        dynamics=dynamics if dynamics in DYNAMICS else "none",  # type: ignore[arg-type]
+        time_constant=max(SHORTEST_TIME, float(model.actuator_dynprm[i, 0])),
+        act=None if first < 0 else first + int(model.actuator_actnum[i]) - 1,
+        act_range=_range(model.actuator_actrange[i], bool(model.actuator_actlimited[i])),
+        muscle_times=muscle_times(model, i) if dynamics == "muscle" else None,
+    )
 
 
-def _bias(model: mujoco.MjModel, i: int) -> tuple[float, float, float]:
-    b0, b1, b2 = (float(value) for value in model.actuator_biasprm[i, :3])
-    affine = _kind(mujoco.mjtBias, model.actuator_biastype[i]) == "AFFINE"
-    return (b0, b1, b2) if affine else (0.0, 0.0, 0.0)
+def _unit_range(muscle: Actuator) -> Range:
+    """Return the range of a control that MuJoCo clips to 0 to 1 once more."""
+    low, high = muscle.ctrl_range or (0.0, 1.0)
+    return min(max(low, 0.0), 1.0), max(min(high, 1.0), 0.0)
 
 
-def _period(
-    model: mujoco.MjModel, i: int, slots: ActuatorSlots, transmission: Transmission
-) -> float:
+def _period(model: mujoco.MjModel, i: int, slots: ActuatorSlots, kinds: Kinds) -> float:
     """Return the turn of a servo on a rotation in space, or 0.
 
     A servo is an actuator whose force is `kp (u - length) + b0 + b2 velocity`.
     """
-    gain, bias = _gain(model, i), _bias(model, i)
     servo = (
-        _kind(mujoco.mjtGain, model.actuator_gaintype[i]) == "FIXED"
-        and _kind(mujoco.mjtBias, model.actuator_biastype[i]) == "AFFINE"
-        and gain[0] == -bias[1]
-        and _kind(mujoco.mjtDyn, model.actuator_dyntype[i]) in ("NONE", "INTEGRATOR")
+        (kinds.gain, kinds.bias) == ("fixed", "affine")
+        and affine_gain(model, i)[0] == -affine_bias(model, i)[1]
+        and kinds.dynamics in ("none", "integrator")
     )
-    if not servo or not setpoints_are_circular():
+    return _turn(model, i, slots) if servo else 0.0
+
+
+def _turn(model: mujoco.MjModel, i: int, slots: ActuatorSlots) -> float:
+    """Return by how much a length of a rotation in space grows in a turn; 0 for other lengths."""
+    if not setpoints_are_circular():
         return 0.0
+    transmission = kinds_of(model, i).transmission
     gear = model.actuator_gear[slots.output]
     target, reference = (int(value) for value in model.actuator_trnid[i])
     if transmission == "site" and reference != NO_OBJECT and not np.any(gear[:3]):
@@ -126,84 +214,14 @@ def _period(
     return 2.0 * math.pi * float(np.linalg.norm(gear[:3])) if on_ball else 0.0
 
 
-def _refusals(model: mujoco.MjModel, i: int, name: str) -> list[CoverageItem]:
-    """Return why an actuator has no equation here; an empty list if it has."""
-    transmission = _kind(mujoco.mjtTrn, model.actuator_trntype[i])
-    gain = _kind(mujoco.mjtGain, model.actuator_gaintype[i])
-    bias = _kind(mujoco.mjtBias, model.actuator_biastype[i])
-    dynamics = _kind(mujoco.mjtDyn, model.actuator_dyntype[i])
-    affine = "only constant and affine gain and bias have equations; use motor, position or general"
-    reasons = []
-    if model.actuator_plugin[i] >= 0:
-        reasons.append(("plugin", "its force is unknown; use motor, position, velocity or general"))
-    if transmission not in TRANSMISSIONS:
-        advice = "has no equation here; use joint, jointinparent, a fixed tendon or site"
-        reasons.append((f"{transmission.lower()} transmission", advice))
-    elif transmission == "TENDON" and model.actuator_trnid[i, 0] not in tendon_indices(model):
-        reasons.append(("spatial tendon", "its length has no equation here; use a fixed tendon"))
-    elif transmission == "SITE" and not measures_turned_sites() and _turns_sites(model, i):
-        reasons.append(
-            ("refsite with turned sites", "wrong in this MuJoCo; upgrade to 3.15 or later")
-        )
-    if gain not in AFFINE_GAINS:
-        reasons.append((f"{gain.lower()} gain", affine))
-    elif bias not in AFFINE_BIASES:
-        reasons.append((f"{bias.lower()} bias", affine))
-    elif dynamics not in LINEAR_DYNAMICS:
-        advice = "has no equation here; use integrator, filter or filterexact"
-        reasons.append((f"{dynamics.lower()} dynamics", advice))
-    elif model.actuator_actadr[i] >= 0 and model.actuator_actnum[i] != 1:
-        reasons.append(("actdim", "several activation states have no equation here; use one"))
-    if model.actuator_actearly[i]:
-        reasons.append(("actearly", 'the force depends on the time step; set actearly="false"'))
-    if model.actuator_delay[i] > 0.0:
-        reasons.append(
-            ("delay", "the force depends on past controls; set delay to 0, and delay in the plant")
-        )
-    members = ACTUATOR_MEMBERS if model.na else ACTUATOR_MEMBERS[:-1]
-    return [
-        CoverageItem(f"{object_names('actuator', [name])}: {what}", "refused", member, advice)
-        for what, advice in reasons
-        for member in members
-    ]
-
-
-def _turns_sites(model: mujoco.MjModel, i: int) -> bool:
-    """Return whether an actuator measures a rotation between sites turned on their bodies."""
-    site, reference = (int(value) for value in model.actuator_trnid[i])
-    if reference == NO_OBJECT:
-        return False
-    turned = np.any(model.site_quat[[site, reference], 1:])
-    return bool(turned and np.any(model.actuator_gear[actuator_slots(model)[i].output, 3:]))
-
-
-def _refusal_of_matrix(actuator: Actuator) -> list[CoverageItem]:
-    """Return the refusal of B(q) for a gain that depends on velocity."""
-    if not actuator.gain[2]:
-        return []
-    feature = f"{object_names('actuator', [actuator.name])}: gain depends on velocity"
-    advice = "no B(q) exists; use actuator_force, or set the third gain parameter to 0"
-    return [CoverageItem(feature, "refused", "actuation", advice)]
-
-
-def _refusals_without_actuation(
-    model: mujoco.MjModel, flags: Flags, any_actuator: bool
-) -> list[CoverageItem]:
-    """Return a refusal of what has no equation once the actuation flag is off."""
-    if flags.actuation or not any_actuator or not model.na:
-        return []
-    advice = "activations do not change while actuation is off; enable it"
-    return [CoverageItem("flag actuation='disable'", "refused", "act_dot", advice)]
-
-
 def _refused(
     model: mujoco.MjModel, flags: Flags, i: int, slots: ActuatorSlots, name: str
 ) -> list[Actuator]:
-    """Return one actuator for each control of a refused one: its ranges are known, no more."""
+    """Return one actuator for each control of a refused one: its force is unknown."""
     unknown = (math.nan, math.nan, math.nan)
     several = slots.ctrl_count > 1
     force_limited = flags.actuation and bool(model.actuator_forcelimited[i])
-    return [
+    placeholders = [
         Actuator(
             name=f"{name}[{k}]" if several else name,
             transmission="joint",
@@ -216,18 +234,16 @@ def _refused(
         )
         for k in range(slots.ctrl_count)
     ]
+    if kinds_of(model, i).gain in ("dcmotor", "pid", "so3"):
+        return placeholders
+    return [_activation(placeholder, model, i) for placeholder in placeholders]
 
 
-def _group_disabled(model: mujoco.MjModel, i: int) -> bool:
-    group = int(model.actuator_group[i])
-    groups_with_a_bit = 31
-    return 0 <= group < groups_with_a_bit and bool(model.opt.disableactuator & (1 << group))
-
-
-def _kind(enum: type, value: int) -> str:
-    """Return the last part of an enum's name: `mjGAIN_FIXED` → `FIXED`."""
-    name: str = enum(int(value)).name
-    return name.split("_", 1)[1]
+def _enabled(model: mujoco.MjModel, flags: Flags, i: int) -> bool:
+    """Return whether an actuator acts: neither the flag nor its group is off."""
+    group, groups_with_a_bit = int(model.actuator_group[i]), 31
+    off = 0 <= group < groups_with_a_bit and bool(model.opt.disableactuator & (1 << group))
+    return flags.actuation and not off
 
 
 def _range(limits: Array, limited: bool) -> Range | None:

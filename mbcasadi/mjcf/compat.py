@@ -7,8 +7,9 @@
   denominators were held above `mjMINVAL`, in whatever unit.
 - 3.14 counts the torque of a weld in `cfrc_ext` as it acts; before, the multipliers themselves.
 - 3.15 corrects the rotation between two sites that are turned on their bodies.
-- 4.0 names the type of a tendon, brings plastic springs, and lets acceleration sensors on what no
-  joint moves feel gravity; before, they read zero.
+- 4.0 names the type of a tendon, brings plastic springs, changes the side on which a tendon
+  passes a geom with a side site, and lets acceleration sensors on what no joint moves feel gravity;
+  before, they read zero.
 """
 
 from typing import NamedTuple
@@ -26,6 +27,7 @@ SILHOUETTES = (3, 14)
 HELD_ABOVE = 1e-15  # mjMINVAL
 TRUE_WELD_TORQUES = (3, 14)
 STATIC_GRAVITY = (4, 0)
+OPPOSITE_SIDES = (4, 0)
 NO_STATE = -1
 
 
@@ -51,6 +53,31 @@ def actuator_slots(model: mujoco.MjModel) -> tuple[ActuatorSlots, ...]:
     )
 
 
+INPUT_BITS = {"pos": 1, "vel": 2, "ff": 4, "voltage": 8}
+"""What the controls of a servo or motor mean, in their order (4.0)."""
+
+
+def has_gains_in_bias(model: mujoco.MjModel) -> NDArray[np.bool_]:
+    """Return which actuators are pid servos, whose control acts through the bias (4.0)."""
+    kind = getattr(mujoco.mjtGain, "mjGAIN_PID", None)
+    if kind is None:
+        return np.zeros(len(model.actuator_gaintype), dtype=bool)
+    return np.asarray(model.actuator_gaintype == int(kind))
+
+
+def has_input_names(model: mujoco.MjModel) -> bool:
+    """Return whether the model says what its controls mean."""
+    return getattr(model, "actuator_ctrlspec", None) is not None
+
+
+def input_names(model: mujoco.MjModel, actuator: int) -> tuple[str, ...]:
+    """Return what the controls of a pid servo or a DC motor mean, in their order."""
+    specs = getattr(model, "actuator_ctrlspec", None)
+    if specs is None:
+        return ("voltage",)
+    return tuple(name for name, bit in INPUT_BITS.items() if int(specs[actuator]) & bit)
+
+
 def setpoints_are_circular() -> bool:
     """Return whether set-points of rotations in space are the ones nearest to the length."""
     return VERSION >= CIRCULAR_SETPOINTS
@@ -74,6 +101,11 @@ def static_sensors_feel_gravity() -> bool:
 def counts_true_weld_torques() -> bool:
     """Return whether the external wrenches of bodies hold the torque of a weld as it acts."""
     return VERSION >= TRUE_WELD_TORQUES
+
+
+def knows_side_sites() -> bool:
+    """Return whether a side site sends a tendon the long way by the rule of 4.0."""
+    return VERSION >= OPPOSITE_SIDES
 
 
 def is_fixed_tendon(model: mujoco.MjModel, tendon: int) -> bool:

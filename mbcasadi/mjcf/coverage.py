@@ -13,15 +13,19 @@ from mbcasadi.description import (
     Equality,
     FixedTendon,
     JointCoupling,
+    PathPulley,
+    PathSite,
     RigidTree,
+    SpatialTendon,
+    Tendon,
     TendonCoupling,
     Weld,
 )
 from mbcasadi.description.coverage import Treatment
+from mbcasadi.description.mocap import mocap_equalities
 from mbcasadi.description.tree import DOF_SIZE
 from mbcasadi.mjcf.fluid import fluid_features
 from mbcasadi.mjcf.names import names, object_names
-from mbcasadi.mjcf.tree import tendon_indices
 
 Array = NDArray[np.float64]
 
@@ -48,6 +52,7 @@ def used_features(
         *fluid_features(tree.fluid, tuple(body.name for body in tree.bodies)),
         *_used_actuators(tree, actuators),
         *_used_equalities(equalities),
+        *_to_mocap(tree, equalities),
     ]
 
 
@@ -57,6 +62,13 @@ def _used_equalities(equalities: Sequence[Equality]) -> list[CoverageItem]:
         what = MJCF_WORDS[type(equality)] + ("" if equality.active else ", switched off: no rows")
         groups.setdefault(what, []).append(equality.name)
     return [_item("equality", members, what) for what, members in groups.items()]
+
+
+def _to_mocap(tree: RigidTree, equalities: Sequence[Equality]) -> list[CoverageItem]:
+    """Return the equalities whose rows hold the authored pose of a mocap body."""
+    depending = list(mocap_equalities(tree, equalities))
+    advice = "its rows take the mocap body's authored pose; they do not follow `mocap_pos`"
+    return [_item("equality", depending, "to a mocap body", advice=advice)] if depending else []
 
 
 def _joint_forces(tree: RigidTree) -> list[CoverageItem]:
@@ -81,8 +93,13 @@ def _joint_forces(tree: RigidTree) -> list[CoverageItem]:
 
 
 def _tendon_forces(tree: RigidTree) -> list[CoverageItem]:
+    spatial = [t for t in tree.tendons if isinstance(t, SpatialTendon)]
     groups = {
-        "fixed tendon": [t.name for t in tree.tendons],
+        "fixed tendon": [t.name for t in tree.tendons if isinstance(t, FixedTendon)],
+        "spatial tendon": [t.name for t in spatial],
+        "pulley": [t.name for t in spatial if any(isinstance(e, PathPulley) for e in t.path)],
+        "wrapping": [t.name for t in spatial if t.wraps],
+        "side site": [t.name for t in spatial if any(g.side is not None for g in t.wraps)],
         "stiffness": [t.name for t in tree.tendons if t.stiffness or t.stiffness_poly],
         "damping": [t.name for t in tree.tendons if t.damping or t.damping_poly],
         "armature": [t.name for t in tree.tendons if t.armature],
@@ -96,10 +113,22 @@ def _tendon_forces(tree: RigidTree) -> list[CoverageItem]:
     return items
 
 
-def _spans_branches(tree: RigidTree, tendon: FixedTendon) -> bool:
+def _spans_branches(tree: RigidTree, tendon: Tendon) -> bool:
     """Return whether a tendon couples joints of which neither carries the other."""
-    paths = [_ancestors(tree, tree.joints[j].body) for j in tendon.joints]
+    if isinstance(tendon, FixedTendon):
+        bodies = [tree.joints[j].body for j in tendon.joints]
+    else:
+        sites = [element.frame for element in tendon.path if isinstance(element, PathSite)]
+        bodies = [_moving_body(tree, tree.frames[site].body) for site in sites]
+    paths = [_ancestors(tree, body) for body in bodies]
     return any(a[0] not in b and b[0] not in a for a in paths for b in paths)
+
+
+def _moving_body(tree: RigidTree, body: int) -> int:
+    """Return the nearest body with a joint that carries a body, or the world."""
+    while body and not tree.bodies[body].joints:
+        body = tree.bodies[body].parent
+    return body
 
 
 def _ancestors(tree: RigidTree, body: int) -> list[int]:
@@ -114,10 +143,28 @@ def _used_actuators(tree: RigidTree, actuators: Sequence[Actuator]) -> list[Cove
     groups: dict[str, list[str]] = {}
     for actuator in actuators:
         groups.setdefault(f"{actuator.transmission} transmission", []).append(actuator.name)
-        if actuator.dynamics != "none":
+        if actuator.dynamics not in ("none", "dcmotor"):
             groups.setdefault(f"{actuator.dynamics} dynamics", []).append(actuator.name)
+        for law, present in _laws(actuator).items():
+            if present:
+                groups.setdefault(law, []).append(actuator.name)
     items = [_item("actuator", members, what) for what, members in groups.items()]
     return items + ([_item("keyframe", list(tree.keyframes), "qpos")] if tree.keyframes else [])
+
+
+def _laws(actuator: Actuator) -> dict[str, bool]:
+    motor = actuator.motor
+    return {
+        "muscle gain": actuator.muscle_gain is not None,
+        "muscle bias": actuator.muscle_bias is not None,
+        "actearly": actuator.ahead > 0.0,
+        "dcmotor": motor is not None,
+        "dcmotor inductance": motor is not None and motor.current is not None,
+        "dcmotor cogging": motor is not None and any(motor.cogging),
+        "dcmotor controller": motor is not None and motor.controller is not None,
+        "dcmotor thermal": motor is not None and motor.thermal is not None,
+        "dcmotor lugre": motor is not None and motor.bristle is not None,
+    }
 
 
 def plant_only_features(model: mujoco.MjModel) -> list[CoverageItem]:
@@ -135,12 +182,6 @@ def plant_only_features(model: mujoco.MjModel) -> list[CoverageItem]:
             pick(names(model, "body"), model.body_mocapid >= 0),
             "mocap",
             "the equations hold it at its authored pose; move it in the plant only to look at",
-        ),
-        (
-            "tendon",
-            [name for i, name in enumerate(tendons) if i not in tendon_indices(model)],
-            "spatial tendon",
-            "has no equation here; what needs its length is refused by name",
         ),
     ]
     items = [_item(kind, who, what, "plant only", why) for kind, who, what, why in groups if who]

@@ -26,7 +26,6 @@ from mbcasadi.description import (
 from mbcasadi.mjcf.flags import Flags
 from mbcasadi.mjcf.load import capture_warnings
 from mbcasadi.mjcf.names import names, object_names
-from mbcasadi.mjcf.tree import tendon_indices
 
 Array = NDArray[np.float64]
 Poly = tuple[float, float, float, float, float]
@@ -132,17 +131,12 @@ def _ends(model: mujoco.MjModel, i: int, anchor1: Array, anchor2: Array) -> tupl
     return End(ids[0], np.array(anchor1), identity), End(ids[1], np.array(anchor2), identity)
 
 
-def _tendon_coupling(
-    model: mujoco.MjModel, i: int, name: str, active: bool
-) -> TendonCoupling | None:
-    index = tendon_indices(model)
+def _tendon_coupling(model: mujoco.MjModel, i: int, name: str, active: bool) -> TendonCoupling:
     tendon1, tendon2 = _pair(model, i)
-    if tendon1 not in index or (tendon2 is not None and tendon2 not in index):
-        return None
     return TendonCoupling(
         name=name,
-        tendon1=index[tendon1],
-        tendon2=None if tendon2 is None else index[tendon2],
+        tendon1=tendon1,
+        tendon2=tendon2,
         poly=_poly(model, i),
         length1=float(model.tendon_length0[tendon1]),
         length2=0.0 if tendon2 is None else float(model.tendon_length0[tendon2]),
@@ -162,12 +156,9 @@ def _poly(model: mujoco.MjModel, i: int) -> Poly:
 
 def _refusals(model: mujoco.MjModel, i: int, name: str) -> list[CoverageItem]:
     kind = mujoco.mjtEq(model.eq_type[i]).name.removeprefix("mjEQ_").lower()
-    spatial = kind == "tendon"
-    feature = f"{object_names('equality', [name])}: {'spatial tendon' if spatial else kind}"
+    feature = f"{object_names('equality', [name])}: {kind}"
     advice = (
-        "the length of a spatial tendon has no equation here; use fixed tendons"
-        if spatial
-        else f"a {kind} constraint has no equation here; use connect, weld, joint or tendon"
+        f"a {kind} constraint has no equation here; use connect, weld, joint or tendon, "
+        'or set active="false"'
     )
-    advice += ', or set active="false"'
     return [CoverageItem(feature, "refused", member, advice) for member in CONSTRAINT_MEMBERS]

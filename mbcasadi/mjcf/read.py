@@ -28,7 +28,7 @@ class ModelData:
     """All data of a model that the equations need.
 
     Attributes:
-        tree: bodies, joints, frames, fixed tendons, keyframes.
+        tree: bodies, joints, frames, tendons, keyframes.
         actuators: one for each control, in the order of `ctrl`.
         equalities: in MuJoCo's order; those that are switched off have `active=False`.
         coverage: what became of each feature, and the warnings of MuJoCo's compiler.
@@ -67,7 +67,7 @@ def read(source: Source) -> ModelData:
     model, warnings = load(source)
     require_equations_possible(model)
     flags, reflected = read_flags(model), reflected_inertia(model)
-    passive_refusals = passive_force_refusals(model, flags, reflected)
+    passive_refusals = passive_force_refusals(model, flags)
     tree = rigid_tree(model, flags, reflected, _path(source))
     tree_actuators, actuator_refusals = actuators(model, flags)
     tree_equalities, equality_refusals = equalities(model, flags)

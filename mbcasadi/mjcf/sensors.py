@@ -11,7 +11,7 @@ from mbcasadi.description import Actuator, CoverageItem, Lens, Sensor, SensorFra
 from mbcasadi.description.sensors import Cut
 from mbcasadi.mjcf.compat import actuator_slots, static_sensors_feel_gravity
 from mbcasadi.mjcf.names import names, object_names
-from mbcasadi.mjcf.tree import frame_indices, tendon_indices
+from mbcasadi.mjcf.tree import frame_indices
 
 Array = NDArray[np.float64]
 
@@ -140,10 +140,6 @@ def _target(
 ) -> tuple[int, str]:
     """Return the index of what a sensor measures, and why that has no equation, if so."""
     target = int(model.sensor_objid[i])
-    if kind in TENDON_KINDS:
-        index = tendon_indices(model).get(target)
-        refusal = "" if index is not None else "the length of a spatial tendon has no equation here"
-        return NO_OBJECT if index is None else index, refusal
     if kind in ACTUATOR_KINDS:
         slots = actuator_slots(model)[target]
         if slots.ctrl_count != 1 or int(model.sensor_dim[i]) != 1:
@@ -151,7 +147,7 @@ def _target(
         actuator = actuators[slots.ctrl]
         without = bool(np.isnan(np.asarray(actuator.gear, dtype=float)).any())
         return slots.ctrl, f"actuator '{actuator.name}' has no equation here" if without else ""
-    return (target if kind in (*JOINT_KINDS, *BODY_KINDS) else NO_OBJECT), ""
+    return (target if kind in (*JOINT_KINDS, *TENDON_KINDS, *BODY_KINDS) else NO_OBJECT), ""
 
 
 def _frame(model: mujoco.MjModel, object_type: int, index: int) -> SensorFrame | None:

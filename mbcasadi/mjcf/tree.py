@@ -1,4 +1,4 @@
-"""Bodies, joints, frames and fixed tendons of a compiled model as a `RigidTree`."""
+"""Bodies, joints and frames of a compiled model as a `RigidTree`."""
 
 from pathlib import Path
 
@@ -6,14 +6,14 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.description import Body, FixedTendon, Frame, Joint, RigidTree
+from mbcasadi.description import Body, Frame, Joint, RigidTree
 from mbcasadi.description.tree import Compensation, Integration, JointKind
-from mbcasadi.mjcf.compat import is_fixed_tendon
 from mbcasadi.mjcf.flags import Flags
 from mbcasadi.mjcf.fluid import fluid
 from mbcasadi.mjcf.geoms import collision_rules, geoms
 from mbcasadi.mjcf.names import model_name, names
 from mbcasadi.mjcf.reflected_inertia import ReflectedInertia
+from mbcasadi.mjcf.tendons import force_range, higher_coefficients, tendons
 
 Array = NDArray[np.float64]
 
@@ -50,7 +50,7 @@ def rigid_tree(
         bodies=_bodies(model, flags),
         joints=_joints(model, flags, reflected),
         frames=_frames(model),
-        tendons=_tendons(model, flags, reflected),
+        tendons=tendons(model, flags, reflected),
         gravity=np.array(model.opt.gravity) if flags.gravity else np.zeros(3),
         q0=np.array(model.qpos0),
         q_spring=np.array(model.qpos_spring),
@@ -66,12 +66,6 @@ def rigid_tree(
         ),
         fluid=fluid(model, flags),
     )
-
-
-def tendon_indices(model: mujoco.MjModel) -> dict[int, int]:
-    """Return the index in `RigidTree.tendons` for each fixed tendon's id."""
-    fixed = [i for i in range(model.ntendon) if is_fixed_tendon(model, i)]
-    return {tendon: index for index, tendon in enumerate(fixed)}
 
 
 def _bodies(model: mujoco.MjModel, flags: Flags) -> tuple[Body, ...]:
@@ -91,6 +85,7 @@ def _bodies(model: mujoco.MjModel, flags: Flags) -> tuple[Body, ...]:
                 gravcomp=float(model.body_gravcomp[i]) if flags.passive else 0.0,
                 joints=tuple(range(first, first + count)),
                 weld_root=int(model.body_weldid[i]),
+                mocap=int(model.body_mocapid[i]) if model.body_mocapid[i] >= 0 else None,
             )
         )
     return tuple(bodies)
@@ -115,9 +110,9 @@ def _joints(model: mujoco.MjModel, flags: Flags, reflected: ReflectedInertia) ->
                 axis=np.array(model.jnt_axis[i]),
                 ref=float(model.qpos0[qpos]) if scalar else 0.0,
                 stiffness=float(model.jnt_stiffness[i]) if flags.spring else 0.0,
-                stiffness_poly=_poly(model.jnt_stiffnesspoly[i], flags.spring),
-                damping_poly=_poly(damping_poly, flags.damper),
-                force_range=_range(model.jnt_actfrcrange[i], force_limited),
+                stiffness_poly=higher_coefficients(model.jnt_stiffnesspoly[i], flags.spring),
+                damping_poly=higher_coefficients(damping_poly, flags.damper),
+                force_range=force_range(model.jnt_actfrcrange[i], force_limited),
                 compensation=_compensation(bool(model.jnt_actgravcomp[i]), flags),
                 friction_loss=float(model.dof_frictionloss[dof]) if flags.friction_loss else 0.0,
             )
@@ -181,47 +176,8 @@ def _frames(model: mujoco.MjModel) -> tuple[Frame, ...]:
     return (*sites, *bodies, *geoms, *cameras)
 
 
-def _tendons(
-    model: mujoco.MjModel, flags: Flags, reflected: ReflectedInertia
-) -> tuple[FixedTendon, ...]:
-    all_names = names(model, "tendon")
-    tendons = []
-    for i in tendon_indices(model):
-        wrap = slice(model.tendon_adr[i], model.tendon_adr[i] + model.tendon_num[i])
-        damping = float(model.tendon_damping[i] + reflected.tendon_damping[i])
-        damping_poly = model.tendon_dampingpoly[i] + reflected.tendon_damping_poly[i]
-        lower, upper = model.tendon_lengthspring[i]
-        tendons.append(
-            FixedTendon(
-                name=all_names[i],
-                joints=tuple(int(joint) for joint in model.wrap_objid[wrap]),
-                coef=np.array(model.wrap_prm[wrap]),
-                stiffness=float(model.tendon_stiffness[i]) if flags.spring else 0.0,
-                damping=damping if flags.damper else 0.0,
-                armature=float(model.tendon_armature[i] + reflected.tendon_armature[i]),
-                spring_range=(float(lower), float(upper)),
-                stiffness_poly=_poly(model.tendon_stiffnesspoly[i], flags.spring),
-                damping_poly=_poly(damping_poly, flags.damper),
-                force_range=_range(
-                    model.tendon_actfrcrange[i], bool(model.tendon_actfrclimited[i])
-                ),
-            )
-        )
-    return tuple(tendons)
-
-
 def rotation(quat: Array) -> Array:
     """Return the (3, 3) rotation of a unit quaternion w x y z."""
     w, (x, y, z) = quat[0], quat[1:]
     skew = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     return np.asarray(np.eye(3) + 2.0 * w * skew + 2.0 * skew @ skew)
-
-
-def _poly(coefficients: Array, enabled: bool) -> tuple[float, ...]:
-    if not enabled or not np.any(coefficients):
-        return ()
-    return tuple(float(c) for c in coefficients)
-
-
-def _range(limits: Array, limited: bool) -> tuple[float, float] | None:
-    return (float(limits[0]), float(limits[1])) if limited else None

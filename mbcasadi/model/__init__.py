@@ -3,7 +3,15 @@
 All functions take and return SX columns in MuJoCo's order and frames.
 """
 
-from mbcasadi.model.actuation import act_dot, actuation, actuator_bias, actuator_force
+from mbcasadi.model.activation import act_dot, next_act
+from mbcasadi.model.actuation import (
+    acting_inputs,
+    actuation,
+    actuator_bias,
+    actuator_force,
+    bias_of,
+    gain_of,
+)
 from mbcasadi.model.center_of_mass import (
     center_of_mass,
     center_of_mass_arm,
@@ -29,11 +37,13 @@ __all__ = [
     "MEMBERS_OF_KINDS",
     "SensedState",
     "act_dot",
+    "acting_inputs",
     "actuation",
     "actuator_bias",
     "actuator_force",
     "actuator_length",
     "bias_force",
+    "bias_of",
     "center_of_mass",
     "center_of_mass_arm",
     "center_of_mass_fun",
@@ -44,6 +54,7 @@ __all__ = [
     "frame_jacobian",
     "frame_pose",
     "frame_velocity",
+    "gain_of",
     "generalised_force",
     "gravity_force",
     "integrate",
@@ -52,6 +63,7 @@ __all__ = [
     "mass_matrix",
     "momentum",
     "momentum_fun",
+    "next_act",
     "passive_force",
     "potential_energy",
     "random_state",

@@ -1,45 +1,55 @@
-"""Actuators: affine forces along their transmissions, with MuJoCo's ranges."""
+"""Actuators: forces along their transmissions, with MuJoCo's ranges."""
 
 from collections.abc import Sequence
 
 import casadi as ca
 
 from mbcasadi.description import Actuator, RigidTree
+from mbcasadi.description.actuators import DcMotor
 from mbcasadi.description.tree import DOF_SIZE
 from mbcasadi.errors import UnsupportedFeatureError
+from mbcasadi.model.activation import clip, clipped_controls, next_act
+from mbcasadi.model.dc_motor import electrical_force, mechanical_force
+from mbcasadi.model.muscle import muscle_bias, muscle_gain
 from mbcasadi.model.passive import gravity_compensation
 from mbcasadi.model.transmission import actuator_length, moment_row
+from mbcasadi.spatial import is_zero
 
-Range = tuple[float, float] | None
 
-
-def actuation(tree: RigidTree, actuators: Sequence[Actuator], q: ca.SX) -> ca.SX:
+def actuation(
+    tree: RigidTree, actuators: Sequence[Actuator], q: ca.SX, v: ca.SX | None = None
+) -> ca.SX:
     """Return B (nv, nu) with `actuator_force = B u + f_0` inside all ranges.
 
     Column i is the moment of actuator i times its gain. Where an actuator has an activation
-    state, u is that state.
+    state, u is the state that pulls.
+
+    Args:
+        tree: the mechanism.
+        actuators: in the order of the controls.
+        q: (nq, 1) configuration.
+        v: (nv, 1) velocity; needed only where a gain depends on it (`gain_moves`).
 
     Raises:
-        UnsupportedFeatureError: a gain depends on velocity, which B(q) cannot express.
+        UnsupportedFeatureError: a gain depends on velocity, and v is missing.
     """
     B = ca.SX(tree.nv, len(actuators))
     for i, actuator in enumerate(actuators):
-        g0, g1, g2 = actuator.gain
-        if g2 != 0.0:
+        if v is None and actuator.gain_moves:
             raise UnsupportedFeatureError(
-                f"actuator {actuator.name!r}: its gain depends on velocity, so no B(q) exists; "
-                "use actuator_force, or set the third gain parameter to 0"
+                f"actuator {actuator.name!r}: its gain depends on velocity; expected v, found None"
             )
-        gain = g0 + (g1 * actuator_length(tree, actuator, q) if g1 else 0.0)
-        B[:, i] = moment_row(tree, actuator, q).T * gain
+        row = moment_row(tree, actuator, q)
+        rate = ca.SX(0) if v is None else row @ v
+        B[:, i] = row.T * gain_of(actuator, actuator_length(tree, actuator, q), rate)
     return ca.sparsify(B)
 
 
 def actuator_bias(tree: RigidTree, actuators: Sequence[Actuator], q: ca.SX, v: ca.SX) -> ca.SX:
     """Return f_0 (nv, 1): the actuator force at u = 0, ranges apart.
 
-    It holds the bias terms of servos, and the gravity compensation that joints route to their
-    actuators.
+    It holds the bias terms of servos, passive forces of muscles, cogging, and the gravity
+    compensation that joints route to their actuators.
 
     Args:
         tree: the mechanism.
@@ -48,9 +58,11 @@ def actuator_bias(tree: RigidTree, actuators: Sequence[Actuator], q: ca.SX, v: c
     """
     f_0 = _routed_compensation(tree, q)
     for actuator in actuators:
-        if any(actuator.bias):
+        if _has_bias(actuator):
             row = moment_row(tree, actuator, q)
-            f_0 += row.T @ _affine(actuator.bias, tree, actuator, q, row @ v)
+            length, rate = actuator_length(tree, actuator, q), row @ v
+            own = bias_of(actuator, length, rate) + unbounded_force(actuator, length, rate, None)
+            f_0 += row.T @ own
     return ca.sparsify(f_0)
 
 
@@ -78,13 +90,15 @@ def actuator_force(
     Returns:
         (nv, 1) generalised force.
     """
-    total = _routed_compensation(tree, q)
+    rows = [moment_row(tree, actuator, q) for actuator in actuators]
     forces = forces_of_actuators(tree, actuators, q, v, u, act)
-    for actuator, force in zip(actuators, forces, strict=True):
-        total += moment_row(tree, actuator, q).T @ force
+    total = _routed_compensation(tree, q)
+    for actuator, row, force in zip(actuators, rows, forces, strict=True):
+        length, rate = actuator_length(tree, actuator, q), row @ v
+        total += row.T @ (force + unbounded_force(actuator, length, rate, act))
     for joint in tree.joints:
         if joint.force_range is not None and joint.kind in {"slide", "hinge"}:
-            total[joint.dof] = _clip(total[joint.dof], joint.force_range)
+            total[joint.dof] = clip(total[joint.dof], joint.force_range)
     return ca.sparsify(total)
 
 
@@ -101,78 +115,123 @@ def forces_of_actuators(
     Args:
         tree, actuators, q, v, u, act: as in `actuator_force`.
     """
+    drives, clipped = acting_inputs(tree, actuators, q, v, u, act), clipped_controls(actuators, u)
     forces = []
     for i, actuator in enumerate(actuators):
-        rate = moment_row(tree, actuator, q) @ v
-        forces.append(_scalar_force(tree, actuator, q, rate, _drive(actuator, u[i], act)))
-    return [
-        _clip(force, actuator.force_range)
-        for force, actuator in zip(_clip_tendons(tree, actuators, forces), actuators, strict=True)
-    ]
+        motion = actuator_length(tree, actuator, q), moment_row(tree, actuator, q) @ v
+        forces.append(_scalar_force(actuator, motion, drives[i], clipped, act))
+    return _clip_forces(actuators, _clip_tendons(tree, actuators, forces))
 
 
-def act_dot(
-    tree: RigidTree,  # noqa: ARG001  # one signature with actuator_force
+def acting_inputs(
+    tree: RigidTree,
     actuators: Sequence[Actuator],
-    q: ca.SX,  # noqa: ARG001
-    v: ca.SX,  # noqa: ARG001
+    q: ca.SX,
+    v: ca.SX,
     u: ca.SX,
-    act: ca.SX,
+    act: ca.SX | None,
 ) -> ca.SX:
-    """Return the rate of the activation states, (na, 1).
+    """Return w (nu, 1), what the gains multiply: the activation if there is one, else the control.
 
-    `u` for an integrator, `(u - act)/time_constant` for filters; u is clipped. An activation's
-    own range is held where it is integrated, as in MuJoCo, not here.
+    With `actearly` it is the activation of the next step.
 
-    Args:
-        tree, q, v: mechanism and state; no activation depends on them yet.
-        actuators: in the order of the controls.
-        u: (nu, 1) controls.
-        act: (na, 1) activation states.
+    Raises:
+        UnsupportedFeatureError: an actuator has an activation state, and `act` is missing.
     """
-    rates = ca.SX(act.numel(), 1)
+    w = clipped_controls(actuators, u)
+    later: dict[float, ca.SX] = {}
     for i, actuator in enumerate(actuators):
-        if actuator.act is None:
+        if act is None and (actuator.act is not None or _needs_states(actuator.motor)):
+            raise UnsupportedFeatureError(
+                f"actuator {actuator.name!r} has an activation state; expected `act`, found None"
+            )
+        if actuator.act is None or act is None:
             continue
-        drive = _clip(u[i], actuator.ctrl_range)
-        if actuator.dynamics != "integrator":
-            drive = (drive - act[actuator.act]) / actuator.time_constant
-        rates[actuator.act] = drive
-    return rates
+        step = actuator.ahead
+        if step and step not in later:
+            later[step] = next_act(tree, actuators, q, v, u, act, step)
+        w[i] = (later[step] if step else act)[actuator.act]
+    return w
 
 
-def _drive(actuator: Actuator, u: ca.SX, act: ca.SX | None) -> ca.SX:
-    """Return what the gain multiplies: the activation if there is one, else the control."""
-    if actuator.act is None:
-        return _clip(u, actuator.ctrl_range)
-    if act is None:
-        raise UnsupportedFeatureError(
-            f"actuator {actuator.name!r} has an activation state; expected `act`, found None"
-        )
-    return act[actuator.act]
+def _needs_states(motor: DcMotor | None) -> bool:
+    return motor is not None and not (motor.thermal is None and motor.bristle is None)
+
+
+def gain_of(actuator: Actuator, length: ca.SX, rate: ca.SX) -> ca.SX:
+    """Return the gain of an actuator at a length and its rate."""
+    if actuator.muscle_gain is not None:
+        return muscle_gain(actuator.muscle_gain, length, rate)
+    return _affine(actuator.gain, length, rate)
+
+
+def bias_of(actuator: Actuator, length: ca.SX, rate: ca.SX) -> ca.SX:
+    """Return the bias of an actuator at a length and its rate."""
+    if actuator.muscle_bias is not None:
+        return muscle_bias(actuator.muscle_bias, length)
+    return _affine(actuator.bias, length, rate)
+
+
+def unbounded_force(actuator: Actuator, length: ca.SX, rate: ca.SX, act: ca.SX | None) -> ca.SX:
+    """Return the force of an actuator that no range counts for."""
+    if actuator.motor is None or not actuator.acts:
+        return ca.SX(0)
+    return mechanical_force(actuator.motor, length, rate, act)
+
+
+def _has_bias(actuator: Actuator) -> bool:
+    affine = not all(map(is_zero, actuator.bias))
+    return affine or actuator.muscle_bias is not None or actuator.motor is not None
 
 
 def _scalar_force(
-    tree: RigidTree, actuator: Actuator, q: ca.SX, rate: ca.SX, drive: ca.SX
+    actuator: Actuator,
+    motion: tuple[ca.SX, ca.SX],
+    drive: ca.SX,
+    u: ca.SX,
+    act: ca.SX | None,
 ) -> ca.SX:
-    """Return the force along the transmission, before any force range."""
+    """Return the force along the transmission, before any force range.
+
+    Args:
+        actuator: the actuator.
+        motion: its length and rate.
+        drive: what its gain multiplies.
+        u, act: (nu, 1) all controls in their ranges, (na, 1) all activations.
+    """
+    (length, rate), motor = motion, actuator.motor
+    if not actuator.acts:
+        return ca.SX(0)
+    if motor is not None and not motor.affine:
+        own = ca.vertcat(ca.SX(0, 1), *(u[k] for k in motor.controls))
+        return electrical_force(motor, own, length, rate, act)
     if actuator.period:
-        gap = drive - actuator_length(tree, actuator, q)
-        drive = drive - actuator.period * ca.floor(gap / actuator.period + 0.5)
-    force = _affine(actuator.gain, tree, actuator, q, rate) * drive
-    if any(actuator.bias):
-        force += _affine(actuator.bias, tree, actuator, q, rate)
-    return force
+        drive = drive - actuator.period * ca.floor((drive - length) / actuator.period + 0.5)
+    return gain_of(actuator, length, rate) * drive + bias_of(actuator, length, rate)
 
 
-def _affine(
-    terms: tuple[float, float, float], tree: RigidTree, actuator: Actuator, q: ca.SX, rate: ca.SX
-) -> ca.SX:
+def _affine(terms: tuple[float, float, float], length: ca.SX, rate: ca.SX) -> ca.SX:
     """Return `c₀ + c₁ length + c₂ velocity`."""
     value = ca.SX(terms[0])
-    if terms[1]:
-        value += terms[1] * actuator_length(tree, actuator, q)
+    if not is_zero(terms[1]):
+        value += terms[1] * length
     return value + terms[2] * rate
+
+
+def _clip_forces(actuators: Sequence[Actuator], forces: list[ca.SX]) -> list[ca.SX]:
+    """Return the forces inside their ranges; several controls of one actuator share a range."""
+    clipped = list(forces)
+    for i, actuator in enumerate(actuators):
+        if actuator.leader is None:
+            clipped[i] = clip(forces[i], actuator.force_range)
+            continue
+        if actuator.leader == i:
+            own = [k for k, other in enumerate(actuators) if other.leader == i]
+            total = sum((forces[k] for k in own), ca.SX(0))
+            clipped[i] = clip(total, actuator.force_range)
+        else:
+            clipped[i] = ca.SX(0)
+    return clipped
 
 
 def _clip_tendons(
@@ -187,7 +246,7 @@ def _clip_tendons(
         if tendon.force_range is None or not pulling:
             continue
         total = sum((forces[i] for i in pulling), ca.SX(0))
-        clipped = _clip(total, tendon.force_range)
+        clipped = clip(total, tendon.force_range)
         # A total of zero is inside every range that MuJoCo accepts, so nothing is scaled there.
         ratio = ca.if_else(total == clipped, 1.0, clipped / ca.if_else(total == 0.0, 1.0, total))
         for i in pulling:
@@ -207,9 +266,3 @@ def _routed_compensation(tree: RigidTree, q: ca.SX) -> ca.SX:
         rows = slice(joint.dof, joint.dof + width)
         routed[rows] = compensation[rows]
     return routed
-
-
-def _clip(x: ca.SX, limits: Range) -> ca.SX:
-    if limits is None:
-        return x
-    return ca.fmin(ca.fmax(x, limits[0]), limits[1])

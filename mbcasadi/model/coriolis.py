@@ -22,15 +22,17 @@ from mbcasadi.model.chain import WORLD, Chain, chain_of
 from mbcasadi.model.inertial_coupling import InertialCoupling, couplings, on_turning_axes
 from mbcasadi.model.mass_flow import Travel, carried_subtrees, link_travels
 from mbcasadi.model.motion import wrench_on_dofs
+from mbcasadi.model.tendon_armature import tendon_coriolis
 
 
 def coriolis_matrix(tree: RigidTree, q: ca.SX, v: ca.SX) -> ca.SX:
     """Return C with `h = C v + g` and `Ṁ = C + Cᵀ`, to rounding.
 
-    Armature has no part in it: that of joints and tendons is constant, and what an `Actuator`
-    reflects through a moment that turns with q is not in `bias_force` either (MuJoCo leaves it
-    out). With such an actuator, which no MJCF model gives, `h = C v + g` still holds and
-    `Ṁ = C + Cᵀ` holds for M without its armature.
+    Armature of joints and fixed tendons is constant and has no part in it; that of spatial tendons
+    has (`tendon_armature` says what holds across branches). What an `Actuator` reflects through a
+    moment that turns with q is not in `bias_force` either (MuJoCo leaves it out). With such an
+    actuator, which no MJCF model gives, `h = C v + g` still holds and `Ṁ = C + Cᵀ` holds for M
+    without its armature.
 
     Args:
         tree: the mechanism.
@@ -55,7 +57,7 @@ def coriolis_matrix(tree: RigidTree, q: ca.SX, v: ca.SX) -> ca.SX:
         steps = travel.steps[: len(link.before)] if hinged else travel.steps
         for dof, coupling in couplings(link, subtree, w):
             _fill_ancestor_entries(chain, travels, link.parent, dof, coupling.to_parent(steps), C)
-    return ca.sparsify(C)
+    return ca.sparsify(C + tendon_coriolis(tree, q, v))
 
 
 def _fill_ancestor_entries(

@@ -94,7 +94,7 @@ def _lengths_with_armature(
 ) -> list[tuple[ca.SX, Scalar]]:
     """Return the Jacobian (1, nv) and the armature of each length that has one."""
     tendons: list[tuple[ca.SX, Scalar]] = [
-        (tendon_row(tree, t), t.armature) for t in tree.tendons if not is_zero(t.armature)
+        (tendon_row(tree, t, q), t.armature) for t in tree.tendons if not is_zero(t.armature)
     ]
     driven = [(moment_row(tree, a, q), a.armature) for a in actuators if not is_zero(a.armature)]
     return tendons + driven

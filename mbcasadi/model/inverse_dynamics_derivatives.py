@@ -9,6 +9,7 @@ from mbcasadi.model.chain import chain_of
 from mbcasadi.model.configuration import velocity_map
 from mbcasadi.model.derivative_recursion import joint_force_derivatives
 from mbcasadi.model.inertia import armature_matrix
+from mbcasadi.model.tendon_armature import tendon_bias_force
 from mbcasadi.spatial import Scalar
 
 
@@ -27,8 +28,11 @@ def inverse_dynamics_derivatives(
     """
     by_q, by_v = (_matrix(tree.nv, e) for e in joint_force_derivatives(chain_of(tree), q, v, a))
     armature = armature_matrix(tree, q, actuators)
-    if ca.depends_on(armature, q):  # the moment of an actuator at a site turns with q
-        by_q += ca.jacobian(armature @ a, q) @ velocity_map(tree, q)
+    of_lengths = armature @ a + tendon_bias_force(tree, q, v)
+    # The moment of an actuator at a site turns with q, and the row of a spatial tendon.
+    if ca.depends_on(of_lengths, ca.vertcat(q, v)):
+        by_q += ca.jacobian(of_lengths, q) @ velocity_map(tree, q)
+        by_v += ca.jacobian(of_lengths, v)
     return ca.sparsify(by_q), ca.sparsify(by_v)
 
 

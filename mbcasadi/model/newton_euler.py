@@ -14,6 +14,7 @@ from mbcasadi.model.chain import WORLD, Chain, chain_of
 from mbcasadi.model.inertia import armature_matrix
 from mbcasadi.model.motion import Wrench, steps_of, wrench_before, wrench_on_dofs
 from mbcasadi.model.recursion import LinkMotion, link_motions, rows_times
+from mbcasadi.model.tendon_armature import tendon_bias_force
 from mbcasadi.spatial import Mat3, Moments, Scalar, Step, Vec3, add, cross, scale
 
 Pair = tuple[Scalar, Scalar]
@@ -31,7 +32,8 @@ def bias_force(tree: RigidTree, q: ca.SX, v: ca.SX) -> ca.SX:
         (nv, 1) bias force.
     """
     chain = chain_of(tree)
-    return _joint_forces(chain, q, link_motions(chain, q, v))
+    forces = _joint_forces(chain, q, link_motions(chain, q, v))
+    return ca.sparsify(forces + tendon_bias_force(tree, q, v))
 
 
 def inverse_dynamics(
@@ -51,6 +53,7 @@ def inverse_dynamics(
     """
     chain = chain_of(tree)
     forces = _joint_forces(chain, q, link_motions(chain, q, v, a))
+    forces += tendon_bias_force(tree, q, v)
     return forces + armature_matrix(tree, q, actuators) @ a
 
 

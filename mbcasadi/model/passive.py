@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import casadi as ca
 
-from mbcasadi.description import Actuator, FixedTendon, Joint, RigidTree
+from mbcasadi.description import Actuator, Joint, RigidTree, Tendon
 from mbcasadi.description.tree import DOF_SIZE
 from mbcasadi.model.chain import WORLD, chain_of
 from mbcasadi.model.configuration import quaternion_rows, rotation_between
@@ -52,8 +52,9 @@ def passive_force(tree: RigidTree, q: ca.SX, v: ca.SX, actuators: Sequence[Actua
         for row in range(joint.dof, joint.dof + _dofs(joint)):
             force[row] -= _damper(scalar(tree.damping[row]), joint.damping_poly, v[row])
     for tendon in tree.tendons:
-        J = tendon_row(tree, tendon)
-        force += J.T @ _tendon_force(tree, tendon, q, J @ v)
+        if _is_passive(tendon):
+            J = tendon_row(tree, tendon, q)
+            force += J.T @ _tendon_force(tree, tendon, q, J @ v)
     for actuator in actuators:
         if not is_zero(actuator.damping) or actuator.damping_poly:
             J = moment_row(tree, actuator, q)
@@ -111,7 +112,7 @@ def joint_stretches(tree: RigidTree, joint: Joint, q: ca.SX) -> list[tuple[int, 
     return [*translation, (dof, rotation_between(rest, quat_of(q, row)))]
 
 
-def tendon_stretch(tree: RigidTree, tendon: FixedTendon, q: ca.SX) -> ca.SX:
+def tendon_stretch(tree: RigidTree, tendon: Tendon, q: ca.SX) -> ca.SX:
     """Return how far a tendon's length is outside its spring's dead band, with its sign."""
     length = tendon_length(tree, tendon, q)
     lower, upper = tendon.spring_range
@@ -163,7 +164,13 @@ def _polynomial(poly: tuple[float, ...], x: ca.SX) -> Scalar:
     return value
 
 
-def _tendon_force(tree: RigidTree, tendon: FixedTendon, q: ca.SX, rate: ca.SX) -> ca.SX:
+def _is_passive(tendon: Tendon) -> bool:
+    """Return whether a tendon has a spring or a damper."""
+    springs = not is_zero(tendon.stiffness) or tendon.stiffness_poly
+    return bool(springs or not is_zero(tendon.damping) or tendon.damping_poly)
+
+
+def _tendon_force(tree: RigidTree, tendon: Tendon, q: ca.SX, rate: ca.SX) -> ca.SX:
     """Return the tension-like force of a tendon's spring and damper along its length."""
     force = -_damper(tendon.damping, tendon.damping_poly, rate)
     if is_zero(tendon.stiffness) and not tendon.stiffness_poly:

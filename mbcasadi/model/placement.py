@@ -51,16 +51,28 @@ class Pose:
 
     def without_rounding(self) -> "Pose":
         """Return the pose with rounding errors of zeros and ones removed."""
-        R = np.where(np.abs(self.R) < POSE_ROUNDING, 0.0, self.R)
-        # Only where the other two are zero: an entry next to 1 has neighbours up to 1e-6.
-        lone = np.count_nonzero(R, axis=1) == 1
-        R[lone] = np.sign(R[lone])
-        return Pose(R, np.where(np.abs(self.p) < POSE_ROUNDING, 0.0, self.p))
+        return Pose(_rotation_without_rounding(self.R), _position_without_rounding(self.p))
+
+
+def _rotation_without_rounding(R: Array) -> Array:
+    """Return a rotation with exact zeros and ones; one of expressions as it is."""
+    if R.dtype == object:
+        return R
+    R = np.where(np.abs(R) < POSE_ROUNDING, 0.0, R)
+    # Only where the other two are zero: an entry next to 1 has neighbours up to 1e-6.
+    lone = np.count_nonzero(R, axis=1) == 1
+    R[lone] = np.sign(R[lone])
+    return R
+
+
+def _position_without_rounding(p: Array) -> Array:
+    """Return a position with exact zeros; one of expressions as it is."""
+    return p if p.dtype == object else np.where(np.abs(p) < POSE_ROUNDING, 0.0, p)
 
 
 def rotation_of(quat: Array) -> Array:
-    """Return the (3, 3) rotation matrix of a quaternion w x y z."""
-    w, x, y, z = quat / np.linalg.norm(quat)
+    """Return the (3, 3) rotation matrix of a quaternion w x y z, a unit one if of expressions."""
+    w, x, y, z = quat if quat.dtype == object else quat / np.linalg.norm(quat)
     return np.array(
         [
             [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
@@ -72,7 +84,7 @@ def rotation_of(quat: Array) -> Array:
 
 def pose_of_quat(pos: Array, quat: Array) -> Pose:
     """Return the pose with this position and orientation."""
-    return Pose(rotation_of(np.asarray(quat, float)), np.asarray(pos, float)).without_rounding()
+    return Pose(rotation_of(np.asarray(quat)), np.asarray(pos)).without_rounding()
 
 
 def link_frame(

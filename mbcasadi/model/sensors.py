@@ -72,7 +72,7 @@ def tendon_position(state: SensedState, sensor: Sensor) -> ca.SX:
 
 def tendon_velocity(state: SensedState, sensor: Sensor) -> ca.SX:
     """Return the rate of a tendon's length."""
-    return tendon_row(state.tree, state.tree.tendons[sensor.target]) @ state.v
+    return tendon_row(state.tree, state.tree.tendons[sensor.target], state.q) @ state.v
 
 
 def tendon_actuator_force(state: SensedState, sensor: Sensor) -> ca.SX:

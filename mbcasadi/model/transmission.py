@@ -3,12 +3,14 @@
 import casadi as ca
 import numpy as np
 
-from mbcasadi.description import Actuator, FixedTendon, Frame, RigidTree
+from mbcasadi.description import Actuator, FixedTendon, Frame, RigidTree, Tendon
 from mbcasadi.description.tree import DOF_SIZE
 from mbcasadi.model.chain import chain_of
-from mbcasadi.model.configuration import quaternion_rows, rotation_between
+from mbcasadi.model.configuration import quaternion_rows, rotation_between, velocity_map
+from mbcasadi.model.crank import crank_length, crank_row
 from mbcasadi.model.frames import frame_jacobian, frame_on_link, frame_pose
 from mbcasadi.model.motion import quat_of
+from mbcasadi.model.tendon_path import path_length, path_row
 from mbcasadi.spatial import (
     Quat,
     Scalar,
@@ -17,47 +19,78 @@ from mbcasadi.spatial import (
     multiply,
     rotate_back,
     rotation,
+    scalar,
     stack,
     vec3,
 )
 
 
-def tendon_length(tree: RigidTree, tendon: FixedTendon, q: ca.SX) -> ca.SX:
-    """Return `L = Σ coef_i q_i`."""
+def tendon_length(tree: RigidTree, tendon: Tendon, q: ca.SX) -> ca.SX:
+    """Return `L = Σ coef_i q_i`, or the length of the path of a spatial tendon, m."""
+    if not isinstance(tendon, FixedTendon):
+        return path_length(tree, tendon, q)
     length = ca.SX(0)
     for j, coef in zip(tendon.joints, tendon.coef, strict=True):
         length += float(coef) * q[tree.joints[j].qpos]
     return length
 
 
-def tendon_row(tree: RigidTree, tendon: FixedTendon) -> ca.SX:
-    """Return `∂L/∂v` (1, nv), constant."""
+def tendon_row(tree: RigidTree, tendon: Tendon, q: ca.SX) -> ca.SX:
+    """Return `∂L/∂v` (1, nv); constant for a fixed tendon."""
+    if not isinstance(tendon, FixedTendon):
+        return path_row(tree, tendon, q)
     row = ca.SX(1, tree.nv)
     for j, coef in zip(tendon.joints, tendon.coef, strict=True):
         row[tree.joints[j].dof] += float(coef)
     return row
 
 
+def tendon_bias(tree: RigidTree, tendon: Tendon, q: ca.SX, v: ca.SX) -> ca.SX:
+    """Return `J̇ v`, the acceleration of a tendon's length at zero joint acceleration.
+
+    Args:
+        tree: the mechanism.
+        tendon: one of its tendons.
+        q: (nq, 1) configuration.
+        v: (nv, 1) velocity.
+
+    Returns:
+        Scalar, m/s² of a spatial tendon; structurally zero for a fixed one.
+    """
+    if isinstance(tendon, FixedTendon):
+        return ca.SX(1, 1)
+    rate = path_row(tree, tendon, q) @ v
+    return ca.SX(ca.jtimes(rate, q, velocity_map(tree, q) @ v))
+
+
 def moment_row(tree: RigidTree, actuator: Actuator, q: ca.SX) -> ca.SX:
     """Return the moment (1, nv): `qfrc = momentᵀ force`, as MuJoCo's `actuator_moment`."""
     gear = np.asarray(actuator.gear, dtype=float)
     if actuator.transmission == "tendon":
-        return float(gear[0]) * tendon_row(tree, tree.tendons[actuator.target])
+        return float(gear[0]) * tendon_row(tree, tree.tendons[actuator.target], q)
     if actuator.transmission == "site":
         return _site_row(tree, actuator, q)
+    if actuator.transmission == "slidercrank":
+        return crank_row(tree, actuator, q)
+    if actuator.transmission == "body":  # adhesion: a force between bodies that touch
+        return ca.SX(1, tree.nv)
     return _joint_row(tree, actuator, q)
 
 
 def actuator_length(tree: RigidTree, actuator: Actuator, q: ca.SX) -> ca.SX:
     """Return the length in the actuator's gain and bias, as MuJoCo's `actuator_length`.
 
-    Zero for a free joint and for a site without a reference, which have no length.
+    Zero for a free joint, for a site without a reference and for adhesion, which have no length.
     """
     gear = np.asarray(actuator.gear, dtype=float)
     if actuator.transmission == "tendon":
         return float(gear[0]) * tendon_length(tree, tree.tendons[actuator.target], q)
     if actuator.transmission == "site":
         return _site_length(tree, actuator, q)
+    if actuator.transmission == "slidercrank":
+        return crank_length(tree, actuator, q)
+    if actuator.transmission == "body":
+        return ca.SX(0)
     joint = tree.joints[actuator.target]
     if joint.kind in {"slide", "hinge"}:
         return float(gear[0]) * q[joint.qpos]
@@ -169,6 +202,6 @@ def _hinge_quat(axis: np.ndarray, angle: Scalar) -> Quat:
 
 
 def quat_of_numbers(quat: np.ndarray) -> Quat:
-    """Return a numeric quaternion as floats."""
-    w, x, y, z = (float(c) for c in quat)
+    """Return a quaternion of a description as scalars."""
+    w, x, y, z = (scalar(c) for c in quat)
     return (w, x, y, z)

@@ -5,7 +5,10 @@ import numpy as np
 from mbcasadi.description import Actuator
 from mbcasadi.system.system import System
 
-KINDS = ("motor", "position", "velocity", "intvelocity", "damper", "muscle", "general")
+KINDS = (
+    *("motor", "position", "velocity", "intvelocity", "damper", "muscle", "dcmotor", "adhesion"),
+    "general",
+)
 
 
 def actuator_kinds(system: System) -> dict[str, tuple[str, ...]]:
@@ -13,8 +16,7 @@ def actuator_kinds(system: System) -> dict[str, tuple[str, ...]]:
 
     A system that is given by equations has motors: its control is the force.
     """
-    refused = " ".join(i.feature for i in system.coverage.by("refused") if "muscle" in i.feature)
-    kinds = {actuator.name: kind_of(actuator, refused) for actuator in system.actuators}
+    kinds = {actuator.name: kind_of(actuator) for actuator in system.actuators}
     of_names = {name: kinds.get(name, "motor") for name in system.actuator_names}
     return {
         kind: tuple(name for name, own in of_names.items() if own == kind)
@@ -23,16 +25,15 @@ def actuator_kinds(system: System) -> dict[str, tuple[str, ...]]:
     }
 
 
-def kind_of(actuator: Actuator, muscles: str = "") -> str:
-    """Return which of MJCF's shortcuts gives this gain, bias and activation.
-
-    Args:
-        actuator: as numbers.
-        muscles: what the coverage says of muscles, with their names.
-    """
+def kind_of(actuator: Actuator) -> str:
+    """Return which of MJCF's shortcuts gives this gain, bias and activation."""
     gain, bias = np.array(actuator.gain), np.array(actuator.bias)
-    if f"'{actuator.name}'" in muscles:
+    if actuator.muscle_gain is not None or actuator.muscle_times is not None:
         return "muscle"
+    if actuator.motor is not None:
+        return "dcmotor"
+    if actuator.transmission == "body":
+        return "adhesion"
     if not (np.all(np.isfinite(gain)) and np.all(np.isfinite(bias))):
         return "general"
     k, plain = gain[0], not np.any(gain[1:]) and bias[0] == 0

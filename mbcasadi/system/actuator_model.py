@@ -14,9 +14,14 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from mbcasadi import model
 from mbcasadi.description import Actuator, RigidTree
+from mbcasadi.description.actuators import MuscleTimes
 from mbcasadi.description.qp_stages import UNBOUNDED
+from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.model.transmission import actuator_length, moment_row
+from mbcasadi.system.activation_step import ActivationStep, activation_step
+from mbcasadi.system.functions import evaluate
 from mbcasadi.system.ranges import Ranges, clip, finite, force_range
 from mbcasadi.system.system import System
 
@@ -35,10 +40,9 @@ class ActuatorModel:
         gain, bias: (nu,) of `p = gain w + bias`.
         lower, upper: (nu,) range of p within the limits of controls and forces.
         bounded: for each p, whether anything bounds it.
-        act: (nu,) present activation, zero where there is none.
-        reach: (nu,) `w = act + reach (u - act)` after one period (`w = act + reach u` for an
-            integrator); 1 with `act = 0` for actuators without a state.
-        leak: (nu,) 1 where the activation decays towards u, 0 for integrators.
+        act, hold: (nu,) present activation, and the control that keeps it; zero where there is
+            none. See `ActivationStep`.
+        reach, muscles, period: numbers of the `ActivationStep`.
     """
 
     moment: ca.SX
@@ -49,17 +53,23 @@ class ActuatorModel:
     upper: ca.SX
     bounded: tuple[bool, ...]
     act: ca.SX
+    hold: ca.SX
     reach: ca.DM
-    leak: ca.DM
+    muscles: dict[int, MuscleTimes]
+    period: float
+
+    @property
+    def activation(self) -> ActivationStep:
+        """What a period of control makes of the activations."""
+        return ActivationStep(self.act, self.hold, self.reach, self.muscles, self.period)
 
     def controls(self, p: ca.SX) -> ca.SX:
         """Return the control (nu,) that gives the force p; zero where the gain vanishes."""
-        w = (p - self.bias) * reciprocal(self.gain)
-        return (w - self.act) / self.reach + self.leak * self.act
+        return self.activation.control((p - self.bias) * reciprocal(self.gain))
 
     def forces(self, u: ca.SX) -> ca.SX:
         """Return the force p (nu,) that the control u gives, within the range of the forces."""
-        w = self.act + self.reach * (u - self.leak * self.act)
+        w = self.activation.after(u)
         return ca.fmin(ca.fmax(self.gain * w + self.bias, self.lower), self.upper)
 
 
@@ -98,12 +108,13 @@ def actuator_model(
     """
     nu = system.nu
     system.require_available("actuator_force", *(["act_dot"] if system.na else []))
+    _require_own_controls(system)
     if not system.actuators or system.tree is None:
         ones, zeros = ca.SX.ones(nu), ca.SX.zeros(nu)
         lower, upper = finite(ranges.ctrl[:, 0]), finite(ranges.ctrl[:, 1])
         lower, upper = force_range(system.actuator_names, ranges, lower, upper)
         return ActuatorModel(
-            moment=system.actuation(q),
+            moment=evaluate(system.actuation, {"q": q, "v": v}),
             rest=system.actuator_bias(q, v),
             gain=ones,
             bias=zeros,
@@ -111,10 +122,29 @@ def actuator_model(
             upper=upper,
             bounded=_is_bounded(ranges, ones),
             act=zeros,
+            hold=zeros,
             reach=ca.DM.ones(nu),
-            leak=ca.DM.zeros(nu),
+            muscles={},
+            period=period,
         )
     return _model_of_tree(system, system.tree, ranges, period, q, v, act, ahead)
+
+
+def _require_own_controls(system: System) -> None:
+    """Raise unless each control has a force of its own, affine in it.
+
+    Raises:
+        UnsupportedFeatureError: a motor or servo with several controls, or a force that depends on
+            further states.
+    """
+    for actuator in system.actuators:
+        motor = actuator.motor
+        several = actuator.leader is not None or (motor is not None and len(motor.controls) > 1)
+        if several or not (motor is None or motor.affine) or (motor and motor.bristle):
+            raise UnsupportedFeatureError(
+                f"actuator {actuator.name!r}: its force is not gain times one control plus bias; "
+                "expected one input, without thermal and lugre, where forces are unknowns"
+            )
 
 
 def _model_of_tree(
@@ -127,21 +157,21 @@ def _model_of_tree(
     act: ca.SX | None,
     ahead: tuple[ca.SX, ca.SX] | None,
 ) -> ActuatorModel:
-    actuators = system.actuators
+    actuators = system.numbers_at(q).actuators
     moment = ca.sparsify(ca.vertcat(*(moment_row(tree, actuator, q) for actuator in actuators)).T)
     rates = [moment[:, i].T @ v for i in range(len(actuators))]
     lengths = [actuator_length(tree, actuator, q) for actuator in actuators]
-    gain = _affine([actuator.gain for actuator in actuators], lengths, rates)
-    bias = _affine([actuator.bias for actuator in actuators], lengths, rates)
-    owned = any(joint.compensation == "actuator" for joint in tree.joints)
+    gain, bias = _law(actuators, lengths, rates)
+    owned = any(joint.compensation == "actuator" for joint in tree.joints) or any(
+        actuator.motor is not None for actuator in actuators
+    )
     rest = system.actuator_bias(q, v) - moment @ bias if owned else ca.SX(tree.nv, 1)
     if ahead is not None:
         lengths = [x + ahead[0][i] for i, x in enumerate(lengths)]
         rates = [x + ahead[1][i] for i, x in enumerate(rates)]
-        gain = _affine([actuator.gain for actuator in actuators], lengths, rates)
-        bias = _affine([actuator.bias for actuator in actuators], lengths, rates)
-    present, reach, leak = _activation(actuators, period, act)
-    commanded = _range_of_force(actuators, ranges, gain, bias, (present, reach, leak))
+        gain, bias = _law(actuators, lengths, rates)
+    activation = activation_step(actuators, period, act, rates)
+    commanded = _range_of_force(actuators, ranges, gain, bias, activation)
     lower, upper = force_range(system.actuator_names, ranges, *commanded)
     return ActuatorModel(
         moment=moment,
@@ -151,44 +181,21 @@ def _model_of_tree(
         lower=lower,
         upper=upper,
         bounded=_is_bounded(ranges, gain),
-        act=present,
-        reach=reach,
-        leak=leak,
+        act=activation.act,
+        hold=activation.hold,
+        reach=activation.reach,
+        muscles=activation.muscles,
+        period=period,
     )
 
 
-def _affine(
-    coefficients: Sequence[tuple[float, float, float]], lengths: list[ca.SX], rates: list[ca.SX]
-) -> ca.SX:
-    """Return `c0 + c1 length + c2 rate` of each actuator."""
-    rows = []
-    for (c0, c1, c2), length, rate in zip(coefficients, lengths, rates, strict=True):
-        row = ca.SX(c0)
-        if c1 != 0:
-            row = row + c1 * length
-        if c2 != 0:
-            row = row + c2 * rate
-        rows.append(row)
-    return ca.densify(ca.vertcat(*rows))
-
-
-def _activation(
-    actuators: Sequence[Actuator], period: float, act: ca.SX | None
-) -> tuple[ca.SX, ca.DM, ca.DM]:
-    """Return the present activation, and how a period of control changes it."""
-    nu = len(actuators)
-    present, reach, leak = ca.SX.zeros(nu), ca.DM.ones(nu), ca.DM.zeros(nu)
-    for i, actuator in enumerate(actuators):
-        if actuator.act is None or act is None:
-            continue
-        present[i] = act[actuator.act]
-        if actuator.dynamics == "integrator":
-            reach[i] = period
-            continue
-        ratio = period / actuator.time_constant
-        reach[i] = -np.expm1(-ratio) if actuator.dynamics == "filterexact" else ratio
-        leak[i] = 1.0
-    return present, reach, leak
+def _law(
+    actuators: Sequence[Actuator], lengths: list[ca.SX], rates: list[ca.SX]
+) -> tuple[ca.SX, ca.SX]:
+    """Return gain and bias (nu,) at lengths and their rates."""
+    each = list(zip(actuators, lengths, rates, strict=True))
+    gain = ca.vertcat(*(model.gain_of(*one) for one in each))
+    return ca.densify(gain), ca.densify(ca.vertcat(*(model.bias_of(*one) for one in each)))
 
 
 def _range_of_force(
@@ -196,14 +203,12 @@ def _range_of_force(
     ranges: Ranges,
     gain: ca.SX,
     bias: ca.SX,
-    activation: tuple[ca.SX, ca.DM, ca.DM],
+    activation: ActivationStep,
 ) -> tuple[ca.SX, ca.SX]:
     """Return the least and the greatest force that the controls can command."""
-    present, reach, leak = activation
     ends = []
     for side in (0, 1):
-        u = finite(ranges.ctrl[:, side])
-        w = present + reach * (u - leak * present)
+        w = activation.after(finite(ranges.ctrl[:, side]))
         act_ranges = np.array([actuator.act_range or (-np.inf, np.inf) for actuator in actuators])
         ends.append(gain * clip(w, act_ranges) + bias)
     low, high = [], []

@@ -58,7 +58,7 @@ def read_mjcf(
         nu=len(actuators),
         na=data.na,
         nc=sum(equality.size for equality in active) + data.refused_rows,
-        builders=member_builders(numbers),
+        builders=member_builders(numbers, data.na),
         limits=_limits(tree, actuators, data.joint_range),
         coverage=data.coverage,
         tree=tree,
@@ -79,7 +79,7 @@ def _with_parameters(system: System, numbers: ModelNumbers, chosen: Parameters) 
         system,
         nq=tree.nq,
         tree=tree,
-        builders=member_builders(replace(numbers, tree=tree), chosen),
+        builders=member_builders(replace(numbers, tree=tree), system.na, chosen),
         parameters=chosen,
         _cache={},
         _frames={},
@@ -88,29 +88,33 @@ def _with_parameters(system: System, numbers: ModelNumbers, chosen: Parameters) 
 
 
 def member_builders(
-    numbers: ModelNumbers, parameters: Parameters | None = None
+    numbers: ModelNumbers, na: int = 0, parameters: Parameters | None = None
 ) -> dict[str, Builder]:
     """Return a builder for each member Function of a model.
 
     Args:
         numbers: of the model.
+        na: number of activation states.
         parameters: those that q has behind it; none by default.
     """
     chosen = parameters or Parameters()
     return (
-        _dynamics_builders(numbers, chosen)
+        _dynamics_builders(numbers, na, chosen)
         | _constraint_builders(numbers, chosen)
         | _manifold_builders(numbers.tree)
     )
 
 
-def _dynamics_builders(numbers: ModelNumbers, parameters: Parameters) -> dict[str, Builder]:
+def _dynamics_builders(
+    numbers: ModelNumbers, na: int, parameters: Parameters
+) -> dict[str, Builder]:
     q = ca.SX.sym("q", numbers.tree.nq)
     numbers = numbers_at(numbers, parameters, q)
     tree, actuators = numbers.tree, numbers.actuators
     v, u = ca.SX.sym("v", tree.nv), ca.SX.sym("u", len(actuators))
-    act = ca.SX.sym("act", sum(actuator.act is not None for actuator in actuators))
+    act = ca.SX.sym("act", na)
     of_q, of_qv = {"q": q}, {"q": q, "v": v}
+    of_B = of_qv if any(actuator.gain_moves for actuator in actuators) else of_q
     of_all = {"q": q, "v": v, "u": u} | ({"act": act} if act.numel() else {})
     state = act if act.numel() else None
     builders = _builders(
@@ -120,7 +124,12 @@ def _dynamics_builders(numbers: ModelNumbers, parameters: Parameters) -> dict[st
         ("gravity_force", of_q, "g", lambda: model.gravity_force(tree, q)),
         ("potential_energy", of_q, "V", lambda: model.potential_energy(tree, q)),
         ("passive_force", of_qv, "f_passive", lambda: model.passive_force(tree, q, v, actuators)),
-        ("actuation", of_q, "B", lambda: model.actuation(tree, actuators, q)),
+        (
+            "actuation",
+            of_B,
+            "B",
+            lambda: model.actuation(tree, actuators, q, v if "v" in of_B else None),
+        ),
         ("actuator_bias", of_qv, "f_0", lambda: model.actuator_bias(tree, actuators, q, v)),
         (
             "actuator_force",

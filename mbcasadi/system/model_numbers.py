@@ -14,12 +14,15 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.description import Actuator, Connect, Equality, RigidTree, Weld
+from mbcasadi.description.mocap import carried_by_mocap
 from mbcasadi.description.parameters import ElementKind, Parameters
 from mbcasadi.description.tree import DOF_SIZE
 
 XYZ = ("x", "y", "z")
 INERTIA = ("xx", "yy", "zz", "xy", "xz", "yz")
 INERTIA_PLACES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+WXYZ = ("w", "x", "y", "z")
+AFFINE = ("constant", "length", "velocity")
 POLYCOEF = tuple(f"{k}" for k in range(5))
 
 Values = tuple[Any, ...]
@@ -54,7 +57,9 @@ class ModelNumbers:
             return replace(self, tree=element)
         if kind == "equality":
             return replace(self, equalities=_put(self.equalities, index, element))
-        fields = {"body": "bodies", "joint": "joints", "tendon": "tendons"}
+        if kind == "actuator":
+            return replace(self, actuators=_put(self.actuators, index, element))
+        fields = {"body": "bodies", "mocap": "bodies", "joint": "joints", "tendon": "tendons"}
         changed: dict[str, Any] = {fields[kind]: _put(self._elements(kind), index, element)}
         return replace(self, tree=replace(self.tree, **changed))
 
@@ -63,6 +68,8 @@ class ModelNumbers:
         elements: dict[str, tuple[Any, ...]] = {
             "option": (tree,),
             "body": tree.bodies,
+            "mocap": tree.bodies,
+            "actuator": self.actuators,
             "joint": tree.joints,
             "tendon": tree.tendons,
             "equality": self.equalities,
@@ -205,7 +212,76 @@ def _of_dofs(name: str) -> Attribute:
     return Attribute("joint", name, (), "", read, write, least=0.0)
 
 
+def _of_fluid(
+    name: str, components: tuple[str, ...], unit: str, *, least: float = -np.inf
+) -> Attribute:
+    """Return an attribute of the medium, where the model has one."""
+
+    def read(numbers: ModelNumbers, _: int) -> Values:
+        fluid = numbers.tree.fluid
+        return () if fluid is None else tuple(np.ravel(getattr(fluid, name)).astype(float).tolist())
+
+    def write(numbers: ModelNumbers, _: int, values: Values) -> ModelNumbers:
+        fluid: Any = numbers.tree.fluid
+        value = _array(values) if components else values[0]
+        return replace(numbers, tree=replace(numbers.tree, fluid=replace(fluid, **{name: value})))
+
+    return Attribute("option", name, components, unit, read, write, least)
+
+
+def _affine_law(name: str, terms: tuple[str, ...]) -> Attribute:
+    """Return gain or bias of an actuator, by their terms.
+
+    Muscles, motors with states of their own and actuators that are off have other laws. The term
+    of a gain in velocity stays a number: with it B would depend on v.
+    """
+
+    def read(numbers: ModelNumbers, i: int) -> Values:
+        actuator = numbers.actuators[i]
+        curves = (actuator.muscle_gain, actuator.muscle_bias, actuator.motor)
+        numbers_of_law = getattr(actuator, name)
+        is_affine = actuator.acts and all(curve is None for curve in curves)
+        finite = bool(np.all(np.isfinite(numbers_of_law)))
+        return numbers_of_law[: len(terms)] if is_affine and finite else ()
+
+    def write(numbers: ModelNumbers, i: int, values: Values) -> ModelNumbers:
+        rest = getattr(numbers.actuators[i], name)[len(terms) :]
+        changed: dict[str, Any] = {name: (*values, *rest)}
+        actuator = replace(numbers.actuators[i], **changed)
+        return numbers.with_element("actuator", i, actuator)
+
+    return Attribute("actuator", name, terms, "", read, write)
+
+
+def _read_mocap(name: str) -> Callable[[ModelNumbers, int], Values]:
+    """Return the reader of the pose of a mocap body that carries no joint."""
+
+    def read(numbers: ModelNumbers, i: int) -> Values:
+        carried = carried_by_mocap(numbers.tree)
+        moves = any(carried.get(joint.body) == i for joint in numbers.tree.joints)
+        body = numbers.tree.bodies[i]
+        return () if body.mocap is None or moves else tuple(getattr(body, name).tolist())
+
+    return read
+
+
+def _write_mocap_pos(numbers: ModelNumbers, i: int, values: Values) -> ModelNumbers:
+    body = replace(numbers.tree.bodies[i], pos=_array(values))
+    return numbers.with_element("mocap", i, body)
+
+
+def _write_mocap_quat(numbers: ModelNumbers, i: int, values: Values) -> ModelNumbers:
+    size = (
+        ca.norm_2(ca.vertcat(*values)) if isinstance(values[0], ca.SX) else np.linalg.norm(values)
+    )
+    unit = _array(tuple(value / size for value in values))
+    return numbers.with_element("mocap", i, replace(numbers.tree.bodies[i], quat=unit))
+
+
 def _read_inertia(numbers: ModelNumbers, i: int) -> Values:
+    medium = numbers.tree.fluid
+    if medium is not None and any(box.body == i for box in medium.boxes):
+        return ()  # the box that the medium meets has principal moments, which follow in MuJoCo
     inertia = numbers.tree.bodies[i].inertia
     return tuple(float(inertia[place]) for place in INERTIA_PLACES)
 
@@ -241,6 +317,11 @@ ATTRIBUTES: dict[tuple[ElementKind, str], Attribute] = {
     (attribute.kind, attribute.name): attribute
     for attribute in (
         _vector("option", "gravity", "m/s²"),
+        _of_fluid("wind", XYZ, "m/s"),
+        _of_fluid("density", (), "kg/m³", least=0.0),
+        _of_fluid("viscosity", (), "kg/(m s)", least=0.0),
+        Attribute("mocap", "pos", XYZ, "m", _read_mocap("pos"), _write_mocap_pos),
+        Attribute("mocap", "quat", WXYZ, "", _read_mocap("quat"), _write_mocap_quat),
         _field("body", "mass", "kg", least=0.0),
         _vector("body", "com", "m"),
         Attribute("body", "inertia", INERTIA, "kg m²", _read_inertia, _write_inertia),
@@ -252,6 +333,8 @@ ATTRIBUTES: dict[tuple[ElementKind, str], Attribute] = {
         _field("tendon", "stiffness", ""),
         _field("tendon", "damping", "", least=0.0),
         _field("tendon", "armature", "", least=0.0),
+        _affine_law("gain", AFFINE[:2]),
+        _affine_law("bias", AFFINE),
         _anchor("anchor", {Connect: "anchor1", Weld: "anchor2"}),
         _anchor("anchor2", {Connect: "anchor2"}),
         _anchor("anchor1", {Weld: "anchor1"}),

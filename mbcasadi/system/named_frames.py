@@ -1,6 +1,8 @@
 """The frames of a model by their names."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import casadi as ca
 
 from mbcasadi.description import RigidTree
 from mbcasadi.system.contact_frames import contact_frame, plane_spots
@@ -11,7 +13,11 @@ from mbcasadi.unknown_names import unknown_name
 
 
 def functions_of_name(
-    tree: RigidTree | None, name: str, kind: str, others: Sequence[tuple[str, str]]
+    tree: RigidTree | None,
+    name: str,
+    kind: str,
+    others: Sequence[tuple[str, str]],
+    at: Callable[[ca.SX], RigidTree] | None = None,
 ) -> FrameFunctions:
     """Build the Functions of a site, body, geom or contact of a model.
 
@@ -19,6 +25,7 @@ def functions_of_name(
         tree: of the model; None for a system that is given by equations.
         name, kind: of the frame.
         others: kind and name of frames that the system has besides.
+        at: the tree with the parameters that a configuration carries; itself by default.
 
     Raises:
         UnknownNameError: no such kind or name; the message lists the valid ones.
@@ -31,4 +38,4 @@ def functions_of_name(
         return contact_frame(tree, places[name])
     frame = frame_of_model(tree, name, kind, others)
     assert tree is not None  # without a tree, all names are those of `with_frame`
-    return frame_functions(tree, frame)
+    return frame_functions(tree, frame, at)

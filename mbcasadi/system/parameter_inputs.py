@@ -26,6 +26,9 @@ NEXT = "q_next"
 BEFORE = ("t", "mask")
 """Inputs that come behind p; see design of optional inputs: act, p, t, mask."""
 
+LEAST_QUAT2 = 0.25
+"""Quaternions of a smaller squared length are degenerate."""
+
 INERTIA_TOL = 1e-9
 """Second moments of mass may be negative by this share of their sum: rounding of thin bodies."""
 
@@ -150,6 +153,8 @@ def is_physical(parameters: Parameters, p: Sym) -> Sym:
     for item, place in zip(parameters.items, parameters.slices.values(), strict=True):
         if item.kind == "body" and item.attribute == "mass" and item.value[0] > 0:
             valid = ca.logic_and(valid, p[place.start] > 0)
+        if item.kind == "mocap" and item.attribute == "quat":
+            valid = ca.logic_and(valid, ca.sumsqr(p[place]) >= LEAST_QUAT2)
         if item.kind == "body" and item.attribute == "inertia":
             own = _is_inertia(ca.DM(item.value))
             if bool(own):  # MuJoCo's `balanceinertia` and its check can be switched off

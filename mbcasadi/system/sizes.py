@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from mbcasadi.description import Connect, Equality, JointCoupling, RigidTree, Weld
+from mbcasadi.system.functions import evaluate
 from mbcasadi.system.natural_sizes import Array, model_length
 from mbcasadi.system.system import System
 
@@ -70,6 +71,11 @@ def known_residual_sizes(tree: RigidTree, equality: Equality) -> Array | None:
     return None
 
 
+def resting_actuation(system: System, q: Array) -> Array:
+    """Return B (nv, nu) at rest, where it depends on velocity."""
+    return np.asarray(evaluate(system.actuation, {"q": q, "v": np.zeros(system.nv)}).full())
+
+
 @lru_cache(maxsize=64)
 def control_sizes(system: System) -> Array:
     """Return (nu,) the largest torque on a coordinate that a unit of each control gives.
@@ -79,11 +85,11 @@ def control_sizes(system: System) -> Array:
     """
     states, size = system.scales.states, system.scales.coordinates[:, None]
     torques = [
-        np.abs(size * system.actuation(q).full()).max(axis=0, initial=0.0) for q, _ in states
+        np.abs(size * resting_actuation(system, q)).max(axis=0, initial=0.0) for q, _ in states
     ]
     sizes = np.sqrt(np.mean(np.square(torques), axis=0))
     if system.tree is not None:
-        B = system.actuation(np.asarray(system.tree.q0, dtype=float)).full()
+        B = resting_actuation(system, np.asarray(system.tree.q0, dtype=float))
         authored = np.abs(size * B).max(axis=0, initial=0.0)
         sizes = np.where(authored > AUTHORED_SHARE * sizes, authored, sizes)
     return np.asarray(np.where(sizes > 0, sizes, sizes.max(initial=0.0) or 1.0))

@@ -6,8 +6,9 @@ and is built when it is first used.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -110,7 +111,10 @@ class System:
     potential_energy = Member("(q) → (V): gravity and springs, J.")
     total_energy = Member("(q, v) → (E): kinetic and potential energy, J.")
     passive_force = Member("(q, v) → (f_passive): (nv,) springs, dampers, compensation.")
-    actuation = Member("(q) → (B): (nv, nu), `actuator_force = B u + f_0` inside ranges.")
+    actuation = Member(
+        "(q, [v]) → (B): (nv, nu), `actuator_force = B u + f_0` inside ranges; u is the activation "
+        "where there is one. It takes v where a gain depends on it: muscles, dampers."
+    )
     actuator_bias = Member("(q, v) → (f_0): (nv,) actuator force at u = 0.")
     actuator_force = Member("(q, v, u, [act]) → (f_actuator): (nv,), clipped as MuJoCo does.")
     act_dot = Member("(q, v, u, act) → (act_dot): (na,), only with activation states.")
@@ -209,8 +213,23 @@ class System:
         """
         key = (kind, name)
         if key not in self._frames:
-            self._frames[key] = functions_of_name(self.tree, name, kind, [*self._frames])
+            self._frames[key] = self._frame_of_model(name, kind)
         return self._frames[key]
+
+    def _frame_of_model(self, name: str, kind: str) -> FrameFunctions:
+        """Return a frame of the model, with an input p where parameters move bodies."""
+        others = [*self._frames]
+        if not self.parameters.moves_bodies:
+            return functions_of_name(self.tree, name, kind, others)
+        if self._carried is not None:
+            count, frame = len(self.parameters), self._carried.frame(name, kind)
+            functions: dict[str, Any] = {
+                part.name: with_parameter_input(function, count)
+                for part in fields(frame)
+                if isinstance(function := getattr(frame, part.name), ca.Function)
+            }
+            return replace(frame, carrier=None, **functions)
+        return functions_of_name(self.tree, name, kind, others, lambda q: self.numbers_at(q).tree)
 
     @checked
     def relative_frame(
@@ -423,6 +442,11 @@ class System:
         if self._carried is not None:
             return self.exposing(self._carried.with_mask(rows_on))
         return replace(self, mask=rows_on, _cache={})
+
+    @property
+    def carries(self) -> bool:
+        """Whether q has the parameters behind it; see `carried`."""
+        return self.tree is not None and self.tree.constants > 0
 
     @property
     def carried(self) -> "System":

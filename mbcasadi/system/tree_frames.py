@@ -1,6 +1,6 @@
 """Sites, bodies, geoms and fixed cameras of a model as `FrameFunctions`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import casadi as ca
 import numpy as np
@@ -45,9 +45,18 @@ def frame_of_model(
     return valid[name]
 
 
-def frame_functions(tree: RigidTree, frame: Frame) -> FrameFunctions:
-    """Build the Functions of one frame of a tree."""
-    q = ca.SX.sym("q", tree.nq)
+def frame_functions(
+    tree: RigidTree, frame: Frame, at: Callable[[ca.SX], RigidTree] | None = None
+) -> FrameFunctions:
+    """Build the Functions of one frame of a tree.
+
+    Args:
+        tree: of the model.
+        frame: one of its frames.
+        at: the tree with the parameters that a configuration carries; itself by default.
+    """
+    q, numbers = ca.SX.sym("q", tree.nq), tree
+    tree = tree if at is None else at(q)
     v = ca.SX.sym("v", tree.nv)
     label = f"frame_{frame.kind}"
     p, R = model.frame_pose(tree, frame, q)
@@ -73,16 +82,17 @@ def frame_functions(tree: RigidTree, frame: Frame) -> FrameFunctions:
             ["J_dot_v"],
         ),
         attitude=ca.Function(f"{label}_attitude", [q], [quat], ["q"], ["quat"]),
-        carrier=_carrier(tree, frame),
+        carrier=_carrier(numbers, frame, at),
     )
 
 
-def _carrier(tree: RigidTree, frame: Frame) -> Carrier:
+def _carrier(tree: RigidTree, frame: Frame, at: Callable[[ca.SX], RigidTree] | None) -> Carrier:
     """Return the body that a frame moves with."""
     root = tree.bodies[frame.body].weld_root
 
     def frame_at(point: Array) -> FrameFunctions:
-        return frame_functions(tree, Frame("", "body", root, point, np.array([1.0, 0, 0, 0])))
+        on_root = Frame("", "body", root, point, np.array([1.0, 0, 0, 0]))
+        return frame_functions(tree, on_root, at)
 
     return Carrier(root, point_on_root(tree, root, frame), frame_at)
 

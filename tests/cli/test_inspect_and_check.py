@@ -92,7 +92,7 @@ def test_inspect_names_frames_feet_and_actuators_by_kind():
 
 def test_inspect_names_what_is_refused_and_goes_on(tmp_path):
     rope = (
-        '<tendon><spatial name="rope" stiffness="10">'
+        '<tendon><spatial name="rope" stiffness="10" springyield="5">'
         '<site site="low"/><site site="top"/></spatial></tendon>'
     )
     path = tmp_path / "rope.xml"
@@ -103,7 +103,7 @@ def test_inspect_names_what_is_refused_and_goes_on(tmp_path):
     )
     found = json.loads(invoke("inspect", str(path), "--json").stdout)
     refused = [item for item in found["coverage"] if item["treatment"] == "refused"]
-    assert [item["feature"] for item in refused] == ["tendon 'rope': stiffness"]
+    assert [item["feature"] for item in refused] == ["tendon 'rope': springyield"]
     checked = json.loads(invoke("check", str(path), "--states", "2", "--json").stdout)
     absent = [row for row in checked["rows"] if row["error"] is None]
     assert [row["quantity"] for row in absent] == ["passive_force", "potential_energy"]

@@ -48,6 +48,7 @@ def calls_of_laws():
     with_task = {"system": system, "task": task}
     with_theta = {"system": system, "coordinates": theta}
     calls = {
+        "adaptive_tracking": {"system": system, "parameters": ["body:*:mass"], "kd": 1.0},
         "computed_torque": with_task,
         "qr_inverse_dynamics": with_task,
         "gravity_compensated_pd": with_task | pd,
@@ -75,6 +76,7 @@ def calls_of_laws():
         "composite_error": with_theta,
         "gain_condition": with_theta | {"q": [q0], "v": [0 * q0]},
         "make_law": {"system": system, "name": "own", "equations": _bilinear, "slots": ()},
+        "Adaptation": {"gain": 0.5},
         "ForceGains": {"proportional": 0.5},
         "ForceGains.radius": {"self": laws.ForceGains(0.5, 1.0), "period": 1e-3},
         "GainCondition.bound": {
@@ -143,6 +145,7 @@ def calls_of_regulators():
         "sensor_output": {"system": ex.sensed(), "sensors": ["turning"]},
         "Linearization.coordinates": {"self": linear, "q": linear.q, "v": linear.v},
         "Linearization.state": {"self": linear, "x": np.zeros(2)},
+        "Linearization.activation": {"self": linear, "x": np.zeros(2)},
         "Linearization.output_matrix": {"self": linear, "output": ex.encoder()},
         "KalmanFilter.correct": {
             "self": ex.estimator(),

@@ -6,6 +6,7 @@ import numpy as np
 import mbcasadi as mb
 from fuzz import examples as ex
 from mbcasadi import formulation, linalg, simulation
+from mbcasadi.dynamics import linear_parameters
 
 
 def calls_of_systems():
@@ -49,16 +50,34 @@ def calls_of_dynamics():
         "actuation_map", "branch_motion", "constrained_inverse_dynamics", "constraint_force",
         "constraint_wrenches", "force_channels", "forward_dynamics",
         "forward_dynamics_derivatives", "inverse_dynamics",
-        "inverse_dynamics_derivatives", "null_space_inverse_dynamics", "null_space_terms",
-        "predicted_readings", "projection_terms", "quasi_velocity_curvature",
-        "quasi_velocity_motion",
-        "quasi_velocity_terms", "udwadia_kalaba_terms", "virtual_mass_terms", "wrench_force",
+        "inverse_dynamics_derivatives", "linear_parameters", "null_space_inverse_dynamics",
+        "null_space_terms", "predicted_readings", "projection_terms", "quasi_velocity_curvature",
+        "quasi_velocity_motion", "quasi_velocity_terms", "reference_regressor", "regressor",
+        "udwadia_kalaba_terms", "virtual_mass_terms", "wrench_force",
     )  # fmt: skip
     drift = {"baumgarte": mb.Baumgarte(10.0, 10.0)}
     return {home + name: system for name in names} | {
         home + name: system | drift
         for name in ("constraint_force", "forward_dynamics", "forward_dynamics_derivatives")
     }
+
+
+def calls_of_identification():
+    system, home = ex.four_bar(), "identification."
+    samples = {"system": system, "samples": ex.samples()}
+    body = linear_parameters(system, ["body:crank:*"])
+    tick, q = 1e-2 * np.arange(50), np.tile(system.tree.q0, (50, 1))
+    calls = {
+        "Samples": {name: np.zeros((2, 3)) for name in ("q", "v", "a", "f")},
+        "base_parameters": {"system": system},
+        "closed_samples": samples,
+        "filtered_samples": {
+            "system": system, "t": tick, "q": q, "u": np.zeros((50, 1)), "cutoff": 20.0,
+        },
+        "identify": samples,
+        "predicted_controls": samples | {"parameters": body, "theta": body.values},
+    }  # fmt: skip
+    return {home + name: arguments for name, arguments in calls.items()}
 
 
 def calls_of_simulation():

@@ -13,6 +13,7 @@ from support.sensor_models import LOOP, wild_state
 import mbcasadi as mb
 from mbcasadi import control, models, mpc
 from mbcasadi.control import laws, regulators
+from mbcasadi.identification.base_parameters import random_samples
 
 FOUR_BAR = models.path("four_bar")
 JOINTS = ("left_proximal", "right_proximal")
@@ -28,6 +29,11 @@ def four_bar():
 @cache
 def five_bar():
     return mb.read_mjcf(models.path("five_bar"))
+
+
+@cache
+def samples():
+    return random_samples(four_bar())
 
 
 @cache

@@ -16,6 +16,7 @@ CALLS_OF: dict[str, Callable[[], Calls]] = {
     "description": calls_plant.calls_of_data,
     "dynamics": calls_mechanics.calls_of_dynamics,
     "formulation": calls_mechanics.calls_of_formulations,
+    "identification": calls_mechanics.calls_of_identification,
     "interop": calls_mpc.calls_of_interop,
     "linalg": calls_mechanics.calls_of_linalg,
     "models": calls_plant.calls_of_data,

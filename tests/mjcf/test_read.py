@@ -139,7 +139,7 @@ def test_tendon_armature_between_branches_is_reported() -> None:
                 '<tendon><spatial name="rope" limited="true" range="0 1"><site site="s1"/>'
                 '<site site="base"/></spatial></tendon>',
             ),
-            "tendon 'rope': spatial tendon",
+            "tendon 'rope': limits",
         ),
     ],
 )

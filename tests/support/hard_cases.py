@@ -6,6 +6,8 @@ Numbers are arbitrary on purpose: off-axis, unequal, unsymmetric.
 
 from typing import NamedTuple
 
+from mbcasadi.mjcf.compat import VERSION
+
 LINK = '<inertial pos=".05 -.02 .11" mass="1.3" fullinertia=".012 .02 .015 .001 -.002 .003"/>'
 TIP = '<inertial pos="-.03 .04 .07" mass=".6" fullinertia=".004 .003 .005 -.0005 .0002 .0004"/>'
 
@@ -129,9 +131,10 @@ JOINTS = {
         )
     },
     "mocap body": mjcf(
-        arm()
-        + '<body name="target" mocap="true" pos=".4 .2 .1" euler="5 6 7"><site name="m"/></body>',
-        '<equality><weld body1="two" body2="target"/></equality>',
+        arm() + '<body name="target" mocap="true" pos=".4 .2 .1" euler="5 6 7"><site name="m"/>'
+        '<body name="grip" pos=".1 0 .2" euler="0 20 0"/></body>',
+        '<equality><weld name="drag" body1="two" body2="grip"/>'
+        '<connect body1="target" body2="one" anchor=".1 .2 .3"/></equality>',
     ),
 }
 
@@ -344,10 +347,53 @@ FLAGS = {
     )
 }
 
-# A damper's gain is proportional to velocity: its force is no B(q) u.
-WITHOUT_ACTUATION_MATRIX = ("servos", "affine gain and bias")
+BENT = '<joint name="a" axis="0 1 0" range="-90 90" limited="true"/>'
+SLIDER = '<site name="rail" pos=".1 .2 .5" euler="20 -30 10"/>'
 
-HARD_CASES: dict[str, str] = JOINTS | EQUALITIES | TENDONS | ACTUATORS | FLAGS
+MUSCLES_AND_MOTORS = {
+    "muscles": mjcf(
+        arm(BENT),
+        """<tendon><fixed name="sinew"><joint joint="a" coef=".03"/></fixed></tendon>
+        <actuator>
+        <muscle joint="a" gear="-1"/>
+        <muscle tendon="sinew" force="300" tausmooth=".2" range=".6 1.2" lengthrange="-.05 .05"/>
+        <general joint="a" dyntype="muscle" dynprm=".02 .05 0" gaintype="affine" gainprm="3 1 -.3"
+          biastype="muscle" biasprm=".6 1.1 20 1 .5 1.5 1 .8 1.2" lengthrange="-1 1"/>
+        <general joint="a" gaintype="muscle" gainprm=".6 1.1 -1 40 .5 1.5 1 .8 1.2"
+          lengthrange="-1 1"/>
+        </actuator>""",
+    ),
+    "activation of the next step": mjcf(
+        arm(BENT),
+        """<actuator>
+        <general joint="a" dyntype="integrator" gainprm="30" biastype="affine" biasprm="0 -30 -1"
+          actearly="true" actlimited="true" actrange="-1 1"/>
+        <general joint="a" dyntype="filterexact" dynprm=".02" gainprm="3" actearly="true"/>
+        <general joint="a" dyntype="muscle" dynprm=".02 .05 .1" gaintype="muscle"
+          gainprm=".6 1.1 50 1 .5 1.5 1 .8 1.2" lengthrange="-1 1" actearly="true"/>
+        </actuator>""",
+        option='<option timestep=".004"/>',
+    ),
+    "motors with winding and cogging": mjcf(
+        arm(BENT),
+        """<actuator>
+        <dcmotor joint="a" resistance="2" motorconst=".1 .2"/>
+        <dcmotor joint="a" gear="3" resistance="2" motorconst=".1" inductance="0 .01"
+          cogging=".1 6 .2" saturation=".5 0 30"/></actuator>""",
+    ),
+    "cranks": mjcf(
+        arm(BENT) + SLIDER,
+        """<actuator><motor cranksite="s2" slidersite="rail" cranklength="2" gear="2"/>
+        <position cranksite="s2" slidersite="base" cranklength=".1" gear="-1.5" kp="3" kv=".2"/>
+        <motor cranksite="rail" slidersite="s2" cranklength="3"/></actuator>""",
+    ),
+    "adhesion": mjcf(
+        arm(BENT), '<actuator><adhesion body="two" gain="9" ctrlrange="0 1"/></actuator>'
+    ),
+    "delay": mjcf(arm(BENT), '<actuator><motor joint="a" delay=".01" nsample="20"/></actuator>'),
+}
+
+HARD_CASES: dict[str, str] = JOINTS | EQUALITIES | TENDONS | ACTUATORS | MUSCLES_AND_MOTORS | FLAGS
 
 
 class Refused(NamedTuple):
@@ -362,65 +408,24 @@ PASSIVE = ("passive_force",)
 SPRING = ("passive_force", "potential_energy")
 ACTUATION = ("actuation", "actuator_bias", "actuator_force")
 CONSTRAINT = ("constraint", "constraint_jacobian", "constraint_bias")
-SPATIAL = '<tendon><spatial name="rope"{}><site site="base"/><site site="s2"/></spatial></tendon>'
 
 REFUSED: dict[str, Refused] = {
     "fluid": Refused(
         mjcf(arm(), option='<option density="-1.2" viscosity=".1"/>'), PASSIVE, "density"
     ),
-    "spring of a spatial tendon": Refused(
-        mjcf(arm(), SPATIAL.format(' stiffness="3"')), SPRING, "tendon 'rope': stiffness"
-    ),
-    "damper of a spatial tendon": Refused(
-        mjcf(arm(), SPATIAL.format(' damping="3"')), PASSIVE, "tendon 'rope': damping"
-    ),
-    "motor on a spatial tendon": Refused(
-        mjcf(
-            arm(), SPATIAL.format("") + '<actuator><motor name="winch" tendon="rope"/></actuator>'
-        ),
+    "gain of a callback": Refused(
+        mjcf(arm(BENT), '<actuator><general name="g" joint="a" gaintype="user"/></actuator>'),
         ACTUATION,
-        "actuator 'winch': spatial tendon",
+        "actuator 'g': user gain",
     ),
-    "coupling of a spatial tendon": Refused(
-        mjcf(arm(), SPATIAL.format("") + '<equality><tendon name="e" tendon1="rope"/></equality>'),
-        CONSTRAINT,
-        "equality 'e': spatial tendon",
-    ),
-    "muscle": Refused(
+    "activation of a callback": Refused(
         mjcf(
-            arm('<joint name="a" range="-60 60" limited="true"/>'),
-            '<actuator><muscle name="m" joint="a" lengthrange="-1 1"/></actuator>',
+            arm(BENT),
+            '<actuator><general name="g" joint="a" dyntype="user" actdim="2" gainprm="3"/>'
+            '<general joint="a" dyntype="filter"/></actuator>',
         ),
-        (*ACTUATION, "act_dot"),
-        "actuator 'm': muscle gain",
-    ),
-    "slider-crank": Refused(
-        mjcf(
-            arm(),
-            '<actuator><general name="c" cranksite="s2" slidersite="base" cranklength=".5"/>'
-            "</actuator>",
-        ),
-        ACTUATION,
-        "actuator 'c': slidercrank transmission",
-    ),
-    "adhesion": Refused(
-        mjcf(arm(), '<actuator><adhesion name="g" body="two" ctrlrange="0 1"/></actuator>'),
-        ACTUATION,
-        "actuator 'g': body transmission",
-    ),
-    "activation of the next step": Refused(
-        mjcf(
-            arm(),
-            '<actuator><general name="e" joint="a" dyntype="integrator" actearly="true"/>'
-            "</actuator>",
-        ),
-        (*ACTUATION, "act_dot"),
-        "actuator 'e': actearly",
-    ),
-    "delay": Refused(
-        mjcf(arm(), '<actuator><motor name="d" joint="a" delay=".01" nsample="20"/></actuator>'),
-        ACTUATION,
-        "actuator 'd': delay",
+        ("act_dot",),
+        "actuator 'g': user dynamics",
     ),
     "cloth": Refused(
         mjcf(
@@ -432,4 +437,25 @@ REFUSED: dict[str, Refused] = {
     ),
 }
 
-SPATIAL_ARMATURE = mjcf(arm(), SPATIAL.format(' armature=".1"'))
+if VERSION >= (4, 0):
+    # Inputs of motors beside the voltage are those of MuJoCo 4.
+    REFUSED |= {
+        "motor that warms": Refused(
+            mjcf(
+                arm(BENT),
+                '<actuator><dcmotor name="m" joint="a" resistance="2" motorconst=".1" '
+                'thermal="2 3 0 .004 25 22" lugre="10 1 .1 .2 .05"/></actuator>',
+            ),
+            ("actuation", "actuator_bias"),
+            "actuator 'm': dcmotor with",
+        ),
+        "motor with a slew rate": Refused(
+            mjcf(
+                arm(BENT),
+                '<actuator><dcmotor name="m" joint="a" resistance="2" motorconst=".1" input="pos" '
+                'controller="3 0 .1 1 0 0"/></actuator>',
+            ),
+            (*ACTUATION, "act_dot"),
+            "actuator 'm': dcmotor with a slew rate",
+        ),
+    }

@@ -42,7 +42,8 @@ EVERY_SENSOR = """
     </body>
   </worldbody>
   <tendon><fixed name="cable" stiffness="3" limited="true" range="-1 1">
-  <joint joint="hip" coef="1"/><joint joint="knee" coef="-.7"/></fixed></tendon>
+  <joint joint="hip" coef="1"/><joint joint="knee" coef="-.7"/></fixed>
+  <spatial name="rope"><site site="rod_tip"/><site site="tip"/></spatial></tendon>
   <equality>
     <connect name="pin" body1="rod" anchor=".8 0 0"/>
     <weld name="glue" body1="hand" body2="pole" torquescale=".7"/>
@@ -70,6 +71,7 @@ EVERY_SENSOR = """
     <jointpos joint="turn"/><jointvel joint="slide"/><ballquat joint="shoulder"/>
     <ballangvel joint="shoulder"/>
     <tendonpos tendon="cable"/><tendonvel tendon="cable"/><tendonactuatorfrc tendon="cable"/>
+    <tendonpos tendon="rope"/><tendonvel tendon="rope"/>
     <actuatorpos actuator="pull"/><actuatorvel actuator="servo"/><actuatorfrc actuator="pull"/>
     <actuatorfrc actuator="slow"/><actuatorfrc actuator="thrust"/>
     <jointactuatorfrc joint="turn"/>

@@ -10,8 +10,6 @@ from support.fluid_cases import FLUID_CASES
 from support.hard_cases import (
     HARD_CASES,
     REFUSED,
-    SPATIAL_ARMATURE,
-    WITHOUT_ACTUATION_MATRIX,
 )
 from support.random_models import random_mjcf
 
@@ -32,8 +30,7 @@ def require_turned_sites() -> None:
 def test_each_feature_agrees_with_mujoco(name: str) -> None:
     if name == "sites with a reference":
         require_turned_sites()
-    losses = {"actuation": "velocity"} if name in WITHOUT_ACTUATION_MATRIX else {}
-    assert_agrees(name, HARD_CASES[name], losses)
+    assert_agrees(name, HARD_CASES[name])
 
 
 @pytest.mark.parametrize("name", ["boxes", "two ellipsoids on one body"])
@@ -76,8 +73,3 @@ def test_a_refused_member_raises_with_the_feature_and_advice(name: str) -> None:
         with pytest.raises(UnsupportedFeatureError, match=f"'{member}' is not available") as error:
             system.member(member)
         assert case.words in str(error.value)
-
-
-def test_armature_of_a_spatial_tendon_refuses_the_whole_model() -> None:
-    with pytest.raises(UnsupportedFeatureError, match=r"tendon 'rope': armature .* set armature=0"):
-        read_mjcf(SPATIAL_ARMATURE)

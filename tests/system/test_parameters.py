@@ -30,6 +30,7 @@ MECHANISM = """
   <worldbody>
     <body name="base" pos="0.1 0 1" simple="false">
       <freejoint name="root"/>
+      <site name="on_base" pos="0.3 0.1 0.1"/>
       <inertial pos="0.01 0.02 0.03" mass="3" fullinertia="0.3 0.2 0.25 0.01 0.02 -0.01"/>
       <body name="upper" pos="0.2 0 0" quat="0.9 0.1 0.3 0.2" gravcomp="0.3">
         <joint name="shoulder" axis="0 1 0.2" damping="0.4" stiffness="2" springref="0.3"
@@ -37,6 +38,7 @@ MECHANISM = """
         <inertial pos="0 0.1 0.2" mass="1.2" diaginertia="0.02 0.03 0.04"/>
         <body name="fore" pos="0 0 0.4">
           <joint name="elbow" axis="1 0 0" ref="0.2" armature="0.02"/>
+          <site name="on_fore" pos="0.1 0 0.2"/>
           <geom size="0.05 0.2" type="capsule" pos="0 0 0.2" mass="0.7"/>
           <body name="fixed" pos="0.1 0 0.3"><geom size="0.04" mass="0.2"/></body>
         </body>
@@ -55,6 +57,9 @@ MECHANISM = """
     <fixed name="cable" stiffness="4" damping="0.2" armature="0.01">
       <joint joint="shoulder" coef="0.5"/><joint joint="elbow" coef="-0.3"/>
     </fixed>
+    <spatial name="rope" stiffness="3" damping="0.3" armature="0.02" springlength="0.1">
+      <site site="on_base"/><site site="on_fore"/>
+    </spatial>
   </tendon>
   <equality>
     <connect name="loop" body1="fore" body2="slider" anchor="0 0 0.3"/>
@@ -193,3 +198,74 @@ def test_sensors_and_subtrees_take_p() -> None:
     np.testing.assert_allclose(np.array(y).ravel(), data.sensordata, rtol=EXACT, atol=EXACT)
     center = np.array(system.subtree("upper")(data.qpos, data.qvel, p)[0]).ravel()
     np.testing.assert_allclose(center, data.sensordata[:3], rtol=EXACT)
+
+
+MOVED = """
+<mujoco model="moved">
+  <option density="1.2" viscosity="0.1" wind="1 2 0"/>
+  <worldbody>
+    <body name="target" mocap="true" pos="0.3 0.1 0.4" quat="0.9 0.1 0.2 0.3">
+      <geom size="0.02"/><site name="mark" pos="0.1 0 0.2"/>
+      <body name="finger" pos="0 0 0.1"><geom size="0.01"/></body>
+    </body>
+    <body name="arm"><joint name="a" axis="0 1 0" damping="0.1"/>
+      <geom size="0.05 0.2" type="capsule" pos="0.1 0 0.2"/>
+      <body name="hand" pos="0 0 0.5"><joint name="b" type="ball"/>
+        <geom size="0.1 0.05 0.02" type="box" pos="0 0 0.1"/>
+        <site name="tip" pos="0 0 0.2"/></body>
+    </body>
+  </worldbody>
+  <equality>
+    <weld name="hold" body1="hand" body2="target"/>
+    <connect name="pin" body1="finger" body2="arm" anchor="0.1 0 0"/>
+    <connect name="touch" site1="tip" site2="mark"/>
+  </equality>
+  <actuator>
+    <position name="servo" joint="a" kp="30" kv="2"/>
+    <motor name="push" site="tip" gear="1 2 0 0 1 0"/>
+  </actuator>
+</mujoco>
+"""
+
+
+def test_mocap_poses_air_and_gains_are_parameters() -> None:
+    patterns = ["mocap:target:*", "wind", "density", "viscosity", "actuator:*:*"]
+    system = mb.read_mjcf(MOVED, parameters=patterns)
+    model = mujoco.MjModel.from_xml_string(MOVED)
+    data, rng = mujoco.MjData(model), np.random.default_rng(6)
+    p = system.parameters.values + 0.1 * rng.uniform(0, 1, len(system.parameters))
+    place = system.parameters.slices
+    data.mocap_pos[0], data.mocap_quat[0] = (
+        p[place["mocap:target:pos"]],
+        p[place["mocap:target:quat"]],
+    )
+    model.opt.wind[:], model.opt.density = p[place["wind"]], p[place["density"]][0]
+    model.opt.viscosity = p[place["viscosity"]][0]
+    for i, name in enumerate(("servo", "push")):
+        model.actuator_gainprm[i, :2] = p[place[f"actuator:{name}:gain"]]
+        model.actuator_biasprm[i, :3] = p[place[f"actuator:{name}:bias"]]
+    model.actuator_gaintype[:] = int(mujoco.mjtGain.mjGAIN_AFFINE)
+    model.actuator_biastype[:] = int(mujoco.mjtBias.mjBIAS_AFFINE)
+    data.qpos, data.qvel = rng.standard_normal(model.nq), rng.standard_normal(model.nv)
+    mujoco.mj_normalizeQuat(model, data.qpos)
+    data.ctrl = [0.3, 2.0]
+    mujoco.mj_forward(model, data)
+    q, v, u = data.qpos, data.qvel, data.ctrl
+    rows = data.efc_type == int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
+    site = model.site("mark").id
+    for found, expected in (
+        (system.passive_force(q, v, p), data.qfrc_passive),
+        (system.actuator_force(q, v, u, p), data.qfrc_actuator),
+        (system.constraint(q, p), data.efc_pos[rows]),
+        (system.constraint_jacobian(q, p), data.efc_J.reshape(-1, model.nv)[rows]),
+        (system.frame("mark").pose(q, p)[0], data.site_xpos[site]),
+    ):
+        error = np.array(found).reshape(np.shape(expected)) - expected
+        assert np.abs(error).max() < EXACT * np.abs(expected).max()
+    fd = mb.forward_dynamics(system)
+    J = np.array(fd.jacobian()(q=q, v=v, f=0 * v, p=p)["jac_a_p"])
+    for k in range(p.size):
+        step = STEP * np.eye(p.size)[k]
+        difference = (fd(q, v, 0 * v, p + step)[0] - fd(q, v, 0 * v, p - step)[0]) / (2 * STEP)
+        error = np.abs(J[:, k] - np.array(difference).ravel()).max()
+        assert error < 1e-5 * (1 + np.abs(J[:, k]).max()), system.parameters.names[k]

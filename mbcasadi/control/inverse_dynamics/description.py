@@ -23,6 +23,7 @@ from mbcasadi.system.coordinates import (
     rates,
     unitless_signal,
 )
+from mbcasadi.system.pulling_inputs import activation_names
 
 
 def controller_data(
@@ -153,4 +154,4 @@ def _cone_of(contact: Contact) -> str:
 
 
 def _act_names(system: System) -> tuple[str, ...]:
-    return tuple(act.name for act in system.actuators if act.act is not None)
+    return activation_names(system)

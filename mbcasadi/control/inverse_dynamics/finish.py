@@ -46,6 +46,7 @@ from mbcasadi.qp.whitening import Whitened
 
 ROWS = ("C_p", "C_lam", "C_w", "C_a", "lower", "upper")
 ACTUATORS = ("gain", "bias", "act", "lower", "upper")
+OF_ACTIVATIONS = ("hold",)
 WHITENED = ("y_0", "L_inv", "distance")
 COST = ("J", "offset", "weight", "p_ref", "of_lam", "of_w", "f_ref", "size")
 OUTCOME = (
@@ -75,7 +76,7 @@ def carried_values(setup: Setup, qp: CondensedProblem, posed: Posed) -> dict[str
         **{f"condensed.{key}": value for key, value in qp.condensed._asdict().items()},
         **{f"whitened.{key}": getattr(qp.whitened, key) for key in WHITENED},
         **{f"rows.{key}": getattr(problem.rows, key) for key in ROWS},
-        **{f"actuators.{key}": getattr(problem.actuators, key) for key in ACTUATORS},
+        **{f"actuators.{key}": getattr(problem.actuators, key) for key in carried_of(setup)},
         **{f"cost.{key}": value for key, value in cost.items()},
         "rate": setup.contact_damping + speed,
         "valid": posed.valid,
@@ -85,6 +86,11 @@ def carried_values(setup: Setup, qp: CondensedProblem, posed: Posed) -> dict[str
         **remembered_values(setup, problem),
         **({"drag": problem.contacts.drag} if problem.contacts.sliding else {}),
     }
+
+
+def carried_of(setup: Setup) -> tuple[str, ...]:
+    """Return the entries of the actuators that this stage needs."""
+    return ACTUATORS + (OF_ACTIVATIONS if setup.system.na else ())
 
 
 @dataclass(frozen=True)
@@ -211,7 +217,7 @@ class FinishStage:
             ),
         )
         optimal = status <= int(Status.SUBOPTIMAL)
-        carried: dict[str, Any] = {key: known[f"actuators.{key}"] for key in ACTUATORS}
+        carried: dict[str, Any] = {key: known[f"actuators.{key}"] for key in carried_of(self.setup)}
         actuators = replace(self.qp.problem.actuators, **carried)
         inputs = {key[6:]: value for key, value in known.items() if key.startswith("input.")}
         offered, measured = offered_output(self.setup, known, inputs, no_force(actuators))

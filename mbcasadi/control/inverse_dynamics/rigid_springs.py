@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.control.inverse_dynamics.limits.joint_limits import JointLimits
-from mbcasadi.description.tree import DOF_SIZE, FixedTendon, RigidTree
+from mbcasadi.description.tendons import FixedTendon
+from mbcasadi.description.tree import DOF_SIZE, RigidTree
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_numbers
 from mbcasadi.system import System
@@ -109,12 +110,13 @@ def spring_map(system: System, springs: RigidSprings | None) -> Array:
         _require_stiffness("joint", name, joint.stiffness, joint.stiffness_poly)
         _require_no_actuator(system, ("joint", "jointinparent"), list(joints).index(name), name)
         rows.append(np.eye(system.nv)[joint.dof : joint.dof + DOF_SIZE[joint.kind]])
-    tendons = {tendon.name: tendon for tendon in system.tree.tendons}
+    indices = {tendon.name: k for k, tendon in enumerate(system.tree.tendons)}
+    fixed = {t.name: t for t in system.tree.tendons if isinstance(t, FixedTendon)}
     for name in springs.tendons:
-        require_name_of(system, "fixed tendon", name, list(tendons))
-        tendon = tendons[name]
+        require_name_of(system, "fixed tendon", name, list(fixed))
+        tendon = fixed[name]
         _require_stiffness("tendon", name, tendon.stiffness, tendon.stiffness_poly)
-        _require_no_actuator(system, ("tendon",), list(tendons).index(name), name)
+        _require_no_actuator(system, ("tendon",), indices[name], name)
         rows.append(_row_of_tendon(system.tree, tendon, system.nv))
     return np.vstack(rows)
 

@@ -35,6 +35,7 @@ class LawInputs:
         f_c: (nv,) measured constraint force, zero where the law does not use one.
         tuning: entries of the input `tuning` by name, inside their bounds.
         gap: scaled residual of the rows that closing has left.
+        act: (na,) activation states, of laws that know them.
     """
 
     q: ca.SX
@@ -45,6 +46,7 @@ class LawInputs:
     f_c: ca.SX
     tuning: Mapping[str, ca.SX] = field(default_factory=dict)
     gap: ca.SX = field(default_factory=lambda: ca.SX(0))
+    act: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,12 @@
 A law is given as expressions of a safe state; `make_law` turns them into one named Function that
 becomes C as it is. Its signature is
 
-    (q, v, [f_c], ref, [tuning], [p], [mask], z) → (u, z_next, status, flags, residual)
+    (q, v, [act], [f_c], ref, [tuning], [p], [mask], z) → (u, z_next, status, flags, residual)
 
 - `ref`: the references, in the slices that `Law.reference_slices` names.
 - `tuning`: numbers that may change between ticks, where the law has them.
 - `p`: physical parameters, where the system has them; what no mechanism has is bad input.
+- `act`: (na,) activation states of the actuators, of laws that know them.
 - `f_c`: (nv,) measured constraint force, where the law uses one.
 - `mask`: one entry for each constraint of the model, above one half for on, where the system has a
   mask.
@@ -83,6 +84,7 @@ def make_law(
     default: Slices | None = None,
     states: Mapping[str, ArrayLike] | None = None,
     measures_force: bool = False,
+    knows_activations: bool = False,
     closes_state: bool = True,
     tuning: Sequence[TuningParameter] = (),
     tracked: Sequence[tuple[str, str]] = (),
@@ -102,6 +104,7 @@ def make_law(
         default: slices of the reference that the law has where none is given; see `Law.default`.
         states: initial value of each state, by name.
         measures_force: the law takes the measured constraint force `f_c`.
+        knows_activations: the law takes the activation states, where the system has them.
         closes_state: the equations get the state on the constraint manifold, not the measured one;
             a state that is too far from it is bad input. Without it, nothing that they compute
             for u may depend on the rank of the constraints.
@@ -115,7 +118,7 @@ def make_law(
         ProblemError: no actuators, a constraint that depends on time, a name that is no C
             identifier, a period that is not positive, limits that contradict each other.
     """
-    _require(system, name)
+    _require(system, name, knows_activations)
     require_positive(period=period)
     limits = require_ranges(system, ctrl_limits, None).ctrl
     initial = {key: np.atleast_1d(real_array(key, x)) for key, x in (states or {}).items()}
@@ -171,13 +174,13 @@ def make_law(
     )
 
 
-def _require(system: System, name: str) -> None:
+def _require(system: System, name: str, knows_activations: bool) -> None:
     if system.nu == 0:
         raise ProblemError(f"'{system.name}' has no actuators; expected at least one")
-    if system.na:
+    if system.na and not knows_activations:
         raise ProblemError(
             f"'{system.name}' has actuators with activation states, which this law does not know; "
-            "use motors, or InverseDynamicsQP"
+            "use motors, InverseDynamicsQP, lqr or feedback"
         )
     if system.timed:
         raise ProblemError(

@@ -84,7 +84,9 @@ class Mechanism(WeightedQuantities):
     @cached_property
     def B(self) -> ca.SX:
         """(nv, nu) actuation."""
-        return self.weighted_force(self.system.actuation(self.at.q))
+        return self.weighted_force(
+            evaluate(self.system.actuation, {"q": self.at.q, "v": self.at.v})
+        )
 
     @cached_property
     def f_0(self) -> ca.SX:

@@ -38,6 +38,8 @@ def input_symbols(
     """
     count = len(system.parameters)
     sizes = {"q": system.nq - count, "v": system.nv}
+    if system.na:
+        sizes["act"] = system.na
     if measures_force:
         sizes["f_c"] = system.nv
     sizes["ref"] = sum(slot.size for slot in slots)
@@ -99,6 +101,7 @@ def safe_inputs(
         z=_split(safe["z"], {name: value.size for name, value in initial.items()}),
         rows=_rows_on(system, safe.get("mask")),
         f_c=safe.get("f_c", ca.SX.zeros(system.nv)),
+        act=safe.get("act", ca.SX(0, 1)),
         tuning=_split(safe.get("tuning", ca.SX(0, 1)), {parameter.name: 1 for parameter in tuning}),
     )
     return inputs, ca.logic_and(valid, is_measured), is_measured

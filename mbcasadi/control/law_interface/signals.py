@@ -10,6 +10,7 @@ from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Signal, TuningParameter
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import coordinates, equality_groups, rates, unitless_signal
+from mbcasadi.system.pulling_inputs import activation_names
 
 
 def monitors(tracked: Sequence[tuple[str, str]]) -> tuple[Signal, ...]:
@@ -38,6 +39,7 @@ def signals_in(
     signals = {
         "q": coordinates(system),
         "v": speeds,
+        "act": unitless_signal("act", activation_names(system)),
         "f_c": Signal("f_c", speeds.components, ("N or N m",) * len(speeds.components)),
         "ref": slot_signal(slots),
         "tuning": Signal(

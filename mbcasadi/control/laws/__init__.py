@@ -2,6 +2,7 @@
 
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.laws.adaptive_tracking import adaptive_tracking
 from mbcasadi.control.laws.computed_torque import computed_torque
 from mbcasadi.control.laws.constraint_force import (
     MultiplierTracking,
@@ -10,6 +11,7 @@ from mbcasadi.control.laws.constraint_force import (
 )
 from mbcasadi.control.laws.dependent_regulation import dependent_regulation
 from mbcasadi.control.laws.dependent_tracking import dependent_tracking
+from mbcasadi.control.laws.estimates import Adaptation
 from mbcasadi.control.laws.force_loop import ForceGains
 from mbcasadi.control.laws.gain_condition import GainCondition, gain_condition
 from mbcasadi.control.laws.gravity_compensation import gravity_compensated_pd
@@ -42,6 +44,7 @@ from mbcasadi.control.laws.within_limits import within_limits
 from mbcasadi.control.tasks.servo_rows import ServoRows, keep_rows, servo_rows
 
 __all__ = [
+    "Adaptation",
     "Command",
     "Coordinates",
     "ForceGains",
@@ -53,6 +56,7 @@ __all__ = [
     "ServoReport",
     "ServoRows",
     "WorkspaceInputReach",
+    "adaptive_tracking",
     "chosen_coordinates",
     "composite_error",
     "computed_torque",

@@ -76,11 +76,11 @@ def dependent_tracking(
         gain_matrix("dependent_tracking", label, gain, speeds.components)
         for label, gain in (("kp", kp), ("kd", kd))
     )
-    turning = _turning_fun(system)
+    turning = turning_fun(system)
 
     def equations(at: LawInputs) -> Command:
         m = Mechanism.measured(system, at, rank_tol, metric=metric, control_metric=control_metric)
-        s, s_dot, error = _desired_velocity(m, K_p, turning)
+        s, s_dot, error = desired_velocity(m, K_p, turning)
         C = system.coriolis_matrix(at.q, at.v)
         admissible = m.joint_rate(m.P @ m.weighted_rate(at.v - s))
         pull = C @ (s - at.v) - K_d @ admissible
@@ -114,7 +114,7 @@ def dependent_tracking(
     )
 
 
-def _desired_velocity(m: Mechanism, K_p: ca.DM, turning: ca.Function) -> tuple[ca.SX, ca.SX, ca.SX]:
+def desired_velocity(m: Mechanism, K_p: ca.DM, turning: ca.Function) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return s, its rate along the motion, and the error e, in the model's coordinates."""
     system, at = m.system, m.at
     e, e_rate = _error(system, at)
@@ -139,7 +139,7 @@ def _error(system: System, at: LawInputs) -> tuple[ca.SX, ca.SX]:
     return value, slope
 
 
-def _turning_fun(system: System) -> ca.Function:
+def turning_fun(system: System) -> ca.Function:
     """Return (q, v, rows, s, y) → (Ȧ s, Ȧᵀ y)."""
     sizes = {"q": system.nq, "v": system.nv, "rows": system.nc, "s": system.nv, "y": system.nc}
     x = {name: ca.SX.sym(name, size) for name, size in sizes.items()}

@@ -20,7 +20,7 @@ from mbcasadi.control.laws.poses import joint_rates, motions_at
 from mbcasadi.errors import ShapeError
 from mbcasadi.shapes import column, real_array
 from mbcasadi.short_text import summarised
-from mbcasadi.system import System
+from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import rates
 from mbcasadi.system.parametric import at_model_values
 from mbcasadi.system.sizes import control_sizes
@@ -168,7 +168,9 @@ def input_reach(
     pose = column("q", q, system.nq)
     Z = motions_at(system, pose, metric=metric, mask=mask, v=v, t=t)
     to_joint = joint_rates(system, metric)
-    X = _range(to_joint @ system.actuation(pose).full() / control_sizes(system))
+    at = {"q": pose, "v": np.zeros(system.nv) if v is None else column("v", v, system.nv)}
+    B = np.asarray(evaluate(system.actuation, at).full())
+    X = _range(to_joint @ B / control_sizes(system))
     _, size, Vt = np.linalg.svd(X.T @ Z)
     cosines = np.zeros(Z.shape[1])
     cosines[: len(size)] = size

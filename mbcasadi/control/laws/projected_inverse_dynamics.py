@@ -28,7 +28,7 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import authored_pose
 from mbcasadi.system.parametric import carries_parameters
-from mbcasadi.system.sizes import control_sizes
+from mbcasadi.system.sizes import control_sizes, resting_actuation
 
 
 @checked
@@ -112,7 +112,7 @@ def _require_reach(system: System, metric: ArrayLike | None) -> None:
     if system.tree is None or not system.nu:
         return
     q0 = authored_pose(system)
-    B = joint_rates(system, metric) @ system.actuation(q0).full() / control_sizes(system)
+    B = joint_rates(system, metric) @ resting_actuation(system, q0) / control_sizes(system)
     U, size, _ = np.linalg.svd(B, full_matrices=False)
     X = U[:, size > LAW_RANK_TOL * size.max(initial=0.0)]
     Z = motions_at(system, q0, metric=metric)

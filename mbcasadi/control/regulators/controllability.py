@@ -25,6 +25,7 @@ from mbcasadi.control.regulators.modes import (
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_share
+from mbcasadi.system import evaluate
 from mbcasadi.system.sizes import control_sizes
 
 REACH_TOL = 1e-8
@@ -147,7 +148,11 @@ def _rounding(linear: Linearization, controls: Array) -> float:
     """
     size = linear.system.scales.coordinates
     M = np.array(linear.system.mass_matrix(linear.q)) * np.outer(size, size)
-    B = size[:, None] * np.array(linear.system.actuation(linear.q)) / controls
+    B = (
+        size[:, None]
+        * np.array(evaluate(linear.system.actuation, {"q": linear.q, "v": linear.v}))
+        / controls
+    )
     return float(ROUNDING * np.linalg.norm(np.linalg.pinv(M) @ B))
 
 

@@ -1,7 +1,7 @@
 """Static equilibria of mechanisms with loops, passive joints and feet, and the forces in them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,7 +36,7 @@ from mbcasadi.simulation import assemble
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import rate_names
 from mbcasadi.system.parametric import at_model_values
-from mbcasadi.system.ranges import require_ranges
+from mbcasadi.system.pulling_inputs import pulling_ranges, pulling_shares, resting_state
 from mbcasadi.system.sizes import control_sizes, rate_sizes
 
 AT_LIMIT = 1e-9
@@ -52,6 +52,7 @@ class Equilibrium:
     Attributes:
         system: the mechanism.
         q, u: (nq,), (nu,) pose and holding control.
+        act: (na,) activation states at rest.
         lam: (nc,) multipliers, the least ones, each times the size of its row's residual, where
             rows repeat.
         contact_forces: (k, 3) force on each foot, N: along its normal, t1, t2.
@@ -74,6 +75,7 @@ class Equilibrium:
     neutral_directions: Array
     control_directions: Array
     at_limit: tuple[str, ...]
+    act: Array = field(default_factory=lambda: np.zeros(0))
 
     def _summary(self) -> dict[str, object]:
         return {
@@ -152,8 +154,8 @@ def equilibrium(
     place = place_of(system, start, mask=mask)
     require_contacts(contacts)
     require_ground(contacts)
-    control = None if u is None else column("u", u, system.nu)
-    ranges = require_ranges(system, None, None).ctrl if within_limits else None
+    control = None if u is None else _pulling(system, column("u", u, system.nu))
+    ranges = pulling_ranges(system) if within_limits else None
     at_rest = rest_equations(system, start, held, contacts, control, place.mask, ranges)
     _require_rest(system, start, place.mask)
     assembled = assemble(at_rest.rested, start, mask=at_rest.mask) if at_rest.rested.nc else start
@@ -164,6 +166,21 @@ def equilibrium(
     if solution is None:
         raise ProblemError(_failure_message(system, at_rest, assembled_loads))
     return _report(system, at_rest, *solution, control, ranges)
+
+
+def _pulling(system: System, u: Array) -> Array:
+    """Return what pulls at rest under a given control.
+
+    Raises:
+        ProblemError: an integrator, which rests with any activation.
+    """
+    for actuator in system.actuators:
+        if actuator.act is not None and actuator.dynamics == "integrator":
+            raise ProblemError(
+                f"actuator '{actuator.name}' integrates its control, so u does not say with what "
+                "it pulls at rest; expected no u"
+            )
+    return u / pulling_shares(system)
 
 
 def _start(system: System, q0: ArrayLike | None) -> Array:
@@ -181,15 +198,20 @@ def _require_rest(system: System, q: Array, mask: Array) -> None:
         raise ProblemError(f"'{system.name}' has rows that require a motion: it has no rest")
 
 
-def _require_force(system: System, q: Array, u: Array, sizes: RestSizes) -> None:
+def _require_force(system: System, q: Array, w: Array, sizes: RestSizes) -> None:
     """Raise where an actuator's own force range clips the holding force.
 
     Raises:
         ProblemError: it does; the message names the coordinates.
     """
     v_0 = np.zeros(system.nv)
-    linear_force = np.array(system.actuation(q) @ u + system.actuator_bias(q, v_0)).ravel()
-    actual_force = np.array(system.actuator_force(q, v_0, u)).ravel() if system.nu else linear_force
+    B = evaluate(system.actuation, {"q": q, "v": v_0})
+    linear_force = np.array(B @ w + system.actuator_bias(q, v_0)).ravel()
+    actual_force = linear_force
+    if system.nu:
+        u, act = resting_state(system, w)
+        at = {"q": q, "v": v_0, "u": u, "act": act}
+        actual_force = np.array(evaluate(system.actuator_force, at)).ravel()
     torques = (sizes.coordinates * x for x in (actual_force - linear_force, linear_force))
     difference, largest = (np.abs(x).max(initial=0.0) for x in torques)
     if difference > BALANCED * (sizes.load + largest):
@@ -209,10 +231,11 @@ def _report(
     ranges: Array | None,
 ) -> Equilibrium:
     y = at_rest.forces_of(loads.y)
-    u = y[: system.nu] if control is None else control
+    w = y[: system.nu] if control is None else control
+    u, act = resting_state(system, w)
     reactions = y[at_rest.nu :]
     if ranges is not None:
-        _require_force(system, q, u, at_rest.sizes)
+        _require_force(system, q, w, at_rest.sizes)
     value = at_rest.sized_at(q, y)
     coordinates, forces = at_rest.sizes.coordinates, at_rest.sizes.forces
     gap_q = value["gap_q"][: value["gap_q"].shape[0] - at_rest.held]
@@ -232,7 +255,8 @@ def _report(
             persistent_directions(gap_q, value["unbalanced_q"], reacting), coordinates
         ),
         control_directions=in_units(range_basis(inner), 1 / forces[: at_rest.nu]),
-        at_limit=_at_limit(system, u, ranges, at_rest.sizes.load),
+        at_limit=_at_limit(system, w, ranges, at_rest.sizes.load),
+        act=act,
     )
 
 

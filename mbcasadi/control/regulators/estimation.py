@@ -40,7 +40,7 @@ from mbcasadi.control.regulators.innovation_gate import (
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.lqr import require_equilibrium
 from mbcasadi.control.regulators.observability import require_detectable
-from mbcasadi.control.regulators.operating_point import Array
+from mbcasadi.control.regulators.operating_point import Array, require_no_activations
 from mbcasadi.control.regulators.riccati import Filter, sampled_noise, stationary_filter
 from mbcasadi.description.status import Flag
 from mbcasadi.errors import ProblemError
@@ -190,6 +190,7 @@ def kalman(
     """
     require_continuous(linear)
     require_equilibrium(linear)
+    require_no_activations(linear.system, "a Kalman filter")
     require_positive(period=period)
     C = linear.output_matrix(output)
     noise = weight("V", V, C.shape[0], definite=True)

@@ -15,7 +15,7 @@ from mbcasadi.control.law_interface.safe_inputs import close_inputs
 from mbcasadi.control.regulators.equilibrium import equilibrium
 from mbcasadi.control.regulators.linear_action import LinearAction, integrated_rows
 from mbcasadi.control.regulators.linearization import Linearization
-from mbcasadi.control.regulators.operating_point import Array
+from mbcasadi.control.regulators.operating_point import Array, require_no_activations
 from mbcasadi.control.tasks.reference import Slices
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError, ShapeError
@@ -23,6 +23,7 @@ from mbcasadi.linalg import positive_solve
 from mbcasadi.shapes import column, real_array, require_positive, require_whole
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import RATE_UNITS, coordinates, rate_names, rates
+from mbcasadi.system.pulling_inputs import pulling_inputs
 from mbcasadi.system.ranges import require_ranges
 
 HELD = 1e-6
@@ -42,7 +43,9 @@ def feedback(
     name: str = "feedback",
     notes: Mapping[str, str] | None = None,
 ) -> Law:
-    """Return `u = u_0 - K x`, `x = (Z_qᵀ W (q ⊖ q_0), Z_vᵀ W (v - v_0))`; see `linearize`.
+    """Return `u = u_0 - K x`, `x = (Z_qᵀ W (q ⊖ q_0), Z_vᵀ W (v - v_0), act - act_0)`.
+
+    See `linearize`. Where the system has activation states the law takes `act`.
 
     The part of a measured state across the constraints does not enter x: a small gap of a loop,
     or noise that is no motion of the mechanism, has no effect on the control. u is clipped at its
@@ -62,19 +65,26 @@ def feedback(
     Raises:
         ShapeError: K has a wrong shape, or holds NaN.
         UnknownNameError: no such coordinate.
-        ProblemError: integrals that the controls cannot hold, or a negative delay.
+        ProblemError: integrals that the controls cannot hold, or a negative delay; a setpoint that
+            moves with activation states.
     """
     system = linear.system
+    if system.na and track_reference:
+        require_no_activations(system, "a setpoint that moves (track_reference)")
     action = linear_action(linear, K, integral, delay, (ctrl_limits, period))
 
     def equations(at: LawInputs) -> Command:
         q_0, v_0, u_0 = setpoint(linear, at, track_reference)
         dq, dv = system.difference(q_0, at.q), at.v - v_0
         x = ca.DM(linear.from_dq) @ dq + ca.DM(linear.from_dv) @ dv
+        if system.na:
+            x = x + ca.DM(linear.from_dact) @ (at.act - linear.act)
         u = action.control(x, u_0, at.z)
+        mechanism = Mechanism(system, close_inputs(system, at)[0])
+        w = pulling_inputs(system, mechanism.at.q, mechanism.at.v, u, at.act)
         return Command(
             u=u,
-            a=caused_acceleration(Mechanism(system, close_inputs(system, at)[0]), u),
+            a=caused_acceleration(mechanism, w),
             z_next=action.next_states(ca.DM(action.E) @ x, u, at.z),
             error=-dq,
             target=system.difference(linear.q, q_0),
@@ -90,6 +100,7 @@ def feedback(
         hold=partial(held_setpoint, linear) if track_reference else None,
         default=default if track_reference else None,
         states=action.states,
+        knows_activations=True,
         tracked=deviations(system),
         ctrl_limits=ctrl_limits,
         period=period,
@@ -123,7 +134,8 @@ def linear_action(
 def caused_acceleration(mechanism: Mechanism, u: ca.SX) -> ca.SX:
     """Return `a_across + (P M P + I - P)⁻¹ P (B u + f_0 - h - M a_across)`, the effect of u.
 
-    It is the desired acceleration of a law that computes u directly.
+    It is the desired acceleration of a law that computes u directly. u is the activation where
+    there is one.
     """
     m = mechanism
     along = m.P @ (m.B @ u + m.f_0 - m.h - m.M @ m.a_across)

@@ -31,7 +31,7 @@ from mbcasadi.control.regulators.lqr import (
     manifold_weights,
     require_equilibrium,
 )
-from mbcasadi.control.regulators.operating_point import Array
+from mbcasadi.control.regulators.operating_point import Array, require_no_activations
 from mbcasadi.control.regulators.riccati import backward_riccati, sample_cost
 from mbcasadi.control.regulators.schedule import STEP, next_step, schedule_gains
 from mbcasadi.control.tasks.task import Slot
@@ -100,6 +100,7 @@ def finite_horizon_gains(
     require_continuous(linear)
     require_positive(period=period)
     require_whole(0, ticks=ticks)
+    require_no_activations(linear.system, "a regulator of a finite horizon")
     weights = manifold_weights(linear, Q, R)
     tick = sample_cost(linear.dfdx, linear.dfdu, weights.Q, weights.R, period)
     return backward_riccati([tick] * ticks, _end(linear, Q, R, Q_end, period, linear))[0]

@@ -1,6 +1,6 @@
 """Linearisation of a mechanism at a state, on its constraint manifold.
 
-Coordinates of a small deviation, `x = (ξ, η)`:
+Coordinates of a small deviation, `x = (ξ, η, α)`, α that of the activation states if any:
 
     δq = Z_q ξ,    δv = Z_v η - A⁺ (∂psi/∂q) Z_q ξ
 
@@ -13,7 +13,7 @@ Conversely `ξ = Z_qᵀ W δq` and `η = Z_vᵀ W δv`, so the coordinates of a 
 two products.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import casadi as ca
 import numpy as np
@@ -53,6 +53,7 @@ class Linearization:
     Attributes:
         system: the mechanism.
         q, v, u, t, mask: the operating point, closed to rounding errors.
+        act: (na,) activation states there.
         dfdx, dfdu, drift: (nx, nx), (nx, nu), (nx,); drift is zero at an equilibrium.
         Z_q, Z_v: (nv, n_q), (nv, n_v) bases, `x = (ξ, η)`, orthonormal in the metric W.
         slope: (nv, n_q) `-A⁺ (∂psi/∂q) Z_q`.
@@ -72,6 +73,7 @@ class Linearization:
     Z_v: Array
     slope: Array
     period: float | None = None
+    act: Array = field(default_factory=lambda: np.zeros(0))
 
     def _summary(self) -> dict[str, object]:
         return {
@@ -96,7 +98,12 @@ class Linearization:
     @property
     def nx(self) -> int:
         """Size of x."""
-        return self.n_q + self.n_v
+        return self.n_q + self.n_v + self.n_a
+
+    @property
+    def n_a(self) -> int:
+        """Number of activation states."""
+        return int(self.act.size)
 
     @property
     def nu(self) -> int:
@@ -106,12 +113,17 @@ class Linearization:
     @property
     def to_dq(self) -> Array:
         """(nv, nx) `δq = to_dq x`."""
-        return np.hstack([self.Z_q, np.zeros((self.Z_q.shape[0], self.n_v))])
+        return np.hstack([self.Z_q, np.zeros((self.Z_q.shape[0], self.n_v + self.n_a))])
 
     @property
     def to_dv(self) -> Array:
         """(nv, nx) `δv = to_dv x`."""
-        return np.hstack([self.slope, self.Z_v])
+        return np.hstack([self.slope, self.Z_v, np.zeros((self.Z_v.shape[0], self.n_a))])
+
+    @property
+    def to_dact(self) -> Array:
+        """(na, nx) `δact = to_dact x`."""
+        return np.hstack([np.zeros((self.n_a, self.n_q + self.n_v)), np.eye(self.n_a)])
 
     @property
     def to_xi(self) -> Array:
@@ -125,20 +137,28 @@ class Linearization:
 
     @property
     def from_dq(self) -> Array:
-        """(nx, nv) part of `x = from_dq δq + from_dv δv`."""
-        return np.vstack([self.to_xi, np.zeros((self.n_v, self.Z_q.shape[0]))])
+        """(nx, nv) part of `x = from_dq δq + from_dv δv + from_dact δact`."""
+        return np.vstack([self.to_xi, np.zeros((self.n_v + self.n_a, self.Z_q.shape[0]))])
 
     @property
     def from_dv(self) -> Array:
-        """(nx, nv) part of `x = from_dq δq + from_dv δv`."""
-        return np.vstack([np.zeros((self.n_q, self.Z_v.shape[0])), self.to_eta])
+        """(nx, nv) part of `x = from_dq δq + from_dv δv + from_dact δact`."""
+        rows, columns = self.to_eta, self.Z_v.shape[0]
+        return np.vstack([np.zeros((self.n_q, columns)), rows, np.zeros((self.n_a, columns))])
+
+    @property
+    def from_dact(self) -> Array:
+        """(nx, na) part of `x = from_dq δq + from_dv δv + from_dact δact`."""
+        return self.to_dact.T
 
     @checked
-    def coordinates(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """Return x (nx,) of a measured state."""
+    def coordinates(self, q: ArrayLike, v: ArrayLike, act: ArrayLike | None = None) -> Array:
+        """Return x (nx,) of a measured state; act (na,) where there are activations."""
         dq = self.system.difference(self.q, column("q", q, self.system.nq))
         dv = column("v", v, self.system.nv) - self.v
-        return np.asarray(self.from_dq @ np.array(dq).ravel() + self.from_dv @ dv)
+        dact = (self.act if act is None else column("act", act, self.n_a)) - self.act
+        x = self.from_dq @ np.array(dq).ravel() + self.from_dv @ dv + self.from_dact @ dact
+        return np.asarray(x)
 
     @checked
     def state(self, x: ArrayLike) -> tuple[Array, Array]:
@@ -147,12 +167,19 @@ class Linearization:
         q = np.array(self.system.integrate(self.q, self.to_dq @ values)).ravel()
         return q, self.v + self.to_dv @ values
 
+    @checked
+    def activation(self, x: ArrayLike) -> Array:
+        """Return act (na,) of coordinates x."""
+        return self.act + self.to_dact @ column("x", x, self.nx)
+
     def coordinates_fun(self) -> ca.Function:
-        """Return `coordinates` as a Function (q, v) → (x), for a controller in C."""
+        """Return `coordinates` as a Function (q, v, [act]) → (x), for a controller in C."""
         q, v = ca.SX.sym("q", self.system.nq), ca.SX.sym("v", self.system.nv)
-        dq = self.system.difference(self.q, q)
+        dq, act = self.system.difference(self.q, q), ca.SX.sym("act", self.n_a)
         xi, eta = ca.DM(self.to_xi) @ dq, ca.DM(self.to_eta) @ (v - self.v)
-        return ca.Function("coordinates", [q, v], [ca.vertcat(xi, eta)], ["q", "v"], ["x"])
+        inputs = {"q": q, "v": v} | ({"act": act} if self.n_a else {})
+        x = ca.vertcat(xi, eta, act - self.act)
+        return ca.Function("coordinates", list(inputs.values()), [x], list(inputs), ["x"])
 
     @checked
     def output_matrix(self, output: ca.Function) -> Array:
@@ -172,6 +199,7 @@ def linearize(
     v: ArrayLike | None = None,
     u: ArrayLike | None = None,
     *,
+    act: ArrayLike | None = None,
     t: float = 0.0,
     mask: ArrayLike | None = None,
     rank_tol: float = TANGENT_RANK_TOL,
@@ -179,8 +207,11 @@ def linearize(
     """Return the linear system near (q, v, u) on the constraint manifold.
 
         dξ/dt = Z_qᵀ W (v + (slope - ½ Ω Z_q) ξ + Z_v η)
-        dη/dt = Z_vᵀ W (a + (∂a/∂q Z_q + ∂a/∂v slope) ξ + ∂a/∂v Z_v η + ∂a/∂u δu)
+        dη/dt = Z_vᵀ W (a + (∂a/∂q Z_q + ∂a/∂v slope) ξ + ∂a/∂v Z_v η + ∂a/∂u δu + ∂a/∂act α)
+        dα/dt = r + (∂r/∂q Z_q + ∂r/∂v slope) ξ + ∂r/∂v Z_v η + ∂r/∂u δu + ∂r/∂act α
 
+    with `r` the rates of the activations (`act_dot`). Where a rate has a kink at the operating
+    point, as that of a muscle without `tausmooth` has at rest, its side of falling counts.
     `Ω` holds `[ω]×` of ball and free joints, zero elsewhere. This is the exact Jacobian of the
     motion in the coordinates `ξ = Z_qᵀ W (q ⊖ q_0)`, `η = Z_vᵀ W (v - v_0)` of the manifold, at
     rest or in motion. Derivatives of the projected motion follow implicit rules, so rows may be
@@ -190,6 +221,7 @@ def linearize(
         system: the mechanism.
         q: (nq,) configuration on the manifold; or an `Equilibrium`, which gives q and u.
         v, u: (nv,), (nu,) velocity and control, zero by default.
+        act: (na,) activation states, zero by default, or the equilibrium's.
         t: s, for constraints that depend on time; the linear system is that of this instant.
         mask: (nc,) rows that are on; the system's own by default.
         rank_tol: singular value of A, in the sizes of coordinates and residuals, that counts as
@@ -198,18 +230,17 @@ def linearize(
     Raises:
         ShapeError: a wrong shape, or NaN.
         ProblemError: a state off the manifold, a singular pose (the message names it), a control
-            outside its range, actuators with activation states; an equilibrium beside a v or u of
-            its own.
+            outside its range; an equilibrium beside a v, u or act of its own.
     """
     if isinstance(q, Equilibrium):
-        if v is not None or u is not None:
+        if v is not None or u is not None or act is not None:
             raise ProblemError(
-                "an equilibrium gives q and u, at rest; expected no v and no u beside it, or "
+                "an equilibrium gives q, u and act, at rest; expected no v, u or act beside it, or "
                 "linearize(system, q, v, u)"
             )
-        u, q = q.u, q.q
+        u, act, q = q.u, q.act, q.q
     require_share(rank_tol=rank_tol)
-    place = project_state(system, place_of(system, q, v, u, t, mask), rank_tol)
+    place = project_state(system, place_of(system, q, v, u, t, mask, act), rank_tol)
     bases = tangent(system, place, rank_tol)
     require_regular(system, place, bases, rank_tol)
     motion = numbers(motion_fun(system, rank_tol), place.values)
@@ -231,15 +262,17 @@ def assemble_state(
     """
     Z_q, Z_v, slope = bases.Z_q, bases.Z_v, bases.slope
     to_xi, to_eta = coordinates_of(system, Z_q), coordinates_of(system, Z_v)
-    a_q, a_v = motion["a_q"], motion["a_v"]
+    a_q, a_v, r_q, r_v = (motion[key] for key in ("a_q", "a_v", "rate_q", "rate_v"))
+    n_q, na = Z_q.shape[1], system.na
     dfdx = np.block(
         [
-            [to_xi @ (slope + turning), to_xi @ Z_v],
-            [to_eta @ (a_q @ Z_q + a_v @ slope), to_eta @ a_v @ Z_v],
+            [to_xi @ (slope + turning), to_xi @ Z_v, np.zeros((n_q, na))],
+            [to_eta @ (a_q @ Z_q + a_v @ slope), to_eta @ a_v @ Z_v, to_eta @ motion["a_act"]],
+            [r_q @ Z_q + r_v @ slope, r_v @ Z_v, motion["rate_act"]],
         ]
     )
-    dfdu = np.vstack([np.zeros((Z_q.shape[1], system.nu)), to_eta @ motion["a_u"]])
-    drift = np.concatenate([to_xi @ place.v, to_eta @ motion["a"].ravel()])
+    dfdu = np.vstack([np.zeros((n_q, system.nu)), to_eta @ motion["a_u"], motion["rate_u"]])
+    drift = np.concatenate([to_xi @ place.v, to_eta @ motion["a"].ravel(), motion["rate"].ravel()])
     return Linearization(
         system=system,
         q=place.q,
@@ -253,6 +286,7 @@ def assemble_state(
         Z_q=Z_q,
         Z_v=Z_v,
         slope=slope,
+        act=place.act,
     )
 
 

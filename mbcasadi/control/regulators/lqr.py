@@ -110,9 +110,10 @@ def lqr_gain(
 
     Args:
         linear: from `linearize` at an equilibrium.
-        Q: (2 nv, 2 nv) weight of (δq, δv), not negative; (2 nv,) for a diagonal one.
+        Q: (2 nv, 2 nv) weight of (δq, δv), not negative; (2 nv,) for a diagonal one. With
+            activation states (2 nv + na), of (δq, δv, δact).
         R: (nu, nu) weight of δu, positive; (nu,) or a number for a diagonal one.
-        N: (2 nv, nu) cross weight; zero by default.
+        N: (2 nv [+ na], nu) cross weight; zero by default.
         integral: weight of `(∫ δq dt)²` of some coordinates, by the names of their rates; they
             return to the setpoint whatever the model lacks. The gain is then on (x, s), s their
             integrals, and with a period their sums `s_next = s + period δq`.
@@ -170,21 +171,21 @@ def manifold_weights(
     Raises:
         ShapeError, ProblemError: not weights, or a cross weight too large for Q and R.
     """
-    nv, nu = linear.system.nv, linear.nu
-    natural, control = weight("Q", Q, 2 * nv), weight("R", R, nu, definite=True)
-    cross = np.zeros((2 * nv, nu)) if N is None else finite_matrix("N", N, (2 * nv, nu))
+    n, nu = 2 * linear.system.nv + linear.n_a, linear.nu
+    natural, control = weight("Q", Q, n), weight("R", R, nu, definite=True)
+    cross = np.zeros((n, nu)) if N is None else finite_matrix("N", N, (n, nu))
     joint_weight = np.block([[natural, cross], [cross.T, control]])
     if N is not None:
-        weight("[Q N; Nᵀ R]", joint_weight, 2 * nv + nu)
-    T = np.vstack([linear.to_dq, linear.to_dv])
+        weight("[Q N; Nᵀ R]", joint_weight, n + nu)
+    T = np.vstack([linear.to_dq, linear.to_dv, linear.to_dact])
     return Weights(T.T @ natural @ T, control, T.T @ cross)
 
 
 @checked
 def gain_in_full_coordinates(linear: Linearization, K: Array) -> Array:
-    """Return (nu, 2 nv) `K (from_dq, from_dv)`, the gain on (δq, δv); it depends on no basis."""
+    """Return (nu, 2 nv [+ na]) `K (from_dq, from_dv, from_dact)`; it depends on no basis."""
     gain = matrix("K", K, (linear.nu, linear.nx))
-    return np.asarray(gain @ np.hstack([linear.from_dq, linear.from_dv]))
+    return np.asarray(gain @ np.hstack([linear.from_dq, linear.from_dv, linear.from_dact]))
 
 
 def require_equilibrium(linear: Linearization) -> None:

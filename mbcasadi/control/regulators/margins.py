@@ -99,9 +99,10 @@ def _tick_at(
     """Return (x, z) → (u, z_next, status) of a controller around the equilibrium."""
     function = given.function
     names, sizes = function.name_in(), dict(zip(function.name_in(), _sizes(function), strict=True))
-    if {"act", "f_c", "f_measured", "y"} & set(names):
+    if {"f_c", "f_measured", "y"} & set(names):
         raise ProblemError(
-            f"'{given.name}' reads {', '.join(names)}; expected a controller of q, v, ref and mask"
+            f"'{given.name}' reads {', '.join(names)}; expected a controller of q, v, act, ref, "
+            "mask"
         )
     system, nu = linear.system, function.numel_out("u")
     if (sizes.get("q"), sizes.get("v"), nu) != (system.nq, system.nv, system.nu):
@@ -120,7 +121,7 @@ def _tick_at(
 
     def tick(x: Array, z: Array) -> tuple[Array, Array, int]:
         q, v = linear.state(x)
-        known = inputs | {"q": q, "v": v, "z": z}
+        known = inputs | {"q": q, "v": v, "z": z, "act": linear.activation(x)}
         out = function(**{name: known[name] for name in names})
         u, z_next = (np.array(out[name]).ravel() for name in ("u", "z_next"))
         return u, z_next, int(out["status"])

@@ -8,6 +8,7 @@ from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.control.regulators.text import shorten
 from mbcasadi.system.coordinates import rate_names
+from mbcasadi.system.pulling_inputs import activation_names
 
 STEADY = 1e-6
 """Real part of an eigenvalue, relative to the norm of dfdx in scaled coordinates, that counts as
@@ -56,9 +57,13 @@ def mode_of(linear: Linearization, s: complex, x: Array) -> Mode:
     shape, unit = linear.to_dq @ x, linear.system.scales.coordinates
     if np.abs(shape / unit).max(initial=0.0) <= STEADY * np.abs(x / scale).max():
         shape = linear.to_dv @ x
-    size = np.abs(shape / unit)
-    shape, size = shape / shape[size.argmax()], size / size.max()
-    names = rate_names(linear.system)
+    size, names = np.abs(shape / unit), rate_names(linear.system)
+    if size.max(initial=0.0) > 0.0:
+        shape, size = shape / shape[size.argmax()], size / size.max()
+    else:  # activations without an effect
+        names = activation_names(linear.system)
+        size = np.abs(linear.to_dact @ x)
+        size = size / size.max(initial=np.finfo(float).tiny)
     joints = tuple(
         names[i] for i in np.argsort(-size.round(ALIKE), kind="stable") if size[i] >= MOVES
     )
@@ -83,26 +88,42 @@ def rate_of(linear: Linearization) -> float:
 def relative_drift(linear: Linearization) -> float:
     """Return the largest drift of x, relative to the rate of the system's own motion."""
     rate = rate_of(linear)
-    scale = np.concatenate([np.full(linear.n_q, rate), np.full(linear.n_v, rate**2)])
+    scale = np.concatenate(
+        [
+            np.full(linear.n_q, rate),
+            np.full(linear.n_v, rate**2),
+            rate * _activation_scale(linear, generator(linear)[0], rate),
+        ]
+    )
     return float(np.abs(linear.drift / scale).max(initial=0.0))
 
 
 def scaled_generator(linear: Linearization) -> tuple[Array, Array]:
     """Return `S⁻¹ dfdx S` and the diagonal (nx,) of S.
 
-    S holds units of x in which position and velocity change at the same rate: 1 for ξ, 1/s for η.
+    S holds units of x in which position and velocity change at the same rate: 1 for ξ, 1/s for η,
+    and for an activation what moves the mechanism as much.
     """
     A = generator(linear)[0]
     rate = _own_rate(linear, A)
     if rate <= np.finfo(float).eps * linear.system.scales.rate:
         rate = linear.system.scales.rate
-    scale = np.concatenate([np.ones(linear.n_q), np.full(linear.n_v, rate)])
+    own = _activation_scale(linear, A, rate)
+    scale = np.concatenate([np.ones(linear.n_q), np.full(linear.n_v, rate), own])
     return A * scale / scale[:, None], scale
+
+
+def _activation_scale(linear: Linearization, A: Array, rate: float) -> Array:
+    """Return (na,) activations that accelerate by `rate²`; 1 where there is no effect."""
+    first, end = linear.n_q, linear.n_q + linear.n_v
+    effect = np.linalg.norm(A[first:end, end:], axis=0)
+    return np.asarray(np.where(effect > 0, rate**2 / np.where(effect > 0, effect, 1.0), 1.0))
 
 
 def _own_rate(linear: Linearization, A: Array) -> float:
     """Return the rate at which velocities change by positions and by themselves, 1/s."""
-    slow, fast = A[linear.n_q :, : linear.n_q], A[linear.n_q :, linear.n_q :]
+    moving = slice(linear.n_q, linear.n_q + linear.n_v)
+    slow, fast = A[moving, : linear.n_q], A[moving, moving]
     return float(max(np.sqrt(np.linalg.norm(slow)), np.linalg.norm(fast)))
 
 

@@ -20,7 +20,13 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.loads import null
 from mbcasadi.control.regulators.modes import relative_drift
-from mbcasadi.control.regulators.operating_point import Array, motion_fun, numbers, rows_fun
+from mbcasadi.control.regulators.operating_point import (
+    Array,
+    motion_fun,
+    numbers,
+    require_no_activations,
+    rows_fun,
+)
 from mbcasadi.control.regulators.tangent import spin
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.shapes import real_array, require_share
@@ -146,6 +152,7 @@ def descriptor_form(linear: Linearization) -> DescriptorForm:
             time, at a state that moves.
     """
     system, nv = linear.system, linear.system.nv
+    require_no_activations(system, "the form with multipliers")
     if linear.period is not None:
         raise ProblemError(
             f"expected a continuous linearisation, found a period of {linear.period} s: "
@@ -162,9 +169,11 @@ def descriptor_form(linear: Linearization) -> DescriptorForm:
         "mask": linear.mask,
     }
     rows, equations = numbers(rows_fun(system), at), _equations_fun(system)
-    A, B = rows["A"], np.array(system.actuation(linear.q))
+    A, B = rows["A"], np.array(evaluate(system.actuation, {"q": linear.q, "v": linear.v}))
     W = spin(system, linear.v)
-    a = numbers(motion_fun(system, DESCRIPTOR_RANK_TOL), at | {"u": linear.u})["a"].ravel()
+    a = numbers(motion_fun(system, DESCRIPTOR_RANK_TOL), at | {"u": linear.u, "act": linear.act})[
+        "a"
+    ].ravel()
     force = equations(linear.q, linear.v, a, linear.u, np.zeros(system.nc), linear.mask)[0]
     lam = np.linalg.pinv(A.T, DESCRIPTOR_RANK_TOL) @ np.array(force).ravel()
     out = equations(linear.q, linear.v, a, linear.u, lam, linear.mask)
@@ -199,7 +208,7 @@ def _equations_fun(system: System) -> ca.Function:
     mask, N = ca.SX.sym("mask", system.nc), system.velocity_map(q)
     M = system.mass_matrix(q)
     r = M @ a + system.bias_force(q, v) - system.passive_force(q, v)
-    r = r - system.actuator_bias(q, v) - system.actuation(q) @ u
+    r = r - system.actuator_bias(q, v) - evaluate(system.actuation, {"q": q, "v": v}) @ u
     rate = ca.SX(0, 1)
     if system.nc:
         A = evaluate(system.loop_jacobian, {"q": q, "v": v})

@@ -13,6 +13,7 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import column
 from mbcasadi.simulation.active_rows import holonomic_rows
 from mbcasadi.system import System, evaluate
+from mbcasadi.system.pulling_inputs import pulling_inputs
 
 Array = NDArray[np.float64]
 
@@ -28,6 +29,7 @@ class Place:
         q, v, u: (nq,), (nv,), (nu,).
         t: s, where constraints depend on time.
         mask: (nc,) one for each row that is on, else zero.
+        act: (na,) activation states.
     """
 
     q: Array
@@ -35,11 +37,13 @@ class Place:
     u: Array
     t: float
     mask: Array
+    act: Array
 
     @property
     def values(self) -> dict[str, Array | float]:
         """All inputs by their name."""
-        return {"q": self.q, "v": self.v, "u": self.u, "t": self.t, "mask": self.mask}
+        state: dict[str, Array | float] = {"q": self.q, "v": self.v, "u": self.u, "act": self.act}
+        return state | {"t": self.t, "mask": self.mask}
 
 
 def place_of(
@@ -49,6 +53,7 @@ def place_of(
     u: ArrayLike | None = None,
     t: float = 0.0,
     mask: ArrayLike | None = None,
+    act: ArrayLike | None = None,
 ) -> Place:
     """Return the checked operating point.
 
@@ -57,16 +62,12 @@ def place_of(
         q, v, u: (nq,), (nv,), (nu,); v and u are zero by default.
         t: s, for constraints that depend on time.
         mask: (nc,) rows that are on; the system's own by default.
+        act: (na,) activation states, zero by default.
 
     Raises:
         ShapeError: a wrong shape, or NaN.
-        ProblemError: actuators with activation states; a mask for a system without one.
+        ProblemError: a mask for a system without one.
     """
-    if system.na:
-        raise ProblemError(
-            f"'{system.name}' has actuators with activation states, which a linear model here "
-            "does not hold; expected motors and servos"
-        )
     if mask is not None and system.mask is None:
         raise ProblemError(f"'{system.name}' has no mask; make it with system.with_mask()")
     rows_on = mask if mask is not None else system.mask
@@ -76,6 +77,7 @@ def place_of(
         u=_or_zero("u", u, system.nu),
         t=float(t),
         mask=np.ones(system.nc) if rows_on is None else column("mask", rows_on, system.nc),
+        act=_or_zero("act", act, system.na),
     )
 
 
@@ -123,17 +125,20 @@ def rows_fun(system: System) -> ca.Function:
 
 @lru_cache(maxsize=32)
 def motion_fun(system: System, rank_tol: float) -> ca.Function:
-    """Return (q, v, u, t, mask) → (a, a_q, a_v, a_u, lam, …, clip): motion under `B u + f_0`.
+    """Return (q, v, u, act, t, mask) → (a, a_q, a_v, a_u, a_act, lam, …, clip).
 
-    `lam, lam_q, lam_v, lam_u` are the multipliers and their derivatives. `a_q` and `lam_q` are
-    tangent derivatives; all of them follow the implicit rules of `dynamics.derivatives`. `clip` is
-    the difference of the actuators' real force and `B u + f_0`, relative to the larger one.
+    The motion under `B w + f_0`, w the activation where there is one, else u. `lam, lam_q, …` are
+    the multipliers and their derivatives. `a_q` and `lam_q` are tangent derivatives; all of them
+    follow the implicit rules of `dynamics.derivatives`. `clip` is the difference of the actuators'
+    real force and `B w + f_0`, relative to the larger one. `rate, rate_q, …` are the rates of the
+    activations.
     """
     dynamics = forward_dynamics_derivatives(system, rank_tol=rank_tol)
     force = _force_fun(system)
-    kind = {"q": system.nq, "v": system.nv, "u": system.nu, "t": 1, "mask": system.nc}
+    kind = {"q": system.nq, "v": system.nv, "u": system.nu, "act": system.na}
+    kind |= {"t": 1, "mask": system.nc}
     s = {name: ca.MX.sym(name, size) for name, size in kind.items()}
-    pull = force(s["q"], s["v"], s["u"])
+    pull = force(s["q"], s["v"], s["u"], s["act"])
     inputs = s | {"f": pull[0]}
     d = dynamics(**{name: inputs[name] for name in dynamics.name_in()})
     outputs = {}
@@ -142,19 +147,35 @@ def motion_fun(system: System, rank_tol: float) -> ca.Function:
         outputs[f"{key}_q"] = d[f"d{key}dq"] + d[f"d{key}df"] @ pull[1]
         outputs[f"{key}_v"] = d[f"d{key}dv"] + d[f"d{key}df"] @ pull[2]
         outputs[f"{key}_u"] = d[f"d{key}df"] @ pull[3]
-    outputs["clip"] = pull[4]
+        outputs[f"{key}_act"] = d[f"d{key}df"] @ pull[4]
+    outputs["clip"] = pull[5]
+    rates = activation_rates_fun(system)(s["q"], s["v"], s["u"], s["act"])
+    outputs |= dict(zip(ACTIVATION_RATES, rates, strict=True))
     return ca.Function(
         "motion", list(s.values()), [ca.densify(x) for x in outputs.values()], list(s), [*outputs]
     )
 
 
+def require_no_activations(system: System, what: str) -> None:
+    """Raise `ProblemError` where a system has activation states."""
+    if system.na:
+        raise ProblemError(
+            f"'{system.name}' has {system.na} activation states, which {what} does not count; "
+            "expected motors and servos, or lqr, feedback and linear_mpc at an equilibrium"
+        )
+
+
 def require_linear(system: System, place: Place, clip: Array) -> None:
-    """Raise unless the actuators' force at u is the linear one.
+    """Raise unless the actuators' force and the rates of activations follow u.
 
     Raises:
         ProblemError: u is outside a range; a small change of it then has no effect.
     """
-    if float(clip.max(initial=0.0)) > INSIDE:
+    stateful = np.array([actuator.act is not None for actuator in system.actuators], dtype=bool)
+    low, high = system.limits.ctrl.T
+    rounding = INSIDE * np.maximum(1.0, np.abs(place.u))
+    beyond = (place.u < low - rounding) | (place.u > high + rounding)
+    if float(clip.max(initial=0.0)) > INSIDE or (stateful.size and np.any(beyond & stateful)):
         raise ProblemError(
             f"'{system.name}': u = {place.u} is beyond the range of a control or of a force, "
             "where the force does not follow u; expected a control inside its ranges"
@@ -162,21 +183,35 @@ def require_linear(system: System, place: Place, clip: Array) -> None:
 
 
 def _force_fun(system: System) -> ca.Function:
-    """Return (q, v, u) → (f, f_q, f_v, B, clip), `f = B u + f_0` with tangent derivatives.
+    """Return (q, v, u, act) → (f, f_q, f_v, f_u, f_act, clip), tangent derivatives along q.
 
-    `clip` compares forces as torques, in the sizes of the coordinates.
+    `f = B w + f_0`. `clip` compares forces as torques, in the sizes of the coordinates.
     """
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
-    u = ca.SX.sym("u", system.nu)
-    B, N = system.actuation(q), system.velocity_map(q)
-    f = B @ u + system.actuator_bias(q, v)
+    u, act = ca.SX.sym("u", system.nu), ca.SX.sym("act", system.na)
+    at, N = {"q": q, "v": v, "u": u, "act": act}, system.velocity_map(q)
+    w = pulling_inputs(system, q, v, u, act)
+    f = evaluate(system.actuation, at) @ w + system.actuator_bias(q, v)
     clip: ca.SX | ca.DM = ca.SX(0)
     if system.nu:
-        real, size = system.actuator_force(q, v, u), system.scales.coordinates
+        real, size = evaluate(system.actuator_force, at), system.scales.coordinates
         terms = ca.fmax(ca.norm_inf(ca.densify(size * real)), ca.norm_inf(ca.densify(size * f)))
         clip = ca.norm_inf(ca.densify(size * (real - f))) / ca.fmax(terms, np.finfo(float).tiny)
-    outputs = [f, ca.jacobian(f, q) @ N, ca.jacobian(f, v), B, clip]
-    return ca.Function("force", [q, v, u], [ca.densify(x) for x in outputs])
+    outputs = [f, ca.jacobian(f, q) @ N, *(ca.jacobian(f, x) for x in (v, u, act)), clip]
+    return ca.Function("force", [q, v, u, act], [ca.densify(x) for x in outputs])
+
+
+ACTIVATION_RATES = ("rate", "rate_q", "rate_v", "rate_u", "rate_act")
+
+
+def activation_rates_fun(system: System) -> ca.Function:
+    """Return (q, v, u, act) → `ACTIVATION_RATES`, the rates of the activations and derivatives."""
+    q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
+    u, act = ca.SX.sym("u", system.nu), ca.SX.sym("act", system.na)
+    at, N = {"q": q, "v": v, "u": u, "act": act}, system.velocity_map(q)
+    rate = evaluate(system.act_dot, at) if system.na else ca.SX(0, 1)
+    outputs = [rate, ca.jacobian(rate, q) @ N, *(ca.jacobian(rate, x) for x in (v, u, act))]
+    return ca.Function("rates", [q, v, u, act], [ca.densify(x) for x in outputs])
 
 
 def _or_zero(name: str, value: ArrayLike | None, size: int) -> Array:

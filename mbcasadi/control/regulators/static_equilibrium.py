@@ -163,7 +163,7 @@ def _equations(
     A = ca.SX(0, rested.nv) if none else ca.diag(ca.DM(mask)) @ evaluate(rested.loop_jacobian, at)
     weight = rested.bias_force(q, v_0) - rested.passive_force(q, v_0)
     weight = weight - rested.actuator_bias(q, v_0)
-    B = rested.actuation(q)
+    B = evaluate(rested.actuation, at)
     if control is not None:
         weight, B = weight - B @ ca.DM(control), ca.SX(rested.nv, 0)
     E = ca.densify(ca.horzcat(B, A[:pushing, :].T))
@@ -193,7 +193,7 @@ def _sizes(
         terms = [rested.bias_force(q, still), rested.passive_force(q, still)]
         terms.append(rested.actuator_bias(q, still))
         if control is not None:
-            terms.append(rested.actuation(q) @ control)
+            terms.append(evaluate(rested.actuation, {"q": q, "v": still}) @ control)
         largest = max(
             largest,
             *(float(np.abs(coordinates * x.full().ravel()).max(initial=0.0)) for x in terms),

@@ -25,6 +25,7 @@ from mbcasadi.control.regulators.operating_point import (
     motion_fun,
     place_of,
     require_linear,
+    require_no_activations,
 )
 from mbcasadi.control.regulators.tangent import (
     TANGENT_RANK_TOL,
@@ -71,6 +72,7 @@ def linearize_along(
     if system.nc and "v" in system.loop_jacobian.name_in():
         raise ProblemError(f"'{system.name}' has rows nonlinear in v; linearise single states")
     require_share(rank_tol=rank_tol)
+    require_no_activations(system, "a linear system that varies with time")
     places = _places(system, q, v, u, t, mask)
     first = project_state(system, places[0], rank_tol)
     require_regular(system, first, tangent(system, first, rank_tol), rank_tol)

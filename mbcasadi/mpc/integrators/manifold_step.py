@@ -52,7 +52,10 @@ def force_fun(system: System) -> ca.Function:
     """Return (q, v, u) → (f), `B u + f_0`."""
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     u = ca.SX.sym("u", system.nu)
-    f = system.actuation(q) @ u + system.actuator_bias(q, v) if system.nu else ca.SX(system.nv, 1)
+    f = ca.SX(system.nv, 1)
+    if system.nu:
+        B = evaluate(system.actuation, {"q": q, "v": v})
+        f = B @ u + system.actuator_bias(q, v)
     return ca.Function("force", [q, v, u], [ca.densify(f)], ["q", "v", "u"], ["f"])
 
 

@@ -40,7 +40,9 @@ def acceleration_slopes_fun(system: System, treatment: Treatment) -> ca.Function
     M, h, A, c = terms(system, state, treatment.baumgarte)
     pull = ca.SX(system.nv, 1)
     if system.nu:
-        pull = system.actuation(state.q) @ u + system.actuator_bias(state.q, state.v)
+        pull = evaluate(system.actuation, {"q": state.q, "v": state.v}) @ u + system.actuator_bias(
+            state.q, state.v
+        )
     along = tuple(key for key in inputs if key != "mask")
     equations = {"M": M, "r": ca.densify(pull - h), "A": A, "c": ca.densify(c)}
     equations["row_scale"] = row_scale_column(system, inputs, treatment)

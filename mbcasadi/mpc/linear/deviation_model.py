@@ -55,23 +55,24 @@ def deviation_model(
 
     Args:
         linear: from `linearize` at an equilibrium.
-        weights: Q (2 nv, 2 nv) or (2 nv,) of the deviations (δq, δv), and R of δu.
+        weights: Q (2 nv, 2 nv) or (2 nv,) of the deviations (δq, δv), and R of δu; with
+            activation states (2 nv + na), of (δq, δv, δact).
         period: sample time, s.
         outputs: rows of (δq, δv) and δu.
         ctrl_limits: (nu, 2) limits of u; the model's by default.
         terminal_weight: P; without one every growing mode must be controllable.
 
     Raises:
-        ProblemError: no equilibrium; activations, a mask or constraints that move; limits that do
+        ProblemError: no equilibrium; a mask or constraints that move; limits that do
             not hold the equilibrium; an uncontrollable growing mode.
         ShapeError: a wrong shape, or NaN.
     """
     require_continuous(linear)
     require_equilibrium(linear)
     system = linear.system
-    if system.na or system.mask is not None or system.timed:
+    if system.mask is not None or system.timed:
         raise ProblemError(
-            f"'{system.name}' has activations, a mask or constraints that move; a linear MPC has "
+            f"'{system.name}' has a mask or constraints that move; a linear MPC has "
             "one fixed model: linearise a system without them"
         )
     chosen = system.limits.ctrl if ctrl_limits is None else ctrl_limits

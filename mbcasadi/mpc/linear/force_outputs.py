@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.linearization import Linearization
-from mbcasadi.control.regulators.operating_point import motion_fun, numbers
+from mbcasadi.control.regulators.operating_point import motion_fun, numbers, require_no_activations
 from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.linear.checks import end_of
@@ -46,7 +46,8 @@ class ForceSlopes:
 
 def force_slopes(linear: Linearization) -> ForceSlopes:
     """Return the multipliers of a linear system and their derivatives, by implicit rules."""
-    at = {name: getattr(linear, name) for name in ("q", "v", "u", "t", "mask")}
+    require_no_activations(linear.system, "an output of forces")
+    at = {name: getattr(linear, name) for name in ("q", "v", "u", "act", "t", "mask")}
     motion = numbers(motion_fun(linear.system, TANGENT_RANK_TOL), at)
     of_state = np.hstack([motion["lam_q"], motion["lam_v"]])
     return ForceSlopes(motion["lam"].ravel(), of_state, motion["lam_u"])

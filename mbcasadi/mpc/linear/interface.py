@@ -131,10 +131,11 @@ class Interface(ABC):
     @final
     def offered(self, symbols: Mapping[str, Sym]) -> tuple[Sym, Sym]:
         """Return what `SafeOutput.step` takes: the hold, and whether the measurement is finite."""
-        values = [symbols[signal.name] for signal in self.measured]
         measured, hold = self.is_measured(symbols), self.hold
         start = type(measured)(ca.DM(hold.safe.start))
-        return start if hold.command is None else hold.command(*values), measured
+        if hold.command is None:
+            return start, measured
+        return hold.command(*(symbols[name] for name in hold.command.name_in())), measured
 
     @final
     def signals(self, state: Sequence[str]) -> tuple[Signal, ...]:

@@ -57,7 +57,7 @@ def limits_of_mechanism(
     """
     if limits is None:
         return None
-    inputs = {name: ca.SX.sym(name, sizes[name]) for name in ("q", "v")}
+    inputs = {name: ca.SX.sym(name, sizes[name]) for name in ("q", "v", "act") if name in sizes}
     inputs |= {name: ca.SX.sym(name, limits.value.numel_in(name)) for name in ("u", "u_last")}
     x, (u, last) = deviation(inputs), (inputs[name] - ca.DM(u_0) for name in ("u", "u_last"))
     outputs = [limits.value(x, u, last)]

@@ -1,7 +1,7 @@
 """The interface of a linear MPC of a mechanism near an equilibrium.
 
-The controller measures (q, v) and returns u; its linear problem is in deviations along the free
-directions of the constraint manifold.
+The controller measures (q, v, [act]) and returns u; its linear problem is in deviations along the
+free directions of the constraint manifold, and of the activations.
 """
 
 from collections.abc import Mapping
@@ -23,8 +23,9 @@ from mbcasadi.mpc.linear.interface import Interface, ProblemInputs
 from mbcasadi.mpc.linear.limits import limits_of, limits_of_mechanism
 from mbcasadi.mpc.linear.prediction_model import Array
 from mbcasadi.mpc.linear.problem import LinearProblem
-from mbcasadi.qp.input_guard import state_validity
-from mbcasadi.system.coordinates import coordinates, rates, state_sizes
+from mbcasadi.qp.input_guard import is_bounded, state_validity
+from mbcasadi.system.coordinates import coordinates, rates, state_sizes, unitless_signal
+from mbcasadi.system.pulling_inputs import activation_names
 
 
 @final
@@ -46,8 +47,10 @@ class MechanismInterface(Interface):
 
     @property
     def measured(self) -> tuple[Signal, ...]:
-        """q, v."""
-        return coordinates(self.linear.system), rates(self.linear.system)
+        """q, v, and act where there are activation states."""
+        system = self.linear.system
+        state = coordinates(system), rates(system)
+        return (*state, unitless_signal("act", activation_names(system))) if system.na else state
 
     @property
     def slots(self) -> tuple[Slot, ...]:
@@ -89,24 +92,28 @@ class MechanismInterface(Interface):
         system = self.linear.system
         return limits_of_mechanism(
             limits_of(self.problem),
-            {"q": system.nq, "v": system.nv},
-            lambda symbols: self._deviation(symbols["q"], symbols["v"]),
+            {"q": system.nq, "v": system.nv} | ({"act": system.na} if system.na else {}),
+            lambda symbols: self._deviation(symbols["q"], symbols["v"], symbols.get("act")),
             self.linear.u,
         )
 
     @property
     def plan_rows(self) -> tuple[str, ...]:
         """Coordinates and rates."""
-        return tuple(f"{part.name}.{row}" for part in self.measured for row in part.components)
+        planned = self.measured[:2]
+        return tuple(f"{part.name}.{row}" for part in planned for row in part.components)
 
     def inputs(self, symbols: Mapping[str, Sym], estimate: Sym) -> ProblemInputs[Sym]:
         """Return the deviations of state and setpoints."""
-        x = self._deviation(self._near(symbols["q"], estimate), symbols["v"])
+        q = self._near(symbols["q"], estimate)
+        x = self._deviation(q, symbols["v"], symbols.get("act"))
         return ProblemInputs(x, self._reference(symbols["ref"]), estimate)
 
     def is_measured(self, symbols: Mapping[str, Sym]) -> Sym:
         """Return whether q and v are finite, and not too far away."""
-        return state_validity((symbols["q"], symbols["v"]), state_sizes(self.linear.system))
+        system = self.linear.system
+        valid = state_validity((symbols["q"], symbols["v"]), state_sizes(system))
+        return ca.logic_and(valid, is_bounded(symbols["act"])) if system.na else valid
 
     @property
     def rest(self) -> Linearization | None:
@@ -159,11 +166,12 @@ class MechanismInterface(Interface):
             rows[row] = expected[row] + apart[row]
         return ca.vertcat(*rows)
 
-    def _deviation(self, q: Sym, v: Sym) -> Sym:
-        """Return x (nx, 1)."""
+    def _deviation(self, q: Sym, v: Sym, act: Sym | None = None) -> Sym:
+        """Return x (nx, 1); activations at the equilibrium where none are given."""
         linear = self.linear
         dq = linear.system.difference(ca.DM(linear.q), q)
-        return ca.DM(linear.from_dq) @ dq + ca.DM(linear.from_dv) @ (v - ca.DM(linear.v))
+        x = ca.DM(linear.from_dq) @ dq + ca.DM(linear.from_dv) @ (v - ca.DM(linear.v))
+        return x if act is None else x + ca.DM(linear.from_dact) @ (act - ca.DM(linear.act))
 
     def _reference(self, ref: Sym) -> Sym:
         """Return the states of all samples, then the control, as deviations."""

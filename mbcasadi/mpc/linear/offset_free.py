@@ -21,6 +21,7 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.innovation_gate import DEFAULT_GATE, Gate, require_rows
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.measurements import coordinate_rows
+from mbcasadi.control.regulators.operating_point import require_no_activations
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.linear.controller import LinearMPC
 from mbcasadi.mpc.linear.deviation_model import deviation_model
@@ -161,6 +162,7 @@ def offset_free_mpc(
         ProblemError, ShapeError: as in `linear_mpc` and `offset_free_lti`.
         UnknownNameError: no such joint to wrap.
     """
+    require_no_activations(linear.system, "an offset-free MPC")
     rows = matrix("tracked", tracked, None, columns=2 * linear.system.nv)
     deviations = deviation_model(
         linear,

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.mpc.ocp.problem import Array
 from mbcasadi.mpc.ocp.stage import Bounded, Stage
 from mbcasadi.shapes import bounds
-from mbcasadi.system import System
+from mbcasadi.system import System, evaluate
 from mbcasadi.system.actuator_model import actuator_model
 from mbcasadi.system.ranges import Ranges
 
@@ -56,7 +56,8 @@ def force_rows(stage: Stage) -> list[Bounded]:
     if system.tree is not None and np.isfinite(limits.joint_force).any():
         dofs = {joint.name: joint.dof for joint in system.tree.joints}
         finite = np.flatnonzero(np.isfinite(limits.joint_force).any(axis=1))
-        force = system.actuation(q) @ variables.u + system.actuator_bias(q, variables.v)
+        B = evaluate(system.actuation, {"q": q, "v": variables.v})
+        force = B @ variables.u + system.actuator_bias(q, variables.v)
         limited_dofs = [dofs[limits.joint_names[i]] for i in finite]
         rows.append(
             Bounded(

@@ -48,7 +48,7 @@ def actuation_measure(system: System, q: ca.SX, near: ArrayLike) -> ca.SX:
         )
     at = {"q": q, "v": ca.SX.zeros(system.nv), "t": ca.SX(0)}
     A = evaluate(system.loop_jacobian, at) if system.nc else ca.SX(0, system.nv)
-    square = ca.vertcat(U.T @ A, system.actuation(q).T)
+    square = ca.vertcat(U.T @ A, evaluate(system.actuation, {"q": q, "v": ca.SX(system.nv, 1)}).T)
     square_fun = ca.Function("square", [q], [square, ca.det(square)])
     rows, determinant = (np.array(out) for out in square_fun(place.q))
     size = float(np.prod(np.linalg.norm(rows, axis=1)))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mbcasadi.description import Actuator, RigidTree
+from mbcasadi.description import Actuator, RigidTree, SpatialTendon
 from mbcasadi.validation.agreement.manifold import Array
 
 
@@ -46,8 +46,12 @@ def actuator_arm(tree: RigidTree, actuator: Actuator, coordinates: Array, length
     wrench = float(np.linalg.norm(gear[:3]) * length + np.linalg.norm(gear[3:]))
     if actuator.transmission == "site":
         return wrench
+    if actuator.transmission in ("slidercrank", "body"):
+        return float(gear[0] * length)
     if actuator.transmission == "tendon":
         tendon = tree.tendons[actuator.target]
+        if isinstance(tendon, SpatialTendon):
+            return float(gear[0]) * length
         dofs = [tree.joints[joint].dof for joint in tendon.joints]
         return float(gear[0] * np.linalg.norm(tendon.coef * coordinates[dofs]))
     joint = tree.joints[actuator.target]
@@ -64,15 +68,14 @@ def resting_torque(actuator: Actuator, arm: float) -> float:
         actuator: of the model.
         arm: size of its length.
     """
-    g0, g1, _ = np.nan_to_num(np.abs(actuator.gain))
-    b0, b1, _ = np.nan_to_num(np.abs(actuator.bias))
+    (g0, g1, _), (b0, b1, _) = _gain(actuator), _bias(actuator)
     force = b0 + b1 * arm + (g0 + g1 * arm) * _extent(actuator.ctrl_range)
     return float(arm * min(force, _extent(actuator.force_range) or np.inf))
 
 
 def damping(actuator: Actuator, arm: float) -> float:
     """Return the size of an actuator's damping of the coordinates, a torque times a time."""
-    g2, b2 = np.nan_to_num(np.abs([actuator.gain[2], actuator.bias[2]]))
+    g2, b2 = _gain(actuator)[2], _bias(actuator)[2]
     return float((b2 + g2 * _extent(actuator.ctrl_range)) * arm**2)
 
 
@@ -96,20 +99,45 @@ def actuator_sizes(
     activations, rates = np.ones(na), np.ones(na)
     for i, (actuator, arm) in enumerate(zip(actuators, arms, strict=True)):
         terms = np.array([1.0, arm, arm * rate])
-        gain = float(terms @ np.nan_to_num(np.abs(actuator.gain)))
-        bias = float(terms @ np.nan_to_num(np.abs(actuator.bias)))
+        gain, bias = float(terms @ _gain(actuator)), float(terms @ _bias(actuator))
         if gain * arm > 0:
             inputs[i] = torque / (gain * arm) + bias / gain or 1.0
             torques[i] = gain * arm
         moves = rate if actuator.dynamics == "integrator" else 1.0
+        if actuator.dynamics == "muscle":  # activations from 0 to 1
+            inputs[i] = 1.0
         controls[i] = _extent(actuator.ctrl_range) or inputs[i] * moves
         if actuator.act is not None:
             k = actuator.act
             activations[k] = _extent(actuator.act_range) or inputs[i]
             rates[k] = controls[i]
             if actuator.dynamics != "integrator":
-                rates[k] = (controls[i] + activations[k]) / actuator.time_constant
+                rates[k] = (controls[i] + activations[k]) / _time(actuator)
     return ActuatorSizes(controls, inputs, torques, activations, rates)
+
+
+def _time(actuator: Actuator) -> float:
+    times = actuator.muscle_times
+    return actuator.time_constant if times is None else min(times.activation, times.deactivation)
+
+
+def _gain(actuator: Actuator) -> Array:
+    """Return sizes of the gain's terms, (3,): constant, by length, by velocity."""
+    if actuator.muscle_gain is not None:
+        return np.array([actuator.muscle_gain.force, 0.0, 0.0])
+    return np.asarray(np.nan_to_num(np.abs(actuator.gain)))
+
+
+def _bias(actuator: Actuator) -> Array:
+    """Return sizes of the bias's terms, (3,): constant, by length, by velocity."""
+    terms = np.nan_to_num(np.abs(actuator.bias))
+    if actuator.muscle_bias is not None:
+        terms[0] += actuator.muscle_bias.force * actuator.muscle_bias.passive
+    motor = actuator.motor
+    if motor is not None:
+        terms[0] += abs(motor.cogging[0])
+        terms[0] += 0.0 if motor.bristle is None else motor.bristle.static
+    return np.asarray(terms)
 
 
 def _extent(limits: tuple[float, float] | None) -> float:

@@ -36,6 +36,13 @@ def jacobian(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
     return np.concatenate(blocks)
 
 
+def rows_of_tendons(model: mujoco.MjModel) -> NDArray[np.bool_]:
+    """Return (nc,) whether a row couples tendons."""
+    kinds = [int(model.eq_type[i]) for i in active_equalities(model)]
+    of_tendons = np.array(kinds) == int(mujoco.mjtEq.mjEQ_TENDON)
+    return np.repeat(of_tendons, [EQUALITY_ROWS[kind] for kind in kinds])
+
+
 def active_equalities(model: mujoco.MjModel) -> list[int]:
     """Return the ids of the equality constraints that have rows."""
     return [int(i) for i in np.flatnonzero(model.eq_active0)]

@@ -12,7 +12,8 @@ Array = NDArray[np.float64]
 def smooth_copy(model: mujoco.MjModel) -> mujoco.MjModel:
     """Return a copy without contacts, limits, friction and sleep, with dense Jacobians.
 
-    Contacts, limits and friction are forces of MuJoCo's solver: they change no member.
+    Contacts, limits and friction are forces of MuJoCo's solver: they change no member. A delayed
+    control acts at once: members take the control that acts.
     """
     smooth = copy.copy(model)
     Bit = mujoco.mjtDisableBit
@@ -20,6 +21,7 @@ def smooth_copy(model: mujoco.MjModel) -> mujoco.MjModel:
         Bit.mjDSBL_CONTACT.value | Bit.mjDSBL_LIMIT.value | Bit.mjDSBL_FRICTIONLOSS.value
     )
     smooth.opt.enableflags &= ~int(mujoco.mjtEnableBit.mjENBL_SLEEP.value)
+    smooth.actuator_delay[:] = 0.0
     smooth.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
     return smooth
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import mujoco
 import numpy as np
 
-from mbcasadi.mjcf.compat import actuator_slots
+from mbcasadi.mjcf.compat import actuator_slots, has_gains_in_bias
 from mbcasadi.validation.agreement.manifold import Array, integrate
 from mbcasadi.validation.agreement.samples import Sample
 
@@ -62,7 +62,8 @@ def kinetic_energy(s: Sample) -> Array:
 def actuation(s: Sample) -> Array:
     """Return B, (nv, nu): what each control, or its activation, adds to the actuator force."""
     model = unlimited_copy(s.model)
-    model.actuator_biasprm[:] = 0.0  # a large bias would leave no digits of a small gain
+    # A large bias would leave no digits of a small gain; a pid servo's gains are in its bias.
+    model.actuator_biasprm[~has_gains_in_bias(model)] = 0.0
     data = mujoco.MjData(model)
     data.qpos, data.qvel = s.q, s.v
     mujoco.mj_forward(model, data)
@@ -88,11 +89,16 @@ def actuator_bias(s: Sample) -> Array:
 
 
 def unlimited_copy(model: mujoco.MjModel) -> mujoco.MjModel:
-    """Return a copy without any range of controls and actuator forces."""
+    """Return a copy without any range of controls and actuator forces.
+
+    Its activations pull as they are, `actearly` or not: u stands for the activation that pulls.
+    """
     free = copy.copy(model)
+    free.actuator_actearly[:] = 0
     for name in (
         "actuator_ctrllimited",
         "actuator_forcelimited",
+        "actuator_actlimited",
         "jnt_actfrclimited",
         "tendon_actfrclimited",
     ):
@@ -105,5 +111,6 @@ def control_variables(model: mujoco.MjModel) -> list[tuple[str, int]]:
     variables = [("ctrl", i) for i in range(model.nu)]
     for actuator, slots in enumerate(actuator_slots(model)):
         if model.actuator_actadr[actuator] >= 0:
-            variables[slots.ctrl] = ("act", int(model.actuator_actadr[actuator]))
+            last = int(model.actuator_actadr[actuator] + model.actuator_actnum[actuator]) - 1
+            variables[slots.ctrl] = ("act", last)
     return variables

@@ -15,10 +15,8 @@ HEAD = """<mujoco><option gravity="0 0 0" timestep=".01"/><worldbody>
 <body><joint name="hinge" axis="0 1 0"/><geom type="capsule" size=".05" fromto="0 0 0 1 0 0"/>
 <site name="tip" pos="1 0 0"/><site name="crank" pos=".3 0 0"/></body>
 </worldbody>"""
-SPATIAL = '<tendon><spatial name="rope"><site site="anchor"/><site site="tip"/></spatial></tendon>'
 CASES = {
     "delay": '<position name="odd" joint="hinge" kp="50" kv="5" delay=".02" nsample="10"/>',
-    "spatial tendon": '<position name="odd" tendon="rope" kp="50"/>',
     "slidercrank": '<motor name="odd" cranksite="crank" slidersite="anchor" cranklength="1.5"/>',
     "dcmotor": '<dcmotor name="odd" joint="hinge" motorconst="0.5" resistance="2"/>',
     "muscle": '<muscle name="odd" joint="hinge" force="100" lengthrange="-1 1"/>',
@@ -27,7 +25,7 @@ CASES = {
 
 def model_of(case: str) -> str:
     motor = '<motor name="motor" joint="hinge" ctrlrange="-100 100" ctrllimited="true"/>'
-    return f"{HEAD}{SPATIAL}<actuator>{motor}{CASES[case]}</actuator></mujoco>"
+    return f"{HEAD}<actuator>{motor}{CASES[case]}</actuator></mujoco>"
 
 
 def force_of_the_odd_actuator(xml: str) -> float:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.system import System
 from mbcasadi.system.ranges import Ranges
+from mbcasadi.system.sizes import resting_actuation
 
 Array = NDArray[np.float64]
 
@@ -37,7 +38,7 @@ def usual_braking(
     dofs, least = list(joints.dofs), np.full(len(joints.dofs), np.inf)
     most = _summed_limits(system)
     for q, _ in system.scales.states:
-        M, B = np.array(system.mass_matrix(q)), np.abs(np.array(system.actuation(q)))
+        M, B = np.array(system.mass_matrix(q)), np.abs(resting_actuation(system, q))
         load = np.abs(np.array(system.gravity_force(q)).ravel())
         most_here = np.minimum(most, _at_most(B, np.abs(ranges.force).min(axis=1)))
         for stops, sign in zip(ends, (1.0, -1.0), strict=True):

@@ -1,0 +1,18 @@
+"""The example of the finger shows what it promises."""
+
+import numpy as np
+from support.examples import shown
+
+SETTLED = 5e-3  # rad; a mass error of 10 % and a tick of delay leave about half of it
+
+
+def test_a_finger_closes_by_tendons_that_only_pull(tmp_path):
+    names, found = shown(38, tmp_path)
+    q, closed = found["q"], names["CLOSED"]
+    assert np.abs(q[0] - names["OPEN"]).max() < 1e-12
+    assert np.abs(q - closed).max(axis=1).min() < SETTLED  # it was closed once
+    assert np.abs(q[-1] - names["OPEN"]).max() < SETTLED
+    assert found["rms"] < SETTLED
+    assert found["largest"] < 2 * SETTLED
+    assert found["u"].min() >= 0.0
+    assert 3.0 < found["u"].max() < 20.0
