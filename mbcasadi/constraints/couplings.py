@@ -9,6 +9,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from mbcasadi.description import JointCoupling, RigidTree, Tendon, TendonCoupling
+from mbcasadi.model.tendon_wrenches import unit_wrenches
 from mbcasadi.model.transmission import tendon_bias, tendon_length, tendon_row
 
 
@@ -29,9 +30,19 @@ def residual(tree: RigidTree, coupling: JointCoupling | TendonCoupling, q: ca.SX
 def jacobian(tree: RigidTree, coupling: JointCoupling | TendonCoupling, q: ca.SX) -> ca.SX:
     """Return `J1 - poly'(x2) J2` (1, nv)."""
     first, second = _coordinates(tree, coupling, q)
-    if second is None:
-        return first.J
-    return first.J - _polynomial(_derivative(coupling.poly), second.x) * second.J
+    return first.J if second is None else first.J - _slope(coupling, second) * second.J
+
+
+def wrenches(tree: RigidTree, coupling: TendonCoupling, q: ca.SX) -> ca.SX:
+    """Return `W1 - poly'(x2) W2` (6, nbody), what a unit multiplier does to the bodies.
+
+    W is what a unit force along a tendon does to them.
+    """
+    _, second = _coordinates(tree, coupling, q)
+    total = unit_wrenches(tree, tree.tendons[coupling.tendon1], q)
+    if second is None or coupling.tendon2 is None:
+        return total
+    return total - _slope(coupling, second) * unit_wrenches(tree, tree.tendons[coupling.tendon2], q)
 
 
 def bias(tree: RigidTree, coupling: JointCoupling | TendonCoupling, q: ca.SX, v: ca.SX) -> ca.SX:
@@ -52,6 +63,11 @@ def bias(tree: RigidTree, coupling: JointCoupling | TendonCoupling, q: ca.SX, v:
     bent = _polynomial(_derivative(slope), second.x) * rate**2
     turned = _polynomial(slope, second.x) * _rate_of_row(tree, second, q, v)
     return bias_of_first - turned - bent
+
+
+def _slope(coupling: JointCoupling | TendonCoupling, second: Coordinate) -> ca.SX:
+    """Return `poly'(x2)`."""
+    return _polynomial(_derivative(coupling.poly), second.x)
 
 
 def _rate_of_row(tree: RigidTree, coordinate: Coordinate, q: ca.SX, v: ca.SX) -> ca.SX:

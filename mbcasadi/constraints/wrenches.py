@@ -1,17 +1,18 @@
-"""What the multipliers of connect and weld constraints do to the bodies, as wrenches.
+"""What the multipliers of constraints do to the bodies, as wrenches.
 
 A row's multiplier acts as `Aᵀ lam`. Of `phi = p1 - p2` that is the force `lam` on body 1 at its
 anchor and `-lam` on body 2 at its own; of a weld's rotation rows, with `A_r = G (J_ω1 - J_ω2)`, the
-torques `Gᵀ lam_r` and `-Gᵀ lam_r`. Couplings of joints and tendons act inside joints: on no body.
+torques `Gᵀ lam_r` and `-Gᵀ lam_r`. A coupling of tendons acts along the paths of its spatial
+tendons. Couplings of joints and fixed tendons act inside joints: on no body.
 """
 
 from collections.abc import Sequence
 
 import casadi as ca
 
-from mbcasadi.constraints import weld
+from mbcasadi.constraints import couplings, weld
 from mbcasadi.constraints.pairs import Pair, pair_of
-from mbcasadi.description import Connect, Equality, RigidTree, Weld
+from mbcasadi.description import Connect, Equality, RigidTree, TendonCoupling, Weld
 from mbcasadi.model.frames import frame_origin
 from mbcasadi.spatial import ZERO3, Vec3, add, cross, entries, scale, stack, subtract
 
@@ -23,7 +24,7 @@ def constraint_wrenches(
 ) -> ca.SX:
     """Return (6, nbody): force, N, above moment about the body's origin, N m, world axes.
 
-    MuJoCo counts the same as external forces of bodies (`cfrc_ext`).
+    MuJoCo counts the same as external forces of bodies (`cfrc_ext`; tendons from 3.14 on).
 
     Args:
         tree: the mechanism.
@@ -45,6 +46,8 @@ def constraint_wrenches(
                     arm = subtract(pair.points[end], _origin(pair, body))
                     moment = add(cross(arm, force), scale(sign, torque))
                     wrenches[:, body] += stack(force, moment)
+        elif isinstance(equality, TendonCoupling):
+            wrenches += lam[first] * couplings.wrenches(tree, equality, q)
         first += equality.size
     return wrenches
 

@@ -13,6 +13,7 @@ from mbcasadi.dynamics.null_space_functions import null_space_inverse_dynamics, 
 from mbcasadi.dynamics.predicted_sensors import (
     constraint_wrenches,
     predicted_readings,
+    tendon_wrenches,
     wrench_force,
 )
 from mbcasadi.dynamics.projection_functions import force_channels, projection_terms
@@ -48,6 +49,7 @@ __all__ = [
     "quasi_velocity_motion",
     "quasi_velocity_terms",
     "reference_regressor",
+    "tendon_wrenches",
     "udwadia_kalaba_terms",
     "virtual_mass_terms",
     "wrench_force",

@@ -27,7 +27,8 @@ def predicted_readings(
     """Return (q, v, f, [u], [act], wrenches, [t], [mask]) → (y, a, lam), readings of rigid motion.
 
     `forward_dynamics` gives a and lam under `f + actuator_force(q, v, u) + Σ J_bᵀ w_b`; the sensors
-    read this a, and the wrenches with those of the constraints, `constraint_wrenches(q, lam)`.
+    read this a, and the wrenches with those of the constraints, `constraint_wrenches(q, lam)`, and
+    of spatial tendons, `tendon_wrenches(q, v, a, [u], [act])`.
     MuJoCo's constraints are soft: `validation.agreement.sensor_gaps` has the difference.
 
     Forces inside a loop with redundant rows are those of the lam of minimum norm. Rows that were
@@ -47,6 +48,7 @@ def predicted_readings(
     readings = [system.sensor_data] if sensors is None else [system.sensor(n) for n in names]
     motion = forward_dynamics(system, formulation, derivatives=derivatives, **options)
     loads, reactions = wrench_force(system), constraint_wrenches(system)
+    tensions = tendon_wrenches(system)
     inputs = _inputs(system, motion)
     drive = [name for name in ("q", "v", "u", "act") if name in inputs]
     actuators: dict[str, ca.MX] = {name: inputs[name] for name in drive}
@@ -54,9 +56,10 @@ def predicted_readings(
     if system.nu:
         f = f + evaluate(system.actuator_force, actuators)
     moved = motion(**{name: inputs[name] for name in motion.name_in()} | {"f": f})
-    sensed = {n: x for n, x in inputs.items() if n not in ("f", "mask")}
-    sensed["wrenches"] = inputs["wrenches"] + reactions(inputs["q"], moved["lam"])
-    y = ca.vertcat(ca.MX(0, 1), *(evaluate(r, sensed | {"a": moved["a"]}) for r in readings))
+    sensed = {n: x for n, x in inputs.items() if n not in ("f", "mask")} | {"a": moved["a"]}
+    inner = reactions(inputs["q"], moved["lam"]) + evaluate(tensions, sensed)
+    sensed["wrenches"] = inputs["wrenches"] + inner
+    y = ca.vertcat(ca.MX(0, 1), *(evaluate(reading, sensed) for reading in readings))
     return ca.Function(
         "predicted_readings",
         list(inputs.values()),
@@ -72,8 +75,8 @@ def constraint_wrenches(system: System) -> ca.Function:
     """Return (q, lam) → (wrenches), (6, nbody): what the multipliers do to the bodies.
 
     Force, N, above moment about the body's origin, N m, world axes, of connect and weld
-    constraints; other rows act on no body. `Σ J_bᵀ w_b = Aᵀ lam` for the rows of these. A row that
-    the mask switches off has the multiplier zero.
+    constraints and of couplings of spatial tendons; other rows act on no body. `Σ J_bᵀ w_b =
+    Aᵀ lam` for the rows of these. A row that the mask switches off has the multiplier zero.
 
     Raises:
         ProblemError: the system is given by equations.
@@ -93,6 +96,34 @@ def constraint_wrenches(system: System) -> ca.Function:
         )
 
     return system.cached_function("constraint_wrenches", build)
+
+
+@checked
+@takes_parameters
+def tendon_wrenches(system: System) -> ca.Function:
+    """Return (q, v, a, [u], [act]) → (wrenches), (6, nbody): what spatial tendons do to the bodies.
+
+    Force, N, above moment about the body's origin, N m, world axes, of springs, dampers, actuators
+    and armature along the tendons' paths. `Σ J_bᵀ w_b` is their share of passive force and actuator
+    force less that of `M a + h`; joints that clip their actuator force, and MuJoCo's M, which has
+    no armature between branches, apart.
+
+    Raises:
+        ProblemError: the system is given by equations.
+        UnsupportedFeatureError: passive forces or actuators of the model have no equation.
+    """
+    require_tree(system.tree, system.name)
+    system.require_available("passive_force", *(["actuator_force"] if system.nu else []))
+
+    def build() -> ca.Function:
+        state, inputs = sensed_state(system)
+        inputs = {name: x for name, x in inputs.items() if name not in ("wrenches", "t")}
+        wrenches = model.tendon_wrenches(state)
+        symbols, names = list(inputs.values()), list(inputs)
+        options = {"cse": True}
+        return ca.Function("tendon_wrenches", symbols, [wrenches], names, ["wrenches"], options)
+
+    return system.cached_function("tendon_wrenches", build)
 
 
 @checked

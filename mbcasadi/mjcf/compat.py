@@ -6,6 +6,7 @@
 - 3.14 computes the silhouette of an ellipsoid in a medium at any size and speed; before, the
   denominators were held above `mjMINVAL`, in whatever unit.
 - 3.14 counts the torque of a weld in `cfrc_ext` as it acts; before, the multipliers themselves.
+- 3.14 counts the forces of spatial tendons in `cfrc_ext`; before, none of them.
 - 3.15 corrects the rotation between two sites that are turned on their bodies.
 - 4.0 names the type of a tendon, brings plastic springs, changes the side on which a tendon
   passes a geom with a side site, and lets acceleration sensors on what no joint moves feel gravity;
@@ -26,6 +27,7 @@ TURNED_SITES = (3, 15)
 SILHOUETTES = (3, 14)
 HELD_ABOVE = 1e-15  # mjMINVAL
 TRUE_WELD_TORQUES = (3, 14)
+TENDON_WRENCHES = (3, 14)
 STATIC_GRAVITY = (4, 0)
 OPPOSITE_SIDES = (4, 0)
 NO_STATE = -1
@@ -101,6 +103,11 @@ def static_sensors_feel_gravity() -> bool:
 def counts_true_weld_torques() -> bool:
     """Return whether the external wrenches of bodies hold the torque of a weld as it acts."""
     return VERSION >= TRUE_WELD_TORQUES
+
+
+def counts_spatial_tendons() -> bool:
+    """Return whether the external wrenches of bodies hold the forces of spatial tendons."""
+    return VERSION >= TENDON_WRENCHES
 
 
 def knows_side_sites() -> bool:

@@ -31,6 +31,7 @@ from mbcasadi.model.passive import passive_force
 from mbcasadi.model.sensed_state import SensedState
 from mbcasadi.model.sensors import MEMBERS_OF_KINDS, sensor_reading
 from mbcasadi.model.subtree import subtree_fun
+from mbcasadi.model.tendon_wrenches import tendon_wrenches
 from mbcasadi.model.transmission import actuator_length, tendon_length
 
 __all__ = [
@@ -70,5 +71,6 @@ __all__ = [
     "sensor_reading",
     "subtree_fun",
     "tendon_length",
+    "tendon_wrenches",
     "velocity_map",
 ]

@@ -5,10 +5,10 @@
 with the momentum p_c of a body and the external wrench on it, all about one point: MuJoCo's
 `cfrc_int` (MuJoCo, computation chapter, recursive Newton-Euler after the constraint solver). It is
 what the parent, and with it the joint, does to the body. Spring, damper and actuator forces of the
-joints that carry b are inside it; those of joints further out, tendon and joint couplings, limits
-and dry friction act between bodies of the sum, or are parts of w_b, and have no term of their own.
-MuJoCo counts no other force on bodies as external: gravity compensation, fluid, spatial tendons and
-actuators at sites stay inside w_b too.
+joints that carry b are inside it; those of joints further out, fixed tendons, couplings of joints,
+limits and dry friction act between bodies of the sum, or are parts of w_b, and have no term of
+their own. Forces of spatial tendons are external (`tendon_wrenches`). MuJoCo counts no other force
+on bodies: gravity compensation, fluid and actuators at sites stay inside w_b.
 """
 
 import casadi as ca

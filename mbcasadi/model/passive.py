@@ -54,7 +54,7 @@ def passive_force(tree: RigidTree, q: ca.SX, v: ca.SX, actuators: Sequence[Actua
     for tendon in tree.tendons:
         if _is_passive(tendon):
             J = tendon_row(tree, tendon, q)
-            force += J.T @ _tendon_force(tree, tendon, q, J @ v)
+            force += J.T @ tendon_force(tree, tendon, q, J @ v)
     for actuator in actuators:
         if not is_zero(actuator.damping) or actuator.damping_poly:
             J = moment_row(tree, actuator, q)
@@ -170,8 +170,15 @@ def _is_passive(tendon: Tendon) -> bool:
     return bool(springs or not is_zero(tendon.damping) or tendon.damping_poly)
 
 
-def _tendon_force(tree: RigidTree, tendon: Tendon, q: ca.SX, rate: ca.SX) -> ca.SX:
-    """Return the tension-like force of a tendon's spring and damper along its length."""
+def tendon_force(tree: RigidTree, tendon: Tendon, q: ca.SX, rate: ca.SX) -> ca.SX:
+    """Return the force of a tendon's spring and damper along its length; negative where it pulls.
+
+    Args:
+        tree: the mechanism.
+        tendon: one of its tendons.
+        q: (nq, 1) configuration.
+        rate: of its length.
+    """
     force = -_damper(tendon.damping, tendon.damping_poly, rate)
     if is_zero(tendon.stiffness) and not tendon.stiffness_poly:
         return force

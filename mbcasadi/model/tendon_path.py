@@ -31,8 +31,9 @@ from mbcasadi.spatial import Vec3, add, dot, subtract, vec3
 
 
 class Point(NamedTuple):
-    """A point on a link, in the world, m, and in the link's axes where it is fixed there."""
+    """A point of a body on a link, in the world, m, and in the link's axes if it is fixed there."""
 
+    body: int
     link: int
     place: Vec3
     local: Vec3 | None = None
@@ -48,13 +49,13 @@ class Piece(NamedTuple):
 
 
 class Path(NamedTuple):
-    """A tendon's length, m, and the pieces that move it."""
+    """A tendon's length, m, and its straight pieces."""
 
     length: ca.SX
     pieces: tuple[Piece, ...]
 
 
-class _Posed(NamedTuple):
+class PosedLinks(NamedTuple):
     """The links of a tree at a configuration."""
 
     chain: Chain
@@ -63,14 +64,14 @@ class _Posed(NamedTuple):
 
 def path_length(tree: RigidTree, tendon: SpatialTendon, q: ca.SX) -> ca.SX:
     """Return the length of a spatial tendon, m."""
-    return _path(_posed(tree, tendon, q), tendon).length
+    return path_of(posed_links(tree, tendon, q), tendon).length
 
 
 def path_row(tree: RigidTree, tendon: SpatialTendon, q: ca.SX) -> ca.SX:
     """Return `∂L/∂v` (1, nv) of a spatial tendon, MuJoCo's `ten_J`."""
-    posed = _posed(tree, tendon, q)
+    posed = posed_links(tree, tendon, q)
     row = ca.SX(1, tree.nv)
-    for piece in _path(posed, tendon).pieces:
+    for piece in path_of(posed, tendon).pieces:
         start, end = (set(posed.chain.path(point.link)) for point in (piece.start, piece.end))
         for links, point, sign in ((end - start, piece.end, 1), (start - end, piece.start, -1)):
             for link in sorted(links):
@@ -79,7 +80,8 @@ def path_row(tree: RigidTree, tendon: SpatialTendon, q: ca.SX) -> ca.SX:
     return ca.sparsify(row)
 
 
-def _posed(tree: RigidTree, tendon: SpatialTendon, q: ca.SX) -> _Posed:
+def posed_links(tree: RigidTree, tendon: SpatialTendon, q: ca.SX) -> PosedLinks:
+    """Return the links that a tendon touches, at a configuration, with their ancestors."""
     chain = chain_of(tree)
     bodies = {
         tree.frames[index].body
@@ -87,7 +89,7 @@ def _posed(tree: RigidTree, tendon: SpatialTendon, q: ca.SX) -> _Posed:
         if isinstance(element, PathSite | PathGeom)
         for index in _frames_of(element)
     } | {tree.geoms[element.geom].body for element in tendon.wraps}
-    return _Posed(chain, link_poses(chain, q, {chain.body_link[body] for body in bodies}))
+    return PosedLinks(chain, link_poses(chain, q, {chain.body_link[body] for body in bodies}))
 
 
 def _frames_of(element: PathSite | PathGeom) -> tuple[int, ...]:
@@ -96,7 +98,7 @@ def _frames_of(element: PathSite | PathGeom) -> tuple[int, ...]:
     return () if element.side is None else (element.side,)
 
 
-def _path(posed: _Posed, tendon: SpatialTendon) -> Path:
+def path_of(posed: PosedLinks, tendon: SpatialTendon) -> Path:
     """Return the length and the pieces of a tendon's path."""
     length, pieces = ca.SX(0), []
     for start, geom, end, share in _spans(posed, tendon):
@@ -107,12 +109,11 @@ def _path(posed: _Posed, tendon: SpatialTendon) -> Path:
             around, of_span = _around(posed, start, geom, end, share)
             length += share * around
             pieces += of_span
-    moving = (piece for piece in pieces if piece.start.link != piece.end.link)
-    return Path(length, tuple(moving))
+    return Path(length, tuple(pieces))
 
 
 def _spans(
-    posed: _Posed, tendon: SpatialTendon
+    posed: PosedLinks, tendon: SpatialTendon
 ) -> Iterator[tuple[Point, PathGeom | None, Point, float]]:
     """Yield pairs of consecutive sites with the geom between, and the share of their distance."""
     start: Point | None = None
@@ -131,9 +132,9 @@ def _spans(
                 start, between = end, None
 
 
-def _site(posed: _Posed, frame: Frame) -> Point:
+def _site(posed: PosedLinks, frame: Frame) -> Point:
     link, mounted = frame_on_link(posed.chain, frame)
-    return Point(link, frame_origin(posed.poses[link], mounted), vec3(mounted.p))
+    return Point(frame.body, link, frame_origin(posed.poses[link], mounted), vec3(mounted.p))
 
 
 def _straight(start: Point, end: Point, share: float) -> Piece:
@@ -148,7 +149,7 @@ def _span_length(start: Point, end: Point) -> ca.SX:
 
 
 def _around(
-    posed: _Posed, start: Point, geom: PathGeom, end: Point, share: float
+    posed: PosedLinks, start: Point, geom: PathGeom, end: Point, share: float
 ) -> tuple[ca.SX, list[Piece]]:
     """Return length and pieces of a span with a geom between.
 
@@ -169,7 +170,7 @@ def _around(
     )
     pose = posed.poses[link]
     first, last = (
-        Point(link, select3(contact.touches, _from_geom(pose, mounted, x), end.place))
+        Point(shape.body, link, select3(contact.touches, _from_geom(pose, mounted, x), end.place))
         for x in (contact.first, contact.last)
     )
     straight = _span_length(start, end)
@@ -181,7 +182,7 @@ def _around(
     return ca.if_else(contact.touches, bent, straight), pieces
 
 
-def _in_geom(posed: _Posed, link: int, mounted: Pose, point: Point) -> Vec3:
+def _in_geom(posed: PosedLinks, link: int, mounted: Pose, point: Point) -> Vec3:
     """Return a point in the frame of a geom; numbers where the geom's link carries the point."""
     if point.link == link and point.local is not None:
         local = point.local

@@ -299,16 +299,17 @@ class Plant:
     def wrenches(self) -> Array:
         """(6, nbody) external force, N, above moment about the body's origin, N m, world axes.
 
-        At the last evaluation: forces applied to bodies, contacts, connect and weld constraints.
-        The input of `System.sensor`; call it after `measure`.
+        At the last evaluation: forces applied to bodies, contacts, connect and weld constraints,
+        spatial tendons. The input of `System.sensor`; call it after `measure`.
         """
         return external_wrenches(self.model, self.data)
 
     @property
     def applied_wrenches(self) -> Array:
-        """(6, nbody) those of `wrenches` that are no constraint's: applied forces and contacts.
+        """(6, nbody) those of `wrenches` that are in no equation of a `System`.
 
-        The input of `dynamics.predicted_readings`; call it after `measure`.
+        Forces applied to bodies, contacts, limits and friction of spatial tendons. The input of
+        `dynamics.predicted_readings`; call it after `measure`.
         """
         return applied_wrenches(self.model, self.data)
 

@@ -1,8 +1,10 @@
 """External wrenches on the bodies of a plant, as MuJoCo counts them, and sensor readings.
 
 What counts (`mj_rnePostConstraint`, MuJoCo's `cfrc_ext`): `xfrc_applied`, contacts between geoms,
-and connect and weld constraints. What does not: `qfrc_applied`, joint and tendon couplings, limits
-and friction, actuators, springs, gravity compensation, fluid forces, contacts of flexes.
+connect and weld constraints, and all forces of spatial tendons (from 3.14 on): springs, dampers,
+armature, actuators, equalities, limits, friction. What does not: `qfrc_applied`, other couplings,
+limits and friction, other actuators and springs, gravity compensation, fluid forces, contacts of
+flexes.
 """
 
 import mujoco
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
+from mbcasadi.plant.tendon_limits import limit_wrenches
 from mbcasadi.unknown_names import unknown_name
 
 Array = NDArray[np.float64]
@@ -36,9 +39,10 @@ def external_wrenches(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
 
 @checked
 def applied_wrenches(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
-    """Return those of `external_wrenches` that are no constraint's: `xfrc_applied` and contacts.
+    """Return what acts on bodies and is in no equation: the input of `predicted_readings`.
 
-    (6, nbody): force, N, above moment about the body's origin, N m, world axes.
+    `xfrc_applied`, contacts between geoms, limits and friction of spatial tendons. (6, nbody):
+    force, N, above moment about the body's origin, N m, world axes.
 
     Args:
         model: the compiled model.
@@ -63,7 +67,7 @@ def applied_wrenches(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
             if body:
                 moment = torque + np.cross(contact.pos - data.xpos[body], force)
                 total[body] += sign * np.concatenate([force, moment])
-    return np.asarray(total.T)
+    return np.asarray(total.T + limit_wrenches(model, data))
 
 
 def _require_same_model(model: mujoco.MjModel, data: mujoco.MjData) -> None:

@@ -9,6 +9,7 @@ import casadi as ca
 from mbcasadi.description.qp_stages import SolverFlag
 from mbcasadi.description.status import Status
 from mbcasadi.linalg.symbols import Sym
+from mbcasadi.qp.input_guard import LARGEST_CONTROL
 
 
 def positive(value: Sym) -> Sym:
@@ -40,7 +41,8 @@ def judge(
     """Return the status code of a QP's solution with these residuals.
 
     Where a row is violated, the problem is infeasible if this is proven; otherwise the solver
-    failed, or stopped. NaN counts as large.
+    failed, or stopped. A point that violates nothing and has residuals that are not finite is no
+    solution: failed.
 
     Args:
         residual: (3,) relative, in the order of `QP_RESIDUALS`.
@@ -51,10 +53,11 @@ def judge(
     """
     small = [residual[i] <= tolerance for i in range(len(QP_RESIDUALS))]
     optimal = ca.logic_and(small[1], small[2])
+    finite = ca.sum1(ca.fabs(residual)) <= LARGEST_CONTROL
     infeasible = ca.logic_and(residual[0] > tolerance, flag < PROVEN)
     status = ca.if_else(
         small[0],
-        ca.if_else(optimal, Status.SOLVED, Status.SUBOPTIMAL),
+        ca.if_else(optimal, Status.SOLVED, ca.if_else(finite, Status.SUBOPTIMAL, Status.FAILED)),
         ca.if_else(infeasible, Status.INFEASIBLE, Status.FAILED),
     )
     if consistent is not None:

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 from support.sensor_models import EVERY_SENSOR, LOOP, wild_state
 
-from mbcasadi.dynamics import constraint_wrenches, predicted_readings, wrench_force
+from mbcasadi.dynamics import (
+    constraint_wrenches,
+    predicted_readings,
+    tendon_wrenches,
+    wrench_force,
+)
 from mbcasadi.errors import ProblemError, UnknownNameError
 from mbcasadi.mjcf.compat import counts_true_weld_torques
 from mbcasadi.plant import Plant, applied_wrenches, external_wrenches, make_rigid
@@ -29,15 +34,16 @@ def predicted(loop):
 
 @pytest.mark.skipif(not counts_true_weld_torques(), reason="MuJoCo 3.14 counts welds as they act")
 @pytest.mark.parametrize("seed", range(3))
-def test_multipliers_act_on_bodies_as_mujoco_counts_them(seed):
-    """External wrenches are pushes and contacts, and those of connect and weld: nothing else."""
-    model = mujoco.MjModel.from_xml_string(EVERY_SENSOR)
+def test_multipliers_and_tendons_act_on_bodies_as_mujoco_counts_them(seed):
+    """External are pushes, contacts, spatial tendons, connect and weld: nothing else."""
+    model, system = mujoco.MjModel.from_xml_string(EVERY_SENSOR), read_mjcf(EVERY_SENSOR)
     data = wild_state(model, np.random.default_rng(seed))
-    reactions = constraint_wrenches(read_mjcf(EVERY_SENSOR))
-    own = reactions(data.qpos, data.efc_force[: data.ne]).full()
+    own = constraint_wrenches(system)(data.qpos, data.efc_force[: data.ne]).full()
+    pulled = tendon_wrenches(system)(data.qpos, data.qvel, data.qacc, data.ctrl, data.act).full()
     total = external_wrenches(model, data)
     assert np.abs(own).max() > 100
-    error = np.abs(applied_wrenches(model, data) + own - total).max()
+    assert np.abs(pulled).max() > 1
+    error = np.abs(applied_wrenches(model, data) + own + pulled - total).max()
     assert error < ROUNDING * np.abs(total).max()
 
 

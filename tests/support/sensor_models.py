@@ -43,7 +43,8 @@ EVERY_SENSOR = """
   </worldbody>
   <tendon><fixed name="cable" stiffness="3" limited="true" range="-1 1">
   <joint joint="hip" coef="1"/><joint joint="knee" coef="-.7"/></fixed>
-  <spatial name="rope"><site site="rod_tip"/><site site="tip"/></spatial></tendon>
+  <spatial name="rope" stiffness="40" damping="3" limited="true" range="0 .5" frictionloss=".4">
+  <site site="rod_tip"/><site site="tip"/></spatial></tendon>
   <equality>
     <connect name="pin" body1="rod" anchor=".8 0 0"/>
     <weld name="glue" body1="hand" body2="pole" torquescale=".7"/>
@@ -55,6 +56,7 @@ EVERY_SENSOR = """
     <position name="servo" joint="turn" kp="20" kv="2"/>
     <general name="slow" joint="turn" dyntype="filter" dynprm=".1" gainprm="5"/>
     <motor name="thrust" site="tip" gear="1 2 3 .1 .2 .3"/>
+    <motor name="winch" tendon="rope" gear="-3"/>
   </actuator>
   <sensor>
     <accelerometer site="imu"/><velocimeter site="imu"/><gyro site="imu"/>

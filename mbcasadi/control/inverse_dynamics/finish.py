@@ -218,6 +218,7 @@ class FinishStage:
         )
         optimal = status <= int(Status.SUBOPTIMAL)
         carried: dict[str, Any] = {key: known[f"actuators.{key}"] for key in carried_of(self.setup)}
+        carried.setdefault("hold", type(known["p"]).zeros(self.setup.system.nu))
         actuators = replace(self.qp.problem.actuators, **carried)
         inputs = {key[6:]: value for key, value in known.items() if key.startswith("input.")}
         offered, measured = offered_output(self.setup, known, inputs, no_force(actuators))

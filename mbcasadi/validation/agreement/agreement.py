@@ -18,7 +18,7 @@ from mbcasadi.errors import ModelError, UnsupportedFeatureError
 from mbcasadi.mjcf import capture_warnings
 from mbcasadi.shapes import require_whole
 from mbcasadi.system import FrameFunctions, System
-from mbcasadi.validation.agreement import frame_values, sensor_values
+from mbcasadi.validation.agreement import frame_values, sensor_values, tendon_values
 from mbcasadi.validation.agreement.manifold import Array, smooth_copy
 from mbcasadi.validation.agreement.references import (
     Reference,
@@ -71,7 +71,8 @@ def agreement_with_mujoco(
 
     MuJoCo has no counterpart of `coriolis_matrix`, `constraint_rate` and the `loop_` members; they
     have no entry. A sensor is compared under random forces on the bodies, with MuJoCo's
-    acceleration and what MuJoCo counts as external. `judge` turns the entries into a verdict.
+    acceleration and what MuJoCo counts as external. Spatial tendons have an entry for
+    `dynamics.tendon_wrenches`. `judge` turns the entries into a verdict.
 
     Args:
         system: read from the same model.
@@ -94,6 +95,7 @@ def agreement_with_mujoco(
         for i in frame_values.spread_ids(model, kind, frames):
             checks += _frame_checks(system, model, kind, i)
     checks += [Check(*pair) for pair in sensor_values.comparisons(system, model)]
+    checks += [Check(*pair) for pair in tendon_values.comparisons(system)]
     smooth, rng = smooth_copy(model), np.random.default_rng(seed)
     errors = np.zeros((states, len(checks)))
     with capture_warnings():
