@@ -35,11 +35,11 @@ def operations(m: int, n: int) -> int:
 
 def one_hot(score: Sym) -> Sym:
     """Return a vector that is one at the (first) largest positive score, else zero."""
-    largest = ca.mmax(score)
+    largest = ca.logic_and(score >= ca.mmax(score), score > 0)
     taken = type(score)(0)
     flags = []
     for i in range(score.shape[0]):
-        flag = ca.logic_and(score[i] >= largest, score[i] > 0) * (1 - taken)
+        flag = largest[i] * (1 - taken)
         taken = taken + flag
         flags.append(flag)
     return ca.vertcat(*flags)

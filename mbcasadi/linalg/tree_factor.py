@@ -11,6 +11,7 @@ import numpy as np
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.linalg import loops
+from mbcasadi.linalg.arithmetic import entries_of, matrix_of, minus, times
 from mbcasadi.linalg.symbols import Sym, named_function, symbol
 from mbcasadi.shapes import require_rows, require_square, require_whole
 
@@ -26,17 +27,17 @@ def tree_cholesky(M: Sym) -> Sym:
     require_square("M", M)
     if not isinstance(M, ca.SX):
         return tree_cholesky_fun(M.sparsity())(M)
-    L = ca.tril(ca.SX(M))
+    L = entries_of(ca.tril(ca.SX(M)))
     for k in reversed(range(M.shape[0])):
-        ancestors = [i for i in range(k) if L.sparsity().has_nz(k, i)]
-        L[k, k] = ca.sqrt(L[k, k])
+        ancestors = [i for i in range(k) if (k, i) in L]
+        L[k, k] = ca.sqrt(L.get((k, k), 0.0))
         inverse = reciprocal(L[k, k])
         for i in ancestors:
-            L[k, i] = L[k, i] * inverse
+            L[k, i] = times(L[k, i], inverse)
         for i in ancestors:
             for j in (j for j in ancestors if j <= i):
-                L[i, j] = L[i, j] - L[k, i] * L[k, j]
-    return L
+                L[i, j] = minus(L.get((i, j), 0.0), times(L[k, i], L[k, j]))
+    return matrix_of(M.shape, L)
 
 
 @checked
@@ -62,12 +63,13 @@ def tree_solve_transposed(L: Sym, b: Sym) -> Sym:
         return loops.solve_tree(L, b, transposed=True)
     if isinstance(L, ca.DM):
         return ca.solve(L.T, b)
-    x = ca.SX(b)
+    x = ca.vertsplit(ca.SX(b))
+    factor = entries_of(L)
     for k in reversed(range(L.shape[0])):
-        x[k, :] = x[k, :] * reciprocal(L[k, k])
-        for i in _entries(L, k):
-            x[i, :] = x[i, :] - L[k, i] * x[k, :]
-    return x
+        x[k] = times(x[k], reciprocal(factor[k, k]))
+        for i in (i for i in range(k) if (k, i) in factor):
+            x[i] = minus(x[i], times(factor[k, i], x[k]))
+    return ca.vertcat(b[:0, :], *x)
 
 
 @checked
@@ -78,12 +80,13 @@ def tree_solve_lower(L: Sym, b: Sym) -> Sym:
         return loops.solve_tree(L, b, transposed=False)
     if isinstance(L, ca.DM):
         return ca.solve(L, b)
-    x = ca.SX(b)
+    x = ca.vertsplit(ca.SX(b))
+    factor = entries_of(L)
     for k in range(L.shape[0]):
-        for i in _entries(L, k):
-            x[k, :] = x[k, :] - L[k, i] * x[i, :]
-        x[k, :] = x[k, :] * reciprocal(L[k, k])
-    return x
+        for i in (i for i in range(k) if (k, i) in factor):
+            x[k] = minus(x[k], times(factor[k, i], x[i]))
+        x[k] = times(x[k], reciprocal(factor[k, k]))
+    return ca.vertcat(b[:0, :], *x)
 
 
 @checked
@@ -120,8 +123,3 @@ def reciprocal(x: ca.SX) -> ca.SX:
     CasADi turns every product with `1/x` back into a division, and those are slow.
     """
     return x * (1 / x) ** 2
-
-
-def _entries(L: ca.SX, k: int) -> list[int]:
-    """Return the columns left of the diagonal in which row `k` has an entry."""
-    return [i for i in range(k) if L.sparsity().has_nz(k, i)]

@@ -6,6 +6,7 @@ import casadi as ca
 
 from mbcasadi.description import Actuator, Joint, RigidTree
 from mbcasadi.description.tree import DOF_SIZE
+from mbcasadi.linalg.arithmetic import matrix_of
 from mbcasadi.model.chain import WORLD, Chain, Link, chain_of
 from mbcasadi.model.motion import Wrench, steps_of, wrench_before, wrench_on_dofs
 from mbcasadi.model.transmission import moment_row, tendon_row
@@ -53,18 +54,15 @@ def mass_matrix(tree: RigidTree, q: ca.SX, actuators: Sequence[Actuator] = ()) -
                 between = steps[j]
             at_parent = wrench_before(between, wrench)
             _project_on_ancestors(chain, steps, link.parent, dof, at_parent, entries)
-    M = ca.SX(tree.nv, tree.nv)
-    for (row, column), value in entries.items():
-        M[row, column] = value
-        M[column, row] = value
+    mirrored = entries | {(j, i): value for (i, j), value in entries.items()}
+    M = matrix_of((tree.nv, tree.nv), mirrored)
     return ca.sparsify(M + armature_matrix(tree, q, actuators))
 
 
 def armature_matrix(tree: RigidTree, q: ca.SX, actuators: Sequence[Actuator] = ()) -> ca.SX:
     """Return the part of M (nv, nv) that comes from the armature of joints, tendons, actuators."""
-    total = ca.SX(tree.nv, tree.nv)
-    for dof, armature in enumerate(tree.armature):
-        total[dof, dof] = scalar(armature)
+    diagonal = {(dof, dof): scalar(armature) for dof, armature in enumerate(tree.armature)}
+    total = matrix_of((tree.nv, tree.nv), diagonal)
     lengths = _lengths_with_armature(tree, q, actuators)
     if lengths:
         of_lengths = sum((armature * (J.T @ J) for J, armature in lengths), ca.SX(0))

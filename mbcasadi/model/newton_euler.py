@@ -9,12 +9,15 @@ from collections.abc import Sequence
 import casadi as ca
 
 from mbcasadi.description import Actuator, RigidTree
+from mbcasadi.linalg.arithmetic import matrix_of, minus, plus, times
 from mbcasadi.model.chain import WORLD, Chain, chain_of
 from mbcasadi.model.inertia import armature_matrix
 from mbcasadi.model.motion import Wrench, steps_of, wrench_before, wrench_on_dofs
 from mbcasadi.model.recursion import LinkMotion, link_motions, rows_times
 from mbcasadi.model.tendon_armature import tendon_bias_force
 from mbcasadi.spatial import Mat3, Moments, Scalar, Step, Vec3, add, cross, scale
+
+Pair = tuple[Scalar, Scalar]
 
 
 def bias_force(tree: RigidTree, q: ca.SX, v: ca.SX) -> ca.SX:
@@ -57,11 +60,11 @@ def inverse_dynamics(
 def _joint_forces(chain: Chain, q: ca.SX, motions: dict[int, LinkMotion]) -> ca.SX:
     """Return (nv, 1) what the joints must do to move the links so."""
     steps = [steps_of(link, q) for link in chain.links]
-    forces = ca.SX(chain.tree.nv, 1)
+    forces: dict[tuple[int, int], Scalar] = {}
     for i, (wrench, _) in enumerate(carried_wrenches(chain, steps, motions)):
         for row, value in wrench_on_dofs(chain.links[i], wrench, steps[i]):
-            forces[row] = value
-    return ca.sparsify(forces)
+            forces[row, 0] = value
+    return ca.sparsify(matrix_of((chain.tree.nv, 1), forces))
 
 
 def carried_wrenches(
@@ -94,8 +97,9 @@ def newton_euler(moments: Moments, motion: LinkMotion) -> Wrench:
     """Return the wrench on a link's own mass, about its origin, in its axes."""
     m, s = moments.mass, moments.first
     force = add(scale(m, motion.a), rows_times(motion.U, s))
-    x2, y2, z2 = (c * c for c in motion.w)
-    spin = moment_of_field(motion.U, (z2 - y2, x2 - z2, y2 - x2), moments.second)
+    x2, y2, z2 = (times(c, c) for c in motion.w)
+    spread = (minus(z2, y2), minus(x2, z2), minus(y2, x2))
+    spin = moment_of_field(motion.U, spread, moments.second)
     return force, add(cross(s, motion.a), spin)
 
 
@@ -108,8 +112,17 @@ def moment_of_field(U: Mat3, spread: Vec3, second: tuple[Scalar, ...]) -> Vec3:
         second: mass moments as (xx, yy, zz, xy, xz, yz), kg m².
     """
     xx, yy, zz, xy, xz, yz = second
+    (_, a, b), (c, _, d), (e, f, _) = U
     return (
-        U[2][0] * xy + U[2][1] * yy - U[1][0] * xz - U[1][2] * zz + spread[0] * yz,
-        U[0][1] * yz + U[0][2] * zz - U[2][0] * xx - U[2][1] * xy + spread[1] * xz,
-        U[1][0] * xx - U[0][1] * yy + U[1][2] * xz - U[0][2] * yz + spread[2] * xy,
+        plus(_difference(((e, xy), (f, yy)), ((c, xz), (d, zz))), times(spread[0], yz)),
+        plus(_difference(((a, yz), (b, zz)), ((e, xx), (f, xy))), times(spread[1], xz)),
+        plus(_difference(((c, xx), (d, xz)), ((a, yy), (b, yz))), times(spread[2], xy)),
     )
+
+
+def _difference(added: tuple[Pair, Pair], subtracted: tuple[Pair, Pair]) -> Scalar:
+    """Return the products of the pairs, two of them added and two subtracted."""
+    total = plus(times(*added[0]), times(*added[1]))
+    for pair in subtracted:
+        total = minus(total, times(*pair))
+    return total

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import casadi as ca
 
+from mbcasadi.linalg.arithmetic import minus, plus, times
 from mbcasadi.model.chain import WORLD, Chain, Link
 from mbcasadi.model.motion import steps_of
 from mbcasadi.spatial import (
@@ -114,12 +115,12 @@ def _slide(step: Step, still: LinkMotion, rate: ca.SX, rise: ca.SX) -> LinkMotio
 
 def _motion(w: Vec3, dw: Vec3, a: Vec3, carrier: LinkMotion | None = None) -> LinkMotion:
     """Return a motion with its matrix `U = [dw]× + w wᵀ - |w|² 1`."""
-    xx, yy, zz = (c * c for c in w)
-    xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
+    xx, yy, zz = (times(c, c) for c in w)
+    xy, xz, yz = times(w[0], w[1]), times(w[0], w[2]), times(w[1], w[2])
     U = (
-        (-(yy + zz), xy - dw[2], xz + dw[1]),
-        (xy + dw[2], -(xx + zz), yz - dw[0]),
-        (xz - dw[1], yz + dw[0], -(xx + yy)),
+        (-plus(yy, zz), minus(xy, dw[2]), plus(xz, dw[1])),
+        (plus(xy, dw[2]), -plus(xx, zz), minus(yz, dw[0])),
+        (minus(xz, dw[1]), plus(yz, dw[0]), -plus(xx, yy)),
     )
     return LinkMotion(w, dw, a, U, carrier)
 

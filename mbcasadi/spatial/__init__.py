@@ -4,6 +4,7 @@ Nothing here knows a robot. Scalars may be numbers or SX; constants that are exa
 one leave no trace in the expressions.
 """
 
+from mbcasadi.linalg.arithmetic import Scalar
 from mbcasadi.spatial.moments import PAIRS, Moments, body_moments
 from mbcasadi.spatial.quaternions import (
     Mat3,
@@ -32,7 +33,6 @@ from mbcasadi.spatial.steps import (
 )
 from mbcasadi.spatial.vectors import (
     ZERO3,
-    Scalar,
     Vec3,
     add,
     cross,

@@ -11,8 +11,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.linalg.arithmetic import Scalar, plus, times
 from mbcasadi.spatial.quaternions import Mat3, rotate
-from mbcasadi.spatial.vectors import ZERO3, Scalar, Vec3, add, cross, scale, scaled
+from mbcasadi.spatial.vectors import (
+    ZERO3,
+    Vec3,
+    add,
+    cross,
+    planar_turn,
+    scale,
+    scaled,
+)
 
 PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 INDEX: Mapping[tuple[int, int], int] = {
@@ -37,15 +46,15 @@ class Moments:
 
     def __add__(self, other: "Moments") -> "Moments":
         """Return the moments of both bodies together."""
-        second = tuple(a + b for a, b in zip(self.second, other.second, strict=True))
-        return Moments(self.mass + other.mass, add(self.first, other.first), second)
+        second = tuple(plus(a, b) for a, b in zip(self.second, other.second, strict=True))
+        return Moments(plus(self.mass, other.mass), add(self.first, other.first), second)
 
     def translate(self, by: Vec3) -> "Moments":
         """Return the moments about an origin that lies at `-by`: every point gains `by`."""
         first = add(self.first, scale(self.mass, by))
         # r rᵀ gains by sᵀ + s byᵀ + m by byᵀ; with s_new = s + m by that is by sᵀ + s_new byᵀ.
         second = tuple(
-            e + (by[i] * self.first[j] + first[i] * by[j])
+            plus(e, plus(times(by[i], self.first[j]), times(first[i], by[j])))
             for e, (i, j) in zip(self.second, PAIRS, strict=True)
         )
         return Moments(self.mass, first, second)
@@ -64,9 +73,8 @@ class Moments:
             swing = s * (E[ii] - E[jj]) + c * (E[ij] + E[ij])
             second[ii], second[jj] = E[ii] - s * swing, E[jj] + s * swing
             second[ij] = c * swing - E[ij]
-        second[ik], second[jk] = c * E[ik] - s * E[jk], s * E[ik] + c * E[jk]
-        first[i] = c * self.first[i] - s * self.first[j]
-        first[j] = s * self.first[i] + c * self.first[j]
+        second[ik], second[jk] = planar_turn(c, s, E[ik], E[jk])
+        first[i], first[j] = planar_turn(c, s, self.first[i], self.first[j])
         return Moments(self.mass, (first[0], first[1], first[2]), tuple(second))
 
     def rotate(self, R: Mat3) -> "Moments":

@@ -7,7 +7,8 @@ without branches: series replace `sin(x)/x` and similar terms where these are 0/
 
 import casadi as ca
 
-from mbcasadi.spatial.vectors import Scalar, Vec3, dot
+from mbcasadi.linalg.arithmetic import Scalar, minus, plus, times
+from mbcasadi.spatial.vectors import Vec3, dot
 
 Quat = tuple[Scalar, Scalar, Scalar, Scalar]
 Mat3 = tuple[Vec3, Vec3, Vec3]
@@ -33,10 +34,10 @@ def multiply(a: Quat, b: Quat) -> Quat:
     aw, ax, ay, az = a
     bw, bx, by, bz = b
     return (
-        aw * bw - ax * bx - ay * by - az * bz,
-        aw * bx + ax * bw + ay * bz - az * by,
-        aw * by - ax * bz + ay * bw + az * bx,
-        aw * bz + ax * by - ay * bx + az * bw,
+        minus(minus(minus(times(aw, bw), times(ax, bx)), times(ay, by)), times(az, bz)),
+        minus(plus(plus(times(aw, bx), times(ax, bw)), times(ay, bz)), times(az, by)),
+        plus(plus(minus(times(aw, by), times(ax, bz)), times(ay, bw)), times(az, bx)),
+        plus(minus(plus(times(aw, bz), times(ax, by)), times(ay, bx)), times(az, bw)),
     )
 
 
@@ -48,14 +49,14 @@ def conjugate(a: Quat) -> Quat:
 def rotation(a: Quat) -> Mat3:
     """Return the rows of the rotation matrix `R` of a unit quaternion."""
     w, x, y, z = a
-    x2, y2, z2 = x + x, y + y, z + z
-    xx, yy, zz = x * x2, y * y2, z * z2
-    xy, xz, yz = x * y2, x * z2, y * z2
-    wx, wy, wz = w * x2, w * y2, w * z2
+    x2, y2, z2 = plus(x, x), plus(y, y), plus(z, z)
+    xx, yy, zz = times(x, x2), times(y, y2), times(z, z2)
+    xy, xz, yz = times(x, y2), times(x, z2), times(y, z2)
+    wx, wy, wz = times(w, x2), times(w, y2), times(w, z2)
     return (
-        (1.0 - (yy + zz), xy - wz, xz + wy),
-        (xy + wz, 1.0 - (xx + zz), yz - wx),
-        (xz - wy, yz + wx, 1.0 - (xx + yy)),
+        (minus(1.0, plus(yy, zz)), minus(xy, wz), plus(xz, wy)),
+        (plus(xy, wz), minus(1.0, plus(xx, zz)), minus(yz, wx)),
+        (minus(xz, wy), plus(yz, wx), minus(1.0, plus(xx, yy))),
     )
 
 

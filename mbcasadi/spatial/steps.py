@@ -7,9 +7,10 @@ turns cost nothing, where a full rotation matrix costs nine.
 
 from dataclasses import dataclass
 
+from mbcasadi.linalg.arithmetic import Scalar
 from mbcasadi.spatial.moments import Moments
 from mbcasadi.spatial.quaternions import Mat3, rotate, rotate_back
-from mbcasadi.spatial.vectors import Scalar, Vec3, add, cross
+from mbcasadi.spatial.vectors import Vec3, add, cross, planar_turn
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,5 @@ def moments_to_parent(step: Step, moments: Moments) -> Moments:
 def _planar(step: Turn, a: Vec3, sine: Scalar) -> Vec3:
     i, j = (step.axis + 1) % 3, (step.axis + 2) % 3
     out: list[Scalar] = list(a)
-    out[i] = step.cos * a[i] - sine * a[j]
-    out[j] = sine * a[i] + step.cos * a[j]
+    out[i], out[j] = planar_turn(step.cos, sine, a[i], a[j])
     return (out[0], out[1], out[2])

@@ -10,7 +10,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-Scalar = ca.SX | float
+from mbcasadi.linalg.arithmetic import Scalar, minus, plus, times
+
 Vec3 = tuple[Scalar, Scalar, Scalar]
 
 ZERO3: Vec3 = (0.0, 0.0, 0.0)
@@ -18,31 +19,36 @@ ZERO3: Vec3 = (0.0, 0.0, 0.0)
 
 def add(a: Vec3, b: Vec3) -> Vec3:
     """Return `a + b`."""
-    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
+    return (plus(a[0], b[0]), plus(a[1], b[1]), plus(a[2], b[2]))
 
 
 def subtract(a: Vec3, b: Vec3) -> Vec3:
     """Return `a - b`."""
-    return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
+    return (minus(a[0], b[0]), minus(a[1], b[1]), minus(a[2], b[2]))
 
 
 def scale(factor: Scalar, a: Vec3) -> Vec3:
     """Return `factor a`."""
-    return (factor * a[0], factor * a[1], factor * a[2])
+    return (times(factor, a[0]), times(factor, a[1]), times(factor, a[2]))
 
 
 def dot(a: Vec3, b: Vec3) -> Scalar:
     """Return `aᵀ b`."""
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+    return plus(plus(times(a[0], b[0]), times(a[1], b[1])), times(a[2], b[2]))
 
 
 def cross(a: Vec3, b: Vec3) -> Vec3:
     """Return `a × b`."""
     return (
-        a[1] * b[2] - a[2] * b[1],
-        a[2] * b[0] - a[0] * b[2],
-        a[0] * b[1] - a[1] * b[0],
+        minus(times(a[1], b[2]), times(a[2], b[1])),
+        minus(times(a[2], b[0]), times(a[0], b[2])),
+        minus(times(a[0], b[1]), times(a[1], b[0])),
     )
+
+
+def planar_turn(c: Scalar, s: Scalar, x: Scalar, y: Scalar) -> tuple[Scalar, Scalar]:
+    """Return `(c x - s y, s x + c y)`, a vector of a plane turned by cosine c and sine s."""
+    return minus(times(c, x), times(s, y)), plus(times(s, x), times(c, y))
 
 
 def scalar(value: Scalar) -> Scalar:
@@ -66,7 +72,7 @@ def scaled(factor: Scalar, array: NDArray[np.float64]) -> NDArray[np.float64]:
         return factor * array
     products = np.empty(array.shape, dtype=object)
     for place, value in np.ndenumerate(array):
-        products[place] = factor * scalar(value)
+        products[place] = times(factor, scalar(value))
     return products
 
 

@@ -85,7 +85,7 @@ def test_a_task_moves_a_point_of_a_lagrangian():
     law = laws.computed_torque(arm, task)
     place, rate, goal = np.array([0.3, 0.8]), np.array([0.5, -0.2]), np.array([1.2, 0.9])
     u = law.function(place, rate, law.reference(tip_position=goal), [])[0]
-    a = mb.forward_dynamics(arm)(place, rate, u)[0].full().ravel()
+    a = mb.forward_dynamics(arm, derivatives=False)(place, rate, u)[0].full().ravel()
 
     def tip_at(t):
         x, y = place + t * rate + t * t / 2 * a

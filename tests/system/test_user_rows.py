@@ -41,7 +41,7 @@ def nonlinear():
 def test_rows_nonlinear_in_v_keep_their_rate_along_the_motion(nonlinear):
     assert nonlinear.constraint_jacobian.name_in() == ["q", "v"]
     rng = np.random.default_rng(1)
-    fd = forward_dynamics(nonlinear, "lagrange")
+    fd = forward_dynamics(nonlinear, "lagrange", derivatives=False)
     for q, v, f in rng.standard_normal((5, 3, 3)):
         a = column(fd(q, v, f)[0])
 
@@ -137,13 +137,15 @@ def test_user_rows_stand_below_those_of_the_model():
 def test_a_masked_row_is_a_row_that_is_not_there():
     system = read_mjcf(ROOT / "mujoco_models" / "four_bar.xml")
     switched = system.with_mask()
-    fd = forward_dynamics(switched)
-    free = forward_dynamics(four_bar_without_its_loop())
+    fd = forward_dynamics(switched, derivatives=False)
+    free = forward_dynamics(four_bar_without_its_loop(), derivatives=False)
     assert fd.name_in() == ["q", "v", "f", "mask"]
     rng = np.random.default_rng(3)
     q, v, f = system.tree.q0, rng.standard_normal(3), rng.standard_normal(3)
     a_closed = column(fd(q, v, f, np.ones(3))[0])
-    np.testing.assert_allclose(a_closed, column(forward_dynamics(system)(q, v, f)[0]), rtol=1e-12)
+    np.testing.assert_allclose(
+        a_closed, column(forward_dynamics(system, derivatives=False)(q, v, f)[0]), rtol=1e-12
+    )
     opened = fd(q, v, f, np.zeros(3))
     np.testing.assert_allclose(column(opened[0]), column(free(q, v, f)[0]), rtol=MOTION_TOL)
     np.testing.assert_allclose(column(opened[2]), 0)
@@ -176,7 +178,7 @@ def test_a_switchable_model_has_rows_for_what_the_file_switches_off():
 def test_baumgarte_gives_the_error_its_second_order_decay(formulation):
     system = free_body()
     alpha, beta = (3.0, 4.0), (5.0, 6.0)
-    fd = forward_dynamics(system, formulation, baumgarte=Baumgarte(alpha, beta))
+    fd = forward_dynamics(system, formulation, baumgarte=Baumgarte(alpha, beta), derivatives=False)
     rng = np.random.default_rng(4)
     q = column(system.integrate([0, 0, 1, 1, 0, 0, 0], rng.standard_normal(6)))
     at = {"q": q, "v": rng.standard_normal(6), "t": 0.2}
@@ -217,7 +219,7 @@ def test_a_body_in_four_euler_parameters_turns_as_euler_has_it():
     assert system.semidefinite
     rng = np.random.default_rng(5)
     I = np.diag([0.2, 0.5, 0.9])  # noqa: E741
-    fd = forward_dynamics(system, "lagrange")
+    fd = forward_dynamics(system, "lagrange", derivatives=False)
     for p, pdot in rng.standard_normal((5, 2, 4)):
         p = p / np.linalg.norm(p)
         pdot = pdot - p * (p @ pdot)

@@ -1,7 +1,8 @@
 """A control law as data: its safe inputs, its command and its description."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import final
 
 import casadi as ca
@@ -90,8 +91,7 @@ class Law(ControlLaw):
         controller: the law as a `Controller`.
         slots: the slices of the reference, in order.
         core: the equations without the safe output; see `with_fallback`.
-        desired: (q, v, [f_c], ref, [mask], z) → (a, f_c, z_next): acceleration and constraint
-            force that the law commands, before limits.
+        make_desired: builds `desired`, which few users of a law need.
         hold: from a pose to the slices that hold it at rest; None where the law has none.
         default: (nref,) reference of `reference()` and `solve`; None: the initial pose in
             `reference()`, the measured one in `solve`, by `hold`; zero without it.
@@ -99,7 +99,7 @@ class Law(ControlLaw):
 
     system: System
     core: Core
-    desired: ca.Function
+    make_desired: Callable[[], ca.Function]
     hold: Hold | None = None
     default: Array | None = None
 
@@ -110,6 +110,14 @@ class Law(ControlLaw):
             "reference": {slot.name: slot.size for slot in self.slots},
             "period": self.period,
         }
+
+    @cached_property
+    def desired(self) -> ca.Function:
+        """(q, v, [f_c], ref, [mask], z) → (a, f_c, z_next): what is commanded, before limits.
+
+        The acceleration a and the constraint force f_c. Built when it is first used.
+        """
+        return self.make_desired()
 
     @property
     def nominal_reference(self) -> Array | None:

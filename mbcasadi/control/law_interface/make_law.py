@@ -158,14 +158,17 @@ def make_law(
         parameters=system.parameters.entries,
         emergency=core.safe.emergency(z0.size),
     )
-    desired = _desired_fun(f"{name}_desired", command, symbols, z_next)
-    desired = with_memory(desired, z0.size, 0, core.safe.size)
+
+    def desired() -> ca.Function:
+        own = _desired_fun(f"{name}_desired", command, symbols, z_next)
+        return with_memory(own, z0.size, 0, core.safe.size)
+
     return Law(
         controller=controller,
         slots=tuple(slots),
         system=system,
         core=core,
-        desired=desired,
+        make_desired=desired,
         hold=hold,
         default=None if default is None else fill_reference(slots, default),
     )
@@ -228,8 +231,7 @@ def _core(
         inputs,
         [ca.densify(values[key]) for key in CORE],
         list(symbols),
-        list(CORE),
-        {"cse": True},
+        list(CORE),  # equal terms are joined once, in `Core.complete`
     )
     hold = ca.Function("start", inputs, [values["hold"]], list(symbols), ["hold"])
     return Core(function, safe_output_of(system, limits, start_of(system, hold), period))

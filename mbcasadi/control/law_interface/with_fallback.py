@@ -47,7 +47,7 @@ def with_fallback(law: Law, fallback: str | ca.Function) -> Law:
     return replace(
         law,
         core=chosen,
-        desired=with_memory(law.desired, *sizes),
+        make_desired=lambda: with_memory(law.desired, *sizes),
         controller=replace(
             controller,
             function=chosen.complete(controller.name),

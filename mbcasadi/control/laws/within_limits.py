@@ -106,7 +106,7 @@ def within_limits(
     wrap = _Wrap(law, qp)
     stages = LeastDistanceStages(wrap.build(), wrap.finish())
     function = controller_fun(qp.name, stages, solver)
-    return replace(law, controller=wrap.controller(function, stages), desired=wrap.desired())
+    return replace(law, controller=wrap.controller(function, stages), make_desired=wrap.desired)
 
 
 @dataclass(frozen=True)

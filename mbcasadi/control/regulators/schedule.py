@@ -50,13 +50,15 @@ def schedule_gains(law: Law, table: Array) -> Law:
         monitor=None if original.monitor is None else with_table_row(original.monitor),
         inputs=tuple(_without_reference(signal) for signal in original.inputs),
     )
-    core = replace(law.core, function=with_table_row(law.core.function))
+    equations = law.core.function
+    joined = equations.expand(equations.name(), {"cse": True})  # not joined later behind a table
+    core = replace(law.core, function=with_table_row(joined))
     return Law(
         controller=controller,
         slots=(),
         system=law.system,
         core=core,
-        desired=with_table_row(law.desired),
+        make_desired=lambda: with_table_row(law.desired),
     )
 
 

@@ -59,7 +59,7 @@ def motion_under(
     n = q.shape[1]
     B, f_0 = system.actuation(q[:, 0]).full(), system.actuator_bias.map(n)(q, v).full()
     f = B @ u + f_0
-    a, f_c, _ = mb.forward_dynamics(system, "lagrange").map(n)(q, v, f)
+    a, f_c, _ = mb.forward_dynamics(system, "lagrange", derivatives=False).map(n)(q, v, f)
     return a.full(), f_c.full()
 
 

@@ -63,7 +63,7 @@ def motion(system, at, u, extra=0.0):
     """Accelerations under u by Lagrange's equations, with a further force."""
     B = call(system.actuation, {"q": at["q"]})["B"]
     f = np.einsum("kij,jk->ik", B, u) + extra
-    fd = mb.forward_dynamics(system, "lagrange")
+    fd = mb.forward_dynamics(system, "lagrange", derivatives=False)
     inputs = {"q": at["q"], "v": at["v"], "f": f, "mask": at.get("rows")}
     return outputs_of(fd, {name: inputs[name] for name in fd.name_in()})["a"]
 

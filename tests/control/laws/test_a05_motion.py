@@ -258,7 +258,7 @@ def test_a_mask_that_opens_the_loop_changes_the_output_and_not_the_law():
     for on in (1.0, 0.0):
         out = outputs_of(law, q, v, ref, mask=[on])
         np.testing.assert_array_equal(out["status"], 0)
-        fd = forward_dynamics(system, "lagrange").map(q.shape[1])
+        fd = forward_dynamics(system, "lagrange", derivatives=False).map(q.shape[1])
         a = fd(q=q, v=v, f=out["u"], mask=np.full((3, q.shape[1]), on))["a"].full()
         desired = 2.0 + 20.0 * (0.5 - v[0]) + 100.0 * (1.0 - q[0])
         np.testing.assert_allclose(a[0], desired, rtol=1e-8)

@@ -101,7 +101,7 @@ def test_the_force_is_the_desired_one_and_the_motion_that_of_tracking(name, rows
     strong = {"ctrl_limits": np.tile([-STRONG, STRONG], (system.nu, 1))}
     law = quasi_velocity_force(system, theta, rows, kp=K_P, kd=K_D, **strong)
     plain = quasi_velocity_tracking(system, theta, kp=K_P, kd=K_D, **strong)
-    fd, rng = mb.forward_dynamics(system, "lagrange"), np.random.default_rng(7)
+    fd, rng = mb.forward_dynamics(system, "lagrange", derivatives=False), np.random.default_rng(7)
     row = int(rows[0].split(".")[1])
     for q, v in zip(*states(system, 6, seed=7), strict=True):
         ref, lam = rng.standard_normal(6), 50 * rng.standard_normal()
@@ -150,7 +150,7 @@ def test_a_row_that_is_switched_off_frees_its_motion_and_the_law_follows():
     theta = function_coordinates(system, ca.Function("theta", [q3], [theta_of(q3)]))
     strong = np.tile([-STRONG, STRONG], (3, 1))
     law = quasi_velocity_tracking(system, theta, kp=K_P, kd=K_D, ctrl_limits=strong)
-    fd, rng = mb.forward_dynamics(system, "lagrange"), np.random.default_rng(9)
+    fd, rng = mb.forward_dynamics(system, "lagrange", derivatives=False), np.random.default_rng(9)
     for on in (0.0, 1.0):
         for q, v in zip(*states(system_of("twin"), 3, seed=9), strict=True):
             ref = rng.standard_normal(6)

@@ -58,7 +58,7 @@ def test_the_energy_of_the_velocity_error_falls_by_damping_alone(mask):
     law = dependent_tracking(
         every, kp=KP, kd=K_d, metric=np.eye(9), ctrl_limits=wide(every)
     )  # P as in the paper
-    rng, fd = np.random.default_rng(4), mb.forward_dynamics(every)
+    rng, fd = np.random.default_rng(4), mb.forward_dynamics(every, derivatives=False)
     q_all, v_all = manifold_states(arms, 3, 5, rows=rows)
     for q, v in zip(q_all.T, v_all.T, strict=True):
         start, rate, second = q + 0.1 * rng.normal(size=9), rng.normal(size=9), rng.normal(size=9)

@@ -105,7 +105,7 @@ def test_the_reference_is_filled_by_name(four_bar):
 
 def test_computed_torque_gives_the_acceleration_that_the_task_requires(four_bar):
     law = computed_torque(four_bar, PostureTask(joints=("crank",), kp=40.0, kd=9.0))
-    fd = forward_dynamics(four_bar, "lagrange")
+    fd = forward_dynamics(four_bar, "lagrange", derivatives=False)
     rng = np.random.default_rng(5)
     for _ in range(20):
         q = np.array(four_bar.integrate(four_bar.tree.q0, 0.3 * rng.standard_normal(3))).ravel()

@@ -28,7 +28,7 @@ def place_of(name, q):
 
 @functools.cache
 def dynamics_of(name):
-    return mb.forward_dynamics(system_of(name), "lagrange")
+    return mb.forward_dynamics(system_of(name), "lagrange", derivatives=False)
 
 
 def acceleration_of(name, q, v, f):

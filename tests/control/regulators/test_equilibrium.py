@@ -16,7 +16,9 @@ def acceleration(system, point):
     """Return the acceleration of our own motion at an equilibrium."""
     zero = np.zeros(system.nv)
     force = system.actuator_force(point.q, zero, point.u)
-    a = mb.forward_dynamics(system, "lagrange", rank_tol=1e-7)(q=point.q, v=zero, f=force)["a"]
+    a = mb.forward_dynamics(system, "lagrange", rank_tol=1e-7, derivatives=False)(
+        q=point.q, v=zero, f=force
+    )["a"]
     return np.array(a).ravel()
 
 

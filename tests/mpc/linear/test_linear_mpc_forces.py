@@ -43,7 +43,7 @@ def motion_of(system):
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     u = ca.SX.sym("u", system.nu)
     f = system.actuation(q) @ u + system.actuator_bias(q, v)
-    a, _, lam = forward_dynamics(system)(q, v, f)
+    a, _, lam = forward_dynamics(system, derivatives=False)(q, v, f)
     return ca.Function("motion", [q, v, u], [a, lam])
 
 
