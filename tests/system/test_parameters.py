@@ -173,7 +173,7 @@ def test_what_no_mechanism_has_is_refused(system: mb.System) -> None:
     with pytest.raises(UnknownNameError, match="body:fore:mass"):
         system.at({"body:forre:mass": 1.0})
     with pytest.raises(UnknownNameError, match="joint:elbow:damping"):
-        mb.read_mjcf(MECHANISM, parameters=["joint:elbow:dampin"])
+        mb.read_mjcf(MECHANISM, parameters=["joint:elbow:inertance"])
 
 
 def test_a_force_that_a_flag_switches_off_has_no_parameters() -> None:
