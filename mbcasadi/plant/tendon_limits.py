@@ -9,8 +9,6 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.mjcf.compat import is_fixed_tendon
-
 Array = NDArray[np.float64]
 Point = tuple[int, Array]  # a body, and a point in the world, m
 PULLEY = -2  # in `wrap_obj`; a geom is at its own id
@@ -23,7 +21,7 @@ def limit_wrenches(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
     total = np.zeros((6, model.nbody))
     solved = np.isin(data.efc_type, SOLVED)
     for tendon in np.unique(data.efc_id[solved]):
-        if is_fixed_tendon(model, tendon):
+        if model.wrap_type[model.tendon_adr[tendon]] == mujoco.mjtWrap.mjWRAP_JOINT:  # fixed
             continue
         force = _along(model, data, tendon, solved & (data.efc_id == tendon))
         for (start, a), (end, b), share in _pieces(model, data, tendon):
