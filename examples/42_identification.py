@@ -1,4 +1,4 @@
-"""A robot whose model has wrong masses: identification from noisy encoders and torques.
+"""A model with wrong masses: identification from noisy encoders and torques.
 
 Two arms meet in one pin, and nobody measures its force: along null(A) it drops out. Masses and
 inertias of the CAD model are 30 % off. The robot follows sums of sines in MuJoCo by a law with

@@ -40,7 +40,8 @@ def times(a: Scalar, b: Scalar) -> Scalar:
 def entries_of(matrix: ca.SX) -> dict[tuple[int, int], ca.SX]:
     """Return the entries of a sparse matrix by (row, column)."""
     rows, columns = matrix.sparsity().get_triplet()
-    return dict(zip(zip(rows, columns, strict=True), matrix.nonzeros(), strict=True))
+    values: list[ca.SX] = matrix.nonzeros()  # type: ignore[assignment]  # an SXElem is an SX here
+    return dict(zip(zip(rows, columns, strict=True), values, strict=True))
 
 
 def matrix_of(shape: tuple[int, int], entries: Mapping[tuple[int, int], Scalar]) -> ca.SX:

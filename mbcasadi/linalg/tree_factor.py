@@ -11,7 +11,7 @@ import numpy as np
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.linalg import loops
-from mbcasadi.linalg.arithmetic import entries_of, matrix_of, minus, times
+from mbcasadi.linalg.arithmetic import Scalar, entries_of, matrix_of, minus, times
 from mbcasadi.linalg.symbols import Sym, named_function, symbol
 from mbcasadi.shapes import require_rows, require_square, require_whole
 
@@ -27,11 +27,11 @@ def tree_cholesky(M: Sym) -> Sym:
     require_square("M", M)
     if not isinstance(M, ca.SX):
         return tree_cholesky_fun(M.sparsity())(M)
-    L = entries_of(ca.tril(ca.SX(M)))
+    L: dict[tuple[int, int], Scalar] = {**entries_of(ca.tril(ca.SX(M)))}
     for k in reversed(range(M.shape[0])):
         ancestors = [i for i in range(k) if (k, i) in L]
         L[k, k] = ca.sqrt(L.get((k, k), 0.0))
-        inverse = reciprocal(L[k, k])
+        inverse = reciprocal(ca.SX(L[k, k]))
         for i in ancestors:
             L[k, i] = times(L[k, i], inverse)
         for i in ancestors:
@@ -63,7 +63,8 @@ def tree_solve_transposed(L: Sym, b: Sym) -> Sym:
         return loops.solve_tree(L, b, transposed=True)
     if isinstance(L, ca.DM):
         return ca.solve(L.T, b)
-    x = ca.vertsplit(ca.SX(b))
+    rows: list[ca.SX] = ca.vertsplit(ca.SX(b))
+    x: list[Scalar] = [*rows]
     factor = entries_of(L)
     for k in reversed(range(L.shape[0])):
         x[k] = times(x[k], reciprocal(factor[k, k]))
@@ -80,7 +81,8 @@ def tree_solve_lower(L: Sym, b: Sym) -> Sym:
         return loops.solve_tree(L, b, transposed=False)
     if isinstance(L, ca.DM):
         return ca.solve(L, b)
-    x = ca.vertsplit(ca.SX(b))
+    rows: list[ca.SX] = ca.vertsplit(ca.SX(b))
+    x: list[Scalar] = [*rows]
     factor = entries_of(L)
     for k in range(L.shape[0]):
         for i in (i for i in range(k) if (k, i) in factor):
