@@ -16,7 +16,7 @@ from mbcasadi.system.limits import Array, Limits, infinite_ranges
 from mbcasadi.system.model_numbers import ModelNumbers, numbers_at, with_constants
 from mbcasadi.system.parameter_choice import chosen_parameters
 from mbcasadi.system.pieces import kinetic_energy, rate_of, total_energy
-from mbcasadi.system.system import System
+from mbcasadi.system.system import System, expose_parameters
 
 MemberData = tuple[str, dict[str, ca.SX], str, Callable[[], ca.SX]]
 
@@ -84,7 +84,7 @@ def _with_parameters(system: System, numbers: ModelNumbers, chosen: Parameters) 
         _cache={},
         _frames={},
     )
-    return system.exposing(carried)
+    return expose_parameters(system, carried)
 
 
 def member_builders(

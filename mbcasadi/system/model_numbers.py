@@ -17,6 +17,7 @@ from mbcasadi.description import Actuator, Connect, Equality, RigidTree, Weld
 from mbcasadi.description.mocap import carried_by_mocap
 from mbcasadi.description.parameters import ElementKind, Parameters
 from mbcasadi.description.tree import DOF_SIZE
+from mbcasadi.short_text import summarised
 
 XYZ = ("x", "y", "z")
 INERTIA = ("xx", "yy", "zz", "xy", "xz", "yz")
@@ -29,6 +30,7 @@ Values = tuple[Any, ...]
 """Numbers, or expressions in their place."""
 
 
+@summarised
 @dataclass(frozen=True)
 class ModelNumbers:
     """What the equations of a model are made from.

@@ -294,7 +294,9 @@ class System:
         system = replace(self, _frames=frames, _cache={**self._cache})
         if self._carried is None:
             return system
-        return system.exposing(self._carried.with_frame(name, self._behind(q), position, rotation))
+        return expose_parameters(
+            system, self._carried.with_frame(name, self._behind(q), position, rotation)
+        )
 
     @checked
     def sensor(self, name: str) -> ca.Function:
@@ -411,8 +413,8 @@ class System:
         """
         if self._carried is not None:
             behind = self._behind(q)
-            return self.exposing(
-                self._carried.with_rows(behind, v, phi=phi, A=A, a0=a0, psi=psi, t=t)
+            return expose_parameters(
+                self, self._carried.with_rows(behind, v, phi=phi, A=A, a0=a0, psi=psi, t=t)
             )
         rows = self.rows(q, v, phi=phi, A=A, a0=a0, psi=psi, t=t)
         mask = None if self.mask is None else np.append(self.mask, np.ones(rows.count))
@@ -440,7 +442,7 @@ class System:
         if not np.all(np.isin(rows_on, (0.0, 1.0))):
             raise ShapeError(f"mask holds {rows_on}; expected a one or a zero for each row")
         if self._carried is not None:
-            return self.exposing(self._carried.with_mask(rows_on))
+            return expose_parameters(self, self._carried.with_mask(rows_on))
         return replace(self, mask=rows_on, _cache={})
 
     @property
@@ -455,30 +457,6 @@ class System:
         See `parameter_inputs.py`. What is built on a system is built on this one.
         """
         return self if self._carried is None else self._carried
-
-    def exposing(self, carried: "System") -> "System":
-        """Return this system with the members of one that carries its parameters, p as an input.
-
-        Args:
-            carried: the same mechanism with q and p in one column.
-        """
-        count = len(carried.parameters)
-
-        def exposed(name: str) -> Builder:
-            return lambda: with_parameter_input(carried.member(name), count)
-
-        members = {name: exposed(name) for name in carried.builders if name not in MANIFOLD}
-        return replace(
-            self,
-            nc=carried.nc,
-            builders={**self.builders, **members},
-            mask=carried.mask,
-            timed=carried.timed,
-            user_rows=carried.user_rows,
-            parameters=carried.parameters,
-            _carried=carried,
-            _cache={},
-        )
 
     @checked
     def parameter_values(self, changed: Mapping[str, ArrayLike] | None = None) -> Array:
@@ -538,6 +516,7 @@ class System:
             _cache={},
         )
 
+    @checked
     def numbers_at(self, q: ca.SX) -> ModelNumbers:
         """Return the numbers of the model, with the parameters that are behind q.
 
@@ -572,3 +551,29 @@ class System:
         """Name of the constraint that each row of phi belongs to."""
         names = tuple(e.name for e in self.equalities for _ in range(e.size))
         return names + tuple(f"phi{i}" for i in range(self.nc - len(names)))
+
+
+def expose_parameters(system: System, carried: System) -> System:
+    """Return a system with the members of one that carries its parameters, p as an input.
+
+    Args:
+        system: the mechanism without them.
+        carried: the same mechanism with q and p in one column.
+    """
+    count = len(carried.parameters)
+
+    def exposed(name: str) -> Builder:
+        return lambda: with_parameter_input(carried.member(name), count)
+
+    members = {name: exposed(name) for name in carried.builders if name not in MANIFOLD}
+    return replace(
+        system,
+        nc=carried.nc,
+        builders={**system.builders, **members},
+        mask=carried.mask,
+        timed=carried.timed,
+        user_rows=carried.user_rows,
+        parameters=carried.parameters,
+        _carried=carried,
+        _cache={},
+    )

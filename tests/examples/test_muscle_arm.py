@@ -5,7 +5,7 @@ from support.examples import example
 
 
 def test_an_arm_with_muscles_is_linearised_and_held_with_a_load():
-    names = example(38)
+    names = example(41)
     found = names["main"]()
     assert found["linear"].nx == 8
     assert np.all(found["linear"].u > 0.05)  # all muscles have some tone

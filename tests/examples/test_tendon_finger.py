@@ -7,7 +7,7 @@ SETTLED = 5e-3  # rad; a mass error of 10 % and a tick of delay leave about half
 
 
 def test_a_finger_closes_by_tendons_that_only_pull(tmp_path):
-    names, found = shown(38, tmp_path)
+    names, found = shown(39, tmp_path)
     q, closed = found["q"], names["CLOSED"]
     assert np.abs(q[0] - names["OPEN"]).max() < 1e-12
     assert np.abs(q - closed).max(axis=1).min() < SETTLED  # it was closed once

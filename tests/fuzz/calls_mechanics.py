@@ -40,6 +40,9 @@ def calls_of_systems():
         "System.rows": state | {"phi": q[0]},
         "System.with_rows": state | {"phi": q[0]},
         "System.with_mask": {"self": system},
+        "System.at": {"self": ex.weighed()},
+        "System.numbers_at": {"self": system, "q": q},
+        "System.parameter_values": {"self": ex.weighed()},
     }
     return {home + name: arguments for name, arguments in calls.items()}
 

@@ -59,6 +59,12 @@ def sensed():
 
 
 @cache
+def weighed():
+    """A four-bar with a mass as a parameter."""
+    return mb.read_mjcf(mb.models.path("four_bar"), parameters=["body:coupler:mass"])
+
+
+@cache
 def sensed_model():
     return mujoco.MjModel.from_xml_string(LOOP)
 
