@@ -2,8 +2,8 @@
 
     python docs/tools/check_packages.py FOLDER [--jobs 2] [--states 5] [--only dm-control ...]
 
-Packages are downloaded into FOLDER (about 1 GB) without their dependencies; those that are there
-are not fetched again. Two things are laid ready, as a user of the packages would: URDF files name
+Packages are downloaded into FOLDER (about 2 GB) without their dependencies. Each has a report of its
+own there, as JSON and Markdown; one that has it is not checked again. Two things are laid ready, as a user of the packages would: URDF files name
 their meshes by ROS packages and in formats that MuJoCo does not read, so meshes are left out of
 them (they hold no inertia); the files of myo-sim are put where myosuite includes them.
 """
@@ -18,9 +18,10 @@ import tarfile
 import zipfile
 from collections import Counter
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
-from mbcasadi.validation.agreement import CorpusReport, CorpusRow, check_corpus
+from mbcasadi.validation.agreement import check_corpus
 from mbcasadi.validation.report import plain_data
 
 PACKAGES = (
@@ -54,7 +55,7 @@ PACKAGES = (
     "upkie-description",
 )
 TIMEOUT = 900.0  # s, for each model
-COUNTED = ("exact", "exact but for", "refused", "different", "failed", "timed out")
+TOLD = ("exact but for", "refused", "different", "failed", "timed out")
 CAUSES = (
     (r"opening file|no such file|file not found|[Rr]esource not found|include", "a file is absent"),
     (r"Schema violation|unrecognized|XML Error: .*missing|top-level", "not MJCF of this version"),
@@ -63,6 +64,8 @@ CAUSES = (
     (r"decoder|mesh", "a mesh that MuJoCo does not read"),
 )
 """Pattern of MuJoCo's message → cause in the table; the first that matches."""
+
+Row = dict[str, Any]
 
 
 def download(package: str, folder: Path) -> str:
@@ -102,44 +105,55 @@ def lay_myo_sim(folder: Path) -> None:
         shutil.copytree(source, place / "myo_sim")
 
 
-def package_of(row: CorpusRow) -> str:
-    """Return the package that ships a model."""
-    return row.model.split("/")[0]
+def checked_rows(package: str, folder: Path, jobs: int | None, states: int) -> list[Row]:
+    """Return the rows of a package as plain data, from its report if there is one."""
+    file = folder / "reports" / f"{package}.json"
+    if not file.is_file():
+        file.parent.mkdir(exist_ok=True)
+        report = check_corpus(
+            folder / "models" / package,
+            jobs=jobs,
+            states=states,
+            timeout=TIMEOUT,
+            progress=lambda text, _: print(f"{package}: {text}", file=sys.stderr, flush=True),
+        )
+        file.with_suffix(".md").write_text(report.to_markdown(), encoding="utf-8")
+        data = json.dumps(plain_data(report.to_dict()), indent=1)
+        file.write_text(data, encoding="utf-8")
+    rows: list[Row] = json.loads(file.read_text(encoding="utf-8"))["rows"]
+    return rows
 
 
-def package_table(report: CorpusReport, versions: dict[str, str]) -> list[str]:
-    """Return the counts of each package."""
-    lines = [
-        "| package | exact | exact but for | refused | wrong | no joint | unreadable | error |"
-    ]
-    lines.append("|---|" + "---|" * 7)
-    for package, version in versions.items():
-        rows = [row for row in report.rows if package_of(row) == package]
-        lines.append(_package_line(f"{package} {version}", rows))
-    lines.append(_package_line("all", list(report.rows)))
-    return lines
+def package_table(packages: dict[str, list[Row]]) -> list[str]:
+    """Return the counts of each package, by its name with the version."""
+    names = ("package", "exact", "exact but for", "refused", "wrong", "no joint", "unreadable")
+    lines = [f"| {' | '.join(names)} | largest error |", f"|{'---|' * (1 + len(names))}"]
+    lines += [_package_line(name, rows) for name, rows in packages.items()]
+    return [*lines, _package_line("all", [row for rows in packages.values() for row in rows])]
 
 
-def _package_line(name: str, rows: list[CorpusRow]) -> str:
-    of = Counter(row.outcome for row in rows)
+def _package_line(name: str, rows: list[Row]) -> str:
+    of = Counter(row["outcome"] for row in rows)
     wrong = of["different"] + of["failed"] + of["timed out"]
-    error = max((row.error for row in rows if row.compared), default=None)
     counts = (of["exact"], of["exact but for"], of["refused"], wrong)
+    error = max((row["error"] or 0.0 for row in rows if row["compared"]), default=None)
     cells = [name, *counts, of["nothing moves"], of["unreadable"]]
     return f"| {' | '.join(map(str, cells))} | {'' if error is None else f'{error:.0e}'} |"
 
 
-def reason_table(report: CorpusReport) -> list[str]:
+def reason_table(packages: dict[str, list[Row]]) -> list[str]:
     """Return what is refused or wrong, and how many files are unreadable for which cause."""
-    lines = ["| model | outcome | why |", "|---|---|---|"]
-    for outcome in COUNTED[1:]:
-        for row in report.by(outcome):
-            why = " ".join(row.reason.split()).replace("|", "\\|")
-            lines.append(f"| `{row.model}` | {outcome} | {why} |")
+    lines = ["| package | model | outcome | why |", "|---|---|---|---|"]
     causes: Counter[str] = Counter()
-    for row in report.by("unreadable"):
-        found = (cause for pattern, cause in CAUSES if re.search(pattern, row.reason))
-        causes[next(found, "other")] += 1
+    for name, rows in packages.items():
+        for row in rows:
+            why = " ".join(row["reason"].split()).replace("|", "\\|")
+            if row["outcome"] in TOLD:
+                model = Path(row["model"]).name
+                lines.append(f"| {name} | `{model}` | {row['outcome']} | {why} |")
+            elif row["outcome"] == "unreadable":
+                found = (cause for pattern, cause in CAUSES if re.search(pattern, why))
+                causes[next(found, "other")] += 1
     lines += ["", "| unreadable, because | files |", "|---|---|"]
     return lines + [f"| {cause} | {count} |" for cause, count in causes.most_common()]
 
@@ -153,21 +167,13 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=PACKAGES, help="packages")
     options = parser.parse_args()
     versions = {name: download(name, options.folder) for name in options.only}
-    models = options.folder / "models"
-    leave_out_meshes(models)
-    lay_myo_sim(models)
-    report = check_corpus(
-        models,
-        jobs=options.jobs,
-        states=options.states,
-        timeout=TIMEOUT,
-        progress=lambda text, _: print(text, file=sys.stderr, flush=True),
-    )
-    (options.folder / "report.md").write_text(report.to_markdown(), encoding="utf-8")
-    data = json.dumps(plain_data(report.to_dict()), indent=1)
-    (options.folder / "report.json").write_text(data, encoding="utf-8")
-    lines = (report.sentence(), "", *package_table(report, versions), "", *reason_table(report))
-    print("\n".join(lines))
+    leave_out_meshes(options.folder / "models")
+    lay_myo_sim(options.folder / "models")
+    packages = {
+        f"{name} {version}": checked_rows(name, options.folder, options.jobs, options.states)
+        for name, version in versions.items()
+    }
+    print("\n".join((*package_table(packages), "", *reason_table(packages))))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ origin and x axis are chosen such that the constant transforms hold as few numbe
 (`regroup`), which leaves the links of an arm of hinges without mass.
 """
 
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,11 @@ from mbcasadi.spatial import Moments, Step, is_zero
 
 Array = NDArray[np.float64]
 WORLD = -1
+
+CHAINS_KEPT = 4
+"""Trees whose links are kept: each member of a system, and each of its tendons, needs them."""
+
+_kept: deque["Chain"] = deque(maxlen=CHAINS_KEPT)
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,16 @@ class _RawLink:
 
 
 def chain_of(tree: RigidTree) -> Chain:
-    """Return the links of a tree."""
+    """Return the links of a tree; the same ones for the same tree, which does not change."""
+    for chain in tuple(_kept):
+        if chain.tree is tree:
+            return chain
+    chain = _new_chain(tree)
+    _kept.append(chain)
+    return chain
+
+
+def _new_chain(tree: RigidTree) -> Chain:
     raw, body_link, body_raw = _raw_links(tree)
     frames: list[Pose] = []
     sizes = _subtree_sizes(raw)
