@@ -85,11 +85,14 @@ def _without_what_is_needed(
         for value in row:
             before |= needs[value]
     while True:
-        late = [row for row in rows if any(before >> value & 1 for value in row)]
+        bits = before.to_bytes(len(needs) // 8 + 1, "little")
+        late = {
+            row: None for row in rows if any(bits[value >> 3] >> (value & 7) & 1 for value in row)
+        }
         if not late:
             return Alignment(rows, ends, before)
-        rows = {row: None for row in rows if row not in set(late)}
-        ends.update(dict.fromkeys(late))
+        rows = {row: None for row in rows if row not in late}
+        ends.update(late)
         for row in late:
             for value in row:
                 before |= needs[value]

@@ -3,6 +3,7 @@
 import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import islice
 
 from mbcasadi.codegen.aligned_formulas import Alignment, Row, side_by_side
@@ -53,21 +54,22 @@ def starts(
             if size and len(row) > 1:
                 by_count[len(row)].append((size * (len(row) - 1), row))
     groups = sorted((sorted(rows, reverse=True) for rows in by_count.values()), reverse=True)
+
+    @cache  # of rows that are among both choices
+    def aligned(row: Row) -> Alignment:
+        return side_by_side(values, row, needs, taken)
+
     chosen: list[list[Alignment]] = []
     for group in groups:
         rows = [row for _, row in group]
         choices = rows[:CANDIDATES], list(islice(_apart(rows, needs, free), CANDIDATES))
-        chosen.append([_best(values, choice, needs, taken, free) for choice in choices])
+        best = [
+            max(map(aligned, choice), key=lambda start: start.promise(free)) for choice in choices
+        ]
+        chosen.append(best[:1] if best[0] is best[1] else best)
     others = [start for group in chosen[TRIALS:] for start in group]
     promising = heapq.nlargest(TRIALS, others, key=lambda start: start.promise(free))
     return [start for group in chosen[:TRIALS] for start in group] + promising
-
-
-def _best(
-    values: Values, rows: Sequence[Row], needs: Sequence[int], taken: set[int], free: int
-) -> Alignment:
-    aligned = [side_by_side(values, row, needs, taken) for row in rows]
-    return max(aligned, key=lambda start: start.promise(free))
 
 
 def _apart(rows: Iterable[Row], needs: Sequence[int], free: int) -> Iterator[Row]:

@@ -22,10 +22,10 @@ Source: TypeAlias = str | Path | mujoco.MjSpec | mujoco.MjModel
 # Warnings that invalidate a simulation. The others (a full contact buffer, a singular inertia)
 # come with one of these, or with a message of their own.
 _DIVERGENCE = {
-    mujoco.mjtWarning.mjWARN_BADQPOS: "position",
-    mujoco.mjtWarning.mjWARN_BADQVEL: "velocity",
-    mujoco.mjtWarning.mjWARN_BADQACC: "acceleration",
-    mujoco.mjtWarning.mjWARN_BADCTRL: "control",
+    int(mujoco.mjtWarning.mjWARN_BADQPOS): "position",
+    int(mujoco.mjtWarning.mjWARN_BADQVEL): "velocity",
+    int(mujoco.mjtWarning.mjWARN_BADQACC): "acceleration",
+    int(mujoco.mjtWarning.mjWARN_BADCTRL): "control",
 }
 
 
@@ -78,7 +78,7 @@ def silence_warnings(data: mujoco.MjData) -> None:
 
 def divergence(data: mujoco.MjData) -> str:
     """Return the quantity that diverged since `silence_warnings` ("position", …), or ""."""
-    raised = data.warning.number
+    raised = data.warning.number.tolist()
     for kind, quantity in _DIVERGENCE.items():
         if raised[kind] > 1:
             return quantity
