@@ -1,4 +1,4 @@
-"""A quadrotor flies a figure of eight at 5 m/s by nonlinear MPC, 10 % heavier and one tick late.
+"""A quadrotor flies a figure of eight at 5 m/s in air, heavier than modelled.
 
 Thrust balances acceleration, weight and drag: the path gives the attitude, and inverse dynamics the
 rotors. The end costs what LQR about hover does. You will see the distance from the path.

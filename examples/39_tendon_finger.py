@@ -1,4 +1,4 @@
-"""A finger closes and opens by three tendons that can only pull, against one that is a spring.
+"""A finger closes and opens by three tendons that can only pull.
 
 The flexors lie on the cylinders of the joints and lift off as the finger bends, so their moment
 arms change, and the law knows them: inverse dynamics as a QP, in C, with tensions from 0 to 20 N.

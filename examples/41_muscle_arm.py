@@ -1,4 +1,4 @@
-"""An arm between antagonist muscles is linearised and held, a load in its hand or not.
+"""An arm between antagonist muscles is linearised and held, loaded or not.
 
 Muscles only pull, and their activation follows the control in 10 to 40 ms. The equilibrium of least
 control leaves the extensors slack; with some tone in all of them the arm is stiffer, and a linear

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.identification.free_motion import FreeMotion
+from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import matrix, real_array, require_positive, require_whole
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
@@ -31,6 +32,7 @@ LEAST = 4
 
 
 @summarised
+@readable_fields
 @dataclass(frozen=True)
 class Samples:
     """States of a motion with the forces of its actuators; row k of each is sample k.

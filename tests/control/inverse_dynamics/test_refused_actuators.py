@@ -16,10 +16,10 @@ HEAD = """<mujoco><option gravity="0 0 0" timestep=".01"/><worldbody>
 <site name="tip" pos="1 0 0"/><site name="crank" pos=".3 0 0"/></body>
 </worldbody>"""
 CASES = {
-    "delay": '<position name="odd" joint="hinge" kp="50" kv="5" delay=".02" nsample="10"/>',
-    "slidercrank": '<motor name="odd" cranksite="crank" slidersite="anchor" cranklength="1.5"/>',
-    "dcmotor": '<dcmotor name="odd" joint="hinge" motorconst="0.5" resistance="2"/>',
-    "muscle": '<muscle name="odd" joint="hinge" force="100" lengthrange="-1 1"/>',
+    "slew rate": '<dcmotor name="odd" joint="hinge" resistance="2" motorconst=".1" input="pos" '
+    'controller="3 0 .1 1 0 0"/>',
+    "thermal": '<dcmotor name="odd" joint="hinge" resistance="2" motorconst=".5" '
+    'thermal="2 3 0 .004 25 22"/>',
 }
 
 
@@ -50,7 +50,7 @@ def test_an_actuator_without_an_equation_gives_no_controller(case):
 
 
 def test_the_numbers_of_a_refused_actuator_are_unknown_but_its_ranges():
-    system = mb.read_mjcf(model_of("delay"))
+    system = mb.read_mjcf(model_of("slew rate"))
     odd = system.actuators[1]
     assert np.all(np.isnan([*odd.gain, *odd.bias, *odd.gear]))
     assert system.limits.ctrl[0].tolist() == [-100.0, 100.0]

@@ -37,6 +37,7 @@ WRONG = (
     ca.SX.sym("z"),
 )
 RIGHT = {
+    "adaptive_tracking": {"system": FIVE_BAR, "parameters": ["body:*:mass"], "kd": 1.0},
     "computed_torque": {"system": FIVE_BAR, "task": TASK},
     "constraint_force_control": {"system": FIVE_BAR},
     "dependent_regulation": {"system": FIVE_BAR, "kp": 1.0, "kd": 1.0},

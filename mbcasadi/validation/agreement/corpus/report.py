@@ -59,7 +59,7 @@ class CorpusReport:
         """The compared model with the largest error."""
         return max(self.by(*COMPARED), key=lambda row: row.error, default=None)
 
-    def by(self, *outcomes: Outcome) -> tuple[CorpusRow, ...]:
+    def by(self, *outcomes: str) -> tuple[CorpusRow, ...]:
         """Return the rows with one of these outcomes."""
         known = [outcome for outcome in outcomes if isinstance(outcome, str)]
         return tuple(row for row in self.rows if row.outcome in known)
