@@ -20,7 +20,10 @@ def function(m, k, kind=ca.SX):
 
 def by_enumeration(N, low, high):
     """The solution, from the least-norm point of every set of rows at one of their bounds."""
-    best, size, slack = None, np.inf, 1e-10 * np.linalg.norm(N, axis=1)
+    # Rows of unit length: `pinv` of rows of 1e-3 beside rows of 1e3 loses six digits.
+    length = np.linalg.norm(N, axis=1)
+    N, low, high = N / length[:, None], low / length, high / length
+    best, size, slack = None, np.inf, 1e-10
     for signs in itertools.product((-1, 0, 1), repeat=len(N)):
         on = [i for i, sign in enumerate(signs) if sign]
         target = np.array([high[i] if signs[i] > 0 else low[i] for i in on])
