@@ -4,6 +4,9 @@
 
 Packages are downloaded into FOLDER (about 2 GB) without their dependencies. Each has a report of
 its own there, as JSON and Markdown; one that has it is not checked again. Two things are laid
+ready. URDF files name meshes by ROS packages and in formats that MuJoCo does not read, so they are
+read without meshes, which hold no inertia. Files of myo-sim are put where myosuite includes them.
+"""
 
 import argparse
 import json
