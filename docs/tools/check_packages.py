@@ -4,9 +4,8 @@
 
 Packages are downloaded into FOLDER (about 2 GB) without their dependencies. Each has a report of
 its own there, as JSON and Markdown; one that has it is not checked again. Two things are laid
-ready, as a user of the packages would: URDF files name their meshes by ROS packages and in formats
-that MuJoCo does not read, so meshes are left out of them (they hold no inertia); the files of
-myo-sim are put where myosuite includes them.
+ready. URDF files name meshes by ROS packages and in formats that MuJoCo does not read, so they are
+read without meshes, which hold no inertia. Files of myo-sim are put where myosuite includes them.
 """
 
 import argparse
