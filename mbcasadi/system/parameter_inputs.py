@@ -90,6 +90,24 @@ def configuration_of(symbols: Mapping[str, Sym]) -> Sym:
     return ca.vertcat(symbols["q"], symbols["p"]) if "p" in symbols else symbols["q"]
 
 
+def with_constants_of(pose: Sym, q: Sym) -> Sym:
+    """Return a pose of the joints with the parameters that a configuration has behind it."""
+    return ca.vertcat(pose, q[pose.numel() :, 0])
+
+
+def of_configuration(function: ca.Function, q: ca.SX) -> ca.Function:
+    """Return a Function of the pose of the joints as one of a configuration with parameters.
+
+    Args:
+        function: (q) → one output, of either size.
+        q: (nq,) symbols, parameters included.
+    """
+    if function.numel_in(0) == q.numel():
+        return function
+    value = function(q[: function.numel_in(0), 0])
+    return ca.Function(function.name(), [q], [value], ["q"], function.name_out())
+
+
 def fixed(function: ca.Function, p: Array) -> ca.Function:
     """Return a Function with its input p at these numbers."""
     if "p" not in function.name_in():

@@ -8,7 +8,20 @@ import pytest
 
 import mbcasadi as mb
 from mbcasadi.control import InverseDynamicsQP, PostureTask
-from mbcasadi.control.laws import computed_torque
+from mbcasadi.control.laws import (
+    adaptive_tracking,
+    computed_torque,
+    dependent_regulation,
+    dependent_tracking,
+    hybrid_motion_force_control,
+    impedance_control,
+    joint_coordinates,
+    passive_joint_control,
+    qr_inverse_dynamics,
+    quasi_velocity_force,
+    quasi_velocity_tracking,
+    within_limits,
+)
 from mbcasadi.errors import ExportError, ProblemError, ShapeError
 from mbcasadi.mpc import optimal_control_problem, real_time_iteration
 
@@ -48,6 +61,39 @@ def test_a_controller_at_p_is_that_of_the_model_with_these_numbers(
     np.testing.assert_allclose(there.u, expected.solve(*state).u, rtol=tolerance)
     np.testing.assert_allclose(here.u, make(four_bar.at()).solve(*state).u, rtol=tolerance)
     assert np.abs(there.u - here.u).max() > 0.1 * np.abs(here.u).max()
+
+
+LAWS = {
+    "within_limits": lambda s: within_limits(law_of(s)),
+    "dependent_tracking": lambda s: dependent_tracking(s, kd=1.0),
+    "dependent_regulation": lambda s: dependent_regulation(s, kp=1.0, kd=1.0),
+    "adaptive_tracking": lambda s: adaptive_tracking(s, ["body:crank:*"], kd=1.0),
+    "quasi_velocity_tracking": lambda s: quasi_velocity_tracking(s, crank_of(s)),
+    "quasi_velocity_force": lambda s: quasi_velocity_force(s, crank_of(s)),
+    "passive_joint_control": lambda s: passive_joint_control(s, crank_of(s)),
+    "hybrid_motion_force_control": lambda s: hybrid_motion_force_control(s, crank_of(s)),
+    "impedance_control": lambda s: impedance_control(s, PostureTask(), stiffness=1.0, damping=1.0),
+    "qr_inverse_dynamics": lambda s: qr_inverse_dynamics(s, PostureTask()),
+}
+
+
+def crank_of(system: mb.System):
+    return joint_coordinates(system, ["crank"])
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_every_law_at_p_is_that_of_the_model_with_these_numbers(name, four_bar, state) -> None:
+    system = mb.read_mjcf(mb.models.path("four_bar"), parameters=[*CHANGED])
+    law, expected = LAWS[name](system), LAWS[name](system.at(CHANGED))
+    q, slow = state[0], 0.05 * state[1]  # inside the limits of the controls
+    ref = law.reference_at(q)
+    np.testing.assert_array_equal(ref, expected.reference_at(q))
+    p = system.parameter_values(CHANGED)
+    there = law.solve(q, slow, ref=ref, p=p)
+    wanted = expected.solve(q, slow, ref=ref)
+    assert there.status == wanted.status
+    np.testing.assert_allclose(there.u, wanted.u, rtol=EXACT)
+    assert np.abs(there.u - law.solve(q, slow, ref=ref).u).max() > 0.1 * np.abs(there.u).max()
 
 
 @pytest.mark.parametrize("wrong", [-1.0, 0.0, np.nan, np.inf])

@@ -17,14 +17,13 @@ from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.dependent_regulation import error_units
-from mbcasadi.control.laws.dependent_tracking import desired_velocity, turning_fun
+from mbcasadi.control.laws.dependent_tracking import desired_velocity, motion_slots, turning_fun
 from mbcasadi.control.laws.estimates import Adaptation, Estimates, require_apart
 from mbcasadi.control.laws.quasi_velocity_motion import gain_matrix, require_still_rows
-from mbcasadi.control.tasks.task import Slot
 from mbcasadi.dynamics.regressor import linear_parameters, reference_regressor
 from mbcasadi.qp.input_guard import clamp, is_saturated
 from mbcasadi.system import System
-from mbcasadi.system.coordinates import coordinates, per, rates
+from mbcasadi.system.coordinates import moving_size, rates
 from mbcasadi.system.parametric import carries_parameters
 from mbcasadi.system.ranges import require_ranges
 
@@ -94,7 +93,7 @@ def adaptive_tracking(
     require_apart(system, theta)
     estimates = Estimates(system, theta, options, period)
     limits = require_ranges(system, ctrl_limits, None).ctrl
-    speeds, places = rates(system), coordinates(system)
+    speeds = rates(system)
     K_p, K_d = (
         gain_matrix("adaptive_tracking", label, gain, speeds.components)
         for label, gain in (("kp", kp), ("kd", kd))
@@ -118,19 +117,15 @@ def adaptive_tracking(
             residual={"force": m.joint_force(missing)},
             attainable=m.is_attained(missing, desired),
             error=error,
-            target=at.ref["q"] if system.nq == system.nv else None,
+            target=at.ref["q"] if moving_size(system) == system.nv else None,
         )
 
     return make_law(
         system,
         name,
         equations,
-        slots=[
-            Slot("q", places.components, places.units),
-            Slot("v", speeds.components, speeds.units),
-            Slot("a", speeds.components, tuple(per(unit, "s") for unit in speeds.units)),
-        ],
-        hold=lambda q: {"q": q},
+        slots=motion_slots(system),
+        hold=lambda q: {"q": q[: moving_size(system)]},
         states={STATE: theta.values},
         tracked=list(zip(speeds.components, error_units(system), strict=True)),
         ctrl_limits=ctrl_limits,

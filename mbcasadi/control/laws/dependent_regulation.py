@@ -21,7 +21,8 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.formulation import virtual_mass as virtual_mass_motion
 from mbcasadi.shapes import real_array, require_numbers, require_positive
 from mbcasadi.system import System
-from mbcasadi.system.coordinates import RATE_UNITS, coordinates, rates
+from mbcasadi.system.coordinates import RATE_UNITS, coordinates, moving_size, rates
+from mbcasadi.system.parameter_inputs import with_constants_of
 from mbcasadi.system.parametric import carries_parameters
 
 Gain = float | Sequence[float]
@@ -97,7 +98,7 @@ def dependent_regulation(
 
     def equations(at: LawInputs) -> Command:
         m = Mechanism.measured(system, at, rank_tol, metric=metric, control_metric=control_metric)
-        error = system.difference(at.ref["q"], at.q)
+        error = system.difference(with_constants_of(at.ref["q"], at.q), at.q)
         distance, speed = (ca.norm_2(m.weighted_rate(x)) for x in (error, at.v))
         direction = at.v / ca.fmax(speed, rest_speed)  # η, zero at rest [A16, eq. 22]
         spring = gains["kp"] * (error + sigma * distance * direction)
@@ -112,7 +113,7 @@ def dependent_regulation(
             residual={"force": m.joint_force(missing)},
             attainable=m.is_attained(missing, desired),
             error=-error,
-            target=at.ref["q"] if system.nq == system.nv else None,
+            target=at.ref["q"] if moving_size(system) == system.nv else None,
         )
 
     names = coordinates(system)
@@ -121,7 +122,7 @@ def dependent_regulation(
         name,
         equations,
         slots=[Slot("q", names.components, names.units)],
-        hold=lambda q: {"q": q},
+        hold=lambda q: {"q": q[: moving_size(system)]},
         tracked=list(zip(rates(system).components, error_units(system), strict=True)),
         ctrl_limits=ctrl_limits,
         period=period,

@@ -18,7 +18,8 @@ from mbcasadi.control.laws.dependent_regulation import error_units
 from mbcasadi.control.laws.quasi_velocity_motion import gain_matrix, require_still_rows
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.system import System, evaluate
-from mbcasadi.system.coordinates import coordinates, per, rates
+from mbcasadi.system.coordinates import coordinates, moving_size, per, rates
+from mbcasadi.system.parameter_inputs import with_constants_of
 from mbcasadi.system.parametric import carries_parameters
 
 
@@ -92,26 +93,30 @@ def dependent_tracking(
             residual={"force": m.joint_force(missing)},
             attainable=m.is_attained(missing, desired),
             error=error,
-            target=at.ref["q"] if system.nq == system.nv else None,
+            target=at.ref["q"] if moving_size(system) == system.nv else None,
         )
 
-    places = coordinates(system)
-    seconds = tuple(per(unit, "s") for unit in speeds.units)
     return make_law(
         system,
         name,
         equations,
-        slots=[
-            Slot("q", places.components, places.units),
-            Slot("v", speeds.components, speeds.units),
-            Slot("a", speeds.components, seconds),
-        ],
-        hold=lambda q: {"q": q},
+        slots=motion_slots(system),
+        hold=lambda q: {"q": q[: moving_size(system)]},
         tracked=list(zip(speeds.components, error_units(system), strict=True)),
         ctrl_limits=ctrl_limits,
         period=period,
         notes={"law": "tracking of dependent coordinates by passivity [A16, eq. 8, Theorem 1]"},
     )
+
+
+def motion_slots(system: System) -> list[Slot]:
+    """Return the references of a motion of all coordinates: q, v and a."""
+    places, speeds = coordinates(system), rates(system)
+    return [
+        Slot("q", places.components, places.units),
+        Slot("v", speeds.components, speeds.units),
+        Slot("a", speeds.components, tuple(per(unit, "s") for unit in speeds.units)),
+    ]
 
 
 def desired_velocity(m: Mechanism, K_p: ca.DM, turning: ca.Function) -> tuple[ca.SX, ca.SX, ca.SX]:
@@ -135,7 +140,8 @@ def _error(system: System, at: LawInputs) -> tuple[ca.SX, ca.SX]:
     rate = ca.jtimes(e, q, system.velocity_map(q) @ v)
     rate += ca.jtimes(e, q_d, system.velocity_map(q_d) @ v_d)
     error = ca.Function("error", [q, v, q_d, v_d], [e, rate])
-    value, slope = error(at.q, at.v, at.ref["q"], at.ref["v"])
+    desired = with_constants_of(at.ref["q"], at.q)
+    value, slope = error(at.q, at.v, desired, at.ref["v"])
     return value, slope
 
 

@@ -23,8 +23,10 @@ from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.shapes import require_kind, require_texts
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
-from mbcasadi.system.coordinates import authored_pose, per, rates
+from mbcasadi.system.coordinates import authored_pose, moving_size, per, rates
 from mbcasadi.system.names_by_kind import require_name_of
+from mbcasadi.system.parameter_inputs import of_configuration
+from mbcasadi.system.parametric import carries_parameters
 
 
 @summarised
@@ -87,6 +89,7 @@ def hold_by_coordinates(theta: Coordinates) -> Hold:
 
 
 @checked
+@carries_parameters
 def joint_coordinates(system: System, joints: Sequence[str]) -> Coordinates:
     """Return θ made of hinges and slides, by name.
 
@@ -109,6 +112,7 @@ def joint_coordinates(system: System, joints: Sequence[str]) -> Coordinates:
 
 
 @checked
+@carries_parameters
 def function_coordinates(
     system: System,
     theta: ca.Function,
@@ -131,7 +135,7 @@ def function_coordinates(
     for label, texts in {"names": names, "units": units}.items():
         if texts is not None:
             require_texts(label, texts)
-    if theta.n_in() != 1 or theta.size_in(0) != (system.nq, 1):
+    if theta.n_in() != 1 or theta.size_in(0) not in {(system.nq, 1), (moving_size(system), 1)}:
         raise ShapeError(f"theta takes {theta.size_in(0)}, expected one input (nq, 1)")
     k = theta.size1_out(0)
     if theta.n_out() != 1 or theta.size2_out(0) != 1 or not k:
@@ -144,6 +148,7 @@ def function_coordinates(
         )
     _require_different(row_names)
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
+    theta = of_configuration(theta, q)
     value, N = theta(q), system.velocity_map(q)
     J = ca.jacobian(value, q) @ N
     c = ca.jtimes(J @ v, q, N @ v)
@@ -153,6 +158,7 @@ def function_coordinates(
 
 
 @checked
+@carries_parameters
 def chosen_coordinates(
     system: System,
     q: ArrayLike | None = None,

@@ -28,6 +28,7 @@ from mbcasadi.qp.input_guard import clamp
 from mbcasadi.qp.solver import controller_fun
 from mbcasadi.shapes import require_kind, require_positive
 from mbcasadi.system.actuator_model import actuator_model
+from mbcasadi.system.parameter_inputs import configuration_of
 
 KINETIC_SHARE = 1e-3
 """Weight of the kinetic measure beside a task of weight one: it determines the free motions."""
@@ -160,12 +161,13 @@ class _Wrap:
         u_law = clamp(core["u"], *limits)
         a_law = self.law.desired.call(self.law_inputs(inputs))[0]
         system, nz = self.law.system, self.law.controller.z0.size
-        q, v = inputs["q"], inputs["v"]
-        actuators = actuator_model(system, self.qp.ranges, self.qp.period, q, v, None)
+        q = configuration_of(inputs)
+        actuators = actuator_model(system, self.qp.ranges, self.qp.period, q, inputs["v"], None)
         p_law = actuators.gain * u_law + actuators.bias
         mask = inputs.get("mask", ca.SX.ones(len(self.qp.mask_names)))
-        ref = ca.vertcat(a_law, p_law)
-        *rows, carry = self.qp.stages.qp.build.call([q, v, ref, mask, inputs["z"][nz:, 0]])
+        own = {"ref": ca.vertcat(a_law, p_law), "mask": mask, "z": inputs["z"][nz:, 0]}
+        build = self.qp.stages.qp.build
+        *rows, carry = build.call([(inputs | own)[name] for name in build.name_in()])
         column = ca.vertcat(*(ca.densify(each) for each in (carry, *core.values())))
         names = self.qp.stages.qp.build.name_out()
         outputs = [*rows, column]
