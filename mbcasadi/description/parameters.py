@@ -102,3 +102,7 @@ class Parameters:
     def signal(self) -> Signal:
         """Names and units of p, as of any input."""
         return Signal("p", self.names, self.units)
+
+
+NO_PARAMETERS = Parameters()
+"""Of a system without an input p."""

@@ -24,8 +24,8 @@ from mbcasadi.shapes import require_each
 from mbcasadi.spatial import Scalar, is_zero, scalar
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import RATE_UNITS
-from mbcasadi.system.model_numbers import INERTIA, XYZ
 from mbcasadi.system.natural_sizes import model_length
+from mbcasadi.system.parameter_attributes import INERTIA, XYZ
 from mbcasadi.system.parametric import takes_parameters
 from mbcasadi.unknown_names import unknown_name
 

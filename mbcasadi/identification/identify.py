@@ -22,7 +22,7 @@ from mbcasadi.identification.samples import Samples, require_sizes
 from mbcasadi.shapes import column, require_positive
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
-from mbcasadi.system.model_numbers import INERTIA_PLACES
+from mbcasadi.system.parameter_attributes import INERTIA_PLACES
 from mbcasadi.system.parametric import at_model_values
 
 Array = NDArray[np.float64]

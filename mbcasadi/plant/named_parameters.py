@@ -2,7 +2,8 @@
 
 An edit changes the fields of an `MjModel`, then `mj_setConst` brings up to date what MuJoCo derives
 from them for its solver. What the compiler derived from the XML stays: the other anchor of a
-connect or weld, rest lengths, the gain of a `dampratio`.
+connect or weld, rest lengths, the gain of a `dampratio`. Poses of mocap bodies are none of these:
+they are state, `MjData.mocap_pos`.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,6 +26,7 @@ OBJECTS = {
     "body": mujoco.mjtObj.mjOBJ_BODY,
     "joint": mujoco.mjtObj.mjOBJ_JOINT,
     "tendon": mujoco.mjtObj.mjOBJ_TENDON,
+    "actuator": mujoco.mjtObj.mjOBJ_ACTUATOR,
     "equality": mujoco.mjtObj.mjOBJ_EQUALITY,
 }
 SCALAR = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
@@ -90,14 +92,27 @@ def set_parameters(model: mujoco.MjModel, values: dict[str, float]) -> None:
         numbers = place.attribute.read(model, place.element)
         numbers[place.entry] = value
         place.attribute.write(model, place.element, numbers)
+    update_constants(model)
+
+
+def update_constants(model: mujoco.MjModel) -> None:
+    """Bring up to date what MuJoCo derives from fields of a model; anchors stay as they are.
+
+    `mj_setConst` lets the two anchors of a connect coincide at `qpos0`.
+    """
     anchors = np.array(model.eq_data)
     mujoco.mj_setConst(model, mujoco.MjData(model))
-    model.eq_data[:] = anchors  # it lets the two anchors coincide at qpos0
+    model.eq_data[:] = anchors
 
 
 def parameter_values(model: mujoco.MjModel) -> dict[str, float]:
     """Return the value of every entry of every parameter."""
     return {name: _value(model, place) for name, place in _entries(model)}
+
+
+def is_single_parameter(name: str) -> bool:
+    """Return whether a name is that of single parameters, or a pattern of such names."""
+    return ":" in name or name.split(".")[0] in OPTIONS
 
 
 def _matches(name: str, pattern: str) -> bool:
@@ -110,10 +125,17 @@ def _value(model: mujoco.MjModel, place: Place) -> float:
 
 def _entries(model: mujoco.MjModel) -> Iterator[tuple[str, Place]]:
     """Return the name of each entry and where it is."""
-    yield from _of_element("gravity", 0, GRAVITY)
-    counts = {"body": model.nbody, "joint": model.njnt, "tendon": model.ntendon}
+    for option, attribute in OPTIONS.items():
+        yield from _of_element(option, 0, attribute)
+    counts = {
+        "body": model.nbody,
+        "joint": model.njnt,
+        "tendon": model.ntendon,
+        "actuator": model.nu,
+        "equality": model.neq,
+    }
     for kind, attributes in ATTRIBUTES.items():
-        for i in range(kind == "body", counts.get(kind, model.neq)):
+        for i in range(kind == "body", counts[kind]):
             name = mujoco.mj_id2name(model, OBJECTS[kind], i) or f"{kind}{i}"
             for label, attribute in attributes.items():
                 if attribute.has(model, i):
@@ -142,10 +164,14 @@ def _of_dofs(name: str) -> Attribute:
     def write(model: mujoco.MjModel, i: int, values: Array) -> None:
         getattr(model, name)[model.dof_jntid == i] = values[0]
 
-    def read(model: mujoco.MjModel, i: int) -> Array:
-        return np.atleast_1d(getattr(model, name)[model.jnt_dofadr[i]]).astype(float)
+    def entries(model: mujoco.MjModel, i: int) -> Array:
+        return np.array(getattr(model, name)[model.dof_jntid == i], dtype=float)
 
-    return Attribute(read, write)
+    return Attribute(
+        lambda model, i: entries(model, i)[:1],
+        write,
+        has=lambda model, i: bool(np.all(entries(model, i) == entries(model, i)[0])),
+    )
 
 
 def _read_inertia(model: mujoco.MjModel, i: int) -> Array:
@@ -214,11 +240,52 @@ def _write_spring(model: mujoco.MjModel, i: int, values: Array) -> None:
     model.qpos_spring[model.jnt_qposadr[i]] = values[0]
 
 
-def _write_gravity(model: mujoco.MjModel, _: int, values: Array) -> None:
-    model.opt.gravity[:] = values
+def _option(name: str, components: tuple[str, ...] = ()) -> Attribute:
+    """Return an option of the model, a number or a vector."""
+
+    def write(model: mujoco.MjModel, _: int, values: Array) -> None:
+        setattr(model.opt, name, values if components else values[0])
+
+    def read(model: mujoco.MjModel, _: int) -> Array:
+        return np.array(getattr(model.opt, name), dtype=float, ndmin=1)
+
+    return Attribute(read, write, components)
 
 
-GRAVITY = Attribute(lambda model, _: np.array(model.opt.gravity), _write_gravity, XYZ)
+def _affine_law(law: str, terms: tuple[str, ...], without: int, affine: int) -> Attribute:
+    """Return the terms of an actuator's gain or bias.
+
+    Args:
+        law: "gain" or "bias".
+        terms: names of the terms.
+        without: the type that reads fewer terms: a bias of none, a gain of the constant alone.
+        affine: the type that reads them all.
+    """
+
+    def kind(model: mujoco.MjModel, i: int) -> int:
+        return int(getattr(model, f"actuator_{law}type")[i])
+
+    def read(model: mujoco.MjModel, i: int) -> Array:
+        values = np.array(getattr(model, f"actuator_{law}prm")[i, : len(terms)])
+        if kind(model, i) == without:
+            values[1 if law == "gain" else 0 :] = 0.0
+        return values
+
+    def write(model: mujoco.MjModel, i: int, values: Array) -> None:
+        if kind(model, i) == without and np.any(values[1 if law == "gain" else 0 :]):
+            getattr(model, f"actuator_{law}type")[i] = affine
+            getattr(model, f"actuator_{law}prm")[i] = 0.0
+        getattr(model, f"actuator_{law}prm")[i, : len(terms)] = values
+
+    return Attribute(read, write, terms, lambda model, i: kind(model, i) in (without, affine))
+
+
+OPTIONS = {
+    "gravity": _option("gravity", XYZ),
+    "wind": _option("wind", XYZ),
+    "density": _option("density"),
+    "viscosity": _option("viscosity"),
+}
 
 ATTRIBUTES: dict[str, dict[str, Attribute]] = {
     "body": {
@@ -241,6 +308,20 @@ ATTRIBUTES: dict[str, dict[str, Attribute]] = {
         "stiffness": _field("tendon_stiffness"),
         "damping": _field("tendon_damping"),
         "armature": _field("tendon_armature"),
+    },
+    "actuator": {
+        "gain": _affine_law(
+            "gain",
+            ("constant", "length"),
+            int(mujoco.mjtGain.mjGAIN_FIXED),
+            int(mujoco.mjtGain.mjGAIN_AFFINE),
+        ),
+        "bias": _affine_law(
+            "bias",
+            ("constant", "length", "velocity"),
+            int(mujoco.mjtBias.mjBIAS_NONE),
+            int(mujoco.mjtBias.mjBIAS_AFFINE),
+        ),
     },
     "equality": {
         "anchor": _anchor(0, PAIRS),

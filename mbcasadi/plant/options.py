@@ -8,7 +8,12 @@ from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import SimulationError
-from mbcasadi.plant.named_parameters import forget_common_frames, scale_parameter
+from mbcasadi.plant.named_parameters import (
+    forget_common_frames,
+    is_single_parameter,
+    scale_parameter,
+    update_constants,
+)
 from mbcasadi.unknown_names import unknown_name
 
 # The stiffest impedance that MuJoCo admits (it clamps to 0.9999), constant over all depths.
@@ -25,7 +30,6 @@ _SCALED = {
     "gain": ("actuator_gainprm", "actuator_biasprm"),
 }
 COM = "com"
-PARTS = ":"  # in names of single parameters
 NAMES = (*_SCALED, COM)
 LINEAR_GAINS = {int(mujoco.mjtGain.mjGAIN_FIXED), int(mujoco.mjtGain.mjGAIN_AFFINE)}
 LINEAR_BIASES = {int(mujoco.mjtBias.mjBIAS_NONE), int(mujoco.mjtBias.mjBIAS_AFFINE)}
@@ -72,8 +76,9 @@ def perturb(
         errors: relative error by name: "mass" (with inertia), "friction" (sliding), "damping",
             "armature", "stiffness", "gain" (force of motors and servos). 0.1 is +10 %. "com" shifts
             the centre of mass of each body along the axes of its inertia, in half-lengths of the
-            box that has this mass and inertia. A name with ":" is that of single parameters, as in
-            `read_mjcf(parameters=)`: "body:forearm:mass", "joint:*:damping"; it is not drawn.
+            box that has this mass and inertia. Other names are those of single parameters, as in
+            `read_mjcf(parameters=)`: "body:forearm:mass", "joint:*:damping", "gravity"; they are
+            not drawn.
         seed: None gives every element the same factor `1 + error`; a number draws one factor
             for each body, geom, joint, dof or actuator, uniformly from `1 ± |error|`.
 
@@ -88,7 +93,7 @@ def perturb(
     rng = None if seed is None else np.random.default_rng(seed)
     factors = {}
     for name, error in errors.items():
-        if PARTS in name:
+        if is_single_parameter(name):
             scale_parameter(model, name, 1.0 + error)
             factors[name] = np.array([1.0 + error])
             continue
@@ -110,7 +115,7 @@ def perturb(
         factors[name] = factor
     if "friction" in errors and model.npair:
         model.pair_friction[:, :2] *= 1.0 + errors["friction"]
-    mujoco.mj_setConst(model, mujoco.MjData(model))
+    update_constants(model)
     return factors
 
 
@@ -126,7 +131,7 @@ def require_errors(errors: Mapping[str, float], *, drawn: bool) -> None:
         SimulationError: an error of which a factor would not be positive, or no finite one.
     """
     for name, error in errors.items():
-        single = PARTS in name
+        single = is_single_parameter(name)
         if name not in NAMES and not single:
             raise unknown_name("perturbation", name, NAMES)
         if drawn and not single and not abs(error) < 1:

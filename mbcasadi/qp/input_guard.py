@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.linalg.symbols import Sym
+from mbcasadi.spatial.quaternions import LEAST_MEASURED2
 
 Array = NDArray[np.float64]
 
@@ -34,9 +35,6 @@ stays below `UNBOUNDED`, from which on a bound is none."""
 LARGEST_CONTROL = 1e300
 """Controls whose absolute value is larger count as infinite. Their units are the user's: the torque
 of a crane in g mm²/s² is 1e16."""
-
-LEAST_QUAT2 = 0.25
-"""Quaternions with a smaller squared length count as bad; others are normalised, as in MuJoCo."""
 
 SATURATION_TOL = 1e-9
 """Relative difference of u and its limited value from which it counts as saturated."""
@@ -70,7 +68,7 @@ def quaternion_validity(q: ca.SX, quaternions: Sequence[int]) -> ca.SX:
     """
     valid = ca.SX(1)
     for place in quaternions:
-        valid = ca.logic_and(valid, ca.sumsqr(q[place : place + 4]) >= LEAST_QUAT2)
+        valid = ca.logic_and(valid, ca.sumsqr(q[place : place + 4]) >= LEAST_MEASURED2)
     return valid
 
 

@@ -18,6 +18,10 @@ SERIES_BELOW = 1e-3
 the series below is smaller than 1e-16 there."""
 
 
+LEAST_MEASURED2 = 0.25
+"""Squared length below which a quaternion that comes from outside is bad input; others are
+normalised, as in MuJoCo."""
+
 LEAST_LENGTH2 = 1e-30
 """Squared length below which a quaternion is a rotation of nothing, as in MuJoCo (mjMINVAL²)."""
 

@@ -117,13 +117,14 @@ def pose_inputs(system: System, q: Array) -> dict[str, Array]:
 
 
 def state_sizes(system: System) -> tuple[Array, Array]:
-    """Return the unit of each entry of q (nq,) and v (nv,): 1 for rotations, else a length.
+    """Return the unit of each entry of q, without parameters, and of v (nv,): 1 or a length.
 
     v is counted in these units per second. Those of q are the ones of v, moved by `dq/dt = N v`.
+    Parameters behind q have units of their own and are left out.
     """
     of_v = system.scales.coordinates
     moved = [np.abs(np.asarray(system.velocity_map(q))) @ of_v for q, _ in system.scales.states]
-    of_q = np.max(moved, axis=0)
+    of_q = np.max(moved, axis=0)[: moving_size(system)]
     return np.where(of_q > 0, of_q, 1.0), np.where(of_v > 0, of_v, 1.0)
 
 

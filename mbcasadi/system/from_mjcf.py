@@ -9,14 +9,16 @@ import numpy as np
 from mbcasadi import constraints, mjcf, model
 from mbcasadi.argument_kinds import checked
 from mbcasadi.description import Actuator, RigidTree
-from mbcasadi.description.parameters import Parameters
+from mbcasadi.description.parameters import NO_PARAMETERS, Parameters
 from mbcasadi.mjcf import Source
 from mbcasadi.system.functions import Builder
 from mbcasadi.system.limits import Array, Limits, infinite_ranges
-from mbcasadi.system.model_numbers import ModelNumbers, numbers_at, with_constants
+from mbcasadi.system.model_numbers import ModelNumbers
+from mbcasadi.system.numbers_at_parameters import numbers_at, with_constants
 from mbcasadi.system.parameter_choice import chosen_parameters
+from mbcasadi.system.parametric_system import expose_parameters
 from mbcasadi.system.pieces import kinetic_energy, rate_of, total_energy
-from mbcasadi.system.system import System, expose_parameters
+from mbcasadi.system.system import System
 
 MemberData = tuple[str, dict[str, ca.SX], str, Callable[[], ca.SX]]
 
@@ -97,7 +99,7 @@ def member_builders(
         na: number of activation states.
         parameters: those that q has behind it; none by default.
     """
-    chosen = parameters or Parameters()
+    chosen = parameters or NO_PARAMETERS
     return (
         _dynamics_builders(numbers, na, chosen)
         | _constraint_builders(numbers, chosen)

@@ -5,7 +5,8 @@ from fnmatch import fnmatchcase
 
 from mbcasadi.description.parameters import Parameter, Parameters
 from mbcasadi.shapes import require_each
-from mbcasadi.system.model_numbers import ATTRIBUTES, Attribute, ModelNumbers
+from mbcasadi.system.model_numbers import ModelNumbers
+from mbcasadi.system.parameter_attributes import ATTRIBUTES, Attribute
 from mbcasadi.unknown_names import unknown_name
 
 WORLD = 0

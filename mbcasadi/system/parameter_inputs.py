@@ -17,6 +17,7 @@ from mbcasadi.description.parameters import Parameters
 from mbcasadi.errors import ShapeError
 from mbcasadi.linalg.symbols import Sym
 from mbcasadi.shapes import real_array, require_name
+from mbcasadi.spatial.quaternions import LEAST_MEASURED2
 
 Array = NDArray[np.float64]
 
@@ -25,9 +26,6 @@ NEXT = "q_next"
 
 BEFORE = ("t", "mask")
 """Inputs that come behind p; see design of optional inputs: act, p, t, mask."""
-
-LEAST_QUAT2 = 0.25
-"""Quaternions of a smaller squared length are degenerate."""
 
 INERTIA_TOL = 1e-9
 """Second moments of mass may be negative by this share of their sum: rounding of thin bodies."""
@@ -158,6 +156,9 @@ def parameter_values(
 def is_physical(parameters: Parameters, p: Sym) -> Sym:
     """Return whether p is finite, above its least values, and its inertias those of bodies.
 
+    Finite, not small: the units of p are the user's, and stiffness in g/s² is a million times that
+    in kg/s².
+
     A rotational inertia I about the centre of mass belongs to a distribution of mass where
     `E = ½ trace(I) 1 - I`, its second moment, is positive semidefinite; the triangle inequality of
     the principal moments says the same. A mass that the model has is more than zero.
@@ -172,7 +173,7 @@ def is_physical(parameters: Parameters, p: Sym) -> Sym:
         if item.kind == "body" and item.attribute == "mass" and item.value[0] > 0:
             valid = ca.logic_and(valid, p[place.start] > 0)
         if item.kind == "mocap" and item.attribute == "quat":
-            valid = ca.logic_and(valid, ca.sumsqr(p[place]) >= LEAST_QUAT2)
+            valid = ca.logic_and(valid, ca.sumsqr(p[place]) >= LEAST_MEASURED2)
         if item.kind == "body" and item.attribute == "inertia":
             own = _is_inertia(ca.DM(item.value))
             if bool(own):  # MuJoCo's `balanceinertia` and its check can be switched off

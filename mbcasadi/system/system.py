@@ -6,9 +6,8 @@ and is built when it is first used.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -17,7 +16,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import checked
 from mbcasadi.constraints import user_rows
 from mbcasadi.description import Actuator, Coverage, Equality, RigidTree, Sensor
-from mbcasadi.description.parameters import Parameters
+from mbcasadi.description.parameters import NO_PARAMETERS, Parameters
 from mbcasadi.errors import ProblemError, ShapeError, UnsupportedFeatureError
 from mbcasadi.model import subtree_fun
 from mbcasadi.shapes import column, require_kind, require_name, require_shape
@@ -26,15 +25,12 @@ from mbcasadi.system.expression_frames import expression_frame, require_rotation
 from mbcasadi.system.frames import FrameFunctions
 from mbcasadi.system.functions import Builder, Expression, user_row_expressions
 from mbcasadi.system.limits import Array, Limits
-from mbcasadi.system.members import MANIFOLD, MEMBERS, RESTS_ON, Member
-from mbcasadi.system.model_numbers import ModelNumbers, numbers_at, with_parameters
+from mbcasadi.system.members import MEMBERS, RESTS_ON, Member
+from mbcasadi.system.model_numbers import ModelNumbers
 from mbcasadi.system.named_frames import functions_of_name
-from mbcasadi.system.parameter_inputs import (
-    fixed,
-    not_physical,
-    parameter_values,
-    with_parameter_input,
-)
+from mbcasadi.system.numbers_at_parameters import numbers_at
+from mbcasadi.system.parameter_inputs import parameter_values, with_parameter_input
+from mbcasadi.system.parametric_system import expose_frame, expose_parameters, system_at
 from mbcasadi.system.relative_frames import relative_frame
 from mbcasadi.system.rows import Rows, append_rows, rows_as_functions
 from mbcasadi.system.scales import Scales, measure_scales
@@ -45,8 +41,6 @@ from mbcasadi.system.sensor_functions import (
     sensors_fun,
     usable_sensors,
 )
-
-NO_PARAMETERS = Parameters()
 
 
 @with_table
@@ -101,6 +95,7 @@ class System:
     parameters: Parameters = NO_PARAMETERS
     _carried: "System | None" = None
     _cache: dict[str, ca.Function] = field(default_factory=dict, repr=False)
+    _added_frames: Mapping[str, FrameFunctions] = field(default_factory=dict, repr=False)
     _frames: dict[tuple[str, str], FrameFunctions] = field(default_factory=dict, repr=False)
 
     mass_matrix = Member("(q) → (M): (nv, nv) inertia, armature included.")
@@ -212,24 +207,19 @@ class System:
             UnknownNameError: no such frame; the message lists the valid names.
         """
         key = (kind, name)
+        if kind == "site" and name in self._added_frames:
+            return self._added_frames[name]
         if key not in self._frames:
             self._frames[key] = self._frame_of_model(name, kind)
         return self._frames[key]
 
     def _frame_of_model(self, name: str, kind: str) -> FrameFunctions:
         """Return a frame of the model, with an input p where parameters move bodies."""
-        others = [*self._frames]
-        if not self.parameters.moves_bodies:
-            return functions_of_name(self.tree, name, kind, others)
-        if self._carried is not None:
-            count, frame = len(self.parameters), self._carried.frame(name, kind)
-            functions: dict[str, Any] = {
-                part.name: with_parameter_input(function, count)
-                for part in fields(frame)
-                if isinstance(function := getattr(frame, part.name), ca.Function)
-            }
-            return replace(frame, carrier=None, **functions)
-        return functions_of_name(self.tree, name, kind, others, lambda q: self.numbers_at(q).tree)
+        if self._carried is not None and self.parameters.moves_bodies:
+            return expose_frame(self._carried.frame(name, kind), len(self.parameters))
+        others = [("site", added) for added in self._added_frames]
+        at = (lambda q: self.numbers_at(q).tree) if self.parameters.moves_bodies else None
+        return functions_of_name(self.tree, name, kind, others, at)
 
     @checked
     def relative_frame(
@@ -248,6 +238,9 @@ class System:
             UnknownNameError: no such frame; the message lists the valid names.
             ProblemError: the base is a point without a rotation.
         """
+        if self._carried is not None and self.parameters.moves_bodies:
+            seen = self._carried.relative_frame(name, base, kind=kind, base_kind=base_kind)
+            return expose_frame(seen, len(self.parameters))
         frame, seen_from = self.frame(name, kind), self.frame(base, base_kind)
         key = (f"{kind} from {base_kind}", f"{name} from {base}")
         if key not in self._frames:
@@ -287,11 +280,10 @@ class System:
             require_rotation(functions, [pose for pose, _ in self.scales.states])
         sites = () if self.tree is None else self.tree.frames
         present = [f.name for f in sites if f.kind == "site"]
-        present += [n for kind, n in self._frames if kind == "site"]
-        if name in present:
+        if name in (*present, *self._added_frames):
             raise ProblemError(f"'{self.name}' has a frame '{name}' already; give another name")
-        frames = {**self._frames, ("site", name): functions}
-        system = replace(self, _frames=frames, _cache={**self._cache})
+        added = {**self._added_frames, name: functions}
+        system = replace(self, _added_frames=added, _frames={}, _cache={**self._cache})
         if self._carried is None:
             return system
         return expose_parameters(
@@ -488,33 +480,7 @@ class System:
             ProblemError: numbers that no mechanism has: a mass of zero or less, an inertia that
                 violates the triangle inequality, negative damping.
         """
-        p = self.parameter_values(values)
-        wrong = not_physical(self.parameters, p)
-        if wrong:
-            raise ProblemError(
-                f"parameters {', '.join(wrong)}; expected finite numbers: masses above 0, inertias "
-                "of distributions of mass (each principal moment at most the sum of the others), "
-                "damping and armature of at least 0"
-            )
-        if not len(self.parameters):
-            return self
-
-        def at_values(name: str) -> Builder:
-            return lambda: fixed(self.member(name), p)
-
-        changes: dict[str, object] = {}
-        if self.tree is not None:
-            numbers = ModelNumbers(self.tree, self.actuators, self.equalities)
-            numbers = with_parameters(numbers, self.parameters, p)
-            changes = {name: getattr(numbers, name) for name in ("tree", "actuators", "equalities")}
-        return replace(
-            self,
-            **changes,  # type: ignore[arg-type]  # one value for each field
-            builders={name: at_values(name) for name in self.builders},
-            parameters=Parameters(),
-            _carried=None,
-            _cache={},
-        )
+        return system_at(self, values)
 
     @checked
     def numbers_at(self, q: ca.SX) -> ModelNumbers:
@@ -551,29 +517,3 @@ class System:
         """Name of the constraint that each row of phi belongs to."""
         names = tuple(e.name for e in self.equalities for _ in range(e.size))
         return names + tuple(f"phi{i}" for i in range(self.nc - len(names)))
-
-
-def expose_parameters(system: System, carried: System) -> System:
-    """Return a system with the members of one that carries its parameters, p as an input.
-
-    Args:
-        system: the mechanism without them.
-        carried: the same mechanism with q and p in one column.
-    """
-    count = len(carried.parameters)
-
-    def exposed(name: str) -> Builder:
-        return lambda: with_parameter_input(carried.member(name), count)
-
-    members = {name: exposed(name) for name in carried.builders if name not in MANIFOLD}
-    return replace(
-        system,
-        nc=carried.nc,
-        builders={**system.builders, **members},
-        mask=carried.mask,
-        timed=carried.timed,
-        user_rows=carried.user_rows,
-        parameters=carried.parameters,
-        _carried=carried,
-        _cache={},
-    )

@@ -1,6 +1,7 @@
 """Controllers with an input p do what those made for the edited model do; the C as well."""
 
 import dataclasses
+from functools import partial
 
 import casadi as ca
 import numpy as np
@@ -94,6 +95,45 @@ def test_every_law_at_p_is_that_of_the_model_with_these_numbers(name, four_bar, 
     assert there.status == wanted.status
     np.testing.assert_allclose(there.u, wanted.u, rtol=EXACT)
     assert np.abs(there.u - law.solve(q, slow, ref=ref).u).max() > 0.1 * np.abs(there.u).max()
+
+
+SPRING = """
+<mujoco>
+  <worldbody><body name="arm" gravcomp="0">
+    <joint name="hinge" axis="0 1 0" stiffness="2e13" springref="0.1"/>
+    <geom size="10" pos="0 0 300" mass="1000"/>
+  </body></worldbody>
+  <actuator><position name="servo" joint="hinge" kp="3e11" kv="2e10"/></actuator>
+</mujoco>
+"""  # in mm and g: 20 N m/rad are 2e13 g mm²/s²
+
+
+def test_parameters_may_be_as_large_as_their_units_make_them() -> None:
+    system = mb.read_mjcf(SPRING, parameters=["joint:hinge:stiffness"])
+    changed = {"joint:hinge:stiffness": 5e13}
+    law, expected = law_of(system), law_of(system.at(changed))
+    qp = InverseDynamicsQP(system, [PostureTask()])
+    found = law.solve([0.2], [0.1], p=system.parameter_values(changed))
+    assert found.solved
+    assert qp.solve([0.2], [0.1], p=system.parameter_values(changed)).status == 0
+    np.testing.assert_allclose(found.u, expected.solve([0.2], [0.1]).u, rtol=EXACT)
+
+
+def test_gains_of_servos_are_numbers_unless_the_force_is_that_at_the_start() -> None:
+    system = mb.read_mjcf(SPRING, parameters=["actuator:servo:*"])
+    with pytest.raises(ProblemError, match=r"actuator:servo:bias: how a servo"):
+        qp_of(system)
+    changed = {"actuator:servo:bias.length": -4e11, "actuator:servo:gain.constant": 5e11}
+    make = partial(InverseDynamicsQP, tasks=[PostureTask()], servo_plant="start")
+    found = make(system).solve([0.2], [0.1], p=system.parameter_values(changed))
+    expected = make(system.at(changed)).solve([0.2], [0.1])
+    assert found.status == expected.status == 0
+    np.testing.assert_allclose(found.u, expected.u, rtol=BY_WEIGHTS)
+    gain = mb.read_mjcf(SPRING, parameters=["actuator:servo:gain"])
+    stronger = {"actuator:servo:gain": [5e11, 0]}
+    found = qp_of(gain).solve([0.2], [0.1], p=gain.parameter_values(stronger))
+    expected = qp_of(gain.at(stronger)).solve([0.2], [0.1])
+    np.testing.assert_allclose(found.u, expected.u, rtol=BY_WEIGHTS)
 
 
 @pytest.mark.parametrize("wrong", [-1.0, 0.0, np.nan, np.inf])

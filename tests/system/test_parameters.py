@@ -7,6 +7,7 @@ import pytest
 
 import mbcasadi as mb
 from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
+from mbcasadi.plant import perturb
 from mbcasadi.plant.named_parameters import set_parameters
 
 EXACT = 1e-9  # relative to the largest entry: rounding of MuJoCo and of ours
@@ -239,13 +240,9 @@ def test_mocap_poses_air_and_gains_are_parameters() -> None:
         p[place["mocap:target:pos"]],
         p[place["mocap:target:quat"]],
     )
-    model.opt.wind[:], model.opt.density = p[place["wind"]], p[place["density"]][0]
-    model.opt.viscosity = p[place["viscosity"]][0]
-    for i, name in enumerate(("servo", "push")):
-        model.actuator_gainprm[i, :2] = p[place[f"actuator:{name}:gain"]]
-        model.actuator_biasprm[i, :3] = p[place[f"actuator:{name}:bias"]]
-    model.actuator_gaintype[:] = int(mujoco.mjtGain.mjGAIN_AFFINE)
-    model.actuator_biastype[:] = int(mujoco.mjtBias.mjBIAS_AFFINE)
+    values = dict(zip(system.parameters.names, p, strict=True))
+    set_parameters(model, {name: x for name, x in values.items() if "mocap" not in name})
+    assert list(model.actuator_gaintype) == [int(mujoco.mjtGain.mjGAIN_AFFINE)] * 2
     data.qpos, data.qvel = rng.standard_normal(model.nq), rng.standard_normal(model.nv)
     mujoco.mj_normalizeQuat(model, data.qpos)
     data.ctrl = [0.3, 2.0]
@@ -269,3 +266,57 @@ def test_mocap_poses_air_and_gains_are_parameters() -> None:
         difference = (fd(q, v, 0 * v, p + step)[0] - fd(q, v, 0 * v, p - step)[0]) / (2 * STEP)
         error = np.abs(J[:, k] - np.array(difference).ravel()).max()
         assert error < 1e-5 * (1 + np.abs(J[:, k]).max()), system.parameters.names[k]
+
+
+def test_frames_of_a_system_at_numbers_are_where_its_mocap_bodies_are() -> None:
+    system = mb.read_mjcf(MOVED, parameters=["mocap:target:*"])
+    symbols = ca.SX.sym("q", system.nq)
+    added = system.with_frame("above", symbols, ca.vertcat(symbols[0], 0, 1))
+    q = np.array([0.3, 0.9, 0.1, -0.3, 0.3])
+    before = np.array(added.frame("mark").pose(q, system.parameters.values)[0]).ravel()
+    for height in (0.2, 1.1):
+        pose = np.array([0.5, -0.2, height])
+        changed = added.at({"mocap:target:pos": pose})
+        again = mb.read_mjcf(MOVED.replace("0.3 0.1 0.4", " ".join(map(str, pose))))
+        frame = changed.frame("mark")
+        assert "p" not in frame.pose.name_in()
+        moved = np.array(frame.pose(q)[0]).ravel()
+        np.testing.assert_allclose(moved, before + pose - [0.3, 0.1, 0.4], atol=EXACT)
+        np.testing.assert_allclose(moved, np.array(again.frame("mark").pose(q)[0]).ravel())
+        seen, expected = (
+            s.relative_frame("mark", base="tip", base_kind="site") for s in (changed, again)
+        )
+        for found, wanted in zip(seen.pose(q), expected.pose(q), strict=True):
+            np.testing.assert_allclose(np.array(found), np.array(wanted), atol=EXACT)
+        at_p = system.relative_frame("mark", base="tip", base_kind="site")
+        values = system.parameter_values({"mocap:target:pos": pose})
+        np.testing.assert_allclose(
+            np.array(at_p.pose(q, values)[0]), np.array(expected.pose(q)[0]), atol=EXACT
+        )
+        np.testing.assert_allclose(np.array(changed.frame("above").pose(q)[0]).ravel()[2], 1)
+
+
+def test_damping_that_differs_among_the_axes_of_a_joint_is_no_parameter() -> None:
+    model = mujoco.MjModel.from_xml_string(MECHANISM)
+    ball = model.joint("ball").dofadr[0]
+    model.dof_damping[ball] *= 2
+    names = mb.read_mjcf(model, parameters=["joint:*:damping"]).parameters.names
+    assert "joint:ball:damping" not in names
+    assert "joint:shoulder:damping" in names
+    with pytest.raises(UnknownNameError, match="joint:shoulder:damping"):
+        set_parameters(model, {"joint:ball:damping": 1.0})
+
+
+def test_an_error_of_single_parameters_is_that_of_the_edited_model() -> None:
+    model, expected = (mujoco.MjModel.from_xml_string(MECHANISM) for _ in range(2))
+    errors = {"equality:loop:anchor": 0.1, "gravity": -0.5, "body:fore:mass": 0.2}
+    perturb(model, errors | {"mass": 0.0})
+    anchor = np.array(expected.equality("loop").data[:6])
+    gravity, mass = np.array(expected.opt.gravity), expected.body("fore").mass[0]
+    np.testing.assert_allclose(
+        model.equality("loop").data[:6], anchor * np.repeat([1.1, 1.0], 3), rtol=EXACT
+    )
+    np.testing.assert_allclose(model.opt.gravity, 0.5 * gravity, rtol=EXACT)
+    np.testing.assert_allclose(model.body("fore").mass, 1.2 * mass, rtol=EXACT)
+    with pytest.raises(UnknownNameError, match="body:fore:mass"):
+        perturb(model, {"body:foore:mass": 0.1})

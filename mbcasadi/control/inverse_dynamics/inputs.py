@@ -124,7 +124,7 @@ def guard_inputs(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[Inputs, ca
     commanded = {name: symbols[name] for name in COMMANDED if name in symbols}
     quaternions, nominal = quaternion_places(setup.system), nominal_inputs(setup)
     is_measured = ca.logic_and(
-        state_validity((measured["q"], measured["v"]), state_sizes(setup.system)),
+        state_validity((symbols["q"], symbols["v"]), state_sizes(setup.system)),
         quaternion_validity(measured["q"], quaternions),
     )
     if "p" in symbols:

@@ -75,7 +75,7 @@ def safe_inputs(
     measured = {"q": configuration_of(symbols), "v": symbols["v"]}
     others = {name: x for name, x in symbols.items() if name not in ("q", "v", "p")}
     is_measured = ca.logic_and(
-        state_validity((measured["q"], measured["v"]), state_sizes(system)),
+        state_validity((symbols["q"], symbols["v"]), state_sizes(system)),
         quaternion_validity(measured["q"], quaternions),
     )
     valid = is_bounded(*others.values())

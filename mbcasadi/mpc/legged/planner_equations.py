@@ -16,7 +16,8 @@ from mbcasadi.mpc.legged.nominal_stance import NominalStance, feet_of
 from mbcasadi.mpc.legged.planner_references import Carried, References
 from mbcasadi.mpc.legged.rigid_body import Array, SingleRigidBody, next_state
 from mbcasadi.mpc.legged.standing_feet import Standing, standing_by_force, standing_by_schedule
-from mbcasadi.qp.input_guard import LEAST_QUAT2, is_bounded
+from mbcasadi.qp.input_guard import is_bounded
+from mbcasadi.spatial.quaternions import LEAST_MEASURED2
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class PlannerEquations:
         """Return whether the inputs are numbers, and the trunk has an orientation."""
         measured = ca.vertcat(*(value for key, value in inputs.items() if key != "z"))
         place = trunk_joint(self.law.system).qpos + 3
-        upright = ca.sumsqr(inputs["q"][place : place + 4]) >= LEAST_QUAT2
+        upright = ca.sumsqr(inputs["q"][place : place + 4]) >= LEAST_MEASURED2
         return ca.logic_and(is_bounded(measured), upright)
 
     def _standing(self, inputs: dict[str, ca.SX], places: list[ca.SX], shares: ca.SX) -> Standing:

@@ -20,12 +20,11 @@ from numpy.typing import ArrayLike, NDArray
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.tasks.reference import Slices, merged, slice_names, slot_slices
 from mbcasadi.control.tasks.task import Slot, Task
-from mbcasadi.description.parameters import Parameters
+from mbcasadi.description.parameters import NO_PARAMETERS, Parameters
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.shapes import real_array, require_name
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
-from mbcasadi.system.system import NO_PARAMETERS
 
 Array = NDArray[np.float64]
 

@@ -43,6 +43,9 @@ SERVO_PLANTS = (
     "start",
 )
 
+GAINS_OF_SERVOS = ("actuator", "bias")
+"""Kind and attribute of a parameter."""
+
 WHOLE = 1e-6
 """A period within this relative rounding of a multiple of the time step counts as that multiple."""
 
@@ -138,7 +141,10 @@ def servos_of(setup: "Setup") -> Servos | None:
         require_whole(0, delay=setup.delay)
     plant = servo_plant_of(setup)
     indices = servo_indices(setup.system)
-    if not indices or (plant.rule == "start" and not plant.delay):
+    if plant.rule == "start" and not plant.delay:
+        return None
+    _require_known_gains(setup.system)
+    if not indices:
         return None
     samples = _sampled(setup.system, indices)
     inertias = np.array([sample[0] for sample in samples])
@@ -152,6 +158,17 @@ def servos_of(setup: "Setup") -> Servos | None:
     maps = tuple(plant.map_of(each) for each in coordinates)
     _require_effect(setup.system.actuator_names, indices, maps, plant)
     return Servos(indices, setup.system.actuator_names, coordinates, inertias, maps, plant)
+
+
+def _require_known_gains(system: System) -> None:
+    """Raise where the gains of servos are parameters: the map over a tick is made of numbers."""
+    unknown = [i.name for i in system.parameters.items if (i.kind, i.attribute) == GAINS_OF_SERVOS]
+    if unknown:
+        raise ProblemError(
+            f"parameters {', '.join(unknown)}: how a servo changes its force during a tick is "
+            "computed from numbers; leave them out, set them with system.at(...), or give "
+            'servo_plant="start" without a delay, which takes the force at the start of each tick'
+        )
 
 
 def servo_note(plant: ServoPlant) -> str:
