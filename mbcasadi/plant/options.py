@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import SimulationError
+from mbcasadi.plant.model_attributes import forget_common_frames
 from mbcasadi.plant.named_parameters import (
-    forget_common_frames,
     is_single_parameter,
     scale_parameter,
     update_constants,
