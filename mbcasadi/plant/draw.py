@@ -16,10 +16,11 @@ from pathlib import Path
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.plant.mocap import mocap_rows
 from mbcasadi.plant.scene import fitted_camera, shown_model
 from mbcasadi.platforms import platform_of
 from mbcasadi.short_text import summarised
@@ -52,6 +53,7 @@ def draw_frames(
     width: int = 640,
     height: int = 480,
     camera: str = "",
+    mocap: ArrayLike | None = None,
 ) -> Frames:
     """Render one frame for each configuration.
 
@@ -64,14 +66,16 @@ def draw_frames(
         width, height: pixels.
         camera: name of one of the model; by default a free one that has all moving bodies in its
             frame, at all configurations.
+        mocap: (n, 7 nmocap) poses of mocap bodies; those of the model by default.
 
     Raises:
-        ShapeError: q has another number of columns.
+        ShapeError: q or mocap has another shape.
         ProblemError: less than one pixel, or no configuration.
         UnknownNameError: the model has no such camera.
     """
     with tempfile.TemporaryDirectory() as folder:
-        reason = render(model, q, Path(folder), camera, {"width": width, "height": height})
+        size = {"width": width, "height": height}
+        reason = render(model, q, Path(folder), camera, size, mocap)
         return Frames(None, reason) if reason else Frames(np.load(Path(folder) / "frames.npy"))
 
 
@@ -81,17 +85,19 @@ def render(
     folder: Path,
     camera: str,
     options: Mapping[str, object],
+    mocap: ArrayLike | None = None,
 ) -> str:
     """Render into `folder`, as frames.npy or a video; return "" or why it was not possible.
 
     Args:
-        model, q, camera: as in `draw_frames`.
+        model, q, camera, mocap: as in `draw_frames`.
         folder: empty, for all files.
         options: `width` and `height`; for a video `video` (file name in the folder) and `fps`.
     """
     q = np.atleast_2d(np.asarray(q, dtype=float))
     if q.ndim != 2 or q.shape[1] != model.nq:
         raise ShapeError(f"q has shape {q.shape}, expected (n, {model.nq})")
+    poses = mocap_rows(model, mocap, len(q))
     width, height = (int(str(options[side])) for side in ("width", "height"))
     if min(width, height, len(q)) < 1:
         raise ProblemError(
@@ -101,7 +107,7 @@ def render(
     shown = shown_model(model)
     view = camera or asdict(fitted_camera(shown, q, width / height))
     mujoco.mj_saveModel(shown, str(folder / "model.mjb"))
-    np.savez(folder / "task.npz", q=q)
+    np.savez(folder / "task.npz", q=q, mocap=poses)
     task = {"video": "", "fps": 0} | dict(options) | {"camera": view}
     (folder / "options.json").write_text(json.dumps(task), encoding="utf-8")
     chosen, reasons = os.environ.get("MUJOCO_GL", ""), []

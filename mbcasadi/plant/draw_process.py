@@ -24,10 +24,11 @@ LINK_WIDTH = 0.02  # of the model's extent: bodies without geoms are drawn as li
 def main() -> None:
     """Read model.mjb, task.npz and options.json from the working directory; write the result."""
     model = mujoco.MjModel.from_binary_path("model.mjb")
-    q = np.load("task.npz")["q"]
+    with np.load("task.npz") as task:
+        q, mocap = task["q"], task["mocap"]
     options = json.loads(Path("options.json").read_text(encoding="utf-8"))
     if not options["video"]:
-        np.save(Path("frames.npy"), np.array(list(frames_of(model, q, options))))
+        np.save(Path("frames.npy"), np.array(list(frames_of(model, q, mocap, options))))
         return
     import imageio.v2 as imageio
 
@@ -38,14 +39,14 @@ def main() -> None:
         video |= {"macro_block_size": 2, "quality": 7}
     writer: Any = imageio.get_writer(options["video"], **video)
     with writer:
-        for frame in frames_of(model, q, options):
+        for frame in frames_of(model, q, mocap, options):
             writer.append_data(frame)
 
 
 def frames_of(
-    model: mujoco.MjModel, q: np.ndarray, options: dict[str, Any]
+    model: mujoco.MjModel, q: np.ndarray, mocap: np.ndarray, options: dict[str, Any]
 ) -> Iterator[np.ndarray]:
-    """Yield a picture (height, width, 3) of each configuration."""
+    """Yield a picture (height, width, 3) of each configuration, with poses of mocap bodies."""
     width, height = options["width"], options["height"]
     # The off-screen buffer is as large as the model sets it, 640 x 480 by default.
     model.vis.global_.offwidth = max(width, model.vis.global_.offwidth)
@@ -56,8 +57,10 @@ def frames_of(
     data, links = mujoco.MjData(model), links_of(model)
     sky = model.ntex and (model.tex_type == mujoco.mjtTexture.mjTEXTURE_SKYBOX).any()
     with mujoco.Renderer(model, height, width) as renderer:
-        for row in q:
+        for k, row in enumerate(q):
             data.qpos[:] = row
+            poses = mocap[k].reshape(model.nmocap, 7)
+            data.mocap_pos, data.mocap_quat = poses[:, :3], poses[:, 3:]
             mujoco.mj_forward(model, data)
             renderer.update_scene(data, camera)
             add_links(renderer.scene, model, data, links)

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError, ShapeError, SimulationError
-from mbcasadi.plant import api, body_forces, equalities, options
+from mbcasadi.plant import api, body_forces, equalities, mocap, options
 from mbcasadi.plant.contacts import (
     ContactForce,
     ContactFrame,
@@ -146,6 +146,7 @@ class Plant:
         v: ArrayLike | None = None,
         act: ArrayLike | None = None,
         *,
+        mocap_poses: Mapping[str, ArrayLike] | None = None,
         consistent: bool = True,
     ) -> None:
         """Return to time 0, at `q` (nq,), `v` (nv,) and `act` (na,).
@@ -153,17 +154,20 @@ class Plant:
         Args:
             q: `qpos0` by default.
             v, act: zero by default.
+            mocap_poses: of mocap bodies, by name; those of the model by default.
             consistent: move `q` onto the equality constraints and project `v` on them, with
                 MuJoCo's own residual and Jacobian.
 
         Raises:
             SimulationError: the equality constraints cannot be met from `q`.
+            UnknownNameError, ShapeError: see `move_mocap`.
         """
         mujoco.mj_resetData(self.model, self.data)
         api.silence_warnings(self.data)
         self.data.qpos[:] = _column("q", self.model.qpos0 if q is None else q, self.nq)
         self.data.qvel[:] = _column("v", np.zeros(self.nv) if v is None else v, self.nv)
         self.data.act[:] = _column("act", np.zeros(self.na) if act is None else act, self.na)
+        mocap.move_mocap(self.model, self.data, mocap_poses or {})
         mujoco.mj_normalizeQuat(self.model, self.data.qpos)
         if consistent and self.model.neq:
             equalities.close_equalities(self.model, self.data)
@@ -190,6 +194,25 @@ class Plant:
         if not isinstance(forces, Mapping):
             raise ProblemError(f"forces is {described(forces)}; expected a mapping from bodies")
         body_forces.apply_body_forces(self.model, self.data, forces)
+
+    @readable_signature
+    def move_mocap(self, poses: Mapping[str, ArrayLike]) -> None:  # called often
+        """Put mocap bodies at poses in the world, until the next call or `reset`.
+
+        Args:
+            poses: by the body's name; (3,) position, m, or (7,) with a quaternion w x y z behind.
+
+        Raises:
+            UnknownNameError: no such mocap body; the message lists the valid names.
+            ShapeError: another size, numbers that are not finite, a quaternion of no length.
+            ProblemError: no mapping.
+        """
+        mocap.move_mocap(self.model, self.data, poses)
+
+    @property
+    def mocap_poses(self) -> Array:
+        """(7 nmocap,) position and quaternion of each mocap body, in MuJoCo's order."""
+        return mocap.poses_of_mocap(self.data)
 
     @property
     def external_force(self) -> Array:

@@ -12,6 +12,7 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import MissingExtraError, ProblemError, RenderingError, ShapeError
 from mbcasadi.plant.api import Source, compile_model
 from mbcasadi.plant.draw import render
+from mbcasadi.plant.mocap import mocap_rows
 
 Array = NDArray[np.float64]
 
@@ -31,6 +32,7 @@ def save_video(
     height: int = 480,
     fps: float = 30.0,
     speed: float = 1.0,
+    mocap: ArrayLike | None = None,
 ) -> Path:
     """Write a motion as `.mp4` or `.gif`, rendered without a window; return the path.
 
@@ -46,10 +48,11 @@ def save_video(
         width, height: pixels, rounded up to even numbers.
         fps: pictures in a second of the video.
         speed: seconds of the motion in a second of the video.
+        mocap: (nt, 7 nmocap) poses of mocap bodies; those of the model by default.
 
     Raises:
         ProblemError: another suffix, no such folder, a number that is not positive, falling times.
-        ShapeError: t and q do not fit together, or to the model.
+        ShapeError: t, q and mocap do not fit together, or to the model.
         UnknownNameError: the model has no such camera.
         MissingExtraError: imageio, or its ffmpeg for mp4, is not installed.
         RenderingError: no renderer works here.
@@ -58,11 +61,13 @@ def save_video(
     require_video(target)
     require_positive(fps=fps, speed=speed)
     poses = poses_between(compiled, t, q, speed / fps)
+    times = np.asarray(t, dtype=float).reshape(-1)
+    held = mocap_rows(compiled, mocap, times.size)[_rows_between(times, speed / fps)[1]]
     size = {"width": width + width % 2, "height": height + height % 2}
     with tempfile.TemporaryDirectory(prefix=".video-", dir=target.absolute().parent) as folder:
         made = Path(folder) / f"video{target.suffix}"
         reason = render(
-            compiled, poses, made.parent, camera, size | {"video": made.name, "fps": fps}
+            compiled, poses, made.parent, camera, size | {"video": made.name, "fps": fps}, held
         )
         if reason:
             raise RenderingError(f"{target} was not written: {reason}")
@@ -120,8 +125,7 @@ def poses_between(model: mujoco.MjModel, t: ArrayLike, q: ArrayLike, step: float
         )
     if not np.isfinite(times).all() or (np.diff(times) < 0).any():
         raise ProblemError("t falls or is not finite; expected times that do not decrease")
-    even = times[0] + step * np.arange(int((times[-1] - times[0]) / step + 1e-9) + 1)
-    before = np.clip(np.searchsorted(times, even, side="right") - 1, 0, times.size - 1)
+    even, before = _rows_between(times, step)
     result: Array = poses[before].copy()
     velocity = np.zeros(model.nv)
     for row, k, now in zip(result, before.tolist(), even.tolist(), strict=True):
@@ -131,3 +135,10 @@ def poses_between(model: mujoco.MjModel, t: ArrayLike, q: ArrayLike, step: float
             )
             mujoco.mj_integratePos(model, row, velocity, now - times[k])
     return result
+
+
+def _rows_between(times: Array, step: float) -> tuple[Array, NDArray[np.int64]]:
+    """Return (n,) even times, and the row that is the last one at each of them."""
+    even = times[0] + step * np.arange(int((times[-1] - times[0]) / step + 1e-9) + 1)
+    before = np.clip(np.searchsorted(times, even, side="right") - 1, 0, times.size - 1)
+    return even, before

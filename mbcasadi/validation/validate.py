@@ -229,7 +229,11 @@ def _judge(trial: _Trial, measured: _Measurements) -> Run:
     controller, recording = measured.controller, measured.recording
     progress("comparing with our dynamics", 0.85)
     comparison, softness, notes = compare_with_model(
-        plants, recording, softness=report.softness, switched=scenario.options.switch is not None
+        plants,
+        recording,
+        softness=report.softness,
+        switched=scenario.options.switch is not None,
+        moved=tuple(scenario.options.mocap or ()),
     )
     frames = RenderedFrames()
     if report.render:

@@ -53,6 +53,7 @@ def calls_of_plants():
         home + "Plant.reset": own,
         home + "Plant.apply_force": own | {"force": np.zeros(3)},
         home + "Plant.apply_body_forces": own | {"forces": {"crank": np.zeros(3)}},
+        home + "Plant.move_mocap": own | {"poses": {}},
         home + "Plant.switch_equalities": own | {"active": {"pin": True}},
         home + "Plant.equality_forces": own | {"name": "pin"},
         home + "Plant.step": own | {"u": np.zeros(1)},

@@ -58,6 +58,7 @@ class Conditions:
         reference, mask, tuning, p: vectors, or rows at the ticks.
         disturbance: the same, or pushes.
         switch: switched constraints at the ticks.
+        mocap: poses of mocap bodies by name, as the reference.
         outer, reaction: as data.
     """
 
@@ -73,6 +74,7 @@ class Conditions:
     p: Array | SampledSignal | None
     disturbance: Array | SampledSignal | tuple[Push, ...] | None
     switch: SampledSwitches | None
+    mocap: dict[str, Array | SampledSignal | None]
     outer: ShippedOuterLaw | None
     reaction: ShippedReaction | None
 
@@ -175,6 +177,7 @@ def conditions_of(
         p=rows(options.p),
         disturbance=pushes_of(disturbance) or rows(generalised_force(disturbance)),
         switch=sample_switches(options.switch, period, ticks),
+        mocap={body: rows(pose) for body, pose in (options.mocap or {}).items()},
         outer=ship_outer_law(options.outer, period, ticks),
         reaction=ship_reaction(options.reaction),
     )

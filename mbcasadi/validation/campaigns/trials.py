@@ -51,6 +51,7 @@ class Trials:
             tuning=conditions.tuning,
             p=conditions.p,
             switch=conditions.switch,
+            mocap=dict(conditions.mocap),
             outer=None if conditions.outer is None else conditions.outer.load(),
             reaction=None if conditions.reaction is None else conditions.reaction.load(),
             timestep=conditions.timestep,

@@ -21,6 +21,7 @@ from mbcasadi.validation.closed_loop.scenario import (
     Scenario,
     TimeSignal,
     generalised_force,
+    mocap_poses,
     require_reference,
     require_taken,
     signal_value,
@@ -91,7 +92,7 @@ def run_loop(
     monitor = None if controller.monitor is None else Caller(controller.monitor)
     _require_fit(controller, caller, plant)
     steps, ticks = steps_per_tick(controller.period, plant), _tick_count(controller, scenario)
-    plant.reset(scenario.q0, scenario.v0)
+    plant.reset(scenario.q0, scenario.v0, mocap_poses=mocap_poses(scenario.options, 0.0))
     for source in (scenario.options.outer, scenario.options.reaction):
         if source is not None:
             source.reset()
@@ -128,13 +129,14 @@ def _tick_count(controller: Controller, scenario: Scenario) -> int:
 
 
 def _act_on_plant(plant: Plant, scenario: Scenario, t: float, period: float) -> None:
-    """Apply disturbance and switches from time t on, during a control period."""
+    """Apply disturbance, switches and mocap poses from time t on, during a control period."""
     force = generalised_force(scenario.disturbance)
     plant.apply_force(signal_value("disturbance", force, t, plant.nv, 0.0))
     if scenario.pushes:
         plant.apply_body_forces(body_forces(scenario.pushes, t, period))
     if scenario.options.switch is not None:
         plant.switch_equalities(scenario.options.switch(t))
+    plant.move_mocap(mocap_poses(scenario.options, t))
 
 
 def _controller_inputs(

@@ -8,6 +8,7 @@ import numpy as np
 from mbcasadi.description import Controller, Signal
 from mbcasadi.mjcf.names import names as names_of
 from mbcasadi.plant import Plant
+from mbcasadi.plant.mocap import mocap_names
 
 FREE_Q, FREE_V = ("x", "y", "z", "qw", "qx", "qy", "qz"), ("x", "y", "z", "rx", "ry", "rz")
 CONTACT_FIELDS = tuple(f"contact_{name}" for name in ("normal", "tangential", "margin", "capacity"))
@@ -45,6 +46,11 @@ def columns_of(controller: Controller, plant: Plant) -> dict[str, Columns]:
     result |= {f"monitor.{s.name}": Columns(s.components, s.units) for s in controller.monitors}
     result |= _of_coordinates(plant.model) | _of_controls(controller, plant)
     result |= _of_contacts(controller)
+    bodies = mocap_names(plant.model)
+    result["mocap"] = Columns(
+        tuple(f"{body}.{entry}" for body in bodies for entry in FREE_Q),
+        tuple("m" if entry in AXES else "" for _ in bodies for entry in FREE_Q),
+    )
     equalities = names_of(plant.model, "equality")
     result["equality_active"] = Columns(equalities, ("",) * len(equalities))
     return result

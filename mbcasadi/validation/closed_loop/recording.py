@@ -25,6 +25,7 @@ class Recording:
     Attributes:
         t: (nt,) s.
         q, v, act: (nt, nq), (nt, nv), (nt, na) state of the plant.
+        mocap: (nt, 7 nmocap) position, m, and quaternion of the plant's mocap bodies.
         a: (nt, nv) acceleration of the plant.
         ref, tuning, p, mask, z: (nt, ...) inputs of the controller.
         u: (nt, nu) output of the controller for these inputs.
@@ -86,6 +87,7 @@ class Recording:
     monitor: dict[str, Array] = field(default_factory=dict)
     events: tuple[str, ...] = ()
     f_measured: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    mocap: Array = field(default_factory=lambda: np.zeros((0, 0)))
     columns: dict[str, Columns] = field(default_factory=dict)
 
     def _summary(self) -> dict[str, object]:
@@ -102,6 +104,11 @@ class Recording:
     def ticks(self) -> int:
         """Number of ticks."""
         return len(self.t)
+
+    @property
+    def mocap_or_none(self) -> Array | None:
+        """`mocap`, or None in a recording without it."""
+        return self.mocap if self.mocap.size else None
 
     @checked
     def later(self, first: int) -> "Recording":

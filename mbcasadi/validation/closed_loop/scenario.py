@@ -44,6 +44,8 @@ class ScenarioOptions:
             model's own where None. `perturb` changes those of the plant.
         switch: time → {name: whether the plant enforces this equality constraint}; constraints
             that it does not name keep their state. The controller gets `mask` only.
+        mocap: name of a mocap body of the plant → its pose in the world, (3,) position, m, or (7,)
+            with a quaternion w x y z behind it, or a function of time. The controller gets `p`.
         outer: a slower law, from `outer_law`, that computes reference and mask.
         reaction: what changes reference, mask or tuning by what is measured, from `reaction`.
         keyframe: name of the key frame to start from, in place of `q0`.
@@ -59,6 +61,7 @@ class ScenarioOptions:
     tuning: TimeSignal = None
     p: TimeSignal = None
     switch: SwitchSchedule | None = None
+    mocap: Mapping[str, TimeSignal] | None = None
     outer: OuterLaw | None = None
     reaction: Reaction | None = None
     keyframe: str | None = None
@@ -121,6 +124,15 @@ def pushes_of(disturbance: Disturbance) -> tuple[Push, ...]:
     if isinstance(disturbance, (list, tuple)):
         return tuple(each for each in disturbance if isinstance(each, Push))
     return ()
+
+
+def mocap_poses(options: ScenarioOptions, t: float) -> dict[str, ArrayLike]:
+    """Return the poses of mocap bodies at a time in s, of those that a scenario moves."""
+    return {
+        name: pose(t) if callable(pose) else pose
+        for name, pose in (options.mocap or {}).items()
+        if pose is not None
+    }
 
 
 def generalised_force(disturbance: Disturbance) -> TimeSignal:

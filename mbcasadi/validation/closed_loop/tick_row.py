@@ -35,6 +35,7 @@ def tick_row(
     return {
         "t": inputs["t"][0],
         **{name: inputs[name] for name in ("q", "v", "act", "ref", "tuning", "p", "mask", "z")},
+        "mocap": plant.mocap_poses,
         "a": measurement.a,
         "u": outputs["u"],
         **{name: outputs[name][0] if name in outputs else 0 for name in ("status", "flags")},

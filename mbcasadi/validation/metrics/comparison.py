@@ -54,23 +54,29 @@ def relative_difference(values: Array, reference: Array) -> Array:
 
 
 def compare_run(
-    system: System, dynamics: ca.Function, recording: Recording, mask: Array | None = None
+    system: System,
+    dynamics: ca.Function,
+    recording: Recording,
+    mask: Array | None = None,
+    p: Array | None = None,
 ) -> Comparison:
     """Compare at the states of a recording.
 
     Args:
         system: the model as our equations see it, without the plant's parameter errors.
-        dynamics: (q, v, f, [mask]) → (a, f_c, lam), e.g. of `mbcasadi.dynamics.forward_dynamics`.
+        dynamics: (q, v, f, [p], [mask]) → (a, f_c, lam), of `dynamics.forward_dynamics`.
         recording: a closed loop.
         mask: (nt, nc) active rows at each tick; all rows where None.
+        p: (nt, np) parameters of the system at each tick, where it has some.
     """
     stride = max(1, -(-recording.ticks // MOST_STATES))
     q, v = recording.q[::stride], recording.v[::stride]
     applied = recording.actuator_force + recording.other_force + recording.disturbance
-    inputs = [q, v, applied[::stride]] + ([] if mask is None else [mask[::stride]])
+    at_p = [] if p is None else [p[::stride]]
+    inputs = [q, v, applied[::stride], *at_p] + ([] if mask is None else [mask[::stride]])
     a, force = evaluate_rows(dynamics, *inputs)[:2]
     mujoco_force = recording.equality_force[::stride]
-    (phi,) = evaluate_rows(system.constraint, q)
+    (phi,) = evaluate_rows(system.constraint, q, *at_p)
     phi = phi if mask is None else phi * mask[::stride]
     size = system.scales.coordinates  # forces as torques, accelerations as those of angles
     return Comparison(

@@ -32,7 +32,8 @@ class RenderedFrames(NamedTuple):
 def render_frames(plant: Plant, recording: Recording) -> RenderedFrames:
     """Render frames at equal intervals of time, where a renderer is present."""
     ticks = np.linspace(0, recording.ticks - 1, min(FRAMES, recording.ticks)).astype(int)
-    frames = draw_frames(plant.model, recording.q[ticks], width=WIDTH, height=HEIGHT)
+    mocap = None if recording.mocap_or_none is None else recording.mocap[ticks]
+    frames = draw_frames(plant.model, recording.q[ticks], width=WIDTH, height=HEIGHT, mocap=mocap)
     if frames.images is None:
         return RenderedFrames(notes=(f"No pictures: {frames.reason}",))
     try:
@@ -45,7 +46,7 @@ def render_frames(plant: Plant, recording: Recording) -> RenderedFrames:
 def write_video(plant: Plant, recording: Recording, path: str | Path) -> tuple[str, ...]:
     """Write a video of the run, where a renderer is present; return a note where there is none."""
     try:
-        save_video(plant.model, recording.t, recording.q, path)
+        save_video(plant.model, recording.t, recording.q, path, mocap=recording.mocap_or_none)
     except RenderingError as error:
         return (f"No video: {error}",)
     return ()

@@ -7,13 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.dynamics import forward_dynamics
-from mbcasadi.errors import UnsupportedFeatureError
+from mbcasadi.errors import UnknownNameError, UnsupportedFeatureError
 from mbcasadi.system import System, read_mjcf
 from mbcasadi.validation.closed_loop import Recording
+from mbcasadi.validation.closed_loop.columns import FREE_Q
 from mbcasadi.validation.metrics import Comparison, Softness, compare_run, softness_sweep
 from mbcasadi.validation.run.plant_factory import PlantFactory
 
 Array = NDArray[np.float64]
+
+MOVED = (
+    "Mocap bodies count as at rest where they are at each tick, in MuJoCo and in our equations: "
+    "constraint forces differ while they move."
+)
 
 SOFT_RANK_TOL = 1e-3  # gaps of soft loops, as a share of the links' lengths
 
@@ -27,32 +33,43 @@ class ModelComparison(NamedTuple):
 
 
 def compare_with_model(
-    plants: PlantFactory, recording: Recording, *, softness: bool, switched: bool
+    plants: PlantFactory,
+    recording: Recording,
+    *,
+    softness: bool,
+    switched: bool,
+    moved: tuple[str, ...] = (),
 ) -> ModelComparison:
     """Compare a run with our dynamics of the same model, without parameter errors.
 
-    Where the plant's constraints were switched, our rows are active where MuJoCo's were.
+    Where the plant's constraints were switched, our rows are active where MuJoCo's were. Poses of
+    mocap bodies that moved are parameters of our equations.
 
     Args:
         plants: of the run.
         recording: the run.
         softness: sweep `solimp` too.
         switched: the run switched equality constraints.
+        moved: names of the mocap bodies that it moved.
     """
+    poses = [f"mocap:{body}:{part}" for body in moved for part in ("pos", "quat")]
     try:
-        system = read_mjcf(plants.model, switchable=switched)
+        system = read_mjcf(plants.model, switchable=switched, parameters=poses)
         if not system.nc:
             return ModelComparison()
         dynamics = comparison_dynamics(system)
-    except UnsupportedFeatureError as error:
+    except (UnsupportedFeatureError, UnknownNameError) as error:
         return ModelComparison(notes=(f"Our dynamics were not compared: {error}",))
     mask = active_rows(system, recording) if switched else None
-    comparison = compare_run(system, dynamics, recording, mask)
-    if softness and switched:
-        note = "Softness was not swept: the plant's constraints were switched."
-        return ModelComparison(comparison, notes=(note,))
+    p = poses_of(recording, moved) if moved else None
+    comparison = compare_run(system, dynamics, recording, mask, p)
+    notes: tuple[str, ...] = (MOVED,) if moved else ()
+    if softness and (switched or moved):
+        reason = "constraints were switched" if switched else "mocap bodies moved"
+        notes += (f"Softness was not swept: the plant's {reason}.",)
+        return ModelComparison(comparison, notes=notes)
     sweep = softness_sweep(plants.make, system, dynamics, recording) if softness else None
-    return ModelComparison(comparison, sweep)
+    return ModelComparison(comparison, sweep, notes)
 
 
 def active_rows(system: System, recording: Recording) -> Array:
@@ -61,8 +78,15 @@ def active_rows(system: System, recording: Recording) -> Array:
     return np.repeat(recording.equality_active, sizes, axis=1)
 
 
+def poses_of(recording: Recording, bodies: tuple[str, ...]) -> Array:
+    """Return (nt, 7 n) the recorded poses of mocap bodies."""
+    names = recording.columns["mocap"].names
+    places = [names.index(f"{body}.{entry}") for body in bodies for entry in FREE_Q]
+    return recording.mocap[:, places]
+
+
 def comparison_dynamics(system: System) -> ca.Function:
-    """Return the forward dynamics (q, v, f, [mask]) → (a, f_c, lam) to compare MuJoCo with.
+    """Return the forward dynamics (q, v, f, [p], [mask]) → (a, f_c, lam) to compare MuJoCo with.
 
     Soft loops are slightly open, and rows that are dependent on the manifold are only nearly
     dependent there. Rows that differ by less than `SOFT_RANK_TOL` count as dependent: with a finer

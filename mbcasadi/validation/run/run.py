@@ -116,9 +116,17 @@ class Run:
         """
         if self.model is None:
             raise ProblemError(f"run {self.name!r} has no model; expected a run of validate")
-        record, size = self.recording, {"width": width, "height": height}
         return save_video(
-            self.model, record.t, record.q, path, camera=camera, fps=fps, speed=speed, **size
+            self.model,
+            self.recording.t,
+            self.recording.q,
+            path,
+            camera=camera,
+            width=width,
+            height=height,
+            fps=fps,
+            speed=speed,
+            mocap=self.recording.mocap_or_none,
         )
 
     @property
