@@ -9,6 +9,7 @@ Where a tendon starts or ceases to wrap, length and row are continuous (a side s
 jump, as in MuJoCo), and the derivative of the row is that of one side.
 """
 
+from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -22,7 +23,7 @@ from mbcasadi.description import (
     RigidTree,
     SpatialTendon,
 )
-from mbcasadi.model.chain import Chain, chain_of
+from mbcasadi.model.chain import CHAINS_KEPT, Chain, chain_of
 from mbcasadi.model.frames import frame_on_link, frame_origin, motion_axes
 from mbcasadi.model.motion import LinkPose, from_columns, link_poses
 from mbcasadi.model.placement import Pose
@@ -62,22 +63,60 @@ class PosedLinks(NamedTuple):
     poses: dict[int, LinkPose]
 
 
+class TreePaths(NamedTuple):
+    """The paths of one tree that were built, by the tendon and the size of q; see `_path_fun`."""
+
+    tree: RigidTree
+    functions: dict[tuple[int, int], ca.Function]
+
+
+_kept: deque[TreePaths] = deque(maxlen=CHAINS_KEPT)
+
+
 def path_length(tree: RigidTree, tendon: SpatialTendon, q: ca.SX) -> ca.SX:
     """Return the length of a spatial tendon, m."""
-    return path_of(posed_links(tree, tendon, q), tendon).length
+    return _path(tree, tendon, q)[0]
 
 
 def path_row(tree: RigidTree, tendon: SpatialTendon, q: ca.SX) -> ca.SX:
     """Return `∂L/∂v` (1, nv) of a spatial tendon, MuJoCo's `ten_J`."""
+    return _path(tree, tendon, q)[1]
+
+
+def _path(tree: RigidTree, tendon: SpatialTendon, q: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Return length and row: a call of what was built for another member of the same tree."""
+    function = _path_fun(tree, tendon, int(q.numel()))
+    if function.has_free():  # the tree's own numbers are expressions of another q
+        return _length_and_row(tree, tendon, q)
+    length, row = function(q)
+    return length, row
+
+
+def _path_fun(tree: RigidTree, tendon: SpatialTendon, nq: int) -> ca.Function:
+    """Return (q) → (length, row) of a tendon, built once for a tree."""
+    kept = next((each for each in _kept if each.tree is tree), None)
+    if kept is None:
+        kept = TreePaths(tree, {})
+        _kept.append(kept)
+    key = next(i for i, each in enumerate(tree.tendons) if each is tendon), nq
+    if key not in kept.functions:
+        q = ca.SX.sym("q", nq)
+        outputs = _length_and_row(tree, tendon, q)
+        kept.functions[key] = ca.Function("path", [q], outputs, {"allow_free": True})
+    return kept.functions[key]
+
+
+def _length_and_row(tree: RigidTree, tendon: SpatialTendon, q: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Return the length of a spatial tendon and `∂L/∂v` (1, nv)."""
     posed = posed_links(tree, tendon, q)
-    row = ca.SX(1, tree.nv)
-    for piece in path_of(posed, tendon).pieces:
+    row, path = ca.SX(1, tree.nv), path_of(posed, tendon)
+    for piece in path.pieces:
         start, end = (set(posed.chain.path(point.link)) for point in (piece.start, piece.end))
         for links, point, sign in ((end - start, piece.end, 1), (start - end, piece.start, -1)):
             for link in sorted(links):
                 for dof, linear, _ in motion_axes(posed.chain, posed.poses, link, point.place):
                     row[dof] += sign * piece.share * dot(piece.direction, linear)
-    return ca.sparsify(row)
+    return path.length, ca.sparsify(row)
 
 
 def posed_links(tree: RigidTree, tendon: SpatialTendon, q: ca.SX) -> PosedLinks:
