@@ -11,6 +11,11 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 WrapKind = Literal["sphere", "cylinder"]
+WrapGeneration = Literal["3.10", "3.16", "4.0"]
+"""The MuJoCo from which on paths around geoms are like this. With a side site outside the geom, 4.0
+goes the long way where the point opposite to the side is between the ends, seen from the centre;
+before, it is the way whose points of contact are nearer to the side. Inside a geom Newton's method
+finds the point of contact; before 3.16 it gives up near the ends of its range."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +64,13 @@ class PathGeom:
         kind: "sphere" or "cylinder".
         side: index in `RigidTree.frames` of the site that tells the side to pass on, or None. One
             that is nearer to the geom's centre than its radius makes the tendon pass inside.
+        generation: of MuJoCo, for geoms with a side.
     """
 
     geom: int
     kind: WrapKind
     side: int | None = None
+    generation: WrapGeneration = "4.0"
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@
 - 3.14 counts the torque of a weld in `cfrc_ext` as it acts; before, the multipliers themselves.
 - 3.14 counts the forces of spatial tendons in `cfrc_ext`; before, none of them.
 - 3.15 corrects the rotation between two sites that are turned on their bodies.
+- 3.16 finds the point where a tendon touches a geom inside by the angle; before, by its sine.
 - 4.0 names the type of a tendon, brings plastic springs, changes the side on which a tendon
   passes a geom with a side site, and lets acceleration sensors on what no joint moves feel gravity;
   before, they read zero.
@@ -19,6 +20,8 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.description.tendons import WrapGeneration
+
 Array = NDArray[np.float64]
 
 VERSION = tuple(int(part) for part in mujoco.__version__.split(".")[:2])
@@ -29,7 +32,8 @@ HELD_ABOVE = 1e-15  # mjMINVAL
 TRUE_WELD_TORQUES = (3, 14)
 TENDON_WRENCHES = (3, 14)
 STATIC_GRAVITY = (4, 0)
-OPPOSITE_SIDES = (4, 0)
+INSIDE_BY_ANGLE = (3, 16)
+LONG_WAYS = (4, 0)
 NO_STATE = -1
 
 
@@ -110,9 +114,11 @@ def counts_spatial_tendons() -> bool:
     return VERSION >= TENDON_WRENCHES
 
 
-def knows_side_sites() -> bool:
-    """Return whether a side site sends a tendon the long way by the rule of 4.0."""
-    return VERSION >= OPPOSITE_SIDES
+def wrap_generation() -> WrapGeneration:
+    """Return from which MuJoCo on tendons wrap around geoms with a side as they do here."""
+    if VERSION >= LONG_WAYS:
+        return "4.0"
+    return "3.16" if VERSION >= INSIDE_BY_ANGLE else "3.10"
 
 
 def is_fixed_tendon(model: mujoco.MjModel, tendon: int) -> bool:

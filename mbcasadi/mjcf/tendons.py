@@ -14,7 +14,7 @@ from mbcasadi.description import (
 )
 from mbcasadi.description.tendons import PathElement, WrapKind
 from mbcasadi.errors import ModelError, UnsupportedFeatureError
-from mbcasadi.mjcf.compat import is_fixed_tendon, knows_side_sites
+from mbcasadi.mjcf.compat import is_fixed_tendon, wrap_generation
 from mbcasadi.mjcf.flags import Flags
 from mbcasadi.mjcf.names import names
 from mbcasadi.mjcf.reflected_inertia import ReflectedInertia
@@ -37,8 +37,7 @@ def tendons(model: mujoco.MjModel, flags: Flags, reflected: ReflectedInertia) ->
 
     Raises:
         ModelError: a pulley whose divisor is zero.
-        UnsupportedFeatureError: a tendon that wraps has armature, or its actuator; a side site in
-            MuJoCo before 4.0.
+        UnsupportedFeatureError: a tendon that wraps has armature, or its actuator.
     """
     described: list[Tendon] = []
     for i, name in enumerate(names(model, "tendon")):
@@ -66,7 +65,6 @@ def tendons(model: mujoco.MjModel, flags: Flags, reflected: ReflectedInertia) ->
         else:
             tendon = SpatialTendon(name, _path(model, name, wrap), *forces)
             _refuse_armature_around_geoms(tendon)
-            _refuse_older_side_sites(tendon)
             described.append(tendon)
     return tuple(described)
 
@@ -88,7 +86,8 @@ def _path(model: mujoco.MjModel, name: str, wrap: slice) -> tuple[PathElement, .
             path.append(PathPulley(float(number)))
         else:
             side = round(float(number))
-            path.append(PathGeom(int(index), WRAP_KINDS[int(kind)], side if side >= 0 else None))
+            place = side if side >= 0 else None
+            path.append(PathGeom(int(index), WRAP_KINDS[int(kind)], place, wrap_generation()))
     return tuple(path)
 
 
@@ -97,14 +96,6 @@ def _refuse_armature_around_geoms(tendon: SpatialTendon) -> None:
         raise UnsupportedFeatureError(
             f"tendon '{tendon.name}': armature of a tendon that wraps around geoms, its own or an "
             "actuator's, stops MuJoCo itself; set it to 0, or let the path go through sites only"
-        )
-
-
-def _refuse_older_side_sites(tendon: SpatialTendon) -> None:
-    if not knows_side_sites() and any(geom.side is not None for geom in tendon.wraps):
-        raise UnsupportedFeatureError(
-            f"tendon '{tendon.name}': a side site, which MuJoCo before 4.0 reads by another rule; "
-            "upgrade to 4.0 or later, or remove it"
         )
 
 

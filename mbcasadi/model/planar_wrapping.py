@@ -12,6 +12,7 @@ derivatives stay finite. At the states where wrapping begins or ends the derivat
 side.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import casadi as ca
@@ -28,6 +29,10 @@ NEWTON_STEPS = 12
 
 NEWTON_TOLERANCE = 1e-6
 """Error of the equation, rad, at which MuJoCo's steps for p end, and ours with them."""
+
+
+SolveAngle = Callable[[Scalar, Scalar, Scalar], tuple[ca.SX, ca.SX]]
+"""(r/l0, r/l1, angle between the ends) → (angle p at the point of contact, whether it is found)."""
 
 
 class Contact2(NamedTuple):
@@ -47,22 +52,22 @@ def around(end0: Vec2, end1: Vec2, side: Vec2 | None, radius: Scalar) -> Contact
         side: unit vector to the side on which to pass, or None for the short way.
         radius: of the disc, m.
     """
-    gap, near = _minus(end1, end0), _nearest_to_centre(end0, end1)
-    turn = ca.SX(_cross2(end0, end1))
+    gap, near = minus(end1, end0), nearest_to_centre(end0, end1)
+    turn = ca.SX(cross2(end0, end1))
     wraps, ccw, long = dot2(near, near) <= radius * radius, turn >= 0.0, ca.SX(0)
     if side is not None:
-        before, after = _cross2(end1, side) * turn, _cross2(side, end0) * turn
+        before, after = cross2(end1, side) * turn, cross2(side, end0) * turn
         long = ca.logic_and(before > 0.0, after > 0.0)
         wraps = ca.logic_or(wraps, long)
-        faces = ca.if_else(turn == 0.0, _cross2(end0, side) >= 0.0, ccw)
+        faces = ca.if_else(turn == 0.0, cross2(end0, side) >= 0.0, ccw)
         ccw = ca.if_else(long, ca.logic_not(ccw), faces)
     for end in (end0, end1):
         wraps = ca.logic_and(wraps, dot2(end, end) >= radius * radius)
     wraps = ca.logic_and(wraps, dot2(gap, gap) >= SMALLEST)
     sense = ca.if_else(ccw, 1.0, -1.0)
-    first = _tangent(end0, sense, wraps, radius)
-    last = _tangent(end1, -sense, wraps, radius)
-    angle = sense * ca.atan2(_cross2(first, last), dot2(first, last))
+    first = tangent(end0, sense, wraps, radius)
+    last = tangent(end1, -sense, wraps, radius)
+    angle = sense * ca.atan2(cross2(first, last), dot2(first, last))
     # The short way is never negative, but for rounding where it begins.
     angle = ca.if_else(
         long, ca.if_else(angle < 0.0, angle + 2.0 * ca.pi, angle), ca.fmax(angle, 0.0)
@@ -70,7 +75,7 @@ def around(end0: Vec2, end1: Vec2, side: Vec2 | None, radius: Scalar) -> Contact
     return Contact2(first, last, radius * angle, wraps)
 
 
-def through(end0: Vec2, end1: Vec2, radius: Scalar) -> Contact2:
+def through(end0: Vec2, end1: Vec2, radius: Scalar, solve: "SolveAngle") -> Contact2:
     """Return how a string passes a disc inside: it touches one point of the circle.
 
     It does not where an end is inside, or where the straight line crosses the disc.
@@ -78,14 +83,16 @@ def through(end0: Vec2, end1: Vec2, radius: Scalar) -> Contact2:
     Args:
         end0, end1: ends of the string in the plane, from the disc's centre, m.
         radius: of the disc, m.
+        solve: `angle_inside`, or that of an older MuJoCo.
     """
     touches, cosine = _touches_inside(end0, end1, radius)
     outside: Vec2 = (2.0 * radius, 0.0)  # harmless
     end0, end1 = select2(touches, end0, outside), select2(touches, end1, outside)
     apart = ca.logic_and(touches, cosine <= 1.0 - SMALLEST)
     A, B = radius / norm2(end0), radius / norm2(end1)
-    p = _solve_angle(A, B, ca.acos(ca.if_else(apart, cosine, 0.0)))
-    ccw = ca.SX(_cross2(end0, end1)) > 0.0
+    p, is_solved = solve(A, B, ca.acos(ca.if_else(apart, cosine, 0.0)))
+    apart = ca.logic_and(apart, is_solved)
+    ccw = ca.SX(cross2(end0, end1)) > 0.0
     start = unit2(select2(ccw, end0, end1))
     turn = p - ca.asin(ca.if_else(ccw, A, B) * ca.sin(p))
     c, s = ca.cos(turn), ca.sin(turn)
@@ -96,16 +103,16 @@ def through(end0: Vec2, end1: Vec2, radius: Scalar) -> Contact2:
     return Contact2(point, point, 0.0, touches)
 
 
-def _nearest_to_centre(end0: Vec2, end1: Vec2) -> Vec2:
+def nearest_to_centre(end0: Vec2, end1: Vec2) -> Vec2:
     """Return the point of the segment that is nearest to the disc's centre."""
-    gap = _minus(end1, end0)
+    gap = minus(end1, end0)
     square = dot2(gap, gap)
     place = -dot2(gap, end0) / ca.if_else(square < SMALLEST, 1.0, square)
     place = ca.fmin(ca.fmax(place, 0.0), 1.0)
     return (place * gap[0] + end0[0], place * gap[1] + end0[1])
 
 
-def _tangent(end: Vec2, sense: ca.SX, wraps: ca.SX, radius: Scalar) -> Vec2:
+def tangent(end: Vec2, sense: ca.SX, wraps: ca.SX, radius: Scalar) -> Vec2:
     """Return the tangent point `r (cos α e + sin α e⊥)`, `cos α = r/l`, of one end.
 
     Args:
@@ -125,7 +132,7 @@ def _touches_inside(end0: Vec2, end1: Vec2, radius: Scalar) -> tuple[ca.SX, ca.S
     """Return whether a string touches the circle inside, and the cosine between its ends."""
     length0, length1 = norm2(end0), norm2(end1)
     outside = ca.logic_and(length0 > radius, length1 > radius)
-    gap = _minus(end1, end0)
+    gap = minus(end1, end0)
     square = dot2(gap, gap)
     wide = square > SMALLEST
     place = -dot2(gap, end0) / ca.if_else(wide, square, 1.0)
@@ -137,8 +144,8 @@ def _touches_inside(end0: Vec2, end1: Vec2, radius: Scalar) -> tuple[ca.SX, ca.S
     return ca.logic_and(clear, cosine >= SMALLEST - 1.0), cosine
 
 
-def _solve_angle(A: Scalar, B: Scalar, angle: Scalar) -> ca.SX:
-    """Return MuJoCo's root p of `asin(A sin p) + asin(B sin p) - 2 p + G = 0`.
+def angle_inside(A: Scalar, B: Scalar, angle: Scalar) -> tuple[ca.SX, ca.SX]:
+    """Return MuJoCo's root p of `asin(A sin p) + asin(B sin p) - 2 p + G = 0`, and that it is one.
 
     Newton's method from the right of a decreasing concave function, which never steps over the
     root. It stands still once the error is below MuJoCo's tolerance: so p is MuJoCo's to rounding,
@@ -152,7 +159,7 @@ def _solve_angle(A: Scalar, B: Scalar, angle: Scalar) -> ca.SX:
         for ratio in (A, B):
             slope += ratio * cosine / ca.sqrt(1.0 - (ratio * sine) ** 2)
         p -= ca.if_else(ca.fabs(error) > NEWTON_TOLERANCE, error / slope, 0.0)
-    return p
+    return p, ca.SX(1)
 
 
 def dot2(a: Vec2, b: Vec2) -> ca.SX:
@@ -179,9 +186,11 @@ def select2(condition: ca.SX, a: Vec2, b: Vec2) -> Vec2:
     return ca.if_else(condition, a[0], b[0]), ca.if_else(condition, a[1], b[1])
 
 
-def _minus(a: Vec2, b: Vec2) -> Vec2:
+def minus(a: Vec2, b: Vec2) -> Vec2:
+    """Return `a - b`."""
     return (a[0] - b[0], a[1] - b[1])
 
 
-def _cross2(a: Vec2, b: Vec2) -> Scalar:
+def cross2(a: Vec2, b: Vec2) -> Scalar:
+    """Return the component of `a × b` across the plane."""
     return a[0] * b[1] - a[1] * b[0]

@@ -206,6 +206,7 @@ def _around(
         _in_geom(posed, link, mounted, start),
         _in_geom(posed, link, mounted, end),
         None if side is None else _in_geom(posed, link, mounted, side),
+        geom.generation,
     )
     pose = posed.poses[link]
     first, last = (

@@ -10,11 +10,13 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from mbcasadi.description.tendons import WrapKind
+from mbcasadi.description.tendons import WrapGeneration, WrapKind
+from mbcasadi.model.older_wrapping import around_on_nearest_side, older_angle
 from mbcasadi.model.planar_wrapping import (
     SMALLEST,
     Contact2,
     Vec2,
+    angle_inside,
     around,
     norm2,
     select2,
@@ -36,7 +38,14 @@ class Wrap(NamedTuple):
     touches: ca.SX
 
 
-def wrap(kind: WrapKind, radius: Scalar, x0: Vec3, x1: Vec3, side: Vec3 | None) -> Wrap:
+def wrap(
+    kind: WrapKind,
+    radius: Scalar,
+    x0: Vec3,
+    x1: Vec3,
+    side: Vec3 | None,
+    generation: WrapGeneration = "4.0",
+) -> Wrap:
     """Return how a string from x0 to x1 passes a geom.
 
     Args:
@@ -45,12 +54,13 @@ def wrap(kind: WrapKind, radius: Scalar, x0: Vec3, x1: Vec3, side: Vec3 | None) 
         x0, x1: the ends in the geom's frame, m.
         side: a point on the side on which to pass, or None; nearer to the centre than the
             radius: the string passes inside. In the geom's frame, m.
+        generation: of MuJoCo, where there is a side.
     """
     plane: tuple[Vec3, Vec3] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
     if kind == "sphere":
         plane = _plane_of(x0, x1)
     ends = _in_plane(plane, x0), _in_plane(plane, x1)
-    contact = _contact(ends, plane, side, radius)
+    contact = _contact(ends, plane, side, radius, generation)
     touches = contact.touches
     for x in (x0, x1):
         touches = ca.logic_and(touches, ca.SX(dot(x, x)) >= SMALLEST**2)
@@ -69,18 +79,24 @@ def wrap(kind: WrapKind, radius: Scalar, x0: Vec3, x1: Vec3, side: Vec3 | None) 
 
 
 def _contact(
-    ends: tuple[Vec2, Vec2], plane: tuple[Vec3, Vec3], side: Vec3 | None, radius: Scalar
+    ends: tuple[Vec2, Vec2],
+    plane: tuple[Vec3, Vec3],
+    side: Vec3 | None,
+    radius: Scalar,
+    generation: WrapGeneration,
 ) -> Contact2:
     """Return the contact in the plane, inside or around as the place of the side tells."""
     if side is None:
         return around(*ends, None, radius)
+    angle = older_angle if generation == "3.10" else angle_inside
     inside = ca.SX(dot(side, side) < radius * radius)
     if inside.is_one():
-        return through(*ends, radius)
-    outer = around(*ends, unit2(_in_plane(plane, side)), radius)
+        return through(*ends, radius, angle)
+    way = around if generation == "4.0" else around_on_nearest_side
+    outer = way(*ends, unit2(_in_plane(plane, side)), radius)
     if inside.is_zero():
         return outer
-    inner = through(*ends, radius)
+    inner = through(*ends, radius, angle)
     return Contact2(
         select2(inside, inner.first, outer.first),
         select2(inside, inner.last, outer.last),

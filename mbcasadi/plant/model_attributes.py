@@ -89,7 +89,7 @@ def forget_common_frames(model: mujoco.MjModel, body: int, edit: str) -> None:
     if model.body_simple[body] and model.body_dofnum[body]:
         raise SimulationError(
             f"{edit!r} of body {model.body(body).name!r}: MuJoCo compiled it with a diagonal mass "
-            f'matrix; write <body simple="false" .../> in the model, or leave {edit!r} out'
+            f'matrix; write <body simple="false" .../> (MuJoCo 4), or leave {edit!r} out'
         )
     for field in ("body_sameframe", "geom_sameframe", "site_sameframe"):
         getattr(model, field)[:] = int(mujoco.mjtSameFrame.mjSAMEFRAME_NONE)

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from mbcasadi import models
 from mbcasadi.cli.app import app
+from mbcasadi.mjcf.compat import VERSION
 
 RUN = CliRunner()
 
@@ -90,6 +91,7 @@ def test_inspect_names_frames_feet_and_actuators_by_kind():
         assert text in shown
 
 
+@pytest.mark.skipif(VERSION < (4, 0), reason="MuJoCo before 4.0 has no plastic springs")
 def test_inspect_names_what_is_refused_and_goes_on(tmp_path):
     rope = (
         '<tendon><spatial name="rope" stiffness="10" springyield="5">'

@@ -18,7 +18,7 @@ from mbcasadi.dynamics import (
     tendon_wrenches,
     wrench_force,
 )
-from mbcasadi.mjcf.compat import counts_spatial_tendons, knows_side_sites
+from mbcasadi.mjcf.compat import counts_spatial_tendons
 from mbcasadi.plant import Plant, applied_wrenches, external_wrenches
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation.agreement import agreement_with_mujoco
@@ -54,7 +54,6 @@ HOIST = mjcf(
 pytestmark = pytest.mark.skipif(
     not counts_spatial_tendons(), reason="MuJoCo before 3.14 counts no forces of tendons"
 )
-SIDES = pytest.mark.skipif(not knows_side_sites(), reason="before 4.0: another rule of side sites")
 ALL_CASES = {"crane": HOIST} | CASES
 
 
@@ -72,10 +71,7 @@ def inputs(function, data):
 
 @pytest.mark.parametrize(
     "xml",
-    [
-        pytest.param(xml, id=name, marks=SIDES if "sidesite" in xml else ())
-        for name, xml in ALL_CASES.items()
-    ],
+    [pytest.param(xml, id=name) for name, xml in ALL_CASES.items()],
 )
 def test_external_wrenches_of_mujoco_are_those_of_all_forces_of_tendons(xml):
     model, system = mujoco.MjModel.from_xml_string(xml), system_of(xml)
@@ -93,7 +89,6 @@ def test_external_wrenches_of_mujoco_are_those_of_all_forces_of_tendons(xml):
     assert largest > 1.0
 
 
-@SIDES
 def test_wrenches_are_dual_to_rows_around_geoms_and_pulleys():
     """`Σ J_bᵀ w_b = Jᵀ F`, all passive force being that of tendons."""
     rng, system = np.random.default_rng(0), system_of(WRAPPING)
@@ -118,7 +113,6 @@ def test_multipliers_of_couplings_act_along_spatial_tendons_only():
     assert np.abs(own).max() > 0.1
 
 
-@SIDES
 @pytest.mark.parametrize("jacobian", ["dense", "sparse"])
 def test_limits_and_friction_of_a_spatial_tendon_are_applied_to_its_bodies(jacobian):
     tight = 'limited="true" range=".1 .4" frictionloss="2"'

@@ -1,11 +1,15 @@
 """The example of the finger shows what it promises."""
 
 import numpy as np
+import pytest
 from support.examples import shown
+
+from mbcasadi.mjcf.compat import VERSION
 
 SETTLED = 5e-3  # rad; a mass error of 10 % and a tick of delay leave about half of it
 
 
+@pytest.mark.skipif(VERSION < (4, 0), reason="before 4.0 rounding chooses the way of its tendons")
 def test_a_finger_closes_by_tendons_that_only_pull(tmp_path):
     names, found = shown(39, tmp_path)
     q, closed = found["q"], names["CLOSED"]

@@ -12,7 +12,6 @@ from support.spatial_tendons import CASES, WRAPPING, WRAPS
 from mbcasadi import mjcf as reader
 from mbcasadi import model
 from mbcasadi.errors import ModelError, UnsupportedFeatureError
-from mbcasadi.mjcf.compat import knows_side_sites
 from mbcasadi.model.transmission import tendon_bias, tendon_row
 from mbcasadi.system import read_mjcf
 
@@ -21,10 +20,6 @@ INSIDE = 1e-6  # rad, MuJoCo's own tolerance of the point of contact inside, and
 DIFFERENCE = 1e-6  # relative, of central differences
 STEP = 1e-6
 EDGE = 1e-6  # m, next to where wrapping begins
-
-pytestmark = pytest.mark.skipif(
-    not knows_side_sites(), reason=f"MuJoCo {mujoco.__version__} has another rule for side sites"
-)
 
 
 class Tendons:

@@ -14,7 +14,7 @@ from support.hard_cases import (
 from support.random_models import random_mjcf
 
 from mbcasadi.errors import UnsupportedFeatureError
-from mbcasadi.mjcf.compat import measures_turned_sites
+from mbcasadi.mjcf.compat import VERSION, measures_turned_sites
 from mbcasadi.system import read_mjcf
 
 SEEDS = 8
@@ -46,6 +46,8 @@ def test_random_models_agree_with_mujoco(seed: int) -> None:
 
 @pytest.mark.parametrize("path", corpora.PROJECT_MODELS, ids=lambda path: path.stem)
 def test_each_model_of_the_project_agrees_with_mujoco(path: Path) -> None:
+    if path.stem == "tendon_finger" and VERSION < (4, 0):
+        pytest.skip("before 4.0 rounding chooses the way of tendons whose ends are equally far")
     assert_agrees(path.stem, path)
 
 

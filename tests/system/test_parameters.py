@@ -29,7 +29,7 @@ MECHANISM = """
 <mujoco model="mechanism">
   <option gravity="0.3 -0.2 -9"/>
   <worldbody>
-    <body name="base" pos="0.1 0 1" simple="false">
+    <body name="base" pos="0.1 0 1">
       <freejoint name="root"/>
       <site name="on_base" pos="0.3 0.1 0.1"/>
       <inertial pos="0.01 0.02 0.03" mass="3" fullinertia="0.3 0.2 0.25 0.01 0.02 -0.01"/>
