@@ -2,9 +2,9 @@
 
 Outside, before 4.0: of the two ways around the disc it takes the one whose points of contact are
 nearer to the side, but none on which its straight pieces cross each other. It wraps where the
-straight line hits the disc, or passes it on the side opposite to the side site. Inside, before 3.16: Newton's method
-is on `z = sin p` from next to 1, and where it gives up the point of contact is in the middle of the
-ends (`mju_wrap`; measured with 3.10 to 3.17).
+straight line hits the disc, or passes it on the side opposite to the side site. Inside, before
+3.16: Newton's method is on `z = sin p` from next to 1, and where it gives up the point of contact
+is in the middle of the ends (`mju_wrap`; measured with 3.10 to 3.17).
 """
 
 from typing import NamedTuple
