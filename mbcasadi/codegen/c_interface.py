@@ -6,7 +6,8 @@ its own. The Functions are renamed after the export, so that several exports can
 program.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 import casadi as ca
@@ -24,7 +25,6 @@ from mbcasadi.codegen.stage_functions import (
     without_rows,
 )
 from mbcasadi.description import Controller, Signal, TuningParameter
-from mbcasadi.description.controller import defaults_of
 from mbcasadi.description.safe_command import safe_command
 from mbcasadi.errors import ExportError
 from mbcasadi.shapes import column
@@ -69,8 +69,8 @@ class Law:
         rows: its rows where they are constant; then no Function gives them.
         solver: of that problem.
         cones: number of its quadratic cones, whose rows are the last ones.
-        tuning, parameters: entries of the inputs `tuning` and `p`; a null pointer there means
-            their defaults.
+        tuning, parameters: entries of the inputs `tuning` and `p`.
+        defaults: what a null pointer means, by the input's name; zeros elsewhere.
         u_safe: (nu,) the control where there is neither a state nor a memory; None for a bare
             Function.
         emergency: (memory, missed) → (u, memory_next), renamed, or None: see
@@ -96,6 +96,7 @@ class Law:
     notes: tuple[tuple[str, str], ...] = ()
     tuning: tuple[TuningParameter, ...] = ()
     parameters: tuple[TuningParameter, ...] = ()
+    defaults: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     u_safe: NDArray[np.float64] | None = None
     emergency: ca.Function | None = None
     held_first: int = 0
@@ -140,16 +141,17 @@ class Law:
         )
         constants = [(name, values.tolist()) for name, values in vectors if values is not None]
         defaults = [
-            (f"{name}_default", defaults_of(entries).tolist())
-            for name, entries in self.entries.items()
+            (f"{name}_default", values.tolist())
+            for name, values in self.defaults.items()
+            if name != "z"
         ]
         return [*constants, *defaults]
 
-    @property
-    def entries(self) -> dict[str, tuple[TuningParameter, ...]]:
-        """Entries of the inputs that have defaults of their own, by the input's name."""
-        groups = {"tuning": self.tuning, "p": self.parameters}
-        return {name: entries for name, entries in groups.items() if entries}
+    def default_name(self, port: Port) -> str:
+        """Return the C array that a null pointer stands for; "" where it stands for zeros."""
+        if port.name not in self.defaults:
+            return ""
+        return f"{self.name}_z0" if port.name == "z" else f"{self.name}_{port.name}_default"
 
     @property
     def preparation(self) -> ca.Function | None:
@@ -242,6 +244,7 @@ def law_from_controller(controller: Controller, name: str | None, solver: Solver
         notes=tuple(sorted(controller.notes.items())),
         tuning=controller.tuning,
         parameters=controller.parameters,
+        defaults=controller.defaults,
         u_safe=safe_command(controller),
         emergency=None
         if emergency is None
@@ -277,6 +280,7 @@ def _ports(function: ca.Function, side: str, signals: tuple[Signal, ...]) -> tup
                     f"signal {name!r} has {len(labels)} {label}, its Function has {size} entries"
                 )
         default = float(function.default_in(i)) if side == "in" else 0.0
+        default = 1.0 if side == "in" and signals and name == "mask" else default
         ports.append(Port(name, pattern, tuple(signal.components), tuple(signal.units), default))
     return tuple(ports)
 

@@ -12,6 +12,7 @@ from mbcasadi.codegen.controller import controller_c
 from mbcasadi.codegen.count import operations
 from mbcasadi.codegen.daqp import wheel_files
 from mbcasadi.codegen.earlier_export import MANIFEST, refuse_existing
+from mbcasadi.codegen.example_run import ExampleRun, example_inputs, example_run
 from mbcasadi.codegen.external import external_c
 from mbcasadi.codegen.folder import remove_stale_staging, write_folder
 from mbcasadi.codegen.folder_pages import cmake_lists, main_c, readme
@@ -19,7 +20,7 @@ from mbcasadi.codegen.header import header_h
 from mbcasadi.codegen.manifest import DaqpOrigin, manifest, manifest_text
 from mbcasadi.codegen.project import CProject, open_project
 from mbcasadi.description import Controller
-from mbcasadi.description.controller import HasController
+from mbcasadi.description.controller import HasController, HasExample
 
 
 @checked
@@ -49,7 +50,9 @@ def export_c(
             unchanged, and the products of builds.
         discard_changes: with `overwrite`, also delete changed files of an earlier export, and
             files of others in its folder.
-        example: inputs for the example program; z0 and the Function's defaults otherwise.
+        example: inputs from which the example program starts, by name; the others are those of
+            the controller's author (a keyframe or the authored pose at rest, the reference that
+            holds it), then z0 and defaults, then zeros.
         solver: of the QP, if the controller solves one: "mbcasadi" is part of the C, "daqp" needs
             DAQP's library.
         daqp: where that library comes from: "wheel" copies the one for this machine into the
@@ -70,7 +73,10 @@ def export_c(
     law = _law(controller, name, solver)
     count = sum(operations(f) for f in (*law.functions, *law.between))
     report(f"{law.name}: generating C for {count} operations")
-    contents = _contents(law, example, daqp)
+    inputs = example_inputs(law, example, _start(controller))
+    source = controller_c(law)
+    run = example_run(law, _function(controller), inputs, count)
+    contents = _contents(law, source, run, daqp)
     lines = contents[f"{law.name}.c"].count(b"\n")
     write_folder(target, contents, overwrite=overwrite, discard_changes=discard_changes)
     report(f"{law.name}: {lines} lines of C in {target}")
@@ -87,14 +93,25 @@ def _law(
     return law_from_controller(controller.controller, name, solver)
 
 
-def _contents(
-    law: Law, example: Mapping[str, ArrayLike] | None, daqp: DaqpOrigin
-) -> dict[str, bytes]:
+def _function(controller: Controller | HasController | ca.Function) -> ca.Function:
+    """Return the whole law as one Function."""
+    if isinstance(controller, ca.Function):
+        return controller
+    data = controller if isinstance(controller, Controller) else controller.controller
+    return data.function
+
+
+def _start(controller: object) -> Mapping[str, ArrayLike]:
+    """Return the inputs from which the controller's author lets an example start."""
+    return controller.example_inputs() if isinstance(controller, HasExample) else {}
+
+
+def _contents(law: Law, source: str, run: ExampleRun, daqp: DaqpOrigin) -> dict[str, bytes]:
     texts = {
-        f"{law.name}.c": controller_c(law),
+        f"{law.name}.c": source,
         f"{law.name}.h": header_h(law),
         f"{law.name}_external.c": external_c(law),
-        "main.c": main_c(law, example),
+        "main.c": main_c(law, run),
         "CMakeLists.txt": cmake_lists(law, daqp),
         "README.md": readme(law, daqp),
     }

@@ -1,62 +1,67 @@
 """The files beside the C: example, build file and README."""
 
-from collections.abc import Mapping
-
 import casadi as ca
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.codegen.c_interface import Law, Port, find_port
+from mbcasadi.codegen.example_run import STEP, TICKS, WAVE, ExampleRun
 from mbcasadi.codegen.manifest import DaqpOrigin, recommended_flags
 from mbcasadi.codegen.sizes import iteration_limit, memory_doubles
-from mbcasadi.codegen.text import constant, number, package_version, template
-from mbcasadi.description.controller import defaults_of
+from mbcasadi.codegen.text import (
+    comma_list,
+    constant,
+    number,
+    package_version,
+    plain_line,
+    template,
+)
 from mbcasadi.description.qp_stages import C_PRIMAL_TOLERANCE
-from mbcasadi.shapes import column, require_name
+
+MOST_LABELS = 12
+"""Components of a signal that the README shows; the header has all."""
 
 
-def example_inputs(
-    law: Law, example: Mapping[str, ArrayLike] | None
-) -> dict[str, NDArray[np.float64]]:
-    """Return a value for every input: `example`, then z0 and entries, then the Function's defaults.
-
-    Raises:
-        UnknownNameError: `example` names an input that the law does not have.
-        ShapeError: a value has another size than its input.
-    """
-    examples = dict(example or {})
-    for name in examples:
-        require_name("input", name, [p.name for p in law.inputs])
-    values = {}
-    for port in law.inputs:
-        if port.name in examples:
-            values[port.name] = column(port.name, examples[port.name], port.size)
-        elif port.name == "z" and law.z0 is not None:
-            values[port.name] = law.z0
-        elif port.name in law.entries:
-            values[port.name] = defaults_of(law.entries[port.name])
-        else:
-            values[port.name] = np.full(port.size, port.default)
-    return values
-
-
-def main_c(law: Law, example: Mapping[str, ArrayLike] | None) -> str:
-    """Return `main.c`: a loop over the law on one state."""
-    values = example_inputs(law, example)
-    declared = [
-        f"  {constant('double', p.identifier, values[p.name].tolist())}" for p in law.inputs
-    ]
-    declared += [f"  double {p.identifier}[{max(1, p.size)}] = {{0}};\n" for p in law.outputs]
+def main_c(law: Law, run: ExampleRun) -> str:
+    """Return `main.c`: ticks on inputs that move around the start, compared with a record."""
+    own = [f"  {constant('double', p.identifier, run.inputs[p.name].tolist())}" for p in law.inputs]
+    own += [f"  double {p.identifier}[{max(1, p.size)}] = {{0}};\n" for p in law.outputs]
     arguments = [p.identifier for p in law.inputs + law.outputs]
-    printed = [p for p in law.outputs if p.name == "u"] or list(law.outputs[:1])
-    feedback = "    memcpy(z, z_next, sizeof z);\n" if law.has_state else ""
+    identifiers = {p.name: p.identifier for p in law.inputs + law.outputs}
+    size = run.values.shape[1]
+    moves = [
+        f"    move({identifiers[name]}, start_{identifiers[name]}, {run.inputs[name].size}, row);\n"
+        for name in run.waves
+        if run.inputs[name].size
+    ]
+    if "t" in run.inputs and law.period is not None:
+        moves.append(f"    {identifiers['t']}[0] = row * {number(law.period)};\n")
+    starts = [
+        constant("static const double", f"start_{identifiers[name]}", run.inputs[name].tolist())
+        for name in run.waves
+        if run.inputs[name].size
+    ]
+    restart = "    if (row == 0) memcpy(z, start_z, sizeof z);\n" if law.has_state else ""
+    if law.has_state:
+        starts.append(constant("static const double", "start_z", run.inputs["z"].tolist()))
     return template(
         "main.c.in",
         {
-            "declarations": "".join(declared),
+            "ticks": TICKS,
+            "rows": len(run.values),
+            "size": max(1, size),
+            "count": size,
+            "record": comma_list(number(value) for value in run.values.ravel()),
+            "tolerances": comma_list(number(value) for value in run.tolerance),
+            "starts": "".join(starts),
+            "mover": template("example_wave.c.in", {"wave": WAVE, "half": WAVE // 2, "step": STEP})
+            if any("move(" in line for line in moves)
+            else "",
+            "moves": "".join(moves),
+            "restart": restart,
+            "output": run.output,
+            "identifier": identifiers[run.output],
+            "declarations": "".join(own),
             "call": _call(law, arguments),
-            "feedback": feedback,
-            "prints": "".join(_print(p) for p in printed),
+            "feedback": "    memcpy(z, z_next, sizeof z);\n" if law.has_state else "",
             "name": law.name,
             "NAME": law.name.upper(),
         },
@@ -67,12 +72,12 @@ def _call(law: Law, arguments: list[str]) -> str:
     """Return the C of one tick: a step, or both phases."""
     tick_arguments = "".join(f", {a}" for a in arguments)
     if not law.prepared_from:
-        return f"    code_ = {law.name}_step(memory{tick_arguments});\n"
+        return f"    code = {law.name}_step(memory{tick_arguments});\n"
     prepare_arguments = "".join(f", {p.identifier}" for p in law.prepared_from)
     return (
         f"    if ({law.name}_prepare(memory{prepare_arguments})) return 1;\n"
         "    /* here the measurement comes */\n"
-        f"    code_ = {law.name}_feedback(memory{tick_arguments});\n"
+        f"    code = {law.name}_feedback(memory{tick_arguments});\n"
     )
 
 
@@ -134,7 +139,7 @@ def _nulls(law: Law) -> str:
         "z": "a null `z` as the initial state",
         "tuning": "a null `tuning` as its defaults",
         "p": "a null `p` as the model's own numbers",
-        "mask": "a null `mask` switches all off",
+        "mask": "a null `mask` as all on",
     }
     parts = [text for name, text in meanings.items() if name in names]
     return ", ".join(["A null input counts as zeros", *parts]) + "."
@@ -163,19 +168,11 @@ def _phases_page(law: Law) -> str:
     return template("readme_phases.md.in", values)
 
 
-def _print(port: Port) -> str:
-    if port.size == 0:
-        return ""
-    return (
-        f"  for (tick_ = 0; tick_ < {port.size}; ++tick_)\n"
-        f'    printf("{port.name}[%d] = %.12g\\n", tick_, {port.identifier}[tick_]);\n'
-    )
-
-
 def _row(side: str, port: Port) -> str:
     units = port.units or ("",) * len(port.components)
-    labels = [f"{c} [{u}]" if u else c for c, u in zip(port.components, units, strict=True)]
-    components = ", ".join(label for label in labels if label).replace("|", "/")
+    labels = [f"{c} [{u}]" if u else c for c, u in zip(port.components, units, strict=True) if c]
+    shown = labels if len(labels) <= MOST_LABELS else [*labels[: MOST_LABELS // 2], "…", labels[-1]]
+    components = ", ".join(plain_line(label).replace("|", "/") for label in shown)
     return f"| {side} | `{port.name}` | {port.size} | {components} |"
 
 

@@ -54,11 +54,13 @@ def header_h(law: Law) -> str:
 
 
 def _null_inputs(law: Law) -> str:
-    """Return what null inputs count as that are no zeros, and what zeros mean in a mask."""
-    parts = [f"a null z as {law.name}_z0"] if law.has_state else []
-    parts += [f"a null {name} as {law.name}_{name}_default" for name in law.entries]
-    parts += ["so a null mask switches all off"] if find_port(law.inputs, "mask") else []
-    return "".join(f",\n * {part}" for part in parts)
+    """Return what null inputs count as that are no zeros."""
+    parts = [
+        f",\n * a null {port.name} as {default}" + (" (all on)" if port.name == "mask" else "")
+        for port in law.inputs
+        if (default := law.default_name(port))
+    ]
+    return "".join(parts)
 
 
 def _emergency(law: Law) -> str:

@@ -90,6 +90,7 @@ class Manifest(TypedDict):
     flag_bits: dict[str, int]
     tuning: list[TuningEntry]
     parameters: list[TuningEntry]
+    defaults: dict[str, list[float]]
     memory_bytes: int
     prepared_from: list[str]
     operations: dict[str, int]
@@ -136,6 +137,7 @@ def manifest(law: Law, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> Manifes
         "flag_bits": {str(flag.name): int(flag) for flag in Flag},
         "tuning": [_tuning_entry(entry) for entry in law.tuning],
         "parameters": [_tuning_entry(entry) for entry in law.parameters],
+        "defaults": {k: v.tolist() for k, v in law.defaults.items() if k != "z"},
         "memory_bytes": 8 * memory_doubles(law),
         "prepared_from": [p.name for p in law.prepared_from],
         "operations": {f.name().removeprefix(f"{law.name}_"): operations(f) for f in functions},

@@ -78,10 +78,6 @@ def known_parameters(law: Law) -> str:
 
 
 def argument(law: Law, port: Port) -> str:
-    """Return the C of one input: null is the default of `tuning` and `p`, the initial z."""
-    defaults = {name: f"{law.name}_{name}_default" for name in law.entries}
-    if law.has_state:
-        defaults["z"] = f"{law.name}_z0"
-    if port.name not in defaults:
-        return port.identifier
-    return f"{port.identifier} ? {port.identifier} : {defaults[port.name]}"
+    """Return the C of one input: null is its default."""
+    default = law.default_name(port)
+    return f"{port.identifier} ? {port.identifier} : {default}" if default else port.identifier

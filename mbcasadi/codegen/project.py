@@ -168,7 +168,7 @@ class CProject:
         """Build and run `main.c`, and return what it prints.
 
         Raises:
-            ExportError: the program failed.
+            ExportError: the program failed, or its control differs from the record.
         """
         program = self.build_example().path
         process = subprocess.run(
@@ -177,6 +177,7 @@ class CProject:
         if process.returncode != 0:
             raise ExportError(
                 f"{program} failed with exit status {process.returncode}: {process.stderr}"
+                f"{process.stdout}"
             )
         return process.stdout
 

@@ -22,6 +22,13 @@ def template(name: str, values: Mapping[str, str | int]) -> str:
     return re.sub(r"@(\w+)@", lambda match: str(values[match[1]]), text)
 
 
+def plain_line(text: str) -> str:
+    """Return a text as one line without control characters or Markdown's own signs."""
+    line = " ".join(text.split())
+    kept = "".join(character if character.isprintable() else "?" for character in line)
+    return re.sub(r"[`<>*_\\\[\]]", lambda match: f"\\{match[0]}", kept)
+
+
 def number(value: float) -> str:
     """Return a C double that reads back as the same number, NaN and infinity too."""
     if value == float("inf"):

@@ -134,7 +134,7 @@ def run_timing(
 def input_record(manifest: Manifest, inputs: Mapping[str, ArrayLike]) -> NDArray[np.float64]:
     """Return the inputs side by side, one row for each tick.
 
-    What is missing counts as in C: tuning and p as their defaults, all else as zeros.
+    What is missing counts as in C: as its default, else as zeros.
 
     Raises:
         ShapeError: a size does not fit, or two records have different lengths.
@@ -145,8 +145,7 @@ def input_record(manifest: Manifest, inputs: Mapping[str, ArrayLike]) -> NDArray
         require_name("input", name, [s["name"] for s in signals])
     arrays = {k: np.atleast_2d(real_array(k, v)) for k, v in inputs.items()}
     ticks = max((len(a) for a in arrays.values()), default=1)
-    entries = {"tuning": manifest["tuning"], "p": manifest.get("parameters", [])}
-    missing = {name: np.array([[e["default"] for e in own]]) for name, own in entries.items()}
+    missing = {name: np.array([values]) for name, values in manifest["defaults"].items()}
     columns = []
     for signal in signals:
         name, size = signal["name"], signal["size"]

@@ -207,6 +207,21 @@ class Controller:
         """Default of each entry of `p`, the model's own numbers."""
         return defaults_of(self.parameters)
 
+    @property
+    def defaults(self) -> dict[str, NDArray[np.float64]]:
+        """What a tick takes for an input that is left out, a null pointer in C; else zeros.
+
+        Tuning and physical parameters have their defaults, a mask is on, z is z0.
+        """
+        sizes = {signal.name: len(signal.components) for signal in self.inputs}
+        values = {
+            "tuning": self.default_tuning,
+            "p": self.default_parameters,
+            "mask": np.ones(sizes.get("mask", 0)),
+            "z": np.asarray(self.z0, dtype=float),
+        }
+        return {name: value for name, value in values.items() if name in sizes and value.size}
+
     def contract_violation(self) -> str:
         """Return how the Function departs from the order of inputs and outputs, or ""."""
         for side, names, order in (
@@ -240,3 +255,11 @@ class HasController(Protocol):
     @property
     def controller(self) -> Controller:
         """The controller."""
+
+
+@runtime_checkable
+class HasExample(Protocol):
+    """A control law that knows inputs from which it can run."""
+
+    def example_inputs(self) -> dict[str, NDArray[np.float64]]:
+        """Return some inputs by name: a state at rest, and the reference that holds it."""

@@ -67,7 +67,9 @@ def controller_fun(name: str, stages: LeastDistanceStages, solver: str) -> ca.Fu
     passed = [found.passed] if stages.between else []
     answer = [found.carry, *passed, found.x, found.lam_a, found.active, found.flag]
     outputs = finish.call([*inputs, *extra, *answer])
-    return ca.Function(name, inputs, outputs, list(stages.inputs), finish.name_out())
+    absent = [1.0 if each == "mask" else 0.0 for each in stages.inputs]  # all on
+    options = {"default_in": absent}
+    return ca.Function(name, inputs, outputs, list(stages.inputs), finish.name_out(), options)
 
 
 def candidate_fun(

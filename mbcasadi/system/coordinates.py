@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.description import Signal
+from mbcasadi.description import Actuator, RigidTree, Signal, SpatialTendon
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import column, unique
 from mbcasadi.system.system import System
@@ -63,6 +63,37 @@ def rates(system: System) -> Signal:
     joints = system.tree.joints
     names = tuple(qualified_name(j.name, c) for j in joints for c in RATES[j.kind])
     return Signal("v", names, tuple(per(unit, "s") for j in joints for unit in RATE_UNITS[j.kind]))
+
+
+def controls(system: System) -> Signal:
+    """Return names and units of u: of motors and servos with a gear of 1; "" for others."""
+    tree = system.tree
+    units = tuple("" if tree is None else _unit_of_control(tree, each) for each in system.actuators)
+    return Signal("u", system.actuator_names, units or ("",) * system.nu)
+
+
+def _unit_of_control(tree: RigidTree, actuator: Actuator) -> str:
+    """Return the unit of a control that is a force itself, or the place of a servo."""
+    is_single = actuator.act is None and float(actuator.gear[0]) == 1.0
+    if actuator.transmission == "joint":
+        kind = tree.joints[actuator.target].kind
+        is_single = is_single and kind in ("slide", "hinge")
+        slides = kind == "slide"
+    else:
+        slides = actuator.transmission == "tendon"
+        is_single = (
+            is_single and slides and isinstance(tree.tendons[actuator.target], SpatialTendon)
+        )
+    if not is_single or actuator.motor is not None or actuator.muscle_gain is not None:
+        return ""
+    constant, *others = actuator.gain
+    if others != [0.0, 0.0]:
+        return ""
+    if constant == 1.0 and actuator.bias == (0.0, 0.0, 0.0):
+        return "N" if slides else "N m"
+    if actuator.bias[0] == 0.0 and actuator.bias[1] == -constant:
+        return "m" if slides else "rad"
+    return ""
 
 
 def unitless_signal(name: str, components: tuple[str, ...]) -> Signal:
@@ -144,6 +175,12 @@ def authored_pose(system: System) -> Array:
 def initial_pose(system: System) -> Array:
     """Return the model's `q0`, or zeros for a system that is given by equations."""
     return np.zeros(system.nq) if system.tree is None else authored_pose(system).ravel()
+
+
+def start_pose(system: System) -> Array:
+    """Return where a run may start: the first keyframe, else `q0`, zeros without a model."""
+    keyframes = {} if system.tree is None else system.tree.keyframes
+    return np.array(next(iter(keyframes.values()), initial_pose(system)), dtype=float)
 
 
 def rate_names(system: System) -> tuple[str, ...]:

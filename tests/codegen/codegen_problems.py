@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from mbcasadi.description import Controller, LeastDistanceStages, Signal
+from mbcasadi.qp.solver import controller_fun
 
 Array = NDArray[np.float64]
 
@@ -18,12 +19,9 @@ def least_distance_controller(n: int, m: int, name: str = "ldp") -> Controller:
     the multipliers.
     """
 
-    def inputs(kind: type[ca.SX] | type[ca.MX]) -> list[ca.SX] | list[ca.MX]:
-        shapes = (("A", m, n), ("lower", m, 1), ("upper", m, 1), ("z", m, 1))
-        return [kind.sym(label, rows, cols) for label, rows, cols in shapes]
-
+    shapes = (("A", m, n), ("lower", m, 1), ("upper", m, 1), ("z", m, 1))
     names = ["A", "lower", "upper", "z"]
-    A, lower, upper, z = inputs(ca.SX)
+    A, lower, upper, z = (ca.SX.sym(label, rows, cols) for label, rows, cols in shapes)
     build = ca.Function(
         "build",
         [A, lower, upper, z],
@@ -40,19 +38,17 @@ def least_distance_controller(n: int, m: int, name: str = "ldp") -> Controller:
         [*names, "carry", "x", "lam_a", "active", "flag"],
         outputs,
     )
-    A, lower, upper, z = inputs(ca.MX)
-    zero = ca.MX.zeros(n)
-    law = ca.Function("law", [A, lower, upper, z], [zero, z, ca.MX(0.0), z], names, outputs)
+    stages = LeastDistanceStages(build, finish)
     return Controller(
         name=name,
-        function=law,
+        function=controller_fun("law", stages, "daqp"),
         inputs=tuple(Signal(label, (), ()) for label in names),
         outputs=tuple(Signal(label, (), ()) for label in outputs),
         u_min=np.full(n, -np.inf),
         u_max=np.full(n, np.inf),
         z0=np.zeros(m),
         period=1e-3,
-        stages=LeastDistanceStages(build, finish),
+        stages=stages,
         source="a least-distance problem",
     )
 

@@ -115,7 +115,7 @@ def batch(
         )
         require_fit(name, (inputs, outputs), pairs)
         library = controller_library(controller, place, pairs, plant=plant, cc=cc, flags=flags)
-        defaults = controller_defaults(controller)
+        defaults = controller.defaults
     report(f"{name}: compiled in {library.build.seconds:.1f} s, {library.lanes} lanes")
     return BatchFunction(
         name=name,
@@ -149,14 +149,6 @@ def _library(
         return build_library(sources, f"{name}_scalar", folder, command)
     sources[f"{name}_lanes.c"] = text.lanes
     return build_library(sources, f"{name}_lane", folder, command)
-
-
-def controller_defaults(controller: Controller) -> dict[str, NDArray[np.float64]]:
-    """Return the inputs that a tick may leave out."""
-    defaults = {"z": np.asarray(controller.z0, float)}
-    entries = {"tuning": controller.default_tuning, "p": controller.default_parameters}
-    names = controller.function.name_in()
-    return defaults | {name: values for name, values in entries.items() if name in names}
 
 
 def require_fit(

@@ -19,6 +19,7 @@ from mbcasadi.description import Contact, Controller, Signal
 from mbcasadi.description.status import QP_STATUS
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import (
+    controls,
     coordinates,
     rates,
     unitless_signal,
@@ -40,7 +41,6 @@ def controller_data(
         monitor: (q, v, [act], ref, [tuning], mask) → (target, error, contact_force), for
             reports.
     """
-    controls = setup.system.actuator_names
     state = active_names(setup, stages) + stages.safe.components
     state += setup.memory_names
     inputs = {
@@ -60,7 +60,7 @@ def controller_data(
     outputs = {
         "relaxed": unitless_signal("relaxed", word_names(len(soft))),
         "slack": Signal("slack", tuple(x.name for x in soft), row_units(setup, soft)),
-        "u": unitless_signal("u", controls),
+        "u": controls(setup.system),
         "z_next": unitless_signal("z_next", state),
         "status": unitless_signal("status", ("status",)),
         "flags": unitless_signal("flags", ("flags",)),

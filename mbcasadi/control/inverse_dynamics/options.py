@@ -100,7 +100,13 @@ from mbcasadi.shapes import (
     unique,
 )
 from mbcasadi.system import System
-from mbcasadi.system.coordinates import equality_groups, initial_pose, pose_of
+from mbcasadi.system.coordinates import (
+    equality_groups,
+    initial_pose,
+    pose_inputs,
+    pose_of,
+    start_pose,
+)
 from mbcasadi.system.ranges import Ranges, require_ranges
 
 Array = NDArray[np.float64]
@@ -419,6 +425,11 @@ class Setup:
             ShapeError: a slice of a wrong size.
         """
         return self.reference_at(initial_pose(self.system), merged(values, slices))
+
+    def example_inputs(self) -> dict[str, Array]:
+        """Return a keyframe or the initial pose, and the reference that holds it."""
+        pose = start_pose(self.system)
+        return pose_inputs(self.system, pose) | {"ref": self.reference_at(pose)}
 
     @checked
     def reference_at(self, q: ArrayLike, values: Slices | None = None) -> Array:

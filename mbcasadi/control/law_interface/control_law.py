@@ -68,6 +68,13 @@ class ControlLaw(ABC):
         """Reference (nref,) that the controller was designed about; None where there is none."""
 
     @abstractmethod
+    def example_inputs(self) -> dict[str, Array]:
+        """Return inputs from which an example can start: a state, and the reference that holds it.
+
+        Inputs that are left out have their defaults, else zeros.
+        """
+
+    @abstractmethod
     def reference(self, values: Slices | None = None, /, **slices: ArrayLike) -> Array:
         """Return the reference (nref,) with these slices, the default elsewhere.
 

@@ -32,6 +32,10 @@ whether there is a command; `accepted`: whether the measured state is finite and
 `state`: q, v and ref, finite whatever was measured."""
 
 
+LEFT_OUT = {"tuning": np.nan, "mask": 1.0}
+"""What the Function takes for an input that is left out: bad input, and all on; zeros elsewhere."""
+
+
 @summarised
 @dataclass(frozen=True)
 class Core:
@@ -58,7 +62,7 @@ class Core:
         core = dict(zip(CORE, self.function.call(self.own(inputs)), strict=True))
         u, memory = self.step(core, inputs["z"][self.nz :, 0], core["usable"], core["u"])
         outputs = core | {"u": u, "z_next": ca.vertcat(core["z_next"], memory)}
-        absent = [np.nan if key == "tuning" else 0.0 for key in inputs]  # left out: bad input
+        absent = [LEFT_OUT.get(key, 0.0) for key in inputs]
         options = {"default_in": absent} | ({"cse": True} if self.is_scalar else {})
         return ca.Function(
             name,

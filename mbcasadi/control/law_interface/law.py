@@ -17,7 +17,7 @@ from mbcasadi.control.tasks.reference import Hold, Slices, fill_reference, merge
 from mbcasadi.errors import ProblemError
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
-from mbcasadi.system.coordinates import initial_pose, pose_of
+from mbcasadi.system.coordinates import initial_pose, pose_inputs, pose_of, start_pose
 
 Array = NDArray[np.float64]
 
@@ -123,6 +123,13 @@ class Law(ControlLaw):
     def nominal_reference(self) -> Array | None:
         """Reference (nref,) of the equilibrium of a regulator; None for other laws."""
         return self.default
+
+    def example_inputs(self) -> dict[str, Array]:
+        """Return a keyframe or the initial pose, and the reference that holds it."""
+        pose = start_pose(self.system)
+        ref = self._default_at(pose)
+        inputs = pose_inputs(self.system, pose)
+        return inputs if ref is None else inputs | {"ref": ref}
 
     @checked
     def reference(self, values: Slices | None = None, /, **slices: ArrayLike) -> Array:

@@ -9,7 +9,13 @@ from mbcasadi.control.tasks.reference import slot_signal
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Signal, TuningParameter
 from mbcasadi.system import System
-from mbcasadi.system.coordinates import coordinates, equality_groups, rates, unitless_signal
+from mbcasadi.system.coordinates import (
+    controls,
+    coordinates,
+    equality_groups,
+    rates,
+    unitless_signal,
+)
 from mbcasadi.system.pulling_inputs import activation_names
 
 
@@ -60,7 +66,7 @@ def signals_out(
     """Return the components of each output, in the Function's order."""
     residual = _part_names(command.residual)
     return (
-        unitless_signal("u", system.actuator_names),
+        controls(system),
         _state_signal("z_next", initial),
         unitless_signal("status", ("status",)),
         unitless_signal("flags", ("flags",)),

@@ -58,6 +58,10 @@ class RigidBodyPlan:
         return self.status == Status.SOLVED
 
 
+EXAMPLE_STANCE = 0.25
+"""Height of the body and distance of its feet, m, from which an example starts."""
+
+
 @final
 @summarised
 @dataclass(frozen=True)
@@ -87,6 +91,15 @@ class SingleRigidBodyMPC(ControlLaw):
     def nominal_reference(self) -> None:
         """None: the reference says where the body should be."""
         return None
+
+    def example_inputs(self) -> dict[str, Array]:
+        """Return a body above the middle of its feet, which stand on the corners of a square."""
+        count = self.body.feet
+        angles = 2 * np.pi * np.arange(count) / count
+        feet = EXAMPLE_STANCE * np.stack([np.cos(angles), np.sin(angles), 0 * angles], axis=1)
+        state = np.zeros(NX)
+        state[5] = EXAMPLE_STANCE
+        return {"x0": state, "feet": feet.ravel(), "ref": self.reference_at(state)}
 
     @checked
     def reference(self, values: Slices | None = None, /, **slices: ArrayLike) -> Array:

@@ -65,6 +65,12 @@ class LinearMPC(ControlLaw):
         """Reference (nref,) of the problem as it was made, its setpoint among it."""
         return self.reference()
 
+    def example_inputs(self) -> dict[str, Array]:
+        """Return the equilibrium, or a state of zeros, and the reference of the design."""
+        if self.rest is None:
+            return {"ref": self.reference()}
+        return {"q": self.rest.q, "act": self.rest.act, "ref": self.reference()}
+
     @checked
     def reference(self, values: Slices | None = None, /, **slices: ArrayLike) -> Array:
         """Return the reference with these slices; the rest is the equilibrium, or zero.

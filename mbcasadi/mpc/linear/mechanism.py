@@ -24,7 +24,7 @@ from mbcasadi.mpc.linear.limits import limits_of, limits_of_mechanism
 from mbcasadi.mpc.linear.prediction_model import Array
 from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.qp.input_guard import is_bounded, state_validity
-from mbcasadi.system.coordinates import coordinates, rates, state_sizes, unitless_signal
+from mbcasadi.system.coordinates import controls, coordinates, rates, state_sizes, unitless_signal
 from mbcasadi.system.pulling_inputs import activation_names
 
 
@@ -69,7 +69,7 @@ class MechanismInterface(Interface):
     def control(self) -> Signal:
         """The actuators' controls."""
         system = self.linear.system
-        return Signal("u", system.actuator_names, ("",) * system.nu)
+        return controls(system)
 
     @property
     def u_limits(self) -> Array:

@@ -9,6 +9,7 @@ from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.rti.monitor import setpoint_monitor
 from mbcasadi.mpc.rti.stages import RtiStages
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS
+from mbcasadi.system.coordinates import controls
 
 SAFE_OUTPUT = (
     "the control that the last plan has for this sample; without such a plan the last command "
@@ -28,7 +29,7 @@ def controller_data(
         function=function,
         inputs=tuple(signals[key] for key in ("q", "v", "ref", "z")),
         outputs=(
-            Signal("u", ocp.names("u"), ("",) * ocp.nu),
+            Signal("u", ocp.names("u"), _units_of_controls(ocp)),
             Signal("z_next", signals["z"].components, signals["z"].units),
             Signal("status", ("status",), ("",)),
             Signal("flags", ("flags",), ("",)),
@@ -55,6 +56,12 @@ def controller_data(
         unreported=() if monitors else ("tracking",),  # residuals alone have no desired value
         emergency=problem.memory.hold.safe.emergency(sum(problem.memory.sizes[:-1])),
     )
+
+
+def _units_of_controls(ocp: OptimalControlProblem) -> tuple[str, ...]:
+    """Return the unit of each control; "" where the problem has no mechanism, or others."""
+    units = () if ocp.system is None else controls(ocp.system).units
+    return units if len(units) == ocp.nu else ("",) * ocp.nu
 
 
 def _signals(problem: RtiStages) -> dict[str, Signal]:

@@ -28,6 +28,7 @@ from mbcasadi.shapes import (
     real_array,
 )
 from mbcasadi.short_text import summarised
+from mbcasadi.system.coordinates import moving_size, start_pose
 
 
 @final
@@ -60,6 +61,11 @@ class RealTimeIteration(ControlLaw):
     def nominal_reference(self) -> Array:
         """Reference (nref,) of the problem as it was made, its setpoint among it."""
         return self.reference()
+
+    def example_inputs(self) -> dict[str, Array]:
+        """Return a pose, where the problem is that of a mechanism, and the nominal parameters."""
+        system, ref = self.ocp.system, {"ref": self.reference()}
+        return ref if system is None else ref | {"q": start_pose(system)[: moving_size(system)]}
 
     @checked
     def reference(self, values: Slices | None = None, /, **slices: ArrayLike) -> Array:
