@@ -93,13 +93,18 @@ def _stage_members(law: Law) -> str:
     if not law.staged:
         return ""
     daqp = "  struct daqp daqp;\n" if law.has_daqp else ""
-    return "  struct ldp ldp;\n" + daqp + between_members(law)
+    limited = "  int is_limited; /* the solver was stopped by its limit in this tick */\n"
+    return limited + "  struct ldp ldp;\n" + daqp + between_members(law)
 
 
 def _body(law: Law) -> str:
     solve = "  flag = ldp_solve(p);\n  if (p->posed > 0) m->exit_flag = (int)flag;\n"
     if law.has_daqp:
         solve = "  flag = daqp_solve(p, &m->daqp, &m->exit_flag);\n"
+    solve += (
+        "  if (flag <= LDP_STOPPED && flag >= LDP_STOPPED && p->iterations > p->limit)\n"
+        "    m->is_limited = 1;\n"
+    )
     values: dict[str, str | int] = {
         "solve": solve + between_c(law, solve),
         "n_in": len(law.inputs),

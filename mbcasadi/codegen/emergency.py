@@ -30,6 +30,7 @@ def emergency_c(law: Law) -> str:
         "mark": _mark(law),
         "finite": _finite(law),
         "check_status": _check_status(law),
+        "at_limit": _at_limit(law),
         "keep_control": _keep_control(law),
         "success": _success(law),
         "NAME": law.name.upper(),
@@ -155,6 +156,24 @@ def _check_status(law: Law) -> str:
     if not place or law.u_safe is None:
         return "  (void)in;\n"
     return f"  if (!({place}[0] >= 0 && {place}[0] <= 99)) return broken(m, in, out);\n"
+
+
+def can_be_limited(law: Law) -> bool:
+    """Whether a tick that reaches the limit of iterations has a status of its own."""
+    has_status = find_port(law.outputs, "status") is not None and law.u_safe is not None
+    return law.staged and has_status and len(law.statuses) > Status.LIMIT
+
+
+def _at_limit(law: Law) -> str:
+    """Return the C of the status of a tick whose solver was stopped by its limit."""
+    if not can_be_limited(law):
+        return ""
+    place = _place(law, "status")
+    failed, limit = f"{float(Status.FAILED)}", f"{float(Status.LIMIT)}"
+    return (
+        f"  if (m->is_limited && {place}[0] >= {failed} && {place}[0] <= {failed}) "
+        f"{place}[0] = {limit};\n"
+    )
 
 
 def _success(law: Law) -> str:

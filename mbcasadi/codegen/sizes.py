@@ -33,7 +33,7 @@ def memory_doubles(law: Law) -> int:
     total += 0 if law.z0 is None else law.z0.size
     total += law.nu
     if law.staged:
-        total += _solver_doubles(law)
+        total += _solver_doubles(law) + 1
     if law.has_daqp:
         total += _daqp_doubles(max(LEAST_UNKNOWNS, law.n), max(1, law.m))
     if law.between:

@@ -11,7 +11,8 @@ from enum import IntEnum, IntFlag
 class Status(IntEnum):
     """Status of one control step.
 
-    `SATURATED` and `UNATTAINABLE` are the codes 1 and 2 of a control law without a QP.
+    `SATURATED` and `UNATTAINABLE` are the codes 1 and 2 of a control law without a QP. `LIMIT` is
+    set by the generated C only, whose iterations can be limited while it runs.
     """
 
     SOLVED = 0
@@ -19,6 +20,7 @@ class Status(IntEnum):
     INFEASIBLE = 2
     BAD_INPUT = 3
     FAILED = 4
+    LIMIT = 5
     SATURATED = 1
     UNATTAINABLE = 2
 
@@ -81,9 +83,11 @@ class StatusTable:
         return f"{line}; the safe output is {safe_output}" if safe_output else line
 
 
+LIMIT_WORDS = "limit of iterations"
+
 QP_STATUS = StatusTable(
-    ("solved", "feasible, not optimal", "infeasible", "bad input", "failed"),
-    (Status.INFEASIBLE, Status.BAD_INPUT, Status.FAILED),
+    ("solved", "feasible, not optimal", "infeasible", "bad input", "failed", LIMIT_WORDS),
+    (Status.INFEASIBLE, Status.BAD_INPUT, Status.FAILED, Status.LIMIT),
 )
 """Of a controller that solves a QP. Solved: verified by residuals; failed: the solver stopped,
 or its solution did not pass the check."""
@@ -99,6 +103,9 @@ LAW_STATUS = StatusTable(
     (Status.BAD_INPUT, Status.FAILED),
 )
 """Of a control law that evaluates equations."""
+
+LIMITED_LAW_STATUS = StatusTable((*LAW_STATUS.words, LIMIT_WORDS), (*LAW_STATUS.safe, Status.LIMIT))
+"""Of a control law with a QP behind its equations."""
 
 
 class BranchStatus(IntEnum):

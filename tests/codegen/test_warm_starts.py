@@ -123,8 +123,8 @@ int main(void) {
   double z[3] = {0}, w[3], u[2], status;
   if (ldp_limit_iterations(memory, 5) != LDP_BAD_MEMORY) return 1;
   if (ldp_init(memory, sizeof memory) || ldp_limit_iterations(memory, 1)) return 2;
-  if (ldp_step(memory, A, lower, upper, z, u, w, &status, 0) != 4) return 3;
-  if (ldp_exit_flag(memory) != 0) return 4;
+  if (ldp_step(memory, A, lower, upper, z, u, w, &status, 0) != 5) return 3;
+  if (ldp_exit_flag(memory) != 0 || status != 5) return 4;
   if (ldp_limit_iterations(memory, 100)) return 5;
   if (ldp_step(memory, A, lower, upper, z, u, z, &status, 0) != 0) return 6;
   if (ldp_limit_iterations(memory, 0)) return 7;

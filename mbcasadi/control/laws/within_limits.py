@@ -22,7 +22,7 @@ from mbcasadi.control.law_interface.signals import with_components
 from mbcasadi.control.laws.desired_acceleration_task import desired_acceleration_task
 from mbcasadi.control.tasks.task import Task, require_task
 from mbcasadi.description import Controller, LeastDistanceStages
-from mbcasadi.description.status import Flag, Status
+from mbcasadi.description.status import LIMITED_LAW_STATUS, Flag, Status
 from mbcasadi.errors import ProblemError
 from mbcasadi.qp.input_guard import clamp
 from mbcasadi.qp.solver import controller_fun
@@ -240,6 +240,8 @@ class _Wrap:
             u_max=qp.stages.u_max,
             z0=np.concatenate([inner.z0, qp.z0]),
             stages=stages,
+            statuses=LIMITED_LAW_STATUS.texts,
+            safe_statuses=LIMITED_LAW_STATUS.safe,
             notes=inner.notes | {"limits": "nearest feasible acceleration by a QP"},
             emergency=self.safe_core.safe.emergency(self.law.core.nz),
             monitor=self._monitor(),
