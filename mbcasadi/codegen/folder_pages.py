@@ -100,7 +100,7 @@ def readme(law: Law, daqp: DaqpOrigin) -> str:
     shipped = law.has_daqp and daqp == "wheel"
     subject = "A control function" if law.u_min is not None else "A function"
     period = f", sampled every {number(law.period)} s" if law.period is not None else ""
-    origin = f" made from {law.source}" if law.source else ""
+    origin = f" made from {plain_line(law.source)}" if law.source else ""
     link = "-Idaqp/include daqp/libdaqpstat.a " if shipped else "-ldaqpstat "
     return template(
         "README.md.in",
@@ -170,9 +170,13 @@ def _phases_page(law: Law) -> str:
 
 def _row(side: str, port: Port) -> str:
     units = port.units or ("",) * len(port.components)
-    labels = [f"{c} [{u}]" if u else c for c, u in zip(port.components, units, strict=True) if c]
+    labels = [
+        plain_line(name) + (f" [{plain_line(unit)}]" if unit else "")
+        for name, unit in zip(port.components, units, strict=True)
+        if name
+    ]
     shown = labels if len(labels) <= MOST_LABELS else [*labels[: MOST_LABELS // 2], "…", labels[-1]]
-    components = ", ".join(plain_line(label).replace("|", "/") for label in shown)
+    components = ", ".join(shown)
     return f"| {side} | `{port.name}` | {port.size} | {components} |"
 
 
