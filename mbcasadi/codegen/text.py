@@ -25,7 +25,7 @@ def template(name: str, values: Mapping[str, str | int]) -> str:
 def plain_line(text: str) -> str:
     """Return a text for a table of Markdown: one line, without signs that mean something there."""
     kept = "".join(c if c.isprintable() else "?" for c in " ".join(text.split())).replace("|", "/")
-    return re.sub(r"[`<>*\\\[\]]|\b_\B|\B_\b|\B_\B", lambda match: f"\\{match[0]}", kept)
+    return re.sub(r"[`<>*\\\[\]]|(?<![^\W_])_|_(?![^\W_])", lambda match: f"\\{match[0]}", kept)
 
 
 def number(value: float) -> str:
