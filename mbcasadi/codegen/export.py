@@ -8,13 +8,16 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen.c_interface import Law, Solver, law_from_controller, law_from_function
+from mbcasadi.codegen.callers.cpp_header import header_hpp
+from mbcasadi.codegen.callers.fmu import fmu_archive
+from mbcasadi.codegen.callers.mujoco_plugin import mujoco_entry, plugin_files
 from mbcasadi.codegen.controller import controller_c
 from mbcasadi.codegen.count import operations
 from mbcasadi.codegen.daqp import wheel_files
 from mbcasadi.codegen.earlier_export import MANIFEST, refuse_existing
 from mbcasadi.codegen.external import external_c
 from mbcasadi.codegen.folder import remove_stale_staging, write_folder
-from mbcasadi.codegen.folder_pages import cmake_lists, main_c, readme
+from mbcasadi.codegen.folder_pages import cmake_lists, example_inputs, main_c, readme
 from mbcasadi.codegen.header import header_h
 from mbcasadi.codegen.manifest import DaqpOrigin, manifest, manifest_text
 from mbcasadi.codegen.project import CProject, open_project
@@ -33,12 +36,14 @@ def export_c(
     example: Mapping[str, ArrayLike] | None = None,
     solver: Solver = "mbcasadi",
     daqp: DaqpOrigin = "wheel",
+    mujoco_plugin: bool = False,
+    fmu: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> CProject:
     """Write a controller, or any CasADi Function with generated C, as a folder of C99.
 
-    The folder holds `<name>.c`, `<name>.h`, an example, build files, a README and a manifest;
-    the same input gives the same bytes. The control function allocates nothing, prints
+    The folder holds `<name>.c`, `<name>.h`, `<name>.hpp` for C++, an example, build files, a README
+    and a manifest; the same input gives the same bytes. The control function allocates nothing, prints
     nothing and keeps all its memory in a block that the caller provides.
 
     Args:
@@ -54,6 +59,10 @@ def export_c(
             DAQP's library.
         daqp: where that library comes from: "wheel" copies the one for this machine into the
             export, "system" expects it at build time.
+        mujoco_plugin: also write an engine plugin of MuJoCo, `<name>_mujoco.c`, and its declaration
+            in MJCF, `<name>_mujoco.xml`, with the inputs of `example` as defaults.
+        fmu: also write a co-simulation unit of FMI 3.0, `<name>.fmu`, with the binary that the
+            compiler makes here, where there is one.
         progress: called with one line for each step.
 
     Returns:
@@ -61,7 +70,8 @@ def export_c(
 
     Raises:
         ExportError: illegal name, parts that do not fit, no generated C, folder not writable, or
-            with files that would be lost.
+            with files that would be lost; a law that a plugin or a co-simulation unit cannot call.
+        CompilerError: the compiler failed on the binary of a co-simulation unit.
     """
     report = progress or (lambda _: None)
     target = Path(folder).absolute()
@@ -70,7 +80,10 @@ def export_c(
     law = _law(controller, name, solver)
     count = sum(operations(f) for f in (*law.functions, *law.between))
     report(f"{law.name}: generating C for {count} operations")
-    contents = _contents(law, example, daqp)
+    contents = _contents(law, example, daqp, mujoco_plugin=mujoco_plugin)
+    if fmu:
+        contents[f"{law.name}.fmu"] = fmu_archive(law, contents, example, report)
+    contents[MANIFEST] = _manifest(law, daqp, contents, mujoco_plugin=mujoco_plugin)
     lines = contents[f"{law.name}.c"].count(b"\n")
     write_folder(target, contents, overwrite=overwrite, discard_changes=discard_changes)
     report(f"{law.name}: {lines} lines of C in {target}")
@@ -88,17 +101,33 @@ def _law(
 
 
 def _contents(
-    law: Law, example: Mapping[str, ArrayLike] | None, daqp: DaqpOrigin
+    law: Law,
+    example: Mapping[str, ArrayLike] | None,
+    daqp: DaqpOrigin,
+    *,
+    mujoco_plugin: bool,
 ) -> dict[str, bytes]:
     texts = {
         f"{law.name}.c": controller_c(law),
         f"{law.name}.h": header_h(law),
+        f"{law.name}.hpp": header_hpp(law),
         f"{law.name}_external.c": external_c(law),
         "main.c": main_c(law, example),
         "CMakeLists.txt": cmake_lists(law, daqp),
         "README.md": readme(law, daqp),
     }
+    if mujoco_plugin:
+        texts |= plugin_files(law, example_inputs(law, example))
     contents = {file: text.encode() for file, text in texts.items()}
     if law.has_daqp and daqp == "wheel":
         contents |= wheel_files()
-    return contents | {MANIFEST: manifest_text(manifest(law, daqp, contents)).encode()}
+    return contents
+
+
+def _manifest(
+    law: Law, daqp: DaqpOrigin, contents: Mapping[str, bytes], *, mujoco_plugin: bool
+) -> bytes:
+    content = manifest(law, daqp, contents)
+    if mujoco_plugin:
+        content["mujoco"] = mujoco_entry(law)
+    return manifest_text(content).encode()

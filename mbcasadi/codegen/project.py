@@ -11,6 +11,7 @@ import casadi as ca
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.codegen.callers.mujoco_folder import mujoco_files
 from mbcasadi.codegen.calls import Array, Memory, call_prepare, call_tick, new_memory
 from mbcasadi.codegen.compile_time import compile_with_estimate
 from mbcasadi.codegen.compiler import BuildResult, find_compiler
@@ -117,6 +118,31 @@ class CProject:
             CompilerError: no compiler, or it failed.
         """
         return ca.external(self.name, str(library_to_load(self.build(cc, flags).path)))
+
+    @checked
+    def build_mujoco_plugin(
+        self, mujoco: str | Path, cc: str | None = None, flags: Sequence[str] | None = None
+    ) -> BuildResult:
+        """Compile the engine plugin of MuJoCo, which `mujoco.mj_loadPluginLibrary` loads.
+
+        Args:
+            mujoco: folder of MuJoCo's headers (`include`) and library: that of the Python package,
+                `mujoco.__path__[0]`, or that of a release.
+            cc, flags: as in `build`.
+
+        Raises:
+            ExportError: the export has no plugin, or the folder is not MuJoCo's.
+            CompilerError: no compiler, or it failed.
+        """
+        source = self.folder / f"{self.name}_mujoco.c"
+        if self.manifest.get("mujoco") is None:
+            raise ExportError(
+                f"{self.folder} holds no MuJoCo plugin; export with mujoco_plugin=True"
+            )
+        include, library = mujoco_files(Path(mujoco))
+        command = (*self._command(cc, flags), "-isystem", str(include), *platform_of().shared)
+        command += (str(source), str(self.source), str(library), *search_flags(library.parent))
+        return self._compile(command, library_name(f"{self.name}_mujoco_{self._key(command)}"))
 
     def memory(self) -> Memory:
         """Build, and return a new block of memory for `step`, `prepare` and `feedback`."""

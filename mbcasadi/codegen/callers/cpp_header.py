@@ -1,0 +1,1 @@
+def header_hpp(law): return ""

@@ -1,0 +1,1 @@
+def fmu_archive(law, contents, example, report): return b""
