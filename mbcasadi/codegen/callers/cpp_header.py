@@ -8,14 +8,7 @@ from mbcasadi.codegen.text import package_version, template
 from mbcasadi.description.status import Flag
 
 KEYWORDS = frozenset(
-    """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t
-    char32_t class compl concept const consteval constexpr constinit const_cast continue co_await
-    co_return co_yield decltype default delete do double dynamic_cast else enum explicit export
-    extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq
-    nullptr operator or or_eq private protected public register reinterpret_cast requires return
-    short signed sizeof static static_assert static_cast struct switch template this thread_local
-    throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while
-    xor xor_eq std""".split()
+    ["alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char", "char8_t", "char16_t", "char32_t", "class", "compl", "concept", "const", "consteval", "constexpr", "constinit", "const_cast", "continue", "co_await", "co_return", "co_yield", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires", "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq", "std"]
 )
 STATE = ("z", "z_next")
 CODES = (
@@ -53,8 +46,7 @@ def header_hpp(law: Law) -> str:
             for p in law.outputs
             if not (owned and p.name in STATE)
         ),
-        "reset": "    for (std::size_t i = 0; i < z_.size(); ++i) "
-        f"z_[i] = {law.name}_z0[i];\n"
+        "reset": f"    for (std::size_t i = 0; i < z_.size(); ++i) z_[i] = {law.name}_z0[i];\n"
         if owned
         else "",
         "unused": _unused(law),
@@ -178,7 +170,9 @@ def _unused(law: Law) -> str:
 def _arguments(law: Law) -> str:
     inputs = [_input(law, p) for p in law.inputs]
     outputs = [
-        "z_.data()" if law.has_state and p.name == "z_next" else f"outputs.{cpp_name(p.name)}.data()"
+        "z_.data()"
+        if law.has_state and p.name == "z_next"
+        else f"outputs.{cpp_name(p.name)}.data()"
         for p in law.outputs
     ]
     return "".join(f", {argument}" for argument in inputs + outputs)

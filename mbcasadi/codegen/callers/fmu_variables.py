@@ -91,9 +91,7 @@ def variables_of(law: Law, values: Mapping[str, NDArray[np.float64]]) -> Variabl
             codes.append(Variable(name, "", "output", description=text))
     status = places["status"].removeprefix("value + ")
     return_place = "" if "status" in names else f"value[{status}]"
-    return Variables(
-        tuple(given), tuple(results), tuple(codes), places, first_of_u, return_place
-    )
+    return Variables(tuple(given), tuple(results), tuple(codes), places, first_of_u, return_place)
 
 
 def _scalars(port: Port, causality: str, start: NDArray[np.float64]) -> list[Variable]:

@@ -164,7 +164,8 @@ def _tables(law: Law, inputs: list[UserInput]) -> str:
         names = [_text(c) for c in port.components] if port else []
         tables.append(f"static const char *const {name}_names[] = {{{comma_list(names)}}};\n")
     rows = [
-        f"  {{{_text(e.port.name)}, {e.port.size}, {e.first}, {int(e.is_needed)}}},\n" for e in inputs
+        f"  {{{_text(e.port.name)}, {e.port.size}, {e.first}, {int(e.is_needed)}}},\n"
+        for e in inputs
     ]
     values = [number(value) for entry in inputs for value in entry.default]
     tables.append(
@@ -196,8 +197,7 @@ def _run(law: Law, inputs: list[UserInput], *, keeps: bool) -> str:
     before = "  memcpy(p->memory, now + KEPT_AT, sizeof p->memory);\n" if keeps else ""
     after = "  memcpy(next + KEPT_AT, p->memory, sizeof p->memory);\n" if keeps else ""
     return (
-        f"{before}  next[RETURNED] = {law.name}_step({call});\n"
-        f"  next[FLAGS] = flags[0];\n{after}"
+        f"{before}  next[RETURNED] = {law.name}_step({call});\n  next[FLAGS] = flags[0];\n{after}"
     )
 
 

@@ -1,0 +1,285 @@
+"""The engine plugin of MuJoCo: the loop by hand, bit for bit; what it refuses."""
+
+import re
+
+import casadi as ca
+import mujoco
+import numpy as np
+import pytest
+from mujoco import rollout
+from plugin_problems import (
+    BREAKS_AT,
+    EULER,
+    FILTERED,
+    IMPLICIT,
+    IMPLICITFAST,
+    MUJOCO,
+    OPEN,
+    RK4,
+    declaration,
+    export,
+    exported,
+    hand_made,
+    model_text,
+    state,
+    steps_by_hand,
+    with_plugin,
+)
+
+import mbcasadi as mb
+from mbcasadi.description import Controller
+from mbcasadi.errors import ExportError
+
+USER = ("ref", "mask", "tuning", "p")
+
+
+def started(project, name, integrator, q):
+    """Return the model and data with the plugin, and those of the loop by hand."""
+    text = model_text(name)
+    models = with_plugin(project, text), mujoco.MjModel.from_xml_string(text)
+    pair = []
+    for model in models:
+        model.opt.integrator = integrator
+        data = mujoco.MjData(model)
+        data.qpos[:] = q
+        pair += [model, data]
+    return pair
+
+
+@pytest.mark.parametrize(
+    ("name", "integrator", "steps"),
+    [
+        *(("four_bar", i, 300) for i in (EULER, RK4, IMPLICIT, IMPLICITFAST)),
+        ("quadruped", EULER, 100),
+        ("quadruped", RK4, 100),
+    ],
+)
+def test_the_plugin_is_the_loop_by_hand(name, integrator, steps):
+    project, example = exported(name)
+    q = np.array(example["q"])
+    q[-1] += 0.02
+    model, data, plain, other = started(project, name, integrator, q)
+    given = {n: example[n] for n in USER if n in example}
+    controls = []
+    for _ in steps_by_hand(project, plain, lambda tick: given, steps, other):
+        mujoco.mj_step(model, data)
+        assert np.array_equal(state(data), state(other))
+        controls.append(np.array(data.ctrl))
+    assert np.ptp(controls, axis=0).max() > 1e-3  # the law had something to do
+    assert data.plugin_state[0] == 0  # the status of the last tick
+
+
+def test_userdata_moves_the_reference_at_run_time():
+    project, example = exported("four_bar")
+    model, data, plain, other = started(project, "four_bar", RK4, example["q"])
+    place = project.manifest["mujoco"]["userdata"]["ref"]
+
+    def reference(tick):
+        return np.array([0.1 * np.sin(0.05 * tick), 0.0, 0.0])
+
+    steps = round(project.manifest["period"] / model.opt.timestep)
+    by_hand = steps_by_hand(
+        project,
+        plain,
+        lambda k: {"ref": reference(k), "mask": example["mask"]},
+        200,
+        other,
+    )
+    data.userdata[place["switch"]] = 1
+    for k, _ in enumerate(by_hand):
+        data.userdata[place["first"] :][: place["size"]] = reference(k // steps)
+        mujoco.mj_step(model, data)
+        assert np.array_equal(state(data), state(other))
+    assert abs(data.qpos[0] - example["q"][0]) > 0.01
+
+
+@pytest.mark.parametrize("integrator", [EULER, RK4])
+def test_forward_may_be_called_often_and_elsewhere(integrator):
+    project, example = exported("four_bar")
+    model, data, _, _ = started(project, "four_bar", integrator, example["q"])
+    data.qvel[0] = 1.0
+    for _ in range(5):
+        mujoco.mj_step(model, data)
+        q = np.array(data.qpos)
+        mujoco.mj_forward(model, data)
+        once = np.concatenate([data.ctrl, data.plugin_state])
+        data.qpos[0] += 0.1
+        mujoco.mj_forward(model, data)
+        elsewhere = np.concatenate([data.ctrl, data.plugin_state])
+        data.qpos[:] = q
+        mujoco.mj_forward(model, data)
+        mujoco.mj_forward(model, data)
+        assert np.array_equal(np.concatenate([data.ctrl, data.plugin_state]), once)
+        due = data.plugin_state[-3] == 0
+        assert (once[0] != elsewhere[0]) == due
+
+
+@pytest.mark.parametrize("integrator", [EULER, RK4])
+def test_copies_resets_and_restored_states_repeat_bit_for_bit(integrator):
+    project, example = exported("four_bar")
+    model, data, _, _ = started(project, "four_bar", integrator, example["q"])
+    full = mujoco.mjtState.mjSTATE_INTEGRATION
+    kept = np.empty(mujoco.mj_stateSize(model, full))
+
+    def run(target, count):
+        rows = []
+        for _ in range(count):
+            mujoco.mj_step(model, target)
+            rows.append(state(target))
+        return np.array(rows)
+
+    data.qvel[0] = 1.0
+    whole = run(data, 101)  # an odd count: in the middle of a control period
+    copy = mujoco.MjData(model)
+    mujoco.mj_copyData(copy, model, data)
+    mujoco.mj_getState(model, data, kept, full)
+    onwards = run(data, 50)
+    assert np.array_equal(onwards, run(copy, 50))
+    restored = mujoco.MjData(model)
+    mujoco.mj_setState(model, restored, kept, full)
+    assert np.array_equal(onwards, run(restored, 50))
+    mujoco.mj_resetData(model, data)
+    data.qpos[:] = example["q"]
+    data.qvel[0] = 1.0
+    assert np.array_equal(whole, run(data, 101))
+
+
+def test_the_two_halves_of_a_step_may_be_on_different_data():
+    project, example = exported("four_bar")
+    model, data, _, _ = started(project, "four_bar", EULER, example["q"])
+    copy = mujoco.MjData(model)
+    for _ in range(10):
+        mujoco.mj_step1(model, data)
+        mujoco.mj_copyData(copy, model, data)
+        mujoco.mj_step2(model, data)
+        mujoco.mj_step2(model, copy)
+        assert np.array_equal(state(data), state(copy))
+
+
+def test_rollouts_on_threads_are_the_run_in_one():
+    project, example = exported("four_bar")
+    model, data, _, _ = started(project, "four_bar", RK4, example["q"])
+    full = mujoco.mjtState.mjSTATE_FULLPHYSICS
+    size, starts = mujoco.mj_stateSize(model, full), []
+    for k in range(6):
+        mujoco.mj_resetData(model, data)
+        data.qpos[:], data.qvel[0] = example["q"], 0.3 * k
+        starts.append(np.empty(size))
+        mujoco.mj_getState(model, data, starts[-1], full)
+    rows, _ = rollout.rollout(
+        model, [mujoco.MjData(model) for _ in range(2)], np.array(starts), nstep=60
+    )
+    mujoco.mj_setState(model, data, starts[5], full)
+    end = np.empty(size)
+    for _ in range(60):
+        mujoco.mj_step(model, data)
+    mujoco.mj_getState(model, data, end, full)
+    assert np.array_equal(rows[5, -1], end)
+
+
+@pytest.mark.parametrize("integrator", [EULER, RK4])
+def test_a_law_made_by_hand_with_activation_time_and_state(integrator):
+    project = export(hand_made(f"plugin_pd_{int(integrator)}"), {"ref": [0.2]})
+    model, plain = with_plugin(project, FILTERED), mujoco.MjModel.from_xml_string(FILTERED)
+    model.opt.integrator = plain.opt.integrator = integrator
+    data = mujoco.MjData(model)
+    for other in steps_by_hand(project, plain, lambda tick: {"ref": [0.2]}, 300):
+        mujoco.mj_step(model, data)
+        assert np.array_equal(state(data), state(other))
+    assert data.qpos[0] > BREAKS_AT
+
+
+def test_the_last_command_of_a_broken_law_is_state_too():
+    project = export(hand_made("plugin_breaks", BREAKS_AT), {"ref": [0.2]})
+    model, plain = with_plugin(project, FILTERED), mujoco.MjModel.from_xml_string(FILTERED)
+    data, broken = mujoco.MjData(model), 0
+    for other in steps_by_hand(project, plain, lambda tick: {"ref": [0.2]}, 600):
+        mujoco.mj_step(model, data)
+        assert np.array_equal(state(data), state(other))
+        fresh = mujoco.MjData(model)
+        mujoco.mj_copyData(fresh, model, data)
+        data, broken = fresh, broken + (data.plugin_state[0] != 0)
+    assert broken > 5
+
+
+def test_the_model_may_have_a_prefix_and_further_bodies():
+    project, example = exported("four_bar")
+    text = re.sub(r'(name|body1|body2|joint)="', r'\1="left_', model_text("four_bar"))
+    ball = '<body pos="2 0 0"><freejoint/><geom type="sphere" size="0.1"/></body>'
+    text = text.replace(OPEN, OPEN + ball)
+    config = '<config key="prefix" value="left_"/><config key="others" value="true"/>'
+    snippet = declaration(project).replace("</instance>", f"{config}</instance>")
+    model = with_plugin(project, text, snippet)
+    plain = mujoco.MjModel.from_xml_string(model_text("four_bar"))
+    data = mujoco.MjData(model)
+    given = {"ref": example["ref"], "mask": example["mask"]}
+    for other in steps_by_hand(project, plain, lambda tick: given, 40):
+        mujoco.mj_step(model, data)
+        # more rows in MuJoCo's factorisation: other rounding
+        assert np.abs(data.qpos[7:] - other.qpos).max() < 1e-9
+    with pytest.raises(ValueError, match="nq = 3, nv = 3, nu = 1 and the model has 10, 9, 1"):
+        with_plugin(project, text)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('joint name="crank"', 'joint name="handle"', "no joint for 'crank' of q"),
+        ('<motor name="crank"', '<motor name="m"', "no actuator with the control 'crank'"),
+        ('timestep="0.0005"', 'timestep="0.0003"', "0.001 s is not a multiple of .*0.0003 s"),
+        ('key="ref" value="', 'key="ref" value="1 ', "'ref' has 4 numbers, expected 3"),
+        ('key="mask" value="', 'key="mask" value="on ', "'mask' holds 'on .*expected 1 numbers"),
+        ('key="userdata" value="0"', 'key="userdata" value="1"', 'set <size nuserdata="7"/>'),
+        ('key="ref"', 'key="reff"', "reff"),
+        (
+            "<default>",
+            '<option><flag spring="disable" damper="disable"/></option><default>',
+            "do not disable both springs and dampers",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_an_error_at_load(old, new, message):
+    project, _ = exported("four_bar")
+    text, snippet = model_text("four_bar"), declaration(project)
+    assert old in text + snippet
+    text = text.replace('joint="crank"', 'joint="handle"') if "handle" in new else text
+    with pytest.raises(ValueError, match=message):
+        with_plugin(project, text.replace(old, new), snippet.replace(old, new))
+
+
+def test_a_quantity_that_mujoco_does_not_give_must_come_from_userdata():
+    controller = hand_made("plugin_needs")
+    function, names = controller.function, [s.name for s in controller.inputs]
+    renamed = ca.Function(
+        "plugin_needs",
+        function.sx_in(),
+        function.call(function.sx_in()),
+        ["q", "v", "f_measured", *names[3:]],
+        function.name_out(),
+    )
+    inputs = [
+        s if s.name != "act" else type(s)("f_measured", ("f",), ("N",)) for s in controller.inputs
+    ]
+    law = Controller(**(vars(controller) | {"function": renamed, "inputs": tuple(inputs)}))
+    project = export(law)
+    text = FILTERED
+    assert with_plugin(project, text).nuserdata == 4
+    snippet = declaration(project).replace('<config key="userdata" value="0"/>', "")
+    with pytest.raises(ValueError, match="measures 'f_measured', which MuJoCo does not give"):
+        with_plugin(project, text, snippet)
+
+
+def test_a_plain_function_has_no_plugin(tmp_path):
+    x = ca.SX.sym("x")
+    with pytest.raises(ExportError, match="no control u and no period"):
+        mb.export_c(ca.Function("f", [x], [2 * x]), tmp_path / "out", mujoco_plugin=True)
+    assert not (tmp_path / "out").exists()
+    project = mb.export_c(ca.Function("f", [x], [2 * x]), tmp_path / "out")
+    with pytest.raises(ExportError, match="export with mujoco_plugin=True"):
+        project.build_mujoco_plugin(MUJOCO)
+
+
+def test_a_folder_that_is_not_mujocos_is_refused(tmp_path):
+    project, _ = exported("four_bar")
+    with pytest.raises(ExportError, match="holds no include/mujoco/mujoco.h"):
+        project.build_mujoco_plugin(tmp_path)
