@@ -42,8 +42,8 @@ def export_c(
 ) -> CProject:
     """Write a controller, or any CasADi Function with generated C, as a folder of C99.
 
-    The folder holds `<name>.c`, `<name>.h`, `<name>.hpp` for C++, an example, build files, a README
-    and a manifest; the same input gives the same bytes. The control function allocates nothing, prints
+    The folder holds `<name>.c`, `<name>.h`, `<name>.hpp` for C++, an example, build files, a
+    README and a manifest; the same input gives the same bytes. The control function allocates nothing, prints
     nothing and keeps all its memory in a block that the caller provides.
 
     Args:

@@ -1,8 +1,8 @@
 """A co-simulation unit of FMI 3.0: the exported C, the functions of the standard, a description.
 
-A step of the length of the period is one tick on the inputs that were set before. Each component of a
-signal is a variable of its own; the state z and the memory are the unit's state, which a simulator can
-keep, restore and store.
+A step of the length of the period is one tick on the inputs that were set before. Each component
+of a signal is a variable of its own; the state z and the memory are the unit's state, which a
+simulator can keep, restore and store.
 """
 
 import hashlib

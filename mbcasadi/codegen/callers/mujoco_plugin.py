@@ -1,8 +1,8 @@
 """The engine plugin of MuJoCo that runs an export inside `mj_step`, and its declaration in MJCF.
 
-The plugin is one more C file beside the controller's. MuJoCo calls it among the passive forces, that
-is behind positions and velocities and before actuators: it writes the controls of the model's own
-actuators, so that their laws, ranges and activations stay MuJoCo's.
+The plugin is one more C file beside the controller's. MuJoCo calls it among the passive forces,
+that is behind positions and velocities and before actuators: it writes the controls of the model's
+own actuators, so that their laws, ranges and activations stay MuJoCo's.
 """
 
 import json
@@ -204,7 +204,8 @@ def _run(law: Law, inputs: list[UserInput], *, keeps: bool) -> str:
 def _plugin_xml(law: Law, inputs: list[UserInput]) -> str:
     entry = mujoco_entry(law)
     rows = [
-        f"    {place['switch']:5d}  1: {name} is the {place['size']} numbers that follow; 0: as below\n"
+        f"    {place['switch']:5d}: 1 where {name} is the numbers behind it ({place['size']}), "
+        "0 where it is as below\n"
         for name, place in entry["userdata"].items()
     ]
     layout = "  Places in mjData.userdata:\n" + "".join(rows) if rows else ""

@@ -61,7 +61,7 @@ def test_the_plugin_is_the_loop_by_hand(name, integrator, steps):
     model, data, plain, other = started(project, name, integrator, q)
     given = {n: example[n] for n in USER if n in example}
     controls = []
-    for _ in steps_by_hand(project, plain, lambda tick: given, steps, other):
+    for _ in steps_by_hand(project, plain, lambda _tick: given, steps, other):
         mujoco.mj_step(model, data)
         assert np.array_equal(state(data), state(other))
         controls.append(np.array(data.ctrl))
@@ -183,7 +183,7 @@ def test_a_law_made_by_hand_with_activation_time_and_state(integrator):
     model, plain = with_plugin(project, FILTERED), mujoco.MjModel.from_xml_string(FILTERED)
     model.opt.integrator = plain.opt.integrator = integrator
     data = mujoco.MjData(model)
-    for other in steps_by_hand(project, plain, lambda tick: {"ref": [0.2]}, 300):
+    for other in steps_by_hand(project, plain, lambda _tick: {"ref": [0.2]}, 300):
         mujoco.mj_step(model, data)
         assert np.array_equal(state(data), state(other))
     assert data.qpos[0] > BREAKS_AT
@@ -193,7 +193,7 @@ def test_the_last_command_of_a_broken_law_is_state_too():
     project = export(hand_made("plugin_breaks", BREAKS_AT), {"ref": [0.2]})
     model, plain = with_plugin(project, FILTERED), mujoco.MjModel.from_xml_string(FILTERED)
     data, broken = mujoco.MjData(model), 0
-    for other in steps_by_hand(project, plain, lambda tick: {"ref": [0.2]}, 600):
+    for other in steps_by_hand(project, plain, lambda _tick: {"ref": [0.2]}, 600):
         mujoco.mj_step(model, data)
         assert np.array_equal(state(data), state(other))
         fresh = mujoco.MjData(model)
@@ -213,7 +213,7 @@ def test_the_model_may_have_a_prefix_and_further_bodies():
     plain = mujoco.MjModel.from_xml_string(model_text("four_bar"))
     data = mujoco.MjData(model)
     given = {"ref": example["ref"], "mask": example["mask"]}
-    for other in steps_by_hand(project, plain, lambda tick: given, 40):
+    for other in steps_by_hand(project, plain, lambda _tick: given, 40):
         mujoco.mj_step(model, data)
         # more rows in MuJoCo's factorisation: other rounding
         assert np.abs(data.qpos[7:] - other.qpos).max() < 1e-9
@@ -281,5 +281,5 @@ def test_a_plain_function_has_no_plugin(tmp_path):
 
 def test_a_folder_that_is_not_mujocos_is_refused(tmp_path):
     project, _ = exported("four_bar")
-    with pytest.raises(ExportError, match="holds no include/mujoco/mujoco.h"):
+    with pytest.raises(ExportError, match=r"holds no include/mujoco/mujoco\.h"):
         project.build_mujoco_plugin(tmp_path)
