@@ -5,10 +5,20 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
+from mbcasadi.codegen.manifest import Manifest
 from mbcasadi.errors import ExportError
 
 MANIFEST = "manifest.json"
+NEEDED_KEYS = frozenset(
+    ("name", "inputs", "outputs", "z0", "memory_bytes", "prepared_from", "operations")
+    + ("largest_function", "flags", "solver", "sha256")
+)
+"""What a `CProject` reads of the manifest."""
+
+FREE_TO_CHANGE = ("main.c", "CMakeLists.txt", "README.md")
+NOT_COMPILED = (".fmu", ".xml", ".hpp")
 BUILD_FOLDER = "build"
 MOST_LISTED = 5  # files that a message names
 
@@ -63,6 +73,51 @@ def refuse_existing(folder: Path, *, overwrite: bool, discard_changes: bool = Fa
         raise ExportError(
             f"{folder} holds {' and '.join(filter(None, faults))}; overwrite would delete them: "
             "move them away, give another folder, or discard_changes=True"
+        )
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Return the manifest of an export.
+
+    Raises:
+        ExportError: it cannot be read, or it is not that of an export.
+    """
+    try:
+        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ExportError(
+            f"{folder} has no readable {MANIFEST}; give a folder that export_c wrote"
+        ) from error
+    present = set(content) if isinstance(content, Mapping) else set()
+    missing = sorted(NEEDED_KEYS - present)
+    if missing:
+        raise ExportError(
+            f"{folder / MANIFEST} lacks {', '.join(missing[:MOST_LISTED])}: it was changed, or is "
+            "no export's; export again, or give a folder that export_c wrote"
+        )
+    return cast("Manifest", content)
+
+
+def require_unchanged(folder: Path, manifest: Manifest) -> None:
+    """Raise `ExportError` where a file that is compiled is not the one of the export.
+
+    The example, the build file and the README may be changed.
+    """
+    hashes = {
+        name: value
+        for name, value in manifest["sha256"].items()
+        if name not in FREE_TO_CHANGE and not name.endswith(NOT_COMPILED)
+    }
+    missing = [name for name in hashes if not (folder / name).exists()]
+    changed = [name for name in hashes if _is_changed(folder / name, hashes[name])]
+    faults = [
+        f"lacks files of its export ({_listed(missing)})" if missing else "",
+        f"holds files that were changed since their export ({_listed(changed)})" if changed else "",
+    ]
+    if any(faults):
+        raise ExportError(
+            f"{folder} {' and '.join(filter(None, faults))}; export again, or verify=False to take "
+            "it as it is"
         )
 
 

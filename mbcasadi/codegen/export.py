@@ -43,8 +43,8 @@ def export_c(
     """Write a controller, or any CasADi Function with generated C, as a folder of C99.
 
     The folder holds `<name>.c`, `<name>.h`, `<name>.hpp` for C++, an example, build files, a
-    README and a manifest; the same input gives the same bytes. The control function allocates nothing, prints
-    nothing and keeps all its memory in a block that the caller provides.
+    README and a manifest; the same input gives the same bytes. The control function allocates
+    nothing, prints nothing and keeps all its memory in a block that the caller provides.
 
     Args:
         controller: a `Controller`, an object with one as `.controller`, or a `ca.Function`.
@@ -80,7 +80,7 @@ def export_c(
     law = _law(controller, name, solver)
     count = sum(operations(f) for f in (*law.functions, *law.between))
     report(f"{law.name}: generating C for {count} operations")
-    contents = _contents(law, example, daqp, mujoco_plugin=mujoco_plugin)
+    contents = _contents(law, example, daqp, mujoco_plugin=mujoco_plugin, fmu=fmu)
     if fmu:
         contents[f"{law.name}.fmu"] = fmu_archive(law, contents, example, report)
     contents[MANIFEST] = _manifest(law, daqp, contents, mujoco_plugin=mujoco_plugin)
@@ -106,6 +106,7 @@ def _contents(
     daqp: DaqpOrigin,
     *,
     mujoco_plugin: bool,
+    fmu: bool,
 ) -> dict[str, bytes]:
     texts = {
         f"{law.name}.c": controller_c(law),
@@ -114,7 +115,7 @@ def _contents(
         f"{law.name}_external.c": external_c(law),
         "main.c": main_c(law, example),
         "CMakeLists.txt": cmake_lists(law, daqp),
-        "README.md": readme(law, daqp),
+        "README.md": readme(law, daqp, mujoco_plugin=mujoco_plugin, fmu=fmu),
     }
     if mujoco_plugin:
         texts |= plugin_files(law, example_inputs(law, example))
