@@ -12,8 +12,19 @@ from mbcasadi.errors import ExportError
 
 MANIFEST = "manifest.json"
 NEEDED_KEYS = frozenset(
-    ("name", "inputs", "outputs", "z0", "memory_bytes", "prepared_from", "operations")
-    + ("largest_function", "flags", "solver", "sha256")
+    {
+        "name",
+        "inputs",
+        "outputs",
+        "z0",
+        "memory_bytes",
+        "prepared_from",
+        "operations",
+        "largest_function",
+        "flags",
+        "solver",
+        "sha256",
+    }
 )
 """What a `CProject` reads of the manifest."""
 

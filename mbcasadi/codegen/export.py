@@ -17,7 +17,7 @@ from mbcasadi.codegen.daqp import wheel_files
 from mbcasadi.codegen.earlier_export import MANIFEST, refuse_existing
 from mbcasadi.codegen.external import external_c
 from mbcasadi.codegen.folder import remove_stale_staging, write_folder
-from mbcasadi.codegen.folder_pages import cmake_lists, example_inputs, main_c, readme
+from mbcasadi.codegen.folder_pages import cmake_lists, main_c, readme
 from mbcasadi.codegen.header import header_h
 from mbcasadi.codegen.manifest import DaqpOrigin, manifest, manifest_text
 from mbcasadi.codegen.project import CProject, open_project
@@ -118,7 +118,7 @@ def _contents(
         "README.md": readme(law, daqp, mujoco_plugin=mujoco_plugin, fmu=fmu),
     }
     if mujoco_plugin:
-        texts |= plugin_files(law, example_inputs(law, example))
+        texts |= plugin_files(law, example)
     contents = {file: text.encode() for file, text in texts.items()}
     if law.has_daqp and daqp == "wheel":
         contents |= wheel_files()

@@ -3,41 +3,14 @@
 from collections.abc import Mapping
 
 import casadi as ca
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mbcasadi.codegen.c_interface import Law, Port, find_port
+from mbcasadi.codegen.example import example_inputs
 from mbcasadi.codegen.manifest import DaqpOrigin, recommended_flags
 from mbcasadi.codegen.sizes import iteration_limit, memory_doubles
 from mbcasadi.codegen.text import constant, number, package_version, template
-from mbcasadi.description.controller import defaults_of
 from mbcasadi.description.qp_stages import C_PRIMAL_TOLERANCE
-from mbcasadi.shapes import column, require_name
-
-
-def example_inputs(
-    law: Law, example: Mapping[str, ArrayLike] | None
-) -> dict[str, NDArray[np.float64]]:
-    """Return a value for every input: `example`, then z0 and entries, then the Function's defaults.
-
-    Raises:
-        UnknownNameError: `example` names an input that the law does not have.
-        ShapeError: a value has another size than its input.
-    """
-    examples = dict(example or {})
-    for name in examples:
-        require_name("input", name, [p.name for p in law.inputs])
-    values = {}
-    for port in law.inputs:
-        if port.name in examples:
-            values[port.name] = column(port.name, examples[port.name], port.size)
-        elif port.name == "z" and law.z0 is not None:
-            values[port.name] = law.z0
-        elif port.name in law.entries:
-            values[port.name] = defaults_of(law.entries[port.name])
-        else:
-            values[port.name] = np.full(port.size, port.default)
-    return values
 
 
 def main_c(law: Law, example: Mapping[str, ArrayLike] | None) -> str:

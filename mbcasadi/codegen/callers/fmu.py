@@ -22,7 +22,7 @@ from mbcasadi.codegen.callers.fmu_description import build_description, model_de
 from mbcasadi.codegen.callers.fmu_variables import Variables, variables_of
 from mbcasadi.codegen.compile_time import compile_with_estimate
 from mbcasadi.codegen.compiler import find_compiler
-from mbcasadi.codegen.folder_pages import example_inputs
+from mbcasadi.codegen.example import example_inputs
 from mbcasadi.codegen.manifest import recommended_flags
 from mbcasadi.codegen.text import comma_list, number, package_version, template
 from mbcasadi.errors import CompilerError, ExportError

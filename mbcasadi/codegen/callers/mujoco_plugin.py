@@ -11,10 +11,11 @@ from typing import NamedTuple, TypedDict
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.codegen.c_interface import Law, Port, find_port
 from mbcasadi.codegen.emergency import keeps_last
+from mbcasadi.codegen.example import example_inputs
 from mbcasadi.codegen.sizes import memory_doubles
 from mbcasadi.codegen.text import comma_list, number, package_version, template
 from mbcasadi.description.controller import INPUTS
@@ -55,13 +56,19 @@ class UserInput(NamedTuple):
     default: NDArray[np.float64]
 
 
-def require_plugin(law: Law) -> None:
-    """Raise `ExportError` where no plugin of MuJoCo can call this law."""
+def require_plugin(law: Law, example: Mapping[str, ArrayLike] | None) -> None:
+    """Raise `ExportError` where no plugin of MuJoCo can call this law, or it has no reference."""
     u = find_port(law.outputs, "u")
     if law.period is None or u is None or not u.size:
         raise ExportError(
             f"{law.name!r} has no control u and no period, so that no MuJoCo plugin can run it; "
             "export a controller, or leave mujoco_plugin out"
+        )
+    ref = find_port(law.inputs, "ref")
+    if ref is not None and ref.size and "ref" not in (example or {}):
+        raise ExportError(
+            f"{law.name!r} follows a reference, and a MuJoCo plugin needs one to start with; give "
+            'example={"ref": law.reference_at(q0)}'
         )
     for name in LEAST_COMPONENTS:
         port = find_port(law.inputs, name) or find_port(law.outputs, name)
@@ -72,18 +79,18 @@ def require_plugin(law: Law) -> None:
             )
 
 
-def plugin_files(law: Law, values: Mapping[str, NDArray[np.float64]]) -> dict[str, str]:
+def plugin_files(law: Law, example: Mapping[str, ArrayLike] | None) -> dict[str, str]:
     """Return `<name>_mujoco.c` and `<name>_mujoco.xml`, by file name.
 
     Args:
         law: what is exported.
-        values: of every input, for those that MuJoCo does not know.
+        example: defaults of the inputs that MuJoCo does not know, the reference among them.
 
     Raises:
-        ExportError: no plugin of MuJoCo can call this law.
+        ExportError: no plugin of MuJoCo can call this law, or the reference is missing.
     """
-    require_plugin(law)
-    inputs = _user_inputs(law, values)
+    require_plugin(law, example)
+    inputs = _user_inputs(law, example_inputs(law, example))
     return {
         f"{law.name}_mujoco.c": _plugin_c(law, inputs),
         f"{law.name}_mujoco.xml": _plugin_xml(law, inputs),

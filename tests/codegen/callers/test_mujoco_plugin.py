@@ -261,7 +261,7 @@ def test_a_quantity_that_mujoco_does_not_give_must_come_from_userdata():
         s if s.name != "act" else type(s)("f_measured", ("f",), ("N",)) for s in controller.inputs
     ]
     law = Controller(**(vars(controller) | {"function": renamed, "inputs": tuple(inputs)}))
-    project = export(law)
+    project = export(law, {"ref": [0.2]})
     text = FILTERED
     assert with_plugin(project, text).nuserdata == 4
     snippet = declaration(project).replace('<config key="userdata" value="0"/>', "")
@@ -277,6 +277,12 @@ def test_a_plain_function_has_no_plugin(tmp_path):
     project = mb.export_c(ca.Function("f", [x], [2 * x]), tmp_path / "out")
     with pytest.raises(ExportError, match="export with mujoco_plugin=True"):
         project.build_mujoco_plugin(MUJOCO)
+
+
+def test_a_law_that_follows_a_reference_needs_one_to_start_with(tmp_path):
+    with pytest.raises(ExportError, match=r"give example=\{\"ref\": law\.reference_at\(q0\)\}"):
+        mb.export_c(hand_made("follows"), tmp_path / "out", mujoco_plugin=True)
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_that_is_not_mujocos_is_refused(tmp_path):
