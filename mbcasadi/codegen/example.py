@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.codegen.c_interface import Law
+from mbcasadi.codegen.c_interface import Law, find_port
 from mbcasadi.description.controller import defaults_of
 from mbcasadi.shapes import column, require_name
 
@@ -33,3 +33,18 @@ def example_inputs(
         else:
             values[port.name] = np.full(port.size, port.default)
     return values
+
+
+def start_inputs(
+    law: Law, example: Mapping[str, ArrayLike] | None
+) -> dict[str, NDArray[np.float64]]:
+    """Return those of `example_inputs`, where a mask that is not given has all rows on.
+
+    That is what a closed loop starts with.
+
+    Raises:
+        UnknownNameError, ShapeError: as in `example_inputs`.
+    """
+    mask = find_port(law.inputs, "mask")
+    on = {} if mask is None else {"mask": np.ones(mask.size)}
+    return example_inputs(law, on | dict(example or {}))

@@ -22,7 +22,7 @@ from mbcasadi.codegen.callers.fmu_description import build_description, model_de
 from mbcasadi.codegen.callers.fmu_variables import Variables, variables_of
 from mbcasadi.codegen.compile_time import compile_with_estimate
 from mbcasadi.codegen.compiler import find_compiler
-from mbcasadi.codegen.example import example_inputs
+from mbcasadi.codegen.example import start_inputs
 from mbcasadi.codegen.manifest import recommended_flags
 from mbcasadi.codegen.text import comma_list, number, package_version, template
 from mbcasadi.errors import CompilerError, ExportError
@@ -54,7 +54,7 @@ def fmu_archive(
         CompilerError: the compiler failed.
     """
     _require_unit(law)
-    variables = variables_of(law, example_inputs(law, example))
+    variables = variables_of(law, start_inputs(law, example))
     sources = {name: contents[name] for name in (f"{law.name}.c", f"{law.name}.h")}
     token = hashlib.sha256(b"".join(sources.values())).hexdigest()
     sources[FUNCTIONS] = _functions_c(law, variables, token).encode()

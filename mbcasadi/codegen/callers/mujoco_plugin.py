@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.codegen.c_interface import Law, Port, find_port
 from mbcasadi.codegen.emergency import keeps_last
-from mbcasadi.codegen.example import example_inputs
+from mbcasadi.codegen.example import start_inputs
 from mbcasadi.codegen.sizes import memory_doubles
 from mbcasadi.codegen.text import comma_list, number, package_version, template
 from mbcasadi.description.controller import INPUTS
@@ -90,7 +90,7 @@ def plugin_files(law: Law, example: Mapping[str, ArrayLike] | None) -> dict[str,
         ExportError: no plugin of MuJoCo can call this law, or the reference is missing.
     """
     require_plugin(law, example)
-    inputs = _user_inputs(law, example_inputs(law, example))
+    inputs = _user_inputs(law, start_inputs(law, example))
     return {
         f"{law.name}_mujoco.c": _plugin_c(law, inputs),
         f"{law.name}_mujoco.xml": _plugin_xml(law, inputs),
