@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from mbcasadi.codegen.c_interface import Law, Port, find_port
-from mbcasadi.codegen.text import package_version, template
+from mbcasadi.codegen.text import number, package_version, template
 from mbcasadi.description.status import Flag
 
 KEYWORD_TEXT = """
@@ -100,8 +100,8 @@ def _state_size(law: Law) -> int:
 def _period(law: Law) -> str:
     if law.period is None:
         return ""
-    upper = law.name.upper()
-    return f"/* Sample time, s. */\ninline constexpr double period = {upper}_PERIOD;\n\n"
+    value = number(law.period)
+    return f"/* Sample time, s. */\ninline constexpr double period = {value};\n\n"
 
 
 def _indices(law: Law) -> str:
@@ -192,7 +192,7 @@ def _input(law: Law, port: Port) -> str:
 
 
 def _methods(law: Law) -> str:
-    name, upper = law.name, law.name.upper()
+    name = law.name
     parts = []
     if law.prepared_from:
         known = "".join(f", {_input(law, p)}" for p in law.prepared_from)
@@ -225,4 +225,4 @@ def _methods(law: Law) -> str:
             f"  static View<const Real, {max(1, len(values))}> {label}() noexcept "
             f"{{ return {name}_{label}; }}\n"
         )
-    return "".join(f"\n{part}" for part in parts).replace("@NAME@", upper)
+    return "".join(f"\n{part}" for part in parts)

@@ -92,7 +92,7 @@ def _functions_c(law: Law, variables: Variables, token: str) -> str:
             "nz": state.size if state else 0,
             "nu": law.nu,
             "start": comma_list(number(x) for x in _start_values(law, variables)),
-            "initial": f"  memcpy(s->z, {law.name}_z0, NZ * sizeof s->z[0]);\n"
+            "initial": f"  memcpy(s->z, {law.name}_z0, NZ * sizeof(real));\n"
             if law.has_state
             else "",
             "arguments": "".join(f", {argument}" for argument in arguments),

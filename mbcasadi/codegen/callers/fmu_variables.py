@@ -90,7 +90,7 @@ def variables_of(law: Law, values: Mapping[str, NDArray[np.float64]]) -> Variabl
             text = meanings if name == "status" else "bits, as in the header"
             codes.append(Variable(name, "", "output", description=text))
     status = places["status"].removeprefix("value + ")
-    return_place = "" if "status" in names else f"value[{status}]"
+    return_place = "" if "status" in names else f"s->value[{status}]"
     return Variables(tuple(given), tuple(results), tuple(codes), places, first_of_u, return_place)
 
 

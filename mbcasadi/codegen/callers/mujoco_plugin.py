@@ -150,6 +150,7 @@ def _plugin_c(law: Law, inputs: list[UserInput]) -> str:
             "tables": _tables(law, inputs),
             "attributes": "".join(f", {_text(entry.port.name)}" for entry in inputs),
             "initial": _initial(law, keeps=keeps),
+            "period": number(law.period or 0.0),
             "run": _run(law, inputs, keeps=keeps),
             "version": package_version(),
             "name": law.name,
@@ -187,7 +188,7 @@ def _tables(law: Law, inputs: list[UserInput]) -> str:
 def _initial(law: Law, *, keeps: bool) -> str:
     lines = ""
     if law.has_state:
-        lines += f"  memcpy(state + Z_AT, {law.name}_z0, NZ * sizeof *state);\n"
+        lines += f"  for (i = 0; i < NZ; ++i) state[Z_AT + i] = {law.name}_z0[i];\n"
     if keeps:
         lines += f"  {law.name}_init(state + KEPT_AT, KEPT * sizeof *state);\n"
     return lines
@@ -195,17 +196,15 @@ def _initial(law: Law, *, keeps: bool) -> str:
 
 def _run(law: Law, inputs: list[UserInput], *, keeps: bool) -> str:
     """Return the C of one tick: what the memory keeps, the step, its results."""
-    places = {entry.port.name: f"user_value(p, d, {k})" for k, entry in enumerate(inputs)}
-    places |= {"q": "q", "v": "v", "t": "t", "act": "d->act", "z": "now + Z_AT"}
-    results = {"u": "next + U_AT", "z_next": "next + Z_AT", "flags": "flags"}
+    places = {entry.port.name: f"user + {entry.first}" for entry in inputs}
+    places |= {name: name for name in KNOWN_TO_MUJOCO}
+    results = {"u": "u", "z_next": "z", "flags": "flags"}
     arguments = [places[port.name] for port in law.inputs]
     arguments += [results.get(port.name, "0") for port in law.outputs]
     call = ", ".join(["p->memory", *arguments])
     before = "  memcpy(p->memory, now + KEPT_AT, sizeof p->memory);\n" if keeps else ""
     after = "  memcpy(next + KEPT_AT, p->memory, sizeof p->memory);\n" if keeps else ""
-    return (
-        f"{before}  next[RETURNED] = {law.name}_step({call});\n  next[FLAGS] = flags[0];\n{after}"
-    )
+    return f"{before}  next[RETURNED] = {law.name}_step({call});\n{after}"
 
 
 def _plugin_xml(law: Law, inputs: list[UserInput]) -> str:
