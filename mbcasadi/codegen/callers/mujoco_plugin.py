@@ -24,7 +24,7 @@ from mbcasadi.errors import ExportError
 KNOWN_TO_MUJOCO = ("q", "v", "act", "t", "z")
 """Inputs that MuJoCo's state gives; all others come from userdata or config attributes."""
 
-LEAST_COMPONENTS = ("q", "v", "u")
+LEAST_COMPONENTS = ("q", "v", "act", "u")
 """Signals whose components must have the names of the model."""
 
 RECORD_HEAD = 2  # what the step returned, and its flags
@@ -165,7 +165,7 @@ def _size(law: Law, name: str) -> int:
 
 
 def _tables(law: Law, inputs: list[UserInput]) -> str:
-    """Return the names of q, v and u, the inputs that MuJoCo does not know, and their defaults."""
+    """Return the names of q, v, act and u, and the inputs that MuJoCo does not know."""
     tables = []
     for name in LEAST_COMPONENTS:
         port = find_port(law.outputs if name == "u" else law.inputs, name)

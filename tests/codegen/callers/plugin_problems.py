@@ -104,7 +104,7 @@ def hand_made(name, breaks_at=np.inf):
     names = ["q", "v", "act", "ref", "t", "z"]
     results = [u + z, 0.5 * z + q, ca.SX(0)]
     function = ca.Function(name, [q, v, act, ref, t, z], results, names, [*RESULTS])
-    units = {"q": ("slide", "m"), "v": ("slide", "m/s"), "u": ("push", "")}
+    units = {"q": ("slide", "m"), "v": ("slide", "m/s"), "u": ("push", ""), "act": ("push", "")}
 
     def signal(n):
         label, unit = units.get(n, (n, ""))

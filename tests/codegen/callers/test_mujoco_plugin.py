@@ -1,6 +1,8 @@
 """The engine plugin of MuJoCo: the loop by hand, bit for bit; what it refuses."""
 
 import re
+import subprocess
+from pathlib import Path
 
 import casadi as ca
 import mujoco
@@ -27,9 +29,32 @@ from plugin_problems import (
 )
 
 import mbcasadi as mb
+from mbcasadi.codegen.compiler import find_compiler
 from mbcasadi.description import Controller
 from mbcasadi.errors import ExportError
 
+C_PROGRAM = """
+#include <mujoco/mujoco.h>
+#include <stdio.h>
+int main(int count, char **arguments) {
+  char error[500] = "";
+  mjModel *m;
+  mjData *d;
+  int k;
+  (void)count;
+  mj_loadPluginLibrary(arguments[1]);
+  m = mj_loadXML(arguments[2], 0, error, sizeof error);
+  if (!m) return puts(error), 1;
+  d = mj_makeData(m);
+  d->qvel[0] = 1;
+  for (k = 0; k < 200; ++k) mj_step(m, d);
+  for (k = 0; k < m->nq; ++k) printf("%.17g ", d->qpos[k]);
+  printf("%.17g\\n", d->ctrl[0]);
+  mj_deleteData(d);
+  mj_deleteModel(m);
+  return 0;
+}
+"""
 USER = ("ref", "mask", "tuning", "p")
 
 
@@ -200,6 +225,64 @@ def test_the_last_command_of_a_broken_law_is_state_too():
         mujoco.mj_copyData(fresh, model, data)
         data, broken = fresh, broken + (data.plugin_state[0] != 0)
     assert broken > 5
+
+
+def test_two_robots_in_one_model_have_an_instance_each():
+    project = export(hand_made("plugin_twice"), {"ref": [0.2]})
+    part = re.search(r"<body>.*</body>", FILTERED)[0]
+    motor = re.search(r"<general.*/>", FILTERED)[0]
+    sides = {"left_": "0.2", "right_": "-0.1"}
+
+    def named(text, side):
+        return re.sub(r'(name|joint)="', rf'\1="{side}', text)
+
+    text = FILTERED.replace(motor, "".join(named(motor, s) for s in sides))
+    text = text.replace(part, "".join(named(part, s) for s in sides))
+    instances = "".join(
+        f'<instance name="{side}"><config key="prefix" value="{side}"/>'
+        f'<config key="others" value="true"/><config key="ref" value="{ref}"/></instance>'
+        for side, ref in sides.items()
+    )
+    snippet = re.sub(r"<instance.*</instance>", instances, declaration(project), flags=re.DOTALL)
+    model = with_plugin(project, text, snippet)
+    model.geom_contype[:] = 0
+    data = mujoco.MjData(model)
+    plain = mujoco.MjModel.from_xml_string(FILTERED)
+    alone = [
+        steps_by_hand(project, plain, lambda _tick, r=r: {"ref": [float(r)]}, 200)
+        for r in sides.values()
+    ]
+    for pair in zip(*alone, strict=True):
+        mujoco.mj_step(model, data)
+        for k, other in enumerate(pair):
+            assert np.array_equal(
+                [data.qpos[k], data.qvel[k], data.act[k], data.ctrl[k]],
+                [other.qpos[0], other.qvel[0], other.act[0], other.ctrl[0]],
+            )
+    with pytest.raises(ValueError, match="no joint for 'middle_slide' of q"):
+        with_plugin(project, text, snippet.replace('"right_"', '"middle_"'))
+
+
+def test_a_program_in_c_steps_the_model_without_python(tmp_path):
+    project, _ = exported("four_bar")
+    library = project.build_mujoco_plugin(MUJOCO).path
+    text = model_text("four_bar").replace(
+        OPEN, f'<include file="{project.folder}/{project.name}_mujoco.xml"/>{OPEN}', 1
+    )
+    (tmp_path / "model.xml").write_text(text)
+    (tmp_path / "main.c").write_text(C_PROGRAM)
+    mujoco_library = next(Path(MUJOCO).glob("libmujoco.*"))
+    command = [*find_compiler(), "-std=c99", "-isystem", f"{MUJOCO}/include", "main.c"]
+    command += [str(mujoco_library), f"-Wl,-rpath,{MUJOCO}", "-o", "program"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    done = subprocess.run(
+        ["./program", str(library), "model.xml"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    model, data, _, _ = started(project, "four_bar", RK4, np.zeros(3))
+    data.qvel[0] = 1.0
+    mujoco.mj_step(model, data, nstep=200)
+    assert [float(word) for word in done.stdout.split()] == [*data.qpos, *data.ctrl]
 
 
 def test_the_model_may_have_a_prefix_and_further_bodies():
