@@ -5,31 +5,10 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
 
-from mbcasadi.codegen.manifest import Manifest
 from mbcasadi.errors import ExportError
 
 MANIFEST = "manifest.json"
-NEEDED_KEYS = frozenset(
-    {
-        "name",
-        "inputs",
-        "outputs",
-        "z0",
-        "memory_bytes",
-        "prepared_from",
-        "operations",
-        "largest_function",
-        "flags",
-        "solver",
-        "sha256",
-    }
-)
-"""What a `CProject` reads of the manifest."""
-
-FREE_TO_CHANGE = ("main.c", "CMakeLists.txt", "README.md")
-NOT_COMPILED = (".fmu", ".xml", ".hpp")
 BUILD_FOLDER = "build"
 MOST_LISTED = 5  # files that a message names
 
@@ -69,66 +48,21 @@ def refuse_existing(folder: Path, *, overwrite: bool, discard_changes: bool = Fa
     hashes = _manifest_hashes(folder)
     if hashes is None:
         raise ExportError(
-            f"{folder} holds files that no export wrote ({_listed(_files(folder))}); overwrite "
+            f"{folder} holds files that no export wrote ({listed(_files(folder))}); overwrite "
             "replaces only an earlier export: move them away, or give another folder"
         )
     if discard_changes:
         return
     foreign = [name for name in _files(folder) if not _is_ours(name, hashes)]
-    changed = [name for name in hashes if _is_changed(folder / name, hashes[name])]
+    changed = [name for name in hashes if is_changed(folder / name, hashes[name])]
     faults = [
-        f"files that no export wrote ({_listed(foreign)})" if foreign else "",
-        f"files that were changed since their export ({_listed(changed)})" if changed else "",
+        f"files that no export wrote ({listed(foreign)})" if foreign else "",
+        f"files that were changed since their export ({listed(changed)})" if changed else "",
     ]
     if any(faults):
         raise ExportError(
             f"{folder} holds {' and '.join(filter(None, faults))}; overwrite would delete them: "
             "move them away, give another folder, or discard_changes=True"
-        )
-
-
-def read_manifest(folder: Path) -> Manifest:
-    """Return the manifest of an export.
-
-    Raises:
-        ExportError: it cannot be read, or it is not that of an export.
-    """
-    try:
-        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ExportError(
-            f"{folder} has no readable {MANIFEST}; give a folder that export_c wrote"
-        ) from error
-    present = set(content) if isinstance(content, Mapping) else set()
-    missing = sorted(NEEDED_KEYS - present)
-    if missing:
-        raise ExportError(
-            f"{folder / MANIFEST} lacks {', '.join(missing[:MOST_LISTED])}: it was changed, or is "
-            "no export's; export again, or give a folder that export_c wrote"
-        )
-    return cast("Manifest", content)
-
-
-def require_unchanged(folder: Path, manifest: Manifest) -> None:
-    """Raise `ExportError` where a file that is compiled is not the one of the export.
-
-    The example, the build file and the README may be changed.
-    """
-    hashes = {
-        name: value
-        for name, value in manifest["sha256"].items()
-        if name not in FREE_TO_CHANGE and not name.endswith(NOT_COMPILED)
-    }
-    missing = [name for name in hashes if not (folder / name).exists()]
-    changed = [name for name in hashes if _is_changed(folder / name, hashes[name])]
-    faults = [
-        f"lacks files of its export ({_listed(missing)})" if missing else "",
-        f"holds files that were changed since their export ({_listed(changed)})" if changed else "",
-    ]
-    if any(faults):
-        raise ExportError(
-            f"{folder} {' and '.join(filter(None, faults))}; export again, or verify=False to take "
-            "it as it is"
         )
 
 
@@ -161,7 +95,7 @@ def _is_ours(name: str, hashes: Mapping[str, str]) -> bool:
     )
 
 
-def _is_changed(path: Path, expected: str) -> bool:
+def is_changed(path: Path, expected: str) -> bool:
     """Return whether a file is there with other contents, or as a link or folder."""
     if path.is_symlink():
         return True
@@ -170,6 +104,7 @@ def _is_changed(path: Path, expected: str) -> bool:
     return path.is_dir() or hashlib.sha256(path.read_bytes()).hexdigest() != expected
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: list[str]) -> str:
+    """Return the first names of a list, and how many more there are."""
     more = f", and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
     return ", ".join(names[:MOST_LISTED]) + more

@@ -20,7 +20,8 @@ from mbcasadi.codegen.folder import remove_stale_staging, write_folder
 from mbcasadi.codegen.folder_pages import cmake_lists, main_c, readme
 from mbcasadi.codegen.header import header_h
 from mbcasadi.codegen.manifest import DaqpOrigin, manifest, manifest_text
-from mbcasadi.codegen.project import CProject, open_project
+from mbcasadi.codegen.project import CProject
+from mbcasadi.codegen.project_folder import open_project
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 

@@ -16,7 +16,7 @@ from mbcasadi.codegen.calls import Array, Memory, call_prepare, call_tick, new_m
 from mbcasadi.codegen.compile_time import compile_with_estimate
 from mbcasadi.codegen.compiler import BuildResult, find_compiler
 from mbcasadi.codegen.count import Size
-from mbcasadi.codegen.earlier_export import BUILD_FOLDER, read_manifest, require_unchanged
+from mbcasadi.codegen.earlier_export import BUILD_FOLDER
 from mbcasadi.codegen.manifest import DAQP, Manifest
 from mbcasadi.codegen.process_folder import library_to_load
 from mbcasadi.codegen.timing import TickTimes, run_timing, timing_c
@@ -279,28 +279,3 @@ class CProject:
         """
         content = json.dumps([self.manifest, [str(word) for word in command]], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:12]
-
-
-@checked
-def open_project(
-    folder: str | Path,
-    *,
-    verify: bool = True,
-    progress: Callable[[str], None] | None = None,
-) -> CProject:
-    """Return the folder of an earlier export as a `CProject`, wherever it was moved to.
-
-    Args:
-        folder: that `export_c` wrote.
-        verify: compare the files that are compiled with their hashes in the manifest.
-        progress: called with one line for each step of a build.
-
-    Raises:
-        ExportError: there is no manifest in it, it is not that of an export, or a file was changed
-            or removed since; the message names it.
-    """
-    path = Path(folder).absolute()
-    content = read_manifest(path)
-    if verify:
-        require_unchanged(path, content)
-    return CProject(path, content["name"], content, progress)

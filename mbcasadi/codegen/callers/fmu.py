@@ -86,6 +86,7 @@ def _functions_c(law: Law, variables: Variables, token: str) -> str:
         "fmi3.c.in",
         {
             "token": token,
+            "none": template("fmi3_none.c.in", {}),
             "given": len(variables.given),
             "floats": len(variables.given) + len(variables.results),
             "values": len(variables.given) + len(variables.results) + len(variables.codes),

@@ -148,6 +148,7 @@ def _plugin_c(law: Law, inputs: list[UserInput]) -> str:
             "given": sum(entry.port.size for entry in inputs),
             "kept": memory_doubles(law) if keeps else 0,
             "tables": _tables(law, inputs),
+            "places": template("mujoco_places.c.in", {}),
             "attributes": "".join(f", {_text(entry.port.name)}" for entry in inputs),
             "initial": _initial(law, keeps=keeps),
             "period": number(law.period or 0.0),
