@@ -218,7 +218,9 @@ def _plugin_xml(law: Law, inputs: list[UserInput]) -> str:
     layout = "  Places in mjData.userdata:\n" + "".join(rows) if rows else ""
     config = [("userdata", "0")] if inputs else []
     config += [
-        (e.port.name, " ".join(number(x) for x in e.default)) for e in inputs if e.default.size
+        (e.port.name, " ".join(number(x) for x in e.default))
+        for e in inputs
+        if e.default.size and not e.is_needed
     ]
     size = f'  <size nuserdata="{entry["nuserdata"]}"/>\n' if inputs else ""
     return template(

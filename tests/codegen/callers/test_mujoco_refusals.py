@@ -1,6 +1,7 @@
 """What the plugin of MuJoCo refuses: models that do not fit, laws that it cannot run."""
 
 import casadi as ca
+import mujoco
 import pytest
 from plugin_problems import (
     FILTERED,
@@ -16,6 +17,8 @@ from plugin_problems import (
 import mbcasadi as mb
 from mbcasadi.description import Controller
 from mbcasadi.errors import ExportError
+
+FAILED = 4
 
 
 @pytest.mark.parametrize(
@@ -60,7 +63,15 @@ def test_a_quantity_that_mujoco_does_not_give_must_come_from_userdata():
     law = Controller(**(vars(controller) | {"function": renamed, "inputs": tuple(inputs)}))
     project = export(law, {"ref": [0.2]})
     text = FILTERED
-    assert with_plugin(project, text).nuserdata == 4
+    model = with_plugin(project, text)
+    data, place = mujoco.MjData(model), project.manifest["mujoco"]["userdata"]["f_measured"]
+    mujoco.mj_step(model, data)
+    assert data.plugin_state[0] == FAILED  # this law does not check its inputs
+    mujoco.mj_resetData(model, data)
+    data.userdata[place["switch"]], data.userdata[place["first"]] = 1, 0.5
+    mujoco.mj_step(model, data)
+    assert data.plugin_state[0] == 0
+    assert model.nuserdata == 4
     snippet = declaration(project).replace('<config key="userdata" value="0"/>', "")
     with pytest.raises(ValueError, match="measures 'f_measured', which MuJoCo does not give"):
         with_plugin(project, text, snippet)
