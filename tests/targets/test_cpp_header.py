@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mbcasadi as mb
-from mbcasadi import control, mpc
+from mbcasadi import control, models, mpc
 from mbcasadi.benchmarks import law_cases
 from mbcasadi.codegen.compiler import find_compiler
 
@@ -66,7 +66,7 @@ def hopping_mass():
 
 def crank():
     task = control.PostureTask(("crank",), kp=100.0)
-    return control.InverseDynamicsQP(mb.read_mjcf("mujoco_models/four_bar.xml"), [task])
+    return control.InverseDynamicsQP(mb.read_mjcf(models.path("four_bar")), [task])
 
 
 def compiled(tmp_path, project, text, standard):
