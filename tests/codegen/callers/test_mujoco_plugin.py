@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import mujoco
@@ -259,6 +260,7 @@ def test_two_robots_in_one_model_have_an_instance_each():
         with_plugin(project, text, snippet.replace('"right_"', '"middle_"'))
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="a program finds no library by its path there")
 def test_a_program_in_c_steps_the_model_without_python(tmp_path):
     project, _ = exported("four_bar")
     library = project.build_mujoco_plugin(MUJOCO).path
