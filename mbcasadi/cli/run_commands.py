@@ -42,14 +42,18 @@ def export(
     discard_changes: Annotated[
         bool, typer.Option(help="With --overwrite: also delete changed and other files there.")
     ] = False,
+    mujoco_plugin: Annotated[
+        bool, typer.Option(help="Also write an engine plugin of MuJoCo that runs it in mj_step.")
+    ] = False,
+    fmu: Annotated[bool, typer.Option(help="Also write a co-simulation unit of FMI 3.0.")] = False,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Generate a controller's C for a model, and compile it.
 
-    Walking has three laws: OUT, OUT_mpc and OUT_planner. The example programs run them at the
-    file's start.
+    Walking has three laws: OUT, OUT_mpc and OUT_planner; a plugin and a co-simulation unit are of
+    the first. The example programs run them at the file's start.
     """
     from mbcasadi.validation.spec import build_experiment, example_inputs, read_spec
 
@@ -65,6 +69,8 @@ def export(
                 out.with_name(out.name + suffix),
                 overwrite=overwrite,
                 discard_changes=discard_changes,
+                mujoco_plugin=mujoco_plugin and not suffix,
+                fmu=fmu and not suffix,
                 progress=progress,
             )
             for suffix, law in experiment.all_laws.items()
@@ -91,6 +97,8 @@ def _export(
     *,
     overwrite: bool,
     discard_changes: bool,
+    mujoco_plugin: bool,
+    fmu: bool,
     progress: Progress,
 ) -> dict[str, object]:
     """Export one law, compile it, and return what was made."""
@@ -102,6 +110,8 @@ def _export(
         overwrite=overwrite,
         discard_changes=discard_changes,
         example=example,
+        mujoco_plugin=mujoco_plugin,
+        fmu=fmu,
         progress=lambda text: progress(text, 0.3),
     )
     progress("compiling", 0.6)

@@ -7,7 +7,8 @@ from mbcasadi.codegen.calls import Memory
 from mbcasadi.codegen.compiler import BuildResult
 from mbcasadi.codegen.count import Size
 from mbcasadi.codegen.export import export_c
-from mbcasadi.codegen.project import CProject, open_project
+from mbcasadi.codegen.project import CProject
+from mbcasadi.codegen.project_folder import open_project
 from mbcasadi.codegen.timing import TickTimes
 
 __all__ = [

@@ -48,16 +48,16 @@ def refuse_existing(folder: Path, *, overwrite: bool, discard_changes: bool = Fa
     hashes = _manifest_hashes(folder)
     if hashes is None:
         raise ExportError(
-            f"{folder} holds files that no export wrote ({_listed(_files(folder))}); overwrite "
+            f"{folder} holds files that no export wrote ({listed(_files(folder))}); overwrite "
             "replaces only an earlier export: move them away, or give another folder"
         )
     if discard_changes:
         return
     foreign = [name for name in _files(folder) if not _is_ours(name, hashes)]
-    changed = [name for name in hashes if _is_changed(folder / name, hashes[name])]
+    changed = [name for name in hashes if is_changed(folder / name, hashes[name])]
     faults = [
-        f"files that no export wrote ({_listed(foreign)})" if foreign else "",
-        f"files that were changed since their export ({_listed(changed)})" if changed else "",
+        f"files that no export wrote ({listed(foreign)})" if foreign else "",
+        f"files that were changed since their export ({listed(changed)})" if changed else "",
     ]
     if any(faults):
         raise ExportError(
@@ -95,7 +95,7 @@ def _is_ours(name: str, hashes: Mapping[str, str]) -> bool:
     )
 
 
-def _is_changed(path: Path, expected: str) -> bool:
+def is_changed(path: Path, expected: str) -> bool:
     """Return whether a file is there with other contents, or as a link or folder."""
     if path.is_symlink():
         return True
@@ -104,6 +104,7 @@ def _is_changed(path: Path, expected: str) -> bool:
     return path.is_dir() or hashlib.sha256(path.read_bytes()).hexdigest() != expected
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: list[str]) -> str:
+    """Return the first names of a list, and how many more there are."""
     more = f", and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
     return ", ".join(names[:MOST_LISTED]) + more

@@ -58,27 +58,19 @@ class ExampleRun:
     tolerance: Array
 
 
-def example_inputs(
-    law: Law, example: Mapping[str, ArrayLike] | None, start: Mapping[str, ArrayLike]
-) -> dict[str, Array]:
-    """Return a value for every input: `example`, `start`, then defaults of the law, then zeros.
-
-    Args:
-        law: what is exported.
-        example: of the user.
-        start: of the controller's author; inputs that the law lacks are left out.
+def example_inputs(law: Law, example: Mapping[str, ArrayLike]) -> dict[str, Array]:
+    """Return a value for every input: `example`, then defaults of the law, then zeros.
 
     Raises:
         UnknownNameError: `example` names an input that the law does not have.
         ShapeError: a value has another size than its input.
     """
     names = [p.name for p in law.inputs]
-    for name in example or {}:
+    for name in example:
         require_name("input", name, names)
-    given = {**start, **(example or {})}
     return {
-        port.name: column(port.name, given[port.name], port.size)
-        if port.name in given
+        port.name: column(port.name, example[port.name], port.size)
+        if port.name in example
         else np.array(law.defaults.get(port.name, np.full(port.size, port.default)))
         for port in law.inputs
     }

@@ -8,6 +8,9 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen.c_interface import Law, Solver, law_from_controller, law_from_function
+from mbcasadi.codegen.callers.cpp_header import header_hpp
+from mbcasadi.codegen.callers.fmu import fmu_archive
+from mbcasadi.codegen.callers.mujoco_plugin import mujoco_entry, plugin_files
 from mbcasadi.codegen.controller import controller_c
 from mbcasadi.codegen.count import operations
 from mbcasadi.codegen.daqp import wheel_files
@@ -18,7 +21,8 @@ from mbcasadi.codegen.folder import remove_stale_staging, write_folder
 from mbcasadi.codegen.folder_pages import cmake_lists, main_c, readme
 from mbcasadi.codegen.header import header_h
 from mbcasadi.codegen.manifest import DaqpOrigin, manifest, manifest_text
-from mbcasadi.codegen.project import CProject, open_project
+from mbcasadi.codegen.project import CProject
+from mbcasadi.codegen.project_folder import open_project
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController, HasExample
 
@@ -34,13 +38,15 @@ def export_c(
     example: Mapping[str, ArrayLike] | None = None,
     solver: Solver = "mbcasadi",
     daqp: DaqpOrigin = "wheel",
+    mujoco_plugin: bool = False,
+    fmu: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> CProject:
     """Write a controller, or any CasADi Function with generated C, as a folder of C99.
 
-    The folder holds `<name>.c`, `<name>.h`, an example, build files, a README and a manifest;
-    the same input gives the same bytes. The control function allocates nothing, prints
-    nothing and keeps all its memory in a block that the caller provides.
+    The folder holds `<name>.c`, `<name>.h`, `<name>.hpp` for C++, an example, build files, a
+    README and a manifest; the same input gives the same bytes. The control function allocates
+    nothing, prints nothing and keeps all its memory in a block that the caller provides.
 
     Args:
         controller: a `Controller`, an object with one as `.controller`, or a `ca.Function`.
@@ -57,6 +63,10 @@ def export_c(
             DAQP's library.
         daqp: where that library comes from: "wheel" copies the one for this machine into the
             export, "system" expects it at build time.
+        mujoco_plugin: also write an engine plugin of MuJoCo, `<name>_mujoco.c`, and its declaration
+            in MJCF, `<name>_mujoco.xml`, with the inputs of `example` as defaults.
+        fmu: also write a co-simulation unit of FMI 3.0, `<name>.fmu`, with the binary that the
+            compiler makes here, where there is one.
         progress: called with one line for each step.
 
     Returns:
@@ -64,7 +74,8 @@ def export_c(
 
     Raises:
         ExportError: illegal name, parts that do not fit, no generated C, folder not writable, or
-            with files that would be lost.
+            with files that would be lost; a law that a plugin or a co-simulation unit cannot call.
+        CompilerError: the compiler failed on the binary of a co-simulation unit.
     """
     report = progress or (lambda _: None)
     target = Path(folder).absolute()
@@ -73,10 +84,13 @@ def export_c(
     law = _law(controller, name, solver)
     count = sum(operations(f) for f in (*law.functions, *law.between))
     report(f"{law.name}: generating C for {count} operations")
-    inputs = example_inputs(law, example, _start(controller))
+    given = _start(controller, law) | dict(example or {})
     source = controller_c(law)
-    run = example_run(law, _function(controller), inputs, count)
-    contents = _contents(law, source, run, daqp)
+    run = example_run(law, _function(controller), example_inputs(law, given), count)
+    contents = _contents(law, source, run, given, daqp, mujoco_plugin=mujoco_plugin, fmu=fmu)
+    if fmu:
+        contents[f"{law.name}.fmu"] = fmu_archive(law, contents, given, report)
+    contents[MANIFEST] = _manifest(law, daqp, contents, mujoco_plugin=mujoco_plugin)
     lines = contents[f"{law.name}.c"].count(b"\n")
     write_folder(target, contents, overwrite=overwrite, discard_changes=discard_changes)
     report(f"{law.name}: {lines} lines of C in {target}")
@@ -101,21 +115,44 @@ def _function(controller: Controller | HasController | ca.Function) -> ca.Functi
     return data.function
 
 
-def _start(controller: object) -> Mapping[str, ArrayLike]:
+def _start(controller: object, law: Law) -> dict[str, ArrayLike]:
     """Return the inputs from which the controller's author lets an example start."""
-    return controller.example_inputs() if isinstance(controller, HasExample) else {}
+    inputs = controller.example_inputs() if isinstance(controller, HasExample) else {}
+    names = [port.name for port in law.inputs]
+    return {name: value for name, value in inputs.items() if name in names}
 
 
-def _contents(law: Law, source: str, run: ExampleRun, daqp: DaqpOrigin) -> dict[str, bytes]:
+def _contents(
+    law: Law,
+    source: str,
+    run: ExampleRun,
+    example: Mapping[str, ArrayLike],
+    daqp: DaqpOrigin,
+    *,
+    mujoco_plugin: bool,
+    fmu: bool,
+) -> dict[str, bytes]:
     texts = {
         f"{law.name}.c": source,
         f"{law.name}.h": header_h(law),
+        f"{law.name}.hpp": header_hpp(law),
         f"{law.name}_external.c": external_c(law),
         "main.c": main_c(law, run),
         "CMakeLists.txt": cmake_lists(law, daqp),
-        "README.md": readme(law, daqp),
+        "README.md": readme(law, daqp, mujoco_plugin=mujoco_plugin, fmu=fmu),
     }
+    if mujoco_plugin:
+        texts |= plugin_files(law, example)
     contents = {file: text.encode() for file, text in texts.items()}
     if law.has_daqp and daqp == "wheel":
         contents |= wheel_files()
-    return contents | {MANIFEST: manifest_text(manifest(law, daqp, contents)).encode()}
+    return contents
+
+
+def _manifest(
+    law: Law, daqp: DaqpOrigin, contents: Mapping[str, bytes], *, mujoco_plugin: bool
+) -> bytes:
+    content = manifest(law, daqp, contents)
+    if mujoco_plugin:
+        content["mujoco"] = mujoco_entry(law)
+    return manifest_text(content).encode()

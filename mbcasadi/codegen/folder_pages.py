@@ -95,7 +95,7 @@ def cmake_lists(law: Law, daqp: DaqpOrigin) -> str:
     )
 
 
-def readme(law: Law, daqp: DaqpOrigin) -> str:
+def readme(law: Law, daqp: DaqpOrigin, *, mujoco_plugin: bool = False, fmu: bool = False) -> str:
     """Return `README.md`."""
     shipped = law.has_daqp and daqp == "wheel"
     subject = "A control function" if law.u_min is not None else "A function"
@@ -111,6 +111,7 @@ def readme(law: Law, daqp: DaqpOrigin) -> str:
             "daqp_row": "| `daqp/` | the solver's headers and static library |\n"
             if shipped
             else "",
+            "caller_rows": _caller_rows(law, mujoco_plugin=mujoco_plugin, fmu=fmu),
             "daqp_flags": link if law.has_daqp else "",
             "optimisation": " ".join(recommended_flags(law)),
             "bytes": 8 * memory_doubles(law),
@@ -129,6 +130,20 @@ def readme(law: Law, daqp: DaqpOrigin) -> str:
             "name": law.name,
             "NAME": law.name.upper(),
         },
+    )
+
+
+def _caller_rows(law: Law, *, mujoco_plugin: bool, fmu: bool) -> str:
+    """Return the rows of the files that were asked for."""
+    rows = {
+        f"`{law.name}_mujoco.c`, `.xml`": "an engine plugin of MuJoCo, and its declaration in MJCF",
+        f"`{law.name}.fmu`": "a co-simulation unit of FMI 3.0",
+    }
+    wanted = (mujoco_plugin, fmu)
+    return "".join(
+        f"| {file} | {text} |\n"
+        for (file, text), is_wanted in zip(rows.items(), wanted, strict=True)
+        if is_wanted
     )
 
 

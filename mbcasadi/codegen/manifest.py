@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.codegen.c_interface import Law, Port
+from mbcasadi.codegen.callers.mujoco_plugin import MujocoEntry
 from mbcasadi.codegen.count import largest_body, operations
 from mbcasadi.codegen.sizes import iteration_limit, memory_doubles
 from mbcasadi.codegen.text import package_version
@@ -101,6 +102,7 @@ class Manifest(TypedDict):
     notes: dict[str, str]
     versions: dict[str, str]
     sha256: dict[str, str]
+    mujoco: MujocoEntry | None
 
 
 def recommended_flags(law: Law) -> tuple[str, ...]:
@@ -148,6 +150,7 @@ def manifest(law: Law, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> Manifes
         "notes": dict(law.notes),
         "versions": versions,
         "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(hashed.items())},
+        "mujoco": None,
     }
 
 

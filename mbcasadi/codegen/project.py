@@ -11,11 +11,12 @@ import casadi as ca
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.codegen.callers.mujoco_folder import mujoco_files
 from mbcasadi.codegen.calls import Array, Memory, call_prepare, call_tick, new_memory
 from mbcasadi.codegen.compile_time import compile_with_estimate
 from mbcasadi.codegen.compiler import BuildResult, find_compiler
 from mbcasadi.codegen.count import Size
-from mbcasadi.codegen.earlier_export import BUILD_FOLDER, MANIFEST
+from mbcasadi.codegen.earlier_export import BUILD_FOLDER
 from mbcasadi.codegen.manifest import DAQP, Manifest
 from mbcasadi.codegen.process_folder import library_to_load
 from mbcasadi.codegen.timing import TickTimes, run_timing, timing_c
@@ -117,6 +118,31 @@ class CProject:
             CompilerError: no compiler, or it failed.
         """
         return ca.external(self.name, str(library_to_load(self.build(cc, flags).path)))
+
+    @checked
+    def build_mujoco_plugin(
+        self, mujoco: str | Path, cc: str | None = None, flags: Sequence[str] | None = None
+    ) -> BuildResult:
+        """Compile the engine plugin of MuJoCo, which `mujoco.mj_loadPluginLibrary` loads.
+
+        Args:
+            mujoco: folder of MuJoCo's headers (`include`) and library: that of the Python package,
+                `mujoco.__path__[0]`, or that of a release.
+            cc, flags: as in `build`.
+
+        Raises:
+            ExportError: the export has no plugin, or the folder is not MuJoCo's.
+            CompilerError: no compiler, or it failed.
+        """
+        source = self.folder / f"{self.name}_mujoco.c"
+        if self.manifest.get("mujoco") is None:
+            raise ExportError(
+                f"{self.folder} holds no MuJoCo plugin; export with mujoco_plugin=True"
+            )
+        include, library = mujoco_files(Path(mujoco))
+        command = (*self._command(cc, flags), "-isystem", str(include), *platform_of().shared)
+        command += (str(source), str(self.source), str(library), *search_flags(library.parent))
+        return self._compile(command, library_name(f"{self.name}_mujoco_{self._key(command)}"))
 
     def memory(self) -> Memory:
         """Build, and return a new block of memory for `step`, `prepare` and `feedback`."""
@@ -254,20 +280,3 @@ class CProject:
         """
         content = json.dumps([self.manifest, [str(word) for word in command]], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:12]
-
-
-@checked
-def open_project(folder: str | Path, *, progress: Callable[[str], None] | None = None) -> CProject:
-    """Return the folder of an earlier export as a `CProject`.
-
-    Raises:
-        ExportError: there is no manifest in it.
-    """
-    path = Path(folder).absolute()
-    try:
-        content = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-        return CProject(path, content["name"], content, progress)
-    except (OSError, ValueError, KeyError) as error:
-        raise ExportError(
-            f"{path} has no readable {MANIFEST}; give a folder that export_c wrote"
-        ) from error

@@ -90,6 +90,15 @@ def test_validate_says_what_delay_and_errors_cost(crank):
     one_line(invoke("validate", "four_bar", "-c", crank, "--what-if"), "delay or perturb")
 
 
+def test_export_writes_what_other_callers_need(crank, tmp_path):
+    out = tmp_path / "c"
+    options = ("--mujoco-plugin", "--fmu")
+    result = invoke("export", "four_bar", "--controller", crank, "--out", out, *options)
+    assert result.exit_code == 0, result.output
+    for file in ("crank_control.hpp", "crank_control_mujoco.c", "crank_control.fmu"):
+        assert (out / file).is_file()
+
+
 def test_export_prints_operations_lines_and_compile_time(crank, tmp_path, monkeypatch):
     monkeypatch.setenv("MBCASADI_CACHE", "off")  # another test has compiled the same
     out = tmp_path / "c"

@@ -1,5 +1,6 @@
 """Valid calls of code generation, the plant, validation and the models."""
 
+import mujoco
 import numpy as np
 
 from fuzz import examples as ex
@@ -33,6 +34,10 @@ def calls_of_codegen():
         home + "cache.info": {},
         home + "open_project": {"folder": project.folder},
         home + "CProject.build": {"self": project},
+        home + "CProject.build_mujoco_plugin": {
+            "self": plants.plugin_project(),
+            "mujoco": mujoco.__path__[0],
+        },
         home + "CProject.size": {"self": project},
         home + "CProject.load": {"self": project},
         home + "CProject.build_example": {"self": project},

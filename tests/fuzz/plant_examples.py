@@ -30,6 +30,12 @@ def project():
 
 
 @cache
+def plugin_project():
+    """The C of a law with a MuJoCo plugin."""
+    return mb.export_c(lqr(), ex.folder() / "plugin", mujoco_plugin=True)
+
+
+@cache
 def iteration_project():
     """The compiled C of a law whose tick has two phases."""
     return mb.export_c(ex.iteration(), ex.folder() / "iteration")

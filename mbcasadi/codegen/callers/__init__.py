@@ -1,0 +1,1 @@
+"""What others need to call an export: C++, MuJoCo, FMI."""

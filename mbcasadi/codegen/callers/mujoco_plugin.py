@@ -1,0 +1,242 @@
+"""The engine plugin of MuJoCo that runs an export inside `mj_step`, and its declaration in MJCF.
+
+The plugin is one more C file beside the controller's. MuJoCo calls it among the passive forces,
+that is behind positions and velocities and before actuators: it writes the controls of the model's
+own actuators, so that their laws, ranges and activations stay MuJoCo's.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import NamedTuple, TypedDict
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mbcasadi.codegen.c_interface import Law, Port, find_port
+from mbcasadi.codegen.emergency import keeps_last
+from mbcasadi.codegen.example_run import example_inputs
+from mbcasadi.codegen.sizes import memory_doubles
+from mbcasadi.codegen.text import comma_list, number, package_version, template
+from mbcasadi.description.controller import INPUTS
+from mbcasadi.errors import ExportError
+
+KNOWN_TO_MUJOCO = ("q", "v", "act", "t", "z")
+"""Inputs that MuJoCo's state gives; all others come from userdata or config attributes."""
+
+LEAST_COMPONENTS = ("q", "v", "act", "u")
+"""Signals whose components must have the names of the model."""
+
+RECORD_HEAD = 2  # what the step returned, and its flags
+
+
+class UserdataEntry(TypedDict):
+    """Places of one input in `mjData.userdata`, behind the first one of the instance."""
+
+    switch: int
+    first: int
+    size: int
+
+
+class MujocoEntry(TypedDict):
+    """What the manifest says of the plugin."""
+
+    plugin: str
+    userdata: dict[str, UserdataEntry]
+    nuserdata: int
+    plugin_state: dict[str, list[int]]
+
+
+class UserInput(NamedTuple):
+    """One input that MuJoCo does not know."""
+
+    port: Port
+    first: int
+    is_needed: bool
+    default: NDArray[np.float64]
+
+
+def require_plugin(law: Law, example: Mapping[str, ArrayLike]) -> None:
+    """Raise `ExportError` where no plugin of MuJoCo can call this law, or it has no reference."""
+    u = find_port(law.outputs, "u")
+    if law.period is None or u is None or not u.size:
+        raise ExportError(
+            f"{law.name!r} has no control u and no period, so that no MuJoCo plugin can run it; "
+            "export a controller, or leave mujoco_plugin out"
+        )
+    ref = find_port(law.inputs, "ref")
+    if ref is not None and ref.size and "ref" not in example:
+        raise ExportError(
+            f"{law.name!r} follows a reference, and a MuJoCo plugin needs one to start with; give "
+            'example={"ref": law.reference_at(q0)}'
+        )
+    for name in LEAST_COMPONENTS:
+        port = find_port(law.inputs, name) or find_port(law.outputs, name)
+        if port is not None and port.size and not all(port.components or ("",)):
+            raise ExportError(
+                f"{law.name!r}: signal {name!r} has no names of its components; a MuJoCo plugin "
+                "finds joints and actuators by them: name them as the model does"
+            )
+
+
+def plugin_files(law: Law, example: Mapping[str, ArrayLike]) -> dict[str, str]:
+    """Return `<name>_mujoco.c` and `<name>_mujoco.xml`, by file name.
+
+    Args:
+        law: what is exported.
+        example: defaults of the inputs that MuJoCo does not know, the reference among them.
+
+    Raises:
+        ExportError: no plugin of MuJoCo can call this law, or the reference is missing.
+    """
+    require_plugin(law, example)
+    inputs = _user_inputs(law, example_inputs(law, example))
+    return {
+        f"{law.name}_mujoco.c": _plugin_c(law, inputs),
+        f"{law.name}_mujoco.xml": _plugin_xml(law, inputs),
+    }
+
+
+def mujoco_entry(law: Law) -> MujocoEntry:
+    """Return the manifest's entry: where inputs and results are in MuJoCo's data."""
+    inputs = _user_inputs(law, {})
+    nu = RECORD_HEAD + law.nu
+    nz = 0 if law.z0 is None else law.z0.size
+    return {
+        "plugin": f"mbcasadi.{law.name}",
+        "userdata": {
+            entry.port.name: {
+                "switch": entry.first + k,
+                "first": entry.first + k + 1,
+                "size": entry.port.size,
+            }
+            for k, entry in enumerate(inputs)
+        },
+        "nuserdata": sum(entry.port.size + 1 for entry in inputs),
+        "plugin_state": {
+            "returned": [0, 1],
+            "flags": [1, 1],
+            "u": [RECORD_HEAD, law.nu],
+            "z": [nu, nz],
+        },
+    }
+
+
+def _user_inputs(law: Law, values: Mapping[str, NDArray[np.float64]]) -> list[UserInput]:
+    inputs, first = [], 0
+    for port in law.inputs:
+        if port.name in KNOWN_TO_MUJOCO:
+            continue
+        default = np.asarray(values.get(port.name, np.zeros(port.size)), dtype=float)
+        inputs.append(UserInput(port, first, port.name not in INPUTS, default.ravel()))
+        first += port.size
+    return inputs
+
+
+def _plugin_c(law: Law, inputs: list[UserInput]) -> str:
+    sizes = {name: _size(law, name) for name in ("q", "v", "act", "z")}
+    keeps = keeps_last(law)
+    return template(
+        "mujoco_plugin.c.in",
+        {
+            "nq": sizes["q"],
+            "nv": sizes["v"],
+            "na": sizes["act"],
+            "nu": law.nu,
+            "nz": sizes["z"],
+            "user": len(inputs),
+            "given": sum(entry.port.size for entry in inputs),
+            "kept": memory_doubles(law) if keeps else 0,
+            "tables": _tables(law, inputs),
+            "places": template("mujoco_places.c.in", {}),
+            "attributes": "".join(f", {_text(entry.port.name)}" for entry in inputs),
+            "initial": _initial(law, keeps=keeps),
+            "period": number(law.period or 0.0),
+            "run": _run(law, inputs, keeps=keeps),
+            "version": package_version(),
+            "name": law.name,
+            "NAME": law.name.upper(),
+        },
+    )
+
+
+def _size(law: Law, name: str) -> int:
+    port = find_port(law.inputs, name)
+    return port.size if port else 0
+
+
+def _tables(law: Law, inputs: list[UserInput]) -> str:
+    """Return the names of q, v, act and u, and the inputs that MuJoCo does not know."""
+    tables = []
+    for name in LEAST_COMPONENTS:
+        port = find_port(law.outputs if name == "u" else law.inputs, name)
+        names = [_text(c) for c in port.components] if port else []
+        tables.append(f"static const char *const {name}_names[] = {{{comma_list(names)}}};\n")
+    rows = [
+        f"  {{{_text(e.port.name)}, {e.port.size}, {e.first}, {int(e.is_needed)}}},\n"
+        for e in inputs
+    ]
+    values = [number(value) for entry in inputs for value in entry.default]
+    tables.append(
+        "static const struct user_input user_inputs[] = {\n"
+        + ("".join(rows) or "  {0, 0, 0, 0},\n")
+        + "};\n"
+    )
+    tables.append(f"static const double defaults[GIVEN + 1] = {{{comma_list(values)}}};\n")
+    return "".join(tables)
+
+
+def _initial(law: Law, *, keeps: bool) -> str:
+    lines = ""
+    if law.has_state:
+        lines += f"  for (i = 0; i < NZ; ++i) state[Z_AT + i] = {law.name}_z0[i];\n"
+    if keeps:
+        lines += f"  {law.name}_init(state + KEPT_AT, KEPT * sizeof *state);\n"
+    return lines
+
+
+def _run(law: Law, inputs: list[UserInput], *, keeps: bool) -> str:
+    """Return the C of one tick: what the memory keeps, the step, its results."""
+    places = {entry.port.name: f"user + {entry.first}" for entry in inputs}
+    places |= {name: name for name in KNOWN_TO_MUJOCO}
+    results = {"u": "u", "z_next": "z", "flags": "flags"}
+    arguments = [places[port.name] for port in law.inputs]
+    arguments += [results.get(port.name, "0") for port in law.outputs]
+    call = ", ".join(["p->memory", *arguments])
+    before = "  memcpy(p->memory, now + KEPT_AT, sizeof p->memory);\n" if keeps else ""
+    after = "  memcpy(next + KEPT_AT, p->memory, sizeof p->memory);\n" if keeps else ""
+    return f"{before}  next[RETURNED] = {law.name}_step({call});\n{after}"
+
+
+def _plugin_xml(law: Law, inputs: list[UserInput]) -> str:
+    entry = mujoco_entry(law)
+    rows = [
+        f"    {place['switch']:5d}: 1 where {name} is the numbers behind it ({place['size']}), "
+        "0 where it is as below\n"
+        for name, place in entry["userdata"].items()
+    ]
+    layout = "  Places in mjData.userdata:\n" + "".join(rows) if rows else ""
+    config = [("userdata", "0")] if inputs else []
+    config += [
+        (e.port.name, " ".join(number(x) for x in e.default))
+        for e in inputs
+        if e.default.size and not e.is_needed
+    ]
+    size = f'  <size nuserdata="{entry["nuserdata"]}"/>\n' if inputs else ""
+    return template(
+        "mujoco_plugin.xml.in",
+        {
+            "layout": layout,
+            "size": size,
+            "config": "".join(
+                f"        <config key={quoteattr(key)} value={quoteattr(value)}/>\n"
+                for key, value in config
+            ),
+            "name": law.name,
+        },
+    )
+
+
+def _text(text: str) -> str:
+    """Return a C string; JSON's escapes of what needs one are C's."""
+    return json.dumps(text, ensure_ascii=False)

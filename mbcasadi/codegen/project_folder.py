@@ -1,0 +1,102 @@
+"""An earlier export, opened again: its manifest and its files are those of the export."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import cast
+
+from mbcasadi.argument_kinds import checked
+from mbcasadi.codegen.earlier_export import MANIFEST, MOST_LISTED, is_changed, listed
+from mbcasadi.codegen.manifest import Manifest
+from mbcasadi.codegen.project import CProject
+from mbcasadi.errors import ExportError
+
+NEEDED_KEYS = frozenset(
+    {
+        "name",
+        "inputs",
+        "outputs",
+        "z0",
+        "memory_bytes",
+        "prepared_from",
+        "operations",
+        "largest_function",
+        "flags",
+        "solver",
+        "sha256",
+    }
+)
+"""What a `CProject` reads of the manifest."""
+
+FREE_TO_CHANGE = ("main.c", "CMakeLists.txt", "README.md")
+NOT_COMPILED = (".fmu", ".xml", ".hpp")
+
+
+@checked
+def open_project(
+    folder: str | Path,
+    *,
+    verify: bool = True,
+    progress: Callable[[str], None] | None = None,
+) -> CProject:
+    """Return the folder of an earlier export as a `CProject`, wherever it was moved to.
+
+    Args:
+        folder: that `export_c` wrote.
+        verify: compare the files that are compiled with their hashes in the manifest.
+        progress: called with one line for each step of a build.
+
+    Raises:
+        ExportError: there is no manifest in it, it is not that of an export, or a file was changed
+            or removed since; the message names it.
+    """
+    path = Path(folder).absolute()
+    content = read_manifest(path)
+    if verify:
+        require_unchanged(path, content)
+    return CProject(path, content["name"], content, progress)
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Return the manifest of an export.
+
+    Raises:
+        ExportError: it cannot be read, or it is not that of an export.
+    """
+    try:
+        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ExportError(
+            f"{folder} has no readable {MANIFEST}; give a folder that export_c wrote"
+        ) from error
+    present = set(content) if isinstance(content, Mapping) else set()
+    missing = sorted(NEEDED_KEYS - present)
+    if missing:
+        raise ExportError(
+            f"{folder / MANIFEST} lacks {', '.join(missing[:MOST_LISTED])}: it was changed, or is "
+            "no export's; export again, or give a folder that export_c wrote"
+        )
+    return cast("Manifest", content)
+
+
+def require_unchanged(folder: Path, manifest: Manifest) -> None:
+    """Raise `ExportError` where a file that is compiled is not the one of the export.
+
+    The example, the build file and the README may be changed.
+    """
+    hashes = {
+        name: value
+        for name, value in manifest["sha256"].items()
+        if name not in FREE_TO_CHANGE and not name.endswith(NOT_COMPILED)
+    }
+    missing = [name for name in hashes if not (folder / name).exists()]
+    changed = [name for name in hashes if is_changed(folder / name, hashes[name])]
+    faults = [
+        f"lacks files of its export ({listed(missing)})" if missing else "",
+        f"holds files that were changed since their export ({listed(changed)})" if changed else "",
+    ]
+    if any(faults):
+        raise ExportError(
+            f"{folder} {' and '.join(filter(None, faults))}; export again, or verify=False to take "
+            "it as it is"
+        )

@@ -1,0 +1,99 @@
+"""What the plugin of MuJoCo refuses: models that do not fit, laws that it cannot run."""
+
+import casadi as ca
+import mujoco
+import pytest
+from plugin_problems import (
+    FILTERED,
+    MUJOCO,
+    declaration,
+    export,
+    exported,
+    hand_made,
+    model_text,
+    with_plugin,
+)
+
+import mbcasadi as mb
+from mbcasadi.description import Controller
+from mbcasadi.errors import ExportError
+
+FAILED = 4
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('joint name="crank"', 'joint name="handle"', "no joint for 'crank' of q"),
+        ('<motor name="crank"', '<motor name="m"', "no actuator with the control 'crank'"),
+        ('timestep="0.0005"', 'timestep="0.0003"', "0.001 s is not a multiple of .*0.0003 s"),
+        ('key="ref" value="', 'key="ref" value="1 ', "'ref' has 4 numbers, expected 3"),
+        ('key="mask" value="', 'key="mask" value="on ', "'mask' holds 'on .*expected 1 numbers"),
+        ('key="userdata" value="0"', 'key="userdata" value="1"', 'set <size nuserdata="7"/>'),
+        ('key="ref"', 'key="reff"', "reff"),
+        (
+            "<default>",
+            '<option><flag spring="disable" damper="disable"/></option><default>',
+            "do not disable both springs and dampers",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_an_error_at_load(old, new, message):
+    project, _ = exported("four_bar")
+    text, snippet = model_text("four_bar"), declaration(project)
+    assert old in text + snippet
+    text = text.replace('joint="crank"', 'joint="handle"') if "handle" in new else text
+    with pytest.raises(ValueError, match=message):
+        with_plugin(project, text.replace(old, new), snippet.replace(old, new))
+
+
+def test_a_quantity_that_mujoco_does_not_give_must_come_from_userdata():
+    controller = hand_made("plugin_needs")
+    function, names = controller.function, [s.name for s in controller.inputs]
+    renamed = ca.Function(
+        "plugin_needs",
+        function.sx_in(),
+        function.call(function.sx_in()),
+        ["q", "v", "f_measured", *names[3:]],
+        function.name_out(),
+    )
+    inputs = [
+        s if s.name != "act" else type(s)("f_measured", ("f",), ("N",)) for s in controller.inputs
+    ]
+    law = Controller(**(vars(controller) | {"function": renamed, "inputs": tuple(inputs)}))
+    project = export(law, {"ref": [0.2]})
+    text = FILTERED
+    model = with_plugin(project, text)
+    data, place = mujoco.MjData(model), project.manifest["mujoco"]["userdata"]["f_measured"]
+    mujoco.mj_step(model, data)
+    assert data.plugin_state[0] == FAILED  # this law does not check its inputs
+    mujoco.mj_resetData(model, data)
+    data.userdata[place["switch"]], data.userdata[place["first"]] = 1, 0.5
+    mujoco.mj_step(model, data)
+    assert data.plugin_state[0] == 0
+    assert model.nuserdata == 4
+    snippet = declaration(project).replace('<config key="userdata" value="0"/>', "")
+    with pytest.raises(ValueError, match="measures 'f_measured', which MuJoCo does not give"):
+        with_plugin(project, text, snippet)
+
+
+def test_a_plain_function_has_no_plugin(tmp_path):
+    x = ca.SX.sym("x")
+    with pytest.raises(ExportError, match="no control u and no period"):
+        mb.export_c(ca.Function("f", [x], [2 * x]), tmp_path / "out", mujoco_plugin=True)
+    assert not (tmp_path / "out").exists()
+    project = mb.export_c(ca.Function("f", [x], [2 * x]), tmp_path / "out")
+    with pytest.raises(ExportError, match="export with mujoco_plugin=True"):
+        project.build_mujoco_plugin(MUJOCO)
+
+
+def test_a_law_that_follows_a_reference_needs_one_to_start_with(tmp_path):
+    with pytest.raises(ExportError, match=r"give example=\{\"ref\": law\.reference_at\(q0\)\}"):
+        mb.export_c(hand_made("follows"), tmp_path / "out", mujoco_plugin=True)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_is_not_mujocos_is_refused(tmp_path):
+    project, _ = exported("four_bar")
+    with pytest.raises(ExportError, match=r"holds no include/mujoco/mujoco\.h"):
+        project.build_mujoco_plugin(tmp_path)

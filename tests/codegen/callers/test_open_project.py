@@ -1,0 +1,70 @@
+"""An export is opened again: elsewhere, after changes, without some of its files."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from plugin_problems import hand_made
+
+import mbcasadi as mb
+from mbcasadi.errors import ExportError
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return mb.export_c(hand_made("opened"), tmp_path / "out").folder
+
+
+def test_a_folder_that_was_moved_works(folder, tmp_path, monkeypatch):
+    before = mb.codegen.open_project(folder)
+    expected = before.step(before.memory(), {"q": [0.1]})
+    place = tmp_path / "else where"
+    shutil.move(folder, place)
+    monkeypatch.chdir(tmp_path)
+    project = mb.codegen.open_project("else where")
+    outputs = project.step(project.memory(), {"q": [0.1]})
+    assert np.array_equal(outputs["u"], expected["u"])
+    assert project.load().name() == "opened"
+    assert "returned 0" in project.run_example()
+
+
+@pytest.mark.parametrize("file", ["opened.c", "opened.h", "opened_external.c"])
+def test_a_file_that_was_changed_or_removed_is_named(folder, file):
+    text = (folder / file).read_text()
+    (folder / file).write_text(text + "/* mine */\n")
+    with pytest.raises(ExportError, match=rf"changed since their export \({file}\); export again"):
+        mb.codegen.open_project(folder)
+    assert mb.codegen.open_project(folder, verify=False).name == "opened"
+    (folder / file).unlink()
+    with pytest.raises(ExportError, match=rf"lacks files of its export \({file}\)"):
+        mb.codegen.open_project(folder)
+
+
+@pytest.mark.parametrize("file", ["main.c", "CMakeLists.txt", "README.md"])
+def test_example_and_build_file_are_the_users(folder, file):
+    (folder / file).write_text("mine")
+    assert mb.codegen.open_project(folder).name == "opened"
+
+
+def test_a_changed_manifest_is_refused(folder):
+    path = folder / "manifest.json"
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(content | {"sha256": content["sha256"] | {"opened.c": "0"}}))
+    with pytest.raises(ExportError, match=r"changed since their export \(opened\.c\)"):
+        mb.codegen.open_project(folder)
+    path.write_text(json.dumps({k: v for k, v in content.items() if k != "operations"}))
+    with pytest.raises(ExportError, match="lacks operations: it was changed"):
+        mb.codegen.open_project(folder)
+    for text in ("[]", "{", '"text"'):
+        path.write_text(text)
+        with pytest.raises(ExportError, match=r"manifest\.json"):
+            mb.codegen.open_project(folder)
+
+
+def test_a_manifest_of_an_earlier_version_is_read(folder):
+    path = folder / "manifest.json"
+    content = json.loads(path.read_text())
+    del content["mujoco"]
+    path.write_text(json.dumps(content))
+    assert mb.codegen.open_project(folder).name == "opened"
