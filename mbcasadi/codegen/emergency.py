@@ -32,12 +32,18 @@ def emergency_c(law: Law) -> str:
         "check_status": _check_status(law),
         "keep_control": _keep_control(law),
         "success": _success(law),
+        "real": law.real,
         "NAME": law.name.upper(),
     }
     values |= {"bad_input": int(Status.BAD_INPUT), "failed": int(Status.FAILED)}
     values |= {flag.name.lower(): int(flag) for flag in Flag if flag.name}
     unprepared = template("unprepared.c.in", values) if law.prepared_from else ""
     return template("emergency.c.in", values | {"if_unprepared": unprepared})
+
+
+def _of_real(law: Law, double: str, single: str) -> str:
+    """Return one of two names in C."""
+    return double if law.real == "double" else single
 
 
 def keeps_last(law: Law) -> bool:
@@ -47,7 +53,7 @@ def keeps_last(law: Law) -> bool:
 
 def last_member(law: Law) -> str:
     """Return the member of the memory that keeps the last control."""
-    return f"  double last[{law.nu}];\n" if keeps_last(law) else ""
+    return f"  {law.real} last[{law.nu}];\n" if keeps_last(law) else ""
 
 
 def initial_last(law: Law) -> str:
@@ -73,10 +79,10 @@ def _control(law: Law) -> str:
         return found + _write(place, law.nu, value)
     read = f"  memcpy(held, z + {law.held_first}, sizeof held);\n" if law.held else ""
     return (
-        f"  double held[{max(1, law.held)}], held_next[{max(1, law.held)}], u[{max(1, law.nu)}];\n"
-        "  const double ticks = missed;\n"
-        f"  const double *arg[{max(2, int(f.sz_arg()))}];\n"
-        f"  double *res[{max(2, int(f.sz_res()))}];\n"
+        f"  {law.real} held[{max(1, law.held)}], held_next[{max(1, law.held)}], u[{max(1, law.nu)}];\n"
+        f"  const {law.real} ticks = ({law.real})missed;\n"
+        f"  const {law.real} *arg[{max(2, int(f.sz_arg()))}];\n"
+        f"  {law.real} *res[{max(2, int(f.sz_res()))}];\n"
         "  (void)m;\n"
         f"{read}  arg[0] = held;\n  arg[1] = &ticks;\n  res[0] = u;\n  res[1] = held_next;\n"
         f"  {f.name()}(arg, res, 0, 0, 0);\n{_write(place, law.nu, 'u[i]')}"
@@ -106,7 +112,11 @@ def _other(law: Law, port: Port) -> str:
     """Return the C of an output that is neither control nor state."""
     if law.u_safe is not None and port.name in (CONTROL, STATE):
         return ""
-    known = {"status": "status", "flags": "flags", "residual": "HUGE_VAL"}
+    known = {
+        "status": "status",
+        "flags": "flags",
+        "residual": _of_real(law, "HUGE_VAL", "HUGE_VALF"),
+    }
     value = known.get(port.name, "NAN") if law.u_safe is not None else "NAN"
     return _write(_place(law, port.name), port.size, value)
 
@@ -136,9 +146,10 @@ def _finite(law: Law) -> str:
     place = _place(law, CONTROL) if law.u_safe is not None else ""
     if not place:
         return "  (void)out;\n"
+    absolute, largest = _of_real(law, "fabs", "fabsf"), _of_real(law, "DBL_MAX", "FLT_MAX")
     return (
         f"  for (i = 0; {place} && i < {law.nu}; ++i)\n"
-        f"    if (!(fabs({place}[i]) <= DBL_MAX)) return 0;\n"
+        f"    if (!({absolute}({place}[i]) <= {largest})) return 0;\n"
     )
 
 

@@ -17,9 +17,11 @@ from mbcasadi.codegen.folder import remove_stale_staging, write_folder
 from mbcasadi.codegen.folder_pages import cmake_lists, main_c, readme
 from mbcasadi.codegen.header import header_h
 from mbcasadi.codegen.manifest import DaqpOrigin, manifest, manifest_text
+from mbcasadi.codegen.precision import Real
 from mbcasadi.codegen.project import CProject, open_project
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
+from mbcasadi.shapes import require_choice
 
 
 @checked
@@ -32,6 +34,7 @@ def export_c(
     discard_changes: bool = False,
     example: Mapping[str, ArrayLike] | None = None,
     solver: Solver = "mbcasadi",
+    real: Real = "double",
     daqp: DaqpOrigin = "wheel",
     progress: Callable[[str], None] | None = None,
 ) -> CProject:
@@ -52,6 +55,9 @@ def export_c(
         example: inputs for the example program; z0 and the Function's defaults otherwise.
         solver: of the QP, if the controller solves one: "mbcasadi" is part of the C, "daqp" needs
             DAQP's library.
+        real: type of all numbers. "float" computes nothing in double: for processors with a unit for
+            single precision only. Tolerances are then those of float, see
+            `docs/guides/single-precision.md`.
         daqp: where that library comes from: "wheel" copies the one for this machine into the
             export, "system" expects it at build time.
         progress: called with one line for each step.
@@ -63,11 +69,12 @@ def export_c(
         ExportError: illegal name, parts that do not fit, no generated C, folder not writable, or
             with files that would be lost.
     """
+    require_choice("real", real, ("double", "float"))
     report = progress or (lambda _: None)
     target = Path(folder).absolute()
     remove_stale_staging(target)
     refuse_existing(target, overwrite=overwrite, discard_changes=discard_changes)
-    law = _law(controller, name, solver)
+    law = _law(controller, name, solver, real)
     count = sum(operations(f) for f in (*law.functions, *law.between))
     report(f"{law.name}: generating C for {count} operations")
     contents = _contents(law, example, daqp)
@@ -78,13 +85,16 @@ def export_c(
 
 
 def _law(
-    controller: Controller | HasController | ca.Function, name: str | None, solver: Solver
+    controller: Controller | HasController | ca.Function,
+    name: str | None,
+    solver: Solver,
+    real: Real,
 ) -> Law:
     if isinstance(controller, ca.Function):
-        return law_from_function(controller, name)
+        return law_from_function(controller, name, real)
     if isinstance(controller, Controller):
-        return law_from_controller(controller, name, solver)
-    return law_from_controller(controller.controller, name, solver)
+        return law_from_controller(controller, name, solver, real)
+    return law_from_controller(controller.controller, name, solver, real)
 
 
 def _contents(

@@ -8,10 +8,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.codegen.c_interface import Law, Port, find_port
 from mbcasadi.codegen.manifest import DaqpOrigin, recommended_flags
+from mbcasadi.codegen.precision import Real, numbers_of
 from mbcasadi.codegen.sizes import iteration_limit, memory_doubles
 from mbcasadi.codegen.text import constant, number, package_version, template
 from mbcasadi.description.controller import defaults_of
-from mbcasadi.description.qp_stages import C_PRIMAL_TOLERANCE
 from mbcasadi.shapes import column, require_name
 
 
@@ -44,9 +44,10 @@ def main_c(law: Law, example: Mapping[str, ArrayLike] | None) -> str:
     """Return `main.c`: a loop over the law on one state."""
     values = example_inputs(law, example)
     declared = [
-        f"  {constant('double', p.identifier, values[p.name].tolist())}" for p in law.inputs
+        f"  {constant(law.real, p.identifier, values[p.name].tolist(), law.real)}"
+        for p in law.inputs
     ]
-    declared += [f"  double {p.identifier}[{max(1, p.size)}] = {{0}};\n" for p in law.outputs]
+    declared += [f"  {law.real} {p.identifier}[{max(1, p.size)}] = {{0}};\n" for p in law.outputs]
     arguments = [p.identifier for p in law.inputs + law.outputs]
     printed = [p for p in law.outputs if p.name == "u"] or list(law.outputs[:1])
     feedback = "    memcpy(z, z_next, sizeof z);\n" if law.has_state else ""
@@ -56,7 +57,7 @@ def main_c(law: Law, example: Mapping[str, ArrayLike] | None) -> str:
             "declarations": "".join(declared),
             "call": _call(law, arguments),
             "feedback": feedback,
-            "prints": "".join(_print(p) for p in printed),
+            "prints": "".join(_print(p, law.real) for p in printed),
             "name": law.name,
             "NAME": law.name.upper(),
         },
@@ -163,12 +164,13 @@ def _phases_page(law: Law) -> str:
     return template("readme_phases.md.in", values)
 
 
-def _print(port: Port) -> str:
+def _print(port: Port, real: Real) -> str:
     if port.size == 0:
         return ""
+    digits, value = (12, "") if real == "double" else (7, "(double)")
     return (
         f"  for (tick_ = 0; tick_ < {port.size}; ++tick_)\n"
-        f'    printf("{port.name}[%d] = %.12g\\n", tick_, {port.identifier}[tick_]);\n'
+        f'    printf("{port.name}[%d] = %.{digits}g\\n", tick_, {value}{port.identifier}[tick_]);\n'
     )
 
 
@@ -184,7 +186,8 @@ def _solver_page(law: Law, daqp: DaqpOrigin) -> str:
         "n": law.n,
         "m": law.m,
         "iterations": iteration_limit(law),
-        "primal_tol": number(C_PRIMAL_TOLERANCE),
+        "primal_tol": numbers_of(law.real)["primal_tol"].rstrip("f"),
+        "rounding": numbers_of(law.real)["rounding"].rstrip("f"),
         "name": law.name,
     }
     method = "method.md.in"

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 
+import numpy as np
+
 WIDTH = 96
 
 
@@ -22,14 +24,25 @@ def template(name: str, values: Mapping[str, str | int]) -> str:
     return re.sub(r"@(\w+)@", lambda match: str(values[match[1]]), text)
 
 
-def number(value: float) -> str:
-    """Return a C double that reads back as the same number, NaN and infinity too."""
+def number(value: float, real: str = "double") -> str:
+    """Return a C number that reads back as the same one, NaN and infinity too.
+
+    Args:
+        value: any number.
+        real: "double", or "float" for the nearest single precision.
+    """
+    if real == "float":
+        with np.errstate(over="ignore"):
+            value = float(np.float32(value))
     if value == float("inf"):
         return "INFINITY"
     if value == -float("inf"):
         return "-INFINITY"
     if value != value:
         return "NAN"
+    if real == "float":
+        text = f"{value:.9g}"
+        return f"{text}f" if set(text) & set(".e") else f"{text}.0f"
     return repr(float(value))
 
 
@@ -49,9 +62,9 @@ def comma_list(items: Iterable[str | int], indent: str = "  ") -> str:
     return "\n" + "\n".join(lines)
 
 
-def constant(kind: str, name: str, values: Sequence[float]) -> str:
+def constant(kind: str, name: str, values: Sequence[float], real: str = "double") -> str:
     """Return the definition of a constant array."""
-    return f"{kind} {name}[{max(1, len(values))}] = {{{comma_list(number(v) for v in values)}}};\n"
+    return f"{kind} {name}[{max(1, len(values))}] = {{{comma_list(number(v, real) for v in values)}}};\n"
 
 
 def unique_identifiers(labels: Iterable[str], taken: set[str]) -> list[str]:
