@@ -163,7 +163,7 @@ def _record(
 ) -> Record:
     """Return every input but z that is given or can be sampled, one row for each tick."""
     names = [s["name"] for s in project.manifest["inputs"]]
-    system = getattr(controller, "system", None)
+    system = _system_of(controller)
     if "q" in names and "q" not in given:
         if system is None:
             raise ExportError(
@@ -180,6 +180,15 @@ def _record(
     arrays = {name: np.atleast_2d(np.asarray(value, float)) for name, value in given.items()}
     ticks = max((len(array) for array in arrays.values()), default=1)
     return {k: np.broadcast_to(a, (ticks, a.shape[1])) if len(a) == 1 else a for k, a in arrays.items()}
+
+
+def _system_of(controller: object) -> Any:
+    """Return the mechanism of a law, of inverse dynamics or of an MPC's problem; None without one."""
+    for owner in (controller, getattr(controller, "ocp", None), getattr(controller, "problem", None)):
+        system = getattr(owner, "system", None)
+        if system is not None:
+            return system
+    return None
 
 
 def _pose(system: Any) -> Array:
