@@ -94,6 +94,13 @@ def _columns(
 ) -> list[Numbers | None]:
     """Return a vector for each signal, None (zeros in C) where none is given."""
     sizes = {s["name"]: s["size"] for s in signals}
+    with np.errstate(over="ignore"):  # what is too large for float is infinite there
+        return _columns_of(sizes, inputs, kind)
+
+
+def _columns_of(
+    sizes: Mapping[str, int], inputs: Mapping[str, ArrayLike], kind: type[np.floating]
+) -> list[Numbers | None]:
     for name in inputs:
         require_name("input", name, list(sizes))
     return [

@@ -11,6 +11,7 @@ from mbcasadi.codegen.loops import with_loops
 from mbcasadi.codegen.precision import Real
 from mbcasadi.codegen.scalar_bodies import with_scalar_bodies
 from mbcasadi.codegen.single_precision import in_single_precision
+from mbcasadi.codegen.strict_text import with_strict_text
 from mbcasadi.errors import ExportError
 
 # Headers that CasADi's own runtime includes; anything else is a foreign library.
@@ -61,6 +62,7 @@ def _generate(functions: tuple[ca.Function, ...], prefix: str, *, by_hand: bool,
     _refuse(text, functions)
     if by_hand:
         text = with_scalar_bodies(with_loops(with_inlined_runtime(text)), prefix, real)
+        text = with_strict_text(text)
     if real == "float":
         text = in_single_precision(text)
     text = re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE).strip()

@@ -81,6 +81,7 @@ def cone_values(cones: int, values: Mapping[str, str | int]) -> dict[str, str | 
         "least_force": number(LEAST_FORCE, real),
         "least_cost": number(LEAST_COST, real),
         "least_radius": number(LEAST_RADIUS, real),
+        "turn": number(0.86602540378443865, real),
         "apex": APEX,
     }
     own["cone_newton"] = template("cone_newton.c.in", own)

@@ -98,7 +98,7 @@ def _stage_members(law: Law) -> str:
 
 
 def _body(law: Law) -> str:
-    solve = "  flag = ldp_solve(p);\n  if (p->posed > 0) m->exit_flag = (int)flag;\n"
+    solve = f"  flag = ({law.real})ldp_solve(p);\n  if (p->posed > 0) m->exit_flag = (int)flag;\n"
     if law.has_daqp:
         solve = "  flag = daqp_solve(p, &m->daqp, &m->exit_flag);\n"
     values: dict[str, str | int] = {

@@ -113,8 +113,8 @@ def _other(law: Law, port: Port) -> str:
     if law.u_safe is not None and port.name in (CONTROL, STATE):
         return ""
     known = {
-        "status": "status",
-        "flags": "flags",
+        "status": f"({law.real})status",
+        "flags": f"({law.real})flags",
         "residual": _of_real(law, "HUGE_VAL", "HUGE_VALF"),
     }
     value = known.get(port.name, "NAN") if law.u_safe is not None else "NAN"

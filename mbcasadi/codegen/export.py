@@ -21,7 +21,6 @@ from mbcasadi.codegen.precision import Real
 from mbcasadi.codegen.project import CProject, open_project
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
-from mbcasadi.shapes import require_choice
 
 
 @checked
@@ -69,7 +68,6 @@ def export_c(
         ExportError: illegal name, parts that do not fit, no generated C, folder not writable, or
             with files that would be lost.
     """
-    require_choice("real", real, ("double", "float"))
     report = progress or (lambda _: None)
     target = Path(folder).absolute()
     remove_stale_staging(target)

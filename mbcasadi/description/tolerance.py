@@ -1,11 +1,11 @@
 """Tolerances that know what they are in single precision.
 
-A number in a Function cannot say what it is for: `1e-10` may be a rank tolerance, which float cannot
-decide, or an inertia, which float resolves well. So tolerances carry a mark in the last 32 bits of their
-mantissa, a relative change of 2⁻²⁰: 24 bits that say "a tolerance" and 8 bits, the power of two by which it
-is larger or smaller in float. The mark survives in the Function, its copies, its serialisation and its C, and
-`codegen` replaces the number where the C is written in float. Any other number has these bits once in
-2²⁴ numbers, and then is a multiple of itself only in float's C: see `codegen.single_precision`.
+A number in a Function cannot say what it is for: `1e-10` may be a rank tolerance, which float
+cannot decide, or an inertia, which float resolves well. So tolerances carry a mark in the last 32
+bits of their mantissa, a relative change of at most 2⁻²⁰: 24 bits that say "a tolerance", and 8
+bits with the power of two by which it is larger or smaller in float. The mark survives in
+Functions, their copies, serialisation and C, and `codegen` writes float's value where the C is of
+floats. Any other number has these bits with a probability of 2⁻²⁴.
 """
 
 import math
@@ -16,8 +16,8 @@ POWER = math.log(2.0**-23) / math.log(2.0**-52)
 """A tolerance `eps^k` of double is `eps^k` of float: the same power of another epsilon."""
 
 LARGEST = 1e-3
-"""In float a tolerance is not larger than this, unless it is in double: what differs by a thousandth
-differs in float too."""
+"""In float a tolerance is not larger than this, unless it is in double: what differs by a
+thousandth differs in float too."""
 
 MARK = 0xB5D3A7
 """The 24 bits."""
@@ -39,7 +39,7 @@ class Tolerance(float):
         """Its value in float."""
         return single_value(self)
 
-    def __pow__(self, power: int) -> "Tolerance":  # type: ignore[override]
+    def __pow__(self, power: float) -> "Tolerance":  # type: ignore[override]
         return marked(float(self) ** power, self.single**power)
 
     @overload  # type: ignore[override]

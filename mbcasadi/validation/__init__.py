@@ -52,6 +52,7 @@ from mbcasadi.validation.metrics import (
     TrackingStatistics,
     Verdict,
 )
+from mbcasadi.validation.precision import Distribution, PrecisionReport, compare_precision
 from mbcasadi.validation.report import Report, ReportOptions
 from mbcasadi.validation.run import Condition, Run, WhatIf
 from mbcasadi.validation.validate import validate
@@ -66,6 +67,7 @@ __all__ = [
     "ContactForces",
     "Criteria",
     "Difference",
+    "Distribution",
     "FailureMargin",
     "Margin",
     "Metric",
@@ -74,6 +76,7 @@ __all__ = [
     "OuterLaw",
     "PassRate",
     "Policy",
+    "PrecisionReport",
     "PredictionStatistics",
     "Predictions",
     "Push",
@@ -91,6 +94,7 @@ __all__ = [
     "Verdict",
     "WhatIf",
     "case_report",
+    "compare_precision",
     "compare",
     "compile_controller",
     "open_campaign",

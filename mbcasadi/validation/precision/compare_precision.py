@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.codegen.calls import new_memory
 from mbcasadi.codegen.export import export_c
 from mbcasadi.codegen.precision import Real
 from mbcasadi.codegen.project import CProject
@@ -48,7 +49,9 @@ class Distribution:
         """Return that of some numbers; zeros of none."""
         if not values.size:
             return cls(0.0, 0.0, 0.0)
-        return cls(*(float(x) for x in (np.median(values), np.percentile(values, 99), values.max())))
+        return cls(
+            *(float(x) for x in (np.median(values), np.percentile(values, 99), values.max()))
+        )
 
 
 @with_table
@@ -111,7 +114,9 @@ class PrecisionReport:
             ("time in float, µs", self.time_float, 1e6),
         ]
         pairs = ", ".join(f"{d} and {f}: {n}" for (d, f), n in sorted(self.statuses.items()))
-        lines = [f"{self.name}: {self.ticks} ticks, {self.solved} compared, |u| <= {self.u_size:.3g}"]
+        lines = [
+            f"{self.name}: {self.ticks} ticks, {self.solved} compared, |u| <= {self.u_size:.3g}"
+        ]
         lines += [f"{'':20}{'median':>10}{'p99':>10}{'max':>10}"]
         lines += [
             f"{title:20}{unit * d.median:10.2g}{unit * d.p99:10.2g}{unit * d.max:10.2g}"
@@ -148,9 +153,7 @@ def compare_precision(
     """
     require_positive(states=states)
     with tempfile.TemporaryDirectory() as folder:
-        double, single = (
-            export_c(controller, Path(folder, real), real=real) for real in _REALS
-        )
+        double, single = (export_c(controller, Path(folder, real), real=real) for real in _REALS)
         record = _record(controller, double, dict(inputs or {}), int(states), int(seed))
         return _report(double, single, record, flags)
 
@@ -179,12 +182,18 @@ def _record(
         given["mask"] = np.ones(_size(project, "mask"))
     arrays = {name: np.atleast_2d(np.asarray(value, float)) for name, value in given.items()}
     ticks = max((len(array) for array in arrays.values()), default=1)
-    return {k: np.broadcast_to(a, (ticks, a.shape[1])) if len(a) == 1 else a for k, a in arrays.items()}
+    return {
+        k: np.broadcast_to(a, (ticks, a.shape[1])) if len(a) == 1 else a for k, a in arrays.items()
+    }
 
 
 def _system_of(controller: object) -> Any:
     """Return the mechanism of a law, of inverse dynamics or of an MPC's problem; None without one."""
-    for owner in (controller, getattr(controller, "ocp", None), getattr(controller, "problem", None)):
+    for owner in (
+        controller,
+        getattr(controller, "ocp", None),
+        getattr(controller, "problem", None),
+    ):
         system = getattr(owner, "system", None)
         if system is not None:
             return system
@@ -192,7 +201,8 @@ def _system_of(controller: object) -> Any:
 
 
 def _pose(system: Any) -> Array:
-    return np.asarray(sampled_poses(system, 1, spread=0.0))[0]
+    pose: Array = np.asarray(sampled_poses(system, 1, spread=0.0))[0]
+    return pose
 
 
 def _size(project: CProject, name: str) -> int:
@@ -215,7 +225,7 @@ def _report(
 ) -> PrecisionReport:
     ticks = max((len(array) for array in record.values()), default=1)
     runs: dict[str, list[dict[str, Array]]] = {"double": [], "float": []}
-    memories = double.memory(), single.memory()
+    memories = tuple(new_memory(p.manifest, p.build(flags=flags).path) for p in (double, single))
     warm = []
     for k in range(ticks):
         tick = {name: array[k] for name, array in record.items()}
