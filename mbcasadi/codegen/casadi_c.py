@@ -61,7 +61,7 @@ def _generate(functions: tuple[ca.Function, ...], prefix: str, *, by_hand: bool,
     text = str(generator.dump())
     _refuse(text, functions)
     if by_hand:
-        text = with_scalar_bodies(with_loops(with_inlined_runtime(text)), prefix, real)
+        text = with_scalar_bodies(with_loops(with_inlined_runtime(text), prefix), prefix, real)
         text = with_strict_text(text)
     if real == "float":
         text = in_single_precision(text)

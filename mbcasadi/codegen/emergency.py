@@ -77,9 +77,10 @@ def _control(law: Law) -> str:
         value = f"is_young ? m->last[i] : {law.name}_u_safe[i]"
         found = f"  const int is_young = {young};\n" if young else "  (void)m;\n  (void)missed;\n"
         return found + _write(place, law.nu, value)
+    held = max(1, law.held)
     read = f"  memcpy(held, z + {law.held_first}, sizeof held);\n" if law.held else ""
     return (
-        f"  {law.real} held[{max(1, law.held)}], held_next[{max(1, law.held)}], u[{max(1, law.nu)}];\n"
+        f"  {law.real} held[{held}], held_next[{held}] = {{0}}, u[{max(1, law.nu)}] = {{0}};\n"
         f"  const {law.real} ticks = ({law.real})missed;\n"
         f"  const {law.real} *arg[{max(2, int(f.sz_arg()))}];\n"
         f"  {law.real} *res[{max(2, int(f.sz_res()))}];\n"

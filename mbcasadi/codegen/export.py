@@ -54,9 +54,8 @@ def export_c(
         example: inputs for the example program; z0 and the Function's defaults otherwise.
         solver: of the QP, if the controller solves one: "mbcasadi" is part of the C, "daqp" needs
             DAQP's library.
-        real: type of all numbers. "float" computes nothing in double: for processors with a unit for
-            single precision only. Tolerances are then those of float, see
-            `docs/guides/single-precision.md`.
+        real: type of all numbers. "float" computes nothing in double: for processors whose unit
+            has single precision only. Tolerances are then those of float.
         daqp: where that library comes from: "wheel" copies the one for this machine into the
             export, "system" expects it at build time.
         progress: called with one line for each step.

@@ -102,7 +102,8 @@ def parameters(law: Law) -> str:
 def _period(law: Law) -> str:
     if law.period is None:
         return ""
-    return f"/* Sample time, s. */\n#define {law.name.upper()}_PERIOD {number(law.period, law.real)}\n\n"
+    value = number(law.period, law.real)
+    return f"/* Sample time, s. */\n#define {law.name.upper()}_PERIOD {value}\n\n"
 
 
 def _indices(law: Law) -> str:

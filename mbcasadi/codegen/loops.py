@@ -28,12 +28,17 @@ USES = 2
 """An internal name that nobody uses stands in its `#define` and in its definition."""
 
 
-def with_loops(text: str) -> str:
-    """Return CasADi's C with the bodies of known Functions replaced by loops."""
+def with_loops(text: str, prefix: str) -> str:
+    """Return CasADi's C with the bodies of known Functions replaced by loops.
+
+    Args:
+        text: C of CasADi.
+        prefix: of the macro that switches vectors off.
+    """
     first = FUNCTION.search(text)
     if first is None:
         return text
-    routines = template("loops.c.in", {}) + "\n"
+    routines = template("loops.c.in", {"NAME": prefix.upper()}) + "\n"
     text = text[: first.start()] + routines + FUNCTION.sub(_loop, text[first.start() :])
     return _without_unused_routines(_without_unused(text))
 
@@ -42,10 +47,11 @@ def _without_unused_routines(text: str) -> str:
     """Return the text without the routines that no loop calls."""
     while True:
         uses = Counter(re.findall(r"\bloops_\w+\b", text))
-        unused = {f["name"] for f in ROUTINE.finditer(text) if uses[f["name"]] == 1}
+        unused = [f[0] for f in ROUTINE.finditer(text) if uses[f["name"]] == 1]
         if not unused:
             return text
-        text = ROUTINE.sub(lambda found: "" if found["name"] in unused else found[0], text)
+        for routine in unused:
+            text = text.replace(routine, "", 1)
 
 
 def _without_unused(text: str) -> str:

@@ -1,9 +1,9 @@
 """The C of CasADi, and loops of ours in it, in single precision.
 
-Every number gets the suffix of a float, every function of `<math.h>` its float form, and the type is
-float: nothing is computed in double. A number that double uses as a tolerance is the tolerance of
-float (`description.tolerance`). A number that float cannot hold becomes the smallest or largest one that
-it can square: such numbers stand for "practically zero" and "practically infinite".
+Every number gets the suffix of a float, every function of `<math.h>` its float form, and the type
+is float: nothing is computed in double. A number that double uses as a tolerance is the tolerance
+of float (`description.tolerance`). A number that float cannot hold becomes the smallest or largest
+one that it can square: it stands for "practically zero" or "practically infinite".
 """
 
 import re

@@ -64,7 +64,8 @@ def comma_list(items: Iterable[str | int], indent: str = "  ") -> str:
 
 def constant(kind: str, name: str, values: Sequence[float], real: str = "double") -> str:
     """Return the definition of a constant array."""
-    return f"{kind} {name}[{max(1, len(values))}] = {{{comma_list(number(v, real) for v in values)}}};\n"
+    numbers = comma_list(number(v, real) for v in values)
+    return f"{kind} {name}[{max(1, len(values))}] = {{{numbers}}};\n"
 
 
 def unique_identifiers(labels: Iterable[str], taken: set[str]) -> list[str]:

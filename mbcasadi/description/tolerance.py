@@ -42,7 +42,7 @@ class Tolerance(float):
     def __pow__(self, power: float) -> "Tolerance":  # type: ignore[override]
         return marked(float(self) ** power, self.single**power)
 
-    @overload  # type: ignore[override]
+    @overload
     def __mul__(self, other: int) -> "Tolerance": ...
     @overload
     def __mul__(self, other: float) -> "Tolerance": ...

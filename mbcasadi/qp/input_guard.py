@@ -21,8 +21,8 @@ LARGEST_STATE = marked(1e12, 2e3)
 (`system.coordinates.state_sizes`) and s, add up to more than this. A double resolves 1e-16 of
 itself: farther away the shape of a mechanism is known to less than 1e-4 of its size. In these units
 nothing overflows: terms are of degree 5 in (q, v) at most, and their squares reach 1e120. In the
-user's units the bound would be a thousand times nearer in millimetres than in metres. In float it is
-2e3: the shape is known to 1e-4 of its size there too."""
+user's units the bound would be a thousand times nearer in millimetres than in metres. In float it
+is 2e3: the shape is known to 1e-4 of its size there too."""
 
 LARGEST_INPUT = marked(1e20, 1e9)
 """Other inputs whose absolute values add up to more than this count as bad: references, gains,

@@ -12,12 +12,12 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.description.tolerance import marked
 from mbcasadi.control.inverse_dynamics.limits.soft_limits import soft_rows, soften
 from mbcasadi.control.inverse_dynamics.objective import ForceWeights
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.problem import Problem
 from mbcasadi.description.qp_stages import CONE_ROWS, UNBOUNDED
+from mbcasadi.description.tolerance import marked
 from mbcasadi.system.coordinates import pose_inputs
 
 Array = NDArray[np.float64]
@@ -31,8 +31,8 @@ MOVABLE = 1e-6
 """Task rows that move less than this share of the others have no limit: nothing moves them."""
 
 LEAST_FLOAT_WEIGHT = 1e-4
-"""Least `torque_weight` in single precision: the condition of the Hessian is its inverse, and float's
-rounding times that is the relative error of forces that the tasks leave free."""
+"""Least `torque_weight` in single precision: the condition of the Hessian is its inverse, and
+float's rounding times that is the relative error of forces that the tasks leave free."""
 
 LEAST_SHARE = 1e-9
 """An actuator, row or force counts at least this share of the largest of its kind."""

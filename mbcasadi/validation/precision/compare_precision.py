@@ -188,7 +188,7 @@ def _record(
 
 
 def _system_of(controller: object) -> Any:
-    """Return the mechanism of a law, of inverse dynamics or of an MPC's problem; None without one."""
+    """Return the mechanism of a controller or of its problem; None without one."""
     for owner in (
         controller,
         getattr(controller, "ocp", None),
