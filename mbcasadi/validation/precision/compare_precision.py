@@ -27,7 +27,7 @@ from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ExportError
 from mbcasadi.shapes import require_positive
-from mbcasadi.short_text import with_table
+from mbcasadi.short_text import summarised
 
 Array = NDArray[np.float64]
 Record = dict[str, Array]
@@ -44,17 +44,17 @@ class Distribution:
     p99: float
     max: float
 
-    @classmethod
-    def of(cls, values: Array) -> "Distribution":
-        """Return that of some numbers; zeros of none."""
-        if not values.size:
-            return cls(0.0, 0.0, 0.0)
-        return cls(
-            *(float(x) for x in (np.median(values), np.percentile(values, 99), values.max()))
-        )
+
+def _distribution(values: Array) -> Distribution:
+    """Return that of some numbers; zeros of none."""
+    if not values.size:
+        return Distribution(0.0, 0.0, 0.0)
+    return Distribution(
+        float(np.median(values)), float(np.percentile(values, 99)), float(values.max())
+    )
 
 
-@with_table
+@summarised
 @dataclass(frozen=True)
 class PrecisionReport:
     """Float beside double on the same inputs.
@@ -248,13 +248,13 @@ def _report(
         name=double.name,
         ticks=ticks,
         solved=int(compared.sum()),
-        u_error=Distribution.of(np.abs(u[0] - u[1]).max(axis=1, initial=0.0)),
+        u_error=_distribution(np.abs(u[0] - u[1]).max(axis=1, initial=0.0)),
         u_size=float(np.abs(u[0]).max(initial=0.0)),
         residual_double=residual[0],
         residual_float=residual[1],
         statuses=dict(Counter(zip(*(s.tolist() for s in statuses), strict=True))),
-        time_double=Distribution.of(times[0]),
-        time_float=Distribution.of(times[1]),
+        time_double=_distribution(times[0]),
+        time_float=_distribution(times[1]),
         memory_double=double.manifest["memory_bytes"],
         memory_float=single.manifest["memory_bytes"],
     )
@@ -272,4 +272,4 @@ def _statuses(outputs: Record, ticks: int) -> NDArray[np.int64]:
 def _residual(outputs: Record, compared: NDArray[np.bool_]) -> Distribution | None:
     if "residual" not in outputs:
         return None
-    return Distribution.of(np.abs(outputs["residual"][compared]).max(axis=1, initial=0.0))
+    return _distribution(np.abs(outputs["residual"][compared]).max(axis=1, initial=0.0))
