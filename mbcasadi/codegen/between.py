@@ -11,6 +11,7 @@ def between_members(law: Law) -> str:
     if not law.between:
         return ""
     sizes: dict[str, str | int] = {
+        "real": law.real,
         "passed": most_passed(law),
         "n_array": max(LEAST_UNKNOWNS, law.n),
         "m_array": max(1, law.m),

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mbcasadi.codegen.constant_rows import ConstantRows, constant_rows_of
 from mbcasadi.codegen.emergency_function import rename_emergency, require_emergency
 from mbcasadi.codegen.names import parameter, require_identifier
+from mbcasadi.codegen.precision import Real, range_of
 from mbcasadi.codegen.stage_functions import (
     between_functions,
     patterns,
@@ -45,7 +46,7 @@ class Port:
 
     @property
     def size(self) -> int:
-        """Number of doubles."""
+        """Number of entries."""
         return int(self.sparsity.nnz())
 
     @property
@@ -103,6 +104,7 @@ class Law:
     cones: int = 0
     statuses: tuple[str, ...] = ()
     safe_statuses: tuple[int, ...] = ()
+    real: Real = "double"
 
     @property
     def has_daqp(self) -> bool:
@@ -187,7 +189,7 @@ def find_port(ports: tuple[Port, ...], name: str) -> Port | None:
     return next((p for p in ports if p.name == name), None)
 
 
-def law_from_function(function: ca.Function, name: str | None) -> Law:
+def law_from_function(function: ca.Function, name: str | None, real: Real = "double") -> Law:
     """Return a bare Function as a law without state."""
     symbol = require_identifier(name or function.name())
     return Law(
@@ -195,10 +197,13 @@ def law_from_function(function: ca.Function, name: str | None) -> Law:
         inputs=_ports(function, "in", ()),
         outputs=_ports(function, "out", ()),
         functions=(rename_function(function, f"{symbol}_law", patterns(function)),),
+        real=real,
     )
 
 
-def law_from_controller(controller: Controller, name: str | None, solver: Solver) -> Law:
+def law_from_controller(
+    controller: Controller, name: str | None, solver: Solver, real: Real = "double"
+) -> Law:
     """Return a controller as a law, after checking that its parts fit together.
 
     Raises:
@@ -214,6 +219,11 @@ def law_from_controller(controller: Controller, name: str | None, solver: Solver
     functions = stage_functions(controller, symbol)
     staged = controller.stages is not None
     cones = 0 if controller.stages is None else controller.stages.cones
+    if staged and solver == "daqp" and real == "float":
+        raise ExportError(
+            f"controller {controller.name!r} is exported in float, and DAQP's library computes in "
+            'double; export it with solver="mbcasadi"'
+        )
     if cones and solver == "daqp":
         raise ExportError(
             f"controller {controller.name!r} has {cones} quadratic cones, and DAQP takes linear "
@@ -221,7 +231,9 @@ def law_from_controller(controller: Controller, name: str | None, solver: Solver
         )
     between = between_functions(controller, symbol)
     rows = (
-        constant_rows_of(_rows_function(functions)) if staged and not (cones or between) else None
+        constant_rows_of(_rows_function(functions), range_of(real))
+        if staged and not (cones or between)
+        else None
     )
     if rows is not None:
         functions = tuple(without_rows(stage) for stage in functions)
@@ -253,6 +265,7 @@ def law_from_controller(controller: Controller, name: str | None, solver: Solver
         cones=cones,
         statuses=controller.statuses,
         safe_statuses=controller.safe_statuses,
+        real=real,
     )
 
 

@@ -15,6 +15,7 @@ from mbcasadi.shapes import column, require_name
 from mbcasadi.short_text import summarised
 
 Array = NDArray[np.float64]
+Numbers = NDArray[np.float64] | NDArray[np.float32] | NDArray[np.floating]
 BYTES = 8  # of a double
 
 
@@ -41,6 +42,11 @@ def new_memory(manifest: Manifest, library: Path) -> Memory:
     return memory
 
 
+def real_of(manifest: Manifest) -> type[np.floating]:
+    """Return the type of the C's numbers; an export of before it was named has doubles."""
+    return np.float32 if manifest.get("real", "double") == "float" else np.float64
+
+
 def prepared_from(manifest: Manifest) -> list[str]:
     """Return the inputs of the preparation phase; none where a tick has one phase."""
     return list(manifest.get("prepared_from", []))
@@ -56,7 +62,7 @@ def call_prepare(manifest: Manifest, memory: Memory, inputs: Mapping[str, ArrayL
     signals = [s for s in manifest["inputs"] if s["name"] in prepared_from(manifest)]
     if not signals:
         raise ExportError(f"{manifest['name']} prepares nothing: its ticks have one phase")
-    _run(manifest, "prepare", memory, _columns(signals, inputs))
+    _run(manifest, "prepare", memory, _columns(signals, inputs, real_of(manifest)))
 
 
 def call_tick(
@@ -76,28 +82,41 @@ def call_tick(
     """
     if phase == "feedback" and not prepared_from(manifest):
         raise ExportError(f"{manifest['name']} has no feedback phase: call its step")
-    outputs = {s["name"]: np.zeros(s["size"]) for s in manifest["outputs"]}
-    _run(manifest, phase, memory, [*_columns(manifest["inputs"], inputs), *outputs.values()])
-    return outputs
+    kind = real_of(manifest)
+    outputs = {s["name"]: np.zeros(s["size"], kind) for s in manifest["outputs"]}
+    columns = _columns(manifest["inputs"], inputs, kind)
+    _run(manifest, phase, memory, [*columns, *outputs.values()])
+    return {name: array.astype(float) for name, array in outputs.items()}
 
 
-def _columns(signals: Sequence[SignalEntry], inputs: Mapping[str, ArrayLike]) -> list[Array | None]:
+def _columns(
+    signals: Sequence[SignalEntry], inputs: Mapping[str, ArrayLike], kind: type[np.floating]
+) -> list[Numbers | None]:
     """Return a vector for each signal, None (zeros in C) where none is given."""
     sizes = {s["name"]: s["size"] for s in signals}
+    with np.errstate(over="ignore"):  # what is too large for float is infinite there
+        return _columns_of(sizes, inputs, kind)
+
+
+def _columns_of(
+    sizes: Mapping[str, int], inputs: Mapping[str, ArrayLike], kind: type[np.floating]
+) -> list[Numbers | None]:
     for name in inputs:
         require_name("input", name, list(sizes))
     return [
-        column(name, inputs[name], size, finite=False) if name in inputs else None
+        column(name, inputs[name], size, finite=False).astype(kind) if name in inputs else None
         for name, size in sizes.items()
     ]
 
 
-def _run(manifest: Manifest, phase: str, memory: Memory, arguments: Sequence[Array | None]) -> None:
+def _run(
+    manifest: Manifest, phase: str, memory: Memory, arguments: Sequence[Numbers | None]
+) -> None:
     function = getattr(memory.library, f"{manifest['name']}_{phase}")
     _require_success(function(*(_pointer(array) for array in (memory.block, *arguments))))
 
 
-def _pointer(array: Array | None) -> ctypes.c_void_p | None:
+def _pointer(array: Numbers | None) -> ctypes.c_void_p | None:
     return None if array is None else array.ctypes.data_as(ctypes.c_void_p)
 
 

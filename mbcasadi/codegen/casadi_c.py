@@ -8,7 +8,10 @@ from mbcasadi.codegen.cache.keys import text_key
 from mbcasadi.codegen.cache.store import folder, read, write
 from mbcasadi.codegen.casadi_runtime import with_inlined_runtime
 from mbcasadi.codegen.loops import with_loops
+from mbcasadi.codegen.precision import Real
 from mbcasadi.codegen.scalar_bodies import with_scalar_bodies
+from mbcasadi.codegen.single_precision import in_single_precision
+from mbcasadi.codegen.strict_text import with_strict_text
 from mbcasadi.errors import ExportError
 
 # Headers that CasADi's own runtime includes; anything else is a foreign library.
@@ -18,7 +21,13 @@ OWN_HEADERS = frozenset({"math.h", "stdio.h", "stdarg.h", "string.h"})
 SILENT = "#define CASADI_PRINTF(...) ((void)0)\n"
 
 
-def generate(functions: tuple[ca.Function, ...], prefix: str, *, by_hand: bool = True) -> str:
+def generate(
+    functions: tuple[ca.Function, ...],
+    prefix: str,
+    *,
+    by_hand: bool = True,
+    real: Real = "double",
+) -> str:
     """Return one C translation unit with these Functions; internal symbols carry `prefix`.
 
     The text of the same Functions is taken from the cache.
@@ -28,22 +37,23 @@ def generate(functions: tuple[ca.Function, ...], prefix: str, *, by_hand: bool =
         prefix: of internal symbols.
         by_hand: write scalar functions and matrix operations as one would by hand, where they
             are known; needs `<float.h>` and `<string.h>` before the text.
+        real: the C type of all numbers.
 
     Raises:
         ExportError: a Function has no generated C, or its C needs a foreign library.
     """
-    words = (prefix, str(by_hand), *(function.name() for function in functions))
+    words = (prefix, str(by_hand), real, *(function.name() for function in functions))
     key = text_key(functions, words) if folder() is not None else None
     known = None if key is None else read(key)
     if known is not None:
         return known.decode()
-    text = _generate(functions, prefix, by_hand=by_hand)
+    text = _generate(functions, prefix, by_hand=by_hand, real=real)
     if key is not None:
         write(key, text.encode())
     return text
 
 
-def _generate(functions: tuple[ca.Function, ...], prefix: str, *, by_hand: bool) -> str:
+def _generate(functions: tuple[ca.Function, ...], prefix: str, *, by_hand: bool, real: Real) -> str:
     """Return the text anew."""
     generator = ca.CodeGenerator(f"{prefix}_cg", {"with_header": False})
     for function in functions:
@@ -51,7 +61,10 @@ def _generate(functions: tuple[ca.Function, ...], prefix: str, *, by_hand: bool)
     text = str(generator.dump())
     _refuse(text, functions)
     if by_hand:
-        text = with_scalar_bodies(with_loops(with_inlined_runtime(text)), prefix)
+        text = with_scalar_bodies(with_loops(with_inlined_runtime(text), prefix), prefix, real)
+        text = with_strict_text(text)
+    if real == "float":
+        text = in_single_precision(text)
     text = re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE).strip()
     if "CASADI_PRINTF" in text:
         text = re.sub(r"#include <stdio\.h>\n", SILENT, text, count=1)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from mbcasadi.codegen.precision import Real, same_power
 from mbcasadi.codegen.text import number, template
 from mbcasadi.description.qp_stages import (
     APEX,
@@ -68,17 +69,19 @@ def cone_values(cones: int, values: Mapping[str, str | int]) -> dict[str, str | 
         cones: their number, not zero.
         values: those of the other placeholders.
     """
+    real: Real = "float" if values["real"] == "float" else "double"
     own: dict[str, str | int] = {
         **values,
         "cones_number": cones,
         "newton_passes": NEWTON_PASSES,
-        "newton_gain": number(NEWTON_GAIN),
+        "newton_gain": number(same_power(NEWTON_GAIN, real), real),
         "newton_stalls": NEWTON_STALLS,
-        "least_cosine": number(LEAST_COSINE),
+        "least_cosine": number(LEAST_COSINE, real),
         "newton_steps": NEWTON_STEPS,
-        "least_force": number(LEAST_FORCE),
-        "least_cost": number(LEAST_COST),
-        "least_radius": number(LEAST_RADIUS),
+        "least_force": number(LEAST_FORCE, real),
+        "least_cost": number(LEAST_COST, real),
+        "least_radius": number(LEAST_RADIUS, real),
+        "turn": number(0.86602540378443865, real),
         "apex": APEX,
     }
     own["cone_newton"] = template("cone_newton.c.in", own)

@@ -59,8 +59,8 @@ def stored_pattern(pattern: ca.Sparsity) -> ca.Sparsity:
     return ca.Sparsity.dense(*pattern.shape) if full else pattern
 
 
-def constant_rows_of(function: ca.Function) -> ConstantRows | None:
-    """Return the rows of the output A_qp; None where they depend on an input or are not finite."""
+def constant_rows_of(function: ca.Function, far: float = FAR) -> ConstantRows | None:
+    """Return the rows of the output A_qp; None where they depend on an input or exceed `far`."""
     place = function.name_out().index("A_qp")
     inputs = function.sx_in() if function.is_a("SXFunction") else function.mx_in()
     A_qp = function.call(inputs)[place]
@@ -68,5 +68,5 @@ def constant_rows_of(function: ca.Function) -> ConstantRows | None:
         return None
     rows = ConstantRows(np.array(ca.densify(ca.evalf(A_qp)), dtype=float).reshape(A_qp.shape))
     with np.errstate(over="ignore", invalid="ignore"):
-        finite = bool(np.sum(rows.length2) < FAR**2)
+        finite = bool(np.sum(rows.length2) < far**2)
     return rows if finite else None

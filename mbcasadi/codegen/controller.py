@@ -45,7 +45,7 @@ def controller_c(law: Law) -> str:
     head = f'#include "{law.name}.h"\n\n{includes}\n{STRICT_ARITHMETIC}\n'
     glue = template("controller.c.in", _controller_values(law))
     solver = least_distance_c(law) if law.staged else ""
-    internal = HIDDEN + generate(law.generated, law.name) + VISIBLE
+    internal = HIDDEN + generate(law.generated, law.name, real=law.real) + VISIBLE
     return head + internal + "\n" + solver + glue.rstrip() + "\n"
 
 
@@ -56,17 +56,17 @@ def _controller_values(law: Law) -> dict[str, str | int]:
     keep = ""
     if state and law.has_state and state not in law.prepared_from:
         i = law.inputs.index(state)
-        keep = f"  in[{i}] = (const double *)memcpy(m->state, in[{i}], sizeof m->state);\n"
+        keep = f"  in[{i}] = (const {law.real} *)memcpy(m->state, in[{i}], sizeof m->state);\n"
     local = ""
     if status:
         k = law.outputs.index(status)
-        local = "  double status_value = 0;\n"
+        local = f"  {law.real} status_value = 0;\n"
         bind.append(f"  if (!out[{k}]) out[{k}] = &status_value;\n")
     work = work_sizes(law)
     values: dict[str, str | int] = {
         "stage_members": _stage_members(law),
         "initial_limit": "  m->ldp.limit = LDP_ITERATIONS;\n" if law.staged else "",
-        "state_member": f"  double state[{state.size}];\n" if keep and state else "",
+        "state_member": f"  {law.real} state[{state.size}];\n" if keep and state else "",
         "last_member": last_member(law),
         "initial_last": initial_last(law),
         "keep": keep,
@@ -79,6 +79,7 @@ def _controller_values(law: Law) -> dict[str, str | int]:
         "accessors": _solver_definitions(law),
         "n_in_array": max(1, len(law.inputs)),
         "n_out_array": max(1, len(law.outputs)),
+        "real": law.real,
         "name": law.name,
         "NAME": law.name.upper(),
     }
@@ -98,7 +99,7 @@ def _stage_members(law: Law) -> str:
 
 
 def _body(law: Law) -> str:
-    solve = "  flag = ldp_solve(p);\n  if (p->posed > 0) m->exit_flag = (int)flag;\n"
+    solve = f"  flag = ({law.real})ldp_solve(p);\n  if (p->posed > 0) m->exit_flag = (int)flag;\n"
     if law.has_daqp:
         solve = "  flag = daqp_solve(p, &m->daqp, &m->exit_flag);\n"
     solve += (
@@ -111,6 +112,7 @@ def _body(law: Law) -> str:
         "n_out": len(law.outputs),
         "build_arguments": build_arguments(law) if law.staged else "",
         "finish_arguments": finish_arguments(law) if law.staged else "",
+        "real": law.real,
         "name": law.name,
         "NAME": law.name.upper(),
     }
@@ -118,11 +120,13 @@ def _body(law: Law) -> str:
 
 
 def _constant_definitions(law: Law) -> str:
-    rows = [constant("const double", f"{law.name}_{n}", v) for n, v in law.constants]
+    rows = [constant(f"const {law.real}", f"{law.name}_{n}", v, law.real) for n, v in law.constants]
     return "".join([*rows, "\n"]) if rows else ""
 
 
 def _solver_definitions(law: Law) -> str:
     if not law.staged:
         return ""
-    return template("accessors.c.in", {"name": law.name, "NAME": law.name.upper()})
+    return template(
+        "accessors.c.in", {"real": law.real, "name": law.name, "NAME": law.name.upper()}
+    )

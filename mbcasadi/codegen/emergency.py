@@ -7,7 +7,7 @@ used for `LAST_COMMAND` seconds, and afterwards a constant that is known at expo
 """
 
 from mbcasadi.codegen.c_interface import Law, Port, find_port
-from mbcasadi.codegen.text import template
+from mbcasadi.codegen.text import number, template
 from mbcasadi.description.controller import ticks_of_last_command
 from mbcasadi.description.status import Flag, Status
 
@@ -33,12 +33,18 @@ def emergency_c(law: Law) -> str:
         "at_limit": _at_limit(law),
         "keep_control": _keep_control(law),
         "success": _success(law),
+        "real": law.real,
         "NAME": law.name.upper(),
     }
     values |= {"bad_input": int(Status.BAD_INPUT), "failed": int(Status.FAILED)}
     values |= {flag.name.lower(): int(flag) for flag in Flag if flag.name}
     unprepared = template("unprepared.c.in", values) if law.prepared_from else ""
     return template("emergency.c.in", values | {"if_unprepared": unprepared})
+
+
+def _of_real(law: Law, double: str, single: str) -> str:
+    """Return one of two names in C."""
+    return double if law.real == "double" else single
 
 
 def keeps_last(law: Law) -> bool:
@@ -48,7 +54,7 @@ def keeps_last(law: Law) -> bool:
 
 def last_member(law: Law) -> str:
     """Return the member of the memory that keeps the last control."""
-    return f"  double last[{law.nu}];\n" if keeps_last(law) else ""
+    return f"  {law.real} last[{law.nu}];\n" if keeps_last(law) else ""
 
 
 def initial_last(law: Law) -> str:
@@ -72,12 +78,13 @@ def _control(law: Law) -> str:
         value = f"is_young ? m->last[i] : {law.name}_u_safe[i]"
         found = f"  const int is_young = {young};\n" if young else "  (void)m;\n  (void)missed;\n"
         return found + _write(place, law.nu, value)
+    held = max(1, law.held)
     read = f"  memcpy(held, z + {law.held_first}, sizeof held);\n" if law.held else ""
     return (
-        f"  double held[{max(1, law.held)}], held_next[{max(1, law.held)}], u[{max(1, law.nu)}];\n"
-        "  const double ticks = missed;\n"
-        f"  const double *arg[{max(2, int(f.sz_arg()))}];\n"
-        f"  double *res[{max(2, int(f.sz_res()))}];\n"
+        f"  {law.real} held[{held}], held_next[{held}] = {{0}}, u[{max(1, law.nu)}] = {{0}};\n"
+        f"  const {law.real} ticks = ({law.real})missed;\n"
+        f"  const {law.real} *arg[{max(2, int(f.sz_arg()))}];\n"
+        f"  {law.real} *res[{max(2, int(f.sz_res()))}];\n"
         "  (void)m;\n"
         f"{read}  arg[0] = held;\n  arg[1] = &ticks;\n  res[0] = u;\n  res[1] = held_next;\n"
         f"  {f.name()}(arg, res, 0, 0, 0);\n{_write(place, law.nu, 'u[i]')}"
@@ -107,7 +114,11 @@ def _other(law: Law, port: Port) -> str:
     """Return the C of an output that is neither control nor state."""
     if law.u_safe is not None and port.name in (CONTROL, STATE):
         return ""
-    known = {"status": "status", "flags": "flags", "residual": "HUGE_VAL"}
+    known = {
+        "status": f"({law.real})status",
+        "flags": f"({law.real})flags",
+        "residual": _of_real(law, "HUGE_VAL", "HUGE_VALF"),
+    }
     value = known.get(port.name, "NAN") if law.u_safe is not None else "NAN"
     return _write(_place(law, port.name), port.size, value)
 
@@ -137,9 +148,10 @@ def _finite(law: Law) -> str:
     place = _place(law, CONTROL) if law.u_safe is not None else ""
     if not place:
         return "  (void)out;\n"
+    absolute, largest = _of_real(law, "fabs", "fabsf"), _of_real(law, "DBL_MAX", "FLT_MAX")
     return (
         f"  for (i = 0; {place} && i < {law.nu}; ++i)\n"
-        f"    if (!(fabs({place}[i]) <= DBL_MAX)) return 0;\n"
+        f"    if (!({absolute}({place}[i]) <= {largest})) return 0;\n"
     )
 
 
@@ -169,7 +181,7 @@ def _at_limit(law: Law) -> str:
     if not can_be_limited(law):
         return ""
     place = _place(law, "status")
-    failed, limit = f"{float(Status.FAILED)}", f"{float(Status.LIMIT)}"
+    failed, limit = (number(float(code), law.real) for code in (Status.FAILED, Status.LIMIT))
     return (
         f"  if (m->is_limited && {place}[0] >= {failed} && {place}[0] <= {failed}) "
         f"{place}[0] = {limit};\n"

@@ -21,6 +21,7 @@ from mbcasadi.codegen.folder import remove_stale_staging, write_folder
 from mbcasadi.codegen.folder_pages import cmake_lists, main_c, readme
 from mbcasadi.codegen.header import header_h
 from mbcasadi.codegen.manifest import DaqpOrigin, manifest, manifest_text
+from mbcasadi.codegen.precision import Real
 from mbcasadi.codegen.project import CProject
 from mbcasadi.codegen.project_folder import open_project
 from mbcasadi.description import Controller
@@ -37,6 +38,7 @@ def export_c(
     discard_changes: bool = False,
     example: Mapping[str, ArrayLike] | None = None,
     solver: Solver = "mbcasadi",
+    real: Real = "double",
     daqp: DaqpOrigin = "wheel",
     mujoco_plugin: bool = False,
     fmu: bool = False,
@@ -61,6 +63,8 @@ def export_c(
             holds it), then z0 and defaults, then zeros.
         solver: of the QP, if the controller solves one: "mbcasadi" is part of the C, "daqp" needs
             DAQP's library.
+        real: type of all numbers. "float" computes nothing in double: for processors whose unit
+            has single precision only. Tolerances are then those of float.
         daqp: where that library comes from: "wheel" copies the one for this machine into the
             export, "system" expects it at build time.
         mujoco_plugin: also write an engine plugin of MuJoCo, `<name>_mujoco.c`, and its declaration
@@ -81,7 +85,7 @@ def export_c(
     target = Path(folder).absolute()
     remove_stale_staging(target)
     refuse_existing(target, overwrite=overwrite, discard_changes=discard_changes)
-    law = _law(controller, name, solver)
+    law = _law(controller, name, solver, real)
     count = sum(operations(f) for f in (*law.functions, *law.between))
     report(f"{law.name}: generating C for {count} operations")
     given = _start(controller, law) | dict(example or {})
@@ -98,13 +102,16 @@ def export_c(
 
 
 def _law(
-    controller: Controller | HasController | ca.Function, name: str | None, solver: Solver
+    controller: Controller | HasController | ca.Function,
+    name: str | None,
+    solver: Solver,
+    real: Real,
 ) -> Law:
     if isinstance(controller, ca.Function):
-        return law_from_function(controller, name)
+        return law_from_function(controller, name, real)
     if isinstance(controller, Controller):
-        return law_from_controller(controller, name, solver)
-    return law_from_controller(controller.controller, name, solver)
+        return law_from_controller(controller, name, solver, real)
+    return law_from_controller(controller.controller, name, solver, real)
 
 
 def _function(controller: Controller | HasController | ca.Function) -> ca.Function:

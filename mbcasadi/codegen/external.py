@@ -1,5 +1,7 @@
 """The interface of a law for `casadi.external`."""
 
+from itertools import accumulate
+
 from mbcasadi.codegen.c_interface import Law
 from mbcasadi.codegen.text import comma_list, number, template
 
@@ -17,7 +19,9 @@ def external_c(law: Law) -> str:
     calls += [f"res[{i}]" for i in range(len(law.outputs))]
     values: dict[str, str | int] = {
         "sparsities": "".join(arrays),
-        "call": "".join(f", {c}" for c in calls),
+        "arrays": CONVERSIONS if law.real == "float" else "",
+        "step": _step(law, calls),
+        "more": f" + {_numbers(law)}" if law.real == "float" else "",
         "n_in": len(law.inputs),
         "n_out": len(law.outputs),
         "n_in_array": max(1, len(law.inputs)),
@@ -31,6 +35,54 @@ def external_c(law: Law) -> str:
         "NAME": law.name.upper(),
     }
     return template("external.c.in", values)
+
+
+CONVERSIONS = """\
+
+/* The law's numbers are floats, CasADi's are doubles. */
+static const float *to_float(const casadi_real *from, int size, float *to) {
+  int i;
+  for (i = 0; from && i < size; ++i) to[i] = (float)from[i];
+  return from ? to : 0;
+}
+
+static void to_double(const float *from, int size, casadi_real *to) {
+  int i;
+  for (i = 0; to && i < size; ++i) to[i] = (casadi_real)from[i];
+}
+"""
+
+
+def _numbers(law: Law) -> int:
+    """Return the doubles that hold all inputs and outputs as floats."""
+    return (sum(port.size for port in law.inputs + law.outputs) + 1) // 2
+
+
+def _step(law: Law, calls: list[str]) -> str:
+    """Return the C of one tick on the pointers of CasADi."""
+    if law.real == "double":
+        return f"  return {law.name}_step(w{''.join(f', {c}' for c in calls)}) < 0;\n"
+    starts = accumulate((port.size for port in law.inputs + law.outputs), initial=0)
+    places = [f"x + {start}" for start in starts][: len(calls)]
+    ins, outs = len(law.inputs), len(law.outputs)
+    given = [
+        f"to_float({call}, {port.size}, {place})"
+        for call, port, place in zip(calls[:ins], law.inputs, places, strict=False)
+    ]
+    given += [
+        f"{call} ? {place} : 0" for call, place in zip(calls[ins:], places[ins:], strict=True)
+    ]
+    results = "".join(
+        f"  to_double({place}, {port.size}, {call});\n"
+        for call, port, place in zip(calls[ins:], law.outputs, places[ins:], strict=True)
+        if outs
+    )
+    return (
+        f"  {{\n    float *x = (float *)(w + {law.name.upper()}_MEMORY_DOUBLES);\n"
+        f"    const int code = {law.name}_step(w{''.join(f', {g}' for g in given)});\n"
+        + results.replace("  to_", "    to_")
+        + "    return code < 0;\n  }\n"
+    )
 
 
 def _cases(values: list[str]) -> str:

@@ -5,6 +5,7 @@ import casadi as ca
 from mbcasadi.codegen.c_interface import Law, Port, find_port
 from mbcasadi.codegen.example_run import STEP, TICKS, WAVE, ExampleRun
 from mbcasadi.codegen.manifest import DaqpOrigin, recommended_flags
+from mbcasadi.codegen.precision import numbers_of
 from mbcasadi.codegen.sizes import iteration_limit, memory_doubles
 from mbcasadi.codegen.text import (
     comma_list,
@@ -14,7 +15,6 @@ from mbcasadi.codegen.text import (
     plain_line,
     template,
 )
-from mbcasadi.description.qp_stages import C_PRIMAL_TOLERANCE
 
 MOST_LABELS = 12
 """Components of a signal that the README shows; the header has all."""
@@ -22,8 +22,11 @@ MOST_LABELS = 12
 
 def main_c(law: Law, run: ExampleRun) -> str:
     """Return `main.c`: ticks on inputs that move around the start, compared with a record."""
-    own = [f"  {constant('double', p.identifier, run.inputs[p.name].tolist())}" for p in law.inputs]
-    own += [f"  double {p.identifier}[{max(1, p.size)}] = {{0}};\n" for p in law.outputs]
+    real = law.real
+    own = [
+        f"  {constant(real, p.identifier, run.inputs[p.name].tolist(), real)}" for p in law.inputs
+    ]
+    own += [f"  {real} {p.identifier}[{max(1, p.size)}] = {{0}};\n" for p in law.outputs]
     arguments = [p.identifier for p in law.inputs + law.outputs]
     identifiers = {p.name: p.identifier for p in law.inputs + law.outputs}
     size = run.values.shape[1]
@@ -33,15 +36,25 @@ def main_c(law: Law, run: ExampleRun) -> str:
         if run.inputs[name].size
     ]
     if "t" in run.inputs and law.period is not None:
-        moves.append(f"    {identifiers['t']}[0] = row * {number(law.period)};\n")
+        period = number(law.period, real)
+        moves.append(f"    {identifiers['t']}[0] = ({real})row * {period};\n")
     starts = [
-        constant("static const double", f"start_{identifiers[name]}", run.inputs[name].tolist())
+        constant(
+            f"static const {real}", f"start_{identifiers[name]}", run.inputs[name].tolist(), real
+        )
         for name in run.waves
         if run.inputs[name].size
     ]
     restart = "    if (row == 0) memcpy(z, start_z, sizeof z);\n" if law.has_state else ""
     if law.has_state:
-        starts.append(constant("static const double", "start_z", run.inputs["z"].tolist()))
+        start = run.inputs["z"].tolist()
+        starts.append(constant(f"static const {real}", "start_z", start, real))
+    wave_values: dict[str, str | int] = {
+        "wave": WAVE,
+        "half": WAVE // 2,
+        "step": number(float(STEP), real),
+        "real": real,
+    }
     return template(
         "main.c.in",
         {
@@ -49,10 +62,14 @@ def main_c(law: Law, run: ExampleRun) -> str:
             "rows": len(run.values),
             "size": max(1, size),
             "count": size,
-            "record": comma_list(number(value) for value in run.values.ravel()),
-            "tolerances": comma_list(number(value) for value in run.tolerance),
+            "record": comma_list(number(value, real) for value in run.values.ravel()),
+            "tolerances": comma_list(number(value, real) for value in run.tolerance),
+            "real": real,
+            "abs": "fabs" if real == "double" else "fabsf",
+            "digits": 12 if real == "double" else 7,
+            "cast": "" if real == "double" else "(double)",
             "starts": "".join(starts),
-            "mover": template("example_wave.c.in", {"wave": WAVE, "half": WAVE // 2, "step": STEP})
+            "mover": template("example_wave.c.in", wave_values)
             if any("move(" in line for line in moves)
             else "",
             "moves": "".join(moves),
@@ -200,7 +217,8 @@ def _solver_page(law: Law, daqp: DaqpOrigin) -> str:
         "n": law.n,
         "m": law.m,
         "iterations": iteration_limit(law),
-        "primal_tol": number(C_PRIMAL_TOLERANCE),
+        "primal_tol": numbers_of(law.real)["primal_tol"].rstrip("f"),
+        "rounding": numbers_of(law.real)["rounding"].rstrip("f"),
         "name": law.name,
     }
     method = "method.md.in"

@@ -20,6 +20,7 @@ def header_h(law: Law) -> str:
         "title": f"The control function {law.name}." if law.u_min is not None else law.name,
         "version": package_version(),
         "casadi": ca.CasadiMeta.version(),
+        "real": law.real,
         "doubles": memory_doubles(law),
         "period": _period(law),
         "sizes": "\n".join(
@@ -95,15 +96,16 @@ def _phases(law: Law) -> str:
 
 def parameters(law: Law) -> str:
     """Return the parameters of `<name>_step` after the memory."""
-    inputs = [f"const double *{p.identifier}" for p in law.inputs]
-    outputs = [f"double *{p.identifier}" for p in law.outputs]
+    inputs = [f"const {law.real} *{p.identifier}" for p in law.inputs]
+    outputs = [f"{law.real} *{p.identifier}" for p in law.outputs]
     return "".join(f", {p}" for p in inputs + outputs)
 
 
 def _period(law: Law) -> str:
     if law.period is None:
         return ""
-    return f"/* Sample time, s. */\n#define {law.name.upper()}_PERIOD {number(law.period)}\n\n"
+    value = number(law.period, law.real)
+    return f"/* Sample time, s. */\n#define {law.name.upper()}_PERIOD {value}\n\n"
 
 
 def _indices(law: Law) -> str:
@@ -143,7 +145,7 @@ def _argument_line(side: str, port: Port) -> str:
 
 def _constant_declarations(law: Law) -> str:
     rows = [
-        f"extern const double {law.name}_{name}[{max(1, len(values))}];"
+        f"extern const {law.real} {law.name}_{name}[{max(1, len(values))}];"
         for name, values in law.constants
     ]
     return (

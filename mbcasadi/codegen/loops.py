@@ -15,6 +15,11 @@ DEFINITION = re.compile(
     r"(?:/\* .*\n)?static int (?P<function>casadi_f\d+)\(.*\) \{\n(?:.*\n)*?\}\n\n?"
     r"|static const casadi_(?:int|real) (?P<constant>casadi_[sc]\d+)\[\d+\] =\s*\{[^}]*\};\n\n?"
 )
+ROUTINE = re.compile(
+    r"(?:/\*(?:(?!\*/)[\s\S])*\*/\n)?LOOPS_INLINE \w+ (?P<name>loops_\w+)\((?:.*\n)*?\}\n\n?"
+)
+"""A routine of `loops.c.in` with its comment."""
+
 PREFIX = re.compile(r"#define (casadi_\w+) CASADI_PREFIX\(\w+\)\n")
 MOST_SHORT = 32767
 """C's least range of `short`."""
@@ -23,14 +28,30 @@ USES = 2
 """An internal name that nobody uses stands in its `#define` and in its definition."""
 
 
-def with_loops(text: str) -> str:
-    """Return CasADi's C with the bodies of known Functions replaced by loops."""
+def with_loops(text: str, prefix: str) -> str:
+    """Return CasADi's C with the bodies of known Functions replaced by loops.
+
+    Args:
+        text: C of CasADi.
+        prefix: of the macro that switches vectors off.
+    """
     first = FUNCTION.search(text)
     if first is None:
         return text
-    routines = template("loops.c.in", {}) + "\n"
+    routines = template("loops.c.in", {"NAME": prefix.upper()}) + "\n"
     text = text[: first.start()] + routines + FUNCTION.sub(_loop, text[first.start() :])
-    return _without_unused(text)
+    return _without_unused_routines(_without_unused(text))
+
+
+def _without_unused_routines(text: str) -> str:
+    """Return the text without the routines that no loop calls."""
+    while True:
+        uses = Counter(re.findall(r"\bloops_\w+\b", text))
+        unused = [f[0] for f in ROUTINE.finditer(text) if uses[f["name"]] == 1]
+        if not unused:
+            return text
+        for routine in unused:
+            text = text.replace(routine, "", 1)
 
 
 def _without_unused(text: str) -> str:

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from mbcasadi.codegen.c_interface import Law, Port
 from mbcasadi.codegen.callers.mujoco_plugin import MujocoEntry
 from mbcasadi.codegen.count import largest_body, operations
+from mbcasadi.codegen.precision import Real, numbers_of
 from mbcasadi.codegen.sizes import iteration_limit, memory_doubles
 from mbcasadi.codegen.text import package_version
 from mbcasadi.description import TuningParameter
-from mbcasadi.description.qp_stages import C_PRIMAL_TOLERANCE
 from mbcasadi.description.status import Flag
 
 DAQP = "DAQP"
@@ -92,6 +92,7 @@ class Manifest(TypedDict):
     tuning: list[TuningEntry]
     parameters: list[TuningEntry]
     defaults: dict[str, list[float]]
+    real: Real
     memory_bytes: int
     prepared_from: list[str]
     operations: dict[str, int]
@@ -140,6 +141,7 @@ def manifest(law: Law, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> Manifes
         "tuning": [_tuning_entry(entry) for entry in law.tuning],
         "parameters": [_tuning_entry(entry) for entry in law.parameters],
         "defaults": {k: v.tolist() for k, v in law.defaults.items() if k != "z"},
+        "real": law.real,
         "memory_bytes": 8 * memory_doubles(law),
         "prepared_from": [p.name for p in law.prepared_from],
         "operations": {f.name().removeprefix(f"{law.name}_"): operations(f) for f in functions},
@@ -172,7 +174,7 @@ def _solver_entry(law: Law, daqp: DaqpOrigin) -> SolverEntry:
         "origin": origin,
         "unknowns": law.n,
         "rows": law.m,
-        "primal_tolerance": C_PRIMAL_TOLERANCE,
+        "primal_tolerance": float(numbers_of(law.real)["primal_tol"].rstrip("f")),
         "iteration_limit": (3 if law.has_daqp else 1) * iteration_limit(law),
     }
 

@@ -37,7 +37,7 @@ def members(law: Law) -> str:
         int(law.preparation.nnz_out("prepared")),
         sum(p.size for p in law.prepared_from),
     )
-    return f"  double prepared[{max(1, size)}], known[{max(1, known_size)}];\n"
+    return f"  {law.real} prepared[{max(1, size)}], known[{max(1, known_size)}];\n"
 
 
 def prepares_rows(law: Law) -> bool:
@@ -74,7 +74,7 @@ def phases_c(law: Law, entry: dict[str, str | int]) -> str:
 
 def known_parameters(law: Law) -> str:
     """Return the parameters of `<name>_prepare` after the memory."""
-    return "".join(f", const double *{port.identifier}" for port in law.prepared_from)
+    return "".join(f", const {law.real} *{port.identifier}" for port in law.prepared_from)
 
 
 def argument(law: Law, port: Port) -> str:

@@ -45,6 +45,9 @@ POWERS = {
 }
 """Numbers that single precision takes as the same power of its epsilon."""
 
+MATHEMATICS = ("sqrt", "fma", "frexp", "ldexp")
+"""Functions of the C library that the solver calls."""
+
 MUCH = 0.1
 """Squared length of a unit row beside the active ones below which it is projected twice: once keeps
 all digits but half of one."""
@@ -53,17 +56,28 @@ FLOAT_RANGE = {"far": 1e18, "least_distance": 1e-15, "unbounded": UNBOUNDED}
 DOUBLE_RANGE = {"far": FAR, "least_distance": LEAST_DISTANCE, "unbounded": UNBOUNDED}
 
 
+SINGLE, DOUBLE = float(np.finfo(np.float32).eps), float(np.finfo(np.float64).eps)
+
+
+def same_power(value: float, real: Real) -> float:
+    """Return a number of double, or the same power of float's epsilon."""
+    return value if real == "double" else float(value ** (math.log(SINGLE) / math.log(DOUBLE)))
+
+
+def range_of(real: Real) -> float:
+    """Return the number above which squares overflow."""
+    return FAR if real == "double" else FLOAT_RANGE["far"]
+
+
 def numbers_of(real: Real) -> dict[str, str]:
     """Return the values of the solver's template that depend on the precision."""
     if real == "double":
         numbers = POWERS | DOUBLE_RANGE | {"rounding": ROUNDING, "much": MUCH}
-        names = {"real": real, "sqrt": "sqrt", "abs": "fabs", "fma": "fma"}
+        names = {"real": real} | {name: name for name in MATHEMATICS} | {"abs": "fabs"}
         values = {name: number(value) for name, value in numbers.items()}
         return values | names | {"least_square": "DBL_MIN"}
-    single, double = float(np.finfo(np.float32).eps), float(np.finfo(np.float64).eps)
-    power = math.log(single) / math.log(double)
-    numbers = {name: value**power for name, value in POWERS.items()} | FLOAT_RANGE
-    numbers |= {"rounding": ROUNDING * single / double, "much": MUCH}
-    names = {"real": real, "sqrt": "sqrtf", "abs": "fabsf", "fma": "fmaf"}
+    numbers = {name: same_power(value, real) for name, value in POWERS.items()} | FLOAT_RANGE
+    numbers |= {"rounding": ROUNDING * SINGLE / DOUBLE, "much": MUCH}
+    names = {"real": real} | {name: f"{name}f" for name in MATHEMATICS} | {"abs": "fabsf"}
     values = {name: f"{value:.6e}f" for name, value in numbers.items()}
     return values | names | {"least_square": "FLT_MIN"}

@@ -12,6 +12,7 @@ import re
 
 from mbcasadi.codegen.equal_parts import EqualParts, equal_parts
 from mbcasadi.codegen.equal_parts_c import CHOOSE, PartsLoop
+from mbcasadi.codegen.precision import Real
 from mbcasadi.codegen.scalar_values import Values, order_of, read_values
 from mbcasadi.codegen.sine_values import with_sines
 from mbcasadi.codegen.text import template
@@ -24,12 +25,13 @@ SINES = "_sines"
 """End of the name of the function that takes them."""
 
 
-def with_scalar_bodies(text: str, prefix: str) -> str:
+def with_scalar_bodies(text: str, prefix: str, real: Real = "double") -> str:
     """Return CasADi's C with its scalar functions rewritten.
 
     Args:
         text: of `casadi_c.generate`; the includes before it have `<float.h>` and `<string.h>`.
         prefix: of the names of functions that are added.
+        real: the C type of the numbers in the end.
     """
 
     def rewritten(found: re.Match[str]) -> str:
@@ -42,11 +44,20 @@ def with_scalar_bodies(text: str, prefix: str) -> str:
     start = _line_of_comment(text, first.start())
     bodies = SCALAR_FUNCTION.sub(rewritten, text[start:])
     if f"{prefix}{CHOOSE}(" in bodies:
-        bodies = template("value_if.c.in", {"name": f"{prefix}{CHOOSE}"}) + bodies
+        bits = "long long" if real == "double" else "int"
+        values = {"name": f"{prefix}{CHOOSE}", "bits": bits}
+        bodies = template("value_if.c.in", values) + bodies
     if f"{prefix}{SINES}(" in bodies:
-        kernels = template("sine_kernels.c.in", {"real": "double"})
-        bodies = template("sines.c.in", {"kernels": kernels, "name": f"{prefix}{SINES}"}) + bodies
+        bodies = _sines(f"{prefix}{SINES}", real) + bodies
     return text[:start] + bodies
+
+
+def _sines(name: str, real: Real) -> str:
+    """Return the C that takes sines and cosines."""
+    if real == "float":
+        return template("sines_of_floats.c.in", {"name": name})
+    kernels = template("sine_kernels.c.in", {"real": "double"})
+    return template("sines.c.in", {"kernels": kernels, "name": name})
 
 
 def _line_of_comment(text: str, start: int) -> int:

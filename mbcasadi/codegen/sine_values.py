@@ -44,7 +44,7 @@ def with_sines(values: Values, name: str) -> Values:
 def _lines(name: str, angles: list[int]) -> list[str]:
     n = len(angles)
     return [
-        f"double angle[{n}], sine[{n}], cosine[{n}];",
+        f"casadi_real angle[{n}], sine[{n}], cosine[{n}];",
         *(f"angle[{k}]=x{value};" for k, value in enumerate(angles)),
         f"{name}(angle, sine, cosine, {n});",
     ]

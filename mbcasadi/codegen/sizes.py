@@ -7,6 +7,8 @@ CONE_ITERATIONS = 10  # times as many where there are quadratic cones
 
 SOLVER_SCALARS, SOLVER_INTEGERS = 6, 8  # of `struct ldp`, beside its arrays
 
+FLOAT_SPARE = 2  # numbers for alignment between floats, integers and pointers
+
 LEAST_UNKNOWNS = 2  # for which there is memory: compilers warn of loops over arrays of one
 
 # DAQP's two structures in doubles, rounded up, on a 64-bit target.
@@ -29,7 +31,16 @@ def most_iterations(m: int, n: int, cones: int = 0) -> int:
 def memory_doubles(law: Law) -> int:
     """Return the size of the caller's memory in doubles, with space for alignment."""
     work = work_sizes(law)
-    total = work["sz_w"] + work["sz_iw"] + work["sz_arg"] + work["sz_res"] + 4
+    others = work["sz_iw"] + work["sz_arg"] + work["sz_res"] + 4
+    if law.real == "float":  # pointers and integers are as large as in double
+        integers = _solver_integers(law) if law.staged else 0
+        return others + integers + FLOAT_SPARE + (_numbers(law) - integers + 1) // 2
+    return others + _numbers(law)
+
+
+def _numbers(law: Law) -> int:
+    """Return the reals of the memory, and the integers of the solver in pairs."""
+    total = work_sizes(law)["sz_w"]
     total += 0 if law.z0 is None else law.z0.size
     total += law.nu
     if law.staged:
@@ -54,8 +65,13 @@ def _solver_doubles(law: Law) -> int:
     rows += cone_doubles(law.cones, n)
     carry = max(1, int(law.functions[0].nnz_out("carry")))
     factors = n * n + n * (n + 1) // 2
-    integers = 2 * n + m + SOLVER_INTEGERS
-    return rows + 5 * m + carry + factors + 9 * n + SOLVER_SCALARS + (integers + 1) // 2
+    return rows + 5 * m + carry + factors + 9 * n + SOLVER_SCALARS + _solver_integers(law)
+
+
+def _solver_integers(law: Law) -> int:
+    """Return the integers of `struct ldp` in pairs."""
+    n, m = max(LEAST_UNKNOWNS, law.n), max(1, law.m) + plane_rows(law.cones)
+    return (2 * n + m + SOLVER_INTEGERS + 1 + (2 * n + 1 if law.cones else 0)) // 2
 
 
 def most_passed(law: Law) -> int:

@@ -17,10 +17,14 @@ from mbcasadi.description.qp_stages import REFINED, SolverFlag
 def least_distance_c(law: Law) -> str:
     """Return the C that solves the law's least-distance problem."""
     carry = int(law.functions[0].nnz_out("carry"))
-    rows = rows_of_a_tick(law.pattern, law.cones) if law.rows is None else constant_rows(law.rows)
+    rows = (
+        rows_of_a_tick(law.pattern, law.cones)
+        if law.rows is None
+        else constant_rows(law.rows, law.real)
+    )
     if prepares_rows(law):
         rows["measured"] = "p->measured"
-    text = solver_c(law.pattern, rows, carry, iteration_limit(law), cones=law.cones)
+    text = solver_c(law.pattern, rows, carry, iteration_limit(law), law.real, law.cones)
     if not law.has_daqp:
         return text
     return text + daqp_c(law.m, law.n, rows, constant=law.rows is not None)

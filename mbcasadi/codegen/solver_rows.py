@@ -10,6 +10,7 @@ import casadi as ca
 
 from mbcasadi.codegen.cone_c import ROW, plane_rows
 from mbcasadi.codegen.constant_rows import ConstantRows
+from mbcasadi.codegen.precision import Real
 from mbcasadi.codegen.text import comma_list, constant, template
 
 
@@ -34,11 +35,11 @@ def rows_of_a_tick(pattern: ca.Sparsity, cones: int = 0) -> dict[str, str]:
     }
 
 
-def constant_rows(rows: ConstantRows) -> dict[str, str]:
+def constant_rows(rows: ConstantRows, real: Real = "double") -> dict[str, str]:
     """Return the template values for rows that are constants, with their lengths."""
     values = {"matrix": "ldp_A", "length2": "ldp_length2", "measured": "1"}
-    tables = constant("static const ldp_real", "ldp_A", rows.nonzeros)
-    tables += constant("static const ldp_real", "ldp_length2", rows.length2.tolist())
+    tables = constant("static const ldp_real", "ldp_A", rows.nonzeros, real)
+    tables += constant("static const ldp_real", "ldp_length2", rows.length2.tolist(), real)
     macros = _run_macros(rows.pattern)
     access = values | {"row_tables": tables + macros, "unused": "  (void)p;\n", "plane_row": ""}
     return values | {"row_members": "", "rows": template("rows.c.in", access)}

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 
+import numpy as np
+
 WIDTH = 96
 
 
@@ -28,14 +30,25 @@ def plain_line(text: str) -> str:
     return re.sub(r"[`<>*\\\[\]]|(?<![^\W_])_|_(?![^\W_])", lambda match: f"\\{match[0]}", kept)
 
 
-def number(value: float) -> str:
-    """Return a C double that reads back as the same number, NaN and infinity too."""
+def number(value: float, real: str = "double") -> str:
+    """Return a C number that reads back as the same one, NaN and infinity too.
+
+    Args:
+        value: any number.
+        real: "double", or "float" for the nearest single precision.
+    """
+    if real == "float":
+        with np.errstate(over="ignore"):
+            value = float(np.float32(value))
     if value == float("inf"):
         return "INFINITY"
     if value == -float("inf"):
         return "-INFINITY"
     if value != value:
         return "NAN"
+    if real == "float":
+        text = f"{value:.9g}"
+        return f"{text}f" if set(text) & set(".e") else f"{text}.0f"
     return repr(float(value))
 
 
@@ -55,9 +68,10 @@ def comma_list(items: Iterable[str | int], indent: str = "  ") -> str:
     return "\n" + "\n".join(lines)
 
 
-def constant(kind: str, name: str, values: Sequence[float]) -> str:
+def constant(kind: str, name: str, values: Sequence[float], real: str = "double") -> str:
     """Return the definition of a constant array."""
-    return f"{kind} {name}[{max(1, len(values))}] = {{{comma_list(number(v) for v in values)}}};\n"
+    numbers = comma_list(number(v, real) for v in values)
+    return f"{kind} {name}[{max(1, len(values))}] = {{{numbers}}};\n"
 
 
 def unique_identifiers(labels: Iterable[str], taken: set[str]) -> list[str]:

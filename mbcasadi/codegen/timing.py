@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.codegen.calls import prepared_from
+from mbcasadi.codegen.calls import prepared_from, real_of
 from mbcasadi.codegen.manifest import Manifest
 from mbcasadi.codegen.text import comma_list, number, template
 from mbcasadi.errors import ExportError, ShapeError
@@ -58,6 +58,7 @@ def timing_c(manifest: Manifest, *, chained: bool) -> str:
     inputs, outputs, z0 = manifest["inputs"], manifest["outputs"], manifest["z0"] or []
     chained = chained and bool(z0)
     declarations, arguments, offset = [], [], 0
+    real = manifest.get("real", "double")
     for signal in inputs:
         if signal["name"] == "z" and chained:
             arguments.append("state")
@@ -65,18 +66,19 @@ def timing_c(manifest: Manifest, *, chained: bool) -> str:
         arguments.append(f"in + {offset}")
         offset += signal["size"]
     for signal in outputs:
-        declarations.append(f"static double out_{signal['name']}[{max(1, signal['size'])}];\n")
+        declarations.append(f"static {real} out_{signal['name']}[{max(1, signal['size'])}];\n")
         arguments.append(f"out_{signal['name']}")
     start = feedback = ""
     if chained:
-        numbers = comma_list(number(v) for v in z0)
-        declarations.append(f"static const double z0[{len(z0)}] = {{{numbers}}};\n")
-        declarations.append(f"static double state[{len(z0)}];\n")
+        numbers = comma_list(number(v, real) for v in z0)
+        declarations.append(f"static const {real} z0[{len(z0)}] = {{{numbers}}};\n")
+        declarations.append(f"static {real} state[{len(z0)}];\n")
         start = "    memcpy(state, z0, sizeof state);\n"
         feedback = "      memcpy(state, out_z_next, sizeof state);\n"
     names = [signal["name"] for signal in inputs]
     prepare_arguments = [arguments[names.index(name)] for name in prepared_from(manifest)]
     values: dict[str, str | int] = {
+        "real": real,
         "stride": offset,
         "columns": COLUMNS_OF_PHASES if prepare_arguments else COLUMNS,
         "declarations": "".join(declarations),
@@ -115,7 +117,7 @@ def run_timing(
     record = input_record(manifest, inputs)
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "inputs"), Path(folder, "results")
-        source.write_bytes(np.ascontiguousarray(record).tobytes())
+        source.write_bytes(np.ascontiguousarray(record, real_of(manifest)).tobytes())
         sweep = SWEEP_BYTES if evict else 0
         command = [str(program), str(source), str(target)]
         command += [str(len(record)), str(repeats), str(sweep)]

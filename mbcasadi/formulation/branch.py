@@ -20,9 +20,10 @@ from typing import Generic, NamedTuple
 
 import casadi as ca
 
+from mbcasadi.description.tolerance import tolerance
 from mbcasadi.linalg import CompleteFactor, Sym, complement, complete_factor
 
-CURVATURE_TOL = 1e-6
+CURVATURE_TOL = tolerance(1e-6)
 """Size of an added row, relative to the rates of A, that counts as zero: poses are closed to
 1e-10, and where A loses rank its null spaces are known to about the root of this."""
 

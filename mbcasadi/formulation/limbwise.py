@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.description.tolerance import tolerance
 from mbcasadi.formulation.lagrange import lagrange
 from mbcasadi.formulation.motion import ConstrainedMotion, require_motion
 from mbcasadi.formulation.udwadia_kalaba import udwadia_kalaba
@@ -87,7 +88,7 @@ def remainder_limits(
     size2 = ca.densify(ca.sum2(A**2))
     there = size2 > 0
     share = ca.densify(ca.sum1(X**2).T) / ca.if_else(there, size2, 1)
-    return rank_tol**2 * ca.if_else(there, share * ca.fmax(size2, row_scale**2), 1)
+    return tolerance(rank_tol) ** 2 * ca.if_else(there, share * ca.fmax(size2, row_scale**2), 1)
 
 
 def limbwise_operations(M: ca.Sparsity, A: ca.Sparsity) -> int:

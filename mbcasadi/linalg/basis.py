@@ -16,6 +16,7 @@ from typing import Generic
 import casadi as ca
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.description.tolerance import tolerance
 from mbcasadi.linalg import gram_schmidt, loops
 from mbcasadi.linalg.factor import null_columns, operations, row_factor
 from mbcasadi.linalg.symbols import Sym, named_function, symbol
@@ -221,4 +222,4 @@ def drop_threshold2(
         size2 = row_norms**2
     else:
         size2 = loops.row_squares(A) if isinstance(A, ca.MX) else ca.densify(ca.sum2(A**2))
-    return rank_tol**2 * ca.fmax(size2, row_scale**2)
+    return tolerance(rank_tol) ** 2 * ca.fmax(size2, row_scale**2)

@@ -14,6 +14,7 @@ from typing import Generic, NamedTuple
 import casadi as ca
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.description.tolerance import tolerance
 from mbcasadi.linalg.basis import RANK_TOL
 from mbcasadi.linalg.householder import one_hot
 from mbcasadi.linalg.symbols import Sym
@@ -23,10 +24,10 @@ from mbcasadi.shapes import require_scale, require_shape, require_whole
 FAR = 1e30
 """Length of a step that nothing bounds."""
 
-PARALLEL = 1e-9
+PARALLEL = tolerance(1e-9)
 """Squared sine of the angle to the active rows below which a row depends on them."""
 
-MET = 1e-12
+MET = tolerance(1e-12)
 """Violation, relative to the bound and the value, that counts as none."""
 
 
@@ -67,7 +68,7 @@ def bounded_least_norm(
     if steps is not None:
         require_whole(0, steps=steps)
     length = ca.densify(ca.sqrt(ca.sum2(N**2)))
-    counts = length > rank_tol * row_scale
+    counts = length > tolerance(rank_tol) * row_scale
     inverse = counts / ca.if_else(counts, length, 1)
     unit = ca.densify(N) * ca.repmat(inverse, 1, N.shape[1])  # rows of length one, or zero
     low, high = (ca.if_else(counts, bound * inverse, 0) for bound in (lower, upper))

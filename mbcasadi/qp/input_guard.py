@@ -10,19 +10,21 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.description.tolerance import marked, tolerance
 from mbcasadi.linalg.symbols import Sym
 from mbcasadi.spatial.quaternions import LEAST_MEASURED2
 
 Array = NDArray[np.float64]
 
-LARGEST_STATE = 1e12
+LARGEST_STATE = marked(1e12, 2e3)
 """A measured q and v count as bad where their absolute values, each in the unit of its coordinate
 (`system.coordinates.state_sizes`) and s, add up to more than this. A double resolves 1e-16 of
 itself: farther away the shape of a mechanism is known to less than 1e-4 of its size. In these units
 nothing overflows: terms are of degree 5 in (q, v) at most, and their squares reach 1e120. In the
-user's units the bound would be a thousand times nearer in millimetres than in metres."""
+user's units the bound would be a thousand times nearer in millimetres than in metres. In float it
+is 2e3: the shape is known to 1e-4 of its size there too."""
 
-LARGEST_INPUT = 1e20
+LARGEST_INPUT = marked(1e20, 1e9)
 """Other inputs whose absolute values add up to more than this count as bad: references, gains,
 forces, states of a law. Their units are the user's.
 
@@ -30,13 +32,13 @@ It refuses nothing sensible: 1e9 N m, a hundred times the torque of the largest 
 1e18 g mm²/s². It lets no overflow through: terms are products of three of them at most, two gains
 and a reference for example, and the square of one is 1e120; norms leave 1e180 to the numbers of a
 model. What overflows all the same is not finite, and a comparison with that is false. The number
-stays below `UNBOUNDED`, from which on a bound is none."""
+stays below `UNBOUNDED`, from which on a bound is none. In float it is 1e9."""
 
 LARGEST_CONTROL = 1e300
 """Controls whose absolute value is larger count as infinite. Their units are the user's: the torque
 of a crane in g mm²/s² is 1e16."""
 
-SATURATION_TOL = 1e-9
+SATURATION_TOL = tolerance(1e-9)
 """Relative difference of u and its limited value from which it counts as saturated."""
 
 MASK_ON = 0.5

@@ -8,6 +8,7 @@ import casadi as ca
 
 from mbcasadi.description.qp_stages import SolverFlag
 from mbcasadi.description.status import Status
+from mbcasadi.description.tolerance import tolerance as marked_tolerance
 from mbcasadi.linalg.symbols import Sym
 from mbcasadi.qp.input_guard import LARGEST_CONTROL
 
@@ -51,6 +52,7 @@ def judge(
         tolerance: bound of each residual.
         consistent: whether further equations hold; None where there are none.
     """
+    tolerance = marked_tolerance(tolerance)
     small = [residual[i] <= tolerance for i in range(len(QP_RESIDUALS))]
     optimal = ca.logic_and(small[1], small[2])
     finite = ca.sum1(ca.fabs(residual)) <= LARGEST_CONTROL

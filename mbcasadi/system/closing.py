@@ -18,6 +18,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.description.tolerance import tolerance
 from mbcasadi.linalg import Sym, row_basis, solve_kept
 from mbcasadi.system.functions import evaluate
 from mbcasadi.system.row_lengths import typical_row_lengths
@@ -99,7 +100,7 @@ def row_scale_at(row_scale: ca.DM, rank_tol: float, gap: Sym) -> Sym | ca.DM:
     """
     if rank_tol == 0.0 or (gap.is_constant() and float(gap) == 0.0):
         return row_scale
-    return row_scale * ca.fmax(1, ca.fmin(GAP_SHARE * gap, STRONG) / rank_tol)
+    return row_scale * ca.fmax(1, ca.fmin(GAP_SHARE * gap, STRONG) / tolerance(rank_tol))
 
 
 def row_scale_fun(

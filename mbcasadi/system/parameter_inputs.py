@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.description.parameters import Parameters
+from mbcasadi.description.tolerance import tolerance
 from mbcasadi.errors import ShapeError
 from mbcasadi.linalg.symbols import Sym
 from mbcasadi.shapes import real_array, require_name
@@ -27,7 +28,7 @@ NEXT = "q_next"
 BEFORE = ("t", "mask")
 """Inputs that come behind p; see design of optional inputs: act, p, t, mask."""
 
-INERTIA_TOL = 1e-9
+INERTIA_TOL = tolerance(1e-9)
 """Second moments of mass may be negative by this share of their sum: rounding of thin bodies."""
 
 

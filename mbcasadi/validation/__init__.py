@@ -52,6 +52,7 @@ from mbcasadi.validation.metrics import (
     TrackingStatistics,
     Verdict,
 )
+from mbcasadi.validation.precision import Distribution, PrecisionReport, compare_precision
 from mbcasadi.validation.report import Report, ReportOptions
 from mbcasadi.validation.run import Condition, Run, WhatIf
 from mbcasadi.validation.validate import validate
@@ -66,6 +67,7 @@ __all__ = [
     "ContactForces",
     "Criteria",
     "Difference",
+    "Distribution",
     "FailureMargin",
     "Margin",
     "Metric",
@@ -74,6 +76,7 @@ __all__ = [
     "OuterLaw",
     "PassRate",
     "Policy",
+    "PrecisionReport",
     "PredictionStatistics",
     "Predictions",
     "Push",
@@ -92,6 +95,7 @@ __all__ = [
     "WhatIf",
     "case_report",
     "compare",
+    "compare_precision",
     "compile_controller",
     "open_campaign",
     "outer_law",

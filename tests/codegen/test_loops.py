@@ -213,10 +213,10 @@ def test_a_loop_of_another_process_keeps_casadis_text(monkeypatch):
     generator = ca.CodeGenerator("f", {"with_header": False})
     generator.add(f)
     text = str(generator.dump())
-    assert "LOOPS_INLINE" in with_loops(text)
+    assert "LOOPS_INLINE" in with_loops(text, "f")
     monkeypatch.setattr("mbcasadi.codegen.loops.LOOPS", {})
-    assert "/* loops_product" in with_loops(text)
-    assert "loops_product(3, 7, 2" not in with_loops(text)
+    assert "/* loops_product" in with_loops(text, "f")
+    assert "loops_product(3, 7, 2" not in with_loops(text, "f")
 
 
 def test_every_loop_has_a_routine_in_c(evaluations):
@@ -241,6 +241,6 @@ def test_tables_beyond_a_short_keep_casadis_text(monkeypatch):
     generator = ca.CodeGenerator("f", {"with_header": False})
     generator.add(f)
     monkeypatch.setattr("mbcasadi.codegen.loops.MOST_SHORT", 1)
-    text = with_loops(str(generator.dump()))
+    text = with_loops(str(generator.dump()), "f")
     assert "loops_solve_tree(" not in text.split("LOOPS_INLINE void loops_inverse_factor")[1]
     assert "loops_product(3, 7, 2" in text

@@ -103,6 +103,7 @@ def calls_of_validation():
         home + "Campaign.to_html": own,
         home + "Campaign.worst": own,
         home + "Outcome.metric": {"self": done.campaign.outcomes[0], "name": "tracking.max"},
+        home + "compare_precision": {"controller": ex.sine(), "states": 2},
         home + "case_report": trial | {"cases": plan, "number": 0},
         home + "margin": trial | {"over": "mass", "largest": 0.1, "steps": 1, "jobs": 1},
         home + "open_campaign": {"path": done.path},

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from mbcasadi import linalg
+from mbcasadi.description.tolerance import tolerance
 from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.qp.kkt_residuals import length
 from mbcasadi.system.actuator_model import direct_drives
@@ -75,7 +76,7 @@ class Condensed(NamedTuple):
         return -(linalg.product(self.E, p) + self.e)
 
 
-LEAST_PIVOT = 1e-11
+LEAST_PIVOT = tolerance(1e-11)
 """A pivot of M below this share of its diagonal entry is rounding: M is not definite."""
 
 

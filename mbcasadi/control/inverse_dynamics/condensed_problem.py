@@ -115,4 +115,7 @@ def _shortened(offset: ca.SX, drift: ca.SX, limited: list[int], required: ca.DM)
     """Return the offset, shortened where it is too long, and whether it was."""
     excess = ca.mmax(ca.fabs(offset[limited, 0]) / required)
     clipped = excess > 1
-    return [ca.if_else(clipped, (drift + offset) / excess - drift, offset), clipped]
+    return [
+        ca.if_else(clipped, (drift + offset) / ca.if_else(clipped, excess, 1) - drift, offset),
+        clipped,
+    ]

@@ -38,6 +38,7 @@ from mbcasadi.control.inverse_dynamics.residuals import (
 )
 from mbcasadi.control.safe_output.safe_output import SafeOutput
 from mbcasadi.description.status import OUTPUTS, Flag, Status
+from mbcasadi.description.tolerance import tolerance as marked_tolerance
 from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.qp.input_guard import clamp, is_saturated
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, judge, length
@@ -204,7 +205,8 @@ class FinishStage:
 
     def _outcome(self, known: dict[str, ca.SX]) -> list[ca.SX]:
         """Return the controller's outputs."""
-        tolerance, residual, valid = self.setup.tolerance, known["residual"], known["valid"]
+        residual, valid = known["residual"], known["valid"]
+        tolerance = marked_tolerance(self.setup.tolerance)
         small = {name: residual[i] <= tolerance for i, name in enumerate(RESIDUALS)}
         status = judge(
             residual[len(RESIDUALS) - len(QP_RESIDUALS) :, 0],

@@ -27,6 +27,7 @@ from mbcasadi.control.inverse_dynamics.inequalities import Rows
 from mbcasadi.control.inverse_dynamics.objective import ForceWeights
 from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
 from mbcasadi.control.inverse_dynamics.weighed_forces import WeighedForces
+from mbcasadi.description.tolerance import marked, tolerance
 from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.qp import quadratic_cones
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, length
@@ -39,10 +40,10 @@ ROUNDED = 1e-2
 """Share of the usual forces that counts as part of each inequality: where nothing else is in it,
 this times the tolerance is rounding."""
 
-CANCELLED = 1e-8
+CANCELLED = marked(1e-8, 5e-3)
 """Share of all forces, and of what limited actuators can give, that counts as part of each row: the
 motion of a locked mechanism, or of a joint at its stop, is rounding, 1e-14 of them at the usual
-tolerance."""
+tolerance, 5e-6 in float."""
 
 NOTHING = 1e-150
 """Size that stands for zero in a denominator: a problem without forces and accelerations."""
@@ -203,8 +204,8 @@ def _constraint_residual(
     if not known["rows"].shape[0]:
         return ca.SX(0)
     violation = ca.fabs(known["rows"]) / ca.DM(scales.rows)
-    explained = allowance.rank_tol * kinetic + known["rate"] * known["slip"]
-    share = ca.if_else(known["kept"], 1 / kinetic, allowance.tolerance / explained)
+    explained = tolerance(allowance.rank_tol) * kinetic + known["rate"] * known["slip"]
+    share = ca.if_else(known["kept"], 1 / kinetic, tolerance(allowance.tolerance) / explained)
     return length(violation * share)
 
 

@@ -17,6 +17,7 @@ from mbcasadi.control.inverse_dynamics.objective import ForceWeights
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.problem import Problem
 from mbcasadi.description.qp_stages import CONE_ROWS, UNBOUNDED
+from mbcasadi.description.tolerance import marked
 from mbcasadi.system.coordinates import pose_inputs
 
 Array = NDArray[np.float64]
@@ -28,6 +29,10 @@ digits."""
 
 MOVABLE = 1e-6
 """Task rows that move less than this share of the others have no limit: nothing moves them."""
+
+LEAST_FLOAT_WEIGHT = 1e-4
+"""Least `torque_weight` in single precision: the condition of the Hessian is its inverse, and
+float's rounding times that is the relative error of forces that the tasks leave free."""
 
 LEAST_SHARE = 1e-9
 """An actuator, row or force counts at least this share of the largest of its kind."""
@@ -90,8 +95,11 @@ class ProblemScales:
 
     def force_weights(self, setup: Setup) -> ForceWeights:
         """Return the weights of the regularisation: shares of the tasks' cost."""
+        shares = sum(setup.torque_weights)
+        weights = shares * (self.task * self.actuators) ** 2
+        single = weights * np.maximum(LEAST_FLOAT_WEIGHT / shares, 1)
         return ForceWeights(
-            sum(setup.torque_weights) * (self.task * self.actuators) ** 2,
+            np.array([marked(w, s) for w, s in zip(weights, single, strict=True)], float),
             setup.internal_force_weight * float(self.task * self.contact) ** 2,
         )
 

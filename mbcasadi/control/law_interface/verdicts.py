@@ -2,12 +2,14 @@
 
 import casadi as ca
 
-ATTAIN_TOL = 1e-6
+from mbcasadi.description.tolerance import tolerance
+
+ATTAIN_TOL = tolerance(1e-6)
 """Share of a desired force or acceleration that may be missing before a law reports it as
 unattainable. The gaps of a plant's soft loops are smaller."""
 
 
-DEFINITE_TOL = 1e-12
+DEFINITE_TOL = tolerance(1e-12)
 """Share of a diagonal entry that elimination must leave for a matrix to count as definite. A
 singular one leaves some 1e-15 by rounding."""
 

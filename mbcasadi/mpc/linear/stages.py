@@ -20,6 +20,7 @@ import numpy as np
 from mbcasadi.description import LeastDistanceStages
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.description.status import OUTPUTS, Flag, Status
+from mbcasadi.description.tolerance import tolerance
 from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.linear.condensing import CondensedProblem
 from mbcasadi.mpc.linear.interface import Interface, ProblemInputs
@@ -127,7 +128,7 @@ class LinearStages:
         flags = Flag.SATURATED * is_saturated(u_free, u) + Flag.GATED * inputs.gated
         if slacks:
             e = y_0[nu:, 0] + ca.DM(self.qp.L_inv[n - slacks :]) @ solver["x"]
-            relaxed = ca.logic_and(optimal, ca.mmax(e) > self.tolerance)
+            relaxed = ca.logic_and(optimal, ca.mmax(e) > tolerance(self.tolerance))
             flags = flags + Flag.RELAXED * relaxed
         resting = ca.DM(self.condensed.resting)
         active = ca.if_else(optimal, active_signs(solver["active"]), resting)

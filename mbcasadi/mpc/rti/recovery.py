@@ -11,12 +11,13 @@ or by the first guess itself where the measured state is within one of its steps
 import casadi as ca
 import numpy as np
 
+from mbcasadi.description.tolerance import tolerance
 from mbcasadi.mpc.ocp.problem import Array
 
 GAP_SHARE = 0.2
 """Sum of the gaps, relative to that of the steps, up to which a guess is a motion."""
 
-GAP_FLOOR = 1e-6
+GAP_FLOOR = tolerance(1e-6)
 """The same relative to the size of the states: a guess at rest has no steps."""
 
 

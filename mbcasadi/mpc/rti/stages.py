@@ -14,6 +14,7 @@ import numpy as np
 
 from mbcasadi.description import LeastDistanceStages
 from mbcasadi.description.status import OUTPUTS, Flag, Status
+from mbcasadi.description.tolerance import tolerance
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.rti.condensing import IntervalFunctions
 from mbcasadi.mpc.rti.constraints import Rows
@@ -145,7 +146,9 @@ class RtiStages:
         u = self._control(free, guess)
         flags = Flag.SATURATED * is_saturated(free, u)
         if rows.linear.size:
-            flags = flags + Flag.RELAXED * ca.logic_and(solved, ca.mmax(e) > self.tolerance)
+            flags = flags + Flag.RELAXED * ca.logic_and(
+                solved, ca.mmax(e) > tolerance(self.tolerance)
+            )
         outputs: list[ca.MX] = [
             u,
             self._next_memory(plan, self.memory.next_pending(guess, u), active, guess.P, held),

@@ -30,6 +30,7 @@ from mbcasadi.control.inverse_dynamics.priorities.judge import LevelJudge, worse
 from mbcasadi.control.inverse_dynamics.priorities.level_factor import factor_level
 from mbcasadi.control.inverse_dynamics.priorities.point import LevelPoint
 from mbcasadi.description.qp_stages import SolverFlag
+from mbcasadi.description.tolerance import marked
 from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.qp.input_guard import active_signs
 from mbcasadi.qp.kkt_residuals import length
@@ -40,7 +41,7 @@ Values = dict[str, ca.SX]
 PASSES = 3
 """Times that the problem of a level is solved, each around the solution before."""
 
-SLACK = 2e-14
+SLACK = marked(2e-14, 1e-5)
 """Share of its value by which a hard row of a later problem is relaxed: rows that the levels before
 it have pinned would otherwise stop steps along them by rounding."""
 

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from mbcasadi import linalg
+from mbcasadi.description.tolerance import tolerance
 from mbcasadi.linalg.factor import row_factor_and_null
 from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.qp.kkt_residuals import length
@@ -29,10 +30,10 @@ from mbcasadi.qp.kkt_residuals import length
 SMALL = 1e-3
 """κ: below this share of the damping a direction fades into one that the level does not see."""
 
-UNSEEN = 1e-9
+UNSEEN = tolerance(1e-9)
 """A direction that is weaker than this is rounding: the level does not see it."""
 
-DROPPED = 1e-12
+DROPPED = tolerance(1e-12)
 """Remainders of this length are not made to directions at all."""
 
 FREE = 6e-5
