@@ -8,15 +8,19 @@ from mbcasadi.codegen.compiler import BuildResult
 from mbcasadi.codegen.count import Size
 from mbcasadi.codegen.export import export_c
 from mbcasadi.codegen.project import CProject, open_project
+from mbcasadi.codegen.targets.footprint import Footprint
 from mbcasadi.codegen.timing import TickTimes
+from mbcasadi.codegen.worst_case import WorstCase
 
 __all__ = [
     "BatchFunction",
     "BuildResult",
     "CProject",
+    "Footprint",
     "Memory",
     "Size",
     "TickTimes",
+    "WorstCase",
     "export_c",
     "open_project",
 ]

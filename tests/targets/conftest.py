@@ -1,7 +1,12 @@
 """Exports with their records, made once."""
 
+import sys
+from pathlib import Path
+
 import pytest
 from programs import MAKERS, replay
+
+sys.path.append(str(Path(__file__).parent.parent / "codegen"))  # its small problems
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,9 @@ import pytest
 from programs import MAKERS, difference, replay, require
 
 SAME = 1e-12  # relative to the largest value of an output over the record
+# One rounding in place of two in every product and sum: the quadruped's condensed QP, whose least
+# weight is 1e-4 of the largest, passes 1e-16 on as 1.4e-7 of u, on x86-64 by 6e-9.
+CONTRACTED = 1e-6
 EXACT = ("-ffp-contract=off",)
 WINE = "/usr/lib/wine"
 
@@ -41,7 +44,7 @@ def test_aarch64_gives_the_numbers_of_x86(name, contract, recorded, reference, t
     found = replay(recorded(name), tmp_path, (compiler,), (emulator,), flags)
     gap = difference(found, reference(name))
     print(name, contract, gap)
-    assert gap == 0 if contract == "off" else gap < SAME
+    assert gap == 0 if contract == "off" else gap < CONTRACTED
 
 
 @pytest.mark.parametrize("name", MAKERS)
