@@ -20,6 +20,7 @@ from mbcasadi.codegen.manifest import DAQP, Manifest
 from mbcasadi.codegen.process_folder import library_to_load
 from mbcasadi.codegen.targets.cortex_m7 import build_firmware
 from mbcasadi.codegen.targets.footprint import Footprint, measured_footprint
+from mbcasadi.codegen.targets.web import build_wasm, write_page
 from mbcasadi.codegen.timing import TickTimes, input_record, run_timing, timing_c
 from mbcasadi.codegen.worst_case import WorstCase, worst_case_of
 from mbcasadi.errors import ExportError, ProblemError
@@ -272,6 +273,40 @@ class CProject:
             CompilerError: arm-none-eabi-gcc is not installed, or it failed.
         """
         return build_firmware(self.manifest, self.folder, Path(folder), flags or ())
+
+    @checked
+    def wasm(self, folder: str | Path) -> Path:
+        """Compile to WebAssembly: `<name>.wasm` and `<name>.js`, which runs it over a record.
+
+        Raises:
+            CompilerError: clang or lld is not installed, or it failed.
+        """
+        return build_wasm(self.manifest, self.folder, Path(folder))
+
+    @checked
+    def web_page(
+        self,
+        path: str | Path,
+        inputs: Mapping[str, ArrayLike],
+        controls: ArrayLike,
+        lines: ArrayLike | None = None,
+    ) -> None:
+        """Write a page that computes the control of a record in the browser, tick by tick.
+
+        It needs no other file, and shows the largest difference from the recorded control.
+
+        Args:
+            path: the HTML file.
+            inputs: name → (ticks, size), as in `time`.
+            controls: (ticks, nu) recorded control.
+            lines: (ticks, points, 2) drawing of each tick: one line through all points.
+
+        Raises:
+            ShapeError, UnknownNameError: the record does not fit.
+            ExportError: the law has no output u.
+            CompilerError: as in `wasm`.
+        """
+        write_page(self.manifest, self.folder, Path(path), inputs, controls, lines)
 
     def _command(self, cc: str | None, flags: Sequence[str] | None) -> tuple[str, ...]:
         optimisation = tuple(self.manifest["flags"] if flags is None else flags)

@@ -37,13 +37,12 @@ def replay_files(manifest: Manifest) -> dict[str, str]:
 
     The program reads the file `inputs` and writes `outputs`, in the folder where it is started.
     """
-    values: dict[str, str | int] = {"name": manifest["name"], "NAME": manifest["name"].upper()}
-    parts = {
-        "replay.c": template("targets/replay.c.in", values | _replay_values(manifest)),
+    values = replay_values(manifest)
+    return {
+        "replay.c": template("targets/replay.c.in", values),
         "board.h": template("targets/board.h.in", values),
         "host_board.c": template("targets/host_board.c.in", values),
     }
-    return parts
 
 
 def write_record(manifest: Manifest, folder: Path, inputs: Mapping[str, ArrayLike]) -> None:
@@ -73,7 +72,8 @@ def read_replay(manifest: Manifest, folder: Path) -> Replay:
     return Replay(rows[:, :-COUNTS], rows[:, -2].astype(np.int64), rows[:, -1].astype(np.int64))
 
 
-def _replay_values(manifest: Manifest) -> dict[str, str | int]:
+def replay_values(manifest: Manifest) -> dict[str, str | int]:
+    """Return what the templates of a program with one tick of the law need."""
     name, z0 = manifest["name"], manifest["z0"] or []
     arguments: dict[str, str] = {}
     stride = 0
@@ -95,6 +95,8 @@ def _replay_values(manifest: Manifest) -> dict[str, str | int]:
     numbers = comma_list(number(v) for v in z0)
     size = len(z0)
     return {
+        "name": name,
+        "NAME": name.upper(),
         "stride": stride,
         "width": width,
         "declarations": f"static double state[{size}] = {{{numbers}}};\n" if z0 else "",
