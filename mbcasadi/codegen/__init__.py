@@ -10,17 +10,17 @@ from mbcasadi.codegen.export import export_c
 from mbcasadi.codegen.project import CProject, open_project
 from mbcasadi.codegen.targets.footprint import Footprint
 from mbcasadi.codegen.timing import TickTimes
-from mbcasadi.codegen.worst_case import WorstCase
+from mbcasadi.codegen.worst_case import LongestTick
 
 __all__ = [
     "BatchFunction",
     "BuildResult",
     "CProject",
     "Footprint",
+    "LongestTick",
     "Memory",
     "Size",
     "TickTimes",
-    "WorstCase",
     "export_c",
     "open_project",
 ]

@@ -22,7 +22,7 @@ from mbcasadi.codegen.targets.cortex_m7 import build_firmware
 from mbcasadi.codegen.targets.footprint import Footprint, measured_footprint
 from mbcasadi.codegen.targets.web import build_wasm, write_page
 from mbcasadi.codegen.timing import TickTimes, input_record, run_timing, timing_c
-from mbcasadi.codegen.worst_case import WorstCase, worst_case_of
+from mbcasadi.codegen.worst_case import LongestTick, worst_case_of
 from mbcasadi.errors import ExportError, ProblemError
 from mbcasadi.platforms import (
     identity_flags,
@@ -232,7 +232,7 @@ class CProject:
         *,
         cc: str | None = None,
         flags: Sequence[str] | None = None,
-    ) -> WorstCase:
+    ) -> LongestTick:
         """Time at least so many ticks over recorded inputs, and bound their operations.
 
         Args:

@@ -16,7 +16,9 @@ FUNCTION = re.compile(r"^[a-z][\w ]*[ *](\w+)\([^;{}()]*\)\s*\{", re.MULTILINE)
 BRACE = re.compile(r"[{}]")
 CALL = re.compile(r"\b(\w+)\(")
 VALUE = re.compile(r"\b[a-z]\d+\b")  # a local of generated code: x17, p3, r0
-ARRAY = re.compile(r"^\s*(?:const )?(?:casadi_real|ldp_real|double|float|casadi_int|int) (\w+\[.*);", re.M)
+ARRAY = re.compile(
+    r"^\s*(?:const )?(?:casadi_real|ldp_real|double|float|casadi_int|int) (\w+\[.*);", re.M
+)
 SIZE = re.compile(r"\w+\[(\d+)(?: \+ (\d+))?\]")
 
 BYTES = 8  # of a value

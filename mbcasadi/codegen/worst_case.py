@@ -13,7 +13,7 @@ RARE = 99.99  # percentile
 
 @summarised
 @dataclass(frozen=True)
-class WorstCase:
+class LongestTick:
     """What a tick takes at most.
 
     Attributes:
@@ -40,12 +40,10 @@ def operations_at(manifest: Manifest, iterations: int) -> int | None:
     return None if slope is None else bound["fixed"] + slope * iterations
 
 
-def worst_case_of(manifest: Manifest, times: TickTimes) -> WorstCase:
+def worst_case_of(manifest: Manifest, times: TickTimes) -> LongestTick:
     """Return the worst case of timed ticks."""
     solver = manifest["solver"]
     limit = 0 if solver is None else solver["iteration_limit"]
     rare = float(np.percentile(times.seconds, RARE))
     bound = operations_at(manifest, limit)
-    return WorstCase(
-        times.seconds.size, times.median, times.p99, rare, times.max, bound, limit
-    )
+    return LongestTick(times.seconds.size, times.median, times.p99, rare, times.max, bound, limit)

@@ -68,9 +68,7 @@ def four_bar(folder):
         ramp, rate = 1 - np.cos(w * t), w * np.sin(w * t)
         return np.array([start + 0.9 * ramp, 0.9 * rate, 0.9 * w**2 * np.cos(w * t)])
 
-    return Recorded(
-        project, record(project, models.path("four_bar"), system.tree.q0, reference)
-    )
+    return Recorded(project, record(project, models.path("four_bar"), system.tree.q0, reference))
 
 
 def quadruped(folder):

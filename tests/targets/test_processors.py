@@ -4,8 +4,6 @@ With `-ffp-contract=off` no product and sum become one operation, and the bits a
 the C libraries' functions agree.
 """
 
-import os
-
 import numpy as np
 import pytest
 from programs import MAKERS, difference, replay, require

@@ -5,7 +5,7 @@ import re
 import mujoco
 import numpy as np
 import pytest
-from programs import MAKERS, run, require
+from programs import MAKERS, require, run
 
 from mbcasadi import models
 from mbcasadi.codegen.targets.replay import write_record

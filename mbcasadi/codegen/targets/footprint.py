@@ -9,8 +9,8 @@ from pathlib import Path
 
 from mbcasadi.codegen.compiler import find_compiler
 from mbcasadi.codegen.manifest import Manifest
-from mbcasadi.codegen.targets.cortex_m7 import COMPILE, COMPILER, EXACT, PROCESSOR
 from mbcasadi.codegen.stack import LIBRARY
+from mbcasadi.codegen.targets.cortex_m7 import COMPILE, COMPILER, EXACT, PROCESSOR
 from mbcasadi.errors import CompilerError
 from mbcasadi.short_text import summarised
 

@@ -33,8 +33,10 @@ def build_wasm(manifest: Manifest, source: Path, folder: Path) -> Path:
     with tempfile.TemporaryDirectory() as temporary:
         own = Path(temporary)
         values = replay_values(manifest)
-        values["tick"] = str(values["tick"]).replace(f"  {name}_step(", f"  code = {name}_step(")
-        values["tick"] = values["tick"].replace(f"  {name}_feedback(", f"  code = {name}_feedback(")
+        tick = str(values["tick"])
+        for phase in ("step", "feedback"):
+            tick = tick.replace(f"  {name}_{phase}(", f"  code = {name}_{phase}(")
+        values["tick"] = tick
         (own / "web.c").write_text(template("targets/web.c.in", values), encoding="utf-8")
         for header in ("math", "string"):
             text = template(f"targets/web_{header}.h.in", {})
