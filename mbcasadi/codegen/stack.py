@@ -1,8 +1,8 @@
 """A bound of the stack from the text of the C, for optimising compilers.
 
 Generated functions are straight lines, so the values alive between two lines are known: they and
-the local arrays are what a frame has to hold. A compiler moves lines, which keeps more values alive,
-and saves registers. Both are covered by an allowance: a factor and bytes for each function.
+the local arrays are what a frame has to hold. A compiler moves lines, which keeps more values
+alive, and saves registers. Both are covered by an allowance: a factor and bytes for each function.
 
 A call chain's bytes add up, also where a compiler puts one function into another.
 """

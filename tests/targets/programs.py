@@ -16,6 +16,8 @@ from mbcasadi.codegen.targets.replay import Replay, read_replay, replay_files, w
 from mbcasadi.control.regulators import lqr
 
 TICKS = 2000
+SAME = 1e-12  # relative to the largest value of an output over the record
+MORE = 3.0  # see `other_sines`
 FEET = ("FL", "FR", "RL", "RR")
 REQUIRED = "MBCASADI_TARGETS"  # set by `make targets`: a tool that is missing is a failure
 
@@ -152,3 +154,14 @@ def difference(a: Replay, b: Replay) -> float:
         return 0.0
     size = np.maximum(1.0, np.abs(b.outputs).max(axis=0))
     return float((np.abs(a.outputs - b.outputs) / size).max())
+
+
+def other_sines(recorded: Recorded, folder: Path) -> float:
+    """Return the difference that is allowed where another C library has the sines.
+
+    They differ in the last bit of some angles. Where a law answers one such bit of its input by
+    more than SAME, its answer to that bit on x86-64 is the measure.
+    """
+    moved = dict(recorded.inputs, q=np.nextafter(recorded.inputs["q"], np.inf))
+    changed = replay(Recorded(recorded.project, moved), folder / "moved", ("gcc",))
+    return max(SAME, MORE * difference(changed, replay(recorded, folder / "same", ("gcc",))))
