@@ -10,7 +10,13 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.codegen.compiler import find_compiler
 from mbcasadi.codegen.manifest import Manifest
-from mbcasadi.codegen.targets.replay import Replay, read_replay, replay_files, write_record
+from mbcasadi.codegen.targets.replay import (
+    Replay,
+    make_folder,
+    read_replay,
+    replay_files,
+    write_record,
+)
 from mbcasadi.codegen.text import template
 from mbcasadi.errors import CompilerError, ExportError
 
@@ -46,7 +52,7 @@ def write_firmware(manifest: Manifest, folder: Path) -> None:
     """Write startup code, board and linker script beside the replay program."""
     files = replay_files(manifest)
     del files["host_board.c"]
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     files["cortex_m7.c"] = template("targets/cortex_m7.c.in", {})
     files["cortex_m7.ld"] = template("targets/cortex_m7.ld.in", {"stack": STACK})
     for name, text in files.items():

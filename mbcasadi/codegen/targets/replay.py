@@ -32,6 +32,20 @@ class Replay:
     clock: NDArray[np.int64]
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder for what is built, unless it is there.
+
+    Raises:
+        ExportError: it is the present one, which an empty path names, or it cannot be made.
+    """
+    if folder == Path():
+        raise ExportError("the folder is the present one; give the path of another")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ExportError(f"cannot make {folder}: {error.strerror}; give another path") from error
+
+
 def replay_files(manifest: Manifest) -> dict[str, str]:
     """Return `replay.c`, `board.h` and `host_board.c`, the board of an operating system.
 

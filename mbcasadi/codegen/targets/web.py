@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.codegen.compiler import find_compiler
 from mbcasadi.codegen.manifest import Manifest
-from mbcasadi.codegen.targets.replay import replay_values
+from mbcasadi.codegen.targets.replay import make_folder, replay_values
 from mbcasadi.codegen.text import template
 from mbcasadi.codegen.timing import input_record
 from mbcasadi.errors import CompilerError, ExportError, ShapeError
@@ -27,8 +27,9 @@ def build_wasm(manifest: Manifest, source: Path, folder: Path) -> Path:
 
     Raises:
         CompilerError: clang or lld is not installed, or it failed.
+        ExportError: the folder cannot be made.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     name = manifest["name"]
     with tempfile.TemporaryDirectory() as temporary:
         own = Path(temporary)
@@ -98,7 +99,12 @@ def write_page(
         "controls": _base64(u),
         "points": _base64(points),
     }
-    path.write_text(template("targets/page.html.in", values), encoding="utf-8")
+    try:
+        path.write_text(template("targets/page.html.in", values), encoding="utf-8")
+    except OSError as error:
+        raise ExportError(
+            f"cannot write {path}: {error.strerror}; give the path of a file"
+        ) from error
 
 
 def _script(manifest: Manifest) -> str:
