@@ -86,7 +86,7 @@ def quadruped(folder):
     at_stand, place = law.reference_at(stand), law.reference_slices["base.position"]
 
     def reference(t):
-        # 50 mm at 2 Hz sideways: the friction cones become active
+        # 50 mm at 2 Hz: few ticks change the active set
         now = at_stand.copy()
         now[place] += 0.05 * np.array([np.sin(4 * np.pi * t), 1 - np.cos(4 * np.pi * t), 0.0])
         return now
@@ -159,7 +159,7 @@ def difference(a: Replay, b: Replay) -> float:
 def other_sines(recorded: Recorded, folder: Path) -> float:
     """Return the difference that is allowed where another C library has the sines.
 
-    They differ in the last bit of some angles. Where a law answers one such bit of its input by
+    They may differ in the last bit. Where a law answers one such bit of its input by
     more than SAME, its answer to that bit on x86-64 is the measure.
     """
     moved = dict(recorded.inputs, q=np.nextafter(recorded.inputs["q"], np.inf))
