@@ -1,4 +1,4 @@
-.PHONY: check format test docs imports campaign
+.PHONY: check format test targets docs imports campaign
 
 check:  ## format, lint, types, import boundaries, spelling
 	python -m ruff format --check .
@@ -13,6 +13,9 @@ format:  ## apply the formatter and the linter's safe fixes
 
 test:
 	python -m pytest -n 2
+
+targets:  ## exports for other processors and systems; a tool that is missing is a failure
+	MBCASADI_TARGETS=1 python -m pytest tests/targets
 
 docs:
 	python -m mkdocs build --strict

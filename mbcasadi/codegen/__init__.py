@@ -9,12 +9,16 @@ from mbcasadi.codegen.count import Size
 from mbcasadi.codegen.export import export_c
 from mbcasadi.codegen.project import CProject
 from mbcasadi.codegen.project_folder import open_project
+from mbcasadi.codegen.targets.footprint import Footprint
 from mbcasadi.codegen.timing import TickTimes
+from mbcasadi.codegen.worst_case import LongestTick
 
 __all__ = [
     "BatchFunction",
     "BuildResult",
     "CProject",
+    "Footprint",
+    "LongestTick",
     "Memory",
     "Size",
     "TickTimes",

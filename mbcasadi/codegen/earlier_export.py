@@ -24,7 +24,8 @@ BUILD_PRODUCTS = re.compile(
 
 CMAKE_PRODUCTS = re.compile(
     r"build/(CMakeCache\.txt|CMakeFiles/.*|cmake_install\.cmake|Makefile|build\.ninja|\.ninja_\w+"
-    r"|compile_commands\.json|lib\w+\.a|\w+\.lib|\w+_example(\.exe)?)"
+    r"|compile_commands\.json|lib\w+\.a|\w+\.lib|\w+_example(\.exe)?"
+    r"|lib\w+_shared\.(so|dylib|dll|dll\.a)|install_manifest\.txt)"
 )
 """What CMake writes there, by the command in the export's README."""
 

@@ -108,6 +108,7 @@ def cmake_lists(law: Law, daqp: DaqpOrigin) -> str:
             "daqp": snippet if law.has_daqp else "",
             "optimisation": " ".join(recommended_flags(law)),
             "name": law.name,
+            "NAME": law.name.upper(),
         },
     )
 

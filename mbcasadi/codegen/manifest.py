@@ -15,6 +15,8 @@ from mbcasadi.codegen.callers.mujoco_plugin import MujocoEntry
 from mbcasadi.codegen.count import largest_body, operations
 from mbcasadi.codegen.precision import Real, numbers_of
 from mbcasadi.codegen.sizes import iteration_limit, memory_doubles
+from mbcasadi.codegen.solver_operations import fixed_operations, operations_per_iteration
+from mbcasadi.codegen.stack import stack_bytes
 from mbcasadi.codegen.text import package_version
 from mbcasadi.description import TuningParameter
 from mbcasadi.description.status import Flag
@@ -73,6 +75,16 @@ class SolverEntry(TypedDict):
     iteration_limit: int
 
 
+class TickOperations(TypedDict):
+    """Most operations of a tick: `fixed + per_iteration * iterations` of the QP solver.
+
+    `per_iteration` is None where there is no bound: DAQP, quadratic cones.
+    """
+
+    fixed: int
+    per_iteration: int | None
+
+
 class Manifest(TypedDict):
     """What `manifest.json` holds."""
 
@@ -94,8 +106,10 @@ class Manifest(TypedDict):
     defaults: dict[str, list[float]]
     real: Real
     memory_bytes: int
+    stack_bytes: int
     prepared_from: list[str]
     operations: dict[str, int]
+    tick_operations: TickOperations
     largest_function: int
     equal_parts: list[EqualPartsEntry]
     flags: list[str]
@@ -143,8 +157,10 @@ def manifest(law: Law, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> Manifes
         "defaults": {k: v.tolist() for k, v in law.defaults.items() if k != "z"},
         "real": law.real,
         "memory_bytes": 8 * memory_doubles(law),
+        "stack_bytes": stack_bytes(hashed[f"{law.name}.c"].decode()),
         "prepared_from": [p.name for p in law.prepared_from],
         "operations": {f.name().removeprefix(f"{law.name}_"): operations(f) for f in functions},
+        "tick_operations": _tick_operations(law),
         "largest_function": max(largest_body(f) for f in functions),
         "equal_parts": _equal_parts(hashed[f"{law.name}.c"].decode()),
         "flags": list(recommended_flags(law)),
@@ -154,6 +170,18 @@ def manifest(law: Law, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> Manifes
         "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(hashed.items())},
         "mujoco": None,
     }
+
+
+def _tick_operations(law: Law) -> TickOperations:
+    """Return the bound of a tick's operations, its QP solver included."""
+    fixed = sum(operations(f) for f in (*law.functions, *law.between))
+    if not law.staged:
+        return {"fixed": fixed, "per_iteration": 0}
+    if law.has_daqp or law.cones:
+        return {"fixed": fixed, "per_iteration": None}
+    problems = 1 + len(law.between)
+    fixed += problems * fixed_operations(law.m, law.n)
+    return {"fixed": fixed, "per_iteration": operations_per_iteration(law.m, law.n)}
 
 
 def _equal_parts(text: str) -> list[EqualPartsEntry]:

@@ -19,8 +19,12 @@ from mbcasadi.codegen.count import Size
 from mbcasadi.codegen.earlier_export import BUILD_FOLDER
 from mbcasadi.codegen.manifest import DAQP, Manifest
 from mbcasadi.codegen.process_folder import library_to_load
-from mbcasadi.codegen.timing import TickTimes, run_timing, timing_c
-from mbcasadi.errors import ExportError
+from mbcasadi.codegen.targets.cortex_m7 import build_firmware
+from mbcasadi.codegen.targets.footprint import Footprint, measured_footprint
+from mbcasadi.codegen.targets.web import build_wasm, write_page
+from mbcasadi.codegen.timing import TickTimes, input_record, run_timing, timing_c
+from mbcasadi.codegen.worst_case import LongestTick, worst_case_of
+from mbcasadi.errors import ExportError, ProblemError
 from mbcasadi.platforms import (
     identity_flags,
     library_name,
@@ -246,6 +250,90 @@ class CProject:
         name = program_name(f"timing_{self._key(command)}_{int(chained)}")
         program = self._compile(command, name, lines=0).path
         return run_timing(self.manifest, program, inputs, repeats, evict=evict)
+
+    @checked
+    def worst_case(
+        self,
+        inputs: Mapping[str, ArrayLike],
+        ticks: int = 1_000_000,
+        *,
+        cc: str | None = None,
+        flags: Sequence[str] | None = None,
+    ) -> LongestTick:
+        """Time at least so many ticks over recorded inputs, and bound their operations.
+
+        Args:
+            inputs, cc, flags: as in `time`; the record is repeated.
+            ticks: 1 or more.
+
+        Raises:
+            ShapeError, ExportError: as in `time`.
+            ProblemError: `ticks` is less than 1.
+        """
+        if ticks < 1:
+            raise ProblemError(f"ticks is {ticks}, expected 1 or more")
+        samples = max(1, len(input_record(self.manifest, inputs)))
+        times = self.time(inputs, -(-ticks // samples), cc=cc, flags=flags)
+        return worst_case_of(self.manifest, times)
+
+    @checked
+    def footprint(self, target: str, flags: Sequence[str] | None = None) -> Footprint:
+        """Compile for a target and return flash, RAM and stack.
+
+        Args:
+            target: "cortex-m7" (arm-none-eabi-gcc), or the command of a GCC of version 10 or later.
+            flags: behind `-O2`.
+
+        Raises:
+            CompilerError: no compiler, it failed, or it writes no call graph.
+        """
+        return measured_footprint(self.manifest, self.folder, target, flags)
+
+    @checked
+    def cortex_m7(self, folder: str | Path, flags: Sequence[str] | None = None) -> Path:
+        """Write and compile firmware that runs the law over a record on a Cortex-M7.
+
+        The folder has the startup code with its linker script, for QEMU's machine mps2-an500, the
+        replay program, `firmware.elf` and `firmware.map`.
+
+        Raises:
+            CompilerError: arm-none-eabi-gcc is not installed, or it failed.
+        """
+        return build_firmware(self.manifest, self.folder, Path(folder), flags or ())
+
+    @checked
+    def wasm(self, folder: str | Path) -> Path:
+        """Compile to WebAssembly: `<name>.wasm` and `<name>.js`, which runs it over a record.
+
+        Raises:
+            CompilerError: clang or lld is not installed, or it failed.
+        """
+        return build_wasm(self.manifest, self.folder, Path(folder))
+
+    @checked
+    def web_page(
+        self,
+        path: str | Path,
+        inputs: Mapping[str, ArrayLike],
+        controls: ArrayLike,
+        lines: ArrayLike | None = None,
+    ) -> None:
+        """Write a page that computes the control of a record in the browser, tick by tick.
+
+        It needs no other file, and shows the largest difference from the recorded control.
+
+        Args:
+            path: the HTML file.
+            inputs: name → (ticks, size), as in `time`.
+            controls: (ticks, nu) recorded control.
+            lines: (ticks, points, 2) drawing of each tick: one line through all points.
+
+        Raises:
+            ShapeError, UnknownNameError: the record does not fit.
+            ExportError: the law has no output u.
+            CompilerError: as in `wasm`.
+        """
+        write_page(self.manifest, self.folder, Path(path), inputs, controls, lines)
 
     def _command(self, cc: str | None, flags: Sequence[str] | None) -> tuple[str, ...]:
         optimisation = tuple(self.manifest["flags"] if flags is None else flags)

@@ -45,6 +45,12 @@ def calls_of_codegen():
         home + "CProject.prepare": ticks,
         home + "CProject.feedback": ticks,
         home + "CProject.time": call | {"repeats": 1},
+        home + "CProject.worst_case": call | {"ticks": 2},
+        home + "CProject.footprint": {"self": project, "target": "gcc"},
+        home + "CProject.wasm": {"self": project, "folder": ex.folder() / "wasm"},
+        home + "CProject.web_page": call
+        | {"path": ex.folder() / "page.html", "controls": np.zeros((1, 1))},
+        home + "CProject.cortex_m7": {"self": project, "folder": ex.folder() / "cortex_m7"},
     }
 
 

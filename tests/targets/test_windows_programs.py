@@ -9,17 +9,21 @@ import subprocess
 
 import pytest
 from codegen_problems import saturated_controller
+from programs import require
 
 from mbcasadi import codegen, platforms
 from mbcasadi.codegen.timing import timing_c
 
 MINGW = shutil.which("x86_64-w64-mingw32-gcc")
-WINE = shutil.which("wine64", path=os.defpath + ":/usr/lib/wine")
+WINE = shutil.which("wine64", path=os.environ["PATH"] + ":/usr/lib/wine")
 ALIGNED_MOVE = """typedef double v __attribute__((vector_size(32)));
 int main(void) { v a = {1, 2, 3, 4}; __asm__("vmovapd %1, %0" : "=m"(a) : "x"(a)); return 0; }
 """
 
-pytestmark = pytest.mark.skipif(MINGW is None, reason="x86_64-w64-mingw32-gcc is not installed")
+
+@pytest.fixture(autouse=True, scope="module")
+def mingw():
+    require("x86_64-w64-mingw32-gcc", "gcc-mingw-w64-x86-64")
 
 
 def compiled(target, *words, flags=("-std=c99", "-O1")):
@@ -63,8 +67,8 @@ def test_the_library_has_all_symbols_of_header_and_casadi_and_needs_no_other(pro
     assert "DLL Name: libwinpthread" not in listing
 
 
-@pytest.mark.skipif(WINE is None, reason="wine64 is not installed")
 def test_a_program_linked_with_the_library_prints_what_that_of_this_system_does(project, library):
+    require("wine64", "wine64", "/usr/lib/wine")
     folder = project.folder
     example = folder / platforms.program_name("example", "win32")
     links = platforms.search_flags(folder, "win32")

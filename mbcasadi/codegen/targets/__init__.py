@@ -1,0 +1,1 @@
+"""Programs of an export for other targets: replayed records, footprints, worst cases."""
