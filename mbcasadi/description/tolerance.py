@@ -62,6 +62,8 @@ def tolerance(value: float) -> Tolerance:
     """
     if isinstance(value, Tolerance):
         return value
+    if not 0.0 < value < math.inf:
+        return Tolerance(value)  # no tolerance: refused where it is used
     return marked(value, max(value, min(abs(value) ** POWER, LARGEST)))
 
 

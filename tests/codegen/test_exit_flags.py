@@ -99,7 +99,7 @@ def test_what_daqp_leaves_is_solved_by_our_method(wanted, program, monkeypatch):
 def test_solvers_that_only_stopped_prove_nothing(wanted, stopped, monkeypatch):
     monkeypatch.setenv("WANTED_EXIT", str(wanted))
     x, active, status, lam = answer(stopped, feasible(np.random.default_rng(0)))
-    assert status == STOPPED
+    assert status == Status.LIMIT
     assert not np.any(np.concatenate([x, active, lam]))
 
 

@@ -94,8 +94,8 @@ def replay_values(manifest: Manifest) -> dict[str, str | int]:
     """
     if manifest["real"] != "double":
         raise ExportError(
-            f"{manifest['name']} is in single precision, and these programs read and write doubles; "
-            'export it with real="double", or call its C in a program of your own'
+            f"{manifest['name']} is in single precision, and these programs read and write "
+            'doubles; export it with real="double", or call its C in a program of your own'
         )
     name, z0 = manifest["name"], manifest["z0"] or []
     arguments: dict[str, str] = {}
