@@ -62,18 +62,19 @@ def tolerance(value: float) -> Tolerance:
     """
     if isinstance(value, Tolerance):
         return value
-    if not 0.0 < value < math.inf:
-        return Tolerance(value)  # no tolerance: refused where it is used
-    return marked(value, max(value, min(abs(value) ** POWER, LARGEST)))
+    single = max(value, min(value**POWER, LARGEST)) if 0.0 < value < math.inf else value
+    return marked(value, single)
 
 
 def marked(value: float, single: float) -> Tolerance:
     """Return `value`, within 2⁻¹⁹ of it, marked as `single`, within a factor √2, in float."""
-    ratio = single / value if value and single else 1.0
+    if not (0.0 < value < math.inf and 0.0 < single < math.inf):
+        return Tolerance(value)  # no tolerance: refused where it is used
+    ratio = single / value
     shift = min(max(round(math.log2(ratio)) + BIAS, 0), MOST_SHIFT)
     bits = struct.unpack("<Q", struct.pack("<d", value))[0]
     bits = (bits & ~_LAST) | (MARK << 8) | shift
-    return Tolerance(struct.unpack("<d", struct.pack("<Q", bits))[0] if value else 0.0)
+    return Tolerance(struct.unpack("<d", struct.pack("<Q", bits))[0])
 
 
 def single_value(value: float) -> float:
