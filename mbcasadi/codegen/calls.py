@@ -34,9 +34,21 @@ class Memory:
 
 
 def new_memory(manifest: Manifest, library: Path) -> Memory:
-    """Return a block of memory that is ready for its first call."""
+    """Return a block of memory that is ready for its first call.
+
+    Raises:
+        ExportError: the library is one of another export.
+    """
     block = np.zeros(manifest["memory_bytes"] // BYTES)
     memory = Memory(block, ctypes.CDLL(str(library_to_load(library))))
+    compiled = getattr(memory.library, f"{manifest['name']}_signature")
+    compiled.restype = ctypes.c_char_p
+    found = compiled().decode()
+    if found != manifest["signature"]:
+        raise ExportError(
+            f"{library} has the signature {found}, expected {manifest['signature']} of the "
+            "manifest: it is the library of another export; build again"
+        )
     initialise = getattr(memory.library, f"{manifest['name']}_init")
     _require_success(initialise(_pointer(block), ctypes.c_size_t(block.nbytes)))
     return memory

@@ -4,6 +4,7 @@ import casadi as ca
 
 from mbcasadi.codegen.c_interface import Law, Port, find_port
 from mbcasadi.codegen.phases import known_parameters
+from mbcasadi.codegen.signature import signature
 from mbcasadi.codegen.sizes import memory_doubles
 from mbcasadi.codegen.text import number, package_version, template, unique_identifiers
 from mbcasadi.description.qp_stages import SolverFlag
@@ -21,6 +22,7 @@ def header_h(law: Law) -> str:
         "version": package_version(),
         "casadi": ca.CasadiMeta.version(),
         "real": law.real,
+        "signature": signature(law),
         "doubles": memory_doubles(law),
         "period": _period(law),
         "sizes": "\n".join(

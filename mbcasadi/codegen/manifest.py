@@ -14,6 +14,7 @@ from mbcasadi.codegen.c_interface import Law, Port
 from mbcasadi.codegen.callers.mujoco_plugin import MujocoEntry
 from mbcasadi.codegen.count import largest_body, operations
 from mbcasadi.codegen.precision import Real, numbers_of
+from mbcasadi.codegen.signature import signature
 from mbcasadi.codegen.sizes import iteration_limit, memory_doubles
 from mbcasadi.codegen.solver_operations import fixed_operations, operations_per_iteration
 from mbcasadi.codegen.stack import stack_bytes
@@ -90,6 +91,7 @@ class Manifest(TypedDict):
 
     format: int
     name: str
+    signature: str
     source: str
     period: float | None
     inputs: list[SignalEntry]
@@ -120,6 +122,10 @@ class Manifest(TypedDict):
     mujoco: MujocoEntry | None
 
 
+FORMAT = 2
+"""Of the manifest: another number means other keys."""
+
+
 def recommended_flags(law: Law) -> tuple[str, ...]:
     """Return the optimisation flags that compile this law in reasonable time."""
     largest = max(largest_body(f) for f in (*law.functions, *law.between))
@@ -139,8 +145,9 @@ def manifest(law: Law, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> Manifes
     if law.has_daqp:
         versions["daqp"] = DAQP_VERSION
     return {
-        "format": 1,
+        "format": FORMAT,
         "name": law.name,
+        "signature": signature(law),
         "source": law.source,
         "period": law.period,
         "inputs": [_signal_entry(p) for p in law.inputs],

@@ -7,13 +7,15 @@ from typing import cast
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen.earlier_export import MANIFEST, MOST_LISTED, is_changed, listed
-from mbcasadi.codegen.manifest import Manifest
+from mbcasadi.codegen.manifest import FORMAT, Manifest
 from mbcasadi.codegen.project import CProject
 from mbcasadi.errors import ExportError
 
 NEEDED_KEYS = frozenset(
     {
+        "format",
         "name",
+        "signature",
         "inputs",
         "outputs",
         "z0",
@@ -70,6 +72,12 @@ def read_manifest(folder: Path) -> Manifest:
             f"{folder} has no readable {MANIFEST}; give a folder that export_c wrote"
         ) from error
     present = set(content) if isinstance(content, Mapping) else set()
+    if present and content.get("format", FORMAT) != FORMAT:
+        raise ExportError(
+            f"{folder / MANIFEST} has format {content['format']}, of mbcasadi "
+            f"{content.get('versions', {}).get('mbcasadi', 'of another version')}; this one reads "
+            f"format {FORMAT}: export again"
+        )
     missing = sorted(NEEDED_KEYS - present)
     if missing:
         raise ExportError(

@@ -1,5 +1,6 @@
 """The folder builds and runs as its manual says."""
 
+import dataclasses
 import hashlib
 import json
 import re
@@ -14,6 +15,7 @@ from support.pages import equal_but_for_rounding
 
 import mbcasadi as mb
 import mbcasadi.codegen as codegen
+from mbcasadi.codegen.calls import new_memory
 from mbcasadi.errors import ExportError
 
 EQUAL = "1000 ticks, {output} equals the record; the last tick returned 0\n"
@@ -135,3 +137,22 @@ def test_the_solver_of_the_default_needs_no_library(tmp_path):
 def test_a_folder_that_no_export_wrote_is_no_project(tmp_path):
     with pytest.raises(ExportError, match=r"no readable manifest\.json"):
         codegen.open_project(tmp_path)
+
+
+def test_a_manifest_of_another_format_and_a_library_of_another_export_are_refused(tmp_path):
+    project = export(saturated_controller, tmp_path / "out")
+    header = (project.folder / "pd.h").read_text()
+    assert f'#define PD_SIGNATURE "{project.manifest["signature"]}"' in header
+    other = codegen.export_c(
+        dataclasses.replace(saturated_controller(), period=0.003), tmp_path / "b"
+    )
+    assert other.manifest["signature"] != project.manifest["signature"]
+    stronger = dataclasses.replace(saturated_controller(), u_max=np.full(2, 6.0))
+    same = codegen.export_c(stronger, tmp_path / "c")
+    assert same.manifest["signature"] == project.manifest["signature"]
+    with pytest.raises(ExportError, match="library of another export"):
+        new_memory(project.manifest, other.build().path)
+    path = project.folder / "manifest.json"
+    path.write_text(path.read_text().replace('"format": 2', '"format": 1'))
+    with pytest.raises(ExportError, match="has format 1.*reads format 2: export again"):
+        codegen.open_project(project.folder)
