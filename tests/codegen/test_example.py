@@ -154,5 +154,5 @@ def test_a_manifest_of_another_format_and_a_library_of_another_export_are_refuse
         new_memory(project.manifest, other.build().path)
     path = project.folder / "manifest.json"
     path.write_text(path.read_text().replace('"format": 2', '"format": 1'))
-    with pytest.raises(ExportError, match="has format 1.*reads format 2: export again"):
+    with pytest.raises(ExportError, match=r"has format 1.*reads format 2: export again"):
         codegen.open_project(project.folder)
