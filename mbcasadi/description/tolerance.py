@@ -25,6 +25,11 @@ MARK = 0xB5D3A7
 BIAS = 50
 """Of the power of two, so that it is not negative: from -50 to 205."""
 
+WEIGHT = 0xB5D3
+"""The last 16 bits of a weight with a value of its own in float."""
+
+_singles: dict[float, float] = {}
+
 MOST_SHIFT = 255
 _LAST = 0xFFFFFFFF
 
@@ -77,8 +82,22 @@ def marked(value: float, single: float) -> Tolerance:
     return Tolerance(struct.unpack("<d", struct.pack("<Q", bits))[0])
 
 
+def with_single(value: float, single: float) -> float:
+    """Return `value`, within 2⁻³⁶ of it, whose value in float is `single`; kept in this process.
+
+    For weights, which are no tolerances: all their digits count. The last 16 bits tell it from
+    numbers that somebody wrote.
+    """
+    bits = struct.unpack("<Q", struct.pack("<d", value))[0]
+    own = float(struct.unpack("<d", struct.pack("<Q", (bits & ~0xFFFF) | WEIGHT))[0])
+    _singles[own] = single
+    return own
+
+
 def single_value(value: float) -> float:
     """Return what a number is in float: itself, unless it is marked."""
+    if value in _singles:
+        return _singles[value]
     bits = struct.unpack("<Q", struct.pack("<d", value))[0]
     if (bits & _LAST) >> 8 != MARK:
         return float(value)

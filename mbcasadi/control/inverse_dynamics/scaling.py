@@ -17,7 +17,7 @@ from mbcasadi.control.inverse_dynamics.objective import ForceWeights
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.problem import Problem
 from mbcasadi.description.qp_stages import CONE_ROWS, UNBOUNDED
-from mbcasadi.description.tolerance import marked
+from mbcasadi.description.tolerance import with_single
 from mbcasadi.system.coordinates import pose_inputs
 
 Array = NDArray[np.float64]
@@ -99,7 +99,7 @@ class ProblemScales:
         weights = shares * (self.task * self.actuators) ** 2
         single = weights * np.maximum(LEAST_FLOAT_WEIGHT / shares, 1)
         return ForceWeights(
-            np.array([marked(w, s) for w, s in zip(weights, single, strict=True)], float),
+            np.array([with_single(w, s) for w, s in zip(weights, single, strict=True)], float),
             setup.internal_force_weight * float(self.task * self.contact) ** 2,
         )
 
