@@ -1,5 +1,6 @@
 """From a controller to a folder of C."""
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -14,16 +15,15 @@ from mbcasadi.codegen.callers.mujoco_plugin import mujoco_entry, plugin_files
 from mbcasadi.codegen.controller import controller_c
 from mbcasadi.codegen.count import operations
 from mbcasadi.codegen.daqp import wheel_files
-from mbcasadi.codegen.earlier_export import MANIFEST, refuse_existing
+from mbcasadi.codegen.earlier_export import MANIFEST
 from mbcasadi.codegen.example_run import ExampleRun, example_inputs, example_run
 from mbcasadi.codegen.external import external_c
-from mbcasadi.codegen.folder import remove_stale_staging, write_folder
+from mbcasadi.codegen.folder import require_free, write_folder
 from mbcasadi.codegen.folder_pages import cmake_lists, main_c, readme
 from mbcasadi.codegen.header import header_h
 from mbcasadi.codegen.manifest import DaqpOrigin, manifest, manifest_text
 from mbcasadi.codegen.precision import Real
 from mbcasadi.codegen.project import CProject
-from mbcasadi.codegen.project_folder import open_project
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController, HasExample
 
@@ -83,8 +83,7 @@ def export_c(
     """
     report = progress or (lambda _: None)
     target = Path(folder).absolute()
-    remove_stale_staging(target)
-    refuse_existing(target, overwrite=overwrite, discard_changes=discard_changes)
+    require_free(target, overwrite=overwrite, discard_changes=discard_changes)
     law = _law(controller, name, solver, real)
     count = sum(operations(f) for f in (*law.functions, *law.between))
     report(f"{law.name}: generating C for {count} operations")
@@ -98,7 +97,7 @@ def export_c(
     lines = contents[f"{law.name}.c"].count(b"\n")
     write_folder(target, contents, overwrite=overwrite, discard_changes=discard_changes)
     report(f"{law.name}: {lines} lines of C in {target}")
-    return open_project(target, progress=progress)
+    return CProject(target, law.name, json.loads(contents[MANIFEST]), progress)
 
 
 def _law(

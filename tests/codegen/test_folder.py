@@ -138,6 +138,55 @@ def test_an_export_that_runs_now_or_elsewhere_keeps_its_staging_folder(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {*names[1:], "out"}
 
 
+TOGETHER = """
+    import sys, time
+    import casadi as ca
+    from mbcasadi import codegen
+    from mbcasadi.errors import ExportError
+
+    x = ca.SX.sym("x")
+    overwrite = sys.argv[2] == "replacing"
+    print("ready", flush=True)
+    for line in sys.stdin:
+        try:
+            codegen.export_c(
+                ca.Function("f", [x], [x + float(sys.argv[3])]),
+                f"{sys.argv[1]}/{line.strip()}",
+                overwrite=overwrite,
+            )
+            print("written", flush=True)
+        except ExportError as error:
+            print(error, flush=True)
+"""
+PROCESSES, ROUNDS = 4, 25
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows locks no folders")
+@pytest.mark.parametrize("mode", ["once", "replacing"])
+def test_exports_into_one_folder_at_the_same_time_come_one_after_the_other(tmp_path, mode):
+    program = [sys.executable, "-c", textwrap.dedent(TOGETHER), str(tmp_path), mode]
+    workers = [
+        subprocess.Popen(
+            [*program, str(k)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+        for k in range(PROCESSES)
+    ]
+    assert {worker.stdout.readline() for worker in workers} == {"ready\n"}
+    for turn in range(ROUNDS):
+        for worker in workers:
+            worker.stdin.write(f"{turn}\n")
+        answers = [worker.stdout.readline().strip() for worker in workers]
+        if mode == "replacing":
+            assert answers == ["written"] * PROCESSES
+        else:
+            refused = f"{tmp_path / str(turn)} is not empty; give another folder, or overwrite=True"
+            assert sorted(answers) == sorted(["written", *[refused] * (PROCESSES - 1)])
+        codegen.open_project(tmp_path / str(turn))
+    for worker in workers:
+        worker.communicate()
+    assert {path.name for path in tmp_path.iterdir()} == {str(turn) for turn in range(ROUNDS)}
+
+
 @pytest.mark.parametrize("flags", [("-O2", "-ffast-math"), ("-Ofast",), ("-ffinite-math-only",)])
 def test_flags_that_remove_the_checks_of_nan_are_refused(tmp_path, flags):
     project = codegen.export_c(ONE, tmp_path / "out")
