@@ -9,6 +9,10 @@ from mbcasadi.codegen.count import Size
 from mbcasadi.codegen.export import export_c
 from mbcasadi.codegen.project import CProject
 from mbcasadi.codegen.project_folder import open_project
+from mbcasadi.codegen.supervision.replay_log import LogReplay
+from mbcasadi.codegen.supervision.supervised import Supervised
+from mbcasadi.codegen.supervision.supervision import Event, InputLimits, Supervision
+from mbcasadi.codegen.supervision.tick_log import TickLog
 from mbcasadi.codegen.targets.footprint import Footprint
 from mbcasadi.codegen.timing import TickTimes
 from mbcasadi.codegen.worst_case import LongestTick
@@ -17,10 +21,16 @@ __all__ = [
     "BatchFunction",
     "BuildResult",
     "CProject",
+    "Event",
     "Footprint",
+    "InputLimits",
+    "LogReplay",
     "LongestTick",
     "Memory",
     "Size",
+    "Supervised",
+    "Supervision",
+    "TickLog",
     "TickTimes",
     "export_c",
     "open_project",

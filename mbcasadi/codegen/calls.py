@@ -50,7 +50,7 @@ def new_memory(manifest: Manifest, library: Path) -> Memory:
             "manifest: it is the library of another export; build again"
         )
     initialise = getattr(memory.library, f"{manifest['name']}_init")
-    _require_success(initialise(_pointer(block), ctypes.c_size_t(block.nbytes)))
+    _require_success(initialise(pointer(block), ctypes.c_size_t(block.nbytes)))
     return memory
 
 
@@ -74,7 +74,7 @@ def call_prepare(manifest: Manifest, memory: Memory, inputs: Mapping[str, ArrayL
     signals = [s for s in manifest["inputs"] if s["name"] in prepared_from(manifest)]
     if not signals:
         raise ExportError(f"{manifest['name']} prepares nothing: its ticks have one phase")
-    _run(manifest, "prepare", memory, _columns(signals, inputs, real_of(manifest)))
+    _run(manifest, "prepare", memory, input_columns(signals, inputs, real_of(manifest)))
 
 
 def call_tick(
@@ -96,12 +96,12 @@ def call_tick(
         raise ExportError(f"{manifest['name']} has no feedback phase: call its step")
     kind = real_of(manifest)
     outputs = {s["name"]: np.zeros(s["size"], kind) for s in manifest["outputs"]}
-    columns = _columns(manifest["inputs"], inputs, kind)
+    columns = input_columns(manifest["inputs"], inputs, kind)
     _run(manifest, phase, memory, [*columns, *outputs.values()])
     return {name: array.astype(float) for name, array in outputs.items()}
 
 
-def _columns(
+def input_columns(
     signals: Sequence[SignalEntry], inputs: Mapping[str, ArrayLike], kind: type[np.floating]
 ) -> list[Numbers | None]:
     """Return a vector for each signal, None (zeros in C) where none is given."""
@@ -125,10 +125,11 @@ def _run(
     manifest: Manifest, phase: str, memory: Memory, arguments: Sequence[Numbers | None]
 ) -> None:
     function = getattr(memory.library, f"{manifest['name']}_{phase}")
-    _require_success(function(*(_pointer(array) for array in (memory.block, *arguments))))
+    _require_success(function(*(pointer(array) for array in (memory.block, *arguments))))
 
 
-def _pointer(array: Numbers | None) -> ctypes.c_void_p | None:
+def pointer(array: Numbers | None) -> ctypes.c_void_p | None:
+    """Return the C pointer to an array, null for None."""
     return None if array is None else array.ctypes.data_as(ctypes.c_void_p)
 
 

@@ -3,7 +3,7 @@
 from mbcasadi.codegen.between import between_c, between_members
 from mbcasadi.codegen.c_interface import Law, find_port
 from mbcasadi.codegen.casadi_c import generate
-from mbcasadi.codegen.emergency import emergency_c, initial_last, last_member
+from mbcasadi.codegen.emergency import emergency_c, initial_last, keeps_last, last_member
 from mbcasadi.codegen.header import parameters
 from mbcasadi.codegen.phases import (
     argument,
@@ -76,7 +76,7 @@ def _controller_values(law: Law) -> dict[str, str | int]:
         "parameters": parameters(law),
         "locals": local,
         "bind": "".join(bind),
-        "accessors": _solver_definitions(law),
+        "accessors": _accessors(law),
         "n_in_array": max(1, len(law.inputs)),
         "n_out_array": max(1, len(law.outputs)),
         "real": law.real,
@@ -124,9 +124,7 @@ def _constant_definitions(law: Law) -> str:
     return "".join([*rows, "\n"]) if rows else ""
 
 
-def _solver_definitions(law: Law) -> str:
-    if not law.staged:
-        return ""
-    return template(
-        "accessors.c.in", {"real": law.real, "name": law.name, "NAME": law.name.upper()}
-    )
+def _accessors(law: Law) -> str:
+    values = {"real": law.real, "name": law.name, "NAME": law.name.upper()}
+    text = template("accessors.c.in", values) if law.staged else ""
+    return text + (template("last_control.c.in", values) if keeps_last(law) else "")

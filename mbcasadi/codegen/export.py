@@ -24,6 +24,9 @@ from mbcasadi.codegen.header import header_h
 from mbcasadi.codegen.manifest import DaqpOrigin, manifest, manifest_text
 from mbcasadi.codegen.precision import Real
 from mbcasadi.codegen.project import CProject
+from mbcasadi.codegen.supervision.plan import Plan, plan_supervision
+from mbcasadi.codegen.supervision.supervised_c import supervision_entry, supervision_files
+from mbcasadi.codegen.supervision.supervision import Supervision
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController, HasExample
 
@@ -42,6 +45,7 @@ def export_c(
     daqp: DaqpOrigin = "wheel",
     mujoco_plugin: bool = False,
     fmu: bool = False,
+    supervision: Supervision | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> CProject:
     """Write a controller, or any CasADi Function with generated C, as a folder of C99.
@@ -71,6 +75,8 @@ def export_c(
             in MJCF, `<name>_mujoco.xml`, with the inputs of `example` as defaults.
         fmu: also write a co-simulation unit of FMI 3.0, `<name>.fmu`, with the binary that the
             compiler makes here, where there is one.
+        supervision: also write `<name>_supervised.c` and `.h`: the controller with checks of its
+            inputs, limits of rate, a watchdog, changes without a jump and a log of ticks.
         progress: called with one line for each step.
 
     Returns:
@@ -78,7 +84,9 @@ def export_c(
 
     Raises:
         ExportError: illegal name, parts that do not fit, no generated C, folder not writable, or
-            with files that would be lost; a law that a plugin or a co-simulation unit cannot call.
+            with files that would be lost; a law that a plugin or a co-simulation unit cannot call,
+            or that cannot be supervised.
+        UnknownNameError, ShapeError, ProblemError: example or supervision do not fit the law.
         CompilerError: the compiler failed on the binary of a co-simulation unit.
     """
     report = progress or (lambda _: None)
@@ -89,11 +97,13 @@ def export_c(
     report(f"{law.name}: generating C for {count} operations")
     given = _start(controller, law) | dict(example or {})
     source = controller_c(law)
-    run = example_run(law, _function(controller), example_inputs(law, given), count)
-    contents = _contents(law, source, run, given, daqp, mujoco_plugin=mujoco_plugin, fmu=fmu)
+    function, start = _function(controller), example_inputs(law, given)
+    plan = None if supervision is None else plan_supervision(supervision, law, function, start)
+    run = example_run(law, function, start, count)
+    contents = _contents(law, source, run, given, daqp, plan, mujoco_plugin=mujoco_plugin, fmu=fmu)
     if fmu:
         contents[f"{law.name}.fmu"] = fmu_archive(law, contents, given, report)
-    contents[MANIFEST] = _manifest(law, daqp, contents, mujoco_plugin=mujoco_plugin)
+    contents[MANIFEST] = _manifest(law, daqp, contents, plan, mujoco_plugin=mujoco_plugin)
     lines = contents[f"{law.name}.c"].count(b"\n")
     write_folder(target, contents, overwrite=overwrite, discard_changes=discard_changes)
     report(f"{law.name}: {lines} lines of C in {target}")
@@ -134,6 +144,7 @@ def _contents(
     run: ExampleRun,
     example: Mapping[str, ArrayLike],
     daqp: DaqpOrigin,
+    plan: Plan | None,
     *,
     mujoco_plugin: bool,
     fmu: bool,
@@ -144,21 +155,32 @@ def _contents(
         f"{law.name}.hpp": header_hpp(law),
         f"{law.name}_external.c": external_c(law),
         "main.c": main_c(law, run),
-        "CMakeLists.txt": cmake_lists(law, daqp),
-        "README.md": readme(law, daqp, mujoco_plugin=mujoco_plugin, fmu=fmu),
+        "CMakeLists.txt": cmake_lists(law, daqp, supervised=plan is not None),
+        "README.md": readme(
+            law, daqp, mujoco_plugin=mujoco_plugin, fmu=fmu, supervised=plan is not None
+        ),
     }
     if mujoco_plugin:
         texts |= plugin_files(law, example)
     contents = {file: text.encode() for file, text in texts.items()}
+    if plan is not None:
+        contents |= supervision_files(plan, contents)
     if law.has_daqp and daqp == "wheel":
         contents |= wheel_files()
     return contents
 
 
 def _manifest(
-    law: Law, daqp: DaqpOrigin, contents: Mapping[str, bytes], *, mujoco_plugin: bool
+    law: Law,
+    daqp: DaqpOrigin,
+    contents: Mapping[str, bytes],
+    plan: Plan | None,
+    *,
+    mujoco_plugin: bool,
 ) -> bytes:
     content = manifest(law, daqp, contents)
     if mujoco_plugin:
         content["mujoco"] = mujoco_entry(law)
+    if plan is not None:
+        content["supervision"] = supervision_entry(plan, contents)
     return manifest_text(content).encode()

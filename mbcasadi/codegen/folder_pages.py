@@ -98,7 +98,7 @@ def _call(law: Law, arguments: list[str]) -> str:
     )
 
 
-def cmake_lists(law: Law, daqp: DaqpOrigin) -> str:
+def cmake_lists(law: Law, daqp: DaqpOrigin, *, supervised: bool = False) -> str:
     """Return `CMakeLists.txt`."""
     default = "${CMAKE_CURRENT_SOURCE_DIR}/daqp" if daqp == "wheel" else ""
     snippet = template("daqp.cmake.in", {"default": default, "name": law.name})
@@ -107,13 +107,22 @@ def cmake_lists(law: Law, daqp: DaqpOrigin) -> str:
         {
             "daqp": snippet if law.has_daqp else "",
             "optimisation": " ".join(recommended_flags(law)),
+            "more_sources": f" {law.name}_supervised.c" if supervised else "",
+            "more_headers": f" {law.name}_supervised.h" if supervised else "",
             "name": law.name,
             "NAME": law.name.upper(),
         },
     )
 
 
-def readme(law: Law, daqp: DaqpOrigin, *, mujoco_plugin: bool = False, fmu: bool = False) -> str:
+def readme(
+    law: Law,
+    daqp: DaqpOrigin,
+    *,
+    mujoco_plugin: bool = False,
+    fmu: bool = False,
+    supervised: bool = False,
+) -> str:
     """Return `README.md`."""
     shipped = law.has_daqp and daqp == "wheel"
     subject = "A control function" if law.u_min is not None else "A function"
@@ -129,7 +138,10 @@ def readme(law: Law, daqp: DaqpOrigin, *, mujoco_plugin: bool = False, fmu: bool
             "daqp_row": "| `daqp/` | the solver's headers and static library |\n"
             if shipped
             else "",
-            "caller_rows": _caller_rows(law, mujoco_plugin=mujoco_plugin, fmu=fmu),
+            "caller_rows": _caller_rows(
+                law, mujoco_plugin=mujoco_plugin, fmu=fmu, supervised=supervised
+            ),
+            "supervision": _supervision_page(law) if supervised else "",
             "daqp_flags": link if law.has_daqp else "",
             "optimisation": " ".join(recommended_flags(law)),
             "bytes": 8 * memory_doubles(law),
@@ -151,18 +163,30 @@ def readme(law: Law, daqp: DaqpOrigin, *, mujoco_plugin: bool = False, fmu: bool
     )
 
 
-def _caller_rows(law: Law, *, mujoco_plugin: bool, fmu: bool) -> str:
+def _caller_rows(law: Law, *, mujoco_plugin: bool, fmu: bool, supervised: bool) -> str:
     """Return the rows of the files that were asked for."""
     rows = {
         f"`{law.name}_mujoco.c`, `.xml`": "an engine plugin of MuJoCo, and its declaration in MJCF",
         f"`{law.name}.fmu`": "a co-simulation unit of FMI 3.0",
+        f"`{law.name}_supervised.c`, `.h`": "the controller with its supervision",
     }
-    wanted = (mujoco_plugin, fmu)
+    wanted = (mujoco_plugin, fmu, supervised)
     return "".join(
         f"| {file} | {text} |\n"
         for (file, text), is_wanted in zip(rows.items(), wanted, strict=True)
         if is_wanted
     )
+
+
+def _supervision_page(law: Law) -> str:
+    inputs = [p.identifier for p in law.inputs if p.name != "z"]
+    outputs = [p.identifier for p in law.outputs if p.name != "z_next"]
+    values = {
+        "call": "".join(f", {identifier}" for identifier in inputs + outputs),
+        "name": law.name,
+        "NAME": law.name.upper(),
+    }
+    return template("readme_supervised.md.in", values)
 
 
 def _nulls(law: Law) -> str:

@@ -3,6 +3,7 @@
 import casadi as ca
 
 from mbcasadi.codegen.c_interface import Law, Port, find_port
+from mbcasadi.codegen.emergency import keeps_last
 from mbcasadi.codegen.phases import known_parameters
 from mbcasadi.codegen.signature import signature
 from mbcasadi.codegen.sizes import memory_doubles
@@ -49,7 +50,7 @@ def header_h(law: Law) -> str:
         if law.prepared_from
         else "",
         "phases": _phases(law) if law.prepared_from else "",
-        "solver_functions": _solver_declarations(law),
+        "solver_functions": _accessors(law),
         "name": law.name,
         "NAME": upper,
     }
@@ -159,9 +160,15 @@ def _constant_declarations(law: Law) -> str:
     )
 
 
+def _accessors(law: Law) -> str:
+    text = _solver_declarations(law) if law.staged else ""
+    if not keeps_last(law):
+        return text
+    values = {"real": law.real, "name": law.name, "NAME": law.name.upper()}
+    return text + template("last_control.h.in", values)
+
+
 def _solver_declarations(law: Law) -> str:
-    if not law.staged:
-        return ""
     values: dict[str, str | int] = {
         "codes": "DAQP's exit flag (1: optimal)"
         if law.has_daqp

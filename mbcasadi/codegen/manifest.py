@@ -18,6 +18,7 @@ from mbcasadi.codegen.signature import signature
 from mbcasadi.codegen.sizes import iteration_limit, memory_doubles
 from mbcasadi.codegen.solver_operations import fixed_operations, operations_per_iteration
 from mbcasadi.codegen.stack import stack_bytes
+from mbcasadi.codegen.supervision.supervised_c import SupervisionEntry
 from mbcasadi.codegen.text import package_version
 from mbcasadi.description import TuningParameter
 from mbcasadi.description.status import Flag
@@ -120,6 +121,7 @@ class Manifest(TypedDict):
     versions: dict[str, str]
     sha256: dict[str, str]
     mujoco: MujocoEntry | None
+    supervision: SupervisionEntry | None
 
 
 FORMAT = 2
@@ -176,6 +178,7 @@ def manifest(law: Law, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> Manifes
         "versions": versions,
         "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(hashed.items())},
         "mujoco": None,
+        "supervision": None,
     }
 
 

@@ -19,6 +19,8 @@ from mbcasadi.codegen.count import Size
 from mbcasadi.codegen.earlier_export import BUILD_FOLDER
 from mbcasadi.codegen.manifest import DAQP, Manifest
 from mbcasadi.codegen.process_folder import library_to_load
+from mbcasadi.codegen.supervision.replay_log import LogReplay, replay
+from mbcasadi.codegen.supervision.supervised import Supervised, new_supervised
 from mbcasadi.codegen.targets.cortex_m7 import build_firmware
 from mbcasadi.codegen.targets.footprint import Footprint, measured_footprint
 from mbcasadi.codegen.targets.web import build_wasm, write_page
@@ -94,6 +96,8 @@ class CProject:
             CompilerError: no compiler, or it failed; its message is kept.
         """
         sources = [self.source, self.folder / f"{self.name}_external.c"]
+        if self.manifest.get("supervision") is not None:
+            sources.append(self.folder / f"{self.name}_supervised.c")
         command = (*self._command(cc, flags), *platform_of().shared, *map(str, sources))
         return self._compile(command, library_name(f"{self.name}_{self._key(command)}"))
 
@@ -185,6 +189,45 @@ class CProject:
             ShapeError, UnknownNameError, ExportError: as in `prepare`.
         """
         return call_tick(self.manifest, "feedback", memory, inputs)
+
+    @checked
+    def supervised(self, log_ticks: int = 0) -> Supervised:
+        """Build, and return the supervised controller, ready for its first tick.
+
+        Args:
+            log_ticks: size of its log; 0: none.
+
+        Raises:
+            ExportError: the export is not supervised.
+            CompilerError: no compiler, or it failed.
+            ProblemError: a negative size.
+        """
+        return new_supervised(self.manifest, self.build().path, log_ticks)
+
+    @checked
+    def replay(
+        self,
+        log: str | Path,
+        *,
+        tolerance: float | None = None,
+        library: str | Path | None = None,
+    ) -> LogReplay:
+        """Compute the ticks of a log again, each from its own inputs and state.
+
+        Args:
+            log: file of a log's memory, see `Supervised.save_log`.
+            tolerance: of u, as a share of its largest value in the log; 0 compares bits. By default
+                0 for a library of the same compiler and processor as the one that wrote the log,
+                else 1e-6 (float: 0.05).
+            library: shared library of this export, with its supervision; built here by default.
+
+        Raises:
+            ExportError: the log or the library are not of this export.
+            CompilerError: no compiler, or it failed.
+            ProblemError: a negative tolerance.
+        """
+        path = self.build().path if library is None else Path(library)
+        return replay(self.manifest, path, Path(log), tolerance, self.progress)
 
     @checked
     def build_example(

@@ -1,0 +1,149 @@
+"""Layout of the supervision's state and of a log's records, the same in C and in Python.
+
+Fields come in an order that leaves no gaps on any target: numbers, then 32-bit integers in an even
+count.
+"""
+
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+import numpy as np
+
+from mbcasadi.codegen.emergency import keeps_last
+from mbcasadi.codegen.precision import Real
+from mbcasadi.codegen.sizes import memory_doubles
+from mbcasadi.codegen.supervision.plan import Plan
+
+HEADER_FIELDS = (
+    ("ready", "u4", 1),
+    ("header_bytes", "u4", 1),
+    ("record_bytes", "u4", 1),
+    ("capacity", "u4", 1),
+    ("next", "u4", 1),
+    ("filled", "u4", 1),
+    ("ticks", "u4", 1),
+    ("spare", "u4", 1),
+    ("signature", "S24", 1),
+    ("code", "S24", 1),
+    ("build", "S96", 1),
+)
+"""Of a log: name, type, count."""
+
+BUILD_BYTES = 96
+LOG_READY = 0x6D626C67
+REAL, INT, UNSIGNED = "real", "i4", "u4"
+
+RECORD_INTEGERS = (
+    ("begin", UNSIGNED),
+    ("end", UNSIGNED),
+    ("sample", UNSIGNED),
+    ("given", UNSIGNED),
+    ("phase", INT),
+    ("code", INT),
+    ("events", UNSIGNED),
+    ("fault", INT),
+)
+VOLATILE = ("begin", "end")
+"""Members that another thread looks at."""
+
+
+class FieldEntry(TypedDict):
+    """One field of a record in the manifest; `type` is real, i4 or u4."""
+
+    name: str
+    type: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Field:
+    """One member: `used` entries have a meaning, of `count` in memory."""
+
+    name: str
+    type: str
+    used: int
+
+    @property
+    def count(self) -> int:
+        """Entries in memory: C has no empty arrays."""
+        return max(1, self.used)
+
+    def c_text(self, real: Real) -> str:
+        """Return the member in C."""
+        kind = {REAL: real, INT: "int32_t", UNSIGNED: "uint32_t"}[self.type]
+        size = f"[{self.count}]" if self.type == REAL or self.name == "since" else ""
+        prefix = "volatile " if self.name in VOLATILE else ""
+        return f"  {prefix}{kind} {self.name}{size};\n"
+
+
+def state_fields(plan: Plan) -> list[Field]:
+    """Return the members of the state: what one tick hands to the next."""
+    law = plan.law
+    fields = [
+        Field("z", REAL, 0 if law.z0 is None else law.z0.size),
+        Field("last", REAL, law.nu),
+        Field("offset", REAL, law.nu),
+        Field("accepted", REAL, plan.entries),
+    ]
+    if keeps_last(law):
+        fields.append(Field("law_last", REAL, law.nu))
+    fields += [
+        Field("sample", UNSIGNED, 1),
+        *(Field(name, INT, 1) for name in ("has_sample", "age", "failed", "good", "fade")),
+        *(Field(name, INT, 1) for name in ("is_pending", "is_tripped", "has_last")),
+        *(Field(name, INT, 1) for name in ("law_age", "law_limit")),
+        Field("since", INT, len(plan.checked)),
+    ]
+    return _even(fields)
+
+
+def record_fields(plan: Plan) -> list[Field]:
+    """Return the members of a record behind the state before the tick."""
+    return [
+        Field("in", REAL, sum(port.size for port in plan.inputs)),
+        Field("out", REAL, sum(port.size for port in plan.outputs)),
+        *(Field(name, kind, 1) for name, kind in RECORD_INTEGERS),
+    ]
+
+
+def _even(fields: list[Field]) -> list[Field]:
+    """Return the fields with one more integer where their number is odd."""
+    integers = sum(field.count for field in fields if field.type != REAL)
+    return [*fields, *([Field("spare", INT, 1)] if integers % 2 else [])]
+
+
+def entries_of(fields: list[Field], prefix: str = "") -> list[FieldEntry]:
+    """Return fields for the manifest."""
+    return [{"name": f"{prefix}{f.name}", "type": f.type, "count": f.count} for f in fields]
+
+
+def log_fields(plan: Plan) -> list[FieldEntry]:
+    """Return all fields of a record in their order."""
+    return [*entries_of(state_fields(plan), "before."), *entries_of(record_fields(plan))]
+
+
+def record_type(fields: list[FieldEntry], real: Real) -> np.dtype[Any]:
+    """Return NumPy's type of a record."""
+    kinds = {REAL: "f4" if real == "float" else "f8", INT: "i4", UNSIGNED: "u4"}
+    return np.dtype([(f["name"], kinds[f["type"]], (f["count"],)) for f in fields])
+
+
+def header_type() -> np.dtype[Any]:
+    """Return NumPy's type of a log's header."""
+    return np.dtype([(name, kind) for name, kind, _ in HEADER_FIELDS])
+
+
+def supervised_doubles(plan: Plan) -> int:
+    """Return the size of the caller's memory in doubles."""
+    real = plan.law.real
+    state = record_type(entries_of(state_fields(plan)), real).itemsize
+    outputs = max(1, sum(port.size for port in plan.outputs))
+    reals, pointers, integers = outputs, 0, 8
+    f = plan.safe_law
+    if f is not None:
+        reals += plan.law.nu + max(1, int(f.sz_w()))
+        pointers = int(f.sz_arg()) + max(1, int(f.sz_res()))
+        integers += 2 * max(1, int(f.sz_iw()))  # casadi_int has eight bytes
+    bytes_ = state + (4 if real == "float" else 8) * reals + 8 * pointers + 4 * integers
+    gaps = 4 * 8
+    return memory_doubles(plan.law) + (bytes_ + gaps + 7) // 8

@@ -1,0 +1,232 @@
+"""A supervision in numbers, for one law: limits of every entry, ticks instead of seconds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.codegen.c_interface import Law, Port, find_port
+from mbcasadi.codegen.stage_functions import patterns, rename_function
+from mbcasadi.codegen.supervision.supervision import Numbers, Supervision
+from mbcasadi.description.controller import INPUTS, ticks_of_last_command
+from mbcasadi.errors import ExportError, ProblemError
+from mbcasadi.shapes import column, real_array, require_name
+
+Array = NDArray[np.float64]
+
+STATE, NEXT_STATE = "z", "z_next"
+QUATERNION = ("qw", "qx", "qy", "qz")
+MOST_INPUTS = 32
+"""Bits of a record that say which inputs were there."""
+
+LEAST_TRIP = 3
+"""Failed ticks in a row that a watchdog waits for by default, at least."""
+
+SPOILED = ("ref", "tuning", "mask", "p", "t")
+"""Inputs without which a law has its safe output and still knows the measurement, in this order."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One input that is checked.
+
+    Attributes:
+        place: among the inputs without z.
+        first: its first entry among those of all checked inputs.
+        quaternions: first entries of quaternions, among those too.
+        lower, upper, jump: (size,) the last is the largest change in one tick.
+    """
+
+    port: Port
+    place: int
+    first: int
+    is_measured: bool
+    quaternions: tuple[int, ...]
+    lower: Array
+    upper: Array
+    jump: Array
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the C of a supervision is made from.
+
+    Attributes:
+        law: what is supervised.
+        inputs, outputs: those of the law without z and z_next.
+        checked: inputs with limits.
+        rate: (nu,) largest change of u in one tick.
+        stale_after, recover_after: ticks; -1: any number, never.
+        trip_after, fade_ticks: ticks.
+        fade_time: s.
+        spoiled: input that is NaN while the safe law acts; None where nothing leads the law to its
+            safe output.
+        safe_law: renamed, or None.
+    """
+
+    law: Law
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    checked: tuple[Checked, ...]
+    rate: Array
+    stale_after: int
+    recover_after: int
+    trip_after: int
+    fade_ticks: int
+    fade_time: float
+    spoiled: Port | None
+    safe_law: ca.Function | None
+
+    @property
+    def entries(self) -> int:
+        """Number of entries that are checked."""
+        return sum(checked.port.size for checked in self.checked)
+
+    @property
+    def measured(self) -> tuple[int, ...]:
+        """Places of the inputs that are measured."""
+        return tuple(i for i, port in enumerate(self.inputs) if port.name not in INPUTS)
+
+
+def plan_supervision(
+    supervision: Supervision, law: Law, function: ca.Function, start: Mapping[str, Array]
+) -> Plan:
+    """Return the numbers of a supervision.
+
+    Args:
+        supervision: of the user.
+        law: what is exported.
+        function: the whole law.
+        start: a value for every input of it.
+
+    Raises:
+        ExportError: the law has no control u, no limits or no period.
+        UnknownNameError, ShapeError, ProblemError: inputs, components or the safe law do not fit.
+    """
+    u = find_port(law.outputs, "u")
+    if law.period is None or u is None or not u.size or law.u_safe is None:
+        raise ExportError(
+            f"{law.name!r} has no control u and no period, so that nothing can be supervised; "
+            "export a controller, or leave supervision out"
+        )
+    inputs = tuple(port for port in law.inputs if port.name != STATE)
+    if len(inputs) > MOST_INPUTS:
+        raise ExportError(f"{law.name!r} has {len(inputs)} inputs; a log has {MOST_INPUTS} at most")
+    default_trip = max(LEAST_TRIP, ticks_of_last_command(law.period))
+    rate = _numbers("rate", supervision.rate, u, np.inf)
+    if not np.all(rate > 0):
+        raise ProblemError(f"rate is {rate.min()} in one component; expected more than 0")
+    return Plan(
+        law=law,
+        inputs=inputs,
+        outputs=tuple(port for port in law.outputs if port.name != NEXT_STATE),
+        checked=_checked_inputs(supervision, inputs),
+        rate=rate * law.period,
+        stale_after=_ticks(supervision.stale_after, -1),
+        recover_after=_ticks(supervision.recover_after, -1),
+        trip_after=_ticks(supervision.trip_after, default_trip),
+        fade_ticks=round(float(supervision.fade_time) / law.period),
+        fade_time=float(supervision.fade_time),
+        spoiled=_spoiled(law, function, start),
+        safe_law=_safe_law(supervision, law, inputs),
+    )
+
+
+def _ticks(ticks: int | None, otherwise: int) -> int:
+    return otherwise if ticks is None else int(ticks)
+
+
+def _checked_inputs(supervision: Supervision, inputs: tuple[Port, ...]) -> tuple[Checked, ...]:
+    names = [port.name for port in inputs]
+    for name in supervision.inputs:
+        require_name("input", name, names)
+    rows, first = [], 0
+    for place, port in enumerate(inputs):
+        limits = supervision.inputs.get(port.name)
+        if limits is None or not port.size:
+            continue
+        text = f"inputs[{port.name!r}]"
+        lower = _numbers(f"{text}.lower", limits.lower, port, -np.inf)
+        upper = _numbers(f"{text}.upper", limits.upper, port, np.inf)
+        jump = _numbers(f"{text}.jump", limits.jump, port, np.inf)
+        if not np.all(lower <= upper):
+            raise ProblemError(f"{text}: a lower limit is above the upper one")
+        if not np.all(jump > 0):
+            raise ProblemError(f"{text}.jump is {jump.min()}; expected more than 0")
+        quaternions = tuple(first + k for k in quaternion_starts(port))
+        is_measured = port.name not in INPUTS
+        rows.append(Checked(port, place, first, is_measured, quaternions, lower, upper, jump))
+        first += port.size
+    return tuple(rows)
+
+
+def quaternion_starts(port: Port) -> list[int]:
+    """Return the first entries of the quaternions among an input's components."""
+    ends = [name.rpartition(".")[2] for name in port.components]
+    return [k for k in range(len(ends) - 3) if tuple(ends[k : k + 4]) == QUATERNION]
+
+
+def _numbers(text: str, values: Numbers, port: Port, otherwise: float) -> Array:
+    """Return (size,) numbers from one, from one for each component, or from some by name.
+
+    Raises:
+        UnknownNameError, ShapeError: names or sizes do not fit.
+        ProblemError: one is NaN.
+    """
+    if isinstance(values, Mapping):
+        result = np.full(port.size, otherwise)
+        for name, value in values.items():
+            require_name(f"component of {port.name}", name, list(port.components))
+            result[port.components.index(name)] = column(f"{text}[{name!r}]", [value], 1)[0]
+    else:
+        numbers = real_array(text, values)
+        spread = np.full(port.size, numbers) if numbers.ndim == 0 else numbers
+        result = column(text, spread, port.size, finite=False)
+    if np.isnan(result).any():
+        raise ProblemError(f"{text} holds NaN; expected numbers, infinite where there is no limit")
+    return result
+
+
+def _spoiled(law: Law, function: ca.Function, start: Mapping[str, Array]) -> Port | None:
+    """Return the input whose NaN leads the law to its safe output; without one, None."""
+    first = [port.name for port in law.inputs if port.name not in INPUTS and port.size][:1]
+    for name in (*SPOILED, *first):
+        port = find_port(law.inputs, name)
+        if port is None or not port.size or "status" not in function.name_out():
+            continue
+        values = {p.name: ca.DM(p.sparsity, start[p.name]) for p in law.inputs}
+        values[name] = ca.DM(port.sparsity, np.full(port.size, np.nan))
+        try:
+            status = float(function(**values)["status"])
+        except RuntimeError:  # of CasADi: not defined at these inputs
+            continue
+        if status in law.safe_statuses:
+            return port
+    return None
+
+
+def _safe_law(supervision: Supervision, law: Law, inputs: tuple[Port, ...]) -> ca.Function | None:
+    """Return the safe law under its name in C.
+
+    Raises:
+        ProblemError: its inputs or its control are not those of the controller.
+    """
+    f = supervision.safe_law
+    if f is None:
+        return None
+    if tuple(f.name_out()) != ("u",) or f.size_out(0) != (law.nu, 1):
+        shapes = ", ".join(f"{name} {f.size_out(name)}" for name in f.name_out())
+        raise ProblemError(f"safe_law has the outputs {shapes}; expected u ({law.nu}, 1)")
+    known = {port.name: port for port in inputs}
+    for name in f.name_in():
+        require_name("input of safe_law", name, list(known))
+        if f.sparsity_in(name) != known[name].sparsity:
+            raise ProblemError(
+                f"safe_law: its input {name!r} is {f.sparsity_in(name).dim()}, that of the "
+                f"controller {known[name].sparsity.dim()}; expected the same"
+            )
+    dense = [ca.Sparsity.dense(law.nu, 1)]
+    assert len(patterns(f)) == 1
+    return rename_function(f, f"{law.name}_safe_law", dense)

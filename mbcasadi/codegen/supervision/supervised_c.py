@@ -1,0 +1,350 @@
+"""The C of a supervision: `<name>_supervised.c` and `.h`."""
+
+import hashlib
+from collections.abc import Mapping
+from itertools import accumulate
+from typing import TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.codegen.c_interface import Law, Port, find_port
+from mbcasadi.codegen.casadi_c import generate
+from mbcasadi.codegen.controller import HIDDEN, VISIBLE
+from mbcasadi.codegen.emergency import keeps_last
+from mbcasadi.codegen.signature import DIGITS
+from mbcasadi.codegen.supervision.layout import (
+    BUILD_BYTES,
+    FieldEntry,
+    header_type,
+    log_fields,
+    record_fields,
+    record_type,
+    state_fields,
+    supervised_doubles,
+)
+from mbcasadi.codegen.supervision.plan import NEXT_STATE, STATE, Plan
+from mbcasadi.codegen.supervision.supervision import IMPLAUSIBLE, Event
+from mbcasadi.codegen.text import comma_list, number, package_version, template
+from mbcasadi.description.status import Flag, Status
+
+
+class SupervisionEntry(TypedDict):
+    """What the manifest says of a supervision; None for a limit that is infinite."""
+
+    memory_bytes: int
+    code: str
+    stale_after: int | None
+    trip_after: int
+    recover_after: int | None
+    fade_ticks: int
+    safe_law: list[str] | None
+    spoiled: str | None
+    events: dict[str, int]
+    record: list[FieldEntry]
+
+
+def supervision_files(plan: Plan, contents: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return `<name>_supervised.c` and `.h`.
+
+    Args:
+        plan: numbers of the supervision.
+        contents: the files of the law itself, whose hash a log has.
+    """
+    name = plan.law.name
+    source = _source(plan)
+    code = code_hash(contents[f"{name}.c"], contents[f"{name}.h"], source.encode())
+    return {
+        f"{name}_supervised.c": source.encode(),
+        f"{name}_supervised.h": _header(plan, code).encode(),
+    }
+
+
+def code_hash(*files: bytes) -> str:
+    """Return a short hash of all C that a tick executes."""
+    return hashlib.sha256(b"\0".join(files)).hexdigest()[:DIGITS]
+
+
+def supervision_entry(plan: Plan, contents: Mapping[str, bytes]) -> SupervisionEntry:
+    """Return the manifest's entry."""
+    name = plan.law.name
+    files = [contents[f"{name}{end}"] for end in (".c", ".h", "_supervised.c")]
+    safe = plan.safe_law
+    return {
+        "memory_bytes": 8 * supervised_doubles(plan),
+        "code": code_hash(*files),
+        "stale_after": plan.stale_after if plan.stale_after >= 0 else None,
+        "trip_after": plan.trip_after,
+        "recover_after": plan.recover_after if plan.recover_after >= 0 else None,
+        "fade_ticks": plan.fade_ticks,
+        "safe_law": None if safe is None else list(safe.name_in()),
+        "spoiled": plan.spoiled.name if plan.spoiled else None,
+        "events": {str(event.name): int(event) for event in Event},
+        "record": log_fields(plan),
+    }
+
+
+def _header(plan: Plan, code: str) -> str:
+    law = plan.law
+    return template(
+        "supervised.h.in",
+        {
+            "doubles": supervised_doubles(plan),
+            "record_bytes": record_type(log_fields(plan), law.real).itemsize,
+            "header_bytes": header_type().itemsize,
+            "code": code,
+            "events": "\n".join(f"  {law.name.upper()}_{e.name} = {int(e)}," for e in Event),
+            "implausible": int(IMPLAUSIBLE),
+            "sample_use": "" if plan.stale_after >= 0 else "; this supervision does not look at it",
+            "parameters": _parameters(plan),
+            "two_phases": _phases(plan, "supervised_phases.h.in"),
+            "fade_time": number(plan.fade_time),
+            "without_z": ", without z" if law.has_state else "",
+            **_common(law),
+        },
+    )
+
+
+def _common(law: Law) -> dict[str, str | int]:
+    return {
+        "real": law.real,
+        "name": law.name,
+        "NAME": law.name.upper(),
+        "version": package_version(),
+    }
+
+
+def _parameters(plan: Plan) -> str:
+    """Return the parameters behind the number of the sample: without the state."""
+    real = plan.law.real
+    inputs = [f"const {real} *{port.identifier}" for port in plan.inputs]
+    outputs = [f"{real} *{port.identifier}" for port in plan.outputs]
+    return "".join(f", {p}" for p in inputs + outputs)
+
+
+def _source(plan: Plan) -> str:
+    law = plan.law
+    real, checked = law.real, plan.checked
+    limits = {
+        name: [x for row in checked for x in getattr(row, name)]
+        for name in ("lower", "upper", "jump")
+    }
+    values: dict[str, str | int] = {
+        "nu": law.nu,
+        "nz": 0 if law.z0 is None else law.z0.size,
+        "n_in": len(plan.inputs),
+        "n_out": len(plan.outputs),
+        "checked": len(checked),
+        "entries": plan.entries,
+        "stale_after": plan.stale_after,
+        "trip_after": plan.trip_after,
+        "recover_after": plan.recover_after,
+        "fade_ticks": plan.fade_ticks,
+        "checked_rows": ", ".join(
+            f"{{{row.place}, {row.first}, {row.port.size}, {int(row.is_measured)}}}"
+            for row in checked
+        )
+        or "{0, 0, 0, 0}",
+        **{name: _list(numbers, real) for name, numbers in limits.items()},
+        **_quaternions(plan),
+        "most": _list(plan.rate, real),
+        "nu_array": max(1, law.nu),
+        "input_first": _starts(plan.inputs),
+        "output_first": _starts(plan.outputs),
+        "widest": max(1, *(port.size for port in plan.inputs), 1),
+        "not_a_number": comma_list(["NAN"] * max(1, *(port.size for port in plan.inputs), 1)),
+        "measured": f"static const int measured[] = {{{comma_list([*plan.measured, -1])}}};\n",
+        "state_members": "".join(f.c_text(real) for f in state_fields(plan)),
+        "record_members": "".join(f.c_text(real) for f in record_fields(plan)[2:]),
+        "inputs_array": max(1, sum(port.size for port in plan.inputs)),
+        "outputs_array": max(1, sum(port.size for port in plan.outputs)),
+        "build": BUILD_BYTES,
+        "abs": "fabs" if real == "double" else "fabsf",
+        "largest": "DBL_MAX" if real == "double" else "FLT_MAX",
+        "safe_statuses": "".join(f" || code == {int(code)}" for code in law.safe_statuses),
+        "parameters": _parameters(plan),
+        "bind": _bind(plan),
+        "initial_state": _initial_state(law),
+        "spoil": _spoil(plan, "s->is_tripped"),
+        "call": _call(plan),
+        "u": f"m->out + output_first[{_place(plan, 'u')}]",
+        "u_index": _place(plan, "u"),
+        "refused_step": _tick_call(plan, "step", "0", "0", "out"),
+        **_refusal(plan),
+        **_kept(law),
+        **_safe(plan),
+        "two_phases": _phases(plan, "supervised_phases.c.in"),
+        "replay_phase": _replay_phase(plan),
+        **_common(law),
+    }
+    return template("supervised.c.in", values)
+
+
+def _list(numbers: "list[float] | NDArray[np.float64]", real: str) -> str:
+    return comma_list(number(float(x), real) for x in numbers)
+
+
+def _starts(ports: tuple[Port, ...]) -> str:
+    return comma_list(accumulate((port.size for port in ports), initial=0))
+
+
+def _place(plan: Plan, name: str) -> int:
+    return [port.name for port in plan.outputs].index(name)
+
+
+def _quaternions(plan: Plan) -> dict[str, str | int]:
+    starts = [start for row in plan.checked for start in row.quaternions]
+    return {"quaternion_count": len(starts), "quaternions": comma_list([*starts, -1])}
+
+
+def _bind(plan: Plan) -> str:
+    lines = [f"  in[{i}] = {port.identifier};\n" for i, port in enumerate(plan.inputs)]
+    lines += [f"  out[{i}] = {port.identifier};\n" for i, port in enumerate(plan.outputs)]
+    return "".join(lines)
+
+
+def _initial_state(law: Law) -> str:
+    if not law.has_state:
+        return ""
+    return f"  for (i = 0; i < NZ; ++i) m->s.z[i] = {law.name}_z0[i];\n"
+
+
+def _spoil(plan: Plan, condition: str) -> str:
+    """Return the C that takes one input away, so that the law has its safe output."""
+    if plan.spoiled is None:
+        return ""
+    return f"  if ({condition}) in[{plan.inputs.index(plan.spoiled)}] = not_a_number;\n"
+
+
+def _tick_call(plan: Plan, phase: str, memory: str, state: str, outputs: str) -> str:
+    """Return the C of a call of the law; `state` is the place of z and z_next."""
+    arguments = [memory]
+    arguments += [
+        state if port.name == STATE else f"in[{plan.inputs.index(port)}]"
+        for port in plan.law.inputs
+    ]
+    arguments += [
+        state if port.name == NEXT_STATE else f"{outputs}[{plan.outputs.index(port)}]"
+        for port in plan.law.outputs
+    ]
+    return f"{plan.law.name}_{phase}({', '.join(arguments)})"
+
+
+def _state_place(law: Law) -> str:
+    return "s->z" if law.has_state else "0"
+
+
+def _call(plan: Plan) -> str:
+    place = _state_place(plan.law)
+    step = _tick_call(plan, "step", "m->law", place, "out")
+    if not plan.law.prepared_from:
+        return f"  code = {step};\n"
+    feedback = _tick_call(plan, "feedback", "m->law", place, "out")
+    return f"  if (phase == FEEDBACK)\n    code = {feedback};\n  else\n    code = {step};\n"
+
+
+def _refusal(plan: Plan) -> dict[str, str | int]:
+    """Return what a call says that interrupts another one."""
+    names = [port.name for port in plan.outputs]
+    lines = ""
+    if "flags" in names:
+        k = names.index("flags")
+        lines = f"  if (out[{k}]) out[{k}][0] = {int(Flag.INTERRUPTING)};\n"
+    failed = f"{plan.law.name.upper()}_FAILED"
+    returned = str(int(Status.BAD_INPUT)) if "status" in names else failed
+    return {"refused_codes": lines, "refused_return": returned}
+
+
+def _kept(law: Law) -> dict[str, str | int]:
+    """Return the C that keeps and restores what the memory of the law hands on."""
+    keep, restore = "", ""
+    if law.staged:
+        keep += f"  m->s.law_limit = {law.name}_iteration_limit(m->law);\n"
+        restore += f"  {law.name}_limit_iterations(m->law, (int)m->s.law_limit);\n"
+    if keeps_last(law):
+        keep += f"  m->s.law_age = {law.name}_last_control(m->law, m->s.law_last);\n"
+        restore += f"  {law.name}_set_last_control(m->law, m->s.law_last, (int)m->s.law_age);\n"
+    return {"keep_law": keep, "restore_law": restore}
+
+
+def _safe(plan: Plan) -> dict[str, str | int]:
+    """Return the C of the safe law, and of its place in the memory."""
+    law, f = plan.law, plan.safe_law
+    if f is None:
+        text = template("supervised_no_safe.c.in", {})
+        place = f"{law.name}_u_safe"
+        return {"safe_work": "", "safe_text": "", "safe_control": text, "safe_place": place}
+    names = [port.name for port in plan.inputs]
+    bind = ""
+    for k, name in enumerate(f.name_in()):
+        index = names.index(name)
+        default = law.default_name(plan.inputs[index])
+        value = f"in[{index}] ? in[{index}] : {default}" if default else f"in[{index}]"
+        bind += f"  m->arg[{k}] = {value};\n"
+    text = HIDDEN + generate((f,), f"{law.name}_safe", real=law.real) + VISIBLE
+    work = (
+        f"  real safe_u[{max(1, law.nu)}], w[{max(1, int(f.sz_w()))}];\n"
+        f"  casadi_int iw[{max(1, int(f.sz_iw()))}];\n"
+        f"  const real *arg[{int(f.sz_arg())}];\n"
+        f"  real *res[{max(1, int(f.sz_res()))}];\n"
+    )
+    other = f"m->has_safe ? m->safe_u : {law.name}_u_safe"
+    return {
+        "safe_work": work,
+        "safe_text": f"\n/* ---- The safe law {'-' * 74} */\n\n{text}",
+        "safe_control": template("supervised_safe.c.in", {"safe_bind": bind, **_common(law)}),
+        "safe_place": other,
+    }
+
+
+def _known(plan: Plan) -> list[Port]:
+    return [port for port in plan.law.prepared_from if port.name != STATE]
+
+
+def _prepare_call(plan: Plan) -> str:
+    arguments = [
+        "m->s.z" if port.name == STATE else f"in[{plan.inputs.index(port)}]"
+        for port in plan.law.prepared_from
+    ]
+    return f"{plan.law.name}_prepare(m->law, {', '.join(arguments)})"
+
+
+def _phases(plan: Plan, file: str) -> str:
+    law = plan.law
+    if not law.prepared_from:
+        return ""
+    known = _known(plan)
+    bind = [f"  in[{plan.inputs.index(port)}] = {port.identifier};\n" for port in known]
+    is_known = plan.spoiled is not None and plan.spoiled in known
+    return template(
+        file,
+        {
+            "known_parameters": "".join(f", const {law.real} *{p.identifier}" for p in known),
+            "parameters": _parameters(plan),
+            "bind_known": "".join(bind),
+            "bind": _bind(plan),
+            "spoil": _spoil(plan, "m->s.is_tripped") if is_known else "",
+            "prepare": _prepare_call(plan),
+            **_common(law),
+        },
+    )
+
+
+def _replay_phase(plan: Plan) -> str:
+    """Return the C that prepares a feedback again, where it was prepared."""
+    law = plan.law
+    if not law.prepared_from:
+        return ""
+    condition = "r->phase == FEEDBACK"
+    if find_port(law.outputs, "flags") is not None:
+        place = f"r->out[output_first[{_place(plan, 'flags')}]]"
+        condition += f" && !((int){place} & {int(Flag.UNPREPARED)})"
+    return (
+        f"  if ({condition}) {{\n"
+        f"    const real *given[IN + 1];\n"
+        f"    memcpy(given, in, sizeof given);\n"
+        f"  {_spoil(plan, 'm->s.is_tripped').rstrip()}\n"
+        f"    {_prepare_call(plan)};\n"
+        f"    memcpy(in, given, sizeof given);\n"
+        f"  }}\n"
+    )

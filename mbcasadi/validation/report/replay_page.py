@@ -1,0 +1,137 @@
+"""A replayed log as one self-contained HTML page."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.codegen import Event, LogReplay
+from mbcasadi.validation.report.extras import require
+from mbcasadi.validation.report.figures import STYLE, Figure, svg_text
+from mbcasadi.validation.report.plain_data import plain_data
+from mbcasadi.validation.report.plots import COLORS, MOST_LINES, Draw, label_axes
+from mbcasadi.validation.versions import package_versions
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_ROWS = 20
+"""Changes of the events that the page lists."""
+
+
+def save_replay(result: LogReplay, path: Path, title: str) -> None:
+    """Write the result as a page (.html) or as data (.json)."""
+    if path.suffix == ".json":
+        text = json.dumps(plain_data(result.to_dict()), indent=2, allow_nan=False)
+    else:
+        text = replay_page(result, title)
+    path.write_text(text, encoding="utf-8")
+
+
+def replay_page(result: LogReplay, title: str) -> str:
+    """Return the HTML page: nothing in it refers to another file or to the network.
+
+    Raises:
+        MissingExtraError: jinja2 or matplotlib is not installed.
+    """
+    require("jinja2", "an HTML report")
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("mbcasadi.validation.report", "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    changes = list(event_changes(result))
+    page: str = environment.get_template("replay.html.j2").render(
+        title=title,
+        result=result,
+        counts=result.log.event_counts(),
+        changes=changes[:MOST_ROWS],
+        more=max(0, len(changes) - MOST_ROWS),
+        figures=_figures(result),
+        versions=package_versions(),
+    )
+    return page
+
+
+def event_changes(result: LogReplay) -> Iterator[tuple[int, float, str, str]]:
+    """Yield tick, time, events and fault wherever the events differ from those before."""
+    log, before = result.log, 0
+    for tick, bits, fault in zip(log.ticks, log.events, log.faults, strict=True):
+        if bits != before:
+            names = ", ".join(str(e.name) for e in Event if bits & int(e)) or "none"
+            yield int(tick), float(tick * log.period), names, fault
+        before = bits
+
+
+def _figures(result: LogReplay) -> list[Figure]:
+    require("matplotlib.figure", "a plot")
+    import matplotlib.style as mpl_style
+    from matplotlib.figure import Figure as MatplotlibFigure
+
+    figures = []
+    for k, (title, caption, draw) in enumerate(_content(result)):
+        with mpl_style.context(STYLE | {"svg.hashsalt": f"replay-{k}"}):
+            figure = MatplotlibFigure(figsize=(5.6, 3.0))
+            draw(figure.add_subplot())
+            figure.subplots_adjust(left=0.2, right=0.985, bottom=0.155, top=0.95)
+            figures.append(Figure(title, caption, svg_text(figure)))
+    return figures
+
+
+def _content(result: LogReplay) -> Iterator[tuple[str, str, Draw]]:
+    """Yield title, caption and drawing of each plot."""
+    log = result.log
+    yield "Control", "As it was logged.", _lines(result, log.outputs["u"], "u")
+    yield "Events", "One row for each kind.", _events(result)
+    for name, values in log.inputs.items():
+        if values.size and np.isfinite(values).any():
+            yield (
+                f"Input {name}",
+                "As it was logged, before any check.",
+                _lines(result, values, name),
+            )
+    if not result.is_equal.all():
+        difference = result.outputs["u"] - log.outputs["u"]
+        yield (
+            "Difference of the control",
+            "Computed now minus logged.",
+            _lines(result, difference, "u"),
+        )
+
+
+def _lines(result: LogReplay, values: NDArray[np.float64], label: str) -> Draw:
+    times = result.log.ticks * result.log.period
+
+    def draw(axes: "Axes") -> None:
+        spread = np.nanmax(values, axis=0, initial=-np.inf) - np.nanmin(
+            values, axis=0, initial=np.inf
+        )
+        shown = np.argsort(-np.nan_to_num(spread), kind="stable")[:MOST_LINES]
+        for place, k in enumerate(sorted(shown)):
+            axes.plot(times, values[:, k], color=COLORS[place % len(COLORS)], label=f"{label}[{k}]")
+        label_axes(axes, label, legend=False)
+
+    return draw
+
+
+def _events(result: LogReplay) -> Draw:
+    log = result.log
+    names = list(log.event_counts()) or ["none"]
+    times = log.ticks * log.period
+
+    def draw(axes: "Axes") -> None:
+        for row, name in enumerate(names):
+            at = times[log.events & int(getattr(Event, name, 0)) != 0]
+            axes.plot(at, np.full(at.size, row), "|", color=COLORS[0])
+        axes.set_yticks(range(len(names)), names)
+        axes.set_xlim(times[0], times[-1])
+        label_axes(axes, "", legend=False)
+
+    return draw
