@@ -138,7 +138,8 @@ def supervised_doubles(plan: Plan) -> int:
     real = plan.law.real
     state = record_type(entries_of(state_fields(plan)), real).itemsize
     outputs = max(1, sum(port.size for port in plan.outputs))
-    reals, pointers, integers = outputs, 0, 8
+    nz = 0 if plan.law.z0 is None else plan.law.z0.size
+    reals, pointers, integers = outputs + max(1, nz), 0, 8
     f = plan.safe_law
     if f is not None:
         reals += plan.law.nu + max(1, int(f.sz_w()))

@@ -65,8 +65,8 @@ class LogReplay:
 
     @property
     def passed(self) -> bool:
-        """Whether every tick is as it was."""
-        return not self.failures
+        """Whether every tick is as it was, and there is one."""
+        return bool(self.log.ticks.size) and not self.failures
 
     def _summary(self) -> dict[str, object]:
         return {"ticks": self.log.ticks.size, "result": self.sentence()}

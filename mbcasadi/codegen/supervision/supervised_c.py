@@ -8,7 +8,7 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.codegen.c_interface import Law, Port, find_port
+from mbcasadi.codegen.c_interface import Law, Port
 from mbcasadi.codegen.casadi_c import generate
 from mbcasadi.codegen.controller import HIDDEN, VISIBLE
 from mbcasadi.codegen.emergency import keeps_last
@@ -131,6 +131,10 @@ def _source(plan: Plan) -> str:
     }
     values: dict[str, str | int] = {
         "nu": law.nu,
+        "nz_array": max(1, 0 if law.z0 is None else law.z0.size),
+        "keep_state": "  if (is_answer) memcpy(s->z, m->z_next, sizeof s->z);\n"
+        if law.has_state
+        else "",
         "nz": 0 if law.z0 is None else law.z0.size,
         "n_in": len(plan.inputs),
         "n_out": len(plan.outputs),
@@ -169,11 +173,12 @@ def _source(plan: Plan) -> str:
         "call": _call(plan),
         "u": f"m->out + output_first[{_place(plan, 'u')}]",
         "u_index": _place(plan, "u"),
-        "refused_step": _tick_call(plan, "step", "0", "0", "out"),
+        "refused_step": _tick_call(plan, "step", "0", "0", "0"),
         **_refusal(plan),
         **_kept(law),
         **_safe(plan),
         "two_phases": _phases(plan, "supervised_phases.c.in"),
+        "record_phase": _record_phase(law),
         "replay_phase": _replay_phase(plan),
         **_common(law),
     }
@@ -216,30 +221,26 @@ def _spoil(plan: Plan, condition: str) -> str:
     return f"  if ({condition}) in[{plan.inputs.index(plan.spoiled)}] = not_a_number;\n"
 
 
-def _tick_call(plan: Plan, phase: str, memory: str, state: str, outputs: str) -> str:
-    """Return the C of a call of the law; `state` is the place of z and z_next."""
+def _tick_call(plan: Plan, phase: str, memory: str, state: str, next_state: str) -> str:
+    """Return the C of a call of the law."""
     arguments = [memory]
     arguments += [
         state if port.name == STATE else f"in[{plan.inputs.index(port)}]"
         for port in plan.law.inputs
     ]
     arguments += [
-        state if port.name == NEXT_STATE else f"{outputs}[{plan.outputs.index(port)}]"
+        next_state if port.name == NEXT_STATE else f"out[{plan.outputs.index(port)}]"
         for port in plan.law.outputs
     ]
     return f"{plan.law.name}_{phase}({', '.join(arguments)})"
 
 
-def _state_place(law: Law) -> str:
-    return "s->z" if law.has_state else "0"
-
-
 def _call(plan: Plan) -> str:
-    place = _state_place(plan.law)
-    step = _tick_call(plan, "step", "m->law", place, "out")
+    places = ("s->z", "m->z_next") if plan.law.has_state else ("0", "0")
+    step = _tick_call(plan, "step", "m->law", *places)
     if not plan.law.prepared_from:
         return f"  code = {step};\n"
-    feedback = _tick_call(plan, "feedback", "m->law", place, "out")
+    feedback = _tick_call(plan, "feedback", "m->law", *places)
     return f"  if (phase == FEEDBACK)\n    code = {feedback};\n  else\n    code = {step};\n"
 
 
@@ -330,21 +331,25 @@ def _phases(plan: Plan, file: str) -> str:
     )
 
 
+def _record_phase(law: Law) -> str:
+    """Return the C that notes a feedback without its preparation."""
+    if not law.prepared_from:
+        return ""
+    test = f"r->phase == FEEDBACK && {law.name}_is_prepared(m->law) != 1"
+    return f"  if ({test}) r->phase = UNPREPARED;\n"
+
+
 def _replay_phase(plan: Plan) -> str:
     """Return the C that prepares a feedback again, where it was prepared."""
     law = plan.law
     if not law.prepared_from:
         return ""
-    condition = "r->phase == FEEDBACK"
-    if find_port(law.outputs, "flags") is not None:
-        place = f"r->out[output_first[{_place(plan, 'flags')}]]"
-        condition += f" && !((int){place} & {int(Flag.UNPREPARED)})"
     return (
-        f"  if ({condition}) {{\n"
-        f"    const real *given[IN + 1];\n"
-        f"    memcpy(given, in, sizeof given);\n"
+        "  if (r->phase == FEEDBACK) {\n"
+        "    const real *given[IN + 1];\n"
+        "    memcpy(given, in, sizeof given);\n"
         f"  {_spoil(plan, 'm->s.is_tripped').rstrip()}\n"
         f"    {_prepare_call(plan)};\n"
-        f"    memcpy(in, given, sizeof given);\n"
-        f"  }}\n"
+        "    memcpy(in, given, sizeof given);\n"
+        "  }\n"
     )

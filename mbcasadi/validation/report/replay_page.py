@@ -88,6 +88,8 @@ def _figures(result: LogReplay) -> list[Figure]:
 def _content(result: LogReplay) -> Iterator[tuple[str, str, Draw]]:
     """Yield title, caption and drawing of each plot."""
     log = result.log
+    if not log.ticks.size:
+        return
     yield "Control", "As it was logged.", _lines(result, log.outputs["u"], "u")
     yield "Events", "One row for each kind.", _events(result)
     for name, values in log.inputs.items():
@@ -131,7 +133,7 @@ def _events(result: LogReplay) -> Draw:
             at = times[log.events & int(getattr(Event, name, 0)) != 0]
             axes.plot(at, np.full(at.size, row), "|", color=COLORS[0])
         axes.set_yticks(range(len(names)), names)
-        axes.set_xlim(times[0], times[-1])
+        axes.set_xlim(times[0], times[-1] + log.period)
         label_axes(axes, "", legend=False)
 
     return draw
