@@ -11,7 +11,7 @@ from mbcasadi.codegen.project import CProject
 from mbcasadi.codegen.project_folder import open_project
 from mbcasadi.codegen.supervision.replay_log import LogReplay
 from mbcasadi.codegen.supervision.supervised import Supervised
-from mbcasadi.codegen.supervision.supervision import Event, InputLimits, Supervision
+from mbcasadi.codegen.supervision.supervision import InputLimits, Supervision, TickEvent
 from mbcasadi.codegen.supervision.tick_log import TickLog
 from mbcasadi.codegen.targets.footprint import Footprint
 from mbcasadi.codegen.timing import TickTimes
@@ -21,7 +21,6 @@ __all__ = [
     "BatchFunction",
     "BuildResult",
     "CProject",
-    "Event",
     "Footprint",
     "InputLimits",
     "LogReplay",
@@ -30,6 +29,7 @@ __all__ = [
     "Size",
     "Supervised",
     "Supervision",
+    "TickEvent",
     "TickLog",
     "TickTimes",
     "export_c",

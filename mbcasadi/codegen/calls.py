@@ -37,11 +37,19 @@ def new_memory(manifest: Manifest, library: Path) -> Memory:
     """Return a block of memory that is ready for its first call.
 
     Raises:
-        ExportError: the library is one of another export.
+        ExportError: the library cannot be loaded, or is one of another export.
     """
     block = np.zeros(manifest["memory_bytes"] // BYTES)
-    memory = Memory(block, ctypes.CDLL(str(library_to_load(library))))
-    compiled = getattr(memory.library, f"{manifest['name']}_signature")
+    try:
+        memory = Memory(block, ctypes.CDLL(str(library_to_load(library))))
+    except OSError as error:
+        raise ExportError(
+            f"cannot load {library} ({error}); give a library of this export for this machine"
+        ) from error
+    name = f"{manifest['name']}_signature"
+    if not hasattr(memory.library, name):
+        raise ExportError(f"{library} has no function {name}: it is no library of this export")
+    compiled = getattr(memory.library, name)
     compiled.restype = ctypes.c_char_p
     found = compiled().decode()
     if found != manifest["signature"]:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mbcasadi.codegen import Event
+from mbcasadi.codegen import TickEvent
 
 OPTIONAL = ("ref", "tuning", "p", "t", "mask")
-INTERRUPTED = Event.NOT_FINITE | Event.OUT_OF_RANGE | Event.JUMP | Event.STALE
+INTERRUPTED = TickEvent.NOT_FINITE | TickEvent.OUT_OF_RANGE | TickEvent.JUMP | TickEvent.STALE
 
 
 @dataclass
@@ -68,7 +68,7 @@ class Model:
             self.z = outputs["z_next"]
         u = outputs["u"]
         if self.tripped:
-            events |= Event.SAFE
+            events |= TickEvent.SAFE
             if safe is not None:
                 u = safe
             elif status not in self.safe_statuses:
@@ -77,25 +77,25 @@ class Model:
             if not sees_it:
                 u = self.last
             if implausible or status in self.safe_statuses:
-                events |= Event.FAILED_TICK
+                events |= TickEvent.FAILED_TICK
         u, shaping = self._shape(np.array(u))
         events |= shaping
         return u, events | self._watch(events), outputs
 
     def _examine(self, inputs, sample):
-        events, seen = Event(0), dict(inputs)
+        events, seen = TickEvent(0), dict(inputs)
         new = self.stale_after is None or sample != self.sample
         self.age = 0 if new else self.age + 1
         self.sample = sample
         for name, (lower, upper, jump) in self.limits.items():
             x = np.asarray(inputs[name], float)
-            fault = Event(0)
+            fault = TickEvent(0)
             finite = np.isfinite(x)
             if not finite.all():
-                fault |= Event.NOT_FINITE
+                fault |= TickEvent.NOT_FINITE
             in_range = (x >= lower) & (x <= upper)
             if (finite & ~in_range).any():
-                fault |= Event.OUT_OF_RANGE
+                fault |= TickEvent.OUT_OF_RANGE
             if name in self.accepted:
                 near = x.copy()
                 for k in self.quaternions.get(name, ()):
@@ -104,7 +104,7 @@ class Model:
                         near[part] = -x[part]
                 change = np.abs(near - self.accepted[name])
                 if (finite & in_range & (change > jump * self.since[name])).any():
-                    fault |= Event.JUMP
+                    fault |= TickEvent.JUMP
             if not fault and (new or name in OPTIONAL):
                 self.accepted[name], self.since[name] = x, 1
             elif name in self.since:
@@ -113,25 +113,25 @@ class Model:
                 seen[name] = np.full(x.size, np.nan)
             events |= fault
         if self.stale_after is not None and self.age > self.stale_after:
-            events |= Event.STALE
+            events |= TickEvent.STALE
             for name in inputs:
                 if name not in OPTIONAL:
                     seen[name] = np.full(np.size(inputs[name]), np.nan)
         return events, seen
 
     def _shape(self, u):
-        events = Event(0)
+        events = TickEvent(0)
         if self.pending and self.fade_ticks:
             self.offset, self.fade = self.last - u, self.fade_ticks
         self.pending = False
         if self.fade:
             u = u + self.offset * (self.fade / self.fade_ticks)
             self.fade -= 1
-            events |= Event.FADING
+            events |= TickEvent.FADING
         if self.has_last:
             limited = np.clip(u, self.last - self.rate, self.last + self.rate)
             if np.any(limited != u):
-                events |= Event.RATE_LIMITED
+                events |= TickEvent.RATE_LIMITED
             u = limited
         self.last, self.has_last = np.clip(u, *self.u_limits), True
         return self.last, events
@@ -140,11 +140,11 @@ class Model:
         if self.tripped:
             self.good = 0 if events & INTERRUPTED else self.good + 1
             if self.recover_after is None or self.good < self.recover_after:
-                return Event(0)
+                return TickEvent(0)
             self.tripped, self.failed, self.pending = False, 0, True
-            return Event.RECOVERED
-        self.failed = self.failed + 1 if events & Event.FAILED_TICK else 0
+            return TickEvent.RECOVERED
+        self.failed = self.failed + 1 if events & TickEvent.FAILED_TICK else 0
         if self.failed < self.trip_after:
-            return Event(0)
+            return TickEvent(0)
         self.tripped, self.good, self.pending = True, 0, True
-        return Event.TRIPPED
+        return TickEvent.TRIPPED

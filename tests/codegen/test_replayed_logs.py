@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from mbcasadi import codegen
 from mbcasadi.cli.app import app
-from mbcasadi.codegen import Event, InputLimits, Supervision
+from mbcasadi.codegen import InputLimits, Supervision, TickEvent
 from mbcasadi.codegen.calls import pointer
 from mbcasadi.codegen.supervision.layout import header_type
 from mbcasadi.codegen.supervision.tick_log import records_type
@@ -85,7 +85,7 @@ def test_one_other_bit_is_seen(logged, field, tmp_path):
     kind = records_type(project.manifest)
     data = bytearray(file.read_bytes())
     records = np.frombuffer(data, kind, LOGGED, HEAD)
-    place = next(k for k, r in enumerate(records) if r["events"] == Event.FADING and k > 50)
+    place = next(k for k, r in enumerate(records) if r["events"] == TickEvent.FADING and k > 50)
     record = records[place].copy()
     del records  # it would keep the bytes from being changed
     finite = int(np.flatnonzero(np.isfinite(record[field]))[0])
@@ -149,7 +149,7 @@ def test_a_breakdown_at_the_beginning_of_the_ring_repeats_the_control_before_it(
     for _ in range(5):
         u = running.step({"q": [-1.0, 1.0], "v": [0, 0]})["u"]
     np.testing.assert_array_equal(u, first)
-    assert running.events == Event.FAILED_TICK
+    assert running.events == TickEvent.FAILED_TICK
     running.save_log(tmp_path / "l.log")
     result = project.replay(tmp_path / "l.log")
     assert result.passed
@@ -205,6 +205,10 @@ def test_what_is_no_log_of_this_export_is_refused(logged, tmp_path):
         second.replay(bad)
     with pytest.raises(ExportError, match=r"cannot read .*: No such file"):
         project.replay(tmp_path / "none.log")
+    with pytest.raises(ExportError, match="cannot load"):
+        project.replay(file, library=file)
+    with pytest.raises(ExportError, match="is no library of this export"):
+        project.replay(file, library=other.build().path)
     with pytest.raises(ProblemError, match="tolerance is -1"):
         project.replay(file, tolerance=-1.0)
     bare = codegen.export_c(pd("bare", 1.0), tmp_path / "bare")

@@ -11,7 +11,7 @@ from supervision_model import Model
 from test_single_precision import computed_torque, phased, standing
 
 from mbcasadi import codegen
-from mbcasadi.codegen import Event, InputLimits, Supervision
+from mbcasadi.codegen import InputLimits, Supervision, TickEvent
 from mbcasadi.codegen.calls import pointer
 from mbcasadi.codegen.compiler import find_compiler
 from mbcasadi.codegen.supervision.supervised import new_supervised
@@ -133,7 +133,10 @@ def test_ticks_are_those_of_the_model(name, tmp_path):
     model = model_of(project, data, limits, options, rate)
     running = project.supervised()
     rng = np.random.default_rng(5)
-    seen, size = Event(0), max(1.0, np.abs(data.u_max[np.isfinite(data.u_max)]).max(initial=1.0))
+    seen, size = (
+        TickEvent(0),
+        max(1.0, np.abs(data.u_max[np.isfinite(data.u_max)]).max(initial=1.0)),
+    )
     for k, (inputs, sample, action) in enumerate(wild_inputs(start, limits, TICKS, seed=7)):
         if action == "start":
             u = rng.uniform(-2, 2, data.u_min.size)
@@ -155,12 +158,14 @@ def test_ticks_are_those_of_the_model(name, tmp_path):
         assert np.all((found["u"] >= data.u_min) & (found["u"] <= data.u_max))
         assert before is None or np.all(np.abs(found["u"] - before) <= rate * (1 + 1e-9))
         seen |= events
-    expected = Event.NOT_FINITE | Event.OUT_OF_RANGE | Event.JUMP | Event.FAILED_TICK
-    expected |= Event.TRIPPED | Event.SAFE | Event.FADING | Event.RATE_LIMITED
+    expected = (
+        TickEvent.NOT_FINITE | TickEvent.OUT_OF_RANGE | TickEvent.JUMP | TickEvent.FAILED_TICK
+    )
+    expected |= TickEvent.TRIPPED | TickEvent.SAFE | TickEvent.FADING | TickEvent.RATE_LIMITED
     if "recover_after" in options:
-        expected |= Event.RECOVERED
+        expected |= TickEvent.RECOVERED
     if "stale_after" in options:
-        expected |= Event.STALE
+        expected |= TickEvent.STALE
     assert seen == expected
 
 
@@ -240,7 +245,7 @@ def test_a_law_that_does_not_see_nan_repeats_its_last_control(tmp_path, real):
     for k in range(10):
         u = running.step({"q": [np.nan, 0.0]})["u"]
         np.testing.assert_array_equal(u, last if k < 5 else project.manifest["u_safe"])
-    assert running.events == Event.NOT_FINITE | Event.SAFE
+    assert running.events == TickEvent.NOT_FINITE | TickEvent.SAFE
     assert running.fault == "q[0] hip"
     running.reset()
     np.testing.assert_array_equal(running.step({"q": [0.1, 0.0]})["u"], last)

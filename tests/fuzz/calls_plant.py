@@ -20,6 +20,7 @@ def calls_of_codegen():
     memory = {"memory": project.memory()}
     phases = plants.iteration_project()
     ticks = {"self": phases, "memory": phases.memory(), "inputs": {}}
+    running = {"self": plants.supervised_project().supervised(log_ticks=2)}
     home = "codegen."
     return {
         home + "batch": {"function": ex.sine()},
@@ -39,6 +40,14 @@ def calls_of_codegen():
             "mujoco": mujoco.__path__[0],
         },
         home + "CProject.size": {"self": project},
+        home + "CProject.supervised": {"self": plants.supervised_project(), "log_ticks": 2},
+        home + "CProject.replay": {"self": plants.supervised_project(), "log": plants.tick_log()},
+        home + "Supervised.step": running | {"inputs": {}},
+        home + "Supervised.prepare": running | {"inputs": {}},
+        home + "Supervised.feedback": running | {"inputs": {}},
+        home + "Supervised.start": running | {"u": running["self"].control},
+        home + "Supervised.save_log": running | {"path": ex.folder() / "log"},
+        home + "Supervision": {"stale_after": 3},
         home + "CProject.load": {"self": project},
         home + "CProject.build_example": {"self": project},
         home + "CProject.step": call | memory,

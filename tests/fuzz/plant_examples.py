@@ -8,7 +8,7 @@ import numpy as np
 
 import mbcasadi as mb
 from fuzz import examples as ex
-from mbcasadi import models, plant, validation
+from mbcasadi import codegen, models, plant, validation
 from mbcasadi.control import regulators
 from mbcasadi.validation import spec
 
@@ -33,6 +33,22 @@ def project():
 def plugin_project():
     """The C of a law with a MuJoCo plugin."""
     return mb.export_c(lqr(), ex.folder() / "plugin", mujoco_plugin=True)
+
+
+@cache
+def supervised_project():
+    """The C of a law whose tick has two phases, with its supervision."""
+    supervision = codegen.Supervision(inputs={"q": codegen.InputLimits(jump=0.5)})
+    return mb.export_c(ex.iteration(), ex.folder() / "supervised", supervision=supervision)
+
+
+@cache
+def tick_log():
+    """A log of two ticks."""
+    running = supervised_project().supervised(log_ticks=2)
+    running.step({})
+    running.save_log(ex.folder() / "ticks.log")
+    return ex.folder() / "ticks.log"
 
 
 @cache

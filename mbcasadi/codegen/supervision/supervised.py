@@ -12,7 +12,7 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen.calls import input_columns, new_memory, pointer, prepared_from, real_of
 from mbcasadi.codegen.manifest import Manifest
 from mbcasadi.codegen.supervision.layout import header_type
-from mbcasadi.codegen.supervision.supervision import Event
+from mbcasadi.codegen.supervision.supervision import TickEvent
 from mbcasadi.codegen.supervision.tick_log import (
     STATE,
     TickLog,
@@ -112,11 +112,11 @@ class Supervised:
         self._function("supervised_reset")(pointer(self.block))
 
     @property
-    def events(self) -> Event:
+    def events(self) -> TickEvent:
         """What happened in the last tick."""
         function = self._function("supervised_events")
         function.restype = ctypes.c_uint32
-        return Event(int(function(pointer(self.block))))
+        return TickEvent(int(function(pointer(self.block))))
 
     @property
     def fault(self) -> str:

@@ -24,7 +24,7 @@ from mbcasadi.codegen.supervision.layout import (
     supervised_doubles,
 )
 from mbcasadi.codegen.supervision.plan import NEXT_STATE, STATE, Plan
-from mbcasadi.codegen.supervision.supervision import IMPLAUSIBLE, Event
+from mbcasadi.codegen.supervision.supervision import IMPLAUSIBLE, TickEvent
 from mbcasadi.codegen.text import comma_list, number, package_version, template
 from mbcasadi.description.status import Flag, Status
 
@@ -79,7 +79,7 @@ def supervision_entry(plan: Plan, contents: Mapping[str, bytes]) -> SupervisionE
         "fade_ticks": plan.fade_ticks,
         "safe_law": None if safe is None else list(safe.name_in()),
         "spoiled": plan.spoiled.name if plan.spoiled else None,
-        "events": {str(event.name): int(event) for event in Event},
+        "events": {str(event.name): int(event) for event in TickEvent},
         "record": log_fields(plan),
     }
 
@@ -93,7 +93,7 @@ def _header(plan: Plan, code: str) -> str:
             "record_bytes": record_type(log_fields(plan), law.real).itemsize,
             "header_bytes": header_type().itemsize,
             "code": code,
-            "events": "\n".join(f"  {law.name.upper()}_{e.name} = {int(e)}," for e in Event),
+            "events": "\n".join(f"  {law.name.upper()}_{e.name} = {int(e)}," for e in TickEvent),
             "implausible": int(IMPLAUSIBLE),
             "sample_use": "" if plan.stale_after >= 0 else "; this supervision does not look at it",
             "parameters": _parameters(plan),

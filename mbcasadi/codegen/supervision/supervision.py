@@ -18,7 +18,7 @@ Numbers: TypeAlias = ArrayLike | Mapping[str, float]
 """One number for all components, one for each, or some by the component's name."""
 
 
-class Event(IntFlag):
+class TickEvent(IntFlag):
     """What happened in a supervised tick.
 
     `NOT_FINITE`, `OUT_OF_RANGE`, `JUMP`: an input is NaN or infinite, outside its limits, or
@@ -41,7 +41,7 @@ class Event(IntFlag):
     RATE_LIMITED = 512
 
 
-IMPLAUSIBLE = Event.NOT_FINITE | Event.OUT_OF_RANGE | Event.JUMP | Event.STALE
+IMPLAUSIBLE = TickEvent.NOT_FINITE | TickEvent.OUT_OF_RANGE | TickEvent.JUMP | TickEvent.STALE
 """Events of inputs that no law should be computed from."""
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mbcasadi.codegen.manifest import Manifest, SignalEntry
 from mbcasadi.codegen.supervision.layout import LOG_READY, header_type, record_type
 from mbcasadi.codegen.supervision.supervised_c import SupervisionEntry
-from mbcasadi.codegen.supervision.supervision import Event
+from mbcasadi.codegen.supervision.supervision import TickEvent
 from mbcasadi.errors import ExportError
 from mbcasadi.short_text import summarised
 
@@ -29,7 +29,7 @@ class TickLog:
         samples: (n,) number of its measurement.
         inputs, outputs: (n, size) by name, without the state; inputs that were null are NaN.
         codes: (n,) what the step returned.
-        events: (n,) bits of `Event`.
+        events: (n,) bits of `TickEvent`.
         faults: (n,) first entry that was not plausible, as "q[2] elbow"; "" where there is none.
         period: s.
         build: compiler and target that wrote it.
@@ -57,7 +57,7 @@ class TickLog:
 
     def event_counts(self) -> dict[str, int]:
         """Return how many ticks have each event that happened, by its name."""
-        counts = {str(e.name): int(np.count_nonzero(self.events & int(e))) for e in Event}
+        counts = {str(e.name): int(np.count_nonzero(self.events & int(e))) for e in TickEvent}
         return {name: count for name, count in counts.items() if count}
 
 

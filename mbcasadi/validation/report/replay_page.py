@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.codegen import Event, LogReplay
+from mbcasadi.codegen import LogReplay, TickEvent
 from mbcasadi.validation.report.extras import require
 from mbcasadi.validation.report.figures import STYLE, Figure, svg_text
 from mbcasadi.validation.report.plain_data import plain_data
@@ -65,7 +65,7 @@ def event_changes(result: LogReplay) -> Iterator[tuple[int, float, str, str]]:
     log, before = result.log, 0
     for tick, bits, fault in zip(log.ticks, log.events, log.faults, strict=True):
         if bits != before:
-            names = ", ".join(str(e.name) for e in Event if bits & int(e)) or "none"
+            names = ", ".join(str(e.name) for e in TickEvent if bits & int(e)) or "none"
             yield int(tick), float(tick * log.period), names, fault
         before = bits
 
@@ -130,7 +130,7 @@ def _events(result: LogReplay) -> Draw:
 
     def draw(axes: "Axes") -> None:
         for row, name in enumerate(names):
-            at = times[log.events & int(getattr(Event, name, 0)) != 0]
+            at = times[log.events & int(getattr(TickEvent, name, 0)) != 0]
             axes.plot(at, np.full(at.size, row), "|", color=COLORS[0])
         axes.set_yticks(range(len(names)), names)
         axes.set_xlim(times[0], times[-1] + log.period)
