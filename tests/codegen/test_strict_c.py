@@ -4,12 +4,14 @@ import shutil
 import subprocess
 import sys
 
+import casadi as ca
 import numpy as np
 import pytest
 from codegen_problems import saturated_controller
 from test_single_precision import computed_torque, crank, horizon, iteration, phased, standing
 
 from mbcasadi import codegen
+from mbcasadi.codegen import InputLimits, Supervision
 from mbcasadi.codegen.calls import new_memory
 from mbcasadi.codegen.compiler import find_compiler
 from mbcasadi.codegen.timing import run_timing, timing_c
@@ -39,14 +41,27 @@ BUILDERS = {
 }
 
 
+def zero(controller):
+    """Return a safe law that uses the first input."""
+    name = controller.function.name_in(0)
+    x = ca.SX.sym("x", controller.function.sparsity_in(0))
+    u = ca.sin(ca.sum1(ca.vec(x))) * ca.DM.ones(controller.u_min.size)
+    return ca.Function("zero", [x], [u], [name], ["u"])
+
+
 @pytest.mark.parametrize("real", ["double", "float"])
 @pytest.mark.parametrize("name", BUILDERS)
 def test_strict_compilers_have_no_remark(name, real, tmp_path):
     controller, _ = BUILDERS[name]()
-    project = codegen.export_c(controller, tmp_path / "c", real=real)
+    data = getattr(controller, "controller", controller)
+    supervision = Supervision(
+        inputs={data.inputs[0].name: InputLimits(jump=1.0)}, stale_after=2, safe_law=zero(data)
+    )
+    project = codegen.export_c(controller, tmp_path / "c", real=real, supervision=supervision)
+    supervised = project.folder / f"{project.name}_supervised.c"
     single = ("-Wdouble-promotion",) if real == "float" else ()
     for compiler in {*find_compiler(), shutil.which("clang") or find_compiler()[0]}:
-        for file in (project.source, project.folder / "main.c"):
+        for file in (project.source, project.folder / "main.c", supervised):
             built = subprocess.run(
                 [compiler, *STRICT, *single, f"-I{project.folder}", file],
                 capture_output=True,

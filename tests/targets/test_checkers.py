@@ -25,8 +25,10 @@ COMMANDS = {
 def test_a_checker_finds_nothing(tool, real, build, tmp_path):
     if shutil.which(tool) is None:
         pytest.skip(f"{tool} is not there: Debian's package {tool}")
-    project = codegen.export_c(build()[0], tmp_path / "c", real=real)
-    command = [tool, *COMMANDS[tool], f"-I{project.folder}", project.source]
-    checked = subprocess.run(command, capture_output=True, check=False)
-    assert checked.returncode == 0, checked.stdout.decode() + checked.stderr.decode()
-    assert b"warning" not in checked.stderr
+    supervision = codegen.Supervision(inputs={"q": codegen.InputLimits(jump=0.1)}, stale_after=2)
+    project = codegen.export_c(build()[0], tmp_path / "c", real=real, supervision=supervision)
+    for source in (project.source, project.folder / f"{project.name}_supervised.c"):
+        command = [tool, *COMMANDS[tool], f"-I{project.folder}", source]
+        checked = subprocess.run(command, capture_output=True, check=False)
+        assert checked.returncode == 0, checked.stdout.decode() + checked.stderr.decode()
+        assert b"warning" not in checked.stderr

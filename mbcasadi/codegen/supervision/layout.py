@@ -87,11 +87,12 @@ def state_fields(plan: Plan) -> list[Field]:
     ]
     if keeps_last(law):
         fields.append(Field("law_last", REAL, law.nu))
+    kept = [*(["law_age"] if keeps_last(law) else []), *(["law_limit"] if law.staged else [])]
     fields += [
         Field("sample", UNSIGNED, 1),
         *(Field(name, INT, 1) for name in ("has_sample", "age", "failed", "good", "fade")),
         *(Field(name, INT, 1) for name in ("is_pending", "is_tripped", "has_last")),
-        *(Field(name, INT, 1) for name in ("law_age", "law_limit")),
+        *(Field(name, INT, 1) for name in kept),
         Field("since", INT, len(plan.checked)),
     ]
     return _even(fields)
