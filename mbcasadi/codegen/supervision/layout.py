@@ -93,9 +93,10 @@ def state_fields(plan: Plan) -> list[Field]:
         *(Field(name, INT, 1) for name in ("has_sample", "age", "failed", "good", "fade")),
         *(Field(name, INT, 1) for name in ("is_pending", "is_tripped", "has_last")),
         *(Field(name, INT, 1) for name in kept),
-        Field("since", INT, len(plan.checked)),
     ]
-    return _even(fields)
+    integers = sum(field.type != REAL for field in fields)
+    since = max(1, len(plan.checked))
+    return [*fields, Field("since", INT, since + (integers + since) % 2)]
 
 
 def record_fields(plan: Plan) -> list[Field]:
@@ -105,12 +106,6 @@ def record_fields(plan: Plan) -> list[Field]:
         Field("out", REAL, sum(port.size for port in plan.outputs)),
         *(Field(name, kind, 1) for name, kind in RECORD_INTEGERS),
     ]
-
-
-def _even(fields: list[Field]) -> list[Field]:
-    """Return the fields with one more integer where their number is odd."""
-    integers = sum(field.count for field in fields if field.type != REAL)
-    return [*fields, *([Field("spare", INT, 1)] if integers % 2 else [])]
 
 
 def entries_of(fields: list[Field], prefix: str = "") -> list[FieldEntry]:
