@@ -40,6 +40,9 @@ class TickEvent(IntFlag):
     FADING = 256
     RATE_LIMITED = 512
 
+    def __str__(self) -> str:
+        return ", ".join(str(event.name) for event in TickEvent if event in self) or "none"
+
 
 IMPLAUSIBLE = TickEvent.NOT_FINITE | TickEvent.OUT_OF_RANGE | TickEvent.JUMP | TickEvent.STALE
 """Events of inputs that no law should be computed from."""

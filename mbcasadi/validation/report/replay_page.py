@@ -65,8 +65,7 @@ def event_changes(result: LogReplay) -> Iterator[tuple[int, float, str, str]]:
     log, before = result.log, 0
     for tick, bits, fault in zip(log.ticks, log.events, log.faults, strict=True):
         if bits != before:
-            names = ", ".join(str(e.name) for e in TickEvent if bits & int(e)) or "none"
-            yield int(tick), float(tick * log.period), names, fault
+            yield int(tick), float(tick * log.period), str(TickEvent(int(bits))), fault
         before = bits
 
 
