@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
     import numpy as np
     from numpy.typing import NDArray
 
+    from mbcasadi.codegen import Supervision
     from mbcasadi.validation.spec.experiment import Exportable
 
 
@@ -52,8 +53,8 @@ def export(
 ) -> None:
     """Generate a controller's C for a model, and compile it.
 
-    Walking has three laws: OUT, OUT_mpc and OUT_planner; a plugin and a co-simulation unit are of
-    the first. The example programs run them at the file's start.
+    Walking has three laws: OUT, OUT_mpc and OUT_planner; a plugin, a co-simulation unit and the
+    file's [supervision] are of the first. The example programs run them at the file's start.
     """
     from mbcasadi.validation.spec import build_experiment, example_inputs, read_spec
 
@@ -71,6 +72,9 @@ def export(
                 discard_changes=discard_changes,
                 mujoco_plugin=mujoco_plugin and not suffix,
                 fmu=fmu and not suffix,
+                supervision=spec.supervision.supervision()
+                if spec.supervision and not suffix
+                else None,
                 progress=progress,
             )
             for suffix, law in experiment.all_laws.items()
@@ -99,6 +103,7 @@ def _export(
     discard_changes: bool,
     mujoco_plugin: bool,
     fmu: bool,
+    supervision: "Supervision | None",
     progress: Progress,
 ) -> dict[str, object]:
     """Export one law, compile it, and return what was made."""
@@ -112,6 +117,7 @@ def _export(
         example=example,
         mujoco_plugin=mujoco_plugin,
         fmu=fmu,
+        supervision=supervision,
         progress=lambda text: progress(text, 0.3),
     )
     progress("compiling", 0.6)

@@ -92,11 +92,17 @@ def test_validate_says_what_delay_and_errors_cost(crank):
 
 def test_export_writes_what_other_callers_need(crank, tmp_path):
     out = tmp_path / "c"
+    crank.write_text(crank.read_text() + "[supervision.inputs.q]\njump = { crank = 0.05 }\n")
     options = ("--mujoco-plugin", "--fmu")
     result = invoke("export", "four_bar", "--controller", crank, "--out", out, *options)
     assert result.exit_code == 0, result.output
-    for file in ("crank_control.hpp", "crank_control_mujoco.c", "crank_control.fmu"):
-        assert (out / file).is_file()
+    name = "crank_control"
+    for file in (".hpp", "_mujoco.c", ".fmu", "_supervised.c", "_supervised.h"):
+        assert (out / f"{name}{file}").is_file()
+    running = open_project(out).supervised()
+    running.step({"q": [0.0, 0.0, 0.0]})
+    running.step({"q": [0.1, 0.1, 0.1]})
+    assert running.fault == "q[0] crank"
 
 
 def test_export_prints_operations_lines_and_compile_time(crank, tmp_path, monkeypatch):

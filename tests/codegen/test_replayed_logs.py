@@ -46,6 +46,8 @@ def run(project, name, file):
     running = project.supervised(log_ticks=LOGGED)
     rng = np.random.default_rng(2)
     for inputs, sample, action in wild_inputs(start, limits, TICKS, seed=4):
+        if rng.random() < 0.3:
+            inputs.pop("mask", None)  # a null pointer, which means all on
         if action == "start":
             running.start(rng.uniform(-1, 1, running.control.size))
         elif action == "reset":

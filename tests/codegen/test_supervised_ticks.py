@@ -284,3 +284,27 @@ def test_memory_that_is_not_ready_and_calls_that_interrupt_have_a_safe_output(tm
     running.library.set_busy(address, 0)
     np.testing.assert_array_equal(running.block, before)
     assert running.log().ticks.size == 5  # neither of the refused calls has a record
+
+
+def test_a_safe_law_stays_within_the_limits_and_is_left_out_where_it_is_not_finite(tmp_path):
+    """u = 1000 √q_0 for both motors, NaN below zero; the limits are 5 N m."""
+    q = ca.SX.sym("q", 2)
+    wild = ca.Function("wild", [q], [1000 * ca.sqrt(q[0]) * ca.DM.ones(2)], ["q"], ["u"])
+    running = codegen.export_c(
+        saturated_controller(),
+        tmp_path / "c",
+        supervision=Supervision(
+            {"q": InputLimits(-1, 1)}, trip_after=1, recover_after=4, fade_time=0.0, safe_law=wild
+        ),
+    ).supervised()
+    running.step({"q": [3.0, 0.0]})
+    assert TickEvent.TRIPPED in running.events
+    np.testing.assert_array_equal(running.step({"q": [0.5, 0.0]})["u"], [5.0, 5.0])
+    safe = running.manifest["u_safe"]
+    np.testing.assert_array_equal(running.step({"q": [-0.5, 0.0]})["u"], safe)
+    np.testing.assert_array_equal(running.step({"q": [3.0, 0.0]})["u"], safe)
+    for _ in range(4):
+        u = running.step({"q": [0.1, 0.0]})["u"]
+    np.testing.assert_array_equal(u, [5.0, 5.0])
+    assert TickEvent.RECOVERED in running.events
+    np.testing.assert_allclose(running.step({"q": [0.1, 0.0]})["u"], [-2.0, 0.0])

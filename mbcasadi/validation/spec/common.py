@@ -11,6 +11,7 @@ from mbcasadi.short_text import summarised
 from mbcasadi.validation.closed_loop import Push
 from mbcasadi.validation.spec.contact_tables import NotNegative, Positive, Vector3
 from mbcasadi.validation.spec.signals import Component, StrictTable
+from mbcasadi.validation.spec.supervision_table import SupervisionTable
 
 Identifier = Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")]
 Motion = Annotated[
@@ -89,6 +90,9 @@ class Spec(StrictTable):
     name: Annotated[Identifier, Field(description="Prefix of the C symbols.")] = "controller"
     period: Annotated[Positive, Field(description="Sample time, s.")] = 0.001
     start: Start = Start()
+    supervision: Annotated[
+        SupervisionTable | None, Field(description="Of the exported C; left out by default.")
+    ] = None
     validation: Annotated[Trial, Field(default_factory=lambda: Trial(perturb={}))]
 
     @checked

@@ -44,6 +44,12 @@ Example:
     [options]                           # of InverseDynamicsQP
     torque_weight = 1e-6
 
+    [supervision]                       # of the exported C, see the guide on supervision
+    stale_after = 5                     # ticks
+    rate = 2000.0                       # N m/s
+    [supervision.inputs.q]
+    jump = 0.02                         # rad in one tick
+
     [validation]
     duration = 6.0
     delay = 1
