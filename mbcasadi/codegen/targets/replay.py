@@ -87,16 +87,8 @@ def read_replay(manifest: Manifest, folder: Path) -> Replay:
 
 
 def replay_values(manifest: Manifest) -> dict[str, str | int]:
-    """Return what the templates of a program with one tick of the law need.
-
-    Raises:
-        ExportError: an export in single precision.
-    """
-    if manifest["real"] != "double":
-        raise ExportError(
-            f"{manifest['name']} is in single precision, and these programs read and write "
-            'doubles; export it with real="double", or call its C in a program of your own'
-        )
+    """Return what the templates of a program with one tick of the law need."""
+    real = manifest["real"]
     name, z0 = manifest["name"], manifest["z0"] or []
     arguments: dict[str, str] = {}
     stride = 0
@@ -115,14 +107,15 @@ def replay_values(manifest: Manifest) -> dict[str, str | int]:
     known = "".join(f", {arguments[n]}" for n in prepared_from(manifest))
     prepare = f"    {name}_prepare(memory{known});\n" if known else ""
     phase = "feedback" if known else "step"
-    numbers = comma_list(number(v) for v in z0)
+    numbers = comma_list(number(v, real) for v in z0)
     size = len(z0)
     return {
         "name": name,
         "NAME": name.upper(),
         "stride": stride,
         "width": width,
-        "declarations": f"static double state[{size}] = {{{numbers}}};\n" if z0 else "",
+        "real": real,
+        "declarations": f"static {real} state[{size}] = {{{numbers}}};\n" if z0 else "",
         "locals": "  int i;\n" if z0 else "",
         "tick": f"{prepare}    {name}_{phase}(memory{step});\n",
         "iterations": f"{name}_iterations(memory)" if manifest["solver"] else "0",
