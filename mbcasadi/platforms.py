@@ -5,9 +5,11 @@ Windows compilers are those of MinGW: their C library is the one that CasADi's w
 """
 
 import os
+import platform
 import shlex
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -159,3 +161,12 @@ def usable_cores() -> int:
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def machine_name() -> str:
+    """Return the name of this machine's processor, or else of its kind."""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine() or "unknown"

@@ -122,6 +122,7 @@ class Manifest(TypedDict):
     sha256: dict[str, str]
     mujoco: MujocoEntry | None
     supervision: SupervisionEntry | None
+    measured: dict[str, dict[str, dict[str, object]]]
 
 
 FORMAT = 2
@@ -179,6 +180,7 @@ def manifest(law: Law, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> Manifes
         "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(hashed.items())},
         "mujoco": None,
         "supervision": None,
+        "measured": {},
     }
 
 

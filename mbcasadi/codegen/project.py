@@ -4,7 +4,7 @@ import hashlib
 import json
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import casadi as ca
@@ -18,6 +18,7 @@ from mbcasadi.codegen.compiler import BuildResult, find_compiler
 from mbcasadi.codegen.count import Size
 from mbcasadi.codegen.earlier_export import BUILD_FOLDER
 from mbcasadi.codegen.manifest import DAQP, Manifest
+from mbcasadi.codegen.measured import record_measurement
 from mbcasadi.codegen.process_folder import library_to_load
 from mbcasadi.codegen.supervision.replay_log import LogReplay, replay
 from mbcasadi.codegen.supervision.supervised import Supervised, new_supervised
@@ -30,6 +31,7 @@ from mbcasadi.errors import ExportError, ProblemError
 from mbcasadi.platforms import (
     identity_flags,
     library_name,
+    machine_name,
     platform_of,
     program_name,
     search_flags,
@@ -302,12 +304,14 @@ class CProject:
         *,
         cc: str | None = None,
         flags: Sequence[str] | None = None,
+        record: bool = False,
     ) -> LongestTick:
         """Time at least so many ticks over recorded inputs, and bound their operations.
 
         Args:
             inputs, cc, flags: as in `time`; the record is repeated.
             ticks: 1 or more.
+            record: write the result into the manifest, by this machine's name.
 
         Raises:
             ShapeError, ExportError: as in `time`.
@@ -317,20 +321,32 @@ class CProject:
             raise ProblemError(f"ticks is {ticks}, expected 1 or more")
         samples = max(1, len(input_record(self.manifest, inputs)))
         times = self.time(inputs, -(-ticks // samples), cc=cc, flags=flags)
-        return worst_case_of(self.manifest, times)
+        longest = worst_case_of(self.manifest, times)
+        if record:
+            values = asdict(longest) | {"command": list(self._command(cc, flags)[:-1])}
+            record_measurement(self.folder, self.manifest, "ticks", machine_name(), values)
+        return longest
 
     @checked
-    def footprint(self, target: str, flags: Sequence[str] | None = None) -> Footprint:
+    def footprint(
+        self, target: str, flags: Sequence[str] | None = None, *, record: bool = False
+    ) -> Footprint:
         """Compile for a target and return flash, RAM and stack.
 
         Args:
             target: "cortex-m7" (arm-none-eabi-gcc), or the command of a GCC of version 10 or later.
             flags: behind `-O2`.
+            record: write the result into the manifest.
 
         Raises:
             CompilerError: no compiler, it failed, or it writes no call graph.
         """
-        return measured_footprint(self.manifest, self.folder, target, flags)
+        footprint = measured_footprint(self.manifest, self.folder, target, flags)
+        if record:
+            values = asdict(footprint) | {"ram_bytes": footprint.ram_bytes}
+            values["command"] = [w for w in footprint.command if str(self.folder) not in w]
+            record_measurement(self.folder, self.manifest, "footprints", target, values)
+        return footprint
 
     @checked
     def cortex_m7(self, folder: str | Path, flags: Sequence[str] | None = None) -> Path:
@@ -409,5 +425,6 @@ class CProject:
 
         A loaded library stays in the process, so a second export must not reuse its name.
         """
-        content = json.dumps([self.manifest, [str(word) for word in command]], sort_keys=True)
+        exported = {key: value for key, value in self.manifest.items() if key != "measured"}
+        content = json.dumps([exported, [str(word) for word in command]], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:12]

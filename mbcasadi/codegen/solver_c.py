@@ -23,7 +23,8 @@ def least_distance_c(law: Law) -> str:
         else constant_rows(law.rows, law.real)
     )
     if prepares_rows(law):
-        rows["measured"] = "p->measured"
+        member = "  int measured; /* whether the rows could be scaled in the preparation */\n"
+        rows |= {"measured": "p->measured", "row_members": rows["row_members"] + member}
     text = solver_c(law.pattern, rows, carry, iteration_limit(law), law.real, law.cones)
     if not law.has_daqp:
         return text
