@@ -9,6 +9,7 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen.earlier_export import MANIFEST, MOST_LISTED, is_changed, listed
 from mbcasadi.codegen.manifest import FORMAT, Manifest
 from mbcasadi.codegen.project import CProject
+from mbcasadi.codegen.signature import signature_of_manifest
 from mbcasadi.errors import ExportError
 
 NEEDED_KEYS = frozenset(
@@ -45,7 +46,8 @@ def open_project(
 
     Args:
         folder: that `export_c` wrote.
-        verify: compare the files that are compiled with their hashes in the manifest.
+        verify: compare the files that are compiled with their hashes in the manifest, and the
+            signals in it with its signature.
         progress: called with one line for each step of a build.
 
     Raises:
@@ -56,6 +58,7 @@ def open_project(
     content = read_manifest(path)
     if verify:
         require_unchanged(path, content)
+        _require_signature(path, content)
     return CProject(path, content["name"], content, progress)
 
 
@@ -85,6 +88,19 @@ def read_manifest(folder: Path) -> Manifest:
             "no export's; export again, or give a folder that export_c wrote"
         )
     return cast("Manifest", content)
+
+
+def _require_signature(folder: Path, manifest: Manifest) -> None:
+    """Raise `ExportError` where the manifest does not say what its own signature stands for."""
+    try:
+        found = signature_of_manifest(manifest)
+    except (AttributeError, KeyError, TypeError):
+        found = "none"
+    if found != manifest["signature"]:
+        raise ExportError(
+            f"{folder / MANIFEST} lists signals of the signature {found}, and has "
+            f"{manifest['signature']}: it was changed; export again, or verify=False"
+        )
 
 
 def require_unchanged(folder: Path, manifest: Manifest) -> None:

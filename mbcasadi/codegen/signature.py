@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from mbcasadi.codegen.c_interface import Law, Port
 
@@ -14,12 +16,34 @@ def signature(law: Law) -> str:
 
     Two exports of the same signature are called alike; gains, limits and models may differ.
     """
+    inputs, outputs = ([_of_port(p) for p in ports] for ports in (law.inputs, law.outputs))
+    return _hash(law.name, inputs, outputs, law.period, law.real)
+
+
+def signature_of_manifest(manifest: Mapping[str, Any]) -> str:
+    """Return the signature of what a manifest says of the signals."""
+    keys = ("name", "shape", "size", "components", "units")
+    inputs, outputs = (
+        [[entry.get(key) for key in keys] for entry in manifest[side]]
+        for side in ("inputs", "outputs")
+    )
+    real = manifest.get("real", "double")
+    return _hash(manifest["name"], inputs, outputs, manifest.get("period"), real)
+
+
+def _hash(
+    name: str,
+    inputs: Sequence[object],
+    outputs: Sequence[object],
+    period: float | None,
+    real: str,
+) -> str:
     relied_on = {
-        "name": law.name,
-        "inputs": [_of_port(port) for port in law.inputs],
-        "outputs": [_of_port(port) for port in law.outputs],
-        "period": law.period,
-        "real": law.real,
+        "name": name,
+        "inputs": inputs,
+        "outputs": outputs,
+        "period": period,
+        "real": real,
     }
     text = json.dumps(relied_on, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]

@@ -1,5 +1,7 @@
 """The manifest's bounds of a tick: its stack and its operations."""
 
+import json
+
 import pytest
 from codegen_problems import least_distance_controller, saturated_controller
 
@@ -50,3 +52,28 @@ def test_operations_grow_with_the_iterations_of_the_solver(tmp_path):
 def test_a_solver_without_a_bound_says_so(tmp_path):
     project = codegen.export_c(least_distance_controller(2, 3), tmp_path / "out", solver="daqp")
     assert project.worst_case({}, ticks=5).operations is None
+
+
+def test_measurements_are_written_into_the_manifest_on_request(tmp_path):
+    project = codegen.export_c(saturated_controller(), tmp_path / "out")
+    assert project.manifest["measured"] == {}
+    library = project.build().path
+    worst = project.worst_case({}, ticks=50, record=True)
+    footprint = project.footprint("gcc", record=True)
+    found = codegen.open_project(tmp_path / "out")
+    assert found.manifest == project.manifest
+    (ticks,) = found.manifest["measured"]["ticks"].values()
+    assert (ticks["ticks"], ticks["p9999"]) == (50, worst.p9999)
+    assert "-O3" in ticks["command"]
+    entry = found.manifest["measured"]["footprints"]["gcc"]
+    assert entry["flash_bytes"] == footprint.flash_bytes > 100
+    assert entry["ram_bytes"] == footprint.ram_bytes
+    assert str(tmp_path) not in json.dumps(entry)
+    assert found.build().path == library  # it is the same C
+    again = found.footprint("gcc", ("-Os",), record=True)
+    assert found.manifest["measured"]["footprints"]["gcc"]["flash_bytes"] == again.flash_bytes
+    assert "ticks" in found.manifest["measured"]
+    codegen.export_c(saturated_controller(), tmp_path / "out", overwrite=True, real="float")
+    with pytest.raises(ExportError, match="holds another export by now"):
+        found.footprint("gcc", record=True)
+    assert not [path for path in tmp_path.glob("out/.*") if path.name.startswith(".manifest")]

@@ -78,12 +78,20 @@ def four_bar_states(law):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="feenableexcept is of the GNU C library")
 @pytest.mark.parametrize("real", ["double", "float"])
-@pytest.mark.parametrize("name", ["law", "inverse dynamics", "quadruped with cones", "linear MPC"])
+@pytest.mark.parametrize(
+    "name",
+    ["law", "inverse dynamics", "quadruped with cones", "linear MPC", "real-time iteration",
+     "two phases"],
+)  # fmt: skip
 def test_valid_input_raises_no_exception_of_the_arithmetic(name, real, tmp_path):
     """No 0/0, no root of a negative number, no overflow, in no branch that is not taken either."""
     controller, inputs = BUILDERS[name]()
     if name in ("law", "inverse dynamics"):
         inputs = four_bar_states(controller)
+    if name == "real-time iteration":
+        start = controller.example_inputs()
+        q = start["q"] + 0.02 * np.random.default_rng(2).standard_normal((60, start["q"].size))
+        inputs = {"q": q, "ref": start["ref"]}
     if name == "quadruped with cones":
         repeats = TICKS // len(inputs["q"])
         inputs = inputs | {k: np.tile(inputs[k], (repeats, 1)) for k in ("q", "v")}

@@ -56,6 +56,14 @@ def test_a_changed_manifest_is_refused(folder):
     path.write_text(json.dumps({k: v for k, v in content.items() if k != "operations"}))
     with pytest.raises(ExportError, match="lacks operations: it was changed"):
         mb.codegen.open_project(folder)
+    other = json.loads(json.dumps(content))
+    other["inputs"][0]["size"] += 1
+    path.write_text(json.dumps(other))
+    with pytest.raises(ExportError, match=r"lists signals of the signature \w+, and has"):
+        mb.codegen.open_project(folder)
+    path.write_text(json.dumps(content | {"inputs": [3]}))
+    with pytest.raises(ExportError, match=r"signals of the signature none"):
+        mb.codegen.open_project(folder)
     for text in ("[]", "{", '"text"'):
         path.write_text(text)
         with pytest.raises(ExportError, match=r"manifest\.json"):
