@@ -52,6 +52,16 @@ def number(value: float, real: str = "double") -> str:
     return repr(float(value))
 
 
+def c_string(text: str) -> str:
+    """Return a C string literal of UTF-8; no compiler reads a trigraph or an escape in it."""
+    return '"' + "".join(map(_c_byte, text.encode())) + '"'
+
+
+def _c_byte(byte: int) -> str:
+    letter = chr(byte)
+    return letter if " " <= letter <= "~" and letter not in '"\\?' else f"\\{byte:03o}"
+
+
 def comma_list(items: Iterable[str | int], indent: str = "  ") -> str:
     """Return `items` as a comma-separated list, wrapped to the page; "0" where it is empty."""
     entries = [str(item) for item in items] or ["0"]

@@ -2,13 +2,18 @@
 
 import json
 import re
+import shutil
 import subprocess
+import zipfile
+from xml.etree import ElementTree
 from xml.sax.saxutils import quoteattr
 
+import mujoco
 import numpy as np
 import pytest
 
 import mbcasadi as mb
+from mbcasadi.codegen import InputLimits, Supervision
 from mbcasadi.codegen.compiler import find_compiler
 from mbcasadi.control.laws import computed_torque
 
@@ -77,3 +82,48 @@ def test_the_report_shows_them_as_text(law, tmp_path):
     assert "<script>alert" not in page
     assert "alert(1)" in page
     assert sorted(p.name for p in tmp_path.iterdir()) == ["report.html"]
+
+
+def test_other_callers_find_them(law, tmp_path):
+    """The plugin looks joints up by these names; the unit's description and the log list them."""
+    start = {"q": np.zeros(len(HOSTILE)), "ref": law.reference_at(np.zeros(len(HOSTILE)))}
+    project = mb.export_c(
+        law,
+        tmp_path / "out",
+        name="hostile",
+        example=start,
+        mujoco_plugin=True,
+        fmu=True,
+        supervision=Supervision(inputs={"q": InputLimits(upper={HOSTILE[3]: 0.5})}),
+    )
+    mujoco.mj_loadPluginLibrary(str(project.build_mujoco_plugin(mujoco.__path__[0]).path))
+    snippet = (project.folder / "hostile_mujoco.xml").read_text(encoding="utf-8")
+    text = model_of(HOSTILE).replace("<worldbody>", '<include file="p.xml"/><worldbody>', 1)
+    text = text.replace(
+        "<worldbody>", f'<option timestep="{project.manifest["period"]}"/><worldbody>', 1
+    )
+    model = mujoco.MjModel.from_xml_string(text, {"p.xml": snippet.encode()})
+    data = mujoco.MjData(model)
+    data.qpos[:] = 0.1
+    mujoco.mj_step(model, data)
+    expected = project.step(
+        project.memory(), {"q": np.full(len(HOSTILE), 0.1), "ref": start["ref"]}
+    )
+    np.testing.assert_array_equal(data.ctrl, expected["u"])
+    with zipfile.ZipFile(project.folder / "hostile.fmu") as archive:
+        description = ElementTree.fromstring(archive.read("modelDescription.xml"))
+    labels = [node.get("name") for node in description.iter("Float64")]
+    assert len(set(labels)) == len(labels)
+    assert sum("alert(1)" in label for label in labels) >= 4  # in q, v, ref and u
+    running = project.supervised(log_ticks=2)
+    running.step({"q": np.eye(len(HOSTILE))[3], "ref": start["ref"]})
+    assert running.fault == f"q[3] {HOSTILE[3]}"
+    assert running.log().faults == (running.fault,)
+    if shutil.which("g++"):
+        source = tmp_path / "use.cpp"
+        source.write_text(
+            '#include "hostile.hpp"\n#include "hostile_supervised.h"\nint main() {}\n'
+        )
+        command = ["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-Wno-trigraphs"]
+        subprocess.run([*command, f"-I{project.folder}", "-fsyntax-only", source], check=True)
+    assert not list(tmp_path.rglob("owned*"))

@@ -5,7 +5,6 @@ that is behind positions and velocities and before actuators: it writes the cont
 own actuators, so that their laws, ranges and activations stay MuJoCo's.
 """
 
-import json
 from collections.abc import Mapping
 from typing import NamedTuple, TypedDict
 from xml.sax.saxutils import quoteattr
@@ -17,7 +16,7 @@ from mbcasadi.codegen.c_interface import Law, Port, find_port
 from mbcasadi.codegen.emergency import keeps_last
 from mbcasadi.codegen.example_run import example_inputs
 from mbcasadi.codegen.sizes import memory_doubles
-from mbcasadi.codegen.text import comma_list, number, package_version, template
+from mbcasadi.codegen.text import c_string, comma_list, number, package_version, template
 from mbcasadi.description.controller import INPUTS
 from mbcasadi.errors import ExportError
 
@@ -149,7 +148,7 @@ def _plugin_c(law: Law, inputs: list[UserInput]) -> str:
             "kept": memory_doubles(law) if keeps else 0,
             "tables": _tables(law, inputs),
             "places": template("mujoco_places.c.in", {}),
-            "attributes": "".join(f", {_text(entry.port.name)}" for entry in inputs),
+            "attributes": "".join(f", {c_string(entry.port.name)}" for entry in inputs),
             "initial": _initial(law, keeps=keeps),
             "period": number(law.period or 0.0),
             "run": _run(law, inputs, keeps=keeps),
@@ -170,10 +169,10 @@ def _tables(law: Law, inputs: list[UserInput]) -> str:
     tables = []
     for name in LEAST_COMPONENTS:
         port = find_port(law.outputs if name == "u" else law.inputs, name)
-        names = [_text(c) for c in port.components] if port else []
+        names = [c_string(c) for c in port.components] if port else []
         tables.append(f"static const char *const {name}_names[] = {{{comma_list(names)}}};\n")
     rows = [
-        f"  {{{_text(e.port.name)}, {e.port.size}, {e.first}, {int(e.is_needed)}}},\n"
+        f"  {{{c_string(e.port.name)}, {e.port.size}, {e.first}, {int(e.is_needed)}}},\n"
         for e in inputs
     ]
     values = [number(value) for entry in inputs for value in entry.default]
@@ -235,8 +234,3 @@ def _plugin_xml(law: Law, inputs: list[UserInput]) -> str:
             "name": law.name,
         },
     )
-
-
-def _text(text: str) -> str:
-    """Return a C string; JSON's escapes of what needs one are C's."""
-    return json.dumps(text, ensure_ascii=False)
