@@ -177,15 +177,18 @@ def can_be_limited(law: Law) -> bool:
 
 
 def _at_limit(law: Law) -> str:
-    """Return the C of the status of a tick whose solver was stopped by its limit."""
+    """Return the C of the status of a tick whose solver was stopped by its limit.
+
+    A law may take a solver that stopped for one that found the problem infeasible.
+    """
     if not can_be_limited(law):
         return ""
     place = _place(law, "status")
-    failed, limit = (number(float(code), law.real) for code in (Status.FAILED, Status.LIMIT))
-    return (
-        f"  if (m->is_limited && {place}[0] >= {failed} && {place}[0] <= {failed}) "
-        f"{place}[0] = {limit};\n"
-    )
+    codes = [code for code in law.safe_statuses if code not in (Status.BAD_INPUT, Status.LIMIT)]
+    numbers = [number(float(code), law.real) for code in codes]
+    tests = " || ".join(f"({place}[0] >= {x} && {place}[0] <= {x})" for x in numbers)
+    limit = number(float(Status.LIMIT), law.real)
+    return f"  if (m->is_limited && ({tests})) {place}[0] = {limit};\n" if tests else ""
 
 
 def _success(law: Law) -> str:

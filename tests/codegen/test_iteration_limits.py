@@ -1,0 +1,69 @@
+"""A tick whose solver is stopped by the limit of iterations says so, with the safe output."""
+
+import ctypes
+
+import numpy as np
+import pytest
+from test_single_precision import crank, horizon, iteration, phased, standing
+
+from mbcasadi import codegen
+from mbcasadi.codegen.calls import pointer
+from mbcasadi.description.status import Status
+
+TICKS = 60
+CASES = {"inverse dynamics": crank, "quadruped": standing, "linear MPC": horizon}
+MOVED = {  # input, spread
+    "inverse dynamics": ("ref", 1000.0),
+    "quadruped": ("v", 3.0),
+    "linear MPC": ("q", 0.3),
+    "real-time iteration": ("q", 0.3),
+}
+CASES |= {"real-time iteration": iteration, "two phases, by hand": phased}
+
+
+def ticks_of(name):
+    """Return the controller and inputs of ticks that change the active set."""
+    controller, _ = CASES[name]()
+    rng = np.random.default_rng(3)
+    if name == "two phases, by hand":
+        return controller, [
+            {"q": rng.normal(size=2), "ref": 1.5 * rng.normal(size=3)} for _ in range(TICKS)
+        ]
+    start = controller.example_inputs()
+    function = controller.controller.function
+    moved, spread = MOVED[name]
+    base = np.asarray(start.get(moved, np.zeros(function.numel_in(moved))))
+    rows = base + spread * rng.standard_normal((TICKS, base.size))
+    known = {k: x for k, x in start.items() if k != "z" and k in function.name_in()}
+    return controller, [known | {moved: row} for row in rows]
+
+
+@pytest.mark.parametrize("real", ["double", "float"])
+@pytest.mark.parametrize("name", CASES)
+def test_a_stopped_tick_has_the_status_of_the_limit_and_a_safe_output(name, real, tmp_path):
+    controller, rows = ticks_of(name)
+    data = getattr(controller, "controller", controller)
+    project = codegen.export_c(controller, tmp_path / "c", real=real)
+    free, limited = project.memory(), project.memory()
+    set_limit = getattr(limited.library, f"{project.name}_limit_iterations")
+    set_limit(pointer(limited.block), ctypes.c_int(0))
+    z, stopped = np.array(project.manifest["z0"]), 0
+    kind = np.float32 if real == "float" else float
+    lower, upper = data.u_min.astype(kind), data.u_max.astype(kind)
+    for row in rows:
+        whole = project.step(free, row | {"z": z})
+        short = project.step(limited, row | {"z": z})
+        assert np.all((short["u"] >= lower) & (short["u"] <= upper))
+        assert np.isfinite(short["u"]).all()
+        status = int(short["status"][0])
+        if status in (0, 1):  # it needs no iteration from this active set
+            size = max(1.0, np.abs(whole["u"]).max())
+            np.testing.assert_allclose(short["u"], whole["u"], atol=1e4 * np.finfo(kind).eps * size)
+        else:
+            assert status == Status.LIMIT or status == whole["status"][0]
+            stopped += status == Status.LIMIT
+        z = whole["z_next"]
+    assert stopped > TICKS / 10
+    set_limit(pointer(limited.block), ctypes.c_int(10_000))
+    again = project.step(limited, rows[-1] | {"z": z})
+    np.testing.assert_array_equal(again["u"], project.step(free, rows[-1] | {"z": z})["u"])
