@@ -4,16 +4,15 @@ import ctypes
 
 import numpy as np
 import pytest
-from test_single_precision import crank, horizon, iteration, phased, standing
+from test_single_precision import horizon, iteration, phased, standing
 
 from mbcasadi import codegen
 from mbcasadi.codegen.calls import pointer
 from mbcasadi.description.status import Status
 
 TICKS = 60
-CASES = {"inverse dynamics": crank, "quadruped": standing, "linear MPC": horizon}
+CASES = {"quadruped": standing, "linear MPC": horizon}
 MOVED = {  # input, spread
-    "inverse dynamics": ("ref", 1000.0),
     "quadruped": ("v", 3.0),
     "linear MPC": ("q", 0.3),
     "real-time iteration": ("q", 0.3),
