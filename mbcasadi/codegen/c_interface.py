@@ -14,21 +14,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.codegen.constant_rows import ConstantRows, constant_rows_of
-from mbcasadi.codegen.emergency_function import rename_emergency, require_emergency
-from mbcasadi.codegen.names import parameter, require_identifier
-from mbcasadi.codegen.precision import Real, range_of
-from mbcasadi.codegen.stage_functions import (
-    between_functions,
-    patterns,
-    rename_function,
-    stage_functions,
-    without_rows,
-)
-from mbcasadi.description import Controller, Signal, TuningParameter
-from mbcasadi.description.safe_command import safe_command
-from mbcasadi.errors import ExportError
-from mbcasadi.shapes import column
+from mbcasadi.codegen.constant_rows import ConstantRows
+from mbcasadi.codegen.names import parameter
+from mbcasadi.codegen.precision import Real
+from mbcasadi.description import TuningParameter
 
 Solver = Literal["mbcasadi", "daqp"]
 """The solver of a law's least-distance problem."""
@@ -171,7 +160,7 @@ class Law:
         """The pattern of A_qp."""
         if self.rows is not None:
             return self.rows.pattern
-        return _rows_function(self.functions).sparsity_out("A_qp")
+        return rows_function(self.functions).sparsity_out("A_qp")
 
     @property
     def n(self) -> int:
@@ -189,123 +178,6 @@ def find_port(ports: tuple[Port, ...], name: str) -> Port | None:
     return next((p for p in ports if p.name == name), None)
 
 
-def law_from_function(function: ca.Function, name: str | None, real: Real = "double") -> Law:
-    """Return a bare Function as a law without state."""
-    symbol = require_identifier(name or function.name())
-    return Law(
-        name=symbol,
-        inputs=_ports(function, "in", ()),
-        outputs=_ports(function, "out", ()),
-        functions=(rename_function(function, f"{symbol}_law", patterns(function)),),
-        real=real,
-    )
-
-
-def law_from_controller(
-    controller: Controller, name: str | None, solver: Solver, real: Real = "double"
-) -> Law:
-    """Return a controller as a law, after checking that its parts fit together.
-
-    Raises:
-        ExportError: names or sizes of the stages, limits or state contradict the Function.
-    """
-    symbol = require_identifier(name or controller.name)
-    function = controller.function
-    _check_state(controller)
-    violation = controller.contract_violation()
-    if violation:
-        raise ExportError(f"controller {controller.name!r} has {violation}")
-    require_emergency(controller)
-    functions = stage_functions(controller, symbol)
-    staged = controller.stages is not None
-    cones = 0 if controller.stages is None else controller.stages.cones
-    if staged and solver == "daqp" and real == "float":
-        raise ExportError(
-            f"controller {controller.name!r} is exported in float, and DAQP's library computes in "
-            'double; export it with solver="mbcasadi"'
-        )
-    if cones and solver == "daqp":
-        raise ExportError(
-            f"controller {controller.name!r} has {cones} quadratic cones, and DAQP takes linear "
-            'rows only; export it with solver="mbcasadi"'
-        )
-    between = between_functions(controller, symbol)
-    rows = (
-        constant_rows_of(_rows_function(functions), range_of(real))
-        if staged and not (cones or between)
-        else None
-    )
-    if rows is not None:
-        functions = tuple(without_rows(stage) for stage in functions)
-    nu = function.numel_out("u") if "u" in function.name_out() else controller.u_min.size
-    emergency = controller.emergency
-    return Law(
-        name=symbol,
-        inputs=_ports(function, "in", controller.inputs),
-        outputs=_ports(function, "out", controller.outputs),
-        functions=functions,
-        between=between,
-        u_min=column("u_min", controller.u_min, nu, finite=False),
-        u_max=column("u_max", controller.u_max, nu, finite=False),
-        z0=column("z0", controller.z0, controller.z0.size),
-        period=float(controller.period),
-        staged=staged,
-        rows=rows,
-        solver=solver,
-        source=controller.source,
-        notes=tuple(sorted(controller.notes.items())),
-        tuning=controller.tuning,
-        parameters=controller.parameters,
-        defaults=controller.defaults,
-        u_safe=safe_command(controller),
-        emergency=None
-        if emergency is None
-        else rename_emergency(emergency.function, f"{symbol}_emergency"),
-        held_first=0 if emergency is None else emergency.first,
-        cones=cones,
-        statuses=controller.statuses,
-        safe_statuses=controller.safe_statuses,
-        real=real,
-    )
-
-
-def _rows_function(functions: tuple[ca.Function, ...]) -> ca.Function:
+def rows_function(functions: tuple[ca.Function, ...]) -> ca.Function:
     """Return the Function that gives A_qp."""
     return next(f for f in functions if "A_qp" in f.name_out())
-
-
-def _ports(function: ca.Function, side: str, signals: tuple[Signal, ...]) -> tuple[Port, ...]:
-    names = function.name_in() if side == "in" else function.name_out()
-    signal_of = {signal.name: signal for signal in signals}
-    if signals and tuple(s.name for s in signals) != tuple(names):
-        raise ExportError(
-            f"the controller describes the signals {tuple(signal_of)}, "
-            f"its Function has {tuple(names)}: name the same signals in the same order"
-        )
-    ports = []
-    for i, name in enumerate(names):
-        pattern = function.sparsity_in(i) if side == "in" else function.sparsity_out(i)
-        size = int(pattern.nnz())
-        signal = signal_of.get(name, Signal(name, (), ()))
-        for label, labels in (("components", signal.components), ("units", signal.units)):
-            if labels and len(labels) != size:
-                raise ExportError(
-                    f"signal {name!r} has {len(labels)} {label}, its Function has {size} entries"
-                )
-        default = float(function.default_in(i)) if side == "in" else 0.0
-        default = 1.0 if side == "in" and signals and name == "mask" else default
-        ports.append(Port(name, pattern, tuple(signal.components), tuple(signal.units), default))
-    return tuple(ports)
-
-
-def _check_state(controller: Controller) -> None:
-    function, nz = controller.function, controller.z0.size
-    sizes = [
-        int(function.numel_in("z")) if "z" in function.name_in() else 0,
-        int(function.numel_out("z_next")) if "z_next" in function.name_out() else 0,
-    ]
-    if sizes != [nz, nz]:
-        raise ExportError(
-            f"controller {controller.name!r}: z0 has {nz} numbers, the Function's z has "
-            f"{sizes[0]} and z_next {sizes[1]}; they must agree"
-        )

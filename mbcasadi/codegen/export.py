@@ -8,7 +8,7 @@ import casadi as ca
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.codegen.c_interface import Law, Solver, law_from_controller, law_from_function
+from mbcasadi.codegen.c_interface import Law, Solver
 from mbcasadi.codegen.callers.cpp_header import header_hpp
 from mbcasadi.codegen.callers.fmu import fmu_archive
 from mbcasadi.codegen.callers.mujoco_plugin import mujoco_entry, plugin_files
@@ -21,6 +21,7 @@ from mbcasadi.codegen.external import external_c
 from mbcasadi.codegen.folder import require_free, write_folder
 from mbcasadi.codegen.folder_pages import cmake_lists, main_c, readme
 from mbcasadi.codegen.header import header_h
+from mbcasadi.codegen.law_of_controller import law_from_controller, law_from_function
 from mbcasadi.codegen.manifest import DaqpOrigin, manifest, manifest_text
 from mbcasadi.codegen.precision import Real
 from mbcasadi.codegen.project import CProject
