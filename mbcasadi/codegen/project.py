@@ -1,7 +1,5 @@
 """An exported folder, as an object that builds, loads and times it."""
 
-import hashlib
-import json
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -11,13 +9,12 @@ import casadi as ca
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.codegen.builder import Builder
 from mbcasadi.codegen.callers.mujoco_folder import mujoco_files
 from mbcasadi.codegen.calls import Array, Memory, call_prepare, call_tick, new_memory
-from mbcasadi.codegen.compile_time import compile_with_estimate
-from mbcasadi.codegen.compiler import BuildResult, find_compiler
+from mbcasadi.codegen.compiler import BuildResult
 from mbcasadi.codegen.count import Size
-from mbcasadi.codegen.earlier_export import BUILD_FOLDER
-from mbcasadi.codegen.manifest import DAQP, Manifest
+from mbcasadi.codegen.manifest import Manifest
 from mbcasadi.codegen.measured import record_measurement
 from mbcasadi.codegen.process_folder import library_to_load
 from mbcasadi.codegen.supervision.replay_log import LogReplay, replay
@@ -28,17 +25,8 @@ from mbcasadi.codegen.targets.web import build_wasm, write_page
 from mbcasadi.codegen.timing import TickTimes, input_record, run_timing, timing_c
 from mbcasadi.codegen.worst_case import LongestTick, worst_case_of
 from mbcasadi.errors import ExportError, ProblemError
-from mbcasadi.platforms import (
-    identity_flags,
-    library_name,
-    machine_name,
-    platform_of,
-    program_name,
-    search_flags,
-)
+from mbcasadi.platforms import machine_name
 from mbcasadi.short_text import with_table
-
-STANDARD = ("-std=c99",)
 
 
 @with_table
@@ -63,6 +51,10 @@ class CProject:
 
     def __repr__(self) -> str:
         return f"CProject('{self.name}', {self.operations} operations, in {str(self.folder)!r})"
+
+    @property
+    def _builder(self) -> Builder:
+        return Builder(self.folder, self.name, self.manifest, self.progress)
 
     @property
     def source(self) -> Path:
@@ -97,11 +89,7 @@ class CProject:
         Raises:
             CompilerError: no compiler, or it failed; its message is kept.
         """
-        sources = [self.source, self.folder / f"{self.name}_external.c"]
-        if self.manifest.get("supervision") is not None:
-            sources.append(self.folder / f"{self.name}_supervised.c")
-        command = (*self._command(cc, flags), *platform_of().shared, *map(str, sources))
-        return self._compile(command, library_name(f"{self.name}_{self._key(command)}"))
+        return self._builder.library(cc, flags)
 
     @checked
     def size(self, cc: str | None = None, flags: Sequence[str] | None = None) -> Size:
@@ -144,15 +132,11 @@ class CProject:
             ExportError: the export has no plugin, or the folder is not MuJoCo's.
             CompilerError: no compiler, or it failed.
         """
-        source = self.folder / f"{self.name}_mujoco.c"
         if self.manifest.get("mujoco") is None:
             raise ExportError(
                 f"{self.folder} holds no MuJoCo plugin; export with mujoco_plugin=True"
             )
-        include, library = mujoco_files(Path(mujoco))
-        command = (*self._command(cc, flags), "-isystem", str(include), *platform_of().shared)
-        command += (str(source), str(self.source), str(library), *search_flags(library.parent))
-        return self._compile(command, library_name(f"{self.name}_mujoco_{self._key(command)}"))
+        return self._builder.mujoco_plugin(*mujoco_files(Path(mujoco)), cc, flags)
 
     def memory(self) -> Memory:
         """Build, and return a new block of memory for `step`, `prepare` and `feedback`."""
@@ -236,8 +220,7 @@ class CProject:
         self, cc: str | None = None, flags: Sequence[str] | None = None
     ) -> BuildResult:
         """Compile `main.c` with the law into a program."""
-        command = (*self._command(cc, flags), str(self.folder / "main.c"), str(self.source))
-        return self._compile(command, program_name(f"example_{self._key(command)}"))
+        return self._builder.example(cc, flags)
 
     def run_example(self) -> str:
         """Build and run `main.c`, and return what it prints.
@@ -281,20 +264,9 @@ class CProject:
             ShapeError: an input has another size.
             ExportError: the program failed.
         """
-        build = self.folder / BUILD_FOLDER
-        source = build / f"timing_{self.name}.c"
-        try:
-            build.mkdir(exist_ok=True)
-            chained = "z" not in inputs
-            source.write_text(timing_c(self.manifest, chained=chained), encoding="utf-8")
-        except OSError as error:
-            raise ExportError(f"cannot write {source}: {error.strerror}") from error
-        library = self.build(cc, flags).path
-        command = (*self._command(cc, flags), str(source), str(library))
-        command += search_flags(library.parent)
-        name = program_name(f"timing_{self._key(command)}_{int(chained)}")
-        program = self._compile(command, name, lines=0).path
-        return run_timing(self.manifest, program, inputs, repeats, evict=evict)
+        chained = "z" not in inputs
+        program = self._builder.timing_program(timing_c(self.manifest, chained=chained), cc, flags)
+        return run_timing(self.manifest, program.path, inputs, repeats, evict=evict)
 
     @checked
     def worst_case(
@@ -323,7 +295,7 @@ class CProject:
         times = self.time(inputs, -(-ticks // samples), cc=cc, flags=flags)
         longest = worst_case_of(self.manifest, times)
         if record:
-            values = asdict(longest) | {"command": list(self._command(cc, flags)[:-1])}
+            values = asdict(longest) | {"command": list(self._builder.command(cc, flags)[:-1])}
             record_measurement(self.folder, self.manifest, "ticks", machine_name(), values)
         return longest
 
@@ -393,38 +365,3 @@ class CProject:
             CompilerError: as in `wasm`.
         """
         write_page(self.manifest, self.folder, Path(path), inputs, controls, lines)
-
-    def _command(self, cc: str | None, flags: Sequence[str] | None) -> tuple[str, ...]:
-        optimisation = tuple(self.manifest["flags"] if flags is None else flags)
-        return (*find_compiler(cc), *STANDARD, *optimisation, f"-I{self.folder}")
-
-    def _compile(
-        self, command: tuple[str, ...], output: str, lines: int | None = None
-    ) -> BuildResult:
-        """Compile unless it is there; `lines` are 0 where the law is only linked."""
-        path = self.folder / BUILD_FOLDER / output
-        includes, libraries = self._solver_flags()
-        links = (*libraries, *platform_of().mathematics, *identity_flags(output))
-        full = (*command, *includes, *links)
-        if path.exists():
-            return BuildResult(path, full, 0.0)
-        lines = self.lines if lines is None else lines
-        return compile_with_estimate(full, path, lines, self.name, self.progress)
-
-    def _solver_flags(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        solver = self.manifest["solver"]
-        if solver is None or solver["name"] != DAQP:
-            return (), ()
-        if solver["origin"] == "system":
-            return (), ("-ldaqpstat",)
-        daqp = self.folder / "daqp"
-        return ("-isystem", str(daqp / "include")), (str(daqp / "libdaqpstat.a"),)
-
-    def _key(self, command: Sequence[str]) -> str:
-        """Return a file name that depends on `command` and the sources.
-
-        A loaded library stays in the process, so a second export must not reuse its name.
-        """
-        exported = {key: value for key, value in self.manifest.items() if key != "measured"}
-        content = json.dumps([exported, [str(word) for word in command]], sort_keys=True)
-        return hashlib.sha256(content.encode()).hexdigest()[:12]

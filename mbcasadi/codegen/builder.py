@@ -1,0 +1,121 @@
+"""Compilation of an exported folder: what goes into each library and program, and its file name."""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mbcasadi.codegen.compile_time import compile_with_estimate
+from mbcasadi.codegen.compiler import BuildResult, find_compiler
+from mbcasadi.codegen.earlier_export import BUILD_FOLDER
+from mbcasadi.codegen.manifest import DAQP, Manifest
+from mbcasadi.errors import ExportError
+from mbcasadi.platforms import (
+    identity_flags,
+    library_name,
+    platform_of,
+    program_name,
+    search_flags,
+)
+
+STANDARD = ("-std=c99",)
+
+Flags = Sequence[str] | None
+"""Of optimisation; None: the manifest's."""
+
+
+@dataclass(frozen=True)
+class Builder:
+    """Compiles what an exported folder holds, unless it is up to date.
+
+    Attributes:
+        folder: of the export.
+        name: prefix of its C symbols.
+        manifest: of the export.
+        progress: called with one line for each step.
+    """
+
+    folder: Path
+    name: str
+    manifest: Manifest
+    progress: Callable[[str], None] | None
+
+    def library(self, cc: str | None, flags: Flags) -> BuildResult:
+        """Compile the shared library: the law, its interface for CasADi, its supervision."""
+        parts = ["", "_external"]
+        parts += ["_supervised"] if self.manifest.get("supervision") is not None else []
+        sources = [str(self._source(part)) for part in parts]
+        command = (*self.command(cc, flags), *platform_of().shared, *sources)
+        return self._compile(command, library_name(f"{self.name}_{self._key(command)}"))
+
+    def mujoco_plugin(
+        self, include: Path, library: Path, cc: str | None, flags: Flags
+    ) -> BuildResult:
+        """Compile the engine plugin with MuJoCo's headers and library."""
+        command = (*self.command(cc, flags), "-isystem", str(include), *platform_of().shared)
+        command += (str(self._source("_mujoco")), str(self._source()), str(library))
+        command += search_flags(library.parent)
+        return self._compile(command, library_name(f"{self.name}_mujoco_{self._key(command)}"))
+
+    def example(self, cc: str | None, flags: Flags) -> BuildResult:
+        """Compile `main.c` with the law into a program."""
+        command = (*self.command(cc, flags), str(self.folder / "main.c"), str(self._source()))
+        return self._compile(command, program_name(f"example_{self._key(command)}"))
+
+    def timing_program(self, text: str, cc: str | None, flags: Flags) -> BuildResult:
+        """Compile a program that is linked with the built library.
+
+        Raises:
+            ExportError: its source cannot be written.
+        """
+        source = self.folder / BUILD_FOLDER / f"timing_{self.name}.c"
+        try:
+            source.parent.mkdir(exist_ok=True)
+            source.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise ExportError(f"cannot write {source}: {error.strerror}") from error
+        library = self.library(cc, flags).path
+        command = (*self.command(cc, flags), str(source), str(library))
+        command += search_flags(library.parent)
+        name = f"timing_{self._key((*command, text))}"
+        return self._compile(command, program_name(name), lines=0)
+
+    def command(self, cc: str | None, flags: Flags) -> tuple[str, ...]:
+        """Return the compiler with the flags that all parts have; the folder's comes last."""
+        optimisation = tuple(self.manifest["flags"] if flags is None else flags)
+        return (*find_compiler(cc), *STANDARD, *optimisation, f"-I{self.folder}")
+
+    def _source(self, part: str = "") -> Path:
+        return self.folder / f"{self.name}{part}.c"
+
+    def _compile(
+        self, command: tuple[str, ...], output: str, lines: int | None = None
+    ) -> BuildResult:
+        """Compile unless it is there; `lines` are 0 where the law is only linked."""
+        path = self.folder / BUILD_FOLDER / output
+        includes, libraries = self._solver_flags()
+        links = (*libraries, *platform_of().mathematics, *identity_flags(output))
+        full = (*command, *includes, *links)
+        if path.exists():
+            return BuildResult(path, full, 0.0)
+        lines = self._source().read_bytes().count(b"\n") if lines is None else lines
+        return compile_with_estimate(full, path, lines, self.name, self.progress)
+
+    def _solver_flags(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        solver = self.manifest["solver"]
+        if solver is None or solver["name"] != DAQP:
+            return (), ()
+        if solver["origin"] == "system":
+            return (), ("-ldaqpstat",)
+        daqp = self.folder / "daqp"
+        return ("-isystem", str(daqp / "include")), (str(daqp / "libdaqpstat.a"),)
+
+    def _key(self, command: Sequence[str]) -> str:
+        """Return a part of a file name that depends on `command` and the sources.
+
+        A loaded library stays in the process, so a second export must not reuse its name.
+        """
+        exported = {key: value for key, value in self.manifest.items() if key != "measured"}
+        content = json.dumps([exported, [str(word) for word in command]], sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()[:12]
