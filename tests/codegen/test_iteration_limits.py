@@ -7,7 +7,7 @@ import pytest
 from test_single_precision import horizon, iteration, phased, standing
 
 from mbcasadi import codegen
-from mbcasadi.codegen.calls import pointer
+from mbcasadi.codegen.calls import new_memory, pointer
 from mbcasadi.description.status import Status
 
 TICKS = 60
@@ -37,13 +37,15 @@ def ticks_of(name):
     return controller, [known | {moved: row} for row in rows]
 
 
-@pytest.mark.parametrize("real", ["double", "float"])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    ("name", "real"), [*((name, "double") for name in CASES), ("linear MPC", "float")]
+)
 def test_a_stopped_tick_has_the_status_of_the_limit_and_a_safe_output(name, real, tmp_path):
     controller, rows = ticks_of(name)
     data = getattr(controller, "controller", controller)
     project = codegen.export_c(controller, tmp_path / "c", real=real)
-    free, limited = project.memory(), project.memory()
+    library = project.build(flags=("-O1",)).path
+    free, limited = (new_memory(project.manifest, library) for _ in range(2))
     set_limit = getattr(limited.library, f"{project.name}_limit_iterations")
     set_limit(pointer(limited.block), ctypes.c_int(0))
     z, stopped = np.array(project.manifest["z0"]), 0
