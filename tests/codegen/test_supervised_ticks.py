@@ -308,3 +308,11 @@ def test_a_safe_law_stays_within_the_limits_and_is_left_out_where_it_is_not_fini
     np.testing.assert_array_equal(u, [5.0, 5.0])
     assert TickEvent.RECOVERED in running.events
     np.testing.assert_allclose(running.step({"q": [0.1, 0.0]})["u"], [-2.0, 0.0])
+
+
+def test_the_manifest_bounds_stack_and_memory_of_a_supervised_tick(tmp_path):
+    *_, project = supervised_project("law", tmp_path / "c")
+    found, entry = project.footprint("gcc"), project.manifest["supervision"]
+    assert found.memory_bytes == entry["memory_bytes"] > project.manifest["memory_bytes"]
+    assert project.manifest["stack_bytes"] < entry["stack_bytes"] == found.stack_bound_bytes
+    assert found.stack_bytes <= found.stack_bound_bytes <= 2 * found.stack_bytes

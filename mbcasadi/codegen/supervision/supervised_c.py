@@ -13,6 +13,7 @@ from mbcasadi.codegen.casadi_c import generate
 from mbcasadi.codegen.controller import HIDDEN, VISIBLE
 from mbcasadi.codegen.emergency import keeps_last
 from mbcasadi.codegen.signature import DIGITS
+from mbcasadi.codegen.stack import LIBRARY, stack_bytes
 from mbcasadi.codegen.supervision.layout import (
     BUILD_BYTES,
     FieldEntry,
@@ -33,6 +34,7 @@ class SupervisionEntry(TypedDict):
     """What the manifest says of a supervision; None for a limit that is infinite."""
 
     memory_bytes: int
+    stack_bytes: int
     code: str
     stale_after: int | None
     trip_after: int
@@ -72,6 +74,7 @@ def supervision_entry(plan: Plan, contents: Mapping[str, bytes]) -> SupervisionE
     safe = plan.safe_law
     return {
         "memory_bytes": 8 * supervised_doubles(plan),
+        "stack_bytes": _stack_bytes(files[0], files[2]),
         "code": code_hash(*files),
         "stale_after": plan.stale_after if plan.stale_after >= 0 else None,
         "trip_after": plan.trip_after,
@@ -82,6 +85,11 @@ def supervision_entry(plan: Plan, contents: Mapping[str, bytes]) -> SupervisionE
         "events": {str(event.name): int(event) for event in TickEvent},
         "record": log_fields(plan),
     }
+
+
+def _stack_bytes(law: bytes, supervised: bytes) -> int:
+    """Return the bound of the stack of a supervised tick: its own frames and those of the law."""
+    return stack_bytes(law.decode()) + stack_bytes(supervised.decode()) - LIBRARY
 
 
 def _header(plan: Plan, code: str) -> str:

@@ -23,7 +23,7 @@ FLASH, STATIC = (".text", ".rodata", ".data", ".ARM"), (".data", ".bss")
 @summarised
 @dataclass(frozen=True)
 class Footprint:
-    """What an export needs on a target, bytes.
+    """What an export needs on a target, its supervision included, bytes.
 
     Attributes:
         command: the compiler's command line.
@@ -69,18 +69,24 @@ def measured_footprint(
     command += [*(flags or ()), f"-I{source}", "-fcallgraph-info=su"]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        text = str(source / f"{manifest['name']}.c")
-        _run([*command, "-c", text, "-o", "law.o"], folder)
-        graph = next(folder.glob("*.ci"), None)
-        if graph is None:
+        supervision = manifest.get("supervision")
+        parts = ["", "_supervised"] if supervision is not None else [""]
+        for part in parts:
+            text = str(source / f"{manifest['name']}{part}.c")
+            _run([*command, "-c", text, "-o", f"law{part}.o"], folder)
+        graphs = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.ci"))]
+        if len(graphs) < len(parts):
             raise CompilerError(f"{command[0]} wrote no call graph; give GCC 10 or later")
-        stack = _deepest(graph.read_text(encoding="utf-8"))
+        stack = _deepest("".join(graphs))
         size = _run([*command[:1], "-print-prog-name=size"], folder).strip()
-        sections = _sections(_run([size, "-A", "law.o"], folder))
+        sections = [
+            row for part in parts for row in _sections(_run([size, "-A", f"law{part}.o"], folder))
+        ]
+    whole = manifest if supervision is None else supervision
     flash = sum(n for section, n in sections if section.startswith(FLASH))
     static = sum(n for section, n in sections if section.startswith(STATIC))
-    bound = manifest["stack_bytes"]
-    return Footprint(tuple(command), flash, static, manifest["memory_bytes"], stack, bound)
+    memory, bound = whole["memory_bytes"], whole["stack_bytes"]
+    return Footprint(tuple(command), flash, static, memory, stack, bound)
 
 
 def _run(command: Sequence[str], folder: Path) -> str:
