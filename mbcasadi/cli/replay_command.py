@@ -64,9 +64,10 @@ def _show(result: "LogReplay") -> None:
     from mbcasadi.validation.report.replay_page import event_changes
 
     screen, changes = console.stdout(), list(event_changes(result))
-    rows = [(tick, time, names, fault) for tick, time, names, fault in changes[:MOST_LINES]]
     columns = ("tick>", "t / s>", "events from here on", "first fault")
-    screen.print(console.table(f"{result.log.ticks.size} ticks", columns, rows))
+    if changes:
+        title = f"{result.log.ticks.size} ticks"
+        screen.print(console.table(title, columns, changes[:MOST_LINES]))
     if len(changes) > MOST_LINES:
         screen.print(f"and {len(changes) - MOST_LINES} more", markup=False)
     if result.interruptions:

@@ -166,7 +166,9 @@ def readme(
 def _caller_rows(law: Law, *, mujoco_plugin: bool, fmu: bool, supervised: bool) -> str:
     """Return the rows of the files that were asked for."""
     rows = {
-        f"`{law.name}_mujoco.c`, `.xml`": "an engine plugin of MuJoCo, and its declaration in MJCF",
+        f"`{law.name}_mujoco.c`, `.xml`": "an engine plugin of MuJoCo, which "
+        "`mbcasadi.codegen.open_project('.').build_mujoco_plugin(mujoco.__path__[0])` compiles, "
+        "and its declaration in MJCF",
         f"`{law.name}.fmu`": "a co-simulation unit of FMI 3.0",
         f"`{law.name}_supervised.c`, `.h`": "the controller with its supervision",
     }

@@ -325,7 +325,8 @@ class CProject:
         """Write and compile firmware that runs the law over a record on a Cortex-M7.
 
         The folder has the startup code with its linker script, for QEMU's machine mps2-an500, the
-        replay program, `firmware.elf` and `firmware.map`.
+        replay program, `firmware.elf` and `firmware.map`. It runs the law without a supervision
+        over the file `inputs` beside it, one row of doubles for each tick, and writes `outputs`.
 
         Raises:
             CompilerError: arm-none-eabi-gcc is not installed, or it failed.

@@ -36,6 +36,7 @@ class Model:
     recover_after: int | None = None
     fade_ticks: int = 0
     safe_law: object = None
+    source: str = "law"
 
     def __post_init__(self):
         self.last, self.has_last = self.u_safe.copy(), False
@@ -49,7 +50,6 @@ class Model:
         self.last, self.has_last, self.pending = np.clip(u, *self.u_limits), True, True
 
     def reset(self):
-        self.pending |= self.tripped
         self.tripped, self.failed = False, 0
 
     def tick(self, inputs, sample):
@@ -66,19 +66,20 @@ class Model:
         sees_it = status in self.safe_statuses or not implausible
         if sees_it:
             self.z = outputs["z_next"]
-        u = outputs["u"]
+        u, source = outputs["u"], "law"
         if self.tripped:
             events |= TickEvent.SAFE
+            source = "its safe output"
             if safe is not None:
-                u = safe
+                u, source = safe, "safe law"
             elif status not in self.safe_statuses:
-                u = self.u_safe
+                u, source = self.u_safe, "constant"
         else:
             if not sees_it:
                 u = self.last
             if implausible or status in self.safe_statuses:
                 events |= TickEvent.FAILED_TICK
-        u, shaping = self._shape(np.array(u))
+        u, shaping = self._shape(np.array(u), source)
         events |= shaping
         return u, events | self._watch(events), outputs
 
@@ -94,6 +95,7 @@ class Model:
             if not finite.all():
                 fault |= TickEvent.NOT_FINITE
             in_range = (x >= lower) & (x <= upper)
+            in_range[self._no_rotations(name, x)] = False
             if (finite & ~in_range).any():
                 fault |= TickEvent.OUT_OF_RANGE
             if name in self.accepted:
@@ -112,6 +114,12 @@ class Model:
             if fault:
                 seen[name] = np.full(x.size, np.nan)
             events |= fault
+        for name in set(inputs) - set(self.limits):
+            x = np.asarray(inputs[name], float)
+            wrong = np.isnan(x) if name in OPTIONAL and name != "ref" else ~np.isfinite(x)
+            if wrong.any():
+                events |= TickEvent.NOT_FINITE
+                seen[name] = np.full(x.size, np.nan)
         if self.stale_after is not None and self.age > self.stale_after:
             events |= TickEvent.STALE
             for name in inputs:
@@ -119,11 +127,16 @@ class Model:
                     seen[name] = np.full(np.size(inputs[name]), np.nan)
         return events, seen
 
-    def _shape(self, u):
+    def _no_rotations(self, name, x):
+        """First entries of quaternions that are none."""
+        starts = self.quaternions.get(name, ())
+        return [k for k in starts if not 0.5 < np.linalg.norm(x[k : k + 4]) < 2]
+
+    def _shape(self, u, source):
         events = TickEvent(0)
-        if self.pending and self.fade_ticks:
+        if (self.pending or source != self.source) and self.fade_ticks:
             self.offset, self.fade = self.last - u, self.fade_ticks
-        self.pending = False
+        self.pending, self.source = False, source
         if self.fade:
             u = u + self.offset * (self.fade / self.fade_ticks)
             self.fade -= 1
@@ -141,10 +154,10 @@ class Model:
             self.good = 0 if events & INTERRUPTED else self.good + 1
             if self.recover_after is None or self.good < self.recover_after:
                 return TickEvent(0)
-            self.tripped, self.failed, self.pending = False, 0, True
+            self.tripped, self.failed = False, 0
             return TickEvent.RECOVERED
         self.failed = self.failed + 1 if events & TickEvent.FAILED_TICK else 0
         if self.failed < self.trip_after:
             return TickEvent(0)
-        self.tripped, self.good, self.pending = True, 0, True
+        self.tripped, self.good = True, 0
         return TickEvent.TRIPPED

@@ -44,7 +44,7 @@ def test_a_stopped_tick_has_the_status_of_the_limit_and_a_safe_output(name, real
     controller, rows = ticks_of(name)
     data = getattr(controller, "controller", controller)
     project = codegen.export_c(controller, tmp_path / "c", real=real)
-    library = project.build(flags=("-O1",)).path
+    library = project.build(flags=("-O0",)).path
     free, limited = (new_memory(project.manifest, library) for _ in range(2))
     set_limit = getattr(limited.library, f"{project.name}_limit_iterations")
     set_limit(pointer(limited.block), ctypes.c_int(0))

@@ -100,6 +100,7 @@ def wild_inputs(start, limits, ticks, seed):
     rng = np.random.default_rng(seed)
     at, sample, burst, fault = {k: np.array(x, float) for k, x in start.items()}, 0, 0, ""
     kinds = ("none", "nan", "infinite", "jump", "range", "stale", "turned", "reference")
+    kinds += ("flat", "other")
     for _ in range(ticks):
         for name, (_, _, jump) in limits.items():
             size = min(jump, 0.01) * 0.5
@@ -121,6 +122,10 @@ def wild_inputs(start, limits, ticks, seed):
             x["q"][entry] = 50.0
         elif fault == "reference" and "ref" in x:
             x["ref"][:] = np.nan
+        elif fault == "flat" and x["q"].size > 7:
+            x["q"][3:7] *= 0.1
+        elif fault == "other" and "v" in x:
+            x["v"][0] = rng.choice([np.nan, np.inf])
         elif fault == "turned" and x["q"].size > 7:
             x["q"][3:7] *= -1
         action = rng.choice(["", "start", "reset"], p=[0.98, 0.01, 0.01])
@@ -316,3 +321,37 @@ def test_the_manifest_bounds_stack_and_memory_of_a_supervised_tick(tmp_path):
     assert found.memory_bytes == entry["memory_bytes"] > project.manifest["memory_bytes"]
     assert project.manifest["stack_bytes"] < entry["stack_bytes"] == found.stack_bound_bytes
     assert found.stack_bytes <= found.stack_bound_bytes <= 2 * found.stack_bytes
+
+
+def test_nothing_jumps_while_the_source_of_the_safe_control_changes(tmp_path):
+    """NaN in v, which has no limits: own safe output, then the safe law, then the controller."""
+    law, start, _, _ = problem("quadruped")
+    supervision = Supervision(recover_after=30, safe_law=damping(law.controller), fade_time=0.1)
+    running = codegen.export_c(law, tmp_path / "c", supervision=supervision).supervised()
+    rng, controls, events = np.random.default_rng(0), [], []
+    for k in range(400):
+        inputs = start | {"v": 0.001 * rng.standard_normal(18)}
+        if 50 <= k < 100:
+            inputs["v"] = np.full(18, np.nan)
+        controls.append(running.step(inputs)["u"])
+        events.append(running.events)
+    assert all(TickEvent.NOT_FINITE in e for e in events[50:100])
+    assert sum(TickEvent.TRIPPED in e for e in events) == 1
+    assert [k for k, e in enumerate(events) if TickEvent.RECOVERED in e] == [129]
+    far = np.abs(controls[120] - controls[20]).max()
+    assert far > 0.5  # N m: the safe law is no standing law
+    assert np.abs(np.diff(controls, axis=0)).max() < 0.1 * far
+
+
+def test_zeros_never_become_a_measured_rotation(tmp_path):
+    law, start, _, _ = problem("quadruped")
+    supervision = Supervision(inputs={"q": InputLimits(jump=0.05)})
+    running = codegen.export_c(law, tmp_path / "c", supervision=supervision).supervised()
+    running.step(start)
+    flat = start["q"].copy()
+    flat[3:7] = 0.0
+    for _ in range(100):
+        running.step(start | {"q": flat})
+        assert TickEvent.OUT_OF_RANGE in running.events
+    running.step(start)
+    assert running.events & (TickEvent.OUT_OF_RANGE | TickEvent.JUMP) == 0

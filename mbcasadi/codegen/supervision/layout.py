@@ -91,7 +91,7 @@ def state_fields(plan: Plan) -> list[Field]:
     fields += [
         Field("sample", UNSIGNED, 1),
         *(Field(name, INT, 1) for name in ("has_sample", "age", "failed", "good", "fade")),
-        *(Field(name, INT, 1) for name in ("is_pending", "is_tripped", "has_last")),
+        *(Field(name, INT, 1) for name in ("source", "is_pending", "is_tripped", "has_last")),
         *(Field(name, INT, 1) for name in kept),
     ]
     integers = sum(field.type != REAL for field in fields)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.codegen.c_interface import Law, Port, find_port
 from mbcasadi.codegen.stage_functions import patterns, rename_function
-from mbcasadi.codegen.supervision.supervision import Numbers, Supervision
+from mbcasadi.codegen.supervision.supervision import MOST_TICKS, Numbers, Supervision
 from mbcasadi.description.controller import INPUTS, ticks_of_last_command
 from mbcasadi.errors import ExportError, ProblemError
 from mbcasadi.shapes import column, real_array, require_name
@@ -18,6 +18,9 @@ Array = NDArray[np.float64]
 
 STATE, NEXT_STATE = "z", "z_next"
 QUATERNION = ("qw", "qx", "qy", "qz")
+SHORTEST, LONGEST = 0.5, 2.0
+"""Lengths between which a measured quaternion lies."""
+
 MOST_INPUTS = 32
 """Bits of a record that say which inputs were there."""
 
@@ -85,6 +88,16 @@ class Plan:
         return sum(checked.port.size for checked in self.checked)
 
     @property
+    def others(self) -> list[tuple[int, bool]]:
+        """Places of the inputs without limits, and whether infinity means none there."""
+        known = [checked.place for checked in self.checked]
+        return [
+            (i, port.name in INPUTS and port.name != "ref")
+            for i, port in enumerate(self.inputs)
+            if i not in known and port.size
+        ]
+
+    @property
     def measured(self) -> tuple[int, ...]:
         """Places of the inputs that are measured."""
         return tuple(i for i, port in enumerate(self.inputs) if port.name not in INPUTS)
@@ -115,6 +128,12 @@ def plan_supervision(
     if len(inputs) > MOST_INPUTS:
         raise ExportError(f"{law.name!r} has {len(inputs)} inputs; a log has {MOST_INPUTS} at most")
     default_trip = max(LEAST_TRIP, ticks_of_last_command(law.period))
+    fade_ticks = round(float(supervision.fade_time) / law.period)
+    if fade_ticks >= MOST_TICKS:
+        raise ProblemError(
+            f"fade_time is {supervision.fade_time} s, which is {fade_ticks} ticks; expected fewer "
+            f"than {MOST_TICKS}"
+        )
     rate = _numbers("rate", supervision.rate, u, np.inf)
     if not np.all(rate > 0):
         raise ProblemError(f"rate is {rate.min()} in one component; expected more than 0")
@@ -127,7 +146,7 @@ def plan_supervision(
         stale_after=_ticks(supervision.stale_after, -1),
         recover_after=_ticks(supervision.recover_after, -1),
         trip_after=_ticks(supervision.trip_after, default_trip),
-        fade_ticks=round(float(supervision.fade_time) / law.period),
+        fade_ticks=fade_ticks,
         fade_time=float(supervision.fade_time),
         spoiled=_spoiled(law, function, start),
         safe_law=_safe_law(supervision, law, inputs),
@@ -151,8 +170,8 @@ def _checked_inputs(supervision: Supervision, inputs: tuple[Port, ...]) -> tuple
         lower = _numbers(f"{text}.lower", limits.lower, port, -np.inf)
         upper = _numbers(f"{text}.upper", limits.upper, port, np.inf)
         jump = _numbers(f"{text}.jump", limits.jump, port, np.inf)
-        if not np.all(lower <= upper):
-            raise ProblemError(f"{text}: a lower limit is above the upper one")
+        if not np.all(lower <= upper) or np.any(lower == np.inf) or np.any(upper == -np.inf):
+            raise ProblemError(f"{text}: a lower limit is above the upper one, or all is refused")
         if not np.all(jump > 0):
             raise ProblemError(f"{text}.jump is {jump.min()}; expected more than 0")
         quaternions = tuple(first + k for k in quaternion_starts(port))

@@ -33,6 +33,14 @@ CHANGEABLE = ("last", "has_last", "is_pending", "is_tripped", "failed", "law_lim
 """Parts of the state that a program may change between two ticks: it starts, resets or limits."""
 
 BEFORE = "before."
+MEANINGS = {"in": "inputs", "out": "outputs", "code": "what the step returned"}
+
+
+def tick_count(n: int) -> str:
+    """Return "1 tick is" or "7 ticks are"."""
+    return "1 tick is" if n == 1 else f"{n} ticks are"
+
+
 PROGRESS = 1000  # ticks between two lines
 
 
@@ -52,6 +60,8 @@ class LogReplay:
         build: compiler and target of this library.
         failures: numbers of the ticks that differ by more than the tolerance, or in status or
             events.
+        first_difference: what differs in the first of them: inputs, outputs, codes, or the state
+            that it leaves; "" without failures.
     """
 
     log: TickLog
@@ -62,6 +72,7 @@ class LogReplay:
     tolerance: float
     build: str
     failures: tuple[int, ...]
+    first_difference: str
 
     @property
     def passed(self) -> bool:
@@ -77,13 +88,16 @@ class LogReplay:
         if not n:
             return "the log holds no tick"
         if same == n:
-            return f"all {n} ticks are equal bit for bit"
+            return f"all {tick_count(n)} equal bit for bit" if n > 1 else "1 tick is the same"
         largest = self.differences.get("u", 0.0)
         head = f"{same} of {n} ticks are equal bit for bit; u differs by {largest:.2g} at most"
         if self.passed:
             return f"{head}, within {self.tolerance:g} of its largest value"
-        first = self.failures[0]
-        return f"{head}; {len(self.failures)} ticks differ, the first is tick {first}"
+        wrong, first = len(self.failures), self.failures[0]
+        return (
+            f"{head}; {tick_count(wrong)} not as before, first tick {first}: "
+            f"{self.first_difference}"
+        )
 
     def to_dict(self) -> dict[str, object]:
         """Return the result in plain numbers."""
@@ -96,6 +110,7 @@ class LogReplay:
             "differences": self.differences,
             "tolerance": self.tolerance,
             "failures": list(self.failures),
+            "first_difference": self.first_difference,
             "events": self.log.event_counts(),
             "faults": sorted({fault for fault in self.log.faults if fault}),
             "logged_by": self.log.build,
@@ -149,7 +164,7 @@ def _compared(manifest: Manifest, raw: RawLog, again: RawLog, tolerance: float) 
     then, now = raw.records, again.records
     log, new = tick_log(manifest, raw), tick_log(manifest, again)
     same = _all_same(then, now, COMPARED)
-    continued, interrupted = _next_states(then, now)
+    continued, interrupted = _next_states(then, now, tolerance)
     same[:-1] &= continued
     differences = {
         name: _largest_difference(values, new.outputs[name]) for name, values in log.outputs.items()
@@ -158,6 +173,7 @@ def _compared(manifest: Manifest, raw: RawLog, again: RawLog, tolerance: float) 
     size = np.abs(log.outputs["u"]).max(initial=LEAST)
     error = _differences(log.outputs["u"], new.outputs["u"])
     is_close = codes & (error <= tolerance * size) if tolerance else same
+    failed = np.flatnonzero(~is_close)
     return LogReplay(
         log=log,
         outputs=new.outputs,
@@ -166,12 +182,28 @@ def _compared(manifest: Manifest, raw: RawLog, again: RawLog, tolerance: float) 
         differences=differences,
         tolerance=tolerance,
         build=text_of(again.header["build"]),
-        failures=tuple(int(tick) for tick in log.ticks[~is_close]),
+        failures=tuple(int(tick) for tick in log.ticks[failed]),
+        first_difference=_first_difference(then, now, int(failed[0])) if failed.size else "",
     )
 
 
+def _first_difference(then: NDArray[Any], now: NDArray[Any], k: int) -> str:
+    """Return what differs in record k."""
+    one = slice(k, k + 1)
+    found = [name for name in COMPARED if not _all_same(then[one], now[one], [name])[0]]
+    if not found and k + 1 < len(then):
+        fields = [name for name in then.dtype.names or () if name.startswith(BEFORE)]
+        after = slice(k + 1, k + 2)
+        found = [
+            f"the state {name.removeprefix(BEFORE)} behind it"
+            for name in fields
+            if not _all_same(then[after], now[one], [name])[0]
+        ]
+    return ", ".join(MEANINGS.get(name, name) for name in found)
+
+
 def _next_states(
-    then: NDArray[Any], now: NDArray[Any]
+    then: NDArray[Any], now: NDArray[Any], tolerance: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Compare the state behind each tick with that of the next record; two arrays (n - 1,).
 
@@ -185,7 +217,12 @@ def _next_states(
     following = (then["begin"][1:] == then["begin"][:-1] + 1)[:, 0]
     begins = ~following | (then[f"{BEFORE}has_sample"][1:, 0] == 0)
     continued = _all_same(then[1:], now[:-1], fixed) | begins
-    return continued, begins | ~_all_same(then[1:], now[:-1], changeable)
+    last = f"{BEFORE}last"
+    codes = [name for name in changeable if name != last]
+    error = _differences(then[last][1:].astype(float), now[last][:-1].astype(float))
+    size = np.abs(then[last]).max(initial=LEAST)
+    moved = error > tolerance * size
+    return continued, begins | moved | ~_all_same(then[1:], now[:-1], codes)
 
 
 def _all_same(a: NDArray[Any], b: NDArray[Any], names: Iterable[str]) -> NDArray[np.bool_]:

@@ -207,7 +207,13 @@ def new_supervised(manifest: Manifest, library: Path, log_ticks: int) -> Supervi
     initialise = getattr(loaded, f"{manifest['name']}_supervised_init")
     initialise(pointer(block), ctypes.c_size_t(block.nbytes))
     if log_ticks:
-        log = new_log(manifest, loaded, log_ticks)
+        try:
+            log = new_log(manifest, loaded, log_ticks)
+        except (MemoryError, ValueError, OverflowError) as error:
+            raise ProblemError(
+                f"log_ticks is {log_ticks}, and each of them takes "
+                f"{records_type(manifest).itemsize} bytes; give fewer"
+            ) from error
     return Supervised(manifest, loaded, block, log)
 
 

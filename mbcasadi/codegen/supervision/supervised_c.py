@@ -24,8 +24,8 @@ from mbcasadi.codegen.supervision.layout import (
     state_fields,
     supervised_doubles,
 )
-from mbcasadi.codegen.supervision.plan import NEXT_STATE, STATE, Plan
-from mbcasadi.codegen.supervision.supervision import IMPLAUSIBLE, TickEvent
+from mbcasadi.codegen.supervision.plan import LONGEST, NEXT_STATE, SHORTEST, STATE, Plan
+from mbcasadi.codegen.supervision.supervision import EVENT_TEXTS, IMPLAUSIBLE, TickEvent
 from mbcasadi.codegen.text import comma_list, number, package_version, template
 from mbcasadi.description.status import Flag, Status
 
@@ -101,7 +101,10 @@ def _header(plan: Plan, code: str) -> str:
             "record_bytes": record_type(log_fields(plan), law.real).itemsize,
             "header_bytes": header_type().itemsize,
             "code": code,
-            "events": "\n".join(f"  {law.name.upper()}_{e.name} = {int(e)}," for e in TickEvent),
+            "events": "\n".join(
+                f"  {law.name.upper()}_{event.name} = {int(event)}, /* {EVENT_TEXTS[event]} */"
+                for event in TickEvent
+            ),
             "implausible": int(IMPLAUSIBLE),
             "sample_use": "" if plan.stale_after >= 0 else "; this supervision does not look at it",
             "parameters": _parameters(plan),
@@ -159,6 +162,10 @@ def _source(plan: Plan) -> str:
         or "{0, 0, 0, 0}",
         **{name: _list(numbers, real) for name, numbers in limits.items()},
         **_quaternions(plan),
+        "others": len(plan.others),
+        "other_rows": ", ".join([*(f"{{{i}, {int(j)}}}" for i, j in plan.others), "{-1, 0}"]),
+        "quarter": number(SHORTEST**2, real),
+        "four": number(LONGEST**2, real),
         "most": _list(plan.rate, real),
         "nu_array": max(1, law.nu),
         "input_first": _starts(plan.inputs),

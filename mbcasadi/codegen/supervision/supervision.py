@@ -44,6 +44,22 @@ class TickEvent(IntFlag):
         return ", ".join(str(event.name) for event in TickEvent if event in self) or "none"
 
 
+EVENT_TEXTS = {
+    TickEvent.NOT_FINITE: "an input is NaN or infinite",
+    TickEvent.OUT_OF_RANGE: "an input is outside its limits, or a quaternion is none",
+    TickEvent.JUMP: "an input changed by more than it can",
+    TickEvent.STALE: "the same sample for too many ticks",
+    TickEvent.FAILED_TICK: "the watchdog counts this tick",
+    TickEvent.TRIPPED: "from the next tick on the safe law acts",
+    TickEvent.SAFE: "the safe law acts; the status is that of a law without its reference",
+    TickEvent.RECOVERED: "from the next tick on the controller acts",
+    TickEvent.FADING: "the control is on its way from one source to another",
+    TickEvent.RATE_LIMITED: "the control changes as fast as it may",
+}
+
+MOST_TICKS = 2**31
+"""Of every count: the C has 32 bits for it."""
+
 IMPLAUSIBLE = TickEvent.NOT_FINITE | TickEvent.OUT_OF_RANGE | TickEvent.JUMP | TickEvent.STALE
 """Events of inputs that no law should be computed from."""
 
@@ -59,7 +75,7 @@ class InputLimits:
             name, the others without limit.
         jump: largest change in one control period. After k periods without an accepted value k
             times as much is accepted, so that a sensor that comes back is.
-            A quaternion may change its sign.
+            A quaternion may change its sign; one that is far from unit length is out of range.
     """
 
     lower: Numbers = -np.inf
@@ -74,9 +90,10 @@ class Supervision:
     """What an export does around its controller; see the guide on supervision.
 
     Attributes:
-        inputs: limits by name of the input; any but z.
-        stale_after: ticks that one measured sample may last; None: the number of samples is not
-            looked at.
+        inputs: limits by name of the input; any but z. NaN is looked for in all of them.
+        stale_after: ticks that one measured sample may last beyond its first one, so that 0 wants
+            a new one in each tick; None: the number of samples is not looked at. Values that
+            freeze while the number goes on are not seen.
         rate: largest change of u in one second, in its unit; a number, one for each component, or
             some by name.
         trip_after: failed ticks in a row after which the safe law acts; by default as many as 10 ms
@@ -107,7 +124,7 @@ class Supervision:
             _require_ticks(name, getattr(self, name), least)
         is_time = isinstance(self.fade_time, (int, float)) and 0.0 <= self.fade_time < np.inf
         if not is_time:
-            raise ProblemError(f"fade_time is {self.fade_time!r} s, expected 0 or more")
+            raise ProblemError(f"fade_time is {self.fade_time!r} s, expected a time from 0 on")
         if self.safe_law is not None:
             require_kind("safe_law", self.safe_law, ca.Function)
 
@@ -116,7 +133,8 @@ def _require_ticks(name: str, ticks: object, least: int) -> None:
     if ticks is None:
         return
     is_count = isinstance(ticks, (int, np.integer)) and not isinstance(ticks, bool)
-    if not is_count or not least <= int(ticks) < 2**31:  # type: ignore[call-overload]
+    if not is_count or not least <= int(ticks) < MOST_TICKS:  # type: ignore[call-overload]
         raise ProblemError(
-            f"{name} is {ticks!r}, expected a whole number of ticks, {least} or more, or None"
+            f"{name} is {ticks!r}, expected a whole number of ticks from {least} to "
+            f"{MOST_TICKS - 1}, or None"
         )

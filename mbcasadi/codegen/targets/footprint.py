@@ -1,6 +1,7 @@
 """Flash, RAM and stack of an export with a given compiler, from what the compiler says."""
 
 import re
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -65,7 +66,11 @@ def measured_footprint(
     if target == CORTEX_M7:
         command = [*find_compiler(COMPILER), *PROCESSOR, *COMPILE, *EXACT]
     else:
-        command = [*find_compiler(target), "-std=c99", "-O2"]
+        if shutil.which(target) is None:
+            raise CompilerError(
+                f'there is no compiler {target!r}; give "{CORTEX_M7}", or the command of a GCC'
+            )
+        command = [target, "-std=c99", "-O2"]
     command += [*(flags or ()), f"-I{source}", "-fcallgraph-info=su"]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
