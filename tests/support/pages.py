@@ -11,12 +11,15 @@ import re
 from pathlib import Path
 from typing import Any
 
+import casadi as ca
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 BLOCK = re.compile(r"```python\n((?:(?!```).)*)```\n\n```\n(.*?)```\n", re.DOTALL)
 # sign and whole part, fraction, exponent, percent sign; not the 3 of `v3`, both of `18..19`
 NUMBER = re.compile(
     r"(?<!\w)(?<!\d\.)([-+]?\d+)(?:\.(?!\.)(\d*))?(?:e([-+]?\d+))?(?!\w)([ \u202f]?%)?"
 )
+DIGITS = 6  # that CasADi prints by default
 ONE_UNIT = 1 + 1e-6  # of the last printed digit; the part above 1 is rounding of the comparison
 
 
@@ -70,6 +73,7 @@ def blocks_of(page: str, first: str = "", last: str = "") -> list[tuple[str, str
 def outputs_of(blocks: list[tuple[str, str]], names: dict[str, Any]) -> list[str]:
     """Return what the blocks print, one after the other, with the same names."""
     printed = []
+    ca.DM.set_precision(DIGITS)  # rockit sets another one when it transcribes
     for code, _ in blocks:
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
