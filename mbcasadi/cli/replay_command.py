@@ -72,4 +72,6 @@ def _show(result: "LogReplay") -> None:
         screen.print(f"and {len(changes) - MOST_LINES} more", markup=False)
     if result.interruptions:
         screen.print(f"{result.interruptions} starts, resets or gaps", markup=False)
+    if result.log.torn:
+        screen.print(f"records that are not whole, left out: {result.log.torn}", markup=False)
     screen.print(result.sentence(), markup=False)

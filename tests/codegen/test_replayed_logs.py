@@ -176,6 +176,9 @@ def test_a_record_that_is_being_written_is_left_out(logged, tmp_path):
     assert result.passed
     assert result.log.torn == 1
     assert result.log.ticks.size == LOGGED - 1
+    data[HEAD + 9 * kind.itemsize + kind.fields["end"][1]] ^= 1
+    (tmp_path / "torn.log").write_bytes(data)  # two cannot be written at the same time
+    assert not project.replay(tmp_path / "torn.log").passed
 
 
 def test_memory_that_is_no_log_is_left_alone(tmp_path):

@@ -329,6 +329,18 @@ def test_a_safe_law_stays_within_the_limits_and_is_left_out_where_it_is_not_fini
     np.testing.assert_array_equal(u, [5.0, 5.0])
     assert TickEvent.RECOVERED in running.events
     np.testing.assert_allclose(running.step({"q": [0.1, 0.0]})["u"], [-2.0, 0.0])
+    assert running.library.pd_supervised_start(pointer(running.block), None) == -2
+    running.library.pd_supervised_control(pointer(running.block), None)
+
+
+def test_a_safe_law_may_be_a_constant(tmp_path):
+    hold = ca.Function("hold", [], [ca.DM([1.0, 2.0])], [], ["u"])
+    supervision = Supervision(trip_after=1, fade_time=0.0, safe_law=hold)
+    running = codegen.export_c(
+        saturated_controller(), tmp_path / "c", supervision=supervision
+    ).supervised()
+    running.step({"q": [np.nan, 0.0]})
+    np.testing.assert_array_equal(running.step({"q": [0.1, 0.0]})["u"], [1.0, 2.0])
 
 
 def test_the_manifest_bounds_stack_and_memory_of_a_supervised_tick(tmp_path):

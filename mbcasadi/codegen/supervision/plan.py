@@ -239,6 +239,9 @@ def _safe_law(supervision: Supervision, law: Law, inputs: tuple[Port, ...]) -> c
         shapes = ", ".join(f"{name} {f.size_out(name)}" for name in f.name_out())
         raise ProblemError(f"safe_law has the outputs {shapes}; expected u ({law.nu}, 1)")
     known = {port.name: port for port in inputs}
+    if not f.n_in():  # a constant
+        unused = ca.SX.sym(inputs[0].name, inputs[0].sparsity)
+        f = ca.Function("safe", [unused], [ca.SX(f()["u"])], [inputs[0].name], ["u"])
     for name in f.name_in():
         require_name("input of safe_law", name, list(known))
         if f.sparsity_in(name) != known[name].sparsity:
