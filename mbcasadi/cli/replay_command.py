@@ -12,8 +12,6 @@ from mbcasadi.cli.options import AsJson, Quiet, ReportFile
 if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
     from mbcasadi.codegen import LogReplay
 
-MOST_LINES = 20
-
 
 @console.handle_errors
 def replay(
@@ -61,15 +59,15 @@ def replay(
 
 def _show(result: "LogReplay") -> None:
     """Print the events and the result."""
-    from mbcasadi.validation.report.replay_page import event_changes
+    from mbcasadi.validation.report.replay_page import MOST_ROWS, event_changes
 
     screen, changes = console.stdout(), list(event_changes(result))
     columns = ("tick>", "t / s>", "events from here on", "first fault")
     if changes:
         title = f"{result.log.ticks.size} ticks"
-        screen.print(console.table(title, columns, changes[:MOST_LINES]))
-    if len(changes) > MOST_LINES:
-        screen.print(f"and {len(changes) - MOST_LINES} more", markup=False)
+        screen.print(console.table(title, columns, changes[:MOST_ROWS]))
+    if len(changes) > MOST_ROWS:
+        screen.print(f"and {len(changes) - MOST_ROWS} more", markup=False)
     if result.interruptions:
         screen.print(f"{result.interruptions} starts, resets or gaps", markup=False)
     if result.log.torn:

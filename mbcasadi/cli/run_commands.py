@@ -63,6 +63,7 @@ def export(
         progress("building the controller", 0.0)
         experiment = build_experiment(spec, path)
         examples = example_inputs(experiment)
+        supervision = spec.supervision.supervision() if spec.supervision else None
         done = [
             _export(
                 law,
@@ -72,9 +73,7 @@ def export(
                 discard_changes=discard_changes,
                 mujoco_plugin=mujoco_plugin and not suffix,
                 fmu=fmu and not suffix,
-                supervision=spec.supervision.supervision()
-                if spec.supervision and not suffix
-                else None,
+                supervision=None if suffix else supervision,
                 progress=progress,
             )
             for suffix, law in experiment.all_laws.items()

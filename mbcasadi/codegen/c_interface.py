@@ -22,6 +22,9 @@ from mbcasadi.description import TuningParameter
 Solver = Literal["mbcasadi", "daqp"]
 """The solver of a law's least-distance problem."""
 
+STATES = ("z", "z_next")
+"""Signals by which a law hands its state from tick to tick."""
+
 
 @dataclass(frozen=True)
 class Port:

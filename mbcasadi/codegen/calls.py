@@ -39,17 +39,28 @@ def new_memory(manifest: Manifest, library: Path) -> Memory:
     Raises:
         ExportError: the library cannot be loaded, or is one of another export.
     """
-    block = np.zeros(manifest["memory_bytes"] // BYTES)
+    memory = Memory(np.zeros(manifest["memory_bytes"] // BYTES), load_library(manifest, library))
+    initialise = getattr(memory.library, f"{manifest['name']}_init")
+    _require_success(initialise(pointer(memory.block), ctypes.c_size_t(memory.block.nbytes)))
+    return memory
+
+
+def load_library(manifest: Manifest, library: Path) -> ctypes.CDLL:
+    """Return the compiled C of an export.
+
+    Raises:
+        ExportError: the library cannot be loaded, or is one of another export.
+    """
     try:
-        memory = Memory(block, ctypes.CDLL(str(library_to_load(library))))
+        loaded = ctypes.CDLL(str(library_to_load(library)))
     except OSError as error:
         raise ExportError(
             f"cannot load {library} ({error}); give a library of this export for this machine"
         ) from error
     name = f"{manifest['name']}_signature"
-    if not hasattr(memory.library, name):
+    if not hasattr(loaded, name):
         raise ExportError(f"{library} has no function {name}: it is no library of this export")
-    compiled = getattr(memory.library, name)
+    compiled = getattr(loaded, name)
     compiled.restype = ctypes.c_char_p
     found = compiled().decode()
     if found != manifest["signature"]:
@@ -57,9 +68,7 @@ def new_memory(manifest: Manifest, library: Path) -> Memory:
             f"{library} has the signature {found}, expected {manifest['signature']} of the "
             "manifest: it is the library of another export; build again"
         )
-    initialise = getattr(memory.library, f"{manifest['name']}_init")
-    _require_success(initialise(pointer(block), ctypes.c_size_t(block.nbytes)))
-    return memory
+    return loaded
 
 
 def real_of(manifest: Manifest) -> type[np.floating]:

@@ -25,8 +25,9 @@ from mbcasadi.codegen.law_of_controller import law_from_controller, law_from_fun
 from mbcasadi.codegen.manifest import DaqpOrigin, manifest, manifest_text
 from mbcasadi.codegen.precision import Real
 from mbcasadi.codegen.project import CProject
+from mbcasadi.codegen.supervision.entry import supervision_entry
 from mbcasadi.codegen.supervision.plan import Plan, plan_supervision
-from mbcasadi.codegen.supervision.supervised_c import supervision_entry, supervision_files
+from mbcasadi.codegen.supervision.supervised_c import supervision_files
 from mbcasadi.codegen.supervision.supervision import Supervision
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController, HasExample

@@ -18,7 +18,7 @@ from mbcasadi.codegen.signature import signature
 from mbcasadi.codegen.sizes import iteration_limit, memory_doubles
 from mbcasadi.codegen.solver_operations import fixed_operations, operations_per_iteration
 from mbcasadi.codegen.stack import stack_bytes
-from mbcasadi.codegen.supervision.supervised_c import SupervisionEntry
+from mbcasadi.codegen.supervision.entry import SupervisionEntry
 from mbcasadi.codegen.text import package_version
 from mbcasadi.description import TuningParameter
 from mbcasadi.description.status import Flag

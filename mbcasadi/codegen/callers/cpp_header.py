@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from mbcasadi.codegen.c_interface import Law, Port, find_port
+from mbcasadi.codegen.c_interface import STATES, Law, Port, find_port
 from mbcasadi.codegen.text import number, package_version, template
 from mbcasadi.description.status import Flag
 
@@ -18,7 +18,6 @@ throw true try typedef typeid typename union unsigned using virtual void volatil
 xor xor_eq std
 """
 KEYWORDS = frozenset(KEYWORD_TEXT.split())
-STATE = ("z", "z_next")
 CODES = (
     ("bad_memory", -1, "the memory is not ready"),
     ("failed", -2, "the arithmetic could not be completed"),
@@ -52,7 +51,7 @@ def header_hpp(law: Law) -> str:
         "outputs": "".join(
             f"  std::array<Real, {p.size}> {cpp_name(p.name)}{{}};{_unit(p)}\n"
             for p in law.outputs
-            if not (owned and p.name in STATE)
+            if not (owned and p.name in STATES)
         ),
         "reset": f"    for (std::size_t i = 0; i < z_.size(); ++i) z_[i] = {law.name}_z0[i];\n"
         if owned
@@ -174,7 +173,7 @@ def _null_inputs(law: Law) -> str:
 
 def _unused(law: Law) -> str:
     lines = "" if _given(law) else "    (void)inputs;\n"
-    own = all(law.has_state and p.name in STATE for p in law.outputs)
+    own = all(law.has_state and p.name in STATES for p in law.outputs)
     return lines + ("    (void)outputs;\n" if own else "")
 
 

@@ -15,19 +15,19 @@ from mbcasadi.codegen.sizes import memory_doubles
 from mbcasadi.codegen.supervision.plan import Plan
 
 HEADER_FIELDS = (
-    ("ready", "u4", 1),
-    ("header_bytes", "u4", 1),
-    ("record_bytes", "u4", 1),
-    ("capacity", "u4", 1),
-    ("next", "u4", 1),
-    ("filled", "u4", 1),
-    ("ticks", "u4", 1),
-    ("spare", "u4", 1),
-    ("signature", "S24", 1),
-    ("code", "S24", 1),
-    ("build", "S96", 1),
+    ("ready", "u4"),
+    ("header_bytes", "u4"),
+    ("record_bytes", "u4"),
+    ("capacity", "u4"),
+    ("next", "u4"),
+    ("filled", "u4"),
+    ("ticks", "u4"),
+    ("spare", "u4"),
+    ("signature", "S24"),
+    ("code", "S24"),
+    ("build", "S96"),
 )
-"""Of a log: name, type, count."""
+"""Of a log: name, type."""
 
 BUILD_BYTES = 96
 LOG_READY = 0x6D626C67
@@ -126,7 +126,7 @@ def record_type(fields: list[FieldEntry], real: Real) -> np.dtype[Any]:
 
 def header_type() -> np.dtype[Any]:
     """Return NumPy's type of a log's header."""
-    return np.dtype([(name, kind) for name, kind, _ in HEADER_FIELDS])
+    return np.dtype(list(HEADER_FIELDS))
 
 
 def supervised_doubles(plan: Plan) -> int:

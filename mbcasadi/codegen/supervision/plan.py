@@ -7,8 +7,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.codegen.c_interface import Law, Port, find_port
-from mbcasadi.codegen.stage_functions import patterns, rename_function
+from mbcasadi.codegen.c_interface import STATES, Law, Port, find_port
+from mbcasadi.codegen.stage_functions import rename_function
 from mbcasadi.codegen.supervision.supervision import MOST_TICKS, Numbers, Supervision
 from mbcasadi.description.controller import INPUTS, ticks_of_last_command
 from mbcasadi.errors import ExportError, ProblemError
@@ -16,7 +16,6 @@ from mbcasadi.shapes import column, real_array, require_name
 
 Array = NDArray[np.float64]
 
-STATE, NEXT_STATE = "z", "z_next"
 QUATERNION = ("qw", "qx", "qy", "qz")
 SHORTEST, LONGEST = 0.5, 2.0
 """Lengths between which a measured quaternion lies."""
@@ -124,7 +123,7 @@ def plan_supervision(
             f"{law.name!r} has no control u and no period, so that nothing can be supervised; "
             "export a controller, or leave supervision out"
         )
-    inputs = tuple(port for port in law.inputs if port.name != STATE)
+    inputs = tuple(port for port in law.inputs if port.name not in STATES)
     if len(inputs) > MOST_INPUTS:
         raise ExportError(f"{law.name!r} has {len(inputs)} inputs; a log has {MOST_INPUTS} at most")
     default_trip = max(LEAST_TRIP, ticks_of_last_command(law.period))
@@ -140,7 +139,7 @@ def plan_supervision(
     return Plan(
         law=law,
         inputs=inputs,
-        outputs=tuple(port for port in law.outputs if port.name != NEXT_STATE),
+        outputs=tuple(port for port in law.outputs if port.name not in STATES),
         checked=_checked_inputs(supervision, inputs),
         rate=rate * law.period,
         stale_after=_ticks(supervision.stale_after, -1),
@@ -250,5 +249,4 @@ def _safe_law(supervision: Supervision, law: Law, inputs: tuple[Port, ...]) -> c
                 f"controller {known[name].sparsity.dim()}; expected the same"
             )
     dense = [ca.Sparsity.dense(law.nu, 1)]
-    assert len(patterns(f)) == 1
     return rename_function(f, f"{law.name}_safe_law", dense)

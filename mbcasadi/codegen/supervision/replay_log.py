@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.codegen.calls import new_memory, pointer
+from mbcasadi.codegen.calls import load_library, pointer
 from mbcasadi.codegen.example_run import CLOSE, CLOSE_FLOAT, LEAST
 from mbcasadi.codegen.manifest import Manifest
 from mbcasadi.codegen.supervision.layout import header_type
@@ -130,7 +130,7 @@ def replay(
         raise ProblemError(f"tolerance is {tolerance}, expected 0 or more")
     data = read_file(file)
     raw = parse(manifest, data, str(file))
-    loaded = new_memory(manifest, library).library
+    loaded = load_library(manifest, library)
     again = _again(manifest, loaded, data, raw, progress or (lambda _: None))
     build = again.build
     if tolerance is None:

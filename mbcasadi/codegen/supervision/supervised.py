@@ -9,18 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.codegen.calls import input_columns, new_memory, pointer, prepared_from, real_of
+from mbcasadi.codegen.calls import input_columns, load_library, pointer, prepared_from, real_of
 from mbcasadi.codegen.manifest import Manifest
 from mbcasadi.codegen.supervision.layout import header_type
 from mbcasadi.codegen.supervision.supervision import TickEvent
 from mbcasadi.codegen.supervision.tick_log import (
-    STATE,
     TickLog,
     entry_names,
     parse,
     records_type,
     supervision_of,
     tick_log,
+    without_state,
 )
 from mbcasadi.errors import ExportError, ProblemError
 from mbcasadi.shapes import column
@@ -76,10 +76,10 @@ class Supervised:
             ExportError: a tick of this law has one phase only.
             ShapeError, UnknownNameError: an input does not fit.
         """
-        known = [name for name in prepared_from(self.manifest) if name not in STATE]
-        if not prepared_from(self.manifest):
+        known = prepared_from(self.manifest)
+        if not known:
             raise ExportError(f"{self.manifest['name']} prepares nothing: its ticks have one phase")
-        signals = [s for s in self.manifest["inputs"] if s["name"] in known]
+        signals = [s for s in without_state(self.manifest["inputs"]) if s["name"] in known]
         columns = input_columns(signals, inputs, real_of(self.manifest))
         return int(self._function("supervised_prepare")(*map(pointer, (self.block, *columns))))
 
@@ -122,8 +122,7 @@ class Supervised:
     def fault(self) -> str:
         """The first entry of the last inputs that was not plausible, as "q[2] elbow", or ""."""
         place = int(self._function("supervised_fault")(pointer(self.block)))
-        signals = [s for s in self.manifest["inputs"] if s["name"] not in STATE]
-        return entry_names(signals)[place] if place >= 0 else ""
+        return entry_names(without_state(self.manifest["inputs"]))[place] if place >= 0 else ""
 
     @property
     def control(self) -> Array:
@@ -171,14 +170,10 @@ class Supervised:
         if sample is not None and not 0 <= sample < 2**32:
             raise ProblemError(f"sample is {sample}, expected a number of 32 bits")
         self.sample = (self.sample + 1) % 2**32 if sample is None else sample
-        kind = real_of(self.manifest)
-        given = [s for s in self.manifest["inputs"] if s["name"] not in STATE]
-        outputs = {
-            s["name"]: np.zeros(s["size"], kind)
-            for s in self.manifest["outputs"]
-            if s["name"] not in STATE
-        }
-        arguments = [*input_columns(given, inputs, kind), *outputs.values()]
+        real = real_of(self.manifest)
+        given, written = (without_state(self.manifest[kind]) for kind in ("inputs", "outputs"))
+        outputs = {s["name"]: np.zeros(s["size"], real) for s in written}
+        arguments = [*input_columns(given, inputs, real), *outputs.values()]
         self._function(f"supervised_{phase}")(
             pointer(self.block),
             pointer(self.log_block),
@@ -201,7 +196,7 @@ def new_supervised(manifest: Manifest, library: Path, log_ticks: int) -> Supervi
     size = supervision_of(manifest)["memory_bytes"]
     if log_ticks < 0:
         raise ProblemError(f"log_ticks is {log_ticks}, expected 0 or more")
-    loaded = new_memory(manifest, library).library
+    loaded = load_library(manifest, library)
     block = np.zeros(size // BYTES)
     log = None
     initialise = getattr(loaded, f"{manifest['name']}_supervised_init")

@@ -1,22 +1,18 @@
 """The C of a supervision: `<name>_supervised.c` and `.h`."""
 
-import hashlib
 from collections.abc import Mapping
 from itertools import accumulate
-from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.codegen.c_interface import Law, Port
+from mbcasadi.codegen.c_interface import STATES, Law, Port
 from mbcasadi.codegen.casadi_c import generate
 from mbcasadi.codegen.controller import HIDDEN, VISIBLE
 from mbcasadi.codegen.emergency import keeps_last
-from mbcasadi.codegen.signature import DIGITS
-from mbcasadi.codegen.stack import LIBRARY, stack_bytes
+from mbcasadi.codegen.supervision.entry import code_hash
 from mbcasadi.codegen.supervision.layout import (
     BUILD_BYTES,
-    FieldEntry,
     header_type,
     log_fields,
     record_fields,
@@ -24,26 +20,10 @@ from mbcasadi.codegen.supervision.layout import (
     state_fields,
     supervised_doubles,
 )
-from mbcasadi.codegen.supervision.plan import LONGEST, NEXT_STATE, SHORTEST, STATE, Plan
+from mbcasadi.codegen.supervision.plan import LONGEST, SHORTEST, Plan
 from mbcasadi.codegen.supervision.supervision import EVENT_TEXTS, IMPLAUSIBLE, TickEvent
 from mbcasadi.codegen.text import comma_list, number, package_version, template
 from mbcasadi.description.status import Flag, Status
-
-
-class SupervisionEntry(TypedDict):
-    """What the manifest says of a supervision; None for a limit that is infinite."""
-
-    memory_bytes: int
-    stack_bytes: int
-    code: str
-    stale_after: int | None
-    trip_after: int
-    recover_after: int | None
-    fade_ticks: int
-    safe_law: list[str] | None
-    spoiled: str | None
-    events: dict[str, int]
-    record: list[FieldEntry]
 
 
 def supervision_files(plan: Plan, contents: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -60,36 +40,6 @@ def supervision_files(plan: Plan, contents: Mapping[str, bytes]) -> dict[str, by
         f"{name}_supervised.c": source.encode(),
         f"{name}_supervised.h": _header(plan, code).encode(),
     }
-
-
-def code_hash(*files: bytes) -> str:
-    """Return a short hash of all C that a tick executes."""
-    return hashlib.sha256(b"\0".join(files)).hexdigest()[:DIGITS]
-
-
-def supervision_entry(plan: Plan, contents: Mapping[str, bytes]) -> SupervisionEntry:
-    """Return the manifest's entry."""
-    name = plan.law.name
-    files = [contents[f"{name}{end}"] for end in (".c", ".h", "_supervised.c")]
-    safe = plan.safe_law
-    return {
-        "memory_bytes": 8 * supervised_doubles(plan),
-        "stack_bytes": _stack_bytes(files[0], files[2]),
-        "code": code_hash(*files),
-        "stale_after": plan.stale_after if plan.stale_after >= 0 else None,
-        "trip_after": plan.trip_after,
-        "recover_after": plan.recover_after if plan.recover_after >= 0 else None,
-        "fade_ticks": plan.fade_ticks,
-        "safe_law": None if safe is None else list(safe.name_in()),
-        "spoiled": plan.spoiled.name if plan.spoiled else None,
-        "events": {str(event.name): int(event) for event in TickEvent},
-        "record": log_fields(plan),
-    }
-
-
-def _stack_bytes(law: bytes, supervised: bytes) -> int:
-    """Return the bound of the stack of a supervised tick: its own frames and those of the law."""
-    return stack_bytes(law.decode()) + stack_bytes(supervised.decode()) - LIBRARY
 
 
 def _header(plan: Plan, code: str) -> str:
@@ -240,11 +190,11 @@ def _tick_call(plan: Plan, phase: str, memory: str, state: str, next_state: str)
     """Return the C of a call of the law."""
     arguments = [memory]
     arguments += [
-        state if port.name == STATE else f"in[{plan.inputs.index(port)}]"
+        state if port.name in STATES else f"in[{plan.inputs.index(port)}]"
         for port in plan.law.inputs
     ]
     arguments += [
-        next_state if port.name == NEXT_STATE else f"out[{plan.outputs.index(port)}]"
+        next_state if port.name in STATES else f"out[{plan.outputs.index(port)}]"
         for port in plan.law.outputs
     ]
     return f"{plan.law.name}_{phase}({', '.join(arguments)})"
@@ -314,12 +264,12 @@ def _safe(plan: Plan) -> dict[str, str | int]:
 
 
 def _known(plan: Plan) -> list[Port]:
-    return [port for port in plan.law.prepared_from if port.name != STATE]
+    return [port for port in plan.law.prepared_from if port.name not in STATES]
 
 
 def _prepare_call(plan: Plan) -> str:
     arguments = [
-        "m->s.z" if port.name == STATE else f"in[{plan.inputs.index(port)}]"
+        "m->s.z" if port.name in STATES else f"in[{plan.inputs.index(port)}]"
         for port in plan.law.prepared_from
     ]
     return f"{plan.law.name}_prepare(m->law, {', '.join(arguments)})"

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.codegen.c_interface import STATES
 from mbcasadi.codegen.manifest import Manifest, SignalEntry
+from mbcasadi.codegen.supervision.entry import SupervisionEntry
 from mbcasadi.codegen.supervision.layout import LOG_READY, header_type, record_type
-from mbcasadi.codegen.supervision.supervised_c import SupervisionEntry
 from mbcasadi.codegen.supervision.supervision import TickEvent
 from mbcasadi.errors import ExportError
 from mbcasadi.short_text import summarised
 
 Array = NDArray[np.float64]
-STATE = ("z", "z_next")
 
 
 @summarised
@@ -174,8 +174,8 @@ def _require_same_export(
 def tick_log(manifest: Manifest, raw: RawLog) -> TickLog:
     """Return the records by name."""
     rows = raw.records
-    inputs = [s for s in manifest["inputs"] if s["name"] not in STATE]
-    outputs = [s for s in manifest["outputs"] if s["name"] not in STATE]
+    inputs = without_state(manifest["inputs"])
+    outputs = without_state(manifest["outputs"])
     values = _by_name(inputs, rows["in"])
     for bit, signal in enumerate(inputs):
         values[signal["name"]][rows["given"][:, 0] >> bit & 1 == 0] = np.nan
@@ -200,6 +200,11 @@ def _by_name(signals: Sequence[SignalEntry], values: NDArray[Any]) -> dict[str, 
         s["name"]: values[:, end - s["size"] : end].astype(float)
         for s, end in zip(signals, ends, strict=True)
     }
+
+
+def without_state(signals: Sequence[SignalEntry]) -> list[SignalEntry]:
+    """Return the signals of a supervised law: its state stays in its memory."""
+    return [s for s in signals if s["name"] not in STATES]
 
 
 def entry_names(signals: Sequence[SignalEntry]) -> list[str]:

@@ -1,7 +1,6 @@
 """Flash, RAM and stack of an export with a given compiler, from what the compiler says."""
 
 import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -66,11 +65,12 @@ def measured_footprint(
     if target == CORTEX_M7:
         command = [*find_compiler(COMPILER), *PROCESSOR, *COMPILE, *EXACT]
     else:
-        if shutil.which(target) is None:
+        try:
+            command = [*find_compiler(target), "-std=c99", "-O2"]
+        except CompilerError as error:
             raise CompilerError(
-                f'there is no compiler {target!r}; give "{CORTEX_M7}", or the command of a GCC'
-            )
-        command = [target, "-std=c99", "-O2"]
+                f'{error}; or give "{CORTEX_M7}" or the command of another GCC as the target'
+            ) from error
     command += [*(flags or ()), f"-I{source}", "-fcallgraph-info=su"]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

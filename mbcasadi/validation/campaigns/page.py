@@ -9,7 +9,7 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.validation.campaigns.outcome import Outcome
 from mbcasadi.validation.campaigns.plots import campaign_figures
 from mbcasadi.validation.report import text
-from mbcasadi.validation.report.extras import require
+from mbcasadi.validation.report.page_template import page_template
 from mbcasadi.validation.versions import package_versions
 
 if TYPE_CHECKING:
@@ -35,22 +35,13 @@ def campaign_page(campaign: "Campaign", title: str, videos: Mapping[int, str | P
         ProblemError: a video cannot be read, or is of a case that was not run.
         MissingExtraError: jinja2 or matplotlib is not installed.
     """
-    require("jinja2", "an HTML report")
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("mbcasadi.validation.campaigns", "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.globals.update(
+    template = page_template(
+        "campaign.html.j2",
         metric_text=text.metric_text,
         value_text=text.value_text,
         number_text=text.number_text,
     )
-    page: str = environment.get_template("campaign.html.j2").render(
+    return template.render(
         title=title,
         campaign=campaign,
         failures=campaign.failures(),
@@ -61,7 +52,6 @@ def campaign_page(campaign: "Campaign", title: str, videos: Mapping[int, str | P
         figures=campaign_figures(campaign.outcomes, campaign.judged_metrics()),
         versions=package_versions(),
     )
-    return page
 
 
 def _videos(campaign: "Campaign", paths: Mapping[int, str | Path]) -> Iterator[_Video]:

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from mbcasadi.validation.campaigns.outcome import Outcome
 from mbcasadi.validation.campaigns.statistics import parameter_table, pass_rate
 from mbcasadi.validation.metrics import METRICS, base_name
-from mbcasadi.validation.report.extras import require
-from mbcasadi.validation.report.figures import STYLE, Figure, svg_text
+from mbcasadi.validation.report.figures import Figure, plain_figures
 from mbcasadi.validation.report.plots import COLORS, LIMIT, Draw
 from mbcasadi.validation.report.text import metric_text
 
@@ -35,19 +34,7 @@ def campaign_figures(outcomes: Sequence[Outcome], judged: Sequence[str]) -> list
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
-    require("matplotlib.figure", "a plot")
-    import matplotlib.style as mpl_style
-    from matplotlib.figure import Figure as MatplotlibFigure
-
-    result = []
-    for i, (title, caption, draw) in enumerate(_content(outcomes, judged)):
-        with mpl_style.context(STYLE | {"svg.hashsalt": f"campaign-{i}"}):
-            figure = MatplotlibFigure(figsize=(5.6, 3.0))
-            axes = figure.add_subplot()
-            draw(axes)
-            figure.subplots_adjust(left=0.145, right=0.985, bottom=0.165, top=0.94)
-            result.append(Figure(title, caption, svg_text(figure)))
-    return result
+    return plain_figures(_content(outcomes, judged), "campaign")
 
 
 def _content(outcomes: Sequence[Outcome], judged: Sequence[str]) -> Iterator[tuple[str, str, Draw]]:

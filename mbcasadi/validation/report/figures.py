@@ -2,7 +2,8 @@
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,8 @@ from mbcasadi.validation.run import Run
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
 
-BELOW_LEGEND, WITHOUT_LEGEND = 0.87, 0.97  # top of the axes, as a share of the figure
+LEFT, RIGHT, BOTTOM, TOP = 0.145, 0.985, 0.16, 0.945  # of the axes, as shares of the figure
+BELOW_LEGEND, WITHOUT_LEGEND = 0.87, 0.97  # tops of axes
 STYLE = {
     "svg.fonttype": "none",
     "text.parse_math": False,  # names of a model are no formulas
@@ -63,24 +65,52 @@ def figures(run: Run, prefix: str = "run") -> list[Figure]:
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
-    require("matplotlib.figure", "a plot")
-    import matplotlib.style as mpl_style
-    from matplotlib.figure import Figure as MatplotlibFigure
-
     result = []
     overview = list(_content(run))
     for i, (title, caption, draw) in enumerate([*overview, *joint_content(run.recording)]):
-        style = STYLE | {"svg.hashsalt": f"{run.name}-{i}"}
-        with mpl_style.context(style):
-            figure = MatplotlibFigure(figsize=(5.6, 3.0))
+        with _figure(f"{run.name}-{i}") as figure:
             axes = figure.add_subplot()
             draw(axes)
             thin_lines(axes)
             top = BELOW_LEGEND if axes.get_legend() else WITHOUT_LEGEND
-            figure.subplots_adjust(left=0.145, right=0.985, bottom=0.155, top=top)
+            figure.subplots_adjust(left=LEFT, right=RIGHT, bottom=BOTTOM, top=top)
             marks = mark_lines(axes, f"{prefix}-{i}")
-            result.append(Figure(title, caption, svg_text(figure), marks, i >= len(overview)))
+            svg = svg_text(figure)
+        result.append(Figure(title, caption, svg, marks, i >= len(overview)))
     return result
+
+
+def plain_figures(
+    content: Iterable[tuple[str, str, Draw]], prefix: str, left: float = LEFT
+) -> list[Figure]:
+    """Return figures without a legend and without values to hover over.
+
+    Args:
+        content: title, caption and drawing of each.
+        prefix: of the ids within their SVG, unique on the page.
+        left: of the axes, as a share of the figure.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    result = []
+    for i, (title, caption, draw) in enumerate(content):
+        with _figure(f"{prefix}-{i}") as figure:
+            draw(figure.add_subplot())
+            figure.subplots_adjust(left=left, right=RIGHT, bottom=BOTTOM, top=TOP)
+            result.append(Figure(title, caption, svg_text(figure)))
+    return result
+
+
+@contextmanager
+def _figure(salt: str) -> Iterator["MatplotlibFigure"]:
+    """Yield a new figure in our style; `salt` makes the ids of its SVG."""
+    require("matplotlib.figure", "a plot")
+    import matplotlib.style as mpl_style
+    from matplotlib.figure import Figure as MatplotlibFigure
+
+    with mpl_style.context(STYLE | {"svg.hashsalt": salt}):
+        yield MatplotlibFigure(figsize=(5.6, 3.0))
 
 
 def svg_text(figure: "MatplotlibFigure") -> str:

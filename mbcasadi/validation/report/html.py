@@ -7,10 +7,10 @@ from typing import NamedTuple
 from mbcasadi.codegen import TickTimes
 from mbcasadi.validation.metrics import Softness
 from mbcasadi.validation.report import text
-from mbcasadi.validation.report.extras import require
 from mbcasadi.validation.report.figures import Figure, figures
 from mbcasadi.validation.report.findings import all_status_rows
 from mbcasadi.validation.report.glossary import explained
+from mbcasadi.validation.report.page_template import page_template
 from mbcasadi.validation.report.why import reasons
 from mbcasadi.validation.run import Run
 
@@ -35,17 +35,8 @@ def page(runs: Sequence[Run], title: str, versions: Mapping[str, str]) -> str:
     Raises:
         MissingExtraError: jinja2 or matplotlib is not installed.
     """
-    require("jinja2", "an HTML report")
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("mbcasadi.validation.report", "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.globals.update(
+    template = page_template(
+        "report.html.j2",
         metric_text=text.metric_text,
         value_text=text.value_text,
         limit_text=text.limit_text,
@@ -60,7 +51,7 @@ def page(runs: Sequence[Run], title: str, versions: Mapping[str, str]) -> str:
         tick_times=_tick_times,
         sweep_rows=_sweep_rows,
     )
-    return environment.get_template("report.html.j2").render(
+    return template.render(
         title=title,
         passed=all(run.passed for run in runs),
         sections=[_section(run, k) for k, run in enumerate(runs)],

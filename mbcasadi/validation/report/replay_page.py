@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.codegen import LogReplay, TickEvent
-from mbcasadi.validation.report.extras import require
-from mbcasadi.validation.report.figures import STYLE, Figure, svg_text
+from mbcasadi.validation.report.figures import plain_figures
+from mbcasadi.validation.report.page_template import page_template
 from mbcasadi.validation.report.plain_data import plain_data
 from mbcasadi.validation.report.plots import COLORS, MOST_LINES, Draw, label_axes
 from mbcasadi.validation.versions import package_versions
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_ROWS = 20
-"""Changes of the events that the page lists."""
+"""Changes of the events that are listed."""
+
+LEFT = 0.2  # of the axes, as a share of the figure: names of events
 
 
 def save_replay(result: LogReplay, path: Path, title: str) -> None:
@@ -37,27 +39,16 @@ def replay_page(result: LogReplay, title: str) -> str:
     Raises:
         MissingExtraError: jinja2 or matplotlib is not installed.
     """
-    require("jinja2", "an HTML report")
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("mbcasadi.validation.report", "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
     changes = list(event_changes(result))
-    page: str = environment.get_template("replay.html.j2").render(
+    return page_template("replay.html.j2").render(
         title=title,
         result=result,
         counts=result.log.event_counts(),
         changes=changes[:MOST_ROWS],
         more=max(0, len(changes) - MOST_ROWS),
-        figures=_figures(result),
+        figures=plain_figures(_content(result), "replay", left=LEFT),
         versions=package_versions(),
     )
-    return page
 
 
 def event_changes(result: LogReplay) -> Iterator[tuple[int, float, str, str]]:
@@ -67,21 +58,6 @@ def event_changes(result: LogReplay) -> Iterator[tuple[int, float, str, str]]:
         if bits != before:
             yield int(tick), float(tick * log.period), str(TickEvent(int(bits))), fault
         before = bits
-
-
-def _figures(result: LogReplay) -> list[Figure]:
-    require("matplotlib.figure", "a plot")
-    import matplotlib.style as mpl_style
-    from matplotlib.figure import Figure as MatplotlibFigure
-
-    figures = []
-    for k, (title, caption, draw) in enumerate(_content(result)):
-        with mpl_style.context(STYLE | {"svg.hashsalt": f"replay-{k}"}):
-            figure = MatplotlibFigure(figsize=(5.6, 3.0))
-            draw(figure.add_subplot())
-            figure.subplots_adjust(left=0.2, right=0.985, bottom=0.155, top=0.95)
-            figures.append(Figure(title, caption, svg_text(figure)))
-    return figures
 
 
 def _content(result: LogReplay) -> Iterator[tuple[str, str, Draw]]:
