@@ -321,17 +321,28 @@ class CProject:
         return footprint
 
     @checked
-    def cortex_m7(self, folder: str | Path, flags: Sequence[str] | None = None) -> Path:
+    def cortex_m7(
+        self,
+        folder: str | Path,
+        flags: Sequence[str] | None = None,
+        inputs: Mapping[str, ArrayLike] | None = None,
+    ) -> Path:
         """Write and compile firmware that runs the law over a record on a Cortex-M7.
 
         The folder has the startup code with its linker script, for QEMU's machine mps2-an500, the
-        replay program, `firmware.elf` and `firmware.map`. It runs the law without a supervision
-        over the file `inputs` beside it, one row of doubles for each tick, and writes `outputs`.
+        replay program, `firmware.elf`, `firmware.map`, and a README that says how to run it. It
+        runs the law without a supervision over the file `inputs`, and writes `outputs`.
+
+        Args:
+            folder: where to write.
+            flags: of the compiler, behind ours.
+            inputs: name → (ticks, size), as in `time`, written as `inputs`.
 
         Raises:
             CompilerError: arm-none-eabi-gcc is not installed, or it failed.
+            ShapeError, UnknownNameError: an input does not fit.
         """
-        return build_firmware(self.manifest, self.folder, Path(folder), flags or ())
+        return build_firmware(self.manifest, self.folder, Path(folder), flags or (), inputs)
 
     @checked
     def wasm(self, folder: str | Path) -> Path:

@@ -24,8 +24,10 @@ def emulated(recorded, tmp_path_factory):
     def of(name):
         if name not in made:
             folder, project = tmp_path_factory.mktemp(f"m7_{name}"), recorded(name).project
-            project.cortex_m7(folder)
+            project.cortex_m7(folder, inputs=recorded(name).inputs)
+            record = np.fromfile(folder / "inputs", "<f8")
             made[name] = run_firmware(project.manifest, folder, recorded(name).inputs), folder
+            assert np.array_equal(record, np.fromfile(folder / "inputs", "<f8"))
         return made[name]
 
     return of
@@ -48,6 +50,18 @@ def test_the_stack_is_bounded_by_the_manifest(name, emulated, recorded):
     assert run.stack_bytes < STACK / 2
     assert run.stack_bytes <= project.manifest["stack_bytes"]
     assert footprint.stack_bytes <= project.manifest["stack_bytes"] <= LOOSE * footprint.stack_bytes
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_the_readme_says_how_wide_the_rows_are(name, emulated):
+    run, folder = emulated(name)
+    text = (folder / "README.md").read_text()
+    read, write = (
+        int(text.split(f"| `{file}` | ")[1].split()[0]) for file in ("inputs", "outputs")
+    )
+    ticks = len(run.replay.outputs)
+    assert np.fromfile(folder / "inputs", "<f8").size == read * ticks
+    assert np.fromfile(folder / "outputs", "<f8").size == write * ticks
 
 
 @pytest.mark.parametrize("command", ["gcc", "aarch64-linux-gnu-gcc", "arm-none-eabi-gcc"])

@@ -1,5 +1,6 @@
 """Firmware of an export for a Cortex-M7, as QEMU's machine mps2-an500 runs it."""
 
+import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,10 +12,12 @@ from numpy.typing import ArrayLike
 from mbcasadi.codegen.compiler import find_compiler
 from mbcasadi.codegen.manifest import Manifest
 from mbcasadi.codegen.targets.replay import (
+    COUNTS,
     Replay,
     make_folder,
     read_replay,
     replay_files,
+    replay_values,
     write_record,
 )
 from mbcasadi.codegen.text import template
@@ -60,25 +63,53 @@ def write_firmware(manifest: Manifest, folder: Path) -> None:
 
 
 def build_firmware(
-    manifest: Manifest, source: Path, folder: Path, flags: Sequence[str] = ()
+    manifest: Manifest,
+    source: Path,
+    folder: Path,
+    flags: Sequence[str] = (),
+    inputs: Mapping[str, ArrayLike] | None = None,
 ) -> Path:
     """Compile the export in `source` with its firmware; returns the program.
+
+    Args:
+        manifest: of the export.
+        source: its folder.
+        folder: where the firmware goes.
+        flags: behind ours.
+        inputs: record that the firmware reads; None writes none.
 
     Returns:
         `firmware.elf` in `folder`, beside its map.
 
     Raises:
         CompilerError: no compiler, or it failed.
+        ShapeError, UnknownNameError: an input does not fit.
     """
     write_firmware(manifest, folder)
+    if inputs is not None:
+        write_record(manifest, folder, inputs)
     compiler = find_compiler(COMPILER)
     files = (str(source / f"{manifest['name']}.c"), "replay.c", "cortex_m7.c")
     command = [*compiler, *PROCESSOR, *COMPILE, *EXACT, *flags, f"-I{source}", *files, *LINK]
     command += ["-T", "cortex_m7.ld", "-Wl,-Map=firmware.map", *LIBRARIES, "-o", FIRMWARE]
+    (folder / "README.md").write_text(_readme(manifest, command), encoding="utf-8")
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise CompilerError(f"{COMPILER} failed: {' '.join(command)}\n{done.stderr}")
     return folder / FIRMWARE
+
+
+def _readme(manifest: Manifest, command: Sequence[str]) -> str:
+    """Return the page of the firmware's folder."""
+    given = [s for s in manifest["inputs"] if s["name"] != "z" or not manifest["z0"]]
+    texts: dict[str, str | int] = {
+        key: ", ".join(f"`{s['name']}` ({s['size']})" for s in signals)
+        for key, signals in (("input_list", given), ("output_list", manifest["outputs"]))
+    }
+    values = replay_values(manifest)
+    texts |= {name: values[name] for name in ("name", "stride")}
+    texts |= {"columns": int(values["width"]) + COUNTS, "command": shlex.join(command)}
+    return template("targets/cortex_m7.md.in", texts)
 
 
 def run_firmware(
