@@ -1,4 +1,4 @@
-"""Small functions of CasADi's C runtime, written so that compilers inline and checkers pass them."""
+"""Small functions of CasADi's C runtime, written for compilers to inline and checkers to pass."""
 
 import re
 
