@@ -1,7 +1,8 @@
 """Command line: `mbcasadi demo | inspect | check | init | export | validate | …`.
 
 Every command has `--help` and `--json`. The exit status is 0 only if the command's own criteria
-are fulfilled, 1 if they are not, and 2 for bad input, with one line on stderr.
+are fulfilled, 1 if they are not, 3 if no criterion judges the run, and 2 for bad input, with one
+line on stderr.
 """
 
 import importlib.util

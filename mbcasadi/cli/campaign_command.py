@@ -179,7 +179,7 @@ def _show(result: "Campaign", saved: Path | None, as_json: bool) -> None:
         if result.failures():
             command = shlex.join(["mbcasadi", *_of_one_case(sys.argv[1:]), "--case"])
             for outcome in result.worst(3):
-                if not outcome.passed:
+                if outcome.passed is False:
                     screen.print(f"again: {command} {outcome.number}", markup=False, soft_wrap=True)
         if saved is not None:
             screen.print(f"report: {saved.absolute()}", markup=False, soft_wrap=True)

@@ -21,6 +21,7 @@ from mbcasadi.errors import MbcasadiError
 
 FAILED = 1  # a criterion is not fulfilled
 BAD_INPUT = 2  # the command could not do its work
+NOT_JUDGED = 3  # no criterion says anything of the run
 INTERRUPTED = 130  # Ctrl-C ended the command: 128 + SIGINT
 
 P = ParamSpec("P")
@@ -60,10 +61,10 @@ def fail_interrupted(more: str = "") -> NoReturn:
     fail(f"interrupted{more}", INTERRUPTED)
 
 
-def exit_unless(passed: bool) -> None:
-    """Exit with status 1 unless the criteria are fulfilled."""
+def exit_unless(passed: bool | None) -> None:
+    """Exit with status 1 unless the criteria are fulfilled, with 3 where none judges the run."""
     if not passed:
-        raise typer.Exit(FAILED)
+        raise typer.Exit(NOT_JUDGED if passed is None else FAILED)
 
 
 def stdout() -> Console:

@@ -120,7 +120,8 @@ def validate(
         scenario: mask, tuning, switched constraints, outer law, key frame, time step, seed. Where
             the model's own time step does not divide the period, the plant has a smaller one that
             does.
-        criteria: limits on metrics, and the settling time; `DEFAULTS` where None.
+        criteria: limits on metrics, and the settling time; `DEFAULTS` where None. A run to which
+            no default applies is not judged: `report.passed` is None.
         report: name, sweeps, repetitions and frames of the report; progress.
 
     Returns:
@@ -157,7 +158,7 @@ def validate(
     progress("generating and compiling C", 0.0)
     with compile_controller(given, progress.note) as law:
         run = _judge(trial, _measure(trial, law))
-        if report.explain and not run.passed:
+        if report.explain and run.passed is False:
             failed = Trial(law, given, plants, loop, run.recording)
             run = replace(run, diagnosis=_diagnosis(trial, failed, run))
     return Report((run,))

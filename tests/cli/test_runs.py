@@ -67,6 +67,21 @@ def test_validate_leaves_with_one_where_a_criterion_fails(crank):
     assert "FAILED" in result.stdout
 
 
+def test_validate_leaves_with_three_where_nothing_judges_the_run(tmp_path):
+    (tmp_path / "idle.py").write_text(
+        "import mbcasadi as mb\n"
+        "from support.validation_problems import idle_controller\n"
+        "def make(system):\n    return idle_controller(mb.models.path('four_bar'))\n"
+    )
+    spec = tmp_path / "idle.toml"
+    spec.write_text('type = "own"\nmake = "idle:make"\n')
+    result = invoke(
+        "validate", "four_bar", "--controller", spec, "--duration", "0.05", "--allow-code"
+    )
+    assert result.exit_code == 3, result.output
+    assert "not judged" in result.output
+
+
 def test_validate_passes_the_conditions_of_the_command_line_on(crank):
     result = invoke(
         "validate", "four_bar", "-c", crank, "--duration", "0.1", "--delay", "2",

@@ -68,7 +68,7 @@ class FailureMargin:
     def passes_again(self) -> bool:
         """Whether a larger size passes although a smaller one fails."""
         larger = [size for size in self.outcomes if abs(size) > abs(self.fails)]
-        return any(self.outcomes[size].passed for size in larger)
+        return any(bool(self.outcomes[size].passed) for size in larger)
 
     def __str__(self) -> str:
         if self.failure is None:
@@ -134,7 +134,7 @@ def margin(
         progress: called with what is being done and a share from 0 to 1.
 
     Raises:
-        ProblemError: a scan of no length or without steps.
+        ProblemError: a scan of no length or without steps; runs that no criterion judges.
         MbcasadiError: as `campaign`.
     """
     require_whole(1, steps=steps)
@@ -157,6 +157,11 @@ def margin(
     ) as ready:  # fmt: skip
         scan = run_cases(ready, plan, where, report)
         outcomes = dict(zip(sizes, scan.outcomes, strict=True))
+        if any(outcome.passed is None for outcome in scan.outcomes):
+            raise ProblemError(
+                "no criterion says whether a run of this controller is good; give reference= or "
+                "criteria="
+            )
         trials = Trials(ready.kit, ready.law)
 
         def run(size: float) -> Outcome:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from mbcasadi.argument_kinds import checked
 from mbcasadi.short_text import summarised
 from mbcasadi.validation.campaigns.case import Case
-from mbcasadi.validation.metrics import Metric, Verdict
+from mbcasadi.validation.metrics import Metric, Verdict, passed
 
 
 @summarised
@@ -32,14 +32,14 @@ class Outcome:
         return {"number": self.number, "case": self.text, "passed": self.passed}
 
     @property
-    def passed(self) -> bool:
-        """Whether every criterion is fulfilled."""
-        return all(verdict.passed for verdict in self.verdicts)
+    def passed(self) -> bool | None:
+        """Whether every criterion is fulfilled; None where no criterion judges the run."""
+        return passed(verdict.passed for verdict in self.verdicts)
 
     @property
     def failed(self) -> tuple[str, ...]:
         """Names of the criteria that are not fulfilled."""
-        return tuple(verdict.metric for verdict in self.verdicts if not verdict.passed)
+        return tuple(verdict.metric for verdict in self.verdicts if verdict.passed is False)
 
     @checked
     def metric(self, name: str) -> float:

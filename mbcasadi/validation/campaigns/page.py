@@ -38,6 +38,7 @@ def campaign_page(campaign: "Campaign", title: str, videos: Mapping[int, str | P
     template = page_template(
         "campaign.html.j2",
         metric_text=text.metric_text,
+        verdict_word=text.verdict_word,
         value_text=text.value_text,
         number_text=text.number_text,
     )

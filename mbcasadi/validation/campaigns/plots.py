@@ -39,7 +39,7 @@ def campaign_figures(outcomes: Sequence[Outcome], judged: Sequence[str]) -> list
 
 def _content(outcomes: Sequence[Outcome], judged: Sequence[str]) -> Iterator[tuple[str, str, Draw]]:
     """Yield title, caption and drawing of each plot."""
-    passed = np.array([outcome.passed for outcome in outcomes])
+    passed = np.array([outcome.passed is True for outcome in outcomes])
     names, table = parameter_table([outcome.case for outcome in outcomes])
     order = _by_effect(table, passed)
     for i in order[:MOST_PLOTS]:

@@ -19,6 +19,7 @@ from mbcasadi.validation.campaigns.statistics import (
     worst_first,
 )
 from mbcasadi.validation.campaigns.store import Store
+from mbcasadi.validation.metrics import NO_METRICS, passed
 from mbcasadi.validation.report import SummaryRow, campaign_table, summary_rows
 from mbcasadi.validation.report.plain_data import Plain, plain_data
 from mbcasadi.validation.report.text import metric_text
@@ -54,9 +55,10 @@ class Campaign:
         return {"result": self.headline, "failures": self.failures()}
 
     @property
-    def passed(self) -> bool:
-        """Whether every case was run, and every criterion is fulfilled."""
-        return len(self.outcomes) == self.planned and all(o.passed for o in self.outcomes)
+    def passed(self) -> bool | None:
+        """Whether every case was run and passed; None where a case is not judged."""
+        done = len(self.outcomes) == self.planned
+        return passed([done, *(outcome.passed for outcome in self.outcomes)])
 
     @property
     def pass_rate(self) -> PassRate:
@@ -67,13 +69,16 @@ class Campaign:
         """
         if not self.outcomes:
             raise ProblemError("no case of this campaign has been run yet; run it again")
-        return pass_rate(sum(o.passed for o in self.outcomes), len(self.outcomes))
+        return pass_rate(sum(o.passed is True for o in self.outcomes), len(self.outcomes))
 
     @property
     def headline(self) -> str:
         """The pass rate, and how much is missing, in one line."""
         missing = self.planned - len(self.outcomes)
         rate = str(self.pass_rate) if self.outcomes else "no run is done"
+        unjudged = sum(outcome.passed is None for outcome in self.outcomes)
+        if unjudged:
+            rate += f"; {unjudged} runs are not judged: give a reference or criteria"
         return f"{rate}; {missing} of {self.planned} cases are not done" if missing else rate
 
     @checked
@@ -97,7 +102,7 @@ class Campaign:
     def judged_metrics(self) -> list[str]:
         """Return the names of the metrics that a criterion bounds."""
         names = (v.metric for o in self.outcomes for v in o.verdicts)
-        return [name for name in dict.fromkeys(names) if name != "finished"]
+        return [name for name in dict.fromkeys(names) if name not in NO_METRICS]
 
     @checked
     def sensitivity(self, metrics: Sequence[str] | None = None) -> list[Sensitivity]:
@@ -192,7 +197,7 @@ class Campaign:
             lines.append(f"{count} runs failed by: {metric_text(name)}")
         for outcome in self.worst() if self.failures() else ():
             why = "; ".join((*outcome.events, *map(metric_text, outcome.failed[:1])))
-            if not outcome.passed:
+            if outcome.passed is False:
                 lines.append(f"case {outcome.number} ({outcome.text}) failed: {why}")
         strong = [row for row in self.sensitivity() if row.p_value < STRONG]
         for row in sorted(strong, key=lambda row: -row.strength)[:WORST]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mbcasadi.short_text import summarised
 from mbcasadi.validation.campaigns.case import Case
 from mbcasadi.validation.campaigns.outcome import Outcome
-from mbcasadi.validation.metrics import METRICS, base_name
+from mbcasadi.validation.metrics import METRICS, NO_METRICS, base_name
 
 Array = NDArray[np.float64]
 CONFIDENCE = 0.95
@@ -173,7 +173,7 @@ def worst_first(outcomes: Sequence[Outcome]) -> list[Outcome]:
     """
     names = {verdict.metric for outcome in outcomes for verdict in outcome.verdicts}
     spreads = {}
-    for name in names - {"finished"}:
+    for name in names - set(NO_METRICS):
         values = np.array([outcome.metric(name) for outcome in outcomes])
         values = values[np.isfinite(values)]
         spread = float(values.std()) if values.size else 0.0
@@ -185,8 +185,8 @@ def _violations(outcome: Outcome, spreads: dict[str, float]) -> list[float]:
     """Return how far each criterion is violated, the most first; negative where it is fulfilled."""
     violations = []
     for verdict in outcome.verdicts:
-        if verdict.metric == "finished":
-            distance = -np.inf if verdict.passed else np.inf
+        if verdict.metric in NO_METRICS:
+            distance = np.inf if verdict.passed is False else -np.inf
         else:
             sign = -1.0 if METRICS[base_name(verdict.metric)].larger_is_better else 1.0
             distance = sign * (verdict.value - verdict.limit) / spreads[verdict.metric]

@@ -18,12 +18,12 @@ from mbcasadi.validation.campaigns.case import Case, case_of_json
 from mbcasadi.validation.campaigns.outcome import Outcome
 from mbcasadi.validation.metrics import Metric, Verdict
 
-VERSION = "1"
+VERSION = "2"
 SCHEMA = """
 CREATE TABLE campaign (part TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE notes (place INTEGER PRIMARY KEY, note TEXT NOT NULL);
 CREATE TABLE cases (number INTEGER PRIMARY KEY, seed INTEGER, delay INTEGER, content TEXT NOT NULL);
-CREATE TABLE outcomes (number INTEGER PRIMARY KEY, passed INTEGER NOT NULL, events TEXT NOT NULL);
+CREATE TABLE outcomes (number INTEGER PRIMARY KEY, passed INTEGER, events TEXT NOT NULL);
 CREATE TABLE metric_names (id INTEGER PRIMARY KEY, name TEXT, unit TEXT, meaning TEXT,
     UNIQUE (name, unit, meaning));
 CREATE TABLE metrics (number INTEGER, place INTEGER, name_id INTEGER, value REAL,
@@ -142,7 +142,9 @@ class Store:
         for number, _, name, bound, at_least, value, passed in self._rows(
             "SELECT * FROM verdicts ORDER BY number, place"
         ):
-            verdict = Verdict(str(name), _read(bound), bool(at_least), _read(value), bool(passed))
+            verdict = Verdict(
+                str(name), _read(bound), bool(at_least), _read(value), _answer(passed)
+            )
             verdicts.setdefault(number, []).append(verdict)
         query = (
             "SELECT number, content, events FROM outcomes JOIN cases USING (number) ORDER BY number"
@@ -171,6 +173,10 @@ def _require_same(path: Path, known: Mapping[str, str], parts: Mapping[str, str]
             f"{path} holds another campaign: it differs in {', '.join(texts)}; give the same "
             "arguments to go on with it, or another file"
         )
+
+
+def _answer(passed: object) -> bool | None:
+    return None if passed is None else bool(passed)
 
 
 def _stored(value: float) -> float | None:

@@ -7,7 +7,14 @@ from mbcasadi.validation.metrics.contact_metrics import (
     plant_margin,
     predicted_margin,
 )
-from mbcasadi.validation.metrics.criteria import DEFAULTS, Criteria, Verdict, judge
+from mbcasadi.validation.metrics.criteria import (
+    DEFAULTS,
+    NO_METRICS,
+    Criteria,
+    Verdict,
+    judge,
+    passed,
+)
 from mbcasadi.validation.metrics.margins import Margin, margins
 from mbcasadi.validation.metrics.metric import METRICS, Metric, base_name
 from mbcasadi.validation.metrics.outer_law_metrics import OuterLawRun, outer_law_run
@@ -26,6 +33,7 @@ from mbcasadi.validation.metrics.tracking_metrics import (
 __all__ = [
     "DEFAULTS",
     "METRICS",
+    "NO_METRICS",
     "SMALLEST_AMPLITUDE",
     "Comparison",
     "ContactForceRow",
@@ -48,6 +56,7 @@ __all__ = [
     "judge",
     "margins",
     "outer_law_run",
+    "passed",
     "plant_margin",
     "predicted_margin",
     "require_reportable",

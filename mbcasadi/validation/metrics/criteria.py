@@ -1,19 +1,20 @@
 """Criteria on the metrics of a run, and their verdicts."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.errors import ProblemError, UnknownNameError
 from mbcasadi.validation.metrics.metric import METRICS, Metric, base_name
+from mbcasadi.validation.metrics.plant_metrics import BODY_CONTACT, HEIGHT, JOINT_BEYOND, TILT
 
 # A force on the edge of its pyramid is on the cone, up to the rounding of the QP.
 ON_THE_CONE = 1e-6
 
-#: Criteria of a run that names none. One on loops, contacts, moving or constant targets applies
-#: where the run has some; one that applies and cannot be evaluated (NaN) fails. A controller
-#: without a monitor of its error fails `tracking.hold_share`: nothing says what it should reach.
+#: Criteria of a run that names none. One on loops, contacts, moving or constant targets, stops or
+#: a base that stands applies where the run has some; one that applies and cannot be evaluated (NaN)
+#: fails. A run to which none applies but those of `SAY_NOTHING` is not judged.
 DEFAULTS: dict[str, float] = {
     "torque.excess": 0.0,
     "status.safe_output": 0.0,
@@ -22,7 +23,14 @@ DEFAULTS: dict[str, float] = {
     "closure.share": 1e-3,
     "contact.slip_share": 0.05,
     "cone.controller": -ON_THE_CONE,
+    HEIGHT: 0.6,
+    TILT: math.pi / 4,
+    BODY_CONTACT: 0.0,
+    JOINT_BEYOND: 0.05,  # stops of MuJoCo are soft
 }
+
+SAY_NOTHING = ("torque.excess", "status.safe_output", "closure.share")
+"""Defaults that say nothing of where the plant moves: a control of zero fulfils them."""
 
 
 @dataclass(frozen=True)
@@ -68,21 +76,38 @@ class Verdict:
         limit: bound of the metric.
         at_least: the limit is a lower bound; otherwise an upper one.
         value: of the run.
-        passed: whether the criterion is fulfilled.
+        passed: whether the criterion is fulfilled; None for `JUDGED`, the one of a run that no
+            criterion judges.
     """
 
     metric: str
     limit: float
     at_least: bool
     value: float
-    passed: bool
+    passed: bool | None
+
+
+JUDGED = "judged"
+"""The criterion that some criterion applies; it stands in a run to which none does."""
+
+NO_METRICS = ("finished", JUDGED)
+"""Criteria that bound no metric: they are fulfilled, or not."""
+
+
+def passed(verdicts: Iterable[bool | None]) -> bool | None:
+    """Return whether all are true: False if one is not, None if one is undecided."""
+    answers = tuple(verdicts)
+    if False in answers:
+        return False
+    return None if None in answers else True
 
 
 def judge(metrics: Sequence[Metric], criteria: Criteria, finished: bool) -> tuple[Verdict, ...]:
     """Return a verdict for each criterion.
 
     A criterion that is required by name fails where the run has no such metric (NaN does not
-    pass). A run that stopped early fails as a whole, by the criterion `finished`.
+    pass). A run that stopped early fails as a whole, by the criterion `finished`. Where no default
+    says anything of the run, `JUDGED` is undecided.
 
     Args:
         metrics: of the run.
@@ -90,15 +115,17 @@ def judge(metrics: Sequence[Metric], criteria: Criteria, finished: bool) -> tupl
         finished: whether the run reached its end.
     """
     values = {metric.name: metric.value for metric in metrics}
+    verdicts = [Verdict("finished", 1.0, True, float(finished), finished)]
     if criteria.limits is None:
         limits = {name: limit for name, limit in DEFAULTS.items() if name in values}
+        if not limits.keys() - set(SAY_NOTHING):
+            verdicts.append(Verdict(JUDGED, 1.0, True, 0.0, None))
     else:
         limits = dict(criteria.limits)
-    verdicts = [Verdict("finished", 1.0, True, float(finished), finished)]
     for name, limit in limits.items():
         value, at_least = values.get(name, math.nan), METRICS[base_name(name)].larger_is_better
-        passed = value >= limit if at_least else value <= limit
-        verdicts.append(Verdict(name, limit, at_least, value, bool(passed)))
+        fulfilled = value >= limit if at_least else value <= limit
+        verdicts.append(Verdict(name, limit, at_least, value, bool(fulfilled)))
     return tuple(verdicts)
 
 

@@ -89,22 +89,14 @@ def hold_metrics(
     rows: Sequence[HoldStatistics],
     tracking: Sequence[TrackingStatistics],
     scopes: Sequence[str] = (),
-    *,
-    reported: bool = True,
 ) -> Iterator[Metric]:
     """Yield the worst share over all judged constant targets, then over those of each scope.
-
-    A controller without a monitor of target and error gets NaN, which no criterion accepts;
-    one of others, which has no such signal, gets no metric.
 
     Args:
         rows: components with a constant target.
         tracking: all components.
         scopes: as in `tracking_metrics`.
-        reported: whether the controller has such a signal at all.
     """
-    if not tracking and reported:
-        yield Metric(HOLD_SHARE, float("nan"), "", "the controller has no monitor of its error")
     meaning = "worst RMS in the last quarter, of 1 rad, extent or weight, plus the first error"
     for scope in ("", *scopes):
         chosen = rows_of_scope(tracking, scope) if scope else [x for x in tracking if x.judged]

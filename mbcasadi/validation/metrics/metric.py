@@ -70,6 +70,10 @@ METRICS: dict[str, MetricKind] = {
     "contact.force_tangential": MetricKind(
         "planned tangential force against MuJoCo's, RMS of the weight", "share"
     ),
+    "plant.height": MetricKind("least height of the base, of the first", "share", True),
+    "plant.tilt": MetricKind("largest tilt of the base from its first attitude, rad"),
+    "plant.body_contact": MetricKind("instants with more than feet on the ground", "share"),
+    "plant.joint_beyond": MetricKind("joint beyond its range, of the range", "share"),
     "status.solved": MetricKind("ticks solved and verified", "share", True),
     "status.safe_output": MetricKind("ticks with a safe output", "share"),
     "status.longest_failure": MetricKind("longest run of ticks with a safe output"),

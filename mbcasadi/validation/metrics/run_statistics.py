@@ -20,6 +20,7 @@ from mbcasadi.validation.metrics.hold_metrics import hold_metrics, hold_statisti
 from mbcasadi.validation.metrics.margins import Margin, margin_metrics, margins
 from mbcasadi.validation.metrics.metric import Metric
 from mbcasadi.validation.metrics.outer_law_metrics import OuterLawRun, outer_law_metrics
+from mbcasadi.validation.metrics.plant_metrics import plant_metrics
 from mbcasadi.validation.metrics.predictions import Predictions, prediction_metrics, predictions
 from mbcasadi.validation.metrics.status_metrics import status_metrics
 from mbcasadi.validation.metrics.tracking_metrics import (
@@ -83,9 +84,8 @@ def run_statistics(
         predictions=plans,
         metrics=(
             *tracking_metrics(tracking, criteria.scopes),
-            *hold_metrics(
-                held, tracking, criteria.scopes, reported="tracking" not in controller.unreported
-            ),
+            *hold_metrics(held, tracking, criteria.scopes),
+            *plant_metrics(recording, plant.model, tracking),
             *closure_metrics(recording, comparison, plant.model),
             *torque_metrics(controller, recording),
             *margin_metrics(bounded_rows),

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from mbcasadi.codegen import TickTimes
-from mbcasadi.validation.metrics import Softness
+from mbcasadi.validation.metrics import Softness, passed
 from mbcasadi.validation.report import text
 from mbcasadi.validation.report.figures import Figure, figures
 from mbcasadi.validation.report.findings import all_status_rows
@@ -48,12 +48,13 @@ def page(runs: Sequence[Run], title: str, versions: Mapping[str, str]) -> str:
         tick_count=text.tick_count,
         all_status_rows=all_status_rows,
         explained=explained,
+        verdict_word=text.verdict_word,
         tick_times=_tick_times,
         sweep_rows=_sweep_rows,
     )
     return template.render(
         title=title,
-        passed=all(run.passed for run in runs),
+        passed=passed(run.passed for run in runs),
         sections=[_section(run, k) for k, run in enumerate(runs)],
         judged=[verdict.metric for run in runs for verdict in run.verdicts],
         versions=versions,

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
 from mbcasadi.short_text import summarised
+from mbcasadi.validation.metrics import passed
 from mbcasadi.validation.report.findings import findings
 from mbcasadi.validation.report.html import page
 from mbcasadi.validation.report.plain_data import Plain, plain_data
 from mbcasadi.validation.report.terminal import criteria_table
-from mbcasadi.validation.report.text import verdict_line
+from mbcasadi.validation.report.text import verdict_line, verdict_word
 from mbcasadi.validation.run import Run
 from mbcasadi.validation.versions import package_versions
 
@@ -37,13 +38,13 @@ class Report:
         return {
             "title": self.title,
             "passed": self.passed,
-            "runs": {run.name: "passed" if run.passed else "failed" for run in self.runs},
+            "runs": {run.name: verdict_word(run.passed) for run in self.runs},
         }
 
     @property
-    def passed(self) -> bool:
-        """Whether every criterion of every run is fulfilled."""
-        return all(run.passed for run in self.runs)
+    def passed(self) -> bool | None:
+        """Whether every criterion of every run is fulfilled; None where a run is not judged."""
+        return passed(run.passed for run in self.runs)
 
     def __add__(self, other: "Report") -> "Report":
         """Return one report with the runs of both."""
@@ -122,12 +123,12 @@ class Report:
 
     @property
     def _headline(self) -> str:
-        return f"{self.title}: {'passed' if self.passed else 'FAILED'}"
+        return f"{self.title}: {verdict_word(self.passed, 'FAILED')}"
 
     def __str__(self) -> str:
         lines = [self._headline]
         for run in self.runs:
-            lines += [f"  {run.name}: {'passed' if run.passed else 'FAILED'}"]
+            lines += [f"  {run.name}: {verdict_word(run.passed, 'FAILED')}"]
             lines += [f"    {verdict_line(verdict)}" for verdict in run.verdicts]
             lines += [f"    {sentence}" for sentence in (*run.notes, *findings(run))]
             if run.what_if is not None:

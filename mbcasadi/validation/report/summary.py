@@ -58,5 +58,5 @@ def _summary_row(
         worst=float(column[worst]),
         worst_case=numbers[worst],
         limit=criteria[-1].limit if criteria else None,
-        failed=sum(not verdict.passed for verdict in criteria) if criteria else None,
+        failed=sum(verdict.passed is False for verdict in criteria) if criteria else None,
     )

@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
+MARKS = {
+    True: "[green]ok[/green]",
+    False: "[bold red]FAILED[/bold red]",
+    None: "[yellow]not judged[/yellow]",
+}
+
+
 def criteria_table(title: str, rows: Iterable[tuple[str, Sequence[Verdict]]]) -> "Table":
     """Return a table of criteria; `rows` are (name, verdicts) of each run.
 
@@ -37,7 +44,7 @@ def criteria_table(title: str, rows: Iterable[tuple[str, Sequence[Verdict]]]) ->
                 escape(metric_text(verdict.metric)),
                 value_text(verdict.metric, verdict.value),
                 limit_text(verdict),
-                "[green]ok[/green]" if verdict.passed else "[bold red]FAILED[/bold red]",
+                MARKS[verdict.passed],
                 end_section=i == len(verdicts) - 1,
             )
     return table

@@ -4,14 +4,26 @@ import math
 
 from mbcasadi.codegen import TickTimes
 from mbcasadi.validation.metrics import METRICS, Verdict, base_name
+from mbcasadi.validation.metrics.criteria import JUDGED
 from mbcasadi.validation.metrics.unit_scales import prefixed
 from mbcasadi.validation.run import Condition, WhatIf
 
+ANSWERS = {
+    "finished": "ran to its end",
+    JUDGED: "something says what the motion should be; give a reference or criteria",
+}
+"""Texts of `NO_METRICS`."""
+
+
+def verdict_word(passed: bool | None, failed: str = "failed") -> str:
+    """Return a verdict in one or two words."""
+    return {True: "passed", False: failed, None: "not judged"}[passed]
+
 
 def metric_text(name: str) -> str:
-    """Return what a metric is; `finished` is the criterion that a run reaches its end."""
-    if name == "finished":
-        return "ran to its end"
+    """Return what a metric, or a criterion that is yes or no, is."""
+    if name in ANSWERS:
+        return ANSWERS[name]
     base, _, scope = name.partition(":")
     text = METRICS[base].text if base in METRICS else base
     return f"{scope}: {text}" if scope else text
@@ -21,7 +33,7 @@ def value_text(name: str, value: float) -> str:
     """Return the value of a metric with a readable unit."""
     if math.isnan(value):
         return "not measured"
-    if name == "finished":
+    if name in ANSWERS:
         return "yes" if value else "no"
     kind = METRICS.get(base_name(name))
     quantity = kind.quantity if kind is not None else "number"
@@ -36,15 +48,15 @@ def verdict_line(verdict: Verdict) -> str:
     """Return a criterion in words, with the metric's name for `Criteria`."""
     reached = value_text(verdict.metric, verdict.value)
     required = f", required {limit_text(verdict)}"
-    if verdict.metric == "finished":
+    if verdict.metric in ANSWERS:
         required = ""
-    mark = "ok  " if verdict.passed else "FAIL"
+    mark = {True: "ok  ", False: "FAIL", None: "?   "}[verdict.passed]
     return f"{mark} {metric_text(verdict.metric)}: {reached}{required} ({verdict.metric})"
 
 
 def limit_text(verdict: Verdict) -> str:
     """Return the requirement of a criterion."""
-    if verdict.metric == "finished":
+    if verdict.metric in ANSWERS:
         return "yes"
     sign = "≥" if verdict.at_least else "≤"
     return f"{sign} {value_text(verdict.metric, verdict.limit)}"

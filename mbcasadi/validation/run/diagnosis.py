@@ -93,7 +93,7 @@ def diagnose(
         tracking: the components of its tasks.
         progress: called with what is being done.
     """
-    failed = [v for v in verdicts if not v.passed]
+    failed = [v for v in verdicts if v.passed is False]
     explained = [
         v for v in failed if v.metric.split(".")[0] in EXPLAINED and not math.isnan(v.value)
     ]

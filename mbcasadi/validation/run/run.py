@@ -25,6 +25,7 @@ from mbcasadi.validation.metrics import (
     StatusRow,
     TrackingStatistics,
     Verdict,
+    passed,
     status_rows,
 )
 from mbcasadi.validation.run.conditions import WhatIf
@@ -84,14 +85,14 @@ class Run:
             "name": self.name,
             "passed": self.passed,
             "ticks": self.recording.ticks,
-            "failed": [v.metric for v in self.verdicts if not v.passed],
+            "failed": [v.metric for v in self.verdicts if v.passed is False],
             "notes": len(self.notes),
         }
 
     @property
-    def passed(self) -> bool:
-        """Whether every criterion is fulfilled."""
-        return all(verdict.passed for verdict in self.verdicts)
+    def passed(self) -> bool | None:
+        """Whether every criterion is fulfilled; None where no criterion judges the run."""
+        return passed(verdict.passed for verdict in self.verdicts)
 
     @checked
     def metric(self, name: str) -> float:

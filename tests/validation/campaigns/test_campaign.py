@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import casadi as ca
 import numpy as np
@@ -17,7 +18,16 @@ from support.validation_problems import (
 from mbcasadi import models
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
-from mbcasadi.validation import Criteria, ScenarioOptions, campaign, cases, validate
+from mbcasadi.validation import (
+    Criteria,
+    ScenarioOptions,
+    campaign,
+    cases,
+    margin,
+    open_campaign,
+    validate,
+)
+from mbcasadi.validation.metrics.criteria import JUDGED
 
 FOUR_BAR = models.path("four_bar")
 
@@ -81,15 +91,24 @@ def test_a_campaign_without_criteria_fails_where_a_constant_target_is_not_held()
     assert not done.passed
 
 
-def test_a_controller_without_a_monitor_has_nothing_that_could_pass() -> None:
-    done = campaign(idle_controller(FOUR_BAR), FOUR_BAR, 0.1, cases([1, 2]))
-    assert [v.metric for o in done.outcomes for v in o.verdicts if not v.passed] == [
-        "tracking.hold_share"
-    ] * 2
-    row = next(row for row in done.summary() if row.metric == "tracking.hold_share")
-    assert np.isnan(row.worst)
-    assert row.failed == 2
-    assert done.to_dict()["passed"] is False
+def test_runs_of_which_no_criterion_says_anything_are_not_judged(tmp_path: Path) -> None:
+    store = tmp_path / "idle.sqlite"
+    done = campaign(
+        idle_controller(FOUR_BAR),
+        FOUR_BAR,
+        0.1,
+        cases([1, 2]),
+        store=store,
+    )
+    assert [v.metric for o in done.outcomes for v in o.verdicts if v.passed is None] == [JUDGED] * 2
+    for result in (done, open_campaign(store)):
+        assert result.passed is None
+        assert result.pass_rate.passed == 0
+        assert "2 runs are not judged" in str(result)
+        assert result.to_dict()["passed"] is None
+        assert ">not judged<" in result.to_html()
+    with pytest.raises(ProblemError, match=r"no criterion says .* give reference= or criteria="):
+        margin(idle_controller(FOUR_BAR), FOUR_BAR, 0.1, over="mass", largest=0.1, steps=1)
 
 
 def test_an_empty_campaign_is_refused() -> None:
