@@ -1,4 +1,4 @@
-.PHONY: check format test targets docs imports campaign
+.PHONY: check format test targets docs imports campaign peers
 
 check:  ## format, lint, types, import boundaries, spelling
 	python -m ruff format --check .
@@ -27,3 +27,14 @@ campaign:  ## 1,000 cases of the quadruped on all cores, 4 minutes on two; goes 
 	nice mbcasadi campaign quadruped -c mbcasadi/validation/demo/quadruped.toml \
 	  --duration 2 --runs 1000 --range mass=-0.2:0.2 --range friction=-0.5:0.2 --range delay=0:4 \
 	  --store campaign.sqlite --report campaign.html
+
+peers:  ## every benchmark, whole, beside peers in environments of their own, which it makes
+	test -d peers/acados || python -m venv peers/acados
+	peers/acados/bin/pip install -q comma-deps-acados "numpy<2"
+	peers/acados/bin/pip install -q --force-reinstall --no-deps "casadi>=3.8"
+	test -d peers/tsid || python -m venv peers/tsid
+	peers/tsid/bin/pip install -q tsid==1.7.1 pin==3.4.0 \
+	  "cmeel-urdfdom<5" "cmeel-tinyxml2<11" "cmeel-eigen<5"
+	MBCASADI_ACADOS_PYTHON=$(CURDIR)/peers/acados/bin/python \
+	MBCASADI_TSID_PREFIX=$$(echo $(CURDIR)/peers/tsid/lib/python3*/site-packages/cmeel.prefix) \
+	  mbcasadi bench

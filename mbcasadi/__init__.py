@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mbcasadi import codegen as codegen
     from mbcasadi import control as control
+    from mbcasadi import description as description
     from mbcasadi import dynamics as dynamics
+    from mbcasadi import errors as errors
     from mbcasadi import formulation as formulation
     from mbcasadi import identification as identification
     from mbcasadi import interop as interop
@@ -50,7 +52,9 @@ __version__ = version("mbcasadi")
 _PACKAGES = (
     "codegen",
     "control",
+    "description",
     "dynamics",
+    "errors",
     "formulation",
     "identification",
     "interop",

@@ -47,6 +47,12 @@ def test_the_package_alone_loads_none_of_its_packages():
     assert done.stdout.split() == []
 
 
+def test_every_package_is_an_attribute_in_a_fresh_interpreter():
+    code = "import mbcasadi as mb; print(*[getattr(mb, name).__name__ for name in mb._PACKAGES])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert {"mbcasadi.errors", "mbcasadi.control", "mbcasadi.mpc"} <= set(done.stdout.split())
+
+
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = mb.nothing

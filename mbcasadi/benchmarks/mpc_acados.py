@@ -1,18 +1,22 @@
 """acados on our optimal control problem: SQP to its end, and its own real-time iteration.
 
 The stages are ours: discrete dynamics and residuals as nonlinear least squares with Gauss-Newton
-Hessians, controls bounded; HPIPM solves the QPs after partial condensing. acados has no wheel on
-PyPI: its library and `acados_template` are built from source, and `ACADOS_SOURCE_DIR` names the
-place.
+Hessians, controls bounded; HPIPM solves the QPs after partial condensing. The wheel
+`comma-deps-acados` brings acados, and a CasADi of its own in the place of ours. So acados is taken
+from an environment of its own, with our CasADi in it, whose Python `MBCASADI_ACADOS_PYTHON` names:
+
+    python -m venv acados
+    acados/bin/pip install comma-deps-acados "numpy<2"
+    acados/bin/pip install --force-reinstall --no-deps "casadi>=3.8"
+    export MBCASADI_ACADOS_PYTHON=$PWD/acados/bin/python
+
+`acados_program.py` runs there; the times are of acados' own clock.
 """
 
-import contextlib
-import importlib
-import importlib.util
+import json
 import os
+import subprocess
 import tempfile
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +24,16 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.benchmarks import acados_program
+from mbcasadi.errors import SolverError
 from mbcasadi.mpc import OptimalControlProblem
 
 Array = NDArray[np.float64]
 
-ABSENT = "absent: build acados and name it by ACADOS_SOURCE_DIR"
+PYTHON = "MBCASADI_ACADOS_PYTHON"
+ABSENT = f"absent: install comma-deps-acados in an environment of its own, name it by {PYTHON}"
 TOLERANCE, MOST = 1e-9, 200
+FREE = 1e8  # bound of a control that has none
 KINDS = {
     "SQP": "acados, SQP with HPIPM, whole problem",
     "SQP_RTI": "acados, its real-time iteration",
@@ -33,9 +41,8 @@ KINDS = {
 
 
 def available() -> bool:
-    """Return whether acados is built here."""
-    installed = importlib.util.find_spec("acados_template") is not None
-    return installed and "ACADOS_SOURCE_DIR" in os.environ
+    """Return whether an environment with acados is named."""
+    return PYTHON in os.environ
 
 
 def solve_tasks(
@@ -47,76 +54,53 @@ def solve_tasks(
         ocp: the problem; bounds on controls only.
         kind: "SQP" or "SQP_RTI".
         tasks: measured state, parameters (N + 1, np) and guess of each.
+
+    Raises:
+        SolverError: acados could not be run; the message has its last line.
     """
-    with tempfile.TemporaryDirectory(prefix="mbcasadi-acados-") as folder, _quiet_in(folder):
-        solver = _solver(ocp, kind)
-        results = [_solve_task(solver, ocp, kind, *task) for task in tasks]
-    return np.array([result[0] for result in results]), np.array([result[1] for result in results])
+    with tempfile.TemporaryDirectory(prefix="mbcasadi-acados-") as name:
+        folder = Path(name)
+        _write_problem(folder, ocp, kind)
+        states, parameters, guesses = zip(*tasks, strict=True)
+        np.savez(
+            folder / "tasks.npz",
+            x0=np.array(states),
+            p=np.array(parameters),
+            x=np.array([guess.x for guess in guesses]),
+            u=np.array([guess.u for guess in guesses]),
+        )
+        command = [os.environ[PYTHON], acados_program.__file__, name]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        except OSError as error:
+            raise SolverError(f"{PYTHON}: {error}; expected the path of a Python") from error
+        if done.returncode:
+            last = (done.stderr.strip() or f"exit status {done.returncode}").splitlines()[-1]
+            raise SolverError(f"acados, run by {PYTHON}={os.environ[PYTHON]}: {last}")
+        with np.load(folder / "results.npz") as results:
+            return results["seconds"], results["u"]
 
 
-def _solve_task(
-    solver: Any, ocp: OptimalControlProblem, kind: str, x0: Array, p: Array, guess: Any
-) -> tuple[float, Array]:
-    solver.reset()
-    for k in range(ocp.horizon + 1):
-        solver.set(k, "x", guess.x[k])
-        if ocp.np_:
-            solver.set(k, "p", p[k])
-        if k < ocp.horizon:
-            solver.set(k, "u", guess.u[k])
-    solver.set(0, "lbx", x0)
-    solver.set(0, "ubx", x0)
-    status = solver.solve()
-    succeeded = status == 0 or (kind == "SQP_RTI" and status == 2)
-    return float(solver.get_stats("time_tot")) if succeeded else np.nan, np.array(
-        solver.get(0, "u")
-    )
-
-
-def _solver(ocp: OptimalControlProblem, kind: str) -> Any:
-    acados: Any = importlib.import_module("acados_template")
-    problem, model = acados.AcadosOcp(), acados.AcadosModel()
+def _write_problem(folder: Path, ocp: OptimalControlProblem, kind: str) -> None:
+    """Write the problem as `acados_program` reads it."""
     x, u, p = (ca.MX.sym(key, size) for key, size in
                (("x", ocp.nx), ("u", ocp.nu), ("p", ocp.np_)))  # fmt: skip
-    model.name, model.x, model.u, model.p = f"{ocp.name}_{kind.lower()}", x, u, p
-    model.disc_dyn_expr = ocp.dynamics(x, u, p)
-    model.cost_y_expr, model.cost_y_expr_e = ocp.residual(x, u, p), ocp.terminal(x, p)
-    problem.model, cost, limits = model, problem.cost, problem.constraints
-    cost.cost_type = cost.cost_type_e = "NONLINEAR_LS"
-    cost.W, cost.W_e = (np.eye(r.shape[0]) for r in (model.cost_y_expr, model.cost_y_expr_e))
-    cost.yref, cost.yref_e = np.zeros(cost.W.shape[0]), np.zeros(cost.W_e.shape[0])
-    problem.parameter_values = np.zeros(ocp.np_)
-    limits.x0 = np.zeros(ocp.nx)
-    limits.lbu, limits.ubu = np.clip(ocp.u_bounds.T, -1e8, 1e8)
-    limits.idxbu = np.arange(ocp.nu)
-    _options(problem.solver_options, ocp, kind)
-    problem.code_gen_options.json_file = "ocp.json"
-    problem.code_gen_options.ext_fun_compile_flags = "-O3 -march=native"
-    return acados.AcadosOcpSolver(problem, verbose=False)
-
-
-def _options(options: Any, ocp: OptimalControlProblem, kind: str) -> None:
-    options.N_horizon, options.tf = ocp.horizon, ocp.horizon * ocp.period
-    options.cost_scaling = np.ones(ocp.horizon + 1)  # our residuals hold the period
-    options.integrator_type = "DISCRETE"
-    options.nlp_solver_type, options.hessian_approx = kind, "GAUSS_NEWTON"
-    options.qp_solver = "PARTIAL_CONDENSING_HPIPM"
-    options.nlp_solver_max_iter = MOST
-    for name in ("stat", "eq", "ineq", "comp"):
-        setattr(options, f"nlp_solver_tol_{name}", TOLERANCE)
-
-
-@contextlib.contextmanager
-def _quiet_in(folder: str) -> Iterator[None]:
-    """Work in this folder, where acados writes its C, without its notes and warnings."""
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        with (
-            Path(os.devnull).open("w", encoding="utf-8") as silent,
-            contextlib.redirect_stdout(silent),
-            warnings.catch_warnings(action="ignore"),
-        ):
-            yield
-    finally:
-        os.chdir(before)
+    functions = {
+        "dynamics": ca.Function("dynamics", [x, u, p], [ocp.dynamics(x, u, p)]),
+        "residual": ca.Function("residual", [x, u, p], [ocp.residual(x, u, p)]),
+        "terminal": ca.Function("terminal", [x, p], [ocp.terminal(x, p)]),
+    }
+    for name, function in functions.items():
+        (folder / f"{name}.casadi").write_text(function.serialize(), encoding="utf-8")
+    lower, upper = np.clip(ocp.u_bounds.T, -FREE, FREE).tolist()
+    problem = {
+        "name": f"{ocp.name}_{kind.lower()}",
+        "kind": kind,
+        "horizon": ocp.horizon,
+        "period": ocp.period,
+        "u_lower": lower,
+        "u_upper": upper,
+        "tolerance": TOLERANCE,
+        "iterations": MOST,
+    }
+    (folder / "problem.json").write_text(json.dumps(problem), encoding="utf-8")

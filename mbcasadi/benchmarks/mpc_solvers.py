@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.benchmarks import mpc_acados
 from mbcasadi.benchmarks.rows import row
+from mbcasadi.errors import SolverError
 from mbcasadi.mpc import OptimalControlProblem, initial_guess, ocp_solver
 from mbcasadi.mpc.rti.iteration import RealTimeIteration
 
@@ -102,9 +103,12 @@ def optima(
         if not mpc_acados.available():
             results.append(Optima(f"{name} ({mpc_acados.ABSENT})", None, nothing))
             continue
-        results.append(
-            _optima_of_times(name, *mpc_acados.solve_tasks(rti.ocp, kind, _tasks(rti, record)))
-        )
+        try:
+            answers = mpc_acados.solve_tasks(rti.ocp, kind, _tasks(rti, record))
+        except SolverError as error:
+            results.append(Optima(f"{name} ({error})", None, nothing))
+        else:
+            results.append(_optima_of_times(name, *answers))
     return results
 
 

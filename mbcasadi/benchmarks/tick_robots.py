@@ -155,27 +155,30 @@ def by_turns(samplers: Mapping[str, Sampler], turns: int) -> dict[str, tuple[flo
     }
 
 
-def require_same(tick: Tick, program: tick_tsid.Program) -> dict[str, float]:
-    """Return how far TSID's solutions are from ours.
+def compared_program(
+    tick: Tick, program: tick_tsid.Program
+) -> tuple[tick_tsid.Program, dict[str, float]]:
+    """Return TSID's program, and how far its solutions are from ours.
 
-    Raises:
-        SolverError: too far, or TSID did not solve a tick, so that times must not be compared.
+    Where they are too far, where it leaves a tick unsolved or fails, there is no program, and its
+    label says why.
     """
     if program.path is None:
-        return {}
+        return program, {}
     every = max(1, len(tick.states[0]) // COMPARED)
     q, v = (values[::every] for values in tick.states)
     controller = tick.case.controller(internal_force_weight=INTERNAL_FORCE_WEIGHT)
     stance = tick_tsid.Stance(tick.case, controller, q, v)
-    gaps = tick_tsid.differences(stance, program.path)
+    try:
+        gaps = tick_tsid.differences(stance, program.path)
+    except SolverError as error:
+        return replace(program, path=None, reason=str(error)), {}
     limits = {"torque, N m": SAME_TORQUES, "motion": SAME_MOTION, "unsolved": 0}
     for name, limit in limits.items():
         if not gaps[name] <= limit:
-            raise SolverError(
-                f"{program.name} on {tick.case.name}: {name} differs by {gaps[name]:.2g}, expected "
-                f"at most {limit:g}; the times do not compare"
-            )
-    return gaps
+            reason = f"not compared: {name} differs by {gaps[name]:.2g}, at most {limit:g}"
+            return replace(program, path=None, reason=reason), gaps
+    return program, gaps
 
 
 def straight_line(controller: InverseDynamicsQP) -> Controller:

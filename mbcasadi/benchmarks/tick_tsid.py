@@ -41,7 +41,7 @@ FLAGS = ("-O3", "-DNDEBUG")
 FLAGS_TEXT = f"{' '.join(FLAGS)}, with the libraries of the wheels as they are"
 LIBRARIES = ("-ltsid", "-leiquadprog", "-lpinocchio_default")
 INSTALL = 'install tsid==1.7.1 pin==3.4.0 "cmeel-urdfdom<5" "cmeel-tinyxml2<11" "cmeel-eigen<5"'
-ABSENT = f"{INSTALL} in an environment of its own, set {PREFIX} to its cmeel.prefix"
+ABSENT = f"absent: {INSTALL} in an environment of its own, set {PREFIX} to its cmeel.prefix"
 
 FORCE_WEIGHT = 1e-5  # of the contact forces, as in TSID's examples
 SCALE = 1e4  # of equal costs: eiquadprog adds 1e-8 to the Hessian; above 1e5 it loses digits
@@ -58,7 +58,7 @@ class Program:
     @property
     def label(self) -> str:
         """Its name, and why it is absent."""
-        return self.name if self.path else f"{self.name} (absent: {self.reason})"
+        return self.name if self.path else f"{self.name} ({self.reason})"
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import typer
 
 from mbcasadi.cli import console, suites, tables
 from mbcasadi.cli.options import AsJson, Quiet
+from mbcasadi.errors import MbcasadiError
 
 
 @console.handle_errors
@@ -17,16 +18,24 @@ def bench(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run the benchmark suites; nothing comes from the cache of compiled C."""
+    """Run the benchmark suites; nothing comes from the cache of compiled C.
+
+    Where one ends early, the rows of the others are printed, and the exit status is 2.
+    """
     from mbcasadi.codegen import cache
 
     runs = [(name, suites.load_suite(name)) for name in names or suites.available_suites()]
     rows: list[suites.BenchmarkRow] = []
     settings: dict[str, dict[str, object]] = {}
-    with console.progress(quiet or as_json) as progress, cache.disabled():
+    failed: list[str] = []
+    with console.progress(quiet) as progress, cache.disabled():
         for k, (name, run) in enumerate(runs):
             progress(f"benchmark {name}", k / len(runs))
-            result = run(quick=quick)
+            try:
+                result = run(quick=quick)
+            except MbcasadiError as error:
+                failed.append(f"benchmark {name}: {error}")
+                continue
             rows += cast("list[suites.BenchmarkRow]", result["rows"])
             settings[name] = {key: value for key, value in result.items() if key != "rows"}
     if as_json:
@@ -35,3 +44,5 @@ def bench(
         console.stdout().print(tables.benchmark_table(rows))
         for line in tables.setting_lines(settings):
             console.stdout().print(line, markup=False)
+    if failed:
+        console.fail("; ".join(failed))

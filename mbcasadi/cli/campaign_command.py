@@ -124,7 +124,7 @@ def campaign(
     if videos and (report is None or report.suffix != ".html" or case is not None):
         raise ProblemError("--videos are shown in the page of a campaign: --report FILE.html")
     if case is not None:
-        with console.progress(quiet or as_json) as progress:
+        with console.progress(quiet) as progress:
             options = ReportOptions(video=video, progress=progress)
             single = run_case(spec, path, plan, case, fast=fast, report=options)
             if report is not None:
@@ -132,7 +132,7 @@ def campaign(
         show_report(single, report, as_json)
         return
     try:
-        with console.progress(quiet or as_json) as progress, _executor(dask) as executor:
+        with console.progress(quiet) as progress, _executor(dask) as executor:
             result = run_campaign(
                 spec,
                 path,

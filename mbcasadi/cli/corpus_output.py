@@ -32,7 +32,7 @@ def check_corpus_folder(
     if markdown is not None:
         _require_writable(markdown)
     given = {name: value for name, value in options.items() if value is not None}
-    with console.progress(quiet or as_json) as progress:
+    with console.progress(quiet) as progress:
         report = check_corpus(folder, progress=progress, **given)
     if markdown is not None:
         markdown.write_text(report.to_markdown(), encoding="utf-8")

@@ -62,7 +62,7 @@ def margin(
         perturb=parse_numbers(perturb),
         push=parse_pushes(push),
     )
-    with console.progress(quiet or as_json) as progress:
+    with console.progress(quiet) as progress:
         found = run_margin(
             spec,
             find_model(model),

@@ -104,7 +104,7 @@ def check(
             frames=frames,
         )
         return
-    with console.progress(quiet or as_json) as progress:
+    with console.progress(quiet) as progress:
         progress(f"reading {path.name}", 0.0)
         system = read_mjcf(path)
         progress(f"comparing at {states} states", 0.3)
@@ -133,7 +133,7 @@ def _check_against(path: Path, other: Path, as_json: bool, *, quiet: bool, **opt
     """Compare two models of MuJoCo."""
     from mbcasadi.validation import compare
 
-    with console.progress(quiet or as_json) as progress:
+    with console.progress(quiet) as progress:
         progress(f"comparing {path.name} with {other.name}", 0.3)
         agreement = compare(path, other, **options)
     if as_json:

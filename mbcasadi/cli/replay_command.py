@@ -40,7 +40,7 @@ def replay(
 
     if report is not None:
         require_writable(report)
-    with console.progress(quiet or as_json) as progress:
+    with console.progress(quiet) as progress:
         project = open_project(folder, progress=lambda text: progress(text, 0.3))
         result = project.replay(log, tolerance=tolerance, library=library)
         if report is not None:

@@ -59,7 +59,7 @@ def export(
     from mbcasadi.validation.spec import build_experiment, example_inputs, read_spec
 
     path, spec = find_model(model), read_spec(controller, allow_code=allow_code)
-    with console.progress(quiet or as_json) as progress:
+    with console.progress(quiet) as progress:
         progress("building the controller", 0.0)
         experiment = build_experiment(spec, path)
         examples = example_inputs(experiment)
@@ -172,7 +172,7 @@ def validate(
     )
     if report is not None:
         require_writable(report)
-    with console.progress(quiet or as_json) as progress:
+    with console.progress(quiet) as progress:
         options = ReportOptions(
             softness=softness,
             what_if=what_if,
@@ -200,7 +200,7 @@ def demo(
     from mbcasadi.validation.demo import demo as run_demo
 
     require_writable(report)
-    with console.progress(quiet or as_json) as progress:
+    with console.progress(quiet) as progress:
         result = run_demo(render=render, progress=progress)
         progress("writing the report", 1.0)
         result.save(report)

@@ -282,6 +282,14 @@ def test_bench_names_the_suites_that_exist(tmp_path, monkeypatch):
     assert json.loads(result.stdout)["rows"][0]["peer"] == "other (absent)"
     assert "absent" in invoke("bench").stdout
     one_line(invoke("bench", "speed"), "speed", "qp")
+    (tmp_path / "tick.py").write_text(
+        "from mbcasadi.errors import SolverError\n"
+        "def run(quick=False):\n    raise SolverError('it did not solve a tick')\n"
+    )
+    monkeypatch.delitem(__import__("sys").modules, "mbcasadi.benchmarks.tick", raising=False)
+    both = invoke("bench", "tick", "qp", "--json")
+    assert json.loads(both.stdout)["rows"][0]["peer"] == "other (absent)"
+    one_line(both, "benchmark tick: it did not solve a tick")
 
 
 def test_the_demo_runs_its_parts_into_one_report(tmp_path, monkeypatch):

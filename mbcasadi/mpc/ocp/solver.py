@@ -48,6 +48,14 @@ SOLVERS: dict[str, dict[str, Any]] = {
     },
     "fatrop": {"fatrop.print_level": 0, "fatrop.tol": 1e-9, "fatrop.max_iter": ROUNDS},
 }
+FUNCTION_OPTIONS = (
+    *("jit", "jit_cleanup", "jit_name", "jit_options", "jit_serialize", "jit_temp_suffix"),
+    *("compiler", "codegen_options", "cache", "common_options", "error_on_fail", "max_io"),
+    *("print_time", "record_time", "verbose", "print_in", "print_out", "inputs_check"),
+    *("dump", "dump_dir", "dump_format", "dump_in", "dump_out", "regularity_check"),
+)
+"""Options that every CasADi Function takes; `nlpsol_options` lists those of a plugin alone."""
+
 HESSIANS = ("gauss-newton", "exact")
 
 
@@ -170,7 +178,9 @@ def ocp_solver(
         hessian: "gauss-newton" (default of sqpmethod; convex for any dynamics) or "exact"
             (default of the others, and the only one of fatrop).
         tolerance: largest residual of an accepted solution.
-        options: of the solver, beside ours; `{"qpsol": "daqp"}` gives sqpmethod another QP solver.
+        options: of the solver and of CasADi's Functions, beside ours; `{"qpsol": "daqp"}` gives
+            sqpmethod another QP solver, `{"jit": True, "compiler": "shell"}` compiles what it
+            calls.
 
     Raises:
         SolverError: no such solver or Hessian here.
@@ -195,8 +205,9 @@ def program_solver(
         SolverError: as in `ocp_solver`.
     """
     kind = _hessian_of(solver, hessian)
+    valid = [*ca.nlpsol_options(solver), *FUNCTION_OPTIONS]
     for name in options or {}:
-        require_name(f"option of {solver}", name.partition(".")[0], ca.nlpsol_options(solver))
+        require_name(f"option of {solver}", name.partition(".")[0], valid)
     solver_options: dict[str, Any] = {
         "print_time": False,
         "error_on_fail": False,

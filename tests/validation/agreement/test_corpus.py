@@ -206,6 +206,7 @@ def test_the_command_prints_the_same_as_json_and_markdown_in_two_processes(
     arguments = ["check", "--corpus", str(folder), "--jobs", "2", "--states", "1"]
     result = CliRunner().invoke(app, [*arguments, "--json", "--markdown", str(page)])
     assert result.exit_code == 0
+    assert "arm.urdf: exact" in result.stderr  # progress, beside the JSON of stdout
     data, own = json.loads(result.stdout), plain_data(report.to_dict())
     for row in (*data["rows"], *own["rows"]):
         del row["seconds"]

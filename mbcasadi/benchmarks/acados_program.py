@@ -1,0 +1,93 @@
+"""acados on one optimal control problem, as a program for the environment that has acados.
+
+`mpc_acados` runs it there; it imports nothing of ours. Its argument is a folder with
+
+    dynamics.casadi, residual.casadi, terminal.casadi    (x, u, p) → x_next, r; (x, p) → r
+    problem.json     name, kind ("SQP" or "SQP_RTI"), horizon, period, u_lower, u_upper, tolerance,
+                     iterations
+    tasks.npz        x0 (n, nx), x (n, N + 1, nx), u (n, N, nu), p (n, N + 1, np)
+
+It writes `results.npz`: seconds (n,), NaN where acados failed, and u (n, nu).
+"""
+
+import ctypes
+import importlib
+import json
+import os
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+LIBRARIES = ("libblasfeo", "libhpipm", "libqpOASES_e", "libacados")
+OPTIMAL, ITERATION_LIMIT = 0, 2  # of acados; its real-time iteration may end with the second
+
+
+def main(folder: Path) -> None:
+    """Solve the tasks of a folder."""
+    os.chdir(folder)  # acados writes its C into the working directory
+    warnings.simplefilter("ignore")
+    acados: Any = importlib.import_module("acados")
+    places = {"ACADOS_SOURCE_DIR": acados.DIR, "ACADOS_PYTHON_INTERFACE_PATH": acados.TEMPLATE_DIR}
+    os.environ |= places
+    for name in LIBRARIES:  # found by their names afterwards, without a path of the loader
+        ctypes.CDLL(str(next(Path(acados.LIB_DIR).glob(f"{name}.*"))), ctypes.RTLD_GLOBAL)
+    problem, tasks = json.loads(Path("problem.json").read_text()), np.load("tasks.npz")
+    solver = build(importlib.import_module("acados.acados_template"), problem)
+    seconds, controls = [], []
+    for x0, x, u, p in zip(*(tasks[name] for name in ("x0", "x", "u", "p")), strict=True):
+        solver.reset()
+        for k in range(len(x)):
+            solver.set(k, "x", x[k])
+            if p.size:
+                solver.set(k, "p", p[k])
+            if k < len(u):
+                solver.set(k, "u", u[k])
+        solver.set(0, "lbx", x0)
+        solver.set(0, "ubx", x0)
+        status = solver.solve()
+        iterates = problem["kind"] == "SQP_RTI" and status == ITERATION_LIMIT
+        solved = status == OPTIMAL or iterates
+        seconds.append(float(solver.get_stats("time_tot")) if solved else np.nan)
+        controls.append(np.array(solver.get(0, "u")))
+    np.savez("results.npz", seconds=seconds, u=controls)
+
+
+def build(template: Any, problem: dict[str, Any]) -> Any:
+    """Return acados' solver; Gauss-Newton Hessians, partial condensing and HPIPM."""
+    dynamics, residual, terminal = (
+        ca.Function.deserialize(Path(f"{name}.casadi").read_text())
+        for name in ("dynamics", "residual", "terminal")
+    )
+    ocp, model = template.AcadosOcp(), template.AcadosModel()
+    x, u, p = (ca.MX.sym(dynamics.name_in(k), dynamics.size1_in(k)) for k in range(3))
+    model.name, model.x, model.u, model.p = problem["name"], x, u, p
+    model.disc_dyn_expr = dynamics(x, u, p)
+    model.cost_y_expr, model.cost_y_expr_e = residual(x, u, p), terminal(x, p)
+    ocp.model, cost, limits, options = model, ocp.cost, ocp.constraints, ocp.solver_options
+    cost.cost_type = cost.cost_type_e = "NONLINEAR_LS"
+    # Stages are multiplied by the length of their interval there; our residuals hold the period.
+    cost.W = np.eye(model.cost_y_expr.shape[0]) / problem["period"]
+    cost.W_e = np.eye(model.cost_y_expr_e.shape[0])
+    cost.yref, cost.yref_e = np.zeros(cost.W.shape[0]), np.zeros(cost.W_e.shape[0])
+    ocp.parameter_values = np.zeros(p.numel())
+    limits.x0 = np.zeros(x.numel())
+    limits.lbu, limits.ubu = np.array(problem["u_lower"]), np.array(problem["u_upper"])
+    limits.idxbu = np.arange(u.numel())
+    ocp.dims.N = problem["horizon"]
+    options.tf = problem["horizon"] * problem["period"]
+    options.integrator_type = "DISCRETE"
+    options.nlp_solver_type, options.hessian_approx = problem["kind"], "GAUSS_NEWTON"
+    options.qp_solver = "PARTIAL_CONDENSING_HPIPM"
+    options.nlp_solver_max_iter = problem["iterations"]
+    options.ext_fun_compile_flags = "-O3 -march=native"
+    for name in ("stat", "eq", "ineq", "comp"):
+        setattr(options, f"nlp_solver_tol_{name}", problem["tolerance"])
+    return template.AcadosOcpSolver(ocp, json_file="ocp.json")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
