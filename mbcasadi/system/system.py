@@ -24,6 +24,7 @@ from mbcasadi.short_text import with_table
 from mbcasadi.system.expression_frames import expression_frame, require_rotation
 from mbcasadi.system.frames import FrameFunctions
 from mbcasadi.system.functions import Builder, Expression, user_row_expressions
+from mbcasadi.system.joint_roles import JointRoles, joint_roles
 from mbcasadi.system.limits import Array, Limits
 from mbcasadi.system.members import MEMBERS, RESTS_ON, Member
 from mbcasadi.system.model_numbers import ModelNumbers
@@ -307,6 +308,15 @@ class System:
         """
         chosen = find_sensor(self.name, self.sensors, self.coverage, self.tree, name)
         return self._of_numbers(f"sensor {name}", lambda s: sensors_fun(s, "sensor", (chosen,)))
+
+    @cached_property
+    def joint_roles(self) -> JointRoles:
+        """Names of the joints that are driven, dependent on these by constraints, and passive.
+
+        Raises:
+            ProblemError: a system that is given by equations.
+        """
+        return joint_roles(self)
 
     @property
     def sensor_names(self) -> tuple[str, ...]:

@@ -1,0 +1,92 @@
+"""Which joints actuators drive, which follow these through constraints, and which are passive.
+
+With orthonormal bases of null(A) as rows of velocities, a joint depends on the driven ones where it
+cannot move while they are at rest: its row of Z is a combination of theirs. A finger that follows
+another one by an equality is dependent, the crank's follower of a four-bar too; the legs' springs
+of Cassie and a floating base are passive.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.errors import ProblemError
+from mbcasadi.system.functions import evaluate
+
+if TYPE_CHECKING:
+    from mbcasadi.system.system import System
+
+Array = NDArray[np.float64]
+
+ACTS = 1e-9
+"""Share of an actuator's largest effect on a coordinate below which it does not act on another."""
+FREE = 1e-6
+"""Rate of a joint with the driven ones at rest, of the largest one, above which it is free."""
+
+
+class JointRoles(NamedTuple):
+    """The joints of a system by what moves them; names, in the order of the model.
+
+    Attributes:
+        driven: an actuator acts on them.
+        dependent: the constraints move them with the driven ones.
+        passive: neither; a floating base is one.
+    """
+
+    driven: tuple[str, ...]
+    dependent: tuple[str, ...]
+    passive: tuple[str, ...]
+
+
+def joint_roles(system: "System") -> JointRoles:
+    """Return the joints of a system by what moves them, at its sampled poses.
+
+    Args:
+        system: read from a model.
+
+    Raises:
+        ProblemError: a system that is given by equations.
+    """
+    if system.tree is None:
+        raise ProblemError(f"'{system.name}' is given by equations and has no joints")
+    driven, free = _driven_and_free(system)
+    sizes = {"free": 6, "ball": 3}
+    roles: dict[str, list[str]] = {"driven": [], "dependent": [], "passive": []}
+    for joint in system.tree.joints:
+        dofs = slice(joint.dof, joint.dof + sizes.get(joint.kind, 1))
+        role = "driven" if driven[dofs].any() else "passive" if free[dofs].any() else "dependent"
+        roles[role].append(joint.name)
+    return JointRoles(*(tuple(roles[role]) for role in ("driven", "dependent", "passive")))
+
+
+def _driven_and_free(system: "System") -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return (nv,) whether an actuator acts on a coordinate, and whether it moves without these."""
+    size = system.scales.coordinates
+    driven, free = np.zeros(system.nv, bool), np.zeros(system.nv, bool)
+    poses = [q for q, _ in system.scales.states]
+    for q in poses:
+        effect = np.abs(size[:, None] * _at_rest(system, "actuation", q))
+        driven |= (effect > ACTS * effect.max(axis=0, initial=0.0)).any(axis=1)
+    for q in poses:
+        free |= np.abs(_motions(system, q, driven)).max(axis=1, initial=0.0) > FREE
+    return driven, free & ~driven
+
+
+def _motions(system: "System", q: Array, held: NDArray[np.bool_]) -> Array:
+    """Return orthonormal motions (nv, k) of the mechanism with the coordinates `held` at rest."""
+    rows = np.eye(system.nv)[held]
+    if system.nc:
+        A = _at_rest(system, "loop_jacobian", q) * system.scales.coordinates
+        lengths = np.where(system.scales.rows > 0, system.scales.rows, 1.0)
+        rows = np.vstack([rows, A / lengths[:, None]])
+    if not len(rows):
+        return np.eye(system.nv)
+    _, length, Vt = np.linalg.svd(rows)
+    rank = int(np.count_nonzero(length > FREE * length.max(initial=0.0)))
+    return np.asarray(Vt[rank:].T)
+
+
+def _at_rest(system: "System", member: str, q: Array) -> Array:
+    """Return a member that may depend on the velocity, at rest."""
+    return np.asarray(evaluate(system.member(member), {"q": q, "v": np.zeros(system.nv)}).full())
