@@ -162,6 +162,8 @@ class Actuator:
         gear: (6,) scale of length and force.
         gain: (g0, g1, g2).
         bias: (b0, b1, b2).
+        gain_terms, bias_terms: how many of them MuJoCo reads for the types of this actuator, and so
+            may be parameters: one of a fixed gain, none of a bias of type none.
         ctrl_range, force_range: limits, or None.
         armature: rotor inertia; adds `momentᵀ armature moment` to M. Zero from MJCF: there it
             belongs to the target, and is part of the joint's or tendon's armature already.
@@ -193,6 +195,8 @@ class Actuator:
     gear: NDArray[np.float64]
     gain: tuple[float, float, float]
     bias: tuple[float, float, float]
+    gain_terms: int = 3
+    bias_terms: int = 3
     reference: int | None = None
     ctrl_range: tuple[float, float] | None = None
     force_range: tuple[float, float] | None = None

@@ -48,6 +48,10 @@ def _kind(enum: type, value: int) -> str:
     return name.split("_", 1)[1].lower()
 
 
+LAW_TERMS = {"fixed": 1, "affine": 3}
+"""How many terms MuJoCo reads of a gain or a bias, by its type; none of others."""
+
+
 def affine_gain(model: mujoco.MjModel, i: int) -> Affine:
     """Return (g0, g1, g2); zero for other kinds."""
     return _affine(model.actuator_gainprm[i], kinds_of(model, i).gain)

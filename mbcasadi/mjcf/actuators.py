@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.description import Actuator, CoverageItem
 from mbcasadi.mjcf.actuator_kinds import (
+    LAW_TERMS,
     NOTHING,
     SHORTEST_TIME,
     Kinds,
@@ -129,6 +130,8 @@ def _actuator(
         gear=np.array(model.actuator_gear[slots.output]),
         gain=affine_gain(model, i) if acts else NOTHING,
         bias=affine_bias(model, i) if acts else NOTHING,
+        gain_terms=LAW_TERMS.get(kinds.gain, 0),
+        bias_terms=0 if kinds.gain == "pid" else LAW_TERMS.get(kinds.bias, 0),
         ctrl_range=_ctrl_range(model, flags, slots.ctrl),
         force_range=_range(model.actuator_forcerange[i], force_limited),
         period=_period(model, i, slots, kinds),

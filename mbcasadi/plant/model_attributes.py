@@ -1,6 +1,6 @@
 """Fields of a compiled model that are parameters by name: how each is read and written."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import mujoco
@@ -38,6 +38,13 @@ def _field(name: str) -> Attribute:
         getattr(model, name)[i] = values[0]
 
     return Attribute(lambda model, i: np.atleast_1d(getattr(model, name)[i]).astype(float), write)
+
+
+def _has_no_geom(model: mujoco.MjModel, i: int) -> bool:
+    """Return whether a tendon wraps around no geom: MuJoCo stops at armature of one that does."""
+    path = slice(model.tendon_adr[i], model.tendon_adr[i] + model.tendon_num[i])
+    geoms = (int(mujoco.mjtWrap.mjWRAP_SPHERE), int(mujoco.mjtWrap.mjWRAP_CYLINDER))
+    return not np.isin(model.wrap_type[path], geoms).any()
 
 
 def _of_dofs(name: str) -> Attribute:
@@ -134,33 +141,33 @@ def _option(name: str, components: tuple[str, ...] = ()) -> Attribute:
     return Attribute(read, write, components)
 
 
-def _affine_law(law: str, terms: tuple[str, ...], without: int, affine: int) -> Attribute:
-    """Return the terms of an actuator's gain or bias.
+def _affine_law(law: str, terms: tuple[str, ...], read_by: Mapping[int, int]) -> Attribute:
+    """Return the terms of an actuator's gain or bias, those that MuJoCo reads of its type.
 
     Args:
         law: "gain" or "bias".
         terms: names of the terms.
-        without: the type that reads fewer terms: a bias of none, a gain of the constant alone.
-        affine: the type that reads them all.
+        read_by: type → how many terms MuJoCo reads.
     """
 
-    def kind(model: mujoco.MjModel, i: int) -> int:
-        return int(getattr(model, f"actuator_{law}type")[i])
+    def count(model: mujoco.MjModel, i: int) -> int:
+        if int(model.actuator_gaintype[i]) not in GAIN_TERMS:
+            return 0  # a law of its own: a muscle, a motor, a servo with an integral
+        kind: int = int(getattr(model, f"actuator_{law}type")[i])
+        read_terms: int = read_by.get(kind, 0)
+        return min(len(terms), read_terms)
 
     def read(model: mujoco.MjModel, i: int) -> Array:
-        values = np.array(getattr(model, f"actuator_{law}prm")[i, : len(terms)])
-        if kind(model, i) == without:
-            values[1 if law == "gain" else 0 :] = 0.0
-        return values
+        return np.array(getattr(model, f"actuator_{law}prm")[i, : count(model, i)])
 
     def write(model: mujoco.MjModel, i: int, values: Array) -> None:
-        if kind(model, i) == without and np.any(values[1 if law == "gain" else 0 :]):
-            getattr(model, f"actuator_{law}type")[i] = affine
-            getattr(model, f"actuator_{law}prm")[i] = 0.0
-        getattr(model, f"actuator_{law}prm")[i, : len(terms)] = values
+        getattr(model, f"actuator_{law}prm")[i, : len(values)] = values
 
-    return Attribute(read, write, terms, lambda model, i: kind(model, i) in (without, affine))
+    return Attribute(read, write, terms, lambda model, i: count(model, i) > 0)
 
+
+GAIN_TERMS = {int(mujoco.mjtGain.mjGAIN_FIXED): 1, int(mujoco.mjtGain.mjGAIN_AFFINE): 3}
+BIAS_TERMS = {int(mujoco.mjtBias.mjBIAS_AFFINE): 3}
 
 OPTIONS = {
     "gravity": _option("gravity", XYZ),
@@ -189,21 +196,11 @@ ATTRIBUTES: dict[str, dict[str, Attribute]] = {
     "tendon": {
         "stiffness": _field("tendon_stiffness"),
         "damping": _field("tendon_damping"),
-        "armature": _field("tendon_armature"),
+        "armature": _field("tendon_armature")._replace(has=_has_no_geom),
     },
     "actuator": {
-        "gain": _affine_law(
-            "gain",
-            ("constant", "length"),
-            int(mujoco.mjtGain.mjGAIN_FIXED),
-            int(mujoco.mjtGain.mjGAIN_AFFINE),
-        ),
-        "bias": _affine_law(
-            "bias",
-            ("constant", "length", "velocity"),
-            int(mujoco.mjtBias.mjBIAS_NONE),
-            int(mujoco.mjtBias.mjBIAS_AFFINE),
-        ),
+        "gain": _affine_law("gain", ("constant", "length"), GAIN_TERMS),
+        "bias": _affine_law("bias", ("constant", "length", "velocity"), BIAS_TERMS),
     },
     "equality": {
         "anchor": _anchor(0, PAIRS),

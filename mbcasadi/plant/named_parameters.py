@@ -105,7 +105,7 @@ def _value(model: mujoco.MjModel, place: Place) -> float:
 def _entries(model: mujoco.MjModel) -> Iterator[tuple[str, Place]]:
     """Return the name of each entry and where it is."""
     for option, attribute in OPTIONS.items():
-        yield from _of_element(option, 0, attribute)
+        yield from _of_element(model, option, 0, attribute)
     counts = {
         "body": model.nbody,
         "joint": model.njnt,
@@ -118,11 +118,13 @@ def _entries(model: mujoco.MjModel) -> Iterator[tuple[str, Place]]:
             name = mujoco.mj_id2name(model, OBJECTS[kind], i) or f"{kind}{i}"
             for label, attribute in attributes.items():
                 if attribute.has(model, i):
-                    yield from _of_element(f"{kind}:{name}:{label}", i, attribute)
+                    yield from _of_element(model, f"{kind}:{name}:{label}", i, attribute)
 
 
-def _of_element(name: str, element: int, attribute: Attribute) -> Iterator[tuple[str, Place]]:
+def _of_element(
+    model: mujoco.MjModel, name: str, element: int, attribute: Attribute
+) -> Iterator[tuple[str, Place]]:
     if not attribute.names:
         yield name, Place(element, attribute, 0)
-    for k, entry in enumerate(attribute.names):
+    for k, entry in enumerate(attribute.names[: len(attribute.read(model, element))]):
         yield f"{name}.{entry}", Place(element, attribute, k)

@@ -35,7 +35,8 @@ class Attribute:
 
     Attributes:
         kind, name: in MJCF's words.
-        components: names of its entries, () for a single number.
+        components: names of its entries, () for a single number; an element may have only the
+            first ones.
         unit: "" where it depends on the element.
         read: (numbers, index) → entries; () where this element has no such attribute.
         write: (numbers, index, entries) → numbers with these entries.
@@ -106,6 +107,16 @@ def _anchor(name: str, of: Mapping[type, str]) -> Attribute:
     return Attribute("equality", name, XYZ, "m", read, write)
 
 
+def _tendon_armature() -> Attribute:
+    """Return the armature of a tendon; one that wraps around geoms may have none."""
+    usual = _field("tendon", "armature", "", least=0.0)
+
+    def read(numbers: ModelNumbers, i: int) -> Values:
+        return () if getattr(numbers.tree.tendons[i], "wraps", ()) else usual.read(numbers, i)
+
+    return replace(usual, read=read)
+
+
 def _of_dofs(name: str) -> Attribute:
     """Return an attribute of a joint that each of its degrees of freedom has in common."""
 
@@ -140,11 +151,12 @@ def _of_fluid(
 
 
 def _affine_law(name: str, terms: tuple[str, ...]) -> Attribute:
-    """Return gain or bias of an actuator, by their terms.
+    """Return gain or bias of an actuator, by those of these terms that MuJoCo reads of its type.
 
     Muscles, motors with states of their own and actuators that are off have other laws. The term
     of a gain in velocity stays a number: with it B would depend on v.
     """
+    field = f"{name}_terms"
 
     def read(numbers: ModelNumbers, i: int) -> Values:
         actuator = numbers.actuators[i]
@@ -152,10 +164,11 @@ def _affine_law(name: str, terms: tuple[str, ...]) -> Attribute:
         numbers_of_law = getattr(actuator, name)
         is_affine = actuator.acts and all(curve is None for curve in curves)
         finite = bool(np.all(np.isfinite(numbers_of_law)))
-        return numbers_of_law[: len(terms)] if is_affine and finite else ()
+        count = min(len(terms), getattr(actuator, field))
+        return numbers_of_law[:count] if is_affine and finite else ()
 
     def write(numbers: ModelNumbers, i: int, values: Values) -> ModelNumbers:
-        rest = getattr(numbers.actuators[i], name)[len(terms) :]
+        rest = getattr(numbers.actuators[i], name)[len(values) :]
         changed: dict[str, Any] = {name: (*values, *rest)}
         actuator = replace(numbers.actuators[i], **changed)
         return numbers.with_element("actuator", i, actuator)
@@ -242,7 +255,7 @@ ATTRIBUTES: dict[tuple[ElementKind, str], Attribute] = {
         Attribute("joint", "springref", (), "", _read_springref, _write_springref),
         _field("tendon", "stiffness", ""),
         _field("tendon", "damping", "", least=0.0),
-        _field("tendon", "armature", "", least=0.0),
+        _tendon_armature(),
         _affine_law("gain", AFFINE[:2]),
         _affine_law("bias", AFFINE),
         _anchor("anchor", {Connect: "anchor1", Weld: "anchor2"}),

@@ -57,7 +57,7 @@ def _parameter(
         kind=kind,
         index=index,
         attribute=attribute.name,
-        components=attribute.components,
+        components=attribute.components[: len(value)],
         unit=attribute.unit,
         value=value,
         least=attribute.least,

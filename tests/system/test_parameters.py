@@ -242,7 +242,7 @@ def test_mocap_poses_air_and_gains_are_parameters() -> None:
     )
     values = dict(zip(system.parameters.names, p, strict=True))
     set_parameters(model, {name: x for name, x in values.items() if "mocap" not in name})
-    assert list(model.actuator_gaintype) == [int(mujoco.mjtGain.mjGAIN_AFFINE)] * 2
+    assert not {"actuator:push:bias.constant", "actuator:servo:gain.length"} & values.keys()
     data.qpos, data.qvel = rng.standard_normal(model.nq), rng.standard_normal(model.nv)
     mujoco.mj_normalizeQuat(model, data.qpos)
     data.ctrl = [0.3, 2.0]
@@ -320,3 +320,35 @@ def test_an_error_of_single_parameters_is_that_of_the_edited_model() -> None:
     np.testing.assert_allclose(model.body("fore").mass, 1.2 * mass, rtol=EXACT)
     with pytest.raises(UnknownNameError, match="body:fore:mass"):
         perturb(model, {"body:foore:mass": 0.1})
+
+
+NOT_READ = """<mujoco><worldbody><geom name="drum" size=".1"/><site name="a" pos="-.5 0 .2"/>
+<body pos="0 0 1"><joint name="hinge" axis="0 1 0"/><geom size=".1" pos=".5 0 0"/>
+<site name="b" pos=".5 0 0"/></body></worldbody>
+<tendon><spatial name="around"><site site="a"/><geom geom="drum"/><site site="b"/></spatial>
+<spatial name="straight"><site site="a"/><site site="b"/></spatial></tendon>
+<actuator><motor name="motor" joint="hinge"/><position name="servo" joint="hinge" kp="5"/>
+<damper name="damper" joint="hinge" kv="1" ctrlrange="0 1"/>
+<general name="both" joint="hinge" gaintype="affine" biastype="affine"/></actuator></mujoco>"""
+
+
+def test_what_mujoco_does_not_read_of_a_type_is_no_parameter() -> None:
+    patterns = ["actuator:*:*", "tendon:*:armature"]
+    system = mb.read_mjcf(NOT_READ, parameters=patterns)
+    affine = {f"bias.{term}" for term in ("constant", "length", "velocity")}
+    terms = {
+        "motor": {"gain.constant"},
+        "servo": {"gain.constant", *affine},
+        "damper": {"gain.constant", "gain.length"},
+        "both": {"gain.constant", "gain.length", *affine},
+    }
+    expected = {f"actuator:{name}:{term}" for name, each in terms.items() for term in each}
+    assert {*system.parameters.names} == expected | {"tendon:straight:armature"}
+    model = mujoco.MjModel.from_xml_string(NOT_READ)
+    for name in system.parameters.names:
+        set_parameters(model, {name: 1.5})  # the plant has the same ones
+    for name in ("actuator:motor:bias.constant", "tendon:around:armature"):
+        with pytest.raises(UnknownNameError, match=name):
+            set_parameters(model, {name: 1.5})
+        with pytest.raises(UnknownNameError, match=name.split(".")[0]):
+            mb.read_mjcf(NOT_READ, parameters=[name.split(".")[0]])
