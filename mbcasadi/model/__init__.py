@@ -18,7 +18,13 @@ from mbcasadi.model.center_of_mass import (
     center_of_mass_fun,
     center_of_mass_velocity,
 )
-from mbcasadi.model.configuration import difference, integrate, random_state, velocity_map
+from mbcasadi.model.configuration import (
+    difference,
+    integrate,
+    random_state,
+    tangent_rate,
+    velocity_map,
+)
 from mbcasadi.model.coriolis import coriolis_matrix
 from mbcasadi.model.energy import gravity_force, potential_energy
 from mbcasadi.model.frames import frame_bias, frame_jacobian, frame_pose, frame_velocity
@@ -70,6 +76,7 @@ __all__ = [
     "random_state",
     "sensor_reading",
     "subtree_fun",
+    "tangent_rate",
     "tendon_length",
     "tendon_wrenches",
     "velocity_map",

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.description import Joint, RigidTree
 from mbcasadi.model.chain import WORLD, Chain, chain_of, moving_moments
-from mbcasadi.model.configuration import velocity_map
+from mbcasadi.model.configuration import tangent_jacobian, tangent_rate
 from mbcasadi.model.motion import steps_of
 from mbcasadi.spatial import Moments, moments_to_parent, stack
 
@@ -45,9 +45,9 @@ def center_of_mass_fun(tree: RigidTree, q: ca.SX) -> ca.Function:
         ProblemError: no body that can move has mass.
     """
     v = ca.SX.sym("v", tree.nv)
-    p, N = center_of_mass(tree, q), velocity_map(tree, q)
-    J = ca.jacobian(p, q) @ N
-    bias = ca.jtimes(J @ v, q, N @ v)
+    p = center_of_mass(tree, q)
+    J = tangent_jacobian(tree, p, q)
+    bias = tangent_rate(tree, J @ v, q, v)
     outputs = [ca.densify(part) for part in (p, J, bias)]
     return ca.Function("center_of_mass", [q, v], outputs, ["q", "v"], ["p", "J", "bias"])
 

@@ -16,6 +16,7 @@ from mbcasadi.spatial import (
     stack,
     velocity_matrix,
 )
+from mbcasadi.spatial.quaternions import LEAST_LENGTH2
 
 RANDOM_ANGLE = 1.0
 """Standard deviation of random hinge angles, rad."""
@@ -43,6 +44,41 @@ def velocity_map(tree: RigidTree, q: ca.SX) -> ca.SX:
             for k, value in enumerate(line):
                 N[row + i, dof + k] = value
     return ca.sparsify(N)
+
+
+def tangent_jacobian(tree: RigidTree, expression: ca.SX, q: ca.SX) -> ca.SX:
+    """Return `∂F/∂q N` (k, nv) of an expression of q, a quaternion of length zero as the identity.
+
+    Args:
+        tree: the mechanism.
+        expression: (k, 1).
+        q: (nq, 1) symbols.
+    """
+    J = ca.jacobian(expression, q) @ velocity_map(tree, q)
+    return ca.substitute(J, q, _with_rotations(tree, q))
+
+
+def tangent_rate(tree: RigidTree, expression: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
+    """Return `∂F/∂q N v` (k, 1), as `tangent_jacobian` without the matrix.
+
+    Args:
+        tree: the mechanism.
+        expression: (k, 1).
+        q, v: (nq, 1) symbols, (nv, 1).
+    """
+    rate = ca.jtimes(expression, q, velocity_map(tree, q) @ v)
+    return ca.substitute(rate, q, _with_rotations(tree, q))
+
+
+def _with_rotations(tree: RigidTree, q: ca.SX) -> ca.SX:
+    """Return q with the identity for quaternions of length zero, whose N would be zero."""
+    rotated = ca.SX(q)
+    for joint in tree.joints:
+        if joint.kind in {"ball", "free"}:
+            row, _ = quaternion_rows(joint)
+            quaternion = q[row : row + 4]
+            rotated[row] = ca.if_else(ca.sumsqr(quaternion) < LEAST_LENGTH2, 1.0, q[row])
+    return rotated
 
 
 def integrate(tree: RigidTree, q: ca.SX, dv: ca.SX) -> ca.SX:

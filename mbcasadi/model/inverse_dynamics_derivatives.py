@@ -6,7 +6,7 @@ import casadi as ca
 
 from mbcasadi.description import Actuator, RigidTree
 from mbcasadi.model.chain import chain_of
-from mbcasadi.model.configuration import velocity_map
+from mbcasadi.model.configuration import tangent_jacobian
 from mbcasadi.model.derivative_recursion import joint_force_derivatives
 from mbcasadi.model.inertia import armature_matrix
 from mbcasadi.model.tendon_armature import tendon_bias_force
@@ -31,7 +31,7 @@ def inverse_dynamics_derivatives(
     of_lengths = armature @ a + tendon_bias_force(tree, q, v)
     # The moment of an actuator at a site turns with q, and the row of a spatial tendon.
     if ca.depends_on(of_lengths, ca.vertcat(q, v)):
-        by_q += ca.jacobian(of_lengths, q) @ velocity_map(tree, q)
+        by_q += tangent_jacobian(tree, of_lengths, q)
         by_v += ca.jacobian(of_lengths, v)
     return ca.sparsify(by_q), ca.sparsify(by_v)
 

@@ -11,7 +11,7 @@ import casadi as ca
 
 from mbcasadi.description import RigidTree
 from mbcasadi.model.chain import WORLD, Chain, Link, chain_of, moving_moments
-from mbcasadi.model.configuration import velocity_map
+from mbcasadi.model.configuration import tangent_rate
 from mbcasadi.model.mass_flow import Subtree, joint_spin
 from mbcasadi.model.motion import steps_of
 from mbcasadi.spatial import (
@@ -80,7 +80,7 @@ def momentum_fun(tree: RigidTree, q: ca.SX) -> ca.Function:
     v = ca.SX.sym("v", tree.nv)
     total = momentum(tree, q, v)
     J = ca.jacobian(total, v)
-    bias = ca.jtimes(total, q, velocity_map(tree, q) @ v)
+    bias = tangent_rate(tree, total, q, v)
     outputs = [ca.densify(part) for part in (total, J, bias)]
     return ca.Function("momentum", [q, v], outputs, ["q", "v"], ["momentum", "J", "bias"])
 

@@ -10,7 +10,7 @@ holds and `Ṁ = C + Cᵀ` does not, as M itself is not the one of the energy th
 import casadi as ca
 
 from mbcasadi.description import RigidTree, SpatialTendon
-from mbcasadi.model.configuration import velocity_map
+from mbcasadi.model.configuration import tangent_rate
 from mbcasadi.model.transmission import tendon_bias, tendon_row
 from mbcasadi.spatial import is_zero
 
@@ -48,6 +48,6 @@ def tendon_coriolis(tree: RigidTree, q: ca.SX, v: ca.SX) -> ca.SX:
     C = ca.SX(tree.nv, tree.nv)
     for tendon in heavy_tendons(tree):
         row = tendon_row(tree, tendon, q)
-        rate = ca.jtimes(ca.densify(row.T), q, velocity_map(tree, q) @ v).T
+        rate = tangent_rate(tree, ca.densify(row.T), q, v).T
         C += tendon.armature * (row.T @ rate)
     return ca.sparsify(C)

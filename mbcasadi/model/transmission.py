@@ -6,7 +6,7 @@ import numpy as np
 from mbcasadi.description import Actuator, FixedTendon, Frame, RigidTree, Tendon
 from mbcasadi.description.tree import DOF_SIZE
 from mbcasadi.model.chain import chain_of
-from mbcasadi.model.configuration import quaternion_rows, rotation_between, velocity_map
+from mbcasadi.model.configuration import quaternion_rows, rotation_between, tangent_rate
 from mbcasadi.model.crank import crank_length, crank_row
 from mbcasadi.model.frames import frame_jacobian, frame_on_link, frame_pose
 from mbcasadi.model.motion import quat_of
@@ -60,7 +60,7 @@ def tendon_bias(tree: RigidTree, tendon: Tendon, q: ca.SX, v: ca.SX) -> ca.SX:
     if isinstance(tendon, FixedTendon):
         return ca.SX(1, 1)
     rate = path_row(tree, tendon, q) @ v
-    return ca.SX(ca.jtimes(rate, q, velocity_map(tree, q) @ v))
+    return tangent_rate(tree, rate, q, v)
 
 
 def moment_row(tree: RigidTree, actuator: Actuator, q: ca.SX) -> ca.SX:

@@ -86,7 +86,7 @@ def _frame_at(tree: RigidTree, place: PlaneSpot, fixed: Frame) -> FrameFunctions
     d = _offset(tree, place, q)
     p, R = model.frame_pose(tree, fixed, q)
     J, bias = model.frame_jacobian(tree, fixed, q), model.frame_bias(tree, fixed, q, v)
-    d_rate = ca.jtimes(d, q, model.velocity_map(tree, q) @ v)
+    d_rate = model.tangent_rate(tree, d, q, v)
     w = J[3:, :] @ v
     J = ca.vertcat(J[:3, :] - ca.skew(d) @ J[3:, :], J[3:, :])
     moving = ca.cross(bias[3:], d) + ca.cross(w, d_rate)

@@ -153,3 +153,16 @@ def test_a_quaternion_of_length_zero_is_no_rotation_as_in_mujoco(system, model):
         np.testing.assert_allclose(
             np.squeeze(np.array(found[name])), expected[name], atol=1e-10, err_msg=name
         )
+    com = np.zeros((3, 10))
+    data = mujoco.MjData(model)
+    data.qpos = q
+    mujoco.mj_forward(model, data)
+    mujoco.mj_jacSubtreeCom(model, data, com, 0)
+    v, unit = np.random.default_rng(3).normal(size=10), q.copy()
+    unit[[UNIT, BALL]] = 1.0
+    p, J, bias = system.center_of_mass(q, v)
+    np.testing.assert_allclose(J.full(), com, atol=1e-12)
+    np.testing.assert_allclose(p.full().ravel(), data.subtree_com[0], atol=1e-12)
+    np.testing.assert_allclose(bias, system.center_of_mass(unit, v)[2], atol=1e-12)
+    for mine, other in zip(system.momentum(q, v), system.momentum(unit, v), strict=True):
+        np.testing.assert_allclose(mine, other, atol=1e-12)

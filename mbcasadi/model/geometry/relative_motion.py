@@ -17,7 +17,7 @@ import numpy as np
 
 from mbcasadi.description import Frame, RigidTree
 from mbcasadi.model.chain import chain_of
-from mbcasadi.model.configuration import velocity_map
+from mbcasadi.model.configuration import tangent_rate
 from mbcasadi.model.frames import frame_bias, frame_pose, frame_velocity, motion_axes
 from mbcasadi.model.motion import link_poses
 from mbcasadi.spatial import entries, stack
@@ -57,7 +57,7 @@ def relative_bias(
         state: q, v.
     """
     q, v = state
-    rate = ca.jtimes(point, q, velocity_map(tree, q) @ v)
+    rate = tangent_rate(tree, point, q, v)
     first, second = (_bias_at(tree, body, point, rate, state) for body in bodies)
     return second - first
 
