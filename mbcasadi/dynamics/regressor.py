@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mbcasadi.argument_kinds import checked
 from mbcasadi.description import RigidTree
 from mbcasadi.description.parameters import ElementKind, Parameter, Parameters
-from mbcasadi.errors import ProblemError
+from mbcasadi.errors import ProblemError, UnsupportedFeatureError
 from mbcasadi.model.chain import chain_of
 from mbcasadi.model.regressor import (
     LinearModel,
@@ -78,6 +78,7 @@ def linear_parameters(system: System, parameters: Sequence[str] = EVERY) -> Para
     Raises:
         UnknownNameError: a pattern matches nothing; the message lists what there is.
         ProblemError: a system that was given by equations has no such parameters.
+        UnsupportedFeatureError: parameters of a body whose inertia box meets a medium.
     """
     chosen, _ = _chosen(_tree_of(system), parameters)
     return Parameters(
@@ -208,7 +209,21 @@ def _chosen(tree: RigidTree, patterns: Sequence[str]) -> tuple[list[_Entry], lis
             raise unknown_name("parameter", pattern, [entry.name for entry in entries])
     matched = [any(fnmatchcase(entry.name, x) for x in patterns) for entry in entries]
     pairs = list(zip(entries, matched, strict=True))
+    _require_linear(tree, [entry for entry, on in pairs if on])
     return [entry for entry, on in pairs if on], [entry for entry, on in pairs if not on]
+
+
+def _require_linear(tree: RigidTree, chosen: Sequence[_Entry]) -> None:
+    """Raise where the force of a medium depends on a chosen parameter."""
+    medium = tree.fluid
+    boxes = set() if medium is None else {box.body for box in medium.boxes}
+    names = [tree.bodies[e.index].name for e in chosen if e.kind == "body" and e.index in boxes]
+    if names:
+        raise UnsupportedFeatureError(
+            f"body '{names[0]}' meets the medium as its inertia box, whose sides follow from mass "
+            "and inertia: the equations are not linear in these; choose other parameters, give its "
+            'geoms fluidshape="ellipsoid", or set density and viscosity to 0'
+        )
 
 
 def _entries(tree: RigidTree) -> Iterator[_Entry]:

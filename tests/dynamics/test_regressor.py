@@ -10,7 +10,7 @@ import mbcasadi as mb
 from mbcasadi import models
 from mbcasadi.description.parameters import Parameters
 from mbcasadi.dynamics import linear_parameters, reference_regressor
-from mbcasadi.errors import ProblemError, UnknownNameError
+from mbcasadi.errors import ProblemError, UnknownNameError, UnsupportedFeatureError
 from mbcasadi.plant.model_attributes import forget_common_frames
 
 EXACT = 1e-9  # relative to the largest force: rounding of MuJoCo and of ours
@@ -192,3 +192,23 @@ def test_systems_without_such_parameters_are_refused() -> None:
     given = mb.from_equations(q, ca.SX.sym("v"), M=ca.SX(1), h=ca.SX(0))
     with pytest.raises(ProblemError, match="name no bodies"):
         linear_parameters(given)
+
+
+IN_WATER = """<mujoco><option density="1000" viscosity="1"/><worldbody><body name="{name}">
+<joint name="hinge" axis="0 1 0" damping=".1"/><geom type="box" size=".1 .2 .3" pos=".3 0 0"
+  {shape}/></body></worldbody></mujoco>"""
+
+
+def test_masses_of_bodies_that_meet_a_medium_as_their_inertia_boxes_are_refused():
+    boxed = mb.read_mjcf(IN_WATER.format(name="fin", shape=""))
+    for refused in (mb.regressor, mb.linear_parameters):
+        with pytest.raises(UnsupportedFeatureError, match=r"'fin'.*inertia box.*ellipsoid"):
+            refused(boxed)
+    assert mb.linear_parameters(boxed, ["joint:*"]).values == pytest.approx([0.0, 0.1])
+    shaped = mb.read_mjcf(IN_WATER.format(name="fin", shape='fluidshape="ellipsoid"'))
+    theta = mb.linear_parameters(shaped).values
+    q, v, a = [0.3], [2.0], [1.5]
+    Y, y_0 = mb.regressor(shaped)(q, v, a)
+    expected = shaped.mass_matrix(q) @ ca.DM(a) + shaped.bias_force(q, v)
+    force = float(Y @ theta + y_0)
+    assert force == pytest.approx(float(expected - shaped.passive_force(q, v)), rel=1e-12)
