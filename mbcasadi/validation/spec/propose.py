@@ -5,8 +5,9 @@ others a posture of the joints that actuators drive.
 """
 
 import json
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
 
@@ -15,19 +16,30 @@ from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control import ProposedGains, propose_gains
+from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.system import GeometryContacts, System, contacts_of, read_mjcf
 from mbcasadi.system.actuator_kinds import actuator_kinds
 from mbcasadi.system.missing_ground import HOW_TO_GET_A_FLOOR
 from mbcasadi.system.possible_feet import possible_feet
+from mbcasadi.validation.run import PlantFactory, fitted_to_plant
+from mbcasadi.validation.spec.build import experiment_for_system
+from mbcasadi.validation.spec.read import parse_spec
 
 Array = NDArray[np.float64]
 SHORTEST_PERIOD = 1e-3  # s
 ON_THE_GROUND = 1e-4  # m; a larger gap of the lowest foot moves the base
+TURNS = 30  # of closing loops and moving joints into their ranges
+ON_THE_STOP = 1e-6  # rad or m; a joint as far beyond its range is in it
+LOWER = 0.01  # m; what is lower than the feet by more touches the ground before them
 DELAY = 1  # ticks, of the gains and of the trial
 LAG = 5e-3  # s, of usual motors with their current loop
 POSTURE_WEIGHT = 1e-3  # beside the task of a base
+SOFTER = 6  # gains that are tried, each with half the damping of the one before
 LISTED = 12  # names of a kind in a comment
+NO_SOLES = (
+    "What is lowest at the start is no foot: give its feet geoms, or write contacts of your own"
+)
 FALLS = "The base floats, and no foot can touch a plane of the world: this robot falls."
 
 
@@ -41,14 +53,24 @@ class _Facts:
     base: str | None
     contacts: tuple[str, ...]
     moved: float
+    outside: tuple[str, ...]
     driven: tuple[str, ...]
     gains: ProposedGains
     period: float
+    rigid: bool
+
+    @property
+    def flies(self) -> bool:
+        """Whether the base floats and actuators drive no joint: their forces carry it."""
+        return self.base is not None and not self.driven
 
 
 @checked
 def propose_spec(model: Path, *, warn: Callable[[str], object] | None = None) -> str:
     """Return the text of a TOML file for a model, which `mbcasadi validate` runs.
+
+    Loops of the plant are made rigid, and gains are as high as period and delay permit, where the
+    model's servos allow it.
 
     Args:
         model: MJCF or URDF file.
@@ -56,27 +78,72 @@ def propose_spec(model: Path, *, warn: Callable[[str], object] | None = None) ->
 
     Raises:
         ModelError: the model cannot be read.
+        ProblemError: a model without actuators; servos that no gains and no plant suit.
     """
     system = read_mjcf(model)
+    if not system.nu:
+        raise ProblemError(
+            f"{model}: the model has no actuator, nothing can be controlled; add <actuator>"
+        )
     plant = Plant(model)
     period = plant.timestep * max(1, ceil(SHORTEST_PERIOD / plant.timestep - 1e-9))
-    facts = _facts(system, period)
+    facts = _accepted(_facts(system, plant, period), model)
     if warn is not None and _falls(facts):
-        warn(f"{FALLS} To stand it needs a floor: {HOW_TO_GET_A_FLOOR}")
+        warn(f"{FALLS} {_remedy(system)}")
+    return _text_of(facts, model)
+
+
+def _remedy(system: System) -> str:
+    """Return what a robot lacks that falls: feet, or a floor."""
+    assert system.tree is not None
+    if any(geom.kind == "plane" for geom in system.tree.geoms):
+        return NO_SOLES
+    return f"To stand it needs a floor: {HOW_TO_GET_A_FLOOR}"
+
+
+def _text_of(facts: _Facts, model: Path) -> str:
     return "\n".join(_lines(facts, model.name)) + "\n"
+
+
+def _accepted(facts: _Facts, model: Path) -> _Facts:
+    """Return the facts with a plant and gains that the model's servos allow.
+
+    Raises:
+        ProblemError: there are none; the message is that of the last trial.
+    """
+    gains, why = facts.gains, ""
+    softer = (replace(gains, kp=gains.kp / 4**k, kd=gains.kd / 2**k) for k in range(SOFTER))
+    for each in softer:
+        for rigid in (True, False)[not facts.rigid :]:
+            trial = replace(facts, gains=each, rigid=rigid)
+            try:
+                _build(trial, model)
+            except ProblemError as error:
+                why = str(error)
+            else:
+                return trial
+    raise ProblemError(f"{model}: no controller could be proposed: {why}")
+
+
+def _build(facts: _Facts, model: Path) -> None:
+    """Build the controller as `validate` does, without its Functions."""
+    spec = parse_spec(tomllib.loads(_text_of(facts, model)))
+    controller = experiment_for_system(spec, facts.system, facts.q0).controller
+    fitted_to_plant(controller, PlantFactory(str(model), facts.rigid).make(), DELAY)
 
 
 def _falls(facts: _Facts) -> bool:
     """Return whether the base floats and has nothing to stand on."""
-    return facts.base is not None and not facts.contacts
+    return facts.base is not None and not facts.contacts and not facts.flies
 
 
-def _facts(system: System, period: float) -> _Facts:
+def _facts(system: System, plant: Plant, period: float) -> _Facts:
     """Return what can be read from a model."""
     tree = system.tree
     assert tree is not None  # it was read from a model
     keyframe = next(iter(tree.keyframes), None)
-    q0 = np.array(tree.q0 if keyframe is None else tree.keyframes[keyframe], dtype=float)
+    authored = np.array(tree.q0 if keyframe is None else tree.keyframes[keyframe], dtype=float)
+    q0 = _within_ranges(system, plant, authored)
     free = next((joint for joint in tree.joints if joint.kind == "free"), None)
     contacts: tuple[str, ...] = ()
     moved = 0.0
@@ -94,29 +161,75 @@ def _facts(system: System, period: float) -> _Facts:
         base=None if free is None else tree.bodies[free.body].name,
         contacts=contacts,
         moved=moved,
+        outside=_outside(system, authored),
         driven=_driven(system),
         gains=propose_gains(period, delay=DELAY, lag=LAG, observer=True),
         period=period,
+        rigid=system.nc > 0,
     )
 
 
+def _ranges(system: System) -> Iterator[tuple[str, int, tuple[float, float]]]:
+    """Yield name, index in q and range of each joint that has one."""
+    assert system.tree is not None
+    places = {joint.name: joint.qpos for joint in system.tree.joints}
+    for name, (low, high) in zip(system.limits.joint_names, system.limits.joint, strict=True):
+        if low < high:
+            yield name, places[name], (float(low), float(high))
+
+
+def _outside(system: System, q: Array) -> tuple[str, ...]:
+    """Return the joints that are beyond their ranges."""
+    return tuple(
+        name
+        for name, i, (low, high) in _ranges(system)
+        if not low - ON_THE_STOP <= q[i] <= high + ON_THE_STOP
+    )
+
+
+def _within_ranges(system: System, plant: Plant, q: Array) -> Array:
+    """Return a pose near q whose joints are within their ranges, and whose loops are closed.
+
+    Where both are not found in turns, the last pose.
+    """
+    inside = q.copy()
+    for _ in range(TURNS if system.nc else 1):
+        if not _outside(system, inside):
+            break
+        for _, i, ends in _ranges(system):
+            inside[i] = np.clip(inside[i], *ends)
+        if system.nc:
+            plant.reset(inside)
+            inside = plant.q.copy()
+    return inside
+
+
 def _feet(system: System, q0: Array) -> GeometryContacts | None:
-    """Return the contacts of the possible feet with a plane of the world, if there is one."""
+    """Return the contacts of the possible feet with a plane of the world, if there is one.
+
+    None too where other geoms are lower than all feet: what the robot stands on is not among them.
+    """
     assert system.tree is not None
     feet = [foot.geom for foot in possible_feet(system.tree)]
     planes = [geom.name for geom in system.tree.geoms if geom.kind == "plane"]
     if not feet or not planes:
         return None
-    return contacts_of(system, ground=planes[0], geoms=feet, q=q0)
+    found = contacts_of(system, ground=planes[0], geoms=feet, q=q0)
+    gaps = {contact.name: float(contact.gap(q0)[0]) for contact in found}
+    above = min(gaps.values(), default=0.0)
+    lower = [
+        contact
+        for contact in contacts_of(system, ground=planes[0], q=q0)
+        if contact.name not in gaps and float(contact.gap(q0)[0]) < above - LOWER
+    ]
+    return None if lower else found
 
 
 def _driven(system: System) -> tuple[str, ...]:
-    """Return the hinges and slides that an actuator drives directly; all where there are none."""
+    """Return the hinges and slides that an actuator drives, through a tendon too."""
     assert system.tree is not None
-    joints = system.tree.joints
-    scalar = [joint.name for joint in joints if joint.kind in ("hinge", "slide")]
-    own = [joints[a.target].name for a in system.actuators if "joint" in a.transmission]
-    return tuple(name for name in scalar if name in own) or tuple(scalar)
+    scalar = [joint.name for joint in system.tree.joints if joint.kind in ("hinge", "slide")]
+    return tuple(name for name in system.joint_roles.driven if name in scalar)
 
 
 def _lines(facts: _Facts, model: str) -> Iterator[str]:
@@ -140,7 +253,7 @@ def _lines(facts: _Facts, model: str) -> Iterator[str]:
     yield "[validation]"
     yield f"{'duration = 2.0':<36} # s"
     yield f"{f'delay = {DELAY}':<36} # ticks from a measurement to its control"
-    if facts.system.nc:
+    if facts.rigid:
         yield f"{'rigid = true':<36} # loops of the plant as rigid as MuJoCo allows"
     yield f"{'# perturb = { mass = 0.1 }':<36} # errors of the plant"
     yield "# [[validation.push]]                # a force from outside, at the centre of mass"
@@ -175,10 +288,13 @@ def _summary(facts: _Facts) -> Iterator[str]:
 
 def _start(facts: _Facts) -> Iterator[str]:
     """Yield where the motion starts."""
-    if facts.moved:
+    if facts.moved or facts.outside:
         numbers = ", ".join(f"{value:.6g}" for value in facts.q0)
         where = "authored pose" if facts.keyframe is None else f"key frame {facts.keyframe!r}"
-        yield f"{'[start]':<36} # {where}, {1e3 * facts.moved:+.1f} mm: feet touch"
+        changes = [f"{1e3 * facts.moved:+.1f} mm: feet touch"] if facts.moved else []
+        if facts.outside:
+            changes.append(f"moved into the range: {_listed(facts.outside)}")
+        yield f"{'[start]':<36} # {where}, {', '.join(changes)}"
         yield f"q = [{numbers}]"
         yield ""
     elif facts.keyframe is not None:
@@ -190,7 +306,7 @@ def _start(facts: _Facts) -> Iterator[str]:
 def _tasks(facts: _Facts) -> Iterator[str]:
     """Yield the tasks: the base where it floats on feet, and a posture."""
     gains = facts.gains
-    if facts.contacts:
+    if facts.contacts or facts.flies:
         yield "[[task]]                             # the base keeps its pose"
         yield 'type = "frame"'
         yield f"frame = {_text(facts.base)}"
@@ -198,9 +314,13 @@ def _tasks(facts: _Facts) -> Iterator[str]:
         yield 'name = "base"'
         yield f"{f'kp = {gains.kp:.4g}':<36} # 1/s²; for this delay and 5 ms of motor lag"
         yield f"{f'kd = {gains.kd:.4g}':<36} # 1/s"
+        if facts.flies:
+            yield f"{'position = ' + _text('z'):<36} # thrust tilts the base to move it sideways"
         yield "# [task.reference]                   # motion that is added to the start"
         yield '# z = { amplitude = 20, unit = "mm", frequency = 0.5, ramp = 1.0 }'
         yield ""
+    if facts.flies:
+        return
     yield "[[task]]"
     yield 'type = "posture"'
     if not facts.contacts:
