@@ -121,7 +121,10 @@ def test_init_lifts_a_robot_whose_feet_are_in_the_ground(tmp_path):
 def test_init_warns_of_a_robot_without_ground(tmp_path):
     ball = "<body><freejoint/><geom name='foot' size='1'/><body><joint name='j'/><geom size='1'/>"
     file = tmp_path / "ball.xml"
-    file.write_text(f"<mujoco><worldbody>{ball}</body></body></worldbody></mujoco>")
+    file.write_text(
+        f"<mujoco><worldbody>{ball}</body></body></worldbody>"
+        "<actuator><motor joint='j'/></actuator></mujoco>"
+    )
     result = RUN.invoke(app, ["init", str(file), "-o", str(tmp_path / "s.toml")])
     assert result.exit_code == 0, result.output
     assert "warning: The base floats" in result.stderr

@@ -11,10 +11,11 @@ from mbcasadi.validation.spec import propose_spec, read_spec, run_spec
 
 STIFF = """<mujoco><compiler angle="radian"/><option integrator="implicitfast"/><worldbody>
 <body name="left"><joint name="a" axis="0 1 0" range="0.2 1" limited="true"/>
-<geom size=".02" pos=".1 0 0" mass=".2"/></body>
+<geom size=".02" pos=".1 0 0" mass="2"/></body>
 <body name="right" pos="0 .2 0"><joint name="b" axis="0 1 0"/>
-<geom size=".02" pos=".1 0 0" mass=".2"/></body></worldbody>
-<equality><joint joint1="b" joint2="a"/></equality><actuator><position name="servo" joint="a" kp="2000" kv="100"/></actuator></mujoco>"""
+<geom size=".02" pos=".1 0 0" mass="2"/></body></worldbody>
+<equality><joint joint1="b" joint2="a"/></equality>
+<actuator><position name="servo" joint="a" kp="2000" kv="100"/></actuator></mujoco>"""
 ON_KNEES = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 .1"/>
 <body name="trunk" pos="0 0 1"><freejoint/>
 <geom name="belly" type="box" size=".1 .1 .1" pos="0 0 -.5"/>
