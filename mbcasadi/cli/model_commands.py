@@ -112,9 +112,10 @@ def check(
         entries = agreement_with_mujoco(system, compiled, states=states, seed=seed, frames=frames)
         gaps = rigid_gaps(system, compiled, states, seed)
     verdict = judge(entries, tolerance, allow_missing or ())
+    plant_only = [item.feature for item in system.coverage.items if item.treatment == "plant only"]
     if as_json:
         rows = [entry._asdict() for entry in entries]
-        settings = {"model": system.name, "tolerance": tolerance}
+        settings = {"model": system.name, "tolerance": tolerance, "plant_only": plant_only}
         sensors = [gap._asdict() for gap in gaps]
         console.emit_json({**settings, **verdict._asdict(), "rows": rows, "sensor_gaps": sensors})
     else:
@@ -124,6 +125,11 @@ def check(
             console.stdout().print(line, markup=False)
         for line in tables.gap_lines(gaps):
             console.stdout().print(line, markup=False)
+        if plant_only:
+            console.stdout().print(
+                f"of MuJoCo's simulation alone, in no quantity: {', '.join(plant_only)}",
+                markup=False,
+            )
         for line in tables.verdict_lines(verdict):
             console.stdout().print(line, markup=False)
     console.exit_unless(verdict.passed)

@@ -162,6 +162,7 @@ def plant_only_actuators(actuators: tuple[Actuator, ...]) -> list[CoverageItem]:
     """Return what actuators do in MuJoCo's simulation only: adhesion, delays."""
     sticking = [a.name for a in actuators if a.transmission == "body"]
     delayed = [a.name for a in actuators if a.delay]
+    lateness = sorted({a.delay for a in actuators if a.delay})
     groups = (
         (
             sticking,
@@ -172,8 +173,9 @@ def plant_only_actuators(actuators: tuple[Actuator, ...]) -> list[CoverageItem]:
         ),
         (
             delayed,
-            "delay",
-            "the equations take the control that acts; `validate` runs the model's own delay",
+            f"delay of {' and '.join(f'{1e3 * s:g} ms' for s in lateness)}",
+            "the equations take the control that acts; inverse dynamics accounts for the "
+            "delay, and `validate` runs it",
         ),
     )
     return [

@@ -95,6 +95,11 @@ class Plant:
         return float(self.model.opt.timestep)
 
     @property
+    def actuator_delay(self) -> float:
+        """Longest time by which a control acts later in the simulation, s."""
+        return float(np.max(self.model.actuator_delay, initial=0.0))
+
+    @property
     def time(self) -> float:
         """Time of the simulation, s."""
         return float(self.data.time)

@@ -117,8 +117,9 @@ class InverseDynamicsQP(Setup):
             all. Motors are the same in all of them. See `servo_map.py`.
         servo_timestep: s, of the plant's steps between two ticks; the model's by default, or the
             period where that is no multiple of it.
-        delay: ticks from a measurement to the moment at which its control acts; servos, joints with
-            limits and the observer take account of it. `validate` fills in its own where none is
+        delay: ticks from a measurement to the moment at which its control acts, beside the delay
+            that the model's actuators have of their own; servos, joints with limits and the
+            observer take account of both. `validate` fills in its own where none is
             given; `export_c` exports 0 then: give the robot's.
         friction_loss: `FrictionLoss` of joints, dry friction that counts in the equations; none
             unless given.

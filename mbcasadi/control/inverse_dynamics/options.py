@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.control.inverse_dynamics.actuator_delay import actuator_delay_ticks
 from mbcasadi.control.inverse_dynamics.contacts.contact_groups import (
     ContactGroup,
     contact_groups_of,
@@ -304,8 +305,8 @@ class Setup:
 
     @property
     def delay_ticks(self) -> int:
-        """Ticks from a measurement to the moment at which its control acts."""
-        return self.delay or 0
+        """Ticks from a measurement to the moment at which its control acts, by the model too."""
+        return (self.delay or 0) + actuator_delay_ticks(self.system, self.period)
 
     @cached_property
     def gains(self) -> tuple[Gains, ...]:

@@ -7,7 +7,7 @@ from mbcasadi.description.controller import UNREPORTED
 from mbcasadi.plant import Plant
 from mbcasadi.validation.closed_loop import Recording, Runnable, Scenario
 from mbcasadi.validation.report.text import tick_count
-from mbcasadi.validation.run import servo_notes, wrong_rates
+from mbcasadi.validation.run import delay_ticks, servo_notes, wrong_rates
 
 
 def unreported_notes(law: Runnable) -> list[str]:
@@ -27,7 +27,7 @@ def run_notes(
     return [
         *(f"{each}." for each in map(str, wrong_rates(controller, recording))),
         *_secondary_notes(controller),
-        *_delay_notes(controller, scenario),
+        *_delay_notes(controller, scenario, plant),
         *servo_notes(controller, plant, scenario.delay),
     ]
 
@@ -42,10 +42,17 @@ def _secondary_notes(controller: Controller) -> Iterator[str]:
         )
 
 
-def _delay_notes(controller: Controller, scenario: Scenario) -> Iterator[str]:
-    """Yield a note where a controller with plans accounts for another delay than the plant's."""
-    if controller.prediction is not None and controller.delay != scenario.delay:
-        yield (
-            f"The law accounts for a delay of {tick_count(controller.delay)}, the plant has "
-            f"{scenario.delay}: its plans begin at another moment than they act."
-        )
+def _delay_notes(controller: Controller, scenario: Scenario, plant: Plant) -> Iterator[str]:
+    """Yield a note where a controller accounts for another delay than the plant's.
+
+    Of laws without plans it matters where the model's own actuators are late.
+    """
+    own = delay_ticks(plant, controller.period)
+    late = scenario.delay + own
+    if controller.delay == late or (controller.prediction is None and not own):
+        return
+    effect = ": its plans begin at another moment than they act" if controller.prediction else ""
+    yield (
+        f"The law accounts for a delay of {tick_count(controller.delay)}, the plant has "
+        f"{late}{effect}."
+    )

@@ -32,7 +32,7 @@ def run_settings(
         "control period": f"{1e3 * controller.period:g} ms",
         "plant's time step": f"{1e3 * plant.timestep:g} ms ({steps} in a period)",
         "duration": f"{scenario.duration:g} s",
-        "delay": _delay_text(scenario, controller),
+        "delay": _delay_text(scenario, controller, plant),
         "plant's parameter errors": _error_text(plants.perturb, plants.seed),
         "disturbance": _disturbance_text(scenario, recording, controller.period),
         "plant's equality constraints": _softness_text(plant, plants.rigid),
@@ -40,9 +40,11 @@ def run_settings(
     }
 
 
-def _delay_text(scenario: Scenario, controller: Controller) -> str:
+def _delay_text(scenario: Scenario, controller: Controller, plant: Plant) -> str:
+    own = plant.actuator_delay
+    actuators = f" and {1e3 * own:g} ms of the model's actuators" if own else ""
     expected = f", the law accounts for {controller.delay}" if controller.delay else ""
-    return tick_count(scenario.delay) + expected
+    return tick_count(scenario.delay) + actuators + expected
 
 
 def _disturbance_text(scenario: Scenario, recording: Recording, period: float) -> str:

@@ -9,7 +9,7 @@ from mbcasadi.validation.run.plant_factory import PlantFactory, initial_configur
 from mbcasadi.validation.run.reference_rates import wrong_rates
 from mbcasadi.validation.run.repetitions import Repetitions
 from mbcasadi.validation.run.run import Run
-from mbcasadi.validation.run.servo_plant import fitted_to_plant, servo_notes
+from mbcasadi.validation.run.servo_plant import delay_ticks, fitted_to_plant, servo_notes
 
 __all__ = [
     "Cause",
@@ -22,6 +22,7 @@ __all__ = [
     "Trial",
     "WhatIf",
     "compare_with_model",
+    "delay_ticks",
     "diagnose",
     "fitted_to_plant",
     "initial_configuration",

@@ -5,6 +5,7 @@ from dataclasses import replace
 import mujoco
 
 from mbcasadi.control import InverseDynamicsQP
+from mbcasadi.control.inverse_dynamics.actuator_delay import ticks_of
 from mbcasadi.control.inverse_dynamics.servos.servos import ServoPlant, servo_indices, servo_note
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
@@ -18,6 +19,11 @@ def integrator_of(plant: Plant) -> str:
     """Return the name of a plant's integrator, as the option `servo_plant` has it."""
     name = str(mujoco.mjtIntegrator(plant.model.opt.integrator).name)
     return name.removeprefix("mjINT_").lower()
+
+
+def delay_ticks(plant: Plant, period: float) -> int:
+    """Return by how many ticks controls act later by the plant's own actuators."""
+    return ticks_of(plant.actuator_delay, period)
 
 
 def fitted_to_plant(controller: Controlled, plant: Plant, delay: int) -> Controlled:
@@ -38,12 +44,12 @@ def fitted_to_plant(controller: Controlled, plant: Plant, delay: int) -> Control
         return replace(controller, delay=delay) if predicted else controller
     if controller.servo_plant == "start":
         return controller
-    delay = delay if controller.delay is None else controller.delay
+    delay, given = (delay if controller.delay is None else controller.delay), controller.delay or 0
     known, tree = controller.plant_of_servos, controller.system.tree
     if controller.servo_plant != "model" or controller.servo_timestep is not None or tree is None:
-        return controller if delay == known.delay else replace(controller, delay=delay)
+        return controller if delay == given else replace(controller, delay=delay)
     rule = integrator_of(plant)
-    if (tree.integration.rule, known.timestep, known.delay) == (rule, plant.timestep, delay):
+    if (tree.integration.rule, known.timestep, given) == (rule, plant.timestep, delay):
         return controller
     same = rule == tree.integration.rule
     return replace(
@@ -57,7 +63,8 @@ def fitted_to_plant(controller: Controlled, plant: Plant, delay: int) -> Control
 def servo_notes(controller: Controller, plant: Plant, delay: int) -> list[str]:
     """Return a note where a controller's servos were made for another plant or delay."""
     made_for = controller.notes.get("servos", "")
-    here = ServoPlant(integrator_of(plant), plant.timestep, controller.period, delay)
+    late = delay + delay_ticks(plant, controller.period)
+    here = ServoPlant(integrator_of(plant), plant.timestep, controller.period, late)
     if not made_for or made_for == servo_note(here):
         return []
     return [f"The law's servos are those of {made_for}; the plant is {servo_note(here)}."]

@@ -198,7 +198,7 @@ def servo_plant_of(setup: "Setup") -> ServoPlant:
                 f"servo_timestep = {step:g} s with servo_plant = {setup.servo_plant!r}, which has "
                 "no time step; leave it out"
             )
-        return ServoPlant(rule, period, period, setup.delay or 0)
+        return ServoPlant(rule, period, period, setup.delay_ticks)
     if step is None and tree is not None:
         model_step = tree.integration.timestep
         step = model_step if _is_multiple(period, model_step) else period
@@ -206,7 +206,7 @@ def servo_plant_of(setup: "Setup") -> ServoPlant:
         raise ProblemError(
             f"servo_timestep is {step} s; expected a divisor of the period {period:g} s"
         )
-    return ServoPlant(rule, step, period, setup.delay or 0)
+    return ServoPlant(rule, step, period, setup.delay_ticks)
 
 
 def _is_multiple(period: float, step: float) -> bool:
