@@ -47,6 +47,11 @@ def law_from_controller(
     if violation:
         raise ExportError(f"controller {controller.name!r} has {violation}")
     require_emergency(controller)
+    if real == "float" and controller.needs_double:
+        raise ExportError(
+            f"controller {controller.name!r} is exported in float, and {controller.needs_double}; "
+            'export it with real="double"'
+        )
     functions = stage_functions(controller, symbol)
     staged = controller.stages is not None
     cones = 0 if controller.stages is None else controller.stages.cones
