@@ -26,7 +26,6 @@ from mbcasadi.system.coordinates import (
 )
 from mbcasadi.system.pulling_inputs import activation_names
 
-
 LEVELS_IN_FLOAT = (
     "strict levels solve several problems in sequence, each within the rounding of those before it"
 )
