@@ -165,7 +165,7 @@ def _raw_log(header: np.void, rows: NDArray[Any], ages: NDArray[np.int32]) -> Ra
     number that it had one turn of the ring before.
     """
     begin, end = rows["begin"][:, 0], rows["end"][:, 0]
-    end_word = rows.dtype.fields["end"][1] // WORD
+    end_word = dict(rows.dtype.fields or {})["end"][1] // WORD
     words = rows.view("u4").reshape(rows.size, rows.dtype.itemsize // WORD)[:, :end_word]
     first, second = sums_of(words)
     is_summed = (first == rows["first_sum"][:, 0]) & (second == rows["second_sum"][:, 0])
