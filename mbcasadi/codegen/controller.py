@@ -103,8 +103,7 @@ def _body(law: Law) -> str:
     if law.has_daqp:
         solve = "  flag = daqp_solve(p, &m->daqp, &m->exit_flag);\n"
     solve += (
-        "  if (flag <= LDP_STOPPED && flag >= LDP_STOPPED && p->iterations > p->limit)\n"
-        "    m->is_limited = 1;\n"
+        "  if (flag <= LDP_STOPPED && flag >= LDP_STOPPED && p->is_stopped) m->is_limited = 1;\n"
     )
     values: dict[str, str | int] = {
         "solve": solve + between_c(law, solve),

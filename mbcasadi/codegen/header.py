@@ -11,6 +11,13 @@ from mbcasadi.codegen.text import number, package_version, template, unique_iden
 from mbcasadi.description.qp_stages import SolverFlag
 from mbcasadi.description.status import Status
 
+OWN_MACROS = (
+    *("BAD_MEMORY", "FAILED_TICK", "LOG_BYTES", "LOG_HEADER_BYTES", "MEMORY_BYTES"),
+    *("MEMORY_DOUBLES", "NOT_FINITE", "OUT_OF_RANGE", "RATE_LIMITED", "RECORD_BYTES"),
+    *("SUPERVISED_BYTES", "SUPERVISED_DOUBLES", "SUPERVISED_H"),
+)
+"""Macros of an export of several words: a component's index could be called so."""
+
 
 def header_h(law: Law) -> str:
     """Return `<name>.h`."""
@@ -27,7 +34,8 @@ def header_h(law: Law) -> str:
         "doubles": memory_doubles(law),
         "period": _period(law),
         "sizes": "\n".join(
-            f"#define {upper}_{p.name.upper()}_SIZE {p.size}" for p in law.inputs + law.outputs
+            f"#define {name} {p.size}"
+            for name, p in zip(_sizes(law), law.inputs + law.outputs, strict=True)
         ),
         "indices": _indices(law),
         "constants": _constant_declarations(law),
@@ -111,9 +119,15 @@ def _period(law: Law) -> str:
     return f"/* Sample time, s. */\n#define {law.name.upper()}_PERIOD {value}\n\n"
 
 
+def _sizes(law: Law) -> list[str]:
+    """Return the macros of the sizes of all signals."""
+    labels = (f"{law.name}_{p.name}_SIZE" for p in law.inputs + law.outputs)
+    return unique_identifiers(labels, {f"{law.name.upper()}_{name}" for name in OWN_MACROS})
+
+
 def _indices(law: Law) -> str:
     upper = law.name.upper()
-    taken = {f"{upper}_{p.name.upper()}_SIZE" for p in law.inputs + law.outputs}
+    taken = {*_sizes(law), *(f"{upper}_{name}" for name in OWN_MACROS)}
     blocks = []
     for port in law.inputs + law.outputs:
         if not port.components or not all(port.components):

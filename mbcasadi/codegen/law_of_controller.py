@@ -5,7 +5,7 @@ import casadi as ca
 from mbcasadi.codegen.c_interface import Law, Port, Solver, rows_function
 from mbcasadi.codegen.constant_rows import constant_rows_of
 from mbcasadi.codegen.emergency_function import rename_emergency, require_emergency
-from mbcasadi.codegen.names import require_identifier
+from mbcasadi.codegen.names import require_export_name
 from mbcasadi.codegen.precision import Real, range_of
 from mbcasadi.codegen.stage_functions import (
     between_functions,
@@ -22,7 +22,7 @@ from mbcasadi.shapes import column
 
 def law_from_function(function: ca.Function, name: str | None, real: Real = "double") -> Law:
     """Return a bare Function as a law without state."""
-    symbol = require_identifier(name or function.name())
+    symbol = require_export_name(name or function.name())
     return Law(
         name=symbol,
         inputs=_ports(function, "in", ()),
@@ -40,13 +40,18 @@ def law_from_controller(
     Raises:
         ExportError: names or sizes of the stages, limits or state contradict the Function.
     """
-    symbol = require_identifier(name or controller.name)
+    symbol = require_export_name(name or controller.name)
     function = controller.function
     _check_state(controller)
     violation = controller.contract_violation()
     if violation:
         raise ExportError(f"controller {controller.name!r} has {violation}")
     require_emergency(controller)
+    if real == "float" and controller.needs_double:
+        raise ExportError(
+            f"controller {controller.name!r} is exported in float, and {controller.needs_double}; "
+            'export it with real="double"'
+        )
     functions = stage_functions(controller, symbol)
     staged = controller.stages is not None
     cones = 0 if controller.stages is None else controller.stages.cones

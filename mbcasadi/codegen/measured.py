@@ -32,7 +32,7 @@ def record_measurement(
         present = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ExportError(f"{folder} has no readable {MANIFEST} any more; export again") from error
-    if present.get("sha256") != manifest["sha256"]:
+    if type(present) is not type(manifest) or present.get("sha256") != manifest["sha256"]:
         raise ExportError(f"{folder} holds another export by now; open it again by open_project")
     present.setdefault("measured", {}).setdefault(kind, {})[name] = dict(values)
     _replace(path, manifest_text(present))

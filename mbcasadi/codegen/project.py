@@ -336,9 +336,11 @@ class CProject:
         Args:
             folder: where to write.
             flags: of the compiler, behind ours.
-            inputs: name → (ticks, size), as in `time`, written as `inputs`.
+            inputs: name → (ticks, size), as in `time`, written as `inputs`; without z, which the
+                firmware hands from tick to tick.
 
         Raises:
+            ExportError: there is a z.
             CompilerError: arm-none-eabi-gcc is not installed, or it failed.
             ShapeError, UnknownNameError: an input does not fit.
         """

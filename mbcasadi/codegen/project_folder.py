@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import UnionType
 from typing import cast
 
 from mbcasadi.argument_kinds import checked
@@ -10,6 +11,7 @@ from mbcasadi.codegen.earlier_export import MANIFEST, MOST_LISTED, is_changed, l
 from mbcasadi.codegen.manifest import FORMAT, Manifest
 from mbcasadi.codegen.project import CProject
 from mbcasadi.codegen.signature import signature_of_manifest
+from mbcasadi.description.c_names import is_c_name
 from mbcasadi.errors import ExportError
 
 NEEDED_KEYS = frozenset(
@@ -30,6 +32,42 @@ NEEDED_KEYS = frozenset(
     }
 )
 """What a `CProject` reads of the manifest."""
+
+MOST_BYTES = 2**40
+"""Of a controller's memory: beyond any machine."""
+
+
+def _is_count(value: object, most: int = MOST_BYTES) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
+
+
+def _is_list_of(value: object, kind: type | UnionType) -> bool:
+    return isinstance(value, list) and all(isinstance(entry, kind) for entry in value)
+
+
+def _are_signals(value: object) -> bool:
+    """Whether it lists signals with a name and a size."""
+    return _is_list_of(value, dict) and all(
+        isinstance(entry.get("name"), str) and _is_count(entry.get("size"))
+        for entry in cast("list[dict[str, object]]", value)
+    )
+
+
+KINDS: dict[str, Callable[[object], bool]] = {
+    "name": lambda x: isinstance(x, str) and is_c_name(x),
+    "signature": lambda x: isinstance(x, str),
+    "inputs": _are_signals,
+    "outputs": _are_signals,
+    "z0": lambda x: x is None or _is_list_of(x, int | float),
+    "memory_bytes": lambda x: _is_count(x) and cast("int", x) > 0,
+    "prepared_from": lambda x: _is_list_of(x, str),
+    "operations": lambda x: isinstance(x, dict) and all(map(_is_count, x.values())),
+    "largest_function": _is_count,
+    "flags": lambda x: _is_list_of(x, str),
+    "solver": lambda x: x is None or isinstance(x, dict),
+    "sha256": lambda x: isinstance(x, dict) and _is_list_of([*x, *x.values()], str),
+}
+"""What is right for each of these."""
 
 FREE_TO_CHANGE = ("main.c", "CMakeLists.txt", "README.md")
 NOT_COMPILED = (".fmu", ".xml", ".hpp")
@@ -70,7 +108,7 @@ def read_manifest(folder: Path) -> Manifest:
     """
     try:
         content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ExportError(
             f"{folder} has no readable {MANIFEST}; give a folder that export_c wrote"
         ) from error
@@ -86,6 +124,12 @@ def read_manifest(folder: Path) -> Manifest:
         raise ExportError(
             f"{folder / MANIFEST} lacks {', '.join(missing[:MOST_LISTED])}: it was changed, or is "
             "no export's; export again, or give a folder that export_c wrote"
+        )
+    wrong = [key for key, is_right in KINDS.items() if not is_right(content[key])]
+    if wrong:
+        raise ExportError(
+            f"{folder / MANIFEST} has {wrong[0]} = {content[wrong[0]]!r:.80}, which no export "
+            "writes: it was changed; export again"
         )
     return cast("Manifest", content)
 

@@ -158,6 +158,8 @@ class Controller:
         emergency: the output where the law cannot run. Without one the generated C keeps the last
             finite control for `LAST_COMMAND` seconds, then gives a constant: what the law gives for
             NaN if its status says that this is the safe output, else zero within the limits.
+        needs_double: why single precision does not suffice, for the message of an export that is
+            refused; "" where it does.
     """
 
     name: str
@@ -187,6 +189,7 @@ class Controller:
     emergency: Emergency | None = None
     unreported: tuple[str, ...] = ()
     secondary: tuple[str, ...] = ()
+    needs_double: str = ""
 
     def _summary(self) -> dict[str, object]:
         return {

@@ -24,15 +24,16 @@ nothing overflows: terms are of degree 5 in (q, v) at most, and their squares re
 user's units the bound would be a thousand times nearer in millimetres than in metres. In float it
 is 2e3: the shape is known to 1e-4 of its size there too."""
 
-LARGEST_INPUT = marked(1e20, 1e9)
-"""Other inputs whose absolute values add up to more than this count as bad: references, gains,
+LARGEST_INPUT = marked(1e20, 4e9)
+"""Other inputs count as bad where an absolute value is more than this: references, gains,
 forces, states of a law. Their units are the user's.
 
 It refuses nothing sensible: 1e9 N m, a hundred times the torque of the largest machines, are
 1e18 g mm²/s². It lets no overflow through: terms are products of three of them at most, two gains
 and a reference for example, and the square of one is 1e120; norms leave 1e180 to the numbers of a
 model. What overflows all the same is not finite, and a comparison with that is false. The number
-stays below `UNBOUNDED`, from which on a bound is none. In float it is 1e9."""
+stays below `UNBOUNDED`, from which on a bound is none. In float it is 4e9: a force limit that means
+none, 1e9 N, is below it."""
 
 LARGEST_CONTROL = 1e300
 """Controls whose absolute value is larger count as infinite. Their units are the user's: the torque
@@ -46,8 +47,9 @@ MASK_ON = 0.5
 
 
 def is_bounded(*values: Sym) -> Sym:
-    """Return whether columns are finite, and their entries together at most `LARGEST_INPUT`."""
-    return ca.sum1(ca.fabs(ca.vertcat(*values))) <= LARGEST_INPUT
+    """Return whether no entry of columns is NaN or larger than `LARGEST_INPUT`."""
+    entries = ca.vertcat(*values)
+    return ca.sum1(ca.fabs(entries) <= LARGEST_INPUT) == entries.numel()
 
 
 def state_validity(state: tuple[Sym, Sym], sizes: tuple[Array, Array]) -> Sym:

@@ -11,7 +11,7 @@ from mbcasadi.qp.solver import controller_fun
 Array = NDArray[np.float64]
 
 
-def least_distance_controller(n: int, m: int, name: str = "ldp") -> Controller:
+def least_distance_controller(n: int, m: int, name: str = "qp") -> Controller:
     """Return a controller whose inputs are the least-distance problem itself.
 
     (A, lower, upper, z) → (u, z_next, status, residual): u is x, z_next the active set, status 0

@@ -72,8 +72,8 @@ def test_every_file_builds_with_warnings_as_errors(make, level, tmp_path):
 @pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
 def test_the_header_can_be_used_from_cpp(project, tmp_path):
     (tmp_path / "user.cpp").write_text(
-        '#include "ldp.h"\nstatic double memory[LDP_MEMORY_DOUBLES];\n'
-        "int use() { return ldp_init(memory, sizeof memory); }\n"
+        '#include "qp.h"\nstatic double memory[QP_MEMORY_DOUBLES];\n'
+        "int use() { return qp_init(memory, sizeof memory); }\n"
     )
     command = ["g++", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{project.folder}"]
     subprocess.run([*command, str(tmp_path / "user.cpp")], check=True)
@@ -81,7 +81,7 @@ def test_the_header_can_be_used_from_cpp(project, tmp_path):
 
 def test_nothing_is_allocated_after_the_start(project, tmp_path):
     text = f"""
-#include "ldp.h"
+#include "qp.h"
 static long calls;
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t k, size_t n);
@@ -91,16 +91,16 @@ void *__wrap_calloc(size_t k, size_t n) {{ ++calls; return __real_calloc(k, n); 
 void *__wrap_realloc(void *p, size_t n) {{ ++calls; return __real_realloc(p, n); }}
 {PROBLEM}
 int main(void) {{
-  double *memory = malloc(LDP_MEMORY_BYTES);
+  double *memory = malloc(QP_MEMORY_BYTES);
   double x[2], z[3] = {{0}};
   long before, k;
-  if (calls != 1 || ldp_init(memory, LDP_MEMORY_BYTES)) return 1;
+  if (calls != 1 || qp_init(memory, QP_MEMORY_BYTES)) return 1;
   before = calls;
   for (k = 0; k < 1000; ++k) {{
     double b[3];
     memcpy(b, lower, sizeof b);
     b[0] += 0.01 * (double)k;
-    if (ldp_step(memory, A, b, upper, z, x, z, 0, 0) != 0 || close_to(x) != (k == 0)) return 2;
+    if (qp_step(memory, A, b, upper, z, x, z, 0, 0) != 0 || close_to(x) != (k == 0)) return 2;
   }}
   if (calls != before) return 3;
   printf("%ld\\n", calls - before);
@@ -113,25 +113,25 @@ int main(void) {{
 
 def test_two_memories_may_be_interleaved_and_moved(project, tmp_path):
     text = f"""
-#include "ldp.h"
+#include "qp.h"
 {PROBLEM}
-static double first[LDP_MEMORY_DOUBLES], second[LDP_MEMORY_DOUBLES], moved[LDP_MEMORY_DOUBLES];
+static double first[QP_MEMORY_DOUBLES], second[QP_MEMORY_DOUBLES], moved[QP_MEMORY_DOUBLES];
 int main(void) {{
   static const double A2[6] = {{0, 0, 0, 0, 2, 0}}, lower2[3] = {{-1e30, 3, -1e30}};
   double x[2], y[2], z[3] = {{0}}, w[3] = {{0}};
   int k;
-  if (ldp_init(first, sizeof first) || ldp_init(second, sizeof second)) return 1;
+  if (qp_init(first, sizeof first) || qp_init(second, sizeof second)) return 1;
   for (k = 0; k < 20; ++k) {{
-    if (ldp_step(first, A, lower, upper, z, x, z, 0, 0) || !close_to(x)) return 2;
+    if (qp_step(first, A, lower, upper, z, x, z, 0, 0) || !close_to(x)) return 2;
     /* row 1 is 2 x1 >= 3 */
-    if (ldp_step(second, A2, lower2, 0, w, y, w, 0, 0) != 2) return 3; /* upper = 0: infeasible */
-    if (ldp_exit_flag(first) != 1 || ldp_exit_flag(second) == 1) return 4;
+    if (qp_step(second, A2, lower2, 0, w, y, w, 0, 0) != 2) return 3; /* upper = 0: infeasible */
+    if (qp_exit_flag(first) != 1 || qp_exit_flag(second) == 1) return 4;
   }}
   if (z[0] != -1 || z[1] != 1 || z[2] != 0) return 5;
-  if (ldp_iterations(first) > 2) return 6; /* warm: the active set is known */
+  if (qp_iterations(first) > 2) return 6; /* warm: the active set is known */
   memcpy(moved, first, sizeof first);
   memset(first, 0x55, sizeof first);
-  if (ldp_step(moved, A, lower, upper, z, x, z, 0, 0) || !close_to(x)) return 7;
+  if (qp_step(moved, A, lower, upper, z, x, z, 0, 0) || !close_to(x)) return 7;
   printf("ok\\n");
   return 0;
 }}
@@ -141,19 +141,19 @@ int main(void) {{
 
 def test_memory_that_is_null_small_misaligned_or_raw_is_refused(project, tmp_path):
     text = f"""
-#include "ldp.h"
+#include "qp.h"
 {PROBLEM}
-static double memory[LDP_MEMORY_DOUBLES + 1];
+static double memory[QP_MEMORY_DOUBLES + 1];
 int main(void) {{
   double x[2], z[3] = {{0}};
-  if (ldp_step(memory, A, lower, upper, z, x, z, 0, 0) != LDP_BAD_MEMORY) return 1;
-  if (ldp_step(0, A, lower, upper, z, x, z, 0, 0) != LDP_BAD_MEMORY) return 2;
-  if (ldp_init(0, sizeof memory) != LDP_BAD_MEMORY) return 3;
-  if (ldp_init(memory, 64) != LDP_BAD_MEMORY) return 4;
-  if (ldp_init((char *)memory + 4, LDP_MEMORY_BYTES) != LDP_BAD_MEMORY) return 5;
-  if (ldp_init(memory, LDP_MEMORY_BYTES) != LDP_OK) return 6;
-  if (ldp_step(memory, A, lower, upper, z, x, z, 0, 0) || !close_to(x)) return 7;
-  if (ldp_step(memory, A, lower, upper, 0, 0, 0, 0, 0) != 0) return 8; /* null outputs */
+  if (qp_step(memory, A, lower, upper, z, x, z, 0, 0) != QP_BAD_MEMORY) return 1;
+  if (qp_step(0, A, lower, upper, z, x, z, 0, 0) != QP_BAD_MEMORY) return 2;
+  if (qp_init(0, sizeof memory) != QP_BAD_MEMORY) return 3;
+  if (qp_init(memory, 64) != QP_BAD_MEMORY) return 4;
+  if (qp_init((char *)memory + 4, QP_MEMORY_BYTES) != QP_BAD_MEMORY) return 5;
+  if (qp_init(memory, QP_MEMORY_BYTES) != QP_OK) return 6;
+  if (qp_step(memory, A, lower, upper, z, x, z, 0, 0) || !close_to(x)) return 7;
+  if (qp_step(memory, A, lower, upper, 0, 0, 0, 0, 0) != 0) return 8; /* null outputs */
   return 0;
 }}
 """
@@ -164,16 +164,16 @@ def test_two_controllers_link_into_one_program(project, tmp_path):
     other = codegen.export_c(least_distance_controller(2, 3, "other"), tmp_path / "other")
     plain = codegen.export_c(saturated_controller(), tmp_path / "pd")
     text = f"""
-#include "ldp.h"
+#include "qp.h"
 #include "other.h"
 #include "pd.h"
 {PROBLEM}
-static double a[LDP_MEMORY_DOUBLES], b[OTHER_MEMORY_DOUBLES], c[PD_MEMORY_DOUBLES];
+static double a[QP_MEMORY_DOUBLES], b[OTHER_MEMORY_DOUBLES], c[PD_MEMORY_DOUBLES];
 int main(void) {{
   double x[2], y[2], u[PD_U_SIZE], z[3] = {{0}}, w[3] = {{0}}, ticks[PD_Z_SIZE];
   double q[PD_Q_SIZE] = {{0}}, v[PD_V_SIZE] = {{0}};
-  if (ldp_init(a, sizeof a) || other_init(b, sizeof b) || pd_init(c, sizeof c)) return 1;
-  if (ldp_step(a, A, lower, upper, z, x, z, 0, 0) || !close_to(x)) return 2;
+  if (qp_init(a, sizeof a) || other_init(b, sizeof b) || pd_init(c, sizeof c)) return 1;
+  if (qp_step(a, A, lower, upper, z, x, z, 0, 0) || !close_to(x)) return 2;
   if (other_step(b, A, lower, upper, w, y, w, 0, 0) || !close_to(y)) return 3;
   q[PD_Q_KNEE] = 0.1;
   ticks[PD_Z_TICKS] = pd_z0[0];
@@ -188,13 +188,13 @@ int main(void) {{
 @pytest.mark.parametrize("sanitizer", ["address", "undefined"])
 def test_sanitizers_find_nothing_even_with_nan_and_infinity(sanitizer, project, tmp_path):
     text = """
-#include "ldp.h"
+#include "qp.h"
 int main(void) {
   static const double odd[8] = {0, 1, -1, NAN, INFINITY, -INFINITY, 1e200, 1e-200};
-  double *memory = malloc(LDP_MEMORY_BYTES);
+  double *memory = malloc(QP_MEMORY_BYTES);
   long k, solved = 0;
   unsigned seed = 1;
-  if (ldp_init(memory, LDP_MEMORY_BYTES)) return 1;
+  if (qp_init(memory, QP_MEMORY_BYTES)) return 1;
   for (k = 0; k < 20000; ++k) {
     double in[15], x[2], z[3], status, lam[3];
     int i;
@@ -202,7 +202,7 @@ int main(void) {
       seed = seed * 1664525u + 1013904223u;
       in[i] = (seed >> 28) < 12 ? (double)(seed >> 8 & 0xffff) / 6553.6 - 5 : odd[seed >> 20 & 7];
     }
-    solved += ldp_step(memory, in, in + 6, in + 9, in + 12, x, z, &status, lam) == 0;
+    solved += qp_step(memory, in, in + 6, in + 9, in + 12, x, z, &status, lam) == 0;
     for (i = 0; i < 2; ++i)
       if (!isfinite(x[i])) return 2;
   }

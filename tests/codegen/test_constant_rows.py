@@ -110,7 +110,7 @@ def test_multipliers_are_those_of_the_rows_as_they_were_given(tmp_path):
 def test_constant_rows_are_neither_stored_nor_measured_on_a_tick(tmp_path):
     A = awkward(np.random.default_rng(21))
     project = codegen.export_c(constant(A, ca.SX), tmp_path / "constant")
-    text = (project.folder / "ldp.c").read_text()
+    text = (project.folder / "qp.c").read_text()
     assert "ldp_measure" not in text
     assert "static const ldp_real ldp_A[" in text
     assert "static const ldp_real ldp_length2[" in text

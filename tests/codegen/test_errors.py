@@ -251,3 +251,13 @@ def test_an_external_function_is_refused(tmp_path):
     inner = codegen.export_c(planar_arm(), tmp_path / "inner").load()
     with pytest.raises(ExportError, match="external function 'arm"):
         codegen.export_c(law_of(lambda p: inner(p, p)[1]), tmp_path / "out")
+
+
+def test_a_record_for_a_program_has_no_state(tmp_path):
+    """The firmware and the page start at z0: rows with z would be read as other inputs."""
+    project = codegen.export_c(least_distance_controller(2, 3), tmp_path / "out")
+    rows = {"A": np.zeros((4, 6)), "z": np.zeros((4, 3))}
+    with pytest.raises(ExportError, match=r"the record has z, .* leave z out"):
+        project.cortex_m7(tmp_path / "m7", inputs=rows)
+    with pytest.raises(ExportError, match=r"the record has z, .* leave z out"):
+        project.web_page(tmp_path / "page.html", rows, np.zeros((4, 2)))

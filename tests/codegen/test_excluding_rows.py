@@ -13,21 +13,21 @@ INFEASIBLE = 1e-7
 
 PROGRAM = """
 #include <stdio.h>
-#include "ldp.h"
-static double memory[LDP_MEMORY_DOUBLES];
-static const double A[][LDP_A_SIZE] = {%s};
-static const double lower[][LDP_LOWER_SIZE] = {%s}, upper[][LDP_UPPER_SIZE] = {%s};
+#include "qp.h"
+static double memory[QP_MEMORY_DOUBLES];
+static const double A[][QP_A_SIZE] = {%s};
+static const double lower[][QP_LOWER_SIZE] = {%s}, upper[][QP_UPPER_SIZE] = {%s};
 int main(void) {
-  unsigned char bounds[LDP_ROWS];
-  double z[LDP_Z_SIZE] = {0}, u[LDP_U_SIZE], status;
+  unsigned char bounds[QP_ROWS];
+  double z[QP_Z_SIZE] = {0}, u[QP_U_SIZE], status;
   unsigned k;
   int i;
-  if (ldp_excluding_rows(memory, bounds) != LDP_BAD_MEMORY) return 1;
-  if (ldp_init(memory, sizeof memory) || ldp_excluding_rows(memory, bounds) != 0) return 2;
+  if (qp_excluding_rows(memory, bounds) != QP_BAD_MEMORY) return 1;
+  if (qp_init(memory, sizeof memory) || qp_excluding_rows(memory, bounds) != 0) return 2;
   for (k = 0; k < sizeof A / sizeof *A; ++k) {
-    ldp_step(memory, A[k], lower[k], upper[k], z, u, z, &status, 0);
-    printf("%%d %%d", (int)status, ldp_excluding_rows(memory, bounds));
-    for (i = 0; i < LDP_ROWS; ++i) printf(" %%d", bounds[i]);
+    qp_step(memory, A[k], lower[k], upper[k], z, u, z, &status, 0);
+    printf("%%d %%d", (int)status, qp_excluding_rows(memory, bounds));
+    for (i = 0; i < QP_ROWS; ++i) printf(" %%d", bounds[i]);
     printf("\\n");
   }
   return 0;

@@ -68,3 +68,22 @@ def test_a_stopped_tick_has_the_status_of_the_limit_and_a_safe_output(name, real
     set_limit(pointer(limited.block), ctypes.c_int(10_000))
     again = project.step(limited, rows[-1] | {"z": z})
     np.testing.assert_array_equal(again["u"], project.step(free, rows[-1] | {"z": z})["u"])
+
+
+@pytest.mark.parametrize("cone", ["inner", "quadratic"])
+def test_no_tick_takes_more_iterations_than_its_limit(cone, tmp_path):
+    """Newton's steps on quadratic cones turn several planes at once: each is an iteration."""
+    controller, inputs = standing(cone=cone)
+    project = codegen.export_c(controller, tmp_path / "c")
+    memory = new_memory(project.manifest, project.build(flags=("-O0",)).path)
+    spent, most = getattr(memory.library, f"{project.name}_iterations"), []
+    for limit in (0, 1, 3, 7, 12, 20, 100):
+        set_limit = getattr(memory.library, f"{project.name}_limit_iterations")
+        set_limit(pointer(memory.block), ctypes.c_int(limit))
+        ticks = []
+        for q, v in zip(inputs["q"][:40], 5 * inputs["v"][:40], strict=True):
+            project.step(memory, {"q": q, "v": v, "ref": inputs["ref"]})
+            ticks.append(spent(pointer(memory.block)))
+        assert max(ticks) <= limit
+        most.append(max(ticks))
+    assert most[3] == 7  # it was reached

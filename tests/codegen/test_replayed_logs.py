@@ -5,6 +5,8 @@ import dataclasses
 import json
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import casadi as ca
@@ -14,12 +16,14 @@ from codegen_problems import saturated_controller
 from test_supervised_ticks import TICKS, pd, problem, supervised_project, wild_inputs
 from typer.testing import CliRunner
 
+import mbcasadi as mb
 from mbcasadi import codegen
 from mbcasadi.cli.app import app
 from mbcasadi.codegen import InputLimits, Supervision, TickEvent
 from mbcasadi.codegen.calls import pointer
+from mbcasadi.codegen.compiler import find_compiler
 from mbcasadi.codegen.supervision.layout import header_type
-from mbcasadi.codegen.supervision.tick_log import records_type
+from mbcasadi.codegen.supervision.tick_log import parse, records_type, sums_of, without_state
 from mbcasadi.errors import ExportError, ProblemError
 from mbcasadi.validation.report.replay_page import replay_page
 
@@ -83,6 +87,16 @@ def test_the_same_library_computes_the_same_bits(logged, name, real):
     assert sum(fault != "" for fault in log.faults) >= counts["NOT_FINITE"]
 
 
+def with_sums(data, kind, place):
+    """Return a log whose record has the sums of its bytes: as if the C had written it so."""
+    record = np.frombuffer(data, kind, LOGGED, HEAD)[place : place + 1].copy()
+    words = record.view("u4")[: kind.fields["end"][1] // 4].reshape(1, -1)
+    for name, total in zip(("first_sum", "second_sum"), sums_of(words), strict=True):
+        record[name] = total
+    start = HEAD + place * kind.itemsize
+    return bytes(data[:start]) + record.tobytes() + bytes(data[start + kind.itemsize :])
+
+
 @pytest.mark.parametrize(
     "field", ["in", "out", "before.z", "before.last", "before.offset", "before.accepted"]
 )
@@ -96,6 +110,7 @@ def test_one_other_bit_is_seen(logged, field, tmp_path):
     del records  # it would keep the bytes from being changed
     finite = int(np.flatnonzero(np.isfinite(record[field]))[0])
     data[HEAD + place * kind.itemsize + kind.fields[field][1] + 8 * finite + 3] ^= 4
+    data = with_sums(data, kind, place)
     (tmp_path / "other.log").write_bytes(data)
     result = project.replay(tmp_path / "other.log")
     assert not result.passed
@@ -166,19 +181,115 @@ def test_a_breakdown_at_the_beginning_of_the_ring_repeats_the_control_before_it(
     np.testing.assert_array_equal(result.outputs["u"], np.tile(first, (4, 1)))
 
 
+def changed(data, kind, place, field, value):
+    """Return a log in which a record has another first entry of a field."""
+    data = bytearray(data)
+    np.frombuffer(data, kind, LOGGED, HEAD)[field][place, 0] = value
+    return bytes(data)
+
+
 def test_a_record_that_is_being_written_is_left_out(logged, tmp_path):
+    """The oldest place has begun with the tick behind the header's last one."""
     project, file = logged("law")
-    kind = records_type(project.manifest)
-    data = bytearray(file.read_bytes())
-    data[HEAD + 7 * kind.itemsize + kind.fields["end"][1]] ^= 1
-    (tmp_path / "torn.log").write_bytes(data)
+    kind, data = records_type(project.manifest), file.read_bytes()
+    following = int(np.frombuffer(data, header_type(), 1)["next"][0])
+    (tmp_path / "torn.log").write_bytes(changed(data, kind, following, "begin", TICKS + 1))
     result = project.replay(tmp_path / "torn.log")
     assert result.passed
-    assert result.log.torn == 1
-    assert result.log.ticks.size == LOGGED - 1
-    data[HEAD + 9 * kind.itemsize + kind.fields["end"][1]] ^= 1
-    (tmp_path / "torn.log").write_bytes(data)  # two cannot be written at the same time
-    assert not project.replay(tmp_path / "torn.log").passed
+    assert (result.log.torn, result.log.damaged) == (1, 0)
+    np.testing.assert_array_equal(result.log.ticks, np.arange(TICKS - LOGGED + 1, TICKS) + 1)
+    (tmp_path / "other.log").write_bytes(changed(data, kind, following, "end", 0))
+    assert not project.replay(tmp_path / "other.log").passed  # no tick begins with an old number
+
+
+def test_a_log_with_any_other_byte_is_not_equal(logged, tmp_path):
+    """In its header, in records that are compared and in what nothing reads."""
+    project, file = logged("law")
+    data, kind = file.read_bytes(), records_type(project.manifest)
+    rng, newest = np.random.default_rng(7), int(np.frombuffer(data, "u4", 5)[4]) - 1
+    record = HEAD + newest % LOGGED * kind.itemsize
+    places = [*range(0, HEAD, 3), *rng.integers(HEAD, len(data), 40)]
+    places += [*range(record + kind.fields["begin"][1], record + kind.itemsize)]
+    for place in places:
+        altered = bytearray(data)
+        altered[place] ^= 1 << int(rng.integers(8))
+        try:
+            raw = parse(project.manifest, bytes(altered), "it")
+        except ExportError:
+            continue
+        assert raw.damaged, place
+    (tmp_path / "last.log").write_bytes(altered)
+    result = project.replay(tmp_path / "last.log")
+    assert not result.passed
+    assert "1 of 400 records are not as they were written" in result.sentence()
+
+
+COPIES = """\
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include "crank_supervised.h"
+enum { RECORDS = 4, COPIED = 2000 };
+static double memory[CRANK_SUPERVISED_DOUBLES], log_memory[CRANK_LOG_BYTES(RECORDS) / 8];
+static double copy[CRANK_LOG_BYTES(RECORDS) / 8];
+static volatile int stop;
+static void *run(void *unused) {
+  double q[@nq@] = {0}, v[@nv@] = {0};
+  unsigned k;
+  for (k = 0; !stop; ++k) {
+    int i;
+    for (i = 0; i < @nv@; ++i) v[i] = 1e-3 * (k % 1000);
+    crank_supervised_step(memory, log_memory, k, q, v@nulls@);
+  }
+  return unused;
+}
+int main(void) {
+  pthread_t thread;
+  int k;
+  crank_supervised_init(memory, sizeof memory);
+  crank_log_init(log_memory, sizeof log_memory);
+  pthread_create(&thread, 0, run, 0);
+  for (k = 0; k < COPIED; ++k) {
+    memcpy(copy, log_memory, sizeof copy);
+    fwrite(copy, sizeof copy, 1, stdout);
+  }
+  stop = 1;
+  return pthread_join(thread, 0);
+}
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="threads of POSIX")
+def test_copies_of_another_thread_have_no_mixed_record(tmp_path):
+    """Each whole record has the velocity and the sample of its own tick."""
+    law = mb.control.laws.computed_torque(
+        mb.read_mjcf(mb.models.path("four_bar")), mb.control.PostureTask(("crank",))
+    )
+    project = codegen.export_c(law, tmp_path / "c", name="crank", supervision=Supervision())
+    sizes = {signal["name"]: signal["size"] for signal in project.manifest["inputs"]}
+    signals = without_state(project.manifest["inputs"] + project.manifest["outputs"])
+    nulls = ", 0" * (len(signals) - 2)
+    text = COPIES.replace("@nq@", str(sizes["q"])).replace("@nv@", str(sizes["v"]))
+    (project.folder / "copies.c").write_text(text.replace("@nulls@", nulls))
+    command = [*find_compiler(), "-std=c99", "-O2", "copies.c", "crank.c", "crank_supervised.c"]
+    command += ["-lm", "-pthread", "-o", "copies"]
+    subprocess.run(command, cwd=project.folder, check=True)
+    ran = subprocess.run([project.folder / "copies"], capture_output=True, check=True, timeout=60)
+    size = HEAD + 4 * records_type(project.manifest).itemsize
+    whole = 0
+    for start in range(0, len(ran.stdout), size):
+        data = ran.stdout[start : start + size]
+        try:
+            raw = parse(project.manifest, data, "a copy")
+        except ExportError as error:
+            assert "copy the log again" in str(error)  # noqa: PT017
+            continue
+        rows, first = raw.records, sizes["q"]
+        speed = rows["in"][:, first : first + sizes["v"]]
+        assert (speed == 1e-3 * (rows["sample"] % 1000)).all()
+        assert (rows["sample"] == rows["begin"] - 1).all()
+        whole += rows.size
+    assert whole > 100
 
 
 def test_memory_that_is_no_log_is_left_alone(tmp_path):
@@ -251,7 +362,7 @@ def test_the_command_replays_an_export_that_was_moved(logged, tmp_path):
     kind = records_type(project.manifest)
     content[HEAD + kind.fields["out"][1] + 3] ^= 1
     wrong = tmp_path / "wrong.log"
-    wrong.write_bytes(content)
+    wrong.write_bytes(with_sums(content, kind, 0))
     done = CliRunner().invoke(app, ["replay", str(folder), str(wrong), "--report", str(data), "-q"])
     assert done.exit_code == 1
     assert json.loads(data.read_text())["failures"]

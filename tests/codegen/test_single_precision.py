@@ -47,13 +47,13 @@ def crank():
     ), {}
 
 
-def standing(torque_weight=1e-4, cone="inner"):
+def standing(torque_weight=1e-4, cone="inner", tunable=()):
     """Return the quadruped's law; the weight is the least one that float takes."""
     system, feet = quadruped(), ("FL", "FR", "RL", "RR")
     contacts = [mb.Contact(name, friction=0.6, cone=cone, min_force=5.0) for name in feet]
     tasks = [mb.control.FrameTask("trunk", kp=100.0), mb.control.PostureTask(kp=20.0, weight=0.01)]
     law = mb.control.InverseDynamicsQP(
-        system, tasks, contacts, torque_weight=torque_weight, name="quadruped"
+        system, tasks, contacts, torque_weight=torque_weight, name="quadruped", tunable=tunable
     )
     rng, stand = np.random.default_rng(0), system.tree.keyframes["stand"]
     steps = 0.05 * rng.standard_normal((STATES, system.nv))
@@ -107,18 +107,23 @@ def test_float_gives_the_control_of_double_within_its_rounding(name):
         assert EPS / 10 < report.residual_float.max < TOLERANCE
 
 
-def test_real_time_iterations_say_where_float_does_not_suffice():
-    """A horizon of 30 unstable steps amplifies rounding: the check of the solution notices it."""
-    controller, inputs = iteration()
-    report = compare_precision(controller, inputs, states=STATES, flags=("-O0",))
-    assert report.solved > 0.7 * report.ticks
-    assert report.residual_float.max < TOLERANCE
-    assert report.u_error.max < 1e-3  # N m of 0.8, where the residual is within the tolerance
+def test_default_forces_and_limits_are_inputs_that_float_takes():
+    """`max_force` means none at its default, 1e9 N, in each of many entries."""
+    law, inputs = standing(tunable=("forces", "limits"))
+    report = compare_precision(law, inputs, states=STATES, flags=("-O0",))
+    assert report.statuses == {(0, 0): STATES}
 
 
-@pytest.mark.parametrize(
-    "build", [computed_torque, partial(standing, cone="quadratic"), iteration, phased]
-)
+def test_controllers_for_which_float_does_not_suffice_are_refused(tmp_path):
+    tasks = [mb.control.FrameTask("trunk"), mb.control.PostureTask()]
+    levels = mb.control.InverseDynamicsQP(quadruped(), tasks, levels=[["trunk"], ["posture"]])
+    for controller, reason in ((levels, "strict levels"), (iteration()[0], "real-time iteration")):
+        with pytest.raises(ExportError, match=rf"exported in float, and .*{reason}.*real=.double"):
+            codegen.export_c(controller, tmp_path / "c", real="float")
+    assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize("build", [computed_torque, partial(standing, cone="quadratic"), phased])
 def test_the_c_computes_nothing_in_double(build, tmp_path):
     controller, _ = build()
     project = codegen.export_c(controller, tmp_path / "c", real="float")

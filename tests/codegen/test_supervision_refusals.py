@@ -95,3 +95,9 @@ def test_limits_by_name_leave_the_other_components_without_one(tmp_path):
         running.prepare({})
     with pytest.raises(ProblemError, match="log_ticks is -1"):
         project.supervised(log_ticks=-1)
+
+
+def test_a_constant_safe_law_that_is_not_finite_is_refused(tmp_path):
+    law = ca.Function("safe", [], [ca.DM([0.0, np.nan])], [], ["u"])
+    with pytest.raises(ProblemError, match=r"safe_law is the constant .*expected finite numbers"):
+        export(tmp_path, safe_law=law)

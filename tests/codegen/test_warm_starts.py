@@ -91,7 +91,7 @@ def test_a_limit_bounds_the_iterations_and_is_no_verdict(solve):
         np.testing.assert_array_equal(found.flag == SolverFlag.OPTIMAL, needed <= limit)
         assert np.all(found.flag >= SolverFlag.STOPPED)
         assert not np.any(found.x[found.flag == SolverFlag.STOPPED])
-        assert np.all(solve(A, low, high, start, limit).iterations <= limit + 2)
+        assert np.all(solve(A, low, high, start, limit).iterations <= limit)
 
 
 def test_single_precision_solves_what_is_well_scaled(solve, tmp_path):
@@ -116,20 +116,20 @@ def test_single_precision_solves_what_is_well_scaled(solve, tmp_path):
 def test_a_program_sets_the_limit_while_it_runs(tmp_path):
     project = codegen.export_c(least_distance_controller(2, 3), tmp_path / "c")
     text = """
-#include "ldp.h"
-static double memory[LDP_MEMORY_DOUBLES];
+#include "qp.h"
+static double memory[QP_MEMORY_DOUBLES];
 int main(void) {
   const double A[6] = {1, 0, 1, 0, 1, 1}, lower[3] = {1, 2, -9}, upper[3] = {9, 9, 9};
   double z[3] = {0}, w[3], u[2], status;
-  if (ldp_limit_iterations(memory, 5) != LDP_BAD_MEMORY) return 1;
-  if (ldp_init(memory, sizeof memory) || ldp_limit_iterations(memory, 1)) return 2;
-  if (ldp_step(memory, A, lower, upper, z, u, w, &status, 0) != 5) return 3;
-  if (ldp_exit_flag(memory) != 0 || status != 5) return 4;
-  if (ldp_limit_iterations(memory, 100)) return 5;
-  if (ldp_step(memory, A, lower, upper, z, u, z, &status, 0) != 0) return 6;
-  if (ldp_limit_iterations(memory, 0)) return 7;
-  if (ldp_step(memory, A, lower, upper, z, u, z, &status, 0) != 0) return 8; /* it starts there */
-  return ldp_exit_flag(memory) != 1 || ldp_iterations(memory) != 0 || u[0] != 1 || u[1] != 2;
+  if (qp_limit_iterations(memory, 5) != QP_BAD_MEMORY) return 1;
+  if (qp_init(memory, sizeof memory) || qp_limit_iterations(memory, 1)) return 2;
+  if (qp_step(memory, A, lower, upper, z, u, w, &status, 0) != 5) return 3;
+  if (qp_exit_flag(memory) != 0 || status != 5) return 4;
+  if (qp_limit_iterations(memory, 100)) return 5;
+  if (qp_step(memory, A, lower, upper, z, u, z, &status, 0) != 0) return 6;
+  if (qp_limit_iterations(memory, 0)) return 7;
+  if (qp_step(memory, A, lower, upper, z, u, z, &status, 0) != 0) return 8; /* it starts there */
+  return qp_exit_flag(memory) != 1 || qp_iterations(memory) != 0 || u[0] != 1 || u[1] != 2;
 }
 """
     run_program(tmp_path, text, project)

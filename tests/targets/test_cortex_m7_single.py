@@ -18,7 +18,7 @@ from mbcasadi.codegen.targets.replay import write_record
 from mbcasadi.control.regulators import lqr
 
 sys.path.append(str(Path(__file__).parents[1] / "codegen"))
-from test_single_precision import computed_torque, horizon, iteration, phased, standing
+from test_single_precision import computed_torque, horizon, phased, standing
 
 GCC, NO_FMA = "arm-none-eabi-gcc", "-ffp-contract=off"
 TICKS = 500
@@ -41,9 +41,8 @@ WARNINGS += ("-Wunsuffixed-float-constants",)
 
 @pytest.mark.skipif(shutil.which(GCC) is None, reason=f"{GCC} is not there: gcc-arm-none-eabi")
 @pytest.mark.parametrize(
-    "build", [computed_torque, standing, partial(standing, cone="quadratic"), horizon, iteration,
-              phased]
-)  # fmt: skip
+    "build", [computed_torque, standing, partial(standing, cone="quadratic"), horizon, phased]
+)
 def test_nothing_calls_the_routines_of_double(build, tmp_path):
     project = codegen.export_c(build()[0], tmp_path / "c", real="float")
     command = [GCC, "-std=c99", "-O2", *CORTEX_M7, *WARNINGS, f"-I{project.folder}", "-c"]

@@ -4,20 +4,10 @@ import re
 from collections.abc import Iterable
 
 from mbcasadi.codegen.c_interface import STATES, Law, Port, find_port
+from mbcasadi.codegen.reserved_names import KEYWORDS, MACROS
 from mbcasadi.codegen.text import number, package_version, template
 from mbcasadi.description.status import Flag
 
-KEYWORD_TEXT = """
-alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t
-char32_t class compl concept const consteval constexpr constinit const_cast continue co_await
-co_return co_yield decltype default delete do double dynamic_cast else enum explicit export
-extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq
-nullptr operator or or_eq private protected public register reinterpret_cast requires return
-short signed sizeof static static_assert static_cast struct switch template this thread_local
-throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while
-xor xor_eq std
-"""
-KEYWORDS = frozenset(KEYWORD_TEXT.split())
 CODES = (
     ("bad_memory", -1, "the memory is not ready"),
     ("failed", -2, "the arithmetic could not be completed"),
@@ -46,10 +36,11 @@ def header_hpp(law: Law) -> str:
         "flags": _flags(law),
         "null_state": _null_inputs(law),
         "inputs": "".join(
-            f"  View<const Real, {p.size}> {cpp_name(p.name)};{_unit(p)}\n" for p in _given(law)
+            f"  View<const Real, {p.size}> {_member(law.inputs, p)};{_unit(p)}\n"
+            for p in _given(law)
         ),
         "outputs": "".join(
-            f"  std::array<Real, {p.size}> {cpp_name(p.name)}{{}};{_unit(p)}\n"
+            f"  std::array<Real, {p.size}> {_member(law.outputs, p)}{{}};{_unit(p)}\n"
             for p in law.outputs
             if not (owned and p.name in STATES)
         ),
@@ -71,7 +62,7 @@ def cpp_name(label: str) -> str:
     name = re.sub(r"[^A-Za-z0-9]+", "_", label).strip("_")
     if not name or name[0].isdigit():
         name = f"n{name}"
-    return f"{name}_" if name in KEYWORDS else name
+    return f"{name}_" if name in KEYWORDS | MACROS else name
 
 
 def cpp_names(labels: Iterable[str]) -> list[str]:
@@ -85,6 +76,11 @@ def cpp_names(labels: Iterable[str]) -> list[str]:
             candidate = f"{base}_{k}"
         names.append(candidate)
     return names
+
+
+def _member(ports: tuple[Port, ...], port: Port) -> str:
+    """Return the member of `Inputs` or `Outputs` that stands for one of these signals."""
+    return cpp_names(p.name for p in ports)[ports.index(port)]
 
 
 def _given(law: Law) -> list[Port]:
@@ -182,7 +178,7 @@ def _arguments(law: Law) -> str:
     outputs = [
         "z_.data()"
         if law.has_state and p.name == "z_next"
-        else f"outputs.{cpp_name(p.name)}.data()"
+        else f"outputs.{_member(law.outputs, p)}.data()"
         for p in law.outputs
     ]
     return "".join(f", {argument}" for argument in inputs + outputs)
@@ -190,7 +186,7 @@ def _arguments(law: Law) -> str:
 
 def _input(law: Law, port: Port) -> str:
     owned = law.has_state and port.name == "z"
-    return "z_.data()" if owned else f"inputs.{cpp_name(port.name)}.data()"
+    return "z_.data()" if owned else f"inputs.{_member(law.inputs, port)}.data()"
 
 
 def _methods(law: Law) -> str:

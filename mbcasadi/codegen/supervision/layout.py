@@ -22,7 +22,7 @@ HEADER_FIELDS = (
     ("next", "u4"),
     ("filled", "u4"),
     ("ticks", "u4"),
-    ("spare", "u4"),
+    ("sum", "u4"),
     ("signature", "S24"),
     ("code", "S24"),
     ("build", "S96"),
@@ -35,14 +35,18 @@ REAL, INT, UNSIGNED = "real", "i4", "u4"
 
 RECORD_INTEGERS = (
     ("begin", UNSIGNED),
-    ("end", UNSIGNED),
     ("sample", UNSIGNED),
     ("given", UNSIGNED),
     ("phase", INT),
     ("code", INT),
     ("events", UNSIGNED),
     ("fault", INT),
+    ("end", UNSIGNED),
+    ("first_sum", UNSIGNED),
+    ("second_sum", UNSIGNED),
 )
+"""The sums are of all before `end`."""
+
 VOLATILE = ("begin", "end")
 """Members that another thread looks at."""
 

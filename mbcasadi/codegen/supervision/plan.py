@@ -239,6 +239,8 @@ def _safe_law(supervision: Supervision, law: Law, inputs: tuple[Port, ...]) -> c
         raise ProblemError(f"safe_law has the outputs {shapes}; expected u ({law.nu}, 1)")
     known = {port.name: port for port in inputs}
     if not f.n_in():  # a constant
+        if not np.all(np.isfinite(f()["u"].full())):
+            raise ProblemError(f"safe_law is the constant {f()['u']}; expected finite numbers")
         unused = ca.SX.sym(inputs[0].name, inputs[0].sparsity)
         f = ca.Function("safe", [unused], [ca.SX(f()["u"])], [inputs[0].name], ["u"])
     for name in f.name_in():

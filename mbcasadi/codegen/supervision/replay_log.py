@@ -77,7 +77,8 @@ class LogReplay:
     @property
     def passed(self) -> bool:
         """Whether every tick is as it was, and there is one; at most one record is torn."""
-        return bool(self.log.ticks.size) and not self.failures and self.log.torn <= 1
+        is_whole = self.log.torn <= 1 and not self.log.damaged
+        return bool(self.log.ticks.size) and not self.failures and is_whole
 
     def _summary(self) -> dict[str, object]:
         return {"ticks": self.log.ticks.size, "result": self.sentence()}
@@ -85,6 +86,11 @@ class LogReplay:
     def sentence(self) -> str:
         """Return the result in one sentence."""
         n, same = self.log.ticks.size, int(np.count_nonzero(self.is_equal))
+        if self.log.damaged:
+            return (
+                f"{self.log.damaged} of {n + self.log.torn + self.log.damaged} records are not as "
+                "they were written: altered, or overwritten during the copy; copy the log again"
+            )
         if not n:
             return "the log holds no tick"
         if same == n:
@@ -107,6 +113,7 @@ class LogReplay:
             "equal": int(np.count_nonzero(self.is_equal)),
             "interruptions": self.interruptions,
             "torn": self.log.torn,
+            "damaged": self.log.damaged,
             "differences": self.differences,
             "tolerance": self.tolerance,
             "failures": list(self.failures),

@@ -230,7 +230,7 @@ def _kept(law: Law) -> dict[str, str | int]:
     if keeps_last(law):
         keep += f"  m->s.law_age = {law.name}_last_control(m->law, m->s.law_last);\n"
         restore += f"  {law.name}_set_last_control(m->law, m->s.law_last, (int)m->s.law_age);\n"
-    return {"keep_law": keep, "restore_law": restore}
+    return {"keep_memory": keep, "restore_memory": restore}
 
 
 def _safe(plan: Plan) -> dict[str, str | int]:

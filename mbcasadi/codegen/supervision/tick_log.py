@@ -34,6 +34,8 @@ class TickLog:
         period: s.
         build: compiler and target that wrote it.
         torn: records that were being written when the log was copied; they are left out.
+        damaged: records whose sums are of other bytes: altered, or overwritten while they were
+            copied; they are left out.
     """
 
     ticks: NDArray[np.int64]
@@ -46,6 +48,7 @@ class TickLog:
     period: float
     build: str
     torn: int
+    damaged: int
 
     def _summary(self) -> dict[str, object]:
         return {
@@ -69,13 +72,15 @@ class RawLog:
         header: its fields.
         records: complete ones, the oldest first.
         places: place of each in the file.
-        torn: how many are not complete.
+        torn: how many were being written.
+        damaged: how many others are not as they were written.
     """
 
     header: np.void
     records: NDArray[Any]
     places: NDArray[np.int64]
     torn: int
+    damaged: int
 
     @property
     def build(self) -> str:
@@ -134,19 +139,65 @@ def parse(manifest: Manifest, data: bytes, origin: str) -> RawLog:
     _require_same_export(manifest, header, record.itemsize, origin)
     capacity, filled, following = (int(header[n]) for n in ("capacity", "filled", "next"))
     complete = (len(data) - kind.itemsize) // record.itemsize
+    words = np.frombuffer(data, "u4", kind.itemsize // WORD)
+    fixed = np.concatenate([words[: FIXED[0]], words[FIXED[1] :]])
+    if sums_of(fixed[None, :])[0][0] != header["sum"]:
+        raise ExportError(f"the header of {origin} is not as it was written; copy the log again")
     if complete < min(capacity, filled) or filled > capacity or following >= capacity:
         raise ExportError(
             f"{origin} has {len(data)} bytes and {complete} ticks; its header says {filled} of "
             f"{capacity}: copy all of the log's memory"
         )
     rows = np.frombuffer(data, record, min(capacity, complete), kind.itemsize)
-    start = following if filled == capacity else 0
-    places = (start + np.arange(filled)) % capacity
-    rows = rows[places]
-    is_whole = rows["begin"][:, 0] == rows["end"][:, 0]
-    return RawLog(header, rows[is_whole], places[is_whole], int(np.count_nonzero(~is_whole)))
+    ages = _ages(rows, header)
+    if filled not in (capacity, following) or _is_other(ages, following, capacity):
+        raise ExportError(
+            f"the counters of {origin}, {filled} ticks of {capacity} and the next at {following}, "
+            "do not fit its records; copy the log again"
+        )
+    return _raw_log(header, rows[:filled], ages[:filled])
 
 
+def _raw_log(header: np.void, rows: NDArray[Any], ages: NDArray[np.int32]) -> RawLog:
+    """Return the whole records in the order of their ticks.
+
+    A record that was being written has begun at the header's last tick or later, and ends with the
+    number that it had one turn of the ring before.
+    """
+    begin, end = rows["begin"][:, 0], rows["end"][:, 0]
+    end_word = dict(rows.dtype.fields or {})["end"][1] // WORD
+    words = rows.view("u4").reshape(rows.size, rows.dtype.itemsize // WORD)[:, :end_word]
+    first, second = sums_of(words)
+    is_summed = (first == rows["first_sum"][:, 0]) & (second == rows["second_sum"][:, 0])
+    is_whole = (begin == end) & is_summed & (begin != 0)
+    before = (end == 0) | (begin - end == header["capacity"])
+    is_torn = np.where(begin == end, ages > 0, (ages >= 0) & before) & ~is_whole
+    places = np.flatnonzero(is_whole)
+    places = places[np.argsort(ages[places], kind="stable")]
+    torn = int(np.count_nonzero(is_torn))
+    return RawLog(header, rows[places], places, torn, rows.size - places.size - torn)
+
+
+def _ages(rows: NDArray[Any], header: np.void) -> NDArray[np.int32]:
+    """Return by how many ticks records are newer than the header; counters may begin anew."""
+    ages: NDArray[np.int32] = (rows["begin"][:, 0] - header["ticks"]).view(np.int32)
+    return ages
+
+
+def _is_other(ages: NDArray[np.int32], following: int, capacity: int) -> bool:
+    """Whether the last record is not that of the header's last tick, or of one turns later."""
+    age = int(ages[following - 1])
+    return age < -1 or age % capacity not in (0, capacity - 1)
+
+
+def sums_of(words: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Return the two sums of rows of words, as the C computes them."""
+    firsts = np.cumsum(words, axis=1, dtype=np.uint32)
+    return firsts[:, -1], firsts.sum(axis=1, dtype=np.uint32)
+
+
+WORD = 4  # bytes
+FIXED = (4, 8)  # words of the header that change: next, filled, ticks, and the sum of the others
 LOG_SOURCE = "<name>_log_init prepared, or `save_log` wrote"
 
 
@@ -191,6 +242,7 @@ def tick_log(manifest: Manifest, raw: RawLog) -> TickLog:
         period=float(manifest["period"] or 0.0),
         build=raw.build,
         torn=raw.torn,
+        damaged=raw.damaged,
     )
 
 

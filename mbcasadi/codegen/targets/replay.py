@@ -64,9 +64,25 @@ def write_record(manifest: Manifest, folder: Path, inputs: Mapping[str, ArrayLik
 
     Raises:
         ShapeError, UnknownNameError: an input does not fit.
+        ExportError: there is a `z`, which is the program's own.
     """
-    record = input_record(manifest, inputs)
+    record = program_record(manifest, inputs)
     (folder / INPUTS).write_bytes(np.ascontiguousarray(record, dtype="<f8").tobytes())
+
+
+def program_record(manifest: Manifest, inputs: Mapping[str, ArrayLike]) -> NDArray[np.float64]:
+    """Return the rows that a program reads: all inputs but the state z, which it has itself.
+
+    Raises:
+        ShapeError, UnknownNameError: an input does not fit.
+        ExportError: there is a `z`.
+    """
+    if "z" in inputs and manifest["z0"]:
+        raise ExportError(
+            "the record has z, and the program hands its own state from tick to tick, from z0 on; "
+            "leave z out"
+        )
+    return input_record(manifest, inputs)
 
 
 def read_replay(manifest: Manifest, folder: Path) -> Replay:

@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.codegen.compiler import find_compiler
 from mbcasadi.codegen.manifest import Manifest
-from mbcasadi.codegen.targets.replay import make_folder, replay_values
+from mbcasadi.codegen.targets.replay import make_folder, program_record, replay_values
 from mbcasadi.codegen.text import template
-from mbcasadi.codegen.timing import input_record
 from mbcasadi.errors import CompilerError, ExportError, ShapeError
 from mbcasadi.shapes import real_array
 
@@ -73,7 +72,7 @@ def write_page(
         ShapeError, UnknownNameError: the record does not fit.
         ExportError: the export has no output u.
     """
-    record = input_record(manifest, inputs)
+    record = program_record(manifest, inputs)
     sizes = {signal["name"]: signal["size"] for signal in manifest["outputs"]}
     if "u" not in sizes:
         raise ExportError(f"{manifest['name']} has no output u, but {', '.join(sizes)}")

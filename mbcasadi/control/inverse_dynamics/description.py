@@ -26,6 +26,10 @@ from mbcasadi.system.coordinates import (
 )
 from mbcasadi.system.pulling_inputs import activation_names
 
+LEVELS_IN_FLOAT = (
+    "strict levels solve several problems in sequence, each within the rounding of those before it"
+)
+
 
 def controller_data(
     setup: Setup, stages: Stages, function: ca.Function, z0: np.ndarray, monitor: ca.Function
@@ -86,6 +90,7 @@ def controller_data(
         delay=setup.delay_ticks,
         tuning=setup.tuning,
         parameters=setup.system.parameters.entries,
+        needs_double=LEVELS_IN_FLOAT if setup.levels else "",
         emergency=stages.safe.emergency(setup.problems * len(stages.row_names)),
     )
 

@@ -54,6 +54,8 @@ def controller_data(
         delay=problem.memory.delay,
         limits=_limits(ocp, problem.rows.states),
         unreported=() if monitors else ("tracking",),  # residuals alone have no desired value
+        needs_double="the QP of a real-time iteration has squares of the horizon's sensitivities, "
+        "which multiply float's rounding",
         emergency=problem.memory.hold.safe.emergency(sum(problem.memory.sizes[:-1])),
     )
 

@@ -66,9 +66,16 @@ class Case:
         return json.dumps(asdict(self), sort_keys=True)
 
 
-def case_of_json(text: str) -> Case:
-    """Return the case of `Case.to_json`."""
-    return Case(**json.loads(text))
+def case_of_json(text: str, origin: str = "it") -> Case:
+    """Return the case of `Case.to_json`.
+
+    Raises:
+        ProblemError: the text is none; `origin` names where it comes from.
+    """
+    try:
+        return Case(**json.loads(text))
+    except (TypeError, ValueError) as error:
+        raise ProblemError(f"{origin} holds a case that is none: {text!r:.60}") from error
 
 
 @checked

@@ -10,6 +10,7 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_whole
 from mbcasadi.short_text import with_table
+from mbcasadi.text_files import write_whole
 from mbcasadi.validation.campaigns.outcome import Outcome
 from mbcasadi.validation.campaigns.statistics import (
     PassRate,
@@ -172,15 +173,14 @@ class Campaign:
             videos: for a page, as in `to_html`.
 
         Raises:
-            ProblemError: another suffix; as `to_html`.
+            ProblemError: a file that cannot be written, or another suffix; as `to_html`.
             MissingExtraError: an HTML page needs jinja2 and matplotlib.
         """
         target = Path(path)
         if target.suffix not in {".json", ".html"}:
             raise ProblemError(f"{target}: a campaign is saved as .json or .html")
         text = self.to_json() if target.suffix == ".json" else self.to_html(videos=videos)
-        target.write_text(text, encoding="utf-8")
-        return target
+        return write_whole(target, text)
 
     def table(self) -> "Table":
         """Return the summary as a `rich` table.

@@ -9,7 +9,8 @@ NaN is NULL.
 import json
 import math
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
@@ -45,19 +46,55 @@ class Store:
             ProblemError: it cannot be opened, or is no file of a campaign.
         """
         self.path = path
+        is_new = not path.exists()
         try:
-            self._connection = sqlite3.connect(path)
-            tables = {row[0] for row in self._rows("SELECT name FROM sqlite_master")}
+            self._connection = sqlite3.connect(path, isolation_level=None)
+            tables = self._made()
         except sqlite3.Error as error:
+            if hasattr(self, "_connection"):
+                self.close()
+            if is_new:
+                path.unlink(missing_ok=True)
             raise ProblemError(
-                f"cannot open {path}: {error}; expected the file of a campaign, or a new one"
+                f"cannot open {path}: {error}; expected the file of a campaign, or a new one in a "
+                "folder that can be written"
             ) from error
-        if not tables:
-            with self._connection:
-                self._connection.executescript(SCHEMA)
-        elif "outcomes" not in tables:
+        if "outcomes" not in tables:
             self.close()
             raise ProblemError(f"{path} is a database, but not of a campaign; give another name")
+
+    def _made(self) -> set[object]:
+        """Return the names of the tables, which are made where there is none."""
+        query = "SELECT name FROM sqlite_master"
+        if not self._rows(query):
+            with self._connection as connection:  # of two processes the second one finds them made
+                connection.execute("BEGIN IMMEDIATE")
+                if not self._rows(query):
+                    for statement in filter(str.strip, SCHEMA.split(";")):
+                        connection.execute(statement)
+        return {row[0] for row in self._rows(query)}
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """Write in one transaction, or nothing.
+
+        Raises:
+            ProblemError: another process has written the same, or the file cannot be written.
+        """
+        try:
+            with self._connection as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                yield connection
+        except sqlite3.IntegrityError as error:
+            raise ProblemError(
+                f"{self.path} has outcomes or cases of another process by now ({error}); one "
+                "process at a time writes a campaign: wait for it, or give another file"
+            ) from error
+        except sqlite3.Error as error:
+            raise ProblemError(
+                f"cannot write {self.path}: {error}; what it holds stays, and the same call goes "
+                "on with it when there is place"
+            ) from error
 
     def close(self) -> None:
         """Close the file."""
@@ -65,6 +102,15 @@ class Store:
 
     def _rows(self, query: str) -> list[tuple[object, ...]]:
         return self._connection.execute(query).fetchall()
+
+    def _read_rows(self, query: str) -> list[tuple[object, ...]]:
+        """Return rows; ProblemError where the file is damaged."""
+        try:
+            return self._rows(query)
+        except sqlite3.Error as error:
+            raise ProblemError(
+                f"cannot read {self.path}: {error}; give an undamaged file"
+            ) from error
 
     def begin(
         self, fingerprint: Mapping[str, str], cases: Sequence[Case], notes: Sequence[str]
@@ -75,19 +121,19 @@ class Store:
             ProblemError: the file holds another campaign; the message says what differs.
         """
         parts = {"version": VERSION, **fingerprint}
-        known = {str(part): str(value) for part, value in self._rows("SELECT * FROM campaign")}
+        known = {str(part): str(value) for part, value in self._read_rows("SELECT * FROM campaign")}
         if known:
             _require_same(self.path, known, parts)
             return
         rows = [(n, case.seed, case.delay, case.to_json()) for n, case in enumerate(cases)]
-        with self._connection as connection:
+        with self._writing() as connection:
             connection.executemany("INSERT INTO campaign VALUES (?, ?)", parts.items())
             connection.executemany("INSERT INTO notes VALUES (?, ?)", enumerate(notes))
             connection.executemany("INSERT INTO cases VALUES (?, ?, ?, ?)", rows)
 
     def add(self, outcomes: Iterable[Outcome]) -> None:
         """Write the outcomes of a batch in one transaction."""
-        with self._connection as connection:
+        with self._writing() as connection:
             for outcome in outcomes:
                 row = (outcome.number, outcome.passed, json.dumps(outcome.events))
                 connection.execute("INSERT INTO outcomes VALUES (?, ?, ?)", row)
@@ -119,14 +165,20 @@ class Store:
                     ],
                 )
 
+    def _events(self, text: str) -> tuple[str, ...]:
+        try:
+            return tuple(json.loads(text))
+        except (TypeError, ValueError) as error:
+            raise ProblemError(f"{self.path} holds events that are none: {text!r:.60}") from error
+
     def notes(self) -> list[str]:
         """Return the notes of the campaign, in their order."""
-        return [str(note) for (note,) in self._rows("SELECT note FROM notes ORDER BY place")]
+        return [str(note) for (note,) in self._read_rows("SELECT note FROM notes ORDER BY place")]
 
     def cases(self) -> list[Case]:
         """Return all cases of the campaign, in their order."""
         query = "SELECT content FROM cases ORDER BY number"
-        return [case_of_json(str(text)) for (text,) in self._rows(query)]
+        return [case_of_json(str(text), str(self.path)) for (text,) in self._read_rows(query)]
 
     def outcomes(self) -> list[Outcome]:
         """Return the outcomes that are done, in the order of their cases."""
@@ -135,11 +187,11 @@ class Store:
             "SELECT number, name, value, unit, meaning FROM metrics "
             "JOIN metric_names ON name_id = id ORDER BY number, place"
         )
-        for number, name, value, unit, meaning in self._rows(query):
+        for number, name, value, unit, meaning in self._read_rows(query):
             metric = Metric(str(name), _read(value), str(unit), str(meaning))
             metrics.setdefault(number, []).append(metric)
         verdicts: dict[object, list[Verdict]] = {}
-        for number, _, name, bound, at_least, value, passed in self._rows(
+        for number, _, name, bound, at_least, value, passed in self._read_rows(
             "SELECT * FROM verdicts ORDER BY number, place"
         ):
             verdict = Verdict(
@@ -152,12 +204,12 @@ class Store:
         return [
             Outcome(
                 cast(int, number),
-                case_of_json(str(content)),
+                case_of_json(str(content), str(self.path)),
                 tuple(metrics.get(number, ())),
                 tuple(verdicts.get(number, ())),
-                tuple(json.loads(str(events))),
+                self._events(str(events)),
             )
-            for number, content, events in self._rows(query)
+            for number, content, events in self._read_rows(query)
         ]
 
 

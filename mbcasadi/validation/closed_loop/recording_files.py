@@ -45,6 +45,10 @@ def save_recording(recording: "Recording", path: Path) -> Path:
     try:
         write(recording, fresh)
         fresh.replace(path)
+    except OSError as error:
+        raise ProblemError(
+            f"cannot write {path}: {error.strerror or error}; choose a place that can be written"
+        ) from error
     finally:
         fresh.unlink(missing_ok=True)
     return path

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.codegen import LogReplay, TickEvent
+from mbcasadi.text_files import write_whole
 from mbcasadi.validation.report.figures import plain_figures
 from mbcasadi.validation.report.page_template import page_template
 from mbcasadi.validation.report.plain_data import plain_data
@@ -30,7 +31,7 @@ def save_replay(result: LogReplay, path: Path, title: str) -> None:
         text = json.dumps(plain_data(result.to_dict()), indent=2, allow_nan=False)
     else:
         text = replay_page(result, title)
-    path.write_text(text, encoding="utf-8")
+    write_whole(path, text)
 
 
 def replay_page(result: LogReplay, title: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
 from mbcasadi.short_text import summarised
+from mbcasadi.text_files import write_whole
 from mbcasadi.validation.metrics import passed
 from mbcasadi.validation.report.findings import findings
 from mbcasadi.validation.report.html import page
@@ -78,15 +79,14 @@ class Report:
         """Write the report as `.json` or `.html`; return the path.
 
         Raises:
-            ProblemError: another suffix.
+            ProblemError: a file that cannot be written, or another suffix.
             MissingExtraError: an HTML page needs jinja2 and matplotlib.
         """
         target = Path(path)
         if target.suffix not in {".json", ".html"}:
             raise ProblemError(f"{target}: a report is saved as .json or .html")
         text = self.to_json() if target.suffix == ".json" else self.to_html()
-        target.write_text(text, encoding="utf-8")
-        return target
+        return write_whole(target, text)
 
     @checked
     def video(

@@ -62,7 +62,7 @@ def read_spec(path: str | Path, *, allow_code: bool = False) -> Spec:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ProblemError(f"cannot read the controller {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # TOML, UTF-8, an integer of more digits than Python reads
         raise ProblemError(f"{path} is not TOML: {error}") from error
     except RecursionError as error:
         raise ProblemError(

@@ -2,6 +2,7 @@
 
 import casadi as ca
 import mujoco
+import numpy as np
 import pytest
 from plugin_problems import (
     FILTERED,
@@ -97,3 +98,36 @@ def test_a_folder_that_is_not_mujocos_is_refused(tmp_path):
     project, _ = exported("four_bar")
     with pytest.raises(ExportError, match=r"holds no include/mujoco/mujoco\.h"):
         project.build_mujoco_plugin(tmp_path)
+
+
+def test_two_instances_on_one_actuator_or_in_one_place_of_userdata_are_an_error_at_load():
+    """Of one export or of two; with a place of its own for each they load."""
+    first, second = (export(hand_made(f"claims_{k}"), {"ref": [0.2]}) for k in (1, 2))
+    two = FILTERED.replace('name="slide"', 'name="a_slide"').replace("push", "a_push")
+    two = two.replace('joint="slide"', 'joint="a_slide"')
+    body = '<body><joint name="b_slide" type="slide"/><geom size="0.1" pos="0 1 0"/></body>'
+    motor = '<general name="b_push" joint="b_slide" dyntype="filter" dynprm="0.05" gainprm="3"/>'
+    two = two.replace("</worldbody>", f"{body}</worldbody>").replace(
+        "</actuator>", f"{motor}</actuator>"
+    )
+    two = two.replace("<option", '<size nuserdata="40"/><option')
+
+    def loaded(*instances):
+        text = ""
+        for k, (project, prefix, place) in enumerate(instances):
+            text += f'<plugin plugin="mbcasadi.{project.name}"><instance name="i{k}">'
+            values = {"prefix": prefix, "userdata": place, "others": "true"}
+            text += "".join(f'<config key="{key}" value="{x}"/>' for key, x in values.items())
+            text += "</instance></plugin>"
+        whole = two.replace("<worldbody>", f"<extension>{text}</extension><worldbody>", 1)
+        return mujoco.MjData(mujoco.MjModel.from_xml_string(whole))
+
+    for other in (first, second):
+        message = f"'a_push' is controlled by plugin instance 0, of mbcasadi.{first.name}"
+        with pytest.raises(ValueError, match=message):
+            loaded((first, "a_", 0), (other, "a_", 20))
+        with pytest.raises(ValueError, match=r"userdata=.1. has 2 numbers, and plugin instance 0"):
+            loaded((first, "a_", 0), (other, "b_", 1))
+        data = loaded((first, "a_", 0), (other, "b_", 20))
+        mujoco.mj_step(data.model, data)
+        assert np.all(data.ctrl != 0)

@@ -9,6 +9,8 @@ from support.validation_problems import all_digits, crank_controller, swing
 from mbcasadi import models
 from mbcasadi.errors import ProblemError
 from mbcasadi.validation import Criteria, campaign, cases, open_campaign
+from mbcasadi.validation.campaigns.outcome import Outcome
+from mbcasadi.validation.campaigns.store import Store
 
 FOUR_BAR = models.path("four_bar")
 PLAN = cases(range(5), [{"mass": 0.2}], start_errors=[0.01])
@@ -95,3 +97,56 @@ def test_a_file_that_is_no_campaign_is_refused(tmp_path) -> None:
         run(other)
     with pytest.raises(ProblemError, match="no such file"):
         open_campaign(tmp_path / "missing.sqlite")
+
+
+def filled(path, plan=PLAN):
+    store = Store(path)
+    store.begin({"model": "one"}, plan, ["a note"])
+    return store
+
+
+def test_of_two_processes_on_one_file_the_second_one_is_told(tmp_path):
+    path = tmp_path / "runs.sqlite"
+    first, second = filled(path), filled(path)
+    first.add([Outcome(0, PLAN[0], (), (), ())])
+    later = [Outcome(1, PLAN[1], (), (), ()), Outcome(0, PLAN[0], (), (), ())]
+    with pytest.raises(ProblemError, match="one process at a time writes a campaign"):
+        second.add(later)
+    assert [outcome.number for outcome in first.outcomes()] == [0]  # nothing of its batch
+    first.close()
+    second.close()
+
+
+def test_a_file_that_cannot_be_written_keeps_what_it_holds(tmp_path):
+    """A limit of the file's size stands for a full disk, a second connection for a lock."""
+    path = tmp_path / "runs.sqlite"
+    store = filled(path)
+    store._connection.execute("PRAGMA max_page_count = 1")
+    many = tuple(f"an event of the run {k}" * 100 for k in range(100))
+    with pytest.raises(ProblemError, match=r"cannot write .*full; what it holds stays"):
+        store.add([Outcome(0, PLAN[0], (), (), many)])
+    assert store.outcomes() == []
+    assert store.notes() == ["a note"]
+    store._connection.execute("PRAGMA query_only = 1")
+    with pytest.raises(ProblemError, match=r"cannot write .*readonly"):
+        store.add([Outcome(0, PLAN[0], (), (), ())])
+    store.close()
+    missing = tmp_path / "none" / "runs.sqlite"
+    with pytest.raises(ProblemError, match="in a folder that can be written"):
+        Store(missing)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [("UPDATE cases SET content = '{'", "a case that is none"),
+     ("UPDATE cases SET content = '{\"seed\": 1, \"colour\": 2}'", "a case that is none"),
+     ("UPDATE outcomes SET events = '['", "events that are none"),
+     ("DROP TABLE verdicts", "cannot read .*no such table")],
+)  # fmt: skip
+def test_a_damaged_file_is_refused(change, message, tmp_path):
+    store = filled(tmp_path / "runs.sqlite")
+    store.add([Outcome(0, PLAN[0], (), (), ())])
+    store._connection.execute(change)
+    with pytest.raises(ProblemError, match=message):
+        store.outcomes()
+    store.close()
