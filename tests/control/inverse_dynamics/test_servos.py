@@ -8,6 +8,7 @@ from servo_arms import INTEGRATORS, arm, mujoco_tick
 
 from mbcasadi import read_mjcf
 from mbcasadi.control import InverseDynamicsQP, PostureTask
+from mbcasadi.control.inverse_dynamics.servos import servo_dynamics
 from mbcasadi.control.inverse_dynamics.servos.servo_map import Coordinate, tick_map
 from mbcasadi.errors import ProblemError
 
@@ -281,3 +282,27 @@ def test_what_is_not_refused_is_stable_in_mujoco_with_a_wrong_inertia(integrator
 def test_bad_options_are_refused(options, message):
     with pytest.raises(ProblemError, match=message):
         InverseDynamicsQP(read_mjcf(arm()), [PostureTask()], **options)
+
+
+def frozen_commands(delay):
+    """Return the commands (ticks, nu) of a servo law whose sensors stay where they are."""
+    system = read_mjcf(arm())
+    law = InverseDynamicsQP(system, [PostureTask(kp=400.0)], period=0.002, delay=delay)
+    q, v, z, commands = np.array([0.1, 0.2, -0.1]), np.zeros(3), law.z0, []
+    ref = law.reference_at(q + 1e-4)
+    for _ in range(1500):
+        u, z, status = law.function(q, v, ref, 1, z)[:3]
+        assert int(status) == 0
+        commands.append(u.full().ravel())
+    return np.array(commands)
+
+
+def test_a_sensor_that_stays_where_it_is_does_not_let_commands_drift(monkeypatch):
+    monkeypatch.setattr(servo_dynamics, "CORRECTED", 1e9)
+    free = frozen_commands(2)
+    moved = np.abs(free[-1] - free[10]).max()
+    assert moved > 0.05  # rad: the drift is there without the bound
+    monkeypatch.undo()
+    for delay in (1, 2, 4):
+        bounded = frozen_commands(delay)
+        assert np.abs(bounded[10:] - bounded[10]).max() < 0.02 * moved

@@ -11,7 +11,10 @@ the force has a range. A step of MuJoCo holds B: of n steps a tick the first doe
 With a delay of d ticks p belongs to the tick that begins d ticks after the measurement. The bias
 there is that of the length and the speed which follow from the controls that act until then: from
 a start at (l, l̇) the acceleration is `β - by_length l - by_rate l̇`, and z remembers β of each of
-these ticks. After a tick without a solution the servo is taken to move on as it does.
+these ticks, beside the acceleration that was planned. A measurement that is not where the plan led
+corrects the plan by at most half of it and what gravity would do: a sensor that stays where it was
+would otherwise add to the commands of the ticks to come without end. After a tick without a
+solution the servo is taken to move on as it does.
 """
 
 from dataclasses import dataclass, replace
@@ -29,6 +32,9 @@ from mbcasadi.system import System
 from mbcasadi.system.actuator_model import ActuatorModel
 from mbcasadi.system.ranges import Ranges, finite
 
+CORRECTED = 0.5
+"""Share of a planned acceleration by which a measurement may correct it."""
+
 END_OF_TICK = " at the end of the tick"
 """What the names of these rows end with."""
 
@@ -43,7 +49,8 @@ class ServoState:
         drift: (k,) `Ḃᵀ v`.
         ahead: (nu,) change of length and of speed from the measurement to this start; None
             without delay.
-        memory: (d (k + 1),) of each tick β, then 1 where it had a solution; oldest first.
+        memory: (d (2 k + 1),) of each tick β, the planned accelerations, then 1 where it had a
+            solution; oldest first.
     """
 
     moment: ca.SX
@@ -71,8 +78,10 @@ def servo_state(
     length, rate = start, moment.T @ state[1]
     first = length, rate
     for tick in range(servos.plant.delay):
-        beta, commanded = memory[tick * (k + 1) :][:k], memory[tick * (k + 1) + k]
-        a = ca.if_else(commanded > 0, acceleration_from(servos, beta, (length, rate)), 0)
+        of_tick = memory[tick * (2 * k + 1) : (tick + 1) * (2 * k + 1)]
+        beta, planned, commanded = of_tick[:k], of_tick[k : 2 * k], of_tick[2 * k]
+        expected = _corrected(servos, planned, acceleration_from(servos, beta, (length, rate)))
+        a = ca.if_else(commanded > 0, expected, 0)
         length = length + servos.column("length_by_acceleration") * a
         length = length + servos.column("length_by_rate") * rate
         rate = rate + servos.plant.period * a
@@ -93,6 +102,12 @@ def acceleration_from(servos: Servos, beta: ca.SX, start: tuple[ca.SX, ca.SX]) -
         start: length and speed (k,).
     """
     return beta - servos.column("by_length") * start[0] - servos.column("by_rate") * start[1]
+
+
+def _corrected(servos: Servos, planned: ca.SX, measured: ca.SX) -> ca.SX:
+    """Return the measured acceleration (k,), no further from the plan than `CORRECTED`."""
+    most = CORRECTED * ca.fabs(planned) + ca.DM(servos.usual_accelerations)
+    return ca.fmin(ca.fmax(measured, planned - most), planned + most)
 
 
 def _kinematics(system: System, servos: Servos) -> ca.Function:
@@ -207,8 +222,8 @@ def next_memory(servos: Servos, known: dict[str, ca.SX], solved: ca.SX) -> ca.SX
     """
     start, zero = (-known["servo.length"], -known["servo.rate"]), ca.SX(0)
     beta = acceleration_from(servos, known["servo.acceleration"], start)
-    latest = ca.if_else(solved, ca.vertcat(beta, 1), zero)
-    return ca.vertcat(known["servo.memory"][len(servos.actuators) + 1 :, 0], latest)
+    latest = ca.if_else(solved, ca.vertcat(beta, known["servo.acceleration"], 1), zero)
+    return ca.vertcat(known["servo.memory"][2 * len(servos.actuators) + 1 :, 0], latest)
 
 
 def reachable(rows: Rows, condensed: Condensed, actuators: ActuatorModel) -> Rows:

@@ -93,6 +93,7 @@ class Servos:
         names: of all actuators.
         coordinates: each with the inertia that it sees in the median over poses.
         inertias: (poses, k) of these.
+        usual_accelerations: (k,) of the motion that gravity or springs cause.
         maps: over a tick.
         plant: what the maps are those of.
     """
@@ -101,13 +102,16 @@ class Servos:
     names: tuple[str, ...]
     coordinates: tuple[Coordinate, ...]
     inertias: Array
+    usual_accelerations: Array
     maps: tuple[TickMap, ...]
     plant: ServoPlant
 
     @property
     def memory_names(self) -> tuple[str, ...]:
         """Entries of z: what was commanded during the delay, oldest first; see `ServoState`."""
-        names = [f"acceleration.{self.names[i]}" for i in self.actuators] + ["commanded"]
+        servos = [self.names[i] for i in self.actuators]
+        names = [f"acceleration.{name}" for name in servos]
+        names += [*(f"planned.{name}" for name in servos), "commanded"]
         return tuple(f"{name}.{k}" for k in range(self.plant.delay, 0, -1) for name in names)
 
     def column(self, name: str) -> ca.DM:
@@ -148,7 +152,7 @@ def servos_of(setup: "Setup") -> Servos | None:
         return None
     samples = _sampled(setup.system, indices)
     inertias = np.array([sample[0] for sample in samples])
-    inertia, damping = (np.median(values, axis=0) for values in zip(*samples, strict=True))
+    inertia, damping = (np.median([x[k] for x in samples], axis=0) for k in range(2))
     coordinates = tuple(
         Coordinate(float(seen), -bias[1], -bias[2], float(d))
         for seen, d, bias in zip(
@@ -157,7 +161,8 @@ def servos_of(setup: "Setup") -> Servos | None:
     )
     maps = tuple(plant.map_of(each) for each in coordinates)
     _require_effect(setup.system.actuator_names, indices, maps, plant)
-    return Servos(indices, setup.system.actuator_names, coordinates, inertias, maps, plant)
+    usual = np.median([sample[2] for sample in samples], axis=0)
+    return Servos(indices, setup.system.actuator_names, coordinates, inertias, usual, maps, plant)
 
 
 def _require_known_gains(system: System) -> None:
@@ -231,8 +236,8 @@ def _loop_rows(system: System, q: Array, v: Array) -> Array:
     return np.asarray(evaluate(system.loop_jacobian, {"q": q, "v": v, "t": 0.0}).full())
 
 
-def _sampled(system: System, indices: Sequence[int]) -> list[tuple[Array, Array]]:
-    """Return inertia and damping (k,) of the servos' coordinates at closed poses."""
+def _sampled(system: System, indices: Sequence[int]) -> list[tuple[Array, Array, Array]]:
+    """Return inertia, damping and usual acceleration (k,) of the servos at closed poses."""
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     ranges = require_ranges(system, None, None)
     model = actuator_model(system, ranges, 1.0, q, ca.SX(system.nv, 1), None)
@@ -251,5 +256,6 @@ def _sampled(system: System, indices: Sequence[int]) -> list[tuple[Array, Array]
         push = (B * size[:, None])[:, list(indices)]
         mobility = np.maximum(np.einsum("ij,ij->j", push, inverse @ push), np.finfo(float).tiny)
         shape = size[:, None] * (inverse @ push) / mobility  # motion of unit speed of the actuator
-        samples.append((1 / mobility, np.einsum("ij,ij->j", shape, D @ shape)))
+        usual = system.scales.rate**2 * np.abs(push).sum(axis=0)
+        samples.append((1 / mobility, np.einsum("ij,ij->j", shape, D @ shape), usual))
     return samples
