@@ -402,7 +402,7 @@ class Setup:
         if self.joint_limits is None:
             return None
         limits = limits_beside_springs(self, self.joint_limits)
-        return limited_joints(self.system, limits, self.ranges)
+        return limited_joints(self.system, limits, self.ranges, self.period)
 
     @cached_property
     def limited_distances(self) -> LimitedDistances | None:

@@ -52,6 +52,8 @@ class ProblemScales:
             `|J a| ≤ ‖J L⁻ᵀ‖ ‖Lᵀ a‖`, and constraints only shorten `‖Lᵀ a‖` (Gauss).
         strength: largest size of an acceleration that actuators and gravity can give; infinite
             where an actuator has no limit.
+        pull: `FAR` times the sum of the tasks' weighted squared lengths: times `strength` the
+            largest slope of the tasks' cost along a motion of unit size.
         reach: (k,) usual length of each task row in the inertia's metric.
         task: size of a task's weighted error by an acceleration of unit size, the median of the
             rows of all tasks: light links weigh no more than others.
@@ -65,6 +67,7 @@ class ProblemScales:
     inequalities: Array
     required: Array
     strength: float
+    pull: float
     reach: Array
     task: float
     contact: float
@@ -250,6 +253,7 @@ def _scales(samples: list[dict[str, Array]], nj: int, setup: Setup) -> ProblemSc
         actuators=actuators,
         inequalities=_floored(np.sqrt(np.mean(np.square(values), axis=0))),
         strength=strength if bounded else float("inf"),
+        pull=FAR * float(usual["tasks"].sum()) or 1.0,
         task=float(np.sqrt(np.median(seen))) if seen.size else 1.0,
         contact=contact,
     )
