@@ -108,6 +108,8 @@ class InverseDynamicsQP(Setup):
             the model's. Ranges of summed forces on joints and tendons always hold.
         joint_limits: `JointLimits` of positions, velocities and accelerations of joints; none
             unless given. They are viable: a joint can always stop before its stop.
+        bound_errors: errors of tasks enter no larger than joints with limits can follow, see
+            `followed_errors.py`. None: where there are `joint_limits`; False: as they are.
         observer: `DisturbanceObserver` of what the model lacks (mass, load, friction, pushes): no
             steady error is left; none unless given. Its state is part of `z`.
         soft: `SoftLimit`s: rows that may be violated at a price, "joints", "normal forces",

@@ -153,6 +153,7 @@ class Setup:
     ctrl_limits: ArrayLike | None = None
     force_limits: ArrayLike | None = None
     joint_limits: JointLimits | None = None
+    bound_errors: bool | None = None
     observer: DisturbanceObserver | None = None
     soft: Sequence[SoftLimit] = ()
     actuator_limits: ActuatorLimits | None = None
@@ -301,6 +302,11 @@ class Setup:
     def memory_size(self) -> int:
         """Number of these entries."""
         return len(self.memory_names)
+
+    @property
+    def bounded_errors(self) -> bool:
+        """Whether errors of tasks are bounded by what joints with limits can follow."""
+        return self.limited_joints is not None and self.bound_errors is not False
 
     @property
     def delay_ticks(self) -> int:

@@ -12,6 +12,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.control.inverse_dynamics.followed_errors import Followed, followed_rows
 from mbcasadi.control.inverse_dynamics.limits.soft_limits import soft_rows, soften
 from mbcasadi.control.inverse_dynamics.objective import ForceWeights
 from mbcasadi.control.inverse_dynamics.options import Setup
@@ -59,6 +60,7 @@ class ProblemScales:
             rows of all tasks: light links weigh no more than others.
         contact: size of a contact force of 1 N: that of a force on the whole mass, or of the rows
             of the contacts where equations do not contain the mass.
+        followed: what the joints can follow of each task row; None where errors are not bounded.
     """
 
     rows: Array
@@ -71,6 +73,7 @@ class ProblemScales:
     reach: Array
     task: float
     contact: float
+    followed: Followed | None = None
 
     def softened(self, setup: Setup, problem: Problem, tuning: dict[str, ca.SX]) -> Problem:
         """Return the problem with a slack in its soft rows.
@@ -138,14 +141,16 @@ def measure_problem(setup: Setup, symbols: dict[str, ca.SX], problem: Problem) -
         list(inputs),
         list(outputs),
     )
-    samples = [
-        _sizes({key: np.asarray(x) for key, x in matrices(**values).items()})
+    found = [
+        {key: np.asarray(x) for key, x in matrices(**values).items()}
         for values in _sampled_inputs(setup, inputs)
     ]
+    samples = [_sizes(each) for each in found]
     definite = [x for x in samples if all(np.all(np.isfinite(value)) for value in x.values())]
     if not definite:
         definite = [{key: np.ones_like(value) for key, value in samples[0].items()}]
-    return _scales(definite, problem.contacts.of_lam.shape[1], setup)
+    scales = _scales(definite, problem.contacts.of_lam.shape[1], setup)
+    return replace(scales, followed=followed_rows(setup, [each["J"] for each in found]))
 
 
 def _sizes(matrices: dict[str, Array]) -> dict[str, Array]:

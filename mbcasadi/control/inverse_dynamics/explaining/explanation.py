@@ -12,7 +12,7 @@ from mbcasadi.control.inverse_dynamics.explaining.excluding_limits import (
     excluding_limits,
     limits_of,
 )
-from mbcasadi.control.inverse_dynamics.limits.viability import LOST, lost_rows
+from mbcasadi.control.inverse_dynamics.limits.viability import LOST, SHORTFALL, lost_rows
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
 from mbcasadi.control.tasks.task import Task
 from mbcasadi.description.qp_stages import UNBOUNDED
@@ -212,7 +212,8 @@ def limit_costs(
     whole = tasks.costs(best)
     least = COSTS * (sum(whole.values()) or 1.0)
     found = {}
-    for name in [name for name, rows in limits.items() if _is_active(problem, rows, best)]:
+    active = [name for name, rows in limits.items() if _is_active(problem, rows, best)]
+    for name in [name for name in active if name != SHORTFALL]:
         without = np.ones(m, bool)
         without[limits[name]] = False
         free = tasks.costs(_optimum(problem, without, solver))
