@@ -31,6 +31,8 @@ class Flag(IntFlag):
     `SATURATED`: an entry of u lay outside its limits before it was clipped. `RELAXED`: a soft
     constraint is violated with slack. `GATED`: a measurement was rejected. `CLIPPED`: a reference
     that requires far more than actuators and gravity can give was taken for a nearer one.
+    `UNVIABLE`: a joint or a distance cannot be kept from its limit any more, or not surely: its
+    limit demands more than actuators can give.
 
     Set by the generated C only, with status 3: `UNPREPARED`: a feedback without a preparation from
     its inputs. `INTERRUPTING`: the call interrupted another one on the same memory.
@@ -44,6 +46,7 @@ class Flag(IntFlag):
     UNPREPARED = 16
     INTERRUPTING = 32
     UNINITIALISED = 64
+    UNVIABLE = 128
 
 
 OUTPUTS = ("u", "z_next", "status", "flags", "residual")

@@ -13,6 +13,8 @@ from mbcasadi.control.inverse_dynamics.condensed_dynamics import (
     rooted,
 )
 from mbcasadi.control.inverse_dynamics.contacts.sliding_contacts import with_drag, without_drag
+from mbcasadi.control.inverse_dynamics.followed_errors import followed_tasks
+from mbcasadi.control.inverse_dynamics.limits.viability import Demands, viable_rows
 from mbcasadi.control.inverse_dynamics.load_sharing import SharedLoads, share_loads
 from mbcasadi.control.inverse_dynamics.objective import ForceWeights, objective
 from mbcasadi.control.inverse_dynamics.options import Setup
@@ -31,6 +33,7 @@ class CondensedProblem:
 
     Attributes:
         clipped: whether a task required so much that its error was clipped.
+        demands: of the limits of positions.
         problem: the parts of the QP.
         scales: the units of the problem.
         weights: of the forces.
@@ -43,6 +46,7 @@ class CondensedProblem:
     """
 
     clipped: ca.SX
+    demands: Demands
     problem: Problem
     scales: ProblemScales
     weights: ForceWeights
@@ -78,14 +82,17 @@ def condensed_problem(setup: Setup, problem: Problem, units: ProblemScales) -> C
         first = dynamics.G.shape[0] - contacts.drag.shape[1]
         condensed = without_drag(condensed, nu, [first + row for row in contacts.sliding])
     problem, shared = share_loads(setup, problem, basis, units)
+    problem = replace(problem, tasks=followed_tasks(setup, problem.tasks, units.followed))
     problem, clipped = _clip_errors(problem, condensed, units)
-    problem = replace(problem, rows=reachable(problem.rows, condensed, problem.actuators))
+    rows = reachable(problem.rows, condensed, problem.actuators)
+    rows, demands = viable_rows(setup, rows, condensed, problem.actuators, units)
+    problem = replace(problem, rows=rows)
     weights = units.force_weights(setup)
     forces = weighed_forces(setup, problem, shared)
     H, g = objective(setup, problem, condensed, weights, forces)
     whitened = whiten(H, g, weights.internal)
     return CondensedProblem(
-        clipped, problem, units, weights, condensed, H, g, whitened, basis, shared, forces
+        clipped, demands, problem, units, weights, condensed, H, g, whitened, basis, shared, forces
     )
 
 

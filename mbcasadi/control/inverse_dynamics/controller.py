@@ -14,6 +14,7 @@ from mbcasadi.control.inverse_dynamics.description import controller_data
 from mbcasadi.control.inverse_dynamics.explaining.explanation import (
     Explanation,
     explanation,
+    lacking,
     task_shares,
 )
 from mbcasadi.control.inverse_dynamics.inspection import (
@@ -22,6 +23,7 @@ from mbcasadi.control.inverse_dynamics.inspection import (
     monitor_stages,
 )
 from mbcasadi.control.inverse_dynamics.instant import InstantNLP, instant_nlp
+from mbcasadi.control.inverse_dynamics.limits.viability import position_rows
 from mbcasadi.control.inverse_dynamics.objective import ForceWeights
 from mbcasadi.control.inverse_dynamics.options import Array, Setup
 from mbcasadi.control.inverse_dynamics.secondary_rows import secondary_rows
@@ -106,6 +108,8 @@ class InverseDynamicsQP(Setup):
             the model's. Ranges of summed forces on joints and tendons always hold.
         joint_limits: `JointLimits` of positions, velocities and accelerations of joints; none
             unless given. They are viable: a joint can always stop before its stop.
+        bound_errors: errors of tasks enter no larger than joints with limits can follow, see
+            `followed_errors.py`. None: where there are `joint_limits`; False: as they are.
         observer: `DisturbanceObserver` of what the model lacks (mass, load, friction, pushes): no
             steady error is left; none unless given. Its state is part of `z`.
         soft: `SoftLimit`s: rows that may be violated at a price, "joints", "normal forces",
@@ -344,4 +348,6 @@ class InverseDynamicsQP(Setup):
         x = self._candidate(**inputs, z=z)["x"]
         values = self._inspect(**inputs, **self._learned(z), x=x)
         y, tasks = np.array(values["y"]).ravel(), task_shares(self.tasks, self.system, values)
-        return explanation(solution, y, tasks, self.solver, exactly, self.levels)
+        rows = [row.name for row in position_rows(self)]
+        lacks = lacking(rows, values)
+        return explanation(solution, y, tasks, self.solver, exactly, self.levels, lacks)

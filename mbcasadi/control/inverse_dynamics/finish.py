@@ -19,6 +19,13 @@ from mbcasadi.control.inverse_dynamics.fallback import offered_output
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
 from mbcasadi.control.inverse_dynamics.limits.relaxed_rows import RELAXED_SHARE, excess, words
 from mbcasadi.control.inverse_dynamics.limits.soft_limits import soft_rows
+from mbcasadi.control.inverse_dynamics.limits.viability import (
+    LOST,
+    lost_rows,
+    position_rows,
+    sharing_rows,
+    shortfall,
+)
 from mbcasadi.control.inverse_dynamics.memory.remembering import (
     next_state,
     remembered_values,
@@ -54,7 +61,7 @@ OUTCOME = (
     *("actuators.", "hold.", "servo.", "force.", "planned.", "observed."),
     *("integral.", "ramp."),
 )
-JUDGED = ("valid", "measured", "clipped", "a")
+JUDGED = ("valid", "measured", "clipped", "lost", "a")
 
 
 def carried_values(setup: Setup, qp: CondensedProblem, posed: Posed) -> dict[str, ca.SX]:
@@ -83,6 +90,7 @@ def carried_values(setup: Setup, qp: CondensedProblem, posed: Posed) -> dict[str
         "valid": posed.valid,
         "measured": posed.measured,
         "clipped": qp.clipped,
+        **({"lost": ca.mmax(lost_rows(*qp.demands))} if position_rows(setup) else {}),
         **posed.hold,
         **remembered_values(setup, problem),
         **({"drag": problem.contacts.drag} if problem.contacts.sliding else {}),
@@ -190,6 +198,8 @@ class FinishStage:
             known.get("drag"),
         )
         exceeded = self._exceeded(rows, condensed, p, y[nu:, 0])
+        if sharing_rows(setup):
+            exceeded["shortfall"] = shortfall(setup, qp.scales, of_qp.names, y[nu:, 0])
         return residual, p, condensed.acceleration(p), exceeded
 
     def _exceeded(self, rows: Rows, condensed: Condensed, p: ca.SX, w: ca.SX) -> dict[str, ca.SX]:
@@ -233,6 +243,9 @@ class FinishStage:
             u = ca.if_else(optimal, u, clamp(near, self.safe.u_min, self.safe.u_max))
         clipped = ca.logic_and(valid, known["clipped"])
         flags = Flag.SATURATED * is_saturated(u_free, u) + Flag.CLIPPED * clipped
+        if "lost" in known:
+            short = ca.logic_and(optimal, known.get("shortfall", 0) > LOST)
+            flags += Flag.UNVIABLE * ca.logic_and(valid, ca.logic_or(known["lost"], short))
         if self.setup.force_feedback is not None:
             bounded = bounded_forces(self.setup, self.qp.problem, known["active"])
             known = known | {"bounded": bounded}

@@ -12,6 +12,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.control.inverse_dynamics.limits.braking_rule import Tick
 from mbcasadi.control.inverse_dynamics.limits.joint_limits import LimitedJoints, acceleration_bounds
 from mbcasadi.description import RigidTree
 from mbcasadi.description.qp_stages import UNBOUNDED
@@ -139,7 +140,7 @@ def sum_rows(sums: JointSums, sizes: Sizes) -> Rows:
 def joint_rows(
     joints: LimitedJoints | None,
     state: tuple[ca.SX, ca.SX],
-    tick: tuple[float, float],
+    tick: Tick,
     sizes: Sizes,
 ) -> Rows:
     """Return the limits of joints as bounds of their accelerations; see `joint_limits.py`.
@@ -147,12 +148,12 @@ def joint_rows(
     Args:
         joints: the limits; None for no row.
         state: q, v at the start of the tick.
-        tick: its length, s, and the share c of the position at its end.
+        tick: how it advances the state.
         sizes: of the unknowns.
     """
     if joints is None:
         return sizes.rows([], ca.SX(0, 1), ca.SX(0, 1))
-    lower, upper = acceleration_bounds(joints, *state, *tick)
+    lower, upper = acceleration_bounds(joints, *state, tick)
     return sizes.rows(
         [f"joint '{name}': range" for name in joints.names],
         ca.fmax(lower, -UNBOUNDED),

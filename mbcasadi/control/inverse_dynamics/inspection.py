@@ -7,6 +7,7 @@ import casadi as ca
 from mbcasadi.control.inverse_dynamics.condensed_problem import condensed_problem
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
 from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols, with_active_set
+from mbcasadi.control.inverse_dynamics.limits.viability import sharing_rows, shortfall
 from mbcasadi.control.inverse_dynamics.load_sharing import DETERMINED, undetermined
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.posed import has_loops
@@ -82,6 +83,9 @@ def inspection_fun(setup: Setup, scales: ProblemScales, m: int) -> ca.Function:
         "error": problem.tasks.error,
         "target": problem.tasks.target,
         "disturbance": disturbance,
+        "asked": qp.demands.asked,
+        "given": qp.demands.given,
+        "shortfall": shortfall(setup, scales, rows.names, w) if sharing_rows(setup) else type(x)(0),
     }
     dense = [ca.densify(value) for value in outputs.values()]
     return ca.Function(

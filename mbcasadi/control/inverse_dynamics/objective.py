@@ -29,6 +29,8 @@ class TaskStack:
         offset: (k,) `c - a_des`.
         weight: (k,).
         error, target: (k,) see `TaskRows`.
+        feedback: (k,) `kd rate_error + kp error`.
+        kp, kd: (k,) gains.
     """
 
     J: ca.SX
@@ -36,6 +38,9 @@ class TaskStack:
     weight: ca.DM | ca.SX
     error: ca.SX
     target: ca.SX
+    feedback: ca.SX
+    kp: ca.SX
+    kd: ca.SX
 
 
 class ForceWeights(NamedTuple):
@@ -61,6 +66,9 @@ def stack_tasks(setup: Setup, at: Inputs) -> TaskStack:
         weight=weight,
         error=ca.vertcat(*(part.error for part in parts)),
         target=ca.vertcat(*(part.target for part in parts)),
+        feedback=ca.vertcat(*(part.a_des - part.a_ref for part in parts)),
+        kp=ca.vertcat(*(ca.SX(gains.kp) for gains in at.tuned.gains)),
+        kd=ca.vertcat(*(ca.SX(gains.kd) for gains in at.tuned.gains)),
     )
 
 

@@ -154,6 +154,7 @@ class Setup:
     ctrl_limits: ArrayLike | None = None
     force_limits: ArrayLike | None = None
     joint_limits: JointLimits | None = None
+    bound_errors: bool | None = None
     observer: DisturbanceObserver | None = None
     soft: Sequence[SoftLimit] = ()
     actuator_limits: ActuatorLimits | None = None
@@ -304,6 +305,11 @@ class Setup:
         return len(self.memory_names)
 
     @property
+    def bounded_errors(self) -> bool:
+        """Whether errors of tasks are bounded by what joints with limits can follow."""
+        return self.limited_joints is not None and self.bound_errors is not False
+
+    @property
     def delay_ticks(self) -> int:
         """Ticks from a measurement to the moment at which its control acts, by the model too."""
         return (self.delay or 0) + actuator_delay_ticks(self.system, self.period)
@@ -403,7 +409,7 @@ class Setup:
         if self.joint_limits is None:
             return None
         limits = limits_beside_springs(self, self.joint_limits)
-        return limited_joints(self.system, limits, self.ranges)
+        return limited_joints(self.system, limits, self.ranges, self.period)
 
     @cached_property
     def limited_distances(self) -> LimitedDistances | None:

@@ -11,7 +11,7 @@ motion (of a redundant motor, of feet that press against each other). They are s
 cost, in the units of `scaling.py`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -42,9 +42,10 @@ from mbcasadi.control.inverse_dynamics.inputs import Inputs
 from mbcasadi.control.inverse_dynamics.limits.actuator_limits import LastForce, limit_forces
 from mbcasadi.control.inverse_dynamics.limits.distance_limits import distance_rows
 from mbcasadi.control.inverse_dynamics.limits.loop_force_limits import loop_force_rows
-from mbcasadi.control.inverse_dynamics.limits.predicted_joints import (
-    advance_share,
-    joint_memory,
+from mbcasadi.control.inverse_dynamics.limits.predicted_motion import (
+    plan_memory,
+    planned_tick,
+    plans,
     predicted_state,
 )
 from mbcasadi.control.inverse_dynamics.limits.tuned_limits import (
@@ -52,6 +53,7 @@ from mbcasadi.control.inverse_dynamics.limits.tuned_limits import (
     tuned_actuators,
     tuned_joints,
 )
+from mbcasadi.control.inverse_dynamics.limits.viability import sharing_rows, shortfall_row
 from mbcasadi.control.inverse_dynamics.load_sharing import constraint_rows_on
 from mbcasadi.control.inverse_dynamics.memory.last_force import force_reference, last_force
 from mbcasadi.control.inverse_dynamics.memory.observer import Observed
@@ -81,7 +83,7 @@ class Remembered:
 
     Attributes:
         last: actuator forces of the last tick.
-        planned: accelerations of joints that do not act yet; see `predicted_joints.py`.
+        planned: accelerations that do not act yet; see `predicted_motion.py`.
         unloaded: (nc,) share of each contact that its ramp has not loaded yet; none without it.
         contacts_on: (nc,) one where a contact is on; none without a ramp.
         integrated: the integral of the contact forces, or None without feedback.
@@ -167,6 +169,9 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
             if contact.slides
         },
     )
+    if sharing_rows(setup):
+        no_force = ca.SX(contacts.of_w.shape[0], 1)
+        contacts = replace(contacts, of_w=ca.horzcat(no_force, contacts.of_w))
     A, bias = bilateral_rows(setup, at)
     f = system.passive_force(at.q, at.v) + actuators.rest - system.bias_force(at.q, at.v)
     f = f + friction_force(setup, at.v, at.ref)
@@ -193,10 +198,18 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
             joint_rows(
                 tuned_joints(setup.limited_joints, at.tuning),
                 predicted_state(setup, at.memory, at.q, at.v),
-                (setup.period, advance_share(setup.plant_of_servos)),
+                planned_tick(setup),
                 sizes,
             ),
-            distance_rows(setup.limited_distances, (at.q, at.v), setup.period, sizes, at.tuning),
+            distance_rows(
+                setup.limited_distances,
+                (at.q, at.v),
+                plans(setup, at.memory),
+                planned_tick(setup),
+                sizes,
+                at.tuning,
+            ),
+            shortfall_row(setup, sizes),
             end_rows(servos, servo, joint_sums(system, forces_alone(model, setup.ranges)), sizes),
             cone_rows(contacts_now, setup.contact_names, contacts, sizes),
         ]
@@ -228,7 +241,7 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
         f_ref=f_ref,
         remembered=Remembered(
             last=last,
-            planned=joint_memory(setup, at.memory),
+            planned=plan_memory(setup, at.memory),
             unloaded=share,
             contacts_on=at.on[:nc, 0] if setup.load_ramp else ca.SX(0, 1),
             integrated=integral,

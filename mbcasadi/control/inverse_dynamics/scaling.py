@@ -12,6 +12,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.control.inverse_dynamics.followed_errors import Followed, followed_rows
 from mbcasadi.control.inverse_dynamics.limits.soft_limits import soft_rows, soften
 from mbcasadi.control.inverse_dynamics.objective import ForceWeights
 from mbcasadi.control.inverse_dynamics.options import Setup
@@ -52,11 +53,14 @@ class ProblemScales:
             `|J a| ≤ ‖J L⁻ᵀ‖ ‖Lᵀ a‖`, and constraints only shorten `‖Lᵀ a‖` (Gauss).
         strength: largest size of an acceleration that actuators and gravity can give; infinite
             where an actuator has no limit.
+        pull: `FAR` times the sum of the tasks' weighted squared lengths: times `strength` the
+            largest slope of the tasks' cost along a motion of unit size.
         reach: (k,) usual length of each task row in the inertia's metric.
         task: size of a task's weighted error by an acceleration of unit size, the median of the
             rows of all tasks: light links weigh no more than others.
         contact: size of a contact force of 1 N: that of a force on the whole mass, or of the rows
             of the contacts where equations do not contain the mass.
+        followed: what the joints can follow of each task row; None where errors are not bounded.
     """
 
     rows: Array
@@ -65,9 +69,11 @@ class ProblemScales:
     inequalities: Array
     required: Array
     strength: float
+    pull: float
     reach: Array
     task: float
     contact: float
+    followed: Followed | None = None
 
     def softened(self, setup: Setup, problem: Problem, tuning: dict[str, ca.SX]) -> Problem:
         """Return the problem with a slack in its soft rows.
@@ -135,14 +141,16 @@ def measure_problem(setup: Setup, symbols: dict[str, ca.SX], problem: Problem) -
         list(inputs),
         list(outputs),
     )
-    samples = [
-        _sizes({key: np.asarray(x) for key, x in matrices(**values).items()})
+    found = [
+        {key: np.asarray(x) for key, x in matrices(**values).items()}
         for values in _sampled_inputs(setup, inputs)
     ]
+    samples = [_sizes(each) for each in found]
     definite = [x for x in samples if all(np.all(np.isfinite(value)) for value in x.values())]
     if not definite:
         definite = [{key: np.ones_like(value) for key, value in samples[0].items()}]
-    return _scales(definite, problem.contacts.of_lam.shape[1], setup)
+    scales = _scales(definite, problem.contacts.of_lam.shape[1], setup)
+    return replace(scales, followed=followed_rows(setup, [each["J"] for each in found]))
 
 
 def _sizes(matrices: dict[str, Array]) -> dict[str, Array]:
@@ -250,6 +258,7 @@ def _scales(samples: list[dict[str, Array]], nj: int, setup: Setup) -> ProblemSc
         actuators=actuators,
         inequalities=_floored(np.sqrt(np.mean(np.square(values), axis=0))),
         strength=strength if bounded else float("inf"),
+        pull=FAR * float(usual["tasks"].sum()) or 1.0,
         task=float(np.sqrt(np.median(seen))) if seen.size else 1.0,
         contact=contact,
     )

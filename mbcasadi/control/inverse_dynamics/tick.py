@@ -26,6 +26,7 @@ from mbcasadi.control.inverse_dynamics.inputs import (
     input_symbols,
     with_active_set,
 )
+from mbcasadi.control.inverse_dynamics.objective import TaskStack
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.posed import Posed, has_loops, no_force
 from mbcasadi.control.inverse_dynamics.priorities.cascade import Cascade, starts
@@ -225,6 +226,15 @@ def _some_rows(C: ca.SX, first: int, end: int) -> ca.SX:
     return type(C)(ca.evalf(C)[first:end, :] if C.is_constant() else C[first:end, :])
 
 
+def tasks_of_tick(setup: Setup, tasks: TaskStack) -> TaskStack:
+    """Return the tasks with what a tick reads of them."""
+    nothing = ca.SX(0, 1)
+    tasks = replace(tasks, target=nothing)
+    if setup.bounded_errors:
+        return tasks
+    return replace(tasks, error=nothing, feedback=nothing, kp=nothing, kd=nothing)
+
+
 def untuned_actuators(setup: Setup, at: Inputs, problem: Problem) -> ActuatorModel:
     """Return the actuators with the limits that no tuning changes."""
     if "limits" not in setup.tunable:
@@ -255,6 +265,6 @@ def _without_reports(setup: Setup, problem: Problem) -> Problem:
     return replace(
         problem,
         contacts=replace(problem.contacts, J=nothing, c=nothing),
-        tasks=replace(problem.tasks, error=nothing, target=nothing),
+        tasks=tasks_of_tick(setup, problem.tasks),
         on=nothing if setup.load_sharing is None else problem.on,
     )

@@ -82,6 +82,7 @@ class TaskRows:
         a_des: (k,) desired acceleration.
         error: (k,) from the present value to the desired one; rotations as vectors, rad.
         target: (k,) the desired value; rotations as vectors, rad.
+        a_ref: (k,) the part of a_des that the reference gives.
     """
 
     J: ca.SX
@@ -89,6 +90,7 @@ class TaskRows:
     a_des: ca.SX
     error: ca.SX
     target: ca.SX
+    a_ref: ca.SX
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,7 @@ class Task(ABC):
         r = self.residual(system, q, v, ref)
         kp, kd = (_gain_column(n, getattr(gains, n), r.error.numel()) for n in ("kp", "kd"))
         a_des = r.a_ref + kd * (r.v_ref - r.J @ v) + kp * r.error
-        return TaskRows(ca.sparsify(r.J), r.c, a_des, r.error, r.target)
+        return TaskRows(ca.sparsify(r.J), r.c, a_des, r.error, r.target, r.a_ref)
 
     @abstractmethod
     def hold_reference(self, system: System, q: Array) -> dict[str, Array]:

@@ -65,8 +65,12 @@ def build_inverse_dynamics(spec: InverseDynamicsSpec, system: System, q0: Array)
         force_feedback=None
         if spec.force_feedback is None
         else ForceFeedback(**spec.force_feedback.model_dump()),
-        joint_limits=None if joints is None else JointLimits(**joints.model_dump()),
-        distance_limits=None if distances is None else DistanceLimits(**distances.model_dump()),
+        joint_limits=None
+        if joints is None
+        else JointLimits(**joints.model_dump(exclude_none=True)),
+        distance_limits=None
+        if distances is None
+        else DistanceLimits(**distances.model_dump(exclude_none=True)),
         loop_force_limits=LoopForceLimits(dict(spec.limits.loop)) if spec.limits.loop else None,
         loop_force_weights=LoopForceWeights({x.constraint: x.weight for x in spec.loop_force})
         if spec.loop_force

@@ -19,7 +19,7 @@ class Joints(StrictTable):
     acceleration: Gain | None = None
     braking: Gain | None = None
     margin: Gain = 0.0
-    reserve: NotNegative = 0.0
+    reserve: NotNegative | None = None
 
 
 class Soft(StrictTable):
@@ -35,6 +35,7 @@ class Distances(StrictTable):
 
     braking: Positive
     margin: NotNegative = 0.0
+    reserve: NotNegative | None = None
     bodies: tuple[str, ...] | None = None
     pairs: tuple[str, ...] | None = None
 

@@ -140,6 +140,7 @@ class Options(StrictTable):
     force_weight: NotNegative | tuple[NotNegative, ...] | None = None
     stabilisation: NotNegative | None = None
     contact_damping: NotNegative | None = None
+    bound_errors: bool | None = None
     internal_forces: Literal["body", "none", "wrench"] | None = None
     fallback: Literal["safe", "hold", "zero"] | None = None
     servo_plant: ServoPlant | None = None

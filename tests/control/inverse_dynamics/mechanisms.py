@@ -2,11 +2,15 @@
 
 from functools import cache
 
+import casadi as ca
 import mujoco
 import numpy as np
 
 from mbcasadi import models
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
+from mbcasadi.control.inverse_dynamics.limits.joint_limits import acceleration_bounds
+from mbcasadi.control.inverse_dynamics.limits.predicted_motion import planned_tick
+from mbcasadi.control.inverse_dynamics.limits.viability import SHORTFALL
 from mbcasadi.description import Contact
 from mbcasadi.system import read_mjcf
 
@@ -17,6 +21,35 @@ SOLES = tuple(f"{side}_foot_{i}" for side in ("left", "right") for i in range(1,
 @cache
 def system_of(name):
     return read_mjcf(models.path(name))
+
+
+def without_shortfall(problem):
+    """Return a QP whose limits of positions are as hard as if their shortfall were zero."""
+    if SHORTFALL not in problem.row_names:
+        return problem
+    own = problem.row_names.index(SHORTFALL)
+    column = int(np.flatnonzero(problem.A_qp[own])[0])
+    shift = problem.A_qp[:, column] * problem.lba[own] / problem.A_qp[own, column]
+    A = np.delete(np.delete(problem.A_qp, own, 0), column, 1)
+    H = np.delete(np.delete(problem.H, column, 0), column, 1)
+    lba, uba = (np.delete(bound - shift, own) for bound in (problem.lba, problem.uba))
+    names = tuple(name for name in problem.row_names if name != SHORTFALL)
+    g = np.delete(problem.g, column)
+    return problem._replace(A_qp=A, H=H, g=g, lba=lba, uba=uba, row_names=names)
+
+
+def hard_rows(law, problem, q, v):
+    """Return the same with all that the limits of joints demand, even beyond the actuators."""
+    joints = law.limited_joints
+    state = ca.SX.sym("q", law.system.nq), ca.SX.sym("v", law.system.nv)
+    tick = planned_tick(law)
+    ends = ca.Function("ends", state, acceleration_bounds(joints, *state, tick))(q, v)
+    problem = without_shortfall(problem)
+    lba, uba = problem.lba.copy(), problem.uba.copy()
+    for k, (name, dof) in enumerate(zip(joints.names, joints.dofs, strict=True)):
+        row = problem.row_names.index(f"joint '{name}': range")
+        lba[row], uba[row] = (float(end[k]) - problem.t[dof] for end in ends)
+    return problem._replace(lba=lba, uba=uba)
 
 
 def feet(names=FEET, **options):

@@ -156,13 +156,16 @@ def test_an_active_limit_says_what_it_costs_which_task():
     assert str(rest) == "no limits exclude each other; none costs a task anything"
 
 
-def test_two_limits_of_one_joint_that_contradict_each_other_are_named():
+def test_a_joint_that_cannot_slow_down_as_its_limit_demands_is_named():
     limits = JointLimits(velocity=1.0, braking=100.0)
     slider = mb.read_mjcf(SLIDER)
     law = InverseDynamicsQP(slider, [PostureTask()], joint_limits=limits)
     found = law.explain([0.0], [2.0])  # 100 m/s² of 3 N on 2 kg
-    assert found.excluding == ("torque of push", "range of x")
-    assert str(found) == "torque of push and range of x exclude each other"
+    assert found.excluding == ()
+    asked, given = found.unviable["joint 'x'"]
+    assert asked == pytest.approx(100.0)
+    assert given == pytest.approx(1.5, rel=0.02)
+    assert "joint 'x' cannot stop before its limit: it needs 100" in str(found)
     assert "NaN" in str(law.explain([0.0], [np.nan]))
 
 

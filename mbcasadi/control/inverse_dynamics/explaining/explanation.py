@@ -12,6 +12,7 @@ from mbcasadi.control.inverse_dynamics.explaining.excluding_limits import (
     excluding_limits,
     limits_of,
 )
+from mbcasadi.control.inverse_dynamics.limits.viability import LOST, SHORTFALL, lost_rows
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
 from mbcasadi.control.tasks.task import Task
 from mbcasadi.description.qp_stages import UNBOUNDED
@@ -48,6 +49,9 @@ class Explanation:
             levels before it that exclude it; itself where no motion meets it, none where it is
             damped at a singular pose. `costs` is empty then: no level gives up anything for a later
             one.
+        unviable: joints and distances that cannot be kept from their limits any more: the
+            deceleration that is needed, and what actuators can give of it, rad/s² or m/s².
+        shortfall: share of all demanded decelerations that actuators cannot give together.
     """
 
     status: int
@@ -56,6 +60,8 @@ class Explanation:
     task_costs: Mapping[str, float]
     relaxed: Mapping[str, float]
     levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unviable: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    shortfall: float = 0.0
 
     def __str__(self) -> str:
         if self.status == Status.BAD_INPUT:
@@ -79,6 +85,15 @@ class Explanation:
                 f"  {level} {'cannot be met by any motion' if limits == (level,) else why}"
             )
         lines += [f"  {name} is violated by {amount:.3g}" for name, amount in self.relaxed.items()]
+        for name, (asked, given) in self.unviable.items():
+            lines.append(
+                f"  {name} cannot stop before its limit: it needs {asked:.3g}, and at most "
+                f"{given:.3g} can be given"
+            )
+        if self.shortfall > LOST:
+            lines.append(
+                f"  {self.shortfall:.1%} of what limits of positions demand cannot be given at once"
+            )
         return "\n".join(lines)
 
 
@@ -101,6 +116,24 @@ def task_shares(tasks: Sequence[Task], system: System, values: Mapping[str, ca.D
     )
 
 
+def lacking(
+    rows: Sequence[str], values: Mapping[str, ca.DM]
+) -> tuple[dict[str, tuple[float, float]], float]:
+    """Return the limits of positions that demand more than can be given, and the shortfall.
+
+    Args:
+        rows: their names.
+        values: of an inspection, by name.
+    """
+    asked, given = (np.array(values[key]).ravel() for key in ("asked", "given"))
+    lost = np.array(lost_rows(values["asked"], values["given"])).ravel() > 0
+    names = [name.partition(":")[0] for name in rows]
+    pairs = zip(names, asked, given, lost, strict=True)
+    return {name: (float(a), float(g)) for name, a, g, is_lost in pairs if is_lost}, float(
+        values["shortfall"]
+    )
+
+
 def explanation(
     solution: InverseDynamicsSolution,
     y: Array,
@@ -108,6 +141,7 @@ def explanation(
     solver: str,
     exactly: Sequence[str],
     levels: Sequence[Sequence[str]],
+    positions: tuple[Mapping[str, tuple[float, float]], float] = ({}, 0.0),
 ) -> Explanation:
     """Return what the limits do at a solution.
 
@@ -118,6 +152,7 @@ def explanation(
         solver: of `DENSE_SOLVERS`.
         exactly: names of tasks that have to be met without error.
         levels: names of the tasks of each level; none without levels.
+        positions: what limits of positions lack, see `lacking`.
     """
     problem = solution.problem
     excluding: tuple[str, ...] = ()
@@ -131,7 +166,9 @@ def explanation(
             unmet, whole = excluded_levels(problem, tasks, levels, y), tasks.costs(y)
         elif not excluding:
             costs, whole = limit_costs(problem, tasks, solver)
-    return Explanation(solution.status, excluding, costs, whole, solution.relaxed, unmet)
+    return Explanation(
+        solution.status, excluding, costs, whole, solution.relaxed, unmet, *positions
+    )
 
 
 def excluded_levels(
@@ -175,7 +212,8 @@ def limit_costs(
     whole = tasks.costs(best)
     least = COSTS * (sum(whole.values()) or 1.0)
     found = {}
-    for name in [name for name, rows in limits.items() if _is_active(problem, rows, best)]:
+    active = [name for name, rows in limits.items() if _is_active(problem, rows, best)]
+    for name in [name for name in active if name != SHORTFALL]:
         without = np.ones(m, bool)
         without[limits[name]] = False
         free = tasks.costs(_optimum(problem, without, solver))

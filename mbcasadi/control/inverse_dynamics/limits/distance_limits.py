@@ -1,8 +1,8 @@
 """Distances between bodies that are kept: self-collision, and obstacles of the model.
 
-The gap g of two geoms is accelerated by `g̈ = J a + J̇ v`. As a joint before its stop
-(`joint_limits.py`), it must stay such that the approach can be stopped before the margin, with a
-deceleration that is relied on.
+The gap g of two geoms is accelerated by `g̈ = J a + J̇ v`. As a joint before its stop it obeys
+`braking_rule.py`: the approach can be stopped before the margin. Over a delay the gap is predicted,
+see `predicted_motion.py`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,9 @@ import casadi as ca
 
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.control.inverse_dynamics.inequalities import Rows, Sizes
-from mbcasadi.control.inverse_dynamics.limits.joint_limits import braking_bound
+from mbcasadi.control.inverse_dynamics.limits.braking_rule import Tick, braking_bound
+from mbcasadi.control.inverse_dynamics.limits.joint_limits import RESERVE, require_reserve
+from mbcasadi.control.inverse_dynamics.limits.predicted_motion import predicted
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_name, require_numbers, require_positive
@@ -31,21 +33,29 @@ class DistanceLimits:
         bodies: pairs with a geom of one of these bodies; None for all. Pairs that are contacts of
             the controller are left out.
         pairs: pairs by name, "geom2 on geom1" as `mb.contacts_of` names them, in place of `bodies`.
+        reserve: share of `braking` that is not planned with, as in `JointLimits`.
     """
 
     braking: float
     margin: float = 0.0
     bodies: tuple[str, ...] | None = None
     pairs: tuple[str, ...] | None = None
+    reserve: float = RESERVE
 
     def __post_init__(self) -> None:
         require_fields(self)
         require_positive(braking=self.braking)
         require_numbers(margin=self.margin)
+        require_reserve(self.reserve)
         if self.margin < 0:
             raise ProblemError(f"margin = {self.margin}; expected a distance that is not negative")
         if self.bodies is not None and self.pairs is not None:
             raise ProblemError("distances by bodies and by pairs; expected one of them")
+
+    @property
+    def planned(self) -> float:
+        """Deceleration that is planned with, m/s²."""
+        return (1.0 - self.reserve) * self.braking
 
 
 @dataclass(frozen=True)
@@ -98,7 +108,8 @@ def limited_distances(
 def distance_rows(
     distances: LimitedDistances | None,
     state: tuple[ca.SX, ca.SX],
-    period: float,
+    plans: Sequence[ca.SX],
+    tick: Tick,
     sizes: Sizes,
     tuning: Mapping[str, ca.SX],
 ) -> Rows:
@@ -106,8 +117,9 @@ def distance_rows(
 
     Args:
         distances: what is limited; None for no row.
-        state: q, v at the start of the tick.
-        period: length of the tick, s.
+        state: q, v as they were measured.
+        plans: (nv,) accelerations until the tick that is planned, the first one first.
+        tick: that is planned.
         sizes: of the unknowns.
         tuning: entries of `tuning`, by name: `distances.margin`.
     """
@@ -116,10 +128,11 @@ def distance_rows(
     for contact in contacts:
         assert distances is not None
         J, gap = ca.SX(contact.gap_jacobian(state[0])), contact.gap(state[0])[0]
+        bias = contact.gap_bias(*state)
         left = gap - tuning.get("distances.margin", distances.limits.margin)
-        most = braking_bound(left, -(J @ state[1]), distances.limits.braking, period)
+        left, rate = predicted(left, J @ state[1], [J @ a + bias for a in plans], tick)
         rows.append(J)
-        lower.append(-most - contact.gap_bias(*state))
+        lower.append(-braking_bound(left, -rate, distances.limits.planned, tick) - bias)
     return sizes.rows(
         [f"distance '{contact.name}'" for contact in contacts],
         ca.vertcat(*lower),

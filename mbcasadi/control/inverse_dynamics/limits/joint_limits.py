@@ -1,17 +1,9 @@
 """Limits of joints that hold up to the stop, not for one tick only.
 
-A joint at the position q with the velocity v accelerates by a during a tick of length h. Afterwards
-it must still be able to stop before its stop, with a deceleration d that is relied on:
-
-    q + h v + c h² a + (v + h a)² / (2 d) <= q_max   where v + h a > 0,
-
-with c = ½, or more where steps of MuJoCo advance the position by the velocity at their end. This is
-quadratic in a, and its larger root is the bound (A. Del Prete, "Joint position and velocity
-bounds in discrete-time acceleration/torque control of robot arms", RA-L 2018). Where the joint
-moves away from the stop, the position at the end of the tick counts alone. No bound demands more
-than the deceleration that is relied on: where it is too late to stop, the joint brakes with that.
-With a `reserve` d is a share of it, and the rest makes up for what model and load get wrong. Over
-a delay q and v are predicted, see `predicted_joints.py`.
+Before its stop a joint obeys `braking_rule.py`; it also has limits of speed and acceleration. A
+`reserve` is a share of the braking that is not planned with, and makes up for what model and load
+get wrong. Over a delay q and v are predicted, see `predicted_motion.py`. What actuators cannot give
+is not demanded, see `viability.py`.
 """
 
 from collections.abc import Sequence
@@ -22,7 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import require_fields
-from mbcasadi.control.inverse_dynamics.limits.usual_braking import JointIndices, usual_braking
+from mbcasadi.control.inverse_dynamics.limits.braking_rule import Tick, braking_bound
+from mbcasadi.control.inverse_dynamics.limits.usual_braking import (
+    LEAST_TICKS,
+    JointIndices,
+    usual_braking,
+)
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import real_array
 from mbcasadi.system import System
@@ -31,6 +28,10 @@ from mbcasadi.system.ranges import Ranges
 
 Array = NDArray[np.float64]
 PerJoint = float | Sequence[float]
+
+RESERVE = 0.3
+"""Default share of the braking that is not planned with: it covers a mass error of 10 %, a delay of
+a tick and what disturbances take."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +43,11 @@ class JointLimits:
         velocity: largest speed; None for no limit.
         acceleration: largest acceleration; None for no limit.
         braking: deceleration that is relied on before a stop, at most `acceleration`. None for half
-            of what the joint's actuators give at their limits, gravity and the other joints' poses
-            at their worst, and at most `acceleration`.
+            of what the actuators give all joints together at their limits, gravity, poses and
+            signs at their worst, see `usual_braking.py`, and at most `acceleration`.
         margin: distance that is kept from the model's stops.
-        reserve: share of `braking`, below 1, that is not planned with. A load of 10 % that the
-            model lacks needs a reserve of 0.1.
+        reserve: share of `braking`, below 1, that is not planned with. Where it does not suffice,
+            what is needed is demanded, up to what the actuators can give.
     """
 
     joints: tuple[str, ...] | None = None
@@ -54,14 +55,17 @@ class JointLimits:
     acceleration: PerJoint | None = None
     braking: PerJoint | None = None
     margin: PerJoint = 0.0
-    reserve: float = 0.0
+    reserve: float = RESERVE
 
     def __post_init__(self) -> None:
         require_fields(self)
-        if not 0 <= self.reserve < 1:
-            raise ProblemError(
-                f"reserve = {self.reserve}; expected a share of `braking` from 0 to below 1"
-            )
+        require_reserve(self.reserve)
+
+
+def require_reserve(reserve: float) -> None:
+    """Raise `ProblemError` unless a reserve is a share below 1."""
+    if not 0 <= reserve < 1:
+        raise ProblemError(f"reserve = {reserve}; expected a share of `braking` from 0 to below 1")
 
 
 @dataclass(frozen=True)
@@ -86,14 +90,22 @@ class LimitedJoints:
     braking: Array
     reserve: float
 
+    @property
+    def planned(self) -> Array:
+        """(k,) deceleration that is planned with; NaN for none."""
+        return (1.0 - self.reserve) * self.braking
 
-def limited_joints(system: System, limits: JointLimits, ranges: Ranges) -> LimitedJoints:
+
+def limited_joints(
+    system: System, limits: JointLimits, ranges: Ranges, period: float
+) -> LimitedJoints:
     """Return the limits of a system's joints.
 
     Args:
         system: read from a model.
         limits: what is limited.
         ranges: of controls and actuator forces.
+        period: length of a tick, s.
 
     Raises:
         UnknownNameError: no slide or hinge joint of that name.
@@ -127,7 +139,8 @@ def limited_joints(system: System, limits: JointLimits, ranges: Ranges) -> Limit
     if limits.braking is None:
         places = JointIndices(dofs, tuple(joint.qpos for joint in joints))
         usual = usual_braking(system, places, (ends[:, 0], ends[:, 1]), ranges)
-        braking = np.minimum(usual, acceleration)
+        slowest = 4 * (ends[:, 1] - ends[:, 0]) / (LEAST_TICKS * period) ** 2
+        braking = np.minimum(np.minimum(usual, slowest), acceleration)
     if np.any(braking > acceleration):
         k = int(np.argmax(braking > acceleration))
         raise ProblemError(
@@ -155,45 +168,33 @@ def limited_joints(system: System, limits: JointLimits, ranges: Ranges) -> Limit
 
 
 def acceleration_bounds(
-    joints: LimitedJoints, q: ca.SX, v: ca.SX, period: float, share: float = 0.5
+    joints: LimitedJoints, q: ca.SX, v: ca.SX, tick: Tick
 ) -> tuple[ca.SX, ca.SX]:
     """Return lower and upper bounds (k,) of the joints' accelerations during a tick.
 
     Args:
         joints: the limits.
         q, v: (nq,), (nv,) state at the start of the tick.
-        period: length of the tick, s.
-        share: c in `q + h v + c h² a`, of the position at the end of the tick.
+        tick: how it advances the state.
     """
-    planned = 1.0 - joints.reserve
     lower, upper = [ca.SX(0, 1)], [ca.SX(0, 1)]
     for k, (dof, place) in enumerate(zip(joints.dofs, joints.places, strict=True)):
         d, limit, most = joints.braking[k], joints.velocity[k], joints.acceleration[k]
-        stop = d, planned * d, period, share
-        above = _stop_bound(joints.upper[k] - q[place], v[dof], *stop)
-        below = _stop_bound(q[place] - joints.lower[k], -v[dof], *stop)
-        faster, slower = (_speed_bound(sign * v[dof], d, limit, most, period) for sign in (1, -1))
+        above = _stop_bound(joints.upper[k] - q[place], v[dof], joints.planned[k], tick)
+        below = _stop_bound(q[place] - joints.lower[k], -v[dof], joints.planned[k], tick)
+        faster, slower = (
+            _speed_bound(sign * v[dof], d, limit, most, tick.length) for sign in (1, -1)
+        )
         upper.append(ca.fmin(_at_least(above, -slower), faster))
         lower.append(-ca.fmin(_at_least(below, -faster), slower))
     return ca.vertcat(*lower), ca.vertcat(*upper)
 
 
-def _stop_bound(
-    left: ca.SX, v: ca.SX, braking: float, planned: float, h: float, share: float
-) -> ca.SX:
-    """Return the largest acceleration towards a stop; infinite where there is none.
-
-    Args:
-        left: distance to the stop; constant and infinite where there is none.
-        v: speed towards it.
-        braking: deceleration that is relied on.
-        planned: that which is planned with.
-        h: length of the tick, s.
-        share: c in `q + h v + c h² a`, of the position at the end of the tick.
-    """
+def _stop_bound(left: ca.SX, v: ca.SX, planned: float, tick: Tick) -> ca.SX:
+    """Return the largest acceleration towards a stop; infinite where there is none."""
     if left.is_constant() and np.isinf(float(left)):
         return ca.SX(np.inf)
-    return braking_bound(left, v, planned, h, share, braking)
+    return braking_bound(left, v, planned, tick)
 
 
 def _speed_bound(
@@ -223,29 +224,6 @@ def _at_least(bound: ca.SX, other: ca.SX) -> ca.SX:
     if bound.is_constant() or (other.is_constant() and np.isinf(float(other))):
         return bound
     return ca.fmax(bound, other)
-
-
-def braking_bound(
-    left: ca.SX, v: ca.SX, d: float, h: float, share: float = 0.5, most: float | None = None
-) -> ca.SX:
-    """Return the largest acceleration from which the joint can still stop before its stop.
-
-    Args:
-        left: distance to the stop.
-        v: speed towards it.
-        d: deceleration that is planned with.
-        h: length of the tick, s.
-        share: c of the position at the end of the tick.
-        most: largest deceleration that is demanded; d where None.
-    """
-    most = d if most is None else most
-    b, c = 2 * h * (v + share * d * h), v**2 - 2 * d * (left - h * v)
-    square = b**2 - 4 * h**2 * c
-    root = (-b + ca.sqrt(ca.fmax(square, 0))) / (2 * h**2)
-    stopping = ca.if_else(square >= 0, root, -most)
-    halting, touching = -v / h, (left - h * v) / (share * h**2)
-    leaving = ca.fmax(stopping, ca.fmin(halting, touching))
-    return ca.fmax(ca.if_else(stopping >= halting, stopping, leaving), -most)
 
 
 def _each(label: str, value: PerJoint | None, names: Sequence[str], none: float) -> Array:

@@ -1,4 +1,11 @@
-"""The deceleration of joints that their actuators can be relied on for, at any pose."""
+"""The deceleration of joints that their actuators can be relied on for together, at any pose.
+
+Joints that brake at the same time load each other's actuators. With decelerations `|a_j| <= d_j` of
+any signs the actuator of joint i gives at most `Σ_j |M_ij| d_j` beside the load; all of them are
+within their limits where this is at most what is free of them, at each sampled pose. Of the boxes d
+for which it is, the one with the largest `Σ log d_j` is taken: no joint gains a share at which
+others lose more of theirs (J. Nash, The bargaining problem, Econometrica 1950).
+"""
 
 from typing import NamedTuple
 
@@ -12,7 +19,15 @@ from mbcasadi.system.sizes import resting_actuation
 Array = NDArray[np.float64]
 
 RELIED_ON = 0.5
-"""Share of the deceleration that actuators at their limits give against gravity."""
+"""Share of the deceleration that actuators at their limits give against gravity: the rest is for
+centrifugal and Coriolis forces."""
+
+LEAST_TICKS = 60
+"""A joint crosses its range in at least as many ticks, speeding up and braking alike: what brakes
+within a few ticks misses its stop by the error of one."""
+
+LEAST_SHARE = 1e-3
+"""Least share of what a joint's actuators give it alone."""
 
 
 class JointIndices(NamedTuple):
@@ -35,8 +50,8 @@ def usual_braking(
         ends: (k,) lower and upper stops, infinite for none.
         ranges: of controls and actuator forces.
     """
-    dofs, least = list(joints.dofs), np.full(len(joints.dofs), np.inf)
-    most = _summed_limits(system)
+    dofs, alone = list(joints.dofs), np.full(len(joints.dofs), np.inf)
+    most, inertia, free = _summed_limits(system), [], []
     for q, _ in system.scales.states:
         M, B = np.array(system.mass_matrix(q)), np.abs(resting_actuation(system, q))
         load = np.abs(np.array(system.gravity_force(q)).ravel())
@@ -44,9 +59,38 @@ def usual_braking(
         for stops, sign in zip(ends, (1.0, -1.0), strict=True):
             pose = np.where(np.isfinite(stops), stops, q[list(joints.places)])
             strength = _strength(system, _posed(q, joints.places, pose), ranges, sign)
-            free = np.minimum(strength, most_here) - load
-            least = np.minimum(least, (free / np.diag(M))[dofs])
-    return np.where(least > 0, RELIED_ON * least, np.nan)
+            free.append((np.minimum(strength, most_here) - load)[dofs])
+            inertia.append(np.abs(M)[np.ix_(dofs, dofs)])
+            alone = np.minimum(alone, free[-1] / np.diag(inertia[-1]))
+    braked = (alone > 0) & np.isfinite(alone)
+    braking = np.where(alone > 0, RELIED_ON * alone, np.nan)
+    if np.any(braked):
+        rows = np.concatenate([M[np.ix_(braked, braked)] for M in inertia])
+        ends_of = np.concatenate([f[braked] for f in free])
+        braking[braked] *= shares_together(rows * alone[braked] / ends_of[:, None])
+    return braking
+
+
+def shares_together(load: Array) -> Array:
+    """Return the shares x (k,) of what each joint brakes with alone: `load x <= 1`, `Σ log x` most.
+
+    Args:
+        load: (m, k) share of an actuator that a joint's deceleration alone takes.
+    """
+    from scipy.optimize import minimize  # heavy, and needed only when a controller is built
+
+    start = np.full(load.shape[1], 0.5 / load.sum(axis=1).max())
+    limit = {"type": "ineq", "fun": lambda x: 1 - load @ x, "jac": lambda _: -load}
+    best = minimize(
+        lambda x: -np.log(x).sum(),
+        start,
+        jac=lambda x: -1 / x,
+        method="SLSQP",
+        bounds=[(LEAST_SHARE * float(x), 1.0) for x in start],
+        constraints=[limit],
+    ).x
+    best = best if np.all(np.isfinite(best)) and np.all(best > 0) else start
+    return np.asarray(best / (load @ best).max())
 
 
 def _posed(q: Array, places: tuple[int, ...], values: Array) -> Array:

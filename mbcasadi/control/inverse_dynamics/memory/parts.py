@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from mbcasadi.control.inverse_dynamics.contacts.force_feedback import integral_names
 from mbcasadi.control.inverse_dynamics.contacts.load_ramp import ramp_names
-from mbcasadi.control.inverse_dynamics.limits.predicted_joints import joint_memory_names
+from mbcasadi.control.inverse_dynamics.limits.predicted_motion import plan_names
 from mbcasadi.control.inverse_dynamics.memory.observer import observer_names
 from mbcasadi.control.inverse_dynamics.weighed_forces import force_names
 from mbcasadi.system.coordinates import rates
@@ -20,7 +20,7 @@ def memory_parts(setup: "Setup") -> dict[str, tuple[str, ...]]:
     return {
         "servos": () if setup.servos is None else setup.servos.memory_names,
         "forces": forces if setup.remembers_force else (),
-        "plans": joint_memory_names(setup),
+        "plans": plan_names(setup),
         "ramps": () if setup.load_ramp is None else ramp_names(contacts),
         "integrals": () if setup.force_feedback is None else integral_names(force_names(setup)),
         "observer": () if setup.observer is None else observer_names(setup.delay_ticks, speeds),

@@ -9,7 +9,7 @@ from mbcasadi import linalg
 from mbcasadi.control.inverse_dynamics.contacts.force_feedback import Integrated, next_integral
 from mbcasadi.control.inverse_dynamics.contacts.load_ramp import next_unloaded
 from mbcasadi.control.inverse_dynamics.limits.actuator_limits import LastForce, slowed
-from mbcasadi.control.inverse_dynamics.limits.predicted_joints import next_joint_memory
+from mbcasadi.control.inverse_dynamics.limits.predicted_motion import next_plans
 from mbcasadi.control.inverse_dynamics.memory.last_force import next_force
 from mbcasadi.control.inverse_dynamics.memory.observer import Observed, learned_state
 from mbcasadi.control.inverse_dynamics.problem import Problem
@@ -79,7 +79,7 @@ def next_state(
         is_known = known["measured"] if servo_indices(setup.system) else ca.SX(1)
         parts.append(next_force(solved, known["p"], _unlimited(actuators), u, is_known))
     if "planned.memory" in known:
-        parts.append(next_joint_memory(setup, known["planned.memory"], known["a"], solved))
+        parts.append(next_plans(setup, known["planned.memory"], known["a"], solved))
     if setup.load_ramp is not None:
         ramp = setup.load_ramp, known["ramp.share"], known["ramp.on"], setup.period
         parts.append(ca.if_else(known["valid"], next_unloaded(*ramp), known["ramp.share"]))

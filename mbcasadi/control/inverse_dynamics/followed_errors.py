@@ -1,0 +1,134 @@
+"""Errors of tasks, bounded by what joints with limits can follow.
+
+A task approaches its reference with the speed `kp e / kd` where its error e is large. What the
+joints cannot brake from that speed goes past the reference, and gains that leave a margin for small
+errors leave none for large ones. So errors enter as `f e`, with
+
+    kp f |e| / kd  <=  min((2 a |e|)^½, s),
+
+where a is the acceleration that the joints can follow with the braking that is relied on before
+their stops, and s the speed that they can follow within their limits of velocity: with the rows J
+of a point or a rotation the least `d_k / |J⁺_ki|` of the joints k, the median over poses and rows.
+Errors below `2 a (kd / kp)²`, that is 8 a / kp with critical damping, are as they are. What is fed
+back, `kp f e + kd ė`, is no longer than `STRONGEST a`: more would be a matter of the actuators'
+limits, which turn its direction, and can hold an arm beside a stop. Rows of a point or of a
+rotation are shortened as one vector, others each by itself.
+"""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.control.tasks.posture_task import PostureTask
+from mbcasadi.linalg.scalars import in_scalars
+
+if TYPE_CHECKING:
+    from mbcasadi.control.inverse_dynamics.objective import TaskStack
+    from mbcasadi.control.inverse_dynamics.options import Setup
+
+Array = NDArray[np.float64]
+
+VECTOR = 3
+"""At most as many rows of one unit are a vector."""
+
+STRONGEST = 3.0
+"""Largest acceleration that is fed back, relative to that which joints can be relied on for: about
+what the actuators give."""
+
+MOVES = 1e-6
+"""Share of the largest entry of J⁺ below which a joint takes no part in a row."""
+
+
+class Followed(NamedTuple):
+    """Accelerations and speeds of each of `vectors` that joints can follow; infinite for any."""
+
+    acceleration: Array
+    speed: Array
+
+
+def followed_rows(setup: "Setup", J: list[Array]) -> Followed | None:
+    """Return what the joints can follow; None where errors are not bounded.
+
+    Args:
+        setup: the options.
+        J: (k, nv) Jacobians of all tasks at the sampled poses.
+    """
+    joints = setup.limited_joints
+    if joints is None or not setup.bounded_errors:
+        return None
+    within = {}
+    for key, limits in (("acceleration", joints.braking), ("speed", joints.velocity)):
+        most = np.full(setup.system.nv, np.inf)
+        most[list(joints.dofs)] = np.where(np.isnan(limits), np.inf, limits)
+        within[key] = np.array([_usual([at[rows] for at in J], most) for rows in vectors(setup)])
+    return Followed(**within)
+
+
+def _usual(J: list[Array], most: Array) -> float:
+    """Return the usual rate of one of these rows whose least motion is within `most` (nv,)."""
+    rates = []
+    for rows in J:
+        taken = np.abs(np.linalg.pinv(rows))
+        moves = taken > MOVES * taken.max(initial=0.0)
+        each = np.where(moves, most[:, None] / np.where(moves, taken, 1.0), np.inf)
+        rates.append(each.min(axis=0, initial=np.inf))
+    return float(np.median(rates))
+
+
+def followed_tasks(setup: "Setup", tasks: "TaskStack", followed: Followed | None) -> "TaskStack":
+    """Return the tasks with bounded errors.
+
+    Args:
+        setup: the options.
+        tasks: with their errors as they are.
+        followed: what the joints can follow.
+    """
+    if followed is None:
+        return tasks
+    offset = in_scalars(
+        "follow",
+        lambda k: [k["offset"] + k["feedback"] - _followed_feedback(setup, k, followed)],
+        {key: ca.densify(getattr(tasks, key)) for key in USED},
+    )[0]
+    return replace(tasks, offset=offset)
+
+
+USED = ("offset", "feedback", "error", "kp", "kd")
+
+
+def _followed_feedback(setup: "Setup", k: dict[str, ca.SX], followed: Followed) -> ca.SX:
+    """Return `kp f e + kd ė` (k,), shortened where it is too long."""
+    feedback = ca.SX(k["feedback"])
+    for rows, a, s in zip(vectors(setup), *map(np.ndarray.tolist, followed), strict=True):
+        kp, kd = ca.mmax(k["kp"][rows, 0]), ca.mmin(k["kd"][rows, 0])
+        pull = k["kp"][rows, 0] * k["error"][rows, 0]
+        if np.isfinite(a) or np.isfinite(s):
+            size = ca.norm_2(k["error"][rows, 0])
+            speed = ca.fmin(ca.sqrt(2 * a * size) if np.isfinite(a) else s, s)
+            share = _at_most(kd * speed, kp * size)
+            feedback[rows] -= ca.if_else(kd > 0, 1 - share, 0) * pull
+        if np.isfinite(a):
+            feedback[rows] *= _at_most(STRONGEST * a, ca.norm_2(feedback[rows, 0]))
+    return feedback
+
+
+def _at_most(most: ca.SX | float, length: ca.SX) -> ca.SX:
+    """Return the factor that shortens a length to the largest one."""
+    longer = length > most
+    return ca.if_else(longer, most / ca.if_else(longer, length, 1), 1)
+
+
+def vectors(setup: "Setup") -> list[list[int]]:
+    """Return the rows that are bounded together."""
+    found, first = [], 0
+    for task in setup.tasks:
+        units = task.units(setup.system)
+        for unit in dict.fromkeys(units):
+            rows = [first + i for i, own in enumerate(units) if own == unit]
+            together = len(rows) <= VECTOR and not isinstance(task, PostureTask)
+            found += [rows] if together else [[row] for row in rows]
+        first += len(units)
+    return found

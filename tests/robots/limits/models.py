@@ -1,0 +1,38 @@
+"""Where the models of robots lie, and which are missing."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import mujoco
+
+VARIABLE = "MBCASADI_ROBOTS"
+BESIDE = Path(__file__).resolve().parents[4] / "shared" / "models"
+
+
+class MissingModelError(Exception):
+    """A model is not in the folder; the text is its path."""
+
+
+def folder() -> Path:
+    """Return the folder of robots: that of the variable, or the one beside the project."""
+    return Path(os.environ.get(VARIABLE, BESIDE))
+
+
+def robot_spec(name: str) -> mujoco.MjSpec:
+    """Return a robot's model, editable.
+
+    Raises:
+        MissingModelError: there is no such file.
+    """
+    path = folder() / f"{name}.xml"
+    if not path.is_file():
+        raise MissingModelError(str(path))
+    return mujoco.MjSpec.from_file(str(path))
+
+
+def make_motors(spec: mujoco.MjSpec, torques: Sequence[float]) -> None:
+    """Put a motor in the place of each actuator."""
+    for actuator, largest in zip(spec.actuators, torques, strict=True):
+        actuator.set_to_motor()
+        actuator.ctrlrange = -largest, largest
