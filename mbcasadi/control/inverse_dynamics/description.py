@@ -135,8 +135,10 @@ def _force_signal(setup: Setup) -> Signal:
 
 def _notes(setup: Setup) -> dict[str, str]:
     distances = setup.limited_distances
+    joints = () if setup.limited_joints is None else setup.limited_joints.left_out
     left_out = () if distances is None else distances.left_out
     found = {} if setup.servos is None else {"servos": servo_note(setup.servos.plant)}
+    found |= {"passive joints without limits": ", ".join(joints)} if joints else {}
     found |= {"distances without a formula": ", ".join(left_out)} if left_out else {}
     return found | {
         "law": "inverse dynamics as a condensed QP",

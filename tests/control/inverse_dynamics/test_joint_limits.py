@@ -202,7 +202,7 @@ def test_wrong_limits_are_refused(arm):
         law(margin=2.0)
     loose = mb.read_mjcf(ARM.replace('name="loose" axis', 'name="loose" range="-9 9" axis'))
     with pytest.raises(ProblemError, match="joint 'loose': it has no actuator"):
-        InverseDynamicsQP(loose, [PostureTask()], joint_limits=JointLimits())
+        InverseDynamicsQP(loose, [PostureTask()], joint_limits=JointLimits(("loose",)))
     assert law().limited_joints.names == ("shoulder", "elbow")
 
 
@@ -339,3 +339,45 @@ def test_braking_is_no_more_than_the_limit_of_acceleration():
     assert q > 0.999
     with pytest.raises(ProblemError, match="braking of at most the acceleration"):
         hinge(acceleration=5.0, braking=6.0)
+
+
+GRIPPER = """<mujoco><compiler angle="radian"/><option gravity="0 0 0" timestep="0.002"/><worldbody>
+<body name="hand"><joint name="wrist" axis="0 0 1" range="-2 2" limited="true"/>
+<geom size=".05" mass="1"/>
+<body pos=".1 .02 0"><joint name="finger" type="slide" axis="0 1 0" range="0 .04" limited="true"/>
+<geom size=".01" mass=".1"/></body>
+<body pos=".1 -.02 0">
+<joint name="follower" type="slide" axis="0 1 0" range="-.08 0" limited="true"/>
+<geom size=".01" mass=".3"/><body pos=".02 0 0">
+<joint name="pad" axis="0 0 1" range="-.5 .5" limited="true"/><geom size=".01" mass=".01"/></body>
+</body></body></worldbody>
+<equality><joint joint1="follower" joint2="finger" polycoef="0 -2 0 0 0"/></equality>
+<actuator><motor joint="wrist" ctrlrange="-4 4"/><motor joint="finger" ctrlrange="-8 8"/></actuator>
+</mujoco>"""
+
+
+def test_joints_that_constraints_drive_brake_by_those_that_drive_them():
+    system = mb.read_mjcf(GRIPPER)
+    assert system.joint_roles == (("wrist", "finger"), ("follower",), ("pad",))
+    law = InverseDynamicsQP(system, [PostureTask(kp=400.0)], joint_limits=JointLimits())
+    joints = law.limited_joints
+    assert joints.names == ("wrist", "finger", "follower")
+    finger, follower = joints.braking[1:]
+    assert follower == pytest.approx(2 * finger, rel=1e-9)  # it moves twice as far
+    moving = 0.1 + 4 * (0.3 + 0.01)  # kg along the finger, both alone
+    assert finger <= 0.5 * 8 / moving * (1 + 1e-9)
+    assert law.controller.notes["passive joints without limits"] == "pad"
+    with pytest.raises(ProblemError, match=r"joint 'pad': it has no actuator"):
+        InverseDynamicsQP(system, [PostureTask()], joint_limits=JointLimits(joints=("pad",)))
+
+
+def test_a_driven_finger_and_its_follower_stop_before_their_stops_in_mujoco():
+    system = mb.read_mjcf(GRIPPER)
+    law = InverseDynamicsQP(
+        system, [PostureTask(kp=400.0, weight=1.0)], joint_limits=JointLimits(), period=0.002
+    )
+    goal = law.reference_at([0.0, 0.2, -0.4, 0.0])  # 0.16 m beyond the range
+    report = mb.validate(law, GRIPPER, 1.0, reference=goal, fast=True, rigid=True)
+    q = report.runs[0].recording.q
+    assert 0.039 < q[:, 1].max() < 0.04 + 2e-5
+    assert -0.08 - 4e-5 < q[:, 2].min() < -0.078

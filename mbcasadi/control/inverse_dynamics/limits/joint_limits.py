@@ -39,7 +39,8 @@ class JointLimits:
     """Limits of slide and hinge joints, in m or rad; a number, or one for each of `joints`.
 
     Attributes:
-        joints: names; None for all that have a range in the model.
+        joints: names; None for all that have a range in the model, but without `braking` those that
+            no actuator drives, itself or through constraints (`System.joint_roles`).
         velocity: largest speed; None for no limit.
         acceleration: largest acceleration; None for no limit.
         braking: deceleration that is relied on before a stop, at most `acceleration`. None for half
@@ -78,6 +79,7 @@ class LimitedJoints:
         lower, upper: (k,) positions, also as expressions.
         velocity, acceleration, braking: (k,).
         reserve: share of the braking that is not planned with.
+        left_out: passive joints with a range, which nothing brakes.
     """
 
     names: tuple[str, ...]
@@ -89,6 +91,7 @@ class LimitedJoints:
     acceleration: Array
     braking: Array
     reserve: float
+    left_out: tuple[str, ...] = ()
 
     @property
     def planned(self) -> Array:
@@ -120,8 +123,12 @@ def limited_joints(
         )
     stops = dict(zip(system.limits.joint_names, system.limits.joint, strict=True))
     names = limits.joints
+    left_out: tuple[str, ...] = ()
     if names is None:
         names = tuple(name for name, ends in stops.items() if np.any(np.isfinite(ends)))
+        if limits.braking is None:
+            left_out = tuple(name for name in names if name in system.joint_roles.passive)
+            names = tuple(name for name in names if name not in left_out)
     if not names:
         raise ProblemError(f"no joint of '{system.name}' has a range; expected joints=(…) by name")
     for name in names:
@@ -164,6 +171,7 @@ def limited_joints(
         acceleration=acceleration,
         braking=braking,
         reserve=limits.reserve,
+        left_out=left_out,
     )
 
 

@@ -5,6 +5,10 @@ any signs the actuator of joint i gives at most `Σ_j |M_ij| d_j` beside the loa
 within their limits where this is at most what is free of them, at each sampled pose. Of the boxes d
 for which it is, the one with the largest `Σ log d_j` is taken: no joint gains a share at which
 others lose more of theirs (J. Nash, The bargaining problem, Econometrica 1950).
+
+With equality constraints the joints that are braked are independent ones, driven before others:
+`v = S v_i` on null(A), the inertia is `Sᵀ M S`, the load `Sᵀ g`. A joint that depends on these
+brakes with `Σ_k |S_jk| d_k`.
 """
 
 from typing import NamedTuple
@@ -12,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.system import System
+from mbcasadi.system import System, evaluate
 from mbcasadi.system.ranges import Ranges
 from mbcasadi.system.sizes import resting_actuation
 
@@ -25,6 +29,9 @@ centrifugal and Coriolis forces."""
 LEAST_TICKS = 60
 """A joint crosses its range in at least as many ticks, speeding up and braking alike: what brakes
 within a few ticks misses its stop by the error of one."""
+
+DEPENDENT = 1e-6
+"""Length of what is left of a row, of unit rows, below which it depends on others."""
 
 LEAST_SHARE = 1e-3
 """Least share of what a joint's actuators give it alone."""
@@ -50,17 +57,53 @@ def usual_braking(
         ends: (k,) lower and upper stops, infinite for none.
         ranges: of controls and actuator forces.
     """
-    dofs, alone = list(joints.dofs), np.full(len(joints.dofs), np.inf)
+    dofs = list(joints.dofs)
+    if not system.nc:
+        motions = [np.eye(system.nv)[:, dofs] for _ in system.scales.states]
+        return _braking_of(system, joints, ends, ranges, (dofs, motions))
+    own, motions = independent_motions(system)
+    stops = tuple(np.full(len(own), np.inf) for _ in ends)
+    for k, dof in enumerate(dofs):
+        for side in range(2):
+            if dof in own:
+                stops[side][own.index(dof)] = ends[side][k]
+    assert system.tree is not None
+    place_of = {joint.dof: joint.qpos for joint in system.tree.joints}
+    places = tuple(place_of.get(dof, -1) for dof in own)
+    braking = _braking_of(
+        system, JointIndices(tuple(own), places), (stops[0], stops[1]), ranges, (own, motions)
+    )
+    usable = np.nan_to_num(braking, nan=0.0)
+    through = np.min([np.abs(S[dofs]) @ usable for S in motions], axis=0)
+    return np.where(through > 0, through, np.nan)
+
+
+def _braking_of(
+    system: System,
+    joints: JointIndices,
+    ends: tuple[Array, Array],
+    ranges: Ranges,
+    motion: tuple[list[int], list[Array]],
+) -> Array:
+    """Return the braking (k,) of independent coordinates.
+
+    Args:
+        system, joints, ends, ranges: as in `usual_braking`, of these coordinates.
+        motion: the coordinates, and S (nv, k) at each sampled pose.
+    """
+    dofs, motions = motion
+    alone = np.full(len(dofs), np.inf)
     most, inertia, free = _summed_limits(system), [], []
-    for q, _ in system.scales.states:
+    for (q, _), S in zip(system.scales.states, motions, strict=True):
         M, B = np.array(system.mass_matrix(q)), np.abs(resting_actuation(system, q))
-        load = np.abs(np.array(system.gravity_force(q)).ravel())
+        M = S.T @ M @ S
+        load = np.abs(S.T @ np.array(system.gravity_force(q)).ravel())
         most_here = np.minimum(most, _at_most(B, np.abs(ranges.force).min(axis=1)))
         for stops, sign in zip(ends, (1.0, -1.0), strict=True):
-            pose = np.where(np.isfinite(stops), stops, q[list(joints.places)])
+            pose = np.where(np.isfinite(stops), stops, np.ravel(q)[list(joints.places)])
             strength = _strength(system, _posed(q, joints.places, pose), ranges, sign)
-            free.append((np.minimum(strength, most_here) - load)[dofs])
-            inertia.append(np.abs(M)[np.ix_(dofs, dofs)])
+            free.append(np.minimum(strength, most_here)[dofs] - load)
+            inertia.append(np.abs(M))
             alone = np.minimum(alone, free[-1] / np.diag(inertia[-1]))
     braked = (alone > 0) & np.isfinite(alone)
     braking = np.where(alone > 0, RELIED_ON * alone, np.nan)
@@ -69,6 +112,32 @@ def usual_braking(
         ends_of = np.concatenate([f[braked] for f in free])
         braking[braked] *= shares_together(rows * alone[braked] / ends_of[:, None])
     return braking
+
+
+def independent_motions(system: System) -> tuple[list[int], list[Array]]:
+    """Return coordinates that determine all velocities on null(A), driven ones first, and S.
+
+    S (nv, k) at each sampled pose, `v = S v_i`; the coordinates are those of the first pose.
+    """
+    size = system.scales.coordinates
+    driven = np.zeros(system.nv, bool)
+    bases = []
+    for q, _ in system.scales.states:
+        effect = np.abs(resting_actuation(system, q))
+        driven |= (effect > 0).any(axis=1)
+        A = np.asarray(evaluate(system.loop_jacobian, {"q": q, "v": np.zeros(system.nv)}).full())
+        _, length, Vt = np.linalg.svd(A * size)
+        rank = int(np.count_nonzero(length > DEPENDENT * length.max(initial=0.0)))
+        bases.append(size[:, None] * Vt[rank:].T)
+    chosen: list[int] = []
+    for dof in (*np.flatnonzero(driven), *np.flatnonzero(~driven)):
+        trial = bases[0][[*chosen, int(dof)]] / size[[*chosen, int(dof)], None]
+        if np.linalg.matrix_rank(trial, tol=DEPENDENT) == len(trial):
+            chosen.append(int(dof))
+    motions = [Z @ np.linalg.pinv(Z[chosen], rcond=DEPENDENT) for Z in bases]
+    return chosen, [
+        np.where(np.abs(S) * size[chosen] > DEPENDENT * size[:, None], S, 0.0) for S in motions
+    ]
 
 
 def shares_together(load: Array) -> Array:
