@@ -47,6 +47,7 @@ class Joint:
             of a model that has none, or whose actuation is switched off.
         friction_loss: dry friction, N or N m (`frictionloss`); a force of the plant, in none of the
             equations.
+        friction_slope: the damping that it is in MuJoCo where nothing slips, N s/m or N m s/rad.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Joint:
     force_range: tuple[float, float] | None = None
     compensation: Compensation = "passive"
     friction_loss: float = 0.0
+    friction_slope: float = np.inf
 
 
 @summarised

@@ -23,6 +23,7 @@ from mbcasadi.control.inverse_dynamics.inspection import (
 )
 from mbcasadi.control.inverse_dynamics.instant import InstantNLP, instant_nlp
 from mbcasadi.control.inverse_dynamics.objective import ForceWeights
+from mbcasadi.control.inverse_dynamics.option_checks import warn_of_doubts
 from mbcasadi.control.inverse_dynamics.options import Array, Setup
 from mbcasadi.control.inverse_dynamics.secondary_rows import secondary_rows
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
@@ -168,6 +169,7 @@ class InverseDynamicsQP(Setup):
     def __post_init__(self) -> None:
         require_fields(self)
         super().__post_init__()
+        warn_of_doubts(self)
         _ = self.function  # built here, so that errors of the build are raised here
 
     @cached_property

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import casadi as ca
 import numpy as np
 
+from mbcasadi.control.inverse_dynamics.friction_loss import softened_speeds
 from mbcasadi.control.inverse_dynamics.limits.relaxed_rows import word_names
 from mbcasadi.control.inverse_dynamics.limits.soft_limits import SoftRow, soft_rows
 from mbcasadi.control.inverse_dynamics.options import Setup
@@ -133,6 +134,8 @@ def _notes(setup: Setup) -> dict[str, str]:
     left_out = () if distances is None else distances.left_out
     found = {} if setup.servos is None else {"servos": servo_note(setup.servos.plant)}
     found |= {"distances without a formula": ", ".join(left_out)} if left_out else {}
+    softened = softened_speeds(setup)
+    found |= {"speeds of friction losses": softened} if softened else {}
     return found | {
         "law": "inverse dynamics as a condensed QP",
         "tasks": ", ".join(task.name for task in setup.tasks),
