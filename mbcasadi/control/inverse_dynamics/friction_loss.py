@@ -39,8 +39,8 @@ class FrictionLoss:
 
     MuJoCo's friction is soft: up to the loss it is a damper (`Joint.friction_slope`), weak on a
     light joint. A law whose friction is steeper drives the joint at low speed, whatever the period
-    is: such joints have a larger ω_s of their own, in the controller's notes; where `speed` asks for
-    less, a warning names them.
+    is: such joints have a larger ω_s of their own, in the controller's notes; where `speed` asks
+    for less, a warning names them.
 
     Args:
         losses: N or N m by the joint's name; None for `frictionloss` of the model's joints.
