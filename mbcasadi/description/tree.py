@@ -84,6 +84,7 @@ class Body:
         weld_root: first body of the rigid group that this one belongs to (`body_weldid`).
         mocap: index among the mocap bodies (`mocap_pos`, `mocap_quat` of a plant), or None. `pos`
             and `quat` are the authored pose, which the equations hold it at.
+        mobility: MuJoCo's estimate of the inverse mass that a contact feels, 1/kg.
     """
 
     name: str
@@ -97,6 +98,7 @@ class Body:
     joints: tuple[int, ...] = ()
     weld_root: int = 0
     mocap: int | None = None
+    mobility: float = 0.0
 
 
 @dataclass(frozen=True)

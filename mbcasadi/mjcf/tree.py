@@ -87,6 +87,7 @@ def _bodies(model: mujoco.MjModel, flags: Flags) -> tuple[Body, ...]:
                 joints=tuple(range(first, first + count)),
                 weld_root=int(model.body_weldid[i]),
                 mocap=int(model.body_mocapid[i]) if model.body_mocapid[i] >= 0 else None,
+                mobility=float(model.body_invweight0[i, 0]),
             )
         )
     return tuple(bodies)

@@ -95,7 +95,8 @@ class InverseDynamicsQP(Setup):
             where all its corners are, and has the normal of its sole; see `surface_contacts.py`.
         internal_force_weight: the same of these internal forces.
         force_weight: r_f of `½ Σ r_f (f - f_ref)²` on contact forces, zero for none: a number,
-            three for n, t1, t2 of every contact, or three for each contact.
+            three for n, t1, t2 of every contact, or three for each contact. None: along the ground
+            for contacts that creep in MuJoCo (soft `solimp`, low `impratio`); see `creeping.py`.
         loop_force_weights: `LoopForceWeights`, the same cost on forces of equality constraints, by
             their names; none unless given.
         force_reference: read `f_ref` (n, t1, t2 of each contact) from the slice "force" of
