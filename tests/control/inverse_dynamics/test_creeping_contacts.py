@@ -1,4 +1,4 @@
-"""Feet that MuJoCo's soft friction lets creep: a heavier quadruped with `solimp` of MJX, a tick late.
+"""Feet that creep in the soft friction of MuJoCo: a heavier quadruped with `solimp` of MJX, late.
 
 Forces of feet against each other move nothing on rigid ground. Here they move the feet apart.
 """
