@@ -21,7 +21,7 @@ from mbcasadi.validation import (
     outer_law,
     reaction,
 )
-from robots import cassie, humanoid, models, quadrupeds, talos, walking
+from robots import cassie, humanoid, models, quadrupeds, talos, trots, walking
 from robots.ground import Ground
 from robots.references import Array, Reference
 
@@ -231,6 +231,25 @@ def walk(duration: float = 30.0) -> Iterator[str]:
             yield f"G1 walks, {name}: upright for {upright:.1f} s of {duration:g} s, {figures}"
 
 
+def trot(duration: float = 3.0) -> Iterator[str]:
+    """Yield how light quadrupeds that trot bear a push sideways, for each planner."""
+    for name in trots.ROBOTS:
+        robot = trots.trots(name)
+        with compile_controller(robot.law) as law:
+            for key, planner in robot.planners.items():
+                with outer_law(robot.mpc, planner, [0.0, 0.0, 0.0]) as outer:
+                    report = mb.validate(
+                        law, robot.model, duration, q0=robot.q0, perturb={"mass": 0.1}, delay=1,
+                        disturbance=robot.push, scenario=ScenarioOptions(outer=outer),
+                    )  # fmt: skip
+                found = report.runs[0].recording
+                stands = found.q[-1, 2] > FALLEN * robot.q0[2]
+                yield (
+                    f"{name} trots, {key}: leans {trots.lean(found):.0f} mrad, solved "
+                    f"{np.mean(found.status == 0):.2%}, {'stays up' if stands else 'falls'}"
+                )
+
+
 PARTS: dict[str, Callable[[], Iterator[Row]]] = {
     "go2": lambda: quadruped_rows("Go2", quadrupeds.GO2),
     "spot": lambda: quadruped_rows("Spot", quadrupeds.SPOT),
@@ -241,11 +260,14 @@ PARTS: dict[str, Callable[[], Iterator[Row]]] = {
 }
 
 
+LINES: dict[str, Callable[[], Iterator[str]]] = {"trot": trot, "walk": walk}
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="robots.legs", description=__doc__)
     parser.add_argument(
-        "rows", nargs="*", choices=[*PARTS, "walk"], default=[], help="all by default"
+        "rows", nargs="*", choices=[*PARTS, *LINES], default=[], help="all by default"
     )
     models.add_argument(parser)
     chosen = parser.parse_args().rows
@@ -257,9 +279,10 @@ def main() -> None:
         if not chosen or name in chosen:
             for row in rows():
                 print(row, flush=True)
-    if not chosen or "walk" in chosen:
-        for line in walk():
-            print(line, flush=True)
+    for name, lines in LINES.items():
+        if not chosen or name in chosen:
+            for line in lines():
+                print(line, flush=True)
 
 
 if __name__ == "__main__":
