@@ -32,6 +32,10 @@ class Flag(IntFlag):
     constraint is violated with slack. `GATED`: a measurement was rejected. `CLIPPED`: a reference
     that requires far more than actuators and gravity can give was taken for a nearer one.
 
+    Inputs that are doubtful, with a solution all the same: `OPEN_GAP`: a contact is on whose gap is
+    larger than the geom that touches. `UNCARRIED`: no contact or constraint on carries a floating
+    base.
+
     Set by the generated C only, with status 3: `UNPREPARED`: a feedback without a preparation from
     its inputs. `INTERRUPTING`: the call interrupted another one on the same memory.
     `UNINITIALISED`: the memory is not ready.
@@ -44,6 +48,8 @@ class Flag(IntFlag):
     UNPREPARED = 16
     INTERRUPTING = 32
     UNINITIALISED = 64
+    OPEN_GAP = 128
+    UNCARRIED = 256
 
 
 OUTPUTS = ("u", "z_next", "status", "flags", "residual")

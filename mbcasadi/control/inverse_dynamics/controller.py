@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.control.inverse_dynamics.call_inputs import call_inputs
 from mbcasadi.control.inverse_dynamics.description import controller_data
+from mbcasadi.control.inverse_dynamics.explaining.bad_inputs import bad_inputs
 from mbcasadi.control.inverse_dynamics.explaining.explanation import (
     Explanation,
     explanation,
@@ -170,8 +171,8 @@ class InverseDynamicsQP(Setup):
     def __post_init__(self) -> None:
         require_fields(self)
         super().__post_init__()
-        warn_of_doubts(self)
         _ = self.function  # built here, so that errors of the build are raised here
+        warn_of_doubts(self)
 
     @cached_property
     def stages(self) -> Stages:
@@ -346,4 +347,5 @@ class InverseDynamicsQP(Setup):
         x = self._candidate(**inputs, z=z)["x"]
         values = self._inspect(**inputs, **self._learned(z), x=x)
         y, tasks = np.array(values["y"]).ravel(), task_shares(self.tasks, self.system, values)
-        return explanation(solution, y, tasks, self.solver, exactly, self.levels)
+        found = explanation(solution, y, tasks, self.solver, exactly, self.levels)
+        return replace(found, bad=bad_inputs(self, inputs | {"z": z}))

@@ -54,7 +54,7 @@ OUTCOME = (
     *("actuators.", "hold.", "servo.", "force.", "planned.", "observed."),
     *("integral.", "ramp."),
 )
-JUDGED = ("valid", "measured", "clipped", "a")
+JUDGED = ("valid", "measured", "clipped", "noticed", "a")
 
 
 def carried_values(setup: Setup, qp: CondensedProblem, posed: Posed) -> dict[str, ca.SX]:
@@ -83,6 +83,7 @@ def carried_values(setup: Setup, qp: CondensedProblem, posed: Posed) -> dict[str
         "valid": posed.valid,
         "measured": posed.measured,
         "clipped": qp.clipped,
+        "noticed": posed.noticed,
         **posed.hold,
         **remembered_values(setup, problem),
         **({"drag": problem.contacts.drag} if problem.contacts.sliding else {}),
@@ -233,6 +234,7 @@ class FinishStage:
             u = ca.if_else(optimal, u, clamp(near, self.safe.u_min, self.safe.u_max))
         clipped = ca.logic_and(valid, known["clipped"])
         flags = Flag.SATURATED * is_saturated(u_free, u) + Flag.CLIPPED * clipped
+        flags += ca.if_else(valid, known["noticed"], 0)
         if self.setup.force_feedback is not None:
             bounded = bounded_forces(self.setup, self.qp.problem, known["active"])
             known = known | {"bounded": bounded}

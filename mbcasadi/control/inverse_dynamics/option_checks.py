@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mbcasadi.control.inverse_dynamics.contacts.sliding_contacts import slide_task_of
+from mbcasadi.control.inverse_dynamics.floating_base import doubt_of_base
 from mbcasadi.control.inverse_dynamics.friction_loss import doubt_of_friction
 from mbcasadi.control.tasks.task import Gains, Task
 from mbcasadi.errors import ProblemError
@@ -23,7 +24,7 @@ CALLER = 4
 
 def warn_of_doubts(setup: "Setup") -> None:
     """Warn of what is built all the same."""
-    for doubt in (doubt_of_friction(setup),):
+    for doubt in (doubt_of_friction(setup), doubt_of_base(setup)):
         if doubt:
             warnings.warn(doubt, stacklevel=CALLER)
 
