@@ -3,7 +3,7 @@
 Lengths in m; quaternions are w x y z and unit.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -40,6 +40,7 @@ class Geom:
         priority: the geom with the higher one sets friction and condim of a contact.
         margin, gap: distances below which MuJoCo reports a contact and pushes, m.
         solmix: weight of its solver parameters in a contact.
+        solref, solimp: (2,), (5,) of MuJoCo's soft contact; see `softness.soft_row`.
     """
 
     name: str
@@ -56,6 +57,8 @@ class Geom:
     margin: float = 0.0
     gap: float = 0.0
     solmix: float = 1.0
+    solref: Array = field(default_factory=lambda: np.array([0.02, 1.0]))
+    solimp: Array = field(default_factory=lambda: np.array([0.9, 0.95, 0.001, 0.5, 2.0]))
 
 
 @dataclass(frozen=True)
@@ -66,12 +69,15 @@ class GeomPair:
         geoms: indices into `RigidTree.geoms`.
         friction: (5,) coefficients: sliding along two tangents, spinning, rolling about both.
         condim: dimension of the contact.
+        solref, solimp: (2,), (5,) of the soft contact.
         margin, gap: as of a geom, m.
     """
 
     geoms: tuple[int, int]
     friction: Array
     condim: int
+    solref: Array
+    solimp: Array
     margin: float = 0.0
     gap: float = 0.0
 
@@ -85,10 +91,17 @@ class CollisionRules:
         excluded: pairs of bodies whose geoms do not touch each other (`<exclude>`).
         filter_parent: geoms of a body and of its parent do not touch, unless the parent is fixed
             to the world.
-        friction: (5,) that all contacts have in place of their own (`<flag override>`), or None.
+        override: (5,), (2,), (5,) friction, solref and solimp that all contacts have in place of
+            their own (`<flag override>`), or None.
+        elliptic: whether friction cones are elliptic, not pyramids.
+        impratio: how much stiffer friction is than the normal direction.
+        least_time: s, which time constants of soft rows are at least.
     """
 
     pairs: tuple[GeomPair, ...] = ()
     excluded: frozenset[tuple[int, int]] = frozenset()
     filter_parent: bool = True
-    friction: Array | None = None
+    override: tuple[Array, Array, Array] | None = None
+    elliptic: bool = False
+    impratio: float = 1.0
+    least_time: float = 0.0

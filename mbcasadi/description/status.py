@@ -34,6 +34,10 @@ class Flag(IntFlag):
     `UNVIABLE`: a joint or a distance cannot be kept from its limit any more, or not surely: its
     limit demands more than actuators can give.
 
+    Inputs that are doubtful, with a solution all the same: `OPEN_GAP`: a contact is on whose gap is
+    larger than the geom that touches. `UNCARRIED`: no contact or constraint on carries a floating
+    base.
+
     Set by the generated C only, with status 3: `UNPREPARED`: a feedback without a preparation from
     its inputs. `INTERRUPTING`: the call interrupted another one on the same memory.
     `UNINITIALISED`: the memory is not ready.
@@ -47,6 +51,8 @@ class Flag(IntFlag):
     INTERRUPTING = 32
     UNINITIALISED = 64
     UNVIABLE = 128
+    OPEN_GAP = 256
+    UNCARRIED = 512
 
 
 OUTPUTS = ("u", "z_next", "status", "flags", "residual")

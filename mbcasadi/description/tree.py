@@ -47,6 +47,7 @@ class Joint:
             of a model that has none, or whose actuation is switched off.
         friction_loss: dry friction, N or N m (`frictionloss`); a force of the plant, in none of the
             equations.
+        friction_slope: the damping that it is in MuJoCo where nothing slips, N s/m or N m s/rad.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Joint:
     force_range: tuple[float, float] | None = None
     compensation: Compensation = "passive"
     friction_loss: float = 0.0
+    friction_slope: float = np.inf
 
 
 @summarised
@@ -82,6 +84,7 @@ class Body:
         weld_root: first body of the rigid group that this one belongs to (`body_weldid`).
         mocap: index among the mocap bodies (`mocap_pos`, `mocap_quat` of a plant), or None. `pos`
             and `quat` are the authored pose, which the equations hold it at.
+        mobility: MuJoCo's estimate of the inverse mass that a contact feels, 1/kg.
     """
 
     name: str
@@ -95,6 +98,7 @@ class Body:
     joints: tuple[int, ...] = ()
     weld_root: int = 0
     mocap: int | None = None
+    mobility: float = 0.0
 
 
 @dataclass(frozen=True)

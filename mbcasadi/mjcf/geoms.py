@@ -6,6 +6,7 @@ import numpy as np
 from mbcasadi.description import CollisionRules, Geom, GeomPair
 from mbcasadi.description.geoms import GEOM_KINDS, GeomKind
 from mbcasadi.mjcf.names import names
+from mbcasadi.mjcf.softness import least_time
 
 KINDS: dict[int, GeomKind] = {
     int(getattr(mujoco.mjtGeom, f"mjGEOM_{kind.upper()}")): kind for kind in GEOM_KINDS
@@ -32,6 +33,8 @@ def geoms(model: mujoco.MjModel) -> tuple[Geom, ...]:
             margin=float(model.geom_margin[i]),
             gap=float(model.geom_gap[i]),
             solmix=float(model.geom_solmix[i]),
+            solref=np.array(model.geom_solref[i]),
+            solimp=np.array(model.geom_solimp[i]),
         )
         for i, name in enumerate(names(model, "geom"))
     )
@@ -44,6 +47,8 @@ def collision_rules(model: mujoco.MjModel) -> CollisionRules:
             geoms=(int(model.pair_geom1[i]), int(model.pair_geom2[i])),
             friction=np.array(model.pair_friction[i]),
             condim=int(model.pair_dim[i]),
+            solref=np.array(model.pair_solref[i]),
+            solimp=np.array(model.pair_solimp[i]),
             margin=float(model.pair_margin[i]),
             gap=float(model.pair_gap[i]),
         )
@@ -52,10 +57,15 @@ def collision_rules(model: mujoco.MjModel) -> CollisionRules:
     signatures = [int(signature) for signature in model.exclude_signature]
     bodies = (divmod(signature, 1 << BODY_BITS) for signature in signatures)
     override = model.opt.enableflags & int(mujoco.mjtEnableBit.mjENBL_OVERRIDE)
+    common = (model.opt.o_friction, model.opt.o_solref, model.opt.o_solimp)
+    friction, solref, solimp = (np.array(values) for values in common)
     parents = not model.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_FILTERPARENT)
     return CollisionRules(
         pairs=pairs,
         excluded=frozenset((min(pair), max(pair)) for pair in bodies),
         filter_parent=bool(parents),
-        friction=np.array(model.opt.o_friction) if override else None,
+        override=(friction, solref, solimp) if override else None,
+        elliptic=int(model.opt.cone) == int(mujoco.mjtCone.mjCONE_ELLIPTIC),
+        impratio=float(model.opt.impratio),
+        least_time=least_time(model),
     )

@@ -13,6 +13,7 @@ from mbcasadi.mjcf.fluid import fluid
 from mbcasadi.mjcf.geoms import collision_rules, geoms
 from mbcasadi.mjcf.names import model_name, names
 from mbcasadi.mjcf.reflected_inertia import ReflectedInertia
+from mbcasadi.mjcf.softness import friction_slope
 from mbcasadi.mjcf.tendons import force_range, higher_coefficients, tendons
 
 Array = NDArray[np.float64]
@@ -86,6 +87,7 @@ def _bodies(model: mujoco.MjModel, flags: Flags) -> tuple[Body, ...]:
                 joints=tuple(range(first, first + count)),
                 weld_root=int(model.body_weldid[i]),
                 mocap=int(model.body_mocapid[i]) if model.body_mocapid[i] >= 0 else None,
+                mobility=float(model.body_invweight0[i, 0]),
             )
         )
     return tuple(bodies)
@@ -115,6 +117,7 @@ def _joints(model: mujoco.MjModel, flags: Flags, reflected: ReflectedInertia) ->
                 force_range=force_range(model.jnt_actfrcrange[i], force_limited),
                 compensation=_compensation(bool(model.jnt_actgravcomp[i]), flags),
                 friction_loss=float(model.dof_frictionloss[dof]) if flags.friction_loss else 0.0,
+                friction_slope=friction_slope(model, dof) if scalar else np.inf,
             )
         )
     return tuple(joints)

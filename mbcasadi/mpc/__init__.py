@@ -3,7 +3,6 @@
 from mbcasadi.control.regulators.innovation_gate import Gate
 from mbcasadi.mpc.integrators.step import discrete_dynamics, step_fun
 from mbcasadi.mpc.integrators.step_options import DynamicsOptions, StepOptions
-from mbcasadi.mpc.legged.capture_foothold import CaptureFoothold
 from mbcasadi.mpc.legged.capture_point import capture_point, support_margin
 from mbcasadi.mpc.legged.capture_step import CaptureStep, StepParameters, capture_step
 from mbcasadi.mpc.legged.footsteps import SwingParameters
@@ -54,7 +53,6 @@ from mbcasadi.mpc.trajectory.tracking_mpc import time_varying_model, trajectory_
 
 __all__ = [
     "Bounded",
-    "CaptureFoothold",
     "CaptureStep",
     "DynamicsOptions",
     "Gait",

@@ -8,16 +8,18 @@ Two geoms may touch where an explicit `<pair>` says so; or else where
 - a bit of one's contype is set in the other's conaffinity.
 
 Friction and condim are those of the geom with the higher priority; at equal priority the larger of
-each. Coefficients are at least 1e-5.
+each. Coefficients are at least 1e-5. `solref` and `solimp` are those of the geom with the higher
+priority, or means that are weighted by `solmix`.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.description import Geom, RigidTree
+from mbcasadi.description import CollisionRules, Geom, RigidTree
 from mbcasadi.description.geoms import GEOM_KINDS
 from mbcasadi.short_text import summarised
 
@@ -25,8 +27,19 @@ Array = NDArray[np.float64]
 
 LEAST_FRICTION = 1e-5
 """MuJoCo's smallest coefficient (`mjMINMU`)."""
+MIN_SOLMIX = 1e-15
+"""A smaller `solmix` counts as zero (`mjMINVAL`)."""
 TO_CONTACT = [0, 0, 1, 2, 2]
 """Of a geom's (sliding, spinning, rolling) friction, the entries of a contact's five."""
+
+
+class Surface(NamedTuple):
+    """Of a contact: friction (5,), its dimension, and its `solref` (2,) and `solimp` (5,)."""
+
+    friction: Array
+    condim: int
+    solref: Array
+    solimp: Array
 
 
 @summarised
@@ -36,27 +49,37 @@ class TouchingPair:
 
     Attributes:
         first, second: the geoms.
-        friction: (5,) sliding along two tangents, spinning, rolling about both.
-        condim: dimension of the contact.
+        surface: friction, dimension and softness of the contact.
     """
 
     first: Geom
     second: Geom
-    friction: Array
-    condim: int
+    surface: Surface
+
+    @property
+    def friction(self) -> Array:
+        """(5,) sliding along two tangents, spinning, rolling about both."""
+        return self.surface.friction
+
+    @property
+    def condim(self) -> int:
+        """Dimension of the contact."""
+        return self.surface.condim
 
 
 def touching_pairs(tree: RigidTree) -> tuple[TouchingPair, ...]:
     """Return all pairs of geoms that may touch: explicit ones, then the others by bodies."""
     rules, geoms = tree.collision_rules, tree.geoms
     explicit = [
-        _pair(geoms[i], geoms[j], pair.friction, pair.condim, rules.friction)
+        _pair(
+            rules, geoms[i], geoms[j], Surface(pair.friction, pair.condim, pair.solref, pair.solimp)
+        )
         for pair in rules.pairs
         for i, j in [pair.geoms]
     ]
     taken = {frozenset(pair.geoms) for pair in rules.pairs}
     others = [
-        _pair(geoms[i], geoms[j], *_mixed(geoms[i], geoms[j]), rules.friction)
+        _pair(rules, geoms[i], geoms[j], _mixed(geoms[i], geoms[j]))
         for i, j in _filtered(tree)
         if frozenset((i, j)) not in taken
     ]
@@ -88,16 +111,35 @@ def _bodies_may_touch(tree: RigidTree, first: int, second: int) -> bool:
     return not (carried and tree.collision_rules.filter_parent)
 
 
-def _mixed(a: Geom, b: Geom) -> tuple[Array, int]:
-    """Return friction (5,) and condim of two geoms."""
+def _mixed(a: Geom, b: Geom) -> Surface:
+    """Return the surface of two geoms."""
     if a.priority != b.priority:
         leading = a if a.priority > b.priority else b
-        return leading.friction[TO_CONTACT], leading.condim
-    return np.maximum(a.friction, b.friction)[TO_CONTACT], max(a.condim, b.condim)
+        friction = leading.friction[TO_CONTACT]
+        return Surface(friction, leading.condim, leading.solref, leading.solimp)
+    share = _share(a.solmix, b.solmix)
+    solref = np.minimum(a.solref, b.solref)
+    if a.solref[0] > 0 and b.solref[0] > 0:
+        solref = share * a.solref + (1 - share) * b.solref
+    solimp = share * a.solimp + (1 - share) * b.solimp
+    friction = np.maximum(a.friction, b.friction)[TO_CONTACT]
+    return Surface(friction, max(a.condim, b.condim), solref, solimp)
 
 
-def _pair(a: Geom, b: Geom, friction: Array, condim: int, override: Array | None) -> TouchingPair:
+def _share(first: float, second: float) -> float:
+    """Return the weight of the first geom's parameters."""
+    if max(first, second) < MIN_SOLMIX:
+        return 0.5
+    if min(first, second) < MIN_SOLMIX:
+        return float(first >= MIN_SOLMIX)
+    return first / (first + second)
+
+
+def _pair(rules: CollisionRules, a: Geom, b: Geom, surface: Surface) -> TouchingPair:
     """Return a pair in the order of the geoms' kinds."""
     first, second = (b, a) if GEOM_KINDS.index(a.kind) > GEOM_KINDS.index(b.kind) else (a, b)
-    coefficients = np.maximum(friction if override is None else override, LEAST_FRICTION)
-    return TouchingPair(first, second, coefficients, condim)
+    if rules.override is not None:
+        friction, solref, solimp = rules.override
+        surface = Surface(friction, surface.condim, solref, solimp)
+    friction = np.maximum(surface.friction, LEAST_FRICTION)
+    return TouchingPair(first, second, surface._replace(friction=friction))

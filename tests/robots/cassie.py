@@ -7,7 +7,6 @@ from functools import cache
 
 import mujoco
 import numpy as np
-from support.corpora import robot
 
 import mbcasadi as mb
 from mbcasadi.control import (
@@ -18,6 +17,7 @@ from mbcasadi.control import (
     PostureTask,
     RigidSprings,
 )
+from robots import models
 from robots.ground import FLOOR
 from robots.references import Array, Reference, displace
 
@@ -29,7 +29,7 @@ DEEP, RATE = 0.1, 0.4  # m, Hz, of the squat
 
 def model_on_floor() -> mujoco.MjSpec:
     """Return Cassie on a floor."""
-    model = mujoco.MjSpec.from_file(str(robot("men__agility_cassie__cassie")))
+    model = mujoco.MjSpec.from_file(str(models.path("men__agility_cassie__cassie")))
     plane = mujoco.mjtGeom.mjGEOM_PLANE
     model.worldbody.add_geom(name=FLOOR, type=plane, size=[0, 0, 1], condim=3, conaffinity=15)
     return model

@@ -48,6 +48,8 @@ def on_ground(path: Path, ground: Ground, feet: tuple[str, ...]) -> mujoco.MjSpe
         size=[0, 0, 1],
         quat=ground.quaternion,
         condim=3,
+        contype=1,
+        conaffinity=1,
     )
     if ground.friction is not None:
         for geom in spec.geoms:

@@ -5,7 +5,6 @@ from functools import cache
 
 import mujoco
 import numpy as np
-from support.corpora import robot
 
 import mbcasadi as mb
 from mbcasadi.control import (
@@ -16,6 +15,7 @@ from mbcasadi.control import (
     JointLimits,
     PostureTask,
 )
+from robots import models
 from robots.ground import FLOOR, Array
 from robots.references import Reference, displace, smooth
 
@@ -45,7 +45,7 @@ class Standing:
 
 def model_on_floor() -> mujoco.MjSpec:
     """Return the robot on a floor, with sites on the corners of its soles."""
-    spec = mujoco.MjSpec.from_file(str(robot("men__unitree_g1__g1")))
+    spec = mujoco.MjSpec.from_file(str(models.path("men__unitree_g1__g1")))
     spec.worldbody.add_geom(name=FLOOR, type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], condim=3)
     for side in SIDES:
         for k, place in enumerate(SOLE):

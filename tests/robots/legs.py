@@ -1,16 +1,15 @@
 """Table of legged robots: generated C in MuJoCo, mass +10 %, one tick late.
 
-cd tests && python -m robots.legs [go2 | spot | g1 | walk | cassie] …
+cd tests && python -m robots.legs [--models FOLDER] [go2 | spot | soft | g1 | …]
 """
 
-import sys
+import argparse
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from typing import NamedTuple
 
 import mujoco
 import numpy as np
-from support.corpora import ROBOTS
 
 import mbcasadi as mb
 from mbcasadi.control import InverseDynamicsQP
@@ -22,7 +21,7 @@ from mbcasadi.validation import (
     outer_law,
     reaction,
 )
-from robots import cassie, humanoid, quadrupeds, walking
+from robots import cassie, humanoid, models, quadrupeds, talos, trots, walking
 from robots.ground import Ground
 from robots.references import Array, Reference
 
@@ -128,8 +127,10 @@ def places(law: InverseDynamicsQP, q: Array, follows: str) -> Array:
 
 
 def excess(law: InverseDynamicsQP, q: Array) -> float:
-    """Return by how much a joint went beyond its range."""
+    """Return by how much a joint with a limit went beyond its range."""
     joints = law.limited_joints
+    if joints is None:
+        return 0.0
     angles = q[:, list(joints.places)]
     return float(max(0.0, (angles - joints.upper).max(), (joints.lower - angles).max()))
 
@@ -163,6 +164,22 @@ def pushed_on_three_feet(name: str, stand: quadrupeds.Stand, law: CompiledLaw) -
             trial = Trial(stand.law, stand.model, stand.q0, reference, mask, push, duration, step)
             names = (name, "on three feet", f"{newton:+.0f} N {word}")
             yield run(names, trial, "trunk.position", TRUNK, law)
+
+
+def soft_rows() -> Iterator[Row]:
+    """Yield the rows of quadrupeds whose feet are soft in MuJoCo."""
+    for name, quadruped in quadrupeds.SOFT.items():
+        stand = quadrupeds.standing(quadruped, GROUNDS["level"])
+        trial = Trial(stand.law, stand.model, stand.q0, quadrupeds.stands(stand), duration=30.0)
+        yield run((name, "stands, 30 s", "level"), trial, "trunk.position", TRUNK)
+
+
+def talos_rows() -> Iterator[Row]:
+    """Yield the row of Talos with the friction of all its joints in the law."""
+    law, model, q0 = talos.standing()
+    rest = law.reference_at(q0)
+    trial = Trial(law, model, q0, lambda _: rest)
+    yield run(("Talos", "stands", "friction of all joints"), trial, "com.position", COM)
 
 
 def humanoid_rows() -> Iterator[Row]:
@@ -214,18 +231,46 @@ def walk(duration: float = 30.0) -> Iterator[str]:
             yield f"G1 walks, {name}: upright for {upright:.1f} s of {duration:g} s, {figures}"
 
 
+def trot(duration: float = 3.0) -> Iterator[str]:
+    """Yield how light quadrupeds that trot bear a push sideways, for each planner."""
+    for name in trots.ROBOTS:
+        robot = trots.trots(name)
+        with compile_controller(robot.law) as law:
+            for key, planner in robot.planners.items():
+                with outer_law(robot.mpc, planner, [0.0, 0.0, 0.0]) as outer:
+                    report = mb.validate(
+                        law, robot.model, duration, q0=robot.q0, perturb={"mass": 0.1}, delay=1,
+                        disturbance=robot.push, scenario=ScenarioOptions(outer=outer),
+                    )  # fmt: skip
+                found = report.runs[0].recording
+                stands = found.q[-1, 2] > FALLEN * robot.q0[2]
+                yield (
+                    f"{name} trots, {key}: leans {trots.lean(found):.0f} mrad, solved "
+                    f"{np.mean(found.status == 0):.2%}, {'stays up' if stands else 'falls'}"
+                )
+
+
 PARTS: dict[str, Callable[[], Iterator[Row]]] = {
     "go2": lambda: quadruped_rows("Go2", quadrupeds.GO2),
     "spot": lambda: quadruped_rows("Spot", quadrupeds.SPOT),
+    "soft": soft_rows,
     "g1": humanoid_rows,
+    "talos": talos_rows,
     "cassie": cassie_rows,
 }
 
 
-def main(chosen: list[str]) -> None:
+LINES: dict[str, Callable[[], Iterator[str]]] = {"trot": trot, "walk": walk}
+
+
+def main() -> None:
     """Print the table."""
-    if not ROBOTS.is_dir():
-        raise SystemExit(f"no folder {ROBOTS} with the robots' models")
+    parser = argparse.ArgumentParser(prog="robots.legs", description=__doc__)
+    parser.add_argument(
+        "rows", nargs="*", choices=[*PARTS, *LINES], default=[], help="all by default"
+    )
+    models.add_argument(parser)
+    chosen = parser.parse_args().rows
     print(
         "| robot | task | condition | steady, mm | goal | after push, mm | solved | over, mrad | |"
     )
@@ -234,10 +279,11 @@ def main(chosen: list[str]) -> None:
         if not chosen or name in chosen:
             for row in rows():
                 print(row, flush=True)
-    if not chosen or "walk" in chosen:
-        for line in walk():
-            print(line, flush=True)
+    for name, lines in LINES.items():
+        if not chosen or name in chosen:
+            for line in lines():
+                print(line, flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

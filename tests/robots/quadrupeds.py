@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from support.corpora import robot
 
 import mbcasadi as mb
 from mbcasadi.control import (
@@ -15,6 +14,7 @@ from mbcasadi.control import (
     PostureTask,
 )
 from mbcasadi.mpc import CaptureStep, capture_step
+from robots import models
 from robots.ground import FLOOR, Array, Ground, on_ground, standing_pose
 from robots.references import Reference, displace, smooth
 
@@ -28,15 +28,42 @@ SHARE = 0.7  # of the way
 
 @dataclass(frozen=True)
 class Quadruped:
-    """A robot of the folder: its file, the body of its trunk, and the geoms of its feet."""
+    """A robot of the folder.
+
+    Attributes:
+        file: of its model.
+        trunk: its body.
+        feet: geoms, or () for all that touch the floor.
+        pose: a keyframe, or angles of joints whose names contain these words, rad.
+    """
 
     file: str
     trunk: str
-    feet: tuple[str, ...]
+    feet: tuple[str, ...] = ()
+    pose: str | tuple[tuple[str, float], ...] = "home"
+
+    def initial(self, tree) -> Array:
+        """Return its pose (nq,), anywhere."""
+        if isinstance(self.pose, str):
+            return np.array(tree.keyframes[self.pose], dtype=float)
+        q = np.array(tree.q0, dtype=float)
+        for joint in tree.joints:
+            for word, angle in self.pose:
+                if word in joint.name:
+                    q[joint.qpos] = angle
+        return q
 
 
 GO2 = Quadruped("men__unitree_go2__go2", "base", ("FL", "FR", "RL", "RR"))
 SPOT = Quadruped("men__boston_dynamics_spot__spot", "body", ("FL", "FR", "HL", "HR"))
+SOFT = {
+    "ANYmal C, MJX": Quadruped("men__anybotics_anymal_c__anymal_c_mjx", "base", pose="standing"),
+    "Barkour v0, MJX": Quadruped("men__google_barkour_v0__barkour_v0_mjx", "chassis"),
+    "Barkour vB, MJX": Quadruped(
+        "men__google_barkour_vb__barkour_vb_mjx", "torso", pose=(("hip", 0.5), ("knee", 1.0))
+    ),
+}
+"""Their feet have solimp="0.015 1 0.031"."""
 
 
 @dataclass(frozen=True)
@@ -53,14 +80,17 @@ class Stand:
 @cache
 def standing(quadruped: Quadruped, ground: Ground, observer: bool = True) -> Stand:
     """Return a quadruped on its feet."""
-    model = on_ground(robot(quadruped.file), ground, quadruped.feet)
+    model = on_ground(models.path(quadruped.file), ground, quadruped.feet)
     system = mb.read_mjcf(model)
     found = [
-        c for c in mb.contacts_of(system, ground=FLOOR) if c.name.split(" ")[0] in quadruped.feet
+        c
+        for c in mb.contacts_of(system, ground=FLOOR)
+        if not quadruped.feet or c.geom2 in quadruped.feet
     ]
-    q0 = standing_pose(system, system.tree.keyframes["home"], ground, found)
+    feet = [contact.geom2 for contact in found]
+    q0 = standing_pose(system, quadruped.initial(system.tree), ground, found)
     tasks = [FrameTask(quadruped.trunk, kind="body", name="trunk", kp=100.0, weight=100.0)]
-    tasks += [FrameTask(foot, kind="geom", orientation="", kp=400.0) for foot in quadruped.feet]
+    tasks += [FrameTask(foot, kind="geom", orientation="", kp=400.0) for foot in feet]
     tasks += [PostureTask(kp=50.0, weight=1e-3)]
     law = InverseDynamicsQP(
         system,
@@ -72,9 +102,7 @@ def standing(quadruped: Quadruped, ground: Ground, observer: bool = True) -> Sta
         period=PERIOD,
         delay=1,
     )
-    places = np.array(
-        [np.array(system.frame(f, "geom").pose(q0)[0]).ravel() for f in quadruped.feet]
-    )
+    places = np.array([np.array(system.frame(f, "geom").pose(q0)[0]).ravel() for f in feet])
     return Stand(law, model, q0, places, ground)
 
 

@@ -15,7 +15,6 @@ from mbcasadi.control import (
     PostureTask,
 )
 from mbcasadi.mpc import (
-    CaptureFoothold,
     Gait,
     SwingParameters,
     TouchDown,
@@ -39,11 +38,8 @@ STIFF, DAMPED = [0, 0, 200, 200, 200, 100], [5, 5, 28, 28, 28, 20]  # of the pel
 
 SWINGS = {
     "by the schedule": SwingParameters(height=0.05, feedback=0.1, reach=0.3),
-    "capture point, touch-down": SwingParameters(
-        height=0.05,
-        reach=0.15,
-        capture=CaptureFoothold(gain=0.8),
-        touch_down=TouchDown(on_force=10.0, off_force=5.0, speed=0.3),
+    "touch-down": SwingParameters(
+        height=0.05, feedback=0.1, reach=0.3, touch_down=TouchDown(speed=0.3)
     ),
 }
 

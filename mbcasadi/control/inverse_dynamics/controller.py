@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.control.inverse_dynamics.call_inputs import call_inputs
 from mbcasadi.control.inverse_dynamics.description import controller_data
+from mbcasadi.control.inverse_dynamics.explaining.bad_inputs import bad_inputs
 from mbcasadi.control.inverse_dynamics.explaining.explanation import (
     Explanation,
     explanation,
@@ -25,6 +26,7 @@ from mbcasadi.control.inverse_dynamics.inspection import (
 from mbcasadi.control.inverse_dynamics.instant import InstantNLP, instant_nlp
 from mbcasadi.control.inverse_dynamics.limits.viability import position_rows
 from mbcasadi.control.inverse_dynamics.objective import ForceWeights
+from mbcasadi.control.inverse_dynamics.option_checks import warn_of_doubts
 from mbcasadi.control.inverse_dynamics.options import Array, Setup
 from mbcasadi.control.inverse_dynamics.secondary_rows import secondary_rows
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
@@ -96,7 +98,8 @@ class InverseDynamicsQP(Setup):
             where all its corners are, and has the normal of its sole; see `surface_contacts.py`.
         internal_force_weight: the same of these internal forces.
         force_weight: r_f of `½ Σ r_f (f - f_ref)²` on contact forces, zero for none: a number,
-            three for n, t1, t2 of every contact, or three for each contact.
+            three for n, t1, t2 of every contact, or three for each contact. None: along the ground
+            for contacts that creep in MuJoCo (soft `solimp`, low `impratio`); see `creeping.py`.
         loop_force_weights: `LoopForceWeights`, the same cost on forces of equality constraints, by
             their names; none unless given.
         force_reference: read `f_ref` (n, t1, t2 of each contact) from the slice "force" of
@@ -174,6 +177,7 @@ class InverseDynamicsQP(Setup):
         require_fields(self)
         super().__post_init__()
         _ = self.function  # built here, so that errors of the build are raised here
+        warn_of_doubts(self)
 
     @cached_property
     def stages(self) -> Stages:
@@ -350,4 +354,5 @@ class InverseDynamicsQP(Setup):
         y, tasks = np.array(values["y"]).ravel(), task_shares(self.tasks, self.system, values)
         rows = [row.name for row in position_rows(self)]
         lacks = lacking(rows, values)
-        return explanation(solution, y, tasks, self.solver, exactly, self.levels, lacks)
+        found = explanation(solution, y, tasks, self.solver, exactly, self.levels, lacks)
+        return replace(found, bad=bad_inputs(self, inputs | {"z": z}))

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import casadi as ca
 import numpy as np
 
+from mbcasadi.control.inverse_dynamics.contacts.creeping import creep_note
+from mbcasadi.control.inverse_dynamics.friction_loss import softened_speeds
 from mbcasadi.control.inverse_dynamics.limits.relaxed_rows import word_names
 from mbcasadi.control.inverse_dynamics.limits.soft_limits import SoftRow, soft_rows
 from mbcasadi.control.inverse_dynamics.options import Setup
@@ -140,6 +142,10 @@ def _notes(setup: Setup) -> dict[str, str]:
     found = {} if setup.servos is None else {"servos": servo_note(setup.servos.plant)}
     found |= {"passive joints without limits": ", ".join(joints)} if joints else {}
     found |= {"distances without a formula": ", ".join(left_out)} if left_out else {}
+    creep = creep_note(setup)
+    found |= {"creeping contacts": creep} if creep else {}
+    softened = softened_speeds(setup)
+    found |= {"speeds of friction losses": softened} if softened else {}
     return found | {
         "law": "inverse dynamics as a condensed QP",
         "tasks": ", ".join(task.name for task in setup.tasks),

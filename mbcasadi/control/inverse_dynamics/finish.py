@@ -61,7 +61,7 @@ OUTCOME = (
     *("actuators.", "hold.", "servo.", "force.", "planned.", "observed."),
     *("integral.", "ramp."),
 )
-JUDGED = ("valid", "measured", "clipped", "lost", "a")
+JUDGED = ("valid", "measured", "clipped", "lost", "noticed", "a")
 
 
 def carried_values(setup: Setup, qp: CondensedProblem, posed: Posed) -> dict[str, ca.SX]:
@@ -91,6 +91,7 @@ def carried_values(setup: Setup, qp: CondensedProblem, posed: Posed) -> dict[str
         "measured": posed.measured,
         "clipped": qp.clipped,
         **({"lost": ca.mmax(lost_rows(*qp.demands))} if position_rows(setup) else {}),
+        "noticed": posed.noticed,
         **posed.hold,
         **remembered_values(setup, problem),
         **({"drag": problem.contacts.drag} if problem.contacts.sliding else {}),
@@ -246,6 +247,7 @@ class FinishStage:
         if "lost" in known:
             short = ca.logic_and(optimal, known.get("shortfall", 0) > LOST)
             flags += Flag.UNVIABLE * ca.logic_and(valid, ca.logic_or(known["lost"], short))
+        flags += ca.if_else(valid, known["noticed"], 0)
         if self.setup.force_feedback is not None:
             bounded = bounded_forces(self.setup, self.qp.problem, known["active"])
             known = known | {"bounded": bounded}

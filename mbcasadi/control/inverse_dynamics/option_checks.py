@@ -1,11 +1,14 @@
 """Checks of a controller's options that concern several of them."""
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mbcasadi.control.inverse_dynamics.contacts.sliding_contacts import slide_task_of
+from mbcasadi.control.inverse_dynamics.floating_base import doubt_of_base
+from mbcasadi.control.inverse_dynamics.friction_loss import doubt_of_friction
 from mbcasadi.control.tasks.task import Gains, Task
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import System
@@ -13,6 +16,17 @@ from mbcasadi.system.coordinates import moving_size
 
 if TYPE_CHECKING:
     from mbcasadi.control.inverse_dynamics.options import Setup
+
+
+CALLER = 4
+"""Frames from `warn_of_doubts` to the line that builds an `InverseDynamicsQP`."""
+
+
+def warn_of_doubts(setup: "Setup") -> None:
+    """Warn of what is built all the same."""
+    for doubt in (doubt_of_friction(setup), doubt_of_base(setup)):
+        if doubt:
+            warnings.warn(doubt, stacklevel=CALLER)
 
 
 def require_system(system: System) -> None:

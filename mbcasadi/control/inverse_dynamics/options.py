@@ -14,6 +14,7 @@ from mbcasadi.control.inverse_dynamics.contacts.contact_groups import (
     ContactGroup,
     contact_groups_of,
 )
+from mbcasadi.control.inverse_dynamics.contacts.creeping import creeping_speeds, creeping_weights
 from mbcasadi.control.inverse_dynamics.contacts.force_feedback import (
     ForceFeedback,
     PerForce,
@@ -148,7 +149,7 @@ class Setup:
     torque_reference: bool = False
     internal_forces: str = "body"
     internal_force_weight: float = INTERNAL_FORCE_WEIGHT
-    force_weight: PerForce = 0.0
+    force_weight: PerForce | None = None
     force_reference: bool = False
     force_feedback: ForceFeedback | None = None
     ctrl_limits: ArrayLike | None = None
@@ -256,8 +257,15 @@ class Setup:
         return torque_weights(self.system, self.torque_weight, self.torque_rate_weight)
 
     @cached_property
+    def creeping_speeds(self) -> tuple[float, ...]:
+        """How fast each contact creeps at the edge of its friction cone in MuJoCo, m/s."""
+        return creeping_speeds(self.system, tuple(self.contacts))
+
+    @cached_property
     def contact_weights(self) -> Array:
         """The weights (3 nc,) of the contact forces."""
+        if self.force_weight is None:
+            return creeping_weights(self)
         return force_weights(self.force_weight, len(self.contacts))
 
     @cached_property

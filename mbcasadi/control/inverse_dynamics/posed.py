@@ -20,12 +20,14 @@ class Posed(NamedTuple):
         valid: whether all inputs are finite and the loops are closed.
         measured: the same of the measurement alone.
         hold: parts of the command that holds the pose, by name; none where it is not remembered.
+        noticed: bits of `flags`, see `notices.py`.
     """
 
     problem: Problem
     valid: ca.SX
     measured: ca.SX
     hold: dict[str, ca.SX]
+    noticed: ca.SX
 
 
 def has_loops(problem: Problem) -> bool:

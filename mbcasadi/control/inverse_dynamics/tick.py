@@ -26,6 +26,7 @@ from mbcasadi.control.inverse_dynamics.inputs import (
     input_symbols,
     with_active_set,
 )
+from mbcasadi.control.inverse_dynamics.notices import noticed
 from mbcasadi.control.inverse_dynamics.objective import TaskStack
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.posed import Posed, has_loops, no_force
@@ -97,7 +98,7 @@ def make_stages(setup: Setup, *, loops: bool | None = None) -> Stages:
     m = len(problem.rows.names)
     symbols["z"] = with_active_set(setup, symbols["z"], m)
     offered = hold if setup.safe_output_kind == "safe" else {}
-    posed = Posed(_without_reports(setup, problem), valid, at.accepted, offered)
+    posed = Posed(_without_reports(setup, problem), valid, at.accepted, offered, noticed(setup, at))
     arguments = symbols
     if setup.levels or (has_loops(problem) if loops is None else loops):
         posed, arguments = lifted("terms", symbols, posed)

@@ -129,6 +129,7 @@ def force_slots(setup: "Setup") -> list[Slot]:
     if not slots:
         raise ProblemError(
             f"a reference of {len(setup.contacts)} contact forces with force_weight = "
-            f"{setup.force_weight}; expected contacts and a positive weight, or loop_force_weights"
+            f"{setup.force_weight or 0}; expected contacts and a positive weight, or "
+            "loop_force_weights"
         )
     return slots

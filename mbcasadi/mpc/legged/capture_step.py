@@ -12,6 +12,8 @@ The schedule says which feet stand. Of a foot that it lifts, at each tick,
 As one Function for `validation.reaction` and `export_c`,
 
     (q, v, f_measured, scheduled_ref, scheduled_mask, z) → (ref, mask, z_next).
+
+A foot whose part of z is no number starts again as scheduled.
 """
 
 from collections.abc import Sequence
@@ -171,7 +173,8 @@ class _Equations:
         robot = self._robot(given, places)
         memories = []
         for i, memory in enumerate(ca.vertsplit(given["z"], MEMORY)):
-            foot = Foot(mask[i], places[i], given["f_measured"][3 * i], memory)
+            kept = ca.if_else(is_bounded(memory), memory, ca.DM(AT_REST))
+            foot = Foot(mask[i], places[i], given["f_measured"][3 * i], kept)
             path, on, z_next = self._foot(robot, foot, self._scheduled(ref, self.feet[i].name))
             for quantity, value in path._asdict().items():
                 ref[law.reference_slices[f"{self.feet[i].name}.{quantity}"]] = value

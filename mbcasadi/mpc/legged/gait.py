@@ -67,17 +67,6 @@ class Gait:
         return ca.vertcat(*(ca.if_else(t < self.start, 0, ca.fmax(s, 0)) for s in shares))
 
     @checked
-    def ages(self, t: Sym | float) -> Sym:
-        """Return the time since each foot landed, by the schedule, s."""
-        return ca.vertcat(*(self.period * phase for phase in self._phases(t)))
-
-    @checked
-    def phase(self, t: Sym | float) -> Sym:
-        """Return the share of the period that is over, without the offsets of feet."""
-        stride = (t - self.start) / self.period
-        return stride - ca.floor(stride)
-
-    @checked
     def schedule(self, t: Sym | float, horizon: int, period: float) -> Sym:
         """Return which feet are on the ground in the middle of each interval, one after another.
 

@@ -65,3 +65,9 @@ def to_ground(rotation: Array, a: ca.SX) -> ca.SX:
 def to_world(rotation: Array, a: ca.SX) -> ca.SX:
     """Return a vector in axes of the ground in those of the world."""
     return ca.sparsify(ca.DM(rotation)) @ a
+
+
+def rotate_about_vertical(yaw: ca.SX, a: ca.SX) -> ca.SX:
+    """Return a horizontal vector (2,), turned about the vertical."""
+    c, s = ca.cos(yaw), ca.sin(yaw)
+    return ca.vertcat(c * a[0] - s * a[1], s * a[0] + c * a[1])

@@ -31,11 +31,6 @@ class NominalStance(NamedTuple):
     hips: Array
     arm: Array
 
-    @property
-    def height(self) -> float:
-        """Of the centre of mass above the feet, m."""
-        return float(self.centre[2] - self.places[:, 2].mean())
-
 
 def feet_of(law: InverseDynamicsQP, q: ca.SX, ground: Array) -> list[ca.SX]:
     """Return the places of the contacts, axes of the ground, m.

@@ -8,12 +8,13 @@ import numpy as np
 
 from mbcasadi.control.inverse_dynamics.contacts.contact_groups import contact_groups_of
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
-from mbcasadi.mpc.legged.capture_foothold import rotate_about_vertical
 from mbcasadi.mpc.legged.footsteps import Footholds, Motion, SwingParameters
 from mbcasadi.mpc.legged.from_system import rigid_body_state, trunk_joint
 from mbcasadi.mpc.legged.gait import Gait, Path, swing_path
+from mbcasadi.mpc.legged.ground_axes import rotate_about_vertical
 from mbcasadi.mpc.legged.nominal_stance import NominalStance, feet_of
 from mbcasadi.mpc.legged.planner_references import Carried, References
+from mbcasadi.mpc.legged.pressing_force import touch_down_of
 from mbcasadi.mpc.legged.rigid_body import Array, SingleRigidBody, next_state
 from mbcasadi.mpc.legged.standing_feet import Standing, standing_by_force, standing_by_schedule
 from mbcasadi.qp.input_guard import is_bounded
@@ -46,8 +47,6 @@ class PlannerEquations:
         """The state in the pose q0, all feet on the ground."""
         places = self.stance.places.ravel()
         z = [places, np.append(self.stance.centre[:2], self.stance.yaw)]
-        if self.stepping.capture is not None:
-            z.append(self.stance.places[:, :2].ravel())
         if self.stepping.touch_down is not None:
             flags = np.tile([1.0, 0.0], len(self.feet))
             z += [places, flags]
@@ -64,12 +63,9 @@ class PlannerEquations:
         goal = self._goal(inputs["z"][3 * self.body.feet :][:3], x)
         velocity = rotate_about_vertical(goal[2], inputs["command"][:2])
         spin = inputs["command"][2]
-        now = Motion(inputs["t"], x, goal[2], velocity, spin, shares)
-        holds = Footholds(
-            self.gait, self.stepping, self.stance, np.array(self.body.gravity), self.feet
-        )
-        footholds = self._remembered_footholds(inputs["z"])
-        targets = holds.targets(now, places, standing.foothold_heights, footholds)
+        now = Motion(inputs["t"], x, velocity, spin, shares)
+        holds = Footholds(self.gait, self.stepping, self.stance)
+        targets = holds.targets(now, standing.foothold_heights)
         paths = standing.paths(self._swings(shares, standing.takeoffs, targets))
         goal_next = goal + self.law.period * ca.vertcat(velocity, spin)
         loads = [standing.on[i] * f for i, f in enumerate(ca.vertsplit(inputs["u"], 3))]
@@ -77,8 +73,7 @@ class PlannerEquations:
         carried = Carried(x, arm, goal, height, velocity, spin, loads, places)
         references = References(self.law, self.body, self.stance, self.trunk, self.q0)
         rest_of_mask = ca.SX.ones(len(self.law.mask_names) - self.body.feet)
-        kept = [target[:2] for target in targets[: len(footholds)]]
-        z_next = ca.vertcat(*standing.takeoffs, goal_next, *kept, standing.memory(paths))
+        z_next = ca.vertcat(*standing.takeoffs, goal_next, standing.memory(paths))
         outputs = {
             "ref": references.reference(carried, paths),
             "mask": ca.vertcat(standing.on, rest_of_mask),
@@ -119,12 +114,11 @@ class PlannerEquations:
     def _standing(self, inputs: dict[str, ca.SX], places: list[ca.SX], shares: ca.SX) -> Standing:
         """Return which feet stand, and where the others left the ground."""
         scheduled = self.gait.on_ground(inputs["t"])
-        rule, nf = self.stepping.touch_down, 3 * self.body.feet
+        given, nf = self.stepping.touch_down, 3 * self.body.feet
         takeoffs = ca.vertsplit(inputs["z"][:nf], 3)
-        if rule is None:
+        if given is None:
             return standing_by_schedule(self.stance, scheduled, places, takeoffs)
-        kept = 0 if self.stepping.capture is None else 2 * self.body.feet
-        memory = inputs["z"][nf + 3 + kept :]
+        memory, rule = inputs["z"][nf + 3 :], touch_down_of(given, self.law, self.feet, self.q0)
         return standing_by_force(
             rule,
             self.stance,
@@ -137,13 +131,6 @@ class PlannerEquations:
             memory,
             self.law.period,
         )
-
-    def _remembered_footholds(self, z: ca.SX) -> list[ca.SX]:
-        """Return the footholds (2,) of the last tick, none without the capture point."""
-        if self.stepping.capture is None:
-            return []
-        first = 3 * self.body.feet + 3
-        return list(ca.vertsplit(z[first : first + 2 * self.body.feet], 2))
 
     def _goal(self, goal: ca.SX, x: ca.SX) -> ca.SX:
         """Return the desired pose (x, y, yaw), at a limited distance from the measured one."""

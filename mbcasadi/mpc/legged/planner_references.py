@@ -14,9 +14,8 @@ import numpy as np
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.control.tasks.com_task import ComTask
 from mbcasadi.control.tasks.frame_task import FrameTask
-from mbcasadi.mpc.legged.capture_foothold import rotate_about_vertical
 from mbcasadi.mpc.legged.gait import Path
-from mbcasadi.mpc.legged.ground_axes import to_world
+from mbcasadi.mpc.legged.ground_axes import rotate_about_vertical, to_world
 from mbcasadi.mpc.legged.nominal_stance import NominalStance
 from mbcasadi.mpc.legged.rigid_body import Array, SingleRigidBody, geometry
 from mbcasadi.shapes import require_name

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import casadi as ca
+import numpy as np
 
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.errors import ProblemError
@@ -32,11 +33,13 @@ class TouchDown:
     `depth`. Heights of footholds and body are above the places where the feet stand, or stood last.
 
     A foot that swings is pressed on the ground by its task only, with about `m kp depth`, m its
-    mass as the joints feel it: `on_force` is well below that, 10 N for a humanoid of 35 kg.
+    mass as the joints feel it. `on_force` is well below that: 10 N suit a humanoid of 35 kg, and a
+    quadruped of 12 kg never touches with them in time.
 
     Attributes:
-        on_force: N, the normal force of a foot from which on it stands.
-        off_force: N, below which it has left the ground.
+        on_force: N, the normal force of a foot from which on it stands. None: that with which the
+            lightest foot presses at a depth of 5 mm.
+        off_force: N, below which it has left the ground. None: half of `on_force`.
         speed: m/s, downwards, of a foot that is late.
         depth: m, by which it goes down at most.
         earliest: share of a swing before which a touch does not count.
@@ -45,17 +48,20 @@ class TouchDown:
         ProblemError: a number out of its range, `off_force > on_force`.
     """
 
-    on_force: float
-    off_force: float
+    on_force: float | None = None
+    off_force: float | None = None
     speed: float = 0.2
     depth: float = 0.05
     earliest: float = 0.5
 
     def __post_init__(self) -> None:
         require_fields(self)
-        require_positive(on_force=self.on_force, off_force=self.off_force, speed=self.speed)
+        require_positive(speed=self.speed)
         require_numbers(depth=self.depth, earliest=self.earliest)
-        if self.off_force > self.on_force or self.earliest > 1:
+        forces = {"on_force": self.on_force, "off_force": self.off_force}
+        require_positive(**{name: force for name, force in forces.items() if force is not None})
+        on = np.inf if self.on_force is None else self.on_force
+        if (self.off_force or 0.0) > on or self.earliest > 1:
             raise ProblemError(
                 f"off_force = {self.off_force} N, on_force = {self.on_force} N, earliest = "
                 f"{self.earliest}; expected off_force <= on_force, and a share of the swing, at "
@@ -83,15 +89,16 @@ def next_flags(
     """Return the flags of a foot at this tick.
 
     Args:
-        rule: forces and times.
+        rule: with its forces; see `pressing_force.touch_down_of`.
         before: its flags of the last tick.
         scheduled: whether the gait has it on the ground.
         share: of its swing that is over.
         force: of its contacts.
     """
     stood, had_left = before.stands > MASK_ON, before.left > MASK_ON
-    touches, airborne = force.total >= rule.on_force, ca.logic_not(force.total >= rule.off_force)
-    flat = ca.logic_and(touches, force.least >= rule.off_force)
+    on_force, off_force = rule.on_force or 0.0, rule.off_force or 0.0
+    touches, airborne = force.total >= on_force, ca.logic_not(force.total >= off_force)
+    flat = ca.logic_and(touches, force.least >= off_force)
     in_stance = ca.logic_or(stood, touches)
     landed = ca.logic_or(stood, ca.logic_and(flat, share > rule.earliest))
     return FootFlags(

@@ -11,14 +11,13 @@ At each tick of the inverse dynamics,
 - u: the forces of the MPC that act, N; they enter `ref`, as does their effect on the trunk.
 - f_measured: with `touch_down`, the measured forces n, t1, t2 of each contact, N.
 - z: for each foot the place where it left the ground, then the desired pose (x, y, yaw); with
-  `capture` also the footholds, with `touch_down` the references of the contacts and the flags of
-  the feet. A bad measurement leaves it unchanged.
+  `touch_down` also the references of the contacts and the flags of the feet. A bad measurement
+  leaves it unchanged.
 - ref, mask: for the inverse dynamics. outer_*: the inputs of the MPC, for its own ticks.
 
 A swinging foot moves to `c + R(ψ) hip + v t + ½ T v_d + k (v - v_d)`: c and v of the centre of
 mass, t the time until it lands, T that of its stance, v_d the desired speed, ψ the yaw in the
-middle of the stance, k the step length for each m/s of error; or where it catches the capture
-point, see `capture_foothold.py`.
+middle of the stance, k the step length for each m/s of error.
 
 On a slope all of this is in axes of the ground, z along the normal of the contacts, as the inputs
 of the MPC and z are; `ref` is in the world's. The trunk is upright on the ground.
@@ -122,7 +121,7 @@ def walking_planner(
 
     Raises:
         ProblemError: feet or periods that do not fit together, contacts on different planes,
-            invalid numbers, a step by the capture point for a gait with flight.
+            invalid numbers.
         UnknownNameError: the law lacks a slice of the reference.
         ShapeError: q0 has a wrong shape.
     """
@@ -198,10 +197,6 @@ def _state_names(
     """Return the names and units of the entries of z."""
     names = [*(f"left.{place}" for place in places), "goal.x", "goal.y", "goal.yaw"]
     units = ["m"] * (len(places) + 2) + ["rad"]
-    if equations.stepping.capture is not None:
-        level = [place for place in places if not place.endswith(".z")]
-        names += [f"foothold.{place}" for place in level]
-        units += ["m"] * len(level)
     if equations.stepping.touch_down is not None:
         flags = [
             f"foot_{k}.{flag}" for k in range(len(equations.feet)) for flag in FootFlags._fields

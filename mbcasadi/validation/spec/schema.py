@@ -109,7 +109,7 @@ class Friction(StrictTable):
     """Dry friction that counts in the equations, as `FrictionLoss`."""
 
     losses: dict[str, NotNegative] | None = None
-    speed: Positive = 0.02
+    speed: Positive | None = None
     share: Annotated[float, Field(gt=0, le=1)] = 1.0
     task: str = ""
 

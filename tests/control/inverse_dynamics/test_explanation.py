@@ -156,6 +156,11 @@ def test_an_active_limit_says_what_it_costs_which_task():
     assert str(rest) == "no limits exclude each other; none costs a task anything"
 
 
+BODY = """<mujoco><worldbody><body name="ball"><freejoint/><geom size=".1"/><site name="rotor"/>
+  </body></worldbody>
+  <actuator><motor site="rotor" gear="0 0 1 0 0 0"/></actuator></mujoco>"""
+
+
 def test_a_joint_that_cannot_slow_down_as_its_limit_demands_is_named():
     limits = JointLimits(velocity=1.0, braking=100.0)
     slider = mb.read_mjcf(SLIDER)
@@ -166,7 +171,28 @@ def test_a_joint_that_cannot_slow_down_as_its_limit_demands_is_named():
     assert asked == pytest.approx(100.0)
     assert given == pytest.approx(1.5, rel=0.02)
     assert "joint 'x' cannot stop before its limit: it needs 100" in str(found)
-    assert "NaN" in str(law.explain([0.0], [np.nan]))
+
+
+def test_bad_inputs_are_named_with_index_and_value():
+    law = InverseDynamicsQP(mb.read_mjcf(SLIDER), [PostureTask()], tunable=("gains",))
+    assert str(law.explain([0.0], [np.nan])) == "bad input: v[0] (x) = nan"
+    ref = law.reference_at([0.0])
+    ref[2] = np.inf
+    name = law.controller.inputs[2].components[2]
+    assert law.explain([0.0], [0.0], ref).bad == (f"ref[2] ({name}) = inf",)
+    gain = law.tuning[0].name
+    assert f"tuning[0] ({gain}) = -1, expected" in str(
+        law.explain([0.0], [0.0], tuning={gain: -1.0})
+    )
+    z = law.z0
+    z[0] = np.nan
+    found = law.explain([0.0], [0.0], z=z)
+    assert found.status == 0
+    assert found.bad[0].startswith("z[0] (")
+    floating = mb.read_mjcf(BODY)
+    q = np.zeros(7)
+    drone = InverseDynamicsQP(floating, [FrameTask("ball", kind="body")])
+    assert "q[3:7] = [0.0, 0.0, 0.0, 0.0]" in str(drone.explain(q, np.zeros(6)))
 
 
 @pytest.mark.parametrize(

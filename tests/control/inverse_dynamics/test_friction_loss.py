@@ -23,9 +23,12 @@ ARM = """
 """
 
 
-def law_of(friction, **options):
+STIFF = ARM.replace("frictionloss", 'solimpfriction=".999 .999 .001" frictionloss')
+
+
+def law_of(friction, model=ARM, **options):
     return InverseDynamicsQP(
-        mb.read_mjcf(ARM), [PostureTask(kp=100.0)], friction_loss=friction, **options
+        mb.read_mjcf(model), [PostureTask(kp=100.0)], friction_loss=friction, **options
     )
 
 
@@ -38,8 +41,8 @@ def test_the_losses_are_those_of_the_model():
 
 def test_the_control_of_a_moving_arm_makes_up_for_mujocos_friction():
     """With the friction in the law, MuJoCo's joints accelerate as the law says."""
-    law = law_of(FrictionLoss(speed=1e-3))
-    model = mujoco.MjModel.from_xml_string(ARM)
+    law = law_of(FrictionLoss(speed=1e-3), STIFF)
+    model = mujoco.MjModel.from_xml_string(STIFF)
     data = mujoco.MjData(model)
     rng = np.random.default_rng(0)
     for _ in range(20):
@@ -68,6 +71,64 @@ def test_an_arm_with_friction_follows_its_path(task):
         errors.append(np.sqrt(np.mean(run.monitor["error"][1000:] ** 2)))
     assert errors[0] > 1e-2
     assert errors[1] < 0.15 * errors[0]
+
+
+FINGER = """
+<mujoco>
+  <option timestep="0.002"/>
+  <worldbody><body><joint name="slide" type="slide" frictionloss="1"/><geom size=".05" mass="1"/>
+    <body pos=".1 0 0"><joint name="finger" axis="0 0 1" frictionloss="1"/>
+      <inertial pos="0 .02 0" mass=".02" diaginertia="1e-4 1e-4 1e-4"/></body></body></worldbody>
+  <actuator><motor joint="slide"/><motor joint="finger"/></actuator>
+</mujoco>
+"""
+
+
+def test_a_light_finger_rests_where_its_friction_is_that_of_the_plant():
+    """As steep as asked for, the friction drives the finger at low speed; the law says so."""
+    speed = 0.1  # rad/s
+    with pytest.warns(UserWarning, match=r"they have finger: 14 rad/s") as caught:
+        law = InverseDynamicsQP(
+            mb.read_mjcf(FINGER),
+            [PostureTask(kp=60.0)],
+            friction_loss=FrictionLoss(speed=speed),
+            period=0.002,
+            delay=1,
+        )
+    assert caught[0].filename == __file__
+    assert law.controller.notes["speeds of friction losses"] == "finger: 14"
+    model = mujoco.MjModel.from_xml_string(FINGER)
+    model.body_mass *= 1.1
+    model.body_inertia *= 1.1
+    data, z, steep = mujoco.MjData(model), law.z0, np.zeros(400)
+    data.qvel[:] = 1e-3
+    inputs, u, rest = {"ref": np.zeros(6), "mask": []}, np.zeros(2), np.zeros(400)
+    for k in range(rest.size):
+        out = law.function(q=data.qpos, v=data.qvel, z=z, **inputs)
+        data.ctrl, u, z = u, np.array(out["u"]).ravel(), out["z_next"]
+        mujoco.mj_step(model, data)
+        rest[k] = np.abs(data.qvel).max()
+    mujoco.mj_resetData(model, data)
+    data.qvel[:], late = 1e-3, 0.0
+    for k in range(steep.size):
+        data.ctrl[1], late = late, data.qvel[1] / np.hypot(data.qvel[1], speed)
+        mujoco.mj_step(model, data)
+        steep[k] = np.abs(data.qvel).max()
+    assert steep[-100:].max() > 1.0
+    assert rest[-100:].max() < 1e-3
+
+
+def test_the_friction_of_a_prescribed_velocity_keeps_its_speed():
+    """It is no feedback, and builds without a warning."""
+    law = InverseDynamicsQP(
+        mb.read_mjcf(FINGER), [PostureTask(kp=60.0)], friction_loss=FrictionLoss(task="posture")
+    )
+    q, v = np.zeros(2), np.zeros(2)
+    moves, rests = (law.reference_at(q, {"posture.v": [0.0, s]}) for s in (0.02, 0.0))
+    damped = law.tasks[0].components(law.system).index("finger")
+    found = [law.solve(q, v, ref) for ref in (moves, rests)]
+    force = [s.u - np.array(law.system.mass_matrix(q)) @ s.a for s in found]
+    np.testing.assert_allclose(force[0][damped] - force[1][damped], 2**-0.5, rtol=1e-6)
 
 
 def test_the_generated_c_is_the_function(tmp_path):

@@ -130,6 +130,23 @@ def test_a_bad_measurement_changes_nothing_that_is_remembered(law):
         np.testing.assert_array_equal(z, z0)
 
 
+def test_a_state_that_is_no_number_starts_again(law):
+    """In the middle of a way down, where place and time of its start count."""
+    function, z0 = capture_step(law, NAMES)
+    (ref, mask), q, still = schedule(law), pose([UP, 0, 0, 0]), np.zeros(10)
+    falls = np.r_[0, 0.6, np.zeros(8)]
+    lowered = np.array(function(q, falls, np.zeros(12), ref, mask, z0)[2]).ravel()
+    assert lowered[0] == 1
+    for place in range(lowered.size // len(NAMES)):
+        for bad in (np.nan, np.inf, -1e300):
+            z = lowered.copy()
+            z[place] = bad
+            found = [np.array(x).ravel() for x in function(q, still, np.zeros(12), ref, mask, z)]
+            for got, expected in zip(found[:2], (ref, mask), strict=True):
+                np.testing.assert_array_equal(got, expected, f"z[{place}] = {bad}")
+            assert np.all(np.isfinite(found[2]))
+
+
 def test_the_generated_c_is_the_function(law, tmp_path):
     function, z0 = capture_step(law, NAMES)
     compiled = export_c(function, tmp_path / "step").load(flags=("-O0",))

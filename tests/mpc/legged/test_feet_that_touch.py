@@ -1,6 +1,7 @@
 """Early and late touch-down: the flags of a foot, the planner with them, and its C."""
 
 import casadi as ca
+import mujoco
 import numpy as np
 import pytest
 
@@ -10,7 +11,6 @@ from mbcasadi.codegen import export_c
 from mbcasadi.control import ComTask, FrameTask, InverseDynamicsQP, PostureTask
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc import (
-    CaptureFoothold,
     Gait,
     SwingParameters,
     TouchDown,
@@ -18,6 +18,7 @@ from mbcasadi.mpc import (
     single_rigid_body_mpc,
     walking_planner,
 )
+from mbcasadi.mpc.legged.pressing_force import touch_down_of
 from mbcasadi.mpc.legged.touch_down import FootFlags, FootForce, next_flags
 
 CORNERS = tuple(f"{side}_foot_{i}" for side in ("left", "right") for i in range(1, 5))
@@ -92,7 +93,7 @@ class Walker:
         mpc = single_rigid_body_mpc(body, HORIZON, WEIGHTS, 1e-5, period=SLOW)
         tasks = [FrameTask("pelvis", kind="body", name="trunk"), ComTask()]
         tasks += [FrameTask("torso", kind="body", position="z", orientation="xy")]
-        tasks += [FrameTask(name, orientation="") for name in CORNERS]
+        tasks += [FrameTask(name, orientation="", kp=400.0) for name in CORNERS]
         self.law = InverseDynamicsQP(
             self.system,
             [*tasks, PostureTask(weight=0.1)],
@@ -102,9 +103,14 @@ class Walker:
             force_reference=True,
             period=PERIOD,
         )
-        stepping = SwingParameters(capture=CaptureFoothold(), touch_down=RULE)
-        self.planner = walking_planner(self.law, mpc, GAIT, self.stand, stepping=stepping)
+        self.mpc = mpc
+        self.planner = self.planned(RULE)
         self.z = self.planner.z0
+
+    def planned(self, rule):
+        """Return the planner with a rule."""
+        stepping = SwingParameters(touch_down=rule)
+        return walking_planner(self.law, self.mpc, GAIT, self.stand, stepping=stepping)
 
     def tick(self, t, left, right=300.0, q=None, v=None):
         """Return the outputs at a time with the normal forces of the feet; z is kept."""
@@ -149,20 +155,6 @@ def test_by_the_schedule_and_force_together_all_goes_as_planned(walker):
     assert walker.places(out)[:, 2].min() > 0.02
     landed = walker.tick(ENDS + 0.001, 100.0)
     np.testing.assert_array_equal(landed["mask"][:8], 1)
-
-
-def test_a_foothold_stays_from_its_commitment_on(walker):
-    """A push in the last quarter of the swing moves the foothold no more; one before it does."""
-    moved = []
-    for t in (0.5, 0.57):
-        out = walker.swing(t)
-        before = out["outer_feet"].reshape(8, 3)[:4]
-        pushed = np.zeros(walker.system.nv)
-        pushed[0] = 0.2
-        after = walker.tick(t, 0.0, v=pushed)["outer_feet"].reshape(8, 3)[:4]
-        moved.append(np.abs(after - before).max())
-    assert moved[0] > 0.02
-    assert moved[1] < 1e-9
 
 
 def test_an_early_foot_stands_where_it_is_and_the_mpc_knows(walker):
@@ -252,6 +244,26 @@ def test_the_c_is_the_planner_and_bad_forces_leave_no_trace(walker, tmp_path):
     z = walker.planner.z0 + 0.01
     given = (walker.stand, np.zeros(walker.system.nv), bad, np.zeros(3), walker.planner.u0, 0.5, z)
     np.testing.assert_array_equal(np.array(f(*given)[-1]).ravel(), z)
+
+
+def test_forces_are_those_of_a_foot_that_is_pressed_on_the_ground(walker):
+    """MuJoCo's own inverse inertia at the sole's middle says how heavy a foot is."""
+    model = mujoco.MjModel.from_xml_path(str(models.path("humanoid")))
+    data = mujoco.MjData(model)
+    data.qpos[:] = walker.stand
+    mujoco.mj_forward(model, data)
+    row, J = np.zeros(model.nv), np.zeros((3, model.nv))
+    for name in CORNERS[:4]:
+        mujoco.mj_jacSite(model, data, J, None, model.site(name).id)
+        row += J[2] / 4
+    solved = np.zeros((1, model.nv))
+    mujoco.mj_solveM(model, data, solved, row[None, :])
+    expected = 400.0 * 0.005 / float(solved[0] @ row)
+    found = touch_down_of(TouchDown(), walker.law, [range(4), range(4, 8)], walker.stand)
+    assert found.on_force == pytest.approx(expected, rel=1e-6)
+    assert found.off_force == pytest.approx(expected / 2, rel=1e-6)
+    with pytest.raises(ProblemError, match=r"would never touch; expected about"):
+        walker.planned(TouchDown(21 * expected, depth=0.1))
 
 
 @pytest.mark.parametrize(

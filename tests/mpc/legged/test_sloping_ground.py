@@ -12,7 +12,6 @@ from mbcasadi import models
 from mbcasadi.control import ComTask, FrameTask, InverseDynamicsQP
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc import (
-    CaptureFoothold,
     SwingParameters,
     TouchDown,
     single_rigid_body,
@@ -87,11 +86,11 @@ def turned_speed(v):
     return out
 
 
-@pytest.fixture(scope="module", params=["by the schedule", "by capture point and touch-down"])
+@pytest.fixture(scope="module", params=["by the schedule", "by touch-down"])
 def walks(request):
     stepping = SwingParameters()
     if request.param != "by the schedule":
-        stepping = SwingParameters(capture=CaptureFoothold(), touch_down=TouchDown(20.0, 10.0))
+        stepping = SwingParameters(touch_down=TouchDown())
     normal = tuple(TURN.apply([0.0, 0.0, 1.0]))
     return Walk(LEAN, (0.0, 0.0, 1.0), stepping), Walk(TURN.apply(LEAN), normal, stepping)
 

@@ -30,6 +30,11 @@ COSTS = 1e-6
 """Share of all tasks' cost below which a limit costs nothing."""
 
 
+STATE_IS_BAD = (
+    "bad input: all entries are finite; a loop is open, q and v are too large, or tunable limits "
+    "are not in order"
+)
+
 MET = 1e-5
 """Error of a level, relative to what is in it, from which it counts as not met."""
 
@@ -52,6 +57,8 @@ class Explanation:
         unviable: joints and distances that cannot be kept from their limits any more: the
             deceleration that is needed, and what actuators can give of it, rad/s² or m/s².
         shortfall: share of all demanded decelerations that actuators cannot give together.
+        bad: entries of inputs that are no valid numbers, with their index and value. Those of z
+            alone do not make a tick bad.
     """
 
     status: int
@@ -62,18 +69,17 @@ class Explanation:
     levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unviable: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     shortfall: float = 0.0
+    bad: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         if self.status == Status.BAD_INPUT:
-            return (
-                "an input is NaN or infinite, a quaternion is zero, a loop is open, or an entry of "
-                "tuning is outside its bounds"
-            )
+            return f"bad input: {', '.join(self.bad)}" if self.bad else STATE_IS_BAD
         if self.excluding:
             verb = "exclude each other" if len(self.excluding) > 1 else "excludes all motions"
             return f"{_listed(self.excluding)} {verb}"
         nothing = "" if self.costs or self.levels else "; none costs a task anything"
         lines = [f"no limits exclude each other{nothing}"]
+        lines += [f"  {entry} is no valid number" for entry in self.bad]
         for limit, falls in self.costs.items():
             parts = [
                 f"{task} {x:.3g} (of {self.task_costs[task]:.3g})" for task, x in falls.items()
