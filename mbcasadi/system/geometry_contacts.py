@@ -48,6 +48,7 @@ class GeometryContact:
     _tree: RigidTree
     _pair: TouchingPair
     _spot: ContactSpot | None
+    _smoothing: float
 
     def _summary(self) -> dict[str, object]:
         return {
@@ -170,9 +171,11 @@ class GeometryContact:
 
     def _witness(self, q: ca.SX) -> Witness:
         first, second = (placed(self._tree, g, q) for g in (self._pair.first, self._pair.second))
-        if self._spot is None:
-            return geometry.pair_witness(first, second)
-        return geometry.plane_witness(first, second, self._spot)
+        if self._spot is not None:
+            return geometry.plane_witness(first, second, self._spot)
+        if (first.geom.kind, second.geom.kind) in geometry.PAIRS:
+            return geometry.round_witness(first, second)
+        return geometry.convex_witness(first, second, self._smoothing)
 
     def _rows(self, q: ca.SX) -> ca.SX:
         point = self._witness(q).point
