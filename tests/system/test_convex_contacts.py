@@ -29,8 +29,8 @@ PAIRS = [
     ("cylinder", "cylinder"), ("cylinder", "box"), ("box", "box"),
 ]  # fmt: skip
 SMOOTHING = 2e-3  # m, of most tests: edges are so round that differences see them
-STEP = 1e-6  # of central differences
-DIFFERENCE = 1e-5  # relative: curvatures of 1/SMOOTHING times squares of the step
+STEP = 1e-5  # of central differences
+DIFFERENCE = 1e-4  # relative: the residual of the iteration by the step
 RESIDUAL = 1e-7  # rad: the normal after the iteration
 ROUNDING = 1e-9
 

@@ -5,6 +5,7 @@ surfaces, and the normal from the first geom to the second.
 """
 
 from mbcasadi.model.geometry.convex_pairs import convex_witness
+from mbcasadi.model.geometry.nearest_pairs import DistanceRows, nearest_rows
 from mbcasadi.model.geometry.plane import (
     ContactSpot,
     facing_spots,
@@ -20,10 +21,12 @@ from mbcasadi.model.geometry.witness import Placed, Witness
 __all__ = [
     "PAIRS",
     "ContactSpot",
+    "DistanceRows",
     "Placed",
     "Witness",
     "convex_witness",
     "facing_spots",
+    "nearest_rows",
     "plane_witness",
     "relative_bias",
     "relative_jacobian",

@@ -9,7 +9,6 @@ normal are exact to the second, those of normal and points to the first.
 from collections.abc import Sequence
 
 import casadi as ca
-import numpy as np
 
 from mbcasadi.model.geometry.nearest_normal import nearest_normal
 from mbcasadi.model.geometry.summands import Summands, summands
@@ -23,7 +22,7 @@ from mbcasadi.model.geometry.support_iteration import (
 from mbcasadi.model.geometry.witness import Placed, Witness
 
 SHARPEST, BLUNTEST = 1e-8, 0.3
-"""Range of the sharpness: with the least one the gap is exact to 1e-8 of the shapes' length."""
+"""Bounds of the sharpness: with the least one the gap is exact to 1e-8 of the shapes' length."""
 
 
 def sharpness_of(shapes: Sequence[Summands], smoothing: float) -> float:
@@ -34,7 +33,8 @@ def sharpness_of(shapes: Sequence[Summands], smoothing: float) -> float:
         smoothing: length, m.
     """
     roundable = sum(shape.roundable for shape in shapes)
-    return float(np.clip(smoothing / roundable, SHARPEST, BLUNTEST)) if roundable else SHARPEST
+    limited = roundable + smoothing / BLUNTEST
+    return max(smoothing / limited, SHARPEST) if limited else SHARPEST
 
 
 def convex_witness(first: Placed, second: Placed, smoothing: float) -> Witness:

@@ -1,6 +1,7 @@
 """The iteration of `support_iteration.py` as one Function that all pairs share."""
 
 from functools import cache
+from typing import NamedTuple
 
 import casadi as ca
 
@@ -16,8 +17,23 @@ from mbcasadi.model.geometry.support_iteration import (
     step,
 )
 
-STEPS, MORE_STEPS, POLISHING = 16, 8, 2
-"""Newton steps from the line of centres, from the best direction, and with exact slopes."""
+
+class Effort(NamedTuple):
+    """Newton steps.
+
+    Attributes:
+        first: from the line of centres.
+        second: from the best direction; 0 for no second start.
+        plain: with exact slopes, in the end.
+    """
+
+    first: int
+    second: int
+    plain: int
+
+
+FULL, QUICK = Effort(16, 8, 2), Effort(8, 0, 2)
+"""To a sharpness of 1e-8; to one of 1e-3, without a search for other ways out of an overlap."""
 SHARPNESS, LATER_SHARPNESS = 1.0, 0.05
 """Sharpness at which they start."""
 NO_SLOPE = 1e-30
@@ -76,7 +92,7 @@ def step_functions() -> tuple[ca.Function, ...]:
 
 
 @cache
-def nearest_normal() -> ca.Function:
+def nearest_normal(effort: Effort = FULL) -> ca.Function:
     """Return (sizes, d, Q, sharpness) → (n, response, residual) of two shapes.
 
     The normal n (3,) from the first to the second, in the axes of the first. Where the shapes move,
@@ -99,21 +115,22 @@ def nearest_normal() -> ca.Function:
         for k in range(steps):
             n, *slopes = follow.call([*shapes, n, now if k < steps - 2 else sharpness, *slopes])
             now = now * ratio
-        for _ in range(POLISHING):
+        for _ in range(effort.plain):
             n = polish(*shapes, n, sharpness)
         return n
 
     square = ca.sumsqr(shapes[1])
     apart = square > TINY
     n = ca.if_else(apart, shapes[1] / ca.sqrt(ca.if_else(apart, square, 1.0)), ca.DM([1, 0, 0]))
-    once = followed(n, SHARPNESS, STEPS)
-    twice = followed(best(*shapes, once), LATER_SHARPNESS, MORE_STEPS)
-    first, second = (end.call([*shapes, n, sharpness]) for n in (once, twice))
-    better = second[0] > first[0]
-    n, response, residual = (
-        ca.if_else(better, new, old)
-        for new, old in zip((twice, *second[1:]), (once, *first[1:]), strict=True)
-    )
+    n = followed(n, SHARPNESS, effort.first)
+    gap, response, residual = end.call([*shapes, n, sharpness])
+    if effort.second:
+        other = followed(best(*shapes, n), LATER_SHARPNESS, effort.second)
+        its_gap, *rest = end.call([*shapes, other, sharpness])
+        n, response, residual = (
+            ca.if_else(its_gap > gap, new, old)
+            for new, old in zip((other, *rest), (n, response, residual), strict=True)
+        )
     names = ["sizes", "d", "Q", "sharpness"], ["n", "response", "residual"]
     inputs, outputs = [sizes, d, Q, sharpness], [n, response / length, residual * length]
     options = {"never_inline": True}

@@ -13,8 +13,14 @@ import casadi as ca
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.control.inverse_dynamics.inequalities import Rows, Sizes
 from mbcasadi.control.inverse_dynamics.limits.joint_limits import braking_bound
+from mbcasadi.control.inverse_dynamics.limits.nearest_distances import (
+    NearestPairs,
+    late_rows,
+    nearest_of,
+)
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.errors import ProblemError
+from mbcasadi.linalg.scalars import Late
 from mbcasadi.shapes import require_name, require_numbers, require_positive
 from mbcasadi.system import System
 from mbcasadi.system.contacts import contacts_of
@@ -31,16 +37,22 @@ class DistanceLimits:
         bodies: pairs with a geom of one of these bodies; None for all. Pairs that are contacts of
             the controller are left out.
         pairs: pairs by name, "geom2 on geom1" as `mb.contacts_of` names them, in place of `bodies`.
+        nearest: of more pairs than so many, those get rows in a tick whose geoms are nearest, by
+            the capsules about them. Spots on planes have rows of their own.
+        smoothing: what rounded edges may take from a gap without a formula, and from those of the
+            nearest, m.
     """
 
     braking: float
     margin: float = 0.0
     bodies: tuple[str, ...] | None = None
     pairs: tuple[str, ...] | None = None
+    nearest: int = 8
+    smoothing: float = 5e-3
 
     def __post_init__(self) -> None:
         require_fields(self)
-        require_positive(braking=self.braking)
+        require_positive(braking=self.braking, nearest=self.nearest, smoothing=self.smoothing)
         require_numbers(margin=self.margin)
         if self.margin < 0:
             raise ProblemError(f"margin = {self.margin}; expected a distance that is not negative")
@@ -53,12 +65,14 @@ class LimitedDistances:
     """The distances of a system that are kept.
 
     Attributes:
-        contacts: pairs, each with its gap.
+        contacts: pairs, each with its gap, that have a row each.
+        nearest: pairs of which the nearest have rows, or None.
         left_out: names of pairs that may touch, and that have no formula.
         limits: margin and braking.
     """
 
     contacts: tuple[GeometryContact, ...]
+    nearest: NearestPairs | None
     left_out: tuple[str, ...]
     limits: DistanceLimits
 
@@ -90,8 +104,12 @@ def limited_distances(
             f"no distance of '{system.name}' is limited: no pair of geoms may touch that has a "
             f"formula and is no contact of the controller{why}"
         )
+    nearest = nearest_of(contacts, limits.nearest, limits.smoothing)
     return LimitedDistances(
-        tuple(contacts), () if limits.pairs is not None else tuple(left_out), limits
+        tuple(contact for contact in contacts if nearest is None or not contact.is_pair),
+        nearest,
+        () if limits.pairs is not None else tuple(left_out),
+        limits,
     )
 
 
@@ -101,8 +119,8 @@ def distance_rows(
     period: float,
     sizes: Sizes,
     tuning: Mapping[str, ca.SX],
-) -> Rows:
-    """Return the limits of distances as bounds of accelerations.
+) -> tuple[Rows, Late | None]:
+    """Return the limits of distances as bounds of accelerations, and what they know late.
 
     Args:
         distances: what is limited; None for no row.
@@ -111,18 +129,29 @@ def distance_rows(
         sizes: of the unknowns.
         tuning: entries of `tuning`, by name: `distances.margin`.
     """
-    contacts = () if distances is None else distances.contacts
-    rows, lower = [ca.SX(0, sizes.nv)], [ca.SX(0, 1)]
-    for contact in contacts:
+    names: list[str] = []
+    rows, lower, late = [ca.SX(0, sizes.nv)], [ca.SX(0, 1)], None
+
+    def add(name: str, J: ca.SX, gap: ca.SX, bias: ca.SX) -> None:
         assert distances is not None
-        J, gap = ca.SX(contact.gap_jacobian(state[0])), contact.gap(state[0])[0]
         left = gap - tuning.get("distances.margin", distances.limits.margin)
         most = braking_bound(left, -(J @ state[1]), distances.limits.braking, period)
+        names.append(f"distance '{name}'")
         rows.append(J)
-        lower.append(-most - contact.gap_bias(*state))
-    return sizes.rows(
-        [f"distance '{contact.name}'" for contact in contacts],
+        lower.append(-most - bias)
+
+    for contact in () if distances is None else distances.contacts:
+        J, gap = ca.SX(contact.gap_jacobian(state[0])), contact.gap(state[0])[0]
+        add(contact.name, J, gap, contact.gap_bias(*state))
+    nearest = None if distances is None else distances.nearest
+    if nearest is not None:
+        known, late = late_rows(nearest, state)
+        for k, name in enumerate(nearest.names):
+            add(name, known.J[k, :], known.gap[k], known.bias[k])
+    limits = sizes.rows(
+        names,
         ca.vertcat(*lower),
-        UNBOUNDED * ca.SX.ones(len(contacts)),
+        UNBOUNDED * ca.SX.ones(len(names)),
         C_a=ca.sparsify(ca.vertcat(*rows)),
     )
+    return limits, late
