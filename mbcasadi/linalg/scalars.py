@@ -6,7 +6,7 @@ and factors of these matrices become loops (`linalg.loops`).
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import casadi as ca
 
@@ -17,7 +17,25 @@ SPARSE = 0.35
 more, loops over whole columns are the faster ones."""
 
 
-def lifted(name: str, symbols: Mapping[str, ca.SX], parts: T) -> tuple[T, dict[str, ca.SX]]:
+class Late(NamedTuple):
+    """Scalars that are known by a call of a Function, which does not belong among scalars in C.
+
+    Attributes:
+        symbols: (n, 1) what stands for them in expressions.
+        values: (n, 1) expressions with the call.
+    """
+
+    symbols: ca.SX
+    values: ca.SX
+
+    def put_into(self, parts: Sequence[ca.SX]) -> list[ca.SX]:
+        """Return expressions with the values in place of the symbols."""
+        return list(ca.substitute(list(parts), [self.symbols], [self.values]))
+
+
+def lifted(
+    name: str, symbols: Mapping[str, ca.SX], parts: T, late: Late | None = None
+) -> tuple[T, dict[str, ca.SX]]:
     """Return `parts` as matrices, and the symbols of matrices that they depend on.
 
     Both kinds of expressions offer the same operations, so they keep the type of the scalars.
@@ -26,18 +44,20 @@ def lifted(name: str, symbols: Mapping[str, ca.SX], parts: T) -> tuple[T, dict[s
         name: of the Function of scalars.
         symbols: its inputs, by name.
         parts: expressions of these, in dicts, dataclasses and named tuples.
+        late: scalars that stand for a call, or None.
     """
     found: dict[int, ca.SX] = {}
     _each_matrix(parts, lambda x: found.setdefault(id(x), x))
     computed = [x for x in found.values() if not x.is_constant()]
-    function = ca.Function(
-        name,
-        list(symbols.values()),
-        [_stored(x) for x in computed],
-        {"cse": True, "never_inline": True},
-    )
+    options = {"cse": True, "never_inline": True}
+    inputs = list(symbols.values())
     arguments = {key: ca.MX.sym(key, x.numel()) for key, x in symbols.items()}
-    results = function.call(list(arguments.values()))
+    given = list(arguments.values())
+    if late is not None:
+        given += ca.Function(f"{name}_late", inputs, [late.values], options).call(given)
+        inputs = [*inputs, late.symbols]
+    function = ca.Function(name, inputs, [_stored(x) for x in computed], options)
+    results = function.call(given)
     by_id = {id(x): ca.MX(ca.evalf(x)) for x in found.values() if x.is_constant()}
     by_id |= {id(x): result for x, result in zip(computed, results, strict=True)}
     matrices: T = _each_matrix(parts, lambda x: by_id[id(x)])

@@ -13,7 +13,7 @@ from mbcasadi.description import RigidTree
 from mbcasadi.errors import ProblemError, UnsupportedFeatureError
 from mbcasadi.model import geometry
 from mbcasadi.model.geometry import ContactSpot
-from mbcasadi.shapes import column
+from mbcasadi.shapes import column, require_numbers
 from mbcasadi.short_text import with_table
 from mbcasadi.system.geom_pairs import TouchingPair, is_static, touching_pairs
 from mbcasadi.system.geometry_contacts import GeometryContact, placed
@@ -25,6 +25,9 @@ Array = NDArray[np.float64]
 
 SHOWN_PAIRS = 8
 """Pairs of geoms that a `repr` names."""
+
+SMOOTHING = 1e-4
+"""What rounded edges may take from a gap, m."""
 
 
 @dataclass(frozen=True)
@@ -91,14 +94,14 @@ def contacts_of(
     *,
     geoms: Sequence[str] | None = None,
     q: ArrayLike | None = None,
+    smoothing: float = SMOOTHING,
 ) -> GeometryContacts:
     """Return the contacts of a model's geometry: gaps, points, normals, friction and Jacobians.
 
     Two geoms may touch where MuJoCo's rules say so: contype and conaffinity, bodies that are fixed
-    to each other, parents, `<exclude>` and `<pair>`. Formulas exist for spheres, capsules,
-    cylinders, boxes and ellipsoids on a plane, for a sphere and a sphere, capsule, cylinder or box,
-    and for two capsules; other pairs are in `left_out`. Functions are built when they are first
-    used.
+    to each other, parents, `<exclude>` and `<pair>`. Planes, spheres, capsules, ellipsoids,
+    cylinders and boxes have formulas or an iteration of fixed length; other pairs are in
+    `left_out`. Functions are built when they are first used.
 
     Args:
         system: read from a model.
@@ -110,6 +113,8 @@ def contacts_of(
             corners of the face that looks most towards it; of a cylinder three points of the rim
             where it stands within 30°, else the lowest points of both rims. By default the authored
             configuration.
+        smoothing: pairs whose nearest points jump, as from edge to edge of two boxes, are computed
+            with rounded edges, which takes at most so much from the gap, m; 0 for sharp ones.
 
     Returns:
         The contacts as a sequence, explicit pairs first.
@@ -117,8 +122,8 @@ def contacts_of(
     Raises:
         UnknownNameError: no such body or geom; the message lists the valid names.
         UnsupportedFeatureError: the ground is of a kind without any formula.
-        ProblemError: the system has no geometry; the ground is not fixed to the world; or bodies,
-            ground or geoms are named and nothing of them may touch.
+        ProblemError: the system has no geometry; the ground is not fixed to the world; bodies,
+            ground or geoms are named and nothing of them may touch; or smoothing is negative.
         ShapeError: q has the wrong shape.
     """
     tree = system.tree
@@ -146,7 +151,10 @@ def contacts_of(
             "contype, conaffinity, <exclude> and <pair>, and read the file that holds the floor"
         )
     at = column("q", tree.q0 if q is None else q, tree.nq)
-    found = [_contacts_of_pair(tree, pair, at) for pair in chosen]
+    require_numbers(smoothing=smoothing)
+    if smoothing < 0:
+        raise ProblemError(f"smoothing = {smoothing}; expected a length that is not negative")
+    found = [_contacts_of_pair(tree, pair, at, smoothing) for pair in chosen]
     return GeometryContacts(
         contacts=tuple(c for each in found if not isinstance(each, LeftOut) for c in each),
         left_out=tuple(each for each in found if isinstance(each, LeftOut)),
@@ -185,7 +193,7 @@ def _is_chosen(
 
 
 def _contacts_of_pair(
-    tree: RigidTree, pair: TouchingPair, q: Array
+    tree: RigidTree, pair: TouchingPair, q: Array, smoothing: float
 ) -> tuple[GeometryContact, ...] | LeftOut:
     """Return the contacts of two geoms, or why there are none.
 
@@ -193,6 +201,7 @@ def _contacts_of_pair(
         tree: the mechanism.
         pair: of the tree.
         q: (nq,) configuration at which the sides of boxes and cylinders that touch are chosen.
+        smoothing: what rounded edges may take from a gap, m.
     """
     first, second = pair.first, pair.second
 
@@ -200,13 +209,22 @@ def _contacts_of_pair(
         bodies = (tree.bodies[first.body].name, tree.bodies[second.body].name)
         label = "" if spot is None else spot.label
         return GeometryContact(
-            first.name, second.name, bodies, label, pair.friction, pair.condim, tree, pair, spot
+            geom1=first.name,
+            geom2=second.name,
+            bodies=bodies,
+            label=label,
+            friction=pair.friction,
+            condim=pair.condim,
+            _tree=tree,
+            _pair=pair,
+            _spot=spot,
+            _smoothing=smoothing,
         )
 
     if first.kind == "plane" and geometry.spots(second):
         R1, R2 = (np.array(ca.evalf(placed(tree, geom, ca.SX(q)).R)) for geom in (first, second))
         return tuple(contact(spot) for spot in geometry.facing_spots(second, R2, R1[:, 2]))
-    if (first.kind, second.kind) in geometry.PAIRS:
+    if geometry.summands(first) is not None and geometry.summands(second) is not None:
         return (contact(None),)
     reason = f"a {first.kind} against a {second.kind} has no formula here"
     return LeftOut(first.name, second.name, reason)

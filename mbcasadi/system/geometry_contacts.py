@@ -48,6 +48,7 @@ class GeometryContact:
     _tree: RigidTree
     _pair: TouchingPair
     _spot: ContactSpot | None
+    _smoothing: float
 
     def _summary(self) -> dict[str, object]:
         return {
@@ -165,14 +166,37 @@ class GeometryContact:
         )
 
     @property
+    def is_pair(self) -> bool:
+        """Whether it is the nearest points of two convex geoms, not a spot on a plane."""
+        return self._spot is None
+
+    @property
+    def has_formula(self) -> bool:
+        """Whether the gap is a closed formula, not an iteration."""
+        kinds = self._pair.first.kind, self._pair.second.kind
+        return self._spot is not None or kinds in geometry.PAIRS
+
+    @property
+    def geoms(self) -> tuple[Geom, Geom]:
+        """Both geoms, as data."""
+        return self._pair.first, self._pair.second
+
+    @property
+    def tree(self) -> RigidTree:
+        """The mechanism."""
+        return self._tree
+
+    @property
     def _body_indices(self) -> tuple[int, int]:
         return self._pair.first.body, self._pair.second.body
 
     def _witness(self, q: ca.SX) -> Witness:
         first, second = (placed(self._tree, g, q) for g in (self._pair.first, self._pair.second))
-        if self._spot is None:
-            return geometry.pair_witness(first, second)
-        return geometry.plane_witness(first, second, self._spot)
+        if self._spot is not None:
+            return geometry.plane_witness(first, second, self._spot)
+        if self.has_formula:
+            return geometry.round_witness(first, second)
+        return geometry.convex_witness(first, second, self._smoothing)
 
     def _rows(self, q: ca.SX) -> ca.SX:
         point = self._witness(q).point

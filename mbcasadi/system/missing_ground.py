@@ -8,8 +8,8 @@ from mbcasadi.system.geom_pairs import is_static
 from mbcasadi.system.names_of_tree import names_of_tree
 from mbcasadi.unknown_names import unknown_name
 
-GROUNDS = ("plane", "sphere", "capsule", "cylinder", "box")
-"""Kinds of geoms that some other kind has a formula with, and that can be fixed to the world."""
+GROUNDS = ("plane", "sphere", "capsule", "ellipsoid", "cylinder", "box")
+"""Kinds of geoms that have gaps with others, and that can be fixed to the world."""
 
 HOW_TO_GET_A_FLOOR = (
     "give the scene, which holds the robot and its floor, or add <geom "

@@ -39,8 +39,9 @@ def inspection_fun(setup: Setup, scales: ProblemScales, m: int) -> ca.Function:
     at, _ = guard_inputs(setup, symbols)
     problem = scales.softened(setup, assemble_problem(setup, at), at.tuning)
     arguments = symbols
-    if has_loops(problem):  # as in a tick: what is inspected has its rounding errors
-        problem, arguments = lifted("terms", symbols, problem)
+    late, problem = problem.late, replace(problem, late=None)
+    if late or has_loops(problem):  # as in a tick: what is inspected has its rounding errors
+        problem, arguments = lifted("terms", symbols, problem, late)
     qp = condensed_problem(setup, problem, scales)
     problem, condensed, whitened = qp.problem, qp.condensed, qp.whitened
     nu, rows = setup.system.nu, problem.rows

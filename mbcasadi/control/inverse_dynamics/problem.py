@@ -70,6 +70,7 @@ from mbcasadi.control.inverse_dynamics.servos.servo_dynamics import (
 )
 from mbcasadi.control.inverse_dynamics.singular_inertia import completed_inertia
 from mbcasadi.control.inverse_dynamics.weighed_forces import desired_forces, forces_on
+from mbcasadi.linalg.scalars import Late
 from mbcasadi.system import evaluate
 from mbcasadi.system.actuator_model import ActuatorModel, actuator_model
 from mbcasadi.system.closing import row_scale_at
@@ -117,6 +118,7 @@ class Problem:
             for those that are off.
         remembered: what z holds of the ticks before.
         on: (m,) one for each row of G that is on.
+        late: what rows of distances know by a call, or None.
     """
 
     dynamics: Dynamics
@@ -132,6 +134,7 @@ class Problem:
     f_ref: ca.SX
     remembered: Remembered
     on: ca.SX
+    late: Late | None
 
 
 def assemble_problem(setup: Setup, at: Inputs) -> Problem:
@@ -186,6 +189,14 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
         dynamics = with_servos(dynamics, servos, servo)
     definite = definite_dynamics(setup, at, dynamics, A.shape[0])
     sizes = Sizes(system.nu, dynamics.G.shape[0], contacts.of_w.shape[1], system.nv)
+    apart, late = distance_rows(
+        setup.limited_distances,
+        (at.q, at.v),
+        plans(setup, at.memory),
+        planned_tick(setup),
+        sizes,
+        at.tuning,
+    )
     rows = stack_rows(
         [
             torque_rows(
@@ -201,14 +212,7 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
                 planned_tick(setup),
                 sizes,
             ),
-            distance_rows(
-                setup.limited_distances,
-                (at.q, at.v),
-                plans(setup, at.memory),
-                planned_tick(setup),
-                sizes,
-                at.tuning,
-            ),
+            apart,
             shortfall_row(setup, sizes),
             end_rows(servos, servo, joint_sums(system, forces_alone(model, setup.ranges)), sizes),
             cone_rows(contacts_now, setup.contact_names, contacts, sizes),
@@ -248,6 +252,7 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
             observed=at.observed,
         ),
         on=constraint_rows_on(setup, at),
+        late=late,
     )
 
 

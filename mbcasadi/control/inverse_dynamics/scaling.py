@@ -134,10 +134,11 @@ def measure_problem(setup: Setup, symbols: dict[str, ca.SX], problem: Problem) -
         "weight": ca.SX(problem.tasks.weight),
     }
     inputs = {name: x for name, x in symbols.items() if name != "z" or setup.memory_size}
+    dense = [ca.densify(x) for x in outputs.values()]
     matrices = ca.Function(
         "measure",
         list(inputs.values()),
-        [ca.densify(x) for x in outputs.values()],
+        dense if problem.late is None else problem.late.put_into(dense),
         list(inputs),
         list(outputs),
     )

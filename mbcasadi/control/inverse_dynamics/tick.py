@@ -100,8 +100,9 @@ def make_stages(setup: Setup, *, loops: bool | None = None) -> Stages:
     offered = hold if setup.safe_output_kind == "safe" else {}
     posed = Posed(_without_reports(setup, problem), valid, at.accepted, offered, noticed(setup, at))
     arguments = symbols
-    if setup.levels or (has_loops(problem) if loops is None else loops):
-        posed, arguments = lifted("terms", symbols, posed)
+    late = problem.late
+    if late or setup.levels or (has_loops(problem) if loops is None else loops):
+        posed, arguments = lifted("terms", symbols, posed, late)
     qp = condensed_problem(setup, posed.problem, scales)
     if setup.levels:
         return _level_stages(setup, symbols, arguments, qp, posed, safe, limits)
@@ -265,6 +266,7 @@ def _without_reports(setup: Setup, problem: Problem) -> Problem:
     nothing = ca.SX(0, 1)
     return replace(
         problem,
+        late=None,
         contacts=replace(problem.contacts, J=nothing, c=nothing),
         tasks=tasks_of_tick(setup, problem.tasks),
         on=nothing if setup.load_sharing is None else problem.on,

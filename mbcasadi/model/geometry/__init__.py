@@ -4,6 +4,8 @@ A `Witness` is what MuJoCo reports of a contact: the signed distance, the point 
 surfaces, and the normal from the first geom to the second.
 """
 
+from mbcasadi.model.geometry.convex_pairs import convex_witness
+from mbcasadi.model.geometry.nearest_pairs import DistanceRows, nearest_rows
 from mbcasadi.model.geometry.plane import (
     ContactSpot,
     facing_spots,
@@ -12,19 +14,24 @@ from mbcasadi.model.geometry.plane import (
     spots,
 )
 from mbcasadi.model.geometry.relative_motion import relative_bias, relative_jacobian
-from mbcasadi.model.geometry.round_shapes import PAIRS, pair_witness
+from mbcasadi.model.geometry.round_shapes import PAIRS, round_witness
+from mbcasadi.model.geometry.summands import summands
 from mbcasadi.model.geometry.witness import Placed, Witness
 
 __all__ = [
     "PAIRS",
     "ContactSpot",
+    "DistanceRows",
     "Placed",
     "Witness",
+    "convex_witness",
     "facing_spots",
-    "pair_witness",
+    "nearest_rows",
     "plane_witness",
     "relative_bias",
     "relative_jacobian",
     "rolling_offset",
+    "round_witness",
     "spots",
+    "summands",
 ]

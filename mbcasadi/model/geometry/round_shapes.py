@@ -31,7 +31,7 @@ PAIRS = (
 """Kinds of geoms that have a formula, in MuJoCo's order."""
 
 
-def pair_witness(first: Placed, second: Placed) -> Witness:
+def round_witness(first: Placed, second: Placed) -> Witness:
     """Return the contact of two geoms whose kinds are one of `PAIRS`."""
     if second.geom.kind in ("box", "cylinder"):
         return _sphere_against(first, second)

@@ -38,6 +38,8 @@ class Distances(StrictTable):
     reserve: NotNegative | None = None
     bodies: tuple[str, ...] | None = None
     pairs: tuple[str, ...] | None = None
+    nearest: int = Field(default=8, ge=1)
+    smoothing: Positive = 5e-3
 
 
 class Sharing(StrictTable):

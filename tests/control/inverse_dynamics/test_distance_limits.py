@@ -153,15 +153,16 @@ def test_distances_of_nothing_or_unknown_pairs_are_refused(arm):
         law(braking=1.0, margin=-1.0)
     with pytest.raises(ProblemError, match="expected one of them"):
         law(braking=1.0, bodies=(), pairs=())
-    boxes = mb.read_mjcf(
-        ARM.replace('type="capsule"', 'type="box"')
-        .replace('name="pillar" type="sphere"', 'name="pillar" type="box"')
+    hills = mb.read_mjcf(
+        ARM.replace('type="sphere" pos=".55 .02 0" size=".08"', 'type="hfield" hfield="hills"')
+        .replace("<default>", '<default><geom contype="1" conaffinity="2"/>')
+        .replace('hfield="hills"', 'hfield="hills" contype="2" conaffinity="1"')
         .replace(
-            'name="hand" type="sphere" size=".04"', 'name="hand" type="box" size=".04 .04 .04"'
+            "<worldbody>",
+            '<asset><hfield name="hills" nrow="2" ncol="2" size="1 1 1 1"/></asset><worldbody>',
         )
-        .replace('size=".08"', 'size=".08 .08 .08"')
     )
     with pytest.raises(ProblemError, match=r"without a formula: .*lower on pillar"):
-        InverseDynamicsQP(boxes, [PostureTask()], distance_limits=DistanceLimits(1.0))
+        InverseDynamicsQP(hills, [PostureTask()], distance_limits=DistanceLimits(1.0))
     one = law(braking=1.0, pairs=("hand on pillar",))
     assert [x for x in one.row_names if x.startswith("distance")] == ["distance 'hand on pillar'"]

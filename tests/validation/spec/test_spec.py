@@ -199,11 +199,12 @@ def test_the_force_of_a_loop_in_the_cost_reaches_the_controller():
 
 
 def test_limits_of_distances_reach_the_controller(quadruped):
-    distance = {"braking": 5.0, "margin": 0.01, "pairs": ["FL on floor"]}
+    distance = {"braking": 5.0, "margin": 0.01, "pairs": ["FL on floor"], "nearest": 3}
     data = {"type": "inverse_dynamics_qp", "task": [{"type": "posture"}]}
     spec = parse_spec(data | {"limits": {"distance": distance}})
     controller = experiment_for_system(spec, quadruped, quadruped.tree.q0).controller
     assert controller.row_names[-1] == "distance 'FL on floor'"
+    assert controller.limited_distances.limits.nearest == distance["nearest"]
     assert controller.distance_limits.margin == 0.01
     with pytest.raises(ProblemError, match="braking"):
         parse_spec(data | {"limits": {"distance": {"margin": 0.01}}})

@@ -14,9 +14,15 @@ from mbcasadi.argument_kinds import require_fields
 from mbcasadi.control.inverse_dynamics.inequalities import Rows, Sizes
 from mbcasadi.control.inverse_dynamics.limits.braking_rule import Tick, braking_bound
 from mbcasadi.control.inverse_dynamics.limits.joint_limits import RESERVE, require_reserve
+from mbcasadi.control.inverse_dynamics.limits.nearest_distances import (
+    NearestPairs,
+    late_rows,
+    nearest_of,
+)
 from mbcasadi.control.inverse_dynamics.limits.predicted_motion import predicted
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.errors import ProblemError
+from mbcasadi.linalg.scalars import Late
 from mbcasadi.shapes import require_name, require_numbers, require_positive
 from mbcasadi.system import System
 from mbcasadi.system.contacts import contacts_of
@@ -34,6 +40,10 @@ class DistanceLimits:
             the controller are left out.
         pairs: pairs by name, "geom2 on geom1" as `mb.contacts_of` names them, in place of `bodies`.
         reserve: share of `braking` that is not planned with, as in `JointLimits`.
+        nearest: of more pairs than so many, those get rows in a tick whose geoms are nearest, by
+            the capsules about them. Spots on planes have rows of their own.
+        smoothing: what rounded edges may take from a gap without a formula, and from those of the
+            nearest, m.
     """
 
     braking: float
@@ -41,10 +51,12 @@ class DistanceLimits:
     bodies: tuple[str, ...] | None = None
     pairs: tuple[str, ...] | None = None
     reserve: float = RESERVE
+    nearest: int = 8
+    smoothing: float = 5e-3
 
     def __post_init__(self) -> None:
         require_fields(self)
-        require_positive(braking=self.braking)
+        require_positive(braking=self.braking, nearest=self.nearest, smoothing=self.smoothing)
         require_numbers(margin=self.margin)
         require_reserve(self.reserve)
         if self.margin < 0:
@@ -63,14 +75,23 @@ class LimitedDistances:
     """The distances of a system that are kept.
 
     Attributes:
-        contacts: pairs, each with its gap.
+        contacts: pairs, each with its gap, that have a row each.
+        nearest: pairs of which the nearest have rows, or None.
         left_out: names of pairs that may touch, and that have no formula.
         limits: margin and braking.
     """
 
     contacts: tuple[GeometryContact, ...]
+    nearest: NearestPairs | None
     left_out: tuple[str, ...]
     limits: DistanceLimits
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """Names of the rows, in their order."""
+        nearest = () if self.nearest is None else self.nearest.names
+        names = (*(contact.name for contact in self.contacts), *nearest)
+        return tuple(f"distance '{name}'" for name in names)
 
 
 def limited_distances(
@@ -100,8 +121,12 @@ def limited_distances(
             f"no distance of '{system.name}' is limited: no pair of geoms may touch that has a "
             f"formula and is no contact of the controller{why}"
         )
+    nearest = nearest_of(contacts, limits.nearest, limits.smoothing)
     return LimitedDistances(
-        tuple(contacts), () if limits.pairs is not None else tuple(left_out), limits
+        tuple(contact for contact in contacts if nearest is None or not contact.is_pair),
+        nearest,
+        () if limits.pairs is not None else tuple(left_out),
+        limits,
     )
 
 
@@ -112,8 +137,8 @@ def distance_rows(
     tick: Tick,
     sizes: Sizes,
     tuning: Mapping[str, ca.SX],
-) -> Rows:
-    """Return the limits of distances as bounds of accelerations.
+) -> tuple[Rows, Late | None]:
+    """Return the limits of distances as bounds of accelerations, and what they know late.
 
     Args:
         distances: what is limited; None for no row.
@@ -123,19 +148,28 @@ def distance_rows(
         sizes: of the unknowns.
         tuning: entries of `tuning`, by name: `distances.margin`.
     """
-    contacts = () if distances is None else distances.contacts
-    rows, lower = [ca.SX(0, sizes.nv)], [ca.SX(0, 1)]
-    for contact in contacts:
+    rows, lower, late = [ca.SX(0, sizes.nv)], [ca.SX(0, 1)], None
+
+    def add(J: ca.SX, gap: ca.SX, bias: ca.SX) -> None:
         assert distances is not None
-        J, gap = ca.SX(contact.gap_jacobian(state[0])), contact.gap(state[0])[0]
-        bias = contact.gap_bias(*state)
         left = gap - tuning.get("distances.margin", distances.limits.margin)
         left, rate = predicted(left, J @ state[1], [J @ a + bias for a in plans], tick)
         rows.append(J)
         lower.append(-braking_bound(left, -rate, distances.limits.planned, tick) - bias)
-    return sizes.rows(
-        [f"distance '{contact.name}'" for contact in contacts],
+
+    for contact in () if distances is None else distances.contacts:
+        J, gap = ca.SX(contact.gap_jacobian(state[0])), contact.gap(state[0])[0]
+        add(J, gap, contact.gap_bias(*state))
+    nearest = None if distances is None else distances.nearest
+    if nearest is not None:
+        known, late = late_rows(nearest, state)
+        for k in range(nearest.rows):
+            add(known.J[k, :], known.gap[k], known.bias[k])
+    names = () if distances is None else distances.row_names
+    limits = sizes.rows(
+        names,
         ca.vertcat(*lower),
-        UNBOUNDED * ca.SX.ones(len(contacts)),
+        UNBOUNDED * ca.SX.ones(len(names)),
         C_a=ca.sparsify(ca.vertcat(*rows)),
     )
+    return limits, late

@@ -87,7 +87,7 @@ def position_rows(setup: "Setup") -> tuple[PositionRow, ...]:
             rows.append(PositionRow(f"joint '{name}': range", float(planned)))
     if distances is not None:
         planned = distances.limits.planned
-        rows += [PositionRow(f"distance '{each.name}'", planned) for each in distances.contacts]
+        rows += [PositionRow(name, planned) for name in distances.row_names]
     return tuple(rows)
 
 

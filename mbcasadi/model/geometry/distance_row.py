@@ -1,0 +1,105 @@
+"""Gap of two convex geoms, its Jacobian and its bias, from their motion.
+
+With the surface points x1, x2 seen from the centres, the normal n, and the second derivatives H of
+the supports, the gap `n·d - h1(n) - h2(n)` at its maximum over n has
+
+    ġ = n·u,  u = (v2 + w2 × x2) - (v1 + w1 × x1),
+    g̈ = n·(s2 - s1) - Σ (w × n)·H (w × n) + b·Z b,  b = u + Σ H (w × n),
+
+where s is the acceleration of the material at x at zero joint acceleration, and Z the response of
+the normal, `nearest_normal.py`. The last term is the turning of the normal.
+"""
+
+import casadi as ca
+
+from mbcasadi.model.geometry.nearest_normal import QUICK, nearest_normal
+from mbcasadi.model.geometry.support_iteration import (
+    Slopes,
+    pair_of,
+    slopes_at,
+    smooth_gap,
+    surface_point,
+)
+
+MOTION = {"p": 3, "R": 9, "v": 3, "w": 3, "a": 3, "dw": 3}
+"""Numbers of a geom's motion: pose of its centre, velocities, accelerations at zero joint ones."""
+MOTION_SIZE = sum(MOTION.values())
+
+
+def distance_row(nv: int) -> ca.Function:
+    """Return (motion1, motion2, sizes, sharpness, sign, axes) → (J, gap, bias).
+
+    Args of the Function: motion of both geoms, `MOTION`; half axes of their summands (12,); sign
+    (nv,) of each dof: 1 where it moves the second, -1 the first, 0 both or none; axes (6, nv)
+    velocity of the world's origin above angular velocity that each dof gives.
+    """
+    inputs = {
+        "motion1": MOTION_SIZE,
+        "motion2": MOTION_SIZE,
+        "sizes": 12,
+        "sharpness": 1,
+        "sign": nv,
+        "axes": (6, nv),
+    }
+    x = {k: ca.MX.sym(k, *(n if isinstance(n, tuple) else (n,))) for k, n in inputs.items()}
+    motions = [x["motion1"], x["motion2"]]
+    d, Q = _relative().call(motions)
+    n, response, _ = nearest_normal(QUICK)(x["sizes"], d, Q, x["sharpness"])
+    solved = [d, Q, n, response]
+    gap, wrench, bias = _row().call([*motions, x["sizes"], x["sharpness"], *solved])
+    J = x["sign"].T * (wrench.T @ x["axes"])
+    return ca.Function("distance_row", list(x.values()), [J.T, gap, bias], {"never_inline": True})
+
+
+def _parts(motion: ca.SX) -> dict[str, ca.SX]:
+    ends = [sum(list(MOTION.values())[:k]) for k in range(len(MOTION) + 1)]
+    found = {name: motion[ends[k] : ends[k + 1]] for k, name in enumerate(MOTION)}
+    return found | {"R": ca.reshape(found["R"], 3, 3)}
+
+
+def _relative() -> ca.Function:
+    """Return (motion1, motion2) → (d, Q)."""
+    motions = [ca.SX.sym("motion", MOTION_SIZE) for _ in range(2)]
+    first, second = map(_parts, motions)
+    d = first["R"].T @ (second["p"] - first["p"])
+    options = {"never_inline": True}
+    return ca.Function("relative", motions, [d, first["R"].T @ second["R"]], options)
+
+
+def _row() -> ca.Function:
+    """Return (motion1, motion2, sizes, sharpness, d, Q, n, response) → (gap, wrench, bias)."""
+    motions = [ca.SX.sym("motion", MOTION_SIZE) for _ in range(2)]
+    sizes, sharpness, d, n = (ca.SX.sym("x", k) for k in (12, 1, 3, 3))
+    Q, response = ca.SX.sym("Q", 3, 3), ca.SX.sym("response", 3, 3)
+    pair = pair_of(sizes, d, Q)
+    at = slopes_at(pair, n, sharpness)
+    first, second = map(_parts, motions)
+    normal = first["R"] @ n
+    bias, turning, relative, points = ca.SX(0), ca.SX(3, 1), ca.SX(3, 1), []
+    for i, (sign, body) in enumerate(((-1, first), (1, second))):
+        point = -sign * body["R"] @ surface_point(pair.boxes[i], at[i], sharpness)
+        across = ca.cross(body["w"], normal)
+        bent = body["R"] @ _bent(pair.boxes[i], at[i], sharpness, body["R"].T @ across)
+        inward = ca.cross(body["w"], ca.cross(body["w"], point))
+        bias += sign * ca.dot(normal, body["a"] + ca.cross(body["dw"], point) + inward)
+        bias -= ca.dot(across, bent)
+        relative += sign * (body["v"] + ca.cross(body["w"], point))
+        turning += bent
+        points.append(body["p"] + point)
+    b = first["R"].T @ (relative + turning)
+    bias += ca.dot(b, response @ b)
+    middle = (points[0] + points[1]) / 2
+    wrench = ca.vertcat(normal, ca.cross(middle, normal))
+    return ca.Function(
+        "row",
+        [*motions, sizes, sharpness, d, Q, n, response],
+        [smooth_gap(pair, n, sharpness), wrench, bias],
+        {"cse": True, "never_inline": True},
+    )
+
+
+def _bent(box: ca.SX, at: Slopes, sharpness: ca.SX, u: ca.SX) -> ca.SX:
+    """Return (3, 1) `H u` of one shape for a tangent u, all in its axes."""
+    y, stretched = at.of_ellipsoid, at.axes * u
+    of_box = box / at.roots * (1 - at.of_box**2) * u + ca.dot(box, sharpness**2 / at.roots) * u
+    return of_box + at.axes * (stretched - y * ca.dot(y, stretched)) / at.root

@@ -1,0 +1,164 @@
+"""The nearest pairs of many convex geoms: a fixed number of rows, chosen in every tick.
+
+Of each pair a lower bound of the gap is known at little cost, the distance of two capsules about
+the geoms. Pairs with the least bounds get a row. All sizes are fixed, and so is the sequence of
+operations.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.description import Frame, Geom, RigidTree
+from mbcasadi.linalg.least_entries import least_entries
+from mbcasadi.model.chain import chain_of
+from mbcasadi.model.frames import frame_bias, frame_pose, frame_velocity, motion_axes
+from mbcasadi.model.geometry.convex_pairs import BLUNTEST, SHARPEST
+from mbcasadi.model.geometry.distance_row import MOTION_SIZE, distance_row
+from mbcasadi.model.geometry.summands import Summands, summands
+from mbcasadi.model.motion import link_poses
+from mbcasadi.spatial import ZERO3, stack
+
+Array = NDArray[np.float64]
+
+POINT = 1e-12
+"""Square of a length of a capsule's axis that counts as none, m²."""
+
+
+class DistanceRows(NamedTuple):
+    """Rows of gaps.
+
+    Attributes:
+        J: (k, nv) `dgap/dt = J v`.
+        gap: (k, 1) m.
+        bias: (k, 1) `d²gap/dt²` at zero joint acceleration, m/s².
+    """
+
+    J: ca.SX
+    gap: ca.SX
+    bias: ca.SX
+
+
+def nearest_rows(
+    tree: RigidTree,
+    pairs: Sequence[tuple[Geom, Geom]],
+    count: int,
+    smoothing: float,
+    state: tuple[ca.SX, ca.SX],
+) -> DistanceRows:
+    """Return the rows of the pairs that are nearest, the nearest first.
+
+    Where all pairs get a row they keep their order.
+
+    Args:
+        tree: the mechanism.
+        pairs: convex geoms.
+        count: number of rows.
+        smoothing: what rounded edges may take from a gap, m.
+        state: q, v.
+    """
+    geoms = list({id(geom): geom for pair in pairs for geom in pair}.values())
+    place = {id(geom): k for k, geom in enumerate(geoms)}
+    indices = [[place[id(pair[i])] for pair in pairs] for i in range(2)]
+    motions = ca.horzcat(*(_motion(tree, geom, state) for geom in geoms))
+    axes = _axes(tree, state[0])
+    function = _rows_function(tree, geoms, indices, count, smoothing)
+    J, gap, bias = function(motions, axes)
+    return DistanceRows(J.T, gap.T, bias.T)
+
+
+def _motion(tree: RigidTree, geom: Geom, state: tuple[ca.SX, ca.SX]) -> ca.SX:
+    """Return the numbers of `MOTION` of a geom."""
+    q, v = state
+    frame = Frame("", "geom", geom.body, geom.pos, geom.quat)
+    p, R = frame_pose(tree, frame, q)
+    moving = [part(tree, frame, q, v) for part in (frame_velocity, frame_bias)]
+    if chain_of(tree).body_link[geom.body] < 0:
+        moving = [ca.SX(6, 1), ca.SX(6, 1)]
+    return ca.densify(ca.vertcat(p, ca.vec(R), *moving))
+
+
+def _axes(tree: RigidTree, q: ca.SX) -> ca.SX:
+    """Return (6, nv) velocity of the world's origin and angular velocity by each dof."""
+    chain, axes = chain_of(tree), ca.SX(6, tree.nv)
+    links = set(range(len(chain.links)))
+    poses = link_poses(chain, q, links)
+    for link in links:
+        for dof, linear, angular in motion_axes(chain, poses, link, ZERO3):
+            axes[:, dof] = stack(linear, angular)
+    return ca.densify(axes)
+
+
+def _rows_function(
+    tree: RigidTree, geoms: list[Geom], indices: list[list[int]], count: int, smoothing: float
+) -> ca.Function:
+    """Return (motions, axes) → (J, gap, bias), a column for each row."""
+    shapes = [x for x in map(summands, geoms) if x is not None]
+    motions = ca.MX.sym("motions", MOTION_SIZE, len(geoms))
+    axes = ca.MX.sym("axes", 6, tree.nv)
+    chosen = [ca.MX(ca.DM(index)) for index in indices]
+    if count < len(indices[0]):
+        nearest = least_entries(_bounds(motions, shapes, indices), count)
+        chosen = [each[nearest] for each in chosen]
+    sizes = ca.MX(ca.DM(np.array([np.r_[x.box, x.ellipsoid] for x in shapes]).T))
+    moves = ca.MX(ca.DM(_moves(tree, geoms)))
+    roundable = ca.MX(ca.DM([x.roundable for x in shapes]))
+    sharpness = smoothing / (roundable[chosen[0]] + roundable[chosen[1]] + smoothing / BLUNTEST)
+    row = distance_row(tree.nv).map(count)
+    J, gap, bias = row(
+        *(motions[:, k] for k in chosen),
+        ca.vertcat(*(sizes[:, k] for k in chosen)),
+        ca.fmax(sharpness, SHARPEST).T,
+        moves[:, chosen[1]] - moves[:, chosen[0]],
+        ca.repmat(axes, 1, count),
+    )
+    return ca.Function("nearest_rows", [motions, axes], [J, gap, bias], {"never_inline": True})
+
+
+def _moves(tree: RigidTree, geoms: list[Geom]) -> Array:
+    """Return (nv, geoms) one where a dof moves a geom."""
+    chain = chain_of(tree)
+    moves = np.zeros((tree.nv, len(geoms)))
+    poses = link_poses(chain, ca.SX(tree.q0), set(range(len(chain.links))))
+    for k, geom in enumerate(geoms):
+        for link in chain.path(chain.body_link[geom.body]):
+            for dof, *_ in motion_axes(chain, poses, link, ZERO3):
+                moves[dof, k] = 1.0
+    return moves
+
+
+def _bounds(motions: ca.MX, shapes: list[Summands], indices: list[list[int]]) -> ca.MX:
+    """Return (pairs,) the distance of the capsules about both geoms of each pair."""
+    longest = [int(np.argmax(x.box)) for x in shapes]
+    half = np.array([x.box[k] for x, k in zip(shapes, longest, strict=True)])
+    radii = np.array(
+        [
+            np.linalg.norm(np.delete(x.box, k)) + np.max(x.ellipsoid)
+            for x, k in zip(shapes, longest, strict=True)
+        ]
+    )
+    ends = [
+        ca.horzcat(*(motions[3 + 3 * k + i, g] for g, k in enumerate(longest))) * ca.DM(half).T
+        for i in range(3)
+    ]
+    first, second = indices
+    e = [motions[i, second] - motions[i, first] for i in range(3)]
+    u1, u2 = ([ends[i][index] for i in range(3)] for index in indices)
+    a, f = (ca.DM(np.maximum(half[index] ** 2, POINT)).T for index in indices)
+    b, c, d = _dot(u1, u2), _dot(u1, e), _dot(u2, e)
+    s = _clip((c * f - b * d) / ca.fmax(a * f - b * b, POINT * POINT))
+    t = _clip((b * s - d) / f)
+    s = _clip((b * t + c) / a)
+    apart = [e[i] + t * u2[i] - s * u1[i] for i in range(3)]
+    return ca.sqrt(_dot(apart, apart)) - ca.DM(radii[first] + radii[second]).T
+
+
+def _dot(x: list[ca.MX], y: list[ca.MX]) -> ca.MX:
+    return x[0] * y[0] + x[1] * y[1] + x[2] * y[2]
+
+
+def _clip(x: ca.MX) -> ca.MX:
+    return ca.fmin(ca.fmax(x, -1), 1)
