@@ -4,11 +4,11 @@ A task approaches its reference with the speed `kp e / kd` where its error e is 
 joints cannot brake from that speed goes past the reference, and gains that leave a margin for small
 errors leave none for large ones. So errors enter as `f e`, with
 
-    kp f |e| / kd  <=  min((2 a |e|)^½, s),
+    kp f |e| / kd  <=  (2 a |e|)^½,
 
-where a is the acceleration that the joints can follow with the braking that is relied on before
-their stops, and s the speed that they can follow within their limits of velocity: with the rows J
-of a point or a rotation the least `d_k / |J⁺_ki|` of the joints k, the median over poses and rows.
+where a is the acceleration that the joints can follow with the braking d that is relied on before
+their stops: with the rows J of a point or a rotation the least `d_k / |J⁺_ki|` of the joints k, the
+median over poses and rows.
 Errors below `2 a (kd / kp)²`, that is 8 a / kp with critical damping, are as they are. What is fed
 back, `kp f e + kd ė`, is no longer than `STRONGEST a`: more would be a matter of the actuators'
 limits, which turn its direction, and can hold an arm beside a stop. Rows of a point or of a
@@ -16,7 +16,7 @@ rotation are shortened as one vector, others each by itself.
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
@@ -42,15 +42,8 @@ MOVES = 1e-6
 """Share of the largest entry of J⁺ below which a joint takes no part in a row."""
 
 
-class Followed(NamedTuple):
-    """Accelerations and speeds of each of `vectors` that joints can follow; infinite for any."""
-
-    acceleration: Array
-    speed: Array
-
-
-def followed_rows(setup: "Setup", J: list[Array]) -> Followed | None:
-    """Return what the joints can follow; None where errors are not bounded.
+def followed_accelerations(setup: "Setup", J: list[Array]) -> Array | None:
+    """Return a of each of `vectors`, infinite for any; None where errors are not bounded.
 
     Args:
         setup: the options.
@@ -59,16 +52,13 @@ def followed_rows(setup: "Setup", J: list[Array]) -> Followed | None:
     joints = setup.limited_joints
     if joints is None or not setup.bounded_errors:
         return None
-    within = {}
-    for key, limits in (("acceleration", joints.braking), ("speed", joints.velocity)):
-        most = np.full(setup.system.nv, np.inf)
-        most[list(joints.dofs)] = np.where(np.isnan(limits), np.inf, limits)
-        within[key] = np.array([_usual([at[rows] for at in J], most) for rows in vectors(setup)])
-    return Followed(**within)
+    most = np.full(setup.system.nv, np.inf)
+    most[list(joints.dofs)] = np.where(np.isnan(joints.braking), np.inf, joints.braking)
+    return np.array([_usual([at[rows] for at in J], most) for rows in vectors(setup)])
 
 
 def _usual(J: list[Array], most: Array) -> float:
-    """Return the usual rate of one of these rows whose least motion is within `most` (nv,)."""
+    """Return the usual acceleration of these rows whose least motion is within `most` (nv,)."""
     rates = []
     for rows in J:
         taken = np.abs(np.linalg.pinv(rows))
@@ -78,13 +68,13 @@ def _usual(J: list[Array], most: Array) -> float:
     return float(np.median(rates))
 
 
-def followed_tasks(setup: "Setup", tasks: "TaskStack", followed: Followed | None) -> "TaskStack":
+def followed_tasks(setup: "Setup", tasks: "TaskStack", followed: Array | None) -> "TaskStack":
     """Return the tasks with bounded errors.
 
     Args:
         setup: the options.
         tasks: with their errors as they are.
-        followed: what the joints can follow.
+        followed: a of each vector, from `followed_accelerations`.
     """
     if followed is None:
         return tasks
@@ -99,19 +89,18 @@ def followed_tasks(setup: "Setup", tasks: "TaskStack", followed: Followed | None
 USED = ("offset", "feedback", "error", "kp", "kd")
 
 
-def _followed_feedback(setup: "Setup", k: dict[str, ca.SX], followed: Followed) -> ca.SX:
+def _followed_feedback(setup: "Setup", k: dict[str, ca.SX], followed: Array) -> ca.SX:
     """Return `kp f e + kd ė` (k,), shortened where it is too long."""
     feedback = ca.SX(k["feedback"])
-    for rows, a, s in zip(vectors(setup), *map(np.ndarray.tolist, followed), strict=True):
+    for rows, a in zip(vectors(setup), followed.tolist(), strict=True):
+        if not np.isfinite(a):
+            continue
         kp, kd = ca.mmax(k["kp"][rows, 0]), ca.mmin(k["kd"][rows, 0])
         pull = k["kp"][rows, 0] * k["error"][rows, 0]
-        if np.isfinite(a) or np.isfinite(s):
-            size = ca.norm_2(k["error"][rows, 0])
-            speed = ca.fmin(ca.sqrt(2 * a * size) if np.isfinite(a) else s, s)
-            share = _at_most(kd * speed, kp * size)
-            feedback[rows] -= ca.if_else(kd > 0, 1 - share, 0) * pull
-        if np.isfinite(a):
-            feedback[rows] *= _at_most(STRONGEST * a, ca.norm_2(feedback[rows, 0]))
+        size = ca.norm_2(k["error"][rows, 0])
+        share = _at_most(kd * ca.sqrt(2 * a * size), kp * size)
+        feedback[rows] -= ca.if_else(kd > 0, 1 - share, 0) * pull
+        feedback[rows] *= _at_most(STRONGEST * a, ca.norm_2(feedback[rows, 0]))
     return feedback
 
 

@@ -12,7 +12,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.control.inverse_dynamics.followed_errors import Followed, followed_rows
+from mbcasadi.control.inverse_dynamics.followed_errors import followed_accelerations
 from mbcasadi.control.inverse_dynamics.limits.soft_limits import soft_rows, soften
 from mbcasadi.control.inverse_dynamics.objective import ForceWeights
 from mbcasadi.control.inverse_dynamics.options import Setup
@@ -60,7 +60,7 @@ class ProblemScales:
             rows of all tasks: light links weigh no more than others.
         contact: size of a contact force of 1 N: that of a force on the whole mass, or of the rows
             of the contacts where equations do not contain the mass.
-        followed: what the joints can follow of each task row; None where errors are not bounded.
+        followed: what the joints can follow, see `followed_errors.py`; None where errors are not bounded.
     """
 
     rows: Array
@@ -73,7 +73,7 @@ class ProblemScales:
     reach: Array
     task: float
     contact: float
-    followed: Followed | None = None
+    followed: Array | None = None
 
     def softened(self, setup: Setup, problem: Problem, tuning: dict[str, ca.SX]) -> Problem:
         """Return the problem with a slack in its soft rows.
@@ -151,7 +151,7 @@ def measure_problem(setup: Setup, symbols: dict[str, ca.SX], problem: Problem) -
     if not definite:
         definite = [{key: np.ones_like(value) for key, value in samples[0].items()}]
     scales = _scales(definite, problem.contacts.of_lam.shape[1], setup)
-    return replace(scales, followed=followed_rows(setup, [each["J"] for each in found]))
+    return replace(scales, followed=followed_accelerations(setup, [each["J"] for each in found]))
 
 
 def _sizes(matrices: dict[str, Array]) -> dict[str, Array]:
