@@ -60,7 +60,7 @@ class ProblemScales:
             rows of all tasks: light links weigh no more than others.
         contact: size of a contact force of 1 N: that of a force on the whole mass, or of the rows
             of the contacts where equations do not contain the mass.
-        followed: what the joints can follow, see `followed_errors.py`; None where errors are not bounded.
+        followed: what joints can follow, see `followed_errors.py`; None where nothing is bounded.
     """
 
     rows: Array

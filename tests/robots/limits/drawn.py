@@ -3,7 +3,7 @@
 A pose, a direction of motion and what the posture wants are drawn; the motion is made as fast as
 can still be stopped with half of the motors' forces, all bodies 10 % heavier than the law's model
 and one tick late: a linear program over MuJoCo's inertia has decelerations for all distances and
-stops at once. The law, which knows neither, goes on in that direction for 0.6 s.
+stops at once. The law, which knows neither, goes on in that direction for 0.8 s.
 """
 
 from collections.abc import Iterator
@@ -23,10 +23,10 @@ from robots.limits.meet import APART, HALF_TURN, MARGIN, PERIOD, gaps
 from robots.limits.models import make_motors, robot_spec
 
 DELAY, MASS, HALF = 1, 0.1, 0.5
-DURATION, KP, AHEAD = 0.6, 100.0, 3.0  # s, 1/s², s that the posture is ahead along the motion
+DURATION, KP, AHEAD = 0.8, 100.0, 3.0  # s, 1/s², s that the posture is ahead along the motion
 FASTEST, SLOWEST = 4.0, 0.3  # rad/s
 BRAKING = 3.0  # m/s²
-NEAR, CLOSING = 0.25, 0.3  # m, m/s: of what counts as an encounter
+NEAR, CLOSING = 0.12, 0.3  # m, m/s: of what counts as an encounter
 TRIES = 4000
 UR5E_TORQUES = (150.0, 150.0, 150.0, 28.0, 28.0, 28.0)
 BALLS = {"forearm_link": 0.08, "wrist_1_link": 0.07, "wrist_3_link": 0.08}
