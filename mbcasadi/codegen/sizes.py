@@ -5,7 +5,7 @@ from mbcasadi.codegen.cone_c import cone_doubles, plane_rows
 
 CONE_ITERATIONS = 10  # times as many where there are quadratic cones
 
-SOLVER_SCALARS, SOLVER_INTEGERS = 6, 8  # of `struct ldp`, beside its arrays
+SOLVER_SCALARS, SOLVER_INTEGERS = 6, 10  # of `struct ldp`, beside its arrays
 
 FLOAT_SPARE = 2  # numbers for alignment between floats, integers and pointers
 
