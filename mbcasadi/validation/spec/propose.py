@@ -18,20 +18,21 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.control import ProposedGains, propose_gains
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
-from mbcasadi.system import GeometryContacts, System, contacts_of, read_mjcf
+from mbcasadi.system import System, read_mjcf
 from mbcasadi.system.actuator_kinds import actuator_kinds
 from mbcasadi.system.missing_ground import HOW_TO_GET_A_FLOOR
-from mbcasadi.system.possible_feet import possible_feet
 from mbcasadi.validation.run import PlantFactory, fitted_to_plant
 from mbcasadi.validation.spec.build import experiment_for_system
+from mbcasadi.validation.spec.proposed_start import (
+    feet_on_plane,
+    joints_outside,
+    within_ranges,
+)
 from mbcasadi.validation.spec.read import parse_spec
 
 Array = NDArray[np.float64]
 SHORTEST_PERIOD = 1e-3  # s
 ON_THE_GROUND = 1e-4  # m; a larger gap of the lowest foot moves the base
-TURNS = 30  # of closing loops and moving joints into their ranges
-ON_THE_STOP = 1e-6  # rad or m; a joint as far beyond its range is in it
-LOWER = 0.01  # m; what is lower than the feet by more touches the ground before them
 DELAY = 1  # ticks, of the gains and of the trial
 LAG = 5e-3  # s, of usual motors with their current loop
 POSTURE_WEIGHT = 1e-3  # beside the task of a base
@@ -143,12 +144,12 @@ def _facts(system: System, plant: Plant, period: float) -> _Facts:
     assert tree is not None  # it was read from a model
     keyframe = next(iter(tree.keyframes), None)
     authored = np.array(tree.q0 if keyframe is None else tree.keyframes[keyframe], dtype=float)
-    q0 = _within_ranges(system, plant, authored)
+    q0 = within_ranges(system, plant, authored)
     free = next((joint for joint in tree.joints if joint.kind == "free"), None)
     contacts: tuple[str, ...] = ()
     moved = 0.0
     if free is not None:
-        found = _feet(system, q0)
+        found = feet_on_plane(system, q0)
         contacts = tuple(dict.fromkeys(f"{c.geom2} on {c.geom1}" for c in found or ()))
         gap = min((float(c.gap(q0)[0]) for c in found or ()), default=0.0)
         if abs(gap) > ON_THE_GROUND:
@@ -161,68 +162,12 @@ def _facts(system: System, plant: Plant, period: float) -> _Facts:
         base=None if free is None else tree.bodies[free.body].name,
         contacts=contacts,
         moved=moved,
-        outside=_outside(system, authored),
+        outside=joints_outside(system, authored),
         driven=_driven(system),
         gains=propose_gains(period, delay=DELAY, lag=LAG, observer=True),
         period=period,
         rigid=system.nc > 0,
     )
-
-
-def _ranges(system: System) -> Iterator[tuple[str, int, tuple[float, float]]]:
-    """Yield name, index in q and range of each joint that has one."""
-    assert system.tree is not None
-    places = {joint.name: joint.qpos for joint in system.tree.joints}
-    for name, (low, high) in zip(system.limits.joint_names, system.limits.joint, strict=True):
-        if low < high:
-            yield name, places[name], (float(low), float(high))
-
-
-def _outside(system: System, q: Array) -> tuple[str, ...]:
-    """Return the joints that are beyond their ranges."""
-    return tuple(
-        name
-        for name, i, (low, high) in _ranges(system)
-        if not low - ON_THE_STOP <= q[i] <= high + ON_THE_STOP
-    )
-
-
-def _within_ranges(system: System, plant: Plant, q: Array) -> Array:
-    """Return a pose near q whose joints are within their ranges, and whose loops are closed.
-
-    Where both are not found in turns, the last pose.
-    """
-    inside = q.copy()
-    for _ in range(TURNS if system.nc else 1):
-        if not _outside(system, inside):
-            break
-        for _, i, ends in _ranges(system):
-            inside[i] = np.clip(inside[i], *ends)
-        if system.nc:
-            plant.reset(inside)
-            inside = plant.q.copy()
-    return inside
-
-
-def _feet(system: System, q0: Array) -> GeometryContacts | None:
-    """Return the contacts of the possible feet with a plane of the world, if there is one.
-
-    None too where other geoms are lower than all feet: what the robot stands on is not among them.
-    """
-    assert system.tree is not None
-    feet = [foot.geom for foot in possible_feet(system.tree)]
-    planes = [geom.name for geom in system.tree.geoms if geom.kind == "plane"]
-    if not feet or not planes:
-        return None
-    found = contacts_of(system, ground=planes[0], geoms=feet, q=q0)
-    gaps = {contact.name: float(contact.gap(q0)[0]) for contact in found}
-    above = min(gaps.values(), default=0.0)
-    lower = [
-        contact
-        for contact in contacts_of(system, ground=planes[0], q=q0)
-        if contact.name not in gaps and float(contact.gap(q0)[0]) < above - LOWER
-    ]
-    return None if lower else found
 
 
 def _driven(system: System) -> tuple[str, ...]:
