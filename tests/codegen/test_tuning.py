@@ -58,7 +58,8 @@ def test_inputs_stand_in_the_order_of_the_contract(laws):
     assert [entry["name"] for entry in project.manifest["tuning"]] == ["kp", "kd"]
     assert project.manifest["tuning"][0]["upper"] is None
     names = ("SATURATED", "RELAXED", "GATED", "CLIPPED")
-    names += ("UNPREPARED", "INTERRUPTING", "UNINITIALISED", "OPEN_GAP", "UNCARRIED")
+    names += ("UNPREPARED", "INTERRUPTING", "UNINITIALISED", "UNVIABLE")
+    names += ("OPEN_GAP", "UNCARRIED")
     assert project.manifest["flag_bits"] == {name: 2**k for k, name in enumerate(names)}
 
 

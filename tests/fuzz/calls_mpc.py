@@ -127,8 +127,6 @@ def calls_of_walking():
         "Gait": {"period": 0.5, "duty": 0.5, "offsets": (0.0, 0.5)},
         "Gait.on_ground": {"self": gait, "t": t},
         "Gait.swing_share": {"self": gait, "t": t},
-        "Gait.ages": {"self": gait, "t": t},
-        "Gait.phase": {"self": gait, "t": t},
         "Gait.schedule": {"self": gait, "t": t, "horizon": 2, "period": 0.03},
         "trot": {"period": 0.5},
 

@@ -11,6 +11,9 @@ from mbcasadi.validation.agreement.samples import Sample
 
 REGRESSOR = "regressor"
 
+ALL, OF_JOINTS = ("*",), ("joint:*",)
+"""Patterns of parameters."""
+
 SUM_SHARE = 1.0
 """Smallest value that an error is relative to, over the natural size: the terms have that size, and
 where they cancel their sum has the rounding errors of the terms."""
@@ -36,9 +39,16 @@ def is_available(system: System) -> bool:
     return system.tree is not None and not any(map(system.coverage.refusal, members))
 
 
+def _meets_medium_as_boxes(system: System) -> bool:
+    """Return whether bodies meet a medium as their inertia boxes, of which nothing is linear."""
+    medium = None if system.tree is None else system.tree.fluid
+    return medium is not None and bool(medium.boxes)
+
+
 def regressor_value(system: System) -> Value:
     """Return `Y θ + y_0` of a system as a function of a sample."""
-    Y_of, theta = regressor(system), linear_parameters(system).values
+    chosen = ALL if not _meets_medium_as_boxes(system) else OF_JOINTS
+    Y_of, theta = regressor(system, chosen), linear_parameters(system, chosen).values
 
     def value(s: Sample) -> Array:
         Y, rest = (x.full() for x in Y_of(s.q, s.v, acceleration(s)))

@@ -71,7 +71,7 @@ def distance_rows(law, q, v):
     """Return (C, lower): `C a >= lower` of the rows of distances."""
     qp = law.problem(q, v)
     places = [i for i, name in enumerate(qp.row_names) if name.startswith("distance")]
-    C = qp.A_qp[places] @ np.linalg.pinv(qp.T)
+    C = qp.A_qp[places][:, : qp.T.shape[1]] @ np.linalg.pinv(qp.T)
     return C, qp.lba[places] + C @ qp.t
 
 

@@ -30,6 +30,9 @@ LEAST_TICKS = 60
 """A joint crosses its range in at least as many ticks, speeding up and braking alike: what brakes
 within a few ticks misses its stop by the error of one."""
 
+LARGEST_RATIO = 5.0
+"""Speeds of joints by those of independent ones from which a pose is near a singular one."""
+
 DEPENDENT = 1e-6
 """Length of what is left of a row, of unit rows, below which it depends on others."""
 
@@ -61,7 +64,11 @@ def usual_braking(
     if not system.nc:
         motions = [np.eye(system.nv)[:, dofs] for _ in system.scales.states]
         return _braking_of(system, joints, ends, ranges, (dofs, motions))
+    alone = [np.eye(system.nv)[:, dofs] for _ in system.scales.states]
+    direct = _braking_of(system, joints, ends, ranges, (dofs, alone))
     own, motions = independent_motions(system)
+    if all(np.isfinite(direct)) and max(np.abs(S).max() for S in motions) > LARGEST_RATIO:
+        return direct  # near singular poses `Sᵀ g` has no bound
     stops = tuple(np.full(len(own), np.inf) for _ in ends)
     for k, dof in enumerate(dofs):
         for side in range(2):
@@ -75,7 +82,7 @@ def usual_braking(
     )
     usable = np.nan_to_num(braking, nan=0.0)
     through = np.min([np.abs(S[dofs]) @ usable for S in motions], axis=0)
-    return np.where(through > 0, through, np.nan)
+    return np.where(through > 0, through, direct)
 
 
 def _braking_of(
