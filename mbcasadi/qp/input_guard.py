@@ -35,6 +35,10 @@ model. What overflows all the same is not finite, and a comparison with that is 
 stays below `UNBOUNDED`, from which on a bound is none. In float it is 4e9: a force limit that means
 none, 1e9 N, is below it."""
 
+LARGEST_SUM = marked(1e20, 1e12)
+"""Other inputs whose absolute values add up to more than this count as bad too. In float, where an
+entry is bounded by little more than limits of 1e9 N, it leaves room for all of these."""
+
 LARGEST_CONTROL = 1e300
 """Controls whose absolute value is larger count as infinite. Their units are the user's: the torque
 of a crane in g mm²/s² is 1e16."""
@@ -47,9 +51,10 @@ MASK_ON = 0.5
 
 
 def is_bounded(*values: Sym) -> Sym:
-    """Return whether no entry of columns is NaN or larger than `LARGEST_INPUT`."""
-    entries = ca.vertcat(*values)
-    return ca.sum1(ca.fabs(entries) <= LARGEST_INPUT) == entries.numel()
+    """Return whether columns have no NaN, and entries and their sum are within their limits."""
+    sizes = ca.fabs(ca.vertcat(*values))
+    each = ca.sum1(sizes <= LARGEST_INPUT) == sizes.numel()
+    return ca.logic_and(each, ca.sum1(sizes) <= LARGEST_SUM)
 
 
 def state_validity(state: tuple[Sym, Sym], sizes: tuple[Array, Array]) -> Sym:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.control.inverse_dynamics.limits.viability import SHORTFALL
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP
 from mbcasadi.description.qp_stages import UNBOUNDED
 
@@ -103,7 +104,10 @@ def _with_share(groups: Mapping[str, list[int]], ray: Array) -> dict[str, list[i
 def _one_sided(
     problem: CondensedQP, equalities: Mapping[str, tuple[Array, Array]]
 ) -> tuple[dict[str, list[int]], Array, Array]:
-    """Return rows `A y <= b` of unit length, and those of each limit."""
+    """Return rows `A y <= b` of unit length, and those of each limit.
+
+    The shortfall of limits of positions is in its own unit.
+    """
     n = problem.A_qp.shape[1]
     rows: list[Array] = []
     bounds: list[float] = []
@@ -122,6 +126,9 @@ def _one_sided(
                 rows.append(side * row)
                 bounds.append(side * bound)
     A, b = np.array(rows).reshape(-1, n), np.array(bounds)
+    if SHORTFALL in problem.row_names:
+        entries = np.abs(problem.A_qp[problem.row_names.index(SHORTFALL)])
+        A = A / np.where(entries > 0, entries, 1.0)
     length = np.linalg.norm(A, axis=1)
     length[length == 0] = 1.0
     return groups, A / length[:, None], b / length
