@@ -27,7 +27,7 @@ DURATION, KP, AHEAD = 0.8, 100.0, 3.0  # s, 1/s², s that the posture is ahead a
 FASTEST, SLOWEST = 4.0, 0.3  # rad/s
 BRAKING = 3.0  # m/s²
 NEAR, CLOSING = 0.12, 0.3  # m, m/s: of what counts as an encounter
-TRIES = 4000
+TRIES = 200_000
 UR5E_TORQUES = (150.0, 150.0, 150.0, 28.0, 28.0, 28.0)
 BALLS = {"forearm_link": 0.08, "wrist_1_link": 0.07, "wrist_3_link": 0.08}
 
