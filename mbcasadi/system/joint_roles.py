@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.description.tree import DOF_SIZE
 from mbcasadi.errors import ProblemError
 from mbcasadi.system.functions import evaluate
 
@@ -50,31 +51,56 @@ def joint_roles(system: "System") -> JointRoles:
     """
     if system.tree is None:
         raise ProblemError(f"'{system.name}' is given by equations and has no joints")
-    driven, free = _driven_and_free(system)
-    sizes = {"free": 6, "ball": 3}
+    driven = driven_coordinates(system)
+    free = _free_coordinates(system, driven)
     roles: dict[str, list[str]] = {"driven": [], "dependent": [], "passive": []}
     for joint in system.tree.joints:
-        dofs = slice(joint.dof, joint.dof + sizes.get(joint.kind, 1))
+        dofs = slice(joint.dof, joint.dof + DOF_SIZE[joint.kind])
         role = "driven" if driven[dofs].any() else "passive" if free[dofs].any() else "dependent"
         roles[role].append(joint.name)
     return JointRoles(*(tuple(roles[role]) for role in ("driven", "dependent", "passive")))
 
 
-def _driven_and_free(system: "System") -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return (nv,) whether an actuator acts on a coordinate, and whether it moves without these."""
-    size = system.scales.coordinates
-    driven, free = np.zeros(system.nv, bool), np.zeros(system.nv, bool)
-    poses = [q for q, _ in system.scales.states]
-    for q in poses:
+def independent_motions(system: "System") -> tuple[list[int], list[Array]]:
+    """Return coordinates that determine all velocities on null(A), driven ones first, and S.
+
+    S (nv, k) at each sampled pose, `v = S v_i`, velocities over the sizes of coordinates; the
+    coordinates are those of the first pose.
+
+    Args:
+        system: with constraints; without, S picks the coordinates.
+    """
+    driven = driven_coordinates(system)
+    nothing = np.zeros(system.nv, bool)
+    bases = [_motions(system, q, nothing) for q, _ in system.scales.states]
+    chosen: list[int] = []
+    for dof in (*np.flatnonzero(driven), *np.flatnonzero(~driven)):
+        trial = [*chosen, int(dof)]
+        if np.linalg.matrix_rank(bases[0][trial], tol=FREE) == len(trial):
+            chosen = trial
+    motions = [Z @ np.linalg.pinv(Z[chosen], rcond=FREE) for Z in bases]
+    return chosen, [np.where(np.abs(S) > FREE, S, 0.0) for S in motions]
+
+
+def driven_coordinates(system: "System") -> NDArray[np.bool_]:
+    """Return (nv,) whether an actuator acts on a coordinate at a sampled pose."""
+    size, driven = system.scales.coordinates, np.zeros(system.nv, bool)
+    for q, _ in system.scales.states:
         effect = np.abs(size[:, None] * _at_rest(system, "actuation", q))
         driven |= (effect > ACTS * effect.max(axis=0, initial=0.0)).any(axis=1)
-    for q in poses:
+    return driven
+
+
+def _free_coordinates(system: "System", driven: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return (nv,) whether a coordinate moves while the driven ones are at rest."""
+    free = np.zeros(system.nv, bool)
+    for q, _ in system.scales.states:
         free |= np.abs(_motions(system, q, driven)).max(axis=1, initial=0.0) > FREE
-    return driven, free & ~driven
+    return free & ~driven
 
 
 def _motions(system: "System", q: Array, held: NDArray[np.bool_]) -> Array:
-    """Return orthonormal motions (nv, k) of the mechanism with the coordinates `held` at rest."""
+    """Return orthonormal motions (nv, k), over sizes, with the coordinates `held` at rest."""
     rows = np.eye(system.nv)[held]
     if system.nc:
         A = _at_rest(system, "loop_jacobian", q) * system.scales.coordinates

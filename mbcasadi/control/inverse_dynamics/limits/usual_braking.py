@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.system import System, evaluate
+from mbcasadi.system import System
+from mbcasadi.system.joint_roles import independent_motions
 from mbcasadi.system.ranges import Ranges
 from mbcasadi.system.sizes import resting_actuation
 
@@ -31,10 +32,8 @@ LEAST_TICKS = 60
 within a few ticks misses its stop by the error of one."""
 
 LARGEST_RATIO = 5.0
-"""Speeds of joints by those of independent ones from which a pose is near a singular one."""
-
-DEPENDENT = 1e-6
-"""Length of what is left of a row, of unit rows, below which it depends on others."""
+"""Speeds of joints by those of independent ones, both over the sizes of their coordinates, from
+which on a pose is near a singular one."""
 
 LEAST_SHARE = 1e-3
 """Least share of what a joint's actuators give it alone."""
@@ -66,9 +65,11 @@ def usual_braking(
         return _braking_of(system, joints, ends, ranges, (dofs, motions))
     alone = [np.eye(system.nv)[:, dofs] for _ in system.scales.states]
     direct = _braking_of(system, joints, ends, ranges, (dofs, alone))
-    own, motions = independent_motions(system)
-    if all(np.isfinite(direct)) and max(np.abs(S).max() for S in motions) > LARGEST_RATIO:
+    own, ratios = independent_motions(system)
+    if all(np.isfinite(direct)) and max(np.abs(S).max() for S in ratios) > LARGEST_RATIO:
         return direct  # near singular poses `Sᵀ g` has no bound
+    size = system.scales.coordinates
+    motions = [size[:, None] * S / size[own] for S in ratios]
     stops = tuple(np.full(len(own), np.inf) for _ in ends)
     for k, dof in enumerate(dofs):
         for side in range(2):
@@ -119,32 +120,6 @@ def _braking_of(
         ends_of = np.concatenate([f[braked] for f in free])
         braking[braked] *= shares_together(rows * alone[braked] / ends_of[:, None])
     return braking
-
-
-def independent_motions(system: System) -> tuple[list[int], list[Array]]:
-    """Return coordinates that determine all velocities on null(A), driven ones first, and S.
-
-    S (nv, k) at each sampled pose, `v = S v_i`; the coordinates are those of the first pose.
-    """
-    size = system.scales.coordinates
-    driven = np.zeros(system.nv, bool)
-    bases = []
-    for q, _ in system.scales.states:
-        effect = np.abs(resting_actuation(system, q))
-        driven |= (effect > 0).any(axis=1)
-        A = np.asarray(evaluate(system.loop_jacobian, {"q": q, "v": np.zeros(system.nv)}).full())
-        _, length, Vt = np.linalg.svd(A * size)
-        rank = int(np.count_nonzero(length > DEPENDENT * length.max(initial=0.0)))
-        bases.append(size[:, None] * Vt[rank:].T)
-    chosen: list[int] = []
-    for dof in (*np.flatnonzero(driven), *np.flatnonzero(~driven)):
-        trial = bases[0][[*chosen, int(dof)]] / size[[*chosen, int(dof)], None]
-        if np.linalg.matrix_rank(trial, tol=DEPENDENT) == len(trial):
-            chosen.append(int(dof))
-    motions = [Z @ np.linalg.pinv(Z[chosen], rcond=DEPENDENT) for Z in bases]
-    return chosen, [
-        np.where(np.abs(S) * size[chosen] > DEPENDENT * size[:, None], S, 0.0) for S in motions
-    ]
 
 
 def shares_together(load: Array) -> Array:
