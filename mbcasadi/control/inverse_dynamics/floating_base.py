@@ -2,22 +2,17 @@
 
 from typing import TYPE_CHECKING
 
-import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
 from mbcasadi.description import RigidTree
-from mbcasadi.system import evaluate
-from mbcasadi.system.actuator_model import actuator_model
-from mbcasadi.system.ranges import require_ranges
+from mbcasadi.system import System, evaluate
+from mbcasadi.system.joint_roles import driven_coordinates
 
 if TYPE_CHECKING:
     from mbcasadi.control.inverse_dynamics.options import Setup
 
-Array = NDArray[np.float64]
-
 MOVED = 1e-9
-"""Share of the largest entry from which on a constraint or an actuator acts on the base."""
+"""Share of the largest entry from which on a constraint acts on the base."""
 
 BASE_DOFS = 6
 
@@ -41,16 +36,24 @@ def floating_base(setup: "Setup") -> tuple[str, tuple[int, ...]]:
     tree = setup.system.tree
     if tree is None or not np.any(tree.gravity):
         return "", ()
-    B = _at_poses(setup, "actuation")
+    driven = driven_coordinates(setup.system)
     for joint in tree.joints:
         base = list(range(joint.dof, joint.dof + BASE_DOFS))
-        if joint.kind != "free" or not np.any(B[:, _above(tree, joint.body)]):
+        if joint.kind != "free" or not driven[_above(tree, joint.body)].any():
             continue
-        if not np.any(np.abs(B[:, base]) > MOVED * np.abs(B).max()):
-            A = np.abs(_at_poses(setup, "rows")) if setup.system.nc else np.zeros((1, 0, 0))
-            acts = [k for k in range(A.shape[1]) if np.any(A[:, k, base] > MOVED * A[:, k].max())]
-            return joint.name, tuple(acts)
+        if not driven[base].any():
+            return joint.name, _rows_on(setup.system, base)
     return "", ()
+
+
+def _rows_on(system: System, base: list[int]) -> tuple[int, ...]:
+    """Return the equality rows that act on a base at one of the closed poses."""
+    if not system.nc:
+        return ()
+    states = ({"q": q, "v": v, "t": 0.0} for q, v in system.scales.states)
+    A = np.abs([np.asarray(evaluate(system.loop_jacobian, at).full()) for at in states])
+    acts = A[:, :, base].max(axis=(0, 2)) > MOVED * A.max(axis=(0, 2))
+    return tuple(np.flatnonzero(acts).tolist())
 
 
 def _above(tree: RigidTree, body: int) -> list[int]:
@@ -60,19 +63,3 @@ def _above(tree: RigidTree, body: int) -> list[int]:
         if i and each.parent in carried:
             carried.add(i)
     return [j.dof for j in tree.joints if j.body in carried and j.body != body]
-
-
-def _at_poses(setup: "Setup", what: str) -> Array:
-    """Return moments (poses, nv, nu) or rows of the loops (poses, nc, nv) at the closed poses."""
-    system, found = setup.system, []
-    q = ca.SX.sym("q", system.nq)
-    ranges = require_ranges(system, None, None)
-    moment = actuator_model(system, ranges, 1.0, q, ca.SX(system.nv, 1), None).moment
-    actuation = ca.Function("moment", [q], [ca.densify(moment)])
-    for pose, rates in system.scales.states:
-        if what == "actuation":
-            found.append(np.asarray(actuation(pose)))
-        else:
-            rows = evaluate(system.loop_jacobian, {"q": pose, "v": rates, "t": 0.0})
-            found.append(np.asarray(rows.full()))
-    return np.array(found)

@@ -1,6 +1,8 @@
 """The benchmark of the control tick poses the problems that it says."""
 
 import os
+from dataclasses import replace
+from unittest.mock import MagicMock
 
 import casadi as ca
 import mujoco
@@ -125,17 +127,39 @@ def test_an_absent_tsid_is_named_with_how_to_install_it(monkeypatch, tmp_path):
     assert tsid.PREFIX in program.label
 
 
-@pytest.mark.parametrize("name", ["torque, N m", "motion", "unsolved"])
+@pytest.mark.parametrize("name", ["torque, N m", "motion", "unsolved", "fails"])
 def test_times_of_another_solution_are_not_compared(monkeypatch, tmp_path, name):
     gaps = {"torque, N m": 0.0, "motion": 0.0, "unsolved": 0.0}
     record = QUADRUPED.sway(2)
     tick_of = tick_robots.Tick(QUADRUPED, QUADRUPED.controller(), None, record, (0.0, 0.0))
     program = tsid.Program("TSID", tmp_path / "program")
     monkeypatch.setattr(tsid, "differences", lambda *_: gaps)
-    assert tick_robots.require_same(tick_of, program) == gaps
+    assert tick_robots.compared_program(tick_of, program) == (program, gaps)
     gaps[name] = np.nan
-    with pytest.raises(SolverError, match=f"TSID on quadruped: {name}"):
-        tick_robots.require_same(tick_of, program)
+    if name == "fails":
+        monkeypatch.setattr(tsid, "differences", MagicMock(side_effect=SolverError("it failed")))
+    compared, _ = tick_robots.compared_program(tick_of, program)
+    assert compared.path is None
+    words = "it failed" if name == "fails" else f"not compared: {name} differs by nan"
+    assert words in compared.label
+    assert tick_robots.compared_program(tick_of, compared) == (compared, {})
+
+
+def test_a_solver_with_other_torques_is_a_row_without_a_time(monkeypatch, record):
+    pytest.importorskip("quadprog", reason="quadprog is not installed (extra: test)")
+    controller = QUADRUPED.controller()
+    states = tuple(values[::20] for values in record)
+    cone = (tick_cases.FRICTION, QUADRUPED.least_force)
+    problems = tick_full_form.full_form(controller, QUADRUPED.sites, cone, states, states[0][0])
+    (right,) = tick_peers.solvers(problems, only=("quadprog",))
+    wrong = replace(right, name="other", solutions=tuple(1.1 * x for x in right.solutions))
+    unsolved = replace(right, name="lost", solutions=tuple(np.nan * x for x in right.solutions))
+    absent = tick_peers.SolverTimes("none (absent: install it)")
+    monkeypatch.setattr(tick_peers, "solvers", lambda _: [right, wrong, unsolved, absent])
+    rows = tick.usual_form_rows(QUADRUPED, controller, states, 1e-6)
+    assert [row["peer_time"] is not None for row in rows] == [True, False, False, False]
+    names = ("other (not compared: its torques", "lost (not compared: its torques")
+    assert [row["peer"].split(" differ")[0] for row in rows] == [right.name, *names, absent.name]
 
 
 def test_the_gaps_are_those_of_the_torques_and_accelerations(monkeypatch, record, tmp_path):
@@ -171,7 +195,8 @@ def test_tsid_has_our_torques_and_our_motion(record, tmp_path):
     program = tsid.build(tmp_path)
     assert program.reason == ""
     tick_of = tick_robots.Tick(QUADRUPED, QUADRUPED.controller(), None, record, (0.0, 0.0))
-    gaps = tick_robots.require_same(tick_of, program)
+    compared, gaps = tick_robots.compared_program(tick_of, program)
+    assert compared is program
     assert gaps["torque, N m"] < 1e-5
     assert gaps["motion"] < 1e-3
 
