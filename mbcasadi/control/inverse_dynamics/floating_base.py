@@ -50,8 +50,13 @@ def _rows_on(system: System, base: list[int]) -> tuple[int, ...]:
     """Return the equality rows that act on a base at one of the closed poses."""
     if not system.nc:
         return ()
-    states = ({"q": q, "v": v, "t": 0.0} for q, v in system.scales.states)
-    A = np.abs([np.asarray(evaluate(system.loop_jacobian, at).full()) for at in states])
+    J = system.loop_jacobian
+    A = np.abs(
+        [
+            np.asarray(evaluate(J, {"q": q, "v": v, "t": 0.0}).full())
+            for q, v in system.scales.states
+        ]
+    )
     acts = A[:, :, base].max(axis=(0, 2)) > MOVED * A.max(axis=(0, 2))
     return tuple(np.flatnonzero(acts).tolist())
 
