@@ -13,6 +13,9 @@ Errors below `2 a (kd / kp)²`, that is 8 a / kp with critical damping, are as t
 back, `kp f e + kd ė`, is no longer than `STRONGEST a`: more would be a matter of the actuators'
 limits, which turn its direction, and can hold an arm beside a stop. Rows of a point or of a
 rotation are shortened as one vector, others each by itself.
+
+Tasks of a tenth of another one's weight or less are as they are: they choose among the motions that
+heavier ones leave, and a posture that pulls less lets a redundant arm come home in another branch.
 """
 
 from dataclasses import replace
@@ -22,6 +25,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.control.inverse_dynamics.secondary_rows import FAR
 from mbcasadi.control.tasks.posture_task import PostureTask
 from mbcasadi.linalg.scalars import in_scalars
 
@@ -54,7 +58,14 @@ def followed_accelerations(setup: "Setup", J: list[Array]) -> Array | None:
         return None
     most = np.full(setup.system.nv, np.inf)
     most[list(joints.dofs)] = np.where(np.isnan(joints.braking), np.inf, joints.braking)
-    return np.array([_usual([at[rows] for at in J], most) for rows in vectors(setup)])
+    heaviest = max(float(np.max(gains.weight)) for gains in setup.gains)
+    leads = np.concatenate([FAR * gains.weight > heaviest for gains in setup.gains])
+    return np.array(
+        [
+            _usual([at[rows] for at in J], most) if leads[rows].any() else np.inf
+            for rows in vectors(setup)
+        ]
+    )
 
 
 def _usual(J: list[Array], most: Array) -> float:

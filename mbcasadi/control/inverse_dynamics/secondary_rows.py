@@ -18,7 +18,7 @@ from mbcasadi.control.inverse_dynamics.options import Setup
 Array = NDArray[np.float64]
 
 FAR = 10.0
-"""Factor of the weights from which a task counts as heavier: it takes 10/11 of a conflict."""
+"""Factor of the weights from which on a task counts as heavier: it takes 10/11 of a conflict."""
 
 POSES = 3
 """Poses of the model's samples at which rows are compared."""

@@ -6,7 +6,11 @@ import pytest
 import mbcasadi as mb
 from mbcasadi import models
 from mbcasadi.control import FrameTask, InverseDynamicsQP, JointLimits, PostureTask, propose_gains
-from mbcasadi.control.inverse_dynamics.followed_errors import STRONGEST, vectors
+from mbcasadi.control.inverse_dynamics.followed_errors import (
+    STRONGEST,
+    followed_accelerations,
+    vectors,
+)
 from mbcasadi.description.status import Flag
 
 H, LATE, HEAVY = 0.002, 1, 0.1  # s, ticks, share of the mass
@@ -57,6 +61,19 @@ def test_points_and_rotations_are_shortened_as_vectors_and_joints_each_by_itself
     law = InverseDynamicsQP(system, tasks, joint_limits=JointLimits(), period=H)
     of_posture = [[6 + k] for k in range(4)]
     assert sorted(vectors(law)) == [[0, 1, 2], [3, 4, 5], *of_posture, [10, 11, 12], [13]]
+
+
+def test_a_posture_that_chooses_among_motions_of_a_heavier_task_is_as_it_is():
+    """The pull `kp e` of a posture of small weight is whole: it holds an arm in its branch."""
+    for weight, bounded in ((1.0, True), (5e-4, False)):
+        tasks = [FrameTask("tool"), PostureTask(weight=weight)]
+        law = InverseDynamicsQP(
+            mb.read_mjcf(models.path("scara")), tasks, joint_limits=JointLimits(), period=H
+        )
+        J = [np.vstack([np.eye(6, law.system.nv), np.eye(law.system.nv)])]
+        followed = followed_accelerations(law, J)
+        assert np.isfinite(followed[0])  # the tool
+        assert np.all(np.isfinite(followed[2:]) == bounded)
 
 
 def test_high_gains_bring_an_arm_home_from_far_beyond_its_reach():
