@@ -1,7 +1,6 @@
 """Arms whose references are too fast and too far: 3 m/s, then 1 m beyond reach, then back."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import mujoco
 import numpy as np
@@ -13,7 +12,6 @@ from mbcasadi.control import (
     InverseDynamicsQP,
     JointLimits,
     PostureTask,
-    SoftLimit,
 )
 from mbcasadi.validation import Recording
 from robots.arms.circles import IIWA, Arm
@@ -26,9 +24,7 @@ FAST, EACH, BACK = 3.0, 1.5, 2.0  # s: there and back, in each direction beyond 
 FAR = 2.0  # m from home
 DIRECTIONS = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, -1, 0]])
 DURATION = FAST + EACH * len(DIRECTIONS) + BACK
-SPEED_LIMIT, PANDA_SPEED_LIMIT = 6.0, 3.0  # rad/s
-MARGIN, RESERVE = 2e-3, 0.3  # rad, share of the braking
-PANDA_BRAKING = 0.4  # of the usual braking: its shoulder has little torque left beside gravity
+SPEED_LIMIT, PANDA_SPEED = 6.0, 3.0  # rad/s
 PANDA = Arm("men__franka_emika_panda__panda", "hand", kind="body")
 
 Reference = Callable[[float], np.ndarray]
@@ -62,17 +58,6 @@ def path(law: InverseDynamicsQP, q0: np.ndarray, frame: str) -> Reference:
     return reference
 
 
-def limits_of(arm: Arm, system: mb.System) -> JointLimits:
-    """Return the limits of an arm's joints."""
-    usual = JointLimits(velocity=SPEED_LIMIT, margin=MARGIN, reserve=RESERVE)
-    if arm is not PANDA:
-        return usual
-    law = InverseDynamicsQP(system, [PostureTask()], joint_limits=usual)
-    return replace(
-        usual, velocity=PANDA_SPEED_LIMIT, braking=tuple(PANDA_BRAKING * law.limited_joints.braking)
-    )
-
-
 def run(arm: Arm, motors: bool) -> tuple[mujoco.MjModel, Recording]:
     """Return the plant's model, and the recording of the generated C in MuJoCo."""
     model = arm.spec(motors).compile()
@@ -83,9 +68,8 @@ def run(arm: Arm, motors: bool) -> tuple[mujoco.MjModel, Recording]:
             FrameTask(arm.frame, kind=arm.kind, kp=KP),
             PostureTask(kp=POSTURE_KP, weight=5e-4),
         ],
-        joint_limits=limits_of(arm, system),
+        joint_limits=JointLimits(velocity=PANDA_SPEED if arm is PANDA else SPEED_LIMIT),
         observer=DisturbanceObserver(),
-        soft=[SoftLimit("joints")] if arm is PANDA else (),
         period=PERIOD,
         delay=DELAY,
     )
