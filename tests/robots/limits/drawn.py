@@ -116,7 +116,7 @@ def scene_of(name: str, model: mujoco.MjModel) -> Scene:
         period=PERIOD,
         delay=DELAY,
     )
-    kept = law.limited_distances.contacts
+    kept = mb.contacts_of(system)
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     terms = (
         ca.vertcat(*(contact.gap(q)[0] for contact in kept)),

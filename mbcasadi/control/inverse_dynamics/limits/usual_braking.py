@@ -27,7 +27,7 @@ RELIED_ON = 0.5
 """Share of the deceleration that actuators at their limits give against gravity: the rest is for
 centrifugal and Coriolis forces."""
 
-LEAST_TICKS = 60
+LEAST_TICKS = 100
 """A joint crosses its range in at least as many ticks, speeding up and braking alike: what brakes
 within a few ticks misses its stop by the error of one."""
 
