@@ -41,6 +41,8 @@ class Geom:
         margin, gap: distances below which MuJoCo reports a contact and pushes, m.
         solmix: weight of its solver parameters in a contact.
         solref, solimp: (2,), (5,) of MuJoCo's soft contact; see `softness.soft_row`.
+        points: (k, 3) vertices of the convex hull of a mesh that may touch, in its axes, m; (0, 3)
+            of any other geom.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Geom:
     solmix: float = 1.0
     solref: Array = field(default_factory=lambda: np.array([0.02, 1.0]))
     solimp: Array = field(default_factory=lambda: np.array([0.9, 0.95, 0.001, 0.5, 2.0]))
+    points: Array = field(default_factory=lambda: np.zeros((0, 3)))
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
 
 from mbcasadi.description import CollisionRules, Geom, GeomPair
 from mbcasadi.description.geoms import GEOM_KINDS, GeomKind
@@ -35,9 +36,25 @@ def geoms(model: mujoco.MjModel) -> tuple[Geom, ...]:
             solmix=float(model.geom_solmix[i]),
             solref=np.array(model.geom_solref[i]),
             solimp=np.array(model.geom_solimp[i]),
+            points=_hull(model, i),
         )
         for i, name in enumerate(names(model, "geom"))
     )
+
+
+def _hull(model: mujoco.MjModel, geom: int) -> NDArray[np.float64]:
+    """Return (k, 3) the vertices of the hull of a mesh that may touch; (0, 3) of any other geom."""
+    touches = model.geom_contype[geom] or model.geom_conaffinity[geom]
+    touches = touches or geom in model.pair_geom1 or geom in model.pair_geom2
+    if KINDS[int(model.geom_type[geom])] != "mesh" or not touches:
+        return np.zeros((0, 3))
+    mesh = int(model.geom_dataid[geom])
+    start, graph = int(model.mesh_vertadr[mesh]), int(model.mesh_graphadr[mesh])
+    points = model.mesh_vert[start : start + int(model.mesh_vertnum[mesh])].astype(float)
+    if graph < 0:
+        return np.array(points)
+    count = int(model.mesh_graph[graph])  # then the number of faces, and two numbers of each vertex
+    return np.array(points[model.mesh_graph[graph + 2 + count : graph + 2 + 2 * count]])
 
 
 def collision_rules(model: mujoco.MjModel) -> CollisionRules:

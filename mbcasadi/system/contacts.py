@@ -100,8 +100,9 @@ def contacts_of(
 
     Two geoms may touch where MuJoCo's rules say so: contype and conaffinity, bodies that are fixed
     to each other, parents, `<exclude>` and `<pair>`. Planes, spheres, capsules, ellipsoids,
-    cylinders and boxes have formulas or an iteration of fixed length; other pairs are in
-    `left_out`. Functions are built when they are first used.
+    cylinders, boxes and meshes have formulas or an iteration of fixed length; other pairs are in
+    `left_out`. Meshes stand for their convex hulls, and may be larger by `GeometryContact.excess`.
+    Functions are built when they are first used.
 
     Args:
         system: read from a model.
@@ -111,8 +112,8 @@ def contacts_of(
             all.
         q: (nq,) configuration at which the sides are chosen that touch a plane: of a box the four
             corners of the face that looks most towards it; of a cylinder three points of the rim
-            where it stands within 30°, else the lowest points of both rims. By default the authored
-            configuration.
+            where it stands within 30°, else the lowest points of both rims; of a mesh the corners
+            of the polygon that its lowest vertices span. By default the authored configuration.
         smoothing: pairs whose nearest points jump, as from edge to edge of two boxes, are computed
             with rounded edges, which takes at most so much from the gap, m; 0 for sharp ones.
 

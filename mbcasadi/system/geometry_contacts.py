@@ -177,6 +177,13 @@ class GeometryContact:
         return self._spot is not None or kinds in geometry.PAIRS
 
     @property
+    def excess(self) -> float:
+        """Length by which the shapes of meshes may be larger than their hulls, both together, m."""
+        if self._spot is not None:
+            return 0.0
+        return sum(geometry.mesh_points(g.points).radius for g in self.geoms if g.kind == "mesh")
+
+    @property
     def geoms(self) -> tuple[Geom, Geom]:
         """Both geoms, as data."""
         return self._pair.first, self._pair.second

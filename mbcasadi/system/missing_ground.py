@@ -8,7 +8,7 @@ from mbcasadi.system.geom_pairs import is_static
 from mbcasadi.system.names_of_tree import names_of_tree
 from mbcasadi.unknown_names import unknown_name
 
-GROUNDS = ("plane", "sphere", "capsule", "ellipsoid", "cylinder", "box")
+GROUNDS = ("plane", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh")
 """Kinds of geoms that have gaps with others, and that can be fixed to the world."""
 
 HOW_TO_GET_A_FLOOR = (

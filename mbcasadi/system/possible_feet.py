@@ -73,10 +73,12 @@ def possible_feet(tree: RigidTree) -> tuple[PossibleFoot, ...]:
 
 
 def lowest_point(tree: RigidTree, geom: Geom, q: Array) -> float:
-    """Return the height of a geom's lowest point, m; of a mesh that of its fitted box."""
+    """Return the height of a geom's lowest point, m; of a mesh without points that of its box."""
     place = placed(tree, geom, ca.SX(ca.DM(q)))
     R, p = (np.array(ca.evalf(ca.SX(value))) for value in (place.R, place.p))
     down, size = np.abs(R[2]), geom.size
+    if len(geom.points):
+        return float(p.ravel()[2] + np.min(geom.points @ R[2]))
     below = {
         "sphere": size[0],
         "capsule": size[0] + size[1] * down[2],

@@ -1,17 +1,21 @@
 """Two convex shapes for the campaign: drawn, posed, and solved by Clarabel and over directions."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import clarabel
 import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import bmat, csc_matrix, eye
+from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 from campaign.mechanics import Array
 from campaign.second_solver import settings
+from mbcasadi.model.geometry import MeshPoints, mesh_points
 
-KINDS = ("sphere", "capsule", "ellipsoid", "cylinder", "box")  # MuJoCo's order
+KINDS = ("sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh")  # MuJoCo's order
+NO_MESH = MeshPoints(np.zeros((0, 3)), 0.0)
 LEAST, MOST = 0.02, 0.5  # m, half lengths
 ALIGNED = 0.3  # share of pairs whose axes are parallel
 SEEDS = 400  # directions from which overlap is refined
@@ -26,11 +30,20 @@ class Shape:
     size: Array
     p: Array
     R: Array
+    points: Array = field(default_factory=lambda: np.zeros((0, 3)))  # vertices of a mesh
+    mesh: MeshPoints = NO_MESH  # what stands for them
+
+    @cached_property
+    def planes(self) -> Array:
+        """(k, 4) `normal · x + offset <= 0` in a mesh."""
+        return np.unique(np.round(ConvexHull(self.mesh.points).equations, 12), axis=0)
 
     @property
     def radius(self) -> float:
         """Of the sphere about it."""
         a, b, c = self.size
+        if self.kind == "mesh":
+            return float(np.max(np.linalg.norm(self.mesh.points, axis=1))) + self.round
         return float(
             {
                 "sphere": a,
@@ -53,6 +66,10 @@ class Shape:
                 return a * np.hypot(t[:, 0], t[:, 1]) + b * np.abs(t[:, 2])
             case "ellipsoid":
                 return np.linalg.norm(t * self.size, axis=1)
+            case "mesh":
+                return np.max(t @ self.mesh.points.T, axis=1) + self.round * np.linalg.norm(
+                    t, axis=1
+                )
         return np.abs(t) @ np.array([a, b, c])
 
     def constraints(self) -> tuple[Array, Array, list[object]]:
@@ -77,12 +94,22 @@ class Shape:
             case "ellipsoid":
                 G = np.vstack([nothing, -np.diag(1 / self.size)])
                 return G, np.array([1.0, 0, 0, 0]), [clarabel.SecondOrderConeT(4)]
+            case "mesh":
+                count = len(self.planes)
+                return self.planes[:, :3], -self.planes[:, 3], [clarabel.NonnegativeConeT(count)]
         return both, np.array([a, b, c, a, b, c]), [clarabel.NonnegativeConeT(6)]
 
     @property
     def round(self) -> float:
         """Radius that is taken from the distance."""
+        if self.kind == "mesh":
+            return self.mesh.radius
         return float(self.size[0]) if self.kind in ("sphere", "capsule") else 0.0
+
+    def scaled(self, by: float) -> "Shape":
+        """Return it in other units of length."""
+        mesh = MeshPoints(self.mesh.points * by, self.mesh.radius * by)
+        return Shape(self.kind, self.size * by, self.p * by, self.R, self.points * by, mesh)
 
 
 def draw_shapes(rng: np.random.Generator) -> tuple[Shape, Shape]:
@@ -95,10 +122,27 @@ def draw_shapes(rng: np.random.Generator) -> tuple[Shape, Shape]:
         second = first @ turns[rng.integers(len(turns))]
     u = rng.normal(size=3)
     u /= np.linalg.norm(u)
-    a = Shape(KINDS[kinds[0]], sizes[0], np.zeros(3), first)
-    b = Shape(KINDS[kinds[1]], sizes[1], np.zeros(3), second)
+    a, b = (
+        _shape(rng, KINDS[kind], size, R)
+        for kind, size, R in zip(kinds, sizes, (first, second), strict=True)
+    )
     away = float(a.support(u[None])[0] + b.support(-u[None])[0])
-    return a, Shape(b.kind, b.size, away * u, second)
+    return a, replace(b, p=away * u)
+
+
+def _shape(rng: np.random.Generator, kind: str, size: Array, R: Array) -> Shape:
+    """Return a shape; a mesh is a prism, or the hull of points on an ellipsoid, of this size."""
+    if kind != "mesh":
+        return Shape(kind, size, np.zeros(3), R)
+    count = int(rng.integers(4, 40))
+    if count % 2:
+        points = rng.normal(size=(count, 3))
+        points /= np.linalg.norm(points, axis=1, keepdims=True)
+    else:
+        turn = 2 * np.pi * np.arange(count) / count
+        rim = np.column_stack([np.cos(turn), np.sin(turn)])
+        points = np.vstack([np.insert(rim, 2, z, axis=1) for z in (-1.0, 1.0)])
+    return Shape(kind, size, np.zeros(3), R, points * size, mesh_points(points * size))
 
 
 def distance(a: Shape, b: Shape) -> float:
@@ -108,7 +152,7 @@ def distance(a: Shape, b: Shape) -> float:
     by the size, so that accuracies are relative.
     """
     length = min(a.radius, b.radius)
-    parts = [Shape(x.kind, x.size / length, x.p / length, x.R) for x in (a, b)]
+    parts = [x.scaled(1 / length) for x in (a, b)]
     (Ga, ga, ca), (Gb, gb, cb) = (x.constraints() for x in parts)
     zero = csc_matrix((1, 3))
     away = parts[0].p - parts[1].p
@@ -146,10 +190,11 @@ def depth(a: Shape, b: Shape) -> float:
     level = np.sqrt(1 - height**2)
     seeds = np.column_stack([level * np.cos(turn), level * np.sin(turn), height])
     axes = np.vstack([a.R.T, b.R.T])
+    faces = [s * x.planes[:, :3] @ x.R.T for x, s in ((a, 1), (b, -1)) if x.kind == "mesh"]
     edges = np.array([np.cross(x, y) for x in a.R.T for y in b.R.T])
     lengths = np.linalg.norm(edges, axis=1)
     edges = edges[lengths > 1e-6] / lengths[lengths > 1e-6, None]
-    seeds = np.vstack([seeds, axes, -axes, edges, -edges])
+    seeds = np.vstack([seeds, axes, -axes, edges, -edges, *faces])
     values = overlap(seeds)
     least = float(values.min())
     for seed in seeds[np.argsort(values)[:REFINED]]:

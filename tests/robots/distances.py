@@ -20,6 +20,7 @@ import numpy as np
 import mbcasadi as mb
 from mbcasadi.codegen import CProject, export_c
 from mbcasadi.control import DistanceLimits, FrameTask, InverseDynamicsQP, PostureTask
+from mbcasadi.model.geometry import mesh_points
 
 FLAGS = ("-O3", "-march=native")
 STATES, TURNS = 400, 4
@@ -55,9 +56,14 @@ def measure(path: Path) -> str:
                 medians[limited] = min(medians.get(limited, np.inf), 1e6 * float(seconds))
     contacts = mb.contacts_of(system)
     pairs = len({(contact.geom1, contact.geom2) for contact in contacts})
+    meshes = [mesh_points(geom.points) for geom in system.tree.geoms if len(geom.points)]
+    of_meshes = ""
+    if meshes:
+        count, excess = max(len(m.points) for m in meshes), max(m.radius for m in meshes)
+        of_meshes = f", meshes by {count} points at most, larger by {1e3 * excess:.1f} mm at most"
     return (
-        f"{path.stem}: {pairs} own pairs, {len(contacts.left_out)} left out; tick "
-        f"{medians[False]:.1f} us, with distances {medians[True]:.1f} us"
+        f"{path}: {pairs} own pairs, {len(contacts.left_out)} left out{of_meshes}; "
+        f"tick {medians[False]:.1f} us, with distances {medians[True]:.1f} us"
     )
 
 

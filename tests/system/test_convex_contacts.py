@@ -10,6 +10,7 @@ from mbcasadi.errors import ProblemError
 
 PAIR = """
 <mujoco>
+  <asset><mesh name="stone" vertex="-.1 -.15 -.1 .2 -.1 -.1 0 .2 -.1 .05 0 .25"/></asset>
   <worldbody>
     <body name="b1"><freejoint/>
       <geom name="g1" {first} pos=".05 -.02 .03" euler="40 20 -30"/></body>
@@ -22,11 +23,13 @@ SHAPES = {
     "ellipsoid": 'type="ellipsoid" size=".1 .25 .15"',
     "cylinder": 'type="cylinder" size=".12 .2"',
     "box": 'type="box" size=".1 .25 .15"',
+    "mesh": 'type="mesh" mesh="stone"',
 }
 PAIRS = [
     ("capsule", "ellipsoid"), ("capsule", "cylinder"), ("capsule", "box"),
     ("ellipsoid", "ellipsoid"), ("ellipsoid", "cylinder"), ("ellipsoid", "box"),
     ("cylinder", "cylinder"), ("cylinder", "box"), ("box", "box"),
+    ("capsule", "mesh"), ("box", "mesh"), ("mesh", "mesh"),
 ]  # fmt: skip
 SMOOTHING = 2e-3  # m, of most tests: edges are so round that differences see them
 STEP = 1e-5  # of central differences
@@ -119,7 +122,7 @@ def product(a, b):
 
 
 def test_the_generated_c_gives_the_same_numbers(tmp_path):
-    system = mb.read_mjcf(PAIR.format(first=SHAPES["cylinder"], second=SHAPES["box"]))
+    system = mb.read_mjcf(PAIR.format(first=SHAPES["cylinder"], second=SHAPES["mesh"]))
     (contact,) = mb.contacts_of(system)
     members = [contact.gap, contact.gap_jacobian, contact.gap_bias, contact.bias]
     c = all_compiled(members, tmp_path)

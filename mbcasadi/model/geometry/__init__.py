@@ -5,6 +5,7 @@ surfaces, and the normal from the first geom to the second.
 """
 
 from mbcasadi.model.geometry.convex_pairs import convex_witness
+from mbcasadi.model.geometry.mesh_points import MeshPoints, mesh_points
 from mbcasadi.model.geometry.nearest_pairs import DistanceRows, nearest_rows
 from mbcasadi.model.geometry.plane import (
     ContactSpot,
@@ -22,10 +23,12 @@ __all__ = [
     "PAIRS",
     "ContactSpot",
     "DistanceRows",
+    "MeshPoints",
     "Placed",
     "Witness",
     "convex_witness",
     "facing_spots",
+    "mesh_points",
     "nearest_rows",
     "plane_witness",
     "relative_bias",

@@ -9,11 +9,12 @@ normal are exact to the second, those of normal and points to the first.
 from collections.abc import Sequence
 
 import casadi as ca
+import numpy as np
 
 from mbcasadi.model.geometry.nearest_normal import nearest_normal
-from mbcasadi.model.geometry.summands import Summands, summands
+from mbcasadi.model.geometry.summands import Summands, padded_points, summands
 from mbcasadi.model.geometry.support_iteration import (
-    Pair,
+    pair_of,
     residual_at,
     slopes_at,
     smooth_gap,
@@ -32,7 +33,8 @@ def sharpness_of(shapes: Sequence[Summands], smoothing: float) -> float:
         shapes: both.
         smoothing: length, m.
     """
-    roundable = sum(shape.roundable for shape in shapes)
+    length = sum(shape.length for shape in shapes)
+    roundable = sum(shape.roundable(length) for shape in shapes)
     limited = roundable + smoothing / BLUNTEST
     return max(smoothing / limited, SHARPEST) if limited else SHARPEST
 
@@ -41,20 +43,20 @@ def convex_witness(first: Placed, second: Placed, smoothing: float) -> Witness:
     """Return the contact of two convex geoms.
 
     Args:
-        first, second: the geoms, sums of a box and an ellipsoid.
+        first, second: the geoms, sums of a box, an ellipsoid and points.
         smoothing: what rounding their edges may take from the gap, m.
     """
     shapes = [x for x in (summands(first.geom), summands(second.geom)) if x is not None]
     sharpness = ca.SX(sharpness_of(shapes, smoothing))
     d, Q = first.R.T @ (second.p - first.p), first.R.T @ second.R
-    boxes, ellipsoids = ([ca.SX(x[i]) for x in shapes] for i in range(2))
-    sizes = ca.vertcat(boxes[0], ellipsoids[0], boxes[1], ellipsoids[1])
-    pair = Pair((boxes[0], boxes[1]), (ellipsoids[0], ellipsoids[1]), d, Q)
-    fixed, response, residual = nearest_normal()(sizes, d, Q, sharpness)
+    sizes = ca.SX(ca.DM(np.concatenate([part for x in shapes for part in (x.box, x.ellipsoid)])))
+    points = ca.SX(ca.DM(np.vstack(padded_points(shapes))))
+    pair = pair_of(sizes, points, d, Q)
+    fixed, response, residual = nearest_normal(points.shape[1])(sizes, points, d, Q, sharpness)
     n = fixed + response @ (residual_at(pair, fixed, sharpness) - residual)
     n = n / ca.norm_2(n)
     gap = smooth_gap(pair, n, sharpness)
     at, _ = slopes_at(pair, n, sharpness)
-    surface = first.p + first.R @ surface_point(boxes[0], at, sharpness)
+    surface = first.p + first.R @ surface_point(pair.boxes[0], at, sharpness)
     normal = first.R @ n
     return Witness(gap, surface + normal * (gap / 2), normal)

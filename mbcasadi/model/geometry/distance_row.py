@@ -12,7 +12,7 @@ the normal, `nearest_normal.py`. The last term is the turning of the normal.
 
 import casadi as ca
 
-from mbcasadi.model.geometry.nearest_normal import QUICK, nearest_normal
+from mbcasadi.model.geometry.nearest_normal import nearest_normal
 from mbcasadi.model.geometry.support_iteration import (
     Slopes,
     pair_of,
@@ -26,17 +26,19 @@ MOTION = {"p": 3, "R": 9, "v": 3, "w": 3, "a": 3, "dw": 3}
 MOTION_SIZE = sum(MOTION.values())
 
 
-def distance_row(nv: int) -> ca.Function:
-    """Return (motion1, motion2, sizes, sharpness, sign, axes) → (J, gap, bias).
+def distance_row(nv: int, count: int) -> ca.Function:
+    """Return (motion1, motion2, sizes, points, sharpness, sign, axes) → (J, gap, bias).
 
-    Args of the Function: motion of both geoms, `MOTION`; half axes of their summands (12,); sign
-    (nv,) of each dof: 1 where it moves the second, -1 the first, 0 both or none; axes (6, nv)
-    velocity of the world's origin above angular velocity that each dof gives.
+    Args of the Function: motion of both geoms, `MOTION`; half axes of their summands (12,); their
+    points with weights (8, count), one column after the other; sharpness of their edges; sign (nv,)
+    of each dof: 1 where it moves the second, -1 the first, 0 both or none; axes (6, nv) velocity of
+    the world's origin above angular velocity that each dof gives.
     """
     inputs = {
         "motion1": MOTION_SIZE,
         "motion2": MOTION_SIZE,
         "sizes": 12,
+        "points": 8 * count,
         "sharpness": 1,
         "sign": nv,
         "axes": (6, nv),
@@ -44,9 +46,10 @@ def distance_row(nv: int) -> ca.Function:
     x = {k: ca.MX.sym(k, *(n if isinstance(n, tuple) else (n,))) for k, n in inputs.items()}
     motions = [x["motion1"], x["motion2"]]
     d, Q = _relative().call(motions)
-    n, response, _ = nearest_normal(QUICK)(x["sizes"], d, Q, x["sharpness"])
+    shapes = [x["sizes"], ca.reshape(x["points"], 8, count)]
+    n, response, _ = nearest_normal(count, quick=True)(*shapes, d, Q, x["sharpness"])
     solved = [d, Q, n, response]
-    gap, wrench, bias = _row().call([*motions, x["sizes"], x["sharpness"], *solved])
+    gap, wrench, bias = _row(count).call([*motions, *shapes, x["sharpness"], *solved])
     J = x["sign"].T * (wrench.T @ x["axes"])
     return ca.Function("distance_row", list(x.values()), [J.T, gap, bias], {"never_inline": True})
 
@@ -66,16 +69,17 @@ def _relative() -> ca.Function:
     return ca.Function("relative", motions, [d, first["R"].T @ second["R"]], options)
 
 
-def _row() -> ca.Function:
-    """Return (motion1, motion2, sizes, sharpness, d, Q, n, response) → (gap, wrench, bias)."""
+def _row(count: int) -> ca.Function:
+    """Return the Function of motions, shapes and what was solved to (gap, wrench, bias)."""
     motions = [ca.SX.sym("motion", MOTION_SIZE) for _ in range(2)]
     sizes, sharpness, d, n = (ca.SX.sym("x", k) for k in (12, 1, 3, 3))
+    points = ca.SX.sym("points", 8, count)
     Q, response = ca.SX.sym("Q", 3, 3), ca.SX.sym("response", 3, 3)
-    pair = pair_of(sizes, d, Q)
+    pair = pair_of(sizes, points, d, Q)
     at = slopes_at(pair, n, sharpness)
     first, second = map(_parts, motions)
     normal = first["R"] @ n
-    bias, turning, relative, points = ca.SX(0), ca.SX(3, 1), ca.SX(3, 1), []
+    bias, turning, relative, witnesses = ca.SX(0), ca.SX(3, 1), ca.SX(3, 1), []
     for i, (sign, body) in enumerate(((-1, first), (1, second))):
         point = -sign * body["R"] @ surface_point(pair.boxes[i], at[i], sharpness)
         across = ca.cross(body["w"], normal)
@@ -85,14 +89,14 @@ def _row() -> ca.Function:
         bias -= ca.dot(across, bent)
         relative += sign * (body["v"] + ca.cross(body["w"], point))
         turning += bent
-        points.append(body["p"] + point)
+        witnesses.append(body["p"] + point)
     b = first["R"].T @ (relative + turning)
     bias += ca.dot(b, response @ b)
-    middle = (points[0] + points[1]) / 2
+    middle = (witnesses[0] + witnesses[1]) / 2
     wrench = ca.vertcat(normal, ca.cross(middle, normal))
     return ca.Function(
         "row",
-        [*motions, sizes, sharpness, d, Q, n, response],
+        [*motions, sizes, points, sharpness, d, Q, n, response],
         [smooth_gap(pair, n, sharpness), wrench, bias],
         {"cse": True, "never_inline": True},
     )
@@ -102,4 +106,5 @@ def _bent(box: ca.SX, at: Slopes, sharpness: ca.SX, u: ca.SX) -> ca.SX:
     """Return (3, 1) `H u` of one shape for a tangent u, all in its axes."""
     y, stretched = at.of_ellipsoid, at.axes * u
     of_box = box / at.roots * (1 - at.of_box**2) * u + ca.dot(box, sharpness**2 / at.roots) * u
-    return of_box + at.axes * (stretched - y * ca.dot(y, stretched)) / at.root
+    of_ellipsoid = at.axes * (stretched - y * ca.dot(y, stretched)) / at.root
+    return of_box + of_ellipsoid + at.spread.moments @ u

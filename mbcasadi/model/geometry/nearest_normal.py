@@ -4,10 +4,10 @@ from functools import cache
 from typing import NamedTuple
 
 import casadi as ca
+import numpy as np
 
 from mbcasadi.model.geometry.support_iteration import (
     TINY,
-    Pair,
     exact_newton,
     exact_slopes,
     pair_of,
@@ -16,6 +16,7 @@ from mbcasadi.model.geometry.support_iteration import (
     smooth_gap,
     step,
 )
+from mbcasadi.model.geometry.way_out import ways_out
 
 
 class Effort(NamedTuple):
@@ -23,7 +24,7 @@ class Effort(NamedTuple):
 
     Attributes:
         first: from the line of centres.
-        second: from the best direction; 0 for no second start.
+        second: from other ways out of an overlap, `way_out.py`; 0 for no search.
         plain: with exact slopes, in the end.
     """
 
@@ -34,34 +35,20 @@ class Effort(NamedTuple):
 
 FULL, QUICK = Effort(16, 8, 2), Effort(8, 0, 2)
 """To a sharpness of 1e-8; to one of 1e-3, without a search for other ways out of an overlap."""
-SHARPNESS, LATER_SHARPNESS = 1.0, 0.05
+FULL_OF_POINTS, QUICK_OF_POINTS = Effort(50, 36, 2), Effort(14, 0, 2)
+"""The same where a shape has points."""
+SHARPNESS, LATER_SHARPNESS, LAST_SHARPNESS = 1.0, 0.05, 1e-3
 """Sharpness at which they start."""
+SAME = 1e-12
+"""Difference of gaps, by the length of the pair, that says nothing of which normal is better: a gap
+knows its normal to the root of its rounding."""
 NO_SLOPE = 1e-30
 """Derivative in place of zero."""
 
 
-def _best(pair: Pair, n: ca.SX) -> ca.SX:
-    """Return the best direction: n, an axis of a shape, or the product of two axes."""
-    none = ca.SX(0)
-    axes = ca.SX.eye(3)
-    own = [axes[:, i] for i in range(3)]
-    other = [pair.Q[:, i] for i in range(3)]
-    products = [ca.cross(a, b) for a in own for b in other]
-    products = [x / ca.sqrt(ca.sumsqr(x) + TINY) for x in products]
-    best, value = n, smooth_gap(pair, n, none)
-    for x in own + other + products:
-        x = x * ca.if_else(ca.dot(x, pair.d) >= 0, 1.0, -1.0)
-        x = ca.if_else(ca.sumsqr(x) > 0.5, x, n)
-        new = smooth_gap(pair, x, none)
-        better = new > value
-        best, value = ca.if_else(better, x, best), ca.fmax(value, new)
-    return best
-
-
-def _symbols() -> dict[str, ca.SX]:
-    sizes = {"sizes": 12, "d": 3}
-    found = {name: ca.SX.sym(name, size) for name, size in sizes.items()}
-    return found | {"Q": ca.SX.sym("Q", 3, 3), "n": ca.SX.sym("n", 3)}
+def _sizes(count: int) -> dict[str, tuple[int, int]]:
+    """Return the sizes of a pair's numbers, of so many points."""
+    return {"sizes": (12, 1), "points": (8, count), "d": (3, 1), "Q": (3, 3)}
 
 
 def _function(name: str, inputs: list[ca.SX], outputs: list[ca.SX]) -> ca.Function:
@@ -70,74 +57,98 @@ def _function(name: str, inputs: list[ca.SX], outputs: list[ca.SX]) -> ca.Functi
 
 
 @cache
-def step_functions() -> tuple[ca.Function, ...]:
-    """Return the parts of the iteration as Functions: start, step, best direction, polish, end."""
-    given = _symbols()
-    pair, n, sharpness = pair_of(given["sizes"], given["d"], given["Q"]), given["n"], ca.SX.sym("s")
-    inputs = [*given.values(), sharpness]
+def step_functions(count: int) -> tuple[ca.Function, ...]:
+    """Return the parts of the iteration as Functions: start, step, polish, gap, end.
+
+    Args:
+        count: of points that each shape has.
+    """
+    shapes = [ca.SX.sym(name, *size) for name, size in _sizes(count).items()]
+    n, sharpness = ca.SX.sym("n", 3), ca.SX.sym("s")
+    pair, inputs = pair_of(*shapes), [*shapes, n, sharpness]
     slopes = [ca.SX.sym("slopes", 3) for _ in range(4)]
     equations, inverse = exact_newton(pair, n, sharpness)
     response = equations.B @ inverse @ equations.B.T
     return (
         _function("support_start", inputs, exact_slopes(slopes_at(pair, n, sharpness))),
         _function("support_step", [*inputs, *slopes], step(pair, n, slopes, sharpness)),
-        _function("support_best", inputs[:-1], [_best(pair, n)]),
         _function("support_polish", inputs, [polished(pair, n, sharpness)]),
+        _function("support_gap", inputs, [smooth_gap(pair, n, sharpness)]),
         _function(
             "support_end",
             inputs,
-            [smooth_gap(pair, n, sharpness), response, equations.residual],
+            [response, equations.residual],
         ),
     )
 
 
 @cache
-def nearest_normal(effort: Effort = FULL) -> ca.Function:
-    """Return (sizes, d, Q, sharpness) → (n, response, residual) of two shapes.
+def nearest_normal(count: int, quick: bool = False) -> ca.Function:
+    """Return (sizes, points, d, Q, sharpness) → (n, response, residual) of two shapes.
 
     The normal n (3,) from the first to the second, in the axes of the first. Where the shapes move,
     and `residual = d - h'(n)` with that n changes by dr, it changes by `response dr`.
     Lengths are in m. Derivatives are zero: they would run through the iteration.
+
+    Args:
+        count: of points that each shape has, K.
+        quick: fewer steps.
     """
-    sizes, d, Q = (
-        ca.MX.sym(name, *size) for name, size in (("sizes", (12,)), ("d", (3,)), ("Q", (3, 3)))
-    )
+    round_ones, with_points = (QUICK, QUICK_OF_POINTS) if quick else (FULL, FULL_OF_POINTS)
+    effort = with_points if count else round_ones
+    sizes, points, d, Q = (ca.MX.sym(name, *size) for name, size in _sizes(count).items())
     sharpness = ca.MX.sym("sharpness")
-    length = ca.sum1(sizes)
-    shapes = [sizes / length, d / length, Q]
-    start, follow, best, polish, end = step_functions()
+    extents = [ca.mmax(ca.fabs(points[k : k + 3, :])) for k in (0, 4) if count]
+    length = ca.sum1(ca.vertcat(sizes, *extents))
+    scale = np.tile([1.0, 1.0, 1.0, 0.0], 2)  # the weights of points stay
+    weights = ca.DM(np.tile(1 - scale, (count, 1)).T)
+    scaled = points * (ca.repmat(ca.DM(scale), 1, count) / length + weights)
+    shapes = [sizes / length, scaled, d / length, Q]
+    start, follow, polish, value, end = step_functions(count)
 
     def followed(n: ca.MX, first: float, steps: int) -> ca.MX:
-        """Return n after so many steps; the sharpness falls by one factor, and stays for two."""
+        """Return n after so many steps; the sharpness falls by one factor, and stays for two.
+
+        Where other ways out are searched, the n with the largest gap of all steps is returned.
+        """
+        seen = [n]
         ratio = ca.fmin(1.0, sharpness / first) ** (1 / (steps - 2))
         now = ca.fmax(first, sharpness)
         slopes = start.call([*shapes, n, now])
         for k in range(steps):
             n, *slopes = follow.call([*shapes, n, now if k < steps - 2 else sharpness, *slopes])
             now = now * ratio
+            seen.append(n)
         for _ in range(effort.plain):
             n = polish(*shapes, n, sharpness)
-        return n
+        return best_of([*seen, n]) if effort.second else n
 
-    square = ca.sumsqr(shapes[1])
+    def best_of(normals: list[ca.MX]) -> ca.MX:
+        """Return the last one, or the one with the largest gap if that is larger."""
+        best, largest = normals[-1], value(*shapes, normals[-1], sharpness)
+        for n in reversed(normals[:-1]):
+            gap = value(*shapes, n, sharpness)
+            better = gap > largest + SAME
+            best, largest = ca.if_else(better, n, best), ca.if_else(better, gap, largest)
+        return best
+
+    square = ca.sumsqr(shapes[2])
     apart = square > TINY
-    n = ca.if_else(apart, shapes[1] / ca.sqrt(ca.if_else(apart, square, 1.0)), ca.DM([1, 0, 0]))
+    n = ca.if_else(apart, shapes[2] / ca.sqrt(ca.if_else(apart, square, 1.0)), ca.DM([1, 0, 0]))
     n = followed(n, SHARPNESS, effort.first)
-    gap, response, residual = end.call([*shapes, n, sharpness])
     if effort.second:
-        other = followed(best(*shapes, n), LATER_SHARPNESS, effort.second)
-        its_gap, *rest = end.call([*shapes, other, sharpness])
-        n, response, residual = (
-            ca.if_else(its_gap > gap, new, old)
-            for new, old in zip((other, *rest), (n, response, residual), strict=True)
-        )
-    names = ["sizes", "d", "Q", "sharpness"], ["n", "response", "residual"]
-    inputs, outputs = [sizes, d, Q, sharpness], [n, response / length, residual * length]
+        others = [followed(way, LATER_SHARPNESS, effort.second) for way in ways_out(*shapes)]
+        n = best_of([*others, n])
+        n = best_of([followed(n, LAST_SHARPNESS, effort.second), n])
+    response, residual = end.call([*shapes, n, sharpness])
+    names = ["sizes", "points", "d", "Q", "sharpness"], ["n", "response", "residual"]
+    inputs = [sizes, points, d, Q, sharpness]
+    outputs = [n, response / length, residual * length]
     options = {"never_inline": True}
     undifferentiated = ca.Function(
-        "nearest_normal", inputs, outputs, *names, options | {"is_diff_in": [False] * 4}
+        "nearest_normal", inputs, outputs, *names, options | {"is_diff_in": [False] * 5}
     )
     # Of a call without any derivative, CasADi 3.8 takes NaN: so there is one that rounds away.
-    nothing = NO_SLOPE * sum(ca.sum1(ca.vec(x)) for x in inputs)
+    nothing = NO_SLOPE * sum(ca.sum1(ca.vec(x)) for x in inputs if x.numel())
     outputs = [x + nothing for x in undifferentiated.call(inputs)]
     return ca.Function("fixed_normal", inputs, outputs, *names, options)

@@ -18,7 +18,7 @@ from mbcasadi.model.chain import chain_of
 from mbcasadi.model.frames import frame_bias, frame_pose, frame_velocity, motion_axes
 from mbcasadi.model.geometry.convex_pairs import BLUNTEST, SHARPEST
 from mbcasadi.model.geometry.distance_row import MOTION_SIZE, distance_row
-from mbcasadi.model.geometry.summands import Summands, summands
+from mbcasadi.model.geometry.summands import Summands, padded_points, summands
 from mbcasadi.model.motion import link_poses
 from mbcasadi.spatial import ZERO3, stack
 
@@ -105,17 +105,36 @@ def _rows_function(
         chosen = [each[nearest] for each in chosen]
     sizes = ca.MX(ca.DM(np.array([np.r_[x.box, x.ellipsoid] for x in shapes]).T))
     moves = ca.MX(ca.DM(_moves(tree, geoms)))
-    roundable = ca.MX(ca.DM([x.roundable for x in shapes]))
-    sharpness = smoothing / (roundable[chosen[0]] + roundable[chosen[1]] + smoothing / BLUNTEST)
-    row = distance_row(tree.nv).map(count)
+    padded = padded_points(shapes)
+    points = ca.MX(ca.DM(np.array([np.ravel(x, "F") for x in padded]).T))
+    row = distance_row(tree.nv, padded[0].shape[1]).map(count)
     J, gap, bias = row(
         *(motions[:, k] for k in chosen),
         ca.vertcat(*(sizes[:, k] for k in chosen)),
-        ca.fmax(sharpness, SHARPEST).T,
+        _points_of_pairs(points, chosen),
+        _sharpness(shapes, chosen, smoothing),
         moves[:, chosen[1]] - moves[:, chosen[0]],
         ca.repmat(axes, 1, count),
     )
     return ca.Function("nearest_rows", [motions, axes], [J, gap, bias], {"never_inline": True})
+
+
+def _points_of_pairs(points: ca.MX, chosen: list[ca.MX]) -> ca.MX:
+    """Return (8 K, pairs): of each pair the points (8, K), one column after the other."""
+    count = points.shape[0] // 4
+    first, second = (points[:, k] for k in chosen)
+    parts = [x[4 * k : 4 * k + 4, :] for k in range(count) for x in (first, second)]
+    return ca.vertcat(*parts) if parts else ca.MX(0, first.shape[1])
+
+
+def _sharpness(shapes: list[Summands], chosen: list[ca.MX], smoothing: float) -> ca.MX:
+    """Return (1, pairs) the sharpness with which a pair reaches `smoothing` beyond itself."""
+    length = ca.MX(ca.DM([x.length for x in shapes]))
+    of_length = ca.MX(ca.DM([x.roundable(1.0) - x.roundable(0.0) for x in shapes]))
+    fixed = ca.MX(ca.DM([x.roundable(0.0) for x in shapes]))
+    lengths, factors, roundable = (x[chosen[0]] + x[chosen[1]] for x in (length, of_length, fixed))
+    roundable = roundable + factors * lengths
+    return ca.fmax(smoothing / (roundable + smoothing / BLUNTEST), SHARPEST).T
 
 
 def _moves(tree: RigidTree, geoms: list[Geom]) -> Array:
@@ -132,16 +151,10 @@ def _moves(tree: RigidTree, geoms: list[Geom]) -> Array:
 
 def _bounds(motions: ca.MX, shapes: list[Summands], indices: list[list[int]]) -> ca.MX:
     """Return (pairs,) the distance of the capsules about both geoms of each pair."""
-    longest = [int(np.argmax(x.box)) for x in shapes]
-    half = np.array([x.box[k] for x, k in zip(shapes, longest, strict=True)])
-    radii = np.array(
-        [
-            np.linalg.norm(np.delete(x.box, k)) + np.max(x.ellipsoid)
-            for x, k in zip(shapes, longest, strict=True)
-        ]
-    )
+    capsules = [_capsule_about(x) for x in shapes]
+    half, radii = (np.array([x[i] for x in capsules]) for i in (1, 2))
     ends = [
-        ca.horzcat(*(motions[3 + 3 * k + i, g] for g, k in enumerate(longest))) * ca.DM(half).T
+        ca.horzcat(*(motions[3 + 3 * x[0] + i, g] for g, x in enumerate(capsules))) * ca.DM(half).T
         for i in range(3)
     ]
     first, second = indices
@@ -154,6 +167,19 @@ def _bounds(motions: ca.MX, shapes: list[Summands], indices: list[list[int]]) ->
     s = _clip((b * t + c) / a)
     apart = [e[i] + t * u2[i] - s * u1[i] for i in range(3)]
     return ca.sqrt(_dot(apart, apart)) - ca.DM(radii[first] + radii[second]).T
+
+
+def _capsule_about(shape: Summands) -> tuple[int, float, float]:
+    """Return the axis, half length and radius of a capsule about a shape."""
+    extents = shape.box + np.max(np.abs(shape.points), axis=1, initial=0.0)
+    k = int(np.argmax(extents))
+    across = np.linalg.norm(np.delete(shape.box, k)) + np.max(shape.ellipsoid)
+    if not shape.points.shape[1]:
+        return k, float(shape.box[k]), float(across)
+    widths = np.linalg.norm(np.delete(shape.points, k, axis=0), axis=0)
+    half = max(float(extents[k] - np.max(widths)), 0.0)
+    beyond = np.maximum(np.abs(shape.points[k]) + shape.box[k] - half, 0.0)
+    return k, half, float(np.max(np.hypot(widths, beyond)) + across)
 
 
 def _dot(x: list[ca.MX], y: list[ca.MX]) -> ca.MX:

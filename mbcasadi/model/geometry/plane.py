@@ -10,7 +10,7 @@ the surface when the shape rolls:
     sphere, capsule:       d = -r n,
     cylinder that lies:    d = -r u / |u|,  u = n - a (aᵀ n), a its axis,
     ellipsoid:             d = -R S² Rᵀ n / |S Rᵀ n|, S its half axes,
-    box, standing cylinder: d = 0, x a corner or a point of the rim.
+    box, standing cylinder, mesh: d = 0, x a corner, a point of the rim, a vertex of the hull.
 
 Each p is the lowest point of its part of the shape, so that `dgap/dt` is nᵀ times the velocity of
 the material at p, although p moves over the surface. Only u is not smooth: it vanishes where the
@@ -30,6 +30,8 @@ Array = NDArray[np.float64]
 
 STANDING = float(np.cos(np.deg2rad(30.0)))
 """Cosine between the axis of a cylinder and the normal above which it stands on a disc."""
+LEVEL = 0.01
+"""Share of a mesh's largest extent within which vertices count as equally low."""
 RIM_ANGLES = (0, 120, 240)  # degrees from the x axis: the points that MuJoCo takes of a flat disc
 
 
@@ -64,6 +66,8 @@ def spots(geom: Geom) -> tuple[ContactSpot, ...]:
             return (*edges, *(_rim(geom, s, angle) for s in "+-" for angle in RIM_ANGLES))
         case "box":
             return tuple(_corner(geom, k) for k in range(8))
+        case "mesh":
+            return tuple(ContactSpot(f"vertex {k}", x, False) for k, x in enumerate(geom.points))
     return ()
 
 
@@ -73,7 +77,8 @@ def facing_spots(geom: Geom, R: Array, n: Array) -> tuple[ContactSpot, ...]:
     Of a box these are the corners of the face that looks most towards the plane; of a cylinder
     whose axis is within 30° of the normal, three points on the rim of the lower disc, else the
     lowest points of both rims. (MuJoCo reports the first four corners below the centre: the same
-    ones, unless a flat box is tilted steeply.)
+    ones, unless a flat box is tilted steeply.) Of a mesh they are up to four vertices of the lowest
+    ones, the corners of the polygon that these span.
 
     Args:
         geom: the shape.
@@ -88,7 +93,25 @@ def facing_spots(geom: Geom, R: Array, n: Array) -> tuple[ContactSpot, ...]:
         upright = float(n @ R[:, 2])
         kind = "edge" if abs(upright) <= STANDING else "rim -" if upright > 0 else "rim +"
         return tuple(spot for spot in spots(geom) if spot.label.startswith(kind))
-    return spots(geom)
+    found = spots(geom)
+    return tuple(found[k] for k in _lowest(geom.points, n @ R)) if geom.kind == "mesh" else found
+
+
+def _lowest(points: Array, n: Array) -> list[int]:
+    """Return up to four of the points (k, 3) that stand on a plane with the normal n.
+
+    The lowest one, the one farthest from it, the one farthest from the line of both, and the one
+    farthest from that line on the other side.
+    """
+    heights = points @ n
+    near = np.flatnonzero(heights <= heights.min() + LEVEL * np.max(np.ptp(points, axis=0)))
+    flat = points - np.outer(heights, n)
+    chosen = [int(np.argmin(heights))]
+    away = flat[near] - flat[chosen[0]]
+    chosen.append(int(near[np.argmax(np.linalg.norm(away, axis=1))]))
+    beside = away @ np.cross(n, flat[chosen[1]] - flat[chosen[0]])
+    chosen += [int(near[np.argmax(beside)]), int(near[np.argmin(beside)])]
+    return sorted(set(chosen))
 
 
 def rolling_offset(geom: Geom, R: ca.SX, n: ca.SX) -> ca.SX:

@@ -13,13 +13,14 @@ steps in the tangent plane,
 
 As in interior methods, the slope `s = t / sqrt(t² + sharpness²)` of each `|t|` is an unknown too,
 linearised as `s sqrt(t² + sharpness²) = t` and kept in |s| <= 1; so is the slope y of each
-ellipsoid. Without them a step that passes an edge would fail unless the sharpness fell slowly
+ellipsoid; the mean of the points, each with its share of the sum of exponentials, is taken as it
+is. Without them a step that passes an edge would fail unless the sharpness fell slowly
 (Chan, Golub and Mulet, SIAM J. Sci. Comput. 20 (1999), 1964). In place of the gap the equations
 have the length of `d - h'` with these slopes: it is the gap of separated shapes in the end, and
 positive before. The last steps are plain ones.
 
-Of shapes that overlap g has several maxima. So the result is improved: from the best of itself, the
-axes of both shapes and the products of these axes a second, shorter iteration starts.
+Of shapes that overlap g has several maxima. So shorter iterations start from other directions,
+`way_out.py`; the best n of all steps is taken, and followed once more.
 
 All lengths here are divided by that of the pair; axes are those of the first shape.
 """
@@ -34,6 +35,8 @@ LEAST_CURVATURE = 1e-12
 """Curvature that is added, for points that meet."""
 TINY = 1e-30
 """Square of a length that counts as none."""
+LEAST_SHARPNESS = 1e-10
+"""Of points, where that of edges may be zero."""
 
 
 class Pair(NamedTuple):
@@ -41,14 +44,54 @@ class Pair(NamedTuple):
 
     Attributes:
         boxes, ellipsoids: half axes (3, 1) of each one's summands.
+        points: (4, K) points of each one with their weights.
         d: (3, 1) from the first centre to the second.
         Q: (3, 3) rotation of the second.
     """
 
     boxes: tuple[ca.SX, ca.SX]
     ellipsoids: tuple[ca.SX, ca.SX]
+    points: tuple[ca.SX, ca.SX]
     d: ca.SX
     Q: ca.SX
+
+    @property
+    def length(self) -> ca.SX:
+        """L of the supports of points."""
+        extents = [ca.mmax(ca.fabs(x[:3, :])) for x in self.points if x.shape[1]]
+        return ca.sum1(ca.vertcat(*self.boxes, *self.ellipsoids, *extents))
+
+
+class Spread(NamedTuple):
+    """What a direction n means to some points.
+
+    Attributes:
+        reach: `s log Σ w exp(nᵀ x / s)`, s the length that smooths it.
+        mean: (3, 1) its slope by n.
+        moments: (3, 3) its second derivative.
+    """
+
+    reach: ca.SX
+    mean: ca.SX
+    moments: ca.SX
+
+
+def _spread(points: ca.SX, t: ca.SX, s: ca.SX) -> Spread:
+    """Return it of points with weights (4, K) in a direction in their axes."""
+    if not points.shape[1]:
+        return Spread(ca.SX(0), ca.SX(3, 1), ca.SX(3, 3))
+    x, weights = points[:3, :], points[3, :]
+    along = t.T @ x
+    most = ca.mmax(along)
+    shares = weights * ca.exp((along - most) / s)
+    total = ca.sum2(shares)
+    mean = x @ shares.T / total
+    # Lower triangle, mirrored: the sums are most of what a step costs.
+    weighted = x * ca.repmat(shares, 3, 1)
+    rows = [[weighted[i, :] @ x[k, :].T for k in range(i + 1)] for i in range(3)]
+    squares = [[rows[max(i, k)][min(i, k)] for k in range(3)] for i in range(3)]
+    moments = ca.vertcat(*(ca.horzcat(*row) for row in squares)) / total - mean @ mean.T
+    return Spread(most + s * ca.log(total), mean, moments / s)
 
 
 class Slopes(NamedTuple):
@@ -59,12 +102,14 @@ class Slopes(NamedTuple):
         roots: (3, 1) `sqrt(t² + sharpness²)`.
         axes: (3, 1) half axes of the rounded ellipsoid.
         root: `|axes t|`.
+        spread: of the points.
     """
 
     t: ca.SX
     roots: ca.SX
     axes: ca.SX
     root: ca.SX
+    spread: Spread
 
     @property
     def of_box(self) -> ca.SX:
@@ -79,26 +124,31 @@ class Slopes(NamedTuple):
 
 def slopes_at(pair: Pair, n: ca.SX, sharpness: ca.SX) -> tuple[Slopes, Slopes]:
     """Return what a direction means to both shapes."""
+    smoothed = ca.fmax(sharpness, LEAST_SHARPNESS) * pair.length
     first, second = (
-        _slopes(E, t, sharpness) for E, t in zip(pair.ellipsoids, (n, pair.Q.T @ n), strict=True)
+        _slopes(ellipsoid, t, sharpness, _spread(points, sign * t, smoothed), sign)
+        for ellipsoid, points, t, sign in zip(
+            pair.ellipsoids, pair.points, (n, pair.Q.T @ n), (1, -1), strict=True
+        )
     )
     return first, second
 
 
-def _slopes(ellipsoid: ca.SX, t: ca.SX, sharpness: ca.SX) -> Slopes:
+def _slopes(ellipsoid: ca.SX, t: ca.SX, sharpness: ca.SX, spread: Spread, sign: int) -> Slopes:
+    spread = Spread(spread.reach, sign * spread.mean, spread.moments)
     longest = ca.mmax(ellipsoid)
     axes = ca.sqrt(ellipsoid**2 + sharpness**2 * (longest**2 - ellipsoid**2) + TINY)
-    return Slopes(t, ca.sqrt(t**2 + sharpness**2), axes, ca.norm_2(axes * t))
+    return Slopes(t, ca.sqrt(t**2 + sharpness**2), axes, ca.norm_2(axes * t), spread)
 
 
 def support_slope(box: ca.SX, at: Slopes) -> ca.SX:
     """Return (3, 1) h'(n) of one shape along the sphere, in its axes."""
-    return box * at.of_box + at.axes * at.of_ellipsoid
+    return box * at.of_box + at.axes * at.of_ellipsoid + at.spread.mean
 
 
 def support(box: ca.SX, at: Slopes) -> ca.SX:
     """Return h(n) of one shape."""
-    return ca.dot(box, at.roots) + at.root
+    return ca.dot(box, at.roots) + at.root + at.spread.reach
 
 
 def surface_point(box: ca.SX, at: Slopes, sharpness: ca.SX) -> ca.SX:
@@ -169,12 +219,13 @@ def newton(pair: Pair, n: ca.SX, at: tuple[Slopes, Slopes], slopes: list[ca.SX])
     for i, turn in ((0, ca.SX.eye(3)), (1, pair.Q)):
         box, (s, y), own = pair.boxes[i], slopes[2 * i : 2 * i + 2], turn.T @ B
         residual = residual - turn @ support_slope(box, at[i])
-        between = between - turn @ (box * s + at[i].axes * y)
+        between = between - turn @ (box * s + at[i].axes * y + at[i].spread.mean)
         stiffness = box / at[i].roots * (1 - s * at[i].of_box)
         stretched = ca.repmat(at[i].axes, 1, 2) * own
         mixed = (stretched.T @ y) @ (stretched.T @ at[i].of_ellipsoid).T
         K += own.T @ (ca.repmat(stiffness, 1, 2) * own)
         K += (stretched.T @ stretched - (mixed + mixed.T) / 2) / at[i].root
+        K += own.T @ at[i].spread.moments @ own
     return Newton(B, K, residual, between)
 
 
@@ -225,6 +276,14 @@ def polished(pair: Pair, n: ca.SX, sharpness: ca.SX) -> ca.SX:
     return ca.if_else(ca.sumsqr(left) < ca.sumsqr(across), new, n)
 
 
-def pair_of(sizes: ca.SX, d: ca.SX, Q: ca.SX) -> Pair:
-    """Return a pair from its numbers: box and ellipsoid of the first, then of the second."""
-    return Pair((sizes[:3], sizes[6:9]), (sizes[3:6], sizes[9:12]), d, Q)
+def pair_of(sizes: ca.SX, points: ca.SX, d: ca.SX, Q: ca.SX) -> Pair:
+    """Return a pair from its numbers.
+
+    Args:
+        sizes: (12,) box and ellipsoid of the first, then of the second.
+        points: (8, K) points of both, each with their weights.
+        d: (3, 1) from the first centre to the second.
+        Q: (3, 3) rotation of the second.
+    """
+    boxes, ellipsoids = (sizes[:3], sizes[6:9]), (sizes[3:6], sizes[9:12])
+    return Pair(boxes, ellipsoids, (points[:4, :], points[4:, :]), d, Q)
