@@ -17,7 +17,10 @@ included. So the cost is the Jacobian of inverse dynamics and one product,
 Where rows are independent (`row_independence`) `e` is zero and `∂lam` has no other part.
 
 Directions that leave the manifold may change the rank of a loop; along them lam has no derivative,
-and the part of `∂lam` in null(Aᵀ) has no meaning.
+and the part of `∂lam` in null(Aᵀ) has no meaning. `∂a` is then that of the projector of all rows,
+whose multipliers share a force by least norm. A solve that keeps some of the rows, and drops the
+rest while their length is rounding, turns with the kept ones: its own derivative, `.expand()`,
+differs along these directions, and in each formulation. Along the manifold all are equal.
 """
 
 from typing import NamedTuple

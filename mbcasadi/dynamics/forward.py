@@ -44,8 +44,9 @@ def forward_dynamics(
     branch, and has another acceleration there, the limit from both sides: `branch_motion`.
 
     Its derivatives (Jacobian, forward, reverse, `map`) follow implicit rules: see
-    `dynamics.derivatives`. They hold wherever the rank is locally constant. `.expand()` gives
-    plain scalars instead, whose derivatives go through the factorisation.
+    `dynamics.derivatives`. They hold along directions that keep the rank: where rows repeat others
+    on the manifold only, along the manifold. `.expand()` gives plain scalars instead, whose
+    derivatives go through the factorisation.
 
     Args:
         system: the mechanism.
@@ -114,7 +115,7 @@ def forward_dynamics_derivatives(
     """Return (q, v, f, [t], [mask]) → (a, dadq, dadv, dadf, lam, dlamdq, dlamdv, dlamdf).
 
     Derivatives with respect to q are tangent ones, (nv, nv): along `q ⊕ dq`, so that
-    quaternions stay unit. They hold wherever the rank is locally constant.
+    quaternions stay unit. They hold along directions that keep the rank, as in `forward_dynamics`.
 
     Args:
         system: the mechanism.

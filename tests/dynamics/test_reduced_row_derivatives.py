@@ -94,6 +94,34 @@ def test_derivatives_of_a_humanoid_on_its_soles_are_those_of_differences(body_fi
         assert error < DIFFERENCE_TOL * np.abs(difference).max(), key
 
 
+def test_rows_that_are_far_open_leave_the_derivatives_along_the_closed_ones_right():
+    """Two points hold a body to another one, which repeats a row where both are closed."""
+    body = "<body name='{}' pos='{} 0 1'><freejoint/><inertial mass='{}' {}/></body>"
+    inertias = [
+        "pos='.02 .01 .03' diaginertia='.03 .04 .05'",
+        "pos='0 .03 .01' diaginertia='.01 .03 .02'",
+    ]
+    bodies = "".join(body.format(*x) for x in zip("ab", (0, 0.3), (2, 1), inertias, strict=True))
+    points = "".join(
+        f"<connect body1='a' body2='b' anchor='{x}'/>" for x in (".1 .05 0", ".2 -.1 .1")
+    )
+    weld = "<weld body1='a' body2='b' relpose='1 .2 0 1 0 0 0'/>"
+    for rows, rank in ((points, 5), (points + weld, 8)):
+        text = f"<mujoco><worldbody>{bodies}</worldbody><equality>{rows}</equality></mujoco>"
+        system = read_mjcf(text)
+        fd, derivatives = forward_dynamics(system), forward_dynamics_derivatives(system)
+        rng, q = np.random.default_rng(24), system.tree.q0
+        values = {"v": rng.standard_normal(12), "f": rng.standard_normal(12)}
+        dadq = derivatives(q=q, **values)["dadq"].full()
+        A = system.constraint_jacobian(q).full()
+        assert np.linalg.matrix_rank(A, 1e-9) == rank
+        for along in np.linalg.svd(A)[2][rank:]:
+            ends = [fd(q=system.integrate(q, s * STEP * along), **values)["a"] for s in (1, -1)]
+            difference = (ends[0] - ends[1]).full().ravel() / (2 * STEP)
+            error = np.abs(dadq @ along - difference).max()
+            assert error < DIFFERENCE_TOL * (1 + np.abs(difference).max())
+
+
 def on_manifold(system: System, q: ca.DM) -> ca.DM:
     for _ in range(10):
         A = system.constraint_jacobian(q).full()
