@@ -10,15 +10,15 @@ from mbcasadi import models
 from mbcasadi.benchmarks import kernel_peers, kernels, robots
 
 CHEAP = ("-O0",)
-ROUNDS = kernels.Rounds(warm=2, evicted=1)
+ROUNDS = kernels.Rounds(warm=2, evicted=1, turns=1)
 
 
-@pytest.fixture
-def problem(tmp_path, monkeypatch):
-    monkeypatch.setattr(kernels, "FLAGS", CHEAP)
-    (tmp_path / "work").mkdir()
-    case = kernels.Case(models.path("quadruped"), ("FL", "RR"))
-    return kernels.Problem.of(case, tmp_path / "work")
+@pytest.fixture(scope="module")
+def problem(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels, "FLAGS", CHEAP)
+        case = kernels.Case(models.path("quadruped"), ("FL", "RR"))
+        return kernels.Problem.of(case, tmp_path_factory.mktemp("work"))
 
 
 @pytest.mark.parametrize("name", ["M", "h", "J", "J_dot_v"])

@@ -65,7 +65,7 @@ SMALL = {
     laws: {"CASES": laws.CASES[:1], "FLAGS": CHEAP, "REPEATS": 2},
     mpc: {"FLAGS": CHEAP, "HORIZONS": (6,), "PASSES": 2, "REPEATS": 2, "STATES": 2, "TICKS": 120},
     mpc_rigid_body: {"HORIZON": 2},
-    mpc_rti: {"CART_POLE": 12, "FOUR_BAR": 5},
+    mpc_rti: {"CART_POLE": 8, "FOUR_BAR": 4},
     mpc_solvers: {"COMPILED": {}},
     qp: {"FLAGS": CHEAP, "TICKS": 20, "PASSES": 2},
     qp_cases: {"QUADRUPED": STANCE, "humanoid_controller": lambda: on_soles()},
@@ -94,8 +94,8 @@ PEERS = {
 
 
 def on_soles() -> InverseDynamicsQP:
-    """Return a law of the biped on heels and toes."""
-    points = [Contact(f"{side}_{end}", sides=4) for side in SIDES for end in ("heel", "toe")]
+    """Return a law of the biped on heel and toe of one foot, which share its load."""
+    points = [Contact(f"left_{end}", sides=4) for end in ("heel", "toe")]
     tasks = [FrameTask("trunk", kind="body", weight=10.0, name="base"), PostureTask(kp=50.0)]
     return InverseDynamicsQP(read_mjcf(BIPED), tasks, points)
 

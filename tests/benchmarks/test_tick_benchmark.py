@@ -122,8 +122,8 @@ def test_robots_of_others_come_from_the_folder_that_is_named(monkeypatch, tmp_pa
 @pytest.mark.parametrize("name", ["torque, N m", "motion", "unsolved", "fails"])
 def test_times_of_another_solution_are_not_compared(monkeypatch, tmp_path, name):
     gaps = {"torque, N m": 0.0, "motion": 0.0, "unsolved": 0.0}
-    record = QUADRUPED.sway(2)
-    tick_of = tick_robots.Tick(QUADRUPED, QUADRUPED.controller(), None, record, (0.0, 0.0))
+    case, states = MagicMock(), (np.zeros((2, 19)), np.zeros((2, 18)))
+    tick_of = tick_robots.Tick(case, case.controller(), None, states, (0.0, 0.0))
     program = tsid.Program("TSID", tmp_path / "program")
     monkeypatch.setattr(tsid, "differences", lambda *_: gaps)
     assert tick_robots.compared_program(tick_of, program) == (program, gaps)
