@@ -94,6 +94,7 @@ def _add(results: dict[str, Any], mpc: LinearMPC, folder: Path, *, quick: bool) 
 
 def _add_quadruped(results: dict[str, Any], folder: Path, *, quick: bool) -> None:
     mpc = mpc_rigid_body.quadruped()
+    assert mpc.controller.stages is not None
     size = f"N = {mpc_rigid_body.HORIZON}, {mpc.controller.stages.m} rows"
     model = f"quadruped as one rigid body, {size}"
     project = export_c(mpc, folder / "c")
