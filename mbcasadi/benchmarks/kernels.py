@@ -36,6 +36,7 @@ QUANTITY = "M, h, J, J_dot_v"
 AGREE = 1e-9  # of the largest entry; the peers compute the same numbers, or are not compared
 NAMES = ("kernels", "casadi_f0", "double_")  # of the generated functions, clones included
 CACHES = {"warm": "best", "L2 swept": "l2_swept", "last level swept": "evicted"}
+ROUNDS, QUICK_ROUNDS = (200, 60, 3), (50, 20, 1)  # see `Rounds`
 ROBOTS = (
     "men__franka_emika_panda__panda",
     "men__unitree_go2__go2",
@@ -83,7 +84,7 @@ def run(quick: bool = False, models: Sequence[str | Path] = ()) -> dict[str, Any
     Returns:
         Rows with `model`, `quantity`, `ours`, `peer`, `peer_time`, `ratio`; times in seconds.
     """
-    rounds = Rounds(warm=50, evicted=20, turns=1) if quick else Rounds(warm=200, evicted=60)
+    rounds = Rounds(*(QUICK_ROUNDS if quick else ROUNDS))
     cases = (*default_cases(), *(Case(Path(path)) for path in models))
     rows: list[dict[str, Any]] = []
     operations: dict[str, int] = {}

@@ -70,8 +70,11 @@ def run(quick: bool = False) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="mbcasadi-mpc-") as folder:
         _add_quadruped(results, Path(folder), quick=quick)
     for name, case in (
-        ("cart-pole, real-time iteration, N = 50", mpc_rti.cart_pole()),
-        ("pendulum on a four-bar, real-time iteration, N = 30", mpc_rti.four_bar()),
+        (f"cart-pole, real-time iteration, N = {mpc_rti.CART_POLE}", mpc_rti.cart_pole()),
+        (
+            f"pendulum on a four-bar, real-time iteration, N = {mpc_rti.FOUR_BAR}",
+            mpc_rti.four_bar(),
+        ),
     ):
         with tempfile.TemporaryDirectory(prefix="mbcasadi-mpc-") as folder:
             _add_rti(results, name, case, Path(folder), quick=quick)
@@ -90,7 +93,10 @@ def _add(results: dict[str, Any], mpc: LinearMPC, folder: Path, *, quick: bool) 
 
 
 def _add_quadruped(results: dict[str, Any], folder: Path, *, quick: bool) -> None:
-    mpc, model = mpc_rigid_body.quadruped(), "quadruped as one rigid body, N = 10, 200 rows"
+    mpc = mpc_rigid_body.quadruped()
+    assert mpc.controller.stages is not None
+    size = f"N = {mpc_rigid_body.HORIZON}, {mpc.controller.stages.m} rows"
+    model = f"quadruped as one rigid body, {size}"
     project = export_c(mpc, folder / "c")
     results["compile_seconds"][model] = project.build(flags=FLAGS).seconds
     law = project.load(flags=FLAGS)

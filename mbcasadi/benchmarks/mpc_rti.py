@@ -20,6 +20,7 @@ from mbcasadi.system import from_lagrangian, read_mjcf
 Array = NDArray[np.float64]
 
 EVERY = 40  # ticks between pushes
+CART_POLE, FOUR_BAR = 50, 30  # samples of a prediction
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def cart_pole() -> Case:
         name="cart_pole",
     )
     ocp = optimal_control_problem(
-        system, 50, 0.04, Q=[0.1, 1, 0.01, 0.01], R=0.05, Q_end=[200, 200, 20, 20]
+        system, CART_POLE, 0.04, Q=[0.1, 1, 0.01, 0.01], R=0.05, Q_end=[200, 200, 20, 20]
     )
     below, upright = np.zeros(4), np.array([0, np.pi, 0, 0])
     return Case(
@@ -68,7 +69,7 @@ def four_bar() -> Case:
     crank_and_pendulum = np.array([1.0, 0, 1, 0])
     ocp = optimal_control_problem(
         system,
-        30,
+        FOUR_BAR,
         0.02,
         Q=np.concatenate([[5, 0, 20, 0], 0.1 * crank_and_pendulum]),
         R=0.05,

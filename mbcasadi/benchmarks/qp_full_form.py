@@ -68,8 +68,7 @@ def full_forms(controller: InverseDynamicsQP, states: list[dict[str, Array]]) ->
 
 def _matrices_fun(controller: InverseDynamicsQP) -> ca.Function:
     """Return (q, v, ref, mask) → the matrices before anything is eliminated."""
-    raw = input_symbols(controller, 0)
-    del raw["z"]
+    raw = input_symbols(controller, None)
     problem = assemble_problem(controller, guard_inputs(controller, raw)[0])
     rows = problem.rows
     matrices = problem.dynamics._asdict() | {

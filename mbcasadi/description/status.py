@@ -32,7 +32,9 @@ class Flag(IntFlag):
     constraint is violated with slack. `GATED`: a measurement was rejected. `CLIPPED`: a reference
     that requires far more than actuators and gravity can give was taken for a nearer one.
     `UNVIABLE`: a joint or a distance cannot be kept from its limit any more, or not surely: its
-    limit demands more than actuators can give.
+    limit demands more than actuators can give. `TASK_MISSED`: a task of leading weight has been
+    missed by half of its desired acceleration or more for 20 ticks: limits, constraints, or other
+    tasks do not allow it; see `control/inverse_dynamics/missed_tasks.py`.
 
     Inputs that are doubtful, with a solution all the same: `OPEN_GAP`: a contact is on whose gap is
     larger than the geom that touches. `UNCARRIED`: no contact or constraint on carries a floating
@@ -53,6 +55,7 @@ class Flag(IntFlag):
     UNVIABLE = 128
     OPEN_GAP = 256
     UNCARRIED = 512
+    TASK_MISSED = 1024
 
 
 OUTPUTS = ("u", "z_next", "status", "flags", "residual")

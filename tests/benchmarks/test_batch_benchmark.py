@@ -10,34 +10,6 @@ from mbcasadi.errors import SolverError
 from mbcasadi.system import read_mjcf
 
 
-def empty():
-    return {"rows": [], "lanes": {}, "compile_seconds": {}}
-
-
-def test_dynamics_have_rows_beside_every_peer():
-    results = empty()
-    batch.add_dynamics(results, models.path("quadruped"), 32, 1)
-    for row in results["rows"]:
-        assert set(row) == {"model", "quantity", "ours", "peer", "peer_time", "ratio"}
-        assert 0 < row["ours"] < 1e-2
-        assert row["ratio"] == row["ours"] / row["peer_time"]
-    peers = {row["peer"] for row in results["rows"]}
-    expected = {
-        "casadi map, 1 thread",
-        "casadi map, compiled, 1 thread",
-        "mujoco.rollout, 1 thread",
-    }
-    assert expected <= peers
-    assert set(results["lanes"]) == {f"quadruped, nv 18: {real}" for real in ("double", "float")}
-
-
-def test_steps_have_rows_beside_both_integrators():
-    results = empty()
-    batch.add_steps(results, models.path("slider_crank"), 1)
-    assert len(results["rows"]) == 6
-    assert all(0 < row["ours"] < 1e-2 for row in results["rows"])
-
-
 def test_robots_of_others_come_from_the_folder_that_is_named(monkeypatch, tmp_path):
     seen = []
     monkeypatch.setattr(batch, "add_dynamics", lambda _, path, *__: seen.append(path.name))

@@ -1,29 +1,9 @@
 """The benchmark of constrained forward dynamics returns its rows; no time is judged."""
 
 import numpy as np
-import pytest
 
 from mbcasadi.benchmarks import dynamics, dynamics_cases, robots
-from mbcasadi.benchmarks.kernel_peers import Peer
 from mbcasadi.system import read_mjcf
-
-
-@pytest.fixture(scope="module")
-def quick_run():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dynamics, "FLAGS", ("-O0",))
-        absent = Peer("Pinocchio C++", None, "install pin", lambda *_: ("", []))
-        patch.setattr(dynamics, "build_pinocchio", lambda *_: absent)
-        yield dynamics.run(quick=True)
-
-
-def test_a_quick_run_has_a_row_with_its_size(quick_run):
-    (row,) = quick_run["rows"]
-    assert set(row) == {"model", "quantity", "ours", "peer", "peer_time", "ratio"}
-    assert row["model"] == "quadruped on four feet, nv 18, nc 12"
-    assert 0 < row["ours"] < 1e-3
-    assert row["peer"] == "Pinocchio C++ (absent: install pin)"
-    assert quick_run["lines"][row["model"]] > quick_run["operations"][row["model"]] > 5000
 
 
 def test_states_are_closed_and_move_along_the_constraints():

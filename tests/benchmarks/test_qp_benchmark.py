@@ -3,7 +3,6 @@
 import numpy as np
 
 from mbcasadi.benchmarks.qp_native import native_times
-from mbcasadi.benchmarks.qp_same_problem import same_problem_rows
 from mbcasadi.benchmarks.tick_peers import from_least_distance, solvers
 
 
@@ -23,14 +22,3 @@ def test_solvers_in_c_agree_with_quadprog_cold_and_warm():
                 np.testing.assert_allclose(found.x, expected.solutions, atol=1e-9)
                 assert np.all(found.seconds > 0)
                 assert np.all(found.active > 0)
-
-
-def test_rows_name_solver_start_and_size():
-    rows = same_problem_rows("random", problems(np.random.default_rng(3), constant=False), 1)
-    quantities = {line["quantity"] for line in rows}
-    assert quantities == {
-        f"QP alone, {start}{group}: 5 x 10"
-        for start in ("cold", "warm")
-        for group in ("", ", active")
-    }
-    assert all(line["miss"] < 1e-9 for line in rows if line["peer"] == "DAQP, C")

@@ -119,19 +119,11 @@ def test_robots_of_others_come_from_the_folder_that_is_named(monkeypatch, tmp_pa
     assert [case.name for case in tick_cases.robots()] == ["G1"]
 
 
-def test_an_absent_tsid_is_named_with_how_to_install_it(monkeypatch, tmp_path):
-    monkeypatch.delenv(tsid.PREFIX, raising=False)
-    program = tsid.build(tmp_path)
-    assert program.path is None
-    assert "tsid==1.7.1 pin==3.4.0" in program.label
-    assert tsid.PREFIX in program.label
-
-
 @pytest.mark.parametrize("name", ["torque, N m", "motion", "unsolved", "fails"])
 def test_times_of_another_solution_are_not_compared(monkeypatch, tmp_path, name):
     gaps = {"torque, N m": 0.0, "motion": 0.0, "unsolved": 0.0}
-    record = QUADRUPED.sway(2)
-    tick_of = tick_robots.Tick(QUADRUPED, QUADRUPED.controller(), None, record, (0.0, 0.0))
+    case, states = MagicMock(), (np.zeros((2, 19)), np.zeros((2, 18)))
+    tick_of = tick_robots.Tick(case, case.controller(), None, states, (0.0, 0.0))
     program = tsid.Program("TSID", tmp_path / "program")
     monkeypatch.setattr(tsid, "differences", lambda *_: gaps)
     assert tick_robots.compared_program(tick_of, program) == (program, gaps)

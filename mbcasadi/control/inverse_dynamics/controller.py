@@ -25,6 +25,7 @@ from mbcasadi.control.inverse_dynamics.inspection import (
 )
 from mbcasadi.control.inverse_dynamics.instant import InstantNLP, instant_nlp
 from mbcasadi.control.inverse_dynamics.limits.viability import position_rows
+from mbcasadi.control.inverse_dynamics.missed_tasks import missed_by
 from mbcasadi.control.inverse_dynamics.objective import ForceWeights
 from mbcasadi.control.inverse_dynamics.option_checks import warn_of_doubts
 from mbcasadi.control.inverse_dynamics.options import Array, Setup
@@ -33,6 +34,7 @@ from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynam
 from mbcasadi.control.inverse_dynamics.solution_of_outputs import solution_of
 from mbcasadi.control.inverse_dynamics.tick import Stages, make_stages
 from mbcasadi.description import Controller
+from mbcasadi.description.status import Status
 from mbcasadi.errors import ProblemError
 from mbcasadi.qp.solver import candidate_fun, controller_fun
 from mbcasadi.readable_signatures import readable_fields
@@ -355,4 +357,5 @@ class InverseDynamicsQP(Setup):
         rows = [row.name for row in position_rows(self)]
         lacks = lacking(rows, values)
         found = explanation(solution, y, tasks, self.solver, exactly, self.levels, lacks)
-        return replace(found, bad=bad_inputs(self, inputs | {"z": z}))
+        misses = missed_by(self, values) if solution.status <= Status.SUBOPTIMAL else {}
+        return replace(found, missed=misses, bad=bad_inputs(self, inputs | {"z": z}))

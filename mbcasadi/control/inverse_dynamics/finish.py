@@ -32,6 +32,12 @@ from mbcasadi.control.inverse_dynamics.memory.remembering import (
     servo_acceleration,
     slowed_output,
 )
+from mbcasadi.control.inverse_dynamics.missed_tasks import (
+    judged_rows,
+    missed,
+    missed_flag,
+    next_counts,
+)
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.posed import Posed, no_force
 from mbcasadi.control.inverse_dynamics.priorities.last_level import LastLevel
@@ -59,7 +65,7 @@ WHITENED = ("y_0", "L_inv", "distance")
 COST = ("J", "offset", "weight", "p_ref", "of_lam", "of_w", "f_ref", "size")
 OUTCOME = (
     *("actuators.", "hold.", "servo.", "force.", "planned.", "observed."),
-    *("integral.", "ramp."),
+    *("integral.", "ramp.", "missed."),
 )
 JUDGED = ("valid", "measured", "clipped", "lost", "noticed", "a")
 
@@ -72,14 +78,14 @@ def carried_values(setup: Setup, qp: CondensedProblem, posed: Posed) -> dict[str
     cost = {
         "J": tasks.J,
         "offset": tasks.offset,
-        "weight": ca.SX(tasks.weight) if isinstance(tasks.weight, ca.DM) else tasks.weight,
+        "weight": tasks.weight,
         "p_ref": problem.p_ref,
         "of_lam": qp.forces.of_lam,
         "of_w": qp.forces.of_w,
         "f_ref": qp.forces.ref,
         "size": length(ca.sqrt(tasks.weight) * error),
     }
-    return {
+    values = {
         **{f"dynamics.{key}": value for key, value in problem.dynamics._asdict().items()},
         **{f"condensed.{key}": value for key, value in qp.condensed._asdict().items()},
         **{f"whitened.{key}": getattr(qp.whitened, key) for key in WHITENED},
@@ -94,8 +100,10 @@ def carried_values(setup: Setup, qp: CondensedProblem, posed: Posed) -> dict[str
         "noticed": posed.noticed,
         **posed.hold,
         **remembered_values(setup, problem),
+        **judged_rows(setup, tasks, qp.scales.floors),
         **({"drag": problem.contacts.drag} if problem.contacts.sliding else {}),
     }
+    return {key: ca.SX(x) if isinstance(x, ca.DM) else x for key, x in values.items()}
 
 
 def carried_of(setup: Setup) -> tuple[str, ...]:
@@ -147,6 +155,9 @@ class FinishStage:
             end["a"] = linalg.product(known["condensed.T"], end["p"]) + known["condensed.t"]
             outputs.append("levels")
         known |= servo_acceleration(known, end["a"])
+        if "missed.share" in known:
+            miss = linalg.product(known["cost.J"], end["a"]) + known["cost.offset"]
+            known["missed.miss"] = miss
         judged = {
             key: value
             for key, value in known.items()
@@ -248,6 +259,10 @@ class FinishStage:
             short = ca.logic_and(optimal, known.get("shortfall", 0) > LOST)
             flags += Flag.UNVIABLE * ca.logic_and(valid, ca.logic_or(known["lost"], short))
         flags += ca.if_else(valid, known["noticed"], 0)
+        if "missed.miss" in known:
+            is_missed = missed(self.setup, known, known["missed.miss"])
+            counts = next_counts(known["missed.ticks"], is_missed, optimal)
+            known, flags = known | {"missed.next": counts}, flags + missed_flag(counts)
         if self.setup.force_feedback is not None:
             bounded = bounded_forces(self.setup, self.qp.problem, known["active"])
             known = known | {"bounded": bounded}

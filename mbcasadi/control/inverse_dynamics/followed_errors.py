@@ -25,8 +25,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.control.inverse_dynamics.secondary_rows import FAR
 from mbcasadi.control.tasks.posture_task import PostureTask
+from mbcasadi.control.tasks.task import HEAVIER
 from mbcasadi.linalg.scalars import in_scalars
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def followed_accelerations(setup: "Setup", J: list[Array]) -> Array | None:
     most = np.full(setup.system.nv, np.inf)
     most[list(joints.dofs)] = np.where(np.isnan(joints.braking), np.inf, joints.braking)
     heaviest = max(float(np.max(gains.weight)) for gains in setup.gains)
-    leads = np.concatenate([FAR * gains.weight > heaviest for gains in setup.gains])
+    leads = np.concatenate([HEAVIER * gains.weight > heaviest for gains in setup.gains])
     return np.array(
         [
             _usual([at[rows] for at in J], most) if leads[rows].any() else np.inf

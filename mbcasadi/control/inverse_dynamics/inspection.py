@@ -9,6 +9,7 @@ from mbcasadi.control.inverse_dynamics.inequalities import Rows
 from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols, with_active_set
 from mbcasadi.control.inverse_dynamics.limits.viability import sharing_rows, shortfall
 from mbcasadi.control.inverse_dynamics.load_sharing import DETERMINED, undetermined
+from mbcasadi.control.inverse_dynamics.missed_tasks import judged_rows, missed
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.posed import has_loops
 from mbcasadi.control.inverse_dynamics.problem import assemble_problem
@@ -24,7 +25,8 @@ def inspection_fun(setup: Setup, scales: ProblemScales, m: int) -> ca.Function:
     Outputs: `H g A_qp lba uba T t` (see `CondensedQP`), then for the candidate x: `y`, `p`, `a`,
     `lam` and `determined` (equality rows), `contact_force` (3 nc,), `independent_rows`,
     `violation` (m,), and of the tasks `task_map`, `task_right`, `task_weight` (see `TaskShares`),
-    `error`, `target`.
+    `error`, `target`, and where some are judged `miss`, `miss_share`, `missed`, `desired` (see
+    `missed_tasks.py`).
 
     Args:
         setup: the options.
@@ -88,6 +90,12 @@ def inspection_fun(setup: Setup, scales: ProblemScales, m: int) -> ca.Function:
         "given": qp.demands.given,
         "shortfall": shortfall(setup, scales, rows.names, w) if sharing_rows(setup) else type(x)(0),
     }
+    judged = judged_rows(setup, problem.tasks, scales.floors)
+    if judged:
+        miss = problem.tasks.J @ condensed.acceleration(p) + problem.tasks.offset
+        outputs |= {"miss": miss, "miss_share": judged["missed.share"]}
+        outputs |= {"missed": missed(setup, judged, miss)}
+        outputs |= {"desired": problem.tasks.c - problem.tasks.offset}
     dense = [ca.densify(value) for value in outputs.values()]
     return ca.Function(
         "inspect",

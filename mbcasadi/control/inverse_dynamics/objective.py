@@ -26,6 +26,7 @@ class TaskStack:
 
     Attributes:
         J: (k, nv).
+        c: (k,) bias `J̇ v`.
         offset: (k,) `c - a_des`.
         weight: (k,).
         error, target: (k,) see `TaskRows`.
@@ -34,6 +35,7 @@ class TaskStack:
     """
 
     J: ca.SX
+    c: ca.SX
     offset: ca.SX
     weight: ca.DM | ca.SX
     error: ca.SX
@@ -62,6 +64,7 @@ def stack_tasks(setup: Setup, at: Inputs) -> TaskStack:
     weight = ca.vertcat(*(ca.SX(w) if is_tuned else ca.DM(w) for w in weights))
     return TaskStack(
         J=ca.vertcat(*(part.J for part in parts)),
+        c=ca.vertcat(*(part.c for part in parts)),
         offset=ca.vertcat(*(part.c - part.a_des for part in parts)),
         weight=weight,
         error=ca.vertcat(*(part.error for part in parts)),

@@ -88,6 +88,7 @@ class Remembered:
         unloaded: (nc,) share of each contact that its ramp has not loaded yet; none without it.
         contacts_on: (nc,) one where a contact is on; none without a ramp.
         integrated: the integral of the contact forces, or None without feedback.
+        missed_ticks: of each judged task.
         observed: the state of the observer, or None without one.
     """
 
@@ -96,6 +97,7 @@ class Remembered:
     unloaded: ca.SX
     contacts_on: ca.SX
     integrated: Integrated | None
+    missed_ticks: ca.SX
     observed: Observed | None
 
 
@@ -249,6 +251,7 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
             unloaded=share,
             contacts_on=at.on[:nc, 0] if setup.load_ramp else ca.SX(0, 1),
             integrated=integral,
+            missed_ticks=at.memory[setup.memory_places["misses"], 0],
             observed=at.observed,
         ),
         on=constraint_rows_on(setup, at),

@@ -6,7 +6,7 @@ knows what is large. The measure here is the mechanism's own: accelerations have
 p²/I with the inertia I that the actuator sees. Nothing changes when the units of a model do.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import casadi as ca
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.control.inverse_dynamics.followed_errors import followed_accelerations
 from mbcasadi.control.inverse_dynamics.limits.soft_limits import soft_rows, soften
+from mbcasadi.control.inverse_dynamics.missed_tasks import floors
 from mbcasadi.control.inverse_dynamics.objective import ForceWeights
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.problem import Problem
@@ -61,6 +62,7 @@ class ProblemScales:
         contact: size of a contact force of 1 N: that of a force on the whole mass, or of the rows
             of the contacts where equations do not contain the mass.
         followed: what joints can follow, see `followed_errors.py`; None where nothing is bounded.
+        floors: (k,) of the task rows, see `missed_tasks.py`.
     """
 
     rows: Array
@@ -74,6 +76,7 @@ class ProblemScales:
     task: float
     contact: float
     followed: Array | None = None
+    floors: Array = field(default_factory=lambda: np.zeros(0))
 
     def softened(self, setup: Setup, problem: Problem, tuning: dict[str, ca.SX]) -> Problem:
         """Return the problem with a slack in its soft rows.
@@ -151,7 +154,8 @@ def measure_problem(setup: Setup, symbols: dict[str, ca.SX], problem: Problem) -
     if not definite:
         definite = [{key: np.ones_like(value) for key, value in samples[0].items()}]
     scales = _scales(definite, problem.contacts.of_lam.shape[1], setup)
-    return replace(scales, followed=followed_accelerations(setup, [each["J"] for each in found]))
+    J = [each["J"] for each in found]
+    return replace(scales, followed=followed_accelerations(setup, J), floors=floors(setup, J))
 
 
 def _sizes(matrices: dict[str, Array]) -> dict[str, Array]:

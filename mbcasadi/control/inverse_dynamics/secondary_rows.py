@@ -14,11 +14,9 @@ from numpy.typing import NDArray
 
 from mbcasadi.control.inverse_dynamics.call_inputs import call_inputs
 from mbcasadi.control.inverse_dynamics.options import Setup
+from mbcasadi.control.tasks.task import HEAVIER
 
 Array = NDArray[np.float64]
-
-FAR = 10.0
-"""Factor of the weights from which on a task counts as heavier: it takes 10/11 of a conflict."""
 
 POSES = 3
 """Poses of the model's samples at which rows are compared."""
@@ -38,7 +36,7 @@ def secondary_rows(setup: Setup, inspect: ca.Function, z0: Array) -> tuple[str, 
     names = [f"{t.name}.{row}" for t in setup.tasks for row in t.components(setup.system)]
     weight = np.concatenate([gains.weight for gains in setup.gains]) if setup.tasks else np.ones(0)
     rank = _ranks(setup, weight)
-    if not len(names) or rank.min() * FAR > rank.max():
+    if not len(names) or rank.min() * HEAVIER > rank.max():
         return ()
     found = np.ones(len(names), dtype=bool)
     for q, _ in setup.system.scales.states[:POSES]:
@@ -52,7 +50,7 @@ def _ranks(setup: Setup, weight: Array) -> Array:
         return weight
     level = {name: k for k, names in enumerate(setup.levels) for name in names}
     rows = [(t.name, len(t.components(setup.system))) for t in setup.tasks]
-    return np.concatenate([np.full(n, FAR ** (2 * -level[name])) for name, n in rows])
+    return np.concatenate([np.full(n, HEAVIER ** (2 * -level[name])) for name, n in rows])
 
 
 def _task_map(setup: Setup, inspect: ca.Function, z0: Array, q: Array) -> Array:
@@ -70,7 +68,7 @@ def _dependent(task_map: Array, rank: Array) -> NDArray[np.bool_]:
     rows = task_map / np.where(norms > 0, norms, 1.0)
     found = rank == 0.0
     for each in np.unique(rank[rank > 0]):
-        heavier, peers = rank >= FAR * each, (rank >= each) & (rank < FAR * each)
+        heavier, peers = rank >= HEAVIER * each, (rank >= each) & (rank < HEAVIER * each)
         if not heavier.any():
             continue
         own = rows[peers]

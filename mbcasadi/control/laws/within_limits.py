@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
+from mbcasadi.control.inverse_dynamics.missed_tasks import missed_flag
 from mbcasadi.control.inverse_dynamics.options import CONTACT_RANK_TOL
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
 from mbcasadi.control.law_interface.fallback import CORE, Core
@@ -58,7 +59,7 @@ def within_limits(
 
     Where the law is within all limits, u is the law's, bit for bit. Where they bind, the bias by
     r_p is about `r_p / (T² W)`, T the acceleration per force. The signature is the law's own; z is
-    the law's state, then the QP's active set. Status: 0 the law's own control; 1 limits bind, u is
+    the law's state, then the QP's. Status: 0 the law's own control; 1 limits bind, u is
     the nearest; 2 the law's own test failed, u gives the nearest motion; 3 bad input; 4 failed:
     the law's arithmetic, or the QP. With 3 and 4 u is the safe output of the law. The residual is
     the law's, then the QP's five.
@@ -130,7 +131,7 @@ class _Wrap:
         return finish
 
     def inputs(self) -> dict[str, ca.SX]:
-        """Return symbols of the law's inputs; z is followed by the active set."""
+        """Return symbols of the law's inputs; z is followed by that of the QP."""
         f = self.law.function
         sizes = {name: f.numel_in(name) for name in f.name_in()}
         sizes["z"] += self.qp.z0.size
@@ -185,12 +186,13 @@ class _Wrap:
         parts = ca.vertsplit(column[n_carry:, 0], np.cumsum([0, *sizes]).tolist())
         core = dict(zip(CORE, parts, strict=True))
         status_law, flags_law = core["status"], core["flags"]
-        u_qp, active, status_qp, _, residual_qp = inner.call(
+        u_qp, z_qp, status_qp, _, residual_qp = inner.call(
             [column[:n_carry, 0], *solution.values()]
         )
+        active, counts = z_qp[: inner.numel_in("active"), 0], z_qp[inner.numel_in("active") :, 0]
         unlimited = ca.logic_and(status_law == Status.SOLVED, ca.sum1(ca.fabs(active)) == 0)
         failed = ca.logic_or(status_law >= Status.BAD_INPUT, status_qp >= Status.INFEASIBLE)
-        nz = self.law.core.nz
+        counts, nz = ca.if_else(failed, 0, counts), self.law.core.nz
         memory = inputs["z"][nz : self.law.controller.z0.size, 0]
         u = ca.if_else(unlimited, core["u"], u_qp)
         u, remembered = self.safe_core.step(core, memory, ca.logic_not(failed), u)
@@ -199,8 +201,9 @@ class _Wrap:
         status = ca.if_else(status_qp >= Status.INFEASIBLE, Status.FAILED, status)
         status = ca.if_else(status_law >= Status.BAD_INPUT, status_law, status)
         flags = ca.if_else(ca.logic_or(unlimited, failed), flags_law, Flag.SATURATED)
+        flags = flags + missed_flag(counts)
         residual = ca.vertcat(core["residual"], residual_qp)
-        z_next = ca.vertcat(core["z_next"], remembered, active)
+        z_next = ca.vertcat(core["z_next"], remembered, active, counts)
         outputs = [u, z_next, status, flags, residual]
         return ca.Function(
             "finish",
@@ -212,7 +215,7 @@ class _Wrap:
         )
 
     def desired(self) -> ca.Function:
-        """Return the law's desired acceleration and force; the active set keeps its value."""
+        """Return the law's desired acceleration and force; the QP's state keeps its value."""
         inputs = self.inputs()
         a, f_c, z_next = self.law.desired.call(self.law_inputs(inputs))
         z_next = ca.vertcat(z_next, inputs["z"][self.law.controller.z0.size :, 0])
@@ -224,10 +227,10 @@ class _Wrap:
     def controller(self, function: ca.Function, stages: LeastDistanceStages) -> Controller:
         """Return the law's description, with the QP's additions."""
         inner, qp = self.law.controller, self.qp
-        active = tuple(f"active.{row}" for row in qp.row_names)
+        state = tuple(f"active.{row}" for row in qp.row_names) + qp.memory_names
         extra_components = {
-            "z": active,
-            "z_next": active,
+            "z": state,
+            "z_next": state,
             "residual": tuple(f"qp.{r}" for r in RESIDUALS),
         }
         return replace(

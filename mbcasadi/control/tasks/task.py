@@ -28,6 +28,9 @@ from mbcasadi.system import System
 Array = NDArray[np.float64]
 Gain = float | Sequence[float]
 
+HEAVIER = 10.0
+"""Factor of the weights from which on a task counts as heavier: it takes 10/11 of a conflict."""
+
 
 @summarised
 @dataclass(frozen=True)

@@ -120,7 +120,7 @@ def test_the_controller_describes_every_signal():
         assert data.monitor.name_out(i) == signal.name
         assert len(signal.components) == len(signal.units) == data.monitor.numel_out(i)
     np.testing.assert_array_equal(data.u_max[:3], [23.7, 23.7, 45.43])
-    assert data.z0.size == 28 + 12
+    assert data.z0.size == 28 + 12 + 1  # active set, held control, ticks that the base is missed
     assert data.period == controller.period == 1e-3
     assert data.contacts[0].frame == "FL"
     q = controller.system.tree.keyframes["stand"]

@@ -254,9 +254,8 @@ def test_by_default_a_heavier_arm_whose_commands_are_late_stops_before_its_stops
 def test_the_state_remembers_what_is_planned_in_the_exported_c_too(arm, tmp_path):
     limits = JointLimits(("shoulder", "elbow"), velocity=4.0, reserve=0.2)
     law = InverseDynamicsQP(arm, [PostureTask()], joint_limits=limits, period=0.002, delay=LATE)
-    names = law.memory_names
-    assert names[0] == f"planned.shoulder.{LATE}"
-    assert len(names) == 2 * LATE
+    plans = [f"planned.{joint}.{k}" for k in range(LATE, 0, -1) for joint in ("shoulder", "elbow")]
+    assert law.memory_names == ("missed_ticks.posture", *plans)
     in_c = export_c(law, tmp_path / "law").load()
     rng, z, plans = np.random.default_rng(5), law.z0, []
     for _ in range(10):

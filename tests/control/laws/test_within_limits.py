@@ -138,7 +138,8 @@ def test_forces_that_move_nothing_stay_those_of_the_law():
         gains=ForceGains(0.5, 50.0),
     )
     wrapped = within_limits(law)
-    assert wrapped.controller.z0.size == law.controller.z0.size + wrapped.controller.stages.m
+    state = law.controller.z0.size + wrapped.controller.stages.m + 1  # and a count of missed ticks
+    assert wrapped.controller.z0.size == state
     q, v = system.tree.q0, np.zeros(4)
     ref = law.reference(theta_q=q[[3, 0]], force_lam=20.0)
     values = (q, v, np.array([15.0, 0, 0, 0]), ref)

@@ -57,6 +57,8 @@ class Explanation:
         unviable: joints and distances that cannot be kept from their limits any more: the
             deceleration that is needed, and what actuators can give of it, rad/s² or m/s².
         shortfall: share of all demanded decelerations that actuators cannot give together.
+        missed: judged tasks that this tick misses, see `missed_tasks.py`: the row that is missed
+            most, by how much, and its desired acceleration, in the row's unit over s².
         bad: entries of inputs that are no valid numbers, with their index and value. Those of z
             alone do not make a tick bad.
     """
@@ -69,6 +71,7 @@ class Explanation:
     levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unviable: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     shortfall: float = 0.0
+    missed: Mapping[str, tuple[str, float, float]] = field(default_factory=dict)
     bad: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -91,6 +94,10 @@ class Explanation:
                 f"  {level} {'cannot be met by any motion' if limits == (level,) else why}"
             )
         lines += [f"  {name} is violated by {amount:.3g}" for name, amount in self.relaxed.items()]
+        for name, (row, miss, desired) in self.missed.items():
+            lines.append(
+                f"  task {name} is missed: {row} by {miss:.3g}, where {desired:.3g} is desired"
+            )
         for name, (asked, given) in self.unviable.items():
             lines.append(
                 f"  {name} cannot stop before its limit: it needs {asked:.3g}, and at most "

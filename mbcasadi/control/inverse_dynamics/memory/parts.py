@@ -6,6 +6,7 @@ from mbcasadi.control.inverse_dynamics.contacts.force_feedback import integral_n
 from mbcasadi.control.inverse_dynamics.contacts.load_ramp import ramp_names
 from mbcasadi.control.inverse_dynamics.limits.predicted_motion import plan_names
 from mbcasadi.control.inverse_dynamics.memory.observer import observer_names
+from mbcasadi.control.inverse_dynamics.missed_tasks import count_names
 from mbcasadi.control.inverse_dynamics.weighed_forces import force_names
 from mbcasadi.system.coordinates import rates
 
@@ -18,6 +19,7 @@ def memory_parts(setup: "Setup") -> dict[str, tuple[str, ...]]:
     forces = (*(f"force.{name}" for name in setup.system.actuator_names), "force.known")
     contacts, speeds = setup.contact_names, rates(setup.system).components
     return {
+        "misses": count_names(setup),
         "servos": () if setup.servos is None else setup.servos.memory_names,
         "forces": forces if setup.remembers_force else (),
         "plans": plan_names(setup),

@@ -38,6 +38,8 @@ def remembered_values(setup: "Setup", problem: Problem) -> Values:
         values |= {f"integral.{name}": x for name, x in held.integrated._asdict().items()}
     if setup.load_ramp is not None:
         values |= {"ramp.share": held.unloaded, "ramp.on": held.contacts_on}
+    if setup.memory_parts["misses"]:
+        values |= {"missed.ticks": held.missed_ticks}
     if setup.remembers_force:
         values |= {"force.last": held.last.force, "force.known": held.last.known}
     if setup.memory_parts["servos"] and problem.servo is not None:
@@ -72,7 +74,7 @@ def next_state(
         actuators: at the measured state.
         u: (nu,) control that the tick gives.
     """
-    parts = [ca.SX(0, 1)]
+    parts = [known.get("missed.next", ca.SX(0, 1))]
     if setup.servos is not None and setup.memory_parts["servos"]:
         parts.append(next_memory(setup.servos, known, solved))
     if setup.remembers_force:
