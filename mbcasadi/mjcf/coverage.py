@@ -153,8 +153,11 @@ def _used_actuators(tree: RigidTree, actuators: Sequence[Actuator]) -> list[Cove
 
 
 def _laws(actuator: Actuator) -> dict[str, bool]:
-    motor = actuator.motor
+    motor, pid = actuator.motor, actuator.pid
     return {
+        "pid integral": pid is not None and pid.integral is not None,
+        "pid slew rate": pid is not None and pid.reached is not None,
+        "pid with the rate of its set-point": pid is not None and bool(pid.rate_gain),
         "muscle gain": actuator.muscle_gain is not None,
         "muscle bias": actuator.muscle_bias is not None,
         "actearly": actuator.ahead > 0.0,
