@@ -219,6 +219,8 @@ class Actuator:
         muscle_times: of the activation with muscle dynamics, or None.
         motor: a DC motor, or None.
         pid: the memory of a PID servo, or None for one without.
+        explicit: whether MuJoCo's implicit integrators take its force as it is at the start of a
+            step, as that of a plugin.
         acts: whether it pulls; False where its group is switched off.
         leader: index of the first control of the same actuator, where it has several; their sum
             keeps `force_range`. None for an actuator of its own.
@@ -251,6 +253,7 @@ class Actuator:
     muscle_times: MuscleTimes | None = None
     motor: DcMotor | None = None
     pid: Pid | None = None
+    explicit: bool = False
     acts: bool = True
     leader: int | None = None
 

@@ -16,7 +16,7 @@ from mbcasadi.mjcf.compat import (
 )
 from mbcasadi.mjcf.flags import Flags
 from mbcasadi.mjcf.names import object_names
-from mbcasadi.mjcf.pid import plugin_gains
+from mbcasadi.mjcf.pid import memory_of_pid, memory_of_plugin, plugin_gains
 
 FORCE = ("actuation", "actuator_bias", "actuator_force")
 NOT_AFFINE = ("actuation", "actuator_bias")
@@ -72,7 +72,21 @@ def _of_plugin(model: mujoco.MjModel, i: int) -> list[Reason]:
     if is_off(model, i):
         advice = "a plugin pulls there all the same, and its states stand still; enable the group"
         return [Reason("plugin in a group that is switched off", members, advice)]
-    return []
+    return _without_gain(model, i)
+
+
+def _without_gain(model: mujoco.MjModel, i: int) -> list[Reason]:
+    """Return why the force of a PID servo is not `B u + f_0`: nothing multiplies its set-point."""
+    gains = plugin_gains(model, i)
+    if gains is None:
+        memory, kp = memory_of_pid(model, i), -float(model.actuator_biasprm[i, 1])
+    else:
+        memory = memory_of_plugin(model, i, gains)
+        kp = gains.kp + (0.0 if memory is None else memory.error_gain)
+    if memory is None or kp or not (memory.ki or memory.rate_gain):
+        return []
+    advice = "its force is not B u + f_0 with kp = 0; use actuator_force, or give kp"
+    return [Reason("pid without kp", NOT_AFFINE, advice)]
 
 
 def _of_transmission(model: mujoco.MjModel, i: int) -> list[Reason]:
@@ -95,7 +109,7 @@ def _of_law(model: mujoco.MjModel, i: int) -> list[Reason]:
     if kinds.gain == "pid":
         early = model.actuator_actadr[i] >= 0 and model.actuator_actearly[i]
         advice = "its integral has no equation here; set actearly to false"
-        return [Reason("pid with actearly", whole, advice)] * bool(early)
+        return [Reason("pid with actearly", whole, advice)] if early else _without_gain(model, i)
     smooth = "only constant, affine, muscle and dcmotor ones have equations; use those"
     if kinds.gain not in GAINS:
         reasons.append(Reason(f"{kinds.gain} gain", FORCE, smooth))

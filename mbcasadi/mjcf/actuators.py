@@ -136,6 +136,7 @@ def _of_plugin(
         delay=described.delay if follows else 0.0,
         period=0.0,
         pid=memory,
+        explicit=True,
     )
 
 

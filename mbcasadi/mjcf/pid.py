@@ -9,8 +9,10 @@ import numpy as np
 
 from mbcasadi.description.actuators import Pid
 from mbcasadi.mjcf.actuator_kinds import kinds_of
+from mbcasadi.mjcf.compat import actuator_slots
 
 PLUGIN = "mujoco.pid"
+NO_LIMIT = 1e30  # times a slew rate
 ATTRIBUTES = ("kp", "ki", "kd", "imax", "slewmax")  # in the order of `plugin_attr`
 NUMBER = re.compile(rb"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 PROBE = f"""<mujoco><extension><plugin plugin="{PLUGIN}"/></extension><worldbody><body>
@@ -89,3 +91,39 @@ def memory_of_pid(model: mujoco.MjModel, i: int) -> Pid | None:
         reached=next(states) if slew > 0 else None,
         integral=next(states) if ki > 0 else None,
     )
+
+
+def pulls_by_control(model: mujoco.MjModel, i: int) -> bool:
+    """Return whether an actuator is a PID servo whose set-point is its control."""
+    if kinds_of(model, i).gain == "pid":
+        return True
+    return plugin_gains(model, i) is not None and kinds_of(model, i).dynamics == "none"
+
+
+def without_memory(model: mujoco.MjModel) -> None:
+    """Take the bounds of PID servos away: those of their integral and of their set-point's rate.
+
+    A plugin's own rate of the set-point has no effect at time 0.
+    """
+    for i in range(len(model.actuator_gaintype)):
+        if kinds_of(model, i).gain == "pid" and int(model.actuator_actadr[i]) >= 0:
+            model.actuator_dynprm[i, 0] = 0.0
+            model.actuator_dynprm[i, 1] *= NO_LIMIT
+        elif plugin_gains(model, i) is not None:
+            start = int(model.plugin_attradr[int(model.actuator_plugin[i])])
+            texts = bytes(model.plugin_attr[start:]).split(b"\0")
+            texts[ATTRIBUTES.index("imax")] = b""
+            kept = b"\0".join(texts).ljust(len(model.plugin_attr) - start, b"\0")
+            model.plugin_attr[start:] = np.frombuffer(kept, model.plugin_attr.dtype)
+
+
+def set_start(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+    """Let plugins with a slew rate start from the lengths that they have, as at time 0 they do.
+
+    MuJoCo then takes any set-point at once; a law that knows the rate needs one to start from.
+    """
+    for i in range(len(model.actuator_plugin)):
+        gains = plugin_gains(model, i)
+        memory = None if gains is None else memory_of_plugin(model, i, gains)
+        if memory is not None and memory.reached is not None:
+            data.act[memory.reached] = data.actuator_length[actuator_slots(model)[i].output]

@@ -25,8 +25,8 @@ def act_dot(
     """Return the rate of the activation states, (na, 1).
 
     `u` for an integrator, `(u - act)/time_constant` for filters, `(u - act)/tau(u - act, act)` for
-    muscles, those of `dc_motor.py` and `pid.py` for motors and PID servos; u is clipped. An activation's own range is held
-    where it is integrated, as in MuJoCo, not here.
+    muscles, those of `dc_motor.py` and `pid.py` for motors and PID servos; u is clipped. An
+    activation's own range is held where it is integrated, as in MuJoCo, not here.
 
     Args:
         tree, q, v: mechanism and state; only motors and PID servos depend on them.

@@ -153,14 +153,14 @@ def _of_fluid(
 def _affine_law(name: str, terms: tuple[str, ...]) -> Attribute:
     """Return gain or bias of an actuator, by those of these terms that MuJoCo reads of its type.
 
-    Muscles, motors with states of their own and actuators that are off have other laws. The term
-    of a gain in velocity stays a number: with it B would depend on v.
+    Muscles, motors and PID servos with states of their own and actuators that are off have other
+    laws. The term of a gain in velocity stays a number: with it B would depend on v.
     """
     field = f"{name}_terms"
 
     def read(numbers: ModelNumbers, i: int) -> Values:
         actuator = numbers.actuators[i]
-        curves = (actuator.muscle_gain, actuator.muscle_bias, actuator.motor)
+        curves = (actuator.muscle_gain, actuator.muscle_bias, actuator.motor, actuator.pid)
         numbers_of_law = getattr(actuator, name)
         is_affine = actuator.acts and all(curve is None for curve in curves)
         finite = bool(np.all(np.isfinite(numbers_of_law)))

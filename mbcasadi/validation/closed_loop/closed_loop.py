@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from mbcasadi.description import Controller
 from mbcasadi.description.safe_command import safe_command
 from mbcasadi.errors import ProblemError, SimulationError
+from mbcasadi.mjcf.pid import set_start
 from mbcasadi.plant import Observer, Plant
 from mbcasadi.shapes import column, count_of_periods
 from mbcasadi.validation.closed_loop.columns import columns_of
@@ -93,6 +94,7 @@ def run_loop(
     _require_fit(controller, caller, plant)
     steps, ticks = steps_per_tick(controller.period, plant), _tick_count(controller, scenario)
     plant.reset(scenario.q0, scenario.v0, mocap_poses=mocap_poses(scenario.options, 0.0))
+    set_start(plant.model, plant.data)
     for source in (scenario.options.outer, scenario.options.reaction):
         if source is not None:
             source.reset()
