@@ -4,6 +4,8 @@ Each message says what was found, what was expected and what to do. All of them 
 `MbcasadiError`, so one `except` clause is enough for a program that only wants to report.
 """
 
+import re
+
 __all__ = [
     "AssemblyError",
     "CompilerError",
@@ -40,6 +42,17 @@ class UnknownNameError(MbcasadiError, KeyError):
 
 class ModelError(MbcasadiError, ValueError):
     """A model cannot be read: not found, invalid XML, or refused by MuJoCo's compiler."""
+
+    @classmethod
+    def of_compiler(cls, what: str, error: Exception) -> "ModelError":
+        """Return what MuJoCo's compiler says of a model, and what to do where a plugin lacks."""
+        text = str(error).strip()
+        if re.search(r"plugin \S+ not found", text):
+            text += (
+                "; the library of the plugin is not loaded: call mujoco.mj_loadPluginLibrary(path) "
+                "first (MuJoCo's own are in the folder plugin of its package)"
+            )
+        return cls(f"MuJoCo cannot compile {what}: {text}")
 
 
 class UnsupportedFeatureError(ModelError):

@@ -39,9 +39,7 @@ def load(source: Source) -> tuple[mujoco.MjModel, tuple[str, ...]]:
         try:
             model = _compile(source)
         except (ValueError, mujoco.FatalError) as error:
-            raise ModelError(
-                f"MuJoCo cannot compile {_label(source)}: {str(error).strip()}"
-            ) from error
+            raise ModelError.of_compiler(_label(source), error) from error
     require_text_names(model)
     return model, tuple(messages)
 

@@ -63,7 +63,7 @@ def _compile(source: Source) -> mujoco.MjModel:
     except (ValueError, mujoco.FatalError) as error:
         if isinstance(error, ModelError):
             raise
-        raise ModelError(f"MuJoCo cannot compile the model: {error}") from error
+        raise ModelError.of_compiler("the model", error) from error
 
 
 def silence_warnings(data: mujoco.MjData) -> None:
