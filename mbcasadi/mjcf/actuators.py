@@ -127,8 +127,8 @@ def _of_plugin(
         described,
         gain=(kp, 0.0, 0.0) if described.acts else NOTHING,
         bias=(0.0, -kp, -gains.kd) if described.acts else NOTHING,
-        gain_terms=1,
-        bias_terms=3,
+        gain_terms=0,
+        bias_terms=0,
         ctrl_range=described.ctrl_range
         if follows
         else _range(model.actuator_ctrlrange[i], limited),

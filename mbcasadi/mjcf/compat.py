@@ -134,7 +134,9 @@ def is_fixed_tendon(model: mujoco.MjModel, tendon: int) -> bool:
     return bool(first == mujoco.mjtWrap.mjWRAP_JOINT)
 
 
-def plastic_springs(model: mujoco.MjModel, kind: str) -> tuple[int, ...]:
-    """Return ids of joints (`jnt`) or tendons (`tendon`) whose spring has a plastic state."""
+def spring_yield(model: mujoco.MjModel, kind: str, i: int) -> float:
+    """Return the stretch at which the spring of a joint (`jnt`) or `tendon` yields; 0 for none."""
     address = getattr(model, f"{kind}_plasticadr", None)
-    return () if address is None else tuple(np.flatnonzero(address != NO_STATE).tolist())
+    if address is None or int(address[i]) == NO_STATE:
+        return 0.0
+    return float(getattr(model, f"{kind}_springyield")[i])

@@ -20,6 +20,7 @@ from mbcasadi.plant.contacts import (
     frame_rotation,
 )
 from mbcasadi.plant.measurement import Measurement
+from mbcasadi.plant.spring_rests import spring_rests
 from mbcasadi.plant.wrenches import applied_wrenches, external_wrenches, sensor_reading
 from mbcasadi.readable_signatures import readable_signature
 from mbcasadi.real_numbers import described, real_array
@@ -118,6 +119,11 @@ class Plant:
     def act(self) -> Array:
         """(na,) activation state."""
         return np.array(self.data.act)
+
+    @property
+    def spring_rests(self) -> dict[str, float]:
+        """Present rest of each spring that yields, by the name of the parameter's entry."""
+        return spring_rests(self.model, self.data)
 
     @property
     def ctrl_range(self) -> Array:

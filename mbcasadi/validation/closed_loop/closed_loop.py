@@ -168,7 +168,16 @@ def _controller_inputs(
     inputs["mask"] = signal_value("mask", commands["mask"], t, caller.size("mask"), 1.0)
     inputs["tuning"] = signal_value("tuning", tuning, t, caller.size("tuning"))
     inputs["p"] = signal_value("p", p, t, caller.size("p"))
+    if options.p is None and caller.size("p"):
+        inputs["p"] = _with_rests(controller, plant, inputs["p"])
     return inputs | ({} if reaction is None else reaction(inputs))
+
+
+def _with_rests(controller: Controller, plant: Plant, p: Array) -> Array:
+    """Return the parameters with the present rest of each spring that yields."""
+    names = [name for s in controller.inputs if s.name == "p" for name in s.components]
+    rests = plant.spring_rests
+    return np.array([rests.get(name, value) for name, value in zip(names, p, strict=True)])
 
 
 def _applied_control(pending: deque[Array], u: Array, delay: int) -> Array:
