@@ -14,7 +14,7 @@ def spring_rests(system: System) -> ca.Function:
 
     Called with each q that is reached, it follows MuJoCo's plastic state, exactly for joints;
     MuJoCo takes the length of a tendon from its rate, which differs by the square of a time step.
-    The entries are those of `Plant.spring_rests`, in this order: joints, then tendons. As parameters
+    The entries are those of `Plant.spring_rests`, in its order: joints, then tendons. As parameters
     (`joint:NAME:springref`, `joint:NAME:springquat`, `tendon:NAME:springlength`) they tell
     `passive_force` and all that follows from it where the springs are at rest.
 

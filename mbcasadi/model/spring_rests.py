@@ -10,7 +10,8 @@ import casadi as ca
 
 from mbcasadi.description import Joint, RigidTree, Tendon
 from mbcasadi.model.activation import clip
-from mbcasadi.model.configuration import quat_of, rotation_between
+from mbcasadi.model.configuration import rotation_between
+from mbcasadi.model.motion import quat_of
 from mbcasadi.model.roots import smooth_root
 from mbcasadi.model.transmission import tendon_length
 from mbcasadi.spatial import Quat, dot, exponential, multiply, scale

@@ -16,6 +16,7 @@ INERTIA = ("xx", "yy", "zz", "xy", "xz", "yz")
 INERTIA_PLACES = ((0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2))
 WXYZ = ("w", "x", "y", "z")
 ENDS = ("lower", "upper")
+NO_STATE = -1
 BALL = (int(mujoco.mjtJoint.mjJNT_BALL),)
 SCALAR = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
 PAIRS = (int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD))
@@ -142,8 +143,16 @@ def _rest(components: tuple[str, ...], kinds: tuple[int, ...]) -> Attribute:
         lambda model, i: np.array(model.qpos_spring[rows(model, i)]),
         write,
         components,
-        lambda model, i: bool(int(model.jnt_type[i]) in kinds),
+        lambda model, i: bool(
+            int(model.jnt_type[i]) in kinds and (kinds == SCALAR or _yields(model, "jnt", i))
+        ),
     )
+
+
+def _yields(model: mujoco.MjModel, kind: str, i: int) -> bool:
+    """Return whether the spring of a joint (`jnt`) or `tendon` yields, which needs MuJoCo 4.0."""
+    places = getattr(model, f"{kind}_plasticadr", None)
+    return bool(places is not None and int(places[i]) != NO_STATE)
 
 
 def _write_band(model: mujoco.MjModel, i: int, values: Array) -> None:
@@ -214,7 +223,10 @@ ATTRIBUTES: dict[str, dict[str, Attribute]] = {
     "tendon": {
         "stiffness": _field("tendon_stiffness"),
         "springlength": Attribute(
-            lambda model, i: np.array(model.tendon_lengthspring[i]), _write_band, ENDS
+            lambda model, i: np.array(model.tendon_lengthspring[i]),
+            _write_band,
+            ENDS,
+            lambda model, i: _yields(model, "tendon", i),
         ),
         "damping": _field("tendon_damping"),
         "armature": _field("tendon_armature")._replace(has=_has_no_geom),

@@ -2,9 +2,7 @@
 
 import mujoco
 
-from mbcasadi.plant.model_attributes import BALL, ENDS, WXYZ
-
-NO_STATE = -1
+from mbcasadi.plant.model_attributes import BALL, ENDS, NO_STATE, WXYZ
 
 
 def spring_rests(model: mujoco.MjModel, data: mujoco.MjData) -> dict[str, float]:

@@ -233,7 +233,7 @@ def _write_springref(numbers: ModelNumbers, i: int, values: Values) -> ModelNumb
 
 def _read_springquat(numbers: ModelNumbers, i: int) -> Values:
     joint = numbers.tree.joints[i]
-    if joint.kind != "ball":
+    if joint.kind != "ball" or not joint.spring_yield:
         return ()
     return tuple(float(c) for c in numbers.tree.q_spring[joint.qpos : joint.qpos + len(WXYZ)])
 
@@ -245,7 +245,8 @@ def _write_springquat(numbers: ModelNumbers, i: int, values: Values) -> ModelNum
 
 
 def _read_springlength(numbers: ModelNumbers, i: int) -> Values:
-    return numbers.tree.tendons[i].spring_range
+    tendon = numbers.tree.tendons[i]
+    return tendon.spring_range if tendon.spring_yield else ()
 
 
 def _write_springlength(numbers: ModelNumbers, i: int, values: Values) -> ModelNumbers:
