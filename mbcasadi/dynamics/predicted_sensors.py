@@ -11,7 +11,9 @@ from mbcasadi.dynamics.formulations import DEFAULT, FormulationOptions
 from mbcasadi.dynamics.forward import forward_dynamics
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.parametric import takes_parameters
-from mbcasadi.system.sensor_functions import WRENCH, require_tree, sensed_state
+from mbcasadi.system.sensor_functions import WRENCH, require_tree, sensed_state, solver_size
+
+NOT_OF_TENDONS = ("wrenches", "solver", "t")
 
 
 @checked
@@ -24,7 +26,7 @@ def predicted_readings(
     derivatives: bool = True,
     **options: Unpack[FormulationOptions],
 ) -> ca.Function:
-    """Return (q, v, f, [u], [act], wrenches, [t], [mask]) → (y, a, lam), readings of rigid motion.
+    """Return (q, v, f, [u], [act], wrenches, [solver], [t], [mask]) → (y, a, lam), rigid readings.
 
     `forward_dynamics` gives a and lam under `f + actuator_force(q, v, u) + Σ J_bᵀ w_b`; the sensors
     read this a, and the wrenches with those of the constraints, `constraint_wrenches(q, lam)`, and
@@ -117,7 +119,7 @@ def tendon_wrenches(system: System) -> ca.Function:
 
     def build() -> ca.Function:
         state, inputs = sensed_state(system)
-        inputs = {name: x for name, x in inputs.items() if name not in ("wrenches", "t")}
+        inputs = {name: x for name, x in inputs.items() if name not in NOT_OF_TENDONS}
         wrenches = model.tendon_wrenches(state)
         symbols, names = list(inputs.values()), list(inputs)
         options = {"cse": True}
@@ -152,6 +154,7 @@ def _inputs(system: System, motion: ca.Function) -> dict[str, ca.MX]:
     sizes |= {"u": (system.nu, 1)} if system.nu else {}
     sizes |= {"act": (system.na, 1)} if system.na else {}
     sizes["wrenches"] = (WRENCH, len(tree.bodies))
+    sizes |= {"solver": (solver_size(system), 1)} if solver_size(system) else {}
     clocked = any(sensor.kind == "clock" for sensor in system.sensors)
     sizes |= {"t": (1, 1)} if clocked or system.timed else {}
     sizes |= {} if system.mask is None else {"mask": (system.nc, 1)}

@@ -20,6 +20,7 @@ from mbcasadi.plant.contacts import (
     frame_rotation,
 )
 from mbcasadi.plant.measurement import Measurement
+from mbcasadi.plant.solver_readings import solver_readings
 from mbcasadi.plant.spring_rests import spring_rests
 from mbcasadi.plant.wrenches import applied_wrenches, external_wrenches, sensor_reading
 from mbcasadi.readable_signatures import readable_signature
@@ -337,6 +338,14 @@ class Plant:
         spatial tendons. The input of `System.sensor`; call it after `measure`.
         """
         return external_wrenches(self.model, self.data)
+
+    @property
+    def solver_readings(self) -> Array:
+        """(n,) what touch sensors and those of limits read, before their cutoff.
+
+        The input `solver` of `System.sensor`; call it after `measure`.
+        """
+        return solver_readings(self.model, self.data)
 
     @property
     def applied_wrenches(self) -> Array:

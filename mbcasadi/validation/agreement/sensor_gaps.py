@@ -84,6 +84,7 @@ def sensor_gaps(
             "u": measured.u,
             "act": measured.act,
             "wrenches": plant.applied_wrenches,
+            "solver": plant.solver_readings,
             "t": measured.time,
             "mask": system.mask,
         }
