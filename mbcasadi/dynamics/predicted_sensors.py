@@ -7,8 +7,10 @@ import casadi as ca
 
 from mbcasadi import constraints, model
 from mbcasadi.argument_kinds import checked
+from mbcasadi.description.sensors import SENSED_SOLVER
 from mbcasadi.dynamics.formulations import DEFAULT, FormulationOptions
 from mbcasadi.dynamics.forward import forward_dynamics
+from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.parametric import takes_parameters
 from mbcasadi.system.sensor_functions import WRENCH, require_tree, sensed_state, solver_size
@@ -26,7 +28,7 @@ def predicted_readings(
     derivatives: bool = True,
     **options: Unpack[FormulationOptions],
 ) -> ca.Function:
-    """Return (q, v, f, [u], [act], wrenches, [solver], [t], [mask]) → (y, a, lam), rigid readings.
+    """Return (q, v, f, [u], [act], wrenches, [t], [mask]) → (y, a, lam), readings of rigid motion.
 
     `forward_dynamics` gives a and lam under `f + actuator_force(q, v, u) + Σ J_bᵀ w_b`; the sensors
     read this a, and the wrenches with those of the constraints, `constraint_wrenches(q, lam)`, and
@@ -38,16 +40,25 @@ def predicted_readings(
 
     Args:
         system: read from a model.
-        sensors: names, one below the other in y; all of `sensor_names` by default.
+        sensors: names, one below the other in y; by default all of `sensor_names` but those that
+            read what MuJoCo's solver did, touch and limits.
         formulation, derivatives, options: as in `forward_dynamics`.
 
     Raises:
         UnknownNameError: no such sensor or formulation; the message lists the valid names.
-        UnsupportedFeatureError: a sensor that has no Function, or refused dynamics.
+        UnsupportedFeatureError: a sensor that has no Function, or reads what MuJoCo's solver did;
+            refused dynamics.
         ProblemError: the system is given by equations.
     """
-    names = system.sensor_names if sensors is None else tuple(sensors)
-    readings = [system.sensor_data] if sensors is None else [system.sensor(n) for n in names]
+    kinds = {sensor.name: sensor.kind for sensor in system.sensors}
+    of_solver = [name for name in system.sensor_names if kinds[name] in SENSED_SOLVER]
+    names = [n for n in system.sensor_names if n not in of_solver] if sensors is None else sensors
+    for name in set(names) & set(of_solver):
+        raise UnsupportedFeatureError(
+            f"{system.name}: sensor '{name}' ({kinds[name]}) reads what MuJoCo's solver did, which "
+            "no rigid motion predicts; read it from the plant (Plant.sensor)"
+        )
+    readings = [system.sensor(name) for name in names]
     motion = forward_dynamics(system, formulation, derivatives=derivatives, **options)
     loads, reactions = wrench_force(system), constraint_wrenches(system)
     tensions = tendon_wrenches(system)
@@ -61,6 +72,7 @@ def predicted_readings(
     sensed = {n: x for n, x in inputs.items() if n not in ("f", "mask")} | {"a": moved["a"]}
     inner = reactions(inputs["q"], moved["lam"]) + evaluate(tensions, sensed)
     sensed["wrenches"] = inputs["wrenches"] + inner
+    sensed["solver"] = ca.MX.zeros(solver_size(system))
     y = ca.vertcat(ca.MX(0, 1), *(evaluate(reading, sensed) for reading in readings))
     return ca.Function(
         "predicted_readings",
@@ -154,7 +166,6 @@ def _inputs(system: System, motion: ca.Function) -> dict[str, ca.MX]:
     sizes |= {"u": (system.nu, 1)} if system.nu else {}
     sizes |= {"act": (system.na, 1)} if system.na else {}
     sizes["wrenches"] = (WRENCH, len(tree.bodies))
-    sizes |= {"solver": (solver_size(system), 1)} if solver_size(system) else {}
     clocked = any(sensor.kind == "clock" for sensor in system.sensors)
     sizes |= {"t": (1, 1)} if clocked or system.timed else {}
     sizes |= {} if system.mask is None else {"mask": (system.nc, 1)}

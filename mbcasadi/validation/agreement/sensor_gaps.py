@@ -84,7 +84,6 @@ def sensor_gaps(
             "u": measured.u,
             "act": measured.act,
             "wrenches": plant.applied_wrenches,
-            "solver": plant.solver_readings,
             "t": measured.time,
             "mask": system.mask,
         }
