@@ -43,20 +43,20 @@ class UnknownNameError(MbcasadiError, KeyError):
 class ModelError(MbcasadiError, ValueError):
     """A model cannot be read: not found, invalid XML, or refused by MuJoCo's compiler."""
 
-    @classmethod
-    def of_compiler(cls, what: str, error: Exception) -> "ModelError":
-        """Return what MuJoCo's compiler says of a model, and what to do where a plugin lacks."""
-        text = str(error).strip()
-        if re.search(r"plugin \S+ not found", text):
-            text += (
-                "; the library of the plugin is not loaded: call mujoco.mj_loadPluginLibrary(path) "
-                "first (MuJoCo's own are in the folder plugin of its package)"
-            )
-        return cls(f"MuJoCo cannot compile {what}: {text}")
-
 
 class UnsupportedFeatureError(ModelError):
     """A model holds a feature that would make the equations wrong if it were ignored."""
+
+
+def compiler_error(what: str, error: Exception) -> ModelError:
+    """Return what MuJoCo's compiler says of a model, and what to do where a plugin lacks."""
+    text = str(error).strip()
+    if re.search(r"plugin \S+ not found", text):
+        text += (
+            "; the library of the plugin is not loaded: call mujoco.mj_loadPluginLibrary(path) "
+            "first (MuJoCo's own are in the folder plugin of its package)"
+        )
+    return ModelError(f"MuJoCo cannot compile {what}: {text}")
 
 
 class ProblemError(MbcasadiError, ValueError):
