@@ -4,6 +4,8 @@ Each message says what was found, what was expected and what to do. All of them 
 `MbcasadiError`, so one `except` clause is enough for a program that only wants to report.
 """
 
+import re
+
 __all__ = [
     "AssemblyError",
     "CompilerError",
@@ -44,6 +46,17 @@ class ModelError(MbcasadiError, ValueError):
 
 class UnsupportedFeatureError(ModelError):
     """A model holds a feature that would make the equations wrong if it were ignored."""
+
+
+def compiler_error(what: str, error: Exception) -> ModelError:
+    """Return what MuJoCo's compiler says of a model, and what to do where a plugin lacks."""
+    text = str(error).strip()
+    if re.search(r"plugin \S+ not found", text):
+        text += (
+            "; the library of the plugin is not loaded: call mujoco.mj_loadPluginLibrary(path) "
+            "first (MuJoCo's own are in the folder plugin of its package)"
+        )
+    return ModelError(f"MuJoCo cannot compile {what}: {text}")
 
 
 class ProblemError(MbcasadiError, ValueError):

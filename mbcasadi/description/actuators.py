@@ -144,6 +144,40 @@ class DcMotor:
         return self.current is not None or (self.inputs == ("voltage",) and self.thermal is None)
 
 
+@dataclass(frozen=True)
+class Pid:
+    """What a PID servo remembers: the integral z of its error, the set-point c that it has reached.
+
+    `force = kp (c - l) - kd l̇ + ki z + rate_gain ẇ`; w is what pulls, c follows it no faster than
+    `slew`. The integral of the plugin `mujoco.pid` acts with the error of the step that begins,
+    `z + step (c - l)`: the gain of the `Actuator` is then `kp + ki step`.
+
+    Attributes:
+        ki: gain of the integral.
+        step: time step of the model, s.
+        max_integral: bound of z; infinite for none.
+        slew: largest rate of c, 1/s of the actuator's length; infinite for none.
+        rate_gain: of the rate of an activation that is the set-point.
+        integral, reached: index of the activation state z, and of c a step ago, or None.
+        is_plugin: whether it is the plugin, which clips z to its bound; else z only does not grow
+            beyond it.
+    """
+
+    ki: float
+    step: float
+    max_integral: float = np.inf
+    slew: float = np.inf
+    rate_gain: float = 0.0
+    integral: int | None = None
+    reached: int | None = None
+    is_plugin: bool = False
+
+    @property
+    def error_gain(self) -> float:
+        """Gain of the error through the integral within a step."""
+        return self.ki * self.step if self.is_plugin else 0.0
+
+
 @summarised
 @dataclass(frozen=True)
 class Actuator:
@@ -184,6 +218,9 @@ class Actuator:
         muscle_gain, muscle_bias: curves of a muscle, or None.
         muscle_times: of the activation with muscle dynamics, or None.
         motor: a DC motor, or None.
+        pid: the memory of a PID servo, or None for one without.
+        explicit: whether MuJoCo's implicit integrators take its force as it is at the start of a
+            step, as that of a plugin.
         acts: whether it pulls; False where its group is switched off.
         leader: index of the first control of the same actuator, where it has several; their sum
             keeps `force_range`. None for an actuator of its own.
@@ -215,6 +252,8 @@ class Actuator:
     muscle_bias: MuscleCurves | None = None
     muscle_times: MuscleTimes | None = None
     motor: DcMotor | None = None
+    pid: Pid | None = None
+    explicit: bool = False
     acts: bool = True
     leader: int | None = None
 

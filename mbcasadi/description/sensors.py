@@ -24,6 +24,13 @@ SENSED_ACTUATION = ("actuatorfrc", "jointactuatorfrc", "tendonactuatorfrc")
 """Kinds whose reading depends on the control."""
 
 
+SENSED_SOLVER = (
+    "touch",
+    *(f"{of}limit{what}" for of in ("joint", "tendon") for what in ("pos", "vel", "frc")),
+)
+"""Kinds that read what MuJoCo's solver did, an input of their Function."""
+
+
 @dataclass(frozen=True)
 class SensorFrame:
     """The frame that a sensor sits in, looks at or measures against.
@@ -61,7 +68,7 @@ class Sensor:
         kind: MJCF's name of its element, "accelerometer" and so on.
         address, size: its rows of MuJoCo's `sensordata`.
         target: index of the joint, tendon, actuator or body that it measures, -1 where it measures
-            none of these.
+            none of these; of `SENSED_SOLVER` its place among these sensors.
         frame: that it sits in or measures, or None.
         reference: frame that `frame` is measured in, None for the world; of "camprojection" the
             camera.

@@ -28,6 +28,7 @@ class FixedTendon:
         coef: (len(joints),) coefficients.
         stiffness, damping, armature: spring, damper, inertia of the length.
         spring_range: dead band of the spring; equal ends where there is none.
+        spring_yield: stretch at which the spring yields, 0 where it does not.
         stiffness_poly, damping_poly: higher coefficients, () where linear.
         force_range: clip of the summed actuator force on this tendon, or None.
     """
@@ -39,6 +40,7 @@ class FixedTendon:
     damping: float = 0.0
     armature: float = 0.0
     spring_range: tuple[float, float] = (0.0, 0.0)
+    spring_yield: float = 0.0
     stiffness_poly: tuple[float, ...] = ()
     damping_poly: tuple[float, ...] = ()
     force_range: tuple[float, float] | None = None
@@ -92,6 +94,7 @@ class SpatialTendon:
         path: sites, geoms (each between two sites) and pulleys, in order.
         stiffness, damping, armature: spring, N/m, damper, N s/m, inertia, kg, of the length.
         spring_range: dead band of the spring, m; equal ends where there is none.
+        spring_yield: stretch, m, at which the spring yields, 0 where it does not.
         stiffness_poly, damping_poly: higher coefficients, () where linear.
         force_range: clip of the summed actuator force on this tendon, N, or None.
     """
@@ -102,6 +105,7 @@ class SpatialTendon:
     damping: float = 0.0
     armature: float = 0.0
     spring_range: tuple[float, float] = (0.0, 0.0)
+    spring_yield: float = 0.0
     stiffness_poly: tuple[float, ...] = ()
     damping_poly: tuple[float, ...] = ()
     force_range: tuple[float, float] | None = None

@@ -40,6 +40,7 @@ class Joint:
         ref: position at which the geometry is the authored one (`qpos0`; slide, hinge).
         stiffness: spring constant, N/m or N m/rad.
         stiffness_poly: higher coefficients of MuJoCo's polynomial spring, () where linear.
+        spring_yield: stretch at which the spring yields and its rest follows, 0 where it does not.
         damping_poly: higher coefficients of MuJoCo's polynomial damper, () where linear.
         force_range: clip of the summed actuator force on this joint (`actuatorfrcrange`), or None.
         compensation: what the gravity compensation on this joint is: a "passive" force, a force of
@@ -60,6 +61,7 @@ class Joint:
     ref: float = 0.0
     stiffness: float = 0.0
     stiffness_poly: tuple[float, ...] = ()
+    spring_yield: float = 0.0
     damping_poly: tuple[float, ...] = ()
     force_range: tuple[float, float] | None = None
     compensation: Compensation = "passive"

@@ -24,6 +24,7 @@ from mbcasadi.dynamics.quasi_velocity_functions import (
 )
 from mbcasadi.dynamics.regressor import linear_parameters, reference_regressor
 from mbcasadi.dynamics.regressor import regressor as regressor
+from mbcasadi.dynamics.spring_rests import spring_rests
 from mbcasadi.dynamics.udwadia_kalaba_functions import udwadia_kalaba_terms
 from mbcasadi.dynamics.virtual_mass_functions import actuation_map, virtual_mass_terms
 
@@ -49,6 +50,7 @@ __all__ = [
     "quasi_velocity_motion",
     "quasi_velocity_terms",
     "reference_regressor",
+    "spring_rests",
     "tendon_wrenches",
     "udwadia_kalaba_terms",
     "virtual_mass_terms",

@@ -7,11 +7,15 @@ import casadi as ca
 
 from mbcasadi import constraints, model
 from mbcasadi.argument_kinds import checked
+from mbcasadi.description.sensors import SENSED_SOLVER
 from mbcasadi.dynamics.formulations import DEFAULT, FormulationOptions
 from mbcasadi.dynamics.forward import forward_dynamics
+from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.parametric import takes_parameters
-from mbcasadi.system.sensor_functions import WRENCH, require_tree, sensed_state
+from mbcasadi.system.sensor_functions import WRENCH, require_tree, sensed_state, solver_size
+
+NOT_OF_TENDONS = ("wrenches", "solver", "t")
 
 
 @checked
@@ -36,16 +40,25 @@ def predicted_readings(
 
     Args:
         system: read from a model.
-        sensors: names, one below the other in y; all of `sensor_names` by default.
+        sensors: names, one below the other in y; by default all of `sensor_names` but those that
+            read what MuJoCo's solver did, touch and limits.
         formulation, derivatives, options: as in `forward_dynamics`.
 
     Raises:
         UnknownNameError: no such sensor or formulation; the message lists the valid names.
-        UnsupportedFeatureError: a sensor that has no Function, or refused dynamics.
+        UnsupportedFeatureError: a sensor that has no Function, or reads what MuJoCo's solver did;
+            refused dynamics.
         ProblemError: the system is given by equations.
     """
-    names = system.sensor_names if sensors is None else tuple(sensors)
-    readings = [system.sensor_data] if sensors is None else [system.sensor(n) for n in names]
+    kinds = {sensor.name: sensor.kind for sensor in system.sensors}
+    of_solver = [name for name in system.sensor_names if kinds[name] in SENSED_SOLVER]
+    names = [n for n in system.sensor_names if n not in of_solver] if sensors is None else sensors
+    for name in set(names) & set(of_solver):
+        raise UnsupportedFeatureError(
+            f"{system.name}: sensor '{name}' ({kinds[name]}) reads what MuJoCo's solver did, which "
+            "no rigid motion predicts; read it from the plant (Plant.sensor)"
+        )
+    readings = [system.sensor(name) for name in names]
     motion = forward_dynamics(system, formulation, derivatives=derivatives, **options)
     loads, reactions = wrench_force(system), constraint_wrenches(system)
     tensions = tendon_wrenches(system)
@@ -59,6 +72,7 @@ def predicted_readings(
     sensed = {n: x for n, x in inputs.items() if n not in ("f", "mask")} | {"a": moved["a"]}
     inner = reactions(inputs["q"], moved["lam"]) + evaluate(tensions, sensed)
     sensed["wrenches"] = inputs["wrenches"] + inner
+    sensed["solver"] = ca.MX.zeros(solver_size(system))
     y = ca.vertcat(ca.MX(0, 1), *(evaluate(reading, sensed) for reading in readings))
     return ca.Function(
         "predicted_readings",
@@ -117,7 +131,7 @@ def tendon_wrenches(system: System) -> ca.Function:
 
     def build() -> ca.Function:
         state, inputs = sensed_state(system)
-        inputs = {name: x for name, x in inputs.items() if name not in ("wrenches", "t")}
+        inputs = {name: x for name, x in inputs.items() if name not in NOT_OF_TENDONS}
         wrenches = model.tendon_wrenches(state)
         symbols, names = list(inputs.values()), list(inputs)
         options = {"cse": True}

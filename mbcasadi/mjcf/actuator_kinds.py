@@ -48,6 +48,12 @@ def _kind(enum: type, value: int) -> str:
     return name.split("_", 1)[1].lower()
 
 
+def is_off(model: mujoco.MjModel, i: int) -> bool:
+    """Return whether the group of an actuator is switched off."""
+    group, groups_with_a_bit = int(model.actuator_group[i]), 31
+    return 0 <= group < groups_with_a_bit and bool(model.opt.disableactuator & (1 << group))
+
+
 LAW_TERMS = {"fixed": 1, "affine": 3}
 """How many terms MuJoCo reads of a gain or a bias, by its type; none of others."""
 

@@ -6,15 +6,17 @@ import mujoco
 import numpy as np
 
 from mbcasadi.description import Actuator, CoverageItem
-from mbcasadi.mjcf.actuator_kinds import kinds_of
+from mbcasadi.mjcf.actuator_kinds import is_off, kinds_of
 from mbcasadi.mjcf.compat import (
     actuator_slots,
     has_input_names,
     input_names,
     measures_turned_sites,
+    plugins_read_own_control,
 )
 from mbcasadi.mjcf.flags import Flags
 from mbcasadi.mjcf.names import object_names
+from mbcasadi.mjcf.pid import memory_of_pid, memory_of_plugin, plugin_gains
 
 FORCE = ("actuation", "actuator_bias", "actuator_force")
 NOT_AFFINE = ("actuation", "actuator_bias")
@@ -57,9 +59,34 @@ def _of_plugin(model: mujoco.MjModel, i: int) -> list[Reason]:
     if model.actuator_plugin[i] < 0:
         return []
     members = FORCE + (RATE if model.actuator_actadr[i] >= 0 else ())
-    return [
-        Reason("plugin", members, "its force is unknown; use motor, position, velocity or general")
-    ]
+    if plugin_gains(model, i) is None:
+        advice = "its force is unknown; use motor, position, velocity, general or mujoco.pid"
+        return [Reason("plugin", members, advice)]
+    slots = actuator_slots(model)[i]
+    if not plugins_read_own_control() and (slots.ctrl, slots.output) != (i, i):
+        advice = "this MuJoCo gives it another one's control; put it first, or upgrade to 4.0"
+        return [Reason("plugin behind actuators with several inputs", members, advice)]
+    if kinds_of(model, i).dynamics not in ("none", "integrator", "filter", "filterexact"):
+        advice = "its states have no equation here; use integrator, filter or filterexact"
+        return [Reason(f"plugin with {kinds_of(model, i).dynamics} dynamics", members, advice)]
+    if is_off(model, i):
+        advice = "a plugin pulls there all the same, and its states stand still; enable the group"
+        return [Reason("plugin in a group that is switched off", members, advice)]
+    return _without_gain(model, i)
+
+
+def _without_gain(model: mujoco.MjModel, i: int) -> list[Reason]:
+    """Return why the force of a PID servo is not `B u + f_0`: nothing multiplies its set-point."""
+    gains = plugin_gains(model, i)
+    if gains is None:
+        memory, kp = memory_of_pid(model, i), -float(model.actuator_biasprm[i, 1])
+    else:
+        memory = memory_of_plugin(model, i, gains)
+        kp = gains.kp + (0.0 if memory is None else memory.error_gain)
+    if memory is None or kp or not (memory.ki or memory.rate_gain):
+        return []
+    advice = "its force is not B u + f_0 with kp = 0; use actuator_force, or give kp"
+    return [Reason("pid without kp", NOT_AFFINE, advice)]
 
 
 def _of_transmission(model: mujoco.MjModel, i: int) -> list[Reason]:
@@ -77,15 +104,12 @@ def _of_law(model: mujoco.MjModel, i: int) -> list[Reason]:
     """Return what of gain, bias and activation has no equation."""
     kinds, reasons = kinds_of(model, i), []
     whole = FORCE + (RATE if model.actuator_actadr[i] >= 0 else ())
+    if plugin_gains(model, i) is not None:
+        return []
     if kinds.gain == "pid":
-        states = model.actuator_actadr[i] >= 0
-        return [
-            Reason(
-                "pid with an integral or a slew rate",
-                whole,
-                "its states have no equation here; set ki and slewmax to 0",
-            )
-        ] * bool(states)
+        early = model.actuator_actadr[i] >= 0 and model.actuator_actearly[i]
+        advice = "its integral has no equation here; set actearly to false"
+        return [Reason("pid with actearly", whole, advice)] if early else _without_gain(model, i)
     smooth = "only constant, affine, muscle and dcmotor ones have equations; use those"
     if kinds.gain not in GAINS:
         reasons.append(Reason(f"{kinds.gain} gain", FORCE, smooth))

@@ -16,6 +16,7 @@ from mbcasadi.mjcf.actuator_kinds import (
     affine_bias,
     affine_gain,
     dc_motor,
+    is_off,
     kinds_of,
     muscle_curves,
     muscle_times,
@@ -35,6 +36,7 @@ from mbcasadi.mjcf.compat import (
 )
 from mbcasadi.mjcf.flags import Flags
 from mbcasadi.mjcf.names import names
+from mbcasadi.mjcf.pid import PluginGains, memory_of_pid, memory_of_plugin, plugin_gains
 
 Array = NDArray[np.float64]
 Range = tuple[float, float]
@@ -69,6 +71,9 @@ def _actuators(
 ) -> list[Actuator]:
     """Return the actuator of each control; several of one actuator share its force range."""
     first, kinds = _actuator(model, flags, i, slots, name), kinds_of(model, i)
+    plugin = plugin_gains(model, i)
+    if plugin is not None:
+        return [_of_plugin(model, flags, i, first, plugin)]
     if kinds.gain == "pid":
         return _pid(model, flags, i, slots, first)
     named = [f"{name}[{k}]" if slots.ctrl_count > 1 else name for k in range(slots.ctrl_count)]
@@ -86,9 +91,9 @@ def _actuators(
 def _pid(
     model: mujoco.MjModel, flags: Flags, i: int, slots: ActuatorSlots, first: Actuator
 ) -> list[Actuator]:
-    """Return a servo without states: `kp (u_pos - l) + kv (u_vel - l̇) + u_ff`, a term for each.
+    """Return a servo, `kp (u_pos - l) + kv (u_vel - l̇) + u_ff`, a term for each input.
 
-    kp and kv are those of the affine bias.
+    kp and kv are those of the affine bias. The first input, the set-point, has the memory.
     """
     _, b1, b2 = affine_bias(model, i)
     gains = {"pos": -b1, "vel": -b2, "ff": 1.0}
@@ -102,9 +107,37 @@ def _pid(
             ctrl_range=_ctrl_range(model, flags, slots.ctrl + k),
             period=_turn(model, i, slots) if meaning == "pos" else 0.0,
             leader=slots.ctrl if several else None,
+            dynamics="none",
+            act=None,
+            pid=memory_of_pid(model, i) if k == 0 else None,
         )
         for k, meaning in enumerate(input_names(model, i))
     ]
+
+
+def _of_plugin(
+    model: mujoco.MjModel, flags: Flags, i: int, described: Actuator, gains: PluginGains
+) -> Actuator:
+    """Return a `mujoco.pid`: it clips its control whatever the flags say, and knows no delay."""
+    memory = memory_of_plugin(model, i, gains)
+    kp = gains.kp + (0.0 if memory is None else memory.error_gain)
+    follows = described.dynamics != "none"
+    limited = bool(model.actuator_ctrllimited[i]) and flags.actuation
+    return replace(
+        described,
+        gain=(kp, 0.0, 0.0) if described.acts else NOTHING,
+        bias=(0.0, -kp, -gains.kd) if described.acts else NOTHING,
+        gain_terms=0,
+        bias_terms=0,
+        ctrl_range=described.ctrl_range
+        if follows
+        else _range(model.actuator_ctrlrange[i], limited),
+        act=described.act if follows else None,
+        delay=described.delay if follows else 0.0,
+        period=0.0,
+        pid=memory,
+        explicit=True,
+    )
 
 
 def _actuator(
@@ -244,9 +277,7 @@ def _refused(
 
 def _enabled(model: mujoco.MjModel, flags: Flags, i: int) -> bool:
     """Return whether an actuator acts: neither the flag nor its group is off."""
-    group, groups_with_a_bit = int(model.actuator_group[i]), 31
-    off = 0 <= group < groups_with_a_bit and bool(model.opt.disableactuator & (1 << group))
-    return flags.actuation and not off
+    return flags.actuation and not is_off(model, i)
 
 
 def _range(limits: Array, limited: bool) -> Range | None:

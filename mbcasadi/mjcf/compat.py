@@ -9,6 +9,7 @@
 - 3.14 counts the forces of spatial tendons in `cfrc_ext`; before, none of them.
 - 3.15 corrects the rotation between two sites that are turned on their bodies.
 - 3.16 finds the point where a tendon touches a geom inside by the angle; before, by its sine.
+- 4.0 gives a plugin its own control behind an actuator with several; before, another one's.
 - 4.0 names the type of a tendon, brings plastic springs, changes the side on which a tendon
   passes a geom with a side site, and lets acceleration sensors on what no joint moves feel gravity;
   before, they read zero.
@@ -34,6 +35,7 @@ TENDON_WRENCHES = (3, 14)
 STATIC_GRAVITY = (4, 0)
 INSIDE_BY_ANGLE = (3, 16)
 LONG_WAYS = (4, 0)
+OWN_CONTROLS = (4, 0)
 NO_STATE = -1
 
 
@@ -89,6 +91,11 @@ def setpoints_are_circular() -> bool:
     return VERSION >= CIRCULAR_SETPOINTS
 
 
+def plugins_read_own_control() -> bool:
+    """Return whether an actuator plugin reads its control behind actuators with several."""
+    return VERSION >= OWN_CONTROLS
+
+
 def measures_turned_sites() -> bool:
     """Return whether MuJoCo measures rotations right between sites turned on their bodies."""
     return VERSION >= TURNED_SITES
@@ -127,7 +134,9 @@ def is_fixed_tendon(model: mujoco.MjModel, tendon: int) -> bool:
     return bool(first == mujoco.mjtWrap.mjWRAP_JOINT)
 
 
-def plastic_springs(model: mujoco.MjModel, kind: str) -> tuple[int, ...]:
-    """Return ids of joints (`jnt`) or tendons (`tendon`) whose spring has a plastic state."""
+def spring_yield(model: mujoco.MjModel, kind: str, i: int) -> float:
+    """Return the stretch at which the spring of a joint (`jnt`) or `tendon` yields; 0 for none."""
     address = getattr(model, f"{kind}_plasticadr", None)
-    return () if address is None else tuple(np.flatnonzero(address != NO_STATE).tolist())
+    if address is None or int(address[i]) == NO_STATE:
+        return 0.0
+    return float(getattr(model, f"{kind}_springyield")[i])

@@ -24,6 +24,7 @@ from mbcasadi.description import (
 from mbcasadi.description.coverage import Treatment
 from mbcasadi.description.mocap import mocap_equalities
 from mbcasadi.description.tree import DOF_SIZE
+from mbcasadi.mjcf.compat import spring_yield
 from mbcasadi.mjcf.fluid import fluid_features
 from mbcasadi.mjcf.names import names, object_names
 
@@ -153,8 +154,11 @@ def _used_actuators(tree: RigidTree, actuators: Sequence[Actuator]) -> list[Cove
 
 
 def _laws(actuator: Actuator) -> dict[str, bool]:
-    motor = actuator.motor
+    motor, pid = actuator.motor, actuator.pid
     return {
+        "pid integral": pid is not None and pid.integral is not None,
+        "pid slew rate": pid is not None and pid.reached is not None,
+        "pid with the rate of its set-point": pid is not None and bool(pid.rate_gain),
         "muscle gain": actuator.muscle_gain is not None,
         "muscle bias": actuator.muscle_bias is not None,
         "actearly": actuator.ahead > 0.0,
@@ -185,7 +189,22 @@ def plant_only_features(model: mujoco.MjModel) -> list[CoverageItem]:
         ),
     ]
     items = [_item(kind, who, what, "plant only", why) for kind, who, what, why in groups if who]
-    return items + _counts(model, solver)
+    return items + _yielding(model) + _counts(model, solver)
+
+
+def _yielding(model: mujoco.MjModel) -> list[CoverageItem]:
+    """Return the springs whose rest follows a stretch that is too large."""
+    groups = (("joint", "jnt", "springref"), ("tendon", "tendon", "springlength"))
+    items = []
+    for kind, prefix, parameter in groups:
+        every = names(model, kind)
+        who = [name for i, name in enumerate(every) if spring_yield(model, prefix, i)]
+        advice = (
+            f"the equations take the rest of the model; read it with {parameter} as a parameter, "
+            "which `Plant.spring_rests` gives and `validate` feeds"
+        )
+        items += [_item(kind, who, "springyield", "plant only", advice)] if who else []
+    return items
 
 
 def _counts(model: mujoco.MjModel, solver: str) -> list[CoverageItem]:

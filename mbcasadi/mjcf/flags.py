@@ -29,7 +29,7 @@ class Flags:
         """Attributes of elements whose force is switched off."""
         groups = (
             (self.gravity, ("gravity",)),
-            (self.spring, ("stiffness", "springref")),
+            (self.spring, ("stiffness", "springref", "springquat", "springlength")),
             (self.damper, ("damping",)),
             (self.passive, ("gravcomp",)),
         )

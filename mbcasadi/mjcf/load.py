@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import mujoco
 
-from mbcasadi.errors import ModelError
+from mbcasadi.errors import ModelError, compiler_error
 from mbcasadi.mjcf.model_checks import require_size, require_text_names
 
 Source: TypeAlias = str | os.PathLike[str] | mujoco.MjSpec | mujoco.MjModel
@@ -39,9 +39,7 @@ def load(source: Source) -> tuple[mujoco.MjModel, tuple[str, ...]]:
         try:
             model = _compile(source)
         except (ValueError, mujoco.FatalError) as error:
-            raise ModelError(
-                f"MuJoCo cannot compile {_label(source)}: {str(error).strip()}"
-            ) from error
+            raise compiler_error(_label(source), error) from error
     require_text_names(model)
     return model, tuple(messages)
 

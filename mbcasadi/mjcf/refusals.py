@@ -4,7 +4,6 @@ import mujoco
 import numpy as np
 
 from mbcasadi.description import CoverageItem
-from mbcasadi.mjcf.compat import plastic_springs
 from mbcasadi.mjcf.coverage import pick
 from mbcasadi.mjcf.flags import Flags
 from mbcasadi.mjcf.fluid import negative_media
@@ -18,20 +17,11 @@ def passive_force_refusals(model: mujoco.MjModel, flags: Flags) -> list[Coverage
     """Return a refusal for each feature that would make the passive force wrong."""
     if not flags.passive:
         return []
-    springs = [*pick(names(model, "joint"), plastic_springs(model, "jnt"))]
     groups = [
         (
             "option",
             negative_media(model),
             "it is negative, which describes no medium; set it to 0 or more",
-        ),
-        *(
-            (f"joint '{name}'", ["springyield"], "a plastic spring has a state of its own; set 0")
-            for name in springs
-        ),
-        *(
-            (f"tendon '{name}'", ["springyield"], "a plastic spring has a state of its own; set 0")
-            for name in pick(names(model, "tendon"), plastic_springs(model, "tendon"))
         ),
         *(
             (f"flex '{name}'", ["elasticity"], "a deformable body is not rigid; remove it")

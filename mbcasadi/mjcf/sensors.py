@@ -2,13 +2,15 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import count
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.description import Actuator, CoverageItem, Lens, Sensor, SensorFrame
-from mbcasadi.description.sensors import Cut
+from mbcasadi.description.sensors import SENSED_SOLVER, Cut
 from mbcasadi.mjcf.compat import actuator_slots, static_sensors_feel_gravity
 from mbcasadi.mjcf.names import names, object_names
 from mbcasadi.mjcf.tree import frame_indices
@@ -18,11 +20,10 @@ Array = NDArray[np.float64]
 MJCF_WORDS = {"JOINTACTFRC": "jointactuatorfrc", "TENDONACTFRC": "tendonactuatorfrc"}
 """Names of elements that are not those of MuJoCo's enumeration."""
 
-SOLVER = "a row of MuJoCo's solver, which is there near the limit only"
+GIVEN = "its Function takes the plant's number, `Plant.solver_readings`, as input `solver`"
 CONTACTS = "a sum over MuJoCo's contacts, which come and go"
 SHAPES = "MuJoCo's distance of shapes, which has kinks where the nearest features change"
 NOT_SMOOTH = {
-    "touch": CONTACTS,
     "contact": CONTACTS,
     "tactile": CONTACTS,
     "rangefinder": "a ray that is cast against shapes",
@@ -30,10 +31,6 @@ NOT_SMOOTH = {
     "geomdist": SHAPES,
     "geomnormal": SHAPES,
     "geomfromto": SHAPES,
-    **dict.fromkeys(
-        [f"{of}limit{what}" for of in ("joint", "tendon") for what in ("pos", "vel", "frc")],
-        SOLVER,
-    ),
     "plugin": "a plugin's own quantity",
     "user": "a quantity of the user's own callback",
 }
@@ -53,8 +50,11 @@ def sensors(model: mujoco.MjModel, actuators: Sequence[Actuator]) -> tuple[Senso
         model: the compiled model.
         actuators: read from it, one for each control.
     """
+    places = count()
+    described = [_sensor(model, actuators, i, n) for i, n in enumerate(names(model, "sensor"))]
     return tuple(
-        _sensor(model, actuators, i, name) for i, name in enumerate(names(model, "sensor"))
+        replace(sensor, target=next(places)) if sensor.kind in SENSED_SOLVER else sensor
+        for sensor in described
     )
 
 
@@ -68,7 +68,12 @@ def sensor_features(model: mujoco.MjModel, described: Sequence[Sensor]) -> list[
         else:
             used.setdefault(sensor.kind, []).append(sensor.name)
     items = [
-        CoverageItem(f"{object_names('sensor', who)}: {kind}", "used", "", "")
+        CoverageItem(
+            f"{object_names('sensor', who)}: {kind}",
+            "used",
+            "",
+            GIVEN if kind in SENSED_SOLVER else "",
+        )
         for kind, who in used.items()
     ]
     items += [

@@ -14,7 +14,7 @@ from mbcasadi.description import (
 )
 from mbcasadi.description.tendons import PathElement, WrapKind
 from mbcasadi.errors import ModelError, UnsupportedFeatureError
-from mbcasadi.mjcf.compat import is_fixed_tendon, wrap_generation
+from mbcasadi.mjcf.compat import is_fixed_tendon, spring_yield, wrap_generation
 from mbcasadi.mjcf.flags import Flags
 from mbcasadi.mjcf.names import names
 from mbcasadi.mjcf.reflected_inertia import ReflectedInertia
@@ -54,6 +54,7 @@ def tendons(model: mujoco.MjModel, flags: Flags, reflected: ReflectedInertia) ->
             damping,
             armature,
             (lower, upper),
+            spring_yield(model, "tendon", i),
             stiffness_poly,
             higher_coefficients(damping_poly, flags.damper),
             limits,

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.description import Body, Frame, Joint, RigidTree
 from mbcasadi.description.tree import Compensation, Integration, JointKind
+from mbcasadi.mjcf.compat import spring_yield
 from mbcasadi.mjcf.flags import Flags
 from mbcasadi.mjcf.fluid import fluid
 from mbcasadi.mjcf.geoms import collision_rules, geoms
@@ -113,6 +114,7 @@ def _joints(model: mujoco.MjModel, flags: Flags, reflected: ReflectedInertia) ->
                 ref=float(model.qpos0[qpos]) if scalar else 0.0,
                 stiffness=float(model.jnt_stiffness[i]) if flags.spring else 0.0,
                 stiffness_poly=higher_coefficients(model.jnt_stiffnesspoly[i], flags.spring),
+                spring_yield=spring_yield(model, "jnt", i),
                 damping_poly=higher_coefficients(damping_poly, flags.damper),
                 force_range=force_range(model.jnt_actfrcrange[i], force_limited),
                 compensation=_compensation(bool(model.jnt_actgravcomp[i]), flags),

@@ -36,6 +36,7 @@ from mbcasadi.model.newton_euler import bias_force, inverse_dynamics
 from mbcasadi.model.passive import passive_force
 from mbcasadi.model.sensed_state import SensedState
 from mbcasadi.model.sensors import MEMBERS_OF_KINDS, sensor_reading
+from mbcasadi.model.spring_rests import next_rests, yielding
 from mbcasadi.model.subtree import subtree_fun
 from mbcasadi.model.tendon_wrenches import tendon_wrenches
 from mbcasadi.model.transmission import actuator_length, tendon_length
@@ -71,6 +72,7 @@ __all__ = [
     "momentum",
     "momentum_fun",
     "next_act",
+    "next_rests",
     "passive_force",
     "potential_energy",
     "random_state",
@@ -80,4 +82,5 @@ __all__ = [
     "tendon_length",
     "tendon_wrenches",
     "velocity_map",
+    "yielding",
 ]

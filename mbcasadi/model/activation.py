@@ -7,6 +7,7 @@ import casadi as ca
 from mbcasadi.description import Actuator, RigidTree
 from mbcasadi.model.dc_motor import bristle_decay, motor_rates
 from mbcasadi.model.muscle import muscle_rate
+from mbcasadi.model.pid import pid_rates
 from mbcasadi.model.transmission import actuator_length, moment_row
 
 Range = tuple[float, float] | None
@@ -24,11 +25,11 @@ def act_dot(
     """Return the rate of the activation states, (na, 1).
 
     `u` for an integrator, `(u - act)/time_constant` for filters, `(u - act)/tau(u - act, act)` for
-    muscles, those of `dc_motor.py` for motors; u is clipped. An activation's own range is held
-    where it is integrated, as in MuJoCo, not here.
+    muscles, those of `dc_motor.py` and `pid.py` for motors and PID servos; u is clipped. An
+    activation's own range is held where it is integrated, as in MuJoCo, not here.
 
     Args:
-        tree, q, v: mechanism and state; only motors depend on them.
+        tree, q, v: mechanism and state; only motors and PID servos depend on them.
         actuators: in the order of the controls.
         u: (nu, 1) controls.
         act: (na, 1) activation states.
@@ -41,8 +42,14 @@ def act_dot(
             length, own = actuator_length(tree, actuator, q), _own(actuator, clipped)
             for k, rate in motor_rates(actuator.motor, own, length, row @ v, act).items():
                 rates[k] = rate
-        elif actuator.act is not None:
-            rates[actuator.act] = _rate(actuator, clipped[i], act[actuator.act])
+            continue
+        if actuator.act is not None:
+            rates[actuator.act] = activation_rate(actuator, clipped[i], act[actuator.act])
+        if actuator.pid is not None:
+            w = clipped[i] if actuator.act is None else act[actuator.act]
+            length = actuator_length(tree, actuator, q)
+            for k, rate in pid_rates(actuator, w, length, act).items():
+                rates[k] = rate
     return rates
 
 
@@ -67,15 +74,22 @@ def next_act(
     rates = act_dot(tree, actuators, q, v, u, act)
     later = act + step * rates
     for actuator in actuators:
-        motor, k = actuator.motor, actuator.act
-        if motor is not None:
+        if actuator.motor is not None:
             later = _later_motor(tree, actuator, (q, v), rates, act, later, step)
-        elif k is not None:
+            continue
+        for k in _states(actuator):  # MuJoCo's rule of the activation counts for all of them
             if actuator.dynamics == "filterexact":
                 tau = actuator.time_constant
                 later[k] = act[k] + rates[k] * tau * (1.0 - ca.exp(-step / tau))
             later[k] = clip(later[k], actuator.act_range)
     return later
+
+
+def _states(actuator: Actuator) -> list[int]:
+    """Return the indices of the states of an actuator that is no motor."""
+    pid = actuator.pid
+    places = [actuator.act] + ([] if pid is None else [pid.integral, pid.reached])
+    return [k for k in places if k is not None]
 
 
 def _later_motor(
@@ -116,7 +130,8 @@ def _own(actuator: Actuator, u: ca.SX) -> ca.SX:
     return ca.vertcat(ca.SX(0, 1), *(u[k] for k in actuator.motor.controls))
 
 
-def _rate(actuator: Actuator, u: ca.SX, act: ca.SX) -> ca.SX:
+def activation_rate(actuator: Actuator, u: ca.SX, act: ca.SX) -> ca.SX:
+    """Return the rate of the activation of an integrator, a filter or a muscle."""
     if actuator.dynamics == "integrator":
         return u
     if actuator.muscle_times is not None:

@@ -8,10 +8,11 @@ from mbcasadi.description import Actuator, RigidTree
 from mbcasadi.description.actuators import DcMotor
 from mbcasadi.description.tree import DOF_SIZE
 from mbcasadi.errors import UnsupportedFeatureError
-from mbcasadi.model.activation import clip, clipped_controls, next_act
+from mbcasadi.model.activation import activation_rate, clip, clipped_controls, next_act
 from mbcasadi.model.dc_motor import electrical_force, mechanical_force
 from mbcasadi.model.muscle import muscle_bias, muscle_gain
 from mbcasadi.model.passive import gravity_compensation
+from mbcasadi.model.pid import nearest_turn, reached_setpoint, remembered_force
 from mbcasadi.model.transmission import actuator_length, moment_row
 from mbcasadi.spatial import is_zero
 
@@ -119,7 +120,8 @@ def forces_of_actuators(
     forces = []
     for i, actuator in enumerate(actuators):
         motion = actuator_length(tree, actuator, q), moment_row(tree, actuator, q) @ v
-        forces.append(_scalar_force(actuator, motion, drives[i], clipped, act))
+        force = _scalar_force(actuator, motion, drives[i], clipped, act)
+        forces.append(force + memory_force(actuator, motion[0], drives[i], clipped[i], act))
     return _clip_forces(actuators, _clip_tendons(tree, actuators, forces))
 
 
@@ -133,7 +135,8 @@ def acting_inputs(
 ) -> ca.SX:
     """Return w (nu, 1), what the gains multiply: the activation if there is one, else the control.
 
-    With `actearly` it is the activation of the next step.
+    With `actearly` it is the activation of the next step; of PID servos no more than what the rate
+    of their set-point allows.
 
     Raises:
         UnsupportedFeatureError: an actuator has an activation state, and `act` is missing.
@@ -141,17 +144,42 @@ def acting_inputs(
     w = clipped_controls(actuators, u)
     later: dict[float, ca.SX] = {}
     for i, actuator in enumerate(actuators):
-        if act is None and (actuator.act is not None or _needs_states(actuator.motor)):
+        stateful = actuator.act is not None or actuator.pid is not None
+        if act is None and (stateful or _needs_states(actuator.motor)):
             raise UnsupportedFeatureError(
                 f"actuator {actuator.name!r} has an activation state; expected `act`, found None"
             )
-        if actuator.act is None or act is None:
+        if act is None:
             continue
         step = actuator.ahead
         if step and step not in later:
             later[step] = next_act(tree, actuators, q, v, u, act, step)
-        w[i] = (later[step] if step else act)[actuator.act]
+        if actuator.act is not None:
+            w[i] = (later[step] if step else act)[actuator.act]
+        if actuator.pid is not None:
+            w[i] = reached_setpoint(actuator, w[i], act)
     return w
+
+
+def memory_force(
+    actuator: Actuator, length: ca.SX, drive: ca.SX, u: ca.SX, act: ca.SX | None
+) -> ca.SX:
+    """Return the force that a PID servo adds to its gain and bias; zero for others.
+
+    Args:
+        actuator: the actuator.
+        length: of it.
+        drive: what its gain multiplies.
+        u: its control inside its range.
+        act: (na, 1) all activations.
+    """
+    if actuator.pid is None or act is None or not actuator.acts:
+        return ca.SX(0)
+    error = nearest_turn(actuator.period, drive, length) - length
+    rate = ca.SX(0)
+    if actuator.act is not None and actuator.pid.rate_gain:
+        rate = activation_rate(actuator, u, act[actuator.act])
+    return remembered_force(actuator.pid, error, rate, act)
 
 
 def _needs_states(motor: DcMotor | None) -> bool:
@@ -205,8 +233,7 @@ def _scalar_force(
     if motor is not None and not motor.affine:
         own = ca.vertcat(ca.SX(0, 1), *(u[k] for k in motor.controls))
         return electrical_force(motor, own, length, rate, act)
-    if actuator.period:
-        drive = drive - actuator.period * ca.floor((drive - length) / actuator.period + 0.5)
+    drive = nearest_turn(actuator.period, drive, length)
     return gain_of(actuator, length, rate) * drive + bias_of(actuator, length, rate)
 
 

@@ -107,7 +107,7 @@ def joint_stretches(tree: RigidTree, joint: Joint, q: ca.SX) -> list[tuple[int, 
         )
         translation.append((joint.dof, shift))
     row, dof = quaternion_rows(joint)
-    w, x, y, z = (float(c) for c in tree.q_spring[row : row + 4])
+    w, x, y, z = (scalar(c) for c in tree.q_spring[row : row + 4])
     rest: Quat = (w, x, y, z)
     return [*translation, (dof, rotation_between(rest, quat_of(q, row)))]
 
@@ -116,9 +116,9 @@ def tendon_stretch(tree: RigidTree, tendon: Tendon, q: ca.SX) -> ca.SX:
     """Return how far a tendon's length is outside its spring's dead band, with its sign."""
     length = tendon_length(tree, tendon, q)
     lower, upper = tendon.spring_range
-    if lower < upper:
-        return ca.fmax(length - upper, 0.0) + ca.fmin(length - lower, 0.0)
-    return length - upper
+    if is_zero(upper - lower):
+        return length - upper
+    return ca.fmax(length - upper, 0.0) + ca.fmin(length - lower, 0.0)
 
 
 def _joint_spring(tree: RigidTree, joint: Joint, q: ca.SX) -> list[tuple[int, Scalar]]:

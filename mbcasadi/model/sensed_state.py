@@ -4,7 +4,7 @@ A frame is a pose fixed to a link; what is world axes is said, all else is in th
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import casadi as ca
@@ -31,6 +31,7 @@ class SensedState:
         wrenches: (6, nbody) external force, N, above moment about the origin of the body, N m, on
             each body, world axes.
         t: time, s.
+        solver: (n, 1) what MuJoCo's solver did, one number for each sensor of `SENSED_SOLVER`.
     """
 
     tree: RigidTree
@@ -42,6 +43,7 @@ class SensedState:
     act: ca.SX
     wrenches: ca.SX
     t: ca.SX
+    solver: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
 
     @cached_property
     def chain(self) -> Chain:

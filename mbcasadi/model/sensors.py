@@ -8,6 +8,7 @@ from dataclasses import replace
 import casadi as ca
 
 from mbcasadi.description import RigidTree, Sensor
+from mbcasadi.description.sensors import SENSED_SOLVER
 from mbcasadi.model.actuation import actuator_force, forces_of_actuators
 from mbcasadi.model.energy import potential_energy
 from mbcasadi.model.frame_sensors import FRAME_SENSORS, Reader
@@ -129,6 +130,11 @@ def clock(state: SensedState, sensor: Sensor) -> ca.SX:  # noqa: ARG001
     return state.t
 
 
+def solver_number(state: SensedState, sensor: Sensor) -> ca.SX:
+    """Return what the plant gives for a sensor of contacts or of a limit."""
+    return state.solver[sensor.target]
+
+
 READERS: dict[str, Reader] = {
     "jointpos": joint_position,
     "jointvel": joint_velocity,
@@ -147,6 +153,7 @@ READERS: dict[str, Reader] = {
     "e_potential": sensed_potential_energy,
     "e_kinetic": sensed_kinetic_energy,
     "clock": clock,
+    **dict.fromkeys(SENSED_SOLVER, solver_number),
     **FRAME_SENSORS,
 }
 

@@ -6,6 +6,7 @@ from mbcasadi.plant.draw import Frames, draw_frames
 from mbcasadi.plant.measurement import Measurement
 from mbcasadi.plant.options import make_rigid, perturb, soften
 from mbcasadi.plant.plant import Plant
+from mbcasadi.plant.solver_readings import solver_readings
 from mbcasadi.plant.video import save_video
 from mbcasadi.plant.viewer import Observer, play
 from mbcasadi.plant.wrenches import applied_wrenches, external_wrenches
@@ -26,4 +27,5 @@ __all__ = [
     "play",
     "save_video",
     "soften",
+    "solver_readings",
 ]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.errors import ModelError
+from mbcasadi.errors import ModelError, compiler_error
 
 Array = NDArray[np.float64]
 
@@ -63,7 +63,7 @@ def _compile(source: Source) -> mujoco.MjModel:
     except (ValueError, mujoco.FatalError) as error:
         if isinstance(error, ModelError):
             raise
-        raise ModelError(f"MuJoCo cannot compile the model: {error}") from error
+        raise compiler_error("the model", error) from error
 
 
 def silence_warnings(data: mujoco.MjData) -> None:

@@ -14,6 +14,10 @@ Array = NDArray[np.float64]
 XYZ = ("x", "y", "z")
 INERTIA = ("xx", "yy", "zz", "xy", "xz", "yz")
 INERTIA_PLACES = ((0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2))
+WXYZ = ("w", "x", "y", "z")
+ENDS = ("lower", "upper")
+NO_STATE = -1
+BALL = (int(mujoco.mjtJoint.mjJNT_BALL),)
 SCALAR = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
 PAIRS = (int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD))
 
@@ -125,8 +129,34 @@ def _write_poly(model: mujoco.MjModel, i: int, values: Array) -> None:
     model.eq_data[i, :5] = values
 
 
-def _write_spring(model: mujoco.MjModel, i: int, values: Array) -> None:
-    model.qpos_spring[model.jnt_qposadr[i]] = values[0]
+def _rest(components: tuple[str, ...], kinds: tuple[int, ...]) -> Attribute:
+    """Return the rest of the springs of joints of these kinds."""
+
+    def rows(model: mujoco.MjModel, i: int) -> slice:
+        first = int(model.jnt_qposadr[i])
+        return slice(first, first + max(1, len(components)))
+
+    def write(model: mujoco.MjModel, i: int, values: Array) -> None:
+        model.qpos_spring[rows(model, i)] = values
+
+    return Attribute(
+        lambda model, i: np.array(model.qpos_spring[rows(model, i)]),
+        write,
+        components,
+        lambda model, i: bool(
+            int(model.jnt_type[i]) in kinds and (kinds == SCALAR or _yields(model, "jnt", i))
+        ),
+    )
+
+
+def _yields(model: mujoco.MjModel, kind: str, i: int) -> bool:
+    """Return whether the spring of a joint (`jnt`) or `tendon` yields, which needs MuJoCo 4.0."""
+    places = getattr(model, f"{kind}_plasticadr", None)
+    return bool(places is not None and int(places[i]) != NO_STATE)
+
+
+def _write_band(model: mujoco.MjModel, i: int, values: Array) -> None:
+    model.tendon_lengthspring[i] = values
 
 
 def _option(name: str, components: tuple[str, ...] = ()) -> Attribute:
@@ -151,7 +181,7 @@ def _affine_law(law: str, terms: tuple[str, ...], read_by: Mapping[int, int]) ->
     """
 
     def count(model: mujoco.MjModel, i: int) -> int:
-        if int(model.actuator_gaintype[i]) not in GAIN_TERMS:
+        if int(model.actuator_gaintype[i]) not in GAIN_TERMS or model.actuator_plugin[i] >= 0:
             return 0  # a law of its own: a muscle, a motor, a servo with an integral
         kind: int = int(getattr(model, f"actuator_{law}type")[i])
         read_terms: int = read_by.get(kind, 0)
@@ -187,14 +217,17 @@ ATTRIBUTES: dict[str, dict[str, Attribute]] = {
         "damping": _of_dofs("dof_damping"),
         "armature": _of_dofs("dof_armature"),
         "stiffness": _field("jnt_stiffness"),
-        "springref": Attribute(
-            lambda model, i: np.array(model.qpos_spring[[model.jnt_qposadr[i]]]),
-            _write_spring,
-            has=lambda model, i: bool(int(model.jnt_type[i]) in SCALAR),
-        ),
+        "springref": _rest((), SCALAR),
+        "springquat": _rest(WXYZ, BALL),
     },
     "tendon": {
         "stiffness": _field("tendon_stiffness"),
+        "springlength": Attribute(
+            lambda model, i: np.array(model.tendon_lengthspring[i]),
+            _write_band,
+            ENDS,
+            lambda model, i: _yields(model, "tendon", i),
+        ),
         "damping": _field("tendon_damping"),
         "armature": _field("tendon_armature")._replace(has=_has_no_geom),
     },

@@ -20,6 +20,8 @@ from mbcasadi.plant.contacts import (
     frame_rotation,
 )
 from mbcasadi.plant.measurement import Measurement
+from mbcasadi.plant.solver_readings import solver_readings
+from mbcasadi.plant.spring_rests import spring_rests
 from mbcasadi.plant.wrenches import applied_wrenches, external_wrenches, sensor_reading
 from mbcasadi.readable_signatures import readable_signature
 from mbcasadi.real_numbers import described, real_array
@@ -118,6 +120,11 @@ class Plant:
     def act(self) -> Array:
         """(na,) activation state."""
         return np.array(self.data.act)
+
+    @property
+    def spring_rests(self) -> dict[str, float]:
+        """Present rest of each spring that yields, by the name of the parameter's entry."""
+        return spring_rests(self.model, self.data)
 
     @property
     def ctrl_range(self) -> Array:
@@ -331,6 +338,14 @@ class Plant:
         spatial tendons. The input of `System.sensor`; call it after `measure`.
         """
         return external_wrenches(self.model, self.data)
+
+    @property
+    def solver_readings(self) -> Array:
+        """(n,) what touch sensors and those of limits read, before their cutoff.
+
+        The input `solver` of `System.sensor`; call it after `measure`.
+        """
+        return solver_readings(self.model, self.data)
 
     @property
     def applied_wrenches(self) -> Array:

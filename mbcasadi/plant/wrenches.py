@@ -30,7 +30,7 @@ def external_wrenches(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
         model: the compiled model.
         data: after `mj_forward`, whose forces count.
     """
-    _require_same_model(model, data)
+    require_same_model(model, data)
     mujoco.mj_rnePostConstraint(model, data)
     moment, force = data.cfrc_ext[:, :3], data.cfrc_ext[:, 3:]
     arm = data.subtree_com[model.body_rootid] - data.xpos
@@ -48,7 +48,7 @@ def applied_wrenches(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
         model: the compiled model.
         data: after `mj_forward`, whose forces count.
     """
-    _require_same_model(model, data)
+    require_same_model(model, data)
     total = np.zeros((model.nbody, 6))
     force, torque = data.xfrc_applied[:, :3], data.xfrc_applied[:, 3:]
     total[:, :3] = force
@@ -70,7 +70,7 @@ def applied_wrenches(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
     return np.asarray(total.T + limit_wrenches(model, data))
 
 
-def _require_same_model(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+def require_same_model(model: mujoco.MjModel, data: mujoco.MjData) -> None:
     """Raise `ProblemError` where the data are of a model of another size."""
     sizes = (len(data.xpos), len(data.qpos), len(data.qvel))
     expected = (model.nbody, model.nq, model.nv)

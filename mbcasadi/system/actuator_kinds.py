@@ -6,7 +6,17 @@ from mbcasadi.description import Actuator
 from mbcasadi.system.system import System
 
 KINDS = (
-    *("motor", "position", "velocity", "intvelocity", "damper", "muscle", "dcmotor", "adhesion"),
+    *(
+        "motor",
+        "position",
+        "velocity",
+        "intvelocity",
+        "damper",
+        "pid",
+        "muscle",
+        "dcmotor",
+        "adhesion",
+    ),
     "general",
 )
 
@@ -32,6 +42,8 @@ def kind_of(actuator: Actuator) -> str:
         return "muscle"
     if actuator.motor is not None:
         return "dcmotor"
+    if actuator.pid is not None:
+        return "pid"
     if actuator.transmission == "body":
         return "adhesion"
     if not (np.all(np.isfinite(gain)) and np.all(np.isfinite(bias))):

@@ -9,7 +9,7 @@ after one period, and `u` the control that leads there.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import casadi as ca
 import numpy as np
@@ -22,6 +22,7 @@ from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.model.transmission import actuator_length, moment_row
 from mbcasadi.system.activation_step import ActivationStep, activation_step
 from mbcasadi.system.functions import evaluate
+from mbcasadi.system.pid_step import Law, PidState, PidStep, pid_state
 from mbcasadi.system.ranges import Ranges, clip, finite, force_range
 from mbcasadi.system.system import System
 
@@ -43,6 +44,8 @@ class ActuatorModel:
         act, hold: (nu,) present activation, and the control that keeps it; zero where there is
             none. See `ActivationStep`.
         reach, muscles, period: numbers of the `ActivationStep`.
+        pids, pid_state: PID servos with a memory by the index of their control, and their state
+            (k, 4): a row of `PidState` each. Their bias holds the force of the integral.
     """
 
     moment: ca.SX
@@ -57,6 +60,8 @@ class ActuatorModel:
     reach: ca.DM
     muscles: dict[int, MuscleTimes]
     period: float
+    pids: dict[int, PidStep] = field(default_factory=dict)
+    pid_state: ca.SX = field(default_factory=lambda: ca.SX(0, len(PidState._fields)))
 
     @property
     def activation(self) -> ActivationStep:
@@ -65,12 +70,28 @@ class ActuatorModel:
 
     def controls(self, p: ca.SX) -> ca.SX:
         """Return the control (nu,) that gives the force p; zero where the gain vanishes."""
-        return self.activation.control((p - self.bias) * reciprocal(self.gain))
+        u = self.activation.control((p - self.bias) * reciprocal(self.gain))
+        for k, (i, pid) in enumerate(self.pids.items()):
+            u[i] = pid.control(self._law(i), self._pid_state(k), p[i])
+        return u
 
     def forces(self, u: ca.SX) -> ca.SX:
         """Return the force p (nu,) that the control u gives, within the range of the forces."""
-        w = self.activation.after(u)
-        return ca.fmin(ca.fmax(self.gain * w + self.bias, self.lower), self.upper)
+        p = self.gain * self.activation.after(u) + self.bias
+        for i, force in self.forces_of_pids(u).items():
+            p[i] = force
+        return ca.fmin(ca.fmax(p, self.lower), self.upper)
+
+    def forces_of_pids(self, u: ca.SX) -> dict[int, ca.SX]:
+        """Return the force of each PID servo with a memory, by the index of its control."""
+        states = {i: self._pid_state(k) for k, i in enumerate(self.pids)}
+        return {i: self.pids[i].force(self._law(i), at, u[i]) for i, at in states.items()}
+
+    def _law(self, i: int) -> Law:
+        return Law(self.gain[i], self.bias[i], self.act[i], self.hold[i], self.reach[i])
+
+    def _pid_state(self, k: int) -> PidState:
+        return PidState(*(self.pid_state[k, i] for i in range(len(PidState._fields))))
 
 
 def reciprocal(gain: ca.SX) -> ca.SX:
@@ -171,22 +192,36 @@ def _model_of_tree(
         rates = [x + ahead[1][i] for i, x in enumerate(rates)]
         gain, bias = _law(actuators, lengths, rates)
     activation = activation_step(actuators, period, act, rates)
-    commanded = _range_of_force(actuators, ranges, gain, bias, activation)
-    lower, upper = force_range(system.actuator_names, ranges, *commanded)
-    return ActuatorModel(
+    pids, states = {}, []
+    for i, actuator in enumerate(actuators):
+        if actuator.pid is not None and actuator.acts and act is not None:
+            pids[i] = PidStep(actuator)
+            states.append(pid_state(actuator, period, lengths[i], act))
+            bias[i] += actuator.pid.ki * states[-1].integral
+    model_at = ActuatorModel(
         moment=moment,
         rest=rest,
         gain=gain,
         bias=bias,
-        lower=lower,
-        upper=upper,
-        bounded=_is_bounded(ranges, gain),
+        lower=ca.SX(0, 1),
+        upper=ca.SX(0, 1),
+        bounded=tuple(
+            known or (i in pids and pids[i].is_bounded)
+            for i, known in enumerate(_is_bounded(ranges, gain))
+        ),
         act=activation.act,
         hold=activation.hold,
         reach=activation.reach,
         muscles=activation.muscles,
         period=period,
+        pids=pids,
+        pid_state=ca.densify(ca.vertcat(*(ca.horzcat(*state) for state in states)))
+        if states
+        else ca.SX(0, len(PidState._fields)),
     )
+    commanded = _range_of_force(actuators, ranges, model_at)
+    lower, upper = force_range(system.actuator_names, ranges, *commanded)
+    return replace(model_at, lower=lower, upper=upper)
 
 
 def _law(
@@ -199,22 +234,21 @@ def _law(
 
 
 def _range_of_force(
-    actuators: Sequence[Actuator],
-    ranges: Ranges,
-    gain: ca.SX,
-    bias: ca.SX,
-    activation: ActivationStep,
+    actuators: Sequence[Actuator], ranges: Ranges, at: ActuatorModel
 ) -> tuple[ca.SX, ca.SX]:
     """Return the least and the greatest force that the controls can command."""
     ends = []
     for side in (0, 1):
-        w = activation.after(finite(ranges.ctrl[:, side]))
+        u = finite(ranges.ctrl[:, side])
         act_ranges = np.array([actuator.act_range or (-np.inf, np.inf) for actuator in actuators])
-        ends.append(gain * clip(w, act_ranges) + bias)
+        p = at.gain * clip(at.activation.after(u), act_ranges) + at.bias
+        for i, force in at.forces_of_pids(u).items():
+            p[i] = force
+        ends.append(p)
     low, high = [], []
     for i in range(len(actuators)):
-        a, b, g = ends[0][i], ends[1][i], gain[i]
-        if g.is_constant():
+        a, b, g = ends[0][i], ends[1][i], at.gain[i]
+        if g.is_constant() and i not in at.pids:
             positive = float(g) >= 0
             low.append(a if positive else b)
             high.append(b if positive else a)

@@ -23,6 +23,7 @@ INERTIA = ("xx", "yy", "zz", "xy", "xz", "yz")
 INERTIA_PLACES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 WXYZ = ("w", "x", "y", "z")
 AFFINE = ("constant", "length", "velocity")
+ENDS = ("lower", "upper")
 POLYCOEF = tuple(f"{k}" for k in range(5))
 
 Values = tuple[Any, ...]
@@ -153,14 +154,14 @@ def _of_fluid(
 def _affine_law(name: str, terms: tuple[str, ...]) -> Attribute:
     """Return gain or bias of an actuator, by those of these terms that MuJoCo reads of its type.
 
-    Muscles, motors with states of their own and actuators that are off have other laws. The term
-    of a gain in velocity stays a number: with it B would depend on v.
+    Muscles, motors and PID servos with states of their own and actuators that are off have other
+    laws. The term of a gain in velocity stays a number: with it B would depend on v.
     """
     field = f"{name}_terms"
 
     def read(numbers: ModelNumbers, i: int) -> Values:
         actuator = numbers.actuators[i]
-        curves = (actuator.muscle_gain, actuator.muscle_bias, actuator.motor)
+        curves = (actuator.muscle_gain, actuator.muscle_bias, actuator.motor, actuator.pid)
         numbers_of_law = getattr(actuator, name)
         is_affine = actuator.acts and all(curve is None for curve in curves)
         finite = bool(np.all(np.isfinite(numbers_of_law)))
@@ -194,11 +195,15 @@ def _write_mocap_pos(numbers: ModelNumbers, i: int, values: Values) -> ModelNumb
 
 
 def _write_mocap_quat(numbers: ModelNumbers, i: int, values: Values) -> ModelNumbers:
+    unit = _array(_unit(values))
+    return numbers.with_element("mocap", i, replace(numbers.tree.bodies[i], quat=unit))
+
+
+def _unit(values: Values) -> Values:
     size = (
         ca.norm_2(ca.vertcat(*values)) if isinstance(values[0], ca.SX) else np.linalg.norm(values)
     )
-    unit = _array(tuple(value / size for value in values))
-    return numbers.with_element("mocap", i, replace(numbers.tree.bodies[i], quat=unit))
+    return tuple(value / size for value in values)
 
 
 def _read_inertia(numbers: ModelNumbers, i: int) -> Values:
@@ -224,6 +229,29 @@ def _write_springref(numbers: ModelNumbers, i: int, values: Values) -> ModelNumb
     rest = [*numbers.tree.q_spring]
     rest[numbers.tree.joints[i].qpos] = values[0]
     return replace(numbers, tree=replace(numbers.tree, q_spring=_array(tuple(rest))))
+
+
+def _read_springquat(numbers: ModelNumbers, i: int) -> Values:
+    joint = numbers.tree.joints[i]
+    if joint.kind != "ball" or not joint.spring_yield:
+        return ()
+    return tuple(float(c) for c in numbers.tree.q_spring[joint.qpos : joint.qpos + len(WXYZ)])
+
+
+def _write_springquat(numbers: ModelNumbers, i: int, values: Values) -> ModelNumbers:
+    rest, row = [*numbers.tree.q_spring], numbers.tree.joints[i].qpos
+    rest[row : row + len(WXYZ)] = _unit(values)
+    return replace(numbers, tree=replace(numbers.tree, q_spring=_array(tuple(rest))))
+
+
+def _read_springlength(numbers: ModelNumbers, i: int) -> Values:
+    tendon = numbers.tree.tendons[i]
+    return tendon.spring_range if tendon.spring_yield else ()
+
+
+def _write_springlength(numbers: ModelNumbers, i: int, values: Values) -> ModelNumbers:
+    tendon = replace(numbers.tree.tendons[i], spring_range=(values[0], values[1]))
+    return numbers.with_element("tendon", i, tendon)
 
 
 def _read_poly(numbers: ModelNumbers, i: int) -> Values:
@@ -253,7 +281,9 @@ ATTRIBUTES: dict[tuple[ElementKind, str], Attribute] = {
         _of_dofs("armature"),
         _field("joint", "stiffness", ""),
         Attribute("joint", "springref", (), "", _read_springref, _write_springref),
+        Attribute("joint", "springquat", WXYZ, "", _read_springquat, _write_springquat),
         _field("tendon", "stiffness", ""),
+        Attribute("tendon", "springlength", ENDS, "", _read_springlength, _write_springlength),
         _field("tendon", "damping", "", least=0.0),
         _tendon_armature(),
         _affine_law("gain", AFFINE[:2]),

@@ -7,6 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi import model
+from mbcasadi.model.actuation import memory_force
+from mbcasadi.model.pid import reached_setpoint
+from mbcasadi.model.transmission import actuator_length
 from mbcasadi.system.system import System
 
 Array = NDArray[np.float64]
@@ -15,7 +18,8 @@ Array = NDArray[np.float64]
 def pulling_inputs(system: System, q: ca.SX, v: ca.SX, u: ca.SX, act: ca.SX | None) -> ca.SX:
     """Return w (nu, 1) of `B w + f_0`: the activation where there is one, else u, unclipped.
 
-    With `actearly` it is the activation of the model's next time step.
+    With `actearly` it is the activation of the model's next time step. What a PID servo remembers
+    counts as a part of its set-point, `c + ki z / gain`.
 
     Args:
         system: the mechanism.
@@ -26,24 +30,44 @@ def pulling_inputs(system: System, q: ca.SX, v: ca.SX, u: ca.SX, act: ca.SX | No
     if system.tree is None or act is None or not system.na:
         return u
     w = model.acting_inputs(system.tree, system.actuators, q, v, u, act)
-    stateful = [actuator.act is not None for actuator in system.actuators]
-    return ca.vertcat(*(w[i] if has_state else u[i] for i, has_state in enumerate(stateful)))
+    pulling = []
+    for i, actuator in enumerate(system.actuators):
+        if actuator.pid is None:
+            pulling.append(u[i] if actuator.act is None else w[i])
+            continue
+        length = actuator_length(system.tree, actuator, q)
+        c = w[i] if actuator.act is not None else reached_setpoint(actuator, u[i], act)
+        added = memory_force(actuator, length, c, u[i], act)
+        pulling.append(c + added / actuator.gain[0] if actuator.gain[0] else c)
+    return ca.vertcat(*pulling)
 
 
-def resting_state(system: System, w: Sequence[float] | Array) -> tuple[Array, Array]:
+def resting_state(system: System, w: Sequence[float] | Array, q: Array) -> tuple[Array, Array]:
     """Return controls (nu,) and activations (na,) at rest that pull with w.
 
     A filter and a muscle settle at their control; an integrator keeps what it holds with zero; the
-    current of a motor at rest is its voltage over the winding's resistance.
+    current of a motor at rest is its voltage over the winding's resistance. The set-point of a PID
+    servo with an integral is its length, and the integral carries the load up to its bound.
 
     Args:
         system: the mechanism.
         w: (nu,) inputs of the gains.
+        q: (nq,) the pose.
     """
     u, act = np.array(w, dtype=float) * pulling_shares(system), np.zeros(system.na)
     for i, actuator in enumerate(system.actuators):
+        c, pid = w[i], actuator.pid
+        if pid is not None and pid.integral is not None and system.tree is not None:
+            length = float(actuator_length(system.tree, actuator, ca.SX(ca.DM(q))))
+            force = actuator.gain[0] * (w[i] - length)
+            act[pid.integral] = np.clip(force / pid.ki, -pid.max_integral, pid.max_integral)
+            rest = force - pid.ki * act[pid.integral]  # a bound that is reached takes no more error
+            c = length + (rest / (actuator.gain[0] - pid.error_gain) if rest else 0.0)
+            u[i] = c * (actuator.dynamics != "integrator")
+        if pid is not None and pid.reached is not None:
+            act[pid.reached] = c
         if actuator.act is not None:
-            act[actuator.act] = w[i]
+            act[actuator.act] = c
     return u, act
 
 
@@ -68,6 +92,10 @@ def pulling_ranges(system: System) -> Array:
         if actuator.act is not None and actuator.act_range is not None:
             low, high = actuator.act_range
             ranges[i] = max(ranges[i, 0], low), min(ranges[i, 1], high)
+        pid = actuator.pid
+        if pid is not None and pid.integral is not None:
+            most = abs(pid.ki / actuator.gain[0]) * pid.max_integral
+            ranges[i] = ranges[i, 0] - most, ranges[i, 1] + most
     return ranges
 
 
@@ -77,7 +105,12 @@ def activation_names(system: System) -> tuple[str, ...]:
     for actuator in system.actuators:
         if actuator.act is not None:
             names[actuator.act] = actuator.name
-        motor = actuator.motor
+        motor, pid = actuator.motor, actuator.pid
+        if pid is not None:
+            places = {"integral": pid.integral, "setpoint": pid.reached}
+            for what, place in places.items():
+                if place is not None:
+                    names[place] = f"{actuator.name}.{what}"
         if motor is None:
             continue
         parts = {

@@ -2,11 +2,13 @@
 
 All sensors of one system have the same inputs, in this order:
 
-    (q, v, a, [u], [act], wrenches, [p], [t])
+    (q, v, a, [u], [act], wrenches, [solver], [p], [t])
 
 `u` where the system has controls, `act` where it has activations, `t` where one of its sensors is a
-clock. `wrenches` (6, nbody) has for each body, the world first, the external force, N, above its
-moment about the origin of the body, N m, in world axes: the dual of `frame(body, "body").jacobian`.
+clock. `solver` (n,) has a number for each touch sensor and each sensor of a limit, in MuJoCo's
+order: they read what MuJoCo's solver did, which no equation here knows. `wrenches` (6, nbody) has
+for each body, the world first, the external force, N, above its moment about the origin of the
+body, N m, in world axes: the dual of `frame(body, "body").jacobian`.
 """
 
 from collections.abc import Sequence
@@ -16,6 +18,7 @@ import casadi as ca
 
 from mbcasadi import model
 from mbcasadi.description import Coverage, RigidTree, Sensor
+from mbcasadi.description.sensors import SENSED_SOLVER
 from mbcasadi.errors import ProblemError, UnsupportedFeatureError
 from mbcasadi.shapes import require_name
 from mbcasadi.system.names_of_tree import names_of_tree
@@ -42,13 +45,20 @@ def sensed_state(system: "System") -> tuple[model.SensedState, dict[str, ca.SX]]
         act=ca.SX.sym("act", system.na),
         wrenches=ca.SX.sym("wrenches", WRENCH, len(tree.bodies)),
         t=ca.SX.sym("t"),
+        solver=ca.SX.sym("solver", solver_size(system)),
     )
     inputs = {"q": state.q, "v": state.v, "a": state.a}
     inputs |= {"u": state.u} if actuators else {}
     inputs |= {"act": state.act} if system.na else {}
     inputs["wrenches"] = state.wrenches
+    inputs |= {"solver": state.solver} if state.solver.numel() else {}
     inputs |= {"t": state.t} if any(sensor.kind == CLOCK for sensor in system.sensors) else {}
     return state, inputs
+
+
+def solver_size(system: "System") -> int:
+    """Return the number of sensors that read what MuJoCo's solver did."""
+    return sum(sensor.kind in SENSED_SOLVER for sensor in system.sensors)
 
 
 def sensors_fun(system: "System", name: str, chosen: Sequence[Sensor]) -> ca.Function:

@@ -293,13 +293,15 @@ class System:
 
     @checked
     def sensor(self, name: str) -> ca.Function:
-        """Return (q, v, a, [u], [act], wrenches, [t]) → (y), the reading of a sensor of the model.
+        """Return (q, v, a, [u], [act], wrenches, [solver], [t]) → (y), the reading of a sensor.
 
         All sensors of a system take the same inputs: u where it has controls, act where it has
         activations, t where one of its sensors is a clock. `wrenches` (6, nbody) has for each body,
         the world first, the external force, N, above its moment about the body's origin, N m, world
-        axes; `Plant.wrenches` has those of a plant. Only force and torque sensors read them. The
-        cutoff is applied; noise, delay and sampling are not.
+        axes; `Plant.wrenches` has those of a plant. Only force and torque sensors read them.
+        `solver` (n,) has what MuJoCo's solver did, one number for each touch sensor and sensor of a
+        limit, where there are such: `Plant.solver_readings`. The cutoff is applied; noise, delay
+        and sampling are not.
 
         Raises:
             UnknownNameError: no such sensor; the message lists the valid names.
@@ -325,7 +327,7 @@ class System:
 
     @property
     def sensor_data(self) -> ca.Function:
-        """(q, v, a, [u], [act], wrenches, [t]) → (y): all sensors of `sensor_names` in a column."""
+        """The inputs of `sensor` → (y): all sensors of `sensor_names` in a column."""
         usable = usable_sensors(self.sensors, self.coverage)
         return self._of_numbers("sensor_data", lambda s: sensors_fun(s, "sensor_data", usable))
 

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from mbcasadi import models
 from mbcasadi.cli.app import app
-from mbcasadi.mjcf.compat import VERSION
 
 RUN = CliRunner()
+REFUSED = ["actuator_force", "actuator_bias", "actuation"]  # of an actuator without equation
 
 SLIDING_RING = """
 <mujoco model="ring">
@@ -91,28 +91,21 @@ def test_inspect_names_frames_feet_and_actuators_by_kind():
         assert text in shown
 
 
-@pytest.mark.skipif(VERSION < (4, 0), reason="MuJoCo before 4.0 has no plastic springs")
 def test_inspect_names_what_is_refused_and_goes_on(tmp_path):
-    rope = (
-        '<tendon><spatial name="rope" stiffness="10" springyield="5">'
-        '<site site="low"/><site site="top"/></spatial></tendon>'
-    )
-    path = tmp_path / "rope.xml"
-    path.write_text(
-        SLIDING_RING.replace("</worldbody>", f'<site name="low"/></worldbody>{rope}').replace(
-            '<geom size="0.1" mass="1"/>', '<geom size="0.1" mass="1"/><site name="top"/>'
-        )
-    )
+    path = tmp_path / "winch.xml"
+    winch = '<actuator><general name="winch" joint="x" gaintype="user"/></actuator></mujoco>'
+    sites = '<site name="low"/><site name="top"/></worldbody>'
+    path.write_text(SLIDING_RING.replace("</worldbody>", sites).replace("</mujoco>", winch))
     found = json.loads(invoke("inspect", str(path), "--json").stdout)
     refused = [item for item in found["coverage"] if item["treatment"] == "refused"]
-    assert [item["feature"] for item in refused] == ["tendon 'rope': springyield"]
+    assert [item["feature"] for item in refused] == ["actuator 'winch': user gain"] * 3
     checked = json.loads(invoke("check", str(path), "--states", "2", "--json").stdout)
     absent = [row for row in checked["rows"] if row["error"] is None]
-    assert [row["quantity"] for row in absent] == ["passive_force", "potential_energy"]
-    assert "rope" in absent[0]["note"]
+    assert [row["quantity"] for row in absent] == REFUSED
+    assert "winch" in absent[0]["note"]
     shown = invoke("check", str(path), "--states", "1", "--frames", "1").stdout
     assert "1 of 2 sites compared; --frames 2 compares all" in shown
-    assert checked["not_compared"] == ["passive_force", "potential_energy"]
+    assert checked["not_compared"] == REFUSED
     assert not checked["passed"]
 
 

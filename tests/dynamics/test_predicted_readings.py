@@ -12,7 +12,7 @@ from mbcasadi.dynamics import (
     tendon_wrenches,
     wrench_force,
 )
-from mbcasadi.errors import ProblemError, UnknownNameError
+from mbcasadi.errors import ProblemError, UnknownNameError, UnsupportedFeatureError
 from mbcasadi.mjcf.compat import counts_true_weld_torques
 from mbcasadi.plant import Plant, applied_wrenches, external_wrenches, make_rigid
 from mbcasadi.system import from_lagrangian, read_mjcf
@@ -123,3 +123,10 @@ def test_what_has_no_sensors_is_said(loop):
     q, v = ca.SX.sym("q"), ca.SX.sym("v")
     with pytest.raises(ProblemError, match="given by equations"):
         predicted_readings(from_lagrangian(q, v, kinetic=v**2))
+
+
+def test_what_the_solver_did_is_not_predicted():
+    system = read_mjcf(LOOP)
+    assert "end" in system.sensor_names
+    with pytest.raises(UnsupportedFeatureError, match=r"'end' \(jointlimitpos\) reads what MuJoCo"):
+        predicted_readings(system, ["end"])

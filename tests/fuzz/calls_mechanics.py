@@ -56,7 +56,8 @@ def calls_of_dynamics():
         "inverse_dynamics_derivatives", "linear_parameters", "null_space_inverse_dynamics",
         "null_space_terms", "predicted_readings", "projection_terms", "quasi_velocity_curvature",
         "quasi_velocity_motion", "quasi_velocity_terms", "reference_regressor", "regressor",
-        "tendon_wrenches", "udwadia_kalaba_terms", "virtual_mass_terms", "wrench_force",
+        "spring_rests", "tendon_wrenches", "udwadia_kalaba_terms", "virtual_mass_terms",
+        "wrench_force",
     )  # fmt: skip
     drift = {"baumgarte": mb.Baumgarte(10.0, 10.0)}
     return {home + name: system for name in names} | {

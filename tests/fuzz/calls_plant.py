@@ -87,6 +87,7 @@ def calls_of_plants():
         home + "Plant.frame_rotation": own | {"name": "tracer"},
         home + "Plant.sensor": {"self": plants.sensed(), "name": "felt"},
         home + "external_wrenches": {"model": ex.sensed_model(), "data": ex.sensed_data()},
+        home + "solver_readings": {"model": ex.sensed_model(), "data": ex.sensed_data()},
         home + "applied_wrenches": {"model": ex.sensed_model(), "data": ex.sensed_data()},
         home + "compile_model": {"source": ex.FOUR_BAR},
         home + "draw_frames": {"model": ex.model(), "q": np.zeros((1, 3)), "width": 8, "height": 8},

@@ -129,9 +129,9 @@ def test_tendon_armature_between_branches_is_reported() -> None:
         (
             mjcf(
                 arm('<joint name="a" range="-1 1" limited="true"/>'),
-                '<sensor><jointlimitpos name="end" joint="a"/></sensor>',
+                '<sensor><rangefinder name="end" site="base"/></sensor>',
             ),
-            "sensor 'end': jointlimitpos",
+            "sensor 'end': rangefinder",
         ),
         (
             mjcf(

@@ -3,7 +3,7 @@
 import mujoco
 import numpy as np
 
-from mbcasadi.plant import external_wrenches
+from mbcasadi.plant import external_wrenches, solver_readings
 
 EVERY_SENSOR = """
 <mujoco model="every sensor">
@@ -19,6 +19,7 @@ EVERY_SENSOR = """
       <freejoint name="float"/>
       <geom name="box" size=".2 .3 .4" type="box" mass="2"/>
       <site name="imu" pos=".1 .2 .3" euler="10 -30 60"/>
+      <site name="zone" type="box" size=".3 .4 .3" pos="0 0 -.2"/>
       <camera name="eye" pos=".2 0 .1" euler="40 10 -20" fovy="50" resolution="64 48"/>
       <body name="head" pos="0 0 .5" euler="10 20 30"><geom size=".1" mass=".5"/>
       <site name="on_head" pos=".1 .1 0" euler="1 2 3"/></body>
@@ -98,7 +99,9 @@ EVERY_SENSOR = """
     <jointpos name="cut" joint="turn" cutoff=".1"/>
     <accelerometer name="cut3" site="imu" cutoff="4"/><force name="cutf" site="wrist" cutoff="8"/>
     <touch site="tip"/><rangefinder site="tip"/><jointlimitpos joint="turn"/>
-    <tendonlimitfrc tendon="cable"/>
+    <tendonlimitfrc tendon="cable"/><jointlimitvel joint="turn"/><jointlimitfrc joint="turn"/>
+    <tendonlimitpos tendon="cable"/><tendonlimitvel tendon="cable"/><touch site="zone"/>
+    <touch site="zone" cutoff="3"/>
     <insidesite site="imu" objtype="body" objname="hand"/>
     <distance name="dist" geom1="palm" geom2="floor" cutoff="1"/>
     <contact name="con" geom1="palm" num="1"/>
@@ -159,5 +162,6 @@ def sensed(model: mujoco.MjModel, data: mujoco.MjData) -> dict[str, object]:
         "u": data.ctrl,
         "act": data.act,
         "wrenches": external_wrenches(model, data),
+        "solver": solver_readings(model, data),
         "t": data.time,
     }

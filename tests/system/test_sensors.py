@@ -16,10 +16,7 @@ from mbcasadi.system import read_mjcf
 EXACT = 1e-10  # relative to the largest component; rounding of wrenches of 1e3 N and more
 DERIVATIVE = 1e-6
 WITHOUT = {
-    "touch",
     "rangefinder",
-    "jointlimitpos",
-    "tendonlimitfrc",
     "insidesite",
     "geomdist",
     "contact",
@@ -79,7 +76,7 @@ def test_each_sensor_alone_reads_its_part_of_the_column(system, model, all_readi
     parts = list(_split(system, _column(all_readings, inputs)))
     for sensor, expected in parts[::6]:
         function = system.sensor(sensor.name)
-        assert function.name_in() == ["q", "v", "a", "u", "act", "wrenches", "t"]
+        assert function.name_in() == ["q", "v", "a", "u", "act", "wrenches", "solver", "t"]
         assert np.array_equal(_column(function, inputs), expected)
 
 
@@ -212,3 +209,47 @@ def test_a_refused_member_refuses_the_sensor_that_rests_on_it(system):
     assert name not in broken.sensor_names
     with pytest.raises(UnsupportedFeatureError, match="odd: remove it"):
         broken.sensor(name)
+
+
+AT_LIMITS = """
+<mujoco><worldbody><geom type="plane" size="2 2 .1"/>
+<body pos="0 0 .09"><freejoint/><geom size=".1" mass="2"/>
+<site name="under" type="box" size=".1 .1 .05" pos="0 0 -.1"/>
+<site name="above" pos="0 0 .5"/></body>
+<body pos="1 0 1"><joint name="h" axis="0 1 0" range="-20 20" limited="true" margin=".02"/>
+<geom size=".1" pos="0 0 .2"/><body pos="0 0 .3"><joint name="s" type="slide"/><geom size=".1"/>
+</body></body></worldbody><tendon><fixed name="t" limited="true" range="-.02 .02">
+<joint joint="s" coef="1"/></fixed></tendon><sensor>{}</sensor></mujoco>
+"""
+READ_FROM_THE_SOLVER = {
+    "joint_pos": '<jointlimitpos name="joint_pos" joint="h"/>',
+    "joint_vel": '<jointlimitvel name="joint_vel" joint="h"/>',
+    "tendon_pos": '<tendonlimitpos name="tendon_pos" tendon="t"/>',
+    "tendon_frc": '<tendonlimitfrc name="tendon_frc" tendon="t"/>',
+    "joint_frc": '<jointlimitfrc name="joint_frc" joint="h" cutoff="5"/>',
+    "tendon_vel": '<tendonlimitvel name="tendon_vel" tendon="t" cutoff=".2"/>',
+    "touched": '<touch name="touched" site="under"/>',
+    "cut": '<touch name="cut" site="under" cutoff="3"/>',
+    "untouched": '<touch name="untouched" site="above"/>',
+}
+
+
+def test_what_the_solver_did_is_read_from_the_plant():
+    xml = AT_LIMITS.format("".join(READ_FROM_THE_SOLVER.values()))
+    system, model = read_mjcf(xml), mujoco.MjModel.from_xml_string(xml)
+    data, largest = mujoco.MjData(model), np.zeros(model.nsensordata)
+    for side in (1, -1):
+        data.qpos[7:] = 0.5 * side, 0.1 * side
+        data.qvel[6:] = 0.4 * side, 0.3 * side
+        mujoco.mj_forward(model, data)
+        y = _column(system.sensor_data, sensed(model, data))
+        assert y == pytest.approx(data.sensordata, abs=EXACT)
+        largest = np.maximum(largest, np.abs(y))
+    read = dict(zip(READ_FROM_THE_SOLVER, largest, strict=True))
+    assert read.pop("untouched") == 0.0
+    assert (read["cut"], read["joint_frc"], read["tendon_vel"]) == (3.0, 5.0, 0.2)
+    assert min(read.values()) > 0.05
+    data.qpos[7:] = 0.0  # away from all limits
+    mujoco.mj_forward(model, data)
+    assert _column(system.sensor("joint_pos"), sensed(model, data)) == 0.0
+    assert "solver" not in read_mjcf(AT_LIMITS.format("")).sensor_data.name_in()

@@ -60,7 +60,7 @@ from mbcasadi.qp.whitening import Whitened
 
 ROWS = ("C_p", "C_lam", "C_w", "C_a", "lower", "upper")
 ACTUATORS = ("gain", "bias", "act", "lower", "upper")
-OF_ACTIVATIONS = ("hold",)
+OF_ACTIVATIONS = ("hold", "pid_state")
 WHITENED = ("y_0", "L_inv", "distance")
 COST = ("J", "offset", "weight", "p_ref", "of_lam", "of_w", "f_ref", "size")
 OUTCOME = (

@@ -172,13 +172,14 @@ def _pulling(system: System, u: Array) -> Array:
     """Return what pulls at rest under a given control.
 
     Raises:
-        ProblemError: an integrator, which rests with any activation.
+        ProblemError: an integrator, which rests with any activation; or a PID servo with one.
     """
     for actuator in system.actuators:
-        if actuator.act is not None and actuator.dynamics == "integrator":
+        remembers = actuator.pid is not None and actuator.pid.integral is not None
+        if remembers or (actuator.act is not None and actuator.dynamics == "integrator"):
             raise ProblemError(
-                f"actuator '{actuator.name}' integrates its control, so u does not say with what "
-                "it pulls at rest; expected no u"
+                f"actuator '{actuator.name}' integrates its control or error, so u does not say "
+                "with what it pulls at rest; expected no u"
             )
     return u / pulling_shares(system)
 
@@ -209,7 +210,7 @@ def _require_force(system: System, q: Array, w: Array, sizes: RestSizes) -> None
     linear_force = np.array(B @ w + system.actuator_bias(q, v_0)).ravel()
     actual_force = linear_force
     if system.nu:
-        u, act = resting_state(system, w)
+        u, act = resting_state(system, w, q)
         at = {"q": q, "v": v_0, "u": u, "act": act}
         actual_force = np.array(evaluate(system.actuator_force, at)).ravel()
     torques = (sizes.coordinates * x for x in (actual_force - linear_force, linear_force))
@@ -232,7 +233,7 @@ def _report(
 ) -> Equilibrium:
     y = at_rest.forces_of(loads.y)
     w = y[: system.nu] if control is None else control
-    u, act = resting_state(system, w)
+    u, act = resting_state(system, w, q)
     reactions = y[at_rest.nu :]
     if ranges is not None:
         _require_force(system, q, w, at_rest.sizes)

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import casadi as ca
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.description.sensors import SENSED_ACCELERATIONS, SENSED_ACTUATION
+from mbcasadi.description.sensors import SENSED_ACCELERATIONS, SENSED_ACTUATION, SENSED_SOLVER
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import rate_names, rates
 from mbcasadi.system.names_by_kind import require_name_of
 from mbcasadi.system.parametric import at_model_values
 
-BEYOND_THE_STATE = (*SENSED_ACCELERATIONS, *SENSED_ACTUATION, "clock")
+BEYOND_THE_STATE = (*SENSED_ACCELERATIONS, *SENSED_ACTUATION, *SENSED_SOLVER, "clock")
 """Kinds of sensors that read more than q and v."""
 
 

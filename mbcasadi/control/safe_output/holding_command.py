@@ -9,7 +9,8 @@ for a position servo (g = kp, b = -kp l) the length itself and `p_s / kp`, witho
 sag by so much; for a velocity servo zero and `p_s / kv`; for a motor `p_s / g`. A motor has nothing
 that holds or damps it: it gets `-p_k / g` as well, p_k the force that all inertia M needs for the
 acceleration k v, so that the motion fades as exp(-k t). This takes energy away, `k vᵀ M v` where
-motors drive all coordinates. With an activation state u is the activation that a filter settles at,
+motors drive all coordinates. The set-point of a PID servo is the length alone: its integral carries
+the load. With an activation state u is the activation that a filter settles at,
 and zero for an integrator.
 """
 
@@ -84,7 +85,17 @@ def holding_command(
     per_force = reciprocal(at_rest.gain)
     own = -(at_rest.bias + braking) * per_force
     keep = _accepts_level(system.actuators, at_rest)
-    return HoldingCommand(ca.densify(keep * forces * per_force), ca.densify(keep * own))
+    load = keep * forces * per_force * _carries_load(system, at_rest)
+    return HoldingCommand(ca.densify(load), ca.densify(keep * own))
+
+
+def _carries_load(system: System, model: ActuatorModel) -> ca.DM:
+    """Return (nu,) zero for PID servos: their integral finds the load, at the pose as set-point."""
+    load = ca.DM.ones(model.gain.numel())
+    for i, actuator in enumerate(system.actuators):
+        if actuator.pid is not None and actuator.pid.integral is not None:
+            load[i] = 0
+    return load
 
 
 def _accepts_level(actuators: Sequence[Actuator], model: ActuatorModel) -> ca.DM:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mbcasadi.description import Actuator, RigidTree, SpatialTendon
+from mbcasadi.description.actuators import Pid
 from mbcasadi.validation.agreement.manifold import Array
 
 
@@ -113,7 +114,20 @@ def actuator_sizes(
             rates[k] = controls[i]
             if actuator.dynamics != "integrator":
                 rates[k] = (controls[i] + activations[k]) / _time(actuator)
+        if actuator.pid is not None:
+            _of_memory(actuator.pid, inputs[i], gain, activations, rates)
     return ActuatorSizes(controls, inputs, torques, activations, rates)
+
+
+def _of_memory(pid: Pid, size: float, gain: float, activations: Array, rates: Array) -> None:
+    """Write the sizes of what a PID servo remembers: its integral gives as much as its gain."""
+    if pid.reached is not None:
+        activations[pid.reached] = size
+        rates[pid.reached] = min(pid.slew, size / pid.step)
+    if pid.integral is not None:
+        share = abs(gain * size / pid.ki) or size
+        activations[pid.integral] = min(share, pid.max_integral or share)
+        rates[pid.integral] = size
 
 
 def _time(actuator: Actuator) -> float:

@@ -11,6 +11,7 @@ import mujoco
 import numpy as np
 
 from mbcasadi.mjcf.compat import actuator_slots, has_gains_in_bias
+from mbcasadi.mjcf.pid import pulls_by_control, without_memory
 from mbcasadi.validation.agreement.manifold import Array, integrate
 from mbcasadi.validation.agreement.samples import Sample
 
@@ -103,6 +104,7 @@ def unlimited_copy(model: mujoco.MjModel) -> mujoco.MjModel:
         "tendon_actfrclimited",
     ):
         getattr(free, name)[:] = 0
+    without_memory(free)
     return free
 
 
@@ -111,6 +113,8 @@ def control_variables(model: mujoco.MjModel) -> list[tuple[str, int]]:
     variables = [("ctrl", i) for i in range(model.nu)]
     for actuator, slots in enumerate(actuator_slots(model)):
         if model.actuator_actadr[actuator] >= 0:
+            if pulls_by_control(model, actuator):
+                continue
             last = int(model.actuator_actadr[actuator] + model.actuator_actnum[actuator]) - 1
             variables[slots.ctrl] = ("act", last)
     return variables

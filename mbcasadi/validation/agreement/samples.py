@@ -8,6 +8,7 @@ import numpy as np
 from mbcasadi.validation.agreement.manifold import Array, integrate
 from mbcasadi.validation.agreement.sizes import Sizes
 
+RUNNING = 1.0  # s; at time 0 the plugin `mujoco.pid` has no set-point yet that its slew rate holds
 CTRL_MARGIN = 0.5  # controls are drawn from their range, widened by this fraction on each side
 
 
@@ -53,6 +54,7 @@ def random_sample(model: mujoco.MjModel, sizes: Sizes, rng: np.random.Generator)
         dv=steps[2],
     )
     data = sample.data
+    data.time = RUNNING
     data.qpos, data.qvel, data.ctrl, data.act = sample.q, sample.v, sample.u, sample.act
     mujoco.mj_forward(model, data)
     return sample

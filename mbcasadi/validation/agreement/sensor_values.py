@@ -3,13 +3,15 @@
 Each body is pushed at random: what a sensor counts as external must be what MuJoCo counts.
 """
 
+import copy
 from dataclasses import dataclass, field
 
 import mujoco
 import numpy as np
 
 from mbcasadi.description import Sensor
-from mbcasadi.plant import external_wrenches
+from mbcasadi.description.sensors import SENSED_SOLVER
+from mbcasadi.plant import external_wrenches, solver_readings
 from mbcasadi.system import System
 from mbcasadi.system.sensor_functions import usable_sensors
 from mbcasadi.validation.agreement.manifold import Array, smooth_copy
@@ -40,10 +42,14 @@ class Readings:
     Attributes:
         system: ours.
         model: MuJoCo's, whose sensors have no memory.
+        whole: the same with contacts, limits and friction, which some sensors read.
+        solver_rows: row of these sensors in `sensordata`, and in our column.
     """
 
     system: System
     model: mujoco.MjModel
+    whole: mujoco.MjModel
+    solver_rows: tuple[tuple[int, int], ...] = ()
     _rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
     _of: Sample | None = None
     _values: tuple[Array, Array] = (np.zeros(0), np.zeros(0))
@@ -63,6 +69,19 @@ class Readings:
         data.xfrc_applied = push * np.repeat([1.0, s.sizes.length], 3)
         data.xfrc_applied[0] = 0.0
         mujoco.mj_forward(model, data)
+        theirs, ours = np.array(data.sensordata), self._ours(data)
+        if self.solver_rows:
+            whole = mujoco.MjData(self.whole)
+            whole.qpos, whole.qvel, whole.ctrl, whole.act = s.q, s.v, s.u, s.act
+            mujoco.mj_forward(self.whole, whole)
+            rows = [row for row, _ in self.solver_rows]
+            theirs[rows] = whole.sensordata[rows]
+            own = [column for _, column in self.solver_rows]
+            ours[own] = self._ours(whole, self.whole)[own]
+        return theirs, ours
+
+    def _ours(self, data: mujoco.MjData, of: mujoco.MjModel | None = None) -> Array:
+        model = self.model if of is None else of
         inputs = {
             "q": data.qpos,
             "v": data.qvel,
@@ -70,11 +89,12 @@ class Readings:
             "u": data.ctrl,
             "act": data.act,
             "wrenches": external_wrenches(model, data),
+            "solver": solver_readings(model, data),
             "t": data.time,
         }
         readings = self.system.sensor_data
         y = readings(*(inputs[name] for name in readings.name_in()))
-        return np.array(data.sensordata), np.asarray(y.full().ravel())
+        return np.asarray(y.full().ravel())
 
 
 def comparisons(system: System, model: mujoco.MjModel) -> list[tuple[Reference, Value]]:
@@ -82,7 +102,15 @@ def comparisons(system: System, model: mujoco.MjModel) -> list[tuple[Reference, 
     sensors = usable_sensors(system.sensors, system.coverage)
     if not sensors:
         return []
-    readings, pairs, first = Readings(system, instant_copy(model)), [], 0
+    starts = np.cumsum([0, *(sensor.size for sensor in sensors)]).tolist()
+    rows = [
+        (sensor.address, first)
+        for sensor, first in zip(sensors, starts[:-1], strict=True)
+        if sensor.kind in SENSED_SOLVER
+    ]
+    whole = copy.copy(model)
+    whole.sensor_history[:] = 0
+    readings, pairs, first = Readings(system, instant_copy(model), whole, tuple(rows)), [], 0
     for sensor in sensors:
         pairs.append((_reference(sensor, readings), _value(readings, first, sensor.size)))
         first += sensor.size

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from mbcasadi.description import Controller
 from mbcasadi.description.safe_command import safe_command
 from mbcasadi.errors import ProblemError, SimulationError
+from mbcasadi.mjcf.pid import set_start
 from mbcasadi.plant import Observer, Plant
 from mbcasadi.shapes import column, count_of_periods
 from mbcasadi.validation.closed_loop.columns import columns_of
@@ -93,6 +94,7 @@ def run_loop(
     _require_fit(controller, caller, plant)
     steps, ticks = steps_per_tick(controller.period, plant), _tick_count(controller, scenario)
     plant.reset(scenario.q0, scenario.v0, mocap_poses=mocap_poses(scenario.options, 0.0))
+    set_start(plant.model, plant.data)
     for source in (scenario.options.outer, scenario.options.reaction):
         if source is not None:
             source.reset()
@@ -166,7 +168,16 @@ def _controller_inputs(
     inputs["mask"] = signal_value("mask", commands["mask"], t, caller.size("mask"), 1.0)
     inputs["tuning"] = signal_value("tuning", tuning, t, caller.size("tuning"))
     inputs["p"] = signal_value("p", p, t, caller.size("p"))
+    if options.p is None and caller.size("p"):
+        inputs["p"] = _with_rests(controller, plant, inputs["p"])
     return inputs | ({} if reaction is None else reaction(inputs))
+
+
+def _with_rests(controller: Controller, plant: Plant, p: Array) -> Array:
+    """Return the parameters with the present rest of each spring that yields."""
+    names = [name for s in controller.inputs if s.name == "p" for name in s.components]
+    rests = plant.spring_rests
+    return np.array([rests.get(name, value) for name, value in zip(names, p, strict=True)])
 
 
 def _applied_control(pending: deque[Array], u: Array, delay: int) -> Array:

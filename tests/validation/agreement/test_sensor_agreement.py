@@ -55,3 +55,18 @@ def test_readings_with_a_memory_are_compared_at_the_instant():
     entries = agreement_with_mujoco(read_mjcf(xml), model, states=2, frames=0)
     assert all(e.agrees for e in entries if "turning" in e.quantity)
     assert any("turning" in e.quantity for e in entries)
+
+
+def test_sensors_of_limits_are_compared_where_the_limits_are_passed():
+    xml = (
+        '<mujoco><worldbody><body><joint name="h" axis="0 1 0" range="-1 1" limited="true"/>'
+        '<geom size=".1" pos="0 0 .2"/></body></worldbody><sensor><jointlimitfrc name="end" '
+        'joint="h"/><jointpos joint="h"/></sensor></mujoco>'
+    )
+    system, model = read_mjcf(xml), mujoco.MjModel.from_xml_string(xml)
+    entries = {e.quantity: e for e in agreement_with_mujoco(system, model, states=10, frames=0)}
+    assert entries["sensor 'end': jointlimitfrc"].agrees
+    clipped = tuple(replace(s, cutoff=1e-3, cut="both") for s in system.sensors[:1])
+    wrong = replace(system, sensors=(*clipped, *system.sensors[1:]), _cache={})
+    entries = {e.quantity: e for e in agreement_with_mujoco(wrong, model, states=10, frames=0)}
+    assert not entries["sensor 'end': jointlimitfrc"].agrees

@@ -39,12 +39,16 @@ UNDAMPED_EULER = "euler without eulerdamp"
 
 @dataclass(frozen=True)
 class Coordinate:
-    """A servo on its coordinate: `I l̈ = -kp l - (kd + d) l̇ + force`."""
+    """A servo on its coordinate: `I l̈ = -kp l - (kd + d) l̇ + force`.
+
+    `explicit`: whether implicit integrators leave it out, as MuJoCo's do with a plugin.
+    """
 
     inertia: float
     kp: float
     kd: float
     damping: float = 0.0
+    explicit: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,6 +117,8 @@ def step_matrix(servo: Coordinate, rule: str, step: float) -> Array:
             term = term @ A * (step / k)
             total = total + term
         return total
+    if servo.explicit and rule in IMPLICIT:
+        rule = "euler"
     held = damping if rule in IMPLICIT else servo.damping / servo.inertia
     if rule == UNDAMPED_EULER:
         held = 0.0

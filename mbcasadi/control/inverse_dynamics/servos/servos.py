@@ -154,9 +154,9 @@ def servos_of(setup: "Setup") -> Servos | None:
     inertias = np.array([sample[0] for sample in samples])
     inertia, damping = (np.median([x[k] for x in samples], axis=0) for k in range(2))
     coordinates = tuple(
-        Coordinate(float(seen), -bias[1], -bias[2], float(d))
-        for seen, d, bias in zip(
-            inertia, damping, (setup.system.actuators[i].bias for i in indices), strict=True
+        Coordinate(float(seen), -servo.bias[1], -servo.bias[2], float(d), servo.explicit)
+        for seen, d, servo in zip(
+            inertia, damping, (setup.system.actuators[i] for i in indices), strict=True
         )
     )
     maps = tuple(plant.map_of(each) for each in coordinates)
