@@ -35,7 +35,7 @@ class Effort(NamedTuple):
 
 FULL, QUICK = Effort(16, 8, 2), Effort(8, 0, 2)
 """To a sharpness of 1e-8; to one of 1e-3, without a search for other ways out of an overlap."""
-FULL_OF_POINTS, QUICK_OF_POINTS = Effort(50, 36, 2), Effort(14, 0, 2)
+FULL_OF_POINTS, QUICK_OF_POINTS = Effort(100, 100, 2), Effort(14, 0, 2)
 """The same where a shape has points."""
 SHARPNESS, LATER_SHARPNESS, LAST_SHARPNESS = 1.0, 0.05, 1e-3
 """Sharpness at which they start."""
