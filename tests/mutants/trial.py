@@ -1,0 +1,122 @@
+"""A copy of the tree, in which one fault at a time is planted and tests are run."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import copy2
+
+FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+\.py(?:::[^\n]*?)?)(?: - .*)?$", re.MULTILINE)
+NAME = re.compile(r"^(?:def|class) (\w+)|^([A-Z][A-Z0-9_]{3,})\b", re.MULTILINE)
+NO_TESTS = 5  # pytest's exit status
+TEST_LIMIT = 600.0
+"""A test that takes longer, s, has found the fault: its loop does not end."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Of one run of tests.
+
+    Attributes:
+        verdict: "passed", "failed" or "undecided": the time was over.
+        witness: the test that failed, by its name for pytest; "" where the process ended.
+        output: last lines.
+    """
+
+    verdict: str
+    witness: str = ""
+    output: str = ""
+
+
+def copy_tree(root: Path, copy: Path) -> None:
+    """Copy what git knows or does not ignore."""
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(listed, cwd=root, capture_output=True, check=True).stdout.decode()
+    for name in filter(None, names.split("\0")):
+        if (root / name).is_file():
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            copy2(root / name, copy / name)
+
+
+@contextmanager
+def planted(file: Path, text: str) -> Iterator[None]:
+    """Give a file of the copy another text for a while.
+
+    Its bytecode goes both times: Python compares times in seconds, and lengths.
+    """
+    before = file.read_text(encoding="utf-8")
+    try:
+        _write(file, text)
+        yield
+    finally:
+        _write(file, before)
+
+
+def _write(file: Path, text: str) -> None:
+    file.write_text(text, encoding="utf-8")
+    for stale in (file.parent / "__pycache__").glob(f"{file.stem}.*.pyc"):
+        stale.unlink()
+
+
+def run_tests(
+    copy: Path,
+    tests: Sequence[str],
+    *,
+    workers: int = 1,
+    limit: float | None = None,
+    deselected: Sequence[str] = (),
+    first: bool = True,
+) -> Outcome:
+    """Run tests in the copy, until the first failure unless `first` is False."""
+    command = [
+        *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header"),
+        *("-rfE", "--tb=line", "--ignore=tests/mutants"),
+        *("-o", f"faulthandler_timeout={TEST_LIMIT}"),
+        *("-o", "faulthandler_exit_on_timeout=true"),
+        *(("-x",) if first else ()),
+        *(("-n", str(workers)) if workers > 1 else ()),
+        *(f"--deselect={name}" for name in deselected),
+        *tests,
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(copy), "COLUMNS": "1000"}
+    process = subprocess.Popen(
+        command,
+        cwd=copy,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    try:
+        output, _ = process.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        return Outcome("undecided", output=f"not done in {limit:g} s")
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    if process.returncode in (0, NO_TESTS):
+        return Outcome("passed")
+    found = FAILED.findall(output)
+    return Outcome("failed", "\n".join(found if not first else found[:1]), output[-2000:])
+
+
+def by_relevance(copy: Path, module: str, tests: Sequence[str]) -> list[str]:
+    """Return the test files, first those that speak most of what a file defines."""
+    text = (copy / module).read_text(encoding="utf-8")
+    names = {a or b for a, b in NAME.findall(text)} | {Path(module).stem}
+    patterns = [re.compile(rf"\b{re.escape(name)}\b") for name in names]
+
+    def score(test: str) -> int:
+        spoken = (copy / test).read_text(encoding="utf-8")
+        imported = module.removesuffix(".py").replace("/", ".") in spoken
+        return sum(bool(pattern.search(spoken)) for pattern in patterns) + 5 * imported
+
+    return sorted(tests, key=lambda test: (-score(test), test))
