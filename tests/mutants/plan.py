@@ -9,7 +9,8 @@ from pathlib import Path
 from mutants.draw import PACKAGE, TESTS, draw, faults_of, matching_tests, package_of
 from mutants.fault import changed_lines
 from mutants.kept_list import KeptList, Record
-from mutants.trial import Outcome, by_relevance, planted, run_tests
+from mutants.relevance import by_relevance
+from mutants.trial import Outcome, planted, run_tests
 
 NEAREST = 12
 """Test files that the second stage "nearest" runs."""

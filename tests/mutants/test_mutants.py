@@ -10,7 +10,8 @@ from mutants.fault import changed_lines
 from mutants.in_c import TEMPLATES, c_faults
 from mutants.kept_list import KeptList, Record, is_enough, table
 from mutants.plan import Plan, confirm, drawn, try_all
-from mutants.trial import by_relevance, copy_tree, planted, run_tests
+from mutants.relevance import by_relevance
+from mutants.trial import copy_tree, planted, run_tests
 
 C_TEXT = """/* a + b, 1e-9 */
 #define LIMIT 1e-9

@@ -12,7 +12,6 @@ from pathlib import Path
 from shutil import copy2
 
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+\.py(?:::[^\n]*?)?)(?: - .*)?$", re.MULTILINE)
-NAME = re.compile(r"^(?:def|class) (\w+)|^([A-Z][A-Z0-9_]{3,})\b", re.MULTILINE)
 NO_TESTS = 5  # pytest's exit status
 TEST_LIMIT = 600.0
 """A test that takes longer, s, has found the fault: its loop does not end."""
@@ -106,17 +105,3 @@ def run_tests(
         return Outcome("passed")
     found = FAILED.findall(output)
     return Outcome("failed", "\n".join(found if not first else found[:1]), output[-2000:])
-
-
-def by_relevance(copy: Path, module: str, tests: Sequence[str]) -> list[str]:
-    """Return the test files, first those that speak most of what a file defines."""
-    text = (copy / module).read_text(encoding="utf-8")
-    names = {a or b for a, b in NAME.findall(text)} | {Path(module).stem}
-    patterns = [re.compile(rf"\b{re.escape(name)}\b") for name in names]
-
-    def score(test: str) -> int:
-        spoken = (copy / test).read_text(encoding="utf-8")
-        imported = module.removesuffix(".py").replace("/", ".") in spoken
-        return sum(bool(pattern.search(spoken)) for pattern in patterns) + 5 * imported
-
-    return sorted(tests, key=lambda test: (-score(test), test))
