@@ -11,7 +11,7 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported, in tests too
 
 from mutants.kept_list import KeptList, is_enough, reasons, table
-from mutants.plan import Plan, drawn, require_packages, try_all
+from mutants.plan import Plan, drawn, try_all
 from mutants.trial import copy_tree, run_tests
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,7 +33,7 @@ def options() -> argparse.Namespace:
         metavar="VERDICT_OR_ID",
         help='with --resume: also try again what "survived", was "undecided", or has this id',
     )
-    parser.add_argument("--only", nargs="*", default=(), metavar="PACKAGE")
+    parser.add_argument("--only", nargs="*", default=(), metavar="PACKAGE", help="try these now")
     parser.add_argument(
         "--then",
         choices=["nothing", "nearest", "whole"],
@@ -58,10 +58,10 @@ def main() -> int:
         copy = Path(folder)
         copy_tree(ROOT, copy)
         if not kept.records:
-            faults = drawn(copy, given.seed, given.count, given.only)
-            require_packages(given.only, faults)
-            for record in faults:
+            for record in drawn(copy, given.seed, given.count):
                 kept.write(record)
+        if missing := set(given.only) - (packages := {record.package for record in kept.records}):
+            raise SystemExit(f"no faults in {sorted(missing)}; expected {sorted(packages)}")
         for record in kept.records:
             if {record.verdict, record.id} & set(given.again):
                 kept.write(record, verdict="drawn", confirmed=False)
@@ -69,7 +69,7 @@ def main() -> int:
             clean = run_tests(copy, QUICK_TESTS)
             if clean.verdict != "passed":
                 raise SystemExit(f"{QUICK_TESTS} fail without a fault:\n{clean.output}")
-            plan = Plan(copy, given.then, given.workers, given.limit)
+            plan = Plan(copy, given.then, given.workers, given.limit, given.only)
             try_all(kept, plan, lambda line: print(line, flush=True))
     why = reasons()
     print(table(kept.records, why))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from mutants.draw import PACKAGE, TESTS, draw, faults_of, matching_tests, package_of
+from mutants.draw import PACKAGE, draw, faults_of, matching_tests, package_of
 from mutants.fault import changed_lines
 from mutants.kept_list import KeptList, Record
 from mutants.relevance import by_relevance
@@ -26,19 +26,22 @@ class Plan:
             test files that speak most of the module) or "whole" (the suite).
         workers: processes of a run of the whole suite.
         limit: s for a stage; beyond it the fault is undecided. None: no limit.
+        only: packages that are tried; all where there are none.
     """
 
     copy: Path
     then: str = "whole"
     workers: int = 1
     limit: float | None = None
+    only: Sequence[str] = ()
 
-    def stages(self, path: str) -> list[tuple[str, list[str], int]]:
-        """Return names, test files and processes of the stages for a file."""
+    def stages(self, path: str, line: int) -> list[tuple[str, list[str], int]]:
+        """Return names, test files and processes of the stages for a line of a file."""
         matching = matching_tests(package_of(path), self.copy)
         others = by_relevance(
             self.copy,
             path,
+            line,
             [
                 str(file.relative_to(self.copy))
                 for file in (self.copy / "tests").rglob("test_*.py")
@@ -46,7 +49,7 @@ class Plan:
             ],
         )
         others = [test for test in others if test not in matching]
-        stages = [("matching", by_relevance(self.copy, path, matching), 1)]
+        stages = [("matching", by_relevance(self.copy, path, line, matching), 1)]
         if self.then == "nearest":
             stages.append(("nearest", others[:NEAREST], 1))
         if self.then == "whole":
@@ -54,7 +57,7 @@ class Plan:
         return stages
 
 
-def drawn(copy: Path, seed: int, count: int, only: Sequence[str] = ()) -> list[Record]:
+def drawn(copy: Path, seed: int, count: int) -> list[Record]:
     """Return the first faults of the draw that give another text."""
     texts = {
         str(file.relative_to(copy)): file.read_text(encoding="utf-8")
@@ -66,8 +69,6 @@ def drawn(copy: Path, seed: int, count: int, only: Sequence[str] = ()) -> list[R
     def records():
         for fault in faults:
             package, text = package_of(fault.path), texts[fault.path]
-            if only and package not in only:
-                continue
             after = fault.plant(text)
             if after is not None and after != text:
                 diff = tuple(changed_lines(text, after))
@@ -88,7 +89,7 @@ def try_fault(record: Record, plan: Plan) -> dict[str, object]:
     assert after is not None  # was drawn
     answer: dict[str, object] = {"verdict": "survived", "stage": "", "witness": "", "note": ""}
     with planted(file, after):
-        for stage, tests, workers in plan.stages(record.path):
+        for stage, tests, workers in plan.stages(record.path, record.line):
             outcome = (
                 run_tests(
                     plan.copy,
@@ -113,7 +114,11 @@ def try_fault(record: Record, plan: Plan) -> dict[str, object]:
 
 def try_all(kept: KeptList, plan: Plan, say: Callable[[str], None]) -> None:
     """Try what is drawn; then again, without tests that fail in the clean copy too."""
-    while pending := [record for record in kept.records if record.verdict == "drawn"]:
+    while pending := [
+        record
+        for record in kept.records
+        if record.verdict == "drawn" and (not plan.only or record.package in plan.only)
+    ]:
         for i, record in enumerate(pending):
             result = kept.write(record, **try_fault(record, plan))
             say(
@@ -143,11 +148,3 @@ def confirm(kept: KeptList, plan: Plan, say: Callable[[str], None]) -> None:
             kept.write(record, verdict="drawn", witness="", deselected=deselected)
         else:
             kept.write(record, confirmed=True)
-
-
-def require_packages(names: Sequence[str], records: Sequence[Record]) -> None:
-    """Refuse names that no drawn fault has."""
-    missing = sorted(set(names) - {record.package for record in records})
-    if missing:
-        valid = sorted({*TESTS})
-        raise SystemExit(f"no faults in {missing}; expected folders of {PACKAGE}/ or {valid}")

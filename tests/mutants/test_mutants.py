@@ -122,7 +122,7 @@ def test_a_copy_holds_what_git_does_not_ignore(tree: Path):
 def test_tests_that_name_a_module_come_first(tree: Path):
     (tree / "tests/test_a.py").write_text("from mbcasadi import other\n")
     tests = ["tests/test_a.py", "tests/test_half.py"]
-    assert by_relevance(tree, "mbcasadi/half.py", tests) == tests[::-1]
+    assert by_relevance(tree, "mbcasadi/half.py", 1, tests) == tests[::-1]
 
 
 def test_a_planted_fault_fails_its_test_and_leaves_no_trace(tree: Path):
