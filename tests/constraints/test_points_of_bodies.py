@@ -72,6 +72,13 @@ def test_points_beside_a_line_hold_the_turn_about_it():
     np.testing.assert_allclose(Q @ A_r, A, atol=ROUNDING)
 
 
+def test_what_a_turn_adds_to_the_rate_of_the_rows_is_quadratic_in_it():
+    (group,) = points_of_bodies(*_numbers(held_box(CORNERS, world_first=True)))
+    w = np.random.default_rng(9).standard_normal(3)
+    inwards = np.cross(w, np.cross(w, group.arms)) * group.signs[:, None]
+    np.testing.assert_allclose(w @ group.of_rate @ w, group.turning.T @ inwards.ravel(), atol=1e-12)
+
+
 def test_switched_rows_keep_the_map_and_the_rank_of_every_mask():
     system = held_box(CORNERS)
     rows, rng = functions(system, masked=True), np.random.default_rng(8)
