@@ -52,6 +52,14 @@ def test_arrays_of_every_kind_without_such_entries_are_taken(value):
     np.testing.assert_array_equal(shapes.column("q", value, 2), [0.0, 1.0])
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_numbers_that_are_not_finite_are_refused_unless_they_may_be(bad):
+    for take, shape in ((shapes.column, 2), (shapes.matrix, (2,))):
+        with pytest.raises(ShapeError, match="q holds NaN or infinity"):
+            take("q", [0.0, bad], shape)
+        np.testing.assert_array_equal(take("q", [0.0, bad], shape, finite=False), [0.0, bad])
+
+
 @pytest.mark.parametrize("bad", [PART_OF_IT, COMPLEX])
 def test_entry_points_take_no_masked_and_no_complex_arrays(bad):
     system = mb.read_mjcf(models.path("cart_pole"))
