@@ -12,7 +12,7 @@ from mutants.kept_list import KeptList, Record
 from mutants.relevance import by_relevance
 from mutants.trial import Outcome, planted, run_tests
 
-NEAREST = 12
+NEAREST = 6
 """Test files that the second stage "nearest" runs."""
 
 
