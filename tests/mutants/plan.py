@@ -109,6 +109,7 @@ def try_fault(record: Record, plan: Plan) -> dict[str, object]:
                 break
             if outcome.verdict == "undecided":
                 answer |= {"verdict": "undecided", "note": f"{stage} tests: {outcome.output}"}
+                break
     return answer | {"seconds": round(time.monotonic() - start, 1)}
 
 
