@@ -17,6 +17,7 @@ from mbcasadi.identification import (
     predicted_controls,
 )
 from mbcasadi.identification.base_parameters import random_samples
+from mbcasadi.identification.base_parameters import random_samples
 from mbcasadi.identification.free_motion import FreeMotion
 from mbcasadi.identification.pseudo_inertia import (
     body_parameters,
@@ -82,6 +83,13 @@ def test_base_parameters_carry_all_that_forces_depend_on(true_system: mb.System)
     assert len(base) == np.linalg.matrix_rank(np.vstack(stacked), 1e-7) == 17
     assert "body:left_proximal:first_moment.y" in base.without_effect
     assert "joint:left_distal:damping" in base.names
+
+
+def test_random_samples_move_as_fast_as_the_mechanism(true_system) -> None:
+    rate, samples = true_system.scales.rate, random_samples(true_system)
+    assert rate > 5  # else the powers of it are alike
+    for motion, size in ((samples.v, rate), (samples.a, rate**2)):
+        assert size / 3 < np.sqrt(np.mean(motion**2)) < 3 * size
 
 
 def test_exact_samples_give_the_true_combinations(true_system, wrong_system) -> None:

@@ -27,19 +27,18 @@ def options() -> argparse.Namespace:
     parser.add_argument("--list", type=Path, help="the kept list; default mutants-SEED.jsonl")
     parser.add_argument("--resume", action="store_true", help="go on with the list")
     parser.add_argument(
-        "--again",
-        nargs="*",
-        default=(),
-        metavar="VERDICT_OR_ID",
-        help='with --resume: also try again what "survived", was "undecided", or has this id',
+        "--again", nargs="*", default=(), choices=["survived", "undecided"], help="try these again"
     )
-    parser.add_argument("--only", nargs="*", default=(), metavar="PACKAGE", help="try these now")
+    parser.add_argument(
+        "--only", nargs="*", default=(), metavar="PACKAGE_OR_ID", help="try these now"
+    )
     parser.add_argument(
         "--then",
         choices=["nothing", "nearest", "whole"],
         default="whole",
         help="tests for those that survive the matching folder",
     )
+    parser.add_argument("--tests", nargs="*", default=(), help="run these in place of all others")
     parser.add_argument("--workers", type=int, default=2, help="processes for the whole suite")
     parser.add_argument("--limit", type=float, help="s for a stage, beyond it: undecided")
     parser.add_argument("--draw", action="store_true", help="write the list, try nothing")
@@ -60,16 +59,17 @@ def main() -> int:
         if not kept.records:
             for record in drawn(copy, given.seed, given.count):
                 kept.write(record)
-        if missing := set(given.only) - (packages := {record.package for record in kept.records}):
-            raise SystemExit(f"no faults in {sorted(missing)}; expected {sorted(packages)}")
+        packages = {record.package for record in kept.records}
+        if missing := set(given.only) - packages - {record.id for record in kept.records}:
+            raise SystemExit(f"no fault {sorted(missing)}; expected an id or {sorted(packages)}")
         for record in kept.records:
-            if {record.verdict, record.id} & set(given.again):
+            if record.verdict in given.again or record.id in given.only:
                 kept.write(record, verdict="drawn", confirmed=False)
         if not given.draw:
             clean = run_tests(copy, QUICK_TESTS)
             if clean.verdict != "passed":
                 raise SystemExit(f"{QUICK_TESTS} fail without a fault:\n{clean.output}")
-            plan = Plan(copy, given.then, given.workers, given.limit, given.only)
+            plan = Plan(copy, given.then, given.workers, given.limit, given.only, given.tests)
             try_all(kept, plan, lambda line: print(line, flush=True))
     why = reasons()
     print(table(kept.records, why))

@@ -19,7 +19,7 @@ class Record:
         id, path, line, package, kind, edit: of the fault.
         diff: its lines before and after.
         verdict: "drawn", "found", "survived" or "undecided".
-        stage: the last tests that were run: "matching", "nearest" or "whole".
+        stage: the last tests that were run: "matching", "nearest", "whole" or "named".
         witness: the test that found it; "" where the process ended or a loop did not.
         note: why it is undecided.
         deselected: tests that fail without the fault too.

@@ -26,7 +26,8 @@ class Plan:
             test files that speak most of the module) or "whole" (the suite).
         workers: processes of a run of the whole suite.
         limit: s for a stage; beyond it the fault is undecided. None: no limit.
-        only: packages that are tried; all where there are none.
+        only: packages and identities that are tried; all where there are none.
+        tests: files or names that are run in place of all stages, from the root.
     """
 
     copy: Path
@@ -34,9 +35,12 @@ class Plan:
     workers: int = 1
     limit: float | None = None
     only: Sequence[str] = ()
+    tests: Sequence[str] = ()
 
     def stages(self, path: str, line: int) -> list[tuple[str, list[str], int]]:
         """Return names, test files and processes of the stages for a line of a file."""
+        if self.tests:
+            return [("named", list(self.tests), 1)]
         matching = matching_tests(package_of(path), self.copy)
         others = by_relevance(
             self.copy,
@@ -118,7 +122,8 @@ def try_all(kept: KeptList, plan: Plan, say: Callable[[str], None]) -> None:
     while pending := [
         record
         for record in kept.records
-        if record.verdict == "drawn" and (not plan.only or record.package in plan.only)
+        if record.verdict == "drawn"
+        and (not plan.only or {record.package, record.id} & set(plan.only))
     ]:
         for i, record in enumerate(pending):
             result = kept.write(record, **try_fault(record, plan))
