@@ -17,7 +17,6 @@ from mbcasadi.identification import (
     predicted_controls,
 )
 from mbcasadi.identification.base_parameters import random_samples
-from mbcasadi.identification.base_parameters import random_samples
 from mbcasadi.identification.free_motion import FreeMotion
 from mbcasadi.identification.pseudo_inertia import (
     body_parameters,
