@@ -206,9 +206,11 @@ def test_filtered_samples_are_on_the_manifold_and_near_the_true_motion(true_syst
         assert np.abs(A @ z + c.full().ravel()).max() < 1e-9
     for bad, message in (({"cutoff": 600.0}, "half the"), ({"cutoff": 0.5}, "record longer")):
         with pytest.raises(ProblemError, match=message):
-            filtered_samples(true_system, t, noisy, u, **bad)
+            filtered_samples(true_system, 100.0 + np.array(t), noisy, u, **bad)
+    uneven = np.sin(np.arange(len(t))) * (t[1] - t[0])
     with pytest.raises(ProblemError, match="evenly"):
-        filtered_samples(true_system, np.square(t), noisy, u, cutoff=15.0)
+        filtered_samples(true_system, t + 1e-4 * uneven, noisy, u, cutoff=15.0)
+    filtered_samples(true_system, t + 1e-8 * uneven, noisy, u, cutoff=15.0, every=100)
 
 
 def test_every_free_number_gives_a_real_body_and_back() -> None:
