@@ -17,6 +17,7 @@ from mbcasadi.identification import (
     predicted_controls,
 )
 from mbcasadi.identification.base_parameters import random_samples
+from mbcasadi.identification.equations import stacked_equations
 from mbcasadi.identification.free_motion import FreeMotion
 from mbcasadi.identification.pseudo_inertia import (
     body_parameters,
@@ -101,6 +102,15 @@ def test_exact_samples_give_the_true_combinations(true_system, wrong_system) -> 
     np.testing.assert_allclose(found.beta, truth, atol=1e-8)
     np.testing.assert_allclose(found.base.matrix @ found.theta, truth, atol=1e-4)
     assert not found.undetermined
+
+
+def test_what_is_not_identified_is_subtracted_from_the_measured_forces(true_system) -> None:
+    exact = with_forces(true_system, random_samples(true_system, seed=3))
+    theta = linear_parameters(true_system, ["body:left_distal:*"])
+    equations = stacked_equations(true_system, theta, exact)
+    subtracted = np.abs(equations.w - equations.force).max()
+    assert subtracted > 0.01 * np.abs(equations.force).max()
+    np.testing.assert_allclose(equations.W @ theta.values, equations.w, atol=ROUNDING * subtracted)
 
 
 def test_noisy_samples_give_them_within_their_deviations(samples, true_system, wrong_system):
