@@ -121,3 +121,7 @@ def test_entry_points_take_no_masked_and_no_complex_arrays(bad):
     for call in calls:
         with pytest.raises(ShapeError, match=r"masked entries|complex"):
             call()
+
+
+def test_repeated_names_get_a_count():
+    assert shapes.unique(["foot", "hand", "foot", "foot"]) == ("foot", "hand", "foot_2", "foot_3")

@@ -135,6 +135,8 @@ def test_a_planted_fault_fails_its_test_and_leaves_no_trace(tree: Path):
         assert run_tests(tree, test).verdict == "passed"
     assert run_tests(tree, test).verdict == "passed"
     assert run_tests(tree, test, limit=0.01).verdict == "undecided"
+    with pytest.raises(FileNotFoundError, match="test_other"):
+        run_tests(tree, ["tests/test_other.py"])
 
 
 def test_all_faults_are_tried_once_and_a_test_that_always_fails_is_no_witness(tree: Path):

@@ -12,7 +12,7 @@ from pathlib import Path
 from shutil import copy2
 
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+\.py(?:::[^\n]*?)?)(?: - .*)?$", re.MULTILINE)
-NO_TESTS = 5  # pytest's exit status
+NO_TESTS, WRONG_USE = 5, 4  # exit statuses of pytest
 TEST_LIMIT = 600.0
 """A test that takes longer, s, has found the fault: its loop does not end."""
 
@@ -103,5 +103,7 @@ def run_tests(
         process.wait()
     if process.returncode in (0, NO_TESTS):
         return Outcome("passed")
+    if process.returncode == WRONG_USE and "not found: " in output:
+        raise FileNotFoundError(output)  # no fault was looked for
     found = FAILED.findall(output)
     return Outcome("failed", "\n".join(found if not first else found[:1]), output[-2000:])

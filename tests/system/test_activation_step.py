@@ -5,8 +5,10 @@ import mujoco
 import numpy as np
 import pytest
 
+import mbcasadi as mb
 from mbcasadi import mjcf
 from mbcasadi.system.activation_step import activation_step
+from mbcasadi.system.pulling_inputs import resting_state
 
 PERIOD = 0.004
 MODEL = f"""
@@ -44,3 +46,14 @@ def test_a_period_of_control_is_a_step_of_mujoco_and_has_its_inverse(step):
         w, control = (value.full().ravel() for value in function(u, act))
         np.testing.assert_allclose(w, [u[0], *data.act], atol=1e-12)
         np.testing.assert_allclose(control, u, atol=1e-9)
+
+
+def test_at_rest_what_pulls_is_kept_by_the_controls():
+    motor = '<dcmotor joint="j" resistance="2" motorconst=".1" inductance="0 .01"/>'
+    system = mb.read_mjcf(MODEL.replace("</actuator>", f"{motor}</actuator>"))
+    w = np.linspace(0.2, 0.8, system.nu)
+    u, act = resting_state(system, w)
+    state = np.zeros(system.nq), np.zeros(system.nv), u
+    np.testing.assert_allclose(system.act_dot(*state, act).full(), 0, atol=1e-12)
+    for actuator, pulling in zip(system.actuators, w, strict=True):
+        assert actuator.act is None or act[actuator.act] == pulling
