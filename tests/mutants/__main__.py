@@ -10,7 +10,7 @@ from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported, in tests too
 
-from mutants.kept_list import KeptList, is_enough, reasons, table
+from mutants.kept_list import FOLDER, KeptList, is_enough, reasons, table
 from mutants.plan import Plan, drawn, try_all
 from mutants.trial import copy_tree, run_tests
 
@@ -24,7 +24,7 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="mutants", description=__doc__)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=300)
-    parser.add_argument("--list", type=Path, help="the kept list; default mutants-SEED.jsonl")
+    parser.add_argument("--list", type=Path, help="the kept list; default mutants/seed-SEED.jsonl")
     parser.add_argument("--resume", action="store_true", help="go on with the list")
     parser.add_argument(
         "--again", nargs="*", default=(), choices=["survived", "undecided"], help="try these again"
@@ -43,7 +43,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--limit", type=float, help="s for a stage, beyond it: undecided")
     parser.add_argument("--draw", action="store_true", help="write the list, try nothing")
     given = parser.parse_args()
-    given.list = given.list or Path(f"mutants-{given.seed}.jsonl")
+    given.list = given.list or FOLDER / f"seed-{given.seed}.jsonl"
     if given.list.exists() and not given.resume:
         parser.error(f"{given.list} exists; --resume goes on with it, --list names another one")
     return given
@@ -71,6 +71,7 @@ def main() -> int:
                 raise SystemExit(f"{QUICK_TESTS} fail without a fault:\n{clean.output}")
             plan = Plan(copy, given.then, given.workers, given.limit, given.only, given.tests)
             try_all(kept, plan, lambda line: print(line, flush=True))
+    kept.tidy()
     why = reasons()
     print(table(kept.records, why))
     return int(not is_enough(kept.records, why, LEAST_FOUND))

@@ -1,4 +1,4 @@
-"""The kept list: one JSON line for each event of a fault, the last one counts.
+"""The kept list: a JSON line whenever something is known of a fault, the last one counts.
 
 And the reasons: faults that change nothing, one JSON line each, `{"id", "path", "diff", "reason"}`.
 """
@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-REASONS = Path(__file__).parent / "survivors.jsonl"
+FOLDER = Path(__file__).parent
+REASONS = FOLDER / "survivors.jsonl"
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,11 @@ class KeptList:
         with self._file.open("a", encoding="utf-8") as out:
             out.write(json.dumps(asdict(record), ensure_ascii=False) + "\n")
         return record
+
+    def tidy(self) -> None:
+        """Keep the last line of each fault."""
+        lines = (json.dumps(asdict(record), ensure_ascii=False) for record in self.records)
+        self._file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 def reasons(file: Path = REASONS) -> dict[str, str]:

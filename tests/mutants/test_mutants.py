@@ -148,6 +148,7 @@ def test_all_faults_are_tried_once_and_a_test_that_always_fails_is_no_witness(tr
     try_all(kept, Plan(tree, then="nothing"), said.append)
     assert {r.kind: r.verdict for r in kept.records} == {"sign": "survived", "factor": "found"}
     assert (tree / "mbcasadi/half.py").read_text() == HALF
+    kept.tidy()
     again = KeptList(tree / "list.jsonl")
     assert again.records == kept.records
     tried = len(said)
