@@ -216,6 +216,11 @@ def test_what_is_not_seen_is_named():
     assert not report.detectable
     with pytest.raises(err.ProblemError, match=r"not detectable.*drifts.*carriage.*Measure one"):
         kalman(linear, pole_only, np.ones(10), 1e-6)
+    pole, carriage = (
+        linear.output_matrix(encoders(linear.system, [name])) for name in ("pole", "carriage")
+    )
+    for share, seen in ((1e-5, True), (1e-9, False)):  # above rounding, and below
+        assert observability(linear, pole + share * carriage).observable == seen
     deck = encoders(linear.system, ["deck_x"], ["pole"])  # held by bolts: as good as the carriage
     assert observability(linear, linear.output_matrix(deck)).observable
     assert "observable: all 4 states" in observability(linear, linear.output_matrix(deck)).in_words
