@@ -8,7 +8,7 @@ import mbcasadi as mb
 from mbcasadi import models, shapes
 from mbcasadi.control.regulators import lqr
 from mbcasadi.control.tasks.task import per_row
-from mbcasadi.errors import ShapeError
+from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc import optimal_control_problem
 from mbcasadi.simulation import InitialConditions
 
@@ -52,6 +52,52 @@ def test_arrays_of_every_kind_without_such_entries_are_taken(value):
     np.testing.assert_array_equal(shapes.column("q", value, 2), [0.0, 1.0])
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_numbers_that_are_not_finite_are_refused_unless_they_may_be(bad):
+    for take, shape in ((shapes.column, 2), (shapes.matrix, (2,))):
+        with pytest.raises(ShapeError, match="q holds NaN or infinity"):
+            take("q", [0.0, bad], shape)
+        np.testing.assert_array_equal(take("q", [0.0, bad], shape, finite=False), [0.0, bad])
+
+
+@pytest.mark.parametrize(
+    ("require", "valid", "invalid"),
+    [
+        (shapes.require_positive, [1e-300, 1e9], [0.0, -1.0, np.inf, np.nan]),
+        (shapes.require_share, [0.0, 0.999], [-1e-9, 1.0, np.nan]),
+        (lambda value: shapes.require_whole(2, value=value), [2, 3.0], [1, 2.5, np.nan]),
+        (lambda value: shapes.count_of_periods("value", value, 0.1), [0.1, 0.3], [0.0, 0.05, 0.15]),
+        (lambda value: shapes.weight("value", value, 2), [0.0, [1, 0], np.eye(2)], [-1, [1, -1]]),
+        (lambda value: shapes.weight("value", value, 2, definite=True), [1.0, [1, 2]], [0, [1, 0]]),
+    ],
+)
+def test_numbers_are_refused_beyond_their_ends(require, valid, invalid):
+    named = {shapes.require_positive, shapes.require_share}
+    call = (lambda value: require(value=value)) if require in named else require
+    for value in valid:
+        call(value)
+    for value in invalid:
+        with pytest.raises(ProblemError, match="value"):
+            call(value)
+
+
+def test_a_weight_may_be_indefinite_and_unsymmetric_by_rounding_only():
+    for share, taken in ((1e-11, True), (1e-7, False)):
+        for wrong in (np.diag([1e3, -1e3 * share]), np.array([[1, share], [0, 1]])):
+            if taken:
+                np.testing.assert_array_equal(shapes.weight("W", wrong, 2), (wrong + wrong.T) / 2)
+            else:
+                with pytest.raises(ProblemError, match="W "):
+                    shapes.weight("W", wrong, 2)
+
+
+def test_bounds_are_infinite_by_default_and_not_empty():
+    np.testing.assert_array_equal(shapes.bounds("b", None, 2), [[-np.inf, np.inf]] * 2)
+    for bad in ([[1.0, 0.0]], [[np.inf, np.inf]], [[-np.inf, -np.inf]]):
+        with pytest.raises(ProblemError, match=r"b\[0\] is .*: empty"):
+            shapes.bounds("b", bad, 1)
+
+
 @pytest.mark.parametrize("bad", [PART_OF_IT, COMPLEX])
 def test_entry_points_take_no_masked_and_no_complex_arrays(bad):
     system = mb.read_mjcf(models.path("cart_pole"))
@@ -75,3 +121,7 @@ def test_entry_points_take_no_masked_and_no_complex_arrays(bad):
     for call in calls:
         with pytest.raises(ShapeError, match=r"masked entries|complex"):
             call()
+
+
+def test_repeated_names_get_a_count():
+    assert shapes.unique(["foot", "hand", "foot", "foot"]) == ("foot", "hand", "foot_2", "foot_3")

@@ -12,6 +12,7 @@ ROUNDING = 1e-13
 SINGULAR_TOL = 1e-9
 CORNERS = [(0.1, 0.05, -0.02), (0.1, -0.05, -0.02), (-0.08, 0.05, -0.02), (-0.08, -0.05, -0.02)]
 ON_A_LINE = [(0.1, 0.02, 0.0), (0.2, 0.04, 0.0), (0.4, 0.08, 0.0)]
+BESIDE_A_LINE = [(0.1, 0.02, 0.0), (0.2, 0.04, 1e-7), (0.4, 0.08, 0.0)]  # by more than rounding
 SAME_PLACE = [(0.1, 0.0, 0.3)] * 2
 
 
@@ -62,6 +63,20 @@ def test_rows_are_a_constant_map_of_as_many_as_are_independent(points, rank, wor
         np.testing.assert_allclose(Q.T @ Q, np.eye(rank), atol=ROUNDING)
         np.testing.assert_allclose(Q @ A_r, A, atol=ROUNDING)
         assert np.linalg.matrix_rank(A, SINGULAR_TOL) == rank
+
+
+def test_points_beside_a_line_hold_the_turn_about_it():
+    system = held_box(BESIDE_A_LINE)
+    A, A_r, Q = (x.full() for x in functions(system)(poses(system, 1)[0]))
+    assert A_r.shape[0] == 6
+    np.testing.assert_allclose(Q @ A_r, A, atol=ROUNDING)
+
+
+def test_what_a_turn_adds_to_the_rate_of_the_rows_is_quadratic_in_it():
+    (group,) = points_of_bodies(*_numbers(held_box(CORNERS, world_first=True)))
+    w = np.random.default_rng(9).standard_normal(3)
+    inwards = np.cross(w, np.cross(w, group.arms)) * group.signs[:, None]
+    np.testing.assert_allclose(w @ group.of_rate @ w, group.turning.T @ inwards.ravel(), atol=1e-12)
 
 
 def test_switched_rows_keep_the_map_and_the_rank_of_every_mask():

@@ -17,6 +17,7 @@ from mbcasadi.identification import (
     predicted_controls,
 )
 from mbcasadi.identification.base_parameters import random_samples
+from mbcasadi.identification.equations import stacked_equations
 from mbcasadi.identification.free_motion import FreeMotion
 from mbcasadi.identification.pseudo_inertia import (
     body_parameters,
@@ -84,6 +85,14 @@ def test_base_parameters_carry_all_that_forces_depend_on(true_system: mb.System)
     assert "joint:left_distal:damping" in base.names
 
 
+def test_random_samples_move_as_fast_as_the_mechanism() -> None:
+    system = mb.read_mjcf(models.path("scara"))
+    rate, samples = system.scales.rate, random_samples(system)
+    assert rate > 5  # else the powers of it are alike
+    for motion, size in ((samples.v, rate), (samples.a, rate**2)):
+        assert size / 3 < np.sqrt(np.mean(motion**2)) < 3 * size
+
+
 def test_exact_samples_give_the_true_combinations(true_system, wrong_system) -> None:
     exact = with_forces(true_system, random_samples(true_system, seed=3))
     found = identify(wrong_system, exact)
@@ -93,6 +102,15 @@ def test_exact_samples_give_the_true_combinations(true_system, wrong_system) -> 
     np.testing.assert_allclose(found.beta, truth, atol=1e-8)
     np.testing.assert_allclose(found.base.matrix @ found.theta, truth, atol=1e-4)
     assert not found.undetermined
+
+
+def test_what_is_not_identified_is_subtracted_from_the_measured_forces(true_system) -> None:
+    exact = with_forces(true_system, random_samples(true_system, seed=3))
+    theta = linear_parameters(true_system, ["body:left_distal:*"])
+    equations = stacked_equations(true_system, theta, exact)
+    subtracted = np.abs(equations.w - equations.force).max()
+    assert subtracted > 0.01 * np.abs(equations.force).max()
+    np.testing.assert_allclose(equations.W @ theta.values, equations.w, atol=ROUNDING * subtracted)
 
 
 def test_noisy_samples_give_them_within_their_deviations(samples, true_system, wrong_system):
@@ -198,9 +216,11 @@ def test_filtered_samples_are_on_the_manifold_and_near_the_true_motion(true_syst
         assert np.abs(A @ z + c.full().ravel()).max() < 1e-9
     for bad, message in (({"cutoff": 600.0}, "half the"), ({"cutoff": 0.5}, "record longer")):
         with pytest.raises(ProblemError, match=message):
-            filtered_samples(true_system, t, noisy, u, **bad)
+            filtered_samples(true_system, 100.0 + np.array(t), noisy, u, **bad)
+    uneven = np.sin(np.arange(len(t))) * (t[1] - t[0])
     with pytest.raises(ProblemError, match="evenly"):
-        filtered_samples(true_system, np.square(t), noisy, u, cutoff=15.0)
+        filtered_samples(true_system, t + 1e-4 * uneven, noisy, u, cutoff=15.0)
+    filtered_samples(true_system, t + 1e-8 * uneven, noisy, u, cutoff=15.0, every=100)
 
 
 def test_every_free_number_gives_a_real_body_and_back() -> None:

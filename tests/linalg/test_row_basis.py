@@ -12,7 +12,7 @@ from linalg_reference import (
 from support.compiled import compiled
 
 from mbcasadi import linalg
-from mbcasadi.linalg import symbols
+from mbcasadi.linalg import gram_schmidt, symbols
 
 ONE_PASS_ROUNDING = 1e-14  # sums of ten products, times one over the remainder that is kept
 REFERENCE_TOL = 1e-10  # the promise; what is found is about 1e-15 times the condition
@@ -251,3 +251,15 @@ def test_one_pass_takes_fewer_operations_than_two():
         for tol in (1e-4, 1e-10)
     ]
     assert counts[0].n_instructions() < 0.7 * counts[1].n_instructions()
+
+
+@pytest.mark.parametrize("filled", [0.3, 1.0])
+@pytest.mark.parametrize("shape", [(3, 5), (6, 10), (12, 18)])
+def test_operations_are_estimated_within_a_factor_of_two(shape, filled):
+    """Loops take the place of plain code by this estimate."""
+    places = np.random.default_rng(0).random(shape) < filled
+    A = ca.SX.sym("A", ca.sparsify(ca.DM(places.astype(float))).sparsity())
+    actual = ca.Function("V", [A], [linalg.row_basis(A, pivot=False).V])
+    inputs_and_outputs = actual.nnz_in() + actual.nnz_out()
+    ratio = gram_schmidt.operations(A.sparsity()) / (actual.n_instructions() - inputs_and_outputs)
+    assert 0.5 < ratio < 2

@@ -7,6 +7,7 @@ from support.hard_cases import ACTUATORS, EQUALITIES, FLAGS, HARD_CASES, JOINTS,
 
 from mbcasadi.description import Connect, JointCoupling, TendonCoupling, Weld
 from mbcasadi.mjcf import read
+from mbcasadi.mjcf.compat import VERSION
 
 ROUNDING = 1e-14
 # MuJoCo's compiler diagonalises the inertia by iteration; version 3.10 stops at 1e-9.
@@ -156,3 +157,28 @@ def test_the_caller_owns_the_arrays() -> None:
     before = tree.bodies[1].pos.copy()
     model.body_pos[1] += 1.0
     assert np.array_equal(tree.bodies[1].pos, before)
+
+
+CURRENT, WARM, SERVO = (
+    'inductance="0 .01"',
+    'thermal="2 3 0 .004 25 22"',
+    'input="pos" controller="3 2 .1 0 .4 12"',
+)
+SINCE_4 = {
+    WARM: "a temperature",
+    'lugre="10 1 .1 .2 .05"': "friction of bristles",
+    SERVO: "a controller",
+    f"{CURRENT} {WARM}": "",
+    f"{CURRENT} {SERVO}": "",
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "feature"), ({"": "", CURRENT: ""} | (SINCE_4 if VERSION >= (4, 0) else {})).items()
+)
+def test_a_motor_is_refused_where_its_force_is_not_affine(options: str, feature: str) -> None:
+    """The current is a state: what makes it depends on no present force."""
+    motor = f'<dcmotor name="m" joint="a" resistance="2" motorconst=".1" {options}/>'
+    xml = mjcf(arm('<joint name="a" range="-90 90"/>'), f"<actuator>{motor}</actuator>")
+    refused = {item.feature for item in read(xml).coverage.by("refused")}
+    assert refused == ({f"actuator 'm': dcmotor with {feature}"} if feature else set())

@@ -303,6 +303,15 @@ def test_an_unknown_frame_lists_the_valid_names(kind: str) -> None:
         plant.contact_forces(["hand"], kind)
 
 
+def test_a_name_of_another_kind_is_told_from_one_that_does_not_exist() -> None:
+    with pytest.raises(UnknownNameError) as known:
+        Plant(BLOCK).contact_forces(["sole"], "geom")
+    assert known.value.args[0].count("'sole'") > 1
+    with pytest.raises(UnknownNameError) as unknown:
+        Plant(BLOCK).contact_forces(["hand"], "geom")
+    assert unknown.value.args[0].count("'hand'") == 1
+
+
 def test_an_unknown_key_frame_lists_the_valid_names() -> None:
     with pytest.raises(UnknownNameError, match=r"'sit'.*'stand'"):
         Plant(models.path("quadruped")).keyframe("sit")

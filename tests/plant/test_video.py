@@ -16,6 +16,7 @@ from mbcasadi.errors import (
     UnknownNameError,
 )
 from mbcasadi.plant import play, save_video
+from mbcasadi.plant.draw_process import size_of
 from mbcasadi.plant.scene import fitted_camera, shown_model
 from mbcasadi.plant.video import poses_between
 from mbcasadi.plant.viewer import live_viewer
@@ -43,6 +44,16 @@ def motion(model, duration=0.5, rows=11):
     q[:, 0], q[:, 2], q[:, 7] = 3 * t, 1 + t, 4 * t
     q[:, 3], q[:, 6] = np.cos(t), np.sin(t)  # about z by 2 t
     return t, q
+
+
+def test_links_are_as_wide_wherever_the_mechanism_stands() -> None:
+    model = mujoco.MjModel.from_xml_string(STRIPPED)
+    data, sizes = mujoco.MjData(model), []
+    for place in (0.0, 50.0):
+        data.qpos[0] = place
+        mujoco.mj_forward(model, data)
+        sizes.append(size_of(data))
+    np.testing.assert_allclose(sizes, np.linalg.norm(np.diff(data.xipos[1:], axis=0)) / 2)
 
 
 @pytest.mark.parametrize("aspect", [4 / 3, 0.5])

@@ -1,5 +1,7 @@
 """Least-distance problems with quadratic cones: Karush-Kuhn-Tucker, Clarabel, Farkas, any start."""
 
+from types import SimpleNamespace
+
 import clarabel
 import numpy as np
 import pytest
@@ -7,7 +9,8 @@ from scipy import sparse
 from support.native_cones import NativeCones
 
 from mbcasadi.description.qp_stages import APEX, ON_CONE, SolverFlag
-from mbcasadi.qp.cone_program import solve_cone_program
+from mbcasadi.qp.cone_planes import split
+from mbcasadi.qp.cone_program import _pose, _warm, solve_cone_program
 
 EXACT = 1e-10  # residuals relative to x; nearly parallel rows cost a few of sixteen digits
 SAME = 1e-9  # of x between two runs of the same method
@@ -116,6 +119,26 @@ def test_a_start_at_the_solution_needs_no_more_than_one_turn_of_each_plane(tmp_p
             counts.append(native.iterations)
     assert len(counts) >= 20
     assert np.median(counts) <= cones
+
+
+def test_a_normal_is_split_though_the_active_ones_are_nearly_orthonormal():
+    """One pass leaves an error of the size of that of Q, two leave its square."""
+    rng, error = np.random.default_rng(4), 1e-6
+    Q = np.linalg.qr(rng.normal(size=(6, 3)))[0] @ (np.eye(3) + error * rng.normal(size=(3, 3)))
+    normal = rng.normal(size=6)
+    h, length = split(SimpleNamespace(Q=Q), SimpleNamespace(normal=normal))
+    rest = normal - Q @ h
+    assert np.abs(Q.T @ rest).max() < 100 * error**2
+    assert length == pytest.approx(np.linalg.norm(rest), rel=1e-13)
+
+
+def test_a_start_of_a_cone_is_used_though_that_of_another_one_is_no_direction():
+    p = np.array([1.0, 4.0, 0.0])  # outside a cone, as below
+    A, apices = np.eye(6), -np.concatenate([p, p])
+    solution = solve_cone_program(A, apices, apices, 2, np.zeros(6)).active
+    _, progress = _pose(A, apices, apices, 2)
+    _warm(progress, np.array([0.0, 9.0, np.nan, *solution[3:]]))
+    assert len(progress.planes) == 1
 
 
 @pytest.mark.parametrize("angle", [0.0, 0.7, 2.9, -1.2])

@@ -1,10 +1,11 @@
 """The second method, against solutions that are known, and certificates of infeasibility."""
 
+import casadi as ca
 import numpy as np
 import pytest
 
 from mbcasadi.description.qp_stages import SolverFlag
-from mbcasadi.qp.dual_active_set import dual_active_set_fun
+from mbcasadi.qp.dual_active_set import _split, dual_active_set_fun
 
 N, M = 6, 15
 PROBLEMS = 40
@@ -86,3 +87,21 @@ def test_infeasible_rows_come_with_a_proof(solve, gap):
         )
         assert np.linalg.norm(A.T @ r) < 1e-10
         assert work < -1e-2 * gap
+
+
+def test_shares_and_rest_are_exact_though_the_pseudo_inverse_is_not():
+    """One pass leaves an error of the size of that of X, two leave its square."""
+    rng, error = np.random.default_rng(6), 1e-6
+    C = unit(rng.normal(size=(M, N)))
+    X = np.zeros((M, N))
+    X[:4] = (np.eye(4) + error * rng.normal(size=(4, 4))) @ np.linalg.pinv(C[:4]).T
+    share, rest, length2 = (
+        ca.evalf(part).full().ravel() for part in _split(ca.MX(X), ca.MX(C), one(M - 1))
+    )
+    np.testing.assert_allclose(C.T @ share + rest, C[-1], atol=1e-15)
+    assert np.abs(C[:4] @ rest).max() < 100 * error**2
+    assert length2 == pytest.approx(rest @ rest)
+
+
+def one(place):
+    return ca.MX(np.eye(M)[place])

@@ -8,6 +8,7 @@ from scipy.optimize import linprog
 
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.qp.infeasibility import proves_infeasible
+from mbcasadi.qp.solver import infeasible_where
 
 N, M = 3, 6
 
@@ -60,3 +61,8 @@ def test_the_size_of_a_ray_does_not_matter_its_direction_does(size):
     assert not proven(A, lower, upper, np.zeros(2))
     assert not proven(A, lower, np.array([1.0, -0.5]), size * np.ones(2))
     assert not proven(A, lower, upper, np.array([np.nan, 1.0]))
+
+
+def test_without_rows_nothing_is_infeasible():
+    none = ca.MX(0, 1)
+    assert int(ca.evalf(infeasible_where(ca.MX(1), ca.DM(0, N), none, none))) == 0

@@ -19,6 +19,7 @@ from mbcasadi.errors import (
     UnknownNameError,
 )
 from mbcasadi.simulation import EquationOptions, InitialConditions, IntegrationOptions
+from mbcasadi.simulation.dormand_prince import STAGES, Step, error_norm
 
 START = ([0.3, -0.3], [1.0, -1.0])
 
@@ -204,3 +205,15 @@ def test_importing_a_simulation_imports_no_matplotlib():
     code = "import mbcasadi.simulation.simulate, sys; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_fixed_steps_are_recorded_at_the_times_that_they_reach():
+    initial = InitialConditions(t0=2.0)
+    run = mb.simulate_fixed_step(particle(2), *START, 0.01, 20, keep=10, initial=initial)
+    np.testing.assert_allclose(run.t, [2.0, 2.1, 2.2])
+
+
+def test_a_state_at_rest_has_no_error():
+    rest = np.zeros(2)
+    step = Step(0.0, 0.1, rest, rest, np.zeros((STAGES + 1, 2)))
+    assert error_norm(step, np.ones(2)) == 0

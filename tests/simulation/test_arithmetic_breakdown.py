@@ -6,6 +6,8 @@ import pytest
 from support.emergency_problems import ARM, acceleration, foreign, made, spoilt, with_fault
 
 import mbcasadi as mb
+from mbcasadi import models
+from mbcasadi.errors import ProblemError
 from mbcasadi.simulation import ControlLoop
 from mbcasadi.simulation.sampled_law import SampledController
 
@@ -45,3 +47,10 @@ def test_a_controller_made_by_hand_keeps_its_last_command_and_then_its_constant(
     np.testing.assert_allclose(controller.control(0.0, STILL, STILL, NONE), [1.0, 1.0])
     for expected in (*2 * ([1.0, 1.0],), [0.7, -2.0]):  # two ticks of 5 ms
         np.testing.assert_allclose(controller.control(0.0, BROKEN, STILL, NONE), expected)
+
+
+def test_a_controller_of_another_mechanism_is_refused_by_the_sizes_that_differ():
+    one_motor = ARM.replace('<motor name="b" joint="b" ctrlrange="-9 9"/>', "")
+    for source, words in ((one_motor, "other sizes of u"), (models.path("four_bar"), "sizes of q")):
+        with pytest.raises(ProblemError, match=words):
+            SampledController(ControlLoop(foreign()), mb.read_mjcf(source))

@@ -1,6 +1,7 @@
 """Unit quaternions: laws, and values and derivatives near zero and near half turns."""
 
 import casadi as ca
+import mujoco
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -10,6 +11,7 @@ from mbcasadi.spatial import (
     exponential,
     logarithm,
     multiply,
+    normalise,
     quaternion_of,
     rotation,
     velocity_matrix,
@@ -48,6 +50,14 @@ def test_product_of_quaternions_is_product_of_rotations():
     for qa, qb in zip(random_quats(20), random_quats(20, 1), strict=True):
         both = number(rot_fun, number(mul_fun, qa, qb))
         np.testing.assert_allclose(both, number(rot_fun, qa) @ number(rot_fun, qb), atol=ROUNDING)
+
+
+@pytest.mark.parametrize("length", [1e-14, 1e-3, 1e9])
+def test_quaternions_of_any_length_are_normalised_as_by_mujoco(length):
+    quat = length * random_quats(1)[0]
+    unit = quat.copy()
+    mujoco.mju_normalize4(unit)
+    np.testing.assert_allclose(normalise(tuple(quat)), unit, atol=ROUNDING)
 
 
 def test_rotation_matrix_agrees_with_scipy():

@@ -7,6 +7,7 @@ import pytest
 from support.compiled import all_compiled
 
 import mbcasadi as mb
+from mbcasadi.model.geometry.witness import safe_length
 
 PAIR = """
 <mujoco>
@@ -283,3 +284,8 @@ def test_the_generated_c_gives_the_same_numbers(pair, tmp_path):
                 member.call(arguments), c[member.name()].call(arguments), strict=True
             ):
                 np.testing.assert_allclose(np.array(theirs), np.array(ours), atol=ROUNDING)
+
+
+def test_the_length_of_a_vector_that_vanishes_is_one():
+    assert float(ca.evalf(safe_length(ca.SX.zeros(3)))) == 1.0
+    assert float(ca.evalf(safe_length(ca.SX([3.0, 4.0, 0.0])))) == 5.0

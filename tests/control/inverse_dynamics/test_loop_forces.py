@@ -23,7 +23,7 @@ from loop_force_problem import (
 from mechanisms import closed
 
 import mbcasadi as mb
-from mbcasadi import models
+from mbcasadi import linalg, models
 from mbcasadi.codegen import export_c
 from mbcasadi.control import (
     InverseDynamicsQP,
@@ -32,6 +32,7 @@ from mbcasadi.control import (
     PostureTask,
     SoftLimit,
 )
+from mbcasadi.control.inverse_dynamics.load_sharing import undetermined
 from mbcasadi.description import Contact
 from mbcasadi.description.status import Flag, Status
 from mbcasadi.errors import ProblemError, UnknownNameError
@@ -250,3 +251,10 @@ def test_wrong_limits_and_ways_to_share_are_refused():
         law(stiffness={"pin": [1.0, 2.0]})
     with pytest.raises(ProblemError, match="contacts share"):
         law(rows="all", preload={"pin": 1.0})
+
+
+def test_rows_of_unlike_length_leave_their_whole_null_space_undetermined():
+    A = np.outer([1.0, 3e3, -3e3], [0.6, 0.8])
+    basis = linalg.row_basis(ca.SX(A), pivot=False)
+    spread = ca.evalf(undetermined(basis, ca.SX.ones(3, 1), np.ones(3)).spread).full()
+    np.testing.assert_allclose(spread, np.eye(3) - A @ np.linalg.pinv(A), atol=1e-9)

@@ -75,6 +75,17 @@ def test_the_estimate_of_all_joints_comes_from_two_and_converges():
     np.testing.assert_allclose(np.array(out[2]).ravel(), v, atol=1e-5 * start)
 
 
+def test_readings_count_from_their_values_at_the_operating_point():
+    rng = np.random.default_rng(1)
+    x, y_0, change = rng.standard_normal(4), rng.standard_normal(2), rng.standard_normal(2)
+    estimator = replace(the_filter(), y_0=y_0, gate=None)
+    for used, expected in ((1, change), (0, estimator.C @ x)):
+        deviation = ca.evalf(estimator.deviation(ca.SX(x), ca.SX(y_0 + change), ca.SX(used)))
+        np.testing.assert_allclose(deviation.full().ravel(), expected, atol=ROUNDING)
+    same = estimator.correct(ca.SX(x), ca.SX(y_0 + estimator.C @ x), ca.SX(0, 1))
+    np.testing.assert_allclose(ca.evalf(same.x).full().ravel(), x, atol=ROUNDING)
+
+
 def test_the_error_of_the_filter_is_as_large_as_it_reports():
     """A noisy linear mechanism, 400 runs at once; the standard error of a variance is 7 %."""
     estimator = the_filter()
@@ -205,6 +216,11 @@ def test_what_is_not_seen_is_named():
     assert not report.detectable
     with pytest.raises(err.ProblemError, match=r"not detectable.*drifts.*carriage.*Measure one"):
         kalman(linear, pole_only, np.ones(10), 1e-6)
+    pole, carriage = (
+        linear.output_matrix(encoders(linear.system, [name])) for name in ("pole", "carriage")
+    )
+    for share, seen in ((1e-5, True), (1e-9, False)):  # above rounding, and below
+        assert observability(linear, pole + share * carriage).observable == seen
     deck = encoders(linear.system, ["deck_x"], ["pole"])  # held by bolts: as good as the carriage
     assert observability(linear, linear.output_matrix(deck)).observable
     assert "observable: all 4 states" in observability(linear, linear.output_matrix(deck)).in_words

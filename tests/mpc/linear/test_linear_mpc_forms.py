@@ -1,5 +1,7 @@
 """Condensed, sparse and explicit linear MPC are one problem, redundant rows included."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import quadprog
@@ -60,6 +62,20 @@ def test_states_as_unknowns_change_nothing(case):
         solved, infeasible = solved + (status == 0), infeasible + (status == 2)
     assert solved > 20
     assert (infeasible > 1) == (case in ("bounded", "blocks"))
+
+
+@pytest.mark.parametrize("form", ["condensed", "sparse"])
+@pytest.mark.parametrize(("share", "taken"), [(1e-5, 1.0), (1e-7, 10.0)])
+def test_a_price_of_a_violation_is_raised_only_where_the_qp_would_lose_digits(form, share, taken):
+    """`SLACK_CURVATURE` of the largest curvature, 1e-6, is what a soft row has at least."""
+    free = lti_mpc(MODEL, HORIZON, [200.0, 10.0], 30.0, u_bounds=[[-1.0, 1.0]])
+    price = share * np.abs(free.condensed.H).max()
+    soft = replace(SOFT, linear_penalty=0.0, quadratic_penalty=price)
+    mpc = lti_mpc(MODEL, HORIZON, [200.0, 10.0], 30.0, form=form, outputs=[soft])
+    problem = mpc.condensed if form == "condensed" else mpc.sparse.qp
+    first = mpc.problem.moves
+    curvatures = np.diag(problem.H)[first : first + HORIZON]
+    np.testing.assert_allclose(curvatures, taken * price)
 
 
 MODELS = {"four_bar": ([[-0.5, 0.5]], 3, 2), "planar_biped": (None, 6, 4)}

@@ -5,6 +5,7 @@ import pytest
 
 from mbcasadi import models
 from mbcasadi.control import RigidSprings
+from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation.spec import parse_spec
@@ -47,6 +48,10 @@ def test_sliding_contacts_and_forces_reach_the_controller():
     force = found.reference(0.3)[law.reference_slices["force"]]
     np.testing.assert_allclose(force, [40, 0, 0, 30, 0, 0, 0, 0, 0])
     assert "f_measured" in law.function.name_in()
+
+
+def test_a_contact_of_a_file_has_the_defaults_of_python():
+    assert experiment().controller.contacts[2] == Contact("RL")
 
 
 def test_ramps_and_friction_reach_the_controller():
