@@ -17,6 +17,7 @@ from mbcasadi.argument_kinds import require_fields
 from mbcasadi.control.inverse_dynamics.limits.braking_rule import Tick, braking_bound
 from mbcasadi.control.inverse_dynamics.limits.usual_braking import (
     LEAST_TICKS,
+    Inertia,
     JointIndices,
     usual_braking,
 )
@@ -100,7 +101,11 @@ class LimitedJoints:
 
 
 def limited_joints(
-    system: System, limits: JointLimits, ranges: Ranges, period: float
+    system: System,
+    limits: JointLimits,
+    ranges: Ranges,
+    period: float,
+    inertia: Inertia | None = None,
 ) -> LimitedJoints:
     """Return the limits of a system's joints.
 
@@ -109,6 +114,7 @@ def limited_joints(
         limits: what is limited.
         ranges: of controls and actuator forces.
         period: length of a tick, s.
+        inertia: that of the usual braking; see there.
 
     Raises:
         UnknownNameError: no slide or hinge joint of that name.
@@ -145,7 +151,7 @@ def limited_joints(
     acceleration = _each("acceleration", limits.acceleration, names, np.inf)
     if limits.braking is None:
         places = JointIndices(dofs, tuple(joint.qpos for joint in joints))
-        usual = usual_braking(system, places, (ends[:, 0], ends[:, 1]), ranges)
+        usual = usual_braking(system, places, (ends[:, 0], ends[:, 1]), ranges, inertia)
         slowest = 4 * (ends[:, 1] - ends[:, 0]) / (LEAST_TICKS * period) ** 2
         braking = np.minimum(np.minimum(usual, slowest), acceleration)
     if np.any(braking > acceleration):
