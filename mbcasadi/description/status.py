@@ -32,7 +32,8 @@ class Flag(IntFlag):
     constraint is violated with slack. `GATED`: a measurement was rejected. `CLIPPED`: a reference
     that requires far more than actuators and gravity can give was taken for a nearer one.
     `UNVIABLE`: a joint or a distance cannot be kept from its limit any more, or not surely: its
-    limit demands more than actuators can give.
+    limit demands more than actuators can give. Or a joint is faster than its limit of speed, by
+    more than a tick of its braking takes away.
 
     Inputs that are doubtful, with a solution all the same: `OPEN_GAP`: a contact is on whose gap is
     larger than the geom that touches. `UNCARRIED`: no contact or constraint on carries a floating

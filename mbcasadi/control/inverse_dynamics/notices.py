@@ -13,6 +13,9 @@ import casadi as ca
 from mbcasadi import model
 from mbcasadi.control.inverse_dynamics.floating_base import floating_base
 from mbcasadi.control.inverse_dynamics.inputs import Inputs, rows_on
+from mbcasadi.control.inverse_dynamics.limits.joint_limits import beyond_speeds
+from mbcasadi.control.inverse_dynamics.limits.predicted_motion import predicted_state
+from mbcasadi.control.inverse_dynamics.limits.tuned_limits import tuned_joints
 from mbcasadi.description.status import Flag
 from mbcasadi.system.contact_frames import frame_of_geom, plane_normal, plane_spots
 
@@ -24,6 +27,15 @@ def noticed(setup: "Setup", at: Inputs) -> ca.SX:
     """Return the bits of a tick."""
     opens, uncarried = _open_gaps(setup, at), _uncarried(setup, at)
     return int(Flag.OPEN_GAP) * opens + int(Flag.UNCARRIED) * uncarried
+
+
+def too_fast(setup: "Setup", at: Inputs) -> ca.SX:
+    """Return whether a joint is faster than its limit of speed lets it be, see `beyond_speeds`."""
+    joints = tuned_joints(setup.limited_joints, at.tuning)
+    if joints is None:
+        return ca.SX(0)
+    v = predicted_state(setup, at.memory, at.q, at.v)[1]
+    return beyond_speeds(joints, v, setup.period)
 
 
 def _uncarried(setup: "Setup", at: Inputs) -> ca.SX:
