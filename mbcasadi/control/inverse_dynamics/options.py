@@ -79,6 +79,7 @@ from mbcasadi.control.inverse_dynamics.servos.servos import (
     servo_plant_of,
     servos_of,
 )
+from mbcasadi.control.inverse_dynamics.servos.unclipped import unclipped_ranges
 from mbcasadi.control.inverse_dynamics.tuning import TUNABLE, tuning_parameters
 from mbcasadi.control.inverse_dynamics.weighed_forces import force_costs, force_slots
 from mbcasadi.control.safe_output.safe_output import FALLBACKS, memory_size
@@ -401,11 +402,11 @@ class Setup:
 
     @cached_property
     def ranges(self) -> Ranges:
-        """Ranges of controls and of actuator forces, without the ends at which servos are clipped."""
+        """Ranges of controls and forces, without the ends at which servos are clipped."""
         ranges = require_ranges(self.system, self.ctrl_limits, self.force_limits)
         if self.servos is None:
             return ranges
-        return self.servos.unclipped(ranges, self.system.limits.force)
+        return unclipped_ranges(self.system, self.servos, ranges)
 
     @property
     def load_sharing(self) -> LoadSharing | None:

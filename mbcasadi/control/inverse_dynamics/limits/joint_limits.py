@@ -230,23 +230,6 @@ def _speed_bound(
     return ca.fmin(bound, acceleration)
 
 
-def beyond_speeds(joints: LimitedJoints, v: ca.SX, h: float) -> ca.SX:
-    """Return whether a joint is faster than its limit by more than a tick of its braking takes.
-
-    Args:
-        joints: the limits.
-        v: (nv,) velocity at the start of the tick.
-        h: length of the tick, s.
-    """
-    beyond = [ca.SX(0)]
-    for k, dof in enumerate(joints.dofs):
-        limit, d, most = joints.velocity[k], joints.braking[k], joints.acceleration[k]
-        least = most if np.isnan(d) else d
-        if isinstance(limit, ca.SX) or np.isfinite(limit):
-            beyond.append(ca.fabs(v[dof]) - limit > h * least if np.isfinite(least) else ca.SX(0))
-    return ca.mmax(ca.vertcat(*beyond))
-
-
 def _at_least(bound: ca.SX, other: ca.SX) -> ca.SX:
     """Return a bound that a stop sets, no lower than the speed's on the other side.
 

@@ -68,12 +68,12 @@ def usual_braking(
         ranges: of controls and actuator forces.
         inertia: q → (nv, nv) with what servos add to it; the system's own where None.
     """
-    dofs, inertia = list(joints.dofs), inertia or system.mass_matrix
+    dofs, at = list(joints.dofs), inertia or (lambda q: np.array(system.mass_matrix(q)))
     if not system.nc:
         motions = [np.eye(system.nv)[:, dofs] for _ in system.scales.states]
-        return _braking_of(system, joints, ends, ranges, (dofs, motions, inertia))
+        return _braking_of(system, joints, ends, ranges, (dofs, motions, at))
     alone = [np.eye(system.nv)[:, dofs] for _ in system.scales.states]
-    direct = _braking_of(system, joints, ends, ranges, (dofs, alone, inertia))
+    direct = _braking_of(system, joints, ends, ranges, (dofs, alone, at))
     own, ratios = independent_motions(system)
     if all(np.isfinite(direct)) and max(np.abs(S).max() for S in ratios) > LARGEST_RATIO:
         return direct  # near singular poses `Sᵀ g` has no bound
@@ -92,7 +92,7 @@ def usual_braking(
         JointIndices(tuple(own), places),
         (stops[0], stops[1]),
         ranges,
-        (own, motions, inertia),
+        (own, motions, at),
     )
     usable = np.nan_to_num(braking, nan=0.0)
     through = np.min([np.abs(S[dofs]) @ usable for S in motions], axis=0)
@@ -116,7 +116,7 @@ def _braking_of(
     alone = np.full(len(dofs), np.inf)
     most, inertia, free = _summed_limits(system), [], []
     for (q, _), S in zip(system.scales.states, motions, strict=True):
-        M, B = np.array(inertia_at(q)), np.abs(resting_actuation(system, q))
+        M, B = inertia_at(q), np.abs(resting_actuation(system, q))
         M = S.T @ M @ S
         load = np.abs(S.T @ np.array(system.gravity_force(q)).ravel())
         most_here = np.minimum(most, _at_most(B, np.abs(ranges.force).min(axis=1)))

@@ -8,7 +8,7 @@ there is none.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import casadi as ca
@@ -26,7 +26,7 @@ from mbcasadi.model.transmission import moment_row
 from mbcasadi.shapes import require_choice, require_whole
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.actuator_model import actuator_model
-from mbcasadi.system.ranges import Ranges, require_ranges
+from mbcasadi.system.ranges import require_ranges
 
 if TYPE_CHECKING:
     from mbcasadi.control.inverse_dynamics.options import Setup
@@ -49,10 +49,6 @@ GAINS_OF_SERVOS = ("actuator", "bias")
 
 WHOLE = 1e-6
 """A period within this relative rounding of a multiple of the time step counts as that multiple."""
-
-UNCLIPPED = 0.9
-"""Share of its range that a servo's force keeps to, where clipped it would move without end: what
-is left absorbs errors of the law's model, and of the speed that it predicts over a delay."""
 
 LEAST_INERTIA = 1e-9
 """Share of the largest inertia, in the sizes of the coordinates, that completes a singular one."""
@@ -118,40 +114,6 @@ class Servos:
         names = [f"acceleration.{name}" for name in servos]
         names += [*(f"planned.{name}" for name in servos), "commanded"]
         return tuple(f"{name}.{k}" for k in range(self.plant.delay, 0, -1) for name in names)
-
-    @property
-    def clipped_shares(self) -> Array:
-        """(k,) the share of its inertia during a tick that each servo loses once it is clipped.
-
-        At the pose, among those sampled, at which it moves least: near 1 where the damping is most
-        of the inertia, 0 where the plant does not take it at the end of its steps.
-        """
-        shares = []
-        for servo, seen in zip(self.coordinates, self.inertias.T, strict=True):
-            least = replace(servo, inertia=float(seen.min()))
-            free = replace(least, kp=0.0, kd=0.0)
-            shares.append(1 - self.plant.map_of(least).fall / self.plant.map_of(free).fall)
-        return np.maximum(shares, 0.0)
-
-    def unclipped(self, ranges: Ranges, own: Array) -> Ranges:
-        """Return the ranges without their ends at which servos are clipped.
-
-        A force that is clipped does not depend on the speed: the inertia that the servo adds is
-        gone, and what is light without it moves by many times what was planned.
-
-        Args:
-            ranges: of controls and forces, which may be narrower than those of the model.
-            own: (nu, 2) ranges of the forces at which the model clips.
-        """
-        force = ranges.force.copy()
-        for i, share in zip(self.actuators, self.clipped_shares, strict=True):
-            low, high = own[i]
-            if not np.all(np.isfinite(own[i])):
-                continue
-            left = (1 - UNCLIPPED) * share * (high - low) / 2
-            ends = np.clip(force[i], low + left, high - left)
-            force[i] = np.clip(ends, *force[i])
-        return replace(ranges, force=force)
 
     def inertia(self, system: System, q: Array) -> Array:
         """Return the inertia (nv, nv) at a pose, with what the servos add to it during a tick."""
