@@ -95,6 +95,9 @@ def test_usual_braking_is_that_of_the_servo_which_is_not_clipped():
     alone = 0.5 * FORCE / (PERIOD * KD + LIGHT)
     assert both.braking[1] < alone
     assert both.braking[1] > 0.5 * alone
+    assert both.followed[1] > 2 * both.braking[1]  # tasks are not slowed by it
+    given = law_of(arm(), joints=("base", "wrist"), braking=(30.0, 40.0)).limited_joints
+    np.testing.assert_array_equal(given.followed, given.braking)
 
 
 @pytest.mark.parametrize("delay", [0, 1])

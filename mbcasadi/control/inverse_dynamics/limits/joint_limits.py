@@ -80,6 +80,8 @@ class LimitedJoints:
         lower, upper: (k,) positions, also as expressions.
         velocity, acceleration, braking: (k,).
         reserve: share of the braking that is not planned with.
+        followed: (k,) acceleration that tasks are bounded by: the braking, by default without what
+            servos add to the inertia, of which light joints would hold back whole arms.
         left_out: passive joints with a range, which nothing brakes.
     """
 
@@ -92,6 +94,7 @@ class LimitedJoints:
     acceleration: Array
     braking: Array
     reserve: float
+    followed: Array
     left_out: tuple[str, ...] = ()
 
     @property
@@ -148,12 +151,17 @@ def limited_joints(
         name = names[int(np.argmax(lower >= upper))]
         raise ProblemError(f"joint '{name}': its range less the margins is empty")
     braking = _each("braking", limits.braking, names, np.nan)
+    followed = braking
     acceleration = _each("acceleration", limits.acceleration, names, np.inf)
     if limits.braking is None:
         places = JointIndices(dofs, tuple(joint.qpos for joint in joints))
-        usual = usual_braking(system, places, (ends[:, 0], ends[:, 1]), ranges, inertia)
-        slowest = 4 * (ends[:, 1] - ends[:, 0]) / (LEAST_TICKS * period) ** 2
-        braking = np.minimum(np.minimum(usual, slowest), acceleration)
+        most = np.minimum(4 * (ends[:, 1] - ends[:, 0]) / (LEAST_TICKS * period) ** 2, acceleration)
+        stops_of = ends[:, 0], ends[:, 1]
+        followed = np.minimum(usual_braking(system, places, stops_of, ranges), most)
+        braking = followed
+        if inertia is not None:
+            usual = usual_braking(system, places, stops_of, ranges, inertia)
+            braking = np.minimum(usual, most)
     if np.any(braking > acceleration):
         k = int(np.argmax(braking > acceleration))
         raise ProblemError(
@@ -177,6 +185,7 @@ def limited_joints(
         acceleration=acceleration,
         braking=braking,
         reserve=limits.reserve,
+        followed=followed,
         left_out=left_out,
     )
 
