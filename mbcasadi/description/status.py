@@ -32,7 +32,8 @@ class Flag(IntFlag):
     constraint is violated with slack. `GATED`: a measurement was rejected. `CLIPPED`: a reference
     that requires far more than actuators and gravity can give was taken for a nearer one.
     `UNVIABLE`: a joint or a distance cannot be kept from its limit any more, or not surely: its
-    limit demands more than actuators can give. `TASK_MISSED`: a task of leading weight has been
+    limit demands more than actuators can give, or a joint is faster than its limit of speed, by
+    more than a tick of its braking takes away. `TASK_MISSED`: a task of leading weight has been
     missed by half of its desired acceleration or more for 20 ticks: limits, constraints, or other
     tasks do not allow it; see `control/inverse_dynamics/missed_tasks.py`.
 

@@ -96,7 +96,7 @@ def carried_values(setup: Setup, qp: CondensedProblem, posed: Posed) -> dict[str
         "valid": posed.valid,
         "measured": posed.measured,
         "clipped": qp.clipped,
-        **({"lost": ca.mmax(lost_rows(*qp.demands))} if position_rows(setup) else {}),
+        **({"lost": _lost(qp, posed)} if position_rows(setup) else {}),
         "noticed": posed.noticed,
         **posed.hold,
         **remembered_values(setup, problem),
@@ -104,6 +104,11 @@ def carried_values(setup: Setup, qp: CondensedProblem, posed: Posed) -> dict[str
         **({"drag": problem.contacts.drag} if problem.contacts.sliding else {}),
     }
     return {key: ca.SX(x) if isinstance(x, ca.DM) else x for key, x in values.items()}
+
+
+def _lost(qp: CondensedProblem, posed: Posed) -> ca.SX:
+    """Return whether a limit of a position or a speed cannot be kept."""
+    return ca.logic_or(ca.mmax(lost_rows(*qp.demands)), posed.fast)
 
 
 def carried_of(setup: Setup) -> tuple[str, ...]:

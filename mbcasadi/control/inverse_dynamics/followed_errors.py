@@ -7,8 +7,8 @@ errors leave none for large ones. So errors enter as `f e`, with
     kp f |e| / kd  <=  (2 a |e|)^½,
 
 where a is the acceleration that the joints can follow with the braking d that is relied on before
-their stops: with the rows J of a point or a rotation the least `d_k / |J⁺_ki|` of the joints k, the
-median over poses and rows.
+their stops, by default without what servos add to the inertia: with the rows J of a point or a
+rotation the least `d_k / |J⁺_ki|` of the joints k, the median over poses and rows.
 Errors below `2 a (kd / kp)²`, that is 8 a / kp with critical damping, are as they are. What is fed
 back, `kp f e + kd ė`, is no longer than `STRONGEST a`: more would be a matter of the actuators'
 limits, which turn its direction, and can hold an arm beside a stop. Rows of a point or of a
@@ -57,7 +57,7 @@ def followed_accelerations(setup: "Setup", J: list[Array]) -> Array | None:
     if joints is None or not setup.bounded_errors:
         return None
     most = np.full(setup.system.nv, np.inf)
-    most[list(joints.dofs)] = np.where(np.isnan(joints.braking), np.inf, joints.braking)
+    most[list(joints.dofs)] = np.where(np.isnan(joints.followed), np.inf, joints.followed)
     heaviest = max(float(np.max(gains.weight)) for gains in setup.gains)
     leads = np.concatenate([HEAVIER * gains.weight > heaviest for gains in setup.gains])
     return np.array(

@@ -9,10 +9,13 @@ actuators push, a drone's, or one without gravity needs neither.
 from typing import TYPE_CHECKING
 
 import casadi as ca
+import numpy as np
 
 from mbcasadi import model
 from mbcasadi.control.inverse_dynamics.floating_base import floating_base
 from mbcasadi.control.inverse_dynamics.inputs import Inputs, rows_on
+from mbcasadi.control.inverse_dynamics.limits.predicted_motion import predicted_state
+from mbcasadi.control.inverse_dynamics.limits.tuned_limits import tuned_joints
 from mbcasadi.description.status import Flag
 from mbcasadi.system.contact_frames import frame_of_geom, plane_normal, plane_spots
 
@@ -24,6 +27,20 @@ def noticed(setup: "Setup", at: Inputs) -> ca.SX:
     """Return the bits of a tick."""
     opens, uncarried = _open_gaps(setup, at), _uncarried(setup, at)
     return int(Flag.OPEN_GAP) * opens + int(Flag.UNCARRIED) * uncarried
+
+
+def too_fast(setup: "Setup", at: Inputs) -> ca.SX:
+    """Return whether a joint is faster than its limit by more than a tick of its braking takes."""
+    joints = tuned_joints(setup.limited_joints, at.tuning)
+    if joints is None:
+        return ca.SX(0)
+    v, fast = predicted_state(setup, at.memory, at.q, at.v)[1], [ca.SX(0)]
+    for k, dof in enumerate(joints.dofs):
+        limit, braking = joints.velocity[k], joints.braking[k]
+        taken = setup.period * (joints.acceleration[k] if np.isnan(braking) else braking)
+        if np.isfinite(taken) and (isinstance(limit, ca.SX) or np.isfinite(limit)):
+            fast.append(ca.fabs(v[dof]) - limit > taken)
+    return ca.mmax(ca.vertcat(*fast))
 
 
 def _uncarried(setup: "Setup", at: Inputs) -> ca.SX:

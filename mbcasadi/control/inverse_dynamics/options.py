@@ -79,6 +79,7 @@ from mbcasadi.control.inverse_dynamics.servos.servos import (
     servo_plant_of,
     servos_of,
 )
+from mbcasadi.control.inverse_dynamics.servos.unclipped import unclipped_ranges
 from mbcasadi.control.inverse_dynamics.tuning import TUNABLE, tuning_parameters
 from mbcasadi.control.inverse_dynamics.weighed_forces import force_costs, force_slots
 from mbcasadi.control.safe_output.safe_output import FALLBACKS, memory_size
@@ -401,8 +402,11 @@ class Setup:
 
     @cached_property
     def ranges(self) -> Ranges:
-        """Ranges of controls and of actuator forces."""
-        return require_ranges(self.system, self.ctrl_limits, self.force_limits)
+        """Ranges of controls and forces, without the ends at which servos are clipped."""
+        ranges = require_ranges(self.system, self.ctrl_limits, self.force_limits)
+        if self.servos is None:
+            return ranges
+        return unclipped_ranges(self.system, self.servos, ranges)
 
     @property
     def load_sharing(self) -> LoadSharing | None:
@@ -417,7 +421,9 @@ class Setup:
         if self.joint_limits is None:
             return None
         limits = limits_beside_springs(self, self.joint_limits)
-        return limited_joints(self.system, limits, self.ranges, self.period)
+        servos, system = self.servos, self.system
+        inertia = None if servos is None else lambda q: servos.inertia(system, q)
+        return limited_joints(system, limits, self.ranges, self.period, inertia)
 
     @cached_property
     def limited_distances(self) -> LimitedDistances | None:

@@ -21,6 +21,7 @@ class Posed(NamedTuple):
         measured: the same of the measurement alone.
         hold: parts of the command that holds the pose, by name; none where it is not remembered.
         noticed: bits of `flags`, see `notices.py`.
+        fast: whether a joint is faster than its limit allows.
     """
 
     problem: Problem
@@ -28,6 +29,7 @@ class Posed(NamedTuple):
     measured: ca.SX
     hold: dict[str, ca.SX]
     noticed: ca.SX
+    fast: ca.SX
 
 
 def has_loops(problem: Problem) -> bool:

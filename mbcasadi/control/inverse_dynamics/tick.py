@@ -26,7 +26,7 @@ from mbcasadi.control.inverse_dynamics.inputs import (
     input_symbols,
     with_active_set,
 )
-from mbcasadi.control.inverse_dynamics.notices import noticed
+from mbcasadi.control.inverse_dynamics.notices import noticed, too_fast
 from mbcasadi.control.inverse_dynamics.objective import TaskStack
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.posed import Posed, has_loops, no_force
@@ -98,7 +98,8 @@ def make_stages(setup: Setup, *, loops: bool | None = None) -> Stages:
     m = len(problem.rows.names)
     symbols["z"] = with_active_set(setup, symbols["z"], m)
     offered = hold if setup.safe_output_kind == "safe" else {}
-    posed = Posed(_without_reports(setup, problem), valid, at.accepted, offered, noticed(setup, at))
+    own = _without_reports(setup, problem)
+    posed = Posed(own, valid, at.accepted, offered, noticed(setup, at), too_fast(setup, at))
     arguments = symbols
     late = problem.late
     if late or setup.levels or (has_loops(problem) if loops is None else loops):

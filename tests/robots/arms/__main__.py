@@ -7,6 +7,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported
 
 from robots.arms import circles, gripper, press, reach, stewart
 from robots.arms.row import HEAD
+from robots.models import add_argument
 
 ROWS = {"circles": circles, "reach": reach, "gripper": gripper, "press": press, "stewart": stewart}
 
@@ -15,6 +16,7 @@ def main() -> int:
     """Return the exit status."""
     parser = argparse.ArgumentParser(prog="robots.arms", description=__doc__)
     parser.add_argument("--only", nargs="*", choices=ROWS, default=list(ROWS))
+    add_argument(parser)
     missed = 0
     given = parser.parse_args()
     print(HEAD)

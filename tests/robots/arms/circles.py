@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import mujoco
 import numpy as np
-from support.corpora import robot
 
 import mbcasadi as mb
 from mbcasadi.control import (
@@ -17,6 +16,7 @@ from mbcasadi.control import (
 )
 from mbcasadi.validation import Recording
 from robots.arms.row import Figure
+from robots.models import path as robot_path
 
 RADIUS, SPEED = 0.15, 1.1  # m, m/s
 PERIOD, DURATION = 0.002, 5.0  # s
@@ -45,7 +45,7 @@ class Arm:
 
     def spec(self, motors: bool) -> mujoco.MjSpec:
         """Return the model, with a motor in the place of each servo of a joint if asked."""
-        spec = mujoco.MjSpec.from_file(str(robot(self.model)))
+        spec = mujoco.MjSpec.from_file(str(robot_path(self.model)))
         if motors:
             driven = [x for x in spec.actuators if x.trntype == mujoco.mjtTrn.mjTRN_JOINT]
             torques = self.torques or [float(x.forcerange[1]) for x in driven]

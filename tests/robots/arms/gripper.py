@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 import mujoco
 import numpy as np
-from support.corpora import robot
 
 import mbcasadi as mb
 from mbcasadi.control import InverseDynamicsQP, JointLimits, PostureTask
 from mbcasadi.validation import Recording, ScenarioOptions
 from robots.arms.row import Figure
+from robots.models import path as robot_path
 
 GRIPPER = "men__robotiq_2f85__2f85"
 PERIOD, STEP, DELAY, MASS = 2e-3, 1e-3, 1, 0.1
@@ -47,7 +47,7 @@ def model() -> mujoco.MjModel:
         mount.add_joint(name=name, type=slide, axis=axis, range=[-0.5, 0.5], limited=True)
         motor = spec.add_actuator(name=name, target=name, ctrlrange=[-300, 300], ctrllimited=True)
         motor.trntype = mujoco.mjtTrn.mjTRN_JOINT
-    hand = mujoco.MjSpec.from_file(str(robot(GRIPPER)))
+    hand = mujoco.MjSpec.from_file(str(robot_path(GRIPPER)))
     hand.option.impratio, hand.option.cone = IMPRATIO, spec.option.cone
     mount.add_frame().attach_body(hand.body("base_mount"), "hand_", "")
     for side in ("left", "right"):

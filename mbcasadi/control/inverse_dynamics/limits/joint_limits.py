@@ -17,6 +17,7 @@ from mbcasadi.argument_kinds import require_fields
 from mbcasadi.control.inverse_dynamics.limits.braking_rule import Tick, braking_bound
 from mbcasadi.control.inverse_dynamics.limits.usual_braking import (
     LEAST_TICKS,
+    Inertia,
     JointIndices,
     usual_braking,
 )
@@ -79,6 +80,8 @@ class LimitedJoints:
         lower, upper: (k,) positions, also as expressions.
         velocity, acceleration, braking: (k,).
         reserve: share of the braking that is not planned with.
+        followed: (k,) acceleration that tasks are bounded by: the braking, by default without what
+            servos add to the inertia, of which light joints would hold back whole arms.
         left_out: passive joints with a range, which nothing brakes.
     """
 
@@ -91,6 +94,7 @@ class LimitedJoints:
     acceleration: Array
     braking: Array
     reserve: float
+    followed: Array
     left_out: tuple[str, ...] = ()
 
     @property
@@ -100,7 +104,11 @@ class LimitedJoints:
 
 
 def limited_joints(
-    system: System, limits: JointLimits, ranges: Ranges, period: float
+    system: System,
+    limits: JointLimits,
+    ranges: Ranges,
+    period: float,
+    inertia: Inertia | None = None,
 ) -> LimitedJoints:
     """Return the limits of a system's joints.
 
@@ -109,6 +117,7 @@ def limited_joints(
         limits: what is limited.
         ranges: of controls and actuator forces.
         period: length of a tick, s.
+        inertia: that of the usual braking; see there.
 
     Raises:
         UnknownNameError: no slide or hinge joint of that name.
@@ -142,12 +151,17 @@ def limited_joints(
         name = names[int(np.argmax(lower >= upper))]
         raise ProblemError(f"joint '{name}': its range less the margins is empty")
     braking = _each("braking", limits.braking, names, np.nan)
+    followed = braking
     acceleration = _each("acceleration", limits.acceleration, names, np.inf)
     if limits.braking is None:
         places = JointIndices(dofs, tuple(joint.qpos for joint in joints))
-        usual = usual_braking(system, places, (ends[:, 0], ends[:, 1]), ranges)
-        slowest = 4 * (ends[:, 1] - ends[:, 0]) / (LEAST_TICKS * period) ** 2
-        braking = np.minimum(np.minimum(usual, slowest), acceleration)
+        most = np.minimum(4 * (ends[:, 1] - ends[:, 0]) / (LEAST_TICKS * period) ** 2, acceleration)
+        stops_of = ends[:, 0], ends[:, 1]
+        followed = np.minimum(usual_braking(system, places, stops_of, ranges), most)
+        braking = followed
+        if inertia is not None:
+            usual = usual_braking(system, places, stops_of, ranges, inertia)
+            braking = np.minimum(usual, most)
     if np.any(braking > acceleration):
         k = int(np.argmax(braking > acceleration))
         raise ProblemError(
@@ -171,6 +185,7 @@ def limited_joints(
         acceleration=acceleration,
         braking=braking,
         reserve=limits.reserve,
+        followed=followed,
         left_out=left_out,
     )
 

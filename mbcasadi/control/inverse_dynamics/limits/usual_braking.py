@@ -9,8 +9,11 @@ others lose more of theirs (J. Nash, The bargaining problem, Econometrica 1950).
 With equality constraints the joints that are braked are independent ones, driven before others:
 `v = S v_i` on null(A), the inertia is `Sᵀ M S`, the load `Sᵀ g`. A joint that depends on these
 brakes with `Σ_k |S_jk| d_k`.
+
+M holds what servos add to it during a tick, see `servo_map.py`: they brake without being clipped.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +25,7 @@ from mbcasadi.system.ranges import Ranges
 from mbcasadi.system.sizes import resting_actuation
 
 Array = NDArray[np.float64]
+Inertia = Callable[[Array], Array]
 
 RELIED_ON = 0.5
 """Share of the deceleration that actuators at their limits give against gravity: the rest is for
@@ -47,7 +51,11 @@ class JointIndices(NamedTuple):
 
 
 def usual_braking(
-    system: System, joints: JointIndices, ends: tuple[Array, Array], ranges: Ranges
+    system: System,
+    joints: JointIndices,
+    ends: tuple[Array, Array],
+    ranges: Ranges,
+    inertia: Inertia | None = None,
 ) -> Array:
     """Return a share of the deceleration that is there at all sampled poses, NaN where none is.
 
@@ -58,13 +66,14 @@ def usual_braking(
         joints: indices of the joints in v and in q.
         ends: (k,) lower and upper stops, infinite for none.
         ranges: of controls and actuator forces.
+        inertia: q → (nv, nv) with what servos add to it; the system's own where None.
     """
-    dofs = list(joints.dofs)
+    dofs, at = list(joints.dofs), inertia or (lambda q: np.array(system.mass_matrix(q)))
     if not system.nc:
         motions = [np.eye(system.nv)[:, dofs] for _ in system.scales.states]
-        return _braking_of(system, joints, ends, ranges, (dofs, motions))
+        return _braking_of(system, joints, ends, ranges, (dofs, motions, at))
     alone = [np.eye(system.nv)[:, dofs] for _ in system.scales.states]
-    direct = _braking_of(system, joints, ends, ranges, (dofs, alone))
+    direct = _braking_of(system, joints, ends, ranges, (dofs, alone, at))
     own, ratios = independent_motions(system)
     if all(np.isfinite(direct)) and max(np.abs(S).max() for S in ratios) > LARGEST_RATIO:
         return direct  # near singular poses `Sᵀ g` has no bound
@@ -79,7 +88,11 @@ def usual_braking(
     place_of = {joint.dof: joint.qpos for joint in system.tree.joints}
     places = tuple(place_of.get(dof, -1) for dof in own)
     braking = _braking_of(
-        system, JointIndices(tuple(own), places), (stops[0], stops[1]), ranges, (own, motions)
+        system,
+        JointIndices(tuple(own), places),
+        (stops[0], stops[1]),
+        ranges,
+        (own, motions, at),
     )
     usable = np.nan_to_num(braking, nan=0.0)
     through = np.min([np.abs(S[dofs]) @ usable for S in motions], axis=0)
@@ -91,19 +104,19 @@ def _braking_of(
     joints: JointIndices,
     ends: tuple[Array, Array],
     ranges: Ranges,
-    motion: tuple[list[int], list[Array]],
+    motion: tuple[list[int], list[Array], Inertia],
 ) -> Array:
     """Return the braking (k,) of independent coordinates.
 
     Args:
         system, joints, ends, ranges: as in `usual_braking`, of these coordinates.
-        motion: the coordinates, and S (nv, k) at each sampled pose.
+        motion: the coordinates, S (nv, k) at each sampled pose, and the inertia.
     """
-    dofs, motions = motion
+    dofs, motions, inertia_at = motion
     alone = np.full(len(dofs), np.inf)
     most, inertia, free = _summed_limits(system), [], []
     for (q, _), S in zip(system.scales.states, motions, strict=True):
-        M, B = np.array(system.mass_matrix(q)), np.abs(resting_actuation(system, q))
+        M, B = inertia_at(q), np.abs(resting_actuation(system, q))
         M = S.T @ M @ S
         load = np.abs(S.T @ np.array(system.gravity_force(q)).ravel())
         most_here = np.minimum(most, _at_most(B, np.abs(ranges.force).min(axis=1)))

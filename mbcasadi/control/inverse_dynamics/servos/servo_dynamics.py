@@ -105,9 +105,12 @@ def acceleration_from(servos: Servos, beta: ca.SX, start: tuple[ca.SX, ca.SX]) -
 
 
 def _corrected(servos: Servos, planned: ca.SX, measured: ca.SX) -> ca.SX:
-    """Return the measured acceleration (k,), no further from the plan than `CORRECTED`."""
+    """Return the measured acceleration (k,), no further from the plan than `CORRECTED`.
+
+    None at all is as near: a joint that is as fast already as the plan makes it.
+    """
     most = CORRECTED * ca.fabs(planned) + ca.DM(servos.usual_accelerations)
-    return ca.fmin(ca.fmax(measured, planned - most), planned + most)
+    return ca.fmin(ca.fmax(measured, ca.fmin(planned - most, 0)), ca.fmax(planned + most, 0))
 
 
 def _kinematics(system: System, servos: Servos) -> ca.Function:

@@ -22,6 +22,7 @@ from mbcasadi.control.inverse_dynamics.servos.servo_map import (
     tick_map,
 )
 from mbcasadi.errors import ProblemError
+from mbcasadi.model.transmission import moment_row
 from mbcasadi.shapes import require_choice, require_whole
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.actuator_model import actuator_model
@@ -113,6 +114,15 @@ class Servos:
         names = [f"acceleration.{name}" for name in servos]
         names += [*(f"planned.{name}" for name in servos), "commanded"]
         return tuple(f"{name}.{k}" for k in range(self.plant.delay, 0, -1) for name in names)
+
+    def inertia(self, system: System, q: Array) -> Array:
+        """Return the inertia (nv, nv) at a pose, with what the servos add to it during a tick."""
+        assert system.tree is not None
+        rows = [moment_row(system.tree, system.actuators[i], ca.SX(q)) for i in self.actuators]
+        B = np.array(ca.evalf(ca.vertcat(*rows)))
+        added = np.array([each.added_inertia for each in self.maps])
+        M: Array = np.array(system.mass_matrix(q)) + B.T @ (added[:, None] * B)
+        return M
 
     def column(self, name: str) -> ca.DM:
         """Return one number of all maps."""
