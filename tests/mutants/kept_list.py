@@ -88,13 +88,13 @@ def table(records: Iterable[Record], why: dict[str, str]) -> str:
     lines = [f"{'package':26}{'run':>5}{'found':>7}{'nothing':>9}{'survived':>10}{'undecided':>11}"]
     for name in (*sorted({record.package for record in done}), ""):
         of_it = [record for record in done if name in ("", record.package)]
-        survived = [record for record in of_it if record.verdict == "survived"]
-        equal = sum(record.id in why for record in survived)
-        found = sum(record.verdict == "found" for record in of_it)
-        undecided = len(of_it) - found - len(survived)
+        rest = [record for record in of_it if record.verdict != "found"]
+        equal = sum(record.id in why for record in rest)
+        survived = sum(record.verdict == "survived" and record.id not in why for record in rest)
+        found, undecided = len(of_it) - len(rest), len(rest) - equal - survived
         lines.append(
-            f"{name or 'all':26}{len(of_it):5}{found:7}{equal:9}{len(survived) - equal:10}"
-            f"{undecided:11}{found / max(len(of_it), 1):8.0%}"
+            f"{name or 'all':26}{len(of_it):5}{found:7}{equal:9}{survived:10}{undecided:11}"
+            f"{found / max(len(of_it), 1):8.0%}"
         )
     for record in done:
         if record.verdict == "found":
@@ -106,9 +106,8 @@ def table(records: Iterable[Record], why: dict[str, str]) -> str:
 
 
 def is_enough(records: Iterable[Record], why: dict[str, str], least: float) -> bool:
-    """Whether this share was found, and what survived changes nothing."""
+    """Whether this share was found, and the rest has reasons."""
     done = [record for record in records if record.verdict != "drawn"]
-    found = [record for record in done if record.verdict == "found"]
     rest = [record for record in done if record.verdict != "found"]
-    all_named = all(record.verdict == "survived" and record.id in why for record in rest)
-    return bool(done) and len(found) >= least * len(done) and all_named
+    named = all(record.id in why for record in rest)
+    return bool(done) and len(done) - len(rest) >= least * len(done) and named

@@ -114,6 +114,8 @@ def try_fault(record: Record, plan: Plan) -> dict[str, object]:
             if outcome.verdict == "undecided":
                 answer |= {"verdict": "undecided", "note": f"{stage} tests: {outcome.output}"}
                 break
+    if plan.tests and answer["verdict"] == "survived":
+        answer |= {"verdict": "undecided", "note": "only named tests were run"}
     return answer | {"seconds": round(time.monotonic() - start, 1)}
 
 

@@ -169,5 +169,5 @@ def test_a_table_counts_reasons_apart_and_nine_tenths_are_enough(tmp_path: Path)
     assert "all                          10      9        1         0          0     90%" in text
     assert "half-9 survived, mbcasadi/half.py:9: c is d\n    - c\n    + d" in text
     kept.write(kept.records[0], verdict="undecided")
-    assert not is_enough(kept.records, why, 0.8)
+    assert not is_enough(kept.records, why, 0.8)  # without a reason
     confirm(kept, Plan(tmp_path), print)  # nothing to do
