@@ -52,8 +52,9 @@ def test_at_rest_what_pulls_is_kept_by_the_controls():
     motor = '<dcmotor joint="j" resistance="2" motorconst=".1" inductance="0 .01"/>'
     system = mb.read_mjcf(MODEL.replace("</actuator>", f"{motor}</actuator>"))
     w = np.linspace(0.2, 0.8, system.nu)
-    u, act = resting_state(system, w)
-    state = np.zeros(system.nq), np.zeros(system.nv), u
+    q = np.zeros(system.nq)
+    u, act = resting_state(system, w, q)
+    state = q, np.zeros(system.nv), u
     np.testing.assert_allclose(system.act_dot(*state, act).full(), 0, atol=1e-12)
     for actuator, pulling in zip(system.actuators, w, strict=True):
         assert actuator.act is None or act[actuator.act] == pulling

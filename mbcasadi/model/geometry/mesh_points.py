@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from mbcasadi.model.geometry.even_directions import even_directions
 
@@ -74,6 +74,6 @@ def _distances(vertices: Array, chosen: list[int], size: float) -> Array:
     system = np.vstack([points.T, np.full(len(points), WHOLE)])
     found = np.zeros(len(vertices))
     for k in sorted(set(range(len(vertices))) - set(chosen)):
-        shares, _ = nnls(system, np.r_[vertices[k] / size, WHOLE])
+        shares, _ = scipy.optimize.nnls(system, np.r_[vertices[k] / size, WHOLE])
         found[k] = np.linalg.norm(size * (points.T @ shares) / shares.sum() - vertices[k])
     return found
