@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from mbcasadi.control import InverseDynamicsQP
 from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols
-from mbcasadi.control.inverse_dynamics.objective import ForceWeights
 from mbcasadi.control.inverse_dynamics.problem import assemble_problem
+from mbcasadi.control.inverse_dynamics.scales import ForceWeights
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.qp.solver import DENSE_SOLVERS
 

@@ -2,30 +2,30 @@
 
 from mbcasadi.control import laws as laws
 from mbcasadi.control import regulators as regulators
-from mbcasadi.control.inverse_dynamics.contacts.force_feedback import ForceFeedback
-from mbcasadi.control.inverse_dynamics.contacts.load_ramp import LoadRamp
 from mbcasadi.control.inverse_dynamics.contacts.touch_down import touch_down
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.control.inverse_dynamics.explaining.explanation import Explanation
-from mbcasadi.control.inverse_dynamics.friction_loss import FrictionLoss
-from mbcasadi.control.inverse_dynamics.limits.actuator_limits import ActuatorLimits
-from mbcasadi.control.inverse_dynamics.limits.distance_limits import DistanceLimits
-from mbcasadi.control.inverse_dynamics.limits.joint_limits import JointLimits
-from mbcasadi.control.inverse_dynamics.limits.loop_force_limits import LoopForceLimits
-from mbcasadi.control.inverse_dynamics.limits.soft_limits import SoftLimit
-from mbcasadi.control.inverse_dynamics.load_sharing import LoadSharing
-from mbcasadi.control.inverse_dynamics.loop_force_weights import LoopForceWeights
-from mbcasadi.control.inverse_dynamics.memory.observer import DisturbanceObserver
+from mbcasadi.control.inverse_dynamics.parts.force_feedback import ForceFeedback
+from mbcasadi.control.inverse_dynamics.parts.friction_loss import FrictionLoss
+from mbcasadi.control.inverse_dynamics.parts.load_ramp import LoadRamp
+from mbcasadi.control.inverse_dynamics.parts.load_sharing import LoadSharing
+from mbcasadi.control.inverse_dynamics.parts.loop_force_weights import LoopForceWeights
+from mbcasadi.control.inverse_dynamics.parts.observer import DisturbanceObserver
+from mbcasadi.control.inverse_dynamics.parts.rigid_springs import RigidSprings
 from mbcasadi.control.inverse_dynamics.proposed_gains import (
     ProposedGains,
     gains_from_bandwidth,
     propose_gains,
 )
-from mbcasadi.control.inverse_dynamics.rigid_springs import RigidSprings
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
 from mbcasadi.control.law_interface.control_law import ControlLaw
 from mbcasadi.control.law_interface.control_solution import ControlSolution
 from mbcasadi.control.law_interface.with_fallback import with_fallback
+from mbcasadi.control.limits.actuator_limits import ActuatorLimits
+from mbcasadi.control.limits.distance_limits import DistanceLimits
+from mbcasadi.control.limits.joint_limits import JointLimits
+from mbcasadi.control.limits.loop_force_limits import LoopForceLimits
+from mbcasadi.control.limits.soft_limits import SoftLimit
 from mbcasadi.control.tasks.axis_task import DirectionTask, LookAtTask
 from mbcasadi.control.tasks.check_task import TaskCheck, check_task
 from mbcasadi.control.tasks.com_task import ComTask

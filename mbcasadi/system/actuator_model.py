@@ -268,6 +268,11 @@ def _is_bounded(ranges: Ranges, gain: ca.SX) -> tuple[bool, ...]:
     )
 
 
+def servo_indices(system: System) -> tuple[int, ...]:
+    """Return the actuators whose force depends on length or speed; none of equations."""
+    return tuple(i for i, each in enumerate(system.actuators) if any(each.bias[1:]))
+
+
 def direct_drives(B: ca.SX) -> dict[int, tuple[int, float]]:
     """Return column → (row, constant) for columns of B with one entry on a row of their own.
 

@@ -7,6 +7,7 @@ from fuzz import examples as ex
 from mbcasadi import control
 from mbcasadi.benchmarks.law_cases import system_of
 from mbcasadi.control import laws, regulators
+from mbcasadi.qp.rows import Row
 
 WEIGHTS = {"Q": np.ones(6), "R": 1.0}
 
@@ -218,5 +219,8 @@ def calls_of_tasks():
         "control.InverseDynamicsQP.reference": {"self": ctl, "slices": {"posture_q": 0.1}},
         "control.InverseDynamicsQP.reference_at": {"self": ctl, "q": system.tree.q0},
         "control.with_fallback": {"law": ex.law(), "fallback": "zero"},
-        "control.CondensedQP.of": {"matrices": ex.matrices(), "row_names": ("a", "b")},
+        "control.CondensedQP.of": {
+            "matrices": ex.matrices(),
+            "about": (Row("a", "a", "joints"), Row("b", "b", "joints")),
+        },
     }

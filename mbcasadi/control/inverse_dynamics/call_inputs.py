@@ -5,8 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.inverse_dynamics.options import Array, Setup
-from mbcasadi.control.inverse_dynamics.weighed_forces import CONTACT_SLOT, LOOP_SLOT
+from mbcasadi.control.inverse_dynamics.options import CONTACT_SLOT, LOOP_SLOT, Array, Setup
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import column, require_name
 from mbcasadi.system.coordinates import pose_inputs, pose_of
@@ -67,9 +66,8 @@ def call_inputs(
     if setup.force_feedback is not None:
         if f_measured is None:  # the desired ones
             f_measured = asked_forces(setup, inputs["ref"])
-        inputs["f_measured"] = column(
-            "f_measured", f_measured, setup.force_costs.size, finite=False
-        )
+        count = len(setup.weighed_forces)
+        inputs["f_measured"] = column("f_measured", f_measured, count, finite=False)
     entries = {parameter.name: parameter.default for parameter in setup.tuning}
     for name, value in (tuning or {}).items():
         require_name("entry of tuning", name, list(entries))
@@ -79,7 +77,8 @@ def call_inputs(
 
 def asked_forces(setup: Setup, ref: Array) -> Array:
     """Return the desired forces of a reference, in the order of `f_measured`."""
-    sizes = {CONTACT_SLOT: 3 * len(setup.contacts), LOOP_SLOT: len(setup.weighed_loops)}
+    count = 3 * len(setup.contacts)
+    sizes = {CONTACT_SLOT: count, LOOP_SLOT: len(setup.weighed_forces) - count}
     return np.concatenate(
         [
             ref[setup.reference_slices[name]] if name in setup.reference_slices else np.zeros(size)

@@ -14,13 +14,13 @@ from mbcasadi.control.inverse_dynamics.condensed_dynamics import (
 )
 from mbcasadi.control.inverse_dynamics.contacts.sliding_contacts import with_drag, without_drag
 from mbcasadi.control.inverse_dynamics.followed_errors import followed_tasks
-from mbcasadi.control.inverse_dynamics.limits.viability import Demands, viable_rows
-from mbcasadi.control.inverse_dynamics.load_sharing import SharedLoads, share_loads
-from mbcasadi.control.inverse_dynamics.objective import ForceWeights, objective
+from mbcasadi.control.inverse_dynamics.objective import objective
 from mbcasadi.control.inverse_dynamics.options import Setup
+from mbcasadi.control.inverse_dynamics.parts.servo_dynamics import reachable
 from mbcasadi.control.inverse_dynamics.problem import Problem
-from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
-from mbcasadi.control.inverse_dynamics.servos.servo_dynamics import reachable
+from mbcasadi.control.inverse_dynamics.scales import ForceWeights, ProblemScales
+from mbcasadi.control.inverse_dynamics.shared_loads import SharedLoads, share_loads
+from mbcasadi.control.inverse_dynamics.viability import Demands, Viability
 from mbcasadi.control.inverse_dynamics.weighed_forces import WeighedForces, weighed_forces
 from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.qp.whitening import Whitened, whiten
@@ -81,15 +81,16 @@ def condensed_problem(setup: Setup, problem: Problem, units: ProblemScales) -> C
     if contacts.sliding:
         first = dynamics.G.shape[0] - contacts.drag.shape[1]
         condensed = without_drag(condensed, nu, [first + row for row in contacts.sliding])
-    problem, shared = share_loads(setup, problem, basis, units)
+    problem, shared = share_loads(setup, setup.load_sharing, problem, basis, units)
     problem = replace(problem, tasks=followed_tasks(setup, problem.tasks, units.followed))
     problem, clipped = _clip_errors(problem, condensed, units)
     rows = reachable(problem.rows, condensed, problem.actuators)
-    rows, demands = viable_rows(setup, rows, condensed, problem.actuators, units)
+    viability = Viability.of(setup)
+    rows, demands = viability.viable_rows(rows, condensed, problem.actuators, units)
     problem = replace(problem, rows=rows)
-    weights = units.force_weights(setup)
-    forces = weighed_forces(setup, problem, shared)
-    H, g = objective(setup, problem, condensed, weights, forces)
+    weights = units.force_weights
+    forces = weighed_forces(setup.weighed_forces, problem, shared)
+    H, g = objective(problem, condensed, weights, forces)
     whitened = whiten(H, g, weights.internal)
     return CondensedProblem(
         clipped, demands, problem, units, weights, condensed, H, g, whitened, basis, shared, forces

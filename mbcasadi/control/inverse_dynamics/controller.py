@@ -1,5 +1,6 @@
 """Inverse dynamics within torque limits and friction cones, for any constrained mechanism."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,21 +19,21 @@ from mbcasadi.control.inverse_dynamics.explaining.explanation import (
     lacking,
     task_shares,
 )
+from mbcasadi.control.inverse_dynamics.floating_base import doubt_of_base
 from mbcasadi.control.inverse_dynamics.inspection import (
     inspection_fun,
     monitor_fun,
     monitor_stages,
 )
-from mbcasadi.control.inverse_dynamics.instant import InstantNLP, instant_nlp
-from mbcasadi.control.inverse_dynamics.limits.viability import position_rows
-from mbcasadi.control.inverse_dynamics.missed_tasks import missed_by
-from mbcasadi.control.inverse_dynamics.objective import ForceWeights
-from mbcasadi.control.inverse_dynamics.option_checks import warn_of_doubts
+from mbcasadi.control.inverse_dynamics.instant_nlp import InstantNLP, instant_nlp
 from mbcasadi.control.inverse_dynamics.options import Array, Setup
+from mbcasadi.control.inverse_dynamics.parts.missed_tasks import missed_by
+from mbcasadi.control.inverse_dynamics.scales import ForceWeights
 from mbcasadi.control.inverse_dynamics.secondary_rows import secondary_rows
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
 from mbcasadi.control.inverse_dynamics.solution_of_outputs import solution_of
 from mbcasadi.control.inverse_dynamics.tick import Stages, make_stages
+from mbcasadi.control.inverse_dynamics.viability import Viability
 from mbcasadi.description import Controller
 from mbcasadi.description.status import Status
 from mbcasadi.errors import ProblemError
@@ -140,6 +141,7 @@ class InverseDynamicsQP(Setup):
         sharing: `LoadSharing` of loads that the motion does not determine. None: dependent rows
             carry nothing, in their order; `LoadSharing()` where loop forces have limits or weights.
         distance_limits: `DistanceLimits` between geoms of the model, viable as those of joints.
+        parts: further parts, yours among them; see `control/tick/part.py`.
         actuator_limits: `ActuatorLimits` of the rate of forces, torque-speed lines and power; none
             unless given.
         tunable: what may change between ticks, as the input `tuning`: "gains", "weights" of the
@@ -194,7 +196,7 @@ class InverseDynamicsQP(Setup):
     @property
     def force_weights(self) -> ForceWeights:
         """The weights r_p (nu,), r_w of actuator forces and internal forces in the cost."""
-        return self.stages.scales.force_weights(self)
+        return self.stages.scales.force_weights
 
     @property
     def row_names(self) -> tuple[str, ...]:
@@ -269,7 +271,7 @@ class InverseDynamicsQP(Setup):
         inputs = call_inputs(self, q, v, ref, mask, act, tuning, f_measured, p)
         inputs |= self._learned(self._state(z))
         matrices = {key: np.array(out) for key, out in self._inspect(**inputs).items()}
-        return CondensedQP.of(matrices, self.row_names, self.stages.qp.cones)
+        return CondensedQP.of(matrices, self.stages.about, self.stages.qp.cones)
 
     @checked
     def solve(
@@ -354,8 +356,20 @@ class InverseDynamicsQP(Setup):
         x = self._candidate(**inputs, z=z)["x"]
         values = self._inspect(**inputs, **self._learned(z), x=x)
         y, tasks = np.array(values["y"]).ravel(), task_shares(self.tasks, self.system, values)
-        rows = [row.name for row in position_rows(self)]
+        rows = Viability.of(self).rows
         lacks = lacking(rows, values)
         found = explanation(solution, y, tasks, self.solver, exactly, self.levels, lacks)
         misses = missed_by(self, values) if solution.status <= Status.SUBOPTIMAL else {}
         return replace(found, missed=misses, bad=bad_inputs(self, inputs | {"z": z}))
+
+
+CALLER = 4
+"""Frames from `warn_of_doubts` to the line that builds an `InverseDynamicsQP`."""
+
+
+def warn_of_doubts(setup: Setup) -> None:
+    """Warn of what is built all the same."""
+    doubts = [doubt for each in setup.bound for doubt in each.doubts]
+    for doubt in (*doubts, doubt_of_base(setup)):
+        if doubt:
+            warnings.warn(doubt, stacklevel=CALLER)

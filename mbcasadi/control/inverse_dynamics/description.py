@@ -1,20 +1,14 @@
 """The controller as data: names, units and limits, and what a report may read."""
 
-from collections.abc import Sequence
-
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.inverse_dynamics.contacts.creeping import creep_note
-from mbcasadi.control.inverse_dynamics.friction_loss import softened_speeds
-from mbcasadi.control.inverse_dynamics.limits.relaxed_rows import word_names
-from mbcasadi.control.inverse_dynamics.limits.soft_limits import SoftRow, soft_rows
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.priorities.levels import levels_of
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
-from mbcasadi.control.inverse_dynamics.servos.servos import servo_note
+from mbcasadi.control.inverse_dynamics.softened import word_names
 from mbcasadi.control.inverse_dynamics.tick import Stages
-from mbcasadi.control.inverse_dynamics.weighed_forces import force_names
+from mbcasadi.control.limits.soft_limits import soft_rows
 from mbcasadi.control.safe_output.safe_output import DESCRIPTIONS
 from mbcasadi.control.tasks.reference import slot_signal
 from mbcasadi.description import Contact, Controller, Signal
@@ -53,7 +47,7 @@ def controller_data(
         "q": coordinates(setup.system),
         "v": rates(setup.system),
         "act": unitless_signal("act", _act_names(setup.system)),
-        "f_measured": _force_signal(setup),
+        **{signal.name: signal for each in setup.bound for signal in each.inputs},
         "ref": slot_signal(setup.slots),
         "tuning": Signal(
             "tuning", tuple(x.name for x in setup.tuning), tuple(x.unit for x in setup.tuning)
@@ -62,10 +56,10 @@ def controller_data(
         "mask": unitless_signal("mask", setup.mask_names),
         "z": unitless_signal("z", state),
     }
-    soft = soft_rows(stages.row_names, setup.soft)
+    soft = [each.about for each in soft_rows(stages.about, setup.soft)]
     outputs = {
         "relaxed": unitless_signal("relaxed", word_names(len(soft))),
-        "slack": Signal("slack", tuple(x.name for x in soft), row_units(setup, soft)),
+        "slack": Signal("slack", tuple(x.name for x in soft), tuple(x.unit for x in soft)),
         "u": controls(setup.system),
         "z_next": unitless_signal("z_next", state),
         "status": unitless_signal("status", ("status",)),
@@ -88,26 +82,15 @@ def controller_data(
         monitor=monitor,
         monitors=_monitors(setup),
         contacts=tuple(setup.contacts),
-        loop_forces=tuple((row.constraint, row.row) for row in setup.weighed_loops),
+        loop_forces=tuple(
+            (x.owner[1], x.row) for x in setup.weighed_forces[3 * len(setup.contacts) :]
+        ),
         delay=setup.delay_ticks,
         tuning=setup.tuning,
         parameters=setup.system.parameters.entries,
         needs_double=LEVELS_IN_FLOAT if setup.levels else "",
         emergency=stages.safe.emergency(setup.problems * len(stages.row_names)),
     )
-
-
-def row_units(setup: Setup, soft: Sequence[SoftRow]) -> tuple[str, ...]:
-    """Return the unit of each soft row: accelerations of joints and gaps, else forces."""
-    joints = {} if setup.system.tree is None else {j.name: j for j in setup.system.tree.joints}
-    units = []
-    for each in soft:
-        kind, name = each.name.split("'")[0].strip(), each.name.split("'")[1]
-        if kind == "joint" and each.name.endswith(": range"):
-            units.append("rad/s²" if joints[name].kind == "hinge" else "m/s²")
-        else:
-            units.append({"distance": "m/s²", "contact": "N"}.get(kind, "N or N m"))
-    return tuple(units)
 
 
 def active_names(setup: Setup, stages: Stages) -> tuple[str, ...]:
@@ -121,7 +104,7 @@ def _monitors(setup: Setup) -> tuple[Signal, ...]:
         f"{task.name}.{row}" for task in setup.tasks for row in task.components(setup.system)
     )
     units = tuple(unit for task in setup.tasks for unit in task.units(setup.system))
-    forces = force_names(setup)[: 3 * len(setup.contacts)]
+    forces = tuple(x.name for x in setup.weighed_forces[: 3 * len(setup.contacts)])
     return (
         Signal("target", rows, units),
         Signal("error", rows, units),
@@ -129,23 +112,9 @@ def _monitors(setup: Setup) -> tuple[Signal, ...]:
     )
 
 
-def _force_signal(setup: Setup) -> Signal:
-    """Return the measured forces: of all contacts, then of the loops in the cost."""
-    units = ("N",) * (3 * len(setup.contacts)) + ("N or N m",) * len(setup.weighed_loops)
-    return Signal("f_measured", force_names(setup), units)
-
-
 def _notes(setup: Setup) -> dict[str, str]:
-    distances = setup.limited_distances
-    joints = () if setup.limited_joints is None else setup.limited_joints.left_out
-    left_out = () if distances is None else distances.left_out
-    found = {} if setup.servos is None else {"servos": servo_note(setup.servos.plant)}
-    found |= {"passive joints without limits": ", ".join(joints)} if joints else {}
-    found |= {"distances without a formula": ", ".join(left_out)} if left_out else {}
-    creep = creep_note(setup)
-    found |= {"creeping contacts": creep} if creep else {}
-    softened = softened_speeds(setup)
-    found |= {"speeds of friction losses": softened} if softened else {}
+    found = {key: text for each in setup.bound for key, text in each.notes.items()}
+    found |= {"creeping contacts": setup.creep[1]} if setup.creep[1] else {}
     return found | {
         "law": "inverse dynamics as a condensed QP",
         "tasks": ", ".join(task.name for task in setup.tasks),

@@ -3,16 +3,17 @@
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.inverse_dynamics.inputs import Inputs, guard_inputs, nominal_inputs
+from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, nominal_inputs
 from mbcasadi.control.inverse_dynamics.options import Array, Setup
 from mbcasadi.control.inverse_dynamics.problem import Problem
-from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
+from mbcasadi.control.inverse_dynamics.scales import ProblemScales
 from mbcasadi.control.safe_output.holding_command import (
     HoldingCommand,
     holding_command,
     motors_of,
 )
 from mbcasadi.control.safe_output.safe_output import SafeOutput
+from mbcasadi.control.tick.instant import Instant
 from mbcasadi.system.coordinates import initial_pose, moving_size, pose_inputs
 
 FALLBACK_INPUTS = ("q", "v", "ref", "mask")
@@ -20,7 +21,7 @@ FALLBACK_INPUTS = ("q", "v", "ref", "mask")
 
 
 def offered_hold(
-    setup: Setup, at: Inputs, problem: Problem, scales: ProblemScales
+    setup: Setup, at: Instant, problem: Problem, scales: ProblemScales
 ) -> dict[str, ca.SX]:
     """Return the command that holds the pose of a tick; contacts that are on carry load.
 

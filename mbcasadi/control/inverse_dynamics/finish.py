@@ -4,6 +4,7 @@ It recovers the actuator forces, clips them to their ranges, computes the residu
 output.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,33 +12,10 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi import linalg
-from mbcasadi.control.inverse_dynamics.carry import Layout, unpack
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import LEAST_PIVOT, Condensed, Dynamics
 from mbcasadi.control.inverse_dynamics.condensed_problem import CondensedProblem
-from mbcasadi.control.inverse_dynamics.contacts.acting_actuators import bounded_forces
+from mbcasadi.control.inverse_dynamics.contacts.acting_actuators import owners_of_bounds
 from mbcasadi.control.inverse_dynamics.fallback import offered_output
-from mbcasadi.control.inverse_dynamics.inequalities import Rows
-from mbcasadi.control.inverse_dynamics.limits.relaxed_rows import RELAXED_SHARE, excess, words
-from mbcasadi.control.inverse_dynamics.limits.soft_limits import soft_rows
-from mbcasadi.control.inverse_dynamics.limits.viability import (
-    LOST,
-    lost_rows,
-    position_rows,
-    sharing_rows,
-    shortfall,
-)
-from mbcasadi.control.inverse_dynamics.memory.remembering import (
-    next_state,
-    remembered_values,
-    servo_acceleration,
-    slowed_output,
-)
-from mbcasadi.control.inverse_dynamics.missed_tasks import (
-    judged_rows,
-    missed,
-    missed_flag,
-    next_counts,
-)
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.posed import Posed, no_force
 from mbcasadi.control.inverse_dynamics.priorities.last_level import LastLevel
@@ -49,13 +27,19 @@ from mbcasadi.control.inverse_dynamics.residuals import (
     Cost,
     residuals,
 )
+from mbcasadi.control.inverse_dynamics.softened import RELAXED_SHARE, excess, words
+from mbcasadi.control.inverse_dynamics.viability import LOST, Viability, lost_rows
+from mbcasadi.control.limits.soft_limits import soft_rows
 from mbcasadi.control.safe_output.safe_output import SafeOutput
+from mbcasadi.control.tick.columns import Layout, unpack
+from mbcasadi.control.tick.part import Outcome
 from mbcasadi.description.status import OUTPUTS, Flag, Status
 from mbcasadi.description.tolerance import tolerance as marked_tolerance
 from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.qp.input_guard import clamp, is_saturated
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, judge, length
 from mbcasadi.qp.quadratic_cones import in_dual_cones, warm_values
+from mbcasadi.qp.rows import Rows
 from mbcasadi.qp.whitening import Whitened
 
 ROWS = ("C_p", "C_lam", "C_w", "C_a", "lower", "upper")
@@ -63,10 +47,8 @@ ACTUATORS = ("gain", "bias", "act", "lower", "upper")
 OF_ACTIVATIONS = ("hold", "pid_state")
 WHITENED = ("y_0", "L_inv", "distance")
 COST = ("J", "offset", "weight", "p_ref", "of_lam", "of_w", "f_ref", "size")
-OUTCOME = (
-    *("actuators.", "hold.", "servo.", "force.", "planned.", "observed."),
-    *("integral.", "ramp.", "missed."),
-)
+PART = "part."
+OUTCOME = ("actuators.", "hold.", PART)
 JUDGED = ("valid", "measured", "clipped", "lost", "noticed", "a")
 
 
@@ -96,19 +78,39 @@ def carried_values(setup: Setup, qp: CondensedProblem, posed: Posed) -> dict[str
         "valid": posed.valid,
         "measured": posed.measured,
         "clipped": qp.clipped,
-        **({"lost": _lost(qp, posed)} if position_rows(setup) else {}),
+        **({"lost": _lost(qp, posed)} if Viability.of(setup).rows else {}),
         "noticed": posed.noticed,
         **posed.hold,
-        **remembered_values(setup, problem),
-        **judged_rows(setup, tasks, qp.scales.floors),
+        **{f"{PART}{part}.{key}": x for part, own in _carried(setup, qp) for key, x in own.items()},
         **({"drag": problem.contacts.drag} if problem.contacts.sliding else {}),
     }
     return {key: ca.SX(x) if isinstance(x, ca.DM) else x for key, x in values.items()}
 
 
+def _carried(setup: Setup, qp: CondensedProblem) -> list[tuple[str, dict[str, ca.SX]]]:
+    """Return what each part carries over, by its name."""
+    carried, tasks = qp.problem.carried, qp.problem.tasks
+    return [
+        (
+            each.name,
+            {
+                **carried.get(each.name, {}),
+                **(each.judge(tasks, qp.scales.floors) if each.judge else {}),
+            },
+        )
+        for each in setup.bound
+    ]
+
+
+def known_to(part: str, known: Mapping[str, ca.SX]) -> dict[str, ca.SX]:
+    """Return what a part knows, by its own names."""
+    start = f"{PART}{part}."
+    return {key.removeprefix(start): x for key, x in known.items() if key.startswith(start)}
+
+
 def _lost(qp: CondensedProblem, posed: Posed) -> ca.SX:
     """Return whether a limit of a position or a speed cannot be kept."""
-    return ca.logic_or(ca.mmax(lost_rows(*qp.demands)), posed.fast)
+    return ca.logic_or(ca.mmax(lost_rows(*qp.demands)), posed.lost)
 
 
 def carried_of(setup: Setup) -> tuple[str, ...]:
@@ -143,7 +145,7 @@ class FinishStage:
             inputs: symbols of what the safe output may read.
         """
         given = {name: self.kind.sym(name, x.numel()) for name, x in inputs.items()}
-        m, nw = len(self.qp.problem.rows.names), self.qp.problem.contacts.of_w.shape[1]
+        m, nw = len(self.qp.problem.rows.about), self.qp.problem.contacts.of_w.shape[1]
         sizes = {"x": self.setup.system.nu + nw, "lam_a": m, "active": m, "flag": 1}
         solver = {name: self.kind.sym(name, size) for name, size in sizes.items()}
         carry = self.kind.sym("carry", self.layout.size)
@@ -159,10 +161,11 @@ class FinishStage:
             end = self.levels.judged(known, passed["passed"], solver)._asdict()
             end["a"] = linalg.product(known["condensed.T"], end["p"]) + known["condensed.t"]
             outputs.append("levels")
-        known |= servo_acceleration(known, end["a"])
-        if "missed.share" in known:
-            miss = linalg.product(known["cost.J"], end["a"]) + known["cost.offset"]
-            known["missed.miss"] = miss
+        miss = linalg.product(known["cost.J"], end["a"]) + known["cost.offset"]
+        for each in self.setup.bound:
+            if each.moved:
+                own = each.moved(known_to(each.name, known), end["a"], miss)
+                known |= {f"{PART}{each.name}.{key}": x for key, x in own.items()}
         judged = {
             key: value
             for key, value in known.items()
@@ -195,13 +198,12 @@ class FinishStage:
         p = ca.fmin(ca.fmax(y[:nu, 0], lower), upper)
         cost = Cost(
             weights=qp.weights,
-            force_weights=setup.force_costs,
+            force_weights=qp.forces.weights,
             **{key: known[f"cost.{key}"] for key in COST},
         )
         of_qp = qp.problem.rows
-        rows = Rows(
-            **{key: known[f"rows.{key}"] for key in ROWS}, names=of_qp.names, cones=of_qp.cones
-        )
+        values: dict[str, Any] = {key: known[f"rows.{key}"] for key in ROWS}
+        rows = replace(of_qp, **values)
         condensed = Condensed(*(known[f"condensed.{key}"] for key in Condensed._fields))
         residual = residuals(
             Candidate(p, y[nu:, 0], in_dual_cones(lam_a, of_qp.cones), x),
@@ -215,15 +217,16 @@ class FinishStage:
             known.get("drag"),
         )
         exceeded = self._exceeded(rows, condensed, p, y[nu:, 0])
-        if sharing_rows(setup):
-            exceeded["shortfall"] = shortfall(setup, qp.scales, of_qp.names, y[nu:, 0])
+        viability = Viability.of(setup)
+        if viability.sharing:
+            exceeded["shortfall"] = viability.shortfall(qp.scales, of_qp.about, y[nu:, 0])
         return residual, p, condensed.acceleration(p), exceeded
 
     def _exceeded(self, rows: Rows, condensed: Condensed, p: ca.SX, w: ca.SX) -> dict[str, ca.SX]:
         """Return by how much soft rows exceed their bounds, and the sizes of what is in them."""
         if not self.setup.soft:
             return {}
-        soft = soft_rows(rows.names, self.setup.soft)
+        soft = soft_rows(rows.about, self.setup.soft)
         places, units = [each.row for each in soft], self.qp.scales
         unknowns = (p, condensed.multipliers(p), w, condensed.acceleration(p))
         usual = length(ca.DM(units.actuators) * p) * ca.DM(ROUNDED * units.inequalities[places])
@@ -255,23 +258,35 @@ class FinishStage:
         memory = inputs["z"][m : m + self.safe.size, 0] if self.safe.size else ca.SX(0, 1)
         u_solved = actuators.controls(known["p"])
         u_free, u, remembered = self.safe.step(memory, offered, measured, optimal, u_solved)
-        if self.setup.remembers_force:
-            near = slowed_output(self.setup, known, actuators, u)
-            u = ca.if_else(optimal, u, clamp(near, self.safe.u_min, self.safe.u_max))
+        tick = Outcome(
+            known={},
+            valid=valid,
+            measured=known["measured"],
+            solved=optimal,
+            p=known["p"],
+            a=known["a"],
+            u=u,
+            active=known["active"],
+            about=self.qp.problem.rows.about,
+            acting=owners_of_bounds(self.setup, self.qp.problem),
+            actuators=actuators,
+            coordinates=self.qp.scales.coordinates,
+            strength=self.qp.scales.strength,
+        )
+        parts = [(each, known_to(each.name, known)) for each in self.setup.bound]
+        for part, own in parts:
+            if part.safe:
+                near = clamp(part.safe(replace(tick, known=own)), self.safe.u_min, self.safe.u_max)
+                tick = replace(tick, u=ca.if_else(optimal, tick.u, near))
+        u, ticks = tick.u, [(part, replace(tick, known=own)) for part, own in parts]
         clipped = ca.logic_and(valid, known["clipped"])
         flags = Flag.SATURATED * is_saturated(u_free, u) + Flag.CLIPPED * clipped
         if "lost" in known:
             short = ca.logic_and(optimal, known.get("shortfall", 0) > LOST)
             flags += Flag.UNVIABLE * ca.logic_and(valid, ca.logic_or(known["lost"], short))
         flags += ca.if_else(valid, known["noticed"], 0)
-        if "missed.miss" in known:
-            is_missed = missed(self.setup, known, known["missed.miss"])
-            counts = next_counts(known["missed.ticks"], is_missed, optimal)
-            known, flags = known | {"missed.next": counts}, flags + missed_flag(counts)
-        if self.setup.force_feedback is not None:
-            bounded = bounded_forces(self.setup, self.qp.problem, known["active"])
-            known = known | {"bounded": bounded}
-        learned = next_state(self.setup, self.qp.scales, known, optimal, actuators, u)
+        flags += sum(part.flags(own) for part, own in ticks if part.flags)
+        learned = ca.vertcat(*(part.remember(own) for part, own in ticks if part.remember))
         active = warm_values(known["active"], self.qp.problem.rows.cones)
         z_next = ca.vertcat(optimal * active, remembered, learned)
         outputs = [u, z_next, status, flags, ca.if_else(valid, residual, np.inf)]

@@ -1,15 +1,11 @@
 """Whether a floating base has something that can carry it: contacts, constraints, actuators."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from mbcasadi.control.tick.design import Design
 from mbcasadi.description import RigidTree
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.joint_roles import driven_coordinates
-
-if TYPE_CHECKING:
-    from mbcasadi.control.inverse_dynamics.options import Setup
 
 MOVED = 1e-9
 """Share of the largest entry from which on a constraint acts on the base."""
@@ -17,32 +13,32 @@ MOVED = 1e-9
 BASE_DOFS = 6
 
 
-def doubt_of_base(setup: "Setup") -> str:
+def doubt_of_base(design: Design) -> str:
     """Return a warning of a floating base that nothing can carry; "" otherwise."""
-    name, rows = floating_base(setup)
-    if not name or setup.contacts or rows:
+    name, rows = floating_base(design)
+    if not name or design.contacts or rows:
         return ""
     return (
-        f"'{setup.system.name}' falls: neither contacts nor constraints nor actuators act on its "
+        f"'{design.system.name}' falls: neither contacts nor constraints nor actuators act on its "
         f"floating base '{name}'; expected contacts=, such as those of mb.contacts_of"
     )
 
 
-def floating_base(setup: "Setup") -> tuple[str, tuple[int, ...]]:
+def floating_base(design: Design) -> tuple[str, tuple[int, ...]]:
     """Return the free joint that has to be carried, "" for none, and the equality rows on it.
 
     It has joints with actuators above it, which do not push the base itself, and gravity.
     """
-    tree = setup.system.tree
+    tree = design.system.tree
     if tree is None or not np.any(tree.gravity):
         return "", ()
-    driven = driven_coordinates(setup.system)
+    driven = driven_coordinates(design.system)
     for joint in tree.joints:
         base = list(range(joint.dof, joint.dof + BASE_DOFS))
         if joint.kind != "free" or not driven[_above(tree, joint.body)].any():
             continue
         if not driven[base].any():
-            return joint.name, _rows_on(setup.system, base)
+            return joint.name, _rows_on(design.system, base)
     return "", ()
 
 

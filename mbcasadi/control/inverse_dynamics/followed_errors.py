@@ -19,19 +19,16 @@ heavier ones leave, and a posture that pulls less lets a redundant arm come home
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.control.inverse_dynamics.options import Setup
+from mbcasadi.control.inverse_dynamics.task_stack import TaskStack
 from mbcasadi.control.tasks.posture_task import PostureTask
 from mbcasadi.control.tasks.task import HEAVIER
 from mbcasadi.linalg.scalars import in_scalars
-
-if TYPE_CHECKING:
-    from mbcasadi.control.inverse_dynamics.objective import TaskStack
-    from mbcasadi.control.inverse_dynamics.options import Setup
 
 Array = NDArray[np.float64]
 
@@ -46,18 +43,18 @@ MOVES = 1e-6
 """Share of the largest entry of J⁺ below which a joint takes no part in a row."""
 
 
-def followed_accelerations(setup: "Setup", J: list[Array]) -> Array | None:
+def followed_accelerations(setup: Setup, J: list[Array]) -> Array | None:
     """Return a of each of `vectors`, infinite for any; None where errors are not bounded.
 
     Args:
         setup: the options.
         J: (k, nv) Jacobians of all tasks at the sampled poses.
     """
-    joints = setup.limited_joints
-    if joints is None or not setup.bounded_errors:
+    if not setup.bounded_errors:
         return None
     most = np.full(setup.system.nv, np.inf)
-    most[list(joints.dofs)] = np.where(np.isnan(joints.followed), np.inf, joints.followed)
+    for dof, a in setup.followed.items():
+        most[dof] = np.inf if np.isnan(a) else a
     heaviest = max(float(np.max(gains.weight)) for gains in setup.gains)
     leads = np.concatenate([HEAVIER * gains.weight > heaviest for gains in setup.gains])
     return np.array(
@@ -79,7 +76,7 @@ def _usual(J: list[Array], most: Array) -> float:
     return float(np.median(rates))
 
 
-def followed_tasks(setup: "Setup", tasks: "TaskStack", followed: Array | None) -> "TaskStack":
+def followed_tasks(setup: Setup, tasks: TaskStack, followed: Array | None) -> TaskStack:
     """Return the tasks with bounded errors.
 
     Args:
@@ -100,7 +97,7 @@ def followed_tasks(setup: "Setup", tasks: "TaskStack", followed: Array | None) -
 USED = ("offset", "feedback", "error", "kp", "kd")
 
 
-def _followed_feedback(setup: "Setup", k: dict[str, ca.SX], followed: Array) -> ca.SX:
+def _followed_feedback(setup: Setup, k: dict[str, ca.SX], followed: Array) -> ca.SX:
     """Return `kp f e + kd ė` (k,), shortened where it is too long."""
     feedback = ca.SX(k["feedback"])
     for rows, a in zip(vectors(setup), followed.tolist(), strict=True):
@@ -121,7 +118,7 @@ def _at_most(most: ca.SX | float, length: ca.SX) -> ca.SX:
     return ca.if_else(longer, most / ca.if_else(longer, length, 1), 1)
 
 
-def vectors(setup: "Setup") -> list[list[int]]:
+def vectors(setup: Setup) -> list[list[int]]:
     """Return the rows that are bounded together."""
     found, first = [], 0
     for task in setup.tasks:

@@ -1,14 +1,15 @@
 """Inputs of the inverse-dynamics controller: symbols, the guard in front of the equations."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
 
-from mbcasadi.control.inverse_dynamics.limits.tuned_limits import limits_in_order
-from mbcasadi.control.inverse_dynamics.memory.observer import Observed, observed
 from mbcasadi.control.inverse_dynamics.options import Setup
-from mbcasadi.control.inverse_dynamics.tuning import Tuned, tuned_values
+from mbcasadi.control.tick.instant import Instant
+from mbcasadi.control.tick.tuning import Tuned, tuned_values
+from mbcasadi.description.controller import defaults_of
 from mbcasadi.qp.input_guard import (
     MASK_ON,
     is_bounded,
@@ -27,48 +28,16 @@ from mbcasadi.system.coordinates import (
 )
 from mbcasadi.system.parameter_inputs import configuration_of, is_physical
 
+Array = NDArray[np.float64]
+
 MEASURED = ("q", "v", "act")
-COMMANDED = ("f_measured", "ref", "tuning", "mask")
-"""Inputs beside p, which is checked with the pose: a mechanism at rest has both."""
+COMMANDED = ("ref", "tuning", "mask")
+"""Inputs beside p, which is checked with the pose (a mechanism at rest has both), and parts'."""
 
 
-@dataclass(frozen=True)
-class Inputs:
-    """The controller's inputs: all finite, quaternions unit, loops closed.
-
-    Attributes:
-        q, v: (nq,), (nv,) the state on the constraint manifold next to the measured one.
-        measured: q, v as they were measured.
-        gap: scaled residual that closing has left; see `system/closing.py`.
-        act: (na,) activations, or None.
-        ref: (nref,) reference.
-        on: (nc + ne,) one for each contact and equality constraint that is on, else zero.
-        tuned: gains and contacts, with the entries of `tuning`.
-        tuning: entries of `tuning`, by name.
-        memory: what z remembers of servos and actuator forces; zero where it is not finite.
-        accepted: one where the measured state is finite and its loops are closed, whatever the
-            other inputs hold.
-        observed: the state of the observer, or None without one.
-        f_measured: measured forces in the order of `force_costs`, or None without feedback.
-    """
-
-    q: ca.SX
-    v: ca.SX
-    measured: tuple[ca.SX, ca.SX]
-    gap: ca.SX
-    act: ca.SX | None
-    ref: ca.SX
-    on: ca.SX
-    tuned: Tuned
-    tuning: dict[str, ca.SX]
-    memory: ca.SX
-    accepted: ca.SX
-    observed: Observed | None
-    f_measured: ca.SX | None
-
-    def on_rows(self, setup: Setup) -> ca.SX:
-        """Return (nc,) one for each row of an equality constraint that is on, else zero."""
-        return rows_on(setup, self.on)
+def further_inputs(setup: Setup) -> dict[str, int]:
+    """Return the sizes of the inputs of parts, by name."""
+    return {signal.name: len(signal.components) for each in setup.bound for signal in each.inputs}
 
 
 def input_symbols(setup: Setup, m: int | None) -> dict[str, ca.SX]:
@@ -81,9 +50,7 @@ def input_symbols(setup: Setup, m: int | None) -> dict[str, ca.SX]:
     """
     system = setup.system
     sizes = {"q": moving_size(system), "v": system.nv, "act": system.na}
-    if setup.force_feedback is not None:
-        sizes["f_measured"] = setup.force_costs.size
-    sizes["ref"] = setup.nref
+    sizes |= further_inputs(setup) | {"ref": setup.nref}
     sizes |= {"tuning": len(setup.tuning)} if setup.tuning else {}
     sizes |= {"p": len(system.parameters)} if system.parameters else {}
     sizes |= {
@@ -111,7 +78,7 @@ def with_active_set(setup: Setup, memory: ca.SX, m: int) -> ca.SX:
     return ca.vertcat(ca.SX.sym("z", state_size(setup, m) - memory.numel()), memory)
 
 
-def guard_inputs(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[Inputs, ca.SX]:
+def guard_inputs(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[Instant, ca.SX]:
     """Return inputs that are safe to compute with, and 1 where they are those of the caller.
 
     A bad measurement (NaN, infinite, degenerate quaternions) is replaced by the model's authored
@@ -121,7 +88,9 @@ def guard_inputs(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[Inputs, ca
     """
     pose = {"q": configuration_of(symbols)}
     measured = {name: x for name, x in (dict(symbols) | pose).items() if name in MEASURED}
-    commanded = {name: symbols[name] for name in COMMANDED if name in symbols}
+    further = further_inputs(setup)
+    named = (*further, *COMMANDED)
+    commanded = {name: symbols[name] for name in named if name in symbols}
     quaternions, nominal = quaternion_places(setup.system), nominal_inputs(setup)
     is_measured = ca.logic_and(
         state_validity((symbols["q"], symbols["v"]), state_sizes(setup.system)),
@@ -137,41 +106,43 @@ def guard_inputs(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[Inputs, ca
         ends = ([getattr(x, end) for x in setup.tuning] for end in ("lower", "upper"))
         is_commanded = ca.logic_and(is_commanded, is_within(commanded["tuning"], *ends))
         is_commanded = ca.logic_and(is_commanded, _tuned_at(setup, commanded["tuning"]).valid)
-        if "limits" in setup.tunable:
-            ordered = limits_in_order(_entries(setup, commanded["tuning"]))
-            is_commanded = ca.logic_and(is_commanded, ordered)
+        entries, ordered = _entries(setup, commanded["tuning"]), [ca.SX(1)]
+        pairs = [pair for each in setup.bound for pair in each.ordered]
+        ordered += [entries[lower] <= entries[upper] for lower, upper in pairs]
+        if pairs:
+            is_commanded = ca.logic_and(is_commanded, ca.mmin(ca.vertcat(*ordered)))
     safe = replace_invalid(is_measured, measured, nominal)
     safe |= replace_invalid(is_commanded, commanded, nominal)
     q, on = normalise_quaternions(safe["q"], quaternions), safe["mask"] > MASK_ON
-    state = close_state(setup.system, q, safe["v"], rows_on(setup, on))
-    memory, learned = _sound_memory(setup, symbols)
-    inputs = Inputs(
+    on_rows = rows_on(setup, on)
+    state = close_state(setup.system, q, safe["v"], on_rows)
+    tuned = _tuned_at(setup, safe.get("tuning"))
+    now = Instant(
         q=state.q,
         v=state.v,
         measured=(q, safe["v"]),
         gap=state.gap,
+        accepted=ca.logic_and(is_measured, state.closed),
         act=safe.get("act"),
         ref=safe["ref"],
+        slices=setup.reference_slices,
         on=on,
-        tuned=_tuned_at(setup, safe.get("tuning")),
+        on_rows=on_rows,
+        gains=tuned.gains,
+        contacts=tuned.contacts,
         tuning=_entries(setup, safe.get("tuning")),
-        memory=memory,
-        accepted=ca.logic_and(is_measured, state.closed),
-        observed=None if setup.observer is None else observed(learned, setup.system.nv),
-        f_measured=safe.get("f_measured"),
+        inputs={name: safe[name] for name in further},
+        memory=_sound_memory(setup, symbols),
     )
-    return inputs, ca.logic_and(is_commanded, inputs.accepted)
+    return now, ca.logic_and(is_commanded, now.accepted)
 
 
-def _sound_memory(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[ca.SX, ca.SX]:
-    """Return what z remembers of servos and forces, and of the observer; zero where not finite."""
+def _sound_memory(setup: Setup, symbols: Mapping[str, ca.SX]) -> dict[str, ca.SX]:
+    """Return what z remembers for each part, by its name; zero where not finite."""
     size = setup.memory_size
-    if not size:
-        return ca.SX(0, 1), ca.SX(0, 1)
-    memory = symbols["z"][symbols["z"].numel() - size :, 0]
-    sound = ca.if_else(is_bounded(memory), memory, 0)
-    first = setup.memory_places["observer"].start
-    return sound[:first, 0], sound[first:, 0]
+    memory = symbols["z"][symbols["z"].numel() - size :, 0] if size else ca.SX(0, 1)
+    sound = ca.if_else(is_bounded(memory), memory, 0) if size else memory
+    return {name: sound[place, 0] for name, place in setup.memory_places.items()}
 
 
 def _tuned_at(setup: Setup, tuning: ca.SX | None) -> Tuned:
@@ -195,17 +166,21 @@ def rows_on(setup: Setup, on: ca.SX) -> ca.SX:
     return ca.vertcat(ca.SX(0, 1), *entries)
 
 
+def default_inputs(setup: Setup) -> dict[str, Array]:
+    """Return inputs beside pose and reference: at rest, nothing measured, all contacts on."""
+    system = setup.system
+    further = {name: np.zeros(size) for name, size in further_inputs(setup).items()}
+    return further | {
+        "v": np.zeros(system.nv),
+        "act": np.zeros(system.na),
+        "tuning": defaults_of(setup.tuning),
+        "mask": np.ones(len(setup.mask_names)),
+        "z": np.zeros(setup.memory_size),
+    }
+
+
 def nominal_inputs(setup: Setup) -> dict[str, ca.DM]:
     """Return inputs that hold the model's authored configuration at rest."""
-    system = setup.system
-    q0 = initial_pose(system)
-    return {
-        "q": ca.DM(q0),
-        "v": ca.DM.zeros(system.nv),
-        "act": ca.DM.zeros(system.na),
-        "f_measured": ca.DM.zeros(setup.force_costs.size),
-        "ref": ca.DM(setup.reference_at(q0)),
-        "tuning": ca.DM([parameter.default for parameter in setup.tuning]),
-        "mask": ca.DM.ones(len(setup.mask_names)),
-        "z": ca.DM.zeros(setup.memory_size),
-    }
+    q0 = initial_pose(setup.system)
+    values = default_inputs(setup) | {"q": np.asarray(q0), "ref": setup.reference_at(q0)}
+    return {name: ca.DM(value) for name, value in values.items()}

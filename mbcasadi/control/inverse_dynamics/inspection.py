@@ -1,22 +1,36 @@
 """Inspection of the controller: the QP as data, and the motion and forces of a candidate."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import casadi as ca
 
 from mbcasadi.control.inverse_dynamics.condensed_problem import condensed_problem
-from mbcasadi.control.inverse_dynamics.inequalities import Rows
 from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols, with_active_set
-from mbcasadi.control.inverse_dynamics.limits.viability import sharing_rows, shortfall
-from mbcasadi.control.inverse_dynamics.load_sharing import DETERMINED, undetermined
-from mbcasadi.control.inverse_dynamics.missed_tasks import judged_rows, missed
 from mbcasadi.control.inverse_dynamics.options import Setup
+from mbcasadi.control.inverse_dynamics.parts.missed_tasks import (
+    judged_rows,
+    judged_tasks,
+    missed,
+)
+from mbcasadi.control.inverse_dynamics.parts.observer import learned_force
 from mbcasadi.control.inverse_dynamics.posed import has_loops
-from mbcasadi.control.inverse_dynamics.problem import assemble_problem
-from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
+from mbcasadi.control.inverse_dynamics.problem import Problem, assemble_problem
+from mbcasadi.control.inverse_dynamics.scales import ProblemScales
+from mbcasadi.control.inverse_dynamics.shared_loads import DETERMINED, undetermined
+from mbcasadi.control.inverse_dynamics.softened import soften
+from mbcasadi.control.inverse_dynamics.viability import Viability
 from mbcasadi.description import LeastDistanceStages
 from mbcasadi.linalg.scalars import in_scalars, lifted
 from mbcasadi.qp.quadratic_cones import violations
+from mbcasadi.qp.rows import Rows
+
+
+class Inspected(NamedTuple):
+    """What is inspected beside the problem: the force that the observer has learned."""
+
+    problem: Problem
+    learned: ca.SX
 
 
 def inspection_fun(setup: Setup, scales: ProblemScales, m: int) -> ca.Function:
@@ -39,11 +53,12 @@ def inspection_fun(setup: Setup, scales: ProblemScales, m: int) -> ca.Function:
     else:
         del symbols["z"]
     at, _ = guard_inputs(setup, symbols)
-    problem = scales.softened(setup, assemble_problem(setup, at), at.tuning)
+    problem = soften(assemble_problem(setup, at), setup.soft, at.tuning, scales)
     arguments = symbols
     late, problem = problem.late, replace(problem, late=None)
+    learned = learned_force(at)
     if late or has_loops(problem):  # as in a tick: what is inspected has its rounding errors
-        problem, arguments = lifted("terms", symbols, problem, late)
+        (problem, learned), arguments = lifted("terms", symbols, Inspected(problem, learned), late)
     qp = condensed_problem(setup, problem, scales)
     problem, condensed, whitened = qp.problem, qp.condensed, qp.whitened
     nu, rows = setup.system.nu, problem.rows
@@ -56,11 +71,7 @@ def inspection_fun(setup: Setup, scales: ProblemScales, m: int) -> ca.Function:
     w = y[nu:, 0]
     lam = condensed.multipliers(p)
     value = rows.value(p, lam, w, condensed.acceleration(p))
-    nothing = ca.DM.zeros(setup.system.nv)
-    disturbance = (
-        nothing if problem.remembered.observed is None else problem.remembered.observed.force
-    )
-    contacts, m_lam = problem.contacts, lam.numel()
+    viability, contacts, m_lam = Viability.of(setup), problem.contacts, lam.numel()
     part = undetermined(qp.basis, problem.on[:first, 0], scales.rows[:first])
     freedom = (part if qp.shared is None else qp.shared.part).freedom
     outputs = {
@@ -85,16 +96,19 @@ def inspection_fun(setup: Setup, scales: ProblemScales, m: int) -> ca.Function:
         "task_weight": problem.tasks.weight,
         "error": problem.tasks.error,
         "target": problem.tasks.target,
-        "disturbance": disturbance,
+        "disturbance": learned,
         "asked": qp.demands.asked,
         "given": qp.demands.given,
-        "shortfall": shortfall(setup, scales, rows.names, w) if sharing_rows(setup) else type(x)(0),
+        "shortfall": viability.shortfall(scales, rows.about, w)
+        if viability.sharing
+        else type(x)(0),
     }
-    judged = judged_rows(setup, problem.tasks, scales.floors)
-    if judged:
+    tasks = judged_tasks(setup)
+    if tasks:
+        judged = judged_rows(tasks, problem.tasks, scales.floors)
         miss = problem.tasks.J @ condensed.acceleration(p) + problem.tasks.offset
-        outputs |= {"miss": miss, "miss_share": judged["missed.share"]}
-        outputs |= {"missed": missed(setup, judged, miss)}
+        outputs |= {"miss": miss, "miss_share": judged["share"]}
+        outputs |= {"missed": missed(tasks, judged, miss)}
         outputs |= {"desired": problem.tasks.c - problem.tasks.offset}
     dense = [ca.densify(value) for value in outputs.values()]
     return ca.Function(

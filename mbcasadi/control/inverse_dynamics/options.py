@@ -1,8 +1,9 @@
 """Options of an inverse-dynamics controller, checked where they are given, and derived values."""
 
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, fields
 from functools import cached_property
+from typing import TypeVar
 
 import casadi as ca
 import numpy as np
@@ -14,105 +15,61 @@ from mbcasadi.control.inverse_dynamics.contacts.contact_groups import (
     ContactGroup,
     contact_groups_of,
 )
-from mbcasadi.control.inverse_dynamics.contacts.creeping import creeping_speeds, creeping_weights
-from mbcasadi.control.inverse_dynamics.contacts.force_feedback import (
-    ForceFeedback,
+from mbcasadi.control.inverse_dynamics.contacts.creeping import (
     PerForce,
+    creeping_weights,
     force_weights,
-    require_feedback,
 )
-from mbcasadi.control.inverse_dynamics.contacts.load_ramp import LoadRamp
-from mbcasadi.control.inverse_dynamics.friction_loss import FrictionLoss, require_losses
-from mbcasadi.control.inverse_dynamics.level_names import LEVEL_DAMPING, require_levels
-from mbcasadi.control.inverse_dynamics.limits.actuator_limits import (
-    ActuatorLimits,
-    LimitedActuators,
-    PerActuator,
-    limited_actuators,
-)
-from mbcasadi.control.inverse_dynamics.limits.distance_limits import (
-    DistanceLimits,
-    LimitedDistances,
-    limited_distances,
-)
-from mbcasadi.control.inverse_dynamics.limits.joint_limits import (
-    JointLimits,
-    LimitedJoints,
-    limited_joints,
-)
-from mbcasadi.control.inverse_dynamics.limits.loop_force_limits import LoopForceLimits, limited_rows
-from mbcasadi.control.inverse_dynamics.limits.soft_limits import (
-    SoftLimit,
-    price_parameters,
-    require_once,
-)
-from mbcasadi.control.inverse_dynamics.limits.tuned_limits import limit_parameters
-from mbcasadi.control.inverse_dynamics.load_sharing import LoadSharing
-from mbcasadi.control.inverse_dynamics.loop_force_weights import (
-    LoopForceWeights,
-    WeighedRow,
-    weighed_rows,
-)
-from mbcasadi.control.inverse_dynamics.memory.last_force import torque_weights
-from mbcasadi.control.inverse_dynamics.memory.observer import (
-    DisturbanceObserver,
-    learning_gain,
-)
-from mbcasadi.control.inverse_dynamics.memory.parts import memory_parts
-from mbcasadi.control.inverse_dynamics.option_checks import (
-    require_fallback_law,
-    require_rows_of_levels,
-    require_slides,
-    require_system,
-    require_tasks,
-)
-from mbcasadi.control.inverse_dynamics.rigid_springs import (
-    RigidSprings,
-    limits_beside_springs,
-    require_springs,
-    spring_map,
-)
-from mbcasadi.control.inverse_dynamics.servos.servo_stability import require_stable
-from mbcasadi.control.inverse_dynamics.servos.servos import (
+from mbcasadi.control.inverse_dynamics.contacts.force_rows import ContactForces
+from mbcasadi.control.inverse_dynamics.contacts.sliding_contacts import slide_task_of
+from mbcasadi.control.inverse_dynamics.parts.force_feedback import ForceFeedback
+from mbcasadi.control.inverse_dynamics.parts.friction_loss import FrictionLoss
+from mbcasadi.control.inverse_dynamics.parts.last_force import LastForce, torque_weights
+from mbcasadi.control.inverse_dynamics.parts.load_ramp import LoadRamp
+from mbcasadi.control.inverse_dynamics.parts.load_sharing import LoadSharing
+from mbcasadi.control.inverse_dynamics.parts.loop_force_weights import LoopForceWeights
+from mbcasadi.control.inverse_dynamics.parts.missed_tasks import MissedTasks
+from mbcasadi.control.inverse_dynamics.parts.observer import DisturbanceObserver
+from mbcasadi.control.inverse_dynamics.parts.rigid_springs import RigidSprings
+from mbcasadi.control.inverse_dynamics.parts.servo_dynamics import ServoMotion
+from mbcasadi.control.inverse_dynamics.parts.servos import (
     ServoPlant,
     Servos,
     servo_plant_of,
     servos_of,
 )
-from mbcasadi.control.inverse_dynamics.servos.unclipped import unclipped_ranges
-from mbcasadi.control.inverse_dynamics.tuning import TUNABLE, tuning_parameters
-from mbcasadi.control.inverse_dynamics.weighed_forces import force_costs, force_slots
+from mbcasadi.control.inverse_dynamics.parts.unclipped import unclipped_ranges
+from mbcasadi.control.limits.actuator_limits import ActuatorLimits, PerActuator
+from mbcasadi.control.limits.actuator_ranges import ActuatorRanges
+from mbcasadi.control.limits.distance_limits import DistanceLimits
+from mbcasadi.control.limits.joint_limits import JointLimits
+from mbcasadi.control.limits.loop_force_limits import LoopForceLimits
+from mbcasadi.control.limits.predicted_motion import PlannedMotion
+from mbcasadi.control.limits.soft_limits import SoftLimit
 from mbcasadi.control.safe_output.safe_output import FALLBACKS, memory_size
-from mbcasadi.control.tasks.reference import (
-    Slices,
-    fill_reference,
-    hold_by_task,
-    merged,
-    slot_slices,
-)
-from mbcasadi.control.tasks.task import Gains, Slot, Task, gains_of
+from mbcasadi.control.tasks.reference import Slices, fill_reference, hold_by_task, merged
+from mbcasadi.control.tasks.task import Slot, Task
+from mbcasadi.control.tick.design import Design, Tick, WeighedForce
+from mbcasadi.control.tick.part import Bound, Part
+from mbcasadi.control.tick.tuning import TUNABLE, tuning_parameters
 from mbcasadi.description import Contact, TuningParameter
 from mbcasadi.errors import ProblemError
-from mbcasadi.qp.friction_cone import require_contacts
+from mbcasadi.qp.friction_cone import FORCE_AXES, require_contacts
 from mbcasadi.qp.solver import require_solver
 from mbcasadi.shapes import (
     require_choice,
     require_identifier,
+    require_name,
     require_numbers,
     require_positive,
-    unique,
+    require_whole,
 )
 from mbcasadi.system import System
-from mbcasadi.system.coordinates import (
-    equality_groups,
-    initial_pose,
-    pose_inputs,
-    pose_of,
-    start_pose,
-)
+from mbcasadi.system.coordinates import initial_pose, moving_size, pose_inputs, pose_of, start_pose
 from mbcasadi.system.ranges import Ranges, require_ranges
 
 Array = NDArray[np.float64]
+T = TypeVar("T")
 
 INTERNAL_FORCES = ("body", "none", "wrench")
 
@@ -122,6 +79,9 @@ TORQUE_WEIGHT = 1e-7
 INTERNAL_FORCE_WEIGHT = 1e-5
 """The same of internal contact forces, which move nothing."""
 
+LEVEL_DAMPING = 1e-2
+"""Share of its usual strength below which a direction of a level is damped."""
+
 CONTACT_RANK_TOL = 1e-3
 """A constraint direction weaker than this, relative to its usual strength, is dropped: a redundant
 row of several contacts is as strong as the contacts' poses are wrong, and if it were kept, the
@@ -130,7 +90,7 @@ than others."""
 
 
 @dataclass(frozen=True, eq=False)
-class Setup:
+class Setup(Design):
     """Tasks, contacts and options of a controller; see `InverseDynamicsQP` for each of them.
 
     Raises:
@@ -170,6 +130,7 @@ class Setup:
     loop_force_weights: LoopForceWeights | None = None
     sharing: LoadSharing | None = None
     distance_limits: DistanceLimits | None = None
+    parts: Sequence[Part] = ()
     tunable: Sequence[str] = ()
     stabilisation: float = 0.0
     contact_damping: float = 0.0
@@ -184,7 +145,7 @@ class Setup:
     def __post_init__(self) -> None:
         require_system(self.system)
         object.__setattr__(self, "system", self.system.carried)
-        for name in ("tasks", "contacts", "soft", "tunable"):
+        for name in ("tasks", "contacts", "soft", "parts", "tunable"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "levels", tuple(tuple(level) for level in self.levels))
         require_numbers(
@@ -204,27 +165,38 @@ class Setup:
         require_identifier("name", self.name)
         for each in self.tunable:
             require_choice("tunable", each, TUNABLE)
-        require_tasks(self.tasks, self.gains)
-        require_levels([task.name for task in self.tasks], self.levels, self.level_damping)
-        require_rows_of_levels(self)
+        if self.delay is not None:
+            require_whole(0, delay=self.delay)
+        require_tasks(self)
+        require_levels(self)
         require_contacts(self.contacts)
-        require_once(self.soft)
-        require_springs(self)
-        _ = self.limited_joints, limited_rows(self), self.limited_distances, self.contact_groups
-        if self.observer is not None:
-            learning_gain(self.observer, self.period, self.delay_ticks)
-        _ = self.limited_actuators, self.torque_weights
         require_slides(self)
-        require_losses(self)
-        require_feedback(
-            self.force_feedback,
-            self.force_costs,
-            self.force_reference,
-            (self.period, self.delay_ticks),
-        )
-        if self.servos is not None:
-            require_stable(self, self.servos)
+        _ = self.contact_groups, self.bound
         require_fallback_law(self)
+
+    @cached_property
+    def bound(self) -> tuple[Bound, ...]:
+        """What each part adds: those of every controller, those that are given, what they need."""
+        first = (MissedTasks(), ActuatorRanges(), ContactForces(), *self.given)
+        bound = [part.bind(self) for part in first]
+        dofs = {dof for each in bound for dof in each.planned}
+        behind: list[Part] = [PlannedMotion(tuple(sorted(dofs)))] if dofs else []
+        behind += [] if self.servos is None else [ServoMotion(self.servos)]
+        weight, change = self.torque_weights
+        limits = self.actuator_limits
+        if np.any(change) or (limits is not None and limits.rate is not None):
+            behind.append(LastForce(weight, change))
+        return (*bound, *(part.bind(self) for part in behind))
+
+    @property
+    def given(self) -> tuple[Part, ...]:
+        """All parts that a user has given."""
+        own = [getattr(self, field.name) for field in fields(Setup)]
+        return (*(each for each in own if isinstance(each, Part)), *self.soft, *self.parts)
+
+    def parts_of(self, kind: type[T]) -> tuple[T, ...]:
+        """Return the parts of a kind that a user has given."""
+        return tuple(each for each in self.given if isinstance(each, kind))
 
     @property
     def safe_output_kind(self) -> str:
@@ -242,15 +214,45 @@ class Setup:
         forces = bool(np.any(self.contact_weights))
         return len(self.levels) + forces + 1 if self.levels else 1
 
-    @cached_property
-    def servos(self) -> Servos | None:
-        """What the servos do during a tick; None where there is none."""
-        return servos_of(self)
+    @property
+    def delay_ticks(self) -> int:
+        """Ticks from a measurement to the moment at which its control acts, by the model too."""
+        return (self.delay or 0) + actuator_delay_ticks(self.system, self.period)
 
     @property
     def plant_of_servos(self) -> ServoPlant:
         """What the servos are stepped by."""
-        return servo_plant_of(self)
+        kind, step = self.servo_plant, self.servo_timestep
+        return servo_plant_of(self.system, kind, step, self.period, self.delay_ticks)
+
+    @cached_property
+    def servos(self) -> Servos | None:
+        """What the servos do during a tick; None where there is none."""
+        return servos_of(self.system, self.plant_of_servos)
+
+    @property
+    def tick(self) -> Tick:
+        """How a tick of the plant advances coordinates."""
+        return Tick(self.period, self.plant_of_servos.advance_share)
+
+    @property
+    def held_joints(self) -> tuple[str, ...]:
+        """Joints, by name, that are held as rigid springs."""
+        return () if self.rigid_springs is None else tuple(self.rigid_springs.joints)
+
+    @property
+    def added_inertia(self) -> Callable[[Array], Array] | None:
+        """From a pose to the inertia with what the servos add to it during a tick."""
+        servos, system = self.servos, self.system
+        return None if servos is None else lambda q: servos.inertia(system, q)
+
+    @cached_property
+    def ranges(self) -> Ranges:
+        """Ranges of controls and forces, without the ends at which servos are clipped."""
+        ranges = require_ranges(self.system, self.ctrl_limits, self.force_limits)
+        if self.servos is None:
+            return ranges
+        return unclipped_ranges(self.system, self.servos, ranges)
 
     @cached_property
     def torque_weights(self) -> tuple[Array, Array]:
@@ -258,75 +260,67 @@ class Setup:
         return torque_weights(self.system, self.torque_weight, self.torque_rate_weight)
 
     @cached_property
-    def creeping_speeds(self) -> tuple[float, ...]:
-        """How fast each contact creeps at the edge of its friction cone in MuJoCo, m/s."""
-        return creeping_speeds(self.system, tuple(self.contacts))
+    def creep(self) -> tuple[Array, str]:
+        """Weights of contacts that creep in MuJoCo, where none are given, and a note of them."""
+        none = np.zeros(3 * len(self.contacts)), ""
+        return creeping_weights(self) if self.force_weight is None else none
 
     @cached_property
     def contact_weights(self) -> Array:
         """The weights (3 nc,) of the contact forces."""
         if self.force_weight is None:
-            return creeping_weights(self)
+            return self.creep[0]
         return force_weights(self.force_weight, len(self.contacts))
 
     @cached_property
-    def weighed_loops(self) -> tuple[WeighedRow, ...]:
-        """The forces of equality constraints in the cost."""
-        return weighed_rows(self)
-
-    @cached_property
-    def force_costs(self) -> Array:
-        """The weights of the contact forces, then of the forces of `weighed_loops`."""
-        return force_costs(self)
-
-    @cached_property
-    def limited_actuators(self) -> LimitedActuators | None:
-        """The limits of the actuators beside the model's ranges; None where there are none."""
-        limits = self.actuator_limits
-        return None if limits is None else limited_actuators(self.system, limits)
+    def weighed_forces(self) -> tuple[WeighedForce, ...]:
+        """All components of contact forces, then the forces of equality constraints in the cost."""
+        named = [(i, name, k) for i, name in enumerate(self.contact_names) for k in range(3)]
+        of_contacts = [
+            WeighedForce(f"{name}.{FORCE_AXES[k]}", float(r), ("contact", name), "N", i, k)
+            for (i, name, k), r in zip(named, self.contact_weights, strict=True)
+        ]
+        loops = self.loop_force_weights
+        return (*of_contacts, *(() if loops is None else loops.forces(self)))
 
     @property
-    def remembers_force(self) -> bool:
-        """Whether the state holds the forces of the last tick."""
-        limits = self.limited_actuators
-        has_rate = limits is not None and bool(np.any(np.isfinite(limits.rate)))
-        return has_rate or bool(np.any(self.torque_weights[1]))
-
-    @cached_property
-    def memory_parts(self) -> dict[str, tuple[str, ...]]:
-        """Names of the entries of the state behind the safe output, by what they belong to."""
-        return memory_parts(self)
+    def load_sharing(self) -> LoadSharing | None:
+        """How loads are shared; limits and weights of loop forces need a way."""
+        if self.sharing is None and (self.loop_force_limits or self.loop_force_weights):
+            return LoadSharing()
+        return self.sharing
 
     @cached_property
     def memory_places(self) -> dict[str, slice]:
-        """Where each of these parts is."""
-        ends = np.cumsum([0, *map(len, self.memory_parts.values())]).tolist()
-        return {name: slice(*ends[k : k + 2]) for k, name in enumerate(self.memory_parts)}
+        """Where the entries of each part are in the state behind the safe output."""
+        ends = np.cumsum([0, *(len(each.memory) for each in self.bound)]).tolist()
+        return {each.name: slice(*ends[k : k + 2]) for k, each in enumerate(self.bound)}
 
     @property
     def memory_names(self) -> tuple[str, ...]:
         """Name of each entry of the state behind the safe output."""
-        return tuple(name for names in self.memory_parts.values() for name in names)
+        return tuple(name for each in self.bound for name in each.memory)
 
     @property
     def memory_size(self) -> int:
         """Number of these entries."""
         return len(self.memory_names)
 
+    @cached_property
+    def followed(self) -> dict[int, float]:
+        """Acceleration, by index in v, that tasks may require of limited coordinates."""
+        return {dof: a for each in self.bound for dof, a in each.followed.items()}
+
     @property
     def bounded_errors(self) -> bool:
         """Whether errors of tasks are bounded by what joints with limits can follow."""
-        return self.limited_joints is not None and self.bound_errors is not False
-
-    @property
-    def delay_ticks(self) -> int:
-        """Ticks from a measurement to the moment at which its control acts, by the model too."""
-        return (self.delay or 0) + actuator_delay_ticks(self.system, self.period)
+        return bool(self.followed) and self.bound_errors is not False
 
     @cached_property
-    def gains(self) -> tuple[Gains, ...]:
-        """Gains and weights of each task."""
-        return tuple(gains_of(task, self.system) for task in self.tasks)
+    def held_rows(self) -> Array:
+        """(k, nv) constant rows that parts hold, behind those of equality constraints."""
+        rows = [each.held for each in self.bound if each.held is not None]
+        return np.vstack([np.zeros((0, self.system.nv)), *rows])
 
     @cached_property
     def tuning(self) -> tuple[TuningParameter, ...]:
@@ -334,18 +328,7 @@ class Setup:
         tasks = list(zip(self.tasks, self.gains, strict=True))
         contacts = list(zip(self.contact_names, self.contacts, strict=True))
         own = tuning_parameters(self.tunable, self.system, tasks, contacts)
-        limits: list[TuningParameter] = []
-        if "limits" in self.tunable:
-            names = self.system.actuator_names
-            limits = limit_parameters(
-                names,
-                self.limited_actuators,
-                limited_rows(self),
-                self.limited_joints,
-                self.limited_distances,
-            )
-        prices = price_parameters(self.soft) if "prices" in self.tunable else []
-        return (*own, *limits, *prices)
+        return (*own, *(entry for each in self.bound for entry in each.tuning))
 
     @cached_property
     def contact_groups(self) -> tuple[ContactGroup, ...]:
@@ -360,78 +343,13 @@ class Setup:
         return contact_groups_of(self.system, self.contacts, wrenches=wrenches)
 
     @cached_property
-    def contact_names(self) -> tuple[str, ...]:
-        """A unique name for each contact."""
-        return unique([contact.frame for contact in self.contacts])
-
-    @cached_property
-    def equality_sizes(self) -> tuple[int, ...]:
-        """Rows of each equality constraint."""
-        return equality_groups(self.system)[1]
-
-    @cached_property
-    def spring_map(self) -> Array:
-        """(k, nv) the rates of the springs that are held, as a map of v."""
-        return spring_map(self.system, self.rigid_springs)
-
-    @cached_property
-    def mask_names(self) -> tuple[str, ...]:
-        """Name of each entry of `mask`: contacts, then equality constraints."""
-        return self.contact_names + equality_groups(self.system)[0]
-
-    @cached_property
     def slots(self) -> tuple[Slot, ...]:
         """Slices of the reference, in order."""
         slots = [slot for task in self.tasks for slot in task.slots(self.system)]
         if self.torque_reference:
             names = self.system.actuator_names
             slots.append(Slot("torque", names, ("N or N m",) * self.system.nu))
-        if self.force_reference:
-            slots += force_slots(self)
-        return tuple(slots)
-
-    @cached_property
-    def reference_slices(self) -> dict[str, slice]:
-        """Slices of `ref`, by `<task>.<quantity>`."""
-        return slot_slices(self.slots)
-
-    @property
-    def nref(self) -> int:
-        """Size of the reference."""
-        return sum(slot.size for slot in self.slots)
-
-    @cached_property
-    def ranges(self) -> Ranges:
-        """Ranges of controls and forces, without the ends at which servos are clipped."""
-        ranges = require_ranges(self.system, self.ctrl_limits, self.force_limits)
-        if self.servos is None:
-            return ranges
-        return unclipped_ranges(self.system, self.servos, ranges)
-
-    @property
-    def load_sharing(self) -> LoadSharing | None:
-        """How loads are shared; limits and weights of loop forces need a way."""
-        if self.sharing is None and (self.loop_force_limits or self.loop_force_weights):
-            return LoadSharing()
-        return self.sharing
-
-    @cached_property
-    def limited_joints(self) -> LimitedJoints | None:
-        """The limits of joints as numbers."""
-        if self.joint_limits is None:
-            return None
-        limits = limits_beside_springs(self, self.joint_limits)
-        servos, system = self.servos, self.system
-        inertia = None if servos is None else lambda q: servos.inertia(system, q)
-        return limited_joints(system, limits, self.ranges, self.period, inertia)
-
-    @cached_property
-    def limited_distances(self) -> LimitedDistances | None:
-        """The pairs whose distance is kept."""
-        if self.distance_limits is None:
-            return None
-        used = [contact.frame for contact in self.contacts]
-        return limited_distances(self.system, self.distance_limits, used)
+        return (*slots, *(force_slots(self) if self.force_reference else ()))
 
     @checked
     def reference(self, values: Slices | None = None, /, **slices: ArrayLike) -> Array:
@@ -469,3 +387,121 @@ class Setup:
         for task in self.tasks:
             held |= hold_by_task(task, self.system)(pose)
         return fill_reference(self.slots, values or {}, fill_reference(self.slots, held))
+
+
+def require_system(system: System) -> None:
+    """Raise for systems that inverse dynamics does not support."""
+    if system.nu == 0:
+        raise ProblemError(f"'{system.name}' has no actuators; expected at least one")
+    if system.timed:
+        raise ProblemError(
+            f"'{system.name}' has constraints that depend on time; the controller has no clock. "
+            "Make the moving quantity a task"
+        )
+
+
+def require_tasks(setup: Setup) -> None:
+    """Raise for no task, two with one name, or nothing with a positive weight."""
+    if not setup.tasks:
+        raise ProblemError("no tasks; expected at least one, such as PostureTask()")
+    names = [task.name for task in setup.tasks]
+    if len(set(names)) != len(names):
+        raise ProblemError(f"tasks are named {', '.join(names)}; expected different names")
+    if not any(np.any(each.weight > 0) for each in setup.gains):
+        raise ProblemError("all task weights are zero; expected at least one that is positive")
+
+
+def require_levels(setup: Setup) -> None:
+    """Raise unless the levels, where there are any, hold each task once and nothing unknown.
+
+    Raises:
+        UnknownNameError: there is no such task.
+        ProblemError: a task in no level or in two, an empty level, a damping of one or more;
+            options that levels do not know.
+    """
+    if not setup.levels:
+        return
+    names, levels = [task.name for task in setup.tasks], setup.levels
+    members = [name for level in levels for name in level]
+    for member in members:
+        require_name("task of a level", member, names)
+    if sorted(members) != sorted(names) or not all(levels):
+        raise ProblemError(
+            f"levels = {[list(level) for level in levels]}; expected each task once, in levels "
+            f"that are not empty: {', '.join(names)}"
+        )
+    if setup.level_damping >= 1:
+        raise ProblemError(
+            f"level_damping = {setup.level_damping:g}; expected less than 1, the usual strength of "
+            "a task"
+        )
+    unknown = {
+        "soft": bool(setup.soft),
+        'Contact(cone="quadratic")': any(each.cone == "quadratic" for each in setup.contacts),
+        "sharing or limits or weights of loop forces": setup.load_sharing is not None,
+        "Contact(slides=True)": any(each.slides for each in setup.contacts),
+        "a force_weight that differs by component": np.unique(setup.contact_weights).size > 1,
+    }
+    given = [name for name, is_given in unknown.items() if is_given]
+    if given:
+        raise ProblemError(
+            f"levels with {', '.join(given)}; expected hard limits, pyramids and one weight "
+            "of forces, or weights in place of levels"
+        )
+
+
+def require_slides(setup: Setup) -> None:
+    """Raise for sliding contacts whose loads are shared, or for a task that has no velocity.
+
+    Loads of contacts that slide are not shared: friction follows them.
+    """
+    for contact in setup.contacts:
+        if contact.slide_task:
+            slide_task_of(setup, contact)
+    slides = [contact.frame for contact in setup.contacts if contact.slides]
+    if slides and setup.sharing is not None and setup.sharing.rows == "all":
+        raise ProblemError(
+            f"contact '{slides[0]}' slides, with LoadSharing(rows=\"all\"); expected "
+            'rows="loops": the friction of a sliding contact follows its normal force'
+        )
+
+
+def require_fallback_law(setup: Setup) -> None:
+    """Raise unless a fallback law takes (q, v, ref, mask) and returns u."""
+    law = setup.fallback_law
+    if law is None:
+        return
+    system = setup.system
+    sizes = tuple(law.size1_in(i) * law.size2_in(i) for i in range(law.n_in()))
+    expected = (moving_size(system), system.nv, setup.nref, len(setup.mask_names))
+    if sizes != expected or law.n_out() < 1 or law.numel_out(0) != system.nu:
+        nq, nv, nref, nmask = expected
+        raise ProblemError(
+            f"fallback law {law}; expected (q[{nq}], v[{nv}], ref[{nref}], mask[{nmask}]) -> "
+            f"(u[{system.nu}])"
+        )
+
+
+CONTACT_SLOT, LOOP_SLOT = "force", "loop_force"
+"""Slices of the reference."""
+
+
+def force_slots(setup: Setup) -> list[Slot]:
+    """Return the slices of the reference that hold forces.
+
+    Raises:
+        ProblemError: no force has a weight.
+    """
+    slots, count = [], 3 * len(setup.contacts)
+    parts = {CONTACT_SLOT: setup.weighed_forces[:count], LOOP_SLOT: setup.weighed_forces[count:]}
+    for name, forces in parts.items():
+        if any(each.weight for each in forces):
+            names, units = (tuple(getattr(x, key) for x in forces) for key in ("name", "unit"))
+            slots.append(Slot(name, names, units))
+    if not slots:
+        raise ProblemError(
+            f"a reference of {len(setup.contacts)} contact forces with force_weight = "
+            f"{setup.force_weight or 0}; expected contacts and a positive weight, or "
+            "loop_force_weights"
+        )
+    return slots

@@ -21,7 +21,7 @@ class Posed(NamedTuple):
         measured: the same of the measurement alone.
         hold: parts of the command that holds the pose, by name; none where it is not remembered.
         noticed: bits of `flags`, see `notices.py`.
-        fast: whether a joint is faster than its limit allows.
+        lost: whether a part has a limit that cannot be kept.
     """
 
     problem: Problem
@@ -29,7 +29,7 @@ class Posed(NamedTuple):
     measured: ca.SX
     hold: dict[str, ca.SX]
     noticed: ca.SX
-    fast: ca.SX
+    lost: ca.SX
 
 
 def has_loops(problem: Problem) -> bool:
@@ -41,7 +41,7 @@ def dense_operations(problem: Problem) -> int:
     """Return about how many operations condensing and whitening take on dense matrices."""
     (m, nv), nu = problem.dynamics.G.shape, problem.dynamics.B.shape[1]
     motion = nv * (nv + 2 * m) * (nu + m)
-    return int(motion + nu**2 * (nv + nu) + nu * len(problem.rows.names) * m)
+    return int(motion + nu**2 * (nv + nu) + nu * len(problem.rows.about) * m)
 
 
 def no_force(actuators: ActuatorModel) -> ca.SX:

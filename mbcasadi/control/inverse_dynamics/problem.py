@@ -11,94 +11,27 @@ motion (of a redundant motor, of feet that press against each other). They are s
 cost, in the units of `scaling.py`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
 from mbcasadi.constraints import stabilised_bias
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import Dynamics
 from mbcasadi.control.inverse_dynamics.contacts.contact_rows import ContactRows, contact_rows
-from mbcasadi.control.inverse_dynamics.contacts.force_feedback import Integrated, integrated
-from mbcasadi.control.inverse_dynamics.contacts.force_rows import (
-    cone_rows,
-    friction_rows,
-    sole_rows,
-)
-from mbcasadi.control.inverse_dynamics.contacts.load_ramp import ramped, unloaded
+from mbcasadi.control.inverse_dynamics.contacts.force_rows import NAME as CONTACTS
 from mbcasadi.control.inverse_dynamics.contacts.sliding_contacts import sliding_of
-from mbcasadi.control.inverse_dynamics.friction_loss import friction_force
-from mbcasadi.control.inverse_dynamics.inequalities import (
-    Rows,
-    Sizes,
-    joint_rows,
-    joint_sums,
-    stack_rows,
-    sum_rows,
-    torque_rows,
-)
-from mbcasadi.control.inverse_dynamics.inputs import Inputs
-from mbcasadi.control.inverse_dynamics.limits.actuator_limits import LastForce, limit_forces
-from mbcasadi.control.inverse_dynamics.limits.distance_limits import distance_rows
-from mbcasadi.control.inverse_dynamics.limits.loop_force_limits import loop_force_rows
-from mbcasadi.control.inverse_dynamics.limits.predicted_motion import (
-    plan_memory,
-    planned_tick,
-    plans,
-    predicted_state,
-)
-from mbcasadi.control.inverse_dynamics.limits.tuned_limits import (
-    tuned_actuator_limits,
-    tuned_actuators,
-    tuned_joints,
-)
-from mbcasadi.control.inverse_dynamics.limits.viability import sharing_rows, shortfall_row
-from mbcasadi.control.inverse_dynamics.load_sharing import constraint_rows_on
-from mbcasadi.control.inverse_dynamics.memory.last_force import force_reference, last_force
-from mbcasadi.control.inverse_dynamics.memory.observer import Observed
-from mbcasadi.control.inverse_dynamics.objective import TaskStack, stack_tasks
-from mbcasadi.control.inverse_dynamics.options import Setup
-from mbcasadi.control.inverse_dynamics.rigid_springs import spring_lengths, spring_rows
-from mbcasadi.control.inverse_dynamics.servos.servo_dynamics import (
-    ServoState,
-    end_rows,
-    forces_alone,
-    servo_state,
-    speeds,
-    with_servos,
-)
+from mbcasadi.control.inverse_dynamics.options import CONTACT_SLOT, LOOP_SLOT, Setup
 from mbcasadi.control.inverse_dynamics.singular_inertia import completed_inertia
-from mbcasadi.control.inverse_dynamics.weighed_forces import desired_forces, forces_on
+from mbcasadi.control.inverse_dynamics.task_stack import TaskStack, stack_tasks
+from mbcasadi.control.inverse_dynamics.viability import Viability
+from mbcasadi.control.tick.instant import Instant
 from mbcasadi.linalg.scalars import Late
+from mbcasadi.qp.rows import Rows, Sizes, stack_rows
 from mbcasadi.system import evaluate
 from mbcasadi.system.actuator_model import ActuatorModel, actuator_model
 from mbcasadi.system.closing import row_scale_at
-
-Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Remembered:
-    """What z holds of the ticks before.
-
-    Attributes:
-        last: actuator forces of the last tick.
-        planned: accelerations that do not act yet; see `predicted_motion.py`.
-        unloaded: (nc,) share of each contact that its ramp has not loaded yet; none without it.
-        contacts_on: (nc,) one where a contact is on; none without a ramp.
-        integrated: the integral of the contact forces, or None without feedback.
-        missed_ticks: of each judged task.
-        observed: the state of the observer, or None without one.
-    """
-
-    last: LastForce
-    planned: ca.SX
-    unloaded: ca.SX
-    contacts_on: ca.SX
-    integrated: Integrated | None
-    missed_ticks: ca.SX
-    observed: Observed | None
 
 
 @dataclass(frozen=True)
@@ -113,14 +46,13 @@ class Problem:
         actuators: gains, biases and ranges of the actuators.
         contacts: rows and forces of the contacts.
         rows: the inequalities.
-        servo: the servos that change their force during the tick; None where there are none.
         tasks: rows of all tasks.
         p_ref: (nu,) reference of the actuator forces in the cost.
         f_ref: reference of the contact forces (3 nc,), then of the loop forces in the cost; zero
             for those that are off.
-        remembered: what z holds of the ticks before.
+        carried: numbers that parts need behind the solver, by part and name.
         on: (m,) one for each row of G that is on.
-        late: what rows of distances know by a call, or None.
+        late: what rows know by a call, or None.
     """
 
     dynamics: Dynamics
@@ -130,165 +62,129 @@ class Problem:
     actuators: ActuatorModel
     contacts: ContactRows
     rows: Rows
-    servo: ServoState | None
     tasks: TaskStack
     p_ref: ca.SX
     f_ref: ca.SX
-    remembered: Remembered
+    carried: dict[str, Mapping[str, ca.SX]]
     on: ca.SX
     late: Late | None
 
 
-def assemble_problem(setup: Setup, at: Inputs) -> Problem:
-    """Return the problem at a state."""
-    system = setup.system
-    nc = len(setup.contacts)
-    servos = setup.servos
-    commands = at.memory[setup.memory_places["servos"], 0]
-    servo = None if servos is None else servo_state(system, servos, (at.q, at.v), commands)
-    ahead = None if servo is None else servo.ahead
-    model = actuator_model(system, setup.ranges, setup.period, at.q, at.v, at.act, ahead)
-    actuators, sums = joint_sums(system, model)
-    actuators = tuned_actuators(actuators, system.actuator_names, at.tuning)
-    last, limits = last_force(setup, at.memory), setup.limited_actuators
-    if limits is not None:
-        speed = speeds(actuators, servo, at.v)
-        tuned = tuned_actuator_limits(limits, system.actuator_names, at.tuning)
-        actuators = limit_forces(tuned, actuators, speed, last, setup.period)
-    values = at.tuned.contacts
-    share = unloaded_contacts(setup, at)
-    if setup.load_ramp is not None:
-        values = tuple(ramped(setup.load_ramp, each, share[i]) for i, each in enumerate(values))
-    contacts_now = list(zip(setup.contacts, values, strict=True))
-    contacts = contact_rows(
-        system,
-        setup.contact_groups,
-        [values.axes for values in at.tuned.contacts],
-        at.on[:nc, 0],
-        (at.q, at.v),
-        damping=setup.contact_damping,
-        internal=setup.internal_forces == "body",
-        sliding={
-            i: sliding_of(setup, contact, values.friction, at.ref)
-            for i, (contact, values) in enumerate(contacts_now)
-            if contact.slides
-        },
-    )
-    if sharing_rows(setup):
+def assemble_problem(setup: Setup, now: Instant) -> Problem:
+    """Return the problem at an instant."""
+    system, viability = setup.system, Viability.of(setup)
+    now = changed_by_parts(setup, now)
+    contacts = rows_of_contacts(setup, now)
+    if viability.sharing:
         no_force = ca.SX(contacts.of_w.shape[0], 1)
         contacts = replace(contacts, of_w=ca.horzcat(no_force, contacts.of_w))
-    A, bias = bilateral_rows(setup, at)
-    f = system.passive_force(at.q, at.v) + actuators.rest - system.bias_force(at.q, at.v)
-    f = f + friction_force(setup, at.v, at.ref)
+    A, bias = bilateral_rows(setup, now)
     dynamics = Dynamics(
-        M=system.mass_matrix(at.q),
-        f=f if at.observed is None else f + at.observed.force,
-        B=actuators.moment,
+        M=now.M,
+        f=now.f,
+        B=now.actuators.moment,
         G=ca.sparsify(ca.vertcat(A, contacts.J)),
         c=ca.vertcat(bias, contacts.c),
     )
-    if servos is not None and servo is not None:
-        dynamics = with_servos(dynamics, servos, servo)
-    definite = definite_dynamics(setup, at, dynamics, A.shape[0])
     sizes = Sizes(system.nu, dynamics.G.shape[0], contacts.of_w.shape[1], system.nv)
-    apart, late = distance_rows(
-        setup.limited_distances,
-        (at.q, at.v),
-        plans(setup, at.memory),
-        planned_tick(setup),
-        sizes,
-        at.tuning,
-    )
-    rows = stack_rows(
-        [
-            torque_rows(
-                actuators, system.actuator_names, sizes, "" if limits is None else limits.label
-            ),
-            sum_rows(sums, sizes),
-            friction_rows(contacts_now, setup.contact_names, at.on[:nc, 0], contacts, sizes),
-            sole_rows(setup.contact_names, contacts, sizes),
-            loop_force_rows(setup, at, sizes),
-            joint_rows(
-                tuned_joints(setup.limited_joints, at.tuning),
-                predicted_state(setup, at.memory, at.q, at.v),
-                planned_tick(setup),
-                sizes,
-            ),
-            apart,
-            shortfall_row(setup, sizes),
-            end_rows(servos, servo, joint_sums(system, forces_alone(model, setup.ranges)), sizes),
-            cone_rows(contacts_now, setup.contact_names, contacts, sizes),
-        ]
-    )
-    p_ref = (
-        at.ref[setup.reference_slices["torque"], 0]
-        if setup.torque_reference
-        else ca.SX(system.nu, 1)
-    )
-    f_ref, integral = desired_forces(setup, at), None
-    if setup.force_feedback is not None and at.f_measured is not None:
-        memory = at.memory[setup.memory_places["integrals"], 0]
-        forces = f_ref, at.f_measured
-        integral = integrated(
-            setup.force_feedback, memory, forces_on(setup, at), forces, setup.force_costs
-        )
-        f_ref = f_ref + integral.force
+    now = now.knowing(CONTACTS, contacts)
+    parts = [rows for each in setup.bound if each.rows for rows in each.rows(now, sizes)]
+    rows = stack_rows([*parts, viability.shortfall_row(sizes)])
     return Problem(
         dynamics=dynamics,
-        definite=definite,
-        v=at.v,
-        gap=at.gap,
-        actuators=actuators,
+        definite=definite_dynamics(setup, now, dynamics, A.shape[0]),
+        v=now.v,
+        gap=now.gap,
+        actuators=now.actuators,
         contacts=contacts,
-        rows=rows,
-        servo=servo,
-        tasks=stack_tasks(setup, at),
-        p_ref=force_reference(setup, p_ref, last),
-        f_ref=f_ref,
-        remembered=Remembered(
-            last=last,
-            planned=plan_memory(setup, at.memory),
-            unloaded=share,
-            contacts_on=at.on[:nc, 0] if setup.load_ramp else ca.SX(0, 1),
-            integrated=integral,
-            missed_ticks=at.memory[setup.memory_places["misses"], 0],
-            observed=at.observed,
-        ),
-        on=constraint_rows_on(setup, at),
-        late=late,
+        rows=replace(rows, late=None),
+        tasks=stack_tasks(setup, now),
+        p_ref=now.p_ref,
+        f_ref=now.f_ref,
+        carried={each.name: each.carry(now) for each in setup.bound if each.carry},
+        on=constraint_rows_on(setup, now),
+        late=rows.late,
     )
 
 
-def unloaded_contacts(setup: Setup, at: Inputs) -> ca.SX:
-    """Return (nc,) the share of each contact that its ramp has not loaded yet."""
-    if setup.load_ramp is None:
-        return ca.SX(0, 1)
-    shares = at.memory[setup.memory_places["ramps"], 0]
-    return unloaded(shares, at.on[: len(setup.contacts), 0])
+def changed_by_parts(setup: Setup, now: Instant) -> Instant:
+    """Return the instant with actuators, inertia and forces, as all parts change them."""
+    system, forces = setup.system, setup.weighed_forces
+    for each in setup.bound:
+        now = each.state(now) if each.state else now
+    state = now.q, now.v
+    actuators = actuator_model(system, setup.ranges, setup.period, *state, now.act, now.ahead)
+    count = 3 * len(setup.contacts)
+    desired = now.slice(CONTACT_SLOT, count), now.slice(LOOP_SLOT, len(forces) - count)
+    now = replace(
+        now,
+        actuators=actuators,
+        M=system.mass_matrix(now.q),
+        f=system.passive_force(*state) + actuators.rest - system.bias_force(*state),
+        p_ref=now.slice("torque", system.nu),
+        f_ref=setup.forces_on(now.on, now.on_rows) * ca.vertcat(*desired),
+    )
+    for each in setup.bound:
+        now = each.forces(now) if each.forces else now
+    return now
 
 
-def definite_dynamics(setup: Setup, at: Inputs, dynamics: Dynamics, nc: int) -> Dynamics:
+def rows_of_contacts(setup: Setup, now: Instant) -> ContactRows:
+    """Return the rows of all contacts at an instant."""
+    sliding = {
+        i: sliding_of(setup, contact, values.friction, now.ref)
+        for i, (contact, values) in enumerate(zip(setup.contacts, now.contacts, strict=True))
+        if contact.slides
+    }
+    return contact_rows(
+        setup.system,
+        setup.contact_groups,
+        [values.axes for values in now.contacts],
+        now.contacts_on,
+        (now.q, now.v),
+        damping=setup.contact_damping,
+        internal=setup.internal_forces == "body",
+        sliding=sliding,
+    )
+
+
+def constraint_rows_on(setup: Setup, now: Instant) -> ca.SX:
+    """Return (m,) one for each row of loops, of what parts hold, and of contacts that is on.
+
+    The rows of a body with several points that are off have no force: they count as on.
+    """
+    parts = [now.on_rows, ca.SX.ones(len(setup.held_rows), 1)]
+    for group in setup.contact_groups:
+        alone = len(group.members) == 1
+        on = now.on[group.members[0]] if alone else ca.SX(1)
+        parts.append(ca.repmat(on, group.rows, 1))
+    return ca.vertcat(ca.SX(0, 1), *parts)
+
+
+def definite_dynamics(setup: Setup, now: Instant, dynamics: Dynamics, nc: int) -> Dynamics:
     """Return the dynamics with a definite inertia; `nc` rows of G are bilateral."""
     system = setup.system
     if not system.semidefinite:
         return dynamics
-    lengths = np.concatenate([system.scales.rows, spring_lengths(setup)])
-    row_scale = row_scale_at(ca.DM(lengths), setup.rank_tol, at.gap)
+    held = np.linalg.norm(setup.held_rows * system.scales.coordinates, axis=1)
+    lengths = np.concatenate([system.scales.rows, held])
+    row_scale = row_scale_at(ca.DM(lengths), setup.rank_tol, now.gap)
     rows = (dynamics.G[:nc, :], dynamics.c[:nc, 0])
     M, f = completed_inertia(system, dynamics.M, rows, row_scale=row_scale, rank_tol=setup.rank_tol)
     return dynamics._replace(M=M, f=dynamics.f + f)
 
 
-def bilateral_rows(setup: Setup, at: Inputs) -> tuple[ca.SX, ca.SX]:
-    """Return rows and bias of the equality constraints, then of the springs that are held."""
-    A, bias = equality_rows(setup, at)
-    if setup.rigid_springs is None:
-        return A, bias
-    S, slowing = spring_rows(setup, at.v)
-    return ca.vertcat(A, S), ca.vertcat(bias, slowing)
+def bilateral_rows(setup: Setup, now: Instant) -> tuple[ca.SX, ca.SX]:
+    """Return rows and bias of the equality constraints, then of what parts hold."""
+    A, bias = equality_rows(setup, now)
+    for each in setup.bound:
+        if each.held is not None and each.held_bias is not None:
+            A = ca.vertcat(A, ca.SX(ca.sparsify(ca.DM(each.held))))
+            bias = ca.vertcat(bias, each.held_bias(now))
+    return A, bias
 
 
-def equality_rows(setup: Setup, at: Inputs) -> tuple[ca.SX, ca.SX]:
+def equality_rows(setup: Setup, now: Instant) -> tuple[ca.SX, ca.SX]:
     """Return the equality constraints' rows and bias, those that are off zero.
 
     With stabilisation ω the rows are `A a + c + 2 ω psi + ω² phi = 0`, psi and phi those of the
@@ -297,11 +193,11 @@ def equality_rows(setup: Setup, at: Inputs) -> tuple[ca.SX, ca.SX]:
     system = setup.system
     if system.nc == 0:
         return ca.SX(0, system.nv), ca.SX(0, 1)
-    state = {"q": at.q, "v": at.v}
-    A, bias = evaluate(system.loop_jacobian, state), system.loop_bias(at.q, at.v)
+    state = {"q": now.q, "v": now.v}
+    A, bias = evaluate(system.loop_jacobian, state), system.loop_bias(now.q, now.v)
     if setup.stabilisation:
         omega = ca.DM(setup.stabilisation)
-        psi, phi = system.loop_rate(*at.measured), system.constraint(at.measured[0])
+        psi, phi = system.loop_rate(*now.measured), system.constraint(now.measured[0])
         bias = stabilised_bias(bias, psi, phi, omega, omega)
-    on = at.on_rows(setup)
+    on = now.on_rows
     return ca.repmat(on, 1, system.nv) * A, on * bias

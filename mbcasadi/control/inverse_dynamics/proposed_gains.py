@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.inverse_dynamics.memory.observer import DisturbanceObserver, learning_gain
+from mbcasadi.control.inverse_dynamics.parts.observer import DisturbanceObserver, learning_gain
 from mbcasadi.control.margins.loop_margins import STABLE, Loop, LoopMargin, loop_margins
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_numbers, require_positive, require_whole

@@ -23,14 +23,13 @@ from numpy.typing import NDArray
 
 from mbcasadi import linalg
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics
-from mbcasadi.control.inverse_dynamics.inequalities import Rows
-from mbcasadi.control.inverse_dynamics.objective import ForceWeights
-from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
+from mbcasadi.control.inverse_dynamics.scales import ForceWeights, ProblemScales
 from mbcasadi.control.inverse_dynamics.weighed_forces import WeighedForces
 from mbcasadi.description.tolerance import marked, tolerance
 from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.qp import quadratic_cones
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, length
+from mbcasadi.qp.rows import Rows
 
 Array = NDArray[np.float64]
 
@@ -229,7 +228,7 @@ def cost_gradient(
     by_p = linalg.product(condensed.T.T, by_a) + ca.DM(cost.weights.actuators) * (p - cost.p_ref)
     by_w = cost.weights.internal * w
     if np.any(cost.force_weights):
-        forces = WeighedForces(cost.of_lam, cost.of_w, cost.f_ref)
+        forces = WeighedForces(cost.of_lam, cost.of_w, cost.f_ref, cost.force_weights)
         first = lam.numel() - cost.of_lam.shape[1]
         force = ca.DM(cost.force_weights) * forces.gap(lam, w)
         by_lam = linalg.product(cost.of_lam.T, force)

@@ -1,24 +1,16 @@
-"""The units of a controller's problem, measured on the mechanism when the controller is built.
-
-A weight, a tolerance or a drop rule compares numbers of one unit with each other only if it
-knows what is large. The measure here is the mechanism's own: accelerations have the size
-`(aᵀ M a)^½`, an actuator force p the size `(bᵀ M⁻¹ b)^½ |p|`, a multiplier `(g M⁻¹ gᵀ)^½ |lam|`:
-p²/I with the inertia I that the actuator sees. Nothing changes when the units of a model do.
-"""
-
-from dataclasses import dataclass, field, replace
+"""Measures of a controller's problem at the mechanism's poses: its units, see `scales.py`."""
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.control.inverse_dynamics.followed_errors import followed_accelerations
-from mbcasadi.control.inverse_dynamics.limits.soft_limits import soft_rows, soften
-from mbcasadi.control.inverse_dynamics.missed_tasks import floors
-from mbcasadi.control.inverse_dynamics.objective import ForceWeights
+from mbcasadi.control.inverse_dynamics.inputs import default_inputs
 from mbcasadi.control.inverse_dynamics.options import Setup
+from mbcasadi.control.inverse_dynamics.parts.missed_tasks import floors
 from mbcasadi.control.inverse_dynamics.problem import Problem
-from mbcasadi.description.qp_stages import CONE_ROWS, UNBOUNDED
+from mbcasadi.control.inverse_dynamics.scales import ForceWeights, ProblemScales
+from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.description.tolerance import with_single
 from mbcasadi.system.coordinates import pose_inputs
 
@@ -38,79 +30,6 @@ float's rounding times that is the relative error of forces that the tasks leave
 
 LEAST_SHARE = 1e-9
 """An actuator, row or force counts at least this share of the largest of its kind."""
-
-
-@dataclass(frozen=True)
-class ProblemScales:
-    """Medians over closed poses, all contacts and loops on.
-
-    Attributes:
-        rows: (m,) length of each row of G in the inertia's metric.
-        coordinates: (nv,) square root of the inertia of each coordinate.
-        actuators: (nu,) `(bᵀ M⁻¹ b)^½` of each actuator.
-        inequalities: (k,) value of each inequality by forces of unit size.
-        required: (k,) largest acceleration of each task row required: `FAR` times what all
-            actuators at their limits and gravity give it; infinite where one has no limit.
-            `|J a| ≤ ‖J L⁻ᵀ‖ ‖Lᵀ a‖`, and constraints only shorten `‖Lᵀ a‖` (Gauss).
-        strength: largest size of an acceleration that actuators and gravity can give; infinite
-            where an actuator has no limit.
-        pull: `FAR` times the sum of the tasks' weighted squared lengths: times `strength` the
-            largest slope of the tasks' cost along a motion of unit size.
-        reach: (k,) usual length of each task row in the inertia's metric.
-        task: size of a task's weighted error by an acceleration of unit size, the median of the
-            rows of all tasks: light links weigh no more than others.
-        contact: size of a contact force of 1 N: that of a force on the whole mass, or of the rows
-            of the contacts where equations do not contain the mass.
-        followed: what joints can follow, see `followed_errors.py`; None where nothing is bounded.
-        floors: (k,) of the task rows, see `missed_tasks.py`.
-    """
-
-    rows: Array
-    coordinates: Array
-    actuators: Array
-    inequalities: Array
-    required: Array
-    strength: float
-    pull: float
-    reach: Array
-    task: float
-    contact: float
-    followed: Array | None = None
-    floors: Array = field(default_factory=lambda: np.zeros(0))
-
-    def softened(self, setup: Setup, problem: Problem, tuning: dict[str, ca.SX]) -> Problem:
-        """Return the problem with a slack in its soft rows.
-
-        Args:
-            setup: the options.
-            problem: all rows hard.
-            tuning: entries of `tuning`, by name.
-        """
-        weight = self.force_weights(setup).internal
-        return soften(problem, setup.soft, tuning, self, weight)
-
-    def of_soft_rows(self, setup: Setup, names: tuple[str, ...], cones: int) -> "ProblemScales":
-        """Return the scales with those of the rows that linear prices add.
-
-        Args:
-            setup: the options.
-            names: of all rows.
-            cones: number of quadratic cones, whose rows are the last.
-        """
-        linear = [x.row for x in soft_rows(names, setup.soft) if x.slack >= 0]
-        added = np.repeat(self.inequalities[linear], 2)
-        own, of_cones = np.split(self.inequalities, [self.inequalities.size - CONE_ROWS * cones])
-        return replace(self, inequalities=np.concatenate([own, added, of_cones]))
-
-    def force_weights(self, setup: Setup) -> ForceWeights:
-        """Return the weights of the regularisation: shares of the tasks' cost."""
-        shares = sum(setup.torque_weights)
-        weights = shares * (self.task * self.actuators) ** 2
-        single = weights * np.maximum(LEAST_FLOAT_WEIGHT / shares, 1)
-        return ForceWeights(
-            np.array([with_single(w, s) for w, s in zip(weights, single, strict=True)], float),
-            setup.internal_force_weight * float(self.task * self.contact) ** 2,
-        )
 
 
 def measure_problem(setup: Setup, symbols: dict[str, ca.SX], problem: Problem) -> ProblemScales:
@@ -153,9 +72,24 @@ def measure_problem(setup: Setup, symbols: dict[str, ca.SX], problem: Problem) -
     definite = [x for x in samples if all(np.all(np.isfinite(value)) for value in x.values())]
     if not definite:
         definite = [{key: np.ones_like(value) for key, value in samples[0].items()}]
-    scales = _scales(definite, problem.contacts.of_lam.shape[1], setup)
     J = [each["J"] for each in found]
-    return replace(scales, followed=followed_accelerations(setup, J), floors=floors(setup, J))
+    return _scales(definite, J, problem.contacts.of_lam.shape[1], setup)
+
+
+def force_weights(setup: Setup, task: float, actuators: Array, contact: float) -> ForceWeights:
+    """Return the weights of the regularisation: shares of the tasks' cost.
+
+    Args:
+        setup: the options.
+        task, actuators, contact: as in `ProblemScales`.
+    """
+    shares = sum(setup.torque_weights)
+    weights = shares * (task * actuators) ** 2
+    single = weights * np.maximum(LEAST_FLOAT_WEIGHT / shares, 1)
+    return ForceWeights(
+        np.array([with_single(w, s) for w, s in zip(weights, single, strict=True)], float),
+        setup.internal_force_weight * float(task * contact) ** 2,
+    )
 
 
 def _sizes(matrices: dict[str, Array]) -> dict[str, Array]:
@@ -215,23 +149,21 @@ def _largest_fall(setup: Setup) -> float:
 
 def _sampled_inputs(setup: Setup, inputs: dict[str, ca.SX]) -> list[dict[str, Array]]:
     """Return inputs at the closed poses of the mechanism, all rows on."""
-    sampled = []
+    usual, sampled = default_inputs(setup), []
     for q, v in setup.system.scales.states:
-        values = pose_inputs(setup.system, q) | {"v": v, "ref": setup.reference_at(q)}
-        values["tuning"] = np.array([parameter.default for parameter in setup.tuning])
-        values["mask"] = np.ones(len(setup.mask_names))
-        values["act"] = np.zeros(setup.system.na)
-        values["f_measured"] = np.zeros(setup.force_costs.size)
-        values["z"] = np.zeros(setup.memory_size)
+        values = usual | pose_inputs(setup.system, q) | {"v": v, "ref": setup.reference_at(q)}
         sampled.append({name: values[name] for name in inputs})
     return sampled
 
 
-def _scales(samples: list[dict[str, Array]], nj: int, setup: Setup) -> ProblemScales:
+def _scales(
+    samples: list[dict[str, Array]], J: list[Array], nj: int, setup: Setup
+) -> ProblemScales:
     """Return the scales from values at poses where the inertia is definite.
 
     Args:
         samples: the values.
+        J: (k, nv) Jacobians of all tasks at the poses.
         nj: number of contact rows, the last ones.
         setup: the options.
     """
@@ -255,6 +187,7 @@ def _scales(samples: list[dict[str, Array]], nj: int, setup: Setup) -> ProblemSc
     bounded = bool(limits.size > 0 and np.all(limits < UNBOUNDED))
     reach = usual["reach"]
     reached = reach > MOVABLE * reach.max(initial=0.0)
+    task = float(np.sqrt(np.median(seen))) if seen.size else 1.0
     return ProblemScales(
         required=np.where(reached & bounded, FAR * strength * reach, np.inf),
         reach=_floored(reach),
@@ -264,8 +197,11 @@ def _scales(samples: list[dict[str, Array]], nj: int, setup: Setup) -> ProblemSc
         inequalities=_floored(np.sqrt(np.mean(np.square(values), axis=0))),
         strength=strength if bounded else float("inf"),
         pull=FAR * float(usual["tasks"].sum()) or 1.0,
-        task=float(np.sqrt(np.median(seen))) if seen.size else 1.0,
+        task=task,
         contact=contact,
+        followed=followed_accelerations(setup, J),
+        floors=floors(setup, J),
+        force_weights=force_weights(setup, task, actuators, contact),
     )
 
 

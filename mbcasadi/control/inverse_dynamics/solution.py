@@ -1,6 +1,6 @@
 """The QP as data, its solution, and why there may be none."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.description.status import Flag, Status
 from mbcasadi.errors import ProblemError
+from mbcasadi.qp.rows import Row
 from mbcasadi.short_text import with_table
 
 Array = NDArray[np.float64]
@@ -35,6 +36,7 @@ class CondensedQP(NamedTuple):
         H, g: (n, n), (n,).
         A_qp, lba, uba: (m, n), (m,), (m,).
         row_names: name of each row.
+        limits: the limit that each row belongs to, in words: a cone has several faces.
         T, t: (nv, nu), (nv,).
         cones: number of quadratic cones.
     """
@@ -45,6 +47,7 @@ class CondensedQP(NamedTuple):
     lba: Array
     uba: Array
     row_names: tuple[str, ...]
+    limits: tuple[str, ...]
     T: Array
     t: Array
     cones: int = 0
@@ -60,9 +63,9 @@ class CondensedQP(NamedTuple):
     @classmethod
     @checked
     def of(
-        cls, matrices: Mapping[str, Array], row_names: tuple[str, ...], cones: int = 0
+        cls, matrices: Mapping[str, Array], about: Sequence[Row], cones: int = 0
     ) -> "CondensedQP":
-        """Return the QP of the matrices of an inspection, by name."""
+        """Return the QP of the matrices of an inspection, by name, and of what its rows are."""
         for key in ("H", "A_qp", "T", "g", "lba", "uba", "t"):
             if key not in matrices:
                 raise ProblemError(
@@ -70,7 +73,8 @@ class CondensedQP(NamedTuple):
                 )
         parts = {key: matrices[key] for key in ("H", "A_qp", "T")}
         flat = {key: matrices[key].ravel() for key in ("g", "lba", "uba", "t")}
-        return cls(row_names=row_names, cones=cones, **parts, **flat)
+        names, limits = (tuple(getattr(row, key) for row in about) for key in ("name", "limit"))
+        return cls(row_names=names, limits=limits, cones=cones, **parts, **flat)
 
 
 @with_table

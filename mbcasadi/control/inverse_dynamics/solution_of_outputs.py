@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from mbcasadi.control.inverse_dynamics.limits.soft_limits import soft_rows
 from mbcasadi.control.inverse_dynamics.options import Array, Setup
 from mbcasadi.control.inverse_dynamics.priorities.levels import levels_of
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
 from mbcasadi.control.inverse_dynamics.tick import Stages
+from mbcasadi.control.limits.soft_limits import soft_rows
 from mbcasadi.description.status import FLAG_BITS, QP_STATUS, Flag
 
 
@@ -29,7 +29,7 @@ def solution_of(
         status_text=QP_STATUS.words[code],
         flags=Flag(int(outputs["flags"][0])),
         residual=outputs["residual"],
-        problem=CondensedQP.of(state, stages.row_names, stages.qp.cones),
+        problem=CondensedQP.of(state, stages.about, stages.qp.cones),
         a=state["a"].ravel(),
         lam=state["lam"].ravel(),
         determined=state["determined"].ravel() > 0,
@@ -38,7 +38,7 @@ def solution_of(
         independent_rows=state["independent_rows"].ravel(),
         violations=state["violation"].ravel(),
         disturbance=state["disturbance"].ravel(),
-        relaxed=_relaxed(setup, stages.row_names, outputs),
+        relaxed=_relaxed(setup, stages, outputs),
         levels=_level_errors(setup, outputs),
     )
 
@@ -49,10 +49,8 @@ def _level_errors(setup: Setup, outputs: Mapping[str, Array]) -> dict[str, float
     return dict(zip(names, outputs["levels"].tolist(), strict=True)) if names else {}
 
 
-def _relaxed(
-    setup: Setup, row_names: tuple[str, ...], outputs: Mapping[str, Array]
-) -> dict[str, float]:
+def _relaxed(setup: Setup, stages: Stages, outputs: Mapping[str, Array]) -> dict[str, float]:
     """Return the soft rows that are violated, and by how much."""
-    soft = soft_rows(row_names, setup.soft)
+    soft = soft_rows(stages.about, setup.soft)
     bits = [int(word) >> n & 1 for word in outputs.get("relaxed", ()) for n in range(FLAG_BITS)]
-    return {each.name: float(outputs["slack"][i]) for i, each in enumerate(soft) if bits[i]}
+    return {each.about.name: float(outputs["slack"][i]) for i, each in enumerate(soft) if bits[i]}

@@ -14,20 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi import linalg
-from mbcasadi.control.inverse_dynamics.carry import pack
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed
 from mbcasadi.control.inverse_dynamics.condensed_problem import CondensedProblem, condensed_problem
 from mbcasadi.control.inverse_dynamics.fallback import offered_hold, safe_output_of
 from mbcasadi.control.inverse_dynamics.finish import FinishStage, carried_values
-from mbcasadi.control.inverse_dynamics.inequalities import Rows, joint_sums
-from mbcasadi.control.inverse_dynamics.inputs import (
-    Inputs,
-    guard_inputs,
-    input_symbols,
-    with_active_set,
-)
-from mbcasadi.control.inverse_dynamics.notices import noticed, too_fast
-from mbcasadi.control.inverse_dynamics.objective import TaskStack
+from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols, with_active_set
+from mbcasadi.control.inverse_dynamics.notices import noticed
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.posed import Posed, has_loops, no_force
 from mbcasadi.control.inverse_dynamics.priorities.cascade import Cascade, starts
@@ -39,11 +31,18 @@ from mbcasadi.control.inverse_dynamics.priorities.levels import (
     unit_coordinates,
 )
 from mbcasadi.control.inverse_dynamics.problem import Problem, assemble_problem
-from mbcasadi.control.inverse_dynamics.scaling import ProblemScales, measure_problem
+from mbcasadi.control.inverse_dynamics.scales import ProblemScales
+from mbcasadi.control.inverse_dynamics.scaling import measure_problem
+from mbcasadi.control.inverse_dynamics.softened import scales_of_all, soften
+from mbcasadi.control.inverse_dynamics.task_stack import TaskStack
+from mbcasadi.control.limits.actuator_ranges import joint_sums
 from mbcasadi.control.safe_output.safe_output import SafeOutput
+from mbcasadi.control.tick.columns import pack
+from mbcasadi.control.tick.instant import Instant
 from mbcasadi.description.qp_stages import UNBOUNDED, LeastDistanceStages
 from mbcasadi.linalg.scalars import in_scalars, lifted
 from mbcasadi.qp.quadratic_cones import warm_values
+from mbcasadi.qp.rows import Row, Rows
 from mbcasadi.qp.whitening import LeastDistance, Whitened, shift_bounds
 from mbcasadi.system.actuator_model import ActuatorModel, actuator_model
 
@@ -56,7 +55,7 @@ class Stages:
 
     Attributes:
         qp: `build` and `finish`.
-        row_names: name of each inequality.
+        about: what each inequality is.
         u_min, u_max: (nu,) limits that the control never leaves.
         nw: number of slacks and internal forces.
         scales: the units of the problem.
@@ -68,7 +67,7 @@ class Stages:
     """
 
     qp: LeastDistanceStages
-    row_names: tuple[str, ...]
+    about: tuple[Row, ...]
     u_min: Array
     u_max: Array
     nw: int
@@ -76,6 +75,11 @@ class Stages:
     safe: SafeOutput
     finish_from_carry: ca.Function | None
     unknowns: ca.Function | None = None
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """Name of each inequality."""
+        return tuple(row.name for row in self.about)
 
 
 def make_stages(setup: Setup, *, loops: bool | None = None) -> Stages:
@@ -90,16 +94,17 @@ def make_stages(setup: Setup, *, loops: bool | None = None) -> Stages:
     at, valid = guard_inputs(setup, symbols)
     problem = assemble_problem(setup, at)
     scales = measure_problem(setup, symbols, problem)
-    problem = scales.softened(setup, problem, at.tuning)
-    scales = scales.of_soft_rows(setup, problem.rows.names, problem.rows.cones)
+    problem = soften(problem, setup.soft, at.tuning, scales)
+    scales = scales_of_all(scales, problem.rows.about, setup.soft, problem.rows.cones)
     hold = offered_hold(setup, at, problem, scales)
     limits = control_limits(setup, untuned_actuators(setup, at, problem))
     safe = safe_output_of(setup, symbols, hold, no_force(problem.actuators), limits)
-    m = len(problem.rows.names)
+    m = len(problem.rows.about)
     symbols["z"] = with_active_set(setup, symbols["z"], m)
     offered = hold if setup.safe_output_kind == "safe" else {}
     own = _without_reports(setup, problem)
-    posed = Posed(own, valid, at.accepted, offered, noticed(setup, at), too_fast(setup, at))
+    bits = noticed(setup, at)
+    posed = Posed(own, valid, at.accepted, offered, bits, cannot_be_kept(setup, at))
     arguments = symbols
     late = problem.late
     if late or setup.levels or (has_loops(problem) if loops is None else loops):
@@ -127,7 +132,7 @@ def make_stages(setup: Setup, *, loops: bool | None = None) -> Stages:
     reads_inputs = safe.kind != "zero"
     return Stages(
         qp=LeastDistanceStages(build, finish.function(symbols), cones=cones),
-        row_names=qp.problem.rows.names,
+        about=qp.problem.rows.about,
         u_min=limits[0],
         u_max=limits[1],
         nw=qp.problem.contacts.of_w.shape[1],
@@ -147,7 +152,7 @@ def _level_stages(
     limits: tuple[Array, Array],
 ) -> Stages:
     """Return the stages of a controller with levels, from what `make_stages` has assembled."""
-    rows = qp.problem.rows.names
+    rows = qp.problem.rows.about
     units = unit_coordinates(setup, qp)
     qp = replace(qp, whitened=units)
     C, lower, upper = least_distance(setup, qp)
@@ -173,7 +178,7 @@ def _level_stages(
     finish = FinishStage(setup, qp, layout, safe, type(carry), LastLevel(judge, last, C.shape[1]))
     return Stages(
         qp=LeastDistanceStages(build, finish.function(symbols), between=tuple(between)),
-        row_names=rows,
+        about=rows,
         u_min=limits[0],
         u_max=limits[1],
         nw=qp.problem.contacts.of_w.shape[1],
@@ -216,7 +221,7 @@ def _rows_of_x(nu: int, rows: Rows, condensed: Condensed, whitened: Whitened) ->
 def _blocks(rows: Rows) -> Iterator[list[ca.SX]]:
     """Return C_p, C_lam, C_w and C_a of rows that follow each other and have the same of these."""
     matrices = [rows.C_p, rows.C_lam, rows.C_w, rows.C_a]
-    kinds = [tuple(i in set(C.sparsity().row()) for C in matrices) for i in range(len(rows.names))]
+    kinds = [tuple(i in set(C.sparsity().row()) for C in matrices) for i in range(len(rows.about))]
     first = 0
     for _, same in groupby(kinds):
         size = len(list(same))
@@ -238,7 +243,13 @@ def tasks_of_tick(setup: Setup, tasks: TaskStack) -> TaskStack:
     return replace(tasks, error=nothing, feedback=nothing, kp=nothing, kd=nothing)
 
 
-def untuned_actuators(setup: Setup, at: Inputs, problem: Problem) -> ActuatorModel:
+def cannot_be_kept(setup: Setup, at: Instant) -> ca.SX:
+    """Return whether a part has a limit that cannot be kept, whatever the solver finds."""
+    lost = [each.lost(at) for each in setup.bound if each.lost]
+    return lost[0] if len(lost) == 1 else ca.mmax(ca.vertcat(ca.SX(0), *lost))
+
+
+def untuned_actuators(setup: Setup, at: Instant, problem: Problem) -> ActuatorModel:
     """Return the actuators with the limits that no tuning changes."""
     if "limits" not in setup.tunable:
         return problem.actuators

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
-from mbcasadi.control.inverse_dynamics.missed_tasks import missed_flag
 from mbcasadi.control.inverse_dynamics.options import CONTACT_RANK_TOL
+from mbcasadi.control.inverse_dynamics.parts.missed_tasks import missed_flag
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
 from mbcasadi.control.law_interface.fallback import CORE, Core
 from mbcasadi.control.law_interface.law import Law

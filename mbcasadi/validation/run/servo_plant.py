@@ -6,10 +6,11 @@ import mujoco
 
 from mbcasadi.control import InverseDynamicsQP
 from mbcasadi.control.inverse_dynamics.actuator_delay import ticks_of
-from mbcasadi.control.inverse_dynamics.servos.servos import ServoPlant, servo_indices, servo_note
+from mbcasadi.control.inverse_dynamics.parts.servos import ServoPlant, servo_note
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.plant import Plant
+from mbcasadi.system.actuator_model import servo_indices
 from mbcasadi.validation.closed_loop import Runnable
 
 Controlled = Controller | HasController | Runnable

@@ -117,4 +117,5 @@ def loop_forces(tables: Sequence[LoopForce], controller: InverseDynamicsQP) -> A
                 f"force of '{table.constraint}' = {force.tolist()}; expected one number, or {size}"
             )
         desired[table.constraint] = np.broadcast_to(force, (size,))
-    return np.array([desired[row.constraint][row.row] for row in controller.weighed_loops])
+    loops = [each for each in controller.weighed_forces if each.owner[0] == "loop"]
+    return np.array([desired[each.owner[1]][each.row] for each in loops])

@@ -8,9 +8,8 @@ import numpy as np
 
 from mbcasadi import models
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
-from mbcasadi.control.inverse_dynamics.limits.joint_limits import acceleration_bounds
-from mbcasadi.control.inverse_dynamics.limits.predicted_motion import planned_tick
-from mbcasadi.control.inverse_dynamics.limits.viability import SHORTFALL
+from mbcasadi.control.inverse_dynamics.viability import SHORTFALL
+from mbcasadi.control.limits.joint_limits import acceleration_bounds, limited_joints_of
 from mbcasadi.description import Contact
 from mbcasadi.system import read_mjcf
 
@@ -35,15 +34,23 @@ def without_shortfall(problem):
     lba, uba = (np.delete(bound - shift, own) for bound in (problem.lba, problem.uba))
     names = tuple(name for name in problem.row_names if name != SHORTFALL)
     g = np.delete(problem.g, column)
-    return problem._replace(A_qp=A, H=H, g=g, lba=lba, uba=uba, row_names=names)
+    limits = tuple(name for name in problem.limits if name != SHORTFALL)
+    kept = {"row_names": names, "limits": limits}
+    return problem._replace(A_qp=A, H=H, g=g, lba=lba, uba=uba, **kept)
+
+
+def limited(law):
+    """Return the limits of a controller's joints as numbers."""
+    return limited_joints_of(law, law.joint_limits)
 
 
 def hard_rows(law, problem, q, v):
     """Return the same with all that the limits of joints demand, even beyond the actuators."""
-    joints = law.limited_joints
-    state = ca.SX.sym("q", law.system.nq), ca.SX.sym("v", law.system.nv)
-    tick = planned_tick(law)
-    ends = ca.Function("ends", state, acceleration_bounds(joints, *state, tick))(q, v)
+    joints = limited(law)
+    state = q[list(joints.places)], v[list(joints.dofs)]
+    symbols = [ca.SX.sym("x", len(joints.names)) for _ in state]
+    bounds = acceleration_bounds(joints, *symbols, law.tick)
+    ends = ca.Function("ends", symbols, bounds)(*state)
     problem = without_shortfall(problem)
     lba, uba = problem.lba.copy(), problem.uba.copy()
     for k, (name, dof) in enumerate(zip(joints.names, joints.dofs, strict=True)):

@@ -3,10 +3,11 @@
 import mujoco
 import numpy as np
 import pytest
+from mechanisms import limited
 
 import mbcasadi as mb
 from mbcasadi.control import InverseDynamicsQP, JointLimits, PostureTask
-from mbcasadi.control.inverse_dynamics.servos.unclipped import UNCLIPPED
+from mbcasadi.control.inverse_dynamics.parts.unclipped import UNCLIPPED
 from mbcasadi.description.status import Flag
 
 PERIOD, FORCE, KP, KD, LIGHT = 0.002, 39.0, 2000.0, 100.0, 5e-4
@@ -91,12 +92,12 @@ def test_ranges_stay_where_a_clipped_servo_loses_nothing_or_others_are_narrower(
 
 
 def test_usual_braking_is_that_of_the_servo_which_is_not_clipped():
-    both = law_of(arm(), joints=("base", "wrist"), reserve=0.0).limited_joints
+    both = limited(law_of(arm(), joints=("base", "wrist"), reserve=0.0))
     alone = 0.5 * FORCE / (PERIOD * KD + LIGHT)
     assert both.braking[1] < alone
     assert both.braking[1] > 0.5 * alone
     assert both.followed[1] > 2 * both.braking[1]  # tasks are not slowed by it
-    given = law_of(arm(), joints=("base", "wrist"), braking=(30.0, 40.0)).limited_joints
+    given = limited(law_of(arm(), joints=("base", "wrist"), braking=(30.0, 40.0)))
     np.testing.assert_array_equal(given.followed, given.braking)
 
 

@@ -4,13 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from full_problem import full_problem, independent, numbers
-from mechanisms import feet, stand, system_of
+from full_problem import full_problem, independent
+from mechanisms import feet, quadruped_controller, stand, system_of
 from scipy.optimize import linprog
 
 import mbcasadi as mb
-from mbcasadi.control import FrameTask, InverseDynamicsQP, JointLimits, PostureTask
-from mbcasadi.control.inverse_dynamics.explaining.excluding_limits import limit_of
+from mbcasadi.control import FrameTask, InverseDynamicsQP, JointLimits, PostureTask, SoftLimit
 from mbcasadi.description.status import Status
 from mbcasadi.errors import UnknownNameError
 
@@ -195,56 +194,11 @@ def test_bad_inputs_are_named_with_index_and_value():
     assert "q[3:7] = [0.0, 0.0, 0.0, 0.0]" in str(drone.explain(q, np.zeros(6)))
 
 
-@pytest.mark.parametrize(
-    ("row", "limit"),
-    [
-        ("actuator 'a b': force range", "torque of a b"),
-        ("contact 'it's': friction, face 12", "cone of it's"),
-        ("contact 'FL': normal force, lower side", "normal force of FL"),
-        ("joint 'knee': summed actuator force", "summed actuator force of knee"),
-        ("joint 'knee': range, slack", "range of knee"),
-    ],
-)
-def test_rows_of_one_limit_have_its_name(row, limit):
-    assert limit_of(row) == limit
-
-
-def test_what_excludes_a_level_is_infeasible_with_it_and_all_but_any_one_of_it_is_feasible():
-    """Weak motors: the trunk cannot be pushed as asked, then the posture has what is left."""
-    system, rng = system_of("quadruped"), np.random.default_rng(9)
-    tasks = [FrameTask("trunk", kind="body", name="base", kp=60.0), PostureTask(kp=50.0)]
-    limits = np.outer(rng.uniform(8.0, 20.0, system.nu), [-1.0, 1.0])
-    contacts = [replace(foot, max_force=500.0) for foot in feet()]
-    law = InverseDynamicsQP(
-        system, tasks, contacts, force_limits=limits, levels=[["base"], ["posture"]]
-    )
-    unmet = 0
-    for _ in range(6):
-        q, v = stand(system, rng, spread=0.1, speed=0.2, key="stand")
-        ref = law.reference_at(q)
-        ref[law.reference_slices["base.position"]] += 0.3 * rng.standard_normal(3)
-        found = law.explain(q, v, ref)
-        assert found.status == Status.SOLVED
-        second = found.levels["level 2 (posture)"]  # the feet hold the joints
-        assert second == ("level 2 (posture)",)
-        if "level 1 (base)" not in found.levels:
-            continue
-        unmet += 1
-        full = full_problem(system, q, v, [], law.contacts, limits, weights=law.force_weights)
-        E, e = equations(full)
-        trunk = system.frame("trunk", "body")
-        asked = 60.0 * (
-            ref[law.reference_slices["base.position"]] - numbers(trunk.pose(q)[0]).ravel()
-        )
-        J, bias = numbers(trunk.jacobian(q)), numbers(trunk.bias(q, v)).ravel()
-        a_des = np.r_[asked, np.zeros(3)] - 2 * np.sqrt(60.0) * J @ v - bias
-        padded = np.hstack([J, np.zeros((6, E.shape[1] - system.nv))])
-        named = named_rows(system, law, full, E.shape[1])
-        chosen = {name: named[name] for name in found.levels["level 1 (base)"]}
-        E, e = np.vstack([E, padded]), np.concatenate([e, a_des])
-        assert least_violation(E, e, list(chosen.values())) > INFEASIBLE
-        for name in chosen:
-            rest = [rows for other, rows in chosen.items() if other != name]
-            assert not rest or least_violation(E, e, rest) < FEASIBLE, (chosen.keys(), name)
-        assert f"level 1 (base) is excluded by {next(iter(chosen))}" in str(found)
-    assert unmet >= 3
+def test_rows_of_one_limit_have_its_name():
+    soft = (SoftLimit("joints", linear=1.0),)
+    law = quadruped_controller(joint_limits=JointLimits(velocity=15.0, braking=200.0), soft=soft)
+    limits = {row.name: row.limit for row in law.stages.about}
+    assert limits["actuator 'FL_hip': force range"] == "torque of FL_hip"
+    assert limits["contact 'FL': friction, face 3"] == "cone of FL"
+    for end in ("", ", lower side", ", slack"):
+        assert limits[f"joint 'FL_calf': range{end}"] == "range of FL_calf"

@@ -4,14 +4,14 @@ import casadi as ca
 import numpy as np
 import pytest
 from full_problem import full_problem, solve
-from mechanisms import feet, stand, system_of
+from mechanisms import feet, limited, stand, system_of
 from test_against_full_problem import compare, quadruped_tasks
 
 import mbcasadi as mb
 from mbcasadi.codegen import export_c
 from mbcasadi.control import FrameTask, InverseDynamicsQP, JointLimits, PostureTask
-from mbcasadi.control.inverse_dynamics.limits.braking_rule import Tick, braking_bound
-from mbcasadi.control.inverse_dynamics.limits.joint_limits import (
+from mbcasadi.control.limits.braking_rule import Tick, braking_bound
+from mbcasadi.control.limits.joint_limits import (
     acceleration_bounds,
     limited_joints,
 )
@@ -57,7 +57,8 @@ def bounds(arm) -> ca.Function:
     limits = JointLimits(("shoulder",), SPEED, MOST, braking=BRAKING, margin=margin, reserve=0.0)
     joints = limited_joints(arm, limits, ranges_of(arm), H)
     q, v = ca.SX.sym("q", arm.nq), ca.SX.sym("v", arm.nv)
-    return ca.Function("bounds", [q, v], acceleration_bounds(joints, q, v, Tick(H)))
+    state = q[list(joints.places), 0], v[list(joints.dofs), 0]
+    return ca.Function("bounds", [q, v], acceleration_bounds(joints, *state, Tick(H)))
 
 
 def ranges_of(system):
@@ -133,9 +134,9 @@ def test_the_quadruped_gets_the_optimum_of_the_full_problem_with_joints_near_the
         system, tasks, feet(), joint_limits=limits, bound_errors=False, period=0.01
     )
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
-    bounds = ca.Function(
-        "b", [q, v], acceleration_bounds(law.limited_joints, q, v, Tick(law.period))
-    )
+    joints = limited(law)
+    state = q[list(joints.places), 0], v[list(joints.dofs), 0]
+    bounds = ca.Function("b", [q, v], acceleration_bounds(joints, *state, Tick(law.period)))
     rng, solved, held = np.random.default_rng(3), 0, 0
     for mask in ((1, 1, 1, 1), (0, 1, 1, 1), (0, 1, 1, 0)):
         for _ in range(8):
@@ -146,12 +147,12 @@ def test_the_quadruped_gets_the_optimum_of_the_full_problem_with_joints_near_the
                 system, q, v, tracked, feet(), system.limits.ctrl, mask, weights=law.force_weights
             )
             ends = np.hstack([np.array(x) for x in bounds(q, v)])
-            dofs = law.limited_joints.dofs
-            full.accelerations += [(dof, *pair) for dof, pair in zip(dofs, ends, strict=True)]
+            own = zip(joints.dofs, ends, strict=True)
+            full.accelerations += [(dof, *pair) for dof, pair in own]
             solution = law.solve(q, v, ref, mask=mask)
             if compare(solution, solve(full)):
                 solved += 1
-                a = solution.a[list(dofs)]
+                a = solution.a[list(joints.dofs)]
                 held += bool(np.any(np.isclose(a, ends[:, 0]) | np.isclose(a, ends[:, 1])))
     assert solved >= 12
     assert held >= 6
@@ -205,7 +206,7 @@ def test_wrong_limits_are_refused(arm):
     loose = mb.read_mjcf(ARM.replace('name="loose" axis', 'name="loose" range="-9 9" axis'))
     with pytest.raises(ProblemError, match="joint 'loose': it has no actuator"):
         InverseDynamicsQP(loose, [PostureTask()], joint_limits=JointLimits(("loose",)))
-    assert law().limited_joints.names == ("shoulder", "elbow")
+    assert limited(law()).names == ("shoulder", "elbow")
 
 
 CART = """
@@ -228,7 +229,7 @@ def test_a_servo_brakes_with_the_far_end_of_its_range(limit, force):
     """At a stop it gives kp times the whole range, 50 N/m x 3 m, or what the joint bears."""
     system = mb.read_mjcf(CART.format(limit=limit))
     law = InverseDynamicsQP(system, [PostureTask()], joint_limits=JointLimits(), period=0.005)
-    np.testing.assert_allclose(law.limited_joints.braking, [0.5 * force / 2.0], rtol=1e-12)
+    np.testing.assert_allclose(limited(law).braking, [0.5 * force / 2.0], rtol=1e-12)
 
 
 LATE, HEAVY = 2, 0.1  # ticks, share of the mass
@@ -329,7 +330,7 @@ def test_a_joint_that_needs_no_force_at_its_limit_is_solved():
 
 def test_braking_is_no_more_than_the_limit_of_acceleration():
     law, ref = hinge(velocity=2.0, acceleration=5.0)
-    assert law.limited_joints.braking[0] == 5.0
+    assert limited(law).braking[0] == 5.0
     h, q, v = law.period, 0.0, 0.0
     for _ in range(1250):
         a = law.solve([q], [v], ref).a[0]
@@ -361,7 +362,7 @@ def test_joints_that_constraints_drive_brake_by_those_that_drive_them():
     system = mb.read_mjcf(GRIPPER)
     assert system.joint_roles == (("wrist", "finger"), ("follower",), ("pad",))
     law = InverseDynamicsQP(system, [PostureTask(kp=400.0)], joint_limits=JointLimits())
-    joints = law.limited_joints
+    joints = limited(law)
     assert joints.names == ("wrist", "finger", "follower")
     finger, follower = joints.braking[1:]
     assert follower == pytest.approx(2 * finger, rel=1e-9)  # it moves twice as far

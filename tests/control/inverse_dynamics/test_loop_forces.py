@@ -32,7 +32,7 @@ from mbcasadi.control import (
     PostureTask,
     SoftLimit,
 )
-from mbcasadi.control.inverse_dynamics.load_sharing import undetermined
+from mbcasadi.control.inverse_dynamics.shared_loads import undetermined
 from mbcasadi.description import Contact
 from mbcasadi.description.status import Flag, Status
 from mbcasadi.errors import ProblemError, UnknownNameError

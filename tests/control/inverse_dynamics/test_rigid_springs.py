@@ -5,7 +5,7 @@ import mujoco
 import numpy as np
 import pytest
 from full_problem import solve
-from mechanisms import admissible, closed
+from mechanisms import admissible, closed, limited
 from mujoco_problem import mujoco_full_problem, site_motion
 
 import mbcasadi as mb
@@ -279,7 +279,7 @@ def test_springs_are_left_out_of_the_limits_of_joints():
     law = InverseDynamicsQP(
         mb.read_mjcf(ranged), [TRUNK], joint_limits=JointLimits(braking=50.0), **options
     )
-    assert law.limited_joints.names == ("hip",)
+    assert limited(law).names == ("hip",)
     with pytest.raises(ProblemError, match="'spring' has limits and is a rigid spring"):
         leg(joint_limits=JointLimits(("spring",), braking=50.0))
 

@@ -8,8 +8,8 @@ from servo_arms import INTEGRATORS, arm, mujoco_tick
 
 from mbcasadi import read_mjcf
 from mbcasadi.control import InverseDynamicsQP, PostureTask
-from mbcasadi.control.inverse_dynamics.servos import servo_dynamics
-from mbcasadi.control.inverse_dynamics.servos.servo_map import Coordinate, tick_map
+from mbcasadi.control.inverse_dynamics.parts import servo_dynamics
+from mbcasadi.control.inverse_dynamics.parts.servo_map import Coordinate, tick_map
 from mbcasadi.errors import ProblemError
 
 ROUNDING = 1e-8

@@ -40,7 +40,7 @@ def priced(hard, state, prices):
         prices: by name of the row, (price, linear).
     """
     qp, scales = hard.problem(*state), hard.stages.scales
-    if hard.limited_joints is not None:
+    if hard.joint_limits is not None:
         qp = hard_rows(hard, qp, *state[:2])
     n, m = len(qp.g), len(qp.row_names)
     soft = [i for i, name in enumerate(qp.row_names) if name in prices]

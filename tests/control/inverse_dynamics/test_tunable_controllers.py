@@ -8,7 +8,7 @@ from mechanisms import feet, stand, system_of
 
 from mbcasadi.codegen import export_c
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
-from mbcasadi.control.inverse_dynamics.tuning import TUNABLE
+from mbcasadi.control.tick.tuning import TUNABLE
 from mbcasadi.errors import ProblemError, UnknownNameError
 
 SAME = 1e-5

@@ -4,12 +4,12 @@ import mujoco
 import numpy as np
 import pytest
 from full_problem import least_squares_within
-from mechanisms import without_shortfall
+from mechanisms import limited, without_shortfall
 
 import mbcasadi as mb
 from mbcasadi.codegen import export_c
 from mbcasadi.control import DistanceLimits, InverseDynamicsQP, JointLimits, PostureTask
-from mbcasadi.control.inverse_dynamics.limits.usual_braking import RELIED_ON
+from mbcasadi.control.limits.usual_braking import RELIED_ON
 from mbcasadi.description.status import Flag, Status
 
 H, LATE, HEAVY = 0.002, 1, 0.1  # s, ticks, share of the mass
@@ -66,7 +66,7 @@ def carts():
 def test_usual_braking_of_all_joints_at_once_is_within_what_the_motors_give(links):
     """By MuJoCo's inertia: with any signs, and nothing left at the pose that needs most."""
     law = InverseDynamicsQP(links, [PostureTask()], joint_limits=JointLimits(), period=H)
-    d = law.limited_joints.braking / RELIED_ON
+    d = limited(law).braking / RELIED_ON
     model = mujoco.MjModel.from_xml_string(TWO_LINKS)
     data, largest = mujoco.MjData(model), 0.0
     alone = np.full(2, np.inf)

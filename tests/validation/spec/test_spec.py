@@ -192,7 +192,7 @@ def test_the_force_of_a_loop_in_the_cost_reaches_the_controller():
     table = {"constraint": "pin", "weight": [1e-2, 0.0, 2e-2], "force": [20.0, 9.0, -3.0]}
     experiment = four_bar(loop_force=[table])
     controller, own = experiment.controller, experiment.controller.reference_slices["loop_force"]
-    assert controller.force_costs.tolist() == [1e-2, 2e-2]
+    assert [each.weight for each in controller.weighed_forces] == [1e-2, 2e-2]
     assert np.array(experiment.reference(0.5)).ravel()[own].tolist() == [20.0, -3.0]
     with pytest.raises(ProblemError, match="expected one number, or 3"):
         four_bar(loop_force=[table | {"force": [1.0, 2.0]}])
@@ -204,7 +204,7 @@ def test_limits_of_distances_reach_the_controller(quadruped):
     spec = parse_spec(data | {"limits": {"distance": distance}})
     controller = experiment_for_system(spec, quadruped, quadruped.tree.q0).controller
     assert "distance 'FL on floor'" in controller.row_names
-    assert controller.limited_distances.limits.nearest == distance["nearest"]
+    assert controller.distance_limits.nearest == distance["nearest"]
     assert controller.distance_limits.margin == 0.01
     with pytest.raises(ProblemError, match="braking"):
         parse_spec(data | {"limits": {"distance": {"margin": 0.01}}})
@@ -214,9 +214,9 @@ def test_limits_and_weights_of_actuator_forces_reach_the_controller():
     options = {"torque_weight": [2e-3], "torque_rate_weight": 0.1, "servo_plant": "start"}
     limits = {"actuator": {"rate": 40.0, "stall_force": [2.0], "no_load_speed": 9.0}}
     controller = four_bar(limits=limits, options=options).controller
-    limited = controller.limited_actuators
-    assert (limited.rate[0], limited.stall_force[0], limited.no_load_speed[0]) == (40.0, 2.0, 9.0)
-    assert np.isinf(limited.power[0])
+    limited = controller.actuator_limits
+    assert (limited.rate, list(limited.stall_force), limited.no_load_speed) == (40.0, [2.0], 9.0)
+    assert limited.power is None
     assert [weights.tolist() for weights in controller.torque_weights] == [[2e-3], [0.1]]
     assert controller.servo_plant == "start"
 

@@ -6,43 +6,38 @@ feet move. Forces that pass through the inertia alone do not count.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from mbcasadi.control.inverse_dynamics.contacts.force_feedback import at_bounds
-from mbcasadi.control.inverse_dynamics.weighed_forces import limits_of_forces
-from mbcasadi.qp.friction_cone import FORCE_AXES
-
-if TYPE_CHECKING:
-    from mbcasadi.control.inverse_dynamics.options import Setup
-    from mbcasadi.control.inverse_dynamics.problem import Problem
+from mbcasadi.control.inverse_dynamics.problem import Problem
+from mbcasadi.control.tick.design import Design
 
 Array = NDArray[np.bool_]
 
 
-def bounded_forces(setup: "Setup", problem: "Problem", active: ca.SX) -> ca.SX:
-    """Return (k,) one for each force in the cost, or of a contact, that an active limit bounds.
+def owners_of_bounds(design: Design, problem: Problem) -> tuple[frozenset[tuple[str, str]], ...]:
+    """Return what may bound each weighed force: itself, and the actuators that can act on it.
 
     Args:
-        setup: the options.
+        design: of the controller.
         problem: its rows and contacts.
-        active: (m,) active set of the rows.
     """
     G, B = problem.dynamics.G.sparsity(), problem.dynamics.B.sparsity()
     of_contact = problem.contacts.of_lam.sparsity()
     first = G.shape[0] - of_contact.shape[1]
-    by_contact: list[set[int]] = [set() for _ in setup.contacts]
+    by_contact: list[set[int]] = [set() for _ in design.contacts]
     for force, multiplier in zip(*of_contact.get_triplet(), strict=True):
         by_contact[force // 3].add(first + multiplier)
-    rows = [own for own in by_contact for _ in FORCE_AXES]
-    rows += [{row.place} for row in setup.weighed_loops]
-    names = np.array(setup.system.actuator_names, dtype=object)
-    acting = [set(names[each]) for each in acting_actuators(G, B, rows)]
-    return at_bounds(active, problem.rows.names, limits_of_forces(setup), acting)
+    forces = design.weighed_forces
+    rows = [by_contact[x.place] if x.owner[0] == "contact" else {x.place} for x in forces]
+    actuators = [("actuator", name) for name in design.system.actuator_names]
+    return tuple(
+        frozenset({force.owner, *(actuators[i] for i in np.flatnonzero(each))})
+        for force, each in zip(forces, acting_actuators(G, B, rows), strict=True)
+    )
 
 
 def acting_actuators(G: ca.Sparsity, B: ca.Sparsity, forces: Sequence[set[int]]) -> Array:

@@ -11,17 +11,17 @@ W the largest weight of a task and m the whole mass: a share of the tasks' cost 
 that such a force gives the robot.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.control.tick.design import Design
 from mbcasadi.description import Contact
+from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import real_array
 from mbcasadi.system import System
 from mbcasadi.system.creep import creep_of_bodies
-
-if TYPE_CHECKING:
-    from mbcasadi.control.inverse_dynamics.options import Setup
 
 Array = NDArray[np.float64]
 
@@ -53,26 +53,44 @@ def creeping_speeds(system: System, contacts: tuple[Contact, ...]) -> tuple[floa
     return tuple(speeds)
 
 
-def creeping_weights(setup: "Setup") -> Array:
-    """Return the weights (3 nc,) of n, t1, t2 of each contact where none are given.
+PerForce = float | Sequence[float]
+
+
+def force_weights(weight: PerForce, count: int) -> Array:
+    """Return the weights (3 count,) of the components n, t1, t2 of each contact.
+
+    Args:
+        weight: one for all, one for n, t1, t2 of every contact, or all of them.
+        count: number of contacts.
+
+    Raises:
+        ProblemError: another number of weights, or a negative one.
+    """
+    array = real_array("force_weight", weight)
+    fits = array.shape in {(), (3,), (3 * count,)} and bool(np.all(np.isfinite(array)))
+    if not fits or np.any(array < 0):
+        raise ProblemError(
+            f"force_weight = {weight}; expected a finite number that is not negative, three for n, "
+            f"t1, t2 of every contact, or {3 * count} for {count} contacts"
+        )
+    if array.shape == (3 * count,):
+        return np.asarray(array, dtype=float)
+    return np.asarray(np.tile(np.broadcast_to(array, (3,)), count), dtype=float)
+
+
+def creeping_weights(design: Design) -> tuple[Array, str]:
+    """Return the weights (3 nc,) of n, t1, t2 of each contact where none are given, and a note.
 
     With levels all have one, or none.
     """
-    creeps = np.array(setup.creeping_speeds) > FASTEST
-    none = np.zeros(3 * len(setup.contacts))
-    if not np.any(creeps) or setup.force_reference:
-        return none
-    mass = sum(body.mass for body in setup.system.tree.bodies) if setup.system.tree else 0.0
-    weight = SHARE * max(float(np.max(gains.weight)) for gains in setup.gains) / mass**2
-    if setup.levels:
-        return none + weight
-    return weight * np.outer(creeps, [0.0, 1.0, 1.0]).ravel()
-
-
-def creep_note(setup: "Setup") -> str:
-    """Return the contacts that creep, with their weight, in words; "" for none."""
-    if setup.force_weight is not None or not np.any(setup.contact_weights):
-        return ""
-    speeds = zip(setup.contact_names, setup.creeping_speeds, strict=True)
-    creeping = ", ".join(f"{name}: {1e3 * v:.0f} mm/s" for name, v in speeds if v > FASTEST)
-    return f"{creeping} at the edge of the cone; force_weight {np.max(setup.contact_weights):.3g}"
+    none = np.zeros(3 * len(design.contacts))
+    speeds = np.array(creeping_speeds(design.system, tuple(design.contacts)))
+    creeps, system = speeds > FASTEST, design.system
+    if not np.any(creeps) or design.force_reference:
+        return none, ""
+    mass = sum(body.mass for body in system.tree.bodies) if system.tree else 0.0
+    weight = SHARE * max(float(np.max(gains.weight)) for gains in design.gains) / mass**2
+    each = none + 1.0 if design.levels else np.outer(creeps, [0.0, 1.0, 1.0]).ravel()
+    named = zip(design.contact_names, speeds.tolist(), strict=True)
+    creeping = ", ".join(f"{name}: {1e3 * v:.0f} mm/s" for name, v in named if v > FASTEST)
+    return weight * each, f"{creeping} at the edge of the cone; force_weight {weight:.3g}"

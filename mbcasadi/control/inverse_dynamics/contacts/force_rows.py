@@ -1,17 +1,50 @@
 """Rows of contact forces: pyramids and normal forces, wrenches of soles, quadratic cones."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
 
 import casadi as ca
 
 from mbcasadi.control.inverse_dynamics.contacts.contact_rows import ContactRows
-from mbcasadi.control.inverse_dynamics.inequalities import Rows, Sizes
-from mbcasadi.control.inverse_dynamics.tuning import ContactValues
+from mbcasadi.control.tick.design import Design
+from mbcasadi.control.tick.instant import Instant
+from mbcasadi.control.tick.part import Bound, Part
+from mbcasadi.control.tick.tuning import ContactValues
 from mbcasadi.description import Contact
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.qp.friction_cone import pyramid_rows, tuned_pyramid_rows
+from mbcasadi.qp.rows import Row, Rows, Sizes
 
+NAME = "contacts"
 COMPONENTS = ("normal", "tangent 1", "tangent 2")
+
+
+@final
+@dataclass(frozen=True)
+class ContactForces(Part):
+    """The limits of all contacts' forces; the instant knows their rows by `NAME`."""
+
+    def bind(self, design: Design) -> Bound:
+        """Return pyramids, normal forces, wrenches of soles, and quadratic cones."""
+        names = design.contact_names
+
+        def rows(now: Instant, sizes: Sizes) -> list[Rows]:
+            contacts = list(zip(design.contacts, now.contacts, strict=True))
+            forces: ContactRows = now.known[NAME]
+            return [
+                friction_rows(contacts, names, now.contacts_on, forces, sizes),
+                sole_rows(names, forces, sizes),
+                cone_rows(contacts, names, forces, sizes),
+            ]
+
+        return Bound(NAME, rows=rows)
+
+
+def _row(contact: str, name: str, limit: str, kind: str) -> Row:
+    """Return what a row of a contact is."""
+    row = Row(f"contact '{contact}': {name}", f"{limit} of {contact}", kind, unit="N")
+    return row._replace(owner=("contact", contact), may_yield=kind != "quadratic cones")
 
 
 def friction_rows(
@@ -34,7 +67,7 @@ def friction_rows(
         sizes: of the unknowns.
     """
     faces: list[ca.SX] = [ca.SX(0, 3 * len(contacts))]
-    lower, upper, labels = [ca.SX(0, 1)], [ca.SX(0, 1)], []
+    lower, upper, labels = [ca.SX(0, 1)], [ca.SX(0, 1)], list[Row]()
     for i, (contact, values) in enumerate(contacts):
         off = (1 - on[i]) * UNBOUNDED
         is_cone = contact.slides or contact.cone == "quadratic"
@@ -43,13 +76,14 @@ def friction_rows(
             faces.append(at_contact(pyramid, i, len(contacts)))
             lower.append(-UNBOUNDED * ca.SX.ones(contact.sides))
             upper.append(-contact.adhesion * ca.SX(pyramid[:, 0]) + off)
-            labels += [f"contact '{names[i]}': friction, face {k}" for k in range(contact.sides)]
+            faces_of = [f"friction, face {k}" for k in range(contact.sides)]
+            labels += [_row(names[i], face, "cone", "friction") for face in faces_of]
         if values.has_range or contact.slides:
             faces.append(at_contact(ca.sparsify(ca.DM([[1.0, 0.0, 0.0]])), i, len(contacts)))
             lower.append(values.min_force - off)
             highest = values.max_force
             upper.append(ca.SX(UNBOUNDED) if highest is None else highest + off)
-            labels.append(f"contact '{names[i]}': normal force")
+            labels.append(_row(names[i], "normal force", "normal force", "normal forces"))
     matrices = of_forces(ca.vertcat(*faces), contact_forces, sizes)
     return sizes.rows(labels, ca.vertcat(*lower), ca.vertcat(*upper), 0, **matrices)
 
@@ -62,10 +96,12 @@ def sole_rows(names: Sequence[str], contact_forces: ContactRows, sizes: Sizes) -
         contact_forces: their rows and forces.
         sizes: of the unknowns.
     """
-    labels: list[str] = []
+    labels: list[Row] = []
     for members, count in contact_forces.faces_of:
         label = " ".join(names[i] for i in members)
-        labels += [f"sole '{label}': wrench cone, face {k}" for k in range(count)]
+        limit, owner = f"wrench cone of {label}", ("sole", label)
+        named = (f"sole '{label}': wrench cone, face {k}" for k in range(count))
+        labels += [Row(name, limit, "wrench cones", owner) for name in named]
     faces, off = contact_forces.faces, contact_forces.faces_off * UNBOUNDED
     first = ca.SX(len(labels), sizes.m - faces.shape[1])
     return sizes.rows(
@@ -114,14 +150,15 @@ def cone_rows(
         contact_forces: their rows and forces.
         sizes: of the unknowns.
     """
-    parts, labels = [ca.SX(0, 3 * len(contacts))], []
+    parts, labels = [ca.SX(0, 3 * len(contacts))], list[Row]()
     apex: list[ca.SX] = []
     for i, (contact, values) in enumerate(contacts):
         if contact.cone == "quadratic" and not contact.slides:
             scaled = ca.diag(ca.vertcat(ca.SX(values.friction), 1, 1))
             parts.append(at_contact(scaled, i, len(contacts)))
             apex.append(ca.vertcat(-values.friction * contact.adhesion, 0, 0))
-            labels += [f"contact '{names[i]}': friction cone, {c}" for c in COMPONENTS]
+            cone = [f"friction cone, {component}" for component in COMPONENTS]
+            labels += [_row(names[i], name, name, "quadratic cones") for name in cone]
     k = len(labels)
     matrices = of_forces(ca.vertcat(*parts), contact_forces, sizes)
     cones = k // len(COMPONENTS)

@@ -22,7 +22,7 @@ answer, and the inertia counts as not definite.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import casadi as ca
 
@@ -30,13 +30,11 @@ from mbcasadi import linalg
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics
 from mbcasadi.control.tasks.axes import AXES
 from mbcasadi.control.tasks.frame_task import FrameTask
+from mbcasadi.control.tick.design import Design
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
 from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.shapes import require_name
-
-if TYPE_CHECKING:
-    from mbcasadi.control.inverse_dynamics.options import Setup
 
 
 class Sliding(NamedTuple):
@@ -53,31 +51,31 @@ class Sliding(NamedTuple):
     velocity: ca.SX | None
 
 
-def sliding_of(setup: "Setup", contact: Contact, friction: float | ca.SX, ref: ca.SX) -> Sliding:
+def sliding_of(design: Design, contact: Contact, friction: float | ca.SX, ref: ca.SX) -> Sliding:
     """Return what the friction of a contact follows from.
 
     Args:
-        setup: the options.
+        design: of the controller.
         contact: that slides.
         friction: its coefficient, which may be tuned.
         ref: (nref,) reference.
     """
     if not contact.slide_task:
         return Sliding(friction, contact.slide_speed, None)
-    task = slide_task_of(setup, contact)
-    velocity, desired = ca.SX(3, 1), ref[setup.reference_slices[f"{task.name}.velocity"], 0]
+    task = slide_task_of(design, contact)
+    velocity, desired = ca.SX(3, 1), ref[design.reference_slices[f"{task.name}.velocity"], 0]
     velocity[[AXES.index(axis) for axis in task.position]] = desired
     return Sliding(friction, contact.slide_speed, velocity)
 
 
-def slide_task_of(setup: "Setup", contact: Contact) -> FrameTask:
+def slide_task_of(design: Design, contact: Contact) -> FrameTask:
     """Return the task whose reference has the velocity of a contact.
 
     Raises:
         UnknownNameError: no such task.
         ProblemError: a contact that does not slide on the world, or a task without positions in it.
     """
-    tasks = {task.name: task for task in setup.tasks if isinstance(task, FrameTask)}
+    tasks = {task.name: task for task in design.tasks if isinstance(task, FrameTask)}
     require_name("FrameTask", contact.slide_task, list(tasks))
     task = tasks[contact.slide_task]
     if not contact.slides or contact.other or task.base or not task.position:

@@ -7,28 +7,20 @@ infeasible, those with the least share in the ray first (J. Chinneck, E. Dravnie
 Computing 1991).
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.control.inverse_dynamics.limits.viability import SHORTFALL
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP
+from mbcasadi.control.inverse_dynamics.viability import SHORTFALL
 from mbcasadi.description.qp_stages import UNBOUNDED
 
 Array = NDArray[np.float64]
 
 CONTRADICTORY = 1e-7
 """Least violation, relative to the largest bound, of rows of unit length that have no solution."""
-
-SPOKEN = {
-    "actuator|force range": "torque of {}",
-    "contact|friction": "cone of {}",
-    "joint|range": "range of {}",
-}
-"""Names of limits, by kind and by what the row says of it; others are "<what> of <name>"."""
 
 
 class TaskShares(NamedTuple):
@@ -56,20 +48,11 @@ class TaskShares(NamedTuple):
         return {name: float(squares[place].sum()) for name, place in self.rows.items()}
 
 
-def limit_of(row: str) -> str:
-    """Return the name of the limit that a row belongs to."""
-    match = re.fullmatch(r"(\w+) '(.*)'(?:: (.*?))?(?:, (?:face \d+|lower side|slack))*", row)
-    if match is None:
-        return row
-    kind, name, what = match[1], match[2], match[3] or match[1]
-    return SPOKEN.get(f"{kind}|{what}", what + " of {}").format(name)
-
-
-def limits_of(rows: Sequence[str]) -> dict[str, list[int]]:
+def rows_of_limits(problem: CondensedQP) -> dict[str, list[int]]:
     """Return the rows of each limit."""
     limits: dict[str, list[int]] = {}
-    for i, row in enumerate(rows):
-        limits.setdefault(limit_of(row), []).append(i)
+    for i, limit in enumerate(problem.limits):
+        limits.setdefault(limit, []).append(i)
     return limits
 
 
@@ -112,7 +95,7 @@ def _one_sided(
     rows: list[Array] = []
     bounds: list[float] = []
     groups: dict[str, list[int]] = {}
-    for name, members in limits_of(problem.row_names).items():
+    for name, members in rows_of_limits(problem).items():
         for i in members:
             for side, bound in ((1.0, problem.uba[i]), (-1.0, problem.lba[i])):
                 if abs(bound) < UNBOUNDED / 2:

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from mbcasadi.control.inverse_dynamics.explaining.excluding_limits import (
     TaskShares,
     excluding_limits,
-    limits_of,
+    rows_of_limits,
 )
-from mbcasadi.control.inverse_dynamics.limits.viability import LOST, SHORTFALL, lost_rows
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
+from mbcasadi.control.inverse_dynamics.viability import LOST, SHORTFALL, lost_rows
 from mbcasadi.control.tasks.task import Task
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.description.status import Status
+from mbcasadi.qp.rows import Row
 from mbcasadi.qp.solver import DENSE_SOLVERS
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
@@ -130,17 +131,17 @@ def task_shares(tasks: Sequence[Task], system: System, values: Mapping[str, ca.D
 
 
 def lacking(
-    rows: Sequence[str], values: Mapping[str, ca.DM]
+    rows: Sequence[Row], values: Mapping[str, ca.DM]
 ) -> tuple[dict[str, tuple[float, float]], float]:
     """Return the limits of positions that demand more than can be given, and the shortfall.
 
     Args:
-        rows: their names.
+        rows: what they are.
         values: of an inspection, by name.
     """
     asked, given = (np.array(values[key]).ravel() for key in ("asked", "given"))
     lost = np.array(lost_rows(values["asked"], values["given"])).ravel() > 0
-    names = [name.partition(":")[0] for name in rows]
+    names = [f"{kind} '{name}'" for kind, name in (row.owner for row in rows)]
     pairs = zip(names, asked, given, lost, strict=True)
     return {name: (float(a), float(g)) for name, a, g, is_lost in pairs if is_lost}, float(
         values["shortfall"]
@@ -220,7 +221,7 @@ def limit_costs(
         tasks: of the controller.
         solver: of `DENSE_SOLVERS`.
     """
-    limits, m = limits_of(problem.row_names), len(problem.row_names)
+    limits, m = rows_of_limits(problem), len(problem.row_names)
     best = _optimum(problem, np.ones(m, bool), solver)
     whole = tasks.costs(best)
     least = COSTS * (sum(whole.values()) or 1.0)

@@ -25,10 +25,10 @@ from dataclasses import dataclass
 import casadi as ca
 
 from mbcasadi import linalg
-from mbcasadi.control.inverse_dynamics.carry import Layout, matrix_symbols, pack, unpack
 from mbcasadi.control.inverse_dynamics.priorities.judge import LevelJudge, worse
 from mbcasadi.control.inverse_dynamics.priorities.level_factor import factor_level
 from mbcasadi.control.inverse_dynamics.priorities.point import LevelPoint
+from mbcasadi.control.tick.columns import Layout, matrix_symbols, pack, unpack
 from mbcasadi.description.qp_stages import SolverFlag
 from mbcasadi.description.tolerance import marked
 from mbcasadi.linalg.scalars import in_scalars

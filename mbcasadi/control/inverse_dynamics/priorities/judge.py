@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from mbcasadi import linalg
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics
-from mbcasadi.control.inverse_dynamics.inequalities import Rows
-from mbcasadi.control.inverse_dynamics.objective import ForceWeights
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.priorities.levels import FORCES, Level, unit_weights
 from mbcasadi.control.inverse_dynamics.priorities.point import LevelPoint
@@ -27,9 +25,10 @@ from mbcasadi.control.inverse_dynamics.residuals import (
     Cost,
     residuals,
 )
-from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
+from mbcasadi.control.inverse_dynamics.scales import ForceWeights, ProblemScales
 from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.qp.kkt_residuals import length, positive
+from mbcasadi.qp.rows import Row, Rows
 from mbcasadi.qp.whitening import Whitened
 
 Array = NDArray[np.float64]
@@ -63,14 +62,14 @@ class LevelJudge:
     Attributes:
         setup: the options.
         levels: without the regularisation.
-        names: of the hard rows.
+        about: what the hard rows are.
         scales: the units of the problem.
         units: `y = y_ref + D⁻¹ ỹ`; y_ref is in the carried numbers.
     """
 
     setup: Setup
     levels: tuple[Level, ...]
-    names: tuple[str, ...]
+    about: tuple[Row, ...]
     scales: ProblemScales
     units: Whitened
 
@@ -203,7 +202,7 @@ class LevelJudge:
             Dynamics(*(carried[f"dynamics.{key}"] for key in Dynamics._fields)),
             self._condensed(carried),
             metric,
-            Rows(**rows, names=self.names),
+            Rows(**rows, about=self.about),
             cost,
             self.scales,
             Allowance(self.setup.rank_tol, carried["rate"], self.setup.tolerance),

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from mbcasadi.control.inverse_dynamics.carry import Layout, matrix_symbols, unpack
 from mbcasadi.control.inverse_dynamics.priorities.cascade import solved_point
 from mbcasadi.control.inverse_dynamics.priorities.judge import LevelJudge
+from mbcasadi.control.tick.columns import Layout, matrix_symbols, unpack
 
 Values = dict[str, ca.SX]
 

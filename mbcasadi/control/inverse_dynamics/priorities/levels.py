@@ -14,9 +14,8 @@ import numpy as np
 
 from mbcasadi import linalg
 from mbcasadi.control.inverse_dynamics.condensed_problem import CondensedProblem
-from mbcasadi.control.inverse_dynamics.objective import ForceWeights
 from mbcasadi.control.inverse_dynamics.options import Setup
-from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
+from mbcasadi.control.inverse_dynamics.scales import ForceWeights, ProblemScales
 from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.qp.whitening import LeastDistance, Whitened
 
@@ -74,7 +73,7 @@ def levels_of(setup: Setup) -> tuple[Level, ...]:
 def unit_weights(setup: Setup, scales: ProblemScales) -> ForceWeights:
     """Return `D²` of the actuator forces (nu,) and of the internal forces."""
     share = float(np.mean(sum(setup.torque_weights))) * scales.task**2
-    weights = scales.force_weights(setup)
+    weights = scales.force_weights
     return ForceWeights(weights.actuators / share, weights.internal / share)
 
 

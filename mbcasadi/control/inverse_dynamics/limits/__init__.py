@@ -1,1 +1,0 @@
-"""Limits beside the ranges of controls, as rows of the QP, hard or soft."""

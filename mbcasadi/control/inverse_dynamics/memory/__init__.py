@@ -1,1 +1,0 @@
-"""What a tick leaves for the next one: disturbances, forces, commands."""

@@ -1,0 +1,1 @@
+"""Parts of an inverse-dynamics controller, one file each."""

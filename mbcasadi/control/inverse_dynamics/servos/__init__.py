@@ -1,1 +1,0 @@
-"""What position and velocity servos do during a tick."""

@@ -1,0 +1,1 @@
+"""Limits of joints, distances, actuators and forces of constraints."""
