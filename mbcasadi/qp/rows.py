@@ -1,7 +1,8 @@
 """Inequality rows that know what they are.
 
 Every row is `lower <= C_p p + C_lam lam + C_w w + C_a a <= upper` with actuator forces p,
-multipliers lam, further unknowns w and accelerations a. What a row is of is data; its name is for people.
+multipliers lam, further unknowns w and accelerations a. What a row is of is data; its name is for
+people.
 """
 
 from collections.abc import Sequence

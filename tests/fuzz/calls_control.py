@@ -17,6 +17,28 @@ def _bilinear(call):
     return laws.Command(u=-call.v[:2], a=ca.SX(4, 1))
 
 
+def _parts():
+    """Valid calls of `bind` of each part that inverse dynamics takes."""
+    legs = (
+        control.JointLimits(),
+        control.ActuatorLimits(rate=100.0),
+        control.DistanceLimits(5.0),
+        control.DisturbanceObserver(),
+        control.ForceFeedback(10.0),
+        control.FrictionLoss({"FL_hip": 0.1}),
+        control.LoadRamp(0.2, 100.0),
+        control.SoftLimit("friction"),
+    )
+    bar = control.LoopForceLimits({"pin": (-5.0, 5.0)})
+    springs = control.RigidSprings(("spring",))
+    laws_of = {ex.walking_law: legs, ex.inverse_dynamics: (bar,), ex.springy_law: (springs,)}
+    return {
+        f"control.{type(part).__name__}.bind": {"self": part, "design": law()}
+        for law, parts in laws_of.items()
+        for part in parts
+    }
+
+
 def _task(name, task):
     """Valid calls of the methods of a task on the five-bar."""
     system, q, v = ex.five_bar(), ca.SX.sym("q", 4), ca.SX.sym("v", 4)
@@ -200,6 +222,7 @@ def calls_of_tasks():
         "control.SoftLimit": {"limits": "joints"},
         "control.ActuatorLimits": {},
         "control.check_task": {"task": control.PostureTask(), "system": system, "states": 1},
+        **_parts(),
         **_task("FrameTask", control.FrameTask("tool", position="xz", orientation="")),
         **_task("PostureTask", control.PostureTask()),
         **_task("DirectionTask", control.DirectionTask("tool")),

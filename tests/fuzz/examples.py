@@ -239,6 +239,17 @@ def walking_law():
 
 
 @cache
+def springy_law():
+    """A law of a motor that moves a load through a spring."""
+    system = mb.read_mjcf(
+        '<mujoco><worldbody><body><joint name="motor" axis="0 0 1"/><geom size=".1"/>'
+        '<body pos=".2 0 0"><joint name="spring" axis="0 0 1" stiffness="100"/><geom size=".1"/>'
+        '</body></body></worldbody><actuator><motor joint="motor"/></actuator></mujoco>'
+    )
+    return control.InverseDynamicsQP(system, [control.PostureTask(("motor",))])
+
+
+@cache
 def matrices():
     names = ("H", "A_qp", "T", "g", "lba", "uba", "t")
     return {name: np.ones((2, 2)) for name in names}

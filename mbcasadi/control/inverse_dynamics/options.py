@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from functools import cached_property
-from typing import TypeVar
 
 import casadi as ca
 import numpy as np
@@ -27,7 +26,10 @@ from mbcasadi.control.inverse_dynamics.parts.friction_loss import FrictionLoss
 from mbcasadi.control.inverse_dynamics.parts.last_force import LastForce, torque_weights
 from mbcasadi.control.inverse_dynamics.parts.load_ramp import LoadRamp
 from mbcasadi.control.inverse_dynamics.parts.load_sharing import LoadSharing
-from mbcasadi.control.inverse_dynamics.parts.loop_force_weights import LoopForceWeights
+from mbcasadi.control.inverse_dynamics.parts.loop_force_weights import (
+    LoopForceWeights,
+    weighed_loops,
+)
 from mbcasadi.control.inverse_dynamics.parts.missed_tasks import MissedTasks
 from mbcasadi.control.inverse_dynamics.parts.observer import DisturbanceObserver
 from mbcasadi.control.inverse_dynamics.parts.rigid_springs import RigidSprings
@@ -69,7 +71,6 @@ from mbcasadi.system.coordinates import initial_pose, moving_size, pose_inputs, 
 from mbcasadi.system.ranges import Ranges, require_ranges
 
 Array = NDArray[np.float64]
-T = TypeVar("T")
 
 INTERNAL_FORCES = ("body", "none", "wrench")
 
@@ -194,10 +195,6 @@ class Setup(Design):
         own = [getattr(self, field.name) for field in fields(Setup)]
         return (*(each for each in own if isinstance(each, Part)), *self.soft, *self.parts)
 
-    def parts_of(self, kind: type[T]) -> tuple[T, ...]:
-        """Return the parts of a kind that a user has given."""
-        return tuple(each for each in self.given if isinstance(each, kind))
-
     @property
     def safe_output_kind(self) -> str:
         """One of `FALLBACKS`, or "law"."""
@@ -281,7 +278,7 @@ class Setup(Design):
             for (i, name, k), r in zip(named, self.contact_weights, strict=True)
         ]
         loops = self.loop_force_weights
-        return (*of_contacts, *(() if loops is None else loops.forces(self)))
+        return (*of_contacts, *(() if loops is None else weighed_loops(loops, self)))
 
     @property
     def load_sharing(self) -> LoadSharing | None:

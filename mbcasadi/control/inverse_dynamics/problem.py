@@ -26,6 +26,7 @@ from mbcasadi.control.inverse_dynamics.options import CONTACT_SLOT, LOOP_SLOT, S
 from mbcasadi.control.inverse_dynamics.singular_inertia import completed_inertia
 from mbcasadi.control.inverse_dynamics.task_stack import TaskStack, stack_tasks
 from mbcasadi.control.inverse_dynamics.viability import Viability
+from mbcasadi.control.tick.design import forces_on
 from mbcasadi.control.tick.instant import Instant
 from mbcasadi.linalg.scalars import Late
 from mbcasadi.qp.rows import Rows, Sizes, stack_rows
@@ -122,7 +123,7 @@ def changed_by_parts(setup: Setup, now: Instant) -> Instant:
         M=system.mass_matrix(now.q),
         f=system.passive_force(*state) + actuators.rest - system.bias_force(*state),
         p_ref=now.slice("torque", system.nu),
-        f_ref=setup.forces_on(now.on, now.on_rows) * ca.vertcat(*desired),
+        f_ref=forces_on(setup, now.on, now.on_rows) * ca.vertcat(*desired),
     )
     for each in setup.bound:
         now = each.forces(now) if each.forces else now

@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple, final
 
 from mbcasadi.argument_kinds import require_fields
-from mbcasadi.control.tick.design import Design
+from mbcasadi.control.tick.design import Design, parts_of
 from mbcasadi.control.tick.part import Bound, Part
 from mbcasadi.description import TuningParameter
 from mbcasadi.errors import ProblemError
@@ -62,7 +62,7 @@ class SoftLimit(Part):
         Raises:
             ProblemError: a kind or name has two prices.
         """
-        twins = [each for each in design.parts_of(SoftLimit) if each.limits == self.limits]
+        twins = [each for each in parts_of(design, SoftLimit) if each.limits == self.limits]
         if len(twins) > 1:
             raise ProblemError(f"soft limit {self.limits!r} has {len(twins)} prices; expected one")
         entries = [TuningParameter(f"{self.limits}.price", self.price, LEAST_PRICE)]

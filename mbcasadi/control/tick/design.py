@@ -96,9 +96,10 @@ class Design(ABC):
     def slots(self) -> tuple[Slot, ...]:
         """Slices of the reference, in order."""
 
+    @property
     @abstractmethod
-    def parts_of(self, kind: type[T]) -> tuple[T, ...]:
-        """Return the parts of a kind."""
+    def given(self) -> tuple[object, ...]:
+        """All parts that a user has given."""
 
     @property
     @abstractmethod
@@ -119,20 +120,6 @@ class Design(ABC):
     @abstractmethod
     def held_rows(self) -> Array:
         """(k, nv) constant rows S that parts hold, `S a + bias = 0`, behind those of equalities."""
-
-    def forces_on(self, on: ca.SX, on_rows: ca.SX) -> ca.SX:
-        """Return (k,) one for each of these forces whose contact or equality constraint is on.
-
-        Args:
-            on, on_rows: as in `Instant`.
-        """
-        loops = [each.place for each in self.weighed_forces if each.owner[0] == "loop"]
-        contacts = ca.kron(on[: len(self.contacts), 0], ca.SX.ones(3))
-        return ca.vertcat(contacts, on_rows[loops, 0]) if loops else contacts
-
-    def part_of(self, kind: type[T]) -> T | None:
-        """Return the part of a kind, None where there is none."""
-        return next(iter(self.parts_of(kind)), None)
 
     @cached_property
     def gains(self) -> tuple[Gains, ...]:
@@ -168,3 +155,20 @@ class Design(ABC):
     def nref(self) -> int:
         """Size of the reference."""
         return sum(slot.size for slot in self.slots)
+
+
+def parts_of(design: Design, kind: type[T]) -> list[T]:
+    """Return the parts of a kind that a user has given."""
+    return [each for each in design.given if isinstance(each, kind)]
+
+
+def forces_on(design: Design, on: ca.SX, on_rows: ca.SX) -> ca.SX:
+    """Return (k,) one for each weighed force whose contact or equality constraint is on.
+
+    Args:
+        design: of the controller.
+        on, on_rows: as in `Instant`.
+    """
+    loops = [each.place for each in design.weighed_forces if each.owner[0] == "loop"]
+    contacts = ca.kron(on[: len(design.contacts), 0], ca.SX.ones(3))
+    return ca.vertcat(contacts, on_rows[loops, 0]) if loops else contacts

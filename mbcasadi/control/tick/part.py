@@ -15,11 +15,13 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.tick.design import Design
 from mbcasadi.control.tick.instant import Instant
 from mbcasadi.description import Signal, TuningParameter
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.qp.rows import Row, Rows, Sizes
+from mbcasadi.short_text import summarised
 from mbcasadi.system.actuator_model import ActuatorModel
 
 Array = NDArray[np.float64]
@@ -68,6 +70,7 @@ class Outcome:
         return replace(self.actuators, lower=-wide, upper=wide)
 
 
+@summarised
 @dataclass(frozen=True)
 class Bound:
     """What a part adds to the controllers of one design.
@@ -124,6 +127,11 @@ class Bound:
 
 class Part(ABC):
     """What a user adds to a controller."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "bind" in vars(cls):
+            cls.bind = checked(cls.bind)  # type: ignore[method-assign]
 
     @abstractmethod
     def bind(self, design: Design) -> Bound:

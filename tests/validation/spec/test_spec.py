@@ -165,9 +165,9 @@ def test_what_is_tunable_reaches_the_controller():
 
 def test_limits_of_joints_reach_the_controller():
     experiment = four_bar(limits={"joint": {"joints": ["crank"], "velocity": 2.0, "braking": 9.0}})
-    limited = experiment.controller.limited_joints
-    assert (limited.names, limited.velocity[0], limited.braking[0]) == (("crank",), 2.0, 9.0)
-    assert four_bar().controller.limited_joints is None
+    limits = experiment.controller.joint_limits
+    assert (limits.joints, limits.velocity, limits.braking) == (("crank",), 2.0, 9.0)
+    assert four_bar().controller.joint_limits is None
 
 
 def test_soft_limits_reach_the_controller():

@@ -9,7 +9,7 @@ import numpy as np
 
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.control.inverse_dynamics.parts.observer import LARGEST_GAIN
-from mbcasadi.control.tick.design import Design
+from mbcasadi.control.tick.design import Design, forces_on
 from mbcasadi.control.tick.instant import Instant
 from mbcasadi.control.tick.part import Bound, Outcome, Part
 from mbcasadi.description import Signal
@@ -63,7 +63,7 @@ class ForceFeedback(Part):
         counts = ca.DM([float(each.weight > 0) for each in forces])
 
         def with_integral(now: Instant) -> Instant:
-            on = design.forces_on(now.on, now.on_rows)
+            on = forces_on(design, now.on, now.on_rows)
             held = on * ca.fmin(ca.fmax(now.memory[NAME], -self.limit), self.limit)
             error = on * counts * (now.f_ref - now.inputs[MEASURED])
             integral = {"force": held, "error": error, "on": on}

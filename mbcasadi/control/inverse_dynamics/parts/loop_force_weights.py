@@ -40,31 +40,32 @@ class LoopForceWeights:
         if not self.weights:
             raise ProblemError("no weights of loop forces; expected some by name")
 
-    def forces(self, design: Design) -> tuple[WeighedForce, ...]:
-        """Return each multiplier with a weight.
 
-        Raises:
-            UnknownNameError: no equality constraint of this name.
-            ProblemError: weights of another shape, negative, or not finite; none that is positive.
-        """
-        given, names = self.weights, design.equality_names
-        for name in given:
-            require_name_of(design.system, "equality constraint", name, list(names))
-        found, first = [], 0
-        for name, size in zip(names, design.equality_sizes, strict=True):
-            weights = real_array(f"weights of '{name}'", given.get(name, 0.0))
-            fits = weights.shape in {(), (size,)} and bool(np.all(np.isfinite(weights)))
-            if not fits or np.any(weights < 0):
-                raise ProblemError(
-                    f"weights of '{name}' = {weights.tolist()}; expected a finite number that is "
-                    f"not negative, or {size} of them"
-                )
-            axes = [f".{axis}" for axis in AXES[size]] if size in AXES else [""]
-            for k, r in enumerate(np.broadcast_to(weights, (size,)).tolist()):
-                if r > 0:
-                    owner, unit = ("loop", name), "N or N m"
-                    found.append(WeighedForce(name + axes[k], r, owner, unit, first + k, k))
-            first += size
-        if not found:
-            raise ProblemError("all weights of loop forces are zero; expected one that is positive")
-        return tuple(found)
+def weighed_loops(weights: LoopForceWeights, design: Design) -> tuple[WeighedForce, ...]:
+    """Return each multiplier with a weight.
+
+    Raises:
+        UnknownNameError: no equality constraint of this name.
+        ProblemError: weights of another shape, negative, or not finite; none that is positive.
+    """
+    given, names = weights.weights, design.equality_names
+    for name in given:
+        require_name_of(design.system, "equality constraint", name, list(names))
+    found, first = [], 0
+    for name, size in zip(names, design.equality_sizes, strict=True):
+        own = real_array(f"weights of '{name}'", given.get(name, 0.0))
+        fits = own.shape in {(), (size,)} and bool(np.all(np.isfinite(own)))
+        if not fits or np.any(own < 0):
+            raise ProblemError(
+                f"weights of '{name}' = {own.tolist()}; expected a finite number that is "
+                f"not negative, or {size} of them"
+            )
+        axes = [f".{axis}" for axis in AXES[size]] if size in AXES else [""]
+        for k, r in enumerate(np.broadcast_to(own, (size,)).tolist()):
+            if r > 0:
+                owner, unit = ("loop", name), "N or N m"
+                found.append(WeighedForce(name + axes[k], r, owner, unit, first + k, k))
+        first += size
+    if not found:
+        raise ProblemError("all weights of loop forces are zero; expected one that is positive")
+    return tuple(found)
