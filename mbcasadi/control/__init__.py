@@ -23,6 +23,7 @@ from mbcasadi.control.law_interface.control_solution import ControlSolution
 from mbcasadi.control.law_interface.with_fallback import with_fallback
 from mbcasadi.control.limits.actuator_limits import ActuatorLimits
 from mbcasadi.control.limits.distance_limits import DistanceLimits
+from mbcasadi.control.limits.half_space import HalfSpace
 from mbcasadi.control.limits.joint_limits import JointLimits
 from mbcasadi.control.limits.loop_force_limits import LoopForceLimits
 from mbcasadi.control.limits.soft_limits import SoftLimit
@@ -37,13 +38,18 @@ from mbcasadi.control.tasks.output_task import OutputTask
 from mbcasadi.control.tasks.posture_task import PostureTask
 from mbcasadi.control.tasks.servo_task import ServoTask
 from mbcasadi.control.tasks.task import Gains, Residual, Slot, Task, TaskRows
+from mbcasadi.control.tick.design import Design
+from mbcasadi.control.tick.instant import Instant
+from mbcasadi.control.tick.part import Bound, Outcome, Part
 
 __all__ = [
     "ActuatorLimits",
+    "Bound",
     "ComTask",
     "CondensedQP",
     "ControlLaw",
     "ControlSolution",
+    "Design",
     "DirectionTask",
     "DistanceLimits",
     "DistanceTask",
@@ -54,6 +60,8 @@ __all__ = [
     "FrictionLoss",
     "FunctionTask",
     "Gains",
+    "HalfSpace",
+    "Instant",
     "InverseDynamicsQP",
     "InverseDynamicsSolution",
     "JointLimits",
@@ -63,7 +71,9 @@ __all__ = [
     "LoopForceLimits",
     "LoopForceWeights",
     "MomentumTask",
+    "Outcome",
     "OutputTask",
+    "Part",
     "PostureTask",
     "ProposedGains",
     "Residual",

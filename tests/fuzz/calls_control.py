@@ -26,6 +26,7 @@ def _parts():
         control.DisturbanceObserver(),
         control.ForceFeedback(10.0),
         control.FrictionLoss({"FL_hip": 0.1}),
+        control.HalfSpace("FL", 0.0, 5.0),
         control.LoadRamp(0.2, 100.0),
         control.SoftLimit("friction"),
     )
@@ -214,6 +215,7 @@ def calls_of_tasks():
         "control.RigidSprings": {"joints": ("left-shin",)},
         "control.LoadRamp": {"duration": 0.2, "force": 100.0},
         "control.touch_down": {"contacts": ("FL", "FR"), "on_force": 10.0, "off_force": 5.0},
+        "control.HalfSpace": {"frame": "FL", "offset": 0.0, "braking": 5.0},
         "control.JointLimits": {},
         "control.DistanceLimits": {"braking": 5.0},
         "control.LoadSharing": {},

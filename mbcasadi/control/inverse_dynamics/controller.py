@@ -360,7 +360,8 @@ class InverseDynamicsQP(Setup):
         lacks = lacking(rows, values)
         found = explanation(solution, y, tasks, self.solver, exactly, self.levels, lacks)
         misses = missed_by(self, values) if solution.status <= Status.SUBOPTIMAL else {}
-        return replace(found, missed=misses, bad=bad_inputs(self, inputs | {"z": z}))
+        bad = bad_inputs(self, self.controller.inputs, inputs | {"z": z})
+        return replace(found, missed=misses, bad=bad)
 
 
 CALLER = 4

@@ -7,7 +7,7 @@ What an option `tunable` names becomes an input, with the tasks' and contacts' v
 - "friction": `<contact>.friction`;
 - "forces": `<contact>.min_force`, `<contact>.max_force`, N;
 - "normals": `<contact>.normal.x`, `.y`, `.z`, of any length from ½ on;
-- "limits": of joints, actuator forces and distances, see `tuned_limits.py`;
+- "limits": of joints, actuator forces and distances, see `control/limits/`;
 - "prices": `<limits>.price` and `<limits>.linear` of soft limits (`soft_limits.py`).
 
 Everything else is a constant of the C, which is shorter and faster.
