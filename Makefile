@@ -37,4 +37,4 @@ peers:  ## every benchmark, whole, beside peers in environments of their own, wh
 	  "cmeel-urdfdom<5" "cmeel-tinyxml2<11" "cmeel-eigen<5"
 	MBCASADI_ACADOS_PYTHON=$(CURDIR)/peers/acados/bin/python \
 	MBCASADI_TSID_PREFIX=$$(echo $(CURDIR)/peers/tsid/lib/python3*/site-packages/cmeel.prefix) \
-	  mbcasadi bench
+	  python -m bench

@@ -6,16 +6,15 @@ from typing import Annotated
 import typer
 
 from mbcasadi.cli import (
-    bench_command,
     cache_command,
     campaign_command,
+    console,
     example_command,
     margin_command,
     model_commands,
     replay_command,
     run_commands,
     spec_commands,
-    suites,
 )
 
 app = typer.Typer(
@@ -56,7 +55,10 @@ def _options(
     """Models and controllers of constrained mechanisms: CasADi, C, validation."""
 
 
-app.command(help=f"Run benchmarks side by side with their peers. Suites: {suites.suite_list()}.")(
-    bench_command.bench
-)
+@app.command(hidden=True, context_settings={"ignore_unknown_options": True})
+def bench(_: Annotated[list[str] | None, typer.Argument()] = None) -> None:
+    """Say where the benchmarks are."""
+    console.fail("the benchmarks are in the source: `python -m bench` in the root of a checkout")
+
+
 app.add_typer(cache_command.app, name="cache")

@@ -1,18 +1,17 @@
 """Tables on the terminal."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from mbcasadi.cli.console import Cell, number_text, table
+from mbcasadi.cli.console import number_text, table
 
 if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
     from mbcasadi.cli.inspection import Inspection
-    from mbcasadi.cli.suites import BenchmarkRow
     from mbcasadi.description import Frame
     from mbcasadi.validation.agreement import Agreement, AgreementVerdict, SensorGap
 
@@ -116,31 +115,3 @@ def _group_frames(
         name = worst.quantity.split("'")[1]
         rows.append((f"{kind}: {function}, worst of {len(group)}: '{name}'", worst))
     return rows
-
-
-def benchmark_table(rows: "Sequence[BenchmarkRow]") -> Table:
-    """Return the rows of benchmarks, times in microseconds."""
-    cells: list[tuple[Cell, ...]] = [
-        (
-            row["model"],
-            row["quantity"],
-            _microseconds(row["ours"]),
-            row["peer"],
-            _microseconds(row["peer_time"]),
-            row["ratio"],
-        )
-        for row in rows
-    ]
-    columns = ("model", "quantity", "ours, us>", "peer", "peer, us>", "ratio>")
-    return table("Benchmarks", columns, cells)
-
-
-def setting_lines(settings: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
-    """Yield one line for each setting of each suite."""
-    for name, setting in settings.items():
-        for key, value in setting.items():
-            yield f"{name}: {key}: {value}"
-
-
-def _microseconds(seconds: float | None) -> float | None:
-    return None if seconds is None else 1e6 * seconds

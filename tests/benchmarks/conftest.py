@@ -13,7 +13,7 @@ from types import ModuleType
 
 import pytest
 
-from mbcasadi.benchmarks import mpc_acados, qp_native, tick_tsid
+from bench import mpc_acados, qp_native, tick_tsid
 
 STUBS = Path(__file__).parent / "stubs"
 MODULES = ("solved_problems", "proxsuite", "osqp", "crocoddyl", "pinocchio")

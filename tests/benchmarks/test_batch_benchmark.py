@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from bench import batch, robots
 from mbcasadi import models
-from mbcasadi.benchmarks import batch, robots
 from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.errors import SolverError
 from mbcasadi.system import read_mjcf

@@ -1,6 +1,6 @@
-"""The benchmark of derivatives returns what `mbcasadi bench` prints; no time is judged."""
+"""The benchmark of derivatives returns what `python -m bench` prints; no time is judged."""
 
-from mbcasadi.benchmarks import derivatives, robots
+from bench import derivatives, robots
 
 
 def test_robots_come_from_the_folder_that_is_named(monkeypatch, tmp_path):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mbcasadi.benchmarks import dynamics, dynamics_cases, robots
+from bench import dynamics, dynamics_cases, robots
 from mbcasadi.system import read_mjcf
 
 

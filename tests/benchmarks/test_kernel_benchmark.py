@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench import kernel_peers, kernels, robots
 from mbcasadi import models
-from mbcasadi.benchmarks import kernel_peers, kernels, robots
 
 CHEAP = ("-O0",)
 ROUNDS = kernels.Rounds(warm=2, evicted=1, turns=1)

@@ -1,6 +1,6 @@
 """The benchmark of the laws times every case once, and prints its table."""
 
-from mbcasadi.benchmarks.law_cases import CASES, inputs, system_of
+from bench.law_cases import CASES, inputs, system_of
 
 
 def test_a_record_has_closed_states_and_all_inputs():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mbcasadi as mb
-from mbcasadi.benchmarks import mpc, mpc_acados
+from bench import mpc, mpc_acados
 
 
 def test_bounds_of_control_and_speed_hold_somewhere_in_the_closed_loop():

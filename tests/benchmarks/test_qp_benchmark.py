@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from mbcasadi.benchmarks.qp_native import native_times
-from mbcasadi.benchmarks.tick_peers import from_least_distance, solvers
+from bench.qp_native import native_times
+from bench.tick_peers import from_least_distance, solvers
 
 
 def problems(rng, *, constant):

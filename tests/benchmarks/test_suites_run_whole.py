@@ -1,4 +1,4 @@
-"""Every suite of `mbcasadi bench` runs whole, on small mechanisms: peers absent, and stubs of them.
+"""Every suite of `python -m bench` runs whole, on small mechanisms: peers absent, and stubs.
 
 No time is judged. `SMALL` shortens the suites' own numbers; every kind of row is printed.
 """
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from mbcasadi.benchmarks import (
+from bench import (
     batch,
     derivatives,
     dynamics,
@@ -33,7 +33,7 @@ from mbcasadi.benchmarks import (
     tick_robots,
     tick_tsid,
 )
-from mbcasadi.benchmarks.dynamics_cases import Standing
+from bench.dynamics_cases import Standing
 from mbcasadi.cli import suites
 from mbcasadi.cli.app import app
 from mbcasadi.codegen import cache

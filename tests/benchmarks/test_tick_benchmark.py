@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import mbcasadi as mb
-from mbcasadi.benchmarks import robots, tick, tick_cases, tick_full_form, tick_peers, tick_robots
-from mbcasadi.benchmarks import tick_tsid as tsid
-from mbcasadi.benchmarks.tick_cases import QUADRUPED, Foot, TickCase
+from bench import robots, tick, tick_cases, tick_full_form, tick_peers, tick_robots
+from bench import tick_tsid as tsid
+from bench.tick_cases import QUADRUPED, Foot, TickCase
 from mbcasadi.errors import SolverError
 from mbcasadi.qp.solver import controller_fun
 

@@ -1,4 +1,4 @@
-"""`mbcasadi export`, `validate`, `campaign`, `bench` and `demo` as a user runs them."""
+"""`mbcasadi export`, `validate`, `campaign` and `demo` as a user runs them."""
 
 import json
 import os
@@ -6,7 +6,6 @@ import os
 import pytest
 from typer.testing import CliRunner
 
-from mbcasadi import benchmarks
 from mbcasadi.cli.app import app
 from mbcasadi.codegen import open_project
 
@@ -269,27 +268,8 @@ def test_ctrl_c_ends_a_campaign_with_a_line_that_says_how_to_go_on(crank, tmp_pa
     assert "the same command goes on" in result.stderr
 
 
-def test_bench_names_the_suites_that_exist(tmp_path, monkeypatch):
-
-    (tmp_path / "qp.py").write_text(
-        "def run(quick=False):\n"
-        "    row = dict(model='m', quantity='tick', ours=1e-6, peer='other (absent)')\n"
-        "    return {'rows': [row | dict(peer_time=None, ratio=None)]}\n"
-    )
-    monkeypatch.setattr(benchmarks, "__path__", [str(tmp_path)])
-    monkeypatch.delitem(__import__("sys").modules, "mbcasadi.benchmarks.qp", raising=False)
-    result = invoke("bench", "qp", "--quick", "--json")
-    assert json.loads(result.stdout)["rows"][0]["peer"] == "other (absent)"
-    assert "absent" in invoke("bench").stdout
-    one_line(invoke("bench", "speed"), "speed", "qp")
-    (tmp_path / "tick.py").write_text(
-        "from mbcasadi.errors import SolverError\n"
-        "def run(quick=False):\n    raise SolverError('it did not solve a tick')\n"
-    )
-    monkeypatch.delitem(__import__("sys").modules, "mbcasadi.benchmarks.tick", raising=False)
-    both = invoke("bench", "tick", "qp", "--json")
-    assert json.loads(both.stdout)["rows"][0]["peer"] == "other (absent)"
-    one_line(both, "benchmark tick: it did not solve a tick")
+def test_bench_says_where_the_benchmarks_are():
+    one_line(invoke("bench", "qp", "--quick"), "python -m bench", "checkout")
 
 
 def test_the_demo_runs_its_parts_into_one_report(tmp_path, monkeypatch):

@@ -11,8 +11,8 @@ from codegen_problems import saturated_controller
 from two_phase_problems import N, two_phase_controller
 
 import mbcasadi as mb
+from bench import mpc_rti
 from mbcasadi import codegen, models
-from mbcasadi.benchmarks import mpc_rti
 from mbcasadi.codegen.compiler import find_compiler
 from mbcasadi.control.regulators import equilibrium, linearize
 from mbcasadi.description.status import Flag

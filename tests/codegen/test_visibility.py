@@ -10,8 +10,8 @@ import pytest
 from codegen_problems import least_distance_controller, nested_law, saturated_controller
 
 import mbcasadi.codegen as codegen
-from mbcasadi.benchmarks import law_cases
-from mbcasadi.benchmarks.tick_cases import QUADRUPED
+from bench import law_cases
+from bench.tick_cases import QUADRUPED
 from mbcasadi.codegen.controller import HIDDEN, VISIBLE
 
 INTERFACE = ("", "_n_in", "_n_out", "_incref", "_decref", "_checkout", "_release", "_work")

@@ -1,10 +1,10 @@
-"""The benchmark of the formulations returns what `mbcasadi bench` prints; no time is judged."""
+"""The benchmark of the formulations returns what `python -m bench` prints; no time is judged."""
 
 import numpy as np
 import pytest
 from dynamics_states import the_case
 
-from mbcasadi.benchmarks import formulation_cases, formulation_table, formulations
+from bench import formulation_cases, formulation_table, formulations
 
 COLUMNS = {"model", "quantity", "ours", "peer", "peer_time", "ratio"}
 TWO = {name: formulation_cases.VARIANTS[name] for name in ("lagrange", "null_space")}

@@ -3,9 +3,9 @@
 import casadi as ca
 import numpy as np
 
+from bench.law_cases import system_of
 from fuzz import examples as ex
 from mbcasadi import control
-from mbcasadi.benchmarks.law_cases import system_of
 from mbcasadi.control import laws, regulators
 from mbcasadi.qp.rows import Row
 

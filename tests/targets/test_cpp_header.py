@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import mbcasadi as mb
+from bench import law_cases
 from mbcasadi import control, models, mpc
-from mbcasadi.benchmarks import law_cases
 from mbcasadi.codegen.compiler import find_compiler
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++: apt-get install g++")

@@ -6,7 +6,7 @@ from typing import get_type_hints
 import numpy as np
 import pytest
 
-from mbcasadi.benchmarks.law_cases import CASES, inputs, system_of
+from bench.law_cases import CASES, inputs, system_of
 from mbcasadi.codegen import export_c
 from mbcasadi.control import laws, regulators
 from mbcasadi.control.laws import Law

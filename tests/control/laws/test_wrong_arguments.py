@@ -8,8 +8,8 @@ import pytest
 
 import mbcasadi as mb
 import mbcasadi.errors as err
+from bench.law_cases import system_of
 from mbcasadi import models
-from mbcasadi.benchmarks.law_cases import system_of
 from mbcasadi.control import PostureTask, laws
 
 FIVE_BAR = mb.read_mjcf(models.path("five_bar"))

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.benchmarks.tick_peers import NATIVE
+from bench.tick_peers import NATIVE
 from mbcasadi.codegen.compiler import compile_c, find_compiler
 from mbcasadi.codegen.constant_rows import ConstantRows
 from mbcasadi.codegen.daqp import wheel_files

@@ -3,7 +3,7 @@
 Each problem is exported and compiled with the flags that the package chooses. The program fails
 where one function is larger, or the compiler takes longer or more memory, than the limits below.
 
-    python -m mbcasadi.benchmarks.mpc_size              # a table; names of problems may follow
+    python -m bench.mpc_size              # a table; names of problems may follow
 """
 
 import sys
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mbcasadi.benchmarks import mpc, mpc_rigid_body, mpc_rti
+from bench import mpc, mpc_rigid_body, mpc_rti
 from mbcasadi.codegen import export_c
 from mbcasadi.codegen.count import Size
 

@@ -1,7 +1,7 @@
 """Markdown tables of the benchmark of the formulations.
 
-mbcasadi bench formulations --json > formulations.json
-python -m mbcasadi.benchmarks.formulation_table formulations.json
+python -m bench formulations --json > formulations.json
+python -m bench.formulation_table formulations.json
 """
 
 import json

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.benchmarks import tick_peers
-from mbcasadi.benchmarks.mpc_osqp import osqp_times
-from mbcasadi.benchmarks.qp_native import NativeTimes, native_times
-from mbcasadi.benchmarks.rows import row
+from bench import tick_peers
+from bench.mpc_osqp import osqp_times
+from bench.qp_native import NativeTimes, native_times
+from bench.rows import row
 
 Array = NDArray[np.float64]
 Problems = tuple[Array, Array, Array]

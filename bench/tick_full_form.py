@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from mbcasadi.benchmarks.tick_cases import BASE_WEIGHT, KD, KP, POSTURE_WEIGHT
+from bench.tick_cases import BASE_WEIGHT, KD, KP, POSTURE_WEIGHT
 from mbcasadi.control import InverseDynamicsQP
 
 Array = NDArray[np.float64]

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.benchmarks.dynamics_cases import Points
-from mbcasadi.benchmarks.kernel_peers import WORLD, attach_bodies, weld_inertias
+from bench.dynamics_cases import Points
+from bench.kernel_peers import WORLD, attach_bodies, weld_inertias
 from mbcasadi.description import RigidTree
 
 Array = NDArray[np.float64]

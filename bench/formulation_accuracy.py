@@ -1,6 +1,6 @@
 """How many digits each formulation keeps, where inertias differ or rows are nearly parallel.
 
-    python -m mbcasadi.benchmarks.formulation_accuracy
+    python -m bench.formulation_accuracy
 
 Random problems with 8 joints and 5 rows of rank 4 are solved in double precision and in 60
 digits. Printed are the worst relative errors of `a` and of `f_c`, norms of the mechanism's units.
@@ -12,7 +12,7 @@ import casadi as ca
 import mpmath
 import numpy as np
 
-from mbcasadi.benchmarks.formulation_cases import VARIANTS, on_matrices
+from bench.formulation_cases import VARIANTS, on_matrices
 
 JOINTS, ROWS, RANK = 8, 5, 4
 PROBLEMS = 20

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.benchmarks.tick_full_form import Quadratic
+from bench.tick_full_form import Quadratic
 
 Array = NDArray[np.float64]
 

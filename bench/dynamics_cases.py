@@ -7,8 +7,8 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
+from bench.robots import CASSIE, G1, GO2, robot_path
 from mbcasadi import models
-from mbcasadi.benchmarks.robots import CASSIE, G1, GO2, robot_path
 from mbcasadi.description import Frame, RigidTree
 
 Points = tuple[tuple[float, float, float], ...]

@@ -24,7 +24,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.benchmarks import acados_program
+from bench import acados_program
 from mbcasadi.errors import SolverError
 from mbcasadi.mpc import OptimalControlProblem
 

@@ -20,15 +20,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.benchmarks import tick_cases
-from mbcasadi.benchmarks.kernel_peers import (
+from bench import tick_cases
+from bench.kernel_peers import (
     NATIVE,
     PINOCCHIO_DEFINES,
     TimedModel,
     compile_program,
     pinocchio_input,
 )
-from mbcasadi.benchmarks.tick_cases import TickCase
+from bench.tick_cases import TickCase
 from mbcasadi.codegen.timing import SWEEP_BYTES
 from mbcasadi.control import InverseDynamicsQP
 from mbcasadi.description import Frame

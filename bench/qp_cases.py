@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from bench import mpc, tick
+from bench.tick_cases import QUADRUPED
 from mbcasadi import models
-from mbcasadi.benchmarks import mpc, tick
-from mbcasadi.benchmarks.tick_cases import QUADRUPED
 from mbcasadi.codegen import export_c
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
 from mbcasadi.description import Contact

@@ -4,8 +4,8 @@ Every tick of a record of closed states is timed in a C program, caches warm, th
 from tick to tick as on a robot. There is no peer: the figure to keep is 10 µs on mechanisms of up
 to ten joints.
 
-    mbcasadi bench laws --json > laws.json
-    python -m mbcasadi.benchmarks.laws laws.json          # the same as a Markdown table
+    python -m bench laws --json > laws.json
+    python -m bench.laws laws.json          # the same as a Markdown table
 """
 
 import json
@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from mbcasadi.benchmarks.law_cases import CASES, Case, inputs, system_of
+from bench.law_cases import CASES, Case, inputs, system_of
 from mbcasadi.codegen import export_c
 
 FLAGS = ("-O2",)
@@ -58,7 +58,7 @@ def _add(results: dict[str, Any], case: Case, folder: Path, repeats: int) -> Non
 
 
 def table(results: dict[str, Any]) -> str:
-    """Return the costs as Markdown, from the JSON of `mbcasadi bench laws`."""
+    """Return the costs as Markdown, from the JSON of `python -m bench laws`."""
     sizes = results["settings"][SUITE]
     lines = [
         "| law | mechanism | operations | lines of C | µs, median |",

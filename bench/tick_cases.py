@@ -12,8 +12,8 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.robots import G1, GO2, robot_path
 from mbcasadi import models
-from mbcasadi.benchmarks.robots import G1, GO2, robot_path
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
 from mbcasadi.control.inverse_dynamics.options import INTERNAL_FORCE_WEIGHT
 from mbcasadi.description import Contact

@@ -21,11 +21,11 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from bench.kernel_peers import NATIVE, Peer, TimedModel, build_mujoco, build_pinocchio
+from bench.kernel_states import numbers_of, random_states
+from bench.programs import take_turns
+from bench.robots import robot_path
 from mbcasadi import mjcf, model, models
-from mbcasadi.benchmarks.kernel_peers import NATIVE, Peer, TimedModel, build_mujoco, build_pinocchio
-from mbcasadi.benchmarks.kernel_states import numbers_of, random_states
-from mbcasadi.benchmarks.programs import take_turns
-from mbcasadi.benchmarks.robots import robot_path
 from mbcasadi.codegen.compiled_function import function_c
 from mbcasadi.description import Frame, RigidTree
 

@@ -17,8 +17,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.benchmarks import mpc_acados
-from mbcasadi.benchmarks.rows import row
+from bench import mpc_acados
+from bench.rows import row
 from mbcasadi.errors import SolverError
 from mbcasadi.mpc import OptimalControlProblem, initial_guess, ocp_solver
 from mbcasadi.mpc.rti.iteration import RealTimeIteration

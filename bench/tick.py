@@ -20,12 +20,12 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.benchmarks import tick_peers, tick_tsid
-from mbcasadi.benchmarks.rows import row
-from mbcasadi.benchmarks.tick_cases import FRICTION, PERIOD, QUADRUPED, TickCase, robots
-from mbcasadi.benchmarks.tick_cones import rows_of_cones
-from mbcasadi.benchmarks.tick_full_form import full_form
-from mbcasadi.benchmarks.tick_robots import (
+from bench import tick_peers, tick_tsid
+from bench.rows import row
+from bench.tick_cases import FRICTION, PERIOD, QUADRUPED, TickCase, robots
+from bench.tick_cones import rows_of_cones
+from bench.tick_full_form import full_form
+from bench.tick_robots import (
     NATIVE,
     TURNS,
     Tick,

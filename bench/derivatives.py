@@ -23,13 +23,13 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.benchmarks.derivative_peers import SUMS_AGREE, Pinocchio, installed, median_time
-from mbcasadi.benchmarks.dynamics_cases import CASES, Standing
-from mbcasadi.benchmarks.formulation_cases import random_states
-from mbcasadi.benchmarks.formulations import count_written_out
-from mbcasadi.benchmarks.kernel_peers import NATIVE
-from mbcasadi.benchmarks.programs import take_turns
-from mbcasadi.benchmarks.rows import row
+from bench.derivative_peers import SUMS_AGREE, Pinocchio, installed, median_time
+from bench.dynamics_cases import CASES, Standing
+from bench.formulation_cases import random_states
+from bench.formulations import count_written_out
+from bench.kernel_peers import NATIVE
+from bench.programs import take_turns
+from bench.rows import row
 from mbcasadi.codegen.compiled_function import function_c
 from mbcasadi.dynamics import forward_dynamics_derivatives, inverse_dynamics_derivatives
 from mbcasadi.system import System, read_mjcf

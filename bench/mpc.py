@@ -8,8 +8,8 @@ condensed QP of consecutive ticks in C on both sides, see `qp`: cold, and warm f
 some bound holds; "p99" takes each tick at the best of its passes, so that it shows long ticks and
 not what else ran. A tick in two phases is timed as a whole and by phase.
 
-    mbcasadi bench mpc --json > mpc.json
-    python -m mbcasadi.benchmarks.mpc mpc.json          # the same as a Markdown table
+    python -m bench mpc --json > mpc.json
+    python -m bench.mpc mpc.json          # the same as a Markdown table
 """
 
 import json
@@ -22,9 +22,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.benchmarks import mpc_rigid_body, mpc_rti, mpc_solvers
-from mbcasadi.benchmarks.qp_same_problem import same_problem_rows
-from mbcasadi.benchmarks.rows import row, table
+from bench import mpc_rigid_body, mpc_rti, mpc_solvers
+from bench.qp_same_problem import same_problem_rows
+from bench.rows import row, table
 from mbcasadi.codegen import CProject, TickTimes, export_c
 from mbcasadi.description import Controller
 from mbcasadi.mpc import LinearModel, LinearMPC, Output, lti_mpc

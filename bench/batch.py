@@ -22,9 +22,9 @@ import numpy as np
 from mujoco import rollout
 from numpy.typing import NDArray
 
+from bench.robots import G1, GO2, robot_path
+from bench.rows import row
 from mbcasadi import models
-from mbcasadi.benchmarks.robots import G1, GO2, robot_path
-from mbcasadi.benchmarks.rows import row
 from mbcasadi.codegen import batch
 from mbcasadi.codegen.batches.batch import Real, require_threads
 from mbcasadi.codegen.batches.rank_decisions import decides_rank_below_float

@@ -1,10 +1,10 @@
-"""The benchmark suites: modules of `mbcasadi.benchmarks` with a function `run`."""
+"""The benchmark suites: modules of `bench` with a function `run`."""
 
 import importlib
 import pkgutil
 from typing import Protocol, TypedDict
 
-from mbcasadi import benchmarks
+import bench as benchmarks
 from mbcasadi.errors import UnknownNameError
 
 SUITES = (
@@ -56,5 +56,5 @@ def load_suite(name: str) -> Suite:
     """
     if name not in available_suites():
         raise UnknownNameError(f"unknown benchmark {name!r}; there are: {suite_list()}")
-    run: Suite = importlib.import_module(f"mbcasadi.benchmarks.{name}").run
+    run: Suite = importlib.import_module(f"bench.{name}").run
     return run

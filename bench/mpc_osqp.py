@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.benchmarks.qp_native import FLAGS, NativeTimes
-from mbcasadi.benchmarks.tick_peers import NATIVE
+from bench.qp_native import FLAGS, NativeTimes
+from bench.tick_peers import NATIVE
 from mbcasadi.codegen.compiler import compile_c, find_compiler
 from mbcasadi.platforms import library_name, platform_of
 

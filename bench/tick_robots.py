@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.benchmarks import tick_tsid
-from mbcasadi.benchmarks.rows import row
-from mbcasadi.benchmarks.tick_cases import TickCase
+from bench import tick_tsid
+from bench.rows import row
+from bench.tick_cases import TickCase
 from mbcasadi.codegen import CProject, export_c
 from mbcasadi.control import InverseDynamicsQP
 from mbcasadi.control.inverse_dynamics.tick import make_stages

@@ -12,8 +12,8 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from bench import linear_law_cases
 from mbcasadi import models
-from mbcasadi.benchmarks import linear_law_cases
 from mbcasadi.control import FrameTask, PostureTask, laws
 from mbcasadi.control.laws import Law
 from mbcasadi.control.regulators import lti_inverse_dynamics

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.benchmarks import qp_full_form
-from mbcasadi.benchmarks.qp_cases import Case, cases
-from mbcasadi.benchmarks.qp_native import FLAGS
-from mbcasadi.benchmarks.qp_same_problem import MOST_PROBLEMS, same_problem_rows
-from mbcasadi.benchmarks.rows import row
+from bench import qp_full_form
+from bench.qp_cases import Case, cases
+from bench.qp_native import FLAGS
+from bench.qp_same_problem import MOST_PROBLEMS, same_problem_rows
+from bench.rows import row
 from mbcasadi.codegen import export_c
 
 Array = NDArray[np.float64]

@@ -23,7 +23,7 @@ import casadi as ca
 import mujoco
 import numpy as np
 
-from mbcasadi.benchmarks.formulation_cases import (
+from bench.formulation_cases import (
     MECHANISMS,
     VARIANTS,
     functions,
@@ -31,8 +31,8 @@ from mbcasadi.benchmarks.formulation_cases import (
     random_matrices,
     random_states,
 )
-from mbcasadi.benchmarks.kernel_peers import NATIVE
-from mbcasadi.benchmarks.programs import take_turns
+from bench.kernel_peers import NATIVE
+from bench.programs import take_turns
 from mbcasadi.description.loops import LOOPS
 from mbcasadi.system import read_mjcf
 

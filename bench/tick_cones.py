@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.benchmarks.rows import row
-from mbcasadi.benchmarks.tick_cases import FREQUENCY, PERIOD, TickCase
-from mbcasadi.benchmarks.tick_robots import NATIVE, Tick, exported
+from bench.rows import row
+from bench.tick_cases import FREQUENCY, PERIOD, TickCase
+from bench.tick_robots import NATIVE, Tick, exported
 from mbcasadi.errors import SolverError
 
 Array = NDArray[np.float64]

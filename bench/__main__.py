@@ -1,10 +1,12 @@
-"""The command `bench`."""
+"""`python -m bench [SUITE]...`: the benchmark suites side by side with their peers."""
 
 from typing import Annotated, cast
 
 import typer
 
-from mbcasadi.cli import console, suites, tables
+from bench import rows as tables
+from bench import suites
+from mbcasadi.cli import console
 from mbcasadi.cli.options import AsJson, Quiet
 from mbcasadi.errors import MbcasadiError
 
@@ -12,7 +14,8 @@ from mbcasadi.errors import MbcasadiError
 @console.handle_errors
 def bench(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[SUITE]...", help="Suites; all by default.")
+        list[str] | None,
+        typer.Argument(metavar="[SUITE]...", help=f"All by default: {suites.suite_list()}."),
     ] = None,
     quick: Annotated[bool, typer.Option(help="Fewer repetitions, for a first look.")] = False,
     quiet: Quiet = False,
@@ -46,3 +49,7 @@ def bench(
             console.stdout().print(line, markup=False)
     if failed:
         console.fail("; ".join(failed))
+
+
+if __name__ == "__main__":
+    typer.run(bench)

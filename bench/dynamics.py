@@ -20,9 +20,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from mbcasadi.benchmarks.dynamics_cases import CASES, Standing
-from mbcasadi.benchmarks.kernel_peers import NATIVE, Peer, TimedModel, build_pinocchio
-from mbcasadi.benchmarks.programs import measure
+from bench.dynamics_cases import CASES, Standing
+from bench.kernel_peers import NATIVE, Peer, TimedModel, build_pinocchio
+from bench.programs import measure
 from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.system import System, read_mjcf
 
