@@ -1,16 +1,12 @@
 """Closed poses of a mechanism, at random: where its scales are measured."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.system.functions import evaluate
+from mbcasadi.system.mechanism import Mechanism
 from mbcasadi.system.natural_sizes import model_length, sizes_of_equations, tree_scales
 from mbcasadi.system.row_lengths import rows_of, typical_row_lengths
-
-if TYPE_CHECKING:
-    from mbcasadi.system.system import System
 
 Array = NDArray[np.float64]
 
@@ -34,7 +30,7 @@ SAMPLE_RANK_TOL = 1e-3
 small as the gap that is left."""
 
 
-def closed_poses(system: "System", rng: np.random.Generator) -> list[Array]:
+def closed_poses(system: Mechanism, rng: np.random.Generator) -> list[Array]:
     """Return poses at random that Newton's steps have closed, as they were drawn if none closes.
 
     Those of given equations are sought where the first ones have closed.
@@ -48,7 +44,7 @@ def closed_poses(system: "System", rng: np.random.Generator) -> list[Array]:
     return _closed_from(system, rng, np.where(spread > 0, np.sqrt(3.0) * spread, size))
 
 
-def _closed_from(system: "System", rng: np.random.Generator, size: Array) -> list[Array]:
+def _closed_from(system: Mechanism, rng: np.random.Generator, size: Array) -> list[Array]:
     """Return closed poses; those of given equations are sought inside ±size."""
     starts = [_random_pose(system, rng, size) for _ in range(TRIALS * SAMPLES)]
     if not system.nc:
@@ -69,7 +65,7 @@ def _closed_from(system: "System", rng: np.random.Generator, size: Array) -> lis
     return closed or starts[:SAMPLES]
 
 
-def _random_pose(system: "System", rng: np.random.Generator, size: Array) -> Array:
+def _random_pose(system: Mechanism, rng: np.random.Generator, size: Array) -> Array:
     tree = system.tree
     if tree is None:
         return np.asarray(size * rng.uniform(-1.0, 1.0, system.nq))
@@ -88,7 +84,7 @@ def _random_pose(system: "System", rng: np.random.Generator, size: Array) -> Arr
     return np.asarray(system.integrate(tree.q0, dq)).ravel()
 
 
-def _close(system: "System", q: Array, per_row: Array) -> tuple[Array, bool]:
+def _close(system: Mechanism, q: Array, per_row: Array) -> tuple[Array, bool]:
     """Return the pose that Newton's steps with a line search reach, and whether it is closed.
 
     Args:
@@ -119,12 +115,12 @@ def _close(system: "System", q: Array, per_row: Array) -> tuple[Array, bool]:
     return q, False
 
 
-def _residual(system: "System", q: Array) -> Array:
+def _residual(system: Mechanism, q: Array) -> Array:
     values: dict[str, ArrayLike] = {"q": q, "t": 0.0}
     return np.asarray(evaluate(system.constraint, values).full().ravel())
 
 
-def _step_scales(system: "System", A: Array) -> Array:
+def _step_scales(system: Mechanism, A: Array) -> Array:
     """Return sizes of the coordinates for a step: without a tree, columns of equal length."""
     if system.tree is not None:
         return tree_scales(system.tree)

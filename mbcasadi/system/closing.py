@@ -12,7 +12,7 @@ than `TRUSTED_STEP`: near a singular pose a small gap would become a large corre
 1e-3 become 1e-12.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -22,9 +22,7 @@ from mbcasadi.description.tolerance import tolerance
 from mbcasadi.linalg import Sym, row_basis, solve_kept
 from mbcasadi.system.functions import evaluate
 from mbcasadi.system.row_lengths import typical_row_lengths
-
-if TYPE_CHECKING:
-    from mbcasadi.system.system import System
+from mbcasadi.system.system import System
 
 CLOSING_STEPS = 2
 
@@ -64,7 +62,7 @@ class ClosedState(NamedTuple):
     closed: ca.SX
 
 
-def close_state(system: "System", q: ca.SX, v: ca.SX, on: ca.SX) -> ClosedState:
+def close_state(system: System, q: ca.SX, v: ca.SX, on: ca.SX) -> ClosedState:
     """Return the state on the manifold next to a measured one.
 
     Args:
@@ -104,7 +102,7 @@ def row_scale_at(row_scale: ca.DM, rank_tol: float, gap: Sym) -> Sym | ca.DM:
 
 
 def row_scale_fun(
-    system: "System", rank_tol: float, of_rate: NDArray[np.float64] | None = None
+    system: System, rank_tol: float, of_rate: NDArray[np.float64] | None = None
 ) -> ca.Function:
     """Return (q, [t], [mask]) → (row_scale): `row_scale_at` of a state as it is.
 
@@ -132,7 +130,7 @@ def worst_gap(residual: Sym, scale: ca.DM) -> Sym:
 
 
 def _nearest(
-    system: "System", q: ca.SX, v: ca.SX, on: ca.SX, residual: ca.SX, weakest: ca.SX
+    system: System, q: ca.SX, v: ca.SX, on: ca.SX, residual: ca.SX, weakest: ca.SX
 ) -> ca.SX:
     """Return the shortest x (nv,), in scaled coordinates, with `A diag(size) x = residual`.
 

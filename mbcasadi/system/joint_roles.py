@@ -6,7 +6,7 @@ another one by an equality is dependent, the crank's follower of a four-bar too;
 of Cassie and a floating base are passive.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from mbcasadi.description.tree import DOF_SIZE
 from mbcasadi.errors import ProblemError
 from mbcasadi.system.functions import evaluate
-
-if TYPE_CHECKING:
-    from mbcasadi.system.system import System
+from mbcasadi.system.mechanism import Mechanism
+from mbcasadi.system.scales import Scales
 
 Array = NDArray[np.float64]
 
@@ -40,19 +39,20 @@ class JointRoles(NamedTuple):
     passive: tuple[str, ...]
 
 
-def joint_roles(system: "System") -> JointRoles:
+def joint_roles(system: Mechanism, scales: Scales) -> JointRoles:
     """Return the joints of a system by what moves them, at its sampled poses.
 
     Args:
         system: read from a model.
+        scales: measured of it.
 
     Raises:
         ProblemError: a system that is given by equations.
     """
     if system.tree is None:
         raise ProblemError(f"'{system.name}' is given by equations and has no joints")
-    driven = driven_coordinates(system)
-    free = _free_coordinates(system, driven)
+    driven = driven_coordinates(system, scales)
+    free = _free_coordinates(system, scales, driven)
     roles: dict[str, list[str]] = {"driven": [], "dependent": [], "passive": []}
     for joint in system.tree.joints:
         dofs = slice(joint.dof, joint.dof + DOF_SIZE[joint.kind])
@@ -61,7 +61,7 @@ def joint_roles(system: "System") -> JointRoles:
     return JointRoles(*(tuple(roles[role]) for role in ("driven", "dependent", "passive")))
 
 
-def independent_motions(system: "System") -> tuple[list[int], list[Array]]:
+def independent_motions(system: Mechanism, scales: Scales) -> tuple[list[int], list[Array]]:
     """Return coordinates that determine all velocities on null(A), driven ones first, and S.
 
     S (nv, k) at each sampled pose, `v = S v_i`, velocities over the sizes of coordinates; the
@@ -69,10 +69,11 @@ def independent_motions(system: "System") -> tuple[list[int], list[Array]]:
 
     Args:
         system: with constraints; without, S picks the coordinates.
+        scales: measured of it.
     """
-    driven = driven_coordinates(system)
+    driven = driven_coordinates(system, scales)
     nothing = np.zeros(system.nv, bool)
-    bases = [_motions(system, q, nothing) for q, _ in system.scales.states]
+    bases = [_motions(system, scales, q, nothing) for q, _ in scales.states]
     chosen: list[int] = []
     for dof in (*np.flatnonzero(driven), *np.flatnonzero(~driven)):
         trial = [*chosen, int(dof)]
@@ -82,29 +83,31 @@ def independent_motions(system: "System") -> tuple[list[int], list[Array]]:
     return chosen, [np.where(np.abs(S) > FREE, S, 0.0) for S in motions]
 
 
-def driven_coordinates(system: "System") -> NDArray[np.bool_]:
+def driven_coordinates(system: Mechanism, scales: Scales) -> NDArray[np.bool_]:
     """Return (nv,) whether an actuator acts on a coordinate at a sampled pose."""
-    size, driven = system.scales.coordinates, np.zeros(system.nv, bool)
-    for q, _ in system.scales.states:
+    size, driven = scales.coordinates, np.zeros(system.nv, bool)
+    for q, _ in scales.states:
         effect = np.abs(size[:, None] * _at_rest(system, "actuation", q))
         driven |= (effect > ACTS * effect.max(axis=0, initial=0.0)).any(axis=1)
     return driven
 
 
-def _free_coordinates(system: "System", driven: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _free_coordinates(
+    system: Mechanism, scales: Scales, driven: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
     """Return (nv,) whether a coordinate moves while the driven ones are at rest."""
     free = np.zeros(system.nv, bool)
-    for q, _ in system.scales.states:
-        free |= np.abs(_motions(system, q, driven)).max(axis=1, initial=0.0) > FREE
+    for q, _ in scales.states:
+        free |= np.abs(_motions(system, scales, q, driven)).max(axis=1, initial=0.0) > FREE
     return free & ~driven
 
 
-def _motions(system: "System", q: Array, held: NDArray[np.bool_]) -> Array:
+def _motions(system: Mechanism, scales: Scales, q: Array, held: NDArray[np.bool_]) -> Array:
     """Return orthonormal motions (nv, k), over sizes, with the coordinates `held` at rest."""
     rows = np.eye(system.nv)[held]
     if system.nc:
-        A = _at_rest(system, "loop_jacobian", q) * system.scales.coordinates
-        lengths = np.where(system.scales.rows > 0, system.scales.rows, 1.0)
+        A = _at_rest(system, "loop_jacobian", q) * scales.coordinates
+        lengths = np.where(scales.rows > 0, scales.rows, 1.0)
         rows = np.vstack([rows, A / lengths[:, None]])
     if not len(rows):
         return np.eye(system.nv)
@@ -113,6 +116,6 @@ def _motions(system: "System", q: Array, held: NDArray[np.bool_]) -> Array:
     return np.asarray(Vt[rank:].T)
 
 
-def _at_rest(system: "System", member: str, q: Array) -> Array:
+def _at_rest(system: Mechanism, member: str, q: Array) -> Array:
     """Return a member that may depend on the velocity, at rest."""
     return np.asarray(evaluate(system.member(member), {"q": q, "v": np.zeros(system.nv)}).full())

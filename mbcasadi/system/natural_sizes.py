@@ -6,17 +6,13 @@ equations change by their own size: some 1 rad for a rotation, whatever its unit
 the mechanism for a translation.
 """
 
-from typing import TYPE_CHECKING
-
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.description import RigidTree
 from mbcasadi.system.functions import evaluate
-
-if TYPE_CHECKING:
-    from mbcasadi.system.system import System
+from mbcasadi.system.mechanism import Mechanism
 
 Array = NDArray[np.float64]
 
@@ -58,7 +54,7 @@ def model_length(tree: RigidTree) -> float:
     return float(np.sqrt(np.mean(squares))) if squares else 1.0
 
 
-def sizes_of_equations(system: "System") -> Array:
+def sizes_of_equations(system: Mechanism) -> Array:
     """Return (nv,) the sizes of the coordinates of given equations.
 
     A coordinate along which nothing changes by its own size has the kinetic energy of the others.
@@ -74,7 +70,7 @@ def sizes_of_equations(system: "System") -> Array:
     return _with_equal_energy(system, size)
 
 
-def _of_rows(system: "System", q: ca.SX) -> ca.SX:
+def _of_rows(system: Mechanism, q: ca.SX) -> ca.SX:
     """Return phi and the entries of A at rest."""
     if not system.nc:
         return ca.SX(0, 1)
@@ -83,7 +79,7 @@ def _of_rows(system: "System", q: ca.SX) -> ca.SX:
     return ca.vertcat(evaluate(system.constraint, at), ca.vec(ca.densify(A)))
 
 
-def _of_forces(system: "System", q: ca.SX) -> ca.SX:
+def _of_forces(system: Mechanism, q: ca.SX) -> ca.SX:
     """Return the entries of M, of h at rest, and of its derivative."""
     h = system.bias_force(q, ca.SX.zeros(system.nv))
     matrices = (system.mass_matrix(q), h, ca.jacobian(h, q))
@@ -124,7 +120,7 @@ def _size_along(equations: ca.Function, j: int) -> float:
     return float(np.exp(high))
 
 
-def _with_equal_energy(system: "System", size: Array) -> Array:
+def _with_equal_energy(system: Mechanism, size: Array) -> Array:
     """Return the sizes, zero ones replaced by such of the kinetic energy of the others."""
     inertia = np.diag(np.asarray(system.mass_matrix(np.zeros(system.nq))))
     root = np.sqrt(np.where(np.isfinite(inertia) & (inertia > 0), inertia, 0.0))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import casadi as ca
 from numpy.typing import ArrayLike
@@ -11,16 +11,16 @@ from mbcasadi.description.parameters import NO_PARAMETERS
 from mbcasadi.errors import ProblemError
 from mbcasadi.system.frames import FrameFunctions
 from mbcasadi.system.functions import Builder
+from mbcasadi.system.mechanism import Mechanism
 from mbcasadi.system.members import MANIFOLD
 from mbcasadi.system.model_numbers import ModelNumbers
 from mbcasadi.system.numbers_at_parameters import with_parameters
 from mbcasadi.system.parameter_inputs import fixed, not_physical, with_parameter_input
 
-if TYPE_CHECKING:
-    from mbcasadi.system.system import System
+M = TypeVar("M", bound=Mechanism)
 
 
-def expose_parameters(system: "System", carried: "System") -> "System":
+def expose_parameters(system: M, carried: M) -> M:
     """Return a system with the members of one that carries its parameters, p as an input.
 
     Args:
@@ -61,7 +61,7 @@ def expose_frame(frame: FrameFunctions, count: int) -> FrameFunctions:
     return replace(frame, carrier=None, **functions)
 
 
-def system_at(system: "System", values: Mapping[str, ArrayLike] | None) -> "System":
+def system_at(system: M, values: Mapping[str, ArrayLike] | None) -> M:
     """Return the system with numbers for its parameters; see `System.at`."""
     p = system.parameter_values(values)
     wrong = not_physical(system.parameters, p)

@@ -1,14 +1,10 @@
 """Lengths of constraint rows over poses, in given rates."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.system.functions import evaluate
-
-if TYPE_CHECKING:
-    from mbcasadi.system.system import System
+from mbcasadi.system.mechanism import Mechanism
 
 Array = NDArray[np.float64]
 
@@ -17,14 +13,14 @@ VANISHING = 1e-9
 metres beside radians as in millimetres, which are a factor of 1e3."""
 
 
-def rows_of(system: "System", q: Array, v: Array) -> Array:
+def rows_of(system: Mechanism, q: Array, v: Array) -> Array:
     """Return A (nc, nv) at a state, time zero."""
     values: dict[str, ArrayLike] = {"q": q, "v": v, "t": 0.0}
     return np.asarray(evaluate(system.loop_jacobian, values).full())
 
 
 def typical_row_lengths(
-    system: "System", states: tuple[tuple[Array, Array], ...], of_rate: Array
+    system: Mechanism, states: tuple[tuple[Array, Array], ...], of_rate: Array
 ) -> Array:
     """Return (nc,) the root mean square of `|A_i of_rate|` over states.
 
@@ -41,7 +37,7 @@ def typical_row_lengths(
     return _without_vanishing(system, np.sqrt(squares))
 
 
-def _without_vanishing(system: "System", lengths: Array) -> Array:
+def _without_vanishing(system: Mechanism, lengths: Array) -> Array:
     """Return the lengths, those of rows that always vanish replaced by the longest beside them."""
     sizes = [equality.size for equality in system.equalities]
     sizes.append(system.nc - sum(sizes))

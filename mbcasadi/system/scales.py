@@ -7,17 +7,14 @@ the units of a model change, its scales change with them.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.system.closed_poses import closed_poses
+from mbcasadi.system.mechanism import Mechanism
 from mbcasadi.system.natural_sizes import model_length, sizes_of_equations, tree_scales
 from mbcasadi.system.row_lengths import rows_of, typical_row_lengths
-
-if TYPE_CHECKING:
-    from mbcasadi.system.system import System
 
 Array = NDArray[np.float64]
 
@@ -48,7 +45,7 @@ class Scales:
     rate: float
 
 
-def measure_scales(system: "System") -> Scales:
+def measure_scales(system: Mechanism) -> Scales:
     """Return the scales of a system; deterministic."""
     rng = np.random.default_rng(0)
     poses = closed_poses(system, rng)
@@ -59,7 +56,7 @@ def measure_scales(system: "System") -> Scales:
     return Scales(states, size, rows, norms, rate)
 
 
-def _rate(system: "System", poses: list[Array], size: Array) -> float:
+def _rate(system: Mechanism, poses: list[Array], size: Array) -> float:
     """Return the rate of a mechanism's own motion, 1/s.
 
     `(g / length)^½` of a model with gravity; else `(|D f| / tr(D M D))^½` with the static force f
@@ -78,13 +75,13 @@ def _rate(system: "System", poses: list[Array], size: Array) -> float:
     return float(rate) if 0 < rate < np.inf else 1.0
 
 
-def _coordinate_scales(system: "System", poses: list[Array]) -> Array:
+def _coordinate_scales(system: Mechanism, poses: list[Array]) -> Array:
     if system.tree is not None:
         return tree_scales(system.tree)
     return _scales_by_inertia(system, poses)
 
 
-def _scales_by_inertia(system: "System", poses: list[Array]) -> Array:
+def _scales_by_inertia(system: Mechanism, poses: list[Array]) -> Array:
     """Return coordinates of equal kinetic energy, of the size of the poses' spread.
 
     That is at least the size at which the equations change: few poses close, and those may be near

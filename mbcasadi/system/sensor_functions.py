@@ -12,7 +12,6 @@ body, N m, in world axes: the dual of `frame(body, "body").jacobian`.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import casadi as ca
 
@@ -21,16 +20,14 @@ from mbcasadi.description import Coverage, RigidTree, Sensor
 from mbcasadi.description.sensors import SENSED_SOLVER
 from mbcasadi.errors import ProblemError, UnsupportedFeatureError
 from mbcasadi.shapes import require_name
+from mbcasadi.system.mechanism import Mechanism
 from mbcasadi.system.names_of_tree import names_of_tree
-
-if TYPE_CHECKING:
-    from mbcasadi.system.system import System
 
 WRENCH = 6  # rows: force above moment
 CLOCK = "clock"
 
 
-def sensed_state(system: "System") -> tuple[model.SensedState, dict[str, ca.SX]]:
+def sensed_state(system: Mechanism) -> tuple[model.SensedState, dict[str, ca.SX]]:
     """Return symbols of what the sensors of a system read, and those that are inputs, by name."""
     q = ca.SX.sym("q", system.nq)
     numbers = system.numbers_at(q)
@@ -56,12 +53,12 @@ def sensed_state(system: "System") -> tuple[model.SensedState, dict[str, ca.SX]]
     return state, inputs
 
 
-def solver_size(system: "System") -> int:
+def solver_size(system: Mechanism) -> int:
     """Return the number of sensors that read what MuJoCo's solver did."""
     return sum(sensor.kind in SENSED_SOLVER for sensor in system.sensors)
 
 
-def sensors_fun(system: "System", name: str, chosen: Sequence[Sensor]) -> ca.Function:
+def sensors_fun(system: Mechanism, name: str, chosen: Sequence[Sensor]) -> ca.Function:
     """Return the Function `name` with the readings `y` of the chosen sensors in one column."""
     state, inputs = sensed_state(system)
     readings = ca.vertcat(ca.SX(0, 1), *(model.sensor_reading(state, sensor) for sensor in chosen))

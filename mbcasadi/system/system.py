@@ -6,7 +6,7 @@ and is built when it is first used.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import casadi as ca
@@ -15,22 +15,17 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.constraints import user_rows
-from mbcasadi.description import Actuator, Coverage, Equality, RigidTree, Sensor
-from mbcasadi.description.parameters import NO_PARAMETERS, Parameters
-from mbcasadi.errors import ProblemError, ShapeError, UnsupportedFeatureError
+from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.model import subtree_fun
-from mbcasadi.shapes import column, require_kind, require_name, require_shape
+from mbcasadi.shapes import column, require_kind, require_shape
 from mbcasadi.short_text import with_table
 from mbcasadi.system.expression_frames import expression_frame, require_rotation
 from mbcasadi.system.frames import FrameFunctions
-from mbcasadi.system.functions import Builder, Expression, user_row_expressions
+from mbcasadi.system.functions import Expression, user_row_expressions
 from mbcasadi.system.joint_roles import JointRoles, joint_roles
-from mbcasadi.system.limits import Array, Limits
-from mbcasadi.system.members import MEMBERS, RESTS_ON, Member
-from mbcasadi.system.model_numbers import ModelNumbers
+from mbcasadi.system.mechanism import Mechanism
 from mbcasadi.system.named_frames import functions_of_name
-from mbcasadi.system.numbers_at_parameters import numbers_at
-from mbcasadi.system.parameter_inputs import parameter_values, with_parameter_input
+from mbcasadi.system.parameter_inputs import with_parameter_input
 from mbcasadi.system.parametric_system import expose_frame, expose_parameters, system_at
 from mbcasadi.system.relative_frames import relative_frame
 from mbcasadi.system.rows import Rows, append_rows, rows_as_functions
@@ -46,153 +41,15 @@ from mbcasadi.system.sensor_functions import (
 
 @with_table
 @dataclass(frozen=True, eq=False, repr=False)
-class System:
+class System(Mechanism):
     """A mechanism as named Functions, from `read_mjcf`, `from_lagrangian` or `from_equations`.
 
     A quaternion in q of any length means the rotation of its unit quaternion, as in MuJoCo.
     Only `velocity_map` is linear in it, so that `dq/dt = N v` keeps the length and `∂F/∂q N` is the
     tangent derivative of a member F.
 
-    Attributes:
-        name: model name.
-        nq, nv, nu, na, nc: sizes of configuration, velocity, control, activation and of all
-            bilateral constraint rows.
-        builders: builder of each member; members that the system lacks are absent.
-        limits: control, force and joint ranges.
-        coverage: treatment of each feature of the model.
-        tree, actuators, equalities: the numbers of a system that was read from a model;
-            None and () for one that was given by equations.
-        sensors: of a system that was read from a model, in MuJoCo's order, those without a smooth
-            Function too; `sensor_names` has the others.
-        coordinate_names: (nv,) names of the coordinates of a system that was given by equations,
-            those of the user's symbols; () for one that was read from a model.
-        mask: (nc,) initial activity of each row, one or zero, or None. Where it is given, the
-            dynamics take `mask` as their last input: rows are switched at run time.
-        timed: constraints depend on the time t.
-        semidefinite: M is singular, and positive definite on null(A) only.
-        user_rows: number of rows, the last ones, that were added by `with_rows`.
-        parameters: the entries of the input p of the members; none unless `read_mjcf` was given
-            some.
+    Its sizes, numbers and members are those of `Mechanism`.
     """
-
-    name: str
-    nq: int
-    nv: int
-    nu: int
-    na: int
-    nc: int
-    builders: Mapping[str, Builder]
-    limits: Limits
-    coverage: Coverage = field(default_factory=Coverage)
-    tree: RigidTree | None = None
-    actuators: tuple[Actuator, ...] = ()
-    equalities: tuple[Equality, ...] = ()
-    sensors: tuple[Sensor, ...] = ()
-    coordinate_names: tuple[str, ...] = ()
-    mask: Array | None = None
-    timed: bool = False
-    semidefinite: bool = False
-    user_rows: int = 0
-    parameters: Parameters = NO_PARAMETERS
-    _carried: "System | None" = None
-    _cache: dict[str, ca.Function] = field(default_factory=dict, repr=False)
-    _added_frames: Mapping[str, FrameFunctions] = field(default_factory=dict, repr=False)
-    _frames: dict[tuple[str, str], FrameFunctions] = field(default_factory=dict, repr=False)
-
-    mass_matrix = Member("(q) → (M): (nv, nv) inertia, armature included.")
-    bias_force = Member("(q, v) → (h): (nv,) Coriolis, centrifugal and gravity force.")
-    coriolis_matrix = Member("(q, v) → (C): (nv, nv), `h = C v + g`, `dM/dt = C + Cᵀ`.")
-    gravity_force = Member("(q) → (g): (nv,), the bias force at rest.")
-    kinetic_energy = Member("(q, v) → (T): ½ vᵀ M v, J.")
-    potential_energy = Member("(q) → (V): gravity and springs, J.")
-    total_energy = Member("(q, v) → (E): kinetic and potential energy, J.")
-    passive_force = Member("(q, v) → (f_passive): (nv,) springs, dampers, compensation.")
-    actuation = Member(
-        "(q, [v]) → (B): (nv, nu), `actuator_force = B u + f_0` inside ranges; u is the activation "
-        "where there is one. It takes v where a gain depends on it: muscles, dampers."
-    )
-    actuator_bias = Member("(q, v) → (f_0): (nv,) actuator force at u = 0.")
-    actuator_force = Member("(q, v, u, [act]) → (f_actuator): (nv,), clipped as MuJoCo does.")
-    act_dot = Member("(q, v, u, act) → (act_dot): (na,), only with activation states.")
-    constraint = Member("(q, [t]) → (phi): (nc,), zero on the manifold.")
-    constraint_rate = Member("(q, v, [t]) → (psi): (nc,), dphi/dt; `A v + a0`; or psi itself.")
-    constraint_jacobian = Member(
-        "(q, [v], [t]) → (A): (nc, nv), `∂psi/∂v`; `dphi/dt = A v + a0`. It takes v where rows "
-        "are nonlinear in v."
-    )
-    constraint_velocity = Member("(q, [t]) → (a0): (nc,), psi at v = 0, where it is not zero.")
-    constraint_bias = Member("(q, v, [t]) → (c): (nc,), `A a + c = 0`.")
-    loop_jacobian = Member(
-        "(q, [v], [t]) → (A): as `constraint_jacobian`, each pair seen from the nearest body that "
-        "carries both its ends. Equal on the manifold; its rank does not grow with a gap."
-    )
-    loop_rate = Member("(q, v, [t]) → (psi): the rate that belongs to `loop_jacobian`.")
-    loop_bias = Member("(q, v, [t]) → (c): the bias that belongs to `loop_jacobian`.")
-    center_of_mass = Member(
-        "(q, v) → (p, J, bias): (3,) centre of mass of all bodies that can move, m, `dp/dt = J v`, "
-        "`bias = J̇ v`; of systems that were read from a model."
-    )
-    momentum = Member(
-        "(q, v) → (momentum, J, bias): (6,) linear momentum above the angular one about the centre "
-        "of mass, world axes; J (6, nv) is the centroidal momentum matrix, `bias = J̇ v`."
-    )
-    velocity_map = Member("(q) → (N): (nq, nv), `dq/dt = N v`.")
-    integrate = Member("(q, dv) → (q_next): (nq,), manifold plus.")
-    difference = Member("(q0, q1) → (dv): (nv,), manifold minus, `q1 = q0 ⊕ dv`.")
-
-    def _summary(self) -> dict[str, object]:
-        return {
-            "name": self.name,
-            **{key: getattr(self, key) for key in ("nq", "nv", "nu", "na", "nc")},
-            "parameters": [item.name for item in self.parameters.items],
-            "actuators": self.actuator_names,
-            "constraints": self.constraint_names,
-            "coverage": self.coverage,
-        }
-
-    @checked
-    def member(self, name: str) -> ca.Function:
-        """Return the member Function `name`.
-
-        Raises:
-            UnknownNameError: the system has no such member (the message lists those it has).
-            UnsupportedFeatureError: a feature of the model would make this member wrong.
-        """
-        if name not in self._cache:
-            self.require_available(name)
-            require_name("member of System", name, [m for m in MEMBERS if m in self.builders])
-            self._cache[name] = self.builders[name]()
-        return self._cache[name]
-
-    @checked
-    def require_available(self, *names: str) -> None:
-        """Raise unless the model's features leave these members right.
-
-        For those who derive a quantity of a member from the model's numbers themselves.
-
-        Raises:
-            UnsupportedFeatureError: a feature of the model would make a member wrong.
-        """
-        for name in names:
-            refusals = [self.coverage.refusal(m) for m in (name, *RESTS_ON.get(name, ()))]
-            for refusal in filter(None, refusals):
-                raise UnsupportedFeatureError(
-                    f"{self.name}: '{name}' is not available: {refusal.feature}: {refusal.advice}"
-                )
-
-    def __repr__(self) -> str:
-        sizes = ", ".join(f"{key}={getattr(self, key)}" for key in ("nq", "nv", "nu", "na", "nc"))
-        return f"System('{self.name}', {sizes})"
-
-    @checked
-    def cached_function(self, key: str, make: Builder) -> ca.Function:
-        """Return the Function that `make` builds, cached for this system and `key`.
-
-        For Functions that other packages derive from a system repeatedly.
-        """
-        if key not in self._cache:
-            self._cache[key] = make()
-        return self._cache[key]
 
     @checked
     def frame(self, name: str, kind: str = "site") -> FrameFunctions:
@@ -318,7 +175,7 @@ class System:
         Raises:
             ProblemError: a system that is given by equations.
         """
-        return joint_roles(self)
+        return joint_roles(self, self.scales)
 
     @property
     def sensor_names(self) -> tuple[str, ...]:
@@ -450,31 +307,12 @@ class System:
         return replace(self, mask=rows_on, _cache={})
 
     @property
-    def carries(self) -> bool:
-        """Whether q has the parameters behind it; see `carried`."""
-        return self.tree is not None and self.tree.constants > 0
-
-    @property
     def carried(self) -> "System":
         """This system with its parameters behind the configuration; itself where it has none.
 
         See `parameter_inputs.py`. What is built on a system is built on this one.
         """
         return self if self._carried is None else self._carried
-
-    @checked
-    def parameter_values(self, changed: Mapping[str, ArrayLike] | None = None) -> Array:
-        """Return p (np,): the model's own numbers, some of them changed.
-
-        Args:
-            changed: numbers by name, of a parameter ("body:forearm:com") or of one of its entries
-                ("body:forearm:com.x").
-
-        Raises:
-            UnknownNameError: no such parameter; the message lists those there are.
-            ShapeError: a wrong number of entries.
-        """
-        return parameter_values(self.parameters, changed)
 
     @checked
     def at(self, values: Mapping[str, ArrayLike] | None = None) -> "System":
@@ -494,20 +332,6 @@ class System:
         """
         return system_at(self, values)
 
-    @checked
-    def numbers_at(self, q: ca.SX) -> ModelNumbers:
-        """Return the numbers of the model, with the parameters that are behind q.
-
-        For those who derive a quantity from the numbers themselves.
-
-        Raises:
-            ProblemError: the system was given by equations and has none.
-        """
-        if self.tree is None:
-            raise ProblemError(f"'{self.name}' is given by equations; expected a model's system")
-        numbers = ModelNumbers(self.tree, self.actuators, self.equalities)
-        return numbers_at(numbers, self.parameters, q) if self.tree.constants else numbers
-
     def _behind(self, q: ca.SX) -> ca.SX:
         """Return symbols of q with symbols of the parameters behind them."""
         return ca.vertcat(q, ca.SX.sym("p", len(self.parameters)))
@@ -516,16 +340,3 @@ class System:
     def scales(self) -> Scales:
         """Scales of coordinates and constraint rows, measured at closed poses on first use."""
         return measure_scales(self) if self._carried is None else self._carried.scales
-
-    @property
-    def actuator_names(self) -> tuple[str, ...]:
-        """Names of the controls, in the order of u."""
-        if self.actuators:
-            return tuple(actuator.name for actuator in self.actuators)
-        return tuple(f"u{i}" for i in range(self.nu))
-
-    @property
-    def constraint_names(self) -> tuple[str, ...]:
-        """Name of the constraint that each row of phi belongs to."""
-        names = tuple(e.name for e in self.equalities for _ in range(e.size))
-        return names + tuple(f"phi{i}" for i in range(self.nc - len(names)))

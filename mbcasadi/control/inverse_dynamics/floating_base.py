@@ -32,7 +32,7 @@ def floating_base(design: Design) -> tuple[str, tuple[int, ...]]:
     tree = design.system.tree
     if tree is None or not np.any(tree.gravity):
         return "", ()
-    driven = driven_coordinates(design.system)
+    driven = driven_coordinates(design.system, design.system.scales)
     for joint in tree.joints:
         base = list(range(joint.dof, joint.dof + BASE_DOFS))
         if joint.kind != "free" or not driven[_above(tree, joint.body)].any():

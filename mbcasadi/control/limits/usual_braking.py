@@ -74,7 +74,7 @@ def usual_braking(
         return _braking_of(system, joints, ends, ranges, (dofs, motions, at))
     alone = [np.eye(system.nv)[:, dofs] for _ in system.scales.states]
     direct = _braking_of(system, joints, ends, ranges, (dofs, alone, at))
-    own, ratios = independent_motions(system)
+    own, ratios = independent_motions(system, system.scales)
     if all(np.isfinite(direct)) and max(np.abs(S).max() for S in ratios) > LARGEST_RATIO:
         return direct  # near singular poses `Sᵀ g` has no bound
     size = system.scales.coordinates
