@@ -16,10 +16,19 @@ rotation are shortened as one vector, others each by itself.
 
 Tasks of a tenth of another one's weight or less are as they are: they choose among the motions that
 heavier ones leave, and a posture that pulls less lets a redundant arm come home in another branch.
+They also choose where a heavier task cannot get: beyond reach, and behind a stop. A branch that an
+arm takes there may have no way home, since its joints are at their stops while the task still
+pulls. So a task whose error e is longer than FAR, what joints do within `FAR_SHARE` of their ranges
+(as a, the least `FAR_SHARE range_k / |J⁺_ki|`), has the weight
+
+    w (FAR / |e|)^4,  but at least that of the lighter tasks:
+
+their posture then leads the arm out of any pose, for stops are a box, within which nothing holds
+it. Errors that are near have their whole weight; with levels all have.
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -46,8 +55,24 @@ MOVES = 1e-6
 """Share of the largest entry of J⁺ below which a joint takes no part in a row."""
 
 
-def followed_accelerations(setup: "Setup", J: list[Array]) -> Array | None:
-    """Return a of each of `vectors`, infinite for any; None where errors are not bounded.
+FAR_SHARE = 0.1
+"""Share of the joints' ranges from which an error is far."""
+
+
+class Followed(NamedTuple):
+    """What joints follow of each of `vectors`; infinite for any.
+
+    Attributes:
+        accelerations: a.
+        near: length from which an error is far.
+    """
+
+    accelerations: Array
+    near: Array
+
+
+def followed(setup: "Setup", J: list[Array]) -> Followed | None:
+    """Return what is followed; None where errors are not bounded.
 
     Args:
         setup: the options.
@@ -56,16 +81,26 @@ def followed_accelerations(setup: "Setup", J: list[Array]) -> Array | None:
     joints = setup.limited_joints
     if joints is None or not setup.bounded_errors:
         return None
-    most = np.full(setup.system.nv, np.inf)
-    most[list(joints.dofs)] = np.where(np.isnan(joints.followed), np.inf, joints.followed)
-    heaviest = max(float(np.max(gains.weight)) for gains in setup.gains)
-    leads = np.concatenate([HEAVIER * gains.weight > heaviest for gains in setup.gains])
-    return np.array(
-        [
-            _usual([at[rows] for at in J], most) if leads[rows].any() else np.inf
-            for rows in vectors(setup)
-        ]
-    )
+    leads = leading_rows(setup)
+    most = np.where(np.isnan(joints.followed), np.inf, joints.followed)
+    ranges = np.array(joints.upper, float) - np.array(joints.lower, float)
+    bounds = []
+    for each in (most, FAR_SHARE * ranges):
+        of_dofs = np.full(setup.system.nv, np.inf)
+        of_dofs[list(joints.dofs)] = each
+        bounds.append(
+            [
+                _usual([at[rows] for at in J], of_dofs) if leads[rows].any() else np.inf
+                for rows in vectors(setup)
+            ]
+        )
+    return Followed(*map(np.array, bounds))
+
+
+def leading_rows(setup: "Setup") -> NDArray[np.bool_]:
+    """Return which rows of all tasks have more than a tenth of the heaviest one's weight."""
+    weights = np.concatenate([gains.weight for gains in setup.gains])
+    return np.asarray(HEAVIER * weights > weights.max())
 
 
 def _usual(J: list[Array], most: Array) -> float:
@@ -79,25 +114,50 @@ def _usual(J: list[Array], most: Array) -> float:
     return float(np.median(rates))
 
 
-def followed_tasks(setup: "Setup", tasks: "TaskStack", followed: Array | None) -> "TaskStack":
-    """Return the tasks with bounded errors.
+def followed_tasks(setup: "Setup", tasks: "TaskStack", bounds: Followed | None) -> "TaskStack":
+    """Return the tasks with bounded errors, and weights of those that are near.
 
     Args:
         setup: the options.
-        tasks: with their errors as they are.
-        followed: a of each vector, from `followed_accelerations`.
+        tasks: with their errors and weights as they are.
+        bounds: from `followed`.
     """
-    if followed is None:
+    if bounds is None:
         return tasks
-    offset = in_scalars(
+    offset, weight = in_scalars(
         "follow",
-        lambda k: [k["offset"] + k["feedback"] - _followed_feedback(setup, k, followed)],
+        lambda k: [
+            k["offset"] + k["feedback"] - _followed_feedback(setup, k, bounds.accelerations),
+            _followed_weights(setup, k, bounds.near),
+        ],
         {key: ca.densify(getattr(tasks, key)) for key in USED},
-    )[0]
-    return replace(tasks, offset=offset)
+    )
+    return replace(tasks, offset=offset, weight=weight)
 
 
-USED = ("offset", "feedback", "error", "kp", "kd")
+USED = ("offset", "feedback", "error", "kp", "kd", "weight")
+
+
+def _followed_weights(setup: "Setup", k: dict[str, ca.SX], near: Array) -> ca.SX:
+    """Return the weight of each row (k,), smaller where its task's error is far."""
+    weight, leads = ca.SX(k["weight"]), leading_rows(setup)
+    if setup.levels or leads.all():
+        return weight
+    least = ca.mmax(weight[np.flatnonzero(~leads).tolist(), 0])
+    first = 0
+    for gains in setup.gains:
+        own = range(first, first + len(gains.weight))
+        shares = [
+            _at_most(length, ca.norm_2(k["error"][rows, 0]))
+            for rows, length in zip(vectors(setup), near.tolist(), strict=True)
+            if rows[0] in own and np.isfinite(length)
+        ]
+        if shares:
+            rows = list(own)
+            lower = weight[rows, 0] * ca.mmin(ca.vertcat(*shares)) ** 4
+            weight[rows] = ca.fmax(lower, ca.fmin(least, weight[rows, 0]))
+        first += len(gains.weight)
+    return weight
 
 
 def _followed_feedback(setup: "Setup", k: dict[str, ca.SX], followed: Array) -> ca.SX:

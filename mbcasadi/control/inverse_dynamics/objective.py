@@ -29,6 +29,7 @@ class TaskStack:
         c: (k,) bias `J̇ v`.
         offset: (k,) `c - a_des`.
         weight: (k,).
+        stated: (k,) weights that the user gave.
         error, target: (k,) see `TaskRows`.
         feedback: (k,) `kd rate_error + kp error`.
         kp, kd: (k,) gains.
@@ -38,6 +39,7 @@ class TaskStack:
     c: ca.SX
     offset: ca.SX
     weight: ca.DM | ca.SX
+    stated: ca.DM | ca.SX
     error: ca.SX
     target: ca.SX
     feedback: ca.SX
@@ -67,6 +69,7 @@ def stack_tasks(setup: Setup, at: Inputs) -> TaskStack:
         c=ca.vertcat(*(part.c for part in parts)),
         offset=ca.vertcat(*(part.c - part.a_des for part in parts)),
         weight=weight,
+        stated=weight,
         error=ca.vertcat(*(part.error for part in parts)),
         target=ca.vertcat(*(part.target for part in parts)),
         feedback=ca.vertcat(*(part.a_des - part.a_ref for part in parts)),

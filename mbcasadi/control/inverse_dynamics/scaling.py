@@ -12,7 +12,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.control.inverse_dynamics.followed_errors import followed_accelerations
+from mbcasadi.control.inverse_dynamics.followed_errors import Followed, followed
 from mbcasadi.control.inverse_dynamics.limits.soft_limits import soft_rows, soften
 from mbcasadi.control.inverse_dynamics.missed_tasks import floors
 from mbcasadi.control.inverse_dynamics.objective import ForceWeights
@@ -75,7 +75,7 @@ class ProblemScales:
     reach: Array
     task: float
     contact: float
-    followed: Array | None = None
+    followed: Followed | None = None
     floors: Array = field(default_factory=lambda: np.zeros(0))
 
     def softened(self, setup: Setup, problem: Problem, tuning: dict[str, ca.SX]) -> Problem:
@@ -155,7 +155,7 @@ def measure_problem(setup: Setup, symbols: dict[str, ca.SX], problem: Problem) -
         definite = [{key: np.ones_like(value) for key, value in samples[0].items()}]
     scales = _scales(definite, problem.contacts.of_lam.shape[1], setup)
     J = [each["J"] for each in found]
-    return replace(scales, followed=followed_accelerations(setup, J), floors=floors(setup, J))
+    return replace(scales, followed=followed(setup, J), floors=floors(setup, J))
 
 
 def _sizes(matrices: dict[str, Array]) -> dict[str, Array]:
