@@ -16,15 +16,7 @@ rotation are shortened as one vector, others each by itself.
 
 Tasks of a tenth of another one's weight or less are as they are: they choose among the motions that
 heavier ones leave, and a posture that pulls less lets a redundant arm come home in another branch.
-They also choose where a heavier task cannot get: beyond reach, and behind a stop. A branch that an
-arm takes there may have no way home, since its joints are at their stops while the task still
-pulls. So a task whose error e is longer than FAR, what joints do within `FAR_SHARE` of their ranges
-(as a, the least `FAR_SHARE range_k / |J⁺_ki|`), has the weight
-
-    w (FAR / |e|)^4,  but at least that of the lighter tasks:
-
-their posture then leads the arm out of any pose, for stops are a box, within which nothing holds
-it. Errors that are near have their whole weight; with levels all have.
+They also lead far tasks home, see `far_errors.py`.
 """
 
 from dataclasses import replace
@@ -115,49 +107,26 @@ def _usual(J: list[Array], most: Array) -> float:
 
 
 def followed_tasks(setup: "Setup", tasks: "TaskStack", bounds: Followed | None) -> "TaskStack":
-    """Return the tasks with bounded errors, and weights of those that are near.
+    """Return the tasks with bounded errors.
 
     Args:
         setup: the options.
-        tasks: with their errors and weights as they are.
+        tasks: with their errors as they are.
         bounds: from `followed`.
     """
     if bounds is None:
         return tasks
-    offset, weight = in_scalars(
+    offset = in_scalars(
         "follow",
         lambda k: [
-            k["offset"] + k["feedback"] - _followed_feedback(setup, k, bounds.accelerations),
-            _followed_weights(setup, k, bounds.near),
+            k["offset"] + k["feedback"] - _followed_feedback(setup, k, bounds.accelerations)
         ],
         {key: ca.densify(getattr(tasks, key)) for key in USED},
-    )
-    return replace(tasks, offset=offset, weight=weight)
+    )[0]
+    return replace(tasks, offset=offset)
 
 
-USED = ("offset", "feedback", "error", "kp", "kd", "weight")
-
-
-def _followed_weights(setup: "Setup", k: dict[str, ca.SX], near: Array) -> ca.SX:
-    """Return the weight of each row (k,), smaller where its task's error is far."""
-    weight, leads = ca.SX(k["weight"]), leading_rows(setup)
-    if setup.levels or leads.all():
-        return weight
-    least = ca.mmax(weight[np.flatnonzero(~leads).tolist(), 0])
-    first = 0
-    for gains in setup.gains:
-        own = range(first, first + len(gains.weight))
-        shares = [
-            _at_most(length, ca.norm_2(k["error"][rows, 0]))
-            for rows, length in zip(vectors(setup), near.tolist(), strict=True)
-            if rows[0] in own and np.isfinite(length)
-        ]
-        if shares:
-            rows = list(own)
-            lower = weight[rows, 0] * ca.mmin(ca.vertcat(*shares)) ** 4
-            weight[rows] = ca.fmax(lower, ca.fmin(least, weight[rows, 0]))
-        first += len(gains.weight)
-    return weight
+USED = ("offset", "feedback", "error", "kp", "kd")
 
 
 def _followed_feedback(setup: "Setup", k: dict[str, ca.SX], followed: Array) -> ca.SX:
@@ -169,13 +138,13 @@ def _followed_feedback(setup: "Setup", k: dict[str, ca.SX], followed: Array) -> 
         kp, kd = ca.mmax(k["kp"][rows, 0]), ca.mmin(k["kd"][rows, 0])
         pull = k["kp"][rows, 0] * k["error"][rows, 0]
         size = ca.norm_2(k["error"][rows, 0])
-        share = _at_most(kd * ca.sqrt(2 * a * size), kp * size)
+        share = at_most(kd * ca.sqrt(2 * a * size), kp * size)
         feedback[rows] -= ca.if_else(kd > 0, 1 - share, 0) * pull
-        feedback[rows] *= _at_most(STRONGEST * a, ca.norm_2(feedback[rows, 0]))
+        feedback[rows] *= at_most(STRONGEST * a, ca.norm_2(feedback[rows, 0]))
     return feedback
 
 
-def _at_most(most: ca.SX | float, length: ca.SX) -> ca.SX:
+def at_most(most: ca.SX | float, length: ca.SX) -> ca.SX:
     """Return the factor that shortens a length to the largest one."""
     longer = length > most
     return ca.if_else(longer, most / ca.if_else(longer, length, 1), 1)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mbcasadi import linalg
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed
+from mbcasadi.control.inverse_dynamics.far_errors import home_error
 from mbcasadi.control.inverse_dynamics.inputs import Inputs
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.weighed_forces import WeighedForces
@@ -29,8 +30,9 @@ class TaskStack:
         c: (k,) bias `J̇ v`.
         offset: (k,) `c - a_des`.
         weight: (k,).
-        stated: (k,) weights that the user gave.
+        stated: (k,) weights that the user gave; `weight` is smaller for far tasks.
         error, target: (k,) see `TaskRows`.
+        home_error: (k,) error in the pose that light postures desire, see `far_errors.py`.
         feedback: (k,) `kd rate_error + kp error`.
         kp, kd: (k,) gains.
     """
@@ -41,6 +43,7 @@ class TaskStack:
     weight: ca.DM | ca.SX
     stated: ca.DM | ca.SX
     error: ca.SX
+    home_error: ca.SX
     target: ca.SX
     feedback: ca.SX
     kp: ca.SX
@@ -71,6 +74,7 @@ def stack_tasks(setup: Setup, at: Inputs) -> TaskStack:
         weight=weight,
         stated=weight,
         error=ca.vertcat(*(part.error for part in parts)),
+        home_error=home_error(setup, at.q, at.v, ref),
         target=ca.vertcat(*(part.target for part in parts)),
         feedback=ca.vertcat(*(part.a_des - part.a_ref for part in parts)),
         kp=ca.vertcat(*(ca.SX(gains.kp) for gains in at.tuned.gains)),

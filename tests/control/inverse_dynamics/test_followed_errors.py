@@ -1,6 +1,5 @@
 """Errors of tasks that enter no larger than joints with limits can follow."""
 
-import mujoco
 import numpy as np
 import pytest
 
@@ -8,7 +7,6 @@ import mbcasadi as mb
 from mbcasadi import models
 from mbcasadi.control import FrameTask, InverseDynamicsQP, JointLimits, PostureTask, propose_gains
 from mbcasadi.control.inverse_dynamics.followed_errors import (
-    FAR_SHARE,
     STRONGEST,
     followed,
     vectors,
@@ -76,98 +74,6 @@ def test_a_posture_that_chooses_among_motions_of_a_heavier_task_is_as_it_is():
         a = followed(law, J).accelerations
         assert np.isfinite(a[0])  # the tool
         assert np.all(np.isfinite(a[2:]) == bounded)
-
-
-def pulled_two_ways(**options) -> InverseDynamicsQP:
-    tasks = [PostureTask(kp=2.0, name="lead"), PostureTask(kp=2.0, weight=0.01, name="light")]
-    return InverseDynamicsQP(
-        mb.read_mjcf(SLIDER),
-        tasks,
-        joint_limits=JointLimits(braking=BRAKING),
-        period=H,
-        torque_weight=1e-9,
-        **options,
-    )
-
-
-@pytest.mark.parametrize("options", [{}, {"tunable": ("weights",)}])
-def test_a_task_with_a_far_error_weighs_less_down_to_the_lighter_ones(options):
-    """`w (FAR / e)^4`, FAR a tenth of the range of 4 m."""
-    law, far = pulled_two_ways(**options), FAR_SHARE * 4.0
-    for error in (0.9 * far, 1.5 * far, 1.9):
-        weight = max(min(1.0, (far / error) ** 4), 0.01)
-        ref = law.reference_at([0.0])
-        ref[law.reference_slices["lead.q"]], ref[law.reference_slices["light.q"]] = error, -0.5
-        lead, light = 2.0 * error, 2.0 * -0.5
-        expected = (weight * lead + 0.01 * light) / (weight + 0.01)
-        assert law.solve([0.0], [0.0], ref).a[0] == pytest.approx(expected, rel=1e-6)
-
-
-@pytest.mark.parametrize("options", [{"levels": (("lead", "light"),)}, {"bound_errors": False}])
-def test_weights_stay_with_levels_and_where_errors_are_not_bounded(options):
-    law = pulled_two_ways(**options)
-    ref = law.reference_at([0.0])
-    ref[law.reference_slices["lead.q"]], ref[law.reference_slices["light.q"]] = 1.9, -0.5
-    expected = (3.8 - 0.01 * 1.0) / 1.01
-    assert law.solve([0.0], [0.0], ref).a[0] == pytest.approx(expected, rel=1e-6)
-
-
-def test_a_far_task_that_is_missed_is_flagged_beside_one_that_is_near():
-    plane = SLIDER.replace("<geom", '<joint name="y" type="slide" axis="0 1 0" range="-2 2"/><geom')
-    plane = plane.replace("</actuator>", '<motor joint="y" ctrlrange="-20 20"/></actuator>')
-    tasks = [PostureTask(joints=(name,), name=name) for name in "xy"]
-    law = InverseDynamicsQP(
-        mb.read_mjcf(plane),
-        [*tasks, PostureTask(weight=0.01)],
-        joint_limits=JointLimits(braking=BRAKING),
-        force_limits=[[-0.5, 0.5], [-20.0, 20.0]],
-        period=H,
-    )
-    ref, z = law.reference_at([0.0, 0.0]), law.z0
-    ref[law.reference_slices["x.q"]] = 1.5
-    for _ in range(20):
-        solution = law.solve([0.0, 0.0], [0.0, 0.0], ref, z=z)
-        z = solution.z_next
-    assert Flag.TASK_MISSED in solution.flags
-
-
-def test_an_arm_at_a_stop_in_another_branch_comes_home():
-    """The tool pulls the elbow through its stop; only the posture knows the way round."""
-    spec = mujoco.MjSpec.from_file(str(models.path("scara")))
-    spec.joint("j2").range = -20, 150
-    model = spec.compile()
-    system, gains = mb.read_mjcf(model), propose_gains(H, delay=LATE)
-    home, stuck = np.array([-0.6, 1.8, -0.05, 0.2]), np.array([0.35, -0.349, -0.05, 1.4])
-    found = {}
-    for bound in (None, False):
-        law = InverseDynamicsQP(
-            system,
-            [
-                FrameTask("tool", orientation="z", kp=gains.kp, kd=gains.kd),
-                PostureTask(kp=25.0, weight=5e-4),
-            ],
-            joint_limits=JointLimits(),
-            bound_errors=bound,
-            period=H,
-            delay=LATE,
-        )
-        report = mb.validate(
-            law,
-            model,
-            2.0,
-            reference=law.reference_at(home),
-            q0=stuck,
-            delay=LATE,
-            perturb={"mass": HEAVY},
-        )
-        recording = report.runs[0].recording
-        error = 1e3 * np.linalg.norm(recording.monitor["error"][:, :3], axis=1)
-        assert error[0] > 150.0
-        assert not np.any(recording.status)
-        found[bound] = error[-1], recording.q[-1]
-    assert found[False][0] > 150.0
-    assert found[None][0] < 1.0
-    assert found[None][1] == pytest.approx(home, abs=1e-3)
 
 
 def test_high_gains_bring_an_arm_home_from_far_beyond_its_reach():
