@@ -5,7 +5,7 @@ That throws an arm from branch to branch, and holds it in one whose way home a s
 error e of a point or a rotation is far where it is longer than FAR, what joints do within
 `FAR_SHARE` of their ranges: the least `FAR_SHARE range_k / |J⁺_ki|`, the median over poses and
 rows. With e_home, the error in the pose that light postures desire (of a tenth of the heaviest
-task's weight or less),
+task's weight or less) and, for what lags behind a reference is not lost, LAG of its rate,
 
     s = min(1, FAR / |e|),    h = min(1, max(LED FAR, |e_home|) / |e|),
 
@@ -50,6 +50,10 @@ LED = 0.3
 
 LIGHTEST = 0.01
 """Least weight of a task that postures lead, relative to theirs."""
+
+
+LAG = 0.1
+"""s."""
 
 
 def far_tasks(setup: "Setup", tasks: "TaskStack", bounds: Followed | None) -> "TaskStack":
@@ -119,10 +123,8 @@ def home_error(setup: "Setup", q: ca.SX, v: ca.SX, ref: Mapping[str, ca.SX]) -> 
     system = setup.system
     for task, _ in light:
         q = task.desired_pose(system, q, own_slices(task, system, ref)["q"])
-    errors = (
-        task.residual(system, q, v, own_slices(task, system, ref)).error for task in setup.tasks
-    )
-    return ca.vertcat(*errors)
+    there = [task.residual(system, q, v, own_slices(task, system, ref)) for task in setup.tasks]
+    return ca.vertcat(*(ca.sqrt(each.error**2 + (LAG * each.v_ref) ** 2) for each in there))
 
 
 def _rows(setup: "Setup") -> list[list[int]]:

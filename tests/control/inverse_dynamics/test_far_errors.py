@@ -7,7 +7,7 @@ import pytest
 import mbcasadi as mb
 from mbcasadi import models
 from mbcasadi.control import FrameTask, InverseDynamicsQP, JointLimits, PostureTask, propose_gains
-from mbcasadi.control.inverse_dynamics.far_errors import LED, LIGHTEST
+from mbcasadi.control.inverse_dynamics.far_errors import LAG, LED, LIGHTEST
 from mbcasadi.control.inverse_dynamics.followed_errors import FAR_SHARE
 from mbcasadi.description.status import Flag
 
@@ -58,13 +58,17 @@ def test_a_far_task_is_damped_by_postures_that_do_not_pull_against_it(options):
 
 def test_postures_lead_where_their_pose_is_nearer_to_the_reference():
     """Weight `max(h⁴, l / 100)`, `h = max(LED FAR, e_home) / e`, where that is less."""
-    law = pulled_two_ways()
-    for error, light in ((1.9, 1.7), (1.9, 1.0), (1.0, 0.5), (1.9, 1.89)):
-        s, h = FAR / error, max(LED * FAR, error - light) / error
+    law, kd = pulled_two_ways(), 2 * np.sqrt(KP)
+    cases = (1.9, 1.7, 0.0), (1.9, 1.0, 0.0), (1.0, 0.5, 0.0), (1.9, 1.89, 0.0), (1.0, 0.95, 1.4)
+    for error, light, rate in cases:
+        home = np.hypot(error - light, LAG * rate)
+        s, h = FAR / error, max(LED * FAR, home) / error
         weight = min(max(s**4, 10 * LIGHT), max(h**4, LIGHTEST * LIGHT))
         pull = max(s**4, 1 - h**4) * KP * light
-        expected = (weight * KP * error + LIGHT * pull) / (weight + LIGHT)
-        solution = law.solve([0.0], [0.0], references(law, error, light))
+        expected = (weight * (KP * error + kd * rate) + LIGHT * pull) / (weight + LIGHT)
+        ref = references(law, error, light)
+        ref[law.reference_slices["lead.v"]] = rate
+        solution = law.solve([0.0], [0.0], ref)
         assert solution.a[0] == pytest.approx(expected, rel=1e-6)
 
 
