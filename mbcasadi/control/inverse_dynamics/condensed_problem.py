@@ -13,6 +13,7 @@ from mbcasadi.control.inverse_dynamics.condensed_dynamics import (
     rooted,
 )
 from mbcasadi.control.inverse_dynamics.contacts.sliding_contacts import with_drag, without_drag
+from mbcasadi.control.inverse_dynamics.far_errors import far_tasks
 from mbcasadi.control.inverse_dynamics.followed_errors import followed_tasks
 from mbcasadi.control.inverse_dynamics.objective import objective
 from mbcasadi.control.inverse_dynamics.options import Setup
@@ -82,7 +83,8 @@ def condensed_problem(setup: Setup, problem: Problem, units: ProblemScales) -> C
         first = dynamics.G.shape[0] - contacts.drag.shape[1]
         condensed = without_drag(condensed, nu, [first + row for row in contacts.sliding])
     problem, shared = share_loads(setup, setup.load_sharing, problem, basis, units)
-    problem = replace(problem, tasks=followed_tasks(setup, problem.tasks, units.followed))
+    tasks = followed_tasks(setup, problem.tasks, units.followed)
+    problem = replace(problem, tasks=far_tasks(setup, tasks, units.followed))
     problem, clipped = _clip_errors(problem, condensed, units)
     rows = reachable(problem.rows, condensed, problem.actuators)
     viability = Viability.of(setup)

@@ -16,6 +16,7 @@ rotation are shortened as one vector, others each by itself.
 
 Tasks of a tenth of another one's weight or less are as they are: they choose among the motions that
 heavier ones leave, and a posture that pulls less lets a redundant arm come home in another branch.
+They also lead far tasks home, see `far_errors.py`.
 """
 
 from dataclasses import replace
@@ -25,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.control.inverse_dynamics.options import Setup
+from mbcasadi.control.inverse_dynamics.scales import Followed
 from mbcasadi.control.inverse_dynamics.task_stack import TaskStack
 from mbcasadi.control.tasks.posture_task import PostureTask
 from mbcasadi.control.tasks.task import HEAVIER
@@ -43,8 +45,12 @@ MOVES = 1e-6
 """Share of the largest entry of J⁺ below which a joint takes no part in a row."""
 
 
-def followed_accelerations(setup: Setup, J: list[Array]) -> Array | None:
-    """Return a of each of `vectors`, infinite for any; None where errors are not bounded.
+FAR_SHARE = 0.1
+"""Share of the joints' ranges from which an error is far."""
+
+
+def followed(setup: Setup, J: list[Array]) -> Followed | None:
+    """Return what is followed; None where errors are not bounded.
 
     Args:
         setup: the options.
@@ -52,17 +58,27 @@ def followed_accelerations(setup: Setup, J: list[Array]) -> Array | None:
     """
     if not setup.bounded_errors:
         return None
-    most = np.full(setup.system.nv, np.inf)
-    for dof, a in setup.followed.items():
-        most[dof] = np.inf if np.isnan(a) else a
-    heaviest = max(float(np.max(gains.weight)) for gains in setup.gains)
-    leads = np.concatenate([HEAVIER * gains.weight > heaviest for gains in setup.gains])
-    return np.array(
-        [
-            _usual([at[rows] for at in J], most) if leads[rows].any() else np.inf
-            for rows in vectors(setup)
-        ]
-    )
+    leads, limited = leading_rows(setup), setup.followed
+    accelerations = [
+        np.inf if np.isnan(each.acceleration) else each.acceleration for each in limited
+    ]
+    ranges, bounds = [FAR_SHARE * each.range for each in limited], []
+    for numbers in (accelerations, ranges):
+        of_dofs = np.full(setup.system.nv, np.inf)
+        of_dofs[[each.dof for each in limited]] = numbers
+        bounds.append(
+            [
+                _usual([at[rows] for at in J], of_dofs) if leads[rows].any() else np.inf
+                for rows in vectors(setup)
+            ]
+        )
+    return Followed(*map(np.array, bounds))
+
+
+def leading_rows(setup: Setup) -> NDArray[np.bool_]:
+    """Return which rows of all tasks have more than a tenth of the heaviest one's weight."""
+    weights = np.concatenate([gains.weight for gains in setup.gains])
+    return np.asarray(HEAVIER * weights > weights.max())
 
 
 def _usual(J: list[Array], most: Array) -> float:
@@ -76,19 +92,21 @@ def _usual(J: list[Array], most: Array) -> float:
     return float(np.median(rates))
 
 
-def followed_tasks(setup: Setup, tasks: TaskStack, followed: Array | None) -> TaskStack:
+def followed_tasks(setup: Setup, tasks: TaskStack, bounds: Followed | None) -> TaskStack:
     """Return the tasks with bounded errors.
 
     Args:
         setup: the options.
         tasks: with their errors as they are.
-        followed: a of each vector, from `followed_accelerations`.
+        bounds: from `followed`.
     """
-    if followed is None:
+    if bounds is None:
         return tasks
     offset = in_scalars(
         "follow",
-        lambda k: [k["offset"] + k["feedback"] - _followed_feedback(setup, k, followed)],
+        lambda k: [
+            k["offset"] + k["feedback"] - _followed_feedback(setup, k, bounds.accelerations)
+        ],
         {key: ca.densify(getattr(tasks, key)) for key in USED},
     )[0]
     return replace(tasks, offset=offset)
@@ -106,13 +124,13 @@ def _followed_feedback(setup: Setup, k: dict[str, ca.SX], followed: Array) -> ca
         kp, kd = ca.mmax(k["kp"][rows, 0]), ca.mmin(k["kd"][rows, 0])
         pull = k["kp"][rows, 0] * k["error"][rows, 0]
         size = ca.norm_2(k["error"][rows, 0])
-        share = _at_most(kd * ca.sqrt(2 * a * size), kp * size)
+        share = at_most(kd * ca.sqrt(2 * a * size), kp * size)
         feedback[rows] -= ca.if_else(kd > 0, 1 - share, 0) * pull
-        feedback[rows] *= _at_most(STRONGEST * a, ca.norm_2(feedback[rows, 0]))
+        feedback[rows] *= at_most(STRONGEST * a, ca.norm_2(feedback[rows, 0]))
     return feedback
 
 
-def _at_most(most: ca.SX | float, length: ca.SX) -> ca.SX:
+def at_most(most: ca.SX | float, length: ca.SX) -> ca.SX:
     """Return the factor that shortens a length to the largest one."""
     longer = length > most
     return ca.if_else(longer, most / ca.if_else(longer, length, 1), 1)

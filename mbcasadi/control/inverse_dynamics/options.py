@@ -52,7 +52,7 @@ from mbcasadi.control.safe_output.safe_output import FALLBACKS, memory_size
 from mbcasadi.control.tasks.reference import Slices, fill_reference, hold_by_task, merged
 from mbcasadi.control.tasks.task import Slot, Task
 from mbcasadi.control.tick.design import Design, Tick, WeighedForce
-from mbcasadi.control.tick.part import Bound, Part
+from mbcasadi.control.tick.part import Bound, FollowedCoordinate, Part
 from mbcasadi.control.tick.tuning import TUNABLE, tuning_parameters
 from mbcasadi.description import Contact, TuningParameter
 from mbcasadi.errors import ProblemError
@@ -304,9 +304,9 @@ class Setup(Design):
         return len(self.memory_names)
 
     @cached_property
-    def followed(self) -> dict[int, float]:
-        """Acceleration, by index in v, that tasks may require of limited coordinates."""
-        return {dof: a for each in self.bound for dof, a in each.followed.items()}
+    def followed(self) -> tuple[FollowedCoordinate, ...]:
+        """What tasks may require of limited coordinates."""
+        return tuple(coordinate for each in self.bound for coordinate in each.followed)
 
     @property
     def bounded_errors(self) -> bool:

@@ -22,6 +22,7 @@ from mbcasadi.control.inverse_dynamics.condensed_dynamics import Dynamics
 from mbcasadi.control.inverse_dynamics.contacts.contact_rows import ContactRows, contact_rows
 from mbcasadi.control.inverse_dynamics.contacts.force_rows import NAME as CONTACTS
 from mbcasadi.control.inverse_dynamics.contacts.sliding_contacts import sliding_of
+from mbcasadi.control.inverse_dynamics.far_errors import home_error
 from mbcasadi.control.inverse_dynamics.options import CONTACT_SLOT, LOOP_SLOT, Setup
 from mbcasadi.control.inverse_dynamics.singular_inertia import completed_inertia
 from mbcasadi.control.inverse_dynamics.task_stack import TaskStack, stack_tasks
@@ -99,7 +100,7 @@ def assemble_problem(setup: Setup, now: Instant) -> Problem:
         actuators=now.actuators,
         contacts=contacts,
         rows=replace(rows, late=None),
-        tasks=stack_tasks(setup, now),
+        tasks=replace(stack_tasks(setup, now), home_error=home_error(setup, now)),
         p_ref=now.p_ref,
         f_ref=now.f_ref,
         carried={each.name: each.carry(now) for each in setup.bound if each.carry},

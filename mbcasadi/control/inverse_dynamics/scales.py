@@ -22,6 +22,18 @@ class ForceWeights(NamedTuple):
     internal: float
 
 
+class Followed(NamedTuple):
+    """What joints follow of each of `vectors`; infinite for any.
+
+    Attributes:
+        accelerations: a.
+        near: length from which an error is far.
+    """
+
+    accelerations: Array
+    near: Array
+
+
 @dataclass(frozen=True)
 class ProblemScales:
     """Medians over closed poses, all contacts and loops on.
@@ -58,6 +70,6 @@ class ProblemScales:
     reach: Array
     task: float
     contact: float
-    followed: Array | None
+    followed: Followed | None
     floors: Array
     force_weights: ForceWeights

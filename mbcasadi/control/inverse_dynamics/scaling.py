@@ -4,7 +4,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.control.inverse_dynamics.followed_errors import followed_accelerations
+from mbcasadi.control.inverse_dynamics.followed_errors import followed
 from mbcasadi.control.inverse_dynamics.inputs import default_inputs
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.parts.missed_tasks import floors
@@ -199,7 +199,7 @@ def _scales(
         pull=FAR * float(usual["tasks"].sum()) or 1.0,
         task=task,
         contact=contact,
-        followed=followed_accelerations(setup, J),
+        followed=followed(setup, J),
         floors=floors(setup, J),
         force_weights=force_weights(setup, task, actuators, contact),
     )

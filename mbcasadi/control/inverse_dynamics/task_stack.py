@@ -18,7 +18,10 @@ class TaskStack:
         c: (k,) bias `J̇ v`.
         offset: (k,) `c - a_des`.
         weight: (k,).
+        stated: (k,) weights that the user gave; `weight` is smaller for far tasks.
         error, target: (k,) see `TaskRows`.
+        home_error: (k,) error in the pose that light postures desire, see `far_errors.py`; none
+            where it is not read.
         feedback: (k,) `kd rate_error + kp error`.
         kp, kd: (k,) gains.
     """
@@ -27,7 +30,9 @@ class TaskStack:
     c: ca.SX
     offset: ca.SX
     weight: ca.DM | ca.SX
+    stated: ca.DM | ca.SX
     error: ca.SX
+    home_error: ca.SX
     target: ca.SX
     feedback: ca.SX
     kp: ca.SX
@@ -49,7 +54,9 @@ def stack_tasks(design: Design, now: Instant) -> TaskStack:
         c=ca.vertcat(*(part.c for part in parts)),
         offset=ca.vertcat(*(part.c - part.a_des for part in parts)),
         weight=weight,
+        stated=weight,
         error=ca.vertcat(*(part.error for part in parts)),
+        home_error=ca.SX(0, 1),
         target=ca.vertcat(*(part.target for part in parts)),
         feedback=ca.vertcat(*(part.a_des - part.a_ref for part in parts)),
         kp=ca.vertcat(*(ca.SX(gains.kp) for gains in now.gains)),

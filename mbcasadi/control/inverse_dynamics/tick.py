@@ -240,7 +240,8 @@ def tasks_of_tick(setup: Setup, tasks: TaskStack) -> TaskStack:
     tasks = replace(tasks, target=nothing)
     if setup.bounded_errors:
         return tasks
-    return replace(tasks, error=nothing, feedback=nothing, kp=nothing, kd=nothing)
+    unread = ("error", "home_error", "feedback", "kp", "kd")
+    return replace(tasks, **dict.fromkeys(unread, nothing))
 
 
 def cannot_be_kept(setup: Setup, at: Instant) -> ca.SX:

@@ -25,7 +25,7 @@ from mbcasadi.control.limits.usual_braking import (
 )
 from mbcasadi.control.tick.design import Design, Tick
 from mbcasadi.control.tick.instant import Instant
-from mbcasadi.control.tick.part import Bound, Part
+from mbcasadi.control.tick.part import Bound, FollowedCoordinate, Part
 from mbcasadi.description import TuningParameter
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.errors import ProblemError
@@ -112,7 +112,12 @@ class JointLimits(Part):
             ordered=tuple(pair for pair in pairs if names.issuperset(pair)),
             positions=joints.about,
             planned=joints.dofs,
-            followed=dict(zip(joints.dofs, joints.followed.tolist(), strict=True)),
+            followed=tuple(
+                FollowedCoordinate(dof, float(a), float(high - low))
+                for dof, a, low, high in zip(
+                    joints.dofs, joints.followed, joints.lower, joints.upper, strict=True
+                )
+            ),
             notes={"passive joints without limits": left_out} if left_out else {},
             rows=rows,
             lost=lost,

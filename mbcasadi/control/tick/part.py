@@ -9,7 +9,7 @@ whatever their order, `state` comes first, then `forces`, then `rows` and `carry
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -70,6 +70,17 @@ class Outcome:
         return replace(self.actuators, lower=-wide, upper=wide)
 
 
+class FollowedCoordinate(NamedTuple):
+    """A limited coordinate: its index in v, the acceleration that tasks may require, its range.
+
+    The acceleration is NaN for any.
+    """
+
+    dof: int
+    acceleration: float
+    range: float
+
+
 @summarised
 @dataclass(frozen=True)
 class Bound:
@@ -83,8 +94,7 @@ class Bound:
         memory: names of entries of z.
         positions: those of its rows that keep a position, in their order.
         planned: indices in v of accelerations of the ticks before that it reads.
-        followed: acceleration, by index in v, that tasks may require of limited coordinates; NaN
-            for any.
+        followed: of limited coordinates, what tasks may require of them.
         held: (k, nv) constant rows S of `S a + bias = 0` that it holds.
         held_bias: their bias (k,).
         notes: for the report and the README of the exported C.
@@ -108,7 +118,7 @@ class Bound:
     memory: tuple[str, ...] = ()
     positions: tuple[Row, ...] = ()
     planned: tuple[int, ...] = ()
-    followed: Mapping[int, float] = field(default_factory=dict)
+    followed: tuple[FollowedCoordinate, ...] = ()
     held: Array | None = None
     held_bias: Callable[[Instant], ca.SX] | None = None
     notes: Mapping[str, str] = field(default_factory=dict)

@@ -121,11 +121,11 @@ def judged_rows(rows: Rows, tasks: TaskStack, floor: Array) -> Values:
     inverse = ca.DM(floor.size, 1)
     inverse[own] = 1 / floor[own]
     share = inverse
-    if not isinstance(tasks.weight, ca.DM):
+    if not isinstance(tasks.stated, ca.DM):
         share = in_scalars(
             "leading",
             lambda k: [inverse * (HEAVIER * k["weight"] > ca.mmax(k["weight"][own, 0]))],
-            {"weight": tasks.weight},
+            {"weight": tasks.stated},
         )[0]
     allowed = in_scalars(
         "allowed",

@@ -1,0 +1,150 @@
+"""Tasks that are far from their references: damped where postures do not lead, else led home."""
+
+import mujoco
+import numpy as np
+import pytest
+
+import mbcasadi as mb
+from mbcasadi import models
+from mbcasadi.control import FrameTask, InverseDynamicsQP, JointLimits, PostureTask, propose_gains
+from mbcasadi.control.inverse_dynamics.far_errors import LAG, LED, LIGHTEST
+from mbcasadi.control.inverse_dynamics.followed_errors import FAR_SHARE
+from mbcasadi.description.status import Flag
+
+H, LATE, HEAVY = 0.002, 1, 0.1  # s, ticks, share of the mass
+BRAKING = 2.0  # m/s², of 10 that the motor gives
+
+SLIDER = """
+<mujoco>
+  <worldbody><body><joint name="x" type="slide" axis="1 0 0" range="-2 2"/>
+    <geom size=".05" mass="2"/></body></worldbody>
+  <actuator><motor joint="x" ctrlrange="-20 20"/></actuator>
+</mujoco>
+"""
+FAR = FAR_SHARE * 4.0  # m, of the slider
+KP, LIGHT = 2.0, 0.01
+
+
+def pulled_two_ways(**options) -> InverseDynamicsQP:
+    tasks = [PostureTask(kp=KP, name="lead"), PostureTask(kp=KP, weight=LIGHT, name="light")]
+    return InverseDynamicsQP(
+        mb.read_mjcf(SLIDER),
+        tasks,
+        joint_limits=JointLimits(braking=BRAKING),
+        period=H,
+        torque_weight=1e-9,
+        **options,
+    )
+
+
+def references(law: InverseDynamicsQP, lead: float, light: float) -> np.ndarray:
+    ref = law.reference_at([0.0])
+    ref[law.reference_slices["lead.q"]], ref[law.reference_slices["light.q"]] = lead, light
+    return ref
+
+
+@pytest.mark.parametrize("options", [{}, {"tunable": ("weights",)}])
+def test_a_far_task_is_damped_by_postures_that_do_not_pull_against_it(options):
+    """Weight `max(s⁴, 10 l)`, `s = FAR / e`, beside a posture whose pose is farther off."""
+    law = pulled_two_ways(**options)
+    for error in (0.9 * FAR, 1.5 * FAR, 1.9):
+        s = min(1.0, FAR / error)
+        weight = max(s**4, 10 * LIGHT)
+        pull = s**4 * KP * -0.5
+        expected = (weight * KP * error + LIGHT * pull) / (weight + LIGHT)
+        solution = law.solve([0.0], [0.0], references(law, error, -0.5))
+        assert solution.a[0] == pytest.approx(expected, rel=1e-6)
+
+
+def test_postures_lead_where_their_pose_is_nearer_to_the_reference():
+    """Weight `max(h⁴, l / 100)`, `h = max(LED FAR, e_home) / e`, where that is less."""
+    law, kd = pulled_two_ways(), 2 * np.sqrt(KP)
+    cases = (1.9, 1.7, 0.0), (1.9, 1.0, 0.0), (1.0, 0.5, 0.0), (1.9, 1.89, 0.0), (1.0, 0.95, 1.4)
+    for error, light, rate in cases:
+        home = np.hypot(error - light, LAG * rate)
+        s, h = FAR / error, max(LED * FAR, home) / error
+        weight = min(max(s**4, 10 * LIGHT), max(h**4, LIGHTEST * LIGHT))
+        pull = max(s**4, 1 - h**4) * KP * light
+        expected = (weight * (KP * error + kd * rate) + LIGHT * pull) / (weight + LIGHT)
+        ref = references(law, error, light)
+        ref[law.reference_slices["lead.v"]] = rate
+        solution = law.solve([0.0], [0.0], ref)
+        assert solution.a[0] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("options", [{"levels": (("lead", "light"),)}, {"bound_errors": False}])
+def test_weights_stay_with_levels_and_where_errors_are_not_bounded(options):
+    law = pulled_two_ways(**options)
+    expected = KP * (1.9 + LIGHT * 1.7) / (1 + LIGHT)
+    assert law.solve([0.0], [0.0], references(law, 1.9, 1.7)).a[0] == pytest.approx(
+        expected, rel=1e-6
+    )
+
+
+def test_a_far_task_that_is_missed_is_flagged_beside_one_that_is_near():
+    plane = SLIDER.replace("<geom", '<joint name="y" type="slide" axis="0 1 0" range="-2 2"/><geom')
+    plane = plane.replace("</actuator>", '<motor joint="y" ctrlrange="-20 20"/></actuator>')
+    tasks = [PostureTask(joints=(name,), name=name) for name in "xy"]
+    law = InverseDynamicsQP(
+        mb.read_mjcf(plane),
+        [*tasks, PostureTask(weight=0.01)],
+        joint_limits=JointLimits(braking=BRAKING),
+        force_limits=[[-0.5, 0.5], [-20.0, 20.0]],
+        period=H,
+    )
+    ref, z = law.reference_at([0.0, 0.0]), law.z0
+    ref[law.reference_slices["x.q"]] = 1.5
+    for _ in range(20):
+        solution = law.solve([0.0, 0.0], [0.0, 0.0], ref, z=z)
+        z = solution.z_next
+    assert Flag.TASK_MISSED in solution.flags
+
+
+def tool_law(model: mujoco.MjModel, **options) -> InverseDynamicsQP:
+    gains = propose_gains(H, delay=LATE)
+    tool = FrameTask("tool", orientation="z", kp=gains.kp, kd=gains.kd)
+    return InverseDynamicsQP(
+        mb.read_mjcf(model),
+        [tool, PostureTask(kp=25.0, weight=5e-4)],
+        joint_limits=JointLimits(),
+        period=H,
+        delay=LATE,
+        **options,
+    )
+
+
+def run(law: InverseDynamicsQP, model: mujoco.MjModel, reference: np.ndarray, start: np.ndarray):
+    """Return the tool's errors, mm, and q at the end, of 2 s of the generated C in MuJoCo."""
+    setting = {"delay": LATE, "perturb": {"mass": HEAVY}}
+    report = mb.validate(law, model, 2.0, reference=reference, q0=start, **setting)
+    recording = report.runs[0].recording
+    assert not np.any(recording.status)
+    return 1e3 * np.linalg.norm(recording.monitor["error"][:, :3], axis=1), recording.q[-1]
+
+
+def test_an_arm_at_a_stop_in_another_branch_comes_home():
+    """The tool pulls the elbow through its stop; only the posture knows the way round."""
+    spec = mujoco.MjSpec.from_file(str(models.path("scara")))
+    spec.joint("j2").range = -20, 150
+    model = spec.compile()
+    home, stuck = np.array([-0.6, 1.8, -0.05, 0.2]), np.array([0.35, -0.349, -0.05, 1.4])
+    for options, is_home in (({}, True), ({"bound_errors": False}, False)):
+        law = tool_law(model, **options)
+        error, q = run(law, model, law.reference_at(home), stuck)
+        assert error[0] > 150.0
+        assert (error[-1] < 1.0) == is_home
+        assert np.allclose(q, home, atol=1e-3) == is_home
+
+
+def test_a_far_step_that_is_within_reach_is_made():
+    """Postures lead home, not away from a reference that their pose does not have."""
+    model = mujoco.MjModel.from_xml_path(str(models.path("scara")))
+    law, home = tool_law(model), model.key("home").qpos
+    reference = law.reference_at(home)
+    there = law.reference_at([2.0, 1.3, -0.05, 0.2])
+    for part in ("position", "quaternion"):
+        place = law.reference_slices[f"tool.{part}"]
+        reference[place] = there[place]
+    error, _ = run(law, model, reference, home)
+    assert error[0] > 800.0
+    assert error[-1] < 1.0
