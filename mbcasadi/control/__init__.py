@@ -39,8 +39,7 @@ from mbcasadi.control.tasks.posture_task import PostureTask
 from mbcasadi.control.tasks.servo_task import ServoTask
 from mbcasadi.control.tasks.task import Gains, Residual, Slot, Task, TaskRows
 from mbcasadi.control.tick.design import Design
-from mbcasadi.control.tick.instant import Instant
-from mbcasadi.control.tick.part import Bound, Outcome, Part
+from mbcasadi.control.tick.part import Bound, Part
 
 __all__ = [
     "ActuatorLimits",
@@ -61,7 +60,6 @@ __all__ = [
     "FunctionTask",
     "Gains",
     "HalfSpace",
-    "Instant",
     "InverseDynamicsQP",
     "InverseDynamicsSolution",
     "JointLimits",
@@ -71,7 +69,6 @@ __all__ = [
     "LoopForceLimits",
     "LoopForceWeights",
     "MomentumTask",
-    "Outcome",
     "OutputTask",
     "Part",
     "PostureTask",

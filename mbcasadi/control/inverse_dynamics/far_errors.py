@@ -35,7 +35,7 @@ from mbcasadi.control.inverse_dynamics.followed_errors import (
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.scales import Followed
 from mbcasadi.control.inverse_dynamics.task_stack import TaskStack
-from mbcasadi.control.tasks.posture_task import PostureTask
+from mbcasadi.control.tasks.posture_task import PostureTask, desired_pose
 from mbcasadi.control.tasks.task import HEAVIER, own_slices
 from mbcasadi.control.tick.instant import Instant
 from mbcasadi.linalg.scalars import in_scalars
@@ -114,7 +114,7 @@ def home_error(setup: Setup, now: Instant) -> ca.SX:
     system, q, v = setup.system, now.q, now.v
     ref = {name: now.ref[place, 0] for name, place in now.slices.items()}
     for task, _ in light:
-        q = task.desired_pose(system, q, own_slices(task, system, ref)["q"])
+        q = desired_pose(task, system, q, own_slices(task, system, ref)["q"])
     there = [task.residual(system, q, v, own_slices(task, system, ref)) for task in setup.tasks]
     return ca.vertcat(*(ca.sqrt(each.error**2 + (LAG * each.v_ref) ** 2) for each in there))
 

@@ -88,18 +88,11 @@ class PostureTask(Task):
         """
         require_state(self, system, q, v, ref)
         dofs = self._dofs(system)
-        q_ref = self.desired_pose(system, q, ref["q"])
+        q_ref = desired_pose(self, system, q, ref["q"])
         error = system.difference(q, q_ref)[dofs]
         J = ca.SX(ca.DM(ca.Sparsity.triplet(len(dofs), system.nv, list(range(len(dofs))), dofs), 1))
         target = system.difference(self._origin(system), q_ref)[dofs]
         return Residual(J, ca.SX(len(dofs), 1), error, target, ref["v"], ref["a"])
-
-    def desired_pose(self, system: System, q: ca.SX, q_ref: ca.SX) -> ca.SX:
-        """Return q (nq,) with the desired coordinates `q_ref` of the chosen joints."""
-        pose = ca.SX(q)
-        for i, place in enumerate(self._places(system)):
-            pose[place] = q_ref[i]
-        return pose
 
     @checked
     def hold_reference(self, system: System, q: Array) -> dict[str, Array]:
@@ -138,3 +131,11 @@ class PostureTask(Task):
 
     def _origin(self, system: System) -> ca.DM:
         return ca.DM.zeros(system.nq) if system.tree is None else ca.DM(system.tree.q0)
+
+
+def desired_pose(task: PostureTask, system: System, q: ca.SX, q_ref: ca.SX) -> ca.SX:
+    """Return q (nq,) with the desired coordinates `q_ref` of the task's joints."""
+    pose = ca.SX(q)
+    for i, place in enumerate(task._places(system)):
+        pose[place] = q_ref[i]
+    return pose
