@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from support.native_cones import NativeCones
 
-from mbcasadi.description.qp_stages import APEX, ON_CONE, SolverFlag
+from mbcasadi.description.qp_stages import APEX, C_PRIMAL_TOLERANCE, ON_CONE, SolverFlag
 from mbcasadi.qp.cone_planes import split
 from mbcasadi.qp.cone_program import _pose, _warm, solve_cone_program
 
@@ -157,6 +157,18 @@ def test_below_the_polar_cone_the_nearest_point_is_the_apex():
     found = solve_cone_program(np.eye(3), -p, -p, 1, np.zeros(3))
     np.testing.assert_allclose(found.x, -p, atol=1e-12)
     assert found.active[0] == APEX
+
+
+@pytest.mark.parametrize(
+    ("apart", "flag"), [(0.5, SolverFlag.OPTIMAL), (2.0, SolverFlag.INFEASIBLE)]
+)
+def test_rows_that_rounding_parts_are_no_contradiction_beside_a_cone(apart, flag, tmp_path):
+    lower, upper = np.array([1.0, 0.5, 0, 0, 0]), np.array([9.0, 0.5, 0, 0, 0])
+    upper[1] = lower[1] = 1 - apart * C_PRIMAL_TOLERANCE
+    A = np.vstack([np.eye(3)[[0, 0]], np.eye(3)])
+    solvers = NativeCones(5, 3, 1, tmp_path), lambda *given: solve_cone_program(*given[:3], 1, given[3])
+    for solve in solvers:
+        assert solve(A, lower, upper, np.zeros(5)).flag == flag
 
 
 def test_numbers_that_are_none_stop_it_and_impossible_rows_are_infeasible():
