@@ -224,6 +224,17 @@ def _derivatives(rows, settings):
         assert settings["compiler"][key].endswith("MB")
 
 
+def test_formulations_in_short_are_a_part_of_all(monkeypatch):
+    taken = []
+    monkeypatch.setattr(formulations, "_mechanism", lambda name, *_: taken.append(name))
+    monkeypatch.setattr(formulations, "_matrices", lambda n, m, *_: taken.append((n, m)))
+    monkeypatch.setattr(formulations, "_add", lambda *_: None)
+    formulations.run(quick=True)
+    short = set(taken)
+    formulations.run()
+    assert short < set(taken) == {*formulations.MODELS, *formulations.SIZES}
+
+
 def _formulations(rows, settings):
     assert len(rows) == len(settings["operations"]) == 2 * len(VARIANTS) + 2
 
