@@ -33,6 +33,7 @@ from mbcasadi.benchmarks import (
     tick_robots,
     tick_tsid,
 )
+from mbcasadi.benchmarks import formulation_accuracy as accuracy
 from mbcasadi.benchmarks.dynamics_cases import Standing
 from mbcasadi.cli import suites
 from mbcasadi.cli.app import app
@@ -233,6 +234,13 @@ def test_formulations_in_short_are_a_part_of_all(monkeypatch):
     short = set(taken)
     formulations.run()
     assert short < set(taken) == {*formulations.MODELS, *formulations.SIZES}
+
+
+@pytest.mark.parametrize("name", ["lagrange", "projection, M_c"])
+def test_a_formulation_keeps_all_digits_where_inertias_are_alike(name):
+    function = formulation_cases.on_matrices(name, accuracy.JOINTS, accuracy.ROWS)
+    alike = accuracy.samples(accuracy.heavy_and_light, 0)
+    assert 0 < accuracy.worst_error(function, alike) < 1e-14
 
 
 def _formulations(rows, settings):

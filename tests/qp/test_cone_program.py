@@ -163,12 +163,11 @@ def test_below_the_polar_cone_the_nearest_point_is_the_apex():
     ("apart", "flag"), [(0.5, SolverFlag.OPTIMAL), (2.0, SolverFlag.INFEASIBLE)]
 )
 def test_rows_that_rounding_parts_are_no_contradiction_beside_a_cone(apart, flag, tmp_path):
-    lower, upper = np.array([1.0, 0.5, 0, 0, 0]), np.array([9.0, 0.5, 0, 0, 0])
-    upper[1] = lower[1] = 1 - apart * C_PRIMAL_TOLERANCE
-    A = np.vstack([np.eye(3)[[0, 0]], np.eye(3)])
-    solvers = NativeCones(5, 3, 1, tmp_path), lambda *given: solve_cone_program(*given[:3], 1, given[3])
-    for solve in solvers:
-        assert solve(A, lower, upper, np.zeros(5)).flag == flag
+    A, start = np.vstack([np.eye(3)[[0, 0]], np.eye(3)]), np.zeros(5)
+    below = 1 - apart * C_PRIMAL_TOLERANCE
+    lower, upper = np.array([1.0, below, 0, 0, 0]), np.array([9.0, below, 0, 0, 0])
+    assert NativeCones(5, 3, 1, tmp_path)(A, lower, upper, start).flag == flag
+    assert solve_cone_program(A, lower, upper, 1, start).flag == flag
 
 
 def test_numbers_that_are_none_stop_it_and_impossible_rows_are_infeasible():
