@@ -9,6 +9,7 @@ from scipy import sparse
 from support.native_cones import NativeCones
 
 from mbcasadi.description.qp_stages import APEX, C_PRIMAL_TOLERANCE, ON_CONE, SolverFlag
+from mbcasadi.qp.cone_newton import newton
 from mbcasadi.qp.cone_planes import split
 from mbcasadi.qp.cone_program import _pose, _warm, solve_cone_program
 
@@ -150,6 +151,20 @@ def test_the_nearest_point_of_a_cone_is_its_projection(angle):
     middle = (height + across) / 2
     np.testing.assert_allclose(found.x + p, middle * np.array([1.0, *direction]), atol=1e-12)
     np.testing.assert_allclose(found.active, [ON_CONE, *direction], atol=1e-12)
+
+
+def test_newtons_method_turns_a_plane_until_the_point_is_on_the_cone():
+    A, p = np.array([[1.0, 0, 0], [0.1, 1, 0], [0, 0.1, 2]]), np.array([1.0, 4.0, 0.0])
+    _, progress = _pose(A, -p, -p, 1)
+    _warm(progress, np.array([ON_CONE, np.cos(0.3), np.sin(0.3)]))
+
+    def outside():
+        s = A @ progress.x + p
+        return np.hypot(s[1], s[2]) - s[0]
+
+    assert outside() > 0.1
+    assert newton(progress, float(np.linalg.norm(progress.x)), None)
+    assert abs(outside()) < EXACT
 
 
 def test_below_the_polar_cone_the_nearest_point_is_the_apex():
