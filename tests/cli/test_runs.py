@@ -273,13 +273,16 @@ def test_bench_names_the_suites_that_exist(tmp_path, monkeypatch):
 
     (tmp_path / "qp.py").write_text(
         "def run(quick=False):\n"
-        "    row = dict(model='m', quantity='tick', ours=1e-6, peer='other (absent)')\n"
+        "    row = dict(model='m', quantity='tick', ours=3.5e-6, peer='other (absent)')\n"
         "    return {'rows': [row | dict(peer_time=None, ratio=None)]}\n"
     )
     monkeypatch.setattr(benchmarks, "__path__", [str(tmp_path)])
     monkeypatch.delitem(__import__("sys").modules, "mbcasadi.benchmarks.qp", raising=False)
     result = invoke("bench", "qp", "--quick", "--json")
     assert json.loads(result.stdout)["rows"][0]["peer"] == "other (absent)"
+    shown = invoke("bench", "qp", "--quick").stdout
+    assert "ours, us" in shown
+    assert " 3.5 " in shown
     assert "absent" in invoke("bench").stdout
     one_line(invoke("bench", "speed"), "speed", "qp")
     (tmp_path / "tick.py").write_text(
