@@ -91,6 +91,13 @@ def test_a_flat_mechanism_is_seen_from_its_side() -> None:
     assert abs(np.array([np.cos(angle), np.sin(angle), 0]) @ normal) > 0.9
 
 
+def test_a_mechanism_that_is_not_flat_is_seen_from_a_corner() -> None:
+    model = mujoco.MjModel.from_xml_path(str(models.path("quadruped")))
+    camera = fitted_camera(model, model.qpos0[None, :], 1.0)
+    angle = np.radians(camera.azimuth)
+    assert min(abs(np.cos(angle)), abs(np.sin(angle))) > 0.5
+
+
 def test_a_body_without_visible_geoms_shows_its_collision_geoms() -> None:
     model = mujoco.MjModel.from_xml_string(STRIPPED)
     shown = shown_model(model)
