@@ -251,3 +251,5 @@ def test_a_point_mass_is_spread_out() -> None:
     point = pseudo_inertia(np.array([2.0, 0, 0, 1.0, 0.5, 0.5, 0, 0, 0, 0]))
     assert np.linalg.eigvalsh(point).min() < 1e-12
     assert np.linalg.eigvalsh(spread_out(point)).min() > 0
+    plate = np.diag([1.0, 1.0, 0.01, 1.0])  # a tenth as thick as wide
+    np.testing.assert_array_equal(spread_out(plate), plate)
