@@ -63,7 +63,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Record:
-    """What one program does: (ticks · repeats,) s and status; (·, nv - 6) of the joints."""
+    """What one program does: (ticks,) s and status; (·, nv - 6) of the joints."""
 
     seconds: Array
     status: Array
@@ -113,15 +113,12 @@ class Stance:
         """(nv - 6, nu): the joints' torques of the actuators' forces."""
         return np.array(self.controller.system.actuation(self.q[0]), dtype=float)[6:]
 
-    def run(
-        self, program: Path, *, equal: bool = False, repeats: int = 1, evict: bool = False
-    ) -> Record:
+    def run(self, program: Path, *, equal: bool = False, evict: bool = False) -> Record:
         """Run the program over the states.
 
         Args:
             program: what `build` compiled.
             equal: with our cost of torques in place of TSID's cost of contact forces.
-            repeats: passes over the record.
             evict: sweep the caches before each tick.
 
         Raises:
@@ -133,13 +130,13 @@ class Stance:
         problem.write_text("\n".join(_text(numbers) for numbers in self._numbers(equal=equal)))
         states.write_bytes(np.hstack([self.q, self.v]).tobytes())
         command = [str(program), tree_file, str(problem), str(states), str(results)]
-        command += [str(len(self.q)), str(repeats), str(SWEEP_BYTES if evict else 0)]
+        command += [str(len(self.q)), "1", str(SWEEP_BYTES if evict else 0)]
         process = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
         if process.returncode != 0:
             message = process.stderr[-300:]
             raise SolverError(f"{program.name} ended with {process.returncode}: {message}")
         na = self.controller.system.nv - 6
-        values = np.fromfile(results).reshape(len(self.q) * repeats, 2 + 2 * na)
+        values = np.fromfile(results).reshape(len(self.q), 2 + 2 * na)
         return Record(values[:, 0], values[:, 1], values[:, 2 : 2 + na], values[:, 2 + na :])
 
     def _model(self) -> TimedModel:

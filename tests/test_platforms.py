@@ -29,6 +29,12 @@ def test_only_unix_has_position_independent_code_and_a_library_of_mathematics():
         assert here.mathematics == (("-lm",) if unix else ())
 
 
+def test_the_machine_has_the_name_of_its_processor():
+    name = platforms.machine_name()
+    assert name == name.strip()
+    assert len(name) > 2
+
+
 def test_a_program_finds_the_library_beside_it():
     folder = Path("a folder")
     assert platforms.search_flags(folder, "linux") == ("-Wl,-rpath,a folder",)

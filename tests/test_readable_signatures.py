@@ -25,6 +25,13 @@ def test_a_signature_is_short_enough_to_read(path):
     assert "numpy" not in text, text
 
 
+def test_every_argument_has_a_name_unless_names_are_the_callers():
+    for path, entry in public_callables().items():
+        kinds = {each.kind for each in inspect.signature(entry).parameters.values()}
+        unnamed, names = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_KEYWORD
+        assert unnamed not in kinds or names in kinds, path
+
+
 def test_annotations_are_shown_as_their_author_wrote_them():
     @checked
     def of_all_kinds(

@@ -84,7 +84,7 @@ class Sensor:
     kind: str
     address: int
     size: int
-    target: int = -1
+    target: int
     frame: SensorFrame | None = None
     reference: SensorFrame | None = None
     cutoff: float = 0.0

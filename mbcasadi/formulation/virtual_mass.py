@@ -85,8 +85,7 @@ def virtual_mass(
         ProblemError: μ is not positive.
     """
     require_motion(M, h, f, A, c)
-    if virtual_mass is not None:
-        require_scale("virtual_mass", virtual_mass, 1)
+    require_scale("virtual_mass", virtual_mass, 1)
     if isinstance(virtual_mass, int | float) and not virtual_mass > 0:
         raise ProblemError(
             f"virtual_mass is {virtual_mass}, expected a positive number in the unit of M"

@@ -21,13 +21,16 @@ def invoke(*arguments):
 def test_the_suites_that_exist_run_and_others_are_named(tmp_path, monkeypatch):
     (tmp_path / "qp.py").write_text(
         "def run(quick=False):\n"
-        "    row = dict(model='m', quantity='tick', ours=1e-6, peer='other (absent)')\n"
+        "    row = dict(model='m', quantity='tick', ours=3.5e-6, peer='other (absent)')\n"
         "    return {'rows': [row | dict(peer_time=None, ratio=None)]}\n"
     )
     monkeypatch.setattr(suites, "__path__", [str(tmp_path)])
     monkeypatch.delitem(__import__("sys").modules, "bench.qp", raising=False)
     result = invoke("qp", "--quick", "--json")
     assert json.loads(result.stdout)["rows"][0]["peer"] == "other (absent)"
+    shown = invoke("qp", "--quick").stdout
+    assert "ours, us" in shown
+    assert " 3.5 " in shown
     assert "absent" in invoke().stdout
     unknown = invoke("speed")
     assert unknown.exit_code == 2

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mbcasadi as mb
-from bench import mpc, mpc_acados
+from bench import mpc, mpc_acados, mpc_rigid_body
 
 
 def test_bounds_of_control_and_speed_hold_somewhere_in_the_closed_loop():
@@ -46,3 +46,11 @@ def test_acados_runs_in_an_environment_of_its_own_and_a_failure_is_a_row(
     monkeypatch.setenv(mpc_acados.PYTHON, str(tmp_path / "nothing"))
     with pytest.raises(mb.errors.SolverError, match="expected the path of a Python"):
         mpc_acados.solve_tasks(ocp, "SQP", tasks)
+
+
+def test_the_quadruped_stands_the_pushes_under_which_it_is_timed():
+    law = mpc_rigid_body.quadruped().controller
+    record, *_ = mpc_rigid_body.closed_loop(law.function, law.z0, 2 * mpc_rigid_body.PUSHED)
+    height, speed = record["x0"][:, 5], record["x0"][:, 9:11]
+    assert np.abs(np.diff(speed, axis=0)).max() > 0.5  # it was pushed
+    assert np.abs(height - mpc_rigid_body.HEIGHT).max() < 0.01

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from bench import (
@@ -27,15 +28,16 @@ from bench import (
     qp_cases,
     qp_same_problem,
     robots,
+    suites,
     tick,
     tick_cases,
     tick_cones,
     tick_robots,
     tick_tsid,
 )
+from bench import formulation_accuracy as accuracy
+from bench.__main__ import bench
 from bench.dynamics_cases import Standing
-from mbcasadi.cli import suites
-from mbcasadi.cli.app import app
 from mbcasadi.codegen import cache
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
 from mbcasadi.description import Contact
@@ -148,7 +150,9 @@ def agreeing(monkeypatch, stub_peers):
 
 def run(suite):
     """Return the rows and the settings that the command prints."""
-    result = CliRunner().invoke(app, ["bench", suite, "--json", "--quiet"], catch_exceptions=False)
+    app = typer.Typer()
+    app.command()(bench)
+    result = CliRunner().invoke(app, [suite, "--json", "--quiet"], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     assert found["rows"]
@@ -222,6 +226,24 @@ def _derivatives(rows, settings):
         key = f"{row['model']}: {row['quantity']}"
         assert settings["operations"][key] > 100
         assert settings["compiler"][key].endswith("MB")
+
+
+def test_formulations_in_short_are_a_part_of_all(monkeypatch):
+    taken = []
+    monkeypatch.setattr(formulations, "_mechanism", lambda name, *_: taken.append(name))
+    monkeypatch.setattr(formulations, "_matrices", lambda n, m, *_: taken.append((n, m)))
+    monkeypatch.setattr(formulations, "_add", lambda *_: None)
+    formulations.run(quick=True)
+    short = set(taken)
+    formulations.run()
+    assert short < set(taken) == {*formulations.MODELS, *formulations.SIZES}
+
+
+@pytest.mark.parametrize("name", ["lagrange", "projection, M_c"])
+def test_a_formulation_keeps_all_digits_where_inertias_are_alike(name):
+    function = formulation_cases.on_matrices(name, accuracy.JOINTS, accuracy.ROWS)
+    alike = accuracy.samples(accuracy.heavy_and_light, 0)
+    assert 0 < accuracy.worst_error(function, alike) < 1e-14
 
 
 def _formulations(rows, settings):

@@ -39,6 +39,8 @@ SERVO = """
 </mujoco>
 """
 
+ACTIVE_FORCE = 30.0  # N, of a foot, which some foot would not have by itself
+
 
 @pytest.fixture(scope="module")
 def record():
@@ -57,15 +59,18 @@ def test_the_trunk_sways_and_the_feet_stay(record):
     assert np.max(np.ptp(places, axis=0)) < DRIFT
 
 
-def test_the_usual_form_has_the_controllers_torques(record):
+@pytest.mark.parametrize("least", [QUADRUPED.least_force, ACTIVE_FORCE])
+def test_the_usual_form_has_the_controllers_torques(record, least):
     pytest.importorskip("quadprog", reason="quadprog is not installed (extra: test)")
-    controller = QUADRUPED.controller()
+    controller = replace(QUADRUPED, least_force=least).controller()
     q, v = (values[::20] for values in record)
-    cone = (tick_cases.FRICTION, QUADRUPED.least_force)
+    cone = (tick_cases.FRICTION, least)
     problems = tick_full_form.full_form(controller, QUADRUPED.sites, cone, (q, v), q[0])
     ref = controller.reference_at(q[0])
     (quadprog,) = tick_peers.solvers(problems, only=("quadprog",))
     assert len(quadprog.solutions) == len(problems)
+    normal = np.concatenate([x[-10::3] for x in quadprog.solutions])  # of four feet
+    assert (normal.min() < 1.001 * least) == (least == ACTIVE_FORCE)
     for problem, x, a, b in zip(problems, quadprog.solutions, q, v, strict=True):
         u, _, status, *_ = controller.function(a, b, ref, 1, controller.z0)
         assert float(status) == 0

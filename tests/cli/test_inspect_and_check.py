@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+import casadi as ca
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -61,11 +62,21 @@ def test_ranks_differ_where_a_loop_is_open_and_where_it_is_closed():
     assert jacobian_rank(system, closed) < jacobian_rank(system, opened) <= system.nc
 
 
+def test_a_pose_is_closed_where_whole_steps_of_newton_grow():
+    from mbcasadi.cli.ranks import CLOSED, close_configuration, residual
+    from mbcasadi.system import from_lagrangian
+
+    q, v = ca.SX.sym("q"), ca.SX.sym("v")
+    system = from_lagrangian(q, v, kinetic=v**2 / 2, potential=0, phi=ca.atan(q))
+    assert residual(system, close_configuration(system, np.array([2.0]))) < CLOSED
+
+
 def test_inspect_gives_sizes_limits_and_coverage_as_json(ring):
     result = invoke("inspect", ring, "--json")
     found = json.loads(result.stdout)
     assert found["sizes"] == {"nq": 2, "nv": 2, "nu": 1, "na": 0, "nc": 1}
     assert found["rank_text"].startswith("1 row, rank 1: all independent here (auth")
+    assert found["rank_text"].endswith("rank 1 at 5 random closed poses")
     assert found["controls"] == [
         {"name": "push", "u_min": -2.0, "u_max": 3.0, "force_min": None, "force_max": None}
     ]

@@ -81,6 +81,15 @@ def test_validate_leaves_with_three_where_nothing_judges_the_run(tmp_path):
     assert "not judged" in result.output
 
 
+@pytest.mark.parametrize("command", ["validate", "campaign", "margin", "export"])
+def test_a_file_runs_no_code_unless_that_is_allowed(command, tmp_path):
+    spec = tmp_path / "own.toml"
+    spec.write_text('type = "own"\nmake = "idle:make"\n')
+    more = {"margin": ["--over", "mass", "--largest", "2"], "export": ["--out", tmp_path / "c"]}
+    refused = invoke(command, "four_bar", "-c", spec, *more.get(command, []))
+    one_line(refused, "runs Python code", "--allow-code")
+
+
 def test_validate_passes_the_conditions_of_the_command_line_on(crank):
     result = invoke(
         "validate", "four_bar", "-c", crank, "--duration", "0.1", "--delay", "2",

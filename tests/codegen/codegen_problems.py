@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from mbcasadi.description import Controller, LeastDistanceStages, Signal
+from mbcasadi.description.qp_stages import ZERO_BOUND
 from mbcasadi.qp.solver import controller_fun
 
 Array = NDArray[np.float64]
@@ -62,7 +63,7 @@ def reference(A: Array, lba: Array, uba: Array) -> Array | None:
     """
     n = A.shape[1]
     norms = np.linalg.norm(A, axis=1)
-    if np.any((norms == 0) & ((lba > 0) | (uba < 0))):
+    if np.any((norms == 0) & ((lba > ZERO_BOUND) | (uba < -ZERO_BOUND))):
         return None
     scale = np.where(norms > 0, norms, 1.0)
     lower, upper = np.abs(lba) < 1e30, np.abs(uba) < 1e30

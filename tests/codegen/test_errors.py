@@ -12,6 +12,8 @@ from codegen_problems import least_distance_controller, planar_arm, saturated_co
 
 import mbcasadi.codegen as codegen
 from mbcasadi.codegen import compiler
+from mbcasadi.codegen.targets import cortex_m7
+from mbcasadi.codegen.targets.replay import COUNTS
 from mbcasadi.errors import (
     CompilerError,
     ExportError,
@@ -251,6 +253,19 @@ def test_an_external_function_is_refused(tmp_path):
     inner = codegen.export_c(planar_arm(), tmp_path / "inner").load()
     with pytest.raises(ExportError, match="external function 'arm"):
         codegen.export_c(law_of(lambda p: inner(p, p)[1]), tmp_path / "out")
+
+
+def test_the_stack_of_a_firmware_is_what_its_program_reports(tmp_path, monkeypatch):
+    """The emulator is replaced by a program that writes what a firmware does."""
+    manifest = codegen.export_c(saturated_controller(), tmp_path / "out").manifest
+    width = sum(signal["size"] for signal in manifest["outputs"]) + COUNTS
+    program = "import numpy; numpy.array([1234], '<u4').tofile('report'); "
+    program += f"numpy.zeros({width}).tofile('outputs')"
+    monkeypatch.setattr(cortex_m7, "EMULATOR", (sys.executable, "-c", program))
+    state = dict.fromkeys("qv", np.zeros((1, 2)))
+    run = cortex_m7.run_firmware(manifest, tmp_path, state)
+    assert run.stack_bytes == 1234
+    assert len(run.replay.outputs) == 1
 
 
 def test_a_record_for_a_program_has_no_state(tmp_path):

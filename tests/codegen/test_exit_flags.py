@@ -103,6 +103,18 @@ def test_solvers_that_only_stopped_prove_nothing(wanted, stopped, monkeypatch):
     assert not np.any(np.concatenate([x, active, lam]))
 
 
+def test_the_lengths_of_rows_change_no_solution(function):
+    rng = np.random.default_rng(2)
+    for _ in range(50):
+        A, lower, upper = feasible(rng)
+        length = 10.0 ** rng.uniform(-6, 6, M)
+        rows = length[:, None] * A
+        x, _, status, lam = answer(function, (rows, length * lower, length * upper))
+        assert status == SOLVED
+        np.testing.assert_allclose(x, reference(A, lower, upper), rtol=1e-9)
+        np.testing.assert_allclose(rows.T @ lam, -x, rtol=1e-9)
+
+
 def test_problems_are_infeasible_exactly_where_linear_programming_says_so(program, function):
     rng, seen = np.random.default_rng(1), {SOLVED: 0, INFEASIBLE: 0}
     for k in range(300):

@@ -8,6 +8,7 @@ from test_single_precision import horizon, iteration, phased, standing
 
 from mbcasadi import codegen
 from mbcasadi.codegen.calls import new_memory, pointer
+from mbcasadi.codegen.sizes import most_iterations
 from mbcasadi.description.status import Status
 
 TICKS = 60
@@ -68,6 +69,11 @@ def test_a_stopped_tick_has_the_status_of_the_limit_and_a_safe_output(name, real
     set_limit(pointer(limited.block), ctypes.c_int(10_000))
     again = project.step(limited, rows[-1] | {"z": z})
     np.testing.assert_array_equal(again["u"], project.step(free, rows[-1] | {"z": z})["u"])
+
+
+def test_each_row_may_enter_and_leave():
+    for m, n in ((3, 2), (24, 9), (400, 2)):
+        assert most_iterations(m, n) >= 2 * (m + n)
 
 
 @pytest.mark.parametrize("cone", ["inner", "quadratic"])

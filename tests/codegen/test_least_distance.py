@@ -5,6 +5,7 @@ import pytest
 from codegen_problems import Array, least_distance_controller, reference
 
 import mbcasadi.codegen as codegen
+from mbcasadi.description.qp_stages import ZERO_BOUND
 
 N, M = 8, 20
 PROBLEMS = 150
@@ -81,11 +82,12 @@ def dependent_equalities(rng):
 
 
 def masked_rows(rng):
-    """Rows of contacts that are switched off are zero, their bounds are wide."""
+    """Rows of contacts that are switched off are zero, their bounds wide or missed by rounding."""
     A, lower, upper = plain(rng)
     is_off = rng.random(M) < 0.4
     A[is_off] = 0.0
-    return A, np.where(is_off, -1e6, lower), np.where(is_off, 0.0, upper)
+    least = np.where(rng.random(M) < 0.5, -1e6, 0.1 * ZERO_BOUND)
+    return A, np.where(is_off, least, lower), np.where(is_off, 0.1 * ZERO_BOUND, upper)
 
 
 def nearly_parallel(rng):

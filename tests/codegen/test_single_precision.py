@@ -20,6 +20,7 @@ from mbcasadi.description.tolerance import Tolerance, marked, single_value, tole
 from mbcasadi.errors import ExportError, ProblemError
 from mbcasadi.mpc import linear_mpc
 from mbcasadi.validation import compare_precision
+from mbcasadi.validation.precision.compare_precision import Distribution, _distribution
 
 EPS = float(np.finfo(np.float32).eps)
 TOLERANCE = 1e-3  # of a float's residuals, where double has 1e-6
@@ -204,6 +205,10 @@ def test_what_float_cannot_have_is_refused(tmp_path):
     with pytest.raises(ExportError, match="no system to sample"):
         compare_precision(saturated_controller())
     assert not (tmp_path / "c").exists()
+
+
+def test_a_distribution_has_the_hundredth_part_above_its_percentile():
+    assert _distribution(np.arange(101.0)) == Distribution(50.0, 99.0, 100.0)
 
 
 @pytest.mark.parametrize("value", [1e-3, 1e-6, 1e-10, 1e-14])

@@ -1,5 +1,7 @@
 """Gains that change between ticks: one struct of numbers with defaults and bounds."""
 
+from dataclasses import replace
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -55,6 +57,8 @@ def test_inputs_stand_in_the_order_of_the_contract(laws):
     assert law.function.name_in() == ["q", "v", "ref", "tuning", "z"]
     assert law.function.name_out() == ["u", "z_next", "status", "flags", "residual"]
     assert law.controller.contract_violation() == ""
+    bare = replace(law.controller, tuning=())
+    assert "2 numbers and 0 tuning parameters" in bare.contract_violation()
     assert [entry["name"] for entry in project.manifest["tuning"]] == ["kp", "kd"]
     assert project.manifest["tuning"][0]["upper"] is None
     names = ("SATURATED", "RELAXED", "GATED", "CLIPPED")

@@ -8,6 +8,7 @@ from codegen_problems import least_distance_controller, reference
 from test_c_program import run_program
 
 import mbcasadi.codegen as codegen
+from mbcasadi.codegen.calls import new_memory, pointer
 from mbcasadi.description.qp_stages import SolverFlag
 
 M, N = 24, 9
@@ -79,6 +80,19 @@ def test_the_right_start_needs_no_iteration(solve):
     warm = solve(A, low, high, cold.active)
     assert np.all(warm.iterations == 0)
     np.testing.assert_array_equal(warm.active, cold.active)
+
+
+def test_daqp_starts_from_the_right_rows_too(tmp_path):
+    project = codegen.export_c(least_distance_controller(N, M), tmp_path / "c", solver="daqp")
+    memory = new_memory(project.manifest, project.build(flags=("-O0",)).path)
+    spent = []
+    for A, low, high in zip(*plain(np.random.default_rng(36), Size(20, M, N)), strict=True):
+        problem = {"A": A.T.ravel(), "lower": low, "upper": high}
+        z = project.step(memory, problem | {"z": np.zeros(M)})["z_next"]
+        assert np.count_nonzero(z) > 1
+        project.step(memory, problem | {"z": z})
+        spent.append(memory.library.qp_iterations(pointer(memory.block)))
+    assert spent == [1] * len(spent)  # it looks whether a row is violated
 
 
 def test_a_limit_bounds_the_iterations_and_is_no_verdict(solve):

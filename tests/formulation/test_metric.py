@@ -138,6 +138,7 @@ def test_metrics_weigh_velocities_by_the_square():
     [
         (np.ones((2, 3)), r"metric has shape \(2, 3\), expected \(nv, nv\)"),
         (np.array([[1.0, 0.5], [0.0, 1.0]]), "not symmetric"),
+        (np.array([[1.0, 1e-10], [0.0, 1.0]]), "not symmetric"),
         (np.diag([1.0, np.nan]), "not symmetric and finite"),
         (np.diag([1.0, -2.0]), "eigenvalue -2; expected a positive definite"),
         (np.diag([1.0, 0.0]), "eigenvalue 0; expected a positive definite"),

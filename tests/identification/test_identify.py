@@ -209,6 +209,10 @@ def test_filtered_samples_are_on_the_manifold_and_near_the_true_motion(true_syst
         assert difference.max() < share * np.abs(theirs).max()
     torque = found.f[calm][:, [0, 2]]
     np.testing.assert_allclose(torque, u[kept][calm], atol=1e-2 * np.abs(u).max())
+    by_held = filtered_samples(true_system, t, noisy, u, cutoff=15.0, every=10).f
+    rise = np.gradient(u, axis=0)[kept][calm]  # in a tick: commands that are held lag by half of it
+    lag = (found.f - by_held)[calm][:, [0, 2]]
+    np.testing.assert_allclose(lag, rise / 2, atol=0.1 * np.abs(rise).max())
     for x, y, z in zip(found.q[::20], found.v[::20], found.a[::20], strict=True):
         A, c = true_system.constraint_jacobian(x).full(), true_system.constraint_bias(x, y)
         assert np.abs(true_system.constraint(x).full()).max() < 1e-11
@@ -247,3 +251,5 @@ def test_a_point_mass_is_spread_out() -> None:
     point = pseudo_inertia(np.array([2.0, 0, 0, 1.0, 0.5, 0.5, 0, 0, 0, 0]))
     assert np.linalg.eigvalsh(point).min() < 1e-12
     assert np.linalg.eigvalsh(spread_out(point)).min() > 0
+    plate = np.diag([1.0, 1.0, 0.01, 1.0])  # a tenth as thick as wide
+    np.testing.assert_array_equal(spread_out(plate), plate)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from mbcasadi import linalg
+from mbcasadi.linalg.scalars import in_scalars
 
 STEP = 1e-6  # errors of 1e-12 from the curvature, 1e-10 from rounding
 SAME = 1e-8
@@ -33,3 +34,11 @@ def test_solves_depend_on_their_right_side_and_their_factor(solve, columns):
         found = np.array(slope) @ direction.ravel(order="F")
         assert np.abs(expected).max() > 1e-3
         np.testing.assert_allclose(found, expected, atol=SAME)
+
+
+def test_what_scalars_have_in_common_is_computed_once():
+    x = ca.MX.sym("x")
+    (value,) = in_scalars("twice", lambda k: [ca.sin(k["x"]) * ca.exp(ca.sin(k["x"]))], {"x": x})
+    twice = ca.Function("outer", [x], [value]).find_function("twice")
+    kinds = [twice.instruction_id(k) for k in range(twice.n_instructions())]
+    assert kinds.count(ca.OP_SIN) == 1

@@ -9,6 +9,7 @@ from model_mechanisms import Numbers
 from mbcasadi import mjcf, model
 from mbcasadi.description import Actuator
 from mbcasadi.errors import UnsupportedFeatureError
+from mbcasadi.mjcf import actuator_refusals
 from mbcasadi.mjcf.compat import measures_turned_sites
 
 ROUNDING = 1e-11
@@ -176,6 +177,19 @@ def test_full_compensation_carries_the_weight():
         lifted = robot.passive(q, v)
         assert abs(lifted).max() > 1.0
         np.testing.assert_allclose(lifted, robot.h(q, 0.0 * v), atol=ROUNDING * 10)
+
+
+@pytest.mark.parametrize(("quat", "refused"), [("1 0 0 0", 0), ("1 2 3 4", 1)])
+def test_an_old_mujoco_is_trusted_with_rotations_of_sites_that_are_not_turned(
+    quat, refused, monkeypatch
+):
+    monkeypatch.setattr(actuator_refusals, "measures_turned_sites", lambda: False)
+    compiled = mujoco.MjModel.from_xml_string(
+        f'<mujoco><worldbody><site name="ground" quat="{quat}"/><body><freejoint/>'
+        '<geom size=".1"/><site name="tool"/></body></worldbody><actuator>'
+        '<position site="tool" refsite="ground" gear="0 0 0 1 2 3"/></actuator></mujoco>'
+    )
+    assert len(actuator_refusals._of_transmission(compiled, 0)) == refused
 
 
 @pytest.mark.skipif(

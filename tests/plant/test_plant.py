@@ -293,6 +293,8 @@ def test_wrong_shapes_and_nan_are_refused() -> None:
         plant.step([float("nan")])
     with pytest.raises(ShapeError, match=r"q has shape"):
         plant.reset([0.0, 1.0])
+    plant.reset([[0.3]])  # a column, as CasADi has it, is right
+    assert plant.q == pytest.approx([0.3])
 
 
 @pytest.mark.parametrize("kind", ["site", "geom", "body"])

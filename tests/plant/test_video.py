@@ -19,7 +19,7 @@ from mbcasadi.plant import play, save_video
 from mbcasadi.plant.draw_process import size_of
 from mbcasadi.plant.scene import fitted_camera, shown_model
 from mbcasadi.plant.video import poses_between
-from mbcasadi.plant.viewer import live_viewer
+from mbcasadi.plant.viewer import RATE, live_viewer
 from mbcasadi.validation import ReportOptions, validate
 
 STRIPPED = """
@@ -89,6 +89,13 @@ def test_a_flat_mechanism_is_seen_from_its_side() -> None:
     normal = data.joint("crank").xaxis if data.time else model.joint("crank").axis
     angle = np.radians(camera.azimuth)
     assert abs(np.array([np.cos(angle), np.sin(angle), 0]) @ normal) > 0.9
+
+
+def test_a_mechanism_that_is_not_flat_is_seen_from_a_corner() -> None:
+    model = mujoco.MjModel.from_xml_path(str(models.path("quadruped")))
+    camera = fitted_camera(model, model.qpos0[None, :], 1.0)
+    angle = np.radians(camera.azimuth)
+    assert min(abs(np.cos(angle)), abs(np.sin(angle))) > 0.5
 
 
 def test_a_body_without_visible_geoms_shows_its_collision_geoms() -> None:
@@ -203,9 +210,14 @@ def push(t, q, v):
     return [0.3]
 
 
-def test_a_motion_is_played_until_its_end_or_until_the_window_is_closed(viewer: FakeViewer) -> None:
-    model = mujoco.MjModel.from_xml_string(STRIPPED)
+def test_a_motion_is_played_until_its_end_or_until_the_window_is_closed(
+    viewer: FakeViewer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, naps = mujoco.MjModel.from_xml_string(STRIPPED), [0.0]
+    clock = SimpleNamespace(monotonic=lambda: sum(naps), sleep=naps.append)
+    monkeypatch.setattr("mbcasadi.plant.viewer.time", clock)
     play(model, *motion(model), speed=10.0)
+    assert sum(naps) == pytest.approx(3 / RATE)
     np.testing.assert_allclose(viewer.angles, [0, 2 / 3, 4 / 3, 2], atol=1e-9)
     assert viewer.closed
 

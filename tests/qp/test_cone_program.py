@@ -8,7 +8,8 @@ import pytest
 from scipy import sparse
 from support.native_cones import NativeCones
 
-from mbcasadi.description.qp_stages import APEX, ON_CONE, SolverFlag
+from mbcasadi.description.qp_stages import APEX, C_PRIMAL_TOLERANCE, ON_CONE, SolverFlag
+from mbcasadi.qp.cone_newton import newton
 from mbcasadi.qp.cone_planes import split
 from mbcasadi.qp.cone_program import _pose, _warm, solve_cone_program
 
@@ -152,11 +153,36 @@ def test_the_nearest_point_of_a_cone_is_its_projection(angle):
     np.testing.assert_allclose(found.active, [ON_CONE, *direction], atol=1e-12)
 
 
+def test_newtons_method_turns_a_plane_until_the_point_is_on_the_cone():
+    A, p = np.array([[1.0, 0, 0], [0.1, 1, 0], [0, 0.1, 2]]), np.array([1.0, 4.0, 0.0])
+    _, progress = _pose(A, -p, -p, 1)
+    _warm(progress, np.array([ON_CONE, np.cos(0.3), np.sin(0.3)]))
+
+    def outside():
+        s = A @ progress.x + p
+        return np.hypot(s[1], s[2]) - s[0]
+
+    assert outside() > 0.1
+    assert newton(progress, float(np.linalg.norm(progress.x)), None)
+    assert abs(outside()) < EXACT
+
+
 def test_below_the_polar_cone_the_nearest_point_is_the_apex():
     p = np.array([-3.0, 1.0, 1.0])
     found = solve_cone_program(np.eye(3), -p, -p, 1, np.zeros(3))
     np.testing.assert_allclose(found.x, -p, atol=1e-12)
     assert found.active[0] == APEX
+
+
+@pytest.mark.parametrize(
+    ("apart", "flag"), [(0.5, SolverFlag.OPTIMAL), (2.0, SolverFlag.INFEASIBLE)]
+)
+def test_rows_that_rounding_parts_are_no_contradiction_beside_a_cone(apart, flag, tmp_path):
+    A, start = np.vstack([np.eye(3)[[0, 0]], np.eye(3)]), np.zeros(5)
+    below = 1 - apart * C_PRIMAL_TOLERANCE
+    lower, upper = np.array([1.0, below, 0, 0, 0]), np.array([9.0, below, 0, 0, 0])
+    assert NativeCones(5, 3, 1, tmp_path)(A, lower, upper, start).flag == flag
+    assert solve_cone_program(A, lower, upper, 1, start).flag == flag
 
 
 def test_numbers_that_are_none_stop_it_and_impossible_rows_are_infeasible():

@@ -76,6 +76,16 @@ def test_quaternions_stay_unit_and_a_pose_where_the_jacobian_vanishes_is_left():
     assert abs(float(slider_crank().constraint(upright))) < CLOSED
 
 
+def test_a_pose_where_the_search_is_stuck_closes_near_it():
+    pan_tilt = mb.read_mjcf(
+        '<mujoco><worldbody><body><joint axis="0 0 1"/><joint axis="0 1 0"/><geom size=".1"/>'
+        "</body></worldbody></mujoco>"
+    )
+    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    two_circles = pan_tilt.with_rows(q, v, phi=(ca.sumsqr(q) - 0.05**2) * (ca.sumsqr(q) - 0.5**2))
+    assert np.linalg.norm(mb.assemble(two_circles, [0.0, 0.0])) == pytest.approx(0.05)
+
+
 def test_what_cannot_be_closed_is_named():
     too_far = particle(2, phi=lambda q, *_: ca.vertcat(ca.sumsqr(q) - 1, q[0] - 2))
     with pytest.raises(AssemblyError, match=r"cannot be assembled.*residual.*row \d \(phi\d\)"):

@@ -141,6 +141,8 @@ def test_steps_of_half_a_radian_are_bounded():
     run = simulate_fixed_step(system, start.q[0], v0, 0.05, 10, keep=1)
     assert np.abs(np.diff(run.q, axis=0)).max() > 0.5
     assert max(run.drift.max(), run.drift_velocity.max()) < 1e-6
+    ends = [run.drift[-1], run.drift_velocity[-1]]
+    np.testing.assert_allclose(ends, residuals(system, run), rtol=1e-2)
 
 
 @pytest.mark.parametrize("name", ["knife_edge", "rolling_disc", "climbing_particle"])

@@ -3,11 +3,12 @@
 import functools
 import re
 
+import casadi as ca
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
-from simulation_mechanisms import classical, crank_motion, crank_rate, slider_crank
+from simulation_mechanisms import classical, crank_motion, crank_rate, particle, slider_crank
 from support.corpora import ROOT
 
 import mbcasadi as mb
@@ -129,6 +130,14 @@ def test_a_rod_that_is_a_little_longer_swings_back_however_near_the_branches_pas
 def test_a_velocity_between_the_branches_is_refused():
     with pytest.raises(SimulationError, match="singular pose and v0 lies along none"):
         mb.simulate(mechanism(), [np.pi / 2, -np.pi / 2], [5.0, 0.0], 1.0)
+
+
+def test_rows_that_require_two_accelerations_a_little_apart_are_refused():
+    pulled = particle(
+        1, phi=lambda q, _v, t: ca.vertcat(q - t**2 / 2, q - 1.0001 * t**2 / 2), timed=True
+    )
+    with pytest.raises(SimulationError, match="the start has no motion"):
+        mb.simulate(pulled, [0.0], [0.0], 1.0)
 
 
 def test_classical_multipliers_and_integration_without_projection_leave_the_branch(monkeypatch):

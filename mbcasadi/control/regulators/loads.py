@@ -88,8 +88,6 @@ def loads(E: Array, g: Array, limits: Limits, nu: int) -> Loads:
 
 def null(E: Array, tol: float = ROUNDING) -> Array:
     """Return (n, k) orthonormal columns with `E N = 0`."""
-    if E.shape[1] == 0:
-        return np.zeros((0, 0))
     _, s, Vt = np.linalg.svd(E, full_matrices=True)
     return np.asarray(Vt[int(np.sum(s > tol * s.max(initial=0.0))) :].T)
 

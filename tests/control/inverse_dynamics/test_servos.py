@@ -1,5 +1,7 @@
 """Stiff servos: the acceleration that the QP means is the one that the plant has."""
 
+import re
+
 import mujoco
 import numpy as np
 import pytest
@@ -194,21 +196,25 @@ def test_a_delayed_controller_accepts_any_state(content):
     assert np.all(np.isfinite(solution.z_next))
 
 
-def test_forces_stay_in_their_range_at_both_ends_of_a_tick():
-    xml = arm(force_range='forcerange="-12 12"')
-    controller = InverseDynamicsQP(read_mjcf(xml), [PostureTask(kp=2000.0)], period=0.002)
+@pytest.mark.parametrize("coupled", ["position", "motor"])
+def test_forces_stay_in_their_range_at_both_ends_of_a_tick(coupled):
+    ranged, free_arm = (
+        re.sub('<position( name="coupled" tendon="coupled").*?/>', rf'<{coupled}\1 gear="2"/>', xml)
+        for xml in (arm(force_range='forcerange="-12 12"'), arm())
+    )
+    controller = InverseDynamicsQP(read_mjcf(ranged), [PostureTask(kp=2000.0)], period=0.002)
     assert any(name.endswith("at the end of the tick") for name in controller.row_names)
-    unlimited = InverseDynamicsQP(read_mjcf(arm()), [PostureTask(kp=2000.0)], period=0.002)
+    unlimited = InverseDynamicsQP(read_mjcf(free_arm), [PostureTask(kp=2000.0)], period=0.002)
     exceeded = 0
     for q, v, ref in states():
         v = 0.3 * v
         solution = controller.solve(q, v, ref)
         assert solution.status == 0
         # In a plant without ranges, so that nothing is clipped.
-        tick = mujoco_tick(arm(), q, v, solution.u, 1)
+        tick = mujoco_tick(free_arm, q, v, solution.u, 1)
         for force in (tick.start, tick.end):
             assert np.all(np.abs(force[[0, 2]]) <= 12 * (1 + 1e-6))
-        free = mujoco_tick(arm(), q, v, unlimited.solve(q, v, ref).u, 1)
+        free = mujoco_tick(free_arm, q, v, unlimited.solve(q, v, ref).u, 1)
         exceeded += np.abs(free.end[[0, 2]]).max() > 12
     assert exceeded == STATES
 

@@ -10,6 +10,7 @@ from linear_mechanisms import cart_pole, state_of, system_of
 import mbcasadi as mb
 import mbcasadi.errors as err
 from mbcasadi.control.regulators import controllability, discretize, linearize, require_stabilisable
+from mbcasadi.control.regulators.modes import mode_of
 
 UPRIGHT = [0.0, 0.2, 0.0]
 
@@ -96,6 +97,7 @@ def test_the_modes_shape_is_a_motion_that_no_control_moves():
     s, shape = mode.eigenvalue, mode.shape
     x = np.concatenate([linear.to_xi @ shape, linear.to_eta @ (s * shape)])
     np.testing.assert_allclose(linear.dfdx @ x, s * x, atol=1e-8)
+    assert mode_of(linear, s, 1e-3 * x).joints == mode.joints  # an eigenvector has no length
 
 
 def test_poles_of_different_lengths_are_reached():

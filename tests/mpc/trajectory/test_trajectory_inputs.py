@@ -104,6 +104,7 @@ def test_rows_that_contradict_each_other_are_named(mass):
     end = [Bounded(own.q, 1.0, 1.0), Bounded(own.v, 0.0, 0.0), Bounded(2 * own.q, 3.0, 3.0)]
     problem = problem_of(mass, symbols=own, q0=[0.0], v0=[0.0], end=end)
     guess = trajectory_guess(problem, np.linspace(0, 1, N + 1)[:, None])
+    np.testing.assert_allclose(guess.x[:, 1], 1 / guess.x[:, 2])  # v = 1 / T
     with pytest.raises(err.ProblemError, match=r"end\[.\] repeat or contradict"):
         solve_trajectory(problem, guess)
 

@@ -116,6 +116,15 @@ def test_what_is_not_compared_fails_unless_it_is_allowed() -> None:
         judge(results, allow_missing=["damping"])
 
 
+def test_motors_with_and_without_cogging_agree() -> None:
+    motor = '<dcmotor joint="j" resistance="2" motorconst=".1"'
+    model = mujoco.MjModel.from_xml_string(
+        '<mujoco><worldbody><body><joint name="j"/><geom size=".1" pos="0 0 -.3"/></body>'
+        f'</worldbody><actuator>{motor}/>{motor} cogging=".1 6 .2"/></actuator></mujoco>'
+    )
+    assert judge(agreement_with_mujoco(read_mjcf(model), model, states=3)).passed
+
+
 def test_actuator_forces_are_compared_without_actuators() -> None:
     xml = JOINTS_WITHOUT_ACTUATORS
     system, model = read_mjcf(xml), mujoco.MjModel.from_xml_string(xml)

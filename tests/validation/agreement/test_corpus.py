@@ -220,10 +220,11 @@ def test_the_command_prints_the_same_as_json_and_markdown_in_two_processes(
 def test_the_command_fails_where_a_model_differs(tmp_path):
     write(tmp_path, {"good.xml": GOOD})
     command = ["check", "--corpus", str(tmp_path), "--tolerance", "1e-30", "--states", "1"]
-    result = CliRunner().invoke(app, command)
+    result = CliRunner().invoke(app, [*command, "--markdown", str(tmp_path / "models.md")])
     assert result.exit_code == 1
     assert "1 of 1: good.xml: different" in result.stderr
     assert "not passed: wrong: good.xml" in result.stdout
+    assert f"report: {tmp_path / 'models.md'}" in result.stdout
     assert "different" in result.stdout
 
 

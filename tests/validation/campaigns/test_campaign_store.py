@@ -40,6 +40,7 @@ def test_an_interrupted_campaign_goes_on_and_is_read_back_as_it_was(tmp_path) ->
     part = open_campaign(store)
     assert [outcome.number for outcome in part.outcomes] == [0, 1]
     assert part.planned == 5
+    assert part.headline.endswith("; 3 of 5 cases are not done")
     assert not part.passed
     texts = []
     done = run(store, progress=lambda text, _share: texts.append(text))
