@@ -6,12 +6,14 @@ import casadi as ca
 
 from mbcasadi.codegen.cache.keys import text_key
 from mbcasadi.codegen.cache.store import folder, read, write
-from mbcasadi.codegen.casadi_runtime import with_inlined_runtime
+from mbcasadi.codegen.casadi_text import (
+    in_single_precision,
+    with_inlined_runtime,
+    with_strict_text,
+)
 from mbcasadi.codegen.loops import with_loops
 from mbcasadi.codegen.precision import Real
-from mbcasadi.codegen.scalar_bodies import with_scalar_bodies
-from mbcasadi.codegen.single_precision import in_single_precision
-from mbcasadi.codegen.strict_text import with_strict_text
+from mbcasadi.codegen.scalar_text.bodies import with_scalar_bodies
 from mbcasadi.errors import ExportError
 
 # Headers that CasADi's own runtime includes; anything else is a foreign library.
@@ -61,7 +63,8 @@ def _generate(functions: tuple[ca.Function, ...], prefix: str, *, by_hand: bool,
     text = str(generator.dump())
     _refuse(text, functions)
     if by_hand:
-        text = with_scalar_bodies(with_loops(with_inlined_runtime(text), prefix), prefix, real)
+        text = with_loops(with_inlined_runtime(text), prefix)
+        text = with_scalar_bodies(text, functions, prefix, real)
         text = with_strict_text(text)
     if real == "float":
         text = in_single_precision(text)

@@ -3,14 +3,14 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from mbcasadi.codegen.aligned_formulas import (
+from mbcasadi.codegen.scalar_text.alignment import (
     Alignment,
     Row,
     columns_of,
     given_rows,
     is_row_of_operations,
 )
-from mbcasadi.codegen.scalar_values import SIGNS, Values
+from mbcasadi.codegen.scalar_text.values import SIGNS, Values
 
 Place = tuple[int, int]
 """The part that a value belongs to, and the number of its row."""
@@ -96,7 +96,7 @@ class _Matching:
         self.values, self.needs, self.taken, self.start = values, needs, taken, start
         self.before, self.count = start.before, start.parts
         self.places: dict[int, Place] = {}
-        self.depends = [False] * len(values.texts)
+        self.depends = [False] * len(values.forms)
         self.rows: list[Row] = []
         self.waiting: dict[int, None] = {}
         self.numbers = 0
@@ -199,12 +199,12 @@ class _Matching:
         if self.values.commutes(value) and marks[0] > marks[1]:
             self.values.swap(value)
             marks.reverse()
-        shape = self.values.shapes[value]
-        return ("sum" if loose and shape in SIGNS else shape, *marks)
+        form = self.values.forms[value]
+        return ("sum" if loose and form in SIGNS else form, *marks)
 
     def _mark(self, value: int, *, loose: bool) -> tuple[int, str]:
         if value in self.places:
             return (self.places[value][1], "")
         if loose:
             return (-1, "")
-        return (-1, self.values.texts[value] if self.values.is_constant(value) else f"x{value}")
+        return (-1, self.values.forms[value] if self.values.is_constant(value) else f"x{value}")

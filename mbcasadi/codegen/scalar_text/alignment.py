@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mbcasadi.codegen.scalar_values import Values
+from mbcasadi.codegen.scalar_text.values import Values
 
 Row = tuple[int, ...]
 """Values that correspond, one of each part."""
@@ -62,7 +62,7 @@ def is_row_of_operations(values: Values, row: Row, taken: set[int]) -> bool:
     return (
         len(set(row)) == len(row)
         and all(values.operations[value] for value in row)
-        and len({values.shapes[value] for value in row}) == 1
+        and len({values.forms[value] for value in row}) == 1
         and taken.isdisjoint(row)
     )
 
