@@ -2,8 +2,8 @@
 
 from itertools import accumulate
 
-from mbcasadi.codegen.c_interface import Law, Port
-from mbcasadi.codegen.text import comma_list, template
+from mbcasadi.codegen.c_interface import Law, Port, law_template, parameters
+from mbcasadi.codegen.text import comma_list
 
 FIELDS = {"A_qp": "p->A", "lba": "p->lba", "uba": "p->uba", "active0": "p->active"}
 FIELDS |= {"carry": "p->carry", "passed": "m->passed[0]"}
@@ -64,17 +64,12 @@ def phases_c(law: Law, entry: dict[str, str | int]) -> str:
         "prepare_rows": normal if prepares_rows(law) else "",
         "forget_rows": "  m->ldp.measured = 0;\n" if prepares_rows(law) else "",
         "bind_known": "".join(bind),
-        "known_parameters": known_parameters(law),
+        "known_parameters": parameters(law, law.prepared_from),
     }
     for phase, is_whole in (("feedback", 0), ("step", 1)):
         tick_values = values | {"phase": phase, "whole": is_whole}
-        values[f"tick_{phase}"] = template("phase.c.in", tick_values)
-    return template("phases.c.in", values)
-
-
-def known_parameters(law: Law) -> str:
-    """Return the parameters of `<name>_prepare` after the memory."""
-    return "".join(f", const {law.real} *{port.identifier}" for port in law.prepared_from)
+        values[f"tick_{phase}"] = law_template(law, "phase.c.in", tick_values)
+    return law_template(law, "phases.c.in", values)
 
 
 def argument(law: Law, port: Port) -> str:

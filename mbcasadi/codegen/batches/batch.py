@@ -26,12 +26,10 @@ from mbcasadi.codegen.batches.library import (
     compiler_command,
 )
 from mbcasadi.codegen.batches.rank_decisions import decides_rank_below_float
-from mbcasadi.codegen.compiler import find_compiler
-from mbcasadi.codegen.compiler_features import has_vectors
+from mbcasadi.codegen.compiler import find_compiler, has_vectors, process_folder
 from mbcasadi.codegen.count import largest_body, operations
 from mbcasadi.codegen.manifest import COMPILER_CLIFF
 from mbcasadi.codegen.names import require_identifier
-from mbcasadi.codegen.process_folder import process_folder
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError

@@ -19,14 +19,14 @@ from functools import cache, cached_property
 from itertools import islice
 from typing import NamedTuple
 
-from mbcasadi.codegen.scalar_text.alignment import (
+from mbcasadi.codegen.scalar_text.equal_rows import (
     Alignment,
     Row,
     columns_of,
+    corresponding_rows,
     given_rows,
     side_by_side,
 )
-from mbcasadi.codegen.scalar_text.equal_rows import corresponding_rows
 from mbcasadi.codegen.scalar_text.values import Values, needs_of
 
 LEAST_SAVED = 60

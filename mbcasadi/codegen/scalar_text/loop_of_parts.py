@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-from mbcasadi.codegen.scalar_text.alignment import Row
 from mbcasadi.codegen.scalar_text.equal_parts import EqualParts, Line
+from mbcasadi.codegen.scalar_text.equal_rows import Row
 from mbcasadi.codegen.scalar_text.values import CHOICE, SIGNS, Values, order_of
 from mbcasadi.codegen.text import comma_list
 
