@@ -1,7 +1,7 @@
 """The C that CasADi generates, as a second file for vectors of lanes.
 
-Each C function of a CasADi Function is rewritten line by line. CasADi writes one operation in a
-line, of a few shapes: `a3=(a1*a2);`, or in a matrix expression
+A scalar Function is written from its operations, one of matrices rewritten line by line. CasADi
+writes one operation in a line, of a few shapes, for example
 `for (i=0, rr=w3, cr=w1, cs=w2; i<9; ++i) (*rr++)  = (cr[i]&&cs[i]);`. What C has for vectors stays
 as it is; the rest becomes a call of `lanes_<operation>`. One that holds a line without a
 form in lanes (a branch on a value, a solver) calls its scalar form for each lane, and those around
@@ -11,6 +11,10 @@ it stay in lanes.
 import re
 from dataclasses import dataclass
 
+import casadi as ca
+
+from mbcasadi.codegen.scalar_text.lanes import KNOWN, scalar_lanes
+from mbcasadi.codegen.scalar_text.values import of_body, scalar_functions
 from mbcasadi.codegen.text import template
 from mbcasadi.errors import ExportError
 
@@ -21,34 +25,12 @@ RUNTIME = (
 )
 """Functions of CasADi's runtime whose text holds for lanes; their zeros become vectors."""
 
-VALUE = r"\s*(?:[aw]\d+|\*c[rs]\+\+|\(\*c[rs]\+\+\)|c[rs]\[i\])\s*"
+VALUE = r"\s*(?:w\d+|\*c[rs]\+\+|\(\*c[rs]\+\+\)|c[rs]\[i\])\s*"
 NUMBER = r"-?(?:\d+\.?\d*(?:e[-+]?\d+)?|casadi_inf|casadi_nan)"
-TARGET = r"(?:[aw]\d+|\*rr\+\+|\(\*rr\+\+\))"
+TARGET = r"(?:w\d+|\*rr\+\+|\(\*rr\+\+\))"
 LOOP = r"for \(i=0(?:, \w+=[^,;]+)*; i<\d+; \+\+i\) "
 
 INFIX = {"<": "lt", "<=": "le", "==": "eq", "!=": "ne", "&&": "and", "||": "or"}
-FUNCTIONS = frozenset(
-    (
-        *(
-            "exp",
-            "log",
-            "pow",
-            "sqrt",
-            "sin",
-            "cos",
-            "tan",
-            "asin",
-            "acos",
-            "atan",
-            "atan2",
-            "floor",
-        ),
-        *("ceil", "fmod", "remainder", "copysign", "erf", "sinh", "cosh", "tanh", "asinh", "acosh"),
-        "atanh",
-    )
-)
-CASADI_FUNCTIONS = frozenset(["fabs", "sign", "sq", "fmin", "fmax", "log1p", "expm1", "hypot"])
-
 ASSIGNMENT = re.compile(rf"({LOOP})?({TARGET})\s*(=|\+=|-=|\*=|/=)\s*(.*);")
 ARITHMETIC = re.compile(rf"(?:{VALUE}|\({VALUE}[-+*/]{VALUE}\)|\(-{VALUE}\))")
 COMPARISON = re.compile(rf"\(({VALUE})(<=|<|==|!=|&&|\|\|)({VALUE})\)")
@@ -58,7 +40,7 @@ TWICE = re.compile(rf"\(2\.\*({VALUE})\)")
 INVERSE = re.compile(rf"\(1\./({VALUE})\)")
 CALL = re.compile(rf"(casadi_)?(\w+)\(({VALUE})(?:,({VALUE}))?\)")
 CONSTANT = re.compile(NUMBER)
-INPUT = re.compile(r"([aw]\d+)\s*=\s*(arg\[\d+\] ?\? ?arg\[\d+\]\[\d+\]) ?: ?0;")
+INPUT = re.compile(r"(w\d+)\s*=\s*(arg\[\d+\] ?\? ?arg\[\d+\]\[\d+\]) ?: ?0;")
 FILL = re.compile(rf"casadi_fill\((.*), ({NUMBER})\);")
 
 POINTER = r"(?:\(&w\d+\)|wr?\d+(?:\s?\+\s?i?\*?\d+)?|arg\[\d+\](?:\+\d+)?|res\[\d+\](?:\+\d+)?)"
@@ -76,7 +58,7 @@ STRUCTURE = re.compile(
             r"if \((?:arg|res)1\[\d+\]\) (?:arg|res)1\[\d+\]\+=\d+;",
             r"for \(i=0; ?i<\d+; ?\+\+i\) \{",
             r"if \(casadi_f\d+\(arg1, res1, iw, w, 0\)\) return 1;",
-            r"if \(res\[\d+\](?:!=0)?\) res\[\d+\]\[\d+\] ?= ?[aw]\d+;",
+            r"if \(res\[\d+\](?:!=0)?\) res\[\d+\]\[\d+\] ?= ?w\d+;",
             rf"(?:if \(res\[\d+\]\) )?casadi_copy\({POINTER}, \d+, {POINTER}\);",
             rf"casadi_clear\({POINTER}, \d+\);",
             rf"(?:w\d+ = )?casadi_(?:{'|'.join(RUNTIME)})\([^;?]*\);",
@@ -128,7 +110,7 @@ def _value(text: str) -> str | None:
         if match := pattern.fullmatch(text):
             return f"lanes_{operation}({','.join(match.groups())})"
     match = CALL.fullmatch(text)
-    if match is None or match[2] not in (CASADI_FUNCTIONS if match[1] else FUNCTIONS):
+    if match is None or f"{match[1] or ''}{match[2]}" not in KNOWN:
         return None
     return f"lanes_{match[2]}({','.join(part for part in match.groups()[2:] if part)})"
 
@@ -138,7 +120,7 @@ MOST_STACK = 100_000
 """Numbers of one state that a call in the scalar form may copy; they are on the stack."""
 
 BODY = re.compile(
-    r"(?P<comment>/\*[^\n]*\*/)\n"
+    r"(?P<comment>/\* (?P<name>\w+)[^\n]*\*/)\n"
     r"static int (?P<symbol>casadi_f\d+)\([^\n]*\) \{\n(?P<body>.*?)^\}\n",
     re.MULTILINE | re.DOTALL,
 )
@@ -172,11 +154,14 @@ class LaneText:
     scalar_symbols: tuple[str, ...]
 
 
-def lane_text(text: str, *, prefix: str, scalar_prefix: str, pointers: int) -> LaneText:
+def lane_text(
+    text: str, function: ca.Function, *, prefix: str, scalar_prefix: str, pointers: int
+) -> LaneText:
     """Return the C of `casadi_c.generate` for lanes.
 
     Args:
         text: the scalar C.
+        function: that it is generated from.
         prefix, scalar_prefix: of internal symbols, here and in the scalar C.
         pointers: number of pointers that a call of a scalar form has, inputs or outputs.
 
@@ -191,9 +176,10 @@ def lane_text(text: str, *, prefix: str, scalar_prefix: str, pointers: int) -> L
     parts = [*_names(text, prefix), *INTEGERS.findall(text), *_tables(text)]
     parts += _runtime(text)
     parts += [f"static int {symbol}{SIGNATURE};" for symbol in bodies]
-    scalar = []
+    scalar, known = [], scalar_functions((function,))
     for symbol, match in bodies.items():
-        lines = _lanes(match["body"])
+        part = of_body(known.get(match["name"], []), match["body"])
+        lines = _lanes(match["body"]) if part is None else scalar_lanes(part)
         if lines is None:
             scalar.append(symbol)
             parts.append(_scalar_call(match, scalar_prefix, pointers))
@@ -237,37 +223,7 @@ def _lanes(body: str) -> str | None:
     lines = [in_lanes(line.strip()) for line in body.split("\n")]
     if any(line is None for line in lines):
         return None
-    return "\n".join(fuse_sines([line for line in lines if line]))
-
-
-SINE = re.compile(r"(a\d+) = lanes_(sin|cos)\((a\d+)\);")
-ASSIGNED = re.compile(r"(a\d+) ?=(?!=)")
-
-
-def fuse_sines(lines: list[str]) -> list[str]:
-    """Return the lines with one call for the sine and the cosine of the same value.
-
-    A value is known by its variable and the number of assignments to it so far.
-    """
-    versions: dict[str, int] = {}
-    pairs: dict[tuple[str, int], dict[str, int]] = {}
-    for k, line in enumerate(lines):
-        if match := SINE.fullmatch(line):
-            key = (match[3], versions.get(match[3], 0))
-            pairs.setdefault(key, {}).setdefault(match[2], k)
-        if match := ASSIGNED.match(line):
-            versions[match[1]] = versions.get(match[1], 0) + 1
-    fused, kept = list(lines), [pair for pair in pairs.values() if len(pair) == 2]
-    for number, pair in enumerate(kept):
-        first = min(pair.values())
-        argument = SINE.fullmatch(lines[first])[3]  # type: ignore[index]
-        both = f"lanes_sincos({argument}, sine + {number}, cosine + {number});"
-        for name, k in pair.items():
-            target = SINE.fullmatch(lines[k])[1]  # type: ignore[index]
-            source = "sine" if name == "sin" else "cosine"
-            fused[k] = f"{both if k == first else ''}{target} = {source}[{number}];"
-    lines = [f"lanes sine[{len(kept)}], cosine[{len(kept)}];"] if kept else []
-    return lines + fused
+    return "\n".join(line for line in lines if line)
 
 
 def _scalar_call(match: re.Match[str], scalar_prefix: str, pointers: int) -> str:

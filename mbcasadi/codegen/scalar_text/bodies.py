@@ -15,7 +15,15 @@ import casadi as ca
 from mbcasadi.codegen.precision import Real
 from mbcasadi.codegen.scalar_text.equal_parts import EqualParts, equal_parts
 from mbcasadi.codegen.scalar_text.loop_of_parts import CHOOSE, PartsLoop
-from mbcasadi.codegen.scalar_text.values import FORMS, Values, depth_first, order_of, values_of
+from mbcasadi.codegen.scalar_text.values import (
+    SINES,
+    Values,
+    depth_first,
+    of_body,
+    order_of,
+    scalar_functions,
+    values_of,
+)
 from mbcasadi.codegen.text import template
 
 FUNCTION = re.compile(
@@ -23,9 +31,8 @@ FUNCTION = re.compile(
     r"(?P<body>(?:  [^\n]*;\n)*?  return 0;\n\}\n)"
 )
 
-SINES = "_sines"
+TAKE = "_sines"
 """End of the name of the function that takes them."""
-SINE_ARRAYS = {FORMS[ca.OP_SIN]: "sine", FORMS[ca.OP_COS]: "cosine"}
 LEAST_ANGLES = 3
 """From so many on a loop over them is shorter than calls of the C library."""
 
@@ -41,14 +48,10 @@ def with_scalar_bodies(
         prefix: of the names of functions that are added.
         real: the C type of the numbers in the end.
     """
-    scalar: dict[str, list[ca.Function]] = {}
-    for function in functions:
-        for part in (function, *function.find_functions()):
-            if part.is_a("SXFunction"):
-                scalar.setdefault(part.name(), []).append(part)
+    scalar = scalar_functions(functions)
 
     def rewritten(found: re.Match[str]) -> str:
-        function = _of_body(scalar.get(found["name"], []), found["body"])
+        function = of_body(scalar.get(found["name"], []), found["body"])
         values = None if function is None else values_of(function)
         return found[0] if values is None else found["head"] + body_c(values, prefix)
 
@@ -60,21 +63,9 @@ def with_scalar_bodies(
         bits = "long long" if real == "double" else "int"
         values = {"name": f"{prefix}{CHOOSE}", "bits": bits}
         bodies = template("value_if.c.in", values) + bodies
-    if f"{prefix}{SINES}(" in bodies:
-        bodies = _sines(f"{prefix}{SINES}", real) + bodies
+    if f"{prefix}{TAKE}(" in bodies:
+        bodies = _sines(f"{prefix}{TAKE}", real) + bodies
     return text[: first.start()] + bodies
-
-
-def _of_body(functions: list[ca.Function], body: str) -> ca.Function | None:
-    """Return the Function of one name that has this body; CasADi keeps equal ones apart."""
-    if len(functions) < 2:
-        return functions[0] if functions else None
-    for function in functions:
-        generator = ca.CodeGenerator("alone")
-        generator.add(function)
-        if f"{{\n{body}" in str(generator.dump()):
-            return function
-    return None
 
 
 def _sines(name: str, real: Real) -> str:
@@ -87,7 +78,7 @@ def _sines(name: str, real: Real) -> str:
 
 def body_c(values: Values, prefix: str) -> str:
     """Return the rest of a function after its head: `  return 0;` and the brace included."""
-    values = with_sines(values, f"{prefix}{SINES}")
+    values = with_sines(values, f"{prefix}{TAKE}")
     parts = equal_parts(values)
     lines = [*_pointers(values), *_lines_in_order(values, parts, prefix), "return 0;"]
     return "".join(f"  {line}\n" for line in lines) + "}\n"
@@ -163,8 +154,8 @@ def with_sines(values: Values, name: str) -> Values:
     operands = [*values.operands, tuple(angles)]
     entries = dict(values.entries)
     for value, form in enumerate(values.forms):
-        if form in SINE_ARRAYS and operands[value][0] in angles:
-            entries[value] = SINE_ARRAYS[form], angles[operands[value][0]]
+        if form in SINES and operands[value][0] in angles:
+            entries[value] = SINES[form], angles[operands[value][0]]
             operands[value] = (step,)
     joined, number = Values(inputs=values.inputs, sizes=values.sizes), dict[int, int]()
     for value in depth_first(operands, range(len(operands)), [0] * len(operands)):
@@ -188,7 +179,7 @@ def _angles(values: Values) -> dict[int, int]:
     late = [False] * len(values.forms)
     angles: dict[int, int] = {}
     for value, form in enumerate(values.forms):
-        late[value] = form in SINE_ARRAYS or any(late[k] for k in values.operands[value])
-        if form in SINE_ARRAYS and not late[values.operands[value][0]]:
+        late[value] = form in SINES or any(late[k] for k in values.operands[value])
+        if form in SINES and not late[values.operands[value][0]]:
             angles.setdefault(values.operands[value][0], len(angles))
     return angles

@@ -50,6 +50,8 @@ FORMS = {
 }
 """Operation → C without the names of operands; conditions are comparisons, not numbers."""
 
+SINES = {"sin({})": "sine", "cos({})": "cosine"}
+"""Sines and cosines, with the arrays in which those of some angles are taken together."""
 SIGNS = {SUM: (1, 1), DIFFERENCE: (1, -1), TURNED: (-1, 1)}
 """The forms of sums, with the signs of their operands."""
 SWAPPED = {DIFFERENCE: TURNED, TURNED: DIFFERENCE}
@@ -145,8 +147,33 @@ class Values:
         self.forms[value] = SWAPPED.get(self.forms[value], self.forms[value])
 
 
-def values_of(function: ca.Function) -> Values | None:
-    """Return the values of a Function; None where it is large or does more than operations."""
+def scalar_functions(functions: Sequence[ca.Function]) -> dict[str, list[ca.Function]]:
+    """Return the scalar Functions among some and what they call, by name."""
+    found: dict[str, list[ca.Function]] = {}
+    for function in functions:
+        for part in (function, *function.find_functions()):
+            if part.is_a("SXFunction"):
+                found.setdefault(part.name(), []).append(part)
+    return found
+
+
+def of_body(functions: Sequence[ca.Function], body: str) -> ca.Function | None:
+    """Return the one of Functions of one name that CasADi writes as this body."""
+    if len(functions) < 2:
+        return functions[0] if functions else None
+    for function in functions:
+        generator = ca.CodeGenerator("alone")
+        generator.add(function)
+        if f"{{\n{body}" in str(generator.dump()):
+            return function
+    return None
+
+
+def values_of(function: ca.Function, most: float = MOST_UNWANTED) -> Values | None:
+    """Return the values of a Function; None where it does more than operations.
+
+    Or where an input or output has more than `most` entries.
+    """
     values, current = Values(), dict[int, int]()
     for k in range(function.n_instructions()):
         kind = function.instruction_id(k)
@@ -167,7 +194,7 @@ def values_of(function: ca.Function) -> Values | None:
         else:
             return None
     sizes = (*values.inputs.values(), *values.sizes.values())
-    return values if values.outputs and max(sizes) <= MOST_UNWANTED else None
+    return values if values.outputs and max(sizes) <= most else None
 
 
 def number(value: float) -> str:
