@@ -190,6 +190,11 @@ class Law:
         return self.functions[2] if len(self.functions) > 2 else None
 
     @property
+    def prepares_rows(self) -> bool:
+        """Whether the rows of the QP are known before the measurement."""
+        return self.preparation is not None and "A_qp" in self.preparation.name_out()
+
+    @property
     def prepared_from(self) -> tuple[Port, ...]:
         """The inputs of the preparation phase."""
         names = self.preparation.name_in() if self.preparation is not None else ()

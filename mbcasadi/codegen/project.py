@@ -9,8 +9,7 @@ import casadi as ca
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.codegen.builder import Builder
-from mbcasadi.codegen.callers.mujoco_folder import mujoco_files
+from mbcasadi.codegen.builder import Builder, mujoco_files
 from mbcasadi.codegen.calls import Array, Memory, call_prepare, call_tick, new_memory
 from mbcasadi.codegen.compiler import BuildResult, library_to_load
 from mbcasadi.codegen.count import Size

@@ -14,7 +14,6 @@ import casadi as ca
 from mbcasadi.codegen.c_interface import Law
 from mbcasadi.codegen.cone_c import ROW, WITHOUT, cone_values, plane_rows
 from mbcasadi.codegen.constant_rows import ConstantRows
-from mbcasadi.codegen.phases import prepares_rows
 from mbcasadi.codegen.precision import Real, numbers_of
 from mbcasadi.codegen.sizes import LEAST_UNKNOWNS, iteration_limit
 from mbcasadi.codegen.text import comma_list, constant, number, template
@@ -112,7 +111,7 @@ def least_distance_c(law: Law) -> str:
         if law.rows is None
         else constant_rows(law.rows, law.real)
     )
-    if prepares_rows(law):
+    if law.prepares_rows:
         member = "  int measured; /* whether the rows could be scaled in the preparation */\n"
         rows |= {"measured": "p->measured", "row_members": rows["row_members"] + member}
     text = solver_c(law.pattern, rows, carry, iteration_limit(law), law.real, law.cones)
