@@ -8,7 +8,7 @@ program.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -235,6 +235,19 @@ def parameters(law: Law, inputs: Sequence[Port], outputs: Sequence[Port] = ()) -
 def arguments(ports: Sequence[Port]) -> str:
     """Return the names of some parameters, behind others."""
     return "".join(f", {port.identifier}" for port in ports)
+
+
+def tick_call(law: Law, memory: str, place: Callable[[Port], str], phase: str = "step") -> str:
+    """Return the C of a call of a phase of a tick.
+
+    Args:
+        law: whose tick it is.
+        memory: C of the caller's block.
+        place: gives the C of the pointer for a signal.
+        phase: "step", "feedback" or "prepare".
+    """
+    ports = law.prepared_from if phase == "prepare" else law.signals
+    return f"{law.name}_{phase}({', '.join([memory, *map(place, ports)])})"
 
 
 def enumerators(names: Sequence[str], port: Port, indent: str) -> list[str]:

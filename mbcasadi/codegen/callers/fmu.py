@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.codegen.builder import compile_with_estimate
-from mbcasadi.codegen.c_interface import Law, find_port, law_template
+from mbcasadi.codegen.c_interface import Law, law_template
 from mbcasadi.codegen.callers.fmu_description import (
     Variables,
     build_description,
@@ -82,9 +82,7 @@ def _require_unit(law: Law) -> None:
 
 
 def _functions_c(law: Law, variables: Variables, token: str) -> str:
-    state = find_port(law.inputs, "z")
-    arguments = [variables.places[p.name] for p in law.inputs]
-    arguments += [variables.places[p.name] for p in law.outputs]
+    places = "".join(f", {variables.places[port.name]}" for port in law.signals)
     status = variables.return_place
     return law_template(
         law,
@@ -95,13 +93,13 @@ def _functions_c(law: Law, variables: Variables, token: str) -> str:
             "given": len(variables.given),
             "floats": len(variables.given) + len(variables.results),
             "values": len(variables.given) + len(variables.results) + len(variables.codes),
-            "nz": state.size if state else 0,
+            "nz": law.nz,
             "nu": law.nu,
             "start": comma_list(number(x) for x in _start_values(law, variables)),
             "initial": f"  memcpy(s->z, {law.name}_z0, NZ * sizeof(real));\n"
             if law.has_state
             else "",
-            "arguments": "".join(f", {argument}" for argument in arguments),
+            "arguments": places,
             "code": f"  {status} = code;\n" if status else "  (void)code;\n",
             "period": number(law.period or 0.0),
         },

@@ -12,7 +12,7 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.codegen.c_interface import Law, Port, find_port, law_template
+from mbcasadi.codegen.c_interface import Law, Port, find_port, law_template, tick_call
 from mbcasadi.codegen.emergency import keeps_last
 from mbcasadi.codegen.example_run import example_inputs
 from mbcasadi.codegen.sizes import memory_doubles
@@ -197,12 +197,11 @@ def _run(law: Law, inputs: list[UserInput], *, keeps: bool) -> str:
     places = {entry.port.name: f"user + {entry.first}" for entry in inputs}
     places |= {name: name for name in KNOWN_TO_MUJOCO}
     results = {"u": "u", "z_next": "z", "flags": "flags"}
-    arguments = [places[port.name] for port in law.inputs]
-    arguments += [results.get(port.name, "0") for port in law.outputs]
-    call = ", ".join(["p->memory", *arguments])
+    places |= {port.name: results.get(port.name, "0") for port in law.outputs}
+    call = tick_call(law, "p->memory", lambda port: places[port.name])
     before = "  memcpy(p->memory, now + KEPT_AT, sizeof p->memory);\n" if keeps else ""
     after = "  memcpy(next + KEPT_AT, p->memory, sizeof p->memory);\n" if keeps else ""
-    return f"{before}  next[RETURNED] = {law.name}_step({call});\n{after}"
+    return f"{before}  next[RETURNED] = {call};\n{after}"
 
 
 def _plugin_xml(law: Law, inputs: list[UserInput]) -> str:

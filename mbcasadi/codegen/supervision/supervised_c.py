@@ -6,7 +6,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.codegen.c_interface import STATES, Law, Port, law_template, parameters
+from mbcasadi.codegen.c_interface import STATES, Law, Port, law_template, parameters, tick_call
 from mbcasadi.codegen.casadi_c import generate
 from mbcasadi.codegen.controller import HIDDEN, VISIBLE
 from mbcasadi.codegen.emergency import keeps_last
@@ -170,16 +170,15 @@ def _spoil(plan: Plan, condition: str) -> str:
 
 def _tick_call(plan: Plan, phase: str, memory: str, state: str, next_state: str) -> str:
     """Return the C of a call of the law."""
-    arguments = [memory]
-    arguments += [
-        state if port.name in STATES else f"in[{plan.inputs.index(port)}]"
-        for port in plan.law.inputs
-    ]
-    arguments += [
-        next_state if port.name in STATES else f"out[{plan.outputs.index(port)}]"
-        for port in plan.law.outputs
-    ]
-    return f"{plan.law.name}_{phase}({', '.join(arguments)})"
+
+    def place(port: Port) -> str:
+        if port.name in STATES:
+            return state if port.name == STATES[0] else next_state
+        if port in plan.inputs:
+            return f"in[{plan.inputs.index(port)}]"
+        return f"out[{plan.outputs.index(port)}]"
+
+    return tick_call(plan.law, memory, place, phase)
 
 
 def _call(plan: Plan) -> str:
@@ -249,14 +248,6 @@ def _known(plan: Plan) -> list[Port]:
     return [port for port in plan.law.prepared_from if port.name not in STATES]
 
 
-def _prepare_call(plan: Plan) -> str:
-    arguments = [
-        "m->s.z" if port.name in STATES else f"in[{plan.inputs.index(port)}]"
-        for port in plan.law.prepared_from
-    ]
-    return f"{plan.law.name}_prepare(m->law, {', '.join(arguments)})"
-
-
 def _phases(plan: Plan, file: str) -> str:
     law = plan.law
     if not law.prepared_from:
@@ -273,7 +264,7 @@ def _phases(plan: Plan, file: str) -> str:
             "bind_known": "".join(bind),
             "bind": _bind(plan),
             "spoil": _spoil(plan, "m->s.is_tripped") if is_known else "",
-            "prepare": _prepare_call(plan),
+            "prepare": _tick_call(plan, "prepare", "m->law", "m->s.z", ""),
         },
     )
 
@@ -296,7 +287,7 @@ def _replay_phase(plan: Plan) -> str:
         "    const real *given[IN + 1];\n"
         "    memcpy(given, in, sizeof given);\n"
         f"  {_spoil(plan, 'm->s.is_tripped').rstrip()}\n"
-        f"    {_prepare_call(plan)};\n"
+        f"    {_tick_call(plan, 'prepare', 'm->law', 'm->s.z', '')};\n"
         "    memcpy(in, given, sizeof given);\n"
         "  }\n"
     )
