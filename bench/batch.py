@@ -26,9 +26,10 @@ from bench.robots import G1, GO2, robot_path
 from bench.rows import row
 from mbcasadi import models
 from mbcasadi.codegen import batch
-from mbcasadi.codegen.batches.batch import Real, require_threads
+from mbcasadi.codegen.batches.batch import require_threads
 from mbcasadi.codegen.batches.rank_decisions import decides_rank_below_float
 from mbcasadi.codegen.compiled_function import compiled_function
+from mbcasadi.codegen.precision import Real
 from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.errors import SolverError
 from mbcasadi.simulation import fixed_step_fun

@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 from bench.tick_peers import NATIVE
 from mbcasadi.codegen.compiler import compile_c, find_compiler
 from mbcasadi.codegen.constant_rows import ConstantRows
-from mbcasadi.codegen.daqp import wheel_files
 from mbcasadi.codegen.sizes import most_iterations
-from mbcasadi.codegen.solver_c import daqp_c, solver_c
-from mbcasadi.codegen.solver_rows import constant_rows, rows_of_a_tick
+from mbcasadi.codegen.solver_c import constant_rows, daqp_c, rows_of_a_tick, solver_c, wheel_files
 from mbcasadi.platforms import library_name, platform_of
 
 Array = NDArray[np.float64]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mbcasadi import platforms
-from mbcasadi.codegen import compiler, process_folder
+from mbcasadi.codegen import compiler
 from mbcasadi.errors import CompilerError
 
 SYSTEMS = ("linux", "darwin", "win32")
@@ -71,8 +71,7 @@ def test_each_system_has_its_folder_for_caches():
 
 @pytest.fixture
 def windows(monkeypatch):
-    for module in (compiler, process_folder):
-        monkeypatch.setattr(module, "platform_of", lambda: platforms.WINDOWS)
+    monkeypatch.setattr(compiler, "platform_of", lambda: platforms.WINDOWS)
 
 
 def program(folder, name):
@@ -105,15 +104,15 @@ def test_a_path_with_spaces_is_a_compiler(tmp_path):
 def test_windows_loads_a_copy_so_that_the_library_can_be_replaced(windows, tmp_path):
     library = tmp_path / "libx.dll"
     library.write_bytes(b"one")
-    copy = process_folder.library_to_load(library)
+    copy = compiler.library_to_load(library)
     assert copy != library
     assert copy.read_bytes() == b"one"
-    assert process_folder.library_to_load(library) == copy
+    assert compiler.library_to_load(library) == copy
     library.write_bytes(b"two")
-    assert process_folder.library_to_load(library).read_bytes() == b"two"
+    assert compiler.library_to_load(library).read_bytes() == b"two"
     assert copy.read_bytes() == b"one"
 
 
 def test_unix_loads_the_library_itself(tmp_path, monkeypatch):
-    monkeypatch.setattr(process_folder, "platform_of", lambda: platforms.LINUX)
-    assert process_folder.library_to_load(tmp_path / "libx.so") == tmp_path / "libx.so"
+    monkeypatch.setattr(compiler, "platform_of", lambda: platforms.LINUX)
+    assert compiler.library_to_load(tmp_path / "libx.so") == tmp_path / "libx.so"

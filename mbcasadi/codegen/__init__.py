@@ -14,8 +14,7 @@ from mbcasadi.codegen.supervision.supervised import Supervised
 from mbcasadi.codegen.supervision.supervision import InputLimits, Supervision, TickEvent
 from mbcasadi.codegen.supervision.tick_log import TickLog
 from mbcasadi.codegen.targets.footprint import Footprint
-from mbcasadi.codegen.timing import TickTimes
-from mbcasadi.codegen.worst_case import LongestTick
+from mbcasadi.codegen.timing import LongestTick, TickTimes
 
 __all__ = [
     "BatchFunction",

@@ -1,4 +1,7 @@
-"""Compilation of an exported folder: what goes into each library and program, and its file name."""
+"""Compilation of an exported folder: each library and program, its file name and time.
+
+How long a compiler will take: lines of C times the rate at which it went last time here.
+"""
 
 import hashlib
 import json
@@ -6,9 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mbcasadi.codegen.compile_time import compile_with_estimate
-from mbcasadi.codegen.compiler import BuildResult, find_compiler
-from mbcasadi.codegen.earlier_export import BUILD_FOLDER
+from mbcasadi.codegen.cache.keys import digest
+from mbcasadi.codegen.cache.store import read, write
+from mbcasadi.codegen.compiler import BuildResult, compile_c, find_compiler
+from mbcasadi.codegen.folder import BUILD_FOLDER
 from mbcasadi.codegen.manifest import DAQP, Manifest
 from mbcasadi.errors import ExportError
 from mbcasadi.platforms import (
@@ -18,6 +22,74 @@ from mbcasadi.platforms import (
     program_name,
     search_flags,
 )
+
+FIRST_RATES = {"-O0": 4e-5, "-O1": 1.1e-4, "-O2": 2.0e-4, "-O3": 3.0e-4}
+"""s per line, before anything was compiled: G1 and Go2 with gcc 12."""
+
+SHORTEST_TIME = 1.0
+"""s; nothing is remembered of a compilation that took less: it is the compiler's start."""
+
+
+def compile_with_estimate(
+    command: Sequence[str],
+    output: Path,
+    lines: int,
+    name: str,
+    progress: Callable[[str], None] | None,
+) -> BuildResult:
+    """Run `command -o output`; say before how long that will take, and remember how long it took.
+
+    Args:
+        command: compiler, flags and files.
+        output: library or program.
+        lines: of C; where there are none it takes no time worth a word.
+        name: of what is compiled.
+        progress: called with one line before and one after.
+
+    Raises:
+        CompilerError: the compiler failed.
+    """
+    report = progress if progress and lines else lambda _text: None
+    report(
+        f"{name}: compiling {lines} lines, about {compile_seconds(lines, command):.2g} s unless "
+        f"they were compiled before ({' '.join(command[:3])})"
+    )
+    result = compile_c(command, output)
+    if lines:
+        remember_rate(lines, command, result.seconds)
+    note = result.note and f", {result.note}"
+    report(f"{name}: compiled {lines} lines in {result.seconds:.1f} s{note}")
+    return result
+
+
+def compile_seconds(lines: int, command: Sequence[str]) -> float:
+    """Return the time that a compilation will take, s.
+
+    Args:
+        lines: of C.
+        command: compiler and flags.
+    """
+    known = read(_rate_key(command))
+    levels = [FIRST_RATES[word] for word in command if word in FIRST_RATES]
+    return lines * (float(known) if known else levels[-1] if levels else FIRST_RATES["-O0"])
+
+
+def remember_rate(lines: int, command: Sequence[str], seconds: float) -> None:
+    """Keep the rate of a compilation in the cache.
+
+    Args:
+        lines: of C.
+        command: compiler and flags.
+        seconds: that it took.
+    """
+    if seconds >= SHORTEST_TIME:
+        write(_rate_key(command), repr(seconds / lines).encode())
+
+
+def _rate_key(command: Sequence[str]) -> str:
+    level = [word for word in command if word.startswith(("-O", "-m"))]
+    return digest(("compiler's rate", command[0], *level))
+
 
 STANDARD = ("-std=c99",)
 
@@ -119,3 +191,23 @@ class Builder:
         exported = {key: value for key, value in self.manifest.items() if key != "measured"}
         content = json.dumps([exported, [str(word) for word in command]], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:12]
+
+
+LIBRARIES = ("libmujoco*.so*", "libmujoco*.dylib", "mujoco*.dll")
+HEADER = Path("include") / "mujoco" / "mujoco.h"
+
+
+def mujoco_files(folder: Path) -> tuple[Path, Path]:
+    """Return the folder of MuJoCo's headers, and its library.
+
+    Raises:
+        ExportError: they are not there.
+    """
+    places = (folder, folder / "lib", folder / "bin")
+    found = [path for place in places for pattern in LIBRARIES for path in place.glob(pattern)]
+    if not (folder / HEADER).is_file() or not found:
+        raise ExportError(
+            f"{folder} holds no {HEADER.as_posix()} with MuJoCo's library; give the folder of the "
+            "Python package, mujoco.__path__[0], or that of a release"
+        )
+    return (folder / "include").absolute(), min(found).absolute()

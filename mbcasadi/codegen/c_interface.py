@@ -6,9 +6,11 @@ its own. The Functions are renamed after the export, so that several exports can
 program.
 """
 
-from collections.abc import Mapping
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -17,6 +19,7 @@ from numpy.typing import NDArray
 from mbcasadi.codegen.constant_rows import ConstantRows
 from mbcasadi.codegen.names import parameter
 from mbcasadi.codegen.precision import Real
+from mbcasadi.codegen.text import package_version, template
 from mbcasadi.description import TuningParameter
 
 Solver = Literal["mbcasadi", "daqp"]
@@ -24,6 +27,13 @@ Solver = Literal["mbcasadi", "daqp"]
 
 STATES = ("z", "z_next")
 """Signals by which a law hands its state from tick to tick."""
+
+
+class Entry(NamedTuple):
+    """One entry of a signal: its component's name and unit, "" where it has none."""
+
+    label: str
+    unit: str
 
 
 @dataclass(frozen=True)
@@ -45,6 +55,23 @@ class Port:
     def identifier(self) -> str:
         """Name of the C parameter."""
         return parameter(self.name)
+
+    @property
+    def entries(self) -> list["Entry"]:
+        """All entries, in their order."""
+        labels = self.components or ("",) * self.size
+        units = self.units or ("",) * self.size
+        return [Entry(*entry) for entry in zip(labels, units, strict=True)]
+
+    @property
+    def is_named(self) -> bool:
+        """Whether there are entries, and each has a name."""
+        return bool(self.components) and all(self.components)
+
+    @property
+    def unit_text(self) -> str:
+        """All units, each once, for a comment in C."""
+        return comment(", ".join(dict.fromkeys(unit for unit in self.units if unit)))
 
 
 @dataclass(frozen=True)
@@ -120,9 +147,19 @@ class Law:
         return 0 if self.emergency is None else int(self.emergency.numel_in(0))
 
     @property
+    def nz(self) -> int:
+        """Number of entries of the state z."""
+        return 0 if self.z0 is None else self.z0.size
+
+    @property
+    def signals(self) -> tuple[Port, ...]:
+        """All inputs and outputs."""
+        return self.inputs + self.outputs
+
+    @property
     def has_state(self) -> bool:
         """Whether there is a state `z`."""
-        return self.z0 is not None and self.z0.size > 0
+        return self.nz > 0
 
     @property
     def constants(self) -> list[tuple[str, list[float]]]:
@@ -153,6 +190,11 @@ class Law:
         return self.functions[2] if len(self.functions) > 2 else None
 
     @property
+    def prepares_rows(self) -> bool:
+        """Whether the rows of the QP are known before the measurement."""
+        return self.preparation is not None and "A_qp" in self.preparation.name_out()
+
+    @property
     def prepared_from(self) -> tuple[Port, ...]:
         """The inputs of the preparation phase."""
         names = self.preparation.name_in() if self.preparation is not None else ()
@@ -176,6 +218,51 @@ class Law:
         return int(self.pattern.size1()) if self.staged else 0
 
 
+def law_template(law: Law, file: str, values: Mapping[str, str | int] | None = None) -> str:
+    """Return a template with the values of a law, and others."""
+    own: dict[str, str | int] = {"name": law.name, "NAME": law.name.upper(), "real": law.real}
+    own |= {"version": package_version(), "casadi": ca.CasadiMeta.version()}
+    return template(file, own | dict(values or {}))
+
+
+def parameters(law: Law, inputs: Sequence[Port], outputs: Sequence[Port] = ()) -> str:
+    """Return the C parameters for some signals, behind others."""
+    texts = [f"const {law.real} *{port.identifier}" for port in inputs]
+    texts += [f"{law.real} *{port.identifier}" for port in outputs]
+    return "".join(f", {text}" for text in texts)
+
+
+def arguments(ports: Sequence[Port]) -> str:
+    """Return the names of some parameters, behind others."""
+    return "".join(f", {port.identifier}" for port in ports)
+
+
+def tick_call(law: Law, memory: str, place: Callable[[Port], str], phase: str = "step") -> str:
+    """Return the C of a call of a phase of a tick.
+
+    Args:
+        law: whose tick it is.
+        memory: C of the caller's block.
+        place: gives the C of the pointer for a signal.
+        phase: "step", "feedback" or "prepare".
+    """
+    ports = law.prepared_from if phase == "prepare" else law.signals
+    return f"{law.name}_{phase}({', '.join([memory, *map(place, ports)])})"
+
+
+def enumerators(names: Sequence[str], port: Port, indent: str) -> list[str]:
+    """Return the lines of an enumeration of a signal's entries, with their units."""
+    return [
+        f"{indent}{name} = {k}," + (f" /* {comment(entry.unit)} */" if entry.unit else "")
+        for k, (name, entry) in enumerate(zip(names, port.entries, strict=True))
+    ]
+
+
+def comment(text: str) -> str:
+    """Return a text for a comment in C."""
+    return text.replace("*/", "* /")
+
+
 def find_port(ports: tuple[Port, ...], name: str) -> Port | None:
     """Return the port of this name, or None."""
     return next((p for p in ports if p.name == name), None)
@@ -184,3 +271,55 @@ def find_port(ports: tuple[Port, ...], name: str) -> Port | None:
 def rows_function(functions: tuple[ca.Function, ...]) -> ca.Function:
     """Return the Function that gives A_qp."""
     return next(f for f in functions if "A_qp" in f.name_out())
+
+
+DIGITS = 16
+"""Of the hash, hexadecimal."""
+
+
+def signature(law: Law) -> str:
+    """Return the hash of names, sizes and units of the signals, of period and type of numbers.
+
+    Two exports of the same signature are called alike; gains, limits and models may differ.
+    """
+    inputs, outputs = ([_of_port(p) for p in ports] for ports in (law.inputs, law.outputs))
+    return _signature_hash(law.name, inputs, outputs, law.period, law.real)
+
+
+def signature_of_manifest(manifest: Mapping[str, Any]) -> str:
+    """Return the signature of what a manifest says of the signals."""
+    keys = ("name", "shape", "size", "components", "units")
+    inputs, outputs = (
+        [[entry.get(key) for key in keys] for entry in manifest[side]]
+        for side in ("inputs", "outputs")
+    )
+    real = manifest.get("real", "double")
+    return _signature_hash(manifest["name"], inputs, outputs, manifest.get("period"), real)
+
+
+def _signature_hash(
+    name: str,
+    inputs: Sequence[object],
+    outputs: Sequence[object],
+    period: float | None,
+    real: str,
+) -> str:
+    relied_on = {
+        "name": name,
+        "inputs": inputs,
+        "outputs": outputs,
+        "period": period,
+        "real": real,
+    }
+    text = json.dumps(relied_on, sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
+
+
+def _of_port(port: Port) -> list[object]:
+    return [
+        port.name,
+        list(port.sparsity.shape),
+        port.size,
+        list(port.components),
+        list(port.units),
+    ]

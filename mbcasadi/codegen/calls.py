@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.codegen.compiler import library_to_load
 from mbcasadi.codegen.manifest import Manifest, SignalEntry
-from mbcasadi.codegen.process_folder import library_to_load
 from mbcasadi.errors import ExportError
 from mbcasadi.shapes import column, require_name
 from mbcasadi.short_text import summarised

@@ -7,12 +7,10 @@ from pathlib import Path
 import casadi as ca
 
 from mbcasadi.codegen.casadi_c import generate
-from mbcasadi.codegen.compiler import compile_c, find_compiler
-from mbcasadi.codegen.compiler_features import native_flags
+from mbcasadi.codegen.compiler import compile_c, find_compiler, native_flags, process_folder
 from mbcasadi.codegen.controller import HIDDEN, VISIBLE
 from mbcasadi.codegen.count import largest_body
 from mbcasadi.codegen.manifest import COMPILER_CLIFF
-from mbcasadi.codegen.process_folder import process_folder
 from mbcasadi.platforms import library_name, platform_of
 
 INTERFACE = """\

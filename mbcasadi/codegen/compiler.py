@@ -1,5 +1,7 @@
 """Finding and running a C compiler, unless the same was compiled before (`codegen.cache`)."""
 
+import atexit
+import hashlib
 import os
 import shlex
 import shutil
@@ -11,6 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from mbcasadi.codegen.cache.keys import build_key
@@ -18,6 +21,29 @@ from mbcasadi.codegen.cache.store import folder, read, write
 from mbcasadi.errors import CompilerError
 from mbcasadi.platforms import MSVC, MSVC_FAULT, platform_of, split_command
 from mbcasadi.short_text import summarised
+
+
+@cache
+def process_folder() -> Path:
+    """Return a temporary folder that is removed when the process ends."""
+    folder = tempfile.mkdtemp(prefix="mbcasadi-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+def library_to_load(library: Path) -> Path:
+    """Return the path to load a library from.
+
+    On Windows that is a copy in this process's folder: a loaded library can be neither replaced nor
+    deleted, nor can the folders above it, and exports are.
+    """
+    if platform_of().frees_files:
+        return library
+    copy = process_folder() / f"{hashlib.sha256(library.read_bytes()).hexdigest()}{library.suffix}"
+    if not copy.exists():
+        shutil.copyfile(library, copy)
+    return copy
+
 
 # Lines of the compiler's message that an error repeats.
 MESSAGE_LINES = 30
@@ -165,3 +191,37 @@ def _wait(process: "subprocess.Popen[bytes]") -> int:
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+VECTORS = """\
+typedef double v __attribute__((vector_size(16)));
+#ifndef __GNUC__
+#error "no vectors"
+#endif
+v f(v a, v b);
+v f(v a, v b) { return (v)((a < b) & (1.0 - a == b)); }
+"""
+
+
+@cache
+def has_vectors(command: tuple[str, ...]) -> bool:
+    """Return whether a compiler knows vectors of lanes, GCC's extension of C."""
+    return _accepts((*command, "-c"), VECTORS)
+
+
+@cache
+def native_flags(command: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the flags for this machine's instructions where the compiler knows them."""
+    for flag in ("-march=native", "-mcpu=native"):
+        flags = (flag, *platform_of().native)
+        if _accepts((*command, *flags, "-c")):
+            return flags
+    return ()
+
+
+def _accepts(command: tuple[str, ...], text: str = "int x;\n") -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "probe.c")
+        source.write_text(text, encoding="utf-8")
+        full = [*command, "-Werror", "-Wno-psabi", str(source), "-o", str(Path(folder, "probe.o"))]
+        return subprocess.run(full, capture_output=True, check=False).returncode == 0

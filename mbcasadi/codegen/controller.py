@@ -1,20 +1,17 @@
-"""The control function's C: CasADi's text, the solver's setting, the functions of the header."""
+"""The control function's C: CasADi's text, the solver's setting, the functions of the header.
 
-from mbcasadi.codegen.between import between_c, between_members
-from mbcasadi.codegen.c_interface import Law, find_port
+A tick may have two phases, the preparation before the measurement and the feedback, and several
+problems of one size, with Functions between them.
+"""
+
+from itertools import accumulate
+
+from mbcasadi.codegen.c_interface import Law, Port, find_port, law_template, parameters
 from mbcasadi.codegen.casadi_c import generate
 from mbcasadi.codegen.emergency import emergency_c, initial_last, keeps_last, last_member
-from mbcasadi.codegen.header import parameters
-from mbcasadi.codegen.phases import (
-    argument,
-    build_arguments,
-    finish_arguments,
-    members,
-    phases_c,
-)
-from mbcasadi.codegen.sizes import work_sizes
+from mbcasadi.codegen.sizes import LEAST_UNKNOWNS, most_passed, work_sizes
 from mbcasadi.codegen.solver_c import least_distance_c
-from mbcasadi.codegen.text import constant, template
+from mbcasadi.codegen.text import comma_list, constant
 
 # GCC and Clang define the first two, Microsoft's compiler the third.
 STRICT_ARITHMETIC = """\
@@ -43,7 +40,7 @@ def controller_c(law: Law) -> str:
     """Return `<name>.c`: CasADi's C, the solver's setting, and the functions of the header."""
     includes = "".join(f"#include <{h}.h>\n" for h in ("float", "limits", "math", "string"))
     head = f'#include "{law.name}.h"\n\n{includes}\n{STRICT_ARITHMETIC}\n'
-    glue = template("controller.c.in", _controller_values(law))
+    glue = law_template(law, "controller.c.in", _controller_values(law))
     solver = least_distance_c(law) if law.staged else ""
     internal = HIDDEN + generate(law.generated, law.name, real=law.real) + VISIBLE
     return head + internal + "\n" + solver + glue.rstrip() + "\n"
@@ -73,19 +70,16 @@ def _controller_values(law: Law) -> dict[str, str | int]:
         "prepared_members": members(law),
         "constants": _constant_definitions(law),
         "body": _body(law) + "\n" + emergency_c(law),
-        "parameters": parameters(law),
+        "parameters": parameters(law, law.inputs, law.outputs),
         "locals": local,
         "bind": "".join(bind),
         "accessors": _accessors(law),
         "n_in_array": max(1, len(law.inputs)),
         "n_out_array": max(1, len(law.outputs)),
-        "real": law.real,
-        "name": law.name,
-        "NAME": law.name.upper(),
     }
     values.update({k: max(1, size) for k, size in work.items()})
     values["entries"] = (
-        phases_c(law, values) if law.prepared_from else template("step.c.in", values)
+        phases_c(law, values) if law.prepared_from else law_template(law, "step.c.in", values)
     )
     return values
 
@@ -111,11 +105,8 @@ def _body(law: Law) -> str:
         "n_out": len(law.outputs),
         "build_arguments": build_arguments(law) if law.staged else "",
         "finish_arguments": finish_arguments(law) if law.staged else "",
-        "real": law.real,
-        "name": law.name,
-        "NAME": law.name.upper(),
     }
-    return template("staged.c.in" if law.staged else "plain.c.in", values)
+    return law_template(law, "staged.c.in" if law.staged else "plain.c.in", values)
 
 
 def _constant_definitions(law: Law) -> str:
@@ -124,6 +115,108 @@ def _constant_definitions(law: Law) -> str:
 
 
 def _accessors(law: Law) -> str:
-    values = {"real": law.real, "name": law.name, "NAME": law.name.upper()}
-    text = template("accessors.c.in", values) if law.staged else ""
-    return text + (template("last_control.c.in", values) if keeps_last(law) else "")
+    text = law_template(law, "accessors.c.in") if law.staged else ""
+    return text + (law_template(law, "last_control.c.in") if keeps_last(law) else "")
+
+
+def between_members(law: Law) -> str:
+    """Return the members of the memory that hold what is passed on, and a solution."""
+    if not law.between:
+        return ""
+    sizes: dict[str, str | int] = {
+        "passed": most_passed(law),
+        "n_array": max(LEAST_UNKNOWNS, law.n),
+        "m_array": max(1, law.m),
+    }
+    return law_template(law, "between_members.c.in", sizes)
+
+
+def between_c(law: Law, solve: str) -> str:
+    """Return the C behind the first solution: pose the next problem and solve it, and so on.
+
+    Args:
+        law: the law.
+        solve: C that solves the problem in `p`.
+    """
+    return "".join(_next(law, i, solve) for i in range(len(law.between)))
+
+
+def _next(law: Law, i: int, solve: str) -> str:
+    fields = FIELDS | {"passed_next": f"m->passed[{(i + 1) % 2}]"}
+    names = law.between[i].name_out()
+    results = "".join(f"  m->res[{k}] = {fields[name]};\n" for k, name in enumerate(names))
+    values: dict[str, str | int] = {
+        "number": i,
+        "from": i % 2,
+        "results": results,
+        "solve": solve,
+    }
+    return law_template(law, "between.c.in", values)
+
+
+FIELDS = {"A_qp": "p->A", "lba": "p->lba", "uba": "p->uba", "active0": "p->active"}
+FIELDS |= {"carry": "p->carry", "passed": "m->passed[0]"}
+
+
+def build_arguments(law: Law) -> str:
+    """Return the C that points to the inputs of `build` after the law's own, and its outputs."""
+    lines = [f"  m->arg[{len(law.inputs)}] = m->prepared;\n"] if law.prepared_from else []
+    names = law.functions[0].name_out()
+    lines += [f"  m->res[{i}] = {FIELDS[name]};\n" for i, name in enumerate(names)]
+    return "".join(lines)
+
+
+def finish_arguments(law: Law) -> str:
+    """Return the C that points to the inputs of `finish` after the law's own."""
+    fields = ["m->prepared"] if law.prepared_from else []
+    passed = [f"m->passed[{len(law.between) % 2}]"] if law.between else []
+    fields += ["p->carry", *passed, "p->x", "p->lam_a", "p->active", "&flag"]
+    n_inputs = len(law.inputs)
+    places = [f"{n_inputs} + {i}" if i else f"{n_inputs}" for i in range(len(fields))]
+    return "".join(
+        f"  m->arg[{place}] = {field};\n" for place, field in zip(places, fields, strict=True)
+    )
+
+
+def members(law: Law) -> str:
+    """Return the members of the memory that hold the prepared values."""
+    if law.preparation is None:
+        return ""
+    size, known_size = (
+        int(law.preparation.nnz_out("prepared")),
+        sum(p.size for p in law.prepared_from),
+    )
+    return f"  {law.real} prepared[{max(1, size)}], known[{max(1, known_size)}];\n"
+
+
+def phases_c(law: Law, entry: dict[str, str | int]) -> str:
+    """Return prepare, feedback and step; `entry` are the values of a plain step's template."""
+    assert law.preparation is not None
+    places = [law.inputs.index(port) for port in law.prepared_from]
+    pointers = {"prepared": "m->prepared", "A_qp": "m->ldp.A"}
+    results = [
+        f"  m->res[{i}] = {pointers[name]};\n" for i, name in enumerate(law.preparation.name_out())
+    ]
+    bind = [f"  in[{i}] = {argument(law, law.inputs[i])};\n" for i in places]
+    normal = "  if (!failed) m->ldp.measured = ldp_measure(&m->ldp);\n"
+    values = entry | {
+        "known": len(places),
+        "known_input": comma_list(places),
+        "known_start": comma_list(accumulate((port.size for port in law.prepared_from), initial=0)),
+        "prepared": int(law.preparation.nnz_out("prepared")),
+        "prepare_results": "".join(results),
+        "prepare_rows": normal if law.prepares_rows else "",
+        "forget_rows": "  m->ldp.measured = 0;\n" if law.prepares_rows else "",
+        "bind_known": "".join(bind),
+        "known_parameters": parameters(law, law.prepared_from),
+    }
+    for phase, is_whole in (("feedback", 0), ("step", 1)):
+        tick_values = values | {"phase": phase, "whole": is_whole}
+        values[f"tick_{phase}"] = law_template(law, "phase.c.in", tick_values)
+    return law_template(law, "phases.c.in", values)
+
+
+def argument(law: Law, port: Port) -> str:
+    """Return the C of one input: null is its default."""
+    default = law.default_name(port)
+    return f"{port.identifier} ? {port.identifier} : {default}" if default else port.identifier

@@ -6,8 +6,8 @@ Function, `description.Emergency`. For any other the memory keeps the last finit
 used for `LAST_COMMAND` seconds, and afterwards a constant that is known at export: `u_safe`.
 """
 
-from mbcasadi.codegen.c_interface import Law, Port, find_port
-from mbcasadi.codegen.text import number, template
+from mbcasadi.codegen.c_interface import Law, Port, find_port, law_template
+from mbcasadi.codegen.text import number
 from mbcasadi.description.controller import ticks_of_last_command
 from mbcasadi.description.status import Flag, Status
 
@@ -33,13 +33,11 @@ def emergency_c(law: Law) -> str:
         "at_limit": _at_limit(law),
         "keep_control": _keep_control(law),
         "success": _success(law),
-        "real": law.real,
-        "NAME": law.name.upper(),
     }
     values |= {"bad_input": int(Status.BAD_INPUT), "failed": int(Status.FAILED)}
     values |= {flag.name.lower(): int(flag) for flag in Flag if flag.name}
-    unprepared = template("unprepared.c.in", values) if law.prepared_from else ""
-    return template("emergency.c.in", values | {"if_unprepared": unprepared})
+    unprepared = law_template(law, "unprepared.c.in", values) if law.prepared_from else ""
+    return law_template(law, "emergency.c.in", values | {"if_unprepared": unprepared})
 
 
 def _of_real(law: Law, double: str, single: str) -> str:

@@ -14,18 +14,17 @@ from mbcasadi.codegen.callers.fmu import fmu_archive
 from mbcasadi.codegen.callers.mujoco_plugin import mujoco_entry, plugin_files
 from mbcasadi.codegen.controller import controller_c
 from mbcasadi.codegen.count import operations
-from mbcasadi.codegen.daqp import wheel_files
-from mbcasadi.codegen.earlier_export import MANIFEST
 from mbcasadi.codegen.example_run import ExampleRun, example_inputs, example_run
 from mbcasadi.codegen.external import external_c
-from mbcasadi.codegen.folder import require_free, write_folder
+from mbcasadi.codegen.folder import MANIFEST, require_free, write_folder
 from mbcasadi.codegen.folder_pages import cmake_lists, main_c, readme
 from mbcasadi.codegen.header import header_h
 from mbcasadi.codegen.law_of_controller import law_from_controller, law_from_function
 from mbcasadi.codegen.manifest import DaqpOrigin, manifest, manifest_text
 from mbcasadi.codegen.precision import Real
 from mbcasadi.codegen.project import CProject
-from mbcasadi.codegen.supervision.entry import supervision_entry
+from mbcasadi.codegen.solver_c import wheel_files
+from mbcasadi.codegen.supervision.layout import supervision_entry
 from mbcasadi.codegen.supervision.plan import Plan, plan_supervision
 from mbcasadi.codegen.supervision.supervised_c import supervision_files
 from mbcasadi.codegen.supervision.supervision import Supervision

@@ -2,8 +2,8 @@
 
 from itertools import accumulate
 
-from mbcasadi.codegen.c_interface import Law
-from mbcasadi.codegen.text import comma_list, number, template
+from mbcasadi.codegen.c_interface import Law, law_template
+from mbcasadi.codegen.text import comma_list, number
 
 
 def external_c(law: Law) -> str:
@@ -31,10 +31,8 @@ def external_c(law: Law) -> str:
         "names_out": _cases([f'"{p.name}"' for p in law.outputs]),
         "sparsity_in": _cases([f"in_{i}" for i in range(len(law.inputs))]),
         "sparsity_out": _cases([f"out_{i}" for i in range(len(law.outputs))]),
-        "name": law.name,
-        "NAME": law.name.upper(),
     }
-    return template("external.c.in", values)
+    return law_template(law, "external.c.in", values)
 
 
 CONVERSIONS = """\
@@ -55,14 +53,14 @@ static void to_double(const float *from, int size, casadi_real *to) {
 
 def _numbers(law: Law) -> int:
     """Return the doubles that hold all inputs and outputs as floats."""
-    return (sum(port.size for port in law.inputs + law.outputs) + 1) // 2
+    return (sum(port.size for port in law.signals) + 1) // 2
 
 
 def _step(law: Law, calls: list[str]) -> str:
     """Return the C of one tick on the pointers of CasADi."""
     if law.real == "double":
         return f"  return {law.name}_step(w{''.join(f', {c}' for c in calls)}) < 0;\n"
-    starts = accumulate((port.size for port in law.inputs + law.outputs), initial=0)
+    starts = accumulate((port.size for port in law.signals), initial=0)
     places = [f"x + {start}" for start in starts][: len(calls)]
     ins, outs = len(law.inputs), len(law.outputs)
     given = [

@@ -1,8 +1,6 @@
 """The files beside the C: example, build file and README."""
 
-import casadi as ca
-
-from mbcasadi.codegen.c_interface import Law, Port, find_port
+from mbcasadi.codegen.c_interface import STATES, Law, Port, arguments, find_port, law_template
 from mbcasadi.codegen.example_run import STEP, TICKS, WAVE, ExampleRun
 from mbcasadi.codegen.manifest import DaqpOrigin, recommended_flags
 from mbcasadi.codegen.precision import numbers_of
@@ -11,9 +9,7 @@ from mbcasadi.codegen.text import (
     comma_list,
     constant,
     number,
-    package_version,
     plain_line,
-    template,
 )
 
 MOST_LABELS = 12
@@ -27,8 +23,7 @@ def main_c(law: Law, run: ExampleRun) -> str:
         f"  {constant(real, p.identifier, run.inputs[p.name].tolist(), real)}" for p in law.inputs
     ]
     own += [f"  {real} {p.identifier}[{max(1, p.size)}] = {{0}};\n" for p in law.outputs]
-    arguments = [p.identifier for p in law.inputs + law.outputs]
-    identifiers = {p.name: p.identifier for p in law.inputs + law.outputs}
+    identifiers = {p.name: p.identifier for p in law.signals}
     size = run.values.shape[1]
     moves = [
         f"    move({identifiers[name]}, start_{identifiers[name]}, {run.inputs[name].size}, row);\n"
@@ -55,7 +50,8 @@ def main_c(law: Law, run: ExampleRun) -> str:
         "step": number(float(STEP), real),
         "real": real,
     }
-    return template(
+    return law_template(
+        law,
         "main.c.in",
         {
             "ticks": TICKS,
@@ -69,7 +65,7 @@ def main_c(law: Law, run: ExampleRun) -> str:
             "digits": 12 if real == "double" else 7,
             "cast": "" if real == "double" else "(double)",
             "starts": "".join(starts),
-            "mover": template("example_wave.c.in", wave_values)
+            "mover": law_template(law, "example_wave.c.in", wave_values)
             if any("move(" in line for line in moves)
             else "",
             "moves": "".join(moves),
@@ -77,20 +73,18 @@ def main_c(law: Law, run: ExampleRun) -> str:
             "output": run.output,
             "identifier": identifiers[run.output],
             "declarations": "".join(own),
-            "call": _call(law, arguments),
+            "call": _call(law),
             "feedback": "    memcpy(z, z_next, sizeof z);\n" if law.has_state else "",
-            "name": law.name,
-            "NAME": law.name.upper(),
         },
     )
 
 
-def _call(law: Law, arguments: list[str]) -> str:
+def _call(law: Law) -> str:
     """Return the C of one tick: a step, or both phases."""
-    tick_arguments = "".join(f", {a}" for a in arguments)
+    tick_arguments = arguments(law.signals)
     if not law.prepared_from:
         return f"    code = {law.name}_step(memory{tick_arguments});\n"
-    prepare_arguments = "".join(f", {p.identifier}" for p in law.prepared_from)
+    prepare_arguments = arguments(law.prepared_from)
     return (
         f"    if ({law.name}_prepare(memory{prepare_arguments})) return 1;\n"
         "    /* here the measurement comes */\n"
@@ -101,16 +95,15 @@ def _call(law: Law, arguments: list[str]) -> str:
 def cmake_lists(law: Law, daqp: DaqpOrigin, *, supervised: bool = False) -> str:
     """Return `CMakeLists.txt`."""
     default = "${CMAKE_CURRENT_SOURCE_DIR}/daqp" if daqp == "wheel" else ""
-    snippet = template("daqp.cmake.in", {"default": default, "name": law.name})
-    return template(
+    snippet = law_template(law, "daqp.cmake.in", {"default": default})
+    return law_template(
+        law,
         "CMakeLists.txt.in",
         {
             "daqp": snippet if law.has_daqp else "",
             "optimisation": " ".join(recommended_flags(law)),
             "more_sources": f" {law.name}_supervised.c" if supervised else "",
             "more_headers": f" {law.name}_supervised.h" if supervised else "",
-            "name": law.name,
-            "NAME": law.name.upper(),
         },
     )
 
@@ -129,12 +122,11 @@ def readme(
     period = f", sampled every {number(law.period)} s" if law.period is not None else ""
     origin = f" made from {plain_line(law.source)}" if law.source else ""
     link = "-Idaqp/include daqp/libdaqpstat.a " if shipped else "-ldaqpstat "
-    return template(
+    return law_template(
+        law,
         "README.md.in",
         {
             "summary": f"{subject} in C99{origin}{period}.",
-            "version": package_version(),
-            "casadi": ca.CasadiMeta.version(),
             "daqp_row": "| `daqp/` | the solver's headers and static library |\n"
             if shipped
             else "",
@@ -145,7 +137,7 @@ def readme(
             "daqp_flags": link if law.has_daqp else "",
             "optimisation": " ".join(recommended_flags(law)),
             "bytes": 8 * memory_doubles(law),
-            "call": "".join(f", {p.identifier}" for p in law.inputs + law.outputs),
+            "call": arguments(law.signals),
             "state": "The state is explicit: start with `z = z0`, and hand each `z_next` to the "
             "next tick (the two may be the same array).\n"
             if law.has_state
@@ -157,8 +149,6 @@ def readme(
                 [_row("in", p) for p in law.inputs] + [_row("out", p) for p in law.outputs]
             ),
             "solver": _solver_page(law, daqp) if law.staged else "",
-            "name": law.name,
-            "NAME": law.name.upper(),
         },
     )
 
@@ -181,14 +171,10 @@ def _caller_rows(law: Law, *, mujoco_plugin: bool, fmu: bool, supervised: bool) 
 
 
 def _supervision_page(law: Law) -> str:
-    inputs = [p.identifier for p in law.inputs if p.name != "z"]
-    outputs = [p.identifier for p in law.outputs if p.name != "z_next"]
     values = {
-        "call": "".join(f", {identifier}" for identifier in inputs + outputs),
-        "name": law.name,
-        "NAME": law.name.upper(),
+        "call": arguments([p for p in law.signals if p.name not in STATES]),
     }
-    return template("readme_supervised.md.in", values)
+    return law_template(law, "readme_supervised.md.in", values)
 
 
 def _nulls(law: Law) -> str:
@@ -219,19 +205,17 @@ def _phases_page(law: Law) -> str:
     if not law.prepared_from:
         return ""
     values = {
-        "known": "".join(f", {p.identifier}" for p in law.prepared_from),
-        "call": "".join(f", {p.identifier}" for p in law.inputs + law.outputs),
+        "known": arguments(law.prepared_from),
+        "call": arguments(law.signals),
         "names": ", ".join(f"`{p.name}`" for p in law.prepared_from),
-        "name": law.name,
     }
-    return template("readme_phases.md.in", values)
+    return law_template(law, "readme_phases.md.in", values)
 
 
 def _row(side: str, port: Port) -> str:
-    units = port.units or ("",) * len(port.components)
     labels = [
         plain_line(name) + (f" [{plain_line(unit)}]" if unit else "")
-        for name, unit in zip(port.components, units, strict=True)
+        for name, unit in port.entries
         if name
     ]
     shown = labels if len(labels) <= MOST_LABELS else [*labels[: MOST_LABELS // 2], "…", labels[-1]]
@@ -246,7 +230,6 @@ def _solver_page(law: Law, daqp: DaqpOrigin) -> str:
         "iterations": iteration_limit(law),
         "primal_tol": numbers_of(law.real)["primal_tol"].rstrip("f"),
         "rounding": numbers_of(law.real)["rounding"].rstrip("f"),
-        "name": law.name,
     }
     method = "method.md.in"
     if law.has_daqp:
@@ -256,5 +239,5 @@ def _solver_page(law: Law, daqp: DaqpOrigin) -> str:
             if daqp == "wheel"
             else "DAQP is not part of this folder."
         )
-    values["method"] = template(method, values).rstrip()
-    return template("readme_solver.md.in", values)
+    values["method"] = law_template(law, method, values).rstrip()
+    return law_template(law, "readme_solver.md.in", values)

@@ -1,13 +1,17 @@
 """The header of the generated C."""
 
-import casadi as ca
-
-from mbcasadi.codegen.c_interface import Law, Port, find_port
+from mbcasadi.codegen.c_interface import (
+    Law,
+    Port,
+    enumerators,
+    find_port,
+    law_template,
+    parameters,
+    signature,
+)
 from mbcasadi.codegen.emergency import keeps_last
-from mbcasadi.codegen.phases import known_parameters
-from mbcasadi.codegen.signature import signature
 from mbcasadi.codegen.sizes import memory_doubles
-from mbcasadi.codegen.text import number, package_version, template, unique_identifiers
+from mbcasadi.codegen.text import number, unique_identifiers
 from mbcasadi.description.qp_stages import SolverFlag
 from mbcasadi.description.status import Status
 
@@ -27,15 +31,11 @@ def header_h(law: Law) -> str:
         returns = f"the status, or {upper}_BAD_MEMORY."
     values: dict[str, str | int] = {
         "title": f"The control function {law.name}." if law.u_min is not None else law.name,
-        "version": package_version(),
-        "casadi": ca.CasadiMeta.version(),
-        "real": law.real,
         "signature": signature(law),
         "doubles": memory_doubles(law),
         "period": _period(law),
         "sizes": "\n".join(
-            f"#define {name} {p.size}"
-            for name, p in zip(_sizes(law), law.inputs + law.outputs, strict=True)
+            f"#define {name} {p.size}" for name, p in zip(_sizes(law), law.signals, strict=True)
         ),
         "indices": _indices(law),
         "constants": _constant_declarations(law),
@@ -48,7 +48,7 @@ def header_h(law: Law) -> str:
         "null_state": _null_inputs(law),
         "returns": returns,
         "emergency": _emergency(law),
-        "parameters": parameters(law),
+        "parameters": parameters(law, law.inputs, law.outputs),
         "functions": "the functions below"
         if law.prepared_from
         else f"{law.name}_init and {law.name}_step",
@@ -59,10 +59,8 @@ def header_h(law: Law) -> str:
         else "",
         "phases": _phases(law) if law.prepared_from else "",
         "solver_functions": _accessors(law),
-        "name": law.name,
-        "NAME": upper,
     }
-    return template("header.h.in", values).strip() + "\n"
+    return law_template(law, "header.h.in", values).strip() + "\n"
 
 
 def _null_inputs(law: Law) -> str:
@@ -83,33 +81,26 @@ def _emergency(law: Law) -> str:
     mark = " and a flag" if has_flags else ""
     status = Status.BAD_INPUT if find_port(law.outputs, "status") else f"{upper}_FAILED"
     source = "that of the state z" if law.emergency else f"the last command, then {law.name}_u_safe"
-    return template(
+    return law_template(
+        law,
         "emergency.h.in",
-        {"source": source, "status": status, "mark": mark, "name": law.name, "NAME": upper},
+        {"source": source, "status": status, "mark": mark},
     ).rstrip()
 
 
 def _phases(law: Law) -> str:
     has_status = find_port(law.outputs, "status")
     status = f"{Status.BAD_INPUT} (bad input)" if has_status else f"{law.name.upper()}_FAILED"
-    return template(
+    return law_template(
+        law,
         "phases.h.in",
         {
             "arguments": "\n".join(_argument_line("in ", port) for port in law.prepared_from),
             "status": status,
-            "known_parameters": known_parameters(law),
-            "parameters": parameters(law),
-            "name": law.name,
-            "NAME": law.name.upper(),
+            "known_parameters": parameters(law, law.prepared_from),
+            "parameters": parameters(law, law.inputs, law.outputs),
         },
     )
-
-
-def parameters(law: Law) -> str:
-    """Return the parameters of `<name>_step` after the memory."""
-    inputs = [f"const {law.real} *{p.identifier}" for p in law.inputs]
-    outputs = [f"{law.real} *{p.identifier}" for p in law.outputs]
-    return "".join(f", {p}" for p in inputs + outputs)
 
 
 def _period(law: Law) -> str:
@@ -121,7 +112,7 @@ def _period(law: Law) -> str:
 
 def _sizes(law: Law) -> list[str]:
     """Return the macros of the sizes of all signals."""
-    labels = (f"{law.name}_{p.name}_SIZE" for p in law.inputs + law.outputs)
+    labels = (f"{law.name}_{p.name}_SIZE" for p in law.signals)
     return unique_identifiers(labels, {f"{law.name.upper()}_{name}" for name in OWN_MACROS})
 
 
@@ -129,21 +120,13 @@ def _indices(law: Law) -> str:
     upper = law.name.upper()
     taken = {*_sizes(law), *(f"{upper}_{name}" for name in OWN_MACROS)}
     blocks = []
-    for port in law.inputs + law.outputs:
-        if not port.components or not all(port.components):
+    for port in law.signals:
+        if not port.is_named:
             continue
         names = unique_identifiers((f"{upper}_{port.name}_{c}" for c in port.components), taken)
-        units = port.units or ("",) * port.size
-        rows = [
-            f"  {name} = {i}," + (f" /* {_comment(unit)} */" if unit else "")
-            for i, (name, unit) in enumerate(zip(names, units, strict=True))
-        ]
+        rows = enumerators(names, port, "  ")
         blocks.append("\n".join(["enum {", *rows, "};"]).replace(",\n}", "\n}"))
     return "\n".join(blocks) or "/* (the signals have no component names) */"
-
-
-def _comment(text: str) -> str:
-    return text.replace("*/", "* /")
 
 
 def _argument_lines(law: Law) -> list[str]:
@@ -155,8 +138,7 @@ def _argument_line(side: str, port: Port) -> str:
     rows, cols = port.sparsity.shape
     shape = f"{rows}" if cols == 1 else f"{rows} x {cols}"
     dense = "" if port.sparsity.is_dense() else f", {port.size} nonzeros"
-    units = list(dict.fromkeys(unit for unit in port.units if unit))
-    unit_text = f" [{_comment(', '.join(units))}]" if units else ""
+    unit_text = f" [{port.unit_text}]" if port.unit_text else ""
     return f" *   {side} {port.identifier}: {shape}{dense}{unit_text}"
 
 
@@ -178,8 +160,7 @@ def _accessors(law: Law) -> str:
     text = _solver_declarations(law) if law.staged else ""
     if not keeps_last(law):
         return text
-    values = {"real": law.real, "name": law.name, "NAME": law.name.upper()}
-    return text + template("last_control.h.in", values)
+    return text + law_template(law, "last_control.h.in")
 
 
 def _solver_declarations(law: Law) -> str:
@@ -189,7 +170,5 @@ def _solver_declarations(law: Law) -> str:
         else f"The solver's exit flag ({SolverFlag.OPTIMAL:d}: optimal, {SolverFlag.STOPPED:d}: "
         f"stopped, {SolverFlag.INFEASIBLE:d}: infeasible)",
         "m": law.m,
-        "name": law.name,
-        "NAME": law.name.upper(),
     }
-    return "\n" + template("accessors.h.in", values)
+    return "\n" + law_template(law, "accessors.h.in", values)

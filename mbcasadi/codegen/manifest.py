@@ -2,26 +2,35 @@
 
 import hashlib
 import json
+import os
 import re
+import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Literal, TypedDict
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.codegen.c_interface import Law, Port
+from mbcasadi.codegen.c_interface import Law, Port, signature
 from mbcasadi.codegen.callers.mujoco_plugin import MujocoEntry
 from mbcasadi.codegen.count import largest_body, operations
+from mbcasadi.codegen.folder import MANIFEST
 from mbcasadi.codegen.precision import Real, numbers_of
-from mbcasadi.codegen.signature import signature
-from mbcasadi.codegen.sizes import iteration_limit, memory_doubles
-from mbcasadi.codegen.solver_operations import fixed_operations, operations_per_iteration
+from mbcasadi.codegen.sizes import (
+    fixed_operations,
+    iteration_limit,
+    memory_doubles,
+    operations_per_iteration,
+)
 from mbcasadi.codegen.stack import stack_bytes
-from mbcasadi.codegen.supervision.entry import SupervisionEntry
+from mbcasadi.codegen.supervision.layout import SupervisionEntry
 from mbcasadi.codegen.text import package_version
 from mbcasadi.description import TuningParameter
 from mbcasadi.description.status import Flag
+from mbcasadi.errors import ExportError
 
 DAQP = "DAQP"
 """Its name in the manifest."""
@@ -254,3 +263,46 @@ def _numbers(values: NDArray[np.float64] | None) -> list[float | None] | None:
 
 def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
+
+
+def record_measurement(
+    folder: Path, manifest: Manifest, kind: str, name: str, values: Mapping[str, object]
+) -> None:
+    """Add a measurement to the manifest, in the folder and in memory.
+
+    Args:
+        folder: of the export.
+        manifest: its content, which is changed.
+        kind: "footprints" or "ticks".
+        name: what was measured on; an earlier entry of this name is replaced.
+        values: numbers and texts by name.
+
+    Raises:
+        ExportError: the folder holds another export by now, or cannot be written.
+    """
+    path = folder / MANIFEST
+    try:
+        present = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ExportError(f"{folder} has no readable {MANIFEST} any more; export again") from error
+    if type(present) is not type(manifest) or present.get("sha256") != manifest["sha256"]:
+        raise ExportError(f"{folder} holds another export by now; open it again by open_project")
+    present.setdefault("measured", {}).setdefault(kind, {})[name] = dict(values)
+    _replace(path, manifest_text(present))
+    manifest["measured"] = present["measured"]
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file completely or not at all."""
+    temporary = None
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=".manifest-", dir=path.parent)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(temporary).chmod(path.stat().st_mode)
+        Path(temporary).replace(path)
+    except OSError as error:
+        if temporary is not None:
+            with suppress(OSError):
+                Path(temporary).unlink()
+        raise ExportError(f"cannot write {path}: {error.strerror}") from error

@@ -9,21 +9,24 @@ import casadi as ca
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.codegen.builder import Builder
-from mbcasadi.codegen.callers.mujoco_folder import mujoco_files
+from mbcasadi.codegen.builder import Builder, mujoco_files
 from mbcasadi.codegen.calls import Array, Memory, call_prepare, call_tick, new_memory
-from mbcasadi.codegen.compiler import BuildResult
+from mbcasadi.codegen.compiler import BuildResult, library_to_load
 from mbcasadi.codegen.count import Size
-from mbcasadi.codegen.manifest import Manifest
-from mbcasadi.codegen.measured import record_measurement
-from mbcasadi.codegen.process_folder import library_to_load
+from mbcasadi.codegen.manifest import Manifest, record_measurement
 from mbcasadi.codegen.supervision.replay_log import LogReplay, replay
 from mbcasadi.codegen.supervision.supervised import Supervised, new_supervised
 from mbcasadi.codegen.targets.cortex_m7 import build_firmware
 from mbcasadi.codegen.targets.footprint import Footprint, measured_footprint
 from mbcasadi.codegen.targets.web import build_wasm, write_page
-from mbcasadi.codegen.timing import TickTimes, input_record, run_timing, timing_c
-from mbcasadi.codegen.worst_case import LongestTick, worst_case_of
+from mbcasadi.codegen.timing import (
+    LongestTick,
+    TickTimes,
+    input_record,
+    run_timing,
+    timing_c,
+    worst_case_of,
+)
 from mbcasadi.errors import ExportError, ProblemError
 from mbcasadi.platforms import machine_name
 from mbcasadi.short_text import with_table

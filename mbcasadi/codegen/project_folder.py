@@ -7,10 +7,10 @@ from types import UnionType
 from typing import cast
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.codegen.earlier_export import MANIFEST, MOST_LISTED, is_changed, listed
+from mbcasadi.codegen.c_interface import signature_of_manifest
+from mbcasadi.codegen.folder import MANIFEST, MOST_LISTED, is_changed, listed
 from mbcasadi.codegen.manifest import FORMAT, Manifest
 from mbcasadi.codegen.project import CProject
-from mbcasadi.codegen.signature import signature_of_manifest
 from mbcasadi.description.c_names import is_c_name
 from mbcasadi.errors import ExportError
 

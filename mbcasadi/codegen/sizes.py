@@ -1,4 +1,9 @@
-"""Memory and iteration limits of a law."""
+"""Memory, iteration limits and most operations of a law.
+
+The bounds of the QP solver's scalar operations are counted in its templates. One operation is an
+addition, multiplication, division, root or comparison of numbers. n unknowns, m rows; every loop
+runs to its end, every second pass is made.
+"""
 
 from mbcasadi.codegen.c_interface import Law
 from mbcasadi.codegen.cone_c import cone_doubles, plane_rows
@@ -41,7 +46,7 @@ def memory_doubles(law: Law) -> int:
 def _numbers(law: Law) -> int:
     """Return the reals of the memory, and the integers of the solver in pairs."""
     total = work_sizes(law)["sz_w"]
-    total += 0 if law.z0 is None else law.z0.size
+    total += law.nz
     total += law.nu
     if law.staged:
         total += _solver_doubles(law) + 1
@@ -101,3 +106,38 @@ def work_sizes(law: Law) -> dict[str, int]:
         "sz_iw": max(int(f.sz_iw()) for f in functions),
         "sz_w": max(int(f.sz_w()) for f in functions),
     }
+
+
+PROOF_ROUNDS = 10  # of `ldp_proof`: powers of ten between its two tolerances
+
+
+def operations_per_iteration(m: int, n: int) -> int:
+    """Return the most operations of an iteration: one row enters or leaves.
+
+    The point and the rows' values, two searches for the worst row, the row as Q h + rest with a
+    second projection, both multipliers, and the rotations of a row that leaves.
+    """
+    point = 2 * n + 2 * n * n + 2 * m * n
+    search = 12 * m
+    take = 8 * n * n + 12 * n
+    multipliers = 2 * n * n + 4 * n
+    return point + search + take + multipliers + _leave(n) + 6 * n
+
+
+def fixed_operations(m: int, n: int) -> int:
+    """Return the most operations of a solution beside its iterations.
+
+    Lengths and bounds of the rows, n rows of a warm start that enter and leave again, two
+    refinements, the proof of infeasibility, multipliers.
+    """
+    pose = 2 * m * n + 16 * m
+    warm = n * (8 * n * n + 16 * n) + n * (n * n + 2 * n + _leave(n))
+    refine = 2 * (n * n + 8 * n + 2 * n * n + 2 * m * n + 6 * m)
+    proof = PROOF_ROUNDS * (2 * n * n + 2 * (n + 1) * 11 * n + 3 * n * n) + n * _leave(n)
+    read = 3 * n * n + 6 * n + 4 * m
+    return pose + warm + refine + proof + read
+
+
+def _leave(n: int) -> int:
+    """Rotations of R, Q, y and h, and what the entering row gets back."""
+    return 9 * n * n + 12 * n + 4 * n * n + 5 * n

@@ -1,17 +1,106 @@
-"""The solver's part of a law's C."""
+"""The solver's part of a law's C, its rows, and DAQP's files from CasADi's wheel.
+
+The rows of a least-distance problem are lengths, values at x, and single rows, read in place. `A`
+is stored as CasADi does, nonzeros column by column, and is not copied. A column is a list of runs:
+rows that follow each other.
+"""
 
 from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
 
 import casadi as ca
 
 from mbcasadi.codegen.c_interface import Law
-from mbcasadi.codegen.cone_c import WITHOUT, cone_values, plane_rows
-from mbcasadi.codegen.phases import prepares_rows
+from mbcasadi.codegen.cone_c import ROW, WITHOUT, cone_values, plane_rows
+from mbcasadi.codegen.constant_rows import ConstantRows
 from mbcasadi.codegen.precision import Real, numbers_of
 from mbcasadi.codegen.sizes import LEAST_UNKNOWNS, iteration_limit
-from mbcasadi.codegen.solver_rows import constant_rows, rows_of_a_tick
-from mbcasadi.codegen.text import number, template
+from mbcasadi.codegen.text import comma_list, constant, number, template
 from mbcasadi.description.qp_stages import REFINED, SolverFlag
+from mbcasadi.errors import ExportError
+
+
+class Run(NamedTuple):
+    """Nonzeros `start ... start + length - 1`, from `row` of `column` downwards."""
+
+    row: int
+    length: int
+    column: int
+    start: int
+
+
+def rows_of_a_tick(pattern: ca.Sparsity, cones: int = 0) -> dict[str, str]:
+    """Return the template values for rows that each tick computes, the last ones of cones."""
+    nnz, m = max(1, int(pattern.nnz())), max(1, pattern.size1()) + plane_rows(cones)
+    values = {"matrix": "p->A", "length2": "p->length2", "measured": "ldp_measure(p)"}
+    access = values | {"row_tables": _run_macros(pattern), "unused": ""}
+    access["plane_row"] = ROW if cones else ""
+    return values | {
+        "row_members": f"  ldp_real A[{nnz}], length2[{m}];\n",
+        "rows": template("rows.c.in", access) + template("row_lengths.c.in", {}),
+    }
+
+
+def constant_rows(rows: ConstantRows, real: Real = "double") -> dict[str, str]:
+    """Return the template values for rows that are constants, with their lengths."""
+    values = {"matrix": "ldp_A", "length2": "ldp_length2", "measured": "1"}
+    tables = constant("static const ldp_real", "ldp_A", rows.nonzeros, real)
+    tables += constant("static const ldp_real", "ldp_length2", rows.length2.tolist(), real)
+    macros = _run_macros(rows.pattern)
+    access = values | {"row_tables": tables + macros, "unused": "  (void)p;\n", "plane_row": ""}
+    return values | {"row_members": "", "rows": template("rows.c.in", access)}
+
+
+def runs(pattern: ca.Sparsity) -> list[Run]:
+    """Return the runs of a pattern, column by column."""
+    found: list[Run] = []
+    rows, columns = pattern.get_triplet()
+    for k, (row, column) in enumerate(zip(rows, columns, strict=True)):
+        last = found[-1] if found else None
+        if last and last.column == column and last.row + last.length == row:
+            found[-1] = last._replace(length=last.length + 1)
+        else:
+            found.append(Run(row, 1, column, k))
+    return found
+
+
+def _run_macros(pattern: ca.Sparsity) -> str:
+    """Return C that tells row, length, column and start of a run; constants where A is full."""
+    places = dict(zip(Run._fields, ("0", "LDP_M", "(k)", "((k) * LDP_M)"), strict=True))
+    text = "#define LDP_RUNS LDP_N\n"
+    if not pattern.is_dense():
+        found = runs(pattern)
+        numbers = comma_list(n for run in found for n in run)
+        text = f"#define LDP_RUNS {len(found)}\n"
+        text += f"static const int ldp_runs[{4 * max(1, len(found))}] = {{{numbers}}};\n"
+        places = {name: f"ldp_runs[4 * (k) + {i}]" for i, name in enumerate(Run._fields)}
+    return text + "".join(
+        f"#define LDP_RUN_{name.upper()}(k) {place}\n" for name, place in places.items()
+    )
+
+
+HEADERS = ("daqp.h", "factorization.h", "auxiliary.h", "constants.h", "types.h")
+LIBRARY = "libdaqpstat.a"
+
+
+def wheel_files() -> dict[str, bytes]:
+    """Return DAQP's headers, static library and licence, by their path in the export.
+
+    Raises:
+        ExportError: this CasADi does not contain them.
+    """
+    root = Path(ca.__file__).parent
+    sources = {f"daqp/include/daqp/{h}": root / "include" / "daqp" / h for h in HEADERS}
+    sources[f"daqp/{LIBRARY}"] = root / LIBRARY
+    sources["daqp/LICENSE"] = root / "include" / "licenses" / "daqp-external" / "LICENSE"
+    missing = [str(path) for path in sources.values() if not path.is_file()]
+    if missing:
+        raise ExportError(
+            f"this CasADi comes without DAQP ({missing[0]} is not there); install CasADi from "
+            'PyPI, or export with daqp="system" and build with -DDAQP_DIR=<folder of DAQP>'
+        )
+    return {name: path.read_bytes() for name, path in sources.items()}
 
 
 def least_distance_c(law: Law) -> str:
@@ -22,7 +111,7 @@ def least_distance_c(law: Law) -> str:
         if law.rows is None
         else constant_rows(law.rows, law.real)
     )
-    if prepares_rows(law):
+    if law.prepares_rows:
         member = "  int measured; /* whether the rows could be scaled in the preparation */\n"
         rows |= {"measured": "p->measured", "row_members": rows["row_members"] + member}
     text = solver_c(law.pattern, rows, carry, iteration_limit(law), law.real, law.cones)

@@ -166,39 +166,35 @@ def _check_names(function: ca.Function, stages: LeastDistanceStages) -> None:
 def _check_sizes(stages: LeastDistanceStages) -> None:
     build, finish = stages.build, stages.finish
     m, n = stages.posing.size_out("A_qp")
-    carry = build.numel_out("carry")
-    shapes = {"lba": m, "uba": m, "active0": m}
-    shapes_finish = {"carry": carry, "x": n, "lam_a": m, "active": m, "flag": 1}
-    actual = {k: build.numel_out(k) for k in shapes}
-    actual |= {f"finish {k}": finish.nnz_in(k) for k in shapes_finish}
-    expected = shapes | {f"finish {k}": size for k, size in shapes_finish.items()}
-    if stages.prepare is not None:
-        size = stages.prepare.numel_out("prepared")
-        actual |= {f"{f.name()} prepared": f.nnz_in("prepared") for f in (build, finish)}
-        expected |= {f"{f.name()} prepared": size for f in (build, finish)}
-    for name, size in expected.items():
-        if actual[name] != size:
+    solution = {"carry": build.numel_out("carry"), "x": n, "lam_a": m, "active": m, "flag": 1}
+    rows = [(name, build.numel_out(name), m) for name in ("lba", "uba", "active0")]
+    rows += [(f"finish {name}", finish.nnz_in(name), size) for name, size in solution.items()]
+    for label, found, expected in rows:
+        if found != expected:
             raise ExportError(
-                f"{name} has {actual[name]} entries, expected {size} for A_qp of "
-                f"{m} rows and {n} columns"
-                if "prepared" not in name
-                else f"{name} has {actual[name]} entries, expected the {size} of prepare"
+                f"{label} has {found} entries, expected {expected} for A_qp of {m} rows and {n} "
+                "columns"
+            )
+    size = 0 if stages.prepare is None else stages.prepare.numel_out("prepared")
+    for stage in (build, finish) if stages.prepare is not None else ():
+        if stage.nnz_in("prepared") != size:
+            raise ExportError(
+                f"{stage.name()} prepared has {stage.nnz_in('prepared')} entries, expected the "
+                f"{size} of prepare"
             )
 
 
 def _check_shapes(function: ca.Function, stages: LeastDistanceStages) -> None:
-    build, finish, prepare = stages.build, stages.finish, stages.prepare
     for name in function.name_out():
-        if finish.size_out(name) != function.size_out(name):
+        found, expected = stages.finish.size_out(name), function.size_out(name)
+        if found != expected:
             raise ExportError(
-                f"output {name!r} of finish is {finish.size_out(name)}, "
-                f"of the controller's Function {function.size_out(name)}: they must agree"
+                f"output {name!r} of finish is {found}, of the controller's Function {expected}: "
+                "they must agree"
             )
-    for name in function.name_in():
-        if not build.sparsity_in(name) == finish.sparsity_in(name) == function.sparsity_in(name):
-            raise ExportError(f"input {name!r} has another shape in build or finish")
-    if prepare is None:
-        return
-    for name in prepare.name_in():
-        if prepare.sparsity_in(name) != function.sparsity_in(name):
-            raise ExportError(f"input {name!r} has another shape in prepare")
+    for label in ("build", "finish", "prepare"):
+        stage: ca.Function | None = getattr(stages, label)
+        for name in stage.name_in() if stage is not None else ():
+            known = name in function.name_in()
+            if stage and known and stage.sparsity_in(name) != function.sparsity_in(name):
+                raise ExportError(f"input {name!r} has another shape in {label}")

@@ -4,7 +4,7 @@ import pytest
 from codegen_problems import saturated_controller
 
 from mbcasadi import codegen
-from mbcasadi.codegen.compile_time import FIRST_RATES, compile_seconds, remember_rate
+from mbcasadi.codegen.builder import FIRST_RATES, compile_seconds, remember_rate
 from mbcasadi.codegen.compiler import find_compiler
 
 COMMAND = ("cc", "-std=c99", "-O3")

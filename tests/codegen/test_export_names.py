@@ -13,14 +13,14 @@ from test_single_precision import computed_torque, phased, standing
 from mbcasadi import codegen
 from mbcasadi.codegen import InputLimits, Supervision
 from mbcasadi.codegen.compiler import find_compiler
-from mbcasadi.codegen.names import require_export_name
-from mbcasadi.codegen.reserved_names import (
+from mbcasadi.codegen.names import (
     BEGINNINGS,
     FAMILIES,
     FUNCTIONS,
     HEADERS,
     KEYWORDS,
     MACROS,
+    require_export_name,
 )
 from mbcasadi.errors import ExportError
 

@@ -7,7 +7,7 @@ from codegen_problems import least_distance_controller, saturated_controller
 
 from mbcasadi import codegen
 from mbcasadi.codegen.stack import BYTES, FACTOR, FRAME, LIBRARY, stack_bytes
-from mbcasadi.codegen.worst_case import operations_at
+from mbcasadi.codegen.timing import operations_at
 from mbcasadi.errors import ExportError, ProblemError
 
 LEAF = "static double leaf(double x) {\n  double kept[%d];\n  return kept[0];\n}\n"

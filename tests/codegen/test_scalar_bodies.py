@@ -10,11 +10,18 @@ from mpmath import mp
 
 from mbcasadi.codegen.compiled_function import compiled_function, function_c
 from mbcasadi.codegen.compiler import compile_c, find_compiler
-from mbcasadi.codegen.scalar_values import MOST_EFFORT, MOST_UNWANTED
+from mbcasadi.codegen.scalar_text.values import MOST_EFFORT, MOST_UNWANTED
 
 ROUNDING = 1e-14
 ULPS = 2.0
 FLAGS = ("-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-Wpedantic")
+
+
+UNARY = (
+    *("exp", "log", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh"),
+    *("asinh", "acosh", "atanh", "floor", "ceil", "fabs", "sign", "erf", "log1p", "expm1"),
+    "logic_not",
+)
 
 
 def load(function, folder):
@@ -103,6 +110,32 @@ def test_no_operation_is_added_and_no_check_is_left():
     assert body[0].count("const casadi_real x") <= function.n_instructions()
     assert "!=0) res" not in body[0]
     assert not re.search(r"\b(sin|cos)\(x[0-3]\)", body[0])
+
+
+def test_every_operation_of_casadi_has_a_form():
+    x, y = ca.SX.sym("x"), ca.SX.sym("y")
+    both = [x + y, x - y, x * y, x / y, x**y, x < y, x <= y, ca.eq(x, y), ca.ne(x, y), x**2.5]
+    names = ("atan2", "fmod", "remainder", "copysign", "fmin", "fmax", "hypot")
+    both += [getattr(ca, name)(x, y) for name in names]
+    both += [ca.logic_and(x, y), ca.logic_or(x, y), ca.if_else(x, y, 0), 2 * x, 1 / x, -x, x**2]
+    both += [getattr(ca, name)(x) for name in UNARY]
+    constants = [ca.SX(value) for value in (0.1, -3.0, 2.0**62, 1e300, np.inf, -np.inf, np.nan)]
+    function = ca.Function("all", [x, y], [*both, *(x + value for value in constants)])
+    compiled = compiled_function(function)
+    for at in np.random.default_rng(5).normal(size=(50, 2)):
+        for a, b in zip(compiled(*at), function(*at), strict=True):
+            np.testing.assert_allclose(a, b, rtol=ROUNDING, atol=ROUNDING)
+    assert "if (res[" not in function_c(function)
+
+
+def test_functions_of_one_name_keep_their_own_bodies():
+    x = ca.MX.sym("x")
+    at = ca.SX.sym("at")
+    first, second = (ca.Function("part", [at], [k * ca.sin(at) + k]) for k in (2, 3))
+    function = ca.Function("outer", [x], [first(x), second(x)])
+    np.testing.assert_allclose(ca.vertcat(*compiled_function(function)(0.4)), [
+        [k * np.sin(0.4) + k] for k in (2, 3)
+    ], rtol=ROUNDING)  # fmt: skip
 
 
 def test_a_function_of_many_inputs_is_right_too():

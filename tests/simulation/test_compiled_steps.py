@@ -7,7 +7,7 @@ import pytest
 import mbcasadi as mb
 from mbcasadi import models
 from mbcasadi.codegen.compiled_function import compiled_function
-from mbcasadi.codegen.process_folder import process_folder
+from mbcasadi.codegen.compiler import process_folder
 from mbcasadi.errors import CompilerError
 from mbcasadi.simulation import fixed_step_fun
 

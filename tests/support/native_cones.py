@@ -8,8 +8,7 @@ import numpy as np
 
 from mbcasadi.codegen.compiler import compile_c, find_compiler
 from mbcasadi.codegen.sizes import most_iterations
-from mbcasadi.codegen.solver_c import solver_c
-from mbcasadi.codegen.solver_rows import rows_of_a_tick
+from mbcasadi.codegen.solver_c import rows_of_a_tick, solver_c
 from mbcasadi.qp.cone_program import ConeSolution
 
 HEAD = "".join(f"#include <{name}.h>\n" for name in ("float", "math", "string"))

@@ -6,7 +6,7 @@ from programs import MAKERS, difference, other_sines, require
 
 from mbcasadi import codegen
 from mbcasadi.codegen.targets.cortex_m7 import INSTRUCTIONS_PER_TICK, STACK, run_firmware
-from mbcasadi.codegen.worst_case import operations_at
+from mbcasadi.codegen.timing import operations_at
 
 LOOSE = 2.0  # the manifest's stack over what the compiler uses
 # A multiplication with its two loads, its store and its part of the loop; a sine counts as one

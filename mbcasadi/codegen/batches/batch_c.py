@@ -76,7 +76,7 @@ def batch_text(
     scalar = without_loader(generate((function,), f"{name}_scalar", by_hand=False), name)
     pointers = max(function.sz_arg(), function.sz_res())
     inner = lane_text(
-        scalar, prefix=f"{name}_lane", scalar_prefix=f"{name}_scalar", pointers=pointers
+        scalar, function, prefix=f"{name}_lane", scalar_prefix=f"{name}_scalar", pointers=pointers
     )
     for symbol in inner.scalar_symbols:
         scalar = scalar.replace(f"static int {symbol}(", f"int {symbol}(")

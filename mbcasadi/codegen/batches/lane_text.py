@@ -1,6 +1,9 @@
 """The C that CasADi generates, as a second file for vectors of lanes.
 
-Each C function of a CasADi Function is rewritten line by line. One that holds a line without a
+A scalar Function is written from its operations, one of matrices rewritten line by line. CasADi
+writes one operation in a line, of a few shapes, for example
+`for (i=0, rr=w3, cr=w1, cs=w2; i<9; ++i) (*rr++)  = (cr[i]&&cs[i]);`. What C has for vectors stays
+as it is; the rest becomes a call of `lanes_<operation>`. One that holds a line without a
 form in lanes (a branch on a value, a solver) calls its scalar form for each lane, and those around
 it stay in lanes.
 """
@@ -8,16 +11,116 @@ it stay in lanes.
 import re
 from dataclasses import dataclass
 
-from mbcasadi.codegen.batches.lane_lines import RUNTIME, in_lanes
+import casadi as ca
+
+from mbcasadi.codegen.scalar_text.lanes import KNOWN, scalar_lanes
+from mbcasadi.codegen.scalar_text.values import of_body, scalar_functions
 from mbcasadi.codegen.text import template
 from mbcasadi.errors import ExportError
+
+RUNTIME = (
+    *("copy", "clear", "fill", "mtimes", "mtimes_dense", "mtimes_dense_sparse", "trilsolve", "dot"),
+    *("triusolve", "densify", "sparsify", "trans", "project", "norm_1", "norm_2", "norm_inf"),
+    *("bilin", "rank1", "kron_dense"),
+)
+"""Functions of CasADi's runtime whose text holds for lanes; their zeros become vectors."""
+
+VALUE = r"\s*(?:w\d+|\*c[rs]\+\+|\(\*c[rs]\+\+\)|c[rs]\[i\])\s*"
+NUMBER = r"-?(?:\d+\.?\d*(?:e[-+]?\d+)?|casadi_inf|casadi_nan)"
+TARGET = r"(?:w\d+|\*rr\+\+|\(\*rr\+\+\))"
+LOOP = r"for \(i=0(?:, \w+=[^,;]+)*; i<\d+; \+\+i\) "
+
+INFIX = {"<": "lt", "<=": "le", "==": "eq", "!=": "ne", "&&": "and", "||": "or"}
+ASSIGNMENT = re.compile(rf"({LOOP})?({TARGET})\s*(=|\+=|-=|\*=|/=)\s*(.*);")
+ARITHMETIC = re.compile(rf"(?:{VALUE}|\({VALUE}[-+*/]{VALUE}\)|\(-{VALUE}\))")
+COMPARISON = re.compile(rf"\(({VALUE})(<=|<|==|!=|&&|\|\|)({VALUE})\)")
+CONDITIONAL = re.compile(rf"\(({VALUE})\?({VALUE}):0\)")
+NEGATION = re.compile(rf"\(!({VALUE})\)")
+TWICE = re.compile(rf"\(2\.\*({VALUE})\)")
+INVERSE = re.compile(rf"\(1\./({VALUE})\)")
+CALL = re.compile(rf"(casadi_)?(\w+)\(({VALUE})(?:,({VALUE}))?\)")
+CONSTANT = re.compile(NUMBER)
+INPUT = re.compile(r"(w\d+)\s*=\s*(arg\[\d+\] ?\? ?arg\[\d+\]\[\d+\]) ?: ?0;")
+FILL = re.compile(rf"casadi_fill\((.*), ({NUMBER})\);")
+
+POINTER = r"(?:\(&w\d+\)|wr?\d+(?:\s?\+\s?i?\*?\d+)?|arg\[\d+\](?:\+\d+)?|res\[\d+\](?:\+\d+)?)"
+STRUCTURE = re.compile(
+    "|".join(
+        (
+            r"",
+            r"return 0;",
+            r"\}",
+            r"(?:const )?casadi_(?:int|real)\*? [^=]*;",
+            r"(?:const )?casadi_(?:int|real) (?:[*\w, ]|=(?:w|arg|res)\+\d+)*;",
+            r"(?:arg|res)1\[\d+\]=.*;",
+            r"(?:arg|res)1 = (?:arg|res)\+\d+;",
+            r"for \(i=0; i<\d+; \+\+i\) (?:arg|res)1\[i\]=(?:arg|res)\[i\];",
+            r"if \((?:arg|res)1\[\d+\]\) (?:arg|res)1\[\d+\]\+=\d+;",
+            r"for \(i=0; ?i<\d+; ?\+\+i\) \{",
+            r"if \(casadi_f\d+\(arg1, res1, iw, w, 0\)\) return 1;",
+            r"if \(res\[\d+\](?:!=0)?\) res\[\d+\]\[\d+\] ?= ?w\d+;",
+            rf"(?:if \(res\[\d+\]\) )?casadi_copy\({POINTER}, \d+, {POINTER}\);",
+            rf"casadi_clear\({POINTER}, \d+\);",
+            rf"(?:w\d+ = )?casadi_(?:{'|'.join(RUNTIME)})\([^;?]*\);",
+            r"wr?\d+ = (?:arg\[\d+\] \? arg\[\d+\](?:\+\d+)? : casadi_zeros|casadi_c\d+|"
+            r"wr?\d+\[\d+\]|wr\d+\+\d+);",
+            r"rr=wr?\d+(?:\+\d+)?;",
+            r"for \(i=0(?:, rr=w\d+)?, cs=wr?\d+; i<\d+; \+\+i\) (?:for \(j=0; j<\d+; \+\+j\) )?"
+            r"(?:\*rr\+\+|rr\[i\+j\*\d+\]) = \*cs\+\+;",
+            r"for \((?:rr=[^,;]+, cs=[^,;]+; cs!=[^;]+; cs\+=\d+|cii=casadi_s\d+, rr=[^,;]+, "
+            r"cs=[^,;]+; cii!=casadi_s\d+\+\d+; \+\+cii)\) \*rr\+\+ = (?:\*cs|cs\[\*cii\]);",
+        )
+    )
+)
+
+
+def in_lanes(line: str) -> str | None:
+    """Return the line for lanes; None where it has no such form.
+
+    Args:
+        line: of a function's body, without comments and spaces around it.
+    """
+    if match := INPUT.fullmatch(line):
+        return f"{match[1]}={match[2]} : all(0);"
+    if match := FILL.fullmatch(line):
+        return f"casadi_fill({match[1]}, all({match[2]}));"
+    if STRUCTURE.fullmatch(line):
+        return line
+    match = ASSIGNMENT.fullmatch(line)
+    if match is None:
+        return None
+    value = _value(match[4].strip())
+    return None if value is None else f"{match[1] or ''}{match[2]} {match[3]} {value};"
+
+
+def _value(text: str) -> str | None:
+    """Return the right-hand side of an assignment for lanes; None where it has no such form."""
+    if ARITHMETIC.fullmatch(text):
+        return text
+    if CONSTANT.fullmatch(text):
+        return f"all({text})"
+    if match := COMPARISON.fullmatch(text):
+        return f"lanes_{INFIX[match[2]]}({match[1]},{match[3]})"
+    for pattern, operation in (
+        (CONDITIONAL, "if_zero"),
+        (NEGATION, "not"),
+        (TWICE, "twice"),
+        (INVERSE, "inv"),
+    ):
+        if match := pattern.fullmatch(text):
+            return f"lanes_{operation}({','.join(match.groups())})"
+    match = CALL.fullmatch(text)
+    if match is None or f"{match[1] or ''}{match[2]}" not in KNOWN:
+        return None
+    return f"lanes_{match[2]}({','.join(part for part in match.groups()[2:] if part)})"
+
 
 LANE_FUNCTIONS = ("fabs", "sign", "sq", "fmin", "fmax", "log1p", "expm1", "hypot")
 MOST_STACK = 100_000
 """Numbers of one state that a call in the scalar form may copy; they are on the stack."""
 
 BODY = re.compile(
-    r"(?P<comment>/\*[^\n]*\*/)\n"
+    r"(?P<comment>/\* (?P<name>\w+)[^\n]*\*/)\n"
     r"static int (?P<symbol>casadi_f\d+)\([^\n]*\) \{\n(?P<body>.*?)^\}\n",
     re.MULTILINE | re.DOTALL,
 )
@@ -51,11 +154,14 @@ class LaneText:
     scalar_symbols: tuple[str, ...]
 
 
-def lane_text(text: str, *, prefix: str, scalar_prefix: str, pointers: int) -> LaneText:
+def lane_text(
+    text: str, function: ca.Function, *, prefix: str, scalar_prefix: str, pointers: int
+) -> LaneText:
     """Return the C of `casadi_c.generate` for lanes.
 
     Args:
         text: the scalar C.
+        function: that it is generated from.
         prefix, scalar_prefix: of internal symbols, here and in the scalar C.
         pointers: number of pointers that a call of a scalar form has, inputs or outputs.
 
@@ -70,9 +176,10 @@ def lane_text(text: str, *, prefix: str, scalar_prefix: str, pointers: int) -> L
     parts = [*_names(text, prefix), *INTEGERS.findall(text), *_tables(text)]
     parts += _runtime(text)
     parts += [f"static int {symbol}{SIGNATURE};" for symbol in bodies]
-    scalar = []
+    scalar, known = [], scalar_functions((function,))
     for symbol, match in bodies.items():
-        lines = _lanes(match["body"])
+        part = of_body(known.get(match["name"], []), match["body"])
+        lines = _lanes(match["body"]) if part is None else scalar_lanes(part)
         if lines is None:
             scalar.append(symbol)
             parts.append(_scalar_call(match, scalar_prefix, pointers))
@@ -116,37 +223,7 @@ def _lanes(body: str) -> str | None:
     lines = [in_lanes(line.strip()) for line in body.split("\n")]
     if any(line is None for line in lines):
         return None
-    return "\n".join(fuse_sines([line for line in lines if line]))
-
-
-SINE = re.compile(r"(a\d+) = lanes_(sin|cos)\((a\d+)\);")
-ASSIGNED = re.compile(r"(a\d+) ?=(?!=)")
-
-
-def fuse_sines(lines: list[str]) -> list[str]:
-    """Return the lines with one call for the sine and the cosine of the same value.
-
-    A value is known by its variable and the number of assignments to it so far.
-    """
-    versions: dict[str, int] = {}
-    pairs: dict[tuple[str, int], dict[str, int]] = {}
-    for k, line in enumerate(lines):
-        if match := SINE.fullmatch(line):
-            key = (match[3], versions.get(match[3], 0))
-            pairs.setdefault(key, {}).setdefault(match[2], k)
-        if match := ASSIGNED.match(line):
-            versions[match[1]] = versions.get(match[1], 0) + 1
-    fused, kept = list(lines), [pair for pair in pairs.values() if len(pair) == 2]
-    for number, pair in enumerate(kept):
-        first = min(pair.values())
-        argument = SINE.fullmatch(lines[first])[3]  # type: ignore[index]
-        both = f"lanes_sincos({argument}, sine + {number}, cosine + {number});"
-        for name, k in pair.items():
-            target = SINE.fullmatch(lines[k])[1]  # type: ignore[index]
-            source = "sine" if name == "sin" else "cosine"
-            fused[k] = f"{both if k == first else ''}{target} = {source}[{number}];"
-    lines = [f"lanes sine[{len(kept)}], cosine[{len(kept)}];"] if kept else []
-    return lines + fused
+    return "\n".join(line for line in lines if line)
 
 
 def _scalar_call(match: re.Match[str], scalar_prefix: str, pointers: int) -> str:

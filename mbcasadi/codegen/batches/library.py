@@ -10,9 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.codegen.compiler import BuildResult, compile_c, find_compiler
-from mbcasadi.codegen.compiler_features import native_flags
-from mbcasadi.codegen.process_folder import library_to_load
+from mbcasadi.codegen.compiler import (
+    BuildResult,
+    compile_c,
+    find_compiler,
+    library_to_load,
+    native_flags,
+)
 from mbcasadi.errors import ExportError
 from mbcasadi.platforms import library_name, platform_of
 from mbcasadi.short_text import summarised

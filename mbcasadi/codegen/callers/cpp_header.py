@@ -3,9 +3,17 @@
 import re
 from collections.abc import Iterable
 
-from mbcasadi.codegen.c_interface import STATES, Law, Port, find_port
-from mbcasadi.codegen.reserved_names import KEYWORDS, MACROS
-from mbcasadi.codegen.text import number, package_version, template
+from mbcasadi.codegen.c_interface import (
+    STATES,
+    Law,
+    Port,
+    comment,
+    enumerators,
+    find_port,
+    law_template,
+)
+from mbcasadi.codegen.names import KEYWORDS, MACROS
+from mbcasadi.codegen.text import number
 from mbcasadi.description.status import Flag
 
 CODES = (
@@ -23,7 +31,6 @@ def header_hpp(law: Law) -> str:
     owned = law.has_state
     values: dict[str, str | int] = {
         "title": f"The control function {law.name}" if law.u_min is not None else law.name,
-        "version": package_version(),
         "namespace": cpp_name(law.name),
         "period": _period(law),
         "example": labels[0] if labels else "name",
@@ -50,11 +57,9 @@ def header_hpp(law: Law) -> str:
         "unused": _unused(law),
         "arguments": _arguments(law),
         "methods": _methods(law),
-        "members": f"  std::array<Real, {_state_size(law)}> z_{{}};\n" if owned else "",
-        "name": law.name,
-        "NAME": law.name.upper(),
+        "members": f"  std::array<Real, {law.nz}> z_{{}};\n" if owned else "",
     }
-    return template("header.hpp.in", values).rstrip() + "\n"
+    return law_template(law, "header.hpp.in", values).rstrip() + "\n"
 
 
 def cpp_name(label: str) -> str:
@@ -88,10 +93,6 @@ def _given(law: Law) -> list[Port]:
     return [p for p in law.inputs if not (law.has_state and p.name == "z")]
 
 
-def _state_size(law: Law) -> int:
-    return 0 if law.z0 is None else int(law.z0.size)
-
-
 def _period(law: Law) -> str:
     if law.period is None:
         return ""
@@ -101,18 +102,14 @@ def _period(law: Law) -> str:
 
 def _indices(law: Law) -> str:
     blocks, taken = [], set()
-    for port in law.inputs + law.outputs:
+    for port in law.signals:
         name = cpp_name(port.name)
         name = _free(name[0].upper() + name[1:])
-        if not port.components or not all(port.components) or name in taken:
+        if not port.is_named or name in taken:
             continue
         taken.add(name)
-        units = port.units or ("",) * port.size
         labels = [f"{c}_" if c == name else c for c in cpp_names(port.components)]
-        rows = [
-            f"    {label} = {k}," + (f" /* {unit.replace('*/', '* /')} */" if unit else "")
-            for k, (label, unit) in enumerate(zip(labels, units, strict=True))
-        ]
+        rows = enumerators(labels, port, "    ")
         blocks.append(
             f"struct {name} {{\n  enum : std::size_t {{\n" + "\n".join(rows) + "\n  };\n};\n"
         )
@@ -128,8 +125,7 @@ def _free(name: str) -> str:
 
 
 def _unit(port: Port) -> str:
-    units = list(dict.fromkeys(unit for unit in port.units if unit))
-    return f" /* {', '.join(units).replace('*/', '* /')} */" if units else ""
+    return f" /* {port.unit_text} */" if port.unit_text else ""
 
 
 def _statuses(law: Law) -> list[tuple[str, int, str]]:
@@ -141,7 +137,7 @@ def _statuses(law: Law) -> list[tuple[str, int, str]]:
     for name, code, text in CODES if law.prepared_from else CODES[:2]:
         label = f"c_{name}" if name in taken else name
         rows.append((label, code, text))
-    return [(name, code, text.replace('"', "'").replace("*/", "* /")) for name, code, text in rows]
+    return [(name, code, comment(text.replace('"', "'"))) for name, code, text in rows]
 
 
 def _is_safe(law: Law) -> str:
@@ -206,8 +202,8 @@ def _methods(law: Law) -> str:
     if law.has_state:
         parts.append(
             "  /* The state z, which a tick replaces. */\n"
-            f"  std::array<Real, {_state_size(law)}> &state() noexcept {{ return z_; }}\n"
-            f"  const std::array<Real, {_state_size(law)}> &state() const noexcept "
+            f"  std::array<Real, {law.nz}> &state() noexcept {{ return z_; }}\n"
+            f"  const std::array<Real, {law.nz}> &state() const noexcept "
             "{ return z_; }\n"
         )
     if law.staged:

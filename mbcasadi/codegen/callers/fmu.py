@@ -17,14 +17,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.codegen.c_interface import Law, find_port
-from mbcasadi.codegen.callers.fmu_description import build_description, model_description
-from mbcasadi.codegen.callers.fmu_variables import Variables, variables_of
-from mbcasadi.codegen.compile_time import compile_with_estimate
+from mbcasadi.codegen.builder import compile_with_estimate
+from mbcasadi.codegen.c_interface import Law, law_template
+from mbcasadi.codegen.callers.fmu_description import (
+    Variables,
+    build_description,
+    model_description,
+    variables_of,
+)
 from mbcasadi.codegen.compiler import find_compiler
 from mbcasadi.codegen.example_run import example_inputs
 from mbcasadi.codegen.manifest import recommended_flags
-from mbcasadi.codegen.text import comma_list, number, package_version, template
+from mbcasadi.codegen.text import comma_list, number
 from mbcasadi.errors import CompilerError, ExportError
 from mbcasadi.platforms import platform_of
 
@@ -78,30 +82,26 @@ def _require_unit(law: Law) -> None:
 
 
 def _functions_c(law: Law, variables: Variables, token: str) -> str:
-    state = find_port(law.inputs, "z")
-    arguments = [variables.places[p.name] for p in law.inputs]
-    arguments += [variables.places[p.name] for p in law.outputs]
+    places = "".join(f", {variables.places[port.name]}" for port in law.signals)
     status = variables.return_place
-    return template(
+    return law_template(
+        law,
         "fmi3.c.in",
         {
             "token": token,
-            "none": template("fmi3_none.c.in", {}),
+            "none": law_template(law, "fmi3_none.c.in"),
             "given": len(variables.given),
             "floats": len(variables.given) + len(variables.results),
             "values": len(variables.given) + len(variables.results) + len(variables.codes),
-            "nz": state.size if state else 0,
+            "nz": law.nz,
             "nu": law.nu,
             "start": comma_list(number(x) for x in _start_values(law, variables)),
             "initial": f"  memcpy(s->z, {law.name}_z0, NZ * sizeof(real));\n"
             if law.has_state
             else "",
-            "arguments": "".join(f", {argument}" for argument in arguments),
+            "arguments": places,
             "code": f"  {status} = code;\n" if status else "  (void)code;\n",
             "period": number(law.period or 0.0),
-            "version": package_version(),
-            "name": law.name,
-            "NAME": law.name.upper(),
         },
     )
 

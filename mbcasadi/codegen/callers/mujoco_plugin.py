@@ -12,11 +12,11 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.codegen.c_interface import Law, Port, find_port
+from mbcasadi.codegen.c_interface import Law, Port, find_port, law_template, tick_call
 from mbcasadi.codegen.emergency import keeps_last
 from mbcasadi.codegen.example_run import example_inputs
 from mbcasadi.codegen.sizes import memory_doubles
-from mbcasadi.codegen.text import c_string, comma_list, number, package_version, template
+from mbcasadi.codegen.text import c_string, comma_list, number
 from mbcasadi.description.controller import INPUTS
 from mbcasadi.errors import ExportError
 
@@ -100,7 +100,7 @@ def mujoco_entry(law: Law) -> MujocoEntry:
     """Return the manifest's entry: where inputs and results are in MuJoCo's data."""
     inputs = _user_inputs(law, {})
     nu = RECORD_HEAD + law.nu
-    nz = 0 if law.z0 is None else law.z0.size
+    nz = law.nz
     return {
         "plugin": f"mbcasadi.{law.name}",
         "userdata": {
@@ -135,7 +135,8 @@ def _user_inputs(law: Law, values: Mapping[str, NDArray[np.float64]]) -> list[Us
 def _plugin_c(law: Law, inputs: list[UserInput]) -> str:
     sizes = {name: _size(law, name) for name in ("q", "v", "act", "z")}
     keeps = keeps_last(law)
-    return template(
+    return law_template(
+        law,
         "mujoco_plugin.c.in",
         {
             "nq": sizes["q"],
@@ -147,14 +148,11 @@ def _plugin_c(law: Law, inputs: list[UserInput]) -> str:
             "given": sum(entry.port.size for entry in inputs),
             "kept": memory_doubles(law) if keeps else 0,
             "tables": _tables(law, inputs),
-            "places": template("mujoco_places.c.in", {}),
+            "places": law_template(law, "mujoco_places.c.in"),
             "attributes": "".join(f", {c_string(entry.port.name)}" for entry in inputs),
             "initial": _initial(law, keeps=keeps),
             "period": number(law.period or 0.0),
             "run": _run(law, inputs, keeps=keeps),
-            "version": package_version(),
-            "name": law.name,
-            "NAME": law.name.upper(),
         },
     )
 
@@ -199,12 +197,11 @@ def _run(law: Law, inputs: list[UserInput], *, keeps: bool) -> str:
     places = {entry.port.name: f"user + {entry.first}" for entry in inputs}
     places |= {name: name for name in KNOWN_TO_MUJOCO}
     results = {"u": "u", "z_next": "z", "flags": "flags"}
-    arguments = [places[port.name] for port in law.inputs]
-    arguments += [results.get(port.name, "0") for port in law.outputs]
-    call = ", ".join(["p->memory", *arguments])
+    places |= {port.name: results.get(port.name, "0") for port in law.outputs}
+    call = tick_call(law, "p->memory", lambda port: places[port.name])
     before = "  memcpy(p->memory, now + KEPT_AT, sizeof p->memory);\n" if keeps else ""
     after = "  memcpy(next + KEPT_AT, p->memory, sizeof p->memory);\n" if keeps else ""
-    return f"{before}  next[RETURNED] = {law.name}_step({call});\n{after}"
+    return f"{before}  next[RETURNED] = {call};\n{after}"
 
 
 def _plugin_xml(law: Law, inputs: list[UserInput]) -> str:
@@ -222,7 +219,8 @@ def _plugin_xml(law: Law, inputs: list[UserInput]) -> str:
         if e.default.size and not e.is_needed
     ]
     size = f'  <size nuserdata="{entry["nuserdata"]}"/>\n' if inputs else ""
-    return template(
+    return law_template(
+        law,
         "mujoco_plugin.xml.in",
         {
             "layout": layout,
@@ -231,6 +229,5 @@ def _plugin_xml(law: Law, inputs: list[UserInput]) -> str:
                 f"        <config key={quoteattr(key)} value={quoteattr(value)}/>\n"
                 for key, value in config
             ),
-            "name": law.name,
         },
     )

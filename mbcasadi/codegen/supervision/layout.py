@@ -4,15 +4,20 @@ Fields come in an order that leaves no gaps on any target: numbers, then 32-bit 
 count.
 """
 
+import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
 import numpy as np
 
+from mbcasadi.codegen.c_interface import DIGITS
 from mbcasadi.codegen.emergency import keeps_last
 from mbcasadi.codegen.precision import Real
 from mbcasadi.codegen.sizes import memory_doubles
+from mbcasadi.codegen.stack import LIBRARY, stack_bytes
 from mbcasadi.codegen.supervision.plan import Plan
+from mbcasadi.codegen.supervision.supervision import TickEvent
 
 HEADER_FIELDS = (
     ("ready", "u4"),
@@ -84,7 +89,7 @@ def state_fields(plan: Plan) -> list[Field]:
     """Return the members of the state: what one tick hands to the next."""
     law = plan.law
     fields = [
-        Field("z", REAL, 0 if law.z0 is None else law.z0.size),
+        Field("z", REAL, law.nz),
         Field("last", REAL, law.nu),
         Field("offset", REAL, law.nu),
         Field("accepted", REAL, plan.entries),
@@ -138,7 +143,7 @@ def supervised_doubles(plan: Plan) -> int:
     real = plan.law.real
     state = record_type(entries_of(state_fields(plan)), real).itemsize
     outputs = max(1, sum(port.size for port in plan.outputs))
-    nz = 0 if plan.law.z0 is None else plan.law.z0.size
+    nz = plan.law.nz
     reals, pointers, integers = outputs + max(1, nz), 0, 8
     f = plan.safe_law
     if f is not None:
@@ -148,3 +153,49 @@ def supervised_doubles(plan: Plan) -> int:
     bytes_ = state + (4 if real == "float" else 8) * reals + 8 * pointers + 4 * integers
     gaps = 4 * 8
     return memory_doubles(plan.law) + (bytes_ + gaps + 7) // 8
+
+
+class SupervisionEntry(TypedDict):
+    """What the manifest says of a supervision; None for a limit that is infinite."""
+
+    memory_bytes: int
+    stack_bytes: int
+    code: str
+    stale_after: int | None
+    trip_after: int
+    recover_after: int | None
+    fade_ticks: int
+    safe_law: list[str] | None
+    spoiled: str | None
+    events: dict[str, int]
+    record: list[FieldEntry]
+
+
+def code_hash(*files: bytes) -> str:
+    """Return a short hash of all C that a tick executes."""
+    return hashlib.sha256(b"\0".join(files)).hexdigest()[:DIGITS]
+
+
+def supervision_entry(plan: Plan, contents: Mapping[str, bytes]) -> SupervisionEntry:
+    """Return the manifest's entry."""
+    name = plan.law.name
+    files = [contents[f"{name}{end}"] for end in (".c", ".h", "_supervised.c")]
+    safe = plan.safe_law
+    return {
+        "memory_bytes": 8 * supervised_doubles(plan),
+        "stack_bytes": _stack_bytes(files[0], files[2]),
+        "code": code_hash(*files),
+        "stale_after": plan.stale_after if plan.stale_after >= 0 else None,
+        "trip_after": plan.trip_after,
+        "recover_after": plan.recover_after if plan.recover_after >= 0 else None,
+        "fade_ticks": plan.fade_ticks,
+        "safe_law": None if safe is None else list(safe.name_in()),
+        "spoiled": plan.spoiled.name if plan.spoiled else None,
+        "events": {str(event.name): int(event) for event in TickEvent},
+        "record": log_fields(plan),
+    }
+
+
+def _stack_bytes(law: bytes, supervised: bytes) -> int:
+    """Return the bound of the stack of a supervised tick: its own frames and those of the law."""
+    return stack_bytes(law.decode()) + stack_bytes(supervised.decode()) - LIBRARY

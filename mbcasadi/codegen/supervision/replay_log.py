@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.codegen.calls import load_library, pointer
+from mbcasadi.codegen.calls import BYTES, load_library, pointer
 from mbcasadi.codegen.example_run import CLOSE, CLOSE_FLOAT, LEAST
 from mbcasadi.codegen.manifest import Manifest
 from mbcasadi.codegen.supervision.layout import header_type
-from mbcasadi.codegen.supervision.supervised import BYTES, new_log
+from mbcasadi.codegen.supervision.supervised import new_log
 from mbcasadi.codegen.supervision.tick_log import (
     RawLog,
     TickLog,

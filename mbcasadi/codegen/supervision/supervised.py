@@ -9,7 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.codegen.calls import input_columns, load_library, pointer, prepared_from, real_of
+from mbcasadi.codegen.calls import (
+    BYTES,
+    input_columns,
+    load_library,
+    pointer,
+    prepared_from,
+    real_of,
+)
 from mbcasadi.codegen.manifest import Manifest
 from mbcasadi.codegen.supervision.layout import header_type
 from mbcasadi.codegen.supervision.supervision import TickEvent
@@ -27,7 +34,6 @@ from mbcasadi.shapes import column
 from mbcasadi.short_text import summarised
 
 Array = NDArray[np.float64]
-BYTES = 8  # of a double
 
 
 @summarised

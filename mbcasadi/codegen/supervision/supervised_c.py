@@ -6,13 +6,13 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.codegen.c_interface import STATES, Law, Port
+from mbcasadi.codegen.c_interface import STATES, Law, Port, law_template, parameters, tick_call
 from mbcasadi.codegen.casadi_c import generate
 from mbcasadi.codegen.controller import HIDDEN, VISIBLE
 from mbcasadi.codegen.emergency import keeps_last
-from mbcasadi.codegen.supervision.entry import code_hash
 from mbcasadi.codegen.supervision.layout import (
     BUILD_BYTES,
+    code_hash,
     header_type,
     log_fields,
     record_fields,
@@ -22,7 +22,7 @@ from mbcasadi.codegen.supervision.layout import (
 )
 from mbcasadi.codegen.supervision.plan import LONGEST, SHORTEST, Plan
 from mbcasadi.codegen.supervision.supervision import EVENT_TEXTS, IMPLAUSIBLE, TickEvent
-from mbcasadi.codegen.text import comma_list, number, package_version, template
+from mbcasadi.codegen.text import comma_list, number
 from mbcasadi.description.status import Flag, Status
 
 
@@ -44,7 +44,8 @@ def supervision_files(plan: Plan, contents: Mapping[str, bytes]) -> dict[str, by
 
 def _header(plan: Plan, code: str) -> str:
     law = plan.law
-    return template(
+    return law_template(
+        law,
         "supervised.h.in",
         {
             "doubles": supervised_doubles(plan),
@@ -57,30 +58,12 @@ def _header(plan: Plan, code: str) -> str:
             ),
             "implausible": int(IMPLAUSIBLE),
             "sample_use": "" if plan.stale_after >= 0 else "; this supervision does not look at it",
-            "parameters": _parameters(plan),
+            "parameters": parameters(law, plan.inputs, plan.outputs),
             "two_phases": _phases(plan, "supervised_phases.h.in"),
             "fade_time": number(plan.fade_time),
             "without_z": ", without z" if law.has_state else "",
-            **_common(law),
         },
     )
-
-
-def _common(law: Law) -> dict[str, str | int]:
-    return {
-        "real": law.real,
-        "name": law.name,
-        "NAME": law.name.upper(),
-        "version": package_version(),
-    }
-
-
-def _parameters(plan: Plan) -> str:
-    """Return the parameters behind the number of the sample: without the state."""
-    real = plan.law.real
-    inputs = [f"const {real} *{port.identifier}" for port in plan.inputs]
-    outputs = [f"{real} *{port.identifier}" for port in plan.outputs]
-    return "".join(f", {p}" for p in inputs + outputs)
 
 
 def _source(plan: Plan) -> str:
@@ -92,11 +75,11 @@ def _source(plan: Plan) -> str:
     }
     values: dict[str, str | int] = {
         "nu": law.nu,
-        "nz_array": max(1, 0 if law.z0 is None else law.z0.size),
+        "nz_array": max(1, law.nz),
         "keep_state": "  if (is_answer) memcpy(s->z, m->z_next, sizeof s->z);\n"
         if law.has_state
         else "",
-        "nz": 0 if law.z0 is None else law.z0.size,
+        "nz": law.nz,
         "n_in": len(plan.inputs),
         "n_out": len(plan.outputs),
         "checked": len(checked),
@@ -131,7 +114,7 @@ def _source(plan: Plan) -> str:
         "abs": "fabs" if real == "double" else "fabsf",
         "largest": "DBL_MAX" if real == "double" else "FLT_MAX",
         "safe_statuses": "".join(f" || code == {int(code)}" for code in law.safe_statuses),
-        "parameters": _parameters(plan),
+        "parameters": parameters(law, plan.inputs, plan.outputs),
         "bind": _bind(plan),
         "initial_state": _initial_state(law),
         "spoil": _spoil(plan, "s->is_tripped"),
@@ -145,9 +128,8 @@ def _source(plan: Plan) -> str:
         "two_phases": _phases(plan, "supervised_phases.c.in"),
         "record_phase": _record_phase(law),
         "replay_phase": _replay_phase(plan),
-        **_common(law),
     }
-    return template("supervised.c.in", values)
+    return law_template(law, "supervised.c.in", values)
 
 
 def _list(numbers: "list[float] | NDArray[np.float64]", real: str) -> str:
@@ -188,16 +170,15 @@ def _spoil(plan: Plan, condition: str) -> str:
 
 def _tick_call(plan: Plan, phase: str, memory: str, state: str, next_state: str) -> str:
     """Return the C of a call of the law."""
-    arguments = [memory]
-    arguments += [
-        state if port.name in STATES else f"in[{plan.inputs.index(port)}]"
-        for port in plan.law.inputs
-    ]
-    arguments += [
-        next_state if port.name in STATES else f"out[{plan.outputs.index(port)}]"
-        for port in plan.law.outputs
-    ]
-    return f"{plan.law.name}_{phase}({', '.join(arguments)})"
+
+    def place(port: Port) -> str:
+        if port.name in STATES:
+            return state if port.name == STATES[0] else next_state
+        if port in plan.inputs:
+            return f"in[{plan.inputs.index(port)}]"
+        return f"out[{plan.outputs.index(port)}]"
+
+    return tick_call(plan.law, memory, place, phase)
 
 
 def _call(plan: Plan) -> str:
@@ -237,7 +218,7 @@ def _safe(plan: Plan) -> dict[str, str | int]:
     """Return the C of the safe law, and of its place in the memory."""
     law, f = plan.law, plan.safe_law
     if f is None:
-        text = template("supervised_no_safe.c.in", {})
+        text = law_template(law, "supervised_no_safe.c.in")
         place = f"{law.name}_u_safe"
         return {"safe_work": "", "safe_text": "", "safe_control": text, "safe_place": place}
     names = [port.name for port in plan.inputs]
@@ -258,21 +239,13 @@ def _safe(plan: Plan) -> dict[str, str | int]:
     return {
         "safe_work": work,
         "safe_text": f"\n/* ---- The safe law {'-' * 74} */\n\n{text}",
-        "safe_control": template("supervised_safe.c.in", {"safe_bind": bind, **_common(law)}),
+        "safe_control": law_template(law, "supervised_safe.c.in", {"safe_bind": bind}),
         "safe_place": other,
     }
 
 
 def _known(plan: Plan) -> list[Port]:
     return [port for port in plan.law.prepared_from if port.name not in STATES]
-
-
-def _prepare_call(plan: Plan) -> str:
-    arguments = [
-        "m->s.z" if port.name in STATES else f"in[{plan.inputs.index(port)}]"
-        for port in plan.law.prepared_from
-    ]
-    return f"{plan.law.name}_prepare(m->law, {', '.join(arguments)})"
 
 
 def _phases(plan: Plan, file: str) -> str:
@@ -282,16 +255,16 @@ def _phases(plan: Plan, file: str) -> str:
     known = _known(plan)
     bind = [f"  in[{plan.inputs.index(port)}] = {port.identifier};\n" for port in known]
     is_known = plan.spoiled is not None and plan.spoiled in known
-    return template(
+    return law_template(
+        law,
         file,
         {
-            "known_parameters": "".join(f", const {law.real} *{p.identifier}" for p in known),
-            "parameters": _parameters(plan),
+            "known_parameters": parameters(law, known),
+            "parameters": parameters(law, plan.inputs, plan.outputs),
             "bind_known": "".join(bind),
             "bind": _bind(plan),
             "spoil": _spoil(plan, "m->s.is_tripped") if is_known else "",
-            "prepare": _prepare_call(plan),
-            **_common(law),
+            "prepare": _tick_call(plan, "prepare", "m->law", "m->s.z", ""),
         },
     )
 
@@ -314,7 +287,7 @@ def _replay_phase(plan: Plan) -> str:
         "    const real *given[IN + 1];\n"
         "    memcpy(given, in, sizeof given);\n"
         f"  {_spoil(plan, 'm->s.is_tripped').rstrip()}\n"
-        f"    {_prepare_call(plan)};\n"
+        f"    {_tick_call(plan, 'prepare', 'm->law', 'm->s.z', '')};\n"
         "    memcpy(in, given, sizeof given);\n"
         "  }\n"
     )

@@ -10,8 +10,12 @@ from numpy.typing import NDArray
 
 from mbcasadi.codegen.c_interface import STATES
 from mbcasadi.codegen.manifest import Manifest, SignalEntry
-from mbcasadi.codegen.supervision.entry import SupervisionEntry
-from mbcasadi.codegen.supervision.layout import LOG_READY, header_type, record_type
+from mbcasadi.codegen.supervision.layout import (
+    LOG_READY,
+    SupervisionEntry,
+    header_type,
+    record_type,
+)
 from mbcasadi.codegen.supervision.supervision import TickEvent
 from mbcasadi.errors import ExportError
 from mbcasadi.short_text import summarised

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mbcasadi.codegen import CProject, open_project
-from mbcasadi.codegen.earlier_export import BUILD_FOLDER
-from mbcasadi.codegen.process_folder import process_folder
+from mbcasadi.codegen.compiler import process_folder
+from mbcasadi.codegen.folder import BUILD_FOLDER
 
 Files = Mapping[str, bytes]
 """Path in the exported folder → content."""

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import final
 
-from mbcasadi.codegen.process_folder import process_folder
+from mbcasadi.codegen.compiler import process_folder
 from mbcasadi.description import Controller
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant

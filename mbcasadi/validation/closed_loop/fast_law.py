@@ -14,7 +14,7 @@ from pathlib import Path
 import casadi as ca
 
 from mbcasadi.codegen import CProject, export_c
-from mbcasadi.codegen.process_folder import process_folder
+from mbcasadi.codegen.compiler import process_folder
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.plant import Plant

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.codegen.earlier_export import MANIFEST
+from mbcasadi.codegen.folder import MANIFEST
 from mbcasadi.errors import ProblemError, UnknownNameError
 from mbcasadi.unknown_names import unknown_name
 from mbcasadi.validation.spec import laws, mpc_tables, regulators

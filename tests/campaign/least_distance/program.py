@@ -12,8 +12,7 @@ import numpy as np
 from mbcasadi.codegen.compiler import find_compiler
 from mbcasadi.codegen.precision import Real
 from mbcasadi.codegen.sizes import most_iterations
-from mbcasadi.codegen.solver_c import solver_c
-from mbcasadi.codegen.solver_rows import rows_of_a_tick
+from mbcasadi.codegen.solver_c import rows_of_a_tick, solver_c
 
 HERE = Path(__file__).parent
 HEAD = "#include <float.h>\n#include <math.h>\n#include <string.h>\n"

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.codegen import CProject, TickTimes
+from mbcasadi.codegen.compiler import library_to_load
 from mbcasadi.codegen.manifest import Manifest, SignalEntry
-from mbcasadi.codegen.process_folder import library_to_load
 from mbcasadi.description import Controller, Signal, TuningParameter
 from mbcasadi.errors import CompilerError, ProblemError
 from mbcasadi.plant import Plant

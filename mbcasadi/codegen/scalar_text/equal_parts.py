@@ -11,26 +11,34 @@ one computes. They are found in the graph of operations alone, without knowledge
 What all parts share is computed before them, what joins parts after them.
 """
 
-from collections.abc import Iterator, Sequence
+import heapq
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import islice
 from typing import NamedTuple
 
-from mbcasadi.codegen.aligned_formulas import (
+from mbcasadi.codegen.scalar_text.equal_rows import (
     Alignment,
     Row,
     columns_of,
+    corresponding_rows,
     given_rows,
+    side_by_side,
 )
-from mbcasadi.codegen.equal_rows import corresponding_rows
-from mbcasadi.codegen.part_starts import colours_of, starts
-from mbcasadi.codegen.scalar_values import Values, needs_of
+from mbcasadi.codegen.scalar_text.values import Values, needs_of
 
 LEAST_SAVED = 60
 """Operations that a loop saves in the text, at least."""
 MOST_VALUES = 30_000
 """Values of a function up to which parts are looked for: seconds."""
 MOST_LOOPS = 8
+MOST_PARTS = 256
+CANDIDATES = 8
+"""Starts of one number of parts that are compared."""
+TRIALS = 3
+"""Numbers of parts with long formulas whose starts are returned, and as many starts of others."""
 PAIR, QUAD = 2, 4
 """Numbers in the vectors of most processors."""
 
@@ -40,12 +48,12 @@ class Line(NamedTuple):
 
     Attributes:
         row: its values, one of each part.
-        shapes: their formulas without the names of operands.
+        forms: their formulas without the names of operands.
         columns: the operands, each as one value for each part.
     """
 
     row: Row
-    shapes: tuple[str, ...]
+    forms: tuple[str, ...]
     columns: tuple[Row, ...]
 
 
@@ -88,8 +96,8 @@ class EqualParts:
             return tuple(row[k] for k in places)
 
         lines = [
-            Line(sort(row), tuple(shapes[k] for k in places), tuple(map(sort, columns)))
-            for row, shapes, columns in self.lines
+            Line(sort(row), tuple(forms[k] for k in places), tuple(map(sort, columns)))
+            for row, forms, columns in self.lines
         ]
         return EqualParts(self.count, tuple(lines), tuple(map(sort, self.given)))
 
@@ -109,10 +117,10 @@ def equal_parts(values: Values) -> list[EqualParts]:
 
     Operands of sums and products may change places, for corresponding values to have the same.
     """
-    if len(values.texts) > MOST_VALUES:
+    if len(values.forms) > MOST_VALUES:
         return []
     colours = colours_of(values)
-    needs = needs_of(values.operands, range(len(values.texts)))
+    needs = needs_of(values.operands, range(len(values.forms)))
     late = _parts(values, colours, needs, set())
     own = sum(1 << value for parts in late for value in parts.values)
     joined = {value for value, need in enumerate(needs) if need & own}
@@ -185,7 +193,93 @@ def _parts_from(
     values = values.copy()
     rows = corresponding_rows(values, start, needs, taken)
     lines = [
-        Line(row, tuple(values.shapes[value] for value in row), columns_of(values, row))
+        Line(row, tuple(values.forms[value] for value in row), columns_of(values, row))
         for row in rows
     ]
     return EqualParts(start.parts, tuple(lines), tuple(given_rows(values, rows)))
+
+
+def colours_of(values: Values) -> list[int]:
+    """Return one number for each form of a value: operations, not constants, ports, not entries.
+
+    The operands of sums and products are put in the order of their colours.
+    """
+    numbers: dict[tuple[object, ...], int] = {}
+    colours: list[int] = []
+    for value, operands in enumerate(values.operands):
+        key: tuple[object, ...]
+        if values.operations[value]:
+            if values.commutes(value) and colours[operands[0]] > colours[operands[1]]:
+                values.swap(value)
+            key = (values.forms[value], *(colours[k] for k in values.operands[value]))
+        else:
+            key = (values.array(value) or (values.forms[value] if operands else ""),)
+        colours.append(numbers.setdefault(key, len(numbers)))
+    return colours
+
+
+def starts(
+    values: Values, colours: list[int], needs: Sequence[int], taken: set[int]
+) -> list[Alignment]:
+    """Return formulas of one form side by side, long ones that share little.
+
+    Those of each number of parts are compared; the best ones of few numbers are returned.
+    """
+    classes = defaultdict(list)
+    for value, colour in enumerate(colours):
+        if value not in taken and values.operations[value]:
+            classes[colour].append(value)
+    free = _bits(value not in taken for value in range(len(colours)))
+    by_count: dict[int, list[tuple[int, Row]]] = defaultdict(list)
+    for members in classes.values():
+        if 2 <= len(members) <= MOST_PARTS:
+            size, row = _independent(members, needs, free)
+            if size and len(row) > 1:
+                by_count[len(row)].append((size * (len(row) - 1), row))
+    groups = sorted((sorted(rows, reverse=True) for rows in by_count.values()), reverse=True)
+
+    @cache  # of rows that are among both choices
+    def aligned(row: Row) -> Alignment:
+        return side_by_side(values, row, needs, taken)
+
+    chosen: list[list[Alignment]] = []
+    for group in groups:
+        rows = [row for _, row in group]
+        choices = rows[:CANDIDATES], list(islice(_apart(rows, needs, free), CANDIDATES))
+        best = [
+            max(map(aligned, choice), key=lambda start: start.promise(free)) for choice in choices
+        ]
+        chosen.append(best[:1] if best[0] is best[1] else best)
+    others = [start for group in chosen[TRIALS:] for start in group]
+    promising = heapq.nlargest(TRIALS, others, key=lambda start: start.promise(free))
+    return [start for group in chosen[:TRIALS] for start in group] + promising
+
+
+def _apart(rows: Iterable[Row], needs: Sequence[int], free: int) -> Iterator[Row]:
+    """Return the rows of whose free formulas earlier ones have less than half."""
+    covered = 0
+    for row in rows:
+        own = needs[row[0]] & free
+        if 2 * (own & covered).bit_count() < own.bit_count():
+            covered |= own
+            yield row
+
+
+def _bits(values: Iterable[bool]) -> int:
+    """Return a set, given as whether each value is in it, as bits."""
+    return int("".join("1" if inside else "0" for inside in values)[::-1], 2)
+
+
+def _independent(members: list[int], needs: Sequence[int], free: int) -> tuple[int, Row]:
+    """Return members that share only what all share, and how many free values each has alone."""
+    shared = needs[members[0]]
+    for value in members[1:]:
+        shared &= needs[value]
+    least, union, row = len(needs), 0, list[int]()
+    for value in members:
+        own = needs[value] & ~shared
+        if not own & union:
+            union |= own
+            least = min(least, (own & free).bit_count())
+            row.append(value)
+    return least, tuple(row)

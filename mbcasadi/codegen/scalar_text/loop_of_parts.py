@@ -4,15 +4,14 @@ What differs between parts stands side by side in arrays, entry by entry, so tha
 one vector of the parts: `given` and `constant` are read, `made` is written.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-from mbcasadi.codegen.aligned_formulas import Row
-from mbcasadi.codegen.equal_parts import EqualParts, Line
-from mbcasadi.codegen.scalar_values import SIGNS, Values, order_of
+from mbcasadi.codegen.scalar_text.equal_parts import EqualParts, Line
+from mbcasadi.codegen.scalar_text.equal_rows import Row
+from mbcasadi.codegen.scalar_text.values import CHOICE, SIGNS, Values, order_of
 from mbcasadi.codegen.text import comma_list
 
 T = TypeVar("T")
@@ -22,9 +21,6 @@ LEAST_TABLE = 12
 
 CHOOSE = "_value_if"
 """End of the name of a function that chooses without a branch, which would hinder vectors."""
-
-CHOICE = re.compile(r"\((\w+)\?([^?:]+):0\)")
-OPERAND = re.compile(r"\bx\b")
 
 
 @dataclass(frozen=True)
@@ -50,7 +46,7 @@ class PartsLoop:
     @property
     def node(self) -> int:
         """Its number behind those of the values."""
-        return len(self.values.texts) + self.number
+        return len(self.values.forms) + self.number
 
     @property
     def needed(self) -> tuple[int, ...]:
@@ -122,7 +118,7 @@ class PartsLoop:
         return all(self.values.is_constant(value) for value in row)
 
     def _numbers(self, row: Row) -> tuple[str, ...]:
-        return tuple(self.values.texts[value] for value in row)
+        return tuple(self.values.forms[value] for value in row)
 
     def _array(self, row: Row) -> str:
         """Return the array in which all values of a row stand; empty where there is none."""
@@ -136,7 +132,7 @@ class PartsLoop:
             array = self._array(row)
             for i, value in enumerate(row):
                 if array:
-                    entry = int(self.values.texts[value][len(array) + 1 : -1])
+                    entry = self.values.entries[value][1]
                     places.setdefault(array, []).append((start + i, entry))
                 else:
                     yield f"given{self.number}[{start + i}]={self._outside(value)};"
@@ -169,9 +165,9 @@ class PartsLoop:
         if signs := _mixed_signs(line):
             terms = (self._signed(s, x) for s, x in zip(signs, operands, strict=True))
             return f"({'+'.join(terms)})"
-        names = iter(operands)
-        text = OPERAND.sub(lambda _: next(names), line.shapes[0])
-        return CHOICE.sub(rf"{self.prefix}{CHOOSE}(\1,\2)", text)
+        chooses = line.forms[0] == CHOICE and operands[0].isidentifier()
+        form = f"{self.prefix}{CHOOSE}({{}},{{}})" if chooses else line.forms[0]
+        return form.format(*operands)
 
     def _signed(self, signs: tuple[int, ...], operand: str) -> str:
         return operand if min(signs) > 0 else f"{self._constant(_numbers(signs))}*{operand}"
@@ -191,15 +187,15 @@ class PartsLoop:
 
     def _outside(self, value: int) -> str:
         """Return a value outside: by its name, or its number."""
-        text = self.values.texts[value]
-        return f"x{value}" if not self.values.is_constant(value) else f"({text})"
+        constant = self.values.is_constant(value)
+        return f"({self.values.forms[value]})" if constant else f"x{value}"
 
 
 def _mixed_signs(line: Line) -> tuple[tuple[int, ...], ...]:
     """Return the signs of both operands in each part; nothing where the parts agree."""
-    if len(set(line.shapes)) == 1:
+    if len(set(line.forms)) == 1:
         return ()
-    return tuple(zip(*(SIGNS[shape] for shape in line.shapes), strict=True))
+    return tuple(zip(*(SIGNS[shape] for shape in line.forms), strict=True))
 
 
 def _numbers(signs: tuple[int, ...]) -> tuple[str, ...]:

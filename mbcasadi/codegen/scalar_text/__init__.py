@@ -1,0 +1,1 @@
+"""Scalar Functions in C: their operations as data, and printers of them."""
