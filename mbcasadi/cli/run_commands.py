@@ -63,7 +63,7 @@ def export(
         progress("building the controller", 0.0)
         experiment = build_experiment(spec, path)
         examples = example_inputs(experiment)
-        supervision = spec.supervision.supervision() if spec.supervision else None
+        supervision = spec.supervision
         done = [
             _export(
                 law,

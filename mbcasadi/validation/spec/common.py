@@ -7,12 +7,13 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.codegen import Supervision
 from mbcasadi.short_text import summarised
 from mbcasadi.validation.closed_loop import Push, ScenarioOptions
 from mbcasadi.validation.metrics import Criteria
 from mbcasadi.validation.spec.contact_tables import NotNegative, Positive, Vector3
-from mbcasadi.validation.spec.signals import Component, StrictTable
-from mbcasadi.validation.spec.supervision_table import SupervisionTable
+from mbcasadi.validation.spec.signals import Component
+from mbcasadi.validation.spec.tables import TABLE, StrictTable
 from mbcasadi.validation.trial import Trial
 
 Identifier = Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -103,7 +104,8 @@ class Spec(StrictTable):
     period: Annotated[Positive, Field(description="Sample time, s.")] = 0.001
     start: Start = Start()
     supervision: Annotated[
-        SupervisionTable | None, Field(description="Of the exported C; left out by default.")
+        Annotated[Supervision, TABLE] | None,
+        Field(description="Of the exported C; left out by default."),
     ] = None
     validation: Annotated[TrialTable, Field(default_factory=lambda: TrialTable(perturb={}))]
 
