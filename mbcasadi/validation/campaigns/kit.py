@@ -18,14 +18,13 @@ from mbcasadi.validation.campaigns.sampled_signals import (
     sample_signal,
     sample_switches,
 )
-from mbcasadi.validation.campaigns.ship_controller import ship
-from mbcasadi.validation.campaigns.shipped_controllers import ShippedController
 from mbcasadi.validation.campaigns.shipped_laws import (
     ShippedOuterLaw,
     ShippedReaction,
     ship_outer_law,
     ship_reaction,
 )
+from mbcasadi.validation.campaigns.shipping import ShippedController, ship
 from mbcasadi.validation.closed_loop import (
     CompiledLaw,
     FastLaw,

@@ -30,8 +30,7 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.platforms import library_name
 from mbcasadi.validation import Case, Policy, Trial, campaign, case_report, cases, shared_library
-from mbcasadi.validation.campaigns.ship_controller import ship
-from mbcasadi.validation.campaigns.shipped_controllers import machine_type
+from mbcasadi.validation.campaigns.shipping import machine_type, ship
 from mbcasadi.validation.closed_loop import FastLaw, as_runnable
 
 PLAN = cases([1, 2], [{"mass": 0.2}], delays=[1], start_errors=[0.1])
