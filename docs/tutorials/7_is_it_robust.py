@@ -13,7 +13,7 @@ import numpy as np
 
 import mbcasadi as mb
 from mbcasadi.control import InverseDynamicsQP, PostureTask
-from mbcasadi.validation import Criteria, margin, sampled_cases
+from mbcasadi.validation import Criteria, Trial, margin, sampled_cases
 
 MODEL = mb.models.path("four_bar")
 system = mb.read_mjcf(MODEL)
@@ -40,7 +40,8 @@ def swing(t):
 # %%
 plan = sampled_cases({"mass": (-0.2, 0.2), "damping": (-0.5, 0.5), "delay": (0, 3)}, 16)
 need = Criteria({"tracking.rms_share:posture": 0.03})
-result = mb.campaign(law, MODEL, 1.0, plan, reference=swing, criteria=need)
+trial = Trial(1.0, reference=swing, criteria=need)
+result = mb.campaign(law, MODEL, trial, plan)
 print(result)
 
 # %% [markdown]
@@ -60,9 +61,7 @@ for row in result.sensitivity()[:3]:
 # %%
 worst = result.worst(1)[0]
 print(worst.case)
-report = mb.validation.case_report(
-    law, MODEL, 1.0, plan, worst.number, reference=swing, criteria=need
-)
+report = mb.validation.case_report(law, MODEL, trial, plan, worst.number)
 print(report)
 
 # %% [markdown]
@@ -71,7 +70,7 @@ print(report)
 # `margin` lets one error grow until the controller fails.
 
 # %%
-print(margin(law, MODEL, 1.0, over="mass", largest=0.5, reference=swing, criteria=need))
+print(margin(law, MODEL, trial, over="mass", largest=0.5))
 
 # %% [markdown]
 # ## What to do about it
@@ -89,7 +88,7 @@ better = InverseDynamicsQP(
     delay=1,
     name="crank_with_observer",
 )
-again = mb.campaign(better, MODEL, 1.0, plan, reference=swing, criteria=need)
+again = mb.campaign(better, MODEL, trial, plan)
 print(again.pass_rate)
 
 # %% [markdown]

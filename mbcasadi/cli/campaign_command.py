@@ -106,6 +106,7 @@ def campaign(
         rigid=rigid,
         perturb=parse_numbers(perturb),
         push=parse_pushes(push),
+        fast=fast or None,
     )
     plan = cases_of_spec(
         spec,
@@ -126,7 +127,7 @@ def campaign(
     if case is not None:
         with console.progress(quiet) as progress:
             options = ReportOptions(video=video, progress=progress)
-            single = run_case(spec, path, plan, case, fast=fast, report=options)
+            single = run_case(spec, path, plan, case, options)
             if report is not None:
                 single.save(report)
         show_report(single, report, as_json)
@@ -137,7 +138,6 @@ def campaign(
                 spec,
                 path,
                 plan,
-                fast=fast,
                 executor=executor,
                 jobs=jobs,
                 store=store,
@@ -148,7 +148,7 @@ def campaign(
                 with TemporaryDirectory() as folder:
                     shown = film_worst(
                         spec, path, plan, result, videos, Path(folder),
-                        fast=fast, progress=progress,
+                        progress=progress,
                     )  # fmt: skip
                     progress("writing the report", 1.0)
                     result.save(report, videos=shown)

@@ -61,6 +61,7 @@ def margin(
         delay=delay,
         perturb=parse_numbers(perturb),
         push=parse_pushes(push),
+        fast=fast or None,
     )
     with console.progress(quiet) as progress:
         found = run_margin(
@@ -70,7 +71,6 @@ def margin(
             largest,
             steps=steps,
             tolerance=tolerance,
-            fast=fast,
             jobs=jobs,
             progress=progress,
         )

@@ -63,7 +63,7 @@ def export(
         progress("building the controller", 0.0)
         experiment = build_experiment(spec, path)
         examples = example_inputs(experiment)
-        supervision = spec.supervision.supervision() if spec.supervision else None
+        supervision = spec.supervision
         done = [
             _export(
                 law,
@@ -169,6 +169,7 @@ def validate(
         delay=delay,
         perturb=parse_numbers(perturb),
         push=parse_pushes(push),
+        fast=fast or None,
     )
     if report is not None:
         require_writable(report)
@@ -182,7 +183,7 @@ def validate(
             viewer=viewer,
             progress=progress,
         )
-        result = run_spec(spec, find_model(model), options, fast=fast)
+        result = run_spec(spec, find_model(model), options)
         if report is not None:
             progress("writing the report", 1.0)
             result.save(report)

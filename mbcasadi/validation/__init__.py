@@ -55,6 +55,7 @@ from mbcasadi.validation.metrics import (
 from mbcasadi.validation.precision import Distribution, PrecisionReport, compare_precision
 from mbcasadi.validation.report import Report, ReportOptions
 from mbcasadi.validation.run import Condition, Run, WhatIf
+from mbcasadi.validation.trial import Trial
 from mbcasadi.validation.validate import validate
 
 __all__ = [
@@ -91,6 +92,7 @@ __all__ = [
     "SharedLibrary",
     "Softness",
     "TrackingStatistics",
+    "Trial",
     "Verdict",
     "WhatIf",
     "case_report",

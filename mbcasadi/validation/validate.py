@@ -10,7 +10,7 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen import TickTimes
 from mbcasadi.description import Controller
 from mbcasadi.errors import ExportError
-from mbcasadi.plant import Plant, Source
+from mbcasadi.plant import Source
 from mbcasadi.validation.closed_loop import (
     Controllable,
     Disturbance,
@@ -21,12 +21,9 @@ from mbcasadi.validation.closed_loop import (
     Scenario,
     ScenarioOptions,
     TimeSignal,
-    as_runnable,
     compile_controller,
     fast_law,
-    pushes_of,
     remembered,
-    require_pushes,
     run_loop,
 )
 from mbcasadi.validation.metrics import (
@@ -50,20 +47,19 @@ from mbcasadi.validation.report import (
 )
 from mbcasadi.validation.run import (
     Diagnosis,
-    PlantFactory,
+    FailedRun,
+    Prepared,
     Repetitions,
     Run,
-    Trial,
     WhatIf,
     compare_with_model,
     diagnose,
     fitted_to_plant,
-    initial_configuration,
     period_of,
-    plants_for_period,
-    reference_or_stay,
+    prepare,
     require_conditions,
 )
+from mbcasadi.validation.trial import Trial
 
 RUN_FROM = 0.3  # share of the work before the simulation: generating and compiling C
 TIMED_TICKS = 2000  # ticks that are timed in C, from the start of the run
@@ -134,53 +130,58 @@ def validate(
         ModelError: the model cannot be read.
         ExportError: the C cannot be generated, compiled or loaded.
     """
-    options, report = scenario or ScenarioOptions(), report or ReportOptions()
-    criteria, perturb = criteria or Criteria(), dict(perturb or {})
+    trial = Trial(
+        duration, period, reference, q0, v0, rigid, dict(perturb or {}), delay, disturbance, fast,
+        scenario or ScenarioOptions(), criteria or Criteria(),
+    )  # fmt: skip
+    return run_trial(controller, model, trial, report)
+
+
+def run_trial(
+    controller: Controllable, model: Source, trial: Trial, report: ReportOptions | None = None
+) -> Report:
+    """Run a controller against MuJoCo under the conditions of a trial, as `validate` does."""
+    report = report or ReportOptions()
     if report.what_if:
-        require_conditions(delay, bool(perturb))
-    plants = PlantFactory(model, rigid, options.timestep, perturb, options.seed)
-    plant = plants.make()
-    given = as_runnable(controller, plant, period)
-    plants, plant, notes = plants_for_period(plants, plant, period_of(given))
-    require_pushes(pushes_of(disturbance), plant, duration)
-    start = initial_configuration(plant, q0, options.keyframe)
-    if report.what_if and delay and report.undelayed is None:
-        report = replace(report, undelayed=fitted_to_plant(given, plant, 0))
-    given = fitted_to_plant(given, plant, delay)
-    stay = reference_or_stay(given, reference, plant, start, options.outer is not None)
-    loop = Scenario(duration, remembered(stay.reference), start, v0, delay, disturbance, options)
+        require_conditions(trial.delay, bool(trial.perturb))
     progress = ProgressReporter(report.progress)
-    if fast:
-        given = fast_law(given, round(duration / period_of(given)), progress.note)
+    ready = prepare(controller, model, trial)
+    if report.what_if and trial.delay and report.undelayed is None:
+        report = replace(report, undelayed=fitted_to_plant(ready.given, ready.plant, 0))
+    given = ready.controller
+    if trial.fast:
+        given = fast_law(given, round(trial.duration / period_of(given)), progress.note)
         if report.undelayed is not None:
             report = replace(report, undelayed=fast_law(report.undelayed, 0))
-    trial = _Trial(plants, plant, loop, criteria, report, progress, notes + stay.notes)
+    loop = Scenario(
+        trial.duration, remembered(ready.reference), ready.start, trial.v0,
+        trial.delay, trial.disturbance, trial.scenario,
+    )  # fmt: skip
+    setting = _Setting(ready, loop, trial.criteria, report, progress)
     progress("generating and compiling C", 0.0)
     with compile_controller(given, progress.note) as law:
-        run = _judge(trial, _measure(trial, law))
+        run = _judge(setting, _measure(setting, law))
         if report.explain and run.passed is False:
-            failed = Trial(law, given, plants, loop, run.recording)
-            run = replace(run, diagnosis=_diagnosis(trial, failed, run))
+            failed = FailedRun(law, given, ready.plants, loop, run.recording)
+            run = replace(run, diagnosis=_diagnosis(setting, failed, run))
     return Report((run,))
 
 
-def _diagnosis(trial: "_Trial", failed: Trial, run: Run) -> Diagnosis:
+def _diagnosis(setting: "_Setting", failed: FailedRun, run: Run) -> Diagnosis:
     """Return why a run failed; an outer law keeps its record of the run itself."""
-    again = Repetitions(failed.law, failed.plants, failed.scenario, trial.progress)
+    again = Repetitions(failed.law, failed.plants, failed.scenario, setting.progress)
     with again.restore_outer_record():
-        return diagnose(failed, trial.criteria, run.verdicts, run.tracking, trial.progress)
+        return diagnose(failed, setting.criteria, run.verdicts, run.tracking, setting.progress)
 
 
-class _Trial(NamedTuple):
-    """The conditions of a run."""
+class _Setting(NamedTuple):
+    """What a run has beside its law."""
 
-    plants: PlantFactory
-    plant: Plant
+    ready: Prepared
     scenario: Scenario
     criteria: Criteria
     report: ReportOptions
     progress: ProgressReporter
-    notes: tuple[str, ...]
 
 
 class _Measurements(NamedTuple):
@@ -197,9 +198,10 @@ class _Measurements(NamedTuple):
     warning: str
 
 
-def _measure(trial: _Trial, law: Runnable) -> _Measurements:
+def _measure(setting: _Setting, law: Runnable) -> _Measurements:
     """Run the controller, time its ticks, and repeat the run if required."""
-    plants, plant, scenario, criteria, report, progress, notes = trial
+    ready, scenario, criteria, report, progress = setting
+    plants, plant = ready.plants, ready.plant
     require_reportable(law.controller)
     with observer_of(report, plant) as observer:
         recording = run_loop(
@@ -219,14 +221,15 @@ def _measure(trial: _Trial, law: Runnable) -> _Measurements:
         what_if=again.conditions(recording, criteria.settle, report.undelayed)
         if report.what_if
         else None,
-        notes=(*unreported_notes(law), *untimed, *notes),
+        notes=(*unreported_notes(law), *untimed, *ready.notes),
         warning=f" (fast: {law.kind})" if isinstance(law, FastLaw) else "",
     )
 
 
-def _judge(trial: _Trial, measured: _Measurements) -> Run:
+def _judge(setting: _Setting, measured: _Measurements) -> Run:
     """Compare the run with our dynamics, compute its metrics, and judge them."""
-    plants, plant, scenario, criteria, report, progress, _ = trial
+    ready, scenario, criteria, report, progress = setting
+    plants, plant = ready.plants, ready.plant
     controller, recording = measured.controller, measured.recording
     progress("comparing with our dynamics", 0.85)
     comparison, softness, notes = compare_with_model(

@@ -108,7 +108,8 @@ def calls_of_plants():
 
 def calls_of_validation():
     law, home = plants.compiled(), "validation."
-    trial = {"controller": law, "model": ex.FOUR_BAR, "duration": 2e-3}
+    given = {"controller": law, "model": ex.FOUR_BAR}
+    trial = given | {"trial": validation.Trial(2e-3)}
     report, library = plants.report(), plants.project().build().path
     done = plants.campaign_in_file()
     own, plan = {"self": done.campaign}, validation.cases([0])
@@ -124,7 +125,8 @@ def calls_of_validation():
         home + "margin": trial | {"over": "mass", "largest": 0.1, "steps": 1, "jobs": 1},
         home + "open_campaign": {"path": done.path},
         home + "sampled_cases": {"ranges": {"mass": (0.0, 0.1)}, "count": 2},
-        home + "validate": trial,
+        home + "validate": given | {"duration": 2e-3},
+        home + "Trial": {"duration": 2e-3},
         home + "campaign": trial | {"cases": plan},
         home + "cases": {"seeds": [0]},
         home + "compile_controller": {"controller": law},
@@ -203,9 +205,9 @@ def calls_of_validation():
         home + "spec.example_inputs": {
             "experiment": spec.build_experiment(plants.own_spec(), ex.FOUR_BAR),
         },
-        home + "spec.Experiment.scenario": {
+        home + "spec.Experiment.complete": {
             "self": spec.build_experiment(plants.own_spec(), ex.FOUR_BAR),
-            "trial": plants.own_spec().validation,
+            "trial": plants.own_spec().trial,
         },
         home + "spec.json_schema": {},
         home + "spec.propose_spec": {"model": ex.FOUR_BAR},

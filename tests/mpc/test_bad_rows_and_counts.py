@@ -23,8 +23,7 @@ from mbcasadi.mpc import (
     stage_symbols,
 )
 from mbcasadi.shapes import count_of_periods
-from mbcasadi.validation import cases
-from mbcasadi.validation.closed_loop.scenario import Scenario
+from mbcasadi.validation import Trial, cases
 
 MODEL = LinearModel.of([[1.0, 0.1], [0.0, 1.0]], [[0.0], [0.1]], 0.1)
 
@@ -98,7 +97,7 @@ TIMES = {
     "real-time iteration": lambda delay: real_time_iteration(
         optimal_control_problem(sliding_mass(), 3, 0.1, R=1.0), delay=delay
     ),
-    "scenario": lambda delay: Scenario(1.0, delay=delay),
+    "scenario": lambda delay: Trial(1.0, delay=delay),
     "cases": lambda delay: cases([0], delays=[delay]),
     "force loop": lambda delay: require_stable(ForceGains(0.1, 1.0, delay=delay + 1), 1e-3),
 }

@@ -7,8 +7,6 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from numpy.typing import ArrayLike
-
 from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.errors import ControllerError, ProblemError, SimulationError
 from mbcasadi.plant import Source
@@ -29,14 +27,14 @@ from mbcasadi.validation.campaigns.workers import (
 )
 from mbcasadi.validation.closed_loop import (
     Controllable,
-    Disturbance,
     Progress,
     ProgressReporter,
-    ScenarioOptions,
-    TimeSignal,
     run_loop,
 )
-from mbcasadi.validation.metrics import Criteria, run_statistics
+from mbcasadi.validation.metrics import run_statistics
+from mbcasadi.validation.report import Report, ReportOptions
+from mbcasadi.validation.trial import Trial
+from mbcasadi.validation.validate import run_trial
 
 PROCESS_COST = 4.0  # s, of starting processes that import the package and load the controller
 
@@ -78,18 +76,9 @@ class CampaignOptions:
 def campaign(
     controller: Controllable,
     model: Source,
-    duration: float,
+    trial: Trial,
     cases: Sequence[Case],
     *,
-    period: float | None = None,
-    reference: TimeSignal = None,
-    q0: ArrayLike | None = None,
-    v0: ArrayLike | None = None,
-    rigid: bool = False,
-    disturbance: Disturbance = None,
-    fast: bool = False,
-    scenario: ScenarioOptions | None = None,
-    criteria: Criteria | None = None,
     executor: Executor | None = None,
     jobs: int | None = None,
     store: str | Path | None = None,
@@ -108,20 +97,10 @@ def campaign(
             that is installed; each case gets a copy as it was at the start. What has no pickle runs
             in this process, and a note of the result says so.
         model: MJCF or URDF file, XML text, `MjSpec` or `MjModel` of the plants.
-        duration: s, of each run.
+        trial: duration, reference and further conditions of all runs; no errors, delay and seed,
+            as each case has its own.
         cases: seed, parameter errors, delay and start error of each run; see `cases` and
             `sampled_cases`.
-        period: s, of a controller that has none of its own; the plant's time step by default.
-        reference: (nref,), or a function of time that returns it; None as in `validate`, without
-            the start error of a case.
-        q0, v0: initial state before the start error of a case; `qpos0` and zero by default.
-        rigid: use the rigid recipe for the plants' equality constraints.
-        disturbance: (nv,) generalised force on the plants, or a function of time; a `Push` on a
-            body, or several.
-        fast: as in `validate`; the ticks of all cases decide what runs.
-        scenario: mask, tuning, switched constraints, outer law, key frame, time step; no seed, as
-            each case has its own.
-        criteria: limits on metrics, and the settling time; `DEFAULTS` where None.
         executor: anything with the interface of `concurrent.futures.Executor`, such as
             `client.get_executor()` of a Dask cluster; it is not closed.
         jobs: processes of this machine without an executor; 1 runs everything in this one. None:
@@ -132,19 +111,14 @@ def campaign(
         progress: called with what is being done and a share from 0 to 1.
 
     Raises:
-        ProblemError: no case, a seed in `scenario`, a controller that does not fit the model, a
-            store that holds another campaign, or an executor or several `jobs` for a controller
-            that cannot be sent to them.
+        ProblemError: no case, errors, a delay or a seed in `trial`, a controller that does not fit
+            the model, a store that holds another campaign, or an executor or several `jobs` for a
+            controller that cannot be sent to them.
         ModelError: the model cannot be read.
         ExportError: the C cannot be generated or compiled.
     """
-    where = CampaignOptions(executor, jobs, store, time_limit)
-    report = ProgressReporter(progress)
-    with prepared(
-        controller, model, duration, cases, period=period,
-        reference=reference, q0=q0, v0=v0, rigid=rigid, disturbance=disturbance,
-        fast=fast, scenario=scenario, criteria=criteria, report=report,
-    ) as ready:  # fmt: skip
+    where, report = CampaignOptions(executor, jobs, store, time_limit), ProgressReporter(progress)
+    with prepared(controller, model, trial, cases, report) as ready:
         return run_cases(ready, cases, where, report)
 
 
@@ -243,3 +217,54 @@ def _require_fit(trials: Trials) -> None:
     except (SimulationError, ControllerError):
         return  # of the plant or of a user's function: each case has its own
     run_statistics(trials.law.controller, recording, plant, trials.kit.criteria)
+
+
+@checked
+def case_report(
+    controller: Controllable,
+    model: Source,
+    trial: Trial,
+    cases: Sequence[Case],
+    number: int,
+    report: ReportOptions | None = None,
+) -> Report:
+    """Run one case of a campaign again, in this process, and return the report of `validate`.
+
+    Its motion, and all metrics that the campaign has, are those of the campaign bit by bit, on a
+    machine with the same compiler and libraries.
+
+    Args:
+        controller, model, trial, cases: of the campaign.
+        number: of the case.
+        report: name, sweeps, repetitions and frames of the report; progress.
+
+    Returns:
+        A report with one run.
+
+    Raises:
+        ProblemError: the campaign has no such case.
+        SimulationError: the case cannot start.
+        MbcasadiError: as `campaign` and `validate`.
+    """
+    report = report or ReportOptions()
+    if not 0 <= number < len(cases):
+        raise ProblemError(
+            f"there is no case {number}; the {len(cases)} cases have the numbers 0 to "
+            f"{len(cases) - 1}"
+        )
+    with prepared(controller, model, trial, cases, ProgressReporter(report.progress)) as ready:
+        case, trials = cases[number], Trials(ready.kit, ready.law)
+        loop = trials.scenario(trials.plant(case), case)
+        alone = replace(
+            trial,
+            reference=loop.reference,
+            q0=loop.q0,
+            v0=loop.v0,
+            perturb=case.perturb,
+            delay=case.delay,
+            disturbance=loop.disturbance,
+            scenario=replace(trials.options, seed=case.plant_seed),
+            period=None,
+            fast=False,
+        )
+        return run_trial(trials.law, model, alone, report)

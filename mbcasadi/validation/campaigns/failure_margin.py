@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
@@ -20,17 +19,10 @@ from mbcasadi.validation.campaigns.designs import OTHER_RANGES, at_point
 from mbcasadi.validation.campaigns.outcome import Outcome
 from mbcasadi.validation.campaigns.preparation import prepared
 from mbcasadi.validation.campaigns.trials import Trials
-from mbcasadi.validation.closed_loop import (
-    Controllable,
-    Disturbance,
-    Progress,
-    ProgressReporter,
-    ScenarioOptions,
-    TimeSignal,
-)
-from mbcasadi.validation.metrics import Criteria
+from mbcasadi.validation.closed_loop import Controllable, Progress, ProgressReporter
 from mbcasadi.validation.report.plain_data import Plain, plain_data
 from mbcasadi.validation.report.text import metric_text
+from mbcasadi.validation.trial import Trial
 
 TOLERANCE = 0.01  # width of the bracket, of the largest size
 
@@ -93,22 +85,13 @@ class FailureMargin:
 def margin(
     controller: Controllable,
     model: Source,
-    duration: float,
+    trial: Trial,
     *,
     over: str,
     largest: float,
     steps: int = 8,
     tolerance: float | None = None,
     case: Case | None = None,
-    period: float | None = None,
-    reference: TimeSignal = None,
-    q0: ArrayLike | None = None,
-    v0: ArrayLike | None = None,
-    rigid: bool = False,
-    disturbance: Disturbance = None,
-    fast: bool = False,
-    scenario: ScenarioOptions | None = None,
-    criteria: Criteria | None = None,
     executor: Executor | None = None,
     jobs: int | None = None,
     store: str | Path | None = None,
@@ -121,7 +104,7 @@ def margin(
     that pass, a failure is not seen.
 
     Args:
-        controller, model, duration: as in `campaign`.
+        controller, model, trial: as in `campaign`.
         over: a parameter of `perturb` ("mass", "friction", …; all bodies alike), "delay",
             "start_error" or "disturbance" (factor).
         largest: end of the scan, in the unit of the error; negative to search below zero.
@@ -129,7 +112,6 @@ def margin(
         tolerance: width of the bracket, in the unit of the error; 1 % of `largest` by default. For
             "delay" it is one tick.
         case: seed and further errors of all runs; none by default.
-        period, reference, q0, v0, rigid, disturbance, fast, scenario, criteria: as in `campaign`.
         executor, jobs, store: for the scan, as in `campaign`.
         progress: called with what is being done and a share from 0 to 1.
 
@@ -150,11 +132,7 @@ def margin(
         sizes = [float(size) for size in dict.fromkeys(map(round, sizes))]
     plan = [at_point(usual, usual.seed, {over: size}) for size in sizes]
     where, report = CampaignOptions(executor, jobs, store), ProgressReporter(progress)
-    with prepared(
-        controller, model, duration, plan, period=period,
-        reference=reference, q0=q0, v0=v0, rigid=rigid, disturbance=disturbance,
-        fast=fast, scenario=scenario, criteria=criteria, report=report,
-    ) as ready:  # fmt: skip
+    with prepared(controller, model, trial, plan, report) as ready:
         scan = run_cases(ready, plan, where, report)
         outcomes = dict(zip(sizes, scan.outcomes, strict=True))
         if any(outcome.passed is None for outcome in scan.outcomes):

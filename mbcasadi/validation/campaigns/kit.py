@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import mujoco
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from mbcasadi.description import Controller
 from mbcasadi.shapes import count_of_periods
 from mbcasadi.validation.campaigns.installed_code import Files
 from mbcasadi.validation.campaigns.monitor_code import monitor_code
@@ -19,26 +18,23 @@ from mbcasadi.validation.campaigns.sampled_signals import (
     sample_signal,
     sample_switches,
 )
-from mbcasadi.validation.campaigns.ship_controller import ship
-from mbcasadi.validation.campaigns.shipped_controllers import ShippedController
 from mbcasadi.validation.campaigns.shipped_laws import (
     ShippedOuterLaw,
     ShippedReaction,
     ship_outer_law,
     ship_reaction,
 )
+from mbcasadi.validation.campaigns.shipping import ShippedController, ship
 from mbcasadi.validation.closed_loop import (
     CompiledLaw,
-    Disturbance,
     FastLaw,
     Push,
     Runnable,
-    ScenarioOptions,
     TimeSignal,
     generalised_force,
-    pushes_of,
 )
 from mbcasadi.validation.metrics import Criteria
+from mbcasadi.validation.trial import Trial
 
 Array = NDArray[np.float64]
 
@@ -116,24 +112,17 @@ class Kit:
         return zlib.compress(pickle.dumps(self), level=1)
 
 
-def make_kit(
-    law: Runnable,
-    model: mujoco.MjModel,
-    conditions: Conditions,
-    criteria: Criteria,
-    cases: int,
-) -> Kit:
+def make_kit(law: Runnable, model: mujoco.MjModel, trial: Trial, cases: int) -> Kit:
     """Return the kit of a campaign.
 
     Args:
         law: the controller; one of ours is exported.
         model: of the plants.
-        conditions: of all cases.
-        criteria: limits on metrics.
+        trial: conditions of all cases, with the reference and the time step that they have.
         cases: number of runs, from which follows whether the monitor is compiled.
     """
     controller, monitor = law.controller, None
-    ticks = cases * count_of_periods("duration", conditions.duration, controller.period)
+    ticks = cases * count_of_periods("duration", trial.duration, controller.period)
     is_ours = isinstance(law, CompiledLaw) or (isinstance(law, FastLaw) and law.project is not None)
     if is_ours and (controller.monitor_stages is not None or ticks >= COMPILE_MONITOR_FROM):
         monitor = monitor_code(controller)
@@ -141,41 +130,30 @@ def make_kit(
         controller=ship(law, monitor=monitor is None),
         monitor=monitor,
         model=model_bytes(model),
-        conditions=conditions,
-        criteria=criteria,
+        conditions=conditions_of(trial, controller.period),
+        criteria=trial.criteria,
     )
 
 
-def conditions_of(
-    controller: Controller,
-    duration: float,
-    options: ScenarioOptions,
-    *,
-    reference: TimeSignal,
-    q0: ArrayLike | None,
-    v0: ArrayLike | None,
-    rigid: bool,
-    disturbance: Disturbance,
-) -> Conditions:
-    """Return the conditions of `campaign` as data, functions of time sampled at the ticks."""
-    period = controller.period
-    ticks = count_of_periods("duration", duration, period)
+def conditions_of(trial: Trial, period: float) -> Conditions:
+    """Return the conditions of a trial as data, functions of time sampled at the ticks."""
+    options, ticks = trial.scenario, count_of_periods("duration", trial.duration, period)
 
     def rows(signal: TimeSignal) -> Array | SampledSignal | None:
         return sample_signal(signal, period, ticks)
 
     return Conditions(
-        duration=duration,
-        q0=None if q0 is None else np.array(q0, dtype=float),
-        v0=None if v0 is None else np.array(v0, dtype=float),
+        duration=trial.duration,
+        q0=None if trial.q0 is None else np.array(trial.q0, dtype=float),
+        v0=None if trial.v0 is None else np.array(trial.v0, dtype=float),
         keyframe=options.keyframe,
-        rigid=rigid,
+        rigid=trial.rigid,
         timestep=options.timestep,
-        reference=rows(reference),
+        reference=rows(trial.reference),
         mask=rows(options.mask),
         tuning=rows(options.tuning),
         p=rows(options.p),
-        disturbance=pushes_of(disturbance) or rows(generalised_force(disturbance)),
+        disturbance=trial.pushes or rows(generalised_force(trial.disturbance)),
         switch=sample_switches(options.switch, period, ticks),
         mocap={body: rows(pose) for body, pose in (options.mocap or {}).items()},
         outer=ship_outer_law(options.outer, period, ticks),

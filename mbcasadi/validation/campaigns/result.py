@@ -1,10 +1,11 @@
 """The result of a campaign: all outcomes, and what they say."""
 
+import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
@@ -12,6 +13,7 @@ from mbcasadi.shapes import require_whole
 from mbcasadi.short_text import with_table
 from mbcasadi.text_files import write_whole
 from mbcasadi.validation.campaigns.outcome import Outcome
+from mbcasadi.validation.campaigns.plots import campaign_figures
 from mbcasadi.validation.campaigns.statistics import (
     PassRate,
     Sensitivity,
@@ -21,9 +23,9 @@ from mbcasadi.validation.campaigns.statistics import (
 )
 from mbcasadi.validation.campaigns.store import Store
 from mbcasadi.validation.metrics import NO_METRICS, passed
-from mbcasadi.validation.report import SummaryRow, campaign_table, summary_rows
+from mbcasadi.validation.report import SummaryRow, campaign_table, summary_rows, text
+from mbcasadi.validation.report.page_template import page_template
 from mbcasadi.validation.report.plain_data import Plain, plain_data
-from mbcasadi.validation.report.text import metric_text
 from mbcasadi.validation.versions import package_versions
 
 if TYPE_CHECKING:
@@ -160,9 +162,7 @@ class Campaign:
             ProblemError: a video cannot be read, or is of a case that was not run.
             MissingExtraError: jinja2 or matplotlib is not installed.
         """
-        from mbcasadi.validation.campaigns.page import campaign_page
-
-        return campaign_page(self, title, videos or {})
+        return _page(self, title, videos or {})
 
     @checked
     def save(self, path: str | Path, *, videos: Mapping[int, str | Path] | None = None) -> Path:
@@ -179,8 +179,8 @@ class Campaign:
         target = Path(path)
         if target.suffix not in {".json", ".html"}:
             raise ProblemError(f"{target}: a campaign is saved as .json or .html")
-        text = self.to_json() if target.suffix == ".json" else self.to_html(videos=videos)
-        return write_whole(target, text)
+        content = self.to_json() if target.suffix == ".json" else self.to_html(videos=videos)
+        return write_whole(target, content)
 
     def table(self) -> "Table":
         """Return the summary as a `rich` table.
@@ -194,18 +194,69 @@ class Campaign:
         """Return what the outcomes say, in sentences."""
         lines = []
         for name, count in self.failures().items():
-            lines.append(f"{count} runs failed by: {metric_text(name)}")
+            lines.append(f"{count} runs failed by: {text.metric_text(name)}")
         for outcome in self.worst() if self.failures() else ():
-            why = "; ".join((*outcome.events, *map(metric_text, outcome.failed[:1])))
+            why = "; ".join((*outcome.events, *map(text.metric_text, outcome.failed[:1])))
             if outcome.passed is False:
                 lines.append(f"case {outcome.number} ({outcome.text}) failed: {why}")
         strong = [row for row in self.sensitivity() if row.p_value < STRONG]
         for row in sorted(strong, key=lambda row: -row.strength)[:WORST]:
-            lines.append(f"{metric_text(row.metric)} depends on {row}")
+            lines.append(f"{text.metric_text(row.metric)} depends on {row}")
         return [*lines, *self.notes]
 
     def __str__(self) -> str:
         return "\n".join([self.headline, *(f"  {line}" for line in self.findings())])
+
+
+class _Video(NamedTuple):
+    """An mp4 on the page, as base64, with its case."""
+
+    outcome: Outcome
+    content: str
+
+
+def _page(campaign: Campaign, title: str, videos: Mapping[int, str | Path]) -> str:
+    """Return the HTML page: nothing in it refers to another file or to the network.
+
+    Args:
+        campaign: complete or not.
+        title: heading.
+        videos: number of a case → its `.mp4`.
+
+    Raises:
+        ProblemError: a video cannot be read, or is of a case that was not run.
+        MissingExtraError: jinja2 or matplotlib is not installed.
+    """
+    template = page_template(
+        "campaign.html.j2",
+        metric_text=text.metric_text,
+        verdict_word=text.verdict_word,
+        value_text=text.value_text,
+        number_text=text.number_text,
+    )
+    return template.render(
+        title=title,
+        campaign=campaign,
+        failures=campaign.failures(),
+        worst=campaign.worst(10),
+        videos=list(_videos(campaign, videos)),
+        sensitivity=campaign.sensitivity(),
+        summary=campaign.summary(),
+        figures=campaign_figures(campaign.outcomes, campaign.judged_metrics()),
+        versions=package_versions(),
+    )
+
+
+def _videos(campaign: Campaign, paths: Mapping[int, str | Path]) -> Iterator[_Video]:
+    outcomes = {outcome.number: outcome for outcome in campaign.outcomes}
+    for number, path in paths.items():
+        if number not in outcomes:
+            raise ProblemError(f"{path} shows case {number}, which this campaign has not run")
+        try:
+            content = Path(path).read_bytes()
+        except OSError as error:
+            raise ProblemError(f"cannot read the video {path}: {error.strerror}") from error
+        yield _Video(outcomes[number], base64.b64encode(content).decode("ascii"))
 
 
 @checked

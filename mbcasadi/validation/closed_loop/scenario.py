@@ -12,7 +12,7 @@ from mbcasadi.argument_kinds import require_fields
 from mbcasadi.description import Controller
 from mbcasadi.errors import ProblemError
 from mbcasadi.readable_signatures import readable_fields
-from mbcasadi.shapes import column, require_whole
+from mbcasadi.shapes import column
 from mbcasadi.validation.closed_loop.outer_law import OuterLaw
 from mbcasadi.validation.closed_loop.push import Push
 from mbcasadi.validation.closed_loop.reaction import Reaction
@@ -90,10 +90,6 @@ class Scenario:
         disturbance: (nv,) generalised force on the plant that the controller does not measure, or
             a function of time, or pushes; zero by default.
         options: mask, tuning, switched constraints and outer law are used.
-
-    Raises:
-        ProblemError: a reference although an outer law computes it, or a delay that is no whole
-            number of ticks.
     """
 
     duration: float
@@ -108,13 +104,6 @@ class Scenario:
     def pushes(self) -> tuple[Push, ...]:
         """Forces on bodies of the plant."""
         return pushes_of(self.disturbance)
-
-    def __post_init__(self) -> None:
-        if self.options.outer is not None and self.reference is not None:
-            raise ProblemError(
-                "an outer law computes the reference; give reference or outer, not both"
-            )
-        require_whole(0, delay=self.delay)
 
 
 def pushes_of(disturbance: Disturbance) -> tuple[Push, ...]:

@@ -1,11 +1,18 @@
 """One judged run, its comparison with our dynamics, and its repetitions under other conditions."""
 
-from mbcasadi.validation.run.causes import Trial
+from mbcasadi.validation.run.causes import FailedRun
 from mbcasadi.validation.run.conditions import Condition, WhatIf, require_conditions
-from mbcasadi.validation.run.defaults import period_of, plants_for_period, reference_or_stay
 from mbcasadi.validation.run.diagnosis import Cause, Diagnosis, Failure, diagnose
 from mbcasadi.validation.run.model_comparison import compare_with_model
-from mbcasadi.validation.run.plant_factory import PlantFactory, initial_configuration
+from mbcasadi.validation.run.preparation import (
+    PlantFactory,
+    Prepared,
+    initial_configuration,
+    period_of,
+    plants_for_period,
+    prepare,
+    reference_or_stay,
+)
 from mbcasadi.validation.run.reference_rates import wrong_rates
 from mbcasadi.validation.run.repetitions import Repetitions
 from mbcasadi.validation.run.run import Run
@@ -15,11 +22,12 @@ __all__ = [
     "Cause",
     "Condition",
     "Diagnosis",
+    "FailedRun",
     "Failure",
     "PlantFactory",
+    "Prepared",
     "Repetitions",
     "Run",
-    "Trial",
     "WhatIf",
     "compare_with_model",
     "delay_ticks",
@@ -28,6 +36,7 @@ __all__ = [
     "initial_configuration",
     "period_of",
     "plants_for_period",
+    "prepare",
     "reference_or_stay",
     "require_conditions",
     "servo_notes",

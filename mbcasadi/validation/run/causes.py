@@ -8,8 +8,7 @@ import numpy as np
 from mbcasadi.plant import Plant
 from mbcasadi.validation.closed_loop import Recording, Runnable, Scenario
 from mbcasadi.validation.metrics.control_metrics import saturation
-from mbcasadi.validation.run.defaults import plants_for_period
-from mbcasadi.validation.run.plant_factory import PlantFactory
+from mbcasadi.validation.run.preparation import PlantFactory, plants_for_period
 from mbcasadi.validation.run.reference_rates import with_rates, wrong_rates
 from mbcasadi.validation.run.servo_plant import Controlled
 from mbcasadi.validation.run.without_limits import (
@@ -21,7 +20,7 @@ from mbcasadi.validation.run.without_limits import (
 
 
 @dataclass(frozen=True)
-class Trial:
+class FailedRun:
     """A run that failed.
 
     Attributes:
@@ -54,19 +53,19 @@ class Without:
     scenario: Scenario
 
 
-def repetitions(trial: Trial) -> Iterator[Without]:
+def repetitions(run: FailedRun) -> Iterator[Without]:
     """Yield the run without each thing that it has and that may spoil it."""
-    yield from _true_rates(trial)
-    yield from _nominal_plants(trial)
-    scenario = trial.scenario
+    yield from _true_rates(run)
+    yield from _nominal_plants(run)
+    scenario = run.scenario
     if scenario.delay:
         ticks = f"{scenario.delay} tick{'s' * (scenario.delay > 1)}"
-        yield _with(trial, f"the delay of {ticks}", scenario=replace(scenario, delay=0))
+        yield _with(run, f"the delay of {ticks}", scenario=replace(scenario, delay=0))
     if scenario.disturbance is not None:
-        yield _with(trial, _disturbance(scenario), scenario=replace(scenario, disturbance=None))
-    yield from _without_friction_loss(trial)
-    yield from _without_limits(trial)
-    yield from _rigid_constraints(trial)
+        yield _with(run, _disturbance(scenario), scenario=replace(scenario, disturbance=None))
+    yield from _without_friction_loss(run)
+    yield from _without_limits(run)
+    yield from _rigid_constraints(run)
 
 
 def _disturbance(scenario: Scenario) -> str:
@@ -78,7 +77,7 @@ def _disturbance(scenario: Scenario) -> str:
 
 
 def _with(
-    trial: Trial,
+    run: FailedRun,
     cause: str,
     *,
     law: Runnable | None = None,
@@ -86,70 +85,68 @@ def _with(
     scenario: Scenario | None = None,
 ) -> Without:
     """Return the run with some parts exchanged."""
-    return Without(
-        cause, law or trial.law, make_plant or trial.plants.make, scenario or trial.scenario
-    )
+    return Without(cause, law or run.law, make_plant or run.plants.make, scenario or run.scenario)
 
 
-def _true_rates(trial: Trial) -> Iterator[Without]:
+def _true_rates(run: FailedRun) -> Iterator[Without]:
     """Yield the run with a reference whose velocity is that of its motion."""
-    reference, period = trial.scenario.reference, trial.law.controller.period
-    wrong = wrong_rates(trial.law.controller, trial.recording)
+    reference, period = run.scenario.reference, run.law.controller.period
+    wrong = wrong_rates(run.law.controller, run.recording)
     if wrong and callable(reference):
         names = ", ".join(f"'{each.pair.rate}'" for each in wrong)
         missing = "missing" if all(each.missing for each in wrong) else "wrong"
-        true = replace(trial.scenario, reference=with_rates(reference, wrong, period))
-        yield _with(trial, f"the {missing} velocity {names} of the reference", scenario=true)
+        true = replace(run.scenario, reference=with_rates(reference, wrong, period))
+        yield _with(run, f"the {missing} velocity {names} of the reference", scenario=true)
 
 
-def _nominal_plants(trial: Trial) -> Iterator[Without]:
+def _nominal_plants(run: FailedRun) -> Iterator[Without]:
     """Yield the run without each error of the plant's parameters."""
-    errors = trial.plants.perturb
+    errors = run.plants.perturb
     for name, error in errors.items():
         rest = {key: value for key, value in errors.items() if key != name}
-        plants = replace(trial.plants, perturb=rest)
-        yield _with(trial, f"the {name} error of {100 * error:+.3g} %", make_plant=plants.make)
+        plants = replace(run.plants, perturb=rest)
+        yield _with(run, f"the {name} error of {100 * error:+.3g} %", make_plant=plants.make)
 
 
-def _without_friction_loss(trial: Trial) -> Iterator[Without]:
+def _without_friction_loss(run: FailedRun) -> Iterator[Without]:
     """Yield the run without dry friction in joints and tendons."""
 
     def smooth() -> Plant:
-        plant = trial.plants.make()
+        plant = run.plants.make()
         plant.model.dof_frictionloss[:] = 0.0
         plant.model.tendon_frictionloss[:] = 0.0
         return plant
 
-    model = trial.plants.make().model
+    model = run.plants.make().model
     if np.any(model.dof_frictionloss) or np.any(model.tendon_frictionloss):
-        yield _with(trial, "the friction loss of the joints", make_plant=smooth)
+        yield _with(run, "the friction loss of the joints", make_plant=smooth)
 
 
-def _without_limits(trial: Trial) -> Iterator[Without]:
+def _without_limits(run: FailedRun) -> Iterator[Without]:
     """Yield the run without saturation, and without the stops of joints too, where they act."""
-    saturated = saturation(trial.law.controller, trial.recording.u).any()
-    stopped = joints_at_stops(trial.plants.make().model, trial.recording.q)
+    saturated = saturation(run.law.controller, run.recording.u).any()
+    stopped = joints_at_stops(run.plants.make().model, run.recording.q)
     if not (saturated or stopped):
         return
-    law = stronger_law(trial.given, trial.law) if saturated else None
+    law = stronger_law(run.given, run.law) if saturated else None
     cause = f"saturation (ranges of the actuators {STRONGER:g} times as large)"
     if law is not None:
-        yield _with(trial, cause, law=law, make_plant=lambda: stronger_plant(trial.plants))
+        yield _with(run, cause, law=law, make_plant=lambda: stronger_plant(run.plants))
     if stopped:
         stops = f"the stops of {', '.join(stopped)}"
         yield _with(
-            trial,
+            run,
             stops if law is None else f"{stops}, with {cause}",
             law=law,
-            make_plant=lambda: stronger_plant(trial.plants, stops=False),
+            make_plant=lambda: stronger_plant(run.plants, stops=False),
         )
 
 
-def _rigid_constraints(trial: Trial) -> Iterator[Without]:
+def _rigid_constraints(run: FailedRun) -> Iterator[Without]:
     """Yield the run with equality constraints as rigid as MuJoCo can."""
-    if trial.plants.rigid or not np.any(trial.recording.equality_force):
+    if run.plants.rigid or not np.any(run.recording.equality_force):
         return
-    plants = replace(trial.plants, rigid=True)
-    period = trial.law.controller.period
+    plants = replace(run.plants, rigid=True)
+    period = run.law.controller.period
     fitted = plants_for_period(plants, plants.make(), period).plants
-    yield _with(trial, "the softness of the equality constraints", make_plant=fitted.make)
+    yield _with(run, "the softness of the equality constraints", make_plant=fitted.make)

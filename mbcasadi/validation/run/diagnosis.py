@@ -14,7 +14,7 @@ from mbcasadi.validation.metrics import (
     base_name,
     run_statistics,
 )
-from mbcasadi.validation.run.causes import Trial, Without, repetitions
+from mbcasadi.validation.run.causes import FailedRun, Without, repetitions
 from mbcasadi.validation.run.gain_advice import gain_advice
 
 EXPLAINED = ("tracking", "closure", "cone", "contact", "status", "torque", "limits", "finished")
@@ -79,7 +79,7 @@ class Diagnosis:
 
 
 def diagnose(
-    trial: Trial,
+    run: FailedRun,
     criteria: Criteria,
     verdicts: Sequence[Verdict],
     tracking: Sequence[TrackingStatistics],
@@ -88,7 +88,7 @@ def diagnose(
     """Return why a run failed, by repetitions of it.
 
     Args:
-        trial: the run.
+        run: that failed.
         criteria, verdicts: of the run.
         tracking: the components of its tasks.
         progress: called with what is being done.
@@ -98,28 +98,28 @@ def diagnose(
         v for v in failed if v.metric.split(".")[0] in EXPLAINED and not math.isnan(v.value)
     ]
     again: dict[str, dict[str, float]] = {}
-    for each in repetitions(trial) if explained else ():
+    for each in repetitions(run) if explained else ():
         progress(f"repeating the run without {each.cause}", 0.87)
-        again[each.cause] = _repeated(each, trial, criteria)
+        again[each.cause] = _repeated(each, run, criteria)
     if explained:
-        again[START_CAUSE] = _later(trial, criteria)
+        again[START_CAUSE] = _later(run, criteria)
     failures = tuple(
-        Failure(v, _component(v, tracking), _causes(v, trial, again if v in explained else {}))
+        Failure(v, _component(v, tracking), _causes(v, run, again if v in explained else {}))
         for v in failed
     )
-    return Diagnosis(failures, tuple(_advice(trial, failures)))
+    return Diagnosis(failures, tuple(_advice(run, failures)))
 
 
-def _advice(trial: Trial, failures: Sequence[Failure]) -> Iterator[str]:
+def _advice(run: FailedRun, failures: Sequence[Failure]) -> Iterator[str]:
     """Yield advice on the gains of the tasks that were not tracked, of all in a run that ended."""
     tracked = [f for f in failures if f.verdict.metric.startswith(("tracking", "finished"))]
     if tracked:
         components = [failure.component for failure in tracked]
         of_tasks = None if "" in components else {c.split(".")[0] for c in components}
-        yield from gain_advice(trial.given, trial.law.controller, trial.scenario.delay, of_tasks)
+        yield from gain_advice(run.given, run.law.controller, run.scenario.delay, of_tasks)
 
 
-def _repeated(each: Without, trial: Trial, criteria: Criteria) -> dict[str, float]:
+def _repeated(each: Without, run: FailedRun, criteria: Criteria) -> dict[str, float]:
     """Return the metrics of a repetition, and as `finished` the share of time that it ran."""
     try:
         plant = each.make_plant()
@@ -127,41 +127,41 @@ def _repeated(each: Without, trial: Trial, criteria: Criteria) -> dict[str, floa
         metrics = run_statistics(each.law.controller, recording, plant, criteria).metrics
     except MbcasadiError:  # this plant cannot be run: nothing is known of this cause
         return {}
-    return _values(metrics, recording, trial)
+    return _values(metrics, recording, run)
 
 
-def _later(trial: Trial, criteria: Criteria) -> dict[str, float]:
+def _later(run: FailedRun, criteria: Criteria) -> dict[str, float]:
     """Return the metrics of the run itself after its start.
 
     Those that know a settling time get it, as errors are related to those at the start of a run.
     """
-    plant, recording = trial.plants.make(), trial.recording
-    settled = replace(criteria, settle=max(criteria.settle, START * trial.scenario.duration))
+    plant, recording = run.plants.make(), run.recording
+    settled = replace(criteria, settle=max(criteria.settle, START * run.scenario.duration))
     parts = ((recording.later(int(START * recording.ticks)), criteria), (recording, settled))
     later, of_run = (
-        {m.name: m for m in run_statistics(trial.law.controller, part, plant, limits).metrics}
+        {m.name: m for m in run_statistics(run.law.controller, part, plant, limits).metrics}
         for part, limits in parts
     )
     chosen = later | {k: m for k, m in of_run.items() if k.startswith(SETTLED)}
-    return _values(list(chosen.values()), recording, trial)
+    return _values(list(chosen.values()), recording, run)
 
 
-def _values(metrics: Sequence[Metric], recording: Recording, trial: Trial) -> dict[str, float]:
+def _values(metrics: Sequence[Metric], recording: Recording, run: FailedRun) -> dict[str, float]:
     values = {metric.name: metric.value for metric in metrics}
-    return values | {"finished": _share_run(recording, trial)}
+    return values | {"finished": _share_run(recording, run)}
 
 
-def _share_run(recording: Recording, trial: Trial) -> float:
+def _share_run(recording: Recording, run: FailedRun) -> float:
     """Return the share of the duration that a run reached."""
-    ticks = trial.scenario.duration / trial.law.controller.period
+    ticks = run.scenario.duration / run.law.controller.period
     return 1.0 if not recording.events else recording.ticks / max(1.0, ticks)
 
 
 def _causes(
-    verdict: Verdict, trial: Trial, again: dict[str, dict[str, float]]
+    verdict: Verdict, run: FailedRun, again: dict[str, dict[str, float]]
 ) -> tuple[Cause, ...]:
     """Return the causes of one failure, the largest first."""
-    whole = _excess(verdict, _own_value(verdict, trial))
+    whole = _excess(verdict, _own_value(verdict, run))
     causes = []
     for name, values in again.items():
         value = values.get(verdict.metric, math.nan)
@@ -172,9 +172,9 @@ def _causes(
     return tuple(sorted(causes, key=lambda c: -c.share if math.isfinite(c.share) else math.inf))
 
 
-def _own_value(verdict: Verdict, trial: Trial) -> float:
+def _own_value(verdict: Verdict, run: FailedRun) -> float:
     ended = verdict.metric == "finished"
-    return _share_run(trial.recording, trial) if ended else verdict.value
+    return _share_run(run.recording, run) if ended else verdict.value
 
 
 def _excess(verdict: Verdict, value: float) -> float:

@@ -12,7 +12,7 @@ from mbcasadi.system import System, read_mjcf
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.closed_loop.columns import FREE_Q
 from mbcasadi.validation.metrics import Comparison, Softness, compare_run, softness_sweep
-from mbcasadi.validation.run.plant_factory import PlantFactory
+from mbcasadi.validation.run.preparation import PlantFactory
 
 Array = NDArray[np.float64]
 

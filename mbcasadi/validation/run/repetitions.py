@@ -15,7 +15,7 @@ from mbcasadi.validation.closed_loop import (
 )
 from mbcasadi.validation.metrics import solref_sweep
 from mbcasadi.validation.run.conditions import WhatIf, compare_conditions
-from mbcasadi.validation.run.plant_factory import PlantFactory
+from mbcasadi.validation.run.preparation import PlantFactory
 
 
 @dataclass(frozen=True)

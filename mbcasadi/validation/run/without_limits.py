@@ -11,7 +11,7 @@ from mbcasadi.errors import MbcasadiError
 from mbcasadi.plant import Plant
 from mbcasadi.validation.closed_loop import Runnable, Tick
 from mbcasadi.validation.closed_loop.compiled_law import Caller
-from mbcasadi.validation.run.plant_factory import PlantFactory
+from mbcasadi.validation.run.preparation import PlantFactory
 from mbcasadi.validation.run.servo_plant import Controlled
 
 Array = NDArray[np.float64]

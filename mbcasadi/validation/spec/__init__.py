@@ -1,25 +1,24 @@
 """Controllers and their motion as small TOML files. Needs the extra `tools` (pydantic)."""
 
 from mbcasadi.validation.spec.build import build_experiment, experiment_for_system
-from mbcasadi.validation.spec.common import Spec, Trial
+from mbcasadi.validation.spec.common import Spec
 from mbcasadi.validation.spec.example_inputs import example_inputs
 from mbcasadi.validation.spec.experiment import Experiment
 from mbcasadi.validation.spec.json_schema import json_schema
 from mbcasadi.validation.spec.propose import propose_spec
 from mbcasadi.validation.spec.read import parse_spec, read_spec
-from mbcasadi.validation.spec.run_campaign import (
+from mbcasadi.validation.spec.run import (
     cases_of_spec,
     film_worst,
     run_campaign,
     run_case,
+    run_margin,
+    run_spec,
 )
-from mbcasadi.validation.spec.run_margin import run_margin
-from mbcasadi.validation.spec.run_spec import run_spec
 
 __all__ = [
     "Experiment",
     "Spec",
-    "Trial",
     "build_experiment",
     "cases_of_spec",
     "example_inputs",

@@ -7,11 +7,14 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.codegen import Supervision
 from mbcasadi.short_text import summarised
-from mbcasadi.validation.closed_loop import Push
+from mbcasadi.validation.closed_loop import Push, ScenarioOptions
+from mbcasadi.validation.metrics import Criteria
 from mbcasadi.validation.spec.contact_tables import NotNegative, Positive, Vector3
-from mbcasadi.validation.spec.signals import Component, StrictTable
-from mbcasadi.validation.spec.supervision_table import SupervisionTable
+from mbcasadi.validation.spec.signals import Component
+from mbcasadi.validation.spec.tables import TABLE, StrictTable
+from mbcasadi.validation.trial import Trial
 
 Identifier = Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")]
 Motion = Annotated[
@@ -49,7 +52,7 @@ class PushTable(StrictTable):
         return Push(self.body, self.force, self.start, self.stop)
 
 
-class Trial(StrictTable):
+class TrialTable(StrictTable):
     """How the controller is validated; options of the command line take precedence."""
 
     duration: Positive = 5.0
@@ -62,10 +65,20 @@ class Trial(StrictTable):
     push: tuple[PushTable, ...] = ()
     criteria: dict[str, float] | None = None
 
-    @property
-    def pushes(self) -> tuple[Push, ...] | None:
-        """What `validate` and `campaign` take as `disturbance`."""
-        return tuple(table.push() for table in self.push) or None
+    fast: bool = False
+
+    def trial(self) -> Trial:
+        """Return the conditions, without start and motion."""
+        return Trial(
+            self.duration,
+            rigid=self.rigid,
+            perturb=self.perturb,
+            delay=self.delay,
+            disturbance=tuple(table.push() for table in self.push) or None,
+            fast=self.fast,
+            scenario=ScenarioOptions(timestep=self.timestep, seed=self.seed),
+            criteria=Criteria(self.criteria, self.settle),
+        )
 
 
 def ranges() -> dict[str, tuple[float, float]]:
@@ -91,9 +104,15 @@ class Spec(StrictTable):
     period: Annotated[Positive, Field(description="Sample time, s.")] = 0.001
     start: Start = Start()
     supervision: Annotated[
-        SupervisionTable | None, Field(description="Of the exported C; left out by default.")
+        Annotated[Supervision, TABLE] | None,
+        Field(description="Of the exported C; left out by default."),
     ] = None
-    validation: Annotated[Trial, Field(default_factory=lambda: Trial(perturb={}))]
+    validation: Annotated[TrialTable, Field(default_factory=lambda: TrialTable(perturb={}))]
+
+    @property
+    def trial(self) -> Trial:
+        """The conditions of the trial, without start and motion."""
+        return self.validation.trial()
 
     @checked
     def with_trial(
@@ -104,6 +123,7 @@ class Spec(StrictTable):
         delay: int | None = None,
         perturb: dict[str, float] | None = None,
         push: Sequence[Push] | None = None,
+        fast: bool | None = None,
     ) -> "Spec":
         """Return the same spec with other conditions of its trial; None keeps the present one.
 
@@ -113,6 +133,7 @@ class Spec(StrictTable):
             delay: ticks.
             perturb: relative errors of the plant's parameters.
             push: forces on bodies of the plant.
+            fast: do not wait for the C as shipped, as in `Trial`.
         """
         options = {
             "duration": duration,
@@ -120,6 +141,7 @@ class Spec(StrictTable):
             "delay": delay,
             "perturb": perturb,
             "push": None if push is None else tuple(map(_table_of, push)),
+            "fast": fast,
         }
         update = {name: value for name, value in options.items() if value is not None}
         trial = self.validation.model_copy(update=update)

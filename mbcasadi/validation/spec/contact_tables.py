@@ -11,7 +11,7 @@ from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import System, contacts_of
 from mbcasadi.system.missing_ground import require_contact_name
-from mbcasadi.validation.spec.signals import StrictTable
+from mbcasadi.validation.spec.tables import StrictTable
 from mbcasadi.validation.spec.task_tables import FrameKind
 
 Array = NDArray[np.float64]

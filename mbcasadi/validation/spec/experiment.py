@@ -17,10 +17,11 @@ from mbcasadi.shapes import column
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 from mbcasadi.system.names_by_kind import require_name_of
-from mbcasadi.validation.closed_loop import ScenarioOptions, outer_law
+from mbcasadi.validation.closed_loop import outer_law
 from mbcasadi.validation.closed_loop.outer_law import Planner
-from mbcasadi.validation.spec.common import Start, Trial
+from mbcasadi.validation.spec.common import Start
 from mbcasadi.validation.spec.limit_tables import Range
+from mbcasadi.validation.trial import Trial
 
 Array = NDArray[np.float64]
 Exportable = Controller | HasController | ca.Function
@@ -64,20 +65,15 @@ class Experiment:
 
     @checked
     @contextmanager
-    def scenario(self, trial: Trial, *, seeded: bool = False) -> Iterator[ScenarioOptions]:
-        """Yield the scenario of a trial; the C of an outer law exists meanwhile.
-
-        Args:
-            trial: its conditions.
-            seeded: with the trial's seed; the cases of a campaign have their own.
-        """
-        seed = trial.seed if seeded else None
-        options = ScenarioOptions(mask=self.mask, timestep=trial.timestep, seed=seed)
+    def complete(self, trial: Trial) -> Iterator[Trial]:
+        """Yield a trial with start and motion; the C of an outer law exists meanwhile."""
+        scenario = replace(trial.scenario, mask=self.mask)
+        known = replace(trial, reference=self.reference, q0=self.q0, scenario=scenario)
         if self.outer is None:
-            yield options
+            yield known
         else:
             with outer_law(*self.outer) as above:
-                yield replace(options, outer=above)
+                yield replace(known, scenario=replace(scenario, outer=above))
 
 
 def start_configuration(start: Start, system: System) -> Array:

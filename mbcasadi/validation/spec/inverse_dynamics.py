@@ -6,21 +6,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.control import (
-    ActuatorLimits,
-    DistanceLimits,
-    DisturbanceObserver,
-    ForceFeedback,
-    FrictionLoss,
-    InverseDynamicsQP,
-    JointLimits,
-    LoadRamp,
-    LoadSharing,
-    LoopForceLimits,
-    LoopForceWeights,
-    RigidSprings,
-    SoftLimit,
-)
+from mbcasadi.control import InverseDynamicsQP, LoopForceLimits, LoopForceWeights
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import System
 from mbcasadi.validation.spec.contact_tables import LoopForce, contacts_of_table
@@ -35,8 +21,6 @@ Array = NDArray[np.float64]
 
 def build_inverse_dynamics(spec: InverseDynamicsSpec, system: System, q0: Array) -> Experiment:
     """Return the controller and its motion; see `experiment_for_system`."""
-    joints, distances = spec.limits.joint, spec.limits.distance
-    actuators = spec.limits.actuator
     tasks = [make_task(table) for table in spec.task]
     found = [(table, contacts_of_table(table, system, q0)) for table in spec.contact]
     desired = [(table.force or (0.0, 0.0, 0.0)) for table, own in found for _ in own]
@@ -52,32 +36,20 @@ def build_inverse_dynamics(spec: InverseDynamicsSpec, system: System, q0: Array)
         force_limits=override_limits(system, system.limits.force, spec.limits.force)
         if spec.limits.force
         else None,
-        observer=None
-        if spec.observer is None
-        else DisturbanceObserver(**spec.observer.model_dump()),
-        friction_loss=None
-        if spec.friction_loss is None
-        else FrictionLoss(**spec.friction_loss.model_dump()),
-        rigid_springs=None
-        if spec.rigid_springs is None
-        else RigidSprings(**spec.rigid_springs.model_dump()),
-        load_ramp=None if spec.load_ramp is None else LoadRamp(**spec.load_ramp.model_dump()),
-        force_feedback=None
-        if spec.force_feedback is None
-        else ForceFeedback(**spec.force_feedback.model_dump()),
-        joint_limits=None
-        if joints is None
-        else JointLimits(**joints.model_dump(exclude_none=True)),
-        distance_limits=None
-        if distances is None
-        else DistanceLimits(**distances.model_dump(exclude_none=True)),
+        observer=spec.observer,
+        friction_loss=spec.friction_loss,
+        rigid_springs=spec.rigid_springs,
+        load_ramp=spec.load_ramp,
+        force_feedback=spec.force_feedback,
+        joint_limits=spec.limits.joint,
+        distance_limits=spec.limits.distance,
         loop_force_limits=LoopForceLimits(dict(spec.limits.loop)) if spec.limits.loop else None,
         loop_force_weights=LoopForceWeights({x.constraint: x.weight for x in spec.loop_force})
         if spec.loop_force
         else None,
-        sharing=None if spec.sharing is None else LoadSharing(**spec.sharing.model_dump()),
-        soft=[SoftLimit(**table.model_dump(exclude_none=True)) for table in spec.limits.soft],
-        actuator_limits=None if actuators is None else ActuatorLimits(**actuators.model_dump()),
+        sharing=spec.sharing,
+        soft=spec.limits.soft,
+        actuator_limits=spec.limits.actuator,
         **spec.options.model_dump(exclude_none=True),
     )
     t = ca.SX.sym("t")

@@ -17,8 +17,8 @@ from mbcasadi.validation.spec.common import ControlLimits, Motion, Spec
 from mbcasadi.validation.spec.contact_tables import NotNegative, Positive
 from mbcasadi.validation.spec.experiment import Experiment, override_limits
 from mbcasadi.validation.spec.motion import task_motion, time_function
-from mbcasadi.validation.spec.signals import StrictTable
 from mbcasadi.validation.spec.slot_motion import slot_motion
+from mbcasadi.validation.spec.tables import TABLE, StrictTable
 from mbcasadi.validation.spec.task_tables import AnyTask, Gain, make_task
 
 Array = NDArray[np.float64]
@@ -29,15 +29,6 @@ class WithinLimits(StrictTable):
 
     torque_weight: Positive = 1e-6
     kinetic_weight: Positive | None = None
-
-
-class ForceLoop(StrictTable):
-    """The feedback of measured constraint forces, as `ForceGains`."""
-
-    proportional: NotNegative = 0.0
-    integral: Annotated[NotNegative, Field(description="1/s")] = 0.0
-    delay: Annotated[int, Field(ge=1, description="samples")] = 1
-    allow_unstable: bool = False
 
 
 class LawSpec(Spec):
@@ -92,7 +83,7 @@ class ForceLaw(CoordinateLaw):
 
     type: Literal["hybrid_motion_force_control", "quasi_velocity_force"]
     rows: tuple[str, ...] | None = None
-    force: ForceLoop = ForceLoop()
+    force: Annotated[ForceGains, TABLE] = ForceGains()
     damping: Annotated[NotNegative | None, Field(description="1/s, of free motions")] = None
     least: Literal["quasi_force", "force"] | None = None
     allow_free: bool | None = None
@@ -104,7 +95,7 @@ class ConstraintForceLaw(LawSpec):
 
     type: Literal["constraint_force_control"]
     rows: tuple[str, ...] | None = None
-    force: ForceLoop = ForceLoop()
+    force: Annotated[ForceGains, TABLE] = ForceGains()
     reference: Motion
 
 
@@ -170,7 +161,8 @@ def _make(spec: LawSpec, system: System) -> Law:
     if isinstance(spec, ServoLaw):
         return laws.servo_control(system, _servo_rows(spec, system), **options)
     if isinstance(spec, (ForceLaw, ConstraintForceLaw)):
-        options["gains"] = ForceGains(**options.pop("force"))
+        options["gains"] = spec.force
+        del options["force"]
     if isinstance(spec, CoordinateLaw) and spec.joints is not None:
         options["coordinates"] = laws.joint_coordinates(system, spec.joints)
     law: Law = getattr(laws, spec.type)(system, **options)

@@ -32,7 +32,7 @@ from mbcasadi.validation.spec.operating_point import (
     state_weight,
 )
 from mbcasadi.validation.spec.regulators import Delay
-from mbcasadi.validation.spec.signals import StrictTable
+from mbcasadi.validation.spec.tables import StrictTable
 
 Array = NDArray[np.float64]
 Horizon = Annotated[int, Field(ge=1, description="number of samples")]

@@ -14,8 +14,8 @@ from mbcasadi.system.coordinates import rate_names
 from mbcasadi.validation.spec.common import ControlLimits, Motion, Spec, Start
 from mbcasadi.validation.spec.contact_tables import NotNegative
 from mbcasadi.validation.spec.experiment import Experiment, start_configuration
-from mbcasadi.validation.spec.signals import StrictTable
 from mbcasadi.validation.spec.slot_motion import slot_motion
+from mbcasadi.validation.spec.tables import StrictTable
 
 Array = NDArray[np.float64]
 Weights = NotNegative | tuple[NotNegative, ...] | dict[str, NotNegative]

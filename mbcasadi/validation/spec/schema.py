@@ -66,6 +66,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from mbcasadi.control import (
+    DisturbanceObserver,
+    ForceFeedback,
+    FrictionLoss,
+    LoadRamp,
+    LoadSharing,
+    RigidSprings,
+)
 from mbcasadi.short_text import summarised
 from mbcasadi.validation.spec.common import Spec
 from mbcasadi.validation.spec.contact_tables import (
@@ -74,8 +82,8 @@ from mbcasadi.validation.spec.contact_tables import (
     PointContact,
     Positive,
 )
-from mbcasadi.validation.spec.limit_tables import Limits, Sharing
-from mbcasadi.validation.spec.signals import StrictTable
+from mbcasadi.validation.spec.limit_tables import Limits
+from mbcasadi.validation.spec.tables import TABLE, StrictTable
 from mbcasadi.validation.spec.task_tables import AnyTask
 
 Tunable = Literal["gains", "weights", "friction", "forces", "normals", "limits", "prices"]
@@ -90,43 +98,6 @@ class MaskSwitch(StrictTable):
     at: NotNegative
     on: tuple[str, ...] = ()
     off: tuple[str, ...] = ()
-
-
-class Observer(StrictTable):
-    """The observer of what the model lacks, as `DisturbanceObserver`."""
-
-    bandwidth: Positive = 10.0
-
-
-class Feedback(StrictTable):
-    """The feedback of measured contact forces, as `ForceFeedback`."""
-
-    limit: Positive
-    gain: Positive = 5.0
-
-
-class Friction(StrictTable):
-    """Dry friction that counts in the equations, as `FrictionLoss`."""
-
-    losses: dict[str, NotNegative] | None = None
-    speed: Positive | None = None
-    share: Annotated[float, Field(gt=0, le=1)] = 1.0
-    task: str = ""
-
-
-class Springs(StrictTable):
-    """Springs that the law holds at their present deflection, as `RigidSprings`."""
-
-    joints: tuple[str, ...] = ()
-    tendons: tuple[str, ...] = ()
-    damping: NotNegative | None = None
-
-
-class Ramp(StrictTable):
-    """How a contact that is switched on takes its load, as `LoadRamp`."""
-
-    duration: Positive
-    force: Positive
 
 
 class Options(StrictTable):
@@ -161,10 +132,10 @@ class InverseDynamicsSpec(Spec):
     loop_force: tuple[LoopForce, ...] = ()
     mask: tuple[MaskSwitch, ...] = ()
     limits: Annotated[Limits, Field(default_factory=lambda: Limits(ctrl={}, force={}, loop={}))]
-    sharing: Sharing | None = None
-    observer: Observer | None = None
-    force_feedback: Feedback | None = None
-    friction_loss: Friction | None = None
-    rigid_springs: Springs | None = None
-    load_ramp: Ramp | None = None
+    sharing: Annotated[LoadSharing, TABLE] | None = None
+    observer: Annotated[DisturbanceObserver, TABLE] | None = None
+    force_feedback: Annotated[ForceFeedback, TABLE] | None = None
+    friction_loss: Annotated[FrictionLoss, TABLE] | None = None
+    rigid_springs: Annotated[RigidSprings, TABLE] | None = None
+    load_ramp: Annotated[LoadRamp, TABLE] | None = None
     options: Options = Options()

@@ -7,16 +7,12 @@ velocity and acceleration follow by differentiation and never disagree with the 
 from typing import Annotated, Literal
 
 import casadi as ca
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag
+
+from mbcasadi.validation.spec.tables import StrictTable
 
 UNITS = {"": 1.0, "deg": float(ca.pi) / 180.0, "mm": 1e-3}  # to rad and m
 Unit = Literal["", "deg", "mm"]
-
-
-class StrictTable(BaseModel):
-    """A table of the file; unknown keys are errors."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Sine(StrictTable):

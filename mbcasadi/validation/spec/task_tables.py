@@ -14,7 +14,8 @@ from mbcasadi.control import (
     PostureTask,
     Task,
 )
-from mbcasadi.validation.spec.signals import Component, StrictTable
+from mbcasadi.validation.spec.signals import Component
+from mbcasadi.validation.spec.tables import StrictTable
 
 Gain = float | tuple[float, ...]
 Vector3 = tuple[float, float, float]

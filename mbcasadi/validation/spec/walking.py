@@ -21,7 +21,7 @@ from mbcasadi.validation.spec.contact_tables import NotNegative, PointContact, P
 from mbcasadi.validation.spec.experiment import Experiment, Outer
 from mbcasadi.validation.spec.inverse_dynamics import build_inverse_dynamics
 from mbcasadi.validation.spec.schema import InverseDynamicsSpec, Options
-from mbcasadi.validation.spec.signals import StrictTable
+from mbcasadi.validation.spec.tables import TABLE, StrictTable
 from mbcasadi.validation.spec.task_tables import FramePose, Gain
 
 Array = NDArray[np.float64]
@@ -53,16 +53,6 @@ class BodyMpc(StrictTable):
     delay: Annotated[int, Field(ge=0, description="of its own ticks")] = 1
 
 
-class Swing(StrictTable):
-    """How feet swing, as `SwingParameters`."""
-
-    height: Positive | None = None
-    feedback: NotNegative | None = None
-    reach: Positive | None = None
-    max_drift: Positive | None = None
-    ground_penetration: NotNegative | None = None
-
-
 class Feet(StrictTable):
     """The tasks of the feet, one for each contact."""
 
@@ -83,7 +73,7 @@ class WalkingSpec(InverseDynamicsSpec):
     ] = (0.0, 0.0, 0.0)
     gait: GaitTable
     mpc: BodyMpc = BodyMpc()
-    swing: Swing = Swing()
+    swing: Annotated[SwingParameters, TABLE] = SwingParameters()
     feet: Feet = Feet()
     options: Options = Options(force_weight=1e-3, contact_damping=20.0)
 
@@ -107,7 +97,7 @@ def build_walking(spec: WalkingSpec, system: System, q0: Array) -> Experiment:
         Gait(**spec.gait.model_dump()),
         q0,
         trunk=spec.trunk,
-        stepping=SwingParameters(**spec.swing.model_dump(exclude_none=True)),
+        stepping=spec.swing,
         delay=table.delay,
         name=f"{spec.name}_planner",
     )

@@ -1,11 +1,13 @@
 """What to say of the wrong keys of a controller's TOML file."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from mbcasadi.unknown_names import closest, listed_names
+from mbcasadi.validation.spec.tables import table_of
 
 VALUE_TAGS = {"term", "sum", "number", "sine", "step", "steadymotion"}
 TAGS = VALUE_TAGS | {"posture", "frame", "com", "momentum", "direction", "look_at", "distance"}
@@ -89,6 +91,8 @@ def _models(table: type[BaseModel], field: str) -> Iterator[type[BaseModel]]:
         kind = pending.pop()
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             yield kind
+        elif isinstance(kind, type) and is_dataclass(kind):
+            yield table_of(kind)
         else:
             pending += get_args(kind)
 

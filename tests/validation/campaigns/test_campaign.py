@@ -21,6 +21,7 @@ from mbcasadi.plant import Plant
 from mbcasadi.validation import (
     Criteria,
     ScenarioOptions,
+    Trial,
     campaign,
     cases,
     margin,
@@ -38,9 +39,8 @@ def test_each_case_is_another_plant_and_the_summary_names_the_worst() -> None:
     done = campaign(
         crank_controller(),
         FOUR_BAR,
-        0.5,
+        Trial(0.5, reference=swing),
         plan,
-        reference=swing,
         progress=lambda text, share: reports.append((text, share)),
     )
     errors = np.array([outcome.metric("tracking.rms") for outcome in done.outcomes])
@@ -53,9 +53,8 @@ def test_each_case_is_another_plant_and_the_summary_names_the_worst() -> None:
 
 
 def test_a_start_error_moves_the_start_and_the_loops_stay_closed() -> None:
-    done = campaign(
-        crank_controller(), FOUR_BAR, 0.1, cases([3], start_errors=[0.0, 0.1]), reference=swing
-    )
+    trial, plan = Trial(0.1, reference=swing), cases([3], start_errors=[0.0, 0.1])
+    done = campaign(crank_controller(), FOUR_BAR, trial, plan)
     first, moved = done.outcomes
     assert moved.metric("tracking.max") > first.metric("tracking.max") + 0.005
     assert moved.metric("closure.plant") < 1e-3
@@ -65,10 +64,8 @@ def test_a_failed_case_fails_the_campaign_and_is_in_the_json() -> None:
     done = campaign(
         crank_controller(),
         FOUR_BAR,
-        0.2,
+        Trial(0.2, reference=swing, criteria=Criteria({"tracking.max": 0.08})),
         cases([1], delays=[0, 60]),
-        reference=swing,
-        criteria=Criteria({"tracking.max": 0.08}),
     )
     assert [o.passed for o in done.outcomes] == [True, False]
     assert not done.passed
@@ -81,9 +78,8 @@ def test_a_campaign_without_criteria_fails_where_a_constant_target_is_not_held()
     done = campaign(
         crank_controller(kp=0.0, kd=0.0),
         FOUR_BAR,
-        0.5,
+        Trial(0.5, reference=[1.0, 0.0]),
         cases([1]),
-        reference=[1.0, 0.0],
     )
     (outcome,) = done.outcomes
     assert outcome.metric("tracking.max") > 0.9  # the error was there, in rad
@@ -93,13 +89,8 @@ def test_a_campaign_without_criteria_fails_where_a_constant_target_is_not_held()
 
 def test_runs_of_which_no_criterion_says_anything_are_not_judged(tmp_path: Path) -> None:
     store = tmp_path / "idle.sqlite"
-    done = campaign(
-        idle_controller(FOUR_BAR),
-        FOUR_BAR,
-        0.1,
-        cases([1, 2]),
-        store=store,
-    )
+    given = idle_controller(FOUR_BAR), FOUR_BAR, Trial(0.1)
+    done = campaign(*given, cases([1, 2]), store=store)
     assert [v.metric for o in done.outcomes for v in o.verdicts if v.passed is None] == [JUDGED] * 2
     for result in (done, open_campaign(store)):
         assert result.passed is None
@@ -108,18 +99,25 @@ def test_runs_of_which_no_criterion_says_anything_are_not_judged(tmp_path: Path)
         assert result.to_dict()["passed"] is None
         assert ">not judged<" in result.to_html()
     with pytest.raises(ProblemError, match=r"no criterion says .* give reference= or criteria="):
-        margin(idle_controller(FOUR_BAR), FOUR_BAR, 0.1, over="mass", largest=0.1, steps=1)
+        margin(*given, over="mass", largest=0.1, steps=1)
 
 
 def test_an_empty_campaign_is_refused() -> None:
     with pytest.raises(ProblemError, match="at least one case"):
-        campaign(crank_controller(), FOUR_BAR, 0.1, [])
+        campaign(crank_controller(), FOUR_BAR, Trial(0.1), [])
 
 
-def test_a_seed_belongs_to_the_cases() -> None:
-    seeded = ScenarioOptions(seed=1)
-    with pytest.raises(ProblemError, match="each case of a campaign has a seed"):
-        campaign(crank_controller(), FOUR_BAR, 0.1, cases([0]), scenario=seeded)
+@pytest.mark.parametrize(
+    ("conditions", "words"),
+    [
+        ({"scenario": ScenarioOptions(seed=1)}, "each case of a campaign has a seed"),
+        ({"delay": 2}, "its own errors and delay; .* delay = 2: give them to the cases"),
+        ({"perturb": {"mass": 0.1}}, "perturb = {'mass': 0.1} .*: give them to the cases"),
+    ],
+)
+def test_seed_errors_and_delay_belong_to_the_cases(conditions, words) -> None:
+    with pytest.raises(ProblemError, match=words):
+        campaign(crank_controller(), FOUR_BAR, Trial(0.1, **conditions), cases([0]))
 
 
 def test_planned_contact_forces_are_those_whose_control_acts() -> None:
@@ -130,7 +128,7 @@ def test_planned_contact_forces_are_those_whose_control_acts() -> None:
     monitors = (signal("contact_force", 12, "N"),)
     law = replace(standing_controller(stand), monitor=monitor, monitors=monitors)
     trial, start = (law, quadruped, 0.1), {"q0": stand, "criteria": Criteria({}, settle=0.0)}
-    done = campaign(*trial, cases([0], delays=[0, 10]), jobs=1, **start)
+    done = campaign(*trial[:2], Trial(0.1, **start), cases([0], delays=[0, 10]), jobs=1)
     forces = [outcome.metric("contact.force_normal") for outcome in done.outcomes]
     for delay, force in zip((0, 10), forces, strict=True):
         (run,) = validate(*trial, delay=delay, **start).runs

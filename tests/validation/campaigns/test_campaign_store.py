@@ -8,7 +8,7 @@ from support.validation_problems import all_digits, crank_controller, swing
 
 from mbcasadi import models
 from mbcasadi.errors import ProblemError
-from mbcasadi.validation import Criteria, campaign, cases, open_campaign
+from mbcasadi.validation import Criteria, Trial, campaign, cases, open_campaign
 from mbcasadi.validation.campaigns.outcome import Outcome
 from mbcasadi.validation.campaigns.store import Store
 
@@ -19,10 +19,9 @@ CRITERIA = Criteria({"tracking.max": 0.1, "prediction.end": 0.5})  # one that is
 
 def run(store, *, duration=0.1, plan=PLAN, criteria=CRITERIA, kp=60.0, **more):
     law = crank_controller(kp=kp)
-    return campaign(
-        law, FOUR_BAR, duration, plan,
-        reference=swing, criteria=criteria, jobs=1, store=store, **more,
-    )  # fmt: skip
+    options = {name: more.pop(name) for name in ("progress",) if name in more}
+    trial = Trial(duration, reference=swing, criteria=criteria, **more)
+    return campaign(law, FOUR_BAR, trial, plan, jobs=1, store=store, **options)
 
 
 def stop_after(count):
@@ -74,7 +73,7 @@ def test_the_file_can_be_asked_by_other_programs(tmp_path) -> None:
         ({"plan": cases(range(5))}, "cases"),
         ({"kp": 50.0}, "controller"),
         ({"q0": [0.1, 0.0, 0.0]}, "conditions"),
-        ({"scenario": None, "disturbance": [0.1, 0.0, 0.0]}, "conditions"),
+        ({"disturbance": [0.1, 0.0, 0.0]}, "conditions"),
     ],
 )
 def test_a_file_of_another_campaign_is_refused_with_what_differs(tmp_path, change, message) -> None:

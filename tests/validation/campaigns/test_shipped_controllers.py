@@ -29,13 +29,12 @@ from mbcasadi.codegen.compiler import find_compiler
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.platforms import library_name
-from mbcasadi.validation import Case, Policy, campaign, case_report, cases, shared_library
-from mbcasadi.validation.campaigns.ship_controller import ship
-from mbcasadi.validation.campaigns.shipped_controllers import machine_type
+from mbcasadi.validation import Case, Policy, Trial, campaign, case_report, cases, shared_library
+from mbcasadi.validation.campaigns.shipping import machine_type, ship
 from mbcasadi.validation.closed_loop import FastLaw, as_runnable
 
 PLAN = cases([1, 2], [{"mass": 0.2}], delays=[1], start_errors=[0.1])
-DURATION = 0.3
+TRIAL = Trial(0.3)
 PD_C = "void pd(const double *q, const double *v, double *u) { u[0] = -20 * q[0] - 8 * v[0]; }"
 
 
@@ -78,7 +77,7 @@ def other_process() -> Iterator[Executor]:
 
 
 def run(controller: Any, **options: Any) -> Any:
-    return campaign(controller, SLIDER, DURATION, PLAN, **options)
+    return campaign(controller, SLIDER, TRIAL, PLAN, **options)
 
 
 def test_every_kind_has_the_same_digits_in_another_process_and_alone(
@@ -102,7 +101,7 @@ def test_every_kind_has_the_same_digits_in_another_process_and_alone(
         assert len(here.outcomes) == 2, kind
         assert all(outcome.metrics for outcome in here.outcomes), (kind, here.outcomes)
         assert all_digits(run(controller, executor=other_process)) == all_digits(here), kind
-        (alone,) = case_report(controller, SLIDER, DURATION, PLAN, 1).runs
+        (alone,) = case_report(controller, SLIDER, TRIAL, PLAN, 1).runs
         for metric in here.outcomes[1].metrics:
             np.testing.assert_equal(alone.metric(metric.name), metric.value, kind)
         peaks[kind] = here.outcomes[1].metric("torque.max")
@@ -113,7 +112,7 @@ def test_every_kind_has_the_same_digits_in_another_process_and_alone(
 
 def test_what_a_users_function_raises_is_a_failed_case_with_its_reason() -> None:
     plan = [Case(0), Case(0, start_error=0.1), Case(3, start_error=0.1)]
-    done = campaign(late_mistake, SLIDER, DURATION, plan)
+    done = campaign(late_mistake, SLIDER, TRIAL, plan)
     starts = [np.random.default_rng(c.seed).uniform(-1, 1, 1)[0] * c.start_error for c in plan]
     assert [outcome.passed for outcome in done.outcomes] == [
         None if s <= 0 else False for s in starts
@@ -167,13 +166,12 @@ def test_a_library_travels_as_its_bytes_to_machines_of_its_type(
 def test_reference_time_step_and_period_are_those_of_validate() -> None:
     posture = mb.control.PostureTask(kp=20.0, kd=8.0)
     law = mb.control.InverseDynamicsQP(mb.read_mjcf(SLIDER), [posture], period=0.015)
-    given = {"controller": law, "model": SLIDER, "duration": 0.3, "q0": [0.4]}
-    (run_alone,) = mb.validate(**given).runs
-    done = campaign(**given, cases=[Case(0)])
+    (run_alone,) = mb.validate(law, SLIDER, 0.3, q0=[0.4]).runs
+    done = campaign(law, SLIDER, Trial(0.3, q0=[0.4]), [Case(0)])
     for metric in done.outcomes[0].metrics:
         np.testing.assert_equal(run_alone.metric(metric.name), metric.value, metric.name)
     assert [n for n in done.notes if "steps by" in n or "No reference" in n]
-    slow = campaign(late_mistake, SLIDER, 0.32, [Case(0)], period=0.04, q0=[-1.0])
+    slow = campaign(late_mistake, SLIDER, Trial(0.32, 0.04, q0=[-1.0]), [Case(0)])
     (alone,) = mb.validate(late_mistake, SLIDER, 0.32, period=0.04, q0=[-1.0]).runs
     assert slow.outcomes[0].metrics
     for metric in slow.outcomes[0].metrics:
@@ -183,12 +181,15 @@ def test_reference_time_step_and_period_are_those_of_validate() -> None:
 def test_a_fast_campaign_says_what_ran_and_has_the_motion_of_the_c(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    given = {"reference": swing, "jobs": 1}
     plan, four_bar = cases([1], [{"mass": 0.1}]), models.path("four_bar")
-    usual = campaign(crank_controller(), four_bar, 0.1, plan, **given)
-    fast = campaign(crank_controller(), four_bar, 0.1, plan, fast=True, **given)
+
+    def done(fast: bool) -> Any:
+        trial = Trial(0.1, reference=swing, fast=fast)
+        return campaign(crank_controller(), four_bar, trial, plan, jobs=1)
+
+    usual, fast = done(fast=False), done(fast=True)
     monkeypatch.setattr(sys.modules[FastLaw.__module__], "MOST_TICKS", 10)
-    quick = campaign(crank_controller(), four_bar, 0.1, plan, fast=True, **given)
+    quick = done(fast=True)
     assert not [note for note in usual.notes if "Fast" in note]
     assert "Fast: all cases have run the law's Python Function" in str(fast)
     assert "Fast: all cases have run the generated C at -O1" in str(quick)

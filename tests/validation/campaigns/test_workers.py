@@ -17,7 +17,7 @@ from support.validation_problems import (
 
 from mbcasadi import models
 from mbcasadi.errors import MissingExtraError, ProblemError, SimulationError, UnknownNameError
-from mbcasadi.validation import Criteria, campaign, cases, sampled_cases
+from mbcasadi.validation import Criteria, Trial, campaign, cases, sampled_cases
 from mbcasadi.validation.campaigns.workers import dask_executor
 from mbcasadi.validation.main_module import main_not_imported
 
@@ -27,9 +27,8 @@ CRITERIA = Criteria({"tracking.max": 0.1})
 
 
 def run(**more):
-    return campaign(
-        crank_controller(), FOUR_BAR, 0.1, PLAN, reference=swing, criteria=CRITERIA, **more
-    )
+    trial = Trial(0.1, reference=swing, criteria=CRITERIA)
+    return campaign(crank_controller(), FOUR_BAR, trial, PLAN, **more)
 
 
 @pytest.fixture(scope="module")
@@ -84,9 +83,8 @@ def test_a_script_needs_no_guard_around_its_campaign(monkeypatch) -> None:
 
 
 def test_a_case_that_takes_too_long_fails_with_its_reason() -> None:
-    done = campaign(
-        planning_slider(), SLIDER, 2.0, cases([0]), time_limit=1e-6, criteria=Criteria({})
-    )
+    trial = Trial(2.0, criteria=Criteria({}))
+    done = campaign(planning_slider(), SLIDER, trial, cases([0]), time_limit=1e-6)
     (outcome,) = done.outcomes
     assert not outcome.passed
     assert "longer than 1e-06 s" in outcome.events[0]
@@ -100,7 +98,7 @@ def test_a_mistake_in_a_program_stops_the_campaign_and_names_the_case(monkeypatc
 
     monkeypatch.setattr(trials, "judge", wrong)
     with pytest.raises(ZeroDivisionError) as caught:
-        campaign(planning_slider(), SLIDER, 0.1, cases([3, 4]), criteria=Criteria({}))
+        campaign(planning_slider(), SLIDER, Trial(0.1, criteria=Criteria({})), cases([3, 4]))
     assert "case 0" in caught.value.__notes__[0]
     assert "seed=3" in caught.value.__notes__[0]
 

@@ -19,6 +19,7 @@ from mbcasadi.validation import (
     Policy,
     Run,
     ScenarioOptions,
+    Trial,
     cases,
     compile_controller,
     shared_library,
@@ -323,6 +324,6 @@ def test_paths_that_are_no_export_are_refused(library: Path, tmp_path: Path) -> 
 
 
 def test_a_campaign_takes_the_same_kinds() -> None:
-    result = mb.campaign(pd, SLIDER, 0.1, cases([0, 1], [{"mass": 0.1}]), q0=START)
+    result = mb.campaign(pd, SLIDER, Trial(0.1, q0=START), cases([0, 1], [{"mass": 0.1}]))
     assert [o.verdicts[0].passed for o in result.outcomes] == [True, True]
     assert len(result.outcomes) == 2

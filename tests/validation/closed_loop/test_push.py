@@ -12,6 +12,7 @@ from mbcasadi.validation import (
     Criteria,
     Push,
     Recording,
+    Trial,
     campaign,
     case_report,
     validate,
@@ -94,17 +95,17 @@ def values(metrics) -> dict[str, str]:
 
 
 def pushed(cases: list[Case], *pushes: Push, jobs: int = 1) -> Campaign:
-    trial = planning_slider(), SLIDER, 0.5, cases
-    return campaign(*trial, disturbance=pushes, jobs=jobs, **LOOSE)
+    trial = Trial(0.5, disturbance=pushes, **LOOSE)
+    return campaign(planning_slider(), SLIDER, trial, cases, jobs=jobs)
 
 
 def test_a_pushed_case_of_a_worker_has_the_bits_of_the_case_alone() -> None:
     pushes = [Push("cart", (3.0, 0.0, 1.0), 0.1, 0.2), Push("cart", (-1.0, 0.0, 0.0), 0.15, 0.303)]
     cases = [Case(3, {"mass": 0.2}, disturbance=factor) for factor in (1.0, 1.5, 0.0)]
     outcomes = pushed(cases, *pushes, jobs=2).outcomes
-    trial = planning_slider(), SLIDER, 0.5, cases
+    trial = Trial(0.5, disturbance=pushes, **LOOSE)
     for outcome in outcomes[:2]:
-        report = case_report(*trial, outcome.number, disturbance=pushes, **LOOSE)
+        report = case_report(planning_slider(), SLIDER, trial, cases, outcome.number)
         alone = values(report.runs[0].metrics)
         found = values(outcome.metrics)
         assert len(found) > 5
@@ -143,6 +144,6 @@ def test_a_push_that_cannot_act_is_refused() -> None:
         validate(*trial, disturbance=Push("card", [1.0, 0.0, 0.0], 0.0, 1.0))
     late = Push("cart", [1.0, 0.0, 0.0], 0.5, 1.0)
     with pytest.raises(ProblemError, match=r"after the run, which lasts 0\.5 s"):
-        campaign(*trial, [Case(0)], disturbance=late)
+        campaign(*trial[:2], Trial(0.5, disturbance=late), [Case(0)])
     with pytest.raises((ProblemError, ShapeError), match="disturbance"):
         validate(*trial, disturbance=[late, 3.0])

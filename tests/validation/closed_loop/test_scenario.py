@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from mbcasadi.errors import ProblemError, ShapeError
-from mbcasadi.validation import ScenarioOptions
-from mbcasadi.validation.closed_loop import OuterLaw, Scenario
+from mbcasadi.validation import ScenarioOptions, Trial
+from mbcasadi.validation.closed_loop import OuterLaw
 from mbcasadi.validation.closed_loop.scenario import signal_value
 
 OUTER = object.__new__(OuterLaw)  # the checks do not look into it
@@ -27,9 +27,9 @@ def test_contradicting_options_are_refused(options: dict, message: str) -> None:
 
 def test_a_reference_beside_an_outer_law_and_a_negative_delay_are_refused() -> None:
     with pytest.raises(ProblemError, match="give reference or outer, not both"):
-        Scenario(1.0, reference=[0.0], options=ScenarioOptions(outer=OUTER))
+        Trial(1.0, reference=[0.0], scenario=ScenarioOptions(outer=OUTER))
     with pytest.raises(ProblemError, match="delay = -1; expected a whole number"):
-        Scenario(1.0, delay=-1)
+        Trial(1.0, delay=-1)
 
 
 def test_a_signal_is_a_vector_a_function_or_its_default() -> None:

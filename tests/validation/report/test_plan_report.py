@@ -19,6 +19,7 @@ from mbcasadi.validation import (
     Report,
     ReportOptions,
     Run,
+    Trial,
     campaign,
     cases,
     validate,
@@ -129,7 +130,7 @@ def test_a_campaign_reports_plans_and_margins_and_takes_a_disturbance() -> None:
         return [2.0 * (t >= 0.3)]
 
     calm, pushed = (
-        campaign(planning_slider(), SLIDER, 0.6, cases([0]), q0=[0.3], disturbance=force)
+        campaign(planning_slider(), SLIDER, Trial(0.6, q0=[0.3], disturbance=force), cases([0]))
         for force in (None, push)
     )
     assert calm.outcomes[0].metric("prediction.next") < 1e-9

@@ -8,7 +8,7 @@ from mbcasadi.control import InverseDynamicsQP, PostureTask
 from mbcasadi.control.regulators import lqr
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
-from mbcasadi.validation.run.defaults import reference_or_stay
+from mbcasadi.validation.run.preparation import reference_or_stay
 
 MODEL = mb.models.path("pendulum_on_four_bar")
 

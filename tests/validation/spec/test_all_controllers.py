@@ -53,7 +53,7 @@ HOLDING = [
 
 def run(tables):
     options = ReportOptions(explain=False)
-    return run_spec(parse_spec(tables), FOUR_BAR, options, fast=True).runs[0].recording
+    return run_spec(parse_spec(tables).with_trial(fast=True), FOUR_BAR, options).runs[0].recording
 
 
 def label(tables):
@@ -106,7 +106,8 @@ WALKING = {
 
 def test_a_quadruped_walks_as_the_file_commands():
     options = ReportOptions(explain=False)
-    record = run_spec(parse_spec(WALKING), models.path("quadruped"), options, fast=True).runs[0]
+    spec = parse_spec(WALKING).with_trial(fast=True)
+    record = run_spec(spec, models.path("quadruped"), options).runs[0]
     x, height = record.recording.q[:, 0], record.recording.q[:, 2]
     last_stride = record.recording.t >= 0.24
     speed = np.ptp(x[last_stride]) / np.ptp(record.recording.t[last_stride])

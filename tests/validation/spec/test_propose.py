@@ -36,7 +36,7 @@ def passes(tmp_path: Path, model: Path, text: str) -> bool | None:
     """Return whether a short run of the file passes."""
     file = tmp_path / "spec.toml"
     file.write_text(text.replace("duration = 2.0", "duration = 0.3"))
-    return run_spec(read_spec(file), model, fast=True).passed
+    return run_spec(read_spec(file).with_trial(fast=True), model).passed
 
 
 def test_servos_that_rigid_loops_do_not_suit_get_soft_ones_and_a_start_in_the_range(tmp_path):

@@ -43,12 +43,12 @@ def crank(*, body="rocker", stop="0.15", limit="1e3"):
 
 def test_a_table_is_the_push_of_python_and_options_replace_it():
     spec = crank()
-    assert spec.validation.pushes == (PUSH,)
+    assert spec.trial.pushes == (PUSH,)
     other = Push("crank", (1.0, 0.0, 0.0), 0.0, 0.1)
-    assert spec.with_trial(push=[other, PUSH]).validation.pushes == (other, PUSH)
-    assert spec.with_trial(delay=1).validation.pushes == (PUSH,)
+    assert spec.with_trial(push=[other, PUSH]).trial.pushes == (other, PUSH)
+    assert spec.with_trial(delay=1).trial.pushes == (PUSH,)
     bare = {"type": "inverse_dynamics_qp", "task": [{"type": "posture", "kp": 1.0}]}
-    assert parse_spec(bare).validation.pushes is None
+    assert parse_spec(bare).trial.disturbance is None
 
 
 def test_the_pushed_run_campaign_and_margin_are_those_of_python():
@@ -86,5 +86,5 @@ def test_the_schema_and_the_proposed_file_show_pushes():
     lines = propose_spec(FOUR_BAR).splitlines()
     place = next(k for k, line in enumerate(lines) if line.startswith("# [[validation.push]]"))
     lines[place : place + 5] = [line.removeprefix("# ") for line in lines[place : place + 5]]
-    (push,) = parse_spec(tomllib.loads("\n".join(lines))).validation.pushes
+    (push,) = parse_spec(tomllib.loads("\n".join(lines))).trial.pushes
     assert push == Push("rocker", (0.0, 50.0, 0.0), 0.5, 0.7)

@@ -1,7 +1,11 @@
-"""What a run takes where nothing is given: the reference that stays, a fitting time step."""
+"""What the runs of a trial have in common: the plant, its start, the controller, the reference.
+
+Where nothing is given, the reference is the one that stays, and the time step one that fits.
+"""
 
 import math
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -9,13 +13,100 @@ from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.control import ControlLaw, InverseDynamicsQP
 from mbcasadi.description import Controller
-from mbcasadi.plant import Plant
-from mbcasadi.validation.closed_loop import TimeSignal, steps_per_tick
+from mbcasadi.errors import ProblemError
+from mbcasadi.plant import Plant, Source
+from mbcasadi.validation.closed_loop import (
+    Controllable,
+    TimeSignal,
+    as_runnable,
+    require_pushes,
+    steps_per_tick,
+)
 from mbcasadi.validation.closed_loop.closed_loop import divides
-from mbcasadi.validation.run.plant_factory import PlantFactory
-from mbcasadi.validation.run.servo_plant import Controlled
+from mbcasadi.validation.run.servo_plant import Controlled, fitted_to_plant
+from mbcasadi.validation.trial import Trial
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PlantFactory:
+    """The plant of a run: its model, options and parameter errors.
+
+    Attributes:
+        model, rigid, timestep, perturb, seed: arguments of `Plant`.
+    """
+
+    model: Source
+    rigid: bool = False
+    timestep: float | None = None
+    perturb: Mapping[str, float] = field(default_factory=dict)
+    seed: int | None = None
+
+    def make(self, with_errors: bool = True) -> Plant:
+        """Return a new plant, with its parameter errors or without."""
+        return Plant(
+            self.model,
+            rigid=self.rigid,
+            timestep=self.timestep,
+            perturb=self.perturb if with_errors else None,
+            seed=self.seed if with_errors else None,
+        )
+
+
+class Prepared(NamedTuple):
+    """A trial before its first run.
+
+    Attributes:
+        given: the controller as the user gave it, as what can run.
+        controller: the same with delay and servos of the plant.
+        plants, plant: of the runs, and one of them.
+        start: configuration, before it is moved onto the equality constraints.
+        reference: of the user, or the one that stays.
+        notes: on what was not given.
+    """
+
+    given: Controlled
+    controller: Controlled
+    plants: PlantFactory
+    plant: Plant
+    start: ArrayLike | None
+    reference: TimeSignal
+    notes: tuple[str, ...]
+
+
+def prepare(controller: Controllable, model: Source, trial: Trial) -> Prepared:
+    """Return what the runs of a trial have in common.
+
+    Raises:
+        MbcasadiError: controller, model and trial do not fit together, as `validate` says.
+    """
+    options = trial.scenario
+    plants = PlantFactory(model, trial.rigid, options.timestep, dict(trial.perturb), options.seed)
+    plant = plants.make()
+    given = as_runnable(controller, plant, trial.period)
+    plants, plant, notes = plants_for_period(plants, plant, period_of(given))
+    require_pushes(trial.pushes, plant, trial.duration)
+    start = initial_configuration(plant, trial.q0, options.keyframe)
+    fitted = fitted_to_plant(given, plant, trial.delay)
+    stay = reference_or_stay(fitted, trial.reference, plant, start, options.outer is not None)
+    return Prepared(given, fitted, plants, plant, start, stay.reference, notes + stay.notes)
+
+
+def initial_configuration(
+    plant: Plant, q0: ArrayLike | None, keyframe: str | None
+) -> ArrayLike | None:
+    """Return q0, or the configuration of the plant's key frame.
+
+    Raises:
+        ProblemError: both are given.
+        UnknownNameError: no such key frame.
+    """
+    if keyframe is None:
+        return q0
+    if q0 is not None:
+        raise ProblemError("give q0 or keyframe, not both")
+    return plant.keyframe(keyframe)
 
 
 @runtime_checkable

@@ -1,25 +1,71 @@
-"""The controller of a spec in many plants."""
+"""The controller of a spec against MuJoCo: one run, many plants, the error at which it fails."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.description import Controller
+from mbcasadi.description.controller import HasController
 from mbcasadi.errors import RenderingError, SimulationError
 from mbcasadi.plant.video import require_video
 from mbcasadi.validation.campaigns import (
     Campaign,
     Case,
+    FailureMargin,
     campaign,
     case_report,
     cases,
+    margin,
     sampled_cases,
 )
 from mbcasadi.validation.campaigns.designs import Design
 from mbcasadi.validation.closed_loop import Progress
 from mbcasadi.validation.report import Report, ReportOptions
+from mbcasadi.validation.spec.build import build_experiment
 from mbcasadi.validation.spec.common import Spec
-from mbcasadi.validation.spec.run_spec import build_reported, criteria_of_spec
+from mbcasadi.validation.trial import Trial
+from mbcasadi.validation.validate import run_trial
+
+
+class _Ready(NamedTuple):
+    """What every kind of run starts with."""
+
+    controller: Controller | HasController
+    model: str
+    trial: Trial
+
+
+@contextmanager
+def _built(spec: Spec, model: str | Path, progress: Progress | None) -> Iterator[_Ready]:
+    """Yield the controller of a spec and its trial; a misspelt criterion raises before."""
+    trial = spec.trial
+    if progress is not None:
+        progress("building the controller", 0.0)
+    experiment = build_experiment(spec, model)
+    with experiment.complete(trial) as complete:
+        yield _Ready(experiment.controller, str(model), complete)
+
+
+@checked
+def run_spec(spec: Spec, model: str | Path, report: ReportOptions | None = None) -> Report:
+    """Build the controller of a spec, export it to C and run that C against MuJoCo.
+
+    Args:
+        spec: the controller, its motion, and the conditions of the trial.
+        model: MJCF or URDF file.
+        report: as in `validate`.
+
+    Raises:
+        UnknownNameError: a criterion is no metric.
+        MbcasadiError: the model, the spec, the export or the plant; see `build_experiment`,
+            `validate`.
+    """
+    report = report or ReportOptions()
+    with _built(spec, model, report.progress) as (controller, path, trial):
+        return run_trial(controller, path, trial, report)
 
 
 @checked
@@ -46,7 +92,7 @@ def cases_of_spec(
     Raises:
         ProblemError: as `cases` and `sampled_cases`.
     """
-    trial = spec.validation
+    trial = spec.trial
     if ranges:
         return sampled_cases(
             ranges,
@@ -66,7 +112,6 @@ def run_campaign(
     model: Path,
     plan: Sequence[Case],
     *,
-    fast: bool = False,
     executor: Executor | None = None,
     jobs: int | None = None,
     store: Path | None = None,
@@ -79,24 +124,15 @@ def run_campaign(
         spec: the controller, its motion, and the conditions of the trial.
         model: MJCF or URDF file.
         plan: the cases; see `cases_of_spec`.
-        fast, executor, jobs, store, time_limit: as in `campaign`.
+        executor, jobs, store, time_limit: as in `campaign`.
         progress: called with what is being done and a share from 0 to 1.
     """
-    criteria, trial = criteria_of_spec(spec), spec.validation
-    experiment = build_reported(spec, model, progress)
-    with experiment.scenario(trial) as scenario:
+    with _built(spec, model, progress) as (controller, path, trial):
         return campaign(
-            experiment.controller,
-            str(model),
-            trial.duration,
+            controller,
+            path,
+            trial.of_all_cases,
             plan,
-            reference=experiment.reference,
-            q0=experiment.q0,
-            rigid=trial.rigid,
-            disturbance=trial.pushes,
-            scenario=scenario,
-            criteria=criteria,
-            fast=fast,
             executor=executor,
             jobs=jobs,
             store=store,
@@ -111,8 +147,6 @@ def run_case(
     model: Path,
     plan: Sequence[Case],
     number: int,
-    *,
-    fast: bool = False,
     report: ReportOptions | None = None,
 ) -> Report:
     """Run one case of a campaign again, with a full report.
@@ -120,31 +154,14 @@ def run_case(
     Args:
         spec, model, plan: of the campaign.
         number: of the case.
-        fast: of the campaign.
         report: as in `validate`.
 
     Raises:
         ProblemError: the campaign has no such case.
     """
-    report, trial = report or ReportOptions(), spec.validation
-    criteria = criteria_of_spec(spec)
-    experiment = build_reported(spec, model, report.progress)
-    with experiment.scenario(trial) as scenario:
-        return case_report(
-            experiment.controller,
-            str(model),
-            trial.duration,
-            plan,
-            number,
-            reference=experiment.reference,
-            q0=experiment.q0,
-            rigid=trial.rigid,
-            disturbance=trial.pushes,
-            scenario=scenario,
-            criteria=criteria,
-            fast=fast,
-            report=report,
-        )
+    report = report or ReportOptions()
+    with _built(spec, model, report.progress) as (controller, path, trial):
+        return case_report(controller, path, trial.of_all_cases, plan, number, report)
 
 
 @checked
@@ -156,13 +173,12 @@ def film_worst(
     count: int,
     folder: Path,
     *,
-    fast: bool = False,
     progress: Progress | None = None,
 ) -> dict[int, Path]:
     """Run the worst cases of a campaign again and write their videos.
 
     Args:
-        spec, model, plan, fast: of the campaign.
+        spec, model, plan: of the campaign.
         result: what the campaign found.
         count: of cases.
         folder: gets `case_NUMBER.mp4`; made if it does not exist.
@@ -184,8 +200,9 @@ def film_worst(
         path = folder / f"case_{outcome.number}.mp4"
         options = ReportOptions(explain=False, progress=progress)
         try:
-            run = run_case(spec, model, plan, outcome.number, fast=fast, report=options)
-            videos[outcome.number] = run.video(path)
+            videos[outcome.number] = run_case(spec, model, plan, outcome.number, options).video(
+                path
+            )
         except SimulationError:
             continue  # it could not start
         except RenderingError as error:
@@ -193,3 +210,42 @@ def film_worst(
                 progress(f"no videos: {error}", 1.0)
             break
     return videos
+
+
+@checked
+def run_margin(
+    spec: Spec,
+    model: Path,
+    over: str,
+    largest: float,
+    *,
+    steps: int = 8,
+    tolerance: float | None = None,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> FailureMargin:
+    """Return the margin of a spec's generated C to failure; the trial's errors act in all runs.
+
+    Args:
+        spec: the controller, its motion, and the conditions of the trial.
+        model: MJCF or URDF file.
+        over, largest, steps, tolerance, jobs: as in `margin`.
+        progress: called with what is being done and a share from 0 to 1.
+
+    Raises:
+        MbcasadiError: as `margin` and `build_experiment`.
+    """
+    with _built(spec, model, progress) as (controller, path, trial):
+        seed = trial.scenario.seed or 0
+        return margin(
+            controller,
+            path,
+            trial.of_all_cases,
+            over=over,
+            largest=largest,
+            steps=steps,
+            tolerance=tolerance,
+            case=Case(seed, perturb=trial.perturb, delay=trial.delay, each_body=False),
+            jobs=jobs,
+            progress=progress,
+        )
