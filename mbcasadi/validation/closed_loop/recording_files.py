@@ -11,13 +11,14 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
 
 from mbcasadi.errors import MissingExtraError, ProblemError
 from mbcasadi.validation.closed_loop.columns import Columns
+from mbcasadi.validation.closed_loop.recorded_ticks import RecordedTicks
 from mbcasadi.validation.closed_loop.recording_table import (
     SCALARS,
     Part,
@@ -27,17 +28,17 @@ from mbcasadi.validation.closed_loop.recording_table import (
     recording_of,
 )
 
-if TYPE_CHECKING:
-    from mbcasadi.validation.closed_loop.recording import Recording
-
 HDF5 = (".h5", ".hdf5")
 SUFFIXES = (".npz", ".csv", *HDF5)
 HEADING = re.compile(r"(?P<field>monitor\.[^. ]+|[^. ]+)(\.(?P<name>.*))? \[(?P<unit>[^\[\]]*)\]$")
 
 
-def save_recording(recording: "Recording", path: Path) -> Path:
+def save_recording(recording: RecordedTicks, path: Path) -> Path:
     """Write a recording by the suffix of `path`; see `Recording.save`."""
-    writers: dict[str, Callable[[Recording, Path], None]] = {".npz": _write_npz, ".csv": _write_csv}
+    writers: dict[str, Callable[[RecordedTicks, Path], None]] = {
+        ".npz": _write_npz,
+        ".csv": _write_csv,
+    }
     write = writers.get(_suffix(path), _write_hdf5)
     if not path.absolute().parent.is_dir():
         raise ProblemError(f"cannot write {path}: there is no folder {path.absolute().parent}")
@@ -54,9 +55,9 @@ def save_recording(recording: "Recording", path: Path) -> Path:
     return path
 
 
-def load_recording(path: Path) -> "Recording":
+def load_recording(path: Path) -> RecordedTicks:
     """Read a recording by the suffix of `path`; see `Recording.load`."""
-    readers: dict[str, Callable[[Path], Recording]] = {".npz": _read_npz, ".csv": _read_csv}
+    readers: dict[str, Callable[[Path], RecordedTicks]] = {".npz": _read_npz, ".csv": _read_csv}
     read = readers.get(_suffix(path), _read_hdf5)
     if not path.is_file():
         raise ProblemError(f"there is no file {path}")
@@ -78,7 +79,7 @@ def _suffix(path: Path) -> str:
     return path.suffix
 
 
-def _write_npz(recording: "Recording", path: Path) -> None:
+def _write_npz(recording: RecordedTicks, path: Path) -> None:
     parts = parts_of(recording)
     arrays: dict[str, Any] = {name: part.values for name, part in parts.items()}
     np.savez_compressed(
@@ -90,7 +91,7 @@ def _write_npz(recording: "Recording", path: Path) -> None:
     )
 
 
-def _read_npz(path: Path) -> "Recording":
+def _read_npz(path: Path) -> RecordedTicks:
     with np.load(path, allow_pickle=False) as file:
         content = dict(file)
     columns = columns_from_json(str(content.pop("columns")))
@@ -99,7 +100,7 @@ def _read_npz(path: Path) -> "Recording":
     return recording_of(parts, contacts, events, str(path))
 
 
-def _write_csv(recording: "Recording", path: Path) -> None:
+def _write_csv(recording: RecordedTicks, path: Path) -> None:
     """Write a heading `field.name [unit]` for each column, then the ticks, with all digits."""
     parts = parts_of(recording)
     headings = [
@@ -117,7 +118,7 @@ def _write_csv(recording: "Recording", path: Path) -> None:
             writer.writerow(row + (last if recording.events else []))
 
 
-def _read_csv(path: Path) -> "Recording":
+def _read_csv(path: Path) -> RecordedTicks:
     """Read what `_write_csv` wrote; fields without columns are empty, limits are unknown."""
     header, *rows = csv.reader(io.StringIO(path.read_text(encoding="utf-8")))
     events: tuple[str, ...] = ()
@@ -145,13 +146,11 @@ def _read_csv(path: Path) -> "Recording":
 
 
 def _matrix_fields() -> list[str]:
-    from mbcasadi.validation.closed_loop.recording import Recording
-
     others = {"contact_names", "monitor", "events", "columns"}
-    return [n for n in Recording.__dataclass_fields__ if n not in others and n not in SCALARS]
+    return [n for n in RecordedTicks.__dataclass_fields__ if n not in others and n not in SCALARS]
 
 
-def _write_hdf5(recording: "Recording", path: Path) -> None:
+def _write_hdf5(recording: RecordedTicks, path: Path) -> None:
     h5py, parts = _h5py(), parts_of(recording)
     with h5py.File(path, "w") as file:
         for name, part in parts.items():
@@ -164,7 +163,7 @@ def _write_hdf5(recording: "Recording", path: Path) -> None:
         file.create_dataset("columns", data=columns_json(parts))
 
 
-def _read_hdf5(path: Path) -> "Recording":
+def _read_hdf5(path: Path) -> RecordedTicks:
     with _h5py().File(path, "r") as file:
         columns = columns_from_json(file["columns"].asstr()[()])
         parts = {name: Part(file[name][()], columns[name]) for name in columns}

@@ -2,16 +2,14 @@
 
 import json
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.errors import ProblemError
 from mbcasadi.validation.closed_loop.columns import Columns
-
-if TYPE_CHECKING:
-    from mbcasadi.validation.closed_loop.recording import Recording
+from mbcasadi.validation.closed_loop.recorded_ticks import RecordedTicks
 
 SCALARS = {"t": "s", "status": "", "flags": "", "check": "", "closure": "m", "residual": "",
            "energy": "J"}  # fmt: skip
@@ -29,7 +27,7 @@ class Part(NamedTuple):
     columns: Columns
 
 
-def parts_of(recording: "Recording") -> dict[str, Part]:
+def parts_of(recording: RecordedTicks) -> dict[str, Part]:
     """Return field → matrix (nt, n) with names and units; monitors as `monitor.<name>`."""
     arrays = {f.name: getattr(recording, f.name) for f in fields(recording)}
     arrays = {name: value for name, value in arrays.items() if name not in OTHERS}
@@ -41,7 +39,7 @@ def parts_of(recording: "Recording") -> dict[str, Part]:
     return parts
 
 
-def _columns(recording: "Recording", name: str, size: int) -> Columns:
+def _columns(recording: RecordedTicks, name: str, size: int) -> Columns:
     """Return the columns of a field; numbers where it has no names."""
     if name in SCALARS:
         return Columns(("",), (SCALARS[name],))
@@ -53,15 +51,13 @@ def _columns(recording: "Recording", name: str, size: int) -> Columns:
 
 def recording_of(
     parts: dict[str, Part], contact_names: tuple[str, ...], events: tuple[str, ...], source: str
-) -> "Recording":
+) -> RecordedTicks:
     """Return the recording of its parts.
 
     Raises:
         ProblemError: fields are missing, or others are there; `source` names the file.
     """
-    from mbcasadi.validation.closed_loop.recording import Recording
-
-    known = {f.name for f in fields(Recording)} - set(OTHERS)
+    known = {f.name for f in fields(RecordedTicks)} - set(OTHERS)
     unknown = sorted(n for n in parts if n not in known and not n.startswith("monitor."))
     missing = sorted(known - parts.keys())
     if unknown or missing:
@@ -83,7 +79,7 @@ def recording_of(
         for name in THREE:
             arrays[name] = np.zeros((len(arrays["t"]), 0, 3))
     named = {name: part.columns for name, part in parts.items() if name not in SCALARS}
-    return Recording(
+    return RecordedTicks(
         **arrays, monitor=monitor, contact_names=contact_names, events=events, columns=named
     )
 
