@@ -22,6 +22,7 @@ from mbcasadi.control.law_interface.control_law import ControlLaw
 from mbcasadi.control.law_interface.control_solution import ControlSolution
 from mbcasadi.control.law_interface.with_fallback import with_fallback
 from mbcasadi.control.limits.actuator_limits import ActuatorLimits
+from mbcasadi.control.limits.angular_momentum import AngularMomentumLimit
 from mbcasadi.control.limits.distance_limits import DistanceLimits
 from mbcasadi.control.limits.half_space import HalfSpace
 from mbcasadi.control.limits.joint_limits import JointLimits
@@ -43,6 +44,7 @@ from mbcasadi.control.tick.part import Bound, Part
 
 __all__ = [
     "ActuatorLimits",
+    "AngularMomentumLimit",
     "Bound",
     "ComTask",
     "CondensedQP",

@@ -50,6 +50,7 @@ def build_inverse_dynamics(spec: InverseDynamicsSpec, system: System, q0: Array)
         sharing=spec.sharing,
         soft=spec.limits.soft,
         actuator_limits=spec.limits.actuator,
+        parts=spec.part,
         **spec.options.model_dump(exclude_none=True),
     )
     t = ca.SX.sym("t")

@@ -41,6 +41,12 @@ Example:
     [sharing]                           # of loads that the motion does not determine
     kind = "free"
 
+    [[part]]                            # any part of `mbcasadi.control` by its name
+    type = "half_space"
+    frame = "FL"
+    offset = 0.1                        # m
+    braking = 20.0                      # m/s²
+
     [options]                           # of InverseDynamicsQP
     torque_weight = 1e-6
 
@@ -66,6 +72,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from mbcasadi import control
 from mbcasadi.control import (
     DisturbanceObserver,
     ForceFeedback,
@@ -83,8 +90,11 @@ from mbcasadi.validation.spec.contact_tables import (
     Positive,
 )
 from mbcasadi.validation.spec.limit_tables import Limits
-from mbcasadi.validation.spec.tables import TABLE, StrictTable
+from mbcasadi.validation.spec.tables import TABLE, OneOf, StrictTable, by_type
 from mbcasadi.validation.spec.task_tables import AnyTask
+
+AnyPart = Annotated[control.Part, OneOf(by_type(control, control.Part))]
+"""Any part of `mbcasadi.control`, by its name: `type = "half_space"` is a `HalfSpace`."""
 
 Tunable = Literal["gains", "weights", "friction", "forces", "normals", "limits", "prices"]
 ServoPlant = Literal[
@@ -138,4 +148,5 @@ class InverseDynamicsSpec(Spec):
     friction_loss: Annotated[FrictionLoss, TABLE] | None = None
     rigid_springs: Annotated[RigidSprings, TABLE] | None = None
     load_ramp: Annotated[LoadRamp, TABLE] | None = None
+    part: tuple[AnyPart, ...] = ()
     options: Options = Options()

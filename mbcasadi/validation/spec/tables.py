@@ -46,6 +46,43 @@ class Table:
 TABLE = Table()
 
 
+class OneOf:
+    """An annotation: the table has the fields of one of several dataclasses, and its `type`.
+
+    Attributes:
+        kinds: the dataclasses, by `type`.
+    """
+
+    def __init__(self, kinds: Mapping[str, type]) -> None:
+        self.kinds = kinds
+
+    def __get_pydantic_core_schema__(self, _: Any, handler: Any) -> core_schema.CoreSchema:
+        """Return the schema of the tables, whose values make a dataclass."""
+
+        def made(name: str, kind: type) -> core_schema.CoreSchema:
+            tagged: Any = create_model
+            table = tagged(kind.__name__, __base__=table_of(kind), type=(Literal[name], ...))
+
+            def build(values: BaseModel) -> object:
+                own = values.model_fields_set - {"type"}
+                return kind(**{each: getattr(values, each) for each in own})
+
+            schema = handler.generate_schema(table)
+            return core_schema.no_info_after_validator_function(build, schema)
+
+        choices: dict[Any, core_schema.CoreSchema] = {
+            name: made(name, kind) for name, kind in self.kinds.items()
+        }
+        return core_schema.tagged_union_schema(choices, discriminator="type")
+
+
+def by_type(package: object, base: type) -> dict[str, type]:
+    """Return the public dataclasses of a package that have a base, by their name in a file."""
+    kinds = [each for each in vars(package).values() if inspect.isclass(each)]
+    kinds = [each for each in kinds if issubclass(each, base) and is_dataclass(each)]
+    return {re.sub(r"(?<!^)(?=[A-Z])", "_", each.__name__).lower(): each for each in kinds}
+
+
 @cache
 def table_of(kind: Any) -> type[StrictTable]:
     """Return the table with the fields of a dataclass; required are those without a default."""

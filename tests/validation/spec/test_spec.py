@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mbcasadi import models
-from mbcasadi.control import FrameTask, PostureTask, SoftLimit
+from mbcasadi.control import DisturbanceObserver, FrameTask, HalfSpace, PostureTask, SoftLimit
 from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation.demo import PARTS
@@ -208,6 +208,20 @@ def test_limits_of_distances_reach_the_controller(quadruped):
     assert controller.distance_limits.margin == 0.01
     with pytest.raises(ProblemError, match="braking"):
         parse_spec(data | {"limits": {"distance": {"margin": 0.01}}})
+
+
+def test_parts_of_any_kind_reach_the_controller_by_their_name(quadruped):
+    data = {"type": "inverse_dynamics_qp", "task": [{"type": "posture"}]}
+    plane = {"type": "half_space", "frame": "FL", "offset": 0.1, "braking": 20.0}
+    spec = parse_spec(data | {"part": [plane, {"type": "disturbance_observer"}]})
+    controller = experiment_for_system(spec, quadruped, quadruped.tree.q0).controller
+    assert controller.parts == (HalfSpace("FL", 0.1, 20.0), DisturbanceObserver())
+    assert "half-space 'FL'" in controller.row_names
+    for wrong, named in (({"braking": -1.0}, "braking"), ({"slope": 1.0}, "slope")):
+        with pytest.raises(ProblemError, match=named):
+            parse_spec(data | {"part": [plane | wrong]})
+    with pytest.raises(ProblemError, match="half_space"):
+        parse_spec(data | {"part": [{"type": "half_plane"}]})
 
 
 def test_limits_and_weights_of_actuator_forces_reach_the_controller():
