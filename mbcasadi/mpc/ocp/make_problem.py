@@ -9,17 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.tasks.task import Task
+from mbcasadi.control.tasks.task import Task, gains_of
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.integrators.step import discrete_dynamics, require_horizon
 from mbcasadi.mpc.integrators.step_options import DEFAULT_STEP, StepOptions
 from mbcasadi.mpc.ocp.actuator_limits import change_rows, control_bounds, force_rows
 from mbcasadi.mpc.ocp.constraints import penalties_of
 from mbcasadi.mpc.ocp.contact_schedule import schedule_rows
-from mbcasadi.mpc.ocp.cost import end_residuals, stage_residuals, weight_root
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import Bounded, Stage, StageSymbols, slots_of, stage_symbols
-from mbcasadi.shapes import bounds, real_array, require_each
+from mbcasadi.shapes import bounds, real_array, require_each, weight
 from mbcasadi.system import System
 
 
@@ -108,9 +107,9 @@ def optimal_control_problem(
     stage = Stage(
         system, slots_of(system, has_setpoint, tasks, variables), variables, has_rates, tasks
     )
-    running = [np.sqrt(period) * part for part in stage_residuals(stage, Q, R, tasks, residual)]
-    running += [] if S is None else [weight_root("S", S, system.nu) @ (variables.u - stage.u_last)]
-    ending = end_residuals(stage, Q_end, terminal)
+    running = [np.sqrt(period) * part for part in _stage_residuals(stage, Q, R, tasks, residual)]
+    running += [] if S is None else [_weight_root("S", S, system.nu) @ (variables.u - stage.u_last)]
+    ending = _end_residuals(stage, Q_end, terminal)
     if not running and not ending:
         raise ProblemError(f"{name}: no cost; give Q, R, Q_end, S, tasks, residual or terminal")
     contacts = schedule_rows(stage, closing, depth, not_below)
@@ -180,3 +179,53 @@ def _state_bounds(stage: Stage, q_bounds: ArrayLike | None, v_bounds: ArrayLike 
             np.tile([-np.inf, np.inf], (stage.u_last.numel(), 1)),
         ]
     )
+
+
+def _stage_residuals(
+    stage: Stage,
+    Q: ArrayLike | None,
+    R: ArrayLike | None,
+    tasks: Sequence[Task],
+    residual: ca.SX | None,
+) -> list[ca.SX]:
+    """Return the residuals of one stage, per second.
+
+    Args:
+        stage: symbols.
+        Q, R, tasks, residual: as in `optimal_control_problem`.
+    """
+    variables, system = stage.variables, stage.system
+    residuals = [] if Q is None else [_weight_root("Q", Q, 2 * system.nv) @ _error(stage)]
+    if R is not None:
+        residuals.append(_weight_root("R", R, system.nu) @ (stage.ref["setpoint.u"] - variables.u))
+    for task in tasks:
+        gains = gains_of(task, system)
+        ref = {slot.name.split(".")[-1]: stage.ref[slot.name] for slot in task.slots(system)}
+        rows = task.rows(stage.members, variables.carried_q, variables.v, ref, gains)
+        residuals.append(ca.DM(np.sqrt(gains.weight)) * rows.error)
+    return residuals if residual is None else [*residuals, residual]
+
+
+def _end_residuals(stage: Stage, Q_end: ArrayLike | None, terminal: ca.SX | None) -> list[ca.SX]:
+    """Return the residuals at the end."""
+    size = 2 * stage.system.nv
+    residuals = [] if Q_end is None else [_weight_root("Q_end", Q_end, size) @ _error(stage)]
+    return residuals if terminal is None else [*residuals, terminal]
+
+
+def _error(stage: Stage) -> ca.SX:
+    """Return `(q_ref ⊖ q, v_ref - v)`."""
+    q, v = stage.variables.q, stage.variables.v
+    return ca.vertcat(
+        stage.system.difference(q, stage.ref["setpoint.q"]), stage.ref["setpoint.v"] - v
+    )
+
+
+def _weight_root(name: str, value: ArrayLike, size: int) -> ca.DM:
+    """Return L with `Lᵀ L` the weight, without rows that are zero."""
+    W = weight(name, value, size)
+    squares, V = (
+        np.linalg.eigh(W) if np.any(W - np.diag(np.diag(W))) else (np.diag(W), np.eye(size))
+    )
+    L = np.sqrt(np.maximum(squares, 0.0))[:, None] * V.T
+    return ca.sparsify(ca.DM(L[squares > 0]))

@@ -6,7 +6,6 @@ import numpy as np
 from mbcasadi.description import Controller, LeastDistanceStages, ReportedLimits, Signal
 from mbcasadi.description.status import QP_STATUS
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
-from mbcasadi.mpc.rti.monitor import setpoint_monitor
 from mbcasadi.mpc.rti.stages import RtiStages
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS
 from mbcasadi.system.coordinates import controls
@@ -23,7 +22,7 @@ def controller_data(
     """Return the controller."""
     ocp, low_high = problem.ocp, problem.ocp.u_bounds
     signals = _signals(problem)
-    monitor, monitors = setpoint_monitor(ocp)
+    monitor, monitors = _setpoint_monitor(ocp)
     return Controller(
         name=function.name(),
         function=function,
@@ -141,3 +140,21 @@ def _soft(ocp: OptimalControlProblem) -> Array:
     if ocp.path_penalties is not None:
         soft[: len(ocp.path_penalties)] = np.isfinite(ocp.path_penalties).all(axis=1)
     return soft
+
+
+def _setpoint_monitor(
+    ocp: OptimalControlProblem,
+) -> tuple[ca.Function | None, tuple[Signal, ...]]:
+    """Return (q, ref) → (target, error), and the names of their rows.
+
+    The target is the setpoint of the first sample, the moment at which the control acts. Nothing
+    is returned where the problem has no setpoint.
+    """
+    if ocp.tracking is None:
+        return None, ()
+    q = ca.SX.sym("q", ocp.tracking.size1_in("q"))
+    ref = ca.SX.sym("ref", ocp.np_ * (ocp.horizon + 1))
+    target, error = ocp.tracking(q, ref[: ocp.np_])
+    monitor = ca.Function("monitor", [q, ref], [target, error], ["q", "ref"], ["target", "error"])
+    names, units = ocp.labels["tracked"], ocp.labels["tracked_units"]
+    return monitor, tuple(Signal(name, names, units) for name in ("target", "error"))

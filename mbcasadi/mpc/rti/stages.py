@@ -4,6 +4,13 @@
 measured state, `build` runs forward once and gives the bounds of the least-distance problem.
 `finish` updates the guess, checks the solution in the problem with states (motion forward,
 costates backward), and passes the guess on, shifted by one interval.
+
+A guess is a motion where its gaps `F(x_k, u_k) - x_{k+1}` are small beside its steps. A motion that
+meets infeasible rows is followed to its end. Every other guess that no QP solves is replaced:
+
+    x_k = x_0, u_k = the last control of the first guess        a rest at the measured state,
+
+or by the first guess itself where the measured state is within one of its steps.
 """
 
 from dataclasses import dataclass
@@ -20,7 +27,6 @@ from mbcasadi.mpc.rti.condensing import IntervalFunctions
 from mbcasadi.mpc.rti.constraints import Rows
 from mbcasadi.mpc.rti.memory import Guess, Memory
 from mbcasadi.mpc.rti.preparation import Preparation, Prepared
-from mbcasadi.mpc.rti.recovery import fresh_guess, is_motion
 from mbcasadi.mpc.rti.residuals import Candidate, residuals
 from mbcasadi.qp.input_guard import (
     LARGEST_INPUT,
@@ -32,6 +38,12 @@ from mbcasadi.qp.input_guard import (
 )
 from mbcasadi.qp.kkt_residuals import judge
 from mbcasadi.qp.solver import CLAIMED
+
+GAP_SHARE = 0.2
+"""Sum of the gaps, relative to that of the steps, up to which a guess is a motion."""
+
+GAP_FLOOR = tolerance(1e-6)
+"""The same relative to the size of the states: a guess at rest has no steps."""
 
 
 class Plan(NamedTuple):
@@ -200,11 +212,11 @@ class RtiStages:
         (guess, prepared), N = before, self.ocp.horizon
         solved, bad = status <= Status.SUBOPTIMAL, status == Status.BAD_INPUT
         first = self.memory.split(ca.DM(self.z0))
-        fresh = fresh_guess((first.X.full(), first.U.full()), x0)
+        fresh = _fresh_guess((first.X.full(), first.U.full()), x0)
         X, U = (part + ca.if_else(solved, d, 0) for part, d in zip(guess[:2], step, strict=True))
         count = ca.fmin(ca.fmax(guess.unsolved, 0), N)
         count = ca.if_else(solved, 0, ca.fmin(count, N) + 1)
-        motion = ca.logic_and(is_motion(guess.X, prepared.lin[self.intervals.gap, :]), count <= N)
+        motion = ca.logic_and(_is_motion(guess.X, prepared.lin[self.intervals.gap, :]), count <= N)
         kept = ca.logic_or(solved, ca.logic_or(bad, motion))
         is_planned = ca.logic_and(kept, count <= N)
         kept = ca.logic_and(kept, status != Status.FAILED)
@@ -238,3 +250,33 @@ class RtiStages:
         return ca.vertcat(
             *(ca.vec(block) for block in (X, U, pending, plan.unsolved, active, held))
         )
+
+
+def _is_motion(X: ca.MX, gaps: ca.MX) -> ca.MX:
+    """Return whether the states follow from each other; false for NaN.
+
+    Args:
+        X: (nx, N + 1) states of the guess.
+        gaps: (nx, N).
+    """
+    steps = _sum_of_lengths(X[:, 1:] - X[:, :-1])
+    return _sum_of_lengths(gaps) <= GAP_SHARE * steps + GAP_FLOOR * (1 + _sum_of_lengths(X))
+
+
+def _fresh_guess(first: tuple[Array, Array], x0: ca.MX) -> tuple[ca.MX, ca.MX]:
+    """Return states and controls to begin with at a measured state.
+
+    Args:
+        first: (nx, N + 1) states and (nu, N) controls of the first guess.
+        x0: (nx,) measured state.
+    """
+    X, U = first
+    nearby = float(np.linalg.norm(np.diff(X, axis=1), axis=0).max())
+    is_near = ca.norm_2(x0 - ca.DM(X[:, 0])) <= nearby
+    at_rest = ca.repmat(x0, 1, X.shape[1]), ca.repmat(ca.DM(U[:, -1]), 1, U.shape[1])
+    return ca.if_else(is_near, ca.DM(X), at_rest[0]), ca.if_else(is_near, ca.DM(U), at_rest[1])
+
+
+def _sum_of_lengths(columns: ca.MX) -> ca.MX:
+    """Return the sum of the lengths of the columns."""
+    return ca.sum2(ca.sqrt(ca.sum1(ca.densify(columns) ** 2)))
