@@ -194,7 +194,7 @@ def test_a_model_is_found_from_any_folder(tmp_path, monkeypatch):
 
 def test_every_command_has_help_and_every_one_has_json():
     listed = invoke("--help").stdout
-    for name in ("demo", "inspect", "check", "export", "validate", "campaign", "bench"):
+    for name in ("demo", "inspect", "check", "export", "validate", "campaign"):
         assert name in listed
         result = invoke(name, "--help")
         assert result.exit_code == 0
