@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from mbcasadi import models
 from mbcasadi.mpc import OptimalControlProblem, initial_guess, optimal_control_problem, solve_ocp
+from mbcasadi.mpc.ocp.cost import Cost
+from mbcasadi.mpc.ocp.stage_bounds import StageBounds
 from mbcasadi.mpc.rti.controller import real_time_iteration
 from mbcasadi.mpc.rti.iteration import RealTimeIteration
 from mbcasadi.system import from_lagrangian, read_mjcf
@@ -55,7 +57,7 @@ def cart_pole() -> Case:
         name="cart_pole",
     )
     ocp = optimal_control_problem(
-        system, CART_POLE, 0.04, Q=[0.1, 1, 0.01, 0.01], R=0.05, Q_end=[200, 200, 20, 20]
+        system, CART_POLE, 0.04, [Cost(Q=[0.1, 1, 0.01, 0.01], R=0.05, Q_end=[200, 200, 20, 20])]
     )
     below, upright = np.zeros(4), np.array([0, np.pi, 0, 0])
     return Case(
@@ -71,10 +73,14 @@ def four_bar() -> Case:
         system,
         FOUR_BAR,
         0.02,
-        Q=np.concatenate([[5, 0, 20, 0], 0.1 * crank_and_pendulum]),
-        R=0.05,
-        Q_end=np.concatenate([[20, 0, 100, 0], [1, 0, 5, 0]]),
-        u_bounds=[[-0.8, 0.8]],
+        [
+            Cost(
+                Q=np.concatenate([[5, 0, 20, 0], 0.1 * crank_and_pendulum]),
+                R=0.05,
+                Q_end=np.concatenate([[20, 0, 100, 0], [1, 0, 5, 0]]),
+            ),
+            StageBounds(u=[[-0.8, 0.8]]),
+        ],
         name="four_bar",
     )
     assert system.tree is not None
@@ -91,9 +97,13 @@ def planar_biped() -> Case:
         system,
         20,
         0.02,
-        Q=np.concatenate([np.full(7, 100.0), np.full(7, 1.0)]),
-        R=np.full(system.nu, 1e-4),
-        Q_end=np.concatenate([np.full(7, 100.0), np.full(7, 10.0)]),
+        [
+            Cost(
+                Q=np.concatenate([np.full(7, 100.0), np.full(7, 1.0)]),
+                R=np.full(system.nu, 1e-4),
+                Q_end=np.concatenate([np.full(7, 100.0), np.full(7, 10.0)]),
+            )
+        ],
         name="planar_biped",
     )
     assert system.tree is not None

@@ -38,10 +38,14 @@ def main(figure: str | None = None) -> dict[str, float]:
         system,
         STEPS,
         PERIOD,
-        Q=weights(system, ANGLE, SPEED),
-        R=EFFORT,
-        Q_end=weights(system, END_ANGLE, END_SPEED),
-        u_bounds=[[-TORQUE, TORQUE]],
+        [
+            mpc.Cost(
+                Q=weights(system, ANGLE, SPEED),
+                R=EFFORT,
+                Q_end=weights(system, END_ANGLE, END_SPEED),
+            ),
+            mpc.StageBounds(u=[[-TORQUE, TORQUE]]),
+        ],
         step=mpc.StepOptions(substeps=2),
     )
     guess = mpc.initial_guess(ocp, np.linspace(hanging, upright, STEPS + 1), np.zeros((STEPS, 1)))

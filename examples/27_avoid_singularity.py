@@ -25,7 +25,7 @@ STEPS, SLOW = 40, 2.0  # intervals; s of the straight line, the first guess
 LEAST, TORQUE, LIMIT = 0.35, 10.0, 15.0  # of the determinant; N m planned, and of the motors
 EFFORT = 1e-3  # cost of 1 (N m)² over a second, which costs 1
 PERIOD, HORIZON, PUSH = 0.01, 15, 2.0  # s, samples, N m on the left arm
-WEIGHTS = {"Q": np.repeat([200.0, 1.0], 4), "Q_end": np.repeat([200.0, 2.0], 4), "R": 0.01}
+COST = mpc.Cost(Q=np.repeat([200.0, 1.0], 4), Q_end=np.repeat([200.0, 2.0], 4), R=0.01)
 
 
 def fastest_motion(system: mb.System, tool: ca.SX, measure: ca.SX, at: mpc.StageSymbols) -> object:
@@ -35,16 +35,15 @@ def fastest_motion(system: mb.System, tool: ca.SX, measure: ca.SX, at: mpc.Stage
     there = mpc.pose_path(system, at.q, tool, [0, 1, 2, 3], np.linspace([0, 0.8], LEFT, 4)).q[-1]
     line = mpc.pose_path(system, at.q, tool, SLOW * s, points, q0=there)
     print(f"the straight line needs {np.abs(line.u).max():.0f} N m of {LIMIT:.0f}")
-    options = {
-        "duration": (0.3, SLOW),
-        "time_weight": 1.0,
-        "residual": np.sqrt(2 * EFFORT) * at.u,
-        "path": [mpc.Bounded(measure, LEAST)],
-        "end": mpc.pin_independent_coordinates(system, at, line.q[-1]),
-        "u_bounds": [[-TORQUE, TORQUE]] * 2,
-    }
-    start = {"q0": line.q[0], "v0": np.zeros(4)}
-    problem = mpc.trajectory_problem(system, STEPS, symbols=at, **start, **options)
+    parts = [
+        mpc.TimeCost(1.0),
+        mpc.Cost(residual=np.sqrt(2 * EFFORT) * at.u),
+        mpc.Bounded(measure, LEAST),
+        mpc.StageBounds(u=[[-TORQUE, TORQUE]] * 2),
+        *mpc.pin_independent_coordinates(system, at, line.q[-1]),
+    ]
+    start = mpc.Start(q0=line.q[0], v0=np.zeros(4))
+    problem = mpc.trajectory_problem(system, STEPS, (0.3, SLOW), parts, start=start, symbols=at)
     return mpc.solve_trajectory(problem, line.guess(problem), solver="fatrop")
 
 
@@ -57,7 +56,7 @@ def main(figure: str | None = None) -> dict[str, np.ndarray | mpc.TrajectorySolu
     seen = ca.Function("seen", [at.q], [ca.vertcat(tool, measure)])
     plan, limits = fastest_motion(system, tool, measure, at), [[-LIMIT, LIMIT]] * 2
     print(plan.in_words)
-    ocp = mpc.optimal_control_problem(system, HORIZON, PERIOD, u_bounds=limits, **WEIGHTS)
+    ocp = mpc.optimal_control_problem(system, HORIZON, PERIOD, [COST, mpc.StageBounds(u=limits)])
     rti = mpc.real_time_iteration(ocp, mpc.tracking_guess(plan, ocp), delay=1)
     options = {"q0": plan.q[0], "perturb": {"mass": 0.1}, "delay": 1}
     options["reference"] = mpc.reference_from_trajectory(plan, ocp, delay=1)

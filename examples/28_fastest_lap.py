@@ -33,10 +33,10 @@ def fastest_lap(system: mb.System) -> mpc.TrajectorySolution:
     circle = np.column_stack([np.cos(turn), np.sin(turn)])
     tube = mpc.Bounded(ca.sumsqr(r), 1 - TUBE, 1 + TUBE)
     beside = mpc.Bounded(ca.dot(r, own.parameters["ahead"]), np.cos(AHEAD))
-    ends = {"periodic": np.zeros(4), "start": [mpc.Bounded(tool[1], CENTRE[1], CENTRE[1])]}
-    rows = {"path": [tube, beside], "u_bounds": [[-TORQUE, TORQUE]] * 2, "duration": (0.2, 2.0)}
-    cost = {"residual": EFFORT * own.u, "time_weight": 1.0}
-    problem = mpc.trajectory_problem(system, STEPS, symbols=own, **ends, **rows, **cost)
+    start = mpc.Start(periodic=np.zeros(4), rows=[mpc.Bounded(tool[1], CENTRE[1], CENTRE[1])])
+    parts = [mpc.TimeCost(1.0), mpc.Cost(residual=EFFORT * own.u), tube, beside]
+    parts.append(mpc.StageBounds(u=[[-TORQUE, TORQUE]] * 2))
+    problem = mpc.trajectory_problem(system, STEPS, (0.2, 2.0), parts, start=start, symbols=own)
     guess = mpc.pose_path(system, own.q, tool, GUESSED * turn / turn[-1], CENTRE + circle * AXES)
     ahead = problem.ocp.parameters(ahead=circle)
     return mpc.solve_trajectory(problem, guess.guess(problem), ahead, hessian="gauss-newton")
@@ -64,7 +64,9 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray | float]]:
     print(lap.in_words)
     along, window = mpc.linearize_trajectory(lap, PERIOD, LAPS), {"beyond": "repeat", "delay": 1}
     lqr = mb.control.regulators.trajectory_lqr(along, **weights, ctrl_limits=LIMITS, period=PERIOD)
-    ocp = mpc.optimal_control_problem(system, HORIZON, PERIOD, u_bounds=LIMITS, **weights)
+    ocp = mpc.optimal_control_problem(
+        system, HORIZON, PERIOD, [mpc.Cost(**weights), mpc.StageBounds(u=LIMITS)]
+    )
     rti = mpc.real_time_iteration(ocp, mpc.tracking_guess(lap, ocp, beyond="repeat"), delay=1)
     linear = mpc.trajectory_mpc(lap, HORIZON, PERIOD, ERROR, CONTROL, u_bounds=LIMITS, **window)
     laws = {"LQR": (lqr, None)}

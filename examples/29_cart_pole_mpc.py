@@ -38,10 +38,10 @@ def upright(at: mpc.StageSymbols, root: dict[str, float]) -> ca.SX:
 def controller(system: mb.System, hanging: np.ndarray) -> mpc.RealTimeIteration:
     """Return the real-time iteration that begins with the optimal swing."""
     at, step = mpc.stage_symbols(system), mpc.StepOptions(order=2, pivot=False)
-    residual, terminal = ca.vertcat(upright(at, ROOTS), EFFORT * at.u), upright(at, LAST)
-    options = {"symbols": at, "residual": residual, "terminal": terminal, "step": step}
-    options["u_bounds"] = [[-FORCE, FORCE]]
-    ocp = mpc.optimal_control_problem(system, HORIZON, PERIOD, **options)
+    residual = ca.vertcat(upright(at, ROOTS), EFFORT * at.u)
+    cost = mpc.Cost(residual=residual, terminal=upright(at, LAST))
+    parts = [cost, mpc.StageBounds(u=[[-FORCE, FORCE]])]
+    ocp = mpc.optimal_control_problem(system, HORIZON, PERIOD, parts, symbols=at, step=step)
     straight = np.linspace(hanging, 0 * hanging, HORIZON + 1)
     guess = mpc.initial_guess(ocp, straight, np.zeros((HORIZON, 1)))
     best = mpc.ocp_solver(ocp, "fatrop").solve(hanging, guess=guess)

@@ -40,9 +40,9 @@ def controller(system: mb.System) -> mpc.RealTimeIteration:
     """Return the real-time iteration that follows theta and omega of each sample."""
     at = mpc.stage_symbols(system, theta=1, omega=1)
     off = ca.vertcat(at.q[0] - at.parameters["theta"], at.v[0] - at.parameters["omega"])
-    cost = {"residual": ca.vertcat(WEIGHTS * off, EFFORT * at.u), "terminal": WEIGHTS / 2 * off}
+    cost = mpc.Cost(residual=ca.vertcat(WEIGHTS * off, EFFORT * at.u), terminal=WEIGHTS / 2 * off)
     step = mpc.StepOptions(order=3, rank_tol=RANK_TOL)
-    ocp = mpc.optimal_control_problem(system, HORIZON, PERIOD, symbols=at, **cost, step=step)
+    ocp = mpc.optimal_control_problem(system, HORIZON, PERIOD, [cost], symbols=at, step=step)
     still = np.tile(np.concatenate([system.tree.q0, np.zeros(3)]), (HORIZON + 1, 1))
     guess = mpc.initial_guess(ocp, still, np.zeros((HORIZON, 1)))
     return mpc.real_time_iteration(ocp, guess, delay=1)

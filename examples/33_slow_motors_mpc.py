@@ -40,10 +40,10 @@ def controller(arms: mb.System, pose: ca.Function) -> mpc.RealTimeIteration:
     at, held = mpc.stage_symbols(arms, y=3, ydot=3), mb.equilibrium(arms)
     slip = ca.jtimes(pose(at.q), at.q, at.v) - at.parameters["ydot"]
     tracked = ca.vertcat(PLACE * (pose(at.q) - at.parameters["y"]), SPEED * slip)
-    cost = {"residual": ca.vertcat(tracked, EFFORT * at.u), "terminal": 0.3 * tracked}
-    bounds = {"u_bounds": [[-TORQUE, TORQUE]] * 6, "du_bounds": [[-CHANGE, CHANGE]] * 6}
-    options = {"symbols": at, "step": mpc.StepOptions(order=2, pivot=False)} | cost | bounds
-    ocp = mpc.optimal_control_problem(arms, HORIZON, PERIOD, **options)
+    cost = mpc.Cost(residual=ca.vertcat(tracked, EFFORT * at.u), terminal=0.3 * tracked)
+    bounds = mpc.StageBounds(u=[[-TORQUE, TORQUE]] * 6, du=[[-CHANGE, CHANGE]] * 6)
+    step = mpc.StepOptions(order=2, pivot=False)
+    ocp = mpc.optimal_control_problem(arms, HORIZON, PERIOD, [cost, bounds], symbols=at, step=step)
     x = np.concatenate([held.q, np.zeros(5), held.u])
     guess = mpc.initial_guess(ocp, np.tile(x, (HORIZON + 1, 1)), np.tile(held.u, (HORIZON, 1)))
     return mpc.real_time_iteration(ocp, guess, delay=1, pending=[held.u])

@@ -51,8 +51,8 @@ def fly(model, error, size=7.5, ramp=3.0, period=0.02, horizon=20, weights=WEIGH
     linear = mb.linearize(system, mb.equilibrium(system))
     to_x = np.linalg.inv(np.vstack([linear.to_dq, linear.to_dv]))
     end = to_x.T @ mb.control.regulators.lqr_gain(linear, **weights).S @ to_x
-    options = {"Q_end": (end + end.T) / 2, "step": mpc.StepOptions(order=2)} | weights
-    ocp = mpc.optimal_control_problem(system, horizon, period, **options)
+    cost, step = mpc.Cost(Q_end=(end + end.T) / 2, **weights), mpc.StepOptions(order=2)
+    ocp = mpc.optimal_control_problem(system, horizon, period, [cost], step=step)
     first = FINE * np.arange(horizon + 1)
     guess = mpc.initial_guess(ocp, np.hstack([q[first], v[first]]), u[first[:-1]])
     rti = mpc.real_time_iteration(ocp, guess, delay=1, pending=[u[0]])

@@ -156,7 +156,8 @@ def _words(hint: Any) -> str:
     if origin is not None and issubclass(origin, Callable):  # type: ignore[arg-type]
         return "a function"
     if origin is not None and issubclass(origin, Sequence):
-        items = PLURALS.get(parts[0], f"{_name(parts[0])} objects")
+        kinds = " or ".join(_name(each) for each in parts_of(parts[0]))
+        items = PLURALS.get(parts[0], f"{kinds} objects")
         fixed = issubclass(origin, tuple) and Ellipsis not in parts
         return f"a list of {len(parts)} {items}" if fixed else f"a list of {items}"
     name = _name(hint)

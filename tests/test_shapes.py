@@ -10,6 +10,7 @@ from mbcasadi.control.regulators import lqr
 from mbcasadi.control.tasks.task import per_row
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc import optimal_control_problem
+from mbcasadi.mpc.ocp.cost import Cost
 from mbcasadi.simulation import InitialConditions
 
 PART_OF_IT = np.ma.masked_array([0.1, 0.2], mask=[False, True])
@@ -114,7 +115,7 @@ def test_entry_points_take_no_masked_and_no_complex_arrays(bad):
         lambda: mb.equilibrium(system, wrong),
         lambda: system.with_mask(wrong),
         lambda: lqr(mb.linearize(system, mb.equilibrium(system, rest)), wrong, 1.0),
-        lambda: optimal_control_problem(system, 2, 0.1, Q=wrong),
+        lambda: optimal_control_problem(system, 2, 0.1, [Cost(Q=wrong)]),
         lambda: per_row("task", "kp", wrong, ["a"] * n),
         lambda: mb.from_equations(q, v, M=np.eye(2), h=bad),
     )

@@ -73,7 +73,7 @@ def test_what_a_notebook_shows_of_a_system_and_of_its_controllers():
     linear = mb.linearize(system, held)
     law = control.regulators.lqr(linear, np.ones(6), 1.0)
     qp = control.InverseDynamicsQP(system, [control.PostureTask(("crank",))])
-    ocp = mpc.optimal_control_problem(system, 3, 0.01, Q=np.ones(6), R=1.0)
+    ocp = mpc.optimal_control_problem(system, 3, 0.01, [mpc.Cost(Q=np.ones(6), R=1.0)])
     solved = (qp.solve(held.q, np.zeros(3)), law.solve(held.q, np.zeros(3)))
     motion = mb.simulate(system, held.q, np.zeros(3), 1e-3)
     made = (system, system.tree, system.coverage, held, linear, law, law.controller, qp, ocp)

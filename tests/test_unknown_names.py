@@ -54,7 +54,7 @@ CASES = {
     ),
     "parameter": (
         lambda _: mpc.optimal_control_problem(
-            mb.read_mjcf(models.path("four_bar")), 2, 0.01, Q=np.ones(6), R=1.0
+            mb.read_mjcf(models.path("four_bar")), 2, 0.01, [mpc.Cost(Q=np.ones(6), R=1.0)]
         ).parameters(setpoint_w=0.0),
         "did you mean",
     ),

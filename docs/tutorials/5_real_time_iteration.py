@@ -41,16 +41,11 @@ def upright(place, angle, speed, turn):
     )
 
 
-ocp = mpc.optimal_control_problem(
-    system,
-    HORIZON,
-    PERIOD,
-    symbols=at,
-    residual=ca.vertcat(upright(2.0, 2.0, 0.3, 0.5), 0.4 * at.u),
-    terminal=upright(7.0, 7.0, 2.2, 2.2),
-    u_bounds=[[-25.0, 25.0]],  # N
-    step=mpc.StepOptions(order=2, pivot=False),
-)
+along = ca.vertcat(upright(2.0, 2.0, 0.3, 0.5), 0.4 * at.u)
+cost = mpc.Cost(residual=along, terminal=upright(7.0, 7.0, 2.2, 2.2))
+limits = mpc.StageBounds(u=[[-25.0, 25.0]])  # N
+step = mpc.StepOptions(order=2, pivot=False)
+ocp = mpc.optimal_control_problem(system, HORIZON, PERIOD, [cost, limits], symbols=at, step=step)
 
 # %% [markdown]
 # ## The first plan

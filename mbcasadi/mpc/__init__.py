@@ -25,16 +25,21 @@ from mbcasadi.mpc.linear.problem import LinearProblem, linear_problem
 from mbcasadi.mpc.linear.terminal_set import TerminalSet
 from mbcasadi.mpc.linear.violations import Violation
 from mbcasadi.mpc.ocp.collocation import collocation_guess, direct_collocation
+from mbcasadi.mpc.ocp.contact_schedule import ContactSchedule
+from mbcasadi.mpc.ocp.cost import Cost
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import OcpSolution, initial_guess
 from mbcasadi.mpc.ocp.solution import rollout as rollout
 from mbcasadi.mpc.ocp.solver import OcpSolver, ocp_solver, solve_ocp
-from mbcasadi.mpc.ocp.stage import Bounded, StageSymbols, stage_symbols
+from mbcasadi.mpc.ocp.stage import StageSymbols, stage_symbols
+from mbcasadi.mpc.ocp.stage_bounds import StageBounds
 from mbcasadi.mpc.rti.controller import real_time_iteration
 from mbcasadi.mpc.rti.iteration import RealTimeIteration
 from mbcasadi.mpc.trajectory.actuation_measure import actuation_measure
 from mbcasadi.mpc.trajectory.constraints import pin_independent_coordinates
+from mbcasadi.mpc.trajectory.initial_state import Start
+from mbcasadi.mpc.trajectory.layout import ControlRate, TimeCost
 from mbcasadi.mpc.trajectory.optimisation import (
     TrajectorySolver,
     solve_trajectory,
@@ -50,10 +55,14 @@ from mbcasadi.mpc.trajectory.reference import (
 )
 from mbcasadi.mpc.trajectory.solution import TrajectorySolution
 from mbcasadi.mpc.trajectory.tracking_mpc import time_varying_model, trajectory_mpc
+from mbcasadi.qp.rows import Bounded
 
 __all__ = [
     "Bounded",
     "CaptureStep",
+    "ContactSchedule",
+    "ControlRate",
+    "Cost",
     "DynamicsOptions",
     "Gait",
     "Gate",
@@ -70,11 +79,14 @@ __all__ = [
     "RigidBodyPlan",
     "SingleRigidBody",
     "SingleRigidBodyMPC",
+    "StageBounds",
     "StageSymbols",
+    "Start",
     "StepOptions",
     "StepParameters",
     "SwingParameters",
     "TerminalSet",
+    "TimeCost",
     "TouchDown",
     "TrajectoryProblem",
     "TrajectorySolution",

@@ -10,11 +10,43 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import require_fields
 from mbcasadi.linalg import product
 from mbcasadi.linalg.scalars import Late
+from mbcasadi.readable_signatures import readable_fields
 
 FORCE_UNIT = "N or N m"
+
+
+@readable_fields
+@dataclass(frozen=True)
+class Bounded:
+    """`lower <= value <= upper`, an expression of a stage's symbols; equal ends fix it.
+
+    Attributes:
+        value, lower, upper: (n,); one number bounds all entries.
+        linear_penalty, quadratic_penalty: ρ₁ and ρ₂ of `ρ₁ e + ½ ρ₂ e²`, the cost of violating the
+            row by e, at each sample. A row without any is hard. ρ₂ is at least ρ₁ / (100 b), b the
+            row's largest bound, clipped to at most 1, and 1 where that is zero: without curvature
+            the solution would be inaccurate. With ρ₁ above the multiplier of the hard row it is
+            satisfied wherever it can be; far above, ρ₁ costs accuracy.
+        name: for reports; `path[i]` or `end[i]` by default.
+        at_end: whether it holds at the last sample, in place of all others.
+    """
+
+    value: ca.SX
+    lower: ArrayLike = -np.inf
+    upper: ArrayLike = np.inf
+    linear_penalty: float = 0.0
+    quadratic_penalty: float = 0.0
+    name: str = ""
+    at_end: bool = False
+
+    def __post_init__(self) -> None:
+        require_fields(self)
 
 
 class Row(NamedTuple):

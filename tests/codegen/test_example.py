@@ -81,7 +81,7 @@ def test_every_kind_of_controller_repeats_its_record(tmp_path):
     cart = mb.read_mjcf(mb.models.path("cart_pole"))
     linear = mb.linearize(cart, mb.equilibrium(cart))
     weights = [1.0] * 2 * cart.nv
-    ocp = mb.mpc.optimal_control_problem(cart, 5, 0.02, Q=weights, R=[0.1])
+    ocp = mb.mpc.optimal_control_problem(cart, 5, 0.02, [mb.mpc.Cost(Q=weights, R=[0.1])])
     laws = {
         "qp": mb.control.InverseDynamicsQP(arm, [mb.control.PostureTask()]),
         "law": mb.control.laws.computed_torque(arm, mb.control.PostureTask()),

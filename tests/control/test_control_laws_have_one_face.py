@@ -27,7 +27,7 @@ def made(four_bar, held):
     crank = control.PostureTask(("crank",))
     linear = mb.linearize(four_bar, held)
     Q = np.repeat([10.0, 0.1], 3)
-    ocp = mpc.optimal_control_problem(four_bar, 3, PERIOD, Q=Q, R=1.0)
+    ocp = mpc.optimal_control_problem(four_bar, 3, PERIOD, [mpc.Cost(Q=Q, R=1.0)])
     return {
         "qp": control.InverseDynamicsQP(four_bar, [crank], period=PERIOD),
         "law": laws.computed_torque(four_bar, crank, period=PERIOD),

@@ -14,6 +14,7 @@ from mbcasadi.control import InverseDynamicsQP, PostureTask
 from mbcasadi.control.laws import computed_torque
 from mbcasadi.description.status import Status
 from mbcasadi.mpc import optimal_control_problem, real_time_iteration
+from mbcasadi.mpc.ocp.cost import Cost
 
 LENGTH, MASS, GRAVITY = 40.0, 2e5, 9.81  # m, kg, m/s²: a large crane
 UNITS = {"m, kg": (1.0, 1.0), "mm, g": (1e3, 1e3), "km, t": (1e-3, 1e-3)}
@@ -125,7 +126,7 @@ def test_inputs_of_any_size_give_a_bounded_control_and_never_a_wrong_one(kind, u
 def test_real_time_iteration_refuses_the_same_places(units):
     m, kg = units
     ocp = optimal_control_problem(
-        crane(m, kg), 2, 0.01, Q=[1, m**-2, 1, m**-2], R=[1e-3 / (kg * m**2) ** 2] * 2
+        crane(m, kg), 2, 0.01, [Cost(Q=[1, m**-2, 1, m**-2], R=[1e-3 / (kg * m**2) ** 2] * 2)]
     )
     controller = real_time_iteration(ocp).controller
     ref = ocp.parameters(setpoint_q=[0.0, LENGTH * m]).ravel()

@@ -6,6 +6,7 @@ from functools import partial
 import casadi as ca
 import numpy as np
 import pytest
+from support.problems import problem
 
 import mbcasadi as mb
 from mbcasadi.control import InverseDynamicsQP, PostureTask
@@ -24,7 +25,7 @@ from mbcasadi.control.laws import (
     within_limits,
 )
 from mbcasadi.errors import ExportError, ProblemError, ShapeError
-from mbcasadi.mpc import optimal_control_problem, real_time_iteration
+from mbcasadi.mpc import real_time_iteration
 
 CHANGED = {"body:coupler:mass": 1.5, "gravity": [0.2, 0.0, -8.0]}
 EXACT = 1e-9  # relative: the same equations in another order
@@ -191,7 +192,7 @@ def test_mpc_plans_with_the_parameters_of_each_sample() -> None:
 
     def plan_of(mechanism: mb.System):
         weights = {"Q": [1.0] * 2 * mechanism.nv, "R": [0.1] * mechanism.nu}
-        return real_time_iteration(optimal_control_problem(mechanism, 5, 0.02, **weights))
+        return real_time_iteration(problem(mechanism, 5, 0.02, **weights))
 
     mpc, expected = plan_of(system), plan_of(system.at(changed))
     p = system.parameter_values(changed)

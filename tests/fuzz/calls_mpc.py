@@ -63,9 +63,10 @@ def calls_of_ocps():
         "discrete_dynamics": {"system": system, "period": 0.1},
         "step_fun": {"system": system, "period": 0.1},
         "optimal_control_problem": {
-            "system": system, "horizon": 2, "period": 0.1, "R": 1.0, "symbols": own,
-            "path": [mpc.Bounded(own.q, -9.0, 9.0)],
+            "system": system, "horizon": 2, "period": 0.1, "symbols": own,
+            "parts": [mpc.Cost(R=1.0), mpc.Bounded(own.q, -9.0, 9.0)],
         },
+        **calls_of_stage_parts(),
         "direct_collocation": {"ocp": ocp, "system": system},
         "collocation_guess": {
             "ocp": mpc.direct_collocation(ocp, system), "system": system, "guess": guess,
@@ -87,6 +88,19 @@ def calls_of_ocps():
     }  # fmt: skip
 
 
+def calls_of_stage_parts():
+    parts = {
+        mpc.Cost: {"Q": [1.0, 1.0], "R": 1.0, "Q_end": [1.0, 1.0], "S": 1.0},
+        mpc.StageBounds: {"u": [[-1.0, 1.0]], "du": [[-1.0, 1.0]], "v": [[-1.0, 1.0]]},
+        mpc.ContactSchedule: {"closing": 0.01},
+    }
+    calls = {}
+    for kind, given in parts.items():
+        calls[kind.__name__] = given
+        calls[f"{kind.__name__}.terms"] = {"self": kind(**given), "stage": ex.stage()}
+    return calls
+
+
 def calls_of_trajectories():
     system, problem, solution = ex.mass(), ex.trajectory_problem(), ex.trajectory()
     own, ocp = mpc.stage_symbols(system), ex.ocp()
@@ -101,8 +115,11 @@ def calls_of_trajectories():
         },
         "PosePath.guess": {"self": ex.path(), "problem": problem},
         "trajectory_problem": {
-            "system": system, "horizon": 2, "duration": (0.1, 0.2), "time_weight": 1.0,
+            "system": system, "horizon": 2, "duration": (0.1, 0.2), "parts": [mpc.TimeCost()],
         },
+        "TimeCost": {},
+        "ControlRate": {"bounds": [[-1.0, 1.0]]},
+        "Start": {"q0": [0.0]},
         "trajectory_guess": {"problem": problem, "q": np.zeros((5, 1))},
         "trajectory_solver": {"problem": problem},
         "TrajectorySolver.solve": {

@@ -14,6 +14,7 @@ import mbcasadi as mb
 from mbcasadi import control, models, mpc
 from mbcasadi.control import laws, regulators
 from mbcasadi.identification.base_parameters import random_samples
+from mbcasadi.mpc.ocp.stage import Stage, slots_of
 
 FOUR_BAR = models.path("four_bar")
 JOINTS = ("left_proximal", "right_proximal")
@@ -155,7 +156,13 @@ def zeros_of(function):
 
 @cache
 def ocp():
-    return mpc.optimal_control_problem(mass(), STEPS, PERIOD, Q=np.ones(2), R=1.0)
+    return mpc.optimal_control_problem(mass(), STEPS, PERIOD, [mpc.Cost(Q=np.ones(2), R=1.0)])
+
+
+@cache
+def stage():
+    own, has_changes = mpc.stage_symbols(mass()), True
+    return Stage(mass(), slots_of(mass(), True, (), own), own, has_changes)
 
 
 @cache
@@ -172,7 +179,12 @@ def iteration():
 def trajectory_problem():
     own = mpc.stage_symbols(mass())
     return mpc.trajectory_problem(
-        mass(), STEPS, (0.4, 0.4), q0=[0.0], v0=[0.0], symbols=own, residual=own.u
+        mass(),
+        STEPS,
+        (0.4, 0.4),
+        [mpc.Cost(residual=own.u)],
+        start=mpc.Start(q0=[0.0], v0=[0.0]),
+        symbols=own,
     )
 
 

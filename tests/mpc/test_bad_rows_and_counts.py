@@ -22,6 +22,7 @@ from mbcasadi.mpc import (
     real_time_iteration,
     stage_symbols,
 )
+from mbcasadi.mpc.ocp.cost import Cost
 from mbcasadi.shapes import count_of_periods
 from mbcasadi.validation import Trial, cases
 
@@ -74,8 +75,9 @@ def test_one_row_in_place_of_a_list_is_refused(linear):
     with pytest.raises(err.ProblemError, match="outputs is a Output; expected a list of Output"):
         linear_mpc(linear, 5, np.ones(6), 1.0, outputs=row)
     own = stage_symbols(linear.system)
-    with pytest.raises(err.ProblemError, match=r"path is a list with a SX; expected a list of B"):
-        optimal_control_problem(linear.system, 5, 0.01, Q=np.ones(6), path=[own.q])
+    message = "parts is a list with a SX; expected a list of .*Task or Bounded objects"
+    with pytest.raises(err.ProblemError, match=message):
+        optimal_control_problem(linear.system, 5, 0.01, [Cost(Q=np.ones(6)), own.q])
 
 
 def test_a_mistyped_option_of_a_formulation_is_refused_with_the_valid_ones():
@@ -95,7 +97,7 @@ TIMES = {
         MODEL, 5, [1.0, 1.0], 1.0, tracked=[[1.0, 0.0]], delay=delay
     ),
     "real-time iteration": lambda delay: real_time_iteration(
-        optimal_control_problem(sliding_mass(), 3, 0.1, R=1.0), delay=delay
+        optimal_control_problem(sliding_mass(), 3, 0.1, [Cost(R=1.0)]), delay=delay
     ),
     "scenario": lambda delay: Trial(1.0, delay=delay),
     "cases": lambda delay: cases([0], delays=[delay]),

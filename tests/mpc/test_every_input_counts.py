@@ -26,6 +26,7 @@ from mbcasadi.mpc import (
     real_time_iteration,
     single_rigid_body_mpc,
 )
+from mbcasadi.mpc.ocp.cost import Cost
 
 # The second state drives nothing that has a cost, and its setpoint none either.
 MODEL = LinearModel.of([[0.9, 0.0], [0.1, 0.5]], [[0.1], [0.0]], 0.1)
@@ -66,7 +67,7 @@ KINDS = {
     "mechanism, multipliers": lambda: mechanism(linear_mpc, form="multipliers"),
     "offset-free mechanism": lambda: mechanism(offset_free_mpc, tracked=np.eye(6)[:1]),
     "real-time iteration": lambda: real_time_iteration(
-        optimal_control_problem(sliding_mass(), 3, 0.1, Q=Q, R=1.0)
+        optimal_control_problem(sliding_mass(), 3, 0.1, [Cost(Q=Q, R=1.0)])
     ),
     "legged": legged,
     "regulator": lambda: lqr(four_bar(), np.repeat([1.0, 0.0], 3), 1.0),

@@ -17,6 +17,8 @@ from mbcasadi.mpc import (
     real_time_iteration,
     stage_symbols,
 )
+from mbcasadi.mpc.ocp.cost import Cost
+from mbcasadi.mpc.ocp.stage_bounds import StageBounds
 from mbcasadi.system import from_lagrangian
 
 PERIOD, HORIZON = 0.1, 10
@@ -59,7 +61,11 @@ def test_a_real_time_iteration_flags_a_soft_row_that_is_violated():
     path = [Bounded(own.v, -SPEED, SPEED, 5.0, 1.0, name="speed")]
     bounds = [[-1.0, 1.0]]  # N: too weak to brake within a sample
     ocp = optimal_control_problem(
-        system, HORIZON, PERIOD, Q=[1.0, 0.1], R=0.1, path=path, symbols=own, u_bounds=bounds
+        system,
+        HORIZON,
+        PERIOD,
+        [Cost(Q=[1.0, 0.1], R=0.1), *path, StageBounds(u=bounds)],
+        symbols=own,
     )
     rti = real_time_iteration(ocp)
     for (q, v), flag in ((SLOW, Flag(0)), (FAST, Flag.RELAXED)):

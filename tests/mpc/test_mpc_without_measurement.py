@@ -7,6 +7,7 @@ import pytest
 import mbcasadi as mb
 from mbcasadi.mpc import linear_mpc, lti_mpc, optimal_control_problem, real_time_iteration
 from mbcasadi.mpc.linear.prediction_model import LinearModel
+from mbcasadi.mpc.ocp.cost import Cost
 
 SERVO_ARM = """<mujoco><option timestep="0.002"/>
   <worldbody>
@@ -58,7 +59,7 @@ def test_linear_mpc_holds_servos_and_motors_where_they_are(arm, form):
 
 
 def test_a_real_time_iteration_follows_its_plan_and_then_holds(arm):
-    ocp = optimal_control_problem(arm[0], 5, PERIOD, Q=[10, 10, 0.1, 0.1], R=1e-4)
+    ocp = optimal_control_problem(arm[0], 5, PERIOD, [Cost(Q=[10, 10, 0.1, 0.1], R=1e-4)])
     held = mb.equilibrium(arm[0], POSE)
     p = ocp.parameters(setpoint_q=POSE, setpoint_u=held.u)
     rti = real_time_iteration(ocp)

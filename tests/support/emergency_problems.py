@@ -15,6 +15,7 @@ from mbcasadi.control import InverseDynamicsQP, PostureTask, with_fallback
 from mbcasadi.control.laws import computed_torque
 from mbcasadi.description import Controller, LeastDistanceStages, Signal
 from mbcasadi.mpc import optimal_control_problem, real_time_iteration
+from mbcasadi.mpc.ocp.cost import Cost
 
 # The authored pose is not zero: a zero command would tear the servo away by 0.8.
 ARM = """<mujoco><compiler angle="radian"/><option timestep="0.001"/><worldbody>
@@ -73,7 +74,7 @@ def made(kind: str) -> Controller:
         "hold": lambda: with_fallback(law, "hold"),
         "zero": lambda: InverseDynamicsQP(system, [PostureTask(kp=50.0)], fallback="zero"),
         "rti": lambda: real_time_iteration(
-            optimal_control_problem(system, 3, 0.01, Q=np.ones(4), R=[1.0, 1.0])
+            optimal_control_problem(system, 3, 0.01, [Cost(Q=np.ones(4), R=[1.0, 1.0])])
         ),
     }
     return foreign() if kind == "foreign" else makers[kind]().controller

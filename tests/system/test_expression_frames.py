@@ -13,6 +13,7 @@ import mbcasadi.errors as err
 from mbcasadi import models
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask, laws
 from mbcasadi.mpc import optimal_control_problem
+from mbcasadi.mpc.ocp.cost import Cost
 from mbcasadi.system.rigid_points import points_by_body
 
 EXACT = 1e-10
@@ -244,7 +245,7 @@ def test_a_law_of_orientation_is_the_same_for_mjcf_and_lagrangian(hands, kind, a
 
 def test_a_cost_of_a_frame_is_the_same_for_mjcf_and_lagrangian(hands):
     task, rng = FrameTask("hand", kp=1.0), np.random.default_rng(10)
-    problems = [optimal_control_problem(s, 4, 0.05, R=1e-3, tasks=[task]) for s in hands]
+    problems = [optimal_control_problem(s, 4, 0.05, [Cost(R=1e-3), task]) for s in hands]
     for _ in range(4):
         x, u = rng.standard_normal(6), rng.standard_normal(3)
         p = problems[0].parameters()[0]

@@ -112,7 +112,9 @@ def iteration(folder):
     Q = 10 * angles + speeds
     upright = np.concatenate([system.tree.q0, np.zeros(4)])
     step = mpc.StepOptions(order=3, pivot=False)
-    ocp = mpc.optimal_control_problem(system, 20, 0.0125, Q=Q, R=0.7, Q_end=15 * Q, step=step)
+    ocp = mpc.optimal_control_problem(
+        system, 20, 0.0125, [mpc.Cost(Q=Q, R=0.7, Q_end=15 * Q)], step=step
+    )
     guess = mpc.initial_guess(ocp, np.tile(upright, (21, 1)), np.zeros((20, 1)))
     project = mb.export_c(mpc.real_time_iteration(ocp, guess), folder, name="rti")
     setpoints = {"setpoint_q": upright[:4], "setpoint_v": upright[4:]}

@@ -60,7 +60,7 @@ def hopping_mass():
         '<mujoco><worldbody><body><joint name="x" type="slide"/><geom size="0.1"/></body>'
         '</worldbody><actuator><motor name="push" joint="x"/></actuator></mujoco>'
     )
-    problem = mpc.optimal_control_problem(system, 4, 0.02, Q=np.ones(2), R=1.0)
+    problem = mpc.optimal_control_problem(system, 4, 0.02, [mpc.Cost(Q=np.ones(2), R=1.0)])
     return mpc.real_time_iteration(problem)
 
 

@@ -14,7 +14,7 @@ from mbcasadi.control.tick.instant import Instant
 from mbcasadi.control.tick.part import Bound, Part
 from mbcasadi.description import TuningParameter
 from mbcasadi.errors import ProblemError
-from mbcasadi.qp.rows import Row, Rows, Sizes
+from mbcasadi.qp.rows import Bounded, Row, Rows, Sizes
 from mbcasadi.shapes import real_array
 
 AXES = ("x", "y", "z")
@@ -64,14 +64,25 @@ class AngularMomentumLimit(Part):
             for i in kept
         )
 
-        def rows(now: Instant, sizes: Sizes) -> Sequence[Rows]:
-            L, J, bias = (x[[3 + i for i in kept], :] for x in momentum(now.q, now.v))
-            _, L = predicted(L, L, [J @ a + bias for a in now.plans], design.tick)
+        def angular(now: Instant) -> list[ca.SX]:
+            """Return L, A_G and Ȧ_G v, and the largest |L|, of the axes that are bounded."""
             largest = ca.vertcat(
                 *(now.tuning.get(name, bounds[i]) for name, i in zip(names, kept, strict=True))
             )
+            return [*(x[[3 + i for i in kept], :] for x in momentum(now.q, now.v)), largest]
+
+        def rows(now: Instant, sizes: Sizes) -> Sequence[Rows]:
+            L, J, bias, largest = angular(now)
+            _, L = predicted(L, L, [J @ a + bias for a in now.plans], design.tick)
             lower, upper = ((sign * largest - L) / h - bias for sign in (-1, 1))
             return [sizes.rows(about, lower, upper, C_a=ca.sparsify(J))]
+
+        def path(now: Instant) -> Sequence[Bounded]:
+            L = angular(now)[0]
+            return [
+                Bounded(L[k], -bounds[i], bounds[i], name=row.name)
+                for k, (i, row) in enumerate(zip(kept, about, strict=True))
+            ]
 
         tuning = [
             TuningParameter(name, float(bounds[i]), unit="kg m²/s")
@@ -83,4 +94,5 @@ class AngularMomentumLimit(Part):
             positions=about,
             planned=tuple(range(design.system.nv)),
             rows=rows,
+            path=path,
         )

@@ -28,7 +28,7 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.linalg.scalars import Late
 from mbcasadi.model import geometry
 from mbcasadi.model.geometry import DistanceRows
-from mbcasadi.qp.rows import Row, Rows, Sizes
+from mbcasadi.qp.rows import Bounded, Row, Rows, Sizes
 from mbcasadi.shapes import require_name, require_numbers, require_positive
 from mbcasadi.system import System
 from mbcasadi.system.contacts import contacts_of
@@ -105,6 +105,15 @@ class DistanceLimits(Part):
             )
             return [replace(own, late=late)]
 
+        def path(now: Instant) -> list[Bounded]:
+            found, late = distances.at(now.q, now.v)
+            gaps = [gap for _, gap, _ in found]
+            gaps = gaps if late is None else late.put_into(gaps)
+            return [
+                Bounded(gap, self.margin, name=row.name)
+                for gap, row in zip(gaps, about, strict=True)
+            ]
+
         left_out = ", ".join(distances.left_out)
         margin = TuningParameter(MARGIN, self.margin, unit="m")
         return Bound(
@@ -114,6 +123,7 @@ class DistanceLimits(Part):
             planned=tuple(range(design.system.nv)),
             notes={"distances without a formula": left_out} if left_out else {},
             rows=rows,
+            path=path,
         )
 
 

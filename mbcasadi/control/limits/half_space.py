@@ -18,9 +18,9 @@ from mbcasadi.control.tick.part import Bound, Part
 from mbcasadi.description import TuningParameter
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.errors import ProblemError
-from mbcasadi.qp.rows import Row, Rows, Sizes
+from mbcasadi.qp.rows import Bounded, Row, Rows, Sizes
 from mbcasadi.readable_signatures import readable_fields
-from mbcasadi.shapes import real_array, require_numbers, require_positive
+from mbcasadi.shapes import real_array, require_positive
 
 
 @final
@@ -51,7 +51,8 @@ class HalfSpace(Part):
     def __post_init__(self) -> None:
         require_fields(self)
         require_positive(braking=self.braking)
-        require_numbers(offset=self.offset)
+        if not np.isfinite(self.offset):
+            raise ProblemError(f"offset = {self.offset}; expected a finite number of metres")
         require_reserve(self.reserve)
         normal = real_array("normal", self.normal)
         if normal.shape != (3,) or not 0 < np.linalg.norm(normal) < np.inf:
@@ -69,10 +70,13 @@ class HalfSpace(Part):
         about = Row(f"{what} '{self.frame}'", f"{what} of {self.frame}", f"{what}s")
         about = about._replace(owner=(what, self.frame), unit="m/s²", planned=planned)
 
+        def distance(now: Instant) -> ca.SX:
+            return n.T @ ca.SX(frame.pose(now.q)[0]) - now.tuning.get(entry, self.offset)
+
         def rows(now: Instant, sizes: Sizes) -> Sequence[Rows]:
             J = n.T @ ca.SX(frame.jacobian(now.q))[:3, :]
             bias = n.T @ ca.SX(frame.bias(now.q, now.v))[:3]
-            left = n.T @ ca.SX(frame.pose(now.q)[0]) - now.tuning.get(entry, self.offset)
+            left = distance(now)
             plans = [J @ a + bias for a in now.plans]
             left, rate = predicted(left, J @ now.v, plans, design.tick)
             lower = -braking_bound(left, -rate, planned, design.tick) - bias
@@ -85,4 +89,5 @@ class HalfSpace(Part):
             positions=(about,),
             planned=tuple(range(design.system.nv)),
             rows=rows,
+            path=lambda now: [Bounded(distance(now), 0.0, name=about.name)],
         )

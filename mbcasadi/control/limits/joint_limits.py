@@ -29,7 +29,7 @@ from mbcasadi.control.tick.part import Bound, FollowedCoordinate, Part
 from mbcasadi.description import TuningParameter
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.errors import ProblemError
-from mbcasadi.qp.rows import Row, Rows, Sizes
+from mbcasadi.qp.rows import Bounded, Row, Rows, Sizes
 from mbcasadi.shapes import real_array
 from mbcasadi.system import System
 from mbcasadi.system.names_by_kind import require_name_of
@@ -92,6 +92,18 @@ class JointLimits(Part):
             low, high = ca.fmax(lower, -UNBOUNDED), ca.fmin(upper, UNBOUNDED)
             return [sizes.rows(joints.about, low, high, C_a=eye[dofs, :])]
 
+        def path(now: Instant) -> list[Bounded]:
+            """Return the ranges, margins off, and the speeds of the joints."""
+            ends = zip(joints.lower, joints.upper, joints.velocity, strict=True)
+            return [
+                row
+                for k, (low, high, fastest) in enumerate(ends)
+                for row in (
+                    Bounded(now.q[places[k]], low, high, name=f"range of {joints.names[k]}"),
+                    Bounded(now.v[dofs[k]], -fastest, fastest, name=f"speed of {joints.names[k]}"),
+                )
+            ]
+
         def lost(now: Instant) -> ca.SX:
             """Whether a joint is faster than its limit by more than a tick of its braking takes."""
             speeds, limits = state(now)[1], _tuned(joints, now.tuning).velocity
@@ -120,6 +132,7 @@ class JointLimits(Part):
             ),
             notes={"passive joints without limits": left_out} if left_out else {},
             rows=rows,
+            path=path,
             lost=lost,
         )
 

@@ -86,6 +86,8 @@ class TaskRows:
         error: (k,) from the present value to the desired one; rotations as vectors, rad.
         target: (k,) the desired value; rotations as vectors, rad.
         a_ref: (k,) the part of a_des that the reference gives.
+        feedback: (k, 2) `kp error` and `kd (v_ref - J v)`, what of a_des the reference does not
+            give.
     """
 
     J: ca.SX
@@ -94,6 +96,7 @@ class TaskRows:
     error: ca.SX
     target: ca.SX
     a_ref: ca.SX
+    feedback: ca.SX
 
 
 @dataclass(frozen=True)
@@ -156,8 +159,9 @@ class Task(ABC):
         """
         r = self.residual(system, q, v, ref)
         kp, kd = (_gain_column(n, getattr(gains, n), r.error.numel()) for n in ("kp", "kd"))
-        a_des = r.a_ref + kd * (r.v_ref - r.J @ v) + kp * r.error
-        return TaskRows(ca.sparsify(r.J), r.c, a_des, r.error, r.target, r.a_ref)
+        of_error, of_rate = kp * r.error, kd * (r.v_ref - r.J @ v)
+        a_des, feedback = r.a_ref + of_rate + of_error, ca.horzcat(of_error, of_rate)
+        return TaskRows(ca.sparsify(r.J), r.c, a_des, r.error, r.target, r.a_ref, feedback)
 
     @abstractmethod
     def hold_reference(self, system: System, q: Array) -> dict[str, Array]:

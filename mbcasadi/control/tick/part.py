@@ -20,7 +20,7 @@ from mbcasadi.control.tick.design import Design
 from mbcasadi.control.tick.instant import Instant
 from mbcasadi.description import Signal, TuningParameter
 from mbcasadi.description.qp_stages import UNBOUNDED
-from mbcasadi.qp.rows import Row, Rows, Sizes
+from mbcasadi.qp.rows import Bounded, Row, Rows, Sizes
 from mbcasadi.short_text import summarised
 from mbcasadi.system.actuator_model import ActuatorModel
 
@@ -102,6 +102,8 @@ class Bound:
         state: the instant with the state predicted or corrected.
         forces: the instant with changed forces, ranges or references.
         rows: inequalities.
+        path: of limits of q and v, what optimal control bounds at its samples in place of `rows`,
+            which lower them to accelerations.
         lost: whether a limit cannot be kept any more, whatever the solver finds.
         carry: numbers by name that the functions behind the solver need.
         judge: further ones, from the rows of all tasks in the problem and the floors of each.
@@ -126,6 +128,7 @@ class Bound:
     state: Callable[[Instant], Instant] | None = None
     forces: Callable[[Instant], Instant] | None = None
     rows: Callable[[Instant, Sizes], Sequence[Rows]] | None = None
+    path: Callable[[Instant], Sequence[Bounded]] | None = None
     lost: Callable[[Instant], ca.SX] | None = None
     carry: Callable[[Instant], Values] | None = None
     judge: Callable[[Any, Array], Values] | None = None

@@ -13,14 +13,18 @@ plant, and for rows "not below" both bounds towards the closed side are wider th
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import final
 
 import casadi as ca
 import numpy as np
 
+from mbcasadi.argument_kinds import require_fields
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.ocp.problem import Array
-from mbcasadi.mpc.ocp.stage import Bounded, Stage
+from mbcasadi.mpc.ocp.stage import Stage
+from mbcasadi.mpc.ocp.stage_part import StagePart, Terms
+from mbcasadi.qp.rows import Bounded
 from mbcasadi.shapes import require_positive, unique
 from mbcasadi.simulation.active_rows import holonomic_rows
 from mbcasadi.system import System, evaluate
@@ -34,65 +38,70 @@ DEPTH = 0.04
 MuJoCo's default `solref` a foot that lands penetrates the floor by 7 mm for each m/s."""
 
 
-class ScheduleRows(NamedTuple):
-    """Rows of the path and of the end; `given` (n, 2) bounds those of the path in a given state."""
+@final
+@dataclass(frozen=True)
+class ContactSchedule(StagePart):
+    """What a schedule of contacts keeps, of a system with a mask; without one, its defaults hold.
 
-    path: tuple[Bounded, ...]
-    end: tuple[Bounded, ...]
-    given: Array
-
-
-def schedule_rows(
-    stage: Stage, closing: float | None, depth: float | None, not_below: Mapping[str, int]
-) -> ScheduleRows:
-    """Return the rows of a stage whose system has a mask; none otherwise.
-
-    Args:
-        stage: symbols and parameters.
+    Attributes:
         closing: largest distance from which a row may close, in its unit; by default `CLOSING`
-            times the size of its residual.
-        depth: largest depth of a row "not below" at the given state, in its unit; by default
-            `DEPTH` times that size; `closing` where that is larger.
-        not_below: 1 for `phi >= 0`, -1 for `phi <= 0`, by the name of the row.
-
-    Raises:
-        ProblemError: a distance that is not positive; another sign; no such row, one of velocities
-            only, or no mask.
+            times the size of its residual: 1 % of a length of the model, or of 1 rad. A schedule
+            that closes a row farther away is infeasible.
+        depth: largest depth of a row "not below" at the given state, which is measured, in its
+            unit; by default `DEPTH` times that size; `closing` where that is larger.
+        not_below: rows that the mask switches and that are unilateral, by name: 1 for `phi >= 0`,
+            -1 for `phi <= 0`, kept at all samples.
     """
-    given_lengths = {"closing": closing, "depth": depth}
-    require_positive(**{name: x for name, x in given_lengths.items() if x is not None})
-    system = stage.system
-    if system.mask is None:
-        if not_below:
-            raise ProblemError(
-                f"not_below = {dict(not_below)}, but no row of '{system.name}' is switched; "
-                "expected system.with_mask()"
-            )
-        return ScheduleRows((), (), np.empty((0, 2)))
-    names, of_q = unique(system.constraint_names), holonomic_rows(system).full().ravel() > 0
-    near = _lengths(system, closing, CLOSING)
-    far = np.maximum(_lengths(system, depth, DEPTH), near)
-    _check(system.name, not_below, [n for n, yes in zip(names, of_q, strict=True) if yes])
-    inputs = {
-        "q": stage.variables.carried_q,
-        "v": ca.DM.zeros(system.nv),
-        "t": stage.ref.get("t", 0),
-    }
-    phi, mask = ca.SX(evaluate(stage.members.constraint, inputs)), stage.ref["mask"]
-    switched = [i for i, yes in enumerate(of_q) if yes]
-    closed = [
-        Bounded((mask * phi)[i], -near[i], near[i], name=f"closing.{names[i]}") for i in switched
-    ]
-    sides = {names.index(name): sign for name, sign in not_below.items()}
-    above = [
-        Bounded(sign * phi[i], -near[i], name=f"not_below.{names[i]}") for i, sign in sides.items()
-    ]
-    given = [
-        [-far[i] if sides.get(i) == 1 else -near[i], far[i] if sides.get(i) == -1 else near[i]]
-        for i in switched
-    ]
-    given += [[-far[i], np.inf] for i in sides]
-    return ScheduleRows((*closed, *above), tuple(above), np.reshape(given, (-1, 2)))
+
+    closing: float | None = None
+    depth: float | None = None
+    not_below: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        require_fields(self)
+        lengths = {"closing": self.closing, "depth": self.depth}
+        require_positive(**{name: x for name, x in lengths.items() if x is not None})
+
+    def terms(self, stage: Stage) -> Terms:
+        """Return the rows.
+
+        Raises:
+            ProblemError: another sign than 1 or -1; no such row, one of velocities only, or no
+                mask.
+        """
+        system, not_below = stage.system, self.not_below
+        if system.mask is None:
+            if not_below:
+                raise ProblemError(
+                    f"not_below = {dict(not_below)}, but no row of '{system.name}' is switched; "
+                    "expected system.with_mask()"
+                )
+            return Terms()
+        names, of_q = unique(system.constraint_names), holonomic_rows(system).full().ravel() > 0
+        near = _lengths(system, self.closing, CLOSING)
+        far = np.maximum(_lengths(system, self.depth, DEPTH), near)
+        _check(system.name, not_below, [n for n, yes in zip(names, of_q, strict=True) if yes])
+        phi, mask = _positions(stage), stage.ref["mask"]
+        sides = {names.index(name): sign for name, sign in not_below.items()}
+        rows, given = list[Bounded](), list[tuple[float, float]]()
+        for i in np.flatnonzero(of_q).tolist():
+            rows.append(Bounded((mask * phi)[i], -near[i], near[i], name=f"closing.{names[i]}"))
+            depth = {sign: far[i] if sides.get(i) == sign else near[i] for sign in (1, -1)}
+            given.append((-depth[1], depth[-1]))
+        above = [
+            Bounded(sign * phi[i], -near[i], name=f"not_below.{names[i]}")
+            for i, sign in sides.items()
+        ]
+        given += [(-far[i], np.inf) for i in sides]
+        at_end = [replace(row, at_end=True) for row in above]
+        return Terms(rows=[*rows, *above, *at_end], given=dict(enumerate(given)))
+
+
+def _positions(stage: Stage) -> ca.SX:
+    """Return phi (nc,) of a stage."""
+    still, t = ca.DM.zeros(stage.system.nv), stage.ref.get("t", 0)
+    inputs = {"q": stage.variables.carried_q, "v": still, "t": t}
+    return ca.SX(evaluate(stage.members.constraint, inputs))
 
 
 def _lengths(system: System, given: float | None, share: float) -> Array:

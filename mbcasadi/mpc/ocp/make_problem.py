@@ -1,25 +1,32 @@
-"""Optimal control of a mechanism on its constraint manifold: from weights to data."""
+"""Optimal control of a mechanism on its constraint manifold: from parts to data."""
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.tasks.task import Task, gains_of
+from mbcasadi.control.tasks.task import Task
+from mbcasadi.control.tick.part import Part
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.integrators.step import discrete_dynamics, require_horizon
 from mbcasadi.mpc.integrators.step_options import DEFAULT_STEP, StepOptions
-from mbcasadi.mpc.ocp.actuator_limits import change_rows, control_bounds, force_rows
 from mbcasadi.mpc.ocp.constraints import penalties_of
-from mbcasadi.mpc.ocp.contact_schedule import schedule_rows
+from mbcasadi.mpc.ocp.contact_schedule import ContactSchedule
+from mbcasadi.mpc.ocp.cost import TaskCost
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
-from mbcasadi.mpc.ocp.stage import Bounded, Stage, StageSymbols, slots_of, stage_symbols
-from mbcasadi.shapes import bounds, real_array, require_each, weight
+from mbcasadi.mpc.ocp.stage import Stage, StageSymbols, slots_of, stage_symbols
+from mbcasadi.mpc.ocp.stage_bounds import ActuatorBounds
+from mbcasadi.mpc.ocp.stage_limits import StageLimits
+from mbcasadi.mpc.ocp.stage_part import FREE, StagePart, Terms
+from mbcasadi.qp.rows import Bounded
+from mbcasadi.shapes import bounds, real_array
 from mbcasadi.system import System
+
+ProblemPart = StagePart | Part | Task | Bounded
+"""What an optimal control problem is made of."""
 
 
 @checked
@@ -27,96 +34,60 @@ def optimal_control_problem(
     system: System,
     horizon: int,
     period: float,
+    parts: Sequence[ProblemPart],
     *,
-    Q: ArrayLike | None = None,
-    R: ArrayLike | None = None,
-    Q_end: ArrayLike | None = None,
-    S: ArrayLike | None = None,
-    tasks: Sequence[Task] = (),
     symbols: StageSymbols | None = None,
-    residual: ca.SX | None = None,
-    terminal: ca.SX | None = None,
-    path: Sequence[Bounded] = (),
-    end: Sequence[Bounded] = (),
-    u_bounds: ArrayLike | None = None,
-    du_bounds: ArrayLike | None = None,
-    q_bounds: ArrayLike | None = None,
-    v_bounds: ArrayLike | None = None,
-    closing: float | None = None,
-    depth: float | None = None,
-    not_below: Mapping[str, int] = MappingProxyType({}),
-    name: str = "ocp",
     step: StepOptions = DEFAULT_STEP,
+    name: str = "ocp",
 ) -> OptimalControlProblem:
     """Return the optimal control problem of a mechanism on its constraint manifold.
 
-        r_k = √T (√Q (q_ref ⊖ q, v_ref - v), √R (u_ref - u), √w task errors, own residuals),
-              and √S (u_k - u_{k-1}) without √T,
-        r_N = (√Q_N (q_ref ⊖ q, v_ref - v), own terminal residuals),
-
-    T is the period: weights of stages count per second, and the solution hardly changes with T. The
-    state is x = (q, v), or (q, v, u_last) where changes of the control are weighted or bounded.
-    References, masks, own parameters and those of the system (`physical`) are slices of p, one p
-    for each sample.
+    The state is x = (q, v), or (q, v, u_last) where changes of the control are weighted or bounded.
+    Weights of stages count per second, and the solution hardly changes with the period. References,
+    masks, own parameters and those of the system (`physical`) are slices of p, one p for each
+    sample. The model's ranges of controls and actuator forces hold without being named.
 
     Args:
         system: the mechanism.
         horizon: number of intervals N.
         period: length of one, s.
-        Q, Q_end: (2 nv, 2 nv) or (2 nv,) weights of `(q_ref ⊖ q, v_ref - v)`, along the motion
-            (per second) and at its end.
-        R: (nu, nu) or (nu,) weight of `u_ref - u`, per second.
-        S: (nu, nu) or (nu,) weight of `u_k - u_{k-1}`, of each change. With it, or with du_bounds,
-            x0 holds the control of the interval before the first one: (q, v, u_last).
-        tasks: those of inverse dynamics; the cost of their errors has their weights, per second.
-        symbols: those of the expressions that follow; see `stage_symbols`.
-        residual: r of `½ ‖r‖²` per second, of q, v, u and own parameters.
-        terminal: r of `½ ‖r‖²` at the end, of q, v and own parameters.
-        path: rows of q, v, u at every sample but the last, hard or soft. A row of q and v alone
-            also bounds x0, which is given: from an x0 that violates it there is no solution. A
-            real-time iteration applies such a row from the next sample on.
-        end: rows of q, v at the last sample. On a manifold, fix independent coordinates and not all
-            of q: rows that repeat the loops have no unique multipliers.
-        u_bounds: (nu, 2); the model's ranges of controls and forces hold as well.
-        du_bounds: (nu, 2) of `u_k - u_{k-1}`, per interval.
-        q_bounds, v_bounds: (nq, 2), (nv, 2), from the second sample on.
-        closing: largest distance, in a row's unit, from which a mask may close it: the step moves
-            it onto `phi = 0`; by default 1 % of a length of the model, or of 1 rad. A schedule that
-            closes a row farther away is infeasible.
-        not_below: rows that a mask switches and that are unilateral, by name: 1 for `phi >= 0`, -1
-            for `phi <= 0`, kept at all samples.
-        depth: largest depth, in a row's unit, of a row "not below" in x0, which is measured: where
-            feet land, they penetrate the floor of a plant by more than `closing`, which planned
-            samples keep; 4 % by default. A larger `closing` counts in its place.
-        name: a C identifier.
+        parts: in any order,
+
+            - costs: `Cost(Q=, R=, Q_end=, S=, residual=, terminal=)`, and tasks of inverse
+              dynamics, `½ Σ w |(kp e, kd ė)|²` per second;
+            - limits of inverse dynamics that bound q and v (`JointLimits`, `DistanceLimits`,
+              `HalfSpace`, `AngularMomentumLimit`), at all samples but the given one;
+            - `StageBounds(u=, du=, q=, v=)`;
+            - `Bounded(value, lower, upper)`: rows of q, v, u at every sample but the last, or
+              `at_end` of q, v at the last one, hard or soft. A row of q and v alone also bounds x0,
+              which is given: from an x0 that violates it there is no solution. A real-time
+              iteration applies such a row from the next sample on. On a manifold, fix independent
+              coordinates at the end and not all of q: rows that repeat the loops have no unique
+              multipliers;
+            - `ContactSchedule(closing=, depth=, not_below=)` of a system with a mask.
+        symbols: those of the expressions in parts; see `stage_symbols`.
         step: options of the integrator: `StepOptions(order=, substeps=, newton=, ...)`.
+        name: a C identifier.
 
     Raises:
-        ProblemError: an invalid horizon or period, an indefinite weight, empty bounds,
-            a negative penalty, no cost.
-        ShapeError: a wrong shape, rows that are no `Bounded`, an expression of other symbols.
+        ProblemError: an invalid horizon or period, an indefinite weight, empty bounds, a negative
+            penalty, no cost, a part of inverse dynamics that bounds no state.
+        ShapeError: a wrong shape, an expression of other symbols.
     """
     N = require_horizon(horizon)
-    require_each("path", path, Bounded)
-    require_each("end", end, Bounded)
     single = discrete_dynamics(system, period, step)
     variables = stage_symbols(system) if symbols is None else symbols
-    has_setpoint = any(value is not None for value in (Q, R, Q_end))
-    rates = None if du_bounds is None else bounds("du_bounds", du_bounds, system.nu)
-    has_rates = rates is not None or S is not None
-    stage = Stage(
-        system, slots_of(system, has_setpoint, tasks, variables), variables, has_rates, tasks
-    )
-    running = [np.sqrt(period) * part for part in _stage_residuals(stage, Q, R, tasks, residual)]
-    running += [] if S is None else [_weight_root("S", S, system.nu) @ (variables.u - stage.u_last)]
-    ending = _end_residuals(stage, Q_end, terminal)
+    tasks = [part for part in parts if isinstance(part, Task)]
+    own = _stage_parts(parts, float(period))
+    slots = slots_of(system, any(part.has_setpoint for part in own), tasks, variables)
+    stage = Stage(system, slots, variables, any(part.has_changes for part in own), tasks)
+    terms = [part.terms(stage) for part in own]
+    running = [np.sqrt(period) * r for each in terms for r in each.running]
+    running += [r for each in terms for r in each.changes]
+    ending = [r for each in terms for r in each.ending]
     if not running and not ending:
-        raise ProblemError(f"{name}: no cost; give Q, R, Q_end, S, tasks, residual or terminal")
-    contacts = schedule_rows(stage, closing, depth, not_below)
-    limits = [*force_rows(stage), *change_rows(stage, rates)]
-    path_rows = _stack_rows("path", [*path, *limits, *contacts.path])
-    end_rows = _stack_rows("end", [*end, *contacts.end])
-    first_given = len(path_rows.bounds) - len(contacts.given)
+        raise ProblemError(f"{name}: no cost; expected a Cost or tasks among the parts")
+    path, end = _stack_rows(terms, at_end=False), _stack_rows(terms, at_end=True)
     return OptimalControlProblem(
         name=name,
         horizon=N,
@@ -124,108 +95,87 @@ def optimal_control_problem(
         dynamics=stage.dynamics(single),
         residual=stage.function("residual", "r", running),
         terminal=stage.function("terminal", "r", ending, last=True),
-        path=stage.function("path", "g", path_rows.values),
-        path_bounds=path_rows.bounds,
-        end=stage.function("end", "g", end_rows.values, last=True),
-        end_bounds=end_rows.bounds,
-        x_bounds=_state_bounds(stage, q_bounds, v_bounds),
-        u_bounds=control_bounds(system, u_bounds),
+        path=stage.function("path", "g", path.values),
+        path_bounds=path.bounds,
+        end=stage.function("end", "g", end.values, last=True),
+        end_bounds=end.bounds,
+        x_bounds=_within("x", [each.x_bounds for each in terms], stage.x.numel()),
+        u_bounds=_within("u inside the model's ctrlrange", [x.u_bounds for x in terms], system.nu),
         slots=stage.slots,
         state=stage.state(),
         nominal=stage.nominal(N, float(period)),
-        path_penalties=path_rows.penalties,
-        end_penalties=end_rows.penalties,
-        du_bounds=rates,
-        given_rows=tuple(range(first_given, len(path_rows.bounds))),
-        given_bounds=contacts.given if len(contacts.given) else None,
+        path_penalties=path.penalties,
+        end_penalties=end.penalties,
+        du_bounds=next((x.du_bounds for x in terms if x.du_bounds is not None), None),
+        given_rows=tuple(path.given),
+        given_bounds=np.array([*path.given.values()]) if path.given else None,
         rest=stage.rest(),
         tracking=stage.tracking(),
         system=stage.system,
         physical=system.parameters,
         tasks=tuple(tasks),
-        labels=stage.labels() | {"path": path_rows.names, "end": end_rows.names},
+        labels=stage.labels() | {"path": path.names, "end": end.names},
     )
 
 
+@dataclass(frozen=True)
+class _Row(StagePart):
+    """A row of a user."""
+
+    row: Bounded
+
+    def terms(self, stage: Stage) -> Terms:  # noqa: ARG002  # the part's
+        return Terms(rows=[self.row])
+
+
+def _stage_parts(parts: Sequence[ProblemPart], period: float) -> list[StagePart]:
+    """Return the parts as those of a stage, and what holds without being named."""
+    own = list[StagePart]()
+    for part in parts:
+        if isinstance(part, Task):
+            own.append(TaskCost(part))
+        elif isinstance(part, Bounded):
+            own.append(_Row(part))
+        elif isinstance(part, StagePart):
+            own.append(part)
+    limits = tuple(part for part in parts if isinstance(part, Part))
+    own += [StageLimits(limits, period)] if limits else []
+    scheduled = any(isinstance(part, ContactSchedule) for part in own)
+    return [*own, ActuatorBounds(), *([] if scheduled else [ContactSchedule()])]
+
+
 class _StackedRows(NamedTuple):
-    """Rows of all `Bounded`, one below the other."""
+    """Rows of all parts, one below the other; `given` are bounds at the given state, by place."""
 
     values: list[ca.SX]
     bounds: Array
     penalties: Array
     names: tuple[str, ...]
+    given: dict[int, tuple[float, float]]
 
 
-def _stack_rows(kind: str, rows: Sequence[Bounded]) -> _StackedRows:
-    """Return the rows of "path" or "end"."""
-    values = [ca.SX(row.value) for row in rows]
-    limits, penalties, names = [np.empty((0, 2))], [np.empty((0, 2))], []
-    for i, (row, value) in enumerate(zip(rows, values, strict=True)):
-        n, name = value.numel(), row.name or f"{kind}[{i}]"
+def _stack_rows(terms: Sequence[Terms], *, at_end: bool) -> _StackedRows:
+    """Return the rows of the last sample, or of all others."""
+    kind, values, names = "end" if at_end else "path", list[ca.SX](), list[str]()
+    limits, penalties = [np.empty((0, 2))], [np.empty((0, 2))]
+    given = dict[int, tuple[float, float]]()
+    rows = [(i, row, each.given) for each in terms for i, row in enumerate(each.rows)]
+    chosen = [x for x in rows if x[1].at_end == at_end]
+    for k, (place, row, at_given) in enumerate(chosen):
+        value = ca.vec(ca.SX(row.value))
+        n, name = value.numel(), row.name or f"{kind}[{k}]"
         sides = [np.broadcast_to(real_array(name, e).ravel(), n) for e in (row.lower, row.upper)]
+        if place in at_given:
+            given |= {len(names) + j: at_given[place] for j in range(n)}
         limits.append(bounds(name, np.column_stack(sides), n))
         penalties.append(penalties_of(name, row.linear_penalty, row.quadratic_penalty, limits[-1]))
         names += [name] if n == 1 else [f"{name}[{j}]" for j in range(n)]
-    columns = [ca.vec(value) for value in values]
-    return _StackedRows(columns, np.vstack(limits), np.vstack(penalties), tuple(names))
+        values.append(value)
+    return _StackedRows(values, np.vstack(limits), np.vstack(penalties), tuple(names), given)
 
 
-def _state_bounds(stage: Stage, q_bounds: ArrayLike | None, v_bounds: ArrayLike | None) -> Array:
-    """Return bounds of x; the last control in it has none of its own."""
-    return np.vstack(
-        [
-            bounds("q_bounds", q_bounds, stage.system.nq),
-            bounds("v_bounds", v_bounds, stage.system.nv),
-            np.tile([-np.inf, np.inf], (stage.u_last.numel(), 1)),
-        ]
-    )
-
-
-def _stage_residuals(
-    stage: Stage,
-    Q: ArrayLike | None,
-    R: ArrayLike | None,
-    tasks: Sequence[Task],
-    residual: ca.SX | None,
-) -> list[ca.SX]:
-    """Return the residuals of one stage, per second.
-
-    Args:
-        stage: symbols.
-        Q, R, tasks, residual: as in `optimal_control_problem`.
-    """
-    variables, system = stage.variables, stage.system
-    residuals = [] if Q is None else [_weight_root("Q", Q, 2 * system.nv) @ _error(stage)]
-    if R is not None:
-        residuals.append(_weight_root("R", R, system.nu) @ (stage.ref["setpoint.u"] - variables.u))
-    for task in tasks:
-        gains = gains_of(task, system)
-        ref = {slot.name.split(".")[-1]: stage.ref[slot.name] for slot in task.slots(system)}
-        rows = task.rows(stage.members, variables.carried_q, variables.v, ref, gains)
-        residuals.append(ca.DM(np.sqrt(gains.weight)) * rows.error)
-    return residuals if residual is None else [*residuals, residual]
-
-
-def _end_residuals(stage: Stage, Q_end: ArrayLike | None, terminal: ca.SX | None) -> list[ca.SX]:
-    """Return the residuals at the end."""
-    size = 2 * stage.system.nv
-    residuals = [] if Q_end is None else [_weight_root("Q_end", Q_end, size) @ _error(stage)]
-    return residuals if terminal is None else [*residuals, terminal]
-
-
-def _error(stage: Stage) -> ca.SX:
-    """Return `(q_ref ⊖ q, v_ref - v)`."""
-    q, v = stage.variables.q, stage.variables.v
-    return ca.vertcat(
-        stage.system.difference(q, stage.ref["setpoint.q"]), stage.ref["setpoint.v"] - v
-    )
-
-
-def _weight_root(name: str, value: ArrayLike, size: int) -> ca.DM:
-    """Return L with `Lᵀ L` the weight, without rows that are zero."""
-    W = weight(name, value, size)
-    squares, V = (
-        np.linalg.eigh(W) if np.any(W - np.diag(np.diag(W))) else (np.diag(W), np.eye(size))
-    )
-    L = np.sqrt(np.maximum(squares, 0.0))[:, None] * V.T
-    return ca.sparsify(ca.DM(L[squares > 0]))
+def _within(name: str, parts: Sequence[Array | None], size: int) -> Array:
+    """Return what is within the bounds (size, 2) of all parts."""
+    all_bounds = [np.tile(FREE, (size, 1)), *(each for each in parts if each is not None)]
+    low, high = np.moveaxis(np.stack(all_bounds), 2, 0)
+    return bounds(name, np.column_stack([low.max(axis=0), high.min(axis=0)]), size)

@@ -5,44 +5,16 @@ from dataclasses import dataclass, field
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike
 
-from mbcasadi.argument_kinds import checked, require_fields
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.feedback import deviations, setpoint_slots
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.control.tasks.task import Slot, Task
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.ocp.problem import Array
-from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import require_shape, require_whole
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import coordinates, rates
-
-
-@readable_fields
-@dataclass(frozen=True)
-class Bounded:
-    """`lower <= value <= upper`, an expression of a stage's symbols; equal ends fix it.
-
-    Attributes:
-        value, lower, upper: (n,); one number bounds all entries.
-        linear_penalty, quadratic_penalty: ρ₁ and ρ₂ of `ρ₁ e + ½ ρ₂ e²`, the cost of violating the
-            row by e, at each sample. A row without any is hard. ρ₂ is at least ρ₁ / (100 b), b the
-            row's largest bound, clipped to at most 1, and 1 where that is zero: without curvature
-            the solution would be inaccurate. With ρ₁ above the multiplier of the hard row it is
-            satisfied wherever it can be; far above, ρ₁ costs accuracy.
-        name: for reports; `path[i]` or `end[i]` by default.
-    """
-
-    value: ca.SX
-    lower: ArrayLike = -np.inf
-    upper: ArrayLike = np.inf
-    linear_penalty: float = 0.0
-    quadratic_penalty: float = 0.0
-    name: str = ""
-
-    def __post_init__(self) -> None:
-        require_fields(self)
 
 
 @dataclass(frozen=True)
@@ -130,6 +102,11 @@ class Stage:
             slot.name: symbols.get(slot.name, ca.SX.sym(slot.name, slot.size)) for slot in slots
         }
 
+    @property
+    def x(self) -> ca.SX:
+        """(nx,) the state."""
+        return ca.vertcat(self.variables.q, self.variables.v, self.u_last)
+
     def function(
         self, name: str, output: str, expressions: Sequence[ca.SX], *, last: bool = False
     ) -> ca.Function:
@@ -146,7 +123,7 @@ class Stage:
         """
         for each in expressions:
             require_shape(f"a part of {name}", each, (each.numel(), 1), "a column")
-        x = ca.vertcat(self.variables.q, self.variables.v, self.u_last)
+        x = self.x
         p = ca.vertcat(ca.SX(0, 1), *self.ref.values())
         inputs = {"x": x, "p": p} if last else {"x": x, "u": self.variables.u, "p": p}
         value = ca.densify(ca.vertcat(ca.SX(0, 1), *expressions))

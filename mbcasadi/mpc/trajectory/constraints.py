@@ -22,7 +22,8 @@ from mbcasadi.control.regulators.tangent import (
     tangent,
 )
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc.ocp.stage import Bounded, StageSymbols
+from mbcasadi.mpc.ocp.stage import StageSymbols
+from mbcasadi.qp.rows import Bounded
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import authored_pose
 
@@ -40,6 +41,8 @@ def pin_independent_coordinates(
 ) -> list[Bounded]:
     """Return `Z_qᵀ (q ⊖ q_ref) = 0` and `Z_vᵀ (v - v_ref) = 0`: a state by its free directions.
 
+    The rows hold at the end; those of a `Start` at the start.
+
     Args:
         system: the mechanism.
         symbols: those of the problem's expressions.
@@ -55,7 +58,7 @@ def pin_independent_coordinates(
     dq = system.difference(ca.DM(place.q), symbols.q)
     E_q, E_v = (ca.DM(_orthonormal(Z)) for Z in (now.Z_q, now.Z_v))
     rows = [E_q.T @ dq, E_v.T @ (symbols.v - ca.DM(place.v))]
-    return [Bounded(row, 0.0, 0.0) for row in rows if row.numel()]
+    return [Bounded(row, 0.0, 0.0, at_end=True) for row in rows if row.numel()]
 
 
 def _orthonormal(Z: Array) -> Array:

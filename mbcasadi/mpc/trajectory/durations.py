@@ -129,18 +129,18 @@ class _Stage:
     def residual(self) -> ca.MX:
         options = self.options
         residuals = [ca.sqrt(self.h) * self.base.residual(self.x, self.u, self.p)]
-        if options.time_weight:
-            residuals.append(ca.sqrt(2 * options.time_weight * self.h))
-        if options.rate_weight:
-            residuals.append(ca.sqrt(options.rate_weight / self.h) * self.grown)
+        if options.pace.time_weight:
+            residuals.append(ca.sqrt(2 * options.pace.time_weight * self.h))
+        if options.pace.rate_weight:
+            residuals.append(ca.sqrt(options.pace.rate_weight / self.h) * self.grown)
         return ca.vertcat(*residuals)
 
     def path(self) -> tuple[ca.MX, Array]:
         """Return the base's rows, then `u - u_before - h rate` against both bounds."""
         base_rows, limits = self.base.path(self.x, self.u, self.p), self.base.path_bounds
-        if self.options.rates is None:
+        if self.options.pace.rates is None:
             return base_rows, limits
-        slow, fast = self.options.rates.T
+        slow, fast = self.options.pace.rates.T
         zero, free = np.zeros((len(slow), 1)), np.full((len(slow), 1), np.inf)
         finite_rates = np.isfinite(slow), np.isfinite(fast)
         rows, ends = [base_rows], [limits]

@@ -2,20 +2,54 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import final
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import require_fields
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.ocp.problem import Array
 from mbcasadi.mpc.ocp.shooting import Shooting
-from mbcasadi.mpc.ocp.stage import Bounded, StageSymbols
+from mbcasadi.mpc.ocp.stage import StageSymbols
 from mbcasadi.mpc.trajectory.constraints import closure
 from mbcasadi.mpc.trajectory.layout import Layout, TrajectoryOptions
+from mbcasadi.qp.rows import Bounded
+from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import bounds, column, real_array
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
+
+
+@final
+@readable_fields
+@dataclass(frozen=True)
+class Start:
+    """What the first sample of a trajectory keeps.
+
+    Attributes:
+        q0, v0: (nq,), (nv,) state on the manifold; free where it is not given. Without `q0`, `v0`
+            can only be zero.
+        rows: of q and v; closure rows are added where q is free, but not of rows that a mask
+            switches: a `ContactSchedule` holds those that it closes there.
+        periodic: (nq,) growth of each coordinate in a period (zero, or 2π of a crank), NaN where
+            the loops determine it: give numbers for as many coordinates as there are freedoms, or
+            for all. v returns to its first value.
+        near: (nq,) pose near the start, where closure rows are chosen; the authored one by default.
+    """
+
+    q0: ArrayLike | None = None
+    v0: ArrayLike | None = None
+    rows: Sequence[Bounded] = ()
+    periodic: ArrayLike | None = None
+    near: ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        require_fields(self)
+
+
+FREE_START = Start()
 
 
 @summarised
@@ -39,23 +73,21 @@ def start_rows(
     variables: StageSymbols,
     layout: Layout,
     options: TrajectoryOptions,
-    state: tuple[ArrayLike | None, ArrayLike | None],
-    start: Sequence[Bounded],
-    near: ArrayLike | None,
+    start: Start,
 ) -> StartRows:
     """Return all rows of the first sample.
 
     Args:
         system, variables, layout, options: of the problem.
-        state: q0 and v0, None where free.
-        start, near: as in `trajectory_problem`.
+        start: what it keeps.
 
     Raises:
         ProblemError: more rows than coordinates.
         ShapeError: a wrong shape, or rows of other symbols.
     """
-    rows = [*_fixed_state_rows(system, variables, state), *_name_rows("start", start)]
-    rows += _closure_rows(system, variables, options.growth, state, near)
+    rows = _fixed_state_rows(system, variables, start)
+    rows += [(f"start[{i}]", row) for i, row in enumerate(start.rows)]
+    rows += _closure_rows(system, variables, options.growth, start)
     values = ca.vertcat(ca.SX(0, 1), *(ca.vec(ca.SX(row.value)) for _, row in rows))
     names = [f"{name}[{i}]" for name, row in rows for i in range(ca.SX(row.value).numel())]
     limits = np.vstack([np.empty((0, 2)), *(_ends(name, row) for name, row in rows)])
@@ -117,37 +149,34 @@ def complete_start(
 
 
 def _fixed_state_rows(
-    system: System, variables: StageSymbols, state: tuple[ArrayLike | None, ArrayLike | None]
+    system: System, variables: StageSymbols, start: Start
 ) -> list[tuple[str, Bounded]]:
     sizes = (("q0", variables.q, system.nq), ("v0", variables.v, system.nv))
     rows = []
-    for (name, symbol, size), value in zip(sizes, state, strict=True):
+    for name, symbol, size in sizes:
+        value = getattr(start, name)
         if value is not None:
             state_value = column(name, value, size)
             rows.append((name, Bounded(symbol - ca.DM(state_value), 0.0, 0.0)))
     return rows
 
 
-def _name_rows(name: str, rows: Sequence[Bounded]) -> list[tuple[str, Bounded]]:
-    return [(f"{name}[{i}]", row) for i, row in enumerate(rows)]
-
-
 def _closure_rows(
     system: System,
     variables: StageSymbols,
     growth: Array | None,
-    state: tuple[ArrayLike | None, ArrayLike | None],
-    near: ArrayLike | None,
+    start: Start,
 ) -> list[tuple[str, Bounded]]:
     """Return closure rows of free coordinates; those with a given growth need none.
 
     Rows that a mask switches are left to the schedule: off, they are open at the start too.
     """
-    open_q = state[0] is None and (growth is None or bool(np.any(np.isnan(growth))))
-    open_v = state[1] is None and growth is None
+    open_q = start.q0 is None and (growth is None or bool(np.any(np.isnan(growth))))
+    open_v = start.v0 is None and growth is None
     if not (open_q or open_v) or (not system.nc and system.nq == system.nv):
         return []
-    rows = closure(system, variables.q, variables.v, state[0] if near is None else near)
+    near = start.q0 if start.near is None else start.near
+    rows = closure(system, variables.q, variables.v, near)
     closures = [("loops", rows.of_q)] * open_q + [("rates of loops", rows.of_v)] * open_v
     return [(name, Bounded(row, 0.0, 0.0)) for name, row in closures if row.numel()]
 

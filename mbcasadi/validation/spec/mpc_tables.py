@@ -8,6 +8,8 @@ from pydantic import Field
 
 from mbcasadi.control.regulators import Linearization
 from mbcasadi.mpc import (
+    Cost,
+    StageBounds,
     StepOptions,
     deviation_output,
     linear_mpc,
@@ -142,12 +144,15 @@ def build_real_time_iteration(spec: RealTimeIterationSpec, system: System, q0: A
         system,
         spec.horizon,
         options.pop("period"),
-        Q=Q,
-        R=np.broadcast_to(spec.R, system.nu),
-        Q_end=Q if spec.Q_end is None else state_weight(spec.Q_end, system),
-        S=options["S"],
-        du_bounds=options["du_bounds"],
-        u_bounds=options["ctrl_limits"],
+        [
+            Cost(
+                Q=Q,
+                R=np.broadcast_to(spec.R, system.nu),
+                Q_end=Q if spec.Q_end is None else state_weight(spec.Q_end, system),
+                S=options["S"],
+            ),
+            StageBounds(u=options["ctrl_limits"], du=options["du_bounds"]),
+        ],
         name=f"{spec.name}_ocp",
         step=StepOptions(**spec.step.model_dump()),
     )

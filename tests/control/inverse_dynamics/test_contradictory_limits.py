@@ -10,6 +10,7 @@ import mbcasadi.errors as err
 from mbcasadi.control import InverseDynamicsQP, PostureTask
 from mbcasadi.description.status import OUTPUTS, Status
 from mbcasadi.mpc import optimal_control_problem
+from mbcasadi.mpc.ocp.cost import Cost
 
 WORDS = r"actuator '\w+': its control commands forces from .* to .*limited to .*common part"
 
@@ -40,7 +41,7 @@ def test_ranges_of_a_model_that_contradict_each_other_are_refused_by_control_and
     with pytest.raises(err.ProblemError, match=WORDS):
         InverseDynamicsQP(system, [PostureTask()])
     with pytest.raises(err.ProblemError, match=WORDS):
-        optimal_control_problem(system, 3, 0.1, R=1.0)
+        optimal_control_problem(system, 3, 0.1, [Cost(R=1.0)])
 
 
 @pytest.mark.parametrize("limits", [[[1, 3]], [[-3, 0.5]], [[-np.inf, -1]]])

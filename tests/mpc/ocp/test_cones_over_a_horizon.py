@@ -2,9 +2,10 @@
 
 import casadi as ca
 import numpy as np
+from support.problems import problem
 
 import mbcasadi as mb
-from mbcasadi.mpc import Bounded, initial_guess, optimal_control_problem, solve_ocp, stage_symbols
+from mbcasadi.mpc import Bounded, initial_guess, solve_ocp, stage_symbols
 
 HOPPER = """<mujoco><worldbody><body name="foot">
 <joint name="x" type="slide" axis="1 0 0"/><joint name="z" type="slide" axis="0 0 1"/>
@@ -20,7 +21,7 @@ STEPS, PERIOD = 20, 0.02
 
 def solution(system, path, symbols):
     weights = {"Q": np.repeat([50.0, 1.0], 4), "R": 0.01}
-    ocp = optimal_control_problem(system, STEPS, PERIOD, **weights, symbols=symbols, path=path)
+    ocp = problem(system, STEPS, PERIOD, **weights, symbols=symbols, path=path)
     guess = initial_guess(ocp, np.zeros((STEPS + 1, 8)), np.zeros((STEPS, 1)))
     return solve_ocp(ocp, START, ocp.parameters(), guess, solver="ipopt")
 

@@ -5,6 +5,8 @@ import mujoco
 import numpy as np
 import pytest
 from support.corpora import packaged_model
+from support.problems import problem as problem_of
+from support.problems import trajectory
 
 import mbcasadi as mb
 import mbcasadi.errors as err
@@ -21,6 +23,9 @@ from mbcasadi.mpc import (
     trajectory_guess,
     trajectory_problem,
 )
+from mbcasadi.mpc.ocp.contact_schedule import ContactSchedule
+from mbcasadi.mpc.ocp.cost import Cost
+from mbcasadi.mpc.trajectory.initial_state import Start
 from mbcasadi.system import from_lagrangian
 
 HORIZON, PERIOD, GRAVITY, HEIGHT = 20, 0.02, 9.81, 0.1
@@ -39,7 +44,7 @@ def point_mass():
 
 def problem(**options):
     options = {"closing": CLOSING, "depth": DEPTH} | options
-    return optimal_control_problem(point_mass(), HORIZON, PERIOD, R=1.0, **options)
+    return problem_of(point_mass(), HORIZON, PERIOD, R=1.0, **options)
 
 
 def landing_at(sample):
@@ -80,7 +85,9 @@ def test_by_default_both_distances_are_shares_of_the_mechanism():
     bounds = {}
     for unit in (1.0, 1e3):
         system, radius = ball(unit)
-        ocp = optimal_control_problem(system, HORIZON, PERIOD, R=1, not_below={"phi0": 1})
+        ocp = optimal_control_problem(
+            system, HORIZON, PERIOD, [Cost(R=1), ContactSchedule(not_below={"phi0": 1})]
+        )
         bounds[unit] = np.vstack([ocp.path_bounds, ocp.first_path_bounds]) / radius
     np.testing.assert_allclose(bounds[1e3], bounds[1.0], rtol=1e-6)
     closing, depth = bounds[1.0][0, 1], -bounds[1.0][-1, 0]
@@ -155,7 +162,7 @@ def test_no_plan_goes_as_deep_as_a_measurement_may():
 @pytest.mark.parametrize(("depth", "solved"), [(0.9 * CLOSING, True), (0.9 * DEPTH, False)])
 def test_a_trajectory_is_planned_from_its_first_sample_on(depth, solved):
     begins = {"q0": [-depth], "v0": [0.0], "u_rates": [[-50.0, 50.0]]}
-    free = trajectory_problem(
+    free = trajectory(
         point_mass(), HORIZON, [0.4, 0.4], R=1.0, not_below={"phi0": 1}, closing=CLOSING, **begins
     )
     on = free.ocp.parameters(mask=landing_at(0))
@@ -169,10 +176,17 @@ def test_a_trajectory_with_a_free_start_begins_and_ends_in_the_air_where_the_mas
     own = stage_symbols(mass)
     top = GRAVITY * (T / 2) ** 2 / 2
     problem = trajectory_problem(
-        mass, HORIZON, [T, T], symbols=own, residual=own.u, not_below={"phi0": 1},
-        start=[Bounded(own.q, HEIGHT, HEIGHT)],
-        end=pin_independent_coordinates(mass, own, [HEIGHT], [-GRAVITY * T / 2], [0.0]),
-    )  # fmt: skip
+        mass,
+        HORIZON,
+        [T, T],
+        [
+            Cost(residual=own.u),
+            *pin_independent_coordinates(mass, own, [HEIGHT], [-GRAVITY * T / 2], [0.0]),
+            ContactSchedule(not_below={"phi0": 1}),
+        ],
+        start=Start(rows=[Bounded(own.q, HEIGHT, HEIGHT)]),
+        symbols=own,
+    )
     off = problem.ocp.parameters(mask=landing_at(HORIZON + 1))
     solution = solve_trajectory(
         problem, trajectory_guess(problem, np.full((HORIZON + 1, 1), HEIGHT)), off
@@ -199,7 +213,7 @@ def test_a_side_needs_a_row_that_is_switched():
     q, v = ca.SX.sym("q"), ca.SX.sym("v")
     free = from_lagrangian(q, v, kinetic=v**2 / 2, B=[[1]], name="mass")
     with pytest.raises(err.ProblemError, match=r"no row of 'mass' is switched.*with_mask"):
-        optimal_control_problem(free, 3, 0.1, R=1.0, not_below={"phi0": 1})
+        optimal_control_problem(free, 3, 0.1, [Cost(R=1.0), ContactSchedule(not_below={"phi0": 1})])
 
 
 # The planar hopper of dm_control: toe and heel on the floor, which the toe does not slide on.
@@ -238,10 +252,18 @@ def test_a_hopper_that_is_asked_to_hop_flies(hopper):
     mask = np.ones((N + 1, 3))
     mask[FLIGHT] = 0
     ocp = optimal_control_problem(
-        system, N, 0.03, Q=np.r_[1, 5, 5, np.full(4, 0.1), np.full(7, 0.01)], R=0.1,
-        Q_end=np.r_[1, 50, 50, np.ones(4), np.full(7, 0.1)],
-        not_below={"phi0": 1, "phi1": 1}, closing=CLOSING,
-    )  # fmt: skip
+        system,
+        N,
+        0.03,
+        [
+            Cost(
+                Q=np.r_[1, 5, 5, np.full(4, 0.1), np.full(7, 0.01)],
+                R=0.1,
+                Q_end=np.r_[1, 50, 50, np.ones(4), np.full(7, 0.1)],
+            ),
+            ContactSchedule(closing=CLOSING, not_below={"phi0": 1, "phi1": 1}),
+        ],
+    )
     p = ocp.parameters(mask=mask, setpoint_q=pose)
     solution = solve_ocp(ocp, np.r_[pose, np.zeros(7)], p, solver="ipopt")
     assert solution.solved, solution.in_words

@@ -3,11 +3,13 @@
 import casadi as ca
 import numpy as np
 import pytest
+from support.problems import problem
 
 import mbcasadi.errors as err
 from mbcasadi import models
 from mbcasadi.mpc.integrators.step_options import StepOptions
 from mbcasadi.mpc.ocp.collocation import collocation_guess, direct_collocation, gauss
+from mbcasadi.mpc.ocp.cost import Cost
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.solution import rollout
 from mbcasadi.mpc.ocp.solver import solve_ocp
@@ -40,7 +42,7 @@ def test_a_motion_without_control_is_found_with_the_methods_order(points, order)
     system, x0, errors = pendulum(), [1.0, 0.5], []
     exact = simulate(system, x0[:1], x0[1:], 0.8, times=[0.0, 0.8])
     for N in (8, 16):
-        ocp = optimal_control_problem(system, N, 0.8 / N, R=1.0)
+        ocp = optimal_control_problem(system, N, 0.8 / N, [Cost(R=1.0)])
         solution = solve_ocp(direct_collocation(ocp, system, points), x0)
         assert solution.solved, solution.in_words
         errors.append(abs(solution.x[-1, 0] - exact.q[-1, 0]))
@@ -51,7 +53,7 @@ def test_a_motion_without_control_is_found_with_the_methods_order(points, order)
 def test_a_turning_body_is_the_one_of_an_independent_integration():
     system = read_mjcf(TOP)
     v0 = np.array([1.0, -2.0, 3.0])
-    ocp = optimal_control_problem(system, 20, 0.02, Q=1.0)
+    ocp = optimal_control_problem(system, 20, 0.02, [Cost(Q=1.0)])
     three = direct_collocation(ocp, system, 3)
     x0 = np.concatenate([system.tree.q0, v0])
     guess = collocation_guess(three, system, rollout(ocp, x0, ocp.parameters()))
@@ -66,11 +68,9 @@ def test_a_four_bar_has_the_optimum_of_fine_shooting():
     weights = [1, 0, 1, 0, 0.1, 0, 0.1, 0]
     given = {"Q": weights, "R": 0.1, "Q_end": 20 * np.array(weights), "u_bounds": [[-1.2, 1.2]]}
     x0 = np.append(system.tree.q0 + np.array([0, 0, 0.1, 0]), np.zeros(4))
-    ocp = optimal_control_problem(system, 15, 0.02, **given)
+    ocp = problem(system, 15, 0.02, **given)
     coarse, fine = (
-        solve_ocp(
-            optimal_control_problem(system, 15, 0.02, step=StepOptions(substeps=n), **given), x0
-        )
+        solve_ocp(problem(system, 15, 0.02, step=StepOptions(substeps=n), **given), x0)
         for n in (2, 4)
     )
     four = direct_collocation(ocp, system, 4)
@@ -91,7 +91,7 @@ def test_a_row_that_moves_with_time_is_followed_inside_an_interval_too():
     system = from_lagrangian(
         q, v, kinetic=ca.sumsqr(v) / 2, B=[[0], [1]], phi=q[0] - ca.sin(t), t=t
     )
-    ocp = optimal_control_problem(system, 4, 0.25, R=1.0)
+    ocp = optimal_control_problem(system, 4, 0.25, [Cost(R=1.0)])
     for newton in (0, 2):
         solution = solve_ocp(direct_collocation(ocp, system, 3, newton), [0, 0, 1, 2])
         assert solution.solved, solution.in_words
@@ -101,7 +101,7 @@ def test_a_row_that_moves_with_time_is_followed_inside_an_interval_too():
 
 def test_what_collocation_cannot_take_is_refused():
     system = pendulum()
-    ocp = optimal_control_problem(system, 3, 0.1, R=1.0)
+    ocp = optimal_control_problem(system, 3, 0.1, [Cost(R=1.0)])
     with pytest.raises(err.ProblemError, match="points = 0; expected 1 to 9"):
         direct_collocation(ocp, system, 0)
     with pytest.raises(err.ProblemError, match="expected those of"):
@@ -109,4 +109,4 @@ def test_what_collocation_cannot_take_is_refused():
     q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
     masked = from_lagrangian(q, v, kinetic=ca.sumsqr(v) / 2, phi=q[0] - q[1]).with_mask()
     with pytest.raises(err.ProblemError, match="switched by a mask"):
-        direct_collocation(optimal_control_problem(masked, 3, 0.1, Q=1.0), masked)
+        direct_collocation(optimal_control_problem(masked, 3, 0.1, [Cost(Q=1.0)]), masked)

@@ -10,11 +10,15 @@ from mbcasadi.control import FrameTask, PostureTask
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.ocp.collocation import collocation_guess, direct_collocation
 from mbcasadi.mpc.ocp.constraints import describe_violations, row_set
+from mbcasadi.mpc.ocp.contact_schedule import ContactSchedule
+from mbcasadi.mpc.ocp.cost import Cost
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.solution import initial_guess
 from mbcasadi.mpc.ocp.solver import solve_ocp
-from mbcasadi.mpc.ocp.stage import Bounded, stage_symbols
+from mbcasadi.mpc.ocp.stage import stage_symbols
+from mbcasadi.mpc.ocp.stage_bounds import StageBounds
 from mbcasadi.mpc.rti.controller import real_time_iteration
+from mbcasadi.qp.rows import Bounded
 from mbcasadi.system import from_lagrangian
 
 SOLVERS = ("ipopt", "sqpmethod", "fatrop")
@@ -26,10 +30,10 @@ def out_of_reach():
     """Return a mass of 1 kg that is asked to stand 9 m away after half a second of 1 N."""
     system = sliding_mass(1.0)
     s = stage_symbols(system)
-    goal = Bounded(s.q, 9.001, 9.001, linear_penalty=50.0, name="goal")
+    goal = Bounded(s.q, 9.001, 9.001, linear_penalty=50.0, name="goal", at_end=True)
     slow = Bounded(s.v, upper=0.3, quadratic_penalty=1e-3, name="slow")
     return optimal_control_problem(
-        system, 5, 0.1, R=1e-3, symbols=s, u_bounds=[[-1, 1]], end=[goal], path=[slow]
+        system, 5, 0.1, [Cost(R=1e-3), slow, goal, StageBounds(u=[[-1, 1]])], symbols=s
     )
 
 
@@ -64,9 +68,12 @@ def test_a_row_of_the_users_knows_which_rows_are_on_at_each_sample():
     ]
     far = ca.vertcat(s.q[0] - 50)
     ocp = optimal_control_problem(
-        system, 6, 0.1, R=1e-6, symbols=s, terminal=far, path=weak, u_bounds=[[-9, 9]],
-        closing=1.0,  # m: they are coupled where they are, 30 mm apart
-    )  # fmt: skip
+        system,
+        6,
+        0.1,
+        [Cost(R=1e-6, terminal=far), *weak, StageBounds(u=[[-9, 9]]), ContactSchedule(closing=1.0)],
+        symbols=s,
+    )
     on = (np.arange(7) >= 3)[:, None].astype(float)
     solution = solve_ocp(ocp, np.zeros(4), ocp.parameters(mask=on))
     assert solution.solved, solution.in_words
@@ -89,7 +96,7 @@ def test_the_name_of_a_slice_of_the_systems_own_is_refused_for_a_parameter():
         stage_symbols(timed, t=1)
     s = stage_symbols(coupled_carts(), **{"posture.q": 2})
     with pytest.raises(ProblemError, match=r"two slices of the parameters are named 'posture\.q'"):
-        optimal_control_problem(coupled_carts(), 3, 0.1, tasks=[PostureTask()], symbols=s)
+        optimal_control_problem(coupled_carts(), 3, 0.1, [PostureTask()], symbols=s)
 
 
 def test_references_of_tasks_hold_the_initial_pose_unless_they_are_given():
@@ -99,7 +106,7 @@ def test_references_of_tasks_hold_the_initial_pose_unless_they_are_given():
         "<motor joint='hip' gear='1 0 0'/></actuator></mujoco>"
     )
     ocp = optimal_control_problem(
-        ball, 3, 0.1, R=1.0, tasks=[PostureTask(("hip",)), FrameTask("tip")]
+        ball, 3, 0.1, [Cost(R=1.0), PostureTask(("hip",)), FrameTask("tip")]
     )
     p = dict(zip([slot.name for slot in ocp.slots], slots_of(ocp), strict=True))
     np.testing.assert_array_equal(p["posture.q"], np.tile([1, 0, 0, 0], (4, 1)))
@@ -121,13 +128,12 @@ def test_collocation_has_rates_and_soft_rows_as_shooting_has():
         system,
         20,
         0.04,
-        Q=[1, 10, 0.1, 0.1],
-        R=0.01,
-        Q_end=[40, 200, 10, 10],
-        S=0.01,
-        du_bounds=[[-3, 3]],
+        [
+            Cost(Q=[1, 10, 0.1, 0.1], R=0.01, Q_end=[40, 200, 10, 10], S=0.01),
+            Bounded(s.v[0], -0.3, 0.4, name="speed", **price),
+            StageBounds(du=[[-3, 3]]),
+        ],
         symbols=s,
-        path=[Bounded(s.v[0], -0.3, 0.4, name="speed", **price)],
     )
     x0 = [0.2, 0.15, 0.0, 0.0, -1.0]
     shot = solve_ocp(ocp, x0)

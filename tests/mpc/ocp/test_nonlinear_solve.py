@@ -6,14 +6,18 @@ import casadi as ca
 import numpy as np
 import pytest
 import quadprog
+from support.problems import problem as problem_of
 
 import mbcasadi.errors as err
 from mbcasadi import models
 from mbcasadi.control import PostureTask
+from mbcasadi.mpc.ocp.cost import Cost
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.solution import initial_guess, rollout
 from mbcasadi.mpc.ocp.solver import ocp_solver, solve_ocp
-from mbcasadi.mpc.ocp.stage import Bounded, stage_symbols
+from mbcasadi.mpc.ocp.stage import stage_symbols
+from mbcasadi.mpc.ocp.stage_bounds import StageBounds
+from mbcasadi.qp.rows import Bounded
 from mbcasadi.system import from_lagrangian, read_mjcf
 
 OPTIMUM = 1e-6  # solvers stop at residuals of 1e-8 to 1e-9
@@ -47,10 +51,10 @@ def swing_up(rail=0.5):
         cart_pole(),
         50,
         0.04,
-        Q=[0.1, 1, 0.01, 0.01],
-        R=0.05,
-        Q_end=[200, 200, 20, 20],
-        q_bounds=[[-rail, rail], [-np.inf, np.inf]],
+        [
+            Cost(Q=[0.1, 1, 0.01, 0.01], R=0.05, Q_end=[200, 200, 20, 20]),
+            StageBounds(q=[[-rail, rail], [-np.inf, np.inf]]),
+        ],
     )
     states = np.linspace(np.zeros(4), [0, np.pi, 0, 0], ocp.horizon + 1)
     return ocp, ocp.parameters(setpoint_q=[0, np.pi]), initial_guess(ocp, states, np.zeros((50, 1)))
@@ -92,7 +96,7 @@ def test_the_cost_and_the_motion_of_a_solution_are_those_of_its_definition(swing
 def test_a_quadratic_problem_has_the_solution_of_an_independent_qp():
     N, T, m = 12, 0.1, 2.0
     ocp = optimal_control_problem(
-        sliding_mass(m), N, T, Q=[3, 0.1], R=0.2, Q_end=[10, 1], u_bounds=[[-4, 3]]
+        sliding_mass(m), N, T, [Cost(Q=[3, 0.1], R=0.2, Q_end=[10, 1]), StageBounds(u=[[-4, 3]])]
     )
     x0, target = np.array([1.5, 0.4]), np.array([0.2, 0.0])
     A, B = np.array([[1, T], [0, 1]]), np.array([T**2 / 2, T]) / m
@@ -125,10 +129,10 @@ def test_a_pendulum_on_a_four_bar_is_caught_within_torque_limits(four_bar):
         four_bar,
         30,
         0.02,
-        Q=[1, 0, 1, 0, 0.1, 0, 0.1, 0],
-        R=0.1,
-        Q_end=[50, 0, 50, 0, 5, 0, 5, 0],
-        u_bounds=[[-limit, limit]],
+        [
+            Cost(Q=[1, 0, 1, 0, 0.1, 0, 0.1, 0], R=0.1, Q_end=[50, 0, 50, 0, 5, 0, 5, 0]),
+            StageBounds(u=[[-limit, limit]]),
+        ],
     )
     x0 = np.append(four_bar.tree.q0 + np.array([0, 0, 0.1, 0]), np.zeros(4))
     solution = {name: solve_ocp(ocp, x0, solver=name) for name in SOLVERS}
@@ -155,7 +159,7 @@ def test_a_model_with_force_ranges_keeps_them():
     </body></worldbody><actuator><position joint="a" kp="50" forcerange="-2 2"/></actuator>
     </mujoco>"""
     system = read_mjcf(model)
-    ocp = optimal_control_problem(system, 20, 0.05, Q=[10, 0.1], R=1e-3)
+    ocp = optimal_control_problem(system, 20, 0.05, [Cost(Q=[10, 0.1], R=1e-3)])
     solution = solve_ocp(ocp, [0, 0], ocp.parameters(setpoint_q=1.0))
     force = 50 * (solution.u[:, 0] - solution.x[:-1, 0])
     assert solution.solved, solution.in_words
@@ -169,10 +173,12 @@ def test_rows_along_the_way_at_the_end_and_own_residuals_are_what_they_say():
         system,
         20,
         0.1,
+        [
+            Cost(residual=s.u),
+            Bounded(s.v * s.v, upper=1.0),
+            Bounded(ca.vertcat(s.q - s.parameters["goal"], s.v), 0, 0, at_end=True),
+        ],
         symbols=s,
-        residual=s.u,
-        path=[Bounded(s.v * s.v, upper=1.0)],
-        end=[Bounded(ca.vertcat(s.q - s.parameters["goal"], s.v), 0, 0)],
     )
     solution = solve_ocp(ocp, [0, 0], ocp.parameters(goal=1.5))
     assert solution.solved, solution.in_words
@@ -181,8 +187,8 @@ def test_rows_along_the_way_at_the_end_and_own_residuals_are_what_they_say():
 
 
 def test_the_task_of_an_inverse_dynamics_controller_is_followed(four_bar):
-    task = PostureTask(joints=("crank",), weight=100.0)
-    ocp = optimal_control_problem(four_bar, 15, 0.02, tasks=[task], R=0.01, v_bounds=None)
+    task = PostureTask(joints=("crank",), kp=1.0, kd=0.0, weight=100.0)
+    ocp = optimal_control_problem(four_bar, 15, 0.02, [Cost(R=0.01), task, StageBounds(v=None)])
     x0 = np.append(four_bar.tree.q0, np.zeros(4))
     solution = solve_ocp(ocp, x0, ocp.parameters(posture_q=0.1))
     assert solution.solved, solution.in_words
@@ -193,7 +199,9 @@ def test_a_schedule_of_contacts_couples_two_carts_when_it_says_so():
     q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
     kinetic = v[0] ** 2 / 2 + 3 * v[1] ** 2 / 2
     system = from_lagrangian(q, v, kinetic=kinetic, B=[[1], [0]], phi=q[0] - q[1]).with_mask([0])
-    ocp = optimal_control_problem(system, 20, 0.1, Q=[0, 1, 0, 1], R=0.01, Q_end=[0, 10, 0, 10])
+    ocp = optimal_control_problem(
+        system, 20, 0.1, [Cost(Q=[0, 1, 0, 1], R=0.01, Q_end=[0, 10, 0, 10])]
+    )
     mask = np.arange(21)[:, None] >= 8
     p = ocp.parameters(mask=mask, setpoint_q=[0.0, 1.0])
     solution = solve_ocp(ocp, np.zeros(4), p)
@@ -207,7 +215,11 @@ def test_what_cannot_be_reached_is_not_reported_as_solved():
     system = sliding_mass(1.0)
     s = stage_symbols(system)
     ocp = optimal_control_problem(
-        system, 5, 0.1, R=1.0, symbols=s, end=[Bounded(s.q, 9.0, 9.0)], u_bounds=[[-1, 1]]
+        system,
+        5,
+        0.1,
+        [Cost(R=1.0), Bounded(s.q, 9.0, 9.0, at_end=True), StageBounds(u=[[-1, 1]])],
+        symbols=s,
     )
     for name in SOLVERS:
         solution = solve_ocp(ocp, [0, 0], solver=name)
@@ -224,7 +236,7 @@ def test_a_solution_of_too_few_iterations_is_not_accepted():
 
 
 def problem(**given):
-    return optimal_control_problem(**({"system": cart_pole(), "horizon": 5, "period": 0.1} | given))
+    return problem_of(**({"system": cart_pole(), "horizon": 5, "period": 0.1} | given))
 
 
 FOREIGN = ca.SX.sym("foreign")
@@ -236,7 +248,7 @@ BAD = {
     "asymmetric": ({"Q": np.triu(np.ones((4, 4)))}, "Q is not symmetric"),
     "shape": ({"R": [1, 1]}, r"R has shape \(2,\), expected"),
     "nothing": ({}, "no cost"),
-    "empty": ({"R": 1, "u_bounds": [[1, -1]]}, r"u_bounds\[0\] is 1.0 to -1.0: empty"),
+    "empty": ({"R": 1, "u_bounds": [[1, -1]]}, r"u\[0\] is 1.0 to -1.0: empty"),
     "outside": ({"R": 1, "u_bounds": [[13, 14]]}, "ctrlrange.* empty"),
     "foreign": ({"residual": FOREIGN}, "residual depends on foreign"),
     "rows": ({"R": 1, "path": [Bounded(FOREIGN, 2, 1)]}, r"path\[0\]\[0\] is 2.0 to 1.0: empty"),

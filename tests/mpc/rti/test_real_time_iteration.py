@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 import quadprog
 from support.mpc_mechanisms import cart_pole, sliding_mass
+from support.problems import problem
 
 import mbcasadi.errors as err
 from mbcasadi.codegen import export_c
+from mbcasadi.mpc.ocp.cost import Cost
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.solution import initial_guess
 from mbcasadi.mpc.ocp.solver import ocp_solver
+from mbcasadi.mpc.ocp.stage_bounds import StageBounds
 from mbcasadi.mpc.rti.controller import real_time_iteration
 
 SAME_OPTIMUM = 5e-6  # ipopt ends at residuals of 1e-9, in a valley as flat as R = 0.05 beside 200
@@ -20,7 +23,7 @@ HORIZON, PERIOD, LIMIT = 50, 0.04, 12.0
 
 
 def swing_up(**bounds):
-    return optimal_control_problem(
+    return problem(
         cart_pole(),
         HORIZON,
         PERIOD,
@@ -80,11 +83,7 @@ def test_one_tick_solves_a_quadratic_problem():
         sliding_mass(m),
         N,
         T,
-        Q=[3, 0.1],
-        R=0.2,
-        Q_end=[10, 1],
-        u_bounds=[[-4, 3]],
-        v_bounds=[[-1.1, 9]],
+        [Cost(Q=[3, 0.1], R=0.2, Q_end=[10, 1]), StageBounds(u=[[-4, 3]], v=[[-1.1, 9]])],
     )
     x0, target = np.array([1.5, 0.4]), np.array([0.2, 0.0])
     A, B = np.array([[1, T], [0, 1]]), np.array([T**2 / 2, T]) / m
@@ -186,7 +185,7 @@ def test_a_wrong_solution_of_the_solver_is_not_accepted(hanging):
 
 
 def test_what_makes_no_sense_is_refused():
-    fine = optimal_control_problem(cart_pole(), 5, 0.1, R=1.0)
+    fine = optimal_control_problem(cart_pole(), 5, 0.1, [Cost(R=1.0)])
     with pytest.raises(err.ProblemError, match="C identifier"):
         real_time_iteration(fine, name="two words")
     with pytest.raises(err.ProblemError, match="tolerance"):

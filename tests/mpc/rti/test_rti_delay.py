@@ -4,12 +4,15 @@ import casadi as ca
 import numpy as np
 import pytest
 from support.mpc_mechanisms import cart_pole, coupled_carts, sliding_mass
+from support.problems import problem
 
 import mbcasadi.errors as err
 from mbcasadi.codegen import export_c
+from mbcasadi.mpc.ocp.cost import Cost
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.solution import initial_guess
 from mbcasadi.mpc.ocp.stage import stage_symbols
+from mbcasadi.mpc.ocp.stage_bounds import StageBounds
 from mbcasadi.mpc.rti.controller import real_time_iteration
 from mbcasadi.system import from_lagrangian
 
@@ -19,7 +22,7 @@ SAME_C = 1e-9
 
 def balance_problem(**given):
     """Return a cart-pole that stands, q_1 = 0 upright, with twenty samples of 0.04 s."""
-    return optimal_control_problem(
+    return problem(
         cart_pole(upright=True),
         20,
         0.04,
@@ -75,7 +78,7 @@ def test_pending_controls_act_on_the_rows_that_are_closed_when_they_act():
     """
     system, delay = coupled_carts(), 2
     weights = {"Q": [1, 1, 0.1, 0.1], "R": 0.01, "Q_end": [10, 10, 1, 1]}
-    ocp = optimal_control_problem(system, 8, 0.1, u_bounds=[[-3, 3]], closing=1.0, **weights)
+    ocp = problem(system, 8, 0.1, u_bounds=[[-3, 3]], closing=1.0, **weights)
 
     def schedule(k):
         closed = (np.arange(9) + k >= 5)[:, None]
@@ -103,7 +106,7 @@ def test_a_link_that_moves_by_the_clock_is_where_it_is_while_controls_are_pendin
         B=[[1], [0]],
         phi=q[0] - q[1] - 0.2 * ca.sin(6 * t),
     )
-    ocp = optimal_control_problem(swing, 8, 0.1, Q=[1, 1, 0.1, 0.1], R=0.01, Q_end=1.0)
+    ocp = optimal_control_problem(swing, 8, 0.1, [Cost(Q=[1, 1, 0.1, 0.1], R=0.01, Q_end=1.0)])
 
     def schedule(k):
         return ocp.parameters(t=0.1 * (k + np.arange(9))[:, None])
@@ -150,7 +153,11 @@ def test_the_law_begins_with_what_holds_a_mass_unless_other_controls_are_pending
     s = stage_symbols(held)
     cost = ca.vertcat(10 * s.q, s.v, 0.1 * (s.u - weight))
     ocp = optimal_control_problem(
-        held, 15, 0.05, symbols=s, residual=cost, terminal=cost[:2], du_bounds=[[-2, 2]]
+        held,
+        15,
+        0.05,
+        [Cost(residual=cost, terminal=cost[:2]), StageBounds(du=[[-2, 2]])],
+        symbols=s,
     )
     guess = initial_guess(ocp, np.tile([0.0, 0.0, weight], (16, 1)), np.full((15, 1), weight))
     rti, x = real_time_iteration(ocp, guess, delay=2, pending=pending), np.zeros(2)
@@ -165,7 +172,7 @@ def test_the_law_begins_with_what_holds_a_mass_unless_other_controls_are_pending
 
 
 def test_what_a_delay_cannot_be_is_refused():
-    ocp = optimal_control_problem(sliding_mass(), 5, 0.1, R=1.0)
+    ocp = optimal_control_problem(sliding_mass(), 5, 0.1, [Cost(R=1.0)])
     for bad in (-1, 0.5, np.nan):
         with pytest.raises(err.ProblemError, match=f"delay = {bad}; expected a whole number"):
             real_time_iteration(ocp, delay=bad)
@@ -175,7 +182,7 @@ def test_what_a_delay_cannot_be_is_refused():
         rti.z_from(guess, pending=[[0.0]])
     with pytest.raises(err.ShapeError, match=r"pending has shape \(1, 1\), expected \(2, 1\)"):
         real_time_iteration(ocp, guess, delay=2, pending=[[0.0]])
-    longer = optimal_control_problem(sliding_mass(), 6, 0.1, R=1.0)
+    longer = optimal_control_problem(sliding_mass(), 6, 0.1, [Cost(R=1.0)])
     with pytest.raises(
         err.ShapeError, match=r"guess has x \(6, 2\) and u \(5, 1\); expected \(7, 2"
     ):

@@ -12,11 +12,14 @@ from mbcasadi import models
 from mbcasadi.codegen import export_c
 from mbcasadi.control import PostureTask
 from mbcasadi.mpc.integrators.step_options import StepOptions
+from mbcasadi.mpc.ocp.cost import Cost
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.solution import initial_guess, rollout
 from mbcasadi.mpc.ocp.solver import solve_ocp
-from mbcasadi.mpc.ocp.stage import Bounded, stage_symbols
+from mbcasadi.mpc.ocp.stage import stage_symbols
+from mbcasadi.mpc.ocp.stage_bounds import StageBounds
 from mbcasadi.mpc.rti.controller import real_time_iteration
+from mbcasadi.qp.rows import Bounded
 from mbcasadi.simulation import InitialConditions
 
 SAME_MOTION = 1e-6  # of 224 steps of order 4, and of adaptive ones
@@ -51,10 +54,8 @@ def test_a_scheduled_contact_is_planned_with_its_impact_as_it_is_simulated():
         system,
         N,
         T,
-        R=1.0,
+        [Cost(R=1.0, terminal=s.v), Bounded(s.parameters["lands"] * gap(s.q), 0, 0, name="gap")],
         symbols=s,
-        terminal=s.v,
-        path=[Bounded(s.parameters["lands"] * gap(s.q), 0, 0, name="gap")],
         step=StepOptions(substeps=16),
     )
     sample = np.arange(N + 1)[:, None]
@@ -89,9 +90,9 @@ def test_a_scheduled_contact_is_planned_with_its_impact_as_it_is_simulated():
 
 def test_tasks_are_costs_and_the_plan_has_the_names_of_the_joints():
     system = mb.read_mjcf(models.path("pendulum_on_four_bar"))
-    task = PostureTask(joints=("crank",), weight=100.0)
+    task = PostureTask(joints=("crank",), kp=1.0, kd=0.0, weight=100.0)
     ocp = optimal_control_problem(
-        system, 15, 0.02, tasks=[task], R=0.01, u_bounds=[[-2, 2]], du_bounds=[[-0.6, 0.6]]
+        system, 15, 0.02, [Cost(R=0.01), task, StageBounds(u=[[-2, 2]], du=[[-0.6, 0.6]])]
     )
     p, x0 = ocp.parameters(posture_q=0.1), np.append(system.tree.q0, np.zeros(4))
     rti = real_time_iteration(ocp, delay=1, shift=False, pending=[[0.0]])
@@ -119,7 +120,9 @@ def test_tasks_are_costs_and_the_plan_has_the_names_of_the_joints():
 
 
 def test_a_shifted_plan_begins_where_the_control_acts_and_keeps_its_motion():
-    ocp = optimal_control_problem(cart_pole(upright=True), 20, 0.04, Q=[1, 10, 0.1, 0.1], R=0.01)
+    ocp = optimal_control_problem(
+        cart_pole(upright=True), 20, 0.04, [Cost(Q=[1, 10, 0.1, 0.1], R=0.01)]
+    )
     rti, x, z = real_time_iteration(ocp, delay=2), np.array([0.1, 0.05, 0.0, 0.0]), None
     z, ref, pending = rti.controller.z0, ocp.parameters().ravel(), [0.0, 0.0]
     for _ in range(25):
@@ -140,7 +143,7 @@ def test_a_shifted_plan_begins_where_the_control_acts_and_keeps_its_motion():
 def test_a_ball_joint_is_led_to_the_optimum_of_the_whole_problem():
     system = mb.read_mjcf(BALL)
     ocp = optimal_control_problem(
-        system, 15, 0.04, Q=[4, 4, 0, 0.1, 0.1, 0.1], R=0.05, Q_end=[20, 20, 0, 1, 1, 1]
+        system, 15, 0.04, [Cost(Q=[4, 4, 0, 0.1, 0.1, 0.1], R=0.05, Q_end=[20, 20, 0, 1, 1, 1])]
     )
     q0 = system.integrate(system.tree.q0, [0.5, -0.7, 0.3]).full().ravel()
     x0 = np.append(q0, [0.5, 0.2, -0.4])
@@ -158,10 +161,10 @@ def test_a_ball_joint_is_led_to_the_optimum_of_the_whole_problem():
 
 
 def test_a_control_that_costs_nothing_is_refused():
-    ocp = optimal_control_problem(sliding_mass(), 5, 0.1, Q=[0, 0], residual=ca.SX(1))
+    ocp = optimal_control_problem(sliding_mass(), 5, 0.1, [Cost(Q=[0, 0], residual=ca.SX(1))])
     with pytest.raises(err.ProblemError, match="'ocp' leaves some control without cost"):
         real_time_iteration(ocp)
-    fine = optimal_control_problem(sliding_mass(), 5, 0.1, Q=[1, 1], Q_end=[1, 1])
+    fine = optimal_control_problem(sliding_mass(), 5, 0.1, [Cost(Q=[1, 1], Q_end=[1, 1])])
     assert real_time_iteration(fine).controller.z0.size
     guess = initial_guess(fine, np.zeros((6, 2)), np.zeros((5, 1)))
     assert real_time_iteration(fine, guess).controller.delay == 0
@@ -173,7 +176,7 @@ def test_the_c_knows_rows_that_a_schedule_switches(tmp_path):
     s = stage_symbols(system, lands=1)
     met = Bounded(s.parameters["lands"] * (s.q[0] - s.q[1]), 0, 0)
     ocp = optimal_control_problem(
-        system, 8, 0.1, R=0.1, Q_end=[1, 1, 5, 5], Q=0.1, symbols=s, path=[met]
+        system, 8, 0.1, [Cost(Q=0.1, R=0.1, Q_end=[1, 1, 5, 5]), met], symbols=s
     )
     rti, sample = real_time_iteration(ocp, shift=False, name="couples"), np.arange(9)[:, None]
     p = ocp.parameters(mask=sample >= 4, lands=sample == 4)

@@ -6,15 +6,19 @@ import casadi as ca
 import numpy as np
 import pytest
 from support.mpc_mechanisms import cart_pole
+from support.problems import problem
 
 import mbcasadi.errors as err
 from mbcasadi.codegen import export_c
+from mbcasadi.mpc.ocp.cost import Cost
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.solution import initial_guess
 from mbcasadi.mpc.ocp.solver import solve_ocp
-from mbcasadi.mpc.ocp.stage import Bounded, stage_symbols
+from mbcasadi.mpc.ocp.stage import stage_symbols
+from mbcasadi.mpc.ocp.stage_bounds import StageBounds
 from mbcasadi.mpc.rti.constraints import rows_of
 from mbcasadi.mpc.rti.controller import real_time_iteration
+from mbcasadi.qp.rows import Bounded
 
 SAME_OPTIMUM = 1e-5
 SAME_C = 1e-8
@@ -32,7 +36,7 @@ def swing_up(price=20.0, **given):
         Bounded(s.u * s.v[0], upper=12.0, linear_penalty=price, name="power"),
     ]
     lean = Bounded(s.q[1], 3.1, 3.2, quadratic_penalty=1e3, name="lean")
-    return optimal_control_problem(
+    return problem(
         system,
         N,
         0.05,
@@ -121,7 +125,7 @@ def test_hard_rows_out_of_reach_give_the_plan(hanging, start, price, expected):
     plan, system = hanging[1], cart_pole()
     s = stage_symbols(system)
     row = Bounded(s.q[0] + 0.2 * s.v[0], -0.3, 0.3, linear_penalty=price, name="lane")
-    ocp = optimal_control_problem(system, N, 0.05, Q=1.0, R=0.05, symbols=s, path=[row])
+    ocp = optimal_control_problem(system, N, 0.05, [Cost(Q=1.0, R=0.05), row], symbols=s)
     rti = real_time_iteration(ocp)
     x0, begin = (
         np.array([start, 0.1, 0.0, 0.0]),
@@ -153,14 +157,14 @@ def test_a_row_without_sense_is_refused():
 
         def problem(given=given):
             row = Bounded(s.q[0], **({"upper": 1.0} | given))
-            return optimal_control_problem(system, N, 0.05, R=1.0, symbols=s, path=[row])
+            return optimal_control_problem(system, N, 0.05, [Cost(R=1.0), row], symbols=s)
 
         with pytest.raises(err.MbcasadiError, match=message):
             problem()
-    with pytest.raises(err.ProblemError, match=r"du_bounds\[0\] is 1.0 to -1.0: empty"):
-        optimal_control_problem(system, N, 0.05, R=1.0, du_bounds=[[1, -1]])
+    with pytest.raises(err.ProblemError, match=r"du\[0\] is 1.0 to -1.0: empty"):
+        optimal_control_problem(system, N, 0.05, [Cost(R=1.0), StageBounds(du=[[1, -1]])])
     with pytest.raises(err.ProblemError, match="S has the eigenvalue -1"):
-        optimal_control_problem(system, N, 0.05, R=1.0, S=-1.0)
+        optimal_control_problem(system, N, 0.05, [Cost(R=1.0, S=-1.0)])
 
 
 def test_an_active_set_is_handed_on_row_by_row(hanging):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from support.mpc_mechanisms import cart_pole
+from support.problems import problem
 
 from mbcasadi.codegen import export_c
-from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.rti.controller import real_time_iteration
 
 HORIZON, PERIOD, LIMIT, RATE = 20, 0.04, 12.0, 5.0
@@ -23,7 +23,7 @@ def iteration(request, tmp_path_factory):
     """Return a controller that holds a pole upright, and its C."""
     more, delay = OPTIONS[request.param]
     weights = {"Q": [1, 1, 0.01, 0.01], "R": 0.05, "Q_end": [20, 20, 2, 2]}
-    ocp = optimal_control_problem(cart_pole(upright=True), HORIZON, PERIOD, **weights, **more)
+    ocp = problem(cart_pole(upright=True), HORIZON, PERIOD, **weights, **more)
     rti = real_time_iteration(ocp, delay=delay)
     return rti, export_c(rti, tmp_path_factory.mktemp("rti") / "c")
 

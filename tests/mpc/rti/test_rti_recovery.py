@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 from support.mpc_mechanisms import cart_pole
+from support.problems import problem
 
 from mbcasadi.description.status import Status
 from mbcasadi.mpc import Bounded, optimal_control_problem, real_time_iteration, stage_symbols
+from mbcasadi.mpc.ocp.cost import Cost
 from mbcasadi.mpc.ocp.solution import initial_guess
 from mbcasadi.mpc.ocp.solver import ocp_solver
+from mbcasadi.mpc.ocp.stage_bounds import StageBounds
 
 HORIZON, PERIOD = 50, 0.04
 UPRIGHT = np.array([0, np.pi, 0, 0])
@@ -19,7 +22,7 @@ def swing_up():
     """Return an iteration that keeps a cart on its rail, and its reference."""
     bounds = [[-1.0, 1.0], [-np.inf, np.inf]]
     weights = {"Q": [0.1, 1, 0.01, 0.01], "R": 0.05, "Q_end": [200, 200, 20, 20]}
-    ocp = optimal_control_problem(cart_pole(), HORIZON, PERIOD, q_bounds=bounds, **weights)
+    ocp = problem(cart_pole(), HORIZON, PERIOD, q_bounds=bounds, **weights)
     goal = ocp.parameters(setpoint_q=UPRIGHT[:2])
     straight = np.linspace(np.zeros(4), UPRIGHT, HORIZON + 1)
     guess = initial_guess(ocp, straight, np.zeros((HORIZON, 1)))
@@ -56,7 +59,11 @@ def test_hard_rows_do_not_hold_a_guess_that_is_no_motion():
     own = stage_symbols(cart_pole())
     fast = Bounded(own.v[0], -3.0, 3.0, name="speed")
     ocp = optimal_control_problem(
-        cart_pole(), 15, PERIOD, Q=1.0, R=0.05, symbols=own, path=[fast], u_bounds=[[-10, 10]]
+        cart_pole(),
+        15,
+        PERIOD,
+        [Cost(Q=1.0, R=0.05), fast, StageBounds(u=[[-10, 10]])],
+        symbols=own,
     )
     rti, goal = real_time_iteration(ocp), ocp.parameters()
     for seed in range(20):

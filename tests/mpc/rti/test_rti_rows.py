@@ -5,12 +5,16 @@ import pytest
 import quadprog
 from support.mpc_mechanisms import cart_pole, sliding_mass
 from support.pages import equal_but_for_rounding
+from support.problems import problem
 
+from mbcasadi.mpc.ocp.cost import Cost
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.solution import initial_guess
 from mbcasadi.mpc.ocp.solver import solve_ocp
-from mbcasadi.mpc.ocp.stage import Bounded, stage_symbols
+from mbcasadi.mpc.ocp.stage import stage_symbols
+from mbcasadi.mpc.ocp.stage_bounds import StageBounds
 from mbcasadi.mpc.rti.controller import real_time_iteration
+from mbcasadi.qp.rows import Bounded
 
 SAME_QP = 1e-7
 SAME_OPTIMUM = 1e-5  # of ipopt at residuals of 1e-9, in a flat valley
@@ -54,7 +58,7 @@ def tick(law, x, ref, z):
 
 
 def test_bounded_and_weighted_changes_of_the_control_are_those_of_an_independent_qp():
-    ocp = optimal_control_problem(
+    ocp = problem(
         sliding_mass(M), N, T, **WEIGHTS, S=0.3, du_bounds=[[-1.0, 0.5]], u_bounds=[[-4, 3]]
     )
     x0, last = np.array([1.5, 0.4]), -0.5
@@ -81,7 +85,10 @@ def test_bounded_and_weighted_changes_of_the_control_are_those_of_an_independent
 @pytest.mark.parametrize("delay", [0, 2])
 def test_a_closed_loop_keeps_the_rates_whatever_is_measured(delay):
     ocp = optimal_control_problem(
-        cart_pole(upright=True), 20, 0.04, Q=[1, 10, 0.1, 0.1], R=0.01, du_bounds=[[-1.5, 1.5]]
+        cart_pole(upright=True),
+        20,
+        0.04,
+        [Cost(Q=[1, 10, 0.1, 0.1], R=0.01), StageBounds(du=[[-1.5, 1.5]])],
     )
     rti, rng = real_time_iteration(ocp, delay=delay), np.random.default_rng(0)
     plan = initial_guess(ocp, np.zeros((21, 5)), np.full((20, 1), 8.0))
@@ -101,7 +108,7 @@ def rail(**speed):
     """Return the mass, which ends at rest at zero, with a bounded speed; hard unless priced."""
     system = sliding_mass(M)
     s = stage_symbols(system)
-    return optimal_control_problem(
+    return problem(
         system,
         N,
         T,

@@ -13,6 +13,8 @@ from mbcasadi.mpc import (
     real_time_iteration,
     stage_symbols,
 )
+from mbcasadi.mpc.ocp.cost import Cost
+from mbcasadi.mpc.ocp.stage_bounds import StageBounds
 from mbcasadi.mpc.rti import condensing
 from mbcasadi.system import from_lagrangian, read_mjcf
 
@@ -34,13 +36,12 @@ def test_loops_and_written_out_parts_are_the_same_maps(monkeypatch, limit):
         system,
         3,
         0.05,
-        Q=np.ones(4),
-        R=[0.1, 0.2],
-        Q_end=np.ones(4),
+        [
+            Cost(Q=np.ones(4), R=[0.1, 0.2], Q_end=np.ones(4)),
+            Bounded(ca.sin(s.q[0]) + s.u[1], -1, 1),
+            StageBounds(u=[[-3, 3], [-3, 3]], v=[[-2, 2], [-2, 2]]),
+        ],
         symbols=s,
-        path=[Bounded(ca.sin(s.q[0]) + s.u[1], -1, 1)],
-        u_bounds=[[-3, 3], [-3, 3]],
-        v_bounds=[[-2, 2], [-2, 2]],
     )
     written = real_time_iteration(ocp).prepare
     monkeypatch.setattr(condensing, "UNROLLED", limit)
@@ -57,7 +58,7 @@ def test_loops_and_written_out_parts_are_the_same_maps(monkeypatch, limit):
 def test_no_function_of_a_legged_robot_is_beyond_the_limit(name):
     system = read_mjcf(models.path(name))
     weights, start = np.ones(2 * system.nv), np.r_[system.tree.q0, np.zeros(system.nv)]
-    ocp = optimal_control_problem(system, 20, 0.02, Q=weights, R=np.ones(system.nu))
+    ocp = optimal_control_problem(system, 20, 0.02, [Cost(Q=weights, R=np.ones(system.nu))])
     guess = initial_guess(ocp, np.tile(start, (21, 1)), np.zeros((20, system.nu)))
     rti = real_time_iteration(ocp, guess)
     made = (rti.prepare, rti.controller.stages.build, rti.controller.stages.finish)

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from support.problems import problem
 
 import mbcasadi as mb
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc import StepOptions, initial_guess, optimal_control_problem, real_time_iteration
+from mbcasadi.mpc import StepOptions, initial_guess, real_time_iteration
 
 SERVO = """
 <mujoco model="stiff">
@@ -26,7 +27,7 @@ N = 10
 def iteration(motor: str, **options: object) -> mb.mpc.RealTimeIteration:
     """Return the iteration about rest."""
     system = mb.read_mjcf(SERVO.format(motor=motor))
-    ocp = optimal_control_problem(system, N, 0.02, Q=[10, 0.1], R=0.1, Q_end=[50, 0.5], **options)
+    ocp = problem(system, N, 0.02, Q=[10, 0.1], R=0.1, Q_end=[50, 0.5], **options)
     return real_time_iteration(ocp, initial_guess(ocp, np.zeros((N + 1, ocp.nx)), np.zeros((N, 1))))
 
 

@@ -6,9 +6,12 @@ import quadprog
 from support.mpc_mechanisms import cart_pole
 
 from mbcasadi.codegen import export_c
+from mbcasadi.mpc.ocp.cost import Cost
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
-from mbcasadi.mpc.ocp.stage import Bounded, stage_symbols
+from mbcasadi.mpc.ocp.stage import stage_symbols
+from mbcasadi.mpc.ocp.stage_bounds import StageBounds
 from mbcasadi.mpc.rti.controller import real_time_iteration
+from mbcasadi.qp.rows import Bounded
 
 STATES = 1000
 SAME_QP = 1e-6  # rows hold to 1e-11 of multipliers that a price in km/s makes 1e3, in a flat cost
@@ -32,14 +35,13 @@ def problem(kind):
         system,
         20,
         0.04,
-        Q=[1, 10, 0.1, 0.1],
-        R=0.01,
-        Q_end=[40, 200, 10, 10],
-        S=1e-3,
-        du_bounds=[[-8, 8]],
+        [
+            Cost(Q=[1, 10, 0.1, 0.1], R=0.01, Q_end=[40, 200, 10, 10], S=1e-3),
+            Bounded(speed, -1.5 * unit, 1.5 * unit, name="speed", **PRICES[kind]),
+            Bounded(s.v[1], -0.5, 0.5, at_end=True),
+            StageBounds(du=[[-8, 8]]),
+        ],
         symbols=s,
-        path=[Bounded(speed, -1.5 * unit, 1.5 * unit, name="speed", **PRICES[kind])],
-        end=[Bounded(s.v[1], -0.5, 0.5)],
     )
 
 

@@ -4,11 +4,12 @@ import casadi as ca
 import numpy as np
 import pytest
 from support.mpc_mechanisms import cart_pole
+from support.problems import problem
 
 from mbcasadi.description.qp_stages import SolverFlag
-from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
-from mbcasadi.mpc.ocp.stage import Bounded, stage_symbols
+from mbcasadi.mpc.ocp.stage import stage_symbols
 from mbcasadi.mpc.rti.controller import real_time_iteration
+from mbcasadi.qp.rows import Bounded
 
 FAILED, INFEASIBLE = 4, 2
 
@@ -32,7 +33,7 @@ ROWS = {
 def test_only_hard_rows_beyond_controls_can_be_infeasible(kind):
     """A claim that there is no answer is a failure where one always exists. The guess goes."""
     given, expected = ROWS[kind]
-    ocp = optimal_control_problem(cart_pole(), 8, 0.04, Q=1.0, R=0.05, **given)
+    ocp = problem(cart_pole(), 8, 0.04, Q=1.0, R=0.05, **given)
     rti, wild = real_time_iteration(ocp, shift=False), np.random.default_rng(0)
     z, stages = rti.controller.z0.copy(), rti.controller.stages
     kept = slice(sum(rti.memory.sizes[:2]))

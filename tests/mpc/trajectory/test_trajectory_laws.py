@@ -3,6 +3,7 @@
 import casadi as ca
 import numpy as np
 import pytest
+from support.problems import trajectory
 
 import mbcasadi.errors as err
 from mbcasadi.mpc import (
@@ -14,6 +15,9 @@ from mbcasadi.mpc import (
     trajectory_guess,
     trajectory_problem,
 )
+from mbcasadi.mpc.ocp.cost import Cost
+from mbcasadi.mpc.trajectory.initial_state import Start
+from mbcasadi.mpc.trajectory.layout import TimeCost
 from mbcasadi.system import from_lagrangian, read_mjcf
 
 OPTIMUM = 1e-6  # residuals of answers that count; solvers stop at 1e-9
@@ -50,7 +54,7 @@ def rest_to_rest(system, horizon=N, way=WAY, duration=(0.2, 5.0), **options):
     """Return the problem of a mass that moves from rest to rest, and a straight guess."""
     own = stage_symbols(system)
     end = pin_independent_coordinates(system, own, [way])
-    problem = trajectory_problem(
+    problem = trajectory(
         system, horizon, duration, q0=[0.0], v0=[0.0], symbols=own, end=end, **options
     )
     return problem, trajectory_guess(problem, np.linspace(0, way, horizon + 1)[:, None])
@@ -81,12 +85,13 @@ def test_time_and_effort_meet_where_their_closed_form_says():
         system,
         N,
         (0.1, 20.0),
-        time_weight=weight,
-        q0=[0.0],
-        v0=[0.0],
+        [
+            Cost(residual=np.sqrt(price) * own.u),
+            *pin_independent_coordinates(system, own, [WAY]),
+            TimeCost(weight),
+        ],
+        start=Start(q0=[0.0], v0=[0.0]),
         symbols=own,
-        residual=np.sqrt(price) * own.u,
-        end=pin_independent_coordinates(system, own, [WAY]),
     )
     solution = solve_trajectory(
         problem, trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None])
@@ -131,9 +136,13 @@ def test_a_soft_limit_of_speed_is_violated_at_a_low_price_only():
     for price in (0.0, 1e-4, 10.0):
         rows = [Bounded(own.v, -9.0, limit, price, name="speed")]
         problem = trajectory_problem(
-            system, N, (0.2, 5.0), time_weight=1.0, q0=[0.0], v0=[0.0], symbols=own, path=rows,
-            end=pin_independent_coordinates(system, own, [WAY]),
-        )  # fmt: skip
+            system,
+            N,
+            (0.2, 5.0),
+            [*rows, *pin_independent_coordinates(system, own, [WAY]), TimeCost(1.0)],
+            start=Start(q0=[0.0], v0=[0.0]),
+            symbols=own,
+        )
         guess = trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None])
         solution[price] = solve_trajectory(problem, guess)
         assert solution[price].solved, solution[price].in_words
@@ -169,11 +178,9 @@ def test_an_oscillator_swings_in_its_own_period_without_effort():
         system,
         60,
         (1.0, 3.0),
-        v0=[0.0],
-        periodic=[0.0],
+        [Cost(residual=own.u)],
+        start=Start(v0=[0.0], rows=[Bounded(own.q, 1.0, 1.0)], periodic=[0.0]),
         symbols=own,
-        start=[Bounded(own.q, 1.0, 1.0)],
-        residual=own.u,
         step=StepOptions(substeps=2),
     )
     turn = np.linspace(0, 2 * np.pi, 61)[:, None]
@@ -193,9 +200,16 @@ def test_a_duration_with_equal_bounds_is_fixed_and_has_a_price():
     def best(duration):
         own = stage_symbols(system)
         problem = trajectory_problem(
-            system, N, duration, q0=[0.0], v0=[0.0], symbols=own,
-            residual=np.sqrt(price) * own.u, end=pin_independent_coordinates(system, own, [WAY]),
-        )  # fmt: skip
+            system,
+            N,
+            duration,
+            [
+                Cost(residual=np.sqrt(price) * own.u),
+                *pin_independent_coordinates(system, own, [WAY]),
+            ],
+            start=Start(q0=[0.0], v0=[0.0]),
+            symbols=own,
+        )
         return solve_trajectory(
             problem, trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None])
         )
@@ -217,12 +231,13 @@ def test_a_ball_joint_turns_about_one_axis_in_least_time():
         system,
         N,
         (0.1, 3.0),
-        time_weight=1.0,
-        q0=[1, 0, 0, 0],
-        v0=np.zeros(3),
+        [
+            Cost(residual=1e-4 * own.u),
+            *pin_independent_coordinates(system, own, turned),
+            TimeCost(1.0),
+        ],
+        start=Start(q0=[1, 0, 0, 0], v0=np.zeros(3)),
         symbols=own,
-        residual=1e-4 * own.u,
-        end=pin_independent_coordinates(system, own, turned),
     )
     half = np.linspace(0, angle / 2, N + 1)
     zero = np.zeros(N + 1)
@@ -243,9 +258,13 @@ def test_a_bound_of_the_start_that_presses_is_met():
     system = sliding_mass()
     own = stage_symbols(system)
     problem = trajectory_problem(
-        system, N, (0.2, 5.0), time_weight=1.0, v0=[0.0], symbols=own,
-        start=[Bounded(own.q, -0.3, 0.4)], end=pin_independent_coordinates(system, own, [WAY]),
-    )  # fmt: skip
+        system,
+        N,
+        (0.2, 5.0),
+        [*pin_independent_coordinates(system, own, [WAY]), TimeCost(1.0)],
+        start=Start(v0=[0.0], rows=[Bounded(own.q, -0.3, 0.4)]),
+        symbols=own,
+    )
     solution = solve_trajectory(
         problem, trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None])
     )

@@ -5,6 +5,7 @@ from itertools import pairwise
 import casadi as ca
 import numpy as np
 import pytest
+from support.problems import trajectory
 
 import mbcasadi as mb
 import mbcasadi.errors as err
@@ -20,6 +21,10 @@ from mbcasadi.mpc import (
     trajectory_problem,
     trajectory_solver,
 )
+from mbcasadi.mpc.ocp.cost import Cost
+from mbcasadi.mpc.ocp.stage_bounds import StageBounds
+from mbcasadi.mpc.trajectory.initial_state import Start
+from mbcasadi.mpc.trajectory.layout import TimeCost
 
 N = 24
 CLOSED = 1e-9  # m and rad, along a prediction
@@ -33,7 +38,7 @@ def crank_move(system, duration=(0.05, 1.0), **options):
     own = stage_symbols(system)
     s = np.linspace(0, 1, N + 1)
     path = pose_path(system, own.q, own.q[0], 0.4 * s, TURN * (s * s * (3 - 2 * s))[:, None])
-    problem = trajectory_problem(
+    problem = trajectory(
         system,
         N,
         duration,
@@ -171,10 +176,18 @@ def test_a_mechanism_whose_rows_can_be_switched_moves_the_same_way(moves):
     masked = system.with_mask()
     own = stage_symbols(masked)
     problem = trajectory_problem(
-        masked, N, (0.05, 1.0), time_weight=1.0, q0=path.q[0], v0=np.zeros(3), symbols=own,
-        residual=5e-2 * own.u, end=pin_independent_coordinates(masked, own, path.q[-1]),
-        u_bounds=[[-LIMIT, LIMIT]],
-    )  # fmt: skip
+        masked,
+        N,
+        (0.05, 1.0),
+        [
+            Cost(residual=5e-2 * own.u),
+            *pin_independent_coordinates(masked, own, path.q[-1]),
+            StageBounds(u=[[-LIMIT, LIMIT]]),
+            TimeCost(1.0),
+        ],
+        start=Start(q0=path.q[0], v0=np.zeros(3)),
+        symbols=own,
+    )
     other = solve_trajectory(problem, path.guess(problem))
     assert other.solved, other.in_words
     assert other.cost == pytest.approx(best.cost, rel=OPTIMUM)
@@ -196,11 +209,13 @@ def test_a_crank_that_nothing_brakes_turns_for_ever_through_singular_poses():
         system,
         n,
         (0.5 * T, 2 * T),
-        periodic=[2 * np.pi, np.nan, np.nan],
+        [Cost(residual=own.u)],
+        start=Start(
+            rows=[Bounded(own.q[0], q0[0], q0[0]), Bounded(own.v[0], free.v[0, 0], free.v[0, 0])],
+            periodic=[2 * np.pi, np.nan, np.nan],
+            near=q0,
+        ),
         symbols=own,
-        start=[Bounded(own.q[0], q0[0], q0[0]), Bounded(own.v[0], free.v[0, 0], free.v[0, 0])],
-        near=q0,
-        residual=own.u,
     )
     guess = trajectory_guess(problem, samples.q, samples.v, durations=1.02 * T)
     solution = solve_trajectory(problem, guess)

@@ -23,6 +23,9 @@ from mbcasadi.mpc import (
     trajectory_mpc,
     trajectory_problem,
 )
+from mbcasadi.mpc.ocp.cost import Cost
+from mbcasadi.mpc.trajectory.initial_state import Start
+from mbcasadi.mpc.trajectory.layout import TimeCost
 
 STEPS, WINDOW, PERIOD = 20, 12, 0.01  # intervals; samples, s
 HOLD = 0.6  # s, the duration of the move
@@ -45,11 +48,9 @@ def move(system):
         system,
         STEPS,
         (HOLD, HOLD),
-        q0=path.q[0],
-        v0=np.zeros(4),
+        [Cost(residual=own.u), *pin_independent_coordinates(system, own, path.q[-1])],
+        start=Start(q0=path.q[0], v0=np.zeros(4)),
         symbols=own,
-        residual=own.u,
-        end=pin_independent_coordinates(system, own, path.q[-1]),
     )
     solution = solve_trajectory(problem, path.guess(problem))
     assert solution.solved, solution.in_words
@@ -70,10 +71,9 @@ def lap(system):
         system,
         STEPS,
         (0.4, 1.2),
-        time_weight=0.5,
-        periodic=np.zeros(4),
+        [Cost(residual=ca.vertcat(30 * away, 0.05 * goals.u)), TimeCost(0.5)],
+        start=Start(periodic=np.zeros(4)),
         symbols=goals,
-        residual=ca.vertcat(30 * away, 0.05 * goals.u),
     )
     solution = solve_trajectory(problem, path.guess(problem), problem.ocp.parameters(goal=circle))
     assert solution.solved, solution.in_words
@@ -83,7 +83,7 @@ def lap(system):
 @pytest.fixture(scope="module")
 def follow(system):
     weight = np.repeat([10.0, 0.1], 4)
-    return optimal_control_problem(system, WINDOW, PERIOD, Q=weight, R=0.01, Q_end=weight)
+    return optimal_control_problem(system, WINDOW, PERIOD, [Cost(Q=weight, R=0.01, Q_end=weight)])
 
 
 def setpoints(ref, ocp):
@@ -121,7 +121,7 @@ def test_before_and_after_the_motion_its_ends_are_held(move, follow):
 
 def test_ticks_that_do_not_fit_keep_the_impulse(move, system):
     period = 0.0137
-    other = optimal_control_problem(system, 1, period, Q=np.ones(8), R=1.0)
+    other = optimal_control_problem(system, 1, period, [Cost(Q=np.ones(8), R=1.0)])
     reference = reference_from_trajectory(move, other)
     ticks = int(HOLD / period)
     u = np.array([setpoints(reference(k * period), other)[2][0] for k in range(ticks)])
@@ -141,7 +141,7 @@ def test_the_first_guess_is_a_motion_of_the_window(move, follow):
 
 def test_a_guess_holds_the_control_before_where_its_changes_cost(move, system):
     weight = np.repeat([10.0, 0.1], 4)
-    ocp = optimal_control_problem(system, WINDOW, PERIOD, Q=weight, R=0.01, S=0.1)
+    ocp = optimal_control_problem(system, WINDOW, PERIOD, [Cost(Q=weight, R=0.01, S=0.1)])
     guess = tracking_guess(move, ocp, t=0.1)
     np.testing.assert_allclose(guess.x[1:, 8:], guess.u, atol=EXACT)
     law = real_time_iteration(ocp, guess)

@@ -6,6 +6,8 @@ import pytest
 from support.validation_problems import SLIDER, SLIDER_MASS, SLIDER_STEP
 
 from mbcasadi.mpc import initial_guess, optimal_control_problem, real_time_iteration
+from mbcasadi.mpc.ocp.cost import Cost
+from mbcasadi.mpc.ocp.stage_bounds import StageBounds
 from mbcasadi.system import from_lagrangian
 from mbcasadi.validation import Criteria, Run, validate
 
@@ -24,11 +26,10 @@ def run() -> Run:
         slider,
         HORIZON,
         SLIDER_STEP,
-        Q=[30.0, 1.0],
-        R=0.001,
-        Q_end=[30.0, 1.0],
-        du_bounds=[[-RATE, RATE]],
-        v_bounds=[[-0.25, 0.25]],
+        [
+            Cost(Q=[30.0, 1.0], R=0.001, Q_end=[30.0, 1.0]),
+            StageBounds(du=[[-RATE, RATE]], v=[[-0.25, 0.25]]),
+        ],
     )
     still = initial_guess(ocp, np.zeros((HORIZON + 1, ocp.nx)), np.zeros((HORIZON, 1)))
     law = real_time_iteration(ocp, still, delay=DELAY)

@@ -1,0 +1,118 @@
+"""Quadratic costs of state, control and its changes, and of residuals of one's own."""
+
+from dataclasses import dataclass
+from typing import final
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.argument_kinds import require_fields
+from mbcasadi.control.tasks.task import Task, gains_of
+from mbcasadi.mpc.ocp.stage import Stage
+from mbcasadi.mpc.ocp.stage_part import StagePart, Terms
+from mbcasadi.readable_signatures import readable_fields
+from mbcasadi.shapes import weight
+
+
+@final
+@readable_fields
+@dataclass(frozen=True)
+class Cost(StagePart):
+    """`½ ‖r‖²` of these residuals; weights of stages count per second.
+
+        r_k = √T (√Q (q_ref ⊖ q, v_ref - v), √R (u_ref - u), residual),  and  √S (u_k - u_{k-1}),
+        r_N = (√Q_end (q_ref ⊖ q, v_ref - v), terminal).
+
+    Attributes:
+        Q, Q_end: (2 nv, 2 nv) or (2 nv,) weights of `(q_ref ⊖ q, v_ref - v)`, along the motion
+            (per second) and at its end.
+        R: (nu, nu) or (nu,) weight of `u_ref - u`, per second.
+        S: (nu, nu) or (nu,) weight of `u_k - u_{k-1}`, of each change. With it x0 holds the control
+            of the interval before the first one: (q, v, u_last).
+        residual: r of q, v, u and own parameters, per second.
+        terminal: r of q, v and own parameters, at the end.
+    """
+
+    Q: ArrayLike | None = None
+    R: ArrayLike | None = None
+    Q_end: ArrayLike | None = None
+    S: ArrayLike | None = None
+    residual: ca.SX | None = None
+    terminal: ca.SX | None = None
+
+    def __post_init__(self) -> None:
+        require_fields(self)
+
+    @property
+    def has_setpoint(self) -> bool:
+        """Whether it reads a setpoint of q, v and u."""
+        return any(value is not None for value in (self.Q, self.R, self.Q_end))
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether it reads the control of the interval before."""
+        return self.S is not None
+
+    def terms(self, stage: Stage) -> Terms:
+        """Return the residuals."""
+        u, nx, nu = stage.variables.u, 2 * stage.system.nv, stage.system.nu
+        running, changes, ending = list[ca.SX](), list[ca.SX](), list[ca.SX]()
+        if self.Q is not None:
+            running.append(_weight_root("Q", self.Q, nx) @ _error(stage))
+        if self.R is not None:
+            running.append(_weight_root("R", self.R, nu) @ (stage.ref["setpoint.u"] - u))
+        if self.residual is not None:
+            running.append(self.residual)
+        if self.S is not None:
+            changes.append(_weight_root("S", self.S, nu) @ (u - stage.u_last))
+        if self.Q_end is not None:
+            ending.append(_weight_root("Q_end", self.Q_end, nx) @ _error(stage))
+        if self.terminal is not None:
+            ending.append(self.terminal)
+        return Terms(running=running, changes=changes, ending=ending)
+
+
+@final
+@dataclass(frozen=True)
+class TaskCost(StagePart):
+    """`½ Σ w |(kp e, kd ė)|²` per second: a task's errors, as the accelerations that they ask for.
+
+    Gains and weight are those of inverse dynamics. A task with `kp = 1, kd = 0` costs `½ w |e|²`.
+    """
+
+    task: Task
+
+    def terms(self, stage: Stage) -> Terms:
+        """Return the residuals."""
+        gains, q, v = (
+            gains_of(self.task, stage.system),
+            stage.variables.carried_q,
+            stage.variables.v,
+        )
+        ref = {
+            slot.name.removeprefix(f"{self.task.name}."): stage.ref[slot.name]
+            for slot in self.task.slots(stage.system)
+        }
+        feedback = self.task.rows(stage.members, q, v, ref, gains).feedback
+        root = ca.DM(np.sqrt(gains.weight))
+        columns = zip(ca.horzsplit(feedback), (gains.kp, gains.kd), strict=True)
+        return Terms(running=[root * column for column, gain in columns if np.any(gain)])
+
+
+def _error(stage: Stage) -> ca.SX:
+    """Return `(q_ref ⊖ q, v_ref - v)`."""
+    q, v = stage.variables.q, stage.variables.v
+    return ca.vertcat(
+        stage.system.difference(q, stage.ref["setpoint.q"]), stage.ref["setpoint.v"] - v
+    )
+
+
+def _weight_root(name: str, value: ArrayLike, size: int) -> ca.DM:
+    """Return L with `Lᵀ L` the weight, without rows that are zero."""
+    W = weight(name, value, size)
+    squares, V = (
+        np.linalg.eigh(W) if np.any(W - np.diag(np.diag(W))) else (np.diag(W), np.eye(size))
+    )
+    L = np.sqrt(np.maximum(squares, 0.0))[:, None] * V.T
+    return ca.sparsify(ca.DM(L[squares > 0]))

@@ -1,0 +1,103 @@
+"""Bounds of state and control, and the ranges of a mechanism's actuators."""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.argument_kinds import require_fields
+from mbcasadi.mpc.ocp.problem import Array
+from mbcasadi.mpc.ocp.stage import Stage
+from mbcasadi.mpc.ocp.stage_part import StagePart, Terms
+from mbcasadi.qp.rows import Bounded
+from mbcasadi.readable_signatures import readable_fields
+from mbcasadi.shapes import bounds
+from mbcasadi.system import System, evaluate
+from mbcasadi.system.actuator_model import actuator_model
+from mbcasadi.system.ranges import Ranges
+
+
+@final
+@readable_fields
+@dataclass(frozen=True)
+class StageBounds(StagePart):
+    """Bounds of controls, of their changes, and of the state.
+
+    Attributes:
+        u: (nu, 2); the model's ranges of controls and forces hold as well.
+        du: (nu, 2) of `u_k - u_{k-1}`, per interval. With it x0 holds the control of the interval
+            before the first one: (q, v, u_last).
+        q, v: (nq, 2), (nv, 2), from the second sample on.
+    """
+
+    u: ArrayLike | None = None
+    du: ArrayLike | None = None
+    q: ArrayLike | None = None
+    v: ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        require_fields(self)
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether it reads the control of the interval before."""
+        return self.du is not None
+
+    def terms(self, stage: Stage) -> Terms:
+        """Return the bounds."""
+        system, none = stage.system, np.tile([-np.inf, np.inf], (stage.u_last.numel(), 1))
+        du = None if self.du is None else bounds("du", self.du, system.nu)
+        of_state = [bounds("q", self.q, system.nq), bounds("v", self.v, system.nv), none]
+        return Terms(
+            rows=[] if du is None else _change_rows(stage, du),
+            x_bounds=np.vstack(of_state),
+            u_bounds=bounds("u", self.u, system.nu),
+            du_bounds=du,
+        )
+
+
+@final
+@dataclass(frozen=True)
+class ActuatorBounds(StagePart):
+    """The model's ranges of controls, of actuator forces and of their sums on joints."""
+
+    def terms(self, stage: Stage) -> Terms:
+        """Return the ranges that are finite."""
+        return Terms(rows=_force_rows(stage), u_bounds=stage.system.limits.ctrl)
+
+
+def _change_rows(stage: Stage, du: Array) -> list[Bounded]:
+    """Return the bounds of changes, one for each control that has any."""
+    bounded = np.flatnonzero(np.isfinite(du).any(axis=1))
+    change, names = stage.variables.u - stage.u_last, stage.system.actuator_names
+    return [Bounded(change[i], du[i, 0], du[i, 1], name=f"du.{names[i]}") for i in bounded.tolist()]
+
+
+def _force_rows(stage: Stage) -> list[Bounded]:
+    """Return the ranges of actuator forces and of their sums on joints, where they are finite."""
+    system, variables = stage.members, stage.variables
+    q = variables.carried_q
+    limits, rows = system.limits, list[Bounded]()
+    finite = np.flatnonzero(np.isfinite(limits.force).any(axis=1))
+    if finite.size:
+        model = actuator_model(system, Ranges(limits.ctrl, limits.force), 1.0, q, variables.v, None)
+        force = (model.gain * variables.u + model.bias)[finite.tolist()]
+        low, high = limits.force[finite].T
+        rows.append(Bounded(force, low, high, name="force"))
+    if system.tree is not None and np.isfinite(limits.joint_force).any():
+        rows.append(_joint_force_row(system, stage))
+    return rows
+
+
+def _joint_force_row(system: System, stage: Stage) -> Bounded:
+    """Return the ranges of the sums of actuator forces on joints."""
+    q, v, limits = stage.variables.carried_q, stage.variables.v, system.limits
+    assert system.tree is not None
+    dofs = {joint.name: joint.dof for joint in system.tree.joints}
+    finite = np.flatnonzero(np.isfinite(limits.joint_force).any(axis=1))
+    B = evaluate(system.actuation, {"q": q, "v": v})
+    force = B @ stage.variables.u + system.actuator_bias(q, v)
+    limited = [dofs[limits.joint_names[i]] for i in finite]
+    low, high = limits.joint_force[finite].T
+    return Bounded(force[limited], low, high, name="joint_force")
