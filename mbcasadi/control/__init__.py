@@ -34,6 +34,7 @@ from mbcasadi.control.tasks.com_task import ComTask
 from mbcasadi.control.tasks.distance_task import DistanceTask
 from mbcasadi.control.tasks.frame_task import FrameTask
 from mbcasadi.control.tasks.function_task import FunctionTask
+from mbcasadi.control.tasks.joint_range_task import JointRangeTask
 from mbcasadi.control.tasks.momentum_task import MomentumTask
 from mbcasadi.control.tasks.output_task import OutputTask
 from mbcasadi.control.tasks.posture_task import PostureTask
@@ -65,6 +66,7 @@ __all__ = [
     "InverseDynamicsQP",
     "InverseDynamicsSolution",
     "JointLimits",
+    "JointRangeTask",
     "LoadRamp",
     "LoadSharing",
     "LookAtTask",

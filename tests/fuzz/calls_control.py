@@ -41,9 +41,10 @@ def _parts():
     }
 
 
-def _task(name, task):
-    """Valid calls of the methods of a task on the five-bar."""
-    system, q, v = ex.five_bar(), ca.SX.sym("q", 4), ca.SX.sym("v", 4)
+def _task(name, task, system=None):
+    """Valid calls of the methods of a task, on the five-bar by default."""
+    system = system or ex.five_bar()
+    q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     ref = {slot.name.rpartition(".")[2]: ca.SX.sym("r", slot.size) for slot in task.slots(system)}
     state = {"self": task, "system": system, "q": q, "v": v, "ref": ref}
     gains = control.Gains(*(np.ones(len(task.components(system))) for _ in range(3)))
@@ -205,6 +206,7 @@ def calls_of_tasks():
         "control.DirectionTask": {"frame": "tool"},
         "control.DistanceTask": {"frame": "tool", "other": "world", "other_kind": "body"},
         "control.FunctionTask": {"function": own, "name": "own"},
+        "control.JointRangeTask": {},
         "control.LookAtTask": {"frame": "tool"},
         "control.ServoTask": {"servo": ex.servo()[2]},
         "control.MomentumTask": {},
@@ -231,6 +233,7 @@ def calls_of_tasks():
         **_task("PostureTask", control.PostureTask()),
         **_task("DirectionTask", control.DirectionTask("tool")),
         **_task("LookAtTask", control.LookAtTask("tool")),
+        **_task("JointRangeTask", control.JointRangeTask(), ex.quadruped()),
         **_task("MomentumTask", control.MomentumTask()),
         **_task("ServoTask", control.ServoTask(ex.servo()[2])),
         **_output_task("ComTask", control.ComTask(axes="xz")),

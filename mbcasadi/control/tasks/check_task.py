@@ -31,7 +31,7 @@ class TaskCheck:
 
     Attributes:
         hold: error at the reference that holds the pose, in the task's units; zero for tasks of
-            velocities, which have no pose.
+            velocities, which have no pose, and for those without a reference.
         jacobian: `d(error)/dt = -J v`, or `∂error/∂v = -J` for tasks of velocities.
         bias: `J̇ v`.
     """
@@ -99,7 +99,7 @@ class _Kit:
         """Return (3, k): of the reference that holds q, of the Jacobian, of the bias."""
         held = self.task.hold_reference(self.system, q)
         short = [slot.name.removeprefix(f"{self.task.name}.") for slot in self.slots]
-        ref = np.concatenate([np.ravel(held[name]) for name in short])
+        ref = np.concatenate([np.zeros(0), *(np.ravel(held[name]) for name in short)])
         error, J, bias, by_v = (np.array(x) for x in self.function(q, v, ref))
         ahead, behind = (self._at(q, sign * STEP * v, v, ref) for sign in (1, -1))
         error_rate, rate_rate = ((a - b) / (2 * STEP) for a, b in zip(ahead, behind, strict=True))
@@ -107,7 +107,8 @@ class _Kit:
             off_J = np.abs(by_v + J).max(axis=1) / max(1.0, np.abs(J).max())
             return np.stack([0 * off_J, off_J, _relative(-error_rate, bias.ravel())])
         off_J = _relative(-error_rate, (J @ v).ravel())
-        return np.stack([np.abs(error).ravel(), off_J, _relative(rate_rate, bias.ravel())])
+        holds = np.abs(error).ravel() * bool(self.slots)
+        return np.stack([holds, off_J, _relative(rate_rate, bias.ravel())])
 
     def _at(self, q: Array, dv: Array, v: Array, ref: Array) -> tuple[Array, Array]:
         """Return the error and `J v` at `q ⊕ dv`."""
