@@ -34,6 +34,7 @@ from mbcasadi.mpc.ocp.solution import rollout as rollout
 from mbcasadi.mpc.ocp.solver import OcpSolver, ocp_solver, solve_ocp
 from mbcasadi.mpc.ocp.stage import StageSymbols, stage_symbols
 from mbcasadi.mpc.ocp.stage_bounds import StageBounds
+from mbcasadi.mpc.ocp.stage_forces import StageForces
 from mbcasadi.mpc.rti.controller import real_time_iteration
 from mbcasadi.mpc.rti.iteration import RealTimeIteration
 from mbcasadi.mpc.trajectory.actuation_measure import actuation_measure
@@ -80,6 +81,7 @@ __all__ = [
     "SingleRigidBody",
     "SingleRigidBodyMPC",
     "StageBounds",
+    "StageForces",
     "StageSymbols",
     "Start",
     "StepOptions",

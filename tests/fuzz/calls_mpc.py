@@ -66,7 +66,7 @@ def calls_of_ocps():
             "system": system, "horizon": 2, "period": 0.1, "symbols": own,
             "parts": [mpc.Cost(R=1.0), mpc.Bounded(own.q, -9.0, 9.0)],
         },
-        **calls_of_stage_parts(),
+        **calls_of_stage_parts(system),
         "direct_collocation": {"ocp": ocp, "system": system},
         "collocation_guess": {
             "ocp": mpc.direct_collocation(ocp, system), "system": system, "guess": guess,
@@ -88,16 +88,25 @@ def calls_of_ocps():
     }  # fmt: skip
 
 
-def calls_of_stage_parts():
+def calls_of_stage_parts(system):
+    forces = mpc.StageForces(ex.inverse_dynamics())
+    at = {"self": forces, "system": forces.law.system}
     parts = {
         mpc.Cost: {"Q": [1.0, 1.0], "R": 1.0, "Q_end": [1.0, 1.0], "S": 1.0},
         mpc.StageBounds: {"u": [[-1.0, 1.0]], "du": [[-1.0, 1.0]], "v": [[-1.0, 1.0]]},
         mpc.ContactSchedule: {"closing": 0.01},
     }
-    calls = {}
+    calls = {
+        "StageForces": {"law": forces.law},
+        "StageForces.slots": at,
+        "StageForces.unknowns": at,
+        "StageForces.terms": {"self": forces, "stage": ex.stage_of(forces)},
+    }
     for kind, given in parts.items():
         calls[kind.__name__] = given
         calls[f"{kind.__name__}.terms"] = {"self": kind(**given), "stage": ex.stage()}
+        for method in ("slots", "unknowns"):
+            calls[f"{kind.__name__}.{method}"] = {"self": kind(**given), "system": system}
     return calls
 
 

@@ -165,6 +165,13 @@ def stage():
     return Stage(mass(), slots_of(mass(), True, (), own), own, has_changes)
 
 
+def stage_of(part):
+    system, has_changes = part.law.system, False
+    own = mpc.stage_symbols(system)
+    slots = slots_of(system, False, part.slots(system), own)
+    return Stage(system, slots, own, has_changes, part.unknowns(system))
+
+
 @cache
 def ocp_guess():
     return mpc.initial_guess(ocp(), np.zeros((STEPS + 1, 2)), np.zeros((STEPS, 1)))

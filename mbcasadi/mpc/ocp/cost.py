@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import require_fields
-from mbcasadi.control.tasks.task import Task, gains_of
+from mbcasadi.control.tasks.task import Slot, Task, gains_of
 from mbcasadi.mpc.ocp.stage import Stage
 from mbcasadi.mpc.ocp.stage_part import StagePart, Terms
 from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import weight
+from mbcasadi.system import System
 
 
 @final
@@ -83,6 +84,10 @@ class TaskCost(StagePart):
 
     task: Task
 
+    def slots(self, system: System) -> tuple[Slot, ...]:
+        """Return the slices of the task's reference."""
+        return self.task.slots(system)
+
     def terms(self, stage: Stage) -> Terms:
         """Return the residuals."""
         gains, q, v = (
@@ -97,7 +102,10 @@ class TaskCost(StagePart):
         feedback = self.task.rows(stage.members, q, v, ref, gains).feedback
         root = ca.DM(np.sqrt(gains.weight))
         columns = zip(ca.horzsplit(feedback), (gains.kp, gains.kd), strict=True)
-        return Terms(running=[root * column for column, gain in columns if np.any(gain)])
+        running = [root * column for column, gain in columns if np.any(gain)]
+        held = self.task.hold_reference(stage.system, stage.rest()[: stage.system.nq])
+        nominal = {f"{self.task.name}.{name}": np.array(value) for name, value in held.items()}
+        return Terms(running=running, nominal=nominal)
 
 
 def _error(stage: Stage) -> ca.SX:

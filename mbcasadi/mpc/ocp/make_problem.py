@@ -77,10 +77,11 @@ def optimal_control_problem(
     N = require_horizon(horizon)
     single = discrete_dynamics(system, period, step)
     variables = stage_symbols(system) if symbols is None else symbols
-    tasks = [part for part in parts if isinstance(part, Task)]
     own = _stage_parts(parts, float(period))
-    slots = slots_of(system, any(part.has_setpoint for part in own), tasks, variables)
-    stage = Stage(system, slots, variables, any(part.has_changes for part in own), tasks)
+    of_parts = [slot for part in own for slot in part.slots(system)]
+    slots = slots_of(system, any(part.has_setpoint for part in own), of_parts, variables)
+    unknowns = [name for part in own for name in part.unknowns(system)]
+    stage = Stage(system, slots, variables, any(part.has_changes for part in own), unknowns)
     terms = [part.terms(stage) for part in own]
     running = [np.sqrt(period) * r for each in terms for r in each.running]
     running += [r for each in terms for r in each.changes]
@@ -88,11 +89,14 @@ def optimal_control_problem(
     if not running and not ending:
         raise ProblemError(f"{name}: no cost; expected a Cost or tasks among the parts")
     path, end = _stack_rows(terms, at_end=False), _stack_rows(terms, at_end=True)
+    of_u = _within("u inside the model's ctrlrange", [x.u_bounds for x in terms], system.nu)
+    nominal = {key: value for each in terms for key, value in each.nominal.items()}
+    a = next((each.a for each in terms if each.a is not None), None)
     return OptimalControlProblem(
         name=name,
         horizon=N,
         period=float(period),
-        dynamics=stage.dynamics(single),
+        dynamics=stage.dynamics(single) if a is None else stage.dynamics_by(a, float(period)),
         residual=stage.function("residual", "r", running),
         terminal=stage.function("terminal", "r", ending, last=True),
         path=stage.function("path", "g", path.values),
@@ -100,10 +104,10 @@ def optimal_control_problem(
         end=stage.function("end", "g", end.values, last=True),
         end_bounds=end.bounds,
         x_bounds=_within("x", [each.x_bounds for each in terms], stage.x.numel()),
-        u_bounds=_within("u inside the model's ctrlrange", [x.u_bounds for x in terms], system.nu),
+        u_bounds=np.vstack([of_u, np.tile(FREE, (len(unknowns), 1))]),
         slots=stage.slots,
         state=stage.state(),
-        nominal=stage.nominal(N, float(period)),
+        nominal=stage.nominal(N, float(period), nominal),
         path_penalties=path.penalties,
         end_penalties=end.penalties,
         du_bounds=next((x.du_bounds for x in terms if x.du_bounds is not None), None),
@@ -113,7 +117,7 @@ def optimal_control_problem(
         tracking=stage.tracking(),
         system=stage.system,
         physical=system.parameters,
-        tasks=tuple(tasks),
+        tasks=tuple(part for part in parts if isinstance(part, Task)),
         labels=stage.labels() | {"path": path.names, "end": end.names},
     )
 
@@ -141,7 +145,9 @@ def _stage_parts(parts: Sequence[ProblemPart], period: float) -> list[StagePart]
     limits = tuple(part for part in parts if isinstance(part, Part))
     own += [StageLimits(limits, period)] if limits else []
     scheduled = any(isinstance(part, ContactSchedule) for part in own)
-    return [*own, ActuatorBounds(), *([] if scheduled else [ContactSchedule()])]
+    with_forces = any(part.has_forces for part in own)
+    own += [] if with_forces else [ActuatorBounds()]
+    return [*own, *([] if scheduled else [ContactSchedule()])]
 
 
 class _StackedRows(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.feedback import deviations, setpoint_slots
 from mbcasadi.control.tasks.reference import slot_slices
-from mbcasadi.control.tasks.task import Slot, Task
+from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.ocp.problem import Array
 from mbcasadi.shapes import require_shape, require_whole
@@ -77,10 +77,11 @@ OF_SYSTEM = ("physical", "t", "mask")
 
 
 class Stage:
-    """Symbols and parameters of one stage of a system; `rated` where x holds the last control.
+    """Symbols and parameters of one stage of a system.
 
-    `system` has the model's numbers for its parameters; `members` are those of the system that
-    carries its parameters behind q, of `variables.carried_q`.
+    x holds the last control where `has_rates`; `further` are unknowns behind u. `system` has the
+    model's numbers for its parameters; `members` are those of the system that carries its
+    parameters behind q, of `variables.carried_q`.
     """
 
     def __init__(
@@ -89,11 +90,12 @@ class Stage:
         slots: tuple[Slot, ...],
         variables: StageSymbols,
         has_rates: bool = False,
-        tasks: Sequence[Task] = (),
+        further: Sequence[str] = (),
     ) -> None:
         self.system, self.slots, self.variables = system.at(), slots, variables
         self.members = system.carried
-        self.tasks = tuple(tasks)
+        self.further = ca.SX.sym("further", len(further))
+        self.further_names = tuple(further)
         self.u_last = ca.SX.sym("u_last", system.nu if has_rates else 0)
         symbols = dict(variables.parameters)
         own = {name: getattr(variables, name) for name in OF_SYSTEM}
@@ -125,7 +127,8 @@ class Stage:
             require_shape(f"a part of {name}", each, (each.numel(), 1), "a column")
         x = self.x
         p = ca.vertcat(ca.SX(0, 1), *self.ref.values())
-        inputs = {"x": x, "p": p} if last else {"x": x, "u": self.variables.u, "p": p}
+        unknowns = ca.vertcat(self.variables.u, self.further)
+        inputs = {"x": x, "p": p} if last else {"x": x, "u": unknowns, "p": p}
         value = ca.densify(ca.vertcat(ca.SX(0, 1), *expressions))
         function = ca.Function(
             name, [*inputs.values()], [value], [*inputs], [output], {"allow_free": True}
@@ -147,6 +150,13 @@ class Stage:
         x_next = step(x[:nx], u, ca.vertcat(ca.MX(0, 1), *inputs))
         x_next = ca.vertcat(x_next, u) if n_last else x_next
         return ca.Function("dynamics", [x, u, p], [x_next], ["x", "u", "p"], ["x_next"])
+
+    def dynamics_by(self, a: ca.SX, period: float) -> ca.Function:
+        """Return the dynamics of a constant acceleration: `v + h a`, `q ⊕ (h v + ½ h² a)`."""
+        q, v, u = self.variables.q, self.variables.v, self.variables.u
+        q_next = self.system.integrate(q, period * v + period**2 / 2 * a)
+        x_next = [q_next, v + period * a, *([u] if self.u_last.numel() else [])]
+        return self.function("dynamics", "x_next", [ca.vertcat(*x_next)])
 
     def state(self) -> ca.Function:
         """Return (q, v, [u_last]) → (x)."""
@@ -187,49 +197,49 @@ class Stage:
         return {
             "x": tuple(x),
             "x_units": units,
-            "u": tuple(system.actuator_names),
+            "u": (*system.actuator_names, *self.further_names),
             "tracked": tracked[0],
             "tracked_units": tracked[1],
         }
 
-    def nominal(self, horizon: int, period: float) -> Array:
+    def nominal(self, horizon: int, period: float, own: Mapping[str, Array]) -> Array:
         """Return p: rest in the initial pose, time of each sample, the system's own mask.
 
-        References of tasks hold what they have in the initial pose.
+        Args:
+            horizon, period: number of intervals, and length of one, s.
+            own: slices of parts, by name.
         """
         system, places = self.system, slot_slices(self.slots)
         p = np.zeros((horizon + 1, sum(slot.size for slot in self.slots)))
         if "setpoint.q" in places and system.tree is not None:
             p[:, places["setpoint.q"]] = np.ravel(system.tree.q0)
-        pose = self.rest()[: system.nq]
-        for task in self.tasks:
-            for quantity, value in task.hold_reference(system, pose).items():
-                p[:, places[f"{task.name}.{quantity}"]] = value
         if "t" in places:
             p[:, places["t"]] = period * np.arange(horizon + 1)[:, None]
-        if "mask" in places:
+        if system.mask is not None:
             p[:, places["mask"]] = system.mask
+        for name, value in own.items():
+            p[:, places[name]] = value
         if "physical" in places:
             p[:, places["physical"]] = self.members.parameters.values
         return p
 
 
 def slots_of(
-    system: System, has_setpoint: bool, tasks: Sequence[Task], variables: StageSymbols
+    system: System, has_setpoint: bool, of_parts: Sequence[Slot], variables: StageSymbols
 ) -> tuple[Slot, ...]:
-    """Return the slices of p: setpoint, tasks, own and physical parameters, t, mask.
+    """Return the slices of p: setpoint, parts, own and physical parameters, t, mask.
 
     Args:
         system: the mechanism.
         has_setpoint: whether there is a setpoint of q, v and u.
-        tasks: whose references are slices.
+        of_parts: slices that parts read.
         variables: symbols with own parameters.
 
     Raises:
         ProblemError: two slices have one name.
     """
     slots = [*(setpoint_slots(system) if has_setpoint else ())]
-    slots += [slot for task in tasks for slot in task.slots(system)]
+    slots += of_parts
     slots += [
         Slot(name, tuple(f"{i}" for i in range(symbol.numel())), ("",) * symbol.numel())
         for name, symbol in variables.parameters.items()

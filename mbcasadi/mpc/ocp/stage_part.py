@@ -1,7 +1,7 @@
 """What a user adds to an optimal control problem, and what it adds to a stage, as data."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,10 +9,12 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.control.tasks.task import Slot
 from mbcasadi.mpc.ocp.problem import Array
 from mbcasadi.mpc.ocp.stage import Stage
 from mbcasadi.qp.rows import Bounded
 from mbcasadi.short_text import summarised
+from mbcasadi.system import System
 
 
 @summarised
@@ -29,6 +31,8 @@ class Terms:
         x_bounds, u_bounds: (nx, 2), (nu, 2) bounds of the state from the second sample on, and of
             the control; None for none.
         du_bounds: (nu, 2) of the changes of the control; None for none.
+        a: (nv,) acceleration by which a sample leads to the next one; None for the integrator's.
+        nominal: slices of p with other nominal values than zero, by name.
     """
 
     running: Sequence[ca.SX] = ()
@@ -39,6 +43,8 @@ class Terms:
     x_bounds: Array | None = None
     u_bounds: Array | None = None
     du_bounds: Array | None = None
+    a: ca.SX | None = None
+    nominal: Mapping[str, Array] = field(default_factory=dict)
 
 
 class StagePart(ABC):
@@ -46,8 +52,9 @@ class StagePart(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "terms" in vars(cls):
-            cls.terms = checked(cls.terms)  # type: ignore[method-assign]
+        for name in ("slots", "unknowns", "terms"):
+            if name in vars(cls):
+                setattr(cls, name, checked(vars(cls)[name]))
 
     @property
     def has_setpoint(self) -> bool:
@@ -58,6 +65,19 @@ class StagePart(ABC):
     def has_changes(self) -> bool:
         """Whether it reads the control of the interval before."""
         return False
+
+    @property
+    def has_forces(self) -> bool:
+        """Whether it states the motion and the ranges of actuators by unknowns of its own."""
+        return False
+
+    def slots(self, system: System) -> tuple[Slot, ...]:  # noqa: ARG002  # of a part that has some
+        """Return slices of p that it reads, beside those of the setpoint and the mechanism."""
+        return ()
+
+    def unknowns(self, system: System) -> tuple[str, ...]:  # noqa: ARG002  # as above
+        """Return names of unknowns of a stage behind u."""
+        return ()
 
     @abstractmethod
     def terms(self, stage: Stage) -> Terms:

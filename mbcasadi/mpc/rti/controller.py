@@ -84,6 +84,11 @@ def real_time_iteration(
     require_positive(tolerance=tolerance)
     require_whole(0, delay=delay)
     require_identifier("name", name)
+    if ocp.system is not None and ocp.nu != ocp.system.nu:
+        raise ProblemError(
+            f"'{ocp.name}' has {ocp.nu} unknowns in a stage and its mechanism {ocp.system.nu} "
+            "controls; expected a problem in the controls, without StageForces or collocation"
+        )
     rest = np.zeros(ocp.nx) if ocp.rest is None else ocp.rest
     first = rollout(ocp, rest, ocp.parameters()) if guess is None else guess
     rows = rows_of(ocp)
