@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from mbcasadi import validation as validation
     from mbcasadi.codegen import batch as batch
     from mbcasadi.codegen import export_c, open_project
+    from mbcasadi.contacts import contact_force_fun, with_contacts
     from mbcasadi.control.regulators.equilibrium import equilibrium as equilibrium
     from mbcasadi.control.regulators.linearization import linearize
     from mbcasadi.description import Baumgarte, Contact, Controller, Signal, TuningParameter
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from mbcasadi.simulation.fixed_step import simulate_fixed_step
     from mbcasadi.simulation.simulate import simulate
     from mbcasadi.system import System, contacts_of, from_equations, from_lagrangian, read_mjcf
+    from mbcasadi.system.mask import row_mask
     from mbcasadi.system.redundancy import redundancy as redundancy
     from mbcasadi.validation.agreement.compare_models import compare
     from mbcasadi.validation.campaigns.campaign import campaign as campaign
@@ -68,6 +70,7 @@ _PACKAGES = (
 )
 _HOMES = {
     "mbcasadi.codegen": ("batch", "export_c", "open_project"),
+    "mbcasadi.contacts": ("contact_force_fun", "with_contacts"),
     "mbcasadi.control.regulators": ("equilibrium", "linearize"),
     "mbcasadi.description": ("Baumgarte", "Contact", "Controller", "Signal", "TuningParameter"),
     "mbcasadi.dynamics": (
@@ -94,6 +97,7 @@ _HOMES = {
         "from_lagrangian",
         "read_mjcf",
         "redundancy",
+        "row_mask",
     ),
     "mbcasadi.validation": ("campaign", "compare", "validate"),
 }
@@ -114,6 +118,7 @@ __all__ = [
     "assemble",
     "compare",
     "constraint_force",
+    "contact_force_fun",
     "contacts_of",
     "export_c",
     "forward_dynamics",
@@ -124,9 +129,11 @@ __all__ = [
     "linearize",
     "open_project",
     "read_mjcf",
+    "row_mask",
     "simulate",
     "simulate_fixed_step",
     "validate",
+    "with_contacts",
 ]
 
 

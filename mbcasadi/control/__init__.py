@@ -1,8 +1,8 @@
 """Control laws of constrained mechanisms as named Functions that become C."""
 
+from mbcasadi.contacts.touch_down import touch_down
 from mbcasadi.control import laws as laws
 from mbcasadi.control import regulators as regulators
-from mbcasadi.control.inverse_dynamics.contacts.touch_down import touch_down
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.control.inverse_dynamics.explaining.explanation import Explanation
 from mbcasadi.control.inverse_dynamics.parts.force_feedback import ForceFeedback

@@ -7,6 +7,7 @@ from mbcasadi.system.from_mjcf import read_mjcf
 from mbcasadi.system.functions import evaluate
 from mbcasadi.system.geometry_contacts import GeometryContact
 from mbcasadi.system.limits import Limits
+from mbcasadi.system.mask import row_mask
 from mbcasadi.system.redundancy import Redundancy
 from mbcasadi.system.redundancy import redundancy as redundancy
 from mbcasadi.system.rows import Rows
@@ -27,6 +28,7 @@ __all__ = [
     "from_equations",
     "from_lagrangian",
     "read_mjcf",
+    "row_mask",
 ]
 
 NOT_STARRED = ("redundancy",)

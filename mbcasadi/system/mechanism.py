@@ -44,7 +44,7 @@ class Mechanism:
             dynamics take `mask` as their last input: rows are switched at run time.
         timed: constraints depend on the time t.
         semidefinite: M is singular, and positive definite on null(A) only.
-        user_rows: number of rows, the last ones, that were added by `with_rows`.
+        row_names: of the rows, the last ones, that were added by `with_rows`.
         parameters: the entries of the input p of the members; none unless `read_mjcf` was given
             some.
     """
@@ -66,7 +66,7 @@ class Mechanism:
     mask: Array | None = None
     timed: bool = False
     semidefinite: bool = False
-    user_rows: int = 0
+    row_names: tuple[str, ...] = ()
     parameters: Parameters = NO_PARAMETERS
     _carried: Self | None = None
     _cache: dict[str, ca.Function] = field(default_factory=dict, repr=False)
@@ -212,4 +212,5 @@ class Mechanism:
     def constraint_names(self) -> tuple[str, ...]:
         """Name of the constraint that each row of phi belongs to."""
         names = tuple(e.name for e in self.equalities for _ in range(e.size))
-        return names + tuple(f"phi{i}" for i in range(self.nc - len(names)))
+        own = self.nc - len(names) - len(self.row_names)
+        return names + tuple(f"phi{i}" for i in range(own)) + self.row_names

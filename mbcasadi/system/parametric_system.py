@@ -39,7 +39,7 @@ def expose_parameters(system: M, carried: M) -> M:
         builders={**system.builders, **members},
         mask=carried.mask,
         timed=carried.timed,
-        user_rows=carried.user_rows,
+        row_names=carried.row_names,
         parameters=carried.parameters,
         _carried=carried,
         _cache={},

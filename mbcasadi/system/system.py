@@ -279,13 +279,14 @@ class System(Mechanism):
             )
         rows = self.rows(q, v, phi=phi, A=A, a0=a0, psi=psi, t=t)
         mask = None if self.mask is None else np.append(self.mask, np.ones(rows.count))
+        first = self.nc - sum(equality.size for equality in self.equalities)
         return replace(
             self,
             nc=self.nc + rows.count,
             builders={**self.builders, **append_rows(self.builders, rows)},
             mask=mask,
             timed=self.timed or t is not None,
-            user_rows=self.user_rows + rows.count,
+            row_names=(*self.row_names, *(f"phi{first + i}" for i in range(rows.count))),
             _cache={},
         )
 

@@ -40,11 +40,21 @@ def calls_of_systems():
         "System.rows": state | {"phi": q[0]},
         "System.with_rows": state | {"phi": q[0]},
         "System.with_mask": {"self": system},
+        "row_mask": {"system": system, "on": {"pin": 1.0}},
         "System.at": {"self": ex.weighed()},
         "System.numbers_at": {"self": system, "q": q},
         "System.parameter_values": {"self": ex.weighed()},
     }
     return {home + name: arguments for name, arguments in calls.items()}
+
+
+def calls_of_contacts():
+    feet, contacts = ex.quadruped(), [mb.Contact("FL"), mb.Contact("FR")]
+    touching = mb.with_contacts(feet, contacts)
+    return {
+        "contacts.with_contacts": {"system": feet, "contacts": contacts, "q0": ex.stand()},
+        "contacts.contact_force_fun": {"system": touching, "contacts": contacts},
+    }
 
 
 def calls_of_dynamics():

@@ -6,9 +6,11 @@ import casadi as ca
 import numpy as np
 from support.interop_stand_ins import FakeDoMpc, FakeOcp
 
+import mbcasadi as mb
 from fuzz import examples as ex
 from fuzz.driver import Fresh
 from mbcasadi import mpc
+from mbcasadi.mpc.ocp.stage import Stage
 
 
 def calls_of_linear_mpc():
@@ -96,7 +98,13 @@ def calls_of_stage_parts(system):
         mpc.StageBounds: {"u": [[-1.0, 1.0]], "du": [[-1.0, 1.0]], "v": [[-1.0, 1.0]]},
         mpc.ContactSchedule: {"closing": 0.01},
     }
+    feet = [mb.Contact("FL")]
+    touching = mb.with_contacts(ex.quadruped(), feet)
+    cones, own = mpc.ContactCones(feet), mpc.stage_symbols(touching)
     calls = {
+        "ContactCones": {"contacts": feet},
+        "ContactCones.terms": {"self": cones, "stage": Stage(touching, (), own)},
+        **{f"ContactCones.{m}": {"self": cones, "system": touching} for m in ("slots", "unknowns")},
         "StageForces": {"law": forces.law},
         "StageForces.slots": at,
         "StageForces.unknowns": at,

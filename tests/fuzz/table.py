@@ -10,6 +10,7 @@ Calls = dict[str, dict[str, Any]]
 
 CALLS_OF: dict[str, Callable[[], Calls]] = {
     "codegen": calls_plant.calls_of_codegen,
+    "contacts": calls_mechanics.calls_of_contacts,
     "control": calls_control.calls_of_tasks,
     "control.laws": calls_control.calls_of_laws,
     "control.regulators": calls_control.calls_of_regulators,

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from mbcasadi.contacts.friction_cone import pyramid_rows, require_contacts
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
-from mbcasadi.qp.friction_cone import pyramid_rows, require_contacts
 
 MU = 0.6
 ROUNDING = 1e-12

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import mbcasadi as mb
+from mbcasadi.contacts.rigid_points import points_by_body
 from mbcasadi.errors import ProblemError
-from mbcasadi.system.rigid_points import points_by_body
 
 WALKER = """
 <mujoco>

@@ -11,10 +11,10 @@ from support.lagrangian_of_mjcf import lagrangian_of
 import mbcasadi as mb
 import mbcasadi.errors as err
 from mbcasadi import models
+from mbcasadi.contacts.rigid_points import points_by_body
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask, laws
 from mbcasadi.mpc import optimal_control_problem
 from mbcasadi.mpc.ocp.cost import Cost
-from mbcasadi.system.rigid_points import points_by_body
 
 EXACT = 1e-10
 STEP = 1e-6

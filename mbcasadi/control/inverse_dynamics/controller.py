@@ -98,7 +98,7 @@ class InverseDynamicsQP(Setup):
         internal_forces: "body": the load of several points on one body is distributed freely
             within their cones; "none": by the least squares of their forces; "wrench": a flat foot
             has one wrench within the cone that its corners give, with fewer unknowns. It is on
-            where all its corners are, and has the normal of its sole; see `surface_contacts.py`.
+            where all its corners are, and has the normal of its sole; see `contacts/soles.py`.
         internal_force_weight: the same of these internal forces.
         force_weight: r_f of `½ Σ r_f (f - f_ref)²` on contact forces, zero for none: a number,
             three for n, t1, t2 of every contact, or three for each contact. None: along the ground

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.inverse_dynamics.actuator_delay import actuator_delay_ticks
-from mbcasadi.control.inverse_dynamics.contacts.contact_groups import (
+from mbcasadi.contacts.friction_cone import FORCE_AXES, require_contacts
+from mbcasadi.contacts.groups import (
     ContactGroup,
     contact_groups_of,
 )
+from mbcasadi.control.inverse_dynamics.actuator_delay import actuator_delay_ticks
 from mbcasadi.control.inverse_dynamics.contacts.creeping import (
     PerForce,
     creeping_weights,
@@ -56,7 +57,6 @@ from mbcasadi.control.tick.part import Bound, FollowedCoordinate, Part
 from mbcasadi.control.tick.tuning import TUNABLE, tuning_parameters
 from mbcasadi.description import Contact, TuningParameter
 from mbcasadi.errors import ProblemError
-from mbcasadi.qp.friction_cone import FORCE_AXES, require_contacts
 from mbcasadi.qp.solver import require_solver
 from mbcasadi.shapes import (
     require_choice,

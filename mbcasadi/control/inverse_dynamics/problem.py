@@ -18,8 +18,8 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.constraints import stabilised_bias
+from mbcasadi.contacts.rows import ContactRows, contact_rows
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import Dynamics
-from mbcasadi.control.inverse_dynamics.contacts.contact_rows import ContactRows, contact_rows
 from mbcasadi.control.inverse_dynamics.contacts.force_rows import NAME as CONTACTS
 from mbcasadi.control.inverse_dynamics.contacts.sliding_contacts import sliding_of
 from mbcasadi.control.inverse_dynamics.far_errors import home_error

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.contacts.friction_cone import contact_axes, require_contacts, require_ground
 from mbcasadi.control.regulators.free_directions import (
     FREE_TOL,
     in_units,
@@ -29,7 +30,6 @@ from mbcasadi.control.regulators.text import (
 )
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
-from mbcasadi.qp.friction_cone import contact_axes, require_contacts, require_ground
 from mbcasadi.shapes import column
 from mbcasadi.short_text import summarised
 from mbcasadi.simulation import assemble

@@ -16,10 +16,10 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
+from mbcasadi.contacts.friction_cone import contact_axes, pyramid_rows
 from mbcasadi.control.regulators.loads import Limits, Loads, loads
 from mbcasadi.control.regulators.operating_point import Array, numbers
 from mbcasadi.description import Contact
-from mbcasadi.qp.friction_cone import contact_axes, pyramid_rows
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import rate_names
 from mbcasadi.system.names_by_kind import require_name_of

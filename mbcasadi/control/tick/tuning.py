@@ -20,9 +20,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from mbcasadi.contacts.friction_cone import contact_axes, symbolic_axes
 from mbcasadi.control.tasks.task import Gains, Task
 from mbcasadi.description import Contact, TuningParameter
-from mbcasadi.qp.friction_cone import contact_axes, symbolic_axes
 from mbcasadi.system import System
 
 TUNABLE = ("gains", "weights", "friction", "forces", "normals", "limits", "prices")

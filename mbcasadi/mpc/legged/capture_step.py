@@ -25,14 +25,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked, require_fields
-from mbcasadi.control.inverse_dynamics.contacts.touch_down import touch_down
+from mbcasadi.contacts.friction_cone import require_ground
+from mbcasadi.contacts.touch_down import touch_down
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.control.tasks.axes import AXES
 from mbcasadi.control.tasks.frame_task import FrameTask
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.legged.capture_point import capture_point, support_margin
 from mbcasadi.mpc.legged.gait import Path, swing_path
-from mbcasadi.qp.friction_cone import require_ground
 from mbcasadi.qp.input_guard import MASK_ON, is_bounded
 from mbcasadi.shapes import require_identifier, require_name, require_numbers, require_positive
 from mbcasadi.short_text import summarised

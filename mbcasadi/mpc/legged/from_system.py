@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.contacts.friction_cone import require_contacts, require_ground
 from mbcasadi.description import Contact, Joint
 from mbcasadi.errors import ProblemError
 from mbcasadi.model import center_of_mass_arm, center_of_mass_velocity
 from mbcasadi.mpc.legged.ground_axes import common_normal, ground_rotation, to_ground
 from mbcasadi.mpc.legged.rigid_body import SingleRigidBody
-from mbcasadi.qp.friction_cone import require_contacts, require_ground
 from mbcasadi.shapes import column
 from mbcasadi.spatial import rotation
 from mbcasadi.system import System

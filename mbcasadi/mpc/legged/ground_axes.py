@@ -10,9 +10,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.contacts.friction_cone import contact_axes
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
-from mbcasadi.qp.friction_cone import contact_axes
 from mbcasadi.shapes import column
 
 Array = NDArray[np.float64]

@@ -6,7 +6,7 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.inverse_dynamics.contacts.contact_groups import contact_groups_of
+from mbcasadi.contacts.groups import contact_groups_of
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.mpc.legged.footsteps import Footholds, Motion, SwingParameters
 from mbcasadi.mpc.legged.from_system import rigid_body_state, trunk_joint

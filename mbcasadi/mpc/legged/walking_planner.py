@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.contacts.friction_cone import FORCE_AXES
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.description import Controller, Signal
 from mbcasadi.errors import ProblemError
@@ -40,7 +41,6 @@ from mbcasadi.mpc.legged.planner_equations import PlannerEquations
 from mbcasadi.mpc.legged.rigid_body import Array
 from mbcasadi.mpc.legged.rigid_body_controller import SingleRigidBodyMPC
 from mbcasadi.mpc.legged.touch_down import FootFlags
-from mbcasadi.qp.friction_cone import FORCE_AXES
 from mbcasadi.shapes import column, require_identifier, require_whole
 from mbcasadi.short_text import summarised
 

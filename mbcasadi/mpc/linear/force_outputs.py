@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.contacts.friction_cone import contact_axes, pyramid_rows, require_sides
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.operating_point import motion_fun, numbers, require_no_activations
 from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.linear.checks import end_of
 from mbcasadi.mpc.linear.prediction_model import Array, Output
-from mbcasadi.qp.friction_cone import contact_axes, pyramid_rows, require_sides
 from mbcasadi.shapes import real_array
 from mbcasadi.system.names_by_kind import require_name_of
 

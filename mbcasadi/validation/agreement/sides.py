@@ -186,7 +186,7 @@ class SystemSide(Side):
         else:
             self.blocks = tuple(Block(j.name, j.kind, j.qpos, j.dof) for j in tree.joints)
         self.controls = tuple(actuator.name for actuator in system.actuators)
-        self.own_rows = tree is None or bool(system.user_rows)
+        self.own_rows = tree is None or bool(system.row_names)
         self._functions: dict[str, Callable[[Draw], Array]] = {}
         self._units: dict[str, str] = {}
         self._refused: dict[str, str] = {}

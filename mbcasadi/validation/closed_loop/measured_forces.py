@@ -7,10 +7,10 @@ from typing import Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.contacts.friction_cone import contact_axes
 from mbcasadi.description import Contact, Controller
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import ContactForce, Plant
-from mbcasadi.qp.friction_cone import contact_axes
 
 Array = NDArray[np.float64]
 FrameKind = Literal["site", "body", "geom"]

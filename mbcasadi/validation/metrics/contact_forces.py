@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.contacts.friction_cone import contact_axes
 from mbcasadi.description import Controller
 from mbcasadi.plant import Plant
-from mbcasadi.qp.friction_cone import contact_axes
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics.contact_metrics import active_contacts
 from mbcasadi.validation.metrics.metric import Metric

@@ -5,10 +5,10 @@ import pytest
 from mechanisms import FEET, SOLES, admissible, closed, feet, quadruped_controller, stand, system_of
 
 import mbcasadi as mb
+from mbcasadi.contacts.friction_cone import contact_axes, pyramid_rows
+from mbcasadi.contacts.groups import point_map
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
-from mbcasadi.control.inverse_dynamics.contacts.contact_groups import point_map
 from mbcasadi.description import Contact
-from mbcasadi.qp.friction_cone import contact_axes, pyramid_rows
 
 SAME = 1e-6  # relative; two routes through the same QP, condition up to 1e9
 QUADRUPED_TASKS = (

@@ -7,11 +7,11 @@ from scipy.optimize import linprog
 
 import mbcasadi as mb
 from mbcasadi.codegen import export_c
+from mbcasadi.contacts.friction_cone import contact_axes
+from mbcasadi.contacts.soles import edges_of, wrench_cone
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
-from mbcasadi.control.inverse_dynamics.contacts.surface_contacts import edges_of, wrench_cone
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
-from mbcasadi.qp.friction_cone import contact_axes
 
 STANDING = """
 <mujoco>

@@ -6,14 +6,14 @@ from typing import final
 
 import casadi as ca
 
-from mbcasadi.control.inverse_dynamics.contacts.contact_rows import ContactRows
+from mbcasadi.contacts.friction_cone import pyramid_rows, tuned_pyramid_rows
+from mbcasadi.contacts.rows import ContactRows
 from mbcasadi.control.tick.design import Design
 from mbcasadi.control.tick.instant import Instant
 from mbcasadi.control.tick.part import Bound, Part
 from mbcasadi.control.tick.tuning import ContactValues
 from mbcasadi.description import Contact
 from mbcasadi.description.qp_stages import UNBOUNDED
-from mbcasadi.qp.friction_cone import pyramid_rows, tuned_pyramid_rows
 from mbcasadi.qp.rows import Row, Rows, Sizes
 
 NAME = "contacts"

@@ -22,11 +22,11 @@ answer, and the inertia counts as not definite.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import casadi as ca
 
 from mbcasadi import linalg
+from mbcasadi.contacts.sliding import Sliding
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics
 from mbcasadi.control.tasks.axes import AXES
 from mbcasadi.control.tasks.frame_task import FrameTask
@@ -35,20 +35,6 @@ from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
 from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.shapes import require_name
-
-
-class Sliding(NamedTuple):
-    """What the friction of a sliding contact follows from.
-
-    Attributes:
-        friction: Coulomb coefficient mu.
-        speed: v_s, m/s, above which the friction is that of Coulomb.
-        velocity: (3,) that a task prescribes, world axes, or None for the measured one.
-    """
-
-    friction: float | ca.SX
-    speed: float
-    velocity: ca.SX | None
 
 
 def sliding_of(design: Design, contact: Contact, friction: float | ca.SX, ref: ca.SX) -> Sliding:
@@ -85,16 +71,6 @@ def slide_task_of(design: Design, contact: Contact) -> FrameTask:
             "positions in the world"
         )
     return task
-
-
-def sliding_force(slip: ca.SX, sliding: Sliding) -> ca.SX:
-    """Return the force (n, t1, t2) (3,) of a sliding contact for a normal force of 1 N.
-
-    Args:
-        slip: (2,) velocity along the tangents, m/s.
-        sliding: its friction.
-    """
-    return ca.vertcat(1, -sliding.friction * slip / ca.sqrt(ca.sumsqr(slip) + sliding.speed**2))
 
 
 def with_drag(dynamics: Dynamics, drag: ca.SX, rows: Sequence[int]) -> Dynamics:

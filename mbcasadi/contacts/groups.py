@@ -7,12 +7,12 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from mbcasadi.control.inverse_dynamics.contacts.surface_contacts import Sole, sole_of
+from mbcasadi.contacts.rigid_points import points_by_body
+from mbcasadi.contacts.soles import Sole, sole_of
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import FrameFunctions, System
 from mbcasadi.system.relative_frames import relative_frame
-from mbcasadi.system.rigid_points import points_by_body
 
 Array = NDArray[np.float64]
 

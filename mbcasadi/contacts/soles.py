@@ -16,9 +16,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from mbcasadi.contacts.friction_cone import contact_axes
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
-from mbcasadi.qp.friction_cone import contact_axes
 
 Array = NDArray[np.float64]
 

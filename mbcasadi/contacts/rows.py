@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi import linalg
-from mbcasadi.control.inverse_dynamics.contacts.contact_groups import (
+from mbcasadi.contacts.groups import (
     CONSTANT_RANK_TOL,
     ContactGroup,
     point_map,
     twist_map,
 )
-from mbcasadi.control.inverse_dynamics.contacts.sliding_contacts import Sliding, sliding_force
-from mbcasadi.control.inverse_dynamics.contacts.surface_contacts import Sole
+from mbcasadi.contacts.sliding import Sliding, sliding_force
+from mbcasadi.contacts.soles import Sole
 from mbcasadi.system import System
 
 Array = NDArray[np.float64]

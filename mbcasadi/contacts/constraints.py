@@ -1,0 +1,155 @@
+"""Contacts as constraint rows of a system, and the forces that their multipliers stand for.
+
+Points of one rigid body move with `E (v, ω)`, where E (3k, 6) has the rows n, t1, t2 of each point.
+Of these rows the first independent ones are kept, normals before tangents: at most six for each
+body. A normal is a row of positions, `n·(p - p_0) = 0`; a tangent one of velocities: a foot that is
+lifted and put down elsewhere keeps its new place.
+
+The forces on all points of a body, of least squares among those that move it alike, are
+
+    f = Π Pᵀ lam,   Π the projector on range(E),   P the rows that are kept.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike, NDArray
+
+from mbcasadi.argument_kinds import checked
+from mbcasadi.contacts.friction_cone import FORCE_AXES, contact_axes, require_contacts
+from mbcasadi.contacts.groups import CONSTANT_RANK_TOL, ContactGroup, contact_groups_of, twist_map
+from mbcasadi.description import Contact
+from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import unique
+from mbcasadi.system import System
+from mbcasadi.system.coordinates import pose_of, start_pose
+from mbcasadi.system.parametric_system import expose_parameters
+
+Array = NDArray[np.float64]
+
+
+@checked
+def with_contacts(
+    system: System, contacts: Sequence[Contact], q0: ArrayLike | None = None
+) -> System:
+    """Return the system with contacts as further rows, named `<contact>.n`, `.t1`, `.t2`.
+
+    Dynamics, equilibria, linearisations and optimal control of it have feet that neither leave the
+    ground nor slide; `with_mask` makes them switch, and `row_mask` a mask by their names. Friction
+    cones are limits of the multipliers: see `contact_force_fun`.
+
+    Args:
+        system: the mechanism.
+        contacts: that stick, on the world or on another body.
+        q0: (nq,) pose in which they touch; a key frame or the authored pose by default.
+
+    Raises:
+        ProblemError: contacts that slide, two of one name, or of no cone.
+        UnknownNameError: a contact's frame is not in the model.
+        ShapeError: a wrong shape of q0.
+    """
+    require_contacts(contacts)
+    sliding = [contact.frame for contact in contacts if contact.slides]
+    if sliding:
+        raise ProblemError(f"contact '{sliding[0]}' slides; expected contacts that stick")
+    base = system.carried
+    pose = pose_of(base, "q0", start_pose(base) if q0 is None else q0)
+    names = unique([contact.frame for contact in contacts])
+    q, v = ca.SX.sym("q", base.nq), ca.SX.sym("v", base.nv)
+    heights, slips = [ca.SX(0, 1)], [ca.SX(0, base.nv)]
+    labels: tuple[list[str], list[str]] = [], []
+    for group in contact_groups_of(base, contacts):
+        points = _Points(group, contacts, q)
+        for point, axis in points.independent(pose):
+            labels[axis > 0].append(f"{names[group.members[point]]}.{FORCE_AXES[axis]}")
+            if axis:
+                slips.append(points.rate(point, axis))
+            else:
+                heights.append(points.height(point, pose))
+    phi, A = ca.vertcat(*heights), ca.vertcat(*slips)
+    added = base.with_rows(q, v, phi=phi) if labels[0] else base
+    added = added.with_rows(q, v, A=A) if labels[1] else added
+    named = replace(added, row_names=(*base.row_names, *labels[0], *labels[1]), _cache={})
+    return named if base is system else expose_parameters(system, named)
+
+
+@checked
+def contact_force_fun(system: System, contacts: Sequence[Contact]) -> ca.Function:
+    """Return (q, lam) → (f): the forces (3 nc,) on all contacts, n, t1, t2 of each, N.
+
+    Args:
+        system: with these contacts, from `with_contacts`.
+        contacts: those that were given there.
+
+    Raises:
+        ProblemError: a system without their rows, or contacts of no cone.
+    """
+    require_contacts(contacts)
+    base = system.carried
+    q, lam = ca.SX.sym("q", base.nq), ca.SX.sym("lam", base.nc)
+    places = {name: i for i, name in enumerate(base.constraint_names)}
+    names = unique([contact.frame for contact in contacts])
+    forces = ca.SX(3 * len(contacts), 1)
+    for group in contact_groups_of(base, contacts):
+        rows = [f"{names[i]}.{axis}" for i in group.members for axis in FORCE_AXES]
+        kept = [k for k, row in enumerate(rows) if row in places]
+        if not kept:
+            raise ProblemError(
+                f"'{base.name}' has no rows of contact '{names[group.members[0]]}'; expected a "
+                "system from with_contacts, and its contacts"
+            )
+        own = ca.SX(len(rows), 1)
+        own[kept] = lam[[places[rows[k]] for k in kept]]
+        shared = _Points(group, contacts, q).shared(own)
+        for k, i in enumerate(group.members):
+            forces[3 * i : 3 * i + 3] = shared[3 * k : 3 * k + 3]
+    return ca.Function("contact_force", [q, lam], [forces], ["q", "lam"], ["f"])
+
+
+class _Points:
+    """The points of one body at a symbolic configuration."""
+
+    def __init__(self, group: ContactGroup, contacts: Sequence[Contact], q: ca.SX) -> None:
+        self.group, self.q = group, q
+        normals = [np.asarray(contacts[i].normal, dtype=float) for i in group.members]
+        self.axes = [contact_axes(normal) for normal in normals]
+        self.centre, R = (ca.SX(x) for x in group.frame.pose(q))
+        self.R = R if len(group.members) > 1 else ca.SX.eye(3)
+        self.J = ca.SX(group.frame.jacobian(q))
+
+    def rate(self, point: int, axis: int) -> ca.SX:
+        """Return the row (1, nv) of a point's velocity along an axis, 0 for n."""
+        r = self.R @ ca.DM(self.group.arms[point])
+        along = ca.DM(self.axes[point][axis : axis + 1])
+        return along @ (self.J[:3, :] - ca.skew(r) @ self.J[3:, :])
+
+    def height(self, point: int, pose: Array) -> ca.SX:
+        """Return the height of a point over where it is at a pose."""
+        place = self.centre + self.R @ ca.DM(self.group.arms[point])
+        height = ca.dot(ca.DM(self.axes[point][0]), place)
+        return height - float(ca.Function("height", [self.q], [height])(pose))
+
+    def independent(self, pose: Array) -> list[tuple[int, int]]:
+        """Return point and axis of the first independent rows at a pose, normals first."""
+        R = np.array(ca.Function("R", [self.q], [self.R])(pose))
+        turns = scipy.linalg.block_diag(*(axes @ R for axes in self.axes))
+        E = turns @ twist_map(self.group.arms)
+        E[:, 3:] /= np.abs(self.group.arms).max() or 1.0
+        points, chosen = range(len(self.axes)), list[tuple[int, int]]()
+        for each in [*((i, 0) for i in points), *((i, k) for i in points for k in (1, 2))]:
+            rows = E[[3 * i + k for i, k in (*chosen, each)]]
+            if np.linalg.matrix_rank(rows, tol=CONSTANT_RANK_TOL) == len(rows):
+                chosen.append(each)
+        return chosen
+
+    def shared(self, force: ca.SX) -> ca.SX:
+        """Return the forces of least squares that move the body like these, along the axes."""
+        if len(self.axes) == 1:
+            return force
+        U, s, _ = np.linalg.svd(twist_map(self.group.arms), full_matrices=False)
+        U = U[:, s > CONSTANT_RANK_TOL * s[0]]
+        turns = ca.diagcat(*(ca.DM(axes) @ self.R for axes in self.axes))
+        return turns @ (ca.DM(U @ U.T) @ (turns.T @ force))

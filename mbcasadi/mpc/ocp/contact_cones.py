@@ -1,0 +1,76 @@
+"""Friction cones over a horizon, of contacts that are rows of the system."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import casadi as ca
+import numpy as np
+
+from mbcasadi.argument_kinds import require_fields
+from mbcasadi.contacts.constraints import contact_force_fun
+from mbcasadi.contacts.friction_cone import pyramid_rows
+from mbcasadi.description import Contact
+from mbcasadi.dynamics import forward_dynamics
+from mbcasadi.errors import ProblemError
+from mbcasadi.mpc.ocp.stage import Stage
+from mbcasadi.mpc.ocp.stage_part import StagePart, Terms
+from mbcasadi.qp.rows import Bounded
+from mbcasadi.shapes import unique
+
+
+@final
+@dataclass(frozen=True)
+class ContactCones(StagePart):
+    """Forces of contacts within their cones and limits, of a system from `with_contacts`.
+
+    Forces are the multipliers of forward dynamics. Pyramids are rows as in inverse dynamics;
+    quadratic cones are rounded at their apex. A contact that the mask has off has no force.
+
+    Attributes:
+        contacts: those of the system.
+    """
+
+    contacts: Sequence[Contact]
+
+    def __post_init__(self) -> None:
+        require_fields(self)
+
+    def terms(self, stage: Stage) -> Terms:
+        """Return the rows.
+
+        Raises:
+            ProblemError: a system without rows of these contacts.
+        """
+        system, at = stage.system, stage.variables
+        if len(system.parameters):
+            raise ProblemError(f"'{system.name}' has parameters; expected a system at numbers")
+        force = system.actuator_force(at.q, at.v, at.u)
+        given = {"q": at.q, "v": at.v, "f": force} | (
+            {} if system.mask is None else {"mask": at.mask}
+        )
+        lam = forward_dynamics(system)(**given)["lam"]
+        forces = contact_force_fun(system, self.contacts)(at.q, lam)
+        names = unique([contact.frame for contact in self.contacts])
+        rows = []
+        for i, (name, contact) in enumerate(zip(names, self.contacts, strict=True)):
+            rows += _rows(name, contact, forces[3 * i : 3 * i + 3])
+        return Terms(rows=rows)
+
+
+def _rows(name: str, contact: Contact, force: ca.SX) -> list[Bounded]:
+    """Return the rows of one contact's force (n, t1, t2)."""
+    mu, pull = contact.friction, contact.adhesion
+    if contact.cone == "quadratic":
+        across = ca.sqrt(ca.sumsqr(force[1:]) + (mu * ROUNDED) ** 2)
+        rows = [Bounded(mu * (force[0] + pull) - across, -mu * ROUNDED, name=f"cone of {name}")]
+    else:
+        faces = pyramid_rows(mu, contact.sides, outer=contact.cone == "outer")
+        rows = [Bounded(faces @ (force + ca.DM([pull, 0, 0])), upper=0.0, name=f"cone of {name}")]
+    if contact.max_force is not None:
+        rows.append(Bounded(force[0], -np.inf, contact.max_force, name=f"force of {name}"))
+    return rows
+
+
+ROUNDED = 1e-3
+"""N, distance of a rounded apex from that of its cone."""

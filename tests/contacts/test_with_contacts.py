@@ -1,0 +1,95 @@
+"""Contacts as rows of a system: motion and forces as by inverse dynamics, equilibria, masks."""
+
+import numpy as np
+import pytest
+
+import mbcasadi as mb
+from mbcasadi import models
+from mbcasadi.contacts.constraints import contact_force_fun, with_contacts
+from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
+from mbcasadi.errors import ProblemError, UnknownNameError
+
+LEGS = [mb.Contact(leg, friction=0.6, sides=4) for leg in ("FL", "FR", "RL", "RR")]
+SOLES = [
+    mb.Contact(f"{side}_foot_{k}", friction=0.7, sides=4)
+    for side in ("left", "right")
+    for k in (1, 2, 3, 4)
+]
+SAME = 1e-7  # of forces and accelerations: two factorisations, cond(G) about 1e4
+
+
+def quadruped():
+    system = mb.read_mjcf(models.path("quadruped"))
+    return system, [FrameTask("trunk", kind="body", weight=100.0), PostureTask()], LEGS
+
+
+def humanoid():
+    system = mb.read_mjcf(models.path("humanoid"))
+    return system, [FrameTask("pelvis", weight=100.0), PostureTask()], SOLES
+
+
+def sloped():
+    """Return the quadruped on ground that is tilted about x and y."""
+    system, tasks, _ = quadruped()
+    normal = (0.2, -0.1, 1.0)
+    return system, tasks, [mb.Contact(c.frame, normal=normal, friction=0.6, sides=4) for c in LEGS]
+
+
+@pytest.mark.parametrize("case", [quadruped, humanoid, sloped])
+def test_motion_and_forces_are_those_of_inverse_dynamics(case):
+    """With the actuator forces of a law at random states on the ground; soles share a wrench."""
+    system, tasks, contacts = case()
+    law = InverseDynamicsQP(system, tasks, contacts, internal_forces="none", rank_tol=1e-8)
+    stand, rng = np.array(system.tree.keyframes["stand"]), np.random.default_rng(0)
+    touching = with_contacts(system, contacts, stand)
+    assert touching.nc == 12
+    motion, forces = mb.forward_dynamics(touching), contact_force_fun(touching, contacts)
+    for _ in range(10):
+        q = system.integrate(stand, 0.05 * rng.standard_normal(system.nv)).full().ravel()
+        A = np.array(touching.loop_jacobian(q))
+        v = (np.eye(system.nv) - np.linalg.pinv(A) @ A) @ rng.standard_normal(system.nv)
+        mine = law.solve(q, v, law.reference_at(stand))
+        assert mine.solved
+        found = motion(q=q, v=v, f=system.actuator_force(q, v, mine.u))
+        scale = max(1.0, np.abs(np.ravel(mine.contact_forces)).max())
+        np.testing.assert_allclose(np.array(found["a"]).ravel(), mine.a, atol=SAME * scale)
+        f = np.array(forces(q, found["lam"])).ravel()
+        np.testing.assert_allclose(f, np.ravel(mine.contact_forces), atol=SAME * scale)
+
+
+def test_an_equilibrium_on_rows_is_one_on_contacts():
+    system, _, _ = quadruped()
+    stand = np.array(system.tree.keyframes["stand"])
+    on_rows = mb.equilibrium(with_contacts(system, LEGS, stand), stand)
+    on_feet = mb.equilibrium(system, stand, contacts=LEGS)
+    assert np.abs(np.array(on_rows.q) - np.array(on_feet.q)).max() < 0.02
+    weight = 9.81 * sum(body.mass for body in system.tree.bodies)
+    touching = with_contacts(system, LEGS, stand)
+    still = np.zeros(touching.nv)
+    push = touching.actuator_force(on_rows.q, still, on_rows.u)
+    rest = mb.forward_dynamics(touching)(q=on_rows.q, v=still, f=push)
+    assert np.abs(np.array(rest["a"])).max() < 1e-6
+    f = np.array(contact_force_fun(touching, LEGS)(on_rows.q, rest["lam"])).ravel()
+    assert f[::3].sum() == pytest.approx(weight, rel=1e-9)
+
+
+def test_rows_have_the_names_of_contacts_and_switch_by_them():
+    system, _, _ = quadruped()
+    touching = with_contacts(system, LEGS).with_mask()
+    assert touching.constraint_names[:4] == ("FL.n", "FR.n", "RL.n", "RR.n")
+    stand, still = np.array(system.tree.keyframes["stand"]), np.zeros(system.nv)
+    mask = [0.0 if name.startswith("FL.") else 1.0 for name in touching.constraint_names]
+    found = mb.forward_dynamics(touching)(q=stand, v=still, f=still, mask=mask)
+    f = np.array(contact_force_fun(touching, LEGS)(stand, found["lam"])).reshape(4, 3)
+    assert np.abs(f[0]).max() == 0
+    assert np.abs(f[1:]).max() > 1.0
+
+
+def test_what_is_no_contact_of_the_system_is_refused():
+    system, _, _ = quadruped()
+    with pytest.raises(ProblemError, match="slides"):
+        with_contacts(system, [mb.Contact("FL", slides=True)])
+    with pytest.raises(UnknownNameError, match="paw"):
+        with_contacts(system, [mb.Contact("paw")])
+    with pytest.raises(ProblemError, match="no rows of contact 'FL'"):
+        contact_force_fun(system, LEGS)
