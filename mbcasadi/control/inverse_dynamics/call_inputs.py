@@ -1,6 +1,7 @@
 """Inputs of one call of a controller, from what the user gives."""
 
 from collections.abc import Mapping
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,29 +12,53 @@ from mbcasadi.shapes import column, require_name
 from mbcasadi.system.coordinates import pose_inputs, pose_of
 
 
+class TickInputs(TypedDict, total=False):
+    """Inputs of a tick beside q, v and ref.
+
+    Attributes:
+        mask: one for each contact and equality constraint that is on; default: all on.
+        z: (nz,) state; default: `z0`.
+        act: (na,) activations, where the system has them; default: zero.
+        tuning: entries of the input `tuning` by name; the others have their defaults.
+        f_measured: measured forces, N or N m, where there is a `force_feedback`: n, t1, t2 of each
+            contact, then the loop forces with a weight; default: those of the reference.
+        p: (np,) physical parameters, `system.parameter_values({...})`; default: the model's.
+    """
+
+    mask: ArrayLike | None
+    z: ArrayLike | None
+    act: ArrayLike | None
+    tuning: Mapping[str, float] | None
+    f_measured: ArrayLike | None
+    p: ArrayLike | None
+
+
 def call_inputs(
     setup: Setup,
+    z0: Array,
     q: ArrayLike,
     v: ArrayLike,
     ref: ArrayLike | None,
-    mask: ArrayLike | None,
-    act: ArrayLike | None,
-    tuning: Mapping[str, float] | None,
-    f_measured: ArrayLike | None = None,
-    p: ArrayLike | None = None,
+    given: TickInputs,
 ) -> dict[str, Array]:
-    """Return the checked inputs by name, but for z, defaults filled in.
+    """Return the checked inputs by name, defaults filled in.
 
     Args:
         setup: the controller.
-        q, v, ref, mask, act, tuning, f_measured, p: as in `InverseDynamicsQP.solve`.
+        z0: its initial state.
+        q, v, ref: as in `InverseDynamicsQP.solve`.
+        given: the others.
 
     Raises:
         ProblemError: an input that the controller does not have.
-        UnknownNameError: no such entry of `tuning`.
+        UnknownNameError: no such input, or entry of `tuning`.
         ShapeError: a wrong shape.
     """
     system = setup.system
+    for name in given:
+        require_name("input of a tick", name, list(TickInputs.__annotations__))
+    mask, z, act, p = given.get("mask"), given.get("z"), given.get("act"), given.get("p")
+    tuning, f_measured = given.get("tuning"), given.get("f_measured")
     further = {
         "act": (act, "the system has no activations"),
         "f_measured": (f_measured, "it has no force_feedback"),
@@ -57,6 +82,7 @@ def call_inputs(
         "v": column("v", v, system.nv, finite=False),
         "ref": column("ref", ref, setup.nref, finite=False),
         "mask": column("mask", mask, len(setup.mask_names), finite=False),
+        "z": z0 if z is None else column("z", z, z0.size, finite=False),
     }
     if p is not None:
         inputs["p"] = column("p", p, len(system.parameters), finite=False)

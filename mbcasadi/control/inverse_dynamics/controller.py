@@ -1,16 +1,17 @@
 """Inverse dynamics within torque limits and friction cones, for any constrained mechanism."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Unpack
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked, require_fields
-from mbcasadi.control.inverse_dynamics.call_inputs import call_inputs
+from mbcasadi.control.inverse_dynamics.call_inputs import TickInputs, call_inputs
 from mbcasadi.control.inverse_dynamics.description import controller_data
 from mbcasadi.control.inverse_dynamics.explaining.bad_inputs import bad_inputs
 from mbcasadi.control.inverse_dynamics.explaining.explanation import (
@@ -39,7 +40,7 @@ from mbcasadi.description.status import Status
 from mbcasadi.errors import ProblemError
 from mbcasadi.qp.solver import candidate_fun, controller_fun
 from mbcasadi.readable_signatures import readable_fields
-from mbcasadi.shapes import column, require_name
+from mbcasadi.shapes import require_name
 from mbcasadi.short_text import summarised
 
 
@@ -252,25 +253,18 @@ class InverseDynamicsQP(Setup):
         q: ArrayLike,
         v: ArrayLike,
         ref: ArrayLike | None = None,
-        *,
-        mask: ArrayLike | None = None,
-        z: ArrayLike | None = None,
-        act: ArrayLike | None = None,
-        tuning: Mapping[str, float] | None = None,
-        f_measured: ArrayLike | None = None,
-        p: ArrayLike | None = None,
+        **inputs: Unpack[TickInputs],
     ) -> CondensedQP:
         """Return the QP at a state as data.
 
         Args:
-            q, v, ref, mask, z, act, tuning, f_measured, p: as in `solve`.
+            q, v, ref, inputs: as in `solve`.
 
         Raises:
             ProblemError, UnknownNameError, ShapeError: as in `solve`.
         """
-        inputs = call_inputs(self, q, v, ref, mask, act, tuning, f_measured, p)
-        inputs |= self._learned(self._state(z))
-        matrices = {key: np.array(out) for key, out in self._inspect(**inputs).items()}
+        given = call_inputs(self, self.z0, q, v, ref, inputs)
+        matrices = {key: np.array(out) for key, out in self._inspected(given).items()}
         return CondensedQP.of(matrices, self.stages.about, self.stages.qp.cones)
 
     @checked
@@ -279,13 +273,7 @@ class InverseDynamicsQP(Setup):
         q: ArrayLike,
         v: ArrayLike,
         ref: ArrayLike | None = None,
-        *,
-        mask: ArrayLike | None = None,
-        z: ArrayLike | None = None,
-        act: ArrayLike | None = None,
-        tuning: Mapping[str, float] | None = None,
-        f_measured: ArrayLike | None = None,
-        p: ArrayLike | None = None,
+        **inputs: Unpack[TickInputs],
     ) -> InverseDynamicsSolution:
         """Return the controller's output at a state, with the solution of its QP.
 
@@ -293,34 +281,24 @@ class InverseDynamicsQP(Setup):
             q: (nq,) configuration.
             v: (nv,) velocity.
             ref: (nref,) reference; default: rest at q.
-            mask: one for each contact and equality constraint that is on; default: all on.
-            z: (nz,) state; default: `z0`.
-            act: (na,) activations, where the system has them; default: zero.
-            tuning: entries of the input `tuning` by name; the others have their defaults.
-            f_measured: measured forces, N or N m, where there is a `force_feedback`: n, t1, t2 of
-                each contact, then the loop forces with a weight; default: those of the reference.
-            p: (np,) physical parameters, `system.parameter_values({...})`; default: the model's.
+            inputs: mask, z, act, tuning, f_measured, p: see `TickInputs`.
 
         Raises:
             ProblemError: an input that the controller does not have.
-            UnknownNameError: no such entry of `tuning`.
+            UnknownNameError: no such input, or entry of `tuning`.
             ShapeError: a wrong shape. NaN and infinity do not raise: they give status 3.
         """
-        inputs = call_inputs(self, q, v, ref, mask, act, tuning, f_measured, p)
-        z = self._state(z)
-        outputs = {key: np.array(out).ravel() for key, out in self.function(**inputs, z=z).items()}
-        x = self._candidate(**inputs, z=z)["x"]
-        inspected = self._inspect(**inputs, **self._learned(z), x=x)
+        given = call_inputs(self, self.z0, q, v, ref, inputs)
+        outputs = {key: np.array(out).ravel() for key, out in self.function(**given).items()}
+        inspected = self._inspected(given, x=self._candidate(**given)["x"])
         state = {key: np.array(out) for key, out in inspected.items()}
         return solution_of(self, self.stages, outputs, state)
 
-    def _state(self, z: ArrayLike | None) -> Array:
-        """Return the checked state, the initial one by default."""
-        return self.z0 if z is None else column("z", z, self.z0.size, finite=False)
-
-    def _learned(self, z: Array) -> dict[str, Array]:
-        """Return the state by its name, where the QP depends on it."""
-        return {"z": z} if self.memory_size else {}
+    def _inspected(self, given: dict[str, Array], **at: ca.DM) -> dict[str, ca.DM]:
+        """Return the quantities of the QP; they read z where it remembers something for them."""
+        read = {name: x for name, x in given.items() if name in self._inspect.name_in()}
+        found: dict[str, ca.DM] = self._inspect(**read, **at)
+        return found
 
     @checked
     def explain(
@@ -329,18 +307,13 @@ class InverseDynamicsQP(Setup):
         v: ArrayLike,
         ref: ArrayLike | None = None,
         *,
-        mask: ArrayLike | None = None,
-        z: ArrayLike | None = None,
-        act: ArrayLike | None = None,
-        tuning: Mapping[str, float] | None = None,
-        f_measured: ArrayLike | None = None,
-        p: ArrayLike | None = None,
         exactly: Sequence[str] = (),
+        **inputs: Unpack[TickInputs],
     ) -> Explanation:
         """Return which limits exclude each other at a state, or what each costs the tasks.
 
         Args:
-            q, v, ref, mask, z, act, tuning, f_measured, p: as in `solve`.
+            q, v, ref, inputs: as in `solve`.
             exactly: tasks that count as limits: they have to be met without error.
 
         Raises:
@@ -349,18 +322,15 @@ class InverseDynamicsQP(Setup):
         """
         for name in exactly:
             require_name("task", name, [task.name for task in self.tasks])
-        solution = self.solve(
-            q, v, ref, mask=mask, z=z, act=act, tuning=tuning, f_measured=f_measured, p=p
-        )
-        inputs, z = call_inputs(self, q, v, ref, mask, act, tuning, f_measured, p), self._state(z)
-        x = self._candidate(**inputs, z=z)["x"]
-        values = self._inspect(**inputs, **self._learned(z), x=x)
+        solution = self.solve(q, v, ref, **inputs)
+        given = call_inputs(self, self.z0, q, v, ref, inputs)
+        values = self._inspected(given, x=self._candidate(**given)["x"])
         y, tasks = np.array(values["y"]).ravel(), task_shares(self.tasks, self.system, values)
         rows = Viability.of(self).rows
         lacks = lacking(rows, values)
         found = explanation(solution, y, tasks, self.solver, exactly, self.levels, lacks)
         misses = missed_by(self, values) if solution.status <= Status.SUBOPTIMAL else {}
-        bad = bad_inputs(self, self.controller.inputs, inputs | {"z": z})
+        bad = bad_inputs(self, self.controller.inputs, given)
         return replace(found, missed=misses, bad=bad)
 
 

@@ -55,10 +55,9 @@ def _ranks(setup: Setup, weight: Array) -> Array:
 
 def _task_map(setup: Setup, inspect: ca.Function, z0: Array, q: Array) -> Array:
     """Return (rows, nu) the tasks' accelerations by the actuator forces at a pose at rest."""
-    inputs = call_inputs(setup, q, np.zeros(setup.system.nv), None, None, None, None)
-    if "z" in inspect.name_in():
-        inputs["z"] = z0
-    values = inspect(**inputs, x=np.zeros(inspect.numel_in("x")))
+    given = call_inputs(setup, z0, q, np.zeros(setup.system.nv), None, {})
+    read = {name: value for name, value in given.items() if name in inspect.name_in()}
+    values = inspect(**read, x=np.zeros(inspect.numel_in("x")))
     return np.array(values["task_map"])
 
 
