@@ -23,10 +23,9 @@ from mbcasadi.description import LeastDistanceStages
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import OcpSolution, rollout
-from mbcasadi.mpc.rti.condensing import interval_functions
-from mbcasadi.mpc.rti.constraints import rows_of
 from mbcasadi.mpc.rti.description import controller_data
 from mbcasadi.mpc.rti.iteration import RealTimeIteration, first_memory
+from mbcasadi.mpc.rti.linearise import linearised
 from mbcasadi.mpc.rti.memory import memory_of
 from mbcasadi.mpc.rti.stages import RtiStages
 from mbcasadi.qp.solver import controller_fun, require_solver
@@ -86,10 +85,10 @@ def real_time_iteration(
     require_identifier("name", name)
     rest = np.zeros(ocp.nx) if ocp.rest is None else ocp.rest
     first = rollout(ocp, rest, ocp.parameters()) if guess is None else guess
-    rows = rows_of(ocp)
-    memory = memory_of(ocp, rows.resting, int(delay), _hold_of(ocp, first))
+    at = linearised(ocp)
+    memory = memory_of(ocp, at.horizon.rows.resting, int(delay), _hold_of(ocp, first))
     z0 = first_memory(memory, first, pending, is_plan=guess is not None)
-    problem = RtiStages(ocp, interval_functions(ocp, rows), rows, memory, z0, shift, tolerance)
+    problem = RtiStages(ocp, at, memory, z0, shift, tolerance)
     stages = problem.stages()
     _require_determined(problem, stages)
     controller = controller_data(controller_fun(name, stages, solver), stages, problem)

@@ -1,13 +1,14 @@
 """A real-time iteration as data: names, its plan, and its bounded quantities."""
 
+from dataclasses import replace
+
 import casadi as ca
 import numpy as np
 
 from mbcasadi.description import Controller, LeastDistanceStages, ReportedLimits, Signal
-from mbcasadi.description.status import QP_STATUS
+from mbcasadi.mpc.lq.tick import stagewise_controller
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.rti.stages import RtiStages
-from mbcasadi.qp.kkt_residuals import QP_RESIDUALS
 from mbcasadi.system.coordinates import controls
 
 SAFE_OUTPUT = (
@@ -20,42 +21,34 @@ def controller_data(
     function: ca.Function, stages: LeastDistanceStages, problem: RtiStages
 ) -> Controller:
     """Return the controller."""
-    ocp, low_high = problem.ocp, problem.ocp.u_bounds
+    ocp = problem.ocp
     signals = _signals(problem)
     monitor, monitors = _setpoint_monitor(ocp)
-    return Controller(
-        name=function.name(),
-        function=function,
-        inputs=tuple(signals[key] for key in ("q", "v", "ref", "z")),
-        outputs=(
-            Signal("u", ocp.names("u"), _units_of_controls(ocp)),
-            Signal("z_next", signals["z"].components, signals["z"].units),
-            Signal("status", ("status",), ("",)),
-            Signal("flags", ("flags",), ("",)),
-            Signal("residual", QP_RESIDUALS, ("",) * len(QP_RESIDUALS)),
-        ),
-        u_min=low_high[:, 0],
-        u_max=low_high[:, 1],
-        z0=problem.z0,
-        period=ocp.period,
-        stages=stages,
-        notes={
+    described = stagewise_controller(
+        function,
+        tuple(signals[key] for key in ("q", "v", "ref", "z")),
+        Signal("u", ocp.names("u"), _units_of_controls(ocp)),
+        problem.memory.hold.safe,
+        problem.z0,
+        {
             "law": "real-time iteration: one Gauss-Newton step of an optimal control problem",
             "horizon": f"{ocp.horizon} intervals of {ocp.period:g} s",
             "delay": f"{problem.memory.delay} ticks, predicted with the pending controls",
-            "unknowns, rows": f"{stages.n}, {stages.m}",
-            "status": QP_STATUS.summary(SAFE_OUTPUT),
+            "safe output": SAFE_OUTPUT,
         },
+        stages,
+    )
+    return replace(
+        described,
         monitor=monitor,
         monitors=monitors,
         prediction=_prediction(problem),
         prediction_rows=ocp.names("x"),
         delay=problem.memory.delay,
-        limits=_limits(ocp, problem.rows.states),
+        limits=_limits(ocp, list(problem.at.horizon.phases[0].bounded.states)),
         unreported=() if monitors else ("tracking",),  # residuals alone have no desired value
         needs_double="the QP of a real-time iteration has squares of the horizon's sensitivities, "
         "which multiply float's rounding",
-        emergency=problem.memory.hold.safe.emergency(sum(problem.memory.sizes[:-1])),
     )
 
 

@@ -13,7 +13,7 @@ from mbcasadi.mpc import (
     real_time_iteration,
     stage_symbols,
 )
-from mbcasadi.mpc.rti import condensing
+from mbcasadi.mpc.lq import interval
 from mbcasadi.system import from_lagrangian, read_mjcf
 
 LARGEST_FUNCTION = 100_000  # operations
@@ -43,7 +43,7 @@ def test_loops_and_written_out_parts_are_the_same_maps(monkeypatch, limit):
         v_bounds=[[-2, 2], [-2, 2]],
     )
     written = real_time_iteration(ocp).prepare
-    monkeypatch.setattr(condensing, "UNROLLED", limit)
+    monkeypatch.setattr(interval, "UNROLLED", limit)
     loops = real_time_iteration(ocp).prepare
     assert largest_body(loops) < largest_body(written)
     rng = np.random.default_rng(4)
