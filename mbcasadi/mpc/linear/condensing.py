@@ -9,7 +9,9 @@ when the controller is built; a tick only computes products with θ.
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 
+from mbcasadi.mpc.linear.model import Array, Output
 from mbcasadi.mpc.linear.prediction import (
     Parameters,
     Prediction,
@@ -18,7 +20,6 @@ from mbcasadi.mpc.linear.prediction import (
     predict,
     samples_of,
 )
-from mbcasadi.mpc.linear.prediction_model import Array, Output
 from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.short_text import summarised
 
@@ -231,3 +232,34 @@ def _price_slacks(problem: LinearProblem, H: Array, g_0: Array, first: int, leas
             H[first, first] = max(output.quadratic_penalty, curvature, least)
             g_0[first] = output.linear_penalty
             first += 1
+
+
+@dataclass(frozen=True)
+class LeastDistanceProblem:
+    """`min ½ xᵀx, l_0 - E θ <= A x <= u_0 - E θ`;  `y = L_inv x - (K θ + k_0)`."""
+
+    A: Array
+    E: Array
+    l_0: Array
+    u_0: Array
+    L_inv: Array
+    K: Array
+    k_0: Array
+
+
+def least_distance_problem(condensed: CondensedProblem) -> LeastDistanceProblem:
+    """Return the QP in the unknown in which its Hessian is the identity; `H = Lᵀ L`."""
+    n = condensed.H.shape[0]
+    L = scipy.linalg.cholesky(condensed.H[::-1, ::-1], lower=False)[::-1, ::-1]
+    L_inv = scipy.linalg.solve_triangular(L, np.eye(n), lower=True)
+    K, k_0 = L_inv @ (L_inv.T @ condensed.G), L_inv @ (L_inv.T @ condensed.g_0)
+    shift = condensed.c_0 - condensed.C @ k_0
+    return LeastDistanceProblem(
+        A=condensed.C @ L_inv,
+        E=condensed.D - condensed.C @ K,
+        l_0=condensed.lower - shift,
+        u_0=condensed.upper - shift,
+        L_inv=L_inv,
+        K=K,
+        k_0=k_0,
+    )

@@ -15,7 +15,7 @@ from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.tasks.reference import Slices, fill_reference, merged
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.linear.condensing import CondensedProblem
-from mbcasadi.mpc.linear.prediction_model import Array
+from mbcasadi.mpc.linear.model import Array
 from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.mpc.linear.sparse_form import SparseProblem
 from mbcasadi.mpc.linear.violations import Violation, hard_violations, soft_violations

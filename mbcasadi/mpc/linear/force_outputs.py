@@ -17,8 +17,7 @@ from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.operating_point import motion_fun, numbers, require_no_activations
 from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL
 from mbcasadi.errors import ProblemError, ShapeError
-from mbcasadi.mpc.linear.checks import end_of
-from mbcasadi.mpc.linear.prediction_model import Array, Output
+from mbcasadi.mpc.linear.model import Array, Output, end_of
 from mbcasadi.qp.friction_cone import contact_axes, pyramid_rows, require_sides
 from mbcasadi.shapes import real_array
 from mbcasadi.system.names_by_kind import require_name_of

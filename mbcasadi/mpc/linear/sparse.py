@@ -8,38 +8,39 @@ rule. Where their solution violates a row, the proof is that of the condensed fo
 without states: the status of both is the same.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
 
 from mbcasadi.description.qp_stages import SolverFlag
-from mbcasadi.description.status import OUTPUTS, Flag, Status
-from mbcasadi.mpc.linear.condensing import unknowns_of
-from mbcasadi.mpc.linear.interface import Interface
-from mbcasadi.mpc.linear.parameters import (
-    acting_control,
-    next_past_controls,
-    parameters,
-    past_controls_size,
-    problem_inputs,
+from mbcasadi.description.status import Status
+from mbcasadi.mpc.linear.condensing import (
+    CondensedProblem,
+    LeastDistanceProblem,
+    least_distance_problem,
+    unknowns_of,
 )
-from mbcasadi.mpc.linear.planned_trajectory import plan_fun
-from mbcasadi.mpc.linear.prediction_model import Array
+from mbcasadi.mpc.linear.interface import Interface
+from mbcasadi.mpc.linear.model import Array
+from mbcasadi.mpc.linear.prediction import columns_of, parameters
 from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.mpc.linear.sparse_form import SparseProblem
-from mbcasadi.mpc.linear.stages import safe_step, shift_bound, unbounded_control
-from mbcasadi.mpc.linear.whitened_problem import LeastDistanceProblem
-from mbcasadi.qp.input_guard import is_saturated
-from mbcasadi.qp.kkt_residuals import judge
-from mbcasadi.qp.solver import CLAIMED, SPARSE_SOLVERS, infeasible_where
+from mbcasadi.mpc.linear.stages import (
+    TickSolution,
+    end_of_tick,
+    shift_bound,
+    tick_inputs,
+    unbounded_control,
+)
+from mbcasadi.mpc.lq.tick import stage_function
+from mbcasadi.qp.solver import SPARSE_SOLVERS, infeasible_where
 
 ROUNDS = 20
 """Rounds of scaling; each halves the orders of magnitude between entries."""
 
 
-@dataclass(frozen=True)
-class SparseFunctions:
+class SparseFunctions(NamedTuple):
     """The Functions of a sparse problem.
 
     Attributes:
@@ -56,8 +57,7 @@ class SparseFunctions:
 def sparse_functions(
     name: str,
     problem: LinearProblem,
-    sparse: SparseProblem,
-    rows: LeastDistanceProblem,
+    forms: tuple[SparseProblem, CondensedProblem],
     interface: Interface,
     *,
     solver: str,
@@ -68,43 +68,36 @@ def sparse_functions(
     Args:
         name: of the controller.
         problem: with the states of θ.
-        sparse: the QP that is made from it.
-        rows: the same QP without states, in which infeasibility is proven.
+        forms: the QP with states, and the same without, in which infeasibility is proven.
         interface: its measurement and its control.
         solver: one of `SPARSE_SOLVERS`.
         tolerance: bound of each residual for a solution to be accepted.
     """
-    nz = past_controls_size(problem)
-    symbols, inputs = problem_inputs(interface, ca.MX, nz)
-    past = symbols["z"][:nz, 0]
-    theta, valid = parameters(problem, inputs.x0, inputs.ref, past)
+    (sparse, condensed), nu = forms, problem.model.nu
+    now = tick_inputs(problem, interface, ca.MX, 0)
+    theta, valid = parameters(problem, now.inputs.x0, now.inputs.ref, now.past)
     w, residual = _solve(sparse, theta, solver, unknowns_of(problem))
+    rows = least_distance_problem(condensed)
     impossible = _infeasible(rows, theta, ca.logic_not(residual[0] <= tolerance))
-    flag = ca.if_else(impossible, SolverFlag.INFEASIBLE, SolverFlag.STOPPED)
-    status = judge(residual, flag=flag, valid=valid > CLAIMED, tolerance=tolerance)
-    optimal = status <= Status.SUBOPTIMAL
-    nu = problem.model.nu
-    u = ca.if_else(optimal, w[:nu, 0], unbounded_control(problem, theta))
-    u_free, u, remembered = safe_step(interface, symbols, valid > CLAIMED, u)
-    flags = Flag.SATURATED * is_saturated(u_free, u)
-    moves = problem.moves * nu
-    if unknowns_of(problem) > moves:
-        relaxed = ca.mmax(w[moves : unknowns_of(problem), 0]) > tolerance
-        flags = flags + Flag.RELAXED * ca.logic_and(optimal, relaxed)
-    x_plan, u_plan = (_columns(maps, w) for maps in (sparse.prediction.x, sparse.prediction.u))
-    x_plan = ca.DM(np.linalg.pinv(sparse.prediction.lift)) @ x_plan
-    plan = (ca.if_else(optimal, part, np.nan) for part in (x_plan, u_plan))
-    z_next = ca.vertcat(
-        next_past_controls(problem, past, u),
-        interface.next_estimate(inputs, acting_control(problem, past, u)),
-        remembered,
+    solution = TickSolution(
+        u=w[:nu, 0],
+        otherwise=unbounded_control(problem, theta),
+        e=w[problem.moves * nu : unknowns_of(problem), 0],
+        residual=residual,
+        flag=ca.if_else(impossible, SolverFlag.INFEASIBLE, SolverFlag.STOPPED),
+        valid=valid,
+        active=ca.MX(0, 1),
     )
-    outputs = [interface.send(u), z_next, status, flags, ca.if_else(valid, residual, np.inf)]
-    args, labels = list(symbols.values()), list(symbols)
+    outputs = end_of_tick(now, solution, tolerance, condensed)
+    maps, none = sparse.prediction, ca.MX.zeros(theta.shape)
+    x_plan, u_plan = (columns_of(part, w, none) for part in (maps.x, maps.u))
+    optimal = outputs["status"] <= Status.SUBOPTIMAL
+    plan = ca.DM(np.linalg.pinv(maps.lift)) @ x_plan, u_plan
+    x_plan, u_plan = interface.plan(*(ca.if_else(optimal, part, np.nan) for part in plan))
     return SparseFunctions(
-        ca.Function(name, args, [ca.densify(part) for part in outputs], labels, list(OUTPUTS)),
-        plan_fun(symbols, *interface.plan(*plan)),
-        ca.Function("unknowns", args, [ca.densify(w)], labels, ["w"]),
+        stage_function(name, now.symbols, outputs),
+        stage_function("prediction", now.symbols, {"x": x_plan, "u": u_plan}),
+        stage_function("unknowns", now.symbols, {"w": w}),
     )
 
 
@@ -165,8 +158,3 @@ def _at_bounds(sparse: SparseProblem, lam: ca.MX) -> ca.MX:
     equal, ends = np.ones(len(sparse.E)), (sparse.qp.upper, sparse.qp.lower)
     up, down = (ca.DM(np.concatenate([equal, np.isfinite(end)])) for end in ends)
     return up * ca.fmax(lam, 0) + down * ca.fmin(lam, 0)
-
-
-def _columns(maps: list[tuple[Array, Array, Array]], w: ca.MX) -> ca.MX:
-    column = ca.sparsify(ca.DM(np.concatenate([part[0] for part in maps]))) @ w
-    return ca.reshape(column, len(maps[0][2]), len(maps))

@@ -35,8 +35,8 @@ from mbcasadi.mpc.linear.condensing import (
     condense_problem,
     unknowns_of,
 )
+from mbcasadi.mpc.linear.model import Array, Output
 from mbcasadi.mpc.linear.prediction import Prediction, parameters_of
-from mbcasadi.mpc.linear.prediction_model import Array, Output
 from mbcasadi.mpc.linear.problem import LinearProblem
 
 

@@ -9,7 +9,7 @@ import mbcasadi.errors as err
 from mbcasadi import models
 from mbcasadi.codegen import export_c
 from mbcasadi.control.regulators import equilibrium, linearize
-from mbcasadi.mpc import LinearModel, Output, deviation_output, linear_mpc, lti_mpc
+from mbcasadi.mpc import LinearModel, LinearOptions, Output, deviation_output, linear_mpc, lti_mpc
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation import validate
 
@@ -38,7 +38,7 @@ HORIZON, COUNT = 8, 1000
 def controller_of(case):
     still = LinearModel.of(MODEL.A, MODEL.B, PERIOD)  # a terminal set lies around a rest
     model = still if case == "ended" else MODEL
-    return lti_mpc(model, HORIZON, [2.0, 0.1], 0.3, **CASES[case])
+    return lti_mpc(model, LinearOptions(HORIZON, [2.0, 0.1], 0.3, **CASES[case]))
 
 
 def reference_solution(mpc, theta):
@@ -124,10 +124,10 @@ def test_every_solution_is_that_of_an_independent_solver_and_infeasibility_is_re
 
 
 def test_without_bounds_it_is_the_linear_quadratic_regulator():
-    mpc = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3)
+    mpc = lti_mpc(MODEL, LinearOptions(HORIZON, [2.0, 0.1], 0.3))
     P, R, A, B = mpc.problem.P, mpc.problem.R, MODEL.A, MODEL.B
     K = np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A)
-    still = lti_mpc(LinearModel.of(A, B, PERIOD), HORIZON, [2.0, 0.1], 0.3)
+    still = lti_mpc(LinearModel.of(A, B, PERIOD), LinearOptions(HORIZON, [2.0, 0.1], 0.3))
     for x0, _, _ in draws(mpc, 5):
         u = np.array(still.function(x0, np.zeros(3), [])[0]).ravel()
         np.testing.assert_allclose(u, -K @ x0, atol=1e-10)
@@ -198,7 +198,9 @@ def test_matrices_that_vary_along_the_horizon_are_predicted_with():
     rng = np.random.default_rng(3)
     A = np.eye(2) + 0.1 * rng.standard_normal((HORIZON, 2, 2))
     B = rng.standard_normal((HORIZON, 2, 1))
-    mpc = lti_mpc(LinearModel.of(A, B, PERIOD), HORIZON, [1.0, 1.0], 1.0, P=[1.0, 1.0])
+    mpc = lti_mpc(
+        LinearModel.of(A, B, PERIOD), LinearOptions(HORIZON, [1.0, 1.0], 1.0, P=[1.0, 1.0])
+    )
     c, x0, y = mpc.condensed, rng.standard_normal(2), rng.standard_normal(HORIZON)
     theta = np.concatenate([x0, np.zeros(3)])
 
@@ -228,13 +230,13 @@ def test_what_makes_no_sense_is_refused_with_advice(case):
     options, words = WRONG[case]
     given = {"horizon": HORIZON, "Q": [1.0, 1.0], "R": 1.0} | options
     with pytest.raises(err.ProblemError, match=words):
-        lti_mpc(MODEL, **given)
+        lti_mpc(MODEL, LinearOptions(**given))
 
 
 def test_a_model_that_the_control_does_not_reach_has_no_terminal_cost():
     lost = LinearModel.of([[1.1, 0.0], [0.0, 0.9]], [[0.0], [1.0]], PERIOD)
     with pytest.raises(err.ProblemError, match="no terminal cost"):
-        lti_mpc(lost, HORIZON, [1.0, 1.0], 1.0)
+        lti_mpc(lost, LinearOptions(HORIZON, [1.0, 1.0], 1.0))
 
 
 def test_a_cart_pole_with_redundant_rows_is_held_in_mujoco():
@@ -244,13 +246,15 @@ def test_a_cart_pole_with_redundant_rows_is_held_in_mujoco():
     linear = linearize(system, rest.q, np.zeros(system.nv), rest.u)
     mpc = linear_mpc(
         linear,
-        30,
-        np.ones(2 * system.nv),
-        0.01,
-        period=0.02,
-        outputs=[deviation_output(linear, "rail", np.eye(2 * system.nv)[0], -0.6, 0.6)],
-        ctrl_limits=[[-12.0, 12.0]],
-        delay=1,
+        LinearOptions(
+            30,
+            np.ones(2 * system.nv),
+            0.01,
+            period=0.02,
+            outputs=[deviation_output(linear, "rail", np.eye(2 * system.nv)[0], -0.6, 0.6)],
+            u_bounds=[[-12.0, 12.0]],
+            delay=1,
+        ),
     )
     start = np.array(system.integrate(rest.q, 0.1 * np.ones(system.nv))).ravel()
     report = validate(

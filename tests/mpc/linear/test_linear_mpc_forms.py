@@ -11,7 +11,7 @@ from mbcasadi import models
 from mbcasadi.codegen import export_c
 from mbcasadi.control.regulators import descriptor_form, equilibrium, linearize
 from mbcasadi.dynamics import forward_dynamics
-from mbcasadi.mpc import LinearModel, Output, deviation_output, linear_mpc, lti_mpc
+from mbcasadi.mpc import LinearModel, LinearOptions, Output, deviation_output, linear_mpc, lti_mpc
 from mbcasadi.mpc.linear.sparse_form import multipliers_of
 from mbcasadi.system import read_mjcf
 
@@ -40,8 +40,8 @@ def call_by_name(function, *args):
 
 @pytest.mark.parametrize("case", CASES)
 def test_states_as_unknowns_change_nothing(case):
-    dense = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, **CASES[case])
-    sparse = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, form="sparse", **CASES[case])
+    dense = lti_mpc(MODEL, LinearOptions(HORIZON, [2.0, 0.1], 0.3, **CASES[case]))
+    sparse = lti_mpc(MODEL, LinearOptions(HORIZON, [2.0, 0.1], 0.3, form="sparse", **CASES[case]))
     rng = np.random.default_rng(0)
     rows, past = len(dense.condensed.names), sparse.problem.past_controls
     memory = sparse.controller.z0[past:]
@@ -68,10 +68,10 @@ def test_states_as_unknowns_change_nothing(case):
 @pytest.mark.parametrize(("share", "taken"), [(1e-5, 1.0), (1e-7, 10.0)])
 def test_a_price_of_a_violation_is_raised_only_where_the_qp_would_lose_digits(form, share, taken):
     """`SLACK_CURVATURE` of the largest curvature, 1e-6, is what a soft row has at least."""
-    free = lti_mpc(MODEL, HORIZON, [200.0, 10.0], 30.0, u_bounds=[[-1.0, 1.0]])
+    free = lti_mpc(MODEL, LinearOptions(HORIZON, [200.0, 10.0], 30.0, u_bounds=[[-1.0, 1.0]]))
     price = share * np.abs(free.condensed.H).max()
     soft = replace(SOFT, linear_penalty=0.0, quadratic_penalty=price)
-    mpc = lti_mpc(MODEL, HORIZON, [200.0, 10.0], 30.0, form=form, outputs=[soft])
+    mpc = lti_mpc(MODEL, LinearOptions(HORIZON, [200.0, 10.0], 30.0, form=form, outputs=[soft]))
     problem = mpc.condensed if form == "condensed" else mpc.sparse.qp
     first = mpc.problem.moves
     curvatures = np.diag(problem.H)[first : first + HORIZON]
@@ -101,9 +101,11 @@ def forms(mechanism):
         linear, "fast", row, -LIMIT[system.name], LIMIT[system.name], linear_penalty=1000.0
     )
     Q = np.repeat([10.0, 0.01], system.nv)
-    options = {"outputs": [fast], "ctrl_limits": limits, "period": 0.02}
+    options = {"outputs": [fast], "u_bounds": limits, "period": 0.02}
     names = ("condensed", "sparse", "multipliers")
-    return {form: linear_mpc(linear, 8, Q, 1e-2, form=form, **options) for form in names}
+    return {
+        form: linear_mpc(linear, LinearOptions(8, Q, 1e-2, form=form, **options)) for form in names
+    }
 
 
 def test_multipliers_as_unknowns_change_nothing_though_rows_repeat(mechanism):
@@ -210,7 +212,9 @@ def test_the_explicit_rows_hold_exactly_what_the_free_coordinates_hold(mechanism
 
 
 def test_bad_input_gives_a_status_in_every_form():
-    sparse = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, form="sparse", u_bounds=[[-1.0, 1.0]])
+    sparse = lti_mpc(
+        MODEL, LinearOptions(HORIZON, [2.0, 0.1], 0.3, form="sparse", u_bounds=[[-1.0, 1.0]])
+    )
     u, _, status, _, residual = call_by_name(sparse.function, [np.nan, 0.0], np.zeros(3), [])
     assert status == 3
     assert np.all(u == 0)
@@ -220,9 +224,10 @@ def test_bad_input_gives_a_status_in_every_form():
 @pytest.mark.parametrize("solver", ["piqp", "proxqp", "qrqp"])
 def test_each_solver_of_the_sparse_form_finds_the_same(solver):
     sparse = lti_mpc(
-        MODEL, HORIZON, [2.0, 0.1], 0.3, form="sparse", solver=solver, **CASES["rates"]
+        MODEL,
+        LinearOptions(HORIZON, [2.0, 0.1], 0.3, form="sparse", solver=solver, **CASES["rates"]),
     )
-    dense = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, **CASES["rates"])
+    dense = lti_mpc(MODEL, LinearOptions(HORIZON, [2.0, 0.1], 0.3, **CASES["rates"]))
     u, _, status, *_ = call_by_name(
         sparse.function, [1.0, 0.5], np.zeros(3), [0.1, *sparse.controller.z0[1:]]
     )
@@ -244,10 +249,12 @@ WRONG = {
 def test_a_form_or_solver_that_there_is_not_is_refused(case):
     options, error, words = WRONG[case]
     with pytest.raises(error, match=words):
-        lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, **options)
+        lti_mpc(MODEL, LinearOptions(HORIZON, [2.0, 0.1], 0.3, **options))
 
 
 def test_the_sparse_form_is_not_c(tmp_path):
-    sparse = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, form="sparse", u_bounds=[[-1.0, 1.0]])
+    sparse = lti_mpc(
+        MODEL, LinearOptions(HORIZON, [2.0, 0.1], 0.3, form="sparse", u_bounds=[[-1.0, 1.0]])
+    )
     with pytest.raises(err.ExportError, match="cannot generate C"):
         export_c(sparse, tmp_path / "c")

@@ -6,7 +6,15 @@ import pytest
 import mbcasadi.errors as err
 from mbcasadi import models
 from mbcasadi.control.regulators import equilibrium, linearize
-from mbcasadi.mpc import LinearModel, Output, deviation_output, linear_mpc, lti_mpc, offset_free_lti
+from mbcasadi.mpc import (
+    LinearModel,
+    LinearOptions,
+    Output,
+    deviation_output,
+    linear_mpc,
+    lti_mpc,
+    offset_free_lti,
+)
 from mbcasadi.system import read_mjcf
 
 PERIOD, HORIZON = 0.1, 8
@@ -19,7 +27,7 @@ WEIGHTS = [2.0, 0.1], 0.3
 
 
 def controller_of(**options):
-    return lti_mpc(MODEL, HORIZON, *WEIGHTS, **({"u_bounds": [[-1.0, 1.0]]} | options))
+    return lti_mpc(MODEL, LinearOptions(HORIZON, *WEIGHTS, **{"u_bounds": [[-1.0, 1.0]]} | options))
 
 
 def test_an_unreachable_reference_is_reported_with_its_row_amount_and_samples():
@@ -66,7 +74,9 @@ def test_offset_free_and_sparse_laws_tell_too():
     (actual,) = sparse.violations(*given)
     assert actual.row == "speed"
     free = offset_free_lti(
-        MODEL, HORIZON, *WEIGHTS, tracked=[[1.0, 0.0]], outputs=[HARD], u_bounds=[[-1.0, 1.0]]
+        MODEL,
+        LinearOptions(HORIZON, *WEIGHTS, outputs=[HARD], u_bounds=[[-1.0, 1.0]]),
+        [[1.0, 0.0]],
     )
     z = np.array(free.controller.z0)
     estimate = [name for signal in free.controller.inputs for name in signal.components]
@@ -86,7 +96,7 @@ def four_bar():
 
 def test_a_mechanism_tells_its_rows_by_name(four_bar):
     fast = deviation_output(four_bar, "crank_speed", np.eye(6)[3], -0.3, 0.3, linear_penalty=0.1)
-    mpc = linear_mpc(four_bar, 20, np.repeat([10.0, 0.01], 3), 1.0, outputs=[fast])
+    mpc = linear_mpc(four_bar, LinearOptions(20, np.repeat([10.0, 0.01], 3), 1.0, outputs=[fast]))
     ref = mpc.reference(setpoint_q=four_bar.q, setpoint_u=four_bar.u)
     q, v = four_bar.state([0.5, 0.0])
     (actual,) = mpc.violations(q, v, ref, mpc.controller.z0)
@@ -96,7 +106,8 @@ def test_a_mechanism_tells_its_rows_by_name(four_bar):
 
 def test_a_measurement_that_is_no_number_gives_the_safe_output(four_bar):
     mpc = linear_mpc(
-        four_bar, 10, np.repeat([10.0, 0.01], 3), 1.0, ctrl_limits=[[-0.5, 0.5]], delay=1
+        four_bar,
+        LinearOptions(10, np.repeat([10.0, 0.01], 3), 1.0, u_bounds=[[-0.5, 0.5]], delay=1),
     )
     ref = mpc.reference(setpoint_q=four_bar.q, setpoint_u=four_bar.u)
     for where in range(2):
@@ -121,7 +132,7 @@ def test_a_schedule_fills_the_preview_and_a_longer_one_is_refused(four_bar):
         mpc.reference(x=np.zeros((HORIZON + 2, 2)))
     with pytest.raises(err.ProblemError, match="preview=True"):
         controller_of().reference(x=rows)
-    moving = linear_mpc(four_bar, 4, np.repeat([10.0, 0.01], 3), 1.0, preview=True)
+    moving = linear_mpc(four_bar, LinearOptions(4, np.repeat([10.0, 0.01], 3), 1.0, preview=True))
     ref = moving.reference(q=np.tile(four_bar.q, (4, 1)), v=np.zeros(3), setpoint_u=four_bar.u)
     u = moving.function(four_bar.q, np.zeros(3), ref, moving.controller.z0)[0]
     np.testing.assert_allclose(np.array(u).ravel(), four_bar.u, atol=1e-9)
@@ -151,7 +162,7 @@ def test_numbers_that_make_no_sense_are_refused(case):
     options, error, words = WRONG[case]
     given = {"horizon": HORIZON, "Q": WEIGHTS[0], "R": WEIGHTS[1]} | options
     with pytest.raises(error, match=words):
-        lti_mpc(MODEL, **given)
+        lti_mpc(MODEL, LinearOptions(**given))
 
 
 @pytest.mark.parametrize("period", [0.0, -0.1, np.nan, np.inf])
@@ -159,25 +170,25 @@ def test_a_sample_time_that_makes_no_sense_is_refused(period, four_bar):
     with pytest.raises(err.ProblemError, match="period"):
         LinearModel.of(MODEL.A, MODEL.B, period)
     with pytest.raises(err.MbcasadiError):
-        linear_mpc(four_bar, 10, np.ones(6), 1.0, period=period)
+        linear_mpc(four_bar, LinearOptions(10, np.ones(6), 1.0, period=period))
 
 
 def test_limits_that_cannot_hold_the_equilibrium_are_refused(four_bar):
-    with pytest.raises(err.ProblemError, match=r"is held by .* outside ctrl_limits 0 to 0.5"):
-        linear_mpc(four_bar, 10, np.ones(6), 1.0, ctrl_limits=[[0.0, 0.5]])
+    with pytest.raises(err.ProblemError, match=r"is held by .* outside u_bounds 0 to 0.5"):
+        linear_mpc(four_bar, LinearOptions(10, np.ones(6), 1.0, u_bounds=[[0.0, 0.5]]))
 
 
 def test_a_mode_that_no_control_reaches_is_named():
     lost = LinearModel.of([[1.1, 0.0], [0.0, 0.9]], [[0.0], [1.0]], PERIOD)
     with pytest.raises(err.ProblemError, match=r"out of reach: 1\.1 per sample"):
-        lti_mpc(lost, HORIZON, [1.0, 1.0], 1.0)
+        lti_mpc(lost, LinearOptions(HORIZON, [1.0, 1.0], 1.0))
 
 
 def test_a_mechanism_names_the_joints_of_the_mode_that_no_control_reaches():
     system = read_mjcf(UNDRIVEN)
     linear = linearize(system, [0.0, 0.0], None, [0.0])
     with pytest.raises(err.ProblemError, match=r"not stabilisable.*pole moves"):
-        linear_mpc(linear, HORIZON, np.ones(4), 1.0)
+        linear_mpc(linear, LinearOptions(HORIZON, np.ones(4), 1.0))
 
 
 UNDRIVEN = """<mujoco model="apart"><worldbody>

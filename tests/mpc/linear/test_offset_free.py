@@ -7,8 +7,8 @@ import mbcasadi.errors as err
 from mbcasadi import models
 from mbcasadi.codegen import export_c
 from mbcasadi.control.regulators import equilibrium, linearize
-from mbcasadi.mpc import LinearModel, Noise, offset_free_lti, offset_free_mpc
-from mbcasadi.mpc.linear.disturbance import augment_with_disturbance
+from mbcasadi.mpc import LinearModel, LinearOptions, Noise, offset_free_lti, offset_free_mpc
+from mbcasadi.mpc.linear.disturbance import Estimation, augment_with_disturbance
 from mbcasadi.mpc.linear.problem import linear_problem
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation import validate
@@ -18,7 +18,6 @@ MODEL = LinearModel.of(
     [[1.0, PERIOD], [-0.2 * PERIOD, 1.0]], [[PERIOD**2 / 2], [PERIOD]], PERIOD, [0.01, -0.02]
 )
 PLACE, WANTED = [[1.0, 0.0]], 0.5
-OPTIONS = {"tracked": PLACE, "u_bounds": [[-2.0, 2.0]]}
 FORCE, GAIN = 0.4, 1.15  # of the plant, which the model knows nothing of
 OFF = np.zeros((2, 0))
 SWITCHES = {"each state": (None, True), "the force": (MODEL.B, True), "off": (OFF, False)}
@@ -31,8 +30,11 @@ VARYING = LinearModel.of(
 
 
 def controller_of(model=MODEL, **options):
-    noise = {"noise": Noise(disturbance=10.0)}
-    return offset_free_lti(model, HORIZON, [2.0, 0.1], 0.3, **(OPTIONS | noise | options))
+    names = ("tracked", "measured", "disturbances", "noise")
+    estimated = {"tracked": PLACE, "noise": Noise(disturbance=10.0)}
+    estimated |= {name: options.pop(name) for name in names if name in options}
+    given = LinearOptions(HORIZON, [2.0, 0.1], 0.3, **{"u_bounds": [[-2.0, 2.0]]} | options)
+    return offset_free_lti(model, given, **estimated)
 
 
 def settle(mpc, gain=1.0, slip=0.0, y=lambda x: x):
@@ -71,8 +73,8 @@ def test_the_target_is_a_steady_state_that_tracks_and_no_other_is_nearer():
     A, B, B_d = rng.standard_normal((3, 3)), rng.standard_normal((3, 2)), np.eye(3)
     model = LinearModel.of(A, B, PERIOD, rng.standard_normal(3))
     H = rng.standard_normal((1, 3))
-    problem = linear_problem(model, 2, [3.0, 1.0, 2.0], [0.5, 0.7])
-    parts = augment_with_disturbance(problem, B_d, np.eye(3), H, (np.eye(3), np.eye(3), np.eye(3)))
+    problem = linear_problem(model, LinearOptions(2, [3.0, 1.0, 2.0], [0.5, 0.7]))
+    parts = augment_with_disturbance(problem, Estimation(np.eye(3), H, B_d, Noise(), None))
     W = np.diag([3.0, 1.0, 2.0, 0.5, 0.7])
     E = np.block([[A - np.eye(3), B], [H, np.zeros((1, 2))]])
     along = np.linalg.svd(E)[2][4:].T
@@ -108,6 +110,8 @@ WRONG = {
     "two rows, one control": ({"tracked": np.eye(2)}, err.ProblemError, "no steady state"),
     "unseen": ({"measured": PLACE}, err.ProblemError, "not observable"),
     "noise": ({"noise": Noise(measurement=0.0)}, err.ProblemError, "noise.measurement"),
+    "a schedule": ({"preview": True}, err.ProblemError, "aims at one steady state"),
+    "another period": ({"period": PERIOD}, err.ProblemError, "sample time of its own"),
     "varies": ({"model": VARYING}, err.ProblemError, "constant model"),
     "shape": ({"tracked": [[1.0, 0.0, 0.0]]}, err.ShapeError, "tracked has shape"),
 }
@@ -130,11 +134,8 @@ def test_a_four_bar_keeps_its_pose_under_a_load_in_mujoco():
     for case, options in {"on": {}, "off": {"disturbances": np.zeros((linear.nx, 0))}}.items():
         mpc = offset_free_mpc(
             linear,
-            20,
-            np.repeat([10.0, 0.01], system.nv),
-            1.0,
-            tracked=crank,
-            period=0.01,
+            LinearOptions(20, np.repeat([10.0, 0.01], system.nv), 1.0, period=0.01),
+            crank,
             **options,
         )
         report = validate(

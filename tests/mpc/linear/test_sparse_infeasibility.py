@@ -7,7 +7,7 @@ from scipy.optimize import linprog
 from mbcasadi import models
 from mbcasadi.control.regulators import equilibrium, linearize
 from mbcasadi.description.status import Status
-from mbcasadi.mpc import LinearModel, Output, deviation_output, linear_mpc, lti_mpc
+from mbcasadi.mpc import LinearModel, LinearOptions, Output, deviation_output, linear_mpc, lti_mpc
 from mbcasadi.qp.solver import SPARSE_SOLVERS
 from mbcasadi.system import read_mjcf
 
@@ -26,7 +26,7 @@ FEASIBLE, IMPOSSIBLE = np.array([0.3, 0.2]), np.array([0.3, 1.5])
 
 def small_mpc(form, solver=None):
     options = {"form": form, "solver": solver, "outputs": ROWS} | BOUNDS
-    return lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, **options)
+    return lti_mpc(MODEL, LinearOptions(HORIZON, [2.0, 0.1], 0.3, **options))
 
 
 def outcome(mpc, *measured, last=()):
@@ -138,9 +138,10 @@ def four_bar(form):
     system = read_mjcf(models.path("four_bar"))
     linear = linearize(system, equilibrium(system))
     row = deviation_output(linear, "slow", np.eye(2 * system.nv)[system.nv], -SLOW, SLOW)
-    options = {"outputs": [row], "ctrl_limits": [[-TORQUE, TORQUE]], "period": 0.02}
+    options = {"outputs": [row], "u_bounds": [[-TORQUE, TORQUE]], "period": 0.02}
     return linear, linear_mpc(
-        linear, SAMPLES, np.repeat([10.0, 0.01], system.nv), 1e-2, form=form, **options
+        linear,
+        LinearOptions(SAMPLES, np.repeat([10.0, 0.01], system.nv), 1e-2, form=form, **options),
     )
 
 
