@@ -28,7 +28,7 @@ SLACK_CURVATURE = 1e-6
 
 SOFT_REACH = 100.0
 """Least ρ₂ of a soft row is ρ₁ divided by this, in the row's unit. The unconstrained slack is
-`-ρ₁/ρ₂`, and rows hold to `PRIMAL_TOLERANCE` of that: without curvature there is no accuracy."""
+`-ρ₁/ρ₂`, and rows hold to a fraction of that: without curvature there is no accuracy."""
 
 
 @summarised
@@ -78,23 +78,28 @@ def unknowns_of(problem: LinearProblem) -> int:
     )
 
 
-def assemble_qp(
-    problem: LinearProblem, prediction: Prediction, least_curvature: float | None = None
-) -> CondensedProblem:
-    """Return cost and rows over the unknowns of a prediction: moves, slacks, then any others.
+def rows_of_states(problem: LinearProblem) -> Array:
+    """Return C of the same rows over moves, slacks and x_0 … x_N: few entries in each row."""
+    places, nx, nu = parameters_of(problem), problem.model.nx, problem.model.nu
+    first = unknowns_of(problem)
+    n = first + nx * (problem.horizon + 1)
 
-    Args:
-        problem: gives cost and bounds.
-        prediction: states and controls.
-        least_curvature: least ρ₂ of a soft row; by default `SLACK_CURVATURE` of the largest entry
-            of H.
-    """
+    def pick(start: int, count: int) -> tuple[Array, Array, Array]:
+        rows = np.zeros((count, n))
+        rows[:, start : start + count] = np.eye(count)
+        return rows, np.zeros((count, places.size)), np.zeros(count)
+
+    states = [pick(first + k * nx, nx) for k in range(problem.horizon + 1)]
+    controls = [pick(move * nu, nu) for move in problem.blocks]
+    return assemble_qp(problem, Prediction(states, controls)).C
+
+
+def assemble_qp(problem: LinearProblem, prediction: Prediction) -> CondensedProblem:
+    """Return cost and rows over the unknowns of a prediction: moves, slacks, then any others."""
     places, first = parameters_of(problem), problem.moves * problem.model.nu
     n = prediction.u[0][0].shape[1]
     H, G, g_0 = _cost(problem, places, prediction, n)
-    if least_curvature is None:
-        least_curvature = SLACK_CURVATURE * float(np.abs(H).max(initial=1.0))
-    _price_slacks(problem, H, g_0, first, least_curvature)
+    _price_slacks(problem, H, g_0, first, SLACK_CURVATURE * float(np.abs(H).max(initial=1.0)))
     rows = _Rows(n, places.size)
     _bound_controls(problem, places, prediction, rows)
     slack = first
@@ -120,7 +125,7 @@ def _cost(
         y, theta, rest = prediction.x[k]
         reference = np.zeros_like(theta)
         first = places.r.start + (nx * (k - 1) if problem.preview else 0)
-        reference[:, first : first + nx] = prediction.lift
+        reference[:, first : first + nx] = np.eye(nx)
         add(problem.P if k == problem.horizon else problem.Q, y, theta - reference, rest)
     for k in range(problem.horizon):
         y, theta, rest = prediction.u[k]

@@ -27,10 +27,10 @@ from mbcasadi.mpc.linear.prediction import parameters_fun
 from mbcasadi.mpc.linear.problem import LinearOptions, LinearProblem, linear_problem
 from mbcasadi.mpc.linear.sparse import sparse_functions
 from mbcasadi.mpc.linear.sparse_form import (
-    SparseProblem,
-    multiplier_problem,
+    SparseForm,
+    multiplier_form,
     multipliers_of,
-    sparse_problem,
+    sparse_form,
 )
 from mbcasadi.mpc.linear.stages import LinearStages
 from mbcasadi.mpc.lq.tick import stagewise_controller
@@ -71,8 +71,8 @@ def linear_mpc(linear: Linearization, options: LinearOptions) -> LinearMPC:
     size = 2 * linear.system.nv
     rows = check_outputs(options.outputs, size, linear.nu)
     mechanism = multipliers_of(linear, period_of(options))
-    sparse = multiplier_problem(problem, mechanism, weight("Q", options.Q, size), rows)
-    return controller_of(problem, interface, options, "linear_mpc", sparse)
+    form = multiplier_form(problem, mechanism, weight("Q", options.Q, size), rows)
+    return controller_of(problem, interface, options, "linear_mpc", form)
 
 
 @checked
@@ -113,7 +113,7 @@ def controller_of(
     interface: Interface,
     options: LinearOptions,
     default_name: str,
-    sparse: SparseProblem | None = None,
+    form: SparseForm | None = None,
 ) -> LinearMPC:
     """Return the controller of a problem.
 
@@ -122,7 +122,8 @@ def controller_of(
         interface: its measurement and its control.
         options: form of the QP, solver, tolerance and name.
         default_name: the name where the options have none.
-        sparse: the QP of another form than the condensed one; made where it is not given.
+        form: with states as unknowns, where the options have not the condensed form; by default
+            without multipliers.
 
     Raises:
         ProblemError: a name that is no C identifier.
@@ -132,28 +133,35 @@ def controller_of(
     is_condensed, tolerance = options.form == "condensed", options.tolerance
     (require_solver if is_condensed else require_sparse_solver)(solver)
     require_identifier("name", name)
-    qp = condensed = condense_problem(problem)
+    condensed, qp = condense_problem(problem), None
+    size = condensed.H.shape[0], condensed.C.shape[0]
+    forces: tuple[slice, ...] = ()
     if is_condensed:
         rows = least_distance_problem(condensed)
         linear_stages = LinearStages(problem, condensed, rows, interface, tolerance)
-        stages = linear_stages.stages()
-        function, unknowns = controller_fun(name, stages, solver), None
+        stages, unknowns = linear_stages.stages(), None
+        function = controller_fun(name, stages, solver)
         prediction = linear_stages.prediction(stages, function, solver)
-        active = tuple(f"active.{row}" for row in qp.names)
+        active = tuple(f"active.{row}" for row in condensed.names)
     else:
-        sparse, stages, active = sparse or sparse_problem(problem), None, ()
-        qp, forms = sparse.qp, (sparse, condensed)
-        function, prediction, unknowns = sparse_functions(
-            name, problem, forms, interface, solver=solver, tolerance=tolerance
+        form, stages, active = form or sparse_form(problem), None, ()
+        function, prediction, unknowns, qp = sparse_functions(
+            name, problem, (form, condensed), interface, solver=solver, tolerance=tolerance
         )
+        size, forces = (qp.H.shape[0], qp.C.shape[0]), tuple(form.forces(qp))
     pending = [f"last{k}" if k > 1 else "last" for k in range(problem.past_controls, 0, -1)]
     past = tuple(f"{when}.u{i}" for when in pending for i in range(problem.model.nu))
     safe = interface.hold.safe
     own = (*active, *past, *interface.estimates)
-    starts = qp.resting[: len(active)], np.zeros(len(past)), interface.first_estimate, safe.z0
+    starts = (
+        condensed.resting[: len(active)],
+        np.zeros(len(past)),
+        interface.first_estimate,
+        safe.z0,
+    )
     estimated = ", with an estimated disturbance" if interface.estimates else ""
-    form = "condensed" if is_condensed else "sparse"
-    equalities = {} if sparse is None else {"equality rows": str(len(sparse.E))}
+    kind = "condensed" if is_condensed else "sparse"
+    equalities = {} if qp is None else {"equality rows": str(qp.E.shape[0])}
     controller = stagewise_controller(
         function,
         interface.signals((*own, *(f"safe.{component}" for component in safe.components))),
@@ -161,10 +169,10 @@ def controller_of(
         safe,
         np.concatenate(starts),
         {
-            "law": f"linear MPC, {form}{estimated}",
+            "law": f"linear MPC, {kind}{estimated}",
             "horizon": f"{problem.horizon} samples of {problem.model.period:g} s",
             "delay": f"{problem.delay} samples, predicted over",
-            "unknowns, rows": f"{qp.H.shape[0]}, {qp.C.shape[0]}",
+            "unknowns, rows": f"{size[0]}, {size[1]}",
             "safe output": SAFE_OUTPUT,
         },
         stages,
@@ -187,7 +195,8 @@ def controller_of(
         slots=interface.slots,
         rest=interface.rest,
         parameters=parameters_fun(problem, interface, len(active)),
-        sparse=sparse,
+        sparse=qp,
+        forces=forces,
         unknowns=unknowns,
     )
 

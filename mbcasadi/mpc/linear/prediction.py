@@ -23,14 +23,10 @@ from mbcasadi.qp.input_guard import clamp, is_bounded
 
 @dataclass(frozen=True)
 class Prediction:
-    """`x_k = of_y[k] y + of_theta[k] θ + rest[k]`, `u_k` likewise; slacks are columns of y.
-
-    The states of θ enter as `lift x` where the prediction has other coordinates than the model.
-    """
+    """`x_k = of_y[k] y + of_theta[k] θ + rest[k]`, `u_k` likewise; slacks are columns of y."""
 
     x: list[tuple[Array, Array, Array]]
     u: list[tuple[Array, Array, Array]]
-    lift: Array
 
 
 @dataclass(frozen=True)
@@ -77,7 +73,7 @@ def predict(problem: LinearProblem, places: Parameters, n: int) -> Prediction:
         A, B, drift = problem.model.interval(k)
         y, theta, rest = x[-1]
         x.append((A @ y + B @ pick, A @ theta, A @ rest + drift))
-    return Prediction(x, u, np.eye(nx))
+    return Prediction(x, u)
 
 
 def change(prediction: Prediction, places: Parameters, k: int) -> tuple[Array, Array, Array]:

@@ -22,7 +22,11 @@ from mbcasadi.description import LeastDistanceStages
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.description.status import Flag, Status
 from mbcasadi.linalg.symbols import Sym
-from mbcasadi.mpc.linear.condensing import CondensedProblem, LeastDistanceProblem
+from mbcasadi.mpc.linear.condensing import (
+    CondensedProblem,
+    LeastDistanceProblem,
+    rows_of_states,
+)
 from mbcasadi.mpc.linear.interface import Expression, Interface, ProblemInputs
 from mbcasadi.mpc.linear.model import Array
 from mbcasadi.mpc.linear.prediction import (
@@ -37,7 +41,6 @@ from mbcasadi.mpc.linear.prediction import (
     problem_inputs,
 )
 from mbcasadi.mpc.linear.problem import LinearProblem
-from mbcasadi.mpc.linear.sparse_form import sparse_problem
 from mbcasadi.mpc.lq.tick import flags_of, outputs_of, solver_results, stage_function
 from mbcasadi.qp.input_guard import active_signs
 from mbcasadi.qp.kkt_residuals import judge
@@ -158,7 +161,7 @@ class LinearStages:
         for k, move in enumerate(problem.blocks):
             A, B, _ = (ca.sparsify(ca.DM(part)) for part in problem.model.interval(k))
             states.append(A @ states[-1] + B @ y[move * nu : (move + 1) * nu, 0])
-        C = ca.sparsify(ca.DM(sparse_problem(problem).qp.C))
+        C = ca.sparsify(ca.DM(rows_of_states(problem)))
         return C @ ca.vertcat(y, *states)
 
     def prediction(

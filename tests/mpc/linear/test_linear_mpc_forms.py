@@ -72,9 +72,8 @@ def test_a_price_of_a_violation_is_raised_only_where_the_qp_would_lose_digits(fo
     price = share * np.abs(free.condensed.H).max()
     soft = replace(SOFT, linear_penalty=0.0, quadratic_penalty=price)
     mpc = lti_mpc(MODEL, LinearOptions(HORIZON, [200.0, 10.0], 30.0, form=form, outputs=[soft]))
-    problem = mpc.condensed if form == "condensed" else mpc.sparse.qp
-    first = mpc.problem.moves
-    curvatures = np.diag(problem.H)[first : first + HORIZON]
+    problem = mpc.condensed if form == "condensed" else mpc.sparse
+    curvatures = np.diag(np.array(problem.H))[-HORIZON:]
     np.testing.assert_allclose(curvatures, taken * price)
 
 
@@ -169,7 +168,7 @@ def test_the_multipliers_of_the_solution_are_the_forces_of_the_motion(mechanism)
     dq, dv = linear.to_dq @ linear.coordinates(q, v), linear.to_dv @ linear.coordinates(q, v)
     ref = mpc.reference(setpoint_q=linear.q, setpoint_u=linear.u)
     w = call_by_name(lambda *a: [mpc.unknowns(*a)], q, v, ref, mpc.controller.z0)[0]
-    lam, du = w[mpc.sparse.forces[0]], w[: linear.nu]
+    lam, du = w[mpc.forces[0]], w[: linear.nu]
     dynamics = forward_dynamics(system)
     A = np.array(system.constraint_jacobian(linear.q))
 
