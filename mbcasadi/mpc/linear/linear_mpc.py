@@ -5,6 +5,7 @@ loops and redundant rows add no cost, and predictions satisfy them to first orde
 as unknowns the solution is the same and the problem larger.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,11 @@ from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.linear.condensing import condense_problem, least_distance_problem
 from mbcasadi.mpc.linear.controller import LinearMPC
+from mbcasadi.mpc.linear.form import (
+    StagewiseForm,
+    multiplier_form,
+    multipliers_of,
+)
 from mbcasadi.mpc.linear.interface import Interface, state_interface
 from mbcasadi.mpc.linear.mechanism import (
     control_limits,
@@ -23,15 +29,9 @@ from mbcasadi.mpc.linear.mechanism import (
     period_of,
 )
 from mbcasadi.mpc.linear.model import LinearModel, Output, check_outputs
-from mbcasadi.mpc.linear.prediction import parameters_fun
+from mbcasadi.mpc.linear.parameters import parameters_fun
 from mbcasadi.mpc.linear.problem import LinearOptions, LinearProblem, linear_problem
 from mbcasadi.mpc.linear.sparse import sparse_functions
-from mbcasadi.mpc.linear.sparse_form import (
-    SparseForm,
-    multiplier_form,
-    multipliers_of,
-    sparse_form,
-)
 from mbcasadi.mpc.linear.stages import LinearStages
 from mbcasadi.mpc.lq.tick import stagewise_controller
 from mbcasadi.qp.solver import controller_fun, require_solver, require_sparse_solver
@@ -71,8 +71,11 @@ def linear_mpc(linear: Linearization, options: LinearOptions) -> LinearMPC:
     size = 2 * linear.system.nv
     rows = check_outputs(options.outputs, size, linear.nu)
     mechanism = multipliers_of(linear, period_of(options))
-    form = multiplier_form(problem, mechanism, weight("Q", options.Q, size), rows)
-    return controller_of(problem, interface, options, "linear_mpc", form)
+
+    def natural(form: StagewiseForm) -> StagewiseForm:
+        return multiplier_form(form, mechanism, weight("Q", options.Q, size), rows)
+
+    return controller_of(problem, interface, options, "linear_mpc", natural)
 
 
 @checked
@@ -113,7 +116,7 @@ def controller_of(
     interface: Interface,
     options: LinearOptions,
     default_name: str,
-    form: SparseForm | None = None,
+    with_states: Callable[[StagewiseForm], StagewiseForm] = lambda form: form,
 ) -> LinearMPC:
     """Return the controller of a problem.
 
@@ -122,8 +125,7 @@ def controller_of(
         interface: its measurement and its control.
         options: form of the QP, solver, tolerance and name.
         default_name: the name where the options have none.
-        form: with states as unknowns, where the options have not the condensed form; by default
-            without multipliers.
+        with_states: the form with states as unknowns, of that without multipliers.
 
     Raises:
         ProblemError: a name that is no C identifier.
@@ -144,7 +146,7 @@ def controller_of(
         prediction = linear_stages.prediction(stages, function, solver)
         active = tuple(f"active.{row}" for row in condensed.names)
     else:
-        form, stages, active = form or sparse_form(problem), None, ()
+        form, stages, active = with_states(condensed.form), None, ()
         function, prediction, unknowns, qp = sparse_functions(
             name, problem, (form, condensed), interface, solver=solver, tolerance=tolerance
         )

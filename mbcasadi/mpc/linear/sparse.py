@@ -20,10 +20,10 @@ from mbcasadi.mpc.linear.condensing import (
     LeastDistanceProblem,
     least_distance_problem,
 )
+from mbcasadi.mpc.linear.form import StagewiseForm
 from mbcasadi.mpc.linear.interface import Interface
-from mbcasadi.mpc.linear.prediction import parameters, parameters_of
+from mbcasadi.mpc.linear.parameters import parameters, parameters_of
 from mbcasadi.mpc.linear.problem import LinearProblem
-from mbcasadi.mpc.linear.sparse_form import SparseForm
 from mbcasadi.mpc.linear.stages import (
     TickSolution,
     end_of_tick,
@@ -55,7 +55,7 @@ class SparseFunctions(NamedTuple):
 def sparse_functions(
     name: str,
     problem: LinearProblem,
-    forms: tuple[SparseForm, CondensedProblem],
+    forms: tuple[StagewiseForm, CondensedProblem],
     interface: Interface,
     *,
     solver: str,

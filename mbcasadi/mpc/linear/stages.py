@@ -25,22 +25,20 @@ from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.linear.condensing import (
     CondensedProblem,
     LeastDistanceProblem,
-    rows_of_states,
 )
 from mbcasadi.mpc.linear.interface import Expression, Interface, ProblemInputs
 from mbcasadi.mpc.linear.model import Array
-from mbcasadi.mpc.linear.prediction import (
+from mbcasadi.mpc.linear.parameters import (
     acting_control,
-    columns_of,
     next_past_controls,
     parameters,
     parameters_fun,
     parameters_of,
     past_controls_size,
-    predict,
     problem_inputs,
 )
 from mbcasadi.mpc.linear.problem import LinearProblem
+from mbcasadi.mpc.lq.sparse import number
 from mbcasadi.mpc.lq.tick import flags_of, outputs_of, solver_results, stage_function
 from mbcasadi.qp.input_guard import active_signs
 from mbcasadi.qp.kkt_residuals import judge
@@ -156,13 +154,18 @@ class LinearStages:
 
     def _rows_of(self, y: ca.SX) -> ca.SX:
         """Return `C y` of moves and slacks, by the states that they cause."""
-        problem, nu = self.problem, self.problem.model.nu
-        states = [ca.SX(problem.model.nx, 1)]
-        for k, move in enumerate(problem.blocks):
-            A, B, _ = (ca.sparsify(ca.DM(part)) for part in problem.model.interval(k))
-            states.append(A @ states[-1] + B @ y[move * nu : (move + 1) * nu, 0])
-        C = ca.sparsify(ca.DM(rows_of_states(problem)))
-        return C @ ca.vertcat(y, *states)
+        form, qp = self.condensed.form, self.condensed.qp
+        theta, first = ca.MX.zeros(parameters_of(self.problem).size), 0
+        w, x = ca.SX(qp.H.shape[0], 1), ca.SX(form.start(theta).numel(), 1)
+        places = zip(form.stages(theta), qp.controls, qp.states, strict=False)
+        for stage, controls, states in places:
+            count, of = controls.stop - controls.start, stage.interval
+            A, B = (number(block) for block in (of.A, of.B))
+            w[controls] = y[first : first + count, 0]
+            x = A @ x + B @ w[controls]
+            w[states], first = x, first + count
+        w[qp.slacks] = y[first:, 0]
+        return qp.C @ w
 
     def prediction(
         self, stages: LeastDistanceStages, function: ca.Function, solver: str
@@ -179,11 +182,12 @@ class LinearStages:
         theta = theta_fun(*symbols.values())
         x = candidate_fun(stages, solver)(*symbols.values())
         y = ca.DM(self.qp.L_inv) @ x - (ca.DM(self.qp.K) @ theta + ca.DM(self.qp.k_0))
+        Y, Y_theta, y_0 = (ca.DM(part) for part in self.condensed.maps)
+        x_0, w = theta[parameters_of(self.problem).x0], Y @ y + Y_theta @ theta + y_0
         status = function.call(list(symbols.values()))[function.index_out("status")]
-        maps = predict(self.problem, parameters_of(self.problem), y.numel())
         valid = status <= Status.SUBOPTIMAL
-        columns = (columns_of(part, y, theta) for part in (maps.x, maps.u))
-        x_plan, u_plan = self.interface.plan(*(ca.if_else(valid, c, np.nan) for c in columns))
+        plan = self.condensed.form.plan(self.condensed.qp, w, x_0)
+        x_plan, u_plan = self.interface.plan(*(ca.if_else(valid, part, np.nan) for part in plan))
         return stage_function("prediction", symbols, {"x": x_plan, "u": u_plan})
 
 

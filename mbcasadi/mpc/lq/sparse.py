@@ -30,12 +30,12 @@ class Stage:
     Attributes:
         interval: matrices are numbers, d, q, r and g numbers or expressions.
         bounded: its rows.
-        equal: rows `E_x x + E_u u = 0`, none by default.
+        equal: rows over (x, u) that are zero; none by default.
     """
 
     interval: Interval[ca.MX]
     bounded: Bounded
-    equal: tuple[Array, Array] | None = None
+    equal: Array | None = None
 
 
 class SparseQP(NamedTuple):
@@ -75,16 +75,17 @@ def sparse_qp(x_0: ca.MX, stages: Sequence[Stage]) -> SparseQP:
     for k, stage in enumerate(stages):
         interval, here = stage.interval, stage.bounded
         A, B, G_x, G_u = (
-            _number(part) for part in (interval.A, interval.B, interval.G_x, interval.G_u)
+            number(part) for part in (interval.A, interval.B, interval.G_x, interval.G_u)
         )
-        effect = B if interval.E is None else _number(interval.E) @ B
+        effect = B if interval.E is None else number(interval.E) @ B
         if k < N:
             ahead = _padded(ca.DM.eye(sizes[k + 1][0]), 0, sizes[k + 1][1])
             of_k = _of_stage(-A, -effect, k)
             start = A @ x_0 + interval.d if k == 0 else ca.MX(interval.d)
             equal.append(({k: of_k, k + 1: ahead}, start))
         if stage.equal is not None:
-            E_x, E_u = (ca.sparsify(ca.DM(part)) for part in stage.equal)
+            E = ca.sparsify(ca.DM(stage.equal))
+            E_x, E_u = E[:, : A.shape[1]], E[:, A.shape[1] :]
             start = -E_x @ x_0 if k == 0 else ca.MX(E_x.shape[0], 1)
             equal.append(({k: _of_stage(E_x, E_u, k)}, start))
         T = ca.sparsify(ca.DM(here.rows.T))
@@ -186,16 +187,17 @@ def balanced_units(qp: SparseQP, fixed: Sequence[int]) -> tuple[Array, Array]:
 
 
 def _hessian(interval: Interval[Sym], has_state: bool) -> ca.DM:
-    Q, S, R = (_number(part) for part in (interval.Q, interval.S, interval.R))
+    Q, S, R = (number(part) for part in (interval.Q, interval.S, interval.R))
     return ca.vertcat(ca.horzcat(Q, S), ca.horzcat(S.T, R)) if has_state else R
 
 
 def _slope(interval: Interval[ca.MX], x_0: ca.MX | None) -> ca.MX:
     q, r = ca.MX(interval.q), ca.MX(interval.r)
-    return ca.vertcat(q, r) if x_0 is None else r + _number(interval.S).T @ x_0
+    return ca.vertcat(q, r) if x_0 is None else r + number(interval.S).T @ x_0
 
 
-def _number(block: Any) -> ca.DM:
+def number(block: Any) -> ca.DM:
+    """Return a block of an interval that is a number."""
     return ca.DM(block)
 
 

@@ -12,7 +12,7 @@ from mbcasadi.codegen import export_c
 from mbcasadi.control.regulators import descriptor_form, equilibrium, linearize
 from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.mpc import LinearModel, LinearOptions, Output, deviation_output, linear_mpc, lti_mpc
-from mbcasadi.mpc.linear.sparse_form import multipliers_of
+from mbcasadi.mpc.linear.form import multipliers_of
 from mbcasadi.system import read_mjcf
 
 ONE_SOLUTION = 1e-8

@@ -1,14 +1,12 @@
-"""Predicted states and controls as affine maps of the unknowns y and the parameters θ of a tick.
+"""The inputs of a control step of linear MPC: parameters θ of its problem, and past controls.
 
-    x_k = of_y[k] y + of_theta[k] θ + rest[k],   θ = (x_0, r, s, u_{-1})
-    x_0 <- A x_0 + B u + drift for each pending control u, over a delay
+    θ = (x_0, r, s, u_{-1}),   x_0 <- A x_0 + B u + drift for each pending control u, over a delay
 
-Each form of the problem uses θ. A measured or reference entry that is NaN or huge counts as bad
+Each form of the problem uses them. A measured or reference entry that is NaN or huge counts as bad
 input, and θ is zero.
 """
 
 import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import casadi as ca
@@ -16,17 +14,8 @@ import numpy as np
 
 from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.linear.interface import Interface, ProblemInputs
-from mbcasadi.mpc.linear.model import Array, Output
 from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.qp.input_guard import clamp, is_bounded
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """`x_k = of_y[k] y + of_theta[k] θ + rest[k]`, `u_k` likewise; slacks are columns of y."""
-
-    x: list[tuple[Array, Array, Array]]
-    u: list[tuple[Array, Array, Array]]
 
 
 @dataclass(frozen=True)
@@ -52,46 +41,6 @@ def parameters_of(problem: LinearProblem) -> Parameters:
     ends = np.cumsum([0, *sizes]).tolist()
     x0, r, s, last = (slice(a, b) for a, b in itertools.pairwise(ends))
     return Parameters(x0, r, s, last, ends[-1])
-
-
-def samples_of(output: Output, horizon: int) -> range:
-    """Return the samples at which an output is bounded."""
-    return range(horizon) if np.any(output.D) else range(1, horizon + 1)
-
-
-def predict(problem: LinearProblem, places: Parameters, n: int) -> Prediction:
-    """Return every x_k and u_k as affine maps of y and θ."""
-    nx, nu = problem.model.nx, problem.model.nu
-    of_theta = np.zeros((nx, places.size))
-    of_theta[:, places.x0] = np.eye(nx)
-    x = [(np.zeros((nx, n)), of_theta, np.zeros(nx))]
-    u = []
-    for k, move in enumerate(problem.blocks):
-        pick = np.zeros((nu, n))
-        pick[:, move * nu : (move + 1) * nu] = np.eye(nu)
-        u.append((pick, np.zeros((nu, places.size)), np.zeros(nu)))
-        A, B, drift = problem.model.interval(k)
-        y, theta, rest = x[-1]
-        x.append((A @ y + B @ pick, A @ theta, A @ rest + drift))
-    return Prediction(x, u)
-
-
-def change(prediction: Prediction, places: Parameters, k: int) -> tuple[Array, Array, Array]:
-    """Return `u_k - u_{k-1}` as an affine map."""
-    y, theta, rest = prediction.u[k]
-    if k:
-        before = prediction.u[k - 1]
-        return y - before[0], theta - before[1], rest - before[2]
-    last = np.array(theta)
-    last[:, places.last] -= np.eye(theta.shape[0])
-    return y, last, rest
-
-
-def columns_of(maps: Sequence[tuple[Array, Array, Array]], y: ca.MX, theta: ca.MX) -> ca.MX:
-    """Return one column for each sample of an affine map of y and θ."""
-    of_y, of_theta, rest = (np.concatenate(part) for part in zip(*maps, strict=True))
-    column = ca.DM(of_y) @ y + ca.DM(of_theta) @ theta + ca.DM(rest)
-    return ca.reshape(column, len(maps[0][2]), len(maps))
 
 
 def problem_inputs(
