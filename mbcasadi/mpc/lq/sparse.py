@@ -71,41 +71,15 @@ def sparse_qp(x_0: ca.MX, stages: Sequence[Stage]) -> SparseQP:
     slopes = [_slope(interval, x_0 if k == 0 else None) for k, interval in enumerate(intervals)]
     equal: list[tuple[dict[int, ca.DM], ca.MX]] = []
     rows: list[tuple[dict[int, ca.DM], ca.MX]] = []
-    first_slack = 0
+    first = 0
     for k, stage in enumerate(stages):
-        interval, here = stage.interval, stage.bounded
-        A, B, G_x, G_u = (
-            number(part) for part in (interval.A, interval.B, interval.G_x, interval.G_u)
-        )
-        effect = B if interval.E is None else number(interval.E) @ B
-        if k < N:
-            ahead = _padded(ca.DM.eye(sizes[k + 1][0]), 0, sizes[k + 1][1])
-            of_k = _of_stage(-A, -effect, k)
-            start = A @ x_0 + interval.d if k == 0 else ca.MX(interval.d)
-            equal.append(({k: of_k, k + 1: ahead}, start))
-        if stage.equal is not None:
-            E = ca.sparsify(ca.DM(stage.equal))
-            E_x, E_u = E[:, : A.shape[1]], E[:, A.shape[1] :]
-            start = -E_x @ x_0 if k == 0 else ca.MX(E_x.shape[0], 1)
-            equal.append(({k: _of_stage(E_x, E_u, k)}, start))
-        T = ca.sparsify(ca.DM(here.rows.T))
-        own_u, nx = sizes[k][1] if here.controls else 0, A.shape[1]
-        G_x = ca.vertcat(ca.DM(own_u + len(here.states), nx), G_x)
-        G_u = ca.vertcat(
-            ca.DM.eye(own_u) if here.controls else ca.DM(0, sizes[k][1]),
-            ca.DM(len(here.states), sizes[k][1]),
-            G_u,
-        )
-        value = ca.vertcat(ca.MX(own_u + len(here.states), 1), ca.MX(interval.g))
-        blocks = {k: T @ _of_stage(G_x, G_u, k)}
-        if here.states:
-            choose = _padded(here.choose(sizes[k + 1][0]), 0, sizes[k + 1][1])
-            above, below = ca.DM(own_u, widths[k + 1]), ca.DM(interval.g.shape[0], widths[k + 1])
-            blocks[k + 1] = T @ ca.vertcat(above, choose, below)
-        slack = ca.sparsify(ca.DM(here.rows.W))
-        blocks[N + 1] = _padded(slack, first_slack, linear.size - first_slack - slack.shape[1])
-        first_slack += slack.shape[1]
-        rows.append((blocks, T @ (value + G_x @ x_0 if k == 0 else value)))
+        following = sizes[k + 1] if k < N else None
+        equal += _equalities(stage, k, following, x_0)
+        blocks, value = _values(stage, k, following, x_0)
+        slack = ca.sparsify(ca.DM(stage.bounded.rows.W))
+        blocks[N + 1] = _padded(slack, first, linear.size - first - slack.shape[1])
+        first += slack.shape[1]
+        rows.append((blocks, value))
     signed = np.flatnonzero(linear > 0).tolist()
     rows.append(({N + 1: ca.sparsify(ca.DM(np.eye(linear.size)[signed]))}, ca.MX(len(signed), 1)))
     ends = np.cumsum([0, *widths]).tolist()
@@ -124,6 +98,53 @@ def sparse_qp(x_0: ca.MX, stages: Sequence[Stage]) -> SparseQP:
         slacks=slice(ends[-2], ends[-1]),
         signed=signed,
     )
+
+
+def _equalities(
+    stage: Stage, k: int, following: tuple[int, int] | None, x_0: ca.MX
+) -> list[tuple[dict[int, ca.DM], ca.MX]]:
+    """Return the motion to the next state and the stage's own equations: blocks by stage, and e_0.
+
+    Args:
+        stage: the stage.
+        k: its number.
+        following: numbers of states and controls of the next stage; None at the end.
+        x_0: the first state.
+    """
+    interval, equations = stage.interval, []
+    A, B = number(interval.A), number(interval.B)
+    if following is not None:
+        effect = B if interval.E is None else number(interval.E) @ B
+        blocks = {
+            k: _of_stage(-A, -effect, k),
+            k + 1: _padded(ca.DM.eye(following[0]), 0, following[1]),
+        }
+        equations.append((blocks, A @ x_0 + interval.d if k == 0 else ca.MX(interval.d)))
+    if stage.equal is not None:
+        E = ca.sparsify(ca.DM(stage.equal))
+        E_x, E_u = E[:, : A.shape[1]], E[:, A.shape[1] :]
+        known = -E_x @ x_0 if k == 0 else ca.MX(E_x.shape[0], 1)
+        equations.append(({k: _of_stage(E_x, E_u, k)}, known))
+    return equations
+
+
+def _values(
+    stage: Stage, k: int, following: tuple[int, int] | None, x_0: ca.MX
+) -> tuple[dict[int, ca.DM], ca.MX]:
+    """Return `T y` of a stage: blocks by stage, and what is known of it; arguments as above."""
+    interval, bounded = stage.interval, stage.bounded
+    G_x, G_u, T = number(interval.G_x), number(interval.G_u), ca.sparsify(ca.DM(bounded.rows.T))
+    (ng, nx), nu = G_x.shape, G_u.shape[1]
+    own, ahead = nu * bounded.controls, len(bounded.states)
+    of_x = ca.vertcat(ca.DM(own + ahead, nx), G_x)
+    of_u = ca.vertcat(ca.DM.eye(nu)[:own, :], ca.DM(ahead, nu), G_u)
+    known = ca.vertcat(ca.MX(own + ahead, 1), ca.MX(interval.g))
+    blocks = {k: T @ _of_stage(of_x, of_u, k)}
+    if ahead and following is not None:
+        chosen = _padded(bounded.choose(following[0]), 0, following[1])
+        width = sum(following)
+        blocks[k + 1] = T @ ca.vertcat(ca.DM(own, width), chosen, ca.DM(ng, width))
+    return blocks, T @ (known + of_x @ x_0 if k == 0 else known)
 
 
 def solve_sparse(

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from support.linear_mpc_cases import HORIZON, MODEL, PERIOD, controller_of
 
 import mbcasadi.errors as err
 from mbcasadi import models
-from mbcasadi.codegen import export_c
 from mbcasadi.control.regulators import equilibrium, linearize
 from mbcasadi.mpc import (
     LinearModel,
@@ -17,10 +17,6 @@ from mbcasadi.mpc import (
 )
 from mbcasadi.system import read_mjcf
 
-PERIOD, HORIZON = 0.1, 8
-MODEL = LinearModel.of(
-    [[1.0, PERIOD], [-0.2 * PERIOD, 1.0]], [[PERIOD**2 / 2], [PERIOD]], PERIOD, [0.01, -0.02]
-)
 OPTIONS = {"u_bounds": [[-1.0, 1.0]], "du_bounds": [[-0.4, 0.4]]}
 ROUNDING = 1e-9
 
@@ -36,8 +32,8 @@ def call_by_name(function, *args):
 @pytest.mark.parametrize("delay", [1, 2, 3])
 def test_the_law_under_delay_is_the_law_of_the_state_at_which_it_acts(delay):
     """Bit for bit the same problem: the state carried by hand over the pending controls."""
-    late = lti_mpc(MODEL, LinearOptions(HORIZON, [2.0, 0.1], 0.3, delay=delay, **OPTIONS))
-    prompt = lti_mpc(MODEL, LinearOptions(HORIZON, [2.0, 0.1], 0.3, **OPTIONS))
+    late = controller_of(delay=delay, **OPTIONS)
+    prompt = controller_of(**OPTIONS)
     rng = np.random.default_rng(0)
     rows, differs = len(late.condensed.names), 0
     for _ in range(80):
@@ -81,7 +77,7 @@ def test_a_law_that_knows_its_delay_settles_and_one_that_does_not_swings():
 
 
 def test_the_plan_is_what_happens_if_the_rest_is_done_as_planned():
-    mpc = lti_mpc(MODEL, LinearOptions(HORIZON, [2.0, 0.1], 0.3, delay=2, **OPTIONS))
+    mpc = controller_of(delay=2, **OPTIONS)
     rng, rows = np.random.default_rng(3), len(mpc.condensed.names)
     for _ in range(10):
         x0, ref, under_way = rng.standard_normal(2), np.zeros(3), rng.uniform(-0.5, 0.5, 2)
@@ -101,7 +97,7 @@ def test_the_plan_is_what_happens_if_the_rest_is_done_as_planned():
 
 
 def test_a_plan_that_does_not_count_is_none():
-    mpc = lti_mpc(MODEL, LinearOptions(HORIZON, [2.0, 0.1], 0.3, **OPTIONS))
+    mpc = controller_of(**OPTIONS)
     z = np.array(mpc.controller.z0)
     z[len(mpc.condensed.names)] = 9.0  # no control within the rate is within the bounds
     assert call_by_name(mpc.function, np.zeros(2), np.zeros(3), z)[2] == 2
@@ -170,26 +166,10 @@ def test_what_a_mechanism_keeps_between_bounds_is_given_to_reports(four_bar):
     assert limits.soft == (True,)
 
 
-def test_the_c_predicts_over_the_delay_too(tmp_path):
-    mpc = lti_mpc(MODEL, LinearOptions(HORIZON, [2.0, 0.1], 0.3, delay=2, **OPTIONS))
-    program = export_c(mpc, tmp_path / "c").load()
-    rng, z = np.random.default_rng(1), mpc.controller.z0
-    for k in range(60):
-        x0 = rng.standard_normal(2) if k % 20 != 19 else np.array([np.nan, 0.0])
-        one, other = (
-            call_by_name(mpc.function, x0, np.zeros(3), z),
-            call_by_name(program, x0, np.zeros(3), z),
-        )
-        for a, b in zip(one[:3], other[:3], strict=True):
-            np.testing.assert_allclose(b, a, atol=ROUNDING)
-        assert np.all(np.isfinite(one[1]))
-        z = one[1]
-
-
 @pytest.mark.parametrize("delay", [-1, 0.5, np.nan])
 def test_a_delay_that_is_no_number_of_samples_is_refused(delay):
     with pytest.raises(err.ProblemError, match="delay = "):
-        lti_mpc(MODEL, LinearOptions(HORIZON, [2.0, 0.1], 0.3, delay=delay))
+        controller_of(delay=delay)
 
 
 def test_a_model_that_varies_takes_no_delay():

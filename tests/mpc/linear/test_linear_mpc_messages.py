@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.linear_mpc_cases import HORIZON, MODEL, PERIOD, SPEED, controller_of
 
 import mbcasadi.errors as err
 from mbcasadi import models
@@ -17,22 +18,17 @@ from mbcasadi.mpc import (
 )
 from mbcasadi.system import read_mjcf
 
-PERIOD, HORIZON = 0.1, 8
-MODEL = LinearModel.of(
-    [[1.0, PERIOD], [-0.2 * PERIOD, 1.0]], [[PERIOD**2 / 2], [PERIOD]], PERIOD, [0.01, -0.02]
-)
 WALL = Output("place", [[1.0, 0.0]], [[0.0]], [-9.0], [0.3], 50.0)
-HARD = Output("speed", [[0.0, 1.0]], [[0.0]], [-0.5], [0.6])
 WEIGHTS = [2.0, 0.1], 0.3
 
 
-def controller_of(**options):
-    return lti_mpc(MODEL, LinearOptions(HORIZON, *WEIGHTS, **{"u_bounds": [[-1.0, 1.0]]} | options))
+def bounded(**options):
+    return controller_of(**{"u_bounds": [[-1.0, 1.0]]} | options)
 
 
 def test_an_unreachable_reference_is_reported_with_its_row_amount_and_samples():
     """The price of the wall is too low for a reference far behind it: the plan breaks in."""
-    mpc = controller_of(outputs=[WALL])
+    mpc = bounded(outputs=[WALL])
     ref = mpc.reference(x=[200.0, 0.0])
     given = (np.array([0.1, 0.5]), ref, mpc.controller.z0)
     assert float(mpc.function(*given)[2]) == 0
@@ -54,7 +50,7 @@ def test_an_unreachable_reference_is_reported_with_its_row_amount_and_samples():
 
 def test_rows_that_contradict_each_other_are_reported_with_their_least_violation():
     """From a speed of 2 with |u| <= 1 no plan is below 0.6 before the last samples."""
-    mpc = controller_of(outputs=[HARD])
+    mpc = bounded(outputs=[SPEED])
     given = (np.array([0.0, 1.2]), np.zeros(3), mpc.controller.z0)
     assert float(mpc.function(*given)[2]) == 2
     (actual,) = mpc.violations(*given)
@@ -69,13 +65,13 @@ def test_rows_that_contradict_each_other_are_reported_with_their_least_violation
 
 
 def test_offset_free_and_sparse_laws_tell_too():
-    sparse = controller_of(outputs=[HARD], form="sparse")
+    sparse = bounded(outputs=[SPEED], form="sparse")
     given = (np.array([0.0, 1.2]), np.zeros(3), sparse.controller.z0)
     (actual,) = sparse.violations(*given)
     assert actual.row == "speed"
     free = offset_free_lti(
         MODEL,
-        LinearOptions(HORIZON, *WEIGHTS, outputs=[HARD], u_bounds=[[-1.0, 1.0]]),
+        LinearOptions(HORIZON, *WEIGHTS, outputs=[SPEED], u_bounds=[[-1.0, 1.0]]),
         [[1.0, 0.0]],
     )
     z = np.array(free.controller.z0)
@@ -124,14 +120,14 @@ def test_a_measurement_that_is_no_number_gives_the_safe_output(four_bar):
 
 
 def test_a_schedule_fills_the_preview_and_a_longer_one_is_refused(four_bar):
-    mpc = controller_of(preview=True)
+    mpc = bounded(preview=True)
     rows = np.arange(2.0 * HORIZON).reshape(HORIZON, 2)
     np.testing.assert_array_equal(mpc.reference(x=rows, u=[9.0]), [*rows.ravel(), 9.0])
     np.testing.assert_array_equal(mpc.reference(x=[1.0, 2.0])[:4], [1.0, 2.0, 1.0, 2.0])
     with pytest.raises(err.ProblemError, match="has 10 samples, the horizon 8"):
         mpc.reference(x=np.zeros((HORIZON + 2, 2)))
     with pytest.raises(err.ProblemError, match="preview=True"):
-        controller_of().reference(x=rows)
+        bounded().reference(x=rows)
     moving = linear_mpc(four_bar, LinearOptions(4, np.repeat([10.0, 0.01], 3), 1.0, preview=True))
     ref = moving.reference(q=np.tile(four_bar.q, (4, 1)), v=np.zeros(3), setpoint_u=four_bar.u)
     u = moving.function(four_bar.q, np.zeros(3), ref, moving.controller.z0)[0]
@@ -139,6 +135,12 @@ def test_a_schedule_fills_the_preview_and_a_longer_one_is_refused(four_bar):
 
 
 WRONG = {
+    "empty horizon": ({"horizon": 0}, err.ProblemError, "horizon = .*whole number"),
+    "blocks": ({"blocks": [3, 3]}, err.ProblemError, "add up to the horizon"),
+    "name": ({"name": "two words"}, err.ProblemError, "C identifier"),
+    "form": ({"form": "dense"}, err.ProblemError, "expected one of 'condensed', 'sparse'"),
+    "solver": ({"form": "sparse", "solver": "daqp"}, err.SolverError, "for the sparse form"),
+    "other solver": ({"solver": "piqp"}, err.SolverError, "expected one of 'daqp'"),
     "no horizon": ({"horizon": np.nan}, err.ProblemError, "horizon = nan"),
     "half a sample": ({"horizon": 2.5}, err.ProblemError, "horizon = .*whole number"),
     "indefinite Q": ({"Q": [[1.0, 2.0], [2.0, 1.0]]}, err.ProblemError, "Q has the eigenvalue -1"),
@@ -160,9 +162,8 @@ WRONG = {
 @pytest.mark.parametrize("case", WRONG)
 def test_numbers_that_make_no_sense_are_refused(case):
     options, error, words = WRONG[case]
-    given = {"horizon": HORIZON, "Q": WEIGHTS[0], "R": WEIGHTS[1]} | options
     with pytest.raises(error, match=words):
-        lti_mpc(MODEL, LinearOptions(**given))
+        controller_of(**options)
 
 
 @pytest.mark.parametrize("period", [0.0, -0.1, np.nan, np.inf])

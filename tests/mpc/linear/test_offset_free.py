@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from support.linear_mpc_cases import MODEL, PERIOD
 
 import mbcasadi.errors as err
 from mbcasadi import models
-from mbcasadi.codegen import export_c
 from mbcasadi.control.regulators import equilibrium, linearize
 from mbcasadi.mpc import LinearModel, LinearOptions, Noise, offset_free_lti, offset_free_mpc
 from mbcasadi.mpc.linear.disturbance import Estimation, augment_with_disturbance
@@ -13,10 +13,7 @@ from mbcasadi.mpc.linear.problem import linear_problem
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation import validate
 
-PERIOD, HORIZON = 0.1, 10
-MODEL = LinearModel.of(
-    [[1.0, PERIOD], [-0.2 * PERIOD, 1.0]], [[PERIOD**2 / 2], [PERIOD]], PERIOD, [0.01, -0.02]
-)
+HORIZON = 10
 PLACE, WANTED = [[1.0, 0.0]], 0.5
 FORCE, GAIN = 0.4, 1.15  # of the plant, which the model knows nothing of
 OFF = np.zeros((2, 0))
@@ -87,23 +84,6 @@ def test_the_target_is_a_steady_state_that_tracks_and_no_other_is_nearer():
         slope = along.T @ W @ (steady - np.concatenate([r, s]))
         assert np.abs(steady - np.concatenate([r, s])).max() > 0.1
         np.testing.assert_allclose(slope, 0, atol=1e-10)
-
-
-def test_the_c_equals_the_function_and_coasts_over_a_bad_measurement(tmp_path):
-    mpc = controller_of(du_bounds=[[-0.3, 0.3]])
-    program = export_c(mpc, tmp_path / "c").load()
-    x, z, ref = np.array([0.3, 0.0]), mpc.controller.z0, mpc.reference(x=[WANTED, 0.0])
-    for k in range(60):
-        y = np.array([np.nan, 0.0]) if k == 30 else x
-        one = [np.array(out).ravel() for out in mpc.function(y, ref, z)]
-        other = [np.array(out).ravel() for out in program(y, ref, z)]
-        for name, a, b in zip(("u", "z_next", "status"), one, other, strict=False):
-            np.testing.assert_allclose(b, a, atol=1e-9, err_msg=f"{k} {name}")
-        u, z, status, *_ = one
-        assert np.all(np.isfinite(z))
-        assert status == (3 if k == 30 else 0)
-        x = MODEL.A @ x + MODEL.B @ (u + FORCE) + MODEL.drift
-    assert program(x, ref, np.full(z.size, np.nan))[2] == 3
 
 
 WRONG = {
