@@ -27,7 +27,7 @@ from bench.qp_same_problem import same_problem_rows
 from bench.rows import row, table
 from mbcasadi.codegen import CProject, TickTimes, export_c
 from mbcasadi.description import Controller
-from mbcasadi.mpc import LinearModel, LinearMPC, Output, lti_mpc
+from mbcasadi.mpc import LinearModel, LinearMPC, LinearOptions, Output, lti_mpc
 
 Array = NDArray[np.float64]
 
@@ -50,12 +50,14 @@ def double_integrator(horizon: int, *, box: bool) -> LinearMPC:
     outputs = [Output("x", np.eye(2), np.zeros((2, 1)), -box_limits, box_limits)] if box else []
     return lti_mpc(
         model,
-        horizon,
-        [1.0, 0.1],
-        0.1,
-        u_bounds=[[-1.0, 1.0]],
-        outputs=outputs,
-        name="double_integrator",
+        LinearOptions(
+            horizon,
+            [1.0, 0.1],
+            0.1,
+            u_bounds=[[-1.0, 1.0]],
+            outputs=outputs,
+            name="double_integrator",
+        ),
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 import mbcasadi as mb
 from mbcasadi import models
-from mbcasadi.mpc import LinearMPC, linear_mpc, offset_free_mpc
+from mbcasadi.mpc import LinearMPC, LinearOptions, linear_mpc, offset_free_mpc
 from mbcasadi.plots import curves_of, save_figure
 
 MODEL = models.path("four_bar")
@@ -31,11 +31,11 @@ def controllers() -> dict[str, LinearMPC]:
     held = mb.equilibrium(system)
     linear = mb.linearize(system, held)
     weights = np.repeat([ANGLE, SPEED], system.nv), TORQUE
-    options = {"period": PERIOD, "ctrl_limits": [[-LIMIT, LIMIT]]}
+    options = {"period": PERIOD, "u_bounds": [[-LIMIT, LIMIT]]}
     crank = np.eye(2 * system.nv)[:1]
     return {
-        "plain": linear_mpc(linear, HORIZON, *weights, **options),
-        "offset-free": offset_free_mpc(linear, HORIZON, *weights, tracked=crank, **options),
+        "plain": linear_mpc(linear, LinearOptions(HORIZON, *weights, **options)),
+        "offset-free": offset_free_mpc(linear, LinearOptions(HORIZON, *weights, **options), crank),
     }
 
 

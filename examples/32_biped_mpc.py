@@ -17,7 +17,7 @@ import numpy as np
 import mbcasadi as mb
 from mbcasadi import models
 from mbcasadi.control.regulators import lqr
-from mbcasadi.mpc import friction_output, linear_mpc
+from mbcasadi.mpc import LinearOptions, friction_output, linear_mpc
 from mbcasadi.plots import curves_of, save_figure
 from mbcasadi.validation import ReportOptions, Run
 
@@ -57,8 +57,10 @@ def main(figure: str | None = None) -> dict[str, dict[str, object]]:
     laws = {
         "LQR": lqr(linear, *weights, period=PERIOD),
         "LQR at 1 kHz": lqr(linear, *weights, period=1e-3),
-        "MPC, torques": linear_mpc(linear, HORIZON, *weights, **same),
-        "MPC, torques and feet": linear_mpc(linear, HORIZON, *weights, **same, outputs=feet),
+        "MPC, torques": linear_mpc(linear, LinearOptions(HORIZON, *weights, **same)),
+        "MPC, torques and feet": linear_mpc(
+            linear, LinearOptions(HORIZON, *weights, **same, outputs=feet)
+        ),
     }
     options = {"perturb": {"mass": 0.1}, "delay": 1, "report": ReportOptions(explain=False)}
     runs = {}

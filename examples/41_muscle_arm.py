@@ -52,7 +52,7 @@ def main() -> dict[str, object]:
     weights = (STATE_WEIGHT, np.ones(system.nu))
     laws = {
         "lqr": mb.control.regulators.lqr(linear, *weights, integral=SUMS, period=PERIOD),
-        "mpc": mb.mpc.linear_mpc(linear, HORIZON, *weights, period=PERIOD),
+        "mpc": mb.mpc.linear_mpc(linear, mb.mpc.LinearOptions(HORIZON, *weights, period=PERIOD)),
     }
     errors = {}
     for name, law in laws.items():

@@ -77,7 +77,12 @@ def test_what_a_notebook_shows_of_a_system_and_of_its_controllers():
     solved = (qp.solve(held.q, np.zeros(3)), law.solve(held.q, np.zeros(3)))
     motion = mb.simulate(system, held.q, np.zeros(3), 1e-3)
     made = (system, system.tree, system.coverage, held, linear, law, law.controller, qp, ocp)
-    for each in (*made, *solved, motion, mpc.linear_mpc(linear, 3, np.ones(6), 1.0)):
+    for each in (
+        *made,
+        *solved,
+        motion,
+        mpc.linear_mpc(linear, mpc.LinearOptions(3, np.ones(6), 1.0)),
+    ):
         assert len(repr(each)) <= LONGEST
         assert type(each).__name__ in each._repr_html_()
         assert repr(each).startswith(type(each).__name__)

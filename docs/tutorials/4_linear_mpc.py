@@ -43,13 +43,15 @@ print("poles:", np.linalg.eigvals(linear.dfdx).round(2), "1/s")
 PERIOD, HORIZON = 0.02, 30  # s, periods
 mpc = mb.mpc.linear_mpc(
     linear,
-    HORIZON,
-    [1.0] * (2 * system.nv),
-    0.01,
-    period=PERIOD,
-    du_bounds=[[-8.0, 8.0]],  # N a period
-    delay=1,
-    name="balance",
+    mb.mpc.LinearOptions(
+        HORIZON,
+        [1.0] * (2 * system.nv),
+        0.01,
+        period=PERIOD,
+        du_bounds=[[-8.0, 8.0]],  # N a period
+        delay=1,
+        name="balance",
+    ),
 )
 print(mpc.function)
 

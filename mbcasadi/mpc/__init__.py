@@ -17,11 +17,10 @@ from mbcasadi.mpc.legged.walking_planner import WalkingPlanner, walking_planner
 from mbcasadi.mpc.linear.controller import LinearMPC
 from mbcasadi.mpc.linear.disturbance import Noise
 from mbcasadi.mpc.linear.force_outputs import force_output, friction_output
-from mbcasadi.mpc.linear.linear_mpc import deviation_output, linear_mpc
-from mbcasadi.mpc.linear.lti import lti_mpc
+from mbcasadi.mpc.linear.linear_mpc import deviation_output, linear_mpc, lti_mpc
+from mbcasadi.mpc.linear.model import LinearModel, Output
 from mbcasadi.mpc.linear.offset_free import offset_free_lti, offset_free_mpc
-from mbcasadi.mpc.linear.prediction_model import LinearModel, Output
-from mbcasadi.mpc.linear.problem import LinearProblem, linear_problem
+from mbcasadi.mpc.linear.problem import LinearOptions, LinearProblem, linear_problem
 from mbcasadi.mpc.linear.terminal_set import TerminalSet
 from mbcasadi.mpc.linear.violations import Violation
 from mbcasadi.mpc.ocp.collocation import collocation_guess, direct_collocation
@@ -71,6 +70,7 @@ __all__ = [
     "Gate",
     "LinearMPC",
     "LinearModel",
+    "LinearOptions",
     "LinearProblem",
     "Noise",
     "OcpSolution",

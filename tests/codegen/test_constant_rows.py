@@ -10,7 +10,7 @@ from two_phase_problems import two_phase_controller
 
 import mbcasadi.codegen as codegen
 from mbcasadi.description import Controller, LeastDistanceStages
-from mbcasadi.mpc import LinearModel, Output, lti_mpc
+from mbcasadi.mpc import LinearModel, LinearOptions, Output, lti_mpc
 from mbcasadi.qp.solver import controller_fun
 
 N, M = 8, 20
@@ -169,7 +169,7 @@ def test_linear_mpc_as_c_is_the_law_in_python(tmp_path):
     model = LinearModel.of([[1, 0.1], [0, 1]], [[0.005], [0.1]], 0.1)
     box_limits = np.array([5.0, 0.8])
     box = Output("x", np.eye(2), np.zeros((2, 1)), -box_limits, box_limits)
-    mpc = lti_mpc(model, 12, [1.0, 0.1], 0.1, u_bounds=[[-1.0, 1.0]], outputs=[box])
+    mpc = lti_mpc(model, LinearOptions(12, [1.0, 0.1], 0.1, u_bounds=[[-1.0, 1.0]], outputs=[box]))
     program = codegen.export_c(mpc, tmp_path / "c").load()
     rng = np.random.default_rng(23)
     x0 = rng.normal(size=(PROBLEMS, 2)) * [3.0, 0.5]

@@ -85,7 +85,9 @@ def test_every_kind_of_controller_repeats_its_record(tmp_path):
     laws = {
         "qp": mb.control.InverseDynamicsQP(arm, [mb.control.PostureTask()]),
         "law": mb.control.laws.computed_torque(arm, mb.control.PostureTask()),
-        "mpc": mb.mpc.linear_mpc(linear, 10, weights, 0.01, period=0.02, delay=1),
+        "mpc": mb.mpc.linear_mpc(
+            linear, mb.mpc.LinearOptions(10, weights, 0.01, period=0.02, delay=1)
+        ),
         "rti": mb.mpc.real_time_iteration(ocp),  # in two phases
     }
     for name, law in laws.items():

@@ -18,7 +18,7 @@ from mbcasadi.control.regulators import equilibrium, linearize
 from mbcasadi.description.status import Flag
 from mbcasadi.description.tolerance import Tolerance, marked, single_value, tolerance
 from mbcasadi.errors import ExportError, ProblemError
-from mbcasadi.mpc import linear_mpc
+from mbcasadi.mpc import LinearOptions, linear_mpc
 from mbcasadi.validation import compare_precision
 from mbcasadi.validation.precision.compare_precision import Distribution, _distribution
 
@@ -67,7 +67,8 @@ def horizon():
     held = equilibrium(four_bar())
     weights = np.repeat([10.0, 0.01], four_bar().nv), 1.0
     mpc = linear_mpc(
-        linearize(four_bar(), held), 20, *weights, period=0.01, ctrl_limits=[[-0.5, 0.5]]
+        linearize(four_bar(), held),
+        LinearOptions(20, *weights, period=0.01, u_bounds=[[-0.5, 0.5]]),
     )
     q = mb.control.laws.sampled_poses(four_bar(), STATES, q0=held.q, spread=0.2)
     return mpc, {"q": q, "ref": mpc.reference(setpoint_q=held.q, setpoint_u=held.u)}

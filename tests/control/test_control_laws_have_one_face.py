@@ -35,8 +35,10 @@ def made(four_bar, held):
         "dependent": laws.dependent_regulation(four_bar, kp=1.0, kd=1.0, period=PERIOD),
         "lti": laws_of_linear(linear),
         "lqr": regulators.lqr(linear, Q, 1.0, track_reference=True, period=PERIOD),
-        "mpc": mpc.linear_mpc(linear, 3, Q, 1.0, period=PERIOD),
-        "preview": mpc.linear_mpc(linear, 3, Q, 1.0, period=PERIOD, preview=True),
+        "mpc": mpc.linear_mpc(linear, mpc.LinearOptions(3, Q, 1.0, period=PERIOD)),
+        "preview": mpc.linear_mpc(
+            linear, mpc.LinearOptions(3, Q, 1.0, period=PERIOD, preview=True)
+        ),
         "iteration": mpc.real_time_iteration(ocp),
     }
 
@@ -126,7 +128,7 @@ def test_laws_without_a_reference_of_a_pose_say_so(four_bar, made, held):
         force.reference_at(held.q)
     with pytest.raises(err.ProblemError, match="needs ref"):
         force.solve(held.q, np.zeros(3))
-    plain = mpc.lti_mpc(mpc.LinearModel.of([[1.0]], [[1.0]], 0.1), 2, 1.0, 1.0)
+    plain = mpc.lti_mpc(mpc.LinearModel.of([[1.0]], [[1.0]], 0.1), mpc.LinearOptions(2, 1.0, 1.0))
     with pytest.raises(err.ProblemError, match="measures x and has no pose"):
         plain.reference_at([0.0])
 

@@ -15,11 +15,14 @@ from mbcasadi.mpc.ocp.stage import Stage
 
 def calls_of_linear_mpc():
     linear, plain = ex.linear(), ex.plain_model()
-    weights, cost = {"Q": np.ones(2), "R": 1.0}, {"Q": np.ones(6), "R": 1.0}
+    cost = {"Q": np.ones(6), "R": 1.0}
     controller = ex.lti_mpc()
     rows = mpc.Output("sum", np.ones((1, 2)), np.zeros((1, 1)), [-9.0], [9.0])
-    lti = {"model": plain, "horizon": 2, **weights, "outputs": [rows]}
+    options = {"horizon": 2, "Q": np.ones(2), "R": 1.0, "outputs": [rows]}
+    lti = {"model": plain, "options": mpc.LinearOptions(**options)}
+    held = {"linear": linear, "options": mpc.LinearOptions(2, **cost)}
     return {
+        "LinearOptions": options,
         "LinearModel.of": {"A": np.eye(2), "B": np.ones((2, 1)), "period": 0.1},
         "LinearModel.interval": {"self": plain, "k": 0},
         "Noise": {},
@@ -30,17 +33,17 @@ def calls_of_linear_mpc():
             "lower": -9,
             "upper": 9,
         },
-        "linear_mpc": {"linear": linear, "horizon": 2, **cost},
+        "linear_mpc": held,
         "linear_problem": lti,
         "lti_mpc": lti,
         "offset_free_lti": lti | {"tracked": [[1.0, 0.0]], "noise": mpc.Noise()},
-        "offset_free_mpc": {"linear": linear, "horizon": 2, **cost, "tracked": np.eye(6)[:1]},
+        "offset_free_mpc": held | {"tracked": np.eye(6)[:1]},
         "deviation_output": {"linear": linear, "name": "lean", "row": np.eye(6)[0]},
         "force_output": {"linear": linear, "name": "pin", "rows": np.eye(3)[:1]},
         "friction_output": {"linear": linear, "name": "pin", "constraint": "pin", "friction": 0.5},
         "LinearMPC.reference": {"self": controller, "slices": {"x": np.zeros(2)}},
         "LinearMPC.reference_at": {
-            "self": mpc.linear_mpc(linear, 2, **cost, period=0.1),
+            "self": mpc.linear_mpc(linear, mpc.LinearOptions(2, **cost, period=0.1)),
             "q": linear.q,
         },
         "LinearMPC.solve": {"self": controller, "measured": (np.zeros(2),)},

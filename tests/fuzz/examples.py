@@ -141,7 +141,7 @@ def plain_model():
 
 @cache
 def lti_mpc():
-    return mpc.lti_mpc(plain_model(), 2, np.ones(2), 1.0, preview=True)
+    return mpc.lti_mpc(plain_model(), mpc.LinearOptions(2, np.ones(2), 1.0, preview=True))
 
 
 @cache

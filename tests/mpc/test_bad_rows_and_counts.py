@@ -12,6 +12,7 @@ from mbcasadi.control.laws.force_loop import require_stable
 from mbcasadi.control.regulators import finite_horizon_lqr
 from mbcasadi.mpc import (
     LinearModel,
+    LinearOptions,
     Output,
     StepOptions,
     deviation_output,
@@ -41,14 +42,14 @@ def linear():
 def test_a_row_of_another_size_or_without_numbers_is_refused(linear, row, form):
     wrong = deviation_output(linear, "lean", row, -1.0, 1.0)
     with pytest.raises(err.ShapeError, match=r"output 'lean' has C .*\(ny, 6\).*finite"):
-        linear_mpc(linear, 5, np.ones(6), 1.0, outputs=[wrong], form=form)
+        linear_mpc(linear, LinearOptions(5, np.ones(6), 1.0, outputs=[wrong], form=form))
 
 
 @pytest.mark.parametrize("C", [[[np.nan, 0.0]], [1.0, 0.0], 1.0])
 def test_rows_of_a_plain_model_are_matrices_of_numbers(C):
     wrong = Output("speed", C, [[0.0]], [-1.0], [1.0])
     with pytest.raises(err.ShapeError, match="output 'speed' has C"):
-        lti_mpc(MODEL, 5, [1.0, 1.0], 1.0, outputs=[wrong])
+        lti_mpc(MODEL, LinearOptions(5, [1.0, 1.0], 1.0, outputs=[wrong]))
 
 
 def test_a_penalty_that_is_no_number_is_refused():
@@ -56,12 +57,12 @@ def test_a_penalty_that_is_no_number_is_refused():
     with pytest.raises(err.ProblemError, match="quadratic_penalty = nan; expected a number"):
         Output(*rows, np.nan)
     with pytest.raises(err.ProblemError, match="output 'speed' has a negative penalty"):
-        lti_mpc(MODEL, 5, [1.0, 1.0], 1.0, outputs=[Output(*rows, -1.0)])
+        lti_mpc(MODEL, LinearOptions(5, [1.0, 1.0], 1.0, outputs=[Output(*rows, -1.0)]))
 
 
 def test_an_unknown_form_is_refused_with_the_valid_ones(linear):
     with pytest.raises(err.ProblemError, match="'condensed', 'sparse', 'multipliers'"):
-        linear_mpc(linear, 5, np.ones(6), 1.0, form="dense")
+        linear_mpc(linear, LinearOptions(5, np.ones(6), 1.0, form="dense"))
 
 
 @pytest.mark.parametrize("wrong", [{"substeps": 1.5}, {"newton": 0.5}])
@@ -73,7 +74,7 @@ def test_steps_are_counted_in_whole_numbers(wrong):
 def test_one_row_in_place_of_a_list_is_refused(linear):
     row = deviation_output(linear, "lean", np.eye(6)[0], -1.0, 1.0)
     with pytest.raises(err.ProblemError, match="outputs is a Output; expected a list of Output"):
-        linear_mpc(linear, 5, np.ones(6), 1.0, outputs=row)
+        linear_mpc(linear, LinearOptions(5, np.ones(6), 1.0, outputs=row))
     own = stage_symbols(linear.system)
     message = "parts is a list with a SX; expected a list of .*Task or Bounded objects"
     with pytest.raises(err.ProblemError, match=message):
@@ -88,13 +89,13 @@ def test_a_mistyped_option_of_a_formulation_is_refused_with_the_valid_ones():
 
 def test_a_system_in_place_of_its_linear_model_is_refused(linear):
     with pytest.raises(err.ProblemError, match="linear is a System; expected a Linear"):
-        linear_mpc(linear.system, 5, np.ones(6), 1.0)
+        linear_mpc(linear.system, LinearOptions(5, np.ones(6), 1.0))
 
 
 TIMES = {
-    "plain model": lambda delay: lti_mpc(MODEL, 5, [1.0, 1.0], 1.0, delay=delay),
+    "plain model": lambda delay: lti_mpc(MODEL, LinearOptions(5, [1.0, 1.0], 1.0, delay=delay)),
     "offset-free": lambda delay: offset_free_lti(
-        MODEL, 5, [1.0, 1.0], 1.0, tracked=[[1.0, 0.0]], delay=delay
+        MODEL, LinearOptions(5, [1.0, 1.0], 1.0, delay=delay), [[1.0, 0.0]]
     ),
     "real-time iteration": lambda delay: real_time_iteration(
         optimal_control_problem(sliding_mass(), 3, 0.1, [Cost(R=1.0)]), delay=delay

@@ -17,6 +17,7 @@ from mbcasadi.control.regulators import encoders, kalman, lqg, lqr, lqr_gain
 from mbcasadi.description.status import Status
 from mbcasadi.mpc import (
     LinearModel,
+    LinearOptions,
     SingleRigidBody,
     linear_mpc,
     lti_mpc,
@@ -46,8 +47,8 @@ def filtered():
     return lqg(estimator, lqr_gain(linear, np.ones(6), 1.0, period=0.01).K)
 
 
-def mechanism(make, **options):
-    return make(four_bar(), 4, np.repeat([1.0, 0.0], 3), 1.0, **options)
+def mechanism(make, *tracked, **options):
+    return make(four_bar(), LinearOptions(4, np.repeat([1.0, 0.0], 3), 1.0, **options), *tracked)
 
 
 def legged():
@@ -56,16 +57,20 @@ def legged():
 
 
 KINDS = {
-    "plain model": lambda: lti_mpc(MODEL, 3, Q, 1.0, P=np.diag(Q)),
-    "plain model, sparse": lambda: lti_mpc(MODEL, 3, Q, 1.0, P=np.diag(Q), form="sparse"),
-    "plain model, preview": lambda: lti_mpc(MODEL, 3, Q, 1.0, P=np.diag(Q), preview=True),
+    "plain model": lambda: lti_mpc(MODEL, LinearOptions(3, Q, 1.0, P=np.diag(Q))),
+    "plain model, sparse": lambda: lti_mpc(
+        MODEL, LinearOptions(3, Q, 1.0, P=np.diag(Q), form="sparse")
+    ),
+    "plain model, preview": lambda: lti_mpc(
+        MODEL, LinearOptions(3, Q, 1.0, P=np.diag(Q), preview=True)
+    ),
     "offset-free plain model": lambda: offset_free_lti(
-        MODEL, 3, Q, 1.0, P=np.diag(Q), tracked=[[1.0, 0.0]]
+        MODEL, LinearOptions(3, Q, 1.0, P=np.diag(Q)), [[1.0, 0.0]]
     ),
     "mechanism": lambda: mechanism(linear_mpc),
     "mechanism, sparse": lambda: mechanism(linear_mpc, form="sparse"),
     "mechanism, multipliers": lambda: mechanism(linear_mpc, form="multipliers"),
-    "offset-free mechanism": lambda: mechanism(offset_free_mpc, tracked=np.eye(6)[:1]),
+    "offset-free mechanism": lambda: mechanism(offset_free_mpc, np.eye(6)[:1]),
     "real-time iteration": lambda: real_time_iteration(
         optimal_control_problem(sliding_mass(), 3, 0.1, [Cost(Q=Q, R=1.0)])
     ),

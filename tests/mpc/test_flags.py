@@ -11,6 +11,7 @@ from mbcasadi.description.status import OUTPUTS, Flag, Status
 from mbcasadi.mpc import (
     Bounded,
     LinearModel,
+    LinearOptions,
     Output,
     lti_mpc,
     optimal_control_problem,
@@ -30,7 +31,7 @@ SLOW, FAST = np.array([0.2, 0.0]), np.array([0.2, 0.9])
 def linear(form):
     row = Output("speed", np.array([[0.0, 1.0]]), np.zeros((1, 1)), -SPEED, SPEED, 5.0, 1.0)
     options = {"u_bounds": [[-1.0, 1.0]], "outputs": [row], "form": form}
-    return lti_mpc(MODEL, HORIZON, [1.0, 0.1], 0.1, **options)
+    return lti_mpc(MODEL, LinearOptions(HORIZON, [1.0, 0.1], 0.1, **options))
 
 
 def outputs(function, *inputs):

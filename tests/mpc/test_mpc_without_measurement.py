@@ -5,8 +5,14 @@ import numpy as np
 import pytest
 
 import mbcasadi as mb
-from mbcasadi.mpc import linear_mpc, lti_mpc, optimal_control_problem, real_time_iteration
-from mbcasadi.mpc.linear.prediction_model import LinearModel
+from mbcasadi.mpc import (
+    LinearModel,
+    LinearOptions,
+    linear_mpc,
+    lti_mpc,
+    optimal_control_problem,
+    real_time_iteration,
+)
 from mbcasadi.mpc.ocp.cost import Cost
 
 SERVO_ARM = """<mujoco><option timestep="0.002"/>
@@ -49,7 +55,9 @@ def fails(controller, ref, arm, ticks):
 def test_linear_mpc_holds_servos_and_motors_where_they_are(arm, form):
     linear = mb.linearize(arm[0], mb.equilibrium(arm[0], POSE))
     np.testing.assert_allclose(linear.q, POSE, atol=1e-6)
-    mpc = linear_mpc(linear, 8, np.repeat([10.0, 0.1], 2), 1e-3, period=PERIOD, form=form)
+    mpc = linear_mpc(
+        linear, LinearOptions(8, np.repeat([10.0, 0.1], 2), 1e-3, period=PERIOD, form=form)
+    )
     ref = mpc.reference(setpoint_q=linear.q, setpoint_u=linear.u)
     force, q = fails(mpc.controller, ref, arm, 20)
     before = force[FIRST - 1]
@@ -73,7 +81,7 @@ def test_a_real_time_iteration_follows_its_plan_and_then_holds(arm):
 
 def test_without_a_mechanism_the_last_command_is_used_while_it_is_young():
     model = LinearModel.of([[1.0, 0.1], [0.0, 1.0]], [[0.0], [0.1]], 5e-3)
-    mpc = lti_mpc(model, 10, [1.0, 0.1], 0.1, u_bounds=[[-1.0, 2.0]])
+    mpc = lti_mpc(model, LinearOptions(10, [1.0, 0.1], 0.1, u_bounds=[[-1.0, 2.0]]))
     u, z, *_ = mpc.function([0.3, 0.0], np.zeros(3), mpc.controller.z0)
     controls = []
     for _ in range(4):

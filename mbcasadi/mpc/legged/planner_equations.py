@@ -16,7 +16,12 @@ from mbcasadi.mpc.legged.nominal_stance import NominalStance, feet_of
 from mbcasadi.mpc.legged.planner_references import Carried, References
 from mbcasadi.mpc.legged.pressing_force import touch_down_of
 from mbcasadi.mpc.legged.rigid_body import Array, SingleRigidBody, next_state
-from mbcasadi.mpc.legged.standing_feet import Standing, standing_by_force, standing_by_schedule
+from mbcasadi.mpc.legged.standing_feet import (
+    Scheduled,
+    Standing,
+    standing_by_force,
+    standing_by_schedule,
+)
 from mbcasadi.qp.input_guard import is_bounded
 from mbcasadi.spatial.quaternions import LEAST_MEASURED2
 
@@ -113,24 +118,14 @@ class PlannerEquations:
 
     def _standing(self, inputs: dict[str, ca.SX], places: list[ca.SX], shares: ca.SX) -> Standing:
         """Return which feet stand, and where the others left the ground."""
-        scheduled = self.gait.on_ground(inputs["t"])
         given, nf = self.stepping.touch_down, 3 * self.body.feet
         takeoffs = ca.vertsplit(inputs["z"][:nf], 3)
+        contacts = Scheduled(self.gait.on_ground(inputs["t"]), shares, places, takeoffs)
         if given is None:
-            return standing_by_schedule(self.stance, scheduled, places, takeoffs)
+            return standing_by_schedule(self.stance, contacts)
         memory, rule = inputs["z"][nf + 3 :], touch_down_of(given, self.law, self.feet, self.q0)
-        return standing_by_force(
-            rule,
-            self.stance,
-            self.feet,
-            scheduled,
-            shares,
-            places,
-            takeoffs,
-            inputs["f_measured"],
-            memory,
-            self.law.period,
-        )
+        forces, period = inputs["f_measured"], self.law.period
+        return standing_by_force(rule, self.stance, self.feet, contacts, forces, memory, period)
 
     def _goal(self, goal: ca.SX, x: ca.SX) -> ca.SX:
         """Return the desired pose (x, y, yaw), at a limited distance from the measured one."""

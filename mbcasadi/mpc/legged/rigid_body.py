@@ -1,4 +1,4 @@
-"""One rigid body carried by feet: the steps of its condensation and of its check, as Functions.
+"""One rigid body carried by feet: its equations, and its interval of a stagewise problem.
 
     x = (rpy, p, ω, v) in the world,  f = (f_1, .., f_nf) the feet's forces,  R = R_z(yaw)
     d/dt rpy = Rᵀ ω,   d/dt p = v,   α = J⁻¹ Σ r_i × f_i,   a = Σ f_i / m + g,   J = R I Rᵀ
@@ -10,7 +10,6 @@ on the pose: `x_next = A x + S (G f + γ)`, `A = I + T F`, `S = (T I + T²/2 F) 
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -18,6 +17,8 @@ from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.errors import ProblemError
+from mbcasadi.linalg.symbols import Sym
+from mbcasadi.mpc.lq.interval import Interval
 from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.short_text import summarised
 
@@ -76,73 +77,47 @@ class SingleRigidBody:
         return np.array([*np.clip([x, y], -self.friction * z, self.friction * z), z])
 
 
-class IntervalFunctions(NamedTuple):
-    """The Functions; `turn` is (cos, sin) of yaw, `rows` the transposed rows of all feet."""
-
-    geometry: ca.Function  # (x0, feet) → (turn, G)
-    riccati: ca.Function  # (P, p, turn, G, r) → (P, p, U_inv, K, kappa)
-    first: ca.Function  # (U_inv, turn, G) → (rows, X)
-    later: ca.Function  # (X, K, turn, G) → (rows, X)
-    motion: ca.Function  # (x, w, U_inv, K, kappa, turn, G) → (f, x)
-    adjoint: ca.Function  # (costate, x, r, f, mu, turn, G) → (costate, slope, size)
-
-
-def interval_functions(
-    body: SingleRigidBody, Q: Array, rho: float, period: float
-) -> IntervalFunctions:
-    """Return the Functions of one interval.
+def interval(
+    body: SingleRigidBody, Q: Array, rho: float, period: float, kind: type[Sym]
+) -> Interval[Sym]:
+    """Return an interval with the data (turn, G, r), its rows those of all feet.
 
     Args:
         body: the robot.
-        Q: (12, 12) weight of the state.
+        Q: (12, 12) weight of the state about r.
         rho: weight of forces, 1/N².
         period: sample time, s.
+        kind: of the expressions.
     """
-    sym, nf = ca.SX.sym, 3 * body.feet
-    turn, G, X = sym("turn", 2), sym("G", WRENCH, nf), sym("X", NX, nf)
-    U_inv, K, kappa = sym("U_inv", nf, nf), sym("K", nf, NX), sym("kappa", nf)
-    x, r, w, f, mu = sym("x", NX), sym("r", NX), sym("w", nf), sym("f", nf), sym("mu", 5 * nf // 3)
+    nf, rows = 3 * body.feet, ROWS * body.feet
+    turn, G, r = kind.sym("turn", 2), kind.sym("G", WRENCH * nf), kind.sym("r", NX)
     A, S = transition(turn, period)
-    fall = S @ ca.DM([0, 0, 0, *body.gravity])
-    pyramid = rows_of(body)
-
-    def dense_function(name: str, inputs: list[ca.SX], outputs: list[ca.SX]) -> ca.Function:
-        return ca.Function(name, inputs, [ca.densify(part) for part in outputs], {"cse": True})
-
-    control_of_X = -K @ X
-    force = U_inv @ w - K @ x - kappa
-    costate = sym("costate", NX)
-    total = ca.DM(Q) @ (x - r) + costate
-    along = [rho * f, G.T @ (S.T @ total), pyramid.T @ mu]
-    return IntervalFunctions(
-        geometry=geometry(body),
-        riccati=_riccati(body, Q, rho, (A, S, fall), (turn, G)),
-        first=dense_function("first", [U_inv, turn, G], [(pyramid @ U_inv).T, S @ (G @ U_inv)]),
-        later=dense_function(
-            "later", [X, K, turn, G], [(pyramid @ control_of_X).T, A @ X + S @ (G @ control_of_X)]
-        ),
-        motion=dense_function(
-            "motion",
-            [x, w, U_inv, K, kappa, turn, G],
-            [force, A @ x + S @ (G @ force) + fall],
-        ),
-        adjoint=dense_function(
-            "adjoint",
-            [costate, x, r, f, mu, turn, G],
-            [A.T @ total, along[0] + along[1] + along[2], ca.sumsqr(ca.vertcat(*along))],
-        ),
+    return Interval(
+        data=(turn, G, r),
+        A=A,
+        B=ca.reshape(G, WRENCH, nf),
+        E=S,
+        d=S @ ca.DM([0, 0, 0, *body.gravity]),
+        Q=kind(ca.DM(Q)),
+        S=kind(NX, nf),
+        R=rho * kind.eye(nf),
+        q=-ca.DM(Q) @ r,
+        r=kind(nf, 1),
+        G_x=kind(rows, NX),
+        G_u=kind(pyramids(body)),
+        g=kind(rows, 1),
     )
 
 
-def transition(turn: ca.SX, period: float) -> tuple[ca.SX, ca.SX]:
+def transition(turn: Sym, period: float) -> tuple[Sym, Sym]:
     """Return A (12, 12) and S (12, 6) of one sample; S takes (α, a)."""
-    c, s = turn[0], turn[1]
-    F = ca.SX(NX, NX)
+    (c, s), kind = ca.vertsplit(turn), type(turn)
+    F = kind(NX, NX)
     F[0, 6], F[0, 7], F[1, 6], F[1, 7], F[2, 8] = c, s, -s, c, 1
     for i in range(3):
         F[3 + i, 9 + i] = 1
-    hold = period * ca.SX.eye(NX) + period**2 / 2 * F
-    return ca.SX.eye(NX) + period * F, hold[:, NX - WRENCH :]
+    hold = period * kind.eye(NX) + period**2 / 2 * F
+    return kind.eye(NX) + period * F, hold[:, NX - WRENCH :]
 
 
 def next_state(body: SingleRigidBody, period: float) -> ca.Function:
@@ -158,7 +133,7 @@ def next_state(body: SingleRigidBody, period: float) -> ca.Function:
     )
 
 
-def rows_of(body: SingleRigidBody) -> ca.DM:
+def pyramids(body: SingleRigidBody) -> ca.DM:
     """Return (5 feet, 3 feet): f_x ∓ μ f_z, f_y ∓ μ f_z, f_z of each foot."""
     mu = body.friction
     foot_rows = [[1, 0, -mu], [1, 0, mu], [0, 1, -mu], [0, 1, mu], [0, 0, 1]]
@@ -175,33 +150,3 @@ def geometry(body: SingleRigidBody) -> ca.Function:
     top = ca.horzcat(*(J_inv @ ca.skew(arm) for arm in arms))
     G = ca.vertcat(top, ca.repmat(ca.SX.eye(3) / body.mass, 1, body.feet))
     return ca.Function("geometry", [x0, feet], [ca.vertcat(c, s), ca.densify(G)], {"cse": True})
-
-
-def _riccati(
-    body: SingleRigidBody,
-    Q: Array,
-    rho: float,
-    model: tuple[ca.SX, ca.SX, ca.SX],
-    geometry: tuple[ca.SX, ca.SX],
-) -> ca.Function:
-    """Return one step back: the cost to go is ½ xᵀ P x + pᵀ x.
-
-    w = U (f + K x + κ),   Uᵀ U = ρ I + Gᵀ Sᵀ P S G,   ½ |w|² is the contribution of f to the cost
-    """
-    (A, S, fall), (turn, G), nf = model, geometry, 3 * body.feet
-    P, p, r = ca.SX.sym("P", NX, NX), ca.SX.sym("p", NX), ca.SX.sym("r", NX)
-    PA, PS, g = P @ A, P @ S, P @ fall + p
-    U = ca.chol(rho * ca.SX.eye(nf) + G.T @ ((S.T @ PS) @ G))
-    U_inv = ca.solve(U, ca.SX.eye(nf))
-    F, slope = G.T @ (S.T @ PA), G.T @ (S.T @ g)
-    half_gain, half_offset = U_inv.T @ F, U_inv.T @ slope
-    outputs = [
-        ca.DM(Q) + A.T @ PA - half_gain.T @ half_gain,
-        A.T @ g - half_gain.T @ half_offset - ca.DM(Q) @ r,
-        U_inv,
-        U_inv @ half_gain,
-        U_inv @ half_offset,
-    ]
-    return ca.Function(
-        "riccati", [P, p, turn, G, r], [ca.densify(part) for part in outputs], {"cse": True}
-    )

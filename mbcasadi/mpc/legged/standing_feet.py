@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import casadi as ca
 
@@ -69,23 +70,34 @@ class Standing:
         return ca.logic_and(stands, self.on) if first else stands
 
 
-def standing_by_schedule(
-    stance: NominalStance, scheduled: ca.SX, places: list[ca.SX], takeoffs: list[ca.SX]
-) -> Standing:
+class Scheduled(NamedTuple):
+    """The contacts by the schedule, and where they are.
+
+    Attributes:
+        on: (nc,) which contacts stand.
+        shares: (nc,) of their swings that are over.
+        places: (3,) of the contacts, m.
+        takeoffs: (3,) remembered places where they left the ground, m.
+    """
+
+    on: ca.SX
+    shares: ca.SX
+    places: list[ca.SX]
+    takeoffs: list[ca.SX]
+
+
+def standing_by_schedule(stance: NominalStance, contacts: Scheduled) -> Standing:
     """Return the feet of a level floor at the height of q0."""
-    left = _takeoffs(scheduled, places, takeoffs)
+    on, _, places, takeoffs = contacts
     heights = [ca.SX(float(z)) for z in stance.places[:, 2]]
-    return Standing(scheduled, scheduled, places, left, heights, ca.SX(0))
+    return Standing(on, on, places, _takeoffs(on, places, takeoffs), heights, ca.SX(0))
 
 
 def standing_by_force(
     rule: TouchDown,
     stance: NominalStance,
     feet: Sequence[Sequence[int]],
-    scheduled: ca.SX,
-    shares: ca.SX,
-    places: list[ca.SX],
-    takeoffs: list[ca.SX],
+    contacts: Scheduled,
     forces: ca.SX,
     memory: ca.SX,
     period: float,
@@ -96,14 +108,12 @@ def standing_by_force(
         rule: when a foot stands.
         stance: the robot at q0.
         feet: the contacts of each foot.
-        scheduled: (nc,) which contacts stand by the schedule.
-        shares: (nc,) of their swings that are over.
-        places: (3,) of the contacts, m.
-        takeoffs: (3,) remembered places where they left the ground, m.
+        contacts: by the schedule.
         forces: (3 nc,) n, t1, t2 of each contact, N.
         memory: remembered references of the contacts and flags of the feet.
         period: s, of a tick.
     """
+    scheduled, shares, places, takeoffs = contacts
     count = len(places)
     last, flags = ca.vertsplit(memory[: 3 * count], 3), ca.vertsplit(memory[3 * count :], 2)
     on, found = _by_force(rule, feet, scheduled, shares, forces, flags)

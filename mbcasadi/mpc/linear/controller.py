@@ -15,10 +15,10 @@ from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.tasks.reference import Slices, fill_reference, merged
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.linear.condensing import CondensedProblem
-from mbcasadi.mpc.linear.prediction_model import Array
+from mbcasadi.mpc.linear.model import Array
 from mbcasadi.mpc.linear.problem import LinearProblem
-from mbcasadi.mpc.linear.sparse_form import SparseProblem
 from mbcasadi.mpc.linear.violations import Violation, hard_violations, soft_violations
+from mbcasadi.mpc.lq.sparse import SparseQP
 from mbcasadi.shapes import column, real_array
 from mbcasadi.short_text import summarised
 
@@ -37,8 +37,10 @@ class LinearMPC(ControlLaw):
             x0.
         problem, condensed: the problem with states and without.
         slots: the slices of the reference.
-        sparse, unknowns: the problem with states, and its solution, (inputs) → (w); None in the
+        sparse, unknowns: the QP with states, and its solution, (inputs) → (w); None in the
             condensed form.
+        forces: slices of w with the multipliers δλ of each interval; none where they are no
+            unknowns.
         parameters: (inputs) → (θ) of the condensed problem.
         rest: the equilibrium of a law of a mechanism, which its reference has by default; None
             where x is measured, with a reference of zero.
@@ -47,7 +49,8 @@ class LinearMPC(ControlLaw):
     problem: LinearProblem
     condensed: CondensedProblem
     parameters: ca.Function
-    sparse: SparseProblem | None = None
+    sparse: SparseQP | None = None
+    forces: tuple[slice, ...] = ()
     unknowns: ca.Function | None = None
     rest: Linearization | None = None
 

@@ -17,10 +17,11 @@ from mbcasadi.control.regulators.innovation_gate import (
 from mbcasadi.control.regulators.riccati import stationary_filter
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.linalg.symbols import Sym
-from mbcasadi.mpc.linear.prediction_model import Array, LinearModel
+from mbcasadi.mpc.linear.model import Array, LinearModel
 from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.qp.input_guard import is_bounded
 from mbcasadi.readable_signatures import readable_fields
+from mbcasadi.shapes import weight
 
 STEADY_STATE_RANK_TOL = 1e-9
 """Singular value, relative to the largest, below which a matrix has lost a rank."""
@@ -88,30 +89,46 @@ class Corrected(Generic[Sym]):
     doubted: Sym
 
 
-def augment_with_disturbance(
-    problem: LinearProblem,
-    B_d: Array,
-    C: Array,
-    H: Array,
-    noise: tuple[Array, Array, Array],
-    *,
-    gate: Gate | None = None,
-    innovation: Array | None = None,
-    wrap: tuple[int, ...] = (),
-) -> DisturbanceModel:
+@dataclass(frozen=True)
+class Estimation:
+    """What an estimator of x and d is made of.
+
+    Attributes:
+        C: (ny, nx) measured rows.
+        tracked, disturbances, noise: as in `offset_free_lti`.
+        gate: options of the gate; None for none.
+        innovation: (ny, ny) covariance for the gate; the filter's by default.
+        wrap: rows of y that are angles known up to 2 π.
+    """
+
+    C: Array
+    tracked: ArrayLike
+    disturbances: ArrayLike | None
+    noise: Noise
+    gate: Gate | None
+    innovation: Array | None = None
+    wrap: tuple[int, ...] = ()
+
+
+def augment_with_disturbance(problem: LinearProblem, estimation: Estimation) -> DisturbanceModel:
     """Return the model of (x, d), its estimator, and the target.
 
     Args:
         problem: without disturbances.
-        B_d, C, H: (nx, nd), (ny, nx), (nt, nx).
-        noise: covariances of x and d in one sample, and of y.
-        gate: options of the gate; None for none.
-        innovation: (ny, ny) its covariance for the gate; the filter's by default.
-        wrap: rows of y that are angles.
+        estimation: of x and d.
 
     Raises:
         ProblemError: an unobservable disturbance; no steady state has every tracked value.
+        ShapeError: a wrong shape, or NaN.
     """
+    C, noise = estimation.C, estimation.noise
+    B_d = matrix(
+        "disturbances", estimation.disturbances, np.eye(problem.model.nx), rows=problem.model.nx
+    )
+    H = matrix("tracked", estimation.tracked, None, columns=problem.model.nx)
+    W_x = weight("noise.state", noise.state, problem.model.nx)
+    W_d = weight("noise.disturbance", noise.disturbance, B_d.shape[1])
+    V = weight("noise.measurement", noise.measurement, C.shape[0], definite=True)
     A, B, drift = problem.model.interval(0)
     (nx, nu), nd = B.shape, B_d.shape[1]
     steady = np.block([[A - np.eye(nx), B_d], [C, np.zeros((C.shape[0], nd))]])
@@ -128,10 +145,10 @@ def augment_with_disturbance(
         np.concatenate([drift, np.zeros(nd)]),
     )
     C_all = np.hstack([C, np.zeros((C.shape[0], nd))])
-    gains = stationary_filter(model.A, C_all, block_diagonal(noise[0], noise[1]), noise[2])
-    S = gains.innovation if innovation is None else innovation
-    of_gains = innovation_gate(gate, S)
-    return DisturbanceModel(model, C_all, gains.L, *_target(problem, B_d, H), of_gains, wrap)
+    gains = stationary_filter(model.A, C_all, block_diagonal(W_x, W_d), V)
+    S = gains.innovation if estimation.innovation is None else estimation.innovation
+    gate, target = innovation_gate(estimation.gate, S), _target(problem, B_d, H)
+    return DisturbanceModel(model, C_all, gains.L, *target, gate, estimation.wrap)
 
 
 def sound_estimate(estimate: Sym) -> tuple[Sym, Sym]:

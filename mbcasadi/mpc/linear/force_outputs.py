@@ -18,8 +18,7 @@ from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.operating_point import motion_fun, numbers, require_no_activations
 from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL
 from mbcasadi.errors import ProblemError, ShapeError
-from mbcasadi.mpc.linear.checks import end_of
-from mbcasadi.mpc.linear.prediction_model import Array, Output
+from mbcasadi.mpc.linear.model import Array, Output, end_of
 from mbcasadi.shapes import real_array
 from mbcasadi.system.names_by_kind import require_name_of
 
@@ -108,10 +107,10 @@ def friction_output(
     normal: ArrayLike = (0.0, 0.0, 1.0),
     sides: int = 8,
     min_force: float = 0.0,
-    linear_penalty: float = 0.0,
-    quadratic_penalty: float = 0.0,
 ) -> Output:
-    """Return `|f_t| <= friction f_n` and `f_n >= min_force` of a pinned point.
+    """Return `|f_t| <= friction f_n` and `f_n >= min_force` of a pinned point, hard rows.
+
+    `replace(output, linear_penalty=…)` of `dataclasses` makes them soft.
 
     The cone is replaced by an inner pyramid (see `control.cones`); where the mechanism loads one
     tangent only, as in a plane, by the wedge `±f_t <= friction f_n`, which is exact.
@@ -125,7 +124,6 @@ def friction_output(
         normal: of the ground, towards that body.
         sides: of the pyramid.
         min_force: N.
-        linear_penalty, quadratic_penalty: as in `force_output`.
 
     Raises:
         UnknownNameError: no such constraint.
@@ -154,15 +152,7 @@ def friction_output(
     rows = [*faces @ pick, -pick[0]] if min_force > 0 else list(faces @ pick)
     high = np.zeros(len(rows))
     high[len(faces) :] = -min_force
-    return force_output(
-        linear,
-        name,
-        np.array(rows),
-        -np.inf,
-        high,
-        linear_penalty=linear_penalty,
-        quadratic_penalty=quadratic_penalty,
-    )
+    return force_output(linear, name, np.array(rows), -np.inf, high)
 
 
 def _places(linear: Linearization, constraint: str) -> list[int]:

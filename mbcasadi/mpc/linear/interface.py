@@ -5,11 +5,9 @@ interface defines the measurement, how x, r and s follow from it, and the contro
 the actuators. Stages and controller are made once, from a problem and its interface.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Generic, final
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -18,17 +16,18 @@ from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.safe_output.mechanism_hold import Hold, hold_of_controls
 from mbcasadi.control.tasks.reference import slot_signal
 from mbcasadi.control.tasks.task import Slot
-from mbcasadi.description import Controller, ReportedLimits, Signal
-from mbcasadi.linalg.symbols import Sym
-from mbcasadi.mpc.linear.limits import limits_of
-from mbcasadi.mpc.linear.prediction_model import Array
+from mbcasadi.description import ReportedLimits, Signal
+from mbcasadi.mpc.linear.model import Array
 from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.qp.input_guard import is_bounded
 from mbcasadi.system.coordinates import unitless_signal
 
+Expression = Any
+"""`ca.SX` of a small problem, `ca.MX` of a large one."""
+
 
 @dataclass(frozen=True)
-class ProblemInputs(Generic[Sym]):
+class ProblemInputs:
     """The inputs of a linear problem at one control step.
 
     Attributes:
@@ -39,97 +38,53 @@ class ProblemInputs(Generic[Sym]):
         doubted: whether measurement and estimate have contradicted each other for several samples.
     """
 
-    x0: Sym
-    ref: Sym
-    estimate: Sym
-    gated: Sym | ca.DM = field(default_factory=lambda: ca.DM(0))
-    doubted: Sym | ca.DM = field(default_factory=lambda: ca.DM(0))
+    x0: Expression
+    ref: Expression
+    estimate: Expression
+    gated: Expression = field(default_factory=lambda: ca.DM(0))
+    doubted: Expression = field(default_factory=lambda: ca.DM(0))
 
 
-class Interface(ABC):
-    """Measured numbers to (x0, ref), and the problem's control to the actuators'."""
+@dataclass(frozen=True)
+class Interface:
+    """Measured numbers to (x0, ref), and the problem's control to the actuators'.
 
-    @property
-    @abstractmethod
-    def measured(self) -> tuple[Signal, ...]:
-        """The measured inputs of the controller, in order; `ref` and `z` come after them."""
+    Attributes:
+        measured: the measured inputs of the controller, in order; `ref` and `z` come after them.
+        slots: the slices of the controller's reference.
+        control: names and units of u.
+        u_limits: (nu, 2) limits that the control never leaves.
+        plan_rows: names of the planned states, as reports see them.
+        hold: the safe output after bad input.
+        inputs: (measured inputs and `ref` by name, estimate) → the problem's inputs.
+        is_measured: (inputs by name) → whether they are finite, and not too far away.
+        send: the problem's control → that of the actuators.
+        plan: planned states and controls (columns) → the same as reports see them.
+        next_estimate: (inputs, u that acts) → the estimate predicted for the next step.
+        estimates, first_estimate: names of the estimated numbers in z, and their values at first.
+        limits: what else is kept between bounds, for reports.
+        rest: the equilibrium that the reference has by default; None for zero.
+        described: further fields of the `Controller`: its source and monitor.
+    """
 
-    @property
-    @abstractmethod
-    def slots(self) -> tuple[Slot, ...]:
-        """The slices of the controller's reference."""
+    measured: tuple[Signal, ...]
+    slots: tuple[Slot, ...]
+    control: Signal
+    u_limits: Array
+    plan_rows: tuple[str, ...]
+    hold: Hold
+    inputs: Callable[[Mapping[str, Expression], Expression], ProblemInputs]
+    is_measured: Callable[[Mapping[str, Expression]], Expression]
+    send: Callable[[Expression], Expression] = lambda u: u
+    plan: Callable[[ca.MX, ca.MX], tuple[ca.MX, ca.MX]] = lambda x, u: (x, u)
+    next_estimate: Callable[[ProblemInputs, Expression], Expression] = lambda now, _: now.estimate
+    estimates: tuple[str, ...] = ()
+    first_estimate: Array = field(default_factory=lambda: np.zeros(0))
+    limits: ReportedLimits | None = None
+    rest: Linearization | None = None
+    described: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    @abstractmethod
-    def control(self) -> Signal:
-        """Names and units of u."""
-
-    @property
-    @abstractmethod
-    def u_limits(self) -> Array:
-        """(nu, 2) limits that the control never leaves."""
-
-    @property
-    @abstractmethod
-    def estimates(self) -> tuple[str, ...]:
-        """Names of the estimated numbers, which are the last entries of z."""
-
-    @property
-    @abstractmethod
-    def first_estimate(self) -> Array:
-        """Their values at first."""
-
-    @property
-    @abstractmethod
-    def limits(self) -> ReportedLimits | None:
-        """What else is kept between bounds, for reports."""
-
-    @property
-    @abstractmethod
-    def plan_rows(self) -> tuple[str, ...]:
-        """Names of the planned states, as reports see them."""
-
-    @abstractmethod
-    def inputs(self, symbols: Mapping[str, Sym], estimate: Sym) -> ProblemInputs[Sym]:
-        """Return the problem's inputs.
-
-        Args:
-            symbols: measured inputs and `ref`, by name.
-            estimate: the last entries of z, `estimates`.
-        """
-
-    @property
-    @abstractmethod
-    def rest(self) -> Linearization | None:
-        """The equilibrium that the reference has by default; None for zero."""
-
-    @property
-    @abstractmethod
-    def hold(self) -> Hold:
-        """The safe output after bad input."""
-
-    @abstractmethod
-    def next_estimate(self, inputs: ProblemInputs[Sym], u: Sym) -> Sym:
-        """Return the estimate predicted for the next step, with the problem's u that acts."""
-
-    @abstractmethod
-    def send(self, u: Sym) -> Sym:
-        """Return the actuators' control of the problem's control."""
-
-    @abstractmethod
-    def plan(self, x: ca.MX, u: ca.MX) -> tuple[ca.MX, ca.MX]:
-        """Return planned states and controls (columns) as reports see them."""
-
-    @abstractmethod
-    def complete(self, controller: Controller) -> Controller:
-        """Return the controller completed with the source and monitor of this interface."""
-
-    @abstractmethod
-    def is_measured(self, symbols: Mapping[str, Sym]) -> Sym:
-        """Return whether the measured inputs are finite, and not too far away."""
-
-    @final
-    def offered(self, symbols: Mapping[str, Sym]) -> tuple[Sym, Sym]:
+    def offered(self, symbols: Mapping[str, Expression]) -> tuple[Expression, Expression]:
         """Return what `SafeOutput.step` takes: the hold, and whether the measurement is finite."""
         measured, hold = self.is_measured(symbols), self.hold
         start = type(measured)(ca.DM(hold.safe.start))
@@ -137,111 +92,63 @@ class Interface(ABC):
             return start, measured
         return hold.command(*(symbols[name] for name in hold.command.name_in())), measured
 
-    @final
     def signals(self, state: Sequence[str]) -> tuple[Signal, ...]:
         """Return the controller's inputs; `state` names the entries of z."""
         return (*self.measured, slot_signal(self.slots), unitless_signal("z", tuple(state)))
 
 
-def reference_slots(problem: LinearProblem, states: Sequence[str]) -> tuple[Slot, ...]:
-    """Return the slices of the reference of the state: one, or one for each sample."""
-    samples = range(1, problem.horizon + 1) if problem.preview else [None]
-    names = ["x" if k is None else f"x{k}" for k in samples]
-    return tuple(Slot(name, tuple(states), ("",) * len(states)) for name in names)
+def state_interface(
+    problem: LinearProblem, name: str, rows: Sequence[str], *, whole: bool = True
+) -> Interface:
+    """Return the interface that measures the state itself, or numbers `y` of it.
 
-
-@final
-@dataclass(frozen=True)
-class StateInterface(Interface):
-    """The state itself is measured, or numbers `y` of it.
-
-    Attributes:
+    Args:
         problem: without estimated disturbances.
         name: of the measured input.
         rows: names of the measured numbers.
         whole: whether they are the state.
     """
+    model = problem.model
+    u, x = (tuple(f"{key}{i}" for i in range(n)) for key, n in (("u", model.nu), ("x", model.nx)))
+    samples = range(1, problem.horizon + 1) if problem.preview else [""]
+    slots = [Slot(f"x{k}", x, ("",) * len(x)) for k in samples]
+    return Interface(
+        measured=(unitless_signal(name, tuple(rows)),),
+        slots=(*slots, Slot("u", u, ("",) * len(u))),
+        control=unitless_signal("u", u),
+        u_limits=problem.u_bounds,
+        plan_rows=x,
+        hold=hold_of_controls(problem.u_bounds, model.period, np.zeros(model.nu)),
+        inputs=lambda symbols, estimate: ProblemInputs(symbols[name], symbols["ref"], estimate),
+        is_measured=lambda symbols: is_bounded(symbols[name]),  # its units are unknown
+        limits=limits_of(problem, name) if whole else None,
+    )
 
-    problem: LinearProblem
-    name: str
-    rows: tuple[str, ...]
-    whole: bool = True
 
-    @property
-    def measured(self) -> tuple[Signal, ...]:
-        """x0, or y."""
-        return (unitless_signal(self.name, self.rows),)
+def limits_of(problem: LinearProblem, state: str = "x0") -> ReportedLimits | None:
+    """Return `u - u_last` and `C x + D u` with their finite bounds, for reports.
 
-    @property
-    def slots(self) -> tuple[Slot, ...]:
-        """Setpoints of x, of one or of all samples, then of u."""
-        names = self.control.components
-        return (
-            *reference_slots(self.problem, self.plan_rows),
-            Slot("u", names, ("",) * len(names)),
-        )
-
-    @property
-    def control(self) -> Signal:
-        """u0, u1 and so on."""
-        return unitless_signal("u", tuple(f"u{i}" for i in range(self.problem.model.nu)))
-
-    @property
-    def u_limits(self) -> Array:
-        """The problem's bounds."""
-        return self.problem.u_bounds
-
-    @property
-    def estimates(self) -> tuple[str, ...]:
-        """None."""
-        return ()
-
-    @property
-    def first_estimate(self) -> Array:
-        """None."""
-        return np.zeros(0)
-
-    @property
-    def limits(self) -> ReportedLimits | None:
-        """Rates and outputs, where the whole state is measured."""
-        return limits_of(self.problem, self.name) if self.whole else None
-
-    @property
-    def plan_rows(self) -> tuple[str, ...]:
-        """x0, x1 and so on."""
-        return tuple(f"x{i}" for i in range(self.problem.model.nx))
-
-    def inputs(self, symbols: Mapping[str, Sym], estimate: Sym) -> ProblemInputs[Sym]:
-        """Return the measurement and the reference, unchanged."""
-        return ProblemInputs(symbols[self.name], symbols["ref"], estimate)
-
-    def is_measured(self, symbols: Mapping[str, Sym]) -> Sym:
-        """Return whether the measurement is finite; its units are unknown."""
-        return is_bounded(symbols[self.name])
-
-    @property
-    def rest(self) -> Linearization | None:
-        """None."""
+    Args:
+        problem: gives the bounds.
+        state: name of the controller's input that is x.
+    """
+    x, u = ca.SX.sym(state, problem.model.nx), ca.SX.sym("u", problem.model.nu)
+    last = ca.SX.sym("u_last", problem.model.nu)
+    rows = [
+        (f"du{i}", u[i] - last[i], low, high, False)
+        for i, (low, high) in enumerate(problem.du_bounds)
+    ]
+    for output in problem.outputs:
+        y = ca.DM(output.C) @ x + ca.DM(output.D) @ u
+        rows += [
+            (name, y[i], output.lower[i], output.upper[i], output.soft)
+            for i, name in enumerate(output.rows)
+        ]
+    bounded_rows = [row for row in rows if np.isfinite(row[2]) or np.isfinite(row[3])]
+    if not bounded_rows:
         return None
-
-    @cached_property
-    def hold(self) -> Hold:
-        """Zero control."""
-        model = self.problem.model
-        return hold_of_controls(self.problem.u_bounds, model.period, np.zeros(model.nu))
-
-    def next_estimate(self, inputs: ProblemInputs[Sym], u: Sym) -> Sym:  # noqa: ARG002
-        """Return no rows."""
-        return inputs.estimate
-
-    def send(self, u: Sym) -> Sym:
-        """Return u."""
-        return u
-
-    def plan(self, x: ca.MX, u: ca.MX) -> tuple[ca.MX, ca.MX]:
-        """Return the plan as it is."""
-        return x, u
-
-    def complete(self, controller: Controller) -> Controller:
-        """Return the controller."""
-        return replace(controller)
+    names, values, lower, upper, soft = zip(*bounded_rows, strict=True)
+    inputs = {state: x, "u": u, "u_last": last}
+    value = ca.Function("limits", [*inputs.values()], [ca.vertcat(*values)], [*inputs], ["value"])
+    signal = Signal("limited", names, ("",) * len(names))
+    return ReportedLimits(value, signal, np.array(lower), np.array(upper), soft)

@@ -1,116 +1,205 @@
-"""Linear MPC of a mechanism near an equilibrium, on its constraint manifold.
+"""Linear MPC of a plain linear model, and of a mechanism near an equilibrium.
 
-The unknowns are deviations along the free directions of the manifold, so loops and redundant rows
-add no cost, and predictions satisfy them to first order. With multipliers as unknowns the
-solution is the same and the problem larger.
+Of a mechanism the unknowns are deviations along the free directions of its constraint manifold, so
+loops and redundant rows add no cost, and predictions satisfy them to first order. With multipliers
+as unknowns the solution is the same and the problem larger.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.linearization import Linearization
-from mbcasadi.mpc.linear.checks import check_outputs
+from mbcasadi.errors import ProblemError
+from mbcasadi.mpc.linear.condensing import condense_problem, least_distance_problem
 from mbcasadi.mpc.linear.controller import LinearMPC
-from mbcasadi.mpc.linear.deviation_model import deviation_model
-from mbcasadi.mpc.linear.make_controller import condensed_mpc, solver_of_form, sparse_mpc
-from mbcasadi.mpc.linear.mechanism import MechanismInterface
-from mbcasadi.mpc.linear.prediction_model import Output
-from mbcasadi.mpc.linear.problem import linear_problem
-from mbcasadi.mpc.linear.sparse_form import multiplier_problem, multipliers_of, sparse_problem
-from mbcasadi.shapes import weight
+from mbcasadi.mpc.linear.form import (
+    StagewiseForm,
+    multiplier_form,
+    multipliers_of,
+)
+from mbcasadi.mpc.linear.interface import Interface, state_interface
+from mbcasadi.mpc.linear.mechanism import (
+    control_limits,
+    deviation_problem,
+    mechanism_interface,
+    period_of,
+)
+from mbcasadi.mpc.linear.model import LinearModel, Output, check_outputs
+from mbcasadi.mpc.linear.parameters import parameters_fun
+from mbcasadi.mpc.linear.problem import LinearOptions, LinearProblem, linear_problem
+from mbcasadi.mpc.linear.sparse import sparse_functions
+from mbcasadi.mpc.linear.stages import LinearStages
+from mbcasadi.mpc.lq.tick import stagewise_controller
+from mbcasadi.qp.solver import controller_fun, require_solver, require_sparse_solver
+from mbcasadi.shapes import require_choice, require_identifier, weight
+
+SOLVERS = {"condensed": "daqp", "sparse": "proxqp", "multipliers": "proxqp"}
+"""The forms of the QP, and the default solver of each."""
+
+SAFE_OUTPUT = (
+    "the regulator without bounds, clipped to its limits; after bad input the last command while "
+    "it is young, then each actuator holds"
+)
 
 
 @checked
-def linear_mpc(
-    linear: Linearization,
-    horizon: int,
-    Q: ArrayLike,
-    R: ArrayLike,
-    *,
-    period: float = 1e-2,
-    P: ArrayLike | None = None,
-    S: ArrayLike | None = None,
-    du_bounds: ArrayLike | None = None,
-    ctrl_limits: ArrayLike | None = None,
-    outputs: Sequence[Output] = (),
-    blocks: Sequence[int] | None = None,
-    preview: bool = False,
-    delay: int = 0,
-    terminal_set: bool = False,
-    tolerance: float = 1e-6,
-    form: str = "condensed",
-    solver: str | None = None,
-    name: str = "linear_mpc",
-) -> LinearMPC:
+def linear_mpc(linear: Linearization, options: LinearOptions) -> LinearMPC:
     """Return the controller `(q, v, ref, z) → (u, z_next, status, flags, residual)` of a mechanism.
 
     From a model: `system = mb.read_mjcf(...)`,
-    `linear = mb.linearize(system, mb.equilibrium(system))`, `linear_mpc(linear, ...)`.
+    `linear = mb.linearize(system, mb.equilibrium(system))`,
+    `linear_mpc(linear, LinearOptions(horizon, Q, R, ...))`.
 
     Args:
         linear: from `linearize` at an equilibrium.
-        horizon: number of samples.
-        Q: (2 nv, 2 nv) or (2 nv,) weight of the deviations (δq, δv) of all coordinates.
-        R: (nu, nu), (nu,) or a number: weight of the deviation of u from its setpoint.
-        period: sample time, s.
-        P: (nx, nx) or (nx,) weight of the state at the end, in free coordinates; the cost to go of
-            the regulator without bounds by default.
-        S: (nu, nu) or (nu,) weight of the change of u from sample to sample.
-        du_bounds: (nu, 2) bounds of the change of u from sample to sample.
-        ctrl_limits: (nu, 2) limits of u instead of the model's.
-        outputs: bounds on rows `C (δq, δv) + D δu`; see `deviation_output`.
-        blocks, terminal_set: as in `linear_problem`.
-        preview: the reference has q, v for each sample, else one setpoint.
-        delay: samples from a measurement to the moment when its control acts.
-        tolerance: bound of each residual for a solution to be accepted.
-        form: "condensed" or "sparse", as in `lti_mpc`; or "multipliers", whose unknowns are all
-            coordinates, accelerations and multipliers, for Python. All have the same solution.
-        solver, name: as in `lti_mpc`.
+        options: cost, bounds and horizon, in deviations of all coordinates.
 
     Raises:
-        ProblemError: no equilibrium; invalid weights, bounds or horizon.
+        ProblemError: no equilibrium; invalid weights, bounds, horizon or form.
         ShapeError: a wrong shape, or NaN.
         SolverError: the solver is not available.
     """
-    solver_name = solver_of_form(form, solver)
-    deviations = deviation_model(
-        linear,
-        (Q, R),
-        period=period,
-        outputs=outputs,
-        ctrl_limits=ctrl_limits,
-        terminal_weight=P,
-    )
-    problem = linear_problem(
-        deviations.model,
-        horizon,
-        deviations.Q,
-        deviations.R,
-        P=P,
-        S=S,
-        u_bounds=deviations.u_bounds,
-        du_bounds=du_bounds,
-        outputs=deviations.outputs,
-        blocks=blocks,
-        preview=preview,
-        delay=delay,
-        terminal_set=terminal_set,
-    )
-    interface = MechanismInterface(linear, problem, deviations.u_limits)
-    if form == "condensed":
-        return condensed_mpc(problem, interface, solver=solver_name, tolerance=tolerance, name=name)
-    if form == "sparse":
-        sparse = sparse_problem(problem)
+    require_choice("form", options.form, tuple(SOLVERS))
+    problem = deviation_problem(linear, options)
+    interface = mechanism_interface(linear, problem, control_limits(linear, options))
+    if options.form != "multipliers":
+        return controller_of(problem, interface, options, "linear_mpc")
+    size = 2 * linear.system.nv
+    rows = check_outputs(options.outputs, size, linear.nu)
+    mechanism = multipliers_of(linear, period_of(options))
+
+    def natural(form: StagewiseForm) -> StagewiseForm:
+        return multiplier_form(form, mechanism, weight("Q", options.Q, size), rows)
+
+    return controller_of(problem, interface, options, "linear_mpc", natural)
+
+
+@checked
+def lti_mpc(model: LinearModel, options: LinearOptions) -> LinearMPC:
+    """Return the controller `(x0, ref, z) → (u, z_next, status, flags, residual)` of a plain model.
+
+    Args:
+        model: constant or varying along the horizon.
+        options: cost, bounds and horizon.
+
+    Raises:
+        ProblemError, ShapeError: as in `linear_problem`; an unknown form; a period.
+        SolverError: the solver is not available.
+    """
+    require_choice("form", options.form, tuple(SOLVERS))
+    require_plain(options)
+    if options.form == "multipliers":
+        raise ProblemError(
+            'form = "multipliers" needs the constraints of a mechanism; expected "condensed" or '
+            '"sparse", or linear_mpc'
+        )
+    problem = linear_problem(model, options)
+    interface = state_interface(problem, "x0", [f"x{i}" for i in range(model.nx)])
+    return controller_of(problem, interface, options, "linear_mpc")
+
+
+def require_plain(options: LinearOptions) -> None:
+    """Raise `ProblemError` where the options of a plain model have a period."""
+    if options.period is not None:
+        raise ProblemError(
+            f"period = {options.period}: a plain model has a sample time of its own; expected none "
+            "in the options"
+        )
+
+
+def controller_of(
+    problem: LinearProblem,
+    interface: Interface,
+    options: LinearOptions,
+    default_name: str,
+    with_states: Callable[[StagewiseForm], StagewiseForm] = lambda form: form,
+) -> LinearMPC:
+    """Return the controller of a problem.
+
+    Args:
+        problem: cost, horizon and bounds.
+        interface: its measurement and its control.
+        options: form of the QP, solver, tolerance and name.
+        default_name: the name where the options have none.
+        with_states: the form with states as unknowns, of that without multipliers.
+
+    Raises:
+        ProblemError: a name that is no C identifier.
+        SolverError: the solver is not available.
+    """
+    name, solver = options.name or default_name, options.solver or SOLVERS[options.form]
+    is_condensed, tolerance = options.form == "condensed", options.tolerance
+    (require_solver if is_condensed else require_sparse_solver)(solver)
+    require_identifier("name", name)
+    condensed, qp = condense_problem(problem), None
+    size = condensed.H.shape[0], condensed.C.shape[0]
+    forces: tuple[slice, ...] = ()
+    if is_condensed:
+        rows = least_distance_problem(condensed)
+        linear_stages = LinearStages(problem, condensed, rows, interface, tolerance)
+        stages, unknowns = linear_stages.stages(), None
+        function = controller_fun(name, stages, solver)
+        prediction = linear_stages.prediction(stages, function, solver)
+        active = tuple(f"active.{row}" for row in condensed.names)
     else:
-        size = 2 * linear.system.nv
-        rows = check_outputs(outputs, size, linear.nu)
-        mechanism = multipliers_of(linear, period)
-        sparse = multiplier_problem(problem, mechanism, weight("Q", Q, size), rows)
-    return sparse_mpc(
-        problem, sparse, interface, solver=solver_name, tolerance=tolerance, name=name
+        form, stages, active = with_states(condensed.form), None, ()
+        function, prediction, unknowns, qp = sparse_functions(
+            name, problem, (form, condensed), interface, solver=solver, tolerance=tolerance
+        )
+        size, forces = (qp.H.shape[0], qp.C.shape[0]), tuple(form.forces(qp))
+    pending = [f"last{k}" if k > 1 else "last" for k in range(problem.past_controls, 0, -1)]
+    past = tuple(f"{when}.u{i}" for when in pending for i in range(problem.model.nu))
+    safe = interface.hold.safe
+    own = (*active, *past, *interface.estimates)
+    starts = (
+        condensed.resting[: len(active)],
+        np.zeros(len(past)),
+        interface.first_estimate,
+        safe.z0,
+    )
+    estimated = ", with an estimated disturbance" if interface.estimates else ""
+    kind = "condensed" if is_condensed else "sparse"
+    equalities = {} if qp is None else {"equality rows": str(qp.E.shape[0])}
+    controller = stagewise_controller(
+        function,
+        interface.signals((*own, *(f"safe.{component}" for component in safe.components))),
+        interface.control,
+        safe,
+        np.concatenate(starts),
+        {
+            "law": f"linear MPC, {kind}{estimated}",
+            "horizon": f"{problem.horizon} samples of {problem.model.period:g} s",
+            "delay": f"{problem.delay} samples, predicted over",
+            "unknowns, rows": f"{size[0]}, {size[1]}",
+            "safe output": SAFE_OUTPUT,
+        },
+        stages,
+    )
+    return LinearMPC(
+        controller=replace(
+            controller,
+            u_min=interface.u_limits[:, 0],
+            u_max=interface.u_limits[:, 1],
+            delay=problem.delay,
+            limits=interface.limits,
+            prediction=prediction,
+            prediction_rows=interface.plan_rows,
+            emergency=safe.emergency(len(own), send=interface.send),
+            notes=dict(controller.notes) | equalities,
+            **interface.described,
+        ),
+        problem=problem,
+        condensed=condensed,
+        slots=interface.slots,
+        rest=interface.rest,
+        parameters=parameters_fun(problem, interface, len(active)),
+        sparse=qp,
+        forces=forces,
+        unknowns=unknowns,
     )
 
 

@@ -1,26 +1,51 @@
 """The inputs of a control step of linear MPC: parameters θ of its problem, and past controls.
 
-    θ = (x_0, r, s, u_last),   x_0 <- A x_0 + B u + drift for each pending control u
+    θ = (x_0, r, s, u_{-1}),   x_0 <- A x_0 + B u + drift for each pending control u, over a delay
 
 Each form of the problem uses them. A measured or reference entry that is NaN or huge counts as bad
 input, and θ is zero.
 """
 
-from dataclasses import replace
+import itertools
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
 
 from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.linear.interface import Interface, ProblemInputs
-from mbcasadi.mpc.linear.prediction import parameters_of
 from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.qp.input_guard import clamp, is_bounded
 
 
+@dataclass(frozen=True)
+class Parameters:
+    """The slices of θ."""
+
+    x0: slice
+    r: slice
+    s: slice
+    last: slice
+    size: int
+
+
+def parameters_of(problem: LinearProblem) -> Parameters:
+    """Return the slices of θ: x_0, r (one or N states), s, u_{-1} (where rates enter)."""
+    nx, nu = problem.model.nx, problem.model.nu
+    sizes = [
+        nx,
+        nx * (problem.horizon if problem.preview else 1),
+        nu,
+        nu if problem.has_rates else 0,
+    ]
+    ends = np.cumsum([0, *sizes]).tolist()
+    x0, r, s, last = (slice(a, b) for a, b in itertools.pairwise(ends))
+    return Parameters(x0, r, s, last, ends[-1])
+
+
 def problem_inputs(
     interface: Interface, kind: type[Sym], own_state: int
-) -> tuple[dict[str, Sym], ProblemInputs[Sym]]:
+) -> tuple[dict[str, Sym], ProblemInputs]:
     """Return symbols of a controller's inputs, and the problem's inputs.
 
     x0 is infinite, which counts as bad input, where any measured or reference entry is bad, read or
@@ -80,3 +105,17 @@ def next_past_controls(problem: LinearProblem, past: Sym, u: Sym) -> Sym:
 def acting_control(problem: LinearProblem, past: Sym, u: Sym) -> Sym:
     """Return the control that acts until the next sample: with a delay the oldest pending one."""
     return clamp(past[: problem.model.nu, 0], *problem.u_bounds.T) if problem.delay else u
+
+
+def parameters_fun(problem: LinearProblem, interface: Interface, rows: int) -> ca.Function:
+    """Return (inputs) → (θ) of a controller.
+
+    Args:
+        problem: whose parameters θ are.
+        interface: of the controller.
+        rows: entries of z before the past controls.
+    """
+    own_state = rows + past_controls_size(problem)
+    symbols, inputs = problem_inputs(interface, ca.MX, own_state)
+    theta, _ = parameters(problem, inputs.x0, inputs.ref, symbols["z"][rows:own_state, 0])
+    return ca.Function("parameters", list(symbols.values()), [theta], list(symbols), ["theta"])

@@ -1,17 +1,17 @@
-"""A linear MPC problem as data."""
+"""A linear MPC problem as data, and the options from which it is made."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from mbcasadi.argument_kinds import checked
+from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc.linear.checks import check_outputs
-from mbcasadi.mpc.linear.prediction_model import Array, LinearModel, Output
+from mbcasadi.mpc.linear.model import Array, LinearModel, Output, check_outputs
 from mbcasadi.mpc.linear.terminal_set import TerminalSet, invariant_set
+from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import bounds, require_whole, weight
 from mbcasadi.short_text import summarised
 
@@ -52,7 +52,7 @@ class LinearProblem:
     u_bounds: Array
     du_bounds: Array
     outputs: tuple[Output, ...] = ()
-    blocks: tuple[int, ...] = field(default=())
+    blocks: tuple[int, ...] = ()
     preview: bool = False
     delay: int = 0
     terminal: TerminalSet | None = None
@@ -73,43 +73,80 @@ class LinearProblem:
         return max(self.delay, int(self.has_rates))
 
 
-@checked
-def linear_problem(
-    model: LinearModel,
-    horizon: int,
-    Q: ArrayLike,
-    R: ArrayLike,
-    *,
-    P: ArrayLike | None = None,
-    S: ArrayLike | None = None,
-    u_bounds: ArrayLike | None = None,
-    du_bounds: ArrayLike | None = None,
-    outputs: Sequence[Output] = (),
-    blocks: Sequence[int] | None = None,
-    preview: bool = False,
-    delay: int = 0,
-    terminal_set: bool = False,
-) -> LinearProblem:
-    """Return the checked problem.
+@readable_fields
+@summarised
+@dataclass(frozen=True)
+class LinearOptions:
+    """Cost, bounds and horizon of a linear MPC.
 
-    Args:
-        model: `x_next = A x + B u + drift`.
-        horizon: N, at least one.
-        Q, R, P, S: weights of x, u, x_N and of the change of u; columns for diagonal ones. P is
-            the cost to go of the regulator without bounds by default.
-        u_bounds, du_bounds: (nu, 2).
-        outputs: rows of states and controls.
+    Of a plain model x is its state. Of a mechanism the weights and rows are those of deviations
+    (δq, δv) of all coordinates from the equilibrium, and u_bounds those of u itself.
+
+    Attributes:
+        horizon: N, number of samples, at least one.
+        Q, R: weights of x, (nx, nx) or (nx,), and of u, (nu, nu), (nu,) or a number; of a mechanism
+            Q is (2 nv, 2 nv) or (2 nv,), with activation states 2 nv + na.
+        period: sample time of a mechanism, s; 0.01 by default. A plain model has its own.
+        P: weight of x_N, of a mechanism in its free coordinates; the cost to go of the regulator
+            without bounds by default.
+        S: weight of the change of u from sample to sample.
+        u_bounds: (nu, 2); those of the mechanism's model by default, none of a plain one.
+        du_bounds: (nu, 2) of the change of u from sample to sample.
+        outputs: bounded rows of states and controls; see `deviation_output`.
         blocks: lengths of the moves, which add up to N; all one by default.
-        preview: the reference has a slice for each sample.
+        preview: the reference has a slice for each sample, else one for all.
         delay: samples from a measurement to the moment when its control acts.
         terminal_set: x_N must end where the regulator without bounds, from Q and R, satisfies all
             hard bounds at all later times: then a plan exists at the next sample too, if the model
             is right. The set contains x = 0, whatever the reference; it needs free moves.
+        tolerance: bound of each residual for a solution to be accepted.
+        form: "condensed", whose unknowns are the controls, for C; "sparse", whose unknowns include
+            the states, for Python; of a mechanism also "multipliers", whose unknowns are all
+            coordinates, accelerations and multipliers. All have the same solution.
+        solver: of the Function in Python: "daqp" or "qrqp" for the condensed form, "proxqp",
+            "piqp" or "qrqp" for the others; the C of the condensed form has its own.
+        name: a C identifier; that of the function that makes the controller by default.
+    """
+
+    horizon: int
+    Q: ArrayLike
+    R: ArrayLike
+    _: KW_ONLY
+    period: float | None = None
+    P: ArrayLike | None = None
+    S: ArrayLike | None = None
+    u_bounds: ArrayLike | None = None
+    du_bounds: ArrayLike | None = None
+    outputs: Sequence[Output] = ()
+    blocks: Sequence[int] | None = None
+    preview: bool = False
+    delay: int = 0
+    terminal_set: bool = False
+    tolerance: float = 1e-6
+    form: str = "condensed"
+    solver: str | None = None
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        require_fields(self)
+
+    def _summary(self) -> dict[str, object]:
+        return {"horizon": self.horizon, "form": self.form, "delay": self.delay}
+
+
+@checked
+def linear_problem(model: LinearModel, options: LinearOptions) -> LinearProblem:
+    """Return the checked problem of a plain model.
+
+    Args:
+        model: `x_next = A x + B u + drift`.
+        options: cost, bounds and horizon.
 
     Raises:
         ProblemError: an invalid horizon, delay, weight or bound; no terminal cost exists.
         ShapeError: a wrong shape, or NaN.
     """
+    horizon, delay = options.horizon, options.delay
     require_whole(1, horizon=horizon)
     require_whole(0, delay=delay)
     if delay and model.varies:
@@ -123,22 +160,22 @@ def linear_problem(
             "expected one set for each interval"
         )
     nx, nu = model.nx, model.nu
-    state, control = weight("Q", Q, nx), weight("R", R, nu, definite=True)
+    Q, R = weight("Q", options.Q, nx), weight("R", options.R, nu, definite=True)
     problem = LinearProblem(
         model=model,
         horizon=int(horizon),
-        Q=state,
-        P=cost_to_go(model, state, control) if P is None else weight("P", P, nx),
-        R=control,
-        S=np.zeros((nu, nu)) if S is None else weight("S", S, nu),
-        u_bounds=bounds("u_bounds", u_bounds, nu),
-        du_bounds=bounds("du_bounds", du_bounds, nu),
-        outputs=check_outputs(outputs, nx, nu),
-        blocks=_blocks(blocks, int(horizon)),
-        preview=preview,
+        Q=Q,
+        P=cost_to_go(model, Q, R) if options.P is None else weight("P", options.P, nx),
+        R=R,
+        S=np.zeros((nu, nu)) if options.S is None else weight("S", options.S, nu),
+        u_bounds=bounds("u_bounds", options.u_bounds, nu),
+        du_bounds=bounds("du_bounds", options.du_bounds, nu),
+        outputs=check_outputs(options.outputs, nx, nu),
+        blocks=_blocks(options.blocks, int(horizon)),
+        preview=options.preview,
         delay=int(delay),
     )
-    return replace(problem, terminal=_terminal(problem)) if terminal_set else problem
+    return replace(problem, terminal=_terminal(problem)) if options.terminal_set else problem
 
 
 def cost_to_go(model: LinearModel, Q: Array, R: Array) -> Array:

@@ -8,56 +8,54 @@ rule. Where their solution violates a row, the proof is that of the condensed fo
 without states: the status of both is the same.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
 
 from mbcasadi.description.qp_stages import SolverFlag
-from mbcasadi.description.status import OUTPUTS, Flag, Status
-from mbcasadi.mpc.linear.condensing import unknowns_of
-from mbcasadi.mpc.linear.interface import Interface
-from mbcasadi.mpc.linear.parameters import (
-    acting_control,
-    next_past_controls,
-    parameters,
-    past_controls_size,
-    problem_inputs,
+from mbcasadi.description.status import Status
+from mbcasadi.mpc.linear.condensing import (
+    CondensedProblem,
+    LeastDistanceProblem,
+    least_distance_problem,
 )
-from mbcasadi.mpc.linear.planned_trajectory import plan_fun
-from mbcasadi.mpc.linear.prediction_model import Array
+from mbcasadi.mpc.linear.form import StagewiseForm
+from mbcasadi.mpc.linear.interface import Interface
+from mbcasadi.mpc.linear.parameters import parameters, parameters_of
 from mbcasadi.mpc.linear.problem import LinearProblem
-from mbcasadi.mpc.linear.sparse_form import SparseProblem
-from mbcasadi.mpc.linear.stages import safe_step, shift_bound, unbounded_control
-from mbcasadi.mpc.linear.whitened_problem import LeastDistanceProblem
-from mbcasadi.qp.input_guard import is_saturated
-from mbcasadi.qp.kkt_residuals import judge
-from mbcasadi.qp.solver import CLAIMED, SPARSE_SOLVERS, infeasible_where
+from mbcasadi.mpc.linear.stages import (
+    TickSolution,
+    end_of_tick,
+    shift_bound,
+    tick_inputs,
+    unbounded_control,
+)
+from mbcasadi.mpc.lq.sparse import SparseQP, balanced_units, solve_sparse
+from mbcasadi.mpc.lq.tick import stage_function
+from mbcasadi.qp.solver import infeasible_where
 
-ROUNDS = 20
-"""Rounds of scaling; each halves the orders of magnitude between entries."""
 
-
-@dataclass(frozen=True)
-class SparseFunctions:
-    """The Functions of a sparse problem.
+class SparseFunctions(NamedTuple):
+    """The Functions of a sparse problem, (measured, ref, z) → their outputs.
 
     Attributes:
-        controller: (measured, ref, z) → (u, z_next, status, flags, residual).
-        prediction: (measured, ref, z) → (x, u), NaN where there is no valid plan.
-        unknowns: (measured, ref, z) → (w), the solver's solution.
+        controller: → (u, z_next, status, flags, residual).
+        prediction: → (x, u), NaN where there is no valid plan.
+        unknowns: → (w), the solver's solution.
+        qp: the QP.
     """
 
     controller: ca.Function
     prediction: ca.Function
     unknowns: ca.Function
+    qp: SparseQP
 
 
 def sparse_functions(
     name: str,
     problem: LinearProblem,
-    sparse: SparseProblem,
-    rows: LeastDistanceProblem,
+    forms: tuple[StagewiseForm, CondensedProblem],
     interface: Interface,
     *,
     solver: str,
@@ -68,43 +66,40 @@ def sparse_functions(
     Args:
         name: of the controller.
         problem: with the states of θ.
-        sparse: the QP that is made from it.
-        rows: the same QP without states, in which infeasibility is proven.
+        forms: that with states, and the same without, in which infeasibility is proven.
         interface: its measurement and its control.
         solver: one of `SPARSE_SOLVERS`.
         tolerance: bound of each residual for a solution to be accepted.
     """
-    nz = past_controls_size(problem)
-    symbols, inputs = problem_inputs(interface, ca.MX, nz)
-    past = symbols["z"][:nz, 0]
-    theta, valid = parameters(problem, inputs.x0, inputs.ref, past)
-    w, residual = _solve(sparse, theta, solver, unknowns_of(problem))
-    impossible = _infeasible(rows, theta, ca.logic_not(residual[0] <= tolerance))
-    flag = ca.if_else(impossible, SolverFlag.INFEASIBLE, SolverFlag.STOPPED)
-    status = judge(residual, flag=flag, valid=valid > CLAIMED, tolerance=tolerance)
-    optimal = status <= Status.SUBOPTIMAL
-    nu = problem.model.nu
-    u = ca.if_else(optimal, w[:nu, 0], unbounded_control(problem, theta))
-    u_free, u, remembered = safe_step(interface, symbols, valid > CLAIMED, u)
-    flags = Flag.SATURATED * is_saturated(u_free, u)
-    moves = problem.moves * nu
-    if unknowns_of(problem) > moves:
-        relaxed = ca.mmax(w[moves : unknowns_of(problem), 0]) > tolerance
-        flags = flags + Flag.RELAXED * ca.logic_and(optimal, relaxed)
-    x_plan, u_plan = (_columns(maps, w) for maps in (sparse.prediction.x, sparse.prediction.u))
-    x_plan = ca.DM(np.linalg.pinv(sparse.prediction.lift)) @ x_plan
-    plan = (ca.if_else(optimal, part, np.nan) for part in (x_plan, u_plan))
-    z_next = ca.vertcat(
-        next_past_controls(problem, past, u),
-        interface.next_estimate(inputs, acting_control(problem, past, u)),
-        remembered,
+    (form, condensed), nu = forms, problem.model.nu
+    now = tick_inputs(problem, interface, ca.MX, 0)
+    theta, valid = parameters(problem, now.inputs.x0, now.inputs.ref, now.past)
+    qp = form.qp(theta)
+    moves = [i for place in qp.controls for i in range(place.start, place.start + nu)]
+    fixed = [*moves, *range(qp.slacks.start, qp.slacks.stop)]
+    w, residual = solve_sparse(
+        qp, solver, None if form.mechanism is None else balanced_units(qp, fixed)
     )
-    outputs = [interface.send(u), z_next, status, flags, ca.if_else(valid, residual, np.inf)]
-    args, labels = list(symbols.values()), list(symbols)
+    rows = least_distance_problem(condensed)
+    impossible = _infeasible(rows, theta, ca.logic_not(residual[0] <= tolerance))
+    solution = TickSolution(
+        u=w[:nu, 0],
+        otherwise=unbounded_control(problem, theta),
+        e=ca.fabs(w[qp.slacks, 0]),
+        residual=residual,
+        flag=ca.if_else(impossible, SolverFlag.INFEASIBLE, SolverFlag.STOPPED),
+        valid=valid,
+        active=ca.MX(0, 1),
+    )
+    outputs = end_of_tick(now, solution, tolerance, condensed)
+    optimal = outputs["status"] <= Status.SUBOPTIMAL
+    plan = form.plan(qp, w, theta[parameters_of(problem).x0])
+    x_plan, u_plan = interface.plan(*(ca.if_else(optimal, part, np.nan) for part in plan))
     return SparseFunctions(
-        ca.Function(name, args, [ca.densify(part) for part in outputs], labels, list(OUTPUTS)),
-        plan_fun(symbols, *interface.plan(*plan)),
-        ca.Function("unknowns", args, [ca.densify(w)], labels, ["w"]),
+        stage_function(name, now.symbols, outputs),
+        stage_function("prediction", now.symbols, {"x": x_plan, "u": u_plan}),
+        stage_function("unknowns", now.symbols, {"w": w}),
+        qp,
     )
 
 
@@ -113,60 +108,3 @@ def _infeasible(rows: LeastDistanceProblem, theta: ca.MX, doubted: ca.MX) -> ca.
     shift = ca.DM(rows.E) @ theta
     lba, uba = (shift_bound(bound, shift) for bound in (rows.l_0, rows.u_0))
     return infeasible_where(doubted, ca.sparsify(ca.DM(rows.A)), lba, uba)
-
-
-def _solve(sparse: SparseProblem, theta: ca.MX, solver: str, moves: int) -> tuple[ca.MX, ca.MX]:
-    """Return (w, residual), residuals of the scaled QP; the first `moves` of w are kept.
-
-    Accelerations of a joint with a stiff servo are 1e6 times its angle: unscaled, they hide the
-    errors of the controls.
-    """
-    qp = sparse.qp
-    plain = np.ones(len(qp.H)), np.ones(len(sparse.E))
-    unit, row = _units(qp.H, sparse.E, moves) if sparse.forces else plain
-    scale = ca.DM(unit)
-    g = scale * (ca.DM(qp.G) @ theta + ca.DM(qp.g_0))
-    equal = -ca.DM(row) * (ca.DM(sparse.E_theta) @ theta + ca.DM(sparse.e_0))
-    shift = ca.DM(qp.D) @ theta + ca.DM(qp.c_0)
-    scaled = unit[:, None] * qp.H * unit, np.vstack([row[:, None] * sparse.E, qp.C]) * unit
-    H, A = (ca.sparsify(ca.DM(part)) for part in scaled)
-    lower, upper = (ca.vertcat(equal, shift_bound(bound, shift)) for bound in (qp.lower, qp.upper))
-    ends = [ca.vertcat(equal, ca.DM(bound) - shift) for bound in (qp.lower, qp.upper)]
-    pattern = {"h": H.sparsity(), "a": A.sparsity()}
-    conic = ca.conic("horizon", solver, pattern, SPARSE_SOLVERS[solver] | {"error_on_fail": False})
-    solution = conic(h=H, g=g, a=A, lba=ends[0], uba=ends[1])
-    w, lam = solution["x"], _at_bounds(sparse, solution["lam_a"])
-    above, below, size = A @ w - upper, lower - A @ w, 1 + ca.norm_2(w)
-    residual = ca.vertcat(
-        ca.norm_2(ca.fmax(above, 0) + ca.fmax(below, 0)) / size,
-        ca.norm_2(H @ w + g + A.T @ lam) / (size + ca.norm_2(g)),
-        ca.sum1(ca.fabs(lam * ca.if_else(lam > 0, above, below))) / size**2,
-    )
-    return scale * w, residual
-
-
-def _units(H: Array, E: Array, moves: int) -> tuple[Array, Array]:
-    """Return units of unknowns and factors of the rows E, in which entries are near one.
-
-    Each round divides by the root of the largest entry of a row or column [D. Ruiz,
-    RAL-TR-2001-034, 2001]. The first `moves` unknowns keep their unit.
-    """
-    unit, row = np.ones(len(H)), np.ones(len(E))
-    for _ in range(ROUNDS):
-        coupled = row[:, None] * E * unit
-        row /= np.sqrt(np.abs(coupled).max(axis=1))
-        both = np.vstack([unit[:, None] * H * unit, coupled])
-        unit[moves:] /= np.sqrt(np.abs(both).max(axis=0))[moves:]
-    return unit, row
-
-
-def _at_bounds(sparse: SparseProblem, lam: ca.MX) -> ca.MX:
-    """Return the multipliers with those of infinite bounds, rounding errors, set to zero."""
-    equal, ends = np.ones(len(sparse.E)), (sparse.qp.upper, sparse.qp.lower)
-    up, down = (ca.DM(np.concatenate([equal, np.isfinite(end)])) for end in ends)
-    return up * ca.fmax(lam, 0) + down * ca.fmin(lam, 0)
-
-
-def _columns(maps: list[tuple[Array, Array, Array]], w: ca.MX) -> ca.MX:
-    column = ca.sparsify(ca.DM(np.concatenate([part[0] for part in maps]))) @ w
-    return ca.reshape(column, len(maps[0][2]), len(maps))

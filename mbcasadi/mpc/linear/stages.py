@@ -11,34 +11,38 @@ newest last, then the estimate of the interface. x_0 of the problem is x0 predic
 residuals are computed from the QP's own numbers; the solver's status is not used.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 import casadi as ca
 import numpy as np
 
 from mbcasadi.description import LeastDistanceStages
 from mbcasadi.description.qp_stages import UNBOUNDED
-from mbcasadi.description.status import OUTPUTS, Flag, Status
-from mbcasadi.description.tolerance import tolerance
+from mbcasadi.description.status import Flag, Status
 from mbcasadi.linalg.symbols import Sym
-from mbcasadi.mpc.linear.condensing import CondensedProblem
-from mbcasadi.mpc.linear.interface import Interface, ProblemInputs
+from mbcasadi.mpc.linear.condensing import (
+    CondensedProblem,
+    LeastDistanceProblem,
+)
+from mbcasadi.mpc.linear.interface import Expression, Interface, ProblemInputs
+from mbcasadi.mpc.linear.model import Array
 from mbcasadi.mpc.linear.parameters import (
     acting_control,
     next_past_controls,
     parameters,
+    parameters_fun,
+    parameters_of,
     past_controls_size,
     problem_inputs,
 )
-from mbcasadi.mpc.linear.prediction import parameters_of
-from mbcasadi.mpc.linear.prediction_model import Array
 from mbcasadi.mpc.linear.problem import LinearProblem
-from mbcasadi.mpc.linear.sparse_form import sparse_problem
-from mbcasadi.mpc.linear.whitened_problem import LeastDistanceProblem
-from mbcasadi.qp.input_guard import active_signs, is_saturated
+from mbcasadi.mpc.lq.sparse import number
+from mbcasadi.mpc.lq.tick import flags_of, outputs_of, solver_results, stage_function
+from mbcasadi.qp.input_guard import active_signs
 from mbcasadi.qp.kkt_residuals import judge
-from mbcasadi.qp.solver import CLAIMED
+from mbcasadi.qp.solver import CLAIMED, candidate_fun
 
 WRITTEN_OUT = 6000
 """Entries of A_qp up to which products are written out as scalars; above, they are loops."""
@@ -83,74 +87,45 @@ class LinearStages:
         """Return both Functions."""
         return LeastDistanceStages(self._build(), self._finish())
 
-    def _inputs(self) -> tuple[dict[str, ca.MX], ProblemInputs[ca.MX], ca.MX]:
-        """Return the controller's inputs, the problem's, and the stored controls."""
-        nz = self.m + past_controls_size(self.problem)
-        symbols, inputs = problem_inputs(self.interface, self.kind, nz)
-        return symbols, inputs, symbols["z"][self.m : nz, 0]
+    def _inputs(self) -> "TickInputs":
+        return tick_inputs(self.problem, self.interface, self.kind, self.m)
 
     def _build(self) -> ca.Function:
-        (symbols, inputs, past), qp = self._inputs(), self.qp
-        theta, valid = parameters(self.problem, inputs.x0, inputs.ref, past)
+        now, qp = self._inputs(), self.qp
+        theta, valid = parameters(self.problem, now.inputs.x0, now.inputs.ref, now.past)
         shift = ca.DM(qp.E) @ theta
         lba, uba = (shift_bound(bound, shift) for bound in (qp.l_0, qp.u_0))
         y_0 = -(
             ca.DM(qp.K[self.recovered_unknowns]) @ theta + ca.DM(qp.k_0[self.recovered_unknowns])
         )
         safe = unbounded_control(self.problem, theta)
-        A_qp = self.kind(ca.sparsify(ca.DM(qp.A)))  # half of it is zero: later moves, earlier rows
-        active = active_signs(symbols["z"][: self.m, 0])
-        carry = ca.vertcat(lba, uba, y_0, safe, valid)
-        outputs = [A_qp, *(ca.densify(part) for part in (lba, uba, active, carry))]
-        names = ["A_qp", "lba", "uba", "active0", "carry"]
-        return ca.Function("build", list(symbols.values()), outputs, list(symbols), names)
+        outputs = {
+            "A_qp": self.kind(ca.sparsify(ca.DM(qp.A))),  # half is zero: later moves, earlier rows
+            "lba": lba,
+            "uba": uba,
+            "active0": active_signs(now.symbols["z"][: self.m, 0]),
+            "carry": ca.vertcat(lba, uba, y_0, safe, valid),
+        }
+        return stage_function("build", now.symbols, outputs)
 
     def _finish(self) -> ca.Function:
-        (symbols, inputs, past), kind = self._inputs(), self.kind
-        (m, n), nu = self.qp.A.shape, self.problem.model.nu
+        now, (m, n), nu = self._inputs(), self.qp.A.shape, self.problem.model.nu
         slacks = self.condensed.slacks
-        sizes = {"carry": 2 * m + 2 * nu + slacks + 1, "x": n, "lam_a": m, "active": m, "flag": 1}
-        solver = {name: kind.sym(name, size) for name, size in sizes.items()}
+        solver = solver_results(self.kind, n, m, 2 * m + 2 * nu + slacks + 1)
         lba, uba, y_0, safe, valid = ca.vertsplit(
             solver["carry"], np.cumsum([0, m, m, nu + slacks, nu, 1]).tolist()
         )
-        residual = self._residual(solver["x"], solver["lam_a"], lba, uba)
-        status = judge(
-            residual,
+        solution = TickSolution(
+            u=y_0[:nu, 0] + ca.DM(self.qp.L_inv[:nu]) @ solver["x"],
+            otherwise=safe,
+            e=y_0[nu:, 0] + ca.DM(self.qp.L_inv[n - slacks :]) @ solver["x"],
+            residual=self._residual(solver["x"], solver["lam_a"], lba, uba),
             flag=solver["flag"],
-            valid=valid > CLAIMED,
-            tolerance=self.tolerance,
+            valid=valid,
+            active=active_signs(solver["active"]),
         )
-        optimal = status <= Status.SUBOPTIMAL
-        u = y_0[:nu, 0] + ca.DM(self.qp.L_inv[:nu]) @ solver["x"]
-        u = ca.if_else(optimal, u, safe)
-        u_free, u, remembered = safe_step(self.interface, symbols, valid > CLAIMED, u)
-        flags = Flag.SATURATED * is_saturated(u_free, u) + Flag.GATED * inputs.gated
-        if slacks:
-            e = y_0[nu:, 0] + ca.DM(self.qp.L_inv[n - slacks :]) @ solver["x"]
-            relaxed = ca.logic_and(optimal, ca.mmax(e) > tolerance(self.tolerance))
-            flags = flags + Flag.RELAXED * relaxed
-        resting = ca.DM(self.condensed.resting)
-        active = ca.if_else(optimal, active_signs(solver["active"]), resting)
-        later = active[list(self.condensed.later), 0] if m else active
-        acting = acting_control(self.problem, past, u)
-        z_next = ca.vertcat(
-            later,
-            next_past_controls(self.problem, past, u),
-            self.interface.next_estimate(inputs, acting),
-            remembered,
-        )
-        doubted = ca.logic_and(inputs.doubted, status == Status.SOLVED)
-        status = ca.if_else(doubted, Status.SUBOPTIMAL, status)
-        residual = ca.if_else(valid > CLAIMED, residual, np.inf)
-        outputs = [self.interface.send(u), z_next, status, flags, residual]
-        return ca.Function(
-            "finish",
-            [*symbols.values(), *solver.values()],
-            [ca.densify(part) for part in outputs],
-            [*symbols, *solver],
-            list(OUTPUTS),
-        )
+        outputs = end_of_tick(now, solution, self.tolerance, self.condensed)
+        return stage_function("finish", now.symbols | solver, outputs)
 
     def _residual(self, x: ca.MX, lam: ca.MX, lba: ca.MX, uba: ca.MX) -> ca.MX:
         value, pull = self._products(x, lam)
@@ -179,29 +154,110 @@ class LinearStages:
 
     def _rows_of(self, y: ca.SX) -> ca.SX:
         """Return `C y` of moves and slacks, by the states that they cause."""
-        problem, nu = self.problem, self.problem.model.nu
-        states = [ca.SX(problem.model.nx, 1)]
-        for k, move in enumerate(problem.blocks):
-            A, B, _ = (ca.sparsify(ca.DM(part)) for part in problem.model.interval(k))
-            states.append(A @ states[-1] + B @ y[move * nu : (move + 1) * nu, 0])
-        C = ca.sparsify(ca.DM(sparse_problem(problem).qp.C))
-        return C @ ca.vertcat(y, *states)
+        form, qp = self.condensed.form, self.condensed.qp
+        theta, first = ca.MX.zeros(parameters_of(self.problem).size), 0
+        w, x = ca.SX(qp.H.shape[0], 1), ca.SX(form.start(theta).numel(), 1)
+        places = zip(form.stages(theta), qp.controls, qp.states, strict=False)
+        for stage, controls, states in places:
+            count, of = controls.stop - controls.start, stage.interval
+            A, B = (number(block) for block in (of.A, of.B))
+            w[controls] = y[first : first + count, 0]
+            x = A @ x + B @ w[controls]
+            w[states], first = x, first + count
+        w[qp.slacks] = y[first:, 0]
+        return qp.C @ w
+
+    def prediction(
+        self, stages: LeastDistanceStages, function: ca.Function, solver: str
+    ) -> ca.Function:
+        """Return (inputs) → (x, u), one column for each sample; NaN where there is no valid plan.
+
+        Args:
+            stages: both Functions.
+            function: the whole controller.
+            solver: plugin of CasADi.
+        """
+        theta_fun = parameters_fun(self.problem, self.interface, self.m)
+        symbols = {name: ca.MX.sym(name, function.sparsity_in(name)) for name in function.name_in()}
+        theta = theta_fun(*symbols.values())
+        x = candidate_fun(stages, solver)(*symbols.values())
+        y = ca.DM(self.qp.L_inv) @ x - (ca.DM(self.qp.K) @ theta + ca.DM(self.qp.k_0))
+        Y, Y_theta, y_0 = (ca.DM(part) for part in self.condensed.maps)
+        x_0, w = theta[parameters_of(self.problem).x0], Y @ y + Y_theta @ theta + y_0
+        status = function.call(list(symbols.values()))[function.index_out("status")]
+        valid = status <= Status.SUBOPTIMAL
+        plan = self.condensed.form.plan(self.condensed.qp, w, x_0)
+        x_plan, u_plan = self.interface.plan(*(ca.if_else(valid, part, np.nan) for part in plan))
+        return stage_function("prediction", symbols, {"x": x_plan, "u": u_plan})
 
 
-def safe_step(
-    interface: Interface, symbols: dict[str, Sym], known: Sym, u: Sym
-) -> tuple[Sym, Sym, Sym]:
-    """Return u before and behind its limits, and what the safe output remembers.
+class TickInputs(NamedTuple):
+    """What a tick begins with: the inputs by name, the problem's inputs, and stored controls."""
+
+    problem: LinearProblem
+    interface: Interface
+    symbols: dict[str, Expression]
+    inputs: ProblemInputs
+    past: Expression
+
+
+class TickSolution(NamedTuple):
+    """A candidate: control, the regulator without bounds, slacks, residuals and the solver's flag.
+
+    `valid` is one where the inputs are good, `active` the active set; no rows without one.
+    """
+
+    u: Expression
+    otherwise: Expression
+    e: Expression
+    residual: Expression
+    flag: Expression
+    valid: Expression
+    active: Expression
+
+
+def tick_inputs(
+    problem: LinearProblem, interface: Interface, kind: type[Sym], rows: int
+) -> TickInputs:
+    """Return symbols of a tick; `rows` entries of z come before the stored controls."""
+    nz = rows + past_controls_size(problem)
+    symbols, inputs = problem_inputs(interface, kind, nz)
+    return TickInputs(problem, interface, dict(symbols), inputs, symbols["z"][rows:nz, 0])
+
+
+def end_of_tick(
+    now: TickInputs, solution: TickSolution, tolerance: float, condensed: CondensedProblem
+) -> Mapping[str, Expression]:
+    """Return the outputs of a tick, by name.
 
     Args:
-        interface: gives the safe output.
-        symbols: inputs of the controller, by name.
-        known: whether the inputs are good, so that u is a command.
-        u: (nu,) the solution, or the regulator without bounds.
+        now: the inputs.
+        solution: the candidate.
+        tolerance: bound of each residual for it to be accepted.
+        condensed: names the rows of the active set.
     """
-    safe, z = interface.hold.safe, symbols["z"]
-    command, measured = interface.offered(symbols)
-    return safe.step(z[z.numel() - safe.size :, 0], command, measured, known, u)
+    problem, interface, symbols, inputs, past = now
+    valid = solution.valid > CLAIMED
+    status = judge(solution.residual, flag=solution.flag, valid=valid, tolerance=tolerance)
+    optimal = status <= Status.SUBOPTIMAL
+    safe, (command, measured) = interface.hold.safe, interface.offered(symbols)
+    u = ca.if_else(optimal, solution.u, solution.otherwise)
+    before = symbols["z"][symbols["z"].numel() - safe.size :, 0]
+    u_free, u, remembered = safe.step(before, command, measured, valid, u)
+    flags = flags_of((u_free, u), optimal, solution.e, tolerance) + Flag.GATED * inputs.gated
+    active = solution.active
+    if active.numel():
+        resting = ca.DM(condensed.resting)
+        active = ca.if_else(optimal, active, resting)[list(condensed.later), 0]
+    z_next = ca.vertcat(
+        active,
+        next_past_controls(problem, past, u),
+        interface.next_estimate(inputs, acting_control(problem, past, u)),
+        remembered,
+    )
+    doubted = ca.logic_and(inputs.doubted, status == Status.SOLVED)
+    status = ca.if_else(doubted, Status.SUBOPTIMAL, status)
+    return outputs_of(interface.send(u), z_next, status, flags, (solution.residual, valid))
 
 
 def unbounded_control(problem: LinearProblem, theta: Sym) -> Sym:

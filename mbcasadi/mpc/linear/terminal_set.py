@@ -17,7 +17,7 @@ import scipy
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc.linear.prediction_model import Array, LinearModel, Output
+from mbcasadi.mpc.linear.model import Array, LinearModel, Output
 from mbcasadi.shapes import column
 
 NEW = 1e-9

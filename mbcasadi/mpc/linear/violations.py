@@ -100,8 +100,7 @@ def hard_violations(condensed: CondensedProblem, theta: Array) -> tuple[Violatio
         theta: (nθ,) its parameters.
     """
     (m, n), shift = condensed.C.shape, condensed.D @ theta + condensed.c_0
-    keys = [_key(name) for name in condensed.names]
-    is_firm = np.array([row.endswith(".slack") or _is_control(row) for row, _ in keys], dtype=bool)
+    is_firm = np.array([row.firm for row in condensed.rows], dtype=bool)
     slacks = np.eye(m)[:, ~is_firm]
     up, down = np.isfinite(condensed.upper), np.isfinite(condensed.lower)
     A = np.vstack([np.hstack([condensed.C, -slacks])[up], np.hstack([-condensed.C, -slacks])[down]])
@@ -113,7 +112,8 @@ def hard_violations(condensed: CondensedProblem, theta: Array) -> tuple[Violatio
         return ()
     value = condensed.C @ solution.x[:n] + shift
     excesses: dict[tuple[str, float, float], list[tuple[int, float]]] = {}
-    for (row, k), y, low, high in zip(keys, value, condensed.lower, condensed.upper, strict=True):
+    ends = condensed.lower, condensed.upper
+    for (row, k, _), y, low, high in zip(condensed.rows, value, *ends, strict=True):
         for sign, end in ((1.0, high), (-1.0, low)):
             over = sign * (y - end) if np.isfinite(end) else 0.0
             if over > NEGLIGIBLE * (1 + abs(end)):
@@ -136,15 +136,6 @@ def _violation(
 
 def _columns(at: Sequence[tuple[int, float]]) -> tuple[tuple[int, ...], tuple[float, ...]]:
     return tuple(k for k, _ in at), tuple(float(x) for _, x in at)
-
-
-def _key(name: str) -> tuple[str, int]:
-    row, sample = name[:-1].rsplit("[", 1)
-    return row, int(sample)
-
-
-def _is_control(row: str) -> bool:
-    return row[0] == "u" and row[1:].isdigit()
 
 
 def _ranges(samples: Sequence[int]) -> str:

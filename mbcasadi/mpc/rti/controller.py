@@ -9,6 +9,7 @@ point satisfies the first-order conditions of the whole problem.
 
 from dataclasses import replace
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -19,25 +20,27 @@ from mbcasadi.control.safe_output.mechanism_hold import (
     hold_of_mechanism,
 )
 from mbcasadi.control.tasks.task import Slot
-from mbcasadi.description import LeastDistanceStages
+from mbcasadi.description import Controller, LeastDistanceStages, ReportedLimits, Signal
 from mbcasadi.errors import ProblemError
+from mbcasadi.mpc.lq.tick import stagewise_controller
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import OcpSolution, rollout
-from mbcasadi.mpc.rti.condensing import interval_functions
-from mbcasadi.mpc.rti.constraints import rows_of
-from mbcasadi.mpc.rti.description import controller_data
 from mbcasadi.mpc.rti.iteration import RealTimeIteration, first_memory
+from mbcasadi.mpc.rti.linearise import linearised
 from mbcasadi.mpc.rti.memory import memory_of
 from mbcasadi.mpc.rti.stages import RtiStages
 from mbcasadi.qp.solver import controller_fun, require_solver
-from mbcasadi.shapes import (
-    require_identifier,
-    require_positive,
-    require_whole,
-)
+from mbcasadi.shapes import require_identifier, require_positive, require_whole
+from mbcasadi.system.coordinates import controls
 
 EXPLODES = 1e3
 """Growth of a deviation in one interval that shows an unstable integrator, not a mechanism."""
+
+
+SAFE_OUTPUT = (
+    "the control that the last plan has for this sample; without such a plan the last command "
+    "while it is young, then each actuator holds"
+)
 
 
 @checked
@@ -91,13 +94,13 @@ def real_time_iteration(
         )
     rest = np.zeros(ocp.nx) if ocp.rest is None else ocp.rest
     first = rollout(ocp, rest, ocp.parameters()) if guess is None else guess
-    rows = rows_of(ocp)
-    memory = memory_of(ocp, rows.resting, int(delay), _hold_of(ocp, first))
+    at = linearised(ocp)
+    memory = memory_of(ocp, at.horizon.rows.resting, int(delay), _hold_of(ocp, first))
     z0 = first_memory(memory, first, pending, is_plan=guess is not None)
-    problem = RtiStages(ocp, interval_functions(ocp, rows), rows, memory, z0, shift, tolerance)
+    problem = RtiStages(ocp, at, memory, z0, shift, tolerance)
     stages = problem.stages()
     _require_determined(problem, stages)
-    controller = controller_data(controller_fun(name, stages, solver), stages, problem)
+    controller = _controller_data(controller_fun(name, stages, solver), stages, problem)
     return RealTimeIteration(controller, _slots_of_samples(ocp), ocp, memory)
 
 
@@ -144,3 +147,139 @@ def _growth(ocp: OptimalControlProblem, z: Array) -> float:
         return 0.0
     A = ocp.dynamics.jacobian()(x, u, p, x_next)[0].full()
     return float(np.abs(np.linalg.eigvals(A)).max()) if np.all(np.isfinite(A)) else np.inf
+
+
+def _controller_data(
+    function: ca.Function, stages: LeastDistanceStages, problem: RtiStages
+) -> Controller:
+    """Return the controller."""
+    ocp = problem.ocp
+    signals = _signals(problem)
+    monitor, monitors = _setpoint_monitor(ocp)
+    described = stagewise_controller(
+        function,
+        tuple(signals[key] for key in ("q", "v", "ref", "z")),
+        Signal("u", ocp.names("u"), _units_of_controls(ocp)),
+        problem.memory.hold.safe,
+        problem.z0,
+        {
+            "law": "real-time iteration: one Gauss-Newton step of an optimal control problem",
+            "horizon": f"{ocp.horizon} intervals of {ocp.period:g} s",
+            "delay": f"{problem.memory.delay} ticks, predicted with the pending controls",
+            "safe output": SAFE_OUTPUT,
+        },
+        stages,
+    )
+    return replace(
+        described,
+        monitor=monitor,
+        monitors=monitors,
+        prediction=_prediction(problem),
+        prediction_rows=ocp.names("x"),
+        delay=problem.memory.delay,
+        limits=_limits(ocp, list(problem.at.horizon.phases[0].bounded.states)),
+        unreported=() if monitors else ("tracking",),  # residuals alone have no desired value
+        needs_double="the QP of a real-time iteration has squares of the horizon's sensitivities, "
+        "which multiply float's rounding",
+    )
+
+
+def _units_of_controls(ocp: OptimalControlProblem) -> tuple[str, ...]:
+    """Return the unit of each control; "" where the problem has no mechanism, or others."""
+    units = () if ocp.system is None else controls(ocp.system).units
+    return units if len(units) == ocp.nu else ("",) * ocp.nu
+
+
+def _signals(problem: RtiStages) -> dict[str, Signal]:
+    """Return names and units of the inputs."""
+    ocp, N, memory = problem.ocp, problem.ocp.horizon, problem.memory
+    x, u, units = ocp.names("x"), ocp.names("u"), ocp.labels.get("x_units", ("",) * ocp.nx)
+    slots = [
+        (f"{slot.name}.{name}", unit)
+        for slot in ocp.slots
+        for name, unit in zip(slot.components, slot.units, strict=True)
+    ]
+    stored = [*u, *(slots[i][0] for i in memory.read)]
+    z = [f"{name}[{k}]" for k in range(N + 1) for name in x]
+    z += [f"{name}[{k}]" for k in range(N) for name in u]
+    z += [f"pending.{name}[{k}]" for k in range(-memory.columns, 0) for name in stored]
+    z += ["unsolved"]
+    z += [f"active.{name}" for name in problem.rows.names]
+    z += [f"safe.{name}" for name in memory.hold.safe.components]
+    nq, nv = ocp.state.numel_in("q"), ocp.state.numel_in("v")
+    short_names = [name.split(".", 1)[-1] for name in x]
+    return {
+        "q": Signal("q", tuple(short_names[:nq]), units[:nq]),
+        "v": Signal("v", tuple(short_names[nq : nq + nv]), units[nq : nq + nv]),
+        "ref": Signal(
+            "ref",
+            tuple(f"{name}[{k}]" for k in range(N + 1) for name, _ in slots),
+            tuple(unit for _, unit in slots) * (N + 1),
+        ),
+        "z": Signal("z", tuple(z), ("",) * len(z)),
+    }
+
+
+def _prediction(problem: RtiStages) -> ca.Function:
+    """Return (q, v, ref, z, z_next, u) → (x, u): the plan of a tick with these outputs."""
+    inputs, N = problem.memory.inputs(), problem.ocp.horizon
+    x0, _ = problem.memory.start(inputs, problem.memory.guess(inputs, problem.z0))
+    u, z_next = ca.MX.sym("u", problem.ocp.nu), ca.MX.sym("z_next", sum(problem.memory.sizes))
+    contents, first_sample = problem.memory.split(z_next), 0 if problem.shift else 1
+    X = ca.horzcat(x0, contents.X[:, first_sample : first_sample + N])
+    U = ca.horzcat(u, contents.U[:, first_sample : first_sample + N - 1])
+    inputs |= {"z_next": z_next, "u": u}
+    plan = [ca.densify(block) for block in (X, U)]
+    twice = {"allow_duplicate_io_names": True}  # u is input and output
+    return ca.Function("prediction", [*inputs.values()], plan, [*inputs], ["x", "u"], twice)
+
+
+def _limits(ocp: OptimalControlProblem, states: list[int]) -> ReportedLimits | None:
+    """Return bounded states, and rows of the path at the first sample's p; None without any.
+
+    They are measured, so that the bounds of the given state hold.
+    """
+    count, soft = len(states) + len(ocp.path_bounds), _soft(ocp)
+    if not count:
+        return None
+    names = [ocp.names("x")[i] for i in states] + list(ocp.names("path"))
+    sizes = {"q": ocp.state.numel_in("q"), "v": ocp.state.numel_in("v")}
+    sizes |= {"ref": ocp.np_ * (ocp.horizon + 1)}
+    inputs = {
+        key: ca.MX.sym(key, size) for key, size in (sizes | {"u": ocp.nu, "u_last": ocp.nu}).items()
+    }
+    x = ocp.state(*([inputs["q"], inputs["v"]] + [inputs["u_last"]] * ocp.has_rates))
+    value = ca.vertcat(x[states], ocp.path(x, inputs["u"], inputs["ref"][: ocp.np_]))
+    bounds = np.vstack([ocp.x_bounds[states], ocp.first_path_bounds])
+    return ReportedLimits(
+        ca.Function("limits", [*inputs.values()], [ca.densify(value)], [*inputs], ["value"]),
+        Signal("value", tuple(names), ("",) * count),
+        bounds[:, 0],
+        bounds[:, 1],
+        (False,) * len(states) + tuple(bool(is_soft) for is_soft in soft),
+    )
+
+
+def _soft(ocp: OptimalControlProblem) -> Array:
+    soft: Array = np.zeros(len(ocp.path_bounds), dtype=bool)
+    if ocp.path_penalties is not None:
+        soft[: len(ocp.path_penalties)] = np.isfinite(ocp.path_penalties).all(axis=1)
+    return soft
+
+
+def _setpoint_monitor(
+    ocp: OptimalControlProblem,
+) -> tuple[ca.Function | None, tuple[Signal, ...]]:
+    """Return (q, ref) → (target, error), and the names of their rows.
+
+    The target is the setpoint of the first sample, the moment at which the control acts. Nothing
+    is returned where the problem has no setpoint.
+    """
+    if ocp.tracking is None:
+        return None, ()
+    q = ca.SX.sym("q", ocp.tracking.size1_in("q"))
+    ref = ca.SX.sym("ref", ocp.np_ * (ocp.horizon + 1))
+    target, error = ocp.tracking(q, ref[: ocp.np_])
+    monitor = ca.Function("monitor", [q, ref], [target, error], ["q", "ref"], ["target", "error"])
+    names, units = ocp.labels["tracked"], ocp.labels["tracked_units"]
+    return monitor, tuple(Signal(name, names, units) for name in ("target", "error"))

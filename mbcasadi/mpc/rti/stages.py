@@ -14,28 +14,22 @@ or by the first guess itself where the measured state is within one of its steps
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
 
 from mbcasadi.description import LeastDistanceStages
-from mbcasadi.description.status import OUTPUTS, Flag, Status
+from mbcasadi.description.status import Status
 from mbcasadi.description.tolerance import tolerance
+from mbcasadi.mpc.lq.horizon import Candidate, End, Motion
+from mbcasadi.mpc.lq.rows import Rows
+from mbcasadi.mpc.lq.tick import flags_of, outputs_of, solver_results, stage_function
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
-from mbcasadi.mpc.rti.condensing import IntervalFunctions
-from mbcasadi.mpc.rti.constraints import Rows
+from mbcasadi.mpc.rti.linearise import Linearised
 from mbcasadi.mpc.rti.memory import Guess, Memory
-from mbcasadi.mpc.rti.preparation import Preparation, Prepared
-from mbcasadi.mpc.rti.residuals import Candidate, residuals
-from mbcasadi.qp.input_guard import (
-    LARGEST_INPUT,
-    active_signs,
-    clamp,
-    is_bounded,
-    is_saturated,
-    is_within,
-)
+from mbcasadi.qp.input_guard import LARGEST_INPUT, active_signs, clamp, is_bounded, is_within
 from mbcasadi.qp.kkt_residuals import judge
 from mbcasadi.qp.solver import CLAIMED
 
@@ -65,12 +59,25 @@ class Plan(NamedTuple):
     kept: ca.MX
 
 
+class Prepared(NamedTuple):
+    """The result of `prepare`: one column of `lin` and of the gain for each interval, and the end.
+
+    `complete` is one; any other value means that nothing was prepared.
+    """
+
+    complete: ca.MX
+    lin: ca.MX
+    gain: ca.MX
+    cost: ca.MX
+    end: ca.MX
+
+
 @dataclass(frozen=True)
 class RtiStages:
     """The problem of the stages.
 
     Attributes:
-        ocp, intervals, rows: the problem, its intervals and its rows.
+        ocp, at: the problem, and the same about a guess.
         memory: the layout of z.
         z0: initial z, also used in place of an invalid one.
         shift: whether a tick passes on the guess for the next interval.
@@ -78,103 +85,99 @@ class RtiStages:
     """
 
     ocp: OptimalControlProblem
-    intervals: IntervalFunctions
-    rows: Rows
+    at: Linearised
     memory: Memory
     z0: Array
     shift: bool
     tolerance: float
 
+    @property
+    def rows(self) -> Rows:
+        """All rows of the QP."""
+        return self.at.horizon.rows
+
     def stages(self) -> LeastDistanceStages:
         """Return the Functions."""
-        return LeastDistanceStages(self._build(), self._finish(), self.preparation.function())
+        return LeastDistanceStages(self._build(), self._finish(), self._prepare())
 
-    @property
-    def preparation(self) -> Preparation:
-        """The phase before the state is measured."""
-        return Preparation(self.ocp, self.intervals, self.rows, self.memory, self.z0)
+    def _prepare(self) -> ca.Function:
+        """Return (ref, z) → (prepared, A_qp): everything that needs no measured state."""
+        N, horizon = self.ocp.horizon, self.at.horizon
+        inputs = {key: self.memory.inputs()[key] for key in ("ref", "z")}
+        guess = self.memory.guess(inputs, self.z0)
+        X, U, P = guess.X, guess.U, guess.P
+        lin = self.at.interval.map(N)(X[:, :N], U, P[:, :N], X[:, 1:])
+        cost, end = self.at.end(X[:, N], P[:, N])
+        (gain,) = horizon.gains(cost, [(lin,)])
+        A_qp = horizon.matrix([(lin,)], [gain], end)
+        blocks = Prepared(ca.MX(1), lin, gain, cost, end)
+        prepared = ca.vertcat(*(ca.vec(block) for block in blocks))
+        return stage_function("prepare", inputs, {"prepared": prepared, "A_qp": A_qp})
 
-    def _deviations(self, dx0: ca.MX, prepared: Prepared, w: ca.MX) -> tuple[ca.MX, ca.MX]:
-        """Return deviations ξ_0..ξ_N and υ_0..υ_{N-1} from the guess."""
-        N = self.ocp.horizon
-        loop = self.intervals.motion.mapaccum("motion_all", N, 1)
-        later, upsilon = loop(dx0, ca.reshape(w, self.ocp.nu, N), prepared.lin, prepared.gain)
-        return ca.horzcat(dx0, later), upsilon
+    @cached_property
+    def _prepared_sizes(self) -> list[tuple[int, int]]:
+        """Sizes of the blocks of `Prepared`."""
+        nx, N = self.ocp.nx, self.ocp.horizon
+        n_lin = self.at.interval.numel_out(0)
+        n_gain = self.at.horizon.phases[0].functions.riccati.numel_out(1)
+        return [(1, 1), (n_lin, N), (n_gain, N), (nx, nx + 1), (len(self.ocp.end_bounds), nx + 1)]
 
-    def _values(
-        self, guess: Guess, prepared: Prepared, deviations: tuple[ca.MX, ca.MX]
-    ) -> tuple[ca.MX, ca.MX]:
-        """Return the bounded values, (r, N) of the intervals and (r_end,) of the end."""
-        (xi, upsilon), ocp, N = deviations, self.ocp, self.ocp.horizon
-        X = self.rows.choose @ (guess.X + xi)[:, 1:]
-        along = ca.vertcat(guess.U + upsilon, X)
-        if len(ocp.path_bounds):
-            path = self.intervals.along.map(N)(xi[:, :N], upsilon, prepared.lin)
-            along = ca.vertcat(along, path)
-        return along, prepared.end[:, : ocp.nx] @ xi[:, N] + prepared.end[:, ocp.nx]
+    def _inputs(self) -> tuple[dict[str, ca.MX], Guess, Prepared]:
+        """Return symbols of inputs and `prepared`, the guess, and what was prepared."""
+        sizes = self._prepared_sizes
+        ends = np.cumsum([0, *(a * b for a, b in sizes)]).tolist()
+        inputs = self.memory.inputs() | {"prepared": ca.MX.sym("prepared", ends[-1])}
+        guess = self.memory.guess(inputs, self.z0)
+        blocks = zip(ca.vertsplit(inputs["prepared"], ends), sizes, strict=True)
+        return inputs, guess, Prepared(*(ca.reshape(block, *size) for block, size in blocks))
+
+    def _step(
+        self, x0: ca.MX, guess: Guess, prepared: Prepared, w: ca.MX
+    ) -> tuple[Motion, list[ca.MX]]:
+        """Return deviations from the guess, and the values of the rows."""
+        horizon, columns = self.at.horizon, [(prepared.lin,)]
+        motion = horizon.motion(x0 - guess.X[:, 0], w, columns, [prepared.gain])
+        about = Motion(guess.X, [guess.U])
+        return motion, horizon.values(motion, columns, prepared.end, about)
 
     def _build(self) -> ca.Function:
-        inputs = self.memory.inputs() | {"prepared": ca.MX.sym("prepared", self.preparation.size)}
-        guess = self.memory.guess(inputs, self.z0)
-        prepared = self.preparation.split(inputs["prepared"])
+        inputs, guess, prepared = self._inputs()
         x0, _ = self.memory.start(inputs, guess)
-        zeros = ca.MX.zeros(self.rows.n[0])
-        deviations = self._deviations(x0 - guess.X[:, 0], prepared, zeros)
-        lower, upper = self.rows.limits(self.rows.rows(*self._values(guess, prepared, deviations)))
-        active = guess.active
-        outputs = [lower, upper, active_signs(active), ca.MX(0, 1)]
-        names = ["lba", "uba", "active0", "carry"]
-        return ca.Function(
-            "build",
-            list(inputs.values()),
-            [ca.densify(output) for output in outputs],
-            list(inputs),
-            names,
-        )
+        _, values = self._step(x0, guess, prepared, ca.MX.zeros(self.rows.nw))
+        lower, upper = self.rows.limits(self.rows.rows(values))
+        active = active_signs(guess.active)
+        outputs = {"lba": lower, "uba": upper, "active0": active, "carry": ca.MX(0, 1)}
+        return stage_function("build", inputs, outputs)
 
     def _finish(self) -> ca.Function:
-        rows = self.rows
-        inputs = self.memory.inputs() | {"prepared": ca.MX.sym("prepared", self.preparation.size)}
-        sizes = {"carry": 0, "x": sum(rows.n), "lam_a": rows.m, "active": rows.m, "flag": 1}
-        qp: dict[str, ca.MX] = {key: ca.MX.sym(key, size) for key, size in sizes.items()}
-        guess = self.memory.guess(inputs, self.z0)
-        prepared = self.preparation.split(inputs["prepared"])
+        rows, (inputs, guess, prepared) = self.rows, self._inputs()
+        qp = solver_results(ca.MX, sum(rows.n), rows.m, 0)
         x0, is_finite = self.memory.start(inputs, guess)
         valid = ca.logic_and(is_finite, prepared.complete > CLAIMED)
-        xi, upsilon = self._deviations(x0 - guess.X[:, 0], prepared, qp["x"][: rows.n[0]])
-        values = self._values(guess, prepared, (xi, upsilon))
-        e, lam = rows.slacks(qp["x"][rows.n[0] :]), qp["lam_a"]
-        residual = residuals(
-            Candidate(xi, upsilon, values, e, lam), prepared.lin, (prepared.cost, prepared.end),
-            self.intervals, rows,
-        )  # fmt: skip
+        motion, values = self._step(x0, guess, prepared, qp["x"][: rows.nw])
+        e = rows.slacks(qp["x"][rows.nw :])
+        residual = self.at.horizon.residuals(
+            Candidate(motion, values, e, qp["lam_a"]),
+            [(prepared.lin,)],
+            End(prepared.cost, prepared.end),
+        )
         status = self._status(residual, qp["flag"], valid)
         beyond = ca.logic_and(status <= Status.SUBOPTIMAL, self._closes_from_afar(x0, guess))
         status = ca.if_else(beyond, Status.INFEASIBLE, status)
         solved = status <= Status.SUBOPTIMAL
-        plan = self._plan((guess, prepared), (xi, upsilon), x0, status)
+        plan = self._plan((guess, prepared), (motion.X, motion.U[0]), x0, status)
         active = ca.if_else(solved, active_signs(qp["active"]), ca.DM(rows.resting))
         free, held = self._safe_step(inputs, guess, plan)
         u = self._control(free, guess)
-        flags = Flag.SATURATED * is_saturated(free, u)
-        if rows.linear.size:
-            flags = flags + Flag.RELAXED * ca.logic_and(
-                solved, ca.mmax(e) > tolerance(self.tolerance)
-            )
-        outputs: list[ca.MX] = [
+        pending = self.memory.next_pending(guess, u)
+        outputs = outputs_of(
             u,
-            self._next_memory(plan, self.memory.next_pending(guess, u), active, guess.P, held),
+            self._next_memory(plan, pending, active, guess.P, held),
             status,
-            flags,
-            ca.if_else(valid, residual, np.inf),
-        ]
-        return ca.Function(
-            "finish",
-            [*inputs.values(), *qp.values()],
-            [ca.densify(output) for output in outputs],
-            [*inputs, *qp],
-            list(OUTPUTS),
+            flags_of((free, u), solved, e, self.tolerance),
+            (residual, valid),
         )
+        return stage_function("finish", inputs | qp, outputs)
 
     def _status(self, residual: ca.MX, flag: ca.MX, valid: ca.MX) -> ca.MX:
         """Return the status; infeasible only where rows can contradict each other.
@@ -183,7 +186,7 @@ class RtiStages:
         """
         status = judge(residual, flag=flag, valid=valid, tolerance=self.tolerance)
         infeasible = status == Status.INFEASIBLE
-        return status if self.rows.contradict else ca.if_else(infeasible, Status.FAILED, status)
+        return status if self.at.contradicts else ca.if_else(infeasible, Status.FAILED, status)
 
     def _closes_from_afar(self, x0: ca.MX, guess: Guess) -> ca.MX:
         """Return whether a row of the schedule is violated at the given state."""
@@ -216,7 +219,7 @@ class RtiStages:
         X, U = (part + ca.if_else(solved, d, 0) for part, d in zip(guess[:2], step, strict=True))
         count = ca.fmin(ca.fmax(guess.unsolved, 0), N)
         count = ca.if_else(solved, 0, ca.fmin(count, N) + 1)
-        motion = ca.logic_and(_is_motion(guess.X, prepared.lin[self.intervals.gap, :]), count <= N)
+        motion = ca.logic_and(_is_motion(guess.X, prepared.lin[self.at.gap, :]), count <= N)
         kept = ca.logic_or(solved, ca.logic_or(bad, motion))
         is_planned = ca.logic_and(kept, count <= N)
         kept = ca.logic_and(kept, status != Status.FAILED)
@@ -245,7 +248,7 @@ class RtiStages:
             moved = ca.horzcat(X[:, 1:], x_after), ca.horzcat(U[:, 1:], U[:, end])
             moves = ca.logic_and(plan.kept, is_bounded(x_after))  # else the last state is kept
             X, U = (ca.if_else(moves, *pair) for pair in zip(moved, (X, U), strict=True))
-            active = self.rows.shift_active_set(active)
+            active = active[self.rows.later, 0] if self.rows.m else active
         active = ca.if_else(plan.kept, active, ca.DM(self.rows.resting))
         return ca.vertcat(
             *(ca.vec(block) for block in (X, U, pending, plan.unsolved, active, held))

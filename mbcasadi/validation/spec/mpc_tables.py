@@ -9,6 +9,8 @@ from pydantic import Field
 from mbcasadi.control.regulators import Linearization
 from mbcasadi.mpc import (
     Cost,
+    LinearOptions,
+    Output,
     StageBounds,
     StepOptions,
     deviation_output,
@@ -17,7 +19,6 @@ from mbcasadi.mpc import (
     optimal_control_problem,
     real_time_iteration,
 )
-from mbcasadi.mpc.linear.prediction_model import Output
 from mbcasadi.shapes import require_name
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
@@ -130,10 +131,11 @@ def build_linear_mpc(spec: LinearMpcSpec, system: System, q0: Array) -> Experime
     Q = state_weight(spec.Q, system)
     if not spec.tracked:
         options["terminal_set"] = spec.terminal_set
-        law = linear_mpc(linear, spec.horizon, Q, spec.R, **options)
+        law = linear_mpc(linear, LinearOptions(spec.horizon, Q, spec.R, **options))
     else:
         rows = [_unit_row(name, "position", system) for name in spec.tracked]
-        law = offset_free_mpc(linear, spec.horizon, Q, spec.R, tracked=np.array(rows), **options)
+        chosen = LinearOptions(spec.horizon, Q, spec.R, **options)
+        law = offset_free_mpc(linear, chosen, np.array(rows))
     return experiment(spec, law, linear, q0)
 
 
@@ -151,7 +153,7 @@ def build_real_time_iteration(spec: RealTimeIterationSpec, system: System, q0: A
                 Q_end=Q if spec.Q_end is None else state_weight(spec.Q_end, system),
                 S=options["S"],
             ),
-            StageBounds(u=options["ctrl_limits"], du=options["du_bounds"]),
+            StageBounds(u=options["u_bounds"], du=options["du_bounds"]),
         ],
         name=f"{spec.name}_ocp",
         step=StepOptions(**spec.step.model_dump()),
@@ -183,7 +185,7 @@ def _controls(spec: LinearMpcSpec | RealTimeIterationSpec, system: System) -> di
         "period": spec.period,
         "S": None if spec.S is None else np.broadcast_to(spec.S, system.nu),
         "du_bounds": override_limits(system, every, change) if change else None,
-        "ctrl_limits": override_limits(system, system.limits.ctrl, spec.limits.ctrl),
+        "u_bounds": override_limits(system, system.limits.ctrl, spec.limits.ctrl),
     }
 
 

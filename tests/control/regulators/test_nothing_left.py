@@ -17,7 +17,7 @@ from mbcasadi.control.regulators import (
     pole_placement,
 )
 from mbcasadi.control.regulators.loads import Limits, loads
-from mbcasadi.mpc import linear_mpc, offset_free_mpc
+from mbcasadi.mpc import LinearOptions, linear_mpc, offset_free_mpc
 
 
 def welded():
@@ -33,9 +33,9 @@ MAKERS = {
     "pole_placement": lambda linear: pole_placement(linear, []),
     "finite_horizon_lqr": lambda linear: finite_horizon_lqr(linear, np.ones(2), 1.0, 0.1),
     "kalman": lambda linear: kalman(linear, encoders(linear.system, ["q"]), np.ones(2), 1.0),
-    "linear_mpc": lambda linear: linear_mpc(linear, 3, np.ones(2), 1.0),
+    "linear_mpc": lambda linear: linear_mpc(linear, LinearOptions(3, np.ones(2), 1.0)),
     "offset_free_mpc": lambda linear: offset_free_mpc(
-        linear, 3, np.ones(2), 1.0, tracked=np.eye(2)[:1]
+        linear, LinearOptions(3, np.ones(2), 1.0), np.eye(2)[:1]
     ),
 }
 

@@ -2,18 +2,21 @@
 
 import numpy as np
 import pytest
+from support.linear_mpc_cases import HORIZON, MODEL, PERIOD, controller_of
 
 import mbcasadi.errors as err
 from mbcasadi import models
-from mbcasadi.codegen import export_c
 from mbcasadi.control.regulators import equilibrium, linearize
-from mbcasadi.mpc import LinearModel, deviation_output, linear_mpc, lti_mpc, offset_free_lti
+from mbcasadi.mpc import (
+    LinearModel,
+    LinearOptions,
+    deviation_output,
+    linear_mpc,
+    lti_mpc,
+    offset_free_lti,
+)
 from mbcasadi.system import read_mjcf
 
-PERIOD, HORIZON = 0.1, 8
-MODEL = LinearModel.of(
-    [[1.0, PERIOD], [-0.2 * PERIOD, 1.0]], [[PERIOD**2 / 2], [PERIOD]], PERIOD, [0.01, -0.02]
-)
 OPTIONS = {"u_bounds": [[-1.0, 1.0]], "du_bounds": [[-0.4, 0.4]]}
 ROUNDING = 1e-9
 
@@ -29,8 +32,8 @@ def call_by_name(function, *args):
 @pytest.mark.parametrize("delay", [1, 2, 3])
 def test_the_law_under_delay_is_the_law_of_the_state_at_which_it_acts(delay):
     """Bit for bit the same problem: the state carried by hand over the pending controls."""
-    late = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, delay=delay, **OPTIONS)
-    prompt = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, **OPTIONS)
+    late = controller_of(delay=delay, **OPTIONS)
+    prompt = controller_of(**OPTIONS)
     rng = np.random.default_rng(0)
     rows, differs = len(late.condensed.names), 0
     for _ in range(80):
@@ -52,7 +55,9 @@ def test_the_law_under_delay_is_the_law_of_the_state_at_which_it_acts(delay):
 
 def run(delay_of_law, delay_of_plant, ticks=150):
     """Return the states of a plant that gets every control late, and the law's statuses."""
-    mpc = lti_mpc(MODEL, 20, [9.0, 0.1], 0.01, delay=delay_of_law, u_bounds=[[-2.0, 2.0]])
+    mpc = lti_mpc(
+        MODEL, LinearOptions(20, [9.0, 0.1], 0.01, delay=delay_of_law, u_bounds=[[-2.0, 2.0]])
+    )
     x, z, line, states, bad = np.array([1.0, 0.0]), mpc.controller.z0, [0.0] * delay_of_plant, [], 0
     for _ in range(ticks):
         u, z, status, *_ = call_by_name(mpc.function, x, np.zeros(3), z)
@@ -72,7 +77,7 @@ def test_a_law_that_knows_its_delay_settles_and_one_that_does_not_swings():
 
 
 def test_the_plan_is_what_happens_if_the_rest_is_done_as_planned():
-    mpc = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, delay=2, **OPTIONS)
+    mpc = controller_of(delay=2, **OPTIONS)
     rng, rows = np.random.default_rng(3), len(mpc.condensed.names)
     for _ in range(10):
         x0, ref, under_way = rng.standard_normal(2), np.zeros(3), rng.uniform(-0.5, 0.5, 2)
@@ -92,7 +97,7 @@ def test_the_plan_is_what_happens_if_the_rest_is_done_as_planned():
 
 
 def test_a_plan_that_does_not_count_is_none():
-    mpc = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, **OPTIONS)
+    mpc = controller_of(**OPTIONS)
     z = np.array(mpc.controller.z0)
     z[len(mpc.condensed.names)] = 9.0  # no control within the rate is within the bounds
     assert call_by_name(mpc.function, np.zeros(2), np.zeros(3), z)[2] == 2
@@ -104,7 +109,9 @@ def test_a_plan_that_does_not_count_is_none():
 def test_offset_free_under_delay_leaves_no_offset():
     """The estimate runs on the control that acts, not on the one that was just asked for."""
     mpc = offset_free_lti(
-        MODEL, HORIZON, [2.0, 0.1], 0.3, tracked=[[1.0, 0.0]], u_bounds=[[-2.0, 2.0]], delay=2
+        MODEL,
+        LinearOptions(HORIZON, [2.0, 0.1], 0.3, u_bounds=[[-2.0, 2.0]], delay=2),
+        [[1.0, 0.0]],
     )
     x, z, line = np.zeros(2), mpc.controller.z0, [0.0, 0.0]
     worst = 0.0
@@ -125,8 +132,12 @@ def four_bar():
     held = equilibrium(system)
     linear = linearize(system, held)
     row = deviation_output(linear, "crank_speed", np.eye(6)[3], -3.0, 3.0, linear_penalty=100.0)
-    options = {"outputs": [row], "ctrl_limits": [[-0.5, 0.5]], "delay": 1}
-    return system, linear, linear_mpc(linear, 15, np.repeat([10.0, 0.01], 3), 1.0, **options)
+    options = {"outputs": [row], "u_bounds": [[-0.5, 0.5]], "delay": 1}
+    return (
+        system,
+        linear,
+        linear_mpc(linear, LinearOptions(15, np.repeat([10.0, 0.01], 3), 1.0, **options)),
+    )
 
 
 def test_the_plan_of_a_mechanism_starts_at_the_state_and_stays_on_its_manifold(four_bar):
@@ -155,29 +166,13 @@ def test_what_a_mechanism_keeps_between_bounds_is_given_to_reports(four_bar):
     assert limits.soft == (True,)
 
 
-def test_the_c_predicts_over_the_delay_too(tmp_path):
-    mpc = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, delay=2, **OPTIONS)
-    program = export_c(mpc, tmp_path / "c").load()
-    rng, z = np.random.default_rng(1), mpc.controller.z0
-    for k in range(60):
-        x0 = rng.standard_normal(2) if k % 20 != 19 else np.array([np.nan, 0.0])
-        one, other = (
-            call_by_name(mpc.function, x0, np.zeros(3), z),
-            call_by_name(program, x0, np.zeros(3), z),
-        )
-        for a, b in zip(one[:3], other[:3], strict=True):
-            np.testing.assert_allclose(b, a, atol=ROUNDING)
-        assert np.all(np.isfinite(one[1]))
-        z = one[1]
-
-
 @pytest.mark.parametrize("delay", [-1, 0.5, np.nan])
 def test_a_delay_that_is_no_number_of_samples_is_refused(delay):
     with pytest.raises(err.ProblemError, match="delay = "):
-        lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, delay=delay)
+        controller_of(delay=delay)
 
 
 def test_a_model_that_varies_takes_no_delay():
     A, B = np.tile(MODEL.A, (HORIZON, 1, 1)), np.tile(MODEL.B, (HORIZON, 1, 1))
     with pytest.raises(err.ProblemError, match="expected a constant model"):
-        lti_mpc(LinearModel.of(A, B, PERIOD), HORIZON, [2.0, 0.1], 0.3, delay=1)
+        lti_mpc(LinearModel.of(A, B, PERIOD), LinearOptions(HORIZON, [2.0, 0.1], 0.3, delay=1))

@@ -6,7 +6,7 @@ import numpy as np
 
 from mbcasadi import models
 from mbcasadi.control.regulators import equilibrium, linearize
-from mbcasadi.mpc import friction_output, linear_mpc
+from mbcasadi.mpc import LinearOptions, friction_output, linear_mpc
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation import validate
 
@@ -44,7 +44,10 @@ def test_feet_slip_less_where_the_law_keeps_their_forces_inside_the_cones():
     slid = []
     for outputs in ([], cones):
         mpc = linear_mpc(
-            linear, 15, np.repeat([10.0, 0.1], 7), 1e-4, period=0.01, outputs=outputs, delay=1
+            linear,
+            LinearOptions(
+                15, np.repeat([10.0, 0.1], 7), 1e-4, period=0.01, outputs=outputs, delay=1
+            ),
         )
         report = validate(
             mpc,

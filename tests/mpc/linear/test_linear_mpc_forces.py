@@ -14,7 +14,7 @@ from mbcasadi.codegen import export_c
 from mbcasadi.control.regulators import equilibrium, linearize
 from mbcasadi.control.regulators.tangent import null_basis
 from mbcasadi.dynamics import forward_dynamics
-from mbcasadi.mpc import force_output, friction_output, linear_mpc
+from mbcasadi.mpc import LinearOptions, force_output, friction_output, linear_mpc
 from mbcasadi.mpc.linear.force_outputs import force_slopes
 from mbcasadi.system import read_mjcf
 
@@ -99,7 +99,9 @@ def run(system, linear, mpc, ticks=60, substeps=5):
 
 def controller_of(linear, outputs, **options):
     weights = np.repeat([10.0, 0.1], linear.system.nv), 1e-4
-    return linear_mpc(linear, 15, *weights, period=PERIOD, outputs=outputs, **options)
+    return linear_mpc(
+        linear, LinearOptions(15, *weights, period=PERIOD, outputs=outputs, **options)
+    )
 
 
 def cones(linear, **options):
@@ -144,7 +146,7 @@ def test_the_plan_keeps_each_force_of_the_linear_model_inside_its_cone(biped):
 def test_solutions_with_force_rows_are_those_of_an_independent_solver(biped):
     """Hard rows; after large pushes no control keeps the feet down, and that is found."""
     _, linear = biped
-    mpc = controller_of(linear, cones(linear), ctrl_limits=WEAK)
+    mpc = controller_of(linear, cones(linear), u_bounds=WEAK)
     rng, count = np.random.default_rng(3), 1000
     ref = mpc.reference(setpoint_q=linear.q, setpoint_u=linear.u)
     solve = mpc.function.map(count)
@@ -189,10 +191,10 @@ def test_a_pin_that_may_not_be_pulled_too_hard(tmp_path):
     tight = force_output(
         linear, "pin", np.eye(3)[:1], base[0] - 0.02, base[0] + 0.02, linear_penalty=10.0
     )
-    mpc = linear_mpc(linear, 10, np.repeat([10.0, 0.01], 3), 1e-3, outputs=[tight])
+    mpc = linear_mpc(linear, LinearOptions(10, np.repeat([10.0, 0.01], 3), 1e-3, outputs=[tight]))
     program = export_c(mpc, tmp_path / "c").load()
     ref = mpc.reference(setpoint_q=linear.q, setpoint_u=linear.u)
-    free = linear_mpc(linear, 10, np.repeat([10.0, 0.01], 3), 1e-3)
+    free = linear_mpc(linear, LinearOptions(10, np.repeat([10.0, 0.01], 3), 1e-3))
     bound = 0
     for x in 0.02 * np.random.default_rng(0).standard_normal((40, linear.nx)):
         q, v = linear.state(x)

@@ -5,43 +5,29 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import quadprog
+from support.linear_mpc_cases import CASES, HORIZON, SOFT, controller_of
 
 import mbcasadi.errors as err
 from mbcasadi import models
 from mbcasadi.codegen import export_c
 from mbcasadi.control.regulators import descriptor_form, equilibrium, linearize
 from mbcasadi.dynamics import forward_dynamics
-from mbcasadi.mpc import LinearModel, Output, deviation_output, linear_mpc, lti_mpc
-from mbcasadi.mpc.linear.sparse_form import multipliers_of
+from mbcasadi.mpc import LinearOptions, deviation_output, linear_mpc
+from mbcasadi.mpc.linear.form import multipliers_of
 from mbcasadi.system import read_mjcf
 
 ONE_SOLUTION = 1e-8
 DIFFERENCE = 1e-6  # step of differences
-PERIOD, HORIZON = 0.1, 8
-MODEL = LinearModel.of(
-    [[1.0, PERIOD], [-0.2 * PERIOD, 1.0]], [[PERIOD**2 / 2], [PERIOD]], PERIOD, [0.01, -0.02]
-)
-SPEED = Output("speed", [[0.0, 1.0]], [[0.0]], [-0.5], [0.6])
-SOFT = Output("place", [[1.0, 0.0]], [[0.0]], [-9.0], [0.3], 50.0, 4.0)
-MIXED = Output("mix", [[0.3, 0.2]], [[1.0]], [-0.9], [0.7])
-CASES = {
-    "bounded": {"u_bounds": [[-1.0, 1.0]], "outputs": [SPEED]},
-    "rates": {"u_bounds": [[-1.0, 1.0]], "du_bounds": [[-0.2, 0.3]], "S": 0.5},
-    "delay": {"u_bounds": [[-1.0, 1.0]], "du_bounds": [[-0.5, 0.5]], "delay": 2},
-    "blocks": {"u_bounds": [[-1.0, 1.0]], "blocks": [1, 1, 2, 4], "outputs": [SPEED]},
-    "preview": {"u_bounds": [[-0.4, 0.4]], "preview": True},
-    "soft": {"u_bounds": [[-1.0, 1.0]], "outputs": [SOFT, MIXED]},
-}
 
 
 def call_by_name(function, *args):
     return [np.array(out).ravel() for out in function(*args)]
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [case for case in CASES if case != "ended"])
 def test_states_as_unknowns_change_nothing(case):
-    dense = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, **CASES[case])
-    sparse = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, form="sparse", **CASES[case])
+    dense = controller_of(case)
+    sparse = controller_of(case, form="sparse")
     rng = np.random.default_rng(0)
     rows, past = len(dense.condensed.names), sparse.problem.past_controls
     memory = sparse.controller.z0[past:]
@@ -68,13 +54,12 @@ def test_states_as_unknowns_change_nothing(case):
 @pytest.mark.parametrize(("share", "taken"), [(1e-5, 1.0), (1e-7, 10.0)])
 def test_a_price_of_a_violation_is_raised_only_where_the_qp_would_lose_digits(form, share, taken):
     """`SLACK_CURVATURE` of the largest curvature, 1e-6, is what a soft row has at least."""
-    free = lti_mpc(MODEL, HORIZON, [200.0, 10.0], 30.0, u_bounds=[[-1.0, 1.0]])
-    price = share * np.abs(free.condensed.H).max()
+    weights = {"Q": [200.0, 10.0], "R": 30.0}
+    price = share * np.abs(controller_of(**weights, u_bounds=[[-1.0, 1.0]]).condensed.H).max()
     soft = replace(SOFT, linear_penalty=0.0, quadratic_penalty=price)
-    mpc = lti_mpc(MODEL, HORIZON, [200.0, 10.0], 30.0, form=form, outputs=[soft])
-    problem = mpc.condensed if form == "condensed" else mpc.sparse.qp
-    first = mpc.problem.moves
-    curvatures = np.diag(problem.H)[first : first + HORIZON]
+    mpc = controller_of(**weights, form=form, outputs=[soft])
+    problem = mpc.condensed if form == "condensed" else mpc.sparse
+    curvatures = np.diag(np.array(problem.H))[-HORIZON:]
     np.testing.assert_allclose(curvatures, taken * price)
 
 
@@ -101,9 +86,11 @@ def forms(mechanism):
         linear, "fast", row, -LIMIT[system.name], LIMIT[system.name], linear_penalty=1000.0
     )
     Q = np.repeat([10.0, 0.01], system.nv)
-    options = {"outputs": [fast], "ctrl_limits": limits, "period": 0.02}
+    options = {"outputs": [fast], "u_bounds": limits, "period": 0.02}
     names = ("condensed", "sparse", "multipliers")
-    return {form: linear_mpc(linear, 8, Q, 1e-2, form=form, **options) for form in names}
+    return {
+        form: linear_mpc(linear, LinearOptions(8, Q, 1e-2, form=form, **options)) for form in names
+    }
 
 
 def test_multipliers_as_unknowns_change_nothing_though_rows_repeat(mechanism):
@@ -167,7 +154,7 @@ def test_the_multipliers_of_the_solution_are_the_forces_of_the_motion(mechanism)
     dq, dv = linear.to_dq @ linear.coordinates(q, v), linear.to_dv @ linear.coordinates(q, v)
     ref = mpc.reference(setpoint_q=linear.q, setpoint_u=linear.u)
     w = call_by_name(lambda *a: [mpc.unknowns(*a)], q, v, ref, mpc.controller.z0)[0]
-    lam, du = w[mpc.sparse.forces[0]], w[: linear.nu]
+    lam, du = w[mpc.forces[0]], w[: linear.nu]
     dynamics = forward_dynamics(system)
     A = np.array(system.constraint_jacobian(linear.q))
 
@@ -210,7 +197,7 @@ def test_the_explicit_rows_hold_exactly_what_the_free_coordinates_hold(mechanism
 
 
 def test_bad_input_gives_a_status_in_every_form():
-    sparse = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, form="sparse", u_bounds=[[-1.0, 1.0]])
+    sparse = controller_of(form="sparse", u_bounds=[[-1.0, 1.0]])
     u, _, status, _, residual = call_by_name(sparse.function, [np.nan, 0.0], np.zeros(3), [])
     assert status == 3
     assert np.all(u == 0)
@@ -219,10 +206,7 @@ def test_bad_input_gives_a_status_in_every_form():
 
 @pytest.mark.parametrize("solver", ["piqp", "proxqp", "qrqp"])
 def test_each_solver_of_the_sparse_form_finds_the_same(solver):
-    sparse = lti_mpc(
-        MODEL, HORIZON, [2.0, 0.1], 0.3, form="sparse", solver=solver, **CASES["rates"]
-    )
-    dense = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, **CASES["rates"])
+    sparse, dense = controller_of("rates", form="sparse", solver=solver), controller_of("rates")
     u, _, status, *_ = call_by_name(
         sparse.function, [1.0, 0.5], np.zeros(3), [0.1, *sparse.controller.z0[1:]]
     )
@@ -233,21 +217,7 @@ def test_each_solver_of_the_sparse_form_finds_the_same(solver):
     np.testing.assert_allclose(u, expected[0], atol=ONE_SOLUTION)
 
 
-WRONG = {
-    "form": ({"form": "dense"}, err.ProblemError, "expected one of 'condensed', 'sparse'"),
-    "solver": ({"form": "sparse", "solver": "daqp"}, err.SolverError, "for the sparse form"),
-    "other solver": ({"solver": "piqp"}, err.SolverError, "expected one of 'daqp'"),
-}
-
-
-@pytest.mark.parametrize("case", WRONG)
-def test_a_form_or_solver_that_there_is_not_is_refused(case):
-    options, error, words = WRONG[case]
-    with pytest.raises(error, match=words):
-        lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, **options)
-
-
 def test_the_sparse_form_is_not_c(tmp_path):
-    sparse = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, form="sparse", u_bounds=[[-1.0, 1.0]])
+    sparse = controller_of(form="sparse", u_bounds=[[-1.0, 1.0]])
     with pytest.raises(err.ExportError, match="cannot generate C"):
         export_c(sparse, tmp_path / "c")

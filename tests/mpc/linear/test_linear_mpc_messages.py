@@ -2,29 +2,33 @@
 
 import numpy as np
 import pytest
+from support.linear_mpc_cases import HORIZON, MODEL, PERIOD, SPEED, controller_of
 
 import mbcasadi.errors as err
 from mbcasadi import models
 from mbcasadi.control.regulators import equilibrium, linearize
-from mbcasadi.mpc import LinearModel, Output, deviation_output, linear_mpc, lti_mpc, offset_free_lti
+from mbcasadi.mpc import (
+    LinearModel,
+    LinearOptions,
+    Output,
+    deviation_output,
+    linear_mpc,
+    lti_mpc,
+    offset_free_lti,
+)
 from mbcasadi.system import read_mjcf
 
-PERIOD, HORIZON = 0.1, 8
-MODEL = LinearModel.of(
-    [[1.0, PERIOD], [-0.2 * PERIOD, 1.0]], [[PERIOD**2 / 2], [PERIOD]], PERIOD, [0.01, -0.02]
-)
 WALL = Output("place", [[1.0, 0.0]], [[0.0]], [-9.0], [0.3], 50.0)
-HARD = Output("speed", [[0.0, 1.0]], [[0.0]], [-0.5], [0.6])
 WEIGHTS = [2.0, 0.1], 0.3
 
 
-def controller_of(**options):
-    return lti_mpc(MODEL, HORIZON, *WEIGHTS, **({"u_bounds": [[-1.0, 1.0]]} | options))
+def bounded(**options):
+    return controller_of(**{"u_bounds": [[-1.0, 1.0]]} | options)
 
 
 def test_an_unreachable_reference_is_reported_with_its_row_amount_and_samples():
     """The price of the wall is too low for a reference far behind it: the plan breaks in."""
-    mpc = controller_of(outputs=[WALL])
+    mpc = bounded(outputs=[WALL])
     ref = mpc.reference(x=[200.0, 0.0])
     given = (np.array([0.1, 0.5]), ref, mpc.controller.z0)
     assert float(mpc.function(*given)[2]) == 0
@@ -46,7 +50,7 @@ def test_an_unreachable_reference_is_reported_with_its_row_amount_and_samples():
 
 def test_rows_that_contradict_each_other_are_reported_with_their_least_violation():
     """From a speed of 2 with |u| <= 1 no plan is below 0.6 before the last samples."""
-    mpc = controller_of(outputs=[HARD])
+    mpc = bounded(outputs=[SPEED])
     given = (np.array([0.0, 1.2]), np.zeros(3), mpc.controller.z0)
     assert float(mpc.function(*given)[2]) == 2
     (actual,) = mpc.violations(*given)
@@ -61,12 +65,14 @@ def test_rows_that_contradict_each_other_are_reported_with_their_least_violation
 
 
 def test_offset_free_and_sparse_laws_tell_too():
-    sparse = controller_of(outputs=[HARD], form="sparse")
+    sparse = bounded(outputs=[SPEED], form="sparse")
     given = (np.array([0.0, 1.2]), np.zeros(3), sparse.controller.z0)
     (actual,) = sparse.violations(*given)
     assert actual.row == "speed"
     free = offset_free_lti(
-        MODEL, HORIZON, *WEIGHTS, tracked=[[1.0, 0.0]], outputs=[HARD], u_bounds=[[-1.0, 1.0]]
+        MODEL,
+        LinearOptions(HORIZON, *WEIGHTS, outputs=[SPEED], u_bounds=[[-1.0, 1.0]]),
+        [[1.0, 0.0]],
     )
     z = np.array(free.controller.z0)
     estimate = [name for signal in free.controller.inputs for name in signal.components]
@@ -86,7 +92,7 @@ def four_bar():
 
 def test_a_mechanism_tells_its_rows_by_name(four_bar):
     fast = deviation_output(four_bar, "crank_speed", np.eye(6)[3], -0.3, 0.3, linear_penalty=0.1)
-    mpc = linear_mpc(four_bar, 20, np.repeat([10.0, 0.01], 3), 1.0, outputs=[fast])
+    mpc = linear_mpc(four_bar, LinearOptions(20, np.repeat([10.0, 0.01], 3), 1.0, outputs=[fast]))
     ref = mpc.reference(setpoint_q=four_bar.q, setpoint_u=four_bar.u)
     q, v = four_bar.state([0.5, 0.0])
     (actual,) = mpc.violations(q, v, ref, mpc.controller.z0)
@@ -96,7 +102,8 @@ def test_a_mechanism_tells_its_rows_by_name(four_bar):
 
 def test_a_measurement_that_is_no_number_gives_the_safe_output(four_bar):
     mpc = linear_mpc(
-        four_bar, 10, np.repeat([10.0, 0.01], 3), 1.0, ctrl_limits=[[-0.5, 0.5]], delay=1
+        four_bar,
+        LinearOptions(10, np.repeat([10.0, 0.01], 3), 1.0, u_bounds=[[-0.5, 0.5]], delay=1),
     )
     ref = mpc.reference(setpoint_q=four_bar.q, setpoint_u=four_bar.u)
     for where in range(2):
@@ -113,21 +120,27 @@ def test_a_measurement_that_is_no_number_gives_the_safe_output(four_bar):
 
 
 def test_a_schedule_fills_the_preview_and_a_longer_one_is_refused(four_bar):
-    mpc = controller_of(preview=True)
+    mpc = bounded(preview=True)
     rows = np.arange(2.0 * HORIZON).reshape(HORIZON, 2)
     np.testing.assert_array_equal(mpc.reference(x=rows, u=[9.0]), [*rows.ravel(), 9.0])
     np.testing.assert_array_equal(mpc.reference(x=[1.0, 2.0])[:4], [1.0, 2.0, 1.0, 2.0])
     with pytest.raises(err.ProblemError, match="has 10 samples, the horizon 8"):
         mpc.reference(x=np.zeros((HORIZON + 2, 2)))
     with pytest.raises(err.ProblemError, match="preview=True"):
-        controller_of().reference(x=rows)
-    moving = linear_mpc(four_bar, 4, np.repeat([10.0, 0.01], 3), 1.0, preview=True)
+        bounded().reference(x=rows)
+    moving = linear_mpc(four_bar, LinearOptions(4, np.repeat([10.0, 0.01], 3), 1.0, preview=True))
     ref = moving.reference(q=np.tile(four_bar.q, (4, 1)), v=np.zeros(3), setpoint_u=four_bar.u)
     u = moving.function(four_bar.q, np.zeros(3), ref, moving.controller.z0)[0]
     np.testing.assert_allclose(np.array(u).ravel(), four_bar.u, atol=1e-9)
 
 
 WRONG = {
+    "empty horizon": ({"horizon": 0}, err.ProblemError, "horizon = .*whole number"),
+    "blocks": ({"blocks": [3, 3]}, err.ProblemError, "add up to the horizon"),
+    "name": ({"name": "two words"}, err.ProblemError, "C identifier"),
+    "form": ({"form": "dense"}, err.ProblemError, "expected one of 'condensed', 'sparse'"),
+    "solver": ({"form": "sparse", "solver": "daqp"}, err.SolverError, "for the sparse form"),
+    "other solver": ({"solver": "piqp"}, err.SolverError, "expected one of 'daqp'"),
     "no horizon": ({"horizon": np.nan}, err.ProblemError, "horizon = nan"),
     "half a sample": ({"horizon": 2.5}, err.ProblemError, "horizon = .*whole number"),
     "indefinite Q": ({"Q": [[1.0, 2.0], [2.0, 1.0]]}, err.ProblemError, "Q has the eigenvalue -1"),
@@ -149,9 +162,8 @@ WRONG = {
 @pytest.mark.parametrize("case", WRONG)
 def test_numbers_that_make_no_sense_are_refused(case):
     options, error, words = WRONG[case]
-    given = {"horizon": HORIZON, "Q": WEIGHTS[0], "R": WEIGHTS[1]} | options
     with pytest.raises(error, match=words):
-        lti_mpc(MODEL, **given)
+        controller_of(**options)
 
 
 @pytest.mark.parametrize("period", [0.0, -0.1, np.nan, np.inf])
@@ -159,25 +171,25 @@ def test_a_sample_time_that_makes_no_sense_is_refused(period, four_bar):
     with pytest.raises(err.ProblemError, match="period"):
         LinearModel.of(MODEL.A, MODEL.B, period)
     with pytest.raises(err.MbcasadiError):
-        linear_mpc(four_bar, 10, np.ones(6), 1.0, period=period)
+        linear_mpc(four_bar, LinearOptions(10, np.ones(6), 1.0, period=period))
 
 
 def test_limits_that_cannot_hold_the_equilibrium_are_refused(four_bar):
-    with pytest.raises(err.ProblemError, match=r"is held by .* outside ctrl_limits 0 to 0.5"):
-        linear_mpc(four_bar, 10, np.ones(6), 1.0, ctrl_limits=[[0.0, 0.5]])
+    with pytest.raises(err.ProblemError, match=r"is held by .* outside u_bounds 0 to 0.5"):
+        linear_mpc(four_bar, LinearOptions(10, np.ones(6), 1.0, u_bounds=[[0.0, 0.5]]))
 
 
 def test_a_mode_that_no_control_reaches_is_named():
     lost = LinearModel.of([[1.1, 0.0], [0.0, 0.9]], [[0.0], [1.0]], PERIOD)
     with pytest.raises(err.ProblemError, match=r"out of reach: 1\.1 per sample"):
-        lti_mpc(lost, HORIZON, [1.0, 1.0], 1.0)
+        lti_mpc(lost, LinearOptions(HORIZON, [1.0, 1.0], 1.0))
 
 
 def test_a_mechanism_names_the_joints_of_the_mode_that_no_control_reaches():
     system = read_mjcf(UNDRIVEN)
     linear = linearize(system, [0.0, 0.0], None, [0.0])
     with pytest.raises(err.ProblemError, match=r"not stabilisable.*pole moves"):
-        linear_mpc(linear, HORIZON, np.ones(4), 1.0)
+        linear_mpc(linear, LinearOptions(HORIZON, np.ones(4), 1.0))
 
 
 UNDRIVEN = """<mujoco model="apart"><worldbody>

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 import mbcasadi as mb
-from mbcasadi.mpc import linear_mpc
+from mbcasadi.mpc import LinearOptions, linear_mpc
 
 # Poles from 4 to 2e5 1/s: an angle of 0.02 rad is an acceleration of 1e4 rad/s².
 ARM = """
@@ -34,7 +34,10 @@ def test_large_accelerations_hide_no_error_of_the_controls():
     linear = mb.linearize(system, np.zeros(2), None, np.zeros(2))
     assert np.abs(np.linalg.eigvals(linear.dfdx)).max() > 1e5
     weights = [10, 10, 0.1, 0.1], [1, 1]
-    laws = [linear_mpc(linear, 15, *weights, form=form) for form in ("condensed", "multipliers")]
+    laws = [
+        linear_mpc(linear, LinearOptions(15, *weights, form=form))
+        for form in ("condensed", "multipliers")
+    ]
     refs = [law.reference(setpoint_q=np.zeros(2), setpoint_u=np.zeros(2)) for law in laws]
     rng, moved = np.random.default_rng(0), 0.0
     for _ in range(5):
@@ -55,4 +58,4 @@ def test_what_counts_as_rest_is_one_thing_for_all_forms():
     linear = mb.linearize(system, np.zeros(2), None, np.zeros(2))
     nearly = replace(linear, drift=np.full(linear.nx, 1e-7))
     for form in ("condensed", "sparse", "multipliers"):
-        linear_mpc(nearly, 3, [10, 10, 0.1, 0.1], [1, 1], form=form)
+        linear_mpc(nearly, LinearOptions(3, [10, 10, 0.1, 0.1], [1, 1], form=form))

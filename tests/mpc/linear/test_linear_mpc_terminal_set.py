@@ -9,6 +9,7 @@ from mbcasadi import models
 from mbcasadi.control.regulators import equilibrium, linearize
 from mbcasadi.mpc import (
     LinearModel,
+    LinearOptions,
     Output,
     deviation_output,
     linear_mpc,
@@ -36,7 +37,7 @@ FOREVER = 150  # samples
 
 
 def terminal_set_of(case):
-    return linear_problem(DOUBLE, 5, *WEIGHTS, terminal_set=True, **CASES[case])
+    return linear_problem(DOUBLE, LinearOptions(5, *WEIGHTS, terminal_set=True, **CASES[case]))
 
 
 def worst_of_regulator(problem, x, u):
@@ -92,7 +93,9 @@ def test_the_set_is_invariant_and_no_row_is_idle(case):
 def test_by_hand_one_state_that_only_the_control_bounds():
     """`x_next = 1.2 x + u`: the regulator stays inside its bound where it starts inside it."""
     model = LinearModel.of([[1.2]], [[1.0]], PERIOD)
-    end = linear_problem(model, 3, 1.0, 1.0, u_bounds=[[-1.0, 0.5]], terminal_set=True).terminal
+    end = linear_problem(
+        model, LinearOptions(3, 1.0, 1.0, u_bounds=[[-1.0, 0.5]], terminal_set=True)
+    ).terminal
     K = end.K[0, 0]
     assert end.steps == 0
     np.testing.assert_allclose(np.sort(end.of_x.ravel()), np.sort([K / 1.0, -K / 0.5]), atol=1e-12)
@@ -127,7 +130,10 @@ def statuses_of(mpc, x, ticks=25):
 def test_a_plan_that_ends_in_the_set_has_a_successor_and_without_it_plans_run_out():
     options = {"u_bounds": [[-0.5, 0.5]], "outputs": [BOX], "P": np.zeros((2, 2))}
     start = np.random.default_rng(1).uniform(-FAR, FAR, (600, 2)).T
-    made = [lti_mpc(DOUBLE, 4, 1.0, 1.0, terminal_set=end, **options) for end in (True, False)]
+    made = [
+        lti_mpc(DOUBLE, LinearOptions(4, 1.0, 1.0, terminal_set=end, **options))
+        for end in (True, False)
+    ]
     safe, bold = (statuses_of(mpc, start) for mpc in made)
     began = safe[0] == 0
     assert np.sum(began) > 100
@@ -141,9 +147,11 @@ def test_condensed_sparse_and_explicit_end_in_the_same_set():
     held = equilibrium(system)
     linear = linearize(system, held)
     row = deviation_output(linear, "speed", np.eye(6)[3], -2.0, 2.0)
-    options = {"outputs": [row], "ctrl_limits": [[-0.6, 0.3]], "terminal_set": True}
+    options = {"outputs": [row], "u_bounds": [[-0.6, 0.3]], "terminal_set": True}
     made = {
-        form: linear_mpc(linear, 8, np.repeat([10.0, 0.01], 3), 0.1, form=form, **options)
+        form: linear_mpc(
+            linear, LinearOptions(8, np.repeat([10.0, 0.01], 3), 0.1, form=form, **options)
+        )
         for form in ("condensed", "sparse", "multipliers")
     }
     end = made["condensed"].problem.terminal
@@ -181,12 +189,13 @@ def test_a_set_that_there_is_not_is_refused(case):
     options, words = WRONG[case]
     given = {"model": DOUBLE, "horizon": 5, "Q": WEIGHTS[0], "R": WEIGHTS[1]} | options
     with pytest.raises(err.ProblemError, match=words):
-        lti_mpc(**given, terminal_set=True)
+        lti_mpc(given.pop("model"), LinearOptions(**given, terminal_set=True))
 
 
 def test_soft_bounds_do_not_narrow_the_set():
     hard, soft = (
-        linear_problem(DOUBLE, 5, *WEIGHTS, outputs=[one], terminal_set=True) for one in (BOX, SOFT)
+        linear_problem(DOUBLE, LinearOptions(5, *WEIGHTS, outputs=[one], terminal_set=True))
+        for one in (BOX, SOFT)
     )
     assert len(hard.terminal.of_x) > 3
     assert soft.terminal.of_x.shape == (0, 2)

@@ -2,23 +2,19 @@
 
 import numpy as np
 import pytest
+from support.linear_mpc_cases import MODEL, PERIOD
 
 import mbcasadi.errors as err
 from mbcasadi import models
-from mbcasadi.codegen import export_c
 from mbcasadi.control.regulators import equilibrium, linearize
-from mbcasadi.mpc import LinearModel, Noise, offset_free_lti, offset_free_mpc
-from mbcasadi.mpc.linear.disturbance import augment_with_disturbance
+from mbcasadi.mpc import LinearModel, LinearOptions, Noise, offset_free_lti, offset_free_mpc
+from mbcasadi.mpc.linear.disturbance import Estimation, augment_with_disturbance
 from mbcasadi.mpc.linear.problem import linear_problem
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation import validate
 
-PERIOD, HORIZON = 0.1, 10
-MODEL = LinearModel.of(
-    [[1.0, PERIOD], [-0.2 * PERIOD, 1.0]], [[PERIOD**2 / 2], [PERIOD]], PERIOD, [0.01, -0.02]
-)
+HORIZON = 10
 PLACE, WANTED = [[1.0, 0.0]], 0.5
-OPTIONS = {"tracked": PLACE, "u_bounds": [[-2.0, 2.0]]}
 FORCE, GAIN = 0.4, 1.15  # of the plant, which the model knows nothing of
 OFF = np.zeros((2, 0))
 SWITCHES = {"each state": (None, True), "the force": (MODEL.B, True), "off": (OFF, False)}
@@ -31,8 +27,11 @@ VARYING = LinearModel.of(
 
 
 def controller_of(model=MODEL, **options):
-    noise = {"noise": Noise(disturbance=10.0)}
-    return offset_free_lti(model, HORIZON, [2.0, 0.1], 0.3, **(OPTIONS | noise | options))
+    names = ("tracked", "measured", "disturbances", "noise")
+    estimated = {"tracked": PLACE, "noise": Noise(disturbance=10.0)}
+    estimated |= {name: options.pop(name) for name in names if name in options}
+    given = LinearOptions(HORIZON, [2.0, 0.1], 0.3, **{"u_bounds": [[-2.0, 2.0]]} | options)
+    return offset_free_lti(model, given, **estimated)
 
 
 def settle(mpc, gain=1.0, slip=0.0, y=lambda x: x):
@@ -71,8 +70,8 @@ def test_the_target_is_a_steady_state_that_tracks_and_no_other_is_nearer():
     A, B, B_d = rng.standard_normal((3, 3)), rng.standard_normal((3, 2)), np.eye(3)
     model = LinearModel.of(A, B, PERIOD, rng.standard_normal(3))
     H = rng.standard_normal((1, 3))
-    problem = linear_problem(model, 2, [3.0, 1.0, 2.0], [0.5, 0.7])
-    parts = augment_with_disturbance(problem, B_d, np.eye(3), H, (np.eye(3), np.eye(3), np.eye(3)))
+    problem = linear_problem(model, LinearOptions(2, [3.0, 1.0, 2.0], [0.5, 0.7]))
+    parts = augment_with_disturbance(problem, Estimation(np.eye(3), H, B_d, Noise(), None))
     W = np.diag([3.0, 1.0, 2.0, 0.5, 0.7])
     E = np.block([[A - np.eye(3), B], [H, np.zeros((1, 2))]])
     along = np.linalg.svd(E)[2][4:].T
@@ -87,27 +86,12 @@ def test_the_target_is_a_steady_state_that_tracks_and_no_other_is_nearer():
         np.testing.assert_allclose(slope, 0, atol=1e-10)
 
 
-def test_the_c_equals_the_function_and_coasts_over_a_bad_measurement(tmp_path):
-    mpc = controller_of(du_bounds=[[-0.3, 0.3]])
-    program = export_c(mpc, tmp_path / "c").load()
-    x, z, ref = np.array([0.3, 0.0]), mpc.controller.z0, mpc.reference(x=[WANTED, 0.0])
-    for k in range(60):
-        y = np.array([np.nan, 0.0]) if k == 30 else x
-        one = [np.array(out).ravel() for out in mpc.function(y, ref, z)]
-        other = [np.array(out).ravel() for out in program(y, ref, z)]
-        for name, a, b in zip(("u", "z_next", "status"), one, other, strict=False):
-            np.testing.assert_allclose(b, a, atol=1e-9, err_msg=f"{k} {name}")
-        u, z, status, *_ = one
-        assert np.all(np.isfinite(z))
-        assert status == (3 if k == 30 else 0)
-        x = MODEL.A @ x + MODEL.B @ (u + FORCE) + MODEL.drift
-    assert program(x, ref, np.full(z.size, np.nan))[2] == 3
-
-
 WRONG = {
     "two rows, one control": ({"tracked": np.eye(2)}, err.ProblemError, "no steady state"),
     "unseen": ({"measured": PLACE}, err.ProblemError, "not observable"),
     "noise": ({"noise": Noise(measurement=0.0)}, err.ProblemError, "noise.measurement"),
+    "a schedule": ({"preview": True}, err.ProblemError, "aims at one steady state"),
+    "another period": ({"period": PERIOD}, err.ProblemError, "sample time of its own"),
     "varies": ({"model": VARYING}, err.ProblemError, "constant model"),
     "shape": ({"tracked": [[1.0, 0.0, 0.0]]}, err.ShapeError, "tracked has shape"),
 }
@@ -130,11 +114,8 @@ def test_a_four_bar_keeps_its_pose_under_a_load_in_mujoco():
     for case, options in {"on": {}, "off": {"disturbances": np.zeros((linear.nx, 0))}}.items():
         mpc = offset_free_mpc(
             linear,
-            20,
-            np.repeat([10.0, 0.01], system.nv),
-            1.0,
-            tracked=crank,
-            period=0.01,
+            LinearOptions(20, np.repeat([10.0, 0.01], system.nv), 1.0, period=0.01),
+            crank,
             **options,
         )
         report = validate(

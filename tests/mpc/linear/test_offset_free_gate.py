@@ -10,7 +10,7 @@ from mbcasadi import models
 from mbcasadi.codegen import export_c
 from mbcasadi.control.regulators import equilibrium, linearize
 from mbcasadi.description.status import OUTPUTS, Flag, Status
-from mbcasadi.mpc import Gate, LinearModel, Noise, offset_free_lti, offset_free_mpc
+from mbcasadi.mpc import Gate, LinearModel, LinearOptions, Noise, offset_free_lti, offset_free_mpc
 from mbcasadi.plant import Plant
 from mbcasadi.system import read_mjcf
 
@@ -31,7 +31,7 @@ def crank_controller(**options):
     linear = four_bar()
     crank = np.eye(2 * linear.system.nv)[:1]
     weights = np.repeat([10.0, 0.01], linear.system.nv), 1.0
-    return offset_free_mpc(linear, 20, *weights, tracked=crank, period=PERIOD, **options)
+    return offset_free_mpc(linear, LinearOptions(20, *weights, period=PERIOD), crank, **options)
 
 
 def hold(mpc, added, ticks=120):
@@ -104,8 +104,8 @@ def slide(mpc, sensor=lambda _, x: x, kick=lambda _: 0.0, ticks=120):
 
 @cache
 def mass_controller(**options):
-    options = {"noise": NOISE, "tracked": ((1.0, 0.0),), "u_bounds": ((-2.0, 2.0),)} | options
-    return offset_free_lti(MASS, 10, [1.0, 0.1], 0.1, **options)
+    given = LinearOptions(10, [1.0, 0.1], 0.1, u_bounds=((-2.0, 2.0),))
+    return offset_free_lti(MASS, given, ((1.0, 0.0),), **({"noise": NOISE} | options))
 
 
 def test_a_true_step_of_the_plant_is_accepted_after_three_samples_and_regulated():

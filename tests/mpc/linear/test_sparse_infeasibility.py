@@ -3,30 +3,26 @@
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from support.linear_mpc_cases import HORIZON, MODEL, SPEED, controller_of
 
 from mbcasadi import models
 from mbcasadi.control.regulators import equilibrium, linearize
 from mbcasadi.description.status import Status
-from mbcasadi.mpc import LinearModel, Output, deviation_output, linear_mpc, lti_mpc
+from mbcasadi.mpc import LinearOptions, deviation_output, linear_mpc
 from mbcasadi.qp.solver import SPARSE_SOLVERS
 from mbcasadi.system import read_mjcf
 
-PERIOD, HORIZON = 0.1, 8
-DRIFT = np.array([0.01, -0.02])
-A = np.array([[1.0, PERIOD], [-0.2 * PERIOD, 1.0]])
-B = np.array([[PERIOD**2 / 2], [PERIOD]])
-MODEL = LinearModel.of(A, B, PERIOD, DRIFT)
-SPEED = (-0.5, 0.6)
 FORCE, CHANGE = 1.0, 0.7
 BOUNDS = {"u_bounds": [[-FORCE, FORCE]], "du_bounds": [[-CHANGE, CHANGE]]}
-ROWS = [Output("speed", [[0.0, 1.0]], [[0.0]], [SPEED[0]], [SPEED[1]])]
+LOW, HIGH = SPEED.lower[0], SPEED.upper[0]
+A, B, DRIFT = MODEL.A, MODEL.B, MODEL.drift
 ONE_STEP = {"piqp": {"piqp": {"max_iter": 1}}, "proxqp": {"proxqp": {"max_iter": 1}}}
 FEASIBLE, IMPOSSIBLE = np.array([0.3, 0.2]), np.array([0.3, 1.5])
 
 
 def small_mpc(form, solver=None):
-    options = {"form": form, "solver": solver, "outputs": ROWS} | BOUNDS
-    return lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, **options)
+    options = {"form": form, "solver": solver, "outputs": [SPEED]} | BOUNDS
+    return controller_of(**options)
 
 
 def outcome(mpc, *measured, last=()):
@@ -81,7 +77,7 @@ def has_motion(step, x0, controls, rows):
 
 def small_motion(x0, last):
     limits = np.full((HORIZON, 1), FORCE)
-    row = np.array([[0.0, 1.0]]), np.array([SPEED[0]]), np.array([SPEED[1]])
+    row = np.array([[0.0, 1.0]]), np.array([LOW]), np.array([HIGH])
     return has_motion((A, B, DRIFT), x0, (-limits, limits, last, CHANGE), row)
 
 
@@ -138,9 +134,10 @@ def four_bar(form):
     system = read_mjcf(models.path("four_bar"))
     linear = linearize(system, equilibrium(system))
     row = deviation_output(linear, "slow", np.eye(2 * system.nv)[system.nv], -SLOW, SLOW)
-    options = {"outputs": [row], "ctrl_limits": [[-TORQUE, TORQUE]], "period": 0.02}
+    options = {"outputs": [row], "u_bounds": [[-TORQUE, TORQUE]], "period": 0.02}
     return linear, linear_mpc(
-        linear, SAMPLES, np.repeat([10.0, 0.01], system.nv), 1e-2, form=form, **options
+        linear,
+        LinearOptions(SAMPLES, np.repeat([10.0, 0.01], system.nv), 1e-2, form=form, **options),
     )
 
 

@@ -16,8 +16,8 @@ from mbcasadi.mpc.ocp.solution import initial_guess
 from mbcasadi.mpc.ocp.solver import solve_ocp
 from mbcasadi.mpc.ocp.stage import stage_symbols
 from mbcasadi.mpc.ocp.stage_bounds import StageBounds
-from mbcasadi.mpc.rti.constraints import rows_of
 from mbcasadi.mpc.rti.controller import real_time_iteration
+from mbcasadi.mpc.rti.linearise import linearised
 from mbcasadi.qp.rows import Bounded
 
 SAME_OPTIMUM = 1e-5
@@ -170,11 +170,10 @@ def test_a_row_without_sense_is_refused():
 def test_an_active_set_is_handed_on_row_by_row(hanging):
     """Every row of the next tick begins as the same row of one interval later, if there is one."""
     free = replace(hanging[0], path_bounds=np.array([[-0.75, 0.75], [-20.0, 12.0]]))
-    rows = rows_of(free)
-    earlier = rows.shift_active_set(ca.DM(np.arange(rows.m))).full().ravel().astype(int)
+    rows = linearised(free).horizon.rows
     names = rows.names
     assert len(names) == rows.m == len(set(names))
-    for name, place in zip(names, earlier, strict=True):
+    for name, place in zip(names, rows.later, strict=True):
         row, k = name[:-1].rsplit("[", 1)
         later = f"{row}[{int(k) + 1}]"
         assert names[place] == (later if later in names else name)

@@ -13,9 +13,9 @@ from mbcasadi.mpc import (
     real_time_iteration,
     stage_symbols,
 )
+from mbcasadi.mpc.lq import interval
 from mbcasadi.mpc.ocp.cost import Cost
 from mbcasadi.mpc.ocp.stage_bounds import StageBounds
-from mbcasadi.mpc.rti import condensing
 from mbcasadi.system import from_lagrangian, read_mjcf
 
 LARGEST_FUNCTION = 100_000  # operations
@@ -44,7 +44,7 @@ def test_loops_and_written_out_parts_are_the_same_maps(monkeypatch, limit):
         symbols=s,
     )
     written = real_time_iteration(ocp).prepare
-    monkeypatch.setattr(condensing, "UNROLLED", limit)
+    monkeypatch.setattr(interval, "UNROLLED", limit)
     loops = real_time_iteration(ocp).prepare
     assert largest_body(loops) < largest_body(written)
     rng = np.random.default_rng(4)

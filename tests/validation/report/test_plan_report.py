@@ -12,7 +12,7 @@ from support.validation_problems import SLIDER, planning_slider
 from mbcasadi import models
 from mbcasadi.control.regulators import equilibrium, linearize
 from mbcasadi.description import ReportedLimits, Signal
-from mbcasadi.mpc import deviation_output, linear_mpc
+from mbcasadi.mpc import LinearOptions, deviation_output, linear_mpc
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation import (
     Criteria,
@@ -101,7 +101,7 @@ def four_bar_run(perturb: dict[str, float]) -> Run:
     slow = deviation_output(linear, "crank_speed", crank, -0.3, 0.3, linear_penalty=1e-3)
     weights = np.repeat([10.0, 0.01], system.nv), 1.0
     rates = {"du_bounds": [[-0.2, 0.2]], "outputs": [slow], "delay": 1}
-    mpc = linear_mpc(linear, 12, *weights, ctrl_limits=[[-0.5, 0.5]], **rates)
+    mpc = linear_mpc(linear, LinearOptions(12, *weights, u_bounds=[[-0.5, 0.5]], **rates))
     ref = mpc.reference(setpoint_q=held.q, setpoint_u=held.u)
     start = np.array(system.integrate(held.q, [0.05, 0, 0])).ravel()
     options = {"reference": ref, "q0": start, "delay": 1, "perturb": perturb}

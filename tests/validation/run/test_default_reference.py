@@ -37,7 +37,7 @@ def start_beside(linear, plant):
 def test_a_regulator_and_an_mpc_return_to_their_setpoint(linear, plant):
     q0 = start_beside(linear, plant)
     tracking = lqr(linear, 1.0, 1.0, track_reference=True)
-    mpc = mb.mpc.linear_mpc(linear, 5, np.ones(2 * linear.system.nv), 1.0)
+    mpc = mb.mpc.linear_mpc(linear, mb.mpc.LinearOptions(5, np.ones(2 * linear.system.nv), 1.0))
     for controller in (tracking, mpc):
         stay = reference_or_stay(controller, None, plant, q0, computed=False)
         assert np.array_equal(stay.reference, controller.reference_at(linear.q))

@@ -1,0 +1,1 @@
+"""One stagewise linear-quadratic problem: its recursion, its rows, the end of its tick."""
