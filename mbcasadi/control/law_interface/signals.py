@@ -10,9 +10,11 @@ from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Signal, TuningParameter
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import (
+    RATE_UNITS,
     controls,
     coordinates,
     equality_groups,
+    rate_names,
     rates,
     unitless_signal,
 )
@@ -23,6 +25,15 @@ def monitors(tracked: Sequence[tuple[str, str]]) -> tuple[Signal, ...]:
     """Return names and units of target and error, for reports."""
     names, units = tuple(name for name, _ in tracked), tuple(unit for _, unit in tracked)
     return Signal("target", names, units), Signal("error", names, units)
+
+
+def deviations(system: System) -> list[tuple[str, str]]:
+    """Return name and unit of each entry of `q_0 ⊖ q`."""
+    names = rate_names(system)
+    if system.tree is None:
+        return [(name, "") for name in names]
+    units = [unit for joint in system.tree.joints for unit in RATE_UNITS[joint.kind]]
+    return list(zip(names, units, strict=True))
 
 
 def signals_in(

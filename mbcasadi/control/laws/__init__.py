@@ -27,9 +27,9 @@ from mbcasadi.control.laws.passive_joints import passive_joint_control
 from mbcasadi.control.laws.poses import sampled_poses
 from mbcasadi.control.laws.projected_inverse_dynamics import projected_inverse_dynamics
 from mbcasadi.control.laws.qr_inverse_dynamics import qr_inverse_dynamics
-from mbcasadi.control.laws.quasi_velocity_force import quasi_velocity_force
 from mbcasadi.control.laws.quasi_velocity_tracking import (
     composite_error,
+    quasi_velocity_force,
     quasi_velocity_tracking,
 )
 from mbcasadi.control.laws.servo import servo_control

@@ -16,7 +16,7 @@ from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
-from mbcasadi.control.laws.dependent_regulation import error_units
+from mbcasadi.control.law_interface.signals import deviations
 from mbcasadi.control.laws.dependent_tracking import desired_velocity, motion_slots, turning_fun
 from mbcasadi.control.laws.estimates import Adaptation, Estimates, require_apart
 from mbcasadi.control.laws.quasi_velocity_motion import gain_matrix, require_still_rows
@@ -127,7 +127,7 @@ def adaptive_tracking(
         slots=motion_slots(system),
         hold=lambda q: {"q": q[: moving_size(system)]},
         states={STATE: theta.values},
-        tracked=list(zip(speeds.components, error_units(system), strict=True)),
+        tracked=deviations(system),
         ctrl_limits=ctrl_limits,
         period=period,
         notes={

@@ -16,12 +16,13 @@ from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.signals import deviations
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
 from mbcasadi.formulation import virtual_mass as virtual_mass_motion
 from mbcasadi.shapes import real_array, require_numbers, require_positive
 from mbcasadi.system import System
-from mbcasadi.system.coordinates import RATE_UNITS, coordinates, moving_size, rates
+from mbcasadi.system.coordinates import coordinates, moving_size
 from mbcasadi.system.parameter_inputs import with_constants_of
 from mbcasadi.system.parametric import carries_parameters
 
@@ -123,7 +124,7 @@ def dependent_regulation(
         equations,
         slots=[Slot("q", names.components, names.units)],
         hold=lambda q: {"q": q[: moving_size(system)]},
-        tracked=list(zip(rates(system).components, error_units(system), strict=True)),
+        tracked=deviations(system),
         ctrl_limits=ctrl_limits,
         period=period,
         notes={"law": "regulation of dependent coordinates", "sigma": _sigma_text(sigma)},
@@ -144,13 +145,6 @@ def _per_coordinate(name: str, gain: Gain, system: System) -> NDArray[np.float64
             f"{name} = {gain}; expected a positive number, or {system.nv}, one for each coordinate"
         )
     return np.broadcast_to(gains, (system.nv,)).copy()
-
-
-def error_units(system: System) -> tuple[str, ...]:
-    """Return the unit of each entry of `q ⊖ q*`."""
-    if system.tree is None:
-        return ("",) * system.nv
-    return tuple(unit for joint in system.tree.joints for unit in RATE_UNITS[joint.kind])
 
 
 def _warn_of_sticking(sigma: float) -> None:

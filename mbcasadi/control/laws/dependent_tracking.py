@@ -14,7 +14,7 @@ from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
-from mbcasadi.control.laws.dependent_regulation import error_units
+from mbcasadi.control.law_interface.signals import deviations
 from mbcasadi.control.laws.quasi_velocity_motion import gain_matrix, require_still_rows
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.system import System, evaluate
@@ -102,7 +102,7 @@ def dependent_tracking(
         equations,
         slots=motion_slots(system),
         hold=lambda q: {"q": q[: moving_size(system)]},
-        tracked=list(zip(speeds.components, error_units(system), strict=True)),
+        tracked=deviations(system),
         ctrl_limits=ctrl_limits,
         period=period,
         notes={"law": "tracking of dependent coordinates by passivity [A16, eq. 8, Theorem 1]"},

@@ -19,12 +19,11 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
-from mbcasadi.control.law_interface.safe_inputs import close_inputs
+from mbcasadi.control.law_interface.signals import deviations
+from mbcasadi.control.regulators.controllability import require_detectable
 from mbcasadi.control.regulators.discrete import discretize
 from mbcasadi.control.regulators.feedback import (
     caused_acceleration,
-    deviations,
     linear_action,
     require_continuous,
 )
@@ -39,7 +38,6 @@ from mbcasadi.control.regulators.innovation_gate import (
 )
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.lqr import require_equilibrium
-from mbcasadi.control.regulators.observability import require_detectable
 from mbcasadi.control.regulators.operating_point import Array, require_no_activations
 from mbcasadi.control.regulators.riccati import Filter, sampled_noise, stationary_filter
 from mbcasadi.description.status import Flag
@@ -254,7 +252,7 @@ def lqg(
         predicted = estimator.predict(x, action.acting(u, at.z))
         return Command(
             u=u,
-            a=caused_acceleration(Mechanism(system, close_inputs(system, at)[0]), u),
+            a=caused_acceleration(system, at, u),
             z_next={"x": predicted, "gate": decision.memory} | action.next_states(counted, u, at.z),
             attainable=ca.logic_not(decision.doubted),
             gated=ca.logic_not(decision.used),

@@ -12,7 +12,8 @@ from typing import final
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.regulators.feedback import deviations, setpoint_slots
+from mbcasadi.control.law_interface.signals import deviations
+from mbcasadi.control.regulators.feedback import setpoint_slots
 from mbcasadi.control.regulators.innovation_gate import wrap_angles
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.safe_output.mechanism_hold import Hold, hold_of_mechanism

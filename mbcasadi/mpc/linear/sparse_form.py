@@ -23,11 +23,8 @@ import scipy
 
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.loads import null
-from mbcasadi.control.regulators.multiplier_form import (
-    DESCRIPTOR_RANK_TOL,
-    descriptor_form,
-    require_equilibrium,
-)
+from mbcasadi.control.regulators.lqr import require_equilibrium
+from mbcasadi.control.regulators.multiplier_form import DESCRIPTOR_RANK_TOL, descriptor_form
 from mbcasadi.mpc.linear.condensing import (
     SLACK_CURVATURE,
     CondensedProblem,

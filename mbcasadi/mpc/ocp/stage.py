@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked, require_fields
-from mbcasadi.control.regulators.feedback import deviations, setpoint_slots
+from mbcasadi.control.law_interface.signals import deviations
+from mbcasadi.control.regulators.feedback import setpoint_slots
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.control.tasks.task import Slot, Task
 from mbcasadi.errors import ProblemError, ShapeError
