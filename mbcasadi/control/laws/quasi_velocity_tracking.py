@@ -5,45 +5,19 @@ one across it changes the constraint force; they are decoupled. In joint space
 `f = M a + h - Aᵀ lam_d`, with `a` the acceleration of the motion law.
 """
 
-from collections.abc import (
-    Callable,
-    Sequence,
-)
+from collections.abc import Callable, Sequence
 
 import casadi as ca
-from numpy.typing import (
-    ArrayLike,
-)
+from numpy.typing import ArrayLike
 
-from mbcasadi.argument_kinds import (
-    checked,
-)
-from mbcasadi.control.law_interface.arguments import (
-    require_law_arguments,
-)
-from mbcasadi.control.law_interface.law import (
-    Command,
-    Law,
-    LawInputs,
-)
-from mbcasadi.control.law_interface.make_law import (
-    make_law,
-)
-from mbcasadi.control.law_interface.mechanism_at_state import (
-    LAW_RANK_TOL,
-    Mechanism,
-)
-from mbcasadi.control.law_interface.weights import (
-    control_weights_of,
-)
-from mbcasadi.control.laws.coordinate_check import (
-    coordinates_of,
-    require_coordinates,
-)
-from mbcasadi.control.laws.force_loop import (
-    ForceGains,
-    force_loop,
-)
+from mbcasadi.argument_kinds import checked
+from mbcasadi.control.law_interface.arguments import require_law_arguments
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.weights import control_weights_of
+from mbcasadi.control.laws.coordinate_check import coordinates_of, require_coordinates
+from mbcasadi.control.laws.force_loop import ForceGains, force_loop
 from mbcasadi.control.laws.quasi_velocity_motion import (
     LEAST,
     QuasiMotion,
@@ -51,25 +25,12 @@ from mbcasadi.control.laws.quasi_velocity_motion import (
     require_plain,
     turning_fun,
 )
-from mbcasadi.control.laws.task_coordinates import (
-    Coordinates,
-    hold_by_coordinates,
-)
-from mbcasadi.shapes import (
-    require_choice,
-)
-from mbcasadi.system import (
-    System,
-)
-from mbcasadi.system.coordinates import (
-    rates,
-)
-from mbcasadi.system.parametric import (
-    carries_parameters,
-)
-from mbcasadi.system.ranges import (
-    require_ranges,
-)
+from mbcasadi.control.laws.task_coordinates import Coordinates, hold_by_coordinates
+from mbcasadi.shapes import require_choice
+from mbcasadi.system import System
+from mbcasadi.system.coordinates import rates
+from mbcasadi.system.parametric import carries_parameters
+from mbcasadi.system.ranges import require_ranges
 
 
 @checked

@@ -6,87 +6,74 @@ is the motion within the passive constraints, their reaction to the control incl
 law (14, 16, 35) of L15 takes the reaction from Q alone, and then the loops open.
 """
 
-from dataclasses import (
-    replace,
-)
-from typing import (
-    NamedTuple,
-)
+from dataclasses import replace
+from typing import NamedTuple
 
 import casadi as ca
-from numpy.typing import (
-    ArrayLike,
-)
+from numpy.typing import ArrayLike
 
-from mbcasadi.argument_kinds import (
-    checked,
-)
-from mbcasadi.constraints import (
-    stabilised_bias,
-)
-from mbcasadi.control.law_interface.arguments import (
-    require_law_arguments,
-)
-from mbcasadi.control.law_interface.law import (
-    Command,
-    Law,
-    LawInputs,
-)
-from mbcasadi.control.law_interface.make_law import (
-    make_law,
-)
-from mbcasadi.control.law_interface.mechanism_at_state import (
-    LAW_RANK_TOL,
-    Mechanism,
-)
-from mbcasadi.control.law_interface.verdicts import (
-    ATTAIN_TOL,
-    is_definite,
-)
-from mbcasadi.control.tasks.servo_rows import (
-    BAUMGARTE_ADVICE,
-    SERVO_ADVICE,
-    SIGNALS,
-    ServoRows,
-)
-from mbcasadi.control.tasks.servo_task import (
-    ServoTask,
-)
-from mbcasadi.control.tasks.task import (
-    Slot,
-)
-from mbcasadi.description import (
-    Baumgarte,
-)
-from mbcasadi.dynamics.terms import (
-    rates_of,
-)
-from mbcasadi.errors import (
-    ShapeError,
-    UnsupportedFeatureError,
-)
-from mbcasadi.linalg import (
-    complete_factor,
-    tree_cholesky,
-    tree_solve,
-)
-from mbcasadi.shapes import (
-    real_array,
-    require_choice,
-    require_kind,
-)
-from mbcasadi.system import (
-    System,
-)
-from mbcasadi.system.parametric import (
-    carries_parameters,
-)
+from mbcasadi.argument_kinds import checked
+from mbcasadi.constraints import stabilised_bias
+from mbcasadi.control.law_interface.arguments import require_law_arguments
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.verdicts import ATTAIN_TOL, is_definite
+from mbcasadi.control.tasks.servo_rows import BAUMGARTE_ADVICE, SERVO_ADVICE, SIGNALS, ServoRows
+from mbcasadi.control.tasks.servo_task import ServoTask
+from mbcasadi.control.tasks.task import Slot
+from mbcasadi.description import Baumgarte
+from mbcasadi.dynamics.terms import rates_of
+from mbcasadi.errors import ShapeError, UnsupportedFeatureError
+from mbcasadi.linalg import complete_factor, tree_cholesky, tree_solve
+from mbcasadi.shapes import real_array, require_choice, require_kind
+from mbcasadi.system import System
+from mbcasadi.system.parametric import carries_parameters
 
 FORMS = ("least_norm", "figures")
 """`(A_s G B)⁺` of the constrained mechanism, or `(A_s M⁻¹ B)⁺` as in the paper's figures."""
 
 STABILISED = Baumgarte(10.0, 10.0)  # 1/s, critically damped
 HALF = 0.5  # above it, an entry of `off` releases a row
+
+
+class ServoTerms(NamedTuple):
+    """`A_s a = b_s` for the motion `a = a_0 + GB u`, in the mechanism's weighted coordinates.
+
+    Fields: `A_s` (k, nv), `b_s` (k, 1) stabilised; `a_0` (nv, 1) the constrained acceleration at
+    u = 0, non-ideal forces included; `GB` (nv, nu) the response of the acceleration to controls
+    of the size one in their metric; `error` (k, 1) how far the rows are violated, in their own
+    units; `sizes` (nv, 1) those of the rates, which make rotations and translations comparable.
+    """
+
+    A_s: ca.SX
+    b_s: ca.SX
+    a_0: ca.SX
+    GB: ca.SX
+    error: ca.SX
+    sizes: ca.DM
+
+    def scale_of(self, response: ca.SX) -> ca.SX:
+        """Return (k, 1) the scales of the rows of `A_s response` for a drop rule."""
+        length = ca.sqrt(ca.sum2((self.A_s @ ca.diag(self.sizes)) ** 2))
+        return ca.densify(length * ca.norm_fro(ca.diag(1 / self.sizes) @ response))
+
+    @property
+    def K(self) -> ca.SX:
+        """(k, nu) response of the servo rows, `A_s G B`."""
+        return self.A_s @ self.GB
+
+    @property
+    def w(self) -> ca.SX:
+        """(k, 1) acceleration that the control must add, `b_s - A_s a_0`."""
+        return self.b_s - self.A_s @ self.a_0
+
+    def is_attained(self, u: ca.SX) -> ca.SX:
+        """Return whether a control gives each row, to `ATTAIN_TOL` of what the row is a sum of."""
+        terms = ca.fabs(self.b_s) + ca.fabs(self.A_s) @ ca.fabs(self.a_0)
+        terms = terms + ca.fabs(self.K) @ ca.fabs(u)
+        met = ca.fabs(self.K @ u - self.w) <= ATTAIN_TOL * terms
+        return ca.mmin(ca.densify(met))
 
 
 @checked
@@ -245,45 +232,6 @@ def _stabilisation_note(baumgarte: Baumgarte | None) -> dict[str, str]:
         return {"stabilisation": "none: an error of the servo rows stays, its rate too"}
     alpha, beta = (real_array("baumgarte", x).ravel() for x in (baumgarte.alpha, baumgarte.beta))
     return {"stabilisation": f"alpha {alpha.tolist()} 1/s, beta {beta.tolist()} 1/s"}
-
-
-class ServoTerms(NamedTuple):
-    """`A_s a = b_s` for the motion `a = a_0 + GB u`, in the mechanism's weighted coordinates.
-
-    Fields: `A_s` (k, nv), `b_s` (k, 1) stabilised; `a_0` (nv, 1) the constrained acceleration at
-    u = 0, non-ideal forces included; `GB` (nv, nu) the response of the acceleration to controls
-    of the size one in their metric; `error` (k, 1) how far the rows are violated, in their own
-    units; `sizes` (nv, 1) those of the rates, which make rotations and translations comparable.
-    """
-
-    A_s: ca.SX
-    b_s: ca.SX
-    a_0: ca.SX
-    GB: ca.SX
-    error: ca.SX
-    sizes: ca.DM
-
-    def scale_of(self, response: ca.SX) -> ca.SX:
-        """Return (k, 1) the scales of the rows of `A_s response` for a drop rule."""
-        length = ca.sqrt(ca.sum2((self.A_s @ ca.diag(self.sizes)) ** 2))
-        return ca.densify(length * ca.norm_fro(ca.diag(1 / self.sizes) @ response))
-
-    @property
-    def K(self) -> ca.SX:
-        """(k, nu) response of the servo rows, `A_s G B`."""
-        return self.A_s @ self.GB
-
-    @property
-    def w(self) -> ca.SX:
-        """(k, 1) acceleration that the control must add, `b_s - A_s a_0`."""
-        return self.b_s - self.A_s @ self.a_0
-
-    def is_attained(self, u: ca.SX) -> ca.SX:
-        """Return whether a control gives each row, to `ATTAIN_TOL` of what the row is a sum of."""
-        terms = ca.fabs(self.b_s) + ca.fabs(self.A_s) @ ca.fabs(self.a_0)
-        terms = terms + ca.fabs(self.K) @ ca.fabs(u)
-        met = ca.fabs(self.K @ u - self.w) <= ATTAIN_TOL * terms
-        return ca.mmin(ca.densify(met))
 
 
 def servo_terms(

@@ -19,59 +19,24 @@ control by its own length in these:
 A singular value of `Â Ĝ B̂` below a tolerance is zero, in all units of the model.
 """
 
-from dataclasses import (
-    dataclass,
-)
+from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from numpy.typing import (
-    ArrayLike,
-    NDArray,
-)
+from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.argument_kinds import (
-    checked,
-)
-from mbcasadi.control.law_interface.law import (
-    LawInputs,
-)
-from mbcasadi.control.law_interface.mechanism_at_state import (
-    LAW_RANK_TOL,
-    Mechanism,
-)
-from mbcasadi.control.laws.servo import (
-    servo_terms,
-)
-from mbcasadi.control.tasks.servo_rows import (
-    BAUMGARTE_ADVICE,
-    SERVO_ADVICE,
-    ServoRows,
-)
-from mbcasadi.description import (
-    Baumgarte,
-)
-from mbcasadi.errors import (
-    ProblemError,
-)
-from mbcasadi.linalg import (
-    tree_solve,
-)
-from mbcasadi.shapes import (
-    column,
-    real_array,
-    require_kind,
-    require_positive,
-)
-from mbcasadi.short_text import (
-    summarised,
-)
-from mbcasadi.system import (
-    System,
-)
-from mbcasadi.system.coordinates import (
-    rates,
-)
+from mbcasadi.argument_kinds import checked
+from mbcasadi.control.law_interface.law import LawInputs
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.laws.servo import servo_terms
+from mbcasadi.control.tasks.servo_rows import BAUMGARTE_ADVICE, SERVO_ADVICE, ServoRows
+from mbcasadi.description import Baumgarte
+from mbcasadi.errors import ProblemError
+from mbcasadi.linalg import tree_solve
+from mbcasadi.shapes import column, real_array, require_kind, require_positive
+from mbcasadi.short_text import summarised
+from mbcasadi.system import System
+from mbcasadi.system.coordinates import rates
 
 Array = NDArray[np.float64]
 
@@ -119,6 +84,56 @@ class ServoReport:
     def in_words(self) -> str:
         """One paragraph."""
         return " ".join(self.sentences)
+
+
+@dataclass(frozen=True)
+class ServoResponse:
+    """Servo rows, motion and actuation in scaled coordinates.
+
+    Attributes:
+        rows: (k, nv) Â, rows of the length one, or zero.
+        motion: (k, nv) `Â Ĝ`.
+        control: (k, nu) `Â Ĝ B̂`.
+        G: (nv, nv) Ĝ.
+        scale: (k,) r, one for a row that is zero.
+        tol: singular value that counts as zero.
+    """
+
+    rows: Array
+    motion: Array
+    control: Array
+    G: Array
+    scale: Array
+    tol: float
+
+    def rank(self, X: Array) -> int:
+        """Return the rank of one of the scaled matrices."""
+        return int(np.sum(np.linalg.svd(X, compute_uv=False) > self.tol))
+
+    def range(self, X: Array) -> Array:
+        """Return orthonormal columns that span the range of a scaled matrix."""
+        U, sizes, _ = np.linalg.svd(X, full_matrices=False)
+        return np.asarray(U[:, sizes > self.tol])
+
+    def beyond(self, large: Array, small: Array) -> list[Array]:
+        """Return orthonormal columns of range(large) that are orthogonal to range(small)."""
+        large_basis, small_basis = self.range(large), self.range(small)
+        remainder = large_basis - small_basis @ (small_basis.T @ large_basis)
+        U, sizes, _ = np.linalg.svd(remainder, full_matrices=False)
+        return [U[:, i] for i in range(sizes.size) if sizes[i] > np.sqrt(self.tol)]
+
+    def unreachable_part(self, X: Array, b: Array, size: Array) -> Array:
+        """Return the part of b (k,) outside range(X), exactly zero where it is rounding.
+
+        Args:
+            X: (k, n) `motion` or `control`.
+            b: (k,) in the rows' own units; the part is the least one in these.
+            size: (k,) of the terms that b is the sum of.
+        """
+        basis = np.linalg.qr(self.scale[:, None] * self.range(X))[0]
+        remainder = b - basis @ (basis.T @ b)
+        rounding = self.tol * self.scale * np.max(size / self.scale, initial=0.0)
+        return remainder if np.any(np.abs(remainder) > rounding) else np.zeros_like(b)
 
 
 @checked
@@ -272,56 +287,6 @@ def _about_now(servo: ServoRows, unreachable: Array) -> str:
         return "A control gives the desired acceleration now (33)."
     names = _dominant_names(servo.names, unreachable)
     return f"No control gives the desired acceleration of {names} now (33)."
-
-
-@dataclass(frozen=True)
-class ServoResponse:
-    """Servo rows, motion and actuation in scaled coordinates.
-
-    Attributes:
-        rows: (k, nv) Â, rows of the length one, or zero.
-        motion: (k, nv) `Â Ĝ`.
-        control: (k, nu) `Â Ĝ B̂`.
-        G: (nv, nv) Ĝ.
-        scale: (k,) r, one for a row that is zero.
-        tol: singular value that counts as zero.
-    """
-
-    rows: Array
-    motion: Array
-    control: Array
-    G: Array
-    scale: Array
-    tol: float
-
-    def rank(self, X: Array) -> int:
-        """Return the rank of one of the scaled matrices."""
-        return int(np.sum(np.linalg.svd(X, compute_uv=False) > self.tol))
-
-    def range(self, X: Array) -> Array:
-        """Return orthonormal columns that span the range of a scaled matrix."""
-        U, sizes, _ = np.linalg.svd(X, full_matrices=False)
-        return np.asarray(U[:, sizes > self.tol])
-
-    def beyond(self, large: Array, small: Array) -> list[Array]:
-        """Return orthonormal columns of range(large) that are orthogonal to range(small)."""
-        large_basis, small_basis = self.range(large), self.range(small)
-        remainder = large_basis - small_basis @ (small_basis.T @ large_basis)
-        U, sizes, _ = np.linalg.svd(remainder, full_matrices=False)
-        return [U[:, i] for i in range(sizes.size) if sizes[i] > np.sqrt(self.tol)]
-
-    def unreachable_part(self, X: Array, b: Array, size: Array) -> Array:
-        """Return the part of b (k,) outside range(X), exactly zero where it is rounding.
-
-        Args:
-            X: (k, n) `motion` or `control`.
-            b: (k,) in the rows' own units; the part is the least one in these.
-            size: (k,) of the terms that b is the sum of.
-        """
-        basis = np.linalg.qr(self.scale[:, None] * self.range(X))[0]
-        remainder = b - basis @ (basis.T @ b)
-        rounding = self.tol * self.scale * np.max(size / self.scale, initial=0.0)
-        return remainder if np.any(np.abs(remainder) > rounding) else np.zeros_like(b)
 
 
 def servo_response(A_s: Array, G: Array, B: Array, inverse: Array, tol: float) -> ServoResponse:
