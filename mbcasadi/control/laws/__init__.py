@@ -1,6 +1,6 @@
 """Control laws of constrained mechanisms, one per file; each is exported to C unchanged."""
 
-from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.laws.adaptive_tracking import adaptive_tracking
 from mbcasadi.control.laws.computed_torque import computed_torque
@@ -52,6 +52,7 @@ __all__ = [
     "InputReach",
     "Law",
     "LawInputs",
+    "LawInterface",
     "MultiplierTracking",
     "ServoReport",
     "ServoRows",

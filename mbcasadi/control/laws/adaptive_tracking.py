@@ -7,6 +7,7 @@ with loops and passive joints, as it does for arms: the constraint force does no
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import casadi as ca
 from numpy.typing import ArrayLike
@@ -16,8 +17,8 @@ from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
-from mbcasadi.control.law_interface.signals import deviations
-from mbcasadi.control.laws.dependent_tracking import desired_velocity, motion_slots, turning_fun
+from mbcasadi.control.laws.dependent_regulation import motion_interface
+from mbcasadi.control.laws.dependent_tracking import desired_velocity, turning_fun
 from mbcasadi.control.laws.estimates import Adaptation, Estimates, require_apart
 from mbcasadi.control.laws.quasi_velocity_motion import gain_matrix, require_still_rows
 from mbcasadi.dynamics.regressor import linear_parameters, reference_regressor
@@ -120,18 +121,16 @@ def adaptive_tracking(
             target=at.ref["q"] if moving_size(system) == system.nv else None,
         )
 
+    notes = {
+        "law": "adaptive tracking of dependent coordinates by passivity [A16, Theorem 1]",
+        "estimates": ", ".join(theta.names),
+    }
+    motion = motion_interface(system, notes)
     return make_law(
         system,
         name,
         equations,
-        slots=motion_slots(system),
-        hold=lambda q: {"q": q[: moving_size(system)]},
-        states={STATE: theta.values},
-        tracked=deviations(system),
+        replace(motion, states={STATE: theta.values}),
         ctrl_limits=ctrl_limits,
         period=period,
-        notes={
-            "law": "adaptive tracking of dependent coordinates by passivity [A16, Theorem 1]",
-            "estimates": ", ".join(theta.names),
-        },
     )

@@ -11,17 +11,15 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.arguments import require_law_arguments
-from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
+from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
-from mbcasadi.control.tasks.reference import hold_by_task
 from mbcasadi.control.tasks.task import (
     Task,
     TaskRows,
     gains_of,
     own_slices,
     require_task,
-    tracked_rows,
 )
 from mbcasadi.system import System
 from mbcasadi.system.parametric import carries_parameters
@@ -86,12 +84,9 @@ def computed_torque(
         system,
         name,
         equations,
-        slots=task.slots(system),
-        hold=hold_by_task(task, system),
-        tracked=tracked_rows(task, system),
+        LawInterface.of_task(task, system, "computed torque on the constraint manifold"),
         ctrl_limits=ctrl_limits,
         period=period,
-        notes={"law": "computed torque on the constraint manifold", "task": task.name},
     )
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.arguments import require_law_arguments
-from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.actuated_force import Allocation
@@ -89,18 +89,10 @@ def constraint_force_control(
         )
 
     speeds = rates(system).components
-    motion = Slot("motion.f", speeds, ("N or N m",) * len(speeds))
+    slot = Slot("motion.f", speeds, ("N or N m",) * len(speeds))
+    motion = LawInterface([slot], notes={"law": "constraint force with PI [A05, eq. 51-52]"})
     return make_law(
-        system,
-        name,
-        equations,
-        slots=(*loop.slots, motion),
-        states=loop.states,
-        measures_force=loop.gains.feedback,
-        tracked=loop.tracked,
-        ctrl_limits=ctrl_limits,
-        period=period,
-        notes={"law": "constraint force with PI [A05, eq. 51-52]"},
+        system, name, equations, loop.beside(motion), ctrl_limits=ctrl_limits, period=period
     )
 
 

@@ -12,12 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.law import Array
-from mbcasadi.control.laws.poses import (
-    POSE_RANK_TOL,
-    joint_rates,
-    motions_at,
-    sampled_poses,
-)
+from mbcasadi.control.laws.poses import POSE_RANK_TOL, joint_rates, motions_at, sampled_poses
 from mbcasadi.control.laws.task_coordinates import Coordinates, chosen_coordinates
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_kind

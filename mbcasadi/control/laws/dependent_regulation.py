@@ -5,7 +5,7 @@ independent coordinates, so its size and its C stay the same when loops open and
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import casadi as ca
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.arguments import require_law_arguments
-from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.law_interface.signals import deviations
@@ -22,7 +22,7 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.formulation import virtual_mass as virtual_mass_motion
 from mbcasadi.shapes import real_array, require_numbers, require_positive
 from mbcasadi.system import System
-from mbcasadi.system.coordinates import coordinates, moving_size
+from mbcasadi.system.coordinates import coordinates, moving_size, per, rates
 from mbcasadi.system.parameter_inputs import with_constants_of
 from mbcasadi.system.parametric import carries_parameters
 
@@ -117,17 +117,32 @@ def dependent_regulation(
             target=at.ref["q"] if moving_size(system) == system.nv else None,
         )
 
-    names = coordinates(system)
+    notes = {"law": "regulation of dependent coordinates", "sigma": _sigma_text(sigma)}
     return make_law(
         system,
         name,
         equations,
-        slots=[Slot("q", names.components, names.units)],
-        hold=lambda q: {"q": q[: moving_size(system)]},
-        tracked=deviations(system),
+        motion_interface(system, notes, moving=False),
         ctrl_limits=ctrl_limits,
         period=period,
-        notes={"law": "regulation of dependent coordinates", "sigma": _sigma_text(sigma)},
+    )
+
+
+def motion_interface(
+    system: System, notes: Mapping[str, str], *, moving: bool = True
+) -> LawInterface:
+    """Return the interface of a law that tracks all coordinates: q and, of a motion, v and a."""
+    places, speeds = coordinates(system), rates(system)
+    slots = [
+        Slot("q", places.components, places.units),
+        Slot("v", speeds.components, speeds.units),
+        Slot("a", speeds.components, tuple(per(unit, "s") for unit in speeds.units)),
+    ]
+    return LawInterface(
+        slots if moving else slots[:1],
+        lambda q: {"q": q[: moving_size(system)]},
+        tracked=deviations(system),
+        notes=notes,
     )
 
 

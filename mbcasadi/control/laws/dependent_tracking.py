@@ -14,11 +14,10 @@ from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
-from mbcasadi.control.law_interface.signals import deviations
+from mbcasadi.control.laws.dependent_regulation import motion_interface
 from mbcasadi.control.laws.quasi_velocity_motion import gain_matrix, require_still_rows
-from mbcasadi.control.tasks.task import Slot
 from mbcasadi.system import System, evaluate
-from mbcasadi.system.coordinates import coordinates, moving_size, per, rates
+from mbcasadi.system.coordinates import moving_size, rates
 from mbcasadi.system.parameter_inputs import with_constants_of
 from mbcasadi.system.parametric import carries_parameters
 
@@ -96,27 +95,15 @@ def dependent_tracking(
             target=at.ref["q"] if moving_size(system) == system.nv else None,
         )
 
+    note = "tracking of dependent coordinates by passivity [A16, eq. 8, Theorem 1]"
     return make_law(
         system,
         name,
         equations,
-        slots=motion_slots(system),
-        hold=lambda q: {"q": q[: moving_size(system)]},
-        tracked=deviations(system),
+        motion_interface(system, {"law": note}),
         ctrl_limits=ctrl_limits,
         period=period,
-        notes={"law": "tracking of dependent coordinates by passivity [A16, eq. 8, Theorem 1]"},
     )
-
-
-def motion_slots(system: System) -> list[Slot]:
-    """Return the references of a motion of all coordinates: q, v and a."""
-    places, speeds = coordinates(system), rates(system)
-    return [
-        Slot("q", places.components, places.units),
-        Slot("v", speeds.components, speeds.units),
-        Slot("a", speeds.components, tuple(per(unit, "s") for unit in speeds.units)),
-    ]
 
 
 def desired_velocity(m: Mechanism, K_p: ca.DM, turning: ca.Function) -> tuple[ca.SX, ca.SX, ca.SX]:

@@ -17,12 +17,7 @@ from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mech
 from mbcasadi.control.laws.actuated_force import Allocation
 from mbcasadi.control.laws.coordinate_check import coordinates_of
 from mbcasadi.control.laws.force_loop import ForceGains, force_loop
-from mbcasadi.control.laws.task_coordinates import (
-    Coordinates,
-    desired_motion,
-    hold_by_coordinates,
-    motion_gains,
-)
+from mbcasadi.control.laws.task_coordinates import Coordinates, desired_motion, motion_gains
 from mbcasadi.control.tasks.task import Gain
 from mbcasadi.system import System
 from mbcasadi.system.parametric import carries_parameters
@@ -101,12 +96,7 @@ def hybrid_motion_force_control(
         system,
         name,
         equations,
-        slots=(*theta.slots, *loop.slots),
-        hold=hold_by_coordinates(theta),
-        states=loop.states,
-        measures_force=loop.gains.feedback,
-        tracked=(*theta.tracked, *loop.tracked),
+        loop.beside(theta.interface("hybrid motion and force [A05, after eq. 53]")),
         ctrl_limits=ctrl_limits,
         period=period,
-        notes={"law": "hybrid motion and force [A05, after eq. 53]"},
     )

@@ -1,5 +1,7 @@
 """A frame as a spring, a damper and a mass, on mechanisms with loops and passive joints."""
 
+from dataclasses import replace
+
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
@@ -94,17 +96,10 @@ def impedance_control(
             target=pull.target,
         )
 
-    return make_law(
-        system,
-        name,
-        equations,
-        slots=spring.slots if mass is None else (*spring.slots, force_slot),
-        hold=spring.hold,
-        tracked=spring.tracked,
-        ctrl_limits=ctrl_limits,
-        period=period,
-        notes={"law": "impedance within the constraints", "task": task.name},
-    )
+    interface = spring.interface("impedance within the constraints")
+    if mass is not None:
+        interface = replace(interface, slots=(*interface.slots, force_slot))
+    return make_law(system, name, equations, interface, ctrl_limits=ctrl_limits, period=period)
 
 
 def _acceleration(

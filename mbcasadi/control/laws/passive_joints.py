@@ -14,12 +14,7 @@ from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.actuated_force import Allocation
 from mbcasadi.control.laws.coordinate_check import coordinates_of
-from mbcasadi.control.laws.task_coordinates import (
-    Coordinates,
-    desired_motion,
-    hold_by_coordinates,
-    motion_gains,
-)
+from mbcasadi.control.laws.task_coordinates import Coordinates, desired_motion, motion_gains
 from mbcasadi.control.tasks.task import Gain
 from mbcasadi.system import System
 from mbcasadi.system.parametric import carries_parameters
@@ -87,10 +82,7 @@ def passive_joint_control(
         system,
         name,
         equations,
-        slots=theta.slots,
-        hold=hold_by_coordinates(theta),
-        tracked=theta.tracked,
+        theta.interface("projected inverse dynamics with passive joints [A05, eq. 62]"),
         ctrl_limits=ctrl_limits,
         period=period,
-        notes={"law": "projected inverse dynamics with passive joints [A05, eq. 62]"},
     )

@@ -17,12 +17,7 @@ from mbcasadi.control.law_interface.verdicts import ATTAIN_TOL
 from mbcasadi.control.laws.actuated_force import actuators
 from mbcasadi.control.laws.coordinate_check import coordinates_of
 from mbcasadi.control.laws.poses import joint_rates, motions_at
-from mbcasadi.control.laws.task_coordinates import (
-    Coordinates,
-    desired_motion,
-    hold_by_coordinates,
-    motion_gains,
-)
+from mbcasadi.control.laws.task_coordinates import Coordinates, desired_motion, motion_gains
 from mbcasadi.control.tasks.task import Gain
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import System
@@ -98,12 +93,9 @@ def projected_inverse_dynamics(
         system,
         name,
         equations,
-        slots=theta.slots,
-        hold=hold_by_coordinates(theta),
-        tracked=theta.tracked,
+        theta.interface("projected inverse dynamics [A05, eq. 45-46]"),
         ctrl_limits=ctrl_limits,
         period=period,
-        notes={"law": "projected inverse dynamics [A05, eq. 45-46]"},
     )
 
 

@@ -8,12 +8,11 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.arguments import require_law_arguments
-from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.computed_torque import nearest_acceleration
-from mbcasadi.control.tasks.reference import hold_by_task
-from mbcasadi.control.tasks.task import Task, gains_of, own_slices, require_task, tracked_rows
+from mbcasadi.control.tasks.task import Task, gains_of, own_slices, require_task
 from mbcasadi.formulation.null_space import null_space_inverse
 from mbcasadi.system import System
 from mbcasadi.system.parametric import carries_parameters
@@ -82,10 +81,7 @@ def qr_inverse_dynamics(
         system,
         name,
         equations,
-        slots=task.slots(system),
-        hold=hold_by_task(task, system),
-        tracked=tracked_rows(task, system),
+        LawInterface.of_task(task, system, "QR inverse dynamics [S20, eq. 20-21]"),
         ctrl_limits=ctrl_limits,
         period=period,
-        notes={"law": "QR inverse dynamics [S20, eq. 20-21]", "task": task.name},
     )

@@ -25,7 +25,7 @@ from mbcasadi.control.laws.quasi_velocity_motion import (
     require_plain,
     turning_fun,
 )
-from mbcasadi.control.laws.task_coordinates import Coordinates, hold_by_coordinates
+from mbcasadi.control.laws.task_coordinates import Coordinates
 from mbcasadi.shapes import require_choice
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import rates
@@ -115,12 +115,9 @@ def quasi_velocity_tracking(
         system,
         name,
         equations,
-        slots=theta.slots,
-        hold=hold_by_coordinates(theta),
-        tracked=theta.tracked,
+        theta.interface("tracking in quasi-velocities [A10, eq. 38-39]"),
         ctrl_limits=ctrl_limits,
         period=period,
-        notes={"law": "tracking in quasi-velocities [A10, eq. 38-39]"},
     )
 
 
@@ -254,12 +251,9 @@ def quasi_velocity_force(
         system,
         name,
         equations,
-        slots=(*theta.slots, *loop.slots),
-        hold=hold_by_coordinates(theta),
-        states=loop.states,
-        measures_force=loop.gains.feedback,
-        tracked=(*theta.tracked, *loop.tracked),
+        loop.beside(
+            theta.interface("motion and force in quasi-velocities [A10, eq. 39, 47; A05, eq. 52]")
+        ),
         ctrl_limits=ctrl_limits,
         period=period,
-        notes={"law": "motion and force in quasi-velocities [A10, eq. 39, 47; A05, eq. 52]"},
     )

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import checked
 from mbcasadi.constraints import stabilised_bias
 from mbcasadi.control.law_interface.arguments import require_law_arguments
-from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.law_interface.verdicts import ATTAIN_TOL, is_definite
@@ -164,19 +164,15 @@ def servo_control(
             solvable = is_definite(L, ca.diag(m.M))
         return replace(_command(m, task, u, _target(servo, at, on)), solvable=solvable)
 
-    return make_law(
-        system,
-        name,
-        equations,
-        slots=_slots(servo, system),
-        hold=lambda q: ServoTask(servo).hold_reference(system, q),
+    interface = LawInterface(
+        _slots(servo, system),
+        lambda q: ServoTask(servo).hold_reference(system, q),
         default={},
         tracked=list(zip(servo.names, servo.units, strict=True)),
-        ctrl_limits=ctrl_limits,
-        period=period,
         notes={"law": f"constraint-following servo control, {form}"}
         | _stabilisation_note(baumgarte),
     )
+    return make_law(system, name, equations, interface, ctrl_limits=ctrl_limits, period=period)
 
 
 def _command(m: Mechanism, task: ServoTerms, u: ca.SX, target: ca.SX) -> Command:

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.law_interface.law import Array
+from mbcasadi.control.law_interface.law import Array, LawInterface
 from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
 from mbcasadi.control.law_interface.pivots import leading_rows
 from mbcasadi.control.law_interface.verdicts import attainable
 from mbcasadi.control.laws.poses import POSE_RANK_TOL, motions_at
-from mbcasadi.control.tasks.reference import Hold
+from mbcasadi.control.tasks.reference import Slices
 from mbcasadi.control.tasks.task import Gain, Slot, per_row
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.shapes import require_kind, require_texts
@@ -44,6 +44,14 @@ class Coordinates:
     units: tuple[str, ...]
     theta: ca.Function
     rows: ca.Function
+
+    def interface(self, law: str) -> LawInterface:
+        """Return that of a law, named in its notes, which tracks θ."""
+
+        def held(q: ArrayLike) -> Slices:
+            return {"theta.q": np.array(self.theta(q)).ravel()}
+
+        return LawInterface(self.slots, held, tracked=self.tracked, notes={"law": law})
 
     @property
     def slots(self) -> tuple[Slot, ...]:
@@ -81,11 +89,6 @@ class DesiredMotion:
     attainable: ca.SX
     error: ca.SX
     target: ca.SX
-
-
-def hold_by_coordinates(theta: Coordinates) -> Hold:
-    """Return the slices of θ that hold a pose at rest, as a function of the pose."""
-    return lambda q: {"theta.q": np.array(theta.theta(q)).ravel()}
 
 
 @checked

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.signals import deviations
 from mbcasadi.control.regulators.controllability import require_detectable
@@ -260,20 +260,17 @@ def lqg(
             error=-system.difference(linear.q, at.q),
         )
 
+    notes = {
+        "law": "LQG on the constraint manifold",
+        "measured": f"{estimator.y_0.size} of {linear.nx} numbers",
+    }
     return make_law(
         system,
         name,
         equations,
-        closes_state=False,
-        slots=(),
-        states=states,
-        tracked=deviations(system),
+        LawInterface(tracked=deviations(system), states=states, closes_state=False, notes=notes),
         ctrl_limits=ctrl_limits,
         period=period,
-        notes={
-            "law": "LQG on the constraint manifold",
-            "measured": f"{estimator.y_0.size} of {linear.nx} numbers",
-        },
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
 from mbcasadi.control.law_interface.safe_inputs import close_inputs
@@ -94,16 +94,18 @@ def feedback(
         system,
         name,
         equations,
-        closes_state=False,
-        slots=setpoint_slots(system) if track_reference else (),
-        hold=partial(held_setpoint, linear) if track_reference else None,
-        default=default if track_reference else None,
-        states=action.states,
-        knows_activations=True,
-        tracked=deviations(system),
+        LawInterface(
+            slots=setpoint_slots(system) if track_reference else (),
+            hold=partial(held_setpoint, linear) if track_reference else None,
+            default=default if track_reference else None,
+            tracked=deviations(system),
+            states=action.states,
+            knows_activations=True,
+            closes_state=False,
+            notes={"law": "state feedback on the constraint manifold"} | dict(notes or {}),
+        ),
         ctrl_limits=ctrl_limits,
         period=period,
-        notes={"law": "state feedback on the constraint manifold"} | dict(notes or {}),
     )
 
 

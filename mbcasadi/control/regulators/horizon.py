@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.signals import deviations
 from mbcasadi.control.regulators.feedback import (
@@ -248,13 +248,15 @@ def _gain_schedule_law(
         system,
         name,
         equations,
-        closes_state=False,
-        slots=(*setpoint_slots(system), Slot("gain", names, ("",) * size)),
-        states={STEP: [0.0]},
-        tracked=deviations(system),
+        LawInterface(
+            slots=(*setpoint_slots(system), Slot("gain", names, ("",) * size)),
+            tracked=deviations(system),
+            states={STEP: [0.0]},
+            closes_state=False,
+            notes={"law": "LQR with a gain for each tick", "ticks": str(len(table))},
+        ),
         ctrl_limits=ctrl_limits,
         period=period,
-        notes={"law": "LQR with a gain for each tick", "ticks": str(len(table))},
     )
     return _schedule_gains(law, table)
 

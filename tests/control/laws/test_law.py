@@ -9,7 +9,7 @@ import mbcasadi.errors as err
 from mbcasadi import models
 from mbcasadi.codegen import export_c
 from mbcasadi.control import PostureTask, with_fallback
-from mbcasadi.control.laws import Command, computed_torque, make_law
+from mbcasadi.control.laws import Command, LawInterface, computed_torque, make_law
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.system import read_mjcf
@@ -35,8 +35,9 @@ def counting_law(system):
         system,
         "counting",
         equations,
-        slots=[Slot("u", ("crank",), ("N m",))],
-        states={"count": [2.0], "idle": [7.0, 8.0]},
+        LawInterface(
+            [Slot("u", ("crank",), ("N m",))], states={"count": [2.0], "idle": [7.0, 8.0]}
+        ),
         ctrl_limits=[[-1.0, 2.0]],
     )
 
