@@ -60,12 +60,7 @@ from mbcasadi.control.tasks.reference import fill_reference
 from mbcasadi.description import Controller, TuningParameter
 from mbcasadi.description.status import LAW_STATUS, Flag, Status
 from mbcasadi.errors import ProblemError
-from mbcasadi.qp.input_guard import (
-    LARGEST_CONTROL,
-    clamp,
-    is_bounded,
-    is_saturated,
-)
+from mbcasadi.qp.input_guard import LARGEST_CONTROL, clamp, is_bounded, is_saturated
 from mbcasadi.shapes import real_array, require_identifier, require_positive, require_shape
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import moving_size

@@ -3,7 +3,7 @@
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.laws.adaptive_tracking import adaptive_tracking
-from mbcasadi.control.laws.computed_torque import computed_torque
+from mbcasadi.control.laws.computed_torque import computed_torque, qr_inverse_dynamics
 from mbcasadi.control.laws.constraint_force import (
     MultiplierTracking,
     constraint_force_control,
@@ -23,10 +23,11 @@ from mbcasadi.control.laws.input_reach import (
     input_reach,
     workspace_input_reach,
 )
-from mbcasadi.control.laws.passive_joints import passive_joint_control
 from mbcasadi.control.laws.poses import sampled_poses
-from mbcasadi.control.laws.projected_inverse_dynamics import projected_inverse_dynamics
-from mbcasadi.control.laws.qr_inverse_dynamics import qr_inverse_dynamics
+from mbcasadi.control.laws.projected_inverse_dynamics import (
+    passive_joint_control,
+    projected_inverse_dynamics,
+)
 from mbcasadi.control.laws.quasi_velocity_tracking import (
     composite_error,
     quasi_velocity_force,

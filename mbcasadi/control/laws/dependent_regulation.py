@@ -12,10 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.mechanism_at_state import (
+    LAW_RANK_TOL,
+    Mechanism,
+    require_law_arguments,
+)
 from mbcasadi.control.law_interface.signals import deviations
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
@@ -104,18 +107,10 @@ def dependent_regulation(
         direction = at.v / ca.fmax(speed, rest_speed)  # η, zero at rest [A16, eq. 22]
         spring = gains["kp"] * (error + sigma * distance * direction)
         desired_force = m.weighted_force(_static_force(system, at) - spring - gains["kd"] * at.v)
-        u, desired, missing = m.least_control(desired_force)
         motion = virtual_mass_motion(
             m.M, m.h, desired_force, m.A, m.c, virtual_mass=virtual_mass, **m.rule
         )
-        return Command(
-            u=u,
-            a=m.joint_rate(motion.a),
-            residual={"force": m.joint_force(missing)},
-            attainable=m.is_attained(missing, desired),
-            error=-error,
-            target=at.ref["q"] if moving_size(system) == system.nv else None,
-        )
+        return m.command(desired_force, motion.a, -error, target_of(m))
 
     notes = {"law": "regulation of dependent coordinates", "sigma": _sigma_text(sigma)}
     return make_law(
@@ -144,6 +139,11 @@ def motion_interface(
         tracked=deviations(system),
         notes=notes,
     )
+
+
+def target_of(m: Mechanism) -> ca.SX | None:
+    """Return the desired coordinates, where there is one for each rate."""
+    return m.at.ref["q"] if moving_size(m.system) == m.system.nv else None
 
 
 def _static_force(system: System, at: LawInputs) -> ca.SX:

@@ -6,10 +6,13 @@ import casadi as ca
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.mechanism_at_state import (
+    LAW_RANK_TOL,
+    Mechanism,
+    require_law_arguments,
+)
 from mbcasadi.control.laws.actuated_force import Allocation
 from mbcasadi.control.tasks.reference import Slices, hold_by_task
 from mbcasadi.control.tasks.task import Gain, Gains, Slot, Task, own_slices, per_row, require_task

@@ -7,10 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.mechanism_at_state import (
+    LAW_RANK_TOL,
+    Mechanism,
+    require_law_arguments,
+)
 from mbcasadi.control.law_interface.verdicts import is_definite
 from mbcasadi.control.laws.actuated_force import Allocation
 from mbcasadi.control.laws.gravity_compensation import Pull, Spring

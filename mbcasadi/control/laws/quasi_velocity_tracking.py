@@ -11,10 +11,13 @@ import casadi as ca
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.mechanism_at_state import (
+    LAW_RANK_TOL,
+    Mechanism,
+    require_law_arguments,
+)
 from mbcasadi.control.law_interface.weights import control_weights_of
 from mbcasadi.control.laws.coordinate_check import coordinates_of, require_coordinates
 from mbcasadi.control.laws.force_loop import ForceGains, force_loop

@@ -14,10 +14,13 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.constraints import stabilised_bias
-from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.mechanism_at_state import (
+    LAW_RANK_TOL,
+    Mechanism,
+    require_law_arguments,
+)
 from mbcasadi.control.law_interface.verdicts import ATTAIN_TOL, is_definite
 from mbcasadi.control.tasks.servo_rows import BAUMGARTE_ADVICE, SERVO_ADVICE, SIGNALS, ServoRows
 from mbcasadi.control.tasks.servo_task import ServoTask

@@ -48,7 +48,7 @@ class Coordinates:
     def interface(self, law: str) -> LawInterface:
         """Return that of a law, named in its notes, which tracks θ."""
 
-        def held(q: ArrayLike) -> Slices:
+        def held(q: Array) -> Slices:
             return {"theta.q": np.array(self.theta(q)).ravel()}
 
         return LawInterface(self.slots, held, tracked=self.tracked, notes={"law": law})

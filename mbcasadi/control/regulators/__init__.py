@@ -6,9 +6,7 @@ from mbcasadi.control.regulators.controllability import (
     Observability,
     require_stabilisable,
 )
-from mbcasadi.control.regulators.controllability import (
-    controllability as controllability,
-)
+from mbcasadi.control.regulators.controllability import controllability as controllability
 from mbcasadi.control.regulators.controllability import observability as observability
 from mbcasadi.control.regulators.discrete import discretize
 from mbcasadi.control.regulators.equilibrium import Equilibrium
