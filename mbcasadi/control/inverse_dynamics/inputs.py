@@ -7,26 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.control.inverse_dynamics.options import Setup
+from mbcasadi.control.tick.inputs import is_state, is_tuning, rows_of
 from mbcasadi.control.tick.instant import Instant
 from mbcasadi.control.tick.tuning import Tuned, tuned_values
 from mbcasadi.description.controller import defaults_of
-from mbcasadi.qp.input_guard import (
-    MASK_ON,
-    is_bounded,
-    is_within,
-    normalise_quaternions,
-    quaternion_validity,
-    replace_invalid,
-    state_validity,
-)
+from mbcasadi.qp.input_guard import MASK_ON, is_bounded, normalise_quaternions, replace_invalid
 from mbcasadi.system.closing import close_state
-from mbcasadi.system.coordinates import (
-    initial_pose,
-    moving_size,
-    quaternion_places,
-    state_sizes,
-)
-from mbcasadi.system.parameter_inputs import configuration_of, is_physical
+from mbcasadi.system.coordinates import initial_pose, moving_size, quaternion_places
+from mbcasadi.system.parameter_inputs import configuration_of
 
 Array = NDArray[np.float64]
 
@@ -92,19 +80,12 @@ def guard_inputs(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[Instant, c
     named = (*further, *COMMANDED)
     commanded = {name: symbols[name] for name in named if name in symbols}
     quaternions, nominal = quaternion_places(setup.system), nominal_inputs(setup)
-    is_measured = ca.logic_and(
-        state_validity((symbols["q"], symbols["v"]), state_sizes(setup.system)),
-        quaternion_validity(measured["q"], quaternions),
-    )
-    if "p" in symbols:
-        is_physical_p = is_physical(setup.system.parameters, symbols["p"])
-        is_measured = ca.logic_and(is_measured, is_physical_p)
+    is_measured = is_state(setup.system, symbols)
     if "act" in measured:
         is_measured = ca.logic_and(is_measured, is_bounded(measured["act"]))
     is_commanded = is_bounded(*commanded.values())
     if setup.tuning:
-        ends = ([getattr(x, end) for x in setup.tuning] for end in ("lower", "upper"))
-        is_commanded = ca.logic_and(is_commanded, is_within(commanded["tuning"], *ends))
+        is_commanded = ca.logic_and(is_commanded, is_tuning(commanded["tuning"], setup.tuning))
         is_commanded = ca.logic_and(is_commanded, _tuned_at(setup, commanded["tuning"]).valid)
         entries, ordered = _entries(setup, commanded["tuning"]), [ca.SX(1)]
         pairs = [pair for each in setup.bound for pair in each.ordered]
@@ -161,9 +142,7 @@ def _entries(setup: Setup, tuning: ca.SX | None) -> dict[str, ca.SX]:
 
 def rows_on(setup: Setup, on: ca.SX) -> ca.SX:
     """Return (nc,) the entries of the mask that belong to equality constraints, by rows."""
-    first = len(setup.contacts)
-    entries = [on[first + k] for k, size in enumerate(setup.equality_sizes) for _ in range(size)]
-    return ca.vertcat(ca.SX(0, 1), *entries)
+    return rows_of(on, setup.equality_sizes, len(setup.contacts))
 
 
 def default_inputs(setup: Setup) -> dict[str, Array]:

@@ -37,7 +37,6 @@ from mbcasadi.control.law_interface.fallback import (
     CORE,
     Core,
     no_force_at,
-    safe_output_of,
     start_of,
     with_memory,
 )
@@ -55,7 +54,7 @@ from mbcasadi.control.law_interface.signals import (
     with_components,
 )
 from mbcasadi.control.safe_output.mechanism_hold import hold_at
-from mbcasadi.control.safe_output.safe_output import DESCRIPTIONS
+from mbcasadi.control.safe_output.safe_output import DESCRIPTIONS, SafeOutput
 from mbcasadi.control.tasks.reference import fill_reference
 from mbcasadi.description import Controller, TuningParameter
 from mbcasadi.description.status import LAW_STATUS, Flag, Status
@@ -209,7 +208,8 @@ def _core(
         list(CORE),  # equal terms are joined once, in `Core.complete`
     )
     hold = ca.Function("start", inputs, [values["hold"]], list(symbols), ["hold"])
-    return Core(function, safe_output_of(system, limits, start_of(system, hold), period))
+    ends, start = (limits[:, 0], limits[:, 1]), start_of(system, hold)
+    return Core(function, SafeOutput.of(system, "safe", ends, start, period))
 
 
 def _outputs(
