@@ -7,13 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.control.inverse_dynamics.options import Setup
+from mbcasadi.control.tick import inputs as tick_inputs
 from mbcasadi.control.tick.inputs import is_state, is_tuning, rows_of
 from mbcasadi.control.tick.instant import Instant
 from mbcasadi.control.tick.tuning import Tuned, tuned_values
 from mbcasadi.description.controller import defaults_of
 from mbcasadi.qp.input_guard import MASK_ON, is_bounded, normalise_quaternions, replace_invalid
 from mbcasadi.system.closing import close_state
-from mbcasadi.system.coordinates import initial_pose, moving_size, quaternion_places
+from mbcasadi.system.coordinates import initial_pose, quaternion_places
 from mbcasadi.system.parameter_inputs import configuration_of
 
 Array = NDArray[np.float64]
@@ -36,18 +37,14 @@ def input_symbols(setup: Setup, m: int | None) -> dict[str, ca.SX]:
         m: number of inequalities; None where it is not known yet: z is then its last part, what it
             remembers of servos and for the observer.
     """
-    system = setup.system
-    sizes = {"q": moving_size(system), "v": system.nv, "act": system.na}
-    sizes |= further_inputs(setup) | {"ref": setup.nref}
-    sizes |= {"tuning": len(setup.tuning)} if setup.tuning else {}
-    sizes |= {"p": len(system.parameters)} if system.parameters else {}
-    sizes |= {
-        "mask": len(setup.mask_names),
-        "z": setup.memory_size if m is None else state_size(setup, m),
-    }
-    if not system.na:
-        del sizes["act"]
-    return {name: ca.SX.sym(name, size) for name, size in sizes.items()}
+    return tick_inputs.input_symbols(
+        setup.system,
+        further_inputs(setup),
+        ref=setup.nref,
+        tuning=len(setup.tuning),
+        mask=len(setup.mask_names),
+        z=setup.memory_size if m is None else state_size(setup, m),
+    )
 
 
 def state_size(setup: Setup, m: int) -> int:

@@ -44,7 +44,6 @@ from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs, L
 from mbcasadi.control.law_interface.safe_inputs import (
     close_inputs,
     finite_state,
-    input_symbols,
     safe_inputs,
 )
 from mbcasadi.control.law_interface.signals import (
@@ -56,13 +55,14 @@ from mbcasadi.control.law_interface.signals import (
 from mbcasadi.control.safe_output.mechanism_hold import hold_at
 from mbcasadi.control.safe_output.safe_output import DESCRIPTIONS, SafeOutput
 from mbcasadi.control.tasks.reference import fill_reference
+from mbcasadi.control.tick.inputs import input_symbols
 from mbcasadi.description import Controller, TuningParameter
 from mbcasadi.description.status import LAW_STATUS, Flag, Status
 from mbcasadi.errors import ProblemError
 from mbcasadi.qp.input_guard import LARGEST_CONTROL, clamp, is_bounded, is_saturated
 from mbcasadi.shapes import real_array, require_identifier, require_positive, require_shape
 from mbcasadi.system import System
-from mbcasadi.system.coordinates import moving_size
+from mbcasadi.system.coordinates import equality_groups, moving_size
 from mbcasadi.system.ranges import require_ranges
 
 
@@ -98,7 +98,14 @@ def make_law(
     initial = {key: np.atleast_1d(real_array(key, x)) for key, x in wanted.states.items()}
     z0 = np.concatenate([np.zeros(0), *initial.values()])
     _require_tuning(tuning)
-    symbols = input_symbols(system, slots, len(tuning), z0.size, wanted.measures_force)
+    symbols = input_symbols(
+        system,
+        {"f_c": system.nv} if wanted.measures_force else {},
+        ref=sum(slot.size for slot in slots),
+        tuning=len(tuning),
+        mask=None if system.mask is None else len(equality_groups(system)[0]),
+        z=z0.size,
+    )
     at, valid, accepted = safe_inputs(system, symbols, slots, tuning, initial)
     if wanted.closes_state:
         at, closed = close_inputs(system, at)

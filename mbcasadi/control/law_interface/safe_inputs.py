@@ -1,4 +1,4 @@
-"""Inputs of a law: their symbols, and the guard that makes them safe to compute with."""
+"""Inputs of a law: the guard that makes them safe to compute with."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,35 +15,6 @@ from mbcasadi.system import System
 from mbcasadi.system.closing import close_state
 from mbcasadi.system.coordinates import equality_groups, quaternion_places
 from mbcasadi.system.parameter_inputs import configuration_of
-
-
-def input_symbols(
-    system: System, slots: Sequence[Slot], n_tuning: int, nz: int, measures_force: bool
-) -> dict[str, ca.SX]:
-    """Return the symbol of each input by name, in the Function's order.
-
-    Args:
-        system: the mechanism.
-        slots: slices of the reference.
-        n_tuning: number of tuning parameters.
-        nz: size of the state.
-        measures_force: the law takes the measured constraint force.
-    """
-    count = len(system.parameters)
-    sizes = {"q": system.nq - count, "v": system.nv}
-    if system.na:
-        sizes["act"] = system.na
-    if measures_force:
-        sizes["f_c"] = system.nv
-    sizes["ref"] = sum(slot.size for slot in slots)
-    if n_tuning:
-        sizes["tuning"] = n_tuning
-    if count:
-        sizes["p"] = count
-    if system.mask is not None:
-        sizes["mask"] = len(equality_groups(system)[0])
-    sizes["z"] = nz
-    return {name: ca.SX.sym(name, size) for name, size in sizes.items()}
 
 
 def safe_inputs(

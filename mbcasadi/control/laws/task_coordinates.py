@@ -23,7 +23,7 @@ from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.shapes import require_kind, require_texts
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
-from mbcasadi.system.coordinates import authored_pose, moving_size, per, rates
+from mbcasadi.system.coordinates import authored_pose, moving_size, per, scalar_coordinates
 from mbcasadi.system.names_by_kind import require_name_of
 from mbcasadi.system.parameter_inputs import of_configuration
 from mbcasadi.system.parametric import carries_parameters
@@ -101,7 +101,7 @@ def joint_coordinates(system: System, joints: Sequence[str]) -> Coordinates:
         ProblemError: no joints, or one of them twice.
     """
     require_texts("joints", joints)
-    scalar = _scalar_joints(system)
+    scalar = scalar_coordinates(system)
     for name in joints:
         require_name_of(system, "hinge or slide", name, list(scalar))
     _require_different(joints)
@@ -186,7 +186,7 @@ def chosen_coordinates(
     """
     if among is not None:
         require_texts("among", among)
-    scalar = _scalar_joints(system)
+    scalar = scalar_coordinates(system)
     for name in among or ():
         require_name_of(system, "hinge or slide", name, list(scalar))
     scalar = {name: scalar[name] for name in (scalar if among is None else among)}
@@ -259,17 +259,3 @@ def _require_different(names: Sequence[str]) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ProblemError(f"θ names {', '.join(twice)} more than once; expected different entries")
-
-
-def _scalar_joints(system: System) -> dict[str, tuple[int, int, str]]:
-    """Return place in q, place in v and unit of each coordinate that is one number."""
-    if system.tree is None:
-        names = rates(system).components
-        same = system.nq == system.nv
-        return {name: (i, i, "") for i, name in enumerate(names)} if same else {}
-    units = {"hinge": "rad", "slide": "m"}
-    return {
-        joint.name: (joint.qpos, joint.dof, units[joint.kind])
-        for joint in system.tree.joints
-        if joint.kind in units
-    }

@@ -21,6 +21,30 @@ from mbcasadi.system.parameter_inputs import configuration_of, is_physical
 from mbcasadi.system.pulling_inputs import activation_names
 
 
+def input_symbols(
+    system: System,
+    further: Mapping[str, int],
+    *,
+    ref: int,
+    tuning: int,
+    mask: int | None,
+    z: int,
+) -> dict[str, ca.SX]:
+    """Return the symbol of each input by name, in the Function's order.
+
+    Args:
+        system: the mechanism.
+        further: sizes of inputs of this controller alone.
+        ref, tuning, mask, z: sizes; None where there is no mask. What is empty of `act`, `tuning`
+            and p is left out.
+    """
+    count = len(system.parameters)
+    optional = {name: n for name, n in (("tuning", tuning), ("p", count)) if n}
+    sizes = {"q": system.nq - count, "v": system.nv} | ({"act": system.na} if system.na else {})
+    sizes |= {**further, "ref": ref, **optional, **({} if mask is None else {"mask": mask})}
+    return {name: ca.SX.sym(name, size) for name, size in (sizes | {"z": z}).items()}
+
+
 def is_state(system: System, symbols: Mapping[str, ca.SX]) -> ca.SX:
     """Return 1 where q, v and the parameters p are finite, quaternions not degenerate, p physical.
 
