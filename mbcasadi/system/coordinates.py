@@ -186,3 +186,12 @@ def start_pose(system: System) -> Array:
 def rate_names(system: System) -> tuple[str, ...]:
     """Return the name of each entry of δq and v: its joint, with a suffix where it has several."""
     return rates(system).components
+
+
+def scalar_coordinates(system: System) -> dict[str, tuple[int, int, str]]:
+    """Return place in q, place in v and unit of each coordinate that is one number, by name."""
+    if system.tree is None:
+        names = rates(system).components
+        return {name: (i, i, "") for i, name in enumerate(names)} if system.nq == system.nv else {}
+    units = {"hinge": "rad", "slide": "m"}
+    return {j.name: (j.qpos, j.dof, units[j.kind]) for j in system.tree.joints if j.kind in units}

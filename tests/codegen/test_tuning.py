@@ -9,7 +9,7 @@ from test_c_program import run_program
 
 import mbcasadi.errors as err
 from mbcasadi.codegen import export_c
-from mbcasadi.control.laws import Command, make_law
+from mbcasadi.control.laws import Command, LawInterface, make_law
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import TuningParameter
 from mbcasadi.description.status import Status
@@ -36,7 +36,7 @@ def pd(tuning=GAINS):
         u = at.tuning["kp"] * (at.ref["place"] - at.q) - at.tuning["kd"] * at.v
         return Command(u=u, a=u / 2)
 
-    return make_law(mass(), "pd", equations, slots=SLOTS, tuning=tuning)
+    return make_law(mass(), "pd", equations, LawInterface(SLOTS, tuning=tuning))
 
 
 @pytest.fixture(scope="module")

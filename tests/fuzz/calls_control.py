@@ -101,8 +101,9 @@ def calls_of_laws():
         "chosen_coordinates": {"system": system},
         "composite_error": with_theta,
         "gain_condition": with_theta | {"q": [q0], "v": [0 * q0]},
-        "make_law": {"system": system, "name": "own", "equations": _bilinear, "slots": ()},
+        "make_law": {"system": system, "name": "own", "equations": _bilinear},
         "Adaptation": {"gain": 0.5},
+        "LawInterface": {"slots": (), "tracked": [("q", "rad")], "states": {"s": 0.0}},
         "ForceGains": {"proportional": 0.5},
         "ForceGains.radius": {"self": laws.ForceGains(0.5, 1.0), "period": 1e-3},
         "GainCondition.bound": {

@@ -80,7 +80,7 @@ def test_a_real_time_iteration_flags_a_soft_row_that_is_violated():
 def test_a_law_flags_a_control_at_its_limits_and_not_the_safe_output():
     q, v = ca.SX.sym("q"), ca.SX.sym("v")
     mass = from_lagrangian(q, v, kinetic=v**2, B=[[1]], ctrl_range=[[-1.0, 1.0]], name="mass")
-    law = make_law(mass, "spring", lambda at: Command(u=-at.q, a=-at.q / 2), slots=())
+    law = make_law(mass, "spring", lambda at: Command(u=-at.q, a=-at.q / 2))
     for place, flag, status in (
         (0.5, Flag(0), Status.SOLVED),
         (2.0, Flag.SATURATED, Status.SATURATED),

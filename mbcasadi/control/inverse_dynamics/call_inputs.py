@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.inverse_dynamics.options import CONTACT_SLOT, LOOP_SLOT, Array, Setup
+from mbcasadi.control.tick.inputs import tuning_values
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import column, require_name
 from mbcasadi.system.coordinates import pose_inputs, pose_of
@@ -94,11 +95,7 @@ def call_inputs(
             f_measured = asked_forces(setup, inputs["ref"])
         count = len(setup.weighed_forces)
         inputs["f_measured"] = column("f_measured", f_measured, count, finite=False)
-    entries = {parameter.name: parameter.default for parameter in setup.tuning}
-    for name, value in (tuning or {}).items():
-        require_name("entry of tuning", name, list(entries))
-        entries[name] = value
-    return inputs | ({"tuning": np.array([*entries.values()], dtype=float)} if entries else {})
+    return inputs | ({"tuning": tuning_values(setup.tuning, tuning)} if setup.tuning else {})
 
 
 def asked_forces(setup: Setup, ref: Array) -> Array:

@@ -11,16 +11,10 @@ from mbcasadi.control.inverse_dynamics.tick import Stages
 from mbcasadi.control.limits.soft_limits import soft_rows
 from mbcasadi.control.safe_output.safe_output import DESCRIPTIONS
 from mbcasadi.control.tasks.reference import slot_signal
+from mbcasadi.control.tick.inputs import input_signals
 from mbcasadi.description import Contact, Controller, Signal
 from mbcasadi.description.status import QP_STATUS
-from mbcasadi.system import System
-from mbcasadi.system.coordinates import (
-    controls,
-    coordinates,
-    rates,
-    unitless_signal,
-)
-from mbcasadi.system.pulling_inputs import activation_names
+from mbcasadi.system.coordinates import controls, unitless_signal
 
 LEVELS_IN_FLOAT = (
     "strict levels solve several problems in sequence, each within the rounding of those before it"
@@ -43,19 +37,10 @@ def controller_data(
     """
     state = active_names(setup, stages) + stages.safe.components
     state += setup.memory_names
-    inputs = {
-        "q": coordinates(setup.system),
-        "v": rates(setup.system),
-        "act": unitless_signal("act", _act_names(setup.system)),
-        **{signal.name: signal for each in setup.bound for signal in each.inputs},
-        "ref": slot_signal(setup.slots),
-        "tuning": Signal(
-            "tuning", tuple(x.name for x in setup.tuning), tuple(x.unit for x in setup.tuning)
-        ),
-        "p": setup.system.parameters.signal,
-        "mask": unitless_signal("mask", setup.mask_names),
-        "z": unitless_signal("z", state),
-    }
+    inputs = input_signals(
+        setup.system, slot_signal(setup.slots), setup.tuning, setup.mask_names, state
+    )
+    inputs |= {signal.name: signal for each in setup.bound for signal in each.inputs}
     soft = [each.about for each in soft_rows(stages.about, setup.soft)]
     outputs = {
         "relaxed": unitless_signal("relaxed", word_names(len(soft))),
@@ -133,7 +118,3 @@ def _cone_of(contact: Contact) -> str:
     if contact.cone == "quadratic":
         return "the quadratic cone"
     return f"{contact.sides} sides {'around' if contact.cone == 'outer' else 'inside'} the cone"
-
-
-def _act_names(system: System) -> tuple[str, ...]:
-    return activation_names(system)

@@ -1,17 +1,12 @@
 """The safe output of inverse dynamics: see `control/safe_output/safe_output.py`."""
 
 import casadi as ca
-import numpy as np
 
 from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, nominal_inputs
 from mbcasadi.control.inverse_dynamics.options import Array, Setup
 from mbcasadi.control.inverse_dynamics.problem import Problem
 from mbcasadi.control.inverse_dynamics.scales import ProblemScales
-from mbcasadi.control.safe_output.holding_command import (
-    HoldingCommand,
-    holding_command,
-    motors_of,
-)
+from mbcasadi.control.safe_output.holding_command import HoldingCommand, holding_command
 from mbcasadi.control.safe_output.safe_output import SafeOutput
 from mbcasadi.control.tick.instant import Instant
 from mbcasadi.system.coordinates import initial_pose, moving_size, pose_inputs
@@ -66,16 +61,8 @@ def safe_output_of(
         column = ca.vertcat(command, ca.SX.zeros(setup.system.nu))
     inputs = {name: x for name, x in symbols.items() if name != "z" or setup.memory_size}
     at = ca.Function("start", list(inputs.values()), [column], list(inputs), ["start"])
-    start = np.asarray(at(**{name: nominal[name] for name in inputs})["start"]).ravel()
-    return SafeOutput(
-        kind=setup.safe_output_kind,
-        names=setup.system.actuator_names,
-        u_min=limits[0],
-        u_max=limits[1],
-        motors=motors_of(setup.system),
-        start=np.where(np.isfinite(start), start, 0.0),
-        period=setup.period,
-    )
+    start = at(**{name: nominal[name] for name in inputs})["start"]
+    return SafeOutput.of(setup.system, setup.safe_output_kind, limits, start, setup.period)
 
 
 def offered_output(

@@ -7,26 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.control.inverse_dynamics.options import Setup
+from mbcasadi.control.tick import inputs as tick_inputs
+from mbcasadi.control.tick.inputs import is_state, is_tuning, rows_of
 from mbcasadi.control.tick.instant import Instant
 from mbcasadi.control.tick.tuning import Tuned, tuned_values
 from mbcasadi.description.controller import defaults_of
-from mbcasadi.qp.input_guard import (
-    MASK_ON,
-    is_bounded,
-    is_within,
-    normalise_quaternions,
-    quaternion_validity,
-    replace_invalid,
-    state_validity,
-)
+from mbcasadi.qp.input_guard import MASK_ON, is_bounded, normalise_quaternions, replace_invalid
 from mbcasadi.system.closing import close_state
-from mbcasadi.system.coordinates import (
-    initial_pose,
-    moving_size,
-    quaternion_places,
-    state_sizes,
-)
-from mbcasadi.system.parameter_inputs import configuration_of, is_physical
+from mbcasadi.system.coordinates import initial_pose, quaternion_places
+from mbcasadi.system.parameter_inputs import configuration_of
 
 Array = NDArray[np.float64]
 
@@ -48,18 +37,14 @@ def input_symbols(setup: Setup, m: int | None) -> dict[str, ca.SX]:
         m: number of inequalities; None where it is not known yet: z is then its last part, what it
             remembers of servos and for the observer.
     """
-    system = setup.system
-    sizes = {"q": moving_size(system), "v": system.nv, "act": system.na}
-    sizes |= further_inputs(setup) | {"ref": setup.nref}
-    sizes |= {"tuning": len(setup.tuning)} if setup.tuning else {}
-    sizes |= {"p": len(system.parameters)} if system.parameters else {}
-    sizes |= {
-        "mask": len(setup.mask_names),
-        "z": setup.memory_size if m is None else state_size(setup, m),
-    }
-    if not system.na:
-        del sizes["act"]
-    return {name: ca.SX.sym(name, size) for name, size in sizes.items()}
+    return tick_inputs.input_symbols(
+        setup.system,
+        further_inputs(setup),
+        ref=setup.nref,
+        tuning=len(setup.tuning),
+        mask=len(setup.mask_names),
+        z=setup.memory_size if m is None else state_size(setup, m),
+    )
 
 
 def state_size(setup: Setup, m: int) -> int:
@@ -92,19 +77,12 @@ def guard_inputs(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[Instant, c
     named = (*further, *COMMANDED)
     commanded = {name: symbols[name] for name in named if name in symbols}
     quaternions, nominal = quaternion_places(setup.system), nominal_inputs(setup)
-    is_measured = ca.logic_and(
-        state_validity((symbols["q"], symbols["v"]), state_sizes(setup.system)),
-        quaternion_validity(measured["q"], quaternions),
-    )
-    if "p" in symbols:
-        is_physical_p = is_physical(setup.system.parameters, symbols["p"])
-        is_measured = ca.logic_and(is_measured, is_physical_p)
+    is_measured = is_state(setup.system, symbols)
     if "act" in measured:
         is_measured = ca.logic_and(is_measured, is_bounded(measured["act"]))
     is_commanded = is_bounded(*commanded.values())
     if setup.tuning:
-        ends = ([getattr(x, end) for x in setup.tuning] for end in ("lower", "upper"))
-        is_commanded = ca.logic_and(is_commanded, is_within(commanded["tuning"], *ends))
+        is_commanded = ca.logic_and(is_commanded, is_tuning(commanded["tuning"], setup.tuning))
         is_commanded = ca.logic_and(is_commanded, _tuned_at(setup, commanded["tuning"]).valid)
         entries, ordered = _entries(setup, commanded["tuning"]), [ca.SX(1)]
         pairs = [pair for each in setup.bound for pair in each.ordered]
@@ -161,9 +139,7 @@ def _entries(setup: Setup, tuning: ca.SX | None) -> dict[str, ca.SX]:
 
 def rows_on(setup: Setup, on: ca.SX) -> ca.SX:
     """Return (nc,) the entries of the mask that belong to equality constraints, by rows."""
-    first = len(setup.contacts)
-    entries = [on[first + k] for k, size in enumerate(setup.equality_sizes) for _ in range(size)]
-    return ca.vertcat(ca.SX(0, 1), *entries)
+    return rows_of(on, setup.equality_sizes, len(setup.contacts))
 
 
 def default_inputs(setup: Setup) -> dict[str, Array]:

@@ -7,10 +7,11 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.control.tick.inputs import tuning_values
 from mbcasadi.description import Controller
 from mbcasadi.description.status import OUTPUTS, Flag, Status
 from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import column, require_name
+from mbcasadi.shapes import column
 from mbcasadi.short_text import summarised
 
 Array = NDArray[np.float64]
@@ -82,7 +83,7 @@ def solve_by_name(
     given = {name: value for name, value in inputs.items() if value is not None}
     require_inputs(controller.name, given, function.name_in())
     sizes = {name: function.numel_in(name) for name in function.name_in()}
-    defaults = {"z": controller.z0, "tuning": tuning_values(controller, tuning)}
+    defaults = {"z": controller.z0, "tuning": tuning_values(controller.tuning, tuning)}
     defaults["p"] = controller.default_parameters
     if "mask" in sizes:
         defaults["mask"] = np.ones(sizes["mask"])
@@ -118,15 +119,6 @@ def require_inputs(
     for each in given:
         if each not in valid:
             raise ProblemError(f"'{name}' has no input {each!r}; its inputs: {', '.join(valid)}")
-
-
-def tuning_values(controller: Controller, tuning: Mapping[str, float] | None) -> Array:
-    """Return the input `tuning` with these entries, defaults elsewhere."""
-    entries = {parameter.name: parameter.default for parameter in controller.tuning}
-    for name, value in (tuning or {}).items():
-        require_name("entry of tuning", name, list(entries))
-        entries[name] = value
-    return np.array([*entries.values()], dtype=float)
 
 
 def called(function: ca.Function, values: Mapping[str, Array]) -> dict[str, Array]:

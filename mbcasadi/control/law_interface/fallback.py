@@ -14,9 +14,7 @@ from typing import cast
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.safe_output.holding_command import motors_of
-from mbcasadi.control.safe_output.safe_output import SafeOutput
-from mbcasadi.control.safe_output.static_load import Array
+from mbcasadi.control.safe_output.safe_output import SafeOutput, finite_start
 from mbcasadi.description.status import OUTPUTS
 from mbcasadi.linalg.symbols import Sym
 from mbcasadi.short_text import summarised
@@ -129,44 +127,18 @@ def no_force_at(system: System, q: ca.SX, v: ca.SX, period: float) -> ca.SX:
     return ca.densify(model.controls(ca.SX.zeros(system.nu)))
 
 
-def start_of(system: System, hold: ca.Function) -> Array:
+def start_of(system: System, hold: ca.Function) -> ca.DM:
     """Return load and own at the authored pose at rest, of a Function (inputs) → (hold)."""
     pose, p = np.split(initial_pose(system), [moving_size(system)])
     others = {"q": ca.DM(pose), "mask": ca.DM(1.0), "p": ca.DM(p)}
     given = {name: value for name, value in others.items() if name in hold.name_in()}
-    return finite_start(hold(**given)["hold"])
-
-
-def finite_start(start: ca.DM) -> Array:
-    """Return load and own (2 nu,), zero where the authored pose gives none."""
-    column = np.asarray(start.full()).ravel()
-    return np.where(np.isfinite(column), column, 0.0)
+    return hold(**given)["hold"]
 
 
 def _split_state(fallback: ca.Function, state: Sym) -> list[Sym]:
     """Return q, v and ref of a Function."""
     ends = np.cumsum([0, *(fallback.numel_in(i) for i in range(3))]).tolist()
     return list(ca.vertsplit(state, ends))
-
-
-def safe_output_of(system: System, limits: Array, start: Array, period: float) -> SafeOutput:
-    """Return the safe output of a law.
-
-    Args:
-        system: the mechanism.
-        limits: (nu, 2) of the control.
-        start: (2 nu,) load and own at the authored pose.
-        period: sample time, s.
-    """
-    return SafeOutput(
-        kind="safe",
-        names=system.actuator_names,
-        u_min=limits[:, 0],
-        u_max=limits[:, 1],
-        motors=motors_of(system),
-        start=start,
-        period=period,
-    )
 
 
 def with_memory(function: ca.Function, own: int, before: int, after: int) -> ca.Function:

@@ -1,6 +1,6 @@
 """A control law as data: its safe inputs, its command and its description."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import final
@@ -9,11 +9,13 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.argument_kinds import checked
+from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.control.law_interface.control_law import ControlLaw
 from mbcasadi.control.law_interface.control_solution import ControlSolution, solve_by_name
 from mbcasadi.control.law_interface.fallback import Core
-from mbcasadi.control.tasks.reference import Hold, Slices, fill_reference, merged
+from mbcasadi.control.tasks.reference import Hold, Slices, fill_reference, hold_by_task, merged
+from mbcasadi.control.tasks.task import Slot, Task, tracked_rows
+from mbcasadi.description import TuningParameter
 from mbcasadi.errors import ProblemError
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
@@ -78,6 +80,51 @@ class Command:
     solvable: ca.SX = field(default_factory=lambda: ca.SX(1))
     error: ca.SX | None = None
     target: ca.SX | None = None
+
+
+@dataclass(frozen=True)
+class LawInterface:
+    """What a law reads and remembers beside q and v, and what reports show of it.
+
+    Attributes:
+        slots: slices of the reference.
+        hold: from a pose (nq,) to the slices that hold it at rest, those that are left out zero;
+            None where the reference holds no pose.
+        default: slices of the reference that the law has where none is given; see `Law.default`.
+        tracked: (name, unit) of each entry of `Command.error`.
+        states: initial value of each state, by name.
+        tuning: numbers that may change between ticks; `LawInputs.tuning` has them by name.
+        measures_force: the law takes the measured constraint force `f_c`.
+        knows_activations: the law takes the activation states, where the system has them.
+        closes_state: the equations get the state on the constraint manifold, not the measured one;
+            a state that is too far from it is bad input. Without it, nothing that they compute
+            for u may depend on the rank of the constraints.
+        notes: remarks for the report and for the README of the exported C.
+    """
+
+    slots: Sequence[Slot] = ()
+    hold: Hold | None = None
+    default: Slices | None = None
+    tracked: Sequence[tuple[str, str]] = ()
+    states: Mapping[str, ArrayLike] = field(default_factory=dict)
+    tuning: Sequence[TuningParameter] = ()
+    measures_force: bool = False
+    knows_activations: bool = False
+    closes_state: bool = True
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        require_fields(self)
+
+    @classmethod
+    def of_task(cls, task: Task, system: System, law: str) -> "LawInterface":
+        """Return that of a law, named in its notes, which follows a task."""
+        return cls(
+            slots=task.slots(system),
+            hold=hold_by_task(task, system),
+            tracked=tracked_rows(task, system),
+            notes={"law": law, "task": task.name},
+        )
 
 
 @final

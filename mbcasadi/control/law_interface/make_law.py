@@ -37,15 +37,13 @@ from mbcasadi.control.law_interface.fallback import (
     CORE,
     Core,
     no_force_at,
-    safe_output_of,
     start_of,
     with_memory,
 )
-from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
+from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.safe_inputs import (
     close_inputs,
     finite_state,
-    input_symbols,
     safe_inputs,
 )
 from mbcasadi.control.law_interface.signals import (
@@ -55,21 +53,16 @@ from mbcasadi.control.law_interface.signals import (
     with_components,
 )
 from mbcasadi.control.safe_output.mechanism_hold import hold_at
-from mbcasadi.control.safe_output.safe_output import DESCRIPTIONS
-from mbcasadi.control.tasks.reference import Hold, Slices, fill_reference
-from mbcasadi.control.tasks.task import Slot
+from mbcasadi.control.safe_output.safe_output import DESCRIPTIONS, SafeOutput
+from mbcasadi.control.tasks.reference import fill_reference
+from mbcasadi.control.tick.inputs import input_symbols
 from mbcasadi.description import Controller, TuningParameter
 from mbcasadi.description.status import LAW_STATUS, Flag, Status
 from mbcasadi.errors import ProblemError
-from mbcasadi.qp.input_guard import (
-    LARGEST_CONTROL,
-    clamp,
-    is_bounded,
-    is_saturated,
-)
+from mbcasadi.qp.input_guard import LARGEST_CONTROL, clamp, is_bounded, is_saturated
 from mbcasadi.shapes import real_array, require_identifier, require_positive, require_shape
 from mbcasadi.system import System
-from mbcasadi.system.coordinates import moving_size
+from mbcasadi.system.coordinates import equality_groups, moving_size
 from mbcasadi.system.ranges import require_ranges
 
 
@@ -78,19 +71,10 @@ def make_law(
     system: System,
     name: str,
     equations: Callable[[LawInputs], Command],
+    interface: LawInterface | None = None,
     *,
-    slots: Sequence[Slot],
-    hold: Hold | None = None,
-    default: Slices | None = None,
-    states: Mapping[str, ArrayLike] | None = None,
-    measures_force: bool = False,
-    knows_activations: bool = False,
-    closes_state: bool = True,
-    tuning: Sequence[TuningParameter] = (),
-    tracked: Sequence[tuple[str, str]] = (),
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
-    notes: Mapping[str, str] | None = None,
 ) -> Law:
     """Return the law that evaluates `equations` behind a guard and within limits.
 
@@ -98,35 +82,32 @@ def make_law(
         system: the mechanism; a system with a mask gives the law one.
         name: a C identifier.
         equations: from safe inputs to the command.
-        slots: slices of the reference.
-        hold: from a pose (nq,) to the slices that hold it at rest, those that are left out zero;
-            None where the reference holds no pose.
-        default: slices of the reference that the law has where none is given; see `Law.default`.
-        states: initial value of each state, by name.
-        measures_force: the law takes the measured constraint force `f_c`.
-        knows_activations: the law takes the activation states, where the system has them.
-        closes_state: the equations get the state on the constraint manifold, not the measured one;
-            a state that is too far from it is bad input. Without it, nothing that they compute
-            for u may depend on the rank of the constraints.
-        tuning: numbers that may change between ticks; `LawInputs.tuning` has them by name.
-        tracked: (name, unit) of each entry of `Command.error`.
+        interface: its reference, states and further inputs; none by default.
         ctrl_limits: (nu, 2) limits of u instead of the model's.
         period: sample time, s.
-        notes: remarks for the report and for the README of the exported C.
 
     Raises:
         ProblemError: no actuators, a constraint that depends on time, a name that is no C
             identifier, a period that is not positive, limits that contradict each other.
     """
-    _require(system, name, knows_activations)
+    wanted = LawInterface() if interface is None else interface
+    slots, tuning = wanted.slots, wanted.tuning
+    _require(system, name, wanted.knows_activations)
     require_positive(period=period)
     limits = require_ranges(system, ctrl_limits, None).ctrl
-    initial = {key: np.atleast_1d(real_array(key, x)) for key, x in (states or {}).items()}
+    initial = {key: np.atleast_1d(real_array(key, x)) for key, x in wanted.states.items()}
     z0 = np.concatenate([np.zeros(0), *initial.values()])
     _require_tuning(tuning)
-    symbols = input_symbols(system, slots, len(tuning), z0.size, measures_force)
+    symbols = input_symbols(
+        system,
+        {"f_c": system.nv} if wanted.measures_force else {},
+        ref=sum(slot.size for slot in slots),
+        tuning=len(tuning),
+        mask=None if system.mask is None else len(equality_groups(system)[0]),
+        z=z0.size,
+    )
     at, valid, accepted = safe_inputs(system, symbols, slots, tuning, initial)
-    if closes_state:
+    if wanted.closes_state:
         at, closed = close_inputs(system, at)
         valid, accepted = ca.logic_and(valid, closed), ca.logic_and(accepted, closed)
     command = equations(at)
@@ -151,9 +132,9 @@ def make_law(
         source=system.name,
         statuses=LAW_STATUS.texts,
         safe_statuses=LAW_STATUS.safe,
-        notes={"status": LAW_STATUS.summary(DESCRIPTIONS["safe"])} | dict(notes or {}),
+        notes={"status": LAW_STATUS.summary(DESCRIPTIONS["safe"])} | dict(wanted.notes),
         monitor=_monitor(command, symbols, core.safe.size),
-        monitors=monitors(tracked) if command.error is not None else (),
+        monitors=monitors(wanted.tracked) if command.error is not None else (),
         tuning=tuple(tuning),
         parameters=system.parameters.entries,
         emergency=core.safe.emergency(z0.size),
@@ -169,8 +150,8 @@ def make_law(
         system=system,
         core=core,
         make_desired=desired,
-        hold=hold,
-        default=None if default is None else fill_reference(slots, default),
+        hold=wanted.hold,
+        default=None if wanted.default is None else fill_reference(slots, wanted.default),
     )
 
 
@@ -234,7 +215,8 @@ def _core(
         list(CORE),  # equal terms are joined once, in `Core.complete`
     )
     hold = ca.Function("start", inputs, [values["hold"]], list(symbols), ["hold"])
-    return Core(function, safe_output_of(system, limits, start_of(system, hold), period))
+    ends, start = (limits[:, 0], limits[:, 1]), start_of(system, hold)
+    return Core(function, SafeOutput.of(system, "safe", ends, start, period))
 
 
 def _outputs(

@@ -7,13 +7,14 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.law_interface.law import Array, LawInputs
+from mbcasadi.control.law_interface.law import Array, Command, LawInputs
 from mbcasadi.control.law_interface.verdicts import attainable, is_definite
 from mbcasadi.control.law_interface.weights import (
     WeightedQuantities,
     control_weights_of,
     weights_of,
 )
+from mbcasadi.errors import ProblemError
 from mbcasadi.formulation.virtual_mass import constraint_mass, mean_mass
 from mbcasadi.linalg import (
     CompleteFactor,
@@ -26,6 +27,7 @@ from mbcasadi.linalg import (
     tree_cholesky,
     tree_solve,
 )
+from mbcasadi.shapes import number, require_numbers
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.closing import row_scale_at
 from mbcasadi.system.row_lengths import typical_row_lengths
@@ -112,6 +114,23 @@ class Mechanism(WeightedQuantities):
         actuators = complete_factor(PB, row_scale=scale, rank_tol=self.rank_tol)
         unit = actuators.pinv_times(desired)
         return self.control(unit), desired, desired - PB @ unit
+
+    def command(self, force: ca.SX, a: ca.SX, error: ca.SX, target: ca.SX | None) -> Command:
+        """Return the least control of a force, and the acceleration a that it is meant to give.
+
+        Args:
+            force, a: (nv, 1) each, in the metric.
+            error, target: of the motion, for reports.
+        """
+        u, desired, missing = self.least_control(force)
+        return Command(
+            u=u,
+            a=self.joint_rate(a),
+            residual={"force": self.joint_force(missing)},
+            attainable=self.is_attained(missing, desired),
+            error=error,
+            target=target,
+        )
 
     @cached_property
     def A(self) -> ca.SX:
@@ -253,3 +272,18 @@ class Mechanism(WeightedQuantities):
     def acceleration(self, force: ca.SX) -> ca.SX:
         """Return a (nv, 1) under the applied force (nv, 1), with `A a + c = 0`  [A16, eq. 27]."""
         return self.response(force - self.h - self.M @ self.a_across) + self.a_across
+
+
+def require_law_arguments(rank_tol: float, **not_negative: float) -> None:
+    """Raise `ProblemError` for a number that no law can use.
+
+    Args:
+        rank_tol: a share, at least zero and below one.
+        not_negative: finite numbers by name, such as a damping.
+    """
+    if not 0 <= number("rank_tol", rank_tol) < 1:
+        raise ProblemError(
+            f"rank_tol = {rank_tol}; expected the share of a length that counts as zero, at least "
+            "0 and below 1"
+        )
+    require_numbers(**not_negative)

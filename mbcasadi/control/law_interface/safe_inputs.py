@@ -1,4 +1,4 @@
-"""Inputs of a law: their symbols, and the guard that makes them safe to compute with."""
+"""Inputs of a law: the guard that makes them safe to compute with."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,49 +8,13 @@ import numpy as np
 
 from mbcasadi.control.law_interface.law import Array, LawInputs
 from mbcasadi.control.tasks.task import Slot
+from mbcasadi.control.tick.inputs import is_state, is_tuning, rows_of
 from mbcasadi.description import TuningParameter
-from mbcasadi.qp.input_guard import (
-    MASK_ON,
-    is_bounded,
-    is_within,
-    normalise_quaternions,
-    quaternion_validity,
-    replace_invalid,
-    state_validity,
-)
+from mbcasadi.qp.input_guard import MASK_ON, is_bounded, normalise_quaternions, replace_invalid
 from mbcasadi.system import System
 from mbcasadi.system.closing import close_state
-from mbcasadi.system.coordinates import equality_groups, quaternion_places, state_sizes
-from mbcasadi.system.parameter_inputs import configuration_of, is_physical
-
-
-def input_symbols(
-    system: System, slots: Sequence[Slot], n_tuning: int, nz: int, measures_force: bool
-) -> dict[str, ca.SX]:
-    """Return the symbol of each input by name, in the Function's order.
-
-    Args:
-        system: the mechanism.
-        slots: slices of the reference.
-        n_tuning: number of tuning parameters.
-        nz: size of the state.
-        measures_force: the law takes the measured constraint force.
-    """
-    count = len(system.parameters)
-    sizes = {"q": system.nq - count, "v": system.nv}
-    if system.na:
-        sizes["act"] = system.na
-    if measures_force:
-        sizes["f_c"] = system.nv
-    sizes["ref"] = sum(slot.size for slot in slots)
-    if n_tuning:
-        sizes["tuning"] = n_tuning
-    if count:
-        sizes["p"] = count
-    if system.mask is not None:
-        sizes["mask"] = len(equality_groups(system)[0])
-    sizes["z"] = nz
-    return {name: ca.SX.sym(name, size) for name, size in sizes.items()}
+from mbcasadi.system.coordinates import equality_groups, quaternion_places
+from mbcasadi.system.parameter_inputs import configuration_of
 
 
 def safe_inputs(
@@ -74,19 +38,10 @@ def safe_inputs(
     quaternions = quaternion_places(system)
     measured = {"q": configuration_of(symbols), "v": symbols["v"]}
     others = {name: x for name, x in symbols.items() if name not in ("q", "v", "p")}
-    is_measured = ca.logic_and(
-        state_validity((symbols["q"], symbols["v"]), state_sizes(system)),
-        quaternion_validity(measured["q"], quaternions),
-    )
-    valid = is_bounded(*others.values())
-    if "p" in symbols:
-        is_measured = ca.logic_and(is_measured, is_physical(system.parameters, symbols["p"]))
+    is_measured, valid = is_state(system, symbols), is_bounded(*others.values())
     nominal = {name: ca.DM.zeros(x.numel()) for name, x in (others | measured).items()}
     if tuning:
-        lower, upper = (
-            [getattr(parameter, end) for parameter in tuning] for end in ("lower", "upper")
-        )
-        valid = ca.logic_and(valid, is_within(symbols["tuning"], lower, upper))
+        valid = ca.logic_and(valid, is_tuning(symbols["tuning"], tuning))
         nominal["tuning"] = ca.DM([parameter.default for parameter in tuning])
     if system.tree is not None:
         nominal["q"] = ca.DM(np.asarray(system.tree.q0, dtype=float))
@@ -134,6 +89,4 @@ def _split(column: ca.SX, sizes: Mapping[str, int]) -> dict[str, ca.SX]:
 def _rows_on(system: System, mask: ca.SX | None) -> ca.SX:
     if mask is None:
         return ca.SX.ones(system.nc)
-    sizes = equality_groups(system)[1]
-    on = mask > MASK_ON
-    return ca.vertcat(ca.SX(0, 1), *(on[k] for k, size in enumerate(sizes) for _ in range(size)))
+    return rows_of(mask > MASK_ON, equality_groups(system)[1])

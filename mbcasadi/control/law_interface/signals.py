@@ -7,22 +7,32 @@ import casadi as ca
 from mbcasadi.control.law_interface.law import Array, Command
 from mbcasadi.control.tasks.reference import slot_signal
 from mbcasadi.control.tasks.task import Slot
+from mbcasadi.control.tick.inputs import input_signals
 from mbcasadi.description import Signal, TuningParameter
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import (
+    RATE_UNITS,
     controls,
-    coordinates,
     equality_groups,
+    rate_names,
     rates,
     unitless_signal,
 )
-from mbcasadi.system.pulling_inputs import activation_names
 
 
 def monitors(tracked: Sequence[tuple[str, str]]) -> tuple[Signal, ...]:
     """Return names and units of target and error, for reports."""
     names, units = tuple(name for name, _ in tracked), tuple(unit for _, unit in tracked)
     return Signal("target", names, units), Signal("error", names, units)
+
+
+def deviations(system: System) -> list[tuple[str, str]]:
+    """Return name and unit of each entry of `q_0 ⊖ q`."""
+    names = rate_names(system)
+    if system.tree is None:
+        return [(name, "") for name in names]
+    units = [unit for joint in system.tree.joints for unit in RATE_UNITS[joint.kind]]
+    return list(zip(names, units, strict=True))
 
 
 def signals_in(
@@ -41,22 +51,10 @@ def signals_in(
         initial: initial value of each state, by name.
         raw: the inputs by name, in the Function's order.
     """
-    speeds = rates(system)
-    signals = {
-        "q": coordinates(system),
-        "v": speeds,
-        "act": unitless_signal("act", activation_names(system)),
-        "f_c": Signal("f_c", speeds.components, ("N or N m",) * len(speeds.components)),
-        "ref": slot_signal(slots),
-        "tuning": Signal(
-            "tuning",
-            tuple(parameter.name for parameter in tuning),
-            tuple(parameter.unit for parameter in tuning),
-        ),
-        "p": system.parameters.signal,
-        "mask": unitless_signal("mask", equality_groups(system)[0]),
-        "z": _state_signal("z", initial),
-    }
+    joints, state = rates(system).components, _state_signal("z", initial).components
+    mask_names = equality_groups(system)[0]
+    signals = input_signals(system, slot_signal(slots), tuning, mask_names, state)
+    signals["f_c"] = Signal("f_c", joints, ("N or N m",) * len(joints))
     return tuple(signals[name] for name in raw)
 
 

@@ -1,9 +1,9 @@
 """Control laws of constrained mechanisms, one per file; each is exported to C unchanged."""
 
-from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.laws.adaptive_tracking import adaptive_tracking
-from mbcasadi.control.laws.computed_torque import computed_torque
+from mbcasadi.control.laws.computed_torque import computed_torque, qr_inverse_dynamics
 from mbcasadi.control.laws.constraint_force import (
     MultiplierTracking,
     constraint_force_control,
@@ -23,13 +23,14 @@ from mbcasadi.control.laws.input_reach import (
     input_reach,
     workspace_input_reach,
 )
-from mbcasadi.control.laws.passive_joints import passive_joint_control
 from mbcasadi.control.laws.poses import sampled_poses
-from mbcasadi.control.laws.projected_inverse_dynamics import projected_inverse_dynamics
-from mbcasadi.control.laws.qr_inverse_dynamics import qr_inverse_dynamics
-from mbcasadi.control.laws.quasi_velocity_force import quasi_velocity_force
+from mbcasadi.control.laws.projected_inverse_dynamics import (
+    passive_joint_control,
+    projected_inverse_dynamics,
+)
 from mbcasadi.control.laws.quasi_velocity_tracking import (
     composite_error,
+    quasi_velocity_force,
     quasi_velocity_tracking,
 )
 from mbcasadi.control.laws.servo import servo_control
@@ -52,6 +53,7 @@ __all__ = [
     "InputReach",
     "Law",
     "LawInputs",
+    "LawInterface",
     "MultiplierTracking",
     "ServoReport",
     "ServoRows",

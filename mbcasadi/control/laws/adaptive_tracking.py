@@ -7,23 +7,27 @@ with loops and passive joints, as it does for arms: the constraint force does no
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import casadi as ca
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
-from mbcasadi.control.laws.dependent_regulation import error_units
-from mbcasadi.control.laws.dependent_tracking import desired_velocity, motion_slots, turning_fun
+from mbcasadi.control.law_interface.mechanism_at_state import (
+    LAW_RANK_TOL,
+    Mechanism,
+    require_law_arguments,
+)
+from mbcasadi.control.laws.dependent_regulation import motion_interface, target_of
+from mbcasadi.control.laws.dependent_tracking import desired_velocity
 from mbcasadi.control.laws.estimates import Adaptation, Estimates, require_apart
-from mbcasadi.control.laws.quasi_velocity_motion import gain_matrix, require_still_rows
+from mbcasadi.control.laws.quasi_velocity_motion import gain_matrix, require_still_rows, turning_fun
 from mbcasadi.dynamics.regressor import linear_parameters, reference_regressor
 from mbcasadi.qp.input_guard import clamp, is_saturated
 from mbcasadi.system import System
-from mbcasadi.system.coordinates import moving_size, rates
+from mbcasadi.system.coordinates import rates
 from mbcasadi.system.parametric import carries_parameters
 from mbcasadi.system.ranges import require_ranges
 
@@ -107,31 +111,23 @@ def adaptive_tracking(
         Y, rest = Y_of(at.q, at.v, s, s_dot)
         estimate = estimates.bounded(at.z[STATE])
         force = m.weighted_force(Y @ estimate + rest - K_d @ epsilon)
-        u, desired, missing = m.least_control(force)
+        command = m.command(force, m.acceleration(force), error, target_of(m))
+        u = command.u
         free = ca.logic_not(is_saturated(u, clamp(u, limits[:, 0], limits[:, 1])))
         energy = ca.bilin(system.mass_matrix(at.q), epsilon, epsilon) / 2
-        return Command(
-            u=u,
-            a=m.joint_rate(m.acceleration(force)),
-            z_next={STATE: estimates.next(estimate, Y.T @ epsilon, free, energy)},
-            residual={"force": m.joint_force(missing)},
-            attainable=m.is_attained(missing, desired),
-            error=error,
-            target=at.ref["q"] if moving_size(system) == system.nv else None,
-        )
+        following = estimates.next(estimate, Y.T @ epsilon, free, energy)
+        return replace(command, z_next={STATE: following})
 
+    notes = {
+        "law": "adaptive tracking of dependent coordinates by passivity [A16, Theorem 1]",
+        "estimates": ", ".join(theta.names),
+    }
+    motion = motion_interface(system, notes)
     return make_law(
         system,
         name,
         equations,
-        slots=motion_slots(system),
-        hold=lambda q: {"q": q[: moving_size(system)]},
-        states={STATE: theta.values},
-        tracked=list(zip(speeds.components, error_units(system), strict=True)),
+        replace(motion, states={STATE: theta.values}),
         ctrl_limits=ctrl_limits,
         period=period,
-        notes={
-            "law": "adaptive tracking of dependent coordinates by passivity [A16, Theorem 1]",
-            "estimates": ", ".join(theta.names),
-        },
     )

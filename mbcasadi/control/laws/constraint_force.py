@@ -5,16 +5,19 @@ force, so it can be chosen to give the desired one  [A05, section 7.3].
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.law_interface.arguments import require_law_arguments
-from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.mechanism_at_state import (
+    LAW_RANK_TOL,
+    Mechanism,
+    require_law_arguments,
+)
 from mbcasadi.control.laws.actuated_force import Allocation
 from mbcasadi.control.laws.force_loop import ForceGains, force_loop
 from mbcasadi.control.laws.poses import joint_rates, motions_at, rows_at
@@ -89,19 +92,10 @@ def constraint_force_control(
         )
 
     speeds = rates(system).components
-    motion = Slot("motion.f", speeds, ("N or N m",) * len(speeds))
-    return make_law(
-        system,
-        name,
-        equations,
-        slots=(*loop.slots, motion),
-        states=loop.states,
-        measures_force=loop.gains.feedback,
-        tracked=loop.tracked,
-        ctrl_limits=ctrl_limits,
-        period=period,
-        notes={"law": "constraint force with PI [A05, eq. 51-52]"},
-    )
+    slot = Slot("motion.f", speeds, ("N or N m",) * len(speeds))
+    force = loop.beside(LawInterface(notes={"law": "constraint force with PI [A05, eq. 51-52]"}))
+    interface = replace(force, slots=(*force.slots, slot))
+    return make_law(system, name, equations, interface, ctrl_limits=ctrl_limits, period=period)
 
 
 @dataclass(frozen=True)

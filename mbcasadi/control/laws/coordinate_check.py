@@ -5,20 +5,24 @@ independent rows as there are motions. Its entries are independent iff it has as
 generic: they are lost at single poses, so the best of some poses counts.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.law_interface.law import Array
-from mbcasadi.control.laws.poses import (
-    POSE_RANK_TOL,
-    joint_rates,
-    motions_at,
-    sampled_poses,
+from mbcasadi.control.law_interface.law import Array, LawInputs
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism, require_law_arguments
+from mbcasadi.control.laws.poses import POSE_RANK_TOL, joint_rates, motions_at, sampled_poses
+from mbcasadi.control.laws.task_coordinates import (
+    Coordinates,
+    DesiredMotion,
+    chosen_coordinates,
+    desired_motion,
+    motion_gains,
 )
-from mbcasadi.control.laws.task_coordinates import Coordinates, chosen_coordinates
+from mbcasadi.control.tasks.task import Gain
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_kind
 from mbcasadi.system import System
@@ -67,6 +71,37 @@ def coordinates_of(
     require_coordinates(system, coordinates)
     _require_determined(system, coordinates, allow_free)
     return coordinates
+
+
+def motion_towards(
+    system: System,
+    coordinates: Coordinates | None,
+    gains: tuple[Gain, Gain | None],
+    damping: float,
+    metric: ArrayLike | None,
+    rank_tol: float,
+) -> tuple[Coordinates, Callable[[LawInputs], tuple[Mechanism, DesiredMotion]]]:
+    """Return θ, and the mechanism in its metric with its desired motion as a function of the state.
+
+    Args:
+        system: the mechanism.
+        coordinates: θ; `chosen_coordinates` by default.
+        gains: G_P, 1/s², and G_D, 1/s; critical where None.
+        damping: 1/s, of motions that θ does not determine; without it θ has to determine all.
+        metric, rank_tol: as in `computed_torque`.
+
+    Raises:
+        ProblemError: the options do not fit the system.
+    """
+    require_law_arguments(rank_tol, damping=damping)
+    theta = coordinates_of(system, coordinates, allow_free=damping > 0, metric=metric)
+    checked = motion_gains(theta, *gains)
+
+    def motion_at(at: LawInputs) -> tuple[Mechanism, DesiredMotion]:
+        m = Mechanism.measured(system, at, rank_tol, metric=metric)
+        return m, desired_motion(m, theta, at.ref, checked, damping)
+
+    return theta, motion_at
 
 
 def require_coordinates(system: System, coordinates: object) -> None:

@@ -5,23 +5,27 @@ independent coordinates, so its size and its C stay the same when loops open and
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.law_interface.arguments import require_law_arguments
-from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.mechanism_at_state import (
+    LAW_RANK_TOL,
+    Mechanism,
+    require_law_arguments,
+)
+from mbcasadi.control.law_interface.signals import deviations
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
 from mbcasadi.formulation import virtual_mass as virtual_mass_motion
 from mbcasadi.shapes import real_array, require_numbers, require_positive
 from mbcasadi.system import System
-from mbcasadi.system.coordinates import RATE_UNITS, coordinates, moving_size, rates
+from mbcasadi.system.coordinates import coordinates, moving_size, per, rates
 from mbcasadi.system.parameter_inputs import with_constants_of
 from mbcasadi.system.parametric import carries_parameters
 
@@ -103,31 +107,43 @@ def dependent_regulation(
         direction = at.v / ca.fmax(speed, rest_speed)  # η, zero at rest [A16, eq. 22]
         spring = gains["kp"] * (error + sigma * distance * direction)
         desired_force = m.weighted_force(_static_force(system, at) - spring - gains["kd"] * at.v)
-        u, desired, missing = m.least_control(desired_force)
         motion = virtual_mass_motion(
             m.M, m.h, desired_force, m.A, m.c, virtual_mass=virtual_mass, **m.rule
         )
-        return Command(
-            u=u,
-            a=m.joint_rate(motion.a),
-            residual={"force": m.joint_force(missing)},
-            attainable=m.is_attained(missing, desired),
-            error=-error,
-            target=at.ref["q"] if moving_size(system) == system.nv else None,
-        )
+        return m.command(desired_force, motion.a, -error, target_of(m))
 
-    names = coordinates(system)
+    notes = {"law": "regulation of dependent coordinates", "sigma": _sigma_text(sigma)}
     return make_law(
         system,
         name,
         equations,
-        slots=[Slot("q", names.components, names.units)],
-        hold=lambda q: {"q": q[: moving_size(system)]},
-        tracked=list(zip(rates(system).components, error_units(system), strict=True)),
+        motion_interface(system, notes, moving=False),
         ctrl_limits=ctrl_limits,
         period=period,
-        notes={"law": "regulation of dependent coordinates", "sigma": _sigma_text(sigma)},
     )
+
+
+def motion_interface(
+    system: System, notes: Mapping[str, str], *, moving: bool = True
+) -> LawInterface:
+    """Return the interface of a law that tracks all coordinates: q and, of a motion, v and a."""
+    places, speeds = coordinates(system), rates(system)
+    slots = [
+        Slot("q", places.components, places.units),
+        Slot("v", speeds.components, speeds.units),
+        Slot("a", speeds.components, tuple(per(unit, "s") for unit in speeds.units)),
+    ]
+    return LawInterface(
+        slots if moving else slots[:1],
+        lambda q: {"q": q[: moving_size(system)]},
+        tracked=deviations(system),
+        notes=notes,
+    )
+
+
+def target_of(m: Mechanism) -> ca.SX | None:
+    """Return the desired coordinates, where there is one for each rate."""
+    return m.at.ref["q"] if moving_size(m.system) == m.system.nv else None
 
 
 def _static_force(system: System, at: LawInputs) -> ca.SX:
@@ -144,13 +160,6 @@ def _per_coordinate(name: str, gain: Gain, system: System) -> NDArray[np.float64
             f"{name} = {gain}; expected a positive number, or {system.nv}, one for each coordinate"
         )
     return np.broadcast_to(gains, (system.nv,)).copy()
-
-
-def error_units(system: System) -> tuple[str, ...]:
-    """Return the unit of each entry of `q ⊖ q*`."""
-    if system.tree is None:
-        return ("",) * system.nv
-    return tuple(unit for joint in system.tree.joints for unit in RATE_UNITS[joint.kind])
 
 
 def _warn_of_sticking(sigma: float) -> None:

@@ -10,15 +10,17 @@ import casadi as ca
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
-from mbcasadi.control.laws.dependent_regulation import error_units
-from mbcasadi.control.laws.quasi_velocity_motion import gain_matrix, require_still_rows
-from mbcasadi.control.tasks.task import Slot
-from mbcasadi.system import System, evaluate
-from mbcasadi.system.coordinates import coordinates, moving_size, per, rates
+from mbcasadi.control.law_interface.mechanism_at_state import (
+    LAW_RANK_TOL,
+    Mechanism,
+    require_law_arguments,
+)
+from mbcasadi.control.laws.dependent_regulation import motion_interface, target_of
+from mbcasadi.control.laws.quasi_velocity_motion import gain_matrix, require_still_rows, turning_fun
+from mbcasadi.system import System
+from mbcasadi.system.coordinates import rates
 from mbcasadi.system.parameter_inputs import with_constants_of
 from mbcasadi.system.parametric import carries_parameters
 
@@ -86,37 +88,17 @@ def dependent_tracking(
         admissible = m.joint_rate(m.P @ m.weighted_rate(at.v - s))
         pull = C @ (s - at.v) - K_d @ admissible
         force = m.M @ m.weighted_rate(s_dot) + m.h + m.weighted_force(pull)
-        u, desired, missing = m.least_control(force)
-        return Command(
-            u=u,
-            a=m.joint_rate(m.acceleration(force)),
-            residual={"force": m.joint_force(missing)},
-            attainable=m.is_attained(missing, desired),
-            error=error,
-            target=at.ref["q"] if moving_size(system) == system.nv else None,
-        )
+        return m.command(force, m.acceleration(force), error, target_of(m))
 
+    note = "tracking of dependent coordinates by passivity [A16, eq. 8, Theorem 1]"
     return make_law(
         system,
         name,
         equations,
-        slots=motion_slots(system),
-        hold=lambda q: {"q": q[: moving_size(system)]},
-        tracked=list(zip(speeds.components, error_units(system), strict=True)),
+        motion_interface(system, {"law": note}),
         ctrl_limits=ctrl_limits,
         period=period,
-        notes={"law": "tracking of dependent coordinates by passivity [A16, eq. 8, Theorem 1]"},
     )
-
-
-def motion_slots(system: System) -> list[Slot]:
-    """Return the references of a motion of all coordinates: q, v and a."""
-    places, speeds = coordinates(system), rates(system)
-    return [
-        Slot("q", places.components, places.units),
-        Slot("v", speeds.components, speeds.units),
-        Slot("a", speeds.components, tuple(per(unit, "s") for unit in speeds.units)),
-    ]
 
 
 def desired_velocity(m: Mechanism, K_p: ca.DM, turning: ca.Function) -> tuple[ca.SX, ca.SX, ca.SX]:
@@ -143,15 +125,3 @@ def _error(system: System, at: LawInputs) -> tuple[ca.SX, ca.SX]:
     desired = with_constants_of(at.ref["q"], at.q)
     value, slope = error(at.q, at.v, desired, at.ref["v"])
     return value, slope
-
-
-def turning_fun(system: System) -> ca.Function:
-    """Return (q, v, rows, s, y) → (Ȧ s, Ȧᵀ y)."""
-    sizes = {"q": system.nq, "v": system.nv, "rows": system.nc, "s": system.nv, "y": system.nc}
-    x = {name: ca.SX.sym(name, size) for name, size in sizes.items()}
-    A = ca.SX(0, system.nv)
-    if system.nc:
-        A = ca.diag(x["rows"]) @ evaluate(system.loop_jacobian, {"q": x["q"]})
-    along = system.velocity_map(x["q"]) @ x["v"]
-    turned = [ca.densify(ca.jtimes(ca.SX(y), x["q"], along)) for y in (A @ x["s"], A.T @ x["y"])]
-    return ca.Function("turning", [*x.values()], turned, [*x], ["A_s", "A_y"], {"cse": True})

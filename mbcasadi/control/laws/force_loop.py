@@ -13,14 +13,14 @@ where the integral includes the newest error. For d = 1 that is stable iff `G_F 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked, require_fields
-from mbcasadi.control.law_interface.law import Array
+from mbcasadi.control.law_interface.law import Array, LawInterface
 from mbcasadi.control.laws.actuated_force import Allocation, PrescribedForce
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
@@ -115,10 +115,20 @@ class ForceLoop:
         return tuple((f"lam.{name}", LAM_UNIT) for name in self.names)
 
     @property
-    def states(self) -> dict[str, Array] | None:
+    def states(self) -> dict[str, Array]:
         """The integral's initial value."""
         size = self.system.nv if self.rows is None else len(self.rows)
-        return {"integral": np.zeros(size)} if self.gains.feedback else None
+        return {"integral": np.zeros(size)} if self.gains.feedback else {}
+
+    def beside(self, motion: LawInterface) -> LawInterface:
+        """Return the interface of a law that controls a motion and the force."""
+        return replace(
+            motion,
+            slots=(*motion.slots, *self.slots),
+            tracked=(*motion.tracked, *self.tracked),
+            states=self.states,
+            measures_force=self.gains.feedback,
+        )
 
     def tick(self, allocation: Allocation) -> "RegulatedForce":
         """Return the actuators' force, and the loop's next state.

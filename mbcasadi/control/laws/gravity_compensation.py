@@ -1,28 +1,21 @@
 """Springs and dampers in task coordinates, gravity compensated through the constraints."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.law_interface.arguments import require_law_arguments
-from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
+from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
-from mbcasadi.control.laws.actuated_force import Allocation
-from mbcasadi.control.tasks.reference import Hold, Slices, hold_by_task
-from mbcasadi.control.tasks.task import (
-    Gain,
-    Gains,
-    Slot,
-    Task,
-    own_slices,
-    per_row,
-    require_task,
-    tracked_rows,
+from mbcasadi.control.law_interface.mechanism_at_state import (
+    LAW_RANK_TOL,
+    Mechanism,
+    require_law_arguments,
 )
+from mbcasadi.control.laws.actuated_force import Allocation
+from mbcasadi.control.tasks.reference import Slices, hold_by_task
+from mbcasadi.control.tasks.task import Gain, Gains, Slot, Task, own_slices, per_row, require_task
 from mbcasadi.system import System
 from mbcasadi.system.parametric import carries_parameters
 
@@ -90,12 +83,9 @@ def gravity_compensated_pd(
         system,
         name,
         equations,
-        slots=spring.slots,
-        hold=spring.hold,
-        tracked=spring.tracked,
+        spring.interface("PD with compensation of gravity and constraints"),
         ctrl_limits=ctrl_limits,
         period=period,
-        notes={"law": "PD with compensation of gravity and constraints", "task": task.name},
     )
 
 
@@ -156,20 +146,15 @@ class Spring:
         slots = [slot for slot in task.slots(system) if moving or not _is_acceleration(slot)]
         return cls(system, task, Gains(K, D, K * 0), tuple(slots))
 
-    @property
-    def tracked(self) -> Sequence[tuple[str, str]]:
-        """Name and unit of each row's error."""
-        return tracked_rows(self.task, self.system)
-
-    @property
-    def hold(self) -> Hold:
-        """The slices that hold a pose at rest, as a function of the pose."""
+    def interface(self, law: str) -> LawInterface:
+        """Return that of a law, named in its notes, which reads `slots`."""
+        whole = LawInterface.of_task(self.task, self.system, law)
         read, hold = {slot.name for slot in self.slots}, hold_by_task(self.task, self.system)
 
         def held(q: Array) -> Slices:
             return {name: value for name, value in hold(q).items() if name in read}
 
-        return held
+        return replace(whole, slots=self.slots, hold=held)
 
     def at(self, at: LawInputs) -> Pull:
         """Return the springs' force; the task's own law with K and D for its gains."""

@@ -10,19 +10,13 @@ import casadi as ca
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL
 from mbcasadi.control.laws.actuated_force import Allocation
-from mbcasadi.control.laws.coordinate_check import coordinates_of
+from mbcasadi.control.laws.coordinate_check import motion_towards
 from mbcasadi.control.laws.force_loop import ForceGains, force_loop
-from mbcasadi.control.laws.task_coordinates import (
-    Coordinates,
-    desired_motion,
-    hold_by_coordinates,
-    motion_gains,
-)
+from mbcasadi.control.laws.task_coordinates import Coordinates
 from mbcasadi.control.tasks.task import Gain
 from mbcasadi.system import System
 from mbcasadi.system.parametric import carries_parameters
@@ -73,14 +67,11 @@ def hybrid_motion_force_control(
     Raises:
         ProblemError: the options do not fit, or the sampled force loop diverges.
     """
-    require_law_arguments(rank_tol, damping=damping)
-    theta = coordinates_of(system, coordinates, allow_free=damping > 0, metric=metric)
-    motion = motion_gains(theta, kp, kd)
+    theta, motion_at = motion_towards(system, coordinates, (kp, kd), damping, metric, rank_tol)
     loop = force_loop(system, gains, rows, period, ctrl_limits)
 
     def equations(at: LawInputs) -> Command:
-        m = Mechanism.measured(system, at, rank_tol, metric=metric)
-        desired = desired_motion(m, theta, at.ref, motion, damping)
+        m, desired = motion_at(at)
         outcome = loop.tick(Allocation(m, m.M @ desired.a + m.h))
         return Command(
             u=outcome.force.u,
@@ -101,12 +92,7 @@ def hybrid_motion_force_control(
         system,
         name,
         equations,
-        slots=(*theta.slots, *loop.slots),
-        hold=hold_by_coordinates(theta),
-        states=loop.states,
-        measures_force=loop.gains.feedback,
-        tracked=(*theta.tracked, *loop.tracked),
+        loop.beside(theta.interface("hybrid motion and force [A05, after eq. 53]")),
         ctrl_limits=ctrl_limits,
         period=period,
-        notes={"law": "hybrid motion and force [A05, after eq. 53]"},
     )

@@ -1,14 +1,19 @@
 """A frame as a spring, a damper and a mass, on mechanisms with loops and passive joints."""
 
+from dataclasses import replace
+
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.mechanism_at_state import (
+    LAW_RANK_TOL,
+    Mechanism,
+    require_law_arguments,
+)
 from mbcasadi.control.law_interface.verdicts import is_definite
 from mbcasadi.control.laws.actuated_force import Allocation
 from mbcasadi.control.laws.gravity_compensation import Pull, Spring
@@ -94,17 +99,10 @@ def impedance_control(
             target=pull.target,
         )
 
-    return make_law(
-        system,
-        name,
-        equations,
-        slots=spring.slots if mass is None else (*spring.slots, force_slot),
-        hold=spring.hold,
-        tracked=spring.tracked,
-        ctrl_limits=ctrl_limits,
-        period=period,
-        notes={"law": "impedance within the constraints", "task": task.name},
-    )
+    interface = spring.interface("impedance within the constraints")
+    if mass is not None:
+        interface = replace(interface, slots=(*interface.slots, force_slot))
+    return make_law(system, name, equations, interface, ctrl_limits=ctrl_limits, period=period)
 
 
 def _acceleration(

@@ -7,13 +7,7 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.law import Array
 from mbcasadi.control.law_interface.weights import weights_of
 from mbcasadi.errors import ShapeError
-from mbcasadi.shapes import (
-    column,
-    number,
-    real_array,
-    require_numbers,
-    require_positive,
-)
+from mbcasadi.shapes import column, number, real_array, require_numbers, require_positive
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import authored_pose
 from mbcasadi.system.parametric import at_model_values

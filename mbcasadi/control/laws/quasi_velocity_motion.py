@@ -177,21 +177,22 @@ class QuasiMotion:
         return a
 
 
-def turning_fun(system: System, coordinates: Coordinates) -> ca.Function:
-    """Return (q, v, rows, s, nu_A, nu_J) → (Ȧ s, Ȧᵀ nu_A, J̇ s, J̇ᵀ nu_J)."""
-    k = len(coordinates.names)
-    sizes = {"q": system.nq, "v": system.nv, "rows": system.nc}
-    sizes |= {"s": system.nv, "nu_A": system.nc, "nu_J": k}
+def turning_fun(system: System, coordinates: Coordinates | None = None) -> ca.Function:
+    """Return (q, v, rows, s, nu_A, [nu_J]) → (Ȧ s, Ȧᵀ nu_A, [J̇ s, J̇ᵀ nu_J])."""
+    sizes = {"q": system.nq, "v": system.nv, "rows": system.nc, "s": system.nv, "nu_A": system.nc}
+    if coordinates is not None:
+        sizes["nu_J"] = len(coordinates.names)
     x = {name: ca.SX.sym(name, size) for name, size in sizes.items()}
     A = ca.SX(0, system.nv)
     if system.nc:
         A = ca.diag(x["rows"]) @ evaluate(system.loop_jacobian, {"q": x["q"]})
-    J = coordinates.rows(x["q"], 0)[1]
-    values = [A @ x["s"], A.T @ x["nu_A"], J @ x["s"], J.T @ x["nu_J"]]
+    values = {"A_s": A @ x["s"], "A_nu": A.T @ x["nu_A"]}
+    if coordinates is not None:
+        J = coordinates.rows(x["q"], 0)[1]
+        values |= {"J_s": J @ x["s"], "J_nu": J.T @ x["nu_J"]}
     along = system.velocity_map(x["q"]) @ x["v"]
-    names = ["A_s", "A_nu", "J_s", "J_nu"]
-    turned = [ca.densify(ca.jtimes(ca.SX(value), x["q"], along)) for value in values]
-    return ca.Function("turning", [*x.values()], turned, [*x], names, {"cse": True})
+    turned = [ca.densify(ca.jtimes(ca.SX(value), x["q"], along)) for value in values.values()]
+    return ca.Function("turning", [*x.values()], turned, [*x], [*values], {"cse": True})
 
 
 def require_plain(system: System) -> None:

@@ -12,18 +12,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.law_interface.law import Array
+from mbcasadi.control.law_interface.law import Array, LawInterface
 from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
 from mbcasadi.control.law_interface.pivots import leading_rows
 from mbcasadi.control.law_interface.verdicts import attainable
 from mbcasadi.control.laws.poses import POSE_RANK_TOL, motions_at
-from mbcasadi.control.tasks.reference import Hold
+from mbcasadi.control.tasks.reference import Slices
 from mbcasadi.control.tasks.task import Gain, Slot, per_row
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.shapes import require_kind, require_texts
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
-from mbcasadi.system.coordinates import authored_pose, moving_size, per, rates
+from mbcasadi.system.coordinates import authored_pose, moving_size, per, scalar_coordinates
 from mbcasadi.system.names_by_kind import require_name_of
 from mbcasadi.system.parameter_inputs import of_configuration
 from mbcasadi.system.parametric import carries_parameters
@@ -44,6 +44,14 @@ class Coordinates:
     units: tuple[str, ...]
     theta: ca.Function
     rows: ca.Function
+
+    def interface(self, law: str) -> LawInterface:
+        """Return that of a law, named in its notes, which tracks θ."""
+
+        def held(q: Array) -> Slices:
+            return {"theta.q": np.array(self.theta(q)).ravel()}
+
+        return LawInterface(self.slots, held, tracked=self.tracked, notes={"law": law})
 
     @property
     def slots(self) -> tuple[Slot, ...]:
@@ -83,11 +91,6 @@ class DesiredMotion:
     target: ca.SX
 
 
-def hold_by_coordinates(theta: Coordinates) -> Hold:
-    """Return the slices of θ that hold a pose at rest, as a function of the pose."""
-    return lambda q: {"theta.q": np.array(theta.theta(q)).ravel()}
-
-
 @checked
 @carries_parameters
 def joint_coordinates(system: System, joints: Sequence[str]) -> Coordinates:
@@ -98,7 +101,7 @@ def joint_coordinates(system: System, joints: Sequence[str]) -> Coordinates:
         ProblemError: no joints, or one of them twice.
     """
     require_texts("joints", joints)
-    scalar = _scalar_joints(system)
+    scalar = scalar_coordinates(system)
     for name in joints:
         require_name_of(system, "hinge or slide", name, list(scalar))
     _require_different(joints)
@@ -183,7 +186,7 @@ def chosen_coordinates(
     """
     if among is not None:
         require_texts("among", among)
-    scalar = _scalar_joints(system)
+    scalar = scalar_coordinates(system)
     for name in among or ():
         require_name_of(system, "hinge or slide", name, list(scalar))
     scalar = {name: scalar[name] for name in (scalar if among is None else among)}
@@ -256,17 +259,3 @@ def _require_different(names: Sequence[str]) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ProblemError(f"θ names {', '.join(twice)} more than once; expected different entries")
-
-
-def _scalar_joints(system: System) -> dict[str, tuple[int, int, str]]:
-    """Return place in q, place in v and unit of each coordinate that is one number."""
-    if system.tree is None:
-        names = rates(system).components
-        same = system.nq == system.nv
-        return {name: (i, i, "") for i, name in enumerate(names)} if same else {}
-    units = {"hinge": "rad", "slide": "m"}
-    return {
-        joint.name: (joint.qpos, joint.dof, units[joint.kind])
-        for joint in system.tree.joints
-        if joint.kind in units
-    }

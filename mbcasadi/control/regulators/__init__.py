@@ -3,11 +3,11 @@
 from mbcasadi.control.margins.loop_margins import LoopMargin, Margins
 from mbcasadi.control.regulators.controllability import (
     Controllability,
+    Observability,
     require_stabilisable,
 )
-from mbcasadi.control.regulators.controllability import (
-    controllability as controllability,
-)
+from mbcasadi.control.regulators.controllability import controllability as controllability
+from mbcasadi.control.regulators.controllability import observability as observability
 from mbcasadi.control.regulators.discrete import discretize
 from mbcasadi.control.regulators.equilibrium import Equilibrium
 from mbcasadi.control.regulators.equilibrium import equilibrium as equilibrium
@@ -32,8 +32,6 @@ from mbcasadi.control.regulators.multiplier_form import (
     descriptor_form,
     reduce_descriptor,
 )
-from mbcasadi.control.regulators.observability import Observability
-from mbcasadi.control.regulators.observability import observability as observability
 from mbcasadi.control.regulators.pole_placement import pole_placement, poles_gain
 from mbcasadi.control.regulators.riccati import Filter, Regulator
 from mbcasadi.control.regulators.time_varying import discretize_along, linearize_along

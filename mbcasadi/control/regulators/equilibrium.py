@@ -8,13 +8,15 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.contacts.friction_cone import contact_axes, require_contacts, require_ground
-from mbcasadi.control.regulators.free_directions import (
+from mbcasadi.control.regulators.loads import (
+    BALANCED,
     FREE_TOL,
+    Loads,
     in_units,
+    null,
     persistent_directions,
     range_basis,
 )
-from mbcasadi.control.regulators.loads import BALANCED, Loads, null
 from mbcasadi.control.regulators.operating_point import Array, place_of
 from mbcasadi.control.regulators.rest_search import nearest_pose
 from mbcasadi.control.regulators.static_equilibrium import (

@@ -17,14 +17,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
-from mbcasadi.control.law_interface.safe_inputs import close_inputs
+from mbcasadi.control.law_interface.signals import deviations
+from mbcasadi.control.regulators.controllability import require_detectable
 from mbcasadi.control.regulators.discrete import discretize
 from mbcasadi.control.regulators.feedback import (
     caused_acceleration,
-    deviations,
     linear_action,
     require_continuous,
 )
@@ -39,7 +38,6 @@ from mbcasadi.control.regulators.innovation_gate import (
 )
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.lqr import require_equilibrium
-from mbcasadi.control.regulators.observability import require_detectable
 from mbcasadi.control.regulators.operating_point import Array, require_no_activations
 from mbcasadi.control.regulators.riccati import Filter, sampled_noise, stationary_filter
 from mbcasadi.description.status import Flag
@@ -254,7 +252,7 @@ def lqg(
         predicted = estimator.predict(x, action.acting(u, at.z))
         return Command(
             u=u,
-            a=caused_acceleration(Mechanism(system, close_inputs(system, at)[0]), u),
+            a=caused_acceleration(system, at, u),
             z_next={"x": predicted, "gate": decision.memory} | action.next_states(counted, u, at.z),
             attainable=ca.logic_not(decision.doubted),
             gated=ca.logic_not(decision.used),
@@ -262,20 +260,17 @@ def lqg(
             error=-system.difference(linear.q, at.q),
         )
 
+    notes = {
+        "law": "LQG on the constraint manifold",
+        "measured": f"{estimator.y_0.size} of {linear.nx} numbers",
+    }
     return make_law(
         system,
         name,
         equations,
-        closes_state=False,
-        slots=(),
-        states=states,
-        tracked=deviations(system),
+        LawInterface(tracked=deviations(system), states=states, closes_state=False, notes=notes),
         ctrl_limits=ctrl_limits,
         period=period,
-        notes={
-            "law": "LQG on the constraint manifold",
-            "measured": f"{estimator.y_0.size} of {linear.nx} numbers",
-        },
     )
 
 

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
 from mbcasadi.control.law_interface.safe_inputs import close_inputs
+from mbcasadi.control.law_interface.signals import deviations
 from mbcasadi.control.regulators.equilibrium import equilibrium
 from mbcasadi.control.regulators.linear_action import LinearAction, integrated_rows
 from mbcasadi.control.regulators.linearization import Linearization
@@ -22,7 +23,7 @@ from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.linalg import positive_solve
 from mbcasadi.shapes import column, real_array, require_positive, require_whole
 from mbcasadi.system import System
-from mbcasadi.system.coordinates import RATE_UNITS, coordinates, rate_names, rates
+from mbcasadi.system.coordinates import coordinates, rates
 from mbcasadi.system.pulling_inputs import pulling_inputs
 from mbcasadi.system.ranges import require_ranges
 
@@ -80,11 +81,9 @@ def feedback(
         if system.na:
             x = x + ca.DM(linear.from_dact) @ (at.act - linear.act)
         u = action.control(x, u_0, at.z)
-        mechanism = Mechanism(system, close_inputs(system, at)[0])
-        w = pulling_inputs(system, mechanism.at.q, mechanism.at.v, u, at.act)
         return Command(
             u=u,
-            a=caused_acceleration(mechanism, w),
+            a=caused_acceleration(system, at, u),
             z_next=action.next_states(ca.DM(action.E) @ x, u, at.z),
             error=-dq,
             target=system.difference(linear.q, q_0),
@@ -95,16 +94,18 @@ def feedback(
         system,
         name,
         equations,
-        closes_state=False,
-        slots=setpoint_slots(system) if track_reference else (),
-        hold=partial(held_setpoint, linear) if track_reference else None,
-        default=default if track_reference else None,
-        states=action.states,
-        knows_activations=True,
-        tracked=deviations(system),
+        LawInterface(
+            slots=setpoint_slots(system) if track_reference else (),
+            hold=partial(held_setpoint, linear) if track_reference else None,
+            default=default if track_reference else None,
+            tracked=deviations(system),
+            states=action.states,
+            knows_activations=True,
+            closes_state=False,
+            notes={"law": "state feedback on the constraint manifold"} | dict(notes or {}),
+        ),
         ctrl_limits=ctrl_limits,
         period=period,
-        notes={"law": "state feedback on the constraint manifold"} | dict(notes or {}),
     )
 
 
@@ -131,14 +132,15 @@ def linear_action(
     return LinearAction(linear, gain, E, delay, limits, period)
 
 
-def caused_acceleration(mechanism: Mechanism, u: ca.SX) -> ca.SX:
-    """Return `a_across + (P M P + I - P)⁻¹ P (B u + f_0 - h - M a_across)`, the effect of u.
+def caused_acceleration(system: System, at: LawInputs, u: ca.SX) -> ca.SX:
+    """Return `a_across + (P M P + I - P)⁻¹ P (B w + f_0 - h - M a_across)`, the effect of u.
 
-    It is the desired acceleration of a law that computes u directly. u is the activation where
-    there is one.
+    It is the desired acceleration of a law that computes u directly; w is the activation where
+    there is one, else u.
     """
-    m = mechanism
-    along = m.P @ (m.B @ u + m.f_0 - m.h - m.M @ m.a_across)
+    m = Mechanism(system, close_inputs(system, at)[0])
+    w = pulling_inputs(system, m.at.q, m.at.v, u, at.act)
+    along = m.P @ (m.B @ w + m.f_0 - m.h - m.M @ m.a_across)
     inertia = m.P @ m.M @ m.P + ca.SX.eye(m.P.shape[0]) - m.P
     return m.a_across + positive_solve(inertia, along)
 
@@ -186,15 +188,6 @@ def setpoint_slots(system: System) -> tuple[Slot, ...]:
         Slot("setpoint.v", v.components, v.units),
         Slot("setpoint.u", controls, ("",) * len(controls)),
     )
-
-
-def deviations(system: System) -> list[tuple[str, str]]:
-    """Return name and unit of each entry of `q_0 ⊖ q`."""
-    names = rate_names(system)
-    if system.tree is None:
-        return [(name, "") for name in names]
-    units = [unit for joint in system.tree.joints for unit in RATE_UNITS[joint.kind]]
-    return list(zip(names, units, strict=True))
 
 
 def finite_matrix(name: str, value: ArrayLike, shape: tuple[int, int]) -> Array:

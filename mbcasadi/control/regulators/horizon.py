@@ -3,10 +3,12 @@
     cost = Σ ∫ (zᵀ Q z + δuᵀ R δu) dt + x_endᵀ S_end x_end,    u = u_r(t) - K(t) x
 
 `x` are the coordinates of the manifold relative to the reference motion. The law stores each gain
-as one on (δq, δv), so it needs no basis.
+as one on (δq, δv), so it needs no basis. States, controls and gains are a constant table of the
+generated C, and a state of the law counts the ticks; the last row is kept after the horizon.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import casadi as ca
@@ -14,13 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
-from mbcasadi.control.law_interface.safe_inputs import close_inputs
+from mbcasadi.control.law_interface.signals import deviations
 from mbcasadi.control.regulators.feedback import (
     caused_acceleration,
-    deviations,
     require_continuous,
     setpoint_slots,
 )
@@ -33,11 +33,14 @@ from mbcasadi.control.regulators.lqr import (
 )
 from mbcasadi.control.regulators.operating_point import Array, require_no_activations
 from mbcasadi.control.regulators.riccati import backward_riccati, sample_cost
-from mbcasadi.control.regulators.schedule import STEP, next_step, schedule_gains
 from mbcasadi.control.tasks.task import Slot
+from mbcasadi.description import Signal
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import count_of_periods, require_positive, require_whole, weight
 from mbcasadi.system import System
+
+STEP = "step"
+"""Name of the state that counts ticks, the law's first."""
 
 
 @checked
@@ -234,8 +237,8 @@ def _gain_schedule_law(
         u = u_r - G @ ca.vertcat(dq, at.v - v_r)
         return Command(
             u=u,
-            a=caused_acceleration(Mechanism(system, close_inputs(system, at)[0]), u),
-            z_next={STEP: next_step(at.z[STEP], len(table))},
+            a=caused_acceleration(system, at, u),
+            z_next={STEP: _next_step(at.z[STEP], len(table))},
             error=-dq,
             target=system.difference(along[0].q, q_r),
         )
@@ -245,12 +248,59 @@ def _gain_schedule_law(
         system,
         name,
         equations,
-        closes_state=False,
-        slots=(*setpoint_slots(system), Slot("gain", names, ("",) * size)),
-        states={STEP: [0.0]},
-        tracked=deviations(system),
+        LawInterface(
+            slots=(*setpoint_slots(system), Slot("gain", names, ("",) * size)),
+            tracked=deviations(system),
+            states={STEP: [0.0]},
+            closes_state=False,
+            notes={"law": "LQR with a gain for each tick", "ticks": str(len(table))},
+        ),
         ctrl_limits=ctrl_limits,
         period=period,
-        notes={"law": "LQR with a gain for each tick", "ticks": str(len(table))},
     )
-    return schedule_gains(law, table)
+    return _schedule_gains(law, table)
+
+
+def _next_step(step: ca.SX, rows: int) -> ca.SX:
+    """Return the row of the next tick."""
+    return ca.fmin(ca.fmax(step, 0) + 1, rows - 1)
+
+
+def _schedule_gains(law: Law, table: Array) -> Law:
+    """Return `law` with its whole reference taken from the row of `table` that its state counts.
+
+    The state is rounded towards zero and clipped to the table (rows, nref), whatever its value.
+    """
+    rows = ca.MX(ca.DM(table.T))
+
+    def with_table_row(function: ca.Function) -> ca.Function:
+        s = {n: ca.MX.sym(n, function.size1_in(n)) for n in function.name_in()}
+        step = ca.fmin(ca.fmax(s["z"][0], 0), table.shape[0] - 1)  # zero for NaN
+        inputs = dict(s) | {"ref": rows[:, ca.floor(step)]}
+        out = function.call([inputs[n] for n in function.name_in()])
+        s["ref"] = ca.MX.sym("ref", 0)
+        return ca.Function(
+            function.name(), list(s.values()), out, function.name_in(), function.name_out()
+        )
+
+    original = law.controller
+    controller = replace(
+        original,
+        function=with_table_row(original.function),
+        monitor=None if original.monitor is None else with_table_row(original.monitor),
+        inputs=tuple(_without_reference(signal) for signal in original.inputs),
+    )
+    equations = law.core.function
+    joined = equations.expand(equations.name(), {"cse": True})  # not joined later behind a table
+    core = replace(law.core, function=with_table_row(joined))
+    return Law(
+        controller=controller,
+        slots=(),
+        system=law.system,
+        core=core,
+        make_desired=lambda: with_table_row(law.desired),
+    )
+
+
+def _without_reference(signal: Signal) -> Signal:
+    return Signal("ref", (), ()) if signal.name == "ref" else signal

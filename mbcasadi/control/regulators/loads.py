@@ -1,5 +1,7 @@
 """Forces that hold a pose: controls of least norm, then reactions of least norm, within limits.
 
+And the directions along which the pose can move and still be held, to first order.
+
 All numbers have the sizes of `RestSizes`, one being the largest load of the mechanism: no result
 depends on the units of a model.
 """
@@ -27,8 +29,13 @@ WIDENED = SATISFIED / 2
 """Widening of limits, in loads and relative to their size, where they leave a single point."""
 
 
+FREE_TOL = 1e-8
+"""Singular value, relative to the largest stiffness (a load per rad at least), of a direction along
+which an equilibrium persists."""
+
+
 @dataclass(frozen=True)
-class Limits:
+class LoadLimits:
     """`G y <= d`: rows for controls and reactions, `y = (u, reactions)`.
 
     Attributes:
@@ -62,7 +69,7 @@ class Loads:
     feasible: bool
 
 
-def loads(E: Array, g: Array, limits: Limits, nu: int) -> Loads:
+def loads(E: Array, g: Array, limits: LoadLimits, nu: int) -> Loads:
     """Return y with `E y = g`, least `|u|`, then least reactions, `G y <= d`.
 
     Without active limits two pseudo-inverses give it, exactly. Otherwise the least-distance problem
@@ -107,7 +114,7 @@ def _lexicographic(N: Array, y: Array, nu: int) -> Array:
     return np.asarray(w - internal @ ((N @ internal).T @ (y + N @ w)))
 
 
-def _within(N: Array, y: Array, limits: Limits, nu: int) -> Array | None:
+def _within(N: Array, y: Array, limits: LoadLimits, nu: int) -> Array | None:
     """Return the y within limits of least weighted norm, or None where there is none.
 
     At the edge of what the limits allow a single y is left, and rounding errors decide whether it
@@ -144,3 +151,41 @@ def _least_distance(G: Array, d: Array) -> Array | None:
     if abs(r[-1]) <= np.finfo(float).eps:
         return None
     return np.asarray(-r[:-1] / r[-1])
+
+
+def persistent_directions(gap_q: Array, unbalanced_q: Array, E: Array) -> Array:
+    """Return δq with `gap_q δq = 0` and `unbalanced_q δq` in range(E), orthonormal columns.
+
+    All in the sizes of `RestSizes`.
+
+    Args:
+        gap_q: (m, nv) derivative of the constraint rows.
+        unbalanced_q: (nv, nv) derivative of the unbalanced force, the stiffness.
+        E: (nv, ny) generalised forces of unit controls and reactions.
+    """
+    unreachable = null(E.T, FREE_TOL)
+    admissible = null(gap_q, FREE_TOL) if gap_q.size else np.eye(unbalanced_q.shape[1])
+    stiffness = unreachable.T @ unbalanced_q @ admissible
+    if not stiffness.size:
+        return admissible
+    _, s, Vt = np.linalg.svd(stiffness, full_matrices=True)
+    size = max(1.0, float(np.abs(unbalanced_q).max(initial=0.0)))
+    return np.asarray(admissible @ Vt[int(np.sum(s > FREE_TOL * size)) :].T)
+
+
+def range_basis(columns: Array) -> Array:
+    """Return orthonormal columns that span the range of `columns`, in the sizes."""
+    if columns.size == 0:
+        return np.zeros((columns.shape[0], 0))
+    U, s, _ = np.linalg.svd(columns, full_matrices=False)
+    return np.asarray(U[:, s > FREE_TOL])
+
+
+def in_units(basis: Array, size: Array) -> Array:
+    """Return orthonormal columns of the model's units with the span of `diag(size) basis`.
+
+    The span depends on no units; what is orthonormal does.
+    """
+    if np.ptp(size) == 0.0 if size.size else True:
+        return basis
+    return np.asarray(np.linalg.qr(size[:, None] * basis)[0])

@@ -18,12 +18,11 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.law import Law
-from mbcasadi.control.regulators.controllability import require_stabilisable
+from mbcasadi.control.regulators.controllability import require_stabilisable, require_weighted
 from mbcasadi.control.regulators.feedback import feedback, finite_matrix, require_continuous
 from mbcasadi.control.regulators.linear_action import integrated_rows, with_sums
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.modes import relative_drift
-from mbcasadi.control.regulators.observability import require_weighted
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.control.regulators.riccati import (
     Regulator,

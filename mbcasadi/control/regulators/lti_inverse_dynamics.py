@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
+from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.tasks.task import Slot
@@ -98,16 +98,18 @@ def lti_inverse_dynamics(
         system,
         name,
         equations,
-        closes_state=False,
-        slots=[
-            Slot(key, tuple(f"{key}{i}" for i in range(size)), ("",) * size)
-            for key, size in slots.items()
-        ],
-        hold=lambda q: {"xi": linear.coordinates(q, np.zeros(system.nv))[:n_q]},
-        tracked=[(f"xi{i}", "") for i in range(n_q)],
+        LawInterface(
+            slots=[
+                Slot(key, tuple(f"{key}{i}" for i in range(size)), ("",) * size)
+                for key, size in slots.items()
+            ],
+            hold=lambda q: {"xi": linear.coordinates(q, np.zeros(system.nv))[:n_q]},
+            tracked=[(f"xi{i}", "") for i in range(n_q)],
+            closes_state=False,
+            notes={"law": "LTI inverse dynamics [S20, eq. 14-15]"},
+        ),
         ctrl_limits=ctrl_limits,
         period=period,
-        notes={"law": "LTI inverse dynamics [S20, eq. 14-15]"},
     )
 
 

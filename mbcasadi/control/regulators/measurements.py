@@ -8,7 +8,7 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.description.sensors import SENSED_ACCELERATIONS, SENSED_ACTUATION, SENSED_SOLVER
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import System
-from mbcasadi.system.coordinates import rate_names, rates
+from mbcasadi.system.coordinates import rate_names, scalar_coordinates
 from mbcasadi.system.names_by_kind import require_name_of
 from mbcasadi.system.parametric import at_model_values
 
@@ -82,15 +82,7 @@ def coordinate_rows(system: System, names: Sequence[str]) -> tuple[int, ...]:
     Raises:
         UnknownNameError: an unknown name, or a joint whose position has several coordinates.
     """
-    places = _places(system)
+    places = scalar_coordinates(system)
     for name in names:
         require_name_of(system, "coordinate", name, list(places))
-    return tuple(places[name] for name in names)
-
-
-def _places(system: System) -> dict[str, int]:
-    """Return the row of q of each coordinate that is a plain number."""
-    if system.tree is None:
-        names = rates(system).components
-        return dict(zip(names, range(system.nq), strict=False)) if system.nq == system.nv else {}
-    return {j.name: j.qpos for j in system.tree.joints if j.kind in ("hinge", "slide")}
+    return tuple(places[name][0] for name in names)

@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.loads import null
-from mbcasadi.control.regulators.modes import relative_drift
 from mbcasadi.control.regulators.operating_point import (
     Array,
     motion_fun,
@@ -35,9 +34,6 @@ from mbcasadi.system import System, evaluate
 
 DESCRIPTOR_RANK_TOL = 1e-9
 """Singular value, relative to the largest, that counts as zero."""
-
-AT_REST = 1e-8
-"""Drift of x, relative to the rate of the linear system, that counts as zero."""
 
 IN_NULL_SPACE = 1e-7
 """Part of a row of `G N`, relative to the terms of its sums, that counts as zero."""
@@ -123,16 +119,6 @@ def reduce_descriptor(
 def _is_inverse(left: Array, N: Array) -> bool:
     rounding = IN_CHART * (np.abs(left) @ np.abs(N)).max(initial=0.0)
     return bool(np.abs(left @ N - np.eye(N.shape[1])).max(initial=0.0) <= rounding)
-
-
-def require_equilibrium(linear: Linearization) -> None:
-    """Raise `ProblemError` unless the operating point is an equilibrium, at rest."""
-    drift = float(np.abs(linear.drift).max(initial=0.0))
-    if linear.period is not None or relative_drift(linear) > AT_REST:
-        raise ProblemError(
-            f"expected a continuous linearisation of an equilibrium; found period {linear.period}, "
-            f"drift {drift:.1e}: a constant G holds at rest only. See mb.equilibrium"
-        )
 
 
 @checked

@@ -134,23 +134,20 @@ def motion_fun(system: System, rank_tol: float) -> ca.Function:
     activations.
     """
     dynamics = forward_dynamics_derivatives(system, rank_tol=rank_tol)
-    force = _force_fun(system)
     kind = {"q": system.nq, "v": system.nv, "u": system.nu, "act": system.na}
     kind |= {"t": 1, "mask": system.nc}
     s = {name: ca.MX.sym(name, size) for name, size in kind.items()}
-    pull = force(s["q"], s["v"], s["u"], s["act"])
-    inputs = s | {"f": pull[0]}
+    pull = _actuators_fun(system)(**{name: s[name] for name in ("q", "v", "u", "act")})
+    inputs = s | {"f": pull["f"]}
     d = dynamics(**{name: inputs[name] for name in dynamics.name_in()})
     outputs = {}
     for key in ("a", "lam"):
         outputs[key] = d[key]
-        outputs[f"{key}_q"] = d[f"d{key}dq"] + d[f"d{key}df"] @ pull[1]
-        outputs[f"{key}_v"] = d[f"d{key}dv"] + d[f"d{key}df"] @ pull[2]
-        outputs[f"{key}_u"] = d[f"d{key}df"] @ pull[3]
-        outputs[f"{key}_act"] = d[f"d{key}df"] @ pull[4]
-    outputs["clip"] = pull[5]
-    rates = activation_rates_fun(system)(s["q"], s["v"], s["u"], s["act"])
-    outputs |= dict(zip(ACTIVATION_RATES, rates, strict=True))
+        for x in ("q", "v", "u", "act"):
+            through_force = d[f"d{key}df"] @ pull[f"f_{x}"]
+            direct = d[f"d{key}d{x}"] + through_force if x in ("q", "v") else through_force
+            outputs[f"{key}_{x}"] = direct
+    outputs |= {name: value for name, value in pull.items() if not name.startswith("f")}
     return ca.Function(
         "motion", list(s.values()), [ca.densify(x) for x in outputs.values()], list(s), [*outputs]
     )
@@ -182,36 +179,29 @@ def require_linear(system: System, place: Place, clip: Array) -> None:
         )
 
 
-def _force_fun(system: System) -> ca.Function:
-    """Return (q, v, u, act) → (f, f_q, f_v, f_u, f_act, clip), tangent derivatives along q.
+def _actuators_fun(system: System) -> ca.Function:
+    """Return (q, v, u, act) → (f, f_q, …, rate, rate_q, …, clip), tangent derivatives along q.
 
-    `f = B w + f_0`. `clip` compares forces as torques, in the sizes of the coordinates.
+    `f = B w + f_0`; `rate` are the rates of the activations. `clip` compares forces as torques, in
+    the sizes of the coordinates.
     """
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     u, act = ca.SX.sym("u", system.nu), ca.SX.sym("act", system.na)
     at, N = {"q": q, "v": v, "u": u, "act": act}, system.velocity_map(q)
     w = pulling_inputs(system, q, v, u, act)
     f = evaluate(system.actuation, at) @ w + system.actuator_bias(q, v)
+    rate = evaluate(system.act_dot, at) if system.na else ca.SX(0, 1)
     clip: ca.SX | ca.DM = ca.SX(0)
     if system.nu:
         real, size = evaluate(system.actuator_force, at), system.scales.coordinates
         terms = ca.fmax(ca.norm_inf(ca.densify(size * real)), ca.norm_inf(ca.densify(size * f)))
         clip = ca.norm_inf(ca.densify(size * (real - f))) / ca.fmax(terms, np.finfo(float).tiny)
-    outputs = [f, ca.jacobian(f, q) @ N, *(ca.jacobian(f, x) for x in (v, u, act)), clip]
-    return ca.Function("force", [q, v, u, act], [ca.densify(x) for x in outputs])
-
-
-ACTIVATION_RATES = ("rate", "rate_q", "rate_v", "rate_u", "rate_act")
-
-
-def activation_rates_fun(system: System) -> ca.Function:
-    """Return (q, v, u, act) → `ACTIVATION_RATES`, the rates of the activations and derivatives."""
-    q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
-    u, act = ca.SX.sym("u", system.nu), ca.SX.sym("act", system.na)
-    at, N = {"q": q, "v": v, "u": u, "act": act}, system.velocity_map(q)
-    rate = evaluate(system.act_dot, at) if system.na else ca.SX(0, 1)
-    outputs = [rate, ca.jacobian(rate, q) @ N, *(ca.jacobian(rate, x) for x in (v, u, act))]
-    return ca.Function("rates", [q, v, u, act], [ca.densify(x) for x in outputs])
+    outputs = {"clip": clip}
+    for name, value in (("f", f), ("rate", rate)):
+        outputs |= {name: value, f"{name}_q": ca.jacobian(value, q) @ N}
+        outputs |= {f"{name}_{key}": ca.jacobian(value, at[key]) for key in ("v", "u", "act")}
+    dense = [ca.densify(x) for x in outputs.values()]
+    return ca.Function("actuators", list(at.values()), dense, list(at), [*outputs])
 
 
 def _or_zero(name: str, value: ArrayLike | None, size: int) -> Array:

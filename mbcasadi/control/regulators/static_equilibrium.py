@@ -17,7 +17,7 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.contacts.friction_cone import contact_axes, pyramid_rows
-from mbcasadi.control.regulators.loads import Limits, Loads, loads
+from mbcasadi.control.regulators.loads import LoadLimits, Loads, loads
 from mbcasadi.control.regulators.operating_point import Array, numbers
 from mbcasadi.description import Contact
 from mbcasadi.system import System, evaluate
@@ -63,7 +63,7 @@ class StaticEquilibrium:
     contacts: tuple[Contact, ...]
     held: int
     nu: int
-    limits: Limits
+    limits: LoadLimits
     mask: Array
     equations: ca.Function
     sizes: RestSizes
@@ -86,11 +86,11 @@ class StaticEquilibrium:
         }
 
     @cached_property
-    def sized_limits(self) -> Limits:
+    def sized_limits(self) -> LoadLimits:
         """The limits in the sizes, rows of the length one."""
         G = self.limits.G * self.sizes.load / self.sizes.forces
         length = np.linalg.norm(G, axis=1)
-        return Limits(G / length[:, None], self.limits.d / length)
+        return LoadLimits(G / length[:, None], self.limits.d / length)
 
     def forces_of(self, sized: Array) -> Array:
         """Return y (ny,) of the model."""
@@ -181,7 +181,7 @@ def _equations(
 
 
 def _sizes(
-    rested: System, q0: Array, pushing: int, control: Array | None, limits: Limits
+    rested: System, q0: Array, pushing: int, control: Array | None, limits: LoadLimits
 ) -> RestSizes:
     """Return the sizes of a mechanism at rest near q0; the first `pushing` rows have forces."""
     coordinates, rows = rested.scales.coordinates, residual_sizes(rested)
@@ -222,7 +222,7 @@ def _foot(system: System, contact: Contact, q: ca.SX, q0: Array) -> ca.SX:
 
 def _limits(
     system: System, contacts: Sequence[Contact], unknown: bool, ranges: Array | None
-) -> Limits:
+) -> LoadLimits:
     """Return the limits of y: ranges of the controls, pyramids and normal forces of the feet."""
     nu = system.nu if unknown else 0
     first = nu + system.nc
@@ -244,4 +244,4 @@ def _limits(
                 padded[:, first + 3 * k : first + 3 * k + 3] = block
                 rows.append(padded)
                 bounds.append(np.full(len(block), bound))
-    return Limits(np.vstack(rows), np.concatenate(bounds))
+    return LoadLimits(np.vstack(rows), np.concatenate(bounds))

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.safe_output.holding_command import holding_command, motors_of
+from mbcasadi.control.safe_output.holding_command import holding_command
 from mbcasadi.control.safe_output.safe_output import SafeOutput
 from mbcasadi.control.safe_output.static_load import Array, actuator_inertias, row_inertias
 from mbcasadi.short_text import summarised
@@ -55,17 +55,8 @@ def hold_of_mechanism(system: System, limits: Array, period: float, u_0: Array, 
     on = np.ones(system.nc) if system.mask is None else np.asarray(system.mask)
     column = hold_at(system, q, v, ca.SX(on), period) - np.append(u_0, np.zeros(system.nu))
     command = ca.Function("hold", [q, v], [ca.densify(column)], ["q", "v"], ["hold"], {"cse": True})
-    start = np.asarray(command(q_0, np.zeros(system.nv))).ravel()
-    safe = SafeOutput(
-        kind="safe",
-        names=system.actuator_names,
-        u_min=limits[:, 0],
-        u_max=limits[:, 1],
-        motors=motors_of(system),
-        start=np.where(np.isfinite(start), start, 0.0),
-        period=period,
-    )
-    return Hold(safe, command)
+    start, ends = command(q_0, np.zeros(system.nv)), (limits[:, 0], limits[:, 1])
+    return Hold(SafeOutput.of(system, "safe", ends, start, period), command)
 
 
 def hold_of_controls(limits: Array, period: float, u_0: Array) -> Hold:

@@ -29,13 +29,14 @@ from typing import Generic, NamedTuple
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.safe_output.holding_command import damping_rate
+from mbcasadi.control.safe_output.holding_command import damping_rate, motors_of
 from mbcasadi.control.safe_output.static_load import Array
 from mbcasadi.description import Emergency
 from mbcasadi.description.controller import ticks_of_last_command
 from mbcasadi.linalg.symbols import Sym
 from mbcasadi.qp.input_guard import LARGEST_CONTROL, clamp
 from mbcasadi.short_text import summarised
+from mbcasadi.system import System
 
 FALLBACKS = ("safe", "hold", "zero")
 """Names of safe outputs: the definition above; the last command; zero actuator force."""
@@ -78,6 +79,14 @@ class SafeOutput:
     motors: Array
     start: Array
     period: float
+
+    @classmethod
+    def of(
+        cls, system: System, kind: str, limits: tuple[Array, Array], start: ca.DM, period: float
+    ) -> "SafeOutput":
+        """Return that of a system's controller; `start` need not be finite."""
+        names, motors = system.actuator_names, motors_of(system)
+        return cls(kind, names, limits[0], limits[1], motors, finite_start(start), period)
 
     @property
     def nu(self) -> int:
@@ -221,6 +230,12 @@ class SafeOutput:
             kept = fades * memory.own[i] if is_motor else memory.own[i]
             own.append(ca.if_else(takes, offered[self.nu + i], kept))
         return load, ca.vertcat(*own)
+
+
+def finite_start(start: ca.DM) -> Array:
+    """Return load and own (2 nu,), zero where the authored pose gives none."""
+    column = np.asarray(start.full()).ravel()
+    return np.where(np.isfinite(column), column, 0.0)
 
 
 def _is_finite(column: Sym) -> Sym:

@@ -26,11 +26,8 @@ import scipy
 
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.loads import null
-from mbcasadi.control.regulators.multiplier_form import (
-    DESCRIPTOR_RANK_TOL,
-    descriptor_form,
-    require_equilibrium,
-)
+from mbcasadi.control.regulators.lqr import require_equilibrium
+from mbcasadi.control.regulators.multiplier_form import DESCRIPTOR_RANK_TOL, descriptor_form
 from mbcasadi.mpc.linear.model import Array, Output
 from mbcasadi.mpc.linear.parameters import parameters_of
 from mbcasadi.mpc.linear.problem import LinearProblem

@@ -12,9 +12,10 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 
+from mbcasadi.control.law_interface.signals import deviations
 from mbcasadi.control.regulators.controllability import require_stabilisable
 from mbcasadi.control.regulators.discrete import discretize
-from mbcasadi.control.regulators.feedback import deviations, require_continuous, setpoint_slots
+from mbcasadi.control.regulators.feedback import require_continuous, setpoint_slots
 from mbcasadi.control.regulators.innovation_gate import wrap_angles
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.lqr import manifold_weights, require_equilibrium

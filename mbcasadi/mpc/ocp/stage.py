@@ -7,7 +7,8 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.regulators.feedback import deviations, setpoint_slots
+from mbcasadi.control.law_interface.signals import deviations
+from mbcasadi.control.regulators.feedback import setpoint_slots
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError, ShapeError

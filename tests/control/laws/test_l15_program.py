@@ -3,13 +3,10 @@
 import casadi as ca
 import mujoco
 import numpy as np
-import pytest
-from l15_mechanisms import bar_path, bar_rows, masses, references, robots
-from manifold_states import manifold_states, outputs_of
+from l15_mechanisms import bar_path, masses
 
 import mbcasadi as mb
 from mbcasadi import models
-from mbcasadi.codegen import export_c
 from mbcasadi.control.laws import servo_control, servo_rows
 from mbcasadi.validation import ScenarioOptions, validate
 
@@ -19,47 +16,6 @@ SPRINGS = models.path("two_mass_spring")
 ROBOTS = models.path("cooperating_arms")
 FRICTION = 3.0  # N m
 GAP, RATE, GAIN = 0.005, 0.02, 6.0  # m, m/s, 1/s
-
-
-@pytest.fixture(scope="module", params=["least_norm", "figures"])
-def both(request, tmp_path_factory):
-    arms = robots.system()
-    limits = np.tile([-TORQUE, TORQUE], (arms.nu, 1))
-    law = servo_control(arms, bar_rows(arms), form=request.param, ctrl_limits=limits)
-    return law, export_c(law, tmp_path_factory.mktemp("servo") / "c").load()
-
-
-def test_the_c_equals_the_function_on_a_thousand_states(both):
-    law, program = both
-    q, v = manifold_states(law.system, STATES, 1, centre=robots.START)
-    at = {"q": q, "v": v, "ref": references(law, STATES, 2, 0.3), "z": np.zeros((0, STATES))}
-    at["ref"][law.reference_slices["off"]] = np.random.default_rng(3).integers(0, 2, (3, STATES))
-    ours, theirs = outputs_of(law.function, at), outputs_of(program, at)
-    assert set(ours["status"].ravel()) == {0.0, 1.0}
-    for name, values in ours.items():
-        scale = max(1.0, np.abs(values).max(initial=0.0))
-        np.testing.assert_allclose(theirs[name] / scale, values / scale, atol=SAME, err_msg=name)
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -1e300])
-@pytest.mark.parametrize("where", ["q", "v", "ref"])
-def test_bad_input_gives_a_status_and_the_last_command(both, bad, where):
-    law, program = both
-    last = law.controller.z0.copy()
-    last[: law.system.nu], last[-1] = 0.01, 1  # solved in the tick before
-    at = {"q": np.array(robots.START), "v": np.zeros(5), "ref": law.reference(), "z": last}
-    at[where] = np.full_like(at[where], bad)
-    out = program(**at)
-    assert float(out["status"]) == 3.0
-    np.testing.assert_array_equal(out["u"], np.full((law.system.nu, 1), 0.01))
-
-
-def test_a_desired_force_beyond_the_motors_is_clipped_and_reported(both):
-    law, program = both
-    ref = law.reference(y=[1.5, 0, 0], yddot=[0, 1e4, 0])
-    out = program(q=robots.START, v=np.zeros(5), ref=ref, z=np.zeros(0))
-    assert float(out["status"]) == 1.0
-    assert np.abs(out["u"].full()).max() == TORQUE
 
 
 def spring_run(baumgarte, duration=1.5, **more):

@@ -5,7 +5,7 @@ import pytest
 import quadprog
 
 from mbcasadi.control.regulators import DescriptorForm, reduce_descriptor
-from mbcasadi.control.regulators.loads import Limits, loads
+from mbcasadi.control.regulators.loads import LoadLimits, loads
 from mbcasadi.control.regulators.tangent import null_basis, pseudo_inverse
 from mbcasadi.errors import ShapeError
 
@@ -52,14 +52,14 @@ def problem(seed):
     E[5] = E[0] - E[1]
     y = rng.uniform(-1, 1, 9)
     bounds = np.vstack([np.eye(9)[:5], -np.eye(9)[:5]])
-    return E, E @ y, Limits(bounds, np.full(10, 1.05)), rng
+    return E, E @ y, LoadLimits(bounds, np.full(10, 1.05)), rng
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_loads_without_limits_are_the_least_controls_then_the_least_reactions(seed):
     E, g, _, rng = problem(seed)
     nu = 5
-    solution = loads(E, g, Limits(np.zeros((0, 9)), np.zeros(0)), nu)
+    solution = loads(E, g, LoadLimits(np.zeros((0, 9)), np.zeros(0)), nu)
     assert solution.balanced
     assert solution.feasible
     np.testing.assert_allclose(E @ solution.y, g, atol=1e-10)
@@ -74,9 +74,9 @@ def test_loads_without_limits_are_the_least_controls_then_the_least_reactions(se
 @pytest.mark.parametrize("seed", SEEDS)
 def test_loads_within_limits_are_those_of_a_solver_of_quadratic_programs(seed):
     E, g, _, _ = problem(seed)
-    free = loads(E, g, Limits(np.zeros((0, 9)), np.zeros(0)), 5)
+    free = loads(E, g, LoadLimits(np.zeros((0, 9)), np.zeros(0)), 5)
     most = 0.97 * np.abs(free.y[:5]).max()  # the limit binds
-    limits = Limits(np.vstack([np.eye(9)[:5], -np.eye(9)[:5]]), np.full(10, most))
+    limits = LoadLimits(np.vstack([np.eye(9)[:5], -np.eye(9)[:5]]), np.full(10, most))
     solution = loads(E, g, limits, 5)
     weight = np.diag([1.0] * 5 + [1e-8] * 4)
     independent = E[:5]
@@ -93,10 +93,12 @@ def test_loads_within_limits_are_those_of_a_solver_of_quadratic_programs(seed):
 
 def test_loads_report_what_cannot_be_balanced_and_what_limits_forbid():
     E, g, _, _ = problem(0)
-    stray = loads(E, g + np.array([1.0, 0, 0, 0, 0, 0]), Limits(np.zeros((0, 9)), np.zeros(0)), 5)
+    stray = loads(
+        E, g + np.array([1.0, 0, 0, 0, 0, 0]), LoadLimits(np.zeros((0, 9)), np.zeros(0)), 5
+    )
     assert not stray.balanced
     np.testing.assert_allclose(E.T @ stray.unbalanced, 0, atol=1e-10)
-    both = Limits(np.vstack([np.eye(9), -np.eye(9)]), np.full(18, 1e-3))
+    both = LoadLimits(np.vstack([np.eye(9), -np.eye(9)]), np.full(18, 1e-3))
     forbidden = loads(E, g, both, 5)
     assert forbidden.balanced
     assert not forbidden.feasible
@@ -119,7 +121,7 @@ def test_rounding_does_not_decide_whether_the_edge_of_the_limits_holds():
         E, y, G = edge_of_the_limits(rng)
         for size, feasible in ((1e-15, True), (1e-12, True), (1e-7, False)):
             closer = G @ y - size * rng.uniform(0.5, 1.0, 3)
-            found = loads(E, E @ y, Limits(G, closer), 6)
+            found = loads(E, E @ y, LoadLimits(G, closer), 6)
             assert found.feasible == feasible, size
             if feasible:
                 np.testing.assert_allclose(E @ found.y, E @ y, atol=ROUNDING)

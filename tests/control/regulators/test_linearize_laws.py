@@ -10,7 +10,7 @@ import mbcasadi as mb
 import mbcasadi.errors as err
 from mbcasadi import models
 from mbcasadi.control.regulators import descriptor_form, discretize, linearize, reduce_descriptor
-from mbcasadi.control.regulators.multiplier_form import require_equilibrium
+from mbcasadi.control.regulators.lqr import require_equilibrium
 
 ALL = ["four_bar", "cart_pole", "planar_3rrr", "standing_quadruped", "spinning", "disc"]
 ROUNDING = 1e-12
@@ -189,7 +189,7 @@ def test_states_without_a_linear_model_are_refused():
     with pytest.raises(err.ShapeError, match=r"q has shape \(2,\), expected \(3,\)"):
         linearize(four_bar, [0.0, 0.0])
     moving = linearize(four_bar, four_bar.tree.q0)
-    with pytest.raises(err.ProblemError, match="linearisation of an equilibrium"):
+    with pytest.raises(err.ProblemError, match="does not rest where it was linearised"):
         require_equilibrium(moving)
     with pytest.raises(err.ProblemError, match=r"continuous linearisation, found a period of 0.1"):
         descriptor_form(discretize(moving, 0.1))

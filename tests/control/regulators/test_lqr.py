@@ -137,14 +137,6 @@ def test_poles_are_placed_where_they_are_required():
     np.testing.assert_allclose(np.sort_complex(rates), np.sort_complex(desired), atol=1e-6)
 
 
-def test_the_c_of_placed_poles_equals_its_function(tmp_path):
-    linear = at_rest("planar_biped")
-    law = pole_placement(linear, [-5, -6, -7, -8, -9, -10])
-    function, program = function_and_program(law, tmp_path)
-    q, v = states_near(linear, STATES, size=0.3)
-    assert_same_program(function, program, closed_by(q, v))
-
-
 def test_two_equal_poles_on_a_cart_are_refused_by_the_mode_that_they_share():
     linear = linearize(two_poles(0.15), np.zeros(6))
     with pytest.raises(err.ProblemError, match=r"not stabilisable.*grows.*twin, pole move"):

@@ -16,7 +16,7 @@ from mbcasadi.control.regulators import (
     lqr_gain,
     pole_placement,
 )
-from mbcasadi.control.regulators.loads import Limits, loads
+from mbcasadi.control.regulators.loads import LoadLimits, loads
 from mbcasadi.mpc import LinearOptions, linear_mpc, offset_free_mpc
 
 
@@ -70,7 +70,7 @@ def random_loads(rng):
     g = rng.uniform(-2, 2, 2)
     bounds = rng.uniform(0.3, 2.0, 3)
     G = np.vstack([np.eye(3), -np.eye(3)])
-    return E, g, Limits(G, np.tile(bounds, 2)), bounds
+    return E, g, LoadLimits(G, np.tile(bounds, 2)), bounds
 
 
 def test_forces_within_limits_exist_exactly_where_linear_programming_finds_them():
