@@ -1,7 +1,7 @@
 """Generated C against MuJoCo: the only package that uses both our equations and MuJoCo."""
 
-from mbcasadi.validation.agreement.compare_models import compare
-from mbcasadi.validation.agreement.model_agreement import Difference, ModelAgreement
+from mbcasadi.validation.agreement.agreement import Difference, ModelAgreement
+from mbcasadi.validation.agreement.compare import compare
 from mbcasadi.validation.campaigns import (
     Campaign,
     Case,

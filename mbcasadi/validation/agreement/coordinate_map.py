@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from mbcasadi.errors import ModelError, ProblemError
 from mbcasadi.validation.agreement.manifold import Array
-from mbcasadi.validation.agreement.sides import Block, Draw, Side
+from mbcasadi.validation.agreement.mujoco_values import Draw
+from mbcasadi.validation.agreement.sides import Block, Side
 
 Places = NDArray[np.int64]
 Coordinates = Mapping[str, str] | Literal["order"] | None

@@ -15,8 +15,8 @@ from support.unit_systems import SI, Units
 
 from mbcasadi import models
 from mbcasadi.system import read_mjcf
-from mbcasadi.validation.agreement import agreement_with_mujoco, judge, weights
-from mbcasadi.validation.agreement.samples import random_sample
+from mbcasadi.validation.agreement import agreement_with_mujoco, judge, quantities
+from mbcasadi.validation.agreement.mujoco_values import random_draw, sample_at
 from mbcasadi.validation.agreement.sizes import measure_sizes
 
 MM_G_S = Units(m=1e3, kg=1e3)
@@ -83,16 +83,17 @@ def test_natural_sizes_are_those_of_the_units(name: str) -> None:
 
     def measured(u: Units) -> dict[str, np.ndarray]:
         new, size = in_units(model, u), coordinate_sizes(model, u)
-        s = random_sample(new, measure_sizes(new), np.random.default_rng(1))
+        sizes = measure_sizes(new)
+        s = sample_at(new, sizes, random_draw(new, sizes, np.random.default_rng(1)))
         rows = s.sizes.rows / (u.m if name == "weld" else 1.0)
         return {
             "velocity": s.v / size * u.s,
-            "force": weights.of_force(s) * size / u.torque,
-            "energy": weights.of_energy(s) / u.torque,
-            "actuation": weights.of_actuation(s) * size[:, None] / u.torque,
-            "frame": weights.of_frame_bias(s)[:3] / u.m * u.s**2,
+            "force": quantities.size_of_force(s) * size / u.torque,
+            "energy": quantities.size_of_energy(s) / u.torque,
+            "actuation": quantities.size_of_actuation(s) * size[:, None] / u.torque,
+            "frame": quantities.size_of_motion(s, 2)[:3] / u.m * u.s**2,
             "residual": rows[:3],
-            "residual bias": weights.of_constraint_bias(s)[:3] / s.sizes.rows[:3] * u.s**2,
+            "residual bias": quantities.size_of_constraint_bias(s)[:3] / s.sizes.rows[:3] * u.s**2,
         }
 
     expected = measured(SI)
