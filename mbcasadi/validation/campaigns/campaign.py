@@ -216,7 +216,7 @@ def _require_fit(trials: Trials) -> None:
         )
     except (SimulationError, ControllerError):
         return  # of the plant or of a user's function: each case has its own
-    run_statistics(trials.law.controller, recording, plant, trials.kit.criteria)
+    run_statistics(trials.law.controller, recording, plant, trials.kit.trial.criteria)
 
 
 @checked

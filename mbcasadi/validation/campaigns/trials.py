@@ -10,17 +10,15 @@ from numpy.typing import ArrayLike
 from mbcasadi.errors import MbcasadiError, SimulationError
 from mbcasadi.plant import Plant
 from mbcasadi.validation.campaigns.case import Case
-from mbcasadi.validation.campaigns.installed_code import Files, install_code
-from mbcasadi.validation.campaigns.kit import Kit, model_of_bytes
+from mbcasadi.validation.campaigns.kit import Kit, model_of_bytes, scaled
 from mbcasadi.validation.campaigns.outcome import Outcome
-from mbcasadi.validation.campaigns.sampled_signals import scaled
+from mbcasadi.validation.campaigns.shipping import Files, install_code
 from mbcasadi.validation.closed_loop import (
     CompiledLaw,
     FastLaw,
     Progress,
     Runnable,
     Scenario,
-    ScenarioOptions,
     run_loop,
 )
 from mbcasadi.validation.metrics import judge, run_statistics
@@ -45,17 +43,7 @@ class Trials:
         """Load a kit; a law that runs in this process already is used as it is."""
         self.kit = kit
         self._model = model_of_bytes(kit.model)
-        conditions = kit.conditions
-        self.options = ScenarioOptions(
-            mask=conditions.mask,
-            tuning=conditions.tuning,
-            p=conditions.p,
-            switch=conditions.switch,
-            mocap=dict(conditions.mocap),
-            outer=None if conditions.outer is None else conditions.outer.load(),
-            reaction=None if conditions.reaction is None else conditions.reaction.load(),
-            timestep=conditions.timestep,
-        )
+        self.options = replace(kit.trial.scenario, keyframe=None)
         law = law or kit.controller.load(self.plant(Case(0)))
         self.law = _with_monitor(law, kit.monitor)
 
@@ -65,26 +53,25 @@ class Trials:
         Raises:
             UnknownNameError, SimulationError: errors that a plant cannot have.
         """
-        conditions = self.kit.conditions
         return Plant(
             self._model,
-            rigid=conditions.rigid,
-            timestep=conditions.timestep,
+            rigid=self.kit.trial.rigid,
+            timestep=self.options.timestep,
             perturb=case.perturb,
             seed=case.plant_seed,
         )
 
     def scenario(self, plant: Plant, case: Case) -> Scenario:
         """Return what acts on a case from outside, from its displaced start on."""
-        conditions = self.kit.conditions
-        start = initial_configuration(plant, conditions.q0, conditions.keyframe)
+        trial = self.kit.trial
+        start = initial_configuration(plant, trial.q0, trial.scenario.keyframe)
         return Scenario(
-            conditions.duration,
-            conditions.reference,
+            trial.duration,
+            trial.reference,
             _displace(plant, start, case),
-            conditions.v0,
+            trial.v0,
             case.delay,
-            scaled(conditions.disturbance, case.disturbance),
+            scaled(trial.disturbance, case.disturbance),
             self.options,
         )
 
@@ -103,10 +90,10 @@ class Trials:
             law = kit.controller.load(plant) if kit.controller.has_state else self.law
             recording = run_loop(law, plant, scenario, _stop_after(time_limit))
             statistics = run_statistics(
-                law.controller, recording, plant, kit.criteria, delay=case.delay
+                law.controller, recording, plant, kit.trial.criteria, delay=case.delay
             )
             metrics = statistics.metrics
-            verdicts = judge(metrics, kit.criteria, finished=not recording.events)
+            verdicts = judge(metrics, kit.trial.criteria, finished=not recording.events)
         except MbcasadiError as error:
             return self.stopped(number, case, str(error))
         except BaseException as error:  # a mistake in a program, or Ctrl-C
@@ -121,7 +108,7 @@ class Trials:
 
 def stopped_outcome(kit: Kit, number: int, case: Case, reason: str) -> Outcome:
     """Return the outcome of a case that gave no recording."""
-    return Outcome(number, case, (), judge((), kit.criteria, finished=False), (reason,))
+    return Outcome(number, case, (), judge((), kit.trial.criteria, finished=False), (reason,))
 
 
 def _with_monitor(law: Runnable, code: Files | None) -> Runnable:

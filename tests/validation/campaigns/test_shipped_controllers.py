@@ -160,7 +160,7 @@ def test_a_library_travels_as_its_bytes_to_machines_of_its_type(
     u = shipped.load(plant).start(plant)({"q": np.array([0.5]), "v": np.array([1.0])})["u"]
     assert u == [-18.0]
     with pytest.raises(ProblemError, match=f"is for dos 8086, this worker is {machine_type()}"):
-        replace(shipped, machine="dos 8086").load(plant)
+        replace(shipped, content=(*shipped.content[:2], "dos 8086", 0.01)).load(plant)
 
 
 def test_reference_time_step_and_period_are_those_of_validate() -> None:
