@@ -17,14 +17,15 @@ from mbcasadi.validation.campaigns.kit import Kit
 from mbcasadi.validation.campaigns.outcome import Outcome
 from mbcasadi.validation.campaigns.preparation import Ready, prepared
 from mbcasadi.validation.campaigns.result import Campaign
-from mbcasadi.validation.campaigns.schedule import Schedule, Shipment
-from mbcasadi.validation.campaigns.store import Store
-from mbcasadi.validation.campaigns.trials import Trials, stopped_outcome
-from mbcasadi.validation.campaigns.workers import (
+from mbcasadi.validation.campaigns.schedule import (
     GivenExecutor,
     Processes,
+    Schedule,
+    Shipment,
     Workers,
 )
+from mbcasadi.validation.campaigns.store import Store
+from mbcasadi.validation.campaigns.trials import Trials, stopped_outcome
 from mbcasadi.validation.closed_loop import (
     Controllable,
     Progress,

@@ -14,8 +14,7 @@ from mbcasadi.plant import Source
 from mbcasadi.shapes import require_positive, require_whole
 from mbcasadi.short_text import summarised
 from mbcasadi.validation.campaigns.campaign import CampaignOptions, run_cases
-from mbcasadi.validation.campaigns.case import Case
-from mbcasadi.validation.campaigns.designs import OTHER_RANGES, at_point
+from mbcasadi.validation.campaigns.case import OTHER_RANGES, Case, at_point
 from mbcasadi.validation.campaigns.outcome import Outcome
 from mbcasadi.validation.campaigns.preparation import prepared
 from mbcasadi.validation.campaigns.trials import Trials

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.validation.campaigns.outcome import Outcome
-from mbcasadi.validation.campaigns.statistics import parameter_table, pass_rate
+from mbcasadi.validation.campaigns.outcome import Outcome, parameter_table, pass_rate
 from mbcasadi.validation.metrics import METRICS, base_name
 from mbcasadi.validation.report.figures import Figure, plain_figures
 from mbcasadi.validation.report.plots import COLORS, LIMIT, Draw

@@ -12,15 +12,15 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_whole
 from mbcasadi.short_text import with_table
 from mbcasadi.text_files import write_whole
-from mbcasadi.validation.campaigns.outcome import Outcome
-from mbcasadi.validation.campaigns.plots import campaign_figures
-from mbcasadi.validation.campaigns.statistics import (
+from mbcasadi.validation.campaigns.outcome import (
+    Outcome,
     PassRate,
     Sensitivity,
     pass_rate,
     sensitivities,
     worst_first,
 )
+from mbcasadi.validation.campaigns.plots import campaign_figures
 from mbcasadi.validation.campaigns.store import Store
 from mbcasadi.validation.metrics import NO_METRICS, passed
 from mbcasadi.validation.report import SummaryRow, campaign_table, summary_rows, text

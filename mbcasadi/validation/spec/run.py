@@ -21,7 +21,7 @@ from mbcasadi.validation.campaigns import (
     margin,
     sampled_cases,
 )
-from mbcasadi.validation.campaigns.designs import Design
+from mbcasadi.validation.campaigns.case import Design
 from mbcasadi.validation.closed_loop import Progress
 from mbcasadi.validation.report import Report, ReportOptions
 from mbcasadi.validation.spec.build import build_experiment

@@ -18,7 +18,7 @@ from support.validation_problems import (
 from mbcasadi import models
 from mbcasadi.errors import MissingExtraError, ProblemError, SimulationError, UnknownNameError
 from mbcasadi.validation import Criteria, Trial, campaign, cases, sampled_cases
-from mbcasadi.validation.campaigns.workers import dask_executor
+from mbcasadi.validation.campaigns.schedule import dask_executor
 from mbcasadi.validation.main_module import main_not_imported
 
 FOUR_BAR = models.path("four_bar")
