@@ -4,6 +4,7 @@ from mbcasadi.validation.agreement.agreement import Difference, ModelAgreement
 from mbcasadi.validation.agreement.compare import compare
 from mbcasadi.validation.campaigns import (
     Campaign,
+    CampaignOptions,
     Case,
     FailureMargin,
     Outcome,
@@ -61,6 +62,7 @@ from mbcasadi.validation.validate import validate
 __all__ = [
     "DEFAULTS",
     "Campaign",
+    "CampaignOptions",
     "Case",
     "CompiledLaw",
     "Condition",

@@ -29,7 +29,16 @@ from mbcasadi.codegen.compiler import find_compiler
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.platforms import library_name
-from mbcasadi.validation import Case, Policy, Trial, campaign, case_report, cases, shared_library
+from mbcasadi.validation import (
+    CampaignOptions,
+    Case,
+    Policy,
+    Trial,
+    campaign,
+    case_report,
+    cases,
+    shared_library,
+)
 from mbcasadi.validation.campaigns.shipping import machine_type, ship
 from mbcasadi.validation.closed_loop import FastLaw, as_runnable
 
@@ -77,7 +86,7 @@ def other_process() -> Iterator[Executor]:
 
 
 def run(controller: Any, **options: Any) -> Any:
-    return campaign(controller, SLIDER, TRIAL, PLAN, **options)
+    return campaign(controller, SLIDER, TRIAL, PLAN, CampaignOptions(**options))
 
 
 def test_every_kind_has_the_same_digits_in_another_process_and_alone(
@@ -185,7 +194,7 @@ def test_a_fast_campaign_says_what_ran_and_has_the_motion_of_the_c(
 
     def done(fast: bool) -> Any:
         trial = Trial(0.1, reference=swing, fast=fast)
-        return campaign(crank_controller(), four_bar, trial, plan, jobs=1)
+        return campaign(crank_controller(), four_bar, trial, plan, CampaignOptions(jobs=1))
 
     usual, fast = done(fast=False), done(fast=True)
     monkeypatch.setattr(sys.modules[FastLaw.__module__], "MOST_TICKS", 10)
