@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mbcasadi.description import Controller, ReportedLimits
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics.control_metrics import AT_LIMIT, control_names
-from mbcasadi.validation.metrics.metric import Metric
+from mbcasadi.validation.metrics.metric import Metric, named
 from mbcasadi.validation.metrics.recorded_signals import evaluate_points
 
 Array = NDArray[np.float64]
@@ -137,15 +137,13 @@ def _margin(row: _Row, t: Array, value: Array) -> Margin | None:
 
 def margin_metrics(rows: Sequence[Margin]) -> Iterator[Metric]:
     """Yield the worst of the hard rows and of the soft ones."""
-    for name, soft, kind in (("least", False, "hard"), ("soft_least", True, "soft")):
+    for name, soft in (("least", False), ("soft_least", True)):
         candidates = [row for row in rows if row.soft == soft]
         if not candidates:
             continue
         worst = min(candidates, key=lambda row: row.share)
-        meaning = f"least margin of a {kind} row, of its range ({worst.name} at {worst.when:g} s)"
-        yield Metric(f"limits.{name}", worst.share, "", meaning)
+        note = f"{worst.name} at {worst.when:g} s"
+        yield from named({f"limits.{name}": worst.share}, note=note)
     if rows:
         hard = max((row.beyond for row in rows if not row.soft), default=0.0)
-        yield Metric("limits.beyond", hard, "", "share of ticks of a hard row beyond its bound")
-        near = max(row.near for row in rows)
-        yield Metric("limits.near", near, "", "share of ticks of a row at its bound or beyond")
+        yield from named({"limits.beyond": hard, "limits.near": max(row.near for row in rows)})

@@ -5,7 +5,7 @@ import math
 from mbcasadi.codegen import TickTimes
 from mbcasadi.validation.metrics import METRICS, Verdict, base_name
 from mbcasadi.validation.metrics.criteria import JUDGED
-from mbcasadi.validation.metrics.unit_scales import prefixed
+from mbcasadi.validation.metrics.metric import prefixed
 from mbcasadi.validation.run import Condition, WhatIf
 
 ANSWERS = {
