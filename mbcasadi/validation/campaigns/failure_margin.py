@@ -17,8 +17,8 @@ from mbcasadi.validation.campaigns.outcome import Outcome
 from mbcasadi.validation.campaigns.preparation import prepared
 from mbcasadi.validation.campaigns.trials import Trials
 from mbcasadi.validation.closed_loop import Controllable, ProgressReporter
-from mbcasadi.validation.report.plain_data import Plain, plain_data
-from mbcasadi.validation.report.text import metric_text
+from mbcasadi.validation.metrics.text import metric_text
+from mbcasadi.validation.report.pages import Plain, plain_data
 from mbcasadi.validation.trial import Trial
 
 TOLERANCE = 0.01  # width of the bracket, of the largest size

@@ -22,10 +22,9 @@ from mbcasadi.validation.campaigns.outcome import (
 )
 from mbcasadi.validation.campaigns.plots import campaign_figures
 from mbcasadi.validation.campaigns.store import Store
-from mbcasadi.validation.metrics import NO_METRICS, passed
-from mbcasadi.validation.report import SummaryRow, campaign_table, summary_rows, text
-from mbcasadi.validation.report.page_template import page_template
-from mbcasadi.validation.report.plain_data import Plain, plain_data
+from mbcasadi.validation.metrics import NO_METRICS, passed, text
+from mbcasadi.validation.report import SummaryRow, campaign_table, summary_rows
+from mbcasadi.validation.report.pages import Plain, page_template, plain_data
 from mbcasadi.validation.versions import package_versions
 
 if TYPE_CHECKING:

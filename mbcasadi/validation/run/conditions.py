@@ -1,18 +1,30 @@
-"""Cost of delay and model error: one scenario under up to four conditions.
+"""The same run again: with other softness, without delay, without the plant's errors.
 
 Law and scenario are the same; the plant's parameter errors and the delay are left out in turn.
 """
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from mbcasadi.description import Controller
+from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError, SimulationError
 from mbcasadi.plant import Plant
-from mbcasadi.validation.closed_loop import Recording, Runnable, Scenario, run_loop
-from mbcasadi.validation.metrics import margins, safe_outputs, tracking_statistics
+from mbcasadi.validation.closed_loop import (
+    Progress,
+    Recording,
+    Runnable,
+    Scenario,
+    compile_controller,
+    run_loop,
+)
+from mbcasadi.validation.metrics import margins, safe_outputs, solref_sweep, tracking_statistics
+from mbcasadi.validation.metrics.text import number_text, value_text
+from mbcasadi.validation.run.preparation import PlantFactory
 
 NOMINAL, DELAYED, ERRONEOUS, BOTH = "nominal", "delay only", "model error only", "both"
 
@@ -36,6 +48,18 @@ class Condition:
     effort: float
     margin: float
     safe_output: float
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The condition as a row of a table."""
+        return (
+            self.name,
+            number_text(self.tracking),
+            number_text(self.effort),
+            value_text("limits.least", self.margin),
+            value_text("status.safe_output", self.safe_output),
+            "yes" if self.finished else "no",
+        )
 
 
 @dataclass(frozen=True)
@@ -71,24 +95,18 @@ class WhatIf:
         )
         return f"Relative to {first.name}: {text}.{early}{note}"
 
-    def __str__(self) -> str:
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """Headings of a table, that of the names first."""
         unit = f", {self.unit}" if self.unit else ""
-        head = ("condition", f"tracking{unit}", "effort", "margin", "safe output", "finished")
-        cells = [
-            (
-                row.name,
-                f"{row.tracking:.3g}",
-                f"{row.effort:.3g}",
-                f"{100 * row.margin:.3g} %",
-                f"{100 * row.safe_output:.3g} %",
-                "yes" if row.finished else "no",
-            )
-            for row in self.rows
-        ]
-        widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
+        return ("condition", f"tracking{unit}", "effort", "margin", "safe output", "finished")
+
+    def __str__(self) -> str:
+        rows = [self.headings, *(row.cells for row in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return "\n".join(
             "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
-            for row in (head, *cells)
+            for row in rows
         )
 
     def to_dict(self) -> dict[str, object]:
@@ -176,3 +194,63 @@ def _condition(name: str, law: Runnable, recording: Recording | None, settle: fl
         margin=min(shares, default=np.nan),
         safe_output=safe_outputs(law.controller, recording.status).share,
     )
+
+
+@dataclass(frozen=True)
+class Repetitions:
+    """A run that may be repeated.
+
+    Attributes:
+        law: compiled.
+        plants, scenario: of the run.
+        progress: called with what is being done.
+    """
+
+    law: Runnable
+    plants: PlantFactory
+    scenario: Scenario
+    progress: Progress
+
+    def solref_gaps(self) -> tuple[tuple[float, float], ...]:
+        """Return the worst residual with other `solref`; () without equality constraints."""
+        if not self.plants.make().model.neq:
+            return ()
+        self.progress("repeating the run with other solref", 0.82)
+        with self.restore_outer_record():
+            return solref_sweep(
+                self.plants.make, lambda other: run_loop(self.law, other, self.scenario)
+            )
+
+    def conditions(
+        self,
+        recording: Recording,
+        settle: float,
+        undelayed: Controller | HasController | Runnable | None,
+    ) -> WhatIf:
+        """Return the cost of delay and errors; see `conditions.compare_conditions`.
+
+        Args:
+            recording: of the run.
+            settle: s at the start that tracking leaves out.
+            undelayed: the law for conditions without delay; the law of the run where None.
+        """
+        self.progress("repeating the run without delay and errors", 0.83)
+        with self.restore_outer_record() as stack:
+            undelayed_law = self.law
+            if undelayed is not None:
+                undelayed_law = stack.enter_context(compile_controller(undelayed))
+            return compare_conditions(
+                (self.law, undelayed_law),
+                self.plants.make,
+                self.scenario,
+                recording,
+                settle,
+                perturbed=bool(self.plants.perturb),
+            )
+
+    def restore_outer_record(self) -> ExitStack:
+        """Return a context that restores an outer law's record of the run itself at its end."""
+        stack, outer = ExitStack(), self.scenario.options.outer
+        if outer is not None:
+            stack.callback(setattr, outer, "record", outer.record)
+        return stack

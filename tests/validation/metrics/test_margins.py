@@ -15,8 +15,8 @@ from mbcasadi.validation import Criteria, Report, Run, validate
 from mbcasadi.validation.metrics.control_metrics import time_metrics
 from mbcasadi.validation.metrics.margins import margin_metrics, margins
 from mbcasadi.validation.metrics.status_metrics import longest_run, status_metrics, status_rows
+from mbcasadi.validation.metrics.text import tick_phases
 from mbcasadi.validation.report import findings
-from mbcasadi.validation.report.text import tick_phases
 
 T = np.arange(1000) * 1e-3
 FAILS = {10: 2, 11: 2, 12: 4, 30: 4}  # tick → status
