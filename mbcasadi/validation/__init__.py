@@ -34,7 +34,9 @@ from mbcasadi.validation.closed_loop import (
     ScenarioOptions,
     SharedLibrary,
     compile_controller,
+    load_recording,
     outer_law,
+    save_recording,
     shared_library,
 )
 from mbcasadi.validation.closed_loop import (
@@ -101,9 +103,11 @@ __all__ = [
     "compare",
     "compare_precision",
     "compile_controller",
+    "load_recording",
     "open_campaign",
     "outer_law",
     "sampled_cases",
+    "save_recording",
     "shared_library",
     "validate",
 ]

@@ -153,11 +153,13 @@ def calls_of_validation():
         home + "ScenarioOptions": {},
         home + "Report.save": {"self": report, "path": ex.folder() / "report.json"},
         home + "Recording.later": {"self": report.runs[0].recording, "first": 1},
-        home + "Recording.save": {
-            "self": report.runs[0].recording, "path": ex.folder() / "run.npz",
+        home + "save_recording": {
+            "recording": report.runs[0].recording, "path": ex.folder() / "run.npz",
         },
-        home + "Recording.load": {
-            "path": report.runs[0].recording.save(ex.folder() / "loaded.npz"),
+        home + "load_recording": {
+            "path": validation.save_recording(
+                report.runs[0].recording, ex.folder() / "loaded.npz"
+            ),
         },
         home + "Report.video": {
             "self": report, "path": ex.folder() / "run.gif", "width": 8, "height": 8, "fps": 1.0,

@@ -35,7 +35,7 @@ from mbcasadi.validation.closed_loop import (
     TimeSignal,
     generalised_force,
 )
-from mbcasadi.validation.closed_loop.push import scaled_push
+from mbcasadi.validation.closed_loop.scenario import scaled_push
 from mbcasadi.validation.metrics import Criteria
 from mbcasadi.validation.trial import Trial
 

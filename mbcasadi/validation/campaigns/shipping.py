@@ -40,12 +40,13 @@ from mbcasadi.validation.closed_loop import (
     SharedLibrary,
     as_runnable,
 )
-from mbcasadi.validation.closed_loop.controllers.casadi_function import CasadiFunction
-from mbcasadi.validation.closed_loop.controllers.exported_folder import ExportedFolder
-from mbcasadi.validation.closed_loop.controllers.policy import PolicyRun
-from mbcasadi.validation.closed_loop.controllers.python_callable import PythonCallable
+from mbcasadi.validation.closed_loop.compiled_law import FAST_FLAGS
+from mbcasadi.validation.closed_loop.controllers.casadi_function import (
+    CasadiFunction,
+    ExportedFolder,
+)
+from mbcasadi.validation.closed_loop.controllers.python_callable import PolicyRun, PythonCallable
 from mbcasadi.validation.closed_loop.controllers.shared_library import LibraryFunction
-from mbcasadi.validation.closed_loop.fast_law import FAST_FLAGS
 
 Array = NDArray[np.float64]
 Files = Mapping[str, bytes]

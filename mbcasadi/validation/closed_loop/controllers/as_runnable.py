@@ -23,10 +23,16 @@ from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ExportError, ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.shapes import PERIOD_ROUNDING, described, require_positive
-from mbcasadi.validation.closed_loop.controllers.casadi_function import CasadiFunction
-from mbcasadi.validation.closed_loop.controllers.exported_folder import ExportedFolder
-from mbcasadi.validation.closed_loop.controllers.policy import Policy, PolicyRun, Predictor
-from mbcasadi.validation.closed_loop.controllers.python_callable import PythonCallable
+from mbcasadi.validation.closed_loop.controllers.casadi_function import (
+    CasadiFunction,
+    ExportedFolder,
+)
+from mbcasadi.validation.closed_loop.controllers.python_callable import (
+    Policy,
+    PolicyRun,
+    Predictor,
+    PythonCallable,
+)
 from mbcasadi.validation.closed_loop.controllers.shared_library import (
     LibraryFunction,
     SharedLibrary,

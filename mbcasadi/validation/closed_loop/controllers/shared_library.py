@@ -146,11 +146,11 @@ class LibraryFunction(Runnable):
         """What runs, in words."""
         return f"the function {self.library.symbol!r} of {self.library.path}"
 
-    def start(self, plant: Plant) -> Tick:
+    def start(self, plant: Plant) -> Tick:  # noqa: ARG002  # the interface's
         """Return what calls the function, after its reset."""
         if self.library.reset:
             symbol_of(self.library.path, self.library.reset)()
-        return CheckedTick(self._sizes, plant.nu, self._answer)
+        return CheckedTick(self._sizes, self._answer)
 
     def _answer(self, values: Mapping[str, Array]) -> Array:
         """Return u (nu,).
