@@ -165,7 +165,7 @@ def agreement_with_mujoco(
                 note = "MuJoCo gives no value at any state" if math.isnan(error) else note
                 worst[name] = Agreement(name, error, state, unit, note)
     refused = [Agreement(n, math.nan, 0, *unit_note) for n, unit_note in own.refused.items()]
-    return [*worst.values(), *refused]
+    return [*sorted(worst.values(), key=lambda entry: is_frame(entry.quantity)), *refused]
 
 
 class _Comparison:
