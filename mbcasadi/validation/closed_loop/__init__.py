@@ -22,13 +22,12 @@ from mbcasadi.validation.closed_loop.progress import Progress, ProgressReporter
 from mbcasadi.validation.closed_loop.reaction import Reaction, reaction
 from mbcasadi.validation.closed_loop.recording import Recording
 from mbcasadi.validation.closed_loop.recording_files import load_recording, save_recording
-from mbcasadi.validation.closed_loop.runnable import Runnable, Tick
+from mbcasadi.validation.closed_loop.runnable import Runnable
 from mbcasadi.validation.closed_loop.scenario import (
     Disturbance,
     Push,
     Scenario,
     ScenarioOptions,
-    SwitchSchedule,
     TimeSignal,
     generalised_force,
     pushes_of,
@@ -55,8 +54,6 @@ __all__ = [
     "Scenario",
     "ScenarioOptions",
     "SharedLibrary",
-    "SwitchSchedule",
-    "Tick",
     "TimeSignal",
     "as_runnable",
     "compile_controller",

@@ -18,9 +18,9 @@ from mbcasadi.validation.metrics.criteria import (
 )
 from mbcasadi.validation.metrics.margins import Margin, margins
 from mbcasadi.validation.metrics.metric import METRICS, Metric, base_name
-from mbcasadi.validation.metrics.predictions import PlanCurves, Predictions, PredictionStatistics
+from mbcasadi.validation.metrics.predictions import Predictions, PredictionStatistics
 from mbcasadi.validation.metrics.recorded_signals import require_reportable
-from mbcasadi.validation.metrics.run_statistics import RunStatistics, run_statistics
+from mbcasadi.validation.metrics.run_statistics import run_statistics
 from mbcasadi.validation.metrics.softness import Softness, softness_sweep, solref_sweep
 from mbcasadi.validation.metrics.status_metrics import (
     OuterLawRun,
@@ -30,7 +30,6 @@ from mbcasadi.validation.metrics.status_metrics import (
     status_rows,
 )
 from mbcasadi.validation.metrics.tracking_metrics import (
-    SMALLEST_AMPLITUDE,
     TrackingStatistics,
     tracking_statistics,
 )
@@ -39,7 +38,6 @@ __all__ = [
     "DEFAULTS",
     "METRICS",
     "NO_METRICS",
-    "SMALLEST_AMPLITUDE",
     "Comparison",
     "ContactForceRow",
     "ContactForces",
@@ -47,10 +45,8 @@ __all__ = [
     "Margin",
     "Metric",
     "OuterLawRun",
-    "PlanCurves",
     "PredictionStatistics",
     "Predictions",
-    "RunStatistics",
     "Softness",
     "StatusRow",
     "TrackingStatistics",

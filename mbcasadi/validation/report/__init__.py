@@ -1,6 +1,5 @@
 """Runs and campaigns as tables, JSON and one HTML page."""
 
-from mbcasadi.validation.metrics.text import tick_count
 from mbcasadi.validation.report.findings import findings, run_notes, unreported_notes
 from mbcasadi.validation.report.frames import (
     RenderedFrames,
@@ -31,7 +30,6 @@ __all__ = [
     "run_notes",
     "run_settings",
     "summary_rows",
-    "tick_count",
     "unreported_notes",
     "what_if_table",
     "write_video",

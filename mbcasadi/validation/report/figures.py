@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.validation.report import plots, prediction_plots
-from mbcasadi.validation.report.pages import require
+from mbcasadi.validation.report.pages import optional
 from mbcasadi.validation.report.plots import Draw, joint_content
 from mbcasadi.validation.run import Run
 
@@ -109,12 +109,9 @@ def plain_figures(
 @contextmanager
 def _figure(salt: str) -> Iterator["MatplotlibFigure"]:
     """Yield a new figure in our style; `salt` makes the ids of its SVG."""
-    require("matplotlib.figure", "a plot")
-    import matplotlib.style as mpl_style
-    from matplotlib.figure import Figure as MatplotlibFigure
-
-    with mpl_style.context(STYLE | {"svg.hashsalt": salt}):
-        yield MatplotlibFigure(figsize=(5.6, 3.0))
+    style, module = (optional(f"matplotlib.{name}", "a plot") for name in ("style", "figure"))
+    with style.context(STYLE | {"svg.hashsalt": salt}):
+        yield module.Figure(figsize=(5.6, 3.0))
 
 
 def svg_text(figure: "MatplotlibFigure") -> str:

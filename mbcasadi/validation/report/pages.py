@@ -1,20 +1,23 @@
 """What self-contained pages and data files of reports need: templates, optional packages, JSON."""
 
 import importlib
+import json
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from mbcasadi.errors import MissingExtraError
+from mbcasadi.errors import MissingExtraError, ProblemError
+from mbcasadi.text_files import write_whole
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
 
-def require(module: str, purpose: str) -> None:
-    """Raise unless an optional module can be imported; then `import` it.
+def optional(module: str, purpose: str) -> Any:
+    """Return an optional module.
 
     Args:
         module: its name.
@@ -24,12 +27,31 @@ def require(module: str, purpose: str) -> None:
         MissingExtraError: it is not installed; the message gives the extra.
     """
     try:
-        importlib.import_module(module)
+        return importlib.import_module(module)
     except ImportError as error:
         package = module.split(".")[0]
         raise MissingExtraError(
             f"{purpose} needs {package}, which is not installed: pip install 'mbcasadi[tools]'"
         ) from error
+
+
+def save_page(
+    path: str | Path, what: str, as_json: Callable[[], str], as_html: Callable[[], str]
+) -> Path:
+    """Write `.json` or `.html`, by the suffix; return the path.
+
+    Raises:
+        ProblemError: a file that cannot be written, or another suffix.
+    """
+    target = Path(path)
+    if target.suffix not in {".json", ".html"}:
+        raise ProblemError(f"{target}: {what} is saved as .json or .html")
+    return write_whole(target, as_json() if target.suffix == ".json" else as_html())
+
+
+def json_text(data: Mapping[str, object]) -> str:
+    """Return data as the text of a JSON file; NaN and infinity become null."""
+    return json.dumps(plain_data(data), indent=2, allow_nan=False) + "\n"
 
 
 def page_template(name: str, **functions: object) -> "Template":
@@ -42,9 +64,7 @@ def page_template(name: str, **functions: object) -> "Template":
     Raises:
         MissingExtraError: jinja2 is not installed.
     """
-    require("jinja2", "an HTML report")
-    import jinja2
-
+    jinja2 = optional("jinja2", "an HTML report")
     packages = ("mbcasadi.validation.report", "mbcasadi.validation.campaigns")
     environment = jinja2.Environment(
         loader=jinja2.ChoiceLoader([jinja2.PackageLoader(package) for package in packages]),
@@ -54,7 +74,8 @@ def page_template(name: str, **functions: object) -> "Template":
         undefined=jinja2.StrictUndefined,
     )
     environment.globals.update(functions)
-    return environment.get_template(name)
+    template: Template = environment.get_template(name)
+    return template
 
 
 Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"

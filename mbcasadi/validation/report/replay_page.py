@@ -1,6 +1,5 @@
 """A replayed log as one self-contained HTML page."""
 
-import json
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -10,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.codegen import LogReplay, TickEvent
-from mbcasadi.text_files import write_whole
 from mbcasadi.validation.report.figures import plain_figures
-from mbcasadi.validation.report.pages import page_template, plain_data
+from mbcasadi.validation.report.pages import json_text, page_template, save_page
 from mbcasadi.validation.report.plots import COLORS, MOST_LINES, Draw, label_axes
 from mbcasadi.validation.versions import package_versions
 
@@ -27,11 +25,9 @@ LEFT = 0.2  # of the axes, as a share of the figure: names of events
 
 def save_replay(result: LogReplay, path: Path, title: str) -> None:
     """Write the result as a page (.html) or as data (.json)."""
-    if path.suffix == ".json":
-        text = json.dumps(plain_data(result.to_dict()), indent=2, allow_nan=False)
-    else:
-        text = replay_page(result, title)
-    write_whole(path, text)
+    save_page(
+        path, "a replay", lambda: json_text(result.to_dict()), lambda: replay_page(result, title)
+    )
 
 
 def replay_page(result: LogReplay, title: str) -> str:

@@ -1,6 +1,5 @@
 """Runs as a table, as JSON and as one self-contained page."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,13 +12,12 @@ from mbcasadi.plant import Observer
 from mbcasadi.plant.video import require_video
 from mbcasadi.plant.viewer import require_screen
 from mbcasadi.short_text import summarised
-from mbcasadi.text_files import write_whole
 from mbcasadi.validation.closed_loop import Progress
 from mbcasadi.validation.metrics import passed
 from mbcasadi.validation.metrics.text import verdict_line, verdict_word
 from mbcasadi.validation.report.findings import findings
 from mbcasadi.validation.report.html import page
-from mbcasadi.validation.report.pages import Plain, plain_data
+from mbcasadi.validation.report.pages import Plain, json_text, plain_data, save_page
 from mbcasadi.validation.report.terminal import criteria_table
 from mbcasadi.validation.run import Run
 from mbcasadi.validation.versions import package_versions
@@ -120,7 +118,7 @@ class Report:
 
     def to_json(self) -> str:
         """Return the report as JSON text."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+        return json_text(self.to_dict())
 
     def to_html(self) -> str:
         """Return the report as one HTML page that refers to no other file.
@@ -138,11 +136,7 @@ class Report:
             ProblemError: a file that cannot be written, or another suffix.
             MissingExtraError: an HTML page needs jinja2 and matplotlib.
         """
-        target = Path(path)
-        if target.suffix not in {".json", ".html"}:
-            raise ProblemError(f"{target}: a report is saved as .json or .html")
-        text = self.to_json() if target.suffix == ".json" else self.to_html()
-        return write_whole(target, text)
+        return save_page(path, "a report", self.to_json, self.to_html)
 
     @checked
     def video(

@@ -12,7 +12,7 @@ from mbcasadi.validation.metrics.text import (
     metric_text,
     value_text,
 )
-from mbcasadi.validation.report.pages import require
+from mbcasadi.validation.report.pages import optional
 from mbcasadi.validation.run import WhatIf
 
 if TYPE_CHECKING:
@@ -86,9 +86,7 @@ def criteria_table(title: str, rows: Iterable[tuple[str, Sequence[Verdict]]]) ->
     Raises:
         MissingExtraError: rich is not installed.
     """
-    require("rich.markup", "a table")
-    from rich.markup import escape  # names of a model are no markup
-
+    escape = optional("rich.markup", "a table").escape  # names of a model are no markup
     table = _table(title, ("run", "criterion"), ("reached", "required"))
     table.add_column("")
     for name, verdicts in rows:
@@ -110,9 +108,7 @@ def campaign_table(title: str, rows: Iterable[SummaryRow]) -> "Table":
     Raises:
         MissingExtraError: rich is not installed.
     """
-    require("rich.markup", "a table")
-    from rich.markup import escape
-
+    escape = optional("rich.markup", "a table").escape  # names of a model are no markup
     table = _table(title, ("quantity",), ("median", "worst", "in run", "limit", "failed"))
     for row in rows:
         table.add_row(
@@ -132,9 +128,7 @@ def what_if_table(conditions: WhatIf, title: str) -> "Table":
     Raises:
         MissingExtraError: rich is not installed.
     """
-    require("rich.markup", "a table")
-    from rich.markup import escape
-
+    escape = optional("rich.markup", "a table").escape  # names of a model are no markup
     table = _table(escape(title), conditions.headings[:1], conditions.headings[1:])
     for row in conditions.rows:
         table.add_row(*map(escape, row.cells))
@@ -143,10 +137,9 @@ def what_if_table(conditions: WhatIf, title: str) -> "Table":
 
 def _table(title: str, left: Sequence[str], right: Sequence[str]) -> "Table":
     """Return an empty table with columns set to the left, then columns set to the right."""
-    require("rich.table", "a table")
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left", title_style="bold", show_edge=False)
+    table: Table = optional("rich.table", "a table").Table(
+        title=title, title_justify="left", title_style="bold", show_edge=False
+    )
     for heading in left:
         table.add_column(heading)
     for heading in right:

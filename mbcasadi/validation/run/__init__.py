@@ -2,7 +2,7 @@
 
 from mbcasadi.validation.run.conditions import Condition, Repetitions, WhatIf, require_conditions
 from mbcasadi.validation.run.experiments import FailedRun
-from mbcasadi.validation.run.explanations import Cause, Diagnosis, Failure, diagnose
+from mbcasadi.validation.run.explanations import Diagnosis, diagnose
 from mbcasadi.validation.run.model_comparison import compare_with_model
 from mbcasadi.validation.run.preparation import (
     PlantFactory,
@@ -11,20 +11,16 @@ from mbcasadi.validation.run.preparation import (
     fitted_to_plant,
     initial_configuration,
     period_of,
-    plants_for_period,
     prepare,
-    reference_or_stay,
     servo_notes,
 )
 from mbcasadi.validation.run.reference_rates import wrong_rates
 from mbcasadi.validation.run.run import Run
 
 __all__ = [
-    "Cause",
     "Condition",
     "Diagnosis",
     "FailedRun",
-    "Failure",
     "PlantFactory",
     "Prepared",
     "Repetitions",
@@ -36,9 +32,7 @@ __all__ = [
     "fitted_to_plant",
     "initial_configuration",
     "period_of",
-    "plants_for_period",
     "prepare",
-    "reference_or_stay",
     "require_conditions",
     "servo_notes",
     "wrong_rates",
