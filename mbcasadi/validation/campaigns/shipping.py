@@ -41,12 +41,9 @@ from mbcasadi.validation.closed_loop import (
     as_runnable,
 )
 from mbcasadi.validation.closed_loop.compiled_law import FAST_FLAGS
-from mbcasadi.validation.closed_loop.controllers.casadi_function import (
-    CasadiFunction,
-    ExportedFolder,
-)
-from mbcasadi.validation.closed_loop.controllers.python_callable import PolicyRun, PythonCallable
-from mbcasadi.validation.closed_loop.controllers.shared_library import LibraryFunction
+from mbcasadi.validation.closed_loop.controllers.casadi_function import ExportedFolder
+from mbcasadi.validation.closed_loop.controllers.description import OtherController
+from mbcasadi.validation.closed_loop.controllers.shared_library import library_function
 
 Array = NDArray[np.float64]
 Files = Mapping[str, bytes]
@@ -100,8 +97,8 @@ def ship(law: Runnable, *, monitor: bool) -> ShippedController:
     if isinstance(law, ExportedFolder):
         files = read_files(law.project)
         return ShippedController(_folder, (files, period), _digest_of(files, period))
-    if isinstance(law, LibraryFunction):
-        library, code = law.library, law.library.path.read_bytes()
+    if isinstance(law, OtherController) and isinstance(law.given, SharedLibrary):
+        library, code = law.given, law.given.path.read_bytes()
         called = {**asdict(library), "path": ""}
         identity = _digest_of({"library": code}, called, period)
         return ShippedController(_library, (library, code, machine_type(), period), identity)
@@ -153,7 +150,7 @@ def _library(
     if not (path.is_file() and path.read_bytes() == content):
         path = Path(tempfile.mkdtemp(dir=process_folder())) / path.name
         path.write_bytes(content)
-    return LibraryFunction(replace(library, path=path), plant, period)
+    return library_function(replace(library, path=path), plant, period)
 
 
 def _ship_python(law: Runnable, period: float) -> ShippedController:
@@ -162,14 +159,10 @@ def _ship_python(law: Runnable, period: float) -> ShippedController:
     if isinstance(law, FastLaw):
         light = replace(law.controller, stages=None, emergency=None, monitor_stages=None)
         given = replace(law, controller=light)
-    elif isinstance(law, CasadiFunction):
-        given = law.function
-    elif isinstance(law, PolicyRun):
-        given = law.policy
-    elif isinstance(law, PythonCallable):
-        given = law.law
+    elif isinstance(law, OtherController):
+        given = law.given
     name, source = law.controller.name, source_of(given)
-    has_state = not isinstance(law, (FastLaw, CasadiFunction))
+    has_state = not isinstance(given, (FastLaw, ca.Function))
     try:
         content = pickle_of(given)
     except NotSendableError as error:

@@ -22,6 +22,8 @@ from mbcasadi.plant import Plant
 from mbcasadi.platforms import library_name
 from mbcasadi.validation.closed_loop.compiled_law import KNOWN_INPUTS, Caller
 from mbcasadi.validation.closed_loop.controllers.description import (
+    CheckedTick,
+    OtherController,
     control_of,
     describe,
     sizes_of,
@@ -34,46 +36,27 @@ ORDERS = (("q", "v"), ("t", "q", "v"), ("q", "v", "ref"), ("q", "v", "ref", "t")
 """Orders of inputs that are recognised without names, by their sizes."""
 
 
-class CasadiFunction(Runnable):
-    """A Function of the user, evaluated by CasADi as it is: no C is generated.
-
-    Attributes:
-        controller: names, sizes, limits and period.
-        function: with the loop's names.
-    """
-
-    def __init__(self, given: ca.Function, plant: Plant, period: float) -> None:
-        self.function = renamed(given, plant)
-        reported = ("status",) if "status" in self.function.name_out() else ()
-        self.controller = describe(given.name(), self.function, plant, period, reported)
-        self._who = f"the Function {given.name()!r}"
-
-    @property
-    def kind(self) -> str:
-        """What runs, in words."""
-        return "a CasADi Function"
-
-    def start(self, plant: Plant) -> Tick:
-        """Return what calls the Function."""
-        return CheckedCaller(self.function, plant.nu, self._who)
+def casadi_function(given: ca.Function, plant: Plant, period: float) -> OtherController:
+    """Return a Function of the user, evaluated by CasADi as it is: no C is generated."""
+    function = renamed(given, plant)
+    reported = ("status",) if "status" in function.name_out() else ()
+    data = describe(given.name(), function, plant, period, reported)
+    who = f"the Function {given.name()!r}"
+    return OtherController(
+        data, function, "a CasADi Function", lambda on: checked_caller(function, on.nu, who)
+    )
 
 
-class CheckedCaller(Caller):
-    """Calls a Function that others wrote: its control is checked."""
+def checked_caller(function: ca.Function, nu: int, who: str) -> CheckedTick:
+    """Return what calls a Function that others wrote; a control that is not finite is an error."""
+    caller = Caller(function)
 
-    def __init__(self, function: ca.Function, nu: int, who: str) -> None:
-        super().__init__(function)
-        self._nu, self._who, self._ticks = nu, who, 0
+    def outputs(values: Mapping[str, Array]) -> dict[str, Array]:
+        answer = caller(values)
+        control_of(answer["u"], nu, float(values["t"][0]), who)
+        return answer
 
-    def __call__(self, values: Mapping[str, Array]) -> dict[str, Array]:
-        """Return all outputs by name.
-
-        Raises:
-            ControllerError: u is not finite.
-        """
-        outputs = super().__call__(values)
-        control_of(outputs["u"], self._nu, float(values["t"][0]), self._who)
-        return outputs
+    return CheckedTick({name: caller.size(name) for name in caller.names_in}, outputs)
 
 
 def renamed(given: ca.Function, plant: Plant) -> ca.Function:
@@ -176,11 +159,11 @@ class ExportedFolder(Runnable):
         """What runs, in words."""
         return f"the exported C in {self.project.folder}"
 
-    def start(self, plant: Plant) -> Caller:
+    def start(self, plant: Plant) -> Tick:
         """Return what calls the library."""
         if self._is_law:
             return Caller(self.function)
-        return CheckedCaller(self.function, plant.nu, f"the export {self.project.name!r}")
+        return checked_caller(self.function, plant.nu, f"the export {self.project.name!r}")
 
     def facts(self) -> dict[str, object]:
         """Return the size of the C, and what wrote it."""

@@ -11,76 +11,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import require_fields
-from mbcasadi.description import Controller
 from mbcasadi.errors import ControllerError, MbcasadiError, ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.validation.closed_loop.controllers.description import (
+    CheckedTick,
+    OtherController,
     c_name,
     control_of,
     describe,
     sizes_of,
 )
-from mbcasadi.validation.closed_loop.runnable import Runnable, Tick
 
 Array = NDArray[np.float64]
 INPUTS = ("t", "q", "v")
 
 
-class PythonCallable(Runnable):
-    """A function of the user, called with copies of t (a float), q (nq,) and v (nv,).
+def python_callable(law: Callable[..., object], plant: Plant, period: float) -> OtherController:
+    """Return a function of the user, called with copies of t (a float), q (nq,) and v (nv,)."""
+    _require_arguments(law)
+    name, nu = getattr(law, "__name__", type(law).__name__), plant.nu
+    who = f"the function {name!r}"
+    sizes = {key: size for key, size in sizes_of(plant).items() if key in INPUTS}
 
-    Attributes:
-        controller: names, sizes, limits and period.
-        law: the function.
-    """
-
-    def __init__(self, law: Callable[..., object], plant: Plant, period: float) -> None:
-        _require_arguments(law)
-        self.law = law
-        name = getattr(law, "__name__", type(law).__name__)
-        self._who = f"the function {name!r}"
-        sizes = {key: size for key, size in sizes_of(plant).items() if key in INPUTS}
-        function = AnswerFunction(name, sizes, plant.nu, self._answer)
-        self.controller: Controller = describe(name, function, plant, period)
-
-    @property
-    def kind(self) -> str:
-        """What runs, in words."""
-        return "a Python function"
-
-    def start(self, plant: Plant) -> Tick:
-        """Return what calls the function."""
-        return CheckedTick({n: sizes_of(plant)[n] for n in INPUTS}, self._answer)
-
-    def _answer(self, values: Mapping[str, Array]) -> Array:
-        """Return u (nu,).
-
-        Raises:
-            ControllerError: the function raised, which is the cause, or gave no control.
-        """
+    def outputs(values: Mapping[str, Array]) -> dict[str, Array]:
         t = float(values["t"][0])
-        answer = call_of_user(
-            self._who, t, lambda: self.law(t, values["q"].copy(), values["v"].copy())
-        )
-        return control_of(answer, self.controller.u_min.size, t, self._who)
+        u = call_of_user(who, t, lambda: law(t, values["q"].copy(), values["v"].copy()))
+        return {"u": control_of(u, nu, t, who)}
 
-
-class CheckedTick:
-    """Calls a function of the user with what it takes, and returns its control."""
-
-    def __init__(
-        self, sizes: Mapping[str, int], answer: Callable[[Mapping[str, Array]], Array]
-    ) -> None:
-        self._sizes, self._answer = dict(sizes), answer
-
-    def size(self, name: str) -> int:
-        """Return the number of elements of an input, 0 where there is no such input."""
-        return self._sizes.get(name, 0)
-
-    def __call__(self, values: Mapping[str, Array]) -> dict[str, Array]:
-        """Return `u`."""
-        return {"u": self._answer({name: values[name] for name in self._sizes})}
+    data = describe(name, AnswerFunction(name, sizes, nu, outputs), plant, period)
+    return OtherController(data, law, "a Python function", lambda _: CheckedTick(sizes, outputs))
 
 
 class AnswerFunction(ca.Callback):
@@ -94,10 +54,10 @@ class AnswerFunction(ca.Callback):
         name: str,
         sizes: Mapping[str, int],
         nu: int,
-        answer: Callable[[Mapping[str, Array]], Array],
+        outputs: Callable[[Mapping[str, Array]], dict[str, Array]],
     ) -> None:
         ca.Callback.__init__(self)
-        self._given = (dict(sizes), nu, answer)
+        self._given = (dict(sizes), nu, outputs)
         self.construct(c_name(name), {})
 
     def get_n_in(self) -> int:
@@ -126,8 +86,8 @@ class AnswerFunction(ca.Callback):
 
     def eval(self, arg: Sequence[ca.DM]) -> list[Any]:
         """Return u for numbers."""
-        sizes, _, answer = self._given
-        return [answer({n: np.array(x).ravel() for n, x in zip(sizes, arg, strict=True)})]
+        sizes, _, outputs = self._given
+        return [outputs({n: np.array(x).ravel() for n, x in zip(sizes, arg, strict=True)})["u"]]
 
 
 def call_of_user(who: str, t: float, call: Callable[[], object]) -> object:
@@ -196,55 +156,38 @@ class Policy:
         require_fields(self)
 
 
-class PolicyRun(Runnable):
-    """A policy on a plant.
+def policy_run(policy: Policy, plant: Plant, period: float) -> OtherController:
+    """Return a policy on a plant."""
+    given, model, nu, sizes = policy.policy, plant.model, plant.nu, sizes_of(plant)
+    name = getattr(given, "__name__", type(given).__name__)
+    who = f"the policy {name!r}"
 
-    Attributes:
-        controller: names, sizes, limits and period.
-        policy: with its observation and its action.
-    """
+    def control(decide: Callable[[Any], Any], data: mujoco.MjData, t: float) -> dict[str, Array]:
+        def act() -> object:
+            action = decide(policy.observe(data))
+            return action if policy.action is None else policy.action(action)
 
-    def __init__(self, policy: Policy, plant: Plant, period: float) -> None:
-        self.policy = policy
-        given = policy.policy
-        name = getattr(given, "__name__", type(given).__name__)
-        self._who = f"the policy {name!r}"
-        function = AnswerFunction(name, sizes_of(plant), plant.nu, self._at_state(plant.model))
-        self.controller = describe(name, function, plant, period)
+        return {"u": control_of(call_of_user(who, t, act), nu, t, who)}
 
-    @property
-    def kind(self) -> str:
-        """What runs, in words."""
-        return "a policy in Python"
+    def at_any_state(values: Mapping[str, Array]) -> dict[str, Array]:
+        """Return the control at a state, as the first one of a run."""
+        data = mujoco.MjData(model)
+        data.time, data.qpos, data.qvel = values["t"][0], values["q"], values["v"]
+        data.act = values["act"]
+        mujoco.mj_forward(model, data)
+        return control(_decision(given), data, float(data.time))
 
-    def start(self, plant: Plant) -> Tick:
-        """Return what observes this plant and calls the policy."""
-        decide = _decision(self.policy.policy)
+    def begin(on: Plant) -> CheckedTick:
+        decide = _decision(given)
 
-        def answer(values: Mapping[str, Array]) -> Array:
-            plant.measure(np.array(plant.data.ctrl))  # evaluates what an observation may read
-            return self._answer(decide, plant.data, float(values["t"][0]))
+        def outputs(values: Mapping[str, Array]) -> dict[str, Array]:
+            on.measure(np.array(on.data.ctrl))  # evaluates what an observation may read
+            return control(decide, on.data, float(values["t"][0]))
 
-        return CheckedTick(sizes_of(plant), answer)
+        return CheckedTick(sizes, outputs)
 
-    def _at_state(self, model: mujoco.MjModel) -> Callable[[Mapping[str, Array]], Array]:
-        """Return the control at any state, as the first one of a run."""
-
-        def answer(values: Mapping[str, Array]) -> Array:
-            data = mujoco.MjData(model)
-            data.time, data.qpos, data.qvel = values["t"][0], values["q"], values["v"]
-            data.act = values["act"]
-            mujoco.mj_forward(model, data)
-            return self._answer(_decision(self.policy.policy), data, float(data.time))
-
-        return answer
-
-    def _answer(self, decide: Callable[[Any], Any], data: mujoco.MjData, t: float) -> Array:
-        def control() -> object:
-            action = decide(self.policy.observe(data))
-            return action if self.policy.action is None else self.policy.action(action)
-
-        return control_of(call_of_user(self._who, t, control), int(data.ctrl.size), t, self._who)
+    data = describe(name, AnswerFunction(name, sizes, nu, at_any_state), plant, period)
+    return OtherController(data, policy, "a policy in Python", begin)
 
 
 def _decision(policy: Callable[[Any], Any] | Predictor) -> Callable[[Any], Any]:
