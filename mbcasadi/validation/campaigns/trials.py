@@ -100,15 +100,11 @@ class Trials:
             metrics = statistics.metrics
             verdicts = judge(metrics, kit.trial.criteria, finished=not recording.events)
         except MbcasadiError as error:
-            return self.stopped(number, case, str(error))
+            return stopped_outcome(kit, number, case, str(error))
         except BaseException as error:  # a mistake in a program, or Ctrl-C
             error.add_note(f"This is case {number} of the campaign: {case}")
             raise
         return Outcome(number, case, metrics, verdicts, recording.events)
-
-    def stopped(self, number: int, case: Case, reason: str) -> Outcome:
-        """Return the outcome of a case that gave no recording."""
-        return stopped_outcome(self.kit, number, case, reason)
 
 
 def stopped_outcome(kit: Kit, number: int, case: Case, reason: str) -> Outcome:
