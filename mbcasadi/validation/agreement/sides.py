@@ -8,10 +8,12 @@ import casadi as ca
 import mujoco
 import numpy as np
 
+from mbcasadi.description.tree import DOF_SIZE, QPOS_SIZE
 from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.mjcf import capture_warnings, load
 from mbcasadi.mjcf.names import model_name
 from mbcasadi.mjcf.names import names as unique_names
+from mbcasadi.mjcf.tree import JOINT_KINDS
 from mbcasadi.plant import Source
 from mbcasadi.system import System
 from mbcasadi.validation.agreement.derived_quantities import call_by_name
@@ -37,11 +39,6 @@ from mbcasadi.validation.agreement.quantities import (
 )
 from mbcasadi.validation.agreement.sizes import measure_sizes
 
-NQ = {"free": 7, "ball": 4, "slide": 1, "hinge": 1}
-NV = {"free": 6, "ball": 3, "slide": 1, "hinge": 1}
-KINDS = {0: "free", 1: "ball", 2: "slide", 3: "hinge"}
-"""Of MuJoCo's joints, by their number."""
-
 
 class Block(NamedTuple):
     """A joint, or a coordinate of equations of one's own: kind "", it may be any scalar joint."""
@@ -54,7 +51,7 @@ class Block(NamedTuple):
     @property
     def sizes(self) -> tuple[int, int]:
         """Numbers of entries in q and v."""
-        return NQ.get(self.kind, 1), NV.get(self.kind, 1)
+        return QPOS_SIZE.get(self.kind, 1), DOF_SIZE.get(self.kind, 1)
 
 
 class Side(ABC):
@@ -103,7 +100,7 @@ class ModelSide(Side):
             self._sizes = measure_sizes(self._model)
         joints = zip(model.jnt_type, model.jnt_qposadr, model.jnt_dofadr, strict=True)
         self.blocks = tuple(
-            Block(name, KINDS[int(kind)], int(q), int(v))
+            Block(name, JOINT_KINDS[int(kind)], int(q), int(v))
             for name, (kind, q, v) in zip(unique_names(model, "joint"), joints, strict=True)
         )
         self.controls = unique_names(model, "actuator", int(model.nu))

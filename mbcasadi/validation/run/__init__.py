@@ -1,10 +1,17 @@
 """One judged run, its comparison with our dynamics, and its repetitions under other conditions."""
 
-from mbcasadi.validation.run.conditions import Condition, Repetitions, WhatIf, require_conditions
-from mbcasadi.validation.run.experiments import FailedRun
+from mbcasadi.validation.run.conditions import (
+    Condition,
+    FinishedRun,
+    WhatIf,
+    compare_conditions,
+    require_conditions,
+    solref_gaps,
+)
 from mbcasadi.validation.run.explanations import Diagnosis, diagnose
 from mbcasadi.validation.run.model_comparison import compare_with_model
 from mbcasadi.validation.run.preparation import (
+    Controlled,
     PlantFactory,
     Prepared,
     delay_ticks,
@@ -19,13 +26,14 @@ from mbcasadi.validation.run.run import Run
 
 __all__ = [
     "Condition",
+    "Controlled",
     "Diagnosis",
-    "FailedRun",
+    "FinishedRun",
     "PlantFactory",
     "Prepared",
-    "Repetitions",
     "Run",
     "WhatIf",
+    "compare_conditions",
     "compare_with_model",
     "delay_ticks",
     "diagnose",
@@ -35,5 +43,6 @@ __all__ = [
     "prepare",
     "require_conditions",
     "servo_notes",
+    "solref_gaps",
     "wrong_rates",
 ]

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from mbcasadi.control import InverseDynamicsQP
 from mbcasadi.errors import MbcasadiError
 from mbcasadi.plant import Plant
-from mbcasadi.validation.closed_loop import FastLaw, Recording, Runnable, Scenario
+from mbcasadi.validation.closed_loop import FastLaw, Runnable, Scenario
 from mbcasadi.validation.metrics.control_metrics import saturation
+from mbcasadi.validation.run.conditions import FinishedRun
 from mbcasadi.validation.run.preparation import Controlled, PlantFactory, plants_for_period
 from mbcasadi.validation.run.reference_rates import with_rates, wrong_rates
 
@@ -19,23 +20,6 @@ Array = NDArray[np.float64]
 
 STRONGER = 10.0
 """Factor of the actuators' ranges in the run without saturation."""
-
-
-@dataclass(frozen=True)
-class FailedRun:
-    """A run that failed.
-
-    Attributes:
-        law: what ran.
-        given: what it was compiled from.
-        plants, scenario, recording: of the run.
-    """
-
-    law: Runnable
-    given: Controlled
-    plants: PlantFactory
-    scenario: Scenario
-    recording: Recording
 
 
 @dataclass(frozen=True)
@@ -55,7 +39,7 @@ class Experiment:
     scenario: Scenario | None = None
 
 
-def experiments(run: FailedRun) -> Iterator[Experiment]:
+def experiments(run: FinishedRun) -> Iterator[Experiment]:
     """Yield the run without each thing that it has and that may spoil it."""
     scenario = run.scenario
     yield from _true_rates(run)
@@ -73,7 +57,7 @@ def experiments(run: FailedRun) -> Iterator[Experiment]:
     yield from _rigid_constraints(run)
 
 
-def _true_rates(run: FailedRun) -> Iterator[Experiment]:
+def _true_rates(run: FinishedRun) -> Iterator[Experiment]:
     """Yield the run with a reference whose velocity is that of its motion."""
     reference, period = run.scenario.reference, run.law.controller.period
     wrong = wrong_rates(run.law.controller, run.recording)
@@ -84,7 +68,7 @@ def _true_rates(run: FailedRun) -> Iterator[Experiment]:
         yield Experiment(f"the {missing} velocity {names} of the reference", scenario=true)
 
 
-def _nominal_plants(run: FailedRun) -> Iterator[Experiment]:
+def _nominal_plants(run: FinishedRun) -> Iterator[Experiment]:
     """Yield the run without each error of the plant's parameters."""
     errors = run.plants.perturb
     for name, error in errors.items():
@@ -93,7 +77,7 @@ def _nominal_plants(run: FailedRun) -> Iterator[Experiment]:
         yield Experiment(f"the {name} error of {100 * error:+.3g} %", make_plant=plants.make)
 
 
-def _without_friction_loss(run: FailedRun) -> Iterator[Experiment]:
+def _without_friction_loss(run: FinishedRun) -> Iterator[Experiment]:
     """Yield the run without dry friction in joints and tendons."""
 
     def smooth() -> Plant:
@@ -107,7 +91,7 @@ def _without_friction_loss(run: FailedRun) -> Iterator[Experiment]:
         yield Experiment("the friction loss of the joints", make_plant=smooth)
 
 
-def _without_limits(run: FailedRun) -> Iterator[Experiment]:
+def _without_limits(run: FinishedRun) -> Iterator[Experiment]:
     """Yield the run without saturation, and without the stops of joints too, where they act."""
     saturated = saturation(run.law.controller, run.recording.u).any()
     stopped = joints_at_stops(run.plants.make().model, run.recording.q)
@@ -126,7 +110,7 @@ def _without_limits(run: FailedRun) -> Iterator[Experiment]:
         )
 
 
-def _rigid_constraints(run: FailedRun) -> Iterator[Experiment]:
+def _rigid_constraints(run: FinishedRun) -> Iterator[Experiment]:
     """Yield the run with equality constraints as rigid as MuJoCo can."""
     if run.plants.rigid or not np.any(run.recording.equality_force):
         return

@@ -20,7 +20,8 @@ from mbcasadi.validation.metrics import (
     run_statistics,
 )
 from mbcasadi.validation.metrics.text import limit_text, metric_text, tick_count, value_text
-from mbcasadi.validation.run.experiments import Experiment, FailedRun, experiments
+from mbcasadi.validation.run.conditions import FinishedRun
+from mbcasadi.validation.run.experiments import Experiment, experiments
 
 EXPLAINED = ("tracking", "closure", "cone", "contact", "status", "torque", "limits", "finished")
 """Groups of metrics that depend on the motion; times of the C do not."""
@@ -99,7 +100,7 @@ class Diagnosis:
 
 
 def diagnose(
-    run: FailedRun,
+    run: FinishedRun,
     criteria: Criteria,
     verdicts: Sequence[Verdict],
     tracking: Sequence[TrackingStatistics],
@@ -118,9 +119,10 @@ def diagnose(
         v for v in failed if v.metric.split(".")[0] in EXPLAINED and not math.isnan(v.value)
     ]
     again: dict[str, dict[str, float]] = {}
-    for each in experiments(run) if explained else ():
-        progress(f"repeating the run without {each.cause}", 0.87)
-        again[each.cause] = _repeated(each, run, criteria)
+    with run.outer_record_kept():
+        for each in experiments(run) if explained else ():
+            progress(f"repeating the run without {each.cause}", 0.87)
+            again[each.cause] = _repeated(each, run, criteria)
     if explained:
         again[START_CAUSE] = _later(run, criteria)
     failures = tuple(
@@ -130,7 +132,7 @@ def diagnose(
     return Diagnosis(failures, tuple(_advice(run, failures)))
 
 
-def _advice(run: FailedRun, failures: Sequence[Failure]) -> Iterator[str]:
+def _advice(run: FinishedRun, failures: Sequence[Failure]) -> Iterator[str]:
     """Yield a sentence on each task whose gains are too high, or could be higher.
 
     The margins of a task's loop follow from period and delay. Low gains are said of tasks that were
@@ -177,7 +179,7 @@ def _number(value: float) -> str:
     return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
 
 
-def _repeated(each: Experiment, run: FailedRun, criteria: Criteria) -> dict[str, float]:
+def _repeated(each: Experiment, run: FinishedRun, criteria: Criteria) -> dict[str, float]:
     """Return the metrics of a repetition, and as `finished` the share of time that it ran."""
     try:
         law, plant = each.law or run.law, (each.make_plant or run.plants.make)()
@@ -188,7 +190,7 @@ def _repeated(each: Experiment, run: FailedRun, criteria: Criteria) -> dict[str,
     return _values(metrics, recording, run)
 
 
-def _later(run: FailedRun, criteria: Criteria) -> dict[str, float]:
+def _later(run: FinishedRun, criteria: Criteria) -> dict[str, float]:
     """Return the metrics of the run itself after its start.
 
     Those that know a settling time get it, as errors are related to those at the start of a run.
@@ -204,19 +206,19 @@ def _later(run: FailedRun, criteria: Criteria) -> dict[str, float]:
     return _values(list(chosen.values()), recording, run)
 
 
-def _values(metrics: Sequence[Metric], recording: Recording, run: FailedRun) -> dict[str, float]:
+def _values(metrics: Sequence[Metric], recording: Recording, run: FinishedRun) -> dict[str, float]:
     values = {metric.name: metric.value for metric in metrics}
     return values | {"finished": _share_run(recording, run)}
 
 
-def _share_run(recording: Recording, run: FailedRun) -> float:
+def _share_run(recording: Recording, run: FinishedRun) -> float:
     """Return the share of the duration that a run reached."""
     ticks = run.scenario.duration / run.law.controller.period
     return 1.0 if not recording.events else recording.ticks / max(1.0, ticks)
 
 
 def _causes(
-    verdict: Verdict, run: FailedRun, again: dict[str, dict[str, float]]
+    verdict: Verdict, run: FinishedRun, again: dict[str, dict[str, float]]
 ) -> tuple[Cause, ...]:
     """Return the causes of one failure, the largest first."""
     whole = _excess(verdict, _own_value(verdict, run))
@@ -230,7 +232,7 @@ def _causes(
     return tuple(sorted(causes, key=lambda c: -c.share if math.isfinite(c.share) else math.inf))
 
 
-def _own_value(verdict: Verdict, run: FailedRun) -> float:
+def _own_value(verdict: Verdict, run: FinishedRun) -> float:
     ended = verdict.metric == "finished"
     return _share_run(run.recording, run) if ended else verdict.value
 

@@ -1,7 +1,6 @@
 """Every kind of controller in a campaign: in this process and in another one, bit by bit."""
 
 import pickle
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from support.validation_problems import (
     SLIDER,
     SLIDER_GAIN,
     all_digits,
+    compiled_library,
     crank_controller,
     planning_slider,
     swing,
@@ -25,10 +25,8 @@ from support.validation_problems import (
 
 import mbcasadi as mb
 from mbcasadi import models
-from mbcasadi.codegen.compiler import find_compiler
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
-from mbcasadi.platforms import library_name
 from mbcasadi.validation import (
     CampaignOptions,
     Case,
@@ -71,12 +69,7 @@ def pd_function() -> ca.Function:
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("library")
-    (folder / "pd.c").write_text(PD_C)
-    path = folder / library_name("pd")
-    command = [*find_compiler(None), "-shared", "-fPIC", str(folder / "pd.c"), "-o", str(path)]
-    subprocess.run(command, check=True)
-    return path
+    return compiled_library(tmp_path_factory.mktemp("library"), PD_C)
 
 
 @pytest.fixture(scope="module")
