@@ -178,7 +178,7 @@ class _Comparison:
         coordinates: Coordinates,
         seed: int,
     ) -> None:
-        own.add_frames_of(list(other.units()))
+        own.add_frames(other.frames)
         self.own, self.other = own, other
         self.map = coordinate_map(own, other, coordinates)
         self.rng = np.random.default_rng(seed)
@@ -197,18 +197,19 @@ class _Comparison:
                 f"the constraints ({self.rows[0]} and {self.rows[1]} rows) are compared by what "
                 f"they mean, at poses closed by {self.other.name}"
             )
-        frames = {name.rpartition(": ")[0] for name in self.other.units() if is_frame(name)}
-        absent = sorted(name for name in frames if self.own.refusal(f"{name}: pose"))
+        frames = self.other.frames.keys() - self.own.frames.keys()
+        absent = sorted(f"{kind} '{name}'" for kind, name in frames)
         if absent:
             notes.append(f"frames that {self.own.name} has not: {', '.join(absent)}")
         return tuple(notes)
 
     def differences(self, states: int) -> list[Difference]:
         """Return one entry for each quantity of either side."""
-        units = self.other.units() | dict(zip(MEANING, UNITS_OF_MEANING, strict=True))
+        units = {name: quantity.unit for name, quantity in self.other.quantities.items()}
+        units |= dict(zip(MEANING, UNITS_OF_MEANING, strict=True))
         reasons = {
             name: self._reason(name)
-            for name in dict.fromkeys((*self.other.units(), *self.own.units()))
+            for name in dict.fromkeys((*self.other.quantities, *self.own.quantities))
             if not (is_frame(name) and self.own.refusal(name))
         }
         names = [name for name, reason in reasons.items() if not reason]
@@ -256,10 +257,10 @@ class _Comparison:
         references = self.other.evaluate(names, at)
         values = {}
         for name, reference in references.items():
-            value = own[name].value
+            value, axes = own[name].value, self.other.quantities[name].axes
             if value.ndim > 1 and value.shape[1] == 1 and reference.value.ndim == 1:
                 value = value[:, 0]
-            values[name] = self.map.to_second(name, value), reference
+            values[name] = self.map.to_second(axes, value), reference
         return values
 
     def _keep_worst(
@@ -279,13 +280,12 @@ class _Comparison:
         """Return both sides' meaning of the rows at a closed pose."""
         own = meaning_of_rows(self.own, self.map.to_first(at))
         reference = meaning_of_rows(self.other, at)
-        order = ("difference", "mass_matrix", "bias_force")  # quantities of the same axes
         return {
             name: (
-                self.map.to_second(like, own[name]),
+                self.map.to_second(axes, own[name]),
                 Evaluation(reference[name], np.ones(reference[name].shape), 1.0),
             )
-            for name, like in zip(MEANING, order, strict=True)
+            for name, axes in zip(MEANING, ("v", "vv", "v"), strict=True)
         }
 
 

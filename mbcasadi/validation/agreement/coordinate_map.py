@@ -14,15 +14,6 @@ from mbcasadi.validation.agreement.sides import Block, Side
 Places = NDArray[np.int64]
 Coordinates = Mapping[str, str] | Literal["order"] | None
 
-AXES: dict[str, str] = {
-    "mass_matrix": "vv", "bias_force": "v", "passive_force": "v", "gravity_force": "v",
-    "velocity_map": "qv", "integrate": "q", "difference": "v", "actuator_force": "v",
-    "actuator_bias": "v", "actuation": "vu", "act_dot": "a", "kinetic_energy": "",
-    "potential_energy": "", "constraint": "c", "constraint_jacobian": "cv", "constraint_bias": "c",
-    "jacobian": "-v",
-}  # fmt: skip
-"""What the axes of a quantity run over; those of a frame by the name of its Function."""
-
 
 class CoordinateMap(NamedTuple):
     """Places in the first side of each entry of the second: `x_second = x_first[places]`."""
@@ -44,10 +35,9 @@ class CoordinateMap(NamedTuple):
         return Draw(back(at.q, q), back(at.v, v), known, at.act, back(at.q0, q), back(at.q1, q),
                     back(at.dv, v))  # fmt: skip
 
-    def to_second(self, name: str, value: Array) -> Array:
-        """Return a quantity of the first side in the order of the second."""
+    def to_second(self, axes: str, value: Array) -> Array:
+        """Return a quantity of the first side, with these axes, in the order of the second."""
         places = {"q": self.q, "v": self.v, "u": self.u}
-        axes = AXES.get(name.rpartition("': ")[2] if "': " in name else name, "")
         for axis, kind in enumerate(axes):
             if kind in places:
                 value = np.take(value, places[kind], axis=axis)

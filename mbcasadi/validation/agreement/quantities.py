@@ -43,7 +43,10 @@ class Evaluation(NamedTuple):
 
 
 class Quantity(NamedTuple):
-    """MuJoCo's value of one quantity, and its natural size, as functions of a sample."""
+    """MuJoCo's value of one quantity, and its natural size, as functions of a sample.
+
+    `axes` says what the axes run over: the coordinates q, v, u; others have another letter.
+    """
 
     name: str
     unit: str
@@ -51,6 +54,7 @@ class Quantity(NamedTuple):
     size: Value
     note: str = ""
     share: float = SHARE
+    axes: str = ""
 
     def at(self, s: Sample) -> Evaluation:
         """Return MuJoCo's value at a sample."""
@@ -61,45 +65,46 @@ class Quantity(NamedTuple):
 
 def quantities_of_members(nu: int, na: int, nc: int) -> list[Quantity]:
     """Return MuJoCo's side of the members of a system with these numbers of u, act and rows."""
-    table: list[tuple[str, str, Value, Value]] = [
-        ("mass_matrix", "kg, kg m, kg m²", lambda s: inertia(s.model, s.data), size_of_inertia),
-        ("bias_force", FORCE, lambda s: s.data.qfrc_bias, size_of_force),
-        ("passive_force", FORCE, lambda s: s.data.qfrc_passive, size_of_force),
-        ("gravity_force", FORCE, mj.gravity_force, size_of_force),
-        ("kinetic_energy", "J", mj.kinetic_energy, size_of_energy),
-        ("potential_energy", "J", mj.potential_energy, size_of_energy),
-        ("velocity_map", "1", mj.velocity_map, lambda s: _per_step(s, s.sizes.configuration)),
-        ("integrate", POSITION, lambda s: integrate(s.model, s.q, s.dv),
+    table: list[tuple[str, str, str, Value, Value]] = [
+        ("mass_matrix", "vv", "kg, kg m, kg m²", lambda s: inertia(s.model, s.data),
+         size_of_inertia),
+        ("bias_force", "v", FORCE, lambda s: s.data.qfrc_bias, size_of_force),
+        ("passive_force", "v", FORCE, lambda s: s.data.qfrc_passive, size_of_force),
+        ("gravity_force", "v", FORCE, mj.gravity_force, size_of_force),
+        ("kinetic_energy", "", "J", mj.kinetic_energy, size_of_energy),
+        ("potential_energy", "", "J", mj.potential_energy, size_of_energy),
+        ("velocity_map", "qv", "1", mj.velocity_map, lambda s: _per_step(s, s.sizes.configuration)),
+        ("integrate", "q", POSITION, lambda s: integrate(s.model, s.q, s.dv),
          lambda s: s.sizes.configuration),
-        ("difference", POSITION, lambda s: difference(s.model, s.q0, s.q1),
+        ("difference", "v", POSITION, lambda s: difference(s.model, s.q0, s.q1),
          lambda s: s.sizes.coordinates),
-        ("actuator_force", FORCE, lambda s: s.data.qfrc_actuator, size_of_force),
-        ("actuator_bias", FORCE, mj.actuator_bias, size_of_force),
+        ("actuator_force", "v", FORCE, lambda s: s.data.qfrc_actuator, size_of_force),
+        ("actuator_bias", "v", FORCE, mj.actuator_bias, size_of_force),
     ]  # fmt: skip
     if nu:
-        table += [("actuation", f"{FORCE} per control", mj.actuation, size_of_actuation)]
+        table += [("actuation", "vu", f"{FORCE} per control", mj.actuation, size_of_actuation)]
     if na:
-        table += [("act_dot", "1/s", lambda s: s.data.act_dot,
+        table += [("act_dot", "a", "1/s", lambda s: s.data.act_dot,
                    lambda s: s.sizes.actuators.activation_rates)]  # fmt: skip
     if nc:
         table += [
-            ("constraint", POSITION, lambda s: equality_residual(s.model, s.data),
+            ("constraint", "c", POSITION, lambda s: equality_residual(s.model, s.data),
              lambda s: s.sizes.rows),
-            ("constraint_jacobian", f"{POSITION} per {POSITION}",
+            ("constraint_jacobian", "cv", f"{POSITION} per {POSITION}",
              lambda s: equality_jacobian(s.model, s.data), lambda s: _per_step(s, s.sizes.rows)),
-            ("constraint_bias", ACCELERATION, mj.constraint_bias, size_of_constraint_bias),
+            ("constraint_bias", "c", ACCELERATION, mj.constraint_bias, size_of_constraint_bias),
         ]  # fmt: skip
-    differentiated = {"velocity_map": "mj_integratePos", "constraint_bias": "efc_J"}
+    of = {"velocity_map": "mj_integratePos", "constraint_bias": "efc_J"}
     return [
-        Quantity(*row, f"{BY_DIFFERENCE} {differentiated[row[0]]}", SHARE_BY_DIFFERENCE)
-        if row[0] in differentiated
-        else Quantity(*row)
-        for row in table
+        Quantity(name, unit, value, size, f"{BY_DIFFERENCE} {of[name]}", SHARE_BY_DIFFERENCE, axes)
+        if name in of
+        else Quantity(name, unit, value, size, axes=axes)
+        for name, axes, unit, value, size in table
     ]
 
 
-def quantities_of_frame(name: str, kind: str, i: int) -> list[Quantity]:
-    """Return MuJoCo's side of a frame's Functions.
+def quantities_of_frame(name: str, kind: str, i: int) -> dict[str, Quantity]:
+    """Return MuJoCo's side of a frame's Functions, by their names.
 
     Args:
         name, kind: of the frame.
@@ -118,13 +123,22 @@ def quantities_of_frame(name: str, kind: str, i: int) -> list[Quantity]:
         distance = float(np.linalg.norm(mj.frame_pose(s, kind, i)[:, 3]))
         return np.repeat([[1.0, 1.0, 1.0, max(s.sizes.length, distance)]], 3, axis=0)
 
-    table: tuple[tuple[str, str, Value, Value], ...] = (
-        ("pose", "m, 1", at(mj.frame_pose), size_of_pose),
-        ("jacobian", "m, 1", at(mj.frame_jacobian), lambda s: _per_step(s, size_of_motion(s))),
-        ("velocity", "m/s, rad/s", at(mj.frame_velocity), lambda s: size_of_motion(s, 1)),
-        ("bias", ACCELERATION, at(mj.frame_bias), lambda s: size_of_motion(s, 2)),
-    )
-    return [Quantity(f"{kind} '{name}': {row[0]}", *row[1:]) for row in table]
+    table: tuple[tuple[str, str, str, Value, Value], ...] = (
+        ("pose", "", "m, 1", at(mj.frame_pose), size_of_pose),
+        (
+            "jacobian",
+            "-v",
+            "m, 1",
+            at(mj.frame_jacobian),
+            lambda s: _per_step(s, size_of_motion(s)),
+        ),
+        ("velocity", "", "m/s, rad/s", at(mj.frame_velocity), lambda s: size_of_motion(s, 1)),
+        ("bias", "", ACCELERATION, at(mj.frame_bias), lambda s: size_of_motion(s, 2)),
+    )  # fmt: skip
+    return {
+        what: Quantity(f"{kind} '{name}': {what}", unit, value, size, axes=axes)
+        for what, axes, unit, value, size in table
+    }
 
 
 def size_of_inertia(s: Sample) -> Array:

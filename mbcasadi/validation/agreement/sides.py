@@ -54,6 +54,9 @@ class Block(NamedTuple):
         return QPOS_SIZE.get(self.kind, 1), DOF_SIZE.get(self.kind, 1)
 
 
+Frames = dict[tuple[str, str], dict[str, Quantity]]
+
+
 class Side(ABC):
     """What is compared.
 
@@ -63,6 +66,8 @@ class Side(ABC):
         controls: their names, () where they have none.
         sizes: nq, nv, nu, na, nc.
         own_rows: the rows are equations of a user, not those of a model's equality constraints.
+        quantities: by name.
+        frames: kind and name of those that are compared → quantities by their Functions.
     """
 
     name: str
@@ -70,10 +75,12 @@ class Side(ABC):
     controls: tuple[str, ...]
     sizes: tuple[int, int, int, int, int]
     own_rows: bool = False
+    quantities: dict[str, Quantity]
+    frames: Frames
 
     @abstractmethod
-    def units(self) -> dict[str, str]:
-        """Return name → unit of its quantities."""
+    def add_frames(self, frames: Frames) -> None:
+        """Add those of the frames of the other side that it has."""
 
     @abstractmethod
     def refusal(self, name: str) -> str:
@@ -108,30 +115,24 @@ class ModelSide(Side):
         known = all(kind in EQUALITY_ROWS for kind in kinds)
         nc = sum(EQUALITY_ROWS[kind] for kind in kinds) if known else 0
         self.sizes = (model.nq, model.nv, model.nu, model.na, nc)
-        self.quantities: dict[str, Quantity] = {}
-        self._add(quantities_of_members(model.nu, model.na, nc))
+        members = quantities_of_members(model.nu, model.na, nc)
+        self.quantities, self.frames = {quantity.name: quantity for quantity in members}, {}
         for kind in OBJECTS:
             for i in _spread_ids(model, kind, frames):
                 name = mujoco.mj_id2name(model, OBJECTS[kind], i)
                 if world or name != "world":
-                    self._add(quantities_of_frame(name, kind, i))
+                    self._add_frame(kind, name, i)
 
-    def _add(self, quantities: Sequence[Quantity]) -> None:
-        self.quantities |= {quantity.name: quantity for quantity in quantities}
+    def _add_frame(self, kind: str, name: str, i: int) -> None:
+        self.frames[kind, name] = quantities_of_frame(name, kind, i)
+        self.quantities |= {each.name: each for each in self.frames[kind, name].values()}
 
-    def add_frames_of(self, names: Sequence[str]) -> None:
-        """Add the frames with these quantities' names, where the model has them."""
-        for name in names:
-            kind, _, rest = name.partition(" '")
-            if kind in OBJECTS and name not in self.quantities:
-                frame = rest.rpartition("': ")[0]
-                i = mujoco.mj_name2id(self._model, OBJECTS[kind], frame)
-                if i >= 0:
-                    self._add(quantities_of_frame(frame, kind, i))
-
-    def units(self) -> dict[str, str]:
-        """Return name → unit of its quantities."""
-        return {name: quantity.unit for name, quantity in self.quantities.items()}
+    def add_frames(self, frames: Frames) -> None:
+        """Add those of the frames of the other side that the model has."""
+        for kind, name in [frame for frame in frames if frame not in self.frames]:
+            i = mujoco.mj_name2id(self._model, OBJECTS[kind], name)
+            if i >= 0:
+                self._add_frame(kind, name, i)
 
     def refusal(self, name: str) -> str:
         """Return why it has no value of a quantity of the other side."""
@@ -180,32 +181,28 @@ class SystemSide(Side):
         self.controls = tuple(actuator.name for actuator in system.actuators)
         self.own_rows = tree is None or bool(system.user_rows)
         self._functions: dict[str, Callable[[Draw], Array]] = {}
-        self._units: dict[str, str] = {}
+        self.quantities, self.frames = {}, {}
         self.refused: dict[str, tuple[str, str]] = {}
         for quantity in quantities_of_members(system.nu, system.na, nc):
             name = quantity.name
             if name in system.builders:
                 try:
                     self._functions[name] = _of_function(system.member(name))
-                    self._units[name] = quantity.unit
+                    self.quantities[name] = quantity
                 except UnsupportedFeatureError as error:
                     self.refused[name] = quantity.unit, str(error)
 
-    def add_frames_of(self, names: Sequence[str]) -> None:
-        """Add the frames with these quantities' names, where the system has them."""
-        known = () if self._system.tree is None else self._system.tree.frames
-        frames = {(frame.kind, frame.name) for frame in known}
-        for name in names:
-            kind, _, rest = name.partition(" '")
-            frame, _, what = rest.rpartition("': ")
-            if (kind, frame) in frames:
-                function = getattr(self._system.frame(frame, kind), what)
-                of = _of_pose if what == "pose" else _of_function
-                self._functions[name] = of(function)
-
-    def units(self) -> dict[str, str]:
-        """Return name → unit of its quantities."""
-        return self._units
+    def add_frames(self, frames: Frames) -> None:
+        """Add those of the frames of the other side that the system has."""
+        own = () if self._system.tree is None else self._system.tree.frames
+        known = {(frame.kind, frame.name) for frame in own}
+        for (kind, name), quantities in frames.items():
+            if (kind, name) in known:
+                self.frames[kind, name] = quantities
+                functions = self._system.frame(name, kind)
+                for what, quantity in quantities.items():
+                    of = _of_pose if what == "pose" else _of_function
+                    self._functions[quantity.name] = of(getattr(functions, what))
 
     def refusal(self, name: str) -> str:
         """Return why it has no value of a quantity of the other side."""
