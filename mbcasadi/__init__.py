@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from mbcasadi.system import System, contacts_of, from_equations, from_lagrangian, read_mjcf
     from mbcasadi.system.mask import row_mask
     from mbcasadi.system.redundancy import redundancy as redundancy
-    from mbcasadi.validation.agreement.compare_models import compare
+    from mbcasadi.validation.agreement.compare import compare
     from mbcasadi.validation.campaigns.campaign import campaign as campaign
     from mbcasadi.validation.validate import validate
 

@@ -162,7 +162,7 @@ def _executor(address: str | None) -> Any:
     """Return a context with the executor of a Dask cluster, or None."""
     if address is None:
         return nullcontext(None)
-    from mbcasadi.validation.campaigns.workers import dask_executor
+    from mbcasadi.validation.campaigns.schedule import dask_executor
 
     return dask_executor(address)
 

@@ -1,9 +1,10 @@
 """Generated C against MuJoCo: the only package that uses both our equations and MuJoCo."""
 
-from mbcasadi.validation.agreement.compare_models import compare
-from mbcasadi.validation.agreement.model_agreement import Difference, ModelAgreement
+from mbcasadi.validation.agreement.agreement import Difference, ModelAgreement
+from mbcasadi.validation.agreement.compare import compare
 from mbcasadi.validation.campaigns import (
     Campaign,
+    CampaignOptions,
     Case,
     FailureMargin,
     Outcome,
@@ -33,7 +34,9 @@ from mbcasadi.validation.closed_loop import (
     ScenarioOptions,
     SharedLibrary,
     compile_controller,
+    load_recording,
     outer_law,
+    save_recording,
     shared_library,
 )
 from mbcasadi.validation.closed_loop import (
@@ -61,6 +64,7 @@ from mbcasadi.validation.validate import validate
 __all__ = [
     "DEFAULTS",
     "Campaign",
+    "CampaignOptions",
     "Case",
     "CompiledLaw",
     "Condition",
@@ -99,9 +103,11 @@ __all__ = [
     "compare",
     "compare_precision",
     "compile_controller",
+    "load_recording",
     "open_campaign",
     "outer_law",
     "sampled_cases",
+    "save_recording",
     "shared_library",
     "validate",
 ]

@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen import TickTimes
-from mbcasadi.description import Controller
 from mbcasadi.errors import ExportError
 from mbcasadi.plant import Source
 from mbcasadi.validation.closed_loop import (
@@ -46,18 +45,19 @@ from mbcasadi.validation.report import (
     write_video,
 )
 from mbcasadi.validation.run import (
-    Diagnosis,
-    FailedRun,
+    Controlled,
+    FinishedRun,
     Prepared,
-    Repetitions,
     Run,
     WhatIf,
+    compare_conditions,
     compare_with_model,
     diagnose,
     fitted_to_plant,
     period_of,
     prepare,
     require_conditions,
+    solref_gaps,
 )
 from mbcasadi.validation.trial import Trial
 
@@ -157,27 +157,23 @@ def run_trial(
         trial.duration, remembered(ready.reference), ready.start, trial.v0,
         trial.delay, trial.disturbance, trial.scenario,
     )  # fmt: skip
-    setting = _Setting(ready, loop, trial.criteria, report, progress)
+    setting = _Setting(ready, given, loop, trial.criteria, report, progress)
     progress("generating and compiling C", 0.0)
     with compile_controller(given, progress.note) as law:
-        run = _judge(setting, _measure(setting, law))
+        measured = _measure(setting, law)
+        run = _judge(setting, measured)
         if report.explain and run.passed is False:
-            failed = FailedRun(law, given, ready.plants, loop, run.recording)
-            run = replace(run, diagnosis=_diagnosis(setting, failed, run))
+            verdicts, tracking = run.verdicts, run.tracking
+            diagnosis = diagnose(measured.done, trial.criteria, verdicts, tracking, progress)
+            run = replace(run, diagnosis=diagnosis)
     return Report((run,))
-
-
-def _diagnosis(setting: "_Setting", failed: FailedRun, run: Run) -> Diagnosis:
-    """Return why a run failed; an outer law keeps its record of the run itself."""
-    again = Repetitions(failed.law, failed.plants, failed.scenario, setting.progress)
-    with again.restore_outer_record():
-        return diagnose(failed, setting.criteria, run.verdicts, run.tracking, setting.progress)
 
 
 class _Setting(NamedTuple):
     """What a run has beside its law."""
 
     ready: Prepared
+    given: Controlled
     scenario: Scenario
     criteria: Criteria
     report: ReportOptions
@@ -187,9 +183,8 @@ class _Setting(NamedTuple):
 class _Measurements(NamedTuple):
     """What is measured while the compiled law exists; `Run` has the meaning of each."""
 
-    controller: Controller
+    done: FinishedRun
     settings: dict[str, object]
-    recording: Recording
     times: TickTimes | None
     outer: OuterLawRun | None
     gaps: tuple[tuple[float, float], ...]
@@ -200,7 +195,7 @@ class _Measurements(NamedTuple):
 
 def _measure(setting: _Setting, law: Runnable) -> _Measurements:
     """Run the controller, time its ticks, and repeat the run if required."""
-    ready, scenario, criteria, report, progress = setting
+    ready, given, scenario, criteria, report, progress = setting
     plants, plant = ready.plants, ready.plant
     require_reportable(law.controller)
     with observer_of(report, plant) as observer:
@@ -210,15 +205,14 @@ def _measure(setting: _Setting, law: Runnable) -> _Measurements:
     progress("timing ticks", 0.8)
     times, untimed = time_ticks(law, recording)
     outer = scenario.options.outer
-    again = Repetitions(law, plants, scenario, progress)
+    done, settle = FinishedRun(law, given, plants, scenario, recording), criteria.settle
     return _Measurements(
-        controller=law.controller,
+        done=done,
         settings=run_settings(law, plant, plants, scenario, recording),
-        recording=recording,
         times=times,
         outer=None if outer is None else outer_law_run(outer, law.controller.period),
-        gaps=again.solref_gaps() if report.softness else (),
-        what_if=again.conditions(recording, criteria.settle, report.undelayed)
+        gaps=solref_gaps(done, progress) if report.softness else (),
+        what_if=compare_conditions(done, settle, report.undelayed, progress)
         if report.what_if
         else None,
         notes=(*unreported_notes(law), *untimed, *ready.notes),
@@ -228,9 +222,9 @@ def _measure(setting: _Setting, law: Runnable) -> _Measurements:
 
 def _judge(setting: _Setting, measured: _Measurements) -> Run:
     """Compare the run with our dynamics, compute its metrics, and judge them."""
-    ready, scenario, criteria, report, progress = setting
+    ready, _, scenario, criteria, report, progress = setting
     plants, plant = ready.plants, ready.plant
-    controller, recording = measured.controller, measured.recording
+    controller, recording = measured.done.law.controller, measured.done.recording
     progress("comparing with our dynamics", 0.85)
     comparison, softness, notes = compare_with_model(
         plants,

@@ -122,11 +122,12 @@ def calls_of_validation():
         home + "Outcome.metric": {"self": done.campaign.outcomes[0], "name": "tracking.max"},
         home + "compare_precision": {"controller": ex.sine(), "states": 2},
         home + "case_report": trial | {"cases": plan, "number": 0},
-        home + "margin": trial | {"over": "mass", "largest": 0.1, "steps": 1, "jobs": 1},
+        home + "margin": trial | {"over": "mass", "largest": 0.1, "steps": 1},
         home + "open_campaign": {"path": done.path},
         home + "sampled_cases": {"ranges": {"mass": (0.0, 0.1)}, "count": 2},
         home + "validate": given | {"duration": 2e-3},
         home + "Trial": {"duration": 2e-3},
+        home + "CampaignOptions": {"jobs": 1, "time_limit": 9.0},
         home + "campaign": trial | {"cases": plan},
         home + "cases": {"seeds": [0]},
         home + "compile_controller": {"controller": law},
@@ -152,11 +153,13 @@ def calls_of_validation():
         home + "ScenarioOptions": {},
         home + "Report.save": {"self": report, "path": ex.folder() / "report.json"},
         home + "Recording.later": {"self": report.runs[0].recording, "first": 1},
-        home + "Recording.save": {
-            "self": report.runs[0].recording, "path": ex.folder() / "run.npz",
+        home + "save_recording": {
+            "recording": report.runs[0].recording, "path": ex.folder() / "run.npz",
         },
-        home + "Recording.load": {
-            "path": report.runs[0].recording.save(ex.folder() / "loaded.npz"),
+        home + "load_recording": {
+            "path": validation.save_recording(
+                report.runs[0].recording, ex.folder() / "loaded.npz"
+            ),
         },
         home + "Report.video": {
             "self": report, "path": ex.folder() / "run.gif", "width": 8, "height": 8, "fps": 1.0,

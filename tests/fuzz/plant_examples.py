@@ -119,7 +119,13 @@ def campaign_in_file():
     path = ex.folder() / "runs.sqlite"
     path.unlink(missing_ok=True)
     plan = validation.cases([0])
-    done = validation.campaign(compiled(), ex.FOUR_BAR, validation.Trial(2e-3), plan, store=path)
+    done = validation.campaign(
+        compiled(),
+        ex.FOUR_BAR,
+        validation.Trial(2e-3),
+        plan,
+        validation.CampaignOptions(store=path),
+    )
     return SimpleNamespace(campaign=done, path=path)
 
 

@@ -1,14 +1,17 @@
 """Controllers of a few lines, for the tests of the closed loop."""
 
 import json
+import subprocess
 from dataclasses import asdict
 from pathlib import Path
 
 import casadi as ca
 import numpy as np
 
+from mbcasadi.codegen.compiler import find_compiler
 from mbcasadi.description import Contact, Controller, Signal
 from mbcasadi.plant import Plant
+from mbcasadi.platforms import library_name
 from mbcasadi.validation import Campaign, Recording
 from mbcasadi.validation.closed_loop.columns import CONTACT_FIELDS
 
@@ -196,3 +199,12 @@ def recording(**fields: object) -> Recording:
 def all_digits(done: Campaign) -> list[str]:
     """Return the outcomes of a campaign as texts that are equal only bit by bit."""
     return [json.dumps(asdict(outcome)) for outcome in done.outcomes]
+
+
+def compiled_library(folder: Path, source: str) -> Path:
+    """Return a shared library of C functions."""
+    (folder / "pd.c").write_text(source)
+    path = folder / library_name("pd")
+    command = [*find_compiler(None), "-shared", "-fPIC", str(folder / "pd.c"), "-o", str(path)]
+    subprocess.run(command, check=True)
+    return path

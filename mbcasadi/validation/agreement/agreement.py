@@ -1,44 +1,24 @@
-"""A `System` against MuJoCo, quantity by quantity, at random states.
+"""The outcome of a comparison, and its verdict."""
 
-States are drawn in the mechanism's own sizes, and each quantity is divided by its own natural size
-(`weights`): nothing here depends on the units of the model. Forces and inertias are compared in the
-metric of the inertia itself: row i is divided by `sqrt(M_ii)`, so that a small rotational inertia
-counts as much as a large mass. The error of a quantity at one state is the largest difference over
-the largest value that MuJoCo gives, or over a small share of the natural size where that is more.
-"""
-
+import html
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
-import casadi as ca
-import mujoco
 import numpy as np
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.errors import ModelError, UnsupportedFeatureError
-from mbcasadi.mjcf import capture_warnings
-from mbcasadi.shapes import require_whole
-from mbcasadi.system import FrameFunctions, System
-from mbcasadi.validation.agreement import (
-    frame_values,
-    regressor_values,
-    sensor_values,
-    tendon_values,
-)
-from mbcasadi.validation.agreement.manifold import Array, smooth_copy
-from mbcasadi.validation.agreement.references import (
-    Reference,
-    Value,
-    references_of_frame,
-    references_of_members,
-)
-from mbcasadi.validation.agreement.samples import Sample, random_sample
-from mbcasadi.validation.agreement.sizes import measure_sizes
+from mbcasadi.shapes import require_name
+from mbcasadi.validation.agreement.manifold import Array
+from mbcasadi.validation.agreement.mujoco_values import Draw
+from mbcasadi.validation.agreement.quantities import Evaluation
 
 EXACT = 1e-10  # rounding of two independent algorithms, thirty bodies deep
 
 
 class Agreement(NamedTuple):
-    """How well one quantity agrees.
+    """How well one quantity of a system agrees with MuJoCo.
 
     Attributes:
         quantity: name of the `System` member, or of a frame's Function.
@@ -61,132 +41,226 @@ class Agreement(NamedTuple):
         return self.error <= EXACT
 
 
-class Check(NamedTuple):
-    """A reference, and the value of the system's member as a function of a sample."""
+class Difference(NamedTuple):
+    """How well one quantity of two models agrees.
 
-    reference: Reference
-    value: Value
+    Attributes:
+        quantity: name of a `System` member, of a frame's Function, or of what the rows of
+            constraints mean together.
+        error: largest relative error over all states; NaN where nothing could be compared.
+        scale: largest entry of the second model's value there.
+        unit: of the quantity.
+        note: why nothing could be compared, or how.
+        state, other_state: where the error is largest, in the coordinates of the first and of the
+            second model: q, v, u, act, and the arguments q0, q1, dv of `difference` and
+            `integrate`.
+        value, other_value: of the first and the second model there, both in the second's order.
+    """
+
+    quantity: str
+    error: float
+    scale: float
+    unit: str
+    note: str = ""
+    state: Draw | None = None
+    other_state: Draw | None = None
+    value: Array | None = None
+    other_value: Array | None = None
+
+
+class AgreementVerdict(NamedTuple):
+    """The outcome of a comparison.
+
+    Attributes:
+        passed: everything was compared, or may be missing, and agrees.
+        differing: quantities whose error is above the tolerance.
+        not_compared: quantities that have no value on one of the two sides, and may not be
+            missing: members that the system refuses, or that MuJoCo gives no value of.
+        allowed: those that may be missing.
+    """
+
+    passed: bool
+    differing: tuple[str, ...]
+    not_compared: tuple[str, ...]
+    allowed: tuple[str, ...]
 
 
 @checked
-def agreement_with_mujoco(
-    system: System, model: mujoco.MjModel, states: int = 20, seed: int = 0, frames: int = 6
-) -> list[Agreement]:
-    """Compare every member of a system with MuJoCo at random states.
+def judge(
+    entries: Sequence[Agreement | Difference],
+    tolerance: float = EXACT,
+    allow_missing: Sequence[str] = (),
+) -> AgreementVerdict:
+    """Return the verdict on the entries of `compare` or `agreement_with_mujoco`.
 
-    MuJoCo has no counterpart of `coriolis_matrix`, `constraint_rate` and the `loop_` members; they
-    have no entry. A sensor is compared under random forces on the bodies, with MuJoCo's
-    acceleration and what MuJoCo counts as external. Spatial tendons have an entry for
-    `dynamics.tendon_wrenches`. `judge` turns the entries into a verdict.
+    A refused member is no agreement: the dynamics of a model whose `passive_force` is refused
+    cannot be formed, and a model whose `potential_energy` is refused is checked in part only. So
+    each quantity that was not compared fails the check, unless it is named in `allow_missing`.
 
     Args:
-        system: read from the same model.
-        model: the compiled model; it is not changed.
-        states: number of random states.
-        seed: of the random states.
-        frames: number of named sites, and of bodies, to compare.
-
-    Returns:
-        One entry for each quantity; refused members are listed with the reason.
+        entries: of the comparison.
+        tolerance: largest relative error.
+        allow_missing: quantities that need not be compared.
 
     Raises:
-        ModelError: system and model differ in size.
+        UnknownNameError: a name in `allow_missing` is no quantity of the comparison.
     """
-    _require_same_size(system, model)
-    require_whole(1, states=states)
-    require_whole(0, seed=seed, frames=frames)
-    checks, refused = _member_checks(system)
-    for kind in ("site", "body"):
-        for i in frame_values.spread_ids(model, kind, frames):
-            checks += _frame_checks(system, model, kind, i)
-    checks += [Check(*pair) for pair in sensor_values.comparisons(system, model)]
-    checks += [Check(*pair) for pair in tendon_values.comparisons(system)]
-    smooth, rng = smooth_copy(model), np.random.default_rng(seed)
-    errors = np.zeros((states, len(checks)))
-    with capture_warnings():
-        sizes = measure_sizes(smooth)
-        for row in errors:
-            sample = random_sample(smooth, sizes, rng)
-            row[:] = [_error(check, sample) for check in checks]
-    return [*(_worst(check, errors[:, k]) for k, check in enumerate(checks)), *refused]
+    for name in allow_missing:
+        require_name("quantity", name, [entry.quantity for entry in entries])
+    missing = [entry.quantity for entry in entries if math.isnan(entry.error)]
+    differing = tuple(entry.quantity for entry in entries if entry.error > tolerance)
+    not_compared = tuple(name for name in missing if name not in allow_missing)
+    compared_any = len(missing) < len(entries)
+    return AgreementVerdict(
+        passed=compared_any and not differing and not not_compared,
+        differing=differing,
+        not_compared=not_compared,
+        allowed=tuple(name for name in missing if name in allow_missing),
+    )
 
 
-def _worst(check: Check, errors: Array) -> Agreement:
-    """Return the entry of the state with the largest error; NaN marks states without a value."""
-    quantity, unit, note = check.reference.quantity, check.reference.unit, check.reference.note
-    if np.all(np.isnan(errors)):
-        return Agreement(quantity, float("nan"), 0, unit, "MuJoCo gives no value at any state")
-    state = int(np.nanargmax(errors))
-    return Agreement(quantity, float(errors[state]), state, unit, note)
+COLUMNS = ("quantity", "largest error", "verdict", "scale", "unit")
 
 
-def _require_same_size(system: System, model: mujoco.MjModel) -> None:
-    sizes = (system.nq, system.nv, system.nu)
-    expected = (model.nq, model.nv, model.nu)
-    if sizes != expected:
-        raise ModelError(
-            f"the system '{system.name}' has (nq, nv, nu) = {sizes}, the MuJoCo model has "
-            f"{expected}; expected a system read from this model"
-        )
+@dataclass(frozen=True, repr=False)
+class ModelAgreement:
+    """Two models, quantity by quantity.
+
+    Attributes:
+        names: of the two models.
+        differences: one for each quantity.
+        tolerance: largest relative error that is an agreement.
+        allowed: quantities that need not be compared.
+        notes: how coordinates and rows were matched.
+    """
+
+    names: tuple[str, str]
+    differences: tuple[Difference, ...]
+    tolerance: float
+    allowed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def _judged(self) -> AgreementVerdict:
+        return judge(self.differences, self.tolerance, self.allowed)
+
+    @property
+    def differing(self) -> tuple[str, ...]:
+        """Quantities with an error above the tolerance."""
+        return self._judged.differing
+
+    @property
+    def not_compared(self) -> tuple[str, ...]:
+        """Quantities that only one of the models has, and that may not be missing."""
+        return self._judged.not_compared
+
+    @property
+    def agrees(self) -> bool:
+        """Whether all quantities were compared, but for those allowed, and agree."""
+        return self._judged.passed
+
+    @property
+    def worst(self) -> Difference:
+        """The quantity with the largest error, and where it has it."""
+        compared = [d for d in self.differences if not math.isnan(d.error)]
+        return max(compared, key=lambda d: d.error, default=self.differences[0])
+
+    def __getitem__(self, quantity: str) -> Difference:
+        """Return one quantity's difference.
+
+        Raises:
+            KeyError: there is none of this name.
+        """
+        return {d.quantity: d for d in self.differences}[quantity]
+
+    def _verdict(self, difference: Difference) -> str:
+        """Return "agrees", "DIFFERS" or "not compared"."""
+        if math.isnan(difference.error):
+            return "not compared"
+        return "agrees" if difference.error <= self.tolerance else "DIFFERS"
+
+    def __repr__(self) -> str:
+        compared = len(self.differences) - sum(math.isnan(d.error) for d in self.differences)
+        head = f"ModelAgreement('{self.names[0]}' and '{self.names[1]}'"
+        worst = self.worst
+        text = f"{compared} quantities agree to {worst.error:.1g}"
+        if self.differing:
+            count = len(self.differing)
+            text = f"{count} of {compared} quantities differ, {worst.quantity} by {worst.error:.2g}"
+        missing = f", {len(self.not_compared)} not compared" if self.not_compared else ""
+        return f"{head}: {text}{missing})"
+
+    def __str__(self) -> str:
+        rows = [COLUMNS, *self._rows()]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        ]
+        reasons = [f"{d.quantity}: {d.note}" for d in self.differences if d.note]
+        return "\n".join([repr(self), *lines, *self.notes, *reasons])
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{x}</th>" for x in COLUMNS)
+        cells = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in self._rows()]
+        rows = "".join(f"<tr>{row}</tr>" for row in cells)
+        caption = f"<caption>{html.escape(repr(self))}</caption>"
+        return f"<table>{caption}<tr>{head}</tr>{rows}</table>"
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        """Return the cells of each quantity; frames that agree share one row."""
+        agreeing = [d for d in self.differences if self._verdict(d) == "agrees"]
+        frames = [d for d in agreeing if is_frame(d.quantity)]
+        shown = [d for d in self.differences if not any(d is f for f in frames)]
+        if frames:
+            worst = max(frames, key=lambda d: d.error)
+            shown.append(worst._replace(quantity=f"{len(frames)} of frames"))
+        return [
+            (d.quantity, f"{d.error:.1e}", self._verdict(d), f"{d.scale:.3g}", d.unit)
+            for d in shown
+        ]
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the outcome as plain data, without states."""
+        rows = [
+            {"quantity": d.quantity, "error": d.error, "scale": d.scale, "unit": d.unit,
+             "verdict": self._verdict(d), "note": d.note}
+            for d in self.differences
+        ]  # fmt: skip
+        return {
+            "models": list(self.names),
+            "passed": self.agrees,
+            "tolerance": self.tolerance,
+            "differing": list(self.differing),
+            "not_compared": list(self.not_compared),
+            "notes": list(self.notes),
+            "rows": rows,
+        }
 
 
-def _member_checks(system: System) -> tuple[list[Check], list[Agreement]]:
-    """Return the checks of all members, and an entry for each member that the system refuses."""
-    checks: list[Check] = []
-    refused: list[Agreement] = []
-    references = references_of_members(system.nu, system.na, system.nc)
-    if regressor_values.is_available(system):
-        references.append(regressor_values.REFERENCE)
-    for reference in references:
-        try:
-            value = _value_of(system, reference.quantity)
-        except UnsupportedFeatureError as error:
-            quantity, unit = reference.quantity, reference.unit
-            refused.append(Agreement(quantity, float("nan"), 0, unit, str(error)))
-        else:
-            checks.append(Check(reference, value))
-    return checks, refused
+def is_frame(name: str) -> bool:
+    """Return whether a quantity is a Function of a frame."""
+    return "': " in name
 
 
-def _value_of(system: System, quantity: str) -> Value:
-    """Return the value of a member, or of the regressor."""
-    if quantity == regressor_values.REGRESSOR:
-        return regressor_values.regressor_value(system)
-    return _member_value(system.member(quantity))
+def relative_error(value: Array, reference: Evaluation) -> float:
+    """Return the largest difference over the largest reference, both over their sizes.
+
+    Infinite where the value is NaN or has another shape. NaN entries of the reference are left
+    out; where it has no other ones, the error is NaN.
+    """
+    if value.size != reference.value.size:
+        return math.inf
+    expected = reference.value / reference.size
+    compared = ~np.isnan(expected)
+    if expected.size and not np.any(compared):
+        return math.nan
+    difference = np.abs(np.reshape(value, expected.shape) / reference.size - expected)[compared]
+    error = float(np.max(difference, initial=0.0))
+    largest = float(np.max(np.abs(expected[compared]), initial=0.0))
+    return math.inf if math.isnan(error) else error / max(largest, reference.share)
 
 
-def _frame_checks(system: System, model: mujoco.MjModel, kind: str, i: int) -> list[Check]:
-    name = mujoco.mj_id2name(model, frame_values.OBJECTS[kind], i)
-    functions, references = system.frame(name, kind), references_of_frame(name, kind, i)
-    members = {
-        "pose": lambda s: _pose(functions, s),
-        "jacobian": _member_value(functions.jacobian),
-        "velocity": _member_value(functions.velocity),
-        "bias": _member_value(functions.bias),
-    }
-    return [Check(references[what], value) for what, value in members.items()]
-
-
-def _pose(functions: FrameFunctions, s: Sample) -> Array:
-    p, R = functions.pose(s.q)
-    return np.column_stack([R.full(), p.full()])
-
-
-def _member_value(function: ca.Function) -> Value:
-    """Return a Function's first output, its inputs taken from the sample by their names."""
-    fields = function.name_in()
-    return lambda s: np.asarray(function(*(getattr(s, field) for field in fields)).full())
-
-
-def _error(check: Check, s: Sample) -> float:
-    size = check.reference.size(s)
-    reference = np.asarray(check.reference.value(s), dtype=float) / size
-    value = check.value(s).reshape(reference.shape) / size
-    compared = ~np.isnan(reference)
-    if reference.size and not np.any(compared):
-        return float("nan")
-    difference = float(np.max(np.abs(value - reference)[compared], initial=0.0))
-    if np.isnan(difference):
-        return float("inf")  # NaN means that nothing could be compared
-    largest = float(np.max(np.abs(reference[compared]), initial=0.0))
-    return difference / max(largest, check.reference.share)
+def is_worse(error: float, than: float) -> bool:
+    """Return whether an error is larger than another one, which may be NaN."""
+    return error > than or (math.isnan(than) and not math.isnan(error))

@@ -8,19 +8,11 @@ from numpy.typing import NDArray
 
 from mbcasadi.errors import ModelError, ProblemError
 from mbcasadi.validation.agreement.manifold import Array
-from mbcasadi.validation.agreement.sides import Block, Draw, Side
+from mbcasadi.validation.agreement.mujoco_values import Draw
+from mbcasadi.validation.agreement.sides import Block, Side
 
 Places = NDArray[np.int64]
 Coordinates = Mapping[str, str] | Literal["order"] | None
-
-AXES: dict[str, str] = {
-    "mass_matrix": "vv", "bias_force": "v", "passive_force": "v", "gravity_force": "v",
-    "velocity_map": "qv", "integrate": "q", "difference": "v", "actuator_force": "v",
-    "actuator_bias": "v", "actuation": "vu", "act_dot": "a", "kinetic_energy": "",
-    "potential_energy": "", "constraint": "c", "constraint_jacobian": "cv", "constraint_bias": "c",
-    "jacobian": "-v",
-}  # fmt: skip
-"""What the axes of a quantity run over; those of a frame by the name of its Function."""
 
 
 class CoordinateMap(NamedTuple):
@@ -43,10 +35,9 @@ class CoordinateMap(NamedTuple):
         return Draw(back(at.q, q), back(at.v, v), known, at.act, back(at.q0, q), back(at.q1, q),
                     back(at.dv, v))  # fmt: skip
 
-    def to_second(self, name: str, value: Array) -> Array:
-        """Return a quantity of the first side in the order of the second."""
+    def to_second(self, axes: str, value: Array) -> Array:
+        """Return a quantity of the first side, with these axes, in the order of the second."""
         places = {"q": self.q, "v": self.v, "u": self.u}
-        axes = AXES.get(name.rpartition("': ")[2] if "': " in name else name, "")
         for axis, kind in enumerate(axes):
             if kind in places:
                 value = np.take(value, places[kind], axis=axis)

@@ -18,8 +18,8 @@ from mbcasadi.plant import Plant
 from mbcasadi.shapes import require_whole
 from mbcasadi.system import System
 from mbcasadi.system.sensor_functions import usable_sensors
+from mbcasadi.validation.agreement.derived_quantities import instant_copy
 from mbcasadi.validation.agreement.manifold import Array
-from mbcasadi.validation.agreement.sensor_values import instant_copy
 from mbcasadi.validation.agreement.sizes import measure_sizes
 
 

@@ -8,28 +8,36 @@ import casadi as ca
 import mujoco
 import numpy as np
 
+from mbcasadi.description.tree import DOF_SIZE, QPOS_SIZE
 from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.mjcf import capture_warnings, load
 from mbcasadi.mjcf.names import model_name
 from mbcasadi.mjcf.names import names as unique_names
+from mbcasadi.mjcf.tree import JOINT_KINDS
 from mbcasadi.plant import Source
 from mbcasadi.system import System
-from mbcasadi.validation.agreement import frame_values
-from mbcasadi.validation.agreement.equality_rows import EQUALITY_ROWS, active_equalities
-from mbcasadi.validation.agreement.manifold import Array, smooth_copy
-from mbcasadi.validation.agreement.references import (
-    SHARE,
-    Reference,
-    references_of_frame,
-    references_of_members,
+from mbcasadi.validation.agreement.derived_quantities import call_by_name
+from mbcasadi.validation.agreement.manifold import (
+    EQUALITY_ROWS,
+    Array,
+    active_equalities,
+    smooth_copy,
 )
-from mbcasadi.validation.agreement.samples import Sample, random_sample
+from mbcasadi.validation.agreement.mujoco_values import (
+    OBJECTS,
+    Draw,
+    Sample,
+    random_draw,
+    sample_at,
+)
+from mbcasadi.validation.agreement.quantities import (
+    SHARE,
+    Evaluation,
+    Quantity,
+    quantities_of_frame,
+    quantities_of_members,
+)
 from mbcasadi.validation.agreement.sizes import measure_sizes
-
-NQ = {"free": 7, "ball": 4, "slide": 1, "hinge": 1}
-NV = {"free": 6, "ball": 3, "slide": 1, "hinge": 1}
-KINDS = {0: "free", 1: "ball", 2: "slide", 3: "hinge"}
-"""Of MuJoCo's joints, by their number."""
 
 
 class Block(NamedTuple):
@@ -43,27 +51,10 @@ class Block(NamedTuple):
     @property
     def sizes(self) -> tuple[int, int]:
         """Numbers of entries in q and v."""
-        return NQ.get(self.kind, 1), NV.get(self.kind, 1)
+        return QPOS_SIZE.get(self.kind, 1), DOF_SIZE.get(self.kind, 1)
 
 
-class Draw(NamedTuple):
-    """A state, a second configuration and a step, in the coordinates of one side."""
-
-    q: Array
-    v: Array
-    u: Array
-    act: Array
-    q0: Array
-    q1: Array
-    dv: Array
-
-
-class Evaluation(NamedTuple):
-    """A quantity at a state, what it is divided by, and the least value of an error's base."""
-
-    value: Array
-    size: Array
-    share: float
+Frames = dict[tuple[str, str], dict[str, Quantity]]
 
 
 class Side(ABC):
@@ -75,6 +66,8 @@ class Side(ABC):
         controls: their names, () where they have none.
         sizes: nq, nv, nu, na, nc.
         own_rows: the rows are equations of a user, not those of a model's equality constraints.
+        quantities: by name.
+        frames: kind and name of those that are compared → quantities by their Functions.
     """
 
     name: str
@@ -82,10 +75,12 @@ class Side(ABC):
     controls: tuple[str, ...]
     sizes: tuple[int, int, int, int, int]
     own_rows: bool = False
+    quantities: dict[str, Quantity]
+    frames: Frames
 
     @abstractmethod
-    def units(self) -> dict[str, str]:
-        """Return name → unit of its quantities."""
+    def add_frames(self, frames: Frames) -> None:
+        """Add those of the frames of the other side that it has."""
 
     @abstractmethod
     def refusal(self, name: str) -> str:
@@ -103,78 +98,76 @@ class Side(ABC):
 class ModelSide(Side):
     """A MuJoCo model: everything is MuJoCo's own."""
 
-    def __init__(self, source: Source, frames: int) -> None:
+    def __init__(self, source: Source, frames: int, *, world: bool = False) -> None:
+        """Read a model of which at most `frames` sites and as many bodies are compared."""
         model = load(source)[0]
         self.name = model_name(model) or "model"
         self._model = smooth_copy(model)
         with capture_warnings():
             self._sizes = measure_sizes(self._model)
+        joints = zip(model.jnt_type, model.jnt_qposadr, model.jnt_dofadr, strict=True)
         self.blocks = tuple(
-            Block(
-                name,
-                KINDS[int(model.jnt_type[i])],
-                int(model.jnt_qposadr[i]),
-                int(model.jnt_dofadr[i]),
-            )
-            for i, name in enumerate(unique_names(model, "joint"))
+            Block(name, JOINT_KINDS[int(kind)], int(q), int(v))
+            for name, (kind, q, v) in zip(unique_names(model, "joint"), joints, strict=True)
         )
         self.controls = unique_names(model, "actuator", int(model.nu))
         kinds = [int(model.eq_type[i]) for i in active_equalities(model)]
         known = all(kind in EQUALITY_ROWS for kind in kinds)
         nc = sum(EQUALITY_ROWS[kind] for kind in kinds) if known else 0
         self.sizes = (model.nq, model.nv, model.nu, model.na, nc)
-        self.references = {r.quantity: r for r in references_of_members(model.nu, model.na, nc)}
-        for kind in ("site", "body"):
-            for i in frame_values.spread_ids(model, kind, frames):
-                name = mujoco.mj_id2name(model, frame_values.OBJECTS[kind], i)
-                if name != "world":
+        members = quantities_of_members(model.nu, model.na, nc)
+        self.quantities, self.frames = {quantity.name: quantity for quantity in members}, {}
+        for kind in OBJECTS:
+            for i in _spread_ids(model, kind, frames):
+                name = mujoco.mj_id2name(model, OBJECTS[kind], i)
+                if world or name != "world":
                     self._add_frame(kind, name, i)
 
     def _add_frame(self, kind: str, name: str, i: int) -> None:
-        for reference in references_of_frame(name, kind, i).values():
-            self.references[reference.quantity] = reference
+        self.frames[kind, name] = quantities_of_frame(name, kind, i)
+        self.quantities |= {each.name: each for each in self.frames[kind, name].values()}
 
-    def add_frames_of(self, names: Sequence[str]) -> None:
-        """Add the frames with these quantities' names, where the model has them."""
-        for name in names:
-            kind, _, rest = name.partition(" '")
-            if kind in frame_values.OBJECTS and name not in self.references:
-                frame = rest.rpartition("': ")[0]
-                i = mujoco.mj_name2id(self._model, frame_values.OBJECTS[kind], frame)
-                if i >= 0:
-                    self._add_frame(kind, frame, i)
-
-    def units(self) -> dict[str, str]:
-        """Return name → unit of its quantities."""
-        return {name: reference.unit for name, reference in self.references.items()}
+    def add_frames(self, frames: Frames) -> None:
+        """Add those of the frames of the other side that the model has."""
+        for kind, name in [frame for frame in frames if frame not in self.frames]:
+            i = mujoco.mj_name2id(self._model, OBJECTS[kind], name)
+            if i >= 0:
+                self._add_frame(kind, name, i)
 
     def refusal(self, name: str) -> str:
         """Return why it has no value of a quantity of the other side."""
-        return f"{self.name} has none" if name not in self.references else ""
+        return f"{self.name} has none" if name not in self.quantities else ""
 
     def draw(self, rng: np.random.Generator) -> Draw:
         """Return a random state, in sizes of the model."""
+        return random_draw(self._model, self._sizes, rng)
+
+    def sample(self, at: Draw) -> Sample:
+        """Return MuJoCo's data at a state."""
         with capture_warnings():
-            s = random_sample(self._model, self._sizes, rng)
-        return Draw(s.q, s.v, s.u, s.act, s.q0, s.q1, s.dv)
+            return sample_at(self._model, self._sizes, at)
 
     def evaluate(self, names: Sequence[str], at: Draw) -> dict[str, Evaluation]:
         """Return MuJoCo's quantities at a state."""
+        s = self.sample(at)
         with capture_warnings():
-            data = mujoco.MjData(self._model)
-            data.qpos, data.qvel, data.ctrl, data.act = at.q, at.v, at.u, at.act
-            mujoco.mj_forward(self._model, data)
-            s = Sample(self._model, data, self._sizes, *at)
-            return {name: _of_reference(self.references[name], s) for name in names}
+            return {name: self.quantities[name].at(s) for name in names}
 
 
-def _of_reference(reference: Reference, s: Sample) -> Evaluation:
-    value = np.array(reference.value(s), dtype=float)
-    return Evaluation(value, np.asarray(reference.size(s)), reference.share)
+def _spread_ids(model: mujoco.MjModel, kind: str, count: int) -> list[int]:
+    """Return at most `count` ids of named sites or bodies, spread from the last to the first."""
+    size = model.nsite if kind == "site" else model.nbody
+    named = [i for i in range(size) if mujoco.mj_id2name(model, OBJECTS[kind], i)]
+    chosen = np.unique(np.linspace(len(named) - 1, 0, min(count, len(named))).round().astype(int))
+    return [named[k] for k in chosen]
 
 
 class SystemSide(Side):
-    """A `System`: its member Functions."""
+    """A `System`: its member Functions.
+
+    Attributes:
+        refused: unit and reason of each member that the system refuses.
+    """
 
     def __init__(self, system: System) -> None:
         self.name, self._system = system.name, system
@@ -188,42 +181,34 @@ class SystemSide(Side):
         self.controls = tuple(actuator.name for actuator in system.actuators)
         self.own_rows = tree is None or bool(system.row_names)
         self._functions: dict[str, Callable[[Draw], Array]] = {}
-        self._units: dict[str, str] = {}
-        self._refused: dict[str, str] = {}
-        for reference in references_of_members(system.nu, system.na, nc):
-            if reference.quantity in system.builders:
-                self._add(reference.quantity, reference.unit)
+        self.quantities, self.frames = {}, {}
+        self.refused: dict[str, tuple[str, str]] = {}
+        for quantity in quantities_of_members(system.nu, system.na, nc):
+            name = quantity.name
+            if name in system.builders:
+                try:
+                    self._functions[name] = _of_function(system.member(name))
+                    self.quantities[name] = quantity
+                except UnsupportedFeatureError as error:
+                    self.refused[name] = quantity.unit, str(error)
 
-    def _add(self, name: str, unit: str) -> None:
-        try:
-            self._functions[name] = _of_function(self._system.member(name))
-            self._units[name] = unit
-        except UnsupportedFeatureError as error:
-            self._refused[name] = str(error)
-
-    def add_frames_of(self, names: Sequence[str]) -> None:
-        """Add the frames with these quantities' names, where the system has them."""
-        known = () if self._system.tree is None else self._system.tree.frames
-        frames = {(frame.kind, frame.name) for frame in known}
-        for name in names:
-            kind, _, rest = name.partition(" '")
-            frame, _, what = rest.rpartition("': ")
-            if (kind, frame) in frames:
-                functions = self._system.frame(frame, kind)
-                function = getattr(functions, what)
-                self._functions[name] = (
-                    _of_pose(function) if what == "pose" else _of_function(function)
-                )
-
-    def units(self) -> dict[str, str]:
-        """Return name → unit of its quantities."""
-        return self._units
+    def add_frames(self, frames: Frames) -> None:
+        """Add those of the frames of the other side that the system has."""
+        own = () if self._system.tree is None else self._system.tree.frames
+        known = {(frame.kind, frame.name) for frame in own}
+        for (kind, name), quantities in frames.items():
+            if (kind, name) in known:
+                self.frames[kind, name] = quantities
+                functions = self._system.frame(name, kind)
+                for what, quantity in quantities.items():
+                    of = _of_pose if what == "pose" else _of_function
+                    self._functions[quantity.name] = of(getattr(functions, what))
 
     def refusal(self, name: str) -> str:
         """Return why it has no value of a quantity of the other side."""
         if name in self._functions:
             return ""
-        return self._refused.get(name, f"{self.name} has none")
+        return self.refused[name][1] if name in self.refused else f"{self.name} has none"
 
     def draw(self, rng: np.random.Generator) -> Draw:
         """Return a random state, with coordinates of the size 1."""
@@ -242,13 +227,7 @@ class SystemSide(Side):
 
 def _of_function(function: ca.Function) -> Callable[[Draw], Array]:
     """Return a Function's first output at a draw; time is zero."""
-    fields = function.name_in()
-
-    def value(at: Draw) -> Array:
-        result = function.call([ca.DM(getattr(at, f)) if f != "t" else ca.DM(0) for f in fields])[0]
-        return np.array(result)
-
-    return value
+    return lambda at: call_by_name(function, at._asdict() | {"t": 0.0})
 
 
 def _of_pose(function: ca.Function) -> Callable[[Draw], Array]:

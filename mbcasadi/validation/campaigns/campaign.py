@@ -17,14 +17,15 @@ from mbcasadi.validation.campaigns.kit import Kit
 from mbcasadi.validation.campaigns.outcome import Outcome
 from mbcasadi.validation.campaigns.preparation import Ready, prepared
 from mbcasadi.validation.campaigns.result import Campaign
-from mbcasadi.validation.campaigns.schedule import Schedule, Shipment
-from mbcasadi.validation.campaigns.store import Store
-from mbcasadi.validation.campaigns.trials import Trials, stopped_outcome
-from mbcasadi.validation.campaigns.workers import (
+from mbcasadi.validation.campaigns.schedule import (
     GivenExecutor,
     Processes,
+    Schedule,
+    Shipment,
     Workers,
 )
+from mbcasadi.validation.campaigns.store import Store
+from mbcasadi.validation.campaigns.trials import Trials, stopped_outcome
 from mbcasadi.validation.closed_loop import (
     Controllable,
     Progress,
@@ -50,8 +51,10 @@ class CampaignOptions:
             `client.get_executor()` of a Dask cluster; it is not closed.
         jobs: processes of this machine without an executor; 1 runs everything in this one. None:
             one for each core, where that is faster.
-        store: SQLite file that keeps the outcomes; the cases that it has are not run again.
+        store: SQLite file that keeps the outcomes; an interrupted campaign with the same arguments
+            goes on where it was.
         time_limit: s, of a case; one that takes longer fails.
+        progress: called with what is being done and a share from 0 to 1.
 
     Raises:
         ProblemError: jobs together with an executor, numbers that are not positive.
@@ -61,6 +64,7 @@ class CampaignOptions:
     jobs: int | None = None
     store: str | Path | None = None
     time_limit: float | None = None
+    progress: Progress | None = None
 
     def __post_init__(self) -> None:
         require_fields(self)
@@ -78,12 +82,7 @@ def campaign(
     model: Source,
     trial: Trial,
     cases: Sequence[Case],
-    *,
-    executor: Executor | None = None,
-    jobs: int | None = None,
-    store: str | Path | None = None,
-    time_limit: float | None = None,
-    progress: Progress | None = None,
+    options: CampaignOptions | None = None,
 ) -> Campaign:
     """Run one controller in many plants; the C of one of ours is generated once.
 
@@ -101,14 +100,7 @@ def campaign(
             as each case has its own.
         cases: seed, parameter errors, delay and start error of each run; see `cases` and
             `sampled_cases`.
-        executor: anything with the interface of `concurrent.futures.Executor`, such as
-            `client.get_executor()` of a Dask cluster; it is not closed.
-        jobs: processes of this machine without an executor; 1 runs everything in this one. None:
-            one for each core, where that is faster.
-        store: SQLite file that keeps the outcomes; an interrupted campaign with the same arguments
-            goes on where it was.
-        time_limit: s, of a case; one that takes longer fails.
-        progress: called with what is being done and a share from 0 to 1.
+        options: executor or processes, a store, the longest time of a case, progress.
 
     Raises:
         ProblemError: no case, errors, a delay or a seed in `trial`, a controller that does not fit
@@ -117,7 +109,8 @@ def campaign(
         ModelError: the model cannot be read.
         ExportError: the C cannot be generated or compiled.
     """
-    where, report = CampaignOptions(executor, jobs, store, time_limit), ProgressReporter(progress)
+    where = options or CampaignOptions()
+    report = ProgressReporter(where.progress)
     with prepared(controller, model, trial, cases, report) as ready:
         return run_cases(ready, cases, where, report)
 
@@ -216,7 +209,7 @@ def _require_fit(trials: Trials) -> None:
         )
     except (SimulationError, ControllerError):
         return  # of the plant or of a user's function: each case has its own
-    run_statistics(trials.law.controller, recording, plant, trials.kit.criteria)
+    run_statistics(trials.law.controller, recording, plant, trials.kit.trial.criteria)
 
 
 @checked

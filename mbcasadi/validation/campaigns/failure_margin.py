@@ -1,9 +1,7 @@
 """Margins to failure: by how much one error may grow until a controller fails."""
 
 from collections.abc import Callable
-from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -14,14 +12,13 @@ from mbcasadi.plant import Source
 from mbcasadi.shapes import require_positive, require_whole
 from mbcasadi.short_text import summarised
 from mbcasadi.validation.campaigns.campaign import CampaignOptions, run_cases
-from mbcasadi.validation.campaigns.case import Case
-from mbcasadi.validation.campaigns.designs import OTHER_RANGES, at_point
+from mbcasadi.validation.campaigns.case import OTHER_RANGES, Case, at_point
 from mbcasadi.validation.campaigns.outcome import Outcome
 from mbcasadi.validation.campaigns.preparation import prepared
 from mbcasadi.validation.campaigns.trials import Trials
-from mbcasadi.validation.closed_loop import Controllable, Progress, ProgressReporter
-from mbcasadi.validation.report.plain_data import Plain, plain_data
-from mbcasadi.validation.report.text import metric_text
+from mbcasadi.validation.closed_loop import Controllable, ProgressReporter
+from mbcasadi.validation.metrics.text import metric_text
+from mbcasadi.validation.report.pages import Plain, plain_data
 from mbcasadi.validation.trial import Trial
 
 TOLERANCE = 0.01  # width of the bracket, of the largest size
@@ -91,11 +88,7 @@ def margin(
     largest: float,
     steps: int = 8,
     tolerance: float | None = None,
-    case: Case | None = None,
-    executor: Executor | None = None,
-    jobs: int | None = None,
-    store: str | Path | None = None,
-    progress: Progress | None = None,
+    options: CampaignOptions | None = None,
 ) -> FailureMargin:
     """Return the size of an error at which a controller first fails.
 
@@ -104,16 +97,15 @@ def margin(
     that pass, a failure is not seen.
 
     Args:
-        controller, model, trial: as in `campaign`.
+        controller, model: as in `campaign`.
+        trial: conditions of all runs; all bodies have its errors alike.
         over: a parameter of `perturb` ("mass", "friction", …; all bodies alike), "delay",
             "start_error" or "disturbance" (factor).
         largest: end of the scan, in the unit of the error; negative to search below zero.
         steps: sizes of the scan beside zero.
         tolerance: width of the bracket, in the unit of the error; 1 % of `largest` by default. For
             "delay" it is one tick.
-        case: seed and further errors of all runs; none by default.
-        executor, jobs, store: for the scan, as in `campaign`.
-        progress: called with what is being done and a share from 0 to 1.
+        options: as in `campaign`; executor, jobs and store are for the scan.
 
     Raises:
         ProblemError: a scan of no length or without steps; runs that no criterion judges.
@@ -126,13 +118,15 @@ def margin(
         raise ProblemError(f"largest = {largest}; {over} is not negative")
     width = 1.0 if over == "delay" else tolerance or TOLERANCE * abs(largest)
     require_positive(tolerance=width)
-    usual = case or Case(0, each_body=False)
+    seed = trial.scenario.seed or 0
+    usual = Case(seed, dict(trial.perturb), trial.delay, each_body=False)
     sizes = [float(size) for size in np.linspace(0.0, largest, steps + 1)]
     if over == "delay":
         sizes = [float(size) for size in dict.fromkeys(map(round, sizes))]
     plan = [at_point(usual, usual.seed, {over: size}) for size in sizes]
-    where, report = CampaignOptions(executor, jobs, store), ProgressReporter(progress)
-    with prepared(controller, model, trial, plan, report) as ready:
+    where = options or CampaignOptions()
+    report = ProgressReporter(where.progress)
+    with prepared(controller, model, trial.of_all_cases, plan, report) as ready:
         scan = run_cases(ready, plan, where, report)
         outcomes = dict(zip(sizes, scan.outcomes, strict=True))
         if any(outcome.passed is None for outcome in scan.outcomes):

@@ -1,17 +1,17 @@
 """The plots of a campaign: pass rate over parameters, passes and failures, histograms."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.validation.campaigns.outcome import Outcome
-from mbcasadi.validation.campaigns.statistics import parameter_table, pass_rate
+from mbcasadi.validation.campaigns.outcome import Outcome, parameter_table, pass_rate
 from mbcasadi.validation.metrics import METRICS, base_name
+from mbcasadi.validation.metrics.text import metric_text
 from mbcasadi.validation.report.figures import Figure, plain_figures
 from mbcasadi.validation.report.plots import COLORS, LIMIT, Draw
-from mbcasadi.validation.report.text import metric_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,18 +44,21 @@ def _content(outcomes: Sequence[Outcome], judged: Sequence[str]) -> Iterator[tup
     order = _by_effect(table, passed)
     for i in order[:MOST_PLOTS]:
         caption = "Share of runs that passed, with its 95 % interval, in parts of the range."
-        yield f"Pass rate over {names[i]}", caption, _rates(names[i], table[:, i], passed)
+        draw = partial(_rates, name=names[i], values=table[:, i], passed=passed)
+        yield f"Pass rate over {names[i]}", caption, draw
     if len(order) > 1:
         a, b = order[:2]
         caption = "Runs that passed (dots) and failed (crosses)."
-        draw = _scatter((names[a], names[b]), table[:, [a, b]], passed)
+        points = table[:, [a, b]]
+        draw = partial(_scatter, names=(names[a], names[b]), points=points, passed=passed)
         yield f"Passes and failures over {names[a]} and {names[b]}", caption, draw
     for name in judged[:MOST_PLOTS]:
         values = np.array([outcome.metric(name) for outcome in outcomes])
         limits = [v.limit for o in outcomes for v in o.verdicts if v.metric == name]
         if np.isfinite(values).sum() > 1 and np.ptp(values[np.isfinite(values)]) > 0:
             caption = "Number of runs; the limit is dotted."
-            yield metric_text(name), caption, _histogram(name, values, limits[0])
+            draw = partial(_histogram, name=name, values=values, limit=limits[0])
+            yield metric_text(name), caption, draw
 
 
 def _by_effect(table: Array, passed: NDArray[np.bool_]) -> list[int]:
@@ -70,54 +73,44 @@ def _by_effect(table: Array, passed: NDArray[np.bool_]) -> list[int]:
     return [int(i) for i in np.argsort(-np.max(shift, axis=0) / spread, kind="stable")]
 
 
-def _rates(name: str, values: Array, passed: NDArray[np.bool_]) -> Draw:
+def _rates(axes: "Axes", name: str, values: Array, passed: NDArray[np.bool_]) -> None:
     """Draw the pass rate in parts of a parameter's range."""
-
-    def draw(axes: "Axes") -> None:
-        levels = np.unique(values)
-        few = levels.size <= BINS
-        edges = np.linspace(values.min(), values.max(), BINS + 1)
-        places = np.clip(np.digitize(values, edges) - 1, 0, BINS - 1)
-        groups = np.searchsorted(levels, values) if few else places
-        centres = levels if few else (edges[1:] + edges[:-1]) / 2
-        shown = np.unique(groups)
-        rates = [pass_rate(int(passed[groups == k].sum()), int((groups == k).sum())) for k in shown]
-        middle = SHARE * np.array([rate.rate for rate in rates])
-        low = middle - SHARE * np.array([rate.low for rate in rates])
-        high = SHARE * np.array([rate.high for rate in rates]) - middle
-        errors = np.maximum([low, high], 0.0)
-        axes.errorbar(centres[shown], middle, errors, fmt="o-", color=COLORS[0], capsize=3)
-        axes.set_ylim(-4, 104)
-        axes.set_xlabel(name)
-        axes.set_ylabel("runs that passed / %")
-
-    return draw
+    levels = np.unique(values)
+    few = levels.size <= BINS
+    edges = np.linspace(values.min(), values.max(), BINS + 1)
+    places = np.clip(np.digitize(values, edges) - 1, 0, BINS - 1)
+    groups = np.searchsorted(levels, values) if few else places
+    centres = levels if few else (edges[1:] + edges[:-1]) / 2
+    shown = np.unique(groups)
+    rates = [pass_rate(int(passed[groups == k].sum()), int((groups == k).sum())) for k in shown]
+    middle = SHARE * np.array([rate.rate for rate in rates])
+    low = middle - SHARE * np.array([rate.low for rate in rates])
+    high = SHARE * np.array([rate.high for rate in rates]) - middle
+    errors = np.maximum([low, high], 0.0)
+    axes.errorbar(centres[shown], middle, errors, fmt="o-", color=COLORS[0], capsize=3)
+    axes.set_ylim(-4, 104)
+    axes.set_xlabel(name)
+    axes.set_ylabel("runs that passed / %")
 
 
-def _scatter(names: tuple[str, str], points: Array, passed: NDArray[np.bool_]) -> Draw:
+def _scatter(
+    axes: "Axes", names: tuple[str, str], points: Array, passed: NDArray[np.bool_]
+) -> None:
     """Draw the cases over two parameters."""
-
-    def draw(axes: "Axes") -> None:
-        step = max(1, -(-len(points) // MOST_POINTS))
-        good, bad = points[passed][::step], points[~passed][::step]
-        axes.plot(*good.T, ".", color=COLORS[0], markersize=4, alpha=0.6)
-        axes.plot(*bad.T, "x", color=LIMIT, markersize=4, alpha=0.7)
-        axes.set_xlabel(names[0])
-        axes.set_ylabel(names[1])
-
-    return draw
+    step = max(1, -(-len(points) // MOST_POINTS))
+    good, bad = points[passed][::step], points[~passed][::step]
+    axes.plot(*good.T, ".", color=COLORS[0], markersize=4, alpha=0.6)
+    axes.plot(*bad.T, "x", color=LIMIT, markersize=4, alpha=0.7)
+    axes.set_xlabel(names[0])
+    axes.set_ylabel(names[1])
 
 
-def _histogram(name: str, values: Array, limit: float) -> Draw:
+def _histogram(axes: "Axes", name: str, values: Array, limit: float) -> None:
     """Draw the distribution of a metric and its limit."""
-
-    def draw(axes: "Axes") -> None:
-        finite = values[np.isfinite(values)]
-        kind = METRICS.get(base_name(name))
-        scale = SHARE if kind is not None and kind.quantity == "share" else 1.0
-        axes.hist(scale * finite, bins=COLUMNS, color=COLORS[0])
-        axes.axvline(scale * limit, color=LIMIT, linestyle=":", linewidth=1.2)
-        axes.set_xlabel(metric_text(name) + (" / %" if scale == SHARE else ""))
-        axes.set_ylabel("runs")
-
-    return draw
+    finite = values[np.isfinite(values)]
+    kind = METRICS.get(base_name(name))
+    scale = SHARE if kind is not None and kind.quantity == "share" else 1.0
+    axes.hist(scale * finite, bins=COLUMNS, color=COLORS[0])
+    axes.axvline(scale * limit, color=LIMIT, linestyle=":", linewidth=1.2)
+    axes.set_xlabel(metric_text(name) + (" / %" if scale == SHARE else ""))
+    axes.set_ylabel("runs")

@@ -1,7 +1,6 @@
 """The result of a campaign: all outcomes, and what they say."""
 
 import base64
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,21 +10,19 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_whole
 from mbcasadi.short_text import with_table
-from mbcasadi.text_files import write_whole
-from mbcasadi.validation.campaigns.outcome import Outcome
-from mbcasadi.validation.campaigns.plots import campaign_figures
-from mbcasadi.validation.campaigns.statistics import (
+from mbcasadi.validation.campaigns.outcome import (
+    Outcome,
     PassRate,
     Sensitivity,
     pass_rate,
     sensitivities,
     worst_first,
 )
+from mbcasadi.validation.campaigns.plots import campaign_figures
 from mbcasadi.validation.campaigns.store import Store
-from mbcasadi.validation.metrics import NO_METRICS, passed
-from mbcasadi.validation.report import SummaryRow, campaign_table, summary_rows, text
-from mbcasadi.validation.report.page_template import page_template
-from mbcasadi.validation.report.plain_data import Plain, plain_data
+from mbcasadi.validation.metrics import NO_METRICS, passed, text
+from mbcasadi.validation.report import SummaryRow, campaign_table, summary_rows
+from mbcasadi.validation.report.pages import Plain, json_text, page_template, plain_data, save_page
 from mbcasadi.validation.versions import package_versions
 
 if TYPE_CHECKING:
@@ -146,7 +143,7 @@ class Campaign:
 
     def to_json(self) -> str:
         """Return the campaign as JSON text."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+        return json_text(self.to_dict())
 
     @checked
     def to_html(
@@ -176,11 +173,7 @@ class Campaign:
             ProblemError: a file that cannot be written, or another suffix; as `to_html`.
             MissingExtraError: an HTML page needs jinja2 and matplotlib.
         """
-        target = Path(path)
-        if target.suffix not in {".json", ".html"}:
-            raise ProblemError(f"{target}: a campaign is saved as .json or .html")
-        content = self.to_json() if target.suffix == ".json" else self.to_html(videos=videos)
-        return write_whole(target, content)
+        return save_page(path, "a campaign", self.to_json, lambda: self.to_html(videos=videos))
 
     def table(self) -> "Table":
         """Return the summary as a `rich` table.

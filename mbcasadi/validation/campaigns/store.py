@@ -139,13 +139,13 @@ class Store:
                 connection.execute("INSERT INTO outcomes VALUES (?, ?, ?)", row)
                 connection.executemany(
                     "INSERT OR IGNORE INTO metric_names (name, unit, meaning) VALUES (?, ?, ?)",
-                    [(m.name, m.unit, m.meaning) for m in outcome.metrics],
+                    [(m.name, m.unit, m.note) for m in outcome.metrics],
                 )
                 connection.executemany(
                     "INSERT INTO metrics SELECT ?, ?, id, ? FROM metric_names "
                     "WHERE name = ? AND unit = ? AND meaning = ?",
                     [
-                        (outcome.number, place, _stored(m.value), m.name, m.unit, m.meaning)
+                        (outcome.number, place, _stored(m.value), m.name, m.unit, m.note)
                         for place, m in enumerate(outcome.metrics)
                     ],
                 )

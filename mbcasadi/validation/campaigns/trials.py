@@ -1,7 +1,12 @@
-"""The cases of a campaign in one process: its kit loaded, its C compiled."""
+"""The cases of a campaign in one process: its kit loaded, its C compiled; and batches of them."""
 
+import pickle
+import threading
 import time
-from dataclasses import replace
+import zlib
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -10,17 +15,15 @@ from numpy.typing import ArrayLike
 from mbcasadi.errors import MbcasadiError, SimulationError
 from mbcasadi.plant import Plant
 from mbcasadi.validation.campaigns.case import Case
-from mbcasadi.validation.campaigns.installed_code import Files, install_code
-from mbcasadi.validation.campaigns.kit import Kit, model_of_bytes
+from mbcasadi.validation.campaigns.kit import Kit, model_of_bytes, scaled
 from mbcasadi.validation.campaigns.outcome import Outcome
-from mbcasadi.validation.campaigns.sampled_signals import scaled
+from mbcasadi.validation.campaigns.shipping import Files, install_code
 from mbcasadi.validation.closed_loop import (
     CompiledLaw,
     FastLaw,
     Progress,
     Runnable,
     Scenario,
-    ScenarioOptions,
     run_loop,
 )
 from mbcasadi.validation.metrics import judge, run_statistics
@@ -45,17 +48,7 @@ class Trials:
         """Load a kit; a law that runs in this process already is used as it is."""
         self.kit = kit
         self._model = model_of_bytes(kit.model)
-        conditions = kit.conditions
-        self.options = ScenarioOptions(
-            mask=conditions.mask,
-            tuning=conditions.tuning,
-            p=conditions.p,
-            switch=conditions.switch,
-            mocap=dict(conditions.mocap),
-            outer=None if conditions.outer is None else conditions.outer.load(),
-            reaction=None if conditions.reaction is None else conditions.reaction.load(),
-            timestep=conditions.timestep,
-        )
+        self.options = replace(kit.trial.scenario, keyframe=None)
         law = law or kit.controller.load(self.plant(Case(0)))
         self.law = _with_monitor(law, kit.monitor)
 
@@ -65,26 +58,25 @@ class Trials:
         Raises:
             UnknownNameError, SimulationError: errors that a plant cannot have.
         """
-        conditions = self.kit.conditions
         return Plant(
             self._model,
-            rigid=conditions.rigid,
-            timestep=conditions.timestep,
+            rigid=self.kit.trial.rigid,
+            timestep=self.options.timestep,
             perturb=case.perturb,
             seed=case.plant_seed,
         )
 
     def scenario(self, plant: Plant, case: Case) -> Scenario:
         """Return what acts on a case from outside, from its displaced start on."""
-        conditions = self.kit.conditions
-        start = initial_configuration(plant, conditions.q0, conditions.keyframe)
+        trial = self.kit.trial
+        start = initial_configuration(plant, trial.q0, trial.scenario.keyframe)
         return Scenario(
-            conditions.duration,
-            conditions.reference,
+            trial.duration,
+            trial.reference,
             _displace(plant, start, case),
-            conditions.v0,
+            trial.v0,
             case.delay,
-            scaled(conditions.disturbance, case.disturbance),
+            scaled(trial.disturbance, case.disturbance),
             self.options,
         )
 
@@ -103,25 +95,21 @@ class Trials:
             law = kit.controller.load(plant) if kit.controller.has_state else self.law
             recording = run_loop(law, plant, scenario, _stop_after(time_limit))
             statistics = run_statistics(
-                law.controller, recording, plant, kit.criteria, delay=case.delay
+                law.controller, recording, plant, kit.trial.criteria, delay=case.delay
             )
             metrics = statistics.metrics
-            verdicts = judge(metrics, kit.criteria, finished=not recording.events)
+            verdicts = judge(metrics, kit.trial.criteria, finished=not recording.events)
         except MbcasadiError as error:
-            return self.stopped(number, case, str(error))
+            return stopped_outcome(kit, number, case, str(error))
         except BaseException as error:  # a mistake in a program, or Ctrl-C
             error.add_note(f"This is case {number} of the campaign: {case}")
             raise
         return Outcome(number, case, metrics, verdicts, recording.events)
 
-    def stopped(self, number: int, case: Case, reason: str) -> Outcome:
-        """Return the outcome of a case that gave no recording."""
-        return stopped_outcome(self.kit, number, case, reason)
-
 
 def stopped_outcome(kit: Kit, number: int, case: Case, reason: str) -> Outcome:
     """Return the outcome of a case that gave no recording."""
-    return Outcome(number, case, (), judge((), kit.criteria, finished=False), (reason,))
+    return Outcome(number, case, (), judge((), kit.trial.criteria, finished=False), (reason,))
 
 
 def _with_monitor(law: Runnable, code: Files | None) -> Runnable:
@@ -160,3 +148,70 @@ def _stop_after(limit: float | None) -> Progress | None:
             )
 
     return progress
+
+
+KITS = 4  # of campaigns that a process keeps
+
+Numbered = tuple[int, Case]
+"""A case, and its place in the campaign."""
+
+
+class _Loaded(threading.local):
+    """The kits of a thread; a cluster's worker may have several threads."""
+
+    def __init__(self) -> None:
+        self.trials: OrderedDict[str, Trials] = OrderedDict()
+
+
+_loaded = _Loaded()
+
+
+@dataclass(frozen=True)
+class BatchResult:
+    """The outcomes of a batch.
+
+    Attributes:
+        outcomes: one for each case; empty where the worker has no kit.
+        seconds: that the cases took, without the loading of the kit.
+        lacks_kit: the worker does not have the kit of this key yet.
+    """
+
+    outcomes: tuple[Outcome, ...] = ()
+    seconds: float = 0.0
+    lacks_kit: bool = False
+
+
+def run_batch(
+    key: str,
+    kit: bytes | None,
+    batch: Sequence[Numbered],
+    time_limit: float | None,
+    attempt: int,  # noqa: ARG001 - tells one submission from another where results are cached
+) -> BatchResult:
+    """Run cases one after the other.
+
+    Args:
+        key: of the kit.
+        kit: its bytes, or None to use the one that was sent before.
+        batch: the cases.
+        time_limit: s, of each case.
+        attempt: number of this submission.
+    """
+    trials = _trials_of(key, kit)
+    if trials is None:
+        return BatchResult(lacks_kit=True)
+    begin = time.perf_counter()
+    outcomes = tuple(trials.run(number, case, time_limit) for number, case in batch)
+    return BatchResult(outcomes, time.perf_counter() - begin)
+
+
+def _trials_of(key: str, kit: bytes | None) -> Trials | None:
+    """Return the loaded kit, or None where it was not sent yet."""
+    known = _loaded.trials
+    if key not in known:
+        if kit is None:
+            return None
+        known[key] = Trials(pickle.loads(zlib.decompress(kit)))
+        while len(known) > KITS:
+            known.popitem(last=False)
+    return known[key]

@@ -5,8 +5,10 @@ from mbcasadi.validation.closed_loop.columns import Columns
 from mbcasadi.validation.closed_loop.compiled_law import (
     KNOWN_INPUTS,
     CompiledLaw,
+    FastLaw,
     compile_controller,
     controller_of,
+    fast_law,
 )
 from mbcasadi.validation.closed_loop.controllers import (
     Controllable,
@@ -15,22 +17,22 @@ from mbcasadi.validation.closed_loop.controllers import (
     as_runnable,
     shared_library,
 )
-from mbcasadi.validation.closed_loop.fast_law import FastLaw, fast_law
 from mbcasadi.validation.closed_loop.outer_law import OuterLaw, Planner, outer_law
 from mbcasadi.validation.closed_loop.progress import Progress, ProgressReporter
-from mbcasadi.validation.closed_loop.push import Push, require_pushes
 from mbcasadi.validation.closed_loop.reaction import Reaction, reaction
 from mbcasadi.validation.closed_loop.recording import Recording
-from mbcasadi.validation.closed_loop.runnable import Runnable, Tick
+from mbcasadi.validation.closed_loop.recording_files import load_recording, save_recording
+from mbcasadi.validation.closed_loop.runnable import Runnable
 from mbcasadi.validation.closed_loop.scenario import (
     Disturbance,
+    Push,
     Scenario,
     ScenarioOptions,
-    SwitchSchedule,
     TimeSignal,
     generalised_force,
     pushes_of,
     remembered,
+    require_pushes,
 )
 
 __all__ = [
@@ -52,20 +54,20 @@ __all__ = [
     "Scenario",
     "ScenarioOptions",
     "SharedLibrary",
-    "SwitchSchedule",
-    "Tick",
     "TimeSignal",
     "as_runnable",
     "compile_controller",
     "controller_of",
     "fast_law",
     "generalised_force",
+    "load_recording",
     "outer_law",
     "pushes_of",
     "reaction",
     "remembered",
     "require_pushes",
     "run_loop",
+    "save_recording",
     "shared_library",
     "steps_per_tick",
 ]

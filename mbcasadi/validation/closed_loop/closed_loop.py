@@ -13,21 +13,20 @@ from mbcasadi.plant import Observer, Plant
 from mbcasadi.shapes import column, count_of_periods
 from mbcasadi.validation.closed_loop.columns import columns_of
 from mbcasadi.validation.closed_loop.compiled_law import Caller
-from mbcasadi.validation.closed_loop.measured_forces import measured_forces
 from mbcasadi.validation.closed_loop.progress import Progress
-from mbcasadi.validation.closed_loop.push import body_forces
 from mbcasadi.validation.closed_loop.recording import Recorder, Recording
 from mbcasadi.validation.closed_loop.runnable import Runnable, Tick
 from mbcasadi.validation.closed_loop.scenario import (
     Scenario,
     TimeSignal,
+    body_forces,
     generalised_force,
     mocap_poses,
     require_reference,
     require_taken,
     signal_value,
 )
-from mbcasadi.validation.closed_loop.tick_row import tick_row
+from mbcasadi.validation.closed_loop.tick_row import measured_forces, tick_row
 
 Array = NDArray[np.float64]
 

@@ -13,6 +13,9 @@ from mbcasadi.plant.mocap import mocap_names
 FREE_Q, FREE_V = ("x", "y", "z", "qw", "qx", "qy", "qz"), ("x", "y", "z", "rx", "ry", "rz")
 CONTACT_FIELDS = tuple(f"contact_{name}" for name in ("normal", "tangential", "margin", "capacity"))
 AXES = ("x", "y", "z")
+SKIPPED = {mujoco.mjtJoint.mjJNT_FREE: 0, mujoco.mjtJoint.mjJNT_BALL: 3}
+"""Entries of `FREE_Q` and `FREE_V` that joints with several coordinates lack."""
+
 Limits = tuple[tuple[float, float], ...]
 
 
@@ -59,29 +62,39 @@ def columns_of(controller: Controller, plant: Plant) -> dict[str, Columns]:
 def _of_coordinates(model: mujoco.MjModel) -> dict[str, Columns]:
     """Return the columns of q, v, a and of forces on degrees of freedom."""
     q: list[tuple[str, str, tuple[float, float]]] = []
-    v: list[tuple[str, str]] = []
+    names: list[str] = []
     none = (-np.inf, np.inf)
     for j, joint in enumerate(names_of(model, "joint")):
-        kind = mujoco.mjtJoint(int(model.jnt_type[j]))
-        if kind in {mujoco.mjtJoint.mjJNT_FREE, mujoco.mjtJoint.mjJNT_BALL}:
-            skipped = 0 if kind == mujoco.mjtJoint.mjJNT_FREE else 3
+        skipped = SKIPPED.get(mujoco.mjtJoint(int(model.jnt_type[j])))
+        if skipped is None:
+            lower, upper = map(float, model.jnt_range[j])
+            unit = dof_units(model)[len(names)]
+            q.append((joint, unit, (lower, upper) if model.jnt_limited[j] else none))
+            names.append(joint)
+        else:
             for name in FREE_Q[skipped:]:
                 q.append((f"{joint}.{name}", "m" if name in AXES else "", none))
-            for name in FREE_V[skipped:]:
-                v.append((f"{joint}.{name}", "m" if name in AXES else "rad"))
-            continue
-        unit = "m" if kind == mujoco.mjtJoint.mjJNT_SLIDE else "rad"
-        lower, upper = map(float, model.jnt_range[j])
-        q.append((joint, unit, (lower, upper) if model.jnt_limited[j] else none))
-        v.append((joint, unit))
-    names, units = tuple(name for name, _ in v), tuple(unit for _, unit in v)
-    force = Columns(names, tuple("N" if unit == "m" else "N m" for unit in units))
+            names += [f"{joint}.{name}" for name in FREE_V[skipped:]]
+    units = dof_units(model)
+    force = Columns(tuple(names), tuple("N" if unit == "m" else "N m" for unit in units))
     forces = ("actuator_force", "disturbance", "equality_force", "other_force")
     return {
-        "q": Columns(tuple(e[0] for e in q), tuple(e[1] for e in q), tuple(e[2] for e in q)),
-        "v": Columns(names, tuple(f"{unit}/s" for unit in units)),
-        "a": Columns(names, tuple(f"{unit}/s²" for unit in units)),
+        "q": Columns(*zip(*q, strict=True)) if q else Columns((), ()),
+        "v": Columns(tuple(names), tuple(f"{unit}/s" for unit in units)),
+        "a": Columns(tuple(names), tuple(f"{unit}/s²" for unit in units)),
     } | dict.fromkeys(forces, force)
+
+
+def dof_units(model: mujoco.MjModel) -> tuple[str, ...]:
+    """Return m or rad for each degree of freedom."""
+    Kind = mujoco.mjtJoint
+    units = {
+        Kind.mjJNT_FREE: ("m",) * 3 + ("rad",) * 3,
+        Kind.mjJNT_BALL: ("rad",) * 3,
+        Kind.mjJNT_SLIDE: ("m",),
+        Kind.mjJNT_HINGE: ("rad",),
+    }
+    return tuple(unit for kind in model.jnt_type for unit in units[Kind(int(kind))])
 
 
 def _of_controls(controller: Controller, plant: Plant) -> dict[str, Columns]:

@@ -1,24 +1,23 @@
-"""The recording of a closed loop: its ticks, which files keep; and what collects them."""
+"""The recording of a closed loop, one row for each control tick; and what collects it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from pathlib import Path
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.errors import ProblemError
 from mbcasadi.short_text import summarised
 from mbcasadi.validation.closed_loop.columns import Columns
-from mbcasadi.validation.closed_loop.recorded_ticks import RecordedTicks
-from mbcasadi.validation.closed_loop.recording_files import load_recording, save_recording
 
 Array = NDArray[np.float64]
 
 
 @summarised
 @dataclass(frozen=True)
-class Recording(RecordedTicks):
+class Recording:
     """A closed loop, tick by tick; nt ticks, all quantities at the start of their tick.
 
     Attributes:
@@ -53,31 +52,79 @@ class Recording(RecordedTicks):
         columns: field → names, units and limits of its columns; `monitor.<name>` for monitors.
     """
 
-    @checked
-    def save(self, path: str | Path) -> Path:
-        """Write the recording as `.npz`, `.csv` or `.h5` (`.hdf5`), by the suffix; return the path.
+    t: Array
+    q: Array
+    v: Array
+    act: Array
+    a: Array
+    ref: Array
+    tuning: Array
+    p: Array
+    mask: Array
+    z: Array
+    u: Array
+    u_applied: Array
+    status: NDArray[np.int64]
+    flags: NDArray[np.int64]
+    check: Array
+    actuator_force: Array
+    disturbance: Array
+    equality_active: Array
+    equality_force: Array
+    other_force: Array
+    closure: Array
+    residual: Array
+    energy: Array
+    contact_names: tuple[str, ...]
+    contact_force: Array
+    contact_normal: Array
+    contact_tangential: Array
+    contact_margin: Array
+    contact_capacity: Array
+    contact_position: Array
+    monitor: dict[str, Array] = field(default_factory=dict)
+    events: tuple[str, ...] = ()
+    f_measured: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    mocap: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    columns: dict[str, Columns] = field(default_factory=dict)
 
-        An earlier file is replaced once the new one is complete. Columns have names and units:
-        in CSV in the heading, `q.crank [rad]`; in npz as JSON in the array `columns`; in HDF5 as
-        attributes `names` and `units` of each dataset. All digits are kept.
+    def _summary(self) -> dict[str, object]:
+        return {
+            "ticks": self.ticks,
+            "duration": f"{self.t[-1]:.4g} s" if len(self.t) else "",
+            "nq": self.q.shape[1],
+            "nu": self.u.shape[1],
+            "contacts": self.contact_names,
+            "events": self.events,
+        }
+
+    @property
+    def ticks(self) -> int:
+        """Number of ticks."""
+        return len(self.t)
+
+    @property
+    def mocap_or_none(self) -> Array | None:
+        """`mocap`, or None in a recording without it."""
+        return self.mocap if self.mocap.size else None
+
+    @checked
+    def later(self, first: int) -> "Recording":
+        """Return the ticks from `first` on.
 
         Raises:
-            ProblemError: another suffix, or no such folder.
-            MissingExtraError: HDF5 needs h5py.
+            ProblemError: there is no such tick.
         """
-        return save_recording(self, Path(path))
-
-    @staticmethod
-    @checked
-    def load(path: str | Path) -> "Recording":
-        """Read what `save` wrote; CSV has no limits of the columns.
-
-        Raises:
-            ProblemError: no such file, another suffix, or no recording.
-            MissingExtraError: HDF5 needs h5py.
-        """
-        ticks = load_recording(Path(path))
-        return Recording(**{each.name: getattr(ticks, each.name) for each in fields(ticks)})
+        if not 0 <= first < self.ticks:
+            raise ProblemError(f"first is {first}; expected a tick from 0 to {self.ticks - 1}")
+        rows: dict[str, Any] = {
+            part.name: value[first:]
+            for part in fields(self)
+            if isinstance(value := getattr(self, part.name), np.ndarray)
+            and len(value) == self.ticks
+        }
+        monitor = {name: value[first:] for name, value in self.monitor.items()}
+        return replace(self, **rows, monitor=monitor)
 
 
 class Recorder:

@@ -9,33 +9,55 @@ import json
 import os
 import re
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from threading import get_ident
-from typing import Any
+from typing import Any, NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
+from numpy.typing import NDArray
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import MissingExtraError, ProblemError
 from mbcasadi.validation.closed_loop.columns import Columns
-from mbcasadi.validation.closed_loop.recorded_ticks import RecordedTicks
-from mbcasadi.validation.closed_loop.recording_table import (
-    SCALARS,
-    Part,
-    columns_from_json,
-    columns_json,
-    parts_of,
-    recording_of,
-)
+from mbcasadi.validation.closed_loop.recording import Recording
+
+SCALARS = {"t": "s", "status": "", "flags": "", "check": "", "closure": "m", "residual": "",
+           "energy": "J"}  # fmt: skip
+"""Fields with one number for each tick, and their units."""
+
+WHOLE = ("status", "flags")  # whole numbers
+THREE = ("contact_force", "contact_position")  # (nt, nc, 3)
+OTHERS = ("contact_names", "monitor", "events", "columns")  # of a recording, no arrays
+
 
 HDF5 = (".h5", ".hdf5")
 SUFFIXES = (".npz", ".csv", *HDF5)
 HEADING = re.compile(r"(?P<field>monitor\.[^. ]+|[^. ]+)(\.(?P<name>.*))? \[(?P<unit>[^\[\]]*)\]$")
 
 
-def save_recording(recording: RecordedTicks, path: Path) -> Path:
-    """Write a recording by the suffix of `path`; see `Recording.save`."""
-    writers: dict[str, Callable[[RecordedTicks, Path], None]] = {
+class Part(NamedTuple):
+    """One field as a matrix, with its columns."""
+
+    values: NDArray[Any]
+    columns: Columns
+
+
+@checked
+def save_recording(recording: Recording, path: str | Path) -> Path:
+    """Write a recording as `.npz`, `.csv` or `.h5` (`.hdf5`), by the suffix; return the path.
+
+    An earlier file is replaced once the new one is complete. Columns have names and units:
+    in CSV in the heading, `q.crank [rad]`; in npz as JSON in the array `columns`; in HDF5 as
+    attributes `names` and `units` of each dataset. All digits are kept.
+
+    Raises:
+        ProblemError: another suffix, or no such folder.
+        MissingExtraError: HDF5 needs h5py.
+    """
+    path = Path(path)
+    writers: dict[str, Callable[[Recording, Path], None]] = {
         ".npz": _write_npz,
         ".csv": _write_csv,
     }
@@ -55,9 +77,16 @@ def save_recording(recording: RecordedTicks, path: Path) -> Path:
     return path
 
 
-def load_recording(path: Path) -> RecordedTicks:
-    """Read a recording by the suffix of `path`; see `Recording.load`."""
-    readers: dict[str, Callable[[Path], RecordedTicks]] = {".npz": _read_npz, ".csv": _read_csv}
+@checked
+def load_recording(path: str | Path) -> Recording:
+    """Read what `save_recording` wrote; CSV has no limits of the columns.
+
+    Raises:
+        ProblemError: no such file, another suffix, or no recording.
+        MissingExtraError: HDF5 needs h5py.
+    """
+    path = Path(path)
+    readers: dict[str, Callable[[Path], Recording]] = {".npz": _read_npz, ".csv": _read_csv}
     read = readers.get(_suffix(path), _read_hdf5)
     if not path.is_file():
         raise ProblemError(f"there is no file {path}")
@@ -67,7 +96,7 @@ def load_recording(path: Path) -> RecordedTicks:
         if isinstance(error, ProblemError):
             raise
         raise ProblemError(
-            f"{path} is no recording ({error}); expected a file that Recording.save wrote"
+            f"{path} is no recording ({error}); expected a file that save_recording wrote"
         ) from error
 
 
@@ -79,7 +108,7 @@ def _suffix(path: Path) -> str:
     return path.suffix
 
 
-def _write_npz(recording: RecordedTicks, path: Path) -> None:
+def _write_npz(recording: Recording, path: Path) -> None:
     parts = parts_of(recording)
     arrays: dict[str, Any] = {name: part.values for name, part in parts.items()}
     np.savez_compressed(
@@ -91,7 +120,7 @@ def _write_npz(recording: RecordedTicks, path: Path) -> None:
     )
 
 
-def _read_npz(path: Path) -> RecordedTicks:
+def _read_npz(path: Path) -> Recording:
     with np.load(path, allow_pickle=False) as file:
         content = dict(file)
     columns = columns_from_json(str(content.pop("columns")))
@@ -100,7 +129,7 @@ def _read_npz(path: Path) -> RecordedTicks:
     return recording_of(parts, contacts, events, str(path))
 
 
-def _write_csv(recording: RecordedTicks, path: Path) -> None:
+def _write_csv(recording: Recording, path: Path) -> None:
     """Write a heading `field.name [unit]` for each column, then the ticks, with all digits."""
     parts = parts_of(recording)
     headings = [
@@ -118,7 +147,7 @@ def _write_csv(recording: RecordedTicks, path: Path) -> None:
             writer.writerow(row + (last if recording.events else []))
 
 
-def _read_csv(path: Path) -> RecordedTicks:
+def _read_csv(path: Path) -> Recording:
     """Read what `_write_csv` wrote; fields without columns are empty, limits are unknown."""
     header, *rows = csv.reader(io.StringIO(path.read_text(encoding="utf-8")))
     events: tuple[str, ...] = ()
@@ -146,11 +175,11 @@ def _read_csv(path: Path) -> RecordedTicks:
 
 
 def _matrix_fields() -> list[str]:
-    others = {"contact_names", "monitor", "events", "columns"}
-    return [n for n in RecordedTicks.__dataclass_fields__ if n not in others and n not in SCALARS]
+    names = [part.name for part in fields(Recording)]
+    return [name for name in names if name not in OTHERS and name not in SCALARS]
 
 
-def _write_hdf5(recording: RecordedTicks, path: Path) -> None:
+def _write_hdf5(recording: Recording, path: Path) -> None:
     h5py, parts = _h5py(), parts_of(recording)
     with h5py.File(path, "w") as file:
         for name, part in parts.items():
@@ -163,7 +192,7 @@ def _write_hdf5(recording: RecordedTicks, path: Path) -> None:
         file.create_dataset("columns", data=columns_json(parts))
 
 
-def _read_hdf5(path: Path) -> RecordedTicks:
+def _read_hdf5(path: Path) -> Recording:
     with _h5py().File(path, "r") as file:
         columns = columns_from_json(file["columns"].asstr()[()])
         parts = {name: Part(file[name][()], columns[name]) for name in columns}
@@ -180,3 +209,93 @@ def _h5py() -> Any:
             "'mbcasadi[hdf5]', or save it as .npz"
         ) from error
     return h5py
+
+
+def parts_of(recording: Recording) -> dict[str, Part]:
+    """Return field → matrix (nt, n) with names and units; monitors as `monitor.<name>`."""
+    arrays = {f.name: getattr(recording, f.name) for f in fields(recording)}
+    arrays = {name: value for name, value in arrays.items() if name not in OTHERS}
+    arrays |= {f"monitor.{name}": value for name, value in recording.monitor.items()}
+    parts = {}
+    for name, value in arrays.items():
+        values = value.reshape(len(value), -1) if value.size else value.reshape(recording.ticks, 0)
+        parts[name] = Part(values, _columns(recording, name, values.shape[1]))
+    return parts
+
+
+def _columns(recording: Recording, name: str, size: int) -> Columns:
+    """Return the columns of a field; numbers where it has no names."""
+    if name in SCALARS:
+        return Columns(("",), (SCALARS[name],))
+    columns = recording.columns.get(name)
+    if columns is not None and len(columns.names) == size:
+        return columns
+    return Columns(tuple(str(i) for i in range(size)), ("",) * size)
+
+
+def recording_of(
+    parts: dict[str, Part], contact_names: tuple[str, ...], events: tuple[str, ...], source: str
+) -> Recording:
+    """Return the recording of its parts.
+
+    Raises:
+        ProblemError: fields are missing, or others are there; `source` names the file.
+    """
+    known = {f.name for f in fields(Recording)} - set(OTHERS)
+    unknown = sorted(n for n in parts if n not in known and not n.startswith("monitor."))
+    missing = sorted(known - parts.keys())
+    if unknown or missing:
+        raise ProblemError(
+            f"{source} is no recording: fields missing: {', '.join(missing) or 'none'}; unknown: "
+            f"{', '.join(unknown) or 'none'}; expected a file that save_recording wrote"
+        )
+    arrays: dict[str, Any] = {}
+    monitor = {}
+    for name, part in parts.items():
+        values = part.values.astype(np.int64 if name in WHOLE else float)
+        if name.startswith("monitor."):
+            monitor[name.removeprefix("monitor.")] = values
+        elif name in SCALARS:
+            arrays[name] = values[:, 0]
+        else:
+            arrays[name] = values.reshape(len(values), -1, 3) if name in THREE else values
+    if not contact_names:
+        for name in THREE:
+            arrays[name] = np.zeros((len(arrays["t"]), 0, 3))
+    named = {name: part.columns for name, part in parts.items() if name not in SCALARS}
+    return Recording(
+        **arrays, monitor=monitor, contact_names=contact_names, events=events, columns=named
+    )
+
+
+def columns_json(parts: dict[str, Part]) -> str:
+    """Return names, units and limits of all fields as JSON; infinite limits are null."""
+    return json.dumps(
+        {
+            name: {
+                "names": part.columns.names,
+                "units": part.columns.units,
+                "limits": [[_finite(x) for x in pair] for pair in part.columns.limits],
+            }
+            for name, part in parts.items()
+        }
+    )
+
+
+def columns_from_json(text: str) -> dict[str, Columns]:
+    """Return what `columns_json` wrote."""
+    return {
+        name: Columns(
+            tuple(entry["names"]),
+            tuple(entry["units"]),
+            tuple(
+                (-np.inf if lower is None else lower, np.inf if upper is None else upper)
+                for lower, upper in entry["limits"]
+            ),
+        )
+        for name, entry in json.loads(text).items()
+    }
+
+
+def _finite(x: float) -> float | None:
+    return float(x) if np.isfinite(x) else None

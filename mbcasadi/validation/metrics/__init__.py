@@ -1,8 +1,9 @@
 """Statistics, metrics and criteria of a recorded closed loop."""
 
 from mbcasadi.validation.metrics.comparison import Comparison, compare_run
-from mbcasadi.validation.metrics.contact_forces import ContactForceRow, ContactForces
 from mbcasadi.validation.metrics.contact_metrics import (
+    ContactForceRow,
+    ContactForces,
     active_contacts,
     plant_margin,
     predicted_margin,
@@ -17,15 +18,18 @@ from mbcasadi.validation.metrics.criteria import (
 )
 from mbcasadi.validation.metrics.margins import Margin, margins
 from mbcasadi.validation.metrics.metric import METRICS, Metric, base_name
-from mbcasadi.validation.metrics.outer_law_metrics import OuterLawRun, outer_law_run
-from mbcasadi.validation.metrics.plan_curves import PlanCurves
 from mbcasadi.validation.metrics.predictions import Predictions, PredictionStatistics
 from mbcasadi.validation.metrics.recorded_signals import require_reportable
-from mbcasadi.validation.metrics.run_statistics import RunStatistics, run_statistics
+from mbcasadi.validation.metrics.run_statistics import run_statistics
 from mbcasadi.validation.metrics.softness import Softness, softness_sweep, solref_sweep
-from mbcasadi.validation.metrics.status_metrics import StatusRow, safe_outputs, status_rows
+from mbcasadi.validation.metrics.status_metrics import (
+    OuterLawRun,
+    StatusRow,
+    outer_law_run,
+    safe_outputs,
+    status_rows,
+)
 from mbcasadi.validation.metrics.tracking_metrics import (
-    SMALLEST_AMPLITUDE,
     TrackingStatistics,
     tracking_statistics,
 )
@@ -34,7 +38,6 @@ __all__ = [
     "DEFAULTS",
     "METRICS",
     "NO_METRICS",
-    "SMALLEST_AMPLITUDE",
     "Comparison",
     "ContactForceRow",
     "ContactForces",
@@ -42,10 +45,8 @@ __all__ = [
     "Margin",
     "Metric",
     "OuterLawRun",
-    "PlanCurves",
     "PredictionStatistics",
     "Predictions",
-    "RunStatistics",
     "Softness",
     "StatusRow",
     "TrackingStatistics",

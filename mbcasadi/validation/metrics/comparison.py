@@ -4,15 +4,18 @@
 and a disturbance, are the applied force `f`, so that only the equality constraints are compared.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import casadi as ca
+import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 from mbcasadi.validation.closed_loop import Recording
+from mbcasadi.validation.metrics.metric import Metric, named, unit_scale
 
 Array = NDArray[np.float64]
 
@@ -93,3 +96,33 @@ def evaluate_rows(function: ca.Function, *rows: Array) -> list[Array]:
     """Evaluate a Function of column vectors at n points: (n, size) in, (n, size) out."""
     outputs = function.call([ca.DM(r.T) for r in rows])
     return [np.array(output).T.reshape(len(rows[0]), -1) for output in outputs]
+
+
+def closure_metrics(
+    recording: Recording, comparison: Comparison | None, model: mujoco.MjModel
+) -> Iterator[Metric]:
+    """Yield gaps and residuals in MuJoCo, and with a comparison also of our equations.
+
+    Nothing is yielded where no equality constraint exerts a force.
+
+    Args:
+        recording, comparison: of the run.
+        model: of the plant, for its extent.
+    """
+    if not recording.equality_force.any():
+        return
+    gap = recording.closure.max()
+    share = gap / unit_scale(model, "m")
+    rows = recording.residual.max()
+    yield from named({"closure.plant": gap, "closure.share": share, "closure.rows": rows})
+    if comparison is None:
+        return
+    force, a = comparison.force_error, comparison.acceleration_error
+    values = {
+        "closure.model": comparison.drift.max(),
+        "agreement.force_median": np.median(force),
+        "agreement.force_max": force.max(),
+        "agreement.a_median": np.median(a),
+        "agreement.a_max": a.max(),
+    }
+    yield from named(values)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from mbcasadi.codegen import TickTimes
 from mbcasadi.description import Controller
 from mbcasadi.validation.closed_loop import Recording
-from mbcasadi.validation.metrics.metric import Metric
+from mbcasadi.validation.metrics.metric import Metric, named
 
 Array = NDArray[np.float64]
 
@@ -40,25 +40,25 @@ def torque_metrics(controller: Controller, recording: Recording) -> Iterator[Met
     """
     beyond = np.maximum(controller.u_min - recording.u, recording.u - controller.u_max)
     excess = max(0.0, float(np.nan_to_num(beyond, nan=np.inf).max(initial=0.0)))
-    share = float(saturation(controller, recording.u).any(axis=1).mean())
-    if "limits" not in controller.unreported:
-        meaning = "largest excess of a control over a limit"
-        yield Metric("torque.excess", excess, "unit of u", meaning)
-    yield Metric("torque.saturated", share, "", "share of ticks with a control at its limit")
-    yield Metric("torque.max", float(np.abs(recording.u).max(initial=0.0)), "unit of u", "largest")
+    values = {
+        "torque.excess": None if "limits" in controller.unreported else excess,
+        "torque.saturated": saturation(controller, recording.u).any(axis=1).mean(),
+        "torque.max": np.abs(recording.u).max(initial=0.0),
+    }
+    yield from named(values)
 
 
 def time_metrics(times: TickTimes | None, period: float) -> Iterator[Metric]:
     """Yield the time of one tick of the generated C, and its share of the period in s."""
     if times is None:
         return
-    yield Metric("time.median", times.median, "s", "time of one tick in C, median")
-    yield Metric("time.p99", times.p99, "s", "time of one tick in C, 99th percentile")
-    yield Metric("time.max", times.max, "s", "time of one tick in C, longest")
-    for name, phase in (("preparation", times.preparation), ("feedback", times.feedback)):
-        if phase is not None:
-            yield Metric(f"time.{name}", phase.p99, "s", f"time of the {name}, 99th percentile")
-    share = times.p99 / period
-    yield Metric("time.share", share, "", "time of one tick, 99th percentile, over the period")
-    late = float((times.seconds > period).mean())
-    yield Metric("time.late", late, "", "share of ticks that took longer than the period")
+    phases = {"time.preparation": times.preparation, "time.feedback": times.feedback}
+    values = {
+        "time.median": times.median,
+        "time.p99": times.p99,
+        "time.max": times.max,
+        **{name: None if phase is None else phase.p99 for name, phase in phases.items()},
+        "time.share": times.p99 / period,
+        "time.late": (times.seconds > period).mean(),
+    }
+    yield from named(values)

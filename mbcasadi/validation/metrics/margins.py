@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mbcasadi.description import Controller, ReportedLimits
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics.control_metrics import AT_LIMIT, control_names
-from mbcasadi.validation.metrics.metric import Metric
+from mbcasadi.validation.metrics.metric import Metric, named
 from mbcasadi.validation.metrics.recorded_signals import evaluate_points
 
 Array = NDArray[np.float64]
@@ -56,29 +56,14 @@ class Margin:
         return self.least / self.scale if self.scale > 0 else float(min(self.least, 0.0))
 
 
-@dataclass(frozen=True)
-class _Row:
-    """Name, unit and bounds of a row, and the share of its range that counts as near."""
-
-    name: str
-    unit: str
-    lower: float
-    upper: float
-    soft: bool = False
-    near: float = AT_LIMIT
-
-
 def margins(controller: Controller, recording: Recording) -> tuple[Margin, ...]:
     """Return a row for each bounded control and for each row of the controller's limits."""
     names, units = control_names(controller)
     u = np.nan_to_num(recording.u, nan=np.inf)
+    bounds = zip(controller.u_min, controller.u_max, strict=True)
     rows = [
-        _margin(
-            _Row(f"u.{name}", unit, float(controller.u_min[i]), float(controller.u_max[i])),
-            recording.t,
-            u[:, i],
-        )
-        for i, (name, unit) in enumerate(zip(names, units, strict=True))
+        _margin((f"u.{name}", unit), (lower, upper), recording.t, value)
+        for name, unit, (lower, upper), value in zip(names, units, bounds, u.T, strict=True)
     ]
     rows += _limit_margins(controller.limits, recording)
     return tuple(row for row in rows if row is not None)
@@ -87,15 +72,12 @@ def margins(controller: Controller, recording: Recording) -> tuple[Margin, ...]:
 def _limit_margins(limits: ReportedLimits | None, recording: Recording) -> list[Margin | None]:
     if limits is None or not limits.soft:
         return []
-    values = evaluate_points(limits.value, _limit_inputs(recording))["value"]
-    bounds = zip(limits.lower, limits.upper, limits.soft, strict=True)
+    values = evaluate_points(limits.value, _limit_inputs(recording))["value"][:, 0].T
+    names = zip(limits.signal.components, limits.signal.units, strict=True)
+    bounds = zip(limits.lower, limits.upper, strict=True)
     return [
-        _margin(
-            _Row(name, unit, float(lower), float(upper), soft, NEAR), recording.t, values[:, 0, i]
-        )
-        for i, (name, unit, (lower, upper, soft)) in enumerate(
-            zip(limits.signal.components, limits.signal.units, bounds, strict=True)
-        )
+        _margin(name, ends, recording.t, value, soft=soft, near=NEAR)
+        for name, ends, soft, value in zip(names, bounds, limits.soft, values, strict=True)
     ]
 
 
@@ -113,39 +95,46 @@ def _limit_inputs(recording: Recording) -> dict[str, Array]:
     }
 
 
-def _margin(row: _Row, t: Array, value: Array) -> Margin | None:
-    """Return the margin of a row; None where it has no bound or no value."""
-    known = ~np.isnan(value)
-    if not known.any() or not (np.isfinite(row.lower) or np.isfinite(row.upper)):
+def _margin(
+    name: tuple[str, str],
+    bounds: tuple[float, float],
+    t: Array,
+    value: Array,
+    *,
+    soft: bool = False,
+    near: float = AT_LIMIT,
+) -> Margin | None:
+    """Return the margin of a row; None where it has no bound or no value.
+
+    Args:
+        name: and unit.
+        bounds: lower and upper.
+        t, value: (nt,).
+        soft: it may be violated.
+        near: share of the range within which a value is at a bound.
+    """
+    known, (lower, upper) = ~np.isnan(value), map(float, bounds)
+    if not known.any() or not np.isfinite([lower, upper]).any():
         return None
-    margin, t = np.minimum(value - row.lower, row.upper - value)[known], t[known]
-    width = row.upper - row.lower
+    margin, t = np.minimum(value - lower, upper - value)[known], t[known]
+    width = upper - lower
     scale = width if np.isfinite(width) and width > 0 else float(np.abs(margin).max())
+    least, when = float(margin.min()), float(t[np.argmin(margin)])
+    at_bound, beyond = margin <= near * scale, margin < -ROUNDING * scale
     return Margin(
-        name=row.name,
-        unit=row.unit,
-        lower=row.lower,
-        upper=row.upper,
-        soft=row.soft,
-        least=float(margin.min()),
-        when=float(t[np.argmin(margin)]),
-        scale=scale,
-        near=float((margin <= row.near * scale).mean()),
-        beyond=float((margin < -ROUNDING * scale).mean()),
+        *name, lower, upper, soft, least, when, scale, float(at_bound.mean()), float(beyond.mean())
     )
 
 
 def margin_metrics(rows: Sequence[Margin]) -> Iterator[Metric]:
     """Yield the worst of the hard rows and of the soft ones."""
-    for name, soft, kind in (("least", False, "hard"), ("soft_least", True, "soft")):
+    for name, soft in (("least", False), ("soft_least", True)):
         candidates = [row for row in rows if row.soft == soft]
         if not candidates:
             continue
         worst = min(candidates, key=lambda row: row.share)
-        meaning = f"least margin of a {kind} row, of its range ({worst.name} at {worst.when:g} s)"
-        yield Metric(f"limits.{name}", worst.share, "", meaning)
+        note = f"{worst.name} at {worst.when:g} s"
+        yield from named({f"limits.{name}": worst.share}, note=note)
     if rows:
         hard = max((row.beyond for row in rows if not row.soft), default=0.0)
-        yield Metric("limits.beyond", hard, "", "share of ticks of a hard row beyond its bound")
-        near = max(row.near for row in rows)
-        yield Metric("limits.near", near, "", "share of ticks of a row at its bound or beyond")
+        yield from named({"limits.beyond": hard, "limits.near": max(row.near for row in rows)})

@@ -1,7 +1,12 @@
 """One number of a run, and the table of all of them: what each means and how it is written."""
 
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
+
+import mujoco
+import numpy as np
 
 Quantity = Literal["number", "share", "length", "time"]
 
@@ -14,13 +19,13 @@ class Metric:
         name: `group.name`, what a criterion refers to.
         value: in SI units, or a share.
         unit: "" for a share.
-        meaning: one line.
+        note: where or when the value was reached, where that is known.
     """
 
     name: str
     value: float
-    unit: str
-    meaning: str
+    unit: str = ""
+    note: str = ""
 
 
 class MetricKind(NamedTuple):
@@ -30,11 +35,13 @@ class MetricKind(NamedTuple):
         text: heading in tables.
         quantity: how values are written.
         larger_is_better: a criterion bounds it from below; any other one from above.
+        unit: of numbers; those of tracking have the units of their components.
     """
 
     text: str
     quantity: Quantity = "number"
     larger_is_better: bool = False
+    unit: str = ""
 
 
 METRICS: dict[str, MetricKind] = {
@@ -48,15 +55,15 @@ METRICS: dict[str, MetricKind] = {
     "tracking.hold_share": MetricKind("error of constant targets at the end, of scale", "share"),
     "closure.plant": MetricKind("gap of the loops in MuJoCo", "length"),
     "closure.share": MetricKind("gap of the loops in MuJoCo, of the model's extent", "share"),
-    "closure.rows": MetricKind("worst equality residual in MuJoCo"),
-    "closure.model": MetricKind("residual of our constraint equations"),
+    "closure.rows": MetricKind("worst equality residual in MuJoCo", unit="m or rad"),
+    "closure.model": MetricKind("residual of our constraint equations", unit="m or rad"),
     "agreement.force_median": MetricKind("constraint force against MuJoCo, median difference"),
     "agreement.force_max": MetricKind("constraint force against MuJoCo, largest difference"),
     "agreement.a_median": MetricKind("acceleration against MuJoCo, median difference"),
     "agreement.a_max": MetricKind("acceleration against MuJoCo, largest difference"),
-    "torque.excess": MetricKind("control beyond its limit"),
+    "torque.excess": MetricKind("control beyond its limit", unit="unit of u"),
     "torque.saturated": MetricKind("ticks with a control at its limit", "share"),
-    "torque.max": MetricKind("largest control"),
+    "torque.max": MetricKind("largest control", unit="unit of u"),
     "cone.plant": MetricKind("friction-cone margin in MuJoCo, 0 where it slides", "share", True),
     "cone.controller": MetricKind("friction-cone margin of the controller's forces", "share", True),
     "contact.lost": MetricKind("active contacts without force", "share"),
@@ -71,12 +78,12 @@ METRICS: dict[str, MetricKind] = {
         "planned tangential force against MuJoCo's, RMS of the weight", "share"
     ),
     "plant.height": MetricKind("least height of the base, of the first", "share", True),
-    "plant.tilt": MetricKind("largest tilt of the base from its first attitude, rad"),
+    "plant.tilt": MetricKind("largest tilt of the base from its first attitude, rad", unit="rad"),
     "plant.body_contact": MetricKind("instants with more than feet on the ground", "share"),
     "plant.joint_beyond": MetricKind("joint beyond its range, of the range", "share"),
     "status.solved": MetricKind("ticks solved and verified", "share", True),
     "status.safe_output": MetricKind("ticks with a safe output", "share"),
-    "status.longest_failure": MetricKind("longest run of ticks with a safe output"),
+    "status.longest_failure": MetricKind("longest run of ticks with a safe output", unit="ticks"),
     "status.check": MetricKind("largest residual of the self-check"),
     "limits.least": MetricKind("least margin of a bounded row, of its range", "share", True),
     "limits.soft_least": MetricKind("least margin of a soft row, of its range", "share", True),
@@ -97,7 +104,9 @@ METRICS: dict[str, MetricKind] = {
     "time.share": MetricKind("time of one tick in C, 99th percentile, of the period", "share"),
     "time.late": MetricKind("ticks that took longer than the period", "share"),
     "outer.safe_output": MetricKind("ticks of the outer law with a safe output", "share"),
-    "outer.longest_failure": MetricKind("longest run of the outer law's ticks with a safe output"),
+    "outer.longest_failure": MetricKind(
+        "longest run of the outer law's ticks with a safe output", unit="ticks"
+    ),
     "outer.time": MetricKind("time of one tick of the outer law in C, 99th percentile", "time"),
     "outer.share": MetricKind(
         "time of one tick of the outer law, 99th percentile, of its period", "share"
@@ -105,7 +114,56 @@ METRICS: dict[str, MetricKind] = {
 }
 """All names that a criterion may have; those of tracking also with a scope, `name:scope`."""
 
+UNITS: dict[Quantity, str] = {"length": "m", "time": "s"}
+
+
+def named(
+    values: Mapping[str, float | None], unit: str | None = None, note: str = ""
+) -> Iterator[Metric]:
+    """Yield metrics by name, in the units of their kinds; what is None is left out.
+
+    Args:
+        values: by name.
+        unit: where it is not that of the kind.
+        note: of all of them.
+    """
+    for name, value in values.items():
+        if value is not None:
+            kind = METRICS[base_name(name)]
+            own = UNITS.get(kind.quantity, kind.unit)
+            yield Metric(name, float(value), own if unit is None else unit, note)
+
 
 def base_name(name: str) -> str:
     """Return the name of a metric without its scope: `tracking.rms` of `tracking.rms:trunk`."""
     return name.partition(":")[0]
+
+
+def unit_scale(model: mujoco.MjModel, unit: str) -> float:
+    """Return what an error of 100 % is in this unit; 0 for a unit without a scale.
+
+    1 rad; the extent of the model (MuJoCo's `stat.extent`), m; the same per second; the model's
+    weight, N (mass times extent per s² without gravity), and that times the extent, N m.
+    """
+    extent = float(model.stat.extent)
+    gravity = float(np.linalg.norm(model.opt.gravity)) or extent
+    weight = float(np.sum(model.body_mass)) * gravity
+    scales = {"rad": 1.0, "m": extent, "N": weight, "N m": weight * extent}
+    return scales.get(unit.removesuffix("/s"), 0.0)
+
+
+PREFIXES = (("", 1.0), ("m", 1e3), ("µ", 1e6), ("n", 1e9))
+
+
+def prefixed(value: float, unit: str) -> str:
+    """Return three digits with the unit at which the number is at least one: 0.0485 s is 48.5 ms.
+
+    Args:
+        value: in `unit`.
+        unit: m or s.
+    """
+    if not value or not math.isfinite(value):
+        return f"{value:.3g} {unit}" if value else "0"
+    rounded = [(float(f"{value * factor:.3g}"), prefix) for prefix, factor in PREFIXES]
+    number, prefix = next((each for each in rounded if abs(each[0]) >= 1), rounded[-1])
+    return f"{number:.4g} {prefix}{unit}"

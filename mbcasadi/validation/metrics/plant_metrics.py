@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.validation.closed_loop import Recording
-from mbcasadi.validation.metrics.metric import Metric
+from mbcasadi.validation.metrics.metric import Metric, named
 from mbcasadi.validation.metrics.tracking_metrics import TrackingStatistics
 
 Array = NDArray[np.float64]
@@ -37,10 +37,7 @@ def plant_metrics(
         model: of the plant.
         tracking: the components of the controller's tasks.
     """
-    beyond = _beyond_stops(recording, model)
-    if beyond is not None:
-        meaning = "largest distance of a joint beyond its range, of the range"
-        yield Metric(JOINT_BEYOND, beyond, "", meaning)
+    yield from named({JOINT_BEYOND: _beyond_stops(recording, model)})
     if any(row.moves for row in tracking):
         return
     poses = _Poses(recording, model)
@@ -48,12 +45,12 @@ def plant_metrics(
     if not standing:
         return
     histories = [_history(poses, base) for base in standing]
-    height = min(float(each.height.min()) for each in histories)
-    yield Metric(HEIGHT, height, "", "least height of the base above the ground, of the first")
-    tilt = max(float(each.tilt.max()) for each in histories)
-    yield Metric(TILT, tilt, "rad", "largest tilt of the base from its first attitude")
-    share = max(float(each.lies.mean()) for each in histories)
-    yield Metric(BODY_CONTACT, share, "", "share of instants with more than feet on the ground")
+    values = {
+        HEIGHT: min(each.height.min() for each in histories),
+        TILT: max(each.tilt.max() for each in histories),
+        BODY_CONTACT: max(each.lies.mean() for each in histories),
+    }
+    yield from named(values)
 
 
 def _beyond_stops(recording: Recording, model: mujoco.MjModel) -> float | None:

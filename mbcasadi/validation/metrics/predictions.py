@@ -23,23 +23,43 @@ from mbcasadi.plant import Plant
 from mbcasadi.short_text import summarised
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics.control_metrics import control_names
-from mbcasadi.validation.metrics.metric import Metric
-from mbcasadi.validation.metrics.plan_curves import PlanCurves, Plans, plan_curves
-from mbcasadi.validation.metrics.recorded_signals import evaluate_at_ticks
-from mbcasadi.validation.metrics.state_components import StateComponents
+from mbcasadi.validation.metrics.metric import Metric, named
+from mbcasadi.validation.metrics.recorded_signals import StateComponents, evaluate_at_ticks
 from mbcasadi.validation.metrics.tracking_metrics import root_mean_square
 
 Array = NDArray[np.float64]
 Ticks = NDArray[np.int64]
 
+DRAWN_PLANS = 12
+# Points of the path; fewer where each costs an evaluation of the controller's own rows.
+PATH_POINTS, OWN_PATH_POINTS = 800, 200
 MOST_PLANS = 200  # of one run; spread evenly over a longer one
-LAG_TEXTS = {
-    "start": "when the control acts",
-    "next": "one sample ahead",
-    "quarter": "a quarter of the horizon ahead",
-    "half": "half the horizon ahead",
-    "end": "at the end of the horizon",
-}
+
+
+class Plans(NamedTuple):
+    """Ticks (n,), and their planned states (n, N + 1, rows) and controls (n, N, nu)."""
+
+    ticks: Ticks
+    x: Array
+    u: Array
+
+
+@dataclass(frozen=True)
+class PlanCurves:
+    """Plans to draw, in the rows of the states; configurations as steps from the start.
+
+    Attributes:
+        t: (n, N + 1) s.
+        x, u: (n, N + 1, rows), (n, N, nu).
+        path_t, path, u_path: (m,), (m, rows), (m, nu) what happened.
+    """
+
+    t: Array
+    x: Array
+    u: Array
+    path_t: Array
+    path: Array
+    u_path: Array
 
 
 @dataclass(frozen=True)
@@ -65,7 +85,8 @@ class Predictions:
     """Plans of a run against what happened.
 
     Attributes:
-        lags: samples ahead, by the names of `LAG_TEXTS`.
+        lags: samples ahead: "start", when the control acts; "next", "quarter", "half" and "end" of
+            the horizon.
         period: s, from one sample to the next.
         horizon, delay: N and d.
         states, controls: rows of x and of u.
@@ -179,10 +200,9 @@ def prediction_metrics(rows: Predictions | None) -> Iterator[Metric]:
     if rows is None:
         return
     for i, name in enumerate(rows.lags):
-        meaning = f"error of the plan {LAG_TEXTS[name]}, RMS over the motion in that time"
         share = rows.share(i)
         if np.isfinite(share):
-            yield Metric(f"prediction.{name}", share, "", f"{meaning}, worst unit")
+            yield from named({f"prediction.{name}": share})
 
 
 def _state_errors(components: StateComponents, plans: Plans, lag: int, delay: int) -> _Errors:
@@ -219,4 +239,35 @@ def _statistics(
             motion=tuple(root_mean_square(lag.motion[:, i]) for lag in lags),
         )
         for i, (name, unit) in enumerate(zip(names, units, strict=True))
+    )
+
+
+def plan_curves(
+    controller: Controller, recording: Recording, components: StateComponents, plans: Plans
+) -> PlanCurves:
+    """Return up to `DRAWN_PLANS` plans and the path of the plant.
+
+    Args:
+        controller: has period and delay.
+        recording: of the closed loop.
+        components: rows in which states are compared.
+        plans: all that were compared.
+    """
+    drawn = np.linspace(0, len(plans.ticks) - 1, min(DRAWN_PLANS, len(plans.ticks))).astype(int)
+    start = components.states_at(np.array([0]))
+    samples = np.arange(plans.x.shape[1])
+    points = OWN_PATH_POINTS if components.own_rows else PATH_POINTS
+    path = np.unique(np.linspace(0, recording.ticks - 2, points).astype(int))
+
+    def from_start(states: Array) -> Array:
+        return components.difference(np.repeat(start, len(states), axis=0), states)
+
+    t = recording.t[plans.ticks[drawn], None] + controller.period * (controller.delay + samples)
+    return PlanCurves(
+        t=t,
+        x=np.array([from_start(plans.x[i]) for i in drawn]),
+        u=plans.u[drawn],
+        path_t=recording.t[path],
+        path=from_start(components.states_at(path)),
+        u_path=recording.u[np.maximum(path - controller.delay, 0)],
     )

@@ -6,25 +6,28 @@ from mbcasadi.codegen import TickTimes
 from mbcasadi.description import Controller
 from mbcasadi.plant import Plant
 from mbcasadi.validation.closed_loop import Recording
-from mbcasadi.validation.metrics.closure_metrics import closure_metrics
-from mbcasadi.validation.metrics.comparison import Comparison
-from mbcasadi.validation.metrics.contact_forces import (
+from mbcasadi.validation.metrics.comparison import Comparison, closure_metrics
+from mbcasadi.validation.metrics.contact_metrics import (
     ContactForces,
     contact_force_metrics,
     contact_forces,
+    contact_metrics,
 )
-from mbcasadi.validation.metrics.contact_metrics import contact_metrics
 from mbcasadi.validation.metrics.control_metrics import time_metrics, torque_metrics
 from mbcasadi.validation.metrics.criteria import Criteria
-from mbcasadi.validation.metrics.hold_metrics import hold_metrics, hold_statistics
 from mbcasadi.validation.metrics.margins import Margin, margin_metrics, margins
 from mbcasadi.validation.metrics.metric import Metric
-from mbcasadi.validation.metrics.outer_law_metrics import OuterLawRun, outer_law_metrics
 from mbcasadi.validation.metrics.plant_metrics import plant_metrics
 from mbcasadi.validation.metrics.predictions import Predictions, prediction_metrics, predictions
-from mbcasadi.validation.metrics.status_metrics import status_metrics
+from mbcasadi.validation.metrics.status_metrics import (
+    OuterLawRun,
+    outer_law_metrics,
+    status_metrics,
+)
 from mbcasadi.validation.metrics.tracking_metrics import (
     TrackingStatistics,
+    hold_metrics,
+    hold_statistics,
     tracking_metrics,
     tracking_statistics,
 )

@@ -1,15 +1,16 @@
-"""The statuses that a controller reported, and for how long."""
+"""The statuses that a controller and its outer law reported, and for how long."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.codegen import TickTimes
 from mbcasadi.description import Controller
-from mbcasadi.validation.closed_loop import Recording
-from mbcasadi.validation.metrics.metric import Metric
+from mbcasadi.validation.closed_loop import OuterLaw, Recording
+from mbcasadi.validation.metrics.metric import Metric, named
 
 
 @dataclass(frozen=True)
@@ -97,12 +98,59 @@ def status_metrics(controller: Controller, recording: Recording) -> Iterator[Met
     """
     if "status" in controller.unreported:
         return
-    solved = float((recording.status == 0).mean())
     safe = safe_outputs(controller, recording.status)
-    since = f", from {recording.t[safe.start]:g} s" if safe.longest else ""
-    yield Metric("status.solved", solved, "", f"share of ticks: {controller.statuses[0]}")
-    meaning = "share of ticks that fell back to a safe output"
-    yield Metric("status.safe_output", safe.share, "", meaning)
-    meaning = f"longest run of ticks with a safe output{since}"
-    yield Metric("status.longest_failure", float(safe.longest), "ticks", meaning)
-    yield Metric("status.check", float(recording.check.max()), "", "largest self-check residual")
+    solved = (recording.status == 0).mean()
+    yield from named({"status.solved": solved, "status.safe_output": safe.share})
+    since = f"from {recording.t[safe.start]:g} s" if safe.longest else ""
+    yield from named({"status.longest_failure": safe.longest}, note=since)
+    yield from named({"status.check": recording.check.max()})
+
+
+@dataclass(frozen=True)
+class OuterLawRun:
+    """An outer law over a run.
+
+    Attributes:
+        name: of the law.
+        period: s, of its ticks.
+        status_rows: each status that occurred.
+        safe_outputs: how often it fell back to its safe output.
+        times: of its ticks in C.
+    """
+
+    name: str
+    period: float
+    status_rows: tuple[StatusRow, ...]
+    safe_outputs: SafeOutputs
+    times: TickTimes
+
+    def to_dict(self) -> dict[str, object]:
+        """Return everything but the times as plain data."""
+        rows = [asdict(row) for row in self.status_rows]
+        return {"name": self.name, "period": self.period, "statuses": rows}
+
+
+def outer_law_run(outer: OuterLaw, inner_period: float) -> OuterLawRun:
+    """Return the run of an outer law since its `reset`; `inner_period` in s."""
+    controller, period = outer.law.controller, outer.every * inner_period
+    status = np.ravel(outer.record["status"]).astype(np.int64)
+    return OuterLawRun(
+        name=controller.name,
+        period=period,
+        status_rows=status_rows(controller, status, np.arange(status.size, dtype=float) * period),
+        safe_outputs=safe_outputs(controller, status),
+        times=outer.times(),
+    )
+
+
+def outer_law_metrics(run: OuterLawRun | None) -> Iterator[Metric]:
+    """Yield failures and times of the outer law; nothing where there is none."""
+    if run is None:
+        return
+    values = {
+        "outer.safe_output": run.safe_outputs.share,
+        "outer.longest_failure": run.safe_outputs.longest,
+        "outer.time": run.times.p99,
+        "outer.share": run.times.p99 / run.period,
+    }
+    yield from named(values)

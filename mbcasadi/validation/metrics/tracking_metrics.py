@@ -1,4 +1,13 @@
-"""How well the tasks of a controller were tracked."""
+"""How well the tasks of a controller were tracked, and constant targets held.
+
+A constant target has no amplitude that an error could be compared with. Its scale is one radian
+for an angle, the extent of the model for a length, and the weight for a force; the deviation at the
+start is added, as a regulator may begin far from its target:
+
+    share = RMS of the error in the last quarter of the run / (scale + |error at the start|).
+
+A transient counts only if it lasts: a cart may move far to raise its pendulum.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,9 +21,9 @@ from mbcasadi.shapes import number
 from mbcasadi.short_text import summarised
 from mbcasadi.unknown_names import unknown_name
 from mbcasadi.validation.closed_loop import Recording
+from mbcasadi.validation.closed_loop.columns import dof_units
 from mbcasadi.validation.metrics.control_metrics import saturation
-from mbcasadi.validation.metrics.metric import Metric
-from mbcasadi.validation.metrics.unit_scales import unit_scale
+from mbcasadi.validation.metrics.metric import Metric, named, unit_scale
 
 Array = NDArray[np.float64]
 
@@ -143,18 +152,94 @@ def rows_of_scope(rows: Sequence[TrackingStatistics], scope: str) -> list[Tracki
 def _worst(rows: Sequence[TrackingStatistics], suffix: str) -> Iterator[Metric]:
     """Yield the worst values; an error that is NaN makes them NaN, which no criterion accepts."""
     unit = " or ".join(sorted({row.unit for row in rows if row.unit}))
-    rms, peak = float(np.max([r.rms for r in rows])), float(np.max([r.peak for r in rows]))
-    yield Metric(f"tracking.rms{suffix}", rms, unit, "worst RMS error")
-    yield Metric(f"tracking.max{suffix}", peak, unit, "largest error")
+    rms, peak = np.max([r.rms for r in rows]), np.max([r.peak for r in rows])
+    yield from named({f"tracking.rms{suffix}": rms, f"tracking.max{suffix}": peak}, unit)
     moving = [row for row in rows if row.moves]
     if not moving:
         return
-    for name, values, meaning in (
-        ("rms_share", [r.share(r.rms) for r in moving], "worst RMS, of the target's amplitude"),
-        ("max_share", [r.share(r.peak) for r in moving], "largest error, of that amplitude"),
-    ):
-        yield Metric(f"tracking.{name}{suffix}", float(np.max(values)), "", meaning)
     free = [row.share(row.rms_free) for row in moving]
-    if not np.isnan(free).all():
-        meaning = "worst RMS, of the amplitude, while no motor is at its limit"
-        yield Metric(f"tracking.rms_share_free{suffix}", float(np.nanmax(free)), "", meaning)
+    shares = {
+        "rms_share": np.max([row.share(row.rms) for row in moving]),
+        "max_share": np.max([row.share(row.peak) for row in moving]),
+        "rms_share_free": None if np.isnan(free).all() else np.nanmax(free),
+    }
+    yield from named({f"tracking.{name}{suffix}": value for name, value in shares.items()})
+
+
+HOLD_SHARE = "tracking.hold_share"
+LATE = 0.25  # share of the run, at its end, in which a constant target is reached
+
+
+@dataclass(frozen=True)
+class HoldStatistics:
+    """The error of one component whose target is constant.
+
+    Attributes:
+        name, unit: of the component.
+        late: RMS of the error in the last quarter of the run.
+        start: |error| at the start.
+        scale: what an error of 100 % is, in `unit`; 0 where the unit gives none.
+    """
+
+    name: str
+    unit: str
+    late: float
+    start: float
+    scale: float
+
+    @property
+    def share(self) -> float:
+        """`late / (scale + start)`; NaN without a scale and a deviation at the start."""
+        whole = self.scale + self.start
+        return self.late / whole if whole > 0 else float("nan")
+
+
+def hold_statistics(
+    controller: Controller, recording: Recording, model: mujoco.MjModel, settle: float = 0.0
+) -> tuple[HoldStatistics, ...]:
+    """Return the components of the tasks whose target is constant from `settle` s on.
+
+    Args:
+        controller, recording: of the run.
+        model: of the plant, for the scales. Where no component has a unit, and there is one for
+            each degree of freedom, the units are those of the plant's coordinates.
+        settle: s at the start that count as a transient.
+    """
+    rows = tracking_statistics(controller, recording, settle, model)
+    units = [row.unit for row in rows]
+    if len(rows) == model.nv and not any(units):
+        units = [*dof_units(model)]
+    end = float(recording.t[-1])
+    begin = end - LATE * max(0.0, end - settle)
+    late = tracking_statistics(controller, recording, begin, model)
+    return tuple(
+        HoldStatistics(
+            name=row.name,
+            unit=unit,
+            late=late[i].rms,
+            start=float(np.abs(recording.monitor["error"][0, i])),
+            scale=unit_scale(model, unit),
+        )
+        for i, (row, unit) in enumerate(zip(rows, units, strict=True))
+        if not row.moves
+    )
+
+
+def hold_metrics(
+    rows: Sequence[HoldStatistics],
+    tracking: Sequence[TrackingStatistics],
+    scopes: Sequence[str] = (),
+) -> Iterator[Metric]:
+    """Yield the worst share over all judged constant targets, then over those of each scope.
+
+    Args:
+        rows: components with a constant target.
+        tracking: all components.
+        scopes: as in `tracking_metrics`.
+    """
+    for scope in ("", *scopes):
+        chosen = rows_of_scope(tracking, scope) if scope else [x for x in tracking if x.judged]
+        matches = {row.name for row in chosen}
+        shares = [row.share for row in rows if row.name in matches]
+        if shares:
+            yield from named({f"{HOLD_SHARE}:{scope}" if scope else HOLD_SHARE: np.max(shares)})

@@ -1,20 +1,24 @@
 """The figures of a run, as inline SVG."""
 
 import io
+import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mbcasadi.validation.report import plots, prediction_plots
-from mbcasadi.validation.report.curves import mark_lines, thin_lines
-from mbcasadi.validation.report.extras import require
-from mbcasadi.validation.report.joint_plots import joint_content
-from mbcasadi.validation.report.plots import Draw
+from mbcasadi.validation.report.pages import optional
+from mbcasadi.validation.report.plots import Draw, joint_content
 from mbcasadi.validation.run import Run
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as MatplotlibFigure
 
 LEFT, RIGHT, BOTTOM, TOP = 0.145, 0.985, 0.16, 0.945  # of the axes, as shares of the figure
@@ -105,12 +109,9 @@ def plain_figures(
 @contextmanager
 def _figure(salt: str) -> Iterator["MatplotlibFigure"]:
     """Yield a new figure in our style; `salt` makes the ids of its SVG."""
-    require("matplotlib.figure", "a plot")
-    import matplotlib.style as mpl_style
-    from matplotlib.figure import Figure as MatplotlibFigure
-
-    with mpl_style.context(STYLE | {"svg.hashsalt": salt}):
-        yield MatplotlibFigure(figsize=(5.6, 3.0))
+    style, module = (optional(f"matplotlib.{name}", "a plot") for name in ("style", "figure"))
+    with style.context(STYLE | {"svg.hashsalt": salt}):
+        yield module.Figure(figsize=(5.6, 3.0))
 
 
 def svg_text(figure: "MatplotlibFigure") -> str:
@@ -135,28 +136,28 @@ def _content(run: Run) -> Iterator[tuple[str, str, Draw]]:
         suffix = f" ({unit})" if unit else ""
         if plots.moving_components(run, unit):
             caption = "Target dashed, motion solid."
-            yield f"Targets and motion{suffix}", caption, plots.targets(run, unit)
+            yield f"Targets and motion{suffix}", caption, partial(plots.targets, run=run, unit=unit)
         caption = "Target minus motion; components with a constant target are grey."
-        yield f"Tracking error{suffix}", caption, plots.errors(run, unit)
+        yield f"Tracking error{suffix}", caption, partial(plots.errors, run=run, unit=unit)
     caption = "Limits dotted; a control is clipped at its limit."
-    yield "Controls", caption, plots.controls(run)
+    yield "Controls", caption, partial(plots.controls, run=run)
     yield from _plan_content(run)
     if run.comparison is not None and record.equality_force.any():
         caption = "Our equations dashed, MuJoCo solid; the joints with the largest force."
-        yield "Constraint force of the loops", caption, plots.forces(run)
+        yield "Constraint force of the loops", caption, partial(plots.forces, run=run)
         caption = "Worst gap in MuJoCo, and the residual of our equations at the same states."
-        yield "Closure of the loops", caption, plots.closure(run)
+        yield "Closure of the loops", caption, partial(plots.closure, run=run)
     if record.contact_names:
         caption = "Force of the floor on each contact in MuJoCo; dashed: planned."
-        yield "Normal forces", caption, plots.normals(run)
+        yield "Normal forces", caption, partial(plots.normals, run=run)
         caption = (
             "1 - |f_t| / (mu f_n), 0 where it slides, with the friction of the plant; dashed: of "
             "the controller's own forces, with the controller's."
         )
-        yield "Friction-cone margin", caption, plots.margins(run)
+        yield "Friction-cone margin", caption, partial(plots.margins, run=run)
     if run.times is not None:
         caption = "The generated C with its QP solver and its check."
-        yield "Time of one tick", caption, plots.times(run)
+        yield "Time of one tick", caption, partial(plots.times, run=run)
 
 
 def _plan_content(run: Run) -> Iterator[tuple[str, str, Draw]]:
@@ -166,6 +167,67 @@ def _plan_content(run: Run) -> Iterator[tuple[str, str, Draw]]:
     for unit in prediction_plots.planned_units(run):
         suffix = f" ({unit})" if unit else ""
         caption = "What happened solid; some of the plans dashed, from the dot on."
-        yield f"Plans and motion{suffix}", caption, prediction_plots.states(run, unit)
+        yield (
+            f"Plans and motion{suffix}",
+            caption,
+            partial(prediction_plots.states, run=run, unit=unit),
+        )
     caption = "What acted solid; some of the plans dashed, limits dotted."
-    yield "Planned controls", caption, prediction_plots.controls(run)
+    yield "Planned controls", caption, partial(prediction_plots.controls, run=run)
+
+
+Array = NDArray[np.float64]
+
+MOST_POINTS = 700  # of one line; more would only make the page heavy
+
+
+def thin_lines(axes: "Axes", most: int = MOST_POINTS) -> None:
+    """Leave at most about `most` points of each line, its extremes among them."""
+    for line in axes.get_lines():
+        x, y = (np.asarray(data, dtype=float) for data in line.get_data())
+        if len(x) > most:
+            kept = extremes(y, most // 2)
+            line.set_data(x[kept], y[kept])
+
+
+def extremes(y: Array, buckets: int) -> NDArray[np.int64]:
+    """Return sorted indices of the ends, and of the least and largest value of each bucket.
+
+    A bucket with NaN keeps one of them, where the line has a gap.
+    """
+    kept = {0, len(y) - 1}
+    for part in np.array_split(np.arange(len(y)), buckets):
+        values = y[part]
+        missing = np.isnan(values)
+        if missing.any():
+            kept.add(int(part[np.argmax(missing)]))
+        if not missing.all():
+            kept |= {int(part[np.nanargmin(values)]), int(part[np.nanargmax(values)])}
+    return np.array(sorted(kept), dtype=np.int64)
+
+
+def mark_lines(axes: "Axes", prefix: str) -> str:
+    """Give each named line an id in the SVG; return JSON by which a page reads values from it.
+
+    Args:
+        axes: one plot, complete.
+        prefix: of the ids, unique on the page.
+    """
+    figure = axes.figure
+    width, height = 72 * figure.get_size_inches()  # type: ignore[union-attr]
+    box = axes.get_position()
+    names = {}
+    for n, line in enumerate(axes.get_lines()):
+        label = str(line.get_label())
+        if not label.startswith("_"):
+            line.set_gid(f"{prefix}-{n}")
+            names[f"{prefix}-{n}"] = label
+    return json.dumps(
+        {
+            "box": [box.x0 * width, box.x1 * width, (1 - box.y1) * height, (1 - box.y0) * height],
+            "x": list(axes.get_xlim()),
+            "y": list(axes.get_ylim()),
+            "log": axes.get_yscale() == "log",
+            "names": names,
+        }
+    )

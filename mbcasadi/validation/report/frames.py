@@ -14,8 +14,8 @@ from mbcasadi.errors import MissingExtraError, RenderingError
 from mbcasadi.plant import Observer, Plant, draw_frames, save_video
 from mbcasadi.plant.viewer import live_viewer
 from mbcasadi.validation.closed_loop import Recording
-from mbcasadi.validation.report.extras import require
-from mbcasadi.validation.report.report_options import ReportOptions
+from mbcasadi.validation.report.pages import optional
+from mbcasadi.validation.report.report import ReportOptions
 
 FRAMES = 6  # of one run
 WIDTH, HEIGHT = 400, 300  # pixels: twice the size on the page
@@ -70,9 +70,6 @@ def observer_of(report: ReportOptions, plant: Plant) -> Iterator[Observer | None
 
 
 def _png(image: NDArray[np.uint8]) -> bytes:
-    require("matplotlib.image", "a picture")
-    from matplotlib.image import imsave
-
     buffer = io.BytesIO()
-    imsave(buffer, image, format="png")
+    optional("matplotlib.image", "a picture").imsave(buffer, image, format="png")
     return buffer.getvalue()

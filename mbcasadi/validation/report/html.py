@@ -1,17 +1,15 @@
 """Runs as one self-contained HTML page."""
 
 import base64
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from mbcasadi.codegen import TickTimes
-from mbcasadi.validation.metrics import Softness, passed
-from mbcasadi.validation.report import text
+from mbcasadi.validation.metrics import Softness, passed, text
+from mbcasadi.validation.metrics.text import metric_text
 from mbcasadi.validation.report.figures import Figure, figures
 from mbcasadi.validation.report.findings import all_status_rows
-from mbcasadi.validation.report.glossary import explained
-from mbcasadi.validation.report.page_template import page_template
-from mbcasadi.validation.report.why import reasons
+from mbcasadi.validation.report.pages import page_template
 from mbcasadi.validation.run import Run
 
 
@@ -40,9 +38,6 @@ def page(runs: Sequence[Run], title: str, versions: Mapping[str, str]) -> str:
         metric_text=text.metric_text,
         value_text=text.value_text,
         limit_text=text.limit_text,
-        reasons=reasons,
-        what_if_headings=text.what_if_headings,
-        what_if_cells=text.what_if_cells,
         number_text=text.number_text,
         bound_text=text.bound_text,
         tick_count=text.tick_count,
@@ -84,3 +79,20 @@ def _tick_times(run: Run) -> list[tuple[str, TickTimes, float]]:
         phases = text.tick_phases(outer.times)
         rows += [(f"{outer.name}: {name}", times, outer.period) for name, times in phases]
     return rows
+
+
+GLOSSARY = {
+    "safe output": "what a controller commands where it has no solution; in controllers of "
+    "this package the last solved command for 10 ms, then each actuator holds",
+    "of scale": "RMS in the last quarter of the run over 1 rad for angles, the extent of the model "
+    "for lengths, its weight for forces; the deviation at the start is added to that scale",
+    "self-check": "the controller puts its solution into its own equations and conditions; what "
+    "remains is the residual, zero but for rounding and the solver's tolerance",
+}
+"""A word of the tables → what it means."""
+
+
+def explained(metrics: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the words of the glossary that the texts of metrics have, with their meaning."""
+    together = "\n".join(map(metric_text, metrics))
+    return [(word, meaning) for word, meaning in GLOSSARY.items() if word in together]

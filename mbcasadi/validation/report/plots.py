@@ -1,11 +1,13 @@
 """Functions that draw one plot of a run each, on given axes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.validation.closed_loop import Columns, Recording
 from mbcasadi.validation.metrics import active_contacts, plant_margin, predicted_margin
 from mbcasadi.validation.run import Run
 
@@ -59,177 +61,182 @@ def moving_components(run: Run, unit: str) -> list[int]:
     return sorted(moving, key=lambda i: -run.tracking[i].amplitude)
 
 
-def targets(run: Run, unit: str) -> Draw:
+def targets(axes: "Axes", run: Run, unit: str) -> None:
     """Draw targets and motion of the components that move most, from their start."""
-
-    def draw(axes: "Axes") -> None:
-        record = run.recording
-        target, error = record.monitor["target"], record.monitor["error"]
-        for n, i in enumerate(sorted(moving_components(run, unit)[:MOST_TARGETS])):
-            color, displacement = COLORS[n % len(COLORS)], target[:, i] - target[0, i]
-            axes.plot(record.t, displacement, "--", color=color, linewidth=0.9)
-            motion = displacement - error[:, i]
-            axes.plot(record.t, motion, color=color, label=run.tracking[i].name)
-        label_axes(axes, f"from the start / {unit or 'SI'}", legend=True)
-
-    return draw
+    record = run.recording
+    target, error = record.monitor["target"], record.monitor["error"]
+    for n, i in enumerate(sorted(moving_components(run, unit)[:MOST_TARGETS])):
+        color, displacement = COLORS[n % len(COLORS)], target[:, i] - target[0, i]
+        axes.plot(record.t, displacement, "--", color=color, linewidth=0.9)
+        motion = displacement - error[:, i]
+        axes.plot(record.t, motion, color=color, label=run.tracking[i].name)
+    label_axes(axes, f"from the start / {unit or 'SI'}", legend=True)
 
 
-def errors(run: Run, unit: str) -> Draw:
+def errors(axes: "Axes", run: Run, unit: str) -> None:
     """Draw the error of each component."""
-
-    def draw(axes: "Axes") -> None:
-        record = run.recording
-        error = record.monitor["error"]
-        moving = moving_components(run, unit)
-        still = [i for i, row in enumerate(run.tracking) if row.unit == unit and i not in moving]
-        shown = sorted(moving[:MOST_LINES]) or still[:MOST_LINES]
-        for i in still if moving else ():
-            axes.plot(record.t, error[:, i], color="#d1d5db", linewidth=0.6)
-        for n, i in enumerate(shown):
-            color, name = COLORS[n % len(COLORS)], run.tracking[i].name
-            axes.plot(record.t, error[:, i], color=color, label=name)
-        if moving:  # the grey lines may exceed the axes
-            reach = 1.3 * float(np.abs(error[:, shown]).max())
-            axes.set_ylim(-reach or -1.0, reach or 1.0)
-        label_axes(axes, f"error / {unit or 'SI'}", legend=True)
-
-    return draw
+    record = run.recording
+    error = record.monitor["error"]
+    moving = moving_components(run, unit)
+    still = [i for i, row in enumerate(run.tracking) if row.unit == unit and i not in moving]
+    shown = sorted(moving[:MOST_LINES]) or still[:MOST_LINES]
+    for i in still if moving else ():
+        axes.plot(record.t, error[:, i], color="#d1d5db", linewidth=0.6)
+    for n, i in enumerate(shown):
+        color, name = COLORS[n % len(COLORS)], run.tracking[i].name
+        axes.plot(record.t, error[:, i], color=color, label=name)
+    if moving:  # the grey lines may exceed the axes
+        reach = 1.3 * float(np.abs(error[:, shown]).max())
+        axes.set_ylim(-reach or -1.0, reach or 1.0)
+    label_axes(axes, f"error / {unit or 'SI'}", legend=True)
 
 
-def controls(run: Run) -> Draw:
+def controls(axes: "Axes", run: Run) -> None:
     """Draw the controls and their limits."""
-
-    def draw(axes: "Axes") -> None:
-        record, controller = run.recording, run.controller
-        names = next((s.components for s in controller.outputs if s.name == "u"), ())
-        units = next((s.units for s in controller.outputs if s.name == "u"), ())
-        order = np.argsort(-np.abs(record.u).max(axis=0), kind="stable")
-        for n, i in enumerate(order):
-            name = names[i] if n < 6 and i < len(names) else None
-            axes.plot(record.t, record.u[:, i], color=COLORS[n % len(COLORS)], label=name)
-        limits = {float(x) for x in (*controller.u_min, *controller.u_max) if np.isfinite(x)}
-        reach = 2 * float(np.abs(record.u).max(initial=0.0))
-        for limit in limits:
-            if abs(limit) <= reach:
-                axes.axhline(limit, color=LIMIT, linestyle=":", linewidth=1.0)
-        columns = record.columns.get("u")
-        units = units if any(units) or columns is None else columns.units
-        unit = ", ".join(dict.fromkeys(u for u in units if u))
-        label_axes(axes, f"u / {unit}" if unit else "u", legend=bool(names))
-
-    return draw
+    record, controller = run.recording, run.controller
+    names = next((s.components for s in controller.outputs if s.name == "u"), ())
+    units = next((s.units for s in controller.outputs if s.name == "u"), ())
+    order = np.argsort(-np.abs(record.u).max(axis=0), kind="stable")
+    for n, i in enumerate(order):
+        name = names[i] if n < 6 and i < len(names) else None
+        axes.plot(record.t, record.u[:, i], color=COLORS[n % len(COLORS)], label=name)
+    limits = {float(x) for x in (*controller.u_min, *controller.u_max) if np.isfinite(x)}
+    reach = 2 * float(np.abs(record.u).max(initial=0.0))
+    for limit in limits:
+        if abs(limit) <= reach:
+            axes.axhline(limit, color=LIMIT, linestyle=":", linewidth=1.0)
+    columns = record.columns.get("u")
+    units = units if any(units) or columns is None else columns.units
+    unit = ", ".join(dict.fromkeys(u for u in units if u))
+    label_axes(axes, f"u / {unit}" if unit else "u", legend=bool(names))
 
 
-def forces(run: Run) -> Draw:
+def forces(axes: "Axes", run: Run) -> None:
     """Draw our constraint force and MuJoCo's."""
-
-    def draw(axes: "Axes") -> None:
-        comparison = run.comparison
-        if comparison is None:
-            return
-        names = next((s.components for s in run.controller.inputs if s.name == "v"), ())
-        order = np.argsort(-np.abs(comparison.mujoco_force).max(axis=0), kind="stable")[:4]
-        for n, i in enumerate(order):
-            color, label = COLORS[n % len(COLORS)], names[i] if i < len(names) else f"dof {i}"
-            axes.plot(comparison.t, comparison.mujoco_force[:, i], color=color, label=label)
-            axes.plot(
-                comparison.t,
-                comparison.force[:, i],
-                "--",
-                color="#111827",
-                linewidth=0.8,
-            )
-        label_axes(axes, "f_c / N or N m", legend=True)
-
-    return draw
+    comparison = run.comparison
+    if comparison is None:
+        return
+    names = next((s.components for s in run.controller.inputs if s.name == "v"), ())
+    order = np.argsort(-np.abs(comparison.mujoco_force).max(axis=0), kind="stable")[:4]
+    for n, i in enumerate(order):
+        color, label = COLORS[n % len(COLORS)], names[i] if i < len(names) else f"dof {i}"
+        axes.plot(comparison.t, comparison.mujoco_force[:, i], color=color, label=label)
+        axes.plot(
+            comparison.t,
+            comparison.force[:, i],
+            "--",
+            color="#111827",
+            linewidth=0.8,
+        )
+    label_axes(axes, "f_c / N or N m", legend=True)
 
 
-def closure(run: Run) -> Draw:
+def closure(axes: "Axes", run: Run) -> None:
     """Draw the gaps of the loops."""
-
-    def draw(axes: "Axes") -> None:
-        record = run.recording
-        tiny = np.finfo(float).tiny
-        axes.semilogy(record.t, np.maximum(record.closure, tiny), label="MuJoCo's gap / m")
-        if run.comparison is not None:
-            axes.semilogy(
-                run.comparison.t,
-                np.maximum(run.comparison.drift, tiny),
-                "--",
-                label="our largest |phi|",
-            )
-        largest = float(record.closure.max())
-        if largest > 0:
-            axes.set_ylim(largest * 1e-4, largest * 5)
-        extent = largest / run.metric("closure.share") if largest > 0 else 1.0
-        units = {"closure.plant": 1.0, "closure.share": extent}
-        for verdict in run.verdicts:
-            limit = verdict.limit * units.get(verdict.metric, np.inf)
-            if limit < largest * 5:
-                axes.axhline(limit, color=LIMIT, linestyle=":", linewidth=1.0)
-        label_axes(axes, "m", legend=True)
-
-    return draw
+    record = run.recording
+    tiny = np.finfo(float).tiny
+    axes.semilogy(record.t, np.maximum(record.closure, tiny), label="MuJoCo's gap / m")
+    if run.comparison is not None:
+        axes.semilogy(
+            run.comparison.t,
+            np.maximum(run.comparison.drift, tiny),
+            "--",
+            label="our largest |phi|",
+        )
+    largest = float(record.closure.max())
+    if largest > 0:
+        axes.set_ylim(largest * 1e-4, largest * 5)
+    extent = largest / run.metric("closure.share") if largest > 0 else 1.0
+    units = {"closure.plant": 1.0, "closure.share": extent}
+    for verdict in run.verdicts:
+        limit = verdict.limit * units.get(verdict.metric, np.inf)
+        if limit < largest * 5:
+            axes.axhline(limit, color=LIMIT, linestyle=":", linewidth=1.0)
+    label_axes(axes, "m", legend=True)
 
 
-def normals(run: Run) -> Draw:
+def normals(axes: "Axes", run: Run) -> None:
     """Draw the normal force of each contact, and dashed the planned one."""
-
-    def draw(axes: "Axes") -> None:
-        record = run.recording
-        for n, name in enumerate(record.contact_names):
-            color = COLORS[n % len(COLORS)]
-            axes.plot(record.t, record.contact_normal[:, n], color=color, label=name)
-            forces = run.contact_forces
-            if forces is not None:
-                planned = np.where(forces.active[:, n], forces.planned[:, n, 0], np.nan)
-                axes.plot(forces.t, planned, "--", color="#111827", linewidth=0.8)
-        label_axes(axes, "f_n / N", legend=len(record.contact_names) <= MOST_LINES)
-
-    return draw
+    record = run.recording
+    for n, name in enumerate(record.contact_names):
+        color = COLORS[n % len(COLORS)]
+        axes.plot(record.t, record.contact_normal[:, n], color=color, label=name)
+        forces = run.contact_forces
+        if forces is not None:
+            planned = np.where(forces.active[:, n], forces.planned[:, n, 0], np.nan)
+            axes.plot(forces.t, planned, "--", color="#111827", linewidth=0.8)
+    label_axes(axes, "f_n / N", legend=len(record.contact_names) <= MOST_LINES)
 
 
-def margins(run: Run) -> Draw:
+def margins(axes: "Axes", run: Run) -> None:
     """Draw the friction-cone margin of each contact."""
-
-    def draw(axes: "Axes") -> None:
-        record = run.recording
-        active = active_contacts(run.controller, record)
-        margin = np.where(active, plant_margin(record), np.nan)
-        for n, name in enumerate(record.contact_names):
-            color = COLORS[n % len(COLORS)]
-            axes.plot(record.t, margin[:, n], color=color, label=name)
-        predicted = predicted_margin(run.controller, record)
-        if predicted is not None:
-            shown = np.where(active, predicted, np.nan)
-            axes.plot(record.t, shown, "--", color="#111827", linewidth=0.6)
-        axes.axhline(0.0, color=LIMIT, linestyle=":", linewidth=1.0)
-        axes.set_ylim(-0.1, 1.02)
-        label_axes(axes, "margin", legend=len(record.contact_names) <= MOST_LINES)
-
-    return draw
+    record = run.recording
+    active = active_contacts(run.controller, record)
+    margin = np.where(active, plant_margin(record), np.nan)
+    for n, name in enumerate(record.contact_names):
+        color = COLORS[n % len(COLORS)]
+        axes.plot(record.t, margin[:, n], color=color, label=name)
+    predicted = predicted_margin(run.controller, record)
+    if predicted is not None:
+        shown = np.where(active, predicted, np.nan)
+        axes.plot(record.t, shown, "--", color="#111827", linewidth=0.6)
+    axes.axhline(0.0, color=LIMIT, linestyle=":", linewidth=1.0)
+    axes.set_ylim(-0.1, 1.02)
+    label_axes(axes, "margin", legend=len(record.contact_names) <= MOST_LINES)
 
 
-def times(run: Run) -> Draw:
+def times(axes: "Axes", run: Run) -> None:
     """Draw the distribution of tick times."""
+    if run.times is None:
+        return
+    micro = 1e6 * run.times.seconds
+    top = 1.5 * float(np.percentile(micro, 99))
+    axes.hist(np.minimum(micro, top), bins=60, color=COLORS[0])
+    for value, word in ((run.times.median, "median"), (run.times.p99, "99 %")):
+        axes.axvline(1e6 * value, color=LIMIT, linestyle=":", linewidth=1.0)
+        axes.annotate(
+            f"{word} {1e6 * value:.3g} µs",
+            (1e6 * value, 0.9 if word == "median" else 0.75),
+            xycoords=("data", "axes fraction"),
+            xytext=(4, 0),
+            textcoords="offset points",
+        )
+    axes.set_xlabel("time of one tick / µs")
+    axes.set_ylabel("ticks")
 
-    def draw(axes: "Axes") -> None:
-        if run.times is None:
-            return
-        micro = 1e6 * run.times.seconds
-        top = 1.5 * float(np.percentile(micro, 99))
-        axes.hist(np.minimum(micro, top), bins=60, color=COLORS[0])
-        for value, word in ((run.times.median, "median"), (run.times.p99, "99 %")):
-            axes.axvline(1e6 * value, color=LIMIT, linestyle=":", linewidth=1.0)
-            axes.annotate(
-                f"{word} {1e6 * value:.3g} µs",
-                (1e6 * value, 0.9 if word == "median" else 0.75),
-                xycoords=("data", "axes fraction"),
-                xytext=(4, 0),
-                textcoords="offset points",
-            )
-        axes.set_xlabel("time of one tick / µs")
-        axes.set_ylabel("ticks")
 
-    return draw
+JOINTS = 6  # of one plot
+FIELDS = {"q": "Positions", "v": "Velocities", "u": "Controls"}
+NEAR = 0.6  # limits further from the motion than this share of its range stay outside the plot
+
+
+def joint_content(record: Recording) -> Iterator[tuple[str, str, Draw]]:
+    """Yield title, caption and drawing of each plot of the joints: q, v and u."""
+    for field, title in FIELDS.items():
+        columns = record.columns.get(field)
+        values = getattr(record, field)
+        if columns is None or values.ndim != 2 or len(columns.names) != values.shape[1]:
+            continue
+        for unit in dict.fromkeys(columns.units):
+            rows = [i for i, each in enumerate(columns.units) if each == unit]
+            for start in range(0, len(rows), JOINTS):
+                shown = rows[start : start + JOINTS]
+                names = columns.names[shown[0]]
+                if len(shown) > 1:
+                    names += f" to {columns.names[shown[-1]]}"
+                caption = "Limits dotted, in the colour of their line; further ones not shown."
+                draw = partial(_draw, record=record, field=field, columns=columns, rows=shown)
+                yield f"{title}: {names}", caption, draw
+
+
+def _draw(axes: "Axes", record: Recording, field: str, columns: Columns, rows: list[int]) -> None:
+    values, unit = getattr(record, field)[:, rows], columns.units[rows[0]]
+    lowest, highest = float(np.nanmin(values)), float(np.nanmax(values))
+    reach = NEAR * max(highest - lowest, 1e-9)
+    for n, i in enumerate(rows):
+        color = COLORS[n % len(COLORS)]
+        axes.plot(record.t, values[:, n], color=color, label=columns.names[i])
+        for limit in columns.limits[i] if columns.limits else ():
+            if lowest - reach <= limit <= highest + reach:
+                axes.axhline(limit, color=color, linestyle=":", linewidth=1.1)
+    label_axes(axes, f"{field} / {unit}" if unit else field, legend=True, named=True)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.validation.report.plots import COLORS, LIMIT, Draw, label_axes
+from mbcasadi.validation.report.plots import COLORS, LIMIT, label_axes
 from mbcasadi.validation.run import Run
 
 if TYPE_CHECKING:
@@ -34,51 +34,43 @@ def _drawn_rows(run: Run) -> list[int]:
     return positions or list(range(len(rows)))
 
 
-def states(run: Run, unit: str) -> Draw:
+def states(axes: "Axes", run: Run, unit: str) -> None:
     """Draw planned states in this unit, from the start, those that move most."""
-
-    def draw(axes: "Axes") -> None:
-        plans = run.predictions
-        if plans is None:
-            return
-        curves = plans.curves
-        candidates = [i for i in _drawn_rows(run) if plans.states[i].unit == unit]
-        drawn = sorted(candidates, key=lambda i: -float(np.ptp(curves.path[:, i])))[:MOST_ROWS]
-        for n, i in enumerate(sorted(drawn)):
-            color = COLORS[n % len(COLORS)]
-            axes.plot(curves.path_t, curves.path[:, i], color=color, label=plans.states[i].name)
-            for t, x in zip(curves.t, curves.x, strict=True):
-                _draw_plan(axes, t, x[:, i], color)
-        _limit_time(axes, curves.path_t)
-        label_axes(axes, f"from the start / {unit}" if unit else "from the start", legend=True)
-
-    return draw
+    plans = run.predictions
+    if plans is None:
+        return
+    curves = plans.curves
+    candidates = [i for i in _drawn_rows(run) if plans.states[i].unit == unit]
+    drawn = sorted(candidates, key=lambda i: -float(np.ptp(curves.path[:, i])))[:MOST_ROWS]
+    for n, i in enumerate(sorted(drawn)):
+        color = COLORS[n % len(COLORS)]
+        axes.plot(curves.path_t, curves.path[:, i], color=color, label=plans.states[i].name)
+        for t, x in zip(curves.t, curves.x, strict=True):
+            _draw_plan(axes, t, x[:, i], color)
+    _limit_time(axes, curves.path_t)
+    label_axes(axes, f"from the start / {unit}" if unit else "from the start", legend=True)
 
 
-def controls(run: Run) -> Draw:
+def controls(axes: "Axes", run: Run) -> None:
     """Draw planned controls, those that move most."""
-
-    def draw(axes: "Axes") -> None:
-        plans = run.predictions
-        if plans is None:
-            return
-        curves = plans.curves
-        order = np.argsort(-np.ptp(curves.u_path, axis=0), kind="stable")[:MOST_ROWS]
-        for n, i in enumerate(sorted(order)):
-            color = COLORS[n % len(COLORS)]
-            name = plans.controls[i].name
-            axes.plot(
-                curves.path_t, curves.u_path[:, i], color=color, label=name, drawstyle="steps-post"
-            )
-            for t, u in zip(curves.t[:, :-1], curves.u, strict=True):
-                _draw_plan(axes, t, u[:, i], color)
-        for limit in {*run.controller.u_min[order], *run.controller.u_max[order]}:
-            if np.isfinite(limit):
-                axes.axhline(limit, color=LIMIT, linestyle=":", linewidth=1.0)
-        _limit_time(axes, curves.path_t)
-        label_axes(axes, "u", legend=True)
-
-    return draw
+    plans = run.predictions
+    if plans is None:
+        return
+    curves = plans.curves
+    order = np.argsort(-np.ptp(curves.u_path, axis=0), kind="stable")[:MOST_ROWS]
+    for n, i in enumerate(sorted(order)):
+        color = COLORS[n % len(COLORS)]
+        name = plans.controls[i].name
+        axes.plot(
+            curves.path_t, curves.u_path[:, i], color=color, label=name, drawstyle="steps-post"
+        )
+        for t, u in zip(curves.t[:, :-1], curves.u, strict=True):
+            _draw_plan(axes, t, u[:, i], color)
+    for limit in {*run.controller.u_min[order], *run.controller.u_max[order]}:
+        if np.isfinite(limit):
+            axes.axhline(limit, color=LIMIT, linestyle=":", linewidth=1.0)
+    _limit_time(axes, curves.path_t)
+    label_axes(axes, "u", legend=True)
 
 
 def _draw_plan(axes: "Axes", t: Array, value: Array, color: str) -> None:

@@ -1,7 +1,7 @@
 """A replayed log as one self-contained HTML page."""
 
-import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.codegen import LogReplay, TickEvent
-from mbcasadi.text_files import write_whole
 from mbcasadi.validation.report.figures import plain_figures
-from mbcasadi.validation.report.page_template import page_template
-from mbcasadi.validation.report.plain_data import plain_data
+from mbcasadi.validation.report.pages import json_text, page_template, save_page
 from mbcasadi.validation.report.plots import COLORS, MOST_LINES, Draw, label_axes
 from mbcasadi.validation.versions import package_versions
 
@@ -27,11 +25,9 @@ LEFT = 0.2  # of the axes, as a share of the figure: names of events
 
 def save_replay(result: LogReplay, path: Path, title: str) -> None:
     """Write the result as a page (.html) or as data (.json)."""
-    if path.suffix == ".json":
-        text = json.dumps(plain_data(result.to_dict()), indent=2, allow_nan=False)
-    else:
-        text = replay_page(result, title)
-    write_whole(path, text)
+    save_page(
+        path, "a replay", lambda: json_text(result.to_dict()), lambda: replay_page(result, title)
+    )
 
 
 def replay_page(result: LogReplay, title: str) -> str:
@@ -66,50 +62,36 @@ def _content(result: LogReplay) -> Iterator[tuple[str, str, Draw]]:
     log = result.log
     if not log.ticks.size:
         return
-    yield "Control", "As it was logged.", _lines(result, log.outputs["u"], "u")
-    yield "Events", "One row for each kind.", _events(result)
+
+    def lines(values: NDArray[np.float64], label: str) -> Draw:
+        return partial(_lines, result=result, values=values, label=label)
+
+    yield "Control", "As it was logged.", lines(log.outputs["u"], "u")
+    yield "Events", "One row for each kind.", partial(_events, result=result)
     for name, values in log.inputs.items():
         if values.size and np.isfinite(values).any():
-            yield (
-                f"Input {name}",
-                "As it was logged, before any check.",
-                _lines(result, values, name),
-            )
+            yield f"Input {name}", "As it was logged, before any check.", lines(values, name)
     if not result.is_equal.all():
         difference = result.outputs["u"] - log.outputs["u"]
-        yield (
-            "Difference of the control",
-            "Computed now minus logged.",
-            _lines(result, difference, "u"),
-        )
+        yield "Difference of the control", "Computed now minus logged.", lines(difference, "u")
 
 
-def _lines(result: LogReplay, values: NDArray[np.float64], label: str) -> Draw:
+def _lines(axes: "Axes", result: LogReplay, values: NDArray[np.float64], label: str) -> None:
     times = result.log.ticks * result.log.period
-
-    def draw(axes: "Axes") -> None:
-        spread = np.nanmax(values, axis=0, initial=-np.inf) - np.nanmin(
-            values, axis=0, initial=np.inf
-        )
-        shown = np.argsort(-np.nan_to_num(spread), kind="stable")[:MOST_LINES]
-        for place, k in enumerate(sorted(shown)):
-            axes.plot(times, values[:, k], color=COLORS[place % len(COLORS)], label=f"{label}[{k}]")
-        label_axes(axes, label, legend=False)
-
-    return draw
+    spread = np.nanmax(values, axis=0, initial=-np.inf) - np.nanmin(values, axis=0, initial=np.inf)
+    shown = np.argsort(-np.nan_to_num(spread), kind="stable")[:MOST_LINES]
+    for place, k in enumerate(sorted(shown)):
+        axes.plot(times, values[:, k], color=COLORS[place % len(COLORS)], label=f"{label}[{k}]")
+    label_axes(axes, label, legend=False)
 
 
-def _events(result: LogReplay) -> Draw:
+def _events(axes: "Axes", result: LogReplay) -> None:
     log = result.log
     names = list(log.event_counts()) or ["none"]
     times = log.ticks * log.period
-
-    def draw(axes: "Axes") -> None:
-        for row, name in enumerate(names):
-            at = times[log.events & int(getattr(TickEvent, name, 0)) != 0]
-            axes.plot(at, np.full(at.size, row), "|", color=COLORS[0])
-        axes.set_yticks(range(len(names)), names)
-        axes.set_xlim(times[0], times[-1] + log.period)
-        label_axes(axes, "", legend=False)
-
-    return draw
+    for row, name in enumerate(names):
+        at = times[log.events & int(getattr(TickEvent, name, 0)) != 0]
+        axes.plot(at, np.full(at.size, row), "|", color=COLORS[0])
+    axes.set_yticks(range(len(names)), names)
+    axes.set_xlim(times[0], times[-1] + log.period)
+    label_axes(axes, "", legend=False)

@@ -1,22 +1,76 @@
-"""Reports as tables in the terminal, for `rich`."""
+"""Reports as tables in the terminal, for `rich`; median and worst case of many runs."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mbcasadi.validation.metrics import Verdict
-from mbcasadi.validation.report.extras import require
-from mbcasadi.validation.report.summary import SummaryRow
-from mbcasadi.validation.report.text import (
+import numpy as np
+
+from mbcasadi.validation.metrics import METRICS, Metric, Verdict, base_name
+from mbcasadi.validation.metrics.text import (
     limit_text,
     metric_text,
     value_text,
-    what_if_cells,
-    what_if_headings,
 )
+from mbcasadi.validation.report.pages import optional
 from mbcasadi.validation.run import WhatIf
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+
+@dataclass(frozen=True)
+class SummaryRow:
+    """One metric over all runs.
+
+    Attributes:
+        metric: its name.
+        median, worst: over the runs that have it.
+        worst_case: number of the run with the worst value.
+        limit: of the criterion on it, or None.
+        failed: number of runs that did not fulfil the criterion, or None.
+    """
+
+    metric: str
+    median: float
+    worst: float
+    worst_case: int
+    limit: float | None
+    failed: int | None
+
+
+def summary_rows(
+    metrics: Sequence[Sequence[Metric]],
+    verdicts: Sequence[Sequence[Verdict]],
+    numbers: Sequence[int],
+) -> list[SummaryRow]:
+    """Return one row for each metric; all arguments have one element for each run."""
+    values = [{m.name: m.value for m in run} for run in metrics]
+    judged = [{v.metric: v for v in run} for run in verdicts]
+    names = dict.fromkeys(name for run in values for name in run)
+    return [_summary_row(name, values, judged, numbers) for name in names]
+
+
+def _summary_row(
+    name: str,
+    values: Sequence[dict[str, float]],
+    judged: Sequence[dict[str, Verdict]],
+    numbers: Sequence[int],
+) -> SummaryRow:
+    column = np.array([run.get(name, np.nan) for run in values])
+    lower = METRICS[base_name(name)].larger_is_better
+    measured = np.flatnonzero(~np.isnan(column))
+    pick = np.argmin if lower else np.argmax
+    worst = int(measured[pick(column[measured])]) if measured.size else 0
+    criteria = [run[name] for run in judged if name in run]
+    return SummaryRow(
+        metric=name,
+        median=float(np.median(column[measured])) if measured.size else np.nan,
+        worst=float(column[worst]),
+        worst_case=numbers[worst],
+        limit=criteria[-1].limit if criteria else None,
+        failed=sum(verdict.passed is False for verdict in criteria) if criteria else None,
+    )
 
 
 MARKS = {
@@ -32,9 +86,7 @@ def criteria_table(title: str, rows: Iterable[tuple[str, Sequence[Verdict]]]) ->
     Raises:
         MissingExtraError: rich is not installed.
     """
-    require("rich.markup", "a table")
-    from rich.markup import escape  # names of a model are no markup
-
+    escape = optional("rich.markup", "a table").escape  # names of a model are no markup
     table = _table(title, ("run", "criterion"), ("reached", "required"))
     table.add_column("")
     for name, verdicts in rows:
@@ -56,9 +108,7 @@ def campaign_table(title: str, rows: Iterable[SummaryRow]) -> "Table":
     Raises:
         MissingExtraError: rich is not installed.
     """
-    require("rich.markup", "a table")
-    from rich.markup import escape
-
+    escape = optional("rich.markup", "a table").escape  # names of a model are no markup
     table = _table(title, ("quantity",), ("median", "worst", "in run", "limit", "failed"))
     for row in rows:
         table.add_row(
@@ -78,21 +128,18 @@ def what_if_table(conditions: WhatIf, title: str) -> "Table":
     Raises:
         MissingExtraError: rich is not installed.
     """
-    require("rich.markup", "a table")
-    from rich.markup import escape
-
-    table = _table(escape(title), ("condition",), what_if_headings(conditions))
+    escape = optional("rich.markup", "a table").escape  # names of a model are no markup
+    table = _table(escape(title), conditions.headings[:1], conditions.headings[1:])
     for row in conditions.rows:
-        table.add_row(escape(row.name), *what_if_cells(row))
+        table.add_row(*map(escape, row.cells))
     return table
 
 
 def _table(title: str, left: Sequence[str], right: Sequence[str]) -> "Table":
     """Return an empty table with columns set to the left, then columns set to the right."""
-    require("rich.table", "a table")
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left", title_style="bold", show_edge=False)
+    table: Table = optional("rich.table", "a table").Table(
+        title=title, title_justify="left", title_style="bold", show_edge=False
+    )
     for heading in left:
         table.add_column(heading)
     for heading in right:

@@ -1,44 +1,48 @@
 """One judged run, its comparison with our dynamics, and its repetitions under other conditions."""
 
-from mbcasadi.validation.run.causes import FailedRun
-from mbcasadi.validation.run.conditions import Condition, WhatIf, require_conditions
-from mbcasadi.validation.run.diagnosis import Cause, Diagnosis, Failure, diagnose
+from mbcasadi.validation.run.conditions import (
+    Condition,
+    FinishedRun,
+    WhatIf,
+    compare_conditions,
+    require_conditions,
+    solref_gaps,
+)
+from mbcasadi.validation.run.explanations import Diagnosis, diagnose
 from mbcasadi.validation.run.model_comparison import compare_with_model
 from mbcasadi.validation.run.preparation import (
+    Controlled,
     PlantFactory,
     Prepared,
+    delay_ticks,
+    fitted_to_plant,
     initial_configuration,
     period_of,
-    plants_for_period,
     prepare,
-    reference_or_stay,
+    servo_notes,
 )
 from mbcasadi.validation.run.reference_rates import wrong_rates
-from mbcasadi.validation.run.repetitions import Repetitions
 from mbcasadi.validation.run.run import Run
-from mbcasadi.validation.run.servo_plant import delay_ticks, fitted_to_plant, servo_notes
 
 __all__ = [
-    "Cause",
     "Condition",
+    "Controlled",
     "Diagnosis",
-    "FailedRun",
-    "Failure",
+    "FinishedRun",
     "PlantFactory",
     "Prepared",
-    "Repetitions",
     "Run",
     "WhatIf",
+    "compare_conditions",
     "compare_with_model",
     "delay_ticks",
     "diagnose",
     "fitted_to_plant",
     "initial_configuration",
     "period_of",
-    "plants_for_period",
     "prepare",
-    "reference_or_stay",
     "require_conditions",
     "servo_notes",
+    "solref_gaps",
     "wrong_rates",
 ]

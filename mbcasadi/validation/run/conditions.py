@@ -1,20 +1,55 @@
-"""Cost of delay and model error: one scenario under up to four conditions.
+"""The same run again: with other softness, without delay, without the plant's errors.
 
 Law and scenario are the same; the plant's parameter errors and the delay are left out in turn.
 """
 
-from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from mbcasadi.description import Controller
+from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError, SimulationError
 from mbcasadi.plant import Plant
-from mbcasadi.validation.closed_loop import Recording, Runnable, Scenario, run_loop
-from mbcasadi.validation.metrics import margins, safe_outputs, tracking_statistics
+from mbcasadi.validation.closed_loop import (
+    Progress,
+    Recording,
+    Runnable,
+    Scenario,
+    compile_controller,
+    run_loop,
+)
+from mbcasadi.validation.metrics import margins, safe_outputs, solref_sweep, tracking_statistics
+from mbcasadi.validation.metrics.text import number_text, value_text
+from mbcasadi.validation.run.preparation import Controlled, PlantFactory
 
 NOMINAL, DELAYED, ERRONEOUS, BOTH = "nominal", "delay only", "model error only", "both"
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A run that may be repeated.
+
+    Attributes:
+        law: what ran.
+        given: what it was compiled from.
+        plants, scenario, recording: of the run.
+    """
+
+    law: Runnable
+    given: Controlled
+    plants: PlantFactory
+    scenario: Scenario
+    recording: Recording
+
+    def outer_record_kept(self) -> ExitStack:
+        """Return a context after which an outer law has its record of the run itself again."""
+        stack, outer = ExitStack(), self.scenario.options.outer
+        if outer is not None:
+            stack.callback(setattr, outer, "record", outer.record)
+        return stack
 
 
 @dataclass(frozen=True)
@@ -36,6 +71,18 @@ class Condition:
     effort: float
     margin: float
     safe_output: float
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The condition as a row of a table."""
+        return (
+            self.name,
+            number_text(self.tracking),
+            number_text(self.effort),
+            value_text("limits.least", self.margin),
+            value_text("status.safe_output", self.safe_output),
+            "yes" if self.finished else "no",
+        )
 
 
 @dataclass(frozen=True)
@@ -71,24 +118,18 @@ class WhatIf:
         )
         return f"Relative to {first.name}: {text}.{early}{note}"
 
-    def __str__(self) -> str:
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """Headings of a table, that of the names first."""
         unit = f", {self.unit}" if self.unit else ""
-        head = ("condition", f"tracking{unit}", "effort", "margin", "safe output", "finished")
-        cells = [
-            (
-                row.name,
-                f"{row.tracking:.3g}",
-                f"{row.effort:.3g}",
-                f"{100 * row.margin:.3g} %",
-                f"{100 * row.safe_output:.3g} %",
-                "yes" if row.finished else "no",
-            )
-            for row in self.rows
-        ]
-        widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
+        return ("condition", f"tracking{unit}", "effort", "margin", "safe output", "finished")
+
+    def __str__(self) -> str:
+        rows = [self.headings, *(row.cells for row in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return "\n".join(
             "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
-            for row in (head, *cells)
+            for row in rows
         )
 
     def to_dict(self) -> dict[str, object]:
@@ -104,45 +145,56 @@ class _Case(NamedTuple):
 
 
 def compare_conditions(
-    laws: tuple[Runnable, Runnable],
-    make_plant: Callable[[bool], Plant],
-    scenario: Scenario,
-    recording: Recording,
+    run: FinishedRun,
     settle: float,
-    *,
-    perturbed: bool,
+    undelayed: Controller | HasController | Runnable | None,
+    progress: Progress,
 ) -> WhatIf:
     """Repeat a run without its delay and without its plant's errors.
 
     Args:
-        laws: the law of the run, and the one for conditions without delay; often the same.
-        make_plant: whether it has its parameter errors → a new plant.
-        scenario, recording: the run itself.
+        run: the run itself.
         settle: s at the start that tracking leaves out.
-        perturbed: whether the run's plant has parameter errors.
+        undelayed: the law for conditions without delay; the law of the run where None.
+        progress: called with what is being done.
 
     Raises:
         ProblemError: neither delay nor errors, so that there is nothing to compare.
     """
+    progress("repeating the run without delay and errors", 0.83)
+    law, scenario, recording = run.law, run.scenario, run.recording
+    perturbed = bool(run.plants.perturb)
     require_conditions(scenario.delay, perturbed)
-    law, undelayed_law = laws
-    undelayed = replace(scenario, delay=0)
-    cases = {NOMINAL: _Case(undelayed_law, False, undelayed)}
-    if scenario.delay:
-        cases[DELAYED] = _Case(law, False, scenario)
-    if perturbed:
-        cases[ERRONEOUS] = _Case(undelayed_law, True, undelayed)
-    if perturbed and scenario.delay:
-        cases[BOTH] = _Case(law, True, scenario)
-    last = list(cases)[-1]
+    prompt = replace(scenario, delay=0)
     rows = []
-    for name, case in cases.items():
-        known = name == last and case.law is law
-        run = recording if known else _run(case, make_plant(case.with_errors))
-        rows.append(_condition(name, case.law, run, settle))
+    with run.outer_record_kept() as stack:
+        prompt_law = law
+        if undelayed is not None:
+            prompt_law = stack.enter_context(compile_controller(undelayed))
+        cases = {NOMINAL: _Case(prompt_law, False, prompt)}
+        if scenario.delay:
+            cases[DELAYED] = _Case(law, False, scenario)
+        if perturbed:
+            cases[ERRONEOUS] = _Case(prompt_law, True, prompt)
+        if perturbed and scenario.delay:
+            cases[BOTH] = _Case(law, True, scenario)
+        last = list(cases)[-1]
+        for name, case in cases.items():
+            known = name == last and case.law is law
+            again = recording if known else _run(case, run.plants.make(case.with_errors))
+            rows.append(_condition(name, case.law, again, settle))
     units = {row.unit for row in tracking_statistics(law.controller, recording, settle)}
-    delay_expected = scenario.delay > 0 and undelayed_law.controller.delay > 0
+    delay_expected = scenario.delay > 0 and prompt_law.controller.delay > 0
     return WhatIf(tuple(rows), " or ".join(sorted(units - {""})), delay_expected)
+
+
+def solref_gaps(run: FinishedRun, progress: Progress) -> tuple[tuple[float, float], ...]:
+    """Return the worst residual with other `solref`; () without equality constraints."""
+    if not run.plants.make().model.neq:
+        return ()
+    progress("repeating the run with other solref", 0.82)
+    with run.outer_record_kept():
+        return solref_sweep(run.plants.make, lambda on: run_loop(run.law, on, run.scenario))
 
 
 def require_conditions(delay: int, perturbed: bool) -> None:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import mujoco
+import numpy as np
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen import TickTimes
@@ -29,8 +30,7 @@ from mbcasadi.validation.metrics import (
     status_rows,
 )
 from mbcasadi.validation.run.conditions import WhatIf
-from mbcasadi.validation.run.diagnosis import Diagnosis
-from mbcasadi.validation.run.words import run_in_words
+from mbcasadi.validation.run.explanations import Diagnosis
 
 
 @summarised
@@ -143,7 +143,18 @@ class Run:
     @property
     def in_words(self) -> str:
         """Largest share of a limit of the controls, ticks by status, time of a tick of the C."""
-        return run_in_words(self.controller, self.recording, self.metric("time.median"))
+        controller, recording, tick = self.controller, self.recording, self.metric("time.median")
+        parts = []
+        extent = np.maximum(-controller.u_min, controller.u_max)
+        bounded = np.isfinite(extent) & (extent > 0)
+        if recording.ticks and bounded.any():
+            used = np.abs(recording.u[:, bounded] / extent[bounded]).max()
+            parts.append(f"controls at {100 * used:.0f} % of their limits at most")
+        shares = [f"{100 * r.ticks / recording.ticks:.3g} % {r.text}" for r in self.status_rows]
+        parts.append(", ".join(shares))
+        if not math.isnan(tick):
+            parts.append(f"{1e6 * tick:.3g} µs of {1e3 * controller.period:g} ms a tick")
+        return "; ".join(part for part in parts if part)
 
     def to_dict(self) -> dict[str, object]:
         """Return everything but the recording as plain data."""

@@ -13,6 +13,7 @@ from mbcasadi.errors import RenderingError, SimulationError
 from mbcasadi.plant.video import require_video
 from mbcasadi.validation.campaigns import (
     Campaign,
+    CampaignOptions,
     Case,
     FailureMargin,
     campaign,
@@ -21,7 +22,7 @@ from mbcasadi.validation.campaigns import (
     margin,
     sampled_cases,
 )
-from mbcasadi.validation.campaigns.designs import Design
+from mbcasadi.validation.campaigns.case import Design
 from mbcasadi.validation.closed_loop import Progress
 from mbcasadi.validation.report import Report, ReportOptions
 from mbcasadi.validation.spec.build import build_experiment
@@ -133,11 +134,7 @@ def run_campaign(
             path,
             trial.of_all_cases,
             plan,
-            executor=executor,
-            jobs=jobs,
-            store=store,
-            time_limit=time_limit,
-            progress=progress,
+            CampaignOptions(executor, jobs, store, time_limit, progress),
         )
 
 
@@ -236,16 +233,13 @@ def run_margin(
         MbcasadiError: as `margin` and `build_experiment`.
     """
     with _built(spec, model, progress) as (controller, path, trial):
-        seed = trial.scenario.seed or 0
         return margin(
             controller,
             path,
-            trial.of_all_cases,
+            trial,
             over=over,
             largest=largest,
             steps=steps,
             tolerance=tolerance,
-            case=Case(seed, perturb=trial.perturb, delay=trial.delay, each_body=False),
-            jobs=jobs,
-            progress=progress,
+            options=CampaignOptions(jobs=jobs, progress=progress),
         )

@@ -10,11 +10,10 @@ from typer.testing import CliRunner
 from mbcasadi.cli.app import app
 from mbcasadi.errors import ModelError
 from mbcasadi.validation.agreement import Agreement, CorpusReport, CorpusRow, check_corpus
-from mbcasadi.validation.agreement.corpus.corpus import _broken_row
+from mbcasadi.validation.agreement.corpus.corpus import COMPARING, COMPILING, _broken_row
 from mbcasadi.validation.agreement.corpus.files import corpus_files
 from mbcasadi.validation.agreement.corpus.isolated import BrokenOff, run_isolated
-from mbcasadi.validation.agreement.corpus.one_model import COMPARING, COMPILING
-from mbcasadi.validation.agreement.corpus.row import outcome_of, reason_of
+from mbcasadi.validation.agreement.corpus.report import outcome_of, reason_of
 from mbcasadi.validation.report import plain_data
 
 ROD = """<body name="rod"><joint name="hinge" axis="0 1 0"/>

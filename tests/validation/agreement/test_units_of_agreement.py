@@ -5,6 +5,8 @@ Models are converted number by number, and MuJoCo itself says that they are the 
 
 import copy
 from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -15,8 +17,8 @@ from support.unit_systems import SI, Units
 
 from mbcasadi import models
 from mbcasadi.system import read_mjcf
-from mbcasadi.validation.agreement import agreement_with_mujoco, judge, weights
-from mbcasadi.validation.agreement.samples import random_sample
+from mbcasadi.validation.agreement import agreement_with_mujoco, judge, quantities
+from mbcasadi.validation.agreement.mujoco_values import random_draw, sample_at
 from mbcasadi.validation.agreement.sizes import measure_sizes
 
 MM_G_S = Units(m=1e3, kg=1e3)
@@ -83,16 +85,17 @@ def test_natural_sizes_are_those_of_the_units(name: str) -> None:
 
     def measured(u: Units) -> dict[str, np.ndarray]:
         new, size = in_units(model, u), coordinate_sizes(model, u)
-        s = random_sample(new, measure_sizes(new), np.random.default_rng(1))
+        sizes = measure_sizes(new)
+        s = sample_at(new, sizes, random_draw(new, sizes, np.random.default_rng(1)))
         rows = s.sizes.rows / (u.m if name == "weld" else 1.0)
         return {
             "velocity": s.v / size * u.s,
-            "force": weights.of_force(s) * size / u.torque,
-            "energy": weights.of_energy(s) / u.torque,
-            "actuation": weights.of_actuation(s) * size[:, None] / u.torque,
-            "frame": weights.of_frame_bias(s)[:3] / u.m * u.s**2,
+            "force": quantities.size_of_force(s) * size / u.torque,
+            "energy": quantities.size_of_energy(s) / u.torque,
+            "actuation": quantities.size_of_actuation(s) * size[:, None] / u.torque,
+            "frame": quantities.size_of_motion(s, 2)[:3] / u.m * u.s**2,
             "residual": rows[:3],
-            "residual bias": weights.of_constraint_bias(s)[:3] / s.sizes.rows[:3] * u.s**2,
+            "residual bias": quantities.size_of_constraint_bias(s)[:3] / s.sizes.rows[:3] * u.s**2,
         }
 
     expected = measured(SI)
@@ -106,68 +109,34 @@ def scale_mass(model: mujoco.MjModel) -> None:
     model.body_mass[1:] *= 1 + PLANTED * np.arange(1, model.nbody)
 
 
-def scale_inertia(model: mujoco.MjModel) -> None:
-    model.body_inertia[-1] *= 1 + PLANTED
+def scaled(field: str, index: Any = slice(None)) -> Callable[[mujoco.MjModel], None]:
+    """Return a change of some numbers of a field."""
 
+    def change(model: mujoco.MjModel) -> None:
+        attrgetter(field)(model)[index] *= 1 + PLANTED
 
-def scale_gravity(model: mujoco.MjModel) -> None:
-    model.opt.gravity *= 1 + PLANTED
-
-
-def scale_stiffness(model: mujoco.MjModel) -> None:
-    model.jnt_stiffness[:] *= 1 + PLANTED
-
-
-def scale_damping(model: mujoco.MjModel) -> None:
-    model.dof_damping[:] *= 1 + PLANTED
-
-
-def scale_anchor(model: mujoco.MjModel) -> None:
-    model.eq_data[0, :3] *= 1 + PLANTED
-
-
-def scale_coupling(model: mujoco.MjModel) -> None:
-    model.eq_data[0, 1] *= 1 + PLANTED
-
-
-def scale_coefficient(model: mujoco.MjModel) -> None:
-    model.wrap_prm[0] *= 1 + PLANTED
-
-
-def scale_site(model: mujoco.MjModel) -> None:
-    model.site_pos[:] *= 1 + PLANTED
-
-
-def scale_gain(model: mujoco.MjModel) -> None:
-    model.actuator_gainprm[0, 0] *= 1 + PLANTED
-
-
-def scale_bias(model: mujoco.MjModel) -> None:
-    model.actuator_biasprm[0, 2] *= 1 + PLANTED
-
-
-def scale_time(model: mujoco.MjModel) -> None:
-    model.actuator_dynprm[2, 0] *= 1 + PLANTED
+    change.__name__ = field
+    return change
 
 
 FORCES, ENERGIES = {"bias_force", "gravity_force"}, {"kinetic_energy", "potential_energy"}
 ROWS = {"constraint", "constraint_jacobian", "constraint_bias"}
 PLANTS = [
     ("free and ball joints", scale_mass, {"mass_matrix", *FORCES, *ENERGIES}),
-    ("several joints", scale_inertia, {"mass_matrix", "bias_force", "kinetic_energy"}),
-    ("several joints", scale_gravity, {*FORCES, "potential_energy"}),
-    ("springs", scale_stiffness, {"passive_force", "potential_energy"}),
-    ("weld", scale_anchor, ROWS),
-    ("joint couplings", scale_coupling, {"constraint", "constraint_jacobian"}),
-    ("tendons", scale_coefficient, {"mass_matrix", "passive_force", *ENERGIES}),
-    ("sites", scale_site, {"actuation", "actuator_force", "actuator_bias"}),
-    ("activation states", scale_gain, {"actuation", "actuator_force"}),
-    ("activation states", scale_time, {"act_dot"}),
+    ("several joints", scaled("body_inertia", -1), {"mass_matrix", "bias_force", "kinetic_energy"}),
+    ("several joints", scaled("opt.gravity"), {*FORCES, "potential_energy"}),
+    ("springs", scaled("jnt_stiffness"), {"passive_force", "potential_energy"}),
+    ("weld", scaled("eq_data", np.s_[0, :3]), ROWS),
+    ("joint couplings", scaled("eq_data", (0, 1)), {"constraint", "constraint_jacobian"}),
+    ("tendons", scaled("wrap_prm", 0), {"mass_matrix", "passive_force", *ENERGIES}),
+    ("sites", scaled("site_pos"), {"actuation", "actuator_force", "actuator_bias"}),
+    ("activation states", scaled("actuator_gainprm", (0, 0)), {"actuation", "actuator_force"}),
+    ("activation states", scaled("actuator_dynprm", (2, 0)), {"act_dot"}),
     ("no gravity", scale_mass, {"mass_matrix", "bias_force", "kinetic_energy"}),
-    ("no gravity, servo", scale_damping, {"passive_force"}),
-    ("no gravity, servo", scale_bias, {"actuator_force", "actuator_bias"}),
-    ("no gravity, servo", scale_gain, {"actuation", "actuator_force"}),
-    ("no gravity, dampers", scale_damping, {"passive_force"}),
+    ("no gravity, servo", scaled("dof_damping"), {"passive_force"}),
+    ("no gravity, servo", scaled("actuator_biasprm", (0, 2)), {"actuator_force", "actuator_bias"}),
+    ("no gravity, servo", scaled("actuator_gainprm", (0, 0)), {"actuation", "actuator_force"}),
+    ("no gravity, dampers", scaled("dof_damping"), {"passive_force"}),
 ]
 
 

@@ -19,6 +19,7 @@ from mbcasadi import models
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.validation import (
+    CampaignOptions,
     Criteria,
     ScenarioOptions,
     Trial,
@@ -41,7 +42,7 @@ def test_each_case_is_another_plant_and_the_summary_names_the_worst() -> None:
         FOUR_BAR,
         Trial(0.5, reference=swing),
         plan,
-        progress=lambda text, share: reports.append((text, share)),
+        CampaignOptions(progress=lambda text, share: reports.append((text, share))),
     )
     errors = np.array([outcome.metric("tracking.rms") for outcome in done.outcomes])
     assert len(np.unique(errors)) == 4
@@ -90,7 +91,7 @@ def test_a_campaign_without_criteria_fails_where_a_constant_target_is_not_held()
 def test_runs_of_which_no_criterion_says_anything_are_not_judged(tmp_path: Path) -> None:
     store = tmp_path / "idle.sqlite"
     given = idle_controller(FOUR_BAR), FOUR_BAR, Trial(0.1)
-    done = campaign(*given, cases([1, 2]), store=store)
+    done = campaign(*given, cases([1, 2]), CampaignOptions(store=store))
     assert [v.metric for o in done.outcomes for v in o.verdicts if v.passed is None] == [JUDGED] * 2
     for result in (done, open_campaign(store)):
         assert result.passed is None
@@ -128,7 +129,9 @@ def test_planned_contact_forces_are_those_whose_control_acts() -> None:
     monitors = (signal("contact_force", 12, "N"),)
     law = replace(standing_controller(stand), monitor=monitor, monitors=monitors)
     trial, start = (law, quadruped, 0.1), {"q0": stand, "criteria": Criteria({}, settle=0.0)}
-    done = campaign(*trial[:2], Trial(0.1, **start), cases([0], delays=[0, 10]), jobs=1)
+    done = campaign(
+        *trial[:2], Trial(0.1, **start), cases([0], delays=[0, 10]), CampaignOptions(jobs=1)
+    )
     forces = [outcome.metric("contact.force_normal") for outcome in done.outcomes]
     for delay, force in zip((0, 10), forces, strict=True):
         (run,) = validate(*trial, delay=delay, **start).runs

@@ -8,7 +8,7 @@ from support.validation_problems import all_digits, crank_controller, swing
 
 from mbcasadi import models
 from mbcasadi.errors import ProblemError
-from mbcasadi.validation import Criteria, Trial, campaign, cases, open_campaign
+from mbcasadi.validation import CampaignOptions, Criteria, Trial, campaign, cases, open_campaign
 from mbcasadi.validation.campaigns.outcome import Outcome
 from mbcasadi.validation.campaigns.store import Store
 
@@ -21,7 +21,7 @@ def run(store, *, duration=0.1, plan=PLAN, criteria=CRITERIA, kp=60.0, **more):
     law = crank_controller(kp=kp)
     options = {name: more.pop(name) for name in ("progress",) if name in more}
     trial = Trial(duration, reference=swing, criteria=criteria, **more)
-    return campaign(law, FOUR_BAR, trial, plan, jobs=1, store=store, **options)
+    return campaign(law, FOUR_BAR, trial, plan, CampaignOptions(jobs=1, store=store, **options))
 
 
 def stop_after(count):

@@ -10,6 +10,7 @@ from support.validation_problems import SLIDER, crank_controller, planning_slide
 from mbcasadi import models
 from mbcasadi.errors import ProblemError
 from mbcasadi.validation import (
+    CampaignOptions,
     Case,
     Criteria,
     Outcome,
@@ -81,7 +82,13 @@ def weak_push(**more):
     """Return the margin of a slider on which a constant force acts: x = F / k at rest."""
     trial = Trial(2.0, disturbance=[1.0], criteria=Criteria({"torque.max": 5.0}))
     return margin(
-        planning_slider(), SLIDER, trial, over="disturbance", tolerance=1e-3, jobs=1, **more
+        planning_slider(),
+        SLIDER,
+        trial,
+        over="disturbance",
+        tolerance=1e-3,
+        options=CampaignOptions(jobs=1),
+        **more,
     )
 
 
@@ -107,7 +114,7 @@ def test_a_margin_over_delays_is_whole_ticks_and_one_that_fails_at_once_says_so(
 
     def least(limit, **more):
         trial = Trial(0.3, reference=swing, criteria=Criteria({"tracking.max": limit}))
-        return margin(*given, trial, jobs=1, **more)
+        return margin(*given, trial, options=CampaignOptions(jobs=1), **more)
 
     found = least(0.08, over="delay", largest=80, steps=2)
     assert found.fails == found.passes + 1

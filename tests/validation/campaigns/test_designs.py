@@ -6,7 +6,7 @@ import pytest
 from mbcasadi.errors import ProblemError
 from mbcasadi.validation import Case, cases, sampled_cases
 from mbcasadi.validation.campaigns.case import case_of_json
-from mbcasadi.validation.campaigns.statistics import parameter_table
+from mbcasadi.validation.campaigns.outcome import parameter_table
 
 RANGES = {"mass": (-0.2, 0.2), "start_error": (0.0, 0.1), "delay": (0, 3)}
 

@@ -8,8 +8,8 @@ from mbcasadi import models
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
 from mbcasadi.description import Contact
 from mbcasadi.plant import Plant
-from mbcasadi.validation.campaigns.installed_code import install_code
-from mbcasadi.validation.campaigns.monitor_code import monitor_code
+from mbcasadi.validation.campaigns.kit import monitor_code
+from mbcasadi.validation.campaigns.shipping import install_code
 
 TASKS = [FrameTask("hip", position="xz", orientation="", kp=100.0), PostureTask(kp=100.0)]
 

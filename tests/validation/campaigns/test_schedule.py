@@ -7,9 +7,14 @@ import pytest
 
 from mbcasadi.errors import ProblemError
 from mbcasadi.validation import Case, Outcome
-from mbcasadi.validation.campaigns.schedule import MOST_DEATHS, Schedule, Shipment
-from mbcasadi.validation.campaigns.worker import BatchResult
-from mbcasadi.validation.campaigns.workers import GivenExecutor, Workers
+from mbcasadi.validation.campaigns.schedule import (
+    MOST_DEATHS,
+    GivenExecutor,
+    Schedule,
+    Shipment,
+    Workers,
+)
+from mbcasadi.validation.campaigns.trials import BatchResult
 
 
 class Mortal(Workers):

@@ -1,7 +1,6 @@
 """Every kind of controller in a campaign: in this process and in another one, bit by bit."""
 
 import pickle
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from support.validation_problems import (
     SLIDER,
     SLIDER_GAIN,
     all_digits,
+    compiled_library,
     crank_controller,
     planning_slider,
     swing,
@@ -25,11 +25,18 @@ from support.validation_problems import (
 
 import mbcasadi as mb
 from mbcasadi import models
-from mbcasadi.codegen.compiler import find_compiler
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
-from mbcasadi.platforms import library_name
-from mbcasadi.validation import Case, Policy, Trial, campaign, case_report, cases, shared_library
+from mbcasadi.validation import (
+    CampaignOptions,
+    Case,
+    Policy,
+    Trial,
+    campaign,
+    case_report,
+    cases,
+    shared_library,
+)
 from mbcasadi.validation.campaigns.shipping import machine_type, ship
 from mbcasadi.validation.closed_loop import FastLaw, as_runnable
 
@@ -62,12 +69,7 @@ def pd_function() -> ca.Function:
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("library")
-    (folder / "pd.c").write_text(PD_C)
-    path = folder / library_name("pd")
-    command = [*find_compiler(None), "-shared", "-fPIC", str(folder / "pd.c"), "-o", str(path)]
-    subprocess.run(command, check=True)
-    return path
+    return compiled_library(tmp_path_factory.mktemp("library"), PD_C)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +79,7 @@ def other_process() -> Iterator[Executor]:
 
 
 def run(controller: Any, **options: Any) -> Any:
-    return campaign(controller, SLIDER, TRIAL, PLAN, **options)
+    return campaign(controller, SLIDER, TRIAL, PLAN, CampaignOptions(**options))
 
 
 def test_every_kind_has_the_same_digits_in_another_process_and_alone(
@@ -160,7 +162,7 @@ def test_a_library_travels_as_its_bytes_to_machines_of_its_type(
     u = shipped.load(plant).start(plant)({"q": np.array([0.5]), "v": np.array([1.0])})["u"]
     assert u == [-18.0]
     with pytest.raises(ProblemError, match=f"is for dos 8086, this worker is {machine_type()}"):
-        replace(shipped, machine="dos 8086").load(plant)
+        replace(shipped, content=(*shipped.content[:2], "dos 8086", 0.01)).load(plant)
 
 
 def test_reference_time_step_and_period_are_those_of_validate() -> None:
@@ -185,7 +187,7 @@ def test_a_fast_campaign_says_what_ran_and_has_the_motion_of_the_c(
 
     def done(fast: bool) -> Any:
         trial = Trial(0.1, reference=swing, fast=fast)
-        return campaign(crank_controller(), four_bar, trial, plan, jobs=1)
+        return campaign(crank_controller(), four_bar, trial, plan, CampaignOptions(jobs=1))
 
     usual, fast = done(fast=False), done(fast=True)
     monkeypatch.setattr(sys.modules[FastLaw.__module__], "MOST_TICKS", 10)

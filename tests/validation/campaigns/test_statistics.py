@@ -9,7 +9,7 @@ import pytest
 
 from mbcasadi.errors import ProblemError
 from mbcasadi.validation import Campaign, Case, Outcome, PassRate, sampled_cases
-from mbcasadi.validation.campaigns.statistics import pass_rate, rank_regression
+from mbcasadi.validation.campaigns.outcome import pass_rate, rank_regression
 from mbcasadi.validation.metrics import Criteria, Metric, judge
 
 LIMITS = Criteria({"tracking.max": 1.0, "cone.plant": 0.0})

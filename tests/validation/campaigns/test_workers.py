@@ -17,8 +17,8 @@ from support.validation_problems import (
 
 from mbcasadi import models
 from mbcasadi.errors import MissingExtraError, ProblemError, SimulationError, UnknownNameError
-from mbcasadi.validation import Criteria, Trial, campaign, cases, sampled_cases
-from mbcasadi.validation.campaigns.workers import dask_executor
+from mbcasadi.validation import CampaignOptions, Criteria, Trial, campaign, cases, sampled_cases
+from mbcasadi.validation.campaigns.schedule import dask_executor
 from mbcasadi.validation.main_module import main_not_imported
 
 FOUR_BAR = models.path("four_bar")
@@ -28,7 +28,7 @@ CRITERIA = Criteria({"tracking.max": 0.1})
 
 def run(**more):
     trial = Trial(0.1, reference=swing, criteria=CRITERIA)
-    return campaign(crank_controller(), FOUR_BAR, trial, PLAN, **more)
+    return campaign(crank_controller(), FOUR_BAR, trial, PLAN, CampaignOptions(**more))
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_a_script_needs_no_guard_around_its_campaign(monkeypatch) -> None:
 
 def test_a_case_that_takes_too_long_fails_with_its_reason() -> None:
     trial = Trial(2.0, criteria=Criteria({}))
-    done = campaign(planning_slider(), SLIDER, trial, cases([0]), time_limit=1e-6)
+    done = campaign(planning_slider(), SLIDER, trial, cases([0]), CampaignOptions(time_limit=1e-6))
     (outcome,) = done.outcomes
     assert not outcome.passed
     assert "longer than 1e-06 s" in outcome.events[0]

@@ -1,6 +1,5 @@
 """Controllers that are not ours: functions, exports, libraries and policies in the loop."""
 
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,12 +8,16 @@ import casadi as ca
 import mujoco
 import numpy as np
 import pytest
-from support.validation_problems import SLIDER, SLIDER_GAIN, SLIDER_LIMIT, SLIDER_STEP
+from support.validation_problems import (
+    SLIDER,
+    SLIDER_GAIN,
+    SLIDER_LIMIT,
+    SLIDER_STEP,
+    compiled_library,
+)
 
 import mbcasadi as mb
-from mbcasadi.codegen.compiler import find_compiler
 from mbcasadi.errors import CompilerError, ControllerError, ExportError, ProblemError
-from mbcasadi.platforms import library_name
 from mbcasadi.validation import (
     Policy,
     Run,
@@ -70,12 +73,7 @@ def simulated(law: Callable[..., Any], delay: int, mass: float, force: float) ->
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("library")
-    (folder / "pd.c").write_text(PD_C)
-    path = folder / library_name("pd")
-    command = [*find_compiler(None), "-shared", "-fPIC", str(folder / "pd.c"), "-o", str(path)]
-    subprocess.run(command, check=True)
-    return path
+    return compiled_library(tmp_path_factory.mktemp("library"), PD_C)
 
 
 def functions() -> dict[str, ca.Function]:

@@ -1,5 +1,6 @@
 """Two rates: a slow outer law, delayed, connected with the inner law by a planner."""
 
+import pickle
 from dataclasses import dataclass, replace
 
 import casadi as ca
@@ -9,7 +10,10 @@ import pytest
 import mbcasadi as mb
 from mbcasadi import errors as err
 from mbcasadi.description import Controller, Signal
-from mbcasadi.validation import ReportOptions, ScenarioOptions, outer_law
+from mbcasadi.validation import ReportOptions, ScenarioOptions, Trial, outer_law
+from mbcasadi.validation.campaigns.kit import sampled_trial
+from mbcasadi.validation.campaigns.shipping import to_bytes
+from mbcasadi.validation.validate import run_trial
 
 EVERY = 3
 SLIDE = '<mujoco><worldbody><body><joint name="x" type="slide" axis="1 0 0"/><geom size=".1" \
@@ -188,5 +192,8 @@ def test_a_planner_with_measured_forces_gets_those_of_the_inner_laws_contacts():
         assert outer.measures_forces
         above = ScenarioOptions(outer=outer)
         recording = mb.validate(inner, BALL, 1.0, scenario=above).runs[0].recording
+        sent = to_bytes(sampled_trial(Trial(1.0, scenario=above), 0.01))
+    again = run_trial(inner, BALL, pickle.loads(sent)).runs[0].recording
+    np.testing.assert_array_equal(again.q, recording.q)  # as a worker of a campaign gets it
     np.testing.assert_allclose(recording.ref[1:], recording.f_measured[1:], atol=1e-9)
     np.testing.assert_allclose(recording.ref[-1], [2 * 9.81, 0, 0], atol=0.1)

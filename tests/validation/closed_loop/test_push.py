@@ -8,6 +8,7 @@ from support.validation_problems import SLIDER, SLIDER_MASS, planning_slider
 from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
 from mbcasadi.validation import (
     Campaign,
+    CampaignOptions,
     Case,
     Criteria,
     Push,
@@ -96,7 +97,7 @@ def values(metrics) -> dict[str, str]:
 
 def pushed(cases: list[Case], *pushes: Push, jobs: int = 1) -> Campaign:
     trial = Trial(0.5, disturbance=pushes, **LOOSE)
-    return campaign(planning_slider(), SLIDER, trial, cases, jobs=jobs)
+    return campaign(planning_slider(), SLIDER, trial, cases, CampaignOptions(jobs=jobs))
 
 
 def test_a_pushed_case_of_a_worker_has_the_bits_of_the_case_alone() -> None:

@@ -1,5 +1,7 @@
 """Reactions: what is measured changes mask and reference; a force is that of the last step."""
 
+import pickle
+
 import casadi as ca
 import mujoco
 import numpy as np
@@ -8,7 +10,10 @@ import pytest
 import mbcasadi as mb
 from mbcasadi.description import Contact, Controller, Signal
 from mbcasadi.errors import ProblemError, ShapeError
-from mbcasadi.validation import ScenarioOptions, compile_controller, reaction
+from mbcasadi.validation import ScenarioOptions, Trial, compile_controller, reaction
+from mbcasadi.validation.campaigns.kit import sampled_trial
+from mbcasadi.validation.campaigns.shipping import to_bytes
+from mbcasadi.validation.validate import run_trial
 
 H, KP, KD = 2e-3, 4000.0, 400.0
 PLUNGER = f"""
@@ -88,6 +93,9 @@ def test_a_reaction_changes_what_is_scheduled_by_what_is_measured(ramp):
             np.testing.assert_array_equal(run.ref[:k], free.ref[:k])
             np.testing.assert_array_equal(run.ref[k:], np.full_like(run.ref[k:], setpoint(k * H)))
             assert np.all(run.mask == 1)
+        sent = to_bytes(sampled_trial(Trial(0.6, reference=setpoint, scenario=options), H))
+    again = run_trial(ramp, PLUNGER, pickle.loads(sent)).runs[0].recording
+    np.testing.assert_array_equal(again.q, run.q)  # as a worker of a campaign gets it
 
 
 def test_what_is_no_reaction_is_refused():

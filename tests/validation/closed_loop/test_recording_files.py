@@ -11,7 +11,7 @@ import pytest
 
 from mbcasadi import models
 from mbcasadi.errors import MissingExtraError, ProblemError
-from mbcasadi.validation import Recording, validate
+from mbcasadi.validation import Recording, load_recording, save_recording, validate
 
 
 def push(t, q, v):
@@ -36,8 +36,8 @@ def recording() -> Recording:
 def test_every_number_comes_back_from_the_file(
     recording: Recording, tmp_path: Path, suffix: str
 ) -> None:
-    path = recording.save(tmp_path / f"run{suffix}")
-    again = Recording.load(path)
+    path = save_recording(recording, tmp_path / f"run{suffix}")
+    again = load_recording(path)
     assert [p.name for p in tmp_path.iterdir()] == [path.name]  # nothing is left beside it
     for field in fields(Recording):
         if field.name not in {"columns", "monitor"}:
@@ -53,7 +53,7 @@ def test_every_number_comes_back_from_the_file(
 
 
 def test_names_and_units_are_in_the_heading_of_a_csv(recording: Recording, tmp_path: Path) -> None:
-    with recording.save(tmp_path / "run.csv").open(newline="", encoding="utf-8") as file:
+    with save_recording(recording, tmp_path / "run.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     column = np.array([float(row["q.crank [rad]"]) for row in rows])
     np.testing.assert_array_equal(column, recording.q[:, 0])
@@ -77,15 +77,15 @@ def test_names_and_limits_are_those_of_the_model(recording: Recording) -> None:
 
 def test_a_file_that_is_no_recording_says_so(recording: Recording, tmp_path: Path) -> None:
     with pytest.raises(ProblemError, match=r"saved as \.npz, \.csv"):
-        recording.save(tmp_path / "run.txt")
+        save_recording(recording, tmp_path / "run.txt")
     with pytest.raises(ProblemError, match="no folder"):
-        recording.save(tmp_path / "nowhere" / "run.npz")
+        save_recording(recording, tmp_path / "nowhere" / "run.npz")
     with pytest.raises(ProblemError, match="no file"):
-        Recording.load(tmp_path / "run.npz")
+        load_recording(tmp_path / "run.npz")
     for suffix in (".npz", ".csv"):
         (tmp_path / f"other{suffix}").write_text("a,b\n1,2\n")
         with pytest.raises(ProblemError, match="other"):
-            Recording.load(tmp_path / f"other{suffix}")
+            load_recording(tmp_path / f"other{suffix}")
 
 
 def test_a_missing_h5py_is_named(
@@ -93,5 +93,5 @@ def test_a_missing_h5py_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(MissingExtraError, match=r"mbcasadi\[hdf5\].*\.npz"):
-        recording.save(tmp_path / "run.h5")
+        save_recording(recording, tmp_path / "run.h5")
     assert not list(tmp_path.iterdir())

@@ -12,7 +12,7 @@ from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
 from mbcasadi.description import Contact
 from mbcasadi.plant import Plant
 from mbcasadi.validation import Criteria, Report, ScenarioOptions
-from mbcasadi.validation.metrics.contact_forces import contact_force_metrics, contact_forces
+from mbcasadi.validation.metrics.contact_metrics import contact_force_metrics, contact_forces
 
 FOUR_BAR, QUADRUPED = mb.models.path("four_bar"), mb.models.path("quadruped")
 FEET = ("FL", "FR", "RL", "RR")

@@ -15,8 +15,8 @@ from mbcasadi.validation import Criteria, Report, Run, validate
 from mbcasadi.validation.metrics.control_metrics import time_metrics
 from mbcasadi.validation.metrics.margins import margin_metrics, margins
 from mbcasadi.validation.metrics.status_metrics import longest_run, status_metrics, status_rows
+from mbcasadi.validation.metrics.text import tick_phases
 from mbcasadi.validation.report import findings
-from mbcasadi.validation.report.text import tick_phases
 
 T = np.arange(1000) * 1e-3
 FAILS = {10: 2, 11: 2, 12: 4, 30: 4}  # tick → status
@@ -79,7 +79,7 @@ def test_metrics_distinguish_hard_rows_from_soft_ones() -> None:
     record = slider_recording(place, np.zeros(1000))
     hard = {m.name: m for m in margin_metrics(margins(limited(), record))}
     assert hard["limits.least"].value == pytest.approx(-0.1 / 1.1)
-    assert "(wall at 0.25 s)" in hard["limits.least"].meaning
+    assert hard["limits.least"].note == "wall at 0.25 s"
     assert hard["limits.beyond"].value == pytest.approx((place > 0.5).mean())
     assert "limits.soft_least" not in hard
     soft = {m.name: m.value for m in margin_metrics(margins(limited(soft=True), record))}
@@ -139,7 +139,7 @@ def test_failures_are_counted_dated_and_measured(failed_run: Run) -> None:
     assert (stopped.ticks, stopped.longest) == (2, 1)
     assert failed_run.metric("status.safe_output") == pytest.approx(0.08)
     assert failed_run.metric("status.longest_failure") == 3  # of one kind after the other
-    meaning = next(m.meaning for m in failed_run.metrics if m.name == "status.longest_failure")
+    meaning = next(m.note for m in failed_run.metrics if m.name == "status.longest_failure")
     assert meaning.endswith("from 0.1 s")
     assert not failed_run.passed
 

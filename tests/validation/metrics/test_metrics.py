@@ -20,8 +20,11 @@ from mbcasadi.validation.metrics import (
 )
 from mbcasadi.validation.metrics.contact_metrics import contact_metrics
 from mbcasadi.validation.metrics.control_metrics import torque_metrics
-from mbcasadi.validation.metrics.hold_metrics import hold_metrics, hold_statistics
-from mbcasadi.validation.metrics.tracking_metrics import tracking_metrics
+from mbcasadi.validation.metrics.tracking_metrics import (
+    hold_metrics,
+    hold_statistics,
+    tracking_metrics,
+)
 
 WORLD = mujoco.MjModel.from_xml_string("<mujoco><statistic extent='2'/></mujoco>")
 

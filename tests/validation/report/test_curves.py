@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 
 from mbcasadi import models
 from mbcasadi.validation import Report, validate
-from mbcasadi.validation.report.curves import MOST_POINTS, extremes
-from mbcasadi.validation.report.figures import svg_text
+from mbcasadi.validation.report.figures import MOST_POINTS, extremes, svg_text
 
 PICTURE_POINT = 0.02  # points of the SVG, which has hundredths
 

@@ -20,8 +20,8 @@ from mbcasadi.validation import (
     Runnable,
     compile_controller,
 )
-from mbcasadi.validation.metrics.unit_scales import prefixed
-from mbcasadi.validation.run.diagnosis import START_CAUSE
+from mbcasadi.validation.metrics.metric import prefixed
+from mbcasadi.validation.run.explanations import START_CAUSE
 from mbcasadi.validation.run.reference_rates import RatePair, rate_between
 
 DURATION = 1.0

@@ -1,7 +1,6 @@
 """A folder of models against MuJoCo."""
 
 from mbcasadi.validation.agreement.corpus.corpus import check_corpus
-from mbcasadi.validation.agreement.corpus.report import CorpusReport
-from mbcasadi.validation.agreement.corpus.row import CorpusRow
+from mbcasadi.validation.agreement.corpus.report import CorpusReport, CorpusRow
 
 __all__ = ["CorpusReport", "CorpusRow", "check_corpus"]

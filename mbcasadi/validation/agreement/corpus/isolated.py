@@ -9,22 +9,21 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, Generic, TypeAlias, TypeVar
+from queue import SimpleQueue
+from typing import Any, Generic, TypeVar
 
 from mbcasadi.validation.main_module import ignore_interrupts, main_not_imported
 
 R = TypeVar("R")
-Enter: TypeAlias = Callable[[str], None]
 STDOUT, STDERR = 1, 2
 STARTING = "start"  # stage before the first one of a task
 LONGEST_REASON = 300  # characters
-GRACE = 5.0
-"""s, for a process to end by itself once it has no more tasks."""
 
 
 @dataclass(frozen=True)
@@ -59,118 +58,80 @@ def run_isolated(
     Yields:
         Place of the arguments, and the result.
     """
-    pending = list(enumerate(arguments))[::-1]
-    with tempfile.TemporaryDirectory() as folder:
-        logs = [Path(folder) / f"{i}.log" for i in range(min(jobs, len(pending)))]
-        workers: list[_Worker[R]] = [_Worker(task, log) for log in logs]
+    jobs = max(1, min(jobs, len(arguments)))
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as threads:
+        workers = [_Worker(task, Path(folder) / f"{i}.log", timeout) for i in range(jobs)]
+        idle: SimpleQueue[_Worker[R]] = SimpleQueue()
+        for worker in workers:
+            idle.put(worker)
+
+        def run(each: tuple[Any, ...]) -> R | BrokenOff:
+            worker = idle.get()
+            try:
+                return worker.run(each)
+            finally:
+                idle.put(worker)
+
+        places = {threads.submit(run, each): place for place, each in enumerate(arguments)}
         try:
-            for worker in workers:
-                worker.give(*pending.pop())
-            while busy := [worker for worker in workers if worker.place is not None]:
-                wait(
-                    [worker.connection for worker in busy], max(0.0, _next_deadline(busy, timeout))
-                )
-                for worker in busy:
-                    for outcome in worker.outcomes(timeout):
-                        yield outcome
-                        if pending:
-                            worker.give(*pending.pop())
+            for future in as_completed(places):
+                yield places[future], future.result()
         finally:
+            threads.shutdown(wait=False, cancel_futures=True)
             for worker in workers:
                 worker.end()
 
 
 class _Worker(Generic[R]):
-    """One process, which is replaced where it died or had to be ended.
+    """One process, which is replaced where it died or had to be ended."""
 
-    Attributes:
-        connection: to it.
-        place: of the arguments that it works on, or None.
-        began: time of the first stage of the task, or None before it.
-    """
-
-    def __init__(self, task: Callable[..., R], log: Path) -> None:
-        self._task, self._log = task, log
-        self.place: int | None = None
-        self.began: float | None = None
-        self._stage = STARTING
+    def __init__(self, task: Callable[..., R], log: Path, timeout: float) -> None:
+        self._task, self._log, self._timeout = task, log, timeout
         self._process: BaseProcess | None = None
 
     def _start(self) -> BaseProcess:
         context = multiprocessing.get_context("spawn")
-        self.connection, other = context.Pipe()
+        self._connection, other = context.Pipe()
         process = context.Process(target=_serve, args=(other, self._task, self._log), daemon=True)
         with main_not_imported():
             process.start()
         other.close()  # so that the death of the process is the end of the file here
         return process
 
-    def give(self, place: int, arguments: tuple[Any, ...]) -> None:
-        """Send the arguments of a task, to a new process where there is none."""
-        if self._process is None:
-            self._process = self._start()
-        self.place, self.began, self._stage = place, None, STARTING
-        self.connection.send(arguments)
-
-    def outcomes(self, timeout: float) -> Iterator[tuple[int, "R | BrokenOff"]]:
-        """Yield the outcome of the task, if it has come, and be ready for another one."""
-        result: list[R | BrokenOff] = []
+    def run(self, arguments: tuple[Any, ...]) -> R | BrokenOff:
+        """Return the result of a task, by a new process where there is none."""
+        self._process = self._process or self._start()
+        stage, began, timed_out = STARTING, None, False
         try:
-            while not result and self.connection.poll():
-                kind, value = self.connection.recv()
-                if kind == "stage":
-                    self._stage = value
-                    self.began = self.began or time.monotonic()
-                else:
-                    result.append(value)
+            self._connection.send(arguments)
+            while began is None or self._connection.poll(began + self._timeout - time.monotonic()):
+                kind, value = self._connection.recv()
+                if kind == "result":
+                    result: R = value
+                    return result
+                stage, began = value, began or time.monotonic()
+            timed_out, reason = True, f"not finished after {self._timeout:g} s"
         except (EOFError, ConnectionError):
-            code = self._finish()
-            result.append(self._broken(timed_out=False, reason=self._death(code)))
-        if not result and self.began and time.monotonic() > self.began + timeout:
-            self._finish(kill=True)
-            result.append(self._broken(timed_out=True, reason=f"not finished after {timeout:g} s"))
-        for value in result:
-            place, self.place = self.place, None
-            assert place is not None  # only busy workers are asked
-            yield place, value
-
-    def _broken(self, *, timed_out: bool, reason: str) -> BrokenOff:
-        seconds = time.monotonic() - self.began if self.began else 0.0
-        return BrokenOff(self._stage, timed_out, reason, seconds)
+            self._process.join()
+            reason = self._death(self._process.exitcode or 0)
+        self.end()
+        seconds = time.monotonic() - began if began else 0.0
+        return BrokenOff(stage, timed_out, reason, seconds)
 
     def _death(self, code: int) -> str:
         """Return how the process died, with the last line that it wrote."""
-        how = (
-            f"the process died of signal {-code}" if code < 0 else f"the process ended with {code}"
-        )
+        how = f"the process {f'died of signal {-code}' if code < 0 else f'ended with {code}'}"
         written = self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         return f"{how}: {written[-1][:LONGEST_REASON]}" if written else how
 
     def end(self) -> None:
-        """End the process: at once where it has a task, else by telling it."""
-        if self._process is None:
-            return
-        if self.place is None:
-            with suppress(ConnectionError):  # it has died
-                self.connection.send(None)
-            self._process.join(GRACE)
-        self._finish(kill=self._process.is_alive())
-
-    def _finish(self, *, kill: bool = False) -> int:
-        """Wait for the end of the process, and return its exit status."""
+        """End the process, whatever it does."""
         process, self._process = self._process, None
-        assert process is not None  # it was started
-        if kill:
+        if process is not None:
             process.kill()
-        process.join()
-        self.connection.close()
-        return process.exitcode or 0
-
-
-def _next_deadline(busy: Sequence[_Worker[R]], timeout: float) -> float:
-    """Return s until the first task has exceeded its time; at most `timeout`."""
-    now = time.monotonic()
-    return min(timeout if w.began is None else w.began + timeout - now for w in busy)
+            process.join()
+            with suppress(OSError):
+                self._connection.close()
 
 
 def _serve(connection: "Connection[Any, Any]", task: Callable[..., Any], log: Path) -> None:
@@ -179,7 +140,8 @@ def _serve(connection: "Connection[Any, Any]", task: Callable[..., Any], log: Pa
     file = os.open(log, os.O_RDWR | os.O_CREAT | os.O_APPEND)
     for stream in (STDOUT, STDERR):
         os.dup2(file, stream)
-    while (arguments := connection.recv()) is not None:
+    while True:
+        arguments = connection.recv()
         os.ftruncate(file, 0)
         connection.send(
             ("result", task(*arguments, lambda stage: connection.send(("stage", stage))))

@@ -23,13 +23,19 @@ from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ExportError, ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.shapes import PERIOD_ROUNDING, described, require_positive
-from mbcasadi.validation.closed_loop.controllers.casadi_function import CasadiFunction
-from mbcasadi.validation.closed_loop.controllers.exported_folder import ExportedFolder
-from mbcasadi.validation.closed_loop.controllers.policy import Policy, PolicyRun, Predictor
-from mbcasadi.validation.closed_loop.controllers.python_callable import PythonCallable
+from mbcasadi.validation.closed_loop.controllers.casadi_function import (
+    ExportedFolder,
+    casadi_function,
+)
+from mbcasadi.validation.closed_loop.controllers.python_callable import (
+    Policy,
+    Predictor,
+    policy_run,
+    python_callable,
+)
 from mbcasadi.validation.closed_loop.controllers.shared_library import (
-    LibraryFunction,
     SharedLibrary,
+    library_function,
 )
 from mbcasadi.validation.closed_loop.runnable import Runnable
 
@@ -51,10 +57,10 @@ Controllable = (
 """What `validate` and `campaign` take as a controller."""
 
 OF_OTHERS: dict[type, Callable[..., Runnable]] = {
-    ca.Function: CasadiFunction,
+    ca.Function: casadi_function,
     CProject: ExportedFolder,
-    SharedLibrary: LibraryFunction,
-    Policy: PolicyRun,
+    SharedLibrary: library_function,
+    Policy: policy_run,
 }
 LIBRARIES = (".so", ".dylib", ".dll")
 
@@ -90,7 +96,7 @@ def as_runnable(
             "validation.Policy(observe, policy, action), which says what it observes"
         )
     if callable(given):
-        return PythonCallable(given, plant, step)
+        return python_callable(given, plant, step)
     raise ProblemError(
         f"cannot validate {described(given)}; expected a controller of mbcasadi, a ca.Function, "
         "an exported folder, a shared_library, a Policy, or a function (t, q, v) → u"

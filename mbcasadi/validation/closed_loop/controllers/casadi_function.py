@@ -1,16 +1,29 @@
-"""A `ca.Function` in the loop, its inputs mapped by name, or by position where that is plain."""
+"""A `ca.Function` or a folder that `export_c` wrote, in the loop.
 
-from collections.abc import Mapping
+Inputs of a Function are mapped by name, or by position where that is plain. The compiled library of
+a folder runs; nothing is generated.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.codegen import CProject, TickTimes
+from mbcasadi.codegen.compiler import library_to_load
+from mbcasadi.codegen.manifest import Manifest, SignalEntry
+from mbcasadi.description import Controller, Signal, TuningParameter
 from mbcasadi.description.status import OUTPUTS
-from mbcasadi.errors import ProblemError
+from mbcasadi.errors import CompilerError, ProblemError
 from mbcasadi.plant import Plant
+from mbcasadi.platforms import library_name
 from mbcasadi.validation.closed_loop.compiled_law import KNOWN_INPUTS, Caller
 from mbcasadi.validation.closed_loop.controllers.description import (
+    CheckedTick,
+    OtherController,
     control_of,
     describe,
     sizes_of,
@@ -23,46 +36,27 @@ ORDERS = (("q", "v"), ("t", "q", "v"), ("q", "v", "ref"), ("q", "v", "ref", "t")
 """Orders of inputs that are recognised without names, by their sizes."""
 
 
-class CasadiFunction(Runnable):
-    """A Function of the user, evaluated by CasADi as it is: no C is generated.
-
-    Attributes:
-        controller: names, sizes, limits and period.
-        function: with the loop's names.
-    """
-
-    def __init__(self, given: ca.Function, plant: Plant, period: float) -> None:
-        self.function = renamed(given, plant)
-        reported = ("status",) if "status" in self.function.name_out() else ()
-        self.controller = describe(given.name(), self.function, plant, period, reported)
-        self._who = f"the Function {given.name()!r}"
-
-    @property
-    def kind(self) -> str:
-        """What runs, in words."""
-        return "a CasADi Function"
-
-    def start(self, plant: Plant) -> Tick:
-        """Return what calls the Function."""
-        return CheckedCaller(self.function, plant.nu, self._who)
+def casadi_function(given: ca.Function, plant: Plant, period: float) -> OtherController:
+    """Return a Function of the user, evaluated by CasADi as it is: no C is generated."""
+    function = renamed(given, plant)
+    reported = ("status",) if "status" in function.name_out() else ()
+    data = describe(given.name(), function, plant, period, reported)
+    who = f"the Function {given.name()!r}"
+    return OtherController(
+        data, function, "a CasADi Function", lambda on: checked_caller(function, on.nu, who)
+    )
 
 
-class CheckedCaller(Caller):
-    """Calls a Function that others wrote: its control is checked."""
+def checked_caller(function: ca.Function, nu: int, who: str) -> CheckedTick:
+    """Return what calls a Function that others wrote; a control that is not finite is an error."""
+    caller = Caller(function)
 
-    def __init__(self, function: ca.Function, nu: int, who: str) -> None:
-        super().__init__(function)
-        self._nu, self._who, self._ticks = nu, who, 0
+    def outputs(values: Mapping[str, Array]) -> dict[str, Array]:
+        answer = caller(values)
+        control_of(answer["u"], nu, float(values["t"][0]), who)
+        return answer
 
-    def __call__(self, values: Mapping[str, Array]) -> dict[str, Array]:
-        """Return all outputs by name.
-
-        Raises:
-            ControllerError: u is not finite.
-        """
-        outputs = super().__call__(values)
-        control_of(outputs["u"], self._nu, float(values["t"][0]), self._who)
-        return outputs
+    return CheckedTick({name: caller.size(name) for name in caller.names_in}, outputs)
 
 
 def renamed(given: ca.Function, plant: Plant) -> ca.Function:
@@ -135,3 +129,141 @@ def _output_names(given: ca.Function, plant: Plant) -> list[str]:
             "actuators"
         )
     return names
+
+
+class ExportedFolder(Runnable):
+    """The library of an exported folder; it is built where it is not yet.
+
+    Names, units, limits, initial state and period are those of the manifest. The export of a bare
+    Function has no limits and no period: it gets those of the plant and of the call.
+
+    Attributes:
+        controller: what the manifest says.
+        project: the folder.
+    """
+
+    def __init__(self, project: CProject, plant: Plant, period: float) -> None:
+        self.project = project
+        self._is_law = project.manifest["period"] is not None
+        library = load_library(project)
+        if self._is_law:
+            _require_inputs(project)
+            self.function = library
+            self.controller = _law_of(project.manifest, self.function)
+        else:
+            self.function = renamed(library, plant)
+            self.controller = describe(project.name, self.function, plant, period)
+
+    @property
+    def kind(self) -> str:
+        """What runs, in words."""
+        return f"the exported C in {self.project.folder}"
+
+    def start(self, plant: Plant) -> Tick:
+        """Return what calls the library."""
+        if self._is_law:
+            return Caller(self.function)
+        return checked_caller(self.function, plant.nu, f"the export {self.project.name!r}")
+
+    def facts(self) -> dict[str, object]:
+        """Return the size of the C, and what wrote it."""
+        versions = self.project.manifest["versions"]
+        return {
+            "operations in a tick": self.project.operations,
+            "lines of C": self.project.lines,
+            "exported by": ", ".join(f"{name} {version}" for name, version in versions.items()),
+        }
+
+    def times(self, inputs: Mapping[str, Array]) -> TickTimes | None:
+        """Return the time of each tick, called in C with these inputs.
+
+        Args:
+            inputs: name → (ticks, size).
+        """
+        known = self.function.name_in()
+        own = [entry["name"] for entry in self.project.manifest["inputs"]]
+        rows = {own[known.index(n)]: x for n, x in inputs.items() if n in known}
+        return self.project.time(rows, repeats=1)
+
+
+def load_library(project: CProject) -> ca.Function:
+    """Return the folder's library; where there is no compiler, the newest one that is built.
+
+    Raises:
+        CompilerError: no compiler, and no library that is newer than the C.
+    """
+    try:
+        return project.load()
+    except CompilerError:
+        pattern = library_name(f"{project.name}_*")
+        ages = {path: path.stat().st_mtime for path in (project.folder / "build").glob(pattern)}
+        newest = max(ages, key=lambda path: ages[path], default=None)
+        if newest is None or ages[newest] < project.source.stat().st_mtime:
+            raise
+        return ca.external(project.name, str(library_to_load(newest)))
+
+
+def _require_inputs(project: CProject) -> None:
+    unknown = [e["name"] for e in project.manifest["inputs"] if e["name"] not in KNOWN_INPUTS]
+    if unknown:
+        raise ProblemError(
+            f"the export {project.name!r} has the inputs {unknown}; a closed loop provides "
+            f"{', '.join(KNOWN_INPUTS)} only"
+        )
+    if "u" not in [entry["name"] for entry in project.manifest["outputs"]]:
+        raise ProblemError(f"the export {project.name!r} has no output 'u'")
+
+
+def _law_of(manifest: Manifest, function: ca.Function) -> Controller:
+    """Return the controller of a manifest."""
+    outputs, period = _signals(manifest["outputs"]), manifest["period"]
+    nu = next(len(signal.components) for signal in outputs if signal.name == "u")
+    unreported = ["tracking", "plan", "contacts"]
+    if "status" not in [signal.name for signal in outputs]:
+        unreported.append("status")
+    assert period is not None
+    law = Controller(
+        name=manifest["name"],
+        function=function,
+        inputs=_signals(manifest["inputs"]),
+        outputs=outputs,
+        u_min=_bounds(manifest["u_min"], -np.inf, nu),
+        u_max=_bounds(manifest["u_max"], np.inf, nu),
+        z0=np.array(manifest["z0"] or [], dtype=float),
+        period=period,
+        source=manifest["source"],
+        notes=dict(manifest["notes"]),
+        tuning=tuple(_entries(manifest, "tuning")),
+        parameters=tuple(_entries(manifest, "parameters")),
+        unreported=tuple(unreported),
+    )
+    if not manifest.get("statuses"):  # of an earlier version
+        return law
+    return replace(
+        law,
+        statuses=tuple(manifest["statuses"]),
+        safe_statuses=tuple(manifest["safe_statuses"]),
+    )
+
+
+def _signals(entries: Sequence[SignalEntry]) -> tuple[Signal, ...]:
+    return tuple(Signal(e["name"], tuple(e["components"]), tuple(e["units"])) for e in entries)
+
+
+def _bounds(values: list[float | None] | None, unbounded: float, size: int) -> Array:
+    """Return (size,) bounds; None in JSON is no bound."""
+    given: list[float | None] = values or [None] * size
+    return np.array([unbounded if value is None else value for value in given])
+
+
+def _entries(manifest: Manifest, key: Literal["tuning", "parameters"]) -> list[TuningParameter]:
+    return [
+        TuningParameter(
+            name=entry["name"],
+            default=entry["default"],
+            lower=-np.inf if entry["lower"] is None else entry["lower"],
+            upper=np.inf if entry["upper"] is None else entry["upper"],
+            unit=entry["unit"],
+        )
+        for entry in manifest.get(key, [])
+    ]

@@ -1,6 +1,8 @@
 """A controller that is not one of ours, as data: what the plant says of it."""
 
 import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import casadi as ca
 import mujoco
@@ -13,8 +15,56 @@ from mbcasadi.description.controller import UNREPORTED
 from mbcasadi.errors import ControllerError, ShapeError
 from mbcasadi.plant import Plant
 from mbcasadi.shapes import described, real_array
+from mbcasadi.validation.closed_loop.runnable import Runnable, Tick
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class OtherController(Runnable):
+    """A controller that is not ours, on one plant.
+
+    Attributes:
+        controller: names, sizes, limits and period.
+        given: what the user gave.
+        words: what runs, with its article.
+        begin: a plant → what is called at each tick of a new run.
+    """
+
+    controller: Controller
+    given: object
+    words: str
+    begin: Callable[[Plant], Tick]
+
+    @property
+    def kind(self) -> str:
+        """What runs, in words."""
+        return self.words
+
+    def start(self, plant: Plant) -> Tick:
+        """Return what is called at each tick."""
+        return self.begin(plant)
+
+
+@dataclass(frozen=True)
+class CheckedTick:
+    """Calls a function of the user with what a loop provides.
+
+    Attributes:
+        sizes: of its inputs.
+        outputs: values by name → all outputs, u among them, checked by `control_of`.
+    """
+
+    sizes: Mapping[str, int]
+    outputs: Callable[[Mapping[str, Array]], dict[str, Array]]
+
+    def size(self, name: str) -> int:
+        """Return the number of elements of an input, 0 where there is no such input."""
+        return self.sizes.get(name, 0)
+
+    def __call__(self, values: Mapping[str, Array]) -> dict[str, Array]:
+        """Return all outputs by name."""
+        return self.outputs(values)
 
 
 def sizes_of(plant: Plant) -> dict[str, int]:

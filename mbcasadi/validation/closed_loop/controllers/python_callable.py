@@ -1,82 +1,46 @@
-"""A Python callable `(t, q, v) → u` in the loop."""
+"""A Python callable `(t, q, v) → u`, or a policy, observation → action, in the loop."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
 import casadi as ca
+import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.description import Controller
+from mbcasadi.argument_kinds import require_fields
 from mbcasadi.errors import ControllerError, MbcasadiError, ProblemError
 from mbcasadi.plant import Plant
+from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.validation.closed_loop.controllers.description import (
+    CheckedTick,
+    OtherController,
     c_name,
     control_of,
     describe,
     sizes_of,
 )
-from mbcasadi.validation.closed_loop.runnable import Runnable, Tick
 
 Array = NDArray[np.float64]
 INPUTS = ("t", "q", "v")
 
 
-class PythonCallable(Runnable):
-    """A function of the user, called with copies of t (a float), q (nq,) and v (nv,).
+def python_callable(law: Callable[..., object], plant: Plant, period: float) -> OtherController:
+    """Return a function of the user, called with copies of t (a float), q (nq,) and v (nv,)."""
+    _require_arguments(law)
+    name, nu = getattr(law, "__name__", type(law).__name__), plant.nu
+    who = f"the function {name!r}"
+    sizes = {key: size for key, size in sizes_of(plant).items() if key in INPUTS}
 
-    Attributes:
-        controller: names, sizes, limits and period.
-        law: the function.
-    """
-
-    def __init__(self, law: Callable[..., object], plant: Plant, period: float) -> None:
-        _require_arguments(law)
-        self.law = law
-        name = getattr(law, "__name__", type(law).__name__)
-        self._who = f"the function {name!r}"
-        sizes = {key: size for key, size in sizes_of(plant).items() if key in INPUTS}
-        function = AnswerFunction(name, sizes, plant.nu, self._answer)
-        self.controller: Controller = describe(name, function, plant, period)
-
-    @property
-    def kind(self) -> str:
-        """What runs, in words."""
-        return "a Python function"
-
-    def start(self, plant: Plant) -> Tick:
-        """Return what calls the function."""
-        return CheckedTick({n: sizes_of(plant)[n] for n in INPUTS}, plant.nu, self._answer)
-
-    def _answer(self, values: Mapping[str, Array]) -> Array:
-        """Return u (nu,).
-
-        Raises:
-            ControllerError: the function raised, which is the cause, or gave no control.
-        """
+    def outputs(values: Mapping[str, Array]) -> dict[str, Array]:
         t = float(values["t"][0])
-        answer = call_of_user(
-            self._who, t, lambda: self.law(t, values["q"].copy(), values["v"].copy())
-        )
-        return control_of(answer, self.controller.u_min.size, t, self._who)
+        u = call_of_user(who, t, lambda: law(t, values["q"].copy(), values["v"].copy()))
+        return {"u": control_of(u, nu, t, who)}
 
-
-class CheckedTick:
-    """Calls a function of the user with what it takes, and returns its control."""
-
-    def __init__(
-        self, sizes: Mapping[str, int], nu: int, answer: Callable[[Mapping[str, Array]], Array]
-    ) -> None:
-        self._sizes, self._nu, self._answer = dict(sizes), nu, answer
-
-    def size(self, name: str) -> int:
-        """Return the number of elements of an input, 0 where there is no such input."""
-        return self._sizes.get(name, 0)
-
-    def __call__(self, values: Mapping[str, Array]) -> dict[str, Array]:
-        """Return `u`."""
-        return {"u": self._answer({name: values[name] for name in self._sizes})}
+    data = describe(name, AnswerFunction(name, sizes, nu, outputs), plant, period)
+    return OtherController(data, law, "a Python function", lambda _: CheckedTick(sizes, outputs))
 
 
 class AnswerFunction(ca.Callback):
@@ -90,10 +54,10 @@ class AnswerFunction(ca.Callback):
         name: str,
         sizes: Mapping[str, int],
         nu: int,
-        answer: Callable[[Mapping[str, Array]], Array],
+        outputs: Callable[[Mapping[str, Array]], dict[str, Array]],
     ) -> None:
         ca.Callback.__init__(self)
-        self._given = (dict(sizes), nu, answer)
+        self._given = (dict(sizes), nu, outputs)
         self.construct(c_name(name), {})
 
     def get_n_in(self) -> int:
@@ -122,8 +86,8 @@ class AnswerFunction(ca.Callback):
 
     def eval(self, arg: Sequence[ca.DM]) -> list[Any]:
         """Return u for numbers."""
-        sizes, _, answer = self._given
-        return [answer({n: np.array(x).ravel() for n, x in zip(sizes, arg, strict=True)})]
+        sizes, _, outputs = self._given
+        return [outputs({n: np.array(x).ravel() for n, x in zip(sizes, arg, strict=True)})["u"]]
 
 
 def call_of_user(who: str, t: float, call: Callable[[], object]) -> object:
@@ -155,3 +119,88 @@ def _require_arguments(law: Callable[..., object]) -> None:
             f"controller is a function of {signature}; expected (t, q, v) → u; bind other "
             "arguments with functools.partial, or give a ca.Function or a Policy"
         ) from None
+
+
+@runtime_checkable
+class Predictor(Protocol):
+    """A policy as stable-baselines3 has it: `predict(observation) → (action, state)`.
+
+    It returns its deterministic action, and the state of a recurrent policy, where
+    `predict` takes `deterministic` and `state`.
+    """
+
+    def predict(self, observation: Any) -> tuple[Any, Any]: ...  # noqa: D102
+
+
+@readable_fields
+@dataclass(frozen=True)
+class Policy:
+    """A policy of reinforcement learning, and how it is joined to a plant.
+
+    Attributes:
+        observe: MuJoCo's data of the present state, all of it evaluated (`mj_forward`) → the
+            observation. `data.ctrl` is the control that acted last; `data.time` is in s. Do not
+            write into it.
+        policy: observation → action, or an object with `predict(observation) → (action, state)`.
+        action: the action → u (nu,) in MuJoCo's `ctrl`; the action itself by default.
+
+    Raises:
+        ProblemError: something else.
+    """
+
+    observe: Callable[[mujoco.MjData], Any]
+    policy: Callable[[Any], Any] | Predictor
+    action: Callable[[Any], Any] | None = None
+
+    def __post_init__(self) -> None:
+        require_fields(self)
+
+
+def policy_run(policy: Policy, plant: Plant, period: float) -> OtherController:
+    """Return a policy on a plant."""
+    given, model, nu, sizes = policy.policy, plant.model, plant.nu, sizes_of(plant)
+    name = getattr(given, "__name__", type(given).__name__)
+    who = f"the policy {name!r}"
+
+    def control(decide: Callable[[Any], Any], data: mujoco.MjData, t: float) -> dict[str, Array]:
+        def act() -> object:
+            action = decide(policy.observe(data))
+            return action if policy.action is None else policy.action(action)
+
+        return {"u": control_of(call_of_user(who, t, act), nu, t, who)}
+
+    def at_any_state(values: Mapping[str, Array]) -> dict[str, Array]:
+        """Return the control at a state, as the first one of a run."""
+        data = mujoco.MjData(model)
+        data.time, data.qpos, data.qvel = values["t"][0], values["q"], values["v"]
+        data.act = values["act"]
+        mujoco.mj_forward(model, data)
+        return control(_decision(given), data, float(data.time))
+
+    def begin(on: Plant) -> CheckedTick:
+        decide = _decision(given)
+
+        def outputs(values: Mapping[str, Array]) -> dict[str, Array]:
+            on.measure(np.array(on.data.ctrl))  # evaluates what an observation may read
+            return control(decide, on.data, float(values["t"][0]))
+
+        return CheckedTick(sizes, outputs)
+
+    data = describe(name, AnswerFunction(name, sizes, nu, at_any_state), plant, period)
+    return OtherController(data, policy, "a policy in Python", begin)
+
+
+def _decision(policy: Callable[[Any], Any] | Predictor) -> Callable[[Any], Any]:
+    """Return observation → action, with a new state where a policy has one."""
+    if not isinstance(policy, Predictor):
+        return policy
+    takes = inspect.signature(policy.predict).parameters
+    options: dict[str, Any] = {"deterministic": True} if "deterministic" in takes else {}
+
+    def decide(observation: Any) -> Any:
+        action, state = policy.predict(observation, **options)
+        if "state" in takes:
+            options["state"] = state
+        return action
+
+    return decide

@@ -20,12 +20,13 @@ from mbcasadi.errors import ControllerError, ExportError, ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.shapes import require_choice, require_whole
 from mbcasadi.validation.closed_loop.controllers.description import (
+    CheckedTick,
+    OtherController,
     control_of,
     describe,
     sizes_of,
 )
-from mbcasadi.validation.closed_loop.controllers.python_callable import AnswerFunction, CheckedTick
-from mbcasadi.validation.closed_loop.runnable import Runnable, Tick
+from mbcasadi.validation.closed_loop.controllers.python_callable import AnswerFunction
 
 Array = NDArray[np.float64]
 
@@ -123,53 +124,40 @@ def shared_library(
     return SharedLibrary(Path(path), symbol, tuple(inputs), ref_size, reset)
 
 
-class LibraryFunction(Runnable):
-    """A function of a shared library on one plant.
+def library_function(library: SharedLibrary, plant: Plant, period: float) -> OtherController:
+    """Return a function of a shared library on one plant; it is reset before each run.
 
-    Attributes:
-        controller: names, sizes, limits and period.
-        library: the function.
+    An answer that is not finite or not written, or beside which something was written, raises
+    ControllerError.
     """
+    nu, who = plant.nu, f"the function {library.symbol!r} of {library.path.name}"
+    known = sizes_of(plant) | {"ref": library.ref_size}
+    sizes = {name: known[name] for name in library.inputs}
+    function = symbol_of(library.path, library.symbol)
+    function.restype = None
 
-    def __init__(self, library: SharedLibrary, plant: Plant, period: float) -> None:
-        self.library, self._nu = library, plant.nu
-        self._who = f"the function {library.symbol!r} of {library.path.name}"
-        known = sizes_of(plant) | {"ref": library.ref_size}
-        self._sizes = {name: known[name] for name in library.inputs}
-        self._function = symbol_of(library.path, library.symbol)
-        self._function.restype = None
-        function = AnswerFunction(library.symbol, self._sizes, plant.nu, self._answer)
-        self.controller = describe(library.symbol, function, plant, period)
-
-    @property
-    def kind(self) -> str:
-        """What runs, in words."""
-        return f"the function {self.library.symbol!r} of {self.library.path}"
-
-    def start(self, plant: Plant) -> Tick:
-        """Return what calls the function, after its reset."""
-        if self.library.reset:
-            symbol_of(self.library.path, self.library.reset)()
-        return CheckedTick(self._sizes, plant.nu, self._answer)
-
-    def _answer(self, values: Mapping[str, Array]) -> Array:
-        """Return u (nu,).
-
-        Raises:
-            ControllerError: it is not finite, was not written, or its neighbours were.
-        """
+    def outputs(values: Mapping[str, Array]) -> dict[str, Array]:
         t = float(values["t"][0]) if "t" in values else float("nan")
-        arrays = {n: _guarded(values[n]) for n in self._sizes if n != "t"}
-        u = _guarded(np.full(self._nu, np.nan))
-        arguments = [ctypes.c_double(t) if n == "t" else _pointer(arrays[n]) for n in self._sizes]
-        self._function(*arguments, _pointer(u))
+        arrays = {n: _guarded(values[n]) for n in sizes if n != "t"}
+        u = _guarded(np.full(nu, np.nan))
+        arguments = [ctypes.c_double(t) if n == "t" else _pointer(arrays[n]) for n in sizes]
+        function(*arguments, _pointer(u))
         for name, array in {**arrays, "u": u}.items():
             if (array[-GUARD:] != GUARD_VALUE).any():
                 raise ControllerError(
-                    f"{self._who} wrote beyond the {array.size - GUARD} numbers of {name}; this "
+                    f"{who} wrote beyond the {array.size - GUARD} numbers of {name}; this "
                     "plant has fewer than it was made for"
                 )
-        return control_of(u[: self._nu], self._nu, t, self._who)
+        return {"u": control_of(u[:nu], nu, t, who)}
+
+    def begin(_plant: Plant) -> CheckedTick:
+        if library.reset:
+            symbol_of(library.path, library.reset)()
+        return CheckedTick(sizes, outputs)
+
+    symbol, words = library.symbol, f"the function {library.symbol!r} of {library.path}"
+    data = describe(symbol, AnswerFunction(symbol, sizes, nu, outputs), plant, period)
+    return OtherController(data, library, words, begin)
 
 
 def _guarded(values: Array) -> Array:

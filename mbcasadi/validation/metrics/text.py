@@ -3,10 +3,8 @@
 import math
 
 from mbcasadi.codegen import TickTimes
-from mbcasadi.validation.metrics import METRICS, Verdict, base_name
-from mbcasadi.validation.metrics.criteria import JUDGED
-from mbcasadi.validation.metrics.unit_scales import prefixed
-from mbcasadi.validation.run import Condition, WhatIf
+from mbcasadi.validation.metrics.criteria import JUDGED, Verdict
+from mbcasadi.validation.metrics.metric import METRICS, base_name, prefixed
 
 ANSWERS = {
     "finished": "ran to its end",
@@ -60,23 +58,6 @@ def limit_text(verdict: Verdict) -> str:
         return "yes"
     sign = "≥" if verdict.at_least else "≤"
     return f"{sign} {value_text(verdict.metric, verdict.limit)}"
-
-
-def what_if_headings(table: WhatIf) -> tuple[str, ...]:
-    """Return the headings of a table of conditions, after that of their names."""
-    unit = f" / {table.unit}" if table.unit else ""
-    return (f"tracking, worst RMS{unit}", "effort", "least margin", "safe output", "finished")
-
-
-def what_if_cells(row: Condition) -> tuple[str, ...]:
-    """Return the cells of a condition, after its name."""
-    return (
-        number_text(row.tracking),
-        number_text(row.effort),
-        value_text("limits.least", row.margin),
-        value_text("status.safe_output", row.safe_output),
-        "yes" if row.finished else "no",
-    )
 
 
 def number_text(value: float) -> str:
