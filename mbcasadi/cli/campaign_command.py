@@ -105,7 +105,7 @@ def campaign(
         duration=duration,
         rigid=rigid,
         perturb=parse_numbers(perturb),
-        push=parse_pushes(push),
+        disturbance=parse_pushes(push),
         fast=fast or None,
     )
     plan = cases_of_spec(

@@ -60,7 +60,7 @@ def margin(
         rigid=rigid,
         delay=delay,
         perturb=parse_numbers(perturb),
-        push=parse_pushes(push),
+        disturbance=parse_pushes(push),
         fast=fast or None,
     )
     with console.progress(quiet) as progress:

@@ -168,7 +168,7 @@ def validate(
         rigid=rigid,
         delay=delay,
         perturb=parse_numbers(perturb),
-        push=parse_pushes(push),
+        disturbance=parse_pushes(push),
         fast=fast or None,
     )
     if report is not None:

@@ -5,23 +5,35 @@ accelerations come from one expression of `t` by differentiation; orientations a
 about the world's axes, `quat(t) = quat(rz) ∘ quat(ry) ∘ quat(rx) ∘ quat_start`, and their rates
 
     omega = 2 vec(dquat/dt ∘ conj(quat)),   alpha = d omega/dt.
+
+Slices of a law are a quantity and its rates, `theta.q`, `theta.v`, `theta.a`. A component of the
+file moves an entry of the quantity. Other slices, such as `force.lam`, are moved by `slice.entry`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.control import FrameTask, PostureTask, Task
+from mbcasadi.control.tasks.task import Slot
 from mbcasadi.shapes import require_name
 from mbcasadi.spatial import Quat, conjugate, multiply
 from mbcasadi.system import System
-from mbcasadi.validation.spec.schema import MaskSwitch
+from mbcasadi.system.coordinates import rate_names
+from mbcasadi.validation.spec.common import MaskSwitch
 from mbcasadi.validation.spec.signals import Component, component_expression, time_derivatives
 
 Array = NDArray[np.float64]
 AXES = "xyz"
+RATES = {
+    "theta.q": ("theta.v", "theta.a"),
+    "q": ("v", "a"),
+    "y": ("ydot", "yddot"),
+    "setpoint.q": ("setpoint.v", ""),
+}
+"""The slices of velocity and acceleration of a slice of positions."""
 
 
 def task_motion(
@@ -149,6 +161,56 @@ def _angular_velocity(quat: ca.SX, t: ca.SX) -> ca.SX:
     now: Quat = (quat[0], quat[1], quat[2], quat[3])
     product = multiply((rate[0], rate[1], rate[2], rate[3]), conjugate(now))
     return 2 * ca.vertcat(*product[1:])
+
+
+def slot_motion(
+    slots: Sequence[Slot], start: ArrayLike, components: Mapping[str, Component], system: System
+) -> Callable[[float], Array]:
+    """Return the reference as a function of time.
+
+    Args:
+        slots: of the law.
+        start: (nref,) reference to which the motion is added.
+        components: entry of the reference → motion.
+        system: the model, whose joints with one coordinate can be moved.
+
+    Raises:
+        UnknownNameError: no entry of this name can be moved.
+    """
+    places = _places(slots)
+    ref, t = ca.SX(ca.DM(np.asarray(start, dtype=float))), ca.SX.sym("t")
+    entries = _entries(slots, places, rate_names(system))
+    for name, terms in components.items():
+        require_name("entry of the reference", name, list(entries))
+        x = component_expression(terms, t)
+        for place, value in zip(entries[name], (x, *time_derivatives(x, t)), strict=False):
+            if place is not None:
+                ref[place] += value
+    return time_function(ref, t)
+
+
+def _places(slots: Sequence[Slot]) -> dict[tuple[str, str], int]:
+    """Return the place in the reference of each (slice, entry)."""
+    pairs = [(slot.name, entry) for slot in slots for entry in slot.components]
+    return {pair: k for k, pair in enumerate(pairs)}
+
+
+def _entries(
+    slots: Sequence[Slot], places: Mapping[tuple[str, str], int], joints: Sequence[str]
+) -> dict[str, list[int | None]]:
+    """Return the places of value, rate and acceleration by the name that a file uses."""
+    rates = {name for position in RATES.values() for name in position}
+    found: dict[str, list[int | None]] = {}
+    for slot in slots:
+        for entry in slot.components:
+            place = places[slot.name, entry]
+            if slot.name not in RATES:
+                if slot.name not in rates:
+                    found[f"{slot.name}.{entry}"] = [place]
+            elif slot.name in ("theta.q", "y") or entry in joints:
+                rate = [places.get((name, entry)) for name in RATES[slot.name]]
+                found[entry] = [place, *rate]
+    return found
 
 
 def time_function(expression: ca.SX, t: ca.SX) -> Callable[[float], Array]:

@@ -22,7 +22,7 @@ from mbcasadi.system import System, read_mjcf
 from mbcasadi.system.actuator_kinds import actuator_kinds
 from mbcasadi.system.missing_ground import HOW_TO_GET_A_FLOOR
 from mbcasadi.validation.run import PlantFactory, fitted_to_plant
-from mbcasadi.validation.spec.build import experiment_for_system
+from mbcasadi.validation.spec.kinds import experiment_for_system
 from mbcasadi.validation.spec.proposed_start import (
     feet_on_plane,
     joints_outside,

@@ -24,8 +24,8 @@ from mbcasadi.validation.campaigns import (
 from mbcasadi.validation.campaigns.designs import Design
 from mbcasadi.validation.closed_loop import Progress
 from mbcasadi.validation.report import Report, ReportOptions
-from mbcasadi.validation.spec.build import build_experiment
 from mbcasadi.validation.spec.common import Spec
+from mbcasadi.validation.spec.kinds import build_experiment
 from mbcasadi.validation.trial import Trial
 from mbcasadi.validation.validate import run_trial
 

@@ -9,7 +9,7 @@ from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation.spec import parse_spec
-from mbcasadi.validation.spec.build import experiment_for_system
+from mbcasadi.validation.spec.kinds import experiment_for_system
 
 TABLES = {
     "type": "inverse_dynamics_qp",

@@ -12,11 +12,10 @@ from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation.demo import PARTS
 from mbcasadi.validation.spec import build_experiment, example_inputs, parse_spec, read_spec
-from mbcasadi.validation.spec.build import experiment_for_system
+from mbcasadi.validation.spec.kinds import experiment_for_system
 from mbcasadi.validation.spec.motion import mask_schedule, task_motion
-from mbcasadi.validation.spec.schema import MaskSwitch
+from mbcasadi.validation.spec.common import MaskSwitch
 from mbcasadi.validation.spec.signals import Sine
-from mbcasadi.validation.spec.task_tables import make_task
 
 ROUNDING = 1e-12
 STEP = 1e-5  # central differences of smooth motions: truncation near 1e-7 at 26 rad/s²
@@ -92,8 +91,8 @@ TABLES = [
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table["type"])
 def test_every_kind_of_task_starts_where_it_is_and_has_consistent_rates(quadruped, table):
     spec = parse_spec({"type": "inverse_dynamics_qp", "task": [table]})
-    task, q0 = make_task(spec.task[0]), quadruped.tree.keyframes["stand"]
-    at = motion_of(task, quadruped, q0, dict(spec.task[0].reference))
+    (task, reference), q0 = spec.task[0], quadruped.tree.keyframes["stand"]
+    at = motion_of(task, quadruped, q0, reference)
     still = motion_of(task, quadruped, q0, {})(0.0)
     for name, value in task.hold_reference(quadruped, q0).items():
         np.testing.assert_allclose(still[name], value, atol=ROUNDING)
@@ -324,7 +323,7 @@ def test_conditions_of_the_trial_can_be_replaced():
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.model)
 def test_the_specs_of_the_demonstration_can_be_read(part):
     spec = read_spec(part.controller)
-    assert spec.validation.criteria
+    assert spec.trial.criteria.limits
     assert spec.validation.duration > 1.0
 
 
