@@ -4,8 +4,9 @@ import functools
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NoReturn, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
@@ -70,6 +71,13 @@ def exit_unless(passed: bool | None) -> None:
 def stdout() -> Console:
     """Return a console on stdout; wide where the output is a file."""
     return Console(width=None if sys.stdout.isatty() else 110, highlight=False)
+
+
+def print_lines(lines: Iterable[str], saved: Path | None = None) -> None:
+    """Print lines as they are, and where a report was written."""
+    found = [] if saved is None else [f"report: {saved.absolute()}"]
+    for line in (*lines, *found):
+        stdout().print(line, markup=False, soft_wrap=True)
 
 
 def emit_json(data: Mapping[str, object]) -> None:

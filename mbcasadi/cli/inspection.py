@@ -3,12 +3,23 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from mbcasadi.cli.ranks import Ranks, ranks_of
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi import model
 from mbcasadi.codegen.count import operations
-from mbcasadi.system import System
+from mbcasadi.system import Redundancy, System, redundancy
 from mbcasadi.system.actuator_kinds import actuator_kinds
 from mbcasadi.system.possible_feet import possible_feet
 
+Array = NDArray[np.float64]
+
+RANK_TOL = 1e-6  # singular values below this fraction of the largest count as zero
+NEARLY_ZERO = 1e-3  # one between these two fractions: the pose is near a singular one
+CLOSED = 1e-9  # residual of phi, m or rad, below which a pose counts as on the manifold
+NEWTON_STEPS = 60
+LONGEST_STEP = 1.0  # rad or m, of one Newton step
 COUNTED = (
     ("M", "mass_matrix"),
     ("h", "bias_force"),
@@ -16,6 +27,39 @@ COUNTED = (
     ("A", "constraint_jacobian"),
     ("c", "constraint_bias"),
 )
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Ranks of A.
+
+    Attributes:
+        rows: number of rows.
+        authored: how the rows depend on each other at the authored pose.
+        random: ranks at random poses on the manifold.
+        nearly_singular: closed poses with an ambiguous rank, not contained in `random`.
+        tried: number of random poses; those that Newton's method did not close are left out.
+    """
+
+    rows: int
+    authored: Redundancy
+    random: tuple[int, ...]
+    nearly_singular: int
+    tried: int
+
+    @property
+    def text(self) -> str:
+        """`7 rows, rank 5: rows 3 and 6 repeat others here (authored pose); rank 5 at ...`."""
+        if self.rows == 0:
+            return "no constraints"
+        gap = self.authored.residual
+        open_by = "" if gap < CLOSED else f", open by {gap:.1e}"
+        authored = f"{self.authored.in_words} (authored pose{open_by})"
+        near = f"; {self.nearly_singular} near a singular pose" if self.nearly_singular else ""
+        if not self.random:
+            return f"{authored}; none of {self.tried} random poses could be closed{near}"
+        ranks = " or ".join(str(rank) for rank in sorted(set(self.random)))
+        return f"{authored}; rank {ranks} at {len(self.random)} random closed poses{near}"
 
 
 @dataclass(frozen=True)
@@ -113,3 +157,66 @@ def _frames(system: System) -> list[tuple[str, str, str]]:
 
 def _available(system: System, member: str) -> bool:
     return system.coverage.refusal(member) is None
+
+
+def ranks_of(system: System, poses: int = 5, seed: int = 0) -> Ranks:
+    """Return the ranks of a system that was read from a model."""
+    assert system.tree is not None  # `read_mjcf` always gives one
+    rng = np.random.default_rng(seed)
+    random_poses = [
+        close_configuration(system, model.random_state(system.tree, rng)[0]) for _ in range(poses)
+    ]
+    closed = [q for q in random_poses if residual(system, q) < CLOSED]
+    clear = [q for q in closed if not nearly_singular(system, q)]
+    return Ranks(
+        rows=system.nc,
+        authored=redundancy(system, system.tree.q0),
+        random=tuple(jacobian_rank(system, q) for q in clear),
+        nearly_singular=len(closed) - len(clear),
+        tried=poses,
+    )
+
+
+def residual(system: System, q: Array) -> float:
+    """Return the largest entry of |phi(q)|."""
+    return float(np.max(np.abs(_column(system.constraint(q))), initial=0.0))
+
+
+def close_configuration(system: System, q: Array) -> Array:
+    """Return `q ⊕ Σ dv` with `A dv = -phi`, in the least-squares sense at each step.
+
+    A pose that cannot be closed is returned as it is after the last step.
+    """
+    for _ in range(NEWTON_STEPS if system.nc else 0):
+        phi = _column(system.constraint(q))
+        if np.max(np.abs(phi)) < 0.01 * CLOSED:
+            break
+        A = np.asarray(system.constraint_jacobian(q))
+        dv = np.linalg.lstsq(A, -phi, rcond=RANK_TOL)[0]
+        q = _column(system.integrate(q, dv / max(1.0, float(np.linalg.norm(dv)) / LONGEST_STEP)))
+    return q
+
+
+def jacobian_rank(system: System, q: Array) -> int:
+    """Return the rank of A(q); rows are scaled to length 1 first, but vanishing rows."""
+    return int(np.sum(_singular_values(system, q) > RANK_TOL))
+
+
+def nearly_singular(system: System, q: Array) -> bool:
+    """Return whether a singular value is neither clearly zero nor clearly not."""
+    values = _singular_values(system, q)
+    return bool(np.any((values > RANK_TOL**2) & (values < NEARLY_ZERO)))
+
+
+def _singular_values(system: System, q: Array) -> Array:
+    """Return the singular values of A(q), its rows scaled, as shares of `√nc`."""
+    if system.nc == 0:
+        return np.zeros(0)
+    A = np.asarray(system.constraint_jacobian(q))
+    length = np.linalg.norm(A, axis=1, keepdims=True)
+    scaled = A / np.where(length > RANK_TOL, length, 1.0)
+    return np.asarray(np.linalg.svd(scaled, compute_uv=False) / np.sqrt(system.nc))
+
+
+def _column(value: ca.DM) -> Array:
+    return np.asarray(value, dtype=float).ravel()

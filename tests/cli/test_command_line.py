@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from mbcasadi import models
-from mbcasadi.cli import model_commands
+from mbcasadi.cli import check
 from mbcasadi.cli.app import app
-from mbcasadi.cli.arguments import parse_numbers, parse_ranges
+from mbcasadi.cli.options import parse_numbers, parse_ranges
 from mbcasadi.errors import ProblemError
 
 RUN = CliRunner()
@@ -37,7 +37,7 @@ def test_ctrl_c_ends_a_command_with_one_line_and_status_130(monkeypatch):
     def interrupted(model):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(model_commands, "find_model", interrupted)
+    monkeypatch.setattr(check, "find_model", interrupted)
     result = RUN.invoke(app, ["check", "four_bar"])
     assert result.exit_code == 130
     assert result.stderr == "mbcasadi: interrupted\n"

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import mbcasadi
-from mbcasadi.cli import example_files
+from mbcasadi.cli import examples as example_files
 from mbcasadi.cli.app import app
 from mbcasadi.errors import ProblemError, UnknownNameError
 

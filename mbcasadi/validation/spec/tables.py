@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 from pydantic_core import ErrorDetails, core_schema
 
-from mbcasadi.annotations import hints_of, parts_of
+from mbcasadi.annotations import documented, hints_of, parts_of
 from mbcasadi.errors import ProblemError, UnknownNameError
 from mbcasadi.unknown_names import unknown_name
 
@@ -164,7 +164,7 @@ def fields_of(
         choices: the texts that an argument can be, where its annotation says less.
     """
     function = source.__init__ if inspect.isclass(source) and not is_dataclass(source) else source
-    hints, docs = hints_of(function), docs_of(source)
+    hints, docs = hints_of(function), documented(source.__doc__ or "")
     fields: dict[str, Any] = {}
     for name, parameter in inspect.signature(source).parameters.items():
         if (only is not None and name not in only) or name in but or name not in hints:
@@ -205,22 +205,6 @@ def _part_in_file(hint: Any, text: Any) -> Any:
     if issubclass(origin, Mapping):
         return mapping[str, values[1]]
     return sequence[values[0], ...] if issubclass(origin, Sequence) else None
-
-
-def docs_of(kind: Any) -> dict[str, str]:
-    """Return what a docstring says of each argument or attribute."""
-    docs: dict[str, str] = {}
-    names: list[str] = []
-    for line in inspect.cleandoc(kind.__doc__ or "").splitlines():
-        entry = re.match(r" {4}(\w+(?:, \w+)*): (.*)", line)
-        if entry:
-            names = entry[1].split(", ")
-            docs |= dict.fromkeys(names, entry[2])
-        elif not line.startswith(" " * 8):
-            names = []
-        for name in () if entry else names:
-            docs[name] += f" {line.strip()}"
-    return docs
 
 
 def error_text(error: ValidationError, given: Mapping[str, object]) -> str:

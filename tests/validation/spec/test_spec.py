@@ -12,9 +12,9 @@ from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation.demo import PARTS
 from mbcasadi.validation.spec import build_experiment, example_inputs, parse_spec, read_spec
+from mbcasadi.validation.spec.common import MaskSwitch
 from mbcasadi.validation.spec.kinds import experiment_for_system
 from mbcasadi.validation.spec.motion import mask_schedule, task_motion
-from mbcasadi.validation.spec.common import MaskSwitch
 from mbcasadi.validation.spec.signals import Sine
 
 ROUNDING = 1e-12

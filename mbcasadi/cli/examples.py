@@ -1,4 +1,4 @@
-"""The examples that come with the package: their names, and the files that each of them needs."""
+"""The command `example`: the programs of the package, and the files that each of them needs."""
 
 import ast
 import inspect
@@ -7,9 +7,13 @@ import runpy
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+import typer
 
 import mbcasadi
+from mbcasadi.cli import console
+from mbcasadi.cli.options import JsonOnly, command
 from mbcasadi.errors import ProblemError
 from mbcasadi.unknown_names import unknown_name
 
@@ -137,3 +141,47 @@ def _require_arguments(example: Example, main: object, arguments: Sequence[str])
             f"arguments that example {example.name!r} takes: {', '.join(names) or 'none'}; "
             f"got {len(arguments)}"
         )
+
+
+@command
+def example(
+    output: JsonOnly,
+    name: Annotated[
+        str | None, typer.Argument(help="Number, name, or its beginning; none lists all.")
+    ] = None,
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(help="Of the program: of most the PNG file for their figure."),
+    ] = None,
+    copy: Annotated[
+        Path | None,
+        typer.Option(help="Write the program into this folder, to be edited, and do not run it."),
+    ] = None,
+) -> None:
+    """List the examples, run one, or copy one."""
+    if name is None:
+        if copy is not None:
+            raise ProblemError("--copy needs the name of an example; `mbcasadi example` lists them")
+        _print_list(output.as_json)
+        return
+    chosen = find_example(name)
+    if copy is None:
+        run_example(chosen, arguments or ())
+        return
+    written = [str(path) for path in copy_example(chosen, copy)]
+    if output.as_json:
+        console.emit_json({"files": written})
+    else:
+        typer.echo(f"{', '.join(written)}: run it with: python {written[0]}")
+
+
+def _print_list(as_json: bool) -> None:
+    """Print number, name and first line of each example."""
+    examples = all_examples()
+    if as_json:
+        listed = [each._asdict() | {"path": str(each.path)} for each in examples]
+        console.emit_json({"examples": listed})
+        return
+    rows = [(each.number, each.name, each.summary) for each in examples]
+    columns = (">", "example", "what it shows")
+    console.stdout().print(console.table("Examples: mbcasadi example NAME", columns, rows))

@@ -1,0 +1,223 @@
+"""Commands on files: `init`, `schema` and `export` of controllers, `replay` of logs, the cache."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mbcasadi.cli import console
+from mbcasadi.cli.options import (
+    ControllerFile,
+    JsonOnly,
+    Model,
+    Output,
+    Saved,
+    command,
+    find_model,
+)
+from mbcasadi.errors import ProblemError
+
+if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
+    from mbcasadi.codegen import CProject, LogReplay
+
+cache = typer.Typer(no_args_is_help=True, help="What was generated and compiled before.")
+
+
+@command
+def init(
+    model: Model,
+    out: Annotated[Path, typer.Option("--out", "-o", help="File to write.")] = Path("spec.toml"),
+    overwrite: Annotated[bool, typer.Option(help="Replace the file.")] = False,
+) -> None:
+    """Write a commented file of a controller that holds a model where it starts.
+
+    It reads feet, actuators, key frames and frames from the model and proposes gains;
+    `mbcasadi validate MODEL --controller FILE` runs it.
+    """
+    from mbcasadi.validation.spec import propose_spec
+
+    path = find_model(model)
+    if out.exists() and not overwrite:
+        raise ProblemError(f"{out} exists; give another --out, or --overwrite")
+    text = propose_spec(path, warn=lambda warning: typer.echo(f"warning: {warning}", err=True))
+    out.write_text(text, encoding="utf-8")
+    typer.echo(f"{out}: run it with: mbcasadi validate {model} --controller {out}")
+
+
+@command
+def schema() -> None:
+    """Print the JSON schema of a controller's file, by which editors complete and check it.
+
+    Write it beside the file, `mbcasadi schema > spec.schema.json`; the first line of the file names
+    it: `#:schema ./spec.schema.json`.
+    """
+    from mbcasadi.validation.spec import json_schema
+
+    typer.echo(json.dumps(json_schema(), indent=2))
+
+
+@dataclass(frozen=True)
+class Folder:
+    """What is written, and where."""
+
+    out: Annotated[Path, typer.Option(help="Folder to write.")]
+    overwrite: Annotated[bool, typer.Option(help="Replace an earlier export.")] = False
+    discard_changes: Annotated[
+        bool, typer.Option(help="With --overwrite: also delete changed and other files there.")
+    ] = False
+    mujoco_plugin: Annotated[
+        bool, typer.Option(help="Also write an engine plugin of MuJoCo that runs it in mj_step.")
+    ] = False
+    fmu: Annotated[bool, typer.Option(help="Also write a co-simulation unit of FMI 3.0.")] = False
+
+
+@command
+def export(model: Model, file: ControllerFile, folder: Folder, output: Output) -> None:
+    """Generate a controller's C for a model, and compile it.
+
+    Walking has three laws: OUT, OUT_mpc and OUT_planner; a plugin, a co-simulation unit and the
+    file's [supervision] are of the first. The example programs run them at the file's start.
+    """
+    from mbcasadi.codegen import export_c
+    from mbcasadi.validation.spec import build_experiment, example_inputs
+
+    path, spec = find_model(model), file.read()
+    options, done = dict(vars(folder)), []
+    out = options.pop("out")
+    with console.progress(output.quiet) as progress:
+        progress("building the controller", 0.0)
+        experiment = build_experiment(spec, path)
+        examples = example_inputs(experiment)
+        options["supervision"] = spec.supervision
+        for suffix, law in experiment.all_laws.items():
+            project = export_c(
+                law,
+                out.with_name(out.name + suffix),
+                example=examples[suffix],
+                progress=lambda text: progress(text, 0.3),
+                **options,
+            )
+            progress("compiling", 0.6)
+            done.append(_built(project))
+            options |= {"mujoco_plugin": False, "fmu": False, "supervision": None}
+    if output.as_json:
+        console.emit_json(done[0] | ({"above": done[1:]} if done[1:] else {}))
+        return
+    for part in done:
+        seconds = f"compiled in {part['compile_seconds']:.1f} s"
+        sizes = f"{part['operations']} operations, {part['lines']} lines of C"
+        console.print_lines(
+            [f"{part['name']}: {sizes}, {part['note'] or seconds}", str(part["folder"])]
+        )
+
+
+def _built(project: "CProject") -> dict[str, Any]:
+    """Compile a project, and return what was made."""
+    build = project.build()
+    return {
+        "name": project.name,
+        "folder": str(project.folder),
+        "operations": project.operations,
+        "lines": project.lines,
+        "compile_seconds": build.seconds,
+        "note": build.note,
+        "library": str(build.path),
+    }
+
+
+@command
+def replay(
+    folder: Annotated[Path, typer.Argument(help="Export with supervision whose C wrote the log.")],
+    log: Annotated[Path, typer.Argument(help="File of the log's memory.")],
+    output: Saved,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="Of u, as a share of its largest value; 0: bit for bit. By default 0 where "
+            "compiler and processor are those of the log.",
+        ),
+    ] = None,
+    library: Annotated[
+        Path | None, typer.Option(help="Compiled library to use; built here by default.")
+    ] = None,
+) -> None:
+    """Compute the ticks of a supervised controller's log again, and compare.
+
+    The exit status is 0 only if every tick is as it was.
+    """
+    from mbcasadi.codegen import open_project
+
+    with console.progress(output.quiet) as progress:
+        project = open_project(folder, progress=lambda text: progress(text, 0.3))
+        result = project.replay(log, tolerance=tolerance, library=library)
+        if output.report is not None:
+            from mbcasadi.validation.report.replay_page import save_replay
+
+            progress("writing the report", 0.9)
+            save_replay(result, output.report, f"{project.name}: {log.name}")
+    if output.as_json:
+        saved = None if output.report is None else str(output.report)
+        console.emit_json(result.to_dict() | {"file": saved})
+    else:
+        _show(result, output.report)
+    console.exit_unless(result.passed)
+
+
+def _show(result: "LogReplay", saved: Path | None) -> None:
+    """Print the events and the result."""
+    from mbcasadi.validation.report.replay_page import MOST_ROWS, event_changes
+
+    lines, changes = [], list(event_changes(result))
+    columns = ("tick>", "t / s>", "events from here on", "first fault")
+    if changes:
+        title = f"{result.log.ticks.size} ticks"
+        console.stdout().print(console.table(title, columns, changes[:MOST_ROWS]))
+    if len(changes) > MOST_ROWS:
+        lines.append(f"and {len(changes) - MOST_ROWS} more")
+    if result.interruptions:
+        lines.append(f"{result.interruptions} starts, resets or gaps")
+    if result.log.torn:
+        lines.append(f"records that are not whole, left out: {result.log.torn}")
+    console.print_lines([*lines, result.sentence()], saved)
+
+
+@cache.command()
+@command
+def info(output: JsonOnly) -> None:
+    """Print folder, number of entries and size of the cache."""
+    from mbcasadi.codegen import cache as kept
+
+    state = kept.info()
+    if output.as_json:
+        folder = None if state.folder is None else str(state.folder)
+        sizes = {"entries": state.entries, "bytes": state.size, "limit": state.limit}
+        console.emit_json({"folder": folder, **sizes})
+    else:
+        typer.echo(str(state))
+
+
+@cache.command()
+@command
+def clear(output: JsonOnly) -> None:
+    """Remove all entries of the cache."""
+    from mbcasadi.codegen import cache as kept
+
+    count = kept.clear()
+    if output.as_json:
+        console.emit_json({"removed": count})
+    else:
+        typer.echo(f"entries removed: {count}")
+
+
+@cache.command()
+@command
+def path() -> None:
+    """Print the folder of the cache; nothing where it is switched off."""
+    from mbcasadi.codegen import cache as kept
+
+    folder = kept.folder()
+    if folder is not None:
+        typer.echo(str(folder))
