@@ -1,6 +1,7 @@
 """What the TOML files of all controllers have: type, name, period, start, and the trial."""
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from typing import Annotated, Any
 
@@ -164,7 +165,18 @@ def ranges_of(system: System, limits: Array, changed: dict[str, Range]) -> Array
     return result
 
 
-def usual_options(spec: Any, system: System) -> dict[str, Any]:
-    """Return name, period and limits of the controls of a controller."""
+def options_for(
+    function: Callable[..., object], spec: Any, system: System, **own: Any
+) -> dict[str, Any]:
+    """Return what a function of a controller takes of a file: its options, name, period, limits.
+
+    Args:
+        function: whose signature says what it takes.
+        spec: the tables.
+        system: the model.
+        own: further arguments, in place of those of the file.
+    """
     limits = ranges_of(system, system.limits.ctrl, spec.limits.ctrl)
-    return {"name": spec.name, "period": spec.period, "ctrl_limits": limits}
+    usual = {"name": spec.name, "period": spec.period, "ctrl_limits": limits}
+    takes = inspect.signature(function).parameters
+    return {name: value for name, value in (spec.given | usual | own).items() if name in takes}

@@ -36,8 +36,8 @@ from mbcasadi.validation.spec.common import (
     Motion,
     Ranges,
     Spec,
+    options_for,
     ranges_of,
-    usual_options,
 )
 from mbcasadi.validation.spec.experiment import Experiment
 from mbcasadi.validation.spec.motion import mask_schedule, task_motion, time_function
@@ -58,15 +58,6 @@ from mbcasadi.validation.spec.tables import (
 Array = NDArray[np.float64]
 Vector3 = tuple[float, float, float]
 ZERO = (0.0, 0.0, 0.0)
-TASKS: dict[str, type[Task]] = {
-    "posture": control.PostureTask,
-    "frame": control.FrameTask,
-    "com": control.ComTask,
-    "momentum": control.MomentumTask,
-    "direction": control.DirectionTask,
-    "look_at": control.LookAtTask,
-    "distance": control.DistanceTask,
-}
 
 
 class Moved(NamedTuple):
@@ -83,7 +74,9 @@ class Moved(NamedTuple):
         return cls(kind(**own), dict(reference))
 
 
-AnyTask = Annotated[Moved, OneOf(TASKS, make=Moved.of, reference=(Motion, {}))]
+AnyTask = Annotated[
+    Moved, OneOf(by_type(control, Task, "Task"), make=Moved.of, reference=(Motion, {}))
+]
 AnyPart = Annotated[control.Part, OneOf(by_type(control, control.Part))]
 """Any part of `mbcasadi.control`, by its name: `type = "half_space"` is a `HalfSpace`."""
 
@@ -219,7 +212,7 @@ def build_inverse_dynamics(spec: Any, system: System, q0: Array) -> Experiment:
     found = [(touch, touch.contacts(system, q0)) for touch in spec.contact]
     forces = [*spec.contact, *spec.loop_force]
     weights = {each.constraint: each.weight for each in spec.loop_force}
-    options = usual_options(spec, system) | spec.options_of(InverseDynamicsQP) | spec.options
+    options = options_for(InverseDynamicsQP, spec, system) | spec.options
     controller = InverseDynamicsQP(
         system,
         tasks=tasks,

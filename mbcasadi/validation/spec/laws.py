@@ -13,7 +13,7 @@ from mbcasadi.control.laws import ForceGains, Law
 from mbcasadi.control.laws.quasi_velocity_motion import LEAST
 from mbcasadi.control.laws.servo import FORMS
 from mbcasadi.system import System
-from mbcasadi.validation.spec.common import ControlLimits, Motion, Spec, usual_options
+from mbcasadi.validation.spec.common import ControlLimits, Motion, Spec, options_for
 from mbcasadi.validation.spec.experiment import Experiment
 from mbcasadi.validation.spec.inverse_dynamics import AnyTask
 from mbcasadi.validation.spec.motion import slot_motion, task_motion, time_function
@@ -94,16 +94,16 @@ def _law(spec: Any, system: System) -> Law:
     """Return the law, within its limits where the file says so."""
     make = getattr(laws, spec.type)
     takes = inspect.signature(make).parameters
-    options = spec.options_of(make) | usual_options(spec, system)
+    own: dict[str, Any] = {}
     if "task" in takes:
-        options["task"] = spec.task.task
+        own["task"] = spec.task.task
     if "gains" in takes:
-        options["gains"] = spec.force
+        own["gains"] = spec.force
     if "coordinates" in takes and spec.joints is not None:
-        options["coordinates"] = laws.joint_coordinates(system, spec.joints)
+        own["coordinates"] = laws.joint_coordinates(system, spec.joints)
     if "servo" in takes:
-        options["servo"] = _servo_rows(spec.joints, system)
-    law: Law = make(system, **options)
+        own["servo"] = _servo_rows(spec.joints, system)
+    law: Law = make(system, **options_for(make, spec, system, **own))
     return law if spec.within_limits is None else laws.within_limits(law, **spec.within_limits)
 
 

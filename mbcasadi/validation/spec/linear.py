@@ -1,5 +1,6 @@
 """Regulators and linear MPC near an equilibrium as TOML; the real-time iteration beside them."""
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -36,8 +37,8 @@ from mbcasadi.validation.spec.common import (
     Ranges,
     Spec,
     Start,
+    options_for,
     ranges_of,
-    usual_options,
 )
 from mbcasadi.validation.spec.experiment import Experiment
 from mbcasadi.validation.spec.motion import constant_function, slot_motion
@@ -48,6 +49,7 @@ from mbcasadi.validation.spec.tables import (
     StrictTable,
     Table,
     fields_of,
+    new_table,
 )
 
 Array = NDArray[np.float64]
@@ -101,52 +103,46 @@ class LinearSpec(Spec):
 
 
 class Cost(Spec):
-    """A quadratic cost, and the delay that the controller expects."""
+    """A quadratic cost."""
 
     Q: StateWeight = StateWeight()
     R: Annotated[PerControl, Field(description="of the control, or of each control")] = 1.0
-    delay: Annotated[int, Field(ge=0, description="ticks from a measurement to its control")] = 0
 
 
-class LqrSpec(Cost, LinearSpec):
-    """The regulator of least cost."""
-
-    integral: Annotated[
-        dict[str, Positive], Field(description="Weight of the integral of a coordinate's error.")
-    ] = Field(default={})
+class CostSpec(Cost, LinearSpec):
+    """A quadratic cost near an equilibrium."""
 
 
-class LqgSpec(LqrSpec):
-    """The same regulator of the estimate of a Kalman filter."""
+LqrSpec = new_table("LqrSpec", CostSpec, **fields_of(lqr, ("integral", "delay")))
+LqgSpec = new_table(
+    "LqgSpec",
+    LqrSpec,
+    measured=(Annotated[Names, Field(min_length=1, description="Joints with encoders.")], ...),
+    measured_speeds=(Names, ()),
+    process_noise=(
+        Annotated[StateWeight, Field(description="Intensity of the rates' noise, W.")],
+        StateWeight(position=1e-6, velocity=1.0),
+    ),
+    measurement_noise=(
+        Annotated[PerControl, Field(description="Variance of each measurement, V.")],
+        1e-6,
+    ),
+)
+Pole = float | tuple[float, NotNegative]
+POLES = Annotated[
+    tuple[Pole, ...], Field(description="1/s; [real, imaginary] is a pair of conjugates.")
+]
+PolePlacementSpec = new_table("PolePlacementSpec", LinearSpec, poles=(POLES, ...))
 
-    measured: Annotated[Names, Field(min_length=1, description="Joints with encoders.")]
-    measured_speeds: Names = ()
-    process_noise: Annotated[
-        StateWeight, Field(description="Intensity of the noise in the rates of (δq, δv), W.")
-    ] = StateWeight(position=1e-6, velocity=1.0)
-    measurement_noise: Annotated[
-        PerControl, Field(description="Variance of each measurement, V.")
-    ] = 1e-6
 
-
-class PolePlacementSpec(LinearSpec):
-    """The closed loop has these poles."""
-
-    poles: Annotated[
-        tuple[float | tuple[float, NotNegative], ...],
-        Field(description="1/s; [real, imaginary] is a pair of conjugates."),
-    ]
-
-
-class OutputRow(StrictTable):
-    """Bounds of the deviation of a coordinate or of its rate, soft where it has a penalty."""
-
-    coordinate: str
-    of: Literal["position", "velocity"] = "position"
-    lower: float = -np.inf
-    upper: float = np.inf
-    linear_penalty: NotNegative = 0.0
-    quadratic_penalty: NotNegative = 0.0
+BOUNDS = fields_of(deviation_output, but=("linear", "name", "row"))
+OutputRow = new_table(
+    "OutputRow",
+    StrictTable,
+    coordinate=(str, ...),
+    of=(Literal["position", "velocity"], "position"),
+    **BOUNDS,
+)
 
 
 class MpcLimits(ControlLimits):
@@ -164,109 +160,107 @@ class PredictiveSpec(Cost):
     limits: MpcLimits = MpcLimits()
 
 
-class LinearMpcSpec(PredictiveSpec, LinearSpec):
+class PredictiveLinearSpec(PredictiveSpec, LinearSpec):
     """`linear_mpc` near an equilibrium; `offset_free_mpc` where coordinates are tracked."""
 
     limits: MpcLimits = MpcLimits()
-    output: tuple[OutputRow, ...] = ()
-    tracked: Annotated[
-        Names, Field(description="Coordinates without a steady error: offset-free MPC.")
-    ] = ()
-    blocks: Annotated[
-        tuple[int, ...] | None, Field(description="Lengths of the moves; they add up to horizon.")
-    ] = None
-    terminal_set: bool = False
 
 
-class RealTimeIterationSpec(PredictiveSpec):
+TRACKED = Annotated[Names, Field(description="without a steady error: offset-free MPC")]
+LinearMpcSpec = new_table(
+    "LinearMpcSpec",
+    PredictiveLinearSpec,
+    output=(tuple[OutputRow, ...], ()),  # type: ignore[valid-type]
+    tracked=(TRACKED, ()),
+    **fields_of(linear_mpc, ("blocks", "delay", "terminal_set")),
+)
+
+
+class SetpointSpec(PredictiveSpec):
     """`real_time_iteration` of a problem with setpoint; it starts from the pose at rest."""
 
-    Q_end: StateWeight | None = Field(None, description="Weight at the end; Q's by default.")
+    Q_end: StateWeight | None = Field(
+        default=None, description="Weight at the end; Q's by default."
+    )
     setpoint: Annotated[Start, Field(description="Pose to reach; the start by default.")] = Start()
     joints: Annotated[
         dict[str, float], Field(description="Joints of the setpoint elsewhere, rad, m.")
     ] = Field(default={})
-    shift: Annotated[bool, Field(description="Shift the guess by one interval each tick.")] = True
     step: Annotated[StepOptions, Table(StepOptions, **STEP)] = StepOptions()
 
 
-def build_lqr(spec: LqrSpec, system: System, q0: Array) -> Experiment:
+RealTimeIterationSpec = new_table(
+    "RealTimeIterationSpec", SetpointSpec, **fields_of(real_time_iteration, ("delay", "shift"))
+)
+
+
+def build_lqr(spec: Any, system: System, q0: Array) -> Experiment:
     """Return the regulator."""
-    linear, options = linear_system(spec, system, q0), usual_options(spec, system)
-    law = lqr(
-        linear,
-        spec.Q.vector(system),
-        spec.R,
-        integral=spec.integral or None,
-        delay=spec.delay,
-        track_reference=bool(spec.reference),
-        **options,
-    )
-    return experiment(spec, law, linear, q0)
+    linear = linear_system(spec, system, q0)
+    return experiment(spec, lqr(linear, **_options(lqr, spec, system)), linear, q0)
 
 
-def build_lqg(spec: LqgSpec, system: System, q0: Array) -> Experiment:
+def build_lqg(spec: Any, system: System, q0: Array) -> Experiment:
     """Return the regulator with its filter."""
-    linear, options = linear_system(spec, system, q0), usual_options(spec, system)
-    period = options.pop("period")
-    Q, W = spec.Q.vector(system), spec.process_noise.vector(system)
-    gain = lqr_gain(linear, Q, spec.R, integral=spec.integral or None, period=period)
+    linear = linear_system(spec, system, q0)
+    gain = lqr_gain(linear, **_options(lqr_gain, spec, system))
     output = encoders(system, spec.measured, spec.measured_speeds)
-    estimator = kalman(linear, output, W, spec.measurement_noise, period=period)
-    law = lqg(estimator, gain.K, integral=list(spec.integral), delay=spec.delay, **options)
-    return experiment(spec, law, linear, q0)
+    noise = {"W": spec.process_noise.vector(system), "V": spec.measurement_noise}
+    estimator = kalman(linear, output, period=spec.period, **noise)
+    options = _options(lqg, spec, system, integral=list(spec.integral or ()))
+    return experiment(spec, lqg(estimator, gain.K, **options), linear, q0)
 
 
-def build_pole_placement(spec: PolePlacementSpec, system: System, q0: Array) -> Experiment:
+def build_pole_placement(spec: Any, system: System, q0: Array) -> Experiment:
     """Return the regulator with the given poles."""
     linear = linear_system(spec, system, q0)
     poles: list[complex] = []
     for pole in spec.poles:
         pair = isinstance(pole, tuple)
-        poles += [complex(*pole), complex(*pole).conjugate()] if pair else [pole]  # type: ignore
-    options = usual_options(spec, system)
-    law = pole_placement(linear, poles, track_reference=bool(spec.reference), **options)
-    return experiment(spec, law, linear, q0)
+        poles += [complex(*pole), complex(*pole).conjugate()] if pair else [pole]
+    options = _options(pole_placement, spec, system, poles=poles)
+    return experiment(spec, pole_placement(linear, **options), linear, q0)
 
 
-def build_linear_mpc(spec: LinearMpcSpec, system: System, q0: Array) -> Experiment:
+def build_linear_mpc(spec: Any, system: System, q0: Array) -> Experiment:
     """Return the linear MPC, offset-free where coordinates are tracked."""
-    linear, Q = linear_system(spec, system, q0), spec.Q.vector(system)
-    options = _mpc_options(spec, system) | {
-        "outputs": [_output(row, linear) for row in spec.output],
-        "blocks": spec.blocks,
-        "delay": spec.delay,
-    }
-    if spec.tracked:
-        rows = np.array([_unit_row(name, "position", system) for name in spec.tracked])
-        law = offset_free_mpc(linear, spec.horizon, Q, spec.R, tracked=rows, **options)
-    else:
-        options["terminal_set"] = spec.terminal_set
-        law = linear_mpc(linear, spec.horizon, Q, spec.R, **options)
-    return experiment(spec, law, linear, q0)
+    linear = linear_system(spec, system, q0)
+    make = offset_free_mpc if spec.tracked else linear_mpc
+    rows = [_unit_row(name, "position", system) for name in spec.tracked]
+    outputs = [_output(row, linear) for row in spec.output]
+    options = _options(make, spec, system, outputs=outputs, tracked=np.array(rows))
+    return experiment(spec, make(linear, **options), linear, q0)
 
 
-def build_real_time_iteration(spec: RealTimeIterationSpec, system: System, q0: Array) -> Experiment:
+def build_real_time_iteration(spec: Any, system: System, q0: Array) -> Experiment:
     """Return the real-time iteration, with its setpoint as a constant reference."""
-    options = _mpc_options(spec, system)
-    ocp = optimal_control_problem(
-        system,
-        spec.horizon,
-        options["period"],
-        Q=spec.Q.vector(system),
+    end, limits = (spec.Q_end or spec.Q).vector(system), spec.limits.ctrl
+    options = _options(
+        optimal_control_problem, spec, system,
         R=np.broadcast_to(spec.R, system.nu),
-        Q_end=(spec.Q_end or spec.Q).vector(system),
-        S=options["S"],
-        du_bounds=options["du_bounds"],
-        u_bounds=options["ctrl_limits"],
+        Q_end=end,
+        u_bounds=ranges_of(system, system.limits.ctrl, limits),
         name=f"{spec.name}_ocp",
-        step=spec.step,
-    )
-    rti = real_time_iteration(ocp, delay=spec.delay, shift=spec.shift, name=spec.name)
+    )  # fmt: skip
+    ocp = optimal_control_problem(system, **options)
+    rti = real_time_iteration(ocp, **options_for(real_time_iteration, spec, system))
     return Experiment(rti, q0, constant_function(rti.reference_at(_setpoint(spec, system, q0))))
 
 
-def _setpoint(spec: RealTimeIterationSpec, system: System, q0: Array) -> Array:
+def _options(make: Callable[..., object], spec: Any, system: System, **own: Any) -> dict[str, Any]:
+    """Return what a function takes of the file, with weights and bounds of named entries."""
+    known: dict[str, Any] = {"track_reference": bool(getattr(spec, "reference", None))}
+    if isinstance(spec, Cost):
+        known |= {"Q": spec.Q.vector(system), "R": spec.R}
+    if isinstance(spec, PredictiveSpec):
+        every, change = np.tile([-np.inf, np.inf], (system.nu, 1)), spec.limits.change
+        known["S"] = None if spec.S is None else np.broadcast_to(spec.S, system.nu)
+        known["du_bounds"] = ranges_of(system, every, change) if change else None
+        known["horizon"] = spec.horizon
+    return options_for(make, spec, system, **(known | own))
+
+
+def _setpoint(spec: SetpointSpec, system: System, q0: Array) -> Array:
     """Return the pose to reach.
 
     Raises:
@@ -281,19 +275,10 @@ def _setpoint(spec: RealTimeIterationSpec, system: System, q0: Array) -> Array:
     return pose
 
 
-def _mpc_options(spec: PredictiveSpec, system: System) -> dict[str, Any]:
-    """Return name, period, weight of changes and bounds as options."""
-    every, change = np.tile([-np.inf, np.inf], (system.nu, 1)), spec.limits.change
-    return usual_options(spec, system) | {
-        "S": None if spec.S is None else np.broadcast_to(spec.S, system.nu),
-        "du_bounds": ranges_of(system, every, change) if change else None,
-    }
-
-
-def _output(row: OutputRow, linear: Linearization) -> Output:
+def _output(row: Any, linear: Linearization) -> Output:
     """Return a bounded row of the deviations."""
     unit = _unit_row(row.coordinate, row.of, linear.system)
-    bounds = row.options_of(deviation_output)
+    bounds = {name: value for name, value in row.given.items() if name in BOUNDS}
     return deviation_output(linear, f"{row.coordinate}_{row.of}", unit, **bounds)
 
 

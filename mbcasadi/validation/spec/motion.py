@@ -16,7 +16,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.control import FrameTask, PostureTask, Task
+from mbcasadi.control import FrameTask, Task
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.shapes import require_name
 from mbcasadi.spatial import Quat, conjugate, multiply
@@ -52,98 +52,42 @@ def task_motion(
         components: joint, axis or row → motion that is added to the start.
         t: time, s.
     """
-    if isinstance(task, PostureTask):
-        return posture_motion(task, system, q0, components, t)
-    if isinstance(task, FrameTask):
-        return frame_motion(task, system, q0, components, t)
-    return vector_motion(task, system, q0, components, t)
-
-
-def vector_motion(
-    task: Task, system: System, q0: Array, components: Mapping[str, Component], t: ca.SX
-) -> dict[str, ca.SX]:
-    """Return the slices of a task whose slices are a vector and its time derivatives.
-
-    Args:
-        task, system, q0, t: as in `task_motion`.
-        components: entry of the first slice → motion that is added to the start.
-
-    Raises:
-        UnknownNameError: a component for an entry that the task does not have.
-    """
     slots = task.slots(system)
-    for name in components:
-        require_name(f"entry in the reference of '{task.name}'", name, slots[0].components)
-    rows = [component_expression(components.get(name, 0.0), t) for name in slots[0].components]
-    motion, values = ca.vertcat(*rows), {}
-    held = task.hold_reference(system, q0)
-    for slot in slots:
-        key = slot.name.removeprefix(f"{task.name}.")
-        values[key] = ca.SX(ca.DM(held[key])) + motion
-        motion = ca.jacobian(motion, t)
-    return values
-
-
-def posture_motion(
-    task: PostureTask, system: System, q0: Array, components: Mapping[str, Component], t: ca.SX
-) -> dict[str, ca.SX]:
-    """Return the slices q, v, a of a posture task over time.
-
-    Args:
-        task, system, q0, t: as in `task_motion`.
-        components: joint → motion that is added to the start.
-
-    Raises:
-        UnknownNameError: a component for something that is no slide or hinge of the task.
-    """
-    q_names, rate_names = (task.slots(system)[k].components for k in (0, 1))
-    movable = [name for name in q_names if name in rate_names]
-    values = {key: ca.SX(ca.DM(value)) for key, value in task.hold_reference(system, q0).items()}
+    held = task.hold_reference(system, q0).items()
+    values = {quantity: ca.SX(ca.DM(value)) for quantity, value in held}
+    turns = isinstance(task, FrameTask)
+    names = [slot.components for slot in slots[: 3 if turns else None]]
+    movable = [name for name in names[0] if all(name in each for each in names)]
+    valid = task.components(system) if turns else movable
     for name, terms in components.items():
-        require_name(f"joint in the reference of '{task.name}'", name, movable)
-        x = component_expression(terms, t)
-        dx, ddx = time_derivatives(x, t)
-        values["q"][q_names.index(name)] += x
-        values["v"][rate_names.index(name)] += dx
-        values["a"][rate_names.index(name)] += ddx
-    return values
+        require_name(f"entry in the reference of '{task.name}'", name, valid)
+        if name in movable:
+            x = component_expression(terms, t)
+            for slot in slots[: len(names)]:
+                values[slot.name.removeprefix(f"{task.name}.")][slot.components.index(name)] += x
+                x = ca.jacobian(x, t)
+    return values | (_turned(task, values, components, t) if isinstance(task, FrameTask) else {})
 
 
-def frame_motion(
-    task: FrameTask, system: System, q0: Array, components: Mapping[str, Component], t: ca.SX
+def _turned(
+    task: FrameTask, values: Mapping[str, ca.SX], components: Mapping[str, Component], t: ca.SX
 ) -> dict[str, ca.SX]:
-    """Return the slices of a frame task over time.
-
-    Args:
-        task, system, q0, t: as in `task_motion`.
-        components: axis (x, y, z, rx, ry, rz) → motion that is added to the start.
-
-    Raises:
-        UnknownNameError: a component for an axis that the task does not control.
-    """
-    valid = task.components(system)
-    for name in components:
-        require_name(f"axis in the reference of '{task.name}'", name, valid)
-    values = {key: ca.SX(ca.DM(value)) for key, value in task.hold_reference(system, q0).items()}
-    for row, axis in enumerate(task.position):
-        x = component_expression(components.get(axis, 0.0), t)
-        dx, ddx = time_derivatives(x, t)
-        values["position"][row] += x
-        values["velocity"][row] += dx
-        values["acceleration"][row] += ddx
+    """Return the slices of the orientation of a frame task, where something turns it."""
     angles = {
         axis: component_expression(components[f"r{axis}"], t)
         for axis in AXES
         if f"r{axis}" in components
     }
-    if angles:
-        rows = [AXES.index(axis) for axis in task.orientation]
-        quat = _rotate_quaternion(values["quaternion"], angles)
-        omega = _angular_velocity(quat, t)
-        values["quaternion"] = quat
-        values["angular_velocity"] = omega[rows]
-        values["angular_acceleration"] = ca.jacobian(omega, t)[rows]
-    return values
+    if not angles:
+        return {}
+    rows = [AXES.index(axis) for axis in task.orientation]
+    quat = _rotate_quaternion(values["quaternion"], angles)
+    omega = _angular_velocity(quat, t)
+    return {
+        "quaternion": quat,
+        "angular_velocity": omega[rows],
+        "angular_acceleration": ca.jacobian(omega, t)[rows],
+    }
 
 
 def _rotate_quaternion(start: ca.SX, angles: Mapping[str, ca.SX]) -> ca.SX:

@@ -54,11 +54,6 @@ class StrictTable(BaseModel):
         values = {name: getattr(self, name) for name in self.model_fields_set - {"type"}}
         return {name: value for name, value in values.items() if value is not None}
 
-    def options_of(self, function: Callable[..., object]) -> dict[str, Any]:
-        """Return those values of the file that a function takes, by name."""
-        names = inspect.signature(function).parameters
-        return {name: value for name, value in self.given.items() if name in names}
-
 
 class Table:
     """An annotation: the table has the fields of the dataclass that it annotates, or other ones.
@@ -125,11 +120,19 @@ def made_of(
     return core_schema.no_info_after_validator_function(build, handler.generate_schema(table))
 
 
-def by_type(package: object, base: type) -> dict[str, type]:
-    """Return the public dataclasses of a package that have a base, by their name in a file."""
-    kinds = [each for each in vars(package).values() if inspect.isclass(each)]
-    kinds = [each for each in kinds if issubclass(each, base) and is_dataclass(each)]
-    return {re.sub(r"(?<!^)(?=[A-Z])", "_", each.__name__).lower(): each for each in kinds}
+def by_type(package: object, base: type, ending: str = "") -> dict[str, type]:
+    """Return the public dataclasses of a package that have a base, by their name in a file.
+
+    Left out are those that need what no file can hold.
+    """
+    found: dict[str, type] = {}
+    for kind in filter(inspect.isclass, vars(package).values()):
+        if issubclass(kind, base) and is_dataclass(kind):
+            arguments = inspect.signature(kind).parameters.values()
+            needed = {each.name for each in arguments if each.default is each.empty}
+            name = re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__.removesuffix(ending)).lower()
+            found |= {name: kind} if needed <= fields_of(kind).keys() else {}
+    return found
 
 
 def new_table(name: str, base: type[T], /, **fields: Any) -> type[T]:

@@ -274,7 +274,7 @@ def test_the_example_of_an_export_has_the_files_start_and_reference():
 
 def test_a_reference_for_another_joint_is_refused():
     task = {"type": "posture", "joints": ["crank"], "reference": {"rocker": 0.1}}
-    with pytest.raises(UnknownNameError, match="joint in the reference of 'posture' 'rocker'"):
+    with pytest.raises(UnknownNameError, match="entry in the reference of 'posture' 'rocker'"):
         four_bar(task=[task])
 
 
