@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +10,14 @@ from rich.table import Table
 
 from mbcasadi.cli import console
 from mbcasadi.cli.console import table
-from mbcasadi.cli.options import Jobs, Output, command, find_model, require_writable
+from mbcasadi.cli.options import (
+    Output,
+    command,
+    find_model,
+    given,
+    record_of,
+    require_writable,
+)
 from mbcasadi.errors import ProblemError
 
 if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
@@ -24,45 +30,19 @@ if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
     )
 
 LONGEST = 160  # characters of a reason in the table; JSON and Markdown have all of it
-STATES, FRAMES = 20, 6  # of one model
+USUAL = {"tolerance": 1e-10, "states": 20, "seed": 0, "frames": 6}  # of one model
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """How models are compared."""
-
-    tolerance: Annotated[float, typer.Option(help="Largest relative error.")] = 1e-10
-    states: Annotated[
-        int | None, typer.Option(min=1, help="Random states; 20, of a corpus 5, by default.")
-    ] = None
-    seed: Annotated[int, typer.Option(help="Of the random states.")] = 0
-    frames: Annotated[
-        int | None,
-        typer.Option(
-            min=0, help="Named sites, and as many bodies, to compare; 6, of a corpus 2, by default."
-        ),
-    ] = None
-
-
-@dataclass(frozen=True)
-class Corpus:
-    """A folder of models in place of one."""
-
-    corpus: Annotated[
-        Path | None,
-        typer.Option(help="Check all models below this folder, and print what became of each."),
-    ] = None
-    jobs: Jobs = None
-    timeout: Annotated[float, typer.Option(help="s, for each model of a corpus.")] = 600.0
-    markdown: Annotated[
-        Path | None, typer.Option(help="Write the report on a corpus to this .md file.")
-    ] = None
+COMPARED = ("tolerance", "states", "seed", "frames")
+Comparison = record_of(("validation.agreement.compare_models.compare", COMPARED), optional=True)
+FOLDER = ("jobs", "timeout")
+Folder = record_of(("validation.agreement.corpus.corpus.check_corpus", FOLDER), optional=True)
 
 
 @command
 def check(
-    comparison: Comparison,
-    folder: Corpus,
+    comparison: Annotated[Any, Comparison],
+    folder: Annotated[Any, Folder],
     output: Output,
     model: Annotated[
         str | None, typer.Argument(help="MJCF or URDF file, or the name of a model of the package.")
@@ -75,6 +55,13 @@ def check(
         Path | None,
         typer.Option(help="Another model, with the same joints, in place of our equations."),
     ] = None,
+    corpus: Annotated[
+        Path | None,
+        typer.Option(help="Check all models below this folder, and print what became of each."),
+    ] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Write the report on a corpus to this .md file.")
+    ] = None,
 ) -> None:
     """Compare every quantity of a model, or of all models below a folder, with MuJoCo.
 
@@ -82,20 +69,20 @@ def check(
     the check unless it is named by --allow-missing. In a corpus a refused or unreadable model is a
     line of the table; the check fails if one is wrong.
     """
-    if folder.corpus is not None:
+    if corpus is not None:
         if model is not None or against is not None or allow_missing:
             raise ProblemError(
                 "--corpus checks a folder of models, and takes no model, --against or "
                 "--allow-missing; its table names what was not compared"
             )
-        _check_corpus(folder.corpus, comparison, folder, output)
+        _check_corpus(corpus, given(comparison) | given(folder), markdown, output)
         return
     if model is None:
         raise ProblemError("expected a model, or --corpus FOLDER")
-    if folder.markdown is not None or folder.jobs is not None:
-        raise ProblemError("--jobs and --markdown are for --corpus FOLDER")
+    if markdown is not None or given(folder):
+        raise ProblemError("--jobs, --timeout and --markdown are for --corpus FOLDER")
     path, allowed = find_model(model), allow_missing or ()
-    options = {"states": STATES, "frames": FRAMES} | _given(comparison)
+    options = USUAL | given(comparison)
     if against is None:
         _check_model(path, options, allowed, output)
         return
@@ -110,10 +97,6 @@ def check(
     else:
         console.stdout().print(str(agreement), markup=False, highlight=False, soft_wrap=True)
     console.exit_unless(agreement.agrees)
-
-
-def _given(options: Any) -> dict[str, Any]:
-    return {name: value for name, value in vars(options).items() if value is not None}
 
 
 def _check_model(
@@ -151,22 +134,23 @@ def _check_model(
     console.exit_unless(verdict.passed)
 
 
-def _check_corpus(path: Path, comparison: Comparison, folder: Corpus, output: Output) -> None:
+def _check_corpus(
+    path: Path, options: dict[str, Any], markdown: Path | None, output: Output
+) -> None:
     """Check the models below a folder, and exit with status 0 only if none is wrong."""
     from mbcasadi.validation.agreement import check_corpus
 
-    if folder.markdown is not None:
-        require_writable(folder.markdown, ".md")
-    options = _given(comparison) | {"jobs": folder.jobs, "timeout": folder.timeout}
+    if markdown is not None:
+        require_writable(markdown, ".md")
     with console.progress(output.quiet) as progress:
         report = check_corpus(path, progress=progress, **options)
-    if folder.markdown is not None:
-        folder.markdown.write_text(report.to_markdown(), encoding="utf-8")
+    if markdown is not None:
+        markdown.write_text(report.to_markdown(), encoding="utf-8")
     if output.as_json:
         console.emit_json(report.to_dict())
     else:
         console.stdout().print(corpus_table(report))
-        console.print_lines(_lines(report), folder.markdown)
+        console.print_lines(_lines(report), markdown)
     console.exit_unless(report.passed)
 
 

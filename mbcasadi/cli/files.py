@@ -1,7 +1,6 @@
 """Commands on files: `init`, `schema` and `export` of controllers, `replay` of logs, the cache."""
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +15,7 @@ from mbcasadi.cli.options import (
     Saved,
     command,
     find_model,
+    record_of,
 )
 from mbcasadi.errors import ProblemError
 
@@ -58,34 +58,28 @@ def schema() -> None:
     typer.echo(json.dumps(json_schema(), indent=2))
 
 
-@dataclass(frozen=True)
-class Folder:
-    """What is written, and where."""
-
-    out: Annotated[Path, typer.Option(help="Folder to write.")]
-    overwrite: Annotated[bool, typer.Option(help="Replace an earlier export.")] = False
-    discard_changes: Annotated[
-        bool, typer.Option(help="With --overwrite: also delete changed and other files there.")
-    ] = False
-    mujoco_plugin: Annotated[
-        bool, typer.Option(help="Also write an engine plugin of MuJoCo that runs it in mj_step.")
-    ] = False
-    fmu: Annotated[bool, typer.Option(help="Also write a co-simulation unit of FMI 3.0.")] = False
+EXPORTED = ("overwrite", "discard_changes", "mujoco_plugin", "fmu")
+Exported = record_of(("codegen.export.export_c", EXPORTED))
 
 
 @command
-def export(model: Model, file: ControllerFile, folder: Folder, output: Output) -> None:
+def export(
+    model: Model,
+    file: ControllerFile,
+    out: Annotated[Path, typer.Option(help="Folder to write.")],
+    exported: Annotated[Any, Exported],
+    output: Output,
+) -> None:
     """Generate a controller's C for a model, and compile it.
 
     Walking has three laws: OUT, OUT_mpc and OUT_planner; a plugin, a co-simulation unit and the
-    file's [supervision] are of the first. The example programs run them at the file's start.
+    supervision of the file are of the first. The example programs run them at the file's start.
     """
     from mbcasadi.codegen import export_c
     from mbcasadi.validation.spec import build_experiment, example_inputs
 
     path, spec = find_model(model), file.read()
-    options, done = dict(vars(folder)), []
-    out = options.pop("out")
+    options, done = dict(vars(exported)), []
     with console.progress(output.quiet) as progress:
         progress("building the controller", 0.0)
         experiment = build_experiment(spec, path)

@@ -1,7 +1,7 @@
 """Options of commands, as records: a parameter of a command that is one is an option per field.
 
-The conditions of a run, and what its report contains, are the fields of `Trial` and
-`ReportOptions` with their docs. They are read from the source, as importing them takes long.
+The conditions of a run are the fields of `Trial` with their docs, and so are other options those
+of what the command calls. They are read from the source, as importing it takes long.
 """
 
 import ast
@@ -28,12 +28,10 @@ if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
     from mbcasadi.validation.spec import Spec
 
 C = TypeVar("C", bound=Callable[..., None])
-Numbers = dict[str, float]
 
 Model = Annotated[
     str, typer.Argument(help="MJCF or URDF file, or the name of a model of the package.")
 ]
-Jobs = Annotated[int | None, typer.Option(min=1, help="Processes; the cores by default.")]
 
 
 def command(function: C) -> C:
@@ -121,64 +119,98 @@ class ControllerFile:
         return spec if conditions is None else spec.with_trial(**given(conditions))
 
 
-def record_of(source: str, names: Sequence[str], *, optional: bool = True) -> Any:
-    """Return a record of options with fields of a dataclass.
+def record_of(*sources: tuple[str, Sequence[str]], optional: bool = False) -> Any:
+    """Return a record of options with fields of dataclasses, or arguments of functions.
 
     Args:
-        source: `validation.trial.Trial`, module and class.
-        names: of fields.
-        optional: None is the default of all, in place of those of the dataclass.
+        sources: `validation.trial.Trial`, module and name, and which of its fields.
+        optional: None is the default of all, in place of that in the source.
     """
+    options, annotated = [], typing.cast(Any, Annotated)  # of a computed type
+    for source, names in sources:
+        known, docs = _read(source)
+        for name in names:
+            annotation, value = known[name]
+            required = value is None and not optional
+            default = value.value if isinstance(value, ast.Constant) and not optional else None
+            kind = KINDS[annotation.removesuffix(" | None")]
+            option = typer.Option(*FLAGS.get(name, ()), help=TEXTS.get(name) or _help(docs[name]))
+            hint = annotated[kind if required or default is not None else kind | None, option]
+            options.append((name, hint, field() if required else field(default=default)))
+    return make_dataclass("Options", options, frozen=True)
+
+
+def _help(text: str) -> str:
+    """Return the first sentence of a text, without the marks of code."""
+    first = re.split(r"[.;] (?=[A-Z])", text.replace("`", ""))[0].rstrip(".") + "."
+    return first[:1].upper() + first[1:] if first[1].isalpha() else first
+
+
+def _read(source: str) -> tuple[dict[str, tuple[str, ast.expr | None]], dict[str, str]]:
+    """Return annotation and default of each field or argument, and its docs, from the source."""
     module, _, kind = source.rpartition(".")
     path = Path(mbcasadi.__file__).parent.joinpath(*module.split(".")).with_suffix(".py")
     nodes = ast.parse(path.read_text(encoding="utf-8")).body
-    node = next(each for each in nodes if isinstance(each, ast.ClassDef) and each.name == kind)
+    node = next(
+        x for x in nodes if isinstance(x, ast.ClassDef | ast.FunctionDef) and x.name == kind
+    )
     docs = documented(ast.get_docstring(node) or "")
-    lines = {ast.unparse(x.target): x for x in node.body if isinstance(x, ast.AnnAssign)}
-    options = []
-    for name in names:
-        value = None if optional else lines[name].value
-        default = value.value if isinstance(value, ast.Constant) else None
-        hint, least = KINDS[ast.unparse(lines[name].annotation)]
-        text = TEXTS.get(name) or re.split(r"[.;] (?=[A-Z])", docs[name])[0].rstrip(".") + "."
-        option = typer.Option(*FLAGS.get(name, ()), min=least, help=text.replace("`", ""))
-        kind_of_field = hint if default is not None else hint | None
-        options.append((name, Annotated[kind_of_field, option], field(default=default)))
-    return make_dataclass(kind, options, frozen=True)
+    if isinstance(node, ast.ClassDef):
+        lines = [x for x in node.body if isinstance(x, ast.AnnAssign)]
+        return {ast.unparse(x.target): (ast.unparse(x.annotation), x.value) for x in lines}, docs
+    plain, named = node.args.args, node.args.kwonlyargs
+    first = [None] * (len(plain) - len(node.args.defaults))
+    defaults = [*first, *node.args.defaults, *node.args.kw_defaults]
+    pairs = zip([*plain, *named], defaults, strict=True)
+    return {each.arg: (ast.unparse(each.annotation or each), d) for each, d in pairs}, docs
 
 
-KINDS: dict[str, tuple[Any, float | None]] = {
-    "float": (float, 0),
-    "int": (int, 0),
-    "bool": (bool, None),
-    "str | Path | None": (Path, None),
-    "Mapping[str, float]": (list[str], None),
-    "Disturbance": (list[str], None),
+KINDS: dict[str, Any] = {
+    "bool": bool,
+    "float": float,
+    "int": int,
+    "str": str,
+    "Design": str,
+    "str | Path": Path,
+    "Sequence[int]": list[int],
+    "Mapping[str, float]": list[str],
+    "Mapping[str, Sequence[float]]": list[str],
+    "Disturbance": list[str],
 }
-"""Annotation of a field → type of its option, least value."""
+"""Annotation of a field → type of its option."""
 
+FLAGS = {
+    "disturbance": ("--push",),
+    "viewer": ("--viewer",),
+    "ranges": ("--range",),
+    "delays": ("--delay",),
+}
 TEXTS = {
     "perturb": "Error of the plant, such as mass=0.1; repeatable.",
     "disturbance": "Force on a body of the plant, BODY=FX,FY,FZ@START:STOP in N (world axes) and "
     "s, such as trunk=0,50,0@0.5:0.7; repeatable. They replace those of the file.",
+    "ranges": "Range of an error that all bodies share, such as mass=-0.1:0.2, delay=0:3, "
+    "start_error=0:0.1; repeatable. --runs points of --design are drawn.",
+    "delays": "Ticks; repeatable, all combinations.",
+    "jobs": "Processes; the cores by default.",
+    "runs": "Number of plants, 10 by default; each draws its own errors.",
+    "states": "Random states; 20, of a corpus 5, by default.",
+    "frames": "Named sites, and as many bodies, to compare; 6, of a corpus 2, by default.",
 }
 """What the command line writes in another way than Python."""
 
-FLAGS = {"disturbance": ("--push",), "viewer": ("--viewer",)}
-
 
 def given(record: Any) -> dict[str, Any]:
-    """Return the fields of a record that the command line gives, errors and pushes as such."""
+    """Return the fields of a record that the command line gives, as Python has them."""
+    parsers = {"perturb": parse_numbers, "disturbance": parse_pushes, "ranges": parse_ranges}
     values = {name: value for name, value in vars(record).items() if value is not None}
-    for name, parse in (("perturb", parse_numbers), ("disturbance", parse_pushes)):
-        if name in values:
-            values[name] = parse(values[name])
-    return values
+    return {k: parsers[k](value) if k in parsers else value for k, value in values.items()}
 
 
 CONDITIONS = ("duration", "rigid", "perturb", "disturbance", "fast")
-Conditions = record_of("validation.trial.Trial", (*CONDITIONS, "delay"))
-ConditionsOfAll = record_of("validation.trial.Trial", CONDITIONS)
+TRIAL = "validation.trial.Trial"
+Conditions = record_of((TRIAL, (*CONDITIONS, "delay")), optional=True)
+ConditionsOfAll = record_of((TRIAL, CONDITIONS), optional=True)
 
 
 def find_model(model: str) -> Path:

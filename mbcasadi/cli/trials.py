@@ -2,7 +2,8 @@
 
 import shlex
 import sys
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,13 +16,12 @@ from mbcasadi.cli.options import (
     Conditions,
     ConditionsOfAll,
     ControllerFile,
-    Jobs,
     Model,
     Output,
     Saved,
     command,
     find_model,
-    parse_ranges,
+    given,
     record_of,
 )
 from mbcasadi.errors import ProblemError
@@ -31,8 +31,27 @@ if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
     from mbcasadi.validation.spec import Spec
 
 SHOWN = ("softness", "what_if", "explain", "render", "video", "viewer")
-ReportContents = record_of("validation.report.report_options.ReportOptions", SHOWN, optional=False)
-DESIGNS = "monte_carlo, sobol, latin_hypercube, grid or saltelli"
+Contents = record_of(("validation.report.report_options.ReportOptions", SHOWN))
+SEARCH = ("over", "largest", "steps", "tolerance", "jobs")
+Search = record_of(("validation.campaigns.failure_margin.margin", SEARCH))
+Plan = record_of(
+    ("validation.spec.run.cases_of_spec", ("runs", "delays", "start_error")),
+    ("validation.campaigns.designs.sampled_cases", ("ranges", "design", "seed")),
+    optional=True,
+)
+RUNNING = ("jobs", "store", "time_limit")
+Running = record_of(("validation.campaigns.campaign.campaign", RUNNING))
+
+
+@dataclass(frozen=True)
+class Single:
+    """One case alone, or the worst ones as videos."""
+
+    case: Annotated[int | None, typer.Option(help="Run only this case, with a full report.")] = None
+    video: Annotated[Path | None, typer.Option(help="Of it, an .mp4 or .gif file.")] = None
+    videos: Annotated[
+        int, typer.Option(min=0, help="Of so many of the worst cases, in --report.")
+    ] = 0
 
 
 @command
@@ -40,7 +59,7 @@ def validate(
     model: Model,
     file: ControllerFile,
     conditions: Annotated[Any, Conditions],
-    contents: Annotated[Any, ReportContents],
+    contents: Annotated[Any, Contents],
     output: Saved,
 ) -> None:
     """Run a controller's generated C against MuJoCo and judge it by its criteria."""
@@ -74,29 +93,11 @@ def demo(
     show_report(result, saved)
 
 
-@dataclass(frozen=True)
-class Search:
-    """What a margin is searched over."""
-
-    over: Annotated[
-        str,
-        typer.Option(help="Error that grows: mass, friction, …, delay, start_error, disturbance."),
-    ]
-    largest: Annotated[
-        float, typer.Option(help="Size up to which it is searched; negative: below zero.")
-    ]
-    steps: Annotated[int, typer.Option(min=1, help="Sizes of the scan beside zero.")] = 8
-    tolerance: Annotated[
-        float | None, typer.Option(help="Width of the bracket; 1 % of the largest by default.")
-    ] = None
-    jobs: Jobs = None
-
-
 @command
 def margin(
     model: Model,
     file: ControllerFile,
-    search: Search,
+    search: Annotated[Any, Search],
     conditions: Annotated[Any, Conditions],
     output: Output,
 ) -> None:
@@ -117,91 +118,32 @@ def margin(
     console.exit_unless(found.failure is None)
 
 
-@dataclass(frozen=True)
-class Plan:
-    """The cases of a campaign."""
-
-    runs: Annotated[
-        int, typer.Option(min=1, help="Number of plants; each draws its own errors.")
-    ] = 10
-    ranges: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--range",
-            help="Range of an error that all bodies share, such as mass=-0.1:0.2, delay=0:3, "
-            "start_error=0:0.1; repeatable. --runs points of --design are drawn.",
-        ),
-    ] = None
-    design: Annotated[str, typer.Option(help=f"Points of the ranges: {DESIGNS}.")] = "sobol"
-    seed: Annotated[int, typer.Option(min=0, help="Of the first case, and of the design.")] = 0
-    delays: Annotated[
-        list[int] | None,
-        typer.Option("--delay", min=0, help="Ticks; repeatable, all combinations."),
-    ] = None
-    start_error: Annotated[
-        float, typer.Option(min=0, help="Largest error of each coordinate at the start.")
-    ] = 0.0
-
-    def cases(self, spec: "Spec") -> "list[Case]":
-        """Return the cases."""
-        from mbcasadi.validation.spec import cases_of_spec
-
-        return cases_of_spec(spec, **(vars(self) | {"ranges": parse_ranges(self.ranges)}))
-
-
-@dataclass(frozen=True)
-class Running:
-    """Where and how the cases of a campaign run."""
-
-    jobs: Jobs = None
-    dask: Annotated[str | None, typer.Option(help="Address of a Dask scheduler to run on.")] = None
-    store: Annotated[
-        Path | None,
-        typer.Option(help="SQLite file that keeps the outcomes; the same command goes on."),
-    ] = None
-    time_limit: Annotated[
-        float | None, typer.Option(help="s, of a case; one that takes longer fails.")
-    ] = None
-
-
-@dataclass(frozen=True)
-class Single:
-    """One case alone, or the worst ones as videos."""
-
-    case: Annotated[
-        int | None, typer.Option(min=0, help="Run only this case, with a full report.")
-    ] = None
-    video: Annotated[
-        Path | None, typer.Option(help="Write a video of it to this .mp4 or .gif file.")
-    ] = None
-    videos: Annotated[
-        int, typer.Option(min=0, help="Videos of so many of the worst cases, in --report.")
-    ] = 0
-
-
 @command
 def campaign(
     model: Model,
     file: ControllerFile,
-    plan: Plan,
+    plan: Annotated[Any, Plan],
     conditions: Annotated[Any, ConditionsOfAll],
-    running: Running,
+    running: Annotated[Any, Running],
     single: Single,
     output: Saved,
+    dask: Annotated[str | None, typer.Option(help="Address of a Dask scheduler to run on.")] = None,
 ) -> None:
     """Run one controller's generated C in many plants with random errors."""
     from mbcasadi.validation import ReportOptions
-    from mbcasadi.validation.spec import run_case
+    from mbcasadi.validation.spec import cases_of_spec, run_case
 
     spec, path = file.read(conditions), find_model(model)
-    cases = plan.cases(spec)
+    cases = cases_of_spec(spec, **given(plan))
     if single.video is not None and single.case is None:
         raise ProblemError("--video shows one case; give its number by --case")
     page = output.report is not None and output.report.suffix == ".html"
     if single.videos and (not page or single.case is not None):
         raise ProblemError("--videos are shown in the page of a campaign: --report FILE.html")
     if single.case is None:
-        result = _run_all(spec, path, cases, running, single.videos, output)
+        with _kept(running.store), _executor(dask) as executor:
+            options = vars(running) | {"executor": executor}
+            result = _run_all(spec, path, cases, options, single.videos, output)
         _show(result, output)
         return
     with console.progress(output.quiet) as progress:
@@ -213,29 +155,33 @@ def campaign(
 
 
 def _run_all(
-    spec: "Spec", path: Path, cases: "list[Case]", running: Running, videos: int, output: Saved
+    spec: "Spec",
+    path: Path,
+    cases: "list[Case]",
+    options: dict[str, Any],
+    videos: int,
+    output: Saved,
 ) -> "Campaign":
     """Run the cases of a campaign, and write its report."""
     from mbcasadi.validation.spec import film_worst, run_campaign
 
-    options = dict(vars(running))
+    with console.progress(output.quiet) as progress, TemporaryDirectory() as folder:
+        result = run_campaign(spec, path, cases, progress=progress, **options)
+        if output.report is not None:
+            shown = film_worst(spec, path, cases, result, videos, Path(folder), progress=progress)
+            progress("writing the report", 1.0)
+            result.save(output.report, videos=shown)
+    return result
+
+
+@contextmanager
+def _kept(store: Path | None) -> Iterator[None]:
+    """Say where Ctrl-C ends a campaign that the same command goes on."""
     try:
-        with console.progress(output.quiet) as progress, _executor(options.pop("dask")) as executor:
-            result = run_campaign(
-                spec, path, cases, executor=executor, progress=progress, **options
-            )
-            if output.report is not None:
-                with TemporaryDirectory() as folder:
-                    shown = film_worst(
-                        spec, path, cases, result, videos, Path(folder), progress=progress
-                    )
-                    progress("writing the report", 1.0)
-                    result.save(output.report, videos=shown)
+        yield
     except KeyboardInterrupt:
-        store = running.store
         kept = f"; the same command goes on with what {store} has" if store else ""
         console.fail_interrupted(kept)
-    return result
 
 
 def _executor(address: str | None) -> Any:

@@ -71,7 +71,7 @@ def run_spec(spec: Spec, model: str | Path, report: ReportOptions | None = None)
 @checked
 def cases_of_spec(
     spec: Spec,
-    runs: int,
+    runs: int = 10,
     *,
     delays: Sequence[int] | None = None,
     start_error: float = 0.0,
