@@ -6,6 +6,7 @@ import re
 import runpy
 import sys
 from collections.abc import Sequence
+from modulefinder import ModuleFinder
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -66,37 +67,11 @@ def find_example(name: str) -> Example:
 
 def needed_files(path: Path) -> tuple[Path, ...]:
     """Return the program and the files of the folder that it imports, directly or not."""
-    needed: dict[Path, None] = {path: None}
-    pending = [path]
-    while pending:
-        for name in _imported_modules(pending.pop()):
-            for file in _files_of_module(name):
-                if file not in needed:
-                    needed[file] = None
-                    pending.append(file)
-    return tuple(needed)
-
-
-def _imported_modules(path: Path) -> set[str]:
-    """Return the dotted names that a file imports; `from a import b` gives `a` and `a.b`."""
-    names = set()
-    package = path.relative_to(FOLDER).parts[:-1]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names |= {each.name for each in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            above = package[: len(package) + 1 - node.level] if node.level else ()
-            module = ".".join([*above, *([node.module] if node.module else [])])
-            names |= {module, *(f"{module}.{each.name}" for each in node.names)}
-    return names
-
-
-def _files_of_module(name: str) -> list[Path]:
-    """Return the files that importing a module of the folder reads; none for modules elsewhere."""
-    parts = name.split(".")
-    packages = [FOLDER.joinpath(*parts[:i], "__init__.py") for i in range(1, len(parts) + 1)]
-    module = FOLDER.joinpath(*parts).with_suffix(".py")
-    return [file for file in (*packages, module) if file.is_file()]
+    finder = ModuleFinder([str(FOLDER)])
+    finder.run_script(str(path))
+    known = (getattr(each, "__file__", None) for each in finder.modules.values())
+    files = {Path(file) for file in known if file}
+    return (path, *sorted(files - {path}))
 
 
 def copy_example(example: Example, folder: Path) -> tuple[Path, ...]:

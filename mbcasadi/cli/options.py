@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
     from mbcasadi.validation.spec import Spec
 
 C = TypeVar("C", bound=Callable[..., None])
+V = TypeVar("V")
 
 Model = Annotated[
     str, typer.Argument(help="MJCF or URDF file, or the name of a model of the package.")
@@ -230,71 +231,64 @@ def find_model(model: str) -> Path:
     )
 
 
-def parse_numbers(texts: list[str] | None) -> dict[str, float] | None:
-    """Return `["mass=0.1"]` as `{"mass": 0.1}`; None without texts.
+def parse_numbers(texts: Sequence[str]) -> dict[str, float]:
+    """Return `["mass=0.1"]` as `{"mass": 0.1}`.
 
     Raises:
         ProblemError: not of the form NAME=NUMBER.
     """
-    if not texts:
-        return None
-    result = {}
-    for text in texts:
-        name, sign, number = text.partition("=")
-        try:
-            result[name.strip()] = float(number)
-        except ValueError:
-            sign = ""
-        if not sign or not name.strip():
-            raise ProblemError(f"'{text}': expected NAME=NUMBER, such as mass=0.1")
-    return result
+    return _named(texts, float, "NAME=NUMBER, such as mass=0.1")
 
 
-def parse_ranges(texts: list[str] | None) -> dict[str, tuple[float, float]]:
+def parse_ranges(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
     """Return `["mass=-0.1:0.2"]` as `{"mass": (-0.1, 0.2)}`.
 
     Raises:
         ProblemError: not of the form NAME=LOWEST:HIGHEST.
     """
-    result = {}
-    for text in texts or ():
-        name, _, ends = text.partition("=")
-        lowest, _, highest = ends.partition(":")
-        try:
-            result[name.strip()] = (float(lowest), float(highest))
-        except ValueError as error:
-            raise ProblemError(
-                f"'{text}': expected NAME=LOWEST:HIGHEST, such as mass=-0.1:0.2"
-            ) from error
-    return result
+
+    def ends(text: str) -> tuple[float, float]:
+        lowest, _, highest = text.partition(":")
+        return float(lowest), float(highest)
+
+    return _named(texts, ends, "NAME=LOWEST:HIGHEST, such as mass=-0.1:0.2")
 
 
-def parse_pushes(texts: list[str] | None) -> "list[Push] | None":
-    """Return `["trunk=0,50,0@0.5:0.7"]` as pushes; None without texts.
+def parse_pushes(texts: Sequence[str]) -> "list[Push]":
+    """Return `["trunk=0,50,0@0.5:0.7"]` as pushes.
 
     Raises:
         ProblemError: not of the form BODY=FX,FY,FZ@START:STOP, or a push that cannot act.
     """
-    if not texts:
-        return None
-    return [_parse_push(text) for text in texts]
-
-
-def _parse_push(text: str) -> "Push":
     from mbcasadi.validation import Push
 
-    body, _, rest = text.rpartition("=")
-    force, _, times = rest.partition("@")
-    try:
-        x, y, z = (float(number) for number in force.split(","))
-        start, stop = (float(number) for number in times.split(":"))
-        if not body.strip():
-            raise ValueError("no body")
-    except ValueError as error:
-        raise ProblemError(
-            f"'{text}': expected BODY=FX,FY,FZ@START:STOP in N and s, such as trunk=0,50,0@0.5:0.7"
-        ) from error
-    return Push(body.strip(), (x, y, z), start, stop)
+    def push(text: str) -> tuple[tuple[float, ...], float, float]:
+        force, _, times = text.partition("@")
+        x, y, z = map(float, force.split(","))
+        start, stop = map(float, times.split(":"))
+        return (x, y, z), start, stop
+
+    expected = "BODY=FX,FY,FZ@START:STOP in N and s, such as trunk=0,50,0@0.5:0.7"
+    each = [_named([text], push, expected) for text in texts]  # a body may be pushed twice
+    return [Push(body, *values) for named in each for body, values in named.items()]
+
+
+def _named(texts: Sequence[str], read: Callable[[str], V], expected: str) -> dict[str, V]:
+    """Return what `NAME=VALUE` says, by name.
+
+    Raises:
+        ProblemError: a text of another form.
+    """
+    result = {}
+    for text in texts:
+        name, _, value = text.rpartition("=")
+        try:
+            result[name.strip()] = read(value)
+        except ValueError as error:
+            raise ProblemError(f"'{text}': expected {expected}") from error
+        if not name.strip():
+            raise ProblemError(f"'{text}': expected {expected}")
+    return result
 
 
 def require_writable(path: Path, *suffixes: str) -> None:

@@ -137,8 +137,6 @@ def test_init_warns_of_a_robot_without_ground(tmp_path):
 def test_numbers_and_ranges_are_read_by_name_and_others_are_refused():
     assert parse_numbers(["mass=0.1", " gain = -2 "]) == {"mass": 0.1, "gain": -2.0}
     assert parse_ranges(["mass=-0.1:0.2", "gain=1:2"]) == {"mass": (-0.1, 0.2), "gain": (1.0, 2.0)}
-    assert parse_numbers(None) is None
-    assert parse_ranges(None) == {}
     for read, wrong in ((parse_numbers, "mass"), (parse_numbers, "=1"), (parse_ranges, "mass=1")):
         with pytest.raises(ProblemError, match=f"'{wrong}': expected NAME="):
             read([wrong])

@@ -68,11 +68,6 @@ def test_the_list_has_a_line_for_each_and_so_has_the_page_of_the_docs():
         assert f"| {each['number']} | `{each['name']}` | {each['summary']} |" in page
 
 
-def test_a_module_brings_the_packages_that_it_lies_in():
-    files = example_files._files_of_module("twins.energies")
-    assert {file.name for file in files} == {"__init__.py", "energies.py"}
-
-
 def test_a_copy_runs_alone_and_nothing_is_overwritten(tmp_path):
     folder = tmp_path / "mine"
     copied = RUN.invoke(app, ["example", QUICKEST, "--copy", str(folder)])
