@@ -7,7 +7,8 @@ import typer
 from bench import rows as tables
 from bench import suites
 from mbcasadi.cli import console
-from mbcasadi.cli.options import Output, command
+from mbcasadi.cli.console import Output
+from mbcasadi.cli.options import command
 from mbcasadi.errors import MbcasadiError
 
 

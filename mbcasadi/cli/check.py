@@ -9,15 +9,8 @@ import typer
 from rich.table import Table
 
 from mbcasadi.cli import console
-from mbcasadi.cli.console import table
-from mbcasadi.cli.options import (
-    Output,
-    command,
-    find_model,
-    given,
-    record_of,
-    require_writable,
-)
+from mbcasadi.cli.console import Output, finish, require_writable, table
+from mbcasadi.cli.options import command, find_model, given, record_of
 from mbcasadi.errors import ProblemError
 
 if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
@@ -92,11 +85,7 @@ def check(
     with console.progress(output.quiet) as progress:
         progress(f"comparing {path.name} with {other.name}", 0.3)
         agreement = compare(path, other, **options, allow_missing=allowed)
-    if output.as_json:
-        console.emit_json(agreement.to_dict())
-    else:
-        console.stdout().print(str(agreement), markup=False, highlight=False, soft_wrap=True)
-    console.exit_unless(agreement.agrees)
+    finish(output, agreement.to_dict, [str(agreement)], agreement.agrees)
 
 
 def _check_model(
@@ -119,19 +108,19 @@ def _check_model(
         gaps = rigid_gaps(system, compiled, states, seed)
     verdict = judge(entries, tolerance, allowed)
     plant_only = [item.feature for item in system.coverage.items if item.treatment == "plant only"]
-    if output.as_json:
-        rows = [entry._asdict() for entry in entries]
-        settings = {"model": system.name, "tolerance": tolerance, "plant_only": plant_only}
-        sensors = [gap._asdict() for gap in gaps]
-        console.emit_json({**settings, **verdict._asdict(), "rows": rows, "sensor_gaps": sensors})
-    else:
-        assert system.tree is not None  # it was read from a model
-        console.stdout().print(agreement_table(entries, tolerance))
-        lines = [*frame_lines(system.tree.frames, frames), *gap_lines(gaps)]
-        if plant_only:
-            lines.append(f"of MuJoCo's simulation alone, in no quantity: {', '.join(plant_only)}")
-        console.print_lines([*lines, *verdict_lines(verdict)])
-    console.exit_unless(verdict.passed)
+    settings = {"model": system.name, "tolerance": tolerance, "plant_only": plant_only}
+    rows = {"rows": [entry._asdict() for entry in entries]}
+    sensors = {"sensor_gaps": [gap._asdict() for gap in gaps]}
+    assert system.tree is not None  # it was read from a model
+    features = f"of MuJoCo's simulation alone, in no quantity: {', '.join(plant_only)}"
+    items: list[str | Table] = [
+        agreement_table(entries, tolerance),
+        *frame_lines(system.tree.frames, frames),
+        *gap_lines(gaps),
+        *([features] if plant_only else []),
+        *verdict_lines(verdict),
+    ]
+    finish(output, lambda: settings | verdict._asdict() | rows | sensors, items, verdict.passed)
 
 
 def _check_corpus(
@@ -146,12 +135,9 @@ def _check_corpus(
         report = check_corpus(path, progress=progress, **options)
     if markdown is not None:
         markdown.write_text(report.to_markdown(), encoding="utf-8")
-    if output.as_json:
-        console.emit_json(report.to_dict())
-    else:
-        console.stdout().print(corpus_table(report))
-        console.print_lines(_lines(report), markdown)
-    console.exit_unless(report.passed)
+    written = [] if markdown is None else [f"report: {markdown.absolute()}"]
+    items: list[str | Table] = [corpus_table(report), *_lines(report), *written]
+    finish(output, report.to_dict, items, report.passed)
 
 
 def corpus_table(report: "CorpusReport") -> Table:

@@ -14,7 +14,8 @@ import typer
 
 import mbcasadi
 from mbcasadi.cli import console
-from mbcasadi.cli.options import JsonOnly, command
+from mbcasadi.cli.console import JsonOnly
+from mbcasadi.cli.options import command
 from mbcasadi.errors import ProblemError
 from mbcasadi.unknown_names import unknown_name
 

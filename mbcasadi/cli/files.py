@@ -1,22 +1,16 @@
 """Commands on files: `init`, `schema` and `export` of controllers, `replay` of logs, the cache."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.table import Table
 
 from mbcasadi.cli import console
-from mbcasadi.cli.options import (
-    ControllerFile,
-    JsonOnly,
-    Model,
-    Output,
-    Saved,
-    command,
-    find_model,
-    record_of,
-)
+from mbcasadi.cli.console import JsonOnly, Output, Saved, finish
+from mbcasadi.cli.options import ControllerFile, Model, command, find_model, record_of
 from mbcasadi.errors import ProblemError
 
 if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
@@ -96,15 +90,12 @@ def export(
             progress("compiling", 0.6)
             done.append(_built(project))
             options |= {"mujoco_plugin": False, "fmu": False, "supervision": None}
-    if output.as_json:
-        console.emit_json(done[0] | ({"above": done[1:]} if done[1:] else {}))
-        return
+    lines = []
     for part in done:
-        seconds = f"compiled in {part['compile_seconds']:.1f} s"
+        compiled = part["note"] or f"compiled in {part['compile_seconds']:.1f} s"
         sizes = f"{part['operations']} operations, {part['lines']} lines of C"
-        console.print_lines(
-            [f"{part['name']}: {sizes}, {part['note'] or seconds}", str(part["folder"])]
-        )
+        lines += [f"{part['name']}: {sizes}, {compiled}", str(part["folder"])]
+    finish(output, lambda: done[0] | ({"above": done[1:]} if done[1:] else {}), lines)
 
 
 def _built(project: "CProject") -> dict[str, Any]:
@@ -152,30 +143,24 @@ def replay(
 
             progress("writing the report", 0.9)
             save_replay(result, output.report, f"{project.name}: {log.name}")
-    if output.as_json:
-        saved = None if output.report is None else str(output.report)
-        console.emit_json(result.to_dict() | {"file": saved})
-    else:
-        _show(result, output.report)
-    console.exit_unless(result.passed)
+    finish(output, result.to_dict, _replay_items(result), result.passed)
 
 
-def _show(result: "LogReplay", saved: Path | None) -> None:
-    """Print the events and the result."""
+def _replay_items(result: "LogReplay") -> Iterator[str | Table]:
+    """Yield what is printed of the events and the result."""
     from mbcasadi.validation.report.replay_page import MOST_ROWS, event_changes
 
-    lines, changes = [], list(event_changes(result))
+    changes = list(event_changes(result))
     columns = ("tick>", "t / s>", "events from here on", "first fault")
     if changes:
-        title = f"{result.log.ticks.size} ticks"
-        console.stdout().print(console.table(title, columns, changes[:MOST_ROWS]))
+        yield console.table(f"{result.log.ticks.size} ticks", columns, changes[:MOST_ROWS])
     if len(changes) > MOST_ROWS:
-        lines.append(f"and {len(changes) - MOST_ROWS} more")
+        yield f"and {len(changes) - MOST_ROWS} more"
     if result.interruptions:
-        lines.append(f"{result.interruptions} starts, resets or gaps")
+        yield f"{result.interruptions} starts, resets or gaps"
     if result.log.torn:
-        lines.append(f"records that are not whole, left out: {result.log.torn}")
-    console.print_lines([*lines, result.sentence()], saved)
+        yield f"records that are not whole, left out: {result.log.torn}"
+    yield result.sentence()
 
 
 @cache.command()
@@ -185,12 +170,9 @@ def info(output: JsonOnly) -> None:
     from mbcasadi.codegen import cache as kept
 
     state = kept.info()
-    if output.as_json:
-        folder = None if state.folder is None else str(state.folder)
-        sizes = {"entries": state.entries, "bytes": state.size, "limit": state.limit}
-        console.emit_json({"folder": folder, **sizes})
-    else:
-        typer.echo(str(state))
+    folder = None if state.folder is None else str(state.folder)
+    sizes = {"entries": state.entries, "bytes": state.size, "limit": state.limit}
+    finish(output, lambda: {"folder": folder, **sizes}, [str(state)])
 
 
 @cache.command()
@@ -200,10 +182,7 @@ def clear(output: JsonOnly) -> None:
     from mbcasadi.codegen import cache as kept
 
     count = kept.clear()
-    if output.as_json:
-        console.emit_json({"removed": count})
-    else:
-        typer.echo(f"entries removed: {count}")
+    finish(output, lambda: {"removed": count}, [f"entries removed: {count}"])
 
 
 @cache.command()

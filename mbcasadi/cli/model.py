@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from mbcasadi.cli import console
-from mbcasadi.cli.console import number_text, table
-from mbcasadi.cli.options import JsonOnly, Model, command, find_model
+from mbcasadi.cli.console import JsonOnly, number_text, table
+from mbcasadi.cli.options import Model, command, find_model
 
 if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
     from rich.console import Console

@@ -7,7 +7,6 @@ of what the command calls. They are read from the source, as importing it takes 
 import ast
 import functools
 import inspect
-import os
 import re
 import typing
 from collections.abc import Callable, Sequence
@@ -68,35 +67,6 @@ def _options_of(kind: Any) -> list[inspect.Parameter]:
         each.replace(annotation=hints[each.name], kind=inspect.Parameter.KEYWORD_ONLY)
         for each in made
     ]
-
-
-@dataclass(frozen=True)
-class JsonOnly:
-    """How results are shown."""
-
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON and nothing else on stdout.")
-    ] = False
-
-
-@dataclass(frozen=True)
-class Output(JsonOnly):
-    """How results and progress are shown."""
-
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")] = False
-
-
-@dataclass(frozen=True)
-class Saved(Output):
-    """Where results go, a file among them, which must be one that can be written."""
-
-    report: Annotated[
-        Path | None, typer.Option(help="Write the report to this .html or .json file.")
-    ] = None
-
-    def __post_init__(self) -> None:
-        if self.report is not None:
-            require_writable(self.report)
 
 
 @dataclass(frozen=True)
@@ -289,18 +259,3 @@ def _named(texts: Sequence[str], read: Callable[[str], V], expected: str) -> dic
         if not name.strip():
             raise ProblemError(f"'{text}': expected {expected}")
     return result
-
-
-def require_writable(path: Path, *suffixes: str) -> None:
-    """Raise unless a report can be written to `path`, before a long run.
-
-    Raises:
-        ProblemError: another suffix, .html or .json by default, or a folder that is not writable.
-    """
-    expected = suffixes or (".html", ".json")
-    if path.suffix not in expected:
-        words = " or ".join(expected)
-        raise ProblemError(f"{path}: expected a report file that ends with {words}")
-    folder = path.absolute().parent
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise ProblemError(f"cannot write {path}: {folder} is no folder that can be written to")

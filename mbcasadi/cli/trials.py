@@ -10,15 +10,15 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.table import Table
 
 from mbcasadi.cli import console
+from mbcasadi.cli.console import Output, Saved, finish
 from mbcasadi.cli.options import (
     Conditions,
     ConditionsOfAll,
     ControllerFile,
     Model,
-    Output,
-    Saved,
     command,
     find_model,
     given,
@@ -73,7 +73,7 @@ def validate(
         if output.report is not None:
             progress("writing the report", 1.0)
             result.save(output.report)
-    show_report(result, output)
+    finish(output, result.to_dict, report_items(result), result.passed)
 
 
 @command
@@ -85,12 +85,12 @@ def demo(
     """Run three controllers as generated C against MuJoCo and write one report."""
     from mbcasadi.validation.demo import demo as run_demo
 
-    saved = Saved(output.as_json, output.quiet, report)
+    saved = Saved(output.as_json, output.quiet, report)  # refused now, where it is none
     with console.progress(output.quiet) as progress:
         result = run_demo(render=render, progress=progress)
         progress("writing the report", 1.0)
         result.save(report)
-    show_report(result, saved)
+    finish(saved, result.to_dict, report_items(result), result.passed)
 
 
 @command
@@ -111,11 +111,7 @@ def margin(
     spec = file.read(conditions)
     with console.progress(output.quiet) as progress:
         found = run_margin(spec, find_model(model), **vars(search), progress=progress)
-    if output.as_json:
-        console.emit_json(found.to_dict())
-    else:
-        console.print_lines([str(found), *found.notes])
-    console.exit_unless(found.failure is None)
+    finish(output, found.to_dict, [str(found), *found.notes], found.failure is None)
 
 
 @command
@@ -144,14 +140,14 @@ def campaign(
         with _kept(running.store), _executor(dask) as executor:
             options = vars(running) | {"executor": executor}
             result = _run_all(spec, path, cases, options, single.videos, output)
-        _show(result, output)
+        finish(output, result.to_dict, _campaign_items(result), result.passed)
         return
     with console.progress(output.quiet) as progress:
         options = ReportOptions(video=single.video, progress=progress)
         report = run_case(spec, path, cases, single.case, options)
         if output.report is not None:
             report.save(output.report)
-    show_report(report, output)
+    finish(output, report.to_dict, report_items(report), report.passed)
 
 
 def _run_all(
@@ -193,19 +189,14 @@ def _executor(address: str | None) -> Any:
     return dask_executor(address)
 
 
-def _show(result: "Campaign", output: Saved) -> None:
-    """Print a campaign and exit with status 0 only if all of its cases passed."""
-    if output.as_json:
-        console.emit_json(result.to_dict())
-    else:
-        console.stdout().print(result.table())
-        lines = list(result.findings())
-        if result.failures():
-            again = shlex.join(["mbcasadi", *_of_one_case(sys.argv[1:]), "--case"])
-            worst = [each for each in result.worst(3) if each.passed is False]
-            lines += [f"again: {again} {each.number}" for each in worst]
-        console.print_lines(lines, output.report)
-    console.exit_unless(result.passed)
+def _campaign_items(result: "Campaign") -> Iterator[str | Table]:
+    """Yield what is printed of a campaign, with the commands that run its worst cases again."""
+    yield result.table()
+    yield from result.findings()
+    again = shlex.join(["mbcasadi", *_of_one_case(sys.argv[1:]), "--case"])
+    for each in result.worst(3) if result.failures() else ():
+        if each.passed is False:
+            yield f"again: {again} {each.number}"
 
 
 def _of_one_case(arguments: list[str]) -> list[str]:
@@ -218,24 +209,15 @@ def _of_one_case(arguments: list[str]) -> list[str]:
     return kept
 
 
-def show_report(report: "Report", output: Saved) -> None:
-    """Print a report and exit with status 0 only if all of its criteria are fulfilled."""
-    if output.as_json:
-        saved = None if output.report is None else str(output.report)
-        console.emit_json(report.to_dict() | {"file": saved})
-        console.exit_unless(report.passed)
-        return
+def report_items(report: "Report") -> Iterator[str | Table]:
+    """Yield what is printed of a report."""
     from mbcasadi.validation.report import findings, what_if_table
 
-    screen = console.stdout()
-    screen.print(report.table())
+    yield report.table()
     for run in report.runs:
         name = f"{run.name}: " if len(report.runs) > 1 else ""  # the table has that of one run
         softness = [] if run.softness is None else [run.softness.sentence]
-        for sentence in (*run.notes, *findings(run), *softness):
-            screen.print(f"{name}{sentence}", markup=False)
+        yield from (f"{name}{sentence}" for sentence in (*run.notes, *findings(run), *softness))
         if run.what_if is not None:
-            screen.print(what_if_table(run.what_if, f"{name}cost of delay and errors"))
-            screen.print(run.what_if.sentence, markup=False)
-    console.print_lines([], output.report)
-    console.exit_unless(report.passed)
+            yield what_if_table(run.what_if, f"{name}cost of delay and errors")
+            yield run.what_if.sentence
