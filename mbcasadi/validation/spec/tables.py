@@ -121,18 +121,20 @@ def made_of(
 
 
 def by_type(package: object, base: type, ending: str = "") -> dict[str, type]:
-    """Return the public dataclasses of a package that have a base, by their name in a file.
+    """Return the public dataclasses of a package that have a base, by their name in a file."""
+    kinds = [each for each in vars(package).values() if inspect.isclass(each)]
+    kinds = [each for each in kinds if issubclass(each, base) and _is_of_files(each)]
+    names = [kind.__name__.removesuffix(ending) for kind in kinds]
+    snake = [re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower() for name in names]
+    return dict(zip(snake, kinds, strict=True))
 
-    Left out are those that need what no file can hold.
-    """
-    found: dict[str, type] = {}
-    for kind in filter(inspect.isclass, vars(package).values()):
-        if issubclass(kind, base) and is_dataclass(kind):
-            arguments = inspect.signature(kind).parameters.values()
-            needed = {each.name for each in arguments if each.default is each.empty}
-            name = re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__.removesuffix(ending)).lower()
-            found |= {name: kind} if needed <= fields_of(kind).keys() else {}
-    return found
+
+def _is_of_files(kind: Any) -> bool:
+    """Return whether a file can hold a dataclass: all that it needs."""
+    if not (inspect.isclass(kind) and is_dataclass(kind)):
+        return False
+    arguments = inspect.signature(kind).parameters.values()
+    return {each.name for each in arguments if each.default is each.empty} <= {*fields_of(kind)}
 
 
 def new_table(name: str, base: type[T], /, **fields: Any) -> type[T]:
@@ -198,7 +200,7 @@ def _part_in_file(hint: Any, text: Any) -> Any:
     if hint in PLAIN or origin is Literal:
         return hint
     if is_dataclass(hint):
-        return Annotated[hint, TABLE] if fields_of(hint) else None
+        return Annotated[hint, TABLE] if _is_of_files(hint) else None
     sequence, mapping = typing.cast(Any, tuple), typing.cast(Any, dict)  # of computed items
     values = [value_in_file(item, text) for item in items if item is not Ellipsis]
     if not values or values[-1] is None or not isinstance(origin, type):

@@ -248,6 +248,11 @@ def test_parts_of_any_kind_reach_the_controller_by_their_name(quadruped):
     assert (controller.distance_limits.nearest, controller.distance_limits.margin) == (3, 0.01)
 
 
+def test_every_task_that_a_file_can_hold_has_a_type_and_is_tested_here():
+    types = by_type(control, control.Task, "Task")
+    assert {"posture", *(table["type"] for table in TABLES)} == {*types}
+
+
 @pytest.mark.parametrize("kind", by_type(control, control.Part).items(), ids=lambda kind: kind[0])
 def test_the_table_of_a_part_has_its_fields_defaults_and_docs(kind):
     name, part = kind
