@@ -11,16 +11,7 @@ from pydantic import Field
 
 from mbcasadi import control
 from mbcasadi.annotations import hints_of, parts_of
-from mbcasadi.control import (
-    ActuatorLimits,
-    DistanceLimits,
-    InverseDynamicsQP,
-    JointLimits,
-    LoopForceLimits,
-    LoopForceWeights,
-    SoftLimit,
-    Task,
-)
+from mbcasadi.control import InverseDynamicsQP, Task
 from mbcasadi.control.inverse_dynamics.options import INTERNAL_FORCES
 from mbcasadi.control.inverse_dynamics.parts.servos import SERVO_PLANTS
 from mbcasadi.control.safe_output.safe_output import FALLBACKS
@@ -158,10 +149,10 @@ class Limits(ControlLimits):
     """Limits of controls and forces by the actuator's name, and of what moves."""
 
     force: Ranges = Field(default={})
-    joint: Annotated[JointLimits, TABLE] | None = None
-    distance: Annotated[DistanceLimits, TABLE] | None = None
-    actuator: Annotated[ActuatorLimits, TABLE] | None = None
-    soft: tuple[Annotated[SoftLimit, TABLE], ...] = ()
+    joint: Annotated[control.JointLimits, TABLE] | None = None
+    distance: Annotated[control.DistanceLimits, TABLE] | None = None
+    actuator: Annotated[control.ActuatorLimits, TABLE] | None = None
+    soft: tuple[Annotated[control.SoftLimit, TABLE], ...] = ()
     loop: dict[str, Range | tuple[Range, ...]] = Field(default={})
 
 
@@ -222,8 +213,8 @@ def build_inverse_dynamics(spec: Any, system: System, q0: Array) -> Experiment:
         joint_limits=limits.joint,
         distance_limits=limits.distance,
         actuator_limits=limits.actuator,
-        loop_force_limits=LoopForceLimits(dict(limits.loop)) if limits.loop else None,
-        loop_force_weights=LoopForceWeights(weights) if weights else None,
+        loop_force_limits=control.LoopForceLimits(dict(limits.loop)) if limits.loop else None,
+        loop_force_weights=control.LoopForceWeights(weights) if weights else None,
         soft=limits.soft,
         parts=spec.part,
         **options,

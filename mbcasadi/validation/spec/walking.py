@@ -39,14 +39,15 @@ Array = NDArray[np.float64]
 PITCH_AND_HEIGHT = (50.0, 50.0, 50.0, 100.0, 100.0, 300.0, 0.2, 0.2, 0.5, 2.0, 2.0, 2.0)
 """Default weights of rpy, p, ω, v of the MPC."""
 
-GAIT = fields_of(Gait) | {
-    "duty": (Annotated[float, Field(description="share on the ground")], 0.55)
-}
-FEET = fields_of(FrameTask, ("kp", "kd", "weight"))
+Gain = float | tuple[float, ...]
+
+DUTY, KP = 0.55, 400.0  # share of a stride on the ground; 1/s², of the feet's tasks
+GAIT = fields_of(Gait) | {"duty": (float, Field(DUTY, description="share on the ground"))}
+FEET = fields_of(FrameTask, ("kp", "kd", "weight")) | {"kp": (Gain, Field(KP, description="1/s²"))}
 
 
 def _gait(**options: Any) -> Gait:
-    return Gait(**({"duty": 0.55} | options))
+    return Gait(**({"duty": DUTY} | options))
 
 
 class BodyMpc(StrictTable):
@@ -110,7 +111,7 @@ def build_walking(spec: Any, system: System, q0: Array) -> Experiment:
 
 def _with_feet(spec: Any) -> Any:
     """Return the spec with a task for each foot, and contacts whose forces have a reference."""
-    gains = {"kp": 400.0} | spec.feet
+    gains = {"kp": KP} | spec.feet
     tasks = [
         Moved.of(FrameTask, frame=touch.options["frame"], kind=kind, orientation="", **gains)
         for touch in spec.contact
