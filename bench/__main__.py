@@ -7,19 +7,19 @@ import typer
 from bench import rows as tables
 from bench import suites
 from mbcasadi.cli import console
-from mbcasadi.cli.options import AsJson, Quiet
+from mbcasadi.cli.console import Output
+from mbcasadi.cli.options import command
 from mbcasadi.errors import MbcasadiError
 
 
-@console.handle_errors
+@command
 def bench(
+    output: Output,
     names: Annotated[
         list[str] | None,
         typer.Argument(metavar="[SUITE]...", help=f"All by default: {suites.suite_list()}."),
     ] = None,
     quick: Annotated[bool, typer.Option(help="Fewer repetitions, for a first look.")] = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
 ) -> None:
     """Run the benchmark suites; nothing comes from the cache of compiled C.
 
@@ -31,7 +31,7 @@ def bench(
     rows: list[suites.BenchmarkRow] = []
     settings: dict[str, dict[str, object]] = {}
     failed: list[str] = []
-    with console.progress(quiet) as progress, cache.disabled():
+    with console.progress(output.quiet) as progress, cache.disabled():
         for k, (name, run) in enumerate(runs):
             progress(f"benchmark {name}", k / len(runs))
             try:
@@ -41,7 +41,7 @@ def bench(
                 continue
             rows += cast("list[suites.BenchmarkRow]", result["rows"])
             settings[name] = {key: value for key, value in result.items() if key != "rows"}
-    if as_json:
+    if output.as_json:
         console.emit_json({"rows": rows, "settings": settings})
     else:
         console.stdout().print(tables.benchmark_table(rows))

@@ -4,7 +4,9 @@ An annotation is a union of parts: a class, `float`, `Sequence[str]`, `ArrayLike
 `ArrayLike` is itself a union in NumPy and counts as one part here.
 """
 
+import inspect
 import math
+import re
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -50,6 +52,22 @@ def parts_of(hint: Any) -> list[Any]:
 def _without_dtype(hint: Any) -> Any:
     """Return `ArrayLike` for arrays of numbers: what NumPy turns into one is one."""
     return ArrayLike if typing.get_origin(hint) in {np.ndarray, NDArray} else hint
+
+
+def documented(docstring: str) -> dict[str, str]:
+    """Return what a docstring says of each argument or attribute."""
+    docs: dict[str, str] = {}
+    names: list[str] = []
+    for line in inspect.cleandoc(docstring).splitlines():
+        entry = re.match(r" {4}(\w+(?:, \w+)*): (.*)", line)
+        if entry:
+            names = entry[1].split(", ")
+            docs |= dict.fromkeys(names, entry[2])
+        elif not line.startswith(" " * 8):
+            names = []
+        for name in () if entry else names:
+            docs[name] += f" {line.strip()}"
+    return docs
 
 
 def is_any_of(value: object, hint: Any) -> bool:

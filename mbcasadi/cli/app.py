@@ -5,34 +5,24 @@ from typing import Annotated
 
 import typer
 
-from mbcasadi.cli import (
-    cache_command,
-    campaign_command,
-    console,
-    example_command,
-    margin_command,
-    model_commands,
-    replay_command,
-    run_commands,
-    spec_commands,
-)
+from mbcasadi.cli import check, console, examples, files, model, trials
 
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
 for command in (
-    run_commands.demo,
-    example_command.example,
-    model_commands.inspect,
-    model_commands.check,
-    spec_commands.init,
-    run_commands.export,
-    replay_command.replay,
-    run_commands.validate,
-    campaign_command.campaign,
-    margin_command.margin,
-    spec_commands.schema,
+    trials.demo,
+    examples.example,
+    model.inspect,
+    check.check,
+    files.init,
+    files.export,
+    files.replay,
+    trials.validate,
+    trials.campaign,
+    trials.margin,
+    files.schema,
 ):
     app.command()(command)
 
@@ -61,4 +51,4 @@ def bench(_: Annotated[list[str] | None, typer.Argument()] = None) -> None:
     console.fail("the benchmarks are in the source: `python -m bench` in the root of a checkout")
 
 
-app.add_typer(cache_command.app, name="cache")
+app.add_typer(files.cache, name="cache")

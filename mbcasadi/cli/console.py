@@ -3,10 +3,13 @@
 import functools
 import json
 import math
+import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import NoReturn, ParamSpec, TypeAlias, TypeVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, NoReturn, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 import typer
@@ -17,7 +20,7 @@ from rich.progress import Progress as ProgressBar
 from rich.table import Table
 
 from mbcasadi.cli.interrupts import settle
-from mbcasadi.errors import MbcasadiError
+from mbcasadi.errors import MbcasadiError, ProblemError
 
 FAILED = 1  # a criterion is not fulfilled
 BAD_INPUT = 2  # the command could not do its work
@@ -70,6 +73,18 @@ def exit_unless(passed: bool | None) -> None:
 def stdout() -> Console:
     """Return a console on stdout; wide where the output is a file."""
     return Console(width=None if sys.stdout.isatty() else 110, highlight=False)
+
+
+def show(items: Iterable[str | Table], saved: Path | None = None) -> None:
+    """Print tables, lines as they are, and where a report was written."""
+    screen = stdout()
+    for item in items:
+        if isinstance(item, str):
+            screen.print(item, markup=False, soft_wrap=True)
+        else:
+            screen.print(item)
+    if saved is not None:
+        screen.print(f"report: {saved.absolute()}", markup=False, soft_wrap=True)
 
 
 def emit_json(data: Mapping[str, object]) -> None:
@@ -138,3 +153,63 @@ def _progress_lines(console: Console) -> Progress:
             console.print(text, markup=False, soft_wrap=True)
 
     return write
+
+
+@dataclass(frozen=True)
+class JsonOnly:
+    """How results are shown."""
+
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON and nothing else on stdout.")
+    ] = False
+
+
+@dataclass(frozen=True)
+class Output(JsonOnly):
+    """How results and progress are shown."""
+
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")] = False
+
+
+@dataclass(frozen=True)
+class Saved(Output):
+    """Where results go, a file among them, which must be one that can be written."""
+
+    report: Annotated[
+        Path | None, typer.Option(help="Write the report to this .html or .json file.")
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.report is not None:
+            require_writable(self.report)
+
+
+def finish(
+    output: JsonOnly,
+    data: Callable[[], Mapping[str, object]],
+    items: Iterable[str | Table],
+    passed: bool | None = True,
+) -> None:
+    """Show a result as JSON, or as tables and lines, and exit with the status of its verdict."""
+    report = output.report if isinstance(output, Saved) else None
+    if output.as_json:
+        file = {"file": None if report is None else str(report)}
+        emit_json({**data(), **(file if isinstance(output, Saved) else {})})
+    else:
+        show(items, report)
+    exit_unless(passed)
+
+
+def require_writable(path: Path, *suffixes: str) -> None:
+    """Raise unless a report can be written to `path`, before a long run.
+
+    Raises:
+        ProblemError: another suffix, .html or .json by default, or a folder that is not writable.
+    """
+    expected = suffixes or (".html", ".json")
+    if path.suffix not in expected:
+        words = " or ".join(expected)
+        raise ProblemError(f"{path}: expected a report file that ends with {words}")
+    folder = path.absolute().parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise ProblemError(f"cannot write {path}: {folder} is no folder that can be written to")

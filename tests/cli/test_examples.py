@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import mbcasadi
-from mbcasadi.cli import example_files
+from mbcasadi.cli import examples as example_files
 from mbcasadi.cli.app import app
 from mbcasadi.errors import ProblemError, UnknownNameError
 
@@ -66,11 +66,6 @@ def test_the_list_has_a_line_for_each_and_so_has_the_page_of_the_docs():
     for each in listed:
         assert f" {each['name']} " in table
         assert f"| {each['number']} | `{each['name']}` | {each['summary']} |" in page
-
-
-def test_a_module_brings_the_packages_that_it_lies_in():
-    files = example_files._files_of_module("twins.energies")
-    assert {file.name for file in files} == {"__init__.py", "energies.py"}
 
 
 def test_a_copy_runs_alone_and_nothing_is_overwritten(tmp_path):

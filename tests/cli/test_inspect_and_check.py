@@ -51,7 +51,7 @@ def test_inspect_says_that_three_rows_of_the_four_bar_have_rank_two():
 
 
 def test_ranks_differ_where_a_loop_is_open_and_where_it_is_closed():
-    from mbcasadi.cli.ranks import CLOSED, close_configuration, jacobian_rank, residual
+    from mbcasadi.cli.inspection import CLOSED, close_configuration, jacobian_rank, residual
     from mbcasadi.system import read_mjcf
 
     system = read_mjcf(models.path("spatial_loop"))
@@ -63,7 +63,7 @@ def test_ranks_differ_where_a_loop_is_open_and_where_it_is_closed():
 
 
 def test_a_pose_is_closed_where_whole_steps_of_newton_grow():
-    from mbcasadi.cli.ranks import CLOSED, close_configuration, residual
+    from mbcasadi.cli.inspection import CLOSED, close_configuration, residual
     from mbcasadi.system import from_lagrangian
 
     q, v = ca.SX.sym("q"), ca.SX.sym("v")
@@ -232,6 +232,6 @@ def test_without_the_extra_one_line_says_how_to_get_it(monkeypatch, capsys):
 
 
 def test_a_model_of_the_package_can_be_named_without_its_folder():
-    from mbcasadi.cli.arguments import find_model
+    from mbcasadi.cli.options import find_model
 
     assert find_model("four_bar") == models.path("four_bar")

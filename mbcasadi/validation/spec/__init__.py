@@ -1,12 +1,10 @@
 """Controllers and their motion as small TOML files. Needs the extra `tools` (pydantic)."""
 
-from mbcasadi.validation.spec.build import build_experiment, experiment_for_system
 from mbcasadi.validation.spec.common import Spec
-from mbcasadi.validation.spec.example_inputs import example_inputs
-from mbcasadi.validation.spec.experiment import Experiment
-from mbcasadi.validation.spec.json_schema import json_schema
+from mbcasadi.validation.spec.experiment import Experiment, example_inputs
+from mbcasadi.validation.spec.kinds import build_experiment, experiment_for_system
 from mbcasadi.validation.spec.propose import propose_spec
-from mbcasadi.validation.spec.read import parse_spec, read_spec
+from mbcasadi.validation.spec.read import json_schema, parse_spec, read_spec
 from mbcasadi.validation.spec.run import (
     cases_of_spec,
     film_worst,

@@ -1,30 +1,47 @@
 """What the TOML files of all controllers have: type, name, period, start, and the trial."""
 
-from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Annotated, Self
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen import Supervision
+from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import column, require_name
 from mbcasadi.short_text import summarised
+from mbcasadi.system import System
+from mbcasadi.system.names_by_kind import require_name_of
 from mbcasadi.validation.closed_loop import Push, ScenarioOptions
 from mbcasadi.validation.metrics import Criteria
-from mbcasadi.validation.spec.contact_tables import NotNegative, Positive, Vector3
 from mbcasadi.validation.spec.signals import Component
-from mbcasadi.validation.spec.tables import TABLE, StrictTable
+from mbcasadi.validation.spec.tables import (
+    TABLE,
+    Names,
+    NotNegative,
+    Positive,
+    Range,
+    StrictTable,
+    Table,
+    fields_of,
+)
 from mbcasadi.validation.trial import Trial
 
+Array = NDArray[np.float64]
 Identifier = Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")]
 Motion = Annotated[
     dict[str, Component],
     Field(
-        default_factory=dict,
-        description="Motion that is added to the start, by the entry of the reference: a joint, or "
-        "slice.entry.",
+        description="Motion that is added to the start, by the entry of the reference: a joint, an "
+        "axis, or slice.entry."
     ),
 ]
+Ranges = dict[str, Range]
+"""Lowest and highest value by the actuator's name, in place of the model's."""
 
 
 class Start(StrictTable):
@@ -33,66 +50,70 @@ class Start(StrictTable):
     keyframe: str | None = None
     q: tuple[float, ...] | None = None
 
+    def configuration(self, system: System, default: Array | None = None) -> Array:
+        """Return the configuration; by default that of the argument, or the authored one.
 
-class PushTable(StrictTable):
-    """A force on a body of the plant, at its centre of mass, as `Push`."""
-
-    body: str
-    force: Annotated[Vector3, Field(description="N, world axes.")]
-    start: Annotated[float, Field(ge=0, allow_inf_nan=False, description="s")]
-    stop: Annotated[float, Field(gt=0, allow_inf_nan=False, description="s")]
-
-    @model_validator(mode="after")
-    def _require_push(self) -> Self:
-        self.push()  # raises ValueErrors of ours, which become one of the file
-        return self
-
-    def push(self) -> Push:
-        """Return the push."""
-        return Push(self.body, self.force, self.start, self.stop)
-
-
-class TrialTable(StrictTable):
-    """How the controller is validated; options of the command line take precedence."""
-
-    duration: Positive = 5.0
-    settle: NotNegative = 0.0
-    delay: Annotated[int, Field(ge=0)] = 0
-    rigid: bool = False
-    timestep: Positive | None = None
-    perturb: Annotated[dict[str, float], Field(default_factory=dict)]
-    seed: int | None = None
-    push: tuple[PushTable, ...] = ()
-    criteria: dict[str, float] | None = None
-
-    fast: bool = False
-
-    def trial(self) -> Trial:
-        """Return the conditions, without start and motion."""
-        return Trial(
-            self.duration,
-            rigid=self.rigid,
-            perturb=self.perturb,
-            delay=self.delay,
-            disturbance=tuple(table.push() for table in self.push) or None,
-            fast=self.fast,
-            scenario=ScenarioOptions(timestep=self.timestep, seed=self.seed),
-            criteria=Criteria(self.criteria, self.settle),
-        )
-
-
-def ranges() -> dict[str, tuple[float, float]]:
-    """Return an empty table of ranges."""
-    return {}
+        Raises:
+            ProblemError: both a key frame and q are given.
+            UnknownNameError: the model has no such key frame.
+            ShapeError: q has another size.
+        """
+        tree = system.tree
+        assert tree is not None  # `read_mjcf` always gives one
+        if self.keyframe is not None and self.q is not None:
+            raise ProblemError("start: give keyframe or q, not both")
+        if self.q is not None:
+            return column("start.q", self.q, system.nq)
+        if self.keyframe is not None:
+            require_name_of(system, "key frame", self.keyframe, list(tree.keyframes))
+            return np.array(tree.keyframes[self.keyframe], dtype=float)
+        return np.array(tree.q0 if default is None else default, dtype=float)
 
 
 class ControlLimits(StrictTable):
-    """Limits of controls by the actuator's name, in place of the model's."""
+    """Limits of controls, N, N m or their own unit."""
 
-    ctrl: Annotated[
-        dict[str, tuple[float, float]],
-        Field(default_factory=ranges, description="Lowest and highest control, N, N m or its own."),
-    ]
+    ctrl: Ranges = Field(default={})
+
+
+class MaskSwitch(StrictTable):
+    """From the time `at` on, these rows are on or off."""
+
+    at: NotNegative
+    on: Names = ()
+    off: Names = ()
+
+
+def _trial(
+    *,
+    duration: float = 5.0,
+    push: Sequence[Push] = (),
+    criteria: dict[str, float] | None = None,
+    settle: float = 0.0,
+    timestep: float | None = None,
+    seed: int | None = None,
+    **conditions: Any,
+) -> Trial:
+    """Return the conditions of the table, without start and motion."""
+    return Trial(
+        duration,
+        disturbance=tuple(push) or None,
+        scenario=ScenarioOptions(timestep=timestep, seed=seed),
+        criteria=Criteria(criteria, settle),
+        **conditions,
+    )
+
+
+TRIAL = Table(
+    _trial,
+    duration=(Annotated[Positive, Field(description="s")], 5.0),
+    **fields_of(Trial, ("delay", "rigid", "perturb", "fast")),
+    **fields_of(ScenarioOptions, ("timestep", "seed")),
+    **fields_of(Criteria, ("settle",)),
+    push=(tuple[Annotated[Push, TABLE], ...], ()),
+    criteria=(dict[str, float] | None, Field(None, description="limits, by metric")),
+)
+"""The conditions of a `Trial` that a file has, those within it at the top."""
 
 
 @summarised
@@ -107,47 +128,56 @@ class Spec(StrictTable):
         Annotated[Supervision, TABLE] | None,
         Field(description="Of the exported C; left out by default."),
     ] = None
-    validation: Annotated[TrialTable, Field(default_factory=lambda: TrialTable(perturb={}))]
+    validation: Annotated[Trial, TRIAL, Field(default_factory=_trial)]
 
     @property
     def trial(self) -> Trial:
         """The conditions of the trial, without start and motion."""
-        return self.validation.trial()
+        return self.validation
 
     @checked
-    def with_trial(
-        self,
-        *,
-        duration: float | None = None,
-        rigid: bool | None = None,
-        delay: int | None = None,
-        perturb: dict[str, float] | None = None,
-        push: Sequence[Push] | None = None,
-        fast: bool | None = None,
-    ) -> "Spec":
-        """Return the same spec with other conditions of its trial; None keeps the present one.
+    def with_trial(self, **conditions: Any) -> "Spec":
+        """Return the same spec with other conditions of its trial.
 
         Args:
-            duration: s.
-            rigid: use the rigid recipe for the plant's equality constraints.
-            delay: ticks.
-            perturb: relative errors of the plant's parameters.
-            push: forces on bodies of the plant.
-            fast: do not wait for the C as shipped, as in `Trial`.
+            conditions: of `Trial`, by name; None keeps the present one.
+
+        Raises:
+            UnknownNameError: a trial has no such condition.
+            ProblemError: as `Trial`.
         """
-        options = {
-            "duration": duration,
-            "rigid": rigid,
-            "delay": delay,
-            "perturb": perturb,
-            "push": None if push is None else tuple(map(_table_of, push)),
-            "fast": fast,
-        }
-        update = {name: value for name, value in options.items() if value is not None}
-        trial = self.validation.model_copy(update=update)
-        return self.model_copy(update={"validation": trial})
+        for name in conditions:
+            require_name("condition", name, [field.name for field in fields(Trial)])
+        given = {name: value for name, value in conditions.items() if value is not None}
+        return self.model_copy(update={"validation": replace(self.validation, **given)})
 
 
-def _table_of(push: Push) -> PushTable:
-    """Return the table of a push."""
-    return PushTable.model_validate(asdict(push))
+def ranges_of(system: System, limits: Array, changed: dict[str, Range]) -> Array:
+    """Return limits (nu, 2), those of some actuators changed.
+
+    Raises:
+        UnknownNameError: the model has no such actuator.
+    """
+    result = np.array(limits, dtype=float)
+    for name, ends in changed.items():
+        require_name_of(system, "actuator", name, system.actuator_names)
+        result[system.actuator_names.index(name)] = ends
+    return result
+
+
+def options_for(
+    function: Callable[..., object], spec: Any, system: System, **own: Any
+) -> dict[str, Any]:
+    """Return what a function of a controller takes of a file: its options, name, period, limits.
+
+    Args:
+        function: whose signature says what it takes.
+        spec: the tables.
+        system: the model.
+        own: further arguments, in place of those of the file.
+    """
+    limits = ranges_of(system, system.limits.ctrl, spec.limits.ctrl)
+    usual = {"name": spec.name, "period": spec.period, "ctrl_limits": limits}
+    usual["u_bounds"] = limits
+    takes = inspect.signature(function).parameters
+    return {name: value for name, value in (spec.given | usual | own).items() if name in takes}

@@ -1,4 +1,4 @@
-"""A controller with its start and its motion, and what all kinds of controllers need for them."""
+"""A controller with its start and its motion, and the inputs of its laws at the start."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,18 +12,13 @@ from numpy.typing import NDArray
 from mbcasadi.argument_kinds import checked
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
-from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import column
 from mbcasadi.short_text import summarised
-from mbcasadi.system import System
-from mbcasadi.system.names_by_kind import require_name_of
 from mbcasadi.validation.closed_loop import outer_law
-from mbcasadi.validation.closed_loop.outer_law import Planner
-from mbcasadi.validation.spec.common import Start
-from mbcasadi.validation.spec.limit_tables import Range
+from mbcasadi.validation.closed_loop.outer_law import OUTER, Planner
 from mbcasadi.validation.trial import Trial
 
 Array = NDArray[np.float64]
+Inputs = dict[str, Array]
 Exportable = Controller | HasController | ca.Function
 
 
@@ -76,33 +71,54 @@ class Experiment:
                 yield replace(known, scenario=replace(scenario, outer=above))
 
 
-def start_configuration(start: Start, system: System) -> Array:
-    """Return the configuration at the start.
+@checked
+def example_inputs(experiment: Experiment) -> dict[str, Inputs]:
+    """Return the inputs of each of the experiment's laws at its start, at rest.
 
-    Raises:
-        ProblemError: both a key frame and q are given.
-        UnknownNameError: the model has no such key frame.
-        ShapeError: q has another size.
+    The reference and the mask are those of t = 0; without a mask all entries are on, as in the
+    closed loop. Below an outer law both come from its planner. Inputs that are not returned have
+    their defaults.
+
+    Args:
+        experiment: the controller and its start.
+
+    Returns:
+        The inputs by name, by the key of the law in `experiment.all_laws`.
     """
-    assert system.tree is not None  # `read_mjcf` always gives one
-    if start.keyframe is not None and start.q is not None:
-        raise ProblemError("start: give keyframe or q, not both")
-    if start.q is not None:
-        return column("start.q", start.q, system.nq)
-    if start.keyframe is not None:
-        require_name_of(system, "key frame", start.keyframe, list(system.tree.keyframes))
-        return np.array(system.tree.keyframes[start.keyframe], dtype=float)
-    return np.array(system.tree.q0, dtype=float)
+    laws = experiment.all_laws
+    if experiment.outer is None:
+        return {"": _inputs_of_function(laws[""], _start(experiment))}
+    planner = experiment.outer.planner
+    of_planner = {
+        "q": experiment.q0,
+        "command": np.array(experiment.outer.command, dtype=float),
+        "u": planner.u0,
+        "z": planner.z0,
+    }
+    plan = {k: np.array(v, dtype=float) for k, v in planner.function(**of_planner).items()}
+    above = {name.removeprefix(OUTER): v for name, v in plan.items() if name.startswith(OUTER)}
+    below = {"q": experiment.q0, "ref": plan["ref"], "mask": plan["mask"]}
+    known = {"": below, "_mpc": above, "_planner": of_planner}
+    return {suffix: _inputs_of_function(law, known[suffix]) for suffix, law in laws.items()}
 
 
-def override_limits(system: System, limits: Array, overrides: dict[str, Range]) -> Array:
-    """Return limits (nu, 2), those of some actuators overridden.
+def _start(experiment: Experiment) -> Inputs:
+    known = {"q": experiment.q0}
+    if experiment.reference is not None:
+        known["ref"] = experiment.reference(0.0)
+    function = _function(experiment.controller)
+    if experiment.mask is not None:
+        known["mask"] = experiment.mask(0.0)
+    elif "mask" in function.name_in():
+        known["mask"] = np.ones(function.numel_in("mask"))
+    return known
 
-    Raises:
-        UnknownNameError: the model has no such actuator.
-    """
-    result = np.array(limits, dtype=float)
-    for name, ends in overrides.items():
-        require_name_of(system, "actuator", name, system.actuator_names)
-        result[system.actuator_names.index(name)] = ends
-    return result
+
+def _inputs_of_function(law: Exportable, known: Inputs) -> Inputs:
+    names = _function(law).name_in()
+    return {name: value.ravel("F") for name, value in known.items() if name in names}
+
+
+def _function(law: Exportable) -> ca.Function:
+    controller = law.controller if isinstance(law, HasController) else law
+    return controller if isinstance(controller, ca.Function) else controller.function

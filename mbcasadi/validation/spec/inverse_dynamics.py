@@ -1,71 +1,234 @@
-"""From the tables of an inverse-dynamics QP to the controller."""
+"""Inverse dynamics as TOML: tasks, contacts, limits, parts, and the options of the controller."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import is_dataclass, replace
+from typing import Annotated, Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
-from mbcasadi.control import InverseDynamicsQP, LoopForceLimits, LoopForceWeights
+from mbcasadi import control
+from mbcasadi.annotations import hints_of, parts_of
+from mbcasadi.contacts.friction_cone import CONES
+from mbcasadi.control import InverseDynamicsQP, Task
+from mbcasadi.control.inverse_dynamics.options import INTERNAL_FORCES
+from mbcasadi.control.inverse_dynamics.parts.servos import SERVO_PLANTS
+from mbcasadi.control.safe_output.safe_output import FALLBACKS
+from mbcasadi.control.tick.tuning import TUNABLE
+from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
-from mbcasadi.system import System
-from mbcasadi.validation.spec.contact_tables import LoopForce, contacts_of_table
-from mbcasadi.validation.spec.experiment import Experiment, override_limits
+from mbcasadi.system import GeometryContact, System, contacts_of
+from mbcasadi.system.missing_ground import require_contact_name
+from mbcasadi.validation.spec.common import (
+    ControlLimits,
+    MaskSwitch,
+    Motion,
+    Ranges,
+    Spec,
+    options_for,
+    ranges_of,
+)
+from mbcasadi.validation.spec.experiment import Experiment
 from mbcasadi.validation.spec.motion import mask_schedule, task_motion, time_function
-from mbcasadi.validation.spec.schema import InverseDynamicsSpec
 from mbcasadi.validation.spec.signals import Component
-from mbcasadi.validation.spec.task_tables import make_task
+from mbcasadi.validation.spec.tables import (
+    TABLE,
+    NotNegative,
+    OneOf,
+    Positive,
+    Range,
+    StrictTable,
+    Table,
+    by_type,
+    fields_of,
+    new_table,
+)
 
 Array = NDArray[np.float64]
+Vector3 = tuple[float, float, float]
+ZERO = (0.0, 0.0, 0.0)
 
 
-def build_inverse_dynamics(spec: InverseDynamicsSpec, system: System, q0: Array) -> Experiment:
+class Moved(NamedTuple):
+    """A task of the file, and the motion that is added to where it starts."""
+
+    task: Task
+    reference: dict[str, Component]
+
+    @classmethod
+    def of(
+        cls, kind: Callable[..., Task], /, reference: Mapping[str, Component] = {}, **own: Any
+    ) -> "Moved":
+        """Return a task with its own options."""
+        return cls(kind(**own), dict(reference))
+
+
+AnyTask = Annotated[
+    Moved, OneOf(by_type(control, Task, "Task"), make=Moved.of, reference=(Motion, {}))
+]
+AnyPart = Annotated[control.Part, OneOf(by_type(control, control.Part))]
+"""Any part of `mbcasadi.control`, by its name: `type = "half_space"` is a `HalfSpace`."""
+
+
+class Touch(NamedTuple):
+    """A contact of the file, and the reference (n, t1, t2) of its force, N.
+
+    With `kind = "contact"` the frame is a contact of the model's geometry, `FL on floor`, or all
+    points of a pair, `sole on floor`; normal and friction are then the geometry's by default.
+    """
+
+    options: dict[str, Any]
+    force: Vector3 | None
+
+    @classmethod
+    def of(cls, force: Vector3 | None = None, **options: Any) -> "Touch":
+        """Return a contact with the options of the file."""
+        return cls(options, force)
+
+    def contacts(self, system: System, q0: Array) -> list[Contact]:
+        """Return the contacts; corners and rims of geoms are those at the start q0 (nq,).
+
+        Raises:
+            UnknownNameError: the geometry has no such contact; the message lists the valid names.
+            ProblemError: a normal for a contact of the geometry, which has its own.
+        """
+        if self.options.get("kind") != "contact":
+            return [Contact(**self.options)]
+        options = {key: value for key, value in self.options.items() if key != "kind"}
+        frame = options.pop("frame")
+        if options.get("other") or options.get("adhesion"):
+            raise ProblemError(
+                f"contact {frame!r}: other or adhesion for a contact of the geometry, which is "
+                'between two geoms; expected kind = "site", "body" or "geom"'
+            )
+        if "normal" in options:
+            raise ProblemError(
+                f"contact {frame!r}: normal = {options['normal']}; expected none, as a contact of "
+                "the geometry has the normal of its plane"
+            )
+        found = contacts_of(system, q=q0)
+        names = [*dict.fromkeys([*map(_pair, found), *(contact.name for contact in found)])]
+        assert system.tree is not None  # `contacts_of` requires one
+        require_contact_name(system.tree, frame, names)
+        friction = options.pop("friction", None)
+        return [
+            replace(contact.as_contact(friction=friction), **options)
+            for contact in found
+            if frame in (contact.name, _pair(contact))
+        ]
+
+
+def _pair(contact: GeometryContact) -> str:
+    return f"{contact.geom2} on {contact.geom1}"
+
+
+AnyContact = Annotated[
+    Touch,
+    Table(
+        Touch.of,
+        **fields_of(Contact, but=("place",), choices={"cone": CONES}),
+        force=(Vector3 | None, Field(None, description="N, reference (n, t1, t2)")),
+    ),
+]
+
+
+class LoopForce(StrictTable):
+    """The force of an equality constraint in the cost, as `LoopForceWeights`.
+
+    `weight` and `force`, N or N m, the reference, are one number for all rows or one for each.
+    """
+
+    constraint: str
+    weight: Positive | tuple[NotNegative, ...]
+    force: float | tuple[float, ...] | None = None
+
+
+class Limits(ControlLimits):
+    """Limits of controls and forces by the actuator's name, and of what moves."""
+
+    force: Ranges = Field(default={})
+    joint: Annotated[control.JointLimits, TABLE] | None = None
+    distance: Annotated[control.DistanceLimits, TABLE] | None = None
+    actuator: Annotated[control.ActuatorLimits, TABLE] | None = None
+    soft: tuple[Annotated[control.SoftLimit, TABLE], ...] = ()
+    loop: dict[str, Range | tuple[Range, ...]] = Field(default={})
+
+
+OF_LIMITS = ("joint_limits", "distance_limits", "actuator_limits", "ctrl_limits", "force_limits")
+OF_LOOPS = ("loop_force_limits", "loop_force_weights")
+UNDER_OTHER_NAMES = ("system", "tasks", "contacts", "soft", "parts", "name", "period")
+REFERENCES = ("force_reference", "torque_reference")
+ELSEWHERE = (*OF_LIMITS, *OF_LOOPS, *UNDER_OTHER_NAMES, *REFERENCES)
+"""Arguments of `InverseDynamicsQP` that a file has under other names, or that follow from it."""
+
+CHOICES = {
+    "fallback": FALLBACKS,
+    "internal_forces": INTERNAL_FORCES,
+    "servo_plant": SERVO_PLANTS,
+    "tunable": TUNABLE,
+}
+ARGUMENTS = fields_of(InverseDynamicsQP, but=ELSEWHERE, choices=CHOICES)
+OF_A_TABLE = {
+    name
+    for name, hint in hints_of(InverseDynamicsQP.__init__).items()
+    if any(map(is_dataclass, parts_of(hint)))
+}
+OPTIONS = Table(dict, **{k: v for k, v in ARGUMENTS.items() if k not in OF_A_TABLE})
+Options = Annotated[dict[str, Any], OPTIONS]
+
+
+class QpSpec(Spec):
+    """Inverse dynamics of tasks as a QP, `InverseDynamicsQP`."""
+
+    task: Annotated[tuple[AnyTask, ...], Field(min_length=1)]
+    contact: tuple[AnyContact, ...] = ()
+    loop_force: tuple[LoopForce, ...] = ()
+    mask: tuple[MaskSwitch, ...] = ()
+    limits: Limits = Limits()
+    part: tuple[AnyPart, ...] = ()
+    options: Options = Field(default={})
+
+
+InverseDynamicsSpec = new_table(
+    "InverseDynamicsSpec", QpSpec, **{k: v for k, v in ARGUMENTS.items() if k in OF_A_TABLE}
+)
+"""With the tables of an observer, of load sharing, and so on: `[observer]`, `[sharing]`."""
+
+
+def build_inverse_dynamics(spec: Any, system: System, q0: Array) -> Experiment:
     """Return the controller and its motion; see `experiment_for_system`."""
-    tasks = [make_task(table) for table in spec.task]
-    found = [(table, contacts_of_table(table, system, q0)) for table in spec.contact]
-    desired = [(table.force or (0.0, 0.0, 0.0)) for table, own in found for _ in own]
+    limits, tasks = spec.limits, [each.task for each in spec.task]
+    found = [(touch, touch.contacts(system, q0)) for touch in spec.contact]
+    forces = [*spec.contact, *spec.loop_force]
+    weights = {each.constraint: each.weight for each in spec.loop_force}
+    options = options_for(InverseDynamicsQP, spec, system) | spec.options
     controller = InverseDynamicsQP(
         system,
         tasks=tasks,
         contacts=[contact for _, own in found for contact in own],
-        force_reference=any(table.force is not None for table in spec.contact)
-        or any(table.force is not None for table in spec.loop_force),
-        period=spec.period,
-        name=spec.name,
-        ctrl_limits=override_limits(system, system.limits.ctrl, spec.limits.ctrl),
-        force_limits=override_limits(system, system.limits.force, spec.limits.force)
-        if spec.limits.force
-        else None,
-        observer=spec.observer,
-        friction_loss=spec.friction_loss,
-        rigid_springs=spec.rigid_springs,
-        load_ramp=spec.load_ramp,
-        force_feedback=spec.force_feedback,
-        joint_limits=spec.limits.joint,
-        distance_limits=spec.limits.distance,
-        loop_force_limits=LoopForceLimits(dict(spec.limits.loop)) if spec.limits.loop else None,
-        loop_force_weights=LoopForceWeights({x.constraint: x.weight for x in spec.loop_force})
-        if spec.loop_force
-        else None,
-        sharing=spec.sharing,
-        soft=spec.limits.soft,
-        actuator_limits=spec.limits.actuator,
+        force_reference=any(each.force is not None for each in forces),
+        force_limits=ranges_of(system, system.limits.force, limits.force) if limits.force else None,
+        joint_limits=limits.joint,
+        distance_limits=limits.distance,
+        actuator_limits=limits.actuator,
+        loop_force_limits=control.LoopForceLimits(dict(limits.loop)) if limits.loop else None,
+        loop_force_weights=control.LoopForceWeights(weights) if weights else None,
+        soft=limits.soft,
         parts=spec.part,
-        **spec.options.model_dump(exclude_none=True),
+        **options,
     )
     t = ca.SX.sym("t")
-    ref = ca.SX.zeros(controller.nref)
-    for table, task in zip(spec.task, tasks, strict=True):
-        components: dict[str, Component] = {str(k): terms for k, terms in table.reference.items()}
-        motion = task_motion(task, system, q0, components, t)
-        for quantity, value in motion.items():
-            ref[controller.reference_slices[f"{task.name}.{quantity}"]] = value
-    if "force" in controller.reference_slices:
-        ref[controller.reference_slices["force"]] = ca.DM(np.array(desired).ravel())
-    if "loop_force" in controller.reference_slices:
-        ref[controller.reference_slices["loop_force"]] = ca.DM(
-            loop_forces(spec.loop_force, controller)
-        )
+    ref, places = ca.SX.zeros(controller.nref), controller.reference_slices
+    for task, components in spec.task:
+        for quantity, value in task_motion(task, system, q0, components, t).items():
+            ref[places[f"{task.name}.{quantity}"]] = value
+    if "force" in places:
+        desired = [touch.force or ZERO for touch, own in found for _ in own]
+        ref[places["force"]] = ca.DM(np.array(desired).ravel())
+    if "loop_force" in places:
+        ref[places["loop_force"]] = ca.DM(loop_forces(spec.loop_force, controller))
     return Experiment(
         controller=controller,
         q0=q0,

@@ -5,23 +5,35 @@ accelerations come from one expression of `t` by differentiation; orientations a
 about the world's axes, `quat(t) = quat(rz) ∘ quat(ry) ∘ quat(rx) ∘ quat_start`, and their rates
 
     omega = 2 vec(dquat/dt ∘ conj(quat)),   alpha = d omega/dt.
+
+Slices of a law are a quantity and its rates, `theta.q`, `theta.v`, `theta.a`. A component of the
+file moves an entry of the quantity. Other slices, such as `force.lam`, are moved by `slice.entry`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.control import FrameTask, PostureTask, Task
+from mbcasadi.control import FrameTask, Task
+from mbcasadi.control.tasks.task import Slot
 from mbcasadi.shapes import require_name
 from mbcasadi.spatial import Quat, conjugate, multiply
 from mbcasadi.system import System
-from mbcasadi.validation.spec.schema import MaskSwitch
+from mbcasadi.system.coordinates import rate_names
+from mbcasadi.validation.spec.common import MaskSwitch
 from mbcasadi.validation.spec.signals import Component, component_expression, time_derivatives
 
 Array = NDArray[np.float64]
 AXES = "xyz"
+RATES = {
+    "theta.q": ("theta.v", "theta.a"),
+    "q": ("v", "a"),
+    "y": ("ydot", "yddot"),
+    "setpoint.q": ("setpoint.v", ""),
+}
+"""The slices of velocity and acceleration of a slice of positions."""
 
 
 def task_motion(
@@ -40,98 +52,42 @@ def task_motion(
         components: joint, axis or row → motion that is added to the start.
         t: time, s.
     """
-    if isinstance(task, PostureTask):
-        return posture_motion(task, system, q0, components, t)
-    if isinstance(task, FrameTask):
-        return frame_motion(task, system, q0, components, t)
-    return vector_motion(task, system, q0, components, t)
-
-
-def vector_motion(
-    task: Task, system: System, q0: Array, components: Mapping[str, Component], t: ca.SX
-) -> dict[str, ca.SX]:
-    """Return the slices of a task whose slices are a vector and its time derivatives.
-
-    Args:
-        task, system, q0, t: as in `task_motion`.
-        components: entry of the first slice → motion that is added to the start.
-
-    Raises:
-        UnknownNameError: a component for an entry that the task does not have.
-    """
     slots = task.slots(system)
-    for name in components:
-        require_name(f"entry in the reference of '{task.name}'", name, slots[0].components)
-    rows = [component_expression(components.get(name, 0.0), t) for name in slots[0].components]
-    motion, values = ca.vertcat(*rows), {}
-    held = task.hold_reference(system, q0)
-    for slot in slots:
-        key = slot.name.removeprefix(f"{task.name}.")
-        values[key] = ca.SX(ca.DM(held[key])) + motion
-        motion = ca.jacobian(motion, t)
-    return values
-
-
-def posture_motion(
-    task: PostureTask, system: System, q0: Array, components: Mapping[str, Component], t: ca.SX
-) -> dict[str, ca.SX]:
-    """Return the slices q, v, a of a posture task over time.
-
-    Args:
-        task, system, q0, t: as in `task_motion`.
-        components: joint → motion that is added to the start.
-
-    Raises:
-        UnknownNameError: a component for something that is no slide or hinge of the task.
-    """
-    q_names, rate_names = (task.slots(system)[k].components for k in (0, 1))
-    movable = [name for name in q_names if name in rate_names]
-    values = {key: ca.SX(ca.DM(value)) for key, value in task.hold_reference(system, q0).items()}
+    held = task.hold_reference(system, q0).items()
+    values = {quantity: ca.SX(ca.DM(value)) for quantity, value in held}
+    turns = isinstance(task, FrameTask)
+    names = [slot.components for slot in slots[: 3 if turns else None]]
+    movable = [name for name in names[0] if all(name in each for each in names)]
+    valid = task.components(system) if turns else movable
     for name, terms in components.items():
-        require_name(f"joint in the reference of '{task.name}'", name, movable)
-        x = component_expression(terms, t)
-        dx, ddx = time_derivatives(x, t)
-        values["q"][q_names.index(name)] += x
-        values["v"][rate_names.index(name)] += dx
-        values["a"][rate_names.index(name)] += ddx
-    return values
+        require_name(f"entry in the reference of '{task.name}'", name, valid)
+        if name in movable:
+            x = component_expression(terms, t)
+            for slot in slots[: len(names)]:
+                values[slot.name.removeprefix(f"{task.name}.")][slot.components.index(name)] += x
+                x = ca.jacobian(x, t)
+    return values | (_turned(task, values, components, t) if isinstance(task, FrameTask) else {})
 
 
-def frame_motion(
-    task: FrameTask, system: System, q0: Array, components: Mapping[str, Component], t: ca.SX
+def _turned(
+    task: FrameTask, values: Mapping[str, ca.SX], components: Mapping[str, Component], t: ca.SX
 ) -> dict[str, ca.SX]:
-    """Return the slices of a frame task over time.
-
-    Args:
-        task, system, q0, t: as in `task_motion`.
-        components: axis (x, y, z, rx, ry, rz) → motion that is added to the start.
-
-    Raises:
-        UnknownNameError: a component for an axis that the task does not control.
-    """
-    valid = task.components(system)
-    for name in components:
-        require_name(f"axis in the reference of '{task.name}'", name, valid)
-    values = {key: ca.SX(ca.DM(value)) for key, value in task.hold_reference(system, q0).items()}
-    for row, axis in enumerate(task.position):
-        x = component_expression(components.get(axis, 0.0), t)
-        dx, ddx = time_derivatives(x, t)
-        values["position"][row] += x
-        values["velocity"][row] += dx
-        values["acceleration"][row] += ddx
+    """Return the slices of the orientation of a frame task, where something turns it."""
     angles = {
         axis: component_expression(components[f"r{axis}"], t)
         for axis in AXES
         if f"r{axis}" in components
     }
-    if angles:
-        rows = [AXES.index(axis) for axis in task.orientation]
-        quat = _rotate_quaternion(values["quaternion"], angles)
-        omega = _angular_velocity(quat, t)
-        values["quaternion"] = quat
-        values["angular_velocity"] = omega[rows]
-        values["angular_acceleration"] = ca.jacobian(omega, t)[rows]
-    return values
+    if not angles:
+        return {}
+    rows = [AXES.index(axis) for axis in task.orientation]
+    quat = _rotate_quaternion(values["quaternion"], angles)
+    omega = _angular_velocity(quat, t)
+    return {
+        "quaternion": quat,
+        "angular_velocity": omega[rows],
+        "angular_acceleration": ca.jacobian(omega, t)[rows],
+    }
 
 
 def _rotate_quaternion(start: ca.SX, angles: Mapping[str, ca.SX]) -> ca.SX:
@@ -149,6 +105,56 @@ def _angular_velocity(quat: ca.SX, t: ca.SX) -> ca.SX:
     now: Quat = (quat[0], quat[1], quat[2], quat[3])
     product = multiply((rate[0], rate[1], rate[2], rate[3]), conjugate(now))
     return 2 * ca.vertcat(*product[1:])
+
+
+def slot_motion(
+    slots: Sequence[Slot], start: ArrayLike, components: Mapping[str, Component], system: System
+) -> Callable[[float], Array]:
+    """Return the reference as a function of time.
+
+    Args:
+        slots: of the law.
+        start: (nref,) reference to which the motion is added.
+        components: entry of the reference → motion.
+        system: the model, whose joints with one coordinate can be moved.
+
+    Raises:
+        UnknownNameError: no entry of this name can be moved.
+    """
+    places = _places(slots)
+    ref, t = ca.SX(ca.DM(np.asarray(start, dtype=float))), ca.SX.sym("t")
+    entries = _entries(slots, places, rate_names(system))
+    for name, terms in components.items():
+        require_name("entry of the reference", name, list(entries))
+        x = component_expression(terms, t)
+        for place, value in zip(entries[name], (x, *time_derivatives(x, t)), strict=False):
+            if place is not None:
+                ref[place] += value
+    return time_function(ref, t)
+
+
+def _places(slots: Sequence[Slot]) -> dict[tuple[str, str], int]:
+    """Return the place in the reference of each (slice, entry)."""
+    pairs = [(slot.name, entry) for slot in slots for entry in slot.components]
+    return {pair: k for k, pair in enumerate(pairs)}
+
+
+def _entries(
+    slots: Sequence[Slot], places: Mapping[tuple[str, str], int], joints: Sequence[str]
+) -> dict[str, list[int | None]]:
+    """Return the places of value, rate and acceleration by the name that a file uses."""
+    rates = {name for position in RATES.values() for name in position}
+    found: dict[str, list[int | None]] = {}
+    for slot in slots:
+        for entry in slot.components:
+            place = places[slot.name, entry]
+            if slot.name not in RATES:
+                if slot.name not in rates:
+                    found[f"{slot.name}.{entry}"] = [place]
+            elif slot.name in ("theta.q", "y") or entry in joints:
+                rate = [places.get((name, entry)) for name in RATES[slot.name]]
+                found[entry] = [place, *rate]
+    return found
 
 
 def time_function(expression: ca.SX, t: ca.SX) -> Callable[[float], Array]:

@@ -18,16 +18,12 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.control import ProposedGains, propose_gains
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
-from mbcasadi.system import System, read_mjcf
+from mbcasadi.system import GeometryContacts, System, contacts_of, read_mjcf
 from mbcasadi.system.actuator_kinds import actuator_kinds
 from mbcasadi.system.missing_ground import HOW_TO_GET_A_FLOOR
+from mbcasadi.system.possible_feet import possible_feet
 from mbcasadi.validation.run import PlantFactory, fitted_to_plant
-from mbcasadi.validation.spec.build import experiment_for_system
-from mbcasadi.validation.spec.proposed_start import (
-    feet_on_plane,
-    joints_outside,
-    within_ranges,
-)
+from mbcasadi.validation.spec.kinds import experiment_for_system
 from mbcasadi.validation.spec.read import parse_spec
 
 Array = NDArray[np.float64]
@@ -38,6 +34,9 @@ LAG = 5e-3  # s, of usual motors with their current loop
 POSTURE_WEIGHT = 1e-3  # beside the task of a base
 SOFTER = 6  # gains that are tried, each with half the damping of the one before
 LISTED = 12  # names of a kind in a comment
+TURNS = 30  # of closing loops and moving joints into their ranges
+ON_THE_STOP = 1e-6  # rad or m; a joint as far beyond its range is in it
+LOWER = 0.01  # m; what is lower than the feet by more touches the ground before them
 NO_SOLES = (
     "What is lowest at the start is no foot: give its feet geoms, or write contacts of your own"
 )
@@ -65,6 +64,67 @@ class _Facts:
         """Whether the base floats and actuators drive no joint: their forces carry it."""
         return self.base is not None and not self.driven
 
+    @property
+    def falls(self) -> bool:
+        """Whether the base floats and has nothing to stand on."""
+        return self.base is not None and not self.contacts and not self.flies
+
+    @property
+    def pushed(self) -> str:
+        """A body that a push moves: the base, or the last one that a joint moves."""
+        tree = self.system.tree
+        assert tree is not None
+        return self.base or tree.bodies[tree.joints[-1].body].name
+
+    @property
+    def start_text(self) -> str:
+        """Where the motion starts, and why not at the model's pose."""
+        where = "authored pose" if self.keyframe is None else f"key frame {self.keyframe!r}"
+        feet = [f"{1e3 * self.moved:+.1f} mm: feet touch"] if self.moved else []
+        inside = [f"moved into the range: {_listed(self.outside)}"] if self.outside else []
+        return ", ".join([where, *feet, *inside])
+
+    def text(self, model: str) -> str:
+        """Return the file."""
+        import jinja2
+
+        environment = jinja2.Environment(
+            loader=jinja2.PackageLoader("mbcasadi.validation.spec"),
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+            undefined=jinja2.StrictUndefined,
+        )
+        environment.filters |= {"listed": _listed, "text": _text}
+        text = environment.get_template("proposed.toml.j2").render(
+            it=self,
+            model=model,
+            names_by_kind=[each for each in _names_by_kind(self.system) if each[1]],
+            posture_weight=POSTURE_WEIGHT,
+            delay=DELAY,
+            falls=FALLS,
+        )
+        aligned = [f"{line:<36} # {note}" if note else line for line, note in _notes(text)]
+        return "\n".join(aligned)
+
+
+def _notes(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the lines of a template and their comments, which stand in one column."""
+    for each in text.split("\n"):
+        line, _, note = each.partition(" ## ")
+        yield line, note
+
+
+def _names_by_kind(system: System) -> Iterator[tuple[str, list[str]]]:
+    """Yield what the model has."""
+    tree = system.tree
+    assert tree is not None
+    for actuator, names in actuator_kinds(system).items():
+        yield actuator, list(names)
+    for kind, plural in (("site", "sites"), ("body", "bodies")):
+        yield plural, [frame.name for frame in tree.frames if frame.kind == kind]
+    yield "key frames", list(tree.keyframes)
+
 
 @checked
 def propose_spec(model: Path, *, warn: Callable[[str], object] | None = None) -> str:
@@ -89,9 +149,9 @@ def propose_spec(model: Path, *, warn: Callable[[str], object] | None = None) ->
     plant = Plant(model)
     period = plant.timestep * max(1, ceil(SHORTEST_PERIOD / plant.timestep - 1e-9))
     facts = _accepted(_facts(system, plant, period), model)
-    if warn is not None and _falls(facts):
+    if warn is not None and facts.falls:
         warn(f"{FALLS} {_remedy(system)}")
-    return _text_of(facts, model)
+    return facts.text(model.name)
 
 
 def _remedy(system: System) -> str:
@@ -100,10 +160,6 @@ def _remedy(system: System) -> str:
     if any(geom.kind == "plane" for geom in system.tree.geoms):
         return NO_SOLES
     return f"To stand it needs a floor: {HOW_TO_GET_A_FLOOR}"
-
-
-def _text_of(facts: _Facts, model: Path) -> str:
-    return "\n".join(_lines(facts, model.name)) + "\n"
 
 
 def _accepted(facts: _Facts, model: Path) -> _Facts:
@@ -128,14 +184,9 @@ def _accepted(facts: _Facts, model: Path) -> _Facts:
 
 def _build(facts: _Facts, model: Path) -> None:
     """Build the controller as `validate` does, without its Functions."""
-    spec = parse_spec(tomllib.loads(_text_of(facts, model)))
+    spec = parse_spec(tomllib.loads(facts.text(model.name)))
     controller = experiment_for_system(spec, facts.system, facts.q0).controller
     fitted_to_plant(controller, PlantFactory(str(model), facts.rigid).make(), DELAY)
-
-
-def _falls(facts: _Facts) -> bool:
-    """Return whether the base floats and has nothing to stand on."""
-    return facts.base is not None and not facts.contacts and not facts.flies
 
 
 def _facts(system: System, plant: Plant, period: float) -> _Facts:
@@ -177,124 +228,6 @@ def _driven(system: System) -> tuple[str, ...]:
     return tuple(name for name in system.joint_roles.driven if name in scalar)
 
 
-def _lines(facts: _Facts, model: str) -> Iterator[str]:
-    """Yield the lines of the file."""
-    yield "#:schema ./spec.schema.json"
-    yield "# Editors complete and check with the schema: mbcasadi schema > spec.schema.json"
-    yield f"# Controller of {model}. Run it: mbcasadi validate MODEL --controller THIS_FILE"
-    yield from _summary(facts)
-    yield ""
-    yield 'type = "inverse_dynamics_qp"'
-    yield f"{'name = ' + _text('controller'):<36} # prefix of the C symbols"
-    yield f"{f'period = {facts.period:g}':<36} # s; a multiple of the model's time step"
-    yield ""
-    yield from _start(facts)
-    yield from _tasks(facts)
-    yield from _contacts(facts)
-    yield "[observer]                           # estimates the force that the model lacks"
-    assert facts.gains.observer is not None
-    yield f"{f'bandwidth = {facts.gains.observer.bandwidth:.3g}':<36} # 1/s"
-    yield ""
-    yield "[validation]"
-    yield f"{'duration = 2.0':<36} # s"
-    yield f"{f'delay = {DELAY}':<36} # ticks from a measurement to its control"
-    if facts.rigid:
-        yield f"{'rigid = true':<36} # loops of the plant as rigid as MuJoCo allows"
-    yield f"{'# perturb = { mass = 0.1 }':<36} # errors of the plant"
-    yield "# [[validation.push]]                # a force from outside, at the centre of mass"
-    yield f"# body = {_text(_pushed(facts))}"
-    yield f"{'# force = [0.0, 50.0, 0.0]':<36} # N, world axes"
-    yield f"{'# start = 0.5':<36} # s"
-    yield f"{'# stop = 0.7':<36} # s"
-    yield "# [validation.criteria]"
-    yield '# "tracking.rms_share" = 0.05'
-
-
-def _pushed(facts: _Facts) -> str:
-    """Return a body that a push moves: the base, or the last one that a joint moves."""
-    tree = facts.system.tree
-    assert tree is not None
-    return facts.base or tree.bodies[tree.joints[-1].body].name
-
-
-def _summary(facts: _Facts) -> Iterator[str]:
-    """Yield what the model has, as comments."""
-    system = facts.system
-    assert system.tree is not None
-    for kind, names in actuator_kinds(system).items():
-        yield f"# {kind}: {_listed(names)}"
-    for kind in ("site", "body"):
-        frames = [frame.name for frame in system.tree.frames if frame.kind == kind]
-        if frames:
-            yield f"# {'sites' if kind == 'site' else 'bodies'}: {_listed(frames)}"
-    if system.tree.keyframes:
-        yield f"# key frames: {_listed(list(system.tree.keyframes))}"
-
-
-def _start(facts: _Facts) -> Iterator[str]:
-    """Yield where the motion starts."""
-    if facts.moved or facts.outside:
-        numbers = ", ".join(f"{value:.6g}" for value in facts.q0)
-        where = "authored pose" if facts.keyframe is None else f"key frame {facts.keyframe!r}"
-        changes = [f"{1e3 * facts.moved:+.1f} mm: feet touch"] if facts.moved else []
-        if facts.outside:
-            changes.append(f"moved into the range: {_listed(facts.outside)}")
-        yield f"{'[start]':<36} # {where}, {', '.join(changes)}"
-        yield f"q = [{numbers}]"
-        yield ""
-    elif facts.keyframe is not None:
-        yield "[start]"
-        yield f"keyframe = {_text(facts.keyframe)}"
-        yield ""
-
-
-def _tasks(facts: _Facts) -> Iterator[str]:
-    """Yield the tasks: the base where it floats on feet, and a posture."""
-    gains = facts.gains
-    if facts.contacts or facts.flies:
-        yield "[[task]]                             # the base keeps its pose"
-        yield 'type = "frame"'
-        yield f"frame = {_text(facts.base)}"
-        yield 'kind = "body"'
-        yield 'name = "base"'
-        yield f"{f'kp = {gains.kp:.4g}':<36} # 1/s²; for this delay and 5 ms of motor lag"
-        yield f"{f'kd = {gains.kd:.4g}':<36} # 1/s"
-        if facts.flies:
-            yield f"{'position = ' + _text('z'):<36} # thrust tilts the base to move it sideways"
-        yield "# [task.reference]                   # motion that is added to the start"
-        yield '# z = { amplitude = 20, unit = "mm", frequency = 0.5, ramp = 1.0 }'
-        yield ""
-    if facts.flies:
-        return
-    yield "[[task]]"
-    yield 'type = "posture"'
-    if not facts.contacts:
-        yield f"joints = [{', '.join(map(_text, facts.driven))}]"
-    kp, kd = (50.0, None) if facts.contacts else (gains.kp, gains.kd)
-    yield f"{f'kp = {kp:.4g}':<36} # 1/s²"
-    if kd is not None:
-        yield f"{f'kd = {kd:.4g}':<36} # 1/s"
-    if facts.contacts:
-        yield f"{f'weight = {POSTURE_WEIGHT:g}':<36} # decides what the base leaves open"
-    else:
-        yield "# [task.reference]                   # motion that is added to the start"
-        yield f"# {_text(facts.driven[0])} = {{ by = 0.2, duration = 1.0 }}"
-    yield ""
-
-
-def _contacts(facts: _Facts) -> Iterator[str]:
-    """Yield the contacts of the feet, or why there are none."""
-    if _falls(facts):
-        yield f"# {FALLS}"
-        yield "# Write the file for its scene, with the floor."
-        yield ""
-    for name in facts.contacts:
-        yield "[[contact]]                          # friction is the model's"
-        yield f"frame = {_text(name)}"
-        yield 'kind = "contact"'
-        yield ""
-
-
 def _text(value: str | None) -> str:
     """Return a TOML string."""
     return json.dumps(value, ensure_ascii=False)
@@ -304,3 +237,59 @@ def _listed(names: Sequence[str]) -> str:
     """Return some names in one line of a comment."""
     rest = f", … ({len(names)})" if len(names) > LISTED else ""
     return ", ".join(repr(name)[1:-1] for name in names[:LISTED]) + rest
+
+
+def ranges_of(system: System) -> Iterator[tuple[str, int, tuple[float, float]]]:
+    """Yield name, index in q and range of each joint that has one."""
+    assert system.tree is not None
+    places = {joint.name: joint.qpos for joint in system.tree.joints}
+    for name, (low, high) in zip(system.limits.joint_names, system.limits.joint, strict=True):
+        if low < high:
+            yield name, places[name], (float(low), float(high))
+
+
+def joints_outside(system: System, q: Array) -> tuple[str, ...]:
+    """Return the joints that are beyond their ranges."""
+    return tuple(
+        name
+        for name, i, (low, high) in ranges_of(system)
+        if not low - ON_THE_STOP <= q[i] <= high + ON_THE_STOP
+    )
+
+
+def within_ranges(system: System, plant: Plant, q: Array) -> Array:
+    """Return a pose near q whose joints are within their ranges, and whose loops are closed.
+
+    Where both are not found in turns, the last pose.
+    """
+    inside = q.copy()
+    for _ in range(TURNS if system.nc else 1):
+        if not joints_outside(system, inside):
+            break
+        for _, i, ends in ranges_of(system):
+            inside[i] = np.clip(inside[i], *ends)
+        if system.nc:
+            plant.reset(inside)
+            inside = plant.q.copy()
+    return inside
+
+
+def feet_on_plane(system: System, q0: Array) -> GeometryContacts | None:
+    """Return the contacts of the possible feet with a plane of the world, if there is one.
+
+    None too where other geoms are lower than all feet: what the robot stands on is not among them.
+    """
+    assert system.tree is not None
+    feet = [foot.geom for foot in possible_feet(system.tree)]
+    planes = [geom.name for geom in system.tree.geoms if geom.kind == "plane"]
+    if not feet or not planes:
+        return None
+    found = contacts_of(system, ground=planes[0], geoms=feet, q=q0)
+    gaps = {contact.name: float(contact.gap(q0)[0]) for contact in found}
+    above = min(gaps.values(), default=0.0)
+    lower = [
+        contact
+        for contact in contacts_of(system, ground=planes[0], q=q0)
+        if contact.name not in gaps and float(contact.gap(q0)[0]) < above - LOWER
+    ]
+    return None if lower else found

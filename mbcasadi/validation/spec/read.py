@@ -1,45 +1,21 @@
-"""From a TOML file to the tables of one type of controller."""
+"""From a TOML file to the tables of one type of controller, and the JSON schema of them all."""
 
 import tomllib
 from collections.abc import Mapping
+from functools import reduce
+from operator import or_
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen.folder import MANIFEST
 from mbcasadi.errors import ProblemError, UnknownNameError
 from mbcasadi.unknown_names import unknown_name
-from mbcasadi.validation.spec import laws, mpc_tables, regulators
 from mbcasadi.validation.spec.common import Spec
-from mbcasadi.validation.spec.own_controller import OwnSpec
-from mbcasadi.validation.spec.schema import InverseDynamicsSpec
-from mbcasadi.validation.spec.walking import WalkingSpec
-from mbcasadi.validation.spec.wrong_keys import error_text
-
-TABLES: tuple[type[Spec], ...] = (
-    InverseDynamicsSpec,
-    laws.TaskLaw,
-    laws.MotionLaw,
-    laws.ForceLaw,
-    laws.ConstraintForceLaw,
-    laws.DependentLaw,
-    laws.ServoLaw,
-    regulators.LqrSpec,
-    regulators.LqgSpec,
-    regulators.PolePlacementSpec,
-    mpc_tables.LinearMpcSpec,
-    mpc_tables.RealTimeIterationSpec,
-    WalkingSpec,
-    OwnSpec,
-)
-TYPES: dict[str, type[Spec]] = {
-    name: table
-    for table in TABLES
-    for name in table.model_fields["type"].annotation.__args__  # type: ignore[union-attr]
-}
-"""The tables of each type of controller, by the `type` of the file."""
+from mbcasadi.validation.spec.kinds import TYPES
+from mbcasadi.validation.spec.tables import error_text
 
 
 @checked
@@ -106,6 +82,18 @@ def parse_spec(
             "allow it: --allow-code, or read_spec(..., allow_code=True)"
         )
     try:
-        return TYPES[kind].model_validate(tables)
+        spec: Spec = TYPES[kind].model_validate(tables)
     except ValidationError as error:
-        raise ProblemError(f"{origin}: {error_text(error, TYPES[kind], tables)}") from error
+        raise ProblemError(f"{origin}: {error_text(error, tables)}") from error
+    return spec
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of a controller's TOML file."""
+    every: Any = reduce(or_, TYPES.values())
+    adapter: TypeAdapter[Any] = TypeAdapter(Annotated[every, Field(discriminator="type")])
+    heading = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Controller of mbcasadi",
+    }
+    return heading | adapter.json_schema()

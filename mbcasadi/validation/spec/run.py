@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.description import Controller
@@ -25,29 +25,22 @@ from mbcasadi.validation.campaigns import (
 from mbcasadi.validation.campaigns.case import Design
 from mbcasadi.validation.closed_loop import Progress
 from mbcasadi.validation.report import Report, ReportOptions
-from mbcasadi.validation.spec.build import build_experiment
 from mbcasadi.validation.spec.common import Spec
+from mbcasadi.validation.spec.kinds import build_experiment
 from mbcasadi.validation.trial import Trial
 from mbcasadi.validation.validate import run_trial
 
 
-class _Ready(NamedTuple):
-    """What every kind of run starts with."""
-
-    controller: Controller | HasController
-    model: str
-    trial: Trial
-
-
 @contextmanager
-def _built(spec: Spec, model: str | Path, progress: Progress | None) -> Iterator[_Ready]:
-    """Yield the controller of a spec and its trial; a misspelt criterion raises before."""
-    trial = spec.trial
+def _built(
+    spec: Spec, model: str | Path, progress: Progress | None
+) -> Iterator[tuple[Controller | HasController, str, Trial]]:
+    """Yield the controller of a spec, the model, and the whole trial."""
     if progress is not None:
         progress("building the controller", 0.0)
     experiment = build_experiment(spec, model)
-    with experiment.complete(trial) as complete:
-        yield _Ready(experiment.controller, str(model), complete)
+    with experiment.complete(spec.trial) as complete:
+        yield experiment.controller, str(model), complete
 
 
 @checked
@@ -72,7 +65,7 @@ def run_spec(spec: Spec, model: str | Path, report: ReportOptions | None = None)
 @checked
 def cases_of_spec(
     spec: Spec,
-    runs: int,
+    runs: int = 10,
     *,
     delays: Sequence[int] | None = None,
     start_error: float = 0.0,
@@ -93,18 +86,12 @@ def cases_of_spec(
     Raises:
         ProblemError: as `cases` and `sampled_cases`.
     """
-    trial = spec.trial
-    if ranges:
-        return sampled_cases(
-            ranges,
-            runs,
-            design=design,
-            seed=seed,
-            perturb=trial.perturb,
-            delay=(delays or [trial.delay])[0],
-            start_error=start_error,
-        )
-    return cases(range(seed, seed + runs), [trial.perturb], delays or [trial.delay], [start_error])
+    perturb, delay = spec.trial.perturb, spec.trial.delay
+    if not ranges:
+        return cases(range(seed, seed + runs), [perturb], delays or [delay], [start_error])
+    usual: dict[str, Any] = {"perturb": perturb, "start_error": start_error}
+    delay = (delays or [delay])[0]
+    return sampled_cases(ranges, runs, design=design, seed=seed, delay=delay, **usual)
 
 
 @checked
@@ -194,12 +181,10 @@ def film_worst(
     for outcome in result.worst(len(result.outcomes)):
         if len(videos) == count:
             break
-        path = folder / f"case_{outcome.number}.mp4"
         options = ReportOptions(explain=False, progress=progress)
         try:
-            videos[outcome.number] = run_case(spec, model, plan, outcome.number, options).video(
-                path
-            )
+            report = run_case(spec, model, plan, outcome.number, options)
+            videos[outcome.number] = report.video(folder / f"case_{outcome.number}.mp4")
         except SimulationError:
             continue  # it could not start
         except RenderingError as error:

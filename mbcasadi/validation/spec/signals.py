@@ -9,33 +9,31 @@ from typing import Annotated, Literal
 import casadi as ca
 from pydantic import Discriminator, Field, Tag
 
-from mbcasadi.validation.spec.tables import StrictTable
+from mbcasadi.validation.spec.tables import NotNegative, Positive, StrictTable
 
 UNITS = {"": 1.0, "deg": float(ca.pi) / 180.0, "mm": 1e-3}  # to rad and m
 Unit = Literal["", "deg", "mm"]
 
 
-class Sine(StrictTable):
+class _Term(StrictTable):
+    """What all terms have; lengths and angles are in `unit`, "" for m and rad."""
+
+    start: Annotated[NotNegative, Field(description="s")] = 0.0
+    unit: Unit = ""
+
+
+class Sine(_Term):
     """`amplitude s(t) sin(2 pi frequency (t - start) + phase)`.
 
     `s` rises from 0 to 1 during `ramp`, with continuous acceleration, so that a motion can start
     from rest; from `stop` on it falls to 0 in the same way.
-
-    Attributes:
-        amplitude: in `unit`.
-        frequency: Hz.
-        phase: degrees.
-        start, ramp, stop: s; without `stop` it does not end.
-        unit: "" for rad and m, "deg" or "mm".
     """
 
     amplitude: float
-    frequency: Annotated[float, Field(ge=0)]
-    phase: float = 0.0
-    start: Annotated[float, Field(ge=0)] = 0.0
-    ramp: Annotated[float, Field(ge=0)] = 0.0
-    stop: Annotated[float, Field(ge=0)] | None = None
-    unit: Unit = ""
+    frequency: Annotated[NotNegative, Field(description="Hz")]
+    phase: Annotated[float, Field(description="degrees")] = 0.0
+    ramp: Annotated[NotNegative, Field(description="s")] = 0.0
+    stop: Annotated[NotNegative | None, Field(description="s; without it there is no end")] = None
 
     def expression(self, t: ca.SX) -> ca.SX:
         """Return the term as an expression of `t`, in rad or m."""
@@ -45,38 +43,22 @@ class Sine(StrictTable):
         return self.amplitude * UNITS[self.unit] * rise * (1 - fall) * ca.sin(angle)
 
 
-class Step(StrictTable):
-    """`by s(t)`: a step that takes `duration`, with continuous acceleration.
-
-    Attributes:
-        by: size of the step, in `unit`.
-        start, duration: s.
-        unit: "" for rad and m, "deg" or "mm".
-    """
+class Step(_Term):
+    """`by s(t)`: a step that takes `duration`, with continuous acceleration."""
 
     by: float
-    start: Annotated[float, Field(ge=0)] = 0.0
-    duration: Annotated[float, Field(gt=0)]
-    unit: Unit = ""
+    duration: Annotated[Positive, Field(description="s")]
 
     def expression(self, t: ca.SX) -> ca.SX:
         """Return the term as an expression of `t`, in rad or m."""
         return self.by * UNITS[self.unit] * smooth_step(t, self.start, self.duration)
 
 
-class SteadyMotion(StrictTable):
-    """Steady motion at `rate`, reached during `ramp` with continuous acceleration.
-
-    Attributes:
-        rate: in `unit` per second.
-        start, ramp: s.
-        unit: "" for rad and m, "deg" or "mm".
-    """
+class SteadyMotion(_Term):
+    """Steady motion at `rate`, per second, reached during `ramp` with continuous acceleration."""
 
     rate: float
-    start: Annotated[float, Field(ge=0)] = 0.0
-    ramp: Annotated[float, Field(ge=0)] = 0.0
-    unit: Unit = ""
+    ramp: Annotated[NotNegative, Field(description="s")] = 0.0
 
     def expression(self, t: ca.SX) -> ca.SX:
         """Return the term as an expression of `t`, in rad or m."""
@@ -86,21 +68,20 @@ class SteadyMotion(StrictTable):
         return self.rate * UNITS[self.unit] * (during + after)
 
 
-def term_kind(value: object) -> str:
-    """Return the tag of a term, which its keys determine."""
-    if isinstance(value, (Step, Sine, SteadyMotion)):
-        return type(value).__name__.lower()
-    if isinstance(value, dict):
-        return "step" if "by" in value else "steadymotion" if "rate" in value else "sine"
-    return "number"
+def _tag(value: object) -> str:
+    """Return the kind of a term, which its keys determine."""
+    keys = value if isinstance(value, dict) else getattr(value, "model_fields_set", None)
+    if keys is None:
+        return "number"
+    return "step" if "by" in keys else "rate" if "rate" in keys else "sine"
 
 
 Term = Annotated[
     Annotated[float, Tag("number")]
     | Annotated[Sine, Tag("sine")]
     | Annotated[Step, Tag("step")]
-    | Annotated[SteadyMotion, Tag("steadymotion")],
-    Discriminator(term_kind),
+    | Annotated[SteadyMotion, Tag("rate")],
+    Discriminator(_tag),
 ]
 Component = Annotated[
     Annotated[list[Term], Tag("sum")] | Annotated[Term, Tag("term")],

@@ -1,27 +1,37 @@
-"""Tables of a file that are dataclasses of ours: their fields are the keys, with their own docs.
+"""Tables of a file from dataclasses and signatures, and what to say of a table that is wrong.
 
-`Annotated[JointLimits, TABLE]` is a field of a table that holds a `JointLimits`. What the dataclass
-itself refuses is an error of the file, with its place. Fields that no file can hold, such as
-Functions, are no keys.
+The fields of a dataclass, or the arguments of a function, are the keys of its table, with their
+own types, defaults and docs. `Annotated[JointLimits, TABLE]` is a field of a table that holds a
+`JointLimits`. What the dataclass itself refuses is an error of the file, with its place. What no
+file can hold, such as a Function, is no key.
 """
 
 import inspect
 import re
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import cache, reduce
 from operator import or_
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from numpy.typing import ArrayLike
-from pydantic import BaseModel, ConfigDict, Field, create_model
-from pydantic_core import core_schema
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
+from pydantic_core import ErrorDetails, core_schema
 
-from mbcasadi.annotations import hints_of, parts_of
+from mbcasadi.annotations import documented, hints_of, parts_of
+from mbcasadi.errors import ProblemError, UnknownNameError
+from mbcasadi.unknown_names import unknown_name
 
+Positive = Annotated[float, Field(gt=0)]
+NotNegative = Annotated[float, Field(ge=0)]
+Names = tuple[str, ...]
 Numbers = float | tuple[float, ...] | tuple[tuple[float, ...], ...]
+Range = tuple[float, float]
+T = TypeVar("T", bound="StrictTable")
 PLAIN = (float, int, bool, str, type(None))
+LABELS = ("name", "frame", "constraint", "coordinate", "type")
+"""Keys by which a message names one of several tables, the first one that it has."""
 
 
 class StrictTable(BaseModel):
@@ -29,18 +39,37 @@ class StrictTable(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _require_known_keys(cls, values: Any) -> Any:
+        """Raise before a value is read: a misspelt key often causes other errors."""
+        for key in values if isinstance(values, Mapping) else ():
+            if key not in cls.model_fields:
+                raise ProblemError(str(unknown_name("key", key, sorted(cls.model_fields))))
+        return values
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The values of the file, without those that have their default."""
+        values = {name: getattr(self, name) for name in self.model_fields_set - {"type"}}
+        return {name: value for name, value in values.items() if value is not None}
+
 
 class Table:
-    """An annotation: the table has the fields of the dataclass that it annotates."""
+    """An annotation: the table has the fields of the dataclass that it annotates, or other ones.
+
+    Attributes:
+        make: (values of the file by name) → what the table stands for; the dataclass by default.
+        fields: as in `create_model`, in place of those of the dataclass.
+    """
+
+    def __init__(self, make: Callable[..., object] | None = None, **fields: Any) -> None:
+        self.make, self.fields = make, fields
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
-        """Return the schema of the table, whose values make the dataclass."""
-
-        def made(table: BaseModel) -> object:
-            return source(**{name: getattr(table, name) for name in table.model_fields_set})
-
-        schema: core_schema.CoreSchema = handler.generate_schema(table_of(source))
-        return core_schema.no_info_after_validator_function(made, schema)
+        """Return the schema of the table, whose values make what it stands for."""
+        named = new_table(source.__name__, StrictTable, **self.fields) if self.fields else None
+        return made_of(named or table_of(source), self.make or source, handler)
 
 
 TABLE = Table()
@@ -51,24 +80,25 @@ class OneOf:
 
     Attributes:
         kinds: the dataclasses, by `type`.
+        more: further keys of all tables, as in `create_model`.
+        make: (dataclass, values of the table by name) → what the table stands for.
     """
 
-    def __init__(self, kinds: Mapping[str, type]) -> None:
-        self.kinds = kinds
+    def __init__(
+        self,
+        kinds: Mapping[str, type],
+        *,
+        make: Callable[..., object] = lambda kind, /, **values: kind(**values),
+        **more: Any,
+    ) -> None:
+        self.kinds, self.make, self.more = kinds, make, more
 
     def __get_pydantic_core_schema__(self, _: Any, handler: Any) -> core_schema.CoreSchema:
         """Return the schema of the tables, whose values make a dataclass."""
 
         def made(name: str, kind: type) -> core_schema.CoreSchema:
-            tagged: Any = create_model
-            table = tagged(kind.__name__, __base__=table_of(kind), type=(Literal[name], ...))
-
-            def build(values: BaseModel) -> object:
-                own = values.model_fields_set - {"type"}
-                return kind(**{each: getattr(values, each) for each in own})
-
-            schema = handler.generate_schema(table)
-            return core_schema.no_info_after_validator_function(build, schema)
+            table = new_table(kind.__name__, table_of(kind), type=(Literal[name], ...), **self.more)
+            return made_of(table, lambda **values: self.make(kind, **values), handler)
 
         choices: dict[Any, core_schema.CoreSchema] = {
             name: made(name, kind) for name, kind in self.kinds.items()
@@ -76,66 +106,177 @@ class OneOf:
         return core_schema.tagged_union_schema(choices, discriminator="type")
 
 
-def by_type(package: object, base: type) -> dict[str, type]:
+def made_of(
+    table: type[StrictTable], make: Callable[..., object], handler: Any
+) -> core_schema.CoreSchema:
+    """Return the schema of a table whose values make something else."""
+
+    def build(values: StrictTable) -> object:
+        try:
+            return make(**values.given)
+        except UnknownNameError as error:  # no ValueError, of which pydantic knows the place
+            raise ProblemError(str(error)) from error
+
+    return core_schema.no_info_after_validator_function(build, handler.generate_schema(table))
+
+
+def by_type(package: object, base: type, ending: str = "") -> dict[str, type]:
     """Return the public dataclasses of a package that have a base, by their name in a file."""
     kinds = [each for each in vars(package).values() if inspect.isclass(each)]
-    kinds = [each for each in kinds if issubclass(each, base) and is_dataclass(each)]
-    return {re.sub(r"(?<!^)(?=[A-Z])", "_", each.__name__).lower(): each for each in kinds}
+    kinds = [each for each in kinds if issubclass(each, base) and _is_of_files(each)]
+    names = [kind.__name__.removesuffix(ending) for kind in kinds]
+    snake = [re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower() for name in names]
+    return dict(zip(snake, kinds, strict=True))
+
+
+def _is_of_files(kind: Any) -> bool:
+    """Return whether a file can hold a dataclass: all that it needs."""
+    if not (inspect.isclass(kind) and is_dataclass(kind)):
+        return False
+    arguments = inspect.signature(kind).parameters.values()
+    return {each.name for each in arguments if each.default is each.empty} <= {*fields_of(kind)}
+
+
+def new_table(name: str, base: type[T], /, **fields: Any) -> type[T]:
+    """Return a table with the fields of another one and more, each with its type and default."""
+    create: Any = create_model  # its overloads know no computed fields
+    table: type[T] = create(name, __base__=base, __doc__=base.__doc__, **fields)
+    return table
 
 
 @cache
 def table_of(kind: Any) -> type[StrictTable]:
     """Return the table with the fields of a dataclass; required are those without a default."""
-    hints, docs = hints_of(kind), docs_of(kind)
+    table = new_table(kind.__name__, StrictTable, **fields_of(kind))
+    table.__doc__ = inspect.cleandoc(kind.__doc__ or "").partition("\n")[0]
+    table.model_rebuild(force=True)
+    return table
+
+
+def fields_of(
+    source: Any,
+    only: Sequence[str] | None = None,
+    *,
+    but: Sequence[str] = (),
+    choices: Mapping[str, Sequence[str]] | None = None,
+) -> dict[str, Any]:
+    """Return the fields of a table for the arguments of a dataclass or a function.
+
+    Args:
+        source: whose signature and docs they have.
+        only: names; all that a file can hold by default.
+        but: names that are left out.
+        choices: the texts that an argument can be, where its annotation says less.
+    """
+    function = source.__init__ if inspect.isclass(source) and not is_dataclass(source) else source
+    hints, docs = hints_of(function), documented(source.__doc__ or "")
     fields: dict[str, Any] = {}
-    for name, parameter in inspect.signature(kind).parameters.items():
-        value = value_in_file(hints[name])
+    for name, parameter in inspect.signature(source).parameters.items():
+        if (only is not None and name not in only) or name in but or name not in hints:
+            continue
+        text = Literal[tuple(choices[name])] if choices and name in choices else str
+        value = value_in_file(hints[name], text)
         if value is None:
             continue
         required = parameter.default is parameter.empty
         default = parameter.default if isinstance(parameter.default, PLAIN) else None
-        described = Field(... if required else default, description=docs.get(name))
-        fields[name] = (value, described)
-    table: Any = create_model  # its overloads know no computed fields
-    summary = inspect.cleandoc(kind.__doc__ or "").partition("\n")[0]
-    made: type[StrictTable] = table(kind.__name__, __base__=StrictTable, __doc__=summary, **fields)
-    return made
+        optional = value if required or default is not None else value | None
+        fields[name] = (optional, Field(... if required else default, description=docs.get(name)))
+    return fields
 
 
-def value_in_file(hint: Any) -> Any:
-    """Return what a file holds for an annotation; None where it can hold nothing of it."""
-    parts = [each for part in parts_of(hint) if (each := _part_in_file(part)) is not None]
+def value_in_file(hint: Any, text: Any = str) -> Any:
+    """Return what a file holds for an annotation, `text` for str; None where it can hold none."""
+    parts = [each for part in parts_of(hint) if (each := _part_in_file(part, text)) is not None]
     return reduce(or_, parts) if set(parts) - {type(None)} else None
 
 
-def _part_in_file(hint: Any) -> Any:
+def _part_in_file(hint: Any, text: Any) -> Any:
     origin, items = typing.get_origin(hint), typing.get_args(hint)
+    if hint is str:
+        return text
     if hint is ArrayLike:
         return Numbers
     if hint in PLAIN or origin is Literal:
         return hint
     if is_dataclass(hint):
-        return Annotated[hint, TABLE]
-    if origin is tuple and Ellipsis not in items:
-        return tuple[tuple(map(value_in_file, items))]  # type: ignore[misc]
-    if isinstance(origin, type) and issubclass(origin, Mapping):
-        return dict[str, value_in_file(items[1])]  # type: ignore[misc]
-    if isinstance(origin, type) and issubclass(origin, Sequence):
-        return tuple[value_in_file(items[0]), ...]  # type: ignore[misc]
+        return Annotated[hint, TABLE] if _is_of_files(hint) else None
+    sequence, mapping = typing.cast(Any, tuple), typing.cast(Any, dict)  # of computed items
+    values = [value_in_file(item, text) for item in items if item is not Ellipsis]
+    if not values or values[-1] is None or not isinstance(origin, type):
+        return None
+    if issubclass(origin, tuple) and Ellipsis not in items:
+        return sequence[tuple(values)]
+    if issubclass(origin, Mapping):
+        return mapping[str, values[1]]
+    return sequence[values[0], ...] if issubclass(origin, Sequence) else None
+
+
+def error_text(error: ValidationError, given: Mapping[str, object]) -> str:
+    """Return the wrong keys of the tables of a file in one line."""
+    details = error.errors(include_url=False)
+    places = [detail["loc"] for detail in details]
+    found: dict[str, list[ErrorDetails]] = {}
+    for detail in details:
+        loc = detail["loc"]
+        if detail["type"] == "too_short" and any(loc == p[: len(loc)] != p for p in places):
+            continue  # only as its entries are wrong
+        place = _place(loc, given, missing=detail["type"] == "missing")
+        found.setdefault(place, []).append(detail)
+    texts = ((place, _text_of(own)) for place, own in found.items())
+    return "; ".join(f"{place}: {text}" if place else text for place, text in texts)
+
+
+def _text_of(alternatives: Sequence[ErrorDetails]) -> str:
+    """Return what is wrong with one value, of which there can be several kinds."""
+    first = alternatives[0]
+    if first["type"] == "value_error":  # one of ours, which says what was found
+        return str(first["ctx"]["error"])
+    if first["type"] == "union_tag_invalid":
+        valid = re.findall("'([^']*)'", first["ctx"]["expected_tags"])
+        return str(unknown_name("type", first["ctx"]["tag"], valid))
+    messages = [each["msg"][:1].lower() + each["msg"][1:] for each in alternatives]
+    text = ", or ".join(dict.fromkeys(messages)).replace("a valid tuple", "a list")
+    return f"{text}, found {first['input']!r:.60}"
+
+
+def _place(loc: Sequence[int | str], given: object, *, missing: bool) -> str:
+    """Return a place in the file as people say it: `task 2 ('posture').kp`.
+
+    Entries of a list count from one; tables in it are named by what they hold. Parts that are not
+    in the file are pydantic's names of alternatives, but for the key that is missing.
+    """
+    text, tagged = "", False
+    for k, part in enumerate(loc):
+        if tagged and part == _entry(given, "type"):
+            tagged = False
+            continue
+        known = _entry(given, part)
+        if known is None and not (missing and k == len(loc) - 1):
+            continue
+        tagged = isinstance(part, int)
+        given = known
+        if isinstance(part, int):
+            count = f" {part + 1}" if isinstance(given, Mapping) else f", entry {part + 1}"
+            label = next(_labels(given), "")
+            text += count + (f" ({label!r})" if label else "")
+        else:
+            text += f".{part}" if text else part
+    return text
+
+
+def _labels(given: object) -> Iterator[str]:
+    """Yield the names of a table."""
+    for key in LABELS:
+        label = _entry(given, key)
+        if isinstance(label, str) and label:
+            yield label
+
+
+def _entry(given: object, part: int | str) -> object:
+    """Return an entry of a table or a list; None where there is none."""
+    if isinstance(given, Mapping):
+        return given.get(part)
+    if isinstance(given, list | tuple) and isinstance(part, int) and part < len(given):
+        return given[part]
     return None
-
-
-def docs_of(kind: Any) -> dict[str, str]:
-    """Return what a docstring says of each argument or attribute."""
-    docs: dict[str, str] = {}
-    names: list[str] = []
-    for line in inspect.cleandoc(kind.__doc__ or "").splitlines():
-        entry = re.match(r" {4}(\w+(?:, \w+)*): (.*)", line)
-        if entry:
-            names = entry[1].split(", ")
-            docs |= dict.fromkeys(names, entry[2])
-        elif not line.startswith(" " * 8):
-            names = []
-        for name in () if entry else names:
-            docs[name] += f" {line.strip()}"
-    return docs

@@ -1,13 +1,13 @@
 """Walking as TOML: inverse dynamics, an MPC of a rigid body above it, and the walking planner."""
 
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from mbcasadi.control import InverseDynamicsQP
+from mbcasadi.control import FrameTask, InverseDynamicsQP
 from mbcasadi.mpc import (
     Gait,
     SwingParameters,
@@ -15,29 +15,39 @@ from mbcasadi.mpc import (
     single_rigid_body_mpc,
     walking_planner,
 )
-from mbcasadi.short_text import summarised
 from mbcasadi.system import System
-from mbcasadi.validation.spec.contact_tables import NotNegative, PointContact, Positive
 from mbcasadi.validation.spec.experiment import Experiment, Outer
-from mbcasadi.validation.spec.inverse_dynamics import build_inverse_dynamics
-from mbcasadi.validation.spec.schema import InverseDynamicsSpec, Options
-from mbcasadi.validation.spec.tables import TABLE, StrictTable
-from mbcasadi.validation.spec.task_tables import FramePose, Gain
+from mbcasadi.validation.spec.inverse_dynamics import (
+    OPTIONS,
+    ZERO,
+    AnyContact,
+    InverseDynamicsSpec,
+    Moved,
+    build_inverse_dynamics,
+)
+from mbcasadi.validation.spec.tables import (
+    TABLE,
+    NotNegative,
+    Positive,
+    StrictTable,
+    Table,
+    fields_of,
+    new_table,
+)
 
 Array = NDArray[np.float64]
 PITCH_AND_HEIGHT = (50.0, 50.0, 50.0, 100.0, 100.0, 300.0, 0.2, 0.2, 0.5, 2.0, 2.0, 2.0)
 """Default weights of rpy, p, ω, v of the MPC."""
 
+Gain = float | tuple[float, ...]
 
-class GaitTable(StrictTable):
-    """When feet are on the ground, as `Gait`."""
+DUTY, KP = 0.55, 400.0  # share of a stride on the ground; 1/s², of the feet's tasks
+GAIT = fields_of(Gait) | {"duty": (float, Field(DUTY, description="share on the ground"))}
+FEET = fields_of(FrameTask, ("kp", "kd", "weight")) | {"kp": (Gain, Field(KP, description="1/s²"))}
 
-    period: Annotated[Positive, Field(description="of a stride, s")]
-    duty: Annotated[float, Field(gt=0, le=1, description="share of it on the ground")] = 0.55
-    offsets: Annotated[
-        tuple[float, ...], Field(description="of each foot, in the order of the contacts")
-    ]
-    start: Annotated[NotNegative, Field(description="All feet stand before, s.")] = 0.0
+
+def _gait(**options: Any) -> Gait:
+    return Gait(**({"duty": DUTY} | options))
 
 
 class BodyMpc(StrictTable):
@@ -53,32 +63,27 @@ class BodyMpc(StrictTable):
     delay: Annotated[int, Field(ge=0, description="of its own ticks")] = 1
 
 
-class Feet(StrictTable):
-    """The tasks of the feet, one for each contact."""
-
-    kp: Annotated[Gain, Field(description="1/s²")] = 400.0
-    kd: Gain | None = None
-    weight: Gain = 1.0
-
-
-@summarised
-class WalkingSpec(InverseDynamicsSpec):
-    """A legged robot walks; `task` has that of the trunk, tasks of the feet are added."""
-
-    type: Literal["walking"]  # type: ignore[assignment]
-    contact: Annotated[tuple[PointContact, ...], Field(min_length=1)]
-    trunk: Annotated[str, Field(description="Name of the trunk's task.")] = "trunk"
-    command: Annotated[
-        tuple[float, float, float], Field(description="Speed along x and y, m/s; turn, rad/s.")
-    ] = (0.0, 0.0, 0.0)
-    gait: GaitTable
-    mpc: BodyMpc = BodyMpc()
-    swing: Annotated[SwingParameters, TABLE] = SwingParameters()
-    feet: Feet = Feet()
-    options: Options = Options(force_weight=1e-3, contact_damping=20.0)
+WalkingSpec = new_table(
+    "WalkingSpec",
+    InverseDynamicsSpec,
+    contact=(Annotated[tuple[AnyContact, ...], Field(min_length=1)], ...),
+    trunk=(Annotated[str, Field(description="Name of the trunk's task.")], "trunk"),
+    command=(
+        Annotated[
+            tuple[float, float, float], Field(description="Speed along x and y, m/s; turn, rad/s.")
+        ],
+        (0.0, 0.0, 0.0),
+    ),
+    gait=(Annotated[Gait, Table(_gait, **GAIT)], ...),
+    mpc=(BodyMpc, BodyMpc()),
+    swing=(Annotated[SwingParameters, TABLE], SwingParameters()),
+    feet=(Annotated[dict[str, Any], Table(dict, **FEET)], {}),
+    options=(Annotated[dict[str, Any], OPTIONS], {"force_weight": 1e-3, "contact_damping": 20.0}),
+)
+"""A legged robot walks; `task` has that of the trunk, tasks of the feet are added."""
 
 
-def build_walking(spec: WalkingSpec, system: System, q0: Array) -> Experiment:
+def build_walking(spec: Any, system: System, q0: Array) -> Experiment:
     """Return the inverse dynamics with the laws above it.
 
     Raises:
@@ -94,7 +99,7 @@ def build_walking(spec: WalkingSpec, system: System, q0: Array) -> Experiment:
     planner = walking_planner(
         law,
         mpc,
-        Gait(**spec.gait.model_dump()),
+        spec.gait,
         q0,
         trunk=spec.trunk,
         stepping=spec.swing,
@@ -104,16 +109,13 @@ def build_walking(spec: WalkingSpec, system: System, q0: Array) -> Experiment:
     return replace(made, reference=None, mask=None, outer=Outer(mpc, planner, spec.command))
 
 
-def _with_feet(spec: WalkingSpec) -> WalkingSpec:
+def _with_feet(spec: Any) -> Any:
     """Return the spec with a task for each foot, and contacts whose forces have a reference."""
-    tasks = tuple(
-        FramePose(type="frame", frame=contact.frame, kind=contact.kind, orientation="", **gains)
-        for contact in spec.contact
-        if contact.kind != "contact"
-        for gains in [spec.feet.model_dump()]
-    )
-    feet = tuple(
-        contact.model_copy(update={"force": contact.force or (0.0, 0.0, 0.0)})
-        for contact in spec.contact
-    )
+    gains = {"kp": KP} | spec.feet
+    tasks = [
+        Moved.of(FrameTask, frame=touch.options["frame"], kind=kind, orientation="", **gains)
+        for touch in spec.contact
+        if (kind := touch.options.get("kind", "site")) != "contact"
+    ]
+    feet = tuple(touch._replace(force=touch.force or ZERO) for touch in spec.contact)
     return spec.model_copy(update={"task": (*spec.task, *tasks), "contact": feet})

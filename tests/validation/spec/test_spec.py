@@ -1,22 +1,35 @@
 """Controllers and motions read from TOML."""
 
+from dataclasses import MISSING, fields
 from itertools import pairwise
 
 import casadi as ca
 import numpy as np
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
-from mbcasadi import models
-from mbcasadi.control import DisturbanceObserver, FrameTask, HalfSpace, PostureTask, SoftLimit
+from mbcasadi import control, models
+from mbcasadi.control import (
+    DisturbanceObserver,
+    FrameTask,
+    FrictionLoss,
+    HalfSpace,
+    JointLimits,
+    LoadRamp,
+    PostureTask,
+    SoftLimit,
+)
+from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation.demo import PARTS
 from mbcasadi.validation.spec import build_experiment, example_inputs, parse_spec, read_spec
-from mbcasadi.validation.spec.build import experiment_for_system
+from mbcasadi.validation.spec.common import MaskSwitch
+from mbcasadi.validation.spec.inverse_dynamics import AnyPart
+from mbcasadi.validation.spec.kinds import experiment_for_system
 from mbcasadi.validation.spec.motion import mask_schedule, task_motion
-from mbcasadi.validation.spec.schema import MaskSwitch
 from mbcasadi.validation.spec.signals import Sine
-from mbcasadi.validation.spec.task_tables import make_task
+from mbcasadi.validation.spec.tables import by_type
 
 ROUNDING = 1e-12
 STEP = 1e-5  # central differences of smooth motions: truncation near 1e-7 at 26 rad/s²
@@ -92,8 +105,8 @@ TABLES = [
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table["type"])
 def test_every_kind_of_task_starts_where_it_is_and_has_consistent_rates(quadruped, table):
     spec = parse_spec({"type": "inverse_dynamics_qp", "task": [table]})
-    task, q0 = make_task(spec.task[0]), quadruped.tree.keyframes["stand"]
-    at = motion_of(task, quadruped, q0, dict(spec.task[0].reference))
+    (task, reference), q0 = spec.task[0], quadruped.tree.keyframes["stand"]
+    at = motion_of(task, quadruped, q0, reference)
     still = motion_of(task, quadruped, q0, {})(0.0)
     for name, value in task.hold_reference(quadruped, q0).items():
         np.testing.assert_allclose(still[name], value, atol=ROUNDING)
@@ -157,94 +170,109 @@ def test_the_reference_fills_the_slices_of_the_controller():
     )
 
 
-def test_what_is_tunable_reaches_the_controller():
-    experiment = four_bar(options={"tunable": ["gains"]})
-    names = [parameter.name for parameter in experiment.controller.tuning]
-    assert names == ["posture.kp.crank", "posture.kd.crank"]
+ACTUATOR = {"rate": 40.0, "stall_force": [2.0], "no_load_speed": 9.0}
+LOOP_FORCE = {"constraint": "pin", "weight": [1e-2, 0.0, 2e-2], "force": [20.0, 9.0, -3.0]}
+SHARING = {"kind": "least", "stiffness": {"pin": 2.0}, "preload": {"pin": [0.0, 1.0, 0.0]}}
+JOINT = {"joints": ["crank"], "velocity": 2.0, "braking": 9.0}
+DISTANCE = {"braking": 5.0, "margin": 0.01, "pairs": ["FL on floor"], "nearest": 3}
+PLANE = {"type": "half_space", "frame": "FL", "offset": 0.1, "braking": 20.0}
+REACHING = [
+    ({"options": {"tunable": ["gains"]}}, "tuning", ["posture.kp.crank", "posture.kd.crank"]),
+    ({"limits": {"joint": JOINT}}, "joint_limits", JointLimits(("crank",), 2.0, braking=9.0)),
+    ({}, "joint_limits", None),
+    (
+        {"limits": {"joint": JOINT, "soft": [{"limits": "joints", "linear": 3.0}]}},
+        "soft",
+        (SoftLimit("joints", linear=3.0),),
+    ),
+    ({"sharing": SHARING}, "sharing.kind", "least"),
+    ({"sharing": SHARING}, "sharing.preload", {"pin": (0.0, 1.0, 0.0)}),
+    (
+        {"limits": {"loop": {"pin": [[-5, 5], [-6, 6], [-7, 7]]}}},
+        "row_names",
+        [f"loop 'pin': force {axis}" for axis in "xyz"],
+    ),
+    ({"loop_force": [LOOP_FORCE]}, "weighed_forces", [1e-2, 2e-2]),
+    ({"limits": {"actuator": ACTUATOR}}, "actuator_limits.rate", 40.0),
+    ({"limits": {"actuator": ACTUATOR}}, "actuator_limits.stall_force", (2.0,)),
+    ({"limits": {"ctrl": {"crank": [-0.5, 0.25]}}}, "controller.u_max", [0.25]),
+    ({"options": {"torque_weight": 3e-3}}, "torque_weight", 3e-3),
+    (
+        {"options": {"torque_weight": [2e-3], "torque_rate_weight": 0.1}},
+        "torque_weights",
+        [[2e-3], [0.1]],
+    ),
+    ({"options": {"servo_plant": "start"}}, "servo_plant", "start"),
+    ({"options": {"levels": [["posture"]]}}, "levels", (("posture",),)),
+    ({"options": {"level_damping": 0.02, "levels": [["posture"]]}}, "level_damping", 0.02),
+    ({"load_ramp": {"duration": 0.1, "force": 60.0}}, "load_ramp", LoadRamp(0.1, 60.0)),
+    (
+        {"friction_loss": {"losses": {"crank": 0.4}, "share": 0.7}},
+        "friction_loss",
+        FrictionLoss({"crank": 0.4}, share=0.7),
+    ),
+]
 
 
-def test_limits_of_joints_reach_the_controller():
-    experiment = four_bar(limits={"joint": {"joints": ["crank"], "velocity": 2.0, "braking": 9.0}})
-    limits = experiment.controller.joint_limits
-    assert (limits.joints, limits.velocity, limits.braking) == (("crank",), 2.0, 9.0)
-    assert four_bar().controller.joint_limits is None
+@pytest.mark.parametrize(("changes", "name", "expected"), REACHING)
+def test_what_a_file_says_reaches_the_controller(changes, name, expected):
+    found = four_bar(**changes).controller
+    for part in name.split("."):
+        found = getattr(found, part)
+    if name == "tuning":
+        found = [parameter.name for parameter in found]
+    if name == "weighed_forces":
+        found = [each.weight for each in found]
+    if name == "row_names":
+        found = list(found[-3:])
+    if isinstance(expected, list):
+        np.testing.assert_array_equal(found, expected)
+    else:
+        assert found == expected
 
 
-def test_soft_limits_reach_the_controller():
-    joints = {"joints": ["crank"], "velocity": 2.0, "braking": 9.0}
-    soft = [{"limits": "joints", "linear": 3.0}]
-    experiment = four_bar(limits={"joint": joints, "soft": soft}, options={"tunable": ["prices"]})
-    assert experiment.controller.soft == (SoftLimit("joints", linear=3.0),)
-    assert [x.name for x in experiment.controller.tuning] == ["joints.price", "joints.linear"]
-
-
-def test_limits_of_loop_forces_and_their_sharing_reach_the_controller():
-    limits = {"loop": {"pin": [[-5, 5], [-6, 6], [-7, 7]]}}
-    sharing = {"kind": "least", "stiffness": {"pin": 2.0}, "preload": {"pin": [0.0, 1.0, 0.0]}}
-    controller = four_bar(limits=limits, sharing=sharing).controller
-    assert controller.row_names[-3:] == tuple(f"loop 'pin': force {axis}" for axis in "xyz")
-    assert controller.sharing.kind == "least"
-    assert controller.sharing.preload == {"pin": (0.0, 1.0, 0.0)}
-    assert four_bar(limits={"loop": {"pin": [-5, 5]}}).controller.load_sharing is not None
-
-
-def test_the_force_of_a_loop_in_the_cost_reaches_the_controller():
-    table = {"constraint": "pin", "weight": [1e-2, 0.0, 2e-2], "force": [20.0, 9.0, -3.0]}
-    experiment = four_bar(loop_force=[table])
-    controller, own = experiment.controller, experiment.controller.reference_slices["loop_force"]
-    assert [each.weight for each in controller.weighed_forces] == [1e-2, 2e-2]
-    assert np.array(experiment.reference(0.5)).ravel()[own].tolist() == [20.0, -3.0]
-    with pytest.raises(ProblemError, match="expected one number, or 3"):
-        four_bar(loop_force=[table | {"force": [1.0, 2.0]}])
-
-
-def test_limits_of_distances_reach_the_controller(quadruped):
-    distance = {"braking": 5.0, "margin": 0.01, "pairs": ["FL on floor"], "nearest": 3}
-    data = {"type": "inverse_dynamics_qp", "task": [{"type": "posture"}]}
-    spec = parse_spec(data | {"limits": {"distance": distance}})
-    controller = experiment_for_system(spec, quadruped, quadruped.tree.q0).controller
-    assert "distance 'FL on floor'" in controller.row_names
-    assert controller.distance_limits.nearest == distance["nearest"]
-    assert controller.distance_limits.margin == 0.01
-    with pytest.raises(ProblemError, match="braking"):
-        parse_spec(data | {"limits": {"distance": {"margin": 0.01}}})
+def quadruped_law(system, **changes):
+    tables = {"type": "inverse_dynamics_qp", "task": [{"type": "posture"}]} | changes
+    q0 = system.tree.keyframes["stand"]
+    return experiment_for_system(parse_spec(tables), system, q0).controller
 
 
 def test_parts_of_any_kind_reach_the_controller_by_their_name(quadruped):
-    data = {"type": "inverse_dynamics_qp", "task": [{"type": "posture"}]}
-    plane = {"type": "half_space", "frame": "FL", "offset": 0.1, "braking": 20.0}
-    spec = parse_spec(data | {"part": [plane, {"type": "disturbance_observer"}]})
-    controller = experiment_for_system(spec, quadruped, quadruped.tree.q0).controller
+    controller = quadruped_law(
+        quadruped,
+        limits={"distance": DISTANCE},
+        part=[PLANE, {"type": "disturbance_observer"}],
+    )
     assert controller.parts == (HalfSpace("FL", 0.1, 20.0), DisturbanceObserver())
-    assert "half-space 'FL'" in controller.row_names
-    for wrong, named in (({"braking": -1.0}, "braking"), ({"slope": 1.0}, "slope")):
-        with pytest.raises(ProblemError, match=named):
-            parse_spec(data | {"part": [plane | wrong]})
-    with pytest.raises(ProblemError, match="half_space"):
-        parse_spec(data | {"part": [{"type": "half_plane"}]})
+    assert {"half-space 'FL'", "distance 'FL on floor'"} <= {*controller.row_names}
+    assert (controller.distance_limits.nearest, controller.distance_limits.margin) == (3, 0.01)
 
 
-def test_limits_and_weights_of_actuator_forces_reach_the_controller():
-    options = {"torque_weight": [2e-3], "torque_rate_weight": 0.1, "servo_plant": "start"}
-    limits = {"actuator": {"rate": 40.0, "stall_force": [2.0], "no_load_speed": 9.0}}
-    controller = four_bar(limits=limits, options=options).controller
-    limited = controller.actuator_limits
-    assert (limited.rate, list(limited.stall_force), limited.no_load_speed) == (40.0, [2.0], 9.0)
-    assert limited.power is None
-    assert [weights.tolist() for weights in controller.torque_weights] == [[2e-3], [0.1]]
-    assert controller.servo_plant == "start"
+def test_every_task_that_a_file_can_hold_has_a_type_and_is_tested_here():
+    types = by_type(control, control.Task, "Task")
+    assert {"posture", *(table["type"] for table in TABLES)} == {*types}
 
 
-def test_limits_and_options_reach_the_controller():
-    experiment = four_bar(limits={"ctrl": {"crank": [-0.5, 0.25]}}, options={"torque_weight": 3e-3})
-    assert experiment.controller.controller.u_max == pytest.approx([0.25])
-    assert experiment.controller.torque_weight == 3e-3
+@pytest.mark.parametrize("kind", by_type(control, control.Part).items(), ids=lambda kind: kind[0])
+def test_the_table_of_a_part_has_its_fields_defaults_and_docs(kind):
+    name, part = kind
+    properties = TypeAdapter(AnyPart).json_schema()["$defs"][part.__name__]["properties"]
+    assert all("description" in own for key, own in properties.items() if key != "type")
+    needed = [each for each in fields(part) if each.default is MISSING and each.init]
+    needed = [each for each in needed if each.default_factory is MISSING]
+    if not needed and part is not control.RigidSprings:  # it needs one of two
+        assert TypeAdapter(AnyPart).validate_python({"type": name}) == part()
+    with pytest.raises(ValidationError, match="unknown key 'no_such_key'; valid: "):
+        TypeAdapter(AnyPart).validate_python({"type": name, "no_such_key": 1})
 
 
-def test_levels_reach_the_controller():
-    experiment = four_bar(options={"levels": [["posture"]], "level_damping": 0.02})
-    assert experiment.controller.levels == (("posture",),)
-    assert experiment.controller.level_damping == 0.02
+def test_the_force_of_a_loop_in_the_cost_has_its_reference():
+    experiment = four_bar(loop_force=[LOOP_FORCE])
+    own = experiment.controller.reference_slices["loop_force"]
+    assert np.array(experiment.reference(0.5)).ravel()[own].tolist() == [20.0, -3.0]
+    with pytest.raises(ProblemError, match="expected one number, or 3"):
+        four_bar(loop_force=[LOOP_FORCE | {"force": [1.0, 2.0]}])
+    assert four_bar(limits={"loop": {"pin": [-5, 5]}}).controller.load_sharing is not None
 
 
 @pytest.mark.parametrize(
@@ -258,6 +286,11 @@ def test_levels_reach_the_controller():
         ({"mask": [{"at": 1.0, "off": ["pn"]}]}, UnknownNameError, "'pin'"),
         ({"limits": {"ctrl": {"motor": [-1, 1]}}}, UnknownNameError, "'crank'"),
         ({"limits": {"ctrl": {"crank": [1, -1]}}}, ProblemError, "above"),
+        (
+            {"task": [{"type": "posture", "joints": ["crank"], "reference": {"rocker": 0.1}}]},
+            UnknownNameError,
+            "entry in the reference of 'posture' 'rocker'",
+        ),
     ],
 )
 def test_unknown_names_and_contradictions_say_what_is_valid(changes, error, words):
@@ -273,12 +306,6 @@ def test_the_example_of_an_export_has_the_files_start_and_reference():
     assert example["ref"][0] == pytest.approx(example["q"][0] + 0.2)  # the file adds 0.2 rad
 
 
-def test_a_reference_for_another_joint_is_refused():
-    task = {"type": "posture", "joints": ["crank"], "reference": {"rocker": 0.1}}
-    with pytest.raises(UnknownNameError, match="joint in the reference of 'posture' 'rocker'"):
-        four_bar(task=[task])
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -290,7 +317,13 @@ def test_a_reference_for_another_joint_is_refused():
             {"task": [{"type": "frame", "frame": "a", "kpp": 1}]},
             r"task 1 \('a'\): unknown key 'kpp'; .*'kp'",
         ),
+        ({"task": [{"type": "frame", "frame": "frame", "kp": "x"}]}, r"'frame'\)\.kp: .*'x'$"),
+        ({"task": [{"type": "postur"}]}, r"task 1 \('postur'\): unknown type.*mean 'posture'"),
+        ({"part": [{"type": "half_space", "offset": 1.0}]}, r"part 1 .*\.frame: field required"),
         ({"start": {"q": [0.0, "a"]}}, "start.q, entry 2: .*number, found 'a'"),
+        ({"limits": {"joint": {"velocty": 1.0}}}, "limits.joint: unknown key 'velocty'.*'veloc"),
+        ({"observer": {"bandwidth": -1.0}}, "observer: bandwidth = -1.0; expected a finite, pos"),
+        ({"options": {"fallback": "stop"}}, "options.fallback: .*'safe', 'hold' or 'zero'"),
         ({"period": 0}, "period: .*greater than 0"),
         (
             {"task": [{"type": "posture", "reference": {"crank": {"amplitude": 1}}}]},
@@ -324,41 +357,91 @@ def test_conditions_of_the_trial_can_be_replaced():
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.model)
 def test_the_specs_of_the_demonstration_can_be_read(part):
     spec = read_spec(part.controller)
-    assert spec.validation.criteria
+    assert spec.trial.criteria.limits
     assert spec.validation.duration > 1.0
 
 
-def contacts_of_tables(system, *tables):
-    spec = parse_spec(
-        {
-            "type": "inverse_dynamics_qp",
-            "period": 0.002,
-            "task": [{"type": "posture"}],
-            "contact": list(tables),
-        }
-    )
-    q0 = system.tree.keyframes["stand"]
-    return experiment_for_system(spec, system, q0).controller.contacts
+TOUCH = {"frame": "FL on floor", "kind": "contact"}
 
 
-@pytest.mark.parametrize("kind", [{"frame": "FL"}, {"frame": "FL on floor", "kind": "contact"}])
+@pytest.mark.parametrize("kind", [{"frame": "FL"}, TOUCH])
 def test_the_cone_of_a_contact_is_that_of_its_table(quadruped, kind):
     for cone in ("inner", "outer", "quadratic"):
-        (found,) = contacts_of_tables(quadruped, kind | {"cone": cone})
+        (found,) = quadruped_law(quadruped, contact=[kind | {"cone": cone}]).contacts
         assert found.cone == cone
-    with pytest.raises(ProblemError, match="cone"):
-        contacts_of_tables(quadruped, kind | {"cone": "round"})
 
 
 def test_contacts_of_the_geometry_have_its_normal_and_friction(quadruped):
-    by_name = {"frame": "FL on floor", "kind": "contact"}
-    left, right = contacts_of_tables(
-        quadruped, by_name, {"frame": "FR on floor", "kind": "contact", "friction": 0.3}
-    )
+    right = TOUCH | {"frame": "FR on floor", "friction": 0.3}
+    left, right = quadruped_law(quadruped, contact=[TOUCH, right]).contacts
     assert (left.frame, left.kind, left.friction) == ("FL on floor", "contact", 0.8)
     assert left.normal == (0.0, 0.0, 1.0)
     assert right.friction == 0.3
-    with pytest.raises(UnknownNameError, match="unknown contact 'FL'; valid: 'FL on floor'"):
-        contacts_of_tables(quadruped, by_name | {"frame": "FL"})
-    with pytest.raises(ProblemError, match=r"'FL on floor': normal = .*; expected none"):
-        contacts_of_tables(quadruped, by_name | {"normal": (0.0, 0.0, 1.0)})
+
+
+SLIDING = {
+    "contact": [
+        {"frame": "FL", "slides": True, "slide_speed": 0.02, "force": [40.0, 0.0, 0.0]},
+        TOUCH
+        | {"frame": "FR on floor", "slides": True, "force": [30.0, 0, 0], "slide_task": "trunk"},
+        {"frame": "RL"},
+    ],
+    "task": [{"type": "frame", "frame": "trunk", "kind": "body"}],
+    "options": {"force_weight": [1e-2, 0.0, 0.0]},
+    "force_feedback": {"limit": 12.0, "gain": 8.0},
+}
+
+
+def test_sliding_contacts_and_forces_reach_the_controller(quadruped):
+    spec = parse_spec({"type": "inverse_dynamics_qp"} | SLIDING)
+    found = experiment_for_system(spec, quadruped, quadruped.tree.keyframes["stand"])
+    law = found.controller
+    assert [contact.slides for contact in law.contacts] == [True, True, False]
+    assert [contact.slide_speed for contact in law.contacts] == [0.02, 0.01, 0.01]
+    assert [contact.slide_task for contact in law.contacts] == ["", "trunk", ""]
+    assert law.contacts[2] == Contact("RL")  # the defaults of Python
+    assert (law.force_feedback.limit, law.force_feedback.gain) == (12.0, 8.0)
+    np.testing.assert_allclose(law.contact_weights, np.tile([1e-2, 0, 0], 3))
+    force = found.reference(0.3)[law.reference_slices["force"]]
+    np.testing.assert_allclose(force, [40, 0, 0, 30, 0, 0, 0, 0, 0])
+    assert "f_measured" in law.function.name_in()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"contact": [TOUCH | {"frame": "FL"}]}, "unknown contact 'FL'; valid: 'FL on floor'"),
+        (
+            {"contact": [TOUCH | {"normal": (0.0, 0.0, 1.0)}]},
+            "'FL on floor': normal = .*; expected none",
+        ),
+        ({"contact": [TOUCH | {"cone": "round"}]}, "cone"),
+        ({"contact": [{"frame": "FL", "cone": "round"}]}, "cone"),
+        (SLIDING | {"contact": [{"frame": "FL"}]}, "without a reference"),
+        ({"rigid_springs": {"joints": ["FL_calf"]}}, "'FL_calf' has no stiffness"),
+        ({"limits": {"distance": {"margin": 0.01}}}, r"limits\.distance\.braking: field required"),
+        ({"part": [PLANE | {"braking": -1.0}]}, r"part 1 \('FL'\): .*braking"),
+        ({"part": [PLANE | {"slope": 1.0}]}, r"part 1 \('FL'\): unknown key 'slope'"),
+        ({"part": [{"type": "half_plane"}]}, "unknown type 'half_plane'.*mean 'half_space'"),
+    ],
+)
+def test_what_a_quadruped_lacks_is_refused(quadruped, changes, words):
+    with pytest.raises((ProblemError, UnknownNameError), match=words):
+        quadruped_law(quadruped, **changes)
+
+
+ELASTIC = """
+<mujoco>
+  <worldbody><body><joint name="motor" axis="0 1 0"/><geom size=".1"/>
+    <body><joint name="spring" axis="0 1 0" stiffness="500"/><geom size=".1" pos=".3 0 0"/></body>
+  </body></worldbody>
+  <actuator><motor joint="motor"/></actuator>
+</mujoco>
+"""
+
+
+def test_springs_reach_the_controller():
+    tables = {"type": "inverse_dynamics_qp", "task": [{"type": "posture", "joints": ["motor"]}]}
+    tables["rigid_springs"] = {"joints": ["spring"], "damping": 12.0}
+    law = experiment_for_system(parse_spec(tables), read_mjcf(ELASTIC), np.zeros(2)).controller
+    assert law.rigid_springs == control.RigidSprings(("spring",), damping=12.0)

@@ -7,7 +7,7 @@ import importlib
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,31 +17,27 @@ from mbcasadi.control import ControlLaw, InverseDynamicsQP
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ControllerError, ProblemError
-from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 from mbcasadi.validation.spec.common import Motion, Spec
 from mbcasadi.validation.spec.experiment import Experiment
-from mbcasadi.validation.spec.slot_motion import slot_motion
+from mbcasadi.validation.spec.motion import slot_motion
 
 Array = NDArray[np.float64]
 
 
-@summarised
 class OwnSpec(Spec):
     """A controller of ours that `function(system, **arguments)` of a module returns."""
 
-    type: Literal["own"]
     make: Annotated[
-        str,
-        Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$", description="module:function"),
+        str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$", description="module:function")
     ]
-    arguments: Annotated[
-        dict[str, JsonValue], Field(default_factory=dict, description="Of the function.")
-    ]
+    arguments: Annotated[dict[str, JsonValue], Field(description="Of the function.")] = Field(
+        default={}
+    )
     folder: Annotated[
         str, Field(description="Where the module is looked for first; that of the file by default.")
     ] = ""
-    reference: Motion
+    reference: Motion = Field(default={})
 
 
 def build_own(spec: OwnSpec, system: System, q0: Array) -> Experiment:
@@ -62,18 +58,12 @@ def build_own(spec: OwnSpec, system: System, q0: Array) -> Experiment:
             f"{spec.make} returned {type(law).__name__}; expected a controller of "
             "mbcasadi.control or mbcasadi.mpc, or a description.Controller"
         )
-    return Experiment(law, q0, _reference(spec, law, system, q0))
-
-
-def _reference(
-    spec: OwnSpec, law: Controller | HasController, system: System, q0: Array
-) -> Callable[[float], Array] | None:
-    """Return the motion; None where the law is left to hold the start."""
+    reference = None  # the law is left to hold the start
     if isinstance(law, (ControlLaw, InverseDynamicsQP)) and law.nref and spec.reference:
-        return slot_motion(law.slots, law.reference_at(q0), spec.reference, system)
-    if spec.reference:
+        reference = slot_motion(law.slots, law.reference_at(q0), spec.reference, system)
+    elif spec.reference:
         raise ProblemError(f"reference: {spec.make} returned a controller without one")
-    return None
+    return Experiment(law, q0, reference)
 
 
 def _function(make: str) -> Callable[..., object]:

@@ -1,4 +1,4 @@
-"""The examples that come with the package: their names, and the files that each of them needs."""
+"""The command `example`: the programs of the package, and the files that each of them needs."""
 
 import ast
 import inspect
@@ -6,10 +6,16 @@ import re
 import runpy
 import sys
 from collections.abc import Sequence
+from modulefinder import ModuleFinder
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+import typer
 
 import mbcasadi
+from mbcasadi.cli import console
+from mbcasadi.cli.console import JsonOnly
+from mbcasadi.cli.options import command
 from mbcasadi.errors import ProblemError
 from mbcasadi.unknown_names import unknown_name
 
@@ -62,37 +68,11 @@ def find_example(name: str) -> Example:
 
 def needed_files(path: Path) -> tuple[Path, ...]:
     """Return the program and the files of the folder that it imports, directly or not."""
-    needed: dict[Path, None] = {path: None}
-    pending = [path]
-    while pending:
-        for name in _imported_modules(pending.pop()):
-            for file in _files_of_module(name):
-                if file not in needed:
-                    needed[file] = None
-                    pending.append(file)
-    return tuple(needed)
-
-
-def _imported_modules(path: Path) -> set[str]:
-    """Return the dotted names that a file imports; `from a import b` gives `a` and `a.b`."""
-    names = set()
-    package = path.relative_to(FOLDER).parts[:-1]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names |= {each.name for each in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            above = package[: len(package) + 1 - node.level] if node.level else ()
-            module = ".".join([*above, *([node.module] if node.module else [])])
-            names |= {module, *(f"{module}.{each.name}" for each in node.names)}
-    return names
-
-
-def _files_of_module(name: str) -> list[Path]:
-    """Return the files that importing a module of the folder reads; none for modules elsewhere."""
-    parts = name.split(".")
-    packages = [FOLDER.joinpath(*parts[:i], "__init__.py") for i in range(1, len(parts) + 1)]
-    module = FOLDER.joinpath(*parts).with_suffix(".py")
-    return [file for file in (*packages, module) if file.is_file()]
+    finder = ModuleFinder([str(FOLDER)])
+    finder.run_script(str(path))
+    known = (getattr(each, "__file__", None) for each in finder.modules.values())
+    files = {Path(file) for file in known if file}
+    return (path, *sorted(files - {path}))
 
 
 def copy_example(example: Example, folder: Path) -> tuple[Path, ...]:
@@ -137,3 +117,47 @@ def _require_arguments(example: Example, main: object, arguments: Sequence[str])
             f"arguments that example {example.name!r} takes: {', '.join(names) or 'none'}; "
             f"got {len(arguments)}"
         )
+
+
+@command
+def example(
+    output: JsonOnly,
+    name: Annotated[
+        str | None, typer.Argument(help="Number, name, or its beginning; none lists all.")
+    ] = None,
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(help="Of the program: of most the PNG file for their figure."),
+    ] = None,
+    copy: Annotated[
+        Path | None,
+        typer.Option(help="Write the program into this folder, to be edited, and do not run it."),
+    ] = None,
+) -> None:
+    """List the examples, run one, or copy one."""
+    if name is None:
+        if copy is not None:
+            raise ProblemError("--copy needs the name of an example; `mbcasadi example` lists them")
+        _print_list(output.as_json)
+        return
+    chosen = find_example(name)
+    if copy is None:
+        run_example(chosen, arguments or ())
+        return
+    written = [str(path) for path in copy_example(chosen, copy)]
+    if output.as_json:
+        console.emit_json({"files": written})
+    else:
+        typer.echo(f"{', '.join(written)}: run it with: python {written[0]}")
+
+
+def _print_list(as_json: bool) -> None:
+    """Print number, name and first line of each example."""
+    examples = all_examples()
+    if as_json:
+        listed = [each._asdict() | {"path": str(each.path)} for each in examples]
+        console.emit_json({"examples": listed})
+        return
+    rows = [(each.number, each.name, each.summary) for each in examples]
+    columns = (">", "example", "what it shows")
+    console.stdout().print(console.table("Examples: mbcasadi example NAME", columns, rows))

@@ -1,0 +1,71 @@
+"""The command `inspect`, and its tables."""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.markup import escape
+
+from mbcasadi.cli import console
+from mbcasadi.cli.console import JsonOnly, number_text, table
+from mbcasadi.cli.options import Model, command, find_model
+
+if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
+    from rich.console import Console
+
+    from mbcasadi.cli.inspection import Inspection, Row
+
+
+@command
+def inspect(model: Model, output: JsonOnly) -> None:
+    """Print sizes, coverage, limits, constraint ranks and operation counts of a model."""
+    from mbcasadi.cli.inspection import inspect_system
+    from mbcasadi.system import read_mjcf
+
+    inspection = inspect_system(read_mjcf(find_model(model)))
+    if output.as_json:
+        console.emit_json(inspection.to_dict())
+    else:
+        print_inspection(inspection, console.stdout())
+
+
+def print_inspection(model: "Inspection", screen: "Console") -> None:
+    """Print all tables of an inspection."""
+    sizes = "  ".join(f"{key} {value}" for key, value in model.sizes.items())
+    screen.print(f"[bold]{escape(model.name)}[/bold]   {sizes}")
+    ranks = "refused, see below" if model.ranks is None else model.ranks.text
+    screen.print(f"constraints: {ranks}\n", markup=False)
+    limited = [row for row in model.joints if row["min"] > -math.inf or row["max"] < math.inf]
+    control = ("actuator", "u min>", "u max>", "force min>", "force max>")
+    _print_rows("Controls", control, model.controls, screen)
+    _print_rows("Joint limits", ("joint", "min>", "max>"), limited, screen)
+    for kind, names in model.actuators.items():
+        screen.print(f"{kind} actuators ({len(names)}): {', '.join(names)}", markup=False)
+    _print_frames(model, screen)
+    counts = ", ".join(f"{name} {number_text(count)}" for name, count in model.operations.items())
+    screen.print(f"[bold]Operations[/bold] of each Function: {counts}\n")
+    coverage = ("treatment", "feature", "advice")
+    _print_rows("Coverage", coverage, model.coverage, screen)
+    for warning in model.warnings:
+        screen.print(f"MuJoCo's compiler: {warning}", markup=False)
+
+
+def _print_frames(model: "Inspection", screen: "Console") -> None:
+    """Print the frames by kind, the key frames, and the geoms that could be feet."""
+    for kind, plural in (("site", "sites"), ("body", "bodies")):
+        names = [frame["name"] for frame in model.frames if frame["kind"] == kind]
+        if names:
+            screen.print(f"{plural} ({len(names)}): {', '.join(names)}", markup=False)
+    if model.keyframes:
+        screen.print(f"key frames: {', '.join(model.keyframes)}", markup=False)
+    screen.print("")
+    columns = ("geom", "shape", "body", "lowest point, m>", "friction>")
+    _print_rows("Geoms that could be feet", columns, model.feet, screen)
+
+
+def _print_rows(
+    title: str, columns: Sequence[str], rows: "Sequence[Row]", screen: "Console"
+) -> None:
+    """Print a table, if it has rows."""
+    if rows:
+        screen.print(table(title, columns, [[*row.values()] for row in rows]), "")

@@ -1,0 +1,83 @@
+"""The types of controllers: the table of each one, and what makes it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.argument_kinds import checked
+from mbcasadi.plant import Plant
+from mbcasadi.shapes import column
+from mbcasadi.system import System, read_mjcf
+from mbcasadi.validation.spec import laws, linear
+from mbcasadi.validation.spec.common import Spec
+from mbcasadi.validation.spec.experiment import Experiment
+from mbcasadi.validation.spec.inverse_dynamics import InverseDynamicsSpec, build_inverse_dynamics
+from mbcasadi.validation.spec.own import OwnSpec, build_own
+from mbcasadi.validation.spec.tables import new_table
+from mbcasadi.validation.spec.walking import WalkingSpec, build_walking
+
+Array = NDArray[np.float64]
+
+
+class Kind(NamedTuple):
+    """A type of controller: its table, and (values, system, q0) → its experiment."""
+
+    table: type[Spec]
+    build: Callable[[Any, System, Array], Experiment]
+
+
+KINDS: dict[str, Kind] = {
+    "inverse_dynamics_qp": Kind(InverseDynamicsSpec, build_inverse_dynamics),
+    **{law: Kind(laws.table_of_law(law), laws.build_law) for law in laws.LAWS},
+    "lqr": Kind(linear.LqrSpec, linear.build_lqr),
+    "lqg": Kind(linear.LqgSpec, linear.build_lqg),
+    "pole_placement": Kind(linear.PolePlacementSpec, linear.build_pole_placement),
+    "linear_mpc": Kind(linear.LinearMpcSpec, linear.build_linear_mpc),
+    "real_time_iteration": Kind(linear.RealTimeIterationSpec, linear.build_real_time_iteration),
+    "walking": Kind(WalkingSpec, build_walking),
+    "own": Kind(OwnSpec, build_own),
+}
+TYPES: dict[str, Any] = {
+    name: new_table(kind.table.__name__, kind.table, type=(Literal[name], ...))
+    for name, kind in KINDS.items()
+}
+"""The tables of each type of controller, by the `type` of the file."""
+
+
+@checked
+def build_experiment(spec: Spec, model: str | Path) -> Experiment:
+    """Build the controller of a spec for a model, from a start on its constraints.
+
+    Args:
+        spec: the controller and its motion, of `read_spec`.
+        model: MJCF or URDF file.
+
+    Raises:
+        ModelError: the model cannot be read.
+        SimulationError: no closed state is near the start.
+        UnknownNameError, ProblemError: see `experiment_for_system`.
+    """
+    system = read_mjcf(model)
+    plant = Plant(model)
+    plant.reset(spec.start.configuration(system))
+    return experiment_for_system(spec, system, plant.q)
+
+
+@checked
+def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
+    """Build the controller of a spec for a system that was read from a model.
+
+    Args:
+        spec: the controller and its motion.
+        system: the model.
+        q0: (nq,) start, on the constraints' manifold.
+
+    Raises:
+        UnknownNameError: the model lacks a frame, joint, actuator, key frame or mask entry.
+        ProblemError: the problem contradicts itself.
+    """
+    q0 = column("q0", q0, system.nq)
+    return KINDS[spec.type].build(spec, system, q0)
