@@ -52,8 +52,7 @@ def gravity_compensated_pd(
         task: `PostureTask`, `FrameTask` or your own; x are its rows, its own gains have no effect.
         stiffness: K, N/m or N m/rad, a number or one for each row.
         damping: D, N s/m or N m s/rad.
-        metric: (nv, nv) W, symmetric positive definite: the least force is that of `fᵀ W⁻¹ f`; by
-            default that of `law_interface/weights.py`, `np.eye(nv)` for the Euclidean one.
+        metric: W of `computed_torque`: the least force is that of `fᵀ W⁻¹ f`.
         rank_tol: relative length below which rows of A and P X are dropped.
         ctrl_limits, period, name: as in `make_law`.
 
