@@ -17,6 +17,7 @@ from mbcasadi.control.tasks.reference import Hold, Slices, fill_reference, hold_
 from mbcasadi.control.tasks.task import Slot, Task, tracked_rows
 from mbcasadi.description import TuningParameter
 from mbcasadi.errors import ProblemError
+from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import initial_pose, pose_inputs, pose_of, start_pose
@@ -82,6 +83,7 @@ class Command:
     target: ca.SX | None = None
 
 
+@readable_fields
 @dataclass(frozen=True)
 class LawInterface:
     """What a law reads and remembers beside q and v, and what reports show of it.
