@@ -83,6 +83,7 @@ class Command:
     target: ca.SX | None = None
 
 
+@summarised
 @readable_fields
 @dataclass(frozen=True)
 class LawInterface:
@@ -118,15 +119,15 @@ class LawInterface:
     def __post_init__(self) -> None:
         require_fields(self)
 
-    @classmethod
-    def of_task(cls, task: Task, system: System, law: str) -> "LawInterface":
-        """Return that of a law, named in its notes, which follows a task."""
-        return cls(
-            slots=task.slots(system),
-            hold=hold_by_task(task, system),
-            tracked=tracked_rows(task, system),
-            notes={"law": law, "task": task.name},
-        )
+
+def interface_of_task(task: Task, system: System, law: str) -> LawInterface:
+    """Return the interface of a law, named in its notes, which follows a task."""
+    return LawInterface(
+        slots=task.slots(system),
+        hold=hold_by_task(task, system),
+        tracked=tracked_rows(task, system),
+        notes={"law": law, "task": task.name},
+    )
 
 
 @final

@@ -6,7 +6,14 @@ import casadi as ca
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs, LawInterface
+from mbcasadi.control.law_interface.law import (
+    Array,
+    Command,
+    Law,
+    LawInputs,
+    LawInterface,
+    interface_of_task,
+)
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import (
     LAW_RANK_TOL,
@@ -147,7 +154,7 @@ class Spring:
 
     def interface(self, law: str) -> LawInterface:
         """Return that of a law, named in its notes, which reads `slots`."""
-        whole = LawInterface.of_task(self.task, self.system, law)
+        whole = interface_of_task(self.task, self.system, law)
         read, hold = {slot.name for slot in self.slots}, hold_by_task(self.task, self.system)
 
         def held(q: Array) -> Slices:
