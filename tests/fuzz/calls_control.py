@@ -99,6 +99,7 @@ def calls_of_laws():
         "joint_coordinates": {"system": system, "joints": ex.JOINTS},
         "function_coordinates": {"system": system, "theta": theta.theta},
         "chosen_coordinates": {"system": system},
+        "Coordinates.interface": {"self": theta, "law": "own"},
         "composite_error": with_theta,
         "gain_condition": with_theta | {"q": [q0], "v": [0 * q0]},
         "make_law": {"system": system, "name": "own", "equations": _bilinear},

@@ -17,6 +17,7 @@ from mbcasadi.control.tasks.reference import Hold, Slices, fill_reference, hold_
 from mbcasadi.control.tasks.task import Slot, Task, tracked_rows
 from mbcasadi.description import TuningParameter
 from mbcasadi.errors import ProblemError
+from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import initial_pose, pose_inputs, pose_of, start_pose
@@ -82,6 +83,8 @@ class Command:
     target: ca.SX | None = None
 
 
+@summarised
+@readable_fields
 @dataclass(frozen=True)
 class LawInterface:
     """What a law reads and remembers beside q and v, and what reports show of it.
@@ -116,15 +119,15 @@ class LawInterface:
     def __post_init__(self) -> None:
         require_fields(self)
 
-    @classmethod
-    def of_task(cls, task: Task, system: System, law: str) -> "LawInterface":
-        """Return that of a law, named in its notes, which follows a task."""
-        return cls(
-            slots=task.slots(system),
-            hold=hold_by_task(task, system),
-            tracked=tracked_rows(task, system),
-            notes={"law": law, "task": task.name},
-        )
+
+def interface_of_task(task: Task, system: System, law: str) -> LawInterface:
+    """Return the interface of a law, named in its notes, which follows a task."""
+    return LawInterface(
+        slots=task.slots(system),
+        hold=hold_by_task(task, system),
+        tracked=tracked_rows(task, system),
+        notes={"law": law, "task": task.name},
+    )
 
 
 @final

@@ -2,20 +2,18 @@
 
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.laws.adaptive_tracking import adaptive_tracking
+from mbcasadi.control.laws.adaptive_tracking import Adaptation, adaptive_tracking
 from mbcasadi.control.laws.computed_torque import computed_torque, qr_inverse_dynamics
 from mbcasadi.control.laws.constraint_force import (
     MultiplierTracking,
     constraint_force_control,
+    hybrid_motion_force_control,
     multiplier_tracking,
 )
-from mbcasadi.control.laws.dependent_regulation import dependent_regulation
-from mbcasadi.control.laws.dependent_tracking import dependent_tracking
-from mbcasadi.control.laws.estimates import Adaptation
+from mbcasadi.control.laws.dependent_coordinates import dependent_regulation, dependent_tracking
 from mbcasadi.control.laws.force_loop import ForceGains
 from mbcasadi.control.laws.gain_condition import GainCondition, gain_condition
 from mbcasadi.control.laws.gravity_compensation import gravity_compensated_pd
-from mbcasadi.control.laws.hybrid_motion_force import hybrid_motion_force_control
 from mbcasadi.control.laws.impedance import impedance_control
 from mbcasadi.control.laws.input_reach import (
     InputReach,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs, LawInterface
+from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs, interface_of_task
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import (
     LAW_RANK_TOL,
@@ -76,7 +76,7 @@ def computed_torque(
         system,
         name,
         equations,
-        LawInterface.of_task(task, system, "computed torque on the constraint manifold"),
+        interface_of_task(task, system, "computed torque on the constraint manifold"),
         ctrl_limits=ctrl_limits,
         period=period,
     )
@@ -184,7 +184,7 @@ def qr_inverse_dynamics(
         system,
         name,
         equations,
-        LawInterface.of_task(task, system, "QR inverse dynamics [S20, eq. 20-21]"),
+        interface_of_task(task, system, "QR inverse dynamics [S20, eq. 20-21]"),
         ctrl_limits=ctrl_limits,
         period=period,
     )

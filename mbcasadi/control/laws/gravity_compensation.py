@@ -6,7 +6,14 @@ import casadi as ca
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs, LawInterface
+from mbcasadi.control.law_interface.law import (
+    Array,
+    Command,
+    Law,
+    LawInputs,
+    LawInterface,
+    interface_of_task,
+)
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import (
     LAW_RANK_TOL,
@@ -52,8 +59,7 @@ def gravity_compensated_pd(
         task: `PostureTask`, `FrameTask` or your own; x are its rows, its own gains have no effect.
         stiffness: K, N/m or N m/rad, a number or one for each row.
         damping: D, N s/m or N m s/rad.
-        metric: (nv, nv) W, symmetric positive definite: the least force is that of `fᵀ W⁻¹ f`; by
-            default that of `law_interface/weights.py`, `np.eye(nv)` for the Euclidean one.
+        metric: W of `computed_torque`: the least force is that of `fᵀ W⁻¹ f`.
         rank_tol: relative length below which rows of A and P X are dropped.
         ctrl_limits, period, name: as in `make_law`.
 
@@ -148,7 +154,7 @@ class Spring:
 
     def interface(self, law: str) -> LawInterface:
         """Return that of a law, named in its notes, which reads `slots`."""
-        whole = LawInterface.of_task(self.task, self.system, law)
+        whole = interface_of_task(self.task, self.system, law)
         read, hold = {slot.name for slot in self.slots}, hold_by_task(self.task, self.system)
 
         def held(q: Array) -> Slices:

@@ -58,8 +58,7 @@ def projected_inverse_dynamics(
         coordinates: θ; `chosen_coordinates(system)` by default.
         kp, kd: G_P, 1/s², and G_D, 1/s, numbers or one for each entry; G_D is critical by default.
         damping: 1/s, of motions that θ does not determine.
-        metric: (nv, nv) W, symmetric positive definite; by default that of
-            `law_interface/weights.py`, `np.eye(nv)` for the Euclidean one.
+        metric: W, as in `computed_torque`.
         rank_tol: relative length below which rows of A and J P are dropped.
         ctrl_limits, period, name: as in `make_law`.
 
@@ -136,10 +135,7 @@ def passive_joint_control(
         system: the mechanism; its actuation need not be a selection of joints.
         coordinates: θ; `chosen_coordinates(system)` by default. Joints that have motors need not
             be among them.
-        kp, kd: G_P, 1/s², and G_D, 1/s, numbers or one for each entry; G_D is critical by default.
-        damping: 1/s, of motions that θ does not determine.
-        metric: (nv, nv) W, symmetric positive definite: the norm is `fᵀ W⁻¹ f`; by default that
-            of `law_interface/weights.py`, `np.eye(nv)` for the Euclidean one.
+        kp, kd, damping, metric: as in `projected_inverse_dynamics`.
         rank_tol: relative length below which rows of A, J P and P X are dropped.
         ctrl_limits, period, name: as in `make_law`.
 
