@@ -27,7 +27,7 @@ USUAL = {"tolerance": 1e-10, "states": 20, "seed": 0, "frames": 6}  # of one mod
 
 
 COMPARED = ("tolerance", "states", "seed", "frames")
-Comparison = record_of(("validation.agreement.compare_models.compare", COMPARED), optional=True)
+Comparison = record_of(("validation.agreement.compare.compare", COMPARED), optional=True)
 FOLDER = ("jobs", "timeout")
 Folder = record_of(("validation.agreement.corpus.corpus.check_corpus", FOLDER), optional=True)
 

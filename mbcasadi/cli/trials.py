@@ -31,16 +31,16 @@ if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
     from mbcasadi.validation.spec import Spec
 
 SHOWN = ("softness", "what_if", "explain", "render", "video", "viewer")
-Contents = record_of(("validation.report.report_options.ReportOptions", SHOWN))
-SEARCH = ("over", "largest", "steps", "tolerance", "jobs")
-Search = record_of(("validation.campaigns.failure_margin.margin", SEARCH))
+Contents = record_of(("validation.report.report.ReportOptions", SHOWN))
+CAMPAIGN = "validation.campaigns.campaign.CampaignOptions"
+SEARCH = ("over", "largest", "steps", "tolerance")
+Search = record_of(("validation.campaigns.failure_margin.margin", SEARCH), (CAMPAIGN, ("jobs",)))
 Plan = record_of(
     ("validation.spec.run.cases_of_spec", ("runs", "delays", "start_error")),
-    ("validation.campaigns.designs.sampled_cases", ("ranges", "design", "seed")),
+    ("validation.campaigns.case.sampled_cases", ("ranges", "design", "seed")),
     optional=True,
 )
-RUNNING = ("jobs", "store", "time_limit")
-Running = record_of(("validation.campaigns.campaign.campaign", RUNNING))
+Running = record_of((CAMPAIGN, ("jobs", "store", "time_limit")))
 
 
 @dataclass(frozen=True)

@@ -250,7 +250,10 @@ def test_parts_of_any_kind_reach_the_controller_by_their_name(quadruped):
 
 def test_every_task_that_a_file_can_hold_has_a_type_and_is_tested_here():
     types = by_type(control, control.Task, "Task")
-    assert {"posture", *(table["type"] for table in TABLES)} == {*types}
+    assert {"posture", "joint_range", *(table["type"] for table in TABLES)} == {*types}
+    table = {"type": "joint_range", "joints": ["FL_hip"], "border": 0.1}  # it has no reference
+    spec = parse_spec({"type": "inverse_dynamics_qp", "task": [table]})
+    assert spec.task[0][0] == control.JointRangeTask(("FL_hip",), border=0.1)
 
 
 @pytest.mark.parametrize("kind", by_type(control, control.Part).items(), ids=lambda kind: kind[0])
