@@ -332,7 +332,7 @@ def _interval(H: Array, h: ca.MX, motion: Array, rows: _Rows, nx: int) -> Interv
     blocks |= {key: part[:, nx:] for key, part in wholes[1].items()} | {"R": H[nx:, nx:]}
     numbers = {key: ca.sparsify(ca.DM(part)) for key, part in blocks.items()}
     none = {"d": ca.DM(len(motion), 1), "g": ca.DM(len(values), 1)}
-    return Interval(data=(), q=h[:nx], r=h[nx:], **numbers, **none)
+    return Interval(data=(), q=h[:nx, 0], r=h[nx:, 0], **numbers, **none)
 
 
 def _independent(rows: Array) -> Array:
