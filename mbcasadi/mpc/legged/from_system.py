@@ -129,12 +129,6 @@ def trunk_joint(system: System) -> Joint:
     return free[0]
 
 
-def trunk_name(system: System) -> str:
-    """Return the name of the body that the free joint moves."""
-    assert system.tree is not None
-    return system.tree.bodies[trunk_joint(system).body].name
-
-
 def _armature(system: System) -> np.ndarray:
     assert system.tree is not None
     return np.asarray(system.tree.armature, dtype=float)

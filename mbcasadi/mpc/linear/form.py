@@ -33,11 +33,7 @@ from mbcasadi.mpc.linear.parameters import parameters_of
 from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.mpc.lq.interval import Bounded, Interval
 from mbcasadi.mpc.lq.sparse import SparseQP, Stage, sparse_qp
-from mbcasadi.mpc.ocp.constraints import row_set
-
-SOFT_REACH = 100.0
-"""Least ρ₂ of a soft row is ρ₁ divided by this, in the row's unit. The unconstrained slack is
-`-ρ₁/ρ₂`, and rows hold to a fraction of that: without curvature there is no accuracy."""
+from mbcasadi.mpc.ocp.constraints import REACH, row_set
 
 
 class RowName(NamedTuple):
@@ -288,9 +284,9 @@ class _Rows:
                 self.rows.append((*parts, price))
 
     def add_output(self, k: int, values: Array, output: Output, least: float) -> None:
-        """Add the rows of an output at a sample, soft where it has a price."""
+        """Add the rows of an output at a sample, soft where it has a price; their size is one."""
         limits = np.column_stack([output.lower, output.upper])
-        curvature = max(output.quadratic_penalty, output.linear_penalty / SOFT_REACH, least)
+        curvature = max(output.quadratic_penalty, output.linear_penalty / REACH, least)
         price = (output.linear_penalty, curvature) if output.soft else (np.inf, np.inf)
         self.add([RowName(name, k) for name in output.rows], values, limits, price)
 
@@ -333,7 +329,7 @@ def _interval(H: Array, h: ca.MX, motion: Array, rows: _Rows, nx: int) -> Interv
     blocks |= {key: part[:, nx:] for key, part in wholes[1].items()} | {"R": H[nx:, nx:]}
     numbers = {key: ca.sparsify(ca.DM(part)) for key, part in blocks.items()}
     none = {"d": ca.DM(len(motion), 1), "g": ca.DM(len(values), 1)}
-    return Interval(data=(), q=h[:nx], r=h[nx:], **numbers, **none)
+    return Interval(data=(), q=h[:nx, 0], r=h[nx:, 0], **numbers, **none)
 
 
 def _independent(rows: Array) -> Array:

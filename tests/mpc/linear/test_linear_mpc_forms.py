@@ -12,7 +12,7 @@ from mbcasadi import models
 from mbcasadi.codegen import export_c
 from mbcasadi.control.regulators import descriptor_form, equilibrium, linearize
 from mbcasadi.dynamics import forward_dynamics
-from mbcasadi.mpc import LinearOptions, deviation_output, linear_mpc
+from mbcasadi.mpc import LinearModel, LinearOptions, deviation_output, linear_mpc, lti_mpc
 from mbcasadi.mpc.linear.form import multipliers_of
 from mbcasadi.system import read_mjcf
 
@@ -48,6 +48,14 @@ def test_states_as_unknowns_change_nothing(case):
         solved, infeasible = solved + (status == 0), infeasible + (status == 2)
     assert solved > 20
     assert (infeasible > 1) == (case in ("bounded", "blocks"))
+
+
+@pytest.mark.parametrize("form", ["condensed", "sparse"])
+def test_an_integrator_of_one_state_has_the_gain_of_the_golden_section(form):
+    one = LinearModel.of([[1.0]], [[1.0]], 0.1)
+    for options in ({}, {"delay": 1}, {"terminal_set": True, "u_bounds": [[-1.0, 1.0]]}):
+        u = lti_mpc(one, LinearOptions(3, 1.0, 1.0, form=form, **options)).solve([0.5]).u
+        np.testing.assert_allclose(u, -0.5 * (np.sqrt(5.0) - 1) / 2, atol=ONE_SOLUTION)
 
 
 @pytest.mark.parametrize("form", ["condensed", "sparse"])
