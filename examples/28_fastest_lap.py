@@ -20,7 +20,8 @@ from mbcasadi.plots import curves_of, save_figure
 MODEL = models.path("five_bar")
 CENTRE, AXES = np.array([0.0, 0.72]), np.array([0.16, 0.09])  # m, x and z
 TUBE, AHEAD = 0.04, 0.6  # of the squared distance; rad that a sample may lead or lag
-TORQUE, LIMITS, EFFORT = 10.0, [[-15, 15]] * 2, 4e-3**0.5  # N m planned, of the motors; 1/(N m)
+PLANNED, LIMITS = mpc.StageBounds(u=[[-10, 10]] * 2), [[-15, 15]] * 2  # N m
+EFFORT = 4e-3**0.5  # 1/(N m)
 STEPS, GUESSED, LAPS, PERIOD, HORIZON = 40, 0.8, 3, 0.01, 15  # s of the first guess and a period
 ERROR, CONTROL = np.repeat([200.0, 1.0], 4), 0.01  # weights of the laws
 
@@ -34,8 +35,7 @@ def fastest_lap(system: mb.System) -> mpc.TrajectorySolution:
     tube = mpc.Bounded(ca.sumsqr(r), 1 - TUBE, 1 + TUBE)
     beside = mpc.Bounded(ca.dot(r, own.parameters["ahead"]), np.cos(AHEAD))
     start = mpc.Start(periodic=np.zeros(4), rows=[mpc.Bounded(tool[1], CENTRE[1], CENTRE[1])])
-    parts = [mpc.TimeCost(1.0), mpc.Cost(residual=EFFORT * own.u), tube, beside]
-    parts.append(mpc.StageBounds(u=[[-TORQUE, TORQUE]] * 2))
+    parts = [mpc.TimeCost(1.0), mpc.Cost(residual=EFFORT * own.u), PLANNED, tube, beside]
     problem = mpc.trajectory_problem(system, STEPS, (0.2, 2.0), parts, start=start, symbols=own)
     guess = mpc.pose_path(system, own.q, tool, GUESSED * turn / turn[-1], CENTRE + circle * AXES)
     ahead = problem.ocp.parameters(ahead=circle)
@@ -64,9 +64,8 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray | float]]:
     print(lap.in_words)
     along, window = mpc.linearize_trajectory(lap, PERIOD, LAPS), {"beyond": "repeat", "delay": 1}
     lqr = mb.control.regulators.trajectory_lqr(along, **weights, ctrl_limits=LIMITS, period=PERIOD)
-    ocp = mpc.optimal_control_problem(
-        system, HORIZON, PERIOD, [mpc.Cost(**weights), mpc.StageBounds(u=LIMITS)]
-    )
+    parts = [mpc.Cost(**weights), mpc.StageBounds(u=LIMITS)]
+    ocp = mpc.optimal_control_problem(system, HORIZON, PERIOD, parts)
     rti = mpc.real_time_iteration(ocp, mpc.tracking_guess(lap, ocp, beyond="repeat"), delay=1)
     linear = mpc.trajectory_mpc(lap, HORIZON, PERIOD, ERROR, CONTROL, u_bounds=LIMITS, **window)
     laws = {"LQR": (lqr, None)}

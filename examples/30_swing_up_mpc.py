@@ -32,8 +32,8 @@ STEP = mpc.StepOptions(order=3, pivot=False)  # of the prediction
 def planned(system: mb.System, upright: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return states and torques: the swing, then rest."""
     hanging = upright + np.pi * np.eye(8)[2]
-    cost = mpc.Cost(Q=ANGLES + 0.1 * SPEEDS, R=0.5, Q_end=50 * ANGLES + 5 * SPEEDS)
-    parts = [cost, mpc.StageBounds(u=[[-TORQUE, TORQUE]])]
+    parts = [mpc.Cost(Q=ANGLES + 0.1 * SPEEDS, R=0.5, Q_end=50 * ANGLES + 5 * SPEEDS)]
+    parts.append(mpc.StageBounds(u=[[-TORQUE, TORQUE]]))
     ocp = mpc.optimal_control_problem(system, PLANNED, PERIOD, parts, step=STEP)
     straight = np.linspace(hanging, upright, PLANNED + 1)
     guess = mpc.initial_guess(ocp, straight, np.zeros((PLANNED, 1)))
@@ -48,10 +48,8 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray]]:
     system = mb.read_mjcf(MODEL)
     upright = np.concatenate([system.tree.q0, np.zeros(4)])
     x, u = planned(system, upright)
-    Q = 10 * ANGLES + SPEEDS
-    ocp = mpc.optimal_control_problem(
-        system, HORIZON, PERIOD, [mpc.Cost(Q=Q, R=0.7, Q_end=15 * Q)], step=STEP
-    )
+    cost = mpc.Cost(Q=10 * ANGLES + SPEEDS, R=0.7, Q_end=150 * ANGLES + 15 * SPEEDS)
+    ocp = mpc.optimal_control_problem(system, HORIZON, PERIOD, [cost], step=STEP)
     guess = mpc.initial_guess(ocp, x[: HORIZON + 1], u[:HORIZON])
     rti = mpc.real_time_iteration(ocp, guess, delay=1)
 

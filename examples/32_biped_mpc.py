@@ -11,6 +11,7 @@ You will see the hip and the trunk under these laws, pushed from both sides.
 
 import re
 import sys
+from dataclasses import replace
 
 import numpy as np
 
@@ -53,14 +54,12 @@ def main(figure: str | None = None) -> dict[str, dict[str, object]]:
     held = mb.equilibrium(system)
     linear, weights = mb.linearize(system, held), (np.repeat(WEIGHTS, system.nv), EFFORT)
     feet = [friction_output(linear, foot, foot, FRICTION, min_force=LEAST) for foot in FEET]
-    same = {"period": PERIOD, "delay": 1}
+    free = LinearOptions(HORIZON, *weights, period=PERIOD, delay=1)
     laws = {
         "LQR": lqr(linear, *weights, period=PERIOD),
         "LQR at 1 kHz": lqr(linear, *weights, period=1e-3),
-        "MPC, torques": linear_mpc(linear, LinearOptions(HORIZON, *weights, **same)),
-        "MPC, torques and feet": linear_mpc(
-            linear, LinearOptions(HORIZON, *weights, **same, outputs=feet)
-        ),
+        "MPC, torques": linear_mpc(linear, free),
+        "MPC, torques and feet": linear_mpc(linear, replace(free, outputs=feet)),
     }
     options = {"perturb": {"mass": 0.1}, "delay": 1, "report": ReportOptions(explain=False)}
     runs = {}

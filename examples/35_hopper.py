@@ -37,12 +37,12 @@ def controller(free: mb.System, height: ca.Function) -> mpc.RealTimeIteration:
     load = mb.forward_dynamics(system)(q=at.q, v=at.v, f=motors, mask=at.mask)["lam"]
     grip = FRICTION * (load[0] + load[1])
     cone = ca.vertcat(load[:2], grip - load[2], grip + load[2]) / 100.0
-    parts = [mpc.Cost(Q=ALONG, R=0.3, Q_end=AT_END), mpc.Bounded(cone, -1e-3, name="cone")]
-    parts.append(mpc.ContactSchedule(not_below={"phi0": 1, "phi1": 1}))
-    step = mpc.StepOptions(order=2, newton=1)
-    ocp = mpc.optimal_control_problem(system, HORIZON, PERIOD, parts, symbols=at, step=step)
-    still = np.tile(np.r_[POSE, np.zeros(7)], (HORIZON + 1, 1))
-    return mpc.real_time_iteration(ocp, mpc.initial_guess(ocp, still, np.zeros((HORIZON, 4))))
+    cost, feet = mpc.Cost(Q=ALONG, R=0.3, Q_end=AT_END), {"phi0": 1, "phi1": 1}
+    parts = [cost, mpc.Bounded(cone, -1e-3, name="cone"), mpc.ContactSchedule(not_below=feet)]
+    options = {"symbols": at, "step": mpc.StepOptions(order=2, newton=1)}
+    ocp = mpc.optimal_control_problem(system, HORIZON, PERIOD, parts, **options)
+    guess = np.tile(np.r_[POSE, np.zeros(7)], (HORIZON + 1, 1)), np.zeros((HORIZON, 4))
+    return mpc.real_time_iteration(ocp, mpc.initial_guess(ocp, *guess))
 
 
 def main(figure: str | None = None, hops: int = 16) -> dict[str, dict[str, np.ndarray]]:
