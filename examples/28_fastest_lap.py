@@ -20,8 +20,7 @@ from mbcasadi.plots import curves_of, save_figure
 MODEL = models.path("five_bar")
 CENTRE, AXES = np.array([0.0, 0.72]), np.array([0.16, 0.09])  # m, x and z
 TUBE, AHEAD = 0.04, 0.6  # of the squared distance; rad that a sample may lead or lag
-PLANNED, LIMITS = mpc.StageBounds(u=[[-10, 10]] * 2), [[-15, 15]] * 2  # N m
-EFFORT = 4e-3**0.5  # 1/(N m)
+PLANNED, LIMITS, EFFORT = mpc.StageBounds(u=[[-10, 10]] * 2), [[-15, 15]] * 2, 4e-3**0.5  # N m
 STEPS, GUESSED, LAPS, PERIOD, HORIZON = 40, 0.8, 3, 0.01, 15  # s of the first guess and a period
 ERROR, CONTROL = np.repeat([200.0, 1.0], 4), 0.01  # weights of the laws
 

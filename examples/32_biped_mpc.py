@@ -50,7 +50,7 @@ def outcome(run: Run) -> str:
 
 def main(figure: str | None = None) -> dict[str, dict[str, object]]:
     """Return the runs by law and push: t, hip, lean, and the run."""
-    system = mb.read_mjcf(MODEL)
+    system, runs = mb.read_mjcf(MODEL), {}
     held = mb.equilibrium(system)
     linear, weights = mb.linearize(system, held), (np.repeat(WEIGHTS, system.nv), EFFORT)
     feet = [friction_output(linear, foot, foot, FRICTION, min_force=LEAST) for foot in FEET]
@@ -62,7 +62,6 @@ def main(figure: str | None = None) -> dict[str, dict[str, object]]:
         "MPC, torques and feet": linear_mpc(linear, replace(free, outputs=feet)),
     }
     options = {"perturb": {"mass": 0.1}, "delay": 1, "report": ReportOptions(explain=False)}
-    runs = {}
     for name, law in laws.items():
         hold = law.reference(setpoint_q=held.q, setpoint_u=held.u) if "MPC" in name else None
         for force in PUSHES:

@@ -20,7 +20,7 @@ from mbcasadi.plots import curves_of, save_figure
 from mbcasadi.validation import ReportOptions
 
 SOLE, FRICTION = 0.04, 0.6  # m, radius of the foot; 1.0 in the plant
-PERIOD, HORIZON = 0.025, 24  # s, samples
+PERIOD, HORIZON, STEP = 0.025, 24, mpc.StepOptions(order=2, newton=1)  # s, samples
 STANDS, FLIES, LANDED = 8, 10, 14  # samples before the first flight, in one and after one
 POSE = np.array([0, 0, 0, 0, -0.8, 1.6, -0.8])  # rad: waist, hip, knee, ankle, crouched
 ALONG = np.r_[5, 5, 20, np.ones(4), 0.5, 0.1, 0.1, np.full(4, 0.02)]  # weights of x, z, pitch, ...
@@ -39,8 +39,7 @@ def controller(free: mb.System, height: ca.Function) -> mpc.RealTimeIteration:
     cone = ca.vertcat(load[:2], grip - load[2], grip + load[2]) / 100.0
     cost, feet = mpc.Cost(Q=ALONG, R=0.3, Q_end=AT_END), {"phi0": 1, "phi1": 1}
     parts = [cost, mpc.Bounded(cone, -1e-3, name="cone"), mpc.ContactSchedule(not_below=feet)]
-    options = {"symbols": at, "step": mpc.StepOptions(order=2, newton=1)}
-    ocp = mpc.optimal_control_problem(system, HORIZON, PERIOD, parts, **options)
+    ocp = mpc.optimal_control_problem(system, HORIZON, PERIOD, parts, symbols=at, step=STEP)
     guess = np.tile(np.r_[POSE, np.zeros(7)], (HORIZON + 1, 1)), np.zeros((HORIZON, 4))
     return mpc.real_time_iteration(ocp, mpc.initial_guess(ocp, *guess))
 
