@@ -7,21 +7,24 @@ section 7.4].
 """
 
 import casadi as ca
+import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL
+from mbcasadi.control.law_interface.verdicts import ATTAIN_TOL
 from mbcasadi.control.laws.actuated_force import Allocation, actuators
 from mbcasadi.control.laws.coordinate_check import motion_towards
-from mbcasadi.control.laws.input_reach import input_reach
+from mbcasadi.control.laws.poses import joint_rates, motions_at
 from mbcasadi.control.laws.task_coordinates import Coordinates
 from mbcasadi.control.tasks.task import Gain
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import authored_pose
 from mbcasadi.system.parametric import carries_parameters
+from mbcasadi.system.sizes import control_sizes, resting_actuation
 
 
 @checked
@@ -97,7 +100,12 @@ def _require_reach(system: System, metric: ArrayLike | None) -> None:
     """Refuse a model whose actuators do not reach all of null(A) at its authored pose."""
     if system.tree is None or not system.nu:
         return
-    if not input_reach(system, authored_pose(system), metric=metric).controllable:
+    q0 = authored_pose(system)
+    B = joint_rates(system, metric) @ resting_actuation(system, q0) / control_sizes(system)
+    U, size, _ = np.linalg.svd(B, full_matrices=False)
+    X = U[:, size > LAW_RANK_TOL * size.max(initial=0.0)]
+    Z = motions_at(system, q0, metric=metric)
+    if np.abs(Z - X @ (X.T @ Z)).max(initial=0.0) > ATTAIN_TOL:
         raise ProblemError(
             f"'{system.name}' has motions that no actuator drives, and the force of projected "
             "inverse dynamics needs them all; use passive_joint_control"
