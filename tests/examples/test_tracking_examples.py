@@ -15,7 +15,7 @@ def test_a_flying_lap_is_tracked_better_by_laws_that_look_ahead(tmp_path):
     assert lap.t[-1] < 0.75 * names["GUESSED"]
     assert np.abs(lap.q[-1] - lap.q[0]).max() < INSIDE
     assert np.abs(lap.v[-1] - lap.v[0]).max() < INSIDE
-    assert abs(np.abs(lap.u).max() - names["TORQUE"]) < INSIDE
+    assert abs(np.abs(lap.u).max() - names["PLANNED"].u[0][1]) < INSIDE
     for name, most in (("LQR", 0.025), ("linear MPC", 0.02), ("MPC", 0.02)):
         found = runs[name]
         assert 1e-3 < found["off"].max() < most, name
