@@ -75,7 +75,7 @@ class Port:
 
 
 @dataclass(frozen=True)
-class Law:
+class CLaw:
     """The data that code generation needs.
 
     Attributes:
@@ -218,14 +218,14 @@ class Law:
         return int(self.pattern.size1()) if self.staged else 0
 
 
-def law_template(law: Law, file: str, values: Mapping[str, str | int] | None = None) -> str:
+def law_template(law: CLaw, file: str, values: Mapping[str, str | int] | None = None) -> str:
     """Return a template with the values of a law, and others."""
     own: dict[str, str | int] = {"name": law.name, "NAME": law.name.upper(), "real": law.real}
     own |= {"version": package_version(), "casadi": ca.CasadiMeta.version()}
     return template(file, own | dict(values or {}))
 
 
-def parameters(law: Law, inputs: Sequence[Port], outputs: Sequence[Port] = ()) -> str:
+def parameters(law: CLaw, inputs: Sequence[Port], outputs: Sequence[Port] = ()) -> str:
     """Return the C parameters for some signals, behind others."""
     texts = [f"const {law.real} *{port.identifier}" for port in inputs]
     texts += [f"{law.real} *{port.identifier}" for port in outputs]
@@ -237,7 +237,7 @@ def arguments(ports: Sequence[Port]) -> str:
     return "".join(f", {port.identifier}" for port in ports)
 
 
-def tick_call(law: Law, memory: str, place: Callable[[Port], str], phase: str = "step") -> str:
+def tick_call(law: CLaw, memory: str, place: Callable[[Port], str], phase: str = "step") -> str:
     """Return the C of a call of a phase of a tick.
 
     Args:
@@ -277,7 +277,7 @@ DIGITS = 16
 """Of the hash, hexadecimal."""
 
 
-def signature(law: Law) -> str:
+def signature(law: CLaw) -> str:
     """Return the hash of names, sizes and units of the signals, of period and type of numbers.
 
     Two exports of the same signature are called alike; gains, limits and models may differ.

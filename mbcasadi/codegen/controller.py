@@ -6,7 +6,7 @@ problems of one size, with Functions between them.
 
 from itertools import accumulate
 
-from mbcasadi.codegen.c_interface import Law, Port, find_port, law_template, parameters
+from mbcasadi.codegen.c_interface import CLaw, Port, find_port, law_template, parameters
 from mbcasadi.codegen.casadi_c import generate
 from mbcasadi.codegen.emergency import emergency_c, initial_last, keeps_last, last_member
 from mbcasadi.codegen.sizes import LEAST_UNKNOWNS, most_passed, work_sizes
@@ -36,7 +36,7 @@ VISIBLE = """\
 """
 
 
-def controller_c(law: Law) -> str:
+def controller_c(law: CLaw) -> str:
     """Return `<name>.c`: CasADi's C, the solver's setting, and the functions of the header."""
     includes = "".join(f"#include <{h}.h>\n" for h in ("float", "limits", "math", "string"))
     head = f'#include "{law.name}.h"\n\n{includes}\n{STRICT_ARITHMETIC}\n'
@@ -46,7 +46,7 @@ def controller_c(law: Law) -> str:
     return head + internal + "\n" + solver + glue.rstrip() + "\n"
 
 
-def _controller_values(law: Law) -> dict[str, str | int]:
+def _controller_values(law: CLaw) -> dict[str, str | int]:
     bind = [f"  in[{i}] = {argument(law, p)};\n" for i, p in enumerate(law.inputs)]
     bind += [f"  out[{i}] = {p.identifier};\n" for i, p in enumerate(law.outputs)]
     state, status = find_port(law.inputs, "z"), find_port(law.outputs, "status")
@@ -84,7 +84,7 @@ def _controller_values(law: Law) -> dict[str, str | int]:
     return values
 
 
-def _stage_members(law: Law) -> str:
+def _stage_members(law: CLaw) -> str:
     if not law.staged:
         return ""
     daqp = "  struct daqp daqp;\n" if law.has_daqp else ""
@@ -92,7 +92,7 @@ def _stage_members(law: Law) -> str:
     return limited + "  struct ldp ldp;\n" + daqp + between_members(law)
 
 
-def _body(law: Law) -> str:
+def _body(law: CLaw) -> str:
     solve = f"  flag = ({law.real})ldp_solve(p);\n  if (p->posed > 0) m->exit_flag = (int)flag;\n"
     if law.has_daqp:
         solve = "  flag = daqp_solve(p, &m->daqp, &m->exit_flag);\n"
@@ -109,17 +109,17 @@ def _body(law: Law) -> str:
     return law_template(law, "staged.c.in" if law.staged else "plain.c.in", values)
 
 
-def _constant_definitions(law: Law) -> str:
+def _constant_definitions(law: CLaw) -> str:
     rows = [constant(f"const {law.real}", f"{law.name}_{n}", v, law.real) for n, v in law.constants]
     return "".join([*rows, "\n"]) if rows else ""
 
 
-def _accessors(law: Law) -> str:
+def _accessors(law: CLaw) -> str:
     text = law_template(law, "accessors.c.in") if law.staged else ""
     return text + (law_template(law, "last_control.c.in") if keeps_last(law) else "")
 
 
-def between_members(law: Law) -> str:
+def between_members(law: CLaw) -> str:
     """Return the members of the memory that hold what is passed on, and a solution."""
     if not law.between:
         return ""
@@ -131,7 +131,7 @@ def between_members(law: Law) -> str:
     return law_template(law, "between_members.c.in", sizes)
 
 
-def between_c(law: Law, solve: str) -> str:
+def between_c(law: CLaw, solve: str) -> str:
     """Return the C behind the first solution: pose the next problem and solve it, and so on.
 
     Args:
@@ -141,7 +141,7 @@ def between_c(law: Law, solve: str) -> str:
     return "".join(_next(law, i, solve) for i in range(len(law.between)))
 
 
-def _next(law: Law, i: int, solve: str) -> str:
+def _next(law: CLaw, i: int, solve: str) -> str:
     fields = FIELDS | {"passed_next": f"m->passed[{(i + 1) % 2}]"}
     names = law.between[i].name_out()
     results = "".join(f"  m->res[{k}] = {fields[name]};\n" for k, name in enumerate(names))
@@ -158,7 +158,7 @@ FIELDS = {"A_qp": "p->A", "lba": "p->lba", "uba": "p->uba", "active0": "p->activ
 FIELDS |= {"carry": "p->carry", "passed": "m->passed[0]"}
 
 
-def build_arguments(law: Law) -> str:
+def build_arguments(law: CLaw) -> str:
     """Return the C that points to the inputs of `build` after the law's own, and its outputs."""
     lines = [f"  m->arg[{len(law.inputs)}] = m->prepared;\n"] if law.prepared_from else []
     names = law.functions[0].name_out()
@@ -166,7 +166,7 @@ def build_arguments(law: Law) -> str:
     return "".join(lines)
 
 
-def finish_arguments(law: Law) -> str:
+def finish_arguments(law: CLaw) -> str:
     """Return the C that points to the inputs of `finish` after the law's own."""
     fields = ["m->prepared"] if law.prepared_from else []
     passed = [f"m->passed[{len(law.between) % 2}]"] if law.between else []
@@ -178,7 +178,7 @@ def finish_arguments(law: Law) -> str:
     )
 
 
-def members(law: Law) -> str:
+def members(law: CLaw) -> str:
     """Return the members of the memory that hold the prepared values."""
     if law.preparation is None:
         return ""
@@ -189,7 +189,7 @@ def members(law: Law) -> str:
     return f"  {law.real} prepared[{max(1, size)}], known[{max(1, known_size)}];\n"
 
 
-def phases_c(law: Law, entry: dict[str, str | int]) -> str:
+def phases_c(law: CLaw, entry: dict[str, str | int]) -> str:
     """Return prepare, feedback and step; `entry` are the values of a plain step's template."""
     assert law.preparation is not None
     places = [law.inputs.index(port) for port in law.prepared_from]
@@ -216,7 +216,7 @@ def phases_c(law: Law, entry: dict[str, str | int]) -> str:
     return law_template(law, "phases.c.in", values)
 
 
-def argument(law: Law, port: Port) -> str:
+def argument(law: CLaw, port: Port) -> str:
     """Return the C of one input: null is its default."""
     default = law.default_name(port)
     return f"{port.identifier} ? {port.identifier} : {default}" if default else port.identifier

@@ -6,7 +6,7 @@ Function, `description.Emergency`. For any other the memory keeps the last finit
 used for `LAST_COMMAND` seconds, and afterwards a constant that is known at export: `u_safe`.
 """
 
-from mbcasadi.codegen.c_interface import Law, Port, find_port, law_template
+from mbcasadi.codegen.c_interface import CLaw, Port, find_port, law_template
 from mbcasadi.codegen.text import number
 from mbcasadi.description.controller import ticks_of_last_command
 from mbcasadi.description.status import Flag, Status
@@ -14,7 +14,7 @@ from mbcasadi.description.status import Flag, Status
 CONTROL, STATE = "u", "z_next"
 
 
-def emergency_c(law: Law) -> str:
+def emergency_c(law: CLaw) -> str:
     """Return the C of the safe output, of each case that needs it, and of the end of a tick."""
     z, z_next = find_port(law.inputs, "z"), find_port(law.outputs, STATE)
     values: dict[str, str | int] = {
@@ -40,33 +40,33 @@ def emergency_c(law: Law) -> str:
     return law_template(law, "emergency.c.in", values | {"if_unprepared": unprepared})
 
 
-def _of_real(law: Law, double: str, single: str) -> str:
+def _of_real(law: CLaw, double: str, single: str) -> str:
     """Return one of two names in C."""
     return double if law.real == "double" else single
 
 
-def keeps_last(law: Law) -> bool:
+def keeps_last(law: CLaw) -> bool:
     """Whether the memory keeps the last control."""
     return law.emergency is None and law.nu > 0 and find_port(law.outputs, CONTROL) is not None
 
 
-def last_member(law: Law) -> str:
+def last_member(law: CLaw) -> str:
     """Return the member of the memory that keeps the last control."""
     return f"  {law.real} last[{law.nu}];\n" if keeps_last(law) else ""
 
 
-def initial_last(law: Law) -> str:
+def initial_last(law: CLaw) -> str:
     """Return the C that says: there was no control yet."""
     return "  m->age = INT_MAX;\n" if keeps_last(law) else ""
 
 
-def _place(law: Law, name: str) -> str:
+def _place(law: CLaw, name: str) -> str:
     """Return the C of the pointer to an output."""
     port = find_port(law.outputs, name)
     return "" if port is None or not port.size else f"out[{law.outputs.index(port)}]"
 
 
-def _control(law: Law) -> str:
+def _control(law: CLaw) -> str:
     """Return the C that finds the control, and the next memory of the safe output in `held`."""
     place = _place(law, CONTROL) if law.u_safe is not None else ""
     f = law.emergency
@@ -96,7 +96,7 @@ def _write(place: str, size: int, value: str) -> str:
     return f"  for (i = 0; {place} && i < {size}; ++i) {place}[i] = {value};\n"
 
 
-def _next_state(law: Law, z_next: Port | None) -> str:
+def _next_state(law: CLaw, z_next: Port | None) -> str:
     if z_next is None or not law.has_state:
         return "  (void)own;\n"
     place = _place(law, STATE)
@@ -108,7 +108,7 @@ def _next_state(law: Law, z_next: Port | None) -> str:
     return lines
 
 
-def _other(law: Law, port: Port) -> str:
+def _other(law: CLaw, port: Port) -> str:
     """Return the C of an output that is neither control nor state."""
     if law.u_safe is not None and port.name in (CONTROL, STATE):
         return ""
@@ -121,7 +121,7 @@ def _other(law: Law, port: Port) -> str:
     return _write(_place(law, port.name), port.size, value)
 
 
-def _hide_state(law: Law, z: Port | None, z_next: Port | None) -> str:
+def _hide_state(law: CLaw, z: Port | None, z_next: Port | None) -> str:
     """Return the C that keeps the state as it is."""
     if z is None or z_next is None or not law.has_state:
         return ""
@@ -130,18 +130,18 @@ def _hide_state(law: Law, z: Port | None, z_next: Port | None) -> str:
     return _write(place, z_next.size, f"{here}[i]") + f"  {place} = 0;\n"
 
 
-def _misses(law: Law) -> str:
+def _misses(law: CLaw) -> str:
     """Return the C for: the law itself misses the preparation."""
     place = _place(law, "status")
     return f"{place}[0] == {Status.BAD_INPUT} && is_finite(out)" if place else "0"
 
 
-def _mark(law: Law) -> str:
+def _mark(law: CLaw) -> str:
     place = _place(law, "flags")
     return f"    if ({place}) {place}[0] += {int(Flag.UNPREPARED)};\n" if place else ""
 
 
-def _finite(law: Law) -> str:
+def _finite(law: CLaw) -> str:
     """Return the C that looks for a control that is not finite."""
     place = _place(law, CONTROL) if law.u_safe is not None else ""
     if not place:
@@ -153,14 +153,14 @@ def _finite(law: Law) -> str:
     )
 
 
-def _keep_control(law: Law) -> str:
+def _keep_control(law: CLaw) -> str:
     place = _place(law, CONTROL)
     if not keeps_last(law) or not place:
         return ""
     return f"  if ({place}) memcpy(m->last, {place}, sizeof m->last);\n  m->age = 0;\n"
 
 
-def _check_status(law: Law) -> str:
+def _check_status(law: CLaw) -> str:
     """Return the C that refuses a status that is none."""
     place = _place(law, "status")
     if not place or law.u_safe is None:
@@ -168,13 +168,13 @@ def _check_status(law: Law) -> str:
     return f"  if (!({place}[0] >= 0 && {place}[0] <= 99)) return broken(m, in, out);\n"
 
 
-def can_be_limited(law: Law) -> bool:
+def can_be_limited(law: CLaw) -> bool:
     """Whether a tick that reaches the limit of iterations has a status of its own."""
     has_status = find_port(law.outputs, "status") is not None and law.u_safe is not None
     return law.staged and has_status and len(law.statuses) > Status.LIMIT
 
 
-def _at_limit(law: Law) -> str:
+def _at_limit(law: CLaw) -> str:
     """Return the C of the status of a tick whose solver was stopped by its limit.
 
     A law may take a solver that stopped for one that found the problem infeasible.
@@ -189,7 +189,7 @@ def _at_limit(law: Law) -> str:
     return f"  if (m->is_limited && ({tests})) {place}[0] = {limit};\n" if tests else ""
 
 
-def _success(law: Law) -> str:
+def _success(law: CLaw) -> str:
     """Return the C of what a completed tick returns."""
     place = _place(law, "status")
     if not place:

@@ -12,7 +12,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.codegen.c_interface import Law
+from mbcasadi.codegen.c_interface import CLaw
 from mbcasadi.description.controller import INPUTS
 from mbcasadi.shapes import column, require_name
 
@@ -62,7 +62,7 @@ class ExampleRun:
     tolerance: Array
 
 
-def example_inputs(law: Law, example: Mapping[str, ArrayLike]) -> dict[str, Array]:
+def example_inputs(law: CLaw, example: Mapping[str, ArrayLike]) -> dict[str, Array]:
     """Return a value for every input: `example`, then defaults of the law, then zeros.
 
     Raises:
@@ -81,7 +81,7 @@ def example_inputs(law: Law, example: Mapping[str, ArrayLike]) -> dict[str, Arra
 
 
 def example_run(
-    law: Law, function: ca.Function, inputs: dict[str, Array], operations: int
+    law: CLaw, function: ca.Function, inputs: dict[str, Array], operations: int
 ) -> ExampleRun:
     """Run the Function over the example's inputs.
 

@@ -8,7 +8,7 @@ import casadi as ca
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.codegen.c_interface import Law, Solver
+from mbcasadi.codegen.c_interface import CLaw, Solver
 from mbcasadi.codegen.callers.cpp_header import header_hpp
 from mbcasadi.codegen.callers.fmu import fmu_archive
 from mbcasadi.codegen.callers.mujoco_plugin import mujoco_entry, plugin_files
@@ -116,7 +116,7 @@ def _law(
     name: str | None,
     solver: Solver,
     real: Real,
-) -> Law:
+) -> CLaw:
     if isinstance(controller, ca.Function):
         return law_from_function(controller, name, real)
     if isinstance(controller, Controller):
@@ -132,7 +132,7 @@ def _function(controller: Controller | HasController | ca.Function) -> ca.Functi
     return data.function
 
 
-def _start(controller: object, law: Law) -> dict[str, ArrayLike]:
+def _start(controller: object, law: CLaw) -> dict[str, ArrayLike]:
     """Return the inputs from which the controller's author lets an example start."""
     inputs = controller.example_inputs() if isinstance(controller, HasExample) else {}
     names = [port.name for port in law.inputs]
@@ -140,7 +140,7 @@ def _start(controller: object, law: Law) -> dict[str, ArrayLike]:
 
 
 def _contents(
-    law: Law,
+    law: CLaw,
     source: str,
     run: ExampleRun,
     example: Mapping[str, ArrayLike],
@@ -172,7 +172,7 @@ def _contents(
 
 
 def _manifest(
-    law: Law,
+    law: CLaw,
     daqp: DaqpOrigin,
     contents: Mapping[str, bytes],
     plan: Plan | None,

@@ -2,11 +2,11 @@
 
 from itertools import accumulate
 
-from mbcasadi.codegen.c_interface import Law, law_template
+from mbcasadi.codegen.c_interface import CLaw, law_template
 from mbcasadi.codegen.text import comma_list, number
 
 
-def external_c(law: Law) -> str:
+def external_c(law: CLaw) -> str:
     """Return `<name>_external.c`, the interface that `casadi.external` loads."""
     arrays = []
     for side, ports in (("in", law.inputs), ("out", law.outputs)):
@@ -51,12 +51,12 @@ static void to_double(const float *from, int size, casadi_real *to) {
 """
 
 
-def _numbers(law: Law) -> int:
+def _numbers(law: CLaw) -> int:
     """Return the doubles that hold all inputs and outputs as floats."""
     return (sum(port.size for port in law.signals) + 1) // 2
 
 
-def _step(law: Law, calls: list[str]) -> str:
+def _step(law: CLaw, calls: list[str]) -> str:
     """Return the C of one tick on the pointers of CasADi."""
     if law.real == "double":
         return f"  return {law.name}_step(w{''.join(f', {c}' for c in calls)}) < 0;\n"

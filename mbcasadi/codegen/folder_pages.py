@@ -1,6 +1,6 @@
 """The files beside the C: example, build file and README."""
 
-from mbcasadi.codegen.c_interface import STATES, Law, Port, arguments, find_port, law_template
+from mbcasadi.codegen.c_interface import STATES, CLaw, Port, arguments, find_port, law_template
 from mbcasadi.codegen.example_run import STEP, TICKS, WAVE, ExampleRun
 from mbcasadi.codegen.manifest import DaqpOrigin, recommended_flags
 from mbcasadi.codegen.precision import numbers_of
@@ -16,7 +16,7 @@ MOST_LABELS = 12
 """Components of a signal that the README shows; the header has all."""
 
 
-def main_c(law: Law, run: ExampleRun) -> str:
+def main_c(law: CLaw, run: ExampleRun) -> str:
     """Return `main.c`: ticks on inputs that move around the start, compared with a record."""
     real = law.real
     own = [
@@ -79,7 +79,7 @@ def main_c(law: Law, run: ExampleRun) -> str:
     )
 
 
-def _call(law: Law) -> str:
+def _call(law: CLaw) -> str:
     """Return the C of one tick: a step, or both phases."""
     tick_arguments = arguments(law.signals)
     if not law.prepared_from:
@@ -92,7 +92,7 @@ def _call(law: Law) -> str:
     )
 
 
-def cmake_lists(law: Law, daqp: DaqpOrigin, *, supervised: bool = False) -> str:
+def cmake_lists(law: CLaw, daqp: DaqpOrigin, *, supervised: bool = False) -> str:
     """Return `CMakeLists.txt`."""
     default = "${CMAKE_CURRENT_SOURCE_DIR}/daqp" if daqp == "wheel" else ""
     snippet = law_template(law, "daqp.cmake.in", {"default": default})
@@ -109,7 +109,7 @@ def cmake_lists(law: Law, daqp: DaqpOrigin, *, supervised: bool = False) -> str:
 
 
 def readme(
-    law: Law,
+    law: CLaw,
     daqp: DaqpOrigin,
     *,
     mujoco_plugin: bool = False,
@@ -153,7 +153,7 @@ def readme(
     )
 
 
-def _caller_rows(law: Law, *, mujoco_plugin: bool, fmu: bool, supervised: bool) -> str:
+def _caller_rows(law: CLaw, *, mujoco_plugin: bool, fmu: bool, supervised: bool) -> str:
     """Return the rows of the files that were asked for."""
     rows = {
         f"`{law.name}_mujoco.c`, `.xml`": "an engine plugin of MuJoCo, which "
@@ -170,14 +170,14 @@ def _caller_rows(law: Law, *, mujoco_plugin: bool, fmu: bool, supervised: bool) 
     )
 
 
-def _supervision_page(law: Law) -> str:
+def _supervision_page(law: CLaw) -> str:
     values = {
         "call": arguments([p for p in law.signals if p.name not in STATES]),
     }
     return law_template(law, "readme_supervised.md.in", values)
 
 
-def _nulls(law: Law) -> str:
+def _nulls(law: CLaw) -> str:
     """Return what null inputs stand for, of the inputs that the law has."""
     names = {port.name for port in law.inputs}
     meanings = {
@@ -190,7 +190,7 @@ def _nulls(law: Law) -> str:
     return ", ".join(["A null input counts as zeros", *parts]) + "."
 
 
-def _returned(law: Law) -> str:
+def _returned(law: CLaw) -> str:
     """Return the table of the numbers that a step returns; nothing without a status."""
     if find_port(law.outputs, "status") is None or not law.statuses:
         return ""
@@ -201,7 +201,7 @@ def _returned(law: Law) -> str:
     )
 
 
-def _phases_page(law: Law) -> str:
+def _phases_page(law: CLaw) -> str:
     if not law.prepared_from:
         return ""
     values = {
@@ -223,7 +223,7 @@ def _row(side: str, port: Port) -> str:
     return f"| {side} | `{port.name}` | {port.size} | {components} |"
 
 
-def _solver_page(law: Law, daqp: DaqpOrigin) -> str:
+def _solver_page(law: CLaw, daqp: DaqpOrigin) -> str:
     values: dict[str, str | int] = {
         "n": law.n,
         "m": law.m,

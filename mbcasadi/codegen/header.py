@@ -1,7 +1,7 @@
 """The header of the generated C."""
 
 from mbcasadi.codegen.c_interface import (
-    Law,
+    CLaw,
     Port,
     enumerators,
     find_port,
@@ -23,7 +23,7 @@ OWN_MACROS = (
 """Macros of an export of several words: a component's index could be called so."""
 
 
-def header_h(law: Law) -> str:
+def header_h(law: CLaw) -> str:
     """Return `<name>.h`."""
     upper = law.name.upper()
     returns = f"{upper}_OK, {upper}_BAD_MEMORY or {upper}_FAILED."
@@ -63,7 +63,7 @@ def header_h(law: Law) -> str:
     return law_template(law, "header.h.in", values).strip() + "\n"
 
 
-def _null_inputs(law: Law) -> str:
+def _null_inputs(law: CLaw) -> str:
     """Return what null inputs count as that are no zeros."""
     parts = [
         f",\n * a null {port.name} as {default}" + (" (all on)" if port.name == "mask" else "")
@@ -73,7 +73,7 @@ def _null_inputs(law: Law) -> str:
     return "".join(parts)
 
 
-def _emergency(law: Law) -> str:
+def _emergency(law: CLaw) -> str:
     """Return the remark on ticks that cannot run; a bare Function has none."""
     if not law.nu:
         return ""
@@ -88,7 +88,7 @@ def _emergency(law: Law) -> str:
     ).rstrip()
 
 
-def _phases(law: Law) -> str:
+def _phases(law: CLaw) -> str:
     has_status = find_port(law.outputs, "status")
     status = f"{Status.BAD_INPUT} (bad input)" if has_status else f"{law.name.upper()}_FAILED"
     return law_template(
@@ -103,20 +103,20 @@ def _phases(law: Law) -> str:
     )
 
 
-def _period(law: Law) -> str:
+def _period(law: CLaw) -> str:
     if law.period is None:
         return ""
     value = number(law.period, law.real)
     return f"/* Sample time, s. */\n#define {law.name.upper()}_PERIOD {value}\n\n"
 
 
-def _sizes(law: Law) -> list[str]:
+def _sizes(law: CLaw) -> list[str]:
     """Return the macros of the sizes of all signals."""
     labels = (f"{law.name}_{p.name}_SIZE" for p in law.signals)
     return unique_identifiers(labels, {f"{law.name.upper()}_{name}" for name in OWN_MACROS})
 
 
-def _indices(law: Law) -> str:
+def _indices(law: CLaw) -> str:
     upper = law.name.upper()
     taken = {*_sizes(law), *(f"{upper}_{name}" for name in OWN_MACROS)}
     blocks = []
@@ -129,7 +129,7 @@ def _indices(law: Law) -> str:
     return "\n".join(blocks) or "/* (the signals have no component names) */"
 
 
-def _argument_lines(law: Law) -> list[str]:
+def _argument_lines(law: CLaw) -> list[str]:
     lines = [_argument_line("in ", port) for port in law.inputs]
     return lines + [_argument_line("out", port) for port in law.outputs]
 
@@ -142,7 +142,7 @@ def _argument_line(side: str, port: Port) -> str:
     return f" *   {side} {port.identifier}: {shape}{dense}{unit_text}"
 
 
-def _constant_declarations(law: Law) -> str:
+def _constant_declarations(law: CLaw) -> str:
     rows = [
         f"extern const {law.real} {law.name}_{name}[{max(1, len(values))}];"
         for name, values in law.constants
@@ -156,14 +156,14 @@ def _constant_declarations(law: Law) -> str:
     )
 
 
-def _accessors(law: Law) -> str:
+def _accessors(law: CLaw) -> str:
     text = _solver_declarations(law) if law.staged else ""
     if not keeps_last(law):
         return text
     return text + law_template(law, "last_control.h.in")
 
 
-def _solver_declarations(law: Law) -> str:
+def _solver_declarations(law: CLaw) -> str:
     values: dict[str, str | int] = {
         "codes": "DAQP's exit flag (1: optimal)"
         if law.has_daqp

@@ -2,7 +2,7 @@
 
 import casadi as ca
 
-from mbcasadi.codegen.c_interface import Law, Port, Solver, rows_function
+from mbcasadi.codegen.c_interface import CLaw, Port, Solver, rows_function
 from mbcasadi.codegen.constant_rows import constant_rows_of
 from mbcasadi.codegen.names import require_export_name
 from mbcasadi.codegen.precision import Real, range_of
@@ -51,10 +51,10 @@ def rename_emergency(function: ca.Function, name: str) -> ca.Function:
     return ca.Function(name, inputs, outputs, function.name_in(), function.name_out())
 
 
-def law_from_function(function: ca.Function, name: str | None, real: Real = "double") -> Law:
+def law_from_function(function: ca.Function, name: str | None, real: Real = "double") -> CLaw:
     """Return a bare Function as a law without state."""
     symbol = require_export_name(name or function.name())
-    return Law(
+    return CLaw(
         name=symbol,
         inputs=_ports(function, "in", ()),
         outputs=_ports(function, "out", ()),
@@ -65,7 +65,7 @@ def law_from_function(function: ca.Function, name: str | None, real: Real = "dou
 
 def law_from_controller(
     controller: Controller, name: str | None, solver: Solver, real: Real = "double"
-) -> Law:
+) -> CLaw:
     """Return a controller as a law, after checking that its parts fit together.
 
     Raises:
@@ -106,7 +106,7 @@ def law_from_controller(
         functions = tuple(without_rows(stage) for stage in functions)
     nu = function.numel_out("u") if "u" in function.name_out() else controller.u_min.size
     emergency = controller.emergency
-    return Law(
+    return CLaw(
         name=symbol,
         inputs=_ports(function, "in", controller.inputs),
         outputs=_ports(function, "out", controller.outputs),

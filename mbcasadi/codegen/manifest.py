@@ -14,7 +14,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.codegen.c_interface import Law, Port, signature
+from mbcasadi.codegen.c_interface import CLaw, Port, signature
 from mbcasadi.codegen.callers.mujoco_plugin import MujocoEntry
 from mbcasadi.codegen.count import largest_body, operations
 from mbcasadi.codegen.folder import MANIFEST
@@ -138,13 +138,13 @@ FORMAT = 2
 """Of the manifest: another number means other keys."""
 
 
-def recommended_flags(law: Law) -> tuple[str, ...]:
+def recommended_flags(law: CLaw) -> tuple[str, ...]:
     """Return the optimisation flags that compile this law in reasonable time."""
     largest = max(largest_body(f) for f in (*law.functions, *law.between))
     return LARGE_FLAGS if largest > COMPILER_CLIFF else DEFAULT_FLAGS
 
 
-def manifest(law: Law, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> Manifest:
+def manifest(law: CLaw, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> Manifest:
     """Return the manifest; it depends neither on the time nor on the place of the export.
 
     Args:
@@ -193,7 +193,7 @@ def manifest(law: Law, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> Manifes
     }
 
 
-def _tick_operations(law: Law) -> TickOperations:
+def _tick_operations(law: CLaw) -> TickOperations:
     """Return the bound of a tick's operations, its QP solver included."""
     fixed = sum(operations(f) for f in (*law.functions, *law.between))
     if not law.staged:
@@ -211,7 +211,7 @@ def _equal_parts(text: str) -> list[EqualPartsEntry]:
     return [{"parts": int(parts), "operations": int(count)} for parts, count in loops]
 
 
-def _solver_entry(law: Law, daqp: DaqpOrigin) -> SolverEntry:
+def _solver_entry(law: CLaw, daqp: DaqpOrigin) -> SolverEntry:
     if law.has_daqp:
         origin = f"casadi {ca.CasadiMeta.version()} wheel" if daqp == "wheel" else "system"
         name, version = DAQP, DAQP_VERSION

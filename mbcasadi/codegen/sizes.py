@@ -5,7 +5,7 @@ addition, multiplication, division, root or comparison of numbers. n unknowns, m
 runs to its end, every second pass is made.
 """
 
-from mbcasadi.codegen.c_interface import Law
+from mbcasadi.codegen.c_interface import CLaw
 from mbcasadi.codegen.cone_c import cone_doubles, plane_rows
 
 CONE_ITERATIONS = 10  # times as many where there are quadratic cones
@@ -20,7 +20,7 @@ LEAST_UNKNOWNS = 2  # for which there is memory: compilers warn of loops over ar
 DAQP_STRUCTURES = 56
 
 
-def iteration_limit(law: Law) -> int:
+def iteration_limit(law: CLaw) -> int:
     """Return the iteration limit of a law's solver."""
     return most_iterations(law.m, law.n, law.cones)
 
@@ -33,7 +33,7 @@ def most_iterations(m: int, n: int, cones: int = 0) -> int:
     return 50 + 10 * (n + m) * (CONE_ITERATIONS if cones else 1)
 
 
-def memory_doubles(law: Law) -> int:
+def memory_doubles(law: CLaw) -> int:
     """Return the size of the caller's memory in doubles, with space for alignment."""
     work = work_sizes(law)
     others = work["sz_iw"] + work["sz_arg"] + work["sz_res"] + 4
@@ -43,7 +43,7 @@ def memory_doubles(law: Law) -> int:
     return others + _numbers(law)
 
 
-def _numbers(law: Law) -> int:
+def _numbers(law: CLaw) -> int:
     """Return the reals of the memory, and the integers of the solver in pairs."""
     total = work_sizes(law)["sz_w"]
     total += law.nz
@@ -63,7 +63,7 @@ def _numbers(law: Law) -> int:
     return total
 
 
-def _solver_doubles(law: Law) -> int:
+def _solver_doubles(law: CLaw) -> int:
     """Return the size of `struct ldp`."""
     n, m = max(LEAST_UNKNOWNS, law.n), max(1, law.m) + plane_rows(law.cones)
     rows = 0 if law.rows is not None else max(1, int(law.pattern.nnz())) + m
@@ -73,18 +73,18 @@ def _solver_doubles(law: Law) -> int:
     return rows + 5 * m + carry + factors + 9 * n + SOLVER_SCALARS + _solver_integers(law)
 
 
-def _solver_integers(law: Law) -> int:
+def _solver_integers(law: CLaw) -> int:
     """Return the integers of `struct ldp` in pairs."""
     n, m = max(LEAST_UNKNOWNS, law.n), max(1, law.m) + plane_rows(law.cones)
     return (2 * n + m + SOLVER_INTEGERS + 1 + (2 * n + 1 if law.cones else 0)) // 2
 
 
-def most_passed(law: Law) -> int:
+def most_passed(law: CLaw) -> int:
     """Return the largest number of values passed from one problem of a tick to the next."""
     return max(max(1, int(f.numel_in("passed"))) for f in (*law.between, law.functions[1]))
 
 
-def _between_doubles(law: Law) -> int:
+def _between_doubles(law: CLaw) -> int:
     """Return the size of what lies between the problems of a tick."""
     n, m = max(LEAST_UNKNOWNS, law.n), max(1, law.m)
     return 2 * most_passed(law) + n + 2 * m
@@ -97,7 +97,7 @@ def _daqp_doubles(n: int, m: int) -> int:
     return m * n + 3 * m + 2 * n + factors + (integers + 1) // 2 + DAQP_STRUCTURES
 
 
-def work_sizes(law: Law) -> dict[str, int]:
+def work_sizes(law: CLaw) -> dict[str, int]:
     """Return the lengths of CasADi's work arrays, enough for each Function of the law."""
     functions = (*law.functions, *law.between)
     return {

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from mbcasadi.codegen.c_interface import Law
+from mbcasadi.codegen.c_interface import CLaw
 from mbcasadi.codegen.cone_c import ROW, WITHOUT, cone_values, plane_rows
 from mbcasadi.codegen.constant_rows import ConstantRows
 from mbcasadi.codegen.precision import Real, numbers_of
@@ -103,7 +103,7 @@ def wheel_files() -> dict[str, bytes]:
     return {name: path.read_bytes() for name, path in sources.items()}
 
 
-def least_distance_c(law: Law) -> str:
+def least_distance_c(law: CLaw) -> str:
     """Return the C that solves the law's least-distance problem."""
     carry = int(law.functions[0].nnz_out("carry"))
     rows = (

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from mbcasadi.dynamics.turned_limb import LEAST_SCORE, Row, TurnedLimb, turned_limb
+from mbcasadi.dynamics.turned_limb import LEAST_SCORE, LimbRow, TurnedLimb, turned_limb
 from mbcasadi.linalg import limbs_of
 from mbcasadi.linalg.householder import one_hot
 
@@ -57,7 +57,7 @@ class _Covariance:
         self.T, self.Y = ca.SX.eye(nb), ca.SX(nb, m)
         self.free: list[ca.SX] = []
 
-    def measure(self, row: Row, met: list[int]) -> None:
+    def measure(self, row: LimbRow, met: list[int]) -> None:
         """Take up one row, and the direction of its own that is new.
 
         Args:
@@ -74,7 +74,7 @@ class _Covariance:
         self.T = ca.vertcat(self.T, gain.turn * gain.phi.T)
         self.free.append(1 - gain.kept)
 
-    def measure_by_size(self, rows: list[tuple[Row, list[int]]]) -> None:
+    def measure_by_size(self, rows: list[tuple[LimbRow, list[int]]]) -> None:
         """Take up the last rows of the limbs, the largest remainder beside its threshold first.
 
         Args:
@@ -110,7 +110,7 @@ class _Covariance:
                     self.free[place - len(new)] -= flag * gain.kept
             self.Y = self.Y - K @ change
 
-    def part_of(self, row: Row, met: list[int]) -> ca.SX:
+    def part_of(self, row: LimbRow, met: list[int]) -> ca.SX:
         """Return (1, nb + k) the parts of a row in the places of T, without a new direction."""
         part = ca.SX(1, self.T.shape[0])
         if row.shared.numel():
@@ -166,7 +166,7 @@ def covariance(G: ca.SX, threshold2: ca.SX) -> Covariance:
     shared, nb = list(limbs.shared), len(limbs.shared)
     state = _Covariance(nb, m)
     turned: list[tuple[TurnedLimb, list[int]]] = []
-    last: list[tuple[Row, list[int]]] = []
+    last: list[tuple[LimbRow, list[int]]] = []
     for group in limbs.groups:
         limb, met = turned_limb(G, group, shared, threshold2), list[int]()
         turned.append((limb, met))

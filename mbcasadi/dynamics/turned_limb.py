@@ -22,10 +22,10 @@ class TurnedLimb(NamedTuple):
 
     columns: tuple[int, ...]
     Q: ca.SX
-    rows: list["Row"]
+    rows: list["LimbRow"]
 
 
-class Row(NamedTuple):
+class LimbRow(NamedTuple):
     """A row after the reflections.
 
     Fields: `place` (m, 1) a one at the row of G; `shared` (1, nb) and `own` (1, k) parts, the last
@@ -62,7 +62,7 @@ def turned_limb(G: ca.SX, limb: Limb, shared: list[int], threshold2: ca.SX) -> T
         of_all = ca.SX(G.shape[0], 1)
         of_all[places] = e
         part = e.T @ own[:m, : min(k + 1, n)]
-        rows.append(Row(of_all, e.T @ G[places, shared], part, k < n, e.T @ limits))
+        rows.append(LimbRow(of_all, e.T @ G[places, shared], part, k < n, e.T @ limits))
     return TurnedLimb(limb.columns, own[m:, :], rows)
 
 

@@ -29,7 +29,7 @@ class ForceMap(NamedTuple, Generic[Sym]):
     complete: Sym
 
 
-class Interval(NamedTuple, Generic[Sym]):
+class InertiaRange(NamedTuple, Generic[Sym]):
     """Smallest and largest inertia of the free motions, the nonzero eigenvalues of `P M P`."""
 
     low: Sym
@@ -106,7 +106,7 @@ def largest_eigenvalue(X: Sym) -> Sym:
     return size_0 * ca.exp(log_sizes[-1])
 
 
-def mass_interval(M: Sym, P: Sym, rank: Sym | float) -> Interval[Sym]:
+def mass_interval(M: Sym, P: Sym, rank: Sym | float) -> InertiaRange[Sym]:
     """Return `(λ_min, λ_max)` of `P M P` on null(A): the best virtual masses  [A16, eq. 12].
 
     With `mean_mass` as μ these are the extremes of `M̄`. Where nothing can move, both are
@@ -125,10 +125,10 @@ def mass_condition(M: Sym, P: Sym, virtual_mass: Sym | float) -> Sym:
     return extremes.high / extremes.low
 
 
-def _extremes(M_bar: Sym) -> Interval[Sym]:
+def _extremes(M_bar: Sym) -> InertiaRange[Sym]:
     """Return the smallest and the largest eigenvalue of a positive definite matrix."""
     inverse = tree_solve(tree_cholesky(M_bar), type(M_bar).eye(M_bar.shape[0]))
-    return Interval(1 / largest_eigenvalue(inverse), largest_eigenvalue(M_bar))
+    return InertiaRange(1 / largest_eigenvalue(inverse), largest_eigenvalue(M_bar))
 
 
 def force_projection(M: Sym, P: Sym, virtual_mass: Sym | float) -> Sym:

@@ -41,7 +41,7 @@ REFINEMENTS = 1
 to rounding of these; with it they hold to rounding of the solution."""
 
 
-class Row(NamedTuple):
+class FactorRow(NamedTuple):
     """One row of `H G`.
 
     Fields: `h` (1, m) the row of H; `w` (1, nb) its shared part; `sigma` (1, 1) the size of its
@@ -139,7 +139,7 @@ def limb_factor(G: ca.SX, threshold2: ca.SX) -> LimbFactor:
     return LimbFactor(G, H, w, K, inverse, _null_rows(U, kept, H))
 
 
-def _limb_rows(G: ca.SX, shared: ca.SX, limb: Limb, threshold2: ca.SX) -> Iterator[Row]:
+def _limb_rows(G: ca.SX, shared: ca.SX, limb: Limb, threshold2: ca.SX) -> Iterator[FactorRow]:
     """Return the rows of one limb after its own elimination, strongest first."""
     m, n = len(limb.rows), len(limb.columns)
     places = list(limb.rows)
@@ -156,7 +156,7 @@ def _limb_rows(G: ca.SX, shared: ca.SX, limb: Limb, threshold2: ca.SX) -> Iterat
             H = H - ratio @ h
         of_all = ca.SX(1, G.shape[0])
         of_all[:, places] = h
-        yield Row(of_all, h @ shared[places, :], sigma, e.T @ limits)
+        yield FactorRow(of_all, h @ shared[places, :], sigma, e.T @ limits)
 
 
 def _strongest(tail: ca.SX, weight: ca.SX, left: ca.SX) -> ca.SX:
@@ -189,7 +189,7 @@ class _Shared:
     """What rows leave of the shared columns, one row after the other (see module)."""
 
     def __init__(self, nb: int) -> None:
-        self.rows: list[Row] = []
+        self.rows: list[FactorRow] = []
         self._C = ca.SX.eye(nb)
         self._taken: list[tuple[ca.SX, ca.SX, ca.SX]] = []
 
@@ -199,7 +199,7 @@ class _Shared:
         nb = self._C.shape[0]
         return ca.vertcat(ca.SX(0, nb), *K), _column(inverse), _column(kept)
 
-    def take(self, row: Row) -> tuple[ca.SX, ca.SX]:
+    def take(self, row: FactorRow) -> tuple[ca.SX, ca.SX]:
         """Add a row; return φ and the factor of `C φ φᵀ`."""
         phi = self._C.T @ row.w.T
         alpha = ca.sumsqr(phi) + row.sigma**2
@@ -211,7 +211,7 @@ class _Shared:
         self.rows.append(row)
         return phi, share
 
-    def take_by_size(self, rows: Sequence[Row]) -> None:
+    def take_by_size(self, rows: Sequence[FactorRow]) -> None:
         """Add rows, the largest remainder beside its threshold first."""
         if not rows:
             return
@@ -223,7 +223,7 @@ class _Shared:
                 alpha = ca.densify(ca.sum2(phi**2) + sigma**2)
                 e = one_hot(left * (alpha * weight + LEAST_SCORE))
             left = left - e
-            chosen, share = self.take(Row(e.T @ h, e.T @ w, e.T @ sigma, e.T @ threshold2))
+            chosen, share = self.take(FactorRow(e.T @ h, e.T @ w, e.T @ sigma, e.T @ threshold2))
             phi = phi - (phi @ (chosen * share)) @ chosen.T
 
 

@@ -23,7 +23,7 @@ TIME_ROUNDING = 1e-10
 
 
 @dataclass(frozen=True)
-class Plan:
+class StepPlan:
     """Time, samples, events and controller of a run.
 
     Attributes:
@@ -57,7 +57,7 @@ class IntegrationLoop:
         right_hand_side: RightHandSide,
         stepper: Stepper,
         topology: TopologyChange,
-        plan: Plan,
+        plan: StepPlan,
     ) -> None:
         """Start before the first sample.
 

@@ -12,7 +12,7 @@ from mbcasadi.shapes import column, real_array
 from mbcasadi.simulation.buffered_function import Array
 from mbcasadi.simulation.events import Event, Switch
 from mbcasadi.simulation.initial_state import initial_mask, initial_state
-from mbcasadi.simulation.integration_loop import IntegrationLoop, Plan
+from mbcasadi.simulation.integration_loop import IntegrationLoop, StepPlan
 from mbcasadi.simulation.manifold import Manifold
 from mbcasadi.simulation.options import EquationOptions, InitialConditions, IntegrationOptions
 from mbcasadi.simulation.right_hand_side import Force, RightHandSide
@@ -80,7 +80,7 @@ def simulate(
     if system.mask is None and any(event.mask is not None for event in events):
         system = system.with_mask()
     start = _start(system, q0, v0, initial)
-    plan = Plan(
+    plan = StepPlan(
         start=initial.t0,
         end=initial.t0 + duration,
         times=_sample_times(times, initial.t0, initial.t0 + duration),

@@ -10,18 +10,18 @@ from mbcasadi.system.limits import Limits
 from mbcasadi.system.mask import row_mask
 from mbcasadi.system.redundancy import Redundancy
 from mbcasadi.system.redundancy import redundancy as redundancy
-from mbcasadi.system.rows import Rows
+from mbcasadi.system.rows import ConstraintRows
 from mbcasadi.system.system import System
 
 __all__ = [
     "Carrier",
+    "ConstraintRows",
     "FrameFunctions",
     "GeometryContact",
     "GeometryContacts",
     "LeftOut",
     "Limits",
     "Redundancy",
-    "Rows",
     "System",
     "contacts_of",
     "evaluate",

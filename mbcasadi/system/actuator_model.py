@@ -22,7 +22,7 @@ from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.model.transmission import actuator_length, moment_row
 from mbcasadi.system.activation_step import ActivationStep, activation_step
 from mbcasadi.system.functions import evaluate
-from mbcasadi.system.pid_step import Law, PidState, PidStep, pid_state
+from mbcasadi.system.pid_step import PidLaw, PidState, PidStep, pid_state
 from mbcasadi.system.ranges import Ranges, clip, finite, force_range
 from mbcasadi.system.system import System
 
@@ -87,8 +87,8 @@ class ActuatorModel:
         states = {i: self._pid_state(k) for k, i in enumerate(self.pids)}
         return {i: self.pids[i].force(self._law(i), at, u[i]) for i, at in states.items()}
 
-    def _law(self, i: int) -> Law:
-        return Law(self.gain[i], self.bias[i], self.act[i], self.hold[i], self.reach[i])
+    def _law(self, i: int) -> PidLaw:
+        return PidLaw(self.gain[i], self.bias[i], self.act[i], self.hold[i], self.reach[i])
 
     def _pid_state(self, k: int) -> PidState:
         return PidState(*(self.pid_state[k, i] for i in range(len(PidState._fields))))

@@ -32,7 +32,7 @@ class PidState(NamedTuple):
     upper: ca.SX
 
 
-class Law(NamedTuple):
+class PidLaw(NamedTuple):
     """`gain`, `bias`, and `act`, `hold` and `reach` of its activation (`ActivationStep`)."""
 
     gain: ca.SX
@@ -48,7 +48,7 @@ class PidStep:
 
     actuator: Actuator
 
-    def force(self, law: Law, at: PidState, u: ca.SX) -> ca.SX:
+    def force(self, law: PidLaw, at: PidState, u: ca.SX) -> ca.SX:
         """Return p of a control."""
         actuator = self.actuator
         w = law.act + law.reach * (u - law.hold)
@@ -60,7 +60,7 @@ class PidStep:
             p = p + actuator.pid.rate_gain * activation_rate(actuator, u, w)
         return p
 
-    def control(self, law: Law, at: PidState, p: ca.SX) -> ca.SX:
+    def control(self, law: PidLaw, at: PidState, p: ca.SX) -> ca.SX:
         """Return the control of a force; the nearest corner where no control gives it."""
         corners = [law.hold + (c - law.act) / law.reach for c in self._corners(at)]
         forces = [self.force(law, at, u) for u in corners]

@@ -18,12 +18,12 @@ MEMBER_OF = {
     "loop_jacobian": "jacobian",
     "loop_bias": "bias",
 }
-"""Member of `System` → Function of `Rows` that it stacks."""
+"""Member of `System` → Function of `ConstraintRows` that it stacks."""
 
 
 @summarised
 @dataclass(frozen=True)
-class Rows:
+class ConstraintRows:
     """Constraint rows as data: of a mechanism, or rows that a controller enforces.
 
     Attributes:
@@ -48,7 +48,7 @@ class Rows:
         return bool(ca.SX(self.at_rest.call(self.at_rest.sx_in())[0]).is_zero())
 
 
-def rows_as_functions(rows: UserRows, q: ca.SX, v: ca.SX, t: ca.SX | None) -> Rows:
+def rows_as_functions(rows: UserRows, q: ca.SX, v: ca.SX, t: ca.SX | None) -> ConstraintRows:
     """Return the expressions of `rows` as Functions of the given symbols.
 
     Args:
@@ -61,7 +61,7 @@ def rows_as_functions(rows: UserRows, q: ca.SX, v: ca.SX, t: ca.SX | None) -> Ro
     """
     time = {} if t is None else {"t": t}
     of_q, of_qv = {"q": q} | time, {"q": q, "v": v} | time
-    return Rows(
+    return ConstraintRows(
         count=int(rows.phi.numel()),
         residual=function("constraint", of_q, "phi", rows.phi),
         rate=function("constraint_rate", of_qv, "psi", rows.psi),
@@ -71,13 +71,13 @@ def rows_as_functions(rows: UserRows, q: ca.SX, v: ca.SX, t: ca.SX | None) -> Ro
     )
 
 
-def builders_of(rows: Rows) -> dict[str, Builder]:
+def builders_of(rows: ConstraintRows) -> dict[str, Builder]:
     """Return the builders of a system that has these rows only."""
     builders = {name: constant(getattr(rows, part)) for name, part in MEMBER_OF.items()}
     return builders | ({} if rows.still else {"constraint_velocity": constant(rows.at_rest)})
 
 
-def append_rows(builders: Mapping[str, Builder], rows: Rows) -> dict[str, Builder]:
+def append_rows(builders: Mapping[str, Builder], rows: ConstraintRows) -> dict[str, Builder]:
     """Return the constraint members with `rows` below those that the builders have."""
     members = {
         name: _stack(name, builders[name], getattr(rows, part)) for name, part in MEMBER_OF.items()

@@ -28,7 +28,7 @@ from mbcasadi.system.named_frames import functions_of_name
 from mbcasadi.system.parameter_inputs import with_parameter_input
 from mbcasadi.system.parametric_system import expose_frame, expose_parameters, system_at
 from mbcasadi.system.relative_frames import relative_frame
-from mbcasadi.system.rows import Rows, append_rows, rows_as_functions
+from mbcasadi.system.rows import ConstraintRows, append_rows, rows_as_functions
 from mbcasadi.system.scales import Scales, measure_scales
 from mbcasadi.system.sensor_functions import (
     body_index,
@@ -231,7 +231,7 @@ class System(Mechanism):
         a0: Expression | None = None,
         psi: Expression | None = None,
         t: ca.SX | None = None,
-    ) -> Rows:
+    ) -> ConstraintRows:
         """Return constraint rows on this system's coordinates, as data with named Functions.
 
         Args:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from mbcasadi.codegen.c_interface import (
     STATES,
-    Law,
+    CLaw,
     Port,
     comment,
     enumerators,
@@ -23,7 +23,7 @@ CODES = (
 )
 
 
-def header_hpp(law: Law) -> str:
+def header_hpp(law: CLaw) -> str:
     """Return `<name>.hpp`."""
     statuses = _statuses(law)
     first = find_port(law.inputs, "q") or law.inputs[0] if law.inputs else None
@@ -88,19 +88,19 @@ def _member(ports: tuple[Port, ...], port: Port) -> str:
     return cpp_names(p.name for p in ports)[ports.index(port)]
 
 
-def _given(law: Law) -> list[Port]:
+def _given(law: CLaw) -> list[Port]:
     """Return the inputs that the caller provides: the object owns z."""
     return [p for p in law.inputs if not (law.has_state and p.name == "z")]
 
 
-def _period(law: Law) -> str:
+def _period(law: CLaw) -> str:
     if law.period is None:
         return ""
     value = number(law.period)
     return f"/* Sample time, s. */\ninline constexpr double period = {value};\n\n"
 
 
-def _indices(law: Law) -> str:
+def _indices(law: CLaw) -> str:
     blocks, taken = [], set()
     for port in law.signals:
         name = cpp_name(port.name)
@@ -128,7 +128,7 @@ def _unit(port: Port) -> str:
     return f" /* {port.unit_text} */" if port.unit_text else ""
 
 
-def _statuses(law: Law) -> list[tuple[str, int, str]]:
+def _statuses(law: CLaw) -> list[tuple[str, int, str]]:
     """Return name, number and text of what a tick returns."""
     texts = list(law.statuses) if find_port(law.outputs, "status") else []
     texts = texts or ["ok"]
@@ -140,12 +140,12 @@ def _statuses(law: Law) -> list[tuple[str, int, str]]:
     return [(name, code, comment(text.replace('"', "'"))) for name, code, text in rows]
 
 
-def _is_safe(law: Law) -> str:
+def _is_safe(law: CLaw) -> str:
     safe = [f"static_cast<int>(status) == {int(code)}" for code in law.safe_statuses]
     return " || ".join(["static_cast<int>(status) < 0", *safe])
 
 
-def _flags(law: Law) -> str:
+def _flags(law: CLaw) -> str:
     if find_port(law.outputs, "flags") is None:
         return ""
     rows = "".join(f"    {str(flag.name).lower()} = {int(flag)},\n" for flag in Flag)
@@ -155,7 +155,7 @@ def _flags(law: Law) -> str:
     )
 
 
-def _null_inputs(law: Law) -> str:
+def _null_inputs(law: CLaw) -> str:
     return "".join(
         f", {port.name} as {default}"
         for port in law.inputs
@@ -163,13 +163,13 @@ def _null_inputs(law: Law) -> str:
     )
 
 
-def _unused(law: Law) -> str:
+def _unused(law: CLaw) -> str:
     lines = "" if _given(law) else "    (void)inputs;\n"
     own = all(law.has_state and p.name in STATES for p in law.outputs)
     return lines + ("    (void)outputs;\n" if own else "")
 
 
-def _arguments(law: Law) -> str:
+def _arguments(law: CLaw) -> str:
     inputs = [_input(law, p) for p in law.inputs]
     outputs = [
         "z_.data()"
@@ -180,12 +180,12 @@ def _arguments(law: Law) -> str:
     return "".join(f", {argument}" for argument in inputs + outputs)
 
 
-def _input(law: Law, port: Port) -> str:
+def _input(law: CLaw, port: Port) -> str:
     owned = law.has_state and port.name == "z"
     return "z_.data()" if owned else f"inputs.{_member(law.inputs, port)}.data()"
 
 
-def _methods(law: Law) -> str:
+def _methods(law: CLaw) -> str:
     name = law.name
     parts = []
     if law.prepared_from:

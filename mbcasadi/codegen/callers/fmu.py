@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.codegen.builder import compile_with_estimate
-from mbcasadi.codegen.c_interface import Law, law_template
+from mbcasadi.codegen.c_interface import CLaw, law_template
 from mbcasadi.codegen.callers.fmu_description import (
     Variables,
     build_description,
@@ -40,7 +40,7 @@ WARNINGS = ("-Wno-unused-parameter",)
 
 
 def fmu_archive(
-    law: Law,
+    law: CLaw,
     contents: Mapping[str, bytes],
     example: Mapping[str, ArrayLike],
     report: Callable[[str], None],
@@ -68,7 +68,7 @@ def fmu_archive(
     return _zipped(files | _binary(law, sources, report))
 
 
-def _require_unit(law: Law) -> None:
+def _require_unit(law: CLaw) -> None:
     if law.period is None:
         raise ExportError(
             f"{law.name!r} has no period, so that it is no co-simulation unit; export a "
@@ -81,7 +81,7 @@ def _require_unit(law: Law) -> None:
         )
 
 
-def _functions_c(law: Law, variables: Variables, token: str) -> str:
+def _functions_c(law: CLaw, variables: Variables, token: str) -> str:
     places = "".join(f", {variables.places[port.name]}" for port in law.signals)
     status = variables.return_place
     return law_template(
@@ -106,7 +106,7 @@ def _functions_c(law: Law, variables: Variables, token: str) -> str:
     )
 
 
-def _start_values(law: Law, variables: Variables) -> NDArray[np.float64]:
+def _start_values(law: CLaw, variables: Variables) -> NDArray[np.float64]:
     """Return the value of each variable before the first step; u is the safe output."""
     results = np.zeros(len(variables.results))
     first = variables.first_of_u
@@ -124,7 +124,7 @@ def platform_name(system: str = sys.platform, machine: str | None = None) -> str
 
 
 def _binary(
-    law: Law, sources: Mapping[str, bytes], report: Callable[[str], None]
+    law: CLaw, sources: Mapping[str, bytes], report: Callable[[str], None]
 ) -> dict[str, bytes]:
     """Return the library for this machine; nothing where there is no compiler for it.
 

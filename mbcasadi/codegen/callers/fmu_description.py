@@ -8,7 +8,7 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.codegen.c_interface import Law, Port
+from mbcasadi.codegen.c_interface import CLaw, Port
 from mbcasadi.codegen.manifest import recommended_flags
 from mbcasadi.codegen.text import number, package_version
 
@@ -62,7 +62,7 @@ class Variables:
     return_place: str
 
 
-def variables_of(law: Law, values: Mapping[str, NDArray[np.float64]]) -> Variables:
+def variables_of(law: CLaw, values: Mapping[str, NDArray[np.float64]]) -> Variables:
     """Return the variables of a law.
 
     Args:
@@ -127,7 +127,7 @@ BASE_UNITS = {
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
-def model_description(law: Law, variables: Variables, token: str) -> str:
+def model_description(law: CLaw, variables: Variables, token: str) -> str:
     """Return `modelDescription.xml`."""
     period = number(law.period or 0.0)
     everything = (*variables.given, *variables.results, *variables.codes)
@@ -156,7 +156,7 @@ def model_description(law: Law, variables: Variables, token: str) -> str:
     )
 
 
-def build_description(law: Law, functions: str) -> str:
+def build_description(law: CLaw, functions: str) -> str:
     """Return `buildDescription.xml`, by which a simulator compiles the sources."""
     options = " ".join(recommended_flags(law))
     return (

@@ -12,7 +12,7 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.codegen.c_interface import Law, Port, find_port, law_template, tick_call
+from mbcasadi.codegen.c_interface import CLaw, Port, find_port, law_template, tick_call
 from mbcasadi.codegen.emergency import keeps_last
 from mbcasadi.codegen.example_run import example_inputs
 from mbcasadi.codegen.sizes import memory_doubles
@@ -55,7 +55,7 @@ class UserInput(NamedTuple):
     default: NDArray[np.float64]
 
 
-def require_plugin(law: Law, example: Mapping[str, ArrayLike]) -> None:
+def require_plugin(law: CLaw, example: Mapping[str, ArrayLike]) -> None:
     """Raise `ExportError` where no plugin of MuJoCo can call this law, or it has no reference."""
     u = find_port(law.outputs, "u")
     if law.period is None or u is None or not u.size:
@@ -78,7 +78,7 @@ def require_plugin(law: Law, example: Mapping[str, ArrayLike]) -> None:
             )
 
 
-def plugin_files(law: Law, example: Mapping[str, ArrayLike]) -> dict[str, str]:
+def plugin_files(law: CLaw, example: Mapping[str, ArrayLike]) -> dict[str, str]:
     """Return `<name>_mujoco.c` and `<name>_mujoco.xml`, by file name.
 
     Args:
@@ -96,7 +96,7 @@ def plugin_files(law: Law, example: Mapping[str, ArrayLike]) -> dict[str, str]:
     }
 
 
-def mujoco_entry(law: Law) -> MujocoEntry:
+def mujoco_entry(law: CLaw) -> MujocoEntry:
     """Return the manifest's entry: where inputs and results are in MuJoCo's data."""
     inputs = _user_inputs(law, {})
     nu = RECORD_HEAD + law.nu
@@ -121,7 +121,7 @@ def mujoco_entry(law: Law) -> MujocoEntry:
     }
 
 
-def _user_inputs(law: Law, values: Mapping[str, NDArray[np.float64]]) -> list[UserInput]:
+def _user_inputs(law: CLaw, values: Mapping[str, NDArray[np.float64]]) -> list[UserInput]:
     inputs, first = [], 0
     for port in law.inputs:
         if port.name in KNOWN_TO_MUJOCO:
@@ -132,7 +132,7 @@ def _user_inputs(law: Law, values: Mapping[str, NDArray[np.float64]]) -> list[Us
     return inputs
 
 
-def _plugin_c(law: Law, inputs: list[UserInput]) -> str:
+def _plugin_c(law: CLaw, inputs: list[UserInput]) -> str:
     sizes = {name: _size(law, name) for name in ("q", "v", "act", "z")}
     keeps = keeps_last(law)
     return law_template(
@@ -157,12 +157,12 @@ def _plugin_c(law: Law, inputs: list[UserInput]) -> str:
     )
 
 
-def _size(law: Law, name: str) -> int:
+def _size(law: CLaw, name: str) -> int:
     port = find_port(law.inputs, name)
     return port.size if port else 0
 
 
-def _tables(law: Law, inputs: list[UserInput]) -> str:
+def _tables(law: CLaw, inputs: list[UserInput]) -> str:
     """Return the names of q, v, act and u, and the inputs that MuJoCo does not know."""
     tables = []
     for name in LEAST_COMPONENTS:
@@ -183,7 +183,7 @@ def _tables(law: Law, inputs: list[UserInput]) -> str:
     return "".join(tables)
 
 
-def _initial(law: Law, *, keeps: bool) -> str:
+def _initial(law: CLaw, *, keeps: bool) -> str:
     lines = ""
     if law.has_state:
         lines += f"  for (i = 0; i < NZ; ++i) state[Z_AT + i] = {law.name}_z0[i];\n"
@@ -192,7 +192,7 @@ def _initial(law: Law, *, keeps: bool) -> str:
     return lines
 
 
-def _run(law: Law, inputs: list[UserInput], *, keeps: bool) -> str:
+def _run(law: CLaw, inputs: list[UserInput], *, keeps: bool) -> str:
     """Return the C of one tick: what the memory keeps, the step, its results."""
     places = {entry.port.name: f"user + {entry.first}" for entry in inputs}
     places |= {name: name for name in KNOWN_TO_MUJOCO}
@@ -204,7 +204,7 @@ def _run(law: Law, inputs: list[UserInput], *, keeps: bool) -> str:
     return f"{before}  next[RETURNED] = {call};\n{after}"
 
 
-def _plugin_xml(law: Law, inputs: list[UserInput]) -> str:
+def _plugin_xml(law: CLaw, inputs: list[UserInput]) -> str:
     entry = mujoco_entry(law)
     rows = [
         f"    {place['switch']:5d}: 1 where {name} is the numbers behind it ({place['size']}), "

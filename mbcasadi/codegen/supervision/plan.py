@@ -7,7 +7,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.codegen.c_interface import STATES, Law, Port, find_port
+from mbcasadi.codegen.c_interface import STATES, CLaw, Port, find_port
 from mbcasadi.codegen.stage_functions import rename_function
 from mbcasadi.codegen.supervision.supervision import MOST_TICKS, Numbers, Supervision
 from mbcasadi.description.controller import INPUTS, ticks_of_last_command
@@ -68,7 +68,7 @@ class Plan:
         safe_law: renamed, or None.
     """
 
-    law: Law
+    law: CLaw
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     checked: tuple[Checked, ...]
@@ -103,7 +103,7 @@ class Plan:
 
 
 def plan_supervision(
-    supervision: Supervision, law: Law, function: ca.Function, start: Mapping[str, Array]
+    supervision: Supervision, law: CLaw, function: ca.Function, start: Mapping[str, Array]
 ) -> Plan:
     """Return the numbers of a supervision.
 
@@ -207,7 +207,7 @@ def _numbers(text: str, values: Numbers, port: Port, otherwise: float) -> Array:
     return result
 
 
-def _spoiled(law: Law, function: ca.Function, start: Mapping[str, Array]) -> Port | None:
+def _spoiled(law: CLaw, function: ca.Function, start: Mapping[str, Array]) -> Port | None:
     """Return the input whose NaN leads the law to its safe output; without one, None."""
     first = [port.name for port in law.inputs if port.name not in INPUTS and port.size][:1]
     for name in (*SPOILED, *first):
@@ -225,7 +225,7 @@ def _spoiled(law: Law, function: ca.Function, start: Mapping[str, Array]) -> Por
     return None
 
 
-def _safe_law(supervision: Supervision, law: Law, inputs: tuple[Port, ...]) -> ca.Function | None:
+def _safe_law(supervision: Supervision, law: CLaw, inputs: tuple[Port, ...]) -> ca.Function | None:
     """Return the safe law under its name in C.
 
     Raises:

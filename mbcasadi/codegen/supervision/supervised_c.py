@@ -6,7 +6,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.codegen.c_interface import STATES, Law, Port, law_template, parameters, tick_call
+from mbcasadi.codegen.c_interface import STATES, CLaw, Port, law_template, parameters, tick_call
 from mbcasadi.codegen.casadi_c import generate
 from mbcasadi.codegen.controller import HIDDEN, VISIBLE
 from mbcasadi.codegen.emergency import keeps_last
@@ -155,7 +155,7 @@ def _bind(plan: Plan) -> str:
     return "".join(lines)
 
 
-def _initial_state(law: Law) -> str:
+def _initial_state(law: CLaw) -> str:
     if not law.has_state:
         return ""
     return f"  for (i = 0; i < NZ; ++i) m->s.z[i] = {law.name}_z0[i];\n"
@@ -202,7 +202,7 @@ def _refusal(plan: Plan) -> dict[str, str | int]:
     return {"refused_codes": lines, "refused_return": returned}
 
 
-def _kept(law: Law) -> dict[str, str | int]:
+def _kept(law: CLaw) -> dict[str, str | int]:
     """Return the C that keeps and restores what the memory of the law hands on."""
     keep, restore = "", ""
     if law.staged:
@@ -269,7 +269,7 @@ def _phases(plan: Plan, file: str) -> str:
     )
 
 
-def _record_phase(law: Law) -> str:
+def _record_phase(law: CLaw) -> str:
     """Return the C that notes a feedback without its preparation."""
     if not law.prepared_from:
         return ""

@@ -24,7 +24,7 @@ from mbcasadi.control.inverse_dynamics.residuals import (
     ROUNDED,
     Allowance,
     Candidate,
-    Cost,
+    CostAt,
     residuals,
 )
 from mbcasadi.control.inverse_dynamics.softened import RELAXED_SHARE, excess, words
@@ -196,7 +196,7 @@ class FinishStage:
         y, nu = whitened.unknown(x), setup.system.nu
         lower, upper = known["actuators.lower"], known["actuators.upper"]
         p = ca.fmin(ca.fmax(y[:nu, 0], lower), upper)
-        cost = Cost(
+        cost = CostAt(
             weights=qp.weights,
             force_weights=qp.forces.weights,
             **{key: known[f"cost.{key}"] for key in COST},

@@ -49,7 +49,7 @@ NOTHING = 1e-150
 
 
 @dataclass(frozen=True)
-class Cost:
+class CostAt:
     """What is minimised, in the terms of `problem.py`.
 
     Attributes:
@@ -115,7 +115,7 @@ def residuals(
     condensed: Condensed,
     whitened: Metric,
     rows: Rows,
-    cost: Cost,
+    cost: CostAt,
     scales: ProblemScales,
     allowance: Allowance,
     drag: ca.SX | None = None,
@@ -209,7 +209,7 @@ def _constraint_residual(
 
 
 def cost_gradient(
-    candidate: Candidate, motion: tuple[ca.SX, ca.SX], condensed: Condensed, cost: Cost
+    candidate: Candidate, motion: tuple[ca.SX, ca.SX], condensed: Condensed, cost: CostAt
 ) -> ca.SX:
     """Return the derivative of the cost by y = (p, w), from the tasks themselves.
 

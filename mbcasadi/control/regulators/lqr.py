@@ -26,7 +26,7 @@ from mbcasadi.control.regulators.modes import relative_drift
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.control.regulators.riccati import (
     Regulator,
-    Tick,
+    SampledStage,
     regulator,
     sample_cost,
     sampled_regulator,
@@ -155,7 +155,7 @@ def _with_integrals(
     A, B = with_sums(tick.A, tick.B, period * E)
     Q = scipy.linalg.block_diag(tick.Q, period * own)
     N = np.vstack([tick.N, np.zeros((len(E), nu))])
-    return tick_regulator(Tick(A, B, Q, tick.R, N), period)
+    return tick_regulator(SampledStage(A, B, Q, tick.R, N), period)
 
 
 def manifold_weights(

@@ -79,7 +79,7 @@ class Filter:
     innovation: Array
 
 
-class Tick(NamedTuple):
+class SampledStage(NamedTuple):
     """One sample: `x_next = A x + B u`, with the cost `xᵀ Q x + 2 xᵀ N u + uᵀ R u`."""
 
     A: Array
@@ -132,7 +132,7 @@ def sampled_regulator(
     return tick_regulator(sample_cost(dfdx, dfdu, Q, R, period, N), period)
 
 
-def tick_regulator(tick: Tick, period: float) -> Regulator:
+def tick_regulator(tick: SampledStage, period: float) -> Regulator:
     """Return the gain of a discrete system and its cost; see `sampled_regulator`."""
     try:
         S = scipy.linalg.solve_discrete_are(tick.A, tick.B, tick.Q, tick.R, s=tick.N)
@@ -150,7 +150,7 @@ def tick_regulator(tick: Tick, period: float) -> Regulator:
 
 def sample_cost(
     dfdx: Array, dfdu: Array, Q: Array, R: Array, period: float, N: Array | None = None
-) -> Tick:
+) -> SampledStage:
     """Return the exact hold of one period and its cost.
 
         [Q_d N_d; N_dᵀ R_d] = ∫₀ᵀ e^(Fᵀs) [Q N; Nᵀ R] e^(Fs) ds,    F = [dfdx dfdu; 0 0]
@@ -167,10 +167,14 @@ def sample_cost(
     F = np.zeros((nx + nu, nx + nu))
     F[:nx] = np.hstack([dfdx, dfdu])
     flow, cost = _flow_and_integral(F, np.block([[Q, cross], [cross.T, R]]), period)
-    return Tick(flow[:nx, :nx], flow[:nx, nx:], cost[:nx, :nx], cost[nx:, nx:], cost[:nx, nx:])
+    return SampledStage(
+        flow[:nx, :nx], flow[:nx, nx:], cost[:nx, :nx], cost[nx:, nx:], cost[:nx, nx:]
+    )
 
 
-def backward_riccati(ticks: Sequence[Tick], S_end: Array) -> tuple[list[Array], list[Array]]:
+def backward_riccati(
+    ticks: Sequence[SampledStage], S_end: Array
+) -> tuple[list[Array], list[Array]]:
     """Return gains K_k and costs to go S_k of a finite horizon, k from the start.
 
         K_k = (R + Bᵀ S_{k+1} B)⁻¹ (Bᵀ S_{k+1} A + Nᵀ),
@@ -225,7 +229,7 @@ def stationary_filter(A: Array, C: Array, W: Array, V: Array) -> Filter:
     return Filter(L, P, after, poles, S)
 
 
-def _gain(tick: Tick, S: Array) -> Array:
+def _gain(tick: SampledStage, S: Array) -> Array:
     inertia = tick.R + tick.B.T @ S @ tick.B
     return np.asarray(np.linalg.solve(inertia, tick.B.T @ S @ tick.A + tick.N.T))
 

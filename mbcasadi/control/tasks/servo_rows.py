@@ -17,7 +17,7 @@ from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.shapes import require_kind, require_shape, require_texts
 from mbcasadi.short_text import summarised
-from mbcasadi.system import Rows, System
+from mbcasadi.system import ConstraintRows, System
 from mbcasadi.system.functions import Expression, user_row_expressions
 
 SIGNALS = ("y", "ydot", "yddot")
@@ -150,7 +150,7 @@ def servo_rows(
 @checked
 def keep_rows(
     system: System,
-    rows: Rows,
+    rows: ConstraintRows,
     *,
     names: Sequence[str] | None = None,
     units: Sequence[str] | None = None,
@@ -165,7 +165,7 @@ def keep_rows(
     Raises:
         ProblemError: they depend on time.
     """
-    require_kind("rows", rows, Rows, "System.rows makes them")
+    require_kind("rows", rows, ConstraintRows, "System.rows makes them")
     found = rows.bias.numel_in("q"), rows.bias.numel_in("v")
     if found != (system.nq, system.nv):
         raise ProblemError(

@@ -33,7 +33,7 @@ from mbcasadi.mpc.legged.rigid_body import (
 from mbcasadi.mpc.legged.rigid_body_controller import SingleRigidBodyMPC
 from mbcasadi.mpc.lq.horizon import Candidate, End, Horizon, Phase
 from mbcasadi.mpc.lq.interval import Bounded, recursion
-from mbcasadi.mpc.lq.rows import Rows, StageRows
+from mbcasadi.mpc.lq.rows import HorizonRows, StageRows
 from mbcasadi.mpc.lq.tick import (
     flags_of,
     outputs_of,
@@ -159,7 +159,9 @@ class _Problem:
             row_set(np.empty((0, 2)), None),
         )
         labels = tuple(f"foot{i}.{side}" for i in range(body.feet) for side in SIDES)
-        rows = Rows(nf * self.N, (StageRows(self.N, of_one, labels), StageRows(1, of_end, ())))
+        rows = HorizonRows(
+            nf * self.N, (StageRows(self.N, of_one, labels), StageRows(1, of_end, ()))
+        )
         bounded = Bounded(controls=False, states=(), rows=of_one)
         functions = recursion(
             lambda kind: interval(body, self.Q, self.rho, self.period, kind), bounded, None

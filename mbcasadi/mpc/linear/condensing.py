@@ -26,7 +26,7 @@ SLACK_CURVATURE = 1e-6
 
 @summarised
 @dataclass(frozen=True)
-class CondensedProblem:
+class CondensedForm:
     """The QP in the form of the module's docstring.
 
     Attributes:
@@ -73,14 +73,14 @@ class CondensedProblem:
         return active
 
 
-def condense_problem(problem: LinearProblem) -> CondensedProblem:
+def condense_problem(problem: LinearProblem) -> CondensedForm:
     """Return the QP in moves and slacks, equivalent to the problem with states."""
     without = stagewise_form(replace(problem, outputs=(), terminal=None), 0.0)
     curvature = float(np.abs(_condensed(without).H).max(initial=1.0))
     return _condensed(stagewise_form(problem, SLACK_CURVATURE * curvature))
 
 
-def _condensed(form: StagewiseForm) -> CondensedProblem:
+def _condensed(form: StagewiseForm) -> CondensedForm:
     theta = ca.MX.sym("theta", parameters_of(form.problem).size)
     qp = form.qp(theta)
     g, e, c = ([part.full() for part in _affine(theta, value)] for value in (qp.g, qp.e_0, qp.c))
@@ -99,7 +99,7 @@ def _condensed(form: StagewiseForm) -> CondensedProblem:
     Y_theta[states], y_0[states] = solved(e[0]), solved(e[1]).ravel()
     H_w, C_w = qp.H.full(), qp.C.full()
     H, signed = Y.T @ H_w @ Y, len(qp.signed)
-    return CondensedProblem(
+    return CondensedForm(
         H=(H + H.T) / 2,
         G=Y.T @ (H_w @ Y_theta + g[0]),
         g_0=Y.T @ (H_w @ y_0 + g[1].ravel()),
@@ -137,7 +137,7 @@ class LeastDistanceProblem:
     k_0: Array
 
 
-def least_distance_problem(condensed: CondensedProblem) -> LeastDistanceProblem:
+def least_distance_problem(condensed: CondensedForm) -> LeastDistanceProblem:
     """Return the QP in the unknown in which its Hessian is the identity; `H = Lᵀ L`."""
     n = condensed.H.shape[0]
     L = scipy.linalg.cholesky(condensed.H[::-1, ::-1], lower=False)[::-1, ::-1]

@@ -14,7 +14,7 @@ from mbcasadi.control.regulators.feedback import held_setpoint
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.tasks.reference import Slices, fill_reference, merged
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc.linear.condensing import CondensedProblem
+from mbcasadi.mpc.linear.condensing import CondensedForm
 from mbcasadi.mpc.linear.model import Array
 from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.mpc.linear.violations import Violation, hard_violations, soft_violations
@@ -47,7 +47,7 @@ class LinearMPC(ControlLaw):
     """
 
     problem: LinearProblem
-    condensed: CondensedProblem
+    condensed: CondensedForm
     parameters: ca.Function
     sparse: SparseQP | None = None
     forces: tuple[slice, ...] = ()

@@ -32,7 +32,7 @@ from mbcasadi.mpc.linear.model import Array, Output
 from mbcasadi.mpc.linear.parameters import parameters_of
 from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.mpc.lq.interval import Bounded, Interval
-from mbcasadi.mpc.lq.sparse import SparseQP, Stage, sparse_qp
+from mbcasadi.mpc.lq.sparse import SparseQP, SparseStage, sparse_qp
 from mbcasadi.mpc.ocp.constraints import REACH, row_set
 
 
@@ -80,7 +80,7 @@ class StagewiseForm:
         """Return the QP at these parameters."""
         return sparse_qp(self.start(theta), self.stages(theta))
 
-    def stages(self, theta: ca.MX) -> list[Stage]:
+    def stages(self, theta: ca.MX) -> list[SparseStage]:
         """Return the intervals and the end."""
         return [self._stage(k, theta)[0] for k in range(self.problem.horizon + 1)]
 
@@ -130,7 +130,7 @@ class StagewiseForm:
         extra = 0 if at is None else sum(at.of_lam.shape)
         return len(self.lift), nu * self.holds_control, nu, extra
 
-    def _stage(self, k: int, theta: ca.MX) -> tuple[Stage, "_Rows"]:
+    def _stage(self, k: int, theta: ca.MX) -> tuple[SparseStage, "_Rows"]:
         """Return a stage and its rows: over (x, last, u, further), where a lasting u is `last`."""
         problem, (n, held, nu, extra) = self.problem, self._sizes
         if k == problem.horizon:
@@ -161,7 +161,7 @@ class StagewiseForm:
         drifting = replace(interval, d=ca.DM(np.append(drift, np.zeros(held))))
         equal = self._equations()
         of_unknowns = None if equal is None else equal @ unknowns
-        return Stage(drifting, rows.bounded(), of_unknowns), rows
+        return SparseStage(drifting, rows.bounded(), of_unknowns), rows
 
     def _motion(self, k: int) -> tuple[Array, Array]:
         """Return the next coordinates over all unknowns, and their drift."""
@@ -186,7 +186,7 @@ class StagewiseForm:
         of_rows = np.hstack([np.zeros((len(rows), before)), rows, np.zeros((len(rows), nc))])
         return np.vstack([of_state, of_rows, np.hstack([np.zeros((len(idle), before + nv)), idle])])
 
-    def _end(self, theta: ca.MX) -> tuple[Stage, "_Rows"]:
+    def _end(self, theta: ca.MX) -> tuple[SparseStage, "_Rows"]:
         problem, (n, held, _, _), rows = self.problem, self._sizes, _Rows()
         x = np.eye(n, n + held)
         for output in problem.outputs:
@@ -198,7 +198,7 @@ class StagewiseForm:
             rows.add(names, of_x, np.tile([-np.inf, 1.0], (len(of_x), 1)))
         h = -ca.DM(x.T @ problem.P) @ self._reference(theta, problem.horizon)
         interval = _interval(x.T @ problem.P @ x, h, np.eye(n + held), rows, n + held)
-        return Stage(interval, rows.bounded()), rows
+        return SparseStage(interval, rows.bounded()), rows
 
 
 @dataclass(frozen=True)

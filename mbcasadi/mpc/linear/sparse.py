@@ -16,7 +16,7 @@ import numpy as np
 from mbcasadi.description.qp_stages import SolverFlag
 from mbcasadi.description.status import Status
 from mbcasadi.mpc.linear.condensing import (
-    CondensedProblem,
+    CondensedForm,
     LeastDistanceProblem,
     least_distance_problem,
 )
@@ -55,7 +55,7 @@ class SparseFunctions(NamedTuple):
 def sparse_functions(
     name: str,
     problem: LinearProblem,
-    forms: tuple[StagewiseForm, CondensedProblem],
+    forms: tuple[StagewiseForm, CondensedForm],
     interface: Interface,
     *,
     solver: str,

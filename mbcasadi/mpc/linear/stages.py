@@ -23,7 +23,7 @@ from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.description.status import Flag, Status
 from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.linear.condensing import (
-    CondensedProblem,
+    CondensedForm,
     LeastDistanceProblem,
 )
 from mbcasadi.mpc.linear.interface import Expression, Interface, ProblemInputs
@@ -62,7 +62,7 @@ class LinearStages:
     """
 
     problem: LinearProblem
-    condensed: CondensedProblem
+    condensed: CondensedForm
     qp: LeastDistanceProblem
     interface: Interface
     tolerance: float
@@ -87,7 +87,7 @@ class LinearStages:
         """Return both Functions."""
         return LeastDistanceStages(self._build(), self._finish())
 
-    def _inputs(self) -> "TickInputs":
+    def _inputs(self) -> "StageInputs":
         return tick_inputs(self.problem, self.interface, self.kind, self.m)
 
     def _build(self) -> ca.Function:
@@ -191,7 +191,7 @@ class LinearStages:
         return stage_function("prediction", symbols, {"x": x_plan, "u": u_plan})
 
 
-class TickInputs(NamedTuple):
+class StageInputs(NamedTuple):
     """What a tick begins with: the inputs by name, the problem's inputs, and stored controls."""
 
     problem: LinearProblem
@@ -218,15 +218,15 @@ class TickSolution(NamedTuple):
 
 def tick_inputs(
     problem: LinearProblem, interface: Interface, kind: type[Sym], rows: int
-) -> TickInputs:
+) -> StageInputs:
     """Return symbols of a tick; `rows` entries of z come before the stored controls."""
     nz = rows + past_controls_size(problem)
     symbols, inputs = problem_inputs(interface, kind, nz)
-    return TickInputs(problem, interface, dict(symbols), inputs, symbols["z"][rows:nz, 0])
+    return StageInputs(problem, interface, dict(symbols), inputs, symbols["z"][rows:nz, 0])
 
 
 def end_of_tick(
-    now: TickInputs, solution: TickSolution, tolerance: float, condensed: CondensedProblem
+    now: StageInputs, solution: TickSolution, tolerance: float, condensed: CondensedForm
 ) -> Mapping[str, Expression]:
     """Return the outputs of a tick, by name.
 

@@ -17,7 +17,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.description import Controller
-from mbcasadi.mpc.linear.condensing import CondensedProblem
+from mbcasadi.mpc.linear.condensing import CondensedForm
 from mbcasadi.mpc.linear.problem import LinearProblem
 
 Array = NDArray[np.float64]
@@ -92,7 +92,7 @@ def soft_violations(
     return tuple(violation for violation in violations if violation is not None)
 
 
-def hard_violations(condensed: CondensedProblem, theta: Array) -> tuple[Violation, ...]:
+def hard_violations(condensed: CondensedForm, theta: Array) -> tuple[Violation, ...]:
     """Return the bounds that the plan with the least violation of hard rows exceeds.
 
     Args:

@@ -20,7 +20,7 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.mpc.lq.interval import Bounded, Recursion
-from mbcasadi.mpc.lq.rows import Rows
+from mbcasadi.mpc.lq.rows import HorizonRows
 from mbcasadi.qp.kkt_residuals import positive
 
 Columns = Sequence[tuple[ca.MX, ...]]
@@ -113,7 +113,7 @@ class Horizon:
 
     nx: int
     phases: tuple[Phase, ...]
-    rows: Rows
+    rows: HorizonRows
 
     def gains(self, cost: ca.MX, columns: Columns) -> list[ca.MX]:
         """Return the gains of each phase, a column for each interval, by the Riccati recursion.

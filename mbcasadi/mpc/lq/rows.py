@@ -46,7 +46,7 @@ class StageRows:
 
 
 @dataclass(frozen=True)
-class Rows:
+class HorizonRows:
     """All rows, stage by stage and sample by sample, then signs.
 
     Attributes:

@@ -24,7 +24,7 @@ ROUNDS = 20
 
 
 @dataclass(frozen=True)
-class Stage:
+class SparseStage:
     """An interval with its rows; the last stage has a cost and rows of its state, no control.
 
     Attributes:
@@ -58,7 +58,7 @@ class SparseQP(NamedTuple):
     signed: list[int]
 
 
-def sparse_qp(x_0: ca.MX, stages: Sequence[Stage]) -> SparseQP:
+def sparse_qp(x_0: ca.MX, stages: Sequence[SparseStage]) -> SparseQP:
     """Return the QP from a state x_0 over these stages."""
     intervals, N = [stage.interval for stage in stages], len(stages) - 1
     sets = [stage.bounded.rows for stage in stages]
@@ -101,7 +101,7 @@ def sparse_qp(x_0: ca.MX, stages: Sequence[Stage]) -> SparseQP:
 
 
 def _equalities(
-    stage: Stage, k: int, following: tuple[int, int] | None, x_0: ca.MX
+    stage: SparseStage, k: int, following: tuple[int, int] | None, x_0: ca.MX
 ) -> list[tuple[dict[int, ca.DM], ca.MX]]:
     """Return the motion to the next state and the stage's own equations: blocks by stage, and e_0.
 
@@ -129,7 +129,7 @@ def _equalities(
 
 
 def _values(
-    stage: Stage, k: int, following: tuple[int, int] | None, x_0: ca.MX
+    stage: SparseStage, k: int, following: tuple[int, int] | None, x_0: ca.MX
 ) -> tuple[dict[int, ca.DM], ca.MX]:
     """Return `T y` of a stage: blocks by stage, and what is known of it; arguments as above."""
     interval, bounded = stage.interval, stage.bounded

@@ -61,7 +61,7 @@ def direct_collocation(
     U = ca.MX.sym("u", system.nu + 2 * points * system.nv)
     u = U[: system.nu]
     clock = slot_slices(ocp.slots).get("t")
-    interval = Interval(
+    interval = CollocatedInterval(
         system, ocp.period, x, u, U[system.nu :], None if clock is None else p[clock]
     )
     defects = interval.defects(gauss(points), dynamics)
@@ -80,7 +80,7 @@ def direct_collocation(
     )
 
 
-class Interval:
+class CollocatedInterval:
     """One interval: its start x, its control u, and the rates at its points."""
 
     def __init__(

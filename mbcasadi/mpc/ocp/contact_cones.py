@@ -14,7 +14,7 @@ from mbcasadi.description import Contact
 from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.ocp.stage import Stage
-from mbcasadi.mpc.ocp.stage_part import StagePart, Terms
+from mbcasadi.mpc.ocp.stage_part import StagePart, StageTerms
 from mbcasadi.qp.rows import Bounded
 from mbcasadi.shapes import unique
 
@@ -36,7 +36,7 @@ class ContactCones(StagePart):
     def __post_init__(self) -> None:
         require_fields(self)
 
-    def terms(self, stage: Stage) -> Terms:
+    def terms(self, stage: Stage) -> StageTerms:
         """Return the rows.
 
         Raises:
@@ -55,7 +55,7 @@ class ContactCones(StagePart):
         rows = []
         for i, (name, contact) in enumerate(zip(names, self.contacts, strict=True)):
             rows += _rows(name, contact, forces[3 * i : 3 * i + 3])
-        return Terms(rows=rows)
+        return StageTerms(rows=rows)
 
 
 def _rows(name: str, contact: Contact, force: ca.SX) -> list[Bounded]:

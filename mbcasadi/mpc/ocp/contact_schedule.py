@@ -23,7 +23,7 @@ from mbcasadi.argument_kinds import require_fields
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.ocp.problem import Array
 from mbcasadi.mpc.ocp.stage import Stage
-from mbcasadi.mpc.ocp.stage_part import StagePart, Terms
+from mbcasadi.mpc.ocp.stage_part import StagePart, StageTerms
 from mbcasadi.qp.rows import Bounded
 from mbcasadi.shapes import require_positive, unique
 from mbcasadi.simulation.active_rows import holonomic_rows
@@ -62,7 +62,7 @@ class ContactSchedule(StagePart):
         lengths = {"closing": self.closing, "depth": self.depth}
         require_positive(**{name: x for name, x in lengths.items() if x is not None})
 
-    def terms(self, stage: Stage) -> Terms:
+    def terms(self, stage: Stage) -> StageTerms:
         """Return the rows.
 
         Raises:
@@ -76,7 +76,7 @@ class ContactSchedule(StagePart):
                     f"not_below = {dict(not_below)}, but no row of '{system.name}' is switched; "
                     "expected system.with_mask()"
                 )
-            return Terms()
+            return StageTerms()
         names, of_q = unique(system.constraint_names), holonomic_rows(system).full().ravel() > 0
         near = _lengths(system, self.closing, CLOSING)
         far = np.maximum(_lengths(system, self.depth, DEPTH), near)
@@ -94,7 +94,7 @@ class ContactSchedule(StagePart):
         ]
         given += [(-far[i], np.inf) for i in sides]
         at_end = [replace(row, at_end=True) for row in above]
-        return Terms(rows=[*rows, *above, *at_end], given=dict(enumerate(given)))
+        return StageTerms(rows=[*rows, *above, *at_end], given=dict(enumerate(given)))
 
 
 def _positions(stage: Stage) -> ca.SX:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.control.tasks.task import Slot, Task, gains_of
 from mbcasadi.mpc.ocp.stage import Stage
-from mbcasadi.mpc.ocp.stage_part import StagePart, Terms
+from mbcasadi.mpc.ocp.stage_part import StagePart, StageTerms
 from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import weight
 from mbcasadi.system import System
@@ -55,7 +55,7 @@ class Cost(StagePart):
         """Whether it reads the control of the interval before."""
         return self.S is not None
 
-    def terms(self, stage: Stage) -> Terms:
+    def terms(self, stage: Stage) -> StageTerms:
         """Return the residuals."""
         u, nx, nu = stage.variables.u, 2 * stage.system.nv, stage.system.nu
         running, changes, ending = list[ca.SX](), list[ca.SX](), list[ca.SX]()
@@ -71,7 +71,7 @@ class Cost(StagePart):
             ending.append(_weight_root("Q_end", self.Q_end, nx) @ _error(stage))
         if self.terminal is not None:
             ending.append(self.terminal)
-        return Terms(running=running, changes=changes, ending=ending)
+        return StageTerms(running=running, changes=changes, ending=ending)
 
 
 @final
@@ -88,7 +88,7 @@ class TaskCost(StagePart):
         """Return the slices of the task's reference."""
         return self.task.slots(system)
 
-    def terms(self, stage: Stage) -> Terms:
+    def terms(self, stage: Stage) -> StageTerms:
         """Return the residuals."""
         gains, q, v = (
             gains_of(self.task, stage.system),
@@ -105,7 +105,7 @@ class TaskCost(StagePart):
         running = [root * column for column, gain in columns if np.any(gain)]
         held = self.task.hold_reference(stage.system, stage.rest()[: stage.system.nq])
         nominal = {f"{self.task.name}.{name}": np.array(value) for name, value in held.items()}
-        return Terms(running=running, nominal=nominal)
+        return StageTerms(running=running, nominal=nominal)
 
 
 def _error(stage: Stage) -> ca.SX:

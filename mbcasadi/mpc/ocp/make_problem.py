@@ -20,7 +20,7 @@ from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import Stage, StageSymbols, slots_of, stage_symbols
 from mbcasadi.mpc.ocp.stage_bounds import ActuatorBounds
 from mbcasadi.mpc.ocp.stage_limits import StageLimits
-from mbcasadi.mpc.ocp.stage_part import FREE, StagePart, Terms
+from mbcasadi.mpc.ocp.stage_part import FREE, StagePart, StageTerms
 from mbcasadi.qp.rows import Bounded
 from mbcasadi.shapes import bounds, real_array
 from mbcasadi.system import System
@@ -128,8 +128,8 @@ class _Row(StagePart):
 
     row: Bounded
 
-    def terms(self, stage: Stage) -> Terms:  # noqa: ARG002  # the part's
-        return Terms(rows=[self.row])
+    def terms(self, stage: Stage) -> StageTerms:  # noqa: ARG002  # the part's
+        return StageTerms(rows=[self.row])
 
 
 def _stage_parts(parts: Sequence[ProblemPart], period: float) -> list[StagePart]:
@@ -160,7 +160,7 @@ class _StackedRows(NamedTuple):
     given: dict[int, tuple[float, float]]
 
 
-def _stack_rows(terms: Sequence[Terms], *, at_end: bool) -> _StackedRows:
+def _stack_rows(terms: Sequence[StageTerms], *, at_end: bool) -> _StackedRows:
     """Return the rows of the last sample, or of all others."""
     kind, values, names = "end" if at_end else "path", list[ca.SX](), list[str]()
     limits, penalties = [np.empty((0, 2))], [np.empty((0, 2))]

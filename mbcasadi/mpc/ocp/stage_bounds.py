@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.mpc.ocp.problem import Array
 from mbcasadi.mpc.ocp.stage import Stage
-from mbcasadi.mpc.ocp.stage_part import StagePart, Terms
+from mbcasadi.mpc.ocp.stage_part import StagePart, StageTerms
 from mbcasadi.qp.rows import Bounded
 from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import bounds
@@ -44,12 +44,12 @@ class StageBounds(StagePart):
         """Whether it reads the control of the interval before."""
         return self.du is not None
 
-    def terms(self, stage: Stage) -> Terms:
+    def terms(self, stage: Stage) -> StageTerms:
         """Return the bounds."""
         system, none = stage.system, np.tile([-np.inf, np.inf], (stage.u_last.numel(), 1))
         du = None if self.du is None else bounds("du", self.du, system.nu)
         of_state = [bounds("q", self.q, system.nq), bounds("v", self.v, system.nv), none]
-        return Terms(
+        return StageTerms(
             rows=[] if du is None else _change_rows(stage, du),
             x_bounds=np.vstack(of_state),
             u_bounds=bounds("u", self.u, system.nu),
@@ -62,9 +62,9 @@ class StageBounds(StagePart):
 class ActuatorBounds(StagePart):
     """The model's ranges of controls, of actuator forces and of their sums on joints."""
 
-    def terms(self, stage: Stage) -> Terms:
+    def terms(self, stage: Stage) -> StageTerms:
         """Return the ranges that are finite."""
-        return Terms(rows=_force_rows(stage), u_bounds=stage.system.limits.ctrl)
+        return StageTerms(rows=_force_rows(stage), u_bounds=stage.system.limits.ctrl)
 
 
 def _change_rows(stage: Stage, du: Array) -> list[Bounded]:

@@ -25,7 +25,7 @@ from mbcasadi.description.qp_stages import CONE_ROWS, UNBOUNDED
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.ocp.stage import Stage
 from mbcasadi.mpc.ocp.stage_limits import instant_of, limits_of_state
-from mbcasadi.mpc.ocp.stage_part import StagePart, Terms
+from mbcasadi.mpc.ocp.stage_part import StagePart, StageTerms
 from mbcasadi.qp.rows import Bounded
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import rates
@@ -78,7 +78,7 @@ class StageForces(StagePart):
         named = [f"a.{name}" for name in rates(system).components]
         return (*named, *(f"{k}{i}" for k in ("lam", "w") for i in range(sizes[k])))
 
-    def terms(self, stage: Stage) -> Terms:
+    def terms(self, stage: Stage) -> StageTerms:
         """Return cost, equations of motion and rows of a stage."""
         law, function = self.law, self.problem.function
         sizes = [function.numel_in(name) for name in UNKNOWNS[1:]]
@@ -89,7 +89,7 @@ class StageForces(StagePart):
         residual, equations, *rows = function(q, v, ref, mask, p, a, lam, w)
         kept = self._kept(stage)
         held = fill_reference(law.slots, {}, law.reference_at(stage.rest()[: law.system.nq]))
-        return Terms(
+        return StageTerms(
             running=[residual],
             rows=[
                 *kept.rows,
@@ -105,10 +105,10 @@ class StageForces(StagePart):
             },
         )
 
-    def _kept(self, stage: Stage) -> Terms:
+    def _kept(self, stage: Stage) -> StageTerms:
         """Return the bounds of positions and rates, where they are kept."""
         if self.position_limits == "braking":
-            return Terms()
+            return StageTerms()
         bound = [each for each in self.law.bound if each.path is not None]
         return limits_of_state(stage, bound, instant_of(stage, self.law))
 

@@ -17,7 +17,7 @@ from mbcasadi.control.tick.part import Bound, Part
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.ocp.problem import Array
 from mbcasadi.mpc.ocp.stage import Stage
-from mbcasadi.mpc.ocp.stage_part import FREE, StagePart, Terms
+from mbcasadi.mpc.ocp.stage_part import FREE, StagePart, StageTerms
 from mbcasadi.qp.rows import Bounded
 from mbcasadi.system import System
 from mbcasadi.system.ranges import Ranges, require_ranges
@@ -59,7 +59,7 @@ class StageLimits(StagePart):
     parts: tuple[Part, ...]
     period: float
 
-    def terms(self, stage: Stage) -> Terms:
+    def terms(self, stage: Stage) -> StageTerms:
         """Return their rows at every sample but the given one.
 
         Raises:
@@ -70,7 +70,7 @@ class StageLimits(StagePart):
         return limits_of_state(stage, bound, instant_of(stage, design))
 
 
-def limits_of_state(stage: Stage, bound: Sequence[Bound], now: Instant) -> Terms:
+def limits_of_state(stage: Stage, bound: Sequence[Bound], now: Instant) -> StageTerms:
     """Return the rows of limits at every sample but the given one; ranges of x as its bounds.
 
     Raises:
@@ -92,7 +92,7 @@ def limits_of_state(stage: Stage, bound: Sequence[Bound], now: Instant) -> Terms
             low, high = float(np.max(row.lower)), float(np.min(row.upper))
             x_bounds[places[0]] = np.maximum(x_bounds[places[0], 0], low), high
     at_end = [replace(row, at_end=True) for row in rows]
-    return Terms(
+    return StageTerms(
         rows=[*rows, *at_end], given=dict.fromkeys(range(len(rows)), FREE), x_bounds=x_bounds
     )
 

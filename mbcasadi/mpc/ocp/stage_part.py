@@ -19,7 +19,7 @@ from mbcasadi.system import System
 
 @summarised
 @dataclass(frozen=True)
-class Terms:
+class StageTerms:
     """What a part adds to the stages of a problem.
 
     Attributes:
@@ -80,7 +80,7 @@ class StagePart(ABC):
         return ()
 
     @abstractmethod
-    def terms(self, stage: Stage) -> Terms:
+    def terms(self, stage: Stage) -> StageTerms:
         """Return what it adds to a stage.
 
         Raises:

@@ -15,7 +15,7 @@ import numpy as np
 
 from mbcasadi.mpc.lq.horizon import Horizon, Phase
 from mbcasadi.mpc.lq.interval import Bounded, Interval, blocks_of, is_small, recursion
-from mbcasadi.mpc.lq.rows import Rows, StageRows
+from mbcasadi.mpc.lq.rows import HorizonRows, StageRows
 from mbcasadi.mpc.ocp.constraints import end_rows, row_set
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 
@@ -58,7 +58,7 @@ def linearised(ocp: OptimalControlProblem) -> Linearised:
     given = [i for i, y in enumerate(of_interval.places) if y >= first and y not in with_control]
     x = ocp.names("x")
     labels = (*ocp.names("u"), *(x[i] for i in states), *ocp.names("path"))
-    rows = Rows(
+    rows = HorizonRows(
         ocp.nu * ocp.horizon,
         (StageRows(ocp.horizon, of_interval, labels), StageRows(1, of_end, ocp.names("end"))),
         tuple(given),

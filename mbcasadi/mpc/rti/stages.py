@@ -24,7 +24,7 @@ from mbcasadi.description import LeastDistanceStages
 from mbcasadi.description.status import Status
 from mbcasadi.description.tolerance import tolerance
 from mbcasadi.mpc.lq.horizon import Candidate, End, Motion
-from mbcasadi.mpc.lq.rows import Rows
+from mbcasadi.mpc.lq.rows import HorizonRows
 from mbcasadi.mpc.lq.tick import flags_of, outputs_of, solver_results, stage_function
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.rti.linearise import Linearised
@@ -40,7 +40,7 @@ GAP_FLOOR = tolerance(1e-6)
 """The same relative to the size of the states: a guess at rest has no steps."""
 
 
-class Plan(NamedTuple):
+class GuessedPlan(NamedTuple):
     """The plan after a tick.
 
     Attributes:
@@ -92,7 +92,7 @@ class RtiStages:
     tolerance: float
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> HorizonRows:
         """All rows of the QP."""
         return self.at.horizon.rows
 
@@ -207,7 +207,7 @@ class RtiStages:
 
     def _plan(
         self, before: tuple[Guess, Prepared], step: tuple[ca.MX, ca.MX], x0: ca.MX, status: ca.MX
-    ) -> Plan:
+    ) -> GuessedPlan:
         """Return the plan after this tick: with its step where that is a solution.
 
         Without one a motion is followed to its end; any other guess is replaced, see `recovery`.
@@ -227,9 +227,11 @@ class RtiStages:
         count = ca.if_else(ca.logic_or(kept, bad), count, N)  # a fresh guess is no plan
         control = U[:, 0]
         X, U = (ca.if_else(kept, old, new) for old, new in zip((X, U), fresh, strict=True))
-        return Plan(X, U, control, is_planned, count, kept)
+        return GuessedPlan(X, U, control, is_planned, count, kept)
 
-    def _safe_step(self, inputs: dict[str, ca.MX], guess: Guess, plan: Plan) -> tuple[ca.MX, ca.MX]:
+    def _safe_step(
+        self, inputs: dict[str, ca.MX], guess: Guess, plan: GuessedPlan
+    ) -> tuple[ca.MX, ca.MX]:
         """Return the control before its limits, and what the safe output remembers."""
         hold, state = self.memory.hold, (inputs["q"], inputs["v"])
         measured = self.memory.is_measured(*state)
@@ -238,7 +240,7 @@ class RtiStages:
         return free, held
 
     def _next_memory(
-        self, plan: Plan, pending: ca.MX, active: ca.MX, P: ca.MX, held: ca.MX
+        self, plan: GuessedPlan, pending: ca.MX, active: ca.MX, P: ca.MX, held: ca.MX
     ) -> ca.MX:
         """Return z_next: the plan, shifted by a sample where it is kept."""
         X, U = plan.X, plan.U

@@ -15,9 +15,9 @@ import numpy as np
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.mpc.integrators.step_options import DEFAULT_DYNAMICS
-from mbcasadi.mpc.ocp.collocation import Interval, gauss
+from mbcasadi.mpc.ocp.collocation import CollocatedInterval, gauss
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
-from mbcasadi.mpc.trajectory.layout import Layout, TrajectoryOptions
+from mbcasadi.mpc.trajectory.layout import TrajectoryLayout, TrajectoryOptions
 from mbcasadi.system import System
 
 INSIDE = 0.5
@@ -32,7 +32,7 @@ NEWTON = 2
 
 def problem_with_durations(
     base: OptimalControlProblem,
-    layout: Layout,
+    layout: TrajectoryLayout,
     system: System,
     step: ca.Function,
     options: TrajectoryOptions,
@@ -92,7 +92,7 @@ class _Stage:
     def __init__(
         self,
         base: OptimalControlProblem,
-        layout: Layout,
+        layout: TrajectoryLayout,
         system: System,
         options: TrajectoryOptions,
     ) -> None:
@@ -105,7 +105,7 @@ class _Stage:
         self.h = ca.dot(self.P[base.np_ :], self.X[layout.durations])
         self.grown = self.u - self.X[layout.before] if layout.has_rates else ca.MX(0, 1)
         self.interval = (
-            Interval(system, self.h, self.x, self.u, self.U[layout.nu :], None)
+            CollocatedInterval(system, self.h, self.x, self.u, self.U[layout.nu :], None)
             if options.points
             else None
         )
@@ -181,14 +181,14 @@ def _shares(counts: tuple[int, ...]) -> Array:
     return np.vstack([rows, rows[-1:]])
 
 
-def _later(layout: Layout, spans: Array) -> Array:
+def _later(layout: TrajectoryLayout, spans: Array) -> Array:
     """Return bounds of X below (q, v), from the second sample on."""
     free = np.tile([-np.inf, np.inf], (layout.size - layout.nx, 1))
     free[: layout.phases, 0] = INSIDE * spans[:, 0]
     return free
 
 
-def _state(layout: Layout) -> ca.Function:
+def _state(layout: TrajectoryLayout) -> ca.Function:
     """Return (q, v) → (X), durations and the rest zero."""
     q, v = ca.SX.sym("q", layout.nq), ca.SX.sym("v", layout.nv)
     rest = ca.SX.zeros(layout.size - layout.nx)

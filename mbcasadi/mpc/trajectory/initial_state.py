@@ -14,7 +14,7 @@ from mbcasadi.mpc.ocp.problem import Array
 from mbcasadi.mpc.ocp.shooting import Shooting
 from mbcasadi.mpc.ocp.stage import StageSymbols
 from mbcasadi.mpc.trajectory.constraints import closure
-from mbcasadi.mpc.trajectory.layout import Layout, TrajectoryOptions
+from mbcasadi.mpc.trajectory.layout import TrajectoryLayout, TrajectoryOptions
 from mbcasadi.qp.rows import Bounded
 from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import bounds, column, real_array
@@ -71,7 +71,7 @@ class StartRows:
 def start_rows(
     system: System,
     variables: StageSymbols,
-    layout: Layout,
+    layout: TrajectoryLayout,
     options: TrajectoryOptions,
     start: Start,
 ) -> StartRows:
@@ -128,7 +128,7 @@ def start_rows(
 
 
 def complete_start(
-    program: Shooting, start: StartRows, options: TrajectoryOptions, layout: Layout
+    program: Shooting, start: StartRows, options: TrajectoryOptions, layout: TrajectoryLayout
 ) -> Shooting:
     """Return the program with these rows in place of `x_0 - x0`, and its durations bounded.
 

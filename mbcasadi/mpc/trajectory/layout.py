@@ -17,7 +17,7 @@ from mbcasadi.system import System
 
 
 @dataclass(frozen=True)
-class Layout:
+class TrajectoryLayout:
     """The layout of X.
 
     Attributes:

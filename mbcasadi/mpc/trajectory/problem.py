@@ -19,7 +19,7 @@ from mbcasadi.mpc.ocp.stage import StageSymbols, stage_symbols
 from mbcasadi.mpc.ocp.stage_part import StagePart
 from mbcasadi.mpc.trajectory.durations import problem_with_durations
 from mbcasadi.mpc.trajectory.initial_state import FREE_START, Start, StartRows, start_rows
-from mbcasadi.mpc.trajectory.layout import Layout, Pace, TrajectoryOptions, TrajectoryPart
+from mbcasadi.mpc.trajectory.layout import Pace, TrajectoryLayout, TrajectoryOptions, TrajectoryPart
 from mbcasadi.shapes import column, real_array
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
@@ -45,7 +45,7 @@ class TrajectoryProblem:
 
     system: System
     ocp: OptimalControlProblem
-    layout: Layout
+    layout: TrajectoryLayout
     start: StartRows
     options: TrajectoryOptions
     step: ca.Function
@@ -136,7 +136,7 @@ def trajectory_problem(
     )
     growth = None if start.periodic is None else _growth(start.periodic, system)
     options = TrajectoryOptions(counts, spans, pace, growth, points)
-    layout = Layout(
+    layout = TrajectoryLayout(
         system.nq, system.nv, system.nu, len(counts), pace.has_rates, growth is not None
     )
     initial = start_rows(system, variables, layout, options, start)

@@ -23,7 +23,7 @@ from mbcasadi.plant import external_wrenches, solver_readings
 from mbcasadi.system import System
 from mbcasadi.system.sensor_functions import usable_sensors
 from mbcasadi.validation.agreement.manifold import Array, inertia, smooth_copy
-from mbcasadi.validation.agreement.mujoco_values import Sample
+from mbcasadi.validation.agreement.mujoco_values import MujocoSample
 from mbcasadi.validation.agreement.quantities import FORCE, Quantity, Value, size_of_force
 
 DIMENSIONS = {
@@ -83,7 +83,7 @@ def _of_sensors(system: System, model: mujoco.MjModel) -> list[Pair]:
 
 
 def _of_sensor(sensor: Sensor, readings: "_Readings", rows: slice, own_rows: slice) -> Pair:
-    def theirs(s: Sample) -> Array:
+    def theirs(s: MujocoSample) -> Array:
         return readings.at(s)[0][rows]
 
     unit = DIMENSIONS[sensor.kind][3] if sensor.kind in DIMENSIONS else "of the sensor"
@@ -96,7 +96,7 @@ def _of_sensor(sensor: Sensor, readings: "_Readings", rows: slice, own_rows: sli
     return quantity, lambda s: readings.at(s)[1][own_rows]
 
 
-def _size_of_reading(sensor: Sensor, s: Sample, reading: Array) -> float:
+def _size_of_reading(sensor: Sensor, s: MujocoSample, reading: Array) -> float:
     """Return the natural size of a reading; its own where the kind has none, or it is more."""
     own = float(np.abs(reading).max())
     if sensor.kind not in DIMENSIONS:
@@ -105,7 +105,7 @@ def _size_of_reading(sensor: Sensor, s: Sample, reading: Array) -> float:
     return max(own, s.sizes.length**length * s.sizes.rate**rate * _total_mass(s) ** mass)
 
 
-def _total_mass(s: Sample) -> float:
+def _total_mass(s: MujocoSample) -> float:
     return float(s.model.body_subtreemass[0]) or 1.0
 
 
@@ -125,16 +125,16 @@ class _Readings:
     whole: mujoco.MjModel
     solver_rows: list[tuple[int, int]] = field(default_factory=list)
     _rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
-    _of: Sample | None = None
+    _of: MujocoSample | None = None
     _values: tuple[Array, Array] = (np.zeros(0), np.zeros(0))
 
-    def at(self, s: Sample) -> tuple[Array, Array]:
+    def at(self, s: MujocoSample) -> tuple[Array, Array]:
         """Return `sensordata`, and our column of the system's sensors."""
         if self._of is not s:
             self._of, self._values = s, self._evaluate(s)
         return self._values
 
-    def _evaluate(self, s: Sample) -> tuple[Array, Array]:
+    def _evaluate(self, s: MujocoSample) -> tuple[Array, Array]:
         model, data = self.model, mujoco.MjData(self.model)
         data.time = float(self._rng.random())
         size = float(model.body_subtreemass[0]) * s.sizes.length * s.sizes.rate**2
@@ -148,7 +148,9 @@ class _Readings:
             theirs[rows], ours[own] = solved[0][rows], solved[1][own]
         return theirs, ours
 
-    def _both(self, model: mujoco.MjModel, data: mujoco.MjData, s: Sample) -> tuple[Array, Array]:
+    def _both(
+        self, model: mujoco.MjModel, data: mujoco.MjData, s: MujocoSample
+    ) -> tuple[Array, Array]:
         data.qpos, data.qvel, data.ctrl, data.act = s.q, s.v, s.u, s.act
         mujoco.mj_forward(model, data)
         inputs = {
@@ -177,21 +179,21 @@ def _of_tendons(system: System) -> list[Pair]:
     except UnsupportedFeatureError:
         return []  # the refused member has an entry of its own
 
-    def value(s: Sample) -> Array:
+    def value(s: MujocoSample) -> Array:
         inputs = {"q": s.q, "v": s.v, "a": s.data.qacc, "u": s.u, "act": s.act}
         return call_by_name(ours, inputs)
 
     return [(Quantity("tendon_wrenches", FORCE, _tendon_wrenches, _size_of_wrenches), value)]
 
 
-def _tendon_wrenches(s: Sample) -> Array:
+def _tendon_wrenches(s: MujocoSample) -> Array:
     """Return MuJoCo's wrenches at its own acceleration; a sample has no forces on bodies."""
     data: mujoco.MjData = copy.copy(s.data)
     data.efc_force[:] = 0.0
     return external_wrenches(s.model, data)
 
 
-def _size_of_wrenches(s: Sample) -> Array:
+def _size_of_wrenches(s: MujocoSample) -> Array:
     """Return the natural size of forces above that of moments, or the largest where it is more."""
     length, wrenches = s.sizes.length, _tendon_wrenches(s)
     forces, moments = np.abs(wrenches[:3]).max(), np.abs(wrenches[3:]).max()
@@ -209,14 +211,14 @@ def _of_regressor(system: System) -> list[Pair]:
     chosen = ("joint:*",) if boxes else ("*",)
     Y_of, theta = regressor(system, chosen), linear_parameters(system, chosen).values
 
-    def acceleration(s: Sample) -> Array:
+    def acceleration(s: MujocoSample) -> Array:
         return np.asarray(s.sizes.rate**2 * s.dv)
 
-    def theirs(s: Sample) -> Array:
+    def theirs(s: MujocoSample) -> Array:
         inertial: Array = inertia(s.model, s.data) @ acceleration(s)
         return np.asarray(inertial + s.data.qfrc_bias - s.data.qfrc_passive)
 
-    def ours(s: Sample) -> Array:
+    def ours(s: MujocoSample) -> Array:
         Y, rest = (x.full() for x in Y_of(s.q, s.v, acceleration(s)))
         return np.asarray(Y @ theta + rest.ravel())
 

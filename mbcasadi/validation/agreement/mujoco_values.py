@@ -19,7 +19,7 @@ from mbcasadi.validation.agreement.manifold import (
     integrate,
     rows_of_tendons,
 )
-from mbcasadi.validation.agreement.sizes import Sizes
+from mbcasadi.validation.agreement.sizes import QuantitySizes
 
 RUNNING = 1.0  # s; at time 0 the plugin `mujoco.pid` has no set-point yet that its slew rate holds
 CTRL_MARGIN = 0.5  # controls are drawn from their range, widened by this fraction on each side
@@ -57,12 +57,12 @@ class Draw(NamedTuple):
     dv: Array
 
 
-class Sample(NamedTuple):
+class MujocoSample(NamedTuple):
     """MuJoCo's data at a draw."""
 
     model: mujoco.MjModel
     data: mujoco.MjData
-    sizes: Sizes
+    sizes: QuantitySizes
     q: Array
     v: Array
     u: Array
@@ -72,7 +72,7 @@ class Sample(NamedTuple):
     dv: Array
 
 
-def random_draw(model: mujoco.MjModel, sizes: Sizes, rng: np.random.Generator) -> Draw:
+def random_draw(model: mujoco.MjModel, sizes: QuantitySizes, rng: np.random.Generator) -> Draw:
     """Return a state anywhere in the configuration space, controls in and out of their ranges.
 
     Args:
@@ -92,22 +92,24 @@ def random_draw(model: mujoco.MjModel, sizes: Sizes, rng: np.random.Generator) -
     return Draw(q, v, u, act, q, q1, steps[2])
 
 
-def sample_at(model: mujoco.MjModel, sizes: Sizes, at: Draw) -> Sample:
+def sample_at(model: mujoco.MjModel, sizes: QuantitySizes, at: Draw) -> MujocoSample:
     """Return MuJoCo's data at a draw."""
     data = mujoco.MjData(model)
     data.time = RUNNING
     data.qpos, data.qvel, data.ctrl, data.act = at.q, at.v, at.u, at.act
     mujoco.mj_forward(model, data)
-    return Sample(model, data, sizes, *at)
+    return MujocoSample(model, data, sizes, *at)
 
 
-def velocity_map(s: Sample) -> Array:
+def velocity_map(s: MujocoSample) -> Array:
     """Return N, (nq, nv), by differences of MuJoCo's own step."""
     columns = [directional_derivative(s, direction, lambda q: q) for direction in np.eye(s.v.size)]
     return np.array(columns).reshape(s.v.size, s.q.size).T
 
 
-def directional_derivative(s: Sample, direction: Array, value: Callable[[Array], Array]) -> Array:
+def directional_derivative(
+    s: MujocoSample, direction: Array, value: Callable[[Array], Array]
+) -> Array:
     """Return d value(q ⊕ τ direction) / dτ at τ = 0 by a seven-point difference."""
     speed = float(np.linalg.norm(direction / s.sizes.coordinates))
     step = STEP / (speed if speed > 0 else 1.0)
@@ -118,18 +120,18 @@ def directional_derivative(s: Sample, direction: Array, value: Callable[[Array],
     return np.asarray(sum(weighted) / step)
 
 
-def gravity_force(s: Sample) -> Array:
+def gravity_force(s: MujocoSample) -> Array:
     """Return g, (nv,): the bias force at zero velocity."""
     return np.array(_data_at(s.model, s.q, np.zeros(s.v.size)).qfrc_bias)
 
 
-def kinetic_energy(s: Sample) -> Array:
+def kinetic_energy(s: MujocoSample) -> Array:
     """Return T, J."""
     mujoco.mj_energyVel(s.model, s.data)
     return np.array([s.data.energy[1]])
 
 
-def potential_energy(s: Sample) -> Array:
+def potential_energy(s: MujocoSample) -> Array:
     """Return V, J, with the gravity compensation that MuJoCo's own value omits.
 
     The compensation of a body counts where it is a passive force on all joints that move it; what
@@ -160,7 +162,7 @@ def _joints_above(model: mujoco.MjModel, body: int) -> list[int]:
     return joints
 
 
-def actuation(s: Sample) -> Array:
+def actuation(s: MujocoSample) -> Array:
     """Return B, (nv, nu): what each control, or its activation, adds to the actuator force."""
     model = _unlimited_copy(s.model)
     # A large bias would leave no digits of a small gain; a pid servo's gains are in its bias.
@@ -178,7 +180,7 @@ def actuation(s: Sample) -> Array:
     return np.stack(columns, axis=1)
 
 
-def actuator_bias(s: Sample) -> Array:
+def actuator_bias(s: MujocoSample) -> Array:
     """Return f_0: the actuator force without controls, activations and ranges."""
     return np.array(_data_at(_unlimited_copy(s.model), s.q, s.v).qfrc_actuator)
 
@@ -214,7 +216,7 @@ def _control_variables(model: mujoco.MjModel) -> list[tuple[str, int]]:
     return variables
 
 
-def constraint_bias(s: Sample) -> Array:
+def constraint_bias(s: MujocoSample) -> Array:
     """Return c = Ȧ v by differences of A v along the motion.
 
     NaN for couplings of tendons where no difference has a meaning: where a tendon starts or ceases
@@ -246,14 +248,14 @@ def _passes_inside(data: mujoco.MjData) -> bool:
     return bool(np.any(pairs & np.all(points[1:] == points[:-1], axis=1)))
 
 
-def frame_pose(s: Sample, kind: str, i: int) -> Array:
+def frame_pose(s: MujocoSample, kind: str, i: int) -> Array:
     """Return (3, 4): rotation beside origin."""
     field = "site_x" if kind == "site" else "x"
     R, p = getattr(s.data, f"{field}mat")[i], getattr(s.data, f"{field}pos")[i]
     return np.column_stack([R.reshape(3, 3), p])
 
 
-def frame_jacobian(s: Sample, kind: str, i: int) -> Array:
+def frame_jacobian(s: MujocoSample, kind: str, i: int) -> Array:
     """Return (6, nv): linear above angular."""
     J = np.zeros((6, s.model.nv))
     function = mujoco.mj_jacSite if kind == "site" else mujoco.mj_jacBody
@@ -261,14 +263,14 @@ def frame_jacobian(s: Sample, kind: str, i: int) -> Array:
     return J
 
 
-def frame_velocity(s: Sample, kind: str, i: int) -> Array:
+def frame_velocity(s: MujocoSample, kind: str, i: int) -> Array:
     """Return (6,): linear above angular, world axes."""
     angular_first = np.zeros(6)
     mujoco.mj_objectVelocity(s.model, s.data, FRAMES[kind], i, angular_first, IN_WORLD_AXES)
     return np.roll(angular_first, 3)
 
 
-def frame_bias(s: Sample, kind: str, i: int) -> Array:
+def frame_bias(s: MujocoSample, kind: str, i: int) -> Array:
     """Return (6,): J̇ v, the acceleration at zero joint acceleration, without gravity.
 
     `mj_jacDot` is no reference: it is wrong for bodies with a slide joint before a hinge.

@@ -17,9 +17,9 @@ from mbcasadi.validation.agreement.manifold import (
     inertia,
     integrate,
 )
-from mbcasadi.validation.agreement.mujoco_values import Sample
+from mbcasadi.validation.agreement.mujoco_values import MujocoSample
 
-Value = Callable[[Sample], Array]
+Value = Callable[[MujocoSample], Array]
 
 SHARE = 1e-3
 """Smallest value that an error is relative to, as a share of the natural size: intermediate results
@@ -56,7 +56,7 @@ class Quantity(NamedTuple):
     share: float = SHARE
     axes: str = ""
 
-    def at(self, s: Sample) -> Evaluation:
+    def at(self, s: MujocoSample) -> Evaluation:
         """Return MuJoCo's value at a sample."""
         return Evaluation(
             np.array(self.value(s), dtype=float), np.asarray(self.size(s)), self.share
@@ -111,10 +111,10 @@ def quantities_of_frame(name: str, kind: str, i: int) -> dict[str, Quantity]:
         i: its id in the model.
     """
 
-    def at(value: Callable[[Sample, str, int], Array]) -> Value:
+    def at(value: Callable[[MujocoSample, str, int], Array]) -> Value:
         return lambda s: value(s, kind, i)
 
-    def size_of_pose(s: Sample) -> Array:
+    def size_of_pose(s: MujocoSample) -> Array:
         """Return (3, 4): 1 for the rotation; the length, or the distance, for the origin.
 
         Far from the world's origin its rounding is that of the distance, and the rotation must not
@@ -141,13 +141,13 @@ def quantities_of_frame(name: str, kind: str, i: int) -> dict[str, Quantity]:
     }
 
 
-def size_of_inertia(s: Sample) -> Array:
+def size_of_inertia(s: MujocoSample) -> Array:
     """Return (nv, nv) `(M_ii M_jj)^½`."""
     root = s.sizes.roots(inertia(s.model, s.data))
     return np.outer(root, root)
 
 
-def size_of_force(s: Sample) -> Array:
+def size_of_force(s: MujocoSample) -> Array:
     """Return (nv,) `M_ii^½ (vᵀ M v)^½ rate`, v of the mechanism's own size.
 
     An error below rounding of this size is below that of the forces that move the mechanism.
@@ -156,26 +156,26 @@ def size_of_force(s: Sample) -> Array:
     return s.sizes.roots(M) * float(np.sqrt(s.sizes.energy(M))) * s.sizes.rate
 
 
-def size_of_energy(s: Sample) -> Array:
+def size_of_energy(s: MujocoSample) -> Array:
     """Return (1,) the size of vᵀ M v."""
     return np.array([s.sizes.energy(inertia(s.model, s.data))])
 
 
-def size_of_actuation(s: Sample) -> Array:
+def size_of_actuation(s: MujocoSample) -> Array:
     """Return (nv, nu) the force on each coordinate that a unit of each control can give."""
     return np.outer(1 / s.sizes.coordinates, s.sizes.actuators.torques)
 
 
-def size_of_constraint_bias(s: Sample) -> Array:
+def size_of_constraint_bias(s: MujocoSample) -> Array:
     """Return (nc,) sizes of the residuals times rate²."""
     return s.sizes.rows * s.sizes.rate**2
 
 
-def size_of_motion(s: Sample, order: int = 0) -> Array:
+def size_of_motion(s: MujocoSample, order: int = 0) -> Array:
     """Return (6,): the length, and 1, times the rate to the power of the time derivatives."""
     return np.repeat([s.sizes.length, 1.0], 3) * s.sizes.rate**order
 
 
-def _per_step(s: Sample, size: Array) -> Array:
+def _per_step(s: MujocoSample, size: Array) -> Array:
     """Return a size over those of the coordinates, (n, nv)."""
     return np.outer(size, 1 / s.sizes.coordinates)

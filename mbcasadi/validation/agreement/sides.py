@@ -26,7 +26,7 @@ from mbcasadi.validation.agreement.manifold import (
 from mbcasadi.validation.agreement.mujoco_values import (
     OBJECTS,
     Draw,
-    Sample,
+    MujocoSample,
     random_draw,
     sample_at,
 )
@@ -142,7 +142,7 @@ class ModelSide(Side):
         """Return a random state, in sizes of the model."""
         return random_draw(self._model, self._sizes, rng)
 
-    def sample(self, at: Draw) -> Sample:
+    def sample(self, at: Draw) -> MujocoSample:
         """Return MuJoCo's data at a state."""
         with capture_warnings():
             return sample_at(self._model, self._sizes, at)

@@ -174,7 +174,7 @@ POSES = 8
 
 
 @dataclass(frozen=True)
-class Sizes:
+class QuantitySizes:
     """Natural sizes of a mechanism.
 
     Attributes:
@@ -208,7 +208,7 @@ class Sizes:
         return np.sqrt(np.maximum(np.diag(M), least))
 
 
-def measure_sizes(model: mujoco.MjModel) -> Sizes:
+def measure_sizes(model: mujoco.MjModel) -> QuantitySizes:
     """Return the sizes of a model; deterministic.
 
     Args:
@@ -222,7 +222,7 @@ def measure_sizes(model: mujoco.MjModel) -> Sizes:
     arms = np.array([actuator_arm(tree, a, size, length) for a in numbers.actuators])
     rate = _rate(numbers, poses, mass, arms)
     torque = rate**2 * poses.inertia / max(tree.nv, 1)
-    return Sizes(
+    return QuantitySizes(
         length=length,
         rate=rate,
         coordinates=size,

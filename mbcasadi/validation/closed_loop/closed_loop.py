@@ -15,7 +15,7 @@ from mbcasadi.validation.closed_loop.columns import columns_of
 from mbcasadi.validation.closed_loop.compiled_law import Caller
 from mbcasadi.validation.closed_loop.progress import Progress
 from mbcasadi.validation.closed_loop.recording import Recorder, Recording
-from mbcasadi.validation.closed_loop.runnable import Runnable, Tick
+from mbcasadi.validation.closed_loop.runnable import Runnable, RunningLaw
 from mbcasadi.validation.closed_loop.scenario import (
     Scenario,
     TimeSignal,
@@ -141,7 +141,7 @@ def _act_on_plant(plant: Plant, scenario: Scenario, t: float, period: float) -> 
 
 
 def _controller_inputs(
-    caller: Tick,
+    caller: RunningLaw,
     controller: Controller,
     plant: Plant,
     scenario: Scenario,
@@ -187,7 +187,7 @@ def _applied_control(pending: deque[Array], u: Array, delay: int) -> Array:
     return pending.popleft()
 
 
-def _require_fit(controller: Controller, caller: Tick, plant: Plant) -> None:
+def _require_fit(controller: Controller, caller: RunningLaw, plant: Plant) -> None:
     sizes = {"q": plant.nq, "v": plant.nv, "act": plant.na, "z": controller.z0.size}
     sizes |= {
         "f_c": plant.nv,

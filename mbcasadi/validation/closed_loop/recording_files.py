@@ -37,7 +37,7 @@ SUFFIXES = (".npz", ".csv", *HDF5)
 HEADING = re.compile(r"(?P<field>monitor\.[^. ]+|[^. ]+)(\.(?P<name>.*))? \[(?P<unit>[^\[\]]*)\]$")
 
 
-class Part(NamedTuple):
+class RecordingPart(NamedTuple):
     """One field as a matrix, with its columns."""
 
     values: NDArray[Any]
@@ -125,7 +125,7 @@ def _read_npz(path: Path) -> Recording:
         content = dict(file)
     columns = columns_from_json(str(content.pop("columns")))
     contacts, events = (tuple(content.pop(n).tolist()) for n in ("contact_names", "events"))
-    parts = {name: Part(values, columns[name]) for name, values in content.items()}
+    parts = {name: RecordingPart(values, columns[name]) for name, values in content.items()}
     return recording_of(parts, contacts, events, str(path))
 
 
@@ -165,10 +165,12 @@ def _read_csv(path: Path) -> Recording:
         places.setdefault(field, []).append(i)
         named.setdefault(field, []).append((heading["name"] or "", heading["unit"]))
     parts = {
-        field: Part(values[:, columns], Columns(*map(tuple, zip(*named[field], strict=True))))
+        field: RecordingPart(
+            values[:, columns], Columns(*map(tuple, zip(*named[field], strict=True)))
+        )
         for field, columns in places.items()
     }
-    empty = Part(np.zeros((len(rows), 0)), Columns((), ()))
+    empty = RecordingPart(np.zeros((len(rows), 0)), Columns((), ()))
     parts = dict.fromkeys(_matrix_fields(), empty) | parts
     contacts = parts["contact_normal"].columns.names
     return recording_of(parts, contacts, events, str(path))
@@ -195,7 +197,7 @@ def _write_hdf5(recording: Recording, path: Path) -> None:
 def _read_hdf5(path: Path) -> Recording:
     with _h5py().File(path, "r") as file:
         columns = columns_from_json(file["columns"].asstr()[()])
-        parts = {name: Part(file[name][()], columns[name]) for name in columns}
+        parts = {name: RecordingPart(file[name][()], columns[name]) for name in columns}
         contacts, events = (tuple(json.loads(file.attrs[n])) for n in ("contact_names", "events"))
     return recording_of(parts, contacts, events, str(path))
 
@@ -211,7 +213,7 @@ def _h5py() -> Any:
     return h5py
 
 
-def parts_of(recording: Recording) -> dict[str, Part]:
+def parts_of(recording: Recording) -> dict[str, RecordingPart]:
     """Return field → matrix (nt, n) with names and units; monitors as `monitor.<name>`."""
     arrays = {f.name: getattr(recording, f.name) for f in fields(recording)}
     arrays = {name: value for name, value in arrays.items() if name not in OTHERS}
@@ -219,7 +221,7 @@ def parts_of(recording: Recording) -> dict[str, Part]:
     parts = {}
     for name, value in arrays.items():
         values = value.reshape(len(value), -1) if value.size else value.reshape(recording.ticks, 0)
-        parts[name] = Part(values, _columns(recording, name, values.shape[1]))
+        parts[name] = RecordingPart(values, _columns(recording, name, values.shape[1]))
     return parts
 
 
@@ -234,7 +236,10 @@ def _columns(recording: Recording, name: str, size: int) -> Columns:
 
 
 def recording_of(
-    parts: dict[str, Part], contact_names: tuple[str, ...], events: tuple[str, ...], source: str
+    parts: dict[str, RecordingPart],
+    contact_names: tuple[str, ...],
+    events: tuple[str, ...],
+    source: str,
 ) -> Recording:
     """Return the recording of its parts.
 
@@ -268,7 +273,7 @@ def recording_of(
     )
 
 
-def columns_json(parts: dict[str, Part]) -> str:
+def columns_json(parts: dict[str, RecordingPart]) -> str:
     """Return names, units and limits of all fields as JSON; infinite limits are null."""
     return json.dumps(
         {

@@ -17,7 +17,7 @@ from mbcasadi.plant import Plant
 Array = NDArray[np.float64]
 
 
-class Tick(Protocol):
+class RunningLaw(Protocol):
     """A controller during one run: values in, all outputs out, by name."""
 
     def size(self, name: str) -> int:
@@ -48,7 +48,7 @@ class Runnable(ABC):
         """What runs, in words, with its article: "the generated C"."""
 
     @abstractmethod
-    def start(self, plant: Plant) -> Tick:
+    def start(self, plant: Plant) -> RunningLaw:
         """Return what is called at each tick of a new run on this plant."""
 
     def facts(self) -> dict[str, object]:

@@ -17,7 +17,7 @@ from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import column
 from mbcasadi.validation.closed_loop.outer_law import OuterLaw
 from mbcasadi.validation.closed_loop.reaction import Reaction
-from mbcasadi.validation.closed_loop.runnable import Tick
+from mbcasadi.validation.closed_loop.runnable import RunningLaw
 
 Array = NDArray[np.float64]
 
@@ -210,7 +210,7 @@ def generalised_force(disturbance: Disturbance) -> TimeSignal:
     return None if pushes_of(disturbance) else cast(TimeSignal, disturbance)
 
 
-def require_taken(scenario: Scenario, controller: Controller, tick: Tick) -> None:
+def require_taken(scenario: Scenario, controller: Controller, tick: RunningLaw) -> None:
     """Raise where a scenario gives a controller of others what it does not take.
 
     Raises:
@@ -240,7 +240,9 @@ def require_taken(scenario: Scenario, controller: Controller, tick: Tick) -> Non
             )
 
 
-def require_reference(scenario: Scenario, controller: Controller, tick: Tick, kind: str) -> None:
+def require_reference(
+    scenario: Scenario, controller: Controller, tick: RunningLaw, kind: str
+) -> None:
     """Raise where a controller has a reference and nothing gives one.
 
     Args:

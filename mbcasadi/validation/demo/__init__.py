@@ -17,7 +17,7 @@ _FOLDER = Path(__file__).resolve().parent
 
 
 @dataclass(frozen=True)
-class Part:
+class DemoPart:
     """One run of the demonstration.
 
     Attributes:
@@ -35,9 +35,9 @@ class Part:
 
 
 PARTS = (
-    Part("four_bar", "Four-bar, three rows of rank two, motor at its limit"),
-    Part("quadruped", "Quadruped, 10 % heavier, one tick late, one foot lifted by the mask"),
-    Part("arm_gripper", "Arm with a gripper of two loops and a coupling"),
+    DemoPart("four_bar", "Four-bar, three rows of rank two, motor at its limit"),
+    DemoPart("quadruped", "Quadruped, 10 % heavier, one tick late, one foot lifted by the mask"),
+    DemoPart("arm_gripper", "Arm with a gripper of two loops and a coupling"),
 )
 
 

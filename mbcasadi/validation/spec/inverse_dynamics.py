@@ -145,7 +145,7 @@ class LoopForce(StrictTable):
     force: float | tuple[float, ...] | None = None
 
 
-class Limits(ControlLimits):
+class LimitTables(ControlLimits):
     """Limits of controls and forces by the actuator's name, and of what moves."""
 
     force: Ranges = Field(default={})
@@ -186,7 +186,7 @@ class QpSpec(Spec):
     contact: tuple[AnyContact, ...] = ()
     loop_force: tuple[LoopForce, ...] = ()
     mask: tuple[MaskSwitch, ...] = ()
-    limits: Limits = Limits()
+    limits: LimitTables = LimitTables()
     part: tuple[AnyPart, ...] = ()
     options: Options = Field(default={})
 

@@ -103,14 +103,14 @@ class LinearSpec(Spec):
     reference: Motion = Field(default={})
 
 
-class Cost(Spec):
+class CostTable(Spec):
     """A quadratic cost."""
 
     Q: StateWeight = StateWeight()
     R: Annotated[PerControl, Field(description="of the control, or of each control")] = 1.0
 
 
-class CostSpec(Cost, LinearSpec):
+class CostSpec(CostTable, LinearSpec):
     """A quadratic cost near an equilibrium."""
 
 
@@ -152,7 +152,7 @@ class MpcLimits(ControlLimits):
     change: Ranges = Field(default={})
 
 
-class PredictiveSpec(Cost):
+class PredictiveSpec(CostTable):
     """What both kinds of MPC have."""
 
     period: Annotated[Positive, Field(description="Sample time, s.")] = 0.01
@@ -251,7 +251,7 @@ def build_real_time_iteration(spec: Any, system: System, q0: Array) -> Experimen
 def _options(make: Callable[..., object], spec: Any, system: System, **own: Any) -> dict[str, Any]:
     """Return what a function takes of the file, with weights and bounds of named entries."""
     known: dict[str, Any] = {"track_reference": bool(getattr(spec, "reference", None))}
-    if isinstance(spec, Cost):
+    if isinstance(spec, CostTable):
         known |= {"Q": spec.Q.vector(system), "R": spec.R}
     if isinstance(spec, PredictiveSpec):
         every, change = np.tile([-np.inf, np.inf], (system.nu, 1)), spec.limits.change

@@ -7,8 +7,8 @@ import quadprog
 
 from mbcasadi.mpc.lq.horizon import Candidate, End, Horizon, Phase
 from mbcasadi.mpc.lq.interval import Bounded, Interval, recursion
-from mbcasadi.mpc.lq.rows import Rows, StageRows
-from mbcasadi.mpc.lq.sparse import Stage, balanced_units, solve_sparse, sparse_qp
+from mbcasadi.mpc.lq.rows import HorizonRows, StageRows
+from mbcasadi.mpc.lq.sparse import SparseStage, balanced_units, solve_sparse, sparse_qp
 from mbcasadi.mpc.ocp.constraints import row_set
 
 NX, STATES = 3, (1,)
@@ -54,16 +54,18 @@ def both(case, in_loops=True):
         phases.append(Phase(count, nu, bounded, recursion(make, bounded, columns)))
         labels = (*(f"u{j}" for j in range(nu)), "x1", "priced", "sprung")
         rows.append(StageRows(count, bounded.rows, labels))
-        stages += [Stage(Interval((), **numbers), bounded)] * count
+        stages += [SparseStage(Interval((), **numbers), bounded)] * count
     P, p, G, of_end = end_of(rng)
-    horizon = Horizon(NX, tuple(phases), Rows(sum(sizes), (*rows, StageRows(1, of_end, ("end",)))))
+    horizon = Horizon(
+        NX, tuple(phases), HorizonRows(sum(sizes), (*rows, StageRows(1, of_end, ("end",))))
+    )
     end = End(ca.MX(ca.DM(np.c_[P, p])), ca.MX(ca.DM(np.c_[G, [0.0]])))
     none = ca.DM(NX, 0)
     last = Interval(
         (), A=ca.DM.eye(NX), B=none, d=ca.DM(NX, 1), Q=ca.DM(P), S=none, R=ca.DM(0, 0),
         q=ca.DM(p), r=ca.DM(0, 1), G_x=ca.DM(G), G_u=ca.DM(1, 0), g=ca.DM(1, 1),
     )  # fmt: skip
-    stages.append(Stage(last, Bounded(controls=False, states=(), rows=of_end)))
+    stages.append(SparseStage(last, Bounded(controls=False, states=(), rows=of_end)))
     return horizon, [(ca.MX.zeros(NX, count),) for count, _ in PHASES[case]], end, stages
 
 

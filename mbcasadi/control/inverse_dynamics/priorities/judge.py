@@ -22,7 +22,7 @@ from mbcasadi.control.inverse_dynamics.residuals import (
     NOTHING,
     Allowance,
     Candidate,
-    Cost,
+    CostAt,
     residuals,
 )
 from mbcasadi.control.inverse_dynamics.scales import ForceWeights, ProblemScales
@@ -113,7 +113,7 @@ class LevelJudge:
         kind = type(y)
         nothing = {"J": kind(0, self.setup.system.nv), "offset": kind(0, 1), "weight": kind(0, 1)}
         weights = unit_weights(self.setup, self.scales)
-        cost = Cost(
+        cost = CostAt(
             **nothing,
             **self._force_terms(carried),
             weights=weights,
@@ -178,11 +178,11 @@ class LevelJudge:
         """Return one weight for each component of the contact forces."""
         return np.full(self.setup.contact_weights.size, weight)
 
-    def _cost(self, carried: Values, level: Level, weight: ca.SX, size: ca.SX) -> Cost:
+    def _cost(self, carried: Values, level: Level, weight: ca.SX, size: ca.SX) -> CostAt:
         """Return the cost of a level."""
         rows = list(level.rows)
         is_forces = level.name == FORCES and not rows
-        return Cost(
+        return CostAt(
             J=carried["cost.J"][rows, :],
             offset=carried["cost.offset"][rows, 0],
             weight=weight if rows else type(weight)(0, 1),
@@ -193,7 +193,7 @@ class LevelJudge:
         )
 
     def _residuals(
-        self, carried: Values, y: ca.SX, found: Values, metric: _Metric, cost: Cost
+        self, carried: Values, y: ca.SX, found: Values, metric: _Metric, cost: CostAt
     ) -> ca.SX:
         p, w = self.unknowns(carried, y)
         rows: dict[str, Any] = {key: carried[f"rows.{key}"] for key in ROWS}

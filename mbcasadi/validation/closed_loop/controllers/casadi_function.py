@@ -28,7 +28,7 @@ from mbcasadi.validation.closed_loop.controllers.description import (
     describe,
     sizes_of,
 )
-from mbcasadi.validation.closed_loop.runnable import Runnable, Tick
+from mbcasadi.validation.closed_loop.runnable import Runnable, RunningLaw
 
 Array = NDArray[np.float64]
 
@@ -159,7 +159,7 @@ class ExportedFolder(Runnable):
         """What runs, in words."""
         return f"the exported C in {self.project.folder}"
 
-    def start(self, plant: Plant) -> Tick:
+    def start(self, plant: Plant) -> RunningLaw:
         """Return what calls the library."""
         if self._is_law:
             return Caller(self.function)

@@ -15,7 +15,7 @@ from mbcasadi.description.controller import UNREPORTED
 from mbcasadi.errors import ControllerError, ShapeError
 from mbcasadi.plant import Plant
 from mbcasadi.shapes import described, real_array
-from mbcasadi.validation.closed_loop.runnable import Runnable, Tick
+from mbcasadi.validation.closed_loop.runnable import Runnable, RunningLaw
 
 Array = NDArray[np.float64]
 
@@ -34,14 +34,14 @@ class OtherController(Runnable):
     controller: Controller
     given: object
     words: str
-    begin: Callable[[Plant], Tick]
+    begin: Callable[[Plant], RunningLaw]
 
     @property
     def kind(self) -> str:
         """What runs, in words."""
         return self.words
 
-    def start(self, plant: Plant) -> Tick:
+    def start(self, plant: Plant) -> RunningLaw:
         """Return what is called at each tick."""
         return self.begin(plant)
 
