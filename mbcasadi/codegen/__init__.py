@@ -3,7 +3,7 @@
 from mbcasadi.codegen import cache as cache
 from mbcasadi.codegen.batches.batch import batch as batch
 from mbcasadi.codegen.batches.batch_function import BatchFunction
-from mbcasadi.codegen.calls import CallMemory
+from mbcasadi.codegen.calls import Memory
 from mbcasadi.codegen.compiler import BuildResult
 from mbcasadi.codegen.count import Size
 from mbcasadi.codegen.export import export_c
@@ -20,11 +20,11 @@ __all__ = [
     "BatchFunction",
     "BuildResult",
     "CProject",
-    "CallMemory",
     "Footprint",
     "InputLimits",
     "LogReplay",
     "LongestTick",
+    "Memory",
     "Size",
     "Supervised",
     "Supervision",

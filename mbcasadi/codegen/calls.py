@@ -21,7 +21,7 @@ BYTES = 8  # of a double
 
 @summarised
 @dataclass(frozen=True)
-class CallMemory:
+class Memory:
     """The memory of one controller.
 
     Attributes:
@@ -33,15 +33,13 @@ class CallMemory:
     library: ctypes.CDLL
 
 
-def new_memory(manifest: Manifest, library: Path) -> CallMemory:
+def new_memory(manifest: Manifest, library: Path) -> Memory:
     """Return a block of memory that is ready for its first call.
 
     Raises:
         ExportError: the library cannot be loaded, or is one of another export.
     """
-    memory = CallMemory(
-        np.zeros(manifest["memory_bytes"] // BYTES), load_library(manifest, library)
-    )
+    memory = Memory(np.zeros(manifest["memory_bytes"] // BYTES), load_library(manifest, library))
     initialise = getattr(memory.library, f"{manifest['name']}_init")
     _require_success(initialise(pointer(memory.block), ctypes.c_size_t(memory.block.nbytes)))
     return memory
@@ -83,7 +81,7 @@ def prepared_from(manifest: Manifest) -> list[str]:
     return list(manifest.get("prepared_from", []))
 
 
-def call_prepare(manifest: Manifest, memory: CallMemory, inputs: Mapping[str, ArrayLike]) -> None:
+def call_prepare(manifest: Manifest, memory: Memory, inputs: Mapping[str, ArrayLike]) -> None:
     """Call `<name>_prepare`.
 
     Raises:
@@ -97,7 +95,7 @@ def call_prepare(manifest: Manifest, memory: CallMemory, inputs: Mapping[str, Ar
 
 
 def call_tick(
-    manifest: Manifest, phase: str, memory: CallMemory, inputs: Mapping[str, ArrayLike]
+    manifest: Manifest, phase: str, memory: Memory, inputs: Mapping[str, ArrayLike]
 ) -> dict[str, Array]:
     """Call `<name>_step` or `<name>_feedback`; returns all outputs, nonzeros column by column.
 
@@ -141,7 +139,7 @@ def _columns_of(
 
 
 def _run(
-    manifest: Manifest, phase: str, memory: CallMemory, arguments: Sequence[Numbers | None]
+    manifest: Manifest, phase: str, memory: Memory, arguments: Sequence[Numbers | None]
 ) -> None:
     function = getattr(memory.library, f"{manifest['name']}_{phase}")
     _require_success(function(*(pointer(array) for array in (memory.block, *arguments))))

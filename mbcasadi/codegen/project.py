@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen.builder import Builder, mujoco_files
-from mbcasadi.codegen.calls import Array, CallMemory, call_prepare, call_tick, new_memory
+from mbcasadi.codegen.calls import Array, Memory, call_prepare, call_tick, new_memory
 from mbcasadi.codegen.compiler import BuildResult, library_to_load
 from mbcasadi.codegen.count import Size
 from mbcasadi.codegen.manifest import Manifest, record_measurement
@@ -141,12 +141,12 @@ class CProject:
             )
         return self._builder.mujoco_plugin(*mujoco_files(Path(mujoco)), cc, flags)
 
-    def memory(self) -> CallMemory:
+    def memory(self) -> Memory:
         """Build, and return a new block of memory for `step`, `prepare` and `feedback`."""
         return new_memory(self.manifest, self.build().path)
 
     @checked
-    def step(self, memory: CallMemory, inputs: Mapping[str, ArrayLike]) -> dict[str, Array]:
+    def step(self, memory: Memory, inputs: Mapping[str, ArrayLike]) -> dict[str, Array]:
         """Call the C's step: one whole tick.
 
         Inputs that are missing count as zeros, tuning as its defaults.
@@ -161,7 +161,7 @@ class CProject:
         return call_tick(self.manifest, "step", memory, inputs)
 
     @checked
-    def prepare(self, memory: CallMemory, inputs: Mapping[str, ArrayLike]) -> None:
+    def prepare(self, memory: Memory, inputs: Mapping[str, ArrayLike]) -> None:
         """Call the C's prepare: the part of a tick that needs no measurement.
 
         Raises:
@@ -171,7 +171,7 @@ class CProject:
         call_prepare(self.manifest, memory, inputs)
 
     @checked
-    def feedback(self, memory: CallMemory, inputs: Mapping[str, ArrayLike]) -> dict[str, Array]:
+    def feedback(self, memory: Memory, inputs: Mapping[str, ArrayLike]) -> dict[str, Array]:
         """Call the C's feedback with all inputs, those of the preparation unchanged.
 
         Raises:

@@ -21,7 +21,7 @@ from mbcasadi.control.tasks.reference import (
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import OcpSolution, violations_of
-from mbcasadi.mpc.rti.memory import Memory
+from mbcasadi.mpc.rti.memory import GuessMemory
 from mbcasadi.shapes import (
     column,
     matrix,
@@ -45,7 +45,7 @@ class RealTimeIteration(ControlLaw):
     """
 
     ocp: OptimalControlProblem
-    memory: Memory
+    memory: GuessMemory
 
     def _summary(self) -> dict[str, object]:
         return {
@@ -178,7 +178,7 @@ class RealTimeIteration(ControlLaw):
 
 
 def first_memory(
-    memory: Memory, guess: OcpSolution, pending: ArrayLike | None, *, is_plan: bool
+    memory: GuessMemory, guess: OcpSolution, pending: ArrayLike | None, *, is_plan: bool
 ) -> Array:
     """Return the state that begins with a guess.
 

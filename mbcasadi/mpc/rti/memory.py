@@ -59,7 +59,7 @@ class Guess(NamedTuple):
 
 @summarised
 @dataclass(frozen=True)
-class Memory:
+class GuessMemory:
     """The layout of z.
 
     Attributes:
@@ -182,9 +182,9 @@ class Memory:
         return ca.horzcat(guess.pending, newest)[:, 1:] if self.columns else guess.pending
 
 
-def memory_of(ocp: OptimalControlProblem, resting: Array, delay: int, hold: Hold) -> Memory:
+def memory_of(ocp: OptimalControlProblem, resting: Array, delay: int, hold: Hold) -> GuessMemory:
     """Return the layout of z."""
     read = set(ocp.dynamics.jac_sparsity(0, ocp.dynamics.index_in("p")).get_col())
     clock = slot_slices(ocp.slots).get("t", slice(0, 0))
     stored = sorted(read - set(range(clock.start, clock.stop))) if delay else []
-    return Memory(ocp, resting, delay, tuple(stored), hold)
+    return GuessMemory(ocp, resting, delay, tuple(stored), hold)

@@ -28,7 +28,7 @@ from mbcasadi.mpc.lq.rows import HorizonRows
 from mbcasadi.mpc.lq.tick import flags_of, outputs_of, solver_results, stage_function
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.rti.linearise import Linearised
-from mbcasadi.mpc.rti.memory import Guess, Memory
+from mbcasadi.mpc.rti.memory import Guess, GuessMemory
 from mbcasadi.qp.input_guard import LARGEST_INPUT, active_signs, clamp, is_bounded, is_within
 from mbcasadi.qp.kkt_residuals import judge
 from mbcasadi.qp.solver import CLAIMED
@@ -86,7 +86,7 @@ class RtiStages:
 
     ocp: OptimalControlProblem
     at: Linearised
-    memory: Memory
+    memory: GuessMemory
     z0: Array
     shift: bool
     tolerance: float
