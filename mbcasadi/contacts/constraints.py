@@ -38,8 +38,8 @@ def with_contacts(
     """Return the system with contacts as further rows, named `<contact>.n`, `.t1`, `.t2`.
 
     Dynamics, equilibria, linearisations and optimal control of it have feet that neither leave the
-    ground nor slide; `with_mask` makes them switch, and `row_mask` a mask by their names. Friction
-    cones are limits of the multipliers: see `contact_force_fun`.
+    ground nor slide; `with_mask` makes them switch, those of one body together, and `row_mask` a
+    mask by their names. Friction cones are limits of the multipliers: see `contact_force_fun`.
 
     Args:
         system: the mechanism.
@@ -47,7 +47,7 @@ def with_contacts(
         q0: (nq,) pose in which they touch; a key frame or the authored pose by default.
 
     Raises:
-        ProblemError: contacts that slide, two of one name, or of no cone.
+        ProblemError: contacts that slide, that are rows of the system already, or of no cone.
         UnknownNameError: a contact's frame is not in the model.
         ShapeError: a wrong shape of q0.
     """
@@ -60,19 +60,28 @@ def with_contacts(
     names = unique([contact.frame for contact in contacts])
     q, v = ca.SX.sym("q", base.nq), ca.SX.sym("v", base.nv)
     heights, slips = [ca.SX(0, 1)], [ca.SX(0, base.nv)]
-    labels: tuple[list[str], list[str]] = [], []
+    labels: tuple[list[tuple[str, tuple[str, ...]]], ...] = [], []  # of heights, of slips
     for group in contact_groups_of(base, contacts):
-        points = _Points(group, contacts, q)
+        points, of_body = _Points(group, contacts, q), tuple(names[i] for i in group.members)
         for point, axis in points.independent(pose):
-            labels[axis > 0].append(f"{names[group.members[point]]}.{FORCE_AXES[axis]}")
+            labels[axis > 0].append((f"{of_body[point]}.{FORCE_AXES[axis]}", of_body))
             if axis:
                 slips.append(points.rate(point, axis))
             else:
                 heights.append(points.height(point, pose))
+    own = tuple(name for part in labels for name, _ in part)
+    there = next((name for name in own if name in base.constraint_names), None)
+    if there is not None:
+        raise ProblemError(f"'{base.name}' has a row {there!r} already; expected other contacts")
     phi, A = ca.vertcat(*heights), ca.vertcat(*slips)
     added = base.with_rows(q, v, phi=phi) if labels[0] else base
     added = added.with_rows(q, v, A=A) if labels[1] else added
-    named = replace(added, row_names=(*base.row_names, *labels[0], *labels[1]), _cache={})
+    named = replace(
+        added,
+        row_names=(*base.row_names, *own),
+        row_owners=(*base.row_owners, *(owners for part in labels for _, owners in part)),
+        _cache={},
+    )
     return named if base is system else expose_parameters(system, named)
 
 

@@ -45,6 +45,7 @@ class Mechanism:
         timed: constraints depend on the time t.
         semidefinite: M is singular, and positive definite on null(A) only.
         row_names: of the rows, the last ones, that were added by `with_rows`.
+        row_owners: names of what each of these belongs to: the row itself, or contacts of one body.
         parameters: the entries of the input p of the members; none unless `read_mjcf` was given
             some.
     """
@@ -67,6 +68,7 @@ class Mechanism:
     timed: bool = False
     semidefinite: bool = False
     row_names: tuple[str, ...] = ()
+    row_owners: tuple[tuple[str, ...], ...] = ()
     parameters: Parameters = NO_PARAMETERS
     _carried: Self | None = None
     _cache: dict[str, ca.Function] = field(default_factory=dict, repr=False)

@@ -40,6 +40,7 @@ def expose_parameters(system: M, carried: M) -> M:
         mask=carried.mask,
         timed=carried.timed,
         row_names=carried.row_names,
+        row_owners=carried.row_owners,
         parameters=carried.parameters,
         _carried=carried,
         _cache={},

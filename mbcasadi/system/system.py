@@ -280,13 +280,15 @@ class System(Mechanism):
         rows = self.rows(q, v, phi=phi, A=A, a0=a0, psi=psi, t=t)
         mask = None if self.mask is None else np.append(self.mask, np.ones(rows.count))
         first = self.nc - sum(equality.size for equality in self.equalities)
+        names = tuple(f"phi{first + i}" for i in range(rows.count))
         return replace(
             self,
             nc=self.nc + rows.count,
             builders={**self.builders, **append_rows(self.builders, rows)},
             mask=mask,
             timed=self.timed or t is not None,
-            row_names=(*self.row_names, *(f"phi{first + i}" for i in range(rows.count))),
+            row_names=(*self.row_names, *names),
+            row_owners=(*self.row_owners, *((name,) for name in names)),
             _cache={},
         )
 

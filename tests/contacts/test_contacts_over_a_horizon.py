@@ -69,6 +69,19 @@ def test_a_schedule_by_the_name_of_a_contact_lifts_the_foot():
     np.testing.assert_allclose(np.array(free["a"]).ravel(), data.qacc, atol=1e-9)
 
 
+def test_a_least_load_is_kept_while_the_foot_is_on_and_not_asked_for_in_the_air():
+    """The motor along z pushes with what the foot would lack; it costs, so it gives no more."""
+    foot = mb.Contact("foot", friction=MU, sides=4, min_force=40.0)  # N, of 29.4 that it weighs
+    system = mb.with_contacts(mb.read_mjcf(SLED), [foot]).with_mask()
+    on = np.arange(N + 1) >= 3
+    parts = [mpc.Cost(R=[1.0, 1.0]), mpc.ContactCones([foot]), mpc.ContactSchedule(closing=1.0)]
+    ocp = mpc.optimal_control_problem(system, N, T, parts)
+    found = mpc.solve_ocp(ocp, np.zeros(6), ocp.parameters(mask=mb.row_mask(system, {"foot": on})))
+    assert found.solved, found.in_words
+    np.testing.assert_allclose(found.u[:3, 1], 0.0, atol=1e-5)
+    np.testing.assert_allclose(found.u[3:, 1], 3 * 9.81 - 40.0, atol=1e-4)
+
+
 def test_masks_by_name_are_refused_where_they_are_none():
     system = mb.with_contacts(mb.read_mjcf(SLED), [FOOT])
     with pytest.raises(UnknownNameError, match="paw"):

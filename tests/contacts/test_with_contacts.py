@@ -35,7 +35,13 @@ def sloped():
     return system, tasks, [mb.Contact(c.frame, normal=normal, friction=0.6, sides=4) for c in LEGS]
 
 
-@pytest.mark.parametrize("case", [quadruped, humanoid, sloped])
+def held_hand():
+    """Return the quadruped with a foot on its trunk, which moves: the row is between two bodies."""
+    system, tasks, _ = quadruped()
+    return system, tasks, [*LEGS[1:], mb.Contact("FL", other="trunk", other_kind="body")]
+
+
+@pytest.mark.parametrize("case", [quadruped, humanoid, sloped, held_hand])
 def test_motion_and_forces_are_those_of_inverse_dynamics(case):
     """With the actuator forces of a law at random states on the ground; soles share a wrench."""
     system, tasks, contacts = case()
@@ -85,11 +91,41 @@ def test_rows_have_the_names_of_contacts_and_switch_by_them():
     assert np.abs(f[1:]).max() > 1.0
 
 
+def test_contacts_of_one_body_switch_together():
+    system, _, _ = humanoid()
+    touching = with_contacts(system, SOLES).with_mask()
+    mask = mb.row_mask(touching, {"left_foot_4": 0})  # has no row of its own
+    assert mask.tolist().count(0.0) == 6
+    stand, still = np.array(system.tree.keyframes["stand"]), np.zeros(system.nv)
+    found = mb.forward_dynamics(touching)(q=stand, v=still, f=still, mask=mask)
+    f = np.array(contact_force_fun(touching, SOLES)(stand, found["lam"])).reshape(8, 3)
+    assert np.abs(f[:4]).max() == 0
+    assert np.abs(f[4:]).max() > 1.0
+
+
+def test_a_system_with_parameters_has_contacts_at_any_of_their_numbers():
+    """Its rows and forces are those of the system that was read with the numbers."""
+    heavy = mb.read_mjcf(models.path("quadruped"), parameters=["body:trunk:mass"])
+    p = 2 * np.array(heavy.parameter_values())
+    stand, still = np.array(heavy.at().tree.keyframes["stand"]), np.zeros(heavy.nv)
+    exposed, plain = (
+        with_contacts(heavy, LEGS),
+        with_contacts(heavy.at({"body:trunk:mass": p}), LEGS),
+    )
+    one = mb.forward_dynamics(exposed)(q=stand, v=still, f=still, p=p)["lam"]
+    other = mb.forward_dynamics(plain)(q=stand, v=still, f=still)["lam"]
+    np.testing.assert_allclose(np.array(one), np.array(other), rtol=1e-9, atol=1e-9)
+    f = np.array(contact_force_fun(exposed, LEGS)(np.append(stand, p), one))
+    np.testing.assert_allclose(f, np.array(contact_force_fun(plain, LEGS)(stand, other)), rtol=1e-9)
+
+
 def test_what_is_no_contact_of_the_system_is_refused():
     system, _, _ = quadruped()
     with pytest.raises(ProblemError, match="slides"):
         with_contacts(system, [mb.Contact("FL", slides=True)])
     with pytest.raises(UnknownNameError, match="paw"):
         with_contacts(system, [mb.Contact("paw")])
+    with pytest.raises(ProblemError, match=r"a row 'FL.n' already"):
+        with_contacts(with_contacts(system, LEGS), LEGS[:1])
     with pytest.raises(ProblemError, match="no rows of contact 'FL'"):
         contact_force_fun(system, LEGS)

@@ -1,5 +1,6 @@
 """All drawn faults, one after the other: matching tests, then others for those that survive."""
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -109,14 +110,22 @@ def try_fault(record: Record, plan: Plan) -> dict[str, object]:
             if outcome.verdict == "failed":
                 answer |= {"verdict": "found", "witness": outcome.witness}
                 if not outcome.witness:
-                    answer["note"] = outcome.output[-200:]
+                    answer["note"] = without_folders(outcome.output)[-200:]
                 break
             if outcome.verdict == "undecided":
-                answer |= {"verdict": "undecided", "note": f"{stage} tests: {outcome.output}"}
+                answer |= {
+                    "verdict": "undecided",
+                    "note": f"{stage} tests: {without_folders(outcome.output)}",
+                }
                 break
     if plan.tests and answer["verdict"] == "survived":
         answer |= {"verdict": "undecided", "note": "only named tests were run"}
     return answer | {"seconds": round(time.monotonic() - start, 1)}
+
+
+def without_folders(text: str) -> str:
+    """Return the text with paths from the root cut to file names, for any machine."""
+    return re.sub(r"(?<![\w.])/(?:[\w.+-]+/)+", "", text)
 
 
 def try_all(kept: KeptList, plan: Plan, say: Callable[[str], None]) -> None:

@@ -5,7 +5,7 @@
 with actuator forces p, accelerations a, multipliers lam of equality constraints and contacts, and
 the further unknowns w of the controller (slacks, the shortfall, internal forces). It holds the same
 parts, weights and rows as the tick of the controller, which eliminates a and lam; nothing is stated
-again here.
+again here. Rows that a mask has off are zero: in their place stands lam = 0.
 """
 
 from dataclasses import dataclass
@@ -104,26 +104,18 @@ def require_plannable(setup: Setup) -> None:
 
 
 def planned_instant(setup: Setup, symbols: dict[str, ca.SX]) -> Instant:
-    """Return the mechanism at a sample of a plan: nothing to guard, nothing remembered."""
-    q, v = symbols["q"], symbols["v"]
+    """Return the mechanism at a sample of a plan, with contacts and gains."""
     tasks = list(zip(setup.tasks, setup.gains, strict=True))
     contacts = list(zip(setup.contact_names, setup.contacts, strict=True))
     tuned = tuned_values({}, setup.system, tasks, contacts)
-    return Instant(
-        q=q,
-        v=v,
-        measured=(q, v),
-        gap=ca.SX(0),
-        accepted=ca.SX(1),
-        act=None,
-        ref=symbols["ref"],
-        slices=setup.reference_slices,
+    return Instant.planned(
+        (symbols["q"], symbols["v"]),
+        symbols["ref"],
+        setup.reference_slices,
         on=symbols["mask"],
         on_rows=rows_on(setup, symbols["mask"]),
         gains=tuned.gains,
         contacts=tuned.contacts,
-        tuning={},
-        inputs={},
         memory={name: ca.SX(x.stop - x.start, 1) for name, x in setup.memory_places.items()},
     )
 
@@ -142,11 +134,12 @@ def _residual(qp: CondensedProblem, x: dict[str, ca.SX]) -> ca.SX:
 
 
 def _equations(qp: CondensedProblem, x: dict[str, ca.SX]) -> ca.SX:
-    """Return `M a - f - B p - Gᵀ lam` and `G a + c`."""
+    """Return `M a - f - B p - Gᵀ lam`, and `G a + c` of rows that are on, lam of others."""
     dynamics, contacts, p = qp.problem.definite, qp.problem.contacts, x["p"]
     if contacts.sliding:
         dynamics = with_drag(dynamics, contacts.drag, contacts.sliding)
         first = dynamics.G.shape[0] - contacts.drag.shape[1]
         p = ca.vertcat(p, x["lam"][[first + row for row in contacts.sliding], 0])
     force = dynamics.f + dynamics.B @ p + dynamics.G.T @ x["lam"]
-    return ca.vertcat(dynamics.M @ x["a"] - force, dynamics.G @ x["a"] + dynamics.c)
+    no_force = (1 - qp.problem.on) * x["lam"]
+    return ca.vertcat(dynamics.M @ x["a"] - force, dynamics.G @ x["a"] + dynamics.c + no_force)

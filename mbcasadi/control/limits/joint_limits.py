@@ -43,10 +43,16 @@ RESERVE = 0.3
 a tick and what disturbances take."""
 
 
+ANY_BRAKING = 1.0
+"""Of limits that are not lowered: nothing reads it, so joints that nothing brakes have limits."""
+
+
 @final
 @dataclass(frozen=True)
 class JointLimits(Part):
     """Limits of slide and hinge joints, in m or rad; a number, or one for each of `joints`.
+
+    In optimal control positions and speeds are bounded as they are, of passive joints too.
 
     Attributes:
         joints: names; None for all that have a range in the model, but without `braking` those that
@@ -141,9 +147,17 @@ def limited_joints_of(design: Design, limits: JointLimits) -> "LimitedJoints":
     """Return the limits of joints that no other part holds.
 
     Raises:
-        ProblemError, UnknownNameError: as in `limited_joints`; a joint that is held is named.
+        ProblemError, UnknownNameError: as in `limited_joints`; a joint that is held is named; a
+            limit of accelerations over a horizon.
     """
     system, held = design.system, design.held_joints
+    if not design.lowers:
+        if limits.acceleration is not None:
+            raise ProblemError(
+                f"acceleration = {limits.acceleration}: over a horizon JointLimits bound positions "
+                "and speeds; expected None, and a Bounded row of your own"
+            )
+        limits = replace(limits, braking=ANY_BRAKING)
     if limits.joints is not None:
         named = [name for name in limits.joints if name in held]
         if named:

@@ -66,6 +66,8 @@ class Design(ABC):
         tunable: what may change between ticks, see `tuning.py`.
         levels: names of tasks, level by level; none without strict levels.
         force_reference: whether the forces in the cost have a reference.
+        lowers: whether limits of positions are lowered to accelerations; over a horizon they bound
+            its samples, and need no braking.
     """
 
     system: System
@@ -75,6 +77,7 @@ class Design(ABC):
     tunable: Sequence[str]
     levels: Sequence[Sequence[str]]
     force_reference: bool
+    lowers = True
 
     @property
     @abstractmethod

@@ -65,6 +65,32 @@ class Instant:
     f_ref: ca.SX = field(default=None)  # type: ignore[assignment]
     known: Mapping[str, Any] = field(default_factory=dict)
 
+    @classmethod
+    def planned(
+        cls, state: tuple[ca.SX, ca.SX], ref: ca.SX, slices: Mapping[str, slice], **known: Any
+    ) -> "Instant":
+        """Return the mechanism at a sample of a plan: nothing to guard, measured or remembered.
+
+        Args:
+            state: q, v.
+            ref, slices: the reference.
+            known: further attributes.
+        """
+        nothing: dict[str, Any] = {
+            "measured": state,
+            "gap": ca.SX(0),
+            "accepted": ca.SX(1),
+            "act": None,
+            "on": ca.SX(0, 1),
+            "on_rows": ca.SX(0, 1),
+            "gains": (),
+            "contacts": (),
+            "tuning": {},
+            "inputs": {},
+            "memory": {},
+        }
+        return cls(*state, ref=ref, slices=slices, **(nothing | known))
+
     @property
     def contacts_on(self) -> ca.SX:
         """(nc,) one for each contact that is on, else zero."""

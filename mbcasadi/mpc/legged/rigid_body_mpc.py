@@ -32,7 +32,7 @@ from mbcasadi.mpc.legged.rigid_body import (
 )
 from mbcasadi.mpc.legged.rigid_body_controller import SingleRigidBodyMPC
 from mbcasadi.mpc.lq.horizon import Candidate, End, Horizon, Phase
-from mbcasadi.mpc.lq.interval import Bounded, recursion
+from mbcasadi.mpc.lq.interval import BoundedValues, recursion
 from mbcasadi.mpc.lq.rows import HorizonRows, StageRows
 from mbcasadi.mpc.lq.tick import (
     flags_of,
@@ -162,7 +162,7 @@ class _Problem:
         rows = HorizonRows(
             nf * self.N, (StageRows(self.N, of_one, labels), StageRows(1, of_end, ()))
         )
-        bounded = Bounded(controls=False, states=(), rows=of_one)
+        bounded = BoundedValues(controls=False, states=(), rows=of_one)
         functions = recursion(
             lambda kind: interval(body, self.Q, self.rho, self.period, kind), bounded, None
         )

@@ -31,7 +31,7 @@ from mbcasadi.control.regulators.multiplier_form import DESCRIPTOR_RANK_TOL, des
 from mbcasadi.mpc.linear.model import Array, Output
 from mbcasadi.mpc.linear.parameters import parameters_of
 from mbcasadi.mpc.linear.problem import LinearProblem
-from mbcasadi.mpc.lq.interval import Bounded, Interval
+from mbcasadi.mpc.lq.interval import BoundedValues, Interval
 from mbcasadi.mpc.lq.sparse import SparseQP, SparseStage, sparse_qp
 from mbcasadi.mpc.ocp.constraints import REACH, row_set
 
@@ -295,11 +295,11 @@ class _Rows:
         """The values, over state and controls."""
         return [values for _, values, _, _ in self.rows]
 
-    def bounded(self) -> Bounded:
+    def bounded(self) -> BoundedValues:
         """Return their rows."""
         shape = len(self.rows), 2
         limits, prices = (np.reshape([row[i] for row in self.rows], shape) for i in (2, 3))
-        return Bounded(controls=False, states=(), rows=row_set(limits, prices))
+        return BoundedValues(controls=False, states=(), rows=row_set(limits, prices))
 
     def names(self) -> list[RowName]:
         """Return what each row is."""

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from mbcasadi.mpc.lq.interval import Bounded, Recursion
+from mbcasadi.mpc.lq.interval import BoundedValues, Recursion
 from mbcasadi.mpc.lq.rows import HorizonRows
 from mbcasadi.qp.kkt_residuals import positive
 
@@ -62,7 +62,7 @@ class Phase:
 
     count: int
     nu: int
-    bounded: Bounded
+    bounded: BoundedValues
     functions: Recursion
 
     @property

@@ -79,7 +79,7 @@ class Interval(Generic[Sym]):
 
 
 @dataclass(frozen=True)
-class Bounded:
+class BoundedValues:
     """Which values an interval bounds, and their rows.
 
     Attributes:
@@ -122,7 +122,7 @@ class _Gain(NamedTuple, Generic[Sym]):
 
 def recursion(
     make: Callable[[type[ca.MX]], Interval[ca.MX]],
-    bounded: Bounded,
+    bounded: BoundedValues,
     columns: tuple[int, int, int] | None,
 ) -> Recursion:
     """Return the Functions, each in scalars, or in matrices (loops) where it is long.
@@ -230,7 +230,7 @@ def _inverse_root(n: int) -> ca.Function:
     return ca.Function("inverse_root", [S], [ca.densify(ca.solve(ca.chol(S), ca.SX.eye(n)))])
 
 
-def _response(interval: Interval[Sym], bounded: Bounded, X: Sym, u: Sym) -> list[Sym]:
+def _response(interval: Interval[Sym], bounded: BoundedValues, X: Sym, u: Sym) -> list[Sym]:
     """Return the derivatives by some w of the state at the end and of the rows, transposed.
 
     Args:
@@ -262,7 +262,7 @@ def _along(interval: Interval[Sym], _: _Gain[Sym]) -> ca.Function:
     return dense_function("along", [x, u, *interval.data], [g])
 
 
-def _adjoint(interval: Interval[Sym], bounded: Bounded) -> ca.Function:
+def _adjoint(interval: Interval[Sym], bounded: BoundedValues) -> ca.Function:
     """Return the gradient by u, from the interval's own numbers, and the size of its terms.
 
     A unit of control counts as a term too, because at rest all others vanish.

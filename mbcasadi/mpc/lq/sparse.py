@@ -15,7 +15,7 @@ import numpy as np
 
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.linalg.symbols import Sym
-from mbcasadi.mpc.lq.interval import Bounded, Interval
+from mbcasadi.mpc.lq.interval import BoundedValues, Interval
 from mbcasadi.mpc.lq.rows import Array
 from mbcasadi.qp.solver import SPARSE_SOLVERS
 
@@ -34,7 +34,7 @@ class SparseStage:
     """
 
     interval: Interval[ca.MX]
-    bounded: Bounded
+    bounded: BoundedValues
     equal: Array | None = None
 
 

@@ -53,13 +53,16 @@ class ContactCones(StagePart):
         forces = contact_force_fun(system, self.contacts)(at.q, lam)
         names = unique([contact.frame for contact in self.contacts])
         rows = []
+        first = system.nc - len(system.row_owners)
         for i, (name, contact) in enumerate(zip(names, self.contacts, strict=True)):
-            rows += _rows(name, contact, forces[3 * i : 3 * i + 3])
+            own = next(k for k, owners in enumerate(system.row_owners) if name in owners)
+            on = ca.SX(1) if system.mask is None else at.mask[first + own]
+            rows += _rows(name, contact, forces[3 * i : 3 * i + 3], on)
         return StageTerms(rows=rows)
 
 
-def _rows(name: str, contact: Contact, force: ca.SX) -> list[Bounded]:
-    """Return the rows of one contact's force (n, t1, t2)."""
+def _rows(name: str, contact: Contact, force: ca.SX, on: ca.SX) -> list[Bounded]:
+    """Return the rows of one contact's force (n, t1, t2), which is zero where it is off."""
     mu, pull = contact.friction, contact.adhesion
     if contact.cone == "quadratic":
         across = ca.sqrt(ca.sumsqr(force[1:]) + (mu * ROUNDED) ** 2)
@@ -67,8 +70,10 @@ def _rows(name: str, contact: Contact, force: ca.SX) -> list[Bounded]:
     else:
         faces = pyramid_rows(mu, contact.sides, outer=contact.cone == "outer")
         rows = [Bounded(faces @ (force + ca.DM([pull, 0, 0])), upper=0.0, name=f"cone of {name}")]
-    if contact.max_force is not None:
-        rows.append(Bounded(force[0], -np.inf, contact.max_force, name=f"force of {name}"))
+    highest = np.inf if contact.max_force is None else contact.max_force
+    if contact.min_force > 0 or contact.max_force is not None:
+        above, least = force[0] - on * contact.min_force, 0.0 if contact.min_force else -np.inf
+        rows.append(Bounded(above, least, highest - contact.min_force, name=f"force of {name}"))
     return rows
 
 

@@ -24,7 +24,7 @@ from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description.qp_stages import CONE_ROWS, UNBOUNDED
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.ocp.stage import Stage
-from mbcasadi.mpc.ocp.stage_limits import instant_of, limits_of_state
+from mbcasadi.mpc.ocp.stage_limits import limits_of_state
 from mbcasadi.mpc.ocp.stage_part import StagePart, StageTerms
 from mbcasadi.qp.rows import Bounded
 from mbcasadi.system import System
@@ -110,7 +110,7 @@ class StageForces(StagePart):
         if self.position_limits == "braking":
             return StageTerms()
         bound = [each for each in self.law.bound if each.path is not None]
-        return limits_of_state(stage, bound, instant_of(stage, self.law))
+        return limits_of_state(stage, bound)
 
     def _rows(self, value: ca.SX, lower: ca.SX, upper: ca.SX) -> list[Bounded]:
         """Return the rows of the controller, those of quadratic cones with a rounded apex."""

@@ -28,6 +28,7 @@ class StageDesign(Design):
 
     tasks, contacts, tunable, levels = (), (), (), ()
     force_reference = False
+    lowers = False
     delay_ticks = 0
     added_inertia = None
     slots, given, held_joints, weighed_forces = (), (), (), ()
@@ -67,16 +68,18 @@ class StageLimits(StagePart):
         """
         design = StageDesign(stage.members, self.period)
         bound = [part.bind(design) for part in self.parts]
-        return limits_of_state(stage, bound, instant_of(stage, design))
+        return limits_of_state(stage, bound)
 
 
-def limits_of_state(stage: Stage, bound: Sequence[Bound], now: Instant) -> StageTerms:
+def limits_of_state(stage: Stage, bound: Sequence[Bound]) -> StageTerms:
     """Return the rows of limits at every sample but the given one; ranges of x as its bounds.
 
     Raises:
         ProblemError: a part without rows of the state.
     """
     x, x_bounds = stage.x, np.tile(FREE, (stage.x.numel(), 1))
+    state = stage.variables.carried_q, stage.variables.v
+    now = Instant.planned(state, ca.SX(0, 1), {})
     rows = list[Bounded]()
     for each in bound:
         if each.path is None:
@@ -89,31 +92,9 @@ def limits_of_state(stage: Stage, bound: Sequence[Bound], now: Instant) -> Stage
             if not places:
                 rows.append(row)
                 continue
-            low, high = float(np.max(row.lower)), float(np.min(row.upper))
-            x_bounds[places[0]] = np.maximum(x_bounds[places[0], 0], low), high
+            low, high = x_bounds[places[0]]
+            x_bounds[places[0]] = np.max([low, row.lower]), np.min([high, row.upper])
     at_end = [replace(row, at_end=True) for row in rows]
     return StageTerms(
         rows=[*rows, *at_end], given=dict.fromkeys(range(len(rows)), FREE), x_bounds=x_bounds
-    )
-
-
-def instant_of(stage: Stage, design: Design) -> Instant:
-    """Return the mechanism at a sample of a plan, without forces."""
-    q, v = stage.variables.carried_q, stage.variables.v
-    return Instant(
-        q=q,
-        v=v,
-        measured=(q, v),
-        gap=ca.SX(0),
-        accepted=ca.SX(1),
-        act=None,
-        ref=ca.vertcat(ca.SX(0, 1), *stage.ref.values()),
-        slices=design.reference_slices,
-        on=ca.SX.ones(len(design.mask_names)),
-        on_rows=ca.SX.ones(sum(design.equality_sizes)),
-        gains=design.gains,
-        contacts=(),
-        tuning={},
-        inputs={},
-        memory={},
     )

@@ -14,7 +14,7 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.mpc.lq.horizon import Horizon, Phase
-from mbcasadi.mpc.lq.interval import Bounded, Interval, blocks_of, is_small, recursion
+from mbcasadi.mpc.lq.interval import BoundedValues, Interval, blocks_of, is_small, recursion
 from mbcasadi.mpc.lq.rows import HorizonRows, StageRows
 from mbcasadi.mpc.ocp.constraints import end_rows, row_set
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
@@ -46,7 +46,7 @@ def linearised(ocp: OptimalControlProblem) -> Linearised:
     hard = np.full((ocp.nu + len(states), 2), np.inf)
     penalties = ocp.path_penalties
     of_interval = row_set(bounds, hard if penalties is None else np.vstack([hard, penalties]))
-    bounded, of_end = Bounded(controls=True, states=states, rows=of_interval), end_rows(ocp)
+    bounded, of_end = BoundedValues(controls=True, states=states, rows=of_interval), end_rows(ocp)
 
     def interval(kind: type[ca.MX]) -> Interval[ca.MX]:
         lin, blocks = blocks_of(kind, "lin", patterns)

@@ -6,7 +6,7 @@ import pytest
 import quadprog
 
 from mbcasadi.mpc.lq.horizon import Candidate, End, Horizon, Phase
-from mbcasadi.mpc.lq.interval import Bounded, Interval, recursion
+from mbcasadi.mpc.lq.interval import BoundedValues, Interval, recursion
 from mbcasadi.mpc.lq.rows import HorizonRows, StageRows
 from mbcasadi.mpc.lq.sparse import SparseStage, balanced_units, solve_sparse, sparse_qp
 from mbcasadi.mpc.ocp.constraints import row_set
@@ -29,7 +29,7 @@ def interval_of(rng, nu):
     blocks["g"] = 0.1 * rng.standard_normal(2)
     limits = np.array([*([-0.5, 0.5],) * nu, [-1.0, 0.6], [-0.4, 0.4], [-0.3, 0.3]])
     prices = np.array([*(HARD,) * (nu + 1), (0.5, 2.0), (0.0, 8.0)])
-    return blocks, Bounded(controls=True, states=STATES, rows=row_set(limits, prices))
+    return blocks, BoundedValues(controls=True, states=STATES, rows=row_set(limits, prices))
 
 
 def end_of(rng):
@@ -65,7 +65,7 @@ def both(case, in_loops=True):
         (), A=ca.DM.eye(NX), B=none, d=ca.DM(NX, 1), Q=ca.DM(P), S=none, R=ca.DM(0, 0),
         q=ca.DM(p), r=ca.DM(0, 1), G_x=ca.DM(G), G_u=ca.DM(1, 0), g=ca.DM(1, 1),
     )  # fmt: skip
-    stages.append(SparseStage(last, Bounded(controls=False, states=(), rows=of_end)))
+    stages.append(SparseStage(last, BoundedValues(controls=False, states=(), rows=of_end)))
     return horizon, [(ca.MX.zeros(NX, count),) for count, _ in PHASES[case]], end, stages
 
 

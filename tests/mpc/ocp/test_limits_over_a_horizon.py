@@ -6,6 +6,7 @@ import pytest
 
 import mbcasadi as mb
 from mbcasadi import models, mpc
+from mbcasadi.codegen import export_c
 from mbcasadi.control import (
     AngularMomentumLimit,
     DistanceLimits,
@@ -83,6 +84,26 @@ def test_a_limit_holds_at_every_sample_and_without_it_is_passed(kind):
     assert values[1] < least - 0.02
 
 
+@pytest.mark.parametrize("kind", ["half-space", "distance", "range"])
+def test_a_real_time_iteration_comes_to_the_same_plan_and_its_c_too(kind, tmp_path):
+    limit, start = MEASURES[kind][0], np.zeros(2)
+    best = plan(limit)[0]
+    parts = [mpc.Cost(**WEIGHTS), limit]
+    ocp = mpc.optimal_control_problem(mb.read_mjcf(ARM), N, T, parts)
+    rti = mpc.real_time_iteration(ocp, shift=False)
+    z, p = rti.controller.z0, ocp.parameters(setpoint_q=GOAL).ravel()
+    for _ in range(30):
+        _, z, status, *_ = rti.function(start, start, p, z)
+    assert int(status) == 0
+    np.testing.assert_allclose(rti.trajectory(z)[0], best.x, atol=1e-6)
+    in_c = export_c(rti, tmp_path / kind).load(flags=("-O0",))
+    np.testing.assert_allclose(
+        np.array(in_c(start, start, p, z)[0]),
+        np.array(rti.function(start, start, p, z)[0]),
+        atol=1e-9,
+    )
+
+
 def test_a_measured_state_beyond_a_limit_is_a_start_like_others():
     samples = plan(HalfSpace("hand", 0.02, 5.0))[2]
     heights = [data.site("hand").xpos[2] for data in samples]
@@ -97,7 +118,27 @@ def test_ranges_of_joints_are_bounds_of_x_and_no_rows():
     np.testing.assert_allclose(ocp.x_bounds[:2], [[-2, 2]] * 2)
 
 
+def test_joints_that_nothing_drives_have_ranges_over_a_horizon():
+    """They need no braking there, and inverse dynamics could give them none."""
+    pendulum = mb.read_mjcf(ARM.replace('<motor joint="a"/>', ""))
+    parts = [mpc.Cost(R=1.0), JointLimits(("a",), margin=1.5)]
+    ocp = mpc.optimal_control_problem(pendulum, N, T, parts)
+    np.testing.assert_allclose(ocp.x_bounds[0], [-0.5, 0.5])
+
+
+def test_of_two_limits_of_a_joint_the_tighter_one_holds():
+    """Of two tables, either may be the tighter one at either end."""
+    bounds = mpc.StageBounds(q=[[-1.5, 0.5], [-3.0, 3.0]])
+    parts = [mpc.Cost(R=1.0), JointLimits(("a", "b"), margin=1.0), bounds]
+    for order in (parts, parts[::-1]):
+        ocp = mpc.optimal_control_problem(mb.read_mjcf(ARM), N, T, order)
+        np.testing.assert_allclose(ocp.x_bounds[:2], [[-1, 0.5], [-1, 1]])
+
+
 def test_parts_that_bound_no_state_are_refused():
+    parts = [mpc.Cost(R=1.0), JointLimits(("a",), acceleration=5.0)]
+    with pytest.raises(ProblemError, match="over a horizon JointLimits bound positions and speeds"):
+        mpc.optimal_control_problem(mb.read_mjcf(ARM), N, T, parts)
     quadruped = mb.read_mjcf(models.path("quadruped"))
     with pytest.raises(ProblemError, match="'observer' is a part of inverse dynamics that bounds"):
         mpc.optimal_control_problem(quadruped, N, T, [mpc.Cost(R=1.0), DisturbanceObserver(2.0)])

@@ -11,6 +11,7 @@ from mbcasadi.control import (
     FrameTask,
     HalfSpace,
     InverseDynamicsQP,
+    JointLimits,
     PostureTask,
 )
 from mbcasadi.errors import ProblemError
@@ -19,13 +20,13 @@ LEGS = ("FL", "FR", "RL", "RR")
 N, T = 4, 0.04
 
 
-def law_of(**options):
+def law_of(cone="inner", friction=0.6, **options):
     system = mb.read_mjcf(models.path("quadruped"))
     tasks = [
         FrameTask("trunk", kind="body", kp=60.0, weight=10.0, name="trunk"),
         PostureTask(weight=1e-3),
     ]
-    contacts = [mb.Contact(leg, friction=0.6, sides=4) for leg in LEGS]
+    contacts = [mb.Contact(leg, friction=friction, sides=4, cone=cone) for leg in LEGS]
     return InverseDynamicsQP(system, tasks, contacts, **options)
 
 
@@ -60,6 +61,31 @@ def test_a_plan_keeps_equations_cones_and_limits_and_its_accelerations_are_mujoc
         data.qfrc_applied[:] = push
         mujoco.mj_forward(model, data)
         np.testing.assert_allclose(data.qacc, u[nu : nu + nv], atol=1e-5)
+
+
+@pytest.mark.parametrize(("cone", "friction", "N"), [("inner", 0.6, 4), ("quadratic", 0.2, 2)])
+def test_limits_of_the_law_bound_the_samples_and_round_cones_hold(cone, friction, N):
+    """A knee that the rising trunk stretches stops at its margin; on ice feet reach their cones."""
+    knee = "FL_calf"
+    reach = JointLimits((knee,), margin=0.83, braking=50.0)
+    law = law_of(cone, friction, joint_limits=reach, bound_errors=False)
+    limits, stand = law.system.limits, np.array(law.system.tree.keyframes["stand"])
+    ref = law.reference_at(stand)
+    ref[law.reference_slices["trunk.position"]] += [0.0, 0.05, 0.08]
+    slices = {name: ref[place] for name, place in law.reference_slices.items()}
+    ocp = mpc.optimal_control_problem(law.system, N, T, [mpc.StageForces(law)])
+    found = mpc.solve_ocp(ocp, np.r_[stand, np.zeros(law.system.nv)], ocp.parameters(slices))
+    assert found.solved, found.in_words
+    angle = found.x[:, next(j.qpos for j in law.system.tree.joints if j.name == knee)].max()
+    stop = limits.joint[limits.joint_names.index(knee)][1] - reach.margin
+    forces = found.u[:, law.system.nu + law.system.nv :][:, :12].reshape(N, 4, 3)
+    left = friction * forces[..., 0] - np.hypot(forces[..., 1], forces[..., 2])
+    if cone == "inner":
+        assert angle == pytest.approx(stop, abs=1e-6)
+        assert left.min() > -1e-6
+    else:
+        assert angle < stop
+        assert -1e-6 < left.min() < 5e-3  # N: of a cone whose apex is rounded
 
 
 def test_what_a_plan_does_not_have_is_refused_by_name():
