@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from bench.robots import G1, GO2, robot_path
 from bench.rows import row
 from mbcasadi import models
-from mbcasadi.codegen import batch
+from mbcasadi.codegen import BatchBuild, batch
 from mbcasadi.codegen.batches.batch import require_threads
 from mbcasadi.codegen.batches.rank_decisions import decides_rank_below_float
 from mbcasadi.codegen.compiled_function import compiled_function
@@ -80,7 +80,9 @@ def add_dynamics(results: dict[str, Any], path: Path, count: int, rounds: int) -
         reals = ("double",)
     with tempfile.TemporaryDirectory(prefix="mbcasadi-bench-") as folder:
         batches = {
-            (real, threads): batch(function, real=real, threads=threads, folder=folder)
+            (real, threads): batch(
+                function, real=real, threads=threads, build=BatchBuild(folder=folder)
+            )
             for real in reals
             for threads in sorted({1, cores})
         }

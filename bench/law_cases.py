@@ -4,7 +4,7 @@ A law joins by one line in `CASES`.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
 import casadi as ca
@@ -24,6 +24,7 @@ Array = NDArray[np.float64]
 SPREAD, SPEED = 0.2, 1.0  # of joints about the authored pose, rad or m, and of v, rad/s or m/s
 PULL = 0.3  # of references about the authored values
 FORCE_LOOP = laws.ForceGains(0.5, 100.0)
+SURFACE_LOOP = replace(FORCE_LOOP, rows=("surface.2",))
 REGULATORS = (
     "feedback",
     "lqr",
@@ -124,9 +125,7 @@ CASES: tuple[Case, ...] = (
     Case(
         "quasi_velocity_force",
         "prr_arm",
-        lambda system: laws.quasi_velocity_force(
-            system, rows=("surface.2",), gains=FORCE_LOOP, kp=3.0, kd=5.0
-        ),
+        lambda system: laws.quasi_velocity_force(system, gains=SURFACE_LOOP, kp=3.0, kd=5.0),
     ),
     *(Case("within_limits", name, partial(_limited, name), exact=False) for name in TOOLS),
     Case("projected_inverse_dynamics", "slider_crank_driven", laws.projected_inverse_dynamics),
@@ -140,9 +139,7 @@ CASES: tuple[Case, ...] = (
     Case(
         "hybrid_motion_force_control",
         "prr_arm",
-        lambda system: laws.hybrid_motion_force_control(
-            system, gains=FORCE_LOOP, rows=("surface.2",)
-        ),
+        lambda system: laws.hybrid_motion_force_control(system, gains=SURFACE_LOOP),
     ),
     Case(
         "dependent_regulation",

@@ -3,7 +3,7 @@
 import numpy as np
 
 from mbcasadi.control import regulators
-from mbcasadi.control.laws import Law
+from mbcasadi.control.laws import Law, LawOptions
 from mbcasadi.control.regulators import Linearization
 from mbcasadi.system import System
 
@@ -29,25 +29,27 @@ def feedback(system: System) -> Law:
     """Return the gain of LQR as plain feedback."""
     linear = at_rest(system)
     return regulators.feedback(
-        linear, regulators.lqr_gain(linear, *weights(system)).K, period=PERIOD
+        linear, regulators.lqr_gain(linear, *weights(system)).K, options=LawOptions(period=PERIOD)
     )
 
 
 def lqr(system: System) -> Law:
     """Return LQR."""
-    return regulators.lqr(at_rest(system), *weights(system), period=PERIOD)
+    return regulators.lqr(at_rest(system), *weights(system), options=LawOptions(period=PERIOD))
 
 
 def pole_placement(system: System) -> Law:
     """Return poles from -5 1/s on, one apart."""
     linear = at_rest(system)
     poles = [-5.0 - k for k in range(linear.nx)]
-    return regulators.pole_placement(linear, poles, period=PERIOD)
+    return regulators.pole_placement(linear, poles, options=LawOptions(period=PERIOD))
 
 
 def finite_horizon_lqr(system: System) -> Law:
     """Return LQR over a hundred ticks."""
-    return regulators.finite_horizon_lqr(at_rest(system), *weights(system), HORIZON, period=PERIOD)
+    return regulators.finite_horizon_lqr(
+        at_rest(system), *weights(system), HORIZON, options=LawOptions(period=PERIOD)
+    )
 
 
 def trajectory_lqr(system: System) -> Law:
@@ -55,7 +57,9 @@ def trajectory_lqr(system: System) -> Law:
     linear, ticks = at_rest(system), round(HORIZON / PERIOD)
     rows = (np.tile(x, (ticks, 1)) for x in (linear.q, linear.v, linear.u))
     along = regulators.linearize_along(system, *rows)
-    return regulators.trajectory_lqr(along, *weights(system), hold=linear, period=PERIOD)
+    return regulators.trajectory_lqr(
+        along, *weights(system), hold=linear, options=LawOptions(period=PERIOD)
+    )
 
 
 def lqg(system: System) -> Law:

@@ -15,7 +15,7 @@ import numpy as np
 
 import mbcasadi as mb
 from mbcasadi import models
-from mbcasadi.control.laws import input_reach, joint_coordinates, passive_joint_control
+from mbcasadi.control.laws import LawOptions, input_reach, joint_coordinates, passive_joint_control
 from mbcasadi.plots import save_figure
 
 MODEL = models.path("slider_crank")
@@ -28,7 +28,7 @@ FINE, COARSE = 1e-6, 0.03  # relative length below which a row of A counts as ze
 def turn(system: mb.System, rank_tol: float) -> mb.validation.Run:
     """Return the closed loop over one turn."""
     theta = joint_coordinates(system, ("crank",))
-    law = passive_joint_control(system, theta, kp=400.0, rank_tol=rank_tol)
+    law = passive_joint_control(system, theta, kp=400.0, options=LawOptions(rank_tol=rank_tol))
     rate, start = 2 * np.pi / TURN, system.tree.q0[0]
 
     def reference(t: float) -> np.ndarray:

@@ -22,17 +22,18 @@ WANTED = 50.0  # N, the surface pushes the tip upwards
 DURATION, SETTLED = 3.0, 0.3  # s
 PUSH, FROM, TO = 40.0, 1.5, 1.6  # N on the base; s
 DIVERGES = "G_F = 1.1"
+SURFACE = ("surface.2",)  # the row whose multiplier is the press
 GAINS = {
-    "feedforward": None,
-    "PI, G_F = 0.5": ForceGains(0.5, 50.0),
-    DIVERGES: ForceGains(1.1, allow_unstable=True),
+    "feedforward": ForceGains(rows=SURFACE),
+    "PI, G_F = 0.5": ForceGains(0.5, 50.0, rows=SURFACE),
+    DIVERGES: ForceGains(1.1, allow_unstable=True, rows=SURFACE),
 }
 
 
-def run(system: mb.System, gains: ForceGains | None) -> mb.validation.Run:
+def run(system: mb.System, gains: ForceGains) -> mb.validation.Run:
     """Return the closed loop with these gains."""
     theta = joint_coordinates(system, ("tip", "q1"))
-    law = hybrid_motion_force_control(system, theta, gains, rows=("surface.2",), kp=400.0)
+    law = hybrid_motion_force_control(system, theta, gains, kp=400.0)
 
     def reference(t: float) -> np.ndarray:
         sway = 0.15 * np.array([1 - np.cos(np.pi * t), np.pi * np.sin(np.pi * t)])

@@ -14,7 +14,7 @@ import numpy as np
 
 import mbcasadi as mb
 from mbcasadi import models
-from mbcasadi.control.laws import dependent_regulation
+from mbcasadi.control.laws import DryFriction, LawOptions, dependent_regulation
 from mbcasadi.plots import save_figure
 from mbcasadi.validation import ReportOptions, Run, ScenarioOptions, validate
 
@@ -41,7 +41,13 @@ def run(system: mb.System, pose: dict[str, np.ndarray], sigma: float) -> Run:
     """Return the closed loop with masses 10 % above those of the law's model, and a push."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # σ = 1.5 warns that it will stick
-        law = dependent_regulation(system, kp=KP, kd=KD, sigma=sigma, rest_speed=0.02, period=5e-4)
+        law = dependent_regulation(
+            system,
+            kp=KP,
+            kd=KD,
+            options=LawOptions(period=5e-4),
+            friction=DryFriction(sigma=sigma, rest_speed=0.02),
+        )
     scenario = ScenarioOptions(
         mask=lambda t: [t < GRASP, t >= GRASP, t >= GRASP],
         switch=lambda t: dict.fromkeys(GRASPS, t >= GRASP) | {"stand": t < GRASP},

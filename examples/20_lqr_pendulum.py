@@ -15,6 +15,7 @@ import numpy as np
 
 import mbcasadi as mb
 from mbcasadi import models
+from mbcasadi.control.laws import LawOptions
 from mbcasadi.control.regulators import controllability, feedback, lqr
 from mbcasadi.plots import curves_of, save_figure
 from mbcasadi.validation import ReportOptions
@@ -48,10 +49,12 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray]]:
     print(f"holding torque {held.u[0]:.4f} N m; {linear.nx} states of {2 * system.nv}")
     print(controllability(linear).in_words)
     weights = np.repeat([ANGLE, SPEED], system.nv)
-    law = lqr(linear, weights, TORQUE, period=PERIOD)
+    law = lqr(linear, weights, TORQUE, options=LawOptions(period=PERIOD))
     runs = {
         "LQR": run(law),
-        "no feedback": run(feedback(linear, np.zeros((1, linear.nx)), period=PERIOD), 1.5),
+        "no feedback": run(
+            feedback(linear, np.zeros((1, linear.nx)), options=LawOptions(period=PERIOD)), 1.5
+        ),
     }
     kept, fallen = runs["LQR"], runs["no feedback"]
     print(f"after the push the pendulum leans {np.abs(kept['lean']).max():.3f} rad at most,")

@@ -17,6 +17,7 @@ import numpy as np
 
 import mbcasadi as mb
 from mbcasadi import models
+from mbcasadi.control.laws import LawOptions
 from mbcasadi.control.regulators import encoders, kalman, lqg, lqr, lqr_gain
 from mbcasadi.plant import Plant
 from mbcasadi.plots import curves_of, save_figure
@@ -61,7 +62,9 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray]]:
     off = replace(estimator, gains=replace(estimator.gains, L=0 * estimator.gains.L), gate=None)
     K = lqr_gain(linear, Q, R, period=PERIOD).K
     runs = {
-        "differences": run(lqr(linear, Q, R, period=PERIOD), held.q, differences=True),
+        "differences": run(
+            lqr(linear, Q, R, options=LawOptions(period=PERIOD)), held.q, differences=True
+        ),
         "filter": run(lqg(estimator, K), held.q, differences=False),
         "filter off": run(lqg(off, K), held.q, differences=False),
     }

@@ -29,7 +29,9 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray | float]]:
     """Return of each law: t, the tool's errors along and off the line, mm, and the torques."""
     system = mb.read_mjcf(MODEL)
     tool = {"frame": "tool", "position": "xz", "orientation": ""}
-    clipped = laws.computed_torque(system, FrameTask(**tool, kp=100.0), ctrl_limits=LIMITS)
+    clipped = laws.computed_torque(
+        system, FrameTask(**tool, kp=100.0), options=laws.LawOptions(ctrl_limits=LIMITS)
+    )
     line_first = laws.within_limits(clipped, closeness=FrameTask(**tool, weight=(1.0, 100.0)))
     place = np.array(system.frame("tool").pose(system.tree.q0)[0]).ravel()[[0, 2]]
 

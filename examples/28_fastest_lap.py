@@ -62,11 +62,14 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray | float]]:
     lap, weights = fastest_lap(system), {"Q": ERROR, "R": CONTROL, "Q_end": ERROR}
     print(lap.in_words)
     along, window = mpc.linearize_trajectory(lap, PERIOD, LAPS), {"beyond": "repeat", "delay": 1}
-    lqr = mb.control.regulators.trajectory_lqr(along, **weights, ctrl_limits=LIMITS, period=PERIOD)
-    parts = [mpc.Cost(**weights), mpc.StageBounds(u=LIMITS)]
+    lqr = mb.control.regulators.trajectory_lqr(
+        along, options=mb.control.LawOptions(ctrl_limits=LIMITS, period=PERIOD), **weights
+    )
+    cost = mpc.Cost(**weights)
+    parts = [cost, mpc.StageBounds(u=LIMITS)]
     ocp = mpc.optimal_control_problem(system, HORIZON, PERIOD, parts)
     rti = mpc.real_time_iteration(ocp, mpc.tracking_guess(lap, ocp, beyond="repeat"), delay=1)
-    linear = mpc.trajectory_mpc(lap, HORIZON, PERIOD, ERROR, CONTROL, u_bounds=LIMITS, **window)
+    linear = mpc.trajectory_mpc(lap, HORIZON, PERIOD, cost, u_bounds=LIMITS, **window)
     laws = {"LQR": (lqr, None)}
     laws["linear MPC"] = linear, mpc.time_varying_model(lap, linear.ocp, **window)
     laws["MPC"] = rti, mpc.reference_from_trajectory(lap, ocp, **window)

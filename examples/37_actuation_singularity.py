@@ -42,7 +42,7 @@ def main(figure: str | None = None) -> dict[str, np.ndarray]:
     t = np.linspace(0, SLOW, 41)
     line = mpc.pose_path(system, q, tool, t, [straight(each)[0] for each in t], q0=there)
     task = FrameTask("tool", position="xz", orientation="", kp=900.0)
-    law = laws.computed_torque(system, task, period=PERIOD)
+    law = laws.computed_torque(system, task, options=laws.LawOptions(period=PERIOD))
 
     def reference(t: float) -> np.ndarray:
         place, velocity, acceleration = straight(t)

@@ -51,7 +51,9 @@ def main() -> dict[str, object]:
     print("poles, 1/s:", np.array2string(poles, precision=1))
     weights = (STATE_WEIGHT, np.ones(system.nu))
     laws = {
-        "lqr": mb.control.regulators.lqr(linear, *weights, integral=SUMS, period=PERIOD),
+        "lqr": mb.control.regulators.lqr(
+            linear, *weights, integral=SUMS, options=mb.control.LawOptions(period=PERIOD)
+        ),
         "mpc": mb.mpc.linear_mpc(linear, mb.mpc.LinearOptions(HORIZON, *weights, period=PERIOD)),
     }
     errors = {}

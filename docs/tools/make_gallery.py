@@ -20,7 +20,7 @@ from unittest import mock
 import numpy as np
 
 import mbcasadi as mb
-from mbcasadi.plant import save_video
+from mbcasadi.plant import VideoOptions, save_video
 from mbcasadi.validation import Report
 from mbcasadi.validation.run.run import Run
 from mbcasadi.validation.spec import read_spec, run_spec
@@ -103,7 +103,7 @@ def make(name: str) -> Path:
     clip, path = CLIPS[name], VIDEOS / f"{name}.mp4"
     model, t, q = clip.motion()
     size = {"width": 480, "height": 360}
-    save_video(model, t, q, path, camera=clip.camera, fps=25.0, speed=clip.speed, **size)
+    save_video(model, t, q, path, VideoOptions(clip.camera, fps=25.0, speed=clip.speed, **size))
     if path.stat().st_size > LARGEST:
         raise SystemExit(f"{path} has {path.stat().st_size} bytes, more than {LARGEST}")
     return path

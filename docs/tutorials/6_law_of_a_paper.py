@@ -38,13 +38,12 @@ print("‖P P − P‖ =", f"{np.abs(P @ P - P).max():.0e}", " ‖A P‖ =", f"{
 
 # %%
 theta = joint_coordinates(system, ("tip", "q1"))
-law = hybrid_motion_force_control(
-    system, theta, ForceGains(0.5, 50.0), rows=("surface.2",), kp=400.0
-)
+press = ForceGains(0.5, 50.0, rows=("surface.2",))
+law = hybrid_motion_force_control(system, theta, press, kp=400.0)
 print("reference:", ", ".join(law.reference_slices))
 
 try:
-    hybrid_motion_force_control(system, theta, ForceGains(1.1), rows=("surface.2",))
+    hybrid_motion_force_control(system, theta, ForceGains(1.1, rows=("surface.2",)))
 except mb.errors.MbcasadiError as error:
     print(error)
 

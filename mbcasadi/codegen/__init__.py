@@ -3,6 +3,7 @@
 from mbcasadi.codegen import cache as cache
 from mbcasadi.codegen.batches.batch import batch as batch
 from mbcasadi.codegen.batches.batch_function import BatchFunction
+from mbcasadi.codegen.batches.library import BatchBuild
 from mbcasadi.codegen.calls import Memory
 from mbcasadi.codegen.compiler import BuildResult
 from mbcasadi.codegen.count import Size
@@ -17,6 +18,7 @@ from mbcasadi.codegen.targets.footprint import Footprint
 from mbcasadi.codegen.timing import LongestTick, TickTimes
 
 __all__ = [
+    "BatchBuild",
     "BatchFunction",
     "BuildResult",
     "CProject",

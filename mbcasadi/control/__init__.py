@@ -20,6 +20,7 @@ from mbcasadi.control.inverse_dynamics.proposed_gains import (
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
 from mbcasadi.control.law_interface.control_law import ControlLaw
 from mbcasadi.control.law_interface.control_solution import ControlSolution
+from mbcasadi.control.law_interface.options import LawOptions
 from mbcasadi.control.law_interface.with_fallback import with_fallback
 from mbcasadi.control.limits.actuator_limits import ActuatorLimits
 from mbcasadi.control.limits.angular_momentum import AngularMomentumLimit
@@ -67,6 +68,7 @@ __all__ = [
     "InverseDynamicsSolution",
     "JointLimits",
     "JointRangeTask",
+    "LawOptions",
     "LoadRamp",
     "LoadSharing",
     "LookAtTask",

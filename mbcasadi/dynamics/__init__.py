@@ -25,12 +25,14 @@ from mbcasadi.dynamics.quasi_velocity_functions import (
 from mbcasadi.dynamics.regressor import linear_parameters, reference_regressor
 from mbcasadi.dynamics.regressor import regressor as regressor
 from mbcasadi.dynamics.spring_rests import spring_rests
+from mbcasadi.dynamics.terms import Treatment
 from mbcasadi.dynamics.udwadia_kalaba_functions import udwadia_kalaba_terms
 from mbcasadi.dynamics.virtual_mass_functions import actuation_map, virtual_mass_terms
 
 __all__ = [
     "FORMULATIONS",
     "FormulationOptions",
+    "Treatment",
     "actuation_map",
     "branch_motion",
     "constrained_inverse_dynamics",

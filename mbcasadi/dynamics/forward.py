@@ -6,13 +6,11 @@ import casadi as ca
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.description import Baumgarte
 from mbcasadi.dynamics.derivatives import OUTPUTS, implicit_jacobian, motion_and_jacobian
 from mbcasadi.dynamics.formulations import DEFAULT, FormulationOptions, equations_of
 from mbcasadi.dynamics.forward_core import dynamics_inputs, forward_core, kind_of_core
-from mbcasadi.dynamics.terms import Treatment, state_symbols
+from mbcasadi.dynamics.terms import TREATMENT, Treatment, state_symbols
 from mbcasadi.formulation.metric import metric_root
-from mbcasadi.linalg import RANK_TOL
 from mbcasadi.system import System
 from mbcasadi.system.parametric import takes_parameters
 
@@ -23,11 +21,8 @@ def forward_dynamics(
     system: System,
     formulation: str = DEFAULT,
     *,
-    row_scale: float | None = None,
-    rank_tol: float = RANK_TOL,
-    pivot: bool = True,
+    treatment: Treatment = TREATMENT,
     metric: ArrayLike | None = None,
-    baumgarte: Baumgarte | None = None,
     nonideal: bool = False,
     derivatives: bool = True,
     **options: Unpack[FormulationOptions],
@@ -51,13 +46,9 @@ def forward_dynamics(
     Args:
         system: the mechanism.
         formulation: one of `FORMULATIONS`.
-        row_scale, rank_tol: drop rule; see `Treatment`.
-        pivot: safest where constraints are redundant; without it, independent constraints on
-            different branches take a half to a fifth of the time. The default formulation
-            exchanges rows inside limbs in any case.
+        treatment: drop rule of constraint rows, and their stabilisation; see `Treatment`.
         metric: (nv, nv) symmetric positive definite weight of velocities  [A05, section 7.2];
             see `formulation.in_metric`. It changes rounding and the drop rule, not the motion.
-        baumgarte: stabilisation of drift, `c + 2 α psi + β² phi`.
         nonideal: take the prescribed non-ideal force `f_nonideal` (nv, 1) of the constraints
             [L15, eq. 12-15]; `f_c` then holds what of it acts, and `lam` is that of the ideal
             constraint under f alone.
@@ -71,8 +62,9 @@ def forward_dynamics(
         ShapeError: a metric or stabilisation rates of a wrong shape.
     """
     equations = equations_of(system, formulation, options, metric)
-    treatment = Treatment(row_scale, rank_tol, pivot, baumgarte)
-    kind = kind_of_core(system, formulation, equations, pivot, weighted=metric is not None)
+    kind = kind_of_core(
+        system, formulation, equations, treatment.pivot, weighted=metric is not None
+    )
     core = forward_core(
         system,
         equations,
@@ -106,10 +98,7 @@ def forward_dynamics_derivatives(
     system: System,
     formulation: str = DEFAULT,
     *,
-    row_scale: float | None = None,
-    rank_tol: float = RANK_TOL,
-    pivot: bool = True,
-    baumgarte: Baumgarte | None = None,
+    treatment: Treatment = TREATMENT,
     **options: Unpack[FormulationOptions],
 ) -> ca.Function:
     """Return (q, v, f, [t], [mask]) → (a, dadq, dadv, dadf, lam, dlamdq, dlamdv, dlamdf).
@@ -120,21 +109,16 @@ def forward_dynamics_derivatives(
     Args:
         system: the mechanism.
         formulation: one of `FORMULATIONS`.
-        row_scale, rank_tol, pivot: drop rule; see `Treatment`.
-        baumgarte: stabilisation of drift.
+        treatment: as in `forward_dynamics`.
         options: those of `FormulationOptions` that the formulation takes.
 
     Raises:
         UnknownNameError, UnsupportedFeatureError, ShapeError: as in `forward_dynamics`.
     """
-    treatment = Treatment(row_scale, rank_tol, pivot, baumgarte)
     fd = forward_dynamics(
         system,
         formulation,
-        row_scale=row_scale,
-        rank_tol=rank_tol,
-        pivot=pivot,
-        baumgarte=baumgarte,
+        treatment=treatment,
         derivatives=False,
         **options,
     )
@@ -168,11 +152,8 @@ def constraint_force(
     system: System,
     formulation: str = DEFAULT,
     *,
-    row_scale: float | None = None,
-    rank_tol: float = RANK_TOL,
-    pivot: bool = True,
+    treatment: Treatment = TREATMENT,
     metric: ArrayLike | None = None,
-    baumgarte: Baumgarte | None = None,
     nonideal: bool = False,
     **options: Unpack[FormulationOptions],
 ) -> ca.Function:
@@ -181,8 +162,7 @@ def constraint_force(
     Args:
         system: the mechanism.
         formulation: one of `FORMULATIONS`.
-        row_scale, rank_tol, pivot: drop rule; see `Treatment`.
-        metric, baumgarte, nonideal: as in `forward_dynamics`, whose inputs these are too.
+        treatment, metric, nonideal: as in `forward_dynamics`, whose inputs these are too.
         options: those of `FormulationOptions` that the formulation takes.
 
     Raises:
@@ -191,11 +171,8 @@ def constraint_force(
     fd = forward_dynamics(
         system,
         formulation,
-        row_scale=row_scale,
-        rank_tol=rank_tol,
-        pivot=pivot,
+        treatment=treatment,
         metric=metric,
-        baumgarte=baumgarte,
         nonideal=nonideal,
         **options,
     )

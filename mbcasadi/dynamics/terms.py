@@ -7,9 +7,10 @@ from typing import Generic, NamedTuple, cast
 import casadi as ca
 import numpy as np
 
+from mbcasadi.argument_kinds import require_fields
 from mbcasadi.constraints import stabilised_bias
 from mbcasadi.description import Baumgarte
-from mbcasadi.errors import ShapeError
+from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.linalg import RANK_TOL, DropRule, MatrixRoot, Sym, kind_for, operations
 from mbcasadi.shapes import real_array
 from mbcasadi.system import System, evaluate
@@ -24,14 +25,27 @@ class Treatment:
         row_scale: absolute scale of every row in the drop rule of `linalg.row_basis`; None for the
             usual length of each row, from the mechanism, wider by what a gap of the state may
             make of redundant rows (`system/closing.py`).
-        rank_tol, pivot: the rest of the drop rule.
-        baumgarte: stabilisation of drift, or None.
+        rank_tol: relative length below which a row is dropped.
+        pivot: exchange rows; safest where constraints are redundant. Without it, independent
+            constraints on different branches take a half to a fifth of the time. The default
+            formulation exchanges rows inside limbs in any case.
+        baumgarte: stabilisation of drift, `c + 2 α psi + β² phi`, or None.
+
+    Raises:
+        ProblemError: a number of the drop rule is out of range, or `baumgarte` is of another type.
     """
 
     row_scale: float | None = None
     rank_tol: float = RANK_TOL
     pivot: bool = True
     baumgarte: Baumgarte | None = None
+
+    def __post_init__(self) -> None:
+        require_fields(self)
+        if self.row_scale is not None and not (np.isfinite(self.row_scale) and self.row_scale >= 0):
+            raise ProblemError(f"row_scale is {self.row_scale}; expected a number of at least 0")
+        if not 0 <= self.rank_tol < 1:
+            raise ProblemError(f"rank_tol is {self.rank_tol}; expected a number from 0 to below 1")
 
     @property
     def key(self) -> str:
@@ -47,6 +61,9 @@ class Treatment:
             row_scale: that of `row_scale_of`.
         """
         return {"row_scale": row_scale, "rank_tol": self.rank_tol, "pivot": self.pivot}
+
+
+TREATMENT = Treatment()
 
 
 class Terms(NamedTuple, Generic[Sym]):

@@ -7,7 +7,7 @@ from mbcasadi.plant.measurement import Measurement
 from mbcasadi.plant.options import make_rigid, perturb, soften
 from mbcasadi.plant.plant import Plant
 from mbcasadi.plant.solver_readings import solver_readings
-from mbcasadi.plant.video import save_video
+from mbcasadi.plant.video import VideoOptions, save_video
 from mbcasadi.plant.viewer import Observer, play
 from mbcasadi.plant.wrenches import applied_wrenches, external_wrenches
 
@@ -18,6 +18,7 @@ __all__ = [
     "Observer",
     "Plant",
     "Source",
+    "VideoOptions",
     "applied_wrenches",
     "compile_model",
     "draw_frames",

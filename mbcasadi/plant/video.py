@@ -2,13 +2,14 @@
 
 import importlib.util
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.argument_kinds import checked
+from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.errors import MissingExtraError, ProblemError, RenderingError, ShapeError
 from mbcasadi.plant.api import Source, compile_model
 from mbcasadi.plant.draw import render
@@ -20,18 +21,39 @@ FORMATS = {".mp4": ("imageio", "imageio_ffmpeg"), ".gif": ("imageio",)}
 """Suffix of a video → modules that write it."""
 
 
+@dataclass(frozen=True)
+class VideoOptions:
+    """How a motion is shown.
+
+    Attributes:
+        camera: name of one of the model; by default one that has the whole motion in its frame.
+        width, height: pixels, rounded up to even numbers.
+        fps: pictures in a second of the video.
+        speed: seconds of the motion in a second of the video.
+
+    Raises:
+        ProblemError: a number that is not positive.
+    """
+
+    camera: str = ""
+    width: int = 640
+    height: int = 480
+    fps: float = 30.0
+    speed: float = 1.0
+
+    def __post_init__(self) -> None:
+        require_fields(self)
+        require_positive(fps=self.fps, speed=self.speed)
+
+
 @checked
 def save_video(
     model: Source,
     t: ArrayLike,
     q: ArrayLike,
     path: str | Path,
+    options: VideoOptions | None = None,
     *,
-    camera: str = "",
-    width: int = 640,
-    height: int = 480,
-    fps: float = 30.0,
-    speed: float = 1.0,
     mocap: ArrayLike | None = None,
 ) -> Path:
     """Write a motion as `.mp4` or `.gif`, rendered without a window; return the path.
@@ -44,14 +66,11 @@ def save_video(
         t: (nt,) s, not decreasing.
         q: (nt, nq) configurations.
         path: replaced once the video is complete.
-        camera: name of one of the model; by default one that has the whole motion in its frame.
-        width, height: pixels, rounded up to even numbers.
-        fps: pictures in a second of the video.
-        speed: seconds of the motion in a second of the video.
+        options: camera, size and speed.
         mocap: (nt, 7 nmocap) poses of mocap bodies; those of the model by default.
 
     Raises:
-        ProblemError: another suffix, no such folder, a number that is not positive, falling times.
+        ProblemError: another suffix, no such folder, falling times.
         ShapeError: t, q and mocap do not fit together, or to the model.
         UnknownNameError: the model has no such camera.
         MissingExtraError: imageio, or its ffmpeg for mp4, is not installed.
@@ -59,15 +78,16 @@ def save_video(
     """
     target, compiled = Path(path), compile_model(model)
     require_video(target)
-    require_positive(fps=fps, speed=speed)
-    poses = poses_between(compiled, t, q, speed / fps)
+    o = options or VideoOptions()
+    step = o.speed / o.fps
+    poses = poses_between(compiled, t, q, step)
     times = np.asarray(t, dtype=float).reshape(-1)
-    held = mocap_rows(compiled, mocap, times.size)[_rows_between(times, speed / fps)[1]]
-    size = {"width": width + width % 2, "height": height + height % 2}
+    held = mocap_rows(compiled, mocap, times.size)[_rows_between(times, step)[1]]
+    size = {"width": o.width + o.width % 2, "height": o.height + o.height % 2}
     with tempfile.TemporaryDirectory(prefix=".video-", dir=target.absolute().parent) as folder:
         made = Path(folder) / f"video{target.suffix}"
         reason = render(
-            compiled, poses, made.parent, camera, size | {"video": made.name, "fps": fps}, held
+            compiled, poses, made.parent, o.camera, size | {"video": made.name, "fps": o.fps}, held
         )
         if reason:
             raise RenderingError(f"{target} was not written: {reason}")

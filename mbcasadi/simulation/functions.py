@@ -164,9 +164,7 @@ def _motion(
     dynamics = forward_dynamics(
         system,
         formulation,
-        row_scale=equations.row_scale,
-        rank_tol=equations.rank_tol,
-        baumgarte=equations.baumgarte,
+        treatment=equations.treatment,
         **equations.formulation_options,
     )
     f = s["f"] + (evaluate(system.actuator_force, s) if system.nu else 0)

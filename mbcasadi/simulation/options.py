@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.description import Baumgarte
-from mbcasadi.dynamics import FormulationOptions
+from mbcasadi.dynamics import FormulationOptions, Treatment
 from mbcasadi.errors import ProblemError
 from mbcasadi.linalg import RANK_TOL
 from mbcasadi.readable_signatures import readable_fields
@@ -96,13 +96,11 @@ class EquationOptions:
     baumgarte: Baumgarte | None = None
     formulation_options: FormulationOptions = field(default_factory=FormulationOptions)
 
+    @property
+    def treatment(self) -> Treatment:
+        """How the rows of the constraints are treated."""
+        return Treatment(self.row_scale, self.rank_tol, baumgarte=self.baumgarte)
+
     def __post_init__(self) -> None:
         require_fields(self)
-        if self.row_scale is not None and not (np.isfinite(self.row_scale) and self.row_scale >= 0):
-            raise ProblemError(f"row_scale is {self.row_scale}; expected a number of at least 0")
-        if not 0 <= self.rank_tol < 1:
-            raise ProblemError(f"rank_tol is {self.rank_tol}; expected a number from 0 to below 1")
-        if self.baumgarte is not None and not isinstance(self.baumgarte, Baumgarte):
-            raise ProblemError(
-                f"baumgarte is a {type(self.baumgarte).__name__}; expected a Baumgarte(alpha, beta)"
-            )
+        _ = self.treatment  # checks its numbers

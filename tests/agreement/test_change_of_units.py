@@ -13,6 +13,7 @@ from support.formulation_variants import labelled, variants
 from support.motion_references import acceleration_scale, force_scale, reference_motion, worst
 
 import mbcasadi as mb
+from mbcasadi.dynamics import Treatment
 
 TOL = 1e-10  # relative, in the original units
 ROUNDING = 2e-15  # of one operation, with a margin of ten
@@ -95,6 +96,10 @@ def test_which_rows_repeat_is_decided_alike_in_all_units():
     for a in (here, there, D * weighted):
         np.testing.assert_allclose(a, [0, 0], atol=1e-9)
     lost = (
-        mb.forward_dynamics(other, row_scale=1.0, derivatives=False)(**scaled)["a"].full().ravel()
+        mb.forward_dynamics(other, derivatives=False, treatment=Treatment(row_scale=1.0))(**scaled)[
+            "a"
+        ]
+        .full()
+        .ravel()
     )
     np.testing.assert_allclose(D * lost, [0.5, 0.5])  # with a scale in the unit of the row

@@ -6,7 +6,7 @@ import pytest
 import mbcasadi as mb
 from mbcasadi import control, models, mpc
 from mbcasadi import errors as err
-from mbcasadi.control import laws, regulators
+from mbcasadi.control import LawOptions, laws, regulators
 
 PERIOD = 0.01
 
@@ -30,11 +30,15 @@ def made(four_bar, held):
     ocp = mpc.optimal_control_problem(four_bar, 3, PERIOD, [mpc.Cost(Q=Q, R=1.0)])
     return {
         "qp": control.InverseDynamicsQP(four_bar, [crank], period=PERIOD),
-        "law": laws.computed_torque(four_bar, crank, period=PERIOD),
-        "theta": laws.quasi_velocity_tracking(four_bar, period=PERIOD),
-        "dependent": laws.dependent_regulation(four_bar, kp=1.0, kd=1.0, period=PERIOD),
+        "law": laws.computed_torque(four_bar, crank, options=laws.LawOptions(period=PERIOD)),
+        "theta": laws.quasi_velocity_tracking(four_bar, options=laws.LawOptions(period=PERIOD)),
+        "dependent": laws.dependent_regulation(
+            four_bar, kp=1.0, kd=1.0, options=laws.LawOptions(period=PERIOD)
+        ),
         "lti": laws_of_linear(linear),
-        "lqr": regulators.lqr(linear, Q, 1.0, track_reference=True, period=PERIOD),
+        "lqr": regulators.lqr(
+            linear, Q, 1.0, track_reference=True, options=LawOptions(period=PERIOD)
+        ),
         "mpc": mpc.linear_mpc(linear, mpc.LinearOptions(3, Q, 1.0, period=PERIOD)),
         "preview": mpc.linear_mpc(
             linear, mpc.LinearOptions(3, Q, 1.0, period=PERIOD, preview=True)
@@ -44,7 +48,7 @@ def made(four_bar, held):
 
 
 def laws_of_linear(linear):
-    return regulators.lti_inverse_dynamics(linear, period=PERIOD)
+    return regulators.lti_inverse_dynamics(linear, options=LawOptions(period=PERIOD))
 
 
 KINDS = ("qp", "law", "theta", "dependent", "lti", "lqr", "mpc", "preview", "iteration")

@@ -11,7 +11,7 @@ import pytest
 
 import mbcasadi as mb
 from mbcasadi.control import InverseDynamicsQP, PostureTask
-from mbcasadi.control.laws import computed_torque
+from mbcasadi.control.laws import LawOptions, computed_torque
 from mbcasadi.description.status import Status
 from mbcasadi.mpc import optimal_control_problem, real_time_iteration
 from mbcasadi.mpc.ocp.cost import Cost
@@ -48,7 +48,7 @@ def controllers(m, kg):
     limits = np.array([3 * MASS * kg * GRAVITY * LENGTH * m**2, 3 * MASS * kg * GRAVITY * m])
     limits = np.column_stack([-limits, limits])
     qp = InverseDynamicsQP(system, [PostureTask(kp=1.0)], ctrl_limits=limits, torque_reference=True)
-    law = computed_torque(system, PostureTask(kp=1.0), ctrl_limits=limits)
+    law = computed_torque(system, PostureTask(kp=1.0), options=LawOptions(ctrl_limits=limits))
     zeros = np.zeros(4)
     return {
         "qp": (qp.controller, lambda q: np.concatenate([q, zeros, weight(q, m, kg)])),

@@ -11,7 +11,12 @@ from support.unit_systems import OTHERS, Units
 
 import mbcasadi as mb
 from mbcasadi.control import InverseDynamicsQP, PostureTask
-from mbcasadi.control.laws import computed_torque, function_coordinates, passive_joint_control
+from mbcasadi.control.laws import (
+    LawOptions,
+    computed_torque,
+    function_coordinates,
+    passive_joint_control,
+)
 
 AGREE = 1e-8  # relative; factorisations of a condition up to 1e6 in other roundings
 
@@ -93,10 +98,10 @@ def test_laws_agree_in_all_units(units, rank_tol):
         q, v = state(u)
         pose = ca.SX.sym("q", 3)
         crank = ca.Function("crank", [pose], [pose[0]], ["q"], ["theta"])
-        gains = {"kp": 100.0 / u.s**2, "rank_tol": rank_tol}
+        gains = {"kp": 100.0 / u.s**2, "options": LawOptions(rank_tol=rank_tol)}
         laws = {
             "passive": passive_joint_control(system, function_coordinates(system, crank), **gains),
-            "computed": computed_torque(system, task(u), rank_tol=rank_tol),
+            "computed": computed_torque(system, task(u), options=LawOptions(rank_tol=rank_tol)),
         }
         found = {}
         for name, law in laws.items():

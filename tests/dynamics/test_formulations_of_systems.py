@@ -19,6 +19,7 @@ from support.motion_references import (
 )
 
 import mbcasadi as mb
+from mbcasadi.dynamics import Treatment
 from mbcasadi.dynamics.terms import terms_fun
 
 TOL = 1e-10  # relative; conditions are below 1e4
@@ -45,7 +46,9 @@ def test_baumgarte_makes_drift_decay_at_the_given_rates(name):
     assert np.min(lengths(expected.a - at.a) / size) > 1e-6  # the drift was there
     for label in variants(it):
         formulation, options = labelled()[label]
-        fd = mb.forward_dynamics(system, formulation, baumgarte=rates, **options, derivatives=False)
+        fd = mb.forward_dynamics(
+            system, formulation, derivatives=False, treatment=Treatment(baumgarte=rates), **options
+        )
         a = column(call(fd, states), "a")
         assert worst(a - expected.a, size) < TOL, label
         if system.nc == it.rank:
@@ -142,7 +145,9 @@ def test_implicit_jacobians_are_those_of_differences(name, rates):
     labels = variants(it) if rates is None else variants(it)[::5]
     for label in labels:
         formulation, options = labelled()[label]
-        fd = mb.forward_dynamics(it.system, formulation, baumgarte=rates, **options)
+        fd = mb.forward_dynamics(
+            it.system, formulation, treatment=Treatment(baumgarte=rates), **options
+        )
         for k in range(POINTS):
             at = {key: values[:, k] for key, values in states.items()}
             J = fd.jacobian()(**at)

@@ -104,6 +104,8 @@ def calls_of_laws():
         "gain_condition": with_theta | {"q": [q0], "v": [0 * q0]},
         "make_law": {"system": system, "name": "own", "equations": _bilinear},
         "Adaptation": {"gain": 0.5},
+        "DryFriction": {"sigma": 0.5},
+        "LawOptions": {"period": 1e-3, "name": "own"},
         "LawInterface": {"slots": (), "tracked": [("q", "rad")], "states": {"s": 0.0}},
         "ForceGains": {"proportional": 0.5},
         "ForceGains.radius": {"self": laws.ForceGains(0.5, 1.0), "period": 1e-3},
@@ -130,7 +132,7 @@ def calls_of_regulators():
     linear, home = ex.linear(), "control.regulators."
     K = regulators.lqr_gain(linear, **WEIGHTS).K
     feedback = {"linear": linear, "K": K}
-    along = {"along": ex.along(), **WEIGHTS, "period": 1e-3}
+    along = {"along": ex.along(), **WEIGHTS}
     rest = {"system": ex.four_bar(), "q": linear.q, "v": linear.v, "u": linear.u}
     calls = {
         "controllability": {"linear": linear},
@@ -167,7 +169,7 @@ def calls_of_regulators():
         "poles_gain": {"linear": linear, "poles": [-5.0, -6.0]},
         "reduce_descriptor": {"full": ex.descriptor()},
         "require_stabilisable": {"linear": linear},
-        "trajectory_gains": along,
+        "trajectory_gains": along | {"period": 1e-3},
         "trajectory_lqr": along,
         "Gate": {},
         "sensor_output": {"system": ex.sensed(), "sensors": ["turning"]},

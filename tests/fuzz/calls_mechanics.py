@@ -5,7 +5,7 @@ import numpy as np
 
 import mbcasadi as mb
 from fuzz import examples as ex
-from mbcasadi import formulation, linalg, simulation
+from mbcasadi import dynamics, formulation, linalg, simulation
 from mbcasadi.dynamics import linear_parameters
 
 
@@ -69,11 +69,16 @@ def calls_of_dynamics():
         "spring_rests", "tendon_wrenches", "udwadia_kalaba_terms", "virtual_mass_terms",
         "wrench_force",
     )  # fmt: skip
-    drift = {"baumgarte": mb.Baumgarte(10.0, 10.0)}
-    return {home + name: system for name in names} | {
-        home + name: system | drift
-        for name in ("constraint_force", "forward_dynamics", "forward_dynamics_derivatives")
-    }
+    treatment = dynamics.Treatment(baumgarte=mb.Baumgarte(10.0, 10.0))
+    rule = {"self": treatment, "row_scale": 1.0}
+    return (
+        {home + name: system for name in names}
+        | {
+            home + name: system | {"treatment": treatment}
+            for name in ("constraint_force", "forward_dynamics", "forward_dynamics_derivatives")
+        }
+        | {home + "Treatment": {"rank_tol": 0.1}, home + "Treatment.rule": rule}
+    )
 
 
 def calls_of_identification():

@@ -153,7 +153,7 @@ def calls_of_trajectories():
         "time_varying_model": along,
         "tracking_guess": along,
         "trajectory_mpc": {
-            "solution": solution, "horizon": 2, "period": 0.1, "Q": np.ones(2), "R": 1.0,
+            "solution": solution, "horizon": 2, "period": 0.1, "cost": mpc.Cost(np.ones(2), 1.0),
         },
     }  # fmt: skip
 

@@ -5,7 +5,7 @@ import numpy as np
 
 from fuzz import examples as ex
 from fuzz import plant_examples as plants
-from mbcasadi import validation
+from mbcasadi import plant, validation
 from mbcasadi.validation import agreement, spec
 
 SPEC = {
@@ -24,6 +24,7 @@ def calls_of_codegen():
     home = "codegen."
     return {
         home + "batch": {"function": ex.sine()},
+        home + "BatchBuild": {"lanes": False},
         home + "export_c": {
             "controller": ex.sine(),
             "folder": ex.folder() / "sine",
@@ -97,9 +98,9 @@ def calls_of_plants():
             "t": np.zeros(1),
             "q": np.zeros((1, 3)),
             "path": ex.folder() / "run.gif",
-            "width": 8,
-            "height": 8,
+            "options": plant.VideoOptions(width=8, height=8),
         },
+        home + "VideoOptions": {"width": 8},
         home + "make_rigid": {"model": ex.model()},
         home + "perturb": {"model": ex.model(), "errors": {"mass": 0.0}},
         home + "soften": {"model": ex.model(), "time_constant": 0.02, "impedance": 0.9},
@@ -162,11 +163,12 @@ def calls_of_validation():
             ),
         },
         home + "Report.video": {
-            "self": report, "path": ex.folder() / "run.gif", "width": 8, "height": 8, "fps": 1.0,
+            "self": report, "path": ex.folder() / "run.gif",
+            "options": plant.VideoOptions(width=8, height=8, fps=1.0),
         },
         home + "Run.video": {
-            "self": report.runs[0], "path": ex.folder() / "own.gif", "width": 8, "height": 8,
-            "fps": 1.0,
+            "self": report.runs[0], "path": ex.folder() / "own.gif",
+            "options": plant.VideoOptions(width=8, height=8, fps=1.0),
         },
         home + "Run.metric": {"self": report.runs[0], "name": "effort.rms"},
         home + "compare": {"first": ex.four_bar(), "second": ex.FOUR_BAR, "states": 1},

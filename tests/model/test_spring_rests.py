@@ -7,7 +7,7 @@ import pytest
 import mbcasadi as mb
 from mbcasadi import dynamics, read_mjcf
 from mbcasadi.control import PostureTask
-from mbcasadi.control.laws import computed_torque
+from mbcasadi.control.laws import LawOptions, computed_torque
 from mbcasadi.mjcf.compat import VERSION
 from mbcasadi.plant import Plant
 from mbcasadi.validation.agreement import agreement_with_mujoco, judge
@@ -98,7 +98,7 @@ def test_the_generated_law_gets_the_rest_of_a_bent_spring_from_the_plant():
     errors, path = [], [1.2, 0.0, 0.0]
     for parameters in ((), ("joint:j:springref",)):
         system = read_mjcf(BENT, parameters=parameters)
-        law = computed_torque(system, PostureTask(kp=100, kd=20), period=0.002)
+        law = computed_torque(system, PostureTask(kp=100, kd=20), options=LawOptions(period=0.002))
         report = mb.validate(law, BENT, 1.0, reference=lambda _: path, q0=[1.2], rigid=False)
         errors.append(abs(float(report.runs[0].recording.q[-1][0]) - path[0]))
     assert errors[0] > 0.05  # the spring has yielded by 0.85 rad of 1.2

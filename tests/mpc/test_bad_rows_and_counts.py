@@ -7,7 +7,7 @@ from support.mpc_mechanisms import sliding_mass
 import mbcasadi as mb
 import mbcasadi.errors as err
 from mbcasadi import models
-from mbcasadi.control.laws import ForceGains
+from mbcasadi.control.laws import ForceGains, LawOptions
 from mbcasadi.control.laws.force_loop import require_stable
 from mbcasadi.control.regulators import finite_horizon_lqr
 from mbcasadi.mpc import (
@@ -139,7 +139,11 @@ def test_rounding_is_no_part_of_a_period(duration, period, count):
 
 def test_a_horizon_of_gains_and_a_closed_loop_count_whole_periods(linear):
     with pytest.raises(err.ProblemError, match="no multiple of the period"):
-        finite_horizon_lqr(linear, np.ones(6), 1.0, duration=0.0105, period=1e-3)
-    law = finite_horizon_lqr(linear, np.ones(6), 1.0, duration=0.01, period=1e-3)
+        finite_horizon_lqr(
+            linear, np.ones(6), 1.0, duration=0.0105, options=LawOptions(period=1e-3)
+        )
+    law = finite_horizon_lqr(
+        linear, np.ones(6), 1.0, duration=0.01, options=LawOptions(period=1e-3)
+    )
     with pytest.raises(err.ProblemError, match="no multiple of the period"):
         mb.validate(law, models.path("four_bar"), 0.0105)

@@ -15,7 +15,7 @@ from mbcasadi.errors import (
     ShapeError,
     UnknownNameError,
 )
-from mbcasadi.plant import play, save_video
+from mbcasadi.plant import VideoOptions, play, save_video
 from mbcasadi.plant.draw_process import size_of
 from mbcasadi.plant.scene import fitted_camera, shown_model
 from mbcasadi.plant.video import poses_between
@@ -123,7 +123,7 @@ def test_a_video_has_a_picture_for_each_interval(tmp_path: Path, suffix: str) ->
     model = mujoco.MjModel.from_xml_string(STRIPPED)
     path = tmp_path / f"run{suffix}"
     try:
-        save_video(model, *motion(model), path, width=63, height=48, fps=20)
+        save_video(model, *motion(model), path, VideoOptions(width=63, height=48, fps=20))
     except RenderingError as error:
         assert "no renderer (" in str(error)  # noqa: PT017
         return
@@ -144,9 +144,9 @@ def test_a_video_that_cannot_be_written_says_why(
     with pytest.raises(ShapeError, match=r"expected \(nt,\) and \(nt, 8\)"):
         save_video(model, t, q[:3], tmp_path / "run.mp4")
     with pytest.raises(ProblemError, match="fps is 0"):
-        save_video(model, t, q, tmp_path / "run.mp4", fps=0)
+        VideoOptions(fps=0)
     with pytest.raises(UnknownNameError, match="camera 'side'"):
-        save_video(model, t, q, tmp_path / "run.mp4", camera="side")
+        save_video(model, t, q, tmp_path / "run.mp4", VideoOptions(camera="side"))
     monkeypatch.setenv("MUJOCO_GL", "nothing")
     with pytest.raises(RenderingError, match="no renderer"):
         save_video(model, t, q, tmp_path / "run.mp4")

@@ -7,7 +7,7 @@ from typing import Any
 import casadi as ca
 
 import mbcasadi as mb
-from mbcasadi.dynamics import FORMULATIONS
+from mbcasadi.dynamics import FORMULATIONS, Treatment
 from support.admissible_states import States, call, column
 from support.constrained_mechanisms import Mechanism
 
@@ -56,7 +56,11 @@ def forward_dynamics(
     """Return the forward dynamics of the mechanism in this formulation."""
     name, options = labelled()[label]
     return mb.forward_dynamics(
-        mechanism.system, name, row_scale=row_scale, **options, derivatives=False
+        mechanism.system,
+        name,
+        derivatives=False,
+        treatment=Treatment(row_scale=row_scale),
+        **options,
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import mbcasadi as mb
 from mbcasadi.codegen import export_c
-from mbcasadi.control import InverseDynamicsQP, PostureTask
+from mbcasadi.control import InverseDynamicsQP, LawOptions, PostureTask
 from mbcasadi.control.regulators import (
     descriptor_form,
     equilibrium,
@@ -100,7 +100,7 @@ def test_the_linear_model_of_muscles_is_that_of_mujocos_differences(arm, plant, 
 def test_the_law_of_a_muscle_arm_is_the_same_in_c(arm, linear, tmp_path):
     weight = np.r_[300, 300, 1, 1, 0.01 * np.ones(4)]
     gain = lqr_gain(linear, weight, np.ones(4), period=PERIOD).K
-    law = feedback(linear, gain, period=PERIOD)
+    law = feedback(linear, gain, options=LawOptions(period=PERIOD))
     assert "act" in law.function.name_in()
     tick = export_c(law, tmp_path / "c").load()
     q, v, act, _ = next(states(mujoco.MjModel.from_xml_path(str(mb.models.path("muscle_arm")))))

@@ -8,7 +8,7 @@ from support.corpora import ROOT
 
 import mbcasadi.errors as err
 from mbcasadi.description import Baumgarte
-from mbcasadi.dynamics import forward_dynamics
+from mbcasadi.dynamics import Treatment, forward_dynamics
 from mbcasadi.system import evaluate, from_equations, from_lagrangian, read_mjcf
 
 STEP = 1e-5  # of central differences, whose error is about STEP² and rounding over STEP
@@ -178,7 +178,12 @@ def test_a_switchable_model_has_rows_for_what_the_file_switches_off():
 def test_baumgarte_gives_the_error_its_second_order_decay(formulation):
     system = free_body()
     alpha, beta = (3.0, 4.0), (5.0, 6.0)
-    fd = forward_dynamics(system, formulation, baumgarte=Baumgarte(alpha, beta), derivatives=False)
+    fd = forward_dynamics(
+        system,
+        formulation,
+        derivatives=False,
+        treatment=Treatment(baumgarte=Baumgarte(alpha, beta)),
+    )
     rng = np.random.default_rng(4)
     q = column(system.integrate([0, 0, 1, 1, 0, 0, 0], rng.standard_normal(6)))
     at = {"q": q, "v": rng.standard_normal(6), "t": 0.2}
@@ -198,9 +203,9 @@ def test_rates_of_a_wrong_shape_are_named():
     with pytest.raises(
         err.ShapeError, match=r"alpha has shape \(3,\), expected a scalar or \(2,\)"
     ):
-        forward_dynamics(system, baumgarte=Baumgarte((1.0, 2.0, 3.0), 1.0))
+        forward_dynamics(system, treatment=Treatment(baumgarte=Baumgarte((1.0, 2.0, 3.0), 1.0)))
     with pytest.raises(err.ShapeError, match="finite rates >= 0"):
-        forward_dynamics(system, baumgarte=Baumgarte(-1.0, 1.0))
+        forward_dynamics(system, treatment=Treatment(baumgarte=Baumgarte(-1.0, 1.0)))
 
 
 def euler_parameters():

@@ -13,6 +13,7 @@ import mbcasadi as mb
 from mbcasadi import models, mpc
 from mbcasadi.codegen import CProject
 from mbcasadi.codegen.targets.replay import Replay, read_replay, replay_files, write_record
+from mbcasadi.control.laws import LawOptions
 from mbcasadi.control.regulators import lqr
 
 TICKS = 2000
@@ -99,7 +100,7 @@ def quadruped(folder):
 def pendulum_lqr(folder):
     system = mb.read_mjcf(models.path("pendulum_on_four_bar"))
     linear = mb.linearize(system, mb.equilibrium(system))
-    law = lqr(linear, np.repeat([10.0, 0.1], system.nv), 1.0, period=1e-3)
+    law = lqr(linear, np.repeat([10.0, 0.1], system.nv), 1.0, options=LawOptions(period=1e-3))
     project = mb.export_c(law, folder, name="lqr")
     start = linear.q + 0.02 * np.eye(system.nv)[2]
     model = models.path("pendulum_on_four_bar")

@@ -20,6 +20,8 @@ from mbcasadi.control.regulators import lqr
 sys.path.append(str(Path(__file__).parents[1] / "codegen"))
 from test_single_precision import computed_torque, horizon, phased, standing
 
+from mbcasadi.control.laws import LawOptions
+
 GCC, NO_FMA = "arm-none-eabi-gcc", "-ffp-contract=off"
 TICKS = 500
 MODELS = {"four_bar": "four_bar", "lqr": "pendulum_on_four_bar"}
@@ -31,7 +33,7 @@ LAWS = {
         mb.linearize(system, mb.equilibrium(system)),
         np.repeat([10.0, 0.1], system.nv),
         1.0,
-        period=1e-3,
+        options=LawOptions(period=1e-3),
     ),
 }
 CORTEX_M7 = ("-mcpu=cortex-m7", "-mthumb", "-mfpu=fpv5-sp-d16", "-mfloat-abi=hard")

@@ -1,7 +1,7 @@
 """From a CasADi Function to a compiled one that evaluates many states."""
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,6 +21,8 @@ from mbcasadi.codegen.batches.batch_c import (
 )
 from mbcasadi.codegen.batches.batch_function import BatchFunction
 from mbcasadi.codegen.batches.library import (
+    BATCH_BUILD,
+    BatchBuild,
     BatchLibrary,
     build_library,
     compiler_command,
@@ -51,10 +53,7 @@ def batch(
     threads: int | None = None,
     feedback: Mapping[str, str] | None = None,
     plant: ca.Function | None = None,
-    lanes: bool = True,
-    folder: str | Path | None = None,
-    cc: str | None = None,
-    flags: Sequence[str] | None = None,
+    build: BatchBuild = BATCH_BUILD,
     progress: Callable[[str], None] | None = None,
 ) -> BatchFunction:
     """Compile a Function so that one call evaluates many states, in lanes of vectors and threads.
@@ -79,12 +78,7 @@ def batch(
         feedback: output → input that it replaces where a call has several `steps`.
         plant: with a controller: a step of what it moves, evaluated after each tick. Its inputs are
             outputs of the controller (u), inputs of both (q, v), or inputs of the batch of its own.
-        lanes: whether vectors are used where the compiler has them; else the scalar path.
-        folder: where the C and the library stay; a library of the same C is used again. A
-            folder that lasts as long as the process by default.
-        cc: the compiler, as in `CProject.build`.
-        flags: compiler flags in the place of `-O2` (`-O1` for very large Functions) and of the
-            flag for this machine's instructions.
+        build: compiler, flags and folder.
         progress: called with one line for each step.
 
     Raises:
@@ -95,7 +89,7 @@ def batch(
     """
     report = progress or (lambda _: None)
     count = require_threads(threads)
-    place = _folder(folder)
+    place = _folder(build.folder)
     pairs = dict(feedback or {})
     defaults: dict[str, NDArray[np.float64]] = {}
     apart: tuple[str, ...] = ()
@@ -105,7 +99,7 @@ def batch(
         require_alone(function, real, plant)
         report(f"{name}: generating C for {operations(function)} operations")
         text = batch_text(function, name, real, pairs)
-        library = _library(function, text, place, lanes=lanes, cc=cc, flags=flags)
+        library = _library(function, text, place, build)
         apart = text.scalar_functions
     else:
         controller = function if isinstance(function, Controller) else function.controller
@@ -116,7 +110,7 @@ def batch(
             closed_loop_patterns(controller.function, plant),
         )
         require_fit(name, (inputs, outputs), pairs)
-        library = controller_library(controller, place, pairs, plant=plant, cc=cc, flags=flags)
+        library = controller_library(controller, place, pairs, plant, build)
         defaults = controller.defaults
     report(f"{name}: compiled in {library.build.seconds:.1f} s, {library.lanes} lanes")
     return BatchFunction(
@@ -134,20 +128,14 @@ def batch(
 
 
 def _library(
-    function: ca.Function,
-    text: BatchText,
-    folder: Path,
-    *,
-    lanes: bool,
-    cc: str | None,
-    flags: Sequence[str] | None,
+    function: ca.Function, text: BatchText, folder: Path, build: BatchBuild
 ) -> BatchLibrary:
     """Compile the path in lanes where the compiler has vectors, else the scalar one."""
     name = function.name()
     level = "-O1" if largest_body(function) > COMPILER_CLIFF else "-O2"
-    command = compiler_command(cc, flags, level)
+    command = compiler_command(build, level)
     sources = {f"{name}.c": text.scalar}
-    if not lanes or not has_vectors(find_compiler(cc)):
+    if not build.lanes or not has_vectors(find_compiler(build.cc)):
         return build_library(sources, f"{name}_scalar", folder, command)
     sources[f"{name}_lanes.c"] = text.lanes
     return build_library(sources, f"{name}_lane", folder, command)
@@ -237,10 +225,8 @@ def controller_library(
     controller: Controller,
     folder: Path,
     feedback: Mapping[str, str],
-    *,
     plant: ca.Function | None,
-    cc: str | None,
-    flags: Sequence[str] | None,
+    build: BatchBuild,
 ) -> BatchLibrary:
     """Export a controller beside the loop over states and compile both.
 
@@ -249,7 +235,7 @@ def controller_library(
         folder: the export is its subfolder `export`.
         feedback: output → input that it replaces at the next step.
         plant: evaluated after each tick, or None.
-        cc, flags: as in `batch`.
+        build: compiler and flags.
 
     Raises:
         ExportError, CompilerError: as in `batch`.
@@ -278,8 +264,7 @@ def controller_library(
     )
     source = head + ONE_LANE + run_c(ports, f"{name}_tick", feedback, call)
     level, *others = project.manifest["flags"]
-    command = compiler_command(cc, flags, level)
-    command = (*command, *others, f"-I{project.folder}")
+    command = (*compiler_command(build, level), *others, f"-I{project.folder}")
     sources = {f"{name}.c": project.source.read_text(encoding="utf-8"), f"{name}_tick.c": source}
     return build_library(sources, f"{name}_tick", folder, command)
 

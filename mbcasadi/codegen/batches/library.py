@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.argument_kinds import require_fields
 from mbcasadi.codegen.compiler import (
     BuildResult,
     compile_c,
@@ -124,17 +125,37 @@ def _loaded(built: BuildResult, symbol: str) -> BatchLibrary:
     return BatchLibrary(int(lanes()), built, int(memory()), run)
 
 
-def compiler_command(cc: str | None, flags: Sequence[str] | None, level: str) -> tuple[str, ...]:
-    """Return the compiler's command without files.
+@dataclass(frozen=True)
+class BatchBuild:
+    """How a batch is compiled.
 
-    Args:
-        cc: the compiler; as in `find_compiler`.
-        flags: in place of the level and this machine's instructions.
-        level: of optimisation.
+    Attributes:
+        lanes: whether vectors are used where the compiler has them; else the scalar path.
+        folder: where the C and the library stay; a library of the same C is used again. A
+            folder that lasts as long as the process by default.
+        cc: the compiler, as in `CProject.build`.
+        flags: compiler flags in the place of `-O2` (`-O1` for very large Functions) and of the
+            flag for this machine's instructions.
+    """
+
+    lanes: bool = True
+    folder: str | Path | None = None
+    cc: str | None = None
+    flags: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        require_fields(self)
+
+
+BATCH_BUILD = BatchBuild()
+
+
+def compiler_command(build: BatchBuild, level: str) -> tuple[str, ...]:
+    """Return the compiler's command without files, by default at this level of optimisation.
 
     Raises:
         CompilerError: there is no compiler.
     """
-    command = find_compiler(cc)
-    chosen = (level, *native_flags(command)) if flags is None else tuple(flags)
+    command = find_compiler(build.cc)
+    chosen = (level, *native_flags(command)) if build.flags is None else tuple(build.flags)
     return (*command, "-std=gnu99", *chosen, *ARITHMETIC, *WARNINGS_OFF)

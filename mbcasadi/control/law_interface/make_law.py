@@ -30,7 +30,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.fallback import (
@@ -41,6 +40,7 @@ from mbcasadi.control.law_interface.fallback import (
     with_memory,
 )
 from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs, LawInterface
+from mbcasadi.control.law_interface.options import LAW_OPTIONS, LawOptions
 from mbcasadi.control.law_interface.safe_inputs import (
     close_inputs,
     finite_state,
@@ -60,7 +60,7 @@ from mbcasadi.description import Controller, TuningParameter
 from mbcasadi.description.status import LAW_STATUS, Flag, Status
 from mbcasadi.errors import ProblemError
 from mbcasadi.qp.input_guard import LARGEST_CONTROL, clamp, is_bounded, is_saturated
-from mbcasadi.shapes import real_array, require_identifier, require_positive, require_shape
+from mbcasadi.shapes import real_array, require_identifier, require_shape
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import equality_groups, moving_size
 from mbcasadi.system.ranges import require_ranges
@@ -72,29 +72,26 @@ def make_law(
     name: str,
     equations: Callable[[LawInputs], Command],
     interface: LawInterface | None = None,
-    *,
-    ctrl_limits: ArrayLike | None = None,
-    period: float = 1e-3,
+    options: LawOptions = LAW_OPTIONS,
 ) -> Law:
     """Return the law that evaluates `equations` behind a guard and within limits.
 
     Args:
         system: the mechanism; a system with a mask gives the law one.
-        name: a C identifier.
+        name: a C identifier, where the options have none.
         equations: from safe inputs to the command.
         interface: its reference, states and further inputs; none by default.
-        ctrl_limits: (nu, 2) limits of u instead of the model's.
-        period: sample time, s.
+        options: period, limits of u and name; what `rank_tol` means is for the equations.
 
     Raises:
         ProblemError: no actuators, a constraint that depends on time, a name that is no C
-            identifier, a period that is not positive, limits that contradict each other.
+            identifier, limits that contradict each other.
     """
+    name, period = options.name or name, options.sample_time
     wanted = LawInterface() if interface is None else interface
     slots, tuning = wanted.slots, wanted.tuning
     _require(system, name, wanted.knows_activations)
-    require_positive(period=period)
-    limits = require_ranges(system, ctrl_limits, None).ctrl
+    limits = require_ranges(system, options.ctrl_limits, None).ctrl
     initial = {key: np.atleast_1d(real_array(key, x)) for key, x in wanted.states.items()}
     z0 = np.concatenate([np.zeros(0), *initial.values()])
     _require_tuning(tuning)

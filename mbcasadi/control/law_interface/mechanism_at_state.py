@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.law import Array, Command, LawInputs
+from mbcasadi.control.law_interface.options import LAW_RANK_TOL
 from mbcasadi.control.law_interface.verdicts import attainable, is_definite
 from mbcasadi.control.law_interface.weights import (
     WeightedQuantities,
     control_weights_of,
     weights_of,
 )
-from mbcasadi.errors import ProblemError
 from mbcasadi.formulation.virtual_mass import constraint_mass, mean_mass
 from mbcasadi.linalg import (
     CompleteFactor,
@@ -27,14 +27,10 @@ from mbcasadi.linalg import (
     tree_cholesky,
     tree_solve,
 )
-from mbcasadi.shapes import number, require_numbers
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.closing import row_scale_at
 from mbcasadi.system.row_lengths import typical_row_lengths
 from mbcasadi.system.sizes import residual_sizes
-
-LAW_RANK_TOL = 1e-6
-"""Rows of A that are weaker than this, relative to their usual length, are dropped."""
 
 
 @dataclass(frozen=True)
@@ -272,18 +268,3 @@ class Mechanism(WeightedQuantities):
     def acceleration(self, force: ca.SX) -> ca.SX:
         """Return a (nv, 1) under the applied force (nv, 1), with `A a + c = 0`  [A16, eq. 27]."""
         return self.response(force - self.h - self.M @ self.a_across) + self.a_across
-
-
-def require_law_arguments(rank_tol: float, **not_negative: float) -> None:
-    """Raise `ProblemError` for a number that no law can use.
-
-    Args:
-        rank_tol: a share, at least zero and below one.
-        not_negative: finite numbers by name, such as a damping.
-    """
-    if not 0 <= number("rank_tol", rank_tol) < 1:
-        raise ProblemError(
-            f"rank_tol = {rank_tol}; expected the share of a length that counts as zero, at least "
-            "0 and below 1"
-        )
-    require_numbers(**not_negative)

@@ -2,6 +2,7 @@
 
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.options import LawOptions
 from mbcasadi.control.laws.adaptive_tracking import Adaptation, adaptive_tracking
 from mbcasadi.control.laws.computed_torque import computed_torque, qr_inverse_dynamics
 from mbcasadi.control.laws.constraint_force import (
@@ -10,7 +11,11 @@ from mbcasadi.control.laws.constraint_force import (
     hybrid_motion_force_control,
     multiplier_tracking,
 )
-from mbcasadi.control.laws.dependent_coordinates import dependent_regulation, dependent_tracking
+from mbcasadi.control.laws.dependent_coordinates import (
+    DryFriction,
+    dependent_regulation,
+    dependent_tracking,
+)
 from mbcasadi.control.laws.force_loop import ForceGains
 from mbcasadi.control.laws.gain_condition import GainCondition, gain_condition
 from mbcasadi.control.laws.gravity_compensation import gravity_compensated_pd
@@ -46,12 +51,14 @@ __all__ = [
     "Adaptation",
     "Command",
     "Coordinates",
+    "DryFriction",
     "ForceGains",
     "GainCondition",
     "InputReach",
     "Law",
     "LawInputs",
     "LawInterface",
+    "LawOptions",
     "MultiplierTracking",
     "ServoReport",
     "ServoRows",

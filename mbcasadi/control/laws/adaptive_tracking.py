@@ -16,11 +16,8 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import (
-    LAW_RANK_TOL,
-    Mechanism,
-    require_law_arguments,
-)
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
+from mbcasadi.control.law_interface.options import LAW_OPTIONS, LawOptions
 from mbcasadi.control.laws.dependent_coordinates import (
     desired_velocity,
     motion_interface,
@@ -83,7 +80,7 @@ class Estimates:
     def __init__(
         self, system: System, theta: Parameters, options: Adaptation, period: float
     ) -> None:
-        """Check bounds and period.
+        """Check bounds.
 
         Args:
             system: the mechanism.
@@ -91,7 +88,6 @@ class Estimates:
             options: of the user.
             period: of a tick, s.
         """
-        require_positive(period=period)
         self._options, self._period = options, period
         self._values, self.sizes = theta.values, parameter_sizes(system, theta)
         self._lower, self._upper = _bounds(theta, self.sizes, options.bounds)
@@ -178,10 +174,7 @@ def adaptive_tracking(
     adaptation: Adaptation | None = None,
     metric: ArrayLike | None = None,
     control_metric: ArrayLike | None = None,
-    rank_tol: float = LAW_RANK_TOL,
-    ctrl_limits: ArrayLike | None = None,
-    period: float = 1e-3,
-    name: str = "adaptive_tracking",
+    options: LawOptions = LAW_OPTIONS,
 ) -> Law:
     """Return `u = Γ P (Y θ̂ + y_0 - f_0 - K_d ε)`, `dθ̂/dt = -γ D² Yᵀ ε`, `ε = v - s`.
 
@@ -213,8 +206,7 @@ def adaptive_tracking(
         kd: K_d, N s/m or N m s/rad, as in `dependent_tracking`.
         adaptation: gain, bounds, leakage and dead zone.
         metric, control_metric: of P and of u, as in `computed_torque`.
-        rank_tol: relative length below which rows of A and P B are dropped.
-        ctrl_limits, period, name: as in `make_law`.
+        options: see `LawOptions`.
 
     Raises:
         UnknownNameError: no such parameter; the message lists those there are.
@@ -222,13 +214,13 @@ def adaptive_tracking(
             are inputs p as well, or what `make_law` refuses.
         UnsupportedFeatureError: rows that are not `A(q) v = 0`.
     """
-    require_law_arguments(rank_tol)
+    rank_tol = options.tolerance
     require_still_rows(system)
-    options = Adaptation() if adaptation is None else adaptation
     theta = linear_parameters(system, parameters)
     require_apart(system, theta)
-    estimates = Estimates(system, theta, options, period)
-    limits = require_ranges(system, ctrl_limits, None).ctrl
+    followed = Adaptation() if adaptation is None else adaptation
+    estimates = Estimates(system, theta, followed, options.sample_time)
+    limits = require_ranges(system, options.ctrl_limits, None).ctrl
     speeds = rates(system)
     K_p, K_d = (
         gain_matrix("adaptive_tracking", label, gain, speeds.components)
@@ -255,11 +247,5 @@ def adaptive_tracking(
         "estimates": ", ".join(theta.names),
     }
     motion = motion_interface(system, notes)
-    return make_law(
-        system,
-        name,
-        equations,
-        replace(motion, states={STATE: theta.values}),
-        ctrl_limits=ctrl_limits,
-        period=period,
-    )
+    interface = replace(motion, states={STATE: theta.values})
+    return make_law(system, "adaptive_tracking", equations, interface, options)

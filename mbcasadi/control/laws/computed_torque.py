@@ -18,13 +18,11 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs, interface_of_task
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import (
-    LAW_RANK_TOL,
-    Mechanism,
-    require_law_arguments,
-)
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
+from mbcasadi.control.law_interface.options import LAW_OPTIONS, LawOptions
 from mbcasadi.control.tasks.task import Task, TaskRows, gains_of, own_slices, require_task
 from mbcasadi.formulation.null_space import null_space_inverse
+from mbcasadi.shapes import require_numbers
 from mbcasadi.system import System
 from mbcasadi.system.parametric import carries_parameters
 
@@ -38,10 +36,7 @@ def computed_torque(
     damping: float = 0.0,
     metric: ArrayLike | None = None,
     control_metric: ArrayLike | None = None,
-    rank_tol: float = LAW_RANK_TOL,
-    ctrl_limits: ArrayLike | None = None,
-    period: float = 1e-3,
-    name: str = "computed_torque",
+    options: LawOptions = LAW_OPTIONS,
 ) -> Law:
     """Return `u = (P B)⁺ P (M a + h - f_0)`, `a = a_across + (J P)⁺ (a_des - c_J - J a_across)`.
 
@@ -58,13 +53,13 @@ def computed_torque(
         metric: (nv, nv) W, symmetric positive definite, of accelerations and forces; by default
             that of `law_interface/weights.py`, `np.eye(nv)` for the Euclidean one.
         control_metric: (nu, nu), or (nu,) for a diagonal one, of controls; in the same way.
-        rank_tol: relative length below which rows of A, J P and P B are dropped.
-        ctrl_limits, period, name: as in `make_law`.
+        options: see `LawOptions`.
 
     Raises:
         ProblemError, UnknownNameError: the task or the options do not fit the system.
     """
-    require_law_arguments(rank_tol, damping=damping)
+    require_numbers(damping=damping)
+    rank_tol = options.tolerance
     motion_at = _task_motion(system, task, damping)
 
     def equations(at: LawInputs) -> Command:
@@ -72,14 +67,8 @@ def computed_torque(
         rows, a = motion_at(m)
         return m.command(m.M @ a + m.h, a, rows.error, rows.target)
 
-    return make_law(
-        system,
-        name,
-        equations,
-        interface_of_task(task, system, "computed torque on the constraint manifold"),
-        ctrl_limits=ctrl_limits,
-        period=period,
-    )
+    interface = interface_of_task(task, system, "computed torque on the constraint manifold")
+    return make_law(system, "computed_torque", equations, interface, options)
 
 
 def _task_motion(
@@ -132,10 +121,7 @@ def qr_inverse_dynamics(
     damping: float = 0.0,
     metric: ArrayLike | None = None,
     control_metric: ArrayLike | None = None,
-    rank_tol: float = LAW_RANK_TOL,
-    ctrl_limits: ArrayLike | None = None,
-    period: float = 1e-3,
-    name: str = "qr_inverse_dynamics",
+    options: LawOptions = LAW_OPTIONS,
 ) -> Law:
     """Return `u = (Zᵀ B)⁺ Zᵀ (M a + h - f_0)`, `lam = A⁺ᵀ (M a + h - f_0 - B u)`  [S20, eq. 20-21].
 
@@ -155,13 +141,13 @@ def qr_inverse_dynamics(
         task: the motion to track; its slices form the reference.
         damping: 1/s, of motions that the task leaves free.
         metric, control_metric: as in `computed_torque`.
-        rank_tol: relative length below which rows of A and J P, and columns of Zᵀ B, are dropped.
-        ctrl_limits, period, name: as in `make_law`.
+        options: see `LawOptions`.
 
     Raises:
         ProblemError, UnknownNameError: the task or the options do not fit the system.
     """
-    require_law_arguments(rank_tol, damping=damping)
+    require_numbers(damping=damping)
+    rank_tol = options.tolerance
     motion_at = _task_motion(system, task, damping)
 
     def equations(at: LawInputs) -> Command:
@@ -180,11 +166,5 @@ def qr_inverse_dynamics(
             target=rows.target,
         )
 
-    return make_law(
-        system,
-        name,
-        equations,
-        interface_of_task(task, system, "QR inverse dynamics [S20, eq. 20-21]"),
-        ctrl_limits=ctrl_limits,
-        period=period,
-    )
+    interface = interface_of_task(task, system, "QR inverse dynamics [S20, eq. 20-21]")
+    return make_law(system, "qr_inverse_dynamics", equations, interface, options)

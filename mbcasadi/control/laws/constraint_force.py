@@ -6,7 +6,6 @@ press on the constraint lie in orthogonal spaces, so the two errors are decouple
 7.3].
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import casadi as ca
@@ -16,11 +15,8 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import (
-    LAW_RANK_TOL,
-    Mechanism,
-    require_law_arguments,
-)
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
+from mbcasadi.control.law_interface.options import LAW_OPTIONS, LawOptions
 from mbcasadi.control.laws.actuated_force import Allocation
 from mbcasadi.control.laws.coordinate_check import motion_towards
 from mbcasadi.control.laws.force_loop import ForceGains, force_loop
@@ -38,12 +34,8 @@ def constraint_force_control(
     system: System,
     gains: ForceGains | None = None,
     *,
-    rows: Sequence[str] | None = None,
     metric: ArrayLike | None = None,
-    rank_tol: float = LAW_RANK_TOL,
-    ctrl_limits: ArrayLike | None = None,
-    period: float = 1e-3,
-    name: str = "constraint_force_control",
+    options: LawOptions = LAW_OPTIONS,
 ) -> Law:
     """Return `f = f∥ + f⊥`, `f⊥ = h⊥ + μ (f∥ - h∥ + C_c v) - u_F`  [A05, eq. 51 corrected].
 
@@ -66,17 +58,16 @@ def constraint_force_control(
 
     Args:
         system: the mechanism.
-        gains: of the feedback; None is feedforward alone, without an input `f_c`.
-        rows: names of the multipliers to control, as "pin.2"; None for the whole force.
+        gains: of the feedback, and the rows that are controlled; None is feedforward of the whole
+            force, without an input `f_c`.
         metric: as in `computed_torque`.
-        rank_tol: relative length below which a row of A is dropped.
-        ctrl_limits, period, name: as in `make_law`.
+        options: see `LawOptions`.
 
     Raises:
         ProblemError: the options do not fit, or the sampled force loop diverges.
     """
-    require_law_arguments(rank_tol)
-    loop = force_loop(system, gains, rows, period, ctrl_limits)
+    rank_tol = options.tolerance
+    loop = force_loop(system, gains, options)
 
     def equations(at: LawInputs) -> Command:
         m = Mechanism.measured(system, at, rank_tol, metric=metric)
@@ -99,7 +90,7 @@ def constraint_force_control(
     slot = Slot("motion.f", speeds, ("N or N m",) * len(speeds))
     force = loop.beside(LawInterface(notes={"law": "constraint force with PI [A05, eq. 51-52]"}))
     interface = replace(force, slots=(*force.slots, slot))
-    return make_law(system, name, equations, interface, ctrl_limits=ctrl_limits, period=period)
+    return make_law(system, "constraint_force_control", equations, interface, options)
 
 
 @dataclass(frozen=True)
@@ -171,15 +162,11 @@ def hybrid_motion_force_control(
     coordinates: Coordinates | None = None,
     gains: ForceGains | None = None,
     *,
-    rows: Sequence[str] | None = None,
     kp: Gain = 100.0,
     kd: Gain | None = None,
     damping: float = 0.0,
     metric: ArrayLike | None = None,
-    rank_tol: float = LAW_RANK_TOL,
-    ctrl_limits: ArrayLike | None = None,
-    period: float = 1e-3,
-    name: str = "hybrid_motion_force_control",
+    options: LawOptions = LAW_OPTIONS,
 ) -> Law:
     """Return `f = h + μ C_c v + (I + μ) P M u_p - u_F`  [A05, after eq. 53, corrected].
 
@@ -197,16 +184,16 @@ def hybrid_motion_force_control(
     Args:
         system: the mechanism.
         coordinates: θ; `chosen_coordinates(system)` by default.
-        gains, rows: as in `constraint_force_control`.
+        gains: as in `constraint_force_control`.
         kp, kd, damping, metric: as in `projected_inverse_dynamics`.
-        rank_tol: relative length below which rows of A, J P and P X are dropped.
-        ctrl_limits, period, name: as in `make_law`.
+        options: see `LawOptions`.
 
     Raises:
         ProblemError: the options do not fit, or the sampled force loop diverges.
     """
-    theta, motion_at = motion_towards(system, coordinates, (kp, kd), damping, metric, rank_tol)
-    loop = force_loop(system, gains, rows, period, ctrl_limits)
+    motion = (kp, kd), damping, metric, options.tolerance
+    theta, motion_at = motion_towards(system, coordinates, *motion)
+    loop = force_loop(system, gains, options)
 
     def equations(at: LawInputs) -> Command:
         m, desired = motion_at(at)
@@ -226,11 +213,5 @@ def hybrid_motion_force_control(
             target=ca.vertcat(desired.target, outcome.target),
         )
 
-    return make_law(
-        system,
-        name,
-        equations,
-        loop.beside(theta.interface("hybrid motion and force [A05, after eq. 53]")),
-        ctrl_limits=ctrl_limits,
-        period=period,
-    )
+    interface = loop.beside(theta.interface("hybrid motion and force [A05, after eq. 53]"))
+    return make_law(system, "hybrid_motion_force_control", equations, interface, options)

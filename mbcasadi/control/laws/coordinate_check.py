@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.law import Array, LawInputs
-from mbcasadi.control.law_interface.mechanism_at_state import Mechanism, require_law_arguments
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
 from mbcasadi.control.laws.poses import POSE_RANK_TOL, joint_rates, motions_at, sampled_poses
 from mbcasadi.control.laws.task_coordinates import (
     Coordinates,
@@ -24,7 +24,7 @@ from mbcasadi.control.laws.task_coordinates import (
 )
 from mbcasadi.control.tasks.task import Gain
 from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import require_kind
+from mbcasadi.shapes import require_kind, require_numbers
 from mbcasadi.system import System
 
 SAMPLES = 8
@@ -88,12 +88,13 @@ def motion_towards(
         coordinates: θ; `chosen_coordinates` by default.
         gains: G_P, 1/s², and G_D, 1/s; critical where None.
         damping: 1/s, of motions that θ does not determine; without it θ has to determine all.
-        metric, rank_tol: as in `computed_torque`.
+        metric: as in `computed_torque`.
+        rank_tol: of `LawOptions`.
 
     Raises:
         ProblemError: the options do not fit the system.
     """
-    require_law_arguments(rank_tol, damping=damping)
+    require_numbers(damping=damping)
     theta = coordinates_of(system, coordinates, allow_free=damping > 0, metric=metric)
     checked = motion_gains(theta, *gains)
 

@@ -10,19 +10,17 @@ law of J.-J. Slotine and W. Li (Int. J. Robotics Research 6, 1987) holds for it.
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.argument_kinds import checked
+from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import (
-    LAW_RANK_TOL,
-    Mechanism,
-    require_law_arguments,
-)
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
+from mbcasadi.control.law_interface.options import LAW_OPTIONS, LawOptions
 from mbcasadi.control.law_interface.signals import deviations
 from mbcasadi.control.laws.quasi_velocity_motion import gain_matrix, require_still_rows, turning_fun
 from mbcasadi.control.tasks.task import Gain, Slot
@@ -37,6 +35,32 @@ from mbcasadi.system.parametric import carries_parameters
 STICKS = 1.0  # sigma from which Theorem 2 was claimed, and the mechanism sticks
 
 
+@dataclass(frozen=True)
+class DryFriction:
+    """The σ-term of `dependent_regulation`.
+
+    Attributes:
+        sigma: σ, share of the dry friction.
+        rest_speed: speed ‖v‖ below which friction turns into damping, 1/s in the default metric. A
+            sampled law needs `period σ ‖K_p e‖ / rest_speed` below twice the inertia to avoid
+            chattering.
+
+    Raises:
+        ProblemError: a negative σ, or a speed that is not positive.
+    """
+
+    sigma: float = 0.5
+    rest_speed: float = 1e-2
+
+    def __post_init__(self) -> None:
+        require_fields(self)
+        require_numbers(sigma=self.sigma)
+        require_positive(rest_speed=self.rest_speed)
+
+
+DRY_FRICTION = DryFriction()
+
+
 @checked
 @carries_parameters
 def dependent_regulation(
@@ -44,15 +68,11 @@ def dependent_regulation(
     *,
     kp: Gain,
     kd: Gain,
-    sigma: float = 0.5,
-    rest_speed: float = 1e-2,
+    friction: DryFriction = DRY_FRICTION,
     virtual_mass: float | None = None,
     metric: ArrayLike | None = None,
     control_metric: ArrayLike | None = None,
-    rank_tol: float = LAW_RANK_TOL,
-    ctrl_limits: ArrayLike | None = None,
-    period: float = 1e-3,
-    name: str = "dependent_regulation",
+    options: LawOptions = LAW_OPTIONS,
 ) -> Law:
     """Return `u = Γ (g - f_s - f_0 - K_p (e + σ ‖e‖ η) - K_d v)`  [A16, eq. 21].
 
@@ -80,26 +100,21 @@ def dependent_regulation(
         system: the mechanism.
         kp: stiffness of each coordinate, N/m or N m/rad; a number or (nv,).
         kd: damping of each coordinate, N s/m or N m s/rad.
-        sigma: share of the dry friction.
-        rest_speed: speed ‖v‖ below which friction turns into damping, 1/s in the default metric. A
-            sampled law needs `period σ ‖K_p e‖ / rest_speed` below twice the inertia to avoid
-            chattering.
+        friction: σ, and the speed below which η turns into damping.
         virtual_mass: μ of the desired acceleration, `M̄ = P M P + μ Q`; inside the interval
             [A16, eq. 12] by default. No control and no motion depends on it.
         metric, control_metric: of ‖e‖, ‖v‖ and P, and of u, as in `computed_torque`.
-        rank_tol: relative length below which rows of A and P B are dropped.
-        ctrl_limits, period, name: as in `make_law`.
+        options: see `LawOptions`.
 
     Raises:
-        ProblemError: gains that are not positive, a negative σ, or what `make_law` refuses.
+        ProblemError: gains that are not positive, or what `make_law` refuses.
 
     Warns:
         UserWarning: σ >= 1.
     """
-    require_law_arguments(rank_tol)
+    rank_tol = options.tolerance
     gains = {"kp": _per_coordinate("kp", kp, system), "kd": _per_coordinate("kd", kd, system)}
-    require_numbers(sigma=sigma)
-    require_positive(rest_speed=rest_speed)
+    sigma, rest_speed = friction.sigma, friction.rest_speed
     if virtual_mass is not None:
         require_positive(virtual_mass=virtual_mass)
     _warn_of_sticking(sigma)
@@ -117,14 +132,8 @@ def dependent_regulation(
         return m.command(desired_force, motion.a, -error, target_of(m))
 
     notes = {"law": "regulation of dependent coordinates", "sigma": _sigma_text(sigma)}
-    return make_law(
-        system,
-        name,
-        equations,
-        motion_interface(system, notes, moving=False),
-        ctrl_limits=ctrl_limits,
-        period=period,
-    )
+    interface = motion_interface(system, notes, moving=False)
+    return make_law(system, "dependent_regulation", equations, interface, options)
 
 
 def motion_interface(
@@ -188,10 +197,7 @@ def dependent_tracking(
     kd: ArrayLike,
     metric: ArrayLike | None = None,
     control_metric: ArrayLike | None = None,
-    rank_tol: float = LAW_RANK_TOL,
-    ctrl_limits: ArrayLike | None = None,
-    period: float = 1e-3,
-    name: str = "dependent_tracking",
+    options: LawOptions = LAW_OPTIONS,
 ) -> Law:
     """Return `u = Γ (M̄ ds/dt + C̄ s + P (g - f_passive - f_0) - P K_d (v - s))`  [A16, eq. 8, 19].
 
@@ -219,14 +225,13 @@ def dependent_tracking(
             definite.
         kd: K_d, N s/m or N m s/rad, as K_p.
         metric, control_metric: of P and of u, as in `computed_torque`.
-        rank_tol: relative length below which rows of A and P B are dropped.
-        ctrl_limits, period, name: as in `make_law`.
+        options: see `LawOptions`.
 
     Raises:
         ProblemError: gains that are not positive, or what `make_law` refuses.
         UnsupportedFeatureError: rows that are not `A(q) v = 0`.
     """
-    require_law_arguments(rank_tol)
+    rank_tol = options.tolerance
     require_still_rows(system)
     speeds = rates(system)
     K_p, K_d = (
@@ -245,14 +250,8 @@ def dependent_tracking(
         return m.command(force, m.acceleration(force), error, target_of(m))
 
     note = "tracking of dependent coordinates by passivity [A16, eq. 8, Theorem 1]"
-    return make_law(
-        system,
-        name,
-        equations,
-        motion_interface(system, {"law": note}),
-        ctrl_limits=ctrl_limits,
-        period=period,
-    )
+    interface = motion_interface(system, {"law": note})
+    return make_law(system, "dependent_tracking", equations, interface, options)
 
 
 def desired_velocity(m: Mechanism, K_p: ca.DM, turning: ca.Function) -> tuple[ca.SX, ca.SX, ca.SX]:

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.control.law_interface.law import Array, LawInterface
+from mbcasadi.control.law_interface.options import LawOptions
 from mbcasadi.control.laws.actuated_force import Allocation, PrescribedForce
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
@@ -50,15 +50,19 @@ class ForceGains:
         integral: G_I, 1/s.
         delay: samples between a control and the measurement that shows it, 1 at least.
         allow_unstable: build the law even if the sampled loop diverges.
+        rows: names of the multipliers that are controlled, as "pin.2"; None for the whole force.
     """
 
     proportional: float = 0.0
     integral: float = 0.0
     delay: int = 1
     allow_unstable: bool = False
+    rows: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         require_fields(self)
+        if self.rows is not None:
+            require_texts("rows", self.rows)
 
     @property
     def feedback(self) -> bool:
@@ -160,18 +164,14 @@ class RegulatedForce:
 def force_loop(
     system: System,
     gains: ForceGains | None,
-    rows: Sequence[str] | None,
-    period: float,
-    ctrl_limits: ArrayLike | None,
+    options: LawOptions,
 ) -> ForceLoop:
     """Return the loop, checked.
 
     Args:
         system: the mechanism.
         gains: of the feedback; None is feedforward alone.
-        rows: names of the multipliers to control, as "pin.2"; None for the whole force.
-        period: sample time, s.
-        ctrl_limits: (nu, 2) limits of u instead of the model's.
+        options: period, and limits of u.
 
     Raises:
         ProblemError: gains out of range, or a sampled loop that diverges.
@@ -179,16 +179,14 @@ def force_loop(
     """
     checked = ForceGains() if gains is None else gains
     require_kind("gains", checked, ForceGains, "ForceGains(proportional, integral)")
+    period, rows = options.sample_time, checked.rows
     require_stable(checked, period)
     every = row_names(system)
-    if rows is not None:
-        require_texts("rows", rows)
     for name in rows or ():
         require_name_of(system, "constraint row", name, every)
     places = None if rows is None else tuple(every.index(name) for name in rows)
-    return ForceLoop(
-        system, checked, places, period, require_ranges(system, ctrl_limits, None).ctrl
-    )
+    limits = require_ranges(system, options.ctrl_limits, None).ctrl
+    return ForceLoop(system, checked, places, period, limits)
 
 
 def require_stable(gains: ForceGains, period: float) -> None:

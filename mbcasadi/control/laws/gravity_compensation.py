@@ -15,11 +15,8 @@ from mbcasadi.control.law_interface.law import (
     interface_of_task,
 )
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import (
-    LAW_RANK_TOL,
-    Mechanism,
-    require_law_arguments,
-)
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
+from mbcasadi.control.law_interface.options import LAW_OPTIONS, LawOptions
 from mbcasadi.control.laws.actuated_force import Allocation
 from mbcasadi.control.tasks.reference import Slices, hold_by_task
 from mbcasadi.control.tasks.task import Gain, Gains, Slot, Task, own_slices, per_row, require_task
@@ -36,10 +33,7 @@ def gravity_compensated_pd(
     stiffness: Gain,
     damping: Gain,
     metric: ArrayLike | None = None,
-    rank_tol: float = LAW_RANK_TOL,
-    ctrl_limits: ArrayLike | None = None,
-    period: float = 1e-3,
-    name: str = "gravity_compensated_pd",
+    options: LawOptions = LAW_OPTIONS,
 ) -> Law:
     """Return `u = (P X)⁺ P (g - f_spring + Jᵀ (K e + D ė))`, `e = x_d - x`, on the actuators.
 
@@ -60,13 +54,12 @@ def gravity_compensated_pd(
         stiffness: K, N/m or N m/rad, a number or one for each row.
         damping: D, N s/m or N m s/rad.
         metric: W of `computed_torque`: the least force is that of `fᵀ W⁻¹ f`.
-        rank_tol: relative length below which rows of A and P X are dropped.
-        ctrl_limits, period, name: as in `make_law`.
+        options: see `LawOptions`.
 
     Raises:
         ProblemError, UnknownNameError: the task or the options do not fit the system.
     """
-    require_law_arguments(rank_tol)
+    rank_tol = options.tolerance
     require_task("task", task)
     spring = Spring.of(system, task, stiffness, damping)
 
@@ -85,14 +78,8 @@ def gravity_compensated_pd(
             target=pull.target,
         )
 
-    return make_law(
-        system,
-        name,
-        equations,
-        spring.interface("PD with compensation of gravity and constraints"),
-        ctrl_limits=ctrl_limits,
-        period=period,
-    )
+    interface = spring.interface("PD with compensation of gravity and constraints")
+    return make_law(system, "gravity_compensated_pd", equations, interface, options)
 
 
 @dataclass(frozen=True)

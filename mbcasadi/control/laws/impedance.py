@@ -9,11 +9,8 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import (
-    LAW_RANK_TOL,
-    Mechanism,
-    require_law_arguments,
-)
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
+from mbcasadi.control.law_interface.options import LAW_OPTIONS, LawOptions
 from mbcasadi.control.law_interface.verdicts import is_definite
 from mbcasadi.control.laws.actuated_force import Allocation
 from mbcasadi.control.laws.gravity_compensation import Pull, Spring
@@ -21,7 +18,7 @@ from mbcasadi.control.tasks.task import Gain, Slot, Task, gains_of, per_row, req
 from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.formulation.root import constraint_basis, root_factor
 from mbcasadi.linalg import complete_factor, tree_cholesky
-from mbcasadi.shapes import require_positive
+from mbcasadi.shapes import require_numbers, require_positive
 from mbcasadi.system import System
 from mbcasadi.system.parametric import carries_parameters
 
@@ -37,10 +34,7 @@ def impedance_control(
     inertia: Gain | None = None,
     joint_damping: float = 0.0,
     metric: ArrayLike | None = None,
-    rank_tol: float = LAW_RANK_TOL,
-    ctrl_limits: ArrayLike | None = None,
-    period: float = 1e-3,
-    name: str = "impedance_control",
+    options: LawOptions = LAW_OPTIONS,
 ) -> Law:
     """Return the control of `Λ (ẍ - ẍ_d) = K e + D ė + F`, `e = x_d - x`, F an external force.
 
@@ -65,14 +59,14 @@ def impedance_control(
         inertia: Λ, kg or kg m², positive, a number or one for each row; None for the own one.
         joint_damping: 1/s, of motions that the task leaves free.
         metric: (nv, nv) W of the force, as in `gravity_compensated_pd`.
-        rank_tol: relative length below which rows are dropped.
-        ctrl_limits, period, name: as in `make_law`.
+        options: see `LawOptions`.
 
     Raises:
         ProblemError, UnknownNameError: the task or the options do not fit the system.
         UnsupportedFeatureError: M is only semidefinite.
     """
-    require_law_arguments(rank_tol, joint_damping=joint_damping)
+    require_numbers(joint_damping=joint_damping)
+    rank_tol = options.tolerance
     require_task("task", task)
     if system.semidefinite:
         raise UnsupportedFeatureError(
@@ -102,7 +96,7 @@ def impedance_control(
     interface = spring.interface("impedance within the constraints")
     if mass is not None:
         interface = replace(interface, slots=(*interface.slots, force_slot))
-    return make_law(system, name, equations, interface, ctrl_limits=ctrl_limits, period=period)
+    return make_law(system, "impedance_control", equations, interface, options)
 
 
 def _acceleration(

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL
+from mbcasadi.control.law_interface.options import LAW_OPTIONS, LAW_RANK_TOL, LawOptions
 from mbcasadi.control.law_interface.verdicts import ATTAIN_TOL
 from mbcasadi.control.laws.actuated_force import Allocation, actuators
 from mbcasadi.control.laws.coordinate_check import motion_towards
@@ -37,10 +37,7 @@ def projected_inverse_dynamics(
     kd: Gain | None = None,
     damping: float = 0.0,
     metric: ArrayLike | None = None,
-    rank_tol: float = LAW_RANK_TOL,
-    ctrl_limits: ArrayLike | None = None,
-    period: float = 1e-3,
-    name: str = "projected_inverse_dynamics",
+    options: LawOptions = LAW_OPTIONS,
 ) -> Law:
     """Return `f = P (M u_p + h)`, `u_p = Λ̇ θ̇ + Λ (θ̈_d + G_D ė + G_P e)`  [A05, eq. 45-46].
 
@@ -62,13 +59,13 @@ def projected_inverse_dynamics(
         kp, kd: G_P, 1/s², and G_D, 1/s, numbers or one for each entry; G_D is critical by default.
         damping: 1/s, of motions that θ does not determine.
         metric: W, as in `computed_torque`.
-        rank_tol: relative length below which rows of A and J P are dropped.
-        ctrl_limits, period, name: as in `make_law`.
+        options: see `LawOptions`.
 
     Raises:
         ProblemError: the options do not fit, or the actuators miss a motion at the authored pose.
     """
-    theta, motion_at = motion_towards(system, coordinates, (kp, kd), damping, metric, rank_tol)
+    motion = (kp, kd), damping, metric, options.tolerance
+    theta, motion_at = motion_towards(system, coordinates, *motion)
     _require_reach(system, metric)
 
     def equations(at: LawInputs) -> Command:
@@ -86,14 +83,8 @@ def projected_inverse_dynamics(
             target=desired.target,
         )
 
-    return make_law(
-        system,
-        name,
-        equations,
-        theta.interface("projected inverse dynamics [A05, eq. 45-46]"),
-        ctrl_limits=ctrl_limits,
-        period=period,
-    )
+    interface = theta.interface("projected inverse dynamics [A05, eq. 45-46]")
+    return make_law(system, "projected_inverse_dynamics", equations, interface, options)
 
 
 def _require_reach(system: System, metric: ArrayLike | None) -> None:
@@ -122,10 +113,7 @@ def passive_joint_control(
     kd: Gain | None = None,
     damping: float = 0.0,
     metric: ArrayLike | None = None,
-    rank_tol: float = LAW_RANK_TOL,
-    ctrl_limits: ArrayLike | None = None,
-    period: float = 1e-3,
-    name: str = "passive_joint_control",
+    options: LawOptions = LAW_OPTIONS,
 ) -> Law:
     """Return `f = (I + H) f∥`, `f∥ = P (M u_p + h)`, `H = -(I - P) Q⁺ (I - B)`  [A05, eq. 55-62].
 
@@ -144,13 +132,13 @@ def passive_joint_control(
         coordinates: θ; `chosen_coordinates(system)` by default. Joints that have motors need not
             be among them.
         kp, kd, damping, metric: as in `projected_inverse_dynamics`.
-        rank_tol: relative length below which rows of A, J P and P X are dropped.
-        ctrl_limits, period, name: as in `make_law`.
+        options: see `LawOptions`.
 
     Raises:
         ProblemError: the options do not fit the system.
     """
-    theta, motion_at = motion_towards(system, coordinates, (kp, kd), damping, metric, rank_tol)
+    motion = (kp, kd), damping, metric, options.tolerance
+    theta, motion_at = motion_towards(system, coordinates, *motion)
 
     def equations(at: LawInputs) -> Command:
         m, desired = motion_at(at)
@@ -164,11 +152,5 @@ def passive_joint_control(
             target=desired.target,
         )
 
-    return make_law(
-        system,
-        name,
-        equations,
-        theta.interface("projected inverse dynamics with passive joints [A05, eq. 62]"),
-        ctrl_limits=ctrl_limits,
-        period=period,
-    )
+    interface = theta.interface("projected inverse dynamics with passive joints [A05, eq. 62]")
+    return make_law(system, "passive_joint_control", equations, interface, options)

@@ -5,7 +5,7 @@ one across it changes the constraint force; they are decoupled. In joint space
 `f = M a + h - Aᵀ lam_d`, with `a` the acceleration of the motion law.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import casadi as ca
 from numpy.typing import ArrayLike
@@ -13,10 +13,12 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import (
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
+from mbcasadi.control.law_interface.options import (
+    LAW_OPTIONS,
     LAW_RANK_TOL,
-    Mechanism,
-    require_law_arguments,
+    LawOptions,
+    require_rank_tol,
 )
 from mbcasadi.control.law_interface.weights import control_weights_of
 from mbcasadi.control.laws.coordinate_check import coordinates_of, require_coordinates
@@ -46,10 +48,7 @@ def quasi_velocity_tracking(
     kd: ArrayLike = 20.0,
     least: str = LEAST[0],
     allow_free: bool = False,
-    rank_tol: float = LAW_RANK_TOL,
-    ctrl_limits: ArrayLike | None = None,
-    period: float = 1e-3,
-    name: str = "quasi_velocity_tracking",
+    options: LawOptions = LAW_OPTIONS,
 ) -> Law:
     """Return `u_r = ds_r/dt + Γ_r s_r - K_d ε`, `ε = v_r - s_r`  [A10, eq. 38-39 corrected].
 
@@ -86,19 +85,18 @@ def quasi_velocity_tracking(
             is independent of all choices.
         least: "quasi_force" or "force", the norm in which u is least.
         allow_free: take θ that leaves motions open; these are damped at the rate K_d.
-        rank_tol: relative length below which rows of A and B_θ are dropped.
-        ctrl_limits, period, name: as in `make_law`.
+        options: see `LawOptions`.
 
     Raises:
         ProblemError: the options do not fit.
         UnsupportedFeatureError: M is only semidefinite, or rows are not `A(q) v = 0`.
     """
-    require_law_arguments(rank_tol)
+    rank_tol = options.tolerance
     require_choice("least", least, LEAST)
     require_plain(system)
     theta = coordinates_of(system, coordinates, allow_free=allow_free)
     motion_at = motion_of(system, theta, kp, kd, rank_tol)
-    limits = require_ranges(system, ctrl_limits, None).ctrl
+    limits = require_ranges(system, options.ctrl_limits, None).ctrl
 
     def equations(at: LawInputs) -> Command:
         motion = motion_at(at)
@@ -114,14 +112,8 @@ def quasi_velocity_tracking(
             target=motion.target,
         )
 
-    return make_law(
-        system,
-        name,
-        equations,
-        theta.interface("tracking in quasi-velocities [A10, eq. 38-39]"),
-        ctrl_limits=ctrl_limits,
-        period=period,
-    )
+    interface = theta.interface("tracking in quasi-velocities [A10, eq. 38-39]")
+    return make_law(system, "quasi_velocity_tracking", equations, interface, options)
 
 
 @checked
@@ -143,7 +135,7 @@ def composite_error(
         kp: K_p, as in `quasi_velocity_tracking`.
         rank_tol: relative length below which rows of A and B_θ are dropped.
     """
-    require_law_arguments(rank_tol)
+    require_rank_tol(rank_tol)
     require_coordinates(system, coordinates)
     motion_at = motion_of(system, coordinates, kp, 1.0, rank_tol)
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
@@ -184,17 +176,13 @@ def motion_of(
 def quasi_velocity_force(
     system: System,
     coordinates: Coordinates | None = None,
-    rows: Sequence[str] | None = None,
     *,
     kp: ArrayLike = 10.0,
     kd: ArrayLike = 20.0,
     least: str = LEAST[0],
     allow_free: bool = False,
     gains: ForceGains | None = None,
-    rank_tol: float = LAW_RANK_TOL,
-    ctrl_limits: ArrayLike | None = None,
-    period: float = 1e-3,
-    name: str = "quasi_velocity_force",
+    options: LawOptions = LAW_OPTIONS,
 ) -> Law:
     """Return tracking in quasi-velocities and `u_o = A_Wᵀ lam_d + Γ_o v_r`  [A10, eq. 39, 47].
 
@@ -204,7 +192,7 @@ def quasi_velocity_force(
     measured force [A05, eq. 52], with gains for which the sampled loop is stable (`ForceGains`).
     The split into motion and force is one of spaces: no choice of V1, V2 or of units enters it.
 
-    With `rows`, the force that lam_d leaves open is the least one in the norm `least`.
+    With `gains.rows`, the force that lam_d leaves open is the least one in the norm `least`.
 
     Where rows depend on each other, lam is the least one, in the sizes of `residual_sizes`. The
     motion has priority; the force gets the remaining freedom of the actuators. Status 2 means that
@@ -215,23 +203,21 @@ def quasi_velocity_force(
     Args:
         system: the mechanism; M positive definite, rows `A(q) v = 0`.
         coordinates: θ; `chosen_coordinates(system)` by default.
-        rows: the constraint rows whose multipliers are controlled, such as "surface.2"; all by
-            default. Name only rows that the actuators can press on.
         kp, kd, least, allow_free: as in `quasi_velocity_tracking`.
-        gains: of the force loop; None is feed-forward alone, without an input `f_c`.
-        rank_tol: relative length below which rows are dropped.
-        ctrl_limits, period, name: as in `make_law`.
+        gains: of the force loop, and the rows whose multipliers are controlled: name only rows that
+            the actuators can press on. None is feed-forward of all, without an input `f_c`.
+        options: see `LawOptions`.
 
     Raises:
         ProblemError: the options do not fit, or the sampled force loop diverges.
         UnknownNameError: no such row; the message lists them.
         UnsupportedFeatureError: M is only semidefinite, or rows are not `A(q) v = 0`.
     """
-    require_law_arguments(rank_tol)
+    rank_tol = options.tolerance
     require_choice("least", least, LEAST)
     require_plain(system)
     theta = coordinates_of(system, coordinates, allow_free=allow_free)
-    loop = force_loop(system, gains, rows, period, ctrl_limits)
+    loop = force_loop(system, gains, options)
     motion_at = motion_of(system, theta, kp, kd, rank_tol)
 
     def equations(at: LawInputs) -> Command:
@@ -250,13 +236,7 @@ def quasi_velocity_force(
             target=ca.vertcat(motion.target, outcome.target),
         )
 
-    return make_law(
-        system,
-        name,
-        equations,
-        loop.beside(
-            theta.interface("motion and force in quasi-velocities [A10, eq. 39, 47; A05, eq. 52]")
-        ),
-        ctrl_limits=ctrl_limits,
-        period=period,
+    interface = loop.beside(
+        theta.interface("motion and force in quasi-velocities [A10, eq. 39, 47; A05, eq. 52]")
     )
+    return make_law(system, "quasi_velocity_force", equations, interface, options)

@@ -16,11 +16,8 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.constraints import stabilised_bias
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import (
-    LAW_RANK_TOL,
-    Mechanism,
-    require_law_arguments,
-)
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
+from mbcasadi.control.law_interface.options import LAW_OPTIONS, LawOptions
 from mbcasadi.control.law_interface.verdicts import ATTAIN_TOL, is_definite
 from mbcasadi.control.tasks.servo_rows import BAUMGARTE_ADVICE, SERVO_ADVICE, SIGNALS, ServoRows
 from mbcasadi.control.tasks.servo_task import ServoTask
@@ -89,10 +86,7 @@ def servo_control(
     baumgarte: Baumgarte | None = STABILISED,
     f_nonideal: ca.Function | None = None,
     control_metric: ArrayLike | None = None,
-    rank_tol: float = LAW_RANK_TOL,
-    ctrl_limits: ArrayLike | None = None,
-    period: float = 1e-3,
-    name: str = "servo_control",
+    options: LawOptions = LAW_OPTIONS,
 ) -> Law:
     """Return `u = (A_s G B)⁺ (b_s - A_s a_0) + (I - K⁺ K) s`  [L15, eq. 35, corrected].
 
@@ -124,15 +118,14 @@ def servo_control(
         f_nonideal: (q, v) → (C): (nv, 1), for example friction of the passive constraints.
         control_metric: (nu, nu), or (nu,) for a diagonal one, in which u is least; by default that
             of `law_interface/weights.py`.
-        rank_tol: relative length below which rows of A and of `A_s G B` are dropped.
-        ctrl_limits, period, name: as in `make_law`.
+        options: see `LawOptions`.
 
     Raises:
         ProblemError: no such form, or what `make_law` refuses.
         ShapeError: `f_nonideal` is no (q, v) → (nv, 1).
         UnsupportedFeatureError: "figures", and M is only semidefinite.
     """
-    require_law_arguments(rank_tol)
+    rank_tol = options.tolerance
     require_kind("servo", servo, ServoRows, SERVO_ADVICE)
     if baumgarte is not None:
         require_kind("baumgarte", baumgarte, Baumgarte, BAUMGARTE_ADVICE)
@@ -175,7 +168,7 @@ def servo_control(
         notes={"law": f"constraint-following servo control, {form}"}
         | _stabilisation_note(baumgarte),
     )
-    return make_law(system, name, equations, interface, ctrl_limits=ctrl_limits, period=period)
+    return make_law(system, "servo_control", equations, interface, options)
 
 
 def _command(m: Mechanism, task: ServoTerms, u: ca.SX, target: ca.SX) -> Command:

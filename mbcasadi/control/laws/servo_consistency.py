@@ -19,6 +19,7 @@ control by its own length in these:
 A singular value of `Â Ĝ B̂` below a tolerance is zero, in all units of the model.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import casadi as ca
@@ -27,13 +28,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.law import LawInputs
-from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
+from mbcasadi.control.law_interface.options import LAW_RANK_TOL
 from mbcasadi.control.laws.servo import servo_terms
-from mbcasadi.control.tasks.servo_rows import BAUMGARTE_ADVICE, SERVO_ADVICE, ServoRows
+from mbcasadi.control.tasks.servo_rows import BAUMGARTE_ADVICE, SERVO_ADVICE, SIGNALS, ServoRows
 from mbcasadi.description import Baumgarte
 from mbcasadi.errors import ProblemError
 from mbcasadi.linalg import tree_solve
-from mbcasadi.shapes import column, real_array, require_kind, require_positive
+from mbcasadi.shapes import column, real_array, require_kind, require_name, require_positive
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import rates
@@ -143,9 +145,7 @@ def servo_report(
     q: ArrayLike,
     v: ArrayLike | None = None,
     *,
-    y: ArrayLike = (),
-    ydot: ArrayLike | None = None,
-    yddot: ArrayLike | None = None,
+    signals: Mapping[str, ArrayLike] | None = None,
     baumgarte: Baumgarte | None = None,
     rows: ArrayLike | None = None,
     rank_tol: float = CONSISTENCY_TOL,
@@ -155,7 +155,7 @@ def servo_report(
     Args:
         system, servo: as in `servo_control`.
         q, v: (nq,), (nv,) state; at rest by default.
-        y, ydot, yddot: (ny,) moving quantities; at rest by default.
+        signals: (ny,) moving quantities, "y", and their rates, "ydot" and "yddot"; zero by default.
         baumgarte: stabilisation of the servo rows; off the manifold (27) depends on it.
         rows: (nc,) one for each passive row that is on, zero for others; all by default.
         rank_tol: size that counts as zero, relative to the rows, inertia and actuation that a
@@ -164,19 +164,19 @@ def servo_report(
     Raises:
         ProblemError: M is not positive definite on the free motions at q.
         ShapeError: a vector of a wrong size.
+        UnknownNameError: no such signal.
     """
     require_kind("servo", servo, ServoRows, SERVO_ADVICE)
     if baumgarte is not None:
         require_kind("baumgarte", baumgarte, Baumgarte, BAUMGARTE_ADVICE)
     require_positive(rank_tol=rank_tol)
-    ny, nc = len(servo.signals), system.nc
+    given, ny, nc = signals or {}, len(servo.signals), system.nc
+    for name in given:
+        require_name("signal", name, SIGNALS)
     arguments = [
         column("q", q, system.nq),
         _vector_or_default("v", v, system.nv, 0.0),
-        *(
-            _vector_or_default(name, x, ny, 0.0)
-            for name, x in (("y", y), ("ydot", ydot), ("yddot", yddot))
-        ),
+        *(_vector_or_default(name, given.get(name), ny, 0.0) for name in SIGNALS),
         _vector_or_default("rows", rows, nc, 1.0),
     ]
     A_s, b_s, a_0, G, B, inverse = (

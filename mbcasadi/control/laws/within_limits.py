@@ -19,6 +19,7 @@ from mbcasadi.control.inverse_dynamics.parts.missed_tasks import missed_flag
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
 from mbcasadi.control.law_interface.fallback import CORE, Core
 from mbcasadi.control.law_interface.law import Law
+from mbcasadi.control.law_interface.options import LAW_OPTIONS, LawOptions, require_period
 from mbcasadi.control.law_interface.signals import with_components
 from mbcasadi.control.laws.desired_acceleration_task import desired_acceleration_task
 from mbcasadi.control.tasks.task import Task, require_task
@@ -42,12 +43,10 @@ def within_limits(
     closeness: Task | None = None,
     kinetic_weight: float | None = None,
     torque_weight: float = 1e-6,
-    ctrl_limits: ArrayLike | None = None,
     force_limits: ArrayLike | None = None,
-    rank_tol: float = CONTACT_RANK_TOL,
     tolerance: float = 1e-6,
     solver: str = "daqp",
-    name: str | None = None,
+    options: LawOptions = LAW_OPTIONS,
 ) -> Law:
     """Return the law whose u minimises `‖a - a_law‖²` over what limits and constraints allow.
 
@@ -70,10 +69,10 @@ def within_limits(
             reference have no effect.
         kinetic_weight: w_k; 1 without `closeness`, 1e-3 beside it by default.
         torque_weight: r_p, positive.
-        ctrl_limits: (nu, 2); the law's by default.
         force_limits: (nu, 2) of actuator forces; the model's by default.
-        rank_tol, tolerance, solver: as in `InverseDynamicsQP`.
-        name: a C identifier; the law's with `_within_limits` by default.
+        tolerance, solver: as in `InverseDynamicsQP`.
+        options: limits of u, the law's by default; see `LawOptions`. The name is the law's with
+            `_within_limits` by default.
 
     Raises:
         ProblemError: the options contradict themselves; a law that reads a table or holds a QP.
@@ -89,21 +88,22 @@ def within_limits(
         raise ProblemError(
             f"law '{inner.name}' reads a table or holds a QP; expected one of plain arithmetic"
         )
-    limits = np.column_stack([inner.u_min, inner.u_max]) if ctrl_limits is None else ctrl_limits
+    require_period(options, inner.period, f"law '{inner.name}'")
+    limits = options.ctrl_limits
     qp = InverseDynamicsQP(
         law.system,
         [desired_acceleration_task(law.system, closeness, kinetic_weight)],
         torque_weight=torque_weight,
         torque_reference=True,
-        ctrl_limits=limits,
+        ctrl_limits=np.column_stack([inner.u_min, inner.u_max]) if limits is None else limits,
         force_limits=force_limits,
-        rank_tol=rank_tol,
+        rank_tol=CONTACT_RANK_TOL if options.rank_tol is None else options.rank_tol,
         tolerance=tolerance,
         period=inner.period,
         servo_plant="start",  # the law's controls mean forces at the start of a tick
         solver=solver,
         fallback="zero",  # not used: the law's own safe output is
-        name=f"{inner.name}_within_limits" if name is None else name,
+        name=options.name or f"{inner.name}_within_limits",
     )
     wrap = _Wrap(law, qp)
     stages = LeastDistanceStages(wrap.build(), wrap.finish())

@@ -9,7 +9,7 @@ is rejected; see `innovation_gate`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import casadi as ca
@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.options import LAW_OPTIONS, LawOptions, require_period
 from mbcasadi.control.law_interface.signals import deviations
 from mbcasadi.control.regulators.controllability import require_detectable
 from mbcasadi.control.regulators.discrete import discretize
@@ -211,8 +212,7 @@ def lqg(
     *,
     integral: Sequence[str] = (),
     delay: int = 0,
-    ctrl_limits: ArrayLike | None = None,
-    name: str = "lqg",
+    options: LawOptions = LAW_OPTIONS,
 ) -> Law:
     """Return `u = u_0 - K x̂`, x̂ the estimate of the filter from its measurement alone.
 
@@ -228,7 +228,7 @@ def lqg(
         integral: as in `feedback`, of coordinates that the measurement determines: what is counted
             is measured, not estimated.
         delay: as in `feedback`.
-        ctrl_limits, name: as in `make_law`. The prediction uses the clipped control.
+        options: see `LawOptions`. The prediction uses the clipped control.
 
     Raises:
         ShapeError: K has a wrong shape, or holds NaN.
@@ -237,7 +237,9 @@ def lqg(
     system, period = linear.system, linear.period
     if period is None:
         raise ProblemError("the filter has no period; expected one of kalman()")
-    action = linear_action(linear, K, integral, delay, (ctrl_limits, period))
+    require_period(options, period, "the filter")
+    options = replace(options, period=period)
+    action = linear_action(linear, K, integral, delay, options)
     of_y = _measured_rows(estimator, action.E, integral)
     states = {"x": np.zeros(linear.nx)} | action.states
     if estimator.gate is not None:
@@ -252,7 +254,7 @@ def lqg(
         predicted = estimator.predict(x, action.acting(u, at.z))
         return Command(
             u=u,
-            a=caused_acceleration(system, at, u),
+            a=caused_acceleration(system, at, u, options),
             z_next={"x": predicted, "gate": decision.memory} | action.next_states(counted, u, at.z),
             attainable=ca.logic_not(decision.doubted),
             gated=ca.logic_not(decision.used),
@@ -266,11 +268,10 @@ def lqg(
     }
     return make_law(
         system,
-        name,
+        "lqg",
         equations,
         LawInterface(tracked=deviations(system), states=states, closes_state=False, notes=notes),
-        ctrl_limits=ctrl_limits,
-        period=period,
+        options,
     )
 
 

@@ -11,6 +11,7 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
+from mbcasadi.control.law_interface.options import LAW_OPTIONS, LawOptions
 from mbcasadi.control.law_interface.safe_inputs import close_inputs
 from mbcasadi.control.law_interface.signals import deviations
 from mbcasadi.control.regulators.equilibrium import equilibrium
@@ -21,7 +22,7 @@ from mbcasadi.control.tasks.reference import Slices
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.linalg import positive_solve
-from mbcasadi.shapes import column, real_array, require_positive, require_whole
+from mbcasadi.shapes import column, real_array, require_whole
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import coordinates, rates
 from mbcasadi.system.pulling_inputs import pulling_inputs
@@ -39,9 +40,7 @@ def feedback(
     integral: Sequence[str] = (),
     delay: int = 0,
     track_reference: bool = False,
-    ctrl_limits: ArrayLike | None = None,
-    period: float = 1e-3,
-    name: str = "feedback",
+    options: LawOptions = LAW_OPTIONS,
     notes: Mapping[str, str] | None = None,
 ) -> Law:
     """Return `u = u_0 - K x`, `x = (Z_qᵀ W (q ⊖ q_0), Z_vᵀ W (v - v_0), act - act_0)`.
@@ -61,7 +60,8 @@ def feedback(
             `linear_action.py`.
         track_reference: hold the state and the control in the reference's slices q, v and u. The
             gain stays that of `linear`, so they should be equilibria near it.
-        ctrl_limits, period, name, notes: as in `make_law`.
+        options: see `LawOptions`.
+        notes: of the controller, by name.
 
     Raises:
         ShapeError: K has a wrong shape, or holds NaN.
@@ -72,7 +72,7 @@ def feedback(
     system = linear.system
     if system.na and track_reference:
         require_no_activations(system, "a setpoint that moves (track_reference)")
-    action = linear_action(linear, K, integral, delay, (ctrl_limits, period))
+    action = linear_action(linear, K, integral, delay, options)
 
     def equations(at: LawInputs) -> Command:
         q_0, v_0, u_0 = setpoint(linear, at, track_reference)
@@ -83,7 +83,7 @@ def feedback(
         u = action.control(x, u_0, at.z)
         return Command(
             u=u,
-            a=caused_acceleration(system, at, u),
+            a=caused_acceleration(system, at, u, options),
             z_next=action.next_states(ca.DM(action.E) @ x, u, at.z),
             error=-dq,
             target=system.difference(linear.q, q_0),
@@ -92,7 +92,7 @@ def feedback(
     default = {"setpoint.q": linear.q, "setpoint.v": linear.v, "setpoint.u": linear.u}
     return make_law(
         system,
-        name,
+        "feedback",
         equations,
         LawInterface(
             slots=setpoint_slots(system) if track_reference else (),
@@ -104,8 +104,7 @@ def feedback(
             closes_state=False,
             notes={"law": "state feedback on the constraint manifold"} | dict(notes or {}),
         ),
-        ctrl_limits=ctrl_limits,
-        period=period,
+        options,
     )
 
 
@@ -114,31 +113,29 @@ def linear_action(
     K: ArrayLike,
     integral: Sequence[str],
     delay: int,
-    realised: tuple[ArrayLike | None, float],
+    options: LawOptions,
 ) -> LinearAction:
     """Return the checked action of a gain.
 
     Args:
         linear: the linear system.
         K, integral, delay: as in `feedback`.
-        realised: limits of the control (nu, 2) or None, and the period, s.
+        options: period, and limits of u.
     """
-    ctrl_limits, period = realised
     require_whole(0, delay=delay)
-    require_positive(period=period)
     E = integrated_rows(linear, tuple(integral))
     gain = finite_matrix("K", K, (linear.nu, linear.nx + len(E)))
-    limits = require_ranges(linear.system, ctrl_limits, None).ctrl
-    return LinearAction(linear, gain, E, delay, limits, period)
+    limits = require_ranges(linear.system, options.ctrl_limits, None).ctrl
+    return LinearAction(linear, gain, E, delay, limits, options.sample_time)
 
 
-def caused_acceleration(system: System, at: LawInputs, u: ca.SX) -> ca.SX:
+def caused_acceleration(system: System, at: LawInputs, u: ca.SX, options: LawOptions) -> ca.SX:
     """Return `a_across + (P M P + I - P)⁻¹ P (B w + f_0 - h - M a_across)`, the effect of u.
 
     It is the desired acceleration of a law that computes u directly; w is the activation where
     there is one, else u.
     """
-    m = Mechanism(system, close_inputs(system, at)[0])
+    m = Mechanism(system, close_inputs(system, at)[0], options.tolerance)
     w = pulling_inputs(system, m.at.q, m.at.v, u, at.act)
     along = m.P @ (m.B @ w + m.f_0 - m.h - m.M @ m.a_across)
     inertia = m.P @ m.M @ m.P + ca.SX.eye(m.P.shape[0]) - m.P

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.options import LAW_OPTIONS, LawOptions
 from mbcasadi.control.law_interface.signals import deviations
 from mbcasadi.control.regulators.feedback import (
     caused_acceleration,
@@ -51,9 +52,7 @@ def finite_horizon_lqr(
     duration: float,
     *,
     Q_end: ArrayLike | None = None,
-    ctrl_limits: ArrayLike | None = None,
-    period: float = 1e-3,
-    name: str = "finite_horizon_lqr",
+    options: LawOptions = LAW_OPTIONS,
 ) -> Law:
     """Return the law of least cost over a duration; after it the last gain is kept.
 
@@ -66,16 +65,17 @@ def finite_horizon_lqr(
         duration: s, a multiple of the period.
         Q_end: (2 nv, 2 nv) or (2 nv,) weight of (δq, δv) at the end; the cost to go of `lqr` by
             default, with which all gains equal that of `lqr`.
-        ctrl_limits, period, name: as in `make_law`.
+        options: see `LawOptions`.
 
     Raises:
         ShapeError, ProblemError: as in `lqr_gain`; a duration that is no multiple of the
             period.
     """
     require_equilibrium(linear)
+    period = options.sample_time
     ticks = count_of_periods("duration", duration, period)
     gains = finite_horizon_gains(linear, Q, R, ticks, Q_end=Q_end, period=period)
-    return _gain_schedule_law(linear.system, [linear] * ticks, gains, ctrl_limits, period, name)
+    return _gain_schedule_law(linear.system, [linear] * ticks, gains, "finite_horizon_lqr", options)
 
 
 @checked
@@ -117,9 +117,7 @@ def trajectory_lqr(
     *,
     Q_end: ArrayLike | None = None,
     hold: Linearization | None = None,
-    ctrl_limits: ArrayLike | None = None,
-    period: float = 1e-3,
-    name: str = "trajectory_lqr",
+    options: LawOptions = LAW_OPTIONS,
 ) -> Law:
     """Return `u = u_r - K x` along a motion, with K of least cost to its end.
 
@@ -133,18 +131,19 @@ def trajectory_lqr(
         Q, R: as in `lqr_gain`.
         Q_end: weight of (δq, δv) at the end, in place of the cost to go of `lqr` at `hold`.
         hold: equilibrium near the end of the motion; the end itself if neither is given.
-        ctrl_limits, period, name: as in `make_law`.
+        options: see `LawOptions`.
 
     Raises:
         ShapeError, ProblemError: as in `lqr_gain`; fewer than two samples; an end in motion with
             neither `Q_end` nor `hold`.
     """
+    period = options.sample_time
     gains = trajectory_gains(along, Q, R, Q_end=Q_end, hold=hold, period=period)
     end_point = _linearize_sample(along[-1]) if hold is None and Q_end is None else hold
     rows = list(along[:-1])
     if end_point is not None:
         rows, gains = [*rows, end_point], [*gains, lqr_gain(end_point, Q, R, period=period).K]
-    return _gain_schedule_law(along[0].system, rows, gains, ctrl_limits, period, name)
+    return _gain_schedule_law(along[0].system, rows, gains, "trajectory_lqr", options)
 
 
 @checked
@@ -215,9 +214,8 @@ def _gain_schedule_law(
     system: System,
     along: Sequence[Linearization],
     gains: Sequence[Array],
-    ctrl_limits: ArrayLike | None,
-    period: float,
     name: str,
+    options: LawOptions,
 ) -> Law:
     """Return the law that steps through states, controls and gains on (δq, δv)."""
     size = system.nu * 2 * system.nv
@@ -237,7 +235,7 @@ def _gain_schedule_law(
         u = u_r - G @ ca.vertcat(dq, at.v - v_r)
         return Command(
             u=u,
-            a=caused_acceleration(system, at, u),
+            a=caused_acceleration(system, at, u, options),
             z_next={STEP: _next_step(at.z[STEP], len(table))},
             error=-dq,
             target=system.difference(along[0].q, q_r),
@@ -255,8 +253,7 @@ def _gain_schedule_law(
             closes_state=False,
             notes={"law": "LQR with a gain for each tick", "ticks": str(len(table))},
         ),
-        ctrl_limits=ctrl_limits,
-        period=period,
+        options,
     )
     return _schedule_gains(law, table)
 

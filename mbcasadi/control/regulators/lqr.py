@@ -10,7 +10,7 @@ redundant: they are eliminated before the Riccati equation is formed.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.law import Law
+from mbcasadi.control.law_interface.options import LAW_OPTIONS, LawOptions
 from mbcasadi.control.regulators.controllability import require_stabilisable, require_weighted
 from mbcasadi.control.regulators.feedback import feedback, finite_matrix, require_continuous
 from mbcasadi.control.regulators.linear_action import integrated_rows, with_sums
@@ -58,9 +59,7 @@ def lqr(
     integral: Mapping[str, float] | None = None,
     delay: int = 0,
     track_reference: bool = False,
-    ctrl_limits: ArrayLike | None = None,
-    period: float = 1e-3,
-    name: str = "lqr",
+    options: LawOptions = LAW_OPTIONS,
 ) -> Law:
     """Return `u = u_0 - K x` with the K of least cost under exact hold; see `lqr_gain`.
 
@@ -75,11 +74,12 @@ def lqr(
         delay: ticks from a measurement to the moment at which its control acts; see
             `linear_action.py`.
         track_reference: take the setpoint from the reference; see `feedback`.
-        ctrl_limits, period, name: as in `make_law`.
+        options: see `LawOptions`.
 
     Raises:
         ShapeError, ProblemError: as in `lqr_gain`.
     """
+    period = options.sample_time
     solution = lqr_gain(linear, Q, R, N=N, integral=integral, period=period)
     rate = f"{np.log(np.abs(solution.poles).max()) / period:.3g} 1/s"
     return feedback(
@@ -88,9 +88,7 @@ def lqr(
         integral=tuple(integral or ()),
         delay=delay,
         track_reference=track_reference,
-        ctrl_limits=ctrl_limits,
-        period=period,
-        name=name,
+        options=replace(options, name=options.name or "lqr"),
         notes={"law": "LQR on the constraint manifold, exact hold", "slowest pole": rate},
     )
 

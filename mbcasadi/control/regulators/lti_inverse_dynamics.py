@@ -6,11 +6,11 @@ a tick only multiplies by constant matrices.
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs, LawInterface
 from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.options import LAW_OPTIONS, LawOptions
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
@@ -32,9 +32,7 @@ def lti_inverse_dynamics(
     kp: float = 100.0,
     kd: float | None = None,
     tolerance: float = CONSISTENT,
-    ctrl_limits: ArrayLike | None = None,
-    period: float = 1e-3,
-    name: str = "lti_inverse_dynamics",
+    options: LawOptions = LAW_OPTIONS,
 ) -> Law:
     """Return `u = u_0 + B⁺ (dx/dt - A x - c)`  [S20, eq. 15].
 
@@ -58,7 +56,7 @@ def lti_inverse_dynamics(
         kp, kd: 1/s², 1/s; kd is critical by default.
         tolerance: largest allowed part of the desired acceleration outside range(B), relative to
             it.
-        ctrl_limits, period, name: as in `make_law`.
+        options: see `LawOptions`; its `rank_tol` is that of dfdu.
 
     Raises:
         ProblemError: a discrete linear system, or the options do not fit.
@@ -71,7 +69,8 @@ def lti_inverse_dynamics(
     n_q, system = linear.n_q, linear.system
     B = linear.dfdu
     sizes = control_sizes(system)[:, None]
-    B_pinv: Array = np.asarray(np.linalg.pinv(B / sizes.T, DESCRIPTOR_INPUT_TOL) / sizes)
+    tol = DESCRIPTOR_INPUT_TOL if options.rank_tol is None else options.rank_tol
+    B_pinv: Array = np.asarray(np.linalg.pinv(B / sizes.T, tol) / sizes)
     outside = np.eye(linear.nx) - B @ B_pinv
     pull = np.hstack([kp * linear.to_eta @ linear.Z_q, kd * np.eye(linear.n_v)])
 
@@ -96,7 +95,7 @@ def lti_inverse_dynamics(
     slots = {"xi": n_q, "eta": linear.n_v, "eta_dot": linear.n_v}
     return make_law(
         system,
-        name,
+        "lti_inverse_dynamics",
         equations,
         LawInterface(
             slots=[
@@ -108,8 +107,7 @@ def lti_inverse_dynamics(
             closes_state=False,
             notes={"law": "LTI inverse dynamics [S20, eq. 14-15]"},
         ),
-        ctrl_limits=ctrl_limits,
-        period=period,
+        options,
     )
 
 

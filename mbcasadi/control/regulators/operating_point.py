@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.dynamics.forward import forward_dynamics_derivatives
+from mbcasadi.dynamics.terms import Treatment
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import column
 from mbcasadi.simulation.active_rows import holonomic_rows
@@ -133,7 +134,7 @@ def motion_fun(system: System, rank_tol: float) -> ca.Function:
     real force and `B w + f_0`, relative to the larger one. `rate, rate_q, …` are the rates of the
     activations.
     """
-    dynamics = forward_dynamics_derivatives(system, rank_tol=rank_tol)
+    dynamics = forward_dynamics_derivatives(system, treatment=Treatment(rank_tol=rank_tol))
     kind = {"q": system.nq, "v": system.nv, "u": system.nu, "act": system.na}
     kind |= {"t": 1, "mask": system.nc}
     s = {name: ca.MX.sym(name, size) for name, size in kind.items()}

@@ -2,13 +2,14 @@
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.law import Law
+from mbcasadi.control.law_interface.options import LAW_OPTIONS, LawOptions
 from mbcasadi.control.regulators.controllability import controllability
 from mbcasadi.control.regulators.discrete import discretize
 from mbcasadi.control.regulators.feedback import feedback, require_continuous
@@ -33,9 +34,7 @@ def pole_placement(
     poles: Sequence[complex],
     *,
     track_reference: bool = False,
-    ctrl_limits: ArrayLike | None = None,
-    period: float = 1e-3,
-    name: str = "pole_placement",
+    options: LawOptions = LAW_OPTIONS,
 ) -> Law:
     """Return `u = u_0 - K x`, the closed loop with the given poles under exact hold.
 
@@ -45,18 +44,17 @@ def pole_placement(
     Args:
         linear: from `linearize` at an equilibrium.
         poles: nx of them, 1/s, complex ones in pairs, none more often than there are controls.
-        track_reference, ctrl_limits, period, name: as in `lqr`.
+        track_reference: as in `feedback`.
+        options: see `LawOptions`.
 
     Raises:
         ProblemError: as `poles_gain`.
     """
     return feedback(
         linear,
-        poles_gain(linear, poles, period=period),
+        poles_gain(linear, poles, period=options.sample_time),
         track_reference=track_reference,
-        ctrl_limits=ctrl_limits,
-        period=period,
-        name=name,
+        options=replace(options, name=options.name or "pole_placement"),
         notes={"law": "pole placement on the constraint manifold, exact hold"},
     )
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import casadi as ca
-import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked, require_fields
@@ -52,10 +51,7 @@ class DynamicsOptions:
         valid = option_names(self.formulation)
         for name in self.formulation_options:
             require_name(f"option of formulation '{self.formulation}'", name, valid)
-        if self.row_scale is not None and not (np.isfinite(self.row_scale) and self.row_scale >= 0):
-            raise ProblemError(f"row_scale is {self.row_scale}; expected a number of at least 0")
-        if not 0 <= self.rank_tol < 1:
-            raise ProblemError(f"rank_tol is {self.rank_tol}; expected a number from 0 to below 1")
+        _ = self.treatment  # checks its numbers
 
     @property
     def treatment(self) -> Treatment:
@@ -74,11 +70,8 @@ class DynamicsOptions:
         return forward_dynamics(
             system,
             self.formulation,
-            row_scale=self.row_scale,
-            rank_tol=self.rank_tol,
-            pivot=self.pivot,
+            treatment=self.treatment,
             metric=self.metric,
-            baumgarte=self.baumgarte,
             **self.formulation_options,
         )
 

@@ -12,6 +12,7 @@ from mbcasadi.control.law_interface.signals import deviations
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
+from mbcasadi.mpc.ocp.cost import Cost
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 from mbcasadi.mpc.rti.controller import real_time_iteration
 from mbcasadi.mpc.rti.iteration import RealTimeIteration
@@ -27,10 +28,8 @@ def trajectory_mpc(
     solution: TrajectorySolution,
     horizon: int,
     period: float,
-    Q: ArrayLike,
-    R: ArrayLike,
+    cost: Cost,
     *,
-    Q_end: ArrayLike | None = None,
     u_bounds: ArrayLike | None = None,
     delay: int = 0,
     beyond: str = "hold",
@@ -51,16 +50,14 @@ def trajectory_mpc(
         solution: the trajectory to track.
         horizon: number of intervals N.
         period: length of one, s.
-        Q, Q_end: (2 nv, 2 nv) or (2 nv,) weights of `(q_r - q, v_r - v)`, per second and at the
-            end; Q by default.
-        R: (nu, nu) or (nu,) weight of `u_r - u`, per second, positive definite.
+        cost: its Q, R, positive definite, and Q_end, Q by default; it has nothing else.
         u_bounds: (nu, 2); the model's ranges by default.
         delay, name: as in `real_time_iteration`.
         beyond: after the end, "hold" or "repeat"; see `TrajectorySolution.at`.
 
     Raises:
         ProblemError: joints with quaternions, a mask, an invalid horizon or period, an
-            indefinite weight.
+            indefinite weight, another cost.
         ShapeError: a wrong shape, or NaN.
     """
     system = solution.problem.system
@@ -72,7 +69,11 @@ def trajectory_mpc(
             "differences of coordinates: use real_time_iteration of a nonlinear problem"
         )
     limits = bounds("u_bounds", system.limits.ctrl if u_bounds is None else u_bounds, system.nu)
-    weights = (Q, R, Q if Q_end is None else Q_end)
+    more = [name for name in ("S", "residual", "terminal") if getattr(cost, name) is not None]
+    if cost.Q is None or cost.R is None or more:
+        found = f"has {', '.join(more)}" if more else "lacks Q or R"
+        raise ProblemError(f"the cost {found}; expected Cost(Q, R, Q_end)")
+    weights = (cost.Q, cost.R, cost.Q if cost.Q_end is None else cost.Q_end)
     ocp = _problem(name, int(horizon), float(period), system, weights, limits)
     # Parameters of the dynamics are stored over a delay; before the first tick those of t = 0.
     begun = time_varying_model(solution, ocp, beyond=beyond)(0.0)

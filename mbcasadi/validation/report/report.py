@@ -9,7 +9,7 @@ from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Observer
-from mbcasadi.plant.video import require_video
+from mbcasadi.plant.video import VideoOptions, require_video
 from mbcasadi.plant.viewer import require_screen
 from mbcasadi.short_text import summarised
 from mbcasadi.validation.closed_loop import Progress
@@ -139,16 +139,7 @@ class Report:
         return save_page(path, "a report", self.to_json, self.to_html)
 
     @checked
-    def video(
-        self,
-        path: str | Path,
-        *,
-        camera: str = "",
-        width: int = 640,
-        height: int = 480,
-        fps: float = 30.0,
-        speed: float = 1.0,
-    ) -> Path:
+    def video(self, path: str | Path, options: VideoOptions | None = None) -> Path:
         """Write the motion of the only run as `.mp4` or `.gif`; see `plant.save_video`.
 
         Raises:
@@ -159,8 +150,7 @@ class Report:
                 f"the report has {len(self.runs)} runs; write the video of one of them by "
                 "report.runs[0].video(...)"
             )
-        size = {"width": width, "height": height}
-        return self.runs[0].video(path, camera=camera, fps=fps, speed=speed, **size)
+        return self.runs[0].video(path, options)
 
     def table(self) -> "Table":
         """Return the criteria of all runs as a `rich` table.

@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.dynamics import forward_dynamics
+from mbcasadi.dynamics import Treatment, forward_dynamics
 from mbcasadi.errors import UnknownNameError, UnsupportedFeatureError
 from mbcasadi.system import System, read_mjcf
 from mbcasadi.validation.closed_loop import Recording
@@ -92,6 +92,5 @@ def comparison_dynamics(system: System) -> ca.Function:
     dependent there. Rows that differ by less than `SOFT_RANK_TOL` count as dependent: with a finer
     tolerance, Bennett's linkage would be locked by the micrometres that its loop is open.
     """
-    return forward_dynamics(
-        system, formulation="projection", rank_tol=SOFT_RANK_TOL, derivatives=False
-    )
+    treatment = Treatment(rank_tol=SOFT_RANK_TOL)
+    return forward_dynamics(system, "projection", treatment=treatment, derivatives=False)

@@ -12,7 +12,7 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen import TickTimes
 from mbcasadi.description import Controller
 from mbcasadi.errors import ProblemError
-from mbcasadi.plant import save_video
+from mbcasadi.plant import VideoOptions, save_video
 from mbcasadi.short_text import summarised
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics import (
@@ -100,16 +100,7 @@ class Run:
         return next((m.value for m in self.metrics if m.name == name), math.nan)
 
     @checked
-    def video(
-        self,
-        path: str | Path,
-        *,
-        camera: str = "",
-        width: int = 640,
-        height: int = 480,
-        fps: float = 30.0,
-        speed: float = 1.0,
-    ) -> Path:
+    def video(self, path: str | Path, options: VideoOptions | None = None) -> Path:
         """Write the motion as `.mp4` or `.gif`; arguments and errors as `plant.save_video`.
 
         Raises:
@@ -122,11 +113,7 @@ class Run:
             self.recording.t,
             self.recording.q,
             path,
-            camera=camera,
-            width=width,
-            height=height,
-            fps=fps,
-            speed=speed,
+            options,
             mocap=self.recording.mocap_or_none,
         )
 

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen import Supervision
+from mbcasadi.control.laws import DryFriction, LawOptions
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import column, require_name
 from mbcasadi.short_text import summarised
@@ -42,6 +43,10 @@ Motion = Annotated[
 ]
 Ranges = dict[str, Range]
 """Lowest and highest value by the actuator's name, in place of the model's."""
+
+
+RECORDS: dict[str, Any] = {"options": LawOptions, "friction": DryFriction}
+"""Arguments of functions that make controllers, whose fields are keys of a file at the top."""
 
 
 class Start(StrictTable):
@@ -179,5 +184,9 @@ def options_for(
     limits = ranges_of(system, system.limits.ctrl, spec.limits.ctrl)
     usual = {"name": spec.name, "period": spec.period, "ctrl_limits": limits}
     usual["u_bounds"] = limits
+    known = spec.given | usual | own
+    for name, record in RECORDS.items():
+        names = [field.name for field in fields(record) if field.name in known]
+        known[name] = record(**{key: known[key] for key in names})
     takes = inspect.signature(function).parameters
-    return {name: value for name, value in (spec.given | usual | own).items() if name in takes}
+    return {name: value for name, value in known.items() if name in takes}

@@ -1,6 +1,7 @@
 """The control laws of `control.laws` as TOML: their signatures are the tables."""
 
 import inspect
+from dataclasses import replace
 from typing import Annotated, Any
 
 import casadi as ca
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from mbcasadi.control import laws
-from mbcasadi.control.laws import ForceGains, Law
+from mbcasadi.control.laws import DryFriction, ForceGains, Law, LawOptions
 from mbcasadi.control.laws.quasi_velocity_motion import LEAST
 from mbcasadi.control.laws.servo import FORMS
 from mbcasadi.system import System
@@ -17,7 +18,7 @@ from mbcasadi.validation.spec.common import ControlLimits, Motion, Spec, options
 from mbcasadi.validation.spec.experiment import Experiment
 from mbcasadi.validation.spec.inverse_dynamics import AnyTask
 from mbcasadi.validation.spec.motion import slot_motion, task_motion, time_function
-from mbcasadi.validation.spec.tables import TABLE, Names, Table, fields_of, new_table
+from mbcasadi.validation.spec.tables import Names, Table, fields_of, new_table
 
 Array = NDArray[np.float64]
 LAWS = (
@@ -35,15 +36,23 @@ LAWS = (
     "dependent_regulation",
     "servo_control",
 )
+LOOP = fields_of(ForceGains, but=("rows",))
 KEYS: dict[str, tuple[str, Any]] = {
     "task": ("task", (AnyTask, ...)),
     "coordinates": ("joints", (Names | None, None)),  # chosen by the law unless named
-    "gains": ("force", (Annotated[ForceGains, TABLE], ForceGains())),
+    "gains": ("force", (Annotated[ForceGains, Table(**LOOP)], ForceGains())),
     "servo": ("joints", (Annotated[Names, Field(min_length=1)], ...)),
 }
 """Arguments that a file has in its own way: the key, with its type and default."""
 
-OTHER = (*KEYS, "system", "ctrl_limits", "period", "name")
+FLAT: dict[str, dict[str, Any]] = {
+    "options": fields_of(LawOptions, ("rank_tol",)),  # the others are keys of all controllers
+    "friction": fields_of(DryFriction),
+    "gains": fields_of(ForceGains, ("rows",)),
+}
+"""Arguments that are records, and their fields that are keys of the law's own table."""
+
+OTHER = (*KEYS, *FLAT, "system")
 WITHIN = fields_of(laws.within_limits, ("torque_weight", "kinetic_weight"))
 
 
@@ -61,6 +70,8 @@ def table_of_law(kind: str) -> type[Spec]:
     if "task" not in own:
         own["reference"] = (Motion, {})
     own |= fields_of(law, but=OTHER, choices={"least": LEAST, "form": FORMS})
+    for name in FLAT.keys() & inspect.signature(law).parameters:
+        own |= FLAT[name]
     return new_table(kind, LawSpec, **own)
 
 
@@ -98,7 +109,7 @@ def _law(spec: Any, system: System) -> Law:
     if "task" in takes:
         own["task"] = spec.task.task
     if "gains" in takes:
-        own["gains"] = spec.force
+        own["gains"] = replace(spec.force, rows=spec.rows)
     if "coordinates" in takes and spec.joints is not None:
         own["coordinates"] = laws.joint_coordinates(system, spec.joints)
     if "servo" in takes:

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import mbcasadi as mb
+from mbcasadi.codegen import BatchBuild
 from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
 
 
@@ -23,7 +24,7 @@ def batch():
 
 @pytest.fixture(scope="module")
 def scalar():
-    return mb.batch(ports_function(), threads=1, lanes=False)
+    return mb.batch(ports_function(), threads=1, build=BatchBuild(lanes=False))
 
 
 def data(count, seed=0):

@@ -6,6 +6,7 @@ import pytest
 
 import mbcasadi as mb
 from mbcasadi import models
+from mbcasadi.codegen import BatchBuild
 
 AGREEMENT = 1e-12
 STATES = 37
@@ -131,7 +132,7 @@ def test_branches_and_solvers_run_in_each_lane_apart(make):
     assert batch.lanes > 1
     assert batch.scalar_functions
     assert_as_casadi(function, batch, squeezed(inputs(function)))
-    scalar = mb.batch(function, lanes=False)
+    scalar = mb.batch(function, build=BatchBuild(lanes=False))
     assert_as_casadi(function, scalar, squeezed(inputs(function)))
 
 
@@ -139,7 +140,7 @@ def test_branches_and_solvers_run_in_each_lane_apart(make):
 def test_the_dynamics_of_mechanisms_are_evaluated_as_by_casadi(model):
     system = mb.read_mjcf(models.path(model))
     function = mb.forward_dynamics(system)
-    batch = mb.batch(function, flags=("-O0", "-march=native"))
+    batch = mb.batch(function, build=BatchBuild(flags=("-O0", "-march=native")))
     assert not batch.scalar_functions
     rng = np.random.default_rng(2)
     q = np.array(system.tree.q0) + 0.2 * rng.normal(size=(STATES, system.nq))
@@ -173,8 +174,8 @@ def test_a_function_may_have_the_name_of_one_in_the_c(name):
 
 def test_a_folder_keeps_the_library(tmp_path):
     function = random_function(1)
-    first = mb.batch(function, folder=tmp_path)
-    again = mb.batch(function, folder=tmp_path)
+    first = mb.batch(function, build=BatchBuild(folder=tmp_path))
+    again = mb.batch(function, build=BatchBuild(folder=tmp_path))
     assert first.build.seconds > 0
     assert again.build.seconds == 0
     assert (tmp_path / "random_1.c").exists()
@@ -190,7 +191,7 @@ def test_a_compiler_without_vectors_gets_the_scalar_path(tmp_path):
     compiler.write_text(f'#!/bin/sh\n{refuse}\nexec cc "$@"\n')
     compiler.chmod(0o755)
     function = random_function(4)
-    batch = mb.batch(function, cc=str(compiler))
+    batch = mb.batch(function, build=BatchBuild(cc=str(compiler)))
     assert batch.lanes == 1
     assert_as_casadi(function, batch, squeezed(inputs(function)))
 
@@ -200,7 +201,9 @@ def test_every_width_of_vectors_gives_the_same_bits(width):
     function = random_function(2, size=80)
     values = squeezed(inputs(function))
     widest = mb.batch(function)(*values)
-    other = mb.batch(function, flags=("-O1", "-march=native", f"-DLANE_BYTES={width}"))
+    other = mb.batch(
+        function, build=BatchBuild(flags=("-O1", "-march=native", f"-DLANE_BYTES={width}"))
+    )
     assert other.lanes == width // 8
     for name, array in other(*values).items():
         assert array.tobytes() == widest[name].tobytes(), name

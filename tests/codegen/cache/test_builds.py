@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mbcasadi as mb
-from mbcasadi.codegen import cache, compiler
+from mbcasadi.codegen import BatchBuild, cache, compiler
 from mbcasadi.codegen.cache.keys import build_key, text_key
 from mbcasadi.codegen.casadi_c import generate
 from mbcasadi.codegen.compiled_function import compiled_function
@@ -202,7 +202,7 @@ def test_compiled_functions_and_batches_come_from_the_cache(tmp_path, runs, monk
     x = ca.SX.sym("x")
     f = ca.Function("square", [x], [x * x])
     for k in range(2):
-        batched = mb.batch(f, folder=tmp_path / f"{k}")
+        batched = mb.batch(f, build=BatchBuild(folder=tmp_path / f"{k}"))
         assert np.allclose(batched(np.array([[3.0], [4.0]]))["o0"], [[9.0], [16.0]])
     assert len(runs) == 1
     assert float(compiled_function(f)(3.0)) == 9.0

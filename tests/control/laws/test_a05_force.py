@@ -1,5 +1,7 @@
 """A05's force laws: the constraint force is the desired one, and the sampled loop's limits hold."""
 
+from dataclasses import replace
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import mbcasadi as mb
 import mbcasadi.errors as err
 from mbcasadi.control.laws import (
     ForceGains,
+    LawOptions,
     constraint_force_control,
     hybrid_motion_force_control,
     joint_coordinates,
@@ -21,16 +24,22 @@ from mbcasadi.system import read_mjcf
 EXACT = 1e-8  # of forces of order 100, poses closed to 1e-10
 PERIOD = 1e-3
 PI = ForceGains(0.4, 60.0)
+SURFACE = ("surface.2",)
 
 
 def free_limits(system):
     return np.tile([-1e6, 1e6], (system.nu, 1))
 
 
-def hybrid(name, joints, gains=None, **options):
+def hybrid(name, joints, gains=None, rows=None, **options):
+    gains = gains if rows is None else replace(gains or ForceGains(), rows=rows)
     system = system_of(name)
     theta = joint_coordinates(system, joints)
-    options = {"ctrl_limits": free_limits(system), "kp": 30.0, "kd": 4.0} | options
+    options = {
+        "options": LawOptions(ctrl_limits=free_limits(system)),
+        "kp": 30.0,
+        "kd": 4.0,
+    } | options
     return hybrid_motion_force_control(system, theta, gains, **options)
 
 
@@ -93,7 +102,7 @@ def numeric(function, *matrices):
 
 def test_the_force_law_leaves_the_motion_to_its_commander():
     system = system_of("slider_crank_driven")
-    law = constraint_force_control(system, ctrl_limits=free_limits(system))
+    law = constraint_force_control(system, options=LawOptions(ctrl_limits=free_limits(system)))
     q, v = closed_states(system, 20)
     n, rng = q.shape[1], np.random.default_rng(8)
     lam, moving = 30 * rng.standard_normal((3, n)), 10 * rng.standard_normal((3, n))
@@ -110,7 +119,7 @@ def test_the_force_law_leaves_the_motion_to_its_commander():
 def test_where_joints_are_passive_the_motion_comes_first_and_chosen_multipliers_follow(gains):
     """The carriage at the arm's tip has no motor: the force along the surface is the motion's."""
     system = system_of("prr_arm")
-    law = hybrid("prr_arm", ("tip", "q2"), gains, rows=("surface.2",))
+    law = hybrid("prr_arm", ("tip", "q2"), gains, rows=SURFACE)
     q, v = closed_states(system, 20)
     ref = np.concatenate([np.zeros(6), [50.0]])
     f_c = np.zeros(q.shape)
@@ -141,7 +150,10 @@ def test_a_row_that_is_off_wants_no_force_and_its_integral_is_forgotten():
     system = read_mjcf(model_text("prr_arm"), switchable=True)
     theta = joint_coordinates(system, ("q1", "q2"))
     law = hybrid_motion_force_control(
-        system, theta, PI, rows=("surface.2",), ctrl_limits=free_limits(system)
+        system,
+        theta,
+        replace(PI, rows=SURFACE),
+        options=LawOptions(ctrl_limits=free_limits(system)),
     )
     q, v = closed_states(system_of("prr_arm"), 5)
     ref, f_c = np.concatenate([np.zeros(6), [50.0]]), np.full(q.shape, 3.0)
@@ -155,7 +167,7 @@ def test_a_row_that_is_off_wants_no_force_and_its_integral_is_forgotten():
 
 def test_the_qp_takes_a_law_that_measures_the_force_as_it_is():
     system = system_of("prr_arm")
-    law = hybrid("prr_arm", ("tip", "q2"), PI, rows=("surface.2",))
+    law = hybrid("prr_arm", ("tip", "q2"), PI, rows=SURFACE)
     wrapped = within_limits(law)
     q, v = closed_states(system, 3)
     for i in range(q.shape[1]):
@@ -195,13 +207,13 @@ def test_gains_that_diverge_are_refused_and_the_message_names_those_that_do_not(
     with pytest.raises(err.ProblemError, match="delay = 0; expected a whole number, at least 1"):
         constraint_force_control(system, ForceGains(0.1, delay=0))
     with pytest.raises(err.UnknownNameError, match=r"'pin\.2'"):
-        constraint_force_control(system, rows=("pin.5",))
+        constraint_force_control(system, ForceGains(rows=("pin.5",)))
 
 
 def test_the_integrator_does_not_step_further_into_saturation_and_comes_out_of_it():
     system = system_of("slider_crank_driven")
     law = constraint_force_control(
-        system, ForceGains(0.0, 100.0), ctrl_limits=np.tile([-5.0, 5.0], (3, 1))
+        system, ForceGains(0.0, 100.0), options=LawOptions(ctrl_limits=np.tile([-5.0, 5.0], (3, 1)))
     )
     q = np.array(system.tree.q0)[:, None]
     A = system.constraint_jacobian(q).full()

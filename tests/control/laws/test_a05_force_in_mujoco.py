@@ -1,5 +1,7 @@
 """A05's force laws in closed loop: generated C, MuJoCo as plant, heavier bodies, a push."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from a05_mechanisms import model_text, system_of
@@ -19,7 +21,8 @@ def pressing_run(gains, duration=2.0, **more):
     """Return the run of an arm that slides along a surface and presses on it with 50 N."""
     system = system_of("prr_arm")
     theta = joint_coordinates(system, ("tip", "q1"))
-    law = hybrid_motion_force_control(system, theta, gains, rows=("surface.2",), kp=400.0)
+    gains = replace(gains or ForceGains(), rows=("surface.2",))
+    law = hybrid_motion_force_control(system, theta, gains, kp=400.0)
     return validate(
         law,
         model_text("prr_arm"),
@@ -99,7 +102,7 @@ def test_the_force_comes_back_at_once_after_a_demand_that_saturates():
     system = system_of("prr_arm")
     theta = joint_coordinates(system, ("tip", "q1"))
     law = hybrid_motion_force_control(
-        system, theta, ForceGains(0.3, 50.0), rows=("surface.2",), kp=400.0
+        system, theta, ForceGains(0.3, 50.0, rows=("surface.2",)), kp=400.0
     )
 
     def reference(t):

@@ -5,7 +5,7 @@ import pytest
 from a05_mechanisms import model_text, system_of
 from a05_runs import HEAVIER, TURN, push, sway_reference, turn_reference
 
-from mbcasadi.control.laws import joint_coordinates, passive_joint_control
+from mbcasadi.control.laws import LawOptions, joint_coordinates, passive_joint_control
 from mbcasadi.validation import compile_controller, validate
 
 
@@ -18,7 +18,7 @@ def test_one_motor_turns_the_slider_crank_through_both_singular_poses(
     """The coarse tolerance drops a row near the poles, and with it the peaks of the torque."""
     system = system_of("slider_crank")
     theta = joint_coordinates(system, ("crank",))
-    law = passive_joint_control(system, theta, kp=400.0, rank_tol=rank_tol)
+    law = passive_joint_control(system, theta, kp=400.0, options=LawOptions(rank_tol=rank_tol))
     run = validate(
         law,
         model_text("slider_crank"),

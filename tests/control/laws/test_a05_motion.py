@@ -17,6 +17,7 @@ import mbcasadi.errors as err
 from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
 from mbcasadi.control.laws import (
     LawInputs,
+    LawOptions,
     chosen_coordinates,
     function_coordinates,
     joint_coordinates,
@@ -46,7 +47,9 @@ def law_of(name, **options):
     build = projected_inverse_dynamics if name in DRIVEN else passive_joint_control
     coordinates = options.pop("coordinates", joint_coordinates(system, THETA[name]))
     free = np.tile([-1e6, 1e6], (system.nu, 1))
-    return build(system, coordinates, kp=30.0, kd=4.0, ctrl_limits=free, **options)
+    return build(
+        system, coordinates, kp=30.0, kd=4.0, options=LawOptions(ctrl_limits=free), **options
+    )
 
 
 def random_references(k, count, seed=3):
@@ -97,7 +100,8 @@ def test_no_other_control_with_the_same_motion_has_a_smaller_norm(name, metric):
     W = W[metric]
     build = projected_inverse_dynamics if name in DRIVEN else passive_joint_control
     option = {} if metric is None else {"metric": W}
-    law = build(system, theta, **option, ctrl_limits=np.tile([-1e6, 1e6], (system.nu, 1)))
+    free = LawOptions(ctrl_limits=np.tile([-1e6, 1e6], (system.nu, 1)))
+    law = build(system, theta, **option, options=free)
     q, v = closed_states(system, 8)
     u = outputs_of(law, q, v, random_references(len(theta.names), q.shape[1]))["u"]
     a, _ = motion_under(system, q, v, u)
@@ -157,7 +161,7 @@ def units_laws(metric):
             system,
             function_coordinates(system, function),
             metric=None if length is None else np.array(length_metric(turns, length)),
-            ctrl_limits=free,
+            options=LawOptions(ctrl_limits=free),
         )
         for system, function, length in ((si, theta, lengths[0]), (other, theta_mm, lengths[1]))
     ]
@@ -232,7 +236,7 @@ def test_motions_that_theta_leaves_open_are_damped_on_request(root):
     accelerations = []
     for damping in (1.0, 8.0):
         law = passive_joint_control(
-            system, theta, damping=damping, metric=root @ root, ctrl_limits=free
+            system, theta, damping=damping, metric=root @ root, options=LawOptions(ctrl_limits=free)
         )
         u = outputs_of(law, q, v, np.zeros(3))["u"]
         accelerations.append(motion_under(system, q, v, u)[0])
@@ -251,7 +255,9 @@ def test_motions_that_theta_leaves_open_are_damped_on_request(root):
 def test_a_mask_that_opens_the_loop_changes_the_output_and_not_the_law():
     system = read_mjcf(model_text("slider_crank_driven"), switchable=True)
     law = projected_inverse_dynamics(
-        system, joint_coordinates(system, ("crank",)), ctrl_limits=np.tile([-1e6, 1e6], (3, 1))
+        system,
+        joint_coordinates(system, ("crank",)),
+        options=LawOptions(ctrl_limits=np.tile([-1e6, 1e6], (3, 1))),
     )
     q, v = closed_states(system_of("slider_crank_driven"), 10)
     ref = np.tile([[1.0], [0.5], [2.0]], q.shape[1])

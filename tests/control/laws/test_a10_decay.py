@@ -22,6 +22,7 @@ from a10_motions import (
 import mbcasadi as mb
 from mbcasadi import models
 from mbcasadi.control.laws import (
+    LawOptions,
     function_coordinates,
     gain_condition,
     quasi_velocity_tracking,
@@ -35,7 +36,9 @@ def test_the_composite_error_of_the_papers_arm_decays_at_exactly_the_gain():
     """(41) corrected: equality for a number K_d. The arm starts at rest beside its path."""
     system, theta = system_of("twin"), coordinates_of("twin")
     strong = np.tile([-STRONG, STRONG], (3, 1))
-    law = quasi_velocity_tracking(system, theta, kp=K_P, kd=K_D, ctrl_limits=strong)
+    law = quasi_velocity_tracking(
+        system, theta, kp=K_P, kd=K_D, options=LawOptions(ctrl_limits=strong)
+    )
     place, lean = 0.4, np.pi / 12 + 0.2
     q2 = -np.arccos(place - np.sin(lean))
     q0 = np.array([np.cos(lean) - np.sin(q2), q2, lean + 1.5 * np.pi - q2])
@@ -48,7 +51,9 @@ def test_the_composite_error_of_the_papers_arm_decays_at_exactly_the_gain():
 def test_so_does_that_of_a_loop_with_passive_joints():
     system, theta = system_of("five_bar"), coordinates_of("five_bar")
     strong = np.tile([-STRONG, STRONG], (2, 1))
-    law = quasi_velocity_tracking(system, theta, kp=K_P, kd=K_D, ctrl_limits=strong)
+    law = quasi_velocity_tracking(
+        system, theta, kp=K_P, kd=K_D, options=LawOptions(ctrl_limits=strong)
+    )
     q, v = (each[0] for each in states(system, 1, seed=4))
     run = run_of(system, law, q, v, 1.5, swing_of(law, flat(theta.theta(q))[0] + [0.1, -0.1]))
     errors = length_of_error(system, theta, run)
@@ -60,7 +65,9 @@ def test_with_unequal_gains_the_error_stays_below_the_bound_of_the_least():
     system, theta = system_of("planar_3rrr"), coordinates_of("planar_3rrr open")
     kd = np.linspace(4.0, 12.0, system.nv)
     strong = np.tile([-STRONG, STRONG], (system.nu, 1))
-    law = quasi_velocity_tracking(system, theta, kp=K_P, kd=kd, allow_free=True, ctrl_limits=strong)
+    law = quasi_velocity_tracking(
+        system, theta, kp=K_P, kd=kd, allow_free=True, options=LawOptions(ctrl_limits=strong)
+    )
     q, v = (each[0] for each in states(system, 1, seed=5))
     run = run_of(system, law, q, v, 0.6, swing_of(law, flat(theta.theta(q))[0]))
     errors, bound = length_of_error(system, theta, run), np.exp(-4.0 * run[0])
@@ -72,7 +79,9 @@ def test_the_coordinates_stay_below_their_bound_and_the_condition_is_explained()
     """(45) corrected, with c_b of the motion itself."""
     system, theta = system_of("five_bar"), coordinates_of("five_bar")
     strong = np.tile([-STRONG, STRONG], (system.nu, 1))
-    law = quasi_velocity_tracking(system, theta, kp=K_P, kd=K_D, ctrl_limits=strong)
+    law = quasi_velocity_tracking(
+        system, theta, kp=K_P, kd=K_D, options=LawOptions(ctrl_limits=strong)
+    )
     q, v = (each[0] for each in states(system, 1, seed=6))
     run = run_of(system, law, q, v, 1.5, swing_of(law, flat(theta.theta(q))[0] + [0.2, 0.1]))
     epsilon = length_of_error(system, theta, run)

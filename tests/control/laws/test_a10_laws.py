@@ -20,6 +20,7 @@ import mbcasadi as mb
 import mbcasadi.errors as err
 from mbcasadi.control.laws import (
     ForceGains,
+    LawOptions,
     function_coordinates,
     gain_condition,
     quasi_velocity_force,
@@ -98,8 +99,8 @@ def test_the_force_is_the_papers_law_in_reduced_quasi_velocities(name):
 def test_the_force_is_the_desired_one_and_the_motion_that_of_tracking(name, rows):
     """(47): the force has no say in the motion, and the motion none in the force."""
     system, theta = system_of(name), coordinates_of(name)
-    strong = {"ctrl_limits": np.tile([-STRONG, STRONG], (system.nu, 1))}
-    law = quasi_velocity_force(system, theta, rows, kp=K_P, kd=K_D, **strong)
+    strong = {"options": LawOptions(ctrl_limits=np.tile([-STRONG, STRONG], (system.nu, 1)))}
+    law = quasi_velocity_force(system, theta, gains=ForceGains(rows=rows), kp=K_P, kd=K_D, **strong)
     plain = quasi_velocity_tracking(system, theta, kp=K_P, kd=K_D, **strong)
     fd, rng = mb.forward_dynamics(system, "lagrange", derivatives=False), np.random.default_rng(7)
     row = int(rows[0].split(".")[1])
@@ -132,9 +133,10 @@ def test_no_unit_of_a_coordinate_changes_the_law():
         phi=system.constraint(q),
     )
     same = function_coordinates(other, ca.Function("theta", [p], [theta_of(q)]))
-    strong = {"ctrl_limits": np.tile([-STRONG, STRONG], (3, 1)), "kp": K_P, "kd": K_D}
-    law = quasi_velocity_force(system, theta, ("phi0.0",), **strong)
-    in_mm = quasi_velocity_force(other, same, ("phi0.0",), **strong)
+    limits = LawOptions(ctrl_limits=np.tile([-STRONG, STRONG], (3, 1)))
+    strong = {"options": limits, "kp": K_P, "kd": K_D}
+    law = quasi_velocity_force(system, theta, gains=ForceGains(rows=("phi0.0",)), **strong)
+    in_mm = quasi_velocity_force(other, same, gains=ForceGains(rows=("phi0.0",)), **strong)
     rng = np.random.default_rng(8)
     for place, speed in zip(*states(system, 5, seed=8), strict=True):
         ref = rng.standard_normal(7)
@@ -149,7 +151,9 @@ def test_a_row_that_is_switched_off_frees_its_motion_and_the_law_follows():
     q3 = ca.SX.sym("q", 3)
     theta = function_coordinates(system, ca.Function("theta", [q3], [theta_of(q3)]))
     strong = np.tile([-STRONG, STRONG], (3, 1))
-    law = quasi_velocity_tracking(system, theta, kp=K_P, kd=K_D, ctrl_limits=strong)
+    law = quasi_velocity_tracking(
+        system, theta, kp=K_P, kd=K_D, options=LawOptions(ctrl_limits=strong)
+    )
     fd, rng = mb.forward_dynamics(system, "lagrange", derivatives=False), np.random.default_rng(9)
     for on in (0.0, 1.0):
         for q, v in zip(*states(system_of("twin"), 3, seed=9), strict=True):
@@ -168,7 +172,7 @@ def test_what_does_not_fit_is_refused_by_name():
     with pytest.raises(err.ProblemError, match=r"kd has shape \(2,\), expected a number or \(4,\)"):
         quasi_velocity_tracking(five_bar, theta, kd=[1.0, 2.0])
     with pytest.raises(err.UnknownNameError, match=r"'pin.3'.*'pin.2'"):
-        quasi_velocity_force(five_bar, theta, ("pin.3",))
+        quasi_velocity_force(five_bar, theta, gains=ForceGains(rows=("pin.3",)))
     with pytest.raises(err.ProblemError, match="diverges"):
         quasi_velocity_force(five_bar, theta, gains=ForceGains(1.5))
     with pytest.raises(err.ShapeError, match=r"\(1, 3\).*\(1, 4\)"):

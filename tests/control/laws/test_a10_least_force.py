@@ -20,6 +20,8 @@ from a10_motions import (
 import mbcasadi as mb
 import mbcasadi.errors as err
 from mbcasadi.control.laws import (
+    ForceGains,
+    LawOptions,
     composite_error,
     function_coordinates,
     quasi_velocity_force,
@@ -32,7 +34,7 @@ TO_MM = np.array([1e3, 1, 1])
 
 
 def limits(system):
-    return {"ctrl_limits": np.tile([-STRONG, STRONG], (system.nu, 1))}
+    return {"options": LawOptions(ctrl_limits=np.tile([-STRONG, STRONG], (system.nu, 1)))}
 
 
 def terms_of(system, q, v):
@@ -133,7 +135,7 @@ def test_u_is_the_least_quasi_force_that_the_actuators_can_make(name, motors):
         same,
         kp=K_P,
         kd=K_D,
-        ctrl_limits=np.tile([-STRONG, STRONG], (system.nv, 1)),
+        options=LawOptions(ctrl_limits=np.tile([-STRONG, STRONG], (system.nv, 1))),
     )
     rng = np.random.default_rng(4)
     for place, speed in zip(*states(system, 3, seed=4), strict=True):
@@ -182,7 +184,9 @@ def test_beside_a_force_the_rest_is_the_least_quasi_force():
         for q, v in [(ca.SX.sym("q", 3), ca.SX.sym("v", 3))]
     ]
     laws = [
-        quasi_velocity_force(sys, t, ("phi0.0",), kp=K_P, kd=K_D, **limits(sys))
+        quasi_velocity_force(
+            sys, t, gains=ForceGains(rows=("phi0.0",)), kp=K_P, kd=K_D, **limits(sys)
+        )
         for sys, t in zip(repeated, (theta, same), strict=True)
     ]
     q, v = (x[0] for x in states(system, 1, seed=3))
@@ -256,7 +260,9 @@ def test_limits_leave_the_motion_where_another_control_has_it():
     bound = np.abs(u) * [0.9, np.inf, np.inf]
     bound[1] = np.abs(u[1] - 0.2 * u[0] * normal[1] / normal[0])  # stricter, or out of the way
     tight = np.column_stack([-bound, bound])
-    law = quasi_velocity_tracking(system, theta, kp=K_P, kd=K_D, ctrl_limits=tight)
+    law = quasi_velocity_tracking(
+        system, theta, kp=K_P, kd=K_D, options=LawOptions(ctrl_limits=tight)
+    )
     found, _, status, flags, _ = law.function(q, 0 * v, ref, [])
     along = np.linspace(-1, 1, 2_000_001) * np.abs(u).max()
     inside = np.all(np.abs(u[:, None] + normal[:, None] * along) <= bound[:, None], axis=0)
@@ -274,7 +280,9 @@ def test_limits_leave_the_motion_where_another_control_has_it():
 def test_where_no_control_within_limits_has_the_motion_u_is_clipped():
     system, theta = system_of("twin"), coordinates_of("twin")
     weak = np.tile([-1.0, 1.0], (3, 1))
-    law = quasi_velocity_tracking(system, theta, kp=K_P, kd=K_D, ctrl_limits=weak)
+    law = quasi_velocity_tracking(
+        system, theta, kp=K_P, kd=K_D, options=LawOptions(ctrl_limits=weak)
+    )
     q, v = (x[0] for x in states(system, 1, seed=6))
     u, _, status, flags, _ = law.function(q, v, law.reference(theta_q=[3.0, 3.0]), [])
     assert (status, flags) == (1, 1)

@@ -6,7 +6,7 @@ from manifold_states import manifold_states, outputs_of
 
 import mbcasadi as mb
 from mbcasadi import models
-from mbcasadi.control.laws import dependent_regulation
+from mbcasadi.control.laws import DryFriction, dependent_regulation
 from mbcasadi.validation import ScenarioOptions, compile_controller, validate
 
 STATES, SAME = 1000, 1e-12
@@ -21,7 +21,7 @@ def pendulums():
 
 @pytest.fixture(scope="module")
 def law(pendulums):
-    return dependent_regulation(pendulums, kp=20.0, kd=1.0, sigma=0.3)
+    return dependent_regulation(pendulums, kp=20.0, kd=1.0, friction=DryFriction(sigma=0.3))
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from support.admissible_states import call
 import mbcasadi as mb
 import mbcasadi.errors as err
 from mbcasadi import models
-from mbcasadi.control.laws import dependent_regulation
+from mbcasadi.control.laws import DryFriction, LawOptions, dependent_regulation
 from mbcasadi.validation import compile_controller, validate
 
 ROUNDING = 1e-9  # of forces of some 10 N m, pseudo-inverses of condition 100
@@ -30,7 +30,14 @@ def arms():
 def law(arms):
     wide = np.tile([-1e4, 1e4], (arms.nu, 1))
     plain = {"metric": np.eye(arms.nv), "control_metric": np.eye(arms.nu)}  # as in the paper
-    return dependent_regulation(arms, kp=KP, kd=KD, sigma=SIGMA, ctrl_limits=wide, **plain)
+    return dependent_regulation(
+        arms,
+        kp=KP,
+        kd=KD,
+        options=LawOptions(ctrl_limits=wide),
+        friction=DryFriction(sigma=SIGMA),
+        **plain,
+    )
 
 
 def random_inputs(arms, mask, seed=1):
@@ -98,7 +105,12 @@ def test_the_virtual_mass_changes_no_desired_acceleration_which_is_that_of_the_m
     default = outputs_of(law.desired, at)["a"]
     for mass in (1e-2, 10.0):
         other = dependent_regulation(
-            arms, kp=KP, kd=KD, sigma=SIGMA, virtual_mass=mass, metric=np.eye(arms.nv)
+            arms,
+            kp=KP,
+            kd=KD,
+            virtual_mass=mass,
+            metric=np.eye(arms.nv),
+            friction=DryFriction(sigma=SIGMA),
         )
         a = outputs_of(other.desired, at)["a"]
         np.testing.assert_allclose(a, default, atol=1e-6 * np.abs(default).max())
@@ -111,17 +123,22 @@ def test_the_virtual_mass_changes_no_desired_acceleration_which_is_that_of_the_m
 
 def test_a_sigma_of_one_or_more_warns_and_is_in_the_notes(arms):
     with pytest.warns(UserWarning, match="sigma = 1.5: from 1 on the friction .* sticks"):
-        law = dependent_regulation(arms, kp=1.0, kd=1.0, sigma=1.5)
+        law = dependent_regulation(arms, kp=1.0, kd=1.0, friction=DryFriction(sigma=1.5))
     assert "sticks" in law.controller.notes["sigma"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert dependent_regulation(arms, kp=1.0, kd=1.0).controller.notes["sigma"] == "0.5"
 
 
-@pytest.mark.parametrize("bad", [{"kp": -1.0}, {"kd": (1.0, 2.0)}, {"sigma": -0.1}])
+@pytest.mark.parametrize("bad", [{"kp": -1.0}, {"kd": (1.0, 2.0)}])
 def test_gains_that_make_no_law_are_refused(arms, bad):
     with pytest.raises(err.ProblemError, match=next(iter(bad))):
         dependent_regulation(arms, **({"kp": 1.0, "kd": 1.0} | bad))
+
+
+def test_a_negative_share_of_friction_is_refused():
+    with pytest.raises(err.ProblemError, match="sigma"):
+        DryFriction(sigma=-0.1)
 
 
 CIRCLE = models.path("particle_on_circle")
@@ -133,7 +150,7 @@ def circle_law(sigma):
     gains = {"kp": (STIFF, STIFF, SOFT), "kd": (6.0, 6.0, SOFT)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return dependent_regulation(system, **gains, sigma=sigma)
+        return dependent_regulation(system, friction=DryFriction(sigma=sigma), **gains)
 
 
 def on_circle(angle):

@@ -8,7 +8,7 @@ from manifold_states import manifold_states, outputs_of
 import mbcasadi as mb
 import mbcasadi.errors as err
 from mbcasadi import models
-from mbcasadi.control.laws import dependent_tracking
+from mbcasadi.control.laws import LawOptions, dependent_tracking
 from mbcasadi.dynamics import virtual_mass_terms
 
 STEP = 1e-5  # s, of central differences along a motion
@@ -56,7 +56,7 @@ def test_the_energy_of_the_velocity_error_falls_by_damping_alone(mask):
     K_d = np.diag(np.linspace(1.0, 9.0, 9))
     K_d[0, 3] = K_d[3, 0] = 0.7
     law = dependent_tracking(
-        every, kp=KP, kd=K_d, metric=np.eye(9), ctrl_limits=wide(every)
+        every, kp=KP, kd=K_d, metric=np.eye(9), options=LawOptions(ctrl_limits=wide(every))
     )  # P as in the paper
     rng, fd = np.random.default_rng(4), mb.forward_dynamics(every, derivatives=False)
     q_all, v_all = manifold_states(arms, 3, 5, rows=rows)
@@ -85,7 +85,7 @@ def test_the_energy_of_the_velocity_error_falls_by_damping_alone(mask):
 def test_the_force_is_that_of_the_papers_matrices_with_any_virtual_mass():
     """`M̄ ds/dt + C̄ s + P (g - f_passive) - P K_d (v - s)`, ds/dt by differences."""
     system = mb.read_mjcf(models.path("five_bar"))
-    law = dependent_tracking(system, kp=KP, kd=3.0, ctrl_limits=wide(system))
+    law = dependent_tracking(system, kp=KP, kd=3.0, options=LawOptions(ctrl_limits=wide(system)))
     rows, rng = np.ones(system.nc), np.random.default_rng(2)
     q_all, v_all = manifold_states(system, 4, 3)
     for q, v in zip(q_all.T, v_all.T, strict=True):
@@ -110,7 +110,7 @@ def test_the_force_is_that_of_the_papers_matrices_with_any_virtual_mass():
 
 def test_a_swinging_reference_is_tracked_and_the_mask_switches_the_same_law():
     system = mb.read_mjcf(models.path("five_bar"), switchable=True)
-    law = dependent_tracking(system, kp=KP, kd=2.0, ctrl_limits=wide(system))
+    law = dependent_tracking(system, kp=KP, kd=2.0, options=LawOptions(ctrl_limits=wide(system)))
     rows = np.ones(system.nc)
     middle = closed(system, np.array(system.tree.q0), rows)
     swing = projector(system, middle, rows) @ np.array([1.0, 0, 0, -1.0])

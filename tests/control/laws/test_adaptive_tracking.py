@@ -7,7 +7,7 @@ from manifold_states import manifold_states
 
 import mbcasadi as mb
 from mbcasadi import models
-from mbcasadi.control.laws import Adaptation, adaptive_tracking, dependent_tracking
+from mbcasadi.control.laws import Adaptation, LawOptions, adaptive_tracking, dependent_tracking
 from mbcasadi.dynamics.regressor import linear_parameters, parameter_sizes
 from mbcasadi.errors import ProblemError, UnknownNameError
 from mbcasadi.plant.named_parameters import scale_parameter
@@ -85,10 +85,8 @@ def test_the_lyapunov_function_falls_by_damping_alone(law, system) -> None:
     truth, sizes = linear_parameters(heavy, patterns).values, parameter_sizes(system, theta)
     fd, rng = mb.forward_dynamics(heavy), np.random.default_rng(0)
     wide = np.tile([-1e4, 1e4], (2, 1))
-    free = adaptive_tracking(
-        system, patterns, kp=KP, kd=KD, adaptation=Adaptation(GAIN), ctrl_limits=wide,
-        metric=np.eye(4),
-    )  # fmt: skip
+    gains = {"kp": KP, "kd": KD, "adaptation": Adaptation(GAIN), "metric": np.eye(4)}
+    free = adaptive_tracking(system, patterns, options=LawOptions(ctrl_limits=wide), **gains)
     q_all, v_all = manifold_states(system, 4, 3)
     for q, v in zip(q_all.T, v_all.T, strict=True):
         target = q + 0.1 * rng.standard_normal(4)

@@ -8,7 +8,7 @@ import pytest
 from l15_mechanisms import bar_rows
 from support.rounding import assert_same_program
 
-from bench.law_cases import CASES, FORCE_LOOP, Case, inputs, system_of
+from bench.law_cases import CASES, FORCE_LOOP, SURFACE_LOOP, Case, inputs, system_of
 from mbcasadi.codegen import export_c
 from mbcasadi.control import laws, regulators
 from mbcasadi.control.laws import Law
@@ -30,7 +30,7 @@ def limited(build, limit=None, **options):
         chosen = () if theta is None else (laws.joint_coordinates(system, theta),)
         more = {k: v for k, v in options.items() if k != "joints"}
         if limit is not None:
-            more["ctrl_limits"] = np.tile([-limit, limit], (system.nu, 1))
+            more["options"] = laws.LawOptions(ctrl_limits=np.tile([-limit, limit], (system.nu, 1)))
         return build(system, *chosen, **more)
 
     return build_limited
@@ -63,8 +63,7 @@ LIMITED = {
         limited(
             laws.hybrid_motion_force_control,
             joints=("tip", "q1"),
-            gains=FORCE_LOOP,
-            rows=("surface.2",),
+            gains=SURFACE_LOOP,
         ),
     ),
     "least_norm": Case("servo_control", "cooperating_arms", bar("least_norm")),

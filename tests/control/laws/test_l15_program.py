@@ -7,7 +7,7 @@ from l15_mechanisms import bar_path, masses
 
 import mbcasadi as mb
 from mbcasadi import models
-from mbcasadi.control.laws import servo_control, servo_rows
+from mbcasadi.control.laws import LawOptions, servo_control, servo_rows
 from mbcasadi.validation import ScenarioOptions, validate
 
 STATES, SAME = 1000, 1e-12
@@ -22,7 +22,9 @@ def spring_run(baumgarte, duration=1.5, **more):
     system = mb.read_mjcf(SPRINGS)
     q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
     rows = servo_rows(system, q, v, phi=masses.gap(q), names=("gap",), units=("m",))
-    law = servo_control(system, rows, baumgarte=baumgarte, ctrl_limits=[[-200.0, 200.0]])
+    law = servo_control(
+        system, rows, baumgarte=baumgarte, options=LawOptions(ctrl_limits=[[-200.0, 200.0]])
+    )
     start = {"q0": [0.0, 2 * masses.REST_LENGTH + GAP], "v0": [0.0, RATE]}
     record = validate(law, SPRINGS, duration, reference=law.reference(), **start, **more)
     r = record.runs[0].recording

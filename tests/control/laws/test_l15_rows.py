@@ -18,7 +18,7 @@ from manifold_states import outputs_of
 
 import mbcasadi as mb
 import mbcasadi.errors as err
-from mbcasadi.control.laws import keep_rows, servo_control, servo_rows
+from mbcasadi.control.laws import LawOptions, keep_rows, servo_control, servo_rows
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,9 @@ def test_velocity_rows_follow_their_signal_and_decay_at_twice_alpha(arms):
     """A desired turning rate of the bar, and a Pfaffian row at rest."""
     q, v, y = ca.SX.sym("q", 5), ca.SX.sym("v", 5), ca.SX.sym("y")
     rows = servo_rows(arms, q, v, A=[[0, 1, 0, -1, 0]], psi=v[2] ** 3 + v[2] - y, y=y)
-    law = servo_control(arms, rows, baumgarte=RATES, ctrl_limits=wide_limits(arms))
+    law = servo_control(
+        arms, rows, baumgarte=RATES, options=LawOptions(ctrl_limits=wide_limits(arms))
+    )
     at = robots_at(arms, law, seed=7)
     a = motion(arms, at, outputs_of(law.function, at)["u"])
     v, y, ydot = at["v"], *(at["ref"][law.reference_slices[name]][0] for name in ("y", "ydot"))
@@ -80,7 +82,7 @@ def test_rows_are_released_one_by_one_and_cost_nothing_then(arms):
         bar_rows(arms),
         baumgarte=RATES,
         control_metric=np.eye(arms.nu),
-        ctrl_limits=wide_limits(arms),
+        options=LawOptions(ctrl_limits=wide_limits(arms)),
     )
     at = robots_at(arms, law, seed=9)
     at["ref"][law.reference_slices["s"]] = 0

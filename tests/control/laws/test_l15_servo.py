@@ -25,7 +25,7 @@ from manifold_states import manifold_states, outputs_of
 
 import mbcasadi as mb
 from mbcasadi import models
-from mbcasadi.control.laws import keep_rows, servo_control, servo_rows, within_limits
+from mbcasadi.control.laws import LawOptions, keep_rows, servo_control, servo_rows, within_limits
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "07_cooperating_robots.py"
 FORMS = ("least_norm", "figures")
@@ -47,7 +47,7 @@ def robots_law(arms, request):
         form=request.param,
         baumgarte=RATES,
         control_metric=np.eye(arms.nu),
-        ctrl_limits=wide_limits(arms),
+        options=LawOptions(ctrl_limits=wide_limits(arms)),
     )
 
 
@@ -70,7 +70,7 @@ def test_the_torques_range_as_in_the_papers_figures_and_at_least_norm(arms, form
         bar_rows(arms),
         form=form,
         control_metric=np.eye(arms.nu),
-        ctrl_limits=wide_limits(arms),
+        options=LawOptions(ctrl_limits=wide_limits(arms)),
     )
     ref = np.vstack([*bar_path(t), np.zeros((9, t.size))])
     out = outputs_of(law.function, {"q": q, "v": v, "ref": ref, "z": np.zeros((0, t.size))})
@@ -103,7 +103,9 @@ def test_the_printed_law_is_the_one_for_two_masses_and_keeps_the_gap_if_stabilis
     k, rest, (m1, m2) = masses.STIFFNESS, masses.REST_LENGTH, masses.MASSES
     printed = -(1 + m1 / m2) * k * (q[1] - q[0] - rest)
     for rates in (None, RATES):
-        law = servo_control(system, rows, baumgarte=rates, ctrl_limits=wide_limits(system))
+        law = servo_control(
+            system, rows, baumgarte=rates, options=LawOptions(ctrl_limits=wide_limits(system))
+        )
         at = {"q": q, "v": v, "ref": np.zeros((2, COUNT)), "z": np.zeros((0, COUNT))}
         u = outputs_of(law.function, at)["u"][0]
         gap, rate = q[1] - q[0] - 2 * rest, v[1] - v[0]
@@ -120,7 +122,9 @@ def test_a_fully_actuated_chain_needs_one_control_whatever_the_form(form):
         q, v, M=springs.mass_matrix(q), h=springs.bias_force(q, v), B=np.eye(2), name="full"
     )
     rows = servo_rows(full, q, v, phi=ca.vertcat(q[0] - y[0], q[0] * q[1] - y[1]), y=y)
-    law = servo_control(full, rows, form=form, baumgarte=None, ctrl_limits=wide_limits(full))
+    law = servo_control(
+        full, rows, form=form, baumgarte=None, options=LawOptions(ctrl_limits=wide_limits(full))
+    )
     state, rate, ydd = np.array([0.3, 0.9]), np.array([0.4, -0.2]), np.array([1.0, 2.0])
     ref = law.reference(y=[5, 5], ydot=[1, 1], yddot=ydd, s=[9, 9])
     u = np.array(law.function(state, rate, ref, [])[0]).ravel()
@@ -138,7 +142,11 @@ def test_a_non_ideal_force_is_made_up_for_where_the_law_knows_of_it(arms):
     rows = bar_rows(arms)
     for known in (None, friction):
         law = servo_control(
-            arms, rows, f_nonideal=known, baumgarte=RATES, ctrl_limits=wide_limits(arms)
+            arms,
+            rows,
+            f_nonideal=known,
+            baumgarte=RATES,
+            options=LawOptions(ctrl_limits=wide_limits(arms)),
         )
         at = robots_at(arms, law, seed=8)
         u = outputs_of(law.function, at)["u"]
@@ -155,7 +163,13 @@ def test_one_law_serves_open_hands_and_the_closed_chain(form):
     system = mb.read_mjcf(models.path("two_arm_carry"), switchable=True)
     q, v, y = ca.SX.sym("q", 9), ca.SX.sym("v", 9), ca.SX.sym("y", 9)
     rows = servo_rows(system, q, v, phi=q - y, y=y)
-    law = servo_control(system, rows, form=form, baumgarte=RATES, ctrl_limits=wide_limits(system))
+    law = servo_control(
+        system,
+        rows,
+        form=form,
+        baumgarte=RATES,
+        options=LawOptions(ctrl_limits=wide_limits(system)),
+    )
     for mask, off in (((1, 0, 0), [0] * 6 + [1] * 3), ((0, 1, 1), [1] * 6 + [0] * 3)):
         on = np.repeat(mask, 6)
         state, rate = manifold_states(system, COUNT, 10, rows=on)
@@ -176,7 +190,10 @@ def test_one_law_serves_open_hands_and_the_closed_chain(form):
 def test_within_limits_redundant_motors_take_over_what_clipping_loses(arms):
     """Six motors for three freedoms: the QP finds other torques for the same motion."""
     law = servo_control(
-        arms, bar_rows(arms), form="figures", ctrl_limits=np.tile([-8.5, 8.5], (6, 1))
+        arms,
+        bar_rows(arms),
+        form="figures",
+        options=LawOptions(ctrl_limits=np.tile([-8.5, 8.5], (6, 1))),
     )
     inside = within_limits(law)
     ref = law.reference(**dict(zip(("y", "ydot", "yddot"), bar_path(0.0), strict=True)))
@@ -208,7 +225,7 @@ def test_what_is_unattainable_is_reported_and_the_nearest_control_is_returned():
     system = masses.system()
     q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
     rows = keep_rows(system, system.rows(q, v, phi=ca.vertcat(masses.gap(q), q[1])))
-    law = servo_control(system, rows, ctrl_limits=wide_limits(system))
+    law = servo_control(system, rows, options=LawOptions(ctrl_limits=wide_limits(system)))
     u, _, status, _, missing = law.function([0.1, 0.9], [0, 0], np.zeros(3), [])
     assert float(status) == 2.0
     assert abs(float(missing[1])) > 1.0 > 1e-9 > abs(float(missing[0]))  # x2 feels the spring alone

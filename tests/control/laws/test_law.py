@@ -8,7 +8,7 @@ import pytest
 import mbcasadi.errors as err
 from mbcasadi import models
 from mbcasadi.control import PostureTask, with_fallback
-from mbcasadi.control.laws import Command, LawInterface, computed_torque, make_law
+from mbcasadi.control.laws import Command, LawInterface, LawOptions, computed_torque, make_law
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.system import read_mjcf
@@ -37,7 +37,7 @@ def counting_law(system):
         LawInterface(
             [Slot("u", ("crank",), ("N m",))], states={"count": [2.0], "idle": [7.0, 8.0]}
         ),
-        ctrl_limits=[[-1.0, 2.0]],
+        options=LawOptions(ctrl_limits=[[-1.0, 2.0]]),
     )
 
 

@@ -10,6 +10,7 @@ from mbcasadi import models
 from mbcasadi.control import PostureTask
 from mbcasadi.control.laws import computed_torque, qr_inverse_dynamics
 from mbcasadi.control.regulators import discretize, linearize, lti_inverse_dynamics
+from mbcasadi.dynamics import Treatment
 from mbcasadi.validation import validate
 
 MODEL = models.path("planar_3rrr")  # nine rows of rank six
@@ -60,7 +61,9 @@ def outputs_of(function, q, v, ref):
 
 def test_the_motion_and_the_load_are_those_of_forward_dynamics(system):
     law, same = qr_inverse_dynamics(system, PLATFORM), computed_torque(system, PLATFORM)
-    fd = mb.forward_dynamics(system, "lagrange", rank_tol=1e-7, derivatives=False)
+    fd = mb.forward_dynamics(
+        system, "lagrange", derivatives=False, treatment=Treatment(rank_tol=1e-7)
+    )
     for q, v, _ in states(system, 20):
         ref = np.concatenate([q[6:] + 0.02, v[6:] - 0.1, [0.3, -0.2, 1.0]])
         out, desired = outputs_of(law.function, q, v, ref), outputs_of(law.desired, q, v, ref)

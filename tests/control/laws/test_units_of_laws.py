@@ -20,6 +20,7 @@ from support.unit_systems import (
 
 import mbcasadi as mb
 from mbcasadi.control import PostureTask, laws
+from mbcasadi.control.laws import DryFriction, LawOptions
 
 AGREE = 1e-8  # relative; factorisations of a condition up to 1e6 in other roundings
 FORCE = laws.ForceGains(0.5, 0.0)
@@ -33,7 +34,7 @@ class Timed:
         self.period = 1e-3 * u.s
 
     def __getattr__(self, name):
-        return partial(getattr(laws, name), period=self.period)
+        return partial(getattr(laws, name), options=LawOptions(period=self.period))
 
 
 def posture(u):
@@ -76,8 +77,8 @@ def baumgarte(u):
     return mb.Baumgarte(10.0 / u.s, 10.0 / u.s)
 
 
-def loop(u):
-    return laws.ForceGains(0.5, 40.0 / u.s)
+def loop(u, rows=None):
+    return laws.ForceGains(0.5, 40.0 / u.s, rows=rows)
 
 
 LAWS = {
@@ -97,13 +98,13 @@ LAWS = {
     "chosen coordinates": lambda s, u: Timed(u).passive_joint_control(s, **motion(u)),
     "constraint_force_control": lambda s, u: Timed(u).constraint_force_control(s, loop(u)),
     "constraint force of rows": lambda s, u: Timed(u).constraint_force_control(
-        s, loop(u), rows=("pin.0", "pin.2")
+        s, loop(u, ("pin.0", "pin.2"))
     ),
     "hybrid_motion_force_control": lambda s, u: Timed(u).hybrid_motion_force_control(
         s, theta(s), loop(u), **motion(u)
     ),
     "dependent_regulation": lambda s, u: Timed(u).dependent_regulation(
-        s, **gains(u), rest_speed=0.01 / u.s
+        s, friction=DryFriction(rest_speed=0.01 / u.s), **gains(u)
     ),
     "dependent_tracking": lambda s, u: Timed(u).dependent_tracking(
         s, kp=10.0 / u.s, kd=np.diag(gains(u)["kd"])
@@ -122,11 +123,13 @@ LAWS = {
         s, theta(s), gains=loop(u), **rates(u)
     ),
     "quasi_velocity_force, rows": lambda s, u: Timed(u).quasi_velocity_force(
-        s, theta(s), gains=loop(u), rows=("pin.0", "pin.2"), least="force", **rates(u)
+        s, theta(s), gains=loop(u, ("pin.0", "pin.2")), least="force", **rates(u)
     ),
     "within_limits": lambda s, u: laws.within_limits(
         Timed(u).computed_torque(
-            s, posture(u), ctrl_limits=np.outer(controls_of(u, s.nu == 5), [-2.0, 2.0])
+            s,
+            posture(u),
+            options=LawOptions(1e-3 * u.s, np.outer(controls_of(u, s.nu == 5), [-2.0, 2.0])),
         )
     ),
 }
@@ -212,7 +215,8 @@ def test_reports_on_a_mechanism_agree_in_all_units(units):
         tracking = laws.multiplier_tracking(system, q)
         y, rate = q[:2] + 0.1 * u.of(KINDS)[:2], rates_of(u)[:2]
         report = laws.servo_report(
-            system, servo(system, u), q, v, y=y, ydot=0 * rate, yddot=rate / u.s,
+            system, servo(system, u), q, v,
+            signals={"y": y, "ydot": 0 * rate, "yddot": rate / u.s},
             baumgarte=baumgarte(u),
         )  # fmt: skip
         condition = laws.gain_condition(system, theta(system), poses, np.tile(v, (len(poses), 1)))

@@ -12,6 +12,7 @@ from mbcasadi import models
 from mbcasadi.codegen import export_c
 from mbcasadi.control.laws import (
     ForceGains,
+    LawOptions,
     computed_torque,
     joint_coordinates,
     quasi_velocity_force,
@@ -134,8 +135,7 @@ def test_forces_that_move_nothing_stay_those_of_the_law():
     law = quasi_velocity_force(
         system,
         joint_coordinates(system, ("tip", "q1")),
-        ("surface.2",),
-        gains=ForceGains(0.5, 50.0),
+        gains=ForceGains(0.5, 50.0, rows=("surface.2",)),
     )
     wrapped = within_limits(law)
     state = law.controller.z0.size + wrapped.controller.stages.m + 1  # and a count of missed ticks
@@ -157,7 +157,7 @@ def test_a_limit_costs_press_but_no_motion_where_motors_are_redundant():
     """Three motors, two motions: what the base lacks, 5 N, the surface carries."""
     system = system_of("prr_arm")
     theta = joint_coordinates(system, ("tip", "q1"))
-    law = quasi_velocity_force(system, theta, ("surface.2",))
+    law = quasi_velocity_force(system, theta, gains=ForceGains(rows=("surface.2",)))
     q, v = system.tree.q0, np.zeros(4)
     ref = law.reference(theta_q=q[[3, 0]] + [0.01, 0.02], force_lam=40.0)
     u = law.function(q, v, ref, [])[0].full().ravel()
@@ -213,7 +213,9 @@ def test_a_tool_keeps_its_line_where_a_motor_is_too_weak_in_mujoco_as_c():
     """A horizontal line; weight hangs on a left motor of 4 N m. Cut, the tool leaves the line."""
     system, start = system_of("five_bar"), place_of("five_bar", system_of("five_bar").tree.q0)
     task = tool("five_bar", kp=100.0)
-    clipped = computed_torque(system, task, ctrl_limits=[[-4.0, 4.0], [-15.0, 15.0]])
+    clipped = computed_torque(
+        system, task, options=LawOptions(ctrl_limits=[[-4.0, 4.0], [-15.0, 15.0]])
+    )
     line_first = within_limits(clipped, closeness=tool("five_bar", weight=(1.0, 100.0)))
     way, w = np.array([0.08, 0.0]), 7.0  # m, rad/s
 

@@ -117,12 +117,10 @@ def test_the_message_says_what_was_found_and_what_is_expected():
         "count = 0; expected a finite, positive": lambda: laws.sampled_poses(FIVE_BAR, 0),
         "damping = -1.0; expected": lambda: laws.computed_torque(FIVE_BAR, TASK, damping=-1.0),
         "rank_tol = nan; expected a number": lambda: laws.servo_control(
-            FIVE_BAR, SERVO, rank_tol=float("nan")
+            FIVE_BAR, SERVO, options=laws.LawOptions(rank_tol=float("nan"))
         ),
         "law is a Linearization; expected a Law": lambda: laws.within_limits(LINEAR),
-        "rows is 'pin.2'; expected a list of names": lambda: laws.constraint_force_control(
-            FIVE_BAR, rows="pin.2"
-        ),
+        "rows is 'pin.2'; expected a list of names": lambda: laws.ForceGains(rows="pin.2"),
     }
     for message, build in cases.items():
         with pytest.raises(err.ProblemError, match=message):

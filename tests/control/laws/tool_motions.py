@@ -7,6 +7,7 @@ from a10_motions import flat, system_of
 
 import mbcasadi as mb
 from mbcasadi.control import FrameTask
+from mbcasadi.control.laws import LawOptions
 
 PLANE = {"five_bar": (0, 2), "planar_3rrr": (0, 1)}
 STRONG = 1e5  # N m, limits that no test reaches
@@ -19,7 +20,7 @@ def tool(name, **options):
 
 
 def strong(system):
-    return {"ctrl_limits": np.tile([-STRONG, STRONG], (system.nu, 1))}
+    return {"options": LawOptions(ctrl_limits=np.tile([-STRONG, STRONG], (system.nu, 1)))}
 
 
 def place_of(name, q):

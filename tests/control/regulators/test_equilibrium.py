@@ -8,6 +8,7 @@ from linear_mechanisms import FEET, GRAVITY, cart_pole, state_of, system_of
 
 import mbcasadi as mb
 import mbcasadi.errors as err
+from mbcasadi.dynamics import Treatment
 
 REST = 1e-9  # m/s² or rad/s²
 
@@ -16,9 +17,9 @@ def acceleration(system, point):
     """Return the acceleration of our own motion at an equilibrium."""
     zero = np.zeros(system.nv)
     force = system.actuator_force(point.q, zero, point.u)
-    a = mb.forward_dynamics(system, "lagrange", rank_tol=1e-7, derivatives=False)(
-        q=point.q, v=zero, f=force
-    )["a"]
+    a = mb.forward_dynamics(
+        system, "lagrange", derivatives=False, treatment=Treatment(rank_tol=1e-7)
+    )(q=point.q, v=zero, f=force)["a"]
     return np.array(a).ravel()
 
 

@@ -6,6 +6,7 @@ from linear_mechanisms import field, state_of, system_of
 
 import mbcasadi as mb
 from mbcasadi.control.regulators import linearize
+from mbcasadi.dynamics import Treatment
 
 MECHANISMS = [
     "four_bar",
@@ -39,7 +40,7 @@ def test_the_linear_model_is_the_derivative_of_our_own_motion(name, moving):
     system = system_of(name)
     q, v, u, t = state_of(name, moving)
     linear = linearize(system, q, v, u, t=t)
-    dynamics = mb.forward_dynamics(system, "lagrange", rank_tol=1e-7)
+    dynamics = mb.forward_dynamics(system, "lagrange", treatment=Treatment(rank_tol=1e-7))
     zero = np.zeros(linear.nx)
     scale = 1 + np.abs(linear.dfdx).max()
     dfdx = derivative(lambda x: field(system, dynamics, linear, x, u), linear.nx)

@@ -9,6 +9,7 @@ import mbcasadi as mb
 from mbcasadi.control import (
     DisturbanceObserver,
     InverseDynamicsQP,
+    LawOptions,
     PostureTask,
     gains_from_bandwidth,
     propose_gains,
@@ -73,7 +74,7 @@ def test_a_delay_of_whole_periods_is_one_more_delay(delay):
 def test_lqr_has_the_margins_of_its_theorem(name):
     """Safonov and Athans 1977: factors from 1/2 to infinity and 60°, in continuous time."""
     linear = at_rest(name)
-    found = margins(linear, lqr(linear, *weights(linear), period=1e-5))
+    found = margins(linear, lqr(linear, *weights(linear), options=LawOptions(period=1e-5)))
     for one in (*found.each, found.together):
         assert one.weakest < 0.51
         assert one.strongest > 20
@@ -85,14 +86,14 @@ def test_a_law_that_is_designed_for_its_delay_has_the_poles_of_none():
     linear = at_rest("cart_pole")
     Q, R = weights(linear)
     for delay in (1, 5):
-        law = lqr(linear, Q, R, period=4e-3, delay=delay)
+        law = lqr(linear, Q, R, delay=delay, options=LawOptions(period=4e-3))
         assert margins(linear, law, delay=delay).delay == delay
         loop = closed_loop(linear, law, 4e-3, delay)
         expected = np.sort(np.abs(lqr_gain(linear, Q, R, period=4e-3).poles))
         found = np.sort(np.abs(np.linalg.eigvals(loop)))[-expected.size :]
         np.testing.assert_allclose(found, expected, rtol=1e-6)
     with pytest.raises(ProblemError, match="expected a stable loop"):
-        margins(linear, lqr(linear, Q, R, period=4e-3), delay=60)
+        margins(linear, lqr(linear, Q, R, options=LawOptions(period=4e-3)), delay=60)
 
 
 def closed_loop(linear, law, period, delay):
@@ -121,7 +122,7 @@ def test_integral_action_leaves_no_error_under_a_constant_load():
     linear = at_rest("cart_pole")
     Q, R = weights(linear)
     plain, law = (
-        lqr(linear, Q, R, period=H, delay=delay, integral=integral)
+        lqr(linear, Q, R, delay=delay, integral=integral, options=LawOptions(period=H))
         for integral in (None, {"carriage": 100.0})
     )
     push = np.zeros(linear.system.nv)

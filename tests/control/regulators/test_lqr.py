@@ -11,6 +11,7 @@ import mbcasadi as mb
 import mbcasadi.errors as err
 from mbcasadi import models
 from mbcasadi.codegen import export_c
+from mbcasadi.control.laws import LawOptions
 from mbcasadi.control.regulators import (
     discretize,
     equilibrium,
@@ -21,7 +22,7 @@ from mbcasadi.control.regulators import (
     pole_placement,
     poles_gain,
 )
-from mbcasadi.dynamics import forward_dynamics
+from mbcasadi.dynamics import Treatment, forward_dynamics
 
 SAME = 1e-9  # relative difference of gains that should be one
 PERIOD = 1e-3  # s
@@ -71,9 +72,9 @@ def test_neither_basis_nor_repeated_rows_change_the_gain(name):
 def test_the_law_is_the_gain_on_deviations_and_desires_the_motion_that_it_causes(name):
     linear = at_rest(name)
     Q, R = weights(linear)
-    law, system = lqr(linear, Q, R, period=PERIOD), linear.system
+    law, system = lqr(linear, Q, R, options=LawOptions(period=PERIOD)), linear.system
     K = lqr_gain(linear, Q, R, period=PERIOD).K
-    fd = forward_dynamics(system, "lagrange", rank_tol=1e-6, derivatives=False)
+    fd = forward_dynamics(system, "lagrange", derivatives=False, treatment=Treatment(rank_tol=1e-6))
     for measured in zip(*(x.T for x in states_near(linear, 5, size=0.01)), strict=True):
         u = np.array(law.function(*measured, [], [])[0]).ravel()
         np.testing.assert_allclose(u, linear.u - K @ linear.coordinates(*measured))
@@ -166,7 +167,7 @@ def test_errors_name_what_was_expected():
     with pytest.raises(err.ProblemError, match="expected none negative"):
         lqr(linear, Q, R, N=np.full((8, 1), 100.0))
     with pytest.raises(err.ProblemError, match=r"period = 0"):
-        lqr(linear, Q, R, period=0.0)
+        lqr(linear, Q, R, options=LawOptions(period=0.0))
     with pytest.raises(err.ShapeError, match="poles has shape"):
         poles_gain(linear, [-1, -2])
     with pytest.raises(err.ProblemError, match="expected negative real parts"):

@@ -10,7 +10,7 @@ import mbcasadi as mb
 import mbcasadi.errors as err
 from mbcasadi import models
 from mbcasadi.codegen import export_c
-from mbcasadi.control.laws import within_limits
+from mbcasadi.control.laws import LawOptions, within_limits
 from mbcasadi.control.regulators import (
     discretize,
     equilibrium,
@@ -40,7 +40,7 @@ def motion():
     linear = at_rest(NAME)
     system = linear.system
     start = equilibrium(system, linear.q + np.array([0.5, 0, 0, 0]), held=["crank"])
-    law = lqr(linear, *weights(linear), period=PERIOD)
+    law = lqr(linear, *weights(linear), options=LawOptions(period=PERIOD))
     times = PERIOD * np.arange(TICKS + 1)
     path = mb.simulate(system, start.q, np.zeros(system.nv), times[-1], controller=law, times=times)
     return path, np.vstack([path.u[1:], path.u[-1:]])
@@ -89,7 +89,7 @@ def test_the_cost_to_go_of_what_is_held_counts_in_any_basis():
 @cache
 def law_along():
     linear = at_rest(NAME)
-    return trajectory_lqr(along(), *weights(linear), hold=linear, period=PERIOD)
+    return trajectory_lqr(along(), *weights(linear), hold=linear, options=LawOptions(period=PERIOD))
 
 
 def moving_samples():
@@ -133,7 +133,9 @@ def test_a_deviation_dies_out_along_the_motion_and_grows_where_the_motion_is_onl
 def test_a_table_gives_each_tick_its_gain_and_its_last_row_stays_in_force(name):
     linear = at_rest(name)
     Q, R = weights(linear)
-    law = finite_horizon_lqr(linear, Q, R, 10 * PERIOD, Q_end=0.1 * Q, period=PERIOD)
+    law = finite_horizon_lqr(
+        linear, Q, R, 10 * PERIOD, Q_end=0.1 * Q, options=LawOptions(period=PERIOD)
+    )
     gains = finite_horizon_gains(linear, Q, R, 10, Q_end=0.1 * Q, period=PERIOD)
     q, v = states_near(linear, 1, size=0.01)
     z, x0 = law.controller.z0, linear.coordinates(q[:, 0], v[:, 0])
@@ -179,7 +181,7 @@ def test_errors_of_horizons_name_what_was_expected():
     linear = at_rest(NAME)
     Q, R = weights(linear)
     with pytest.raises(err.ProblemError, match="shorter than one period"):
-        finite_horizon_lqr(linear, Q, R, 1e-4, period=PERIOD)
+        finite_horizon_lqr(linear, Q, R, 1e-4, options=LawOptions(period=PERIOD))
     with pytest.raises(err.ProblemError, match="1 samples of a motion"):
         trajectory_lqr(along()[:1], Q, R)
     with pytest.raises(err.ProblemError, match="does not rest"):
@@ -187,4 +189,4 @@ def test_errors_of_horizons_name_what_was_expected():
     with pytest.raises(err.ProblemError, match="is discrete"):
         finite_horizon_gains(discretize(linear, PERIOD), Q, R, 3, period=PERIOD)
     with pytest.raises(err.ShapeError, match="Q_end has shape"):
-        finite_horizon_lqr(linear, Q, R, 1.0, Q_end=np.ones(3), period=PERIOD)
+        finite_horizon_lqr(linear, Q, R, 1.0, Q_end=np.ones(3), options=LawOptions(period=PERIOD))

@@ -7,6 +7,7 @@ from scipy.optimize import linprog
 
 import mbcasadi as mb
 import mbcasadi.errors as err
+from mbcasadi.control.laws import LawOptions
 from mbcasadi.control.regulators import (
     encoders,
     finite_horizon_lqr,
@@ -58,8 +59,10 @@ def idle_mass():
 def test_a_finite_horizon_needs_no_stabilisable_mode_where_its_end_is_weighted():
     linear = idle_mass()
     with pytest.raises(err.ProblemError, match=r"not stabilisable.*with Q_end no mode needs"):
-        finite_horizon_lqr(linear, np.ones(4), 1.0, 0.1, period=0.01)
-    law = finite_horizon_lqr(linear, np.ones(4), 1.0, 0.1, Q_end=np.ones(4), period=0.01)
+        finite_horizon_lqr(linear, np.ones(4), 1.0, 0.1, options=LawOptions(period=0.01))
+    law = finite_horizon_lqr(
+        linear, np.ones(4), 1.0, 0.1, Q_end=np.ones(4), options=LawOptions(period=0.01)
+    )
     u = law.function([0.1, 0.0], [0.0, 0.0], [], law.controller.z0)[0]
     assert float(u) < -0.01
 

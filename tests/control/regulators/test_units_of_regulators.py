@@ -19,7 +19,7 @@ from support.unit_systems import (
 
 import mbcasadi as mb
 import mbcasadi.errors as err
-from mbcasadi.control import regulators
+from mbcasadi.control import LawOptions, regulators
 
 AGREE = 1e-7  # relative; Riccati equations and Newton's steps amplify rounding
 PERIOD = 2e-3  # s
@@ -159,14 +159,16 @@ def outputs(name, u):
     q = linear.q + u.of(KINDS) * [0.02, 0.05, -0.04, 0.01]
     v, ref = rates_of(u) * np.array([0.1, -0.2, 0.3, 0.05]), np.zeros(0)
     if name == "lqr":
-        law = regulators.lqr(linear, Q, R, period=T)
+        law = regulators.lqr(linear, Q, R, options=LawOptions(period=T))
     elif name == "finite_horizon_lqr":
-        law = regulators.finite_horizon_lqr(linear, Q, R, 20 * T, Q_end=Q * u.s, period=T)
+        law = regulators.finite_horizon_lqr(
+            linear, Q, R, 20 * T, Q_end=Q * u.s, options=LawOptions(period=T)
+        )
     elif name == "trajectory_lqr":
         along = regulators.linearize_along(
             system, *(np.tile(x, (20, 1)) for x in (linear.q, linear.v, linear.u))
         )
-        law = regulators.trajectory_lqr(along, Q, R, hold=linear, period=T)
+        law = regulators.trajectory_lqr(along, Q, R, hold=linear, options=LawOptions(period=T))
     elif name == "lqg":
         noise = np.concatenate([np.zeros(4), (rates_of(u) / u.s) ** 2 * u.s])
         sensors = regulators.encoders(system, ["cart", "crank"])
@@ -175,7 +177,9 @@ def outputs(name, u):
         )
         law = regulators.lqg(filter_, regulators.lqr_gain(linear, Q, R, period=T).K)
     else:
-        law = regulators.lti_inverse_dynamics(linear, kp=100.0 / u.s**2, kd=20.0 / u.s, period=T)
+        law = regulators.lti_inverse_dynamics(
+            linear, kp=100.0 / u.s**2, kd=20.0 / u.s, options=LawOptions(period=T)
+        )
         ref = np.concatenate(
             [[0.1, -0.2], np.array([0.3, 0.1]) / u.s, np.array([1.0, -2]) / u.s**2]
         )

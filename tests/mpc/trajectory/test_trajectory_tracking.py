@@ -7,6 +7,7 @@ import pytest
 import mbcasadi as mb
 import mbcasadi.errors as err
 from mbcasadi import models
+from mbcasadi.control.laws import LawOptions
 from mbcasadi.control.regulators import trajectory_lqr
 from mbcasadi.mpc import (
     discrete_dynamics,
@@ -177,7 +178,9 @@ def test_laps_follow_each_other(lap, follow, system):
 
 def test_the_law_along_the_trajectory_gives_its_controls_on_it(move):
     along = linearize_trajectory(move, PERIOD)
-    law = trajectory_lqr(along, np.repeat([100.0, 1.0], 4), 0.01, Q_end=np.ones(8), period=PERIOD)
+    law = trajectory_lqr(
+        along, np.repeat([100.0, 1.0], 4), 0.01, Q_end=np.ones(8), options=LawOptions(period=PERIOD)
+    )
     z = law.controller.z0
     for k in range(len(along) - 1):
         q, v, _ = move.at([k * PERIOD])
@@ -187,7 +190,7 @@ def test_the_law_along_the_trajectory_gives_its_controls_on_it(move):
 
 def test_linear_mpc_along_the_trajectory_is_the_nonlinear_one_near_it(move, follow, system):
     weight = np.repeat([10.0, 0.1], 4)
-    law = trajectory_mpc(move, WINDOW, PERIOD, weight, 0.01)
+    law = trajectory_mpc(move, WINDOW, PERIOD, Cost(weight, 0.01))
     rti = real_time_iteration(follow, tracking_guess(move, follow))
     refs = time_varying_model(move, law.ocp)(0.0), reference_from_trajectory(move, follow)(0.0)
     gaps = {}
@@ -207,7 +210,7 @@ def test_linear_mpc_along_the_trajectory_is_the_nonlinear_one_near_it(move, foll
 
 
 def test_its_model_is_the_step_and_the_slopes_of_the_trajectory(move, system):
-    law = trajectory_mpc(move, WINDOW, PERIOD, np.ones(8), 1.0)
+    law = trajectory_mpc(move, WINDOW, PERIOD, Cost(np.ones(8), 1.0))
     rows = time_varying_model(move, law.ocp, delay=3)(0.05).reshape(WINDOW + 1, law.ocp.np_)
     x, x_next, u, A, _ = np.split(rows[2], [8, 16, 18, 18 + 64])
     q, v, _ = move.at([0.05 + 5 * PERIOD])
@@ -221,8 +224,8 @@ def test_its_model_is_the_step_and_the_slopes_of_the_trajectory(move, system):
 
 def test_linear_mpc_along_a_trajectory_refuses_what_it_cannot_do(move):
     with pytest.raises(err.ProblemError, match=r"horizon = 0\.5"):
-        trajectory_mpc(move, 0.5, PERIOD, np.ones(8), 1.0)
+        trajectory_mpc(move, 0.5, PERIOD, Cost(np.ones(8), 1.0))
     with pytest.raises(err.ProblemError, match="R"):
-        trajectory_mpc(move, 5, PERIOD, np.ones(8), -1.0)
+        trajectory_mpc(move, 5, PERIOD, Cost(np.ones(8), -1.0))
     with pytest.raises(err.ProblemError, match="not periodic"):
-        trajectory_mpc(move, 5, PERIOD, np.ones(8), 1.0, beyond="repeat")
+        trajectory_mpc(move, 5, PERIOD, Cost(np.ones(8), 1.0), beyond="repeat")

@@ -149,7 +149,9 @@ def test_the_period_is_the_models_step_or_what_is_given(folder: Path) -> None:
 def test_the_manifest_of_an_exported_law_gives_period_limits_and_statuses(tmp_path: Path) -> None:
     system = mb.read_mjcf(SLIDER)
     law = mb.control.laws.computed_torque(
-        system, mb.control.PostureTask(kp=100.0), period=0.02, name="arm_servo"
+        system,
+        mb.control.PostureTask(kp=100.0),
+        options=mb.control.laws.LawOptions(period=0.02, name="arm_servo"),
     )
     with compile_controller(law) as compiled:
         ref = np.zeros(3)

@@ -59,7 +59,9 @@ def test_delayed_motors_stop_a_joint_before_its_range_and_the_report_names_them(
 
 def test_a_law_that_does_not_know_the_delay_is_noted():
     system = mb.read_mjcf(model())
-    pd = mb.control.laws.computed_torque(system, PostureTask(kp=100.0), period=PERIOD)
+    pd = mb.control.laws.computed_torque(
+        system, PostureTask(kp=100.0), options=mb.control.laws.LawOptions(period=PERIOD)
+    )
     report = mb.validate(pd, model(), 0.1, reference=np.zeros(3 * 2), fast=True)
     assert "accounts for a delay of 0 ticks, the plant has 3" in str(report)
 
