@@ -65,6 +65,20 @@ def pyramid_rows(friction: float, sides: int, *, outer: bool = False) -> ca.DM:
     return ca.sparsify(ca.horzcat(_normal_column(friction, sides, outer), _tangents(sides)))
 
 
+def force_rows(contact: Contact, *, outer: bool = False) -> tuple[Array, Array]:
+    """Return rows D (k, 3) and ends (k, 2), `lower <= D (f_n, f_t1, f_t2) <= upper`.
+
+    The inner or outer pyramid, one-sided rows, and the normal force as the last row, where it has a
+    limit.
+    """
+    D = pyramid_rows(contact.friction, contact.sides, outer=outer).full()
+    faces = np.column_stack([np.full(len(D), -np.inf), contact.adhesion * -D[:, 0]])
+    if contact.min_force <= 0 and contact.max_force is None:
+        return D, faces
+    highest = np.inf if contact.max_force is None else contact.max_force
+    return np.vstack([D, [1.0, 0.0, 0.0]]), np.vstack([faces, [contact.min_force, highest]])
+
+
 def tuned_pyramid_rows(friction: ca.SX, sides: int, *, outer: bool = False) -> ca.SX:
     """Return `pyramid_rows` of an expression."""
     column = friction * _normal_column(1.0, sides, outer)

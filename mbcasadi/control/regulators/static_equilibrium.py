@@ -16,7 +16,7 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
-from mbcasadi.contacts.friction_cone import contact_axes, pyramid_rows
+from mbcasadi.contacts.friction_cone import contact_axes, force_rows
 from mbcasadi.control.regulators.loads import LoadLimits, Loads, loads
 from mbcasadi.control.regulators.operating_point import Array, numbers
 from mbcasadi.description import Contact
@@ -235,13 +235,11 @@ def _limits(
                 rows.append(sign * np.eye(ny)[i : i + 1])
                 bounds.append(np.array([bound]))
     for k, contact in enumerate(contacts):
-        axes = contact_axes(np.asarray(contact.normal, dtype=float))
-        cone = np.array(pyramid_rows(contact.friction, contact.sides)) @ axes  # inner: safe
-        highest = np.inf if contact.max_force is None else contact.max_force
-        for block, bound in ((cone, 0.0), (-axes[:1], -contact.min_force), (axes[:1], highest)):
-            if np.isfinite(bound):
-                padded = np.zeros((len(block), ny))
-                padded[:, first + 3 * k : first + 3 * k + 3] = block
-                rows.append(padded)
-                bounds.append(np.full(len(block), bound))
+        D, ends = force_rows(contact)  # of the inner pyramid, which is safe
+        padded = np.zeros((len(D), ny))
+        padded[:, first + 3 * k : first + 3 * k + 3] = D @ contact_axes(np.array(contact.normal))
+        for sign, bound in ((1.0, ends[:, 1]), (-1.0, -ends[:, 0])):
+            finite = np.isfinite(bound)
+            rows.append(sign * padded[finite])
+            bounds.append(bound[finite])
     return LoadLimits(np.vstack(rows), np.concatenate(bounds))

@@ -9,13 +9,15 @@ values [J. Di Carlo et al., IROS 2018]. The hold is exact, because forces act on
 on the pose: `x_next = A x + S (G f + γ)`, `A = I + T F`, `S = (T I + T²/2 F) [0; I]`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import require_fields
+from mbcasadi.contacts.friction_cone import force_rows
+from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
 from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.lq.interval import Interval
@@ -104,7 +106,7 @@ def interval(
         q=-ca.DM(Q) @ r,
         r=kind(nf, 1),
         G_x=kind(rows, NX),
-        G_u=kind(pyramids(body)),
+        G_u=kind(foot_rows(body)[0]),
         g=kind(rows, 1),
     )
 
@@ -133,11 +135,12 @@ def next_state(body: SingleRigidBody, period: float) -> ca.Function:
     )
 
 
-def pyramids(body: SingleRigidBody) -> ca.DM:
-    """Return (5 feet, 3 feet): f_x ∓ μ f_z, f_y ∓ μ f_z, f_z of each foot."""
-    mu = body.friction
-    foot_rows = [[1, 0, -mu], [1, 0, mu], [0, 1, -mu], [0, 1, mu], [0, 0, 1]]
-    return ca.sparsify(ca.DM(np.kron(np.eye(body.feet), np.array(foot_rows, dtype=float))))
+def foot_rows(body: SingleRigidBody) -> tuple[ca.DM, Array]:
+    """Return (5 feet, 3 feet) rows `±f_x - μ f_z`, `±f_y - μ f_z`, `f_z`, and their ends."""
+    foot = Contact("foot", friction=body.friction, sides=4, max_force=body.f_max)
+    D, ends = force_rows(replace(foot, min_force=body.f_min), outer=True)
+    rows = np.kron(np.eye(body.feet), D[:, [1, 2, 0]])  # the normal is z
+    return ca.sparsify(ca.DM(rows)), np.tile(ends, (body.feet, 1))
 
 
 def geometry(body: SingleRigidBody) -> ca.Function:

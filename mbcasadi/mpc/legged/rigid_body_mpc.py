@@ -27,6 +27,7 @@ from mbcasadi.mpc.legged.rigid_body import (
     WRENCH,
     Array,
     SingleRigidBody,
+    foot_rows,
     geometry,
     interval,
 )
@@ -54,7 +55,7 @@ SAFE_OUTPUT = (
     "the weight, shared by the feet on the ground; after bad input the last forces while they are "
     "young, then the weight, shared by all feet"
 )
-SIDES = ("fx-", "fx+", "fy-", "fy+", "fz")
+SIDES = ("fx-", "fy-", "fx+", "fy+", "fz")
 
 LONGEST_ARM = 1e3
 """m; feet farther than this from the centre of mass count as bad input: beside their moments the
@@ -153,11 +154,7 @@ class _Problem:
     def horizon(self) -> Horizon:
         """Equal intervals with the pyramids of all feet."""
         body, nf = self.body, 3 * self.body.feet
-        span = [[-np.inf, 0], [0, np.inf], [-np.inf, 0], [0, np.inf], [body.f_min, body.f_max]]
-        of_one, of_end = (
-            row_set(np.tile(span, (body.feet, 1)), None),
-            row_set(np.empty((0, 2)), None),
-        )
+        of_one, of_end = row_set(foot_rows(body)[1], None), row_set(np.empty((0, 2)), None)
         labels = tuple(f"foot{i}.{side}" for i in range(body.feet) for side in SIDES)
         rows = HorizonRows(
             nf * self.N, (StageRows(self.N, of_one, labels), StageRows(1, of_end, ()))

@@ -7,7 +7,7 @@ from the equality rows of the form with states, `w = Y y + Y_θ θ + y_0`. H is 
 controller is built; a tick only computes products with θ.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
@@ -19,9 +19,6 @@ from mbcasadi.mpc.linear.parameters import parameters_of
 from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.mpc.lq.sparse import SparseQP
 from mbcasadi.short_text import summarised
-
-SLACK_CURVATURE = 1e-6
-"""Least ρ₂ of a soft row, relative to the largest entry of H: the QP must be strictly convex."""
 
 
 @summarised
@@ -75,12 +72,7 @@ class CondensedForm:
 
 def condense_problem(problem: LinearProblem) -> CondensedForm:
     """Return the QP in moves and slacks, equivalent to the problem with states."""
-    without = stagewise_form(replace(problem, outputs=(), terminal=None), 0.0)
-    curvature = float(np.abs(_condensed(without).H).max(initial=1.0))
-    return _condensed(stagewise_form(problem, SLACK_CURVATURE * curvature))
-
-
-def _condensed(form: StagewiseForm) -> CondensedForm:
+    form = stagewise_form(problem)
     theta = ca.MX.sym("theta", parameters_of(form.problem).size)
     qp = form.qp(theta)
     g, e, c = ([part.full() for part in _affine(theta, value)] for value in (qp.g, qp.e_0, qp.c))

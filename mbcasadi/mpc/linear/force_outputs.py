@@ -7,19 +7,20 @@ A repeat, those of least norm. They depend directly on the control, so these row
 hold at the samples 0 … N-1, at the beginning of each hold.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.contacts.friction_cone import contact_axes, pyramid_rows, require_sides
+from mbcasadi.contacts.friction_cone import contact_axes, force_rows, require_contacts
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.operating_point import motion_fun, numbers, require_no_activations
 from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL
+from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.linear.model import Array, Output, end_of
-from mbcasadi.shapes import real_array
+from mbcasadi.shapes import column, real_array
 from mbcasadi.system.names_by_kind import require_name_of
 
 UNLOADED = 1e-9
@@ -112,8 +113,8 @@ def friction_output(
 
     `replace(output, linear_penalty=…)` of `dataclasses` makes them soft.
 
-    The cone is replaced by an inner pyramid (see `control.cones`); where the mechanism loads one
-    tangent only, as in a plane, by the wedge `±f_t <= friction f_n`, which is exact.
+    An inner pyramid stands for the cone (`contacts/friction_cone.py`); where the mechanism loads
+    one tangent only, as in a plane, the wedge `±f_t <= friction f_n`, which is exact.
 
     Args:
         linear: from `linearize`.
@@ -127,32 +128,24 @@ def friction_output(
 
     Raises:
         UnknownNameError: no such constraint.
-        ProblemError: not three rows; an invalid friction, number of sides or least force.
-        ShapeError: a normal that is not three finite numbers, or zero.
+        ProblemError: not three rows; an invalid friction, number of sides or least force, or a
+            normal of length zero.
+        ShapeError: a normal that is not three finite numbers.
     """
-    places, n = _places(linear, constraint), real_array("normal", normal)
-    if n.shape != (POINT,) or not np.all(np.isfinite(n)) or not np.any(n):
-        raise ShapeError(f"normal = {normal!r}; expected three finite numbers, not all zero")
-    require_sides(f"friction cone of {constraint!r}", sides)
-    if not (np.isfinite(friction) and friction > 0 and min_force >= 0 and np.isfinite(min_force)):
-        raise ProblemError(
-            f"friction {friction!r}, least force {min_force}; expected a positive friction, and no "
-            "negative force"
-        )
+    places, n = _places(linear, constraint), column("normal", normal, POINT)
+    point = Contact(constraint, tuple(n.tolist()), friction, sides, min_force=min_force)
+    require_contacts([point])
     slopes, axes = force_slopes(linear), contact_axes(n)
     pick = np.zeros((POINT, linear.system.nc))
     pick[:, places] = axes
     loads = np.abs(np.column_stack([slopes.lam, slopes.of_state, slopes.of_u]))
     free = np.abs(pick @ np.column_stack([slopes.of_state, slopes.of_u])).max(axis=1, initial=0)
     flat = free <= UNLOADED * loads.max(initial=0)
-    faces = np.array(pyramid_rows(friction, sides).full())
-    if flat[1] or flat[2]:
-        along = np.eye(POINT)[2 if flat[1] else 1]
-        faces = np.array([sign * along - friction * np.eye(POINT)[0] for sign in (1.0, -1.0)])
-    rows = [*faces @ pick, -pick[0]] if min_force > 0 else list(faces @ pick)
-    high = np.zeros(len(rows))
-    high[len(faces) :] = -min_force
-    return force_output(linear, name, np.array(rows), -np.inf, high)
+    wedge = bool(flat[1] or flat[2])
+    if wedge:  # two faces across the tangent that is loaded
+        point, pick = replace(point, sides=2), pick[[0, 2, 1] if flat[1] else [0, 1, 2]]
+    D, ends = force_rows(point, outer=wedge)
+    return force_output(linear, name, D @ pick, ends[:, 0], ends[:, 1])
 
 
 def _places(linear: Linearization, constraint: str) -> list[int]:

@@ -33,7 +33,7 @@ from mbcasadi.mpc.linear.parameters import parameters_of
 from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.mpc.lq.interval import BoundedValues, Interval
 from mbcasadi.mpc.lq.sparse import SparseQP, SparseStage, sparse_qp
-from mbcasadi.mpc.ocp.constraints import REACH, row_set
+from mbcasadi.mpc.ocp.constraints import penalties_of, row_set
 
 
 class RowName(NamedTuple):
@@ -60,13 +60,11 @@ class StagewiseForm:
     Attributes:
         problem: in the coordinates of the unknowns.
         lift: states of the unknowns, (m, nx), of those of θ.
-        least: least ρ₂ of a soft row, the same in all forms.
         mechanism: its multipliers where they are unknowns too.
     """
 
     problem: LinearProblem
     lift: Array
-    least: float
     mechanism: "Multipliers | None" = None
 
     @property
@@ -152,7 +150,7 @@ class StagewiseForm:
         x = unknowns[:n]
         for output in problem.outputs:
             if np.any(output.D) or k:
-                rows.add_output(k, output.C @ x + output.D @ u, output, self.least)
+                rows.add_output(k, output.C @ x + output.D @ u, output)
         motion, drift = self._motion(k)
         H = x.T @ problem.Q @ x + u.T @ problem.R @ u + change.T @ problem.S @ change
         h = -ca.DM(x.T @ problem.Q) @ self._reference(theta, max(k, 1))
@@ -191,7 +189,7 @@ class StagewiseForm:
         x = np.eye(n, n + held)
         for output in problem.outputs:
             if not np.any(output.D):
-                rows.add_output(problem.horizon, output.C @ x, output, self.least)
+                rows.add_output(problem.horizon, output.C @ x, output)
         if problem.terminal is not None:
             of_x = np.hstack([problem.terminal.of_x, problem.terminal.of_u])
             names = [RowName(f"terminal{i}", problem.horizon) for i in range(len(of_x))]
@@ -242,9 +240,9 @@ def multipliers_of(linear: Linearization, period: float) -> Multipliers:
     )
 
 
-def stagewise_form(problem: LinearProblem, least: float) -> StagewiseForm:
+def stagewise_form(problem: LinearProblem) -> StagewiseForm:
     """Return the form whose unknowns are controls, states and slacks; `least` ρ₂ of a soft row."""
-    return StagewiseForm(problem, np.eye(problem.model.nx), least)
+    return StagewiseForm(problem, np.eye(problem.model.nx))
 
 
 def multiplier_form(
@@ -262,33 +260,33 @@ def multiplier_form(
     end = problem.terminal and replace(problem.terminal, of_x=problem.terminal.of_x @ down)
     natural = replace(problem, Q=Q, P=down.T @ problem.P @ down, terminal=end)
     natural = replace(natural, outputs=tuple(outputs))
-    return StagewiseForm(natural, mechanism.lift, form.least, mechanism)
+    return StagewiseForm(natural, mechanism.lift, mechanism)
 
 
 class _Rows:
     """The bounded values of a stage as they are collected, over its state and controls."""
 
     def __init__(self) -> None:
-        self.rows: list[tuple[RowName, Array, Array, tuple[float, float]]] = []
+        self.rows: list[tuple[RowName, Array, Array, Array]] = []
 
     def add(
         self,
         labels: Sequence[RowName],
         values: Array,
         limits: Array,
-        price: tuple[float, float] = (np.inf, np.inf),
+        prices: tuple[float, float] = (0.0, 0.0),
     ) -> None:
-        """Add those values that have a bound."""
-        for parts in zip(labels, values, limits, strict=True):
-            if np.any(np.isfinite(parts[2])):
-                self.rows.append((*parts, price))
+        """Add those values that have a bound, soft where they have a price."""
+        penalties = penalties_of("outputs", *prices, limits)
+        for row in zip(labels, values, limits, penalties, strict=True):
+            if np.any(np.isfinite(row[2])):
+                self.rows.append(row)
 
-    def add_output(self, k: int, values: Array, output: Output, least: float) -> None:
-        """Add the rows of an output at a sample, soft where it has a price; their size is one."""
+    def add_output(self, k: int, values: Array, output: Output) -> None:
+        """Add the rows of an output at a sample."""
         limits = np.column_stack([output.lower, output.upper])
-        curvature = max(output.quadratic_penalty, output.linear_penalty / REACH, least)
-        price = (output.linear_penalty, curvature) if output.soft else (np.inf, np.inf)
-        self.add([RowName(name, k) for name in output.rows], values, limits, price)
+        prices = output.linear_penalty, output.quadratic_penalty
+        self.add([RowName(name, k) for name in output.rows], values, limits, prices)
 
     @property
     def values(self) -> list[Array]:

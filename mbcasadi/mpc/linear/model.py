@@ -100,7 +100,8 @@ class Output:
         name: prefix of the rows' names.
         C, D: (ny, nx), (ny, nu).
         lower, upper: (ny,), infinite where there is none.
-        linear_penalty, quadratic_penalty: ρ₁, ρ₂ of a soft output; both zero for a hard one.
+        linear_penalty, quadratic_penalty: ρ₁, ρ₂ of a soft output; both zero for a hard one. The
+            least ρ₂ of a row is that of `Bounded`.
             Above the largest multiplier of the hard problem, ρ₁ is exact: the bound is violated
             only where no solution satisfies it.
     """

@@ -229,8 +229,8 @@ def rows(linear, pick, *ends):
 
 WRONG = {
     "no such pin": (lambda x: friction(x, "foot"), err.UnknownNameError, "unknown constraint"),
-    "friction": (lambda x: friction(x, value=-0.5), err.ProblemError, "a positive friction"),
-    "normal": (lambda x: friction(x, normal=(0, 0, 0)), err.ShapeError, "not all zero"),
+    "friction": (lambda x: friction(x, value=-0.5), err.ProblemError, "expected a positive number"),
+    "normal": (lambda x: friction(x, normal=(0, 0, 0)), err.ProblemError, "numbers, not zero"),
     "rows": (lambda x: rows(x, np.eye(5)), err.ShapeError, r"expected \(k, 6\)"),
     "unloaded": (lambda x: rows(x, np.eye(6)[1]), err.ProblemError, "no control changes"),
     "empty": (lambda x: rows(x, np.eye(6)[0], 2.0, 1.0), err.ProblemError, "empty"),

@@ -58,17 +58,28 @@ def test_an_integrator_of_one_state_has_the_gain_of_the_golden_section(form):
         np.testing.assert_allclose(u, -0.5 * (np.sqrt(5.0) - 1) / 2, atol=ONE_SOLUTION)
 
 
-@pytest.mark.parametrize("form", ["condensed", "sparse"])
-@pytest.mark.parametrize(("share", "taken"), [(1e-5, 1.0), (1e-7, 10.0)])
-def test_a_price_of_a_violation_is_raised_only_where_the_qp_would_lose_digits(form, share, taken):
-    """`SLACK_CURVATURE` of the largest curvature, 1e-6, is what a soft row has at least."""
+@pytest.mark.parametrize("share", [1e-5, 1e-11])
+def test_a_small_price_of_a_violation_is_taken_as_it_is_and_costs_no_digits(share):
     weights = {"Q": [200.0, 10.0], "R": 30.0}
     price = share * np.abs(controller_of(**weights, u_bounds=[[-1.0, 1.0]]).condensed.H).max()
     soft = replace(SOFT, linear_penalty=0.0, quadratic_penalty=price)
-    mpc = controller_of(**weights, form=form, outputs=[soft])
-    problem = mpc.condensed if form == "condensed" else mpc.sparse
-    curvatures = np.diag(np.array(problem.H))[-HORIZON:]
-    np.testing.assert_allclose(curvatures, taken * price)
+    answers = {}
+    for form in ("condensed", "sparse"):
+        mpc = controller_of(**weights, form=form, outputs=[soft])
+        problem = mpc.condensed if form == "condensed" else mpc.sparse
+        np.testing.assert_allclose(np.diag(np.array(problem.H))[-HORIZON:], price)
+        answers[form] = mpc.solve([3.0, -2.0])
+        assert answers[form].status == 0
+    np.testing.assert_allclose(answers["condensed"].u, answers["sparse"].u, rtol=ONE_SOLUTION)
+    assert max(answers["condensed"].residuals().values()) < 1e-12
+
+
+@pytest.mark.parametrize(("bound", "size"), [(0.02, 0.02), (7.0, 1.0), (0.0, 1.0)])
+def test_the_least_curvature_of_a_linear_price_is_that_of_every_mpc(bound, size):
+    """ρ₂ is at least ρ₁ / (100 b), as `Bounded` says, b the bound, at most 1."""
+    soft = replace(SOFT, lower=[-bound], upper=[bound], linear_penalty=2.0, quadratic_penalty=0.0)
+    H = controller_of(outputs=[soft]).condensed.H
+    np.testing.assert_allclose(np.diag(H)[-HORIZON:], 2.0 / (100.0 * size))
 
 
 MODELS = {"four_bar": ([[-0.5, 0.5]], 3, 2), "planar_biped": (None, 6, 4)}
