@@ -53,7 +53,7 @@ def sampled_force_loop() -> Errors:
 def projection_after_steps() -> Errors:
     """printed: correct the position after a step of the integrator
     holds: project `q` and `v` inside every stage
-    measured: share of six runs through singular poses whose step falls below 1e-5 s, or whose
+    measured: share of three runs through singular poses whose step falls below 1e-5 s, or whose
         integrator gives up (slider-crank in Cartesian coordinates, DOP853, rtol 1e-11,
         undisturbed steps 1e-2 s; `q` and `v` corrected after each step). In the two angles of
         §8 nothing shows: their manifold is a straight line, which a Runge-Kutta method keeps"""
