@@ -4,7 +4,7 @@ import pytest
 from support.pages import assert_prints_what_it_says
 
 
-def test_the_code_on_the_page_prints_what_it_says() -> None:
+def test_the_code_on_the_page_prints_what_it_says():
     pytest.importorskip("gymnasium.envs.mujoco", reason="gymnasium[mujoco] is not installed")
     names = assert_prints_what_it_says("guides/gymnasium.md", 3)
     for seed in range(3):

@@ -5,7 +5,7 @@ import functools
 import casadi as ca
 import numpy as np
 import pytest
-from support.admissible_states import States, admissible_states, call, column, drifted_states, times
+from support.admissible_states import admissible_states, call, column, drifted_states, times
 from support.compiled import compiled
 from support.constrained_mechanisms import mechanism
 
@@ -20,7 +20,7 @@ ACTUATED = ("four_bar", "five_bar", "cooperating_arms")
 
 
 @functools.cache
-def at_states(name: str, drifted: bool) -> States:
+def at_states(name, drifted):
     """Return the reduced equations, the matrices and the reference motion of a mechanism."""
     case = mechanism(name)
     states = (drifted_states if drifted else admissible_states)(case, STATES)
@@ -28,7 +28,7 @@ def at_states(name: str, drifted: bool) -> States:
     return found | call(forward_dynamics(case.system, "lagrange"), states) | {"f_in": states["f"]}
 
 
-def assert_close(found: np.ndarray, expected: np.ndarray, tol: float = TOL) -> None:
+def assert_close(found, expected, tol=TOL):
     np.testing.assert_allclose(found, expected, atol=tol * max(1.0, np.abs(expected).max()))
 
 

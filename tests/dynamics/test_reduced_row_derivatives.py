@@ -13,7 +13,7 @@ from mbcasadi.dynamics.reduced_rows import reduced_rows, reduced_size
 from mbcasadi.dynamics.residual_jacobians import reduced_residual_fun
 from mbcasadi.dynamics.row_independence import rows_are_independent
 from mbcasadi.dynamics.terms import State, state_symbols, terms
-from mbcasadi.system import System, read_mjcf
+from mbcasadi.system import read_mjcf
 
 ROUNDING = 1e-11  # relative to the largest entry
 STEP = 1e-5
@@ -24,7 +24,7 @@ HEIGHT = -0.0663
 Held = dict[str, list[tuple[float, float, float]]]
 
 
-def held_to_the_world(name: str, held: Held, *, body_first: bool = True) -> mujoco.MjModel:
+def held_to_the_world(name, held, *, body_first=True):
     """Return one of our models with points of bodies connected to the world."""
     spec = mujoco.MjSpec.from_file(str(MODELS / f"{name}.xml"))
     for body, points in held.items():
@@ -37,7 +37,7 @@ def held_to_the_world(name: str, held: Held, *, body_first: bool = True) -> mujo
     return spec.compile()
 
 
-def humanoid(points: int = 4, *, body_first: bool = True) -> mujoco.MjModel:
+def humanoid(points=4, *, body_first=True):
     sole = [(x, y, HEIGHT) for x, y in SOLE[:points]]
     held = {f"{side}_foot": sole for side in ("left", "right")} if points else {}
     return held_to_the_world("humanoid", held, body_first=body_first)
@@ -56,7 +56,7 @@ def test_reduced_rows_are_differentiated_as_their_matrices_are(points):
         assert error.max() < ROUNDING * np.abs(expected.full()).max(), key
 
 
-def differentiated(system: System) -> ca.Function:
+def differentiated(system):
     """Return rho_q, rho_v and turn_q by differentiation of the reduced rows and of M a + h."""
     state: State[ca.SX] = state_symbols(system, ca.SX)
     all_terms = terms(system, state)
@@ -122,7 +122,7 @@ def test_rows_that_are_far_open_leave_the_derivatives_along_the_closed_ones_righ
             assert error < DIFFERENCE_TOL * (1 + np.abs(difference).max())
 
 
-def on_manifold(system: System, q: ca.DM) -> ca.DM:
+def on_manifold(system, q):
     for _ in range(10):
         A = system.constraint_jacobian(q).full()
         q = system.integrate(q, -np.linalg.pinv(A, 1e-8) @ system.constraint(q).full().ravel())

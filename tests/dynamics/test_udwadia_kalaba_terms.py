@@ -5,7 +5,7 @@ import functools
 import casadi as ca
 import numpy as np
 import pytest
-from support.admissible_states import States, admissible_states, call, column, times
+from support.admissible_states import admissible_states, call, column, times
 from support.compiled import compiled
 from support.constrained_mechanisms import mechanism
 
@@ -21,7 +21,7 @@ TOL = 1e-9  # relative; conditions of M below 1e4
 NAMES = ("four_bar", "ball_loop", "moving_pendulum", "rolling_disc", "climbing_particle")
 
 
-def with_friction(name: str) -> States:
+def with_friction(name):
     case = mechanism(name)
     states = dict(admissible_states(case, STATES))
     force = 3.0 * np.random.default_rng(7).standard_normal(states["f"].shape)
@@ -29,14 +29,14 @@ def with_friction(name: str) -> States:
 
 
 @functools.cache
-def at_states(name: str, root: str) -> States:
+def at_states(name, root):
     system, states = mechanism(name).system, with_friction(name)
     at = {key: value for key, value in states.items() if key not in ("f", "f_nonideal")}
     found = call(udwadia_kalaba_terms(system, root=root), states)
     return found | call(terms_fun(system), at) | {"Z": call(null_space_terms(system), at)["Z"]}
 
 
-def assert_close(found: np.ndarray, expected: np.ndarray, tol: float = TOL) -> None:
+def assert_close(found, expected, tol=TOL):
     np.testing.assert_allclose(found, expected, atol=tol * max(1.0, np.abs(expected).max()))
 
 

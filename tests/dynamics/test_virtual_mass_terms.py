@@ -5,7 +5,7 @@ import functools
 import casadi as ca
 import numpy as np
 import pytest
-from support.admissible_states import States, admissible_states, call, column, drifted_states, times
+from support.admissible_states import admissible_states, call, column, drifted_states, times
 from support.compiled import compiled
 from support.constrained_mechanisms import mechanism
 
@@ -21,12 +21,12 @@ DRIVEN = ("moving_pendulum", "driven_truss")  # rows that depend on time
 
 
 @functools.cache
-def the_terms(name: str, virtual_mass: float | None = None) -> ca.Function:
+def the_terms(name, virtual_mass=None):
     return virtual_mass_terms(mechanism(name).system, virtual_mass=virtual_mass)
 
 
 @functools.cache
-def at_states(name: str, virtual_mass: float | None = None, drifted: bool = False) -> States:
+def at_states(name, virtual_mass=None, drifted=False):
     """Return terms, motion and the matrices of [A16] of a mechanism at its states."""
     case = mechanism(name)
     states = (drifted_states if drifted else admissible_states)(case, STATES)
@@ -35,7 +35,7 @@ def at_states(name: str, virtual_mass: float | None = None, drifted: bool = Fals
     return call(terms_fun(case.system), states) | motion | matrices
 
 
-def assert_close(found: np.ndarray, expected: np.ndarray, tol: float = TOL) -> None:
+def assert_close(found, expected, tol=TOL):
     np.testing.assert_allclose(found, expected, atol=tol * max(1.0, np.abs(expected).max()))
 
 

@@ -1,7 +1,5 @@
 """Formulations against laws, a null-space reference, closed forms, each other and generated C."""
 
-from pathlib import Path
-
 import casadi as ca
 import numpy as np
 import pytest
@@ -31,7 +29,7 @@ CASES = [(4, 6, 4), (6, 6, 3), (3, 5, 0), (0, 4, 0), (5, 4, 2), (2, 7, 2)]
 RELATIVE_TOL = 1e-10  # matrices of condition below 1e4
 
 
-def function(equations, kind: type, m: int, n: int) -> ca.Function:
+def function(equations, kind, m, n):
     symbols = [kind.sym("M", n, n), *(kind.sym(x, n) for x in "hf"), kind.sym("A", m, n)]
     symbols.append(kind.sym("c", m))
     names = ["M", "h", "f", "A", "c"]
@@ -39,7 +37,7 @@ def function(equations, kind: type, m: int, n: int) -> ca.Function:
     return ca.Function(equations.__name__, symbols, list(motion), names, ["a", "f_c", "lam"])
 
 
-def problem(rng: np.random.Generator, m: int, n: int, r: int) -> dict[str, np.ndarray]:
+def problem(rng, m, n, r):
     X = rng.standard_normal((n, n))
     return {
         "M": X @ X.T + np.eye(n),
@@ -50,7 +48,7 @@ def problem(rng: np.random.Generator, m: int, n: int, r: int) -> dict[str, np.nd
     }
 
 
-def null_space_reference(M, h, f, A, c) -> np.ndarray:
+def null_space_reference(M, h, f, A, c):
     """Return `a = -A⁺c + Z y` with Z from a singular value decomposition."""
     _, s, Vt = np.linalg.svd(A) if A.size else (None, np.zeros(0), np.eye(A.shape[1]))
     Z = Vt[np.sum(s > 1e-9) :].T
@@ -112,7 +110,7 @@ def test_constraint_inertia_has_the_kinetic_energy_of_the_inertia():
     np.testing.assert_allclose(constraint_inertia(ca.DM(M), ca.DM.eye(6)), M, rtol=1e-14)
 
 
-def slider_crank(q: np.ndarray, v: np.ndarray, gravity: float = 9.81) -> dict[str, np.ndarray]:
+def slider_crank(q, v, gravity=9.81):
     """Two links of 1 m with 1 kg at their ends, absolute angles; the end stays at height zero.
 
     `phi = sin q1 + sin q2` vanishes with its Jacobian where both links are upright
@@ -168,7 +166,7 @@ def test_large_systems_agree_with_the_reference_in_both_formulations():
 
 
 @pytest.mark.parametrize("equations", FORMULATIONS)
-def test_generated_c_of_a_formulation_equals_the_function(equations, tmp_path: Path):
+def test_generated_c_of_a_formulation_equals_the_function(equations, tmp_path):
     f = function(equations, ca.SX, 4, 6)
     external = compiled(f, tmp_path)
     rng = np.random.default_rng(36)

@@ -30,7 +30,7 @@ RELATIVE_TOL = 1e-9  # problems and metrics of condition below 1e3 each
 ACROSS = ("a", "f_c", "lam")
 
 
-def random_metric(rng: np.random.Generator, n: int, dense: bool) -> np.ndarray:
+def random_metric(rng, n, dense):
     X = rng.standard_normal((n, n)) if dense else np.diag(rng.uniform(0.1, 3.0, n))
     return X @ X.T + 0.1 * np.eye(n)
 

@@ -19,7 +19,7 @@ LENGTH = 0.7  # m, characteristic
 ROTATIONAL = (False, True, False)
 
 
-def sliding_pendulum(metre: float, radian: float) -> dict[str, np.ndarray]:
+def sliding_pendulum(metre, radian):
     """Return M, h, A, c of a cart with a telescopic pendulum whose tip stays level, row doubled.
 
     Coordinates: cart, angle, length, in `metre` units per metre and `radian` per radian;
@@ -48,7 +48,7 @@ def sliding_pendulum(metre: float, radian: float) -> dict[str, np.ndarray]:
     }
 
 
-def both_units() -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+def both_units():
     """Return the pendulum in m and rad, and in mm and degrees, with one applied force."""
     f = np.array([1.0, -2.0, 0.5])
     in_si = sliding_pendulum(1.0, 1.0) | {"f": f}
@@ -56,7 +56,7 @@ def both_units() -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     return in_si, in_mm
 
 
-def length_metrics() -> tuple[ca.DM, ca.DM]:
+def length_metrics():
     here = length_metric(ROTATIONAL, LENGTH)
     return here, length_metric(ROTATIONAL, LENGTH * MILLIMETRE / DEGREE)
 
@@ -114,7 +114,7 @@ def test_with_a_metric_the_rows_that_repeat_are_the_same_in_all_units(name):
     in_degrees = in_radians | in_degrees
     rule = functools.partial(FORMULATIONS[name], rank_tol=1e-9)
 
-    def angle(equations, values, per_radian: float) -> float:
+    def angle(equations, values, per_radian):
         """Return the acceleration of the angle, rad/s²: 0 where its row is kept, else 2."""
         f = as_function(equations, ca.SX, motion_shapes(2, 3))
         return numbers(f, **values)["a"][1] / per_radian

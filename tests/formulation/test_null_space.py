@@ -31,23 +31,23 @@ RELATIVE_TOL = 1e-10  # matrices of condition below 1e4
 ACTUATION_RANKS = (0, 2, 4)
 
 
-def motion(kind, m: int, n: int, pivot: bool = True) -> ca.Function:
+def motion(kind, m, n, pivot=True):
     return as_function(functools.partial(null_space, pivot=pivot), kind, motion_shapes(m, n))
 
 
-def inverse(kind, m: int, n: int, nu: int, pivot: bool = True) -> ca.Function:
+def inverse(kind, m, n, nu, pivot=True):
     shapes = {"M": (n, n), "h": (n,), "A": (m, n), "B": (n, nu), "a": (n,)}
     build = functools.partial(null_space_inverse, pivot=pivot)
     return as_function(build, kind, shapes, ("u", "lam", "residual"))
 
 
-def inverse_problem(rng, m: int, n: int, r: int, nu: int, rank_B: int) -> dict[str, np.ndarray]:
+def inverse_problem(rng, m, n, r, nu, rank_B):
     p = problem(rng, m, n, r)
     B = rng.standard_normal((n, rank_B)) @ rng.standard_normal((rank_B, nu))
     return {"M": p["M"], "h": p["h"], "A": p["A"], "B": B, "a": rng.standard_normal(n)}
 
 
-def quadratic_program(M, h, A, B, a) -> tuple[np.ndarray, np.ndarray]:
+def quadratic_program(M, h, A, B, a):
     """Return (u, lam): `min |u|` under the least-squares solution of `B u + Aᵀ lam = M a + h`.
 
     First the force closest to the required one among those that actuators and constraints can

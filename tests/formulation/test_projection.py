@@ -35,11 +35,11 @@ RELATIVE_TOL = 1e-10  # matrices of condition below 1e5
 ELIMINATION = 1e-12  # a hundred operations with two coordinates, of condition below 10
 
 
-def name_of(options: dict) -> str:
+def name_of(options):
     return "_".join(str(value).replace(".", "_") for value in options.values())
 
 
-def inertias(M: np.ndarray, P: np.ndarray) -> dict[str, np.ndarray]:
+def inertias(M, P):
     M_dm, P_dm = ca.DM(M), ca.DM(P)
     return {
         "M_c": constraint_inertia(M_dm, P_dm).full(),
@@ -49,7 +49,7 @@ def inertias(M: np.ndarray, P: np.ndarray) -> dict[str, np.ndarray]:
 
 
 @functools.cache
-def motion(kind: type, m: int, n: int, **options) -> ca.Function:
+def motion(kind, m, n, **options):
     return formulation_function(f"projection_{name_of(options)}", projection, kind, m, n, **options)
 
 
@@ -195,7 +195,7 @@ def test_a_rigid_body_in_euler_parameters_obeys_eulers_equation(options):
     assert np.linalg.cond(singular["M_c_second"]) < 100
 
 
-def exact_motion(M, h, f, A, c) -> np.ndarray:
+def exact_motion(M, h, f, A, c):
     """Return a from the Lagrange equations in 40 digits; A has full row rank."""
     m, n = A.shape
     K = np.block([[M, -A.T], [A, np.zeros((m, m))]])

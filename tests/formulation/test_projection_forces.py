@@ -32,7 +32,7 @@ from mbcasadi.linalg import projector as linalg_projector
 TOL = 1e-11  # matrices of condition below 1e3
 
 
-def moving_terms(mechanism) -> ca.Function:
+def moving_terms(mechanism):
     """Return (q, v) → what the two ways to `Ṗ v` need."""
     Adot = mechanism.rate(mechanism.A)
     P, A_pinv = linalg_projector(mechanism.A), pinv(mechanism.A)
@@ -111,7 +111,7 @@ def test_off_the_manifold_they_differ_by_what_the_drift_does(rates):
     np.testing.assert_allclose(gap, (P @ Lambda.T - Lambda) @ drift, atol=TOL)
 
 
-def motion_of(p) -> dict[str, np.ndarray]:
+def motion_of(p):
     m, n = p["A"].shape
     out = formulation_function("motion", projection, ca.SX, m, n)(**p)
     return {key: value.full().ravel() for key, value in out.items()}

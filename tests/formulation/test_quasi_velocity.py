@@ -1,7 +1,5 @@
 """Motion in quasi-velocities: laws, references, units, the rank, derivatives and generated C."""
 
-from pathlib import Path
-
 import casadi as ca
 import numpy as np
 import pytest
@@ -28,11 +26,11 @@ RELATIVE_TOL = 1e-10  # matrices of condition below 1e4
 KEYS = ("a", "f_c", "lam")
 
 
-def motion(kind: type, m: int, n: int, **options) -> ca.Function:
+def motion(kind, m, n, **options):
     return as_function(lambda *p: quasi_velocity(*p, **options), kind, motion_shapes(m, n))
 
 
-def size(p: dict[str, np.ndarray], a: np.ndarray) -> float:
+def size(p, a):
     return float(np.abs(p["M"]).max() * max(1.0, np.abs(a).max()))
 
 
@@ -163,7 +161,7 @@ def test_derivatives_hold_where_the_rank_is_constant(root):
 
 
 @pytest.mark.parametrize("root", ROOTS)
-def test_generated_c_equals_the_function(root, tmp_path: Path):
+def test_generated_c_equals_the_function(root, tmp_path):
     f = motion(ca.SX, 4, 5, root=root)
     external = compiled(f, tmp_path)
     rng = np.random.default_rng(58)

@@ -1,7 +1,5 @@
 """Terms in quasi-velocities: skew Coriolis matrix, decoupled equations, bases and their rates."""
 
-from pathlib import Path
-
 import casadi as ca
 import numpy as np
 import pytest
@@ -27,7 +25,7 @@ SHAPES = [(4, 6, 4), (5, 6, 3), (3, 5, 0), (0, 4, 0), (2, 1, 1), (4, 3, 2)]
 class Moving:
     """Matrices that move with t: `M`, `A` of constant rank, and a C with `Ṁ = C + Cᵀ`."""
 
-    def __init__(self, seed: int, m: int, n: int, r: int) -> None:
+    def __init__(self, seed, m, n, r):
         rng = np.random.default_rng(seed)
         self.m, self.n = m, n
         self.X, self.X1 = rng.standard_normal((2, n, n))
@@ -42,24 +40,24 @@ class Moving:
         Z = null_columns(self.A(0.0))
         self.v = Z @ rng.standard_normal(Z.shape[1])
 
-    def M(self, t: float) -> np.ndarray:
+    def M(self, t):
         X = self.X + t * self.X1
         return X @ X.T + np.eye(self.n)
 
-    def A(self, t: float) -> np.ndarray:
+    def A(self, t):
         return (self.F + t * self.F1) @ (self.G + t * self.G1)
 
-    def values(self) -> dict[str, np.ndarray]:
+    def values(self):
         named = {"M": self.M(0.0), "C": self.C, "v": self.v, "f": self.f}
         return named | {"A": self.A(0.0), "Adot": self.Adot}
 
-    def terms(self, kind: type, root: str) -> dict[str, np.ndarray]:
+    def terms(self, kind, root):
         return {
             key: np.array(value)
             for key, value in self.function(kind, root)(**self.values()).items()
         }
 
-    def function(self, kind: type, root: str) -> ca.Function:
+    def function(self, kind, root):
         m, n = self.m, self.n
         shapes = {"M": (n, n), "C": (n, n), "v": (n,), "f": (n,), "A": (m, n), "Adot": (m, n)}
 
@@ -207,7 +205,7 @@ def test_units_change_bases_but_neither_the_coriolis_term_nor_any_length():
 
 
 @pytest.mark.parametrize("root", ROOTS)
-def test_generated_c_of_the_terms_equals_the_function(root, tmp_path: Path):
+def test_generated_c_of_the_terms_equals_the_function(root, tmp_path):
     moving = Moving(65, 3, 4, 2)
     f = moving.function(ca.SX, root)
     external = compiled(f, tmp_path)

@@ -21,27 +21,23 @@ from support.compiled import compiled
 
 from mbcasadi.errors import ShapeError, UnknownNameError
 from mbcasadi.formulation.root import ROOTS
-from mbcasadi.formulation.udwadia_kalaba import (
-    gauss_deviation,
-    nonideal_split,
-    udwadia_kalaba,
-)
+from mbcasadi.formulation.udwadia_kalaba import gauss_deviation, nonideal_split, udwadia_kalaba
 
 KINDS = [ca.SX, ca.MX]
 RELATIVE_TOL = 1e-10  # matrices of condition below 1e4
 SPLIT = ("a", "f_ideal", "f_n", "lam")
 
 
-def motion(kind, root: str, m: int, n: int) -> ca.Function:
+def motion(kind, root, m, n):
     return as_function(functools.partial(udwadia_kalaba, root=root), kind, motion_shapes(m, n))
 
 
-def split(kind, root: str, m: int, n: int) -> ca.Function:
+def split(kind, root, m, n):
     shapes = motion_shapes(m, n) | {"C": (n,)}
     return as_function(functools.partial(nonideal_split, root=root), kind, shapes, SPLIT)
 
 
-def forced(rng: np.random.Generator, m: int, n: int, r: int) -> dict[str, np.ndarray]:
+def forced(rng, m, n, r):
     return problem(rng, m, n, r) | {"C": rng.standard_normal(n)}
 
 

@@ -71,11 +71,11 @@ def model(mechanism):
     return ca.Function("model", inputs, list(outputs.values()), ["q", "v"], list(outputs))
 
 
-def numbers(function: ca.Function, q, v) -> dict[str, np.ndarray]:
+def numbers(function, q, v):
     return {key: value.full() for key, value in function(q=q, v=v).items()}
 
 
-def skew_gap(rate: np.ndarray, C: np.ndarray) -> float:
+def skew_gap(rate, C):
     X = rate - 2 * C
     return float(np.abs(X + X.T).max() / np.abs(X).max())
 

@@ -12,18 +12,8 @@ from mbcasadi.plant.named_parameters import set_parameters
 
 EXACT = 1e-9  # relative to the largest entry: rounding of MuJoCo and of ours
 STEP, BY_DIFFERENCE = 1e-6, 1e-6  # relative, of a central difference
-ALL = [
-    "body:*:*",
-    "joint:*:*",
-    "tendon:*:*",
-    "equality:*:*",
-    "gravity",
-]
-MEMBERS = {
-    "mass_matrix": ("qM",),
-    "bias_force": ("qfrc_bias",),
-    "passive_force": ("qfrc_passive",),
-}
+ALL = ["body:*:*", "joint:*:*", "tendon:*:*", "equality:*:*", "gravity"]
+MEMBERS = {"mass_matrix": ("qM",), "bias_force": ("qfrc_bias",), "passive_force": ("qfrc_passive",)}
 
 MECHANISM = """
 <mujoco model="mechanism">
@@ -72,23 +62,23 @@ MECHANISM = """
 
 
 @pytest.fixture(scope="module")
-def system() -> mb.System:
+def system():
     return mb.read_mjcf(MECHANISM, parameters=ALL)
 
 
-def physical_change(system: mb.System, rng: np.random.Generator) -> np.ndarray:
+def physical_change(system, rng):
     """Return p with every number changed by some percent, inertias of real bodies."""
     p = system.parameters.values
     return p * (1 + 0.03 * rng.uniform(-1, 1, p.size))
 
 
-def edited(system: mb.System, p: np.ndarray) -> tuple[mujoco.MjModel, mujoco.MjData]:
+def edited(system, p):
     model = mujoco.MjModel.from_xml_string(MECHANISM)
     set_parameters(model, dict(zip(system.parameters.names, p, strict=True)))
     return model, mujoco.MjData(model)
 
 
-def test_members_at_p_are_those_of_an_edited_model(system: mb.System) -> None:
+def test_members_at_p_are_those_of_an_edited_model(system):
     rng = np.random.default_rng(0)
     for _ in range(3):
         p = physical_change(system, rng)
@@ -126,7 +116,7 @@ def test_members_at_p_are_those_of_an_edited_model(system: mb.System) -> None:
             assert error < EXACT * np.abs(expected).max(), name
 
 
-def test_every_parameter_has_an_effect_and_the_right_derivative(system: mb.System) -> None:
+def test_every_parameter_has_an_effect_and_the_right_derivative(system):
     rng = np.random.default_rng(1)
     p = system.parameters.values
     p[p == 0.0] = 0.1  # a spring without stiffness has no rest position
@@ -147,7 +137,7 @@ def test_every_parameter_has_an_effect_and_the_right_derivative(system: mb.Syste
         assert np.abs(J[:, k] - difference).max() < BY_DIFFERENCE * (1 + np.abs(difference).max())
 
 
-def test_a_system_at_numbers_is_that_of_the_edited_model(system: mb.System) -> None:
+def test_a_system_at_numbers_is_that_of_the_edited_model(system):
     p = physical_change(system, np.random.default_rng(2))
     changed = system.at(dict(zip(system.parameters.names, p, strict=True)))
     again = mb.read_mjcf(edited(system, p)[0])
@@ -160,7 +150,7 @@ def test_a_system_at_numbers_is_that_of_the_edited_model(system: mb.System) -> N
     np.testing.assert_allclose(changed.scales.coordinates, again.scales.coordinates, rtol=1e-6)
 
 
-def test_what_no_mechanism_has_is_refused(system: mb.System) -> None:
+def test_what_no_mechanism_has_is_refused(system):
     with pytest.raises(ProblemError, match="masses above 0"):
         system.at({"body:fore:mass": -0.1})
     with pytest.raises(ProblemError, match="distributions of mass"):
@@ -177,13 +167,13 @@ def test_what_no_mechanism_has_is_refused(system: mb.System) -> None:
         mb.read_mjcf(MECHANISM, parameters=["joint:elbow:inertance"])
 
 
-def test_a_force_that_a_flag_switches_off_has_no_parameters() -> None:
+def test_a_force_that_a_flag_switches_off_has_no_parameters():
     text = MECHANISM.replace("<option ", '<option><flag damper="disable"/></option><option ')
     with pytest.raises(UnknownNameError):
         mb.read_mjcf(text, parameters=["joint:elbow:damping"])
 
 
-def test_sensors_and_subtrees_take_p() -> None:
+def test_sensors_and_subtrees_take_p():
     sensors = '<subtreecom name="com" body="upper"/><subtreeangmom name="L" body="base"/>'
     sensed = MECHANISM.replace("</mujoco>", f"<sensor>{sensors}</sensor></mujoco>")
     system = mb.read_mjcf(sensed, parameters=["body:*:mass", "body:*:com"])
@@ -229,7 +219,7 @@ MOVED = """
 """
 
 
-def test_mocap_poses_air_and_gains_are_parameters() -> None:
+def test_mocap_poses_air_and_gains_are_parameters():
     patterns = ["mocap:target:*", "wind", "density", "viscosity", "actuator:*:*"]
     system = mb.read_mjcf(MOVED, parameters=patterns)
     model = mujoco.MjModel.from_xml_string(MOVED)
@@ -268,7 +258,7 @@ def test_mocap_poses_air_and_gains_are_parameters() -> None:
         assert error < 1e-5 * (1 + np.abs(J[:, k]).max()), system.parameters.names[k]
 
 
-def test_frames_of_a_system_at_numbers_are_where_its_mocap_bodies_are() -> None:
+def test_frames_of_a_system_at_numbers_are_where_its_mocap_bodies_are():
     system = mb.read_mjcf(MOVED, parameters=["mocap:target:*"])
     symbols = ca.SX.sym("q", system.nq)
     added = system.with_frame("above", symbols, ca.vertcat(symbols[0], 0, 1))
@@ -296,7 +286,7 @@ def test_frames_of_a_system_at_numbers_are_where_its_mocap_bodies_are() -> None:
         np.testing.assert_allclose(np.array(changed.frame("above").pose(q)[0]).ravel()[2], 1)
 
 
-def test_damping_that_differs_among_the_axes_of_a_joint_is_no_parameter() -> None:
+def test_damping_that_differs_among_the_axes_of_a_joint_is_no_parameter():
     model = mujoco.MjModel.from_xml_string(MECHANISM)
     ball = model.joint("ball").dofadr[0]
     model.dof_damping[ball] *= 2
@@ -307,7 +297,7 @@ def test_damping_that_differs_among_the_axes_of_a_joint_is_no_parameter() -> Non
         set_parameters(model, {"joint:ball:damping": 1.0})
 
 
-def test_an_error_of_single_parameters_is_that_of_the_edited_model() -> None:
+def test_an_error_of_single_parameters_is_that_of_the_edited_model():
     model, expected = (mujoco.MjModel.from_xml_string(MECHANISM) for _ in range(2))
     errors = {"equality:loop:anchor": 0.1, "gravity": -0.5, "body:fore:mass": 0.2}
     perturb(model, errors | {"mass": 0.0})
@@ -332,7 +322,7 @@ NOT_READ = """<mujoco><worldbody><geom name="drum" size=".1"/><site name="a" pos
 <general name="both" joint="hinge" gaintype="affine" biastype="affine"/></actuator></mujoco>"""
 
 
-def test_what_mujoco_does_not_read_of_a_type_is_no_parameter() -> None:
+def test_what_mujoco_does_not_read_of_a_type_is_no_parameter():
     patterns = ["actuator:*:*", "tendon:*:armature"]
     system = mb.read_mjcf(NOT_READ, parameters=patterns)
     affine = {f"bias.{term}" for term in ("constant", "length", "velocity")}
