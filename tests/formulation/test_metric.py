@@ -35,8 +35,7 @@ def random_metric(rng, n, dense):
     return X @ X.T + 0.1 * np.eye(n)
 
 
-@pytest.mark.parametrize("dense", [True, False])
-@pytest.mark.parametrize("kind", [ca.SX, ca.MX])
+@pytest.mark.parametrize(("kind", "dense"), [(ca.SX, True), (ca.MX, False)])
 @pytest.mark.parametrize("name", list(FORMULATIONS))
 def test_motion_and_forces_have_no_metric(name, kind, dense):
     rng = np.random.default_rng(61)

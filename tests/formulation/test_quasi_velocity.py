@@ -6,19 +6,12 @@ import pytest
 from formulation_problems import (
     CASES,
     as_function,
-    assert_derivatives_hold,
     motion_shapes,
-    null_columns,
     numbers,
-    pinv,
     problem,
-    reference_motion,
-    with_zero_and_repeated_rows,
 )
-from support.compiled import compiled
 
 from mbcasadi.errors import UnknownNameError
-from mbcasadi.formulation.lagrange import lagrange
 from mbcasadi.formulation.quasi_velocity import quasi_velocity
 from mbcasadi.formulation.root import ROOTS, constraint_basis, root_factor
 
@@ -32,49 +25,6 @@ def motion(kind, m, n, **options):
 
 def size(p, a):
     return float(np.abs(p["M"]).max() * max(1.0, np.abs(a).max()))
-
-
-@pytest.mark.parametrize("pivot", [True, False])
-@pytest.mark.parametrize("kind", [ca.SX, ca.MX])
-@pytest.mark.parametrize("root", ROOTS)
-def test_motion_is_that_of_the_reference_whatever_the_rank(root, kind, pivot):
-    rng = np.random.default_rng(51)
-    for m, n, r in CASES:
-        plain = problem(rng, m, n, r)
-        for p in [plain, with_zero_and_repeated_rows(plain)] if m else [plain]:
-            found = numbers(motion(kind, len(p["c"]), n, root=root, pivot=pivot), **p)
-            expected = reference_motion(**p)
-            tol = RELATIVE_TOL * size(p, expected[0])
-            for key, value in zip(KEYS, expected, strict=True):
-                # lam: a condition of A⁺ more, up to 1e3 here
-                bound = tol * (1e3 if key == "lam" else 1.0)
-                np.testing.assert_allclose(found[key].ravel(), value, atol=bound, err_msg=key)
-
-
-@pytest.mark.parametrize("root", ROOTS)
-def test_motion_agrees_with_lagrange(root):
-    rng = np.random.default_rng(52)
-    p = problem(rng, 5, 7, 3)
-    expected = numbers(as_function(lagrange, ca.SX, motion_shapes(5, 7)), **p)
-    found = numbers(motion(ca.SX, 5, 7, root=root), **p)
-    for key in KEYS:
-        bound = RELATIVE_TOL * size(p, expected["a"])
-        np.testing.assert_allclose(found[key], expected[key], atol=bound, err_msg=key)
-
-
-@pytest.mark.parametrize("root", ROOTS)
-def test_constraint_force_does_no_work_and_constraints_hold_by_least_squares(root):
-    rng = np.random.default_rng(53)
-    p = problem(rng, 5, 7, 3)
-    found = numbers(motion(ca.SX, 5, 7, root=root), **p)
-    power = null_columns(p["A"]).T @ found["f_c"]
-    assert np.linalg.norm(found["f_c"]) > 0.1
-    np.testing.assert_allclose(power, 0.0, atol=RELATIVE_TOL * np.linalg.norm(found["f_c"]))
-    A_pinv = pinv(p["A"])
-    a = A_pinv @ p["A"] @ found["a"]
-    np.testing.assert_allclose(a, -A_pinv @ p["c"], atol=RELATIVE_TOL * size(p, a))
-    newton = p["M"] @ found["a"] + p["h"] - p["f"]
-    np.testing.assert_allclose(newton, found["f_c"], atol=RELATIVE_TOL * size(p, found["a"]))
 
 
 @pytest.mark.parametrize("root", ROOTS)
@@ -149,24 +99,3 @@ def test_the_basis_across_spans_the_rows_in_quasi_velocities(root):
 def test_an_unknown_root_is_refused_with_the_names():
     with pytest.raises(UnknownNameError, match="unknown root 'lu'; valid: 'cholesky', 'symmetric'"):
         motion(ca.SX, 1, 2, root="lu")
-
-
-@pytest.mark.parametrize("root", ROOTS)
-def test_derivatives_hold_where_the_rank_is_constant(root):
-    rng = np.random.default_rng(57)
-    p = problem(rng, 4, 5, 4)
-    p["M"] = np.eye(5) + 0.1 * p["M"]
-    for name in ("M", "A", "f"):
-        assert_derivatives_hold(motion(ca.SX, 4, 5, root=root), p, name)
-
-
-@pytest.mark.parametrize("root", ROOTS)
-def test_generated_c_equals_the_function(root, tmp_path):
-    f = motion(ca.SX, 4, 5, root=root)
-    external = compiled(f, tmp_path)
-    rng = np.random.default_rng(58)
-    for r in (0, 2, 4):
-        p = problem(rng, 4, 5, r)
-        expected, found = numbers(f, **p), numbers(external, **p)
-        for key in KEYS:
-            np.testing.assert_allclose(found[key], expected[key], rtol=1e-11, atol=1e-12)

