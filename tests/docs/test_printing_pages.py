@@ -1,6 +1,7 @@
 """The code of the guides runs, and prints what stands behind it."""
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -83,5 +84,12 @@ def test_the_delay_of_the_page_on_validation_costs_what_its_text_says():
     assert f"the delay costs {100 * (costs[1].tracking / costs[0].tracking - 1):.0f} %" in (
         " ".join((DOCS / "guides/validate.md").read_text(encoding="utf-8").split())
     )
-    fallen = names["run_of"](names["law"](0), report=ReportOptions(explain=False))
+    mpc = names["law"](0)
+    blind = replace(mpc.controller, prediction=None, prediction_rows=())  # plans take their time
+    reference = mpc.reference(setpoint_q=names["up"].q, setpoint_u=names["up"].u)
+    conditions = {"delay": 1, "perturb": {"mass": 0.1}, "report": ReportOptions(explain=False)}
+    push = lambda t: 0.1 * (0.5 <= t < 0.6) * np.array([0, 0, 1, 0])  # noqa: E731
+    fallen = mb.validate(
+        blind, names["MODEL"], 3.0, reference=reference, disturbance=push, **conditions
+    ).runs[0]
     assert np.abs(fallen.recording.q[:, :3].sum(axis=1)).max() > 1.0  # "does not hold"

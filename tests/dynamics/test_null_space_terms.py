@@ -5,7 +5,14 @@ import functools
 import casadi as ca
 import numpy as np
 import pytest
-from support.admissible_states import admissible_states, call, column, drifted_states, times
+from support.admissible_states import (
+    admissible_states,
+    assert_close,
+    call,
+    column,
+    drifted_states,
+    times,
+)
 from support.compiled import compiled
 from support.constrained_mechanisms import mechanism
 
@@ -14,7 +21,6 @@ from mbcasadi.dynamics.null_space_functions import null_space_inverse_dynamics, 
 from mbcasadi.dynamics.terms import terms_fun
 
 STATES = 20
-TOL = 1e-9  # relative; conditions of M below 1e4
 ALL_KINDS = ("four_bar", "ball_loop", "moving_pendulum", "climbing_particle", "euler_parameters")
 ACTUATED = ("four_bar", "five_bar", "cooperating_arms")
 
@@ -26,10 +32,6 @@ def at_states(name, drifted):
     states = (drifted_states if drifted else admissible_states)(case, STATES)
     found = call(null_space_terms(case.system), states) | call(terms_fun(case.system), states)
     return found | call(forward_dynamics(case.system, "lagrange"), states) | {"f_in": states["f"]}
-
-
-def assert_close(found, expected, tol=TOL):
-    np.testing.assert_allclose(found, expected, atol=tol * max(1.0, np.abs(expected).max()))
 
 
 @pytest.mark.parametrize("drifted", [False, True])

@@ -4,7 +4,14 @@ import functools
 
 import numpy as np
 import pytest
-from support.admissible_states import admissible_states, call, column, drifted_states, times
+from support.admissible_states import (
+    admissible_states,
+    assert_close,
+    call,
+    column,
+    drifted_states,
+    times,
+)
 from support.constrained_mechanisms import mechanism
 
 from mbcasadi.dynamics import forward_dynamics
@@ -34,10 +41,6 @@ def the_terms(name):
 
 def vectors(values, states, *keys):
     return [states[k].T if k in ("v", "f") else column(values, k) for k in keys]
-
-
-def assert_close(found, expected, tol=TOL):
-    np.testing.assert_allclose(found, expected, atol=tol * max(1.0, np.abs(expected).max()))
 
 
 @pytest.mark.parametrize("name", STILL)

@@ -5,11 +5,10 @@ import functools
 import casadi as ca
 import numpy as np
 import pytest
-from support.admissible_states import admissible_states, call, column, times
+from support.admissible_states import admissible_states, assert_close, call, column, times
 from support.compiled import compiled
 from support.constrained_mechanisms import mechanism
 
-import mbcasadi as mb
 from mbcasadi.dynamics.null_space_functions import null_space_terms
 from mbcasadi.dynamics.terms import terms_fun
 from mbcasadi.dynamics.udwadia_kalaba_functions import udwadia_kalaba_terms
@@ -34,10 +33,6 @@ def at_states(name, root):
     at = {key: value for key, value in states.items() if key not in ("f", "f_nonideal")}
     found = call(udwadia_kalaba_terms(system, root=root), states)
     return found | call(terms_fun(system), at) | {"Z": call(null_space_terms(system), at)["Z"]}
-
-
-def assert_close(found, expected, tol=TOL):
-    np.testing.assert_allclose(found, expected, atol=tol * max(1.0, np.abs(expected).max()))
 
 
 @pytest.mark.parametrize("root", ROOTS)
@@ -72,19 +67,6 @@ def test_the_motion_deviates_least_from_the_free_one(name):
     least = column(values, "deviation")[:, 0]
     assert least.max() > 0.1
     assert np.all(deviation >= least * (1 - TOL))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_forward_dynamics_of_every_formulation_takes_the_force(name):
-    system, states = mechanism(name).system, with_friction(name)
-    values = at_states(name, "cholesky")
-    for formulation in ("lagrange", "udwadia_kalaba", "null_space"):
-        found = call(
-            mb.forward_dynamics(system, formulation, nonideal=True, derivatives=False), states
-        )
-        assert_close(column(found, "a"), column(values, "a"))
-        assert_close(column(found, "f_c"), column(values, "f_ideal") + column(values, "f_n"))
-        assert_close(column(found, "lam"), column(values, "lam"))
 
 
 def test_generated_c_equals_the_function(tmp_path):

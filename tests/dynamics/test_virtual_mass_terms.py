@@ -5,7 +5,14 @@ import functools
 import casadi as ca
 import numpy as np
 import pytest
-from support.admissible_states import admissible_states, call, column, drifted_states, times
+from support.admissible_states import (
+    admissible_states,
+    assert_close,
+    call,
+    column,
+    drifted_states,
+    times,
+)
 from support.compiled import compiled
 from support.constrained_mechanisms import mechanism
 
@@ -15,7 +22,6 @@ from mbcasadi.dynamics.virtual_mass_functions import actuation_map, virtual_mass
 from mbcasadi.errors import ProblemError, UnsupportedFeatureError
 
 STATES = 20
-TOL = 1e-9  # relative; conditions of M below 1e4
 STILL = ("four_bar", "ball_loop", "rolling_disc", "switched_particles", "euler_parameters")
 DRIVEN = ("moving_pendulum", "driven_truss")  # rows that depend on time
 
@@ -33,10 +39,6 @@ def at_states(name, virtual_mass=None, drifted=False):
     motion = call(forward_dynamics(case.system, "lagrange"), states)
     matrices = call(the_terms(name, virtual_mass), states)
     return call(terms_fun(case.system), states) | motion | matrices
-
-
-def assert_close(found, expected, tol=TOL):
-    np.testing.assert_allclose(found, expected, atol=tol * max(1.0, np.abs(expected).max()))
 
 
 @pytest.mark.parametrize("mass", [None, 3.0])

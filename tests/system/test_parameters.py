@@ -4,6 +4,7 @@ import casadi as ca
 import mujoco
 import numpy as np
 import pytest
+from support.parameter_tree import TREE
 
 import mbcasadi as mb
 from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
@@ -13,41 +14,8 @@ from mbcasadi.plant.named_parameters import set_parameters
 EXACT = 1e-9  # relative to the largest entry: rounding of MuJoCo and of ours
 STEP, BY_DIFFERENCE = 1e-6, 1e-6  # relative, of a central difference
 ALL = ["body:*:*", "joint:*:*", "tendon:*:*", "equality:*:*", "gravity"]
-MEMBERS = {"mass_matrix": ("qM",), "bias_force": ("qfrc_bias",), "passive_force": ("qfrc_passive",)}
 
-MECHANISM = """
-<mujoco model="mechanism">
-  <option gravity="0.3 -0.2 -9"/>
-  <worldbody>
-    <body name="base" pos="0.1 0 1">
-      <freejoint name="root"/>
-      <site name="on_base" pos="0.3 0.1 0.1"/>
-      <inertial pos="0.01 0.02 0.03" mass="3" fullinertia="0.3 0.2 0.25 0.01 0.02 -0.01"/>
-      <body name="upper" pos="0.2 0 0" quat="0.9 0.1 0.3 0.2" gravcomp="0.3">
-        <joint name="shoulder" axis="0 1 0.2" damping="0.4" stiffness="2" springref="0.3"
-               armature="0.05"/>
-        <inertial pos="0 0.1 0.2" mass="1.2" diaginertia="0.02 0.03 0.04"/>
-        <body name="fore" pos="0 0 0.4">
-          <joint name="elbow" axis="1 0 0" ref="0.2" armature="0.02"/>
-          <site name="on_fore" pos="0.1 0 0.2"/>
-          <geom size="0.05 0.2" type="capsule" pos="0 0 0.2" mass="0.7"/>
-          <body name="fixed" pos="0.1 0 0.3"><geom size="0.04" mass="0.2"/></body>
-        </body>
-      </body>
-      <body name="slider" pos="-0.2 0 0">
-        <joint name="slide" type="slide" axis="1 0.5 0" damping="3"/>
-        <geom size="0.05 0.06 0.07" type="box" mass="0.5"/>
-        <body name="ball" pos="0 0 0.2">
-          <joint name="ball" type="ball" damping="0.1" stiffness="0.3"/>
-          <inertial pos="0.1 0.02 0.1" mass="0.6" diaginertia="0.01 0.02 0.025"/>
-        </body>
-      </body>
-    </body>
-  </worldbody>
-  <tendon>
-    <fixed name="cable" stiffness="4" damping="0.2" armature="0.01">
-      <joint joint="shoulder" coef="0.5"/><joint joint="elbow" coef="-0.3"/>
-    </fixed>
+ROWS = """
     <spatial name="rope" stiffness="3" damping="0.3" armature="0.02" springlength="0.1">
       <site site="on_base"/><site site="on_fore"/>
     </spatial>
@@ -56,9 +24,8 @@ MECHANISM = """
     <connect name="loop" body1="fore" body2="slider" anchor="0 0 0.3"/>
     <weld name="hold" body1="ball" body2="upper" torquescale="0.7"/>
     <joint name="couple" joint1="elbow" joint2="shoulder" polycoef="0.1 0.5 0.2 0.1 0"/>
-  </equality>
-</mujoco>
-"""
+  </equality>"""
+MECHANISM = TREE.replace("  </tendon>", ROWS).replace("<mujoco>", '<mujoco model="mechanism">')
 
 
 @pytest.fixture(scope="module")

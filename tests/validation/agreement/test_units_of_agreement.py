@@ -124,6 +124,7 @@ PLANTS = [
     ("several joints", scaled("body_inertia", -1), {"mass_matrix", "bias_force", "kinetic_energy"}),
     ("several joints", scaled("opt.gravity"), {*FORCES, "potential_energy"}),
     ("springs", scaled("jnt_stiffness"), {"passive_force", "potential_energy"}),
+    ("armature", scaled("dof_armature"), {"mass_matrix", "kinetic_energy"}),
     ("weld", scaled("eq_data", np.s_[0, :3]), ROWS),
     ("joint couplings", scaled("eq_data", (0, 1)), {"constraint", "constraint_jacobian"}),
     ("tendons", scaled("wrap_prm", 0), {"mass_matrix", "passive_force", *ENERGIES}),

@@ -53,6 +53,11 @@ def report():
     return crank + validate(law, path, 0.2, scenario=stand, perturb={"mass": 0.1}, delay=1)
 
 
+@pytest.fixture(scope="module")
+def page(report):
+    return report.to_html()
+
+
 def test_reports_add_up(report):
     assert len(report.runs) == 2
     assert report.passed == all(run.passed for run in report.runs)
@@ -74,9 +79,8 @@ def test_the_json_has_settings_measurements_and_criteria(report, tmp_path):
     }
 
 
-def test_the_page_is_well_formed_and_refers_to_nothing_outside(report):
-    text = report.to_html()
-    parser = Balanced()
+def test_the_page_is_well_formed_and_refers_to_nothing_outside(report, page):
+    parser, text = Balanced(), page
     parser.feed(text)
     assert parser.open == []
     outside = [r for r in parser.references if not r.startswith(("#", "data:image/png;base64,"))]
@@ -92,17 +96,17 @@ def test_the_page_is_well_formed_and_refers_to_nothing_outside(report):
     assert "nan" not in re.sub(r"<svg.*?</svg>|base64,[^\"]*", "", text, flags=re.DOTALL)
 
 
-def test_the_page_has_pictures_or_says_why_not(report):
+def test_the_page_has_pictures_or_says_why_not(report, page):
     run = report.runs[0]
     if run.frames:
         assert all(frame.startswith(b"\x89PNG") for frame in run.frames)
-        assert report.to_html().count("data:image/png") == len(run.frames)
+        assert page.count("data:image/png") == len(run.frames)
     else:
         assert any(note.startswith("No pictures: ") for note in run.notes)
 
 
-def test_the_same_run_gives_the_same_page(report):
-    assert report.to_html() == report.to_html()
+def test_the_same_run_gives_the_same_page(report, page):
+    assert report.to_html() == page
 
 
 def test_names_of_a_model_are_no_formulas_and_no_markup(report):
