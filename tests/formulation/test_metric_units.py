@@ -61,21 +61,6 @@ def length_metrics():
     return here, length_metric(ROTATIONAL, LENGTH * MILLIMETRE / DEGREE)
 
 
-@pytest.mark.parametrize("name", list(FORMULATIONS))
-def test_a_change_of_units_changes_motion_and_forces_as_it_should(name):
-    in_si, in_mm = both_units()
-    in_si_metric, in_mm_metric = length_metrics()
-    shapes = motion_shapes(2, 3)
-    metre = numbers(
-        as_function(in_metric(FORMULATIONS[name], in_si_metric), ca.SX, shapes), **in_si
-    )
-    mm = numbers(as_function(in_metric(FORMULATIONS[name], in_mm_metric), ca.SX, shapes), **in_mm)
-    assert np.abs(metre["lam"]).min() > 0.1
-    np.testing.assert_allclose(mm["a"], UNITS @ metre["a"], rtol=1e-12)
-    np.testing.assert_allclose(UNITS @ mm["f_c"], metre["f_c"], rtol=1e-12, atol=1e-13)
-    np.testing.assert_allclose(mm["lam"], metre["lam"], rtol=1e-12)
-
-
 def test_weighted_projector_and_constraint_inertia_are_the_same_in_all_units():
     in_si, in_mm = both_units()
     found = []

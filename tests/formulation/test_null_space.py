@@ -18,11 +18,7 @@ from formulation_problems import (
 )
 from support.compiled import compiled
 
-from mbcasadi.formulation.null_space import (
-    inconsistency,
-    null_space_inverse,
-    reduced_equations,
-)
+from mbcasadi.formulation.null_space import inconsistency, null_space_inverse, reduced_equations
 
 KINDS = [ca.SX, ca.MX]
 RELATIVE_TOL = 1e-10  # matrices of condition below 1e4
