@@ -4,7 +4,6 @@ import casadi as ca
 import numpy as np
 import pytest
 from dynamics_states import consistent_state, null_projector, the_case
-from support.compiled import compiled
 
 from mbcasadi.dynamics import forward_dynamics, forward_dynamics_derivatives
 from mbcasadi.dynamics.residual_jacobians import residual_jacobian_fun
@@ -148,14 +147,3 @@ def test_derivatives_of_eighteen_dof_stay_within_the_jacobian_of_inverse_dynamic
 def test_derivatives_on_four_feet_stay_a_short_text():
     function = forward_dynamics_derivatives(the_case("standing_quadruped").system)
     assert function.expand().n_instructions() < TEXT_BUDGET  # each loop is one of them
-
-
-def test_generated_c_of_the_derivatives_equals_the_function(tmp_path):
-    robot = the_case("spatial_loop")
-    function = forward_dynamics_derivatives(robot.system)
-    external = compiled(function, tmp_path)
-    q, v = consistent_state(robot, np.random.default_rng(54))
-    expected, found = function(q=q, v=v, f=1), external(q=q, v=v, f=1)
-    for key in expected:
-        size = max(1, np.abs(expected[key].full()).max())
-        np.testing.assert_allclose(found[key], expected[key], atol=1e-10 * size, err_msg=key)

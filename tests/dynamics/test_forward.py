@@ -1,4 +1,4 @@
-"""Forward dynamics against a rigid system made of MuJoCo's own matrices, and as generated C."""
+"""Forward dynamics against a rigid system made of MuJoCo's own matrices."""
 
 import casadi as ca
 import mujoco

@@ -1,8 +1,7 @@
-"""Mechanisms in their independent directions: motion, inverse dynamics, generated C."""
+"""Mechanisms in their independent directions: motion, inverse dynamics."""
 
 import functools
 
-import casadi as ca
 import numpy as np
 import pytest
 from support.admissible_states import (
@@ -13,7 +12,6 @@ from support.admissible_states import (
     drifted_states,
     times,
 )
-from support.compiled import compiled
 from support.constrained_mechanisms import mechanism
 
 from mbcasadi.dynamics import constrained_inverse_dynamics, forward_dynamics
@@ -72,16 +70,3 @@ def test_controls_are_those_of_the_inverse_dynamics_by_projection(name):
     for key in ("u", "lam", "residual"):
         assert_close(column(first, key), column(second, key))
     assert np.abs(column(first, "u")).max() > 0.1
-
-
-def test_generated_c_equals_the_functions(tmp_path):
-    case = mechanism("four_bar")
-    states = admissible_states(case, 3)
-    for function in (null_space_terms(case.system), null_space_inverse_dynamics(case.system)):
-        external = compiled(function, tmp_path)
-        for k in range(3):
-            values = [
-                states.get(function.name_in(i), states["f"])[:, k] for i in range(function.n_in())
-            ]
-            for found, expected in zip(external.call(values), function.call(values), strict=True):
-                np.testing.assert_allclose(ca.DM(found), expected, rtol=1e-12, atol=1e-12)

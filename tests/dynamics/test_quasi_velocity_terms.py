@@ -1,4 +1,4 @@
-"""Quasi-velocities of whole mechanisms: laws, forward dynamics, the state-space form, their C."""
+"""Quasi-velocities of whole mechanisms: laws, forward dynamics, the state-space form."""
 
 import functools
 
@@ -6,7 +6,6 @@ import casadi as ca
 import numpy as np
 import pytest
 from support.admissible_states import admissible_states
-from support.compiled import all_compiled
 from support.constrained_mechanisms import mechanism
 
 import mbcasadi as mb
@@ -201,17 +200,3 @@ def test_a_singular_inertia_and_an_unknown_root_are_refused():
         quasi_velocity_terms(mechanism("euler_parameters").system)
     with pytest.raises(UnknownNameError, match="unknown root 'qr'; valid: 'cholesky'"):
         quasi_velocity_terms(mechanism("four_bar").system, root="qr")
-
-
-def test_generated_c_of_terms_and_motion_equals_the_functions(tmp_path):
-    name = "four_bar"
-    state = states(name)[0]
-    terms, motion = terms_of(name), quasi_velocity_motion(mechanism(name).system)
-    t = call(terms, **state)
-    both = {terms: state, motion: state | {"v_r": t["v_r"], "V_ref": t["V2"]}}
-    loaded = all_compiled(list(both), tmp_path)
-    for function, values in both.items():
-        found = call(loaded[function.name()], **values)
-        for key, expected in call(function, **values).items():
-            size = max(1.0, np.abs(expected).max(initial=0.0))
-            np.testing.assert_allclose(found[key], expected, atol=1e-12 * size, err_msg=key)

@@ -1,12 +1,10 @@
-"""Ideal and non-ideal constraint force of mechanisms: work, Gauss's principle, generated C."""
+"""Ideal and non-ideal constraint force of mechanisms: work, Gauss's principle."""
 
 import functools
 
-import casadi as ca
 import numpy as np
 import pytest
 from support.admissible_states import admissible_states, assert_close, call, column, times
-from support.compiled import compiled
 from support.constrained_mechanisms import mechanism
 
 from mbcasadi.dynamics.null_space_functions import null_space_terms
@@ -67,16 +65,6 @@ def test_the_motion_deviates_least_from_the_free_one(name):
     least = column(values, "deviation")[:, 0]
     assert least.max() > 0.1
     assert np.all(deviation >= least * (1 - TOL))
-
-
-def test_generated_c_equals_the_function(tmp_path):
-    states = with_friction("four_bar")
-    function = udwadia_kalaba_terms(mechanism("four_bar").system)
-    external = compiled(function, tmp_path)
-    for k in range(3):
-        values = [states[function.name_in(i)][:, k] for i in range(function.n_in())]
-        for found, expected in zip(external.call(values), function.call(values), strict=True):
-            np.testing.assert_allclose(ca.DM(found), expected, rtol=1e-11, atol=1e-11)
 
 
 def test_wrong_roots_and_singular_inertias_are_refused():

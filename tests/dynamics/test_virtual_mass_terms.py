@@ -1,8 +1,7 @@
-"""The virtual-mass model of whole mechanisms: its motion, its skew law, its condition, its C."""
+"""The virtual-mass model of whole mechanisms: its motion, its skew law, its condition."""
 
 import functools
 
-import casadi as ca
 import numpy as np
 import pytest
 from support.admissible_states import (
@@ -13,7 +12,6 @@ from support.admissible_states import (
     drifted_states,
     times,
 )
-from support.compiled import compiled
 from support.constrained_mechanisms import mechanism
 
 from mbcasadi.dynamics import forward_dynamics
@@ -138,14 +136,3 @@ def test_wrong_requests_are_refused_by_name():
         virtual_mass_terms(mechanism("four_bar").system, virtual_mass=-1)
     with pytest.raises(UnsupportedFeatureError, match=r"nonlinear in v.*use forward_dynamics"):
         virtual_mass_terms(mechanism("climbing_particle").system)
-
-
-def test_generated_c_equals_the_function(tmp_path):
-    f = the_terms("moving_pendulum")
-    external = compiled(f, tmp_path)
-    states = admissible_states(mechanism("moving_pendulum"), STATES)
-    for k in range(5):
-        inputs = [states[f.name_in(i)][:, k] for i in range(f.n_in())]
-        for expected, found in zip(f(*inputs), external(*inputs), strict=True):
-            scale = max(1.0, float(ca.norm_inf(ca.vec(expected))))
-            np.testing.assert_allclose(found, expected, atol=1e-11 * scale)

@@ -29,6 +29,7 @@ from mbcasadi.formulation import (
     udwadia_kalaba,
     virtual_mass,
 )
+from mbcasadi.formulation.metric import in_metric
 from mbcasadi.formulation.projection import INERTIAS
 from mbcasadi.formulation.root import ROOTS
 
@@ -199,6 +200,8 @@ def test_large_systems_agree_with_the_reference():
 
 def test_generated_c_of_every_formulation_equals_the_function(tmp_path):
     functions = [function(name, ca.SX, 3, 4) for name in FORMULATIONS]
+    in_a_metric = in_metric(projection, np.eye(4) + np.outer(np.arange(4), np.arange(4)))
+    functions.append(as_function(in_a_metric, ca.SX, motion_shapes(3, 4), name="in_a_metric"))
     loaded, rng = all_compiled(functions, tmp_path), np.random.default_rng(36)
     for p in [problem(rng, 3, 4, r) for r in (0, 2, 3)]:
         for f in functions:

@@ -1,4 +1,4 @@
-"""Three constraint inertias: their laws, the motion they give, closed forms, generated C."""
+"""Three constraint inertias: their laws, the motion they give, closed forms."""
 
 import functools
 

@@ -53,11 +53,15 @@ def test_kernels_share_their_kinematics():
 def test_generated_c_gives_the_same_numbers(tmp_path):
     robot = Numbers(mjcf.read(EVERY_JOINT).tree)
     tree, q, v = robot.tree, robot.q, robot.v
+    a = ca.SX.sym("a", tree.nv)
     outputs = [model.mass_matrix(tree, q), model.bias_force(tree, q, v)]
-    f = ca.Function("kernels", [q, v], outputs, {"cse": True})
+    outputs += [model.coriolis_matrix(tree, q, v), model.potential_energy(tree, q)]
+    outputs += model.inverse_dynamics_derivatives(tree, q, v, a)
+    f = ca.Function("kernels", [q, v, a], outputs, {"cse": True})
     loaded = compiled(f, tmp_path)
     for seed in range(STATES):
-        state = model.random_state(tree, np.random.default_rng(seed))
+        rng = np.random.default_rng(seed)
+        state = *model.random_state(tree, rng), rng.standard_normal(tree.nv)
         for found, expected in zip(loaded(*state), f(*state), strict=True):
             scale = float(ca.norm_inf(ca.vec(expected)))
             np.testing.assert_allclose(np.array(found), np.array(expected), atol=1e-13 * scale)
