@@ -52,6 +52,10 @@ FORMULATIONS = (
     | {f"udwadia_kalaba_{root}": partial(udwadia_kalaba, root=root) for root in ROOTS}
     | SEMIDEFINITE
 )
+ONE_OF_EACH = (
+    "limbwise", "lagrange", "projection_M_c", "virtual_mass", "quasi_velocity_cholesky",
+    "udwadia_kalaba_cholesky", "null_space",
+)  # fmt: skip
 RELATIVE_TOL = 1e-10  # matrices of condition below 1e5
 KINDS = [ca.SX, ca.MX]
 
@@ -128,8 +132,10 @@ def test_a_rigid_body_in_euler_parameters_obeys_eulers_equation(name):
     np.testing.assert_allclose(found["a"].full().ravel(), body.a, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", FORMULATIONS)
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [*((name, ca.SX) for name in FORMULATIONS), *((name, ca.MX) for name in ONE_OF_EACH)],
+)
 def test_derivatives_hold_with_redundant_rows(name, kind):
     S = np.array([[1.0, 0.0], [0.5, 2.0], [0.0, 0.0]])  # three rows of rank two, moving together
 
@@ -190,10 +196,8 @@ def test_singular_slider_crank_takes_the_branch_or_the_free_acceleration_never_a
 def test_large_systems_agree_with_the_reference():
     p = problem(np.random.default_rng(35), 60, 62, 40)
     expected = reference_motion(**p)[0]
-    for equations in (
-        limbwise, lagrange, projection, virtual_mass, quasi_velocity, udwadia_kalaba, null_space,
-    ):  # fmt: skip
-        found = as_function(equations, ca.MX, motion_shapes(60, 62))(**p)["a"].full().ravel()
+    for name in ONE_OF_EACH:
+        found = function(name, ca.MX, 60, 62)(**p)["a"].full().ravel()
         # M has a condition of 1e5
         np.testing.assert_allclose(found, expected, atol=1e-8 * np.abs(expected).max())
 
