@@ -6,8 +6,7 @@ appends these flags to every command of the C compiler, behind those that a test
 the whole suite has to pass with them. Without them, exports are compiled at their default `-O2` in
 `tests/codegen` only; elsewhere at `-O0`, since gcc would take a quarter of the suite's time to
 optimise controllers that run for some simulated seconds; for the same reason few ticks are timed,
-and runs that fail are repeated to find out why in `tests/validation`, `tests/docs` and `tests/cli`
-only.
+and runs that fail are repeated to find out why in `tests/validation/run` and `tests/docs` only.
 
 Processes of one run share a temporary cache of what they compiled, so that equal exports are
 compiled once; `tests/codegen` compiles everything.
@@ -33,7 +32,7 @@ from mbcasadi.validation.run import Diagnosis
 QUICK = ("-O0",)
 OPTIMISED = ("codegen",)  # folders whose subject is the compiled C
 TIMED = 20  # ticks
-EXPLAINED = {"validation", "docs", "cli"}  # folders whose subject is why a run failed
+EXPLAINED = {"docs", "run"}  # folders whose subject is why a run failed
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -59,10 +58,9 @@ def short_reports(request: pytest.FixtureRequest):
     """Time few ticks of a run, and do not repeat it, where these are not the subject."""
     with pytest.MonkeyPatch.context() as patch:
         validate = import_module("mbcasadi.validation.validate")
-        folder = request.path.relative_to(Path(__file__).parent).parts[0]
-        if folder != "validation":
-            patch.setattr(validate, "TIMED_TICKS", TIMED)
-        if folder not in EXPLAINED:
+        folders = request.path.relative_to(Path(__file__).parent).parts
+        patch.setattr(validate, "TIMED_TICKS", TIMED)
+        if not EXPLAINED & {*folders}:
             patch.setattr(validate, "diagnose", lambda *_: Diagnosis((), ()))
         yield
 

@@ -66,7 +66,7 @@ def forms(e: Array) -> tuple[Array, Array]:
 
 
 class HeldBodyMechanics(Flat):
-    """The held body by NumPy."""
+    """The held body by NumPy, in numbers of any kind."""
 
     nq = nv = 7
 
@@ -81,7 +81,7 @@ class HeldBodyMechanics(Flat):
 
     def rows(self, q: Array, on: Array) -> Array:
         E, G = forms(q[3:])
-        A = np.zeros((5, 7))
+        A = np.zeros((5, 7), q.dtype)
         A[0, 3:], A[1, 3:] = q[3:], 3 * q[3:]
         A[2:, :3] = np.eye(3)
         for k, direction in enumerate(np.eye(4)):
@@ -94,7 +94,7 @@ class HeldBodyMechanics(Flat):
         _, G = forms(q[3:])
         dE, dG = forms(v[3:])
         J = np.diag(body.inertia)
-        M = np.zeros((7, 7))
+        M = np.zeros((7, 7), q.dtype)
         M[:3, :3], M[3:, 3:] = body.mass * np.eye(3), 4 * G.T @ J @ G
         f = np.concatenate([[0, 0, -body.mass * body.gravity], -8 * dG.T @ J @ G @ v[3:]])
         B = np.vstack([np.zeros((3, body.motors)), 2 * G.T[:, : body.motors]])
@@ -140,7 +140,7 @@ def particles_system(chain: Particles, name: str) -> mb.System:
 
 
 class ParticlesMechanics(Flat):
-    """The chain by NumPy."""
+    """The chain by NumPy, in numbers of any kind."""
 
     def __init__(self, chain: Particles) -> None:
         self.chain = chain
@@ -159,7 +159,7 @@ class ParticlesMechanics(Flat):
 
     def rows(self, q: Array, on: Array) -> Array:
         spans = self._spans(q)
-        A = np.zeros((len(spans), self.nv))
+        A = np.zeros((len(spans), self.nv), q.dtype)
         for k, span in enumerate(spans):
             A[k, 2 * k : 2 * k + 2] = 2 * span
             if k:

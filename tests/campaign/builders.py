@@ -55,68 +55,50 @@ def by_equations(
     )  # fmt: skip
 
 
-def four_bar(size, units, seed, **extra) -> Case:
-    rng = np.random.default_rng(seed)
-    points = np.array([(0, 0), (0.2, 0.35), (0.9, 0.5), (0.8, 0)]) + 0.05 * rng.standard_normal(
-        (4, 2)
-    )
-    linkage = planar.draw(
-        points, [(0, 1), (1, 2), (2, 3)], [0, 3], size=size, units=units, rng=rng,
-        motors=[(0, planar.GROUND)], **extra,
-    )  # fmt: skip
-    word = "massless coupler" if extra.get("massless") else "four-bar"
-    return _linkage_case(word, linkage, size, units, seed, massless=bool(extra.get("massless")))
+LINKAGES = {
+    "four-bar": {
+        "points": [(0, 0), (0.2, 0.35), (0.9, 0.5), (0.8, 0)],
+        "bodies": [(0, 1), (1, 2), (2, 3)], "ground": [0, 3], "motors": [(0, planar.GROUND)],
+    },
+    # Three equal cranks under one platform: one row more than the rank, at every pose.
+    "parallelogram": {
+        "points": [(0, 0), (0.5, 0.1), (1, 0), (0.3, 0.4), (0.8, 0.5), (1.3, 0.4)],
+        "bodies": [(0, 3), (1, 4), (2, 5), (3, 4, 5)], "ground": [0, 1, 2],
+        "motors": [(0, planar.GROUND), (2, planar.GROUND)],
+    },
+    # Two freedoms, one motor, one pin said twice.
+    "five-bar, one motor": {
+        "points": [(0, 0), (-0.15, 0.4), (0.4, 0.75), (0.95, 0.4), (0.8, 0)],
+        "bodies": [(0, 1), (1, 2), (2, 3), (3, 4)], "ground": [0, 4],
+        "motors": [(0, planar.GROUND)], "repeat": [2],
+    },
+    "six-bar, massless rod": {
+        "points": [(0, 0), (1, 0), (0.2, 0.4), (1.1, 0.6), (0.6, 1.0), (1.5, 0.9), (1.6, 0.0)],
+        "bodies": [(0, 2), (2, 3, 4), (3, 1), (4, 5), (5, 6)], "ground": [0, 1, 6],
+        "motors": [(0, planar.GROUND), (1, 0)], "massless": [3],
+    },
+    # A crank, a rod and a slider; the pin of the slider is said twice.
+    "slider-crank": {
+        "points": [(0, 0), (0.25, 0.3), (1.0, 0.1)], "bodies": [(0, 1), (1, 2), (2,)],
+        "ground": [0], "motors": [(0, planar.GROUND)], "slides": [2], "repeat": [2],
+    },
+}  # fmt: skip
+"""Name → the drawing."""
 
 
-def parallelogram(size, units, seed) -> Case:
-    """Three equal cranks under one platform: one row more than the rank, at every pose."""
-    rng = np.random.default_rng(seed)
-    feet = np.array([(0, 0), (0.5, 0.1), (1.0, 0.0)])
-    points = np.vstack([feet, feet + np.array([0.3, 0.4])])
-    linkage = planar.draw(
-        points, [(0, 3), (1, 4), (2, 5), (3, 4, 5)], [0, 1, 2], size=size, units=units, rng=rng,
-        motors=[(0, planar.GROUND), (2, planar.GROUND)],
-    )  # fmt: skip
-    return _linkage_case("parallelogram", linkage, size, units, seed, spread=0.15)
-
-
-def five_bar(size, units, seed) -> Case:
-    """Two freedoms, one motor, one pin said twice."""
-    rng = np.random.default_rng(seed)
-    points = [(0, 0), (-0.15, 0.4), (0.4, 0.75), (0.95, 0.4), (0.8, 0)]
-    linkage = planar.draw(
-        points, [(0, 1), (1, 2), (2, 3), (3, 4)], [0, 4], size=size, units=units, rng=rng,
-        motors=[(0, planar.GROUND)], repeat=[2],
-    )  # fmt: skip
-    return _linkage_case("five-bar, one motor", linkage, size, units, seed)
-
-
-def six_bar(size, units, seed) -> Case:
-    rng = np.random.default_rng(seed)
-    points = [(0, 0), (1, 0), (0.2, 0.4), (1.1, 0.6), (0.6, 1.0), (1.5, 0.9), (1.6, 0.0)]
-    linkage = planar.draw(
-        points, [(0, 2), (2, 3, 4), (3, 1), (4, 5), (5, 6)], [0, 1, 6], size=size, units=units,
-        motors=[(0, planar.GROUND), (1, 0)], massless=[3], rng=rng,
-    )  # fmt: skip
-    return _linkage_case("six-bar, massless rod", linkage, size, units, seed, massless=True)
-
-
-def slider_crank(size, units, seed) -> Case:
-    """A crank, a rod and a slider; the pin of the slider is said twice."""
-    rng = np.random.default_rng(seed)
-    linkage = planar.draw(
-        [(0, 0), (0.25, 0.3), (1.0, 0.1)], [(0, 1), (1, 2), (2,)], [0], size=size, units=units,
-        motors=[(0, planar.GROUND)], slides=[2], repeat=[2], rng=rng,
-    )  # fmt: skip
-    return _linkage_case("slider-crank", linkage, size, units, seed)
-
-
-def _linkage_case(word, linkage, size, units, seed, *, massless=False, spread=0.2) -> Case:
-    name = f"linkage_{seed}"
+def linkage(name, size, units, seed, **extra) -> Case:
+    """Return a case of a linkage; the points of a four-bar are moved at random."""
+    rng, drawing = np.random.default_rng(seed), LINKAGES[name] | extra
+    points = np.array(drawing.pop("points"))
+    if name == "four-bar":
+        points = points + 0.05 * rng.standard_normal(points.shape)
+    drawn = planar.draw(points, **drawing, size=size, units=units, rng=rng)
+    number, rests = f"linkage_{seed}", "massless" in drawing
     return by_equations(
-        word, planar.system_of(linkage, name), planar.LinkageMechanics(linkage), linkage.q0,
-        size=size, units=units, seed=seed, switched_loops=not massless, spread=spread,
-        sizes=np.tile([True, True, False], len(linkage.masses)),
+        "massless coupler" if "massless" in extra else name, planar.system_of(drawn, number),
+        planar.LinkageMechanics(drawn), drawn.q0, size=size, units=units, seed=seed,
+        switched_loops=not rests, spread=0.15 if name == "parallelogram" else 0.2,
+        sizes=np.tile([True, True, False], len(drawn.masses)),
     )  # fmt: skip
 
 

@@ -9,28 +9,16 @@ exact acceleration a, and the QP in the actuator forces has an exact gradient.
 """
 
 import argparse
-import functools
 from dataclasses import dataclass, replace
+from functools import cache, partial
 
 import numpy as np
-from flint import ctx
+from flint import arb, arb_mat, ctx
 from scipy.linalg import qr
 
-from campaign.bodies_by_hand import HeldBodyMechanics, ParticlesMechanics
 from campaign.case import Case, Inputs
 from campaign.cases import case
-from campaign.exact_mechanics import (
-    ExactHeldBody,
-    ExactLinkage,
-    ExactParticles,
-    arb,
-    arb_mat,
-    col,
-    entries,
-    zeros,
-)
-from campaign.mechanics import Array
-from campaign.planar_linkages import LinkageMechanics
+from campaign.mechanics import Array, Numbers
 from campaign.states import draw_inputs
 from mbcasadi.control.inverse_dynamics.solution import InverseDynamicsSolution
 from mbcasadi.description.status import Flag
@@ -45,11 +33,6 @@ MOBILITY = {
     "slider_crank": 1, "slider_crank_mm": 1, "held_body": 3, "held_body_km": 3, "particles": 3,
     "particles_km": 3,
 }  # fmt: skip
-EXACT = {
-    LinkageMechanics: lambda m: ExactLinkage(m.linkage),
-    HeldBodyMechanics: lambda m: ExactHeldBody(m.body),
-    ParticlesMechanics: lambda m: ExactParticles(m.chain),
-}
 
 
 @dataclass(frozen=True)
@@ -74,14 +57,7 @@ class ExactVerdict:
         return max(self.acceleration, self.row, self.stationarity, self.complementarity)
 
 
-@functools.cache
-def exact_of(name: str):
-    """Return the exact mechanics of a case."""
-    mechanics = case(name).mechanics
-    return EXACT[type(mechanics)](mechanics)
-
-
-@functools.cache
+@cache
 def closed_case(name: str) -> Case:
     """Return a case with all rows on: the mobility is that of the whole mechanism."""
     return replace(case(name), switched_loops=False)
@@ -124,20 +100,16 @@ def judge_exactly(
 
 
 def _judge(name, each, inputs, solution) -> ExactVerdict:
-    exact = exact_of(name)
-    rank = each.mechanics.nv - MOBILITY[name]
-    q, v, chosen = closed_state(exact, each, inputs, rank)
-    A, c = taken(exact.rows(q), chosen), taken(exact.bias(q, v), chosen)
-    M, f, B = exact.inertia(q), exact.force(q, v), exact.actuation(q)
-    T, t = motion(M, f, B, A, c)
-    u = col(arb(float(x)) for x in solution.u)
-    truth = T * u + t
+    mechanics = each.mechanics
+    q, v, chosen = closed_state(each, inputs, mechanics.nv - MOBILITY[name])
+    at = mechanics.numbers(q, v, np.ones(len(inputs.numbers.A)))
+    T, t = motion(at, at.A[chosen], at.c[chosen])
+    u = exact(solution.u)
     size = np.asarray(each.size)
-    a, best = np.asarray(solution.a) / size, numbers(truth) / size
-    scale = np.abs(best).max() + np.abs(numbers(t) / size).max()
-    exact_a = col(arb(float(x)) for x in solution.a)
-    residual = numbers(exact.rows(q) * exact_a + exact.bias(q, v))
-    lengths = np.linalg.norm(matrix(exact.rows(q)) * size, axis=1)
+    a, best = np.asarray(solution.a) / size, double(T @ u + t) / size
+    scale = np.abs(best).max() + np.abs(double(t) / size).max()
+    residual = double(at.A @ exact(solution.a) + at.c)
+    lengths = np.linalg.norm(double(at.A) * size, axis=1)
     stationarity, complementarity = optimality(
         each, inputs, (q, v), (T, t, u), Flag.CLIPPED in solution.flags
     )
@@ -150,28 +122,25 @@ def _judge(name, each, inputs, solution) -> ExactVerdict:
     )
 
 
-def closed_state(exact, each: Case, inputs: Inputs, rank: int):
+def closed_state(each: Case, inputs: Inputs, rank: int):
     """Return q, v on the manifold to 50 digits, and the rows that were taken.
 
     Newton's steps begin at the pose that was closed in double precision, where the rows that are
     redundant are known to be so.
     """
-    q = [arb(float(x)) for x in inputs.closed_q]
-    metric = [arb(float(x)) ** 2 for x in each.metric]
-    chosen = pivots(matrix(exact.rows(q)) * each.metric, rank)
+    on, metric = np.ones(len(inputs.numbers.A)), exact(each.metric) ** 2
+    residual, rows = (partial(f, on=on) for f in (each.mechanics.residual, each.mechanics.rows))
+    q = exact(inputs.closed_q)
+    chosen = pivots(double(rows(q)) * each.metric, rank)
     for _ in range(CLOSING_STEPS):
-        phi = taken(exact.residual(q), chosen)
-        gap = np.abs(numbers(phi)).max() / each.length
-        if gap < CLOSED:
+        phi = residual(q)[chosen]
+        if np.abs(double(phi)).max() / each.length < CLOSED:
             break
-        step = across(taken(exact.rows(q), chosen), metric, phi)
-        q = [(x - dx).mid() for x, dx in zip(q, step, strict=True)]
-    everything = np.abs(numbers(exact.residual(q))).max() / each.length
+        q = middle(q - across(rows(q)[chosen], metric, phi))
+    everything = np.abs(double(residual(q))).max() / each.length
     assert everything < 1e-10, f"a row that was not taken is open by {everything:.1e}"
-    v = [arb(float(x)) for x in inputs.v]
-    A = taken(exact.rows(q), chosen)
-    v = [(x - dx).mid() for x, dx in zip(v, across(A, metric, A * col(v)), strict=True)]
-    return q, v, chosen
+    v, A = exact(inputs.v), rows(q)[chosen]
+    return q, middle(v - across(A, metric, A @ v)), chosen
 
 
 def pivots(A: Array, rank: int) -> list[int]:
@@ -181,36 +150,19 @@ def pivots(A: Array, rank: int) -> list[int]:
     return sorted(order[:rank])
 
 
-def across(A: arb_mat, metric, right: arb_mat) -> list[arb]:
+def across(A: Array, metric: Array, right: Array) -> Array:
     """Return the shortest x with `A x = right`, in a metric."""
-    weighted = zeros(A.ncols(), A.nrows())
-    for i in range(A.ncols()):
-        for j in range(A.nrows()):
-            weighted[i, j] = metric[i] * A[j, i]
-    return entries(weighted * (A * weighted).solve(right))
+    weighted = metric[:, None] * A.T
+    return weighted @ solve(A @ weighted, right[:, None])[:, 0]
 
 
-def motion(M, f, B, A, c) -> tuple[arb_mat, arb_mat]:
+def motion(at: Numbers, A: Array, c: Array) -> tuple[Array, Array]:
     """Return T, t of `a = T p + t` from `M a - Aᵀ lam = f + B p`, `A a = -c`."""
-    nv, m, nu = M.nrows(), A.nrows(), B.ncols()
-    K, right = zeros(nv + m, nv + m), zeros(nv + m, nu + 1)
-    for i in range(nv):
-        for j in range(nv):
-            K[i, j] = M[i, j]
-        for k in range(m):
-            K[i, nv + k], K[nv + k, i] = -A[k, i], A[k, i]
-        for k in range(nu):
-            right[i, k] = B[i, k]
-        right[i, nu] = f[i, 0]
-    for k in range(m):
-        right[nv + k, nu] = -c[k, 0]
-    found = K.solve(right)
-    T, t = zeros(nv, nu), zeros(nv, 1)
-    for i in range(nv):
-        t[i, 0] = found[i, nu]
-        for k in range(nu):
-            T[i, k] = found[i, k]
-    return T, t
+    (nv, nu), m = at.B.shape, len(A)
+    K = np.block([[at.M, -A.T], [A, np.zeros((m, m))]])
+    right = np.block([[at.B, at.f[:, None]], [np.zeros((m, nu)), -c[:, None]]])
+    found = solve(K, right)[:nv]
+    return found[:, :nu], found[:, nu]
 
 
 def optimality(each: Case, inputs: Inputs, state, found, clipped: bool) -> tuple[float, float]:
@@ -220,33 +172,21 @@ def optimality(each: Case, inputs: Inputs, state, found, clipped: bool) -> tuple
     """
     (q, v), (T, t, u) = state, found
     (task,) = each.tasks
-    reference = {key: inputs.ref[place] for key, place in each.controller.reference_slices.items()}
-    kp, kd = arb(float(task.kp)), arb(float(2 * np.sqrt(task.kp)))
-    right, roots = [], []
-    for i in range(len(q)):
-        now = arb(float(reference["posture.a"][i]))
-        now += kd * (arb(float(reference["posture.v"][i])) - v[i])
-        right.append(now + kp * (arb(float(reference["posture.q"][i])) - q[i]))
-        roots.append(arb(float(task.weight[i])).sqrt())
-    nu = T.ncols()
-    E, e = zeros(len(q), nu), zeros(len(q), 1)
-    errors = [t[i, 0] - right[i] for i in range(len(q))]
-    excess = arb(1)
-    for asked, limit in zip(right, each.controller.stages.scales.required, strict=True):
-        share = abs(asked) / arb(float(limit)) if clipped and np.isfinite(limit) else arb(0)
-        excess = share if float(share.mid()) > float(excess.mid()) else excess
-    for i in range(len(q)):
-        e[i, 0] = roots[i] * errors[i] / excess
-        for k in range(nu):
-            E[i, k] = roots[i] * T[i, k]
-    H, g = E.transpose() * E, E.transpose() * e
-    for k, r in enumerate(each.controller.force_weights.actuators):
-        H[k, k] += arb(float(r))
-    gradient = numbers(H * u + g)
-    p, root = numbers(u), np.linalg.cholesky(matrix(H))
-    distance = np.linalg.norm(np.linalg.solve(root, numbers(g)))
+    places = each.controller.reference_slices
+    wanted = {name: exact(inputs.ref[places[f"posture.{name}"]]) for name in "qva"}
+    kp, kd = exact(task.kp), exact(2 * np.sqrt(task.kp))
+    right = wanted["a"] + (wanted["v"] - v) * kd + (wanted["q"] - q) * kp
+    limits = each.controller.stages.scales.required if clipped else np.full(len(q), np.inf)
+    shares = [abs(x) / arb(float(y)) for x, y in zip(right, limits, strict=True) if np.isfinite(y)]
+    excess = max([arb(1), *shares], key=double)
+    roots = np.sqrt(exact(task.weight))
+    E, e = roots[:, None] * T, roots * (t - right) / excess
+    H, g = E.T @ E + np.diag(exact(each.controller.force_weights.actuators)), E.T @ e
+    gradient = double(H @ u + g)
+    p, root = double(u), np.linalg.cholesky(double(H))
+    distance = np.linalg.norm(np.linalg.solve(root, double(g)))
     from_optimum = np.linalg.norm(np.linalg.solve(root, gradient))
-    size = from_optimum + distance + np.linalg.norm(numbers(e)) + 1e-150
+    size = from_optimum + distance + np.linalg.norm(double(e)) + 1e-150
     low, high = each.limits.T
     reach = np.linalg.norm(root, axis=1) / size
     at_low = np.where(np.isfinite(low), np.abs(p - low), np.inf) * reach < AT_LIMIT
@@ -264,23 +204,25 @@ AT_LIMIT = 1e-6
 """Distance to a limit, in the whitened unknown and relative to its size, that counts as none."""
 
 
-def taken(A: arb_mat, chosen: list[int]) -> arb_mat:
-    """Return some rows."""
-    B = zeros(len(chosen), A.ncols())
-    for i, row in enumerate(chosen):
-        for j in range(A.ncols()):
-            B[i, j] = A[row, j]
-    return B
+def elementwise(function):
+    """Return a function of arrays of numbers in 50 digits."""
+    return np.frompyfunc(function, 1, 1)
 
 
-def matrix(A: arb_mat) -> Array:
-    """Return a matrix in double precision."""
-    return np.array([[float(A[i, j].mid()) for j in range(A.ncols())] for i in range(A.nrows())])
+exact = elementwise(lambda x: x if isinstance(x, arb) else arb(float(x)))
+middle = elementwise(lambda x: x.mid())
 
 
-def numbers(column: arb_mat) -> Array:
-    """Return a column in double precision."""
-    return matrix(column).ravel()
+def double(x: Array) -> Array:
+    """Return numbers in double precision."""
+    return np.asarray(elementwise(float)(x), dtype=float)
+
+
+def solve(A: Array, b: Array) -> Array:
+    """Return `A⁻¹ b`, b a matrix."""
+    A, b = (arb_mat(*x.shape, list(exact(x).ravel())) for x in (A, b))
+    x = A.solve(b)
+    return np.array([[x[i, j] for j in range(x.ncols())] for i in range(x.nrows())])
 
 
 def main() -> int:

@@ -113,7 +113,7 @@ def system_of(linkage: Linkage, name: str) -> mb.System:
 
 
 class LinkageMechanics(Mechanics):
-    """The same by NumPy; `on` has one entry for each row."""
+    """The same by NumPy, in numbers of any kind; `on` has one entry for each row."""
 
     def __init__(self, linkage: Linkage) -> None:
         self.linkage = linkage
@@ -133,7 +133,7 @@ class LinkageMechanics(Mechanics):
 
     def rows(self, q: Array, on: Array) -> Array:
         pins = len(self.linkage.pins)
-        A = np.zeros((2 * (pins + len(self.linkage.slides)), self.nv))
+        A = np.zeros((2 * (pins + len(self.linkage.slides)), self.nv), q.dtype)
         for k, (i, _, _) in enumerate(self.linkage.slides):
             row = 2 * (pins + k)
             A[row : row + 2, 3 * i + 1 : 3 * i + 3] = np.eye(2)
@@ -147,7 +147,7 @@ class LinkageMechanics(Mechanics):
 
     def numbers(self, q: Array, v: Array, on: Array) -> Numbers:
         linkage = self.linkage
-        c = np.zeros(2 * (len(linkage.pins) + len(linkage.slides)))
+        c = np.zeros(2 * (len(linkage.pins) + len(linkage.slides)), q.dtype)
         for k, (i, r, j, s) in enumerate(linkage.pins):
             for body, place, sign in ((i, r, 1.0), (j, s, -1.0)):
                 if body != GROUND:

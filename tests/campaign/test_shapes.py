@@ -2,7 +2,7 @@
 
 from campaign.shapes import Tally, judge_number
 
-PAIRS = 40  # more: python -m campaign.shapes
+PAIRS = 24  # more: python -m campaign.shapes
 
 
 def test_gaps_of_convex_shapes_are_those_of_a_conic_program():

@@ -52,7 +52,7 @@ print(caught)
 """
 
 
-def output(program: str) -> str:
+def output(program):
     command = [sys.executable, "-c", HEAD + program]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
 

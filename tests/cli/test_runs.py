@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from mbcasadi.cli.app import app
 from mbcasadi.codegen import open_project
+from mbcasadi.validation.spec import read_spec
 
 RUN = CliRunner()
 CRANK = """
@@ -259,6 +260,7 @@ def test_the_demo_runs_its_parts_into_one_report(tmp_path, monkeypatch):
     from mbcasadi.validation import demo
 
     monkeypatch.setattr(demo, "PARTS", demo.PARTS[:1])  # the others take their time to compile
+    monkeypatch.setattr(demo, "read_spec", lambda file: read_spec(file).with_trial(duration=1.5))
     monkeypatch.chdir(tmp_path)
     result = invoke("demo", "--no-render")
     assert result.exit_code == 0, result.output

@@ -4,7 +4,7 @@ import importlib.util
 import runpy
 
 import pytest
-from support.pages import DOCS, assert_prints_what_it_says, equal_but_for_rounding
+from support.pages import DOCS, equal_but_for_rounding
 
 COMPARE = runpy.run_path(str(DOCS / "tools" / "compare_programs.py"))
 PAGES = DOCS / "coming-from"
@@ -44,10 +44,6 @@ def test_the_program_for_the_other_library_prints_what_the_page_shows(page, numb
         pytest.skip(f"{library} is not installed")
     _, others = COMPARE["programs"](PAGES / f"{page}.md")
     run(others[number])
-
-
-def test_the_same_regulator_comes_from_python_control():
-    assert_prints_what_it_says("coming-from/python-control.md", 2)
 
 
 def test_numbers_of_two_outputs_are_compared_in_their_order():

@@ -3,17 +3,13 @@
 import casadi as ca
 import numpy as np
 import pytest
-from dynamics_states import Case, consistent_state, null_projector, the_case
-from support.compiled import compiled
+from dynamics_states import consistent_state, null_projector, the_case
 
-from mbcasadi.dynamics import (
-    forward_dynamics,
-    forward_dynamics_derivatives,
-)
+from mbcasadi.dynamics import forward_dynamics, forward_dynamics_derivatives
 from mbcasadi.dynamics.residual_jacobians import residual_jacobian_fun
 from mbcasadi.dynamics.response import response_fun
 from mbcasadi.dynamics.terms import Treatment
-from mbcasadi.system import System, from_equations
+from mbcasadi.system import from_equations
 
 STEP = 1e-5
 DIFFERENCE_TOL = 1e-6  # STEP² times third derivatives, relative
@@ -22,7 +18,7 @@ TEXT_BUDGET = 37_000  # operations at 18 dof and 12 rows, loops apart
 JACOBIAN_BUDGET = 7_000  # operations of the residual's Jacobian at 18 dof
 
 
-def on_manifold(robot: Case, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def on_manifold(robot, q, v):
     system = robot.system
     for _ in range(10):
         A = system.constraint_jacobian(q).full()
@@ -62,7 +58,7 @@ def test_derivatives_agree_with_differences_along_the_manifold(name):
             assert error < DIFFERENCE_TOL * 10, f"{name} {key}: {error}"
 
 
-def scalar_jacobian(function: ca.Function, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def scalar_jacobian(function, values):
     """Differentiate the written-out operations instead of using the implicit rule."""
     plain = function.expand()
     symbols = plain.sx_in()
@@ -73,7 +69,7 @@ def scalar_jacobian(function: ca.Function, values: dict[str, np.ndarray]) -> dic
     return ca.Function("plain", symbols, jacobians, names, labels)(**values)
 
 
-def pfaffian_with_contradicting_rows() -> System:
+def pfaffian_with_contradicting_rows():
     """Rows 0 and 1 demand different velocities of one motion: `e = (I - A A⁺) c` is not zero."""
     q, v, t = ca.SX.sym("q", 3), ca.SX.sym("v", 3), ca.SX.sym("t")
     row = ca.horzcat(1 + q[1] ** 2, ca.sin(q[0]), q[2])
@@ -132,7 +128,7 @@ def test_matrix_expressions_use_the_implicit_rule():
     np.testing.assert_allclose(gradient(*point).full().ravel(), J.sum(axis=0))
 
 
-def names_inside(function: ca.Function) -> set[str]:
+def names_inside(function):
     return set(function.get_function()) | {
         name
         for inner in function.get_function()
@@ -151,14 +147,3 @@ def test_derivatives_of_eighteen_dof_stay_within_the_jacobian_of_inverse_dynamic
 def test_derivatives_on_four_feet_stay_a_short_text():
     function = forward_dynamics_derivatives(the_case("standing_quadruped").system)
     assert function.expand().n_instructions() < TEXT_BUDGET  # each loop is one of them
-
-
-def test_generated_c_of_the_derivatives_equals_the_function(tmp_path):
-    robot = the_case("spatial_loop")
-    function = forward_dynamics_derivatives(robot.system)
-    external = compiled(function, tmp_path)
-    q, v = consistent_state(robot, np.random.default_rng(54))
-    expected, found = function(q=q, v=v, f=1), external(q=q, v=v, f=1)
-    for key in expected:
-        size = max(1, np.abs(expected[key].full()).max())
-        np.testing.assert_allclose(found[key], expected[key], atol=1e-10 * size, err_msg=key)

@@ -2,14 +2,12 @@
 
 import functools
 
-import casadi as ca
 import numpy as np
 import pytest
 from support.admissible_states import admissible_states, call, column, drifted_states, pinv, times
 from support.constrained_mechanisms import FEET, mechanism, read, standing
 from support.formulation_variants import labelled, variants
 from support.motion_references import (
-    Motion,
     acceleration_scale,
     force_scale,
     lengths,
@@ -87,7 +85,7 @@ def test_a_non_ideal_force_acts_as_udwadia_and_kalaba_say(name):
 
 
 @functools.cache
-def switched_quadruped() -> mb.System:
+def switched_quadruped():
     return read(standing("quadruped", FEET))[0].with_mask()
 
 
@@ -95,7 +93,7 @@ MODES = ((), ("FL",), ("FL", "RR"), ("FR", "RL"), ("FL", "FR", "RL"))
 
 
 @functools.cache
-def alone(mode: tuple[str, ...]) -> Motion:
+def alone(mode):
     """Return the motion of the robot that is held at these feet only, without a mask."""
     states = admissible_states(mechanism("standing_quadruped"), STATES)
     system = read(standing("quadruped", {f"{leg}_foot": (leg,) for leg in mode}))[0]
@@ -181,7 +179,7 @@ def test_implicit_jacobians_hold_in_a_metric_and_with_a_non_ideal_force():
                 assert error < DIFFERENCE_TOL, f"{label}: d{key}/d{x} is off by {error:.1e}"
 
 
-def differences(fd: ca.Function, at: dict[str, np.ndarray], x: str) -> dict[str, np.ndarray]:
+def differences(fd, at, x):
     """Return the derivatives of all outputs along `x` by central differences of fourth order."""
     n = at[x].size
     weights = {-2: 1, -1: -8, 1: 8, 2: -1}

@@ -15,14 +15,14 @@ DIGITS_TOL = 1e-12  # of entries, relative to the largest
 DECADES = range(0, 18, 2)
 
 
-def tree_inertia(rng: np.random.Generator) -> np.ndarray:
+def tree_inertia(rng):
     """Return an inertia with two limbs on a base."""
     L = np.tril(rng.standard_normal((NV, NV))) + 3 * np.eye(NV)
     L[NB + OWN :, NB : NB + OWN] = 0.0
     return L.T @ L
 
 
-def limb_rows(rng: np.random.Generator, sizes: list[float]) -> np.ndarray:
+def limb_rows(rng, sizes):
     """Return three rows of each limb whose own columns have these singular values."""
     A = np.zeros((6, NV))
     for k in range(2):
@@ -33,7 +33,7 @@ def limb_rows(rng: np.random.Generator, sizes: list[float]) -> np.ndarray:
     return A
 
 
-def response(M: np.ndarray, A: np.ndarray) -> tuple[np.ndarray, ...]:
+def response(M, A):
     """Return a_f, a_c, lam_c, N_left; all entries of the rows of a limb count as structural."""
     filled = A != 0
     filled[~filled.any(axis=1), : NB + OWN] = True  # a row that is off, of the first limb

@@ -1,12 +1,17 @@
-"""Mechanisms in their independent directions: motion, inverse dynamics, generated C."""
+"""Mechanisms in their independent directions: motion, inverse dynamics."""
 
 import functools
 
-import casadi as ca
 import numpy as np
 import pytest
-from support.admissible_states import States, admissible_states, call, column, drifted_states, times
-from support.compiled import compiled
+from support.admissible_states import (
+    admissible_states,
+    assert_close,
+    call,
+    column,
+    drifted_states,
+    times,
+)
 from support.constrained_mechanisms import mechanism
 
 from mbcasadi.dynamics import constrained_inverse_dynamics, forward_dynamics
@@ -14,22 +19,17 @@ from mbcasadi.dynamics.null_space_functions import null_space_inverse_dynamics, 
 from mbcasadi.dynamics.terms import terms_fun
 
 STATES = 20
-TOL = 1e-9  # relative; conditions of M below 1e4
 ALL_KINDS = ("four_bar", "ball_loop", "moving_pendulum", "climbing_particle", "euler_parameters")
 ACTUATED = ("four_bar", "five_bar", "cooperating_arms")
 
 
 @functools.cache
-def at_states(name: str, drifted: bool) -> States:
+def at_states(name, drifted):
     """Return the reduced equations, the matrices and the reference motion of a mechanism."""
     case = mechanism(name)
     states = (drifted_states if drifted else admissible_states)(case, STATES)
     found = call(null_space_terms(case.system), states) | call(terms_fun(case.system), states)
     return found | call(forward_dynamics(case.system, "lagrange"), states) | {"f_in": states["f"]}
-
-
-def assert_close(found: np.ndarray, expected: np.ndarray, tol: float = TOL) -> None:
-    np.testing.assert_allclose(found, expected, atol=tol * max(1.0, np.abs(expected).max()))
 
 
 @pytest.mark.parametrize("drifted", [False, True])
@@ -70,16 +70,3 @@ def test_controls_are_those_of_the_inverse_dynamics_by_projection(name):
     for key in ("u", "lam", "residual"):
         assert_close(column(first, key), column(second, key))
     assert np.abs(column(first, "u")).max() > 0.1
-
-
-def test_generated_c_equals_the_functions(tmp_path):
-    case = mechanism("four_bar")
-    states = admissible_states(case, 3)
-    for function in (null_space_terms(case.system), null_space_inverse_dynamics(case.system)):
-        external = compiled(function, tmp_path)
-        for k in range(3):
-            values = [
-                states.get(function.name_in(i), states["f"])[:, k] for i in range(function.n_in())
-            ]
-            for found, expected in zip(external.call(values), function.call(values), strict=True):
-                np.testing.assert_allclose(ca.DM(found), expected, rtol=1e-12, atol=1e-12)

@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 from support.sensor_models import EVERY_SENSOR, LOOP, wild_state
 
-from mbcasadi.dynamics import (
-    constraint_wrenches,
-    predicted_readings,
-    tendon_wrenches,
-    wrench_force,
-)
+from mbcasadi.dynamics import constraint_wrenches, predicted_readings, tendon_wrenches, wrench_force
 from mbcasadi.errors import ProblemError, UnknownNameError, UnsupportedFeatureError
 from mbcasadi.mjcf.compat import counts_true_weld_torques
 from mbcasadi.plant import Plant, applied_wrenches, external_wrenches, make_rigid

@@ -2,10 +2,16 @@
 
 import functools
 
-import casadi as ca
 import numpy as np
 import pytest
-from support.admissible_states import States, admissible_states, call, column, drifted_states, times
+from support.admissible_states import (
+    admissible_states,
+    assert_close,
+    call,
+    column,
+    drifted_states,
+    times,
+)
 from support.constrained_mechanisms import mechanism
 
 from mbcasadi.dynamics import forward_dynamics
@@ -20,7 +26,7 @@ DRIVEN = ("moving_pendulum", "driven_truss")  # rows that depend on time
 
 
 @functools.cache
-def at_states(name: str, drifted: bool = False) -> States:
+def at_states(name, drifted=False):
     """Return the terms, the motion and the projection matrices of a mechanism at its states."""
     case = mechanism(name)
     states = (drifted_states if drifted else admissible_states)(case, STATES)
@@ -29,16 +35,12 @@ def at_states(name: str, drifted: bool = False) -> States:
 
 
 @functools.cache
-def the_terms(name: str) -> ca.Function:
+def the_terms(name):
     return projection_terms(mechanism(name).system)
 
 
-def vectors(values: States, states: States, *keys: str) -> list[np.ndarray]:
+def vectors(values, states, *keys):
     return [states[k].T if k in ("v", "f") else column(values, k) for k in keys]
-
-
-def assert_close(found: np.ndarray, expected: np.ndarray, tol: float = TOL) -> None:
-    np.testing.assert_allclose(found, expected, atol=tol * max(1.0, np.abs(expected).max()))
 
 
 @pytest.mark.parametrize("name", STILL)

@@ -12,12 +12,12 @@ from mbcasadi.dynamics.quasi_velocity_functions import (
 )
 
 
-def lagrangian(kinetic) -> mb.System:
+def lagrangian(kinetic):
     q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
     return mb.from_lagrangian(q, v, kinetic=kinetic(q, v))
 
 
-def curvature(system, root, q, seed=3) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def curvature(system, root, q, seed=3):
     """Return R and its two velocities."""
     v1, v2 = np.random.default_rng(seed).standard_normal((2, system.nv))
     R = quasi_velocity_curvature(system, root=root)(q, v1, v2).full()

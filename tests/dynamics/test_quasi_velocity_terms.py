@@ -1,20 +1,15 @@
-"""Quasi-velocities of whole mechanisms: laws, forward dynamics, the state-space form, their C."""
+"""Quasi-velocities of whole mechanisms: laws, forward dynamics, the state-space form."""
 
 import functools
-from pathlib import Path
 
 import casadi as ca
 import numpy as np
 import pytest
 from support.admissible_states import admissible_states
-from support.compiled import all_compiled
 from support.constrained_mechanisms import mechanism
 
 import mbcasadi as mb
-from mbcasadi.dynamics.quasi_velocity_functions import (
-    quasi_velocity_motion,
-    quasi_velocity_terms,
-)
+from mbcasadi.dynamics.quasi_velocity_functions import quasi_velocity_motion, quasi_velocity_terms
 from mbcasadi.errors import UnknownNameError, UnsupportedFeatureError
 
 AGREEMENT = 1e-9  # relative to the largest entry; M has a condition of 1e3 and more
@@ -25,22 +20,22 @@ NAMES = ("four_bar", "chained_particles", "rolling_disc", "double_pendulum")
 
 
 @functools.cache
-def terms_of(name: str, root: str = "cholesky") -> ca.Function:
+def terms_of(name, root="cholesky"):
     return quasi_velocity_terms(mechanism(name).system, root=root)
 
 
-def states(name: str) -> list[dict[str, np.ndarray]]:
+def states(name):
     found = admissible_states(mechanism(name), 50)
     return [{key: values[:, k] for key, values in found.items()} for k in range(STATES)]
 
 
-def call(function: ca.Function, **values) -> dict[str, np.ndarray]:
+def call(function, **values):
     """Return the outputs of a Function, given those of the values that it takes."""
     out = function(**{name: values[name] for name in function.name_in()})
     return {key: np.array(value) for key, value in out.items()}
 
 
-def cases(*large: str) -> list[tuple[str, str]]:
+def cases(*large):
     """Return mechanisms with both roots, those that take long with the triangular one only."""
     roots = ("cholesky", "symmetric")
     small = [(name, root) for name in NAMES for root in roots]
@@ -129,7 +124,7 @@ def test_energy_and_closure_are_kept_by_the_state_space_form_alone():
     assert fine.max() < 1e-4
 
 
-def drift(system, motion, start, count, duration=0.5) -> np.ndarray:
+def drift(system, motion, start, count, duration=0.5):
     """Return what a number of steps of equal length lose of energy, J, and closure, m."""
     path = runge_kutta(motion, duration / count).mapaccum("path", count, 3)
     q0, v0 = system.tree.q0, ca.DM(start["v_r"])
@@ -139,7 +134,7 @@ def drift(system, motion, start, count, duration=0.5) -> np.ndarray:
     return np.array([abs(float(losses)), float(ca.norm_inf(system.constraint(q)))])
 
 
-def runge_kutta(motion: ca.Function, h: float) -> ca.Function:
+def runge_kutta(motion, h):
     """Return one step (q, v_r, V_ref) → the same, which takes its first basis as reference."""
     q, v_r, V_ref, force = (ca.MX.sym(motion.name_in(i), *motion.size_in(i)) for i in (0, 1, 3, 2))
     V2 = motion(q, v_r, 0 * force, V_ref)[2]
@@ -155,7 +150,7 @@ def runge_kutta(motion: ca.Function, h: float) -> ca.Function:
     return ca.Function("step", [q, v_r, V_ref], [q + dq, v_r + dv, V2])
 
 
-def printed_coriolis_term(system, q, v) -> tuple[ca.SX, ca.SX]:
+def printed_coriolis_term(system, q, v):
     """Return Γ as A10 prints it, `W⁻¹ (Ẇ - ∂v̄ᵀ/∂q)` (eq. 7b), and v̄; for q̇ = v only."""
     M = ca.densify(system.mass_matrix(q))
     W = ca.chol(M).T
@@ -164,7 +159,7 @@ def printed_coriolis_term(system, q, v) -> tuple[ca.SX, ca.SX]:
     return ca.solve(W, Wdot - slope), W.T @ v
 
 
-def curl_of_root(system, q, v) -> ca.SX:
+def curl_of_root(system, q, v):
     """Return `R_ij = Σ_k (∂W_ij/∂q_k - ∂W_kj/∂q_i) v_k`  [A10, eq. 14]."""
     W = ca.chol(ca.densify(system.mass_matrix(q))).T
     n = system.nv
@@ -205,17 +200,3 @@ def test_a_singular_inertia_and_an_unknown_root_are_refused():
         quasi_velocity_terms(mechanism("euler_parameters").system)
     with pytest.raises(UnknownNameError, match="unknown root 'qr'; valid: 'cholesky'"):
         quasi_velocity_terms(mechanism("four_bar").system, root="qr")
-
-
-def test_generated_c_of_terms_and_motion_equals_the_functions(tmp_path: Path):
-    name = "four_bar"
-    state = states(name)[0]
-    terms, motion = terms_of(name), quasi_velocity_motion(mechanism(name).system)
-    t = call(terms, **state)
-    both = {terms: state, motion: state | {"v_r": t["v_r"], "V_ref": t["V2"]}}
-    loaded = all_compiled(list(both), tmp_path)
-    for function, values in both.items():
-        found = call(loaded[function.name()], **values)
-        for key, expected in call(function, **values).items():
-            size = max(1.0, np.abs(expected).max(initial=0.0))
-            np.testing.assert_allclose(found[key], expected, atol=1e-12 * size, err_msg=key)

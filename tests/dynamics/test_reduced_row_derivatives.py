@@ -13,7 +13,7 @@ from mbcasadi.dynamics.reduced_rows import reduced_rows, reduced_size
 from mbcasadi.dynamics.residual_jacobians import reduced_residual_fun
 from mbcasadi.dynamics.row_independence import rows_are_independent
 from mbcasadi.dynamics.terms import State, state_symbols, terms
-from mbcasadi.system import System, read_mjcf
+from mbcasadi.system import read_mjcf
 
 ROUNDING = 1e-11  # relative to the largest entry
 STEP = 1e-5
@@ -24,7 +24,7 @@ HEIGHT = -0.0663
 Held = dict[str, list[tuple[float, float, float]]]
 
 
-def held_to_the_world(name: str, held: Held, *, body_first: bool = True) -> mujoco.MjModel:
+def held_to_the_world(name, held, *, body_first=True):
     """Return one of our models with points of bodies connected to the world."""
     spec = mujoco.MjSpec.from_file(str(MODELS / f"{name}.xml"))
     for body, points in held.items():
@@ -37,7 +37,7 @@ def held_to_the_world(name: str, held: Held, *, body_first: bool = True) -> mujo
     return spec.compile()
 
 
-def humanoid(points: int = 4, *, body_first: bool = True) -> mujoco.MjModel:
+def humanoid(points=4, *, body_first=True):
     sole = [(x, y, HEIGHT) for x, y in SOLE[:points]]
     held = {f"{side}_foot": sole for side in ("left", "right")} if points else {}
     return held_to_the_world("humanoid", held, body_first=body_first)
@@ -56,7 +56,7 @@ def test_reduced_rows_are_differentiated_as_their_matrices_are(points):
         assert error.max() < ROUNDING * np.abs(expected.full()).max(), key
 
 
-def differentiated(system: System) -> ca.Function:
+def differentiated(system):
     """Return rho_q, rho_v and turn_q by differentiation of the reduced rows and of M a + h."""
     state: State[ca.SX] = state_symbols(system, ca.SX)
     all_terms = terms(system, state)
@@ -74,9 +74,9 @@ def differentiated(system: System) -> ca.Function:
     return ca.Function("d", [*inputs.values()], [*outputs.values()], [*inputs], [*outputs])
 
 
-@pytest.mark.parametrize("body_first", [True, False])
-def test_derivatives_of_a_humanoid_on_its_soles_are_those_of_differences(body_first):
-    robot = case("humanoid on its soles", humanoid(body_first=body_first), spread=0.1)
+@pytest.mark.parametrize(("points", "body_first"), [(4, True), (2, False)])
+def test_derivatives_of_a_humanoid_on_its_soles_are_those_of_differences(points, body_first):
+    robot = case("humanoid on its soles", humanoid(points, body_first=body_first), spread=0.1)
     system, rng = robot.system, np.random.default_rng(22)
     fd, derivatives = forward_dynamics(system), forward_dynamics_derivatives(system)
     q, v = consistent_state(robot, rng)
@@ -94,21 +94,25 @@ def test_derivatives_of_a_humanoid_on_its_soles_are_those_of_differences(body_fi
         assert error < DIFFERENCE_TOL * np.abs(difference).max(), key
 
 
+POINTS = "".join(f"<connect body1='a' body2='b' anchor='{x}'/>" for x in (".1 .05 0", ".2 -.1 .1"))
+WELD = "<weld body1='a' body2='b' relpose='1 .2 0 1 0 0 0'/>"
+INERTIAS = (
+    "pos='.02 .01 .03' diaginertia='.03 .04 .05'",
+    "pos='0 .03 .01' diaginertia='.01 .03 .02'",
+)
+
+
+def two_bodies(rows):
+    """Return two free bodies with rows between them."""
+    body = "<body name='{}' pos='{} 0 1'><freejoint/><inertial mass='{}' {}/></body>"
+    bodies = "".join(body.format(*x) for x in zip("ab", (0, 0.3), (2, 1), INERTIAS, strict=True))
+    return read_mjcf(f"<mujoco><worldbody>{bodies}</worldbody><equality>{rows}</equality></mujoco>")
+
+
 def test_rows_that_are_far_open_leave_the_derivatives_along_the_closed_ones_right():
     """Two points hold a body to another one, which repeats a row where both are closed."""
-    body = "<body name='{}' pos='{} 0 1'><freejoint/><inertial mass='{}' {}/></body>"
-    inertias = [
-        "pos='.02 .01 .03' diaginertia='.03 .04 .05'",
-        "pos='0 .03 .01' diaginertia='.01 .03 .02'",
-    ]
-    bodies = "".join(body.format(*x) for x in zip("ab", (0, 0.3), (2, 1), inertias, strict=True))
-    points = "".join(
-        f"<connect body1='a' body2='b' anchor='{x}'/>" for x in (".1 .05 0", ".2 -.1 .1")
-    )
-    weld = "<weld body1='a' body2='b' relpose='1 .2 0 1 0 0 0'/>"
-    for rows, rank in ((points, 5), (points + weld, 8)):
-        text = f"<mujoco><worldbody>{bodies}</worldbody><equality>{rows}</equality></mujoco>"
-        system = read_mjcf(text)
+    for rows, rank in ((POINTS, 5), (POINTS + WELD, 8)):
+        system = two_bodies(rows)
         fd, derivatives = forward_dynamics(system), forward_dynamics_derivatives(system)
         rng, q = np.random.default_rng(24), system.tree.q0
         values = {"v": rng.standard_normal(12), "f": rng.standard_normal(12)}
@@ -122,7 +126,7 @@ def test_rows_that_are_far_open_leave_the_derivatives_along_the_closed_ones_righ
             assert error < DIFFERENCE_TOL * (1 + np.abs(difference).max())
 
 
-def on_manifold(system: System, q: ca.DM) -> ca.DM:
+def on_manifold(system, q):
     for _ in range(10):
         A = system.constraint_jacobian(q).full()
         q = system.integrate(q, -np.linalg.pinv(A, 1e-8) @ system.constraint(q).full().ravel())
@@ -130,7 +134,7 @@ def on_manifold(system: System, q: ca.DM) -> ca.DM:
 
 
 def test_the_c_of_an_export_equals_the_function(tmp_path):
-    system = the_case("standing_quadruped").system
+    system = two_bodies(POINTS)
     function = forward_dynamics_derivatives(system)
     rng = np.random.default_rng(23)
     q = system.integrate(system.tree.q0, 0.3 * rng.standard_normal(system.nv))

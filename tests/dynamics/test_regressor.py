@@ -5,10 +5,10 @@ import mujoco
 import numpy as np
 import pytest
 from support.compiled import compiled
+from support.parameter_tree import TREE
 
 import mbcasadi as mb
 from mbcasadi import models
-from mbcasadi.description.parameters import Parameters
 from mbcasadi.dynamics import linear_parameters, reference_regressor
 from mbcasadi.errors import ProblemError, UnknownNameError, UnsupportedFeatureError
 from mbcasadi.plant.model_attributes import forget_common_frames
@@ -16,51 +16,14 @@ from mbcasadi.plant.model_attributes import forget_common_frames
 EXACT = 1e-9  # relative to the largest force: rounding of MuJoCo and of ours
 STEP, BY_DIFFERENCE = 1e-6, 1e-6
 
-TREE = """
-<mujoco>
-  <option gravity="0.3 -0.2 -9"/>
-  <worldbody>
-    <body name="base" pos="0.1 0 1">
-      <freejoint name="root"/>
-      <inertial pos="0.01 0.02 0.03" mass="3" fullinertia="0.3 0.2 0.25 0.01 0.02 -0.01"/>
-      <body name="upper" pos="0.2 0 0" quat="0.9 0.1 0.3 0.2" gravcomp="0.3">
-        <joint name="shoulder" axis="0 1 0.2" pos="0.1 0 0" damping="0.4 0.2" stiffness="2"
-               armature="0.05"/>
-        <inertial pos="0 0.1 0.2" mass="1.2" diaginertia="0.02 0.03 0.04"/>
-        <body name="fore" pos="0 0 0.4">
-          <joint name="elbow" axis="1 0 0" ref="0.2" armature="0.02"/>
-          <joint name="twist" axis="0.2 1 1" damping="0.1"/>
-          <geom size="0.05 0.2" type="capsule" pos="0 0 0.2" mass="0.7"/>
-          <body name="fixed" pos="0.1 0 0.3" euler="20 30 40" gravcomp="0.8">
-            <geom size="0.04" mass="0.2"/>
-          </body>
-        </body>
-      </body>
-      <body name="slider" pos="-0.2 0 0">
-        <joint name="slide" type="slide" axis="1 0.5 0" damping="3"/>
-        <geom size="0.05 0.06 0.07" type="box" mass="0.5"/>
-        <body name="ball" pos="0 0 0.2">
-          <joint name="ball" type="ball" pos="0.01 0.02 0" damping="0.1" stiffness="0.3"/>
-          <inertial pos="0.1 0.02 0.1" mass="0.6" diaginertia="0.01 0.02 0.025"/>
-        </body>
-      </body>
-    </body>
-  </worldbody>
-  <tendon>
-    <fixed name="cable" stiffness="4" damping="0.2" armature="0.01">
-      <joint joint="shoulder" coef="0.5"/><joint joint="elbow" coef="-0.3"/>
-    </fixed>
-  </tendon>
-</mujoco>
-"""
 MODELS = [TREE, *(str(models.path(name)) for name in models.names())]
 
 
-def name_of(source: str) -> str:
+def name_of(source):
     return "tree" if source is TREE else source.rpartition("/")[2]
 
 
-def compile_model(source: str) -> mujoco.MjModel:
+def compile_model(source):
     """Return a model whose masses can be edited: MuJoCo shortens that of a "simple" body."""
     read = mujoco.MjSpec
     spec = read.from_string(source) if source is TREE else read.from_file(source)
@@ -73,7 +36,7 @@ def compile_model(source: str) -> mujoco.MjModel:
     return model
 
 
-def randomise(model: mujoco.MjModel, theta: Parameters, rng) -> np.ndarray:
+def randomise(model, theta, rng):
     """Give a model random bodies and joints; return θ by Steiner's theorem."""
     values = []
     forget_common_frames(model, 1, "inertia")
@@ -98,7 +61,7 @@ def randomise(model: mujoco.MjModel, theta: Parameters, rng) -> np.ndarray:
     return np.array(values)
 
 
-def state(model: mujoco.MjModel, rng) -> mujoco.MjData:
+def state(model, rng):
     data = mujoco.MjData(model)
     data.qpos = model.qpos0 + rng.standard_normal(model.nq)
     mujoco.mj_normalizeQuat(model, data.qpos)
@@ -108,7 +71,7 @@ def state(model: mujoco.MjModel, rng) -> mujoco.MjData:
 
 
 @pytest.mark.parametrize("source", MODELS, ids=name_of)
-def test_the_equations_are_those_of_mujoco_for_any_parameters(source: str) -> None:
+def test_the_equations_are_those_of_mujoco_for_any_parameters(source):
     rng = np.random.default_rng(0)
     system, model = mb.read_mjcf(source), compile_model(source)
     theta, Y_of = linear_parameters(system), mb.regressor(system)
@@ -123,7 +86,7 @@ def test_the_equations_are_those_of_mujoco_for_any_parameters(source: str) -> No
         assert error < EXACT * np.abs(expected).max()
 
 
-def test_the_values_of_the_model_give_its_own_inverse_dynamics_and_reference_form() -> None:
+def test_the_values_of_the_model_give_its_own_inverse_dynamics_and_reference_form():
     system, rng = mb.read_mjcf(TREE), np.random.default_rng(1)
     theta = linear_parameters(system)
     some = ["body:fore:*", "joint:*:damping"]
@@ -141,7 +104,7 @@ def test_the_values_of_the_model_give_its_own_inverse_dynamics_and_reference_for
             assert np.abs(difference).max() < EXACT * np.abs(np.array(expected)).max()
 
 
-def test_names_units_and_values_of_the_parameters() -> None:
+def test_names_units_and_values_of_the_parameters():
     theta = linear_parameters(mb.read_mjcf(TREE), ["body:ball:*", "joint:slide:*", "joint:b*"])
     assert theta.names[:3] == ("body:ball:mass", "body:ball:first_moment.x", *theta.names[2:3])
     assert theta.names[4] == "body:ball:origin_inertia.xx"
@@ -154,7 +117,7 @@ def test_names_units_and_values_of_the_parameters() -> None:
     assert at["joint:slide:damping"] == 3.0
 
 
-def test_physical_parameters_as_input_stay_in_the_rest_and_gravity_in_the_columns() -> None:
+def test_physical_parameters_as_input_stay_in_the_rest_and_gravity_in_the_columns():
     names = ["gravity", "joint:shoulder:stiffness", "body:upper:gravcomp", "body:fore:mass"]
     system, rng = mb.read_mjcf(TREE, parameters=names), np.random.default_rng(2)
     patterns = ["body:base:*", "body:upper:*"]
@@ -167,7 +130,7 @@ def test_physical_parameters_as_input_stay_in_the_rest_and_gravity_in_the_column
     assert np.abs((Y @ theta.values + rest - expected).full()).max() < EXACT * 100
 
 
-def test_derivatives_and_generated_c(tmp_path) -> None:
+def test_derivatives_and_generated_c(tmp_path):
     system, rng = mb.read_mjcf(models.path("five_bar")), np.random.default_rng(3)
     Y_of = mb.regressor(system)
     q, v, a = rng.standard_normal((3, system.nv))
@@ -184,7 +147,7 @@ def test_derivatives_and_generated_c(tmp_path) -> None:
         assert np.abs(found - expected).max() < BY_DIFFERENCE * (1 + np.abs(expected).max())
 
 
-def test_systems_without_such_parameters_are_refused() -> None:
+def test_systems_without_such_parameters_are_refused():
     system = mb.read_mjcf(TREE)
     with pytest.raises(UnknownNameError, match="body:fore:mass"):
         mb.regressor(system, ["body:forre:mass"])

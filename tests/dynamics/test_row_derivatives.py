@@ -13,7 +13,7 @@ from mbcasadi.description import Baumgarte
 from mbcasadi.dynamics import inverse_dynamics, inverse_dynamics_derivatives
 from mbcasadi.dynamics.residual_jacobians import residual_jacobian_fun
 from mbcasadi.dynamics.terms import State, state_symbols, terms
-from mbcasadi.system import System, read_mjcf
+from mbcasadi.system import read_mjcf
 
 ROUNDING = 1e-11  # relative to the largest entry of a block
 STEP = 1e-3  # of differences of sixth order
@@ -48,7 +48,7 @@ FIXED = ("a", "lam", "e", "w")
 OWN = ("arm_gripper", "bricard", "cooperating_arms", "five_bar", "planar_biped", "two_arm_carry")
 
 
-def system_of(name: str, switchable: bool = False) -> System:
+def system_of(name, switchable=False):
     if name in SOURCES:
         return read_mjcf(SOURCES[name], switchable=switchable)
     if name in ROBOT_NAMES:
@@ -56,7 +56,7 @@ def system_of(name: str, switchable: bool = False) -> System:
     return the_case(name).system
 
 
-def point(system: System) -> dict[str, np.ndarray]:
+def point(system):
     """Return a random state off the manifold, and random vectors that are held fixed."""
     rng = np.random.default_rng(9)
     q, v = model.random_state(system.tree, rng)
@@ -66,7 +66,7 @@ def point(system: System) -> dict[str, np.ndarray]:
     return values | ({} if system.mask is None else {"mask": rng.standard_normal(system.nc)})
 
 
-def differentiated(system: System, baumgarte: Baumgarte | None) -> ca.Function:
+def differentiated(system, baumgarte):
     """Return the same Jacobians by differentiation of the terms of the motion."""
     state: State[ca.SX] = state_symbols(system, ca.SX)
     M, h, A, c = terms(system, state, baumgarte)
@@ -84,7 +84,7 @@ def differentiated(system: System, baumgarte: Baumgarte | None) -> ca.Function:
     return ca.Function("differentiated", list(inputs.values()), list(outputs.values()), *names)
 
 
-def sizes(system: System) -> tuple[int, int, int, int]:
+def sizes(system):
     return system.nv, system.nc, system.nc, system.nv
 
 
@@ -131,7 +131,7 @@ def test_systems_from_a_lagrangian_have_the_same_derivatives():
     check_by_differences(system, {key: rng.standard_normal(system.nv) for key in ("q", "v", "a")})
 
 
-def check_by_differences(system: System, at: dict[str, np.ndarray]) -> None:
+def check_by_differences(system, at):
     force, derivatives = inverse_dynamics(system), inverse_dynamics_derivatives(system)(**at)
     moved = {
         "q": lambda step: {"q": system.integrate(at["q"], step)},

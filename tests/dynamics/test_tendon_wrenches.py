@@ -12,12 +12,7 @@ from support.hard_cases import mjcf
 from support.sensor_models import wild_state
 from support.spatial_tendons import CASES, WORLD, WRAPPING, WRAPS, spatial
 
-from mbcasadi.dynamics import (
-    constraint_wrenches,
-    predicted_readings,
-    tendon_wrenches,
-    wrench_force,
-)
+from mbcasadi.dynamics import constraint_wrenches, predicted_readings, tendon_wrenches, wrench_force
 from mbcasadi.mjcf.compat import counts_spatial_tendons
 from mbcasadi.plant import Plant, applied_wrenches, external_wrenches
 from mbcasadi.system import read_mjcf
@@ -69,10 +64,7 @@ def inputs(function, data):
     return [numbers[name] for name in function.name_in()]
 
 
-@pytest.mark.parametrize(
-    "xml",
-    [pytest.param(xml, id=name) for name, xml in ALL_CASES.items()],
-)
+@pytest.mark.parametrize("xml", [pytest.param(xml, id=name) for name, xml in ALL_CASES.items()])
 def test_external_wrenches_of_mujoco_are_those_of_all_forces_of_tendons(xml):
     model, system = mujoco.MjModel.from_xml_string(xml), system_of(xml)
     model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)

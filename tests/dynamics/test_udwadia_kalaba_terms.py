@@ -1,15 +1,12 @@
-"""Ideal and non-ideal constraint force of mechanisms: work, Gauss's principle, generated C."""
+"""Ideal and non-ideal constraint force of mechanisms: work, Gauss's principle."""
 
 import functools
 
-import casadi as ca
 import numpy as np
 import pytest
-from support.admissible_states import States, admissible_states, call, column, times
-from support.compiled import compiled
+from support.admissible_states import admissible_states, assert_close, call, column, times
 from support.constrained_mechanisms import mechanism
 
-import mbcasadi as mb
 from mbcasadi.dynamics.null_space_functions import null_space_terms
 from mbcasadi.dynamics.terms import terms_fun
 from mbcasadi.dynamics.udwadia_kalaba_functions import udwadia_kalaba_terms
@@ -21,7 +18,7 @@ TOL = 1e-9  # relative; conditions of M below 1e4
 NAMES = ("four_bar", "ball_loop", "moving_pendulum", "rolling_disc", "climbing_particle")
 
 
-def with_friction(name: str) -> States:
+def with_friction(name):
     case = mechanism(name)
     states = dict(admissible_states(case, STATES))
     force = 3.0 * np.random.default_rng(7).standard_normal(states["f"].shape)
@@ -29,15 +26,11 @@ def with_friction(name: str) -> States:
 
 
 @functools.cache
-def at_states(name: str, root: str) -> States:
+def at_states(name, root):
     system, states = mechanism(name).system, with_friction(name)
     at = {key: value for key, value in states.items() if key not in ("f", "f_nonideal")}
     found = call(udwadia_kalaba_terms(system, root=root), states)
     return found | call(terms_fun(system), at) | {"Z": call(null_space_terms(system), at)["Z"]}
-
-
-def assert_close(found: np.ndarray, expected: np.ndarray, tol: float = TOL) -> None:
-    np.testing.assert_allclose(found, expected, atol=tol * max(1.0, np.abs(expected).max()))
 
 
 @pytest.mark.parametrize("root", ROOTS)
@@ -72,29 +65,6 @@ def test_the_motion_deviates_least_from_the_free_one(name):
     least = column(values, "deviation")[:, 0]
     assert least.max() > 0.1
     assert np.all(deviation >= least * (1 - TOL))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_forward_dynamics_of_every_formulation_takes_the_force(name):
-    system, states = mechanism(name).system, with_friction(name)
-    values = at_states(name, "cholesky")
-    for formulation in ("lagrange", "udwadia_kalaba", "null_space"):
-        found = call(
-            mb.forward_dynamics(system, formulation, nonideal=True, derivatives=False), states
-        )
-        assert_close(column(found, "a"), column(values, "a"))
-        assert_close(column(found, "f_c"), column(values, "f_ideal") + column(values, "f_n"))
-        assert_close(column(found, "lam"), column(values, "lam"))
-
-
-def test_generated_c_equals_the_function(tmp_path):
-    states = with_friction("four_bar")
-    function = udwadia_kalaba_terms(mechanism("four_bar").system)
-    external = compiled(function, tmp_path)
-    for k in range(3):
-        values = [states[function.name_in(i)][:, k] for i in range(function.n_in())]
-        for found, expected in zip(external.call(values), function.call(values), strict=True):
-            np.testing.assert_allclose(ca.DM(found), expected, rtol=1e-11, atol=1e-11)
 
 
 def test_wrong_roots_and_singular_inertias_are_refused():

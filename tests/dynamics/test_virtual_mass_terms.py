@@ -1,12 +1,17 @@
-"""The virtual-mass model of whole mechanisms: its motion, its skew law, its condition, its C."""
+"""The virtual-mass model of whole mechanisms: its motion, its skew law, its condition."""
 
 import functools
 
-import casadi as ca
 import numpy as np
 import pytest
-from support.admissible_states import States, admissible_states, call, column, drifted_states, times
-from support.compiled import compiled
+from support.admissible_states import (
+    admissible_states,
+    assert_close,
+    call,
+    column,
+    drifted_states,
+    times,
+)
 from support.constrained_mechanisms import mechanism
 
 from mbcasadi.dynamics import forward_dynamics
@@ -15,28 +20,23 @@ from mbcasadi.dynamics.virtual_mass_functions import actuation_map, virtual_mass
 from mbcasadi.errors import ProblemError, UnsupportedFeatureError
 
 STATES = 20
-TOL = 1e-9  # relative; conditions of M below 1e4
 STILL = ("four_bar", "ball_loop", "rolling_disc", "switched_particles", "euler_parameters")
 DRIVEN = ("moving_pendulum", "driven_truss")  # rows that depend on time
 
 
 @functools.cache
-def the_terms(name: str, virtual_mass: float | None = None) -> ca.Function:
+def the_terms(name, virtual_mass=None):
     return virtual_mass_terms(mechanism(name).system, virtual_mass=virtual_mass)
 
 
 @functools.cache
-def at_states(name: str, virtual_mass: float | None = None, drifted: bool = False) -> States:
+def at_states(name, virtual_mass=None, drifted=False):
     """Return terms, motion and the matrices of [A16] of a mechanism at its states."""
     case = mechanism(name)
     states = (drifted_states if drifted else admissible_states)(case, STATES)
     motion = call(forward_dynamics(case.system, "lagrange"), states)
     matrices = call(the_terms(name, virtual_mass), states)
     return call(terms_fun(case.system), states) | motion | matrices
-
-
-def assert_close(found: np.ndarray, expected: np.ndarray, tol: float = TOL) -> None:
-    np.testing.assert_allclose(found, expected, atol=tol * max(1.0, np.abs(expected).max()))
 
 
 @pytest.mark.parametrize("mass", [None, 3.0])
@@ -136,14 +136,3 @@ def test_wrong_requests_are_refused_by_name():
         virtual_mass_terms(mechanism("four_bar").system, virtual_mass=-1)
     with pytest.raises(UnsupportedFeatureError, match=r"nonlinear in v.*use forward_dynamics"):
         virtual_mass_terms(mechanism("climbing_particle").system)
-
-
-def test_generated_c_equals_the_function(tmp_path):
-    f = the_terms("moving_pendulum")
-    external = compiled(f, tmp_path)
-    states = admissible_states(mechanism("moving_pendulum"), STATES)
-    for k in range(5):
-        inputs = [states[f.name_in(i)][:, k] for i in range(f.n_in())]
-        for expected, found in zip(f(*inputs), external(*inputs), strict=True):
-            scale = max(1.0, float(ca.norm_inf(ca.vec(expected))))
-            np.testing.assert_allclose(found, expected, atol=1e-11 * scale)

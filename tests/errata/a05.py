@@ -3,62 +3,54 @@
 import numpy as np
 
 from .family import kkt, state
-from .finding import Finding
+from .finding import Errors, erratum
 from .numerics import Array, error, null_basis, pinv, power, projector, rank, spd
 
 S = state(5)  # five coordinates, four rows of rank two
 
 
-def weighted_jacobian() -> Finding:
-    """Return the check of §2.1.1: the Jacobian in weighted coordinates."""
+@erratum("A05", "§2.1.1")
+def weighted_jacobian() -> Errors:
+    """printed: `A_W = A W^{1/2}`, and `A_W x_W = 0`
+    holds: `A_W = A W^{-1/2}`, as in §7.2
+    measured: ‖A_W x_W‖ with `x_W = W^{1/2} v`, `A v = 0`"""
     rng = np.random.default_rng(1)
     W = spd(rng, len(S.v))
     x_W = power(W, 0.5) @ S.v
-    return Finding(
-        "A05",
-        "§2.1.1",
-        printed="`A_W = A W^{1/2}`, and `A_W x_W = 0`",
-        correct="`A_W = A W^{-1/2}`, as in §7.2",
-        printed_error=error(S.A @ power(W, 0.5) @ x_W, 0.0),
-        correct_error=error(S.A @ power(W, -0.5) @ x_W, 0.0),
-        note="‖A_W x_W‖ with `x_W = W^{1/2} v`, `A v = 0`",
-    )
+    return error(S.A @ power(W, 0.5) @ x_W, 0.0), error(S.A @ power(W, -0.5) @ x_W, 0.0)
 
 
-def projector_rate() -> Finding:
-    """Return the check of (16): the rate of the projector."""
+@erratum("A05", "(16)")
+def projector_rate() -> Errors:
+    """printed: `Ṗ v = -A⁺ Ȧ v` for every `v`
+    holds: for admissible `v`, `A v = 0`
+    measured: ‖Ṗ v + A⁺ Ȧ v‖ along one motion `Ṗ`, `Ȧ`; `v` with and without a part in range(Aᵀ)"""
     any_v = S.v + S.Q @ np.ones(len(S.v))
-    return Finding(
-        "A05",
-        "(16)",
-        printed="`Ṗ v = -A⁺ Ȧ v` for every `v`",
-        correct="for admissible `v`, `A v = 0`",
-        printed_error=error(S.Pdot @ any_v, -pinv(S.A) @ S.Adot @ any_v),
-        correct_error=error(S.Pdot @ S.v, -pinv(S.A) @ S.Adot @ S.v),
-        note="‖Ṗ v + A⁺ Ȧ v‖ along one motion `Ṗ`, `Ȧ`; `v` with and without a part in range(Aᵀ)",
-    )
+    as_printed = error(S.Pdot @ any_v, -pinv(S.A) @ S.Adot @ any_v)
+    as_corrected = error(S.Pdot @ S.v, -pinv(S.A) @ S.Adot @ S.v)
+    return as_printed, as_corrected
 
 
-def drifted_motion() -> Finding:
-    """Return the check of `C v` used off the manifold."""
+@erratum("A05", "throughout")
+def drifted_motion() -> Errors:
+    """printed: `Ṗ v` and `-A⁺ Ȧ v` used one for the other
+    holds: on the manifold only; with drift, (22) needs `-A⁺ Ȧ v`
+    measured: ‖A a + A A⁺ Ȧ v‖ of the acceleration from (22), at a velocity that has drifted off"""
     v = S.v + 0.1 * S.Q @ np.ones(len(S.v))
     M_c = S.M + S.P @ S.M - S.M @ S.P
     force = S.P @ (S.f - S.h)
     printed = np.linalg.solve(M_c, force + S.M @ S.Pdot @ v)
     correct = np.linalg.solve(M_c, force - S.M @ pinv(S.A) @ S.Adot @ v)
-    return Finding(
-        "A05",
-        "throughout",
-        printed="`Ṗ v` and `-A⁺ Ȧ v` used one for the other",
-        correct="on the manifold only; with drift, (22) needs `-A⁺ Ȧ v`",
-        printed_error=error(S.A @ printed, -S.A @ pinv(S.A) @ S.Adot @ v),
-        correct_error=error(S.A @ correct, -S.A @ pinv(S.A) @ S.Adot @ v),
-        note="‖A a + A A⁺ Ȧ v‖ of the acceleration from (22), at a velocity that has drifted off",
-    )
+    as_printed = error(S.A @ printed, -S.A @ pinv(S.A) @ S.Adot @ v)
+    as_corrected = error(S.A @ correct, -S.A @ pinv(S.A) @ S.Adot @ v)
+    return as_printed, as_corrected
 
 
-def third_inertia() -> Finding:
-    """Return the check of Proposition 2: when M''_c is invertible."""
+@erratum("A05", "Prop. 2")
+def third_inertia() -> Errors:
+    """printed: `M''_c` is invertible if `M` is
+    holds: if `M` is positive definite (on null(A) is enough)
+    measured: rank that `M''_c` lacks: `M = diag(1, -1)`, `A = (1, -1)`; 200 random definite `M`"""
 
     def defect(M: Array, A: Array) -> int:
         P = projector(A)
@@ -66,51 +58,31 @@ def third_inertia() -> Finding:
 
     rng = np.random.default_rng(2)
     trials = [defect(spd(rng, 5), rng.normal(size=(m, 5))) for m in (1, 2, 3, 4) for _ in range(50)]
-    return Finding(
-        "A05",
-        "Prop. 2",
-        printed="`M''_c` is invertible if `M` is",
-        correct="if `M` is positive definite (on null(A) is enough)",
-        printed_error=defect(np.diag([1.0, -1.0]), np.array([[1.0, -1.0]])),
-        correct_error=max(trials),
-        note="rank that `M''_c` lacks: `M = diag(1, -1)`, `A = (1, -1)`; 200 random definite `M`",
-    )
+    return defect(np.diag([1.0, -1.0]), np.array([[1.0, -1.0]])), max(trials)
 
 
-def direct_dynamics() -> Finding:
-    """Return the check of §5.1.3: what the formulations solve for."""
+@erratum("A05", "§5.1.3")
+def direct_dynamics() -> Errors:
+    """printed: calls (22), (27), (29) inverse dynamics
+    holds: they are direct dynamics
+    measured: solved for `f` they give `P f` only, ‖P f - f‖; solved for `a` they give the
+        motion of the KKT equations"""
     M_c = S.M + S.P @ S.M - S.M @ S.P
     forward = np.linalg.solve(M_c, S.P @ (S.f - S.h) + S.M @ S.Pdot @ S.v)
     inverse = M_c @ forward - S.M @ S.Pdot @ S.v + S.P @ S.h
-    return Finding(
-        "A05",
-        "§5.1.3",
-        printed="calls (22), (27), (29) inverse dynamics",
-        correct="they are direct dynamics",
-        printed_error=error(inverse, S.f),
-        correct_error=error(forward, S.a),
-        note=(
-            "solved for `f` they give `P f` only, ‖P f - f‖; solved for `a` they give the motion "
-            "of the KKT equations"
-        ),
-    )
+    return error(inverse, S.f), error(forward, S.a)
 
 
-def additional_products() -> Finding:
-    """Return the check of §5.1.3: how many products of matrices `M'_c` takes beside `M_c`."""
+@erratum("A05", "§5.1.3, `M'_c`")
+def additional_products() -> Errors:
+    """printed: three products of matrices more than `M_c`
+    holds: one more: `M'_c = M - P M - (P M)ᵀ + 2 (P M) P`
+    measured: products that are not needed; the form with one against `P M P + Q M Q`"""
     PM = S.P @ S.M
     in_two = S.M - PM - PM.T + 2 * PM @ S.P  # one product more than M_c = M + PM - (PM)ᵀ
     defined = S.P @ S.M @ S.P + S.Q @ S.M @ S.Q
     printed, needed = 3, 1
-    return Finding(
-        "A05",
-        "§5.1.3, `M'_c`",
-        printed="three products of matrices more than `M_c`",
-        correct="one more: `M'_c = M - P M - (P M)ᵀ + 2 (P M) P`",
-        printed_error=float(printed - needed),
-        correct_error=error(in_two, defined),
-        note="products that are not needed; the form with one against `P M P + Q M Q`",
-    )
+    return float(printed - needed), error(in_two, defined)
 
 
 def _force_terms() -> tuple[Array, Array, Array, Array]:
@@ -131,8 +103,12 @@ def _constraint_force(f: Array) -> Array:
     return np.asarray(-S.A.T @ lam)
 
 
-def force_control() -> Finding:
-    """Return the check of (51), and of the hybrid law after (53)."""
+@erratum("A05", "(51), law after (53)")
+def force_control() -> Errors:
+    """printed: `μ(… + C v)`, with `C = Ṗ`
+    holds: `μ(… + C_c v)`, with `C_c = M Ṗ`
+    measured: ‖F - F_d‖ under each of the two laws, `F` from the KKT equations (smaller of the
+        two as printed, larger of the two corrected)"""
     mu, Cv, wanted, u_p = _force_terms()
     eye = np.eye(len(mu))
 
@@ -142,41 +118,28 @@ def force_control() -> Finding:
         hybrid = S.h + mu @ bias + (eye + mu) @ S.P @ S.M @ u_p + wanted
         return [error(_constraint_force(f), wanted) for f in (law_51, hybrid)]
 
-    return Finding(
-        "A05",
-        "(51), law after (53)",
-        printed="`μ(… + C v)`, with `C = Ṗ`",
-        correct="`μ(… + C_c v)`, with `C_c = M Ṗ`",
-        printed_error=min(misses(Cv)),
-        correct_error=max(misses(S.M @ Cv)),
-        note=(
-            "‖F - F_d‖ under each of the two laws, `F` from the KKT equations (smaller of the "
-            "two as printed, larger of the two corrected)"
-        ),
-    )
+    return min(misses(Cv)), max(misses(S.M @ Cv))
 
 
-def smallest_singular_value() -> Finding:
-    """Return the check of the singular value below (53)."""
+@erratum("A05", "(53)")
+def smallest_singular_value() -> Errors:
+    """printed: `σ_min(A)² = λ_min(AᵀA)`
+    holds: `λ_min(A Aᵀ)`
+    measured: relative error of σ_min, three independent rows in five coordinates"""
     A = np.random.default_rng(4).normal(size=(3, 5))
     true = np.linalg.svd(A)[1][-1]
 
     def root(X: Array) -> float:
         return float(np.sqrt(max(0.0, np.linalg.eigvalsh(X)[0])))
 
-    return Finding(
-        "A05",
-        "(53)",
-        printed="`σ_min(A)² = λ_min(AᵀA)`",
-        correct="`λ_min(A Aᵀ)`",
-        printed_error=abs(root(A.T @ A) - true) / true,
-        correct_error=abs(root(A @ A.T) - true) / true,
-        note="relative error of σ_min, three independent rows in five coordinates",
-    )
+    return abs(root(A.T @ A) - true) / true, abs(root(A @ A.T) - true) / true
 
 
-def multipliers() -> Finding:
-    """Return the check of (75): the classical multipliers."""
+@erratum("A05", "(75)")
+def multipliers() -> Errors:
+    """printed: a term `+ ċ`; `A M⁻¹ Aᵀ` called the Cartesian inertia
+    holds: drop the term; `A M⁻¹ Aᵀ` is the inverse of that inertia
+    measured: ‖A a + Ȧ v‖ with any `ċ ≠ 0` and without (and for a point mass `A M⁻¹ Aᵀ = I/m`)"""
     rng = np.random.default_rng(6)
     A, mass = S.family.rows(S.q), 2.5
     G = A @ np.linalg.solve(S.M, A.T)
@@ -189,12 +152,4 @@ def multipliers() -> Finding:
 
     unit_rows = null_basis(S.A).T
     point = unit_rows @ (unit_rows.T / mass)
-    return Finding(
-        "A05",
-        "(75)",
-        printed="a term `+ ċ`; `A M⁻¹ Aᵀ` called the Cartesian inertia",
-        correct="drop the term; `A M⁻¹ Aᵀ` is the inverse of that inertia",
-        printed_error=gap(rng.normal(size=2)),
-        correct_error=max(gap(np.zeros(2)), error(point * mass, np.eye(len(point)))),
-        note="‖A a + Ȧ v‖ with any `ċ ≠ 0` and without (and for a point mass `A M⁻¹ Aᵀ = I/m`)",
-    )
+    return gap(rng.normal(size=2)), max(gap(np.zeros(2)), error(point * mass, np.eye(len(point))))

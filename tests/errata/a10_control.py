@@ -4,15 +4,18 @@ import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
-from .finding import Finding
+from .finding import Errors, erratum
 from .numerics import Array, error, skew, spd
 from .quasi import quasi
 
 TIGHT = {"rtol": 1e-12, "atol": 1e-14, "method": "DOP853"}
 
 
-def composite_error() -> Finding:
-    """Return the check of (38) and (42)."""
+@erratum("A10", "(38), (42)")
+def composite_error() -> Errors:
+    """printed: `K_v` in (38); `θ̃` on the left of (42)
+    holds: `K_p`; `dθ̃/dt`
+    measured: difference of the sides of (42), with either misprint (the smaller) and with none"""
     rng = np.random.default_rng(1)
     B, B_d, K_p, K_v = rng.normal(size=(4, 2, 2))
     offset, w_r, w_d = rng.normal(size=(3, 2))
@@ -22,19 +25,13 @@ def composite_error() -> Finding:
         eps = w_r - w_d + np.linalg.solve(B, gain @ offset)
         return np.asarray(-K_p @ offset + (B - B_d) @ w_d + B @ eps)
 
-    return Finding(
-        "A10",
-        "(38), (42)",
-        printed="`K_v` in (38); `θ̃` on the left of (42)",
-        correct="`K_p`; `dθ̃/dt`",
-        printed_error=min(error(rate, right(K_v)), error(offset, right(K_p))),
-        correct_error=error(rate, right(K_p)),
-        note="difference of the sides of (42), with either misprint (the smaller) and with none",
-    )
+    return min(error(rate, right(K_v)), error(offset, right(K_p))), error(rate, right(K_p))
 
 
-def decay_rate() -> Finding:
-    """Return the check of (41): how fast the composite error decays."""
+@erratum("A10", "(41)")
+def decay_rate() -> Errors:
+    """printed: `η1 = 2 λ_min(K_d)`
+    holds: `λ_min(K_d)`, and only with a skew `Γ_r`"""
     rng = np.random.default_rng(2)
     K, G0, G1 = spd(rng, 3), skew(rng, 3), skew(rng, 3)
     slowest = float(np.linalg.eigvalsh(K)[0])
@@ -50,23 +47,22 @@ def decay_rate() -> Finding:
     x = quasi()
     gain = 0.1 * np.eye(3)
     worst = np.linalg.eigvalsh((x.Gamma_r + x.Gamma_r.T) / 2 + gain)[0]
-    return Finding(
-        "A10",
-        "(41)",
-        printed="`η1 = 2 λ_min(K_d)`",
-        correct="`λ_min(K_d)`, and only with a skew `Γ_r`",
-        printed_error=excess(2 * slowest),
-        correct_error=max(0.0, excess(slowest)),
-        note=(
-            "largest excess of ‖ε‖ over the bound, (40) integrated with a skew Γ_r; with the Γ_r "
-            f"of (30) and `K_d = 0.1 I` some ‖ε‖ changes at the rate {-worst:+.2f}, where the "
-            "bound says -0.1"
-        ),
+    as_printed = excess(2 * slowest)
+    as_corrected = max(0.0, excess(slowest))
+    measured = (
+        "largest excess of ‖ε‖ over the bound, (40) integrated with a skew Γ_r; with the Γ_r "
+        f"of (30) and `K_d = 0.1 I` some ‖ε‖ changes at the rate {-worst:+.2f}, where the "
+        "bound says -0.1"
     )
+    return as_printed, as_corrected, measured
 
 
-def position_bound() -> Finding:
-    """Return the check of (45): the bound on the position error."""
+@erratum("A10", "(45)")
+def position_bound() -> Errors:
+    """printed: factor `c_b / (c_l c_v)`
+    holds: `c_b / (η2 - η1)`
+    measured: excess of the slowest admissible ‖θ̃‖ over the bound, `c_l c_v = 3`, `η1 = 0.2`,
+        `η2 = 0.5`; corrected, the largest difference"""
     lipschitz, eta1, eta2, bound = 3.0, 0.2, 0.5, 1.3
     t = np.linspace(0, 8, 81)
     worst = solve_ivp(
@@ -76,18 +72,9 @@ def position_bound() -> Finding:
     def formula(factor: float) -> Array:
         return 0.1 * np.exp(-eta2 * t) + factor * (np.exp(-eta1 * t) - np.exp(-eta2 * t))
 
-    return Finding(
-        "A10",
-        "(45)",
-        printed="factor `c_b / (c_l c_v)`",
-        correct="`c_b / (η2 - η1)`",
-        printed_error=float(np.max(worst - formula(bound / lipschitz))),
-        correct_error=error(formula(bound / (eta2 - eta1)), worst),
-        note=(
-            "excess of the slowest admissible ‖θ̃‖ over the bound, `c_l c_v = 3`, `η1 = 0.2`, "
-            "`η2 = 0.5`; corrected, the largest difference"
-        ),
-    )
+    as_printed = float(np.max(worst - formula(bound / lipschitz)))
+    as_corrected = error(formula(bound / (eta2 - eta1)), worst)
+    return as_printed, as_corrected
 
 
 def _cosine(t: float | Array) -> Array:
@@ -97,8 +84,11 @@ def _cosine(t: float | Array) -> Array:
     return np.asarray(tip - np.cos(last + 1.5 * np.pi))
 
 
-def trajectory() -> Finding:
-    """Return the check of the trajectory of §5."""
+@erratum("A10", "§5")
+def trajectory() -> Errors:
+    """printed: the desired motion, over 10 s
+    holds: no pose exists in part of each period of 10 s: stop before; the initial state is
+        missing"""
     t = np.linspace(0, 10, 100_001)
     size = np.abs(_cosine(t))
     middle = t[size.argmax()]
@@ -108,18 +98,10 @@ def trajectory() -> Finding:
     early = np.abs(_cosine(t[t < 7.3]))
     outside = t[size > 1]
     lone = outside.min() >= edges[0] - 1e-3 and outside.max() <= edges[1] + 1e-3
-    return Finding(
-        "A10",
-        "§5",
-        printed="the desired motion, over 10 s",
-        correct=(
-            "no pose exists in part of each period of 10 s: stop before; the initial state is "
-            "missing"
-        ),
-        printed_error=float(size.max() - 1),
-        correct_error=float(max(0.0, early.max() - 1)) + (0.0 if lone else 1.0),
-        note=(
-            f"largest |cos q2| - 1: over 10 s (it exceeds 1 for t in ({edges[0]:.3f}, "
-            f"{edges[1]:.3f}) s only), and up to 7.3 s"
-        ),
+    as_printed = float(size.max() - 1)
+    as_corrected = float(max(0.0, early.max() - 1)) + (0.0 if lone else 1.0)
+    measured = (
+        f"largest |cos q2| - 1: over 10 s (it exceeds 1 for t in ({edges[0]:.3f}, "
+        f"{edges[1]:.3f}) s only), and up to 7.3 s"
     )
+    return as_printed, as_corrected, measured

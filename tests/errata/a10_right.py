@@ -3,7 +3,7 @@
 import numpy as np
 
 from .family import kkt
-from .finding import Confirmation
+from .finding import confirmed
 from .numerics import error, partials, pinv, rate
 from .quasi import quasi
 
@@ -15,8 +15,9 @@ WDOT_V = X.W.T @ S.a + X.Wdot.T @ S.v  # rate of the quasi-velocity along the mo
 WR_RATE = X.Wr.T @ S.a + X.Wrdot.T @ S.v
 
 
-def free_motion() -> Confirmation:
-    """Return the checks of the unconstrained equations."""
+@confirmed("A10", "(1), (4)-(7)")
+def free_motion() -> float:
+    """Lagrange's equations as `ẇ + Γ w = u`, without constraints"""
     force = S.f + S.f_g
     a = np.linalg.solve(S.M, force - S.C @ S.v)
     wdot = X.W.T @ a + X.Wdot.T @ S.v
@@ -28,53 +29,38 @@ def free_motion() -> Confirmation:
         error(2 * kinetic, 2 * X.w_slope @ X.w),
         error(wdot + X.Gamma @ X.w, INPUT),
     )
-    return Confirmation(
-        "A10",
-        "(1), (4)-(7)",
-        statement="Lagrange's equations as `ẇ + Γ w = u`, without constraints",
-        error=max(gaps),
-    )
+    return max(gaps)
 
 
-def rotated() -> Confirmation:
-    """Return the check of the rotated Coriolis matrix."""
+@confirmed("A10", "(10), (11)")
+def rotated() -> float:
+    """`Γ̄ = Vᵀ (Γ - Ω) V`, `Ω` skew"""
     bardot = X.Vdot.T @ X.w + X.V.T @ WDOT_V
     turned = X.V.T @ (X.Gamma - X.Omega) @ X.V
     u = INPUT + A_W.T @ S.lam
     gaps = (error(bardot + turned @ X.V.T @ X.w, X.V.T @ u), error(X.Omega, -X.Omega.T))
-    return Confirmation(
-        "A10",
-        "(10), (11)",
-        statement="`Γ̄ = Vᵀ (Γ - Ω) V`, `Ω` skew",
-        error=max(gaps),
-    )
+    return max(gaps)
 
 
-def no_work() -> Confirmation:
-    """Return the checks that Γ does no work on the velocity itself."""
+@confirmed("A10", "(13), Remark 2")
+def no_work() -> float:
+    """`wᵀ Γ w = 0`, `w_rᵀ Γ_r w_r = 0`"""
     gaps = (abs(X.w @ X.Gamma @ X.w), abs(X.w_r @ X.Gamma_r @ X.w_r))
-    return Confirmation(
-        "A10",
-        "(13), Remark 2",
-        statement="`wᵀ Γ w = 0`, `w_rᵀ Γ_r w_r = 0`",
-        error=max(gaps),
-    )
+    return max(gaps)
 
 
-def entries() -> Confirmation:
-    """Return the check of the entries of `R = W Γ`."""
+@confirmed("A10", "(14)")
+def entries() -> float:
+    """entries of `W Γ`"""
     slopes = partials(lambda q: np.linalg.cholesky(S.family.M(q)), S.q)
     R = np.einsum("ijk,k->ij", slopes, S.v) - np.einsum("kji,k->ij", slopes, S.v)
-    return Confirmation(
-        "A10",
-        "(14)",
-        statement="entries of `W Γ`",
-        error=error(R, X.W @ X.Gamma),
-    )
+    return error(R, X.W @ X.Gamma)
 
 
-def constrained_motion() -> Confirmation:
-    """Return the checks of the constrained equations, redundant rows included."""
+@confirmed("A10", "(18)-(33)")
+def constrained_motion() -> float:
+    """`ẇ_r + Γ_r w_r = u_r`, `A_rᵀ λ + Γ_o w_r = u_o`, and the shortest `λ`, against the KKT
+    equations"""
     r = np.linalg.matrix_rank(A_W, tol=1e-9)
     U, sigma, Vt = np.linalg.svd(A_W)
     U1, V1 = U[:, :r], Vt[:r].T
@@ -96,48 +82,33 @@ def constrained_motion() -> Confirmation:
         error((U1 * sigma[:r]).T @ -S.lam + Gamma_o @ X.w_r, u_o),
         error(lam, -S.lam),
     )
-    return Confirmation(
-        "A10",
-        "(18)-(33)",
-        statement=(
-            "`ẇ_r + Γ_r w_r = u_r`, `A_rᵀ λ + Γ_o w_r = u_o`, and the shortest `λ`, against the "
-            "KKT equations"
-        ),
-        error=max(gaps),
-    )
+    return max(gaps)
 
 
-def independent_coordinates() -> Confirmation:
-    """Return the check of the map from reduced quasi-velocities."""
+@confirmed("A10", "(37)")
+def independent_coordinates() -> float:
+    """`dθ/dt = B w_r`, and back"""
     slope = np.random.default_rng(3).normal(size=(3, 5))  # ∂θ/∂q
     B = slope @ np.linalg.solve(X.W.T, X.V2)
     gaps = (error(B @ X.w_r, slope @ S.v), error(np.linalg.solve(B, slope @ S.v), X.w_r))
-    return Confirmation(
-        "A10",
-        "(37)",
-        statement="`dθ/dt = B w_r`, and back",
-        error=max(gaps),
-    )
+    return max(gaps)
 
 
-def tracking_law() -> Confirmation:
-    """Return the checks of the law and of the error's equation."""
+@confirmed("A10", "(39), (40)")
+def tracking_law() -> float:
+    """`dε/dt = -(Γ_r + K_d) ε`"""
     rng = np.random.default_rng(4)
     K = np.diag([1.0, 2.0, 3.0])
     s, sdot = rng.normal(size=(2, 3))
     eps = X.w_r - s
     u_r = sdot + X.Gamma_r @ s - K @ eps
     epsdot = u_r - X.Gamma_r @ X.w_r - sdot
-    return Confirmation(
-        "A10",
-        "(39), (40)",
-        statement="`dε/dt = -(Γ_r + K_d) ε`",
-        error=error(epsdot, -(X.Gamma_r + K) @ eps),
-    )
+    return error(epsdot, -(X.Gamma_r + K) @ eps)
 
 
-def force_law() -> Confirmation:
-    """Return the check of the force law, through the full equations of motion."""
+@confirmed("A10", "(47)")
+def force_law() -> float:
+    """`λ = λ_d` under the force law"""
     rows = S.family.rows(S.q)
     wanted = np.array([50.0, -20.0])  # λ_d of two independent rows
     A = np.linalg.solve(X.W, rows.T).T
@@ -145,12 +116,7 @@ def force_law() -> Confirmation:
     Gamma_o = V1.T @ (X.Gamma - X.Omega) @ X.V2
     u = V1 @ (V1.T @ A.T @ wanted + Gamma_o @ X.w_r) + X.V2 @ np.ones(3)
     lam = kkt(S.M, rows, X.W @ u - S.C @ S.v, -rows @ S.a)[1]
-    return Confirmation(
-        "A10",
-        "(47)",
-        statement="`λ = λ_d` under the force law",
-        error=error(-lam, wanted),
-    )
+    return error(-lam, wanted)
 
 
 READ = "(2), (3), (12), (15)-(17), (43), (46), (48)-(51)"

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .family import state, tangent_rate
-from .finding import Finding
+from .finding import Errors, erratum
 from .numerics import Array, error, null_basis, pinv, power, rank
 
 S = state(16)  # five coordinates, four rows of rank two
@@ -13,37 +13,31 @@ M_BAR = S.P @ S.M @ S.P + MU * S.Q
 S_OB = np.eye(len(S.v)) - S.M @ np.linalg.solve(M_BAR, S.P)
 
 
-def power_of_inputs() -> Finding:
-    """Return the check of the power below (1c)."""
+@erratum("A16", "below (1c)")
+def power_of_inputs() -> Errors:
+    """printed: `uᵀ w = fᵀ Bᵀ w`, with `w = Bᵀ v`
+    holds: `uᵀ w = uᵀ Bᵀ v = fᵀ v`
+    measured: difference of the powers, five inputs (with fewer, `fᵀ Bᵀ` has no meaning)"""
     rng = np.random.default_rng(1)
     B, u = rng.normal(size=(5, 5)), rng.normal(size=5)
     f, rates = B @ u, B.T @ S.v
-    return Finding(
-        "A16",
-        "below (1c)",
-        printed="`uᵀ w = fᵀ Bᵀ w`, with `w = Bᵀ v`",
-        correct="`uᵀ w = uᵀ Bᵀ v = fᵀ v`",
-        printed_error=error(f @ B.T @ rates, u @ rates),
-        correct_error=error(f @ S.v, u @ rates),
-        note="difference of the powers, five inputs (with fewer, `fᵀ Bᵀ` has no meaning)",
-    )
+    return error(f @ B.T @ rates, u @ rates), error(f @ S.v, u @ rates)
 
 
-def combination() -> Finding:
-    """Return the check of the step from (7) to (8)."""
-    return Finding(
-        "A16",
-        "after (7)",
-        printed="add `μ` times (3) to (6)",
-        correct="to (7)",
-        printed_error=error(S.P @ S.M + MU * S.Q, M_BAR),
-        correct_error=error(S.P @ S.M @ S.P + MU * S.Q, M_BAR),
-        note="resulting inertia against (8b)",
-    )
+@erratum("A16", "after (7)")
+def combination() -> Errors:
+    """printed: add `μ` times (3) to (6)
+    holds: to (7)
+    measured: resulting inertia against (8b)"""
+    return error(S.P @ S.M + MU * S.Q, M_BAR), error(S.P @ S.M @ S.P + MU * S.Q, M_BAR)
 
 
-def enough_actuators() -> Finding:
-    """Return the check of (17): the condition for a solution."""
+@erratum("A16", "(17)")
+def enough_actuators() -> Errors:
+    """printed: `range(P B) = N` or, equivalently, `N ⊆ range(B)`
+    holds: the first; the second is sufficient only
+    measured: ‖B B⁺ P - P‖ of a `B` that meets the first (zero if it met the second); ‖P B (P
+        B)⁺ - P‖ of this one, and of one that meets the second"""
     rng = np.random.default_rng(2)
     V2 = null_basis(S.A)
     B = V2 + S.Q @ rng.normal(size=V2.shape)  # range(P B) = N, yet N is not in range(B)
@@ -52,69 +46,48 @@ def enough_actuators() -> Finding:
     def keeps(X: Array) -> float:
         return error(S.P @ X @ pinv(S.P @ X), S.P)
 
-    return Finding(
-        "A16",
-        "(17)",
-        printed="`range(P B) = N` or, equivalently, `N ⊆ range(B)`",
-        correct="the first; the second is sufficient only",
-        printed_error=error(B @ pinv(B) @ S.P, S.P),
-        correct_error=max(keeps(B), keeps(wide)),
-        note=(
-            "‖B B⁺ P - P‖ of a `B` that meets the first (zero if it met the second); ‖P B (P B)⁺ "
-            "- P‖ of this one, and of one that meets the second"
-        ),
-    )
+    return error(B @ pinv(B) @ S.P, S.P), max(keeps(B), keeps(wide))
 
 
-def redundant_actuators() -> Finding:
-    """Return the check of (19): the force map of redundant actuators."""
+@erratum("A16", "(19)")
+def redundant_actuators() -> Errors:
+    """printed: `R = B (BᵀP B)⁻¹ BᵀP`
+    holds: `R = B (P B)⁺`
+    measured: rank that `BᵀP B` lacks, four inputs for three freedoms; ‖P R - P‖"""
     B = np.random.default_rng(3).normal(size=(5, 4))  # four inputs, three freedoms
     R = B @ pinv(S.P @ B)
-    return Finding(
-        "A16",
-        "(19)",
-        printed="`R = B (BᵀP B)⁻¹ BᵀP`",
-        correct="`R = B (P B)⁺`",
-        printed_error=4 - rank(B.T @ S.P @ B),
-        correct_error=error(S.P @ R, S.P),
-        note="rank that `BᵀP B` lacks, four inputs for three freedoms; ‖P R - P‖",
-    )
+    return 4 - rank(B.T @ S.P @ B), error(S.P @ R, S.P)
 
 
-def oblique_direction() -> Finding:
-    """Return the check of what R keeps, and along what it projects."""
+@erratum("A16", "after (20)")
+def oblique_direction() -> Errors:
+    """printed: `R` projects along null(A) and keeps every `x` there
+    holds: along range(Aᵀ); on null(A) only `P R x = x`
+    measured: ‖R x‖ and ‖R x - x‖ with `A x = 0` (the smaller); ‖R Aᵀy‖ and ‖P R x - x‖ (the
+        larger)"""
     B = np.random.default_rng(4).normal(size=(5, 3))
     R = B @ pinv(S.P @ B)
     x = S.v
     across = S.Q @ np.ones(5)
-    return Finding(
-        "A16",
-        "after (20)",
-        printed="`R` projects along null(A) and keeps every `x` there",
-        correct="along range(Aᵀ); on null(A) only `P R x = x`",
-        printed_error=min(error(R @ x, 0.0), error(R @ x, x)),
-        correct_error=max(error(R @ across, 0.0), error(S.P @ R @ x, x)),
-        note=(
-            "‖R x‖ and ‖R x - x‖ with `A x = 0` (the smaller); ‖R Aᵀy‖ and ‖P R x - x‖ (the larger)"
-        ),
-    )
+    as_printed = min(error(R @ x, 0.0), error(R @ x, x))
+    as_corrected = max(error(R @ across, 0.0), error(S.P @ R @ x, x))
+    return as_printed, as_corrected
 
 
-def angular_rate() -> Finding:
-    """Return the check of the identity before (27)."""
-    return Finding(
-        "A16",
-        "before (27)",
-        printed="`Q Ω = Ω`",
-        correct="`Q Ω v = Ω v` where `A v = 0`",
-        printed_error=error(S.Q @ OMEGA, OMEGA),
-        correct_error=error(S.Q @ OMEGA @ S.v, OMEGA @ S.v),
-        note="difference of the sides",
-    )
+@erratum("A16", "before (27)")
+def angular_rate() -> Errors:
+    """printed: `Q Ω = Ω`
+    holds: `Q Ω v = Ω v` where `A v = 0`
+    measured: difference of the sides"""
+    return error(S.Q @ OMEGA, OMEGA), error(S.Q @ OMEGA @ S.v, OMEGA @ S.v)
 
 
-def acceleration() -> Finding:
-    """Return the check of (27): the acceleration."""
+@erratum("A16", "(27)")
+def acceleration() -> Errors:
+    """printed: `M̄⁻¹ P (f + f_g + C v + M Ω v) - μ M̄⁻¹ Ω v`; second line `- Sᵀ Ω v`
+    holds: `a = M̄⁻¹ P (f + f_g - C v - M Ω v) + μ M̄⁻¹ Ω v`; second line `+ Sᵀ Ω v`
+    measured: against the acceleration of the KKT equations (the better line as printed, the
+        worse one corrected)"""
     Cv, turn = S.C @ S.v, OMEGA @ S.v
     force = S.f + S.f_g
 
@@ -124,54 +97,35 @@ def acceleration() -> Finding:
         second = np.linalg.solve(M_BAR, S.P @ (force - Cv)) + sign * S_OB.T @ turn
         return error(first, S.a), error(second, S.a)
 
-    return Finding(
-        "A16",
-        "(27)",
-        printed="`M̄⁻¹ P (f + f_g + C v + M Ω v) - μ M̄⁻¹ Ω v`; second line `- Sᵀ Ω v`",
-        correct="`a = M̄⁻¹ P (f + f_g - C v - M Ω v) + μ M̄⁻¹ Ω v`; second line `+ Sᵀ Ω v`",
-        printed_error=min(both(-1.0)),
-        correct_error=max(both(1.0)),
-        note=(
-            "against the acceleration of the KKT equations (the better line as printed, the "
-            "worse one corrected)"
-        ),
-    )
+    return min(both(-1.0)), max(both(1.0))
 
 
-def normal_force() -> Finding:
-    """Return the check of (31): the normal force."""
+@erratum("A16", "(31)")
+def normal_force() -> Errors:
+    """printed: last term `Q M Ω v`
+    holds: `S M Ω v`
+    measured: against `f⊥ + f_c` of the KKT equations"""
     rest = -S_OB @ (S.P @ S.f - S.h)
     bent = S.M @ OMEGA @ S.v
     true = S.Q @ S.f + S.f_c
-    return Finding(
-        "A16",
-        "(31)",
-        printed="last term `Q M Ω v`",
-        correct="`S M Ω v`",
-        printed_error=error(rest + S.Q @ bent, true),
-        correct_error=error(rest + S_OB @ bent, true),
-        note="against `f⊥ + f_c` of the KKT equations",
-    )
+    return error(rest + S.Q @ bent, true), error(rest + S_OB @ bent, true)
 
 
-def inertia_rank() -> Finding:
-    """Return the check of Appendix C: ranks and the inverse."""
+@erratum("A16", "App. C")
+def inertia_rank() -> Errors:
+    """printed: `rank M̄ = rank P = r`; `V2 Σ⁻¹ V2`
+    holds: `rank M̄ = n`, `rank P = n - r`; `V2 Σ⁻¹ V2ᵀ`
+    measured: difference of the ranks (n = 5, r = 2; the smaller); with it ‖M̄⁻¹P - V2 Σ⁻¹ V2ᵀ‖"""
     n, r, V2 = len(S.v), rank(S.A), null_basis(S.A)
     inverse = V2 @ power(V2.T @ S.M @ V2, -1.0) @ V2.T
-    return Finding(
-        "A16",
-        "App. C",
-        printed="`rank M̄ = rank P = r`; `V2 Σ⁻¹ V2`",
-        correct="`rank M̄ = n`, `rank P = n - r`; `V2 Σ⁻¹ V2ᵀ`",
-        printed_error=min(abs(rank(M_BAR) - r), abs(rank(S.P) - r)),
-        correct_error=max(
-            abs(rank(M_BAR) - n),
-            abs(rank(S.P) - (n - r)),
-            error(np.linalg.solve(M_BAR, S.P), inverse),
-            error(pinv(S.P @ S.M @ S.P), inverse),
-        ),
-        note="difference of the ranks (n = 5, r = 2; the smaller); with it ‖M̄⁻¹P - V2 Σ⁻¹ V2ᵀ‖",
+    as_printed = min(abs(rank(M_BAR) - r), abs(rank(S.P) - r))
+    as_corrected = max(
+        abs(rank(M_BAR) - n),
+        abs(rank(S.P) - (n - r)),
+        error(np.linalg.solve(M_BAR, S.P), inverse),
+        error(pinv(S.P @ S.M @ S.P), inverse),
     )
+    return as_printed, as_corrected
 
 
 def _rest_error(sigma: float) -> float:
@@ -189,20 +143,10 @@ def _rest_error(sigma: float) -> float:
     return abs(e)
 
 
-def switching_gain() -> Finding:
-    """Return the check of Theorem 2: convergence of the dependent coordinates."""
-    return Finding(
-        "A16",
-        "Theorem 2",
-        printed="converges if `σ > 1`",
-        correct=(
-            "it sticks: the term is dry friction, stronger than the spring; `σ < 1` converges here"
-        ),
-        printed_error=_rest_error(1.1),
-        correct_error=_rest_error(0.5),
-        note=(
-            "|e| after 40 s, unit mass released at rest 1 m off, `K_p = K_d = 1`: `σ = 1.1` and "
-            "`σ = 0.5`"
-        ),
-        holds=1e-06,
-    )
+@erratum("A16", "Theorem 2", holds=1e-06)
+def switching_gain() -> Errors:
+    """printed: converges if `σ > 1`
+    holds: it sticks: the term is dry friction, stronger than the spring; `σ < 1` converges here
+    measured: |e| after 40 s, unit mass released at rest 1 m off, `K_p = K_d = 1`: `σ = 1.1` and
+        `σ = 0.5`"""
+    return _rest_error(1.1), _rest_error(0.5)

@@ -4,41 +4,32 @@ import numpy as np
 
 from .a16 import LAM, M_BAR, MU, OMEGA, S_OB, S
 from .family import Family
-from .finding import Confirmation
+from .finding import confirmed
 from .numerics import Array, error, null_basis, pinv, projector, rank, rate
 
 EYE = np.eye(len(S.v))
 FORCE = S.P @ (S.f + S.f_g)
 
 
-def rates() -> Confirmation:
-    """Return the checks of the projector's rate, with redundant rows."""
+@confirmed("A16", "(3)-(5), (32), (34)")
+def rates() -> float:
+    """`Q a = Ṗ v`, `Ṗ = Λ P + P Λᵀ`, `P Λ = 0`; A with a zero row and a repeated one"""
     gaps = (
         error(S.Q @ S.a - S.Pdot @ S.v, 0.0),
         error(S.Pdot, LAM @ S.P + S.P @ LAM.T),
         error(S.P @ LAM, 0.0),
         error(LAM.T @ S.P, 0.0),
     )
-    return Confirmation(
-        "A16",
-        "(3)-(5), (32), (34)",
-        statement="`Q a = Ṗ v`, `Ṗ = Λ P + P Λᵀ`, `P Λ = 0`; A with a zero row and a repeated one",
-        error=max(gaps),
-    )
+    return max(gaps)
 
 
-def regularised_inverse() -> Confirmation:
-    """Return the check of Tikhonov's limit."""
+@confirmed("A16", "(33)", holds=1e-06)
+def regularised_inverse() -> float:
+    """`A⁺ = lim Aᵀ (A Aᵀ + ε I)⁻¹`: extrapolated from ε = 1e-7 and half of it"""
     eps = 1e-7
     damped = S.A.T @ np.linalg.inv(S.A @ S.A.T + eps * np.eye(len(S.A)))
     halved = S.A.T @ np.linalg.inv(S.A @ S.A.T + eps / 2 * np.eye(len(S.A)))
-    return Confirmation(
-        "A16",
-        "(33)",
-        statement="`A⁺ = lim Aᵀ (A Aᵀ + ε I)⁻¹`: extrapolated from ε = 1e-7 and half of it",
-        error=error(2 * halved - damped, pinv(S.A)),
-        holds=1e-06,
-    )
+    return error(2 * halved - damped, pinv(S.A))
 
 
 def coriolis(M: Array, C: Array, P: Array, Lam: Array) -> Array:
@@ -46,24 +37,21 @@ def coriolis(M: Array, C: Array, P: Array, Lam: Array) -> Array:
     return P @ C @ P + P @ M @ (Lam @ P + P @ Lam.T) - MU * Lam @ P
 
 
-def model() -> Confirmation:
-    """Return the checks of the projected model."""
+@confirmed("A16", "(6)-(8)")
+def model() -> float:
+    """the motion from `M̄ a + C̄ v = P (f + f_g)`"""
     C_bar = coriolis(S.M, S.C, S.P, LAM)
     gaps = (
         error(S.P @ S.M @ S.a + S.P @ S.C @ S.P @ S.v, FORCE),
         error(S.P @ S.M @ S.P @ S.a + (S.P @ S.C @ S.P + S.P @ S.M @ S.Pdot) @ S.v, FORCE),
         error(np.linalg.solve(M_BAR, FORCE - C_bar @ S.v), S.a),
     )
-    return Confirmation(
-        "A16",
-        "(6)-(8)",
-        statement="the motion from `M̄ a + C̄ v = P (f + f_g)`",
-        error=max(gaps),
-    )
+    return max(gaps)
 
 
-def skew_property() -> Confirmation:
-    """Return the checks of Theorem 1."""
+@confirmed("A16", "(9), (10), Theorem 1")
+def skew_property() -> float:
+    """`M̄` symmetric and positive definite, `dM̄/dt - 2 C̄` skew"""
     family: Family = S.family
 
     def inertia(q: Array) -> Array:
@@ -77,16 +65,12 @@ def skew_property() -> Confirmation:
         max(0.0, -float(np.linalg.eigvalsh(M_BAR)[0])),
         error(x @ M_BAR @ x, (S.P @ x) @ S.M @ (S.P @ x) + MU * (S.Q @ x) @ (S.Q @ x)),
     )
-    return Confirmation(
-        "A16",
-        "(9), (10), Theorem 1",
-        statement="`M̄` symmetric and positive definite, `dM̄/dt - 2 C̄` skew",
-        error=max(gaps),
-    )
+    return max(gaps)
 
 
-def spectrum() -> Confirmation:
-    """Return the checks of the eigenvalues and of the best virtual mass."""
+@confirmed("A16", "(12)-(14)")
+def spectrum() -> float:
+    """eigenvalues and condition of `M̄`; the best `μ` lies in (12)"""
     V2 = null_basis(S.A)
     inner = np.linalg.eigvalsh(V2.T @ S.M @ V2)
     expected = np.sort(np.concatenate([inner, np.full(rank(S.A), MU)]))
@@ -102,16 +86,12 @@ def spectrum() -> Confirmation:
         error(np.linalg.cond(M_BAR), cond),
         max(0.0, inside - outside),
     )
-    return Confirmation(
-        "A16",
-        "(12)-(14)",
-        statement="eigenvalues and condition of `M̄`; the best `μ` lies in (12)",
-        error=float(max(gaps)),
-    )
+    return float(max(gaps))
 
 
-def force_map() -> Confirmation:
-    """Return the checks of the oblique projection of the actuators."""
+@confirmed("A16", "(16), (18), (20), (35), (36)")
+def force_map() -> float:
+    """`f = R f∥`, `P R = P`, `R P = R`, `R² = R`, with `Γ = (P B)⁺`; `u = Γ f∥` is the shortest"""
     B = np.random.default_rng(5).normal(size=(5, 4))
     Gamma = pinv(S.P @ B)
     R = B @ Gamma
@@ -126,19 +106,13 @@ def force_map() -> Confirmation:
         error(R @ R, R),
         max(0.0, float(np.linalg.norm(u) - np.linalg.norm(longer))),
     )
-    return Confirmation(
-        "A16",
-        "(16), (18), (20), (35), (36)",
-        statement=(
-            "`f = R f∥`, `P R = P`, `R P = R`, `R² = R`, with `Γ = (P B)⁺`; `u = Γ f∥` is the "
-            "shortest"
-        ),
-        error=max(gaps),
-    )
+    return max(gaps)
 
 
-def oblique_force() -> Confirmation:
-    """Return the checks of the constraint force."""
+@confirmed("A16", "(26), (28)-(30), (37), (38)")
+def oblique_force() -> float:
+    """`M̄⁻¹P = P M̄⁻¹ = (P M P)⁺`; `S² = S`, `Q S = S`, `S Q = Q`; `f_c = -S (f + h_A16 - M Ω
+    v)`, `h_A16 = f_g - C v`"""
     gaps = (
         error(np.linalg.solve(M_BAR, S.P), S.P @ np.linalg.inv(M_BAR)),
         error(S_OB @ S_OB, S_OB),
@@ -147,15 +121,7 @@ def oblique_force() -> Confirmation:
         error(-S_OB @ (S.f - S.h - S.M @ OMEGA @ S.v), S.f_c),
         error(np.linalg.solve(M_BAR, S.P), pinv(S.P @ S.M @ S.P)),
     )
-    return Confirmation(
-        "A16",
-        "(26), (28)-(30), (37), (38)",
-        statement=(
-            "`M̄⁻¹P = P M̄⁻¹ = (P M P)⁺`; `S² = S`, `Q S = S`, `S Q = Q`; `f_c = -S (f + h_A16 - "
-            "M Ω v)`, `h_A16 = f_g - C v`"
-        ),
-        error=max(gaps),
-    )
+    return max(gaps)
 
 
 READ = "(1), (2), (11), (15), (22)-(24)"

@@ -4,7 +4,7 @@ import numpy as np
 
 from .coordinated import B, instants, loop_rows, pose, servo_rows
 from .family import kkt, state
-from .finding import Confirmation
+from .finding import confirmed
 from .l15_motion import LENGTH, MASSES, K, servo_force, spring_force
 from .mechanisms import GRAVITY, five_links
 from .numerics import Array, error, partials, pinv, power, rate
@@ -12,8 +12,9 @@ from .numerics import Array, error, partials, pinv, power, rate
 S = state(15)
 
 
-def udwadia_kalaba() -> Confirmation:
-    """Return the checks of the ideal and of the non-ideal constraint force."""
+@confirmed("L15", "(8), (9), (11)-(15)")
+def udwadia_kalaba() -> float:
+    """ideal force, non-ideal force and motion; the work of both is that of the prescribed force"""
     applied, b = S.f - S.h, -S.Adot @ S.v
     root, inverse = power(S.M, 0.5), power(S.M, -0.5)
     Bh = S.A @ inverse
@@ -29,19 +30,12 @@ def udwadia_kalaba() -> Confirmation:
         error(S.A @ a, b),
         error(w @ (ideal + other), w @ c),
     )
-    return Confirmation(
-        "L15",
-        "(8), (9), (11)-(15)",
-        statement=(
-            "ideal force, non-ideal force and motion; the work of both is that of the prescribed "
-            "force"
-        ),
-        error=max(gaps),
-    )
+    return max(gaps)
 
 
-def weighted_rows() -> Confirmation:
-    """Return the checks of the servo equations in weighted coordinates."""
+@confirmed("L15", "(24)-(28), (31)-(33), (35)")
+def weighted_rows() -> float:
+    """`C = A M^{-1/2}`; the control of (35) meets the servo rows, repeated ones too"""
     rng = np.random.default_rng(1)
     b, inputs = -S.Adot @ S.v, rng.normal(size=(len(S.v), 4))
     C, B_bar = S.A @ power(S.M, -0.5), power(S.M, -0.5) @ inputs
@@ -54,16 +48,12 @@ def weighted_rows() -> Confirmation:
         error(S.A @ pinv(S.A) @ b, b),
         error(C @ (a + pinv(C) @ (b - C @ a)), b),
     )
-    return Confirmation(
-        "L15",
-        "(24)-(28), (31)-(33), (35)",
-        statement="`C = A M^{-1/2}`; the control of (35) meets the servo rows, repeated ones too",
-        error=max(gaps),
-    )
+    return max(gaps)
 
 
-def two_masses() -> Confirmation:
-    """Return the checks of the two-mass example."""
+@confirmed("L15", "(36)-(38), (40)-(47)")
+def two_masses() -> float:
+    """energy, forces and control of the two masses: `ẍ1 = ẍ2`"""
     x = np.array([0.1, 1.2])
     force = rate_of_potential(x)
     C, B_bar = np.array([[-1.0, 1.0]]) @ np.diag(MASSES**-0.5), np.array([MASSES[0] ** -0.5, 0.0])
@@ -71,12 +61,7 @@ def two_masses() -> Confirmation:
     u = -float((C @ a)[0]) / float((C @ B_bar)[0])
     motion = (spring_force(x) + np.array([servo_force(x), 0.0])) / MASSES
     gaps = (error(force, spring_force(x)), error(u, servo_force(x)), error(motion[0], motion[1]))
-    return Confirmation(
-        "L15",
-        "(36)-(38), (40)-(47)",
-        statement="energy, forces and control of the two masses: `ẍ1 = ẍ2`",
-        error=max(gaps),
-    )
+    return max(gaps)
 
 
 def rate_of_potential(x: Array) -> Array:
@@ -84,8 +69,9 @@ def rate_of_potential(x: Array) -> Array:
     return -partials(lambda y: np.array(K * (y[1] - y[0] - LENGTH) ** 2 / 2), x)
 
 
-def closed_forms() -> Confirmation:
-    """Return the checks of the appendix, with unequal links."""
+@confirmed("L15", "(52), (53), (A2)-(A4)")
+def closed_forms() -> float:
+    """M, C, G of five unequal links, from differences of positions; `Ṁ - 2 C` skew"""
     rng = np.random.default_rng(2)
     m, inertia, length = rng.uniform(0.5, 2, size=(3, 5))
     q, v = rng.normal(size=(2, 5))
@@ -105,16 +91,12 @@ def closed_forms() -> Confirmation:
         error(G, bodies.gravity(q)),
         error(Mdot - 2 * C, -(Mdot - 2 * C).T),
     )
-    return Confirmation(
-        "L15",
-        "(52), (53), (A2)-(A4)",
-        statement="M, C, G of five unequal links, from differences of positions; `Ṁ - 2 C` skew",
-        error=max(gaps),
-    )
+    return max(gaps)
 
 
-def rows() -> Confirmation:
-    """Return the checks of the loop's and of the servo rows."""
+@confirmed("L15", "(54), (60)-(63), (65)-(68)")
+def rows() -> float:
+    """rows of the loop and of the load, along the prescribed motion"""
     x = instants()[11]
     t, one = np.array([x.t]), np.ones(1)
     a = rate(lambda s: rate(lambda t: pose(t[0]), s, one), t, one)
@@ -134,24 +116,15 @@ def rows() -> Confirmation:
         error(x.A @ a, x.b),
         error(x.A_s @ a, x.b_s),
     )
-    return Confirmation(
-        "L15",
-        "(54), (60)-(63), (65)-(68)",
-        statement="rows of the loop and of the load, along the prescribed motion",
-        error=max(gaps),
-    )
+    return max(gaps)
 
 
-def motors() -> Confirmation:
-    """Return the check of B: the power of each motor is torque times relative rate."""
+@confirmed("L15", "(69), (70)")
+def motors() -> float:
+    """`Bᵀ v` is the rate of each joint, from its base outwards"""
     v = np.array([0.2, 0.7, -0.5, 0.1, 0.4])
     relative = [v[0], v[1] - v[0], v[2] - v[1], v[2] - v[3], v[3] - v[4], v[4]]
-    return Confirmation(
-        "L15",
-        "(69), (70)",
-        statement="`Bᵀ v` is the rate of each joint, from its base outwards",
-        error=error(B.T @ v, np.array(relative)),
-    )
+    return error(B.T @ v, np.array(relative))
 
 
 READ = "(1)-(4), (6), (7), (10), (17)-(19), (23), (48)-(50), (55)-(57)"

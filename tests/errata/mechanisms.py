@@ -76,8 +76,3 @@ def slider_rows(q: Array) -> Array:
     """Return the derivative of `slider_height` (1, 2)."""
     last = np.cos(q[0] + q[1])
     return np.array([[np.cos(q[0]) + last, last]])
-
-
-def circle_rows(q: Array) -> Array:
-    """Return the derivative of ``‖q‖`` (1, 2): a particle on a circle [A05, §5.4]."""
-    return np.asarray(q[None, :] / np.linalg.norm(q))

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
 
 from . import (
     a05,
@@ -36,6 +38,12 @@ class Paper:
     figures: Callable[[], str] | None = None
 
 
+def in_order(modules: tuple[ModuleType, ...], names: str) -> tuple[Callable[[], Any], ...]:
+    """Return the checks with these names, from any of the modules."""
+    known = {name: check for module in modules for name, check in vars(module).items()}
+    return tuple(known[name] for name in names.split())
+
+
 A05 = Paper(
     tag="A05",
     subject="projection",
@@ -43,41 +51,18 @@ A05 = Paper(
         "F. Aghili, *Control and Simulation of Motion of Constrained Multibody Systems Based "
         "on Projection Matrix Formulation*"
     ),
-    checks=(
-        a05.weighted_jacobian,
-        a05.projector_rate,
-        a05.drifted_motion,
-        a05.third_inertia,
-        a05.direct_dynamics,
-        a05.additional_products,
-        a05_motion.particle,
-        a05_motion.projection_after_steps,
-        a05_motion.quadratic_convergence,
-        a05.force_control,
-        a05_motion.sampled_force_loop,
-        a05.smallest_singular_value,
-        a05_motion.singular_poses,
-        a05_motion.link_masses,
-        a05_motion.branches,
-        a05.multipliers,
-        a05_motion.independent_coordinates,
+    checks=in_order(
+        (a05, a05_motion),
+        "weighted_jacobian projector_rate drifted_motion third_inertia direct_dynamics "
+        "additional_products particle projection_after_steps quadratic_convergence "
+        "force_control sampled_force_loop smallest_singular_value singular_poses link_masses "
+        "branches multipliers independent_coordinates",
     ),
-    confirms=(
-        a05_right.projectors,
-        a05_right.acceleration_parts,
-        a05_right.projected_dynamics,
-        a05_right.constraint_inertias,
-        a05_right.singular_inertia,
-        a05_right.constraint_force,
-        a05_right_motion.circle,
-        a05_right_motion.newton,
-        a05_right.motion_control,
-        a05_right.weighted_norm,
-        a05_right_motion.continuous_force_loop,
-        a05_right_motion.passive_joints,
-        a05_right_motion.controllability,
-        a05_right_motion.crank,
-        a05_right.lagrange_acceleration,
+    confirms=in_order(
+        (a05_right, a05_right_motion),
+        "projectors acceleration_parts projected_dynamics constraint_inertias "
+        "singular_inertia constraint_force circle newton motion_control weighted_norm "
+        "continuous_force_loop passive_joints controllability crank lagrange_acceleration",
     ),
     read=a05_right.READ,
     remark=(
@@ -93,28 +78,16 @@ A10 = Paper(
         "F. Aghili, *Modeling and Control of Mechanical Systems in Terms of Quasi-Velocities*, "
         "IntechOpen"
     ),
-    checks=(
-        a10.skew_coriolis,
-        a10.change_of_variables,
-        a10.slope_of_reduced,
-        a10.rotation_term,
-        a10.two_reduced_matrices,
-        a10.left_inverse,
-        a10_control.composite_error,
-        a10_control.decay_rate,
-        a10_control.position_bound,
-        a10.force_norm,
-        a10_control.trajectory,
+    checks=in_order(
+        (a10, a10_control),
+        "skew_coriolis change_of_variables slope_of_reduced rotation_term "
+        "two_reduced_matrices left_inverse composite_error decay_rate position_bound "
+        "force_norm trajectory",
     ),
-    confirms=(
-        a10_right.free_motion,
-        a10_right.rotated,
-        a10_right.no_work,
-        a10_right.entries,
-        a10_right.constrained_motion,
-        a10_right.independent_coordinates,
-        a10_right.tracking_law,
-        a10_right.force_law,
+    confirms=in_order(
+        (a10_right,),
+        "free_motion rotated no_work entries constrained_motion independent_coordinates "
+        "tracking_law force_law",
     ),
     read=a10_right.READ,
     remark=(
@@ -127,26 +100,14 @@ A16 = Paper(
     tag="A16",
     subject="non-minimal model, switching topology",
     source=("F. Aghili, *Non-Minimal Systems with Switching Topology: Dynamics and Controls*"),
-    checks=(
-        a16.power_of_inputs,
-        a16.combination,
-        a16.enough_actuators,
-        a16.redundant_actuators,
-        a16.oblique_direction,
-        a16.switching_gain,
-        a16.angular_rate,
-        a16.acceleration,
-        a16.normal_force,
-        a16.inertia_rank,
+    checks=in_order(
+        (a16,),
+        "power_of_inputs combination enough_actuators redundant_actuators oblique_direction "
+        "switching_gain angular_rate acceleration normal_force inertia_rank",
     ),
-    confirms=(
-        a16_right.rates,
-        a16_right.regularised_inverse,
-        a16_right.model,
-        a16_right.skew_property,
-        a16_right.spectrum,
-        a16_right.force_map,
-        a16_right.oblique_force,
+    confirms=in_order(
+        (a16_right,),
+        "rates regularised_inverse model skew_property spectrum force_map oblique_force",
     ),
     read=a16_right.READ,
     remark=(
@@ -163,30 +124,14 @@ L15 = Paper(
         "control of constrained mechanical systems*, IEEE/CAA Journal of Automatica Sinica "
         "2(4), 2015"
     ),
-    checks=(
-        l15.constraint_equation,
-        l15.feeling_reaction,
-        l15.total_rate,
-        l15.free_vectors,
-        l15.controllability,
-        l15.free_control_size,
-        l15_motion.stabilisation,
-        l15_motion.spring_inertia,
-        l15_motion.gap_drift,
-        l15.column_sizes,
-        l15.first_link,
-        l15.angular_velocity,
-        l15_motion.desired_motion,
-        l15.least_norm,
-        l15.free_indices,
+    checks=in_order(
+        (l15, l15_motion),
+        "constraint_equation feeling_reaction total_rate free_vectors controllability "
+        "free_control_size stabilisation spring_inertia gap_drift column_sizes first_link "
+        "angular_velocity desired_motion least_norm free_indices",
     ),
-    confirms=(
-        l15_right.udwadia_kalaba,
-        l15_right.weighted_rows,
-        l15_right.two_masses,
-        l15_right.closed_forms,
-        l15_right.rows,
-        l15_right.motors,
+    confirms=in_order(
+        (l15_right,), "udwadia_kalaba weighted_rows two_masses closed_forms rows motors"
     ),
     read=l15_right.READ,
     remark=(
@@ -205,14 +150,10 @@ S20 = Paper(
         "S. Savin, *Dynamical systems with constraints*, lecture 12 of a course on "
         "computational intelligence, 2020"
     ),
-    checks=(
-        s20.multiplier_matrix,
-        s20.state_in_basis,
-        s20.reduction,
-        s20.triangular_factor,
-        s20.data_condition,
+    checks=in_order(
+        (s20,), "multiplier_matrix state_in_basis reduction triangular_factor data_condition"
     ),
-    confirms=(s20.kkt_form, s20.pseudo_inverse, s20.split_equations),
+    confirms=in_order((s20,), "kkt_form pseudo_inverse split_equations"),
     read=s20.READ,
 )
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .family import kkt, state
-from .finding import Confirmation, Finding
+from .finding import Errors, confirmed, erratum
 from .numerics import Array, error, null_basis, pinv, rank, rate
 
 S = state(20)
@@ -21,8 +21,12 @@ def linear_model(M: Array) -> tuple[Array, Array, Array]:
     return lever, G, np.concatenate([S.v, rng.normal(size=n)])
 
 
-def multiplier_matrix() -> Finding:
-    """Return the check of S in (7), by the motion that `G ẋ = 0` then selects."""
+@erratum("S20", "(7)")
+def multiplier_matrix() -> Errors:
+    """printed: `S` is the linearised constraint Jacobian
+    holds: `S = [0; H⁻¹ Fᵀ]`, the acceleration under a unit of each multiplier
+    measured: `ẋ` of (7) against the KKT equations, with `S = [0; Fᵀ]` and with the corrected
+        one"""
     lever, G, free = linear_model(S.M)
     true = np.concatenate([S.v, kkt(S.M, ROWS, S.M @ free[n:], ROWS_DOT @ S.v)[0]])
     jacobian = np.vstack([np.zeros((n, m)), ROWS.T])
@@ -30,41 +34,34 @@ def multiplier_matrix() -> Finding:
     def motion(matrix: Array) -> Array:
         return free - matrix @ pinv(G @ matrix) @ G @ free
 
-    return Finding(
-        "S20",
-        "(7)",
-        printed="`S` is the linearised constraint Jacobian",
-        correct="`S = [0; H⁻¹ Fᵀ]`, the acceleration under a unit of each multiplier",
-        printed_error=error(motion(jacobian), true),
-        correct_error=error(motion(lever), true),
-        note="`ẋ` of (7) against the KKT equations, with `S = [0; Fᵀ]` and with the corrected one",
-    )
+    return error(motion(jacobian), true), error(motion(lever), true)
 
 
-def reduction() -> Finding:
-    """Return the check of the step from (9) to (10)."""
+@erratum("S20", "(9)-(12)")
+def reduction() -> Errors:
+    """printed: `NᵀS = 0` for all mechanical systems, so `ż = Nᵀ(A x + B u + c)`
+    holds: first apply `I - S (G S)⁺ G` to `A x + B u + c`, then reduce"""
     lever, G, free = linear_model(S.M)
     true = np.concatenate([S.v, kkt(S.M, ROWS, S.M @ free[n:], ROWS_DOT @ S.v)[0]])
     N = null_basis(G)
     removed = free - lever @ pinv(G @ lever) @ G @ free
-    return Finding(
-        "S20",
-        "(9)-(12)",
-        printed="`NᵀS = 0` for all mechanical systems, so `ż = Nᵀ(A x + B u + c)`",
-        correct="first apply `I - S (G S)⁺ G` to `A x + B u + c`, then reduce",
-        printed_error=error(N.T @ free, N.T @ true),
-        correct_error=error(N.T @ removed, N.T @ true),
-        note=(
-            f"`ż` against the KKT equations; ‖NᵀS‖ = {np.linalg.norm(N.T @ lever):.2f}. It "
-            "vanishes where the inertia maps range(Fᵀ) into itself and `Ḟ` maps null(F) to zero, "
-            "as at rest; with `M = I` and this motion it is "
-            f"{np.linalg.norm(N.T @ linear_model(np.eye(n))[0]):.2f}"
-        ),
+    as_printed = error(N.T @ free, N.T @ true)
+    as_corrected = error(N.T @ removed, N.T @ true)
+    measured = (
+        f"`ż` against the KKT equations; ‖NᵀS‖ = {np.linalg.norm(N.T @ lever):.2f}. It "
+        "vanishes where the inertia maps range(Fᵀ) into itself and `Ḟ` maps null(F) to zero, "
+        "as at rest; with `M = I` and this motion it is "
+        f"{np.linalg.norm(N.T @ linear_model(np.eye(n))[0]):.2f}"
     )
+    return as_printed, as_corrected, measured
 
 
-def state_in_basis() -> Finding:
-    """Return the check of (8), on a particle that moves on a circle."""
+@erratum("S20", "(8)", holds=1e-05)
+def state_in_basis() -> Errors:
+    """printed: `x = N z`
+    holds: one more assumption; use deviations from an operating point
+    measured: share of the state outside range(N), a point on a circle; share of a deviation of
+        1e-6"""
 
     def at(theta: float) -> tuple[Array, Array]:
         q = np.array([np.cos(theta), np.sin(theta)])
@@ -75,37 +72,27 @@ def state_in_basis() -> Finding:
     N = null_basis(G)
     outside = np.eye(4) - N @ N.T
     moved = near - x
-    return Finding(
-        "S20",
-        "(8)",
-        printed="`x = N z`",
-        correct="one more assumption; use deviations from an operating point",
-        printed_error=float(np.linalg.norm(outside @ x) / np.linalg.norm(x)),
-        correct_error=float(np.linalg.norm(outside @ moved) / np.linalg.norm(moved)),
-        note=(
-            "share of the state outside range(N), a point on a circle; share of a deviation of 1e-6"
-        ),
-        holds=1e-05,
-    )
+    as_printed = float(np.linalg.norm(outside @ x) / np.linalg.norm(x))
+    as_corrected = float(np.linalg.norm(outside @ moved) / np.linalg.norm(moved))
+    return as_printed, as_corrected
 
 
-def triangular_factor() -> Finding:
-    """Return the check of (17): when R is invertible."""
+@erratum("S20", "(17)")
+def triangular_factor() -> Errors:
+    """printed: `R` is invertible
+    holds: only with full row rank of `F`
+    measured: rank that `R` lacks: four rows of rank two; two independent rows"""
     R_all = np.linalg.qr(S.A.T)[1]
     R_some = np.linalg.qr(ROWS.T)[1]
-    return Finding(
-        "S20",
-        "(17)",
-        printed="`R` is invertible",
-        correct="only with full row rank of `F`",
-        printed_error=len(R_all) - rank(R_all),
-        correct_error=len(R_some) - rank(R_some),
-        note="rank that `R` lacks: four rows of rank two; two independent rows",
-    )
+    return len(R_all) - rank(R_all), len(R_some) - rank(R_some)
 
 
-def data_condition() -> Finding:
-    """Return the check of the second constraint of (22)."""
+@erratum("S20", "(22)")
+def data_condition() -> Errors:
+    """printed: `F a + Ḟ v = 0` restricts the unknowns
+    holds: it holds no unknown: it conditions the data
+    measured: smallest residual over all `u` and `lam`, for an acceleration that breaks it and
+        one that meets it"""
     asked = np.ones(n)
 
     def miss(a: Array) -> float:
@@ -116,49 +103,31 @@ def data_condition() -> Finding:
         return error(K @ pinv(K) @ right, right)
 
     met = asked - pinv(ROWS) @ (ROWS @ asked + ROWS_DOT @ S.v)
-    return Finding(
-        "S20",
-        "(22)",
-        printed="`F a + Ḟ v = 0` restricts the unknowns",
-        correct="it holds no unknown: it conditions the data",
-        printed_error=miss(asked),
-        correct_error=miss(met),
-        note=(
-            "smallest residual over all `u` and `lam`, for an acceleration that breaks it and "
-            "one that meets it"
-        ),
-    )
+    return miss(asked), miss(met)
 
 
-def kkt_form() -> Confirmation:
-    """Return the check of the full description."""
+@confirmed("S20", "(4), (5)")
+def kkt_form() -> float:
+    """`M a + h = f + Fᵀ lam`, `F a + Ḟ v = 0`"""
     gaps = (error(S.M @ S.a + S.h, S.f + S.A.T @ S.lam), error(S.A @ S.a, -S.Adot @ S.v))
-    return Confirmation(
-        "S20",
-        "(4), (5)",
-        statement="`M a + h = f + Fᵀ lam`, `F a + Ḟ v = 0`",
-        error=max(gaps),
-    )
+    return max(gaps)
 
 
-def pseudo_inverse() -> Confirmation:
-    """Return the check of the inverse dynamics of a linear model."""
+@confirmed("S20", "(14), (15)")
+def pseudo_inverse() -> float:
+    """the condition tells whether `B u = ẋ - A x - c` has a solution; `u_ID`"""
     rng = np.random.default_rng(2)
     B, u = rng.normal(size=(6, 3)), rng.normal(size=3)
     within, beyond = B @ u, rng.normal(size=6)
     outside = np.eye(6) - B @ pinv(B)
     gaps = (error(outside @ within, 0.0), error(pinv(B) @ within, u))
     solvable = float(np.linalg.norm(outside @ beyond) < 1e-3)
-    return Confirmation(
-        "S20",
-        "(14), (15)",
-        statement="the condition tells whether `B u = ẋ - A x - c` has a solution; `u_ID`",
-        error=max(*gaps, solvable),
-    )
+    return max(*gaps, solvable)
 
 
-def split_equations() -> Confirmation:
-    """Return the checks of the split by QR, and of the quadratic program."""
+@confirmed("S20", "(16), (18)-(21)")
+def split_equations() -> float:
+    """`u` and `lam` satisfy (16); they solve the program (22)"""
     rng = np.random.default_rng(3)
     T = rng.normal(size=(n, 4))
     a = S.a
@@ -173,12 +142,7 @@ def split_equations() -> Confirmation:
     K[:4, :4], K[4 + m :, : 4 + m], K[: 4 + m, 4 + m :] = np.eye(4), E, E.T
     best = np.linalg.solve(K, np.concatenate([np.zeros(4 + m), force]))
     gaps = (error(T @ u + ROWS.T @ lam, force), error(best[:4], u), error(best[4 : 4 + m], lam))
-    return Confirmation(
-        "S20",
-        "(16), (18)-(21)",
-        statement="`u` and `lam` satisfy (16); they solve the program (22)",
-        error=max(gaps),
-    )
+    return max(gaps)
 
 
 READ = "(1)-(3), (6), (13)"

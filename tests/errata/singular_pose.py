@@ -15,7 +15,7 @@ DROPPED = 1e-8  # m; singular values of A below this count as zero
 COLLAPSED = 1e-5  # s; undisturbed steps are 1e-2 s
 RTOL = 1e-11
 DURATION = 2.0  # s; two to three passages through each singular pose
-SPEEDS = np.linspace(5, 8, 6)  # rad/s, of the crank at the start
+SPEEDS = (5.0, 5.6, 6.8)  # rad/s, of the crank at the start
 MAX_STEPS = 2000
 
 

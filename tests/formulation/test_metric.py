@@ -12,7 +12,6 @@ from formulation_problems import (
     numbers,
     problem,
 )
-from support.compiled import compiled
 
 from mbcasadi.dynamics import FORMULATIONS
 from mbcasadi.errors import ShapeError
@@ -30,13 +29,12 @@ RELATIVE_TOL = 1e-9  # problems and metrics of condition below 1e3 each
 ACROSS = ("a", "f_c", "lam")
 
 
-def random_metric(rng: np.random.Generator, n: int, dense: bool) -> np.ndarray:
+def random_metric(rng, n, dense):
     X = rng.standard_normal((n, n)) if dense else np.diag(rng.uniform(0.1, 3.0, n))
     return X @ X.T + 0.1 * np.eye(n)
 
 
-@pytest.mark.parametrize("dense", [True, False])
-@pytest.mark.parametrize("kind", [ca.SX, ca.MX])
+@pytest.mark.parametrize(("kind", "dense"), [(ca.SX, True), (ca.MX, False)])
 @pytest.mark.parametrize("name", list(FORMULATIONS))
 def test_motion_and_forces_have_no_metric(name, kind, dense):
     rng = np.random.default_rng(61)
@@ -157,15 +155,3 @@ def test_wrong_lengths_limits_and_sizes_are_refused():
     p = problem(np.random.default_rng(67), 1, 3, 1)
     with pytest.raises(ShapeError, match=r"metric has shape \(2, 2\), expected \(3, 3\)"):
         in_metric(udwadia_kalaba, np.eye(2))(*(ca.DM(x) for x in p.values()))
-
-
-def test_generated_c_in_a_metric_equals_the_function(tmp_path):
-    rng = np.random.default_rng(68)
-    W = random_metric(rng, 5, True)
-    f = as_function(in_metric(FORMULATIONS["projection"], W), ca.SX, motion_shapes(4, 5))
-    external = compiled(f, tmp_path)
-    for r in (0, 2, 4):
-        p = problem(rng, 4, 5, r)
-        expected, found = numbers(f, **p), numbers(external, **p)
-        for key in expected:
-            np.testing.assert_allclose(found[key], expected[key], rtol=1e-12, atol=1e-13)

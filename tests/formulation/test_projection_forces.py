@@ -3,11 +3,12 @@
 import casadi as ca
 import numpy as np
 import pytest
-from projector_problems import (
+from formulation_problems import (
     admissible_state,
-    formulation_function,
+    as_function,
+    motion_shapes,
     moving,
-    null_basis,
+    null_columns,
     problem,
     projector,
 )
@@ -32,7 +33,7 @@ from mbcasadi.linalg import projector as linalg_projector
 TOL = 1e-11  # matrices of condition below 1e3
 
 
-def moving_terms(mechanism) -> ca.Function:
+def moving_terms(mechanism):
     """Return (q, v) → what the two ways to `Ṗ v` need."""
     Adot = mechanism.rate(mechanism.A)
     P, A_pinv = linalg_projector(mechanism.A), pinv(mechanism.A)
@@ -75,11 +76,11 @@ def test_the_rate_of_the_projector_is_its_derivative(rates):
     np.testing.assert_allclose(now["Omega"], -now["Omega"].T, atol=0)
 
 
-def test_the_rate_of_the_projector_is_that_of_a_moving_null_basis(mechanism, rates):
+def test_the_rate_of_the_projector_is_that_of_a_moving_null_columns(mechanism, rates):
     """`Ṗ = S + Sᵀ` with `S = V̇2 V2ᵀ`, here with V2 kept along `Ṽ2ᵀ V̇2 = 0`  [A05, eq. 14]."""
     q, v = admissible_state(np.random.default_rng(62), mechanism)
     jacobian, step = ca.Function("A", [mechanism.q], [mechanism.A]), 1e-6
-    Z = null_basis(jacobian(q).full())
+    Z = null_columns(jacobian(q).full())
     nearby = []
     for s in (1, -1):
         B = projector(jacobian(q + s * step * v).full()) @ Z  # the basis that turns least
@@ -111,9 +112,9 @@ def test_off_the_manifold_they_differ_by_what_the_drift_does(rates):
     np.testing.assert_allclose(gap, (P @ Lambda.T - Lambda) @ drift, atol=TOL)
 
 
-def motion_of(p) -> dict[str, np.ndarray]:
+def motion_of(p):
     m, n = p["A"].shape
-    out = formulation_function("motion", projection, ca.SX, m, n)(**p)
+    out = as_function(projection, ca.SX, motion_shapes(m, n))(**p)
     return {key: value.full().ravel() for key, value in out.items()}
 
 

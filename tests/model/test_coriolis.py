@@ -1,10 +1,9 @@
-"""Coriolis matrix: its two laws, Christoffel symbols, a sum over particles, and its C."""
+"""Coriolis matrix: its two laws, Christoffel symbols, a sum over particles."""
 
 import casadi as ca
 import numpy as np
 import pytest
 from model_mechanisms import EVERY_JOINT, MECHANISMS, NEARLY_PARALLEL, OWN_MODELS, tree_of
-from support.compiled import compiled
 from support.hard_cases import JOINTS, TENDONS
 from support.random_models import random_mjcf
 
@@ -153,15 +152,3 @@ def test_a_rotor_on_a_moment_that_turns_is_in_the_inertia_alone():
         off, rotor_rate = (abs(np.array(x)).max() for x in f(*state))
         assert off < 1e-12
         assert rotor_rate > 1e-2
-
-
-def test_generated_c_gives_the_same_numbers(tmp_path):
-    tree = tree_of(EVERY_JOINT)
-    q, v = symbols(tree)
-    outputs = [model.coriolis_matrix(tree, q, v), model.potential_energy(tree, q)]
-    f = ca.Function("coriolis", [q, v], outputs, {"cse": True})
-    loaded = compiled(f, tmp_path)
-    for state in states(tree):
-        for found, expected in zip(loaded(*state), f(*state), strict=True):
-            size = float(ca.norm_inf(ca.vec(expected)))
-            np.testing.assert_allclose(np.array(found), np.array(expected), atol=ROUNDING * size)

@@ -20,11 +20,11 @@ DENSITY, VISCOSITY, RADIUS = 3.0, 0.5, 0.2
 WHOLE = ("boxes", "two ellipsoids on one body", "wing")
 
 
-def model_of(case: str) -> mujoco.MjModel:
+def model_of(case):
     return mujoco.MjModel.from_xml_string(FLUID_CASES[case])
 
 
-def force_of(xml: str, *names: str) -> ca.Function:
+def force_of(xml, *names):
     """Return (q, v) → f_passive and, by name, its Jacobians by q and v."""
     tree = reader.read(xml).tree
     q, v = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv)
@@ -32,14 +32,14 @@ def force_of(xml: str, *names: str) -> ca.Function:
     return ca.Function("force", [q, v], [f, *(ca.jacobian(f, {"q": q, "v": v}[n]) for n in names)])
 
 
-def state(model: mujoco.MjModel, rng: np.random.Generator, speed: float):
+def state(model, rng, speed):
     q = np.array(model.qpos0)
     mujoco.mj_integratePos(model, q, rng.normal(size=model.nv), 1.0)
     return q, speed * rng.normal(size=model.nv)
 
 
 @pytest.mark.parametrize("case", FLUID_CASES)
-def test_fluid_forces_are_those_of_mujoco_at_any_speed(case: str) -> None:
+def test_fluid_forces_are_those_of_mujoco_at_any_speed(case):
     model, f = model_of(case), force_of(FLUID_CASES[case])
     data, rng = mujoco.MjData(model), np.random.default_rng(3)
     acts = 'spring="disable" damper' not in case
@@ -53,7 +53,7 @@ def test_fluid_forces_are_those_of_mujoco_at_any_speed(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", WHOLE)
-def test_derivatives_are_those_of_differences(case: str) -> None:
+def test_derivatives_are_those_of_differences(case):
     model, f = model_of(case), force_of(FLUID_CASES[case], "q", "v")
     rng = np.random.default_rng(5)
     q, v = state(model, rng, 1.0)
@@ -69,7 +69,7 @@ def test_derivatives_are_those_of_differences(case: str) -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_at_rest_in_the_wind_the_derivative_is_that_of_viscosity(shape: str) -> None:
+def test_at_rest_in_the_wind_the_derivative_is_that_of_viscosity(shape):
     """A free body that drifts with the wind: no force, and no NaN in its derivatives."""
     body = f'<body><freejoint/>{ellipsoid(SHAPES[shape])}<geom size=".01"/></body>'
     f = force_of(mjcf(body, option=MEDIUM.format("")), "q", "v")
@@ -83,7 +83,7 @@ def test_at_rest_in_the_wind_the_derivative_is_that_of_viscosity(shape: str) -> 
     assert np.linalg.norm(by_v) > 0
 
 
-def test_still_bodies_in_still_air_have_finite_second_derivatives() -> None:
+def test_still_bodies_in_still_air_have_finite_second_derivatives():
     for case in ("boxes in air", "ellipsoid"):
         tree = reader.read(FLUID_CASES[case]).tree
         q, v = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv)
@@ -95,7 +95,7 @@ def test_still_bodies_in_still_air_have_finite_second_derivatives() -> None:
         assert np.all(np.isfinite(hessian(tree.q0, wind).full()))
 
 
-def test_a_slow_sphere_meets_stokes_law() -> None:
+def test_a_slow_sphere_meets_stokes_law():
     """F = -6 π η r v and N = -8 π η r³ w, the closed form of a sphere."""
     sphere = f'type="sphere" size="{RADIUS}"'
     body = f'<body><freejoint/><geom {sphere} fluidshape="ellipsoid"/></body>'
@@ -108,7 +108,7 @@ def test_a_slow_sphere_meets_stokes_law() -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-def test_the_box_of_a_box_is_the_box() -> None:
+def test_the_box_of_a_box_is_the_box():
     """A box geom of uniform density has its own sides: ½ ρ A v² on each face."""
     sides = np.array([0.2, 0.3, 0.5])
     size = " ".join(str(s / 2) for s in sides)
@@ -123,7 +123,7 @@ def test_the_box_of_a_box_is_the_box() -> None:
 
 
 @pytest.mark.parametrize("case", ["boxes in air", "ellipsoid"])
-def test_still_air_takes_energy_whatever_the_motion(case: str) -> None:
+def test_still_air_takes_energy_whatever_the_motion(case):
     xml = FLUID_CASES[case].replace('wind="1.3 -.7 .4"', "")
     model, f = mujoco.MjModel.from_xml_string(xml), force_of(xml)
     rng = np.random.default_rng(8)
@@ -132,7 +132,7 @@ def test_still_air_takes_energy_whatever_the_motion(case: str) -> None:
         assert float(ca.dot(v, f(q, v))) < 0
 
 
-def test_the_compiled_force_is_the_evaluated_one(tmp_path) -> None:
+def test_the_compiled_force_is_the_evaluated_one(tmp_path):
     system = read_mjcf(FLUID_CASES["wing"])
     c = compiled(system.passive_force, tmp_path)
     rng = np.random.default_rng(2)
@@ -143,7 +143,7 @@ def test_the_compiled_force_is_the_evaluated_one(tmp_path) -> None:
         )
 
 
-def test_coverage_names_the_model_of_each_body() -> None:
+def test_coverage_names_the_model_of_each_body():
     used = [item.feature for item in read_mjcf(FLUID_CASES["box"]).coverage.by("used")]
     assert "body 'trunk': fluid forces on its inertia box" in used
     assert "geom 'box': fluid forces on its ellipsoid" in used

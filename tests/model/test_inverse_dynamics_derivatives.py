@@ -1,4 +1,4 @@
-"""Derivatives of inverse dynamics: complex steps in NumPy, MuJoCo, laws, units, and generated C."""
+"""Derivatives of inverse dynamics: complex steps in NumPy, MuJoCo, laws and units."""
 
 import casadi as ca
 import mujoco
@@ -6,7 +6,6 @@ import newton_euler_reference as reference
 import numpy as np
 import pytest
 from model_mechanisms import EVERY_JOINT, MECHANISMS, OWN_MODELS, tree_of
-from support.compiled import compiled
 from support.corpora import ROBOT_NAMES, robot
 from support.hard_cases import JOINTS, TENDONS
 from support.random_models import random_mjcf
@@ -20,7 +19,7 @@ OWN = {path.stem: path for path in sorted(OWN_MODELS.glob("*.xml"))}
 SOURCES = {
     **MECHANISMS,
     **{name: JOINTS[name] for name in ("several joints on one body", "ball and free springs")},
-    **{f"random {seed}": random_mjcf(seed) for seed in range(6)},
+    **{f"random {seed}": random_mjcf(seed) for seed in range(3)},
     **OWN,
 }
 MOST_OPERATIONS = {"men__unitree_go2__go2": 6_500, "men__unitree_g1__g1": 26_000}
@@ -205,11 +204,3 @@ def test_velocities_enter_as_the_coriolis_matrix():
 @pytest.mark.parametrize("name", sorted(MOST_OPERATIONS))
 def test_operations_stay_few(name):
     assert function_of(tree_of(robot(name))).n_instructions() < MOST_OPERATIONS[name]
-
-
-def test_generated_c_of_the_derivatives_equals_the_function(tmp_path):
-    tree = tree_of(EVERY_JOINT)
-    function = function_of(tree)
-    state = state_of(tree)
-    external = compiled(function, tmp_path)
-    assert_blocks_equal(values(external, state), values(function, state))

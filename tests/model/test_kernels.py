@@ -1,16 +1,15 @@
-"""M, h and Jacobians against MuJoCo, their number of operations, and their C."""
+"""Small mechanisms against MuJoCo, the number of operations of M, h and J, and their C."""
 
 import casadi as ca
-import mujoco
 import numpy as np
 import pytest
-from model_mechanisms import EVERY_JOINT, NEARLY_PARALLEL, OWN_MODELS, Numbers
+from model_mechanisms import EVERY_JOINT, MECHANISMS, OWN_MODELS, Numbers
+from support.agreement import assert_agrees
 from support.compiled import compiled
 from support.corpora import robot
 
 from mbcasadi import mjcf, model
 
-AGREEMENT = 1e-12  # relative to the largest entry
 STATES = 5
 
 # Operations of a published 100-line spatial-algebra generator, inputs and outputs included.
@@ -21,40 +20,10 @@ PLAIN_GENERATOR = {
 }
 
 
-def compare(source):
-    compiled, _ = mjcf.load(source)
-    data = mujoco.MjData(compiled)
-    described = mjcf.read(source)
-    robot = Numbers(described.tree)
-    M_fun = robot.of(model.mass_matrix(robot.tree, robot.q, described.actuators), robot.q)
-    rng = np.random.default_rng(11)
-    for _ in range(STATES):
-        q, v = model.random_state(robot.tree, rng)
-        data.qpos[:], data.qvel[:] = q, v
-        mujoco.mj_forward(compiled, data)
-        M = np.zeros((compiled.nv, compiled.nv))
-        mujoco.mj_fullM(compiled, data, M)
-        found, h = M_fun(q), robot.h(q, v)
-        np.testing.assert_allclose(found, M, atol=AGREEMENT * abs(M).max(), err_msg="M")
-        scale = max(1.0, abs(data.qfrc_bias).max())
-        np.testing.assert_allclose(h, data.qfrc_bias, atol=AGREEMENT * scale, err_msg="h")
-
-
-@pytest.mark.parametrize("xml", [EVERY_JOINT, NEARLY_PARALLEL], ids=["joints", "nearly_parallel"])
-def test_hard_cases_agree_with_mujoco(xml):
-    compare(xml)
-
-
-@pytest.mark.parametrize("path", sorted(OWN_MODELS.glob("*.xml")), ids=lambda p: p.stem)
-def test_own_models_agree_with_mujoco(path):
-    compare(path)
-
-
-@pytest.mark.parametrize(
-    "name", ["men__unitree_g1__g1", "erd__robots__talos_full_v2", "men__shadow_hand__right_hand"]
-)
-def test_models_by_others_agree_with_mujoco(name):
-    compare(robot(name))
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_mechanisms_of_these_tests_agree_with_mujoco(name):
+    """Those of `support.hard_cases`, ours and others' models: `tests/system`."""
+    assert_agrees(name, MECHANISMS[name])
 
 
 @pytest.mark.parametrize("name", sorted(PLAIN_GENERATOR))
@@ -84,11 +53,15 @@ def test_kernels_share_their_kinematics():
 def test_generated_c_gives_the_same_numbers(tmp_path):
     robot = Numbers(mjcf.read(EVERY_JOINT).tree)
     tree, q, v = robot.tree, robot.q, robot.v
+    a = ca.SX.sym("a", tree.nv)
     outputs = [model.mass_matrix(tree, q), model.bias_force(tree, q, v)]
-    f = ca.Function("kernels", [q, v], outputs, {"cse": True})
+    outputs += [model.coriolis_matrix(tree, q, v), model.potential_energy(tree, q)]
+    outputs += model.inverse_dynamics_derivatives(tree, q, v, a)
+    f = ca.Function("kernels", [q, v, a], outputs, {"cse": True})
     loaded = compiled(f, tmp_path)
     for seed in range(STATES):
-        state = model.random_state(tree, np.random.default_rng(seed))
+        rng = np.random.default_rng(seed)
+        state = *model.random_state(tree, rng), rng.standard_normal(tree.nv)
         for found, expected in zip(loaded(*state), f(*state), strict=True):
             scale = float(ca.norm_inf(ca.vec(expected)))
             np.testing.assert_allclose(np.array(found), np.array(expected), atol=1e-13 * scale)

@@ -5,6 +5,7 @@ import mujoco
 import numpy as np
 import pytest
 from model_mechanisms import Numbers
+from support.agreement import assert_agrees
 
 from mbcasadi import mjcf, model
 from mbcasadi.description import Actuator
@@ -93,7 +94,6 @@ class Powered(Numbers):
         self.u, self.act = u, act
         tree, actuators = described.tree, described.actuators
         self.passive = self.of(model.passive_force(tree, q, v, actuators), q, v)
-        self.force = self.of(model.actuator_force(tree, actuators, q, v, u, act), q, v, u, act)
 
     def states(self):
         rng = np.random.default_rng(5)
@@ -114,12 +114,12 @@ def powered():
     return Powered()
 
 
-def test_passive_force_is_that_of_mujoco(powered):
-    for state in powered.states():
-        expected = powered.mujoco_at(*state).qfrc_passive
-        assert abs(expected).max() > 1.0
-        found = powered.passive(*state[:2])
-        np.testing.assert_allclose(found, expected, atol=ROUNDING * abs(expected).max())
+@pytest.mark.skipif(
+    not measures_turned_sites(),
+    reason="this MuJoCo measures rotations between turned sites wrongly, and they are refused",
+)
+def test_passive_forces_actuators_and_activation_rates_are_those_of_mujoco():
+    assert_agrees("powered", POWERED)
 
 
 def test_polynomial_springs_and_dampers_are_those_of_mujoco():
@@ -190,30 +190,6 @@ def test_an_old_mujoco_is_trusted_with_rotations_of_sites_that_are_not_turned(
         '<position site="tool" refsite="ground" gear="0 0 0 1 2 3"/></actuator></mujoco>'
     )
     assert len(actuator_refusals._of_transmission(compiled, 0)) == refused
-
-
-@pytest.mark.skipif(
-    not measures_turned_sites(),
-    reason="this MuJoCo measures rotations between turned sites wrongly, and they are refused",
-)
-def test_actuator_force_is_that_of_mujoco(powered):
-    for state in powered.states():
-        expected = powered.mujoco_at(*state).qfrc_actuator
-        found = powered.force(*state)
-        np.testing.assert_allclose(found, expected, atol=ROUNDING * abs(expected).max())
-
-
-def test_activation_rates_are_those_of_mujoco(powered):
-    rates = powered.of(
-        model.act_dot(
-            powered.tree, powered.actuators, powered.q, powered.v, powered.u, powered.act
-        ),
-        powered.u,
-        powered.act,
-    )
-    for q, v, u, act in powered.states():
-        expected = powered.mujoco_at(q, v, u, act).act_dot
-        np.testing.assert_allclose(rates(u, act), expected, atol=ROUNDING)
 
 
 def test_without_ranges_the_force_is_affine_in_the_control():

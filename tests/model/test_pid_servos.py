@@ -21,7 +21,7 @@ BODIES = """<worldbody><body><joint name="j" axis="0 1 0"/><geom size=".1" pos="
 FIRST = '<general joint="j" dyntype="filter" dynprm=".3"/>'  # so that states begin further back
 
 
-def plugin(gains: str, attributes: str, options: str = "") -> str:
+def plugin(gains, attributes, options=""):
     """Return a model with one plugin; gains as `kp=4 ki=2`."""
     pairs = (pair.split("=") for pair in gains.split())
     config = "".join(f'<config key="{key}" value="{value}"/>' for key, value in pairs)
@@ -60,7 +60,7 @@ def pids():
         )
 
 
-def states_of(compiled: mujoco.MjModel):
+def states_of(compiled):
     """Yield states; every second one has small activations, so that bounds are not reached."""
     rng = np.random.default_rng(1)
     for k in range(STATES):

@@ -25,7 +25,7 @@ EDGE = 1e-6  # m, next to where wrapping begins
 class Tendons:
     """Length, row, and rates of all tendons of a model, beside MuJoCo's."""
 
-    def __init__(self, xml: str) -> None:
+    def __init__(self, xml):
         self.compiled = mujoco.MjModel.from_xml_string(xml)
         self.data = mujoco.MjData(self.compiled)
         self.tree = tree = reader.read(self.compiled).tree
@@ -40,11 +40,11 @@ class Tendons:
         self.path = self.all.factory("path", ["q", "v"], ["length", "row"])
         self.step = ca.Function("step", [q, v], [model.integrate(tree, q, v)])
 
-    def at(self, q, v) -> dict[str, np.ndarray]:
+    def at(self, q, v):
         values = self.all(q=q, v=v)
         return {name: np.array(value) for name, value in values.items()}
 
-    def mujoco(self, q) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def mujoco(self, q):
         """Return MuJoCo's lengths, rows, and whether each tendon touches a geom."""
         m, d = self.compiled, self.data
         d.qpos[:] = q
@@ -58,7 +58,7 @@ class Tendons:
         spans = [slice(a, a + n) for a, n in zip(d.ten_wrapadr, d.ten_wrapnum, strict=True)]
         return np.array(d.ten_length), rows, np.array([np.any(objects[s] >= 0) for s in spans])
 
-    def states(self, count: int, seed: int = 4):
+    def states(self, count, seed=4):
         rng = np.random.default_rng(seed)
         for _ in range(count):
             q = np.concatenate([0.4 * rng.normal(size=3), rng.normal(size=4), rng.normal(size=1)])
@@ -67,16 +67,16 @@ class Tendons:
 
 
 @pytest.fixture(scope="module")
-def wraps() -> Tendons:
+def wraps():
     return Tendons(WRAPPING)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_every_member_agrees_with_mujoco(name: str) -> None:
+def test_every_member_agrees_with_mujoco(name):
     assert_agrees(name, CASES[name])
 
 
-def test_lengths_and_rows_are_mujocos_whether_tendons_wrap_or_not(wraps: Tendons) -> None:
+def test_lengths_and_rows_are_mujocos_whether_tendons_wrap_or_not(wraps):
     touching = []
     for q, v in wraps.states(400):
         length, row, touches = wraps.mujoco(q)
@@ -88,7 +88,7 @@ def test_lengths_and_rows_are_mujocos_whether_tendons_wrap_or_not(wraps: Tendons
     assert np.all((share > 0.03) & (share < 0.97)), dict(zip(WRAPS, share, strict=True))
 
 
-def test_rows_are_gradients_and_biases_are_rates(wraps: Tendons) -> None:
+def test_rows_are_gradients_and_biases_are_rates(wraps):
     outside = ["inside" not in name and "moves" not in name for name in WRAPS]
     for q, v in wraps.states(12):
         ours = wraps.at(q, v)
@@ -103,7 +103,7 @@ def test_rows_are_gradients_and_biases_are_rates(wraps: Tendons) -> None:
         np.testing.assert_allclose(ours["bias"].ravel(), expected, atol=DIFFERENCE * scale)
 
 
-def test_derivatives_of_rows_are_their_differences(wraps: Tendons) -> None:
+def test_derivatives_of_rows_are_their_differences(wraps):
     for q, v in wraps.states(4, seed=7):
         ours = wraps.at(q, v)["turning"]
         columns = []
@@ -117,7 +117,7 @@ def test_derivatives_of_rows_are_their_differences(wraps: Tendons) -> None:
         np.testing.assert_allclose(ours, expected, atol=DIFFERENCE * abs(expected).max())
 
 
-def test_generated_c_is_the_function(wraps: Tendons, tmp_path) -> None:
+def test_generated_c_is_the_function(wraps, tmp_path):
     library = compiled(wraps.path, tmp_path)
     for q, v in wraps.states(20):
         for ours, c in zip(wraps.path(q, v), library(q, v), strict=True):
@@ -135,7 +135,7 @@ SLIDER = (
 )
 
 
-def slider(kind: str, side: float | None) -> Tendons:
+def slider(kind, side):
     """Return a tendon along x that a geom reaches from below as it slides along z."""
     options = "" if side is None else ' sidesite="side"'
     path = f'<site site="a"/><geom geom="g"{options}/><site site="c"/>'
@@ -145,9 +145,7 @@ def slider(kind: str, side: float | None) -> Tendons:
 
 @pytest.mark.parametrize("kind", ["sphere", "cylinder"])
 @pytest.mark.parametrize(("side", "begins"), [(None, True), (0.5, True), (0.01, False)])
-def test_both_sides_of_where_wrapping_begins_are_mujocos(
-    kind: str, side: float | None, begins: bool
-) -> None:
+def test_both_sides_of_where_wrapping_begins_are_mujocos(kind, side, begins):
     tendons = slider(kind, side)
     rates = []
     for distance in (-EDGE, EDGE):
@@ -167,7 +165,7 @@ def test_both_sides_of_where_wrapping_begins_are_mujocos(
 
 @pytest.mark.parametrize("kind", ["sphere", "cylinder"])
 @pytest.mark.parametrize("side", [None, 0.5, -0.5, 0.01])
-def test_all_is_finite_where_mujoco_has_special_cases(kind: str, side: float | None) -> None:
+def test_all_is_finite_where_mujoco_has_special_cases(kind, side):
     tendons = slider(kind, side)
     for name, place in {
         "ends on a line through the centre": [0.0, 0.0],
@@ -184,7 +182,7 @@ def test_all_is_finite_where_mujoco_has_special_cases(kind: str, side: float | N
         assert all(np.all(np.isfinite(value)) for value in ours.values()), name
 
 
-def test_ends_at_one_place_pull_along_x_as_in_mujoco() -> None:
+def test_ends_at_one_place_pull_along_x_as_in_mujoco():
     world = (
         '<body><joint type="slide" axis="1 .5 0"/><geom size=".1"/><site name="one"/></body>'
         '<site name="two"/>'
@@ -199,7 +197,7 @@ def test_ends_at_one_place_pull_along_x_as_in_mujoco() -> None:
     assert all(np.all(np.isfinite(value)) for value in ours.values())
 
 
-def test_an_edited_model_that_mujoco_would_not_compile_has_its_error() -> None:
+def test_an_edited_model_that_mujoco_would_not_compile_has_its_error():
     compiled_model = mujoco.MjModel.from_xml_string(WRAPPING)
     compiled_model.tendon_armature[3] = 0.1
     with pytest.raises(UnsupportedFeatureError, match=r"tendon 'cylinder': armature .* to 0"):
@@ -210,7 +208,7 @@ def test_an_edited_model_that_mujoco_would_not_compile_has_its_error() -> None:
         read_mjcf(compiled_model)
 
 
-def test_coverage_lists_what_a_path_does() -> None:
+def test_coverage_lists_what_a_path_does():
     features = [item.feature for item in read_mjcf(WRAPPING).coverage.by("used")]
     for what in ("spatial tendon", "wrapping", "side site", "pulley", "stiffness"):
         assert any(f.startswith("tendon") and f.endswith(f": {what}") for f in features), what

@@ -21,16 +21,16 @@ NEXT_TO_IT = 0.05  # s; a usual step before the singular pose where a run ends
 
 
 @pytest.fixture(scope="module")
-def system() -> mb.System:
+def system():
     return CRANK["slider_crank"].system()
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory) -> dict[str, dict[str, np.ndarray]]:
+def runs(tmp_path_factory):
     return results(CRANK, tmp_path_factory.mktemp("figure"))
 
 
-def on_the_branch(crank: float, speed: float) -> tuple[np.ndarray, np.ndarray]:
+def on_the_branch(crank, speed):
     return np.array([crank, -2 * crank]), np.array([speed, -2 * speed])
 
 
@@ -89,7 +89,7 @@ def test_the_time_to_turn_is_the_quadrature_of_the_energy_integral(runs):
     begin, end = run["q"][0, 0], run["q"][-1, 0]
     whole = 0.5 * (1 + 4 * np.sin(begin) ** 2) * CRANK["SPEED"] ** 2 + GRAVITY * np.sin(begin)
 
-    def slowness(crank: float) -> float:
+    def slowness(crank):
         return np.sqrt((1 + 4 * np.sin(crank) ** 2) / (2 * (whole - GRAVITY * np.sin(crank))))
 
     turns = np.r_[np.arange(begin, end, np.pi), end]
@@ -116,7 +116,7 @@ def test_the_classical_multipliers_leave_the_branch_at_a_singular_pose(runs):
     assert np.diff(run["t"])[1:-1].min() < 1e-5
 
 
-def as_printed(system) -> tuple[np.ndarray, np.ndarray]:
+def as_printed(system):
     """Times of the steps with q corrected after each by (39), not v  [A05, section 6]; last q.
 
     It ends with the first step shorter than `COLLAPSED`: which one is a matter of rounding errors.

@@ -14,11 +14,11 @@ INTEGRATION = 1e-6  # N and rad, of a run at rtol 1e-9
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory) -> dict[str, dict[str, np.ndarray]]:
+def runs(tmp_path_factory):
     return results(ARM, tmp_path_factory.mktemp("figure"))
 
 
-def closed_forms(q, v) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+def closed_forms(q, v):
     """M, C v, A and `Ȧ v` of the paper's arm."""
     first, last = q[1], q[1] + q[2]
     w = np.array([v[1], v[1] + v[2]])
@@ -43,20 +43,20 @@ def closed_forms(q, v) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     return to_absolute.T @ absolute @ to_absolute, to_absolute.T @ coriolis, A, bias
 
 
-def theta(q) -> np.ndarray:
+def theta(q):
     """The tip's place and the last link's lean, by samples."""
     last = q[:, 1] + q[:, 2]
     return np.array([np.cos(q[:, 1]) + np.cos(last), last - 1.5 * np.pi])
 
 
-def path(t) -> np.ndarray:
+def path(t):
     """What the paper wants of them."""
     return np.array(
         [0.3 * np.sin(0.6 * np.pi * t) + 0.5, np.pi / 6 * np.sin(np.pi * t) + np.pi / 12]
     )
 
 
-def force_of_the_motion_alone(q, v) -> float:
+def force_of_the_motion_alone(q, v):
     """lam at `u_o = 0`: `f` in M null(A), so `A a = -Ȧ v` asks `A M⁻¹ Aᵀ lam = Ȧ v - A M⁻¹ C v`."""
     M, coriolis, A, bias = closed_forms(q, v)
     return (bias - A @ np.linalg.solve(M, coriolis)) / (A @ np.linalg.solve(M, A))
@@ -124,7 +124,7 @@ def test_the_quasi_forces_are_the_papers_and_least_without_force_control(runs):
     np.testing.assert_allclose(held["u_r"], free["u_r"], atol=1e-4)
 
 
-def gauge(q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def gauge(q):
     """W by Cholesky and a V2 that is smooth in q: the mirror image of two axes."""
     M, _, A, _ = closed_forms(q, np.zeros(3))
     W = np.linalg.cholesky(M)
@@ -134,7 +134,7 @@ def gauge(q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return W, mirror[:, 1:]
 
 
-def reduced_command(t: float, q: np.ndarray) -> np.ndarray:
+def reduced_command(t, q):
     """`s = B⁻¹ (dθ_d/dt - K_p θ̃)`, (37) and (38)."""
     W, V2 = gauge(q)
     last = q[1] + q[2]

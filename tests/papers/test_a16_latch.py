@@ -18,16 +18,16 @@ EXACT = 1e-9  # relative; inertias have condition 14 and less
 
 
 @pytest.fixture(scope="module")
-def system() -> mb.System:
+def system():
     return LATCH["topology_switch"].system()
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory) -> dict:
+def found(tmp_path_factory):
     return results(LATCH, tmp_path_factory.mktemp("figure"))
 
 
-def free_inertias(system, q, mask) -> np.ndarray:
+def free_inertias(system, q, mask):
     """Eigenvalues of M on null(A), ascending."""
     A = np.array(system.constraint_jacobian(q)) * np.array(mask)[:, None]
     rank = np.linalg.matrix_rank(A)

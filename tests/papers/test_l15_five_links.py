@@ -20,13 +20,13 @@ EXACT = 1e-10  # relative, both sides well conditioned
 
 
 @pytest.fixture(scope="module")
-def motion(tmp_path_factory) -> dict[str, np.ndarray]:
+def motion(tmp_path_factory):
     t = np.linspace(0, 2 * np.pi, LAW["SAMPLES"])
     q, v = LAW["on_the_path"](t)
     return {"t": t, "q": q, "v": v} | results(LAW, tmp_path_factory.mktemp("figure"))
 
 
-def printed_dynamics(q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def printed_dynamics(q, v):
     """M and Q = -C v - G of (A2)-(A4) with unit lengths, masses and inertias."""
     later = np.arange(4, -1, -1)  # links after this one
     M, C = np.zeros((5, 5)), np.zeros((5, 5))
@@ -38,7 +38,7 @@ def printed_dynamics(q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return M, -C @ v - 9.8 * (later + 0.5) * np.cos(q)
 
 
-def rows(q, v, t) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def rows(q, v, t):
     """(63) and (68): the loop's and the servo's rows and right-hand sides."""
     loop, turn = np.array([-np.sin(q), np.cos(q)]), np.array([np.cos(q), np.sin(q)])
     share = np.array([1, 1, 0.5, 0, 0])
@@ -47,14 +47,14 @@ def rows(q, v, t) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     return loop, turn @ v**2, A_s, b_s
 
 
-def reaction(M, force, A, b) -> np.ndarray:
+def reaction(M, force, A, b):
     """(14): `M^{1/2} (A M^{-1/2})⁺ (b - A M⁻¹ Q)`."""
     values, vectors = np.linalg.eigh(M)
     root = vectors @ np.diag(np.sqrt(values)) @ vectors.T
     return root @ np.linalg.pinv(A @ np.linalg.inv(root)) @ (b - A @ np.linalg.solve(M, force))
 
 
-def printed_law(M, A_s, b_s, force) -> np.ndarray:
+def printed_law(M, A_s, b_s, force):
     """(35) with s = 0, by the symmetric root as in (24)-(26); `force` is `Q + Qᶜ`."""
     values, vectors = np.linalg.eigh(M)
     inverse_root = vectors @ np.diag(values**-0.5) @ vectors.T
@@ -118,13 +118,7 @@ def test_the_least_control_is_the_smallest_of_all_that_hold_both(motion):
         M, Q = printed_dynamics(q, v)
         A, b, A_s, b_s = rows(q, v, t)
         # unknowns (a, lam, u): M a - Aᵀ lam - B u = Q, A a = b, A_s a = b_s; least norm of u
-        K = np.block(
-            [
-                [M, -A.T, -B],
-                [A, np.zeros((2, 8))],
-                [A_s, np.zeros((3, 8))],
-            ]
-        )
+        K = np.block([[M, -A.T, -B], [A, np.zeros((2, 8))], [A_s, np.zeros((3, 8))]])
         particular = np.linalg.lstsq(K, np.r_[Q, b, b_s])[0]
         free = np.linalg.svd(K)[2][np.linalg.matrix_rank(K) :].T
         shift = -np.linalg.pinv(free[7:]) @ particular[7:]

@@ -15,7 +15,7 @@ INTEGRATION = 6e-8  # m: the relative 1e-9 of a step, at 60 m
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory) -> dict[str, dict[str, np.ndarray]]:
+def found(tmp_path_factory):
     return results(SERVO, tmp_path_factory.mktemp("figure"))
 
 

@@ -16,16 +16,16 @@ RANK = 1e-9  # what NumPy takes for zero beside the largest singular value
 
 
 @pytest.fixture(scope="module")
-def system() -> mb.System:
+def system():
     return mb.read_mjcf(models.path("humanoid"))
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory) -> dict[str, np.ndarray]:
+def found(tmp_path_factory):
     return results(SQUAT, tmp_path_factory.mktemp("figure"))
 
 
-def equations(system, found, k) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def equations(system, found, k):
     """The rows A, the map B and the wanted force `M a + h` at sample k."""
     q, v, a = (found[key][:, k] for key in "qva")
     A = np.vstack([np.array(system.frame(n).jacobian(q))[:3] for n in SQUAT["CORNERS"]])

@@ -33,7 +33,7 @@ ARM = """
 """
 
 
-def test_a_free_body_gains_the_impulse_over_its_mass_and_does_not_turn() -> None:
+def test_a_free_body_gains_the_impulse_over_its_mass_and_does_not_turn():
     plant = Plant(BOX)
     plant.apply_body_forces({"box": FORCE})
     plant.step(np.zeros(0), STEPS)
@@ -44,7 +44,7 @@ def test_a_free_body_gains_the_impulse_over_its_mass_and_does_not_turn() -> None
     np.testing.assert_allclose(plant.v, [*impulse_over_mass, 0, 0, 0], atol=ROUNDING)
 
 
-def test_the_force_on_a_moving_link_is_that_of_a_separate_simulation_by_hand() -> None:
+def test_the_force_on_a_moving_link_is_that_of_a_separate_simulation_by_hand():
     plant, model = Plant(ARM), mujoco.MjModel.from_xml_string(ARM)
     data, link = mujoco.MjData(model), model.body("lower").id
     plant.apply_body_forces({"lower": FORCE})
@@ -60,7 +60,7 @@ def test_the_force_on_a_moving_link_is_that_of_a_separate_simulation_by_hand() -
     np.testing.assert_allclose(plant.q, data.qpos, atol=ROUNDING)
 
 
-def test_the_generalised_force_is_that_of_the_joints_and_of_the_jacobians() -> None:
+def test_the_generalised_force_is_that_of_the_joints_and_of_the_jacobians():
     plant = Plant(ARM)
     plant.reset([0.3, -0.7])
     plant.apply_force([1.0, 2.0])
@@ -75,7 +75,7 @@ def test_the_generalised_force_is_that_of_the_joints_and_of_the_jacobians() -> N
     np.testing.assert_array_equal(plant.external_force, [0.0, 0.0])
 
 
-def test_a_force_that_cannot_act_is_refused() -> None:
+def test_a_force_that_cannot_act_is_refused():
     plant = Plant(BOX)
     with pytest.raises(UnknownNameError, match=r"unknown body 'bxo'; valid: .*'box'.*did you mean"):
         plant.apply_body_forces({"bxo": FORCE})

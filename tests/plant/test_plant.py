@@ -1,7 +1,6 @@
 """The plant starts closed, steps what it is told to, and says when it diverges."""
 
 import math
-from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -47,7 +46,7 @@ BLOCK = """
 """
 
 
-def test_a_plant_is_made_from_a_path_a_text_a_spec_or_a_model() -> None:
+def test_a_plant_is_made_from_a_path_a_text_a_spec_or_a_model():
     path = models.path("four_bar")
     model = mujoco.MjModel.from_xml_path(str(path))
     sources = (path, str(path), path.read_text(), mujoco.MjSpec.from_file(str(path)), model)
@@ -55,7 +54,7 @@ def test_a_plant_is_made_from_a_path_a_text_a_spec_or_a_model() -> None:
     assert sizes == {(3, 1)}
 
 
-def test_the_users_model_is_never_changed() -> None:
+def test_the_users_model_is_never_changed():
     model = mujoco.MjModel.from_xml_path(str(models.path("four_bar")))
     mass, solref, step = model.body_mass.copy(), model.eq_solref.copy(), model.opt.timestep
     Plant(model, rigid=True, perturb={"mass": 0.1}, timestep=2e-4)
@@ -65,12 +64,12 @@ def test_the_users_model_is_never_changed() -> None:
 
 
 @pytest.mark.parametrize("source", ["no_such_file.xml", "<mujoco><broken></mujoco>"])
-def test_an_unreadable_model_is_refused_with_a_reason(source: str) -> None:
+def test_an_unreadable_model_is_refused_with_a_reason(source):
     with pytest.raises(ModelError, match=r"no such file|broken|XML"):
         Plant(source)
 
 
-def test_a_start_off_the_manifold_is_moved_onto_it_in_position_and_velocity() -> None:
+def test_a_start_off_the_manifold_is_moved_onto_it_in_position_and_velocity():
     plant = Plant(models.path("arm_gripper"))
     rng = np.random.default_rng(1)
     q = plant.keyframe("home") + 0.05 * rng.standard_normal(plant.nq)
@@ -86,7 +85,7 @@ def test_a_start_off_the_manifold_is_moved_onto_it_in_position_and_velocity() ->
     assert after.residual < 1e-4
 
 
-def test_a_start_that_cannot_be_closed_is_an_error() -> None:
+def test_a_start_that_cannot_be_closed_is_an_error():
     # The rocker's end can come no nearer than 0.5 m to a pin that is 2 m away.
     far = (
         models.path("four_bar")
@@ -101,7 +100,7 @@ def test_a_start_that_cannot_be_closed_is_an_error() -> None:
         plant.reset(plant.model.qpos0)
 
 
-def test_a_pendulum_falls_as_the_closed_form_says() -> None:
+def test_a_pendulum_falls_as_the_closed_form_says():
     # Small swing about the rest position: q = q0 cos(w t), w from gravity and inertia.
     plant = Plant(PENDULUM.replace('damping="0.1"', 'damping="0"'))
     start, inertia = 1e-3, 2.0 + 0.4 * 2.0 * 0.1**2
@@ -113,7 +112,7 @@ def test_a_pendulum_falls_as_the_closed_form_says() -> None:
     assert plant.q[0] == pytest.approx(start * math.cos(omega * 0.5), abs=1e-6 * start)
 
 
-def test_a_measurement_satisfies_the_equation_of_motion() -> None:
+def test_a_measurement_satisfies_the_equation_of_motion():
     plant = Plant(models.path("quadruped"))
     plant.reset(plant.keyframe("stand"))
     plant.step(np.zeros(plant.nu), 30)
@@ -127,7 +126,7 @@ def test_a_measurement_satisfies_the_equation_of_motion() -> None:
     assert not seen.equality_force.any()
 
 
-def test_the_equality_force_is_told_apart_from_contact_forces() -> None:
+def test_the_equality_force_is_told_apart_from_contact_forces():
     text = BLOCK.replace(
         "</worldbody>",
         """<body name="slave" pos="0 0 1"><joint name="y" type="slide" axis="0 1 0"/>
@@ -144,7 +143,7 @@ def test_the_equality_force_is_told_apart_from_contact_forces() -> None:
 
 
 @pytest.mark.parametrize(("pull", "sliding"), [(2.0, False), (8.0, True)])
-def test_a_pushed_block_sticks_inside_its_cone_and_slides_on_it(pull: float, sliding: bool) -> None:
+def test_a_pushed_block_sticks_inside_its_cone_and_slides_on_it(pull, sliding):
     # A sliding block hops on MuJoCo's soft floor: forces are averaged over 0.5 s.
     plant, weight, touches = Plant(BLOCK), 9.81, []
     plant.step([pull], 200)
@@ -164,7 +163,7 @@ def test_a_pushed_block_sticks_inside_its_cone_and_slides_on_it(pull: float, sli
     assert all(on_the_cone) if sliding else not any(on_the_cone)
 
 
-def test_contacts_of_one_body_are_shared_among_its_sites_by_distance() -> None:
+def test_contacts_of_one_body_are_shared_among_its_sites_by_distance():
     plant = Plant(models.path("humanoid"))
     plant.reset(plant.keyframe("stand"))
     plant.step(np.zeros(plant.nu), 20)
@@ -178,7 +177,7 @@ def test_contacts_of_one_body_are_shared_among_its_sites_by_distance() -> None:
     np.testing.assert_allclose(total, whole.force, rtol=ROUNDING)
 
 
-def test_points_of_a_body_share_its_contacts_as_sites_at_these_points_do() -> None:
+def test_points_of_a_body_share_its_contacts_as_sites_at_these_points_do():
     plant = Plant(models.path("humanoid"))
     plant.reset(plant.keyframe("stand"))
     plant.step(np.zeros(plant.nu), 20)
@@ -197,7 +196,7 @@ def test_points_of_a_body_share_its_contacts_as_sites_at_these_points_do() -> No
         plant.contact_forces_at({"sole": ("left_foot", np.zeros(2))})
 
 
-def test_mass_and_friction_errors_are_those_that_were_asked_for() -> None:
+def test_mass_and_friction_errors_are_those_that_were_asked_for():
     right, wrong = Plant(BLOCK), Plant(BLOCK, perturb={"mass": 0.1, "friction": -0.2})
     np.testing.assert_allclose(wrong.model.body_mass, 1.1 * right.model.body_mass)
     np.testing.assert_allclose(wrong.model.body_inertia, 1.1 * right.model.body_inertia)
@@ -207,7 +206,7 @@ def test_mass_and_friction_errors_are_those_that_were_asked_for() -> None:
     np.testing.assert_allclose(wrong.model.geom_friction[:, 1:], right.model.geom_friction[:, 1:])
 
 
-def test_a_seed_draws_one_error_for_each_body_and_the_same_ones_again() -> None:
+def test_a_seed_draws_one_error_for_each_body_and_the_same_ones_again():
     path = models.path("quadruped")
     first, again = (Plant(path, perturb={"mass": 0.1}, seed=4).factors["mass"] for _ in range(2))
     other = Plant(path, perturb={"mass": 0.1}, seed=5).factors["mass"]
@@ -232,7 +231,7 @@ BOXES = """
 """
 
 
-def test_a_shift_of_the_centre_of_mass_is_a_share_of_the_bodys_half_lengths() -> None:
+def test_a_shift_of_the_centre_of_mass_is_a_share_of_the_bodys_half_lengths():
     plant, shifted = Plant(BOXES), Plant(BOXES, perturb={"com": 0.1})
     rotation = plant.frame_rotation("box", "body")
     moved = rotation.T @ (shifted.data.xipos[1] - plant.data.xipos[1])
@@ -248,7 +247,7 @@ def test_a_shift_of_the_centre_of_mass_is_a_share_of_the_bodys_half_lengths() ->
     assert np.unique(np.abs(drawn[1]).round(9)).size == 3
 
 
-def test_an_error_of_the_gain_scales_the_whole_force_of_motors_and_servos() -> None:
+def test_an_error_of_the_gain_scales_the_whole_force_of_motors_and_servos():
     right, strong = Plant(BOXES), Plant(BOXES, perturb={"gain": 0.1})
     for plant in (right, strong):
         plant.reset(v=[0, 0, 0, 0, 0, 0, 0.5])
@@ -263,7 +262,7 @@ def test_an_error_of_the_gain_scales_the_whole_force_of_motors_and_servos() -> N
         Plant(muscle, perturb={"gain": 0.1})
 
 
-def test_an_unknown_perturbation_lists_the_known_ones() -> None:
+def test_an_unknown_perturbation_lists_the_known_ones():
     with pytest.raises(UnknownNameError, match=r"colour.*'mass', 'friction'"):
         Plant(BLOCK, perturb={"colour": 0.1})
     with pytest.raises(SimulationError, match="above -1"):
@@ -273,9 +272,7 @@ def test_an_unknown_perturbation_lists_the_known_ones() -> None:
     assert Plant(BLOCK, perturb={"mass": 1.5}).factors["mass"][0] == 2.5
 
 
-def test_a_diverging_plant_is_an_error_and_leaves_no_log(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_diverging_plant_is_an_error_and_leaves_no_log(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     plant = Plant(PENDULUM.replace(' ctrlrange="-5 5"', ""))
     with pytest.raises(SimulationError, match=r"diverged at t = .* (position|velocity|accel)"):
@@ -285,7 +282,7 @@ def test_a_diverging_plant_is_an_error_and_leaves_no_log(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_wrong_shapes_and_nan_are_refused() -> None:
+def test_wrong_shapes_and_nan_are_refused():
     plant = Plant(PENDULUM)
     with pytest.raises(ShapeError, match=r"u has shape \(2,\), expected \(1,\)"):
         plant.step([0.0, 0.0])
@@ -298,14 +295,14 @@ def test_wrong_shapes_and_nan_are_refused() -> None:
 
 
 @pytest.mark.parametrize("kind", ["site", "geom", "body"])
-def test_an_unknown_frame_lists_the_valid_names(kind: str) -> None:
+def test_an_unknown_frame_lists_the_valid_names(kind):
     plant = Plant(BLOCK)
     valid = {"site": "sole", "geom": "box", "body": "block"}[kind]
     with pytest.raises(UnknownNameError, match=f"unknown {kind} 'hand'.*{valid}"):
         plant.contact_forces(["hand"], kind)
 
 
-def test_a_name_of_another_kind_is_told_from_one_that_does_not_exist() -> None:
+def test_a_name_of_another_kind_is_told_from_one_that_does_not_exist():
     with pytest.raises(UnknownNameError) as known:
         Plant(BLOCK).contact_forces(["sole"], "geom")
     assert known.value.args[0].count("'sole'") > 1
@@ -314,12 +311,12 @@ def test_a_name_of_another_kind_is_told_from_one_that_does_not_exist() -> None:
     assert unknown.value.args[0].count("'hand'") == 1
 
 
-def test_an_unknown_key_frame_lists_the_valid_names() -> None:
+def test_an_unknown_key_frame_lists_the_valid_names():
     with pytest.raises(UnknownNameError, match=r"'sit'.*'stand'"):
         Plant(models.path("quadruped")).keyframe("sit")
 
 
-def test_an_equality_is_switched_by_name_until_the_next_start() -> None:
+def test_an_equality_is_switched_by_name_until_the_next_start():
     plant = Plant(models.path("topology_switch"))
     assert not plant.measure([0.0, 0.0]).equality_force.any()
     plant.switch_equalities({"latch": True})
@@ -333,7 +330,7 @@ def test_an_equality_is_switched_by_name_until_the_next_start() -> None:
         plant.switch_equalities({"grip": True})
 
 
-def test_frames_are_drawn_or_the_reason_is_given() -> None:
+def test_frames_are_drawn_or_the_reason_is_given():
     plant = Plant(models.path("four_bar"))
     frames = draw_frames(plant.model, np.array([plant.q, plant.q + 0.5]), width=64, height=48)
     if frames.images is None:
@@ -344,9 +341,7 @@ def test_frames_are_drawn_or_the_reason_is_given() -> None:
         assert (frames.images[0] != frames.images[1]).any()
 
 
-def test_a_renderer_that_does_not_exist_is_a_reason_not_a_crash(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_renderer_that_does_not_exist_is_a_reason_not_a_crash(monkeypatch):
     monkeypatch.setenv("MUJOCO_GL", "no_such_library")
     plant = Plant(PENDULUM)
     frames = draw_frames(plant.model, plant.q)
@@ -362,7 +357,7 @@ def test_masked_and_complex_states_are_refused(bad):
 
 
 @pytest.mark.parametrize("pull", [1.0, 3.0])
-def test_the_points_of_a_sole_carry_friction_together(pull: float) -> None:
+def test_the_points_of_a_sole_carry_friction_together(pull):
     plant = Plant(BLOCK)
     plant.reset()
     for _ in range(500):

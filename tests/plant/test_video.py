@@ -1,6 +1,5 @@
 """Videos and the viewer show the whole motion, of models without meshes too."""
 
-from pathlib import Path
 from types import SimpleNamespace
 
 import mujoco
@@ -46,7 +45,7 @@ def motion(model, duration=0.5, rows=11):
     return t, q
 
 
-def test_links_are_as_wide_wherever_the_mechanism_stands() -> None:
+def test_links_are_as_wide_wherever_the_mechanism_stands():
     model = mujoco.MjModel.from_xml_string(STRIPPED)
     data, sizes = mujoco.MjData(model), []
     for place in (0.0, 50.0):
@@ -57,7 +56,7 @@ def test_links_are_as_wide_wherever_the_mechanism_stands() -> None:
 
 
 @pytest.mark.parametrize("aspect", [4 / 3, 0.5])
-def test_all_geoms_are_in_the_frame_of_mujocos_camera_all_the_time(aspect: float) -> None:
+def test_all_geoms_are_in_the_frame_of_mujocos_camera_all_the_time(aspect):
     model = mujoco.MjModel.from_xml_string(STRIPPED)
     _, q = motion(model)
     fitted = fitted_camera(model, q, aspect)
@@ -82,7 +81,7 @@ def test_all_geoms_are_in_the_frame_of_mujocos_camera_all_the_time(aspect: float
     assert 0.6 < widest < 1.0  # inside, and no smaller than needed
 
 
-def test_a_flat_mechanism_is_seen_from_its_side() -> None:
+def test_a_flat_mechanism_is_seen_from_its_side():
     model = mujoco.MjModel.from_xml_path(str(models.path("four_bar")))
     data = mujoco.MjData(model)
     camera = fitted_camera(model, data.qpos[None, :], 1.0)
@@ -91,14 +90,14 @@ def test_a_flat_mechanism_is_seen_from_its_side() -> None:
     assert abs(np.array([np.cos(angle), np.sin(angle), 0]) @ normal) > 0.9
 
 
-def test_a_mechanism_that_is_not_flat_is_seen_from_a_corner() -> None:
+def test_a_mechanism_that_is_not_flat_is_seen_from_a_corner():
     model = mujoco.MjModel.from_xml_path(str(models.path("quadruped")))
     camera = fitted_camera(model, model.qpos0[None, :], 1.0)
     angle = np.radians(camera.azimuth)
     assert min(abs(np.cos(angle)), abs(np.sin(angle))) > 0.5
 
 
-def test_a_body_without_visible_geoms_shows_its_collision_geoms() -> None:
+def test_a_body_without_visible_geoms_shows_its_collision_geoms():
     model = mujoco.MjModel.from_xml_string(STRIPPED)
     shown = shown_model(model)
     assert model.geom("hull").group == 3
@@ -106,7 +105,7 @@ def test_a_body_without_visible_geoms_shows_its_collision_geoms() -> None:
     assert shown.geom("hull_of_shin").group == 3
 
 
-def test_pictures_between_two_rows_are_those_of_an_even_motion() -> None:
+def test_pictures_between_two_rows_are_those_of_an_even_motion():
     model = mujoco.MjModel.from_xml_string(STRIPPED)
     t, q = motion(model)
     even = np.arange(0, 0.5001, 1 / 30)
@@ -117,7 +116,7 @@ def test_pictures_between_two_rows_are_those_of_an_even_motion() -> None:
 
 
 @pytest.mark.parametrize("suffix", [".mp4", ".gif"])
-def test_a_video_has_a_picture_for_each_interval(tmp_path: Path, suffix: str) -> None:
+def test_a_video_has_a_picture_for_each_interval(tmp_path, suffix):
     import imageio.v3 as imageio
 
     model = mujoco.MjModel.from_xml_string(STRIPPED)
@@ -133,9 +132,7 @@ def test_a_video_has_a_picture_for_each_interval(tmp_path: Path, suffix: str) ->
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
 
 
-def test_a_video_that_cannot_be_written_says_why(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_video_that_cannot_be_written_says_why(tmp_path, monkeypatch):
     model = mujoco.MjModel.from_xml_string(STRIPPED)
     t, q = motion(model)
     for path, match in (("run.avi", r"\.mp4 or \.gif"), ("none/run.mp4", "no folder")):
@@ -159,11 +156,11 @@ def test_a_video_that_cannot_be_written_says_why(
 class FakeViewer:
     """Counts the pictures, and is closed by a person after some."""
 
-    def __init__(self, pictures: int) -> None:
+    def __init__(self, pictures):
         self.left, self.angles, self.closed = pictures, [], False
         self.cam = SimpleNamespace(lookat=np.zeros(3), distance=0, azimuth=0, elevation=0)
 
-    def __call__(self, _: mujoco.MjModel, data: mujoco.MjData) -> "FakeViewer":
+    def __call__(self, _, data):
         self.data = data
         return self
 
@@ -172,19 +169,19 @@ class FakeViewer:
 
         return threading.Lock()
 
-    def is_running(self) -> bool:
+    def is_running(self):
         return self.left > 0
 
-    def sync(self) -> None:
+    def sync(self):
         self.left -= 1
         self.angles.append(float(self.data.qpos[-1]))
 
-    def close(self) -> None:
+    def close(self):
         self.closed = True
 
 
 @pytest.fixture
-def viewer(monkeypatch: pytest.MonkeyPatch) -> FakeViewer:
+def viewer(monkeypatch):
     import mujoco.viewer
 
     fake = FakeViewer(4)
@@ -193,7 +190,7 @@ def viewer(monkeypatch: pytest.MonkeyPatch) -> FakeViewer:
     return fake
 
 
-def test_the_viewer_follows_a_run_that_goes_on_when_it_is_closed(viewer: FakeViewer) -> None:
+def test_the_viewer_follows_a_run_that_goes_on_when_it_is_closed(viewer):
     ticks = []
     options = ReportOptions(viewer=True, observer=lambda _, data: ticks.append(float(data.time)))
     run = validate(push, models.path("four_bar"), 0.12, report=options).runs[0]
@@ -210,9 +207,7 @@ def push(t, q, v):
     return [0.3]
 
 
-def test_a_motion_is_played_until_its_end_or_until_the_window_is_closed(
-    viewer: FakeViewer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_motion_is_played_until_its_end_or_until_the_window_is_closed(viewer, monkeypatch):
     model, naps = mujoco.MjModel.from_xml_string(STRIPPED), [0.0]
     clock = SimpleNamespace(monotonic=lambda: sum(naps), sleep=naps.append)
     monkeypatch.setattr("mbcasadi.plant.viewer.time", clock)
@@ -222,7 +217,7 @@ def test_a_motion_is_played_until_its_end_or_until_the_window_is_closed(
     assert viewer.closed
 
 
-def test_without_a_screen_the_viewer_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_screen_the_viewer_says_so(monkeypatch):
     monkeypatch.setattr("sys.platform", "linux")
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
@@ -238,9 +233,7 @@ def test_without_a_screen_the_viewer_says_so(monkeypatch: pytest.MonkeyPatch) ->
         ReportOptions(viewer=True)
 
 
-def test_a_report_writes_its_video_or_says_why_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_writes_its_video_or_says_why_not(tmp_path, monkeypatch):
     monkeypatch.setenv("MUJOCO_GL", "nothing")
     options = ReportOptions(video=tmp_path / "run.mp4")
     report = validate(push, models.path("four_bar"), 0.01, report=options)

@@ -19,7 +19,7 @@ from mbcasadi.control import (
 )
 from robots import models
 from robots.ground import FLOOR
-from robots.references import Array, Reference, displace
+from robots.references import Array, Reference, swings
 
 PERIOD = 0.002  # s
 FEET = ("left-foot", "right-foot")
@@ -65,13 +65,4 @@ def standing(
 
 def squats(law: InverseDynamicsQP, q0: Array) -> Reference:
     """Return the reference of a pelvis that goes down and up twice, from 0.5 to 5.5 s."""
-    rest, rate = law.reference_at(q0), 2 * np.pi * RATE
-
-    def at(t: float) -> Array:
-        ref, phase = rest.copy(), rate * (t - 0.5)
-        if 0.5 <= t < 0.5 + 2 / RATE:
-            wave = (1 - np.cos(phase), rate * np.sin(phase), rate**2 * np.cos(phase))
-            displace(ref, law, "pelvis", np.array([0, 0, -DEEP / 2]), wave)
-        return ref
-
-    return at
+    return swings(law, q0, "pelvis", np.array([0, 0, -DEEP / 2]), RATE, 0.5 + 2 / RATE)

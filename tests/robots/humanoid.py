@@ -17,7 +17,7 @@ from mbcasadi.control import (
 )
 from robots import models
 from robots.ground import FLOOR, Array
-from robots.references import Reference, displace, smooth
+from robots.references import Reference, displace, smooth, swings
 
 PERIOD = 0.002  # s
 SOLE = (
@@ -96,16 +96,7 @@ def standing(surfaces: bool = True) -> Standing:
 
 def squats(standing: Standing) -> Reference:
     """Return the reference of a centre of mass that goes down and up, from 0.5 to 4.5 s."""
-    rest, rate = standing.law.reference_at(standing.q0), 2 * np.pi * RATE
-
-    def at(t: float) -> Array:
-        ref, phase = rest.copy(), rate * (t - 0.5)
-        if 0.5 <= t < 4.5:
-            wave = (1 - np.cos(phase), rate * np.sin(phase), rate**2 * np.cos(phase))
-            displace(ref, standing.law, "com", np.array([0, 0, -DEEP / 2]), wave)
-        return ref
-
-    return at
+    return swings(standing.law, standing.q0, "com", np.array([0, 0, -DEEP / 2]), RATE, 4.5)
 
 
 def moves_arms(standing: Standing) -> Reference:

@@ -16,7 +16,7 @@ from mbcasadi.control import (
 from mbcasadi.mpc import CaptureStep, capture_step
 from robots import models
 from robots.ground import FLOOR, Array, Ground, on_ground, standing_pose
-from robots.references import Reference, displace, smooth
+from robots.references import Reference, displace, smooth, swings
 
 PERIOD = 0.002  # s
 SHIFTED, LIFTED, LOWERED, BACK = 1.0, 1.5, 3.0, 0.5  # s; back after it stands again
@@ -114,17 +114,8 @@ def stands(stand: Stand) -> Reference:
 
 def moves(stand: Stand) -> Reference:
     """Return the reference of a trunk that sways and comes back, from 0.5 to 2.5 s."""
-    rest, rate = stand.law.reference_at(stand.q0), 2 * np.pi * SWAY_RATE
-    R = stand.ground.rotation
-
-    def at(t: float) -> Array:
-        ref, phase = rest.copy(), rate * (t - 0.5)
-        if 0.5 <= t < 2.5:
-            wave = (1 - np.cos(phase), rate * np.sin(phase), rate**2 * np.cos(phase))
-            displace(ref, stand.law, "trunk", SWAY * (R @ np.array([0.5, 0.5, -0.5])), wave)
-        return ref
-
-    return at
+    way = SWAY * (stand.ground.rotation @ np.array([0.5, 0.5, -0.5]))
+    return swings(stand.law, stand.q0, "trunk", way, SWAY_RATE, 2.5)
 
 
 def lifts(stand: Stand, lowered: float = LOWERED) -> tuple[Reference, Reference]:

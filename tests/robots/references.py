@@ -27,3 +27,19 @@ def displace(
     """Add a displacement (3,) with its share and two rates to the position of a task."""
     for quantity, rate in zip(("position", "velocity", "acceleration"), rates, strict=True):
         ref[law.reference_slices[f"{task}.{quantity}"]] += rate * way
+
+
+def swings(
+    law: InverseDynamicsQP, q0: Array, task: str, way: Array, frequency: float, stop: float
+) -> Reference:
+    """Return the reference of a task that goes by twice `way` (3,) and back, from 0.5 s on."""
+    rest, rate = law.reference_at(q0), 2 * np.pi * frequency
+
+    def at(t: float) -> Array:
+        ref, phase = rest.copy(), rate * (t - 0.5)
+        if 0.5 <= t < stop:
+            wave = (1 - np.cos(phase), rate * np.sin(phase), rate**2 * np.cos(phase))
+            displace(ref, law, task, way, wave)
+        return ref
+
+    return at

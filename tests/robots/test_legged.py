@@ -25,14 +25,14 @@ SLOPE = np.deg2rad(10.0)
 TURN = np.array([np.cos(SLOPE / 2), 0.0, np.sin(SLOPE / 2), 0.0])
 
 
-def on_slope() -> mujoco.MjSpec:
+def on_slope():
     """Return the quadruped's model with its floor leaning."""
     spec = mujoco.MjSpec.from_file(str(models.path("quadruped")))
     spec.geom("floor").quat = TURN
     return spec
 
 
-def pose_on(system, contacts) -> np.ndarray:
+def pose_on(system, contacts):
     """Return the stance, turned and moved onto the slope."""
     q, R = np.array(system.tree.keyframes["stand"]).ravel(), np.zeros(9)
     mujoco.mju_quat2Mat(R, TURN)
@@ -41,7 +41,7 @@ def pose_on(system, contacts) -> np.ndarray:
     return q - np.append(min(float(c.gap(q)[0]) for c in contacts) * R[:, 2], np.zeros(q.size - 3))
 
 
-def trunk_error(recording, q0) -> np.ndarray:
+def trunk_error(recording, q0):
     """Return the distance of the trunk from where it started, mm."""
     return 1e3 * np.linalg.norm(recording.q[:, :3] - q0[:3], axis=1)
 

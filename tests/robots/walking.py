@@ -7,13 +7,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 import mbcasadi as mb
-from mbcasadi.control import (
-    FrameTask,
-    FrictionLoss,
-    InverseDynamicsQP,
-    JointLimits,
-    PostureTask,
-)
+from mbcasadi.control import FrameTask, FrictionLoss, InverseDynamicsQP, JointLimits, PostureTask
 from mbcasadi.mpc import (
     Gait,
     SwingParameters,

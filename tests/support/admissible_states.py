@@ -46,6 +46,11 @@ def times(matrices: Array, vectors: Array) -> Array:
     return np.einsum("kmn,kn->km", matrices, vectors)
 
 
+def assert_close(found: Array, expected: Array, tol: float = 1e-9) -> None:
+    """Assert that numbers agree relative to the largest; conditions of M are below 1e4."""
+    np.testing.assert_allclose(found, expected, atol=tol * max(1.0, np.abs(expected).max()))
+
+
 def pinv(matrices: Array) -> Array:
     """Return the pseudo-inverses by singular values, those below `SINGULAR` counted as zero."""
     if 0 in matrices.shape:

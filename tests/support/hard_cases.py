@@ -430,7 +430,7 @@ REFUSED: dict[str, Refused] = {
     "cloth": Refused(
         mjcf(
             arm() + '<flexcomp name="cloth" type="grid" count="3 3 1" spacing=".1 .1 .1" dim="2" '
-            'mass="1"><edge equality="true"/></flexcomp>',
+            'mass="1"><edge equality="true"/></flexcomp>'
         ),
         CONSTRAINT,
         "flex",

@@ -98,8 +98,7 @@ def rolling_disc() -> mb.System:
     inertia = mass * radius**2 / 4 * (across + 2 * ca.dot(turning, axle) ** 2)
     kinetic = (mass * ca.sumsqr(ca.jtimes(centre, q, v)) + inertia) / 2
     rolling = ca.vertcat(
-        ca.horzcat(1, 0, 0, 0, -radius * ca.cos(yaw)),
-        ca.horzcat(0, 1, 0, 0, -radius * ca.sin(yaw)),
+        ca.horzcat(1, 0, 0, 0, -radius * ca.cos(yaw)), ca.horzcat(0, 1, 0, 0, -radius * ca.sin(yaw))
     )
     return mb.from_lagrangian(
         q, v, kinetic=kinetic, potential=mass * GRAVITY * centre[2], A=rolling

@@ -40,8 +40,7 @@ WRAPS = {
 """Path of each tendon of `WRAPPING`."""
 
 WRAPPING = mjcf(
-    WORLD,
-    "<tendon>" + "".join(spatial(name, path) for name, path in WRAPS.items()) + "</tendon>",
+    WORLD, "<tendon>" + "".join(spatial(name, path) for name, path in WRAPS.items()) + "</tendon>"
 )
 
 STRAIGHT = ' stiffness="3 .5 .2" damping=".4 .2" springlength=".1 .2" armature=".3"'

@@ -7,6 +7,7 @@ CASES = {
     "free and ball joints": JOINTS["free and ball joints on two trees"],
     "several joints": JOINTS["several joints on one body"],
     "springs": JOINTS["joint ref and springref"],
+    "armature": JOINTS["armature and damping"],
     "weld": EQUALITIES["weld with anchor, relpose and torquescale"],
     "joint couplings": EQUALITIES["joint couplings"],
     "tendon couplings": EQUALITIES["tendon couplings"],

@@ -57,10 +57,7 @@ def crank_controller(
         "z0": np.zeros(0),
         "period": period,
         "monitor": monitor,
-        "monitors": (
-            Signal("target", ("crank",), ("rad",)),
-            Signal("error", ("crank",), ("rad",)),
-        ),
+        "monitors": (Signal("target", ("crank",), ("rad",)), Signal("error", ("crank",), ("rad",))),
     }
     return Controller(**(fields | more))
 

@@ -15,10 +15,7 @@ GRAVITY = 9.81
 def pendulum_on_cart(m_cart=2.0, m_bob=0.7, length=0.4):
     """Cart-pole; the angle is zero when the bob hangs down."""
     q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
-    bob_velocity = ca.vertcat(
-        v[0] + length * ca.cos(q[1]) * v[1],
-        length * ca.sin(q[1]) * v[1],
-    )
+    bob_velocity = ca.vertcat(v[0] + length * ca.cos(q[1]) * v[1], length * ca.sin(q[1]) * v[1])
     kinetic = 0.5 * m_cart * v[0] ** 2 + 0.5 * m_bob * ca.sumsqr(bob_velocity)
     potential = -m_bob * GRAVITY * length * ca.cos(q[1])
     return from_lagrangian(q, v, kinetic=kinetic, potential=potential, B=[[1.0], [0.0]])
@@ -35,10 +32,7 @@ def test_the_cart_pole_has_its_textbook_mass_matrix_and_bias_force():
     )
     np.testing.assert_allclose(
         h,
-        [
-            -m_bob * length * np.sin(angle) * rate**2,
-            m_bob * GRAVITY * length * np.sin(angle),
-        ],
+        [-m_bob * length * np.sin(angle) * rate**2, m_bob * GRAVITY * length * np.sin(angle)],
         rtol=ROUNDING,
     )
 

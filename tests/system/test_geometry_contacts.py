@@ -52,11 +52,11 @@ DIFFERENCE = 1e-7  # central differences with that step
 POSE = 'pos=".05 -.02 .03" euler="40 20 -30"'
 
 
-def shape(name: str, kind: str) -> str:
+def shape(name, kind):
     return f'<geom name="{name}" {SHAPES[kind]} {POSE} margin="20" friction=".4 .05 .001"/>'
 
 
-def model_of(first: str, second: str) -> mujoco.MjModel:
+def model_of(first, second):
     """A model in which only the pair may touch."""
     if first == "plane":
         text = PAIR.format(fixed=PLANE, first=INERT, second=shape("g2", second))

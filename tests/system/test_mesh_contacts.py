@@ -17,17 +17,17 @@ VERTICES = 300
 FAR = 10.0
 
 
-def barrel():
+def barrel(count=VERTICES):
     """Return the vertices of a link: a rounded barrel with a flat end, 0.12 by 0.1 by 0.5 m."""
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(VERTICES, 3))
+    x = rng.normal(size=(count, 3))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     x[:, 2] = np.maximum(x[:, 2], -0.3)
     return x * [0.06, 0.05, 0.25]
 
 
-def text(more=""):
-    vertices = " ".join(f"{x:.9g}" for x in barrel().ravel())
+def text(more="", count=VERTICES):
+    vertices = " ".join(f"{x:.9g}" for x in barrel(count).ravel())
     return f"""
     <mujoco>
       <option timestep="0.001" gravity="0 0 0"/>
@@ -108,7 +108,8 @@ def test_a_mesh_stands_on_the_vertices_that_mujoco_reports(model, system):
 
 def test_limits_of_distances_keep_meshes_apart_in_generated_c(tmp_path):
     joint = '<joint name="x" type="slide" axis="1 0 0"/>'
-    moved = text('<actuator><motor joint="x" ctrlrange="-50 50" ctrllimited="true"/></actuator>')
+    motor = '<actuator><motor joint="x" ctrlrange="-50 50" ctrllimited="true"/></actuator>'
+    moved = text(motor, count=40)
     moved = moved.replace("<freejoint/>", joint, 1).replace("<freejoint/>", "", 1)
     system = mb.read_mjcf(moved)
     limits = DistanceLimits(braking=3.0, margin=0.02, bodies=("link",), nearest=1)

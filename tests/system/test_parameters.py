@@ -4,6 +4,7 @@ import casadi as ca
 import mujoco
 import numpy as np
 import pytest
+from support.parameter_tree import TREE
 
 import mbcasadi as mb
 from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
@@ -12,52 +13,9 @@ from mbcasadi.plant.named_parameters import set_parameters
 
 EXACT = 1e-9  # relative to the largest entry: rounding of MuJoCo and of ours
 STEP, BY_DIFFERENCE = 1e-6, 1e-6  # relative, of a central difference
-ALL = [
-    "body:*:*",
-    "joint:*:*",
-    "tendon:*:*",
-    "equality:*:*",
-    "gravity",
-]
-MEMBERS = {
-    "mass_matrix": ("qM",),
-    "bias_force": ("qfrc_bias",),
-    "passive_force": ("qfrc_passive",),
-}
+ALL = ["body:*:*", "joint:*:*", "tendon:*:*", "equality:*:*", "gravity"]
 
-MECHANISM = """
-<mujoco model="mechanism">
-  <option gravity="0.3 -0.2 -9"/>
-  <worldbody>
-    <body name="base" pos="0.1 0 1">
-      <freejoint name="root"/>
-      <site name="on_base" pos="0.3 0.1 0.1"/>
-      <inertial pos="0.01 0.02 0.03" mass="3" fullinertia="0.3 0.2 0.25 0.01 0.02 -0.01"/>
-      <body name="upper" pos="0.2 0 0" quat="0.9 0.1 0.3 0.2" gravcomp="0.3">
-        <joint name="shoulder" axis="0 1 0.2" damping="0.4" stiffness="2" springref="0.3"
-               armature="0.05"/>
-        <inertial pos="0 0.1 0.2" mass="1.2" diaginertia="0.02 0.03 0.04"/>
-        <body name="fore" pos="0 0 0.4">
-          <joint name="elbow" axis="1 0 0" ref="0.2" armature="0.02"/>
-          <site name="on_fore" pos="0.1 0 0.2"/>
-          <geom size="0.05 0.2" type="capsule" pos="0 0 0.2" mass="0.7"/>
-          <body name="fixed" pos="0.1 0 0.3"><geom size="0.04" mass="0.2"/></body>
-        </body>
-      </body>
-      <body name="slider" pos="-0.2 0 0">
-        <joint name="slide" type="slide" axis="1 0.5 0" damping="3"/>
-        <geom size="0.05 0.06 0.07" type="box" mass="0.5"/>
-        <body name="ball" pos="0 0 0.2">
-          <joint name="ball" type="ball" damping="0.1" stiffness="0.3"/>
-          <inertial pos="0.1 0.02 0.1" mass="0.6" diaginertia="0.01 0.02 0.025"/>
-        </body>
-      </body>
-    </body>
-  </worldbody>
-  <tendon>
-    <fixed name="cable" stiffness="4" damping="0.2" armature="0.01">
-      <joint joint="shoulder" coef="0.5"/><joint joint="elbow" coef="-0.3"/>
-    </fixed>
+ROWS = """
     <spatial name="rope" stiffness="3" damping="0.3" armature="0.02" springlength="0.1">
       <site site="on_base"/><site site="on_fore"/>
     </spatial>
@@ -66,29 +24,28 @@ MECHANISM = """
     <connect name="loop" body1="fore" body2="slider" anchor="0 0 0.3"/>
     <weld name="hold" body1="ball" body2="upper" torquescale="0.7"/>
     <joint name="couple" joint1="elbow" joint2="shoulder" polycoef="0.1 0.5 0.2 0.1 0"/>
-  </equality>
-</mujoco>
-"""
+  </equality>"""
+MECHANISM = TREE.replace("  </tendon>", ROWS).replace("<mujoco>", '<mujoco model="mechanism">')
 
 
 @pytest.fixture(scope="module")
-def system() -> mb.System:
+def system():
     return mb.read_mjcf(MECHANISM, parameters=ALL)
 
 
-def physical_change(system: mb.System, rng: np.random.Generator) -> np.ndarray:
+def physical_change(system, rng):
     """Return p with every number changed by some percent, inertias of real bodies."""
     p = system.parameters.values
     return p * (1 + 0.03 * rng.uniform(-1, 1, p.size))
 
 
-def edited(system: mb.System, p: np.ndarray) -> tuple[mujoco.MjModel, mujoco.MjData]:
+def edited(system, p):
     model = mujoco.MjModel.from_xml_string(MECHANISM)
     set_parameters(model, dict(zip(system.parameters.names, p, strict=True)))
     return model, mujoco.MjData(model)
 
 
-def test_members_at_p_are_those_of_an_edited_model(system: mb.System) -> None:
+def test_members_at_p_are_those_of_an_edited_model(system):
     rng = np.random.default_rng(0)
     for _ in range(3):
         p = physical_change(system, rng)
@@ -126,7 +83,7 @@ def test_members_at_p_are_those_of_an_edited_model(system: mb.System) -> None:
             assert error < EXACT * np.abs(expected).max(), name
 
 
-def test_every_parameter_has_an_effect_and_the_right_derivative(system: mb.System) -> None:
+def test_every_parameter_has_an_effect_and_the_right_derivative(system):
     rng = np.random.default_rng(1)
     p = system.parameters.values
     p[p == 0.0] = 0.1  # a spring without stiffness has no rest position
@@ -147,7 +104,7 @@ def test_every_parameter_has_an_effect_and_the_right_derivative(system: mb.Syste
         assert np.abs(J[:, k] - difference).max() < BY_DIFFERENCE * (1 + np.abs(difference).max())
 
 
-def test_a_system_at_numbers_is_that_of_the_edited_model(system: mb.System) -> None:
+def test_a_system_at_numbers_is_that_of_the_edited_model(system):
     p = physical_change(system, np.random.default_rng(2))
     changed = system.at(dict(zip(system.parameters.names, p, strict=True)))
     again = mb.read_mjcf(edited(system, p)[0])
@@ -160,7 +117,7 @@ def test_a_system_at_numbers_is_that_of_the_edited_model(system: mb.System) -> N
     np.testing.assert_allclose(changed.scales.coordinates, again.scales.coordinates, rtol=1e-6)
 
 
-def test_what_no_mechanism_has_is_refused(system: mb.System) -> None:
+def test_what_no_mechanism_has_is_refused(system):
     with pytest.raises(ProblemError, match="masses above 0"):
         system.at({"body:fore:mass": -0.1})
     with pytest.raises(ProblemError, match="distributions of mass"):
@@ -177,13 +134,13 @@ def test_what_no_mechanism_has_is_refused(system: mb.System) -> None:
         mb.read_mjcf(MECHANISM, parameters=["joint:elbow:inertance"])
 
 
-def test_a_force_that_a_flag_switches_off_has_no_parameters() -> None:
+def test_a_force_that_a_flag_switches_off_has_no_parameters():
     text = MECHANISM.replace("<option ", '<option><flag damper="disable"/></option><option ')
     with pytest.raises(UnknownNameError):
         mb.read_mjcf(text, parameters=["joint:elbow:damping"])
 
 
-def test_sensors_and_subtrees_take_p() -> None:
+def test_sensors_and_subtrees_take_p():
     sensors = '<subtreecom name="com" body="upper"/><subtreeangmom name="L" body="base"/>'
     sensed = MECHANISM.replace("</mujoco>", f"<sensor>{sensors}</sensor></mujoco>")
     system = mb.read_mjcf(sensed, parameters=["body:*:mass", "body:*:com"])
@@ -229,7 +186,7 @@ MOVED = """
 """
 
 
-def test_mocap_poses_air_and_gains_are_parameters() -> None:
+def test_mocap_poses_air_and_gains_are_parameters():
     patterns = ["mocap:target:*", "wind", "density", "viscosity", "actuator:*:*"]
     system = mb.read_mjcf(MOVED, parameters=patterns)
     model = mujoco.MjModel.from_xml_string(MOVED)
@@ -268,7 +225,7 @@ def test_mocap_poses_air_and_gains_are_parameters() -> None:
         assert error < 1e-5 * (1 + np.abs(J[:, k]).max()), system.parameters.names[k]
 
 
-def test_frames_of_a_system_at_numbers_are_where_its_mocap_bodies_are() -> None:
+def test_frames_of_a_system_at_numbers_are_where_its_mocap_bodies_are():
     system = mb.read_mjcf(MOVED, parameters=["mocap:target:*"])
     symbols = ca.SX.sym("q", system.nq)
     added = system.with_frame("above", symbols, ca.vertcat(symbols[0], 0, 1))
@@ -296,7 +253,7 @@ def test_frames_of_a_system_at_numbers_are_where_its_mocap_bodies_are() -> None:
         np.testing.assert_allclose(np.array(changed.frame("above").pose(q)[0]).ravel()[2], 1)
 
 
-def test_damping_that_differs_among_the_axes_of_a_joint_is_no_parameter() -> None:
+def test_damping_that_differs_among_the_axes_of_a_joint_is_no_parameter():
     model = mujoco.MjModel.from_xml_string(MECHANISM)
     ball = model.joint("ball").dofadr[0]
     model.dof_damping[ball] *= 2
@@ -307,7 +264,7 @@ def test_damping_that_differs_among_the_axes_of_a_joint_is_no_parameter() -> Non
         set_parameters(model, {"joint:ball:damping": 1.0})
 
 
-def test_an_error_of_single_parameters_is_that_of_the_edited_model() -> None:
+def test_an_error_of_single_parameters_is_that_of_the_edited_model():
     model, expected = (mujoco.MjModel.from_xml_string(MECHANISM) for _ in range(2))
     errors = {"equality:loop:anchor": 0.1, "gravity": -0.5, "body:fore:mass": 0.2}
     perturb(model, errors | {"mass": 0.0})
@@ -332,7 +289,7 @@ NOT_READ = """<mujoco><worldbody><geom name="drum" size=".1"/><site name="a" pos
 <general name="both" joint="hinge" gaintype="affine" biastype="affine"/></actuator></mujoco>"""
 
 
-def test_what_mujoco_does_not_read_of_a_type_is_no_parameter() -> None:
+def test_what_mujoco_does_not_read_of_a_type_is_no_parameter():
     patterns = ["actuator:*:*", "tendon:*:armature"]
     system = mb.read_mjcf(NOT_READ, parameters=patterns)
     affine = {f"bias.{term}" for term in ("constant", "length", "velocity")}

@@ -40,12 +40,12 @@ STEP = 1e-5
 DIFFERENCE = 1e-7  # central differences with that step; rates of some 10 1/s
 
 
-def of_sensor(kind: str) -> str:
+def of_sensor(kind):
     return "xbody" if kind == "body" else kind  # MuJoCo's "body" is its centre of mass
 
 
 @pytest.fixture(scope="module")
-def model() -> mujoco.MjModel:
+def model():
     lines = [
         f'<{quantity} objtype="{of_sensor(kind)}" objname="{name}" '
         f'reftype="{of_sensor(base_kind)}" refname="{base}"/>'

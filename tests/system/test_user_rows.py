@@ -16,7 +16,7 @@ DIFFERENCE_TOL = 1e-8
 MOTION_TOL = 1e-10
 
 
-def column(value) -> np.ndarray:
+def column(value):
     return np.array(value).ravel()
 
 

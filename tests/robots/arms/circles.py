@@ -87,10 +87,7 @@ def run(arm: Arm, motors: bool, delay: int, mass: float, observer: bool) -> Reco
     learned = DisturbanceObserver(BANDWIDTH) if observer else None
     law = InverseDynamicsQP(
         mb.read_mjcf(model),
-        [
-            FrameTask(arm.frame, kind=arm.kind, kp=KP),
-            PostureTask(kp=POSTURE_KP, weight=1e-4),
-        ],
+        [FrameTask(arm.frame, kind=arm.kind, kp=KP), PostureTask(kp=POSTURE_KP, weight=1e-4)],
         joint_limits=JointLimits(),
         observer=learned,
         period=PERIOD,

@@ -28,12 +28,7 @@ from mbcasadi.control import (
     PostureTask,
     touch_down,
 )
-from mbcasadi.validation import (
-    Recording,
-    ScenarioOptions,
-    compile_controller,
-    reaction,
-)
+from mbcasadi.validation import Recording, ScenarioOptions, compile_controller, reaction
 from robots.arms.reach import PANDA
 from robots.arms.row import Figure
 from robots.references import smooth
@@ -96,10 +91,7 @@ def model(motors: bool, table: Table) -> mujoco.MjModel:
     tool.add_geom(name="ball", size=[BALL, 0, 0], pos=[0, 0, TOOL], mass=0.02, **off)
     tool.add_site(name="tip", pos=[0, 0, TOOL])
     spec.worldbody.add_geom(
-        name="table",
-        type=mujoco.mjtGeom.mjGEOM_PLANE,
-        size=[0.5, 0.5, 0.1],
-        pos=[BEFORE, 0, TABLE],
+        name="table", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0.5, 0.5, 0.1], pos=[BEFORE, 0, TABLE]
     )
     pair = spec.add_pair(geomname1="table", geomname2="ball", condim=3)
     pair.friction = [MU, MU, 0.005, 1e-4, 1e-4]

@@ -64,10 +64,7 @@ def run(arm: Arm, motors: bool) -> tuple[mujoco.MjModel, Recording]:
     system = mb.read_mjcf(model)
     law = InverseDynamicsQP(
         system,
-        [
-            FrameTask(arm.frame, kind=arm.kind, kp=KP),
-            PostureTask(kp=POSTURE_KP, weight=5e-4),
-        ],
+        [FrameTask(arm.frame, kind=arm.kind, kp=KP), PostureTask(kp=POSTURE_KP, weight=5e-4)],
         joint_limits=JointLimits(velocity=PANDA_SPEED if arm is PANDA else SPEED_LIMIT),
         observer=DisturbanceObserver(),
         period=PERIOD,

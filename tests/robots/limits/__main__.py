@@ -8,7 +8,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported
 
 from robots.arms.row import HEAD, Figure
 from robots.limits import drawn, meet, reach
-from robots.limits.models import VARIABLE, MissingModelError
+from robots.limits.models import MissingModelError
+from robots.models import VARIABLE
 
 
 def rows(arms: Iterable[str], count: int, seed: int) -> Iterator[tuple[str, Callable]]:

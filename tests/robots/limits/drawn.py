@@ -19,7 +19,7 @@ from mbcasadi.control import DistanceLimits, InverseDynamicsQP, JointLimits, Pos
 from mbcasadi.description.status import Flag
 from mbcasadi.validation import compile_controller
 from robots.arms.row import Figure
-from robots.limits.meet import APART, HALF_TURN, MARGIN, PERIOD, gaps
+from robots.limits.meet import MARGIN, PERIOD, Pair, gaps, two_arms
 from robots.limits.models import make_motors, robot_spec
 
 DELAY, MASS, HALF = 1, 0.1, 0.5
@@ -28,32 +28,11 @@ FASTEST, SLOWEST = 4.0, 0.3  # rad/s
 BRAKING = 3.0  # m/s²
 NEAR, CLOSING = 0.12, 0.3  # m, m/s: of what counts as an encounter
 TRIES = 200_000
-UR5E_TORQUES = (150.0, 150.0, 150.0, 28.0, 28.0, 28.0)
-BALLS = {"forearm_link": 0.08, "wrist_1_link": 0.07, "wrist_3_link": 0.08}
-
-
-def two_ur5e() -> mujoco.MjModel:
-    """Return two UR5e that face each other, each with three balls."""
-    world = mujoco.MjSpec()
-    world.option.timestep, world.option.integrator = PERIOD, mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    for side, x in (("left", -APART), ("right", APART)):
-        arm = robot_spec("men__universal_robots_ur5e__ur5e")
-        arm.option.integrator, arm.option.timestep = world.option.integrator, PERIOD
-        make_motors(arm, UR5E_TORQUES)
-        for key in list(arm.keys):
-            arm.delete(key)
-        for geom in arm.geoms:
-            geom.contype = geom.conaffinity = 0
-        own, other = (1, 2) if side == "left" else (2, 1)
-        for name, size in BALLS.items():
-            arm.body(name).add_geom(
-                name=f"{name} ball", size=[size, 0, 0], mass=0.0, contype=own, conaffinity=other
-            )
-        frame = world.worldbody.add_frame(pos=[x, 0, 0])
-        if side == "left":
-            frame.quat = HALF_TURN
-        world.attach(arm, prefix=f"{side}_", frame=frame)
-    return world.compile()
+UR5E = Pair(
+    "men__universal_robots_ur5e__ur5e",
+    (150.0, 150.0, 150.0, 28.0, 28.0, 28.0),
+    {"forearm_link": 0.08, "wrist_1_link": 0.07, "wrist_3_link": 0.08},
+)
 
 
 LIMBS = {
@@ -196,7 +175,10 @@ def figures(count: int, seed: int) -> Iterator[Figure]:
         count: number of encounters.
         seed: of what is drawn.
     """
-    shares = {"two ur5e": (two_ur5e, count - count // 4), "g1": (g1, count // 4)}
+    shares = {
+        "two ur5e": (lambda: two_arms(UR5E, "left"), count - count // 4),
+        "g1": (g1, count // 4),
+    }
     for name, (make, own) in shares.items():
         scene, rng = scene_of(name, make()), np.random.default_rng(seed)
         worst, silent, bad, lost, near = -np.inf, -np.inf, 0, 0, 0

@@ -20,7 +20,7 @@ from robots.limits.models import make_motors, robot_spec
 from robots.references import displace, smooth
 
 PERIOD = 0.001  # s
-APART, BALL, MARGIN, BRAKING = 0.7, 0.1, 0.01, 3.0  # m, m, m, m/s²
+APART, MARGIN, BRAKING = 0.7, 0.01, 3.0  # m, m, m/s²
 WAIT, REST = 0.5, 1.0  # s
 HOME = (0.0, -1.3, 1.9, -2.2, -1.57, 0.0)
 HALF_TURN = (0.0, 0.0, 0.0, 1.0)
@@ -28,20 +28,22 @@ HALF_TURN = (0.0, 0.0, 0.0, 1.0)
 
 @dataclass(frozen=True)
 class Pair:
-    """Two arms of one kind: model, torques of their motors, bodies that carry a ball."""
+    """Two arms of one kind: model, torques of their motors, radii of balls on bodies, m."""
 
     model: str
     torques: tuple[float, ...]
-    balls: tuple[str, ...]
+    balls: dict[str, float]
 
 
 UR10E = Pair(
-    "men__universal_robots_ur10e__ur10e", (330.0, 330.0, 150.0, 56.0, 56.0, 56.0), ("wrist_3_link",)
+    "men__universal_robots_ur10e__ur10e",
+    (330.0, 330.0, 150.0, 56.0, 56.0, 56.0),
+    {"wrist_3_link": 0.1},
 )
 
 
 def two_arms(pair: Pair, turned: str) -> mujoco.MjModel:
-    """Return two arms that face each other; only their balls have distances.
+    """Return two arms that face each other; only balls of different arms have distances.
 
     Args:
         pair: which.
@@ -55,12 +57,12 @@ def two_arms(pair: Pair, turned: str) -> mujoco.MjModel:
         make_motors(arm, pair.torques)
         for key in list(arm.keys):
             arm.delete(key)
-        for body in arm.bodies:
-            for geom in body.geoms:
-                geom.contype = geom.conaffinity = 0
-        for name in pair.balls:
+        for geom in arm.geoms:
+            geom.contype = geom.conaffinity = 0
+        own, other = (1, 2) if side == "left" else (2, 1)
+        for name, size in pair.balls.items():
             arm.body(name).add_geom(
-                name=f"{name} ball", size=[BALL, 0, 0], mass=0.0, contype=1, conaffinity=1
+                name=f"{name} ball", size=[size, 0, 0], mass=0.0, contype=own, conaffinity=other
             )
         frame = world.worldbody.add_frame(pos=[x, 0, 0])
         if side == turned:
@@ -123,7 +125,7 @@ def meet(turned: str, duration: float, mass: float, delay: int):
         perturb={"mass": mass} if mass else None,
     )
     recording = report.runs[0].recording
-    balls = [f"{side}_{UR10E.balls[0]} ball" for side in ("left", "right")]
+    balls = [f"{side}_{name} ball" for side in ("left", "right") for name in UR10E.balls]
     return gaps(model, recording.q, [tuple(balls)]).min(), recording
 
 

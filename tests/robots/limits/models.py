@@ -1,22 +1,14 @@
 """Where the models of robots lie, and which are missing."""
 
-import os
 from collections.abc import Sequence
-from pathlib import Path
 
 import mujoco
 
-VARIABLE = "MBCASADI_ROBOTS"
-BESIDE = Path(__file__).resolve().parents[4] / "shared" / "models"
+from robots.models import folder
 
 
 class MissingModelError(Exception):
     """A model is not in the folder; the text is its path."""
-
-
-def folder() -> Path:
-    """Return the folder of robots: that of the variable, or the one beside the project."""
-    return Path(os.environ.get(VARIABLE, BESIDE))
 
 
 def robot_spec(name: str) -> mujoco.MjSpec:

@@ -4,9 +4,7 @@ Models are converted number by number, and MuJoCo itself says that they are the 
 """
 
 import copy
-from collections.abc import Callable
 from operator import attrgetter
-from typing import Any
 
 import mujoco
 import numpy as np
@@ -32,20 +30,20 @@ PLANTED = 1e-6  # relative, in one number
 ROUNDING = 1e-11  # a tenth of what agrees; measured 2e-12
 
 
-def changed(model: mujoco.MjModel, change: Callable[[mujoco.MjModel], None]) -> mujoco.MjModel:
+def changed(model, change):
     """Return a copy with one number changed."""
     new = copy.copy(model)
     change(new)
     return new
 
 
-def errors(model: mujoco.MjModel, wrong: mujoco.MjModel) -> dict[str, float]:
+def errors(model, wrong):
     """Return the errors of the system of a wrong model."""
     entries = agreement_with_mujoco(read_mjcf(wrong), model, **FEW)
     return {entry.quantity: entry.error for entry in entries}
 
 
-def assert_same_mechanism(model: mujoco.MjModel, new: mujoco.MjModel, u: Units) -> None:
+def assert_same_mechanism(model, new, u):
     """Assert that MuJoCo's own forces of the two are the same."""
     rng, size = np.random.default_rng(5), coordinate_sizes(model, u)
     q, v = np.array(model.qpos0), rng.normal(size=model.nv)
@@ -68,7 +66,7 @@ def assert_same_mechanism(model: mujoco.MjModel, new: mujoco.MjModel, u: Units) 
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_right_model_agrees_in_all_units(name: str) -> None:
+def test_a_right_model_agrees_in_all_units(name):
     model = mujoco.MjModel.from_xml_string(CASES[name])
     for units in (SI, *OTHERS):
         new = in_units(model, units)
@@ -80,10 +78,10 @@ def test_a_right_model_agrees_in_all_units(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["weld", "joint couplings", "no gravity, servo"])
-def test_natural_sizes_are_those_of_the_units(name: str) -> None:
+def test_natural_sizes_are_those_of_the_units(name):
     model = mujoco.MjModel.from_xml_string(CASES[name])
 
-    def measured(u: Units) -> dict[str, np.ndarray]:
+    def measured(u):
         new, size = in_units(model, u), coordinate_sizes(model, u)
         sizes = measure_sizes(new)
         s = sample_at(new, sizes, random_draw(new, sizes, np.random.default_rng(1)))
@@ -105,14 +103,14 @@ def test_natural_sizes_are_those_of_the_units(name: str) -> None:
             np.testing.assert_allclose(value, expected[key], rtol=1e-9, err_msg=key)
 
 
-def scale_mass(model: mujoco.MjModel) -> None:
+def scale_mass(model):
     model.body_mass[1:] *= 1 + PLANTED * np.arange(1, model.nbody)
 
 
-def scaled(field: str, index: Any = slice(None)) -> Callable[[mujoco.MjModel], None]:
+def scaled(field, index=slice(None)):
     """Return a change of some numbers of a field."""
 
-    def change(model: mujoco.MjModel) -> None:
+    def change(model):
         attrgetter(field)(model)[index] *= 1 + PLANTED
 
     change.__name__ = field
@@ -126,6 +124,7 @@ PLANTS = [
     ("several joints", scaled("body_inertia", -1), {"mass_matrix", "bias_force", "kinetic_energy"}),
     ("several joints", scaled("opt.gravity"), {*FORCES, "potential_energy"}),
     ("springs", scaled("jnt_stiffness"), {"passive_force", "potential_energy"}),
+    ("armature", scaled("dof_armature"), {"mass_matrix", "kinetic_energy"}),
     ("weld", scaled("eq_data", np.s_[0, :3]), ROWS),
     ("joint couplings", scaled("eq_data", (0, 1)), {"constraint", "constraint_jacobian"}),
     ("tendons", scaled("wrap_prm", 0), {"mass_matrix", "passive_force", *ENERGIES}),
@@ -143,9 +142,7 @@ PLANTS = [
 @pytest.mark.parametrize(
     ("name", "plant", "expected"), PLANTS, ids=[f"{n}: {p.__name__}" for n, p, _ in PLANTS]
 )
-def test_one_wrong_number_gives_the_same_errors_in_all_units(
-    name: str, plant: Callable[[mujoco.MjModel], None], expected: set[str]
-) -> None:
+def test_one_wrong_number_gives_the_same_errors_in_all_units(name, plant, expected):
     model = mujoco.MjModel.from_xml_string(CASES[name])
     reference = errors(model, changed(model, plant))
     wrong = {quantity for quantity, error in reference.items() if error > 1e-10}
@@ -162,7 +159,7 @@ def test_one_wrong_number_gives_the_same_errors_in_all_units(
 
 
 @pytest.mark.parametrize("name", ["four_bar", "planar_3rrr", "quadruped"])
-def test_a_packaged_model_is_judged_alike_in_all_units(name: str) -> None:
+def test_a_packaged_model_is_judged_alike_in_all_units(name):
     model = mujoco.MjModel.from_xml_path(str(models.path(name)))
     reference = errors(model, changed(model, scale_mass))
     assert reference["mass_matrix"] > 1e-10
@@ -174,13 +171,13 @@ def test_a_packaged_model_is_judged_alike_in_all_units(name: str) -> None:
             assert found[quantity] == pytest.approx(error, rel=1e-3, abs=ROUNDING), quantity
 
 
-def test_a_turned_site_far_from_the_origin_is_found() -> None:
+def test_a_turned_site_far_from_the_origin_is_found():
     model = mujoco.MjModel.from_xml_string(
         '<mujoco><worldbody><body pos="1e5 0 0"><joint axis="0 1 0"/><geom size=".1" pos=".2 0 0"/>'
         '<site name="s" pos=".1 0 0" quat="1 .1 .2 .3"/></body></worldbody></mujoco>'
     )
 
-    def turn(new: mujoco.MjModel) -> None:
+    def turn(new):
         new.site_quat[0] += PLANTED * np.array([0.0, 1.0, 0.0, 0.0])
 
     assert judge(agreement_with_mujoco(read_mjcf(model), model, **FEW)).passed

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import casadi as ca
 import numpy as np
@@ -34,7 +33,7 @@ from mbcasadi.validation.metrics.criteria import JUDGED
 FOUR_BAR = models.path("four_bar")
 
 
-def test_each_case_is_another_plant_and_the_summary_names_the_worst() -> None:
+def test_each_case_is_another_plant_and_the_summary_names_the_worst():
     plan = cases([1, 2], [{"mass": 0.2}], [0, 5], [0.0])
     reports: list[tuple[str, float]] = []
     done = campaign(
@@ -53,7 +52,7 @@ def test_each_case_is_another_plant_and_the_summary_names_the_worst() -> None:
     assert ("3 of 4 runs are done", 0.75) in reports
 
 
-def test_a_start_error_moves_the_start_and_the_loops_stay_closed() -> None:
+def test_a_start_error_moves_the_start_and_the_loops_stay_closed():
     trial, plan = Trial(0.1, reference=swing), cases([3], start_errors=[0.0, 0.1])
     done = campaign(crank_controller(), FOUR_BAR, trial, plan)
     first, moved = done.outcomes
@@ -61,7 +60,7 @@ def test_a_start_error_moves_the_start_and_the_loops_stay_closed() -> None:
     assert moved.metric("closure.plant") < 1e-3
 
 
-def test_a_failed_case_fails_the_campaign_and_is_in_the_json() -> None:
+def test_a_failed_case_fails_the_campaign_and_is_in_the_json():
     done = campaign(
         crank_controller(),
         FOUR_BAR,
@@ -75,12 +74,9 @@ def test_a_failed_case_fails_the_campaign_and_is_in_the_json() -> None:
     assert next(r for r in data["summary"] if r["metric"] == "tracking.max")["failed"] == 1
 
 
-def test_a_campaign_without_criteria_fails_where_a_constant_target_is_not_held() -> None:
+def test_a_campaign_without_criteria_fails_where_a_constant_target_is_not_held():
     done = campaign(
-        crank_controller(kp=0.0, kd=0.0),
-        FOUR_BAR,
-        Trial(0.5, reference=[1.0, 0.0]),
-        cases([1]),
+        crank_controller(kp=0.0, kd=0.0), FOUR_BAR, Trial(0.5, reference=[1.0, 0.0]), cases([1])
     )
     (outcome,) = done.outcomes
     assert outcome.metric("tracking.max") > 0.9  # the error was there, in rad
@@ -88,7 +84,7 @@ def test_a_campaign_without_criteria_fails_where_a_constant_target_is_not_held()
     assert not done.passed
 
 
-def test_runs_of_which_no_criterion_says_anything_are_not_judged(tmp_path: Path) -> None:
+def test_runs_of_which_no_criterion_says_anything_are_not_judged(tmp_path):
     store = tmp_path / "idle.sqlite"
     given = idle_controller(FOUR_BAR), FOUR_BAR, Trial(0.1)
     done = campaign(*given, cases([1, 2]), CampaignOptions(store=store))
@@ -103,7 +99,7 @@ def test_runs_of_which_no_criterion_says_anything_are_not_judged(tmp_path: Path)
         margin(*given, over="mass", largest=0.1, steps=1)
 
 
-def test_an_empty_campaign_is_refused() -> None:
+def test_an_empty_campaign_is_refused():
     with pytest.raises(ProblemError, match="at least one case"):
         campaign(crank_controller(), FOUR_BAR, Trial(0.1), [])
 
@@ -116,12 +112,12 @@ def test_an_empty_campaign_is_refused() -> None:
         ({"perturb": {"mass": 0.1}}, "perturb = {'mass': 0.1} .*: give them to the cases"),
     ],
 )
-def test_seed_errors_and_delay_belong_to_the_cases(conditions, words) -> None:
+def test_seed_errors_and_delay_belong_to_the_cases(conditions, words):
     with pytest.raises(ProblemError, match=words):
         campaign(crank_controller(), FOUR_BAR, Trial(0.1, **conditions), cases([0]))
 
 
-def test_planned_contact_forces_are_those_whose_control_acts() -> None:
+def test_planned_contact_forces_are_those_whose_control_acts():
     quadruped = models.path("quadruped")
     q, stand = ca.SX.sym("q", 19), Plant(quadruped).keyframe("stand")
     planned = ca.repmat(ca.vertcat(1e3 * q[2], 0, 0), 4, 1)  # of the height, which sinks

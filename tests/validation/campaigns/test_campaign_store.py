@@ -32,7 +32,7 @@ def stop_after(count):
     return progress
 
 
-def test_an_interrupted_campaign_goes_on_and_is_read_back_as_it_was(tmp_path) -> None:
+def test_an_interrupted_campaign_goes_on_and_is_read_back_as_it_was(tmp_path):
     store = tmp_path / "runs.sqlite"
     with pytest.raises(KeyboardInterrupt):
         run(store, progress=stop_after(2))
@@ -51,7 +51,7 @@ def test_an_interrupted_campaign_goes_on_and_is_read_back_as_it_was(tmp_path) ->
     assert all_digits(run(store)) == all_digits(done)  # nothing is left to run
 
 
-def test_the_file_can_be_asked_by_other_programs(tmp_path) -> None:
+def test_the_file_can_be_asked_by_other_programs(tmp_path):
     store = tmp_path / "runs.sqlite"
     done = run(store, fast=True)
     assert ["Python Function" in note for note in done.notes] == [True]
@@ -76,14 +76,14 @@ def test_the_file_can_be_asked_by_other_programs(tmp_path) -> None:
         ({"disturbance": [0.1, 0.0, 0.0]}, "conditions"),
     ],
 )
-def test_a_file_of_another_campaign_is_refused_with_what_differs(tmp_path, change, message) -> None:
+def test_a_file_of_another_campaign_is_refused_with_what_differs(tmp_path, change, message):
     store = tmp_path / "runs.sqlite"
     run(store, plan=PLAN[:5])
     with pytest.raises(ProblemError, match=f"another campaign: it differs in .*{message}"):
         run(store, **change)
 
 
-def test_a_file_that_is_no_campaign_is_refused(tmp_path) -> None:
+def test_a_file_that_is_no_campaign_is_refused(tmp_path):
     text = tmp_path / "notes.txt"
     text.write_text("not a database, by far not long enough to be one" * 40)
     with pytest.raises(ProblemError, match="cannot open"):

@@ -13,7 +13,6 @@ from mbcasadi.validation import (
     CampaignOptions,
     Case,
     Criteria,
-    Outcome,
     ScenarioOptions,
     Trial,
     campaign,
@@ -26,7 +25,7 @@ from mbcasadi.validation import (
 FOUR_BAR = models.path("four_bar")
 
 
-def test_a_case_alone_has_the_metrics_of_the_campaign_bit_by_bit() -> None:
+def test_a_case_alone_has_the_metrics_of_the_campaign_bit_by_bit():
     plan = cases([5, 6], [{"mass": 0.2}], [2], [0.02], [1.5])
     trial = Trial(
         0.2,
@@ -46,11 +45,11 @@ def test_a_case_alone_has_the_metrics_of_the_campaign_bit_by_bit() -> None:
         case_report(*given, 2)
 
 
-def values(outcome: Outcome) -> list[str]:
+def values(outcome):
     return [f"{metric.name} {metric.value!r}" for metric in outcome.metrics]
 
 
-def test_the_factor_on_the_disturbance_is_that_of_the_case() -> None:
+def test_the_factor_on_the_disturbance_is_that_of_the_case():
     push = lambda t: [3.0] if t > 0.05 else [0.0]  # noqa: E731
     given, trial = (planning_slider(), SLIDER), Trial(0.5, disturbance=push, criteria=Criteria({}))
     pushed = campaign(*given, trial, [Case(0), Case(0, disturbance=-2.0)])
@@ -60,7 +59,7 @@ def test_the_factor_on_the_disturbance_is_that_of_the_case() -> None:
     assert values(pushed.outcomes[0]) != values(other.outcomes[0])
 
 
-def test_a_reaction_and_switches_act_in_a_campaign_as_they_do_alone() -> None:
+def test_a_reaction_and_switches_act_in_a_campaign_as_they_do_alone():
     z, scheduled = ca.SX.sym("z"), ca.SX.sym("scheduled_ref", 2)
     function = ca.Function(
         "halves", [scheduled, z], [scheduled / 2, z + 1], ["scheduled_ref", "z"], ["ref", "z_next"]
@@ -92,7 +91,7 @@ def weak_push(**more):
     )
 
 
-def test_the_margin_is_the_force_at_which_the_control_exceeds_its_limit() -> None:
+def test_the_margin_is_the_force_at_which_the_control_exceeds_its_limit():
     """The least u that holds F is F; from rest the largest |u| is its overshoot, linear in F."""
     found = weak_push(largest=20.0)
     free = Trial(2.0, disturbance=[1.0], criteria=Criteria({}))
@@ -109,7 +108,7 @@ def test_the_margin_is_the_force_at_which_the_control_exceeds_its_limit() -> Non
     assert "passes for all" in str(none)
 
 
-def test_a_margin_over_delays_is_whole_ticks_and_one_that_fails_at_once_says_so() -> None:
+def test_a_margin_over_delays_is_whole_ticks_and_one_that_fails_at_once_says_so():
     given = crank_controller(), FOUR_BAR
 
     def least(limit, **more):

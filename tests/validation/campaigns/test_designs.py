@@ -16,7 +16,7 @@ def table(plan):
     return {name: values[:, i] for i, name in enumerate(names)}
 
 
-def test_cases_are_all_combinations() -> None:
+def test_cases_are_all_combinations():
     plan = cases([1, 2, 3], [{}, {"mass": 0.1}], [0, 1], [0.0, 0.05], [1.0, 2.0])
     assert len(plan) == 48
     distinct = {(c.seed, tuple(c.perturb), c.delay, c.start_error, c.disturbance) for c in plan}
@@ -24,7 +24,7 @@ def test_cases_are_all_combinations() -> None:
 
 
 @pytest.mark.parametrize("design", ["monte_carlo", "sobol", "latin_hypercube", "grid", "saltelli"])
-def test_a_design_stays_in_its_ranges_and_depends_on_its_seed_alone(design) -> None:
+def test_a_design_stays_in_its_ranges_and_depends_on_its_seed_alone(design):
     count = {"grid": 64, "saltelli": 80}.get(design, 60)
     plan = sampled_cases(RANGES, count, design=design, seed=4, perturb={"friction": 0.1})
     assert len(plan) == count
@@ -38,12 +38,12 @@ def test_a_design_stays_in_its_ranges_and_depends_on_its_seed_alone(design) -> N
     assert [case.to_json() for case in again] == [case.to_json() for case in plan]
 
 
-def test_a_latin_hypercube_has_one_case_in_each_of_n_equal_parts_of_a_range() -> None:
+def test_a_latin_hypercube_has_one_case_in_each_of_n_equal_parts_of_a_range():
     masses = table(sampled_cases({"mass": (0.0, 1.0 - 1e-9)}, 20, design="latin_hypercube"))["mass"]
     assert sorted(np.floor(20 * masses).astype(int)) == list(range(20))
 
 
-def test_a_grid_has_all_combinations_of_its_levels() -> None:
+def test_a_grid_has_all_combinations_of_its_levels():
     plan = sampled_cases({"mass": (-0.1, 0.1), "disturbance": (0.0, 2.0)}, 9, design="grid")
     points = {(round(c.perturb["mass"], 12), c.disturbance) for c in plan}
     assert points == {(m, d) for m in (-0.1, 0.0, 0.1) for d in (0.0, 1.0, 2.0)}
@@ -61,11 +61,11 @@ def test_a_grid_has_all_combinations_of_its_levels() -> None:
         ({"ranges": {"delay": (-2, 3)}, "count": 8}, "delay"),
     ],
 )
-def test_a_design_that_does_not_exist_is_refused(arguments, message) -> None:
+def test_a_design_that_does_not_exist_is_refused(arguments, message):
     with pytest.raises(ProblemError, match=message):
         sampled_cases(**arguments)
 
 
-def test_a_case_keeps_all_its_digits_as_text() -> None:
+def test_a_case_keeps_all_its_digits_as_text():
     case = Case(7, {"mass": 0.1 + 1e-16, "friction": -1 / 3}, 2, 1e-3 / 3, -0.7, each_body=False)
     assert case_of_json(case.to_json()) == case

@@ -22,7 +22,7 @@ class Mortal(Workers):
 
     death_errors = (BrokenExecutor,)
 
-    def __init__(self, killers, *, names_the_batch: bool, deaths_of_error: int) -> None:
+    def __init__(self, killers, *, names_the_batch, deaths_of_error):
         self.in_flight = 4
         self.names_the_batch = names_the_batch
         self.deaths_of_error = deaths_of_error
@@ -40,7 +40,7 @@ class Mortal(Workers):
             self.finish()
         return future
 
-    def finish(self) -> None:
+    def finish(self):
         """Run what waits; a killer breaks the batches in flight beside its own."""
         waiting, self.waiting = self.waiting, []
         for future, kit, batch in waiting:
@@ -57,25 +57,25 @@ class Mortal(Workers):
                 outcomes = tuple(Outcome(n, case, (), (), ()) for n, case in batch)
                 future.set_result(BatchResult(outcomes, 0.5 * len(batch)))
 
-    def kills(self, number: int) -> bool:
+    def kills(self, number):
         left = self.killers.get(number, 0)
         self.killers[number] = left - 1
         return left > 0
 
-    def rebuild(self) -> None:
+    def rebuild(self):
         self.broken = False
         self.rebuilt += 1
 
-    def close(self) -> None:
+    def close(self):
         pass
 
 
-def shipment() -> Shipment:
+def shipment():
     return Shipment("key", b"kit", None, lambda numbered, why: Outcome(*numbered, (), (), (why,)))
 
 
 @pytest.mark.parametrize("names_the_batch", [False, True], ids=["pool", "cluster"])
-def test_a_case_that_always_kills_is_given_up_and_all_others_run_once(names_the_batch) -> None:
+def test_a_case_that_always_kills_is_given_up_and_all_others_run_once(names_the_batch):
     deaths = MOST_DEATHS if names_the_batch else 1
     workers = Mortal({17: 99, 30: 1}, names_the_batch=names_the_batch, deaths_of_error=deaths)
     plan = list(enumerate(Case(k) for k in range(60)))
@@ -90,14 +90,14 @@ def test_a_case_that_always_kills_is_given_up_and_all_others_run_once(names_the_
     assert workers.rebuilt >= 1
 
 
-def test_a_campaign_ends_where_every_case_kills_its_worker() -> None:
+def test_a_campaign_ends_where_every_case_kills_its_worker():
     workers = Mortal(dict.fromkeys(range(20), 99), names_the_batch=False, deaths_of_error=1)
     plan = list(enumerate(Case(k) for k in range(20)))
     with pytest.raises(ProblemError, match="3 cases in a row"):
         list(Schedule(workers, shipment(), 0.5).run(plan))
 
 
-def test_an_executor_of_the_caller_that_breaks_is_an_error_that_says_so() -> None:
+def test_an_executor_of_the_caller_that_breaks_is_an_error_that_says_so():
     class Broken(Executor):
         def submit(self, *_arguments):
             if self.first:
@@ -114,7 +114,7 @@ def test_an_executor_of_the_caller_that_breaks_is_an_error_that_says_so() -> Non
             list(Schedule(GivenExecutor(executor), shipment(), None).run(plan))
 
 
-def test_batches_are_larger_where_cases_are_short() -> None:
+def test_batches_are_larger_where_cases_are_short():
     for seconds, largest in ((5.0, 1), (0.5, 4), (0.01, 125)):
         workers = Mortal({}, names_the_batch=False, deaths_of_error=1)
         workers.has_kit = True

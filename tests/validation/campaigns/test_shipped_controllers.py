@@ -3,8 +3,8 @@
 import pickle
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
@@ -48,43 +48,43 @@ PD_C = "void pd(const double *q, const double *v, double *u) { u[0] = -20 * q[0]
 class Integrating:
     """A callable that remembers its run."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.sum = 0.0
 
-    def __call__(self, _t: float, q: np.ndarray, v: np.ndarray) -> list[float]:
+    def __call__(self, _t, q, v):
         self.sum += q[0]
         return [-20 * q[0] - 8 * v[0] - self.sum]
 
 
-def late_mistake(t: float, q: np.ndarray, v: np.ndarray) -> list[float]:
+def late_mistake(t, q, v):
     if t > 0.1 and q[0] > 0:
         raise KeyError("gain")
     return [0.0]
 
 
-def pd_function() -> ca.Function:
+def pd_function():
     q, v = ca.SX.sym("q"), ca.SX.sym("v")
     return ca.Function("pd", [q, v], [-SLIDER_GAIN @ ca.vertcat(q, v)], ["q", "v"], ["u"])
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def library(tmp_path_factory):
     return compiled_library(tmp_path_factory.mktemp("library"), PD_C)
 
 
 @pytest.fixture(scope="module")
-def other_process() -> Iterator[Executor]:
+def other_process():
     with ProcessPoolExecutor(1, get_context("spawn")) as executor:
         yield executor
 
 
-def run(controller: Any, **options: Any) -> Any:
+def run(controller, **options):
     return campaign(controller, SLIDER, TRIAL, PLAN, CampaignOptions(**options))
 
 
 def test_every_kind_has_the_same_digits_in_another_process_and_alone(
-    library: Path, other_process: Executor, tmp_path: Path
-) -> None:
+    library, other_process, tmp_path
+):
     gain = 20.0
     by_value: Callable[..., Any] = lambda _, q, v: [-gain * q[0] - 8 * v[0]]  # noqa: E731
     by_value.__module__ = "__main__"  # as in a script: cloudpickle sends it by value
@@ -112,7 +112,7 @@ def test_every_kind_has_the_same_digits_in_another_process_and_alone(
     np.testing.assert_allclose(list(peaks.values()), peaks["Function"], rtol=1e-12)
 
 
-def test_what_a_users_function_raises_is_a_failed_case_with_its_reason() -> None:
+def test_what_a_users_function_raises_is_a_failed_case_with_its_reason():
     plan = [Case(0), Case(0, start_error=0.1), Case(3, start_error=0.1)]
     done = campaign(late_mistake, SLIDER, TRIAL, plan)
     starts = [np.random.default_rng(c.seed).uniform(-1, 1, 1)[0] * c.start_error for c in plan]
@@ -124,12 +124,10 @@ def test_what_a_users_function_raises_is_a_failed_case_with_its_reason() -> None
     assert "t = 0.11 s" in failed.events[0]
 
 
-def test_what_has_no_pickle_runs_in_this_process_and_that_is_said(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_has_no_pickle_runs_in_this_process_and_that_is_said(monkeypatch):
     lock = threading.Lock()
 
-    def locked(t: float, q: np.ndarray, v: np.ndarray) -> list[float]:
+    def locked(t, q, v):
         with lock:
             return [-20 * q[0] - 8 * v[0]]
 
@@ -150,9 +148,7 @@ def test_what_has_no_pickle_runs_in_this_process_and_that_is_said(
         run(late_mistake, jobs=2)
 
 
-def test_a_library_travels_as_its_bytes_to_machines_of_its_type(
-    library: Path, tmp_path: Path
-) -> None:
+def test_a_library_travels_as_its_bytes_to_machines_of_its_type(library, tmp_path):
     moved = Path(tmp_path / library.name)
     moved.write_bytes(library.read_bytes())
     plant = Plant(SLIDER)
@@ -165,7 +161,7 @@ def test_a_library_travels_as_its_bytes_to_machines_of_its_type(
         replace(shipped, content=(*shipped.content[:2], "dos 8086", 0.01)).load(plant)
 
 
-def test_reference_time_step_and_period_are_those_of_validate() -> None:
+def test_reference_time_step_and_period_are_those_of_validate():
     posture = mb.control.PostureTask(kp=20.0, kd=8.0)
     law = mb.control.InverseDynamicsQP(mb.read_mjcf(SLIDER), [posture], period=0.015)
     (run_alone,) = mb.validate(law, SLIDER, 0.3, q0=[0.4]).runs
@@ -180,12 +176,10 @@ def test_reference_time_step_and_period_are_those_of_validate() -> None:
         np.testing.assert_equal(alone.metric(metric.name), metric.value)
 
 
-def test_a_fast_campaign_says_what_ran_and_has_the_motion_of_the_c(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_fast_campaign_says_what_ran_and_has_the_motion_of_the_c(monkeypatch):
     plan, four_bar = cases([1], [{"mass": 0.1}]), models.path("four_bar")
 
-    def done(fast: bool) -> Any:
+    def done(fast):
         trial = Trial(0.1, reference=swing, fast=fast)
         return campaign(crank_controller(), four_bar, trial, plan, CampaignOptions(jobs=1))
 
@@ -200,7 +194,7 @@ def test_a_fast_campaign_says_what_ran_and_has_the_motion_of_the_c(
             assert outcome.metric(metric.name) == pytest.approx(metric.value, rel=1e-6, abs=1e-9)
 
 
-def test_a_store_knows_other_controllers_of_python(tmp_path: Path) -> None:
+def test_a_store_knows_other_controllers_of_python(tmp_path):
     store, other = tmp_path / "runs.sqlite", Integrating()
     run(Integrating(), store=store)
     run(Integrating(), store=store)

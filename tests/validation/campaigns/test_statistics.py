@@ -15,7 +15,7 @@ from mbcasadi.validation.metrics import Criteria, Metric, judge
 LIMITS = Criteria({"tracking.max": 1.0, "cone.plant": 0.0})
 
 
-def outcome(number: int, case: Case, error: float, cone: float = 0.5, *, done=True) -> Outcome:
+def outcome(number, case, error, cone=0.5, *, done=True):
     metrics = (
         Metric("tracking.max", error, "m", "largest"),
         Metric("cone.plant", cone, "", "margin"),
@@ -24,13 +24,13 @@ def outcome(number: int, case: Case, error: float, cone: float = 0.5, *, done=Tr
     return Outcome(number, case, metrics, judge(metrics, LIMITS, finished=done), events)
 
 
-def campaign_of(errors, cases=None) -> Campaign:
+def campaign_of(errors, cases=None):
     plan = cases or [Case(k) for k in range(len(errors))]
     pairs = zip(plan, errors, strict=True)
     return Campaign(tuple(outcome(k, c, e) for k, (c, e) in enumerate(pairs)), len(plan))
 
 
-def test_the_interval_of_the_pass_rate_is_wilsons() -> None:
+def test_the_interval_of_the_pass_rate_is_wilsons():
     passed, total, z = 18, 20, 1.959963984540054  # z of 95 %
     p = passed / total
     centre = (p + z * z / (2 * total)) / (1 + z * z / total)
@@ -42,7 +42,7 @@ def test_the_interval_of_the_pass_rate_is_wilsons() -> None:
     assert "18 of 20 runs passed: 90 %" in str(rate)
 
 
-def test_the_worst_cases_are_those_that_stopped_then_the_largest_violations() -> None:
+def test_the_worst_cases_are_those_that_stopped_then_the_largest_violations():
     case = Case(0)
     runs = (
         outcome(0, case, 0.5),
@@ -63,7 +63,7 @@ def test_the_worst_cases_are_those_that_stopped_then_the_largest_violations() ->
     assert [each.number for each in Campaign(passing, 2).worst()] == [1, 0]
 
 
-def test_sobol_indices_are_those_of_the_ishigami_function() -> None:
+def test_sobol_indices_are_those_of_the_ishigami_function():
     """[Ishigami, Homma 1990]: indices in closed form for a = 7, b = 0.1 on (-π, π)³."""
     names = ("mass", "friction", "damping")
     plan = sampled_cases(dict.fromkeys(names, (0.0, 1.0)), 2048 * 5, design="saltelli")
@@ -79,7 +79,7 @@ def test_sobol_indices_are_those_of_the_ishigami_function() -> None:
     np.testing.assert_allclose(total, expected / variance, atol=0.02)
 
 
-def test_ranks_show_a_monotonic_dependence_and_no_other() -> None:
+def test_ranks_show_a_monotonic_dependence_and_no_other():
     plan = sampled_cases({"mass": (-0.2, 0.2), "start_error": (0.0, 0.1)}, 256)
     mass = np.array([case.perturb["mass"] for case in plan])
     done = campaign_of(np.exp(20 * mass), plan)
@@ -96,7 +96,7 @@ def test_ranks_show_a_monotonic_dependence_and_no_other() -> None:
     assert done.sensitivity(["cone.plant"]) == []  # it does not vary
 
 
-def test_rank_regression_separates_parameters_that_are_correlated() -> None:
+def test_rank_regression_separates_parameters_that_are_correlated():
     rng = np.random.default_rng(3)
     a, noise = rng.normal(size=(2, 2000))
     b = a + 0.5 * noise
@@ -104,7 +104,7 @@ def test_rank_regression_separates_parameters_that_are_correlated() -> None:
     np.testing.assert_allclose(slopes, [1.0, 0.0], atol=1e-9)
 
 
-def test_a_campaign_is_saved_as_json_and_as_a_page_that_refers_to_nothing(tmp_path) -> None:
+def test_a_campaign_is_saved_as_json_and_as_a_page_that_refers_to_nothing(tmp_path):
     plan = sampled_cases({"mass": (-0.2, 0.2), "delay": (0, 3)}, 64)
     done = campaign_of([10 * abs(case.perturb["mass"]) for case in plan], plan)
     data = json.loads(done.save(tmp_path / "campaign.json").read_text(encoding="utf-8"))
@@ -120,7 +120,7 @@ def test_a_campaign_is_saved_as_json_and_as_a_page_that_refers_to_nothing(tmp_pa
         done.save(tmp_path / "campaign.txt")
 
 
-def test_videos_of_cases_are_part_of_the_page(tmp_path) -> None:
+def test_videos_of_cases_are_part_of_the_page(tmp_path):
     plan = sampled_cases({"mass": (-0.2, 0.2)}, 4)
     done, video = campaign_of([1.0, 2.0, 3.0, 4.0], plan), tmp_path / "case.mp4"
     video.write_bytes(b"a video")

@@ -7,13 +7,7 @@ import sys
 from multiprocessing.spawn import get_preparation_data
 
 import pytest
-from support.validation_problems import (
-    SLIDER,
-    all_digits,
-    crank_controller,
-    planning_slider,
-    swing,
-)
+from support.validation_problems import SLIDER, all_digits, crank_controller, planning_slider, swing
 
 from mbcasadi import models
 from mbcasadi.errors import MissingExtraError, ProblemError, SimulationError, UnknownNameError
@@ -39,16 +33,16 @@ def in_this_process():
 class Killer:
     """A progress function that kills a worker once, when some cases are done."""
 
-    def __init__(self, kill) -> None:
+    def __init__(self, kill):
         self.kill, self.killed = kill, False
 
-    def __call__(self, text: str, share: float) -> None:
+    def __call__(self, text, share):
         if "runs are done" in text and 0.1 < share < 0.9 and not self.killed:
             self.killed = True
             self.kill()
 
 
-def test_processes_give_the_same_bits_and_lose_nothing_when_one_is_killed(in_this_process) -> None:
+def test_processes_give_the_same_bits_and_lose_nothing_when_one_is_killed(in_this_process):
     killer = Killer(lambda: multiprocessing.active_children()[0].kill())
     done = run(jobs=2, progress=killer)
     assert killer.killed
@@ -57,7 +51,7 @@ def test_processes_give_the_same_bits_and_lose_nothing_when_one_is_killed(in_thi
 
 
 @pytest.mark.filterwarnings("default")  # of Dask, about the worker that dies
-def test_a_dask_cluster_gives_the_same_bits_and_loses_nothing(in_this_process) -> None:
+def test_a_dask_cluster_gives_the_same_bits_and_loses_nothing(in_this_process):
     distributed = pytest.importorskip("distributed")
     options = {"dashboard_address": None, "worker_dashboard_address": None}
     with (
@@ -71,7 +65,7 @@ def test_a_dask_cluster_gives_the_same_bits_and_loses_nothing(in_this_process) -
     assert all_digits(done) == all_digits(in_this_process)
 
 
-def test_a_script_needs_no_guard_around_its_campaign(monkeypatch) -> None:
+def test_a_script_needs_no_guard_around_its_campaign(monkeypatch):
     main = sys.modules["__main__"]
     monkeypatch.setattr(main, "__spec__", None)
     monkeypatch.setattr(main, "__file__", "script.py", raising=False)
@@ -82,7 +76,7 @@ def test_a_script_needs_no_guard_around_its_campaign(monkeypatch) -> None:
     assert imported in get_preparation_data("worker")
 
 
-def test_a_case_that_takes_too_long_fails_with_its_reason() -> None:
+def test_a_case_that_takes_too_long_fails_with_its_reason():
     trial = Trial(2.0, criteria=Criteria({}))
     done = campaign(planning_slider(), SLIDER, trial, cases([0]), CampaignOptions(time_limit=1e-6))
     (outcome,) = done.outcomes
@@ -90,7 +84,7 @@ def test_a_case_that_takes_too_long_fails_with_its_reason() -> None:
     assert "longer than 1e-06 s" in outcome.events[0]
 
 
-def test_a_mistake_in_a_program_stops_the_campaign_and_names_the_case(monkeypatch) -> None:
+def test_a_mistake_in_a_program_stops_the_campaign_and_names_the_case(monkeypatch):
     from mbcasadi.validation.campaigns import trials
 
     def wrong(*_args, **_options):
@@ -103,7 +97,7 @@ def test_a_mistake_in_a_program_stops_the_campaign_and_names_the_case(monkeypatc
     assert "seed=3" in caught.value.__notes__[0]
 
 
-def test_an_error_that_no_plant_can_have_is_refused_before_anything_runs() -> None:
+def test_an_error_that_no_plant_can_have_is_refused_before_anything_runs():
     with pytest.raises(UnknownNameError, match="unknown perturbation 'colour'"):
         cases([0], [{}, {"colour": 0.1}])
     with pytest.raises(SimulationError, match=r"1\.5 is not between -1 and 1"):
@@ -113,7 +107,7 @@ def test_an_error_that_no_plant_can_have_is_refused_before_anything_runs() -> No
     assert len(sampled_cases({"mass": (-0.9, 1.5)}, 4)) == 4
 
 
-def test_wrong_workers_are_refused(monkeypatch) -> None:
+def test_wrong_workers_are_refused(monkeypatch):
     with pytest.raises(ProblemError, match="jobs = 0"):
         run(jobs=0)
     with pytest.raises(ProblemError, match="time_limit"):

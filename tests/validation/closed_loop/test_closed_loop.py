@@ -1,7 +1,5 @@
 """The generated C closes the loop with MuJoCo, at its own rate, and the report says how it went."""
 
-from pathlib import Path
-
 import casadi as ca
 import numpy as np
 import pytest
@@ -23,7 +21,6 @@ from mbcasadi.system import read_mjcf
 from mbcasadi.validation import (
     Criteria,
     ReportOptions,
-    Run,
     ScenarioOptions,
     compile_controller,
     validate,
@@ -35,13 +32,13 @@ SAME_ARITHMETIC = 1e-12  # generated C against CasADi's virtual machine, values 
 WEIGHT_SHARE = 0.01  # the standing robot has come to rest to this share of its weight
 
 
-def crank_run(**options: object) -> Run:
+def crank_run(**options):
     settings: dict = {"duration": 0.5, "reference": swing} | options
     controller = settings.pop("controller", crank_controller())
     return validate(controller, FOUR_BAR, settings.pop("duration"), **settings).runs[0]
 
 
-def test_the_c_computes_what_the_controller_says_from_what_the_plant_measured() -> None:
+def test_the_c_computes_what_the_controller_says_from_what_the_plant_measured():
     run = crank_run()
     record = run.recording
     expected = run.controller.function(record.q.T, record.v.T, record.ref.T)
@@ -49,7 +46,7 @@ def test_the_c_computes_what_the_controller_says_from_what_the_plant_measured() 
     np.testing.assert_allclose(record.u, np.array(expected).T, atol=SAME_ARITHMETIC)
 
 
-def test_the_controller_runs_at_its_period_and_the_plant_at_its_step() -> None:
+def test_the_controller_runs_at_its_period_and_the_plant_at_its_step():
     run = crank_run(controller=crank_controller(period=5e-3), duration=0.1)
     record = run.recording
     assert record.ticks == 20
@@ -63,15 +60,15 @@ def test_the_controller_runs_at_its_period_and_the_plant_at_its_step() -> None:
 
 
 @pytest.mark.parametrize("delay", [0, 1, 3])
-def test_a_delay_moves_the_control_by_whole_ticks(delay: int) -> None:
+def test_a_delay_moves_the_control_by_whole_ticks(delay):
     record = crank_run(delay=delay, duration=0.1).recording
     assert np.ptp(record.u) > 0.1
     np.testing.assert_array_equal(record.u_applied[delay:], record.u[: record.ticks - delay])
     assert (record.u_applied[:delay] == record.u[0]).all()
 
 
-def test_a_push_from_outside_moves_the_plant_and_is_no_disagreement_of_our_dynamics() -> None:
-    def push(t: float) -> list[float]:
+def test_a_push_from_outside_moves_the_plant_and_is_no_disagreement_of_our_dynamics():
+    def push(t):
         return [3.0, 0.0, 0.0] if 0.1 <= t < 0.15 else [0.0, 0.0, 0.0]
 
     alone, pushed = crank_run(duration=0.3), crank_run(duration=0.3, disturbance=push)
@@ -88,10 +85,10 @@ def test_a_push_from_outside_moves_the_plant_and_is_no_disagreement_of_our_dynam
     np.testing.assert_allclose(ours, theirs, atol=softness * np.abs(theirs).max())
 
 
-def test_the_mask_follows_its_schedule_and_the_state_is_carried_from_tick_to_tick() -> None:
+def test_the_mask_follows_its_schedule_and_the_state_is_carried_from_tick_to_tick():
     q0 = Plant(QUADRUPED).keyframe("stand")
 
-    def lift(t: float) -> list[float]:
+    def lift(t):
         return [1.0, 1.0, 1.0, 1.0] if t < 0.1 else [0.0, 1.0, 1.0, 1.0]
 
     run = validate(
@@ -111,7 +108,7 @@ def test_the_mask_follows_its_schedule_and_the_state_is_carried_from_tick_to_tic
     assert not run.passed
 
 
-def test_a_standing_robot_is_carried_by_its_feet() -> None:
+def test_a_standing_robot_is_carried_by_its_feet():
     plant = Plant(QUADRUPED)
     run = validate(
         standing_controller(plant.keyframe("stand")),
@@ -129,8 +126,8 @@ def test_a_standing_robot_is_carried_by_its_feet() -> None:
     assert run.passed
 
 
-def test_the_margin_of_friction_is_that_of_the_plant() -> None:
-    def standing(friction: float) -> Run:
+def test_the_margin_of_friction_is_that_of_the_plant():
+    def standing(friction):
         return validate(
             standing_controller(Plant(QUADRUPED).keyframe("stand")),
             QUADRUPED,
@@ -148,7 +145,7 @@ def test_the_margin_of_friction_is_that_of_the_plant() -> None:
     assert rough.passed
 
 
-def test_a_run_is_the_same_again_and_another_seed_is_another_run() -> None:
+def test_a_run_is_the_same_again_and_another_seed_is_another_run():
     first, again, other = (
         crank_run(
             perturb={"mass": 0.1}, scenario=ScenarioOptions(seed=seed), duration=0.1
@@ -159,8 +156,8 @@ def test_a_run_is_the_same_again_and_another_seed_is_another_run() -> None:
     assert np.abs(first - other).max() > 1e-6
 
 
-def test_saturation_is_counted_and_stays_within_the_limits() -> None:
-    def fast(t: float) -> list[float]:
+def test_saturation_is_counted_and_stays_within_the_limits():
+    def fast(t):
         return [2 * (1 - np.cos(2 * np.pi * t)), 4 * np.pi * np.sin(2 * np.pi * t)]
 
     run = crank_run(reference=fast, duration=1.0)
@@ -171,14 +168,14 @@ def test_saturation_is_counted_and_stays_within_the_limits() -> None:
     assert run.metric("tracking.rms_share_free") < run.metric("tracking.rms_share")
 
 
-def test_a_controller_that_breaks_its_limits_is_found_out() -> None:
+def test_a_controller_that_breaks_its_limits_is_found_out():
     run = crank_run(controller=crank_controller(limit=2.0), reference=[1.0, 0.0], duration=0.3)
     assert run.metric("torque.excess") == pytest.approx(0.5)
     assert not run.passed
     assert [v.metric for v in run.verdicts if not v.passed] == ["torque.excess"]
 
 
-def test_a_plant_that_diverges_ends_the_run_and_fails_it() -> None:
+def test_a_plant_that_diverges_ends_the_run_and_fails_it():
     q, v, ref = ca.SX.sym("q", 3), ca.SX.sym("v", 3), ca.SX.sym("ref", 2)
     wild = ca.Function("wild", [q, v, ref], [1e12 * v[0] + 1e6], ["q", "v", "ref"], ["u"])
     unlimited = FOUR_BAR.read_text().replace('ctrlrange="-1.5 1.5"', "")
@@ -190,7 +187,7 @@ def test_a_plant_that_diverges_ends_the_run_and_fails_it() -> None:
     assert run.recording.ticks < 1000
 
 
-def test_arithmetic_that_breaks_down_is_status_4_also_of_a_law_without_a_status() -> None:
+def test_arithmetic_that_breaks_down_is_status_4_also_of_a_law_without_a_status():
     q, v, ref = ca.SX.sym("q", 3), ca.SX.sym("v", 3), ca.SX.sym("ref", 2)
     u = ca.sqrt(0.3 - q[0]) - 0.1 * v[0]  # NaN beyond 0.3 rad
     broken = ca.Function("broken", [q, v, ref], [u], ["q", "v", "ref"], ["u"])
@@ -202,7 +199,7 @@ def test_arithmetic_that_breaks_down_is_status_4_also_of_a_law_without_a_status(
     assert run.recording.ticks == 500  # the plant went on
 
 
-def test_c_that_is_compiled_once_serves_many_runs() -> None:
+def test_c_that_is_compiled_once_serves_many_runs():
     with compile_controller(crank_controller()) as law:
         first, second = (crank_run(controller=law, duration=0.1, delay=d) for d in (0, 2))
     assert first.verdicts[0].passed
@@ -210,7 +207,7 @@ def test_c_that_is_compiled_once_serves_many_runs() -> None:
     assert first.times is not None
 
 
-def test_progress_goes_one_way() -> None:
+def test_progress_goes_one_way():
     said: list[tuple[str, float]] = []
     crank_run(
         duration=0.2, report=ReportOptions(progress=lambda text, share: said.append((text, share)))
@@ -221,7 +218,7 @@ def test_progress_goes_one_way() -> None:
     assert {"simulating", "timing ticks"} <= {text for text, _ in said}
 
 
-def test_a_criterion_may_name_a_task_or_a_component() -> None:
+def test_a_criterion_may_name_a_task_or_a_component():
     run = crank_run(criteria=Criteria({"tracking.rms:crank": 1.0}), duration=0.1)
     assert run.metric("tracking.rms:crank") == run.metric("tracking.rms") > 0
     with pytest.raises(UnknownNameError, match="unknown component 'leg'; valid: 'crank"):
@@ -230,25 +227,25 @@ def test_a_criterion_may_name_a_task_or_a_component() -> None:
         crank_run(criteria=Criteria({"torque.excess:crank": 0.0}), duration=0.05)
 
 
-def test_an_unknown_criterion_lists_the_valid_ones() -> None:
+def test_an_unknown_criterion_lists_the_valid_ones():
     with pytest.raises(UnknownNameError, match=r"tracking\.speed.*tracking\.rms"):
         crank_run(criteria=Criteria({"tracking.speed": 1.0}))
 
 
-def test_a_criterion_without_a_measurement_fails() -> None:
+def test_a_criterion_without_a_measurement_fails():
     run = crank_run(criteria=Criteria({"cone.plant": 0.0}), duration=0.05)
     assert not run.passed
     assert np.isnan(run.verdicts[1].value)
 
 
-def test_a_period_that_is_no_multiple_of_the_time_step_is_refused() -> None:
+def test_a_period_that_is_no_multiple_of_the_time_step_is_refused():
     with pytest.raises(ProblemError, match=r"0.0012 s is not a multiple .* 0.0005 s"):
         crank_run(
             controller=crank_controller(period=1.2e-3), scenario=ScenarioOptions(timestep=5e-4)
         )
 
 
-def test_a_step_of_the_model_that_divides_no_period_becomes_one_that_does() -> None:
+def test_a_step_of_the_model_that_divides_no_period_becomes_one_that_does():
     run = crank_run(controller=crank_controller(period=1.2e-3), duration=0.12)
     assert run.settings["plant's time step"] == "0.4 ms (3 in a period)"
     assert any("by 0.4 ms in place of the model's 0.5 ms" in note for note in run.notes)
@@ -260,7 +257,7 @@ def test_a_step_of_the_model_that_divides_no_period_becomes_one_that_does() -> N
     np.testing.assert_allclose(run.recording.q, again.recording.q, atol=SAME_ARITHMETIC)
 
 
-def test_without_a_reference_a_law_that_knows_rest_holds_the_start() -> None:
+def test_without_a_reference_a_law_that_knows_rest_holds_the_start():
     law = InverseDynamicsQP(read_mjcf(FOUR_BAR), [PostureTask(joints=["crank"])])
     run = validate(law, FOUR_BAR, 0.1, q0=[0.5, 0.0, 0.0]).runs[0]
     assert "No reference was given: the run holds the start, at rest." in run.notes
@@ -270,19 +267,19 @@ def test_without_a_reference_a_law_that_knows_rest_holds_the_start() -> None:
     assert run.passed
 
 
-def test_a_controller_of_another_model_is_refused() -> None:
+def test_a_controller_of_another_model_is_refused():
     with pytest.raises(ProblemError, match=r"takes q of size 3, but the plant has 19"):
         validate(crank_controller(), QUADRUPED, 0.1, reference=swing)
 
 
-def test_a_missing_or_misshapen_reference_is_refused() -> None:
+def test_a_missing_or_misshapen_reference_is_refused():
     with pytest.raises(ProblemError, match="reference of size 2"):
         crank_run(reference=None)
     with pytest.raises(ShapeError, match=r"reference has shape \(3,\), expected \(2,\)"):
         crank_run(reference=[0.0, 0.0, 0.0])
 
 
-def test_only_a_controller_can_be_validated() -> None:
+def test_only_a_controller_can_be_validated():
     with pytest.raises(ProblemError, match="controller is 5; expected a Controller or"):
         validate(5, FOUR_BAR, 1.0)  # type: ignore[arg-type]
     x = ca.SX.sym("x")
@@ -291,22 +288,18 @@ def test_only_a_controller_can_be_validated() -> None:
         validate(crank_controller(function=odd), FOUR_BAR, 1.0)
 
 
-def test_validation_leaves_nothing_in_the_working_directory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_validation_leaves_nothing_in_the_working_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     crank_run(duration=0.05)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_loop_that_is_switched_is_compared_while_it_holds_and_while_it_does_not() -> None:
-    def pinned(t: float) -> dict[str, bool]:
+def test_a_loop_that_is_switched_is_compared_while_it_holds_and_while_it_does_not():
+    def pinned(t):
         return {"pin": not 0.1 <= t < 0.2}
 
     run = crank_run(
-        duration=0.2,
-        scenario=ScenarioOptions(switch=pinned),
-        report=ReportOptions(softness=True),
+        duration=0.2, scenario=ScenarioOptions(switch=pinned), report=ReportOptions(softness=True)
     )
     record, comparison = run.recording, run.comparison
     assert record.equality_active[:, 0].tolist() == [1.0] * 100 + [0.0] * 100
@@ -321,7 +314,7 @@ def test_a_loop_that_is_switched_is_compared_while_it_holds_and_while_it_does_no
     assert run.notes == ("Softness was not swept: the plant's constraints were switched.",)
 
 
-def test_tuning_has_its_defaults_or_follows_a_schedule_and_flags_are_recorded() -> None:
+def test_tuning_has_its_defaults_or_follows_a_schedule_and_flags_are_recorded():
     q, v, tuning = ca.SX.sym("q", 3), ca.SX.sym("v", 3), ca.SX.sym("tuning")
     u = -tuning * q[0]
     flags = ca.if_else(ca.fabs(q[0]) > 0.01, 2, 0)

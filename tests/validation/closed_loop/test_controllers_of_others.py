@@ -1,9 +1,5 @@
 """Controllers that are not ours: functions, exports, libraries and policies in the loop."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import casadi as ca
 import mujoco
 import numpy as np
@@ -20,7 +16,6 @@ import mbcasadi as mb
 from mbcasadi.errors import CompilerError, ControllerError, ExportError, ProblemError
 from mbcasadi.validation import (
     Policy,
-    Run,
     ScenarioOptions,
     Trial,
     cases,
@@ -47,15 +42,15 @@ void nothing(const double *q, const double *v, double *u) { }
 """
 
 
-def pd(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+def pd(t, q, v):
     return -SLIDER_GAIN @ np.concatenate([q, v])
 
 
-def run_of(controller: Any, **options: Any) -> Run:
+def run_of(controller, **options):
     return mb.validate(controller, SLIDER, DURATION, **(CONDITIONS | options)).runs[0]
 
 
-def simulated(law: Callable[..., Any], delay: int, mass: float, force: float) -> np.ndarray:
+def simulated(law, delay, mass, force):
     """Return the positions in MuJoCo of a slider under a law, without our loop."""
     model = mujoco.MjModel.from_xml_string(SLIDER)
     model.body_mass[:] *= mass
@@ -72,11 +67,11 @@ def simulated(law: Callable[..., Any], delay: int, mass: float, force: float) ->
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def library(tmp_path_factory):
     return compiled_library(tmp_path_factory.mktemp("library"), PD_C)
 
 
-def functions() -> dict[str, ca.Function]:
+def functions():
     q, v, t = ca.SX.sym("q"), ca.SX.sym("v"), ca.SX.sym("t")
     u = -SLIDER_GAIN @ ca.vertcat(q, v)
     return {
@@ -88,13 +83,11 @@ def functions() -> dict[str, ca.Function]:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     return mb.export_c(functions()["of q and v"], tmp_path_factory.mktemp("export") / "pd").folder
 
 
-def test_every_kind_of_controller_is_the_same_law_in_the_same_plant(
-    library: Path, folder: Path
-) -> None:
+def test_every_kind_of_controller_is_the_same_law_in_the_same_plant(library, folder):
     observed = Policy(lambda d: (d.qpos[0], d.qvel[0]), lambda o: o, lambda o: -SLIDER_GAIN @ o)
     given = {
         "callable": pd,
@@ -115,7 +108,7 @@ def test_every_kind_of_controller_is_the_same_law_in_the_same_plant(
         )
 
 
-def test_what_a_controller_does_not_report_is_left_out_and_named() -> None:
+def test_what_a_controller_does_not_report_is_left_out_and_named():
     run = run_of(pd)
     assert run.passed is None
     assert [(v.metric, v.passed) for v in run.verdicts] == [("finished", True), (JUDGED, None)]
@@ -128,7 +121,7 @@ def test_what_a_controller_does_not_report_is_left_out_and_named() -> None:
     assert "status" in run_of(functions()["in MX"]).to_dict()
 
 
-def test_controls_beyond_the_actuators_are_clipped_by_mujoco_and_counted() -> None:
+def test_controls_beyond_the_actuators_are_clipped_by_mujoco_and_counted():
     run = run_of(lambda t, *_: [100.0 if t < 0.1 else 0.0], delay=0)
     assert run.metric("torque.saturated") == pytest.approx(0.25)
     assert run.metric("torque.max") == 100.0
@@ -136,7 +129,7 @@ def test_controls_beyond_the_actuators_are_clipped_by_mujoco_and_counted() -> No
     assert run.recording.actuator_force[0, 0] == SLIDER_LIMIT
 
 
-def test_the_period_is_the_models_step_or_what_is_given(folder: Path) -> None:
+def test_the_period_is_the_models_step_or_what_is_given(folder):
     assert run_of(pd).controller.period == SLIDER_STEP
     slow = run_of(pd, period=0.04)
     assert slow.recording.ticks == 10
@@ -146,7 +139,7 @@ def test_the_period_is_the_models_step_or_what_is_given(folder: Path) -> None:
         run_of(pd, period=-1.0)
 
 
-def test_the_manifest_of_an_exported_law_gives_period_limits_and_statuses(tmp_path: Path) -> None:
+def test_the_manifest_of_an_exported_law_gives_period_limits_and_statuses(tmp_path):
     system = mb.read_mjcf(SLIDER)
     law = mb.control.laws.computed_torque(
         system,
@@ -175,9 +168,7 @@ def test_the_manifest_of_an_exported_law_gives_period_limits_and_statuses(tmp_pa
         run_of(project, reference=ref, period=0.01)
 
 
-def test_an_export_that_is_built_runs_without_a_compiler(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_export_that_is_built_runs_without_a_compiler(folder, tmp_path, monkeypatch):
     built = run_of(folder)
     assert built.times is not None
     monkeypatch.setenv("CC", "no-such-compiler")
@@ -190,8 +181,8 @@ def test_an_export_that_is_built_runs_without_a_compiler(
         run_of(project)
 
 
-def test_what_a_function_raises_is_the_cause_of_one_error() -> None:
-    def breaks(t: float, q: np.ndarray, v: np.ndarray) -> list[float]:
+def test_what_a_function_raises_is_the_cause_of_one_error():
+    def breaks(t, q, v):
         if t > 0.1:
             raise KeyError("gain")
         return [0.0]
@@ -211,7 +202,7 @@ def test_what_a_function_raises_is_the_cause_of_one_error() -> None:
         (None, r"t = 0\.05 s.*None; expected u"),
     ],
 )
-def test_an_answer_that_is_no_control_is_an_error_that_says_when(answer: Any, message: str) -> None:
+def test_an_answer_that_is_no_control_is_an_error_that_says_when(answer, message):
     late = {False: [0.0], True: answer}
     with pytest.raises(ControllerError, match=message):
         run_of(lambda t, *_: late[t > 0.045])
@@ -220,13 +211,13 @@ def test_an_answer_that_is_no_control_is_an_error_that_says_when(answer: Any, me
         run_of(policy)
 
 
-def test_a_function_that_divides_by_zero_says_when() -> None:
+def test_a_function_that_divides_by_zero_says_when():
     q, v = ca.SX.sym("q"), ca.SX.sym("v")
     with pytest.raises(ControllerError, match=r"t = 0 s, the Function 'f' gave NaN or inf"):
         run_of(ca.Function("f", [q, v], [1 / v]))
 
 
-def test_inputs_that_no_name_and_no_size_tells_apart_are_refused() -> None:
+def test_inputs_that_no_name_and_no_size_tells_apart_are_refused():
     x = [ca.SX.sym("x") for _ in range(3)]
     with pytest.raises(ProblemError, match=r"which may be \('t', 'q', 'v'\) or \('q', 'v', 'ref'"):
         run_of(ca.Function("f", x, [x[0]]))
@@ -243,7 +234,7 @@ def test_inputs_that_no_name_and_no_size_tells_apart_are_refused() -> None:
         run_of(swapped)
 
 
-def test_a_function_with_a_reference_and_a_state_gets_both() -> None:
+def test_a_function_with_a_reference_and_a_state_gets_both():
     q, v, ref, z = (ca.SX.sym(n) for n in ("q", "v", "ref", "z"))
     names = ["q", "v", "ref", "z"], ["u", "z_next"]
     summing = ca.Function("summing", [q, v, ref, z], [ref + z, z + ref], *names)
@@ -259,14 +250,14 @@ def test_a_function_with_a_reference_and_a_state_gets_both() -> None:
         ({"scenario": ScenarioOptions(tuning=[1.0])}, "takes no tuning"),
     ],
 )
-def test_what_a_function_does_not_take_is_refused(options: dict[str, Any], message: str) -> None:
+def test_what_a_function_does_not_take_is_refused(options, message):
     with pytest.raises(ProblemError, match=message):
         run_of(pd, **options)
 
 
-def test_callables_of_other_arguments_and_policies_without_observation_are_refused() -> None:
+def test_callables_of_other_arguments_and_policies_without_observation_are_refused():
     class Model:
-        def predict(self, observation: Any) -> tuple[Any, None]:
+        def predict(self, observation):
             return observation, None
 
     with pytest.raises(ProblemError, match=r"function of \(q, v\); expected \(t, q, v\) → u"):
@@ -275,11 +266,9 @@ def test_callables_of_other_arguments_and_policies_without_observation_are_refus
         run_of(Model())
 
 
-def test_a_recurrent_policy_of_gymnasium_keeps_its_state_and_starts_again() -> None:
+def test_a_recurrent_policy_of_gymnasium_keeps_its_state_and_starts_again():
     class Counts:
-        def predict(
-            self, observation: Any, state: Any = None, deterministic: bool = False
-        ) -> tuple[Any, Any]:
+        def predict(self, observation, state=None, deterministic=False):
             assert deterministic
             return [(state or 0) + observation], (state or 0) + 1
 
@@ -289,9 +278,7 @@ def test_a_recurrent_policy_of_gymnasium_keeps_its_state_and_starts_again() -> N
         np.testing.assert_array_equal(u, [0, 1, 2, 3, 104])  # it observes the last control
 
 
-def test_a_library_is_checked_when_it_is_opened_and_when_it_writes(
-    library: Path, tmp_path: Path
-) -> None:
+def test_a_library_is_checked_when_it_is_opened_and_when_it_writes(library, tmp_path):
     with pytest.raises(ExportError, match="no symbol 'none'"):
         shared_library(library, "none")
     with pytest.raises(ExportError, match="no such file"):
@@ -314,7 +301,7 @@ def test_a_library_is_checked_when_it_is_opened_and_when_it_writes(
     assert [run_of(counted).recording.u[0, 0] for _ in range(2)] == [0.0, 0.0]
 
 
-def test_paths_that_are_no_export_are_refused(library: Path, tmp_path: Path) -> None:
+def test_paths_that_are_no_export_are_refused(library, tmp_path):
     with pytest.raises(ExportError, match=r"shared_library\("):
         run_of(library)
     with pytest.raises(ExportError, match="is no folder"):
@@ -323,7 +310,7 @@ def test_paths_that_are_no_export_are_refused(library: Path, tmp_path: Path) -> 
         run_of(tmp_path)
 
 
-def test_a_campaign_takes_the_same_kinds() -> None:
+def test_a_campaign_takes_the_same_kinds():
     result = mb.campaign(pd, SLIDER, Trial(0.1, q0=START), cases([0, 1], [{"mass": 0.1}]))
     assert [o.verdicts[0].passed for o in result.outcomes] == [True, True]
     assert len(result.outcomes) == 2

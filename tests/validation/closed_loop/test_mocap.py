@@ -32,12 +32,12 @@ RIGID = 0.01  # share of the constraint force by which the rigid recipe differs 
 STOP, REST = 0.5, 0.8  # s: the guide stops; the arm has come to rest
 
 
-def moved_guide(t: float) -> list[float]:
+def moved_guide(t):
     share = np.sin(np.pi / 2 * min(t / STOP, 1.0)) ** 2
     return [0.8 - 0.1 * share, 0.0, 0.2 * share]
 
 
-def test_a_mocap_body_leads_the_plant_and_our_equations() -> None:
+def test_a_mocap_body_leads_the_plant_and_our_equations():
     system = mb.read_mjcf(LED_ARM, parameters=["mocap:guide:pos"])
     weightless = computed_torque(system, mb.control.PostureTask(kp=0.0, kd=2.0))
     report = mb.validate(
@@ -62,7 +62,7 @@ def test_a_mocap_body_leads_the_plant_and_our_equations() -> None:
     assert any("Mocap bodies count as at rest" in note for note in run.notes)
 
 
-def test_poses_of_mocap_bodies_are_checked() -> None:
+def test_poses_of_mocap_bodies_are_checked():
     plant = Plant(LED_ARM)
     plant.reset(START, mocap_poses={"guide": [0.8, 0, 0, 2, 0, 0, 0]})
     np.testing.assert_array_equal(plant.mocap_poses, [0.8, 0, 0, 1, 0, 0, 0])

@@ -7,12 +7,10 @@ from support.validation_problems import SLIDER, SLIDER_MASS, planning_slider
 
 from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
 from mbcasadi.validation import (
-    Campaign,
     CampaignOptions,
     Case,
     Criteria,
     Push,
-    Recording,
     Trial,
     campaign,
     case_report,
@@ -48,13 +46,13 @@ def idle(_t, _q, _v):
     return [0.0]
 
 
-def recorded(*pushes: Push, duration: float = 0.3) -> Recording:
+def recorded(*pushes, duration=0.3):
     return (
         validate(wave, MODEL, duration, period=TICK, disturbance=pushes, **LOOSE).runs[0].recording
     )
 
 
-def test_a_free_body_gets_the_whole_impulse_whatever_the_ticks_are() -> None:
+def test_a_free_body_gets_the_whole_impulse_whatever_the_ticks_are():
     """The pushes are: whole ticks, from within one to within another, and within one tick."""
     pushes = [(0.1, 0.2), (0.043, 0.158), (0.0512, 0.0533)]
     stone = recorded(*(Push("stone", FORCE, *ends) for ends in pushes)).v[-1, 2:]
@@ -62,7 +60,7 @@ def test_a_free_body_gets_the_whole_impulse_whatever_the_ticks_are() -> None:
     np.testing.assert_allclose(stone, [*impulse / 4.0, 0, 0, 0], atol=ROUNDING)
 
 
-def test_the_pushed_arm_moves_as_in_a_separate_simulation_by_hand() -> None:
+def test_the_pushed_arm_moves_as_in_a_separate_simulation_by_hand():
     recording = recorded(Push("lower", FORCE, 0.1, 0.2))
     model = mujoco.MjModel.from_xml_string(MODEL)
     data, link = mujoco.MjData(model), model.body("lower").id
@@ -79,7 +77,7 @@ def test_the_pushed_arm_moves_as_in_a_separate_simulation_by_hand() -> None:
     assert np.abs(recording.q[20, :2] - recording.q[10, :2]).min() > 0.01  # J has changed
 
 
-def test_the_recorded_disturbance_is_the_jacobian_times_the_force_at_each_tick() -> None:
+def test_the_recorded_disturbance_is_the_jacobian_times_the_force_at_each_tick():
     recording = recorded(Push("lower", FORCE, 0.1, 0.2), Push("lower", FORCE, 0.15, 0.3))
     model = mujoco.MjModel.from_xml_string(MODEL)
     data, J = mujoco.MjData(model), np.zeros((3, model.nv))
@@ -91,16 +89,16 @@ def test_the_recorded_disturbance_is_the_jacobian_times_the_force_at_each_tick()
         np.testing.assert_allclose(recording.disturbance[k], times * J.T @ FORCE, atol=ROUNDING)
 
 
-def values(metrics) -> dict[str, str]:
+def values(metrics):
     return {metric.name: repr(metric.value) for metric in metrics}
 
 
-def pushed(cases: list[Case], *pushes: Push, jobs: int = 1) -> Campaign:
+def pushed(cases, *pushes, jobs=1):
     trial = Trial(0.5, disturbance=pushes, **LOOSE)
     return campaign(planning_slider(), SLIDER, trial, cases, CampaignOptions(jobs=jobs))
 
 
-def test_a_pushed_case_of_a_worker_has_the_bits_of_the_case_alone() -> None:
+def test_a_pushed_case_of_a_worker_has_the_bits_of_the_case_alone():
     pushes = [Push("cart", (3.0, 0.0, 1.0), 0.1, 0.2), Push("cart", (-1.0, 0.0, 0.0), 0.15, 0.303)]
     cases = [Case(3, {"mass": 0.2}, disturbance=factor) for factor in (1.0, 1.5, 0.0)]
     outcomes = pushed(cases, *pushes, jobs=2).outcomes
@@ -114,7 +112,7 @@ def test_a_pushed_case_of_a_worker_has_the_bits_of_the_case_alone() -> None:
     assert len({outcome.metric("torque.max") for outcome in outcomes}) == 3
 
 
-def test_the_factor_of_a_case_scales_the_force_with_its_sign() -> None:
+def test_the_factor_of_a_case_scales_the_force_with_its_sign():
     """The displaced start makes pushes to the left and to the right different."""
     push, larger = Push("cart", (3, 0, 0), 0.1, 0.2), Push("cart", (-6, 0, 0), 0.1, 0.2)
     plain, scaled, turned = (Case(0, start_error=0.3, disturbance=f) for f in (1.0, -2.0, 2.0))
@@ -123,14 +121,14 @@ def test_the_factor_of_a_case_scales_the_force_with_its_sign() -> None:
     assert values(outcome.metrics) != values(other.metrics)
 
 
-def test_a_slider_without_control_gains_the_impulse_over_its_mass() -> None:
+def test_a_slider_without_control_gains_the_impulse_over_its_mass():
     push = Push("cart", [4.0, 9.0, 9.0], 0.1, 0.3)
     run = validate(idle, SLIDER, 0.5, disturbance=push, **LOOSE).runs[0]
     assert run.recording.v[-1, 0] == pytest.approx(4.0 * 0.2 / SLIDER_MASS, rel=1e-12)
     assert "(4, 9, 9) N on 'cart' from 0.1 s to 0.3 s" in str(run.settings["disturbance"])
 
 
-def test_a_push_that_cannot_act_is_refused() -> None:
+def test_a_push_that_cannot_act_is_refused():
     with pytest.raises(ShapeError, match=r"'cart'.*finite"):
         Push("cart", [1.0, np.nan, 0.0], 0.0, 1.0)
     with pytest.raises(ShapeError, match=r"'cart'.*\(3,\)"):

@@ -4,7 +4,6 @@ import csv
 import json
 import sys
 from dataclasses import fields, replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,16 +25,14 @@ FORMATS = [".npz", ".csv", ".h5"]
 
 
 @pytest.fixture(scope="module")
-def recording() -> Recording:
+def recording():
     run = validate(push, models.path("four_bar"), 0.02)
     values = {"target": np.linspace(0, 1 / 3, run.runs[0].recording.ticks)[:, None]}
     return replace(run.runs[0].recording, monitor=values, events=('it, "fell"\nover',))
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
-def test_every_number_comes_back_from_the_file(
-    recording: Recording, tmp_path: Path, suffix: str
-) -> None:
+def test_every_number_comes_back_from_the_file(recording, tmp_path, suffix):
     path = save_recording(recording, tmp_path / f"run{suffix}")
     again = load_recording(path)
     assert [p.name for p in tmp_path.iterdir()] == [path.name]  # nothing is left beside it
@@ -52,7 +49,7 @@ def test_every_number_comes_back_from_the_file(
         assert again.columns["q"] == recording.columns["q"]
 
 
-def test_names_and_units_are_in_the_heading_of_a_csv(recording: Recording, tmp_path: Path) -> None:
+def test_names_and_units_are_in_the_heading_of_a_csv(recording, tmp_path):
     with save_recording(recording, tmp_path / "run.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     column = np.array([float(row["q.crank [rad]"]) for row in rows])
@@ -60,7 +57,7 @@ def test_names_and_units_are_in_the_heading_of_a_csv(recording: Recording, tmp_p
     assert json.loads(rows[-1]["events []"]) == list(recording.events)
 
 
-def test_names_and_limits_are_those_of_the_model(recording: Recording) -> None:
+def test_names_and_limits_are_those_of_the_model(recording):
     import mujoco
 
     model = mujoco.MjModel.from_xml_path(str(models.path("quadruped")))
@@ -75,7 +72,7 @@ def test_names_and_limits_are_those_of_the_model(recording: Recording) -> None:
     assert columns["v"].units[:6] == ("m/s",) * 3 + ("rad/s",) * 3
 
 
-def test_a_file_that_is_no_recording_says_so(recording: Recording, tmp_path: Path) -> None:
+def test_a_file_that_is_no_recording_says_so(recording, tmp_path):
     with pytest.raises(ProblemError, match=r"saved as \.npz, \.csv"):
         save_recording(recording, tmp_path / "run.txt")
     with pytest.raises(ProblemError, match="no folder"):
@@ -88,9 +85,7 @@ def test_a_file_that_is_no_recording_says_so(recording: Recording, tmp_path: Pat
             load_recording(tmp_path / f"other{suffix}")
 
 
-def test_a_missing_h5py_is_named(
-    recording: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_h5py_is_named(recording, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(MissingExtraError, match=r"mbcasadi\[hdf5\].*\.npz"):
         save_recording(recording, tmp_path / "run.h5")

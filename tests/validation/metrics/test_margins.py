@@ -9,9 +9,9 @@ import pytest
 from support.validation_problems import SLIDER, SLIDER_STEP, planning_slider, recording, signal
 
 from mbcasadi.codegen import TickTimes
-from mbcasadi.description import Controller, ReportedLimits, Signal
+from mbcasadi.description import ReportedLimits, Signal
 from mbcasadi.errors import ProblemError
-from mbcasadi.validation import Criteria, Report, Run, validate
+from mbcasadi.validation import Criteria, Report, validate
 from mbcasadi.validation.metrics.control_metrics import time_metrics
 from mbcasadi.validation.metrics.margins import margin_metrics, margins
 from mbcasadi.validation.metrics.status_metrics import longest_run, status_metrics, status_rows
@@ -22,7 +22,7 @@ T = np.arange(1000) * 1e-3
 FAILS = {10: 2, 11: 2, 12: 4, 30: 4}  # tick → status
 
 
-def limited(soft: bool = False, **more: object) -> Controller:
+def limited(soft=False, **more):
     """Bound the place from above, and the change of u."""
     names = ("q", "u", "u_last")
     q, u, u_last = (ca.SX.sym(name) for name in names)
@@ -37,12 +37,12 @@ def limited(soft: bool = False, **more: object) -> Controller:
     return planning_slider(limits=ReportedLimits(**(fields | more)))
 
 
-def slider_recording(place: np.ndarray, u: np.ndarray) -> object:
+def slider_recording(place, u):
     fields = {"q": place[:, None], "u": u[:, None], "u_applied": u[:, None]}
     return recording(v=np.zeros((1000, 1)), **fields)
 
 
-def test_margins_of_a_motion_that_is_known() -> None:
+def test_margins_of_a_motion_that_is_known():
     place = 0.6 * np.sin(2 * np.pi * T)  # over the wall at 0.5 around a quarter of the second
     u = np.where(T < 0.1, 0.0, 3.0)
     u[500:600] = 10.0  # at the limit
@@ -64,7 +64,7 @@ def test_margins_of_a_motion_that_is_known() -> None:
     assert change.beyond == pytest.approx(3 / 999)
 
 
-def test_what_acted_counts_for_limits_and_what_was_computed_for_controls() -> None:
+def test_what_acted_counts_for_limits_and_what_was_computed_for_controls():
     u = np.zeros((1000, 1))
     u[200:] = 1.5
     late = np.vstack([u[:1], u[:-1]])
@@ -74,7 +74,7 @@ def test_what_acted_counts_for_limits_and_what_was_computed_for_controls() -> No
     assert change.when == pytest.approx(0.201)
 
 
-def test_metrics_distinguish_hard_rows_from_soft_ones() -> None:
+def test_metrics_distinguish_hard_rows_from_soft_ones():
     place = 0.6 * np.sin(2 * np.pi * T)
     record = slider_recording(place, np.zeros(1000))
     hard = {m.name: m for m in margin_metrics(margins(limited(), record))}
@@ -88,7 +88,7 @@ def test_metrics_distinguish_hard_rows_from_soft_ones() -> None:
     assert soft["limits.beyond"] == 0
 
 
-def test_a_control_that_is_no_number_is_beyond_its_limit() -> None:
+def test_a_control_that_is_no_number_is_beyond_its_limit():
     u = np.zeros(1000)
     u[7] = np.nan
     force = margins(planning_slider(), slider_recording(np.zeros(1000), u))[0]
@@ -97,13 +97,13 @@ def test_a_control_that_is_no_number_is_beyond_its_limit() -> None:
     assert force.beyond == 1e-3
 
 
-def test_what_nothing_bounds_has_no_margin() -> None:
+def test_what_nothing_bounds_has_no_margin():
     free = {"u_min": np.array([-np.inf]), "u_max": np.array([np.inf])}
     assert margins(planning_slider(**free), slider_recording(np.zeros(1000), np.zeros(1000))) == ()
     assert list(margin_metrics(())) == []
 
 
-def test_limits_that_do_not_fit_are_refused() -> None:
+def test_limits_that_do_not_fit_are_refused():
     with pytest.raises(ProblemError, match=r"of sizes \[1, 2, 2, 2\]; expected value \(2, 1\)"):
         validate(limited(lower=np.zeros(1)), SLIDER, 0.1)
     q, wind = ca.SX.sym("q"), ca.SX.sym("wind")
@@ -112,7 +112,7 @@ def test_limits_that_do_not_fit_are_refused() -> None:
         validate(limited(value=odd), SLIDER, 0.1)
 
 
-def failing() -> Controller:
+def failing():
     """Return a law that counts its ticks in z and reports a failure at those of `FAILS`."""
     q, v, z = ca.SX.sym("q"), ca.SX.sym("v"), ca.SX.sym("z")
     status = sum(ca.if_else(z == tick, code, 0) for tick, code in FAILS.items())
@@ -124,11 +124,11 @@ def failing() -> Controller:
 
 
 @pytest.fixture(scope="module")
-def failed_run() -> Run:
+def failed_run():
     return validate(failing(), SLIDER, 0.5, q0=[0.3]).runs[0]
 
 
-def test_failures_are_counted_dated_and_measured(failed_run: Run) -> None:
+def test_failures_are_counted_dated_and_measured(failed_run):
     solved, infeasible, stopped = failed_run.status_rows
     assert (solved.text, solved.ticks, solved.safe) == ("solved", 46, False)
     assert (solved.first, solved.longest) == (0.0, 19)
@@ -144,7 +144,7 @@ def test_failures_are_counted_dated_and_measured(failed_run: Run) -> None:
     assert not failed_run.passed
 
 
-def test_what_a_reader_should_know_is_written_in_sentences(failed_run: Run) -> None:
+def test_what_a_reader_should_know_is_written_in_sentences(failed_run):
     sentences = findings(failed_run)
     assert "infeasible, safe output: 2 ticks, the first at 0.1 s, at most 2 in a row" in sentences
     assert all(sentence in str(Report((failed_run,))) for sentence in sentences)
@@ -158,7 +158,7 @@ def test_what_a_reader_should_know_is_written_in_sentences(failed_run: Run) -> N
     )
 
 
-def test_a_run_without_failures_says_so() -> None:
+def test_a_run_without_failures_says_so():
     record = recording()
     law = planning_slider()
     assert [row.ticks for row in status_rows(law, record.status, record.t)] == [1000]
@@ -167,8 +167,8 @@ def test_a_run_without_failures_says_so() -> None:
     assert found["status.solved"] == 1
 
 
-def test_the_longest_run_of_a_pattern() -> None:
-    def longest(text: str) -> tuple[int, int]:
+def test_the_longest_run_of_a_pattern():
+    def longest(text):
         return longest_run(np.array([sign == "x" for sign in text]))
 
     assert longest("....") == (0, 0)
@@ -178,14 +178,14 @@ def test_the_longest_run_of_a_pattern() -> None:
     assert longest(".xx") == (2, 1)
 
 
-def test_time_is_reported_over_the_period(failed_run: Run) -> None:
+def test_time_is_reported_over_the_period(failed_run):
     times = failed_run.times
     assert failed_run.metric("time.share") == pytest.approx(times.p99 / SLIDER_STEP)
     late = (times.seconds > SLIDER_STEP).mean()
     assert failed_run.metric("time.late") == pytest.approx(late)
 
 
-def test_two_phases_of_a_tick_are_distinguished() -> None:
+def test_two_phases_of_a_tick_are_distinguished():
     one = TickTimes(np.array([3e-6, 5e-6]), np.zeros(2, dtype=int), False)
     parts = (replace(one, seconds=one.seconds * share) for share in (0.75, 0.25))
     both = replace(one, **dict(zip(("preparation", "feedback"), parts, strict=True)))

@@ -9,7 +9,6 @@ from support.validation_problems import TICKS, crank_controller, recording
 
 from mbcasadi.description import Contact, Signal
 from mbcasadi.errors import ProblemError, UnknownNameError
-from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics import (
     DEFAULTS,
     METRICS,
@@ -29,11 +28,11 @@ from mbcasadi.validation.metrics.tracking_metrics import (
 WORLD = mujoco.MjModel.from_xml_string("<mujoco><statistic extent='2'/></mujoco>")
 
 
-def values(found: object) -> dict[str, float]:
+def values(found):
     return {m.name: m.value for m in found}
 
 
-def test_tracking_of_a_sine_that_is_missed_by_a_tenth() -> None:
+def test_tracking_of_a_sine_that_is_missed_by_a_tenth():
     t = np.arange(TICKS) * 1e-3
     wave = np.sin(2 * np.pi * 2 * t)[:, None]
     record = recording(monitor={"target": 0.5 + 3 * wave, "error": 0.3 * wave})
@@ -46,7 +45,7 @@ def test_tracking_of_a_sine_that_is_missed_by_a_tenth() -> None:
     assert found["tracking.max_share"] == pytest.approx(0.1, rel=1e-4)
 
 
-def test_the_start_may_be_left_out_and_a_target_at_rest_has_no_amplitude() -> None:
+def test_the_start_may_be_left_out_and_a_target_at_rest_has_no_amplitude():
     error = np.where(np.arange(TICKS) < 500, 1.0, 0.0)[:, None]
     record = recording(monitor={"target": np.ones((TICKS, 1)), "error": error})
     assert tracking_statistics(crank_controller(), record)[0].rms == pytest.approx(np.sqrt(0.5))
@@ -61,7 +60,7 @@ ARM = mujoco.MjModel.from_xml_string("""
 </worldbody></mujoco>""")
 
 
-def held(error: object, unit: str, model: mujoco.MjModel = ARM) -> float:
+def held(error, unit, model=ARM):
     """Return the share of a constant target that is missed by `error` (TICKS,)."""
     signals = tuple(Signal(name, ("x",), (unit,)) for name in ("target", "error"))
     controller = crank_controller(monitors=signals)
@@ -72,7 +71,7 @@ def held(error: object, unit: str, model: mujoco.MjModel = ARM) -> float:
     return values(hold_metrics(statistics, tracked))["tracking.hold_share"]
 
 
-def test_a_constant_target_is_judged_against_a_radian_an_extent_or_a_weight() -> None:
+def test_a_constant_target_is_judged_against_a_radian_an_extent_or_a_weight():
     late = np.where(np.arange(TICKS) < 10, 0.0, 0.5)  # no deviation at the start
     extent, weight = ARM.stat.extent, 9.81 * 3
     for unit, scale in (("rad", 1.0), ("m", extent), ("m/s", extent), ("N", weight)):
@@ -81,14 +80,14 @@ def test_a_constant_target_is_judged_against_a_radian_an_extent_or_a_weight() ->
     assert held(late, "") == pytest.approx(0.5)  # one row for one joint: its unit, rad
 
 
-def test_a_deviation_at_the_start_counts_and_a_transient_does_not() -> None:
+def test_a_deviation_at_the_start_counts_and_a_transient_does_not():
     ticks = np.arange(TICKS)
     assert held(2.0, "rad") == pytest.approx(2 / 3)  # it stays where it was
     assert held(np.where(ticks < 700, 2.0, 0.03), "rad") == pytest.approx(0.01)
     assert held(np.where(ticks < 700, 0.0, 2.0), "rad") == pytest.approx(2.0)  # it drifts away
 
 
-def test_a_unit_without_a_scale_needs_a_deviation_at_the_start() -> None:
+def test_a_unit_without_a_scale_needs_a_deviation_at_the_start():
     two = mujoco.MjModel.from_xml_string(
         "<mujoco><worldbody><body><freejoint/><geom size='1'/></body></worldbody></mujoco>"
     )
@@ -98,7 +97,7 @@ def test_a_unit_without_a_scale_needs_a_deviation_at_the_start() -> None:
     assert [v.passed for v in verdicts] == [True, False]
 
 
-def test_a_nan_error_of_one_component_is_not_hidden_by_another() -> None:
+def test_a_nan_error_of_one_component_is_not_hidden_by_another():
     target = np.linspace(-1, 1, TICKS)[:, None] * [1.0, 1.0]
     error = np.full((TICKS, 2), 0.01)
     error[5, 1] = np.nan
@@ -108,7 +107,7 @@ def test_a_nan_error_of_one_component_is_not_hidden_by_another() -> None:
     assert np.isnan([found[f"tracking.{name}"] for name in ("rms", "rms_share", "max")]).all()
 
 
-def test_tracking_without_saturation_leaves_out_the_ticks_at_a_limit() -> None:
+def test_tracking_without_saturation_leaves_out_the_ticks_at_a_limit():
     controller = crank_controller()
     u = np.where(np.arange(TICKS) < 300, controller.u_max[0], 0.0)[:, None]
     error = np.where(np.arange(TICKS) < 300, 1.0, 0.01)[:, None]
@@ -120,14 +119,14 @@ def test_tracking_without_saturation_leaves_out_the_ticks_at_a_limit() -> None:
     assert values(torque_metrics(controller, record))["torque.saturated"] == 0.3
 
 
-def test_a_nan_control_is_beyond_every_limit() -> None:
+def test_a_nan_control_is_beyond_every_limit():
     u = np.zeros((TICKS, 1))
     u[3] = np.nan
     found = values(torque_metrics(crank_controller(), recording(u=u)))
     assert found["torque.excess"] > 1e300
 
 
-def contact_recording(**fields: object) -> tuple[object, Recording]:
+def contact_recording(**fields):
     contacts = (Contact("a", friction=0.7), Contact("b", friction=0.7))
     if "contact_normal" in fields:  # the friction of the plant is another
         fields = fields | {"contact_capacity": 0.5 * fields["contact_normal"]}
@@ -135,7 +134,7 @@ def contact_recording(**fields: object) -> tuple[object, Recording]:
     return controller, recording(contact_names=("a", "b"), **fields)
 
 
-def test_cone_margins_are_one_minus_the_used_share_of_friction() -> None:
+def test_cone_margins_are_one_minus_the_used_share_of_friction():
     normal, slip = np.full((TICKS, 2), 100.0), np.zeros((TICKS, 2))
     slip[10, 1] = 40.0  # of 0.5 · 100
     force = np.tile([100.0, 42.0, 56.0, 100.0, 0.0, 10.0], (TICKS, 1))
@@ -148,7 +147,7 @@ def test_cone_margins_are_one_minus_the_used_share_of_friction() -> None:
     assert found["contact.lost"] == 0
 
 
-def test_a_foot_that_is_not_counted_on_is_not_judged() -> None:
+def test_a_foot_that_is_not_counted_on_is_not_judged():
     normal, slip = np.full((TICKS, 2), 100.0), np.zeros((TICKS, 2))
     slip[:, 1] = 90.0
     place = np.zeros((TICKS, 2, 3))
@@ -168,7 +167,7 @@ def test_a_foot_that_is_not_counted_on_is_not_judged() -> None:
     assert values(contact_metrics(controller, record, WORLD))["contact.slip"] == 0.0
 
 
-def test_slip_starts_anew_when_a_foot_lands_again() -> None:
+def test_slip_starts_anew_when_a_foot_lands_again():
     place, mask = np.zeros((TICKS, 2, 3)), np.ones((TICKS, 2))
     mask[400:600, 0] = 0.0
     place[500:, 0, 0] = 0.3  # moved in the air
@@ -180,14 +179,14 @@ def test_slip_starts_anew_when_a_foot_lands_again() -> None:
     assert found["contact.slip"] == pytest.approx(0.002)
 
 
-def test_a_lost_contact_is_counted() -> None:
+def test_a_lost_contact_is_counted():
     normal = np.full((TICKS, 2), 50.0)
     normal[:250, 0] = 0.0
     controller, record = contact_recording(contact_normal=normal)
     assert values(contact_metrics(controller, record, WORLD))["contact.lost"] == 0.125
 
 
-def test_criteria_bound_from_above_or_below_and_nan_never_passes() -> None:
+def test_criteria_bound_from_above_or_below_and_nan_never_passes():
     found = [Metric("cone.plant", 0.1, "", ""), Metric("tracking.rms", float("nan"), "m", "")]
     required = Criteria({"cone.plant": 0.2, "tracking.rms": 1.0})
     verdicts = {v.metric: v for v in judge(found, required, finished=True)}
@@ -197,7 +196,7 @@ def test_criteria_bound_from_above_or_below_and_nan_never_passes() -> None:
     assert not judge(found, Criteria({}), finished=False)[0].passed
 
 
-def test_criteria_check_themselves() -> None:
+def test_criteria_check_themselves():
     with pytest.raises(UnknownNameError, match=r"unknown criterion 'cone.plnt'; there are: .*cone"):
         Criteria({"cone.plnt": 0.1})
     with pytest.raises(ProblemError, match="limits is a mapping with nan for"):
@@ -210,6 +209,6 @@ def test_criteria_check_themselves() -> None:
     )
 
 
-def test_every_metric_of_a_run_has_a_name_in_the_table() -> None:
+def test_every_metric_of_a_run_has_a_name_in_the_table():
     assert set(DEFAULTS) <= METRICS.keys()
     assert all(kind.text for kind in METRICS.values())

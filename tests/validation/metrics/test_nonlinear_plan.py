@@ -9,14 +9,14 @@ from mbcasadi.mpc import initial_guess, optimal_control_problem, real_time_itera
 from mbcasadi.mpc.ocp.cost import Cost
 from mbcasadi.mpc.ocp.stage_bounds import StageBounds
 from mbcasadi.system import from_lagrangian
-from mbcasadi.validation import Criteria, Run, validate
+from mbcasadi.validation import Criteria, validate
 
 HORIZON, RATE, GOAL = 20, 1.5, 0.2  # samples, N in a sample, m
 DELAY = 1
 
 
 @pytest.fixture(scope="module")
-def run() -> Run:
+def run():
     """The slider, led to a goal with bounded changes of its force."""
     q, v = ca.SX.sym("q"), ca.SX.sym("v")
     slider = from_lagrangian(
@@ -37,7 +37,7 @@ def run() -> Run:
     return validate(law, SLIDER, 1.2, reference=ref, delay=DELAY, criteria=Criteria({})).runs[0]
 
 
-def test_its_plan_starts_where_its_control_acts_and_its_model_is_the_plants(run: Run) -> None:
+def test_its_plan_starts_where_its_control_acts_and_its_model_is_the_plants(run):
     plans = run.predictions
     assert (plans.delay, plans.horizon) == (DELAY, HORIZON)
     assert {row.name.split(".")[0] for row in plans.states} == {"q", "v"}
@@ -50,7 +50,7 @@ def test_its_plan_starts_where_its_control_acts_and_its_model_is_the_plants(run:
     assert run.metric("prediction.next") < 0.1
 
 
-def test_its_bounded_rates_and_speeds_are_margins(run: Run) -> None:
+def test_its_bounded_rates_and_speeds_are_margins(run):
     rows = {row.name.split(".")[0]: row for row in run.margins}
     changes = np.abs(np.diff(run.recording.u_applied[:, 0]))
     assert changes.max() == pytest.approx(RATE, rel=1e-6)  # the bound was active
@@ -59,7 +59,7 @@ def test_its_bounded_rates_and_speeds_are_margins(run: Run) -> None:
     assert rows["v"].least == pytest.approx(0.25 - np.abs(run.recording.v).max(), abs=1e-9)
 
 
-def test_its_setpoint_is_tracked(run: Run) -> None:
+def test_its_setpoint_is_tracked(run):
     (row,) = run.tracking
     error = GOAL - run.recording.q[:, 0]
     assert row.rms == pytest.approx(np.sqrt(np.mean(error**2)))

@@ -1,14 +1,13 @@
 """What a run says of itself: a robot that lies, leans or leaves its stops."""
 
 from dataclasses import replace
-from typing import Any
 
 import mujoco
 import numpy as np
 import pytest
 
 import mbcasadi as mb
-from mbcasadi.validation import Criteria, Recording, Run
+from mbcasadi.validation import Criteria
 from mbcasadi.validation.metrics import TrackingStatistics
 from mbcasadi.validation.metrics.plant_metrics import plant_metrics
 
@@ -21,17 +20,17 @@ WALKER = """<mujoco><worldbody><geom name="floor" type="plane" size="5 5 .1"/>
 STANDING = [0, 0, 1, 1, 0, 0, 0, 0, 2, 0, 0.2, 1, 0, 0, 0]
 
 
-def idle(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+def idle(t, q, v):
     return np.zeros(1)
 
 
 @pytest.fixture(scope="module")
-def standing() -> Run:
+def standing():
     """A run of one tick; the tests change its poses."""
     return mb.validate(idle, WALKER, 0.004, q0=STANDING).runs[0]
 
 
-def poses(run: Run, *changes: dict[int, float]) -> Recording:
+def poses(run, *changes):
     """Return the standing pose, then poses with other numbers."""
     q = np.tile(np.array(STANDING, dtype=float), (1 + len(changes), 1))
     q[:, 2] -= 1e-3  # into the floor, so that the foot touches
@@ -41,13 +40,13 @@ def poses(run: Run, *changes: dict[int, float]) -> Recording:
     return replace(run.recording, t=t, q=q, mocap=np.zeros((len(q), 0)), u=np.zeros((len(q), 1)))
 
 
-def values(run: Run, *changes: dict[int, float], tracking: Any = ()) -> dict[str, float]:
+def values(run, *changes, tracking=()):
     assert run.model is not None
     rows = plant_metrics(poses(run, *changes), run.model, tracking)
     return {metric.name: metric.value for metric in rows}
 
 
-def test_height_tilt_contacts_and_stops_are_those_of_the_poses(standing: Run) -> None:
+def test_height_tilt_contacts_and_stops_are_those_of_the_poses(standing):
     angle = 0.3
     lean = {3: np.cos(angle / 2), 5: np.sin(angle / 2)}
     lying = {2: 0.099, 7: 0.9}  # the trunk on the floor
@@ -61,9 +60,7 @@ def test_height_tilt_contacts_and_stops_are_those_of_the_poses(standing: Run) ->
     assert values(standing, {7: 1.1})["plant.joint_beyond"] == pytest.approx(0.05)
 
 
-def test_a_load_is_no_robot_and_what_flies_or_follows_a_motion_need_not_stand(
-    standing: Run,
-) -> None:
+def test_a_load_is_no_robot_and_what_flies_or_follows_a_motion_need_not_stand(standing):
     assert "plant.height" in values(standing, {10: -5.0})
     assert values(standing, {10: -5.0})["plant.height"] == pytest.approx(1.0, abs=2e-3)
     moving = TrackingStatistics("trunk.z", "m", 0.0, 0.0, 0.3, 0.0)
@@ -75,7 +72,7 @@ def test_a_load_is_no_robot_and_what_flies_or_follows_a_motion_need_not_stand(
     assert np.isnan(flying.metric("plant.height"))
 
 
-def test_a_quadruped_that_is_not_driven_falls_and_has_not_passed() -> None:
+def test_a_quadruped_that_is_not_driven_falls_and_has_not_passed():
     path = mb.models.path("quadruped")
     stand = mujoco.MjModel.from_xml_path(str(path)).key("stand").qpos
     report = mb.validate(lambda *_: np.zeros(12), path, 0.5, q0=stand)
@@ -88,7 +85,7 @@ def test_a_quadruped_that_is_not_driven_falls_and_has_not_passed() -> None:
     ).passed  # required: nothing but its end
 
 
-def test_a_run_that_nothing_judges_is_not_judged_on_the_page_either() -> None:
+def test_a_run_that_nothing_judges_is_not_judged_on_the_page_either():
     report = mb.validate(lambda *_: np.zeros(1), mb.models.path("four_bar"), 0.05)
     assert report.passed is None
     assert report.to_dict()["passed"] is None

@@ -1,6 +1,5 @@
 """Plans against what then happens: exact plans have no error, wrong ones the computed error."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import casadi as ca
@@ -17,14 +16,14 @@ from support.validation_problems import (
 
 from mbcasadi.description import Controller, Signal
 from mbcasadi.errors import ProblemError
-from mbcasadi.validation import Criteria, Run, validate
+from mbcasadi.validation import Criteria, validate
 
 EXACT = 1e-12  # rounding of a few steps of MuJoCo and of CasADi, values of order 1
 HORIZON = 8
 DURATION = 0.6
 
 
-def plan_fun(law: Controller, change: Callable) -> ca.Function:
+def plan_fun(law, change):
     """Return the law's plan, changed: (x, u, inputs) → (x, u)."""
     inputs = law.prediction.mx_in()
     outputs = change(*law.prediction(*inputs), inputs)
@@ -32,13 +31,13 @@ def plan_fun(law: Controller, change: Callable) -> ca.Function:
     return ca.Function("prediction", inputs, outputs, law.prediction.name_in(), ["x", "u"], same)
 
 
-def slider_run(law: Controller, **options: object) -> Run:
+def slider_run(law, **options):
     settings: dict = {"q0": [0.3], "criteria": Criteria({})} | options
     return validate(law, SLIDER, DURATION, **settings).runs[0]
 
 
 @pytest.mark.parametrize("delay", [0, 1, 3])
-def test_a_plan_of_the_plant_itself_is_what_happens(delay: int) -> None:
+def test_a_plan_of_the_plant_itself_is_what_happens(delay):
     run = slider_run(planning_slider(delay=delay, horizon=HORIZON), delay=delay)
     plans = run.predictions
     assert plans.lags == ({"start": 0} if delay else {}) | {
@@ -56,7 +55,7 @@ def test_a_plan_of_the_plant_itself_is_what_happens(delay: int) -> None:
 
 
 @pytest.mark.parametrize("delay", [0, 2])
-def test_plans_that_are_drawn_lie_on_the_motion_at_their_own_time(delay: int) -> None:
+def test_plans_that_are_drawn_lie_on_the_motion_at_their_own_time(delay):
     law = planning_slider(delay=delay, horizon=HORIZON)
     curves = slider_run(law, delay=delay).predictions.curves
     assert curves.path[0].tolist() == [0.0, 0.0]  # from the start
@@ -72,13 +71,13 @@ def test_plans_that_are_drawn_lie_on_the_motion_at_their_own_time(delay: int) ->
     assert curves.t[0, 0] == pytest.approx(2 * delay * SLIDER_STEP)  # the first valid plan
 
 
-def test_a_plan_that_does_not_know_of_the_delay_is_wrong_and_the_report_says_why() -> None:
+def test_a_plan_that_does_not_know_of_the_delay_is_wrong_and_the_report_says_why():
     run = slider_run(planning_slider(horizon=HORIZON), delay=2)
     assert run.metric("prediction.next") > 0.01
     assert "accounts for a delay of 0 ticks, the plant has 2" in run.notes[0]
 
 
-def test_a_wrong_mass_gives_the_error_that_the_model_computes() -> None:
+def test_a_wrong_mass_gives_the_error_that_the_model_computes():
     wrong = 2 * SLIDER_MASS
     run = slider_run(planning_slider(mass=wrong, horizon=HORIZON))
     u = run.recording.u[:-1, 0]
@@ -94,7 +93,7 @@ def test_a_wrong_mass_gives_the_error_that_the_model_computes() -> None:
     np.testing.assert_allclose(run.metric("prediction.next"), 0.5, rtol=1e-9)
 
 
-def test_plans_before_the_settling_time_are_left_out() -> None:
+def test_plans_before_the_settling_time_are_left_out():
     law = planning_slider(mass=2 * SLIDER_MASS, horizon=HORIZON)
     whole, late = slider_run(law), slider_run(law, criteria=Criteria({}, settle=0.3))
     u = whole.recording.u[30:-1, 0]
@@ -104,7 +103,7 @@ def test_plans_before_the_settling_time_are_left_out() -> None:
     assert late.predictions.states[1].rms[0] < 0.5 * whole.predictions.states[1].rms[0]
 
 
-def test_the_controls_of_a_plan_are_compared_with_those_that_came() -> None:
+def test_the_controls_of_a_plan_are_compared_with_those_that_came():
     law = planning_slider(horizon=HORIZON)
     more = plan_fun(law, lambda x, u, _: [x, u + 0.25])
     (row,) = slider_run(replace(law, prediction=more)).predictions.controls
@@ -113,7 +112,7 @@ def test_the_controls_of_a_plan_are_compared_with_those_that_came() -> None:
     assert np.isnan(row.rms[3])  # no control is planned for the last sample
 
 
-def test_plans_of_ticks_with_a_safe_output_and_plans_without_numbers_do_not_count() -> None:
+def test_plans_of_ticks_with_a_safe_output_and_plans_without_numbers_do_not_count():
     law = planning_slider(horizon=HORIZON)
     q, v, z = (ca.SX.sym(name, k) for name, k in (("q", 1), ("v", 1), ("z", 0)))
     command, z_next = law.function(q, v, z)
@@ -144,7 +143,7 @@ BALL = f"""
 """
 
 
-def test_turns_are_compared_as_rotation_vectors() -> None:
+def test_turns_are_compared_as_rotation_vectors():
     """A sphere that turns at a constant rate, and a law that expects it to stand still."""
     q, v = ca.SX.sym("q", 5), ca.SX.sym("v", 4)
     still = ca.horzcat(*[ca.vertcat(q, v)] * (HORIZON + 1))
@@ -179,7 +178,7 @@ def test_turns_are_compared_as_rotation_vectors() -> None:
     )
 
 
-def test_rows_of_the_laws_own_are_compared_with_what_it_takes_them_to_be_later() -> None:
+def test_rows_of_the_laws_own_are_compared_with_what_it_takes_them_to_be_later():
     law = planning_slider(horizon=HORIZON, mass=2 * SLIDER_MASS)
     own = plan_fun(law, lambda x, u, _: [ca.vertcat(x, x[0, :] ** 2 + x[1, :] ** 2), u])
     rows = (*law.prediction_rows, "energy")
@@ -194,7 +193,7 @@ def test_rows_of_the_laws_own_are_compared_with_what_it_takes_them_to_be_later()
     np.testing.assert_allclose(row.rms[0], np.sqrt(np.mean(missed**2)), rtol=1e-9)
 
 
-def test_the_last_control_in_a_laws_state_appears_once_with_the_controls() -> None:
+def test_the_last_control_in_a_laws_state_appears_once_with_the_controls():
     law = planning_slider(horizon=HORIZON)
     more = plan_fun(law, lambda x, u, _: [ca.vertcat(x, ca.horzcat(0, u)), u])
     run = slider_run(
@@ -204,14 +203,14 @@ def test_the_last_control_in_a_laws_state_appears_once_with_the_controls() -> No
     assert run.predictions.curves.x.shape[2] == 2
 
 
-def test_a_law_that_plans_nothing_has_no_predictions() -> None:
+def test_a_law_that_plans_nothing_has_no_predictions():
     run = slider_run(replace(planning_slider(), prediction=None, prediction_rows=()))
     assert run.predictions is None
     assert np.isnan(run.metric("prediction.next"))
     assert run.to_dict()["predictions"] is None
 
 
-def test_a_run_shorter_than_the_horizon_leaves_what_it_cannot_know() -> None:
+def test_a_run_shorter_than_the_horizon_leaves_what_it_cannot_know():
     law = planning_slider(horizon=HORIZON)
     run = validate(law, SLIDER, 4 * SLIDER_STEP, q0=[0.3], criteria=Criteria({})).runs[0]
     assert np.isfinite(run.predictions.states[0].rms[:2]).all()
@@ -219,7 +218,7 @@ def test_a_run_shorter_than_the_horizon_leaves_what_it_cannot_know() -> None:
     assert np.isnan(run.metric("prediction.end"))
 
 
-def test_a_plan_that_cannot_be_read_is_refused_before_the_run() -> None:
+def test_a_plan_that_cannot_be_read_is_refused_before_the_run():
     law = planning_slider(horizon=HORIZON)
     with pytest.raises(ProblemError, match=r"a name for each row"):
         slider_run(replace(law, prediction_rows=("q.slide",)))
@@ -235,7 +234,7 @@ def test_a_plan_that_cannot_be_read_is_refused_before_the_run() -> None:
         slider_run(replace(law, prediction=nameless))
 
 
-def test_signals_of_u_name_the_rows_or_numbers_do() -> None:
+def test_signals_of_u_name_the_rows_or_numbers_do():
     law = planning_slider(horizon=HORIZON)
     bare = replace(law, outputs=(Signal("u", (), ()), law.outputs[1]))
     assert slider_run(bare).predictions.controls[0].name == "u.0"

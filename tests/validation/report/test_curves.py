@@ -9,13 +9,13 @@ import pytest
 from matplotlib.figure import Figure
 
 from mbcasadi import models
-from mbcasadi.validation import Report, validate
+from mbcasadi.validation import validate
 from mbcasadi.validation.report.figures import MOST_POINTS, extremes, svg_text
 
 PICTURE_POINT = 0.02  # points of the SVG, which has hundredths
 
 
-def test_a_thin_curve_keeps_its_extremes_its_ends_and_its_gaps() -> None:
+def test_a_thin_curve_keeps_its_extremes_its_ends_and_its_gaps():
     y = np.sin(np.arange(10_000.0))
     y[1234], y[8765], y[5000:5600] = 40.0, -50.0, np.nan
     kept = extremes(y, 50)
@@ -30,17 +30,17 @@ def push(t, q, v):
 
 
 @pytest.fixture(scope="module")
-def report() -> Report:
+def report():
     return validate(push, models.path("four_bar"), 1.0)
 
 
-def test_the_labels_of_an_axis_keep_their_digits() -> None:
+def test_the_labels_of_an_axis_keep_their_digits():
     figure = Figure()
     figure.add_subplot().plot([0.0, 0.005])
     assert "<!-- 0.005 -->" in svg_text(figure)
 
 
-def figures(page: str) -> dict[str, tuple[dict, str]]:
+def figures(page):
     """Return title → (its axes, its SVG)."""
     found = re.findall(
         r'<figure data-axes="(.*?)"><figcaption><h3>(.*?)</h3>.*?(<svg.*?</svg>)', page, re.DOTALL
@@ -48,7 +48,7 @@ def figures(page: str) -> dict[str, tuple[dict, str]]:
     return {unescape(title): (json.loads(unescape(axes)), svg) for axes, title, svg in found}
 
 
-def test_joints_are_drawn_with_units_and_their_values_can_be_read(report: Report) -> None:
+def test_joints_are_drawn_with_units_and_their_values_can_be_read(report):
     record = report.runs[0].recording
     found = figures(report.to_html())
     for field, unit, title in (("q", "rad", "Positions"), ("u", "N m", "Controls")):

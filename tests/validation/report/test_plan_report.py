@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import casadi as ca
 import numpy as np
@@ -16,9 +15,7 @@ from mbcasadi.mpc import LinearOptions, deviation_output, linear_mpc
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation import (
     Criteria,
-    Report,
     ReportOptions,
-    Run,
     Trial,
     campaign,
     cases,
@@ -30,7 +27,7 @@ WALL = 0.2  # m, soft; the slider starts beyond it
 
 
 @pytest.fixture(scope="module")
-def report() -> Report:
+def report():
     q = ca.SX.sym("q")
     value = ca.Function("value", [q], [q], ["q"], ["value"])
     wall = Signal("value", ("<wall>",), ("m",))
@@ -45,7 +42,7 @@ def report() -> Report:
     return validate(law, SLIDER, 0.6, criteria=Criteria({"limits.soft_least": 0.0}), **options)
 
 
-def test_the_page_has_plans_limits_statuses_times_and_costs(report: Report) -> None:
+def test_the_page_has_plans_limits_statuses_times_and_costs(report):
     text = report.to_html()
     words = re.sub(r"<svg.*?</svg>", "", text, flags=re.DOTALL)
     for heading in (
@@ -65,7 +62,7 @@ def test_the_page_has_plans_limits_statuses_times_and_costs(report: Report) -> N
     assert text.count("<section") == text.count("</section>") >= 6
 
 
-def test_a_law_that_plans_nothing_has_no_empty_sections() -> None:
+def test_a_law_that_plans_nothing_has_no_empty_sections():
     law = planning_slider(prediction=None, prediction_rows=())
     text = validate(law, SLIDER, 0.1, q0=[0.3]).to_html()
     assert "Plans" not in text
@@ -73,7 +70,7 @@ def test_a_law_that_plans_nothing_has_no_empty_sections() -> None:
     assert "<h3>Limits</h3>" in text  # of its control
 
 
-def test_the_violated_soft_row_is_named_with_its_size_and_time(report: Report) -> None:
+def test_the_violated_soft_row_is_named_with_its_size_and_time(report):
     (run,) = report.runs
     wall = next(row for row in run.margins if row.name == "<wall>")
     assert (wall.soft, wall.upper, wall.when) == (True, WALL, 0.0)
@@ -82,7 +79,7 @@ def test_the_violated_soft_row_is_named_with_its_size_and_time(report: Report) -
     assert not run.passed  # a soft row is judged where a criterion requires it
 
 
-def test_the_json_holds_it_all(report: Report, tmp_path: Path) -> None:
+def test_the_json_holds_it_all(report, tmp_path):
     run = json.loads(report.save(tmp_path / "plan.json").read_text())["runs"][0]
     assert run["predictions"]["samples ahead"] == {
         "start": 0, "next": 1, "quarter": 2, "half": 4, "end": 8
@@ -93,7 +90,7 @@ def test_the_json_holds_it_all(report: Report, tmp_path: Path) -> None:
     assert run["settings"]["delay"] == "1 tick, the law accounts for 1"
 
 
-def four_bar_run(perturb: dict[str, float]) -> Run:
+def four_bar_run(perturb):
     system = read_mjcf(FOUR_BAR)
     held = equilibrium(system)
     linear = linearize(system, held)
@@ -108,7 +105,7 @@ def four_bar_run(perturb: dict[str, float]) -> Run:
     return validate(mpc, FOUR_BAR, 0.8, **options).runs[0]
 
 
-def test_linear_mpc_predicts_a_small_motion_and_not_a_heavier_mechanism() -> None:
+def test_linear_mpc_predicts_a_small_motion_and_not_a_heavier_mechanism():
     exact, heavy = four_bar_run({}), four_bar_run({"mass": 0.3})
     predicted = [exact.metric(f"prediction.{when}") for when in ("start", "next", "half", "end")]
     assert max(predicted) < 0.05  # the rest is of second order in the motion
@@ -125,8 +122,8 @@ def test_linear_mpc_predicts_a_small_motion_and_not_a_heavier_mechanism() -> Non
     assert rate.least == pytest.approx(0.2 - np.abs(changes).max())
 
 
-def test_a_campaign_reports_plans_and_margins_and_takes_a_disturbance() -> None:
-    def push(t: float) -> list[float]:
+def test_a_campaign_reports_plans_and_margins_and_takes_a_disturbance():
+    def push(t):
         return [2.0 * (t >= 0.3)]
 
     calm, pushed = (

@@ -6,7 +6,6 @@ import re
 import sys
 from dataclasses import replace
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 from support.validation_problems import crank_controller, standing_controller, swing
@@ -24,23 +23,23 @@ VOID = {"meta", "br", "img", "hr", "link", "input"}
 class Balanced(HTMLParser):
     """Checks that tags close in order, and collects what refers elsewhere."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.open: list[str] = []
         self.references: list[str] = []
 
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attributes):
         if tag not in VOID:
             self.open.append(tag)
         names = {"src", "href", "xlink:href", "action"}
         self.references += [value or "" for name, value in attributes if name in names]
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
 
 @pytest.fixture(scope="module")
-def report() -> Report:
+def report():
     crank = validate(
         crank_controller(),
         models.path("four_bar"),
@@ -54,12 +53,17 @@ def report() -> Report:
     return crank + validate(law, path, 0.2, scenario=stand, perturb={"mass": 0.1}, delay=1)
 
 
-def test_reports_add_up(report: Report) -> None:
+@pytest.fixture(scope="module")
+def page(report):
+    return report.to_html()
+
+
+def test_reports_add_up(report):
     assert len(report.runs) == 2
     assert report.passed == all(run.passed for run in report.runs)
 
 
-def test_the_json_has_settings_measurements_and_criteria(report: Report, tmp_path: Path) -> None:
+def test_the_json_has_settings_measurements_and_criteria(report, tmp_path):
     data = json.loads(report.save(tmp_path / "report.json").read_text())
     assert data["passed"] == report.passed
     assert data["versions"]["mujoco"]
@@ -75,9 +79,8 @@ def test_the_json_has_settings_measurements_and_criteria(report: Report, tmp_pat
     }
 
 
-def test_the_page_is_well_formed_and_refers_to_nothing_outside(report: Report) -> None:
-    text = report.to_html()
-    parser = Balanced()
+def test_the_page_is_well_formed_and_refers_to_nothing_outside(report, page):
+    parser, text = Balanced(), page
     parser.feed(text)
     assert parser.open == []
     outside = [r for r in parser.references if not r.startswith(("#", "data:image/png;base64,"))]
@@ -93,20 +96,20 @@ def test_the_page_is_well_formed_and_refers_to_nothing_outside(report: Report) -
     assert "nan" not in re.sub(r"<svg.*?</svg>|base64,[^\"]*", "", text, flags=re.DOTALL)
 
 
-def test_the_page_has_pictures_or_says_why_not(report: Report) -> None:
+def test_the_page_has_pictures_or_says_why_not(report, page):
     run = report.runs[0]
     if run.frames:
         assert all(frame.startswith(b"\x89PNG") for frame in run.frames)
-        assert report.to_html().count("data:image/png") == len(run.frames)
+        assert page.count("data:image/png") == len(run.frames)
     else:
         assert any(note.startswith("No pictures: ") for note in run.notes)
 
 
-def test_the_same_run_gives_the_same_page(report: Report) -> None:
-    assert report.to_html() == report.to_html()
+def test_the_same_run_gives_the_same_page(report, page):
+    assert report.to_html() == page
 
 
-def test_names_of_a_model_are_no_formulas_and_no_markup(report: Report) -> None:
+def test_names_of_a_model_are_no_formulas_and_no_markup(report):
     from rich.console import Console
 
     odd = (r"$\frac{$", "[/bold]", "a_b^{", "<i>&")
@@ -131,7 +134,7 @@ def test_names_of_a_model_are_no_formulas_and_no_markup(report: Report) -> None:
     assert "[/bold]: tracking error, worst RMS" in console.export_text()
 
 
-def test_the_table_has_every_criterion(report: Report) -> None:
+def test_the_table_has_every_criterion(report):
     from rich.console import Console
 
     console = Console(width=120, record=True, file=io.StringIO())
@@ -142,16 +145,14 @@ def test_the_table_has_every_criterion(report: Report) -> None:
     assert str(report).count("torque.excess") == 2
 
 
-def test_a_report_is_saved_as_html_or_json_only(report: Report, tmp_path: Path) -> None:
+def test_a_report_is_saved_as_html_or_json_only(report, tmp_path):
     with pytest.raises(ProblemError, match=r"\.json or \.html"):
         report.save(tmp_path / "report.pdf")
     assert report.save(tmp_path / "report.html").stat().st_size < 3_000_000
 
 
 @pytest.mark.parametrize("package", ["jinja2", "matplotlib"])
-def test_a_missing_package_is_named_with_its_extra(
-    report: Report, package: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_package_is_named_with_its_extra(report, package, monkeypatch):
     for name in [n for n in sys.modules if n.split(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)  # type: ignore[arg-type]
@@ -159,7 +160,7 @@ def test_a_missing_package_is_named_with_its_extra(
         report.to_html()
 
 
-def test_a_run_in_words_has_its_largest_control_its_statuses_and_its_time(report: Report) -> None:
+def test_a_run_in_words_has_its_largest_control_its_statuses_and_its_time(report):
     crank, stand = report.runs
     for run in (crank, stand):
         control, record = run.controller, run.recording

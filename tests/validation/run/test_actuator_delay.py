@@ -16,11 +16,11 @@ ARM = """<mujoco><compiler angle="radian"/><option timestep="0.002"/><worldbody>
 DELAYED = 'delay="0.006" nsample="4"'
 
 
-def model(first: str = DELAYED, second: str = DELAYED) -> str:
+def model(first=DELAYED, second=DELAYED):
     return ARM.format(first=first, second=second)
 
 
-def law(xml: str, **options) -> InverseDynamicsQP:
+def law(xml, **options):
     return InverseDynamicsQP(
         mb.read_mjcf(xml),
         [PostureTask(kp=400.0)],

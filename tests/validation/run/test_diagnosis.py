@@ -1,8 +1,6 @@
 """Why a run failed: each cause is the same run without it, and the words say which one it is."""
 
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import mujoco
 import numpy as np
@@ -12,14 +10,7 @@ from support.validation_problems import SLIDER, SLIDER_LIMIT, crank_controller
 import mbcasadi as mb
 from mbcasadi import models
 from mbcasadi.control import InverseDynamicsQP, PostureTask
-from mbcasadi.validation import (
-    Criteria,
-    Push,
-    ReportOptions,
-    Run,
-    Runnable,
-    compile_controller,
-)
+from mbcasadi.validation import Criteria, Push, ReportOptions, compile_controller
 from mbcasadi.validation.metrics.metric import prefixed
 from mbcasadi.validation.run.explanations import START_CAUSE
 from mbcasadi.validation.run.reference_rates import RatePair, rate_between
@@ -31,7 +22,7 @@ STRICT = Criteria({"tracking.rms_share": 1e-3})
 W = 2 * np.pi
 
 
-def swing(t: float, amplitude: float = 0.1) -> list[float]:
+def swing(t, amplitude=0.1):
     return [
         amplitude * (1 - np.cos(W * t)),
         amplitude * W * np.sin(W * t),
@@ -39,35 +30,35 @@ def swing(t: float, amplitude: float = 0.1) -> list[float]:
     ]
 
 
-def without_rates(t: float) -> list[float]:
+def without_rates(t):
     return [swing(t)[0], 0.0, 0.0]
 
 
-def slider_law(model: str = SLIDER) -> InverseDynamicsQP:
+def slider_law(model=SLIDER):
     return InverseDynamicsQP(
         mb.read_mjcf(model), [PostureTask(kp=100.0)], period=0.01, name="slider"
     )
 
 
 @pytest.fixture(scope="module")
-def law() -> Iterator[Runnable]:
+def law():
     with compile_controller(slider_law()) as compiled:
         yield compiled
 
 
-def run_of(law: Any, model: str = SLIDER, **options: Any) -> Run:
+def run_of(law, model=SLIDER, **options):
     settings = {"reference": swing, "criteria": STRICT} | options
     return mb.validate(law, model, DURATION, **settings).runs[0]
 
 
-def causes_of(run: Run, metric: str = "tracking.rms_share") -> dict[str, Any]:
+def causes_of(run, metric="tracking.rms_share"):
     failure = next(f for f in run.diagnosis.failures if f.verdict.metric == metric)
     shares = [cause.share for cause in failure.causes]
     assert shares == sorted(shares, reverse=True)
     return {cause.name: cause for cause in failure.causes}
 
 
-def test_each_cause_is_the_run_without_it(law: Runnable) -> None:
+def test_each_cause_is_the_run_without_it(law):
     conditions = {"perturb": {"mass": 0.3}, "delay": 3, "disturbance": [2.0]}
     run = run_of(law, STICKY, **conditions)
     causes = causes_of(run)
@@ -86,7 +77,7 @@ def test_each_cause_is_the_run_without_it(law: Runnable) -> None:
     assert len({cause.value for cause in causes.values()}) == len(causes)
 
 
-def test_pushes_are_a_cause_and_their_share_is_that_of_the_run_without_them(law: Runnable) -> None:
+def test_pushes_are_a_cause_and_their_share_is_that_of_the_run_without_them(law):
     pushes = [Push("cart", (8.0, 0.0, 0.0), 0.2, 0.3), Push("cart", (-4.0, 0.0, 0.0), 0.5, 0.6)]
     for acting, name in ((pushes, "the pushes on 'cart'"), (pushes[:1], "the push on 'cart'")):
         run, without = run_of(law, disturbance=acting), run_of(law)
@@ -97,9 +88,7 @@ def test_pushes_are_a_cause_and_their_share_is_that_of_the_run_without_them(law:
         assert cause.share > 0.5
 
 
-def test_a_reference_without_its_velocity_is_named_and_costs_what_the_true_one_saves(
-    law: Runnable,
-) -> None:
+def test_a_reference_without_its_velocity_is_named_and_costs_what_the_true_one_saves(law):
     report = mb.validate(law, SLIDER, DURATION, reference=without_rates)
     run = report.runs[0]
     assert run.metric("tracking.rms_share") > 0.2  # it was there
@@ -119,7 +108,7 @@ def test_a_reference_without_its_velocity_is_named_and_costs_what_the_true_one_s
     assert [note for note in wrong.notes if "moves at up to 0.628 m/s" in note]
 
 
-def test_saturation_is_a_cause_where_larger_ranges_help() -> None:
+def test_saturation_is_a_cause_where_larger_ranges_help():
     fast = {
         "reference": lambda t: swing(t, 0.4),
         "criteria": Criteria({"tracking.rms_share": 0.05}),
@@ -133,7 +122,7 @@ def test_saturation_is_a_cause_where_larger_ranges_help() -> None:
     assert cause.share > 0.5
 
 
-def test_the_stop_of_a_joint_is_a_cause(law: Runnable) -> None:
+def test_the_stop_of_a_joint_is_a_cause(law):
     stopped = SLIDER.replace('type="slide"', 'type="slide" limited="true" range="-1 0.15"', 1)
     run = run_of(law, stopped, criteria=Criteria({"tracking.rms_share": 0.05}))
     causes = causes_of(run)
@@ -143,7 +132,7 @@ def test_the_stop_of_a_joint_is_a_cause(law: Runnable) -> None:
     assert "stops" not in str(causes_of(run_of(law, perturb={"mass": 0.3})))
 
 
-def test_an_error_at_the_start_is_a_cause_that_ends(law: Runnable) -> None:
+def test_an_error_at_the_start_is_a_cause_that_ends(law):
     run = run_of(law, q0=[0.1], criteria=Criteria({"tracking.rms_share": 0.05}))
     cause = causes_of(run)[START_CAUSE]
     settled = run_of(law, q0=[0.1], criteria=Criteria({"tracking.rms_share": 0.05}, settle=0.25))
@@ -151,7 +140,7 @@ def test_an_error_at_the_start_is_a_cause_that_ends(law: Runnable) -> None:
     assert cause.share > 0.5
 
 
-def test_the_softness_of_loops_is_a_cause_of_their_gaps() -> None:
+def test_the_softness_of_loops_is_a_cause_of_their_gaps():
     soft = mujoco.MjModel.from_xml_path(str(models.path("four_bar")))
     soft.eq_solimp[:, :2] = 0.5
     run = mb.validate(
@@ -165,7 +154,7 @@ def test_the_softness_of_loops_is_a_cause_of_their_gaps() -> None:
     assert cause.share > 0.9
 
 
-def test_gains_that_a_delay_does_not_bear_are_said_to_be_too_high() -> None:
+def test_gains_that_a_delay_does_not_bear_are_said_to_be_too_high():
     stiff = replace(slider_law(), tasks=[PostureTask(kp=3e3)])
     strict = Criteria({"tracking.hold_share": 1e-3})
     report = mb.validate(
@@ -179,7 +168,7 @@ def test_gains_that_a_delay_does_not_bear_are_said_to_be_too_high() -> None:
     assert "the gains of task 'posture' (kp = 100 1/s², kd = 20 1/s) may be raised" in str(low)
 
 
-def test_only_a_failed_run_is_repeated_and_not_where_it_is_switched_off(law: Runnable) -> None:
+def test_only_a_failed_run_is_repeated_and_not_where_it_is_switched_off(law):
     assert run_of(law, criteria=Criteria({})).diagnosis is None
     off = run_of(law, perturb={"mass": 0.3}, report=ReportOptions(explain=False))
     assert not off.passed
@@ -188,10 +177,10 @@ def test_only_a_failed_run_is_repeated_and_not_where_it_is_switched_off(law: Run
     assert data["failures"][0]["causes"][0]["name"] == "the mass error of +30 %"
 
 
-def test_repetitions_get_the_reference_of_the_run_without_another_call(law: Runnable) -> None:
+def test_repetitions_get_the_reference_of_the_run_without_another_call(law):
     times = []
 
-    def reference(t: float) -> list[float]:
+    def reference(t):
         times.append(t)
         return swing(t)
 
@@ -199,12 +188,12 @@ def test_repetitions_get_the_reference_of_the_run_without_another_call(law: Runn
     np.testing.assert_allclose(times, law.controller.period * np.arange(len(times)))
 
 
-def test_a_criterion_that_was_not_measured_is_not_explained(law: Runnable) -> None:
+def test_a_criterion_that_was_not_measured_is_not_explained(law):
     run = run_of(law, perturb={"mass": 0.3}, criteria=Criteria({"cone.plant": 0.0}))
     assert run.diagnosis.failures[0].causes == ()
 
 
-def test_the_rate_of_a_quaternion_is_its_angular_velocity_in_the_world() -> None:
+def test_the_rate_of_a_quaternion_is_its_angular_velocity_in_the_world():
     axis, speed, step = np.array([0.48, 0.6, 0.64]), -1.7, 1e-2
     pair = RatePair("q", "w", (0, 1, 2, 3), (0, 1, 2))
     first = np.array([0.5, -0.5, 0.5, 0.5])  # and then turned about the world's axis
@@ -232,5 +221,5 @@ def test_the_rate_of_a_quaternion_is_its_angular_velocity_in_the_world() -> None
         (1234.0, "s", "1230 s"),
     ],
 )
-def test_a_number_has_the_unit_that_suits_it(value: float, unit: str, text: str) -> None:
+def test_a_number_has_the_unit_that_suits_it(value, unit, text):
     assert prefixed(value, unit) == text

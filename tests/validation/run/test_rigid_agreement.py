@@ -37,7 +37,7 @@ class Sample(NamedTuple):
     a_rigid: np.ndarray
 
 
-def rigid_acceleration(plant: Plant) -> np.ndarray:
+def rigid_acceleration(plant):
     """Solve a rigid system made of MuJoCo's own M, J, forces and reference acceleration."""
     model, data = plant.model, plant.data
     M = np.zeros((model.nv, model.nv))
@@ -49,7 +49,7 @@ def rigid_acceleration(plant: Plant) -> np.ndarray:
     return np.linalg.lstsq(K, right, rcond=1e-10)[0][: model.nv]
 
 
-def sample(name: str, *, impedance: float) -> Sample:
+def sample(name, *, impedance):
     """Visit consistent states with random velocities and controls, along a random walk."""
     plant = Plant(models.path(name), rigid=True)
     soften(plant.model, 2 * plant.timestep, impedance)
@@ -63,27 +63,27 @@ def sample(name: str, *, impedance: float) -> Sample:
     return Sample(*(np.array(column) for column in zip(*rows, strict=True)))
 
 
-def ours(name: str, seen: Sample) -> np.ndarray:
+def ours(name, seen):
     system = read_mjcf(models.path(name))
     dynamics = forward_dynamics(system, formulation="projection", derivatives=False)
     return evaluate_rows(dynamics, seen.q, seen.v, seen.applied)[0]
 
 
-def test_the_rigid_recipe_agrees_with_our_forward_dynamics_on_consistent_states() -> None:
+def test_the_rigid_recipe_agrees_with_our_forward_dynamics_on_consistent_states():
     soft, rigid = (sample("four_bar", impedance=d) for d in (0.95, 0.9999))
     assert np.median(relative_difference(ours("four_bar", soft), soft.a)) > SOFT_MEDIAN
     assert np.median(relative_difference(ours("four_bar", rigid), rigid.a)) < RIGID_MEDIAN
 
 
 @pytest.mark.parametrize("name", ["four_bar", *OTHER_LOOPS])
-def test_a_rigid_system_of_mujocos_own_matrices_gives_our_acceleration(name: str) -> None:
+def test_a_rigid_system_of_mujocos_own_matrices_gives_our_acceleration(name):
     seen = sample(name, impedance=0.9999)
     assert np.median(np.linalg.norm(seen.a_rigid, axis=1)) > 1.0
     assert np.median(relative_difference(ours(name, seen), seen.a_rigid)) < OWN_MATRICES
 
 
 @pytest.mark.parametrize("name", OTHER_LOOPS)
-def test_redundant_loops_agree_with_the_rigid_recipe_as_well(name: str) -> None:
+def test_redundant_loops_agree_with_the_rigid_recipe_as_well(name):
     seen = sample(name, impedance=0.9999)
     assert np.median(relative_difference(ours(name, seen), seen.a)) < RIGID_MEDIAN_ANY
 
@@ -99,7 +99,7 @@ def soft_run():
     ).runs[0]
 
 
-def test_softness_explains_the_disagreement_of_a_soft_plant(soft_run) -> None:
+def test_softness_explains_the_disagreement_of_a_soft_plant(soft_run):
     sweep = soft_run.softness
     assert sweep.own > SOFT_MEDIAN
     assert list(sweep.errors) == sorted(sweep.errors, reverse=True)
@@ -108,14 +108,14 @@ def test_softness_explains_the_disagreement_of_a_soft_plant(soft_run) -> None:
     assert "explains 100.00 %" in sweep.sentence
 
 
-def test_a_longer_time_constant_of_solref_opens_the_loop_further(soft_run) -> None:
+def test_a_longer_time_constant_of_solref_opens_the_loop_further(soft_run):
     constants, gaps = zip(*soft_run.softness.gaps, strict=True)
     assert list(constants) == sorted(constants)
     assert list(gaps) == sorted(gaps)
     assert gaps[-1] > 10 * gaps[0] > 0.0
 
 
-def test_softness_does_not_explain_a_plant_of_another_mass() -> None:
+def test_softness_does_not_explain_a_plant_of_another_mass():
     run = validate(
         crank_controller(),
         models.path("four_bar"),
@@ -130,7 +130,7 @@ def test_softness_does_not_explain_a_plant_of_another_mass() -> None:
     assert run.softness.explained_share < 0.1
 
 
-def test_an_overconstrained_loop_is_not_locked_by_the_gap_that_softness_leaves() -> None:
+def test_an_overconstrained_loop_is_not_locked_by_the_gap_that_softness_leaves():
     # Off the manifold, rows that are redundant on it are independent: enforced exactly,
     # they would lock the linkage, and the acceleration would be wrong by its own size.
     path = models.path("spatial_loop")
@@ -142,10 +142,9 @@ def test_an_overconstrained_loop_is_not_locked_by_the_gap_that_softness_leaves()
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["men__robotiq_2f85__2f85", "men__aloha__aloha", "men__franka_emika_panda__panda"],
+    "name", ["men__robotiq_2f85__2f85", "men__aloha__aloha", "men__franka_emika_panda__panda"]
 )
-def test_softness_explains_the_disagreement_on_robots_that_others_modelled(name: str) -> None:
+def test_softness_explains_the_disagreement_on_robots_that_others_modelled(name):
     path = robot(name)
     sweep = (
         validate(idle_controller(path), path, 0.2, report=ReportOptions(softness=True))
@@ -157,7 +156,7 @@ def test_softness_explains_the_disagreement_on_robots_that_others_modelled(name:
     assert sweep.rigid < RIGID_LIMIT
 
 
-def test_the_constraint_force_has_mujocos_sign_and_size(soft_run) -> None:
+def test_the_constraint_force_has_mujocos_sign_and_size(soft_run):
     comparison = soft_run.comparison
     alike = np.sum(comparison.force * comparison.mujoco_force, axis=1)
     assert (alike > 0).mean() > 0.99
@@ -165,15 +164,13 @@ def test_the_constraint_force_has_mujocos_sign_and_size(soft_run) -> None:
     assert soft_run.metric("closure.plant") > 1e-7
 
 
-def test_our_constraint_equations_and_mujocos_residual_are_the_same_numbers(
-    soft_run,
-) -> None:
+def test_our_constraint_equations_and_mujocos_residual_are_the_same_numbers(soft_run):
     record, comparison = soft_run.recording, soft_run.comparison
     thin = len(record.t) // len(comparison.t)
     np.testing.assert_allclose(comparison.drift, record.residual[::thin], rtol=1e-6, atol=1e-12)
 
 
-def test_extrapolation_is_exact_for_the_polynomials_that_it_is_made_for() -> None:
+def test_extrapolation_is_exact_for_the_polynomials_that_it_is_made_for():
     s = np.array([0.3, 0.2, 0.1])
     values = np.array([[2 - 3 * x + 5 * x**2, x] for x in s])
     np.testing.assert_allclose(extrapolate_to_zero(s, values), [2.0, 0.0], atol=1e-13)

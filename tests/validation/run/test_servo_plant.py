@@ -57,9 +57,10 @@ def test_a_stiff_servo_follows_about_as_well_as_a_motor(delay, step):
         mb.validate(
             InverseDynamicsQP(mb.read_mjcf(xml), [PostureTask(kp=400.0)], period=0.004),
             xml,
-            2.0,
+            1.5,
             reference=swing,
             delay=delay,
+            fast=True,
             scenario=ScenarioOptions(timestep=timestep),
         )
         for xml, timestep in ((SERVO, step), (MOTOR, 0.004))

@@ -34,14 +34,14 @@ def run(model, **options):
     law = mb.control.InverseDynamicsQP(
         system, [mb.control.PostureTask((joint,), kp=400.0)], **options
     )
-    report = mb.validate(law, model, 2.0, reference=swing(law, system.tree.q0))
+    report = mb.validate(law, model, 1.0, reference=swing(law, system.tree.q0))
     return report.runs[0]
 
 
 def test_a_spatial_loop_of_rank_three_in_six_rows_follows_although_it_is_open_by_a_gap(bennett):
     found = run(bennett)
     assert found.recording.closure.max() > 1e-5  # m: the plant is soft
-    assert found.statuses == {"solved": 2000}
+    assert found.statuses == {"solved": 1000}
     assert found.metric("tracking.rms_share") < 1e-3
 
 

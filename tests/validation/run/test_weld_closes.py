@@ -33,7 +33,7 @@ def wave(t):
     )
 
 
-def error_with(mask) -> float:
+def error_with(mask):
     """Return the largest error of the palm after the weld has closed, m."""
     system = mb.read_mjcf(GRIPPER, switchable=True)
     controller = InverseDynamicsQP(system, [PostureTask(("palm",), kp=60.0)], period=PERIOD)

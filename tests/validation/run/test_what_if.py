@@ -7,29 +7,29 @@ import numpy as np
 import pytest
 from support.validation_problems import SLIDER, planning_slider
 
-from mbcasadi.description import Controller, Signal
+from mbcasadi.description import Signal
 from mbcasadi.errors import ProblemError
-from mbcasadi.validation import Criteria, ReportOptions, Run, compile_controller, validate
+from mbcasadi.validation import Criteria, ReportOptions, compile_controller, validate
 
 DURATION = 0.8
 HEAVY = {"mass": 0.5}
 
 
-def tracked_slider(delay: int = 0) -> Controller:
+def tracked_slider(delay=0):
     q = ca.SX.sym("q")
     monitor = ca.Function("monitor", [q], [0 * q, -q], ["q"], ["target", "error"])
     rows = tuple(Signal(name, ("place",), ("m",)) for name in ("target", "error"))
     return replace(planning_slider(delay=delay), monitor=monitor, monitors=rows)
 
 
-def slider_run(law: object, **options: object) -> Run:
+def slider_run(law, **options):
     return validate(
         law, SLIDER, DURATION, q0=[0.3], criteria=Criteria({}, settle=0.05), **options
     ).runs[0]
 
 
 @pytest.fixture(scope="module")
-def runs() -> dict[str, Run]:
+def runs():
     """One run with `what_if`, and each of its conditions as a run of its own."""
     both = {"delay": 3, "perturb": HEAVY}
     with compile_controller(tracked_slider()) as law:
@@ -42,7 +42,7 @@ def runs() -> dict[str, Run]:
         }
 
 
-def test_each_condition_is_the_run_without_the_others(runs: dict[str, Run]) -> None:
+def test_each_condition_is_the_run_without_the_others(runs):
     table = runs["all"].what_if
     assert [row.name for row in table.rows] == ["nominal", "delay only", "model error only", "both"]
     assert table.unit == "m"
@@ -56,7 +56,7 @@ def test_each_condition_is_the_run_without_the_others(runs: dict[str, Run]) -> N
     assert runs["both"].what_if is None
 
 
-def test_the_costs_are_in_a_sentence_a_table_and_the_data(runs: dict[str, Run]) -> None:
+def test_the_costs_are_in_a_sentence_a_table_and_the_data(runs):
     table = runs["all"].what_if
     ratio = table.rows[-1].tracking / table.rows[0].tracking
     assert f"both: {ratio:.3g} times the tracking error" in table.sentence
@@ -68,7 +68,7 @@ def test_the_costs_are_in_a_sentence_a_table_and_the_data(runs: dict[str, Run]) 
     assert data["conditions"][3]["tracking"] == table.rows[-1].tracking
 
 
-def test_a_law_that_accounts_for_the_delay_may_be_joined_by_one_that_does_not() -> None:
+def test_a_law_that_accounts_for_the_delay_may_be_joined_by_one_that_does_not():
     with (
         compile_controller(tracked_slider(delay=2)) as law,
         compile_controller(tracked_slider()) as prompt,
@@ -88,7 +88,7 @@ def test_a_law_that_accounts_for_the_delay_may_be_joined_by_one_that_does_not() 
     assert joined.rows[1] == alone.rows[1]
 
 
-def test_a_condition_that_ends_early_is_named() -> None:
+def test_a_condition_that_ends_early_is_named():
     wild = SLIDER.replace('ctrlrange="-10.0 10.0"', "")
     assert wild != SLIDER
     law = planning_slider(u_min=np.array([-np.inf]), u_max=np.array([np.inf]))
@@ -105,11 +105,11 @@ def test_a_condition_that_ends_early_is_named() -> None:
     assert "tracking was not measured" in run.what_if.sentence
 
 
-def test_the_law_for_no_delay_is_refused_where_no_repetition_uses_it() -> None:
+def test_the_law_for_no_delay_is_refused_where_no_repetition_uses_it():
     with pytest.raises(ProblemError, match="give what_if=True too"):
         ReportOptions(undelayed=tracked_slider())
 
 
-def test_there_must_be_something_to_leave_out() -> None:
+def test_there_must_be_something_to_leave_out():
     with pytest.raises(ProblemError, match="what_if compares a run with delay or perturb"):
         slider_run(tracked_slider(), report=ReportOptions(what_if=True))

@@ -1,7 +1,6 @@
 """`init` writes a file that `validate` takes, or an error says what the model lacks."""
 
 import tomllib
-from pathlib import Path
 
 import pytest
 
@@ -25,14 +24,14 @@ LEG = """<body pos="{x} {y} 0"><joint name="hip{k}" axis="0 1 0"/><geom size=".0
 <geom name="toe{k}" size=".03" pos="0 0 -.2"/></body></body>"""
 
 
-def written(tmp_path: Path, xml: str) -> tuple[Path, str, list[str]]:
+def written(tmp_path, xml):
     """Return the model's file, the text of the controller, and the warnings."""
     model, warnings = tmp_path / "model.xml", []
     model.write_text(xml)
     return model, propose_spec(model, warn=warnings.append), warnings
 
 
-def passes(tmp_path: Path, model: Path, text: str) -> bool | None:
+def passes(tmp_path, model, text):
     """Return whether a short run of the file passes."""
     file = tmp_path / "spec.toml"
     file.write_text(text.replace("duration = 2.0", "duration = 0.3"))

@@ -239,9 +239,7 @@ def quadruped_law(system, **changes):
 
 def test_parts_of_any_kind_reach_the_controller_by_their_name(quadruped):
     controller = quadruped_law(
-        quadruped,
-        limits={"distance": DISTANCE},
-        part=[PLANE, {"type": "disturbance_observer"}],
+        quadruped, limits={"distance": DISTANCE}, part=[PLANE, {"type": "disturbance_observer"}]
     )
     assert controller.parts == (HalfSpace("FL", 0.1, 20.0), DisturbanceObserver())
     assert {"half-space 'FL'", "distance 'FL on floor'"} <= {*controller.row_names}
