@@ -26,7 +26,7 @@ from mbcasadi.mpc.lq.tick import stagewise_controller
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import OcpSolution, rollout
 from mbcasadi.mpc.rti.condensed_stages import CondensedStages
-from mbcasadi.mpc.rti.iteration import RealTimeIteration, first_memory
+from mbcasadi.mpc.rti.iteration import RealTimeIteration, first_memory, require_guess
 from mbcasadi.mpc.rti.linearise import linearised
 from mbcasadi.mpc.rti.memory import GuessMemory, memory_of
 from mbcasadi.mpc.rti.stages import RtiStages
@@ -104,6 +104,8 @@ def real_time_iteration(
         )
     rest = np.zeros(ocp.nx) if ocp.rest is None else ocp.rest
     first = rollout(ocp, rest, ocp.parameters()) if guess is None else guess
+    require_guess(ocp, first)
+    _require_stable(ocp, first)
 
     def start(resting: Array) -> tuple[GuessMemory, Array]:
         """Return the layout of z, and the first one."""
@@ -129,16 +131,20 @@ def _slots_of_samples(ocp: OptimalControlProblem) -> tuple[Slot, ...]:
     return tuple(replace(slot, name=f"{slot.name}{k}") for k in samples for slot in ocp.slots)
 
 
-def _require_determined(problem: RtiStages, stages: LeastDistanceStages) -> None:
-    """Raise unless the step is stable, and the cost determines every control at the guess."""
-    growth = _growth(problem.ocp, problem.z0)
+def _require_stable(ocp: OptimalControlProblem, guess: OcpSolution) -> None:
+    """Raise unless deviations stay small over the first interval at the guess."""
+    growth = _growth(ocp, guess)
     if growth > EXPLODES:
         raise ProblemError(
-            f"'{problem.ocp.name}': a deviation from the guess grows {growth:.3g}-fold in one "
-            f"interval of {problem.ocp.period:g} s: the step is too long for what moves fastest, "
+            f"'{ocp.name}': a deviation from the guess grows {growth:.3g}-fold in one "
+            f"interval of {ocp.period:g} s: the step is too long for what moves fastest, "
             "often a stiff servo on a light link; expected a shorter period, more substeps, "
             "armature on the joint, or a motor in place of the servo"
         )
+
+
+def _require_determined(problem: RtiStages, stages: LeastDistanceStages) -> None:
+    """Raise unless the cost determines every control at the guess."""
     assert stages.prepare is not None
     prepared = stages.prepare(problem.ocp.parameters().ravel(), problem.z0)[0]
     if not np.all(np.isfinite(prepared.full())):
@@ -154,9 +160,9 @@ def _hold_of(ocp: OptimalControlProblem, guess: OcpSolution) -> Hold:
     return hold_of_mechanism(system, ocp.u_bounds, ocp.period, np.zeros(ocp.nu), q_0)
 
 
-def _growth(ocp: OptimalControlProblem, z: Array) -> float:
+def _growth(ocp: OptimalControlProblem, guess: OcpSolution) -> float:
     """Return the spectral radius of the first interval at the guess; 0 where it is not finite."""
-    x, u, p = z[: ocp.nx], z[ocp.nx * (ocp.horizon + 1) :][: ocp.nu], ocp.parameters()[0]
+    x, u, p = guess.x[0], guess.u[0], ocp.parameters()[0]
     x_next = ocp.dynamics(x, u, p).full()
     if not np.all(np.isfinite(x_next)):
         return 0.0
