@@ -19,7 +19,7 @@ from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols
 from mbcasadi.control.inverse_dynamics.problem import assemble_problem
 from mbcasadi.control.inverse_dynamics.scales import ForceWeights
 from mbcasadi.description.qp_stages import UNBOUNDED
-from mbcasadi.qp.solver import DENSE_SOLVERS
+from mbcasadi.qp.plugins import DENSE_SOLVERS
 
 Array = NDArray[np.float64]
 Solver = Callable[["FullForm"], Array]

@@ -21,6 +21,7 @@ from mbcasadi.codegen.names import parameter
 from mbcasadi.codegen.precision import Real
 from mbcasadi.codegen.text import package_version, template
 from mbcasadi.description import TuningParameter
+from mbcasadi.description.stagewise_qp import StagewiseQP
 
 Solver = Literal["mbcasadi", "daqp"]
 """The solver of a law's least-distance problem."""
@@ -89,6 +90,7 @@ class CLaw:
         rows: its rows where they are constant; then no Function gives them.
         solver: of that problem.
         cones: number of its quadratic cones, whose rows are the last ones.
+        horizon: a problem over a horizon in its place, or None.
         tuning, parameters: entries of the inputs `tuning` and `p`.
         defaults: what a null pointer means, by the input's name; zeros elsewhere.
         u_safe: (nu,) the control where there is neither a state nor a memory; None for a bare
@@ -121,6 +123,7 @@ class CLaw:
     emergency: ca.Function | None = None
     held_first: int = 0
     cones: int = 0
+    horizon: StagewiseQP | None = None
     statuses: tuple[str, ...] = ()
     safe_statuses: tuple[int, ...] = ()
     real: Real = "double"
@@ -202,7 +205,9 @@ class CLaw:
 
     @property
     def pattern(self) -> ca.Sparsity:
-        """The pattern of A_qp."""
+        """The pattern of A_qp; without entries for a problem over a horizon."""
+        if self.horizon is not None:
+            return ca.Sparsity(self.horizon.m, self.horizon.n)
         if self.rows is not None:
             return self.rows.pattern
         return rows_function(self.functions).sparsity_out("A_qp")

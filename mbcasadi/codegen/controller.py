@@ -94,6 +94,9 @@ def _stage_members(law: CLaw) -> str:
 
 def _body(law: CLaw) -> str:
     solve = f"  flag = ({law.real})ldp_solve(p);\n  if (p->posed > 0) m->exit_flag = (int)flag;\n"
+    if law.horizon is not None and law.preparation is not None:
+        first = int(law.preparation.nnz_out("prepared")) - law.horizon.size
+        solve = f"  p->data = m->prepared + {first};\n{solve}"
     if law.has_daqp:
         solve = "  flag = daqp_solve(p, &m->daqp, &m->exit_flag);\n"
     solve += (
@@ -115,7 +118,9 @@ def _constant_definitions(law: CLaw) -> str:
 
 
 def _accessors(law: CLaw) -> str:
-    text = law_template(law, "accessors.c.in") if law.staged else ""
+    rows = "rows_of_horizon.c.in" if law.horizon else "excluding_rows.c.in"
+    values = {"excluding_rows": law_template(law, rows)}
+    text = law_template(law, "accessors.c.in", values) if law.staged else ""
     return text + (law_template(law, "last_control.c.in") if keeps_last(law) else "")
 
 
@@ -156,6 +161,7 @@ def _next(law: CLaw, i: int, solve: str) -> str:
 
 FIELDS = {"A_qp": "p->A", "lba": "p->lba", "uba": "p->uba", "active0": "p->active"}
 FIELDS |= {"carry": "p->carry", "passed": "m->passed[0]"}
+FIELDS |= {"x_first": "p->x_first", "lam0": "p->lam_a"}
 
 
 def build_arguments(law: CLaw) -> str:

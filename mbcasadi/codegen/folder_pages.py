@@ -231,7 +231,7 @@ def _solver_page(law: CLaw, daqp: DaqpOrigin) -> str:
         "primal_tol": numbers_of(law.real)["primal_tol"].rstrip("f"),
         "rounding": numbers_of(law.real)["rounding"].rstrip("f"),
     }
-    method = "method.md.in"
+    method = "method_horizon.md.in" if law.horizon else "method.md.in"
     if law.has_daqp:
         method = "method_daqp.md.in"
         values["daqp_origin"] = (

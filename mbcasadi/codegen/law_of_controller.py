@@ -86,6 +86,12 @@ def law_from_controller(
     functions = stage_functions(controller, symbol)
     staged = controller.stages is not None
     cones = 0 if controller.stages is None else controller.stages.cones
+    horizon = None if controller.stages is None else controller.stages.horizon
+    if horizon is not None and (solver, real) != ("mbcasadi", "double"):
+        raise ExportError(
+            f"controller {controller.name!r} solves a problem over a horizon, exported with "
+            f"solver={solver!r}, real={real!r}; expected 'mbcasadi' and 'double'"
+        )
     if staged and solver == "daqp" and real == "float":
         raise ExportError(
             f"controller {controller.name!r} is exported in float, and DAQP's library computes in "
@@ -99,7 +105,7 @@ def law_from_controller(
     between = between_functions(controller, symbol)
     rows = (
         constant_rows_of(rows_function(functions), range_of(real))
-        if staged and not (cones or between)
+        if staged and not (cones or between or horizon)
         else None
     )
     if rows is not None:
@@ -130,6 +136,7 @@ def law_from_controller(
         else rename_emergency(emergency.function, f"{symbol}_emergency"),
         held_first=0 if emergency is None else emergency.first,
         cones=cones,
+        horizon=horizon,
         statuses=controller.statuses,
         safe_statuses=controller.safe_statuses,
         real=real,

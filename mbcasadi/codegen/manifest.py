@@ -198,7 +198,7 @@ def _tick_operations(law: CLaw) -> TickOperations:
     fixed = sum(operations(f) for f in (*law.functions, *law.between))
     if not law.staged:
         return {"fixed": fixed, "per_iteration": 0}
-    if law.has_daqp or law.cones:
+    if law.has_daqp or law.cones or law.horizon:
         return {"fixed": fixed, "per_iteration": None}
     problems = 1 + len(law.between)
     fixed += problems * fixed_operations(law.m, law.n)

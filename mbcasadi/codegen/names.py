@@ -107,7 +107,7 @@ BEGINNINGS = frozenset(BEGINNINGS_TEXT.split())
 """With `_init`, `_OK`, `_FAILED` and the like behind them they are names of C, POSIX or Windows."""
 
 FAMILIES = re.compile(
-    r"(casadi|codegen|daqp|error|fmi3?|inet6|ldp|loops|mj[a-z]{0,2}|posix|pthread)(_|$)",
+    r"(casadi|codegen|daqp|error|fmi3?|inet6|ldp|loops|lq|mj[a-z]{0,2}|posix|pthread)(_|$)",
     re.IGNORECASE,
 )
 """How names of the generated C, of what it calls, and errors of Windows begin."""

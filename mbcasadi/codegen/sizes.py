@@ -7,6 +7,7 @@ runs to its end, every second pass is made.
 
 from mbcasadi.codegen.c_interface import CLaw
 from mbcasadi.codegen.cone_c import cone_doubles, plane_rows
+from mbcasadi.codegen.stagewise_c import RECURSIONS, stagewise_doubles
 
 CONE_ITERATIONS = 10  # times as many where there are quadratic cones
 
@@ -22,7 +23,7 @@ DAQP_STRUCTURES = 56
 
 def iteration_limit(law: CLaw) -> int:
     """Return the iteration limit of a law's solver."""
-    return most_iterations(law.m, law.n, law.cones)
+    return RECURSIONS if law.horizon else most_iterations(law.m, law.n, law.cones)
 
 
 def most_iterations(m: int, n: int, cones: int = 0) -> int:
@@ -65,6 +66,8 @@ def _numbers(law: CLaw) -> int:
 
 def _solver_doubles(law: CLaw) -> int:
     """Return the size of `struct ldp`."""
+    if law.horizon is not None:
+        return stagewise_doubles(law.horizon, int(law.functions[0].nnz_out("carry")))
     n, m = max(LEAST_UNKNOWNS, law.n), max(1, law.m) + plane_rows(law.cones)
     rows = 0 if law.rows is not None else max(1, int(law.pattern.nnz())) + m
     rows += cone_doubles(law.cones, n)

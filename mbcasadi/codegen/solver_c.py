@@ -16,6 +16,7 @@ from mbcasadi.codegen.cone_c import ROW, WITHOUT, cone_values, plane_rows
 from mbcasadi.codegen.constant_rows import ConstantRows
 from mbcasadi.codegen.precision import Real, numbers_of
 from mbcasadi.codegen.sizes import LEAST_UNKNOWNS, iteration_limit
+from mbcasadi.codegen.stagewise_c import stagewise_c
 from mbcasadi.codegen.text import comma_list, constant, number, template
 from mbcasadi.description.qp_stages import REFINED, SolverFlag
 from mbcasadi.errors import ExportError
@@ -104,8 +105,10 @@ def wheel_files() -> dict[str, bytes]:
 
 
 def least_distance_c(law: CLaw) -> str:
-    """Return the C that solves the law's least-distance problem."""
+    """Return the C that solves the law's least-distance problem, or that over a horizon."""
     carry = int(law.functions[0].nnz_out("carry"))
+    if law.horizon is not None:
+        return stagewise_c(law.horizon, carry)
     rows = (
         rows_of_a_tick(law.pattern, law.cones)
         if law.rows is None

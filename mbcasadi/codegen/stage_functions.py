@@ -14,6 +14,7 @@ from mbcasadi.description import Controller, LeastDistanceStages
 from mbcasadi.errors import ExportError
 
 BUILD_OUTPUTS = ("A_qp", "lba", "uba", "active0", "carry")
+HORIZON_OUTPUTS = ("x_first", "lam0", "carry")
 BETWEEN_OUTPUTS = ("A_qp", "lba", "uba", "active0", "passed_next")
 PREPARE_OUTPUTS = (("prepared",), ("prepared", "A_qp"))
 SOLUTION_INPUTS = ("carry", "x", "lam_a", "active", "flag")
@@ -150,7 +151,8 @@ def _check_names(function: ca.Function, stages: LeastDistanceStages) -> None:
     two_phases = ("prepared",) if stages.prepare is not None else ()
     passed = ("passed",) if stages.between else ()
     inputs = (*function.name_in(), *two_phases)
-    built = tuple(n for n in BUILD_OUTPUTS if n != "A_qp" or stages.posing is build) + passed
+    least_distance = tuple(n for n in BUILD_OUTPUTS if n != "A_qp" or stages.posing is build)
+    built = least_distance + passed if stages.horizon is None else HORIZON_OUTPUTS
     solution = (SOLUTION_INPUTS[0], *passed, *SOLUTION_INPUTS[1:])
     expected = (
         ("the inputs of build", tuple(build.name_in()), inputs),
@@ -165,9 +167,12 @@ def _check_names(function: ca.Function, stages: LeastDistanceStages) -> None:
 
 def _check_sizes(stages: LeastDistanceStages) -> None:
     build, finish = stages.build, stages.finish
-    m, n = stages.posing.size_out("A_qp")
+    m, n, horizon = stages.m, stages.n, stages.horizon
     solution = {"carry": build.numel_out("carry"), "x": n, "lam_a": m, "active": m, "flag": 1}
-    rows = [(name, build.numel_out(name), m) for name in ("lba", "uba", "active0")]
+    starts = {"lba": m, "uba": m, "active0": m}
+    if horizon is not None:
+        starts = {"x_first": horizon.nx, "lam0": m}
+    rows = [(name, build.numel_out(name), size) for name, size in starts.items()]
     rows += [(f"finish {name}", finish.nnz_in(name), size) for name, size in solution.items()]
     for label, found, expected in rows:
         if found != expected:

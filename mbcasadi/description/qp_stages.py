@@ -5,6 +5,7 @@ from enum import IntEnum
 
 import casadi as ca
 
+from mbcasadi.description.stagewise_qp import StagewiseQP
 from mbcasadi.short_text import summarised
 
 UNBOUNDED = 1e30
@@ -147,6 +148,10 @@ class LeastDistanceStages:
             stay.
             `passed` (any size, 1) comes from `build` or the Function before, and goes to the next
             one or to `finish`; `carry` is that of `build`.
+        horizon: a problem over a horizon in place of a least-distance problem; None for none. Its
+            data are the last entries of `prepared`, build gives `(x_first, lam0, carry)`, and
+            finish takes z of all intervals as `x`, multipliers as `lam_a`. `lam0` (m,) are those
+            to begin with.
     """
 
     build: ca.Function
@@ -154,6 +159,7 @@ class LeastDistanceStages:
     prepare: ca.Function | None = None
     cones: int = 0
     between: tuple[ca.Function, ...] = ()
+    horizon: StagewiseQP | None = None
 
     @property
     def posing(self) -> ca.Function:
@@ -164,12 +170,12 @@ class LeastDistanceStages:
     @property
     def n(self) -> int:
         """Number of unknowns."""
-        return int(self.posing.size2_out("A_qp"))
+        return self.horizon.n if self.horizon else int(self.posing.size2_out("A_qp"))
 
     @property
     def m(self) -> int:
         """Number of two-sided rows."""
-        return int(self.posing.size1_out("A_qp"))
+        return self.horizon.m if self.horizon else int(self.posing.size1_out("A_qp"))
 
     @property
     def inputs(self) -> dict[str, ca.Sparsity]:

@@ -1,68 +1,33 @@
 """The controller as one Function: build, solve by a CasADi plugin, finish."""
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import casadi as ca
 
 from mbcasadi.description import LeastDistanceStages
 from mbcasadi.description.qp_stages import (
-    PLUGIN_PRIMAL_TOLERANCE,
     REFINED,
     UNBOUNDED,
     ZERO_ROW,
     SolverFlag,
 )
-from mbcasadi.errors import SolverError
 from mbcasadi.qp.cone_solver import cone_solver
 from mbcasadi.qp.dual_active_set import dual_active_set_fun
 from mbcasadi.qp.infeasibility import proves_infeasible
+from mbcasadi.qp.plugins import DENSE_SOLVERS, HORIZON_SOLVER
 from mbcasadi.qp.scaled_problem import ScaledProblem, contradicts, scaled_problem
+from mbcasadi.qp.stagewise import solve_stagewise
 
 STATIONARY = 1e-6
 """Relative size of `x + A_qpᵀ lam_a`, and of a violation, up to which DAQP claims an optimum."""
-
-QRQP = {"print_iter": False, "print_header": False, "print_info": False, "print_time": False}
-
-DENSE_SOLVERS: dict[str, dict[str, Any]] = {
-    "daqp": {"error_on_fail": False, "daqp": {"primal_tol": PLUGIN_PRIMAL_TOLERANCE}},
-    "qrqp": {"error_on_fail": False, **QRQP},
-}
-"""Plugins for least-distance problems, with their options."""
-
-ACCURACY = 1e-12
-"""Residual at which a solver stops."""
-
-SPARSE_SOLVERS: dict[str, dict[str, Any]] = {
-    "proxqp": {"proxqp": {"eps_abs": ACCURACY, "eps_rel": 0.0}},
-    "piqp": {"piqp": {"eps_abs": ACCURACY, "eps_rel": ACCURACY}},
-    "qrqp": QRQP,
-}
-"""Plugins for the sparse form of linear MPC, with their options."""
-
-
-def require_solver(solver: str) -> None:
-    """Raise `SolverError` unless CasADi has this solver and it serves least-distance problems."""
-    _require_plugin(solver, DENSE_SOLVERS, "a least-distance problem")
-
-
-def require_sparse_solver(solver: str) -> None:
-    """Raise `SolverError` unless CasADi has this solver and it serves the sparse form of MPC."""
-    _require_plugin(solver, SPARSE_SOLVERS, "the sparse form")
-
-
-def _require_plugin(solver: str, table: Mapping[str, object], purpose: str) -> None:
-    if not isinstance(solver, str) or solver not in table:
-        names = ", ".join(map(repr, table))
-        raise SolverError(f"solver {solver!r}; expected one of {names} for {purpose}")
-    if not ca.has_conic(solver):
-        raise SolverError(f"this CasADi has no plugin {solver!r}; install the official wheel")
 
 
 def controller_fun(name: str, stages: LeastDistanceStages, solver: str) -> ca.Function:
     """Return (inputs) → (u, z_next, status, flags, residual): all phases of a tick."""
     inputs, finish = _inputs(stages), stages.finish
-    found = _solve(stages, solver, inputs)
+    found = (
+        _solve(stages, solver, inputs) if stages.horizon is None else _over_horizon(stages, inputs)
+    )
     extra = [] if stages.prepare is None else [found.prepared]
     passed = [found.passed] if stages.between else []
     answer = [found.carry, *passed, found.x, found.lam_a, found.active, found.flag]
@@ -96,6 +61,19 @@ class _Solution(NamedTuple):
     prepared: ca.MX
     active: ca.MX
     passed: ca.MX
+
+
+def _over_horizon(stages: LeastDistanceStages, inputs: list[ca.MX]) -> "_Solution":
+    """Return the result of a problem over a horizon."""
+    problem, prepare, build = stages.horizon, stages.prepare, stages.build
+    assert problem is not None
+    assert prepare is not None
+    given = dict(zip(stages.inputs, inputs, strict=True))
+    prepared = prepare.call([given[name] for name in prepare.name_in()])[0]
+    x_first, _, carry = build.call([*inputs, prepared])
+    data = prepared[prepared.numel() - problem.size :]
+    x, lam, flag = solve_stagewise(problem, data, x_first, HORIZON_SOLVER)
+    return _Solution(x, lam, flag, carry, prepared, ca.sign(lam), ca.MX(0, 1))
 
 
 def _inputs(stages: LeastDistanceStages) -> list[ca.MX]:

@@ -14,7 +14,8 @@ from mbcasadi.description.qp_stages import SolverFlag
 from mbcasadi.description.status import Status
 from mbcasadi.qp import dual_active_set
 from mbcasadi.qp.kkt_residuals import judge
-from mbcasadi.qp.solver import DENSE_SOLVERS, controller_fun
+from mbcasadi.qp.plugins import DENSE_SOLVERS
+from mbcasadi.qp.solver import controller_fun
 
 N, M = 3, 5
 SOLVED, INFEASIBLE, STOPPED = 0, 2, 4

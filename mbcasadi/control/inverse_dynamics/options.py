@@ -57,7 +57,7 @@ from mbcasadi.control.tick.part import Bound, FollowedCoordinate, Part
 from mbcasadi.control.tick.tuning import TUNABLE, tuning_parameters
 from mbcasadi.description import Contact, TuningParameter
 from mbcasadi.errors import ProblemError
-from mbcasadi.qp.solver import require_solver
+from mbcasadi.qp.plugins import require_solver
 from mbcasadi.shapes import (
     require_choice,
     require_identifier,

@@ -45,7 +45,8 @@ from mbcasadi.mpc.lq.tick import (
 from mbcasadi.mpc.ocp.constraints import row_set
 from mbcasadi.qp.input_guard import active_signs, is_bounded
 from mbcasadi.qp.kkt_residuals import judge
-from mbcasadi.qp.solver import CLAIMED, candidate_fun, controller_fun, require_solver
+from mbcasadi.qp.plugins import require_solver
+from mbcasadi.qp.solver import CLAIMED, candidate_fun, controller_fun
 from mbcasadi.shapes import require_identifier, require_positive, require_whole, weight
 from mbcasadi.system.coordinates import unitless_signal
 

@@ -34,7 +34,8 @@ from mbcasadi.mpc.linear.problem import LinearOptions, LinearProblem, linear_pro
 from mbcasadi.mpc.linear.sparse import sparse_functions
 from mbcasadi.mpc.linear.stages import LinearStages
 from mbcasadi.mpc.lq.tick import stagewise_controller
-from mbcasadi.qp.solver import controller_fun, require_solver, require_sparse_solver
+from mbcasadi.qp.plugins import require_solver, require_sparse_solver
+from mbcasadi.qp.solver import controller_fun
 from mbcasadi.shapes import require_choice, require_identifier, weight
 
 SOLVERS = {"condensed": "daqp", "sparse": "proxqp", "multipliers": "proxqp"}

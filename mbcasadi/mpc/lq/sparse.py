@@ -17,7 +17,7 @@ from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.lq.interval import BoundedValues, Interval
 from mbcasadi.mpc.lq.rows import Array
-from mbcasadi.qp.solver import SPARSE_SOLVERS
+from mbcasadi.qp.plugins import SPARSE_SOLVERS
 
 ROUNDS = 20
 """Rounds of scaling; each halves the orders of magnitude between entries."""

@@ -25,13 +25,19 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.lq.tick import stagewise_controller
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import OcpSolution, rollout
-from mbcasadi.mpc.rti.iteration import RealTimeIteration, first_memory
+from mbcasadi.mpc.rti.condensed_stages import CondensedStages
+from mbcasadi.mpc.rti.iteration import RealTimeIteration, first_memory, require_guess
 from mbcasadi.mpc.rti.linearise import linearised
-from mbcasadi.mpc.rti.memory import memory_of
+from mbcasadi.mpc.rti.memory import GuessMemory, memory_of
 from mbcasadi.mpc.rti.stages import RtiStages
-from mbcasadi.qp.solver import controller_fun, require_solver
+from mbcasadi.mpc.rti.stagewise import stagewise, undetermined
+from mbcasadi.mpc.rti.stagewise_stages import StagewiseStages
+from mbcasadi.qp.plugins import require_solver
+from mbcasadi.qp.solver import controller_fun
 from mbcasadi.shapes import require_identifier, require_positive, require_whole
 from mbcasadi.system.coordinates import controls
+
+STAGEWISE = "stagewise"
 
 EXPLODES = 1e3
 """Growth of a deviation in one interval that shows an unstable integrator, not a mechanism."""
@@ -75,7 +81,10 @@ def real_time_iteration(
             which holds the actuators there.
         shift: whether the guess is shifted by one interval each tick.
         tolerance: bound of each residual of the QP for its solution to be accepted.
-        solver: "daqp", or "qrqp", for the Function in Python; the C has its own.
+        solver: "daqp", or "qrqp", for the Function in Python; the C has its own. "stagewise" keeps
+            the states as unknowns: C of recursions in loops over the horizon, whose text and memory
+            do not grow with the square of it, for large mechanisms and long horizons; in Python
+            the sparse plugin piqp.
         name: a C identifier.
 
     Raises:
@@ -83,7 +92,8 @@ def real_time_iteration(
         ShapeError: a guess of another problem, or a wrong number of pending controls.
         SolverError: the solver is not available.
     """
-    require_solver(solver)
+    if solver != STAGEWISE:
+        require_solver(solver)
     require_positive(tolerance=tolerance)
     require_whole(0, delay=delay)
     require_identifier("name", name)
@@ -94,14 +104,25 @@ def real_time_iteration(
         )
     rest = np.zeros(ocp.nx) if ocp.rest is None else ocp.rest
     first = rollout(ocp, rest, ocp.parameters()) if guess is None else guess
-    at = linearised(ocp)
-    memory = memory_of(ocp, at.horizon.rows.resting, int(delay), _hold_of(ocp, first))
-    z0 = first_memory(memory, first, pending, is_plan=guess is not None)
-    problem = RtiStages(ocp, at, memory, z0, shift, tolerance)
+    require_guess(ocp, first)
+    _require_stable(ocp, first)
+
+    def start(resting: Array) -> tuple[GuessMemory, Array]:
+        """Return the layout of z, and the first one."""
+        memory = memory_of(ocp, resting, int(delay), _hold_of(ocp, first))
+        return memory, first_memory(memory, first, pending, is_plan=guess is not None)
+
+    problem: RtiStages
+    if solver == STAGEWISE:
+        kept = stagewise(ocp, (first.x.T, first.u.T))
+        problem = StagewiseStages(ocp, *start(np.zeros(kept.problem.m)), shift, tolerance, kept)
+    else:
+        at = linearised(ocp)
+        problem = CondensedStages(ocp, *start(at.horizon.rows.resting), shift, tolerance, at)
     stages = problem.stages()
     _require_determined(problem, stages)
     controller = _controller_data(controller_fun(name, stages, solver), stages, problem)
-    return RealTimeIteration(controller, _slots_of_samples(ocp), ocp, memory)
+    return RealTimeIteration(controller, _slots_of_samples(ocp), ocp, problem.memory)
 
 
 def _slots_of_samples(ocp: OptimalControlProblem) -> tuple[Slot, ...]:
@@ -110,24 +131,24 @@ def _slots_of_samples(ocp: OptimalControlProblem) -> tuple[Slot, ...]:
     return tuple(replace(slot, name=f"{slot.name}{k}") for k in samples for slot in ocp.slots)
 
 
-def _require_determined(problem: RtiStages, stages: LeastDistanceStages) -> None:
-    """Raise unless the step is stable, and the cost determines every control at the guess."""
-    growth = _growth(problem.ocp, problem.z0)
+def _require_stable(ocp: OptimalControlProblem, guess: OcpSolution) -> None:
+    """Raise unless deviations stay small over the first interval at the guess."""
+    growth = _growth(ocp, guess)
     if growth > EXPLODES:
         raise ProblemError(
-            f"'{problem.ocp.name}': a deviation from the guess grows {growth:.3g}-fold in one "
-            f"interval of {problem.ocp.period:g} s: the step is too long for what moves fastest, "
+            f"'{ocp.name}': a deviation from the guess grows {growth:.3g}-fold in one "
+            f"interval of {ocp.period:g} s: the step is too long for what moves fastest, "
             "often a stiff servo on a light link; expected a shorter period, more substeps, "
             "armature on the joint, or a motor in place of the servo"
         )
+
+
+def _require_determined(problem: RtiStages, stages: LeastDistanceStages) -> None:
+    """Raise unless the cost determines every control at the guess."""
     assert stages.prepare is not None
     prepared = stages.prepare(problem.ocp.parameters().ravel(), problem.z0)[0]
     if not np.all(np.isfinite(prepared.full())):
-        raise ProblemError(
-            f"'{problem.ocp.name}' leaves some control without cost, or its dynamics are not "
-            "finite at the guess; expected R, S or another cost of every control, and a guess of "
-            "numbers"
-        )
+        raise undetermined(problem.ocp.name)
 
 
 def _hold_of(ocp: OptimalControlProblem, guess: OcpSolution) -> Hold:
@@ -139,9 +160,9 @@ def _hold_of(ocp: OptimalControlProblem, guess: OcpSolution) -> Hold:
     return hold_of_mechanism(system, ocp.u_bounds, ocp.period, np.zeros(ocp.nu), q_0)
 
 
-def _growth(ocp: OptimalControlProblem, z: Array) -> float:
+def _growth(ocp: OptimalControlProblem, guess: OcpSolution) -> float:
     """Return the spectral radius of the first interval at the guess; 0 where it is not finite."""
-    x, u, p = z[: ocp.nx], z[ocp.nx * (ocp.horizon + 1) :][: ocp.nu], ocp.parameters()[0]
+    x, u, p = guess.x[0], guess.u[0], ocp.parameters()[0]
     x_next = ocp.dynamics(x, u, p).full()
     if not np.all(np.isfinite(x_next)):
         return 0.0
@@ -177,7 +198,7 @@ def _controller_data(
         prediction=_prediction(problem),
         prediction_rows=ocp.names("x"),
         delay=problem.memory.delay,
-        limits=_limits(ocp, list(problem.at.horizon.phases[0].bounded.states)),
+        limits=_limits(ocp, np.flatnonzero(np.isfinite(ocp.x_bounds).any(axis=1)).tolist()),
         unreported=() if monitors else ("tracking",),  # residuals alone have no desired value
         needs_double="the QP of a real-time iteration has squares of the horizon's sensitivities, "
         "which multiply float's rounding",
@@ -204,7 +225,7 @@ def _signals(problem: RtiStages) -> dict[str, Signal]:
     z += [f"{name}[{k}]" for k in range(N) for name in u]
     z += [f"pending.{name}[{k}]" for k in range(-memory.columns, 0) for name in stored]
     z += ["unsolved"]
-    z += [f"active.{name}" for name in problem.rows.names]
+    z += [f"active.{name}" for name in problem.row_names]
     z += [f"safe.{name}" for name in memory.hold.safe.components]
     nq, nv = ocp.state.numel_in("q"), ocp.state.numel_in("v")
     short_names = [name.split(".", 1)[-1] for name in x]

@@ -190,15 +190,19 @@ def first_memory(
     Raises:
         ShapeError: a guess of another problem, or NaN.
     """
-    ocp = memory.ocp
+    require_guess(memory.ocp, guess)
+    at_rest = np.tile(memory.hold.safe.constant, (memory.columns, 1))
+    controls = at_rest if pending is None else real_array("pending", pending)
+    if controls.shape != at_rest.shape or not np.all(np.isfinite(controls)):
+        raise ShapeError(f"pending has shape {controls.shape}, expected {at_rest.shape}, finite")
+    return memory.first(guess, controls, is_plan)
+
+
+def require_guess(ocp: OptimalControlProblem, guess: OcpSolution) -> None:
+    """Raise `ShapeError` where a guess is of another problem, or not finite."""
     sizes = ((ocp.horizon + 1, ocp.nx), (ocp.horizon, ocp.nu))
     shapes = (guess.x.shape, guess.u.shape)
     if shapes != sizes or not np.all(np.isfinite(np.append(guess.x, guess.u))):
         raise ShapeError(
             f"guess has x {shapes[0]} and u {shapes[1]}; expected {sizes[0]} and {sizes[1]}, finite"
         )
-    at_rest = np.tile(memory.hold.safe.constant, (memory.columns, 1))
-    controls = at_rest if pending is None else real_array("pending", pending)
-    if controls.shape != at_rest.shape or not np.all(np.isfinite(controls)):
-        raise ShapeError(f"pending has shape {controls.shape}, expected {at_rest.shape}, finite")
-    return memory.first(guess, controls, is_plan)

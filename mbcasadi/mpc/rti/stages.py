@@ -13,8 +13,8 @@ meets infeasible rows is followed to its end. Every other guess that no QP solve
 or by the first guess itself where the measured state is within one of its steps.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import casadi as ca
@@ -23,15 +23,11 @@ import numpy as np
 from mbcasadi.description import LeastDistanceStages
 from mbcasadi.description.status import Status
 from mbcasadi.description.tolerance import tolerance
-from mbcasadi.mpc.lq.horizon import Candidate, End, Motion
-from mbcasadi.mpc.lq.rows import HorizonRows
-from mbcasadi.mpc.lq.tick import flags_of, outputs_of, solver_results, stage_function
+from mbcasadi.mpc.lq.tick import flags_of, outputs_of
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
-from mbcasadi.mpc.rti.linearise import Linearised
 from mbcasadi.mpc.rti.memory import Guess, GuessMemory
-from mbcasadi.qp.input_guard import LARGEST_INPUT, active_signs, clamp, is_bounded, is_within
+from mbcasadi.qp.input_guard import LARGEST_INPUT, clamp, is_bounded, is_within
 from mbcasadi.qp.kkt_residuals import judge
-from mbcasadi.qp.solver import CLAIMED
 
 GAP_SHARE = 0.2
 """Sum of the gaps, relative to that of the steps, up to which a guess is a motion."""
@@ -59,25 +55,32 @@ class GuessedPlan(NamedTuple):
     kept: ca.MX
 
 
-class Prepared(NamedTuple):
-    """The result of `prepare`: one column of `lin` and of the gain for each interval, and the end.
+class Found(NamedTuple):
+    """What a QP has found from a state x0.
 
-    `complete` is one; any other value means that nothing was prepared.
+    Attributes:
+        x0: the state; `valid` tells whether it and all other inputs are good.
+        step: changes of X (nx, N + 1) and U (nu, N).
+        slack: of soft rows.
+        active: what the next tick begins with, for each row.
+        residual, flag: of the QP.
     """
 
-    complete: ca.MX
-    lin: ca.MX
-    gain: ca.MX
-    cost: ca.MX
-    end: ca.MX
+    x0: ca.MX
+    valid: ca.MX
+    step: tuple[ca.MX, ca.MX]
+    slack: ca.MX
+    active: ca.MX
+    residual: ca.MX
+    flag: ca.MX
 
 
 @dataclass(frozen=True)
-class RtiStages:
-    """The problem of the stages.
+class RtiStages(ABC):
+    """A tick around its QP: what does not depend on how the QP is solved.
 
     Attributes:
-        ocp, at: the problem, and the same about a guess.
+        ocp: the problem.
         memory: the layout of z.
         z0: initial z, also used in place of an invalid one.
         shift: whether a tick passes on the guess for the next interval.
@@ -85,99 +88,57 @@ class RtiStages:
     """
 
     ocp: OptimalControlProblem
-    at: Linearised
     memory: GuessMemory
     z0: Array
     shift: bool
     tolerance: float
 
-    @property
-    def rows(self) -> HorizonRows:
-        """All rows of the QP."""
-        return self.at.horizon.rows
-
+    @abstractmethod
     def stages(self) -> LeastDistanceStages:
         """Return the Functions."""
-        return LeastDistanceStages(self._build(), self._finish(), self._prepare())
 
-    def _prepare(self) -> ca.Function:
-        """Return (ref, z) → (prepared, A_qp): everything that needs no measured state."""
-        N, horizon = self.ocp.horizon, self.at.horizon
-        inputs = {key: self.memory.inputs()[key] for key in ("ref", "z")}
-        guess = self.memory.guess(inputs, self.z0)
-        X, U, P = guess.X, guess.U, guess.P
-        lin = self.at.interval.map(N)(X[:, :N], U, P[:, :N], X[:, 1:])
-        cost, end = self.at.end(X[:, N], P[:, N])
-        (gain,) = horizon.gains(cost, [(lin,)])
-        A_qp = horizon.matrix([(lin,)], [gain], end)
-        blocks = Prepared(ca.MX(1), lin, gain, cost, end)
-        prepared = ca.vertcat(*(ca.vec(block) for block in blocks))
-        return stage_function("prepare", inputs, {"prepared": prepared, "A_qp": A_qp})
+    @property
+    @abstractmethod
+    def contradicts(self) -> bool:
+        """Whether hard rows can be infeasible; those of controls alone cannot."""
 
-    @cached_property
-    def _prepared_sizes(self) -> list[tuple[int, int]]:
-        """Sizes of the blocks of `Prepared`."""
-        nx, N = self.ocp.nx, self.ocp.horizon
-        n_lin = self.at.interval.numel_out(0)
-        n_gain = self.at.horizon.phases[0].functions.riccati.numel_out(1)
-        return [(1, 1), (n_lin, N), (n_gain, N), (nx, nx + 1), (len(self.ocp.end_bounds), nx + 1)]
+    @property
+    @abstractmethod
+    def later(self) -> list[int]:
+        """Index of the same row at the next sample, for each row of the QP."""
 
-    def _inputs(self) -> tuple[dict[str, ca.MX], Guess, Prepared]:
-        """Return symbols of inputs and `prepared`, the guess, and what was prepared."""
-        sizes = self._prepared_sizes
-        ends = np.cumsum([0, *(a * b for a, b in sizes)]).tolist()
-        inputs = self.memory.inputs() | {"prepared": ca.MX.sym("prepared", ends[-1])}
-        guess = self.memory.guess(inputs, self.z0)
-        blocks = zip(ca.vertsplit(inputs["prepared"], ends), sizes, strict=True)
-        return inputs, guess, Prepared(*(ca.reshape(block, *size) for block, size in blocks))
+    @property
+    @abstractmethod
+    def row_names(self) -> list[str]:
+        """Names of the rows of the QP."""
 
-    def _step(
-        self, x0: ca.MX, guess: Guess, prepared: Prepared, w: ca.MX
-    ) -> tuple[Motion, list[ca.MX]]:
-        """Return deviations from the guess, and the values of the rows."""
-        horizon, columns = self.at.horizon, [(prepared.lin,)]
-        motion = horizon.motion(x0 - guess.X[:, 0], w, columns, [prepared.gain])
-        about = Motion(guess.X, [guess.U])
-        return motion, horizon.values(motion, columns, prepared.end, about)
+    def outputs(
+        self, inputs: dict[str, ca.MX], before: tuple[Guess, ca.MX], found: "Found"
+    ) -> dict[str, ca.MX]:
+        """Return the outputs of a tick by name.
 
-    def _build(self) -> ca.Function:
-        inputs, guess, prepared = self._inputs()
-        x0, _ = self.memory.start(inputs, guess)
-        _, values = self._step(x0, guess, prepared, ca.MX.zeros(self.rows.nw))
-        lower, upper = self.rows.limits(self.rows.rows(values))
-        active = active_signs(guess.active)
-        outputs = {"lba": lower, "uba": upper, "active0": active, "carry": ca.MX(0, 1)}
-        return stage_function("build", inputs, outputs)
-
-    def _finish(self) -> ca.Function:
-        rows, (inputs, guess, prepared) = self.rows, self._inputs()
-        qp = solver_results(ca.MX, sum(rows.n), rows.m, 0)
-        x0, is_finite = self.memory.start(inputs, guess)
-        valid = ca.logic_and(is_finite, prepared.complete > CLAIMED)
-        motion, values = self._step(x0, guess, prepared, qp["x"][: rows.nw])
-        e = rows.slacks(qp["x"][rows.nw :])
-        residual = self.at.horizon.residuals(
-            Candidate(motion, values, e, qp["lam_a"]),
-            [(prepared.lin,)],
-            End(prepared.cost, prepared.end),
-        )
-        status = self._status(residual, qp["flag"], valid)
+        Args:
+            inputs: of the controller.
+            before: the guess and its gaps (nx, N).
+            found: by the QP.
+        """
+        guess, x0, valid = before[0], found.x0, found.valid
+        status = self._status(found.residual, found.flag, valid)
         beyond = ca.logic_and(status <= Status.SUBOPTIMAL, self._closes_from_afar(x0, guess))
         status = ca.if_else(beyond, Status.INFEASIBLE, status)
         solved = status <= Status.SUBOPTIMAL
-        plan = self._plan((guess, prepared), (motion.X, motion.U[0]), x0, status)
-        active = ca.if_else(solved, active_signs(qp["active"]), ca.DM(rows.resting))
+        plan = self._plan(before, found.step, x0, status)
+        active = ca.if_else(solved, found.active, ca.DM(self.memory.resting))
         free, held = self._safe_step(inputs, guess, plan)
         u = self._control(free, guess)
         pending = self.memory.next_pending(guess, u)
-        outputs = outputs_of(
+        return outputs_of(
             u,
             self._next_memory(plan, pending, active, guess.P, held),
             status,
-            flags_of((free, u), solved, e, self.tolerance),
-            (residual, valid),
+            flags_of((free, u), solved, found.slack, self.tolerance),
+            (found.residual, valid),
         )
-        return stage_function("finish", inputs | qp, outputs)
 
     def _status(self, residual: ca.MX, flag: ca.MX, valid: ca.MX) -> ca.MX:
         """Return the status; infeasible only where rows can contradict each other.
@@ -186,7 +147,7 @@ class RtiStages:
         """
         status = judge(residual, flag=flag, valid=valid, tolerance=self.tolerance)
         infeasible = status == Status.INFEASIBLE
-        return status if self.at.contradicts else ca.if_else(infeasible, Status.FAILED, status)
+        return status if self.contradicts else ca.if_else(infeasible, Status.FAILED, status)
 
     def _closes_from_afar(self, x0: ca.MX, guess: Guess) -> ca.MX:
         """Return whether a row of the schedule is violated at the given state."""
@@ -206,20 +167,20 @@ class RtiStages:
         return clamp(u, *self.ocp.u_bounds.T)
 
     def _plan(
-        self, before: tuple[Guess, Prepared], step: tuple[ca.MX, ca.MX], x0: ca.MX, status: ca.MX
+        self, before: tuple[Guess, ca.MX], step: tuple[ca.MX, ca.MX], x0: ca.MX, status: ca.MX
     ) -> GuessedPlan:
         """Return the plan after this tick: with its step where that is a solution.
 
         Without one a motion is followed to its end; any other guess is replaced, see `recovery`.
         """
-        (guess, prepared), N = before, self.ocp.horizon
+        (guess, gaps), N = before, self.ocp.horizon
         solved, bad = status <= Status.SUBOPTIMAL, status == Status.BAD_INPUT
         first = self.memory.split(ca.DM(self.z0))
         fresh = _fresh_guess((first.X.full(), first.U.full()), x0)
         X, U = (part + ca.if_else(solved, d, 0) for part, d in zip(guess[:2], step, strict=True))
         count = ca.fmin(ca.fmax(guess.unsolved, 0), N)
         count = ca.if_else(solved, 0, ca.fmin(count, N) + 1)
-        motion = ca.logic_and(_is_motion(guess.X, prepared.lin[self.at.gap, :]), count <= N)
+        motion = ca.logic_and(_is_motion(guess.X, gaps), count <= N)
         kept = ca.logic_or(solved, ca.logic_or(bad, motion))
         is_planned = ca.logic_and(kept, count <= N)
         kept = ca.logic_and(kept, status != Status.FAILED)
@@ -250,8 +211,8 @@ class RtiStages:
             moved = ca.horzcat(X[:, 1:], x_after), ca.horzcat(U[:, 1:], U[:, end])
             moves = ca.logic_and(plan.kept, is_bounded(x_after))  # else the last state is kept
             X, U = (ca.if_else(moves, *pair) for pair in zip(moved, (X, U), strict=True))
-            active = active[self.rows.later, 0] if self.rows.m else active
-        active = ca.if_else(plan.kept, active, ca.DM(self.rows.resting))
+            active = active[self.later, 0] if self.later else active
+        active = ca.if_else(plan.kept, active, ca.DM(self.memory.resting))
         return ca.vertcat(
             *(ca.vec(block) for block in (X, U, pending, plan.unsolved, active, held))
         )

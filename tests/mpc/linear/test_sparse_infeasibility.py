@@ -9,7 +9,7 @@ from mbcasadi import models
 from mbcasadi.control.regulators import equilibrium, linearize
 from mbcasadi.description.status import Status
 from mbcasadi.mpc import LinearOptions, deviation_output, linear_mpc
-from mbcasadi.qp.solver import SPARSE_SOLVERS
+from mbcasadi.qp.plugins import SPARSE_SOLVERS
 from mbcasadi.system import read_mjcf
 
 FORCE, CHANGE = 1.0, 0.7

@@ -17,8 +17,8 @@ from mbcasadi.control.inverse_dynamics.viability import LOST, SHORTFALL, lost_ro
 from mbcasadi.control.tasks.task import Task
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.description.status import Status
+from mbcasadi.qp.plugins import DENSE_SOLVERS
 from mbcasadi.qp.rows import Row
-from mbcasadi.qp.solver import DENSE_SOLVERS
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 

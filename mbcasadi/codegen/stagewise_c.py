@@ -1,0 +1,106 @@
+"""The solver of a problem over a horizon in C: its sizes and tables for `stagewise.c.in`."""
+
+from collections.abc import Iterable, Mapping
+
+import casadi as ca
+
+from mbcasadi.codegen.text import comma_list, constant, number, template
+from mbcasadi.description.qp_stages import UNBOUNDED, SolverFlag
+from mbcasadi.description.stagewise_qp import StagewiseQP, StagewiseRows
+
+PENALTY = 1e3
+"""Penalty of a row over its stiffness: violations shrink by about this factor in a run."""
+
+RECURSIONS = 60
+"""Recursions of a tick at most, unless the caller sets another limit."""
+
+
+def stagewise_c(problem: StagewiseQP, carry: int) -> str:
+    """Return the C of the solver: `struct ldp` and `ldp_solve`, as in `solver_c`.
+
+    Args:
+        problem: whose data `struct ldp` points to.
+        carry: numbers that are handed from build to finish.
+    """
+    values: dict[str, str | int] = {
+        "horizon": problem.horizon,
+        "nu": problem.nu,
+        "na": problem.na,
+        "nb": problem.nb,
+        "rows": problem.inside.count,
+        "end_rows": problem.at_end.count,
+        "rotations": len(problem.rotations),
+        "step": number(problem.step),
+        "column": problem.column_size,
+        "accuracy": number(problem.accuracy),
+        "penalty": number(PENALTY),
+        "unbounded": number(UNBOUNDED),
+        "iteration_limit": RECURSIONS,
+        "optimal": int(SolverFlag.OPTIMAL),
+        "stopped": int(SolverFlag.STOPPED),
+        "carry_array": max(1, carry),
+        "tables": _tables(problem),
+    }
+    return template("stagewise.c.in", values) + "\n"
+
+
+PLACES = {
+    "F": "F",
+    "PHI": "Phi",
+    "GAMMA": "Gamma",
+    "DA": "d_a",
+    "DB": "d_b",
+    "H": "H",
+    "SLOPE": "g",
+}
+"""Names in C of the parts of an interval's column."""
+
+
+def _tables(problem: StagewiseQP) -> str:
+    """Return places in a column, patterns, prices and stiffnesses."""
+    column, text = problem.column, "/* places in the column of an interval */\n"
+    text += "".join(f"#define LQ_{c} {column[name].start}\n" for c, name in PLACES.items())
+    for name, pattern in (("F", problem.F), ("H", problem.H), ("end", problem.H_end)):
+        text += f"#define LQ_{name.upper()}_COUNT {pattern.nnz()}\n"
+        text += _integers("short", f"lq_{name}_row", pattern.row())
+        text += _integers("short", f"lq_{name}_col", pattern.get_col())
+    text += f"#define LQ_DATA {problem.size}\n"
+    text += _integers("short", "lq_rotation", problem.rotations)
+    for name, rows, places in (
+        ("inside", problem.inside, problem.column),
+        ("at_end", problem.at_end, problem.end),
+    ):
+        text += _rows(name, rows, places)
+    return text
+
+
+def _rows(name: str, rows: StagewiseRows, places: Mapping[str, slice]) -> str:
+    """Return the table of rows."""
+    by_row: ca.Sparsity = rows.G.T
+    text = _integers("short", f"lq_{name}_col", by_row.row())
+    text += _integers("int", f"lq_{name}_start", by_row.colind())
+    prices = rows.prices.clip(max=UNBOUNDED).ravel().tolist()
+    text += constant("static const double", f"lq_{name}_price", prices or [0.0])
+    text += constant(
+        "static const double", f"lq_{name}_stiffness", rows.stiffness.tolist() or [0.0]
+    )
+    numbers = [rows.count, *(places[key].start for key in ("G", "lower", "upper"))]
+    tables = [f"lq_{name}_{key}" for key in ("start", "col", "price", "stiffness")]
+    members = ", ".join(map(str, [*numbers, *tables]))
+    return f"{text}static const struct lq_rows lq_{name} = {{{members}}};\n"
+
+
+def _integers(kind: str, name: str, values: Iterable[int]) -> str:
+    numbers = list(values) or [0]
+    return f"static const {kind} {name}[{len(numbers)}] = {{{comma_list(numbers)}}};\n"
+
+
+def stagewise_doubles(problem: StagewiseQP, carry: int) -> int:
+    """Return the size of `struct ldp`, with space for alignment."""
+    nx, nz, nb, nu, m = problem.nx, problem.nz, problem.nb, problem.nu, problem.m + 1
+    lz, lx, lb = (-(-size // 8) * 8 for size in (nz, nx, nb))
+    spare = 8
+    interval = nb * lz + nu * lz + nx * lx + 3 * spare + nx + nu + 2 * nz
+    shared = nx * lx + nz * lz + nx * lz + nb * lz + (problem.na + 1) * lb + nb * lb + 6 * spare
+    vectors = 3 * nx + problem.n + max(1, carry) + 6 * m + (m + 1) // 2
+    return problem.horizon * interval + shared + vectors + 8

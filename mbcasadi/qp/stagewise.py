@@ -1,0 +1,257 @@
+"""A problem over a horizon: its matrices, its solution by a sparse plugin, residuals of one.
+
+The plugin takes all states and controls as unknowns. The generated C solves by recursions
+(`stagewise.c.in`); the two share no code.
+"""
+
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.description.qp_stages import SolverFlag
+from mbcasadi.description.stagewise_qp import StagewiseQP, StagewiseRows
+from mbcasadi.qp.kkt_residuals import positive
+from mbcasadi.qp.plugins import SPARSE_SOLVERS
+
+
+class IntervalBlocks(NamedTuple):
+    """The matrices of an interval, `x⁺ = A z + d`."""
+
+    A: ca.MX
+    d: ca.MX
+    H: ca.MX
+    g: ca.MX
+    G: ca.MX
+    lower: ca.MX
+    upper: ca.MX
+
+
+def interval_blocks(problem: StagewiseQP, column: ca.MX) -> IntervalBlocks:
+    """Return the matrices from the data of an interval."""
+    part = {name: column[place] for name, place in problem.column.items()}
+    na, nb, nu = problem.na, problem.nb, problem.nu
+    A, d = ca.MX(problem.F, part["F"]), part["d_b"]
+    if na:
+        Phi = _with_rotations(problem, part["Phi"], 1.0)
+        Gamma = _with_rotations(problem, part["Gamma"], problem.step)
+        of_a = ca.horzcat(ca.MX(na, nu), Phi, ca.MX(na, nb))
+        d = ca.vertcat(Gamma @ d[:na] + part["d_a"], d)
+        A = ca.vertcat(of_a + Gamma @ A[:na, :], A)
+    H, G = _symmetric(problem.H, part["H"]), _by_rows(problem.inside, part["G"])
+    return IntervalBlocks(A, d, H, part["g"], G, part["lower"], part["upper"])
+
+
+def end_blocks(problem: StagewiseQP, data: ca.MX) -> IntervalBlocks:
+    """Return the matrices of the end; there is no motion."""
+    column = data[problem.horizon * problem.column_size :]
+    part = {name: column[place] for name, place in problem.end.items()}
+    H, G = _symmetric(problem.H_end, part["H"]), _by_rows(problem.at_end, part["G"])
+    nothing = ca.MX(0, problem.nx), ca.MX(0, 1)
+    return IntervalBlocks(*nothing, H, part["g"], G, part["lower"], part["upper"])
+
+
+def columns_of(problem: StagewiseQP, data: ca.MX) -> ca.MX:
+    """Return the data of all intervals, one column for each."""
+    size = problem.horizon * problem.column_size
+    return ca.reshape(data[:size], problem.column_size, problem.horizon)
+
+
+def _symmetric(upper: ca.Sparsity, nonzeros: ca.MX) -> ca.MX:
+    H = ca.MX(upper, nonzeros)
+    return H + H.T - ca.diag(ca.diag(H))
+
+
+def _by_rows(rows: StagewiseRows, nonzeros: ca.MX) -> ca.MX:
+    return ca.MX(rows.G.T, nonzeros).T
+
+
+def _with_rotations(problem: StagewiseQP, blocks: ca.MX, unit: float) -> ca.MX:
+    """Return the identity times `unit` with these blocks of three, row by row."""
+    parts, first = list[ca.MX](), 0
+    for k, start in enumerate(problem.rotations):
+        block = ca.reshape(blocks[9 * k : 9 * k + 9], 3, 3).T
+        parts += [unit * ca.MX.eye(start - first), block]
+        first = start + 3
+    return ca.diagcat(*parts, unit * ca.MX.eye(problem.na - first))
+
+
+def solve_stagewise(
+    problem: StagewiseQP, data: ca.MX, x_first: ca.MX, solver: str
+) -> tuple[ca.MX, ca.MX, ca.MX]:
+    """Return z (n,) of all intervals, the multipliers of all rows (m,), and a `SolverFlag`.
+
+    Args:
+        problem, data: the problem.
+        x_first: (nx,) the first state.
+        solver: one of `SPARSE_SOLVERS`.
+    """
+    N, nx, nu, nz = problem.horizon, problem.nx, problem.nu, problem.nz
+    posed = _is_posed(problem, data, x_first)
+    data = ca.if_else(posed, data, _without_meaning(problem))
+    x_first = ca.if_else(posed, x_first, 0)
+    intervals = [interval_blocks(problem, c) for c in ca.horzsplit(columns_of(problem, data))]
+    end = end_blocks(problem, data)
+    blocks, width = [*intervals, end], N * nz + nx
+    prices = np.vstack([np.tile(problem.inside.prices, (N, 1)), problem.at_end.prices])
+    soft = np.flatnonzero(np.isfinite(prices[:, 0]))
+    slacks, m = soft.size, problem.m
+    H = ca.diagcat(*(block.H for block in blocks), ca.diag(ca.DM(prices[soft, 1])))
+    g = ca.vertcat(*(block.g for block in blocks), ca.DM(prices[soft, 0]))
+    first = ca.horzcat(ca.DM(nx, nu), ca.DM.eye(nx), ca.DM(nx, width - nz))
+    motions = [ca.MX(first)]
+    for k, block in enumerate(intervals):
+        ahead = ca.DM.eye(nx) if k + 1 == N else ca.horzcat(ca.DM(nx, nu), ca.DM.eye(nx))
+        behind = width - (k + 1) * nz - ahead.shape[1]
+        motions.append(ca.horzcat(ca.DM(nx, k * nz), -block.A, ahead, ca.DM(nx, behind)))
+    G = ca.diagcat(*(block.G for block in blocks))
+    E = ca.sparsify(ca.DM(np.eye(m)[:, soft]))
+    motion = ca.horzcat(ca.vertcat(*motions), ca.MX((N + 1) * nx, slacks))
+    signs = ca.horzcat(ca.DM(slacks, width), ca.DM.eye(slacks))
+    held = ca.vertcat(x_first, *(block.d for block in intervals))
+    lower, upper = (ca.vertcat(*(getattr(b, side) for b in blocks)) for side in ("lower", "upper"))
+    sides, is_soft = _sides(problem), np.isfinite(prices[:, 0])
+    both, low, high = (
+        np.flatnonzero(chosen).tolist()
+        for chosen in (
+            ~is_soft & sides.any(axis=1),
+            is_soft & sides[:, 0],
+            is_soft & sides[:, 1],
+        )
+    )
+    # a soft row gives way by one slack, at either bound; those of hard rows may be infinite
+    A = ca.vertcat(
+        motion,
+        ca.horzcat(G[both, :], ca.MX(len(both), slacks)),
+        ca.horzcat(G[low, :], E[low, :]),
+        ca.horzcat(G[high, :], -E[high, :]),
+        signs,
+    )
+    far = np.where(sides, 0.0, [[-np.inf, np.inf]])
+    of_both = [
+        ca.if_else(ca.DM(sides[both, i].astype(float)), bound[both], ca.DM(far[both, i]))
+        for i, bound in enumerate((lower, upper))
+    ]
+    none = [ca.DM(np.full(len(rows), np.inf)) for rows in (high, low, range(slacks))]
+    bounds = (
+        ca.vertcat(held, of_both[0], lower[low], -none[0], ca.DM.zeros(slacks)),
+        ca.vertcat(held, of_both[1], none[1], upper[high], none[2]),
+    )
+    pattern = {"h": H.sparsity(), "a": A.sparsity()}
+    conic = ca.conic("horizon", solver, pattern, SPARSE_SOLVERS[solver] | {"error_on_fail": False})
+    found = conic(h=H, g=g, a=A, lba=bounds[0], uba=bounds[1])
+    order = [*both, *low, *high]
+    place = ca.sparsify(ca.DM(np.eye(m)[:, order]))
+    first_row = held.numel()
+    lam = place @ found["lam_a"][first_row : first_row + len(order)]
+    flag = ca.if_else(posed, SolverFlag.OPTIMAL, SolverFlag.STOPPED)
+    return found["x"][: problem.n], lam, flag
+
+
+def _is_posed(problem: StagewiseQP, data: ca.MX, x_first: ca.MX) -> ca.MX:
+    """Return whether all numbers are finite, and no lower bound is above the upper one."""
+    columns, end = columns_of(problem, data), end_blocks(problem, data)
+    room = columns[problem.column["upper"], :] - columns[problem.column["lower"], :]
+    room = ca.vertcat(ca.vec(room), end.upper - end.lower)
+    ordered = ca.mmin(room) >= 0 if room.numel() else ca.MX(1)
+    return ca.logic_and(is_finite(ca.vertcat(data, x_first)), ordered)
+
+
+def is_finite(value: ca.MX) -> ca.MX:
+    """Return whether all entries are finite."""
+    return ca.sum1(ca.fabs(value)) < ca.inf
+
+
+def _without_meaning(problem: StagewiseQP) -> ca.DM:
+    """Return the data of a problem that a plugin takes in place of one it would refuse."""
+    column, end = np.zeros(problem.column_size), np.zeros(problem.end_size)
+    for part, places, H in ((column, problem.column, problem.H), (end, problem.end, problem.H_end)):
+        part[places["H"]] = np.equal(H.row(), H.get_col())
+        part[places["lower"]], part[places["upper"]] = -1.0, 1.0
+    return ca.DM(np.concatenate([np.tile(column, problem.horizon), end]))
+
+
+def _sides(problem: StagewiseQP) -> NDArray[np.bool_]:
+    """Return (m, 2) which bounds there are."""
+    inside = np.tile(problem.inside.sides, (problem.horizon, 1))
+    inside[list(problem.inside.free_at_first)] = False
+    return np.vstack([inside, problem.at_end.sides])
+
+
+class Judged(NamedTuple):
+    """A solution: its states (nx, N + 1) and controls (nu, N), slacks (m,), three residuals."""
+
+    X: ca.MX
+    U: ca.MX
+    slack: ca.MX
+    residual: ca.MX
+
+
+def judged(
+    problem: StagewiseQP, data: ca.MX, x_first: ca.MX, z: ca.MX, multipliers: ca.MX
+) -> Judged:
+    """Return the motion of the controls in z, and residuals: primal, stationarity, complementarity.
+
+    The motion runs forward from the first state, costates backward. A soft row may be violated by
+    what its multiplier pays for, `(|lam| - t₁) / t₂`. Stationarity is relative to the terms of the
+    slope by u, one unit of control among them; violations to the size of the rows' values.
+    """
+    N, columns, end = problem.horizon, columns_of(problem, data), end_blocks(problem, data)
+    U = ca.reshape(z, problem.nz, N)[: problem.nu, :]
+    inside = N * problem.inside.count
+    forward, backward = _motion_fun(problem), _costate_fun(problem)
+    states, values = forward.mapaccum("motion_all", N, 1)(x_first, U, columns)
+    X = ca.horzcat(x_first, states)
+    lam = ca.reshape(multipliers[:inside], problem.inside.count, N)
+    lam_end, x_end = multipliers[inside:], X[:, N]
+    costate = end.H @ x_end + end.g + end.G.T @ lam_end
+    order = list(reversed(range(N)))
+    back = [part[:, order] for part in (X[:, :N], U, lam, columns)]
+    _, slope, size = backward.mapaccum("costate_all", N, 1)(costate, *back)
+    value = ca.vertcat(ca.vec(values), end.G @ x_end)
+    lower = ca.vertcat(ca.vec(columns[problem.column["lower"], :]), end.lower)
+    upper = ca.vertcat(ca.vec(columns[problem.column["upper"], :]), end.upper)
+    slack = _slack(problem, multipliers)
+    above, below = value - slack - upper, lower - value - slack
+    extent, scale = 1 + ca.norm_2(value), ca.sqrt(ca.sum2(size))
+    residual = ca.vertcat(
+        ca.norm_2(positive(above) + positive(below)) / extent,
+        ca.norm_2(ca.vec(slope)) / scale,
+        ca.sum1(ca.fabs(multipliers * ca.if_else(multipliers > 0, above, below)))
+        / (scale * extent),
+    )
+    return Judged(X, U, slack, residual)
+
+
+def _slack(problem: StagewiseQP, lam: ca.MX) -> ca.MX:
+    """Return (m,) what the multipliers of soft rows pay for; zero for hard ones."""
+    sets = problem.inside.prices, problem.at_end.prices
+    prices = np.vstack([np.tile(sets[0], (problem.horizon, 1)), sets[1]])
+    hard = ~np.isfinite(prices[:, 0])
+    rate = np.where(hard, 0.0, 1 / np.where(hard, 1.0, prices[:, 1]))
+    return ca.DM(rate) * positive(ca.fabs(lam) - ca.DM(np.where(hard, 0.0, prices[:, 0])))
+
+
+def _motion_fun(problem: StagewiseQP) -> ca.Function:
+    """Return (x, u, column) → (x_next, values of the rows)."""
+    x, u = ca.MX.sym("x", problem.nx), ca.MX.sym("u", problem.nu)
+    column = ca.MX.sym("column", problem.column_size)
+    block, z = interval_blocks(problem, column), ca.vertcat(u, x)
+    outputs = [ca.densify(block.A @ z + block.d), ca.densify(block.G @ z)]
+    return ca.Function("motion", [x, u, column], outputs)
+
+
+def _costate_fun(problem: StagewiseQP) -> ca.Function:
+    """Return (costate, x, u, lam, column) → (costate before, slope by u, squares of its terms)."""
+    x, u = ca.MX.sym("x", problem.nx), ca.MX.sym("u", problem.nu)
+    costate, lam = ca.MX.sym("costate", problem.nx), ca.MX.sym("lam", problem.inside.count)
+    column = ca.MX.sym("column", problem.column_size)
+    block = interval_blocks(problem, column)
+    by_cost = ca.densify(block.H @ ca.vertcat(u, x) + block.g)
+    by_motion, by_rows = ca.densify(block.A.T @ costate), ca.densify(block.G.T @ lam)
+    slope, nu = by_cost + by_motion + by_rows, problem.nu
+    size = sum(ca.sumsqr(part[:nu]) for part in (by_cost, by_motion, by_rows))
+    size += ca.sumsqr(block.H[:nu, :nu])
+    inputs = [costate, x, u, lam, column]
+    return ca.Function("costate", inputs, [slope[nu:], slope[:nu], size])

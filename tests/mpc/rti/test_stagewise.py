@@ -1,0 +1,120 @@
+"""Real-time iterations that keep their states: the same controls, C that hardly grows with N."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from support.mpc_mechanisms import cart_pole
+
+import mbcasadi as mb
+from mbcasadi import models, mpc
+from mbcasadi.codegen import export_c
+from mbcasadi.description.status import Status
+from mbcasadi.qp.rows import Bounded
+
+SAME = 1e-6  # of the largest control: the tolerance of all solutions is 1e-6
+TICKS = 15
+
+
+def swing(N=15, **limits):
+    """Return a cart-pole with bounds of everything: a soft row, changes, an end in a box."""
+    system = cart_pole(limit=8.0)
+    at = mpc.stage_symbols(system)
+    parts = [
+        mpc.Cost(Q=[3.0, 30.0, 0.1, 0.1], R=[1e-2], Q_end=[30.0, 300.0, 1.0, 1.0], S=[1e-2]),
+        mpc.StageBounds(du=[[-5.0, 5.0]], q=limits.get("q", [[-0.6, 0.6], [-9.0, 9.0]])),
+        Bounded(at.v[0], -0.5, 0.5, linear_penalty=0.5, quadratic_penalty=10.0),
+        Bounded(at.q[1], 2.0, 4.0, linear_penalty=5.0, quadratic_penalty=10.0, at_end=True),
+    ]
+    return mpc.optimal_control_problem(system, N, 0.05, parts, symbols=at)
+
+
+def four_bar(N=8):
+    system = mb.read_mjcf(models.path("four_bar"))
+    parts = [mpc.Cost(Q=[5.0] * 3 + [0.1] * 3, R=[1e-2], Q_end=[50.0] * 3 + [1.0] * 3)]
+    step = mpc.StepOptions(order=2)
+    return mpc.optimal_control_problem(system, N, 0.02, parts, step=step)
+
+
+CASES = {"cart-pole": (swing, {"setpoint_q": [0.3, np.pi]}, 1), "four-bar": (four_bar, {}, 0)}
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request, tmp_path_factory):
+    """Return the problem, its two controllers, the C of the second one, and p."""
+    make, slices, delay = CASES[request.param]
+    ocp = make()
+    condensed, kept = (
+        mpc.real_time_iteration(ocp, delay=delay, solver=solver) for solver in ("daqp", "stagewise")
+    )
+    project = export_c(kept, tmp_path_factory.mktemp("kept") / "c")
+    return ocp, condensed, kept, project.load(flags=("-O1",)), ocp.parameters(**slices).ravel()
+
+
+def test_controls_are_those_of_the_condensed_problem_along_a_run(case):
+    ocp, condensed, kept, in_c, p = case
+    rng, nq = np.random.default_rng(0), ocp.system.nq
+    laws = [condensed.function, kept.function, in_c]
+    z = [condensed.controller.z0, kept.controller.z0, kept.controller.z0]
+    x, size, limited = ocp.rest.copy(), np.abs(ocp.u_bounds).max(), 0
+    for _ in range(TICKS):
+        q, v = x[:nq], x[nq : nq + ocp.system.nv]
+        answers = [law(q, v, p, state) for law, state in zip(laws, z, strict=True)]
+        u, z = [np.array(a[0]).ravel() for a in answers], [a[1] for a in answers]
+        assert [int(a[2]) for a in answers] == [Status.SOLVED] * 3
+        np.testing.assert_allclose(u[1], u[0], atol=SAME * size)
+        np.testing.assert_allclose(u[2], u[0], atol=SAME * size)
+        limited += np.any(np.abs(np.array(z[2]).ravel()[-ocp.nu - 40 :]) > 0)
+        x = np.array(ocp.dynamics(x, u[0], ocp.parameters()[0])).ravel()
+        x[nq : nq + ocp.system.nv] *= 1 + 0.02 * rng.standard_normal()
+    assert limited
+
+
+def test_wild_inputs_have_the_status_and_the_output_of_the_condensed_problem(case):
+    ocp, condensed, kept, in_c, p = case
+    q, v = ocp.rest[: ocp.system.nq], np.zeros(ocp.system.nv)
+    z, other = kept.controller.z0, condensed.controller.z0
+    nan, far = np.nan * z, np.full(p.size, np.inf)
+    for given, known in (
+        ((q * np.nan, v, p, z), (q * np.nan, v, p, other)),
+        ((q, v + 1e300, p, z), (q, v + 1e300, p, other)),
+        ((q, v, far, z), (q, v, far, other)),
+        ((q, v, p, nan), (q, v, p, np.nan * other)),
+    ):
+        mine, wanted = in_c(*given), condensed.function(*known)
+        assert int(mine[2]) == int(wanted[2]) == int(kept.function(*given)[2])
+        np.testing.assert_allclose(np.array(mine[0]), np.array(wanted[0]), atol=SAME * 20)
+    lost = np.array(z) + 1e3 * np.random.default_rng(0).standard_normal(z.size)
+    answer = in_c(q, v, p, lost)
+    assert np.all(np.abs(np.array(answer[0]).ravel()) <= np.abs(ocp.u_bounds).max())
+    assert np.all(np.isfinite(np.array(answer[1])))
+
+
+def test_a_problem_without_a_solution_is_not_called_solved(tmp_path):
+    """The cart is asked to be within 1 mm of a place that it cannot reach in a sample."""
+    kept = mpc.real_time_iteration(swing(6, q=[[0.399, 0.4], [-9.0, 9.0]]), solver="stagewise")
+    p, z = kept.ocp.parameters().ravel(), kept.controller.z0
+    for law in (kept.function, export_c(kept, tmp_path / "c").load(flags=("-O1",))):
+        u, z_next, status, _, residual = law([0.0, 0.0], [0.0, 0.0], p, z)
+        assert int(status) in (Status.FAILED, Status.LIMIT)
+        assert float(residual[0]) > kept.controller.stages.horizon.accuracy
+        assert abs(float(u)) <= 8.0
+        assert np.all(np.isfinite(np.array(z_next)))
+
+
+def test_code_does_not_grow_with_the_horizon_and_memory_as_it(tmp_path):
+    """The first state, one number for each of z, is written out."""
+    sizes = []
+    for N in (10, 40):
+        project = export_c(mpc.real_time_iteration(swing(N), solver="stagewise"), tmp_path / f"{N}")
+        sizes.append((project.source.stat().st_size, project.manifest["memory_bytes"]))
+    assert sizes[1][0] < 1.25 * sizes[0][0]
+    assert sizes[1][1] < 4.1 * sizes[0][1]
+
+
+def test_a_control_without_cost_is_refused():
+    system = cart_pole()
+    at = mpc.stage_symbols(system)
+    cost = mpc.Cost(residual=ca.vertcat(at.q, at.v))
+    ocp = mpc.optimal_control_problem(system, 4, 0.05, [cost], symbols=at)
+    with pytest.raises(mb.errors.ProblemError, match="leaves some control without cost"):
+        mpc.real_time_iteration(ocp, solver="stagewise")

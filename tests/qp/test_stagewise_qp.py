@@ -1,0 +1,177 @@
+"""Problems over a horizon at random: the C's recursions against the QP in all its unknowns."""
+
+import casadi as ca
+import numpy as np
+import pytest
+import quadprog
+
+from mbcasadi.codegen import export_c
+from mbcasadi.description import Controller, LeastDistanceStages, Signal
+from mbcasadi.description.qp_stages import UNBOUNDED
+from mbcasadi.description.stagewise_qp import StagewiseQP, StagewiseRows
+from mbcasadi.qp.solver import controller_fun
+from mbcasadi.qp.stagewise import end_blocks, interval_blocks, judged
+
+N, PROBLEMS = 6, 60
+HARD = np.inf
+
+
+def problem_of(na, nb, nu, rotations):
+    """Return sizes of a problem: five rows in an interval, two of them soft, two at the end."""
+    nx, nz = na + nb, nu + na + nb
+    full = ca.Sparsity.dense
+    prices = np.array([[HARD, HARD]] * 3 + [[0.4, 2.0], [0.0, 5.0]])
+    at_end = np.array([[HARD, HARD], [1.0, 3.0]])
+    return StagewiseQP(
+        horizon=N, nu=nu, na=na, nb=nb, F=full(nb, nz), H=ca.Sparsity.upper(nz),
+        H_end=ca.Sparsity.upper(nx),
+        inside=StagewiseRows(full(5, nz), prices, np.ones(5), np.ones((5, 2), bool), (4,)),
+        at_end=StagewiseRows(full(2, nx), at_end, np.ones(2), np.ones((2, 2), bool)),
+        rotations=rotations, step=0.1,
+    )  # fmt: skip
+
+
+KINDS = {
+    "states alone": problem_of(0, 3, 2, ()),
+    "positions and rates": problem_of(4, 4, 3, ()),
+    "rotations, further rates": problem_of(8, 9, 2, (1, 5)),
+    "one state": problem_of(0, 1, 1, ()),
+}
+
+
+def data_of(problem, rng, tight):
+    """Return data whose hard rows hold at a point with the motion, and the first state."""
+    nz, nx, nu, na, nb = problem.nz, problem.nx, problem.nu, problem.na, problem.nb
+    x = first = rng.standard_normal(nx)
+    columns = []
+    for k in range(N):
+        J = rng.standard_normal((nz, nz))
+        H = J.T @ J * 0.1 + np.diag([0.3] * nu + [0.0] * nx)
+        turns = [np.eye(3) + 0.3 * rng.standard_normal((3, 3)) for _ in problem.rotations]
+        rates = [problem.step * (np.eye(3) + 0.3 * rng.standard_normal((3, 3))) for _ in turns]
+        part = {
+            "F": np.hstack([rng.standard_normal((nb, nu)), 0.4 * rng.standard_normal((nb, nx))]),
+            "Phi": np.array([turn.ravel() for turn in turns]),
+            "Gamma": np.array([rate.ravel() for rate in rates]),
+            "d_a": rng.standard_normal(na), "d_b": 0.3 * rng.standard_normal(nb),
+            "H": H[np.tril_indices(nz)], "g": rng.standard_normal(nz),
+        }  # fmt: skip
+        part["F"] = part["F"].ravel(order="F")
+        G = rng.standard_normal((5, nz))
+        G[2, nu:], G[4, :nu] = 0.0, 0.0
+        z = np.r_[0.3 * rng.standard_normal(nu), x]
+        lower, upper = G @ z - tight * rng.random(5), G @ z + tight * rng.random(5)
+        lower[3] += 2.0  # the soft one gives way
+        upper[3] += 2.0
+        if k == 0:
+            lower[4], upper[4] = -UNBOUNDED, UNBOUNDED
+        part |= {"G": G.ravel(), "lower": lower, "upper": upper}
+        column = np.concatenate([np.ravel(part[name]) for name in problem.column])
+        columns.append(column)
+        block = [m.full() for m in numbers(problem, column)]
+        x = block[0] @ z + block[1].ravel()
+    J, G = rng.standard_normal((nx, nx)), rng.standard_normal((2, nx))
+    end = [
+        (J.T @ J)[np.tril_indices(nx)], rng.standard_normal(nx), G.ravel(),
+        G @ x - tight * rng.random(2), G @ x + tight * rng.random(2),
+    ]  # fmt: skip
+    return np.concatenate([*columns, *end]), first
+
+
+def numbers(problem, column):
+    symbol = ca.MX.sym("column", problem.column_size)
+    blocks = interval_blocks(problem, symbol)
+    return ca.Function("blocks", [symbol], [ca.densify(b) for b in blocks])(column)
+
+
+def solve_whole(problem, data, first):
+    """Return z of all intervals, by quadprog, from the columns as they are written above."""
+    nx, nu = problem.nx, problem.nu
+    S, e, x_S, x_e = [], [], np.zeros((nx, N * nu)), first.copy()  # z = S u + e
+    blocks = [
+        [m.full() for m in numbers(problem, data[k * problem.column_size :][: problem.column_size])]
+        for k in range(N)
+    ]
+    for k, (A, d, *_) in enumerate(blocks):
+        own = np.zeros((nu, N * nu))
+        own[:, k * nu : (k + 1) * nu] = np.eye(nu)
+        S.append(np.vstack([own, x_S]))
+        e.append(np.r_[np.zeros(nu), x_e])
+        x_S, x_e = A @ S[-1], A @ e[-1] + d.ravel()
+    symbol = ca.MX.sym("data", problem.size)
+    end = end_blocks(problem, symbol)
+    last = [m.full() for m in ca.Function("end", [symbol], [ca.densify(b) for b in end])(data)]
+    S.append(x_S), e.append(x_e), blocks.append(last)
+    H = sum(s.T @ b[2] @ s for s, b in zip(S, blocks, strict=True))
+    g = sum(s.T @ (b[2] @ o + b[3].ravel()) for s, o, b in zip(S, e, blocks, strict=True))
+    rows = [
+        (b[4] @ s, b[5].ravel() - b[4] @ o, b[6].ravel() - b[4] @ o)
+        for s, o, b in zip(S, e, blocks, strict=True)
+    ]
+    G, low, high = (np.concatenate(part) for part in zip(*rows, strict=True))
+    prices = np.vstack([np.tile(problem.inside.prices, (N, 1)), problem.at_end.prices])
+    soft = np.flatnonzero(np.isfinite(prices[:, 0]))
+    n, s = N * nu, soft.size
+    whole = np.block([[H, np.zeros((n, s))], [np.zeros((s, n)), np.diag(prices[soft, 1])]])
+    slope = np.r_[g, prices[soft, 0]]
+    E = np.eye(len(G))[:, soft]
+    C = np.vstack([np.hstack([G, E]), np.hstack([-G, E]), np.hstack([np.zeros((s, n)), np.eye(s)])])
+    b = np.r_[low, -high, np.zeros(s)]
+    kept = b > -UNBOUNDED / 2
+    u = quadprog.solve_qp(whole, -slope, C[kept].T, b[kept])[0][:n]
+    return np.concatenate([s @ u + o for s, o in zip(S[:-1], e[:-1], strict=True)])
+
+
+def controller_of(problem, name):
+    """Return (x0, ref, z) → (u, …): u is z of all intervals, ref the data, z multipliers."""
+    x0, ref = ca.MX.sym("x0", problem.nx), ca.MX.sym("ref", problem.size)
+    z, prepared = ca.MX.sym("z", problem.m), ca.MX.sym("prepared", 1 + problem.size)
+    given = [x0, ref, z]
+    prepare = ca.Function("prepare", [ref], [ca.vertcat(1, ref)], ["ref"], ["prepared"])
+    names, empty = ["x0", "ref", "z", "prepared"], ca.MX(0, 1)
+    outs = ["x_first", "lam0", "carry"]
+    build = ca.Function("build", [*given, prepared], [x0, z, empty], names, outs)
+    carry, x = ca.MX.sym("carry", 0), ca.MX.sym("x", problem.n)
+    lam, active, flag = (
+        ca.MX.sym(k, n) for k, n in (("lam_a", problem.m), ("active", problem.m), ("flag", 1))
+    )
+    answer = judged(problem, prepared[1:], x0, x, lam)
+    status = ca.if_else(ca.mmax(answer.residual) <= 1e-6, 0, 4)
+    outputs = [x, lam, status, ca.MX(0), answer.residual]
+    of_finish = [*given, prepared, carry, x, lam, active, flag]
+    labels = [*names, "carry", "x", "lam_a", "active", "flag"]
+    called = ["u", "z_next", "status", "flags", "residual"]
+    finish = ca.Function("finish", of_finish, outputs, labels, called)
+    stages = LeastDistanceStages(build, finish, prepare, horizon=problem)
+    function = controller_fun(name, stages, "daqp")
+    sizes = {key: function.numel_in(key) for key in ("x0", "ref", "z")}
+    sizes |= {key: function.numel_out(key) for key in called}
+    signals = {
+        key: Signal(key, tuple(f"{key}{i}" for i in range(n)), ("",) * n)
+        for key, n in sizes.items()
+    }
+    u = np.full(problem.n, np.inf)
+    return Controller(
+        name=name, function=function, inputs=tuple(signals[k] for k in ("x0", "ref", "z")),
+        outputs=tuple(signals[k] for k in called), u_min=-u, u_max=u, z0=np.zeros(problem.m),
+        period=0.1, stages=stages,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_c_the_plugin_and_the_dense_problem_agree_cold_and_warm(kind, tmp_path):
+    problem, rng = KINDS[kind], np.random.default_rng(1)
+    controller = controller_of(problem, "drawn")
+    in_c = export_c(controller, tmp_path / "c").load(flags=("-O1",))
+    for i in range(PROBLEMS):
+        data, first = data_of(problem, rng, tight=(1.0, 0.1)[i % 2])
+        best = solve_whole(problem, data, first)
+        size = max(1.0, np.abs(best).max())
+        start = np.zeros(problem.m)
+        for _ in range(2):  # cold, then from the solution
+            z, start, status, _, residual = in_c(first, data, start)
+            assert int(status) == 0, residual
+            np.testing.assert_allclose(np.array(z).ravel(), best, atol=1e-6 * size)
+        if i % 10 == 0:
+            z = controller.function(first, data, np.zeros(problem.m))[0]
+            np.testing.assert_allclose(np.array(z).ravel(), best, atol=1e-5 * size)
