@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.refusals import refused
 
 import mbcasadi as mb
 from mbcasadi import control, models, mpc
@@ -11,9 +12,7 @@ from mbcasadi.control import laws, regulators
 PERIOD = 0.01
 
 
-@pytest.fixture(scope="module")
-def four_bar():
-    return mb.read_mjcf(models.path("four_bar"))
+four_bar = pytest.fixture(scope="module")(lambda: mb.read_mjcf(models.path("four_bar")))
 
 
 @pytest.fixture(scope="module")
@@ -98,8 +97,7 @@ def test_slices_are_given_by_keyword_or_by_their_own_names(made, kind):
     rest = np.delete(by_name, np.arange(place.start, place.stop))
     default = np.delete(law.reference(), np.arange(place.start, place.stop))
     np.testing.assert_array_equal(rest, default)
-    with pytest.raises(err.UnknownNameError, match="no_such"):
-        law.reference(no_such=1.0)
+    refused(err.UnknownNameError, "no_such", lambda: law.reference(no_such=1.0))
     with pytest.raises(err.ShapeError):
         law.reference({name: np.zeros(place.stop - place.start + 7)})
 
@@ -114,23 +112,18 @@ def test_a_pose_that_nothing_holds_is_refused_with_the_nearest_one():
     linear = mb.linearize(cart, mb.equilibrium(cart))
     tilted = linear.q + np.array([0, 0, 0, 0, 0.5])  # the pole leans
     law = regulators.lqr(linear, np.ones(2 * cart.nv), 1.0, track_reference=True)
-    with pytest.raises(err.ProblemError, match="no control holds"):
-        law.reference_at(tilted)
+    refused(err.ProblemError, "no control holds", lambda: law.reference_at(tilted))
 
 
 def test_laws_without_a_reference_of_a_pose_say_so(four_bar, made, held):
     regulator = regulators.lqr(mb.linearize(four_bar, held), np.ones(6), 1.0)
-    with pytest.raises(err.ProblemError, match="no reference"):
-        regulator.reference_at(held.q)
+    refused(err.ProblemError, "no reference", lambda: regulator.reference_at(held.q))
     assert regulator.solve(held.q, np.zeros(3)).solved
     force = laws.constraint_force_control(four_bar)
-    with pytest.raises(err.ProblemError, match="no reference that holds a pose"):
-        force.reference_at(held.q)
-    with pytest.raises(err.ProblemError, match="needs ref"):
-        force.solve(held.q, np.zeros(3))
+    refused(err.ProblemError, "no reference that holds a pose", lambda: force.reference_at(held.q))
+    refused(err.ProblemError, "needs ref", lambda: force.solve(held.q, np.zeros(3)))
     plain = mpc.lti_mpc(mpc.LinearModel.of([[1.0]], [[1.0]], 0.1), mpc.LinearOptions(2, 1.0, 1.0))
-    with pytest.raises(err.ProblemError, match="measures x and has no pose"):
-        plain.reference_at([0.0])
+    refused(err.ProblemError, "measures x and has no pose", lambda: plain.reference_at([0.0]))
 
 
 @pytest.mark.parametrize(

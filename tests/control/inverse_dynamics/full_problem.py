@@ -6,14 +6,20 @@ least-distance problem is solved by Lawson and Hanson's reduction to non-negativ
 which also tells an infeasible problem.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.optimize import nnls
 from scipy.spatial.transform import Rotation
 
+from mbcasadi.control import PostureTask
+from mbcasadi.description.status import Status
+
 RANK_TOL = 1e-9  # of singular values relative to the largest; data are exact to 1e-15
 INFEASIBLE = 1e-9  # NNLS residual of an infeasible least-distance problem is zero
+# Two solvers, condition numbers of the Hessian up to 1e9: rounding 1e-16 times its root, twice.
+FORCE = 2e-5  # N, N m, relative to the largest force
+ACCELERATION = 5e-7  # relative to the largest acceleration
 
 
 def numbers(value):
@@ -261,3 +267,53 @@ def pose_task(system, name, kind, q, v, ref, kp, weight):
     rate = np.concatenate([ref[1], ref[4]]) - J @ v
     rhs = np.concatenate([ref[2], ref[5]]) + 2 * np.sqrt(kp) * rate + kp * error
     return J, rhs - column(frame.bias(q, v)), np.full(6, weight)
+
+
+def tasks_of(law, q, v, ref):
+    """Return the tasks of a law, poses of frames and postures, as (J, rhs, weight)."""
+    system, found = law.system, []
+    for task in law.tasks:
+        part = {n.split(".")[1]: ref[p] for n, p in law.reference_slices.items()
+                if n.split(".")[0] == task.name}  # fmt: skip
+        if isinstance(task, PostureTask):
+            joints = {joint.name: joint for joint in system.tree.joints}
+            joints = [joints[name] for name in task.components(system)]
+            places = [[joint.dof for joint in joints], [joint.qpos for joint in joints]]
+            parts = [part[x] for x in "qva"]
+            found.append(posture(system, q, v, parts, *places, task.kp, task.weight))
+        else:
+            names = ("position", "velocity", "acceleration", "quaternion")
+            names += ("angular_velocity", "angular_acceleration")
+            parts = [part[x] for x in names]
+            args = (task.frame, task.kind, q, v, parts, task.kp, task.weight)
+            found.append(pose_task(system, *args))
+    return found
+
+
+def judged(law, q, v, ref, on=None, **changes):
+    """Return the optimum of a law's problem, fields of which may change."""
+    tasks, limits = tasks_of(law, q, v, ref), law.system.limits.ctrl
+    full = full_problem(
+        law.system, q, v, tasks, law.contacts, limits, on, weights=law.force_weights
+    )
+    return solve(replace(full, **changes))
+
+
+def compare(solution, answer, on=None):
+    """Assert that both agree, or that both call the problem infeasible; return if it is solved.
+
+    Forces of the contacts that are on are compared where `on` tells which.
+    """
+    assert answer.feasible == (solution.status == Status.SOLVED), solution.explain()
+    if not answer.feasible:
+        assert solution.status == Status.INFEASIBLE, solution.explain()
+        return False
+    parts = answer.a, answer.p, answer.force
+    a, p, force = (max(1.0, np.abs(x).max(initial=0.0)) for x in parts)
+    np.testing.assert_allclose(solution.a, answer.a, atol=ACCELERATION * a)
+    np.testing.assert_allclose(solution.p, answer.p, atol=FORCE * p)
+    if on is not None:
+        on = np.array(on, dtype=bool)
+        np.testing.assert_allclose(solution.contact_forces[on], answer.force, atol=FORCE * force)
+        assert not np.any(solution.contact_forces[~on])
+    return True

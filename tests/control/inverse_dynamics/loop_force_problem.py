@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from full_problem import column, independent, least_squares_within, numbers
-from mechanisms import admissible, closed
 from scipy.optimize import linprog
+from support.mechanisms_of_control import admissible, closed
 
 import mbcasadi as mb
 from mbcasadi import models

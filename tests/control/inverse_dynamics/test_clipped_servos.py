@@ -3,7 +3,7 @@
 import mujoco
 import numpy as np
 import pytest
-from mechanisms import limited
+from support.mechanisms_of_control import limited
 
 import mbcasadi as mb
 from mbcasadi.control import InverseDynamicsQP, JointLimits, PostureTask

@@ -3,7 +3,7 @@
 import casadi as ca
 import numpy as np
 import pytest
-from mechanisms import stand, system_of
+from support.mechanisms_of_control import stand, system_of
 
 import mbcasadi as mb
 from mbcasadi.codegen import export_c
@@ -13,7 +13,6 @@ from mbcasadi.errors import ExportError
 
 FEET = ("FL", "FR", "RL", "RR")
 SAME = 1e-5  # of u, relative: what only the weight of torques, 1e-7, determines
-USUAL = 1e-7
 AS_IPOPT = 1e-4  # of a, relative
 MANY = 64  # sides: 0.1 % of the friction between inner and outer pyramid
 
@@ -88,32 +87,6 @@ def test_explain_names_cones_that_exclude_each_other():
             assert "these rows have to be violated" in texts[-1]
     assert texts
     assert any("friction cone, normal" in text for text in texts)
-
-
-def test_the_exported_law_answers_as_the_function_does(tmp_path):
-    rng = np.random.default_rng(12)
-    law = law_of("quadratic", min_force=10.0, max_force=90.0)
-    exported = export_c(law, tmp_path / "law").load()
-    seen, usual, memory, count = set(), 0, law.z0, 400
-    for k in range(count):
-        q, v, ref = state(law, rng, speed=10.0 if k % 7 == 0 else 0.5)
-        if k % 50 == 0:
-            v[k % 18] = np.nan
-        mask = rng.random(4) < 0.9
-        z = (law.z0, memory, 2 * rng.standard_normal(law.z0.size))[k % 3]
-        ours, theirs = (
-            [np.array(out).ravel() for out in call(q, v, ref, mask, z)]
-            for call in (law.function, exported)
-        )
-        memory = theirs[1]
-        assert ours[2] == theirs[2], k
-        seen.add(int(ours[2][0]))
-        apart = np.abs(theirs[0] - ours[0]).max() / np.abs(ours[0]).max()
-        usual += apart <= USUAL
-        assert apart <= SAME, k
-        assert np.all(np.abs(theirs[1][: len(law.row_names)]) <= 1 + 1e-12)
-    assert {Status.SOLVED, Status.INFEASIBLE, Status.BAD_INPUT} <= seen
-    assert usual >= 0.98 * count
 
 
 def test_ipopt_finds_the_optimum_of_the_problem_as_a_nonlinear_program():

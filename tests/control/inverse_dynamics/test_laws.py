@@ -2,7 +2,16 @@
 
 import numpy as np
 import pytest
-from mechanisms import FEET, SOLES, admissible, closed, feet, quadruped_controller, stand, system_of
+from support.mechanisms_of_control import (
+    FEET,
+    SOLES,
+    admissible,
+    closed,
+    feet,
+    quadruped_controller,
+    stand,
+    system_of,
+)
 
 import mbcasadi as mb
 from mbcasadi.contacts.friction_cone import contact_axes, pyramid_rows

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from mechanisms import closed, feet, stand, system_of
+from support.mechanisms_of_control import closed, feet, stand, system_of
 
 from mbcasadi.control import (
     InverseDynamicsQP,

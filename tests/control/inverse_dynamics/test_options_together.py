@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from mechanisms import feet, stand, system_of
+from support.mechanisms_of_control import feet, stand, system_of
 
 import mbcasadi as mb
 from mbcasadi.codegen import export_c

@@ -5,11 +5,11 @@ import mujoco
 import numpy as np
 import pytest
 from full_problem import solve
-from mechanisms import admissible, closed, limited
 from mujoco_problem import mujoco_full_problem, site_motion
+from support.mechanisms_of_control import admissible, closed, limited
+from support.refusals import refused
 
 import mbcasadi as mb
-from mbcasadi.codegen import export_c
 from mbcasadi.control import (
     DisturbanceObserver,
     FrameTask,
@@ -131,19 +131,6 @@ def test_levels_hold_the_spring_too():
         found = law.solve(q, v)
         assert found.solved
         assert found.a[SPRING] == pytest.approx(-DAMPING * v[SPRING], rel=1e-9)
-
-
-def test_the_generated_c_is_the_function(tmp_path):
-    law = leg(
-        observer=DisturbanceObserver(bandwidth=5.0), delay=1, joint_limits=JointLimits(("hip",))
-    )
-    compiled = export_c(law, tmp_path / "law").load(flags=("-O0",))
-    for _, q, v in states(law, 8):
-        inputs = {"q": q, "v": v, "ref": law.reference_at(q), "mask": np.ones(3), "z": law.z0}
-        in_c, out = compiled(**inputs), law.function(**inputs)
-        assert float(in_c["status"]) == float(out["status"])
-        size = 1 + np.abs(np.array(out["u"])).max()
-        np.testing.assert_allclose(np.array(in_c["u"]), np.array(out["u"]), atol=1e-7 * size)
 
 
 J, M, K = 0.5, 3.0, 4000.0
@@ -298,21 +285,15 @@ def test_a_damping_is_refused_before_its_recursion_grows():
 
 
 def test_what_is_no_spring_is_refused():
-    with pytest.raises(UnknownNameError, match="ankle"):
-        leg(RigidSprings(("ankle",)))
-    with pytest.raises(UnknownNameError, match="fixed tendon 'spring'"):
-        leg(RigidSprings((), ("spring",)))
-    with pytest.raises(ProblemError, match="'knee' has no stiffness"):
-        leg(RigidSprings(("knee",)))
+    refused(UnknownNameError, "ankle", lambda: leg(RigidSprings(("ankle",))))
+    refused(UnknownNameError, "fixed tendon 'spring'", lambda: leg(RigidSprings((), ("spring",))))
+    refused(ProblemError, "'knee' has no stiffness", lambda: leg(RigidSprings(("knee",))))
     driven = LEG.replace('name="knee" axis', 'name="knee" stiffness="9" axis')
     with pytest.raises(ProblemError, match="'knee' is moved by actuator"):
         InverseDynamicsQP(mb.read_mjcf(driven), [TRUNK], rigid_springs=RigidSprings(("knee",)))
-    with pytest.raises(ProblemError, match="no springs"):
-        RigidSprings()
-    with pytest.raises(ProblemError, match="named twice"):
-        RigidSprings(("spring", "spring"))
-    with pytest.raises(ProblemError, match="damping"):
-        RigidSprings(("spring",), damping=-1.0)
+    refused(ProblemError, "no springs", lambda: RigidSprings())
+    refused(ProblemError, "named twice", lambda: RigidSprings(("spring", "spring")))
+    refused(ProblemError, "damping", lambda: RigidSprings(("spring",), damping=-1.0))
     slack = LEG.replace('name="twice"', 'name="twice" springlength="-.1 .1"')
     with pytest.raises(ProblemError, match=r"slack from -0.1 to 0.1"):
         InverseDynamicsQP(mb.read_mjcf(slack), [TRUNK], rigid_springs=RigidSprings((), ("twice",)))

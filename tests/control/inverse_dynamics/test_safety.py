@@ -1,15 +1,19 @@
-"""Whatever comes in, what goes out is finite, inside its limits, and says what it is worth."""
+"""Whatever comes in, what goes out is safe; errors of a user are told in words."""
 
 import casadi as ca
 import numpy as np
 import pytest
-from mechanisms import feet, quadruped_controller, stand, system_of
+from support.mechanisms_of_control import feet, quadruped_controller, stand, system_of
+from support.refusals import refused
 
+from mbcasadi import errors as err
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
+from mbcasadi.description import Contact
 from mbcasadi.description.status import Status
-from mbcasadi.system import read_mjcf
+from mbcasadi.system import from_lagrangian, read_mjcf
 
 BAD = (np.nan, np.inf, -np.inf, 1e300)
+
 SERVOS = """<mujoco><worldbody>
   <body><joint name="lift" type="slide" axis="0 0 1"/><geom size=".1" mass="2"/>
     <body pos=".2 0 0"><joint name="turn" axis="0 1 0" damping=".1"/>
@@ -19,6 +23,7 @@ SERVOS = """<mujoco><worldbody>
     <general name="turn" joint="turn" gainprm="3" biastype="affine" biasprm=".2 -1 -.3"
       ctrlrange="-2 2"/>
   </actuator></mujoco>"""
+
 FILTERED = """<mujoco><worldbody>
   <body><joint name="turn" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 .3 0 0" size=".02"/>
     <body pos=".3 0 0"><joint name="bend" axis="0 1 0"/>
@@ -49,32 +54,6 @@ def call(controller, **changed):
     return {name: numbers(value) for name, value in outputs.items()}
 
 
-def spoiled(controller, name, bad, place=0):
-    size = controller.function.numel_in(name)
-    system = controller.system
-    q = system.tree.keyframes.get("stand", system.tree.q0)
-    start = {"q": q, "ref": controller.reference_at(q), "mask": np.ones(4)}
-    value = np.array(start.get(name, np.zeros(size)), dtype=float)
-    value[place] = bad
-    return {name: value}
-
-
-@pytest.mark.parametrize("fallback", ["zero", "hold"])
-@pytest.mark.parametrize("bad", BAD)
-@pytest.mark.parametrize("name", ["q", "v", "ref", "mask"])
-def test_bad_input_gives_status_3_and_a_finite_bounded_control(name, bad, fallback):
-    controller = quadruped_controller(fallback=fallback)
-    for place in (0, controller.function.numel_in(name) - 1):
-        out = call(controller, **spoiled(controller, name, bad, place))
-        assert out["status"] == Status.BAD_INPUT
-        assert np.all(np.isfinite(out["z_next"]))
-        limits = controller.controller
-        assert np.all((out["u"] >= limits.u_min) & (out["u"] <= limits.u_max))
-        held = slice(len(controller.row_names), len(controller.row_names) + limits.u_min.size)
-        first = {"zero": np.zeros(limits.u_min.size), "hold": controller.z0[held]}
-        np.testing.assert_array_equal(out["u"], first[fallback])
-
-
 def test_nan_without_a_reference_is_bad_input():
     law = quadruped_controller()
     q, v = np.array(law.system.tree.q0), np.zeros(law.system.nv)
@@ -102,16 +81,6 @@ def test_the_state_may_hold_anything(bad):
     stuck = call(controller, z=np.full(controller.z0.size, bad), v=np.full(18, np.nan))
     limits = controller.controller
     assert np.all((stuck["u"] >= limits.u_min) & (stuck["u"] <= limits.u_max))
-
-
-def test_hold_repeats_the_last_good_control():
-    controller = quadruped_controller(fallback="hold")
-    good = call(controller)
-    after = call(controller, z=good["z_next"], v=np.full(18, np.nan))
-    assert after["status"] == Status.BAD_INPUT
-    np.testing.assert_array_equal(after["u"], good["u"])
-    again = call(controller, z=after["z_next"], v=np.full(18, np.nan))
-    np.testing.assert_array_equal(again["u"], good["u"])
 
 
 def test_the_authors_own_law_is_the_fallback_inside_the_limits():
@@ -245,3 +214,123 @@ def test_actuators_with_activation_reach_the_force_after_one_period():
     inside = np.abs(solution.u) < np.array([20.0, 900.0]) - 1e-6
     np.testing.assert_allclose((np.array([5.0, 2.0]) * reached)[inside], solution.p[inside])
     assert np.any(inside)
+
+
+POSTURE = PostureTask()
+
+
+def build(tasks=(POSTURE,), contacts=(), **options):
+    return InverseDynamicsQP(system_of("quadruped"), list(tasks), list(contacts), **options)
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "arguments"),
+    [
+        (err.ProblemError, "no tasks", {"tasks": ()}),
+        (err.ProblemError, "all task weights are zero", {"tasks": [PostureTask(weight=0.0)]}),
+        (err.ProblemError, "different names", {"tasks": [POSTURE, POSTURE]}),
+        (err.ProblemError, "weight = -1", {"tasks": [PostureTask(weight=-1.0)]}),
+        (err.ProblemError, "kp = nan", {"tasks": [PostureTask(kp=np.nan)]}),
+        (err.ProblemError, r"kp has shape \(2,\), expected", {"tasks": [PostureTask(kp=(1, 2))]}),
+        (err.UnknownNameError, "'FL_hip'", {"tasks": [PostureTask(("knee",))]}),
+        (err.ProblemError, r"expected names, \['knee'\]", {"tasks": [PostureTask("knee")]}),
+        (err.UnknownNameError, "'trunk', 'FL'", {"tasks": [FrameTask("hand")]}),
+        (err.UnknownNameError, "unknown site 'toe'", {"contacts": [Contact("toe")]}),
+        (err.UnknownNameError, "kind of frame", {"contacts": [Contact("FL", kind="joint")]}),
+        (err.ProblemError, "friction 0", {"contacts": feet(friction=0.0)}),
+        (err.ProblemError, "2 sides", {"contacts": feet(sides=2)}),
+        (err.ProblemError, "1000000 sides; .* at most 360", {"contacts": feet(sides=10**6)}),
+        (err.ProblemError, "sides = 7.5; expected a whole", {"contacts": feet(sides=7.5)}),
+        (err.ProblemError, "sides = nan; expected a whole", {"contacts": feet(sides=float("nan"))}),
+        (err.ProblemError, "normal", {"contacts": feet(normal=(0.0, 0.0, 0.0))}),
+        (err.ProblemError, "min_force <= max_force", {"contacts": feet(min_force=9, max_force=1)}),
+        (err.ProblemError, "fixed to the world", {"contacts": [Contact("world", kind="body")]}),
+        (err.ShapeError, r"expected \(12, 2\)", {"force_limits": [[-1, 1]]}),
+        (err.ShapeError, "without NaN", {"ctrl_limits": np.full((12, 2), np.nan)}),
+        (err.ProblemError, "5.0 is above -5.0", {"force_limits": np.tile([5.0, -5.0], (12, 1))}),
+        (err.ProblemError, "torque_weight = 0", {"torque_weight": 0.0}),
+        (err.ProblemError, "0 contact forces", {"force_reference": True, "force_weight": 1.0}),
+        (err.ProblemError, "force_weight = 0", {"force_reference": True, "contacts": feet()}),
+        (err.ProblemError, "period = -1", {"period": -1.0}),
+        (err.ProblemError, "tolerance = inf", {"tolerance": np.inf}),
+        (err.ProblemError, "stabilisation = -3", {"stabilisation": -3.0}),
+        (err.ProblemError, "'safe', 'hold', 'zero'", {"fallback": "stop"}),
+        (err.ProblemError, "'body', 'none'", {"internal_forces": "all"}),
+        (err.ProblemError, "C identifier", {"name": "my law"}),
+        (err.SolverError, "'daqp', 'qrqp'", {"solver": "ipopt"}),
+        (err.ProblemError, "fallback law", {"fallback_law": ca.Function("f", [], [ca.SX(1)])}),
+    ],
+)
+def test_a_contradiction_is_named(error, words, arguments):
+    refused(error, words, lambda: build(**arguments))
+
+
+@pytest.mark.parametrize("axes", ["xx", "w", "xyzz"])
+def test_axes_are_letters_of_xyz(axes):
+    refused(err.ProblemError, "letters of 'xyz'", lambda: FrameTask("trunk", position=axes))
+
+
+def test_a_frame_task_controls_something():
+    refused(err.ProblemError, "no axis", lambda: FrameTask("trunk", position="", orientation=""))
+
+
+def test_wrong_shapes_are_told_when_solving():
+    controller = quadruped_controller()
+    with pytest.raises(err.ShapeError, match=r"q has shape \(3,\), expected \(19,\)"):
+        controller.solve(np.zeros(3), np.zeros(18))
+    with pytest.raises(err.ShapeError, match=r"mask has shape \(5,\), expected \(4,\)"):
+        controller.solve(np.zeros(19), np.zeros(18), mask=np.ones(5))
+
+
+def test_a_system_without_actuators_or_with_a_clock_is_refused():
+    q, v, t = ca.SX.sym("q", 2), ca.SX.sym("v", 2), ca.SX.sym("t")
+    with pytest.raises(err.ProblemError, match="no actuators"):
+        InverseDynamicsQP(from_lagrangian(q, v, kinetic=ca.sumsqr(v)), [POSTURE])
+    moving = from_lagrangian(q, v, kinetic=ca.sumsqr(v), B=np.eye(2), phi=q[0] - ca.sin(t), t=t)
+    refused(err.ProblemError, "depend on time", lambda: InverseDynamicsQP(moving, [POSTURE]))
+
+
+def test_a_lagrangian_with_a_redundant_loop_is_controlled():
+    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    row = q[0] - 2 * q[1]
+    system = from_lagrangian(
+        q, v, kinetic=0.5 * ca.sumsqr(v), potential=q[0], B=np.array([[1.0], [0.0]]),
+        phi=ca.vertcat(row, 3 * row), ctrl_range=[[-5, 5]],
+    )  # fmt: skip
+    controller = InverseDynamicsQP(system, [PostureTask(kp=10.0)], torque_weight=1e-8)
+    assert controller.mask_names == ("phi0", "phi1")
+    solution = controller.solve([0.2, 0.1], [0.0, 0.0], [0.4, 0.2, 0, 0, 0, 0])
+    assert solution.solved
+    np.testing.assert_allclose(solution.a, [2.0, 1.0], rtol=1e-6)
+    # 1.25 a_0 = u - 1: the second coordinate adds a quarter of its mass.
+    np.testing.assert_allclose(solution.u, [3.5], rtol=1e-6)
+    with pytest.raises(err.ProblemError, match="no joint names"):
+        InverseDynamicsQP(system, [PostureTask(("q0",))])
+
+
+def test_the_controller_describes_every_signal():
+    controller = quadruped_controller(fallback="hold")
+    data = controller.controller
+    assert [signal.name for signal in data.inputs] == data.function.name_in()
+    assert [signal.name for signal in data.outputs] == data.function.name_out()
+    for i, signal in enumerate(data.inputs):
+        assert len(signal.components) == len(signal.units) == data.function.numel_in(i)
+        assert len(set(signal.components)) == len(signal.components)
+    for i, signal in enumerate(data.outputs):
+        assert len(signal.components) == len(signal.units) == data.function.numel_out(i)
+    for i, signal in enumerate(data.monitors):
+        assert data.monitor.name_out(i) == signal.name
+        assert len(signal.components) == len(signal.units) == data.monitor.numel_out(i)
+    np.testing.assert_array_equal(data.u_max[:3], [23.7, 23.7, 45.43])
+    assert data.z0.size == 28 + 12 + 1  # active set, held control, ticks that the base is missed
+    assert data.period == controller.period == 1e-3
+    assert data.contacts[0].frame == "FL"
+    q = controller.system.tree.keyframes["stand"]
+    ref = controller.reference_at(q)
+    ref[controller.reference_slices["base.position"]] += [0.0, 0.0, 0.01]
+    seen = data.monitor(q=q, v=np.zeros(18), ref=ref, mask=np.ones(4))
+    np.testing.assert_allclose(
+        np.array(seen["error"]).ravel()[:6], [0, 0, 0.01, 0, 0, 0], atol=1e-12
+    )
+    forces = np.array(seen["contact_force"]).reshape(4, 3)
+    np.testing.assert_allclose(forces, controller.solve(q, np.zeros(18), ref).contact_forces)

@@ -4,6 +4,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from a05_mechanisms import projector, system_of
+from support.refusals import refused
 
 import mbcasadi as mb
 import mbcasadi.errors as err
@@ -127,8 +128,7 @@ def test_the_workspace_report_counts_poses_and_names_the_worst():
 def test_poses_of_a_wrong_shape_are_refused():
     with pytest.raises(err.ShapeError, match=r"expected \(n, 4\)"):
         workspace_input_reach(system_of("five_bar"), np.zeros((2, 3)))
-    with pytest.raises(err.ShapeError, match="q has shape"):
-        input_reach(system_of("five_bar"), np.zeros(3))
+    refused(err.ShapeError, "q has shape", lambda: input_reach(system_of("five_bar"), np.zeros(3)))
 
 
 def test_rows_of_velocities_are_taken_at_the_velocity_and_rows_that_move_at_their_time():
@@ -148,7 +148,5 @@ def test_rows_of_velocities_are_taken_at_the_velocity_and_rows_that_move_at_thei
         assert report.margin == pytest.approx(np.abs(np.sin(time)), abs=1e-12)
         many = workspace_input_reach(turning, np.zeros((1, 2)), t=time)
         assert many.margins[0] == report.margin
-    with pytest.raises(err.ShapeError, match="v has shape"):
-        input_reach(skates, np.zeros(2), v=[1.0])
-    with pytest.raises(err.ProblemError, match="t = nan"):
-        input_reach(turning, np.zeros(2), t=np.nan)
+    refused(err.ShapeError, "v has shape", lambda: input_reach(skates, np.zeros(2), v=[1.0]))
+    refused(err.ProblemError, "t = nan", lambda: input_reach(turning, np.zeros(2), t=np.nan))

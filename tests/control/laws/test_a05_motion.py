@@ -12,6 +12,7 @@ from a05_mechanisms import (
     projector,
     system_of,
 )
+from support.refusals import refused
 
 import mbcasadi.errors as err
 from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
@@ -289,12 +290,10 @@ def test_options_that_do_not_fit_are_refused_in_words():
     system = system_of("five_bar")
     with pytest.raises(err.ProblemError, match=r"no actuator drives.*passive_joint_control"):
         projected_inverse_dynamics(system)
-    with pytest.raises(err.UnknownNameError, match="'left_proximal'"):
-        joint_coordinates(system, ("elbow",))
+    refused(err.UnknownNameError, "'left_proximal'", lambda: joint_coordinates(system, ("elbow",)))
     with pytest.raises(err.ProblemError, match="left_distal do not determine the 2 motions"):
         chosen_coordinates(system, among=("left_distal",))
-    with pytest.raises(err.ShapeError, match="metric has"):
-        passive_joint_control(system, metric=np.eye(3))
+    refused(err.ShapeError, "metric has", lambda: passive_joint_control(system, metric=np.eye(3)))
     with pytest.raises(err.ProblemError, match="kp has shape"):
         passive_joint_control(system, kp=(1.0, 2.0, 3.0))
     q = ca.SX.sym("q", 3)

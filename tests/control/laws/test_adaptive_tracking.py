@@ -4,6 +4,7 @@ import mujoco
 import numpy as np
 import pytest
 from manifold_states import manifold_states
+from support.refusals import refused
 
 import mbcasadi as mb
 from mbcasadi import models
@@ -21,9 +22,7 @@ STEP = 1e-5  # s, of differences along a motion
 RATES, SWING = 2 * np.pi * np.array([0.7, 1.0]), np.array([0.25, 0.2])  # rad/s, rad
 
 
-@pytest.fixture(scope="module")
-def system() -> mb.System:
-    return mb.read_mjcf(MODEL)
+system = pytest.fixture(scope="module")(lambda: mb.read_mjcf(MODEL))
 
 
 @pytest.fixture(scope="module")
@@ -175,16 +174,11 @@ def test_what_does_not_fit_is_refused(system) -> None:
     def make(given=system, names=(f"{LOAD}:*",), **options):
         return adaptive_tracking(given, list(names), kd=KD, adaptation=Adaptation(**options))
 
-    with pytest.raises(UnknownNameError, match="left_distal"):
-        make(names=["body:left_dital:*"])
+    refused(UnknownNameError, "left_distal", lambda: make(names=["body:left_dital:*"]))
     with pytest.raises(UnknownNameError, match="origin_inertia"):
         make(bounds={"body:left_proximal:mass": (0.1, 2.0)})
-    with pytest.raises(ProblemError, match=r"the model has 0\.5"):
-        make(bounds={f"{LOAD}:mass": (0.6, 2.0)})
-    with pytest.raises(ProblemError, match="gain"):
-        make(gain=-1.0)
-    with pytest.raises(ProblemError, match="leakage"):
-        make(leakage=-1.0)
+    refused(ProblemError, r"the model has 0\.5", lambda: make(bounds={f"{LOAD}:mass": (0.6, 2.0)}))
+    refused(ProblemError, "gain", lambda: make(gain=-1.0))
+    refused(ProblemError, "leakage", lambda: make(leakage=-1.0))
     both = mb.read_mjcf(MODEL, parameters=[f"{LOAD}:com", "gravity"])
-    with pytest.raises(ProblemError, match="leave one of them out"):
-        make(both)
+    refused(ProblemError, "leave one of them out", lambda: make(both))

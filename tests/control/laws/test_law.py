@@ -4,6 +4,7 @@ import casadi as ca
 import mujoco
 import numpy as np
 import pytest
+from support.refusals import refused
 
 import mbcasadi.errors as err
 from mbcasadi import models
@@ -17,9 +18,7 @@ from mbcasadi.validation import validate
 ROUNDING = 1e-12
 
 
-@pytest.fixture(scope="module")
-def four_bar():
-    return read_mjcf(models.path("four_bar"))
+four_bar = pytest.fixture(scope="module")(lambda: read_mjcf(models.path("four_bar")))
 
 
 def counting_law(system):
@@ -97,8 +96,7 @@ def test_broken_arithmetic_gives_the_safe_output(four_bar):
 def test_the_reference_is_filled_by_name(four_bar):
     law = computed_torque(four_bar, PostureTask(joints=("crank",)))
     np.testing.assert_array_equal(law.reference(posture_v=2.0), [0.0, 2.0, 0.0])
-    with pytest.raises(err.UnknownNameError, match=r"'posture_w'.*'posture.q'"):
-        law.reference(posture_w=1.0)
+    refused(err.UnknownNameError, r"'posture_w'.*'posture.q'", lambda: law.reference(posture_w=1.0))
     with pytest.raises(err.ShapeError, match="posture_q has 2 entries, expected 1"):
         law.reference(posture_q=[1.0, 2.0])
 

@@ -14,15 +14,9 @@ from mbcasadi.validation import validate
 
 MODEL = models.path("planar_3rrr")  # nine rows of rank six
 PLATFORM = PostureTask(joints=("x", "y", "phi"), kp=400.0)
-STATES = 1000
-SAME = 1e-12
-BAD = (np.nan, np.inf, 1e300)
-UPRIGHT = [0.0, 0.2, 0.0]
 
 
-@pytest.fixture(scope="module")
-def system():
-    return mb.read_mjcf(MODEL)
+system = pytest.fixture(scope="module")(lambda: mb.read_mjcf(MODEL))
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ import inspect
 import casadi as ca
 import numpy as np
 import pytest
+from support.refusals import refused
 
 import mbcasadi as mb
 import mbcasadi.errors as err
@@ -151,8 +152,7 @@ def test_coordinates_that_do_not_fit_the_motions_are_refused(build):
     with pytest.raises(err.ProblemError, match="names left_proximal more than once"):
         laws.joint_coordinates(FIVE_BAR, JOINTS[:1] * 2)
     other = mb.read_mjcf(models.path("planar_3rrr"))
-    with pytest.raises(err.ProblemError, match=r"of a system with nq = 4.*has nq = 9"):
-        build(other, THETA)
+    refused(err.ProblemError, r"of a system with nq = 4.*has nq = 9", lambda: build(other, THETA))
     damped = {"allow_free": True} if "quasi" in build.__name__ else {"damping": 1.0}
     build(FIVE_BAR, one, **damped)
 

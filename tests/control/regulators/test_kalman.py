@@ -1,4 +1,4 @@
-"""The Kalman filter on the constraint manifold, and the regulator on its estimate."""
+"""The Kalman filter on the constraint manifold, on sensors of the model, and LQG."""
 
 from dataclasses import replace
 from functools import cache
@@ -7,7 +7,10 @@ import casadi as ca
 import numpy as np
 import pytest
 from lqr_problems import at_rest, states_near, weights
+from support.refusals import refused
+from support.sensor_models import LOOP
 
+import mbcasadi as mb
 import mbcasadi.errors as err
 from mbcasadi import models
 from mbcasadi.codegen import export_c
@@ -19,15 +22,23 @@ from mbcasadi.control.regulators import (
     lqg,
     lqr_gain,
     observability,
+    sensor_output,
 )
+from mbcasadi.errors import ProblemError, UnknownNameError
 from mbcasadi.plant import Plant
 
 ROUNDING = 1e-12
+
 PERIOD = 2e-3  # s
+
 STATES = 1000
+
 NAME = "pendulum_on_four_bar"
+
 NOISE = 1e-3  # rad, of an encoder
+
 FORCES = 4.0  # rad/s² √s, what disturbs the rates
+
 FALLEN = 0.5  # rad
 
 
@@ -242,10 +253,8 @@ def test_errors_of_the_filter_name_what_was_expected():
     linear = at_rest(NAME)
     system = linear.system
     measured = encoders(system, ["crank", "pendulum"])
-    with pytest.raises(err.UnknownNameError, match=r"'tip'.*'crank'"):
-        encoders(system, ["tip"])
-    with pytest.raises(err.ProblemError, match="nothing is measured"):
-        encoders(system, [])
+    refused(err.UnknownNameError, r"'tip'.*'crank'", lambda: encoders(system, ["tip"]))
+    refused(err.ProblemError, "nothing is measured", lambda: encoders(system, []))
     with pytest.raises(err.ShapeError, match=r"V has shape \(3,\), expected \(2, 2\)"):
         kalman(linear, measured, np.ones(8), np.ones(3))
     with pytest.raises(err.ProblemError, match="V has the eigenvalue 0"):
@@ -256,3 +265,36 @@ def test_errors_of_the_filter_name_what_was_expected():
         kalman(discretize(linear, PERIOD), measured, np.ones(8), 1.0)
     with pytest.raises(err.ShapeError, match=r"K has shape \(4,\), expected \(1, 4\)"):
         lqg(the_filter(), np.ones(4))
+
+
+system = pytest.fixture(scope="module")(lambda: mb.read_mjcf(LOOP))
+
+
+def test_a_gyro_and_an_encoder_make_the_state_known(system):
+    linear = mb.linearize(system, mb.equilibrium(system))
+    gyro = sensor_output(system, ["turning"])
+    C = linear.output_matrix(gyro)
+    assert np.abs(C[1]).max() > 0.1  # the rate of the plane's normal
+    assert np.abs(C[[0, 2]]).max() < 1e-12
+    noise = np.repeat([0.0, 1.0], system.nv)
+    angle = encoders(system, ["crank"])
+    both = kalman(linear, _stack(system, angle, gyro), noise, 1e-4, period=1e-3)
+    alone = kalman(linear, angle, noise, 1e-4, period=1e-3)
+    assert np.trace(both.gains.after) < 0.5 * np.trace(alone.gains.after)
+
+
+def _stack(system, first, second):
+    q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
+    y = ca.vertcat(first(q, v), second(q, v)[1])
+    return ca.Function("y", [q, v], [y], ["q", "v"], ["y"])
+
+
+@pytest.mark.parametrize("name", ["felt", "force", "drive"])
+def test_what_reads_more_than_the_state_is_no_output(system, name):
+    with pytest.raises(ProblemError, match=f"sensor '{name}'.*more than q and v"):
+        sensor_output(system, [name])
+
+
+def test_outputs_need_a_known_sensor(system):
+    refused(UnknownNameError, "unknown sensor", lambda: sensor_output(system, ["nose"]))
+    refused(ProblemError, "nothing is measured", lambda: sensor_output(system, []))

@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 from lqr_problems import at_rest, in_another_basis, states_near, weights
+from support.refusals import refused
 
 import mbcasadi as mb
 import mbcasadi.errors as err
@@ -171,8 +172,7 @@ def test_the_qp_takes_a_regulator_and_refuses_a_table():
     limited = within_limits(lqr(linear, *weights(linear)))
     u = limited.function(linear.q, np.zeros(4), [], limited.controller.z0)[0]
     np.testing.assert_allclose(np.array(u).ravel(), linear.u, rtol=1e-9)
-    with pytest.raises(err.ProblemError, match="'trajectory_lqr' reads a table"):
-        within_limits(law_along())
+    refused(err.ProblemError, "'trajectory_lqr' reads a table", lambda: within_limits(law_along()))
 
 
 def test_errors_of_horizons_name_what_was_expected():
@@ -180,8 +180,7 @@ def test_errors_of_horizons_name_what_was_expected():
     Q, R = weights(linear)
     with pytest.raises(err.ProblemError, match="shorter than one period"):
         finite_horizon_lqr(linear, Q, R, 1e-4, period=PERIOD)
-    with pytest.raises(err.ProblemError, match="1 samples of a motion"):
-        trajectory_lqr(along()[:1], Q, R)
+    refused(err.ProblemError, "1 samples of a motion", lambda: trajectory_lqr(along()[:1], Q, R))
     with pytest.raises(err.ProblemError, match="does not rest"):
         trajectory_lqr(linearize_along(linear.system, *moving_samples()), Q, R)
     with pytest.raises(err.ProblemError, match="is discrete"):

@@ -1,11 +1,15 @@
-"""Riccati equations on random matrices: residuals, costs of motions, limits, best of all gains."""
+"""Riccati equations and kernels of linear models on random matrices, rank-deficient ones too."""
 
 import numpy as np
 import pytest
+import quadprog
 from scipy.linalg import expm, solve_discrete_lyapunov
+from support.refusals import refused
 
 import mbcasadi.errors as err
+from mbcasadi.control.regulators import DescriptorForm, reduce_descriptor
 from mbcasadi.control.regulators.discrete import hold_matrices
+from mbcasadi.control.regulators.loads import LoadLimits, loads
 from mbcasadi.control.regulators.riccati import (
     backward_riccati,
     regulator,
@@ -14,10 +18,14 @@ from mbcasadi.control.regulators.riccati import (
     sampled_regulator,
     stationary_filter,
 )
+from mbcasadi.control.regulators.tangent import null_basis, pseudo_inverse
+from mbcasadi.errors import ShapeError
 from mbcasadi.shapes import weight
 
 SEEDS = range(4)
+
 PERIOD = 0.05  # s
+
 LONG = 3000  # ticks: all errors of the start have died out
 
 
@@ -125,8 +133,7 @@ def test_the_error_of_a_filter_has_the_covariance_that_it_reports(seed):
 def test_weights_that_are_none_are_refused():
     with pytest.raises(err.ShapeError, match=r"Q has shape \(3,\), expected \(2, 2\)"):
         weight("Q", [1.0, 2.0, 3.0], 2)
-    with pytest.raises(err.ShapeError, match="R holds NaN"):
-        weight("R", np.nan, 2)
+    refused(err.ShapeError, "R holds NaN", lambda: weight("R", np.nan, 2))
     with pytest.raises(err.ProblemError, match="Q is not symmetric"):
         weight("Q", [[1.0, 1.0], [0.0, 1.0]], 2)
     with pytest.raises(err.ProblemError, match=r"Q has the eigenvalue -1; expected none negative"):
@@ -143,3 +150,150 @@ def test_a_system_that_cannot_be_stabilised_has_no_gain():
         sampled_regulator(A, B, np.eye(2), np.eye(1), PERIOD)
     with pytest.raises(err.ProblemError, match="no stationary filter"):
         stationary_filter(A, B.T, np.eye(2), np.eye(1))
+
+
+ROUNDING = 1e-12
+
+MANY = range(12)
+
+
+def deficient(rng, rows, columns):
+    """Return a matrix whose last rows are combinations of the others, or zero."""
+    A = rng.standard_normal((rows, columns))
+    A[rows // 2] = 0
+    A[rows // 2 + 1 :] = rng.standard_normal((rows - rows // 2 - 1, rows // 2)) @ A[: rows // 2]
+    return A
+
+
+@pytest.mark.parametrize("seed", MANY)
+def test_a_null_basis_is_orthonormal_complete_and_nearest(seed):
+    rng = np.random.default_rng(seed)
+    A = deficient(rng, 6, 8)
+    like = np.linalg.qr(rng.standard_normal((8, 5)))[0]
+    for Z in (null_basis(A, 1e-9), null_basis(A, 1e-9, like)):
+        assert Z.shape == (8, 8 - np.linalg.matrix_rank(A))
+        np.testing.assert_allclose(A @ Z, 0, atol=ROUNDING * 10)
+        np.testing.assert_allclose(Z.T @ Z, np.eye(5), atol=ROUNDING)
+    turn = np.linalg.qr(rng.standard_normal((5, 5)))[0]
+    assert np.linalg.norm(Z - like) <= np.linalg.norm(Z @ turn - like)
+    here = null_basis(A, 1e-9)
+    there = null_basis(A + 1e-6 * (A @ rng.standard_normal((8, 8))), 1e-9, here)
+    assert np.abs(here - there).max() < 1e-4
+    np.testing.assert_allclose(pseudo_inverse(A, 1e-9), np.linalg.pinv(A, 1e-9), atol=1e-10)
+
+
+def test_a_null_basis_of_nothing_is_the_coordinates_themselves():
+    np.testing.assert_array_equal(null_basis(np.zeros((0, 3)), 1e-9), np.eye(3))
+    np.testing.assert_allclose(null_basis(np.array([[0.0, 2.0, 0.0]]), 1e-9), np.eye(3)[:, [0, 2]])
+    assert null_basis(np.eye(3), 1e-9).shape == (3, 0)
+
+
+def problem(seed):
+    """Return E, g, limits of a random balance with more forces than needed, two of them alike."""
+    rng = np.random.default_rng(seed)
+    E = rng.standard_normal((6, 9))
+    E[:, 8] = E[:, 7]
+    E[5] = E[0] - E[1]
+    y = rng.uniform(-1, 1, 9)
+    bounds = np.vstack([np.eye(9)[:5], -np.eye(9)[:5]])
+    return E, E @ y, LoadLimits(bounds, np.full(10, 1.05)), rng
+
+
+@pytest.mark.parametrize("seed", MANY)
+def test_loads_without_limits_are_the_least_controls_then_the_least_reactions(seed):
+    E, g, _, rng = problem(seed)
+    nu = 5
+    solution = loads(E, g, LoadLimits(np.zeros((0, 9)), np.zeros(0)), nu)
+    assert solution.balanced
+    assert solution.feasible
+    np.testing.assert_allclose(E @ solution.y, g, atol=1e-10)
+    N = np.linalg.svd(E)[2][5:].T
+    for _ in range(20):
+        other = solution.y + N @ rng.standard_normal(N.shape[1])
+        assert np.linalg.norm(other[:nu]) >= np.linalg.norm(solution.y[:nu]) - ROUNDING
+    inner = N @ np.linalg.svd(N[:nu])[2][np.linalg.matrix_rank(N[:nu]) :].T  # controls untouched
+    np.testing.assert_allclose(inner.T @ solution.y, 0, atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", MANY)
+def test_loads_within_limits_are_those_of_a_solver_of_quadratic_programs(seed):
+    E, g, _, _ = problem(seed)
+    free = loads(E, g, LoadLimits(np.zeros((0, 9)), np.zeros(0)), 5)
+    most = 0.97 * np.abs(free.y[:5]).max()  # the limit binds
+    limits = LoadLimits(np.vstack([np.eye(9)[:5], -np.eye(9)[:5]]), np.full(10, most))
+    solution = loads(E, g, limits, 5)
+    weight = np.diag([1.0] * 5 + [1e-8] * 4)
+    independent = E[:5]
+    rows = np.vstack([independent, -limits.G])
+    least = quadprog.solve_qp(
+        weight, np.zeros(9), rows.T, np.concatenate([g[:5], -limits.d]), independent.shape[0]
+    )[0]
+    assert solution.feasible
+    assert np.abs(free.y[:5]).max() > 0.1
+    np.testing.assert_allclose(E @ solution.y, g, atol=1e-9)
+    assert np.abs(solution.y[:5]).max() <= most * (1 + 1e-8)
+    np.testing.assert_allclose(solution.y[:5], least[:5], atol=1e-6)
+
+
+def test_loads_report_what_cannot_be_balanced_and_what_limits_forbid():
+    E, g, _, _ = problem(0)
+    stray = loads(
+        E, g + np.array([1.0, 0, 0, 0, 0, 0]), LoadLimits(np.zeros((0, 9)), np.zeros(0)), 5
+    )
+    assert not stray.balanced
+    np.testing.assert_allclose(E.T @ stray.unbalanced, 0, atol=1e-10)
+    both = LoadLimits(np.vstack([np.eye(9), -np.eye(9)]), np.full(18, 1e-3))
+    forbidden = loads(E, g, both, 5)
+    assert forbidden.balanced
+    assert not forbidden.feasible
+
+
+def edge_of_the_limits(rng):
+    """Return E, y and G such that `G x <= G y, E x = E y` leave x = y alone.
+
+    On the plane null(E) the rows of G are three unit vectors that add to zero.
+    """
+    basis, y = np.linalg.qr(rng.standard_normal((6, 6)))[0], rng.uniform(-1, 1, 6)
+    angles = rng.uniform(0, np.pi) + np.arange(3) * 2 * np.pi / 3
+    on_plane = np.column_stack([np.cos(angles), np.sin(angles)])
+    return basis[:4], y, on_plane @ basis[4:] + rng.standard_normal((3, 4)) @ basis[:4]
+
+
+def test_rounding_does_not_decide_whether_the_edge_of_the_limits_holds():
+    rng = np.random.default_rng(5)
+    for _ in range(40):
+        E, y, G = edge_of_the_limits(rng)
+        for size, feasible in ((1e-15, True), (1e-12, True), (1e-7, False)):
+            closer = G @ y - size * rng.uniform(0.5, 1.0, 3)
+            found = loads(E, E @ y, LoadLimits(G, closer), 6)
+            assert found.feasible == feasible, size
+            if feasible:
+                np.testing.assert_allclose(E @ found.y, E @ y, atol=ROUNDING)
+                np.testing.assert_allclose(found.y, y, atol=2e-8)  # limits hold to 1e-9
+
+
+@pytest.mark.parametrize("seed", MANY)
+def test_the_reduction_keeps_the_constraint_and_the_motion(seed):
+    rng = np.random.default_rng(seed)
+    n, G = 8, deficient(rng, 6, 8)
+    root = rng.standard_normal((n, n))
+    full = DescriptorForm(
+        dfdx=rng.standard_normal((n, n)),
+        dfdu=rng.standard_normal((n, 2)),
+        S=np.linalg.inv(root @ root.T + np.eye(n)) @ G.T,
+        G=G,
+        c=rng.standard_normal(n),
+    )
+    solution = reduce_descriptor(full)
+    z, u = rng.standard_normal(solution.N.shape[1]), rng.standard_normal(2)
+    free = full.dfdx @ solution.N @ z + full.dfdu @ u + full.c
+    multipliers = -np.linalg.pinv(G @ full.S, 1e-9) @ G @ free
+    rate = free + full.S @ multipliers
+    np.testing.assert_allclose(G @ rate, 0, atol=1e-8)
+    x_dot = solution.N @ (solution.dfdz @ z + solution.dfdu @ u + solution.c)
+    np.testing.assert_allclose(x_dot, rate, atol=1e-8)
+    skew = solution.N @ rng.standard_normal((len(z), len(z)))  # any basis of the same space
+    T = np.linalg.pinv(solution.N) @ skew
+    other = reduce_descriptor(full, basis=skew)
+    np.testing.assert_allclose(T @ other.dfdz, solution.dfdz @ T, atol=1e-6 * np.linalg.cond(T))
+    refused(ShapeError, "G N = 0", lambda: reduce_descriptor(full, basis=np.eye(n)))

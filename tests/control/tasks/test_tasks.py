@@ -4,8 +4,11 @@ import casadi as ca
 import mujoco
 import numpy as np
 import pytest
+from support.mechanisms_of_control import feet, stand, system_of
+from support.refusals import refused
 
 import mbcasadi as mb
+import mbcasadi.errors as err
 from mbcasadi import models
 from mbcasadi.control import (
     ComTask,
@@ -13,6 +16,7 @@ from mbcasadi.control import (
     DistanceTask,
     FrameTask,
     FunctionTask,
+    InverseDynamicsQP,
     LookAtTask,
     MomentumTask,
     PostureTask,
@@ -20,9 +24,12 @@ from mbcasadi.control import (
 )
 from mbcasadi.control.tasks.task import Residual, Slot, Task, own_slices
 from mbcasadi.errors import ProblemError, UnknownNameError
+from mbcasadi.system import from_lagrangian
 
 ROUNDING = 1e-10
+
 STEP = 1e-5
+
 DIFFERENCE = 1e-6  # central differences with that step, rates of some 10
 
 
@@ -32,10 +39,7 @@ def height() -> ca.Function:
     return ca.Function("height", [q], [ca.vertcat(q[2], q[2] ** 2)], ["q"], ["y"])
 
 
-@pytest.fixture(scope="module")
-def system():
-    return mb.read_mjcf(models.path("quadruped"))
-
+system = pytest.fixture(scope="module")(lambda: mb.read_mjcf(models.path("quadruped")))
 
 TASKS = {
     "posture": PostureTask(),
@@ -99,8 +103,7 @@ class Wrong(Task):
 )
 def test_a_task_of_ones_own_with_a_wrong_part_is_refused(system, part, word):
     check_task(Wrong(""), system)
-    with pytest.raises(ProblemError, match=f"{word} of row 'z'"):
-        check_task(Wrong(part), system)
+    refused(ProblemError, f"{word} of row 'z'", lambda: check_task(Wrong(part), system))
 
 
 def residual_fun(task, system) -> tuple[ca.Function, dict[str, slice]]:
@@ -237,14 +240,58 @@ def test_frames_of_one_name_on_two_systems_are_told_apart(system, task):
 
 
 def test_wrong_arguments_are_refused(system):
-    with pytest.raises(ProblemError, match="neither linear nor angular"):
-        MomentumTask(linear="", angular="")
-    with pytest.raises(ProblemError, match="not all zero"):
-        DirectionTask("FL", axis=(0.0, 0.0, 0.0))
+    refused(ProblemError, "neither linear nor angular", lambda: MomentumTask(linear="", angular=""))
+    refused(ProblemError, "not all zero", lambda: DirectionTask("FL", axis=(0.0, 0.0, 0.0)))
     with pytest.raises(ProblemError, match="labels has 1 names, expected 2"):
         FunctionTask(height(), "height", labels=("z",))
-    with pytest.raises(UnknownNameError, match="unknown site 'nose'"):
-        check_task(LookAtTask("nose"), system)
+    refused(UnknownNameError, "unknown site 'nose'", lambda: check_task(LookAtTask("nose"), system))
     two = ca.Function("two", [ca.SX.sym("q", 3)], [ca.SX(1, 1)])
     with pytest.raises(ProblemError, match="takes 3 coordinates"):
         check_task(FunctionTask(two, "two"), system)
+
+
+KP, KD = 50.0, 9.0  # 1/s², 1/s
+
+SAME = 1e-4  # m/s² of 10: the share by which r_p pulls
+
+
+def com_of(system, q, v):
+    return (np.array(x) for x in system.center_of_mass(q, v))
+
+
+@pytest.mark.parametrize("axes", ["xyz", "zx"])
+def test_the_center_of_mass_has_the_acceleration_of_its_pd_law(axes):
+    system = system_of("quadruped")
+    task = ComTask(axes, kp=KP, kd=KD)
+    law = InverseDynamicsQP(
+        system,
+        [task],
+        feet(friction=2.0),
+        torque_weight=1e-9,
+        force_limits=np.tile([-np.inf, np.inf], (system.nu, 1)),
+        ctrl_limits=np.tile([-np.inf, np.inf], (system.nu, 1)),
+    )
+    rng, rows = np.random.default_rng(0), ["xyz".index(axis) for axis in axes]
+    for _ in range(5):
+        q, v = stand(system, rng)
+        p, J, c = com_of(system, q, v)
+        ref = law.reference_at(q)
+        shift = 0.02 * rng.standard_normal(len(axes))
+        ref[law.reference_slices["com.position"]] += shift
+        ref[law.reference_slices["com.acceleration"]] = 0.3
+        solution = law.solve(q, v, ref)
+        assert solution.solved
+        reached = (J @ solution.a + c.ravel())[rows]
+        desired = 0.3 - KD * (J @ v)[rows] + KP * shift
+        np.testing.assert_allclose(reached, desired, atol=SAME * (1 + np.abs(desired).max()))
+        np.testing.assert_allclose(
+            ref[law.reference_slices["com.position"]] - shift, p.ravel()[rows]
+        )
+
+
+def test_axes_and_systems_without_a_centre_are_refused():
+    refused(err.ProblemError, "letters of 'xyz'", lambda: ComTask("xx"))
+    refused(err.ProblemError, "letters of 'xyz'", lambda: ComTask(""))
+    q, v = ca.SX.sym("q"), ca.SX.sym("v")
+    mass = from_lagrangian(q, v, kinetic=v**2, B=[[1]], name="mass")
+    refused(err.ProblemError, "has no bodies", lambda: InverseDynamicsQP(mass, [ComTask()]))
