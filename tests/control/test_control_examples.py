@@ -2,11 +2,7 @@
 
 import pytest
 from support.examples import example
-from support.pages import (
-    assert_blocks_print_what_they_show,
-    assert_prints_what_it_says,
-    blocks_of,
-)
+from support.pages import assert_blocks_print_what_they_show, assert_prints_what_it_says, blocks_of
 
 
 def test_the_four_bar_reaches_its_torque_limit_and_never_passes_it(capsys):
@@ -28,7 +24,6 @@ def test_the_quadruped_stands_on_four_feet_on_three_and_says_why_it_cannot(capsy
 
 
 PAGE = "guides/linearisation.md"
-
 IMPORTS = "import numpy as np\nimport mbcasadi as mb\nfrom mbcasadi import models\n"
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from support.refusals import refused
 
 import mbcasadi as mb
@@ -10,8 +11,6 @@ from mbcasadi import errors as err
 from mbcasadi.control import laws, regulators
 
 PERIOD = 0.01
-
-
 four_bar = pytest.fixture(scope="module")(lambda: mb.read_mjcf(models.path("four_bar")))
 
 
@@ -53,7 +52,7 @@ KINDS = ("qp", "law", "theta", "dependent", "lti", "lqr", "mpc", "preview", "ite
 def test_every_controller_has_the_same_members(made, kind):
     law = made[kind]
     assert law.period == PERIOD == law.controller.period
-    np.testing.assert_array_equal(law.z0, law.controller.z0)
+    assert_array_equal(law.z0, law.controller.z0)
     assert law.function.name() == law.controller.name
     sizes = [place.stop - place.start for place in law.reference_slices.values()]
     assert sum(sizes) == law.nref == law.function.numel_in("ref")
@@ -68,8 +67,8 @@ def test_solve_is_the_function_and_knows_its_status(made, held, kind):
     if "mask" in law.function.name_in():
         inputs["mask"] = np.ones(law.function.numel_in("mask"))
     out = law.function(**inputs)
-    np.testing.assert_array_equal(solution.u, np.array(out["u"]).ravel())
-    np.testing.assert_array_equal(solution.z_next, np.array(out["z_next"]).ravel())
+    assert_array_equal(solution.u, np.array(out["u"]).ravel())
+    assert_array_equal(solution.z_next, np.array(out["z_next"]).ravel())
     assert solution.status == int(out["status"])
     assert solution.status_text in law.controller.statuses[solution.status]
     assert law.solve(q, np.full(3, np.nan)).status == 3
@@ -80,7 +79,7 @@ def test_the_reference_at_a_pose_of_equilibrium_holds_it(made, held, kind):
     """The control is the one that carries the mechanism there, by the balance of forces."""
     law = made[kind]
     u = law.solve(held.q, np.zeros(3), law.reference_at(held.q)).u
-    np.testing.assert_allclose(u, held.u, rtol=1e-4, atol=1e-6)
+    assert_allclose(u, held.u, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -92,11 +91,11 @@ def test_slices_are_given_by_keyword_or_by_their_own_names(made, kind):
         law.reference({name: value}),
         law.reference(**{name.replace(".", "_"): value}),
     )
-    np.testing.assert_array_equal(by_name, by_keyword)
-    np.testing.assert_array_equal(by_name[place], value)
+    assert_array_equal(by_name, by_keyword)
+    assert_array_equal(by_name[place], value)
     rest = np.delete(by_name, np.arange(place.start, place.stop))
     default = np.delete(law.reference(), np.arange(place.start, place.stop))
-    np.testing.assert_array_equal(rest, default)
+    assert_array_equal(rest, default)
     refused(err.UnknownNameError, "no_such", lambda: law.reference(no_such=1.0))
     with pytest.raises(err.ShapeError):
         law.reference({name: np.zeros(place.stop - place.start + 7)})
@@ -139,6 +138,6 @@ def test_an_input_that_a_controller_does_not_have_is_refused(made, held, kind, g
 def test_a_plan_begins_where_the_mechanism_is(made, held):
     for kind in ("mpc", "iteration"):
         solution = made[kind].solve(held.q, np.zeros(3))
-        np.testing.assert_allclose(solution.planned_states[0, :3], held.q, atol=1e-8)
+        assert_allclose(solution.planned_states[0, :3], held.q, atol=1e-8)
         assert solution.planned_controls.shape == (3, 1)
-        np.testing.assert_allclose(solution.planned_controls[0], solution.u, atol=1e-9)
+        assert_allclose(solution.planned_controls[0], solution.u, atol=1e-9)

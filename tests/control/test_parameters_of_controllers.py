@@ -6,6 +6,7 @@ from functools import partial
 import casadi as ca
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from support.problems import problem
 from support.refusals import refused
 
@@ -61,8 +62,8 @@ def test_a_controller_at_p_is_that_of_the_model_with_these_numbers(
     p = four_bar.parameter_values(CHANGED)
     there, here = controller.solve(*state, p=p), controller.solve(*state)
     assert there.solved
-    np.testing.assert_allclose(there.u, expected.solve(*state).u, rtol=tolerance)
-    np.testing.assert_allclose(here.u, make(four_bar.at()).solve(*state).u, rtol=tolerance)
+    assert_allclose(there.u, expected.solve(*state).u, rtol=tolerance)
+    assert_allclose(here.u, make(four_bar.at()).solve(*state).u, rtol=tolerance)
     assert np.abs(there.u - here.u).max() > 0.1 * np.abs(here.u).max()
 
 
@@ -90,12 +91,12 @@ def test_every_law_at_p_is_that_of_the_model_with_these_numbers(name, four_bar, 
     law, expected = LAWS[name](system), LAWS[name](system.at(CHANGED))
     q, slow = state[0], 0.05 * state[1]  # inside the limits of the controls
     ref = law.reference_at(q)
-    np.testing.assert_array_equal(ref, expected.reference_at(q))
+    assert_array_equal(ref, expected.reference_at(q))
     p = system.parameter_values(CHANGED)
     there = law.solve(q, slow, ref=ref, p=p)
     wanted = expected.solve(q, slow, ref=ref)
     assert there.status == wanted.status
-    np.testing.assert_allclose(there.u, wanted.u, rtol=EXACT)
+    assert_allclose(there.u, wanted.u, rtol=EXACT)
     assert np.abs(there.u - law.solve(q, slow, ref=ref).u).max() > 0.1 * np.abs(there.u).max()
 
 
@@ -118,7 +119,7 @@ def test_parameters_may_be_as_large_as_their_units_make_them() -> None:
     found = law.solve([0.2], [0.1], p=system.parameter_values(changed))
     assert found.solved
     assert qp.solve([0.2], [0.1], p=system.parameter_values(changed)).status == 0
-    np.testing.assert_allclose(found.u, expected.solve([0.2], [0.1]).u, rtol=EXACT)
+    assert_allclose(found.u, expected.solve([0.2], [0.1]).u, rtol=EXACT)
 
 
 def test_gains_of_servos_are_numbers_unless_the_force_is_that_at_the_start() -> None:
@@ -129,12 +130,12 @@ def test_gains_of_servos_are_numbers_unless_the_force_is_that_at_the_start() -> 
     found = make(system).solve([0.2], [0.1], p=system.parameter_values(changed))
     expected = make(system.at(changed)).solve([0.2], [0.1])
     assert found.status == expected.status == 0
-    np.testing.assert_allclose(found.u, expected.u, rtol=BY_WEIGHTS)
+    assert_allclose(found.u, expected.u, rtol=BY_WEIGHTS)
     gain = mb.read_mjcf(SPRING, parameters=["actuator:servo:gain"])
     stronger = {"actuator:servo:gain": [5e11]}
     found = qp_of(gain).solve([0.2], [0.1], p=gain.parameter_values(stronger))
     expected = qp_of(gain.at(stronger)).solve([0.2], [0.1])
-    np.testing.assert_allclose(found.u, expected.u, rtol=BY_WEIGHTS)
+    assert_allclose(found.u, expected.u, rtol=BY_WEIGHTS)
 
 
 @pytest.mark.parametrize("wrong", [-1.0, 0.0, np.nan, np.inf])
@@ -158,7 +159,7 @@ def test_the_c_takes_p_and_a_null_p_is_the_model(four_bar, state, tmp_path) -> N
     inputs = {"q": state[0], "v": state[1], "ref": law.reference_at(state[0]), "z": law.z0, "p": p}
     ours, c = law.function(**inputs), project.load()(**inputs)
     for name in ("u", "status"):
-        np.testing.assert_allclose(np.array(c[name]), np.array(ours[name]), rtol=EXACT)
+        assert_allclose(np.array(c[name]), np.array(ours[name]), rtol=EXACT)
 
 
 def test_a_known_error_of_the_plant_is_compensated_by_p(four_bar) -> None:
@@ -197,7 +198,7 @@ def test_mpc_plans_with_the_parameters_of_each_sample() -> None:
     p = system.parameter_values(changed)
     q, v = system.tree.q0, np.zeros(system.nv)
     given = mpc.reference({f"physical{k}": p for k in range(6)})
-    np.testing.assert_allclose(mpc.solve(q, v, given).u, expected.solve(q, v).u, rtol=BY_WEIGHTS)
+    assert_allclose(mpc.solve(q, v, given).u, expected.solve(q, v).u, rtol=BY_WEIGHTS)
     assert np.abs(mpc.solve(q, v, given).u - mpc.solve(q, v).u).max() > 1e-3
     wrong = mpc.reference({"physical3": -p})
     assert "bad input" in mpc.solve(q, v, wrong).status_text
@@ -208,7 +209,7 @@ def test_dynamics_take_p_and_have_its_derivatives(four_bar, state) -> None:
     p, f = four_bar.parameter_values(CHANGED), np.ones(four_bar.nv)
     expected = mb.forward_dynamics(four_bar.at(CHANGED), derivatives=False)(*state, f)
     for ours, reference in zip(fd(*state, f, p), expected, strict=True):
-        np.testing.assert_allclose(np.array(ours), np.array(reference), rtol=EXACT, atol=EXACT)
+        assert_allclose(np.array(ours), np.array(reference), rtol=EXACT, atol=EXACT)
     J = np.array(fd.jacobian()(q=state[0], v=state[1], f=f, p=p)["jac_a_p"])
     for k in range(p.size):
         step = 1e-6 * np.eye(p.size)[k]

@@ -19,6 +19,7 @@ from bench import law_cases
 from bench.law_cases import FORCE_LOOP, system_of
 from mbcasadi import control, models
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask, laws
+from mbcasadi.description.status import Flag
 from support.mechanisms_of_control import admissible, closed, feet
 
 States = dict[str, np.ndarray]
@@ -37,6 +38,7 @@ class Case:
         same: relative difference of C and Function; 0 where they do the same operations.
         rounds: whether only rounding of the inputs tells how far C and Function may differ.
         seen: statuses that the states show.
+        flags: those that they show at least.
         options: of inverse dynamics.
     """
 
@@ -45,6 +47,7 @@ class Case:
     same: float = 0.0
     rounds: bool = False
     seen: tuple[int, ...] = (SOLVED,)
+    flags: int = 0
     options: dict[str, Any] = field(default_factory=dict)
 
 
@@ -183,14 +186,17 @@ def states_of_qp(law, count, seed, *, spread=0.1, speed=0.5, pull=0.1, fast=20.0
     return {name: np.array([each[name] for each in columns], float).T for name in columns[0]}
 
 
-def qp_case(model, tasks, contacts=(), *, same=1e-6, seen=(SOLVED,), states=None, **options):
+def qp_case(
+    model, tasks, contacts=(), *, same=1e-6, seen=(SOLVED,), flags=0, states=None, **options
+):
     """Return a case of inverse dynamics; `model` is a name of ours or MJCF."""
 
     def make():
         system = mb.read_mjcf(model) if "<mujoco" in model else system_of(model)
         return InverseDynamicsQP(system, tasks, contacts, name="law", **options)
 
-    return Case(make, partial(states_of_qp, **(states or {})), same, seen=seen, options=options)
+    states = partial(states_of_qp, **(states or {}))
+    return Case(make, states, same, seen=seen, flags=flags, options=options)
 
 
 ARM = """
@@ -222,6 +228,17 @@ SPRINGS = """
     <body><joint name="gap" type="slide" axis="1 0 0" stiffness="4000"/>
       <geom size=".1" mass="3"/><site name="load"/></body></body></worldbody>
   <actuator><motor joint="motor" ctrlrange="-900 900"/></actuator></mujoco>"""
+
+SLED = """
+<mujoco><worldbody>
+  <body name="sled"><joint name="sled" type="slide" axis="1 0 0"/><geom size=".1" mass="5"/></body>
+  <body name="load" pos="0 0 .3"><joint name="x" type="slide" axis="1 0 0"/>
+    <joint name="z" type="slide" axis="0 0 1"/><geom size=".05" mass="2"/><site name="sole"/></body>
+  <body name="puck" pos="1 0 .3"><joint name="px" type="slide" axis="1 0 0"/>
+    <joint name="py" type="slide" axis="0 1 0"/><joint name="pz" type="slide" axis="0 0 1"/>
+    <geom size=".05" mass="1"/><site name="tip"/></body></worldbody>
+  <actuator><motor joint="sled"/><motor joint="x"/><motor joint="px"/><motor joint="py"/>
+    <motor joint="pz" ctrlrange="-60 60"/></actuator></mujoco>"""
 
 TRUNK = FrameTask("trunk", kind="body", kp=100.0, weight=100.0, name="base")
 LEGS = ("quadruped", [TRUNK, PostureTask(kp=50.0)])
@@ -269,19 +286,22 @@ INVERSE_DYNAMICS = {
         same=1e-5,
     ),
     "shared and soft feet": qp_case(
-        *BIPED[:2],
-        feet(SOLES_OF_BIPED, min_force=100.0, max_force=200.0),
+        *LEGS,
+        feet(min_force=30.0, max_force=45.0),
         sharing=control.LoadSharing(rows="all"),
-        soft=[control.SoftLimit("normal forces")],
+        joint_limits=control.JointLimits(velocity=1.0, braking=300.0),
+        soft=[control.SoftLimit("normal forces"), control.SoftLimit("joints", linear=1.0)],
+        flags=Flag.RELAXED,
         same=1e-5,
     ),
     "loops": qp_case(
         "planar_3rrr",
         [PostureTask(("x", "y", "phi"), kp=100.0)],
-        loop_force_limits=control.LoopForceLimits({"pin_a": (-9.0, 9.0)}),
+        loop_force_limits=control.LoopForceLimits({"pin_a": (-0.1, 0.1)}),
         loop_force_weights=control.LoopForceWeights(PINS),
         sharing=control.LoadSharing(stiffness=dict.fromkeys(PINS, 1.0)),
         soft=[control.SoftLimit("loop forces", linear=0.1)],
+        flags=Flag.RELAXED,
         force_reference=True,
         force_feedback=control.ForceFeedback(limit=5.0, gain=5.0),
         observer=control.DisturbanceObserver(bandwidth=20.0),
@@ -298,10 +318,26 @@ INVERSE_DYNAMICS = {
             control.AngularMomentumLimit((np.inf, np.inf, 3.0)),
         ],
         soft=[control.SoftLimit("distances", price=10.0)],
+        flags=Flag.RELAXED | Flag.UNVIABLE,
         friction_loss=control.FrictionLoss({"elbow": 0.5}, share=0.8, task="posture"),
         tunable=("limits",),
         bound_errors=False,
         period=0.002,
+    ),
+    "bodies that touch and slide": qp_case(
+        SLED,
+        [
+            PostureTask(["sled"]),
+            FrameTask("tip", position="xy", orientation="", kp=400.0),
+        ],
+        [
+            mb.Contact("sole", friction=0.3, slide_speed=1e-2, other="sled"),
+            mb.Contact("tip", friction=0.2, slides=True, slide_task="tip"),
+        ],
+        force_weight=(1.0, 0.0, 0.0),
+        force_reference=True,
+        force_feedback=control.ForceFeedback(limit=10.0, gain=20.0),
+        tunable=("friction",),
     ),
     "late servos": qp_case(
         SERVOS,

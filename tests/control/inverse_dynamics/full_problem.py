@@ -9,6 +9,7 @@ which also tells an infeasible problem.
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.testing import assert_allclose
 from scipy.optimize import nnls
 from scipy.spatial.transform import Rotation
 
@@ -97,11 +98,7 @@ def inequalities(full, of_p, of_f):
     """Return `C z <= d`."""
     finite_high, finite_low = np.isfinite(full.limits[:, 1]), np.isfinite(full.limits[:, 0])
     C = [of_p[finite_high], -of_p[finite_low], full.pyramid @ of_f]
-    d = [
-        full.limits[finite_high, 1],
-        -full.limits[finite_low, 0],
-        np.zeros(len(full.pyramid)),
-    ]
+    d = [full.limits[finite_high, 1], -full.limits[finite_low, 0], np.zeros(len(full.pyramid))]
     for dof, low, high in full.accelerations:
         row = np.eye(of_p.shape[1])[dof : dof + 1]
         C += [row, -row]
@@ -310,10 +307,10 @@ def compare(solution, answer, on=None):
         return False
     parts = answer.a, answer.p, answer.force
     a, p, force = (max(1.0, np.abs(x).max(initial=0.0)) for x in parts)
-    np.testing.assert_allclose(solution.a, answer.a, atol=ACCELERATION * a)
-    np.testing.assert_allclose(solution.p, answer.p, atol=FORCE * p)
+    assert_allclose(solution.a, answer.a, atol=ACCELERATION * a)
+    assert_allclose(solution.p, answer.p, atol=FORCE * p)
     if on is not None:
         on = np.array(on, dtype=bool)
-        np.testing.assert_allclose(solution.contact_forces[on], answer.force, atol=FORCE * force)
+        assert_allclose(solution.contact_forces[on], answer.force, atol=FORCE * force)
         assert not np.any(solution.contact_forces[~on])
     return True

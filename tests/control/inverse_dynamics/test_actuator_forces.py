@@ -3,6 +3,7 @@
 import mujoco
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from support.refusals import refused
 
 from mbcasadi import read_mjcf
@@ -10,7 +11,6 @@ from mbcasadi.control import ActuatorLimits, InverseDynamicsQP, PostureTask
 from mbcasadi.errors import ProblemError, UnknownNameError
 
 INERTIA, PERIOD = 0.1, 0.001
-
 HINGE = f"""
 <mujoco><option gravity="0 0 0" timestep="{PERIOD}"/><worldbody><body>
 <joint name="hinge" axis="0 1 0" armature="{INERTIA}"/><geom size="0.001" mass="1e-9"/></body>
@@ -65,10 +65,10 @@ def test_redundant_motors_share_by_their_weights_and_references():
     ref = controller.reference_at(np.zeros(1))
     ref[controller.reference_slices["posture.a"]] = 40.0
     p = controller.solve(np.zeros(1), np.zeros(1), ref).p
-    np.testing.assert_allclose(p, [3.0, 1.0], rtol=1e-4)
+    assert_allclose(p, [3.0, 1.0], rtol=1e-4)
     ref[controller.reference_slices["torque"]] = 8.0, -3.0
     p = controller.solve(np.zeros(1), np.zeros(1), ref).p
-    np.testing.assert_allclose(p, [8.0 - 0.75, -3.0 - 0.25], rtol=1e-4)
+    assert_allclose(p, [8.0 - 0.75, -3.0 - 0.25], rtol=1e-4)
 
 
 def jump(k):

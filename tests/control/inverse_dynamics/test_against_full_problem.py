@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 from full_problem import FORCE, column, compare, judged, numbers
+from numpy.testing import assert_allclose
 from support.mechanisms_of_control import (
     FEET,
     SOLES,
@@ -70,9 +71,9 @@ def test_a_repeated_contact_shares_its_load_and_changes_nothing_else():
         one, two = once.solve(q, v, ref), twice.solve(q, v, ref)
         assert one.solved
         assert two.solved, two.explain()
-        np.testing.assert_allclose(two.u, one.u, atol=FORCE * np.abs(one.u).max())
+        assert_allclose(two.u, one.u, atol=FORCE * np.abs(one.u).max())
         both = two.contact_forces[0] + two.contact_forces[4]
-        np.testing.assert_allclose(both, one.contact_forces[0], atol=FORCE * 100)
+        assert_allclose(both, one.contact_forces[0], atol=FORCE * 100)
 
 
 @cache

@@ -4,6 +4,7 @@ import casadi as ca
 import mujoco
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from support.refusals import refused
 
 import mbcasadi as mb
@@ -114,8 +115,8 @@ def test_the_law_is_what_a_distance_limit_makes_of_the_same_plane():
         qp, other = ours.problem(q, v), theirs.problem(q, v)
         row = qp.row_names.index("half-space 'hand'")
         same = other.row_names.index("distance 'ball on floor'")
-        np.testing.assert_allclose(qp.lba[row], other.lba[same], rtol=1e-3, atol=1e-2)
-        np.testing.assert_allclose(qp.A_qp[row], other.A_qp[same], rtol=1e-4, atol=1e-5)
+        assert_allclose(qp.lba[row], other.lba[same], rtol=1e-3, atol=1e-2)
+        assert_allclose(qp.A_qp[row], other.A_qp[same], rtol=1e-4, atol=1e-5)
 
 
 def largest_momentum(law, **tuning):

@@ -3,6 +3,7 @@
 import mujoco
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import mbcasadi as mb
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
@@ -126,7 +127,7 @@ def test_forces_and_motion_obey_newton_and_the_contacts(system, law):
             assert n >= 2 - 1e-9
         u = np.array(solution.u)
         residual = M @ solution.a + data.qfrc_bias - _moment(model, data).T @ u - pull
-        np.testing.assert_allclose(residual, 0, atol=1e-7 * np.abs(pull).max())
+        assert_allclose(residual, 0, atol=1e-7 * np.abs(pull).max())
         for contact in law.contacts:
             ends = []
             for sign in (1, -1):  # the pose along the motion, a step before and behind
@@ -140,11 +141,7 @@ def test_forces_and_motion_obey_newton_and_the_contacts(system, law):
 def _moment(model, data):
     dense = np.zeros((model.nu, model.nv))
     mujoco.mju_sparse2dense(
-        dense,
-        data.actuator_moment,
-        data.moment_rownnz,
-        data.moment_rowadr,
-        data.moment_colind,
+        dense, data.actuator_moment, data.moment_rownnz, data.moment_rowadr, data.moment_colind
     )
     return dense
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from full_problem import solve
 from mujoco_problem import mujoco_full_problem
+from numpy.testing import assert_allclose
 from support.lagrangian_of_mjcf import lagrangian_of
 from support.mechanisms_of_control import admissible, closed, with_sites
 
@@ -22,9 +23,7 @@ from mbcasadi.qp import solver as qp_solver
 from mbcasadi.system import System, read_mjcf
 
 MILLIMETRES, GRAMS = 1000.0, 1000.0  # in a metre, in a kilogram
-
 FEET = ("foot_1", "foot_2", "foot_3", "foot_4")
-
 SLAB = """<mujoco model="slab"><compiler angle="radian"/>
 <default><site size="0.01"/></default>
 <worldbody><body name="slab" pos="0 0 0.05">
@@ -124,11 +123,8 @@ def slices_of(law, ref, task, length=1.0):
 
 
 JUDGED = 1e-7  # relative: two solvers and two models, condition numbers up to 1e9
-
 SAME = 1e-6  # of twins, relative: scales are medians over other poses, weights shares of 1e-8
-
 UNITS = 1e-6  # of two systems of units, relative
-
 C = 1e-10  # the C and the Function, relative
 
 # The weight on forces, 1/N², alone determines those that move nothing: the twins agree on it.
@@ -155,7 +151,7 @@ def judged(twins, law, q, v, ref, on, **changes):
 
 def assert_close(got, expected, tolerance, label, least=1.0):
     size = max(least, np.abs(expected).max(initial=0.0))
-    np.testing.assert_allclose(got, expected, atol=tolerance * size, rtol=0, err_msg=label)
+    assert_allclose(got, expected, atol=tolerance * size, rtol=0, err_msg=label)
 
 
 @pytest.mark.parametrize("make", [slab, five_bar])
@@ -196,7 +192,7 @@ def test_a_lagrangian_gets_the_controls_and_forces_of_its_mjcf(make):
         assert second.solved, second.explain()
         for name in ("u", "a", "contact_forces"):
             assert_close(getattr(second, name), getattr(first, name), SAME, name)
-        np.testing.assert_allclose(laws[1].reference_at(q), laws[0].reference_at(q), atol=1e-12)
+        assert_allclose(laws[1].reference_at(q), laws[0].reference_at(q), atol=1e-12)
 
 
 @pytest.mark.parametrize("make", [slab, five_bar])
@@ -206,7 +202,7 @@ def test_millimetres_and_grams_change_nothing(make):
     newton = GRAMS * MILLIMETRES
     weights = [law.force_weights for law in laws]
     by_torques = weights[0].actuators / weights[1].actuators
-    np.testing.assert_allclose(by_torques, (newton * MILLIMETRES) ** 2, rtol=UNITS)
+    assert_allclose(by_torques, (newton * MILLIMETRES) ** 2, rtol=UNITS)
     assert weights[0].internal / weights[1].internal == pytest.approx(newton**2, rel=UNITS)
     rng, linear = np.random.default_rng(5), ("position", "velocity", "acceleration")
     for _ in range(6):
@@ -258,7 +254,7 @@ def test_sites_and_expressions_on_one_body_share_its_load():
     mixed, plain = law_of(system, twins._replace(contacts=contacts)), law_of(system, twins)
     (group,) = mixed.contact_groups
     assert group.members == (0, 1, 2, 3)
-    np.testing.assert_allclose(group.arms, plain.contact_groups[0].arms, atol=1e-14)
+    assert_allclose(group.arms, plain.contact_groups[0].arms, atol=1e-14)
     for on in ((1, 1, 1, 1), (1, 0, 1, 1), (0, 1, 1, 0)):
         q, v = random_state(twins, rng)
         ref = random_reference(plain, q, rng, 0.3)

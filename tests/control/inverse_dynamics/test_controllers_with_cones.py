@@ -3,6 +3,7 @@
 import casadi as ca
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from support.mechanisms_of_control import stand, system_of
 
 import mbcasadi as mb
@@ -72,7 +73,7 @@ def test_a_contact_that_is_off_has_no_force_and_friction_may_be_tuned():
         )
         assert ours.status == theirs.status
         assert not np.any(ours.contact_forces[2])
-        np.testing.assert_allclose(ours.u, theirs.u, atol=SAME * np.abs(theirs.u).max())
+        assert_allclose(ours.u, theirs.u, atol=SAME * np.abs(theirs.u).max())
 
 
 def test_explain_names_cones_that_exclude_each_other():
@@ -103,7 +104,7 @@ def test_ipopt_finds_the_optimum_of_the_problem_as_a_nonlinear_program():
         force, a, contact = (np.array(out).ravel() for out in problem.answer(found["x"], p))
         assert np.abs(a - exact.a).max() <= AS_IPOPT * np.abs(exact.a).max()
         contact = contact.reshape(-1, 3)
-        np.testing.assert_allclose(contact, exact.contact_forces, atol=1e-2 * np.abs(contact).max())
+        assert_allclose(contact, exact.contact_forces, atol=1e-2 * np.abs(contact).max())
         assert force.shape == (12,)
         at_limit += np.sum(np.hypot(contact[:, 1], contact[:, 2]) > 0.499 * contact[:, 0])
     assert at_limit >= 6

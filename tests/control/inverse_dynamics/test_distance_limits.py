@@ -4,6 +4,7 @@ import casadi as ca
 import mujoco
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from support.loops_in_mujoco import ticks
 from support.refusals import refused
 
@@ -152,8 +153,8 @@ def test_the_rows_are_those_of_the_nearest_pairs():
             for row, bound in zip(C, lower, strict=True)
         ]
         assert len(set(matches)) == ROWS
-        np.testing.assert_allclose(of_all[matches], C, atol=1e-7)
-        np.testing.assert_allclose(lower_of_all[matches], lower, atol=1e-5)
+        assert_allclose(of_all[matches], C, atol=1e-7)
+        assert_allclose(lower_of_all[matches], lower, atol=1e-5)
         assert np.argmin([float(contact.gap(q)[0]) for contact in contacts]) in matches
 
 
@@ -177,7 +178,7 @@ def test_rows_of_a_tick_are_those_of_the_contacts():
             parts = [contact.gap(q)[0], contact.gap_jacobian(q), contact.gap_bias(q, v)]
             expected = np.concatenate([np.array(part).ravel() for part in parts])
             tolerance = SAME * (1 + np.abs(expected).max())
-            np.testing.assert_allclose(np.r_[gaps[k], J[k], biases[k]], expected, atol=tolerance)
+            assert_allclose(np.r_[gaps[k], J[k], biases[k]], expected, atol=tolerance)
     assert overlapping
 
 
@@ -185,7 +186,7 @@ def test_the_least_entries_come_in_order_and_equal_ones_by_place():
     x = ca.MX.sym("x", 11)
     f = ca.Function("least", [x], [least_entries(x, 5)])
     values = np.array([3.0, -1, 5, -1, 0, 7, 0, 9, -2, 4, 4])
-    np.testing.assert_array_equal(np.array(f(values)).ravel(), [8, 1, 3, 4, 6])
+    assert_array_equal(np.array(f(values)).ravel(), [8, 1, 3, 4, 6])
 
 
 def test_distances_of_nothing_or_unknown_pairs_are_refused():

@@ -4,6 +4,7 @@ import casadi as ca
 import mujoco
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from support.refusals import refused
 
 import mbcasadi as mb
@@ -18,9 +19,7 @@ from mbcasadi.mpc.ocp.cost import Cost
 from mbcasadi.system import read_mjcf
 
 LENGTH, MASS, GRAVITY = 40.0, 2e5, 9.81  # m, kg, m/s²: the jib of a large crane
-
 UNITS = {"m, kg": (1.0, 1.0), "mm, g": (1e3, 1e3), "um, mg": (1e6, 1e6)}
-
 SAME = 1e-6  # the bias of `torque_weight`, 1e-7, and of the kp of the task
 
 
@@ -41,12 +40,11 @@ def test_a_control_beyond_1e12_is_the_actuator_force_that_was_found(units, limit
         solution = controller.solve([angle], [0.0])
         assert solution.solved
         expected = -weight * np.cos(angle)
-        np.testing.assert_allclose(solution.u, expected, rtol=SAME)
-        np.testing.assert_allclose(solution.u, solution.p, rtol=1e-12)
+        assert_allclose(solution.u, expected, rtol=SAME)
+        assert_allclose(solution.u, solution.p, rtol=1e-12)
 
 
 KP, AWAY, FORCE = 100.0, 1e-3, 0.05  # 1/s², m, N: the tasks ask for 0.1 N on each of two masses
-
 EQUAL = 1e-6
 
 
@@ -71,8 +69,8 @@ def test_each_motor_gives_what_its_task_asks_for_within_its_limits(gear, limited
         solution = controller.solve(np.zeros(2), np.zeros(2), ref)
         expected = np.array(signs) * np.minimum(KP * AWAY, force)  # N, by hand
         assert solution.status == 0, solution.explain()
-        np.testing.assert_allclose(solution.u * [1.0, gear], expected, rtol=EQUAL)
-        np.testing.assert_allclose(solution.a, expected, rtol=EQUAL)
+        assert_allclose(solution.u * [1.0, gear], expected, rtol=EQUAL)
+        assert_allclose(solution.a, expected, rtol=EQUAL)
 
 
 ARM = """
@@ -86,7 +84,6 @@ ARM = """
   <actuator><motor joint="first"/><motor joint="second"/></actuator>
 </mujoco>
 """
-
 KP_OF_ARM, KD = 100.0, 20.0
 
 
@@ -105,7 +102,7 @@ def test_a_law_without_rows_is_exported_and_gives_the_torques_of_mujoco(tmp_path
         for call in (law.function, exported):
             u, _, status, *_ = call(data.qpos, data.qvel, ref, [], law.z0)
             assert status == Status.SOLVED
-            np.testing.assert_allclose(u.full().ravel(), data.qfrc_inverse, rtol=1e-6, atol=1e-6)
+            assert_allclose(u.full().ravel(), data.qfrc_inverse, rtol=1e-6, atol=1e-6)
     u, _, status, *_ = exported([np.nan, 0], [0, 0], ref, [], law.z0)
     assert status == Status.BAD_INPUT
 
@@ -184,14 +181,12 @@ HEAD = """<mujoco><option gravity="0 0 0" timestep=".01"/><worldbody>
 <body><joint name="hinge" axis="0 1 0"/><geom type="capsule" size=".05" fromto="0 0 0 1 0 0"/>
 <site name="tip" pos="1 0 0"/><site name="crank" pos=".3 0 0"/></body>
 </worldbody>"""
-
 CASES = {
     "slew rate": '<dcmotor name="odd" joint="hinge" resistance="2" motorconst=".1" input="pos" '
     'controller="3 0 .1 1 0 0"/>',
     "thermal": '<dcmotor name="odd" joint="hinge" resistance="2" motorconst=".5" '
     'thermal="2 3 0 .004 25 22"/>',
 }
-
 SERVO_MOTORS = pytest.mark.skipif(
     VERSION < (4, 0), reason="DC motors of MuJoCo before 4.0 have no position input"
 )

@@ -17,7 +17,6 @@ from mbcasadi.control.inverse_dynamics.followed_errors import (
 from mbcasadi.description.status import Flag
 
 H, LATE, HEAVY = 0.002, 1, 0.1  # s, ticks, share of the mass
-
 SLIDER = """
 <mujoco>
   <worldbody><body><joint name="x" type="slide" axis="1 0 0" range="-2 2"/>
@@ -25,7 +24,6 @@ SLIDER = """
   <actuator><motor joint="x" ctrlrange="-20 20"/></actuator>
 </mujoco>
 """
-
 BRAKING = 2.0  # m/s², of 10 that the motor gives
 
 
@@ -121,7 +119,6 @@ def test_high_gains_bring_an_arm_home_from_far_beyond_its_reach():
 
 
 FAR = FAR_SHARE * 4.0  # m, of the slider
-
 KP, LIGHT = 2.0, 0.01
 
 

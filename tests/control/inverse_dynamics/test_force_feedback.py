@@ -3,6 +3,7 @@
 import casadi as ca
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from support.mechanisms_of_control import feet, system_of
 from support.refusals import refused
 
@@ -20,9 +21,7 @@ from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
 
 H, GAIN, LIMIT, PRESS = 1e-3, 20.0, 8.0, 30.0
-
 FEEDBACK = ForceFeedback(LIMIT, GAIN)
-
 PLUNGER = """
 <mujoco>
   <option gravity="0 0 0"/>
@@ -82,8 +81,8 @@ def test_the_error_fades_as_the_recursion_says():
     integrals, planned = run(law, 150, lost)
     k = np.arange(150)
     expected = lost * (1 - (1 - GAIN * H) ** k)
-    np.testing.assert_allclose(integrals[:, 0], expected, atol=1e-4)
-    np.testing.assert_allclose(planned[:, 0], PRESS + expected, atol=1e-3)
+    assert_allclose(integrals[:, 0], expected, atol=1e-4)
+    assert_allclose(planned[:, 0], PRESS + expected, atol=1e-3)
     assert np.all(integrals[:, 1:] == 0)  # no weight, no integral
 
 
@@ -165,7 +164,6 @@ def test_a_feedback_without_a_reference_or_too_fast_is_refused():
 
 
 TICK, TICKS, LOAD = 2e-3, 20, 80.0
-
 RAMP = LoadRamp(duration=TICKS * TICK, force=LOAD)
 
 
@@ -198,11 +196,9 @@ def test_a_foot_takes_its_load_in_a_straight_line(ramp_law):
     bound = LOAD * np.arange(TICKS) / TICKS
     assert np.all(switched[:TICKS] <= bound + 1e-6)
     early = slice(1, 6)  # where the foot would carry more
-    np.testing.assert_allclose(switched[early], bound[early], rtol=1e-5)
+    assert_allclose(switched[early], bound[early], rtol=1e-5)
     assert switched[-1] == pytest.approx(forces[0, 0], rel=1e-4)
-    np.testing.assert_allclose(
-        shares[5:, 0], np.maximum(1 - np.arange(TICKS + 5) / TICKS, 0), atol=1e-9
-    )
+    assert_allclose(shares[5:, 0], np.maximum(1 - np.arange(TICKS + 5) / TICKS, 0), atol=1e-9)
     assert np.all(shares[:, 1:] == 0.0)
 
 

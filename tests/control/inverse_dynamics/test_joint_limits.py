@@ -4,23 +4,22 @@ import casadi as ca
 import numpy as np
 import pytest
 from full_problem import compare, judged
+from numpy.testing import assert_allclose
+from support.loops_in_mujoco import ticks
 from support.mechanisms_of_control import limited, quadruped_controller, stand
 from support.refusals import refused
 
 import mbcasadi as mb
 from mbcasadi.control import InverseDynamicsQP, JointLimits, PostureTask
 from mbcasadi.control.limits.braking_rule import Tick, braking_bound
-from mbcasadi.control.limits.joint_limits import (
-    acceleration_bounds,
-    limited_joints,
-)
+from mbcasadi.control.limits.joint_limits import acceleration_bounds, limited_joints
 from mbcasadi.errors import ProblemError, UnknownNameError
 from mbcasadi.plant import Plant
 
 H = 0.004  # s
 STOP, BRAKING, SPEED, MOST = 1.2, 8.0, 2.0, 30.0
 ROUNDING = 1e-9
-
+BOTH = ("shoulder", "elbow")
 ARM = """
 <mujoco>
   <option timestep="0.001"/>
@@ -42,8 +41,6 @@ ARM = """
   </actuator>
 </mujoco>
 """
-
-
 arm = pytest.fixture(scope="module")(lambda: mb.read_mjcf(ARM))
 
 
@@ -145,25 +142,13 @@ def test_the_quadruped_gets_the_optimum_of_the_full_problem_with_joints_near_the
 
 @pytest.mark.parametrize("with_limits", [False, True])
 def test_in_mujoco_the_arm_stops_before_its_stops_however_far_away_the_target_is(arm, with_limits):
-    limits = JointLimits(("shoulder", "elbow"), velocity=4.0)
-    law = InverseDynamicsQP(
-        arm,
-        [PostureTask(("shoulder", "elbow"), kp=400.0)],
-        joint_limits=limits if with_limits else None,
-        period=0.002,
-    )
-    stops = np.deg2rad([69, 115])
-    plant = Plant(ARM)
+    limits, tasks = JointLimits(BOTH, velocity=4.0), [PostureTask(BOTH, kp=400.0)]
+    limits = limits if with_limits else None
+    law = InverseDynamicsQP(arm, tasks, joint_limits=limits, period=0.002)
+    plant, stops, largest, speed = Plant(ARM), np.deg2rad([69, 115]), 0.0, 0.0
     plant.reset(arm.tree.q0)
-    ref = law.reference_at(arm.tree.q0)
-    ref[law.reference_slices["posture.q"]] = [3.0, -3.0]  # beyond both stops
-    z, largest, speed = law.z0, 0.0, 0.0
-    for _ in range(500):
-        u, z, status, *_ = (
-            np.array(x).ravel() for x in law.function(plant.q, plant.v, ref, np.zeros(0), z)
-        )
-        assert status[0] == 0
-        plant.step(u, 2)  # of 1 ms
+    for out in ticks(law, plant, 500, beyond(law), steps=2):  # of 1 ms
+        assert out["status"] == 0
         largest = max(largest, float(np.max(np.abs(plant.q[:2]) - stops)))
         speed = max(speed, float(np.max(np.abs(plant.v[:2]))))
     if not with_limits:
@@ -171,7 +156,7 @@ def test_in_mujoco_the_arm_stops_before_its_stops_however_far_away_the_target_is
         return
     assert largest < 1e-3
     assert speed < 4.0 * 1.02  # the plant's steps are shorter than a tick
-    np.testing.assert_allclose(np.abs(plant.q[:2]), stops, atol=2e-3)
+    assert_allclose(np.abs(plant.q[:2]), stops, atol=2e-3)
 
 
 def test_wrong_limits_are_refused(arm):
@@ -209,7 +194,7 @@ def test_a_servo_brakes_with_the_far_end_of_its_range(limit, force):
     """At a stop it gives kp times the whole range, 50 N/m x 3 m, or what the joint bears."""
     system = mb.read_mjcf(CART.format(limit=limit))
     law = InverseDynamicsQP(system, [PostureTask()], joint_limits=JointLimits(), period=0.005)
-    np.testing.assert_allclose(limited(law).braking, [0.5 * force / 2.0], rtol=1e-12)
+    assert_allclose(limited(law).braking, [0.5 * force / 2.0], rtol=1e-12)
 
 
 LATE, HEAVY = 2, 0.1  # ticks, share of the mass
@@ -217,19 +202,13 @@ LATE, HEAVY = 2, 0.1  # ticks, share of the mass
 
 def test_by_default_a_heavier_arm_whose_commands_are_late_stops_before_its_stops(arm):
     """Were the planned braking the most that is demanded, it would be 30 mrad beyond."""
-    law = InverseDynamicsQP(
-        arm,
-        [PostureTask(("shoulder", "elbow"), kp=400.0)],
-        joint_limits=JointLimits(("shoulder", "elbow")),
-        period=0.002,
-        delay=LATE,
-    )
-    ref = law.reference_at(arm.tree.q0)
-    ref[law.reference_slices["posture.q"]] = [3.0, -3.0]  # beyond both stops
-    run = mb.validate(law, ARM, 1.0, reference=ref, perturb={"mass": HEAVY}, delay=LATE).runs[0]
-    beyond = np.max(np.abs(run.recording.q[:, :2]) - np.deg2rad([69, 115]))
-    assert np.all(run.recording.status == 0)
-    assert -0.01 < beyond < 1e-3
+    late = {"period": 0.002, "delay": LATE, "joint_limits": JointLimits(BOTH)}
+    law = InverseDynamicsQP(arm, [PostureTask(BOTH, kp=400.0)], **late)
+    given = {"reference": beyond(law), "perturb": {"mass": HEAVY}, "delay": LATE}
+    recording = mb.validate(law, ARM, 1.0, **given).runs[0].recording
+    passed = np.max(np.abs(recording.q[:, :2]) - np.deg2rad([69, 115]))
+    assert np.all(recording.status == 0)
+    assert -0.01 < passed < 1e-3
 
 
 def test_the_state_remembers_what_is_planned(arm):
@@ -275,13 +254,14 @@ HINGE = """
 
 
 def hinge(**limits):
+    """Return a law of MuJoCo's step, where the speed is advanced first, and what is beyond."""
     law = InverseDynamicsQP(
         mb.read_mjcf(HINGE),
         [PostureTask(kp=400.0)],
         joint_limits=JointLimits(**limits),
-        period=2e-3,  # MuJoCo's step: the speed is advanced first
+        period=2e-3,
     )
-    return law, np.array([1.5, 0.0, 0.0])  # beyond the stop
+    return law, np.array([1.5, 0.0, 0.0])
 
 
 def test_a_joint_that_needs_no_force_at_its_limit_is_solved():
@@ -291,24 +271,15 @@ def test_a_joint_that_needs_no_force_at_its_limit_is_solved():
         solution = law.solve([q], [2.0], ref)  # at the speed limit
         assert solution.status == 0
         assert abs(solution.a[0]) < 1e-9
-    h, q, v = law.period, 0.0, 0.0
-    for _ in range(600):
-        solution = law.solve([q], [v], ref)
-        assert solution.status == 0
-        v += h * solution.a[0]
-        q += h * v
+    *_, (q, _) = moved(law, ref, 600)
     assert 0.999 < q <= 1.0 + 1e-9
 
 
 def test_braking_is_no_more_than_the_limit_of_acceleration():
     law, ref = hinge(velocity=2.0, acceleration=5.0)
     assert limited(law).braking[0] == 5.0
-    h, q, v = law.period, 0.0, 0.0
-    for _ in range(1250):
-        a = law.solve([q], [v], ref).a[0]
-        assert abs(a) <= 5.0 + 1e-6
-        v += h * a
-        q += h * v
+    for q, solution in moved(law, ref, 1250):
+        assert abs(solution.a[0]) <= 5.0 + 1e-6
         assert q <= 1.0 + 1e-9
     assert q > 0.999
     with pytest.raises(ProblemError, match="braking of at most the acceleration"):
@@ -355,3 +326,19 @@ def test_a_driven_finger_and_its_follower_stop_before_their_stops_in_mujoco():
     q = report.runs[0].recording.q
     assert 0.039 < q[:, 1].max() < 0.04 + 2e-5
     assert -0.08 - 4e-5 < q[:, 2].min() < -0.078
+
+
+def beyond(law):
+    """Return a reference beyond both stops."""
+    return law.reference_at(law.system.tree.q0, {"posture.q": [3.0, -3.0]})
+
+
+def moved(law, ref, ticks):
+    """Yield q and the solution over ticks of a hinge driven towards its stop."""
+    q, v = 0.0, 0.0
+    for _ in range(ticks):
+        solution = law.solve([q], [v], ref)
+        assert solution.status == 0
+        v += law.period * solution.a[0]
+        q += law.period * v
+        yield q, solution

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from support.mechanisms_of_control import (
     FEET,
     SOLES,
@@ -45,9 +46,9 @@ def test_the_pyramid_stands_inside_the_cone_and_touches_it(sides):
 @pytest.mark.parametrize("normal", [(0, 0, 1), (0, 0, -2), (1, 0, 0), (0.9, 0.1, -0.3), (0, 1, 0)])
 def test_contact_axes_are_a_right_handed_frame_on_the_normal(normal):
     axes = contact_axes(np.array(normal, float))
-    np.testing.assert_allclose(axes @ axes.T, np.eye(3), atol=1e-15)
+    assert_allclose(axes @ axes.T, np.eye(3), atol=1e-15)
     assert np.linalg.det(axes) == pytest.approx(1.0)
-    np.testing.assert_allclose(axes[0], np.array(normal) / np.linalg.norm(normal))
+    assert_allclose(axes[0], np.array(normal) / np.linalg.norm(normal))
 
 
 @pytest.mark.parametrize(
@@ -63,10 +64,10 @@ def test_the_constant_point_map_is_split_into_independent_columns_and_its_null_s
     E_C, C, Z = point_map(arms)
     skews = [np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]]) for x, y, z in arms]
     E = np.vstack([np.hstack([np.eye(3), -skew]) for skew in skews])
-    np.testing.assert_allclose(E_C @ C, E, atol=1e-12)
+    assert_allclose(E_C @ C, E, atol=1e-12)
     assert E_C.shape[1] == np.linalg.matrix_rank(E)
-    np.testing.assert_allclose(Z.T @ E, 0, atol=1e-12)
-    np.testing.assert_allclose(Z.T @ Z, np.eye(Z.shape[1]), atol=1e-12)
+    assert_allclose(Z.T @ E, 0, atol=1e-12)
+    assert_allclose(Z.T @ Z, np.eye(Z.shape[1]), atol=1e-12)
 
 
 def test_switching_a_foot_off_is_the_same_as_building_without_it():
@@ -79,7 +80,7 @@ def test_switching_a_foot_off_is_the_same_as_building_without_it():
         ref = four.reference_at(system.tree.keyframes["stand"])
         masked, without = four.solve(q, v, ref, mask=[1, 1, 1, 0]), three.solve(q, v, ref)
         assert masked.status == without.status
-        np.testing.assert_allclose(masked.u, without.u, atol=SAME * np.abs(without.u).max())
+        assert_allclose(masked.u, without.u, atol=SAME * np.abs(without.u).max())
 
 
 def test_the_repr_of_a_solution_is_one_line():
@@ -109,7 +110,7 @@ def test_switching_points_of_a_sole_off_is_the_same_as_building_without_them():
         assert masked.status == without.status
         if masked.solved:
             scale = SAME * np.abs(without.u).max()
-            np.testing.assert_allclose(masked.u, without.u, atol=10 * scale)
+            assert_allclose(masked.u, without.u, atol=10 * scale)
 
 
 def test_a_loop_that_is_switched_off_is_open():
@@ -119,15 +120,15 @@ def test_a_loop_that_is_switched_off_is_open():
     q = closed(system, system.tree.q0)
     held, open_ = (controller.solve(q, np.zeros(3), mask=[flag]) for flag in (1, 0))
     A = np.array(system.constraint_jacobian(q))
-    np.testing.assert_allclose(A @ held.a, 0, atol=1e-9)
+    assert_allclose(A @ held.a, 0, atol=1e-9)
     assert np.abs(A @ open_.a).max() > 1.0
-    np.testing.assert_array_equal(open_.lam, 0.0)
+    assert_array_equal(open_.lam, 0.0)
     free = np.linalg.solve(
         np.array(system.mass_matrix(q)),
         np.array(system.actuation(q)) @ open_.u
         - np.array(system.bias_force(q, np.zeros(3))).ravel(),
     )
-    np.testing.assert_allclose(open_.a, free, atol=1e-9)
+    assert_allclose(open_.a, free, atol=1e-9)
 
 
 def test_every_torque_and_every_contact_force_respects_its_limits():
@@ -163,7 +164,7 @@ def test_scaling_the_weights_of_everything_changes_nothing():
         first, second = one.solve(q, v), other.solve(q, v)
         assert first.solved
         assert second.solved
-        np.testing.assert_allclose(first.u, second.u, atol=SAME * np.abs(first.u).max())
+        assert_allclose(first.u, second.u, atol=SAME * np.abs(first.u).max())
 
 
 def test_a_torque_reference_is_followed_where_the_tasks_leave_freedom():
@@ -208,14 +209,14 @@ def test_stabilisation_pulls_a_loop_together_and_damping_stops_a_foot():
     shut = closed(system, q)  # the rows are those of the closed state, the feedback's is measured
     A = numbers(system.constraint_jacobian(shut))
     c = numbers(system.constraint_bias(shut, admissible(A, v))).ravel()
-    np.testing.assert_allclose(A @ a + c + 40.0 * psi + 400.0 * phi, 0, atol=1e-9)
+    assert_allclose(A @ a + c + 40.0 * psi + 400.0 * phi, 0, atol=1e-9)
     system = system_of("quadruped")
     controller = InverseDynamicsQP(system, QUADRUPED_TASKS, feet(), contact_damping=7.0)
     q, v = stand(system, np.random.default_rng(0), spread=0.05, key="stand")
     a = controller.solve(q, v).a
     frame = system.frame("FL")
     J, c = np.array(frame.jacobian(q))[:3], np.array(frame.bias(q, v)).ravel()[:3]
-    np.testing.assert_allclose(J @ a + c + 7.0 * J @ v, 0, atol=1e-8)
+    assert_allclose(J @ a + c + 7.0 * J @ v, 0, atol=1e-8)
 
 
 def test_internal_forces_widen_what_a_sole_can_do():
@@ -242,14 +243,14 @@ def test_the_condensed_qp_as_data_reproduces_the_answer():
     controller = quadruped_controller()
     q, v = stand(controller.system, np.random.default_rng(9), spread=0.05, key="stand")
     solution, qp = controller.solve(q, v), controller.problem(q, v)
-    np.testing.assert_allclose(qp.T @ solution.p + qp.t, solution.a, atol=1e-10)
+    assert_allclose(qp.T @ solution.p + qp.t, solution.a, atol=1e-10)
     assert len(qp.row_names) == len(qp.lba) == 28
-    np.testing.assert_allclose(qp.H, qp.H.T, atol=1e-9 * np.abs(qp.H).max())
+    assert_allclose(qp.H, qp.H.T, atol=1e-9 * np.abs(qp.H).max())
     assert np.linalg.eigvalsh(qp.H)[0] >= 0.9 * 1e-4  # the regularisation
     free = np.linalg.solve(qp.H, -qp.g)
     value = qp.A_qp @ free
     if np.all((value > qp.lba) & (value < qp.uba)):
-        np.testing.assert_allclose(solution.p, free, atol=SAME * np.abs(free).max())
+        assert_allclose(solution.p, free, atol=SAME * np.abs(free).max())
 
 
 def test_contacts_on_frames_of_one_welded_body_are_one_grip():
@@ -282,4 +283,4 @@ def test_what_cannot_move_is_held_where_nothing_acts_on_it(asked):
     law = InverseDynamicsQP(mb.read_mjcf(LOCKED), [PostureTask(["left"])])
     solution = law.solve(np.zeros(3), np.zeros(3), law.reference_at(np.zeros(3)) + asked)
     assert solution.status == 0
-    np.testing.assert_allclose(solution.a, 0, atol=1e-15)
+    assert_allclose(solution.a, 0, atol=1e-15)

@@ -6,6 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 from level_sequence import differences, task_numbers
+from numpy.testing import assert_allclose
 from support.mechanisms_of_control import closed, feet, stand, system_of
 from support.refusals import refused
 
@@ -16,15 +17,10 @@ from mbcasadi.errors import ProblemError, UnknownNameError
 from mbcasadi.system import read_mjcf
 
 ROW = 1e-8  # of each row, over its usual length and the size of the acceleration; C has 3e-10
-
 IN_PYTHON = 1e-6  # the plugin ends at 1e-10, which saturated motors magnify: 6e-8 was seen
-
 WEAK = 0.05  # levels with a weaker direction than this are near a change of rank
-
 AXES = ((0, 0, 1), (0, 1, 0), (0, 0, 1), (0, -1, 0), (0, 0, 1), (0, 1, 0), (0, 0, 1))
-
 LINKS = (0.36, 0.2, 0.22, 0.2, 0.2, 0.1, 0.08)
-
 MASSES = (5.8, 6.4, 2.7, 2.7, 1.8, 1.7, 0.4)
 
 
@@ -170,7 +166,6 @@ def test_a_level_gives_up_nothing_for_a_later_one_where_weights_do():
 
 
 SAME = 1e-6  # relative: two solvers, each exact to 1e-9 at the levels and less in the last one
-
 LEVELS = [["com"], ["turn"], ["posture"]]
 
 
@@ -192,7 +187,7 @@ def test_the_exported_levels_are_those_in_sequence_and_of_the_function_from_any_
         out = exported(q=q, v=v, ref=ref, mask=mask, z=z)
         u = np.array(out["u"]).ravel()
         assert solution.status == float(out["status"])
-        np.testing.assert_allclose(u, solution.u, atol=SAME * (1 + np.abs(solution.u).max()))
+        assert_allclose(u, solution.u, atol=SAME * (1 + np.abs(solution.u).max()))
         seen.add(solution.status)
         if solution.status == Status.SOLVED and k % 7:
             of_c = replace(solution, p=u, a=solution.problem.T @ u + solution.problem.t)
@@ -258,7 +253,7 @@ def test_the_errors_of_the_levels_are_reported():
     desired = ref[law.reference_slices["posture.a"]]  # at rest at the reference
     assert solution.levels["posture"] == pytest.approx(np.linalg.norm(solution.a - desired))
     outputs = law.function(q, np.zeros(7), ref, [], law.z0)
-    np.testing.assert_allclose(np.array(outputs[-1]).ravel(), list(solution.levels.values()))
+    assert_allclose(np.array(outputs[-1]).ravel(), list(solution.levels.values()))
 
 
 def test_the_force_weight_is_a_level_behind_the_tasks():
@@ -268,7 +263,7 @@ def test_the_force_weight_is_a_level_behind_the_tasks():
     mine, other = (each.solve(q, np.zeros(18)) for each in (law, without))
     assert mine.status == Status.SOLVED
     assert list(mine.levels)[-1] == "forces"
-    np.testing.assert_allclose(mine.a, other.a, atol=1e-6)
+    assert_allclose(mine.a, other.a, atol=1e-6)
     assert np.linalg.norm(mine.contact_forces) < np.linalg.norm(other.contact_forces) + 1e-6
 
 

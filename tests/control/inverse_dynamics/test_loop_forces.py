@@ -20,6 +20,7 @@ from loop_force_problem import (
     states,
     twice_pinned_four_bar,
 )
+from numpy.testing import assert_allclose, assert_array_equal
 from support.mechanisms_of_control import closed
 from support.refusals import refused
 
@@ -83,7 +84,7 @@ def test_what_is_determined_is_what_no_force_without_motion_changes(mechanism):
     for q, v in states(system, rng, 5):
         N = null_space(numbers(system.constraint_jacobian(q)).T)
         expected = np.linalg.norm(N, axis=1) < 1e-6
-        np.testing.assert_array_equal(law.solve(q, v).determined, expected)
+        assert_array_equal(law.solve(q, v).determined, expected)
         assert not np.all(expected)
 
 
@@ -105,11 +106,11 @@ def test_two_pins_share_their_load_by_stiffness_around_a_preload(kind):
         expected = first.lam - project @ first.lam
         scale = np.abs(first.lam).max()
         assert np.all(first.lam[3:] == 0.0)  # in their order
-        np.testing.assert_allclose(second.lam, expected, rtol=0, atol=1e-7 * scale)
-        np.testing.assert_allclose(A.T @ second.lam, A.T @ first.lam, rtol=0, atol=1e-9 * scale)
+        assert_allclose(second.lam, expected, rtol=0, atol=1e-7 * scale)
+        assert_allclose(A.T @ second.lam, A.T @ first.lam, rtol=0, atol=1e-9 * scale)
         expected = expected + project @ [3.0, 0.0, -2.0, 0.0, 0.0, 0.0]
-        np.testing.assert_allclose(third.lam, expected, rtol=0, atol=1e-7 * scale)
-        np.testing.assert_allclose(third.a, first.a, rtol=0, atol=1e-9 * np.abs(first.a).max())
+        assert_allclose(third.lam, expected, rtol=0, atol=1e-7 * scale)
+        assert_allclose(third.a, first.a, rtol=0, atol=1e-9 * np.abs(first.a).max())
 
 
 def test_a_slider_crank_at_its_singular_pose_is_within_the_ranges_of_its_pin():
@@ -129,9 +130,7 @@ def test_a_slider_crank_at_its_singular_pose_is_within_the_ranges_of_its_pin():
             expected = judge(law, q, v, limits).feasible()
             assert solution.status == (Status.SOLVED if expected else Status.INFEASIBLE)
             verdicts.add(expected)
-            np.testing.assert_array_equal(
-                solution.determined, np.linalg.norm(null_space(A.T), axis=1) < 1e-6
-            )
+            assert_array_equal(solution.determined, np.linalg.norm(null_space(A.T), axis=1) < 1e-6)
     assert verdicts == {True, False}
 
 
@@ -158,12 +157,12 @@ def test_contacts_of_two_bodies_share_the_load_and_one_takes_more_where_the_othe
 
     upright = [1.0, 0.0, 0.0]
     order, least = forces(), forces(sharing=LoadSharing("least", rows="all"))
-    np.testing.assert_allclose(order, [upright, [0.0, 0.0, 0.0]], atol=1e-4)
-    np.testing.assert_allclose(least, [[0.5, 0.0, 0.0]] * 2, atol=1e-4)
+    assert_allclose(order, [upright, [0.0, 0.0, 0.0]], atol=1e-4)
+    assert_allclose(least, [[0.5, 0.0, 0.0]] * 2, atol=1e-4)
     free = LoadSharing("free", rows="all")
-    np.testing.assert_allclose(forces(sharing=free), least, atol=1e-4)
+    assert_allclose(forces(sharing=free), least, atol=1e-4)
     spared = forces(0.2 * weight, sharing=free)
-    np.testing.assert_allclose(spared, [[0.2, 0.0, 0.0], [0.8, 0.0, 0.0]], atol=1e-4)
+    assert_allclose(spared, [[0.2, 0.0, 0.0], [0.8, 0.0, 0.0]], atol=1e-4)
 
 
 def test_a_rope_that_is_a_users_row_only_pulls():
@@ -192,14 +191,14 @@ def test_a_rope_that_is_a_users_row_only_pulls():
         solution, free = rope.solve(place, speed, ref), rod.solve(place, speed, ref)
         assert solution.solved
         pull = 2.0 * solution.a + [0.0, 2 * 9.81] - solution.p  # lam (x, z)
-        np.testing.assert_allclose(pull, solution.lam[0] * place, rtol=0, atol=1e-8)
+        assert_allclose(pull, solution.lam[0] * place, rtol=0, atol=1e-8)
         assert solution.lam[0] <= 1e-7
         assert solution.determined[0]
         if free.lam[0] > 1e-3:
             assert solution.lam[0] == pytest.approx(0.0, abs=1e-7)
             held += 1
         else:
-            np.testing.assert_allclose(solution.p, free.p, rtol=0, atol=1e-6)
+            assert_allclose(solution.p, free.p, rtol=0, atol=1e-6)
     assert 3 <= held <= 22
 
 
@@ -211,7 +210,7 @@ def test_a_loop_that_is_off_has_no_force_and_no_range():
     assert law.solve(q, v).lam[3] >= 1.0 - 1e-6
     off = law.solve(q, v, mask=[1, 0, 1])
     assert off.solved
-    np.testing.assert_array_equal(off.lam[3:6], 0.0)
+    assert_array_equal(off.lam[3:6], 0.0)
 
 
 def test_wrong_limits_and_ways_to_share_are_refused():
@@ -235,11 +234,10 @@ def test_rows_of_unlike_length_leave_their_whole_null_space_undetermined():
     A = np.outer([1.0, 3e3, -3e3], [0.6, 0.8])
     basis = linalg.row_basis(ca.SX(A), pivot=False)
     spread = ca.evalf(undetermined(basis, ca.SX.ones(3, 1), np.ones(3)).spread).full()
-    np.testing.assert_allclose(spread, np.eye(3) - A @ np.linalg.pinv(A), atol=1e-9)
+    assert_allclose(spread, np.eye(3) - A @ np.linalg.pinv(A), atol=1e-9)
 
 
 UNLIMITED = np.array([[-np.inf, np.inf]])
-
 TRUSS = """
 <mujoco>
   <option timestep="0.001"/>
@@ -306,7 +304,6 @@ def tensioned(feedback=None, **options):
 
 
 FEEDBACK = ForceFeedback(limit=20.0, gain=20.0)
-
 ASKED = np.array([25.0, -4.0])
 
 
@@ -342,7 +339,7 @@ def test_the_generated_c_is_the_function(tmp_path):
         ours, theirs = first["z_next"], second["z_next"]
         assert float(first["status"]) == float(second["status"]) == 0
         for name in ("u", "z_next"):
-            np.testing.assert_allclose(second[name], first[name], rtol=1e-7, atol=1e-7)
+            assert_allclose(second[name], first[name], rtol=1e-7, atol=1e-7)
     places = [name.startswith("force_integral") for name in law.controller.inputs[-1].components]
     assert np.all(np.array(ours).ravel()[places] == 0)  # the pin is off
 

@@ -2,21 +2,15 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from support.mechanisms_of_control import closed, feet, stand, system_of
 
-from mbcasadi.control import (
-    InverseDynamicsQP,
-    JointLimits,
-    LoopForceLimits,
-    PostureTask,
-    SoftLimit,
-)
+from mbcasadi.control import InverseDynamicsQP, JointLimits, LoopForceLimits, PostureTask, SoftLimit
 from mbcasadi.control.inverse_dynamics.tick import make_stages
 from mbcasadi.qp.solver import controller_fun
 
 # Relative. Forces that cause no motion are determined by weights of 1e-5 and less.
 SAME = 1e-5
-
 CASES = {
     "four_bar": {},
     "quadruped": {"joint_limits": JointLimits(("FL_hip", "RR_thigh"), 1.0, 5.0)},
@@ -56,7 +50,7 @@ def test_both_forms_of_a_controller_answer_alike(name):
         )
         assert scalars[2] == loops[2]
         solved += int(scalars[2][0] == 0)
-        np.testing.assert_allclose(loops[0], scalars[0], atol=SAME * np.abs(scalars[0]).max())
+        assert_allclose(loops[0], scalars[0], atol=SAME * np.abs(scalars[0]).max())
         rows = len(law.row_names)
-        np.testing.assert_array_equal(loops[1][:rows], scalars[1][:rows])
+        assert_array_equal(loops[1][:rows], scalars[1][:rows])
     assert solved >= 8

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from full_problem import solve
 from mujoco_problem import mujoco_full_problem, site_motion
+from numpy.testing import assert_allclose
 from support.mechanisms_of_control import admissible, closed, limited
 from support.refusals import refused
 
@@ -105,11 +106,11 @@ def test_motion_and_forces_are_those_of_a_leg_without_the_spring(springs, sharin
         found, judge = law.solve(q, v, ref), solve(without_spring(law, model, q, v, ref))
         assert found.solved == judge.feasible, found.explain()
         assert found.a[SPRING] == pytest.approx(-DAMPING * v[SPRING], rel=1e-9)
-        np.testing.assert_allclose(found.a, judge.a, atol=1e-6 * np.abs(judge.a).max())
-        np.testing.assert_allclose(found.p, judge.p, atol=1e-6 * np.abs(judge.p).max())
+        assert_allclose(found.a, judge.a, atol=1e-6 * np.abs(judge.a).max())
+        assert_allclose(found.p, judge.p, atol=1e-6 * np.abs(judge.p).max())
         if sharing is None:
             force = judge.force
-            np.testing.assert_allclose(found.contact_forces, force, atol=1e-6 * np.abs(force).max())
+            assert_allclose(found.contact_forces, force, atol=1e-6 * np.abs(force).max())
 
 
 def test_the_spring_itself_would_ask_for_other_forces():

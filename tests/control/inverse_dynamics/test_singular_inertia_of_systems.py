@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from full_problem import solve
 from mujoco_problem import mujoco_full_problem
+from numpy.testing import assert_allclose
 
 import mbcasadi as mb
 import mbcasadi.errors as err
@@ -83,9 +84,7 @@ def test_the_acceleration_is_that_of_the_equations_of_motion(name, length):
     assert solution.solved, solution.explain()
     size = np.array([1.0, 1.0, length]) if name == "slider_crank" else 1.0
     expected = motion(system, q, v, solution.u) / size
-    np.testing.assert_allclose(
-        solution.a / size, expected, atol=ACCELERATION * np.abs(expected).max()
-    )
+    assert_allclose(solution.a / size, expected, atol=ACCELERATION * np.abs(expected).max())
     assert np.abs(expected).max() > 1.0  # and not because nothing moves
 
 
@@ -113,15 +112,10 @@ def test_a_law_within_limits_moves_a_massless_rod():
 
 
 MASS, INERTIA, LIMIT = 4.0, (0.2, 0.3, 0.4), 30.0
-
 FEET = {"left": (0.3, 0.2, -0.1), "right": (0.3, -0.2, -0.1), "back": (-0.3, 0.0, -0.1)}
-
 JUDGED = 1e-7  # relative: two solvers and two models
-
 TASK = FrameTask("centre", kp=40.0)
-
 CONTACTS = tuple(mb.Contact(name, friction=0.5, sides=6) for name in FEET)
-
 BODY = f"""<mujoco><worldbody><body name="body"><freejoint/>
 <inertial pos="0 0 0" mass="{MASS}" diaginertia="{" ".join(map(str, INERTIA))}"/>
 <site name="centre"/>
@@ -184,10 +178,10 @@ def test_its_forces_are_those_of_the_full_problem_of_a_free_body():
             assert got.status == Status.INFEASIBLE
             continue
         size = max(1.0, np.abs(answer.p).max(), np.abs(answer.force).max(initial=0.0))
-        np.testing.assert_allclose(got.p, answer.p, atol=JUDGED * size)
-        np.testing.assert_allclose(got.a[:3], answer.a[:3], atol=JUDGED * size)
+        assert_allclose(got.p, answer.p, atol=JUDGED * size)
+        assert_allclose(got.a[:3], answer.a[:3], atol=JUDGED * size)
         forces = got.contact_forces[np.array(on) > 0]
-        np.testing.assert_allclose(forces, answer.force, atol=JUDGED * size)
+        assert_allclose(forces, answer.force, atol=JUDGED * size)
         pressed += bool(np.abs(answer.force).max(initial=0.0) > 1.0)
     assert pressed >= 3
 

@@ -6,15 +6,10 @@ import mujoco
 import numpy as np
 import pytest
 import scipy
+from numpy.testing import assert_allclose
 
 import mbcasadi as mb
-from mbcasadi.control import (
-    ForceFeedback,
-    FrameTask,
-    InverseDynamicsQP,
-    LoadSharing,
-    PostureTask,
-)
+from mbcasadi.control import ForceFeedback, FrameTask, InverseDynamicsQP, LoadSharing, PostureTask
 from mbcasadi.control.inverse_dynamics.tick import make_stages
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError, UnknownNameError
@@ -48,8 +43,6 @@ ARM = """
 </mujoco>
 """
 ON_TABLE = (0.0, 0.3, 0.9, 0.3)  # rad, the ball 1 mm or so from the table
-
-
 system = pytest.fixture(scope="module")(lambda: mb.read_mjcf(ARM))
 
 
@@ -104,9 +97,9 @@ def test_motion_and_forces_are_those_of_the_unsymmetric_kkt_system(system, speed
         push = J[2] + J[:2].T @ friction
         kkt = np.block([[M, -push[:, None]], [J[2:], np.zeros((1, 1))]])
         a, f_n = np.split(np.linalg.solve(kkt, np.r_[got.p - h, -bias[2]]), [4])
-        np.testing.assert_allclose(got.a, a, rtol=1e-7, atol=1e-7 * np.abs(a).max())
+        assert_allclose(got.a, a, rtol=1e-7, atol=1e-7 * np.abs(a).max())
         expected = f_n[0] * np.r_[1.0, friction]
-        np.testing.assert_allclose(got.contact_forces[0], expected, atol=1e-7 * abs(f_n[0]))
+        assert_allclose(got.contact_forces[0], expected, atol=1e-7 * abs(f_n[0]))
         smooth = np.block([[M, -J[2:].T], [J[2:], np.zeros((1, 1))]])
         unlike += abs(np.linalg.solve(smooth, np.r_[got.p - h, -bias[2]])[4] - f_n[0])
     assert unlike > 10.0
@@ -182,7 +175,7 @@ def test_loops_of_matrices_give_the_same(system):
     for loops in (False, True):
         stages = make_stages(law, loops=loops)
         outputs.append(np.array(controller_fun("law", stages.qp, "daqp")(*inputs)[0]).ravel())
-    np.testing.assert_allclose(outputs[0], outputs[1], rtol=1e-9)
+    assert_allclose(outputs[0], outputs[1], rtol=1e-9)
 
 
 def test_a_body_slides_on_another_one():
@@ -198,9 +191,9 @@ def test_a_body_slides_on_another_one():
     law = InverseDynamicsQP(mb.read_mjcf(text), [PostureTask(["sled", "x"])], [contact])
     got = law.solve(np.zeros(3), [0.5, 2.0, 0.0])
     weight = 2 * 9.81
-    np.testing.assert_allclose(got.contact_forces[0], [weight, -0.3 * weight, 0], atol=1e-5)
+    assert_allclose(got.contact_forces[0], [weight, -0.3 * weight, 0], atol=1e-5)
     expected = [(got.p[0] + 0.3 * weight) / 5, (got.p[1] - 0.3 * weight) / 2, 0.0]
-    np.testing.assert_allclose(got.a, expected, atol=1e-5)
+    assert_allclose(got.a, expected, atol=1e-5)
 
 
 def test_what_cannot_slide_is_refused(system):

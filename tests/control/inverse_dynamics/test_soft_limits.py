@@ -4,6 +4,8 @@ import mujoco
 import numpy as np
 import pytest
 from full_problem import least_squares_within
+from numpy.testing import assert_allclose
+from support.loops_in_mujoco import ticks
 from support.mechanisms_of_control import hard_rows, limited, without_shortfall
 from support.refusals import refused
 from test_joint_limits import ARM
@@ -16,12 +18,10 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
 
 SAME = 1e-6  # relative, of the two ways to solve a QP
-
 UNBOUNDED = 1e29
 
 # Twice as fast as the limit, a tick away from it: 1000 rad/s², which 60 N m do not give.
 FAST = np.array([1.0, 0.0, 0.0]), np.array([4.0, 0.0, 0.0])
-
 arm = pytest.fixture(scope="module")(lambda: mb.read_mjcf(ARM))
 
 
@@ -101,7 +101,7 @@ def test_a_soft_problem_has_the_optimum_of_the_problem_with_its_slack_written_ou
         solution = soft.solve(q, v)
         assert solution.solved, solution.explain()
         p, slack = priced(hard, (q, v), prices)
-        np.testing.assert_allclose(solution.p, p, rtol=0, atol=SAME * np.abs(p).max())
+        assert_allclose(solution.p, p, rtol=0, atol=SAME * np.abs(p).max())
         largest = max(slack.values())
         for name, amount in solution.relaxed.items():
             assert abs(amount) == pytest.approx(slack[name], abs=SAME * largest)
@@ -119,7 +119,7 @@ def test_with_a_linear_price_a_limit_that_can_be_kept_is_kept_exactly(arm):
     ref[hard.reference_slices["posture.q"]] = [1.0, -1.0]
     near = np.array([1.19, 0.0, 0.0]), np.array([0.3, 0.0, 0.0])
     exact = law_of_arm(arm, [SoftLimit("joints", linear=1e4)]).solve(*near, ref)
-    np.testing.assert_allclose(exact.u, hard.solve(*near, ref).u, rtol=0, atol=1e-6)
+    assert_allclose(exact.u, hard.solve(*near, ref).u, rtol=0, atol=1e-6)
     assert not exact.relaxed
 
 
@@ -147,24 +147,17 @@ def test_prices_may_change_between_ticks(arm):
     tuning = {"joints.price": 2.0, "joints.linear": 7.0}
     for q, v in states_of_arm(5):
         ours, theirs = tuned.solve(q, v, tuning=tuning), built.solve(q, v)
-        np.testing.assert_allclose(ours.u, theirs.u, rtol=0, atol=1e-7)
+        assert_allclose(ours.u, theirs.u, rtol=0, atol=1e-7)
         assert ours.relaxed == pytest.approx(theirs.relaxed, rel=1e-5)
 
 
 @pytest.mark.parametrize("is_soft", [False, True])
 def test_in_mujoco_an_arm_that_is_thrown_at_its_stops_is_controlled_on_all_ticks(arm, is_soft):
     """At 8 rad/s towards its stops, the shoulder needs more than its motor to stop in time."""
-    law = law_of_arm(arm, [SoftLimit("joints")] if is_soft else [])
-    plant = Plant(ARM)
+    law, plant = law_of_arm(arm, [SoftLimit("joints")] if is_soft else []), Plant(ARM)
     plant.reset(np.zeros(3), np.array([8.0, -8.0, 0.0]))
-    ref, z, statuses = law.reference_at(arm.tree.q0), law.z0, []
-    for _ in range(500):
-        u, z, status, *_ = (
-            np.array(x).ravel() for x in law.function(plant.q, plant.v, ref, np.zeros(0), z)
-        )
-        statuses.append(int(status[0]))
-        plant.step(u, 2)
-    assert set(statuses) == {Status.SOLVED}
+    run = ticks(law, plant, 500, law.reference_at(arm.tree.q0), steps=2)
+    assert {int(out["status"][0]) for out in run} == {Status.SOLVED}
     assert np.abs(plant.q[:2]).max() < 0.01
     assert np.abs(plant.v[:2]).max() < 0.05
 
@@ -180,7 +173,6 @@ def test_soft_limits_of_nothing_or_of_what_an_actuator_gives_are_refused(arm):
 
 
 H, LATE, HEAVY = 0.002, 1, 0.1  # s, ticks, share of the mass
-
 EQUAL = 1e-6  # relative, of two ways to solve a QP
 
 # What brakes the shoulder loads the elbow's motor, and the other way round.
@@ -218,11 +210,8 @@ CARTS = """
   </actuator>
 </mujoco>
 """
-
 MARGIN, START = 0.02, 0.8  # m
-
 links = pytest.fixture(scope="module")(lambda: mb.read_mjcf(TWO_LINKS))
-
 carts = pytest.fixture(scope="module")(lambda: mb.read_mjcf(CARTS))
 
 
@@ -285,13 +274,7 @@ def test_carts_that_are_faster_than_stated_braking_stops_meet_at_the_margin(cart
     ref = law.reference_at(np.zeros(2))
     ref[law.reference_slices["posture.q"]] = [1.0, -1.0]
     report = mb.validate(
-        law,
-        CARTS,
-        1.0,
-        reference=ref,
-        v0=[speed, -speed],
-        perturb={"mass": HEAVY},
-        delay=LATE,
+        law, CARTS, 1.0, reference=ref, v0=[speed, -speed], perturb={"mass": HEAVY}, delay=LATE
     )
     recording = report.runs[0].recording
     gap = START + recording.q[:, 1] - recording.q[:, 0]
@@ -333,7 +316,7 @@ def test_a_shortfall_is_zero_where_the_rows_can_be_kept(links):
         if not feasible:
             continue
         checked += 1
-        np.testing.assert_allclose(solution.p, y[:2], rtol=0, atol=EQUAL * 6.0)
+        assert_allclose(solution.p, y[:2], rtol=0, atol=EQUAL * 6.0)
         active += bool(np.any(np.isclose(qp.A_qp @ y[:2], qp.uba)))
     assert checked > 30
     assert active > 5

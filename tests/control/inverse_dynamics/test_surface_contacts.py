@@ -3,6 +3,7 @@
 import mujoco
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.optimize import linprog
 from support.refusals import refused
 
@@ -103,9 +104,9 @@ def test_a_wrench_moves_as_forces_on_the_corners_do(system):
             answers.append(law.solve(q, v, ref=ref))
         ours, theirs = answers
         assert ours.status == theirs.status == 0
-        np.testing.assert_allclose(ours.a, theirs.a, atol=2e-5 * max(1, np.abs(theirs.a).max()))
+        assert_allclose(ours.a, theirs.a, atol=2e-5 * max(1, np.abs(theirs.a).max()))
         total = ours.contact_forces.sum(axis=0), theirs.contact_forces.sum(axis=0)
-        np.testing.assert_allclose(*total, atol=1e-4 * np.abs(total[1]).max())
+        assert_allclose(*total, atol=1e-4 * np.abs(total[1]).max())
         bound += np.abs(ours.z_next[: len(wrench.row_names)]).max() > 0
     assert bound > 20
 
@@ -120,9 +121,7 @@ def test_the_generated_c_has_the_wrench(system, tmp_path):
         inputs = {"q": q, "v": v, "ref": ref, "mask": mask, "z": law.z0}
         in_c, expected = compiled(**inputs), law.function(**inputs)
         assert float(in_c["status"]) == float(expected["status"]) == 0
-        np.testing.assert_allclose(
-            np.array(in_c["u"]), np.array(expected["u"]), rtol=1e-6, atol=1e-6
-        )
+        assert_allclose(np.array(in_c["u"]), np.array(expected["u"]), rtol=1e-6, atol=1e-6)
 
 
 def test_a_sole_stands_in_mujoco(system):
@@ -148,7 +147,7 @@ def test_a_contact_that_holds_by_adhesion_may_pull(system):
         assert weak.solve(q, np.zeros(9)).status == 2
         held = strong.solve(q, np.zeros(9))
         assert held.status == 0
-        np.testing.assert_allclose(held.contact_forces[:, 0].sum(), -weight, rtol=1e-6)
+        assert_allclose(held.contact_forces[:, 0].sum(), -weight, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

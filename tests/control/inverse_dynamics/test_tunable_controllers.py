@@ -7,6 +7,7 @@ import pytest
 from loop_force_problem import law_of_arm as law_of_loops
 from loop_force_problem import states_of_arm as loop_states
 from loop_force_problem import twice_pinned_four_bar
+from numpy.testing import assert_allclose, assert_array_equal
 from support.mechanisms_of_control import feet, stand, system_of
 from test_distance_limits import PILLAR as ARM
 
@@ -24,14 +25,12 @@ from mbcasadi.description.status import Status
 from mbcasadi.errors import ProblemError, UnknownNameError
 
 SAME = 1e-5
-
 """Relative: the weight of 1e-9 on torques is a share of the tasks' cost at the default weights."""
 
 TASKS = [
     FrameTask("trunk", kind="body", kp=100.0, weight=100.0, name="base"),
     PostureTask(kp=50.0, weight=1.0),
 ]
-
 SLOPE = (0.2, -0.1, 0.9)
 
 
@@ -99,9 +98,9 @@ def test_a_tuned_controller_is_the_one_built_with_these_values(law, name):
         if not expected.solved:
             continue
         scale = np.abs(expected.p).max()
-        np.testing.assert_allclose(tuned.p, expected.p, atol=SAME * scale)
+        assert_allclose(tuned.p, expected.p, atol=SAME * scale)
         force = tuned.contact_forces
-        np.testing.assert_allclose(force, expected.contact_forces, atol=SAME * np.abs(force).max())
+        assert_allclose(force, expected.contact_forces, atol=SAME * np.abs(force).max())
         differs |= np.abs(default.p - expected.p).max() > 1e-2 * scale
     assert differs
 
@@ -112,7 +111,7 @@ def test_defaults_are_those_of_a_controller_without_tuning(law):
     for q, v, ref in states(law):
         expected, found = fixed.solve(q, v, ref), law.solve(q, v, ref)
         assert found.solved
-        np.testing.assert_allclose(found.p, expected.p, atol=SAME * np.abs(expected.p).max())
+        assert_allclose(found.p, expected.p, atol=SAME * np.abs(expected.p).max())
 
 
 @pytest.mark.parametrize(
@@ -146,11 +145,8 @@ def test_unknown_names_are_refused(law):
 
 
 RANGED = ARM.replace('name="shoulder"', 'name="shoulder" limited="true" range="-90 90"')
-
 NARROW = ARM.replace('name="shoulder"', 'name="shoulder" limited="true" range="-30 60"')
-
 WIDE = {"speed": 4.0, "margin": 0.0}
-
 TUNED = {
     "ranges": (
         {"shoulder.range.lower": np.deg2rad(-30), "shoulder.range.upper": np.deg2rad(60)},
@@ -167,7 +163,6 @@ TUNED = {
         {"stall": (5.0, 90.0, 90.0), "speeds": (3.0, 50.0, 50.0), "power": (90.0, 90.0, 1.5)},
     ),
 }
-
 OF_MOTORS = (".force.", ".stall_force", ".no_load_speed", ".power")
 
 
@@ -186,7 +181,6 @@ def law_of_arm(text=RANGED, speed=4.0, margin=0.0, stall=90.0, speeds=50.0, powe
 
 
 ARM_NAMES = ("shoulder", "elbow", "wrist")
-
 arm_law = pytest.fixture(scope="module")(lambda: law_of_arm(tunable=("limits",), name="tuned"))
 
 
@@ -220,7 +214,7 @@ def test_tuned_limits_are_those_of_a_controller_built_with_them(arm_law, name):
             continue
         solved += 1
         scale = np.abs(expected.p).max()
-        np.testing.assert_allclose(tuned.p, expected.p, rtol=0, atol=1e-6 * scale)
+        assert_allclose(tuned.p, expected.p, rtol=0, atol=1e-6 * scale)
         differs += np.abs(arm_law.solve(q, v, ref).p - expected.p).max() > 1e-2 * scale
     assert solved >= 10
     assert differs >= 3
@@ -240,7 +234,7 @@ def test_limits_in_the_wrong_order_or_outside_those_built_are_bad_input(arm_law)
     ):
         assert arm_law.solve(q, v, ref, tuning=wrong).status == Status.BAD_INPUT
     ends = arm_law.controller.u_min, arm_law.controller.u_max
-    np.testing.assert_array_equal(ends, [[-40.0] * 3, [40.0] * 3])
+    assert_array_equal(ends, [[-40.0] * 3, [40.0] * 3])
 
 
 def test_ranges_of_loop_forces_and_rates_of_motors_are_tuned_too():
@@ -262,12 +256,12 @@ def test_ranges_of_loop_forces_and_rates_of_motors_are_tuned_too():
         verdicts.add(expected.status)
         assert ours.status == expected.status
         if expected.solved:
-            np.testing.assert_allclose(ours.p, expected.p, rtol=0, atol=1e-6)
+            assert_allclose(ours.p, expected.p, rtol=0, atol=1e-6)
             assert np.abs(ours.lam).max() <= 0.7 + 1e-6
         first = arm_law.solve(q, v)
         then = arm_law.solve(q, v, z=first.z_next, tuning={"crank.rate": 0.0})
         assert then.status == 0
-        np.testing.assert_allclose(then.p, first.p, rtol=0, atol=1e-9)
+        assert_allclose(then.p, first.p, rtol=0, atol=1e-9)
     assert verdicts == {Status.SOLVED, Status.INFEASIBLE}
     crossed = {"pin.loop_force.x.lower": 1.0, "pin.loop_force.x.upper": 0.0}
     assert arm_law.solve(q, v, tuning=crossed).status == Status.BAD_INPUT

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from a05_mechanisms import model_text, system_of
+from numpy.testing import assert_allclose
 
 from mbcasadi.control.laws import (
     ForceGains,
@@ -12,10 +13,9 @@ from mbcasadi.control.laws import (
     passive_joint_control,
 )
 from mbcasadi.plant import Plant
-from mbcasadi.validation import compile_controller, validate
+from mbcasadi.validation import validate
 
 HEAVIER = {"mass": 0.1}
-
 TURN = 3.0  # s, one turn of the crank
 
 
@@ -26,36 +26,6 @@ def push(dof, size, nv, begin, end):
         return f
 
     return force
-
-
-def turn_reference(law, start):
-    """Return the reference of one turn of the crank, from rest to rest."""
-    w = 2 * np.pi / TURN
-
-    def reference(t):
-        return law.reference(
-            theta_q=start + w * t - np.sin(w * t),
-            theta_v=w * (1 - np.cos(w * t)),
-            theta_a=w * w * np.sin(w * t),
-        )
-
-    return reference
-
-
-def sway_reference(law, start, size, period, **more):
-    """Return the reference `start + size (1 - cos)`, vectors."""
-    w = 2 * np.pi / period
-    start, size = np.asarray(start), np.asarray(size)
-
-    def reference(t):
-        return law.reference(
-            theta_q=start + size * (1 - np.cos(w * t)),
-            theta_v=size * w * np.sin(w * t),
-            theta_a=size * w * w * np.cos(w * t),
-            **more,
-        )
-
-    return reference
 
 
 @pytest.mark.parametrize(
@@ -72,7 +42,7 @@ def test_one_motor_turns_the_slider_crank_through_both_singular_poses(
         law,
         model_text("slider_crank"),
         TURN,
-        reference=turn_reference(law, system.tree.q0[0]),
+        reference=waves(law, system.tree.q0[0], 1.0, 2 * np.pi / TURN, "turn"),
         disturbance=push(1, 10.0, 3, 1.2, 1.3),
         perturb=HEAVIER,
     ).runs[0]
@@ -81,59 +51,11 @@ def test_one_motor_turns_the_slider_crank_through_both_singular_poses(
     # Never the other branch. At the pole a gap g of the soft loop moves the slider by √(2 g l).
     loose = np.sqrt(2 * run.recording.closure.max())  # l = 1 m
     assert loose < 0.05
-    np.testing.assert_allclose(slider, 2 * np.cos(crank), atol=loose)
-    np.testing.assert_allclose(rod, crank, atol=0.05)
+    assert_allclose(slider, 2 * np.cos(crank), atol=loose)
+    assert_allclose(rod, crank, atol=0.05)
     assert run.metric("tracking.rms_share") < 0.01
     assert run.metric("torque.saturated") <= saturated
     assert np.mean(run.recording.status == 2) <= unattained
-
-
-@pytest.fixture(scope="module")
-def platform():
-    """The law of the parallel robot, and its C."""
-    system = system_of("planar_3rrr")
-    law = passive_joint_control(system, joint_coordinates(system, ("x", "y", "phi")), kp=900.0)
-    with compile_controller(law) as program:
-        yield law, program
-
-
-@pytest.mark.parametrize("delay", [0, 1])
-def test_the_platform_of_a_parallel_robot_with_passive_joints_follows_its_path(platform, delay):
-    law, program = platform
-    run = validate(
-        program,
-        model_text("planar_3rrr"),
-        1.8,
-        reference=sway_reference(law, np.zeros(3), (0.04, -0.03, 0.15), 1.0),
-        disturbance=push(6, 8.0, 9, 1.1, 1.2),
-        perturb=HEAVIER,
-        delay=delay,
-    ).runs[0]
-    assert run.metric("tracking.rms_share") < 0.03
-    assert run.metric("torque.saturated") == 0
-    assert run.metric("status.solved") == 1
-    t, error = run.recording.t, np.abs(run.recording.monitor["error"])
-    before, during, late = (
-        error[(t > begin) & (t < end)].max() for begin, end in ((0.9, 1.1), (1.1, 1.3), (1.6, 1.8))
-    )
-    assert during > 3 * before  # the push was felt
-    assert late < 2 * before  # and forgotten
-
-
-def test_a_five_bar_follows_with_joints_that_have_no_motor_as_coordinates():
-    system = system_of("five_bar")
-    theta = joint_coordinates(system, ("left_distal", "right_distal"))
-    law = passive_joint_control(system, theta, kp=900.0)
-    run = validate(
-        law,
-        model_text("five_bar"),
-        1.5,
-        reference=sway_reference(law, np.zeros(2), (0.2, 0.1), 1.0),
-        disturbance=push(0, 2.0, 4, 0.7, 0.8),
-        perturb=HEAVIER,
-    ).runs[0]
-    assert run.metric("tracking.rms_share") < 0.05
-    assert run.metric("torque.saturated") == 0
 
 
 def pressing_run(gains, duration=2.0, **more):
@@ -145,7 +67,7 @@ def pressing_run(gains, duration=2.0, **more):
         law,
         model_text("prr_arm"),
         duration,
-        reference=sway_reference(law, (0.2, 1.4), (0.15, 0.0), 2.0, force_lam=50.0),
+        reference=waves(law, (0.2, 1.4), (0.15, 0.0), np.pi, "sway", force_lam=50.0),
         disturbance=push(0, 40.0, 4, 0.9, 1.0),
         perturb=HEAVIER,
         **more,
@@ -167,7 +89,7 @@ def test_measured_force_holds_fifty_newtons_where_feedforward_does_not():
     assert misses[0] > 0.05
     assert misses[1] < 0.02
     ours, theirs = feedforward.recording.q, fed_back.recording.q
-    np.testing.assert_allclose(ours, theirs, atol=2e-4)  # the motion does not see the force loop
+    assert_allclose(ours, theirs, atol=2e-4)  # the motion does not see the force loop
     for run in (feedforward, fed_back):
         assert run.metric("tracking.rms_share") < 0.03
         assert run.metric("status.solved") == 1
@@ -207,7 +129,7 @@ def test_a_force_law_alone_holds_the_pin_while_the_mechanism_swings_as_it_likes(
         free.step(np.zeros(3), 2)
     swing = np.array(swing)
     assert np.ptp(swing[:, 0]) > 0.5
-    np.testing.assert_allclose(run.recording.q, swing, atol=0.01)
+    assert_allclose(run.recording.q, swing, atol=0.01)
     rows = system.constraint_jacobian.map(len(swing))(run.recording.q.T).full()
     A = rows.reshape(3, -1, 3).transpose(1, 0, 2)
     desired = np.einsum("tij,i->tj", A, lam)
@@ -233,4 +155,17 @@ def test_the_force_comes_back_at_once_after_a_demand_that_saturates():
     integral = np.abs(run.recording.z[:, 0])
     assert integral.max() < 60  # 50 1/s times 0.2 s times 100 N and more would be 1000
     after = (t > 0.6) & (t < 0.8)
-    np.testing.assert_allclose(force[after], 50.0, rtol=0.1)
+    assert_allclose(force[after], 50.0, rtol=0.1)
+
+
+def waves(law, start, size, w, kind, **more):
+    """Return the reference `start + size wave(t)` of θ: a turn from rest to rest, or a sway."""
+    start, size = np.asarray(start), np.asarray(size)
+
+    def reference(t):
+        rest, c, s = 1 - np.cos(w * t), np.cos(w * t), np.sin(w * t)
+        wave = {"turn": (w * t - s, w * rest, w * w * s), "sway": (rest, w * s, w * w * c)}[kind]
+        q, v, a = (size * part for part in wave)
+        return law.reference(theta_q=start + q, theta_v=v, theta_a=a, **more)
+
+    return reference

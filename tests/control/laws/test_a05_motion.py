@@ -12,6 +12,7 @@ from a05_mechanisms import (
     projector,
     system_of,
 )
+from numpy.testing import assert_allclose, assert_array_equal
 from support.refusals import refused
 
 import mbcasadi.errors as err
@@ -61,12 +62,12 @@ def test_the_error_of_theta_obeys_its_differential_equation(name):
     k = len(THETA[name])
     ref = random_references(k, q.shape[1])
     out = outputs_of(law, q, v, ref)
-    np.testing.assert_array_equal(out["status"], 0)
+    assert_array_equal(out["status"], 0)
     a, _ = motion_under(system, q, v, out["u"])
     dofs = [[j.name for j in system.tree.joints].index(n) for n in THETA[name]]
     expected = ref[2 * k :] + 4.0 * (ref[k : 2 * k] - v[dofs]) + 30.0 * (ref[:k] - q[dofs])
     assert np.abs(expected).max() > 10
-    np.testing.assert_allclose(a[dofs], expected, rtol=ROUNDING, atol=ROUNDING)
+    assert_allclose(a[dofs], expected, rtol=ROUNDING, atol=ROUNDING)
 
 
 @pytest.mark.parametrize("name", THETA)
@@ -81,9 +82,9 @@ def test_lambda_maps_rates_of_theta_to_admissible_velocities(name):
     poses, rates = closed_states(system, 10)
     for pose, rate in zip(poses.T, rates.T, strict=True):
         Lam, J = (np.array(x) for x in function(pose, rate))
-        np.testing.assert_allclose(J @ Lam, np.eye(len(theta.names)), atol=ROUNDING)
-        np.testing.assert_allclose(system.constraint_jacobian(pose) @ Lam, 0, atol=ROUNDING)
-        np.testing.assert_allclose(Lam @ (J @ rate), rate, atol=ROUNDING)  # range(Λ) = null(A)
+        assert_allclose(J @ Lam, np.eye(len(theta.names)), atol=ROUNDING)
+        assert_allclose(system.constraint_jacobian(pose) @ Lam, 0, atol=ROUNDING)
+        assert_allclose(Lam @ (J @ rate), rate, atol=ROUNDING)  # range(Λ) = null(A)
 
 
 @pytest.mark.parametrize("metric", [None, "euclidean", "length"])
@@ -112,14 +113,14 @@ def test_no_other_control_with_the_same_motion_has_a_smaller_norm(name, metric):
         size = np.linalg.norm(u[:, i])
         others = u[:, [i]] + size * idle @ rng.standard_normal((idle.shape[1], 20))
         same, _ = motion_under(system, np.tile(q[:, [i]], 20), np.tile(v[:, [i]], 20), others)
-        np.testing.assert_allclose(same, np.tile(a[:, [i]], 20), atol=1e-9 * size)
+        assert_allclose(same, np.tile(a[:, [i]], 20), atol=1e-9 * size)
         least = np.einsum("i,ij,j", B @ u[:, i], weight, B @ u[:, i])
         theirs = np.einsum("ik,ij,jk->k", B @ others, weight, B @ others)
         assert np.all(theirs >= least * (1 - 1e-12))
         assert idle.shape[1] == 0 or theirs.max() > 1.001 * least
         if idle.shape[1]:  # the gradient along idle controls vanishes: the least, not only less
             slope = idle.T @ B.T @ weight @ B @ u[:, i]
-            np.testing.assert_allclose(slope, 0, atol=1e-9 * size * np.abs(weight).max())
+            assert_allclose(slope, 0, atol=1e-9 * size * np.abs(weight).max())
 
 
 @pytest.mark.parametrize("name", PASSIVE)
@@ -139,7 +140,7 @@ def test_the_force_is_that_of_the_papers_equations_for_passive_joints(name):
         along = P @ (system.mass_matrix(pose).full() @ desired[:, i] + h)
         Q = eye - onto - P + onto @ P
         H = -(eye - P) @ np.linalg.pinv(Q, 1e-9) @ (eye - onto)
-        np.testing.assert_allclose(select @ u[:, i], (eye + H) @ along, rtol=1e-7, atol=1e-7)
+        assert_allclose(select @ u[:, i], (eye + H) @ along, rtol=1e-7, atol=1e-7)
 
 
 def units_laws(metric):
@@ -173,7 +174,7 @@ def test_a_metric_makes_the_control_the_same_in_all_units(metric):
     ours = outputs_of(here, q, v, ref)["u"]
     theirs = outputs_of(there, scale[:, None] * q, scale[:, None] * v, ref)["u"]
     if metric:
-        np.testing.assert_allclose(theirs, ours, rtol=1e-8, atol=1e-8)
+        assert_allclose(theirs, ours, rtol=1e-8, atol=1e-8)
     else:  # and without one it is not
         assert np.abs(theirs - ours).max() > 0.1 * np.abs(ours).max()
 
@@ -188,7 +189,7 @@ def test_with_a_motor_at_every_joint_the_law_for_passive_joints_is_the_projected
         for build in (projected_inverse_dynamics, passive_joint_control)
     )
     assert np.abs(one).max() > 1
-    np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+    assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
 
 def test_at_the_singular_pose_one_motor_is_not_enough_and_three_are():
@@ -208,19 +209,19 @@ def test_at_the_singular_pose_one_motor_is_not_enough_and_three_are():
     )
     assert many["status"] == 0
     a, _ = motion_under(system_of("slider_crank_driven"), pole, rest, many["u"])
-    np.testing.assert_allclose(a[0], 3.0, rtol=1e-9)
+    assert_allclose(a[0], 3.0, rtol=1e-9)
 
 
 def test_a_coordinate_at_its_dead_point_is_not_promised():
     """With the crank along the slider's axis the slider cannot accelerate at will."""
     system = system_of("slider_crank_driven")
     dead = np.array([[0.0], [2.0], [0.0]])
-    np.testing.assert_allclose(system.constraint(dead), 0, atol=1e-12)
+    assert_allclose(system.constraint(dead), 0, atol=1e-12)
     for name in ("slider_crank", "slider_crank_driven"):
         law = law_of(name, coordinates=joint_coordinates(system_of(name), ("slider",)))
         out = outputs_of(law, dead, 0 * dead, np.array([2.0, 0.0, 3.0]))
         assert out["status"] == 2
-        np.testing.assert_allclose(out["residual"][:, 0], [0, 0, 0, 3.0], atol=1e-9)
+        assert_allclose(out["residual"][:, 0], [0, 0, 0, 3.0], atol=1e-9)
         assert outputs_of(law, dead, 0 * dead, np.array([2.0, 0.0, 0.0]))["status"] == 0
 
 
@@ -238,7 +239,7 @@ def test_motions_that_theta_leaves_open_are_damped_on_request(root):
         u = outputs_of(law, q, v, np.zeros(3))["u"]
         accelerations.append(motion_under(system, q, v, u)[0])
     less, damped = accelerations
-    np.testing.assert_allclose(less[0], damped[0], rtol=1e-8)  # θ does not feel it
+    assert_allclose(less[0], damped[0], rtol=1e-8)  # θ does not feel it
     assert np.abs(damped - less).max() > 1
     back = np.linalg.inv(root)
     for i in range(q.shape[1]):
@@ -246,7 +247,7 @@ def test_motions_that_theta_leaves_open_are_damped_on_request(root):
         P = np.eye(4) - np.linalg.pinv(A, 1e-9) @ A
         row = P @ back[0]
         open_part = back @ (P - np.outer(row, row) / (row @ row)) @ root @ v[:, i]
-        np.testing.assert_allclose((damped - less)[:, i], -7.0 * open_part, atol=1e-7)
+        assert_allclose((damped - less)[:, i], -7.0 * open_part, atol=1e-7)
 
 
 def test_a_mask_that_opens_the_loop_changes_the_output_and_not_the_law():
@@ -258,13 +259,13 @@ def test_a_mask_that_opens_the_loop_changes_the_output_and_not_the_law():
     ref = np.tile([[1.0], [0.5], [2.0]], q.shape[1])
     for on in (1.0, 0.0):
         out = outputs_of(law, q, v, ref, mask=[on])
-        np.testing.assert_array_equal(out["status"], 0)
+        assert_array_equal(out["status"], 0)
         fd = forward_dynamics(system, "lagrange", derivatives=False).map(q.shape[1])
         a = fd(q=q, v=v, f=out["u"], mask=np.full((3, q.shape[1]), on))["a"].full()
         desired = 2.0 + 20.0 * (0.5 - v[0]) + 100.0 * (1.0 - q[0])
-        np.testing.assert_allclose(a[0], desired, rtol=1e-8)
+        assert_allclose(a[0], desired, rtol=1e-8)
         if not on:  # the open parts keep their velocity: least acceleration
-            np.testing.assert_allclose(a[1:], 0, atol=1e-8)
+            assert_allclose(a[1:], 0, atol=1e-8)
         else:
             assert np.abs(a[1:]).max() > 1
 

@@ -16,6 +16,7 @@ from a10_motions import (
     system_of,
     theta_of,
 )
+from numpy.testing import assert_allclose
 
 import mbcasadi as mb
 import mbcasadi.errors as err
@@ -142,7 +143,7 @@ def test_u_is_the_least_quasi_force_that_the_actuators_can_make(name, motors):
         f = full.function(place, speed, ref, [])[0].full().ravel()
         M, static, A, *_ = terms_of(system, place, speed)
         expected = B @ least_control(M, static, A, B, f)
-        np.testing.assert_allclose(B @ u.full().ravel(), expected, atol=EXACT * (1 + abs(f).max()))
+        assert_allclose(B @ u.full().ravel(), expected, atol=EXACT * (1 + abs(f).max()))
         assert status == 0
 
 
@@ -167,7 +168,7 @@ def test_where_no_actuator_reaches_the_motion_the_missing_force_is_reported():
         M, _, A, *_ = terms_of(system, place, speed)
         Z = np.linalg.svd(A)[2][1:].T
         gap = f - np.array([0, float(u), 0]) - missing.full().ravel()
-        np.testing.assert_allclose(Z.T @ gap, 0, atol=EXACT)
+        assert_allclose(Z.T @ gap, 0, atol=EXACT)
         G = Z @ np.linalg.solve(Z.T @ M @ Z, Z.T)
         assert G[1] @ missing.full().ravel() == pytest.approx(0, abs=EXACT)  # u is the nearest
 
@@ -188,7 +189,7 @@ def test_beside_a_force_the_rest_is_the_least_quasi_force():
     q, v = (x[0] for x in states(system, 1, seed=3))
     ref = [*np.linspace(-1, 1, 6), 30.0]
     u = laws[0].function(q, v, ref, [])[0].full()
-    np.testing.assert_allclose(
+    assert_allclose(
         laws[1].function(TO_MM * q, TO_MM * v, ref, [])[0].full(), u, rtol=EXACT, atol=EXACT
     )
 
@@ -218,7 +219,7 @@ def test_gains_that_are_matrices_keep_both_equations_of_the_error():
         L = np.linalg.cholesky(system.mass_matrix(q).full()[::-1, ::-1])[::-1, ::-1].T
         error = np.array(theta.theta(q)).ravel() - ref[:2]
         rate = J @ v - ref[2:4]
-        np.testing.assert_allclose(rate, -kp @ error + J @ np.linalg.solve(L, bar), atol=1e-9)
+        assert_allclose(rate, -kp @ error + J @ np.linalg.solve(L, bar), atol=1e-9)
 
 
 def test_gains_and_norms_that_do_not_fit_are_refused():
@@ -262,9 +263,9 @@ def test_limits_leave_the_motion_where_another_control_has_it():
     inside = np.all(np.abs(u[:, None] + normal[:, None] * along) <= bound[:, None], axis=0)
     least = along[inside][np.abs(along[inside]).argmin()]
     assert abs(least) > 1
-    np.testing.assert_allclose(found.full().ravel(), u + normal * least, atol=1e-3)  # of the grid
+    assert_allclose(found.full().ravel(), u + normal * least, atol=1e-3)  # of the grid
     assert (status, flags) == (0, 0)
-    np.testing.assert_allclose(
+    assert_allclose(
         mb.forward_dynamics(system, derivatives=False)(q, 0 * v, found)[0].full(),
         mb.forward_dynamics(system, derivatives=False)(q, 0 * v, u)[0].full(),
         atol=EXACT,

@@ -4,6 +4,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from a10_motions import flat, states, system_of
+from numpy.testing import assert_allclose
 from tool_motions import PLANE, acceleration_of, motor_force, place_of, strong, tool
 
 import mbcasadi as mb
@@ -27,7 +28,7 @@ def test_computed_torque_of_a_tool_gives_the_desired_acceleration(name):
         _, actual, J = acceleration_of(name, q, v, f)
         assert status == 0
         expected = ddx + 9.0 * (dx - J @ v) + 40.0 * (x - place_of(name, q))
-        np.testing.assert_allclose(actual, expected, atol=ROUNDING * (1 + abs(expected).max()))
+        assert_allclose(actual, expected, atol=ROUNDING * (1 + abs(expected).max()))
 
 
 @pytest.mark.parametrize("name", PLANE)
@@ -40,16 +41,16 @@ def test_pd_holds_every_pose_at_rest_and_pulls_with_its_springs(name):
         f, status = motor_force(law, q, v_0, law.reference(tool_position=place_of(name, q)))
         a, _, J = acceleration_of(name, q, v_0, f)
         assert status == 0
-        np.testing.assert_allclose(a, 0, atol=ROUNDING)
+        assert_allclose(a, 0, atol=ROUNDING)
         f, _ = motor_force(law, q, v_0, law.reference(tool_position=place_of(name, q) + pull))
         still = system.gravity_force(q).full().ravel() - flat(system.passive_force(q, v_0))[0]
         expected, _, _ = acceleration_of(name, q, v_0, still + 30.0 * J.T @ pull)
         actual, _, _ = acceleration_of(name, q, v_0, f)
-        np.testing.assert_allclose(actual, expected, atol=ROUNDING * (1 + abs(expected).max()))
+        assert_allclose(actual, expected, atol=ROUNDING * (1 + abs(expected).max()))
         a_desired = law.desired(q, v_0, law.reference(tool_position=place_of(name, q) + pull), [])[
             0
         ]
-        np.testing.assert_allclose(a_desired.full().ravel(), expected, atol=ROUNDING * 1e2)
+        assert_allclose(a_desired.full().ravel(), expected, atol=ROUNDING * 1e2)
 
 
 SPRUNG = """<mujoco><worldbody><body pos="0 0 1">
@@ -67,7 +68,7 @@ def test_pd_compensates_springs_of_the_model_and_leaves_its_dampers():
     u = law.function(q, v, law.reference(posture_q=goal), [])[0]
     a = mb.forward_dynamics(system, "lagrange", derivatives=False)(q, v, u)[0]
     force = 3.0 * (goal - q) - 0.2 * v - 0.7 * v
-    np.testing.assert_allclose(float(system.mass_matrix(q) @ a), force, atol=1e-12)
+    assert_allclose(float(system.mass_matrix(q) @ a), force, atol=1e-12)
 
 
 def test_pd_takes_energy_out_at_the_rate_of_its_dampers():
@@ -89,7 +90,7 @@ def test_pd_takes_energy_out_at_the_rate_of_its_dampers():
     power = 1.5 * np.sum(speeds**2, axis=1)
     dissipated = np.concatenate([[0], np.cumsum((power[1:] + power[:-1]) / 2 * np.diff(times))])
     assert energy[-1] < 0.6 * energy[0]
-    np.testing.assert_allclose(energy + dissipated, energy[0], rtol=2e-3)  # trapezia of 5 ms
+    assert_allclose(energy + dissipated, energy[0], rtol=2e-3)  # trapezia of 5 ms
 
 
 def test_pd_holds_a_five_bar_in_mujoco_as_c_with_an_offset_of_the_wrong_mass():
@@ -114,7 +115,7 @@ def test_pd_holds_a_five_bar_in_mujoco_as_c_with_an_offset_of_the_wrong_mass():
     Z = np.linalg.svd(A)[2][2:].T
     load = np.linalg.lstsq((J @ Z).T, Z.T @ weight, rcond=None)[0]  # weight felt at the tool
     assert abs(offsets[0.0]).max() < 1e-4
-    np.testing.assert_allclose(offsets[0.1], -0.1 * load / 500.0, atol=0.1 * abs(load).max() / 5000)
+    assert_allclose(offsets[0.1], -0.1 * load / 500.0, atol=0.1 * abs(load).max() / 5000)
 
 
 def test_what_does_not_fit_is_refused_by_name():
@@ -151,7 +152,7 @@ def test_the_own_inertia_yields_to_a_push_that_the_law_does_not_know(name):
         pull = 30.0 * (x - place_of(name, q)) + 2.0 * (dx - J @ v) + push
         expected = ddx + mobility @ pull
         assert status == 0
-        np.testing.assert_allclose(actual, expected, atol=ROUNDING * (1 + abs(expected).max()))
+        assert_allclose(actual, expected, atol=ROUNDING * (1 + abs(expected).max()))
 
 
 @pytest.mark.parametrize("name", PLANE)
@@ -173,7 +174,7 @@ def test_a_chosen_inertia_yields_to_a_push_that_is_measured(name):
         expected = ddx + (pull + push) / mass
         assert status == 0
         assert abs(pushed - actual).max() > 1e-3
-        np.testing.assert_allclose(pushed, expected, atol=ROUNDING * (1 + abs(expected).max()))
+        assert_allclose(pushed, expected, atol=ROUNDING * (1 + abs(expected).max()))
 
 
 def test_what_the_tool_leaves_free_is_braked_without_moving_it():
@@ -200,8 +201,8 @@ def test_what_the_tool_leaves_free_is_braked_without_moving_it():
     free = np.eye(system.nv) - np.linalg.pinv(rows, 1e-9) @ rows
     expected = -4.0 * np.linalg.solve(L.T, free @ (L.T @ v))  # least kinetic energy
     assert abs(a - other).max() > 1e-2
-    np.testing.assert_allclose(x, y, atol=ROUNDING)
-    np.testing.assert_allclose(a - other, expected, atol=1e-7)
+    assert_allclose(x, y, atol=ROUNDING)
+    assert_allclose(a - other, expected, atol=1e-7)
 
 
 def test_a_constant_push_shifts_the_tool_by_push_over_stiffness_in_mujoco_as_c():
@@ -225,4 +226,4 @@ def test_a_constant_push_shifts_the_tool_by_push_over_stiffness_in_mujoco_as_c()
     final = report.runs[0].recording.q[-1]
     shift = place_of("planar_3rrr", final) - place_of("planar_3rrr", system.tree.q0)
     assert rows == list(PLANE["planar_3rrr"])
-    np.testing.assert_allclose(shift, F / 400.0, rtol=0.02)
+    assert_allclose(shift, F / 400.0, rtol=0.02)

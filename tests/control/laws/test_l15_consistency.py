@@ -4,6 +4,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from l15_mechanisms import bar_rows, gap_rows, masses, robots
+from numpy.testing import assert_allclose
 from support.refusals import refused
 
 import mbcasadi as mb
@@ -53,7 +54,7 @@ def test_rows_that_repeat_each_other_are_consistent_only_if_they_ask_for_the_sam
     other = servo_report(arms, rows, robots.START, yddot=[1.0, 1.0])
     assert not other.consistent
     assert "Servo rows: 2, independent: 1" in other.in_words
-    np.testing.assert_allclose(other.contradiction @ [1, 2], 0, atol=1e-12)  # least squares
+    assert_allclose(other.contradiction @ [1, 2], 0, atol=1e-12)  # least squares
 
 
 def test_a_rank_of_one_is_not_enough_and_the_unreachable_row_and_joint_are_named():
@@ -125,7 +126,7 @@ def test_where_no_control_does_anything_no_row_is_attainable(units):
     assert not report.attainable
     assert not report.controllable
     assert report.consistent
-    np.testing.assert_allclose(report.out_of_reach, [0.8 * 9.81], rtol=1e-12)  # of gravity
+    assert_allclose(report.out_of_reach, [0.8 * 9.81], rtol=1e-12)  # of gravity
     assert "They do not depend on u0." in report.in_words
     assert "No control gives the desired acceleration of place now (33)." in report.in_words
 

@@ -4,8 +4,9 @@ import casadi as ca
 import mujoco
 import numpy as np
 import pytest
-from l15_mechanisms import bar_path, bar_rows, masses, robots, wide_limits
+from l15_mechanisms import SIGNALS, bar_path, bar_rows, masses, robots, wide_limits
 from manifold_states import manifold_states
+from numpy.testing import assert_allclose
 
 import mbcasadi as mb
 from mbcasadi import models
@@ -15,11 +16,8 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.validation import ScenarioOptions, validate
 
 SPRINGS = models.path("two_mass_spring")
-
 ROBOTS = models.path("cooperating_arms")
-
 FRICTION = 3.0  # N m
-
 GAP, RATE, GAIN = 0.005, 0.02, 6.0  # m, m/s, 1/s
 
 
@@ -39,13 +37,13 @@ def test_as_printed_the_gap_of_two_masses_drifts_linearly_in_mujoco():
     t, gap = spring_run(None)
     m1, m2 = masses.MASSES
     late = 0.5e-3 * masses.STIFFNESS * (1 / m1 + 1 / m2) * RATE  # m/s²
-    np.testing.assert_allclose(gap, GAP + RATE * t - late * t**2 / 2, atol=2e-5)
+    assert_allclose(gap, GAP + RATE * t - late * t**2 / 2, atol=2e-5)
     assert gap[-1] > 6 * GAP
 
 
 def test_stabilised_the_gap_closes_as_a_critically_damped_spring_in_mujoco():
     t, gap = spring_run(mb.Baumgarte(GAIN, GAIN))
-    np.testing.assert_allclose(gap, (GAP + (RATE + GAIN * GAP) * t) * np.exp(-GAIN * t), atol=2e-4)
+    assert_allclose(gap, (GAP + (RATE + GAIN * GAP) * t) * np.exp(-GAIN * t), atol=2e-4)
 
 
 def test_stabilised_the_gap_survives_pushes_and_masses_it_does_not_know():
@@ -59,32 +57,24 @@ def test_stabilised_the_gap_survives_pushes_and_masses_it_does_not_know():
 
 
 def stiff_bearing_run(known):
-    """The five-link robots in MuJoCo with dry friction in the third joint, known to the law or not.
+    """Return the largest error of the bar after the start, m or rad, in MuJoCo.
 
-    Return the largest error of the bar after the start, m or rad.
+    The third joint has dry friction, known to the law or not.
     """
     arms = mb.read_mjcf(ROBOTS)
     q, v, y = (ca.SX.sym(name, size) for name, size in (("q", 5), ("v", 5), ("y", 3)))
     p, _ = arms.frame("bar").pose(q)
     phi = ca.vertcat(p[0], p[2], ca.sum1(q[:3])) - y
-    C = -FRICTION * ca.vertcat(0, 0, ca.tanh(v[2] / 0.02), 0, 0)
-    law = servo_control(
-        arms,
-        servo_rows(arms, q, v, phi=phi, y=y),
-        baumgarte=mb.Baumgarte(8.0, 8.0),
-        f_nonideal=ca.Function("bearing", [q, v], [C]) if known else None,
+    bearing = ca.Function(
+        "bearing", [q, v], [-FRICTION * ca.vertcat(0, 0, ca.tanh(v[2] / 0.02), 0, 0)]
     )
+    rates = {"baumgarte": mb.Baumgarte(8.0, 8.0), "f_nonideal": bearing if known else None}
+    law = servo_control(arms, servo_rows(arms, q, v, phi=phi, y=y), **rates)
     plant = mujoco.MjSpec.from_file(str(ROBOTS))
     plant.joint("joint3").frictionloss = FRICTION
-    run = validate(
-        law,
-        plant,
-        2.0,
-        reference=lambda t: law.reference(
-            **dict(zip(("y", "ydot", "yddot"), bar_path(t), strict=True))
-        ),
-        scenario=ScenarioOptions(timestep=1e-3),
-    ).runs[0]
+    path = lambda t: law.reference(**dict(zip(SIGNALS, bar_path(t), strict=True)))  # noqa: E731
+    coarse = ScenarioOptions(timestep=1e-3)
+    run = validate(law, plant, 2.0, reference=path, scenario=coarse).runs[0]
     return np.abs(run.recording.monitor["error"][500:]).max()
 
 
@@ -95,9 +85,7 @@ def test_friction_that_the_law_knows_of_leaves_the_bar_on_its_path_in_mujoco():
 
 
 KP, KD = 16.0, 6.0
-
 H = 1e-3  # s, of central differences
-
 SKATE = """
 <mujoco>
   <option gravity="0 0 0"/>
@@ -125,7 +113,7 @@ def test_two_robots_keep_a_bar_on_its_path_as_well_as_a_posture_of_less_weight_a
     for q, v in zip(qs.T, vs.T, strict=True):
         held = law.reference_at(q)
         present = np.array(bar(q)).ravel()
-        np.testing.assert_allclose(held[law.reference_slices["bar.y"]], present, atol=1e-12)
+        assert_allclose(held[law.reference_slices["bar.y"]], present, atol=1e-12)
         moving = present + 0.1 * rng.standard_normal(3), *rng.standard_normal((2, 3))
         ref = held.copy()
         for name, value in zip(("y", "ydot", "yddot"), moving, strict=True):
@@ -140,7 +128,7 @@ def test_two_robots_keep_a_bar_on_its_path_as_well_as_a_posture_of_less_weight_a
 
         back, now, ahead = error(-H), error(0.0), error(H)
         law_of_error = (ahead - 2 * now + back) / H**2 + KD * (ahead - back) / (2 * H) + KP * now
-        np.testing.assert_allclose(law_of_error, 0, atol=1e-4 * (1 + np.abs(solution.a).max()))
+        assert_allclose(law_of_error, 0, atol=1e-4 * (1 + np.abs(solution.a).max()))
 
 
 def test_a_skate_stops_slipping_sideways_at_the_rate_of_its_gain():

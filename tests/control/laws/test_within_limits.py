@@ -4,7 +4,8 @@ import functools
 
 import numpy as np
 import pytest
-from a10_motions import states, system_of
+from a10_motions import flat, states, system_of
+from numpy.testing import assert_allclose, assert_array_equal
 from support.refusals import refused
 from tool_motions import acceleration_of, dynamics_of, place_of, tool
 
@@ -23,9 +24,7 @@ from mbcasadi.control.laws import (
 from mbcasadi.validation import Criteria, validate
 
 FEASIBLE = 1e-9
-
 NAMES = ("five_bar", "planar_3rrr")
-
 FAR = {"five_bar": 0.3, "planar_3rrr": 0.1}  # m, where some motors are at their limits
 
 
@@ -47,9 +46,10 @@ def distant_states(name, count, far, seed=0):
         yield q, 0.3 * v, law.reference(tool_position=goal)
 
 
-def outputs_of(law, q, v, ref):
-    u, z, status, _, residual = law.function(q, v, ref, law.controller.z0)
-    return u.full().ravel(), z.full().ravel(), float(status), residual.full().ravel()
+def outputs_of(law, *inputs):
+    """Return u, z, status and residual."""
+    u, z, status, _, residual = law.function(*inputs, law.z0)
+    return flat(u)[0], flat(z)[0], float(status), flat(residual)[0]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -60,7 +60,7 @@ def test_inside_its_limits_the_law_is_unchanged(name):
         u_limited, active, also, residual = outputs_of(limited_law(name), q, v, ref)
         if status == 0:
             inside += 1
-            np.testing.assert_array_equal(u_limited, u)
+            assert_array_equal(u_limited, u)
             assert also == 0
             assert not active[plain_law(name).controller.z0.size :].any()
             assert np.all(residual <= 1e-6)
@@ -153,8 +153,8 @@ def test_forces_that_move_nothing_stay_those_of_the_law():
     z0[0] = 0.7
     u_limited, z_after, also, *_ = wrapped.function(*values, z0)
     assert (float(status), float(also)) == (0, 0)
-    np.testing.assert_array_equal(u_limited.full(), u.full())
-    np.testing.assert_array_equal(float(z_after[0]), float(z_next[0]))
+    assert_array_equal(u_limited.full(), u.full())
+    assert_array_equal(float(z_after[0]), float(z_next[0]))
     assert float(z_next[0]) != 0.7
 
 
@@ -175,9 +175,9 @@ def test_a_limit_costs_press_but_no_motion_where_motors_are_redundant():
     )
     clipped = fd(q, v, system.actuation(q) @ np.array([most, *u[1:]]))[0].full()
     assert status == 1
-    np.testing.assert_allclose(u_limited[0], most, atol=1e-6)
+    assert_allclose(u_limited[0], most, atol=1e-6)
     assert np.abs(clipped - a_desired).max() > 0.1
-    np.testing.assert_allclose(a_limited, a_desired, atol=1e-3)  # the bias of r_p
+    assert_allclose(a_limited, a_desired, atol=1e-3)  # the bias of r_p
 
 
 def test_options_that_do_not_fit_are_refused():
@@ -232,14 +232,7 @@ SERVOS = """<mujoco><worldbody><body pos="0 0 1">
   <position joint="first" kp="80" kv="4" ctrlrange="-1 1" forcerange="-14 14"/>
   <position joint="second" kp="40" kv="2" ctrlrange="-1 1"/>
 </actuator></mujoco>"""
-
 PLAIN = SERVOS.replace(' ctrlrange="-1 1"', "").replace(' forcerange="-14 14"', "")
-
-
-def outputs_of_both(law, wrapped, *values):
-    inner = law.function(*values, law.controller.z0)
-    other = wrapped.function(*values, wrapped.controller.z0)
-    return [[np.array(x).ravel() for x in each] for each in (inner, other)]
 
 
 @pytest.mark.parametrize("on", [1.0, 0.0])
@@ -247,16 +240,13 @@ def test_a_mask_switches_the_loop_in_law_and_qp_alike(on):
     """With the loop open the robot is two arms with a passive joint each: it cannot follow."""
     system = system_of("five_bar").with_mask()
     law = computed_torque(system, tool("five_bar", kp=400.0))
-    wrapped = within_limits(law)
-    place, q, v = place_of("five_bar", system.tree.q0), system.tree.q0, np.zeros(4)
-    near, far = (
-        law.reference(tool_position=place + np.array(way)) for way in ([0.02, 0.02], [0.2, 0.12])
-    )
-    own, other = outputs_of_both(law, wrapped, q, v, near, [on])
+    wrapped, place = within_limits(law), place_of("five_bar", system.tree.q0)
+    q, v = system.tree.q0, np.zeros(4)
+    near, far = (law.reference(tool_position=place + way) for way in ([0.02, 0.02], [0.2, 0.12]))
+    own, other = (outputs_of(each, q, v, near, [on]) for each in (law, wrapped))
     assert own[2] == other[2] == (0 if on else 2)
-    if on:
-        np.testing.assert_array_equal(other[0], own[0])
-    own, other = outputs_of_both(law, wrapped, q, v, far, [on])
+    assert not on or np.array_equal(other[0], own[0])
+    own, other = (outputs_of(each, q, v, far, [on]) for each in (law, wrapped))
     assert own[2] == other[2] == (1 if on else 2)
     A = on * system_of("five_bar").constraint_jacobian(q).full()
     M, B = system.mass_matrix(q).full(), system.actuation(q).full()
@@ -277,30 +267,25 @@ def test_a_mask_switches_the_loop_in_law_and_qp_alike(on):
 def test_the_ranges_of_servos_are_those_of_their_set_points_and_forces():
     system = mb.read_mjcf(SERVOS)
     law = computed_torque(system, PostureTask(kp=50.0))
-    wrapped = within_limits(law)
-    q, v = np.array([0.1, -0.2]), np.array([0.3, 0.1])
+    wrapped, q, v = within_limits(law), np.array([0.1, -0.2]), np.array([0.3, 0.1])
     near, far = law.reference(posture_q=q + 0.05), law.reference(posture_q=q - [0.9, 0.0])
-    own, other = outputs_of_both(law, wrapped, q, v, near)
+    own, other = (outputs_of(each, q, v, near) for each in (law, wrapped))
     assert own[2] == other[2] == 0
-    np.testing.assert_array_equal(other[0], own[0])
-    own, other = outputs_of_both(law, wrapped, q, v, far)
-    force = system.actuator_force(q, v, other[0]).full().ravel()
-    unclipped = 80.0 * (other[0][0] - q[0]) - 4.0 * v[0]
-    assert other[2] == 1
+    assert_array_equal(other[0], own[0])
+    u, _, status, _ = outputs_of(wrapped, q, v, far)
+    force = system.actuator_force(q, v, u).full().ravel()
+    assert status == 1
     assert abs(force[0]) == pytest.approx(14.0, abs=1e-6)
+    unclipped = 80.0 * (u[0] - q[0]) - 4.0 * v[0]
     assert unclipped == pytest.approx(force[0], abs=1e-6)  # nothing is left for MuJoCo to clip
 
 
 def test_without_limits_the_wrap_changes_nothing():
-    system = mb.read_mjcf(PLAIN)
-    law = gravity_compensated_pd(system, PostureTask(), stiffness=30.0, damping=3.0)
-    wrapped = within_limits(law)
+    law = gravity_compensated_pd(mb.read_mjcf(PLAIN), PostureTask(), stiffness=30.0, damping=3.0)
+    wrapped, rng = within_limits(law), np.random.default_rng(1)
     assert wrapped.controller.stages.m == 0
-    rng = np.random.default_rng(1)
     for _ in range(10):
-        q, v = rng.standard_normal((2, 2))
-        own, other = outputs_of_both(
-            law, wrapped, q, v, law.reference(posture_q=5 * rng.standard_normal(2))
-        )
+        state = (*rng.standard_normal((2, 2)), law.reference(posture_q=5 * rng.standard_normal(2)))
+        own, other = (outputs_of(each, *state) for each in (law, wrapped))
         assert own[2] == other[2] == 0
-        np.testing.assert_array_equal(other[0], own[0])
+        assert_array_equal(other[0], own[0])

@@ -12,7 +12,6 @@ from mbcasadi import models
 GRAVITY = 9.81
 CHORDS = 8  # each gains the digits that a step of 3e-4 leaves
 FEET = ("FL", "FR", "RL", "RR")
-
 SPINNING = """
 <mujoco>
   <option gravity="0.3 -0.2 -9.81"/>
@@ -98,8 +97,7 @@ def rolling_disc():
     inertia = mass * radius**2 / 4 * (across + 2 * ca.dot(turning, axle) ** 2)
     kinetic = (mass * ca.sumsqr(ca.jtimes(centre, q, v)) + inertia) / 2
     rolling = ca.vertcat(
-        ca.horzcat(1, 0, 0, 0, -radius * ca.cos(yaw)),
-        ca.horzcat(0, 1, 0, 0, -radius * ca.sin(yaw)),
+        ca.horzcat(1, 0, 0, 0, -radius * ca.cos(yaw)), ca.horzcat(0, 1, 0, 0, -radius * ca.sin(yaw))
     )
     B = np.zeros((5, 2))
     B[2, 0] = B[4, 1] = 1.0

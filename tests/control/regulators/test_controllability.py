@@ -6,6 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from linear_mechanisms import cart_pole, state_of, system_of
+from numpy.testing import assert_allclose
 from scipy.optimize import linprog
 from support.refusals import refused
 
@@ -89,9 +90,9 @@ def test_random_losses_are_found(hidden):
     for mode in report.unreached:
         assert np.abs(hidden_eigenvalues - mode.eigenvalue).min() < 1e-6
     W = report.directions
-    np.testing.assert_allclose(W.T @ W, np.eye(hidden), atol=1e-12)
-    np.testing.assert_allclose(W.T @ transformed.dfdu, 0, atol=1e-10)
-    np.testing.assert_allclose(W.T @ transformed.dfdx @ (np.eye(n) - W @ W.T), 0, atol=1e-10)
+    assert_allclose(W.T @ W, np.eye(hidden), atol=1e-12)
+    assert_allclose(W.T @ transformed.dfdu, 0, atol=1e-10)
+    assert_allclose(W.T @ transformed.dfdx @ (np.eye(n) - W @ W.T), 0, atol=1e-10)
 
 
 def test_poles_of_one_length_hide_a_swing():
@@ -99,8 +100,8 @@ def test_poles_of_one_length_hide_a_swing():
     assert not report.stabilisable
     assert (report.rank, report.nx) == (4, 6)
     (mode,) = report.unreached
-    np.testing.assert_allclose(mode.eigenvalue, 1j * np.sqrt(9.81 / 0.8), atol=1e-6)
-    np.testing.assert_allclose(np.abs(mode.shape), [0, 1, 1], atol=1e-6)
+    assert_allclose(mode.eigenvalue, 1j * np.sqrt(9.81 / 0.8), atol=1e-6)
+    assert_allclose(np.abs(mode.shape), [0, 1, 1], atol=1e-6)
     assert set(mode.joints) == {"q_1", "q_2"}
     assert "swings at 0.557 Hz and does not decay" in report.in_words
 
@@ -111,7 +112,7 @@ def test_the_modes_shape_is_a_motion_that_no_control_moves():
     assert mode.decays
     s, shape = mode.eigenvalue, mode.shape
     x = np.concatenate([linear.to_xi @ shape, linear.to_eta @ (s * shape)])
-    np.testing.assert_allclose(linear.dfdx @ x, s * x, atol=1e-8)
+    assert_allclose(linear.dfdx @ x, s * x, atol=1e-8)
     assert mode_of(linear, s, 1e-3 * x).joints == mode.joints  # an eigenvector has no length
 
 
@@ -130,7 +131,7 @@ def test_a_discrete_system_tells_the_same(period):
     report = controllability(linear if period is None else discretize(linear, period))
     (mode,) = report.unreached
     assert report.stabilisable
-    np.testing.assert_allclose(mode.eigenvalue.imag, np.sqrt(9.81 / 0.8), rtol=1e-3)
+    assert_allclose(mode.eigenvalue.imag, np.sqrt(9.81 / 0.8), rtol=1e-3)
     assert "is stabilisable: no control acts on 2 of its 6 states" in report.in_words
 
 
@@ -236,7 +237,7 @@ def test_forces_within_limits_exist_exactly_where_linear_programming_finds_them(
         second = linprog(np.zeros(3), A_eq=E, b_eq=g, bounds=np.column_stack([-bounds, bounds]))
         assert found.feasible == (second.status == 0)
         if found.feasible:
-            np.testing.assert_allclose(E @ found.y, g, atol=1e-9)
+            assert_allclose(E @ found.y, g, atol=1e-9)
             assert np.all(np.abs(found.y) <= bounds * (1 + 1e-8))
         seen.add((found.feasible, bool(np.abs(g[0]) > bounds[0])))
     assert {(True, False), (False, True)} <= seen

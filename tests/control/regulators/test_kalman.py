@@ -7,6 +7,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from lqr_problems import at_rest, states_near, weights
+from numpy.testing import assert_allclose, assert_array_equal
 from support.refusals import refused
 from support.sensor_models import LOOP
 
@@ -28,17 +29,11 @@ from mbcasadi.errors import ProblemError, UnknownNameError
 from mbcasadi.plant import Plant
 
 ROUNDING = 1e-12
-
 PERIOD = 2e-3  # s
-
 STATES = 1000
-
 NAME = "pendulum_on_four_bar"
-
 NOISE = 1e-3  # rad, of an encoder
-
 FORCES = 4.0  # rad/s² √s, what disturbs the rates
-
 FALLEN = 0.5  # rad
 
 
@@ -82,8 +77,8 @@ def test_the_estimate_of_all_joints_comes_from_two_and_converges():
     assert errors[3] > 0.1 * start
     assert errors[-1] < 1e-6 * start
     q, v = linear.state(now)
-    np.testing.assert_allclose(np.array(out[1]).ravel(), q, atol=1e-6 * start)
-    np.testing.assert_allclose(np.array(out[2]).ravel(), v, atol=1e-5 * start)
+    assert_allclose(np.array(out[1]).ravel(), q, atol=1e-6 * start)
+    assert_allclose(np.array(out[2]).ravel(), v, atol=1e-5 * start)
 
 
 def test_readings_count_from_their_values_at_the_operating_point():
@@ -92,9 +87,9 @@ def test_readings_count_from_their_values_at_the_operating_point():
     estimator = replace(the_filter(), y_0=y_0, gate=None)
     for used, expected in ((1, change), (0, estimator.C @ x)):
         deviation = ca.evalf(estimator.deviation(ca.SX(x), ca.SX(y_0 + change), ca.SX(used)))
-        np.testing.assert_allclose(deviation.full().ravel(), expected, atol=ROUNDING)
+        assert_allclose(deviation.full().ravel(), expected, atol=ROUNDING)
     same = estimator.correct(ca.SX(x), ca.SX(y_0 + estimator.C @ x), ca.SX(0, 1))
-    np.testing.assert_allclose(ca.evalf(same.x).full().ravel(), x, atol=ROUNDING)
+    assert_allclose(ca.evalf(same.x).full().ravel(), x, atol=ROUNDING)
 
 
 def test_the_error_of_the_filter_is_as_large_as_it_reports():
@@ -110,7 +105,7 @@ def test_the_error_of_the_filter_is_as_large_as_it_reports():
         after = error - L @ (C @ error + NOISE * rng.standard_normal((2, runs)))
         error = A @ after + root @ rng.standard_normal((4, runs))
     actual = np.var(after, axis=1) / np.diag(estimator.gains.after)
-    np.testing.assert_allclose(actual, 1.0, atol=0.25)
+    assert_allclose(actual, 1.0, atol=0.25)
     assert estimator.gains.after[0, 0] < before[0, 0]
 
 
@@ -125,10 +120,7 @@ def test_regulator_and_filter_keep_their_own_poles_in_one_loop():
     du, dz = (np.array(e) for e in slopes(linear.q, linear.v, np.zeros(4)))
     T = np.vstack([linear.to_dq, linear.to_dv])
     loop = np.block(
-        [
-            [step.dfdx + step.dfdu @ du[:, :8] @ T, step.dfdu @ du[:, 8:]],
-            [dz[:, :8] @ T, dz[:, 8:]],
-        ]
+        [[step.dfdx + step.dfdu @ du[:, :8] @ T, step.dfdu @ du[:, 8:]], [dz[:, :8] @ T, dz[:, 8:]]]
     )
     regulator = np.linalg.eigvals(step.dfdx - step.dfdu @ gain())
     both = np.concatenate([regulator, estimator.gains.poles])
@@ -146,7 +138,7 @@ def test_the_prediction_uses_the_clipped_control():
     assert abs(float(u)) == linear.system.limits.ctrl[0, 1]
     y = estimator.output(q, np.zeros(4))
     expected = estimator.function(np.zeros(4), y, u, estimator.gate0)[0]
-    np.testing.assert_allclose(np.array(z)[:4], np.array(expected), rtol=1e-12)
+    assert_allclose(np.array(z)[:4], np.array(expected), rtol=1e-12)
 
 
 def swing(estimator, folder, seconds=3.0):
@@ -202,10 +194,10 @@ def test_the_c_of_lqg_equals_its_function(tmp_path):
     ours = [np.array(x) for x in law.function.map(STATES)(q, v, none, z)]
     other = [np.array(x) for x in program.map(STATES)(q, v, none, z)]
     for a, b in zip(ours, other, strict=True):
-        np.testing.assert_allclose(b, a, rtol=ROUNDING, atol=ROUNDING)
-    np.testing.assert_array_equal(ours[2][0, :3], 3)
+        assert_allclose(b, a, rtol=ROUNDING, atol=ROUNDING)
+    assert_array_equal(ours[2][0, :3], 3)
     own = slice(0, law.core.nz)
-    np.testing.assert_array_equal(ours[1][own, 1], law.controller.z0[own])  # it starts anew
+    assert_array_equal(ours[1][own, 1], law.controller.z0[own])  # it starts anew
     assert {0.0, 1.0, 2.0, 3.0} <= set(ours[2].ravel())
     assert np.all(np.abs(ours[0]) <= linear.system.limits.ctrl[0, 1])
 
@@ -216,7 +208,7 @@ def test_the_c_of_the_filter_alone_equals_its_function(tmp_path):
     rng = np.random.default_rng(9)
     values = [rng.standard_normal((n, STATES)) for n in (4, 2, 1, 4)]
     for a, b in zip(tick.map(STATES)(*values), program.map(STATES)(*values), strict=True):
-        np.testing.assert_allclose(np.array(b), np.array(a), rtol=ROUNDING, atol=ROUNDING)
+        assert_allclose(np.array(b), np.array(a), rtol=ROUNDING, atol=ROUNDING)
 
 
 def test_what_is_not_seen_is_named():

@@ -15,6 +15,7 @@ import mujoco
 import numpy as np
 import pytest
 from linear_mechanisms import chart, field, state_of, system_of
+from numpy.testing import assert_allclose
 
 import mbcasadi as mb
 import mbcasadi.errors as err
@@ -30,9 +31,7 @@ MECHANISMS = [
     "disc",
     "driven_pendulum",
 ]
-
 STEP = 1e-4
-
 DIFFERENCES = 1e-7  # relative; the differences below are of sixth order
 
 
@@ -47,7 +46,6 @@ def derivative(function, size):
 
 
 CASES = [(name, moving) for name in MECHANISMS for moving in (True, False)]
-
 CASES.remove(("driven_pendulum", False))  # a driven mechanism is never at rest
 
 
@@ -64,13 +62,11 @@ def test_the_linear_model_is_the_derivative_of_our_own_motion(name, moving):
     dfdu = derivative(lambda du: field(system, dynamics, linear, zero, u + du), system.nu)
     assert np.abs(linear.dfdu - dfdu).max(initial=0) < DIFFERENCES * scale
     drift = field(system, dynamics, linear, zero, u)
-    np.testing.assert_allclose(linear.drift, drift, atol=1e-8 * (1 + np.abs(drift).max()))
+    assert_allclose(linear.drift, drift, atol=1e-8 * (1 + np.abs(drift).max()))
 
 
 DEVIATION = 1e-6
-
 PERIOD, STEPS = 1e-3, 100
-
 LINEAR = 1e-4  # second order of the deviation, and third of the period over a hundred steps
 
 
@@ -104,7 +100,7 @@ def test_the_bases_turn_smoothly():
     for one, other in pairwise(along):
         assert np.abs(one.Z_v - other.Z_v).max() < 10 * PERIOD
         turn = one.to_eta @ other.Z_v
-        np.testing.assert_allclose(turn, turn.T, atol=1e-12)  # nearest: no turn within the space
+        assert_allclose(turn, turn.T, atol=1e-12)  # nearest: no turn within the space
 
 
 def test_a_motion_through_a_singular_pose_is_refused():
@@ -122,13 +118,9 @@ def test_samples_of_a_wrong_shape_are_refused():
 
 
 TIMESTEP = 1e-3  # s
-
 STEPS_OF_DIFFERENCES = 1e-5
-
 SOFT = (0.9975, 0.995, 0.99)
-
 LEAST, MOST = 5e-4, 3e-2  # share of the matrix that solimp 0.99 changes
-
 RIGID = 5e-6  # the same in the limit: rounding of MuJoCo's differences over TIMESTEP
 
 

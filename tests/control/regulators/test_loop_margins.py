@@ -4,6 +4,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from lqr_problems import MODELS, at_rest, weights
+from numpy.testing import assert_allclose
 from support.refusals import refused
 
 import mbcasadi as mb
@@ -15,14 +16,7 @@ from mbcasadi.control import (
     propose_gains,
 )
 from mbcasadi.control.margins.loop_margins import Loop, loop_margins
-from mbcasadi.control.regulators import (
-    encoders,
-    kalman,
-    lqg,
-    lqr,
-    lqr_gain,
-    margins,
-)
+from mbcasadi.control.regulators import encoders, kalman, lqg, lqr, lqr_gain, margins
 from mbcasadi.control.regulators.discrete import hold_matrices
 from mbcasadi.errors import ProblemError, UnknownNameError
 
@@ -91,7 +85,7 @@ def test_a_law_that_is_designed_for_its_delay_has_the_poles_of_none():
         loop = closed_loop(linear, law, 4e-3, delay)
         expected = np.sort(np.abs(lqr_gain(linear, Q, R, period=4e-3).poles))
         found = np.sort(np.abs(np.linalg.eigvals(loop)))[-expected.size :]
-        np.testing.assert_allclose(found, expected, rtol=1e-6)
+        assert_allclose(found, expected, rtol=1e-6)
     with pytest.raises(ProblemError, match="expected a stable loop"):
         margins(linear, lqr(linear, Q, R, period=4e-3), delay=60)
 

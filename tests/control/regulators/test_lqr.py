@@ -4,6 +4,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from lqr_problems import MODELS, at_rest, in_another_basis, on_the_manifold, states_near, weights
+from numpy.testing import assert_allclose
 from scipy.linalg import expm
 from support.refusals import refused
 
@@ -51,7 +52,7 @@ def test_neither_basis_nor_repeated_rows_change_the_gain(name):
     twice = system.with_rows(q, v, phi=ca.vertcat(rows[0] - 2 * rows[2], 3 * rows[2]))
     for other in (linearize(twice, linear.q, None, linear.u), in_another_basis(linear)):
         again = gain_in_full_coordinates(other, lqr_gain(other, Q, R, period=PERIOD).K)
-        np.testing.assert_allclose(again, gain, atol=SAME * np.abs(gain).max())
+        assert_allclose(again, gain, atol=SAME * np.abs(gain).max())
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -63,12 +64,12 @@ def test_the_law_is_the_gain_on_deviations_and_desires_the_motion_that_it_causes
     fd = forward_dynamics(system, "lagrange", rank_tol=1e-6, derivatives=False)
     for measured in zip(*(x.T for x in states_near(linear, 5, size=0.01)), strict=True):
         u = np.array(law.function(*measured, [], [])[0]).ravel()
-        np.testing.assert_allclose(u, linear.u - K @ linear.coordinates(*measured))
+        assert_allclose(u, linear.u - K @ linear.coordinates(*measured))
         state = on_the_manifold(system, *measured)
         u = np.array(law.function(*state, [], [])[0]).ravel()
         a = np.array(law.desired(*state, [], [])[0]).ravel()
         expected = np.array(fd(*state, system.actuator_force(*state, u))[0]).ravel()
-        np.testing.assert_allclose(a, expected, rtol=1e-6, atol=1e-6)
+        assert_allclose(a, expected, rtol=1e-6, atol=1e-6)
 
 
 def test_a_setpoint_from_the_reference_is_held_like_the_point_of_linearisation(tmp_path):
@@ -78,13 +79,13 @@ def test_a_setpoint_from_the_reference_is_held_like_the_point_of_linearisation(t
     other = equilibrium(system, linear.q + np.array([0.1, 0, 0, 0]), held=["crank"])
     ref = law.reference(setpoint_q=other.q, setpoint_v=np.zeros(4), setpoint_u=other.u)
     u, _, status, *_ = law.function(other.q, np.zeros(4), ref, [])
-    np.testing.assert_allclose(np.array(u).ravel(), other.u, rtol=1e-12)
+    assert_allclose(np.array(u).ravel(), other.u, rtol=1e-12)
     assert float(status) == 0
     assert np.abs(other.u - linear.u).max() > 1e-3
     fixed = lqr(linear, *weights(linear))
     setpoint = law.reference(setpoint_q=linear.q, setpoint_v=np.zeros(4), setpoint_u=linear.u)
     q, v = states_near(linear, 1)
-    np.testing.assert_allclose(
+    assert_allclose(
         np.array(law.function(q, v, setpoint, [])[0]), np.array(fixed.function(q, v, [], [])[0])
     )
 
@@ -94,16 +95,16 @@ def test_poles_are_placed_where_they_are_required():
     desired = np.array([-5, -6, -7, -8 + 2j, -8 - 2j, -9])
     K = poles_gain(linear, desired)
     actual = np.linalg.eigvals(linear.dfdx - linear.dfdu @ K)
-    np.testing.assert_allclose(np.sort_complex(actual), np.sort_complex(desired), atol=1e-6)
+    assert_allclose(np.sort_complex(actual), np.sort_complex(desired), atol=1e-6)
     K = poles_gain(linear, desired, period=PERIOD)
     nx, nu = linear.dfdu.shape
     F = np.zeros((nx + nu, nx + nu))
     F[:nx] = np.hstack([linear.dfdx, linear.dfdu])
     step = expm(F * PERIOD)[:nx]
     dead = np.linalg.svd(linear.dfdu)[2][3]
-    np.testing.assert_allclose(dead @ K, 0, atol=1e-9 * np.abs(K).max())
+    assert_allclose(dead @ K, 0, atol=1e-9 * np.abs(K).max())
     rates = np.log(np.linalg.eigvals(step[:, :nx] - step[:, nx:] @ K)) / PERIOD
-    np.testing.assert_allclose(np.sort_complex(rates), np.sort_complex(desired), atol=1e-6)
+    assert_allclose(np.sort_complex(rates), np.sort_complex(desired), atol=1e-6)
 
 
 def test_two_equal_poles_on_a_cart_are_refused_by_the_mode_that_they_share():

@@ -16,17 +16,13 @@ from mbcasadi.control.regulators import feedback, lqr, pole_placement
 from mbcasadi.validation import validate
 
 HEAVIER = {"mass": 0.1}
-
 PUSH = {  # which rate is pushed, and by how much, N or N m, from 0.5 to 0.6 s
     "cart_pole": (4, 0.1),
     "pendulum_on_four_bar": (2, 0.1),
     "planar_biped": (0, 60.0),
 }
-
 LARGEST = {"cart_pole": 0.1, "pendulum_on_four_bar": 0.4, "planar_biped": 0.06}  # m or rad, of q
-
 AT_THE_END = {"cart_pole": 0.01, "pendulum_on_four_bar": 0.03, "planar_biped": 0.02}
-
 FALLEN = 1.0  # rad or m
 
 

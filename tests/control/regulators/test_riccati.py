@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import quadprog
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import expm, solve_discrete_lyapunov
 from support.refusals import refused
 
@@ -23,9 +24,7 @@ from mbcasadi.errors import ShapeError
 from mbcasadi.shapes import weight
 
 SEEDS = range(4)
-
 PERIOD = 0.05  # s
-
 LONG = 3000  # ticks: all errors of the start have died out
 
 
@@ -59,7 +58,7 @@ def test_the_cost_to_go_is_what_a_motion_costs(seed):
     while np.linalg.norm(x) > 1e-10:
         cost += x @ tick.Q @ x
         x = tick.A @ x
-    np.testing.assert_allclose(cost, np.ones(5) @ solution.S @ np.ones(5), rtol=1e-9)
+    assert_allclose(cost, np.ones(5) @ solution.S @ np.ones(5), rtol=1e-9)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -73,11 +72,11 @@ def test_the_weights_of_a_tick_are_the_integral_of_the_cost(seed):
         flow = expm(F * PERIOD * (1 + node) / 2)
         expected += PERIOD / 2 * share * flow.T @ block @ flow
     solution = np.block([[tick.Q, tick.N], [tick.N.T, tick.R]])
-    np.testing.assert_allclose(solution, expected, rtol=1e-11)
+    assert_allclose(solution, expected, rtol=1e-11)
     step, push, _ = hold_matrices(A, B, np.zeros(5), PERIOD)
-    np.testing.assert_allclose(np.hstack([tick.A, tick.B]), np.hstack([step, push]), rtol=1e-11)
+    assert_allclose(np.hstack([tick.A, tick.B]), np.hstack([step, push]), rtol=1e-11)
     noise = sampled_noise(A.T, Q, PERIOD)
-    np.testing.assert_allclose(sample_cost(A, 0 * B, Q, R, PERIOD).Q, noise, rtol=1e-11)
+    assert_allclose(sample_cost(A, 0 * B, Q, R, PERIOD).Q, noise, rtol=1e-11)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -91,7 +90,7 @@ def test_no_other_gain_costs_less_than_that_of_the_sampled_regulator(seed):
         of_a_tick = on_closed_loop(K, tick.Q, tick.R, tick.N)
         return np.trace(solve_discrete_lyapunov((tick.A - tick.B @ K).T, of_a_tick))
 
-    np.testing.assert_allclose(cost(solution.K), np.trace(solution.S), rtol=1e-9)
+    assert_allclose(cost(solution.K), np.trace(solution.S), rtol=1e-9)
     rng = np.random.default_rng(0)
     for _ in range(20):
         assert cost(solution.K + 1e-2 * rng.standard_normal(solution.K.shape)) > cost(solution.K)
@@ -113,7 +112,7 @@ def test_a_long_horizon_begins_with_the_gain_of_an_endless_one(seed):
     gains, costs = backward_riccati([tick_of(problem)] * LONG, np.zeros((5, 5)))
     solution = sampled_regulator(A, B, Q, R, PERIOD, N)
     assert len(gains) == len(costs) - 1 == LONG
-    np.testing.assert_allclose(gains[0], solution.K, atol=1e-9 * np.abs(solution.K).max())
+    assert_allclose(gains[0], solution.K, atol=1e-9 * np.abs(solution.K).max())
     assert np.abs(gains[-1] - solution.K).max() > 1e-2 * np.abs(solution.K).max()
 
 
@@ -125,8 +124,8 @@ def test_the_error_of_a_filter_has_the_covariance_that_it_reports(seed):
     solution = stationary_filter(A, C, W, V)
     correction = np.eye(4) - solution.L @ C
     after = correction @ solution.before @ correction.T + solution.L @ V @ solution.L.T
-    np.testing.assert_allclose(solution.after, after, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(solution.before, A @ after @ A.T + W, rtol=1e-9, atol=1e-9)
+    assert_allclose(solution.after, after, rtol=1e-9, atol=1e-12)
+    assert_allclose(solution.before, A @ after @ A.T + W, rtol=1e-9, atol=1e-9)
     assert np.all(np.abs(solution.poles) < 1)
 
 
@@ -153,7 +152,6 @@ def test_a_system_that_cannot_be_stabilised_has_no_gain():
 
 
 ROUNDING = 1e-12
-
 MANY = range(12)
 
 
@@ -172,19 +170,19 @@ def test_a_null_basis_is_orthonormal_complete_and_nearest(seed):
     like = np.linalg.qr(rng.standard_normal((8, 5)))[0]
     for Z in (null_basis(A, 1e-9), null_basis(A, 1e-9, like)):
         assert Z.shape == (8, 8 - np.linalg.matrix_rank(A))
-        np.testing.assert_allclose(A @ Z, 0, atol=ROUNDING * 10)
-        np.testing.assert_allclose(Z.T @ Z, np.eye(5), atol=ROUNDING)
+        assert_allclose(A @ Z, 0, atol=ROUNDING * 10)
+        assert_allclose(Z.T @ Z, np.eye(5), atol=ROUNDING)
     turn = np.linalg.qr(rng.standard_normal((5, 5)))[0]
     assert np.linalg.norm(Z - like) <= np.linalg.norm(Z @ turn - like)
     here = null_basis(A, 1e-9)
     there = null_basis(A + 1e-6 * (A @ rng.standard_normal((8, 8))), 1e-9, here)
     assert np.abs(here - there).max() < 1e-4
-    np.testing.assert_allclose(pseudo_inverse(A, 1e-9), np.linalg.pinv(A, 1e-9), atol=1e-10)
+    assert_allclose(pseudo_inverse(A, 1e-9), np.linalg.pinv(A, 1e-9), atol=1e-10)
 
 
 def test_a_null_basis_of_nothing_is_the_coordinates_themselves():
-    np.testing.assert_array_equal(null_basis(np.zeros((0, 3)), 1e-9), np.eye(3))
-    np.testing.assert_allclose(null_basis(np.array([[0.0, 2.0, 0.0]]), 1e-9), np.eye(3)[:, [0, 2]])
+    assert_array_equal(null_basis(np.zeros((0, 3)), 1e-9), np.eye(3))
+    assert_allclose(null_basis(np.array([[0.0, 2.0, 0.0]]), 1e-9), np.eye(3)[:, [0, 2]])
     assert null_basis(np.eye(3), 1e-9).shape == (3, 0)
 
 
@@ -206,13 +204,13 @@ def test_loads_without_limits_are_the_least_controls_then_the_least_reactions(se
     solution = loads(E, g, LoadLimits(np.zeros((0, 9)), np.zeros(0)), nu)
     assert solution.balanced
     assert solution.feasible
-    np.testing.assert_allclose(E @ solution.y, g, atol=1e-10)
+    assert_allclose(E @ solution.y, g, atol=1e-10)
     N = np.linalg.svd(E)[2][5:].T
     for _ in range(20):
         other = solution.y + N @ rng.standard_normal(N.shape[1])
         assert np.linalg.norm(other[:nu]) >= np.linalg.norm(solution.y[:nu]) - ROUNDING
     inner = N @ np.linalg.svd(N[:nu])[2][np.linalg.matrix_rank(N[:nu]) :].T  # controls untouched
-    np.testing.assert_allclose(inner.T @ solution.y, 0, atol=1e-10)
+    assert_allclose(inner.T @ solution.y, 0, atol=1e-10)
 
 
 @pytest.mark.parametrize("seed", MANY)
@@ -230,9 +228,9 @@ def test_loads_within_limits_are_those_of_a_solver_of_quadratic_programs(seed):
     )[0]
     assert solution.feasible
     assert np.abs(free.y[:5]).max() > 0.1
-    np.testing.assert_allclose(E @ solution.y, g, atol=1e-9)
+    assert_allclose(E @ solution.y, g, atol=1e-9)
     assert np.abs(solution.y[:5]).max() <= most * (1 + 1e-8)
-    np.testing.assert_allclose(solution.y[:5], least[:5], atol=1e-6)
+    assert_allclose(solution.y[:5], least[:5], atol=1e-6)
 
 
 def test_loads_report_what_cannot_be_balanced_and_what_limits_forbid():
@@ -241,7 +239,7 @@ def test_loads_report_what_cannot_be_balanced_and_what_limits_forbid():
         E, g + np.array([1.0, 0, 0, 0, 0, 0]), LoadLimits(np.zeros((0, 9)), np.zeros(0)), 5
     )
     assert not stray.balanced
-    np.testing.assert_allclose(E.T @ stray.unbalanced, 0, atol=1e-10)
+    assert_allclose(E.T @ stray.unbalanced, 0, atol=1e-10)
     both = LoadLimits(np.vstack([np.eye(9), -np.eye(9)]), np.full(18, 1e-3))
     forbidden = loads(E, g, both, 5)
     assert forbidden.balanced
@@ -268,8 +266,8 @@ def test_rounding_does_not_decide_whether_the_edge_of_the_limits_holds():
             found = loads(E, E @ y, LoadLimits(G, closer), 6)
             assert found.feasible == feasible, size
             if feasible:
-                np.testing.assert_allclose(E @ found.y, E @ y, atol=ROUNDING)
-                np.testing.assert_allclose(found.y, y, atol=2e-8)  # limits hold to 1e-9
+                assert_allclose(E @ found.y, E @ y, atol=ROUNDING)
+                assert_allclose(found.y, y, atol=2e-8)  # limits hold to 1e-9
 
 
 @pytest.mark.parametrize("seed", MANY)
@@ -289,11 +287,11 @@ def test_the_reduction_keeps_the_constraint_and_the_motion(seed):
     free = full.dfdx @ solution.N @ z + full.dfdu @ u + full.c
     multipliers = -np.linalg.pinv(G @ full.S, 1e-9) @ G @ free
     rate = free + full.S @ multipliers
-    np.testing.assert_allclose(G @ rate, 0, atol=1e-8)
+    assert_allclose(G @ rate, 0, atol=1e-8)
     x_dot = solution.N @ (solution.dfdz @ z + solution.dfdu @ u + solution.c)
-    np.testing.assert_allclose(x_dot, rate, atol=1e-8)
+    assert_allclose(x_dot, rate, atol=1e-8)
     skew = solution.N @ rng.standard_normal((len(z), len(z)))  # any basis of the same space
     T = np.linalg.pinv(solution.N) @ skew
     other = reduce_descriptor(full, basis=skew)
-    np.testing.assert_allclose(T @ other.dfdz, solution.dfdz @ T, atol=1e-6 * np.linalg.cond(T))
+    assert_allclose(T @ other.dfdz, solution.dfdz @ T, atol=1e-6 * np.linalg.cond(T))
     refused(ShapeError, "G N = 0", lambda: reduce_descriptor(full, basis=np.eye(n)))

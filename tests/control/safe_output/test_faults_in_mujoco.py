@@ -102,7 +102,6 @@ def run(controller, model, q0, fault, seconds, *, begin=0.1, after=0.05, referen
 
 
 FEET = ("FL", "FR", "RL", "RR")
-
 SERVO_ARM = """<mujoco><option timestep="0.001"/>
   <worldbody>
     <body><joint name="shoulder" axis="0 1 0" damping="2" armature=".1"/>
@@ -117,7 +116,6 @@ SERVO_ARM = """<mujoco><option timestep="0.001"/>
     <velocity name="elbow" joint="elbow" kv="30" ctrlrange="-5 5"/>
     <motor name="wrist" joint="wrist" ctrlrange="-5 5"/>
   </actuator></mujoco>"""
-
 POSE = np.array([0.6, -0.9, 0.4])  # rad, far from the zero pose
 
 

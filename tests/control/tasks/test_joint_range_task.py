@@ -4,6 +4,7 @@ import casadi as ca
 import mujoco
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from support.refusals import refused
 
 import mbcasadi as mb
@@ -42,7 +43,7 @@ def test_the_output_is_flat_in_the_middle_and_the_depth_in_a_border():
     error = ca.Function("error", [q], [task.residual(system, q, ca.SX.zeros(3), {}).error])
     found = [float(error([0.0, 0.0, x])) for x in (0.0, 0.5, 1.5, -1.5)]
     s = [(x + np.sqrt(x**2 + 0.25**2)) / 2 for x in (-0.5, 0.0, 1.0, -1.0, -2.0)]
-    np.testing.assert_allclose(found, [0, s[3] - s[1], s[4] - s[2], s[2] - s[4]], atol=1e-12)
+    assert_allclose(found, [0, s[3] - s[1], s[4] - s[2], s[2] - s[4]], atol=1e-12)
     assert check_task(JointRangeTask(), mb.read_mjcf(models.path("arm_gripper"))).hold == 0
 
 
@@ -71,7 +72,7 @@ def test_it_has_gains_and_weights_to_tune_and_the_same_answer_in_c(tmp_path):
     given |= {"tuning": [entry.default for entry in law.tuning], "mask": []}
     here, there = law.function(**given), compiled(**given)
     assert int(there["status"]) == 0
-    np.testing.assert_allclose(np.array(there["u"]), np.array(here["u"]), atol=1e-9)
+    assert_allclose(np.array(there["u"]), np.array(here["u"]), atol=1e-9)
 
 
 def test_over_a_horizon_it_costs_what_its_weight_says():

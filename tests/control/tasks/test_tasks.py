@@ -4,6 +4,7 @@ import casadi as ca
 import mujoco
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from support.mechanisms_of_control import feet, stand, system_of
 from support.refusals import refused
 
@@ -27,9 +28,7 @@ from mbcasadi.errors import ProblemError, UnknownNameError
 from mbcasadi.system import from_lagrangian
 
 ROUNDING = 1e-10
-
 STEP = 1e-5
-
 DIFFERENCE = 1e-6  # central differences with that step, rates of some 10
 
 
@@ -40,7 +39,6 @@ def height() -> ca.Function:
 
 
 system = pytest.fixture(scope="module")(lambda: mb.read_mjcf(models.path("quadruped")))
-
 TASKS = {
     "posture": PostureTask(),
     "one joint": PostureTask(("FL_hip",)),
@@ -135,7 +133,7 @@ def test_momentum_is_that_of_mujocos_bodies(system):
         plant.body_subtreemass[root] * data.subtree_linvel[root], data.subtree_angmom[root]
     ]
     error = np.array(f(q, data.qvel, np.zeros(12))[2]).ravel()
-    np.testing.assert_allclose(-error, expected, atol=ROUNDING)
+    assert_allclose(-error, expected, atol=ROUNDING)
     assert np.linalg.norm(expected[3:]) > 0.1
 
 
@@ -165,7 +163,7 @@ def test_an_axis_turned_away_from_its_direction_has_an_error_of_half_a_turn(syst
     error = np.array(f(q, np.zeros(system.nv), np.r_[0, 0, -2.0, np.zeros(6)])[2]).ravel()
     assert np.linalg.norm(error) == pytest.approx(np.pi)
     nowhere = np.array(f(q, np.zeros(system.nv), np.zeros(9))[2]).ravel()
-    np.testing.assert_array_equal(nowhere, 0.0)
+    assert_array_equal(nowhere, 0.0)
 
 
 @pytest.mark.parametrize("name", ["direction", "look at"])
@@ -186,11 +184,11 @@ def test_a_target_that_moves_is_fed_forward(system, name):
 
     J, c, error, v_ref, a_ref = at(0.0)
     ahead, behind = at(STEP), at(-STEP)
-    np.testing.assert_allclose(error, 0, atol=1e-12)
+    assert_allclose(error, 0, atol=1e-12)
     rates = [(a - b) / (2 * STEP) for a, b in zip(ahead, behind, strict=True)]
-    np.testing.assert_allclose(rates[2], v_ref - J @ v[:, None], atol=DIFFERENCE)
-    np.testing.assert_allclose(rates[3], a_ref, atol=DIFFERENCE * 10)
-    np.testing.assert_allclose(rates[0] @ v[:, None], c, atol=DIFFERENCE * 10)
+    assert_allclose(rates[2], v_ref - J @ v[:, None], atol=DIFFERENCE)
+    assert_allclose(rates[3], a_ref, atol=DIFFERENCE * 10)
+    assert_allclose(rates[0] @ v[:, None], c, atol=DIFFERENCE * 10)
     assert np.abs(v_ref).max() > 0.01
 
 
@@ -216,7 +214,7 @@ def test_the_controller_reaches_what_each_task_asks_for(system):
         reached = J @ solution.a[:, None] + c
         if name in ("function", "distance"):  # two rows of one coordinate; a foot that stands
             continue
-        np.testing.assert_allclose(reached, a_ref, atol=1e-3 * max(1, np.abs(a_ref).max()))
+        assert_allclose(reached, a_ref, atol=1e-3 * max(1, np.abs(a_ref).max()))
 
 
 @pytest.mark.parametrize(
@@ -251,7 +249,6 @@ def test_wrong_arguments_are_refused(system):
 
 
 KP, KD = 50.0, 9.0  # 1/s², 1/s
-
 SAME = 1e-4  # m/s² of 10: the share by which r_p pulls
 
 
@@ -283,10 +280,8 @@ def test_the_center_of_mass_has_the_acceleration_of_its_pd_law(axes):
         assert solution.solved
         reached = (J @ solution.a + c.ravel())[rows]
         desired = 0.3 - KD * (J @ v)[rows] + KP * shift
-        np.testing.assert_allclose(reached, desired, atol=SAME * (1 + np.abs(desired).max()))
-        np.testing.assert_allclose(
-            ref[law.reference_slices["com.position"]] - shift, p.ravel()[rows]
-        )
+        assert_allclose(reached, desired, atol=SAME * (1 + np.abs(desired).max()))
+        assert_allclose(ref[law.reference_slices["com.position"]] - shift, p.ravel()[rows])
 
 
 def test_axes_and_systems_without_a_centre_are_refused():
