@@ -21,7 +21,7 @@ LENGTH, MASS, GRAVITY = 40.0, 2e5, 9.81  # m, kg, m/s²: a large crane
 UNITS = {"m, kg": (1.0, 1.0), "mm, g": (1e3, 1e3), "km, t": (1e-3, 1e-3)}
 SAME = 1e-6  # the bias of `torque_weight`, 1e-7
 FAR, TOO_FAR = 1e9, 1e16  # m; 1e12 times a size between 1 and 1e3 m is between them
-MAGNITUDES = 10.0 ** np.arange(0, 309, 4)
+MAGNITUDES = 10.0 ** np.arange(0, 309, 14)
 
 
 def crane(m, kg):

@@ -3,7 +3,7 @@
 import numpy as np
 
 
-def ticks(law, plant, count, ref, *, steps=1, delay=0, function=None, measured=None, **given):
+def ticks(law, plant, count, ref, *, steps=1, delay=0, function=None, measured=None, first=None, **given):
     """Yield the outputs of each tick, when the plant has moved by it.
 
     Args:
@@ -12,7 +12,8 @@ def ticks(law, plant, count, ref, *, steps=1, delay=0, function=None, measured=N
         count: ticks.
         ref: reference, or a function of time.
         steps: of the plant in a tick.
-        delay: ticks by which commands are late; the first one acts from the start.
+        delay: ticks by which commands are late.
+        first: command until the first one acts; that itself by default.
         function: in place of the controller's own, such as its C.
         measured: (q, v) → (q, v) as the controller gets them.
         given: further inputs.
@@ -27,5 +28,6 @@ def ticks(law, plant, count, ref, *, steps=1, delay=0, function=None, measured=N
         out = {name: np.array(value).ravel() for name, value in out.items()}
         z = out["z_next"]
         waiting.append(out["u"])
-        plant.step(waiting[max(k - delay, 0)], steps)
+        late = waiting[0] if first is None else first
+        plant.step(waiting[k - delay] if k >= delay else late, steps)
         yield out

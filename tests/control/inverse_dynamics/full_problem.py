@@ -7,6 +7,7 @@ which also tells an infeasible problem.
 """
 
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.testing import assert_allclose
@@ -66,32 +67,22 @@ class Answer:
 def solve(full):
     """Return the optimum of the full problem."""
     nv, nu = full.B.shape
-    A, c = independent(full.A, full.c)
-    J, c_contact = independent(full.J, full.c_contact)
-    both, bias = np.vstack([A, J]), np.concatenate([c, c_contact])
-    kept, kept_bias = independent(both, bias)
-    nf, nl = full.J.shape[0], A.shape[0]
-    size = nv + nu + nl + nf
-    dynamics = np.hstack([full.M, -full.B, -A.T, -full.J.T])
-    still = np.hstack([kept, np.zeros((len(kept), size - nv))])
-    E, e = np.vstack([dynamics, still]), np.concatenate([full.f, -kept_bias])
+    E, e, of_p, of_f = equations(full)
+    size, nf = E.shape[1], len(of_f)
     roots = [
         np.hstack([np.sqrt(w)[:, None] * T, np.zeros((len(T), size - nv))])
         for T, _, w in full.tasks
     ]
     rights = [np.sqrt(w) * r for _, r, w in full.tasks]
-    of_p = np.hstack([np.zeros((nu, nv)), np.eye(nu), np.zeros((nu, nl + nf))])
-    of_f = np.hstack([np.zeros((nf, nv + nu + nl)), np.eye(nf)])
     roots += [np.sqrt(full.torque_weight)[:, None] * of_p]
     roots += [np.sqrt(full.internal_weight) * full.internal @ of_f]
-    rights += [np.zeros(nu), np.zeros(nf)]
     roots += [np.sqrt(full.force_weight) * of_f]
+    rights += [np.zeros(nu), np.zeros(nf)]
     rights += [np.sqrt(full.force_weight) * np.broadcast_to(full.force_reference, nf)]
     C, d = inequalities(full, of_p, of_f)
     z, feasible = least_squares_within(np.vstack(roots), np.concatenate(rights), E, e, C, d)
-    a, p, force = z[:nv], z[nv : nv + nu], z[nv + nu + nl :]
     cost = np.sum((np.vstack(roots) @ z - np.concatenate(rights)) ** 2) / 2
-    return Answer(feasible, a, p, force.reshape(-1, 3), cost)
+    return Answer(feasible, z[:nv], z[nv : nv + nu], z[size - nf :].reshape(-1, 3), cost)
 
 
 def inequalities(full, of_p, of_f):
@@ -164,34 +155,19 @@ def full_problem(system, q, v, tasks, contacts, limits, on=None, *, weights):
         limits: (nu, 2).
         weights: of the actuator forces (nu,) and of internal forces, `controller.force_weights`.
     """
-    f = column(system.passive_force(q, v)) - column(system.bias_force(q, v))
-    on = np.ones(len(contacts)) if on is None else on
-    active = [contact for contact, flag in zip(contacts, on, strict=True) if flag]
-    rows, biases, bodies = [], [], {}
-    for k, contact in enumerate(active):
-        frame = system.frame(contact.frame, contact.kind)
-        axes = frame_axes(contact.normal)
-        rows.append(axes @ numbers(frame.jacobian(q))[:3])
-        biases.append(axes @ column(frame.bias(q, v))[:3])
-        body = bodies.setdefault(frame.carrier.body, [])
-        body.append((k, axes, column(frame.pose(q)[0])))
-    nc = system.nc
-    return Full(
-        M=numbers(system.mass_matrix(q)),
-        f=f,
-        B=numbers(system.actuation(q)),
-        A=numbers(system.constraint_jacobian(q)) if nc else np.zeros((0, system.nv)),
-        c=column(system.constraint_bias(q, v)) if nc else np.zeros(0),
-        J=np.vstack([np.zeros((0, system.nv)), *rows]),
-        c_contact=np.concatenate([np.zeros(0), *biases]),
-        pyramid=pyramid(active),
-        tasks=tasks,
-        limits=np.asarray(limits),
-        internal=internal_projector(bodies.values(), len(active)),
-        torque_weight=np.asarray(weights.actuators),
-        internal_weight=weights.internal,
-        normal_range=normal_ranges(active),
-    )
+    moving, active = [], chosen(contacts, on)
+    for contact in active:
+        frame, axes = system.frame(contact.frame, contact.kind), frame_axes(contact.normal)
+        J, c = axes @ numbers(frame.jacobian(q))[:3], axes @ column(frame.bias(q, v))[:3]
+        moving.append(Point(J, c, axes, column(frame.pose(q)[0]), frame.carrier.body))
+    dynamics = {
+        "M": numbers(system.mass_matrix(q)),
+        "f": column(system.passive_force(q, v)) - column(system.bias_force(q, v)),
+        "B": numbers(system.actuation(q)),
+        "A": numbers(system.constraint_jacobian(q)) if system.nc else np.zeros((0, system.nv)),
+        "c": column(system.constraint_bias(q, v)) if system.nc else np.zeros(0),
+    }
+    return assembled(dynamics, moving, active, tasks, limits, weights)
 
 
 def frame_axes(normal):
@@ -314,3 +290,50 @@ def compare(solution, answer, on=None):
         assert_allclose(solution.contact_forces[on], answer.force, atol=FORCE * force)
         assert not np.any(solution.contact_forces[~on])
     return True
+
+
+def equations(full):
+    """Return E, e of dynamics and constraints, and p and f as rows over z = (a, p, lam, f)."""
+    nv, nu = full.B.shape
+    A, c = independent(full.A, full.c)
+    J, c_contact = independent(full.J, full.c_contact)
+    kept, bias = independent(np.vstack([A, J]), np.concatenate([c, c_contact]))
+    nf, size = len(full.J), nv + nu + len(A) + len(full.J)
+    dynamics = np.hstack([full.M, -full.B, -A.T, -full.J.T])
+    still = np.hstack([kept, np.zeros((len(kept), size - nv))])
+    of_p, of_f = np.eye(nu, size, nv), np.eye(nf, size, size - nf)
+    return np.vstack([dynamics, still]), np.concatenate([full.f, -bias]), of_p, of_f
+
+
+def chosen(contacts, on):
+    """Return the contacts that are on."""
+    return [contact for k, contact in enumerate(contacts) if on is None or on[k]]
+
+
+class Point(NamedTuple):
+    """A contact's J (3, nv) and bias (3,) in its axes, its place in the world, its body."""
+
+    J: np.ndarray
+    c: np.ndarray
+    axes: np.ndarray
+    place: np.ndarray
+    body: int
+
+
+def assembled(dynamics, moving, active, tasks, limits, weights):
+    """Return the full problem from M, f, B, A, c by name and the points of active contacts."""
+    bodies, none = {}, np.zeros((0, len(dynamics["f"])))
+    for k, point in enumerate(moving):
+        bodies.setdefault(point.body, []).append((k, point.axes, point.place))
+    return Full(
+        **dynamics,
+        J=np.vstack([none, *(point.J for point in moving)]),
+        c_contact=np.concatenate([np.zeros(0), *(point.c for point in moving)]),
+        pyramid=pyramid(active),
+        tasks=tasks,
+        limits=np.asarray(limits),
+        internal=internal_projector(bodies.values(), len(active)),
+        torque_weight=np.asarray(weights.actuators),
+        internal_weight=weights.internal,
+        normal_range=normal_ranges(active),
+    )

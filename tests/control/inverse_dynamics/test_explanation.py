@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from full_problem import full_problem, independent
+from full_problem import equations, full_problem
 from scipy.optimize import linprog
 from support.mechanisms_of_control import feet, quadruped_controller, stand, system_of
 from support.refusals import refused
@@ -63,15 +63,6 @@ def least_violation(E, e, rows):
     return answer.x[-1]
 
 
-def equations(full):
-    """Return `E z = e` of the dynamics and of contacts that stand still."""
-    nu, nf = full.B.shape[1], len(full.J)
-    kept, bias = independent(full.J, full.c_contact)
-    dynamics = np.hstack([full.M, -full.B, -full.J.T])
-    still = np.hstack([kept, np.zeros((len(kept), nu + nf))])
-    return np.vstack([dynamics, still]), np.concatenate([full.f, -bias])
-
-
 def test_what_excludes_each_other_is_infeasible_and_all_but_any_one_of_it_is_feasible():
     """Forces of feet that are too large or too small for the motors, cones and the weight."""
     system, rng = system_of("quadruped"), np.random.default_rng(8)
@@ -83,7 +74,7 @@ def test_what_excludes_each_other_is_infeasible_and_all_but_any_one_of_it_is_fea
         q, v = stand(system, rng, spread=0.15, speed=1.0, key="stand")
         found = law.explain(q, v, tuning=tuned(contacts)).excluding
         full = full_problem(system, q, v, [], contacts, law.ranges.force, weights=law.force_weights)
-        E, e = equations(full)
+        E, e, *_ = equations(full)
         named = named_rows(system, law, full, E.shape[1])
         if not found:
             assert least_violation(E, e, list(named.values())) < FEASIBLE

@@ -12,22 +12,15 @@ from mbcasadi.qp.solver import controller_fun
 # Relative. Forces that cause no motion are determined by weights of 1e-5 and less.
 SAME = 1e-5
 CASES = {
-    "four_bar": {},
     "quadruped": {"joint_limits": JointLimits(("FL_hip", "RR_thigh"), 1.0, 5.0)},
-    "planar_3rrr": {"torque_reference": True},
+    "planar_3rrr": {"torque_reference": True, "stabilisation": 20.0},
     "five_bar": {
         "loop_force_limits": LoopForceLimits({"pin": (-2.0, 3.0)}),
         "soft": [SoftLimit("loop forces", linear=0.1)],
     },
-    "arm_gripper": {"stabilisation": 20.0},
-    "planar_biped": {},
-    "humanoid": {"force_weight": 1e-6, "force_reference": True, "contact_damping": 5.0},
+    "planar_biped": {"force_weight": 1e-6, "force_reference": True, "contact_damping": 5.0},
 }
-CONTACTS = {
-    "humanoid": feet(tuple(f"left_foot_{i}" for i in range(1, 5))),
-    "planar_biped": feet(("left_foot", "right_foot")),
-    "quadruped": feet(),
-}
+CONTACTS = {"planar_biped": feet(("left_foot", "right_foot")), "quadruped": feet()}
 
 
 @pytest.mark.parametrize("name", CASES)

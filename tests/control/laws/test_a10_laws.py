@@ -125,33 +125,6 @@ def test_the_force_is_the_desired_one_and_the_motion_that_of_tracking(name, rows
         assert_allclose(missing.full(), 0, atol=1e-7)
 
 
-def test_no_unit_of_a_coordinate_changes_the_law():
-    """q1 in mm: the same motion, and the same controls where the force is controlled as well."""
-    system, theta = system_of("twin"), coordinates_of("twin")
-    S = ca.diag([1e-3, 1, 1])
-    p, w = ca.SX.sym("p", 3), ca.SX.sym("w", 3)
-    q, v = S @ p, S @ w
-    other = mb.from_equations(
-        p,
-        w,
-        M=S @ system.mass_matrix(q) @ S,
-        h=S @ system.bias_force(q, v),
-        B=S,
-        phi=system.constraint(q),
-    )
-    same = function_coordinates(other, ca.Function("theta", [p], [theta_of(q)]))
-    strong = {"ctrl_limits": np.tile([-STRONG, STRONG], (3, 1)), "kp": K_P, "kd": K_D}
-    law = quasi_velocity_force(system, theta, ("phi0.0",), **strong)
-    in_mm = quasi_velocity_force(other, same, ("phi0.0",), **strong)
-    rng = np.random.default_rng(8)
-    for place, speed in zip(*states(system, 5, seed=8), strict=True):
-        ref = rng.standard_normal(7)
-        to_mm = np.array([1e3, 1, 1])
-        expected = law.function(place, speed, ref, [])[0].full()
-        actual = in_mm.function(to_mm * place, to_mm * speed, ref, [])[0].full()
-        assert_allclose(actual, expected, rtol=1e-7, atol=1e-7)
-
-
 def test_a_row_that_is_switched_off_frees_its_motion_and_the_law_follows():
     system = system_of("twin").with_mask()
     q3 = ca.SX.sym("q", 3)

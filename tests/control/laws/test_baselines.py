@@ -19,15 +19,12 @@ ROUNDING = 1e-8
 
 @pytest.mark.parametrize("name", PLANE)
 def test_computed_torque_of_a_tool_gives_the_desired_acceleration(name):
-    system, rng = system_of(name), np.random.default_rng(1)
-    law = computed_torque(system, tool(name, kp=40.0, kd=9.0), **strong(system))
-    for q, v in zip(*states(system, 5, seed=1), strict=True):
-        x, dx, ddx = place_of(name, q) + rng.standard_normal(2), *rng.standard_normal((2, 2))
-        ref = law.reference(tool_position=x, tool_velocity=dx, tool_acceleration=ddx)
-        f, status = motor_force(law, q, v, ref)
+    law = computed_torque(system_of(name), tool(name, kp=40.0, kd=9.0), **strong(system_of(name)))
+    for q, v, (away, dx, ddx), wanted, _ in tool_states(name, 1):
+        f, status = motor_force(law, q, v, law.reference(**wanted))
         _, actual, J = acceleration_of(name, q, v, f)
         assert status == 0
-        expected = ddx + 9.0 * (dx - J @ v) + 40.0 * (x - place_of(name, q))
+        expected = ddx + 9.0 * (dx - J @ v) + 40.0 * away
         assert_allclose(actual, expected, atol=ROUNDING * (1 + abs(expected).max()))
 
 
@@ -139,18 +136,14 @@ def test_what_does_not_fit_is_refused_by_name():
 @pytest.mark.parametrize("name", PLANE)
 def test_the_own_inertia_yields_to_a_push_that_the_law_does_not_know(name):
     """`J a + c = ẍ_d + J G Jᵀ (K e + D ė + F)`, J G Jᵀ from motions under unit forces."""
-    system, rng = system_of(name), np.random.default_rng(4)
-    law = impedance_control(system, tool(name), stiffness=30.0, damping=2.0, **strong(system))
-    for q, v in zip(*states(system, 5, seed=4), strict=True):
-        x, dx, ddx = place_of(name, q) + rng.standard_normal(2), *rng.standard_normal((2, 2))
-        ref = law.reference(tool_position=x, tool_velocity=dx, tool_acceleration=ddx)
-        f, status = motor_force(law, q, v, ref)
-        push = 5 * rng.standard_normal(2)
+    system, spring = system_of(name), {"stiffness": 30.0, "damping": 2.0}
+    law = impedance_control(system, tool(name), **spring, **strong(system))
+    for q, v, (away, dx, ddx), wanted, push in tool_states(name, 4):
+        f, status = motor_force(law, q, v, law.reference(**wanted))
         zero, _, J = acceleration_of(name, q, v, np.zeros(system.nv))
         mobility = np.array([J @ (acceleration_of(name, q, v, J[i])[0] - zero) for i in (0, 1)]).T
         _, actual, _ = acceleration_of(name, q, v, f + J.T @ push)
-        pull = 30.0 * (x - place_of(name, q)) + 2.0 * (dx - J @ v) + push
-        expected = ddx + mobility @ pull
+        expected = ddx + mobility @ (30.0 * away + 2.0 * (dx - J @ v) + push)
         assert status == 0
         assert_allclose(actual, expected, atol=ROUNDING * (1 + abs(expected).max()))
 
@@ -158,46 +151,31 @@ def test_the_own_inertia_yields_to_a_push_that_the_law_does_not_know(name):
 @pytest.mark.parametrize("name", PLANE)
 def test_a_chosen_inertia_yields_to_a_push_that_is_measured(name):
     """`Λ (ẍ - ẍ_d) = K e + D ė + F`, rows with masses of their own."""
-    system, rng = system_of(name), np.random.default_rng(5)
-    mass = np.array([2.0, 7.0])
-    law = impedance_control(
-        system, tool(name), stiffness=30.0, damping=2.0, inertia=mass, **strong(system)
-    )
-    for q, v in zip(*states(system, 5, seed=5), strict=True):
-        x, dx, ddx = place_of(name, q) + rng.standard_normal(2), *rng.standard_normal((2, 2))
-        push = 5 * rng.standard_normal(2)
-        reference = {"tool_position": x, "tool_velocity": dx, "tool_acceleration": ddx}
-        f, status = motor_force(law, q, v, law.reference(**reference, tool_measured=push))
+    system, mass = system_of(name), np.array([2.0, 7.0])
+    options = {"stiffness": 30.0, "damping": 2.0, "inertia": mass} | strong(system)
+    law = impedance_control(system, tool(name), **options)
+    for q, v, (away, dx, ddx), wanted, push in tool_states(name, 5):
+        f, status = motor_force(law, q, v, law.reference(**wanted, tool_measured=push))
         _, actual, J = acceleration_of(name, q, v, f)
         _, pushed, _ = acceleration_of(name, q, v, f + J.T @ push)
-        pull = 30.0 * (x - place_of(name, q)) + 2.0 * (dx - J @ v)
-        expected = ddx + (pull + push) / mass
+        expected = ddx + (30.0 * away + 2.0 * (dx - J @ v) + push) / mass
         assert status == 0
         assert abs(pushed - actual).max() > 1e-3
         assert_allclose(pushed, expected, atol=ROUNDING * (1 + abs(expected).max()))
 
 
 def test_what_the_tool_leaves_free_is_braked_without_moving_it():
-    system = system_of("planar_3rrr")
+    system, name = system_of("planar_3rrr"), "planar_3rrr"
     q, v = (each[0] for each in states(system, 1, seed=6))
+    spring = {"stiffness": 30.0, "damping": 2.0} | strong(system)
     braked, plain = (
-        impedance_control(
-            system,
-            tool("planar_3rrr"),
-            stiffness=30.0,
-            damping=2.0,
-            joint_damping=rate,
-            **strong(system),
-        )
-        for rate in (4.0, 0.0)
+        impedance_control(system, tool(name), joint_damping=rate, **spring) for rate in (4.0, 0.0)
     )
-    ref = plain.reference(tool_position=place_of("planar_3rrr", q))
-    a, x, J = acceleration_of("planar_3rrr", q, v, motor_force(braked, q, v, ref)[0])
-    other, y, _ = acceleration_of("planar_3rrr", q, v, motor_force(plain, q, v, ref)[0])
-    M = system.mass_matrix(q).full()
-    A = np.vstack([system.constraint_jacobian(q).full(), J])
-    L = np.linalg.cholesky(M)
-    rows = np.linalg.solve(L, A.T).T
+    ref = plain.reference(tool_position=place_of(name, q))
+    a, x, J = acceleration_of(name, q, v, motor_force(braked, q, v, ref)[0])
+    other, y, _ = acceleration_of(name, q, v, motor_force(plain, q, v, ref)[0])
+    L = np.linalg.cholesky(system.mass_matrix(q).full())
+    rows = np.linalg.solve(L, np.vstack([system.constraint_jacobian(q).full(), J]).T).T
     free = np.eye(system.nv) - np.linalg.pinv(rows, 1e-9) @ rows
     expected = -4.0 * np.linalg.solve(L.T, free @ (L.T @ v))  # least kinetic energy
     assert abs(a - other).max() > 1e-2
@@ -227,3 +205,12 @@ def test_a_constant_push_shifts_the_tool_by_push_over_stiffness_in_mujoco_as_c()
     shift = place_of("planar_3rrr", final) - place_of("planar_3rrr", system.tree.q0)
     assert rows == list(PLANE["planar_3rrr"])
     assert_allclose(shift, F / 400.0, rtol=0.02)
+
+
+def tool_states(name, seed):
+    """Yield states, a desired place, speed and acceleration of the tool, and a push."""
+    rng = np.random.default_rng(seed)
+    for q, v in zip(*states(system_of(name), 5, seed=seed), strict=True):
+        x, dx, ddx = place_of(name, q) + rng.standard_normal(2), *rng.standard_normal((2, 2))
+        wanted = {"tool_position": x, "tool_velocity": dx, "tool_acceleration": ddx}
+        yield q, v, (x - place_of(name, q), dx, ddx), wanted, 5 * rng.standard_normal(2)

@@ -11,7 +11,6 @@ import mbcasadi.errors as err
 from mbcasadi import models
 from mbcasadi.control import PostureTask, with_fallback
 from mbcasadi.control.laws import computed_torque
-from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.system import read_mjcf
 
 ROUNDING = 1e-12
@@ -77,29 +76,6 @@ def test_the_reference_is_filled_by_name(four_bar):
     refused(err.UnknownNameError, r"'posture_w'.*'posture.q'", lambda: law.reference(posture_w=1.0))
     with pytest.raises(err.ShapeError, match="posture_q has 2 entries, expected 1"):
         law.reference(posture_q=[1.0, 2.0])
-
-
-def test_computed_torque_gives_the_acceleration_that_the_task_requires(four_bar):
-    law = computed_torque(four_bar, PostureTask(joints=("crank",), kp=40.0, kd=9.0))
-    fd = forward_dynamics(four_bar, "lagrange", derivatives=False)
-    rng = np.random.default_rng(5)
-    for _ in range(20):
-        q = np.array(four_bar.integrate(four_bar.tree.q0, 0.3 * rng.standard_normal(3))).ravel()
-        for _ in range(30):
-            A = np.array(four_bar.constraint_jacobian(q))
-            q = q - np.linalg.pinv(A, 1e-9) @ np.array(four_bar.constraint(q)).ravel()
-        A = np.array(four_bar.constraint_jacobian(q))
-        v = (np.eye(3) - np.linalg.pinv(A, 1e-9) @ A) @ rng.standard_normal(3)
-        desired = {"q": q[0] + 0.01, "v": v[0] - 0.1, "a": 0.3}
-        u, _, status, _, missing = law.function(
-            q, v, [desired["q"], desired["v"], desired["a"]], []
-        )
-        assert float(status) == 0
-        assert_allclose(np.array(missing), 0, atol=ROUNDING)
-        force = four_bar.actuator_force(q, v, u)
-        a = np.array(fd(q, v, force)[0]).ravel()
-        expected = desired["a"] + 9.0 * (desired["v"] - v[0]) + 40.0 * 0.01
-        assert_allclose(a[0], expected, rtol=1e-9)
 
 
 def test_a_motion_that_no_motor_gives_has_a_status_of_its_own():

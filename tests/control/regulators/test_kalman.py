@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from lqr_problems import at_rest, states_near, weights
 from numpy.testing import assert_allclose, assert_array_equal
+from support.loops_in_mujoco import ticks
 from support.refusals import refused
 from support.sensor_models import LOOP
 
@@ -147,21 +148,19 @@ def swing(estimator, folder, seconds=3.0):
     The plant is MuJoCo, 10 % heavier and pushed; the law is C. It gets no velocity, and neither
     coupler nor rocker.
     """
-    linear = at_rest(NAME)
-    made = lqg(estimator, gain())
-    law = export_c(made, folder).load()
-    plant = Plant(models.path(NAME), perturb={"mass": 0.1})
+    linear, law, rng = at_rest(NAME), lqg(estimator, gain()), np.random.default_rng(4)
+    plant, away = Plant(models.path(NAME), perturb={"mass": 0.1}), []
     plant.reset(linear.q)
-    rng, z, away = np.random.default_rng(4), made.controller.z0, []
-    for k in range(round(seconds / PERIOD)):
-        t = k * PERIOD
-        plant.apply_force(0.1 * (0.5 <= t < 0.6) * np.eye(4)[2])
-        measured = np.where(
-            [True, False, True, False], plant.q + NOISE * rng.standard_normal(4), 0.0
-        )
-        u, z, status, *_ = law(measured, np.zeros(4), [], z)
-        assert float(status) < 2
-        plant.step(np.array(u).ravel(), round(PERIOD / plant.timestep))
+
+    def measured(q, _):
+        plant.apply_force(0.1 * (0.5 <= plant.time < 0.6) * np.eye(4)[2])
+        noisy = q + NOISE * rng.standard_normal(4)
+        return np.where([True, False, True, False], noisy, 0.0), np.zeros(4)
+
+    given = {"steps": round(PERIOD / plant.timestep), "measured": measured}
+    given["function"] = export_c(law, folder).load()
+    for out in ticks(law, plant, round(seconds / PERIOD), [], **given):
+        assert out["status"] < 2
         away.append(np.abs(plant.q - linear.q).max())
         if away[-1] > 2 * FALLEN:
             break
@@ -179,27 +178,6 @@ def test_speeds_are_known_better_than_from_differences_of_the_measurement():
     to_dv = at_rest(NAME).to_dv
     spread = np.sqrt(np.diag(to_dv @ the_filter().gains.after @ to_dv.T))
     assert spread.max() < np.sqrt(2) * NOISE / PERIOD / 2
-
-
-def test_the_c_of_lqg_equals_its_function(tmp_path):
-    linear = at_rest(NAME)
-    law = lqg(the_filter(), gain())
-    program = export_c(law, tmp_path / "c").load()
-    q, v = states_near(linear, STATES, size=0.3)
-    size = (law.controller.z0.size, STATES)
-    z = 0.3 * np.random.default_rng(8).standard_normal(size)
-    z[4:6] *= 10  # the gate's counters
-    q[0, 0], z[1, 1], z[2, 2] = np.nan, np.inf, 1e300
-    none = np.zeros((0, STATES))
-    ours = [np.array(x) for x in law.function.map(STATES)(q, v, none, z)]
-    other = [np.array(x) for x in program.map(STATES)(q, v, none, z)]
-    for a, b in zip(ours, other, strict=True):
-        assert_allclose(b, a, rtol=ROUNDING, atol=ROUNDING)
-    assert_array_equal(ours[2][0, :3], 3)
-    own = slice(0, law.core.nz)
-    assert_array_equal(ours[1][own, 1], law.controller.z0[own])  # it starts anew
-    assert {0.0, 1.0, 2.0, 3.0} <= set(ours[2].ravel())
-    assert np.all(np.abs(ours[0]) <= linear.system.limits.ctrl[0, 1])
 
 
 def test_the_c_of_the_filter_alone_equals_its_function(tmp_path):
@@ -290,3 +268,19 @@ def test_what_reads_more_than_the_state_is_no_output(system, name):
 def test_outputs_need_a_known_sensor(system):
     refused(UnknownNameError, "unknown sensor", lambda: sensor_output(system, ["nose"]))
     refused(ProblemError, "nothing is measured", lambda: sensor_output(system, []))
+
+
+def test_lqg_is_bounded_flags_what_is_bad_and_starts_anew():
+    linear, law = at_rest(NAME), lqg(the_filter(), gain())
+    q, v = states_near(linear, STATES, size=0.3)
+    z = 0.3 * np.random.default_rng(8).standard_normal((law.z0.size, STATES))
+    z[4:6] *= 10  # the gate's counters
+    q[0, 0], z[1, 1], z[2, 2] = np.nan, np.inf, 1e300
+    u, z_next, status, *_ = (
+        np.array(x) for x in law.function.map(STATES)(q, v, np.zeros((0, STATES)), z)
+    )
+    own = slice(0, law.core.nz)
+    assert_array_equal(status[0, :3], 3)
+    assert_array_equal(z_next[own, 1], law.z0[own])
+    assert {0.0, 1.0, 2.0, 3.0} <= set(status.ravel())
+    assert np.all(np.abs(u) <= linear.system.limits.ctrl[0, 1])

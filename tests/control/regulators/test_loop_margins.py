@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from lqr_problems import MODELS, at_rest, weights
 from numpy.testing import assert_allclose
+from support.loops_in_mujoco import ticks
 from support.refusals import refused
 
 import mbcasadi as mb
@@ -19,6 +20,7 @@ from mbcasadi.control.margins.loop_margins import Loop, loop_margins
 from mbcasadi.control.regulators import encoders, kalman, lqg, lqr, lqr_gain, margins
 from mbcasadi.control.regulators.discrete import hold_matrices
 from mbcasadi.errors import ProblemError, UnknownNameError
+from mbcasadi.plant import Plant
 
 H = 1e-3
 SLIDE = """<mujoco><option gravity="0 0 0"/><worldbody><body><joint name="x" type="slide"/>
@@ -128,19 +130,13 @@ def test_integral_action_leaves_no_error_under_a_constant_load():
     assert 0 < found.weakest < 1 < found.strongest
 
 
-def rest_of(linear, law, push, delay, ticks=15000):
-    """Return the deviation (nv,) in which a pushed nonlinear mechanism comes to rest."""
-    from mbcasadi.plant import Plant  # MuJoCo, the mechanism itself
-
+def rest_of(linear, law, push, delay, count=15000):
+    """Return the deviation (nv,) in which a pushed nonlinear mechanism comes to rest in MuJoCo."""
     plant = Plant(mb.models.path(linear.system.name), timestep=H, rigid=True)
     plant.reset(linear.q)
     plant.apply_force(push)
-    z, waiting = law.controller.z0, [linear.u] * delay
-    for _ in range(ticks):
-        out = law.function(q=plant.q, v=plant.v, z=z)
-        z = out["z_next"]
-        waiting.append(np.array(out["u"]).ravel())
-        plant.step(waiting.pop(0))
+    for _ in ticks(law, plant, count, [], delay=delay, first=linear.u):
+        pass
     return np.array(linear.system.difference(linear.q, plant.q)).ravel()
 
 

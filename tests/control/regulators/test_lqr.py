@@ -44,15 +44,13 @@ def two_poles(bob):
 @pytest.mark.parametrize("name", MODELS)
 def test_neither_basis_nor_repeated_rows_change_the_gain(name):
     linear = at_rest(name)
-    Q, R = weights(linear)
-    gain = gain_in_full_coordinates(linear, lqr_gain(linear, Q, R, period=PERIOD).K)
-    system = linear.system
+    (Q, R), system = weights(linear), linear.system
+    gain = full_gain(linear, Q, R)
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     rows = system.constraint(q)
     twice = system.with_rows(q, v, phi=ca.vertcat(rows[0] - 2 * rows[2], 3 * rows[2]))
     for other in (linearize(twice, linear.q, None, linear.u), in_another_basis(linear)):
-        again = gain_in_full_coordinates(other, lqr_gain(other, Q, R, period=PERIOD).K)
-        assert_allclose(again, gain, atol=SAME * np.abs(gain).max())
+        assert_allclose(full_gain(other, Q, R), gain, atol=SAME * np.abs(gain).max())
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -143,3 +141,7 @@ def test_errors_name_what_was_expected():
     with pytest.raises(err.ProblemError, match="does not rest where it was linearised"):
         lqr(linearize(linear.system, linear.q), Q, R)
     refused(err.ProblemError, "is discrete", lambda: lqr(discretize(linear, PERIOD), Q, R))
+
+
+def full_gain(linear, Q, R):
+    return gain_in_full_coordinates(linear, lqr_gain(linear, Q, R, period=PERIOD).K)

@@ -27,6 +27,8 @@ SEEDS = range(4)
 PERIOD = 0.05  # s
 LONG = 3000  # ticks: all errors of the start have died out
 
+NO_LIMITS = LoadLimits(np.zeros((0, 9)), np.zeros(0))
+
 
 def random_problem(seed):
     """Return A, B, Q, R, N of five states and two controls, the weight positive definite."""
@@ -201,7 +203,7 @@ def problem(seed):
 def test_loads_without_limits_are_the_least_controls_then_the_least_reactions(seed):
     E, g, _, rng = problem(seed)
     nu = 5
-    solution = loads(E, g, LoadLimits(np.zeros((0, 9)), np.zeros(0)), nu)
+    solution = loads(E, g, NO_LIMITS, nu)
     assert solution.balanced
     assert solution.feasible
     assert_allclose(E @ solution.y, g, atol=1e-10)
@@ -216,16 +218,12 @@ def test_loads_without_limits_are_the_least_controls_then_the_least_reactions(se
 @pytest.mark.parametrize("seed", MANY)
 def test_loads_within_limits_are_those_of_a_solver_of_quadratic_programs(seed):
     E, g, _, _ = problem(seed)
-    free = loads(E, g, LoadLimits(np.zeros((0, 9)), np.zeros(0)), 5)
+    free = loads(E, g, NO_LIMITS, 5)
     most = 0.97 * np.abs(free.y[:5]).max()  # the limit binds
     limits = LoadLimits(np.vstack([np.eye(9)[:5], -np.eye(9)[:5]]), np.full(10, most))
-    solution = loads(E, g, limits, 5)
-    weight = np.diag([1.0] * 5 + [1e-8] * 4)
-    independent = E[:5]
-    rows = np.vstack([independent, -limits.G])
-    least = quadprog.solve_qp(
-        weight, np.zeros(9), rows.T, np.concatenate([g[:5], -limits.d]), independent.shape[0]
-    )[0]
+    solution, weight = loads(E, g, limits, 5), np.diag([1.0] * 5 + [1e-8] * 4)
+    rows, ends = np.vstack([E[:5], -limits.G]), np.concatenate([g[:5], -limits.d])
+    least = quadprog.solve_qp(weight, np.zeros(9), rows.T, ends, 5)[0]
     assert solution.feasible
     assert np.abs(free.y[:5]).max() > 0.1
     assert_allclose(E @ solution.y, g, atol=1e-9)
@@ -235,13 +233,10 @@ def test_loads_within_limits_are_those_of_a_solver_of_quadratic_programs(seed):
 
 def test_loads_report_what_cannot_be_balanced_and_what_limits_forbid():
     E, g, _, _ = problem(0)
-    stray = loads(
-        E, g + np.array([1.0, 0, 0, 0, 0, 0]), LoadLimits(np.zeros((0, 9)), np.zeros(0)), 5
-    )
+    stray = loads(E, g + np.eye(6)[0], NO_LIMITS, 5)
     assert not stray.balanced
     assert_allclose(E.T @ stray.unbalanced, 0, atol=1e-10)
-    both = LoadLimits(np.vstack([np.eye(9), -np.eye(9)]), np.full(18, 1e-3))
-    forbidden = loads(E, g, both, 5)
+    forbidden = loads(E, g, LoadLimits(np.vstack([np.eye(9), -np.eye(9)]), np.full(18, 1e-3)), 5)
     assert forbidden.balanced
     assert not forbidden.feasible
 
@@ -272,26 +267,19 @@ def test_rounding_does_not_decide_whether_the_edge_of_the_limits_holds():
 
 @pytest.mark.parametrize("seed", MANY)
 def test_the_reduction_keeps_the_constraint_and_the_motion(seed):
-    rng = np.random.default_rng(seed)
-    n, G = 8, deficient(rng, 6, 8)
-    root = rng.standard_normal((n, n))
-    full = DescriptorForm(
-        dfdx=rng.standard_normal((n, n)),
-        dfdu=rng.standard_normal((n, 2)),
-        S=np.linalg.inv(root @ root.T + np.eye(n)) @ G.T,
-        G=G,
-        c=rng.standard_normal(n),
-    )
+    rng, n = np.random.default_rng(seed), 8
+    G, root = deficient(rng, 6, n), rng.standard_normal((n, n))
+    S = np.linalg.inv(root @ root.T + np.eye(n)) @ G.T
+    parts = rng.standard_normal((n, n)), rng.standard_normal((n, 2)), rng.standard_normal(n)
+    full = DescriptorForm(dfdx=parts[0], dfdu=parts[1], S=S, G=G, c=parts[2])
     solution = reduce_descriptor(full)
     z, u = rng.standard_normal(solution.N.shape[1]), rng.standard_normal(2)
     free = full.dfdx @ solution.N @ z + full.dfdu @ u + full.c
-    multipliers = -np.linalg.pinv(G @ full.S, 1e-9) @ G @ free
-    rate = free + full.S @ multipliers
+    rate = free - S @ np.linalg.pinv(G @ S, 1e-9) @ G @ free  # with its multipliers
     assert_allclose(G @ rate, 0, atol=1e-8)
     x_dot = solution.N @ (solution.dfdz @ z + solution.dfdu @ u + solution.c)
     assert_allclose(x_dot, rate, atol=1e-8)
     skew = solution.N @ rng.standard_normal((len(z), len(z)))  # any basis of the same space
-    T = np.linalg.pinv(solution.N) @ skew
-    other = reduce_descriptor(full, basis=skew)
+    T, other = np.linalg.pinv(solution.N) @ skew, reduce_descriptor(full, basis=skew)
     assert_allclose(T @ other.dfdz, solution.dfdz @ T, atol=1e-6 * np.linalg.cond(T))
     refused(ShapeError, "G N = 0", lambda: reduce_descriptor(full, basis=np.eye(n)))
