@@ -21,7 +21,6 @@ def held(four_bar):
 
 @pytest.fixture(scope="module")
 def made(four_bar, held):
-    """One controller of each kind for the four-bar."""
     crank = control.PostureTask(("crank",))
     linear = mb.linearize(four_bar, held)
     Q = np.repeat([10.0, 0.1], 3)

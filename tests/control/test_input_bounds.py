@@ -58,7 +58,6 @@ def controllers(m, kg):
 
 
 def evaluate(controller, **values):
-    """Return the outputs by name."""
     f = controller.function
     default = {"z": controller.z0, "v": np.zeros(2)}
     given = [(default | values).get(name, np.zeros(f.numel_in(name))) for name in f.name_in()]

@@ -68,12 +68,10 @@ def gains(u):
 
 
 def motion(u):
-    """Return gains of θ."""
     return {"kp": 100.0 / u.s**2, "kd": 20.0 / u.s}
 
 
 def rates(u):
-    """Return gains in quasi-velocities."""
     return {"kp": 10.0 / u.s, "kd": 20.0 / u.s}
 
 
@@ -226,7 +224,6 @@ def test_reports_on_a_mechanism_agree_in_all_units():
 
 
 def crank_state(u, a=0.7):
-    """Return a closed pose of the slider-crank and an admissible velocity."""
     b = -np.arcsin(0.6 * np.sin(a))
     rate = -0.6 * np.cos(a) / np.cos(b)
     x, speed = 0.3 * np.cos(a) + 0.5 * np.cos(b), -0.3 * np.sin(a) - 0.5 * np.sin(b) * rate

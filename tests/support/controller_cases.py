@@ -202,8 +202,7 @@ def qp_case(
 ARM = """
 <mujoco><option timestep="0.001" integrator="implicitfast"/>
   <default><motor ctrlrange="-40 40"/></default>
-  <worldbody>
-    <geom name="pillar" type="sphere" pos=".55 .02 0" size=".08"/>
+  <worldbody><geom name="pillar" type="sphere" pos=".55 .02 0" size=".08"/>
     <geom name="post" type="box" pos="-.4 .5 0" size=".05 .06 .2" euler="0 0 30"/>
     <body name="upper"><joint name="shoulder" axis="0 0 1" range="-150 150" frictionloss="1"/>
       <geom name="upper" type="cylinder" fromto=".06 0 0 .34 0 0" size=".03" mass="2"/>

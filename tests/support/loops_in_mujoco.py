@@ -3,7 +3,9 @@
 import numpy as np
 
 
-def ticks(law, plant, count, ref, *, steps=1, delay=0, function=None, measured=None, first=None, **given):
+def ticks(
+    law, plant, count, ref, *, steps=1, delay=0, function=None, measured=None, first=None, **given
+):
     """Yield the outputs of each tick, when the plant has moved by it.
 
     Args:

@@ -65,7 +65,6 @@ class Answer:
 
 
 def solve(full):
-    """Return the optimum of the full problem."""
     nv, nu = full.B.shape
     E, e, of_p, of_f = equations(full)
     size, nf = E.shape[1], len(of_f)
@@ -179,7 +178,6 @@ def frame_axes(normal):
 
 
 def normal_ranges(contacts):
-    """Return the ranges of the normal forces, of contacts that have one."""
     return [
         (c.min_force, np.inf if c.max_force is None else c.max_force)
         for c in contacts
@@ -306,7 +304,6 @@ def equations(full):
 
 
 def chosen(contacts, on):
-    """Return the contacts that are on."""
     return [contact for k, contact in enumerate(contacts) if on is None or on[k]]
 
 

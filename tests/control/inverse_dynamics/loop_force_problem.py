@@ -171,7 +171,6 @@ def equal_stiffness(system):
 
 
 def agrees(solution, answer):
-    """Assert that a solution is that of the judge."""
     (a, p, lam), feasible = answer
     assert feasible
     assert_allclose(solution.a, a, rtol=0, atol=SAME * np.abs(a).max())

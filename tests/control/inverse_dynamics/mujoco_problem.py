@@ -6,7 +6,6 @@ from full_problem import Point, assembled, chosen, frame_axes, rotation_error
 
 
 def at_state(model, q, v):
-    """Return MjData with all of MuJoCo's matrices at a state."""
     data = mujoco.MjData(model)
     data.qpos[:], data.qvel[:] = q, v
     mujoco.mj_forward(model, data)

@@ -22,7 +22,6 @@ ROUNDING = 1e-6
 
 
 def controller_of(xml=ONE, **options):
-    """Return a controller of the hinge."""
     options = {"torque_weight": 1e-12} | options
     return InverseDynamicsQP(read_mjcf(xml), [PostureTask(kp=400.0)], period=PERIOD, **options)
 
@@ -72,7 +71,6 @@ def test_redundant_motors_share_by_their_weights_and_references():
 
 
 def jump(k):
-    """Return a goal that jumps."""
     return 1.0 if k % 400 < 200 else -1.0
 
 

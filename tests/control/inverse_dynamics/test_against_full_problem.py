@@ -34,7 +34,6 @@ def on_legs(contacts, **options):
 
 
 def standing(law, rng, count, **around):
-    """Yield states beside the stance, with the reference of the stance."""
     for _ in range(count):
         q, v = stand(law.system, rng, key="stand", **around)
         yield q, v, law.reference_at(law.system.tree.keyframes["stand"])

@@ -22,31 +22,24 @@ from mbcasadi.errors import ProblemError, UnknownNameError
 H, LEVEL = 0.002, 0.25  # s, m
 LARGEST = 0.3  # kg m²/s
 ARM = """
-<mujoco>
-  <option timestep="0.002" integrator="implicitfast"/>
+<mujoco><option timestep="0.002" integrator="implicitfast"/>
   <default><motor ctrllimited="true" ctrlrange="-80 80"/></default>
-  <worldbody>
-    <body name="upper" pos="0 0 .6"><joint name="shoulder" axis="0 1 0"/>
+  <worldbody><body name="upper" pos="0 0 .6"><joint name="shoulder" axis="0 1 0"/>
       <geom type="capsule" fromto="0 0 0 .4 0 0" size=".03" mass="2"/>
       <body name="lower" pos=".4 0 0"><joint name="elbow" axis="0 1 0"/>
         <geom type="capsule" fromto="0 0 0 .3 0 0" size=".03" mass="1"/>
-        <site name="hand" pos=".3 0 0"/></body></body>
-  </worldbody>
-  <actuator><motor joint="shoulder"/><motor joint="elbow"/></actuator>
-</mujoco>
+        <site name="hand" pos=".3 0 0"/></body></body></worldbody>
+  <actuator><motor joint="shoulder"/><motor joint="elbow"/></actuator></mujoco>
 """
 STOOL = """
-<mujoco>
-  <option timestep="0.002" integrator="implicitfast"/>
+<mujoco><option timestep="0.002" integrator="implicitfast"/>
   <default><motor ctrllimited="true" ctrlrange="-20 20"/></default>
-  <worldbody>
-    <body name="seat" pos="0 0 1"><joint name="turn" axis="0 0 1"/>
+  <worldbody><body name="seat" pos="0 0 1"><joint name="turn" axis="0 0 1"/>
       <geom type="cylinder" size=".15 .05" mass="4"/>
       <body name="arm" pos="0 0 .1"><joint name="swing" axis="0 0 1"/>
         <geom type="capsule" fromto="-.3 0 0 .3 0 0" size=".03" mass="1"/></body></body>
   </worldbody>
-  <actuator><motor joint="turn"/><motor joint="swing"/></actuator>
-</mujoco>
+  <actuator><motor joint="turn"/><motor joint="swing"/></actuator></mujoco>
 """
 START = np.array([0.2, 0.6])
 PLANE = HalfSpace("hand", LEVEL, braking=5.0)

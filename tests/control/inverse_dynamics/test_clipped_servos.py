@@ -15,22 +15,16 @@ PERIOD, FORCE, KP, KD, LIGHT = 0.002, 39.0, 2000.0, 100.0, 5e-4
 FASTEST = 3.0  # rad/s
 OWN, OF_JOINT = f'forcerange="-{FORCE} {FORCE}"', f'actuatorfrcrange="-{FORCE} {FORCE}"'
 ARM = """
-<mujoco>
-  <compiler angle="radian" autolimits="true"/>
+<mujoco><compiler angle="radian" autolimits="true"/>
   <option timestep="0.002" integrator="{integrator}" gravity="0 0 0"/>
   <worldbody><body>
     <joint name="base" axis="0 0 1" range="-3 3"/>
     <geom type="capsule" fromto="0 0 0 .4 0 0" size=".04" mass="4"/>
     <body pos=".4 0 0">
       <joint name="wrist" axis="0 0 1" range="-3 3" armature="5e-4" {of_joint}/>
-      <geom type="sphere" size=".01" mass=".2"/>
-    </body>
-  </body></worldbody>
-  <actuator>
-    <position name="base" joint="base" kp="2000" kv="100" forcerange="-39 39"/>
-    <position name="wrist" joint="wrist" kp="2000" kv="100" {own}/>
-  </actuator>
-</mujoco>
+      <geom type="sphere" size=".01" mass=".2"/></body></body></worldbody>
+  <actuator><position name="base" joint="base" kp="2000" kv="100" forcerange="-39 39"/>
+    <position name="wrist" joint="wrist" kp="2000" kv="100" {own}/></actuator></mujoco>
 """
 
 
@@ -40,7 +34,6 @@ def arm(own: str = OWN, of_joint: str = "", integrator: str = "implicitfast") ->
 
 
 def law_of(xml: str, delay: int = 0, **limits) -> InverseDynamicsQP:
-    """Return a law of both joints."""
     return InverseDynamicsQP(
         mb.read_mjcf(xml),
         [PostureTask(kp=400.0)],

@@ -42,8 +42,7 @@ SLAB = """<mujoco model="slab"><compiler angle="radian"/>
     <body name="arm" pos="0 0 0.4" euler="0.2 0 0">
       <joint name="elbow" axis="1 0 0" damping="0.02" armature="0.01"/>
       <inertial pos="0.05 0 0.15" quat="0.9 0.1 0.3 0.2" mass="1" diaginertia="0.01 0.012 0.004"/>
-      <site name="tool" pos="0.05 0 0.3" euler="0 0.4 0"/>
-    </body></body></body></worldbody>
+      <site name="tool" pos="0.05 0 0.3" euler="0 0.4 0"/></body></body></body></worldbody>
 <actuator><motor name="shoulder" joint="shoulder" ctrlrange="-40 40"/>
 <motor name="elbow" joint="elbow" ctrlrange="-25 25"/></actuator></mujoco>"""
 
@@ -103,7 +102,6 @@ def random_state(twins, rng, spread=0.15, speed=0.4):
 
 
 def random_reference(law, q, rng, size=1.0):
-    """Return a reference near the present pose, and its slices by task."""
     ref = law.reference_at(q)
     for name, place in law.reference_slices.items():
         if not name.endswith("quaternion"):

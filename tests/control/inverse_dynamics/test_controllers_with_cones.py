@@ -19,7 +19,6 @@ MANY = 64  # sides: 0.1 % of the friction between inner and outer pyramid
 
 
 def law_of(cone, *, friction=0.5, sides=8, **options):
-    """Return a controller of the quadruped whose base accelerates."""
     limits = {key: options.pop(key) for key in ("min_force", "max_force") if key in options}
     contacts = [mb.Contact(f, friction=friction, sides=sides, cone=cone, **limits) for f in FEET]
     tasks = [FrameTask("trunk", kind="body", weight=100.0, name="base"), PostureTask(kp=50.0)]

@@ -26,18 +26,13 @@ START = np.array([-0.9, 0.5, 0.0])
 
 # A planar arm beside obstacles; its hand's way to the target leads through the pillar.
 ARM = """
-<mujoco>
-  <option timestep="0.001" gravity="0 0 0"/>
+<mujoco><option timestep="0.001" gravity="0 0 0"/>
   <default><motor ctrllimited="true" ctrlrange="-40 40"/></default>
-  <worldbody>
-    {obstacles}
+  <worldbody>{obstacles}
     <body name="upper"><joint name="shoulder" axis="0 0 1"/>{upper}
       <body name="lower" pos=".4 0 0"><joint name="elbow" axis="0 0 1"/>{lower}
         <body name="hand" pos=".3 0 0"><joint name="wrist" axis="0 0 1"/>{hand}
-          <site name="tool"/></body>
-      </body>
-    </body>
-  </worldbody>
+          <site name="tool"/></body></body></body></worldbody>
   <actuator><motor joint="shoulder"/><motor joint="elbow"/><motor joint="wrist"/></actuator>
 </mujoco>
 """

@@ -106,7 +106,6 @@ def contacts_of_some_feet(rng):
 
 
 def tuned(contacts):
-    """Return these contacts as entries of `tuning`."""
     fields = ("friction", "min_force", "max_force")
     return {f"{x.frame}.{field}": getattr(x, field) for x in contacts for field in fields}
 

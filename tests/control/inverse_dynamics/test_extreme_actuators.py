@@ -74,15 +74,11 @@ def test_each_motor_gives_what_its_task_asks_for_within_its_limits(gear, limited
 
 
 ARM = """
-<mujoco>
-  <worldbody>
+<mujoco><worldbody>
     <body><joint name="first" axis="0 1 0"/><geom size=".1" mass="1" pos="0 0 .3"/>
       <body pos="0 0 .5"><joint name="second" axis="0 1 0"/><geom size=".1" mass="2" pos="0 0 .3"/>
-      </body>
-    </body>
-  </worldbody>
-  <actuator><motor joint="first"/><motor joint="second"/></actuator>
-</mujoco>
+      </body></body></worldbody>
+  <actuator><motor joint="first"/><motor joint="second"/></actuator></mujoco>
 """
 KP_OF_ARM, KD = 100.0, 20.0
 
@@ -116,7 +112,6 @@ def mass():
 
 
 def motor(gear=1.0, force="", kind="motor", ctrl="-1 1"):
-    """Return a MuJoCo slider with one actuator."""
     given = f'forcelimited="true" forcerange="{force}"' if force else ""
     return f"""<mujoco model="slider"><option gravity="0 0 0"/><worldbody><body>
       <joint name="x" type="slide" axis="1 0 0"/><geom size=".1" mass="1"/></body></worldbody>
@@ -179,8 +174,7 @@ def test_where_the_state_decides_a_given_limit_is_infeasible_and_the_own_one_cli
 HEAD = """<mujoco><option gravity="0 0 0" timestep=".01"/><worldbody>
 <site name="anchor" pos="0 0 1"/>
 <body><joint name="hinge" axis="0 1 0"/><geom type="capsule" size=".05" fromto="0 0 0 1 0 0"/>
-<site name="tip" pos="1 0 0"/><site name="crank" pos=".3 0 0"/></body>
-</worldbody>"""
+<site name="tip" pos="1 0 0"/><site name="crank" pos=".3 0 0"/></body></worldbody>"""
 CASES = {
     "slew rate": '<dcmotor name="odd" joint="hinge" resistance="2" motorconst=".1" input="pos" '
     'controller="3 0 .1 1 0 0"/>',

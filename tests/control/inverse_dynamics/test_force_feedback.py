@@ -23,8 +23,7 @@ from mbcasadi.errors import ProblemError
 H, GAIN, LIMIT, PRESS = 1e-3, 20.0, 8.0, 30.0
 FEEDBACK = ForceFeedback(LIMIT, GAIN)
 PLUNGER = """
-<mujoco>
-  <option gravity="0 0 0"/>
+<mujoco><option gravity="0 0 0"/>
   <worldbody><body name="rod"><joint name="x" type="slide" axis="-1 0 0"/>
     <joint name="y" type="slide" axis="0 1 0"/>
     <geom size=".1" mass="2"/><site name="tip"/></body></worldbody>
@@ -33,18 +32,11 @@ PLUNGER = """
 """
 
 
-def plunger(weight=(1.0, 0.0, 0.0), feedback=FEEDBACK, **options):
+def plunger(weight=(1.0, 0.0, 0.0), feedback=FEEDBACK, text=PLUNGER, **options):
     wall = Contact("tip", normal=(1, 0, 0), friction=0.5)
-    return InverseDynamicsQP(
-        mb.read_mjcf(PLUNGER),
-        [PostureTask(["y"], weight=1e-3)],
-        [wall],
-        force_weight=weight,
-        force_reference=True,
-        force_feedback=feedback,
-        period=H,
-        **options,
-    )
+    options |= {"force_weight": weight, "force_reference": True, "force_feedback": feedback}
+    tasks = [PostureTask(["y"], weight=1e-3)]
+    return InverseDynamicsQP(mb.read_mjcf(text), tasks, [wall], period=H, **options)
 
 
 def asked(law, force=PRESS):
@@ -60,15 +52,12 @@ def integral(law, z):
 
 def run(law, ticks, lost, force=PRESS, mask=1):
     """Return integrals and planned forces, where the wall feels less than the motors push."""
-    z, integrals, planned = law.z0, [], []
+    z, integrals, planned, still = law.z0, [], [], np.zeros(2)
     for _ in range(ticks):
-        plan = law.solve(
-            np.zeros(2), np.zeros(2), asked(law, force), mask=[mask], z=z
-        ).contact_forces[0]
+        given = {"mask": [mask], "z": z}
+        plan = law.solve(still, still, asked(law, force), **given).contact_forces[0]
         felt = [plan[0] - lost, 0.0, 0.0]
-        got = law.solve(
-            np.zeros(2), np.zeros(2), asked(law, force), mask=[mask], z=z, f_measured=felt
-        )
+        got = law.solve(still, still, asked(law, force), f_measured=felt, **given)
         assert got.status == 0
         integrals.append(integral(law, z))
         planned.append(plan)
@@ -108,22 +97,10 @@ FINGERS = """<body><joint name="finger" type="slide" axis="0 1 0"/>
 def test_only_motors_that_can_press_on_the_contact_pause_its_integral(joined, grows):
     """A finger's motor at its bound counts where a coupling joins it with the contact."""
     text = PLUNGER.replace("</body></worldbody>\n  <actuator>", FINGERS.format(joined))
-    law = InverseDynamicsQP(
-        mb.read_mjcf(text),
-        [PostureTask(["y"], weight=1e-3)],
-        [Contact("tip", normal=(1, 0, 0), friction=0.5)],
-        force_weight=(1.0, 0.0, 0.0),
-        force_reference=True,
-        force_feedback=FEEDBACK,
-        torque_weight=(1.0, 1e-7, 1e-7),
-        torque_reference=True,
-        period=H,
-    )
-    q, lost = np.zeros(4), 3.0
-    ref = law.reference_at(q)
-    ref[law.reference_slices["force"]] = [PRESS, 0.0, 0.0]
-    ref[law.reference_slices["torque"]] = [20.0, 0.0, 0.0]
-    got = law.solve(q, q, ref, f_measured=[PRESS - lost, 0.0, 0.0])
+    weight = {"torque_weight": (1.0, 1e-7, 1e-7), "torque_reference": True}
+    law, q, lost = plunger(text=text, **weight), np.zeros(4), 3.0
+    forces = {"force": [PRESS, 0.0, 0.0], "torque": [20.0, 0.0, 0.0]}
+    got = law.solve(q, q, law.reference_at(q, forces), f_measured=[PRESS - lost, 0.0, 0.0])
     assert got.status == 0
     assert got.p[0] == pytest.approx(1.0)
     assert integral(law, got.z_next)[0] == pytest.approx(grows * lost * GAIN * H)

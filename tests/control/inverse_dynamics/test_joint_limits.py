@@ -21,25 +21,19 @@ STOP, BRAKING, SPEED, MOST = 1.2, 8.0, 2.0, 30.0
 ROUNDING = 1e-9
 BOTH = ("shoulder", "elbow")
 ARM = """
-<mujoco>
-  <option timestep="0.001"/>
-  <worldbody>
-    <body name="upper">
+<mujoco><option timestep="0.001"/>
+  <worldbody><body name="upper">
       <joint name="shoulder" axis="0 1 0" range="-69 69" limited="true"/>
       <geom type="capsule" fromto="0 0 0 .4 0 0" size=".03" mass="2"/>
       <body name="lower" pos=".4 0 0">
         <joint name="elbow" axis="0 1 0" range="-115 115" limited="true"/>
         <geom type="capsule" fromto="0 0 0 .3 0 0" size=".03" mass="1"/>
-        <site name="tool" pos=".3 0 0"/>
-      </body>
-    </body>
+        <site name="tool" pos=".3 0 0"/></body></body>
     <body name="loose" pos="0 1 0"><joint name="loose" axis="0 1 0"/><geom size=".05"/></body>
   </worldbody>
   <contact><exclude body1="upper" body2="lower"/></contact>
-  <actuator>
-    <motor joint="shoulder" ctrlrange="-60 60"/><motor joint="elbow" ctrlrange="-25 25"/>
-  </actuator>
-</mujoco>
+  <actuator><motor joint="shoulder" ctrlrange="-60 60"/><motor joint="elbow" ctrlrange="-25 25"/>
+  </actuator></mujoco>
 """
 arm = pytest.fixture(scope="module")(lambda: mb.read_mjcf(ARM))
 
@@ -175,17 +169,13 @@ def test_wrong_limits_are_refused(arm):
 
 
 CART = """
-<mujoco>
-  <worldbody>
+<mujoco><worldbody>
     <body name="cart">
       <joint name="rail" type="slide" axis="1 0 0" range="-1 2" limited="true" {limit}/>
-      <geom size=".1" mass="2"/>
-    </body>
-  </worldbody>
+      <geom size=".1" mass="2"/></body></worldbody>
   <actuator>
     <position name="servo" joint="rail" kp="50" kv="20" ctrllimited="true" ctrlrange="-1 2"/>
-  </actuator>
-</mujoco>
+  </actuator></mujoco>
 """
 
 
@@ -244,12 +234,10 @@ def test_a_predicted_joint_is_where_a_plant_of_its_steps_is(late, share):
 
 
 HINGE = """
-<mujoco>
-  <compiler angle="radian"/>
+<mujoco><compiler angle="radian"/>
   <worldbody><body><joint name="hinge" axis="0 0 1" range="-1 1"/>
     <geom type="capsule" fromto="0 0 0 .3 0 0" size=".02" mass="1"/></body></worldbody>
-  <actuator><motor joint="hinge" ctrlrange="-10 10"/></actuator>
-</mujoco>
+  <actuator><motor joint="hinge" ctrlrange="-10 10"/></actuator></mujoco>
 """
 
 
@@ -329,7 +317,6 @@ def test_a_driven_finger_and_its_follower_stop_before_their_stops_in_mujoco():
 
 
 def beyond(law):
-    """Return a reference beyond both stops."""
     return law.reference_at(law.system.tree.q0, {"posture.q": [3.0, -3.0]})
 
 

@@ -239,18 +239,15 @@ def test_rows_of_unlike_length_leave_their_whole_null_space_undetermined():
 
 UNLIMITED = np.array([[-np.inf, np.inf]])
 TRUSS = """
-<mujoco>
-  <option timestep="0.001"/>
-  <worldbody>
-    <body name="left"><joint name="left" axis="0 1 0" damping=".1"/>
+<mujoco><option timestep="0.001"/>
+  <worldbody><body name="left"><joint name="left" axis="0 1 0" damping=".1"/>
       <geom type="capsule" fromto="0 0 0 .3 0 -.1" size=".02" mass="1" contype="0"/></body>
     <body name="right" pos=".6 0 0"><joint name="right" axis="0 1 0" damping=".1"/>
       <geom type="capsule" fromto="0 0 0 -.3 0 -.1" size=".02" mass="1" contype="0"/></body>
   </worldbody>
   <equality><connect name="pin" body1="left" body2="right" anchor=".3 0 -.1"/></equality>
   <actuator><motor joint="left" ctrlrange="-30 30"/><motor joint="right" ctrlrange="-30 30"/>
-  </actuator>
-</mujoco>
+  </actuator></mujoco>
 """
 
 

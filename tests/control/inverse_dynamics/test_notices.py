@@ -209,8 +209,7 @@ def test_explain_names_the_row_that_is_missed_most_by_the_task_s_own_equation():
 
 # Three links in a plane carry a tip; a slide beside them carries nothing.
 ARM = """
-<mujoco model="arm">
-  <option gravity="0 0 0"/>
+<mujoco model="arm"><option gravity="0 0 0"/>
   <worldbody>
     <body><joint name="j1" axis="0 0 1"/><geom type="sphere" size="0.05" pos="1 0 0" mass="1"/>
       <body pos="1 0 0"><joint name="j2" axis="0 0 1"/>
@@ -219,12 +218,10 @@ ARM = """
           <geom type="sphere" size="0.05" pos="1 0 0" mass="1"/>
           <site name="tip" pos="1 0 0"/></body></body></body>
     <body pos="0 0 1"><joint name="beside" type="slide" axis="0 0 1"/>
-      <geom type="sphere" size="0.1" mass="1"/></body>
-  </worldbody>
+      <geom type="sphere" size="0.1" mass="1"/></body></worldbody>
   <default><motor ctrlrange="-60 60"/></default>
   <actuator><motor name="m1" joint="j1"/><motor name="m2" joint="j2"/><motor name="m3" joint="j3"/>
-    <motor name="m4" joint="beside"/></actuator>
-</mujoco>
+    <motor name="m4" joint="beside"/></actuator></mujoco>
 """
 
 

@@ -20,18 +20,14 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
 
 SERVOS = """
-<mujoco>
-  <option timestep="0.001" integrator="implicitfast"/>
+<mujoco><option timestep="0.001" integrator="implicitfast"/>
   <worldbody><body name="upper"><joint name="a" axis="0 1 0" range="-120 120"/>
     <geom type="capsule" fromto="0 0 0 .4 0 0" size=".03" mass="2"/>
     <body name="lower" pos=".4 0 0"><joint name="b" axis="0 1 0" range="-140 140"/>
       <geom type="capsule" fromto="0 0 0 .3 0 0" size=".03" mass="1"/>
       <site name="tool" pos=".3 0 0"/></body></body></worldbody>
-  <actuator>
-    <position joint="a" kp="2000" kv="100" forcerange="-90 90"/>
-    <position joint="b" kp="800" kv="40" forcerange="-60 60"/>
-  </actuator>
-</mujoco>
+  <actuator><position joint="a" kp="2000" kv="100" forcerange="-90 90"/>
+    <position joint="b" kp="800" kv="40" forcerange="-60 60"/></actuator></mujoco>
 """
 TRUNK = FrameTask("trunk", kind="body", kp=100.0, weight=100.0, name="base")
 POSTURE = PostureTask(kp=50.0, weight=1.0)

@@ -57,7 +57,6 @@ def plugin_arm(integrator: str = "implicitfast") -> str:
 
 
 def pid_arm(integrator: str = "implicitfast") -> str:
-    """Return the arm with the pid of MJCF."""
     return ARM.format(integrator=integrator, plugins="", actuators=PIDS)
 
 

@@ -22,8 +22,7 @@ SERVOS = """<mujoco><worldbody>
   <actuator>
     <position name="lift" joint="lift" kp="500" kv="20" ctrlrange="-1 1" forcerange="-40 40"/>
     <general name="turn" joint="turn" gainprm="3" biastype="affine" biasprm=".2 -1 -.3"
-      ctrlrange="-2 2"/>
-  </actuator></mujoco>"""
+      ctrlrange="-2 2"/></actuator></mujoco>"""
 FILTERED = """<mujoco><worldbody>
   <body><joint name="turn" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 .3 0 0" size=".02"/>
     <body pos=".3 0 0"><joint name="bend" axis="0 1 0"/>
@@ -31,8 +30,7 @@ FILTERED = """<mujoco><worldbody>
   <actuator>
     <general name="turn" joint="turn" dyntype="filter" dynprm=".02" gainprm="5" ctrlrange="-20 20"/>
     <general name="bend" joint="bend" dyntype="integrator" gainprm="2" ctrlrange="-900 900"
-      actlimited="true" actrange="-4 4"/>
-  </actuator></mujoco>"""
+      actlimited="true" actrange="-4 4"/></actuator></mujoco>"""
 
 
 def numbers(value):
@@ -88,7 +86,7 @@ def test_the_authors_own_law_is_the_fallback_inside_the_limits():
     sizes = {"q": 19, "v": 18, "ref": 55, "mask": 4}
     symbols = [ca.SX.sym(name, size) for name, size in sizes.items()]
     law = ca.Function("law", symbols, [ca.vertcat(100.0, -symbols[1][7:18])], list(sizes), ["u"])
-    limits = np.tile([-5.0, 5.0], (12, 1))  # the feet press more than the motors can hold
+    limits = ((-5.0, 5.0),) * 12  # the feet press more than the motors can hold
     controller = quadruped_controller(press=400.0, fallback_law=law, force_limits=limits)
     v = np.linspace(-1, 1, 18)
     out = call(controller, v=v)

@@ -22,7 +22,6 @@ STATES = 4
 
 
 def states():
-    """Yield states and references of the arm."""
     for seed in range(STATES):
         rng = np.random.default_rng(seed)
         yield rng.uniform(-1, 1, 3), rng.uniform(-2, 2, 3), rng.uniform(-1, 1, 9)

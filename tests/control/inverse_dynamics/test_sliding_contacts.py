@@ -19,12 +19,10 @@ MU, PRESS = 0.2, 30.0
 
 # solreffriction: the friction of a stiff contact in MuJoCo else lifts what slides off the table
 ARM = """
-<mujoco>
-  <option timestep="0.001" cone="elliptic" impratio="10" integrator="implicitfast"/>
+<mujoco><option timestep="0.001" cone="elliptic" impratio="10" integrator="implicitfast"/>
   <default><joint damping="0.2" armature="0.02"/>
     <geom contype="0" conaffinity="0"/></default>
-  <worldbody>
-    <body name="base"><joint name="turn" axis="0 0 1"/>
+  <worldbody><body name="base"><joint name="turn" axis="0 0 1"/>
       <geom type="capsule" fromto="0 0 0 0 0 .4" size=".05" mass="4"/>
       <body name="upper" pos="0 0 .4"><joint name="shoulder" axis="0 1 0"/>
         <geom type="capsule" fromto="0 0 0 .4 0 0" size=".04" mass="3"/>
@@ -34,8 +32,7 @@ ARM = """
             <geom type="capsule" fromto="0 0 0 .1 0 0" size=".02" mass=".5"/>
             <geom name="ball" type="sphere" size=".02" pos=".12 0 0" mass=".1"/>
             <site name="tip" pos=".12 0 0"/></body></body></body></body>
-    <geom name="table" type="plane" pos=".6 0 .1" size=".4 .6 .1"/>
-  </worldbody>
+    <geom name="table" type="plane" pos=".6 0 .1" size=".4 .6 .1"/></worldbody>
   <contact><pair geom1="table" geom2="ball" friction="0.2 0.2" condim="3" solref="0.004 1"
     solreffriction="-1 -5"/></contact>
   <actuator><motor joint="turn" ctrlrange="-90 90"/><motor joint="shoulder" ctrlrange="-90 90"/>
@@ -120,19 +117,16 @@ def on_table():
 
 def press(law, seconds=3.5, arm=ARM, **options):
     """Return the run of a press with 30 N that slides about on the table."""
-    q0 = on_table()
+    q0, phase = on_table(), np.array([0.0, 1.0])
     ref, w, size = law.reference_at(q0), 2 * np.pi * 0.5, np.array([0.05, 0.15])
+    place = {name: law.reference_slices[f"tip.{name}"] for name in ("position", "velocity")}
 
     def sliding(t):
-        now, ramp = ref.copy(), min(1.0, t / 0.5)
-        if "force" in law.reference_slices:
-            now[law.reference_slices["force"]] = [PRESS, 0, 0]
-        phase = w * t + np.array([0.0, 1.0])
-        now[law.reference_slices["tip.position"]] += (
-            ramp * size * (np.sin(phase) - np.sin([0.0, 1.0]))
-        )
-        now[law.reference_slices["tip.velocity"]] = ramp * size * w * np.cos(phase)
-        now[law.reference_slices["tip.acceleration"]] = -ramp * size * w**2 * np.sin(phase)
+        now, ramp, turn = ref.copy(), min(1.0, t / 0.5), w * t + phase
+        now[law.reference_slices["force"]] = [PRESS, 0, 0]
+        now[place["position"]] += ramp * size * (np.sin(turn) - np.sin(phase))
+        now[place["velocity"]] = ramp * size * w * np.cos(turn)
+        now[law.reference_slices["tip.acceleration"]] = -ramp * size * w**2 * np.sin(turn)
         return now
 
     return mb.validate(law, arm, seconds, reference=sliding, q0=q0, **options).runs[0]

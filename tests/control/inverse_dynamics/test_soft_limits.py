@@ -177,38 +177,27 @@ EQUAL = 1e-6  # relative, of two ways to solve a QP
 
 # What brakes the shoulder loads the elbow's motor, and the other way round.
 TWO_LINKS = """
-<mujoco>
-  <option gravity="0 0 0"/>
-  <worldbody>
-    <body name="upper">
+<mujoco><option gravity="0 0 0"/>
+  <worldbody><body name="upper">
       <joint name="shoulder" axis="0 0 1" range="-100 100"/>
       <geom type="capsule" fromto="0 0 0 .4 0 0" size=".03" mass="2"/>
       <body name="lower" pos=".4 0 0">
         <joint name="elbow" axis="0 0 1" range="-130 130"/>
-        <geom type="capsule" fromto="0 0 0 .4 0 0" size=".03" mass="2"/>
-      </body>
-    </body>
-  </worldbody>
+        <geom type="capsule" fromto="0 0 0 .4 0 0" size=".03" mass="2"/></body></body></worldbody>
   <contact><exclude body1="upper" body2="lower"/></contact>
-  <actuator>
-    <motor joint="shoulder" ctrlrange="-6 6"/><motor joint="elbow" ctrlrange="-3 3"/>
-  </actuator>
-</mujoco>
+  <actuator><motor joint="shoulder" ctrlrange="-6 6"/><motor joint="elbow" ctrlrange="-3 3"/>
+  </actuator></mujoco>
 """
 
 # Two carts on one rail, each with a stop behind it.
 CARTS = """
-<mujoco>
-  <worldbody>
+<mujoco><worldbody>
     <body name="left" pos="-.5 0 0"><joint name="left" type="slide" axis="1 0 0" range="-.4 2"/>
       <geom name="left" size=".1" mass="2"/></body>
     <body name="right" pos=".5 0 0"><joint name="right" type="slide" axis="1 0 0" range="-2 .4"/>
-      <geom name="right" size=".1" mass="2"/></body>
-  </worldbody>
-  <actuator>
-    <motor joint="left" ctrlrange="-20 20"/><motor joint="right" ctrlrange="-20 20"/>
-  </actuator>
-</mujoco>
+      <geom name="right" size=".1" mass="2"/></body></worldbody>
+  <actuator><motor joint="left" ctrlrange="-20 20"/><motor joint="right" ctrlrange="-20 20"/>
+  </actuator></mujoco>
 """
 MARGIN, START = 0.02, 0.8  # m
 links = pytest.fixture(scope="module")(lambda: mb.read_mjcf(TWO_LINKS))

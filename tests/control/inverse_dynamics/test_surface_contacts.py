@@ -16,10 +16,8 @@ from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
 
 STANDING = """
-<mujoco>
-  <option timestep="0.001"/>
-  <worldbody>
-    <geom type="plane" size="3 3 .1"/>
+<mujoco><option timestep="0.001"/>
+  <worldbody><geom type="plane" size="3 3 .1"/>
     <body name="foot" pos="0 0 .03">
       <freejoint/>
       <geom name="sole" type="box" size=".12 .05 .03" mass="2"/>
@@ -29,15 +27,9 @@ STANDING = """
         <joint name="pitch" axis="0 1 0"/><joint name="roll" axis="1 0 0"/>
         <joint name="yaw" axis="0 0 1"/>
         <geom type="capsule" fromto="0 0 0 0 0 .6" size=".04" mass="8"/>
-        <site name="head" pos="0 0 .6"/>
-      </body>
-    </body>
-  </worldbody>
-  <actuator>
-    <motor joint="pitch" ctrlrange="-60 60"/><motor joint="roll" ctrlrange="-60 60"/>
-    <motor joint="yaw" ctrlrange="-30 30"/>
-  </actuator>
-</mujoco>
+        <site name="head" pos="0 0 .6"/></body></body></worldbody>
+  <actuator><motor joint="pitch" ctrlrange="-60 60"/><motor joint="roll" ctrlrange="-60 60"/>
+    <motor joint="yaw" ctrlrange="-30 30"/></actuator></mujoco>
 """
 SOLES = {
     "rectangle": [[0.1, 0.05, 0], [0.1, -0.05, 0], [-0.06, 0.05, 0], [-0.06, -0.05, 0]],

@@ -111,9 +111,12 @@ def test_defaults_are_those_of_a_controller_without_tuning(law):
     ids=lambda wrong: next(iter(wrong)),
 )
 def test_values_that_make_no_sense_are_bad_input(law, wrong):
-    solution, limits = law.solve(*next(states(law)), tuning=wrong), law.system.limits.ctrl
-    assert solution.status == Status.BAD_INPUT
-    assert np.all((solution.u >= limits[:, 0]) & (solution.u <= limits[:, 1]))
+    q, v, ref = next(states(law))
+    values = [wrong.get(entry.name, entry.default) for entry in law.tuning]
+    out = law.function(q=q, v=v, ref=ref, tuning=values, mask=np.ones(4), z=law.z0)
+    u, limits = np.array(out["u"]).ravel(), law.system.limits.ctrl
+    assert int(out["status"]) == Status.BAD_INPUT
+    assert np.all((u >= limits[:, 0]) & (u <= limits[:, 1]))
 
 
 def test_unknown_names_are_refused(law):

@@ -22,15 +22,13 @@ from mbcasadi.plant import Plant
 
 LOSSES = {"shoulder": 2.0, "elbow": 0.8}
 ARM = """
-<mujoco>
-  <option timestep="0.001" integrator="implicitfast"/>
+<mujoco><option timestep="0.001" integrator="implicitfast"/>
   <worldbody><body name="upper"><joint name="shoulder" axis="0 1 0" frictionloss="2"/>
     <geom type="capsule" fromto="0 0 0 .4 0 0" size=".04" mass="3"/>
     <body name="lower" pos=".4 0 0"><joint name="elbow" axis="0 1 0" frictionloss=".8"/>
       <geom type="capsule" fromto="0 0 0 .35 0 0" size=".03" mass="2"/></body></body></worldbody>
   <actuator><motor joint="shoulder" ctrlrange="-90 90"/><motor joint="elbow" ctrlrange="-60 60"/>
-  </actuator>
-</mujoco>
+  </actuator></mujoco>
 """
 STIFF = ARM.replace("frictionloss", 'solimpfriction=".999 .999 .001" frictionloss')
 
@@ -83,13 +81,11 @@ def test_an_arm_with_friction_follows_its_path(task):
 
 
 FINGER = """
-<mujoco>
-  <option timestep="0.002"/>
+<mujoco><option timestep="0.002"/>
   <worldbody><body><joint name="slide" type="slide" frictionloss="1"/><geom size=".05" mass="1"/>
     <body pos=".1 0 0"><joint name="finger" axis="0 0 1" frictionloss="1"/>
       <inertial pos="0 .02 0" mass=".02" diaginertia="1e-4 1e-4 1e-4"/></body></body></worldbody>
-  <actuator><motor joint="slide"/><motor joint="finger"/></actuator>
-</mujoco>
+  <actuator><motor joint="slide"/><motor joint="finger"/></actuator></mujoco>
 """
 
 
@@ -152,12 +148,10 @@ def test_what_is_no_loss_is_refused():
 
 TICK, MASS, PUSH = 1e-3, 2.5, 7.0
 SLIDE = f"""
-<mujoco>
-  <option gravity="0 0 0"/>
+<mujoco><option gravity="0 0 0"/>
   <worldbody><body name="cart"><joint name="x" type="slide" axis="1 0 0"/>
     <geom size=".1" mass="{MASS}"/></body></worldbody>
-  <actuator><motor joint="x" ctrlrange="-100 100"/></actuator>
-</mujoco>
+  <actuator><motor joint="x" ctrlrange="-100 100"/></actuator></mujoco>
 """
 
 

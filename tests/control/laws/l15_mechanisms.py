@@ -42,7 +42,6 @@ def wide_limits(system):
 
 
 def references(law, count, seed, size=1.0):
-    """Random references (nref, count): signals and s, all rows on."""
     ref = size * np.random.default_rng(seed).normal(size=(law.function.size1_in("ref"), count))
     ref[law.reference_slices["off"]] = 0
     return ref

@@ -43,12 +43,12 @@ DRIVEN = ("slider_crank_driven", "prr_arm_driven")
 PASSIVE = ("planar_3rrr", "five_bar", "slider_crank")
 
 
-def law_of(name, **options):
+def law_of(name, joints=None, **options):
+    """Return the law of a driven mechanism or of passive joints, θ of these joints."""
     system = system_of(name)
     build = projected_inverse_dynamics if name in DRIVEN else passive_joint_control
-    coordinates = options.pop("coordinates", joint_coordinates(system, THETA[name]))
-    free = np.tile([-1e6, 1e6], (system.nu, 1))
-    return build(system, coordinates, kp=30.0, kd=4.0, ctrl_limits=free, **options)
+    theta = joint_coordinates(system, joints or THETA.get(name, ("tip", "q2")))
+    return build(system, theta, **{"kp": 30.0, "kd": 4.0} | free(system) | options)
 
 
 def random_references(k, count, seed=3):
@@ -91,36 +91,29 @@ def test_lambda_maps_rates_of_theta_to_admissible_velocities(name):
 @pytest.mark.parametrize("name", [*DRIVEN, "prr_arm", "five_bar"])
 def test_no_other_control_with_the_same_motion_has_a_smaller_norm(name, metric):
     system = system_of(name)
-    theta = joint_coordinates(system, THETA.get(name, ("tip", "q2")))
     turns = [joint.kind == "hinge" for joint in system.tree.joints]
     length = np.max(system.scales.coordinates * ~np.array(turns)) or 1.0  # of the model, m
-    own = np.array(length_metric(turns, length))
-    W = {None: own, "euclidean": np.eye(system.nv), "length": np.array(length_metric(turns, 0.3))}
-    W = W[metric]
-    build = projected_inverse_dynamics if name in DRIVEN else passive_joint_control
-    option = {} if metric is None else {"metric": W}
-    law = build(system, theta, **option, ctrl_limits=np.tile([-1e6, 1e6], (system.nu, 1)))
+    own, other = (np.array(length_metric(turns, size)) for size in (length, 0.3))
+    W = {None: own, "euclidean": np.eye(system.nv), "length": other}[metric]
+    law = law_of(name, **({} if metric is None else {"metric": W}))
     q, v = closed_states(system, 8)
-    u = outputs_of(law, q, v, random_references(len(theta.names), q.shape[1]))["u"]
+    ref = random_references(law.function.size1_in("ref") // 3, q.shape[1])
+    u = outputs_of(law, q, v, ref)["u"]
     a, _ = motion_under(system, q, v, u)
-    weight = np.linalg.inv(W)
-    rng = np.random.default_rng(4)
+    weight, rng = np.linalg.inv(W), np.random.default_rng(4)
     B = system.actuation(q[:, 0]).full()
     for i in range(q.shape[1]):
-        PB = projector(system, q[:, i]) @ B
-        _, singular_values, Vt = np.linalg.svd(PB)
+        _, singular_values, Vt = np.linalg.svd(projector(system, q[:, i]) @ B)
         idle = Vt[np.sum(singular_values > 1e-9) :].T  # controls that do not move the mechanism
-        size = np.linalg.norm(u[:, i])
+        size, f = np.linalg.norm(u[:, i]), B @ u[:, i]
         others = u[:, [i]] + size * idle @ rng.standard_normal((idle.shape[1], 20))
         same, _ = motion_under(system, np.tile(q[:, [i]], 20), np.tile(v[:, [i]], 20), others)
         assert_allclose(same, np.tile(a[:, [i]], 20), atol=1e-9 * size)
-        least = np.einsum("i,ij,j", B @ u[:, i], weight, B @ u[:, i])
-        theirs = np.einsum("ik,ij,jk->k", B @ others, weight, B @ others)
+        least, theirs = f @ weight @ f, np.einsum("ik,ij,jk->k", B @ others, weight, B @ others)
         assert np.all(theirs >= least * (1 - 1e-12))
         assert idle.shape[1] == 0 or theirs.max() > 1.001 * least
-        if idle.shape[1]:  # the gradient along idle controls vanishes: the least, not only less
-            slope = idle.T @ B.T @ weight @ B @ u[:, i]
-            assert_allclose(slope, 0, atol=1e-9 * size * np.abs(weight).max())
+        slope = idle.T @ B.T @ weight @ f  # along idle controls: the least, not only less
+        assert_allclose(slope, 0, atol=1e-9 * size * np.abs(weight).max())
 
 
 @pytest.mark.parametrize("name", PASSIVE)
@@ -145,24 +138,17 @@ def test_the_force_is_that_of_the_papers_equations_for_passive_joints(name):
 
 def units_laws(metric):
     """Return laws of the driven PRR arm in m and rad, and in mm and degrees."""
-    si = system_of("prr_arm_driven")
-    turns = np.array([False, True, True, False])
+    si, turns = system_of("prr_arm_driven"), np.array([False, True, True, False])
     scale = np.where(turns, 180 / np.pi, 1000.0)
     other, back = in_units(si, scale)
     q = ca.SX.sym("q", 4)
     theta = ca.Function("theta", [q], [ca.vertcat(q[0], q[1] + q[2])], ["q"], ["theta"])
     theta_mm = ca.Function("theta", [q], [theta(back(q))], ["q"], ["theta"])
-    free = np.tile([-1e6, 1e6], (4, 1))
-    lengths = (0.3, 0.3 * 1000 * np.pi / 180) if metric else (None, None)
-    laws = [
-        projected_inverse_dynamics(
-            system,
-            function_coordinates(system, function),
-            metric=None if length is None else np.array(length_metric(turns, length)),
-            ctrl_limits=free,
-        )
-        for system, function, length in ((si, theta, lengths[0]), (other, theta_mm, lengths[1]))
-    ]
+    laws = []
+    for system, function, length in ((si, theta, 0.3), (other, theta_mm, 0.3 * 1000 * np.pi / 180)):
+        W = np.array(length_metric(turns, length)) if metric else None
+        coordinates = function_coordinates(system, function)
+        laws.append(projected_inverse_dynamics(system, coordinates, metric=W, **free(si)))
     return laws, scale
 
 
@@ -194,31 +180,22 @@ def test_with_a_motor_at_every_joint_the_law_for_passive_joints_is_the_projected
 
 def test_at_the_singular_pose_one_motor_is_not_enough_and_three_are():
     pole = np.array([[np.pi / 2], [0.0], [np.pi / 2]])
-    rest, ref = np.zeros((3, 1)), np.array([np.pi / 2, 0.0, 3.0])
-    few = outputs_of(law_of("slider_crank"), pole, rest, ref)
-    assert few["status"] == 2
-    assert np.abs(few["residual"]).max() > 0.1
-    many = outputs_of(
-        law_of(
-            "slider_crank_driven",
-            coordinates=joint_coordinates(system_of("slider_crank_driven"), ("crank",)),
-        ),
-        pole,
-        rest,
-        ref,
+    few, many = (
+        outputs_of(law_of(name, ("crank",)), pole, 0 * pole, np.array([np.pi / 2, 0.0, 3.0]))
+        for name in ("slider_crank", "slider_crank_driven")
     )
-    assert many["status"] == 0
-    a, _ = motion_under(system_of("slider_crank_driven"), pole, rest, many["u"])
+    assert (few["status"], many["status"]) == (2, 0)
+    assert np.abs(few["residual"]).max() > 0.1
+    a, _ = motion_under(system_of("slider_crank_driven"), pole, 0 * pole, many["u"])
     assert_allclose(a[0], 3.0, rtol=1e-9)
 
 
 def test_a_coordinate_at_its_dead_point_is_not_promised():
     """With the crank along the slider's axis the slider cannot accelerate at will."""
-    system = system_of("slider_crank_driven")
     dead = np.array([[0.0], [2.0], [0.0]])
-    assert_allclose(system.constraint(dead), 0, atol=1e-12)
+    assert_allclose(system_of("slider_crank").constraint(dead), 0, atol=1e-12)
     for name in ("slider_crank", "slider_crank_driven"):
-        law = law_of(name, coordinates=joint_coordinates(system_of(name), ("slider",)))
+        law = law_of(name, ("slider",))
         out = outputs_of(law, dead, 0 * dead, np.array([2.0, 0.0, 3.0]))
         assert out["status"] == 2
         assert_allclose(out["residual"][:, 0], [0, 0, 0, 3.0], atol=1e-9)
@@ -229,16 +206,14 @@ def test_a_coordinate_at_its_dead_point_is_not_promised():
 def test_motions_that_theta_leaves_open_are_damped_on_request(root):
     """... in the metric, by the part of v that is orthogonal to the motion of theta."""
     system = system_of("five_bar")
-    theta, free = joint_coordinates(system, ("left_proximal",)), np.tile([-1e6, 1e6], (2, 1))
     q, v = closed_states(system, 5)
-    accelerations = []
-    for damping in (1.0, 8.0):
-        law = passive_joint_control(
-            system, theta, damping=damping, metric=root @ root, ctrl_limits=free
+    less, damped = (
+        motion_under(system, q, v, outputs_of(law, q, v, np.zeros(3))["u"])[0]
+        for law in (
+            law_of("five_bar", ("left_proximal",), damping=rate, metric=root @ root)
+            for rate in (1.0, 8.0)
         )
-        u = outputs_of(law, q, v, np.zeros(3))["u"]
-        accelerations.append(motion_under(system, q, v, u)[0])
-    less, damped = accelerations
+    )
     assert_allclose(less[0], damped[0], rtol=1e-8)  # θ does not feel it
     assert np.abs(damped - less).max() > 1
     back = np.linalg.inv(root)
@@ -300,3 +275,7 @@ def test_options_that_do_not_fit_are_refused_in_words():
     q = ca.SX.sym("q", 3)
     with pytest.raises(err.ShapeError, match="expected one input"):
         function_coordinates(system, ca.Function("theta", [q], [q[0]]))
+
+
+def free(system):
+    return {"ctrl_limits": np.tile([-1e6, 1e6], (system.nu, 1))}

@@ -14,7 +14,6 @@ REST = 1e-9  # m/s² or rad/s²
 
 
 def acceleration(system, point):
-    """Return the acceleration of our own motion at an equilibrium."""
     zero = np.zeros(system.nv)
     force = system.actuator_force(point.q, zero, point.u)
     a = mb.forward_dynamics(system, "lagrange", rank_tol=1e-7, derivatives=False)(

@@ -93,7 +93,6 @@ def law_along():
 
 
 def moving_samples():
-    """Return two samples in the middle of the motion."""
     path, u = motion()
     return path.q[20:22], path.v[20:22], u[20:22]
 

@@ -42,12 +42,10 @@ class Run:
 
     @property
     def top_speed(self):
-        """Largest speed during the fault."""
         return np.abs(self.speed[self.first : self.last]).max()
 
     @property
     def travel(self):
-        """Largest change of a coordinate during the fault."""
         return np.abs(self.q[self.first - 1 : self.last] - self.q[self.first - 1]).max()
 
 
@@ -103,19 +101,16 @@ def run(controller, model, q0, fault, seconds, *, begin=0.1, after=0.05, referen
 
 FEET = ("FL", "FR", "RL", "RR")
 SERVO_ARM = """<mujoco><option timestep="0.001"/>
-  <worldbody>
-    <body><joint name="shoulder" axis="0 1 0" damping="2" armature=".1"/>
+  <worldbody><body><joint name="shoulder" axis="0 1 0" damping="2" armature=".1"/>
       <geom type="capsule" fromto="0 0 0 .4 0 0" size=".03" mass="2"/>
       <body pos=".4 0 0"><joint name="elbow" axis="0 1 0" damping="1" armature=".05"/>
         <geom type="capsule" fromto="0 0 0 .3 0 0" size=".02" mass="1"/>
         <body pos=".3 0 0"><joint name="wrist" axis="0 1 0" armature=".01"/>
           <geom type="capsule" fromto="0 0 0 .1 0 0" size=".02" mass=".3"/></body></body></body>
   </worldbody>
-  <actuator>
-    <position name="shoulder" joint="shoulder" kp="300" kv="20" ctrlrange="-3 3"/>
+  <actuator><position name="shoulder" joint="shoulder" kp="300" kv="20" ctrlrange="-3 3"/>
     <velocity name="elbow" joint="elbow" kv="30" ctrlrange="-5 5"/>
-    <motor name="wrist" joint="wrist" ctrlrange="-5 5"/>
-  </actuator></mujoco>"""
+    <motor name="wrist" joint="wrist" ctrlrange="-5 5"/></actuator></mujoco>"""
 POSE = np.array([0.6, -0.9, 0.4])  # rad, far from the zero pose
 
 

@@ -21,8 +21,7 @@ SERVOS = """<mujoco><worldbody>
     <geom type="capsule" fromto="0 0 0 .4 0 0" size=".03" mass="2"/>
     <body pos=".4 0 0"><joint name="b" axis="0 1 0"/>
       <geom type="capsule" fromto="0 0 0 .3 0 0" size=".02" mass="1"/></body></body></worldbody>
-  <actuator>
-    <position name="a" joint="a" gear="2" kp="300" kv="20" ctrlrange="-3 3"/>
+  <actuator><position name="a" joint="a" gear="2" kp="300" kv="20" ctrlrange="-3 3"/>
     <general name="b" joint="b" gainprm="40" biastype="affine" biasprm="1 -5 -3" ctrlrange="-9 9"/>
   </actuator></mujoco>"""
 

@@ -15,16 +15,14 @@ from mbcasadi.errors import ProblemError, UnknownNameError
 
 H = 0.002
 ARM = """
-<mujoco>
-  <option timestep="0.002" integrator="implicitfast" gravity="0 0 0"/>
+<mujoco><option timestep="0.002" integrator="implicitfast" gravity="0 0 0"/>
   <compiler angle="radian"/>
   <default><geom mass="1" contype="0"/><joint axis="0 1 0" limited="true"/></default>
   <worldbody>
     <body><joint name="shoulder" range="-2 2"/><geom type="capsule" fromto="0 0 0 .4 0 0" size=".03"/>
       <body pos=".4 0 0"><joint name="elbow" range="-2 2"/><geom type="capsule" fromto="0 0 0 .4 0 0" size=".03"/>
         <body pos=".4 0 0"><joint name="wrist" range="-1 1"/><geom type="capsule" fromto="0 0 0 .2 0 0" size=".03"/>
-          <site name="hand" pos=".2 0 0"/></body></body></body>
-  </worldbody>
+          <site name="hand" pos=".2 0 0"/></body></body></body></worldbody>
   <actuator><motor joint="shoulder"/><motor joint="elbow"/><motor joint="wrist"/></actuator>
 </mujoco>
 """  # noqa: E501
