@@ -8,6 +8,7 @@ the load m in the plane (x cos φ, x sin φ) of gravity g along -y, the forces a
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import mbcasadi as mb
 from mbcasadi.control import InverseDynamicsQP, PostureTask
@@ -20,7 +21,7 @@ LENGTH, MASS, GRAVITY = 40.0, 2e5, 9.81  # m, kg, m/s²: a large crane
 UNITS = {"m, kg": (1.0, 1.0), "mm, g": (1e3, 1e3), "km, t": (1e-3, 1e-3)}
 SAME = 1e-6  # the bias of `torque_weight`, 1e-7
 FAR, TOO_FAR = 1e9, 1e16  # m; 1e12 times a size between 1 and 1e3 m is between them
-MAGNITUDES = 10.0 ** np.arange(0, 309, 4)
+MAGNITUDES = 10.0 ** np.arange(0, 309, 14)
 
 
 def crane(m, kg):
@@ -57,7 +58,6 @@ def controllers(m, kg):
 
 
 def evaluate(controller, **values):
-    """Return the outputs by name."""
     f = controller.function
     default = {"z": controller.z0, "v": np.zeros(2)}
     given = [(default | values).get(name, np.zeros(f.numel_in(name))) for name in f.name_in()]
@@ -81,7 +81,7 @@ def test_a_large_crane_is_held_in_any_units(kind, units, laws):
         q = np.array([angle, LENGTH * m])
         out = evaluate(controller, q=q, ref=hold(q))
         assert out["status"] == Status.SOLVED
-        np.testing.assert_allclose(out["u"], weight(q, m, kg), rtol=SAME, atol=SAME * kg * m)
+        assert_allclose(out["u"], weight(q, m, kg), rtol=SAME, atol=SAME * kg * m)
 
 
 @pytest.mark.parametrize("kind", ["qp", "law"])
@@ -117,7 +117,7 @@ def test_inputs_of_any_size_give_a_bounded_control_and_never_a_wrong_one(kind, u
                 assert np.all(np.isfinite(out["z_next"]))
                 far = name == "ref" and entry == 4 and value > 1e8 * m  # acceleration of the boom
                 if far and status <= 1 and kind == "law":
-                    np.testing.assert_allclose(u[0], controller.u_max[0], rtol=SAME)
+                    assert_allclose(u[0], controller.u_max[0], rtol=SAME)
                 if value > 1e24 and name != "z":
                     assert status == Status.BAD_INPUT
     assert {Status.SOLVED, Status.BAD_INPUT} <= seen

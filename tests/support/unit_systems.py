@@ -161,3 +161,20 @@ def assert_same(found, expected, rel, name=""):
     assert np.all(np.isfinite(expected)), name
     atol = rel * np.abs(expected).max(initial=0.0)
     np.testing.assert_allclose(found, expected, rtol=0, atol=atol, err_msg=name)
+
+
+def assert_agrees(found, rel, others=OTHERS):
+    """Assert that `found(units)`, values in SI by name, is the same in all units; return it in SI.
+
+    Texts, numbers that count, and tuples of them are equal; arrays and floats agree to `rel`.
+    """
+    expected = found(SI)
+    for u in others:
+        other = found(u)
+        assert other.keys() == expected.keys()
+        for key, value in expected.items():
+            if isinstance(value, (str, int, tuple)):
+                assert other[key] == value, f"{key} in {u}"
+            else:
+                assert_same(other[key], value, rel, f"{key} in {u}")
+    return expected

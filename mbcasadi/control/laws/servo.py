@@ -188,7 +188,7 @@ def _target(servo: ServoRows, at: LawInputs, on: ca.SX) -> ca.SX:
     for scale in (0, 1):
         signals = [scale * at.ref.get(each, ca.SX(0, 1)) for each in SIGNALS]
         form = servo.at(at.q, at.v, *signals)
-        values.append(ca.vertcat(form.phi[: servo.holonomic], form.psi[servo.holonomic :]))
+        values.append(ca.vertcat(form.phi[: servo.holonomic, 0], form.psi[servo.holonomic :, 0]))
     return on * (values[0] - values[1])
 
 
@@ -255,7 +255,7 @@ def servo_terms(
     if baumgarte is not None:
         c = stabilised_bias(c, form.psi, form.phi, *rates_of(baumgarte, servo.count))
     applied = m.f_0 if f_nonideal is None else m.f_0 + m.weighted_force(f_nonideal(*state))
-    error = ca.vertcat(form.phi[: servo.holonomic], form.psi[servo.holonomic :])
+    error = ca.vertcat(form.phi[: servo.holonomic, 0], form.psi[servo.holonomic :, 0])
     return ServoTerms(
         A_s=m.weighted_rows(ca.SX(ca.diag(on) @ form.A)),
         b_s=-on * c,

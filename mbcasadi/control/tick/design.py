@@ -147,7 +147,7 @@ class Design(ABC):
     @cached_property
     def mask_names(self) -> tuple[str, ...]:
         """Name of each entry of `mask`: contacts, then equality constraints."""
-        return self.contact_names + self.equality_names
+        return unique([*self.contact_names, *self.equality_names])
 
     @cached_property
     def reference_slices(self) -> dict[str, slice]:

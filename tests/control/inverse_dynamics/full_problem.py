@@ -6,14 +6,22 @@ least-distance problem is solved by Lawson and Hanson's reduction to non-negativ
 which also tells an infeasible problem.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
+from numpy.testing import assert_allclose
 from scipy.optimize import nnls
 from scipy.spatial.transform import Rotation
 
+from mbcasadi.control import PostureTask
+from mbcasadi.description.status import Status
+
 RANK_TOL = 1e-9  # of singular values relative to the largest; data are exact to 1e-15
 INFEASIBLE = 1e-9  # NNLS residual of an infeasible least-distance problem is zero
+# Two solvers, condition numbers of the Hessian up to 1e9: rounding 1e-16 times its root, twice.
+FORCE = 2e-5  # N, N m, relative to the largest force
+ACCELERATION = 5e-7  # relative to the largest acceleration
 
 
 def numbers(value):
@@ -57,45 +65,30 @@ class Answer:
 
 
 def solve(full):
-    """Return the optimum of the full problem."""
     nv, nu = full.B.shape
-    A, c = independent(full.A, full.c)
-    J, c_contact = independent(full.J, full.c_contact)
-    both, bias = np.vstack([A, J]), np.concatenate([c, c_contact])
-    kept, kept_bias = independent(both, bias)
-    nf, nl = full.J.shape[0], A.shape[0]
-    size = nv + nu + nl + nf
-    dynamics = np.hstack([full.M, -full.B, -A.T, -full.J.T])
-    still = np.hstack([kept, np.zeros((len(kept), size - nv))])
-    E, e = np.vstack([dynamics, still]), np.concatenate([full.f, -kept_bias])
+    E, e, of_p, of_f = equations(full)
+    size, nf = E.shape[1], len(of_f)
     roots = [
         np.hstack([np.sqrt(w)[:, None] * T, np.zeros((len(T), size - nv))])
         for T, _, w in full.tasks
     ]
     rights = [np.sqrt(w) * r for _, r, w in full.tasks]
-    of_p = np.hstack([np.zeros((nu, nv)), np.eye(nu), np.zeros((nu, nl + nf))])
-    of_f = np.hstack([np.zeros((nf, nv + nu + nl)), np.eye(nf)])
     roots += [np.sqrt(full.torque_weight)[:, None] * of_p]
     roots += [np.sqrt(full.internal_weight) * full.internal @ of_f]
-    rights += [np.zeros(nu), np.zeros(nf)]
     roots += [np.sqrt(full.force_weight) * of_f]
+    rights += [np.zeros(nu), np.zeros(nf)]
     rights += [np.sqrt(full.force_weight) * np.broadcast_to(full.force_reference, nf)]
     C, d = inequalities(full, of_p, of_f)
     z, feasible = least_squares_within(np.vstack(roots), np.concatenate(rights), E, e, C, d)
-    a, p, force = z[:nv], z[nv : nv + nu], z[nv + nu + nl :]
     cost = np.sum((np.vstack(roots) @ z - np.concatenate(rights)) ** 2) / 2
-    return Answer(feasible, a, p, force.reshape(-1, 3), cost)
+    return Answer(feasible, z[:nv], z[nv : nv + nu], z[size - nf :].reshape(-1, 3), cost)
 
 
 def inequalities(full, of_p, of_f):
     """Return `C z <= d`."""
     finite_high, finite_low = np.isfinite(full.limits[:, 1]), np.isfinite(full.limits[:, 0])
     C = [of_p[finite_high], -of_p[finite_low], full.pyramid @ of_f]
-    d = [
-        full.limits[finite_high, 1],
-        -full.limits[finite_low, 0],
-        np.zeros(len(full.pyramid)),
-    ]
+    d = [full.limits[finite_high, 1], -full.limits[finite_low, 0], np.zeros(len(full.pyramid))]
     for dof, low, high in full.accelerations:
         row = np.eye(of_p.shape[1])[dof : dof + 1]
         C += [row, -row]
@@ -161,34 +154,19 @@ def full_problem(system, q, v, tasks, contacts, limits, on=None, *, weights):
         limits: (nu, 2).
         weights: of the actuator forces (nu,) and of internal forces, `controller.force_weights`.
     """
-    f = column(system.passive_force(q, v)) - column(system.bias_force(q, v))
-    on = np.ones(len(contacts)) if on is None else on
-    active = [contact for contact, flag in zip(contacts, on, strict=True) if flag]
-    rows, biases, bodies = [], [], {}
-    for k, contact in enumerate(active):
-        frame = system.frame(contact.frame, contact.kind)
-        axes = frame_axes(contact.normal)
-        rows.append(axes @ numbers(frame.jacobian(q))[:3])
-        biases.append(axes @ column(frame.bias(q, v))[:3])
-        body = bodies.setdefault(frame.carrier.body, [])
-        body.append((k, axes, column(frame.pose(q)[0])))
-    nc = system.nc
-    return Full(
-        M=numbers(system.mass_matrix(q)),
-        f=f,
-        B=numbers(system.actuation(q)),
-        A=numbers(system.constraint_jacobian(q)) if nc else np.zeros((0, system.nv)),
-        c=column(system.constraint_bias(q, v)) if nc else np.zeros(0),
-        J=np.vstack([np.zeros((0, system.nv)), *rows]),
-        c_contact=np.concatenate([np.zeros(0), *biases]),
-        pyramid=pyramid(active),
-        tasks=tasks,
-        limits=np.asarray(limits),
-        internal=internal_projector(bodies.values(), len(active)),
-        torque_weight=np.asarray(weights.actuators),
-        internal_weight=weights.internal,
-        normal_range=normal_ranges(active),
-    )
+    moving, active = [], chosen(contacts, on)
+    for contact in active:
+        frame, axes = system.frame(contact.frame, contact.kind), frame_axes(contact.normal)
+        J, c = axes @ numbers(frame.jacobian(q))[:3], axes @ column(frame.bias(q, v))[:3]
+        moving.append(Point(J, c, axes, column(frame.pose(q)[0]), frame.carrier.body))
+    dynamics = {
+        "M": numbers(system.mass_matrix(q)),
+        "f": column(system.passive_force(q, v)) - column(system.bias_force(q, v)),
+        "B": numbers(system.actuation(q)),
+        "A": numbers(system.constraint_jacobian(q)) if system.nc else np.zeros((0, system.nv)),
+        "c": column(system.constraint_bias(q, v)) if system.nc else np.zeros(0),
+    }
+    return assembled(dynamics, moving, active, tasks, limits, weights)
 
 
 def frame_axes(normal):
@@ -200,7 +178,6 @@ def frame_axes(normal):
 
 
 def normal_ranges(contacts):
-    """Return the ranges of the normal forces, of contacts that have one."""
     return [
         (c.min_force, np.inf if c.max_force is None else c.max_force)
         for c in contacts
@@ -261,3 +238,99 @@ def pose_task(system, name, kind, q, v, ref, kp, weight):
     rate = np.concatenate([ref[1], ref[4]]) - J @ v
     rhs = np.concatenate([ref[2], ref[5]]) + 2 * np.sqrt(kp) * rate + kp * error
     return J, rhs - column(frame.bias(q, v)), np.full(6, weight)
+
+
+def tasks_of(law, q, v, ref):
+    """Return the tasks of a law, poses of frames and postures, as (J, rhs, weight)."""
+    system, found = law.system, []
+    for task in law.tasks:
+        part = {n.split(".")[1]: ref[p] for n, p in law.reference_slices.items()
+                if n.split(".")[0] == task.name}  # fmt: skip
+        if isinstance(task, PostureTask):
+            joints = {joint.name: joint for joint in system.tree.joints}
+            joints = [joints[name] for name in task.components(system)]
+            places = [[joint.dof for joint in joints], [joint.qpos for joint in joints]]
+            parts = [part[x] for x in "qva"]
+            found.append(posture(system, q, v, parts, *places, task.kp, task.weight))
+        else:
+            names = ("position", "velocity", "acceleration", "quaternion")
+            names += ("angular_velocity", "angular_acceleration")
+            parts = [part[x] for x in names]
+            args = (task.frame, task.kind, q, v, parts, task.kp, task.weight)
+            found.append(pose_task(system, *args))
+    return found
+
+
+def judged(law, q, v, ref, on=None, **changes):
+    """Return the optimum of a law's problem, fields of which may change."""
+    tasks, limits = tasks_of(law, q, v, ref), law.system.limits.ctrl
+    full = full_problem(
+        law.system, q, v, tasks, law.contacts, limits, on, weights=law.force_weights
+    )
+    return solve(replace(full, **changes))
+
+
+def compare(solution, answer, on=None):
+    """Assert that both agree, or that both call the problem infeasible; return if it is solved.
+
+    Forces of the contacts that are on are compared where `on` tells which.
+    """
+    assert answer.feasible == (solution.status == Status.SOLVED), solution.explain()
+    if not answer.feasible:
+        assert solution.status == Status.INFEASIBLE, solution.explain()
+        return False
+    parts = answer.a, answer.p, answer.force
+    a, p, force = (max(1.0, np.abs(x).max(initial=0.0)) for x in parts)
+    assert_allclose(solution.a, answer.a, atol=ACCELERATION * a)
+    assert_allclose(solution.p, answer.p, atol=FORCE * p)
+    if on is not None:
+        on = np.array(on, dtype=bool)
+        assert_allclose(solution.contact_forces[on], answer.force, atol=FORCE * force)
+        assert not np.any(solution.contact_forces[~on])
+    return True
+
+
+def equations(full):
+    """Return E, e of dynamics and constraints, and p and f as rows over z = (a, p, lam, f)."""
+    nv, nu = full.B.shape
+    A, c = independent(full.A, full.c)
+    J, c_contact = independent(full.J, full.c_contact)
+    kept, bias = independent(np.vstack([A, J]), np.concatenate([c, c_contact]))
+    nf, size = len(full.J), nv + nu + len(A) + len(full.J)
+    dynamics = np.hstack([full.M, -full.B, -A.T, -full.J.T])
+    still = np.hstack([kept, np.zeros((len(kept), size - nv))])
+    of_p, of_f = np.eye(nu, size, nv), np.eye(nf, size, size - nf)
+    return np.vstack([dynamics, still]), np.concatenate([full.f, -bias]), of_p, of_f
+
+
+def chosen(contacts, on):
+    return [contact for k, contact in enumerate(contacts) if on is None or on[k]]
+
+
+class Point(NamedTuple):
+    """A contact's J (3, nv) and bias (3,) in its axes, its place in the world, its body."""
+
+    J: np.ndarray
+    c: np.ndarray
+    axes: np.ndarray
+    place: np.ndarray
+    body: int
+
+
+def assembled(dynamics, moving, active, tasks, limits, weights):
+    """Return the full problem from M, f, B, A, c by name and the points of active contacts."""
+    bodies, none = {}, np.zeros((0, len(dynamics["f"])))
+    for k, point in enumerate(moving):
+        bodies.setdefault(point.body, []).append((k, point.axes, point.place))
+    return Full(
+        **dynamics,
+        J=np.vstack([none, *(point.J for point in moving)]),
+        c_contact=np.concatenate([np.zeros(0), *(point.c for point in moving)]),
+        pyramid=pyramid(active),
+        tasks=tasks,
+        limits=np.asarray(limits),
+        internal=internal_projector(bodies.values(), len(active)),
+        torque_weight=np.asarray(weights.actuators),
+        internal_weight=weights.internal,
+        normal_range=normal_ranges(active),
+    )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 import quadprog
-from full_problem import RANK_TOL, column, full_problem, independent, inequalities, numbers
+from full_problem import RANK_TOL, column, equations, full_problem, inequalities, numbers
 
 from mbcasadi.control.tasks.task import own_slices
 
@@ -78,20 +78,6 @@ def solve_levels(full, levels, usual):
     y, *_ = within(R @ N, -R @ z, C @ N, d - C @ z)
     z = z + N @ y
     return Sequence(True, residuals, z[:nv], z[nv : nv + nu], weakest)
-
-
-def equations(full):
-    """Return E, e of dynamics and constraints, and p and f as rows over (a, p, lam, f)."""
-    nv, nu = full.B.shape
-    A, c = independent(full.A, full.c)
-    kept, bias = independent(np.vstack([A, full.J]), np.concatenate([c, full.c_contact]))
-    nf, nl = full.J.shape[0], A.shape[0]
-    size = nv + nu + nl + nf
-    dynamics = np.hstack([full.M, -full.B, -A.T, -full.J.T])
-    still = np.hstack([kept, np.zeros((len(kept), size - nv))])
-    of_p = np.hstack([np.zeros((nu, nv)), np.eye(nu), np.zeros((nu, nl + nf))])
-    of_f = np.hstack([np.zeros((nf, nv + nu + nl)), np.eye(nf)])
-    return np.vstack([dynamics, still]), np.concatenate([full.f, -bias]), of_p, of_f
 
 
 def tame(N, nv, M):

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from full_problem import column, independent, least_squares_within, numbers
-from mechanisms import admissible, closed
+from numpy.testing import assert_allclose
 from scipy.optimize import linprog
+from support.mechanisms_of_control import admissible, closed
 
 import mbcasadi as mb
 from mbcasadi import models
@@ -170,9 +171,8 @@ def equal_stiffness(system):
 
 
 def agrees(solution, answer):
-    """Assert that a solution is that of the judge."""
     (a, p, lam), feasible = answer
     assert feasible
-    np.testing.assert_allclose(solution.a, a, rtol=0, atol=SAME * np.abs(a).max())
-    np.testing.assert_allclose(solution.p, p, rtol=0, atol=SAME * np.abs(p).max())
-    np.testing.assert_allclose(solution.lam, lam, rtol=0, atol=1e-4 * np.abs(lam).max())
+    assert_allclose(solution.a, a, rtol=0, atol=SAME * np.abs(a).max())
+    assert_allclose(solution.p, p, rtol=0, atol=SAME * np.abs(p).max())
+    assert_allclose(solution.lam, lam, rtol=0, atol=1e-4 * np.abs(lam).max())

@@ -2,18 +2,10 @@
 
 import mujoco
 import numpy as np
-from full_problem import (
-    Full,
-    frame_axes,
-    internal_projector,
-    normal_ranges,
-    pyramid,
-    rotation_error,
-)
+from full_problem import Point, assembled, chosen, frame_axes, rotation_error
 
 
 def at_state(model, q, v):
-    """Return MjData with all of MuJoCo's matrices at a state."""
     data = mujoco.MjData(model)
     data.qpos[:], data.qvel[:] = q, v
     mujoco.mj_forward(model, data)
@@ -62,41 +54,22 @@ def mujoco_full_problem(model, q, v, tasks, contacts, *, weights, loops=(), on=N
         loops: pairs of sites that stay together.
         on: one for each contact that is on; all by default.
     """
-    data = at_state(model, q, v)
-    M = np.zeros((model.nv, model.nv))
+    data, none = at_state(model, q, v), np.zeros((0, model.nv))
+    M, B = np.zeros((model.nv, model.nv)), np.zeros((model.nv, model.nu))
     mujoco.mj_fullM(model, data, M)
-    B = np.zeros((model.nv, model.nu))
     for k in range(model.nu):
         B[model.jnt_dofadr[model.actuator_trnid[k, 0]], k] = model.actuator_gear[k, 0]
-    on = np.ones(len(contacts)) if on is None else on
-    active = [contact for contact, flag in zip(contacts, on, strict=True) if flag]
-    moving = [site_motion(model, data, contact.frame) for contact in active]
-    axes = [frame_axes(contact.normal) for contact in active]
-    none = np.zeros((0, model.nv))
+    moving, active = [], chosen(contacts, on)
+    for contact in active:
+        (J, c), axes = site_motion(model, data, contact.frame), frame_axes(contact.normal)
+        site = model.site(contact.frame).id
+        place, body = data.site_xpos[site], int(model.site_bodyid[site])
+        moving.append(Point(axes @ J[:3], axes @ c[:3], axes, place, body))
     apart = [[site_motion(model, data, name) for name in pair] for pair in loops]
-    bodies = {}
-    for k, contact in enumerate(active):
-        place = data.site_xpos[model.site(contact.frame).id]
-        body = int(model.site_bodyid[model.site(contact.frame).id])
-        bodies.setdefault(body, []).append((k, axes[k], place))
-    J = np.vstack([none, *(n @ J[:3] for n, (J, _) in zip(axes, moving, strict=True))])
-    internal = internal_projector(bodies.values(), len(active))
-    internal += np.diag(1.0 * ~J.any(axis=1))  # across a planar mechanism: it feels no force
-    return Full(
-        M=M,
-        f=data.qfrc_passive - data.qfrc_bias,
-        B=B,
-        A=np.vstack([none, *(a[0][:3] - b[0][:3] for a, b in apart)]),
-        c=np.concatenate([np.zeros(0), *(a[1][:3] - b[1][:3] for a, b in apart)]),
-        J=J,
-        c_contact=np.concatenate(
-            [np.zeros(0), *(n @ c[:3] for n, (_, c) in zip(axes, moving, strict=True))]
-        ),
-        pyramid=pyramid(active),
-        tasks=[site_task(model, data, task, part) for task, part in tasks],
-        limits=model.actuator_ctrlrange,
-        internal=internal,
-        torque_weight=np.asarray(weights.actuators),
-        internal_weight=weights.internal,
-        normal_range=normal_ranges(active),
-    )
+    A = np.vstack([none, *(a[0][:3] - b[0][:3] for a, b in apart)])
+    c = np.concatenate([np.zeros(0), *(a[1][:3] - b[1][:3] for a, b in apart)])
+    dynamics = {"M": M, "f": data.qfrc_passive - data.qfrc_bias, "B": B, "A": A, "c": c}
+    tasks, limits = [site_task(model, data, *pair) for pair in tasks], model.actuator_ctrlrange
+    full = assembled(dynamics, moving, active, tasks, limits, weights)
+    full.internal += np.diag(1.0 * ~full.J.any(axis=1))  # across a planar mechanism: no force
+    return full

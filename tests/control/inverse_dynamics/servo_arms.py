@@ -10,12 +10,10 @@ if hasattr(mujoco.mjtIntegrator, "mjINT_DISCRETE"):  # from MuJoCo 4 on
     INTEGRATORS += ("discrete",)
 
 ARM = """
-<mujoco>
-  <compiler autolimits="true"/>
+<mujoco><compiler autolimits="true"/>
   <option timestep="{step}" integrator="{integrator}"/>
   <default><joint armature="{armature}" damping="{damping}"/></default>
-  <worldbody>
-    <body>
+  <worldbody><body>
       <joint name="shoulder" axis="0 1 0"/>
       <geom type="capsule" fromto="0 0 0 0.4 0 0" size="0.03" mass="2"/>
       <body pos="0.4 0 0">
@@ -23,18 +21,13 @@ ARM = """
         <geom type="capsule" fromto="0 0 0 0.3 0 0" size="0.02" mass="1"/>
         <body pos="0.3 0 0">
           <joint name="wrist" axis="0 1 0"/>
-          <geom type="capsule" fromto="0 0 0 0.1 0 0" size="0.02" mass="0.3"/>
-        </body>
-      </body>
-    </body>
-  </worldbody>
+          <geom type="capsule" fromto="0 0 0 0.1 0 0" size="0.02" mass="0.3"/></body></body>
+    </body></worldbody>
   <tendon><fixed name="coupled"><joint joint="elbow" coef="1"/><joint joint="wrist" coef="0.5"/>
   </fixed></tendon>
-  <actuator>
-    <position name="shoulder" joint="shoulder" kp="{kp}" kv="{kv}" {range}/>
+  <actuator><position name="shoulder" joint="shoulder" kp="{kp}" kv="{kv}" {range}/>
     <position name="coupled" tendon="coupled" kp="{kp}" kv="{kv}" gear="2"/>
-    <position name="wrist" joint="wrist" kp="{kp}" kv="{kv}" gear="3" {range}/>
-  </actuator>
+    <position name="wrist" joint="wrist" kp="{kp}" kv="{kv}" gear="3" {range}/></actuator>
 </mujoco>
 """
 
@@ -73,7 +66,6 @@ class Tick:
 
 
 def mujoco_tick(xml: str, q: np.ndarray, v: np.ndarray, u: np.ndarray, steps: int) -> Tick:
-    """Return the tick from (q, v) under the control u."""
     model = mujoco.MjModel.from_xml_string(xml)
     data = mujoco.MjData(model)
     data.qpos[:], data.qvel[:], data.ctrl[:] = q, v, u

@@ -3,7 +3,8 @@
 import mujoco
 import numpy as np
 import pytest
-from mechanisms import limited
+from numpy.testing import assert_allclose, assert_array_equal
+from support.mechanisms_of_control import limited
 
 import mbcasadi as mb
 from mbcasadi.control import InverseDynamicsQP, JointLimits, PostureTask
@@ -13,24 +14,17 @@ from mbcasadi.description.status import Flag
 PERIOD, FORCE, KP, KD, LIGHT = 0.002, 39.0, 2000.0, 100.0, 5e-4
 FASTEST = 3.0  # rad/s
 OWN, OF_JOINT = f'forcerange="-{FORCE} {FORCE}"', f'actuatorfrcrange="-{FORCE} {FORCE}"'
-
 ARM = """
-<mujoco>
-  <compiler angle="radian" autolimits="true"/>
+<mujoco><compiler angle="radian" autolimits="true"/>
   <option timestep="0.002" integrator="{integrator}" gravity="0 0 0"/>
   <worldbody><body>
     <joint name="base" axis="0 0 1" range="-3 3"/>
     <geom type="capsule" fromto="0 0 0 .4 0 0" size=".04" mass="4"/>
     <body pos=".4 0 0">
       <joint name="wrist" axis="0 0 1" range="-3 3" armature="5e-4" {of_joint}/>
-      <geom type="sphere" size=".01" mass=".2"/>
-    </body>
-  </body></worldbody>
-  <actuator>
-    <position name="base" joint="base" kp="2000" kv="100" forcerange="-39 39"/>
-    <position name="wrist" joint="wrist" kp="2000" kv="100" {own}/>
-  </actuator>
-</mujoco>
+      <geom type="sphere" size=".01" mass=".2"/></body></body></worldbody>
+  <actuator><position name="base" joint="base" kp="2000" kv="100" forcerange="-39 39"/>
+    <position name="wrist" joint="wrist" kp="2000" kv="100" {own}/></actuator></mujoco>
 """
 
 
@@ -40,7 +34,6 @@ def arm(own: str = OWN, of_joint: str = "", integrator: str = "implicitfast") ->
 
 
 def law_of(xml: str, delay: int = 0, **limits) -> InverseDynamicsQP:
-    """Return a law of both joints."""
     return InverseDynamicsQP(
         mb.read_mjcf(xml),
         [PostureTask(kp=400.0)],
@@ -65,7 +58,7 @@ def test_a_tick_that_takes_all_of_a_servos_force_moves_mujoco_as_planned(own, of
     data = mujoco.MjData(model)
     data.ctrl[:] = solution.u
     mujoco.mj_step(model, data)
-    np.testing.assert_allclose(data.qvel / PERIOD, solution.a, rtol=1e-6)
+    assert_allclose(data.qvel / PERIOD, solution.a, rtol=1e-6)
     data = mujoco.MjData(model)
     data.ctrl[:] = [solution.u[0], FORCE / KP]  # the light joint clipped
     mujoco.mj_step(model, data)
@@ -78,17 +71,17 @@ def test_a_servo_keeps_from_its_clip_by_the_share_of_inertia_that_it_would_lose(
     assert lost[1] > 0.99
     assert lost[0] < 0.5
     kept = FORCE * (1 - (1 - UNCLIPPED) * lost)
-    np.testing.assert_allclose(law.ranges.force, np.outer(kept, [-1, 1]), rtol=1e-9)
+    assert_allclose(law.ranges.force, np.outer(kept, [-1, 1]), rtol=1e-9)
 
 
 def test_ranges_stay_where_a_clipped_servo_loses_nothing_or_others_are_narrower():
     explicit = law_of(arm(integrator="Euler").replace('kv="100"', 'kv=".1"'))
-    np.testing.assert_array_equal(explicit.ranges.force, np.outer([FORCE, FORCE], [-1, 1]))
+    assert_array_equal(explicit.ranges.force, np.outer([FORCE, FORCE], [-1, 1]))
     narrow = np.outer([5.0, 3.0], [-1, 1])
     own = InverseDynamicsQP(
         mb.read_mjcf(arm()), [PostureTask()], force_limits=narrow, period=PERIOD
     )
-    np.testing.assert_array_equal(own.ranges.force, narrow)
+    assert_array_equal(own.ranges.force, narrow)
 
 
 def test_usual_braking_is_that_of_the_servo_which_is_not_clipped():
@@ -98,7 +91,7 @@ def test_usual_braking_is_that_of_the_servo_which_is_not_clipped():
     assert both.braking[1] > 0.5 * alone
     assert both.followed[1] > 2 * both.braking[1]  # tasks are not slowed by it
     given = limited(law_of(arm(), joints=("base", "wrist"), braking=(30.0, 40.0)))
-    np.testing.assert_array_equal(given.followed, given.braking)
+    assert_array_equal(given.followed, given.braking)
 
 
 @pytest.mark.parametrize("delay", [0, 1])
@@ -106,12 +99,7 @@ def test_generated_c_keeps_a_light_joint_within_its_speed_in_mujoco(delay):
     law = law_of(arm(), delay, velocity=FASTEST)
     ends = far(law), far(law, -2.0)
     report = mb.validate(
-        law,
-        arm(),
-        1.0,
-        reference=lambda t: ends[t > 0.5],
-        delay=delay,
-        perturb={"mass": 0.1},
+        law, arm(), 1.0, reference=lambda t: ends[t > 0.5], delay=delay, perturb={"mass": 0.1}
     )
     recording = report.runs[0].recording
     fastest = np.abs(recording.v[:, 1]).max()

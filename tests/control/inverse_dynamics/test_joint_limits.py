@@ -3,51 +3,39 @@
 import casadi as ca
 import numpy as np
 import pytest
-from full_problem import full_problem, solve
-from mechanisms import feet, limited, stand, system_of
-from test_against_full_problem import compare, quadruped_tasks
+from full_problem import compare, judged
+from numpy.testing import assert_allclose
+from support.loops_in_mujoco import ticks
+from support.mechanisms_of_control import limited, quadruped_controller, stand
+from support.refusals import refused
 
 import mbcasadi as mb
-from mbcasadi.codegen import export_c
-from mbcasadi.control import FrameTask, InverseDynamicsQP, JointLimits, PostureTask
+from mbcasadi.control import InverseDynamicsQP, JointLimits, PostureTask
 from mbcasadi.control.limits.braking_rule import Tick, braking_bound
-from mbcasadi.control.limits.joint_limits import (
-    acceleration_bounds,
-    limited_joints,
-)
+from mbcasadi.control.limits.joint_limits import acceleration_bounds, limited_joints
 from mbcasadi.errors import ProblemError, UnknownNameError
 from mbcasadi.plant import Plant
 
 H = 0.004  # s
 STOP, BRAKING, SPEED, MOST = 1.2, 8.0, 2.0, 30.0
 ROUNDING = 1e-9
-
+BOTH = ("shoulder", "elbow")
 ARM = """
-<mujoco>
-  <option timestep="0.001"/>
-  <worldbody>
-    <body name="upper">
+<mujoco><option timestep="0.001"/>
+  <worldbody><body name="upper">
       <joint name="shoulder" axis="0 1 0" range="-69 69" limited="true"/>
       <geom type="capsule" fromto="0 0 0 .4 0 0" size=".03" mass="2"/>
       <body name="lower" pos=".4 0 0">
         <joint name="elbow" axis="0 1 0" range="-115 115" limited="true"/>
         <geom type="capsule" fromto="0 0 0 .3 0 0" size=".03" mass="1"/>
-        <site name="tool" pos=".3 0 0"/>
-      </body>
-    </body>
+        <site name="tool" pos=".3 0 0"/></body></body>
     <body name="loose" pos="0 1 0"><joint name="loose" axis="0 1 0"/><geom size=".05"/></body>
   </worldbody>
   <contact><exclude body1="upper" body2="lower"/></contact>
-  <actuator>
-    <motor joint="shoulder" ctrlrange="-60 60"/><motor joint="elbow" ctrlrange="-25 25"/>
-  </actuator>
-</mujoco>
+  <actuator><motor joint="shoulder" ctrlrange="-60 60"/><motor joint="elbow" ctrlrange="-25 25"/>
+  </actuator></mujoco>
 """
-
-
-@pytest.fixture(scope="module")
-def arm():
-    return mb.read_mjcf(ARM)
+arm = pytest.fixture(scope="module")(lambda: mb.read_mjcf(ARM))
 
 
 @pytest.fixture(scope="module")
@@ -124,17 +112,10 @@ def test_a_joint_that_cannot_stop_any_more_brakes_with_what_is_needed_now(bounds
 
 
 def test_the_quadruped_gets_the_optimum_of_the_full_problem_with_joints_near_their_stops():
-    system = system_of("quadruped")
-    tasks = [
-        FrameTask("trunk", kind="body", kp=100.0, weight=100.0, name="base"),
-        PostureTask(kp=50.0, weight=1.0),
-    ]
     limits = JointLimits(("FL_calf", "RR_thigh"), velocity=0.2, acceleration=5.0, braking=3.0)
-    law = InverseDynamicsQP(
-        system, tasks, feet(), joint_limits=limits, bound_errors=False, period=0.01
-    )
+    law = quadruped_controller(joint_limits=limits, bound_errors=False, period=0.01)
+    system, joints = law.system, limited(law)
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
-    joints = limited(law)
     state = q[list(joints.places), 0], v[list(joints.dofs), 0]
     bounds = ca.Function("b", [q, v], acceleration_bounds(joints, *state, Tick(law.period)))
     rng, solved, held = np.random.default_rng(3), 0, 0
@@ -142,15 +123,10 @@ def test_the_quadruped_gets_the_optimum_of_the_full_problem_with_joints_near_the
         for _ in range(8):
             q, v = stand(system, rng, key="stand")
             ref = law.reference_at(system.tree.keyframes["stand"])
-            tracked = quadruped_tasks(system, law, q, v, ref)
-            full = full_problem(
-                system, q, v, tracked, feet(), system.limits.ctrl, mask, weights=law.force_weights
-            )
             ends = np.hstack([np.array(x) for x in bounds(q, v)])
-            own = zip(joints.dofs, ends, strict=True)
-            full.accelerations += [(dof, *pair) for dof, pair in own]
+            rows = [(dof, *pair) for dof, pair in zip(joints.dofs, ends, strict=True)]
             solution = law.solve(q, v, ref, mask=mask)
-            if compare(solution, solve(full)):
+            if compare(solution, judged(law, q, v, ref, mask, accelerations=rows)):
                 solved += 1
                 a = solution.a[list(joints.dofs)]
                 held += bool(np.any(np.isclose(a, ends[:, 0]) | np.isclose(a, ends[:, 1])))
@@ -160,25 +136,13 @@ def test_the_quadruped_gets_the_optimum_of_the_full_problem_with_joints_near_the
 
 @pytest.mark.parametrize("with_limits", [False, True])
 def test_in_mujoco_the_arm_stops_before_its_stops_however_far_away_the_target_is(arm, with_limits):
-    limits = JointLimits(("shoulder", "elbow"), velocity=4.0)
-    law = InverseDynamicsQP(
-        arm,
-        [PostureTask(("shoulder", "elbow"), kp=400.0)],
-        joint_limits=limits if with_limits else None,
-        period=0.002,
-    )
-    stops = np.deg2rad([69, 115])
-    plant = Plant(ARM)
+    limits, tasks = JointLimits(BOTH, velocity=4.0), [PostureTask(BOTH, kp=400.0)]
+    limits = limits if with_limits else None
+    law = InverseDynamicsQP(arm, tasks, joint_limits=limits, period=0.002)
+    plant, stops, largest, speed = Plant(ARM), np.deg2rad([69, 115]), 0.0, 0.0
     plant.reset(arm.tree.q0)
-    ref = law.reference_at(arm.tree.q0)
-    ref[law.reference_slices["posture.q"]] = [3.0, -3.0]  # beyond both stops
-    z, largest, speed = law.z0, 0.0, 0.0
-    for _ in range(500):
-        u, z, status, *_ = (
-            np.array(x).ravel() for x in law.function(plant.q, plant.v, ref, np.zeros(0), z)
-        )
-        assert status[0] == 0
-        plant.step(u, 2)  # of 1 ms
+    for out in ticks(law, plant, 500, beyond(law), steps=2):  # of 1 ms
+        assert out["status"] == 0
         largest = max(largest, float(np.max(np.abs(plant.q[:2]) - stops)))
         speed = max(speed, float(np.max(np.abs(plant.v[:2]))))
     if not with_limits:
@@ -186,23 +150,18 @@ def test_in_mujoco_the_arm_stops_before_its_stops_however_far_away_the_target_is
         return
     assert largest < 1e-3
     assert speed < 4.0 * 1.02  # the plant's steps are shorter than a tick
-    np.testing.assert_allclose(np.abs(plant.q[:2]), stops, atol=2e-3)
+    assert_allclose(np.abs(plant.q[:2]), stops, atol=2e-3)
 
 
 def test_wrong_limits_are_refused(arm):
     def law(**limits):
         return InverseDynamicsQP(arm, [PostureTask()], joint_limits=JointLimits(**limits))
 
-    with pytest.raises(UnknownNameError, match="'shoulder', 'elbow', 'loose'"):
-        law(joints=("wrist",))
-    with pytest.raises(ProblemError, match="braking = -1"):
-        law(braking=-1.0)
-    with pytest.raises(ProblemError, match="reserve = 1"):
-        law(reserve=1.0)
-    with pytest.raises(ProblemError, match="one for each of shoulder, elbow"):
-        law(velocity=(1.0, 2.0, 3.0))
-    with pytest.raises(ProblemError, match="range less the margins is empty"):
-        law(margin=2.0)
+    refused(UnknownNameError, "'shoulder', 'elbow', 'loose'", lambda: law(joints=("wrist",)))
+    refused(ProblemError, "braking = -1", lambda: law(braking=-1.0))
+    refused(ProblemError, "reserve = 1", lambda: law(reserve=1.0))
+    refused(ProblemError, "one for each of shoulder, elbow", lambda: law(velocity=(1.0, 2.0, 3.0)))
+    refused(ProblemError, "range less the margins is empty", lambda: law(margin=2.0))
     loose = mb.read_mjcf(ARM.replace('name="loose" axis', 'name="loose" range="-9 9" axis'))
     with pytest.raises(ProblemError, match="joint 'loose': it has no actuator"):
         InverseDynamicsQP(loose, [PostureTask()], joint_limits=JointLimits(("loose",)))
@@ -210,17 +169,13 @@ def test_wrong_limits_are_refused(arm):
 
 
 CART = """
-<mujoco>
-  <worldbody>
+<mujoco><worldbody>
     <body name="cart">
       <joint name="rail" type="slide" axis="1 0 0" range="-1 2" limited="true" {limit}/>
-      <geom size=".1" mass="2"/>
-    </body>
-  </worldbody>
+      <geom size=".1" mass="2"/></body></worldbody>
   <actuator>
     <position name="servo" joint="rail" kp="50" kv="20" ctrllimited="true" ctrlrange="-1 2"/>
-  </actuator>
-</mujoco>
+  </actuator></mujoco>
 """
 
 
@@ -229,7 +184,7 @@ def test_a_servo_brakes_with_the_far_end_of_its_range(limit, force):
     """At a stop it gives kp times the whole range, 50 N/m x 3 m, or what the joint bears."""
     system = mb.read_mjcf(CART.format(limit=limit))
     law = InverseDynamicsQP(system, [PostureTask()], joint_limits=JointLimits(), period=0.005)
-    np.testing.assert_allclose(limited(law).braking, [0.5 * force / 2.0], rtol=1e-12)
+    assert_allclose(limited(law).braking, [0.5 * force / 2.0], rtol=1e-12)
 
 
 LATE, HEAVY = 2, 0.1  # ticks, share of the mass
@@ -237,40 +192,26 @@ LATE, HEAVY = 2, 0.1  # ticks, share of the mass
 
 def test_by_default_a_heavier_arm_whose_commands_are_late_stops_before_its_stops(arm):
     """Were the planned braking the most that is demanded, it would be 30 mrad beyond."""
-    law = InverseDynamicsQP(
-        arm,
-        [PostureTask(("shoulder", "elbow"), kp=400.0)],
-        joint_limits=JointLimits(("shoulder", "elbow")),
-        period=0.002,
-        delay=LATE,
-    )
-    ref = law.reference_at(arm.tree.q0)
-    ref[law.reference_slices["posture.q"]] = [3.0, -3.0]  # beyond both stops
-    run = mb.validate(law, ARM, 1.0, reference=ref, perturb={"mass": HEAVY}, delay=LATE).runs[0]
-    beyond = np.max(np.abs(run.recording.q[:, :2]) - np.deg2rad([69, 115]))
-    assert np.all(run.recording.status == 0)
-    assert -0.01 < beyond < 1e-3
+    late = {"period": 0.002, "delay": LATE, "joint_limits": JointLimits(BOTH)}
+    law = InverseDynamicsQP(arm, [PostureTask(BOTH, kp=400.0)], **late)
+    given = {"reference": beyond(law), "perturb": {"mass": HEAVY}, "delay": LATE}
+    recording = mb.validate(law, ARM, 1.0, **given).runs[0].recording
+    passed = np.max(np.abs(recording.q[:, :2]) - np.deg2rad([69, 115]))
+    assert np.all(recording.status == 0)
+    assert -0.01 < passed < 1e-3
 
 
-def test_the_state_remembers_what_is_planned_in_the_exported_c_too(arm, tmp_path):
+def test_the_state_remembers_what_is_planned(arm):
     limits = JointLimits(("shoulder", "elbow"), velocity=4.0, reserve=0.2)
     law = InverseDynamicsQP(arm, [PostureTask()], joint_limits=limits, period=0.002, delay=LATE)
     plans = [f"planned.{joint}.{k}" for k in range(LATE, 0, -1) for joint in ("shoulder", "elbow")]
     assert law.memory_names == ("missed_ticks.posture", *plans)
-    in_c = export_c(law, tmp_path / "law").load()
-    rng, z, plans = np.random.default_rng(5), law.z0, []
+    rng, z, last = np.random.default_rng(5), law.z0, None
     for _ in range(10):
         q, v = rng.normal(size=3) * [1, 1, 0], rng.normal(size=3) * [2, 2, 0]
-        inputs = {"q": q, "v": v, "ref": law.reference_at(q), "mask": np.zeros(0), "z": z}
-        expected, found = law.function(**inputs), in_c(**inputs)
-        for output in ("u", "z_next"):
-            np.testing.assert_allclose(
-                np.array(found[output]), np.array(expected[output]), rtol=1e-9, atol=1e-9
-            )
-        z = np.array(expected["z_next"]).ravel()
-        plans.append(z[-2:])
-        if len(plans) > 1:
-            np.testing.assert_array_equal(z[-4:-2], plans[-2])
+        z = law.solve(q, v, z=z).z_next
+        assert last is None or np.array_equal(z[-4:-2], last)
+        last = z[-2:]
 
 
 @pytest.mark.parametrize(("late", "share"), [(0, 0.5), (1, 0.5), (3, 0.75)])
@@ -293,23 +234,22 @@ def test_a_predicted_joint_is_where_a_plant_of_its_steps_is(late, share):
 
 
 HINGE = """
-<mujoco>
-  <compiler angle="radian"/>
+<mujoco><compiler angle="radian"/>
   <worldbody><body><joint name="hinge" axis="0 0 1" range="-1 1"/>
     <geom type="capsule" fromto="0 0 0 .3 0 0" size=".02" mass="1"/></body></worldbody>
-  <actuator><motor joint="hinge" ctrlrange="-10 10"/></actuator>
-</mujoco>
+  <actuator><motor joint="hinge" ctrlrange="-10 10"/></actuator></mujoco>
 """
 
 
 def hinge(**limits):
+    """Return a law of MuJoCo's step, where the speed is advanced first, and what is beyond."""
     law = InverseDynamicsQP(
         mb.read_mjcf(HINGE),
         [PostureTask(kp=400.0)],
         joint_limits=JointLimits(**limits),
-        period=2e-3,  # MuJoCo's step: the speed is advanced first
+        period=2e-3,
     )
-    return law, np.array([1.5, 0.0, 0.0])  # beyond the stop
+    return law, np.array([1.5, 0.0, 0.0])
 
 
 def test_a_joint_that_needs_no_force_at_its_limit_is_solved():
@@ -319,24 +259,15 @@ def test_a_joint_that_needs_no_force_at_its_limit_is_solved():
         solution = law.solve([q], [2.0], ref)  # at the speed limit
         assert solution.status == 0
         assert abs(solution.a[0]) < 1e-9
-    h, q, v = law.period, 0.0, 0.0
-    for _ in range(600):
-        solution = law.solve([q], [v], ref)
-        assert solution.status == 0
-        v += h * solution.a[0]
-        q += h * v
+    *_, (q, _) = moved(law, ref, 600)
     assert 0.999 < q <= 1.0 + 1e-9
 
 
 def test_braking_is_no_more_than_the_limit_of_acceleration():
     law, ref = hinge(velocity=2.0, acceleration=5.0)
     assert limited(law).braking[0] == 5.0
-    h, q, v = law.period, 0.0, 0.0
-    for _ in range(1250):
-        a = law.solve([q], [v], ref).a[0]
-        assert abs(a) <= 5.0 + 1e-6
-        v += h * a
-        q += h * v
+    for q, solution in moved(law, ref, 1250):
+        assert abs(solution.a[0]) <= 5.0 + 1e-6
         assert q <= 1.0 + 1e-9
     assert q > 0.999
     with pytest.raises(ProblemError, match="braking of at most the acceleration"):
@@ -383,3 +314,18 @@ def test_a_driven_finger_and_its_follower_stop_before_their_stops_in_mujoco():
     q = report.runs[0].recording.q
     assert 0.039 < q[:, 1].max() < 0.04 + 2e-5
     assert -0.08 - 4e-5 < q[:, 2].min() < -0.078
+
+
+def beyond(law):
+    return law.reference_at(law.system.tree.q0, {"posture.q": [3.0, -3.0]})
+
+
+def moved(law, ref, ticks):
+    """Yield q and the solution over ticks of a hinge driven towards its stop."""
+    q, v = 0.0, 0.0
+    for _ in range(ticks):
+        solution = law.solve([q], [v], ref)
+        assert solution.status == 0
+        v += law.period * solution.a[0]
+        q += law.period * v
+        yield q, solution

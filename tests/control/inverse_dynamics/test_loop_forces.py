@@ -1,4 +1,4 @@
-"""Forces of loops within ranges, and loads that redundant constraints share.
+"""Forces of loops: within ranges, in the cost, shared by redundant constraints, measured.
 
 The judge is `loop_force_problem.py`.
 """
@@ -20,21 +20,24 @@ from loop_force_problem import (
     states,
     twice_pinned_four_bar,
 )
-from mechanisms import closed
+from numpy.testing import assert_allclose, assert_array_equal
+from support.mechanisms_of_control import closed
+from support.refusals import refused
 
 import mbcasadi as mb
 from mbcasadi import linalg, models
 from mbcasadi.codegen import export_c
 from mbcasadi.control import (
+    ForceFeedback,
     InverseDynamicsQP,
     LoadSharing,
     LoopForceLimits,
+    LoopForceWeights,
     PostureTask,
-    SoftLimit,
 )
 from mbcasadi.control.inverse_dynamics.shared_loads import undetermined
 from mbcasadi.description import Contact
-from mbcasadi.description.status import Flag, Status
+from mbcasadi.description.status import Status
 from mbcasadi.errors import ProblemError, UnknownNameError
 
 
@@ -81,7 +84,7 @@ def test_what_is_determined_is_what_no_force_without_motion_changes(mechanism):
     for q, v in states(system, rng, 5):
         N = null_space(numbers(system.constraint_jacobian(q)).T)
         expected = np.linalg.norm(N, axis=1) < 1e-6
-        np.testing.assert_array_equal(law.solve(q, v).determined, expected)
+        assert_array_equal(law.solve(q, v).determined, expected)
         assert not np.all(expected)
 
 
@@ -103,11 +106,11 @@ def test_two_pins_share_their_load_by_stiffness_around_a_preload(kind):
         expected = first.lam - project @ first.lam
         scale = np.abs(first.lam).max()
         assert np.all(first.lam[3:] == 0.0)  # in their order
-        np.testing.assert_allclose(second.lam, expected, rtol=0, atol=1e-7 * scale)
-        np.testing.assert_allclose(A.T @ second.lam, A.T @ first.lam, rtol=0, atol=1e-9 * scale)
+        assert_allclose(second.lam, expected, rtol=0, atol=1e-7 * scale)
+        assert_allclose(A.T @ second.lam, A.T @ first.lam, rtol=0, atol=1e-9 * scale)
         expected = expected + project @ [3.0, 0.0, -2.0, 0.0, 0.0, 0.0]
-        np.testing.assert_allclose(third.lam, expected, rtol=0, atol=1e-7 * scale)
-        np.testing.assert_allclose(third.a, first.a, rtol=0, atol=1e-9 * np.abs(first.a).max())
+        assert_allclose(third.lam, expected, rtol=0, atol=1e-7 * scale)
+        assert_allclose(third.a, first.a, rtol=0, atol=1e-9 * np.abs(first.a).max())
 
 
 def test_a_slider_crank_at_its_singular_pose_is_within_the_ranges_of_its_pin():
@@ -127,31 +130,8 @@ def test_a_slider_crank_at_its_singular_pose_is_within_the_ranges_of_its_pin():
             expected = judge(law, q, v, limits).feasible()
             assert solution.status == (Status.SOLVED if expected else Status.INFEASIBLE)
             verdicts.add(expected)
-            np.testing.assert_array_equal(
-                solution.determined, np.linalg.norm(null_space(A.T), axis=1) < 1e-6
-            )
+            assert_array_equal(solution.determined, np.linalg.norm(null_space(A.T), axis=1) < 1e-6)
     assert verdicts == {True, False}
-
-
-def test_the_exported_law_holds_the_ranges_and_gives_way_where_they_are_soft(tmp_path):
-    mechanism = twice_pinned_four_bar(), ("crank",)
-    limits = np.array([[-0.6, 0.3], [-1.0, 1.0], [-np.inf, 0.4]] * 2)
-    law = law_of(mechanism, limits, soft=[SoftLimit("loop forces")], name="pins")
-    exported = export_c(law, tmp_path / "pins").load()
-    rng, seen = np.random.default_rng(7), set()
-    for q, v in states(mechanism[0], rng, 40):
-        ref, _ = reference(law, q, rng)
-        ours, theirs = (
-            [np.array(out).ravel() for out in call(q, v, ref, np.ones(2), law.z0)]
-            for call in (law.function, exported)
-        )
-        for index in (2, 3, 5):
-            np.testing.assert_array_equal(ours[index], theirs[index])
-        np.testing.assert_allclose(theirs[0], ours[0], rtol=0, atol=1e-7 * np.abs(ours[0]).max())
-        atol = 1e-6 * np.abs(ours[6]).max() + 1e-9
-        np.testing.assert_allclose(theirs[6], ours[6], rtol=0, atol=atol)
-        seen.add((int(ours[2][0]), Flag.RELAXED in Flag(int(ours[3][0]))))
-    assert seen == {(Status.SOLVED, False), (Status.SOLVED, True)}
 
 
 LIFT = """<mujoco><worldbody><body name="base">
@@ -177,12 +157,12 @@ def test_contacts_of_two_bodies_share_the_load_and_one_takes_more_where_the_othe
 
     upright = [1.0, 0.0, 0.0]
     order, least = forces(), forces(sharing=LoadSharing("least", rows="all"))
-    np.testing.assert_allclose(order, [upright, [0.0, 0.0, 0.0]], atol=1e-4)
-    np.testing.assert_allclose(least, [[0.5, 0.0, 0.0]] * 2, atol=1e-4)
+    assert_allclose(order, [upright, [0.0, 0.0, 0.0]], atol=1e-4)
+    assert_allclose(least, [[0.5, 0.0, 0.0]] * 2, atol=1e-4)
     free = LoadSharing("free", rows="all")
-    np.testing.assert_allclose(forces(sharing=free), least, atol=1e-4)
+    assert_allclose(forces(sharing=free), least, atol=1e-4)
     spared = forces(0.2 * weight, sharing=free)
-    np.testing.assert_allclose(spared, [[0.2, 0.0, 0.0], [0.8, 0.0, 0.0]], atol=1e-4)
+    assert_allclose(spared, [[0.2, 0.0, 0.0], [0.8, 0.0, 0.0]], atol=1e-4)
 
 
 def test_a_rope_that_is_a_users_row_only_pulls():
@@ -211,14 +191,14 @@ def test_a_rope_that_is_a_users_row_only_pulls():
         solution, free = rope.solve(place, speed, ref), rod.solve(place, speed, ref)
         assert solution.solved
         pull = 2.0 * solution.a + [0.0, 2 * 9.81] - solution.p  # lam (x, z)
-        np.testing.assert_allclose(pull, solution.lam[0] * place, rtol=0, atol=1e-8)
+        assert_allclose(pull, solution.lam[0] * place, rtol=0, atol=1e-8)
         assert solution.lam[0] <= 1e-7
         assert solution.determined[0]
         if free.lam[0] > 1e-3:
             assert solution.lam[0] == pytest.approx(0.0, abs=1e-7)
             held += 1
         else:
-            np.testing.assert_allclose(solution.p, free.p, rtol=0, atol=1e-6)
+            assert_allclose(solution.p, free.p, rtol=0, atol=1e-6)
     assert 3 <= held <= 22
 
 
@@ -230,7 +210,7 @@ def test_a_loop_that_is_off_has_no_force_and_no_range():
     assert law.solve(q, v).lam[3] >= 1.0 - 1e-6
     off = law.solve(q, v, mask=[1, 0, 1])
     assert off.solved
-    np.testing.assert_array_equal(off.lam[3:6], 0.0)
+    assert_array_equal(off.lam[3:6], 0.0)
 
 
 def test_wrong_limits_and_ways_to_share_are_refused():
@@ -240,21 +220,144 @@ def test_wrong_limits_and_ways_to_share_are_refused():
         given = None if limits is None else LoopForceLimits(limits)
         return law_of(mechanism, loop_force_limits=given, sharing=LoadSharing(**sharing))
 
-    with pytest.raises(UnknownNameError, match="equality constraint 'pn'"):
-        law({"pn": (0.0, 1.0)})
+    refused(UnknownNameError, "equality constraint 'pn'", lambda: law({"pn": (0.0, 1.0)}))
     for wrong in ((1.0, 0.0), (0.0, 1.0, 2.0), (0.0, np.nan)):
         with pytest.raises(ProblemError, match=r"expected \(lower, upper\), or 3 such"):
             law({"pin": wrong})
-    with pytest.raises(ProblemError, match="expected positive numbers for each of pin"):
-        law(stiffness={})
+    refused(ProblemError, "expected positive numbers for each of pin", lambda: law(stiffness={}))
     with pytest.raises(ProblemError, match="stiffness of 'pin': 2 numbers; expected one, or 3"):
         law(stiffness={"pin": [1.0, 2.0]})
-    with pytest.raises(ProblemError, match="contacts share"):
-        law(rows="all", preload={"pin": 1.0})
+    refused(ProblemError, "contacts share", lambda: law(rows="all", preload={"pin": 1.0}))
 
 
 def test_rows_of_unlike_length_leave_their_whole_null_space_undetermined():
     A = np.outer([1.0, 3e3, -3e3], [0.6, 0.8])
     basis = linalg.row_basis(ca.SX(A), pivot=False)
     spread = ca.evalf(undetermined(basis, ca.SX.ones(3, 1), np.ones(3)).spread).full()
-    np.testing.assert_allclose(spread, np.eye(3) - A @ np.linalg.pinv(A), atol=1e-9)
+    assert_allclose(spread, np.eye(3) - A @ np.linalg.pinv(A), atol=1e-9)
+
+
+UNLIMITED = np.array([[-np.inf, np.inf]])
+TRUSS = """
+<mujoco><option timestep="0.001"/>
+  <worldbody><body name="left"><joint name="left" axis="0 1 0" damping=".1"/>
+      <geom type="capsule" fromto="0 0 0 .3 0 -.1" size=".02" mass="1" contype="0"/></body>
+    <body name="right" pos=".6 0 0"><joint name="right" axis="0 1 0" damping=".1"/>
+      <geom type="capsule" fromto="0 0 0 -.3 0 -.1" size=".02" mass="1" contype="0"/></body>
+  </worldbody>
+  <equality><connect name="pin" body1="left" body2="right" anchor=".3 0 -.1"/></equality>
+  <actuator><motor joint="left" ctrlrange="-30 30"/><motor joint="right" ctrlrange="-30 30"/>
+  </actuator></mujoco>
+"""
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_forces_in_the_cost_have_the_optimum_of_the_problem_with_all_multipliers(name):
+    build, joints = MECHANISMS[name]
+    system, rng = build(), np.random.default_rng(8)
+    names = [equality.name for equality in system.equalities]
+    weights = rng.uniform(0.0, 2.0, system.nc) * (rng.uniform(size=system.nc) < 0.7)
+    weights[0] = 1.0
+    by_name = dict(zip(names, weights.reshape(len(names), -1), strict=True))
+    preload = rng.standard_normal(system.nc)
+    loads = dict(zip(names, preload.reshape(len(names), -1), strict=True))
+    law = law_of(
+        (system, joints),
+        sharing=LoadSharing(stiffness=equal_stiffness(system), preload=loads),
+        loop_force_weights=LoopForceWeights(by_name),
+        force_reference=True,
+        torque_weight=1e-3,
+        internal_force_weight=1e-3,
+    )
+    plain = law_of((system, joints))
+    own, moved = law.reference_slices["loop_force"], 0.0
+    for q, v in states(system, rng, 10):
+        ref, parts = reference(plain, q, rng)
+        wanted = np.zeros(system.nc)
+        wanted[weights > 0] = rng.standard_normal(np.sum(weights > 0))
+        whole = np.zeros(law.nref)
+        whole[: ref.size], whole[own] = ref, wanted[weights > 0]
+        solution = law.solve(q, v, whole)
+        assert solution.status == 0
+        limits = np.repeat(UNLIMITED, system.nc, axis=0)
+        cost = *loads_weight(law), (weights, wanted), preload
+        agrees(solution, optimum(law, q, v, parts, limits, *cost))
+        moved = max(moved, np.abs(solution.lam - law.solve(q, v, whole * 0.9).lam).max())
+    assert moved > 1e-3
+
+
+def tensioned(feedback=None, **options):
+    """Return the law of two pinned bars, which cannot move: their motors load the pin."""
+    return InverseDynamicsQP(
+        mb.read_mjcf(TRUSS),
+        [PostureTask(["left"])],
+        loop_force_weights=LoopForceWeights({"pin": [1.0, 0.0, 1.0]}),
+        force_reference=True,
+        force_feedback=feedback,
+        delay=1,
+        name="tensioned",
+        **options,
+    )
+
+
+FEEDBACK = ForceFeedback(limit=20.0, gain=20.0)
+ASKED = np.array([25.0, -4.0])
+
+
+def asked(law):
+    ref = law.reference_at(np.zeros(2))
+    ref[law.reference_slices["loop_force"]] = ASKED
+    return ref
+
+
+@pytest.mark.parametrize(("feedback", "off"), [(FEEDBACK, 0.05), (None, 0.5)])
+def test_a_pin_carries_what_is_asked_for_in_mujoco(feedback, off):
+    law = tensioned(feedback)
+    ref = asked(law)
+    report = mb.validate(
+        law, TRUSS, 1.0, reference=ref, q0=np.zeros(2), delay=1, perturb={"mass": 0.5}
+    )
+    recording = report.runs[0].recording
+    assert np.all(recording.status == 0)
+    error = np.abs(recording.f_measured[-1] - ASKED).max()
+    assert error < off if feedback else error > off
+
+
+def test_the_generated_c_is_the_function(tmp_path):
+    law = tensioned(FEEDBACK)
+    names = law.controller.inputs[2].name, law.controller.inputs[2].components
+    assert names == ("f_measured", ("pin.x", "pin.z"))
+    compiled = export_c(law, tmp_path / "law").load()
+    rng, ours, theirs = np.random.default_rng(9), law.z0, law.z0
+    for mask in [1.0] * 20 + [0.0] * 3:
+        given = {"q": np.zeros(2), "v": 0.01 * rng.standard_normal(2), "mask": [mask]}
+        given |= {"f_measured": ASKED + rng.standard_normal(2), "ref": asked(law)}
+        first, second = law.function(**given, z=ours), compiled(**given, z=theirs)
+        ours, theirs = first["z_next"], second["z_next"]
+        assert float(first["status"]) == float(second["status"]) == 0
+        for name in ("u", "z_next"):
+            assert_allclose(second[name], first[name], rtol=1e-7, atol=1e-7)
+    places = [name.startswith("force_integral") for name in law.controller.inputs[-1].components]
+    assert np.all(np.array(ours).ravel()[places] == 0)  # the pin is off
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        ({"pn": 1.0}, "equality constraint 'pn'"),
+        ({"pin": [1.0, 2.0]}, "or 3 of them"),
+        ({"pin": -1.0}, "not negative"),
+        ({"pin": 0.0}, "one that is positive"),
+    ],
+)
+def test_weights_that_fit_no_loop_are_refused(weights, words):
+    with pytest.raises((ProblemError, UnknownNameError), match=words):
+        InverseDynamicsQP(
+            mb.read_mjcf(TRUSS),
+            [PostureTask(["left"])],
+            loop_force_weights=LoopForceWeights(weights),
+        )
+
+
+def test_levels_do_not_know_weights_of_loop_forces():
+    refused(ProblemError, "weights of loop forces", lambda: tensioned(levels=[["posture"]]))

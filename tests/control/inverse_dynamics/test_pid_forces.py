@@ -6,6 +6,7 @@ import casadi as ca
 import mujoco
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from servo_arms import INTEGRATORS
 
 import mbcasadi as mb
@@ -18,7 +19,6 @@ from mbcasadi.system.ranges import require_ranges
 ROUNDING = 1e-9
 REGULARISED = 1e-4  # rad/s², of accelerations of 3 rad/s²: the weight of the forces in the QP
 STEP = 0.002
-
 ARM = """
 <mujoco model="pid_arm"><option timestep="0.002" integrator="{integrator}"/>{plugins}
 <worldbody><body><joint name="j" axis="0 1 0" armature=".05" damping=".1"/>
@@ -57,7 +57,6 @@ def plugin_arm(integrator: str = "implicitfast") -> str:
 
 
 def pid_arm(integrator: str = "implicitfast") -> str:
-    """Return the arm with the pid of MJCF."""
     return ARM.format(integrator=integrator, plugins="", actuators=PIDS)
 
 
@@ -122,7 +121,7 @@ def test_the_arm_has_the_acceleration_that_the_task_wants(arm, integrator):
     data.ctrl[:] = solution.u
     mujoco.mj_step(compiled, data)
     turning = 2e-3 if integrator == "implicit" else 0.0  # it takes Coriolis forces along
-    np.testing.assert_allclose((data.qvel - v) / STEP, desired, atol=REGULARISED + turning)
+    assert_allclose((data.qvel - v) / STEP, desired, atol=REGULARISED + turning)
 
 
 @pytest.mark.parametrize("arm", ARMS)

@@ -5,11 +5,12 @@ import mujoco
 import numpy as np
 import pytest
 from full_problem import solve
-from mechanisms import admissible, closed, limited
 from mujoco_problem import mujoco_full_problem, site_motion
+from numpy.testing import assert_allclose
+from support.mechanisms_of_control import admissible, closed, limited
+from support.refusals import refused
 
 import mbcasadi as mb
-from mbcasadi.codegen import export_c
 from mbcasadi.control import (
     DisturbanceObserver,
     FrameTask,
@@ -24,8 +25,7 @@ from mbcasadi.errors import ProblemError, UnknownNameError
 SPRING, STIFFNESS, REST = 9, 900.0, 0.05  # dof of the shin's spring, N m/rad, rad
 DAMPING = 15.0
 LEG = f"""
-<mujoco model="springy_leg">
-  <compiler angle="radian"/>
+<mujoco model="springy_leg"><compiler angle="radian"/>
   <worldbody><body name="trunk" pos="0 0 1"><freejoint/>
     <geom type="box" size=".15 .1 .08" mass="8"/><site name="trunk"/>
     <body name="thigh"><joint name="hip" axis="0 1 0" armature=".05"/>
@@ -42,13 +42,11 @@ LEG = f"""
           <body name="tarsus" pos="0 0 -.3"><joint name="tarsus" axis="0 1 0"/>
             <geom type="capsule" fromto="0 0 0 .1 0 -.25" size=".02" mass=".4"/>
             <site name="heel" pos="-.06 0 0"/><site name="toe" pos=".12 0 -.25"/>
-            <site name="back" pos=".04 0 -.27"/></body></body></body></body></body>
-  </worldbody>
+            <site name="back" pos=".04 0 -.27"/></body></body></body></body></body></worldbody>
   <tendon><fixed name="twice" stiffness="10"><joint joint="spring" coef="2"/></fixed></tendon>
   <equality><connect site1="rod_end" site2="heel"/></equality>
   <actuator><motor joint="hip" ctrlrange="-80 80" gear="2"/>
-    <motor joint="knee" ctrlrange="-150 150"/></actuator>
-</mujoco>
+    <motor joint="knee" ctrlrange="-150 150"/></actuator></mujoco>
 """
 FEET = [mb.Contact(name, friction=0.8, sides=4) for name in ("toe", "back")]
 TRUNK = FrameTask("trunk", kp=100.0, weight=10.0)
@@ -105,11 +103,11 @@ def test_motion_and_forces_are_those_of_a_leg_without_the_spring(springs, sharin
         found, judge = law.solve(q, v, ref), solve(without_spring(law, model, q, v, ref))
         assert found.solved == judge.feasible, found.explain()
         assert found.a[SPRING] == pytest.approx(-DAMPING * v[SPRING], rel=1e-9)
-        np.testing.assert_allclose(found.a, judge.a, atol=1e-6 * np.abs(judge.a).max())
-        np.testing.assert_allclose(found.p, judge.p, atol=1e-6 * np.abs(judge.p).max())
+        assert_allclose(found.a, judge.a, atol=1e-6 * np.abs(judge.a).max())
+        assert_allclose(found.p, judge.p, atol=1e-6 * np.abs(judge.p).max())
         if sharing is None:
             force = judge.force
-            np.testing.assert_allclose(found.contact_forces, force, atol=1e-6 * np.abs(force).max())
+            assert_allclose(found.contact_forces, force, atol=1e-6 * np.abs(force).max())
 
 
 def test_the_spring_itself_would_ask_for_other_forces():
@@ -133,28 +131,13 @@ def test_levels_hold_the_spring_too():
         assert found.a[SPRING] == pytest.approx(-DAMPING * v[SPRING], rel=1e-9)
 
 
-def test_the_generated_c_is_the_function(tmp_path):
-    law = leg(
-        observer=DisturbanceObserver(bandwidth=5.0), delay=1, joint_limits=JointLimits(("hip",))
-    )
-    compiled = export_c(law, tmp_path / "law").load(flags=("-O0",))
-    for _, q, v in states(law, 8):
-        inputs = {"q": q, "v": v, "ref": law.reference_at(q), "mask": np.ones(3), "z": law.z0}
-        in_c, out = compiled(**inputs), law.function(**inputs)
-        assert float(in_c["status"]) == float(out["status"])
-        size = 1 + np.abs(np.array(out["u"])).max()
-        np.testing.assert_allclose(np.array(in_c["u"]), np.array(out["u"]), atol=1e-7 * size)
-
-
 J, M, K = 0.5, 3.0, 4000.0
 TWO_MASSES = f"""
-<mujoco>
-  <option gravity="0 0 0"/>
+<mujoco><option gravity="0 0 0"/>
   <worldbody><body><joint name="motor" type="slide" axis="1 0 0"/><geom size=".1" mass="{J}"/>
     <body><joint name="gap" type="slide" axis="1 0 0" stiffness="{K}"/>
       <geom size=".1" mass="{M}"/><site name="load"/></body></body></worldbody>
-  <actuator><motor joint="motor"/></actuator>
-</mujoco>
+  <actuator><motor joint="motor"/></actuator></mujoco>
 """
 
 
@@ -219,8 +202,7 @@ def test_two_masses_are_stable_from_the_spring_on_that_the_formula_says():
 
 
 ARM = """
-<mujoco>
-  <option timestep=".0005" integrator="implicitfast"/>
+<mujoco><option timestep=".0005" integrator="implicitfast"/>
   <compiler angle="radian"/>
   <default><joint axis="0 1 0"/></default>
   <worldbody><body><joint name="shoulder" armature=".1" damping=".5"/>
@@ -233,8 +215,7 @@ ARM = """
           <geom type="capsule" fromto="0 0 0 .35 0 0" size=".03" mass="2"/>
           <site name="tip" pos=".35 0 0"/></body></body></body></body></worldbody>
   <actuator><motor joint="shoulder" ctrlrange="-120 120"/><motor joint="elbow" ctrlrange="-80 80"/>
-  </actuator>
-</mujoco>
+  </actuator></mujoco>
 """
 BENT = np.array([0.6, 0.0, -1.2, 0.0])
 RADIUS, TURNS = 0.08, 0.5  # m, Hz
@@ -242,21 +223,20 @@ RADIUS, TURNS = 0.08, 0.5  # m, Hz
 
 def circling(springs):
     """Return errors (n,) of a tip on a circle, m, and the share of solved ticks; one tick late."""
-    law = InverseDynamicsQP(
-        mb.read_mjcf(ARM),
-        [FrameTask("tip", position="xz", orientation="", kp=150.0)],
-        rigid_springs=springs,
-        observer=DisturbanceObserver(bandwidth=3.0),
-        period=0.002,
-        delay=1,
+    tip, observer = (
+        FrameTask("tip", position="xz", orientation="", kp=150.0),
+        DisturbanceObserver(3.0),
     )
+    options = {"rigid_springs": springs, "observer": observer, "period": 0.002, "delay": 1}
+    law = InverseDynamicsQP(mb.read_mjcf(ARM), [tip], **options)
     rest, rate = law.reference_at(BENT), 2 * np.pi * TURNS
 
     def at(t):
         ref, c, s = rest.copy(), np.cos(rate * t), np.sin(rate * t)
-        ref[law.reference_slices["tip.position"]] += RADIUS * np.array([c - 1, s])
-        ref[law.reference_slices["tip.velocity"]] = RADIUS * rate * np.array([-s, c])
-        ref[law.reference_slices["tip.acceleration"]] = -RADIUS * rate**2 * np.array([c, s])
+        wave = {"position": [c - 1, s], "velocity": [-rate * s, rate * c]}
+        wave["acceleration"] = [-(rate**2) * c, -(rate**2) * s]
+        for name, value in wave.items():
+            ref[law.reference_slices[f"tip.{name}"]] += RADIUS * np.array(value)
         return ref
 
     report = mb.validate(law, ARM, 3.0, reference=at, q0=BENT, perturb={"mass": 0.1}, delay=1)
@@ -298,23 +278,18 @@ def test_a_damping_is_refused_before_its_recursion_grows():
 
 
 def test_what_is_no_spring_is_refused():
-    with pytest.raises(UnknownNameError, match="ankle"):
-        leg(RigidSprings(("ankle",)))
-    with pytest.raises(UnknownNameError, match="fixed tendon 'spring'"):
-        leg(RigidSprings((), ("spring",)))
-    with pytest.raises(ProblemError, match="'knee' has no stiffness"):
-        leg(RigidSprings(("knee",)))
+    def law(text, *springs):
+        return InverseDynamicsQP(mb.read_mjcf(text), [TRUNK], rigid_springs=RigidSprings(*springs))
+
+    refused(UnknownNameError, "ankle", lambda: leg(RigidSprings(("ankle",))))
+    refused(UnknownNameError, "fixed tendon 'spring'", lambda: leg(RigidSprings((), ("spring",))))
+    refused(ProblemError, "'knee' has no stiffness", lambda: leg(RigidSprings(("knee",))))
     driven = LEG.replace('name="knee" axis', 'name="knee" stiffness="9" axis')
-    with pytest.raises(ProblemError, match="'knee' is moved by actuator"):
-        InverseDynamicsQP(mb.read_mjcf(driven), [TRUNK], rigid_springs=RigidSprings(("knee",)))
-    with pytest.raises(ProblemError, match="no springs"):
-        RigidSprings()
-    with pytest.raises(ProblemError, match="named twice"):
-        RigidSprings(("spring", "spring"))
-    with pytest.raises(ProblemError, match="damping"):
-        RigidSprings(("spring",), damping=-1.0)
+    refused(ProblemError, "'knee' is moved by actuator", lambda: law(driven, ("knee",)))
+    refused(ProblemError, "no springs", RigidSprings)
+    refused(ProblemError, "named twice", lambda: RigidSprings(("spring", "spring")))
+    refused(ProblemError, "damping", lambda: RigidSprings(("spring",), damping=-1.0))
     slack = LEG.replace('name="twice"', 'name="twice" springlength="-.1 .1"')
-    with pytest.raises(ProblemError, match=r"slack from -0.1 to 0.1"):
-        InverseDynamicsQP(mb.read_mjcf(slack), [TRUNK], rigid_springs=RigidSprings((), ("twice",)))
-    with pytest.raises(ProblemError, match="has no tendons"):
-        two_masses_by_equations(RigidSprings((), ("twice",)))
+    refused(ProblemError, r"slack from -0.1 to 0.1", lambda: law(slack, (), ("twice",)))
+    twice = RigidSprings((), ("twice",))
+    refused(ProblemError, "has no tendons", lambda: two_masses_by_equations(twice))

@@ -5,6 +5,7 @@ import re
 import mujoco
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.integrate import solve_ivp
 from servo_arms import INTEGRATORS, arm, mujoco_tick
 
@@ -21,7 +22,6 @@ STATES = 4
 
 
 def states():
-    """Yield states and references of the arm."""
     for seed in range(STATES):
         rng = np.random.default_rng(seed)
         yield rng.uniform(-1, 1, 3), rng.uniform(-2, 2, 3), rng.uniform(-1, 1, 9)
@@ -80,22 +80,15 @@ def test_continuous_map_is_the_solution_of_the_differential_equation(inertia):
 @pytest.mark.parametrize("integrator", ["implicit", "implicitfast"])
 def test_one_implicit_step_a_tick_has_exactly_the_acceleration_of_the_qp(integrator):
     xml = arm(integrator)
-    controller = InverseDynamicsQP(
-        read_mjcf(xml), [PostureTask(kp=100.0)], period=0.002, torque_weight=1e-12
-    )
-    before = InverseDynamicsQP(
-        read_mjcf(xml), [PostureTask(kp=100.0)], period=0.002, servo_plant="start"
-    )
+    controller, before = law_of(xml), law_of(xml, weight=1e-7, servo_plant="start")
+    # "implicit" also differentiates the Coriolis force, of the size h v² of a few per mille.
+    tolerance = ROUNDING if integrator == "implicitfast" else 2e-2
     for q, v, ref in states():
-        solution = controller.solve(q, v, ref)
+        solution, old = controller.solve(q, v, ref), before.solve(q, v, ref)
         assert solution.status == 0
         tick = mujoco_tick(xml, q, v, solution.u, 1)
-        np.testing.assert_allclose(tick.start, solution.p, rtol=1e-9, atol=1e-9)
-        size = np.abs(solution.a).max()
-        # "implicit" also differentiates the Coriolis force, of the size h v² of a few per mille.
-        tolerance = ROUNDING if integrator == "implicitfast" else 2e-2
-        np.testing.assert_allclose(tick.acceleration, solution.a, atol=tolerance * size)
-        old = before.solve(q, v, ref)
+        assert_allclose(tick.start, solution.p, rtol=1e-9, atol=1e-9)
+        assert_allclose(tick.acceleration, solution.a, atol=tolerance * np.abs(solution.a).max())
         missed = mujoco_tick(xml, q, v, old.u, 1).acceleration - old.a
         assert np.abs(missed).max() > 0.1 * np.abs(old.a).max()
 
@@ -113,64 +106,48 @@ MOVING_MOMENTS = """
 
 
 def test_servos_whose_moments_turn_with_the_pose_are_exact_in_one_implicit_step():
-    controller = InverseDynamicsQP(
-        read_mjcf(MOVING_MOMENTS), [PostureTask(kp=100.0)], period=0.002, torque_weight=1e-12
-    )
+    controller = law_of(MOVING_MOMENTS)
     for q, v, ref in states():
         q, v, ref = np.array([q[0], 1.0 + 0.5 * q[1]]), 1.5 * v[:2], ref[:6]
         solution = controller.solve(q, v, ref)
         tick = mujoco_tick(MOVING_MOMENTS, q, v, solution.u, 1)
-        np.testing.assert_allclose(tick.start, solution.p, rtol=1e-9, atol=1e-9)
-        size = np.abs(solution.a).max()
-        np.testing.assert_allclose(tick.acceleration, solution.a, atol=ROUNDING * size)
+        assert_allclose(tick.start, solution.p, rtol=1e-9, atol=1e-9)
+        assert_allclose(tick.acceleration, solution.a, atol=ROUNDING * np.abs(solution.a).max())
 
 
 @pytest.mark.parametrize("integrator", [i for i in INTEGRATORS if i != "implicit"])
 def test_several_steps_a_tick_miss_only_what_the_coupling_of_the_joints_makes(integrator):
     # Two servos on one light joint: the coupling is as strong as the inertias themselves.
-    explicit = integrator in ("Euler", "RK4")
-    xml = arm(integrator, 0.0005, kp=200.0, kv=20.0, armature=0.2 if explicit else 0.02)
-    system = read_mjcf(xml)
-    with_map, at_start = (
-        InverseDynamicsQP(
-            system, [PostureTask(kp=100.0)], period=0.002, torque_weight=1e-12, servo_plant=plant
-        )
-        for plant in ("model", "start")
-    )
-    misses = []
-    for q, v, ref in states():
-        for controller in (with_map, at_start):
+    armature = 0.2 if integrator in ("Euler", "RK4") else 0.02
+    xml = arm(integrator, 0.0005, kp=200.0, kv=20.0, armature=armature)
+    misses = {plant: [] for plant in ("model", "start")}
+    for plant, worst in misses.items():
+        controller = law_of(xml, servo_plant=plant)
+        for q, v, ref in states():
             solution = controller.solve(q, v, ref)
-            tick = mujoco_tick(xml, q, v, solution.u, 4)
-            miss = np.abs(tick.acceleration - solution.a).max()
-            misses.append(miss / np.abs(solution.a).max())
-    assert max(misses[::2]) < 0.15
-    assert max(misses[1::2]) > 2 * max(misses[::2])
+            miss = mujoco_tick(xml, q, v, solution.u, 4).acceleration - solution.a
+            worst.append(np.abs(miss).max() / np.abs(solution.a).max())
+    assert max(misses["model"]) < 0.15
+    assert max(misses["start"]) > 2 * max(misses["model"])
 
 
 def test_one_explicit_step_a_tick_needs_no_map():
     xml = arm("Euler", 0.0005, kv=20.0)
-    controller = InverseDynamicsQP(
-        read_mjcf(xml), [PostureTask(kp=100.0)], period=0.0005, torque_weight=1e-12
-    )
+    controller = law_of(xml, 0.0005)
     for q, v, ref in states():
         solution = controller.solve(q, v, ref)
         tick = mujoco_tick(xml, q, v, solution.u, 1)
-        size = np.abs(solution.a).max()
-        np.testing.assert_allclose(tick.acceleration, solution.a, atol=ROUNDING * size)
+        assert_allclose(tick.acceleration, solution.a, atol=ROUNDING * np.abs(solution.a).max())
 
 
 def worst_force_error(delay: int) -> float:
     """Return the largest error of the force at the start of a tick, in a plant one tick late."""
     xml = arm()
-    controller = InverseDynamicsQP(
-        read_mjcf(xml), [PostureTask(kp=100.0)], period=0.002, delay=delay, torque_weight=1e-12
-    )
+    controller, errors = law_of(xml, delay=delay), []
     assert controller.controller.delay == delay
-    errors = []
     for q, v, ref in states():
-        q, v, z = q.copy(), 0.3 * v, None
-        solution = controller.solve(q, v, ref, z=z)
+        v = 0.3 * v
+        solution = controller.solve(q, v, ref)
         for _ in range(10):
             late = controller.solve(q, v, ref, z=solution.z_next)
             tick = mujoco_tick(xml, q, v, solution.u, 1)
@@ -192,7 +169,7 @@ def test_a_delayed_controller_accepts_any_state(content):
     q, v = np.array([0.1, 0.2, -0.3]), np.array([0.2, 0.1, -0.1])
     solution = controller.solve(q, v, z=z)
     assert solution.status == 0
-    np.testing.assert_allclose(solution.u, controller.solve(q, v).u, atol=1e-12)
+    assert_allclose(solution.u, controller.solve(q, v).u, atol=1e-12)
     assert np.all(np.isfinite(solution.z_next))
 
 
@@ -202,9 +179,8 @@ def test_forces_stay_in_their_range_at_both_ends_of_a_tick(coupled):
         re.sub('<position( name="coupled" tendon="coupled").*?/>', rf'<{coupled}\1 gear="2"/>', xml)
         for xml in (arm(force_range='forcerange="-12 12"'), arm())
     )
-    controller = InverseDynamicsQP(read_mjcf(ranged), [PostureTask(kp=2000.0)], period=0.002)
+    controller, unlimited = (law_of(xml, kp=2000.0, weight=1e-7) for xml in (ranged, free_arm))
     assert any(name.endswith("at the end of the tick") for name in controller.row_names)
-    unlimited = InverseDynamicsQP(read_mjcf(free_arm), [PostureTask(kp=2000.0)], period=0.002)
     exceeded = 0
     for q, v, ref in states():
         v = 0.3 * v
@@ -290,13 +266,12 @@ def test_bad_options_are_refused(options, message):
         InverseDynamicsQP(read_mjcf(arm()), [PostureTask()], **options)
 
 
-def frozen_commands(delay):
+def frozen_commands(delay, count=800):
     """Return the commands (ticks, nu) of a servo law whose sensors stay where they are."""
-    system = read_mjcf(arm())
-    law = InverseDynamicsQP(system, [PostureTask(kp=400.0)], period=0.002, delay=delay)
+    law = law_of(arm(), kp=400.0, weight=1e-7, delay=delay)
     q, v, z, commands = np.array([0.1, 0.2, -0.1]), np.zeros(3), law.z0, []
     ref = law.reference_at(q + 1e-4)
-    for _ in range(1500):
+    for _ in range(count):
         u, z, status = law.function(q, v, ref, 1, z)[:3]
         assert int(status) == 0
         commands.append(u.full().ravel())
@@ -312,3 +287,8 @@ def test_a_sensor_that_stays_where_it_is_does_not_let_commands_drift(monkeypatch
     for delay in (1, 2, 4):
         bounded = frozen_commands(delay)
         assert np.abs(bounded[10:] - bounded[10]).max() < 0.02 * moved
+
+
+def law_of(xml, period=0.002, kp=100.0, weight=1e-12, **options):
+    tasks = [PostureTask(kp=kp)]
+    return InverseDynamicsQP(read_mjcf(xml), tasks, period=period, torque_weight=weight, **options)

@@ -80,7 +80,6 @@ def on_rows(system, q):
 
 
 def swinging_reference(law, t, amplitude, start):
-    """θ_d swings about its start."""
     swing = amplitude * np.array([np.sin(2 * t), 2 * np.cos(2 * t), -4 * np.sin(2 * t)])
     shape = np.linspace(1.0, -0.7, len(start))
     return law.reference(

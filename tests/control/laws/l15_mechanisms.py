@@ -1,14 +1,9 @@
 """The mechanisms of L15 with their servo rows, and the paper's path of the bar."""
 
-import sys
-from pathlib import Path
-
 import casadi as ca
 import numpy as np
 from manifold_states import manifold_states, outputs_of
 from support.admissible_states import call
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "examples"))
 from twins import cooperating_robots as robots
 from twins import two_mass_spring as masses
 
@@ -18,6 +13,7 @@ from mbcasadi.control.laws import servo_rows
 ROUNDING = 1e-8  # of accelerations of some 100 rad/s²
 RATES = mb.Baumgarte(3.0, 4.0)
 COUNT = 40
+SIGNALS = ("y", "ydot", "yddot")
 WIDE = 1e6  # N m: limits that nothing reaches
 
 
@@ -36,11 +32,9 @@ def gap_rows(springs):
 def bar_path(t):
     """y, ydot, yddot of (64, corrected), each (3, nt)."""
     still = 0 * t
-    return (
-        np.array([1.5 + still, (1 - np.cos(t)) / 2, still]),
-        np.array([still, np.sin(t) / 2, still]),
-        np.array([still, np.cos(t) / 2, still]),
-    )
+    way = [np.array([still, x, still]) for x in ((1 - np.cos(t)) / 2, np.sin(t) / 2, np.cos(t) / 2)]
+    way[0][0] += 1.5
+    return way
 
 
 def wide_limits(system):
@@ -48,7 +42,6 @@ def wide_limits(system):
 
 
 def references(law, count, seed, size=1.0):
-    """Random references (nref, count): signals and s, all rows on."""
     ref = size * np.random.default_rng(seed).normal(size=(law.function.size1_in("ref"), count))
     ref[law.reference_slices["off"]] = 0
     return ref
@@ -70,14 +63,8 @@ def motion(system, at, u, extra=0.0):
 
 def departure(law, rows, at, a, baumgarte=RATES):
     """`A_s a + c_s + 2 α psi + β² phi`, (k, count)."""
-    signals = {
-        name: at["ref"][law.reference_slices[name]]
-        for name in ("y", "ydot", "yddot")
-        if name in law.reference_slices
-    }
-    signals |= {
-        name: np.zeros((0, a.shape[1])) for name in ("y", "ydot", "yddot") if name not in signals
-    }
+    none, slices = np.zeros((0, a.shape[1])), law.reference_slices
+    signals = {name: at["ref"][slices[name]] if name in slices else none for name in SIGNALS}
     form = call(rows.form, {"q": at["q"], "v": at["v"], **signals})
     c = (form["c"] + 2 * baumgarte.alpha * form["psi"] + baumgarte.beta**2 * form["phi"])[:, :, 0]
     return np.einsum("kij,jk->ik", form["A"], a) + c.T

@@ -6,6 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from a05_mechanisms import closed_states, model_text, motion_under, outputs_of, projector, system_of
+from numpy.testing import assert_allclose, assert_array_equal
 
 import mbcasadi as mb
 import mbcasadi.errors as err
@@ -55,18 +56,18 @@ def test_motion_and_force_are_both_the_desired_ones(gains, metric):
     measured = np.column_stack([a.T @ rng.standard_normal(3) for a in A])
     held = np.column_stack([a.T @ rng.standard_normal(3) for a in A])
     out = outputs_of(law, q, v, ref, z=held if gains else None, f_c=measured)
-    np.testing.assert_array_equal(out["status"], 0)
+    assert_array_equal(out["status"], 0)
     a, f_c = motion_under(system, q, v, out["u"])
     second = ref[2] + 4.0 * (ref[1] - v[0]) + 30.0 * (ref[0] - q[0])
-    np.testing.assert_allclose(a[0], second, rtol=EXACT, atol=EXACT)
+    assert_allclose(a[0], second, rtol=EXACT, atol=EXACT)
     desired = np.column_stack([a.T @ lam for a, lam in zip(A, ref[3:].T, strict=True)])
     if gains is None:
-        np.testing.assert_allclose(f_c, desired, atol=EXACT)
+        assert_allclose(f_c, desired, atol=EXACT)
         return
     error = desired - measured
     integral = held + gains.integral * PERIOD * error
-    np.testing.assert_allclose(out["z_next"], integral, atol=EXACT)
-    np.testing.assert_allclose(f_c, desired + gains.proportional * error + integral, atol=EXACT)
+    assert_allclose(out["z_next"], integral, atol=EXACT)
+    assert_allclose(f_c, desired + gains.proportional * error + integral, atol=EXACT)
 
 
 def test_the_hybrid_law_is_the_papers_equation_with_m_on_the_velocity_term():
@@ -90,7 +91,7 @@ def test_the_hybrid_law_is_the_papers_equation_with_m_on_the_velocity_term():
         across = normal_acceleration(np.linalg.pinv(A, 1e-9), c)
         eye = np.eye(3)
         rest = (eye + mu) @ P @ M @ u_p[:, [i]] - A.T @ lam[:, None] + h
-        np.testing.assert_allclose(f[:, [i]], rest + mu @ M @ across, atol=1e-6)
+        assert_allclose(f[:, [i]], rest + mu @ M @ across, atol=1e-6)
         assert np.abs(mu @ (M - eye) @ across).max() > 1e-3  # the printed form differs
 
 
@@ -111,8 +112,8 @@ def test_the_force_law_leaves_the_motion_to_its_commander():
     A = [system.constraint_jacobian(x).full() for x in q.T]
     desired = np.column_stack([a.T @ x for a, x in zip(A, lam.T, strict=True)])
     assert np.abs(other - desired).max() > 10
-    np.testing.assert_allclose(a, unforced, atol=EXACT * 100)
-    np.testing.assert_allclose(f_c, desired, atol=EXACT * 100)
+    assert_allclose(a, unforced, atol=EXACT * 100)
+    assert_allclose(f_c, desired, atol=EXACT * 100)
 
 
 @pytest.mark.parametrize("gains", [None, PI])
@@ -124,14 +125,14 @@ def test_where_joints_are_passive_the_motion_comes_first_and_chosen_multipliers_
     ref = np.concatenate([np.zeros(6), [50.0]])
     f_c = np.zeros(q.shape)
     out = outputs_of(law, q, v, ref, z=[2.0] if gains else None, f_c=f_c)
-    np.testing.assert_array_equal(out["status"], 0)
+    assert_array_equal(out["status"], 0)
     a, f_c = motion_under(system, q, v, out["u"])
     desired = -4.0 * v[[3, 1]] - 30.0 * q[[3, 1]]
-    np.testing.assert_allclose(a[[3, 1]], desired, rtol=EXACT, atol=EXACT)
+    assert_allclose(a[[3, 1]], desired, rtol=EXACT, atol=EXACT)
     A = [system.constraint_jacobian(x).full() for x in q.T]
     lam = np.column_stack([np.linalg.pinv(a.T, 1e-9) @ f for a, f in zip(A, f_c.T, strict=True)])
     pressed = 50.0 if gains is None else 50.0 * 1.4 + 2.0 + 60.0 * PERIOD * 50.0
-    np.testing.assert_allclose(lam[2], pressed, rtol=1e-8)
+    assert_allclose(lam[2], pressed, rtol=1e-8)
     assert np.ptp(lam[0]) > 1
 
 
@@ -139,10 +140,10 @@ def test_what_the_motors_cannot_press_is_reported():
     law = hybrid("prr_arm", ("tip", "q2"))  # the whole force, which three motors cannot give
     q, v = closed_states(system_of("prr_arm"), 5)
     out = outputs_of(law, q, v, np.concatenate([np.zeros(6), [0.0, 0.0, 50.0]]))
-    np.testing.assert_array_equal(out["status"], 2)
+    assert_array_equal(out["status"], 2)
     a, _ = motion_under(system_of("prr_arm"), q, v, out["u"])
-    np.testing.assert_allclose(a[[3, 1]], -4.0 * v[[3, 1]] - 30.0 * q[[3, 1]], atol=1e-6)
-    np.testing.assert_allclose(out["residual"][:4], 0, atol=1e-8)  # motion
+    assert_allclose(a[[3, 1]], -4.0 * v[[3, 1]] - 30.0 * q[[3, 1]], atol=1e-6)
+    assert_allclose(out["residual"][:4], 0, atol=1e-8)  # motion
     assert np.abs(out["residual"][4:8]).max() > 1  # force
 
 
@@ -160,9 +161,9 @@ def test_a_row_that_is_off_wants_no_force_and_its_integral_is_forgotten():
     touching = outputs_of(law, q, v, ref, z=[2.0], f_c=f_c, mask=[1.0])
     assert np.abs(touching["z_next"] - 2.0).min() > 1
     lifted = outputs_of(law, q, v, ref, z=[2.0], f_c=f_c, mask=[0.0])
-    np.testing.assert_array_equal(lifted["z_next"], 0)
+    assert_array_equal(lifted["z_next"], 0)
     other = outputs_of(law, q, v, np.zeros(7), z=[0.0], f_c=f_c, mask=[0.0])
-    np.testing.assert_array_equal(lifted["u"], other["u"])
+    assert_array_equal(lifted["u"], other["u"])
 
 
 def test_the_qp_takes_a_law_that_measures_the_force_as_it_is():
@@ -174,7 +175,7 @@ def test_the_qp_takes_a_law_that_measures_the_force_as_it_is():
         state = [q[:, i], v[:, i], np.full(4, 3.0), np.concatenate([np.zeros(6), [50.0]])]
         ours = law.function(*state, np.append([2.0], law.controller.z0[1:]))
         theirs = wrapped.function(*state, np.append([2.0], wrapped.controller.z0[1:]))
-        np.testing.assert_array_equal(theirs[0].full(), ours[0].full())
+        assert_array_equal(theirs[0].full(), ours[0].full())
         assert float(theirs[1][0]) == float(ours[1][0]) != 2.0
 
 
@@ -223,11 +224,11 @@ def test_the_integrator_does_not_step_further_into_saturation_and_comes_out_of_i
     integral = 0.5 * desired
     weak = outputs_of(law, q, 0 * q, ref, z=integral, f_c=0.2 * desired)
     assert weak["status"] == 1
-    np.testing.assert_allclose(weak["z_next"][:, 0], integral, atol=EXACT)  # not further
+    assert_allclose(weak["z_next"][:, 0], integral, atol=EXACT)  # not further
     strong = outputs_of(law, q, 0 * q, ref, z=integral, f_c=1.2 * desired)
     assert strong["status"] == 1
     back = integral - 0.2 * 100.0 * PERIOD * desired
-    np.testing.assert_allclose(strong["z_next"][:, 0], back, atol=EXACT)
+    assert_allclose(strong["z_next"][:, 0], back, atol=EXACT)
 
 
 def test_multiplier_tracking_names_dependent_rows():
@@ -238,5 +239,5 @@ def test_multiplier_tracking_names_dependent_rows():
     circle = mb.from_equations(q, v, M=np.eye(2), h=np.zeros(2), B=np.eye(2), phi=q[0] * 3 - q[1])
     report = multiplier_tracking(circle, [0.0, 0.0])
     assert report.controllable
-    np.testing.assert_allclose(report.least, np.sqrt(10.0))
+    assert_allclose(report.least, np.sqrt(10.0))
     assert "‖e_lam‖ <= ‖e_F‖ / 3.16" in report.in_words

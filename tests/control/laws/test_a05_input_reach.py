@@ -4,6 +4,8 @@ import casadi as ca
 import numpy as np
 import pytest
 from a05_mechanisms import projector, system_of
+from numpy.testing import assert_allclose
+from support.refusals import refused
 
 import mbcasadi as mb
 import mbcasadi.errors as err
@@ -38,8 +40,8 @@ def test_it_is_the_papers_condition_on_random_mechanisms(seed):
     report = input_reach(flat_system(A, select), np.zeros(n))
     assert report.controllable == paper
     assert report.motions.shape[1] == round(np.trace(P))
-    np.testing.assert_allclose(A @ report.undriven, 0, atol=1e-12)
-    np.testing.assert_allclose(select.T @ report.undriven, 0, atol=1e-12)
+    assert_allclose(A @ report.undriven, 0, atol=1e-12)
+    assert_allclose(select.T @ report.undriven, 0, atol=1e-12)
 
 
 def test_both_verdicts_occur_in_the_random_mechanisms():
@@ -53,7 +55,7 @@ def test_both_verdicts_occur_in_the_random_mechanisms():
 
 def test_the_singular_pose_has_a_motion_that_the_crank_does_not_drive():
     system = system_of("slider_crank")
-    np.testing.assert_allclose(system.constraint(POLE), 0, atol=1e-12)
+    assert_allclose(system.constraint(POLE), 0, atol=1e-12)
     at, near = (input_reach(system, q) for q in (POLE, system.tree.q0))
     assert near.controllable
     assert "The only motion of 'slider_crank' can be driven here" in near.in_words
@@ -64,7 +66,7 @@ def test_the_singular_pose_has_a_motion_that_the_crank_does_not_drive():
         "named, would suffice."
     )
     assert input_reach(system_of("slider_crank_driven"), POLE).controllable
-    np.testing.assert_allclose(system.constraint_jacobian(POLE) @ at.undriven, 0, atol=1e-12)
+    assert_allclose(system.constraint_jacobian(POLE) @ at.undriven, 0, atol=1e-12)
 
 
 def test_the_margin_is_the_force_that_a_motion_costs():
@@ -76,7 +78,7 @@ def test_the_margin_is_the_force_that_a_motion_costs():
     PB = projector(system, q) @ system.actuation(q).full()
     least = np.linalg.norm(np.linalg.pinv(PB, 1e-9) @ weakest)
     assert least > 1.5
-    np.testing.assert_allclose(report.margin, 1 / least, rtol=1e-9)
+    assert_allclose(report.margin, 1 / least, rtol=1e-9)
 
 
 def test_a_metric_makes_the_margin_the_same_in_all_units_and_leaves_the_verdict():
@@ -91,7 +93,7 @@ def test_a_metric_makes_the_margin_the_same_in_all_units_and_leaves_the_verdict(
         input_reach(one, np.zeros(4), metric=W).margin
         for one, W in zip((here, there), metrics, strict=True)
     ]
-    np.testing.assert_allclose(weighted[0], weighted[1], rtol=1e-10)
+    assert_allclose(weighted[0], weighted[1], rtol=1e-10)
 
 
 def test_a_row_that_is_off_frees_a_motion():
@@ -127,8 +129,7 @@ def test_the_workspace_report_counts_poses_and_names_the_worst():
 def test_poses_of_a_wrong_shape_are_refused():
     with pytest.raises(err.ShapeError, match=r"expected \(n, 4\)"):
         workspace_input_reach(system_of("five_bar"), np.zeros((2, 3)))
-    with pytest.raises(err.ShapeError, match="q has shape"):
-        input_reach(system_of("five_bar"), np.zeros(3))
+    refused(err.ShapeError, "q has shape", lambda: input_reach(system_of("five_bar"), np.zeros(3)))
 
 
 def test_rows_of_velocities_are_taken_at_the_velocity_and_rows_that_move_at_their_time():
@@ -139,7 +140,7 @@ def test_rows_of_velocities_are_taken_at_the_velocity_and_rows_that_move_at_thei
     moving = input_reach(skates, np.zeros(2), v=[1.0, 1.0])
     assert moving.controllable
     along = moving.motions.ravel() / moving.motions[0, 0]
-    np.testing.assert_allclose(along, [1.0, 1.0])
+    assert_allclose(along, [1.0, 1.0])
     assert moving.margin == pytest.approx(np.sqrt(0.5))
     assert not input_reach(skates, np.zeros(2)).controllable  # at rest its row is zero
     turning = mb.from_equations(q, v, **push, phi=q[0] * ca.cos(t) + q[1] * ca.sin(t), t=t)
@@ -148,7 +149,5 @@ def test_rows_of_velocities_are_taken_at_the_velocity_and_rows_that_move_at_thei
         assert report.margin == pytest.approx(np.abs(np.sin(time)), abs=1e-12)
         many = workspace_input_reach(turning, np.zeros((1, 2)), t=time)
         assert many.margins[0] == report.margin
-    with pytest.raises(err.ShapeError, match="v has shape"):
-        input_reach(skates, np.zeros(2), v=[1.0])
-    with pytest.raises(err.ProblemError, match="t = nan"):
-        input_reach(turning, np.zeros(2), t=np.nan)
+    refused(err.ShapeError, "v has shape", lambda: input_reach(skates, np.zeros(2), v=[1.0]))
+    refused(err.ProblemError, "t = nan", lambda: input_reach(turning, np.zeros(2), t=np.nan))

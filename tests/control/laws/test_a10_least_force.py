@@ -16,11 +16,11 @@ from a10_motions import (
     system_of,
     theta_of,
 )
+from numpy.testing import assert_allclose
 
 import mbcasadi as mb
 import mbcasadi.errors as err
 from mbcasadi.control.laws import (
-    ForceGains,
     LawOptions,
     composite_error,
     function_coordinates,
@@ -34,7 +34,7 @@ TO_MM = np.array([1e3, 1, 1])
 
 
 def limits(system):
-    return {"options": LawOptions(ctrl_limits=np.tile([-STRONG, STRONG], (system.nu, 1)))}
+    return {"ctrl_limits": np.tile([-STRONG, STRONG], (system.nu, 1))}
 
 
 def terms_of(system, q, v):
@@ -71,21 +71,6 @@ def in_millimetres(system):
     return other, function_coordinates(other, ca.Function("theta", [p], [theta_of(q)]))
 
 
-def test_the_control_is_the_same_in_metres_and_in_millimetres():
-    system, theta = system_of("twin"), coordinates_of("twin")
-    other, same = in_millimetres(system)
-    options = {"kp": K_P, "kd": K_D} | limits(system)
-    for least in ("quasi_force", "force"):
-        law = quasi_velocity_tracking(system, theta, least=least, **options)
-        in_mm = quasi_velocity_tracking(other, same, least=least, **options)
-        rng = np.random.default_rng(8)
-        for q, v in zip(*states(system, 4, seed=8), strict=True):
-            ref = rng.standard_normal(6)
-            u = law.function(q, v, ref, [])[0].full()
-            u_mm = in_mm.function(TO_MM * q, TO_MM * v, ref, [])[0].full()
-            assert np.allclose(u, u_mm, atol=EXACT, rtol=EXACT)
-
-
 def test_without_force_control_u_o_vanishes_and_the_force_is_the_published_one():
     """A10, section 5, figure 3: 10.77 N on the path at t = 0, elbow above the base."""
     system, theta = system_of("twin"), coordinates_of("twin")
@@ -103,40 +88,16 @@ def test_without_force_control_u_o_vanishes_and_the_force_is_the_published_one()
     assert lam == pytest.approx(10.77, abs=0.005)
 
 
-@pytest.mark.parametrize("name", ["five_bar", "planar_3rrr", "prr_arm"])
-@pytest.mark.parametrize("motors", [None, "two more"])
+@pytest.mark.parametrize(
+    ("name", "motors"),
+    [("five_bar", 0), ("five_bar", 2), ("planar_3rrr", 0), ("prr_arm", 0), ("prr_arm", 2)],
+)
 def test_u_is_the_least_quasi_force_that_the_actuators_can_make(name, motors):
     system, theta = system_of(name), coordinates_of(name)
     B = np.array(system.actuation(system.tree.q0))
-    if motors:  # one that repeats another, and one across the others
+    if motors:  # two more: one that repeats another, and one across the others
         B = np.column_stack([B, B[:, :1], np.linspace(-1, 2, system.nv)])
-    q, v = ca.SX.sym("q", system.nv), ca.SX.sym("v", system.nv)
-    other = mb.from_equations(
-        q,
-        v,
-        M=system.mass_matrix(q),
-        h=system.bias_force(q, v),
-        force=system.passive_force(q, v),
-        B=B,
-        phi=system.constraint(q),
-    )
-    same = function_coordinates(other, theta.theta)
-    law = quasi_velocity_tracking(other, same, kp=K_P, kd=K_D, **limits(other))
-    full = quasi_velocity_tracking(
-        mb.from_equations(
-            q,
-            v,
-            M=system.mass_matrix(q),
-            h=system.bias_force(q, v),
-            force=system.passive_force(q, v),
-            B=np.eye(system.nv),
-            phi=system.constraint(q),
-        ),
-        same,
-        kp=K_P,
-        kd=K_D,
-        options=LawOptions(ctrl_limits=np.tile([-STRONG, STRONG], (system.nv, 1))),
-    )
+    law, full = (driven_by(system, theta, each) for each in (B, np.eye(system.nv)))
     rng = np.random.default_rng(4)
     for place, speed in zip(*states(system, 3, seed=4), strict=True):
         ref = rng.standard_normal(3 * len(theta.names))
@@ -144,24 +105,13 @@ def test_u_is_the_least_quasi_force_that_the_actuators_can_make(name, motors):
         f = full.function(place, speed, ref, [])[0].full().ravel()
         M, static, A, *_ = terms_of(system, place, speed)
         expected = B @ least_control(M, static, A, B, f)
-        np.testing.assert_allclose(B @ u.full().ravel(), expected, atol=EXACT * (1 + abs(f).max()))
+        assert_allclose(B @ u.full().ravel(), expected, atol=EXACT * (1 + abs(f).max()))
         assert status == 0
 
 
 def test_where_no_actuator_reaches_the_motion_the_missing_force_is_reported():
     system, theta = system_of("twin"), coordinates_of("twin")
-    q, v = ca.SX.sym("q", 3), ca.SX.sym("v", 3)
-    one = mb.from_equations(
-        q,
-        v,
-        M=system.mass_matrix(q),
-        h=system.bias_force(q, v),
-        B=[[0], [1], [0]],
-        phi=system.constraint(q),
-    )
-    same = function_coordinates(one, theta.theta)
-    law = quasi_velocity_tracking(one, same, kp=K_P, kd=K_D, **limits(one))
-    full = quasi_velocity_tracking(system, theta, kp=K_P, kd=K_D, **limits(system))
+    law, full = (driven_by(system, theta, B) for B in ([[0], [1], [0]], np.eye(3)))
     for place, speed in zip(*states(system, 3, seed=2), strict=True):
         u, _, status, _, missing = law.function(place, speed, np.ones(6), [])
         f = full.function(place, speed, np.ones(6), [])[0].full().ravel()
@@ -169,32 +119,27 @@ def test_where_no_actuator_reaches_the_motion_the_missing_force_is_reported():
         M, _, A, *_ = terms_of(system, place, speed)
         Z = np.linalg.svd(A)[2][1:].T
         gap = f - np.array([0, float(u), 0]) - missing.full().ravel()
-        np.testing.assert_allclose(Z.T @ gap, 0, atol=EXACT)
+        assert_allclose(Z.T @ gap, 0, atol=EXACT)
         G = Z @ np.linalg.solve(Z.T @ M @ Z, Z.T)
         assert G[1] @ missing.full().ravel() == pytest.approx(0, abs=EXACT)  # u is the nearest
 
 
 def test_beside_a_force_the_rest_is_the_least_quasi_force():
     """With one controlled row of two motors too many, in metres and in millimetres."""
-    system, theta = system_of("twin"), coordinates_of("twin")
-    other, same = in_millimetres(system)
-    repeated = [
-        sys.with_rows(q, v, phi=2 * sys.constraint(q))
-        for sys in (system, other)
-        for q, v in [(ca.SX.sym("q", 3), ca.SX.sym("v", 3))]
-    ]
+    arm, p = system_of("twin"), (ca.SX.sym("p", 3), ca.SX.sym("w", 3))
+    pairs = [(arm, coordinates_of("twin")), in_millimetres(arm)]
     laws = [
         quasi_velocity_force(
-            sys, t, gains=ForceGains(rows=("phi0.0",)), kp=K_P, kd=K_D, **limits(sys)
+            system.with_rows(*p, phi=2 * system.constraint(p[0])), theta, ("phi0.0",),
+            kp=K_P, kd=K_D, **limits(system),
         )
-        for sys, t in zip(repeated, (theta, same), strict=True)
-    ]
-    q, v = (x[0] for x in states(system, 1, seed=3))
+        for system, theta in pairs
+    ]  # fmt: skip
+    q, v = (x[0] for x in states(arm, 1, seed=3))
     ref = [*np.linspace(-1, 1, 6), 30.0]
     u = laws[0].function(q, v, ref, [])[0].full()
-    np.testing.assert_allclose(
-        laws[1].function(TO_MM * q, TO_MM * v, ref, [])[0].full(), u, rtol=EXACT, atol=EXACT
-    )
+    u_mm = laws[1].function(TO_MM * q, TO_MM * v, ref, [])[0].full()
+    assert_allclose(u_mm, u, rtol=EXACT, atol=EXACT)
 
 
 def test_gains_that_are_matrices_keep_both_equations_of_the_error():
@@ -222,7 +167,7 @@ def test_gains_that_are_matrices_keep_both_equations_of_the_error():
         L = np.linalg.cholesky(system.mass_matrix(q).full()[::-1, ::-1])[::-1, ::-1].T
         error = np.array(theta.theta(q)).ravel() - ref[:2]
         rate = J @ v - ref[2:4]
-        np.testing.assert_allclose(rate, -kp @ error + J @ np.linalg.solve(L, bar), atol=1e-9)
+        assert_allclose(rate, -kp @ error + J @ np.linalg.solve(L, bar), atol=1e-9)
 
 
 def test_gains_and_norms_that_do_not_fit_are_refused():
@@ -268,13 +213,10 @@ def test_limits_leave_the_motion_where_another_control_has_it():
     inside = np.all(np.abs(u[:, None] + normal[:, None] * along) <= bound[:, None], axis=0)
     least = along[inside][np.abs(along[inside]).argmin()]
     assert abs(least) > 1
-    np.testing.assert_allclose(found.full().ravel(), u + normal * least, atol=1e-3)  # of the grid
+    assert_allclose(found.full().ravel(), u + normal * least, atol=1e-3)  # of the grid
     assert (status, flags) == (0, 0)
-    np.testing.assert_allclose(
-        mb.forward_dynamics(system, derivatives=False)(q, 0 * v, found)[0].full(),
-        mb.forward_dynamics(system, derivatives=False)(q, 0 * v, u)[0].full(),
-        atol=EXACT,
-    )
+    fd = mb.forward_dynamics(system, derivatives=False)
+    assert_allclose(fd(q, 0 * v, found)[0].full(), fd(q, 0 * v, u)[0].full(), atol=EXACT)
 
 
 def test_where_no_control_within_limits_has_the_motion_u_is_clipped():
@@ -289,3 +231,12 @@ def test_where_no_control_within_limits_has_the_motion_u_is_clipped():
     assert np.all(np.abs(u.full()) <= 1.0)
     limited = within_limits(law)
     assert limited.function(q, v, law.reference(theta_q=[3.0, 3.0]), limited.controller.z0)[2] == 1
+
+
+def driven_by(system, theta, B):
+    """Return the same mechanism with other actuators, its θ, and the law of A10 for it."""
+    q, v = ca.SX.sym("q", system.nv), ca.SX.sym("v", system.nv)
+    parts = {"M": system.mass_matrix(q), "h": system.bias_force(q, v), "phi": system.constraint(q)}
+    other = mb.from_equations(q, v, **parts, force=system.passive_force(q, v), B=B)
+    same = function_coordinates(other, theta.theta)
+    return quasi_velocity_tracking(other, same, kp=K_P, kd=K_D, **limits(other))

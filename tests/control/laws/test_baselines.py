@@ -1,9 +1,10 @@
-"""The laws that people compare with: computed torque of a tool, and PD with compensation."""
+"""The laws that people compare with: computed torque of a tool, PD, impedance."""
 
 import casadi as ca
 import numpy as np
 import pytest
 from a10_motions import flat, states, system_of
+from numpy.testing import assert_allclose
 from tool_motions import PLANE, acceleration_of, motor_force, place_of, strong, tool
 
 import mbcasadi as mb
@@ -18,16 +19,13 @@ ROUNDING = 1e-8
 
 @pytest.mark.parametrize("name", PLANE)
 def test_computed_torque_of_a_tool_gives_the_desired_acceleration(name):
-    system, rng = system_of(name), np.random.default_rng(1)
-    law = computed_torque(system, tool(name, kp=40.0, kd=9.0), **strong(system))
-    for q, v in zip(*states(system, 5, seed=1), strict=True):
-        x, dx, ddx = place_of(name, q) + rng.standard_normal(2), *rng.standard_normal((2, 2))
-        ref = law.reference(tool_position=x, tool_velocity=dx, tool_acceleration=ddx)
-        f, status = motor_force(law, q, v, ref)
+    law = computed_torque(system_of(name), tool(name, kp=40.0, kd=9.0), **strong(system_of(name)))
+    for q, v, (away, dx, ddx), wanted, _ in tool_states(name, 1):
+        f, status = motor_force(law, q, v, law.reference(**wanted))
         _, actual, J = acceleration_of(name, q, v, f)
         assert status == 0
-        expected = ddx + 9.0 * (dx - J @ v) + 40.0 * (x - place_of(name, q))
-        np.testing.assert_allclose(actual, expected, atol=ROUNDING * (1 + abs(expected).max()))
+        expected = ddx + 9.0 * (dx - J @ v) + 40.0 * away
+        assert_allclose(actual, expected, atol=ROUNDING * (1 + abs(expected).max()))
 
 
 @pytest.mark.parametrize("name", PLANE)
@@ -40,16 +38,16 @@ def test_pd_holds_every_pose_at_rest_and_pulls_with_its_springs(name):
         f, status = motor_force(law, q, v_0, law.reference(tool_position=place_of(name, q)))
         a, _, J = acceleration_of(name, q, v_0, f)
         assert status == 0
-        np.testing.assert_allclose(a, 0, atol=ROUNDING)
+        assert_allclose(a, 0, atol=ROUNDING)
         f, _ = motor_force(law, q, v_0, law.reference(tool_position=place_of(name, q) + pull))
         still = system.gravity_force(q).full().ravel() - flat(system.passive_force(q, v_0))[0]
         expected, _, _ = acceleration_of(name, q, v_0, still + 30.0 * J.T @ pull)
         actual, _, _ = acceleration_of(name, q, v_0, f)
-        np.testing.assert_allclose(actual, expected, atol=ROUNDING * (1 + abs(expected).max()))
+        assert_allclose(actual, expected, atol=ROUNDING * (1 + abs(expected).max()))
         a_desired = law.desired(q, v_0, law.reference(tool_position=place_of(name, q) + pull), [])[
             0
         ]
-        np.testing.assert_allclose(a_desired.full().ravel(), expected, atol=ROUNDING * 1e2)
+        assert_allclose(a_desired.full().ravel(), expected, atol=ROUNDING * 1e2)
 
 
 SPRUNG = """<mujoco><worldbody><body pos="0 0 1">
@@ -67,7 +65,7 @@ def test_pd_compensates_springs_of_the_model_and_leaves_its_dampers():
     u = law.function(q, v, law.reference(posture_q=goal), [])[0]
     a = mb.forward_dynamics(system, "lagrange", derivatives=False)(q, v, u)[0]
     force = 3.0 * (goal - q) - 0.2 * v - 0.7 * v
-    np.testing.assert_allclose(float(system.mass_matrix(q) @ a), force, atol=1e-12)
+    assert_allclose(float(system.mass_matrix(q) @ a), force, atol=1e-12)
 
 
 def test_pd_takes_energy_out_at_the_rate_of_its_dampers():
@@ -89,7 +87,7 @@ def test_pd_takes_energy_out_at_the_rate_of_its_dampers():
     power = 1.5 * np.sum(speeds**2, axis=1)
     dissipated = np.concatenate([[0], np.cumsum((power[1:] + power[:-1]) / 2 * np.diff(times))])
     assert energy[-1] < 0.6 * energy[0]
-    np.testing.assert_allclose(energy + dissipated, energy[0], rtol=2e-3)  # trapezia of 5 ms
+    assert_allclose(energy + dissipated, energy[0], rtol=2e-3)  # trapezia of 5 ms
 
 
 def test_pd_holds_a_five_bar_in_mujoco_as_c_with_an_offset_of_the_wrong_mass():
@@ -114,7 +112,7 @@ def test_pd_holds_a_five_bar_in_mujoco_as_c_with_an_offset_of_the_wrong_mass():
     Z = np.linalg.svd(A)[2][2:].T
     load = np.linalg.lstsq((J @ Z).T, Z.T @ weight, rcond=None)[0]  # weight felt at the tool
     assert abs(offsets[0.0]).max() < 1e-4
-    np.testing.assert_allclose(offsets[0.1], -0.1 * load / 500.0, atol=0.1 * abs(load).max() / 5000)
+    assert_allclose(offsets[0.1], -0.1 * load / 500.0, atol=0.1 * abs(load).max() / 5000)
 
 
 def test_what_does_not_fit_is_refused_by_name():
@@ -133,3 +131,86 @@ def test_what_does_not_fit_is_refused_by_name():
     )
     with pytest.raises(err.UnsupportedFeatureError, match="positive definite M"):
         impedance_control(flat_mass, PostureTask(), stiffness=1.0, damping=1.0)
+
+
+@pytest.mark.parametrize("name", PLANE)
+def test_the_own_inertia_yields_to_a_push_that_the_law_does_not_know(name):
+    """`J a + c = ẍ_d + J G Jᵀ (K e + D ė + F)`, J G Jᵀ from motions under unit forces."""
+    system, spring = system_of(name), {"stiffness": 30.0, "damping": 2.0}
+    law = impedance_control(system, tool(name), **spring, **strong(system))
+    for q, v, (away, dx, ddx), wanted, push in tool_states(name, 4):
+        f, status = motor_force(law, q, v, law.reference(**wanted))
+        zero, _, J = acceleration_of(name, q, v, np.zeros(system.nv))
+        mobility = np.array([J @ (acceleration_of(name, q, v, J[i])[0] - zero) for i in (0, 1)]).T
+        _, actual, _ = acceleration_of(name, q, v, f + J.T @ push)
+        expected = ddx + mobility @ (30.0 * away + 2.0 * (dx - J @ v) + push)
+        assert status == 0
+        assert_allclose(actual, expected, atol=ROUNDING * (1 + abs(expected).max()))
+
+
+@pytest.mark.parametrize("name", PLANE)
+def test_a_chosen_inertia_yields_to_a_push_that_is_measured(name):
+    """`Λ (ẍ - ẍ_d) = K e + D ė + F`, rows with masses of their own."""
+    system, mass = system_of(name), np.array([2.0, 7.0])
+    options = {"stiffness": 30.0, "damping": 2.0, "inertia": mass} | strong(system)
+    law = impedance_control(system, tool(name), **options)
+    for q, v, (away, dx, ddx), wanted, push in tool_states(name, 5):
+        f, status = motor_force(law, q, v, law.reference(**wanted, tool_measured=push))
+        _, actual, J = acceleration_of(name, q, v, f)
+        _, pushed, _ = acceleration_of(name, q, v, f + J.T @ push)
+        expected = ddx + (30.0 * away + 2.0 * (dx - J @ v) + push) / mass
+        assert status == 0
+        assert abs(pushed - actual).max() > 1e-3
+        assert_allclose(pushed, expected, atol=ROUNDING * (1 + abs(expected).max()))
+
+
+def test_what_the_tool_leaves_free_is_braked_without_moving_it():
+    system, name = system_of("planar_3rrr"), "planar_3rrr"
+    q, v = (each[0] for each in states(system, 1, seed=6))
+    spring = {"stiffness": 30.0, "damping": 2.0} | strong(system)
+    braked, plain = (
+        impedance_control(system, tool(name), joint_damping=rate, **spring) for rate in (4.0, 0.0)
+    )
+    ref = plain.reference(tool_position=place_of(name, q))
+    a, x, J = acceleration_of(name, q, v, motor_force(braked, q, v, ref)[0])
+    other, y, _ = acceleration_of(name, q, v, motor_force(plain, q, v, ref)[0])
+    L = np.linalg.cholesky(system.mass_matrix(q).full())
+    rows = np.linalg.solve(L, np.vstack([system.constraint_jacobian(q).full(), J]).T).T
+    free = np.eye(system.nv) - np.linalg.pinv(rows, 1e-9) @ rows
+    expected = -4.0 * np.linalg.solve(L.T, free @ (L.T @ v))  # least kinetic energy
+    assert abs(a - other).max() > 1e-2
+    assert_allclose(x, y, atol=ROUNDING)
+    assert_allclose(a - other, expected, atol=1e-7)
+
+
+def test_a_constant_push_shifts_the_tool_by_push_over_stiffness_in_mujoco_as_c():
+    """f = Jᵀ F as MuJoCo's own force on the joints; 10 % more mass than the law knows of."""
+    system, rows = system_of("planar_3rrr"), [0, 1]
+    law = impedance_control(
+        system, tool("planar_3rrr"), stiffness=400.0, damping=40.0, joint_damping=10.0
+    )
+    F = np.array([6.0, -3.0])
+    platform = np.zeros(system.nv)
+    platform[[6, 7]] = F  # the platform's x and y carry the tool
+    report = validate(
+        law,
+        models.path("planar_3rrr"),
+        2.0,
+        reference=law.reference(tool_position=place_of("planar_3rrr", system.tree.q0)),
+        disturbance=platform,
+        perturb={"mass": 0.1},
+        delay=1,
+    )
+    final = report.runs[0].recording.q[-1]
+    shift = place_of("planar_3rrr", final) - place_of("planar_3rrr", system.tree.q0)
+    assert rows == list(PLANE["planar_3rrr"])
+    assert_allclose(shift, F / 400.0, rtol=0.02)
+
+
+def tool_states(name, seed):
+    """Yield states, a desired place, speed and acceleration of the tool, and a push."""
+    rng = np.random.default_rng(seed)
+    for q, v in zip(*states(system_of(name), 5, seed=seed), strict=True):
+        x, dx, ddx = place_of(name, q) + rng.standard_normal(2), *rng.standard_normal((2, 2))
+        wanted = {"tool_position": x, "tool_velocity": dx, "tool_acceleration": ddx}
+        yield q, v, (x - place_of(name, q), dx, ddx), wanted, 5 * rng.standard_normal(2)

@@ -1,4 +1,4 @@
-"""L15's servo control in both consistent forms: rows are kept, with the least control or not."""
+"""L15's servo control in both forms: rows that are kept, signals, velocities, what is released."""
 
 from pathlib import Path
 from runpy import run_path
@@ -10,6 +10,7 @@ from l15_mechanisms import (
     COUNT,
     RATES,
     ROUNDING,
+    SIGNALS,
     bar_path,
     bar_rows,
     departure,
@@ -22,8 +23,11 @@ from l15_mechanisms import (
     wide_limits,
 )
 from manifold_states import manifold_states, outputs_of
+from numpy.testing import assert_allclose
+from support.refusals import refused
 
 import mbcasadi as mb
+import mbcasadi.errors as err
 from mbcasadi import models
 from mbcasadi.control.laws import LawOptions, keep_rows, servo_control, servo_rows, within_limits
 
@@ -32,23 +36,12 @@ FORMS = ("least_norm", "figures")
 FIGURES = [(0.44, 10.13), (2.88, 4.90), (-8.00, -4.43), (4.63, 9.67), (-4.16, 0.46), (-5.11, 0.18)]
 LEAST = [(0, 8.23), (0, 4.49), (-8.23, -4.46), (4.46, 8.23), (-4.49, 0), (-8.23, 0)]
 LAST_DIGIT = 0.00501  # half of the last printed digit; the extremes are found to 1e-5
-
-
-@pytest.fixture(scope="module")
-def arms():
-    return robots.system()
+arms = pytest.fixture(scope="module")(lambda: robots.system())
 
 
 @pytest.fixture(scope="module", params=FORMS)
 def robots_law(arms, request):
-    return servo_control(
-        arms,
-        bar_rows(arms),
-        form=request.param,
-        baumgarte=RATES,
-        control_metric=np.eye(arms.nu),
-        options=LawOptions(ctrl_limits=wide_limits(arms)),
-    )
+    return law_of(arms, form=request.param, baumgarte=RATES)
 
 
 def test_the_stabilised_rows_are_kept_and_the_loop_stays_closed(arms, robots_law):
@@ -56,27 +49,21 @@ def test_the_stabilised_rows_are_kept_and_the_loop_stays_closed(arms, robots_law
     out = outputs_of(robots_law.function, at)
     assert set(out["status"].ravel()) == {0.0}
     a = motion(arms, at, out["u"])
-    np.testing.assert_allclose(departure(robots_law, bar_rows(arms), at, a), 0, atol=ROUNDING)
-    np.testing.assert_allclose(outputs_of(robots_law.desired, at)["a"], a, atol=ROUNDING)
-    np.testing.assert_allclose(out["residual"], 0, atol=ROUNDING)
+    assert_allclose(departure(robots_law, bar_rows(arms), at, a), 0, atol=ROUNDING)
+    assert_allclose(outputs_of(robots_law.desired, at)["a"], a, atol=ROUNDING)
+    assert_allclose(out["residual"], 0, atol=ROUNDING)
 
 
 @pytest.mark.parametrize(("form", "published"), [("figures", FIGURES), ("least_norm", LEAST)])
 def test_the_torques_range_as_in_the_papers_figures_and_at_least_norm(arms, form, published):
     t = np.linspace(0, 2 * np.pi, 2001)
     q, v = run_path(str(EXAMPLE))["on_the_path"](t)
-    law = servo_control(
-        arms,
-        bar_rows(arms),
-        form=form,
-        control_metric=np.eye(arms.nu),
-        options=LawOptions(ctrl_limits=wide_limits(arms)),
-    )
     ref = np.vstack([*bar_path(t), np.zeros((9, t.size))])
-    out = outputs_of(law.function, {"q": q, "v": v, "ref": ref, "z": np.zeros((0, t.size))})
-    for i, (low, high) in enumerate(published):
-        u = out["u"][i]
-        assert (u.min(), u.max()) == pytest.approx((low, high), abs=LAST_DIGIT), f"u{i + 1}"
+    at = {"q": q, "v": v, "ref": ref, "z": np.zeros((0, t.size))}
+    for u, ends in zip(
+        outputs_of(law_of(arms, form=form).function, at)["u"], published, strict=True
+    ):
+        assert (u.min(), u.max()) == pytest.approx(ends, abs=LAST_DIGIT)
 
 
 def test_s_moves_the_control_in_its_null_space_only_and_zero_s_is_the_least(arms, robots_law):
@@ -87,10 +74,10 @@ def test_s_moves_the_control_in_its_null_space_only_and_zero_s_is_the_least(arms
     with_s, without = (outputs_of(robots_law.function, x)["u"] for x in (at, plain))
     difference = with_s - without
     assert np.linalg.norm(difference, axis=0).min() > 0.1
-    np.testing.assert_allclose(motion(arms, at, with_s), motion(arms, at, without), atol=ROUNDING)
+    assert_allclose(motion(arms, at, with_s), motion(arms, at, without), atol=ROUNDING)
     if "least_norm" in robots_law.controller.notes["law"]:
-        np.testing.assert_allclose(np.sum(difference * without, axis=0), 0, atol=ROUNDING)
-        np.testing.assert_allclose(  # moved is the projection of s
+        assert_allclose(np.sum(difference * without, axis=0), 0, atol=ROUNDING)
+        assert_allclose(  # moved is the projection of s
             np.sum(difference * at["ref"][s], axis=0), np.sum(difference**2, axis=0), atol=ROUNDING
         )
 
@@ -110,7 +97,7 @@ def test_the_printed_law_is_the_one_for_two_masses_and_keeps_the_gap_if_stabilis
         u = outputs_of(law.function, at)["u"][0]
         gap, rate = q[1] - q[0] - 2 * rest, v[1] - v[0]
         added = 0 if rates is None else m1 * (2 * rates.alpha * rate + rates.beta**2 * gap)
-        np.testing.assert_allclose(u, printed + added, rtol=1e-10)
+        assert_allclose(u, printed + added, rtol=1e-10)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -131,7 +118,7 @@ def test_a_fully_actuated_chain_needs_one_control_whatever_the_form(form):
     a0 = ydd[0]
     a1 = (ydd[1] - 2 * rate[0] * rate[1] - state[1] * a0) / state[0]
     pull = masses.STIFFNESS * (state[1] - state[0] - masses.REST_LENGTH)
-    np.testing.assert_allclose(u, [a0 - pull, 2 * a1 + pull], rtol=1e-10)
+    assert_allclose(u, [a0 - pull, 2 * a1 + pull], rtol=1e-10)
 
 
 def test_a_non_ideal_force_is_made_up_for_where_the_law_knows_of_it(arms):
@@ -139,20 +126,12 @@ def test_a_non_ideal_force_is_made_up_for_where_the_law_knows_of_it(arms):
     q, v = ca.SX.sym("q", 5), ca.SX.sym("v", 5)
     C = -2.0 * ca.vertcat(0, 0, 0, 0, ca.tanh(v[4] / 0.1))
     friction = ca.Function("friction", [q, v], [C], ["q", "v"], ["C"])
-    rows = bar_rows(arms)
     for known in (None, friction):
-        law = servo_control(
-            arms,
-            rows,
-            f_nonideal=known,
-            baumgarte=RATES,
-            options=LawOptions(ctrl_limits=wide_limits(arms)),
-        )
+        law = law_of(arms, f_nonideal=known, baumgarte=RATES, control_metric=None)
         at = robots_at(arms, law, seed=8)
-        u = outputs_of(law.function, at)["u"]
         force = outputs_of(friction, {"q": at["q"], "v": at["v"]})["C"]
-        a = motion(arms, at, u, extra=force)
-        missed = np.abs(departure(law, rows, at, a)).max()
+        a = motion(arms, at, outputs_of(law.function, at)["u"], extra=force)
+        missed = np.abs(departure(law, bar_rows(arms), at, a)).max()
         assert missed < ROUNDING if known is not None else missed > 0.1
 
 
@@ -184,27 +163,22 @@ def test_one_law_serves_open_hands_and_the_closed_chain(form):
         assert set(out["status"].ravel()) == {0.0}
         at["rows"] = np.tile(on.reshape(-1, 1), COUNT).astype(float)
         missed = departure(law, rows, at, motion(system, at, out["u"]))
-        np.testing.assert_allclose(missed[np.array(off) == 0], 0, atol=1e-6)  # of 1000 rad/s²
+        assert_allclose(missed[np.array(off) == 0], 0, atol=1e-6)  # of 1000 rad/s²
 
 
 def test_within_limits_redundant_motors_take_over_what_clipping_loses(arms):
     """Six motors for three freedoms: the QP finds other torques for the same motion."""
+    limits = np.tile([-8.5, 8.5], (6, 1))
     law = servo_control(
-        arms,
-        bar_rows(arms),
-        form="figures",
-        options=LawOptions(ctrl_limits=np.tile([-8.5, 8.5], (6, 1))),
+        arms, bar_rows(arms), form="figures", options=LawOptions(ctrl_limits=limits)
     )
-    inside = within_limits(law)
-    ref = law.reference(**dict(zip(("y", "ydot", "yddot"), bar_path(0.0), strict=True)))
-    state = np.array(robots.START), np.zeros(5), ref
+    ref = law.reference(**dict(zip(SIGNALS, bar_path(0.0), strict=True)))
+    state, missed = (np.array(robots.START), np.zeros(5), ref), []
     a_desired = np.array(law.desired(*state, [])[0]).ravel()
-    missed = []
-    for one in (law, inside):
-        u, _, status, *_ = one.function(*state, one.controller.z0)
+    for one in (law, within_limits(law)):
+        u, _, status, *_ = one.function(*state, one.z0)
         assert float(status) == 1.0
-        at = {"q": state[0][:, None], "v": state[1][:, None]}
-        a = motion(arms, at, np.array(u))[:, 0]
+        a = motion(arms, {"q": state[0][:, None], "v": state[1][:, None]}, np.array(u))[:, 0]
         missed.append(np.linalg.norm(a - a_desired))
     assert missed[0] > 1.0  # rad/s²
     assert missed[1] < 1e-4  # the QP's weight on torques
@@ -230,3 +204,89 @@ def test_what_is_unattainable_is_reported_and_the_nearest_control_is_returned():
     assert float(status) == 2.0
     assert abs(float(missing[1])) > 1.0 > 1e-9 > abs(float(missing[0]))  # x2 feels the spring alone
     assert np.isfinite(float(u))
+
+
+def test_signals_and_time_give_the_same_second_order_form(arms):
+    """(19), (20 corrected): `y(t)` by its derivatives, against rows that hold t."""
+    q, v, t, y = ca.SX.sym("q", 5), ca.SX.sym("v", 5), ca.SX.sym("t"), ca.SX.sym("y", 2)
+
+    def of(y0, y1):
+        return {
+            "phi": ca.vertcat(q[0] * y0 - ca.sin(q[1] + y1 * y0), ca.cos(y1) + q[2]),
+            "A": ca.horzcat(ca.sin(q[0] * y1), y0, q[2], 0, 1),
+            "a0": y0 * q[3],
+            "psi": v[0] ** 2 * y1 - ca.cos(y0) * v[4] * q[1],
+        }
+
+    clock = ca.vertcat(ca.sin(2 * t), t**3 + 0.5)
+    timed = arms.rows(q, v, **of(clock[0], clock[1]), t=t)
+    rows, speed = servo_rows(arms, q, v, **of(y[0], y[1]), y=y), ca.jacobian(clock, t)
+    now, rng = (
+        ca.Function("now", [t], [clock, speed, ca.jacobian(speed, t)]),
+        np.random.default_rng(6),
+    )
+    for _ in range(5):
+        q, v, t = rng.normal(size=5), rng.normal(size=5), rng.normal()
+        expected = timed.residual(q, t), timed.rate(q, v, t), timed.jacobian(q, v, t)
+        for actual, reference in zip(
+            rows.form(q, v, *now(t)), (*expected, timed.bias(q, v, t)), strict=True
+        ):
+            assert_allclose(np.array(actual), np.array(reference), atol=1e-12)
+    assert (rows.holonomic, rows.count) == (2, 4)
+
+
+def test_velocity_rows_follow_their_signal_and_decay_at_twice_alpha(arms):
+    """A desired turning rate of the bar, and a Pfaffian row at rest."""
+    q, v, y = ca.SX.sym("q", 5), ca.SX.sym("v", 5), ca.SX.sym("y")
+    rows = servo_rows(arms, q, v, A=[[0, 1, 0, -1, 0]], psi=v[2] ** 3 + v[2] - y, y=y)
+    law = servo_control(
+        arms, rows, baumgarte=RATES, options=LawOptions(ctrl_limits=wide_limits(arms))
+    )
+    at = robots_at(arms, law, seed=7)
+    a = motion(arms, at, outputs_of(law.function, at)["u"])
+    v, y, ydot = at["v"], *(at["ref"][law.reference_slices[name]][0] for name in ("y", "ydot"))
+    along = v[1] - v[3]
+    assert_allclose(a[1] - a[3], -2 * RATES.alpha * along, atol=ROUNDING)
+    error = v[2] ** 3 + v[2] - y
+    assert_allclose((3 * v[2] ** 2 + 1) * a[2] - ydot, -2 * RATES.alpha * error, atol=ROUNDING)
+
+
+def test_rows_are_released_one_by_one_and_cost_nothing_then(arms):
+    law = law_of(arms, baumgarte=RATES)
+    at = robots_at(arms, law, seed=9)
+    at["ref"][law.reference_slices["s"]] = 0
+    full = outputs_of(law.function, at)["u"]
+    at["ref"][law.reference_slices["off"]] = [[0.0], [1.0], [0.0]]
+    u = outputs_of(law.function, at)["u"]
+    missed = departure(law, bar_rows(arms), at, motion(arms, at, u))
+    assert_allclose(missed[[0, 2]], 0, atol=ROUNDING)
+    assert np.abs(missed[1]).min() > 1e-3
+    assert (np.linalg.norm(u, axis=0) < np.linalg.norm(full, axis=0)).all()
+
+
+def test_what_is_no_servo_law_is_refused(arms):
+    q, v, t, y = ca.SX.sym("q", 5), ca.SX.sym("v", 5), ca.SX.sym("t"), ca.SX.sym("y", 1)
+    with pytest.raises(err.ProblemError, match="form = 'best'; expected one of 'least_norm'"):
+        servo_control(arms, bar_rows(arms), form="best")
+    with pytest.raises(err.ShapeError, match=r"servo rows depend on t; .* belongs to y"):
+        servo_rows(arms, q, v, phi=q[0] - t)
+    with pytest.raises(err.ProblemError, match="a law has no clock"):
+        keep_rows(arms, arms.rows(q, v, phi=q[0] - t, t=t))
+    with pytest.raises(err.ShapeError, match="expected symbols"):
+        servo_rows(arms, q, v, phi=q[0] - y, y=2 * y)
+    refused(err.ProblemError, "no servo rows", lambda: servo_rows(arms, q, v, y=y))
+    with pytest.raises(err.ProblemError, match="expected 1 different names"):
+        servo_rows(arms, q, v, phi=q[0], names=("a", "b"))
+    with pytest.raises(err.ShapeError, match=r"servo rows are for nq = 5.*has nq = 2"):
+        servo_control(masses.system(), bar_rows(arms))
+    wrong = ca.Function("C", [q, v], [q[:2]])
+    with pytest.raises(err.ShapeError, match="f_nonideal"):
+        servo_control(arms, bar_rows(arms), f_nonideal=wrong)
+    with pytest.raises(err.ShapeError, match="Baumgarte alpha has shape"):
+        servo_control(arms, bar_rows(arms), baumgarte=mb.Baumgarte((1.0, 2.0), 1.0))
+
+
+def law_of(arms, rows=None, **options):
+    """Servo control of the bar or other rows, least in the Euclidean norm as in the paper."""
+    plain = {"control_metric": np.eye(arms.nu), "ctrl_limits": wide_limits(arms)}
+    return servo_control(arms, rows or bar_rows(arms), **plain | options)

@@ -3,6 +3,7 @@
 import casadi as ca
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import mbcasadi as mb
 import mbcasadi.errors as err
@@ -67,9 +68,9 @@ def test_the_constraint_force_is_the_desired_one_and_the_motion_is_unchanged(met
         a, f_c = motion_under(q, v, np.array(u).ravel())
         a_wanted, _ = motion_under(q, v, moving)
         assert status == 0
-        np.testing.assert_allclose(a, a_wanted, atol=EXACT)
-        np.testing.assert_allclose(f_c, A.T @ lam, atol=EXACT)
-        np.testing.assert_allclose(np.array(law.desired(q, v, ref, [])[0]).ravel(), a, atol=EXACT)
+        assert_allclose(a, a_wanted, atol=EXACT)
+        assert_allclose(f_c, A.T @ lam, atol=EXACT)
+        assert_allclose(np.array(law.desired(q, v, ref, [])[0]).ravel(), a, atol=EXACT)
 
 
 def all_laws(system):
@@ -102,7 +103,7 @@ def test_every_other_law_moves_a_massless_coordinate_as_it_says():
             a, _ = motion_under(q, v, np.array(out[0]).ravel())
             desired = np.array(law.desired.call([q, v, ref, []])[0]).ravel()
             assert out[2] == 0, name
-            np.testing.assert_allclose(desired, a, atol=EXACT, err_msg=name)
+            assert_allclose(desired, a, atol=EXACT, err_msg=name)
 
 
 def test_without_its_row_the_massless_coordinate_gives_the_status_of_no_solution():

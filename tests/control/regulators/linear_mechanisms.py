@@ -12,12 +12,9 @@ from mbcasadi import models
 GRAVITY = 9.81
 CHORDS = 8  # each gains the digits that a step of 3e-4 leaves
 FEET = ("FL", "FR", "RL", "RR")
-
 SPINNING = """
-<mujoco>
-  <option gravity="0.3 -0.2 -9.81"/>
-  <worldbody>
-    <body name="ship" pos="0.1 0.2 0.3" quat="0.8 0.2 -0.4 0.4">
+<mujoco><option gravity="0.3 -0.2 -9.81"/>
+  <worldbody><body name="ship" pos="0.1 0.2 0.3" quat="0.8 0.2 -0.4 0.4">
       <freejoint/>
       <inertial pos="0.02 -0.03 0.01" mass="1.3" fullinertia="0.02 0.03 0.04 0.001 0.002 -0.001"/>
       <body name="arm" pos="0.2 0 0">
@@ -25,15 +22,10 @@ SPINNING = """
         <inertial pos="0.1 0 0.02" mass="0.4" diaginertia="0.001 0.004 0.004"/>
         <body name="wrist" pos="0.2 0 0">
           <joint name="wrist" axis="0 1 0" stiffness="1.5" springref="0.2"/>
-          <inertial pos="0.05 0 0.01" mass="0.1" diaginertia="0.0002 0.0004 0.0004"/>
-        </body>
-      </body>
-    </body>
-  </worldbody>
-  <actuator>
-    <motor name="wrist" joint="wrist"/>
-    <position name="twist" joint="shoulder" gear="1 0.3 0 0 0 0" kp="2" kv="0.1"/>
-  </actuator>
+          <inertial pos="0.05 0 0.01" mass="0.1" diaginertia="0.0002 0.0004 0.0004"/></body>
+      </body></body></worldbody>
+  <actuator><motor name="wrist" joint="wrist"/>
+    <position name="twist" joint="shoulder" gear="1 0.3 0 0 0 0" kp="2" kv="0.1"/></actuator>
 </mujoco>
 """
 
@@ -98,8 +90,7 @@ def rolling_disc():
     inertia = mass * radius**2 / 4 * (across + 2 * ca.dot(turning, axle) ** 2)
     kinetic = (mass * ca.sumsqr(ca.jtimes(centre, q, v)) + inertia) / 2
     rolling = ca.vertcat(
-        ca.horzcat(1, 0, 0, 0, -radius * ca.cos(yaw)),
-        ca.horzcat(0, 1, 0, 0, -radius * ca.sin(yaw)),
+        ca.horzcat(1, 0, 0, 0, -radius * ca.cos(yaw)), ca.horzcat(0, 1, 0, 0, -radius * ca.sin(yaw))
     )
     B = np.zeros((5, 2))
     B[2, 0] = B[4, 1] = 1.0

@@ -15,7 +15,6 @@ CONTROL_WEIGHT = {"pendulum_on_four_bar": 1.0, "cart_pole": 0.1, "planar_biped":
 
 @cache
 def at_rest(name):
-    """Return the linear system of a model file at its equilibrium."""
     system = mb.read_mjcf(models.path(name))
     point = equilibrium(system)
     return linearize(system, point.q, None, point.u)
@@ -36,7 +35,6 @@ def in_another_basis(linear):
 
 
 def weights(linear):
-    """Return diagonals of Q on (δq, δv), and R."""
     nv = linear.system.nv
     return np.r_[np.full(nv, 10.0), np.full(nv, 0.1)], CONTROL_WEIGHT[linear.system.name]
 

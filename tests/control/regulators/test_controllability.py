@@ -1,4 +1,4 @@
-"""What controls reach: against the rank of Kalman's matrix, hand-made losses, and the words."""
+"""What controls reach: against Kalman's rank, hand-made losses, and where nothing is left."""
 
 from dataclasses import replace
 
@@ -6,11 +6,28 @@ import casadi as ca
 import numpy as np
 import pytest
 from linear_mechanisms import cart_pole, state_of, system_of
+from numpy.testing import assert_allclose
+from scipy.optimize import linprog
+from support.refusals import refused
 
 import mbcasadi as mb
 import mbcasadi.errors as err
-from mbcasadi.control.regulators import controllability, discretize, linearize, require_stabilisable
+from mbcasadi.control.laws import LawOptions
+from mbcasadi.control.regulators import (
+    controllability,
+    discretize,
+    encoders,
+    finite_horizon_lqr,
+    kalman,
+    linearize,
+    lqr,
+    lqr_gain,
+    pole_placement,
+    require_stabilisable,
+)
+from mbcasadi.control.regulators.loads import LoadLimits, loads
 from mbcasadi.control.regulators.modes import mode_of
+from mbcasadi.mpc import LinearOptions, linear_mpc, offset_free_mpc
 
 UPRIGHT = [0.0, 0.2, 0.0]
 
@@ -74,9 +91,9 @@ def test_random_losses_are_found(hidden):
     for mode in report.unreached:
         assert np.abs(hidden_eigenvalues - mode.eigenvalue).min() < 1e-6
     W = report.directions
-    np.testing.assert_allclose(W.T @ W, np.eye(hidden), atol=1e-12)
-    np.testing.assert_allclose(W.T @ transformed.dfdu, 0, atol=1e-10)
-    np.testing.assert_allclose(W.T @ transformed.dfdx @ (np.eye(n) - W @ W.T), 0, atol=1e-10)
+    assert_allclose(W.T @ W, np.eye(hidden), atol=1e-12)
+    assert_allclose(W.T @ transformed.dfdu, 0, atol=1e-10)
+    assert_allclose(W.T @ transformed.dfdx @ (np.eye(n) - W @ W.T), 0, atol=1e-10)
 
 
 def test_poles_of_one_length_hide_a_swing():
@@ -84,8 +101,8 @@ def test_poles_of_one_length_hide_a_swing():
     assert not report.stabilisable
     assert (report.rank, report.nx) == (4, 6)
     (mode,) = report.unreached
-    np.testing.assert_allclose(mode.eigenvalue, 1j * np.sqrt(9.81 / 0.8), atol=1e-6)
-    np.testing.assert_allclose(np.abs(mode.shape), [0, 1, 1], atol=1e-6)
+    assert_allclose(mode.eigenvalue, 1j * np.sqrt(9.81 / 0.8), atol=1e-6)
+    assert_allclose(np.abs(mode.shape), [0, 1, 1], atol=1e-6)
     assert set(mode.joints) == {"q_1", "q_2"}
     assert "swings at 0.557 Hz and does not decay" in report.in_words
 
@@ -96,7 +113,7 @@ def test_the_modes_shape_is_a_motion_that_no_control_moves():
     assert mode.decays
     s, shape = mode.eigenvalue, mode.shape
     x = np.concatenate([linear.to_xi @ shape, linear.to_eta @ (s * shape)])
-    np.testing.assert_allclose(linear.dfdx @ x, s * x, atol=1e-8)
+    assert_allclose(linear.dfdx @ x, s * x, atol=1e-8)
     assert mode_of(linear, s, 1e-3 * x).joints == mode.joints  # an eigenvector has no length
 
 
@@ -115,7 +132,7 @@ def test_a_discrete_system_tells_the_same(period):
     report = controllability(linear if period is None else discretize(linear, period))
     (mode,) = report.unreached
     assert report.stabilisable
-    np.testing.assert_allclose(mode.eigenvalue.imag, np.sqrt(9.81 / 0.8), rtol=1e-3)
+    assert_allclose(mode.eigenvalue.imag, np.sqrt(9.81 / 0.8), rtol=1e-3)
     assert "is stabilisable: no control acts on 2 of its 6 states" in report.in_words
 
 
@@ -158,3 +175,82 @@ def test_a_free_body_drifts():
     report = controllability(linearize(system_of("spinning"), system_of("spinning").tree.q0))
     assert not report.stabilisable
     assert any("drifts" in mode.in_words for mode in report.unreached)
+
+
+def welded():
+    """Return the linear system of a mass that its row holds."""
+    q, v = ca.SX.sym("q"), ca.SX.sym("v")
+    system = mb.from_lagrangian(q, v, kinetic=v**2 / 2, B=[[1]], phi=q, name="welded")
+    return linearize(system, [0.0], None, [0.0])
+
+
+MAKERS = {
+    "lqr": lambda linear: lqr(linear, np.ones(2), 1.0),
+    "lqr_gain": lambda linear: lqr_gain(linear, np.ones(2), 1.0),
+    "pole_placement": lambda linear: pole_placement(linear, []),
+    "finite_horizon_lqr": lambda linear: finite_horizon_lqr(linear, np.ones(2), 1.0, 0.1),
+    "kalman": lambda linear: kalman(linear, encoders(linear.system, ["q"]), np.ones(2), 1.0),
+    "linear_mpc": lambda linear: linear_mpc(linear, LinearOptions(3, np.ones(2), 1.0)),
+    "offset_free_mpc": lambda linear: offset_free_mpc(
+        linear, LinearOptions(3, np.ones(2), 1.0), np.eye(2)[:1]
+    ),
+}
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_a_mechanism_that_cannot_move_is_refused_in_words(maker):
+    refused(err.ProblemError, r"'welded' cannot move.*no freedom", lambda: MAKERS[maker](welded()))
+
+
+def idle_mass():
+    """Return two masses on springs that push them away, a motor on the first alone."""
+    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    system = mb.from_lagrangian(
+        q, v, kinetic=ca.sumsqr(v) / 2, potential=-ca.sumsqr(q), B=[[1], [0]], name="idle"
+    )
+    return linearize(system, [0.0, 0.0], None, [0.0])
+
+
+def test_a_finite_horizon_needs_no_stabilisable_mode_where_its_end_is_weighted():
+    linear = idle_mass()
+    with pytest.raises(err.ProblemError, match=r"not stabilisable.*with Q_end no mode needs"):
+        finite_horizon_lqr(linear, np.ones(4), 1.0, 0.1, options=LawOptions(period=0.01))
+    law = finite_horizon_lqr(
+        linear, np.ones(4), 1.0, 0.1, Q_end=np.ones(4), options=LawOptions(period=0.01)
+    )
+    u = law.function([0.1, 0.0], [0.0, 0.0], [], law.controller.z0)[0]
+    assert float(u) < -0.01
+
+
+def random_loads(rng):
+    """Return a problem with a control of its own, and two that push against each other."""
+    E = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, -1.0]])
+    g = rng.uniform(-2, 2, 2)
+    bounds = rng.uniform(0.3, 2.0, 3)
+    G = np.vstack([np.eye(3), -np.eye(3)])
+    return E, g, LoadLimits(G, np.tile(bounds, 2)), bounds
+
+
+def test_forces_within_limits_exist_exactly_where_linear_programming_finds_them():
+    """The first control is determined: no internal force helps it."""
+    rng, seen = np.random.default_rng(0), set()
+    for _ in range(300):
+        E, g, limits, bounds = random_loads(rng)
+        found = loads(E, g, limits, 3)
+        second = linprog(np.zeros(3), A_eq=E, b_eq=g, bounds=np.column_stack([-bounds, bounds]))
+        assert found.feasible == (second.status == 0)
+        if found.feasible:
+            assert_allclose(E @ found.y, g, atol=1e-9)
+            assert np.all(np.abs(found.y) <= bounds * (1 + 1e-8))
+        seen.add((found.feasible, bool(np.abs(g[0]) > bounds[0])))
+    assert {(True, False), (False, True)} <= seen
+
+
+def test_a_motor_that_is_too_weak_beside_a_redundant_pair_is_named():
+    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    system = mb.from_lagrangian(
+        q, v, kinetic=ca.sumsqr(v) / 2, potential=3 * q[0] + q[1], B=[[1, 0, 0], [0, 1, 1]],
+        ctrl_range=[[-1, 1], [-0.2, 0.2], [-5, 5]], name="weak",
+    )  # fmt: skip
+    with pytest.raises(err.ProblemError, match=r"no equilibrium was found.*u0"):
+        mb.equilibrium(system, [0.0, 0.0])

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from linear_mechanisms import FEET, GRAVITY, cart_pole, state_of, system_of
+from numpy.testing import assert_allclose
 
 import mbcasadi as mb
 import mbcasadi.errors as err
@@ -14,7 +15,6 @@ REST = 1e-9  # m/s² or rad/s²
 
 
 def acceleration(system, point):
-    """Return the acceleration of our own motion at an equilibrium."""
     zero = np.zeros(system.nv)
     force = system.actuator_force(point.q, zero, point.u)
     a = mb.forward_dynamics(
@@ -50,13 +50,13 @@ def test_a_motor_holds_the_required_pose():
     system = system_of("four_bar")
     q = mb.assemble(system, system.tree.q0 + np.array([0.2, 0, 0]))
     point = mb.equilibrium(system, q)
-    np.testing.assert_allclose(point.q, q, atol=1e-12)
+    assert_allclose(point.q, q, atol=1e-12)
     # virtual work: the holding torque is the slope of the potential energy along the crank
     ends = [
         mb.equilibrium(system, q + np.array([s, 0, 0]), held=["crank"]).q for s in (1e-4, -1e-4)
     ]
     V = [float(system.potential_energy(end)) for end in ends]
-    np.testing.assert_allclose(point.u, [(V[0] - V[1]) / 2e-4], rtol=1e-6)
+    assert_allclose(point.u, [(V[0] - V[1]) / 2e-4], rtol=1e-6)
     assert point.unique_control
     assert point.free_directions.shape[1] == 1
     assert point.neutral_directions.shape[1] == 0
@@ -72,13 +72,13 @@ def test_a_given_control_finds_its_pose(torque):
 
 def test_a_passive_pole_is_led_upright_and_the_cart_is_free():
     point = mb.equilibrium(cart_pole(), [0.4, 0.25, 0.2])
-    np.testing.assert_allclose(point.q, [0.4, 0.2, 0.0], atol=1e-7)  # the search's last step
-    np.testing.assert_allclose(point.u, 0, atol=1e-9)
-    np.testing.assert_allclose(np.abs(point.neutral_directions), [[1], [0], [0]], atol=1e-9)
+    assert_allclose(point.q, [0.4, 0.2, 0.0], atol=1e-7)  # the search's last step
+    assert_allclose(point.u, 0, atol=1e-9)
+    assert_allclose(np.abs(point.neutral_directions), [[1], [0], [0]], atol=1e-9)
     assert "held by u0" in point.in_words
     hanging = mb.equilibrium(cart_pole(), [0.4, 0.2, 2.6])
-    np.testing.assert_allclose(hanging.q[2], np.pi, atol=1e-9)
-    np.testing.assert_allclose(np.array([1, -3, np.exp(0.4)]) @ hanging.lam, 1.5 * GRAVITY)
+    assert_allclose(hanging.q[2], np.pi, atol=1e-9)
+    assert_allclose(np.array([1, -3, np.exp(0.4)]) @ hanging.lam, 1.5 * GRAVITY)
 
 
 def test_what_cannot_be_balanced_is_named():
@@ -98,12 +98,12 @@ def test_a_weak_motor_moves_the_pose_or_is_named():
     system = with_limits(strong, weak)
     point = mb.equilibrium(system)
     assert point.at_limit == ("crank",)
-    np.testing.assert_allclose(np.abs(point.u), weak, rtol=1e-6)
+    assert_allclose(np.abs(point.u), weak, rtol=1e-6)
     assert 1e-3 < np.abs(point.q - q).max() < 1.0
     assert np.abs(point.residual).max() < REST
     with pytest.raises(err.ProblemError, match=r"within limits: beyond them crank; without"):
         mb.equilibrium(system, held=["crank"])
-    np.testing.assert_allclose(mb.equilibrium(system, within_limits=False).u, needed)
+    assert_allclose(mb.equilibrium(system, within_limits=False).u, needed)
 
 
 def test_a_force_range_that_clips_the_holding_force_is_refused():
@@ -111,7 +111,7 @@ def test_a_force_range_that_clips_the_holding_force_is_refused():
     <inertial pos="0.5 0 0" mass="1" diaginertia="0.1 0.1 0.1"/></body></worldbody>
     <actuator><position joint="arm" kp="50" forcerange="-{0} {0}"/></actuator></mujoco>"""
     point = mb.equilibrium(mb.read_mjcf(arm.format(5)), [0.0])
-    np.testing.assert_allclose(50 * np.abs(point.u), GRAVITY / 2)
+    assert_allclose(50 * np.abs(point.u), GRAVITY / 2)
     with pytest.raises(err.ProblemError, match=r"force ranges of the actuators clip .* arm 2\.9"):
         mb.equilibrium(mb.read_mjcf(arm.format(2)), [0.0])
 
@@ -126,15 +126,15 @@ def test_a_quadruped_stands_on_its_feet_within_friction():
     stand = system.tree.keyframes["stand"]
     feet = [mb.Contact(foot, friction=0.6) for foot in FEET]
     point = mb.equilibrium(system, stand, contacts=feet)
-    np.testing.assert_allclose(point.q, stand, atol=1e-9)
+    assert_allclose(point.q, stand, atol=1e-9)
     weight = float(np.array(system.gravity_force(stand))[2, 0])
-    np.testing.assert_allclose(point.contact_forces[:, 0].sum(), weight, rtol=1e-9)
-    np.testing.assert_allclose(point.contact_forces[:, 1:].sum(axis=0), 0, atol=1e-8)
+    assert_allclose(point.contact_forces[:, 0].sum(), weight, rtol=1e-9)
+    assert_allclose(point.contact_forces[:, 1:].sum(axis=0), 0, atol=1e-8)
     J = np.vstack([np.array(system.frame(foot).jacobian(stand))[:3] for foot in FEET])
     F = point.contact_forces[:, [1, 2, 0]].ravel()
     unbalanced = np.array(system.gravity_force(stand)).ravel() - J.T @ F
     unbalanced -= np.array(system.actuator_force(stand, np.zeros(18), point.u)).ravel()
-    np.testing.assert_allclose(unbalanced, 0, atol=1e-8)
+    assert_allclose(unbalanced, 0, atol=1e-8)
     assert not point.unique_control
     assert point.control_directions.shape[1] == 6  # 12 motors, 6 motions of the trunk
 
@@ -163,4 +163,4 @@ def test_least_control_among_many():
     """Any other holding control of the standing quadruped is longer."""
     system = system_of("standing_quadruped")
     point = mb.equilibrium(system)
-    np.testing.assert_allclose(point.control_directions.T @ point.u, 0, atol=1e-8)
+    assert_allclose(point.control_directions.T @ point.u, 0, atol=1e-8)

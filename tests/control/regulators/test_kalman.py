@@ -1,4 +1,4 @@
-"""The Kalman filter on the constraint manifold, and the regulator on its estimate."""
+"""The Kalman filter on the constraint manifold, on sensors of the model, and LQG."""
 
 from dataclasses import replace
 from functools import cache
@@ -7,7 +7,12 @@ import casadi as ca
 import numpy as np
 import pytest
 from lqr_problems import at_rest, states_near, weights
+from numpy.testing import assert_allclose, assert_array_equal
+from support.loops_in_mujoco import ticks
+from support.refusals import refused
+from support.sensor_models import LOOP
 
+import mbcasadi as mb
 import mbcasadi.errors as err
 from mbcasadi import models
 from mbcasadi.codegen import export_c
@@ -19,7 +24,9 @@ from mbcasadi.control.regulators import (
     lqg,
     lqr_gain,
     observability,
+    sensor_output,
 )
+from mbcasadi.errors import ProblemError, UnknownNameError
 from mbcasadi.plant import Plant
 
 ROUNDING = 1e-12
@@ -71,8 +78,8 @@ def test_the_estimate_of_all_joints_comes_from_two_and_converges():
     assert errors[3] > 0.1 * start
     assert errors[-1] < 1e-6 * start
     q, v = linear.state(now)
-    np.testing.assert_allclose(np.array(out[1]).ravel(), q, atol=1e-6 * start)
-    np.testing.assert_allclose(np.array(out[2]).ravel(), v, atol=1e-5 * start)
+    assert_allclose(np.array(out[1]).ravel(), q, atol=1e-6 * start)
+    assert_allclose(np.array(out[2]).ravel(), v, atol=1e-5 * start)
 
 
 def test_readings_count_from_their_values_at_the_operating_point():
@@ -81,9 +88,9 @@ def test_readings_count_from_their_values_at_the_operating_point():
     estimator = replace(the_filter(), y_0=y_0, gate=None)
     for used, expected in ((1, change), (0, estimator.C @ x)):
         deviation = ca.evalf(estimator.deviation(ca.SX(x), ca.SX(y_0 + change), ca.SX(used)))
-        np.testing.assert_allclose(deviation.full().ravel(), expected, atol=ROUNDING)
+        assert_allclose(deviation.full().ravel(), expected, atol=ROUNDING)
     same = estimator.correct(ca.SX(x), ca.SX(y_0 + estimator.C @ x), ca.SX(0, 1))
-    np.testing.assert_allclose(ca.evalf(same.x).full().ravel(), x, atol=ROUNDING)
+    assert_allclose(ca.evalf(same.x).full().ravel(), x, atol=ROUNDING)
 
 
 def test_the_error_of_the_filter_is_as_large_as_it_reports():
@@ -99,7 +106,7 @@ def test_the_error_of_the_filter_is_as_large_as_it_reports():
         after = error - L @ (C @ error + NOISE * rng.standard_normal((2, runs)))
         error = A @ after + root @ rng.standard_normal((4, runs))
     actual = np.var(after, axis=1) / np.diag(estimator.gains.after)
-    np.testing.assert_allclose(actual, 1.0, atol=0.25)
+    assert_allclose(actual, 1.0, atol=0.25)
     assert estimator.gains.after[0, 0] < before[0, 0]
 
 
@@ -114,10 +121,7 @@ def test_regulator_and_filter_keep_their_own_poles_in_one_loop():
     du, dz = (np.array(e) for e in slopes(linear.q, linear.v, np.zeros(4)))
     T = np.vstack([linear.to_dq, linear.to_dv])
     loop = np.block(
-        [
-            [step.dfdx + step.dfdu @ du[:, :8] @ T, step.dfdu @ du[:, 8:]],
-            [dz[:, :8] @ T, dz[:, 8:]],
-        ]
+        [[step.dfdx + step.dfdu @ du[:, :8] @ T, step.dfdu @ du[:, 8:]], [dz[:, :8] @ T, dz[:, 8:]]]
     )
     regulator = np.linalg.eigvals(step.dfdx - step.dfdu @ gain())
     both = np.concatenate([regulator, estimator.gains.poles])
@@ -135,7 +139,7 @@ def test_the_prediction_uses_the_clipped_control():
     assert abs(float(u)) == linear.system.limits.ctrl[0, 1]
     y = estimator.output(q, np.zeros(4))
     expected = estimator.function(np.zeros(4), y, u, estimator.gate0)[0]
-    np.testing.assert_allclose(np.array(z)[:4], np.array(expected), rtol=1e-12)
+    assert_allclose(np.array(z)[:4], np.array(expected), rtol=1e-12)
 
 
 def swing(estimator, folder, seconds=3.0):
@@ -144,21 +148,19 @@ def swing(estimator, folder, seconds=3.0):
     The plant is MuJoCo, 10 % heavier and pushed; the law is C. It gets no velocity, and neither
     coupler nor rocker.
     """
-    linear = at_rest(NAME)
-    made = lqg(estimator, gain())
-    law = export_c(made, folder).load()
-    plant = Plant(models.path(NAME), perturb={"mass": 0.1})
+    linear, law, rng = at_rest(NAME), lqg(estimator, gain()), np.random.default_rng(4)
+    plant, away = Plant(models.path(NAME), perturb={"mass": 0.1}), []
     plant.reset(linear.q)
-    rng, z, away = np.random.default_rng(4), made.controller.z0, []
-    for k in range(round(seconds / PERIOD)):
-        t = k * PERIOD
-        plant.apply_force(0.1 * (0.5 <= t < 0.6) * np.eye(4)[2])
-        measured = np.where(
-            [True, False, True, False], plant.q + NOISE * rng.standard_normal(4), 0.0
-        )
-        u, z, status, *_ = law(measured, np.zeros(4), [], z)
-        assert float(status) < 2
-        plant.step(np.array(u).ravel(), round(PERIOD / plant.timestep))
+
+    def measured(q, _):
+        plant.apply_force(0.1 * (0.5 <= plant.time < 0.6) * np.eye(4)[2])
+        noisy = q + NOISE * rng.standard_normal(4)
+        return np.where([True, False, True, False], noisy, 0.0), np.zeros(4)
+
+    given = {"steps": round(PERIOD / plant.timestep), "measured": measured}
+    given["function"] = export_c(law, folder).load()
+    for out in ticks(law, plant, round(seconds / PERIOD), [], **given):
+        assert out["status"] < 2
         away.append(np.abs(plant.q - linear.q).max())
         if away[-1] > 2 * FALLEN:
             break
@@ -178,34 +180,13 @@ def test_speeds_are_known_better_than_from_differences_of_the_measurement():
     assert spread.max() < np.sqrt(2) * NOISE / PERIOD / 2
 
 
-def test_the_c_of_lqg_equals_its_function(tmp_path):
-    linear = at_rest(NAME)
-    law = lqg(the_filter(), gain())
-    program = export_c(law, tmp_path / "c").load()
-    q, v = states_near(linear, STATES, size=0.3)
-    size = (law.controller.z0.size, STATES)
-    z = 0.3 * np.random.default_rng(8).standard_normal(size)
-    z[4:6] *= 10  # the gate's counters
-    q[0, 0], z[1, 1], z[2, 2] = np.nan, np.inf, 1e300
-    none = np.zeros((0, STATES))
-    ours = [np.array(x) for x in law.function.map(STATES)(q, v, none, z)]
-    other = [np.array(x) for x in program.map(STATES)(q, v, none, z)]
-    for a, b in zip(ours, other, strict=True):
-        np.testing.assert_allclose(b, a, rtol=ROUNDING, atol=ROUNDING)
-    np.testing.assert_array_equal(ours[2][0, :3], 3)
-    own = slice(0, law.core.nz)
-    np.testing.assert_array_equal(ours[1][own, 1], law.controller.z0[own])  # it starts anew
-    assert {0.0, 1.0, 2.0, 3.0} <= set(ours[2].ravel())
-    assert np.all(np.abs(ours[0]) <= linear.system.limits.ctrl[0, 1])
-
-
 def test_the_c_of_the_filter_alone_equals_its_function(tmp_path):
     tick = the_filter().function
     program = export_c(tick, tmp_path / "c").load()
     rng = np.random.default_rng(9)
     values = [rng.standard_normal((n, STATES)) for n in (4, 2, 1, 4)]
     for a, b in zip(tick.map(STATES)(*values), program.map(STATES)(*values), strict=True):
-        np.testing.assert_allclose(np.array(b), np.array(a), rtol=ROUNDING, atol=ROUNDING)
+        assert_allclose(np.array(b), np.array(a), rtol=ROUNDING, atol=ROUNDING)
 
 
 def test_what_is_not_seen_is_named():
@@ -242,10 +223,8 @@ def test_errors_of_the_filter_name_what_was_expected():
     linear = at_rest(NAME)
     system = linear.system
     measured = encoders(system, ["crank", "pendulum"])
-    with pytest.raises(err.UnknownNameError, match=r"'tip'.*'crank'"):
-        encoders(system, ["tip"])
-    with pytest.raises(err.ProblemError, match="nothing is measured"):
-        encoders(system, [])
+    refused(err.UnknownNameError, r"'tip'.*'crank'", lambda: encoders(system, ["tip"]))
+    refused(err.ProblemError, "nothing is measured", lambda: encoders(system, []))
     with pytest.raises(err.ShapeError, match=r"V has shape \(3,\), expected \(2, 2\)"):
         kalman(linear, measured, np.ones(8), np.ones(3))
     with pytest.raises(err.ProblemError, match="V has the eigenvalue 0"):
@@ -256,3 +235,52 @@ def test_errors_of_the_filter_name_what_was_expected():
         kalman(discretize(linear, PERIOD), measured, np.ones(8), 1.0)
     with pytest.raises(err.ShapeError, match=r"K has shape \(4,\), expected \(1, 4\)"):
         lqg(the_filter(), np.ones(4))
+
+
+system = pytest.fixture(scope="module")(lambda: mb.read_mjcf(LOOP))
+
+
+def test_a_gyro_and_an_encoder_make_the_state_known(system):
+    linear = mb.linearize(system, mb.equilibrium(system))
+    gyro = sensor_output(system, ["turning"])
+    C = linear.output_matrix(gyro)
+    assert np.abs(C[1]).max() > 0.1  # the rate of the plane's normal
+    assert np.abs(C[[0, 2]]).max() < 1e-12
+    noise = np.repeat([0.0, 1.0], system.nv)
+    angle = encoders(system, ["crank"])
+    both = kalman(linear, _stack(system, angle, gyro), noise, 1e-4, period=1e-3)
+    alone = kalman(linear, angle, noise, 1e-4, period=1e-3)
+    assert np.trace(both.gains.after) < 0.5 * np.trace(alone.gains.after)
+
+
+def _stack(system, first, second):
+    q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
+    y = ca.vertcat(first(q, v), second(q, v)[1])
+    return ca.Function("y", [q, v], [y], ["q", "v"], ["y"])
+
+
+@pytest.mark.parametrize("name", ["felt", "force", "drive"])
+def test_what_reads_more_than_the_state_is_no_output(system, name):
+    with pytest.raises(ProblemError, match=f"sensor '{name}'.*more than q and v"):
+        sensor_output(system, [name])
+
+
+def test_outputs_need_a_known_sensor(system):
+    refused(UnknownNameError, "unknown sensor", lambda: sensor_output(system, ["nose"]))
+    refused(ProblemError, "nothing is measured", lambda: sensor_output(system, []))
+
+
+def test_lqg_is_bounded_flags_what_is_bad_and_starts_anew():
+    linear, law = at_rest(NAME), lqg(the_filter(), gain())
+    q, v = states_near(linear, STATES, size=0.3)
+    z = 0.3 * np.random.default_rng(8).standard_normal((law.z0.size, STATES))
+    z[4:6] *= 10  # the gate's counters
+    q[0, 0], z[1, 1], z[2, 2] = np.nan, np.inf, 1e300
+    u, z_next, status, *_ = (
+        np.array(x) for x in law.function.map(STATES)(q, v, np.zeros((0, STATES)), z)
+    )
+    own = slice(0, law.core.nz)
+    assert_array_equal(status[0, :3], 3)
+    assert_array_equal(z_next[own, 1], law.z0[own])
+    assert {0.0, 1.0, 2.0, 3.0} <= set(status.ravel())
+    assert np.all(np.abs(u) <= linear.system.limits.ctrl[0, 1])

@@ -5,6 +5,7 @@ from functools import cache
 import minimal_models
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.linalg import expm, solve_continuous_are, solve_discrete_are
 
 import mbcasadi as mb
@@ -63,11 +64,11 @@ def test_continuous_lqr_equals_that_of_the_minimal_model(name):
     T, dfdx, dfdu = minimal.T, minimal.dfdx, minimal.dfdu
     S = solve_continuous_are(dfdx, dfdu, T.T @ Q @ T, np.diag(R), s=T.T @ N)
     expected = np.diag(1 / R) @ (dfdu.T @ S + N.T @ T)
-    np.testing.assert_allclose(
+    assert_allclose(
         on_minimal(linear, minimal, actual.K), expected, rtol=0, atol=SAME * np.abs(expected).max()
     )
     poles = np.linalg.eigvals(minimal.dfdx - minimal.dfdu @ expected)
-    np.testing.assert_allclose(
+    assert_allclose(
         np.sort_complex(actual.poles), np.sort_complex(poles), atol=SAME * np.abs(poles).max()
     )
 
@@ -96,7 +97,7 @@ def test_sampled_lqr_equals_that_of_the_minimal_model_under_hold(name):
     A, B = step[:, :nx], step[:, nx:]
     S = solve_discrete_are(A, B, cost[:nx, :nx], cost[nx:, nx:], s=cost[:nx, nx:])
     expected = np.linalg.solve(cost[nx:, nx:] + B.T @ S @ B, B.T @ S @ A + cost[nx:, :nx])
-    np.testing.assert_allclose(
+    assert_allclose(
         on_minimal(linear, minimal, actual.K), expected, rtol=0, atol=SAME * np.abs(expected).max()
     )
 
@@ -120,7 +121,7 @@ def test_a_finite_horizon_equals_that_of_the_minimal_model(name):
         x = step @ both
     total += x.T @ minimal.T.T @ Q_end @ minimal.T @ x
     expected = np.linalg.solve(total[nx:, nx:], total[nx:, :nx])[:nu]
-    np.testing.assert_allclose(
+    assert_allclose(
         on_minimal(linear, minimal, K), expected, rtol=0, atol=SAME * np.abs(expected).max()
     )
 
@@ -134,4 +135,4 @@ def test_placed_poles_are_those_of_the_minimal_model_and_the_gain_is_ackermanns(
     reach = np.hstack([power @ minimal.dfdu for power in powers[:4]])
     polynomial = sum(c * p for c, p in zip(np.poly(poles).real[::-1], powers, strict=True))
     expected = np.linalg.solve(reach.T, np.eye(4)[-1]) @ polynomial
-    np.testing.assert_allclose(K[0], expected, atol=SAME * np.abs(expected).max())
+    assert_allclose(K[0], expected, atol=SAME * np.abs(expected).max())

@@ -1,11 +1,11 @@
 """Faults of the measurement in closed loops: MuJoCo's own forces and speeds stay bounded."""
 
+from dataclasses import dataclass
 from functools import cache
 
 import mujoco
 import numpy as np
 import pytest
-from fault_runs import huge_spike, nan, one_encoder, run, spike, stale
 
 import mbcasadi as mb
 from mbcasadi import models
@@ -14,21 +14,103 @@ from mbcasadi.control.laws import computed_torque, gravity_compensated_pd, withi
 from mbcasadi.description import Contact
 from mbcasadi.description.status import Status
 
+
+@dataclass
+class Run:
+    """One row for each tick: statuses, and MuJoCo's actuator forces, speeds and positions.
+
+    `first`, `last` are the ticks at which the fault begins and has ended.
+    """
+
+    status: np.ndarray
+    force: np.ndarray
+    speed: np.ndarray
+    q: np.ndarray
+    first: int
+    last: int
+
+    @property
+    def before(self):
+        """Actuator force of the last good tick."""
+        return self.force[self.first - 1]
+
+    @property
+    def force_change(self):
+        """Largest change of an actuator force during the fault, relative to the force before."""
+        change = np.abs(self.force[self.first : self.last] - self.before).max()
+        return change / np.abs(self.before).max()
+
+    @property
+    def top_speed(self):
+        return np.abs(self.speed[self.first : self.last]).max()
+
+    @property
+    def travel(self):
+        return np.abs(self.q[self.first - 1 : self.last] - self.q[self.first - 1]).max()
+
+
+def nan(q, v, past):
+    return np.full_like(q, np.nan), np.full_like(v, np.nan)
+
+
+def one_encoder(q, v, past):
+    broken = q.copy()
+    broken[-1] = np.nan
+    return broken, v
+
+
+def huge_spike(q, v, past):
+    broken = q.copy()
+    broken[-1] = 1e13
+    return broken, v
+
+
+def spike(q, v, past):
+    broken = q.copy()
+    broken[-1] += 0.1
+    return broken, v
+
+
+def stale(q, v, past):
+    return past
+
+
+def run(controller, model, q0, fault, seconds, *, begin=0.1, after=0.05, reference=None, **given):
+    """Return the closed loop of a controller's Function and MuJoCo around one fault."""
+    data, f = mujoco.MjData(model), controller.function
+    data.qpos[:] = q0
+    period = controller.period
+    steps, first = round(period / model.opt.timestep), round(begin / period)
+    last = first + max(1, round(seconds / period))
+    z, rows, past = controller.z0, [], None
+    for k in range(last + round(after / period)):
+        q, v = data.qpos.copy(), data.qvel.copy()
+        if first <= k < last:
+            q, v = fault(q, v, past)
+        else:
+            past = q, v
+        inputs = {"q": q, "v": v, "ref": reference(k * period), "mask": [], "z": z} | given
+        out = f(**{name: inputs[name] for name in f.name_in()})
+        z = out["z_next"]
+        data.ctrl[:] = np.array(out["u"]).ravel()
+        mujoco.mj_step(model, data, steps)
+        state = data.actuator_force.copy(), data.qvel.copy(), data.qpos.copy()
+        rows.append((int(out["status"]), *state))
+    return Run(*(np.array(column) for column in zip(*rows, strict=True)), first, last)
+
+
 FEET = ("FL", "FR", "RL", "RR")
 SERVO_ARM = """<mujoco><option timestep="0.001"/>
-  <worldbody>
-    <body><joint name="shoulder" axis="0 1 0" damping="2" armature=".1"/>
+  <worldbody><body><joint name="shoulder" axis="0 1 0" damping="2" armature=".1"/>
       <geom type="capsule" fromto="0 0 0 .4 0 0" size=".03" mass="2"/>
       <body pos=".4 0 0"><joint name="elbow" axis="0 1 0" damping="1" armature=".05"/>
         <geom type="capsule" fromto="0 0 0 .3 0 0" size=".02" mass="1"/>
         <body pos=".3 0 0"><joint name="wrist" axis="0 1 0" armature=".01"/>
           <geom type="capsule" fromto="0 0 0 .1 0 0" size=".02" mass=".3"/></body></body></body>
   </worldbody>
-  <actuator>
-    <position name="shoulder" joint="shoulder" kp="300" kv="20" ctrlrange="-3 3"/>
+  <actuator><position name="shoulder" joint="shoulder" kp="300" kv="20" ctrlrange="-3 3"/>
     <velocity name="elbow" joint="elbow" kv="30" ctrlrange="-5 5"/>
-    <motor name="wrist" joint="wrist" ctrlrange="-5 5"/>
-  </actuator></mujoco>"""
+    <motor name="wrist" joint="wrist" ctrlrange="-5 5"/></actuator></mujoco>"""
 POSE = np.array([0.6, -0.9, 0.4])  # rad, far from the zero pose
 
 

@@ -4,11 +4,12 @@ import casadi as ca
 import mujoco
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from support.refusals import refused
 
 import mbcasadi as mb
 from mbcasadi import models
-from mbcasadi.codegen import export_c
-from mbcasadi.control import InverseDynamicsQP, PostureTask, with_fallback
+from mbcasadi.control import PostureTask, with_fallback
 from mbcasadi.control.laws import computed_torque
 from mbcasadi.control.safe_output.mechanism_hold import hold_of_mechanism
 from mbcasadi.control.safe_output.safe_output import UNSEEN, SafeOutput
@@ -20,8 +21,7 @@ SERVOS = """<mujoco><worldbody>
     <geom type="capsule" fromto="0 0 0 .4 0 0" size=".03" mass="2"/>
     <body pos=".4 0 0"><joint name="b" axis="0 1 0"/>
       <geom type="capsule" fromto="0 0 0 .3 0 0" size=".02" mass="1"/></body></body></worldbody>
-  <actuator>
-    <position name="a" joint="a" gear="2" kp="300" kv="20" ctrlrange="-3 3"/>
+  <actuator><position name="a" joint="a" gear="2" kp="300" kv="20" ctrlrange="-3 3"/>
     <general name="b" joint="b" gainprm="40" biastype="affine" biasprm="1 -5 -3" ctrlrange="-9 9"/>
   </actuator></mujoco>"""
 
@@ -41,7 +41,7 @@ def test_a_held_mechanism_is_in_balance_in_mujoco(name):
     model = mujoco.MjModel.from_xml_path(str(models.path(name)))
     data = mujoco.MjData(model)
     load, own = np.split(hold_command(system, data.qpos), 2)
-    np.testing.assert_array_equal(own, 0)
+    assert_array_equal(own, 0)
     data.ctrl[:] = load
     mujoco.mj_forward(model, data)
     force = data.qfrc_actuator + data.qfrc_passive - data.qfrc_bias
@@ -57,10 +57,10 @@ def test_a_servo_holds_its_length_with_its_load_in_mujoco():
     data = mujoco.MjData(model)
     data.qpos[:] = [0.3, -0.5]
     load, own = np.split(hold_command(system, data.qpos, np.array([1.0, -2.0])), 2)
-    np.testing.assert_allclose(own[0], 2 * 0.3)  # the length itself, whatever its speed
+    assert_allclose(own[0], 2 * 0.3)  # the length itself, whatever its speed
     data.ctrl[:] = load + own
     mujoco.mj_forward(model, data)
-    np.testing.assert_allclose(data.qacc, 0, atol=1e-9)
+    assert_allclose(data.qacc, 0, atol=1e-9)
 
 
 def test_the_damping_of_motors_is_a_deceleration_of_all_joints():
@@ -72,7 +72,7 @@ def test_the_damping_of_motors_is_a_deceleration_of_all_joints():
     mujoco.mj_forward(model, data)
     momentum = np.zeros(model.nv)
     mujoco.mj_mulM(model, data, momentum, v)
-    np.testing.assert_allclose(own, -20.0 * momentum[:6], rtol=1e-6)  # 1/s
+    assert_allclose(own, -20.0 * momentum[:6], rtol=1e-6)  # 1/s
 
 
 def safe_output(motors):
@@ -102,23 +102,23 @@ NO = np.full(2, np.nan)
 
 def test_before_any_measurement_the_authored_pose_is_held_then_the_first_measured_one():
     u = ticks(safe_output([0, 0]), [(0, 0, NO, NAN), (0, 0, NO, NAN), (1, 0, NO, OFFER)])
-    np.testing.assert_allclose(u, [[0.4, 0.6], [0.4, 0.6], [1.2, 1.4]])
+    assert_allclose(u, [[0.4, 0.6], [0.4, 0.6], [1.2, 1.4]])
 
 
 def test_the_last_command_is_used_while_it_is_young_and_then_each_actuator_holds():
     rows = [(1, 1, [1.0, -1.5], OFFER)] + 4 * [(0, 0, NO, NAN)] + [(1, 1, [9.0, 0.0], OFFER)]
     u = ticks(safe_output([0, 1]), rows)
-    np.testing.assert_allclose(u[:3], 3 * [[1.0, -1.5]])  # two ticks of 5 ms
+    assert_allclose(u[:3], 3 * [[1.0, -1.5]])  # two ticks of 5 ms
     fade = np.exp(-20 * 5e-3)
-    np.testing.assert_allclose(u[3:5], [[1.2, 0.6 + 0.8 * fade], [1.2, 0.6 + 0.8 * fade**2]])
-    np.testing.assert_allclose(u[5], [2.0, 0.0])  # solved again, within the limits
+    assert_allclose(u[3:5], [[1.2, 0.6 + 0.8 * fade], [1.2, 0.6 + 0.8 * fade**2]])
+    assert_allclose(u[5], [2.0, 0.0])  # solved again, within the limits
 
 
 def test_a_servo_without_solution_stays_where_it_was_and_a_motor_follows_its_load():
     moved = OFFER + 0.1
     rows = [(1, 1, [0.0, 0.0], OFFER)] + 2 * [(1, 0, NO, OFFER)] + 2 * [(1, 0, NO, moved)]
     u = ticks(safe_output([0, 1]), rows)
-    np.testing.assert_allclose(u[3:], 2 * [[0.6 + 0.7, 0.7 + 0.9]])  # load + length, load + damping
+    assert_allclose(u[3:], 2 * [[0.6 + 0.7, 0.7 + 0.9]])  # load + length, load + damping
 
 
 @pytest.mark.parametrize("solved_before", [0, 1, 4, None])
@@ -133,9 +133,9 @@ def test_the_emergency_of_several_ticks_is_that_of_so_many_ticks_without_anythin
         z = step(z, offered, measured, solved, u)[1]
     for missed in range(1, 8):
         expected = ticks(safe, [*begin, *missed * [(0, 0, NO, NAN)]])[-1]
-        np.testing.assert_allclose(np.array(emergency(z, missed)[0]).ravel(), expected)
+        assert_allclose(np.array(emergency(z, missed)[0]).ravel(), expected)
     once = emergency(emergency(z, 1)[1], 1)[0]  # its next state goes on by one tick
-    np.testing.assert_allclose(np.array(emergency(z, 2)[0]), np.array(once))
+    assert_allclose(np.array(emergency(z, 2)[0]), np.array(once))
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e300, -1e9, 0.7, UNSEEN])
@@ -153,25 +153,6 @@ def test_any_memory_gives_a_finite_command_within_limits(bad):
             del free
 
 
-def test_the_generated_c_has_the_same_safe_output(tmp_path):
-    system = mb.read_mjcf(SERVOS)
-    controller = InverseDynamicsQP(system, [PostureTask(kp=50.0)])
-    program = export_c(controller, tmp_path / "c").load(flags=("-O0",))
-    rng, z = np.random.default_rng(4), controller.z0
-    for k in range(60):
-        q, v = 0.5 * rng.standard_normal(2), rng.standard_normal(2)
-        if k % 20 > 3:
-            q[k % 2] = np.nan
-        if k == 45:
-            z = np.full(z.size, np.nan)
-        values = (q, v, controller.reference_at([0.2, 0.1]), [], z)
-        ours, theirs = controller.function(*values), program(*values)
-        for one, other in zip(ours, theirs, strict=True):
-            np.testing.assert_allclose(np.array(other), np.array(one), rtol=1e-9, atol=1e-9)
-        z = np.array(ours[1]).ravel()
-        assert np.all(np.isfinite(z))
-
-
 def test_a_law_takes_a_function_or_a_name_as_its_safe_output():
     system = mb.read_mjcf(SERVOS)
     law = computed_torque(system, PostureTask(kp=50.0))
@@ -184,12 +165,11 @@ def test_a_law_takes_a_function_or_a_name_as_its_safe_output():
     no_force = -model.actuator_biasprm[:, 0] / model.actuator_gainprm[:, 0]  # at length 0, at rest
     for kind, each in (("safe", law), ("own", own), ("hold", held), ("zero", zero)):
         u, z, status, *_ = each.function(good, np.zeros(2), target, each.controller.z0)
-        np.testing.assert_array_equal(u, law.function(good, np.zeros(2), target, [])[0])
+        assert_array_equal(u, law.function(good, np.zeros(2), target, [])[0])
         last, after = np.array(u), np.array(each.function(bad, np.zeros(2), target, z)[0])
         assert int(status) == 0
         expected = {"own": target[:2, None], "zero": no_force[:, None]}.get(kind, last)
-        np.testing.assert_allclose(after, expected)
-    with pytest.raises(ProblemError, match="'safe', 'hold', 'zero'"):
-        with_fallback(law, "stop")
+        assert_allclose(after, expected)
+    refused(ProblemError, "'safe', 'hold', 'zero'", lambda: with_fallback(law, "stop"))
     with pytest.raises(ProblemError, match=r"expected \(q\[2\], v\[2\], ref\[6\]\) -> \(u\[2\]\)"):
         with_fallback(law, ca.Function("own", [q], [q]))

@@ -4,8 +4,12 @@ import casadi as ca
 import mujoco
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from support.mechanisms_of_control import feet, stand, system_of
+from support.refusals import refused
 
 import mbcasadi as mb
+import mbcasadi.errors as err
 from mbcasadi import models
 from mbcasadi.control import (
     ComTask,
@@ -13,6 +17,7 @@ from mbcasadi.control import (
     DistanceTask,
     FrameTask,
     FunctionTask,
+    InverseDynamicsQP,
     LookAtTask,
     MomentumTask,
     PostureTask,
@@ -20,6 +25,7 @@ from mbcasadi.control import (
 )
 from mbcasadi.control.tasks.task import Residual, Slot, Task, own_slices
 from mbcasadi.errors import ProblemError, UnknownNameError
+from mbcasadi.system import from_lagrangian
 
 ROUNDING = 1e-10
 STEP = 1e-5
@@ -32,11 +38,7 @@ def height() -> ca.Function:
     return ca.Function("height", [q], [ca.vertcat(q[2], q[2] ** 2)], ["q"], ["y"])
 
 
-@pytest.fixture(scope="module")
-def system():
-    return mb.read_mjcf(models.path("quadruped"))
-
-
+system = pytest.fixture(scope="module")(lambda: mb.read_mjcf(models.path("quadruped")))
 TASKS = {
     "posture": PostureTask(),
     "one joint": PostureTask(("FL_hip",)),
@@ -99,8 +101,7 @@ class Wrong(Task):
 )
 def test_a_task_of_ones_own_with_a_wrong_part_is_refused(system, part, word):
     check_task(Wrong(""), system)
-    with pytest.raises(ProblemError, match=f"{word} of row 'z'"):
-        check_task(Wrong(part), system)
+    refused(ProblemError, f"{word} of row 'z'", lambda: check_task(Wrong(part), system))
 
 
 def residual_fun(task, system) -> tuple[ca.Function, dict[str, slice]]:
@@ -119,37 +120,28 @@ def residual_fun(task, system) -> tuple[ca.Function, dict[str, slice]]:
 
 def test_momentum_is_that_of_mujocos_bodies(system):
     plant = mujoco.MjModel.from_xml_path(str(models.path("quadruped")))
-    data = mujoco.MjData(plant)
-    task = MomentumTask()
-    f, _ = residual_fun(task, system)
-    rng = np.random.default_rng(1)
-    q = np.array(system.integrate(system.tree.keyframes["stand"], rng.normal(size=system.nv)))
+    data, rng, root = mujoco.MjData(plant), np.random.default_rng(1), plant.body("trunk").id
+    f, _ = residual_fun(MomentumTask(), system)
+    q = random_pose(system, rng)
     data.qpos[:], data.qvel[:] = q.ravel(), rng.normal(size=system.nv)
     mujoco.mj_forward(plant, data)
     mujoco.mj_subtreeVel(plant, data)
-    root = plant.body("trunk").id
-    expected = np.r_[
-        plant.body_subtreemass[root] * data.subtree_linvel[root], data.subtree_angmom[root]
-    ]
-    error = np.array(f(q, data.qvel, np.zeros(12))[2]).ravel()
-    np.testing.assert_allclose(-error, expected, atol=ROUNDING)
+    linear = plant.body_subtreemass[root] * data.subtree_linvel[root]
+    expected = np.r_[linear, data.subtree_angmom[root]]
+    assert_allclose(-np.array(f(q, data.qvel, np.zeros(12))[2]).ravel(), expected, atol=ROUNDING)
     assert np.linalg.norm(expected[3:]) > 0.1
 
 
 @pytest.mark.parametrize("name", ["direction", "look at"])
 def test_an_axis_error_is_the_rotation_to_the_direction(system, name):
-    task = TASKS[name]
+    task, rng = TASKS[name], np.random.default_rng(2)
     f, places = residual_fun(task, system)
-    rng = np.random.default_rng(2)
     first = next(iter(places.values()))
     for _ in range(5):
-        q = np.array(system.integrate(system.tree.keyframes["stand"], rng.normal(size=system.nv)))
+        q, target, ref = random_pose(system, rng), rng.normal(size=3), np.zeros(9)
         p, R = (np.array(x) for x in system.frame(task.frame, task.kind).pose(q))
         b = R @ np.asarray(task.axis) / np.linalg.norm(task.axis)
-        target = rng.normal(size=3)
-        way = target - p.ravel() * (name == "look at")
-        ref = np.zeros(9)
-        ref[first] = target
+        way, ref[first] = target - p.ravel() * (name == "look at"), target
         error = np.array(f(q, np.zeros(system.nv), ref)[2]).ravel()
         angle = np.arccos(b @ way / np.linalg.norm(way))
         assert np.linalg.norm(error) == pytest.approx(angle, abs=1e-7)
@@ -162,7 +154,7 @@ def test_an_axis_turned_away_from_its_direction_has_an_error_of_half_a_turn(syst
     error = np.array(f(q, np.zeros(system.nv), np.r_[0, 0, -2.0, np.zeros(6)])[2]).ravel()
     assert np.linalg.norm(error) == pytest.approx(np.pi)
     nowhere = np.array(f(q, np.zeros(system.nv), np.zeros(9))[2]).ravel()
-    np.testing.assert_array_equal(nowhere, 0.0)
+    assert_array_equal(nowhere, 0.0)
 
 
 @pytest.mark.parametrize("name", ["direction", "look at"])
@@ -183,11 +175,11 @@ def test_a_target_that_moves_is_fed_forward(system, name):
 
     J, c, error, v_ref, a_ref = at(0.0)
     ahead, behind = at(STEP), at(-STEP)
-    np.testing.assert_allclose(error, 0, atol=1e-12)
+    assert_allclose(error, 0, atol=1e-12)
     rates = [(a - b) / (2 * STEP) for a, b in zip(ahead, behind, strict=True)]
-    np.testing.assert_allclose(rates[2], v_ref - J @ v[:, None], atol=DIFFERENCE)
-    np.testing.assert_allclose(rates[3], a_ref, atol=DIFFERENCE * 10)
-    np.testing.assert_allclose(rates[0] @ v[:, None], c, atol=DIFFERENCE * 10)
+    assert_allclose(rates[2], v_ref - J @ v[:, None], atol=DIFFERENCE)
+    assert_allclose(rates[3], a_ref, atol=DIFFERENCE * 10)
+    assert_allclose(rates[0] @ v[:, None], c, atol=DIFFERENCE * 10)
     assert np.abs(v_ref).max() > 0.01
 
 
@@ -213,7 +205,7 @@ def test_the_controller_reaches_what_each_task_asks_for(system):
         reached = J @ solution.a[:, None] + c
         if name in ("function", "distance"):  # two rows of one coordinate; a foot that stands
             continue
-        np.testing.assert_allclose(reached, a_ref, atol=1e-3 * max(1, np.abs(a_ref).max()))
+        assert_allclose(reached, a_ref, atol=1e-3 * max(1, np.abs(a_ref).max()))
 
 
 @pytest.mark.parametrize(
@@ -237,14 +229,48 @@ def test_frames_of_one_name_on_two_systems_are_told_apart(system, task):
 
 
 def test_wrong_arguments_are_refused(system):
-    with pytest.raises(ProblemError, match="neither linear nor angular"):
-        MomentumTask(linear="", angular="")
-    with pytest.raises(ProblemError, match="not all zero"):
-        DirectionTask("FL", axis=(0.0, 0.0, 0.0))
+    refused(ProblemError, "neither linear nor angular", lambda: MomentumTask(linear="", angular=""))
+    refused(ProblemError, "not all zero", lambda: DirectionTask("FL", axis=(0.0, 0.0, 0.0)))
     with pytest.raises(ProblemError, match="labels has 1 names, expected 2"):
         FunctionTask(height(), "height", labels=("z",))
-    with pytest.raises(UnknownNameError, match="unknown site 'nose'"):
-        check_task(LookAtTask("nose"), system)
+    refused(UnknownNameError, "unknown site 'nose'", lambda: check_task(LookAtTask("nose"), system))
     two = ca.Function("two", [ca.SX.sym("q", 3)], [ca.SX(1, 1)])
     with pytest.raises(ProblemError, match="takes 3 coordinates"):
         check_task(FunctionTask(two, "two"), system)
+
+
+KP, KD = 50.0, 9.0  # 1/s², 1/s
+SAME = 1e-4  # m/s² of 10: the share by which r_p pulls
+
+
+@pytest.mark.parametrize("axes", ["xyz", "zx"])
+def test_the_center_of_mass_has_the_acceleration_of_its_pd_law(axes):
+    system, free = system_of("quadruped"), np.full((12, 2), [-np.inf, np.inf])
+    task, limits = ComTask(axes, kp=KP, kd=KD), {"force_limits": free, "ctrl_limits": free}
+    law = InverseDynamicsQP(system, [task], feet(friction=2.0), torque_weight=1e-9, **limits)
+    rng, rows = np.random.default_rng(0), ["xyz".index(axis) for axis in axes]
+    for _ in range(5):
+        q, v = stand(system, rng)
+        p, J, c = (np.array(x) for x in system.center_of_mass(q, v))
+        ref, shift = law.reference_at(q), 0.02 * rng.standard_normal(len(axes))
+        assert_allclose(ref[law.reference_slices["com.position"]], p.ravel()[rows])
+        ref[law.reference_slices["com.position"]] += shift
+        ref[law.reference_slices["com.acceleration"]] = 0.3
+        solution = law.solve(q, v, ref)
+        assert solution.solved
+        reached = (J @ solution.a + c.ravel())[rows]
+        desired = 0.3 - KD * (J @ v)[rows] + KP * shift
+        assert_allclose(reached, desired, atol=SAME * (1 + np.abs(desired).max()))
+
+
+def test_axes_and_systems_without_a_centre_are_refused():
+    refused(err.ProblemError, "letters of 'xyz'", lambda: ComTask("xx"))
+    refused(err.ProblemError, "letters of 'xyz'", lambda: ComTask(""))
+    q, v = ca.SX.sym("q"), ca.SX.sym("v")
+    mass = from_lagrangian(q, v, kinetic=v**2, B=[[1]], name="mass")
+    refused(err.ProblemError, "has no bodies", lambda: InverseDynamicsQP(mass, [ComTask()]))
+
+
+def random_pose(system, rng, size=1.0):
+    dv = size * rng.normal(size=system.nv)
+    return np.array(system.integrate(system.tree.keyframes["stand"], dv))

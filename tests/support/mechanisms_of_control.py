@@ -64,12 +64,13 @@ def feet(names=FEET, **options):
 
 
 @cache
-def quadruped_controller(**options):
-    contacts = feet()
+def quadruped_controller(press=0.0, **options):
+    """Return the controller of a stance; its feet press with as much at least."""
     tasks = [
         FrameTask("trunk", kind="body", kp=100.0, weight=100.0, name="base"),
         PostureTask(kp=50.0, weight=1.0),
     ]
+    contacts = [Contact(name, friction=0.7, sides=4, min_force=press) for name in FEET]
     return InverseDynamicsQP(system_of("quadruped"), tasks, contacts, **options)
 
 
