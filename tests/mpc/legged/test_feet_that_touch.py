@@ -6,24 +6,15 @@ import numpy as np
 import pytest
 
 import mbcasadi as mb
-from mbcasadi import models
-from mbcasadi.codegen import export_c
+from mbcasadi import models, mpc
 from mbcasadi.control import ComTask, FrameTask, InverseDynamicsQP, PostureTask
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc import (
-    Gait,
-    SwingParameters,
-    TouchDown,
-    single_rigid_body,
-    single_rigid_body_mpc,
-    walking_planner,
-)
 from mbcasadi.mpc.legged.pressing_force import touch_down_of
 from mbcasadi.mpc.legged.touch_down import FootFlags, FootForce, next_flags
 
 CORNERS = tuple(f"{side}_foot_{i}" for side in ("left", "right") for i in range(1, 5))
-GAIT = Gait(0.6, 0.6, (0.0,) * 4 + (0.5,) * 4)
-RULE = TouchDown(40.0, 20.0, speed=0.3, depth=0.02)
+GAIT = mpc.Gait(0.6, 0.6, (0.0,) * 4 + (0.5,) * 4)
+RULE = mpc.TouchDown(40.0, 20.0, speed=0.3, depth=0.02)
 STANDS, SWINGS, ENDS = 0.03, 0.36, 0.6  # s: both feet stand, the left one leaves, is to land
 PERIOD, SLOW, HORIZON = 0.002, 0.03, 4
 WEIGHTS = [50, 50, 50, 100, 100, 300, 0.2, 0.2, 0.5, 2, 2, 2]
@@ -89,8 +80,8 @@ class Walker:
         self.system = mb.read_mjcf(models.path("humanoid"))
         self.stand = np.array(self.system.tree.keyframes["stand"]).ravel()
         corners = [mb.Contact(name, friction=0.6, sides=4) for name in CORNERS]
-        body = single_rigid_body(self.system, corners, self.stand)
-        mpc = single_rigid_body_mpc(body, HORIZON, WEIGHTS, 1e-5, period=SLOW)
+        body = mpc.single_rigid_body(self.system, corners, self.stand)
+        law = mpc.single_rigid_body_mpc(body, HORIZON, WEIGHTS, 1e-5, period=SLOW)
         tasks = [FrameTask("pelvis", kind="body", name="trunk"), ComTask()]
         tasks += [FrameTask("torso", kind="body", position="z", orientation="xy")]
         tasks += [FrameTask(name, orientation="", kp=400.0) for name in CORNERS]
@@ -103,14 +94,14 @@ class Walker:
             force_reference=True,
             period=PERIOD,
         )
-        self.mpc = mpc
+        self.mpc = law
         self.planner = self.planned(RULE)
         self.z = self.planner.z0
 
     def planned(self, rule):
         """Return the planner with a rule."""
-        stepping = SwingParameters(touch_down=rule)
-        return walking_planner(self.law, self.mpc, GAIT, self.stand, stepping=stepping)
+        stepping = mpc.SwingParameters(touch_down=rule)
+        return mpc.walking_planner(self.law, self.mpc, GAIT, self.stand, stepping=stepping)
 
     def tick(self, t, left, right=300.0, q=None, v=None):
         """Return the outputs at a time with the normal forces of the feet; z is kept."""
@@ -227,7 +218,7 @@ def test_tasks_beside_trunk_and_feet_go_along_with_the_desired_pose(walker):
 
 
 def test_the_c_is_the_planner_and_bad_forces_leave_no_trace(walker, tmp_path):
-    project = export_c(walker.planner, tmp_path / "c")
+    project = mb.export_c(walker.planner, tmp_path / "c")
     text = project.header.read_text()
     for name in ("F_MEASURED_LEFT_FOOT_1_N", "Z_FOOT_1_STANDS", "Z_REFERENCE_FOOT"):
         assert f"WALKING_PLANNER_{name}" in text
@@ -259,11 +250,11 @@ def test_forces_are_those_of_a_foot_that_is_pressed_on_the_ground(walker):
     solved = np.zeros((1, model.nv))
     mujoco.mj_solveM(model, data, solved, row[None, :])
     expected = 400.0 * 0.005 / float(solved[0] @ row)
-    found = touch_down_of(TouchDown(), walker.law, [range(4), range(4, 8)], walker.stand)
+    found = touch_down_of(mpc.TouchDown(), walker.law, [range(4), range(4, 8)], walker.stand)
     assert found.on_force == pytest.approx(expected, rel=1e-6)
     assert found.off_force == pytest.approx(expected / 2, rel=1e-6)
     with pytest.raises(ProblemError, match=r"would never touch; expected about"):
-        walker.planned(TouchDown(21 * expected, depth=0.1))
+        walker.planned(mpc.TouchDown(21 * expected, depth=0.1))
 
 
 @pytest.mark.parametrize(
@@ -275,4 +266,4 @@ def test_forces_are_those_of_a_foot_that_is_pressed_on_the_ground(walker):
 )
 def test_forces_that_contradict_each_other_are_refused(numbers, words):
     with pytest.raises(ProblemError, match=words):
-        TouchDown(*numbers)
+        mpc.TouchDown(*numbers)

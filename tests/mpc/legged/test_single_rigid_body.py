@@ -5,14 +5,13 @@ import pytest
 import quadprog
 from scipy.linalg import expm
 
+import mbcasadi as mb
 import mbcasadi.errors as err
-from mbcasadi.codegen import export_c
-from mbcasadi.mpc.legged.rigid_body import SingleRigidBody
-from mbcasadi.mpc.legged.rigid_body_mpc import single_rigid_body_mpc
+from mbcasadi import mpc
 
 SOLVERS_AGREE = 1e-7  # of the weight
 LARGE = 100.0  # rad, m or their rates, beyond what a robot does
-BODY = SingleRigidBody(12.0, np.diag([0.07, 0.26, 0.24]), friction=0.5, f_min=5.0, f_max=90.0)
+BODY = mpc.SingleRigidBody(12.0, np.diag([0.07, 0.26, 0.24]), friction=0.5, f_min=5.0, f_max=90.0)
 FEET = np.array([[0.2, 0.13, 0], [0.2, -0.13, 0], [-0.2, 0.13, 0], [-0.2, -0.13, 0]])
 Q = np.array([5.0, 5, 10, 10, 10, 50, 0.1, 0.1, 0.1, 0.5, 0.5, 0.5])
 RHO, PERIOD, HORIZON = 1e-4, 0.03, 5
@@ -22,7 +21,7 @@ TROT = np.array([[1.0, 0, 0, 1], [0, 1, 1, 0]])
 
 def controller_of(horizon=HORIZON, **options):
     given = {"rho": RHO, "period": PERIOD} | options
-    return single_rigid_body_mpc(BODY, horizon, Q, given.pop("rho"), **given)
+    return mpc.single_rigid_body_mpc(BODY, horizon, Q, given.pop("rho"), **given)
 
 
 def draw(rng, horizon=HORIZON):
@@ -102,16 +101,16 @@ def sparse_solution(x0, feet, ref, mask):
 
 
 @pytest.fixture(scope="module")
-def mpc():
+def law():
     return controller_of()
 
 
-def test_forces_are_those_of_the_dense_problem(mpc):
+def test_forces_are_those_of_the_dense_problem(law):
     rng, limited, swinging = np.random.default_rng(0), 0, 0
     for _ in range(100):
         x0, feet, ref, mask = draw(rng)
         u, z, status, *_ = (
-            np.array(out).ravel() for out in mpc.function(x0, feet, ref, mask, mpc.controller.z0)
+            np.array(out).ravel() for out in law.function(x0, feet, ref, mask, law.controller.z0)
         )
         assert status == 0
         expected = dense_solution(x0, feet, ref, mask)
@@ -123,13 +122,13 @@ def test_forces_are_those_of_the_dense_problem(mpc):
     assert swinging > 30
 
 
-def test_the_c_equals_the_function_and_bears_bad_input(mpc, tmp_path):
-    program = export_c(mpc, tmp_path / "c").load(flags=("-O0",))
-    rng, z = np.random.default_rng(1), mpc.controller.z0
+def test_the_c_equals_the_function_and_bears_bad_input(law, tmp_path):
+    program = mb.export_c(law, tmp_path / "c").load(flags=("-O0",))
+    rng, z = np.random.default_rng(1), law.controller.z0
     for k in range(60):
         x0, feet, ref, mask = draw(rng)
         feet[0] = np.nan if k % 20 == 19 else feet[0]
-        one = [np.array(out).ravel() for out in mpc.function(x0, feet, ref, mask, z)]
+        one = [np.array(out).ravel() for out in law.function(x0, feet, ref, mask, z)]
         other = [np.array(out).ravel() for out in program(x0, feet, ref, mask, z)]
         assert one[2] == other[2] == (3 if k % 20 == 19 else 0)
         np.testing.assert_allclose(other[0], one[0], atol=SOLVERS_AGREE * BODY.weight)
@@ -141,9 +140,9 @@ def test_a_thousand_solutions_of_the_c_are_right_and_every_state_has_one(tmp_pat
 
     The problem with its states as unknowns takes quadprog fifty times longer: some states only.
     """
-    mpc, rng = controller_of(10, name="ten_samples"), np.random.default_rng(7)
-    program = export_c(mpc, tmp_path / "c").load()
-    z, worst, solved, limited = mpc.controller.z0, 0.0, 0, 0
+    law, rng = controller_of(10, name="ten_samples"), np.random.default_rng(7)
+    program = mb.export_c(law, tmp_path / "c").load()
+    z, worst, solved, limited = law.controller.z0, 0.0, 0, 0
     for k in range(STATES_CHECKED):
         x0, feet, ref, mask = draw(rng, 10)
         if k % 5 == 4:  # far from where it should be
@@ -162,24 +161,24 @@ def test_a_thousand_solutions_of_the_c_are_right_and_every_state_has_one(tmp_pat
     assert limited > STATES_CHECKED / 2
 
 
-def test_what_cannot_be_computed_is_not_called_solved(mpc, tmp_path):
+def test_what_cannot_be_computed_is_not_called_solved(law, tmp_path):
     """Numbers without sense end in a bounded answer, and what counts as solved is right."""
     rng, seen, solved = np.random.default_rng(5), set(), 0
-    program = export_c(mpc, tmp_path / "c").load(flags=("-O0",))
+    program = mb.export_c(law, tmp_path / "c").load(flags=("-O0",))
     for k in range(200):
         x0, feet, ref, mask = draw(rng)
         wild = [x0, feet, ref, mask][k % 4]
         wild[rng.integers(wild.size)] = rng.choice([np.nan, np.inf, 1e200, -1e11, 1e6, -3.0])
-        answer = program(x0, feet, ref, mask, mpc.controller.z0)
+        answer = program(x0, feet, ref, mask, law.controller.z0)
         u, z, status = (np.array(out).ravel() for out in answer[:3])
-        same = mpc.function(x0, feet, ref, mask, mpc.controller.z0)[2] == status
+        same = law.function(x0, feet, ref, mask, law.controller.z0)[2] == status
         # whether a residual of numbers like 1e6 or 1e11 is called small enough is rounding
         assert same or (np.all(np.isfinite(wild)) and np.abs(wild).max() > LARGE)
         seen.add(status[0])
         assert np.all(np.isfinite(u))
-        assert np.all(np.abs(z[: mpc.controller.stages.m]) <= 1)
+        assert np.all(np.abs(z[: law.controller.stages.m]) <= 1)
         assert np.all(np.isfinite(z))
-        low, high = mpc.controller.u_min, mpc.controller.u_max
+        low, high = law.controller.u_min, law.controller.u_max
         assert np.all((low <= u) & (u <= high))
         if not np.all(np.isfinite(wild)) or np.abs(wild).max() > 1e12:
             assert status == 3
@@ -191,12 +190,12 @@ def test_what_cannot_be_computed_is_not_called_solved(mpc, tmp_path):
     assert solved > 10
 
 
-def test_the_plan_is_the_solution_and_its_motion(mpc):
+def test_the_plan_is_the_solution_and_its_motion(law):
     rng = np.random.default_rng(6)
     for _ in range(5):
         given = draw(rng)
         x0, feet, ref, mask = given
-        plan = mpc.solve(x0, feet.reshape(4, 3), ref, mask=mask.reshape(-1, 4))
+        plan = law.solve(x0, feet.reshape(4, 3), ref, mask=mask.reshape(-1, 4))
         assert plan.status_text == "solved"
         x, f = plan.states, plan.planned_forces.reshape(-1, 12)
         np.testing.assert_allclose(plan.forces.ravel(), f[0], atol=1e-9 * BODY.weight)
@@ -205,12 +204,12 @@ def test_the_plan_is_the_solution_and_its_motion(mpc):
         A, B, drift = equations(given[0], given[1])
         np.testing.assert_allclose(x[0], given[0])
         np.testing.assert_allclose(x[1:], x[:-1] @ A.T + f @ B.T + drift, atol=1e-9)
-    assert mpc.controller.prediction_rows[:3] == ("roll", "pitch", "yaw")
+    assert law.controller.prediction_rows[:3] == ("roll", "pitch", "yaw")
 
 
-def test_a_wrong_solution_of_the_solver_is_not_accepted(mpc):
-    stages, rng = mpc.controller.stages, np.random.default_rng(2)
-    given = (*draw(rng), mpc.controller.z0)
+def test_a_wrong_solution_of_the_solver_is_not_accepted(law):
+    stages, rng = law.controller.stages, np.random.default_rng(2)
+    given = (*draw(rng), law.controller.z0)
     carry = stages.build(*given)[4]
     m, n = stages.m, stages.n
     for x, claimed in ((np.ones(n), 1), (np.full(n, np.nan), 1), (100 * np.ones(n), 0)):
@@ -232,7 +231,7 @@ WRONG_SHAPES = {
 
 
 @pytest.mark.parametrize("case", WRONG_SHAPES)
-def test_a_schedule_longer_than_the_horizon_is_refused(mpc, case):
+def test_a_schedule_longer_than_the_horizon_is_refused(law, case):
     options, words = WRONG_SHAPES[case]
     given = {
         "x0": np.zeros(12),
@@ -240,10 +239,10 @@ def test_a_schedule_longer_than_the_horizon_is_refused(mpc, case):
         "feet": FEET,
         "mask": np.ones((HORIZON, 4)),
     }
-    assert mpc.solve(**given).status == 0
-    assert mpc.solve(**given | {"feet": FEET * np.nan}).status_text == "bad input"
+    assert law.solve(**given).status == 0
+    assert law.solve(**given | {"feet": FEET * np.nan}).status_text == "bad input"
     with pytest.raises(err.ShapeError, match=words):
-        mpc.solve(**given | options)
+        law.solve(**given | options)
 
 
 WRONG = {
@@ -262,13 +261,13 @@ def test_what_makes_no_sense_is_refused(case):
 
 
 def test_without_a_measurement_the_forces_stay_and_then_the_feet_carry_the_weight():
-    mpc = controller_of()
+    law = controller_of()
     x0, feet, ref, mask = draw(np.random.default_rng(4))
-    u, z, status, *_ = mpc.function(x0, feet, ref, mask, mpc.controller.z0)
+    u, z, status, *_ = law.function(x0, feet, ref, mask, law.controller.z0)
     assert int(status) == 0
     x0[0] = np.nan
-    again, z, status, *_ = mpc.function(x0, feet, ref, mask, z)
+    again, z, status, *_ = law.function(x0, feet, ref, mask, z)
     assert int(status) == 3
     np.testing.assert_array_equal(np.array(again), np.array(u))
-    later = np.array(mpc.function(x0, feet, ref, mask, z)[0]).reshape(4, 3)
+    later = np.array(law.function(x0, feet, ref, mask, z)[0]).reshape(4, 3)
     np.testing.assert_allclose(later.sum(axis=0), [0, 0, 12.0 * 9.81])  # N

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import mbcasadi as mb
-from mbcasadi import models
+from mbcasadi import models, mpc
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
-from mbcasadi.mpc import Gait, single_rigid_body, single_rigid_body_mpc, walking_planner
 
 CORNERS = tuple(f"{side}_foot_{i}" for side in ("left", "right") for i in range(1, 5))
 PERIOD, DUTY = 0.6, 0.6
@@ -21,8 +20,8 @@ def walker():
     system = mb.read_mjcf(models.path("humanoid"))
     stand = np.array(system.tree.keyframes["stand"]).ravel()
     corners = [mb.Contact(name, friction=0.6, sides=4) for name in CORNERS]
-    body = single_rigid_body(system, corners, stand)
-    mpc = single_rigid_body_mpc(body, 2, WEIGHTS, 1e-5, period=0.03)
+    body = mpc.single_rigid_body(system, corners, stand)
+    predictive = mpc.single_rigid_body_mpc(body, 2, WEIGHTS, 1e-5, period=0.03)
     tasks = [FrameTask("pelvis", kind="body", name="trunk")]
     tasks += [FrameTask(name, orientation="") for name in CORNERS]
     law = InverseDynamicsQP(
@@ -34,8 +33,8 @@ def walker():
         force_reference=True,
         period=0.002,
     )
-    gait = Gait(PERIOD, DUTY, (0.0,) * 4 + (0.5,) * 4)
-    return law, walking_planner(law, mpc, gait, stand), stand
+    gait = mpc.Gait(PERIOD, DUTY, (0.0,) * 4 + (0.5,) * 4)
+    return law, mpc.walking_planner(law, predictive, gait, stand), stand
 
 
 def outputs(walker, t: float, command=(0.4, 0.0, 0.0)):

@@ -9,13 +9,10 @@ from mbcasadi.codegen import export_c
 from mbcasadi.mpc.rti.controller import real_time_iteration
 
 HORIZON, PERIOD, LIMIT, RATE = 20, 0.04, 12.0, 5.0
-STATES, PUSHED = 1000, 25
+STATES, PUSHED = 400, 25
 SAME_C = 1e-9  # and DAQP in Python
 SOLVED, BAD_INPUT = 0, 3
-OPTIONS = {
-    "plain": ({}, 0),
-    "rates and delay": ({"du_bounds": [[-RATE, RATE]], "S": [0.01]}, 2),
-}
+OPTIONS = {"plain": ({}, 0), "rates and delay": ({"du_bounds": [[-RATE, RATE]], "S": [0.01]}, 2)}
 
 
 @pytest.fixture(scope="module", params=OPTIONS)

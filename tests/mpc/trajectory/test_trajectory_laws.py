@@ -5,20 +5,9 @@ import numpy as np
 import pytest
 from support.problems import trajectory
 
+import mbcasadi as mb
 import mbcasadi.errors as err
-from mbcasadi.mpc import (
-    Bounded,
-    StepOptions,
-    pin_independent_coordinates,
-    solve_trajectory,
-    stage_symbols,
-    trajectory_guess,
-    trajectory_problem,
-)
-from mbcasadi.mpc.ocp.cost import Cost
-from mbcasadi.mpc.trajectory.initial_state import Start
-from mbcasadi.mpc.trajectory.layout import TimeCost
-from mbcasadi.system import from_lagrangian, read_mjcf
+from mbcasadi import mpc
 
 OPTIMUM = 1e-6  # residuals of answers that count; solvers stop at 1e-9
 N = 20
@@ -40,30 +29,30 @@ BALL = """
 
 def sliding_mass(low=-PULL, high=PULL):
     q, v = ca.SX.sym("q"), ca.SX.sym("v")
-    return from_lagrangian(q, v, kinetic=MASS * v**2 / 2, B=[[1]], ctrl_range=[[low, high]])
+    return mb.from_lagrangian(q, v, kinetic=MASS * v**2 / 2, B=[[1]], ctrl_range=[[low, high]])
 
 
 def oscillator(stiffness=18.0):
     q, v = ca.SX.sym("q"), ca.SX.sym("v")
-    return from_lagrangian(
+    return mb.from_lagrangian(
         q, v, kinetic=MASS * v**2 / 2, potential=stiffness * q**2 / 2, B=[[1]]
     ), np.sqrt(stiffness / MASS)
 
 
 def rest_to_rest(system, horizon=N, way=WAY, duration=(0.2, 5.0), **options):
     """Return the problem of a mass that moves from rest to rest, and a straight guess."""
-    own = stage_symbols(system)
-    end = pin_independent_coordinates(system, own, [way])
+    own = mpc.stage_symbols(system)
+    end = mpc.pin_independent_coordinates(system, own, [way])
     problem = trajectory(
         system, horizon, duration, q0=[0.0], v0=[0.0], symbols=own, end=end, **options
     )
-    return problem, trajectory_guess(problem, np.linspace(0, way, horizon + 1)[:, None])
+    return problem, mpc.trajectory_guess(problem, np.linspace(0, way, horizon + 1)[:, None])
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_the_fastest_way_is_full_force_and_full_brake(solver):
     problem, guess = rest_to_rest(sliding_mass(), time_weight=1.0)
-    solution = solve_trajectory(problem, guess, solver=solver)
+    solution = mpc.solve_trajectory(problem, guess, solver=solver)
     assert solution.solved, solution.in_words
     assert solution.t[-1] == pytest.approx(2 * np.sqrt(WAY * MASS / PULL), rel=OPTIMUM)
     np.testing.assert_allclose(solution.u.ravel(), np.repeat([PULL, -PULL], N // 2), atol=1e-4)
@@ -71,7 +60,7 @@ def test_the_fastest_way_is_full_force_and_full_brake(solver):
 
 def test_the_price_of_the_way_is_the_multiplier_of_its_row():
     problem, guess = rest_to_rest(sliding_mass(), time_weight=1.0)
-    solution = solve_trajectory(problem, guess)
+    solution = mpc.solve_trajectory(problem, guess)
     lam = solution.ocp_solution.lam_g[-2]  # of the last position; the last one is of the velocity
     # T = 2 sqrt(d m / F), so dT/dd = sqrt(m / (F d)).
     assert abs(lam) == pytest.approx(np.sqrt(MASS / (PULL * WAY)), rel=1e-5)
@@ -80,21 +69,21 @@ def test_the_price_of_the_way_is_the_multiplier_of_its_row():
 def test_time_and_effort_meet_where_their_closed_form_says():
     weight, price = 2.0, 0.7
     system = sliding_mass(-100.0, 100.0)
-    own = stage_symbols(system)
-    problem = trajectory_problem(
+    own = mpc.stage_symbols(system)
+    problem = mpc.trajectory_problem(
         system,
         N,
         (0.1, 20.0),
         [
-            Cost(residual=np.sqrt(price) * own.u),
-            *pin_independent_coordinates(system, own, [WAY]),
-            TimeCost(weight),
+            mpc.Cost(residual=np.sqrt(price) * own.u),
+            *mpc.pin_independent_coordinates(system, own, [WAY]),
+            mpc.TimeCost(weight),
         ],
-        start=Start(q0=[0.0], v0=[0.0]),
+        start=mpc.Start(q0=[0.0], v0=[0.0]),
         symbols=own,
     )
-    solution = solve_trajectory(
-        problem, trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None])
+    solution = mpc.solve_trajectory(
+        problem, mpc.trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None])
     )
     # Held over N intervals, u falls linearly; ½ p ∫ u² = 6 p (m d)² / T³ · N² / (N² - 1).
     E = 6 * price * (MASS * WAY) ** 2 * N**2 / (N**2 - 1)
@@ -111,7 +100,7 @@ def test_with_bounded_rates_the_force_falls_as_fast_as_it_may():
     problem, guess = rest_to_rest(
         sliding_mass(-100.0, 100.0), time_weight=1.0, u_rates=[[-rate, rate]]
     )
-    solution = solve_trajectory(problem, guess)
+    solution = mpc.solve_trajectory(problem, guess)
     jerk = rate / MASS
     T = (12 * WAY / (jerk * (1 - 1 / N**2))) ** (1 / 3)
     assert solution.solved, solution.in_words
@@ -121,8 +110,8 @@ def test_with_bounded_rates_the_force_falls_as_fast_as_it_may():
 
 
 def test_a_weight_of_rates_makes_them_smaller():
-    free = solve_trajectory(*rest_to_rest(sliding_mass(), time_weight=1.0))
-    calm = solve_trajectory(*rest_to_rest(sliding_mass(), time_weight=1.0, rate_weight=1e-3))
+    free = mpc.solve_trajectory(*rest_to_rest(sliding_mass(), time_weight=1.0))
+    calm = mpc.solve_trajectory(*rest_to_rest(sliding_mass(), time_weight=1.0, rate_weight=1e-3))
     assert calm.solved
     jump = [np.abs(np.diff(one.u.ravel())).max() for one in (free, calm)]
     assert jump[1] < 0.5 * jump[0]
@@ -131,20 +120,20 @@ def test_a_weight_of_rates_makes_them_smaller():
 
 def test_a_soft_limit_of_speed_is_violated_at_a_low_price_only():
     system, limit = sliding_mass(), 1.0
-    own = stage_symbols(system)
+    own = mpc.stage_symbols(system)
     solution = {}
     for price in (0.0, 1e-4, 10.0):
-        rows = [Bounded(own.v, -9.0, limit, price, name="speed")]
-        problem = trajectory_problem(
+        rows = [mpc.Bounded(own.v, -9.0, limit, price, name="speed")]
+        problem = mpc.trajectory_problem(
             system,
             N,
             (0.2, 5.0),
-            [*rows, *pin_independent_coordinates(system, own, [WAY]), TimeCost(1.0)],
-            start=Start(q0=[0.0], v0=[0.0]),
+            [*rows, *mpc.pin_independent_coordinates(system, own, [WAY]), mpc.TimeCost(1.0)],
+            start=mpc.Start(q0=[0.0], v0=[0.0]),
             symbols=own,
         )
-        guess = trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None])
-        solution[price] = solve_trajectory(problem, guess)
+        guess = mpc.trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None])
+        solution[price] = mpc.solve_trajectory(problem, guess)
         assert solution[price].solved, solution[price].in_words
     hard, cheap, dear = (solution[price] for price in (0.0, 1e-4, 10.0))
     assert hard.v.max() == pytest.approx(limit, abs=OPTIMUM)
@@ -163,7 +152,7 @@ def test_two_phases_put_the_switch_where_it_belongs():
         phases=(1, 1),
         time_weight=1.0,
     )
-    solution = solve_trajectory(problem, guess)
+    solution = mpc.solve_trajectory(problem, guess)
     T = np.sqrt(2 * WAY * MASS * (1 / push + 1 / brake))
     assert solution.solved, solution.in_words
     assert solution.t[-1] == pytest.approx(T, rel=OPTIMUM)
@@ -173,18 +162,20 @@ def test_two_phases_put_the_switch_where_it_belongs():
 
 def test_an_oscillator_swings_in_its_own_period_without_effort():
     system, omega = oscillator()
-    own = stage_symbols(system)
-    problem = trajectory_problem(
+    own = mpc.stage_symbols(system)
+    problem = mpc.trajectory_problem(
         system,
         60,
         (1.0, 3.0),
-        [Cost(residual=own.u)],
-        start=Start(v0=[0.0], rows=[Bounded(own.q, 1.0, 1.0)], periodic=[0.0]),
+        [mpc.Cost(residual=own.u)],
+        start=mpc.Start(v0=[0.0], rows=[mpc.Bounded(own.q, 1.0, 1.0)], periodic=[0.0]),
         symbols=own,
-        step=StepOptions(substeps=2),
+        step=mpc.StepOptions(substeps=2),
     )
     turn = np.linspace(0, 2 * np.pi, 61)[:, None]
-    solution = solve_trajectory(problem, trajectory_guess(problem, np.cos(turn), durations=1.9))
+    solution = mpc.solve_trajectory(
+        problem, mpc.trajectory_guess(problem, np.cos(turn), durations=1.9)
+    )
     assert solution.solved
     assert solution.t[-1] == pytest.approx(2 * np.pi / omega, rel=1e-6)  # of the step: (ω h)⁴ / 120
     assert solution.cost < 1e-12
@@ -198,20 +189,20 @@ def test_a_duration_with_equal_bounds_is_fixed_and_has_a_price():
     system = sliding_mass(-100.0, 100.0)
 
     def best(duration):
-        own = stage_symbols(system)
-        problem = trajectory_problem(
+        own = mpc.stage_symbols(system)
+        problem = mpc.trajectory_problem(
             system,
             N,
             duration,
             [
-                Cost(residual=np.sqrt(price) * own.u),
-                *pin_independent_coordinates(system, own, [WAY]),
+                mpc.Cost(residual=np.sqrt(price) * own.u),
+                *mpc.pin_independent_coordinates(system, own, [WAY]),
             ],
-            start=Start(q0=[0.0], v0=[0.0]),
+            start=mpc.Start(q0=[0.0], v0=[0.0]),
             symbols=own,
         )
-        return solve_trajectory(
-            problem, trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None])
+        return mpc.solve_trajectory(
+            problem, mpc.trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None])
         )
 
     fixed, bounded = best((T, T)), best((0.3, T))
@@ -223,26 +214,26 @@ def test_a_duration_with_equal_bounds_is_fixed_and_has_a_price():
 
 
 def test_a_ball_joint_turns_about_one_axis_in_least_time():
-    system, angle = read_mjcf(BALL), 2.0
+    system, angle = mb.read_mjcf(BALL), 2.0
     inertia = 3.0 * (0.6**2 + 0.4**2) / 12
     turned = np.array([np.cos(angle / 2), 0, 0, np.sin(angle / 2)])
-    own = stage_symbols(system)
-    problem = trajectory_problem(
+    own = mpc.stage_symbols(system)
+    problem = mpc.trajectory_problem(
         system,
         N,
         (0.1, 3.0),
         [
-            Cost(residual=1e-4 * own.u),
-            *pin_independent_coordinates(system, own, turned),
-            TimeCost(1.0),
+            mpc.Cost(residual=1e-4 * own.u),
+            *mpc.pin_independent_coordinates(system, own, turned),
+            mpc.TimeCost(1.0),
         ],
-        start=Start(q0=[1, 0, 0, 0], v0=np.zeros(3)),
+        start=mpc.Start(q0=[1, 0, 0, 0], v0=np.zeros(3)),
         symbols=own,
     )
     half = np.linspace(0, angle / 2, N + 1)
     zero = np.zeros(N + 1)
     path = np.column_stack([np.cos(half), zero, zero, np.sin(half)])
-    solution = solve_trajectory(problem, trajectory_guess(problem, path))
+    solution = mpc.solve_trajectory(problem, mpc.trajectory_guess(problem, path))
     assert solution.solved, solution.in_words
     # The bound is that of a turn about z alone; torques about x and y can help by a little.
     T = 2 * np.sqrt(angle * inertia)
@@ -256,17 +247,17 @@ def test_a_ball_joint_turns_about_one_axis_in_least_time():
 
 def test_a_bound_of_the_start_that_presses_is_met():
     system = sliding_mass()
-    own = stage_symbols(system)
-    problem = trajectory_problem(
+    own = mpc.stage_symbols(system)
+    problem = mpc.trajectory_problem(
         system,
         N,
         (0.2, 5.0),
-        [*pin_independent_coordinates(system, own, [WAY]), TimeCost(1.0)],
-        start=Start(v0=[0.0], rows=[Bounded(own.q, -0.3, 0.4)]),
+        [*mpc.pin_independent_coordinates(system, own, [WAY]), mpc.TimeCost(1.0)],
+        start=mpc.Start(v0=[0.0], rows=[mpc.Bounded(own.q, -0.3, 0.4)]),
         symbols=own,
     )
-    solution = solve_trajectory(
-        problem, trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None])
+    solution = mpc.solve_trajectory(
+        problem, mpc.trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None])
     )
     assert solution.solved, solution.in_words
     assert solution.q[0, 0] == pytest.approx(0.4, abs=OPTIMUM)
@@ -275,7 +266,7 @@ def test_a_bound_of_the_start_that_presses_is_met():
 
 def test_a_goal_out_of_reach_is_called_so():
     problem, guess = rest_to_rest(sliding_mass(), duration=(0.2, 0.5), time_weight=1.0)
-    solution = solve_trajectory(problem, guess)
+    solution = mpc.solve_trajectory(problem, guess)
     assert not solution.solved
     assert solution.ocp_solution.violation > 1e-3
     with pytest.raises(err.ProblemError, match="before the start"):
