@@ -14,12 +14,18 @@ def solve_qp(H, g, *rows):
         rows: (C, lower, upper) of `lower <= C y <= upper`; infinite sides are none.
     """
     C = np.vstack([side * row for row, _, _ in rows for side in (1, -1)])
-    ends = [side * np.asarray(e) for _, *two in rows for side, e in zip((1, -1), two, strict=True)]
+    ends = [
+        side * np.asarray(e, float)
+        for _, *two in rows
+        for side, e in zip((1, -1), two, strict=True)
+    ]
     finite = np.isfinite(np.concatenate(ends))
     C, b = C[finite], np.concatenate(ends)[finite]
     try:
         y, *_, multipliers, _ = quadprog.solve_qp(H, -g, C.T, b)
-    except ValueError:
+    except ValueError as error:
+        if "inconsistent" not in str(error):
+            raise
         return None, False
     return y, bool(np.any(multipliers > 0))
 

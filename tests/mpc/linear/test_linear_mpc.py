@@ -3,19 +3,7 @@
 import casadi as ca
 import numpy as np
 import pytest
-from support.linear_mpc_cases import (
-    CASES,
-    HORIZON,
-    MODEL,
-    PERIOD,
-    STILL,
-    advance,
-    at_rest,
-    controller_of,
-    mechanism_mpc,
-    options_of,
-    recorded,
-)
+from support import linear_mpc_cases as cases
 from support.peer_qp import condensed_solution
 
 from mbcasadi import models, mpc
@@ -45,15 +33,15 @@ def cost_of_rollout(law, x0, ref, last, moves):
         if problem.has_rates:
             total += (u - before) @ problem.S @ (u - before) / 2
         before = u
-        x = advance(x, u)
+        x = cases.advance(x, u)
         gap = x - (r[k] if problem.preview else r[0])
-        total += gap @ (problem.P if k == HORIZON - 1 else problem.Q) @ gap / 2
+        total += gap @ (problem.P if k == cases.HORIZON - 1 else problem.Q) @ gap / 2
     return total
 
 
 @pytest.mark.parametrize("case", ["bounded", "rates", "blocks", "preview"])
 def test_the_condensed_cost_is_that_of_the_predicted_motion(case):
-    law = controller_of(case)
+    law = cases.controller_of(case)
     c, rng = law.condensed, np.random.default_rng(1)
     for x0, ref, last in draws(law, 5):
         theta = np.concatenate([x0, ref, last])
@@ -68,9 +56,9 @@ def test_the_condensed_cost_is_that_of_the_predicted_motion(case):
         assert abs(expected) > 1e-3
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case != "delay"])
+@pytest.mark.parametrize("case", [case for case in cases.CASES if case != "delay"])
 def test_every_solution_is_that_of_an_independent_solver_and_infeasibility_is_reported(case):
-    law = controller_of(case)
+    law = cases.controller_of(case)
     x0, ref, last = (np.array(part).T for part in zip(*draws(law, COUNT), strict=True))
     rows = law.condensed.C.shape[0]
     z = np.tile(law.controller.z0[:, None], (1, COUNT))
@@ -93,10 +81,10 @@ def test_every_solution_is_that_of_an_independent_solver_and_infeasibility_is_re
 
 
 def test_without_bounds_it_is_the_linear_quadratic_regulator():
-    law = controller_of()
-    P, R, A, B = law.problem.P, law.problem.R, MODEL.A, MODEL.B
+    law = cases.controller_of()
+    P, R, A, B = law.problem.P, law.problem.R, cases.MODEL.A, cases.MODEL.B
     K = np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A)
-    still = mpc.lti_mpc(STILL, options_of())
+    still = mpc.lti_mpc(cases.STILL, cases.options_of())
     for x0, _, _ in draws(law, 5):
         u = np.array(still.function(x0, np.zeros(3), [])[0]).ravel()
         np.testing.assert_allclose(u, -K @ x0, atol=1e-10)
@@ -104,15 +92,17 @@ def test_without_bounds_it_is_the_linear_quadratic_regulator():
 
 def test_implicit_and_explicit_forms_have_one_solution():
     """States as unknowns with equality rows, solved by an interior point: the same to 1e-7."""
-    law = controller_of("bounded")
-    problem, N = law.problem, HORIZON
+    law = cases.controller_of("bounded")
+    problem, N = law.problem, cases.HORIZON
     opti = ca.Opti()
     X, U = opti.variable(2, N + 1), opti.variable(1, N)
     start, goal = opti.parameter(2), opti.parameter(3)
     cost = 0
     opti.subject_to(X[:, 0] == start)
     for k in range(N):
-        opti.subject_to(X[:, k + 1] == MODEL.A @ X[:, k] + MODEL.B @ U[:, k] + MODEL.drift)
+        opti.subject_to(
+            X[:, k + 1] == cases.MODEL.A @ X[:, k] + cases.MODEL.B @ U[:, k] + cases.MODEL.drift
+        )
         weight = problem.P if k == N - 1 else problem.Q
         cost += ca.bilin(weight, X[:, k + 1] - goal[:2], X[:, k + 1] - goal[:2]) / 2
         cost += problem.R[0, 0] * (U[:, k] - goal[2]) ** 2 / 2
@@ -135,30 +125,30 @@ def test_implicit_and_explicit_forms_have_one_solution():
 
 
 def test_a_soft_bound_is_violated_only_where_it_must_be():
-    law = controller_of("soft")
+    law = cases.controller_of("soft")
     near = law.function([0.0, 0.0], [0.25, 0.0, 0.0], law.controller.z0)
     assert float(near[2]) == 0
     y, _ = condensed_solution(law.condensed, np.array([0.0, 0.0, 0.25, 0.0, 0.0]))
-    np.testing.assert_allclose(y[HORIZON:], 0, atol=1e-6)
+    np.testing.assert_allclose(y[cases.HORIZON :], 0, atol=1e-6)
     held = [row for row, z in zip(law.condensed.names, law.controller.z0, strict=False) if z]
     assert held == [row for row in law.condensed.names if "slack" in row]  # at first no slack
     beyond, _ = condensed_solution(law.condensed, np.array([1.0, 0.0, 0.25, 0.0, 0.0]))
-    assert beyond[HORIZON] > 0.6  # it starts 0.7 beyond the bound
+    assert beyond[cases.HORIZON] > 0.6  # it starts 0.7 beyond the bound
     assert float(law.function([1.0, 0.0], [0.25, 0.0, 0.0], law.controller.z0)[2]) == 0
 
 
 def test_matrices_that_vary_along_the_horizon_are_predicted_with():
     rng = np.random.default_rng(3)
-    A = np.eye(2) + 0.1 * rng.standard_normal((HORIZON, 2, 2))
-    B = rng.standard_normal((HORIZON, 2, 1))
-    options = mpc.LinearOptions(HORIZON, [1.0, 1.0], 1.0, P=[1.0, 1.0])
-    law = mpc.lti_mpc(mpc.LinearModel.of(A, B, PERIOD), options)
-    c, x0, y = law.condensed, rng.standard_normal(2), rng.standard_normal(HORIZON)
+    A = np.eye(2) + 0.1 * rng.standard_normal((cases.HORIZON, 2, 2))
+    B = rng.standard_normal((cases.HORIZON, 2, 1))
+    options = mpc.LinearOptions(cases.HORIZON, [1.0, 1.0], 1.0, P=[1.0, 1.0])
+    law = mpc.lti_mpc(mpc.LinearModel.of(A, B, cases.PERIOD), options)
+    c, x0, y = law.condensed, rng.standard_normal(2), rng.standard_normal(cases.HORIZON)
     theta = np.concatenate([x0, np.zeros(3)])
 
     def cost(y):
         x, total = x0, 0.0
-        for k in range(HORIZON):
+        for k in range(cases.HORIZON):
             total += y[k] ** 2 / 2
             x = A[k] @ x + B[k] @ y[k : k + 1]
             total += x @ x / 2
@@ -169,12 +159,12 @@ def test_matrices_that_vary_along_the_horizon_are_predicted_with():
 
 
 def test_a_cart_pole_with_redundant_rows_is_held_in_mujoco():
-    linear, path = at_rest("cart_pole"), models.path("cart_pole")
+    linear, path = cases.at_rest("cart_pole"), models.path("cart_pole")
     rail = mpc.deviation_output(linear, "rail", np.eye(2 * linear.system.nv)[0], -0.6, 0.6)
     options = {"outputs": [rail], "u_bounds": [[-12.0, 12.0]], "delay": 1, "period": 0.02}
-    law = mechanism_mpc(linear, 30, 0.01, Q=(1.0, 1.0), **options)
+    law = cases.mechanism_mpc(linear, 30, 0.01, Q=(1.0, 1.0), **options)
     start = np.array(linear.system.integrate(linear.q, np.full(linear.system.nv, 0.1))).ravel()
-    recording = recorded(law, linear, path, 4.0, q0=start, perturb={"mass": 0.1}, delay=1)
+    recording = cases.recorded(law, linear, path, 4.0, q0=start, perturb={"mass": 0.1}, delay=1)
     assert np.abs(recording.q[0]).max() > 0.05
     assert np.abs(recording.q[-1] - linear.q).max() < 0.02
     assert np.abs(recording.u).max() <= 12.0

@@ -4,16 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.linear_mpc_cases import (
-    CASES,
-    HORIZON,
-    SOFT,
-    at_rest,
-    controller_of,
-    held,
-    mechanism_mpc,
-    row_values,
-)
+from support import linear_mpc_cases as cases
 from support.peer_qp import condensed_solution
 
 import mbcasadi as mb
@@ -26,10 +17,10 @@ ONE_SOLUTION = 1e-8
 DIFFERENCE = 1e-6  # step of differences
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case != "ended"])
+@pytest.mark.parametrize("case", [case for case in cases.CASES if case != "ended"])
 def test_states_as_unknowns_change_nothing(case):
-    dense = controller_of(case)
-    sparse = controller_of(case, form="sparse")
+    dense = cases.controller_of(case)
+    sparse = cases.controller_of(case, form="sparse")
     rng = np.random.default_rng(0)
     rows, past = len(dense.condensed.names), sparse.problem.past_controls
     memory = sparse.controller.z0[past:]
@@ -39,8 +30,8 @@ def test_states_as_unknowns_change_nothing(case):
         ref = 0.5 * rng.standard_normal(dense.function.numel_in("ref"))
         last = np.append(rng.uniform(-0.5, 0.5, past), memory)
         z = np.append(np.zeros(rows), last)
-        u, z_next, status, *_ = row_values(dense.function(x0, ref, z))
-        other = row_values(sparse.function(x0, ref, last))
+        u, z_next, status, *_ = cases.row_values(dense.function(x0, ref, z))
+        other = cases.row_values(sparse.function(x0, ref, last))
         assert (status >= 2) == (other[2] >= 2), f"{case}: {status}, {other[2]}"
         np.testing.assert_allclose(other[0], u, atol=ONE_SOLUTION)
         np.testing.assert_allclose(other[1], z_next[rows:], atol=ONE_SOLUTION)
@@ -65,11 +56,11 @@ def test_an_integrator_of_one_state_has_the_gain_of_the_golden_section(form):
 def test_a_price_of_a_violation_is_raised_only_where_the_qp_would_lose_digits(form, share, taken):
     """`SLACK_CURVATURE` of the largest curvature, 1e-6, is what a soft row has at least."""
     weights = {"Q": [200.0, 10.0], "R": 30.0}
-    price = share * np.abs(controller_of(**weights, u_bounds=[[-1.0, 1.0]]).condensed.H).max()
-    soft = replace(SOFT, linear_penalty=0.0, quadratic_penalty=price)
-    law = controller_of(**weights, form=form, outputs=[soft])
+    price = share * np.abs(cases.controller_of(**weights, u_bounds=[[-1.0, 1.0]]).condensed.H).max()
+    soft = replace(cases.SOFT, linear_penalty=0.0, quadratic_penalty=price)
+    law = cases.controller_of(**weights, form=form, outputs=[soft])
     problem = law.condensed if form == "condensed" else law.sparse
-    curvatures = np.diag(np.array(problem.H))[-HORIZON:]
+    curvatures = np.diag(np.array(problem.H))[-cases.HORIZON :]
     np.testing.assert_allclose(curvatures, taken * price)
 
 
@@ -82,13 +73,13 @@ def forms(linear, limits):
     fast = mpc.deviation_output(linear, "fast", np.eye(2 * nv)[nv], -most, most, linear_penalty=1e3)
     options = {"outputs": [fast], "u_bounds": limits, "period": 0.02}
     names = ("condensed", "sparse", "multipliers")
-    return {form: mechanism_mpc(linear, 8, 1e-2, form=form, **options) for form in names}
+    return {form: cases.mechanism_mpc(linear, 8, 1e-2, form=form, **options) for form in names}
 
 
 @pytest.fixture(scope="module", params=MODELS)
 def mechanism(request):
     limits, rows, rank = MODELS[request.param]
-    linear = at_rest(request.param)
+    linear = cases.at_rest(request.param)
     A = np.array(linear.system.constraint_jacobian(linear.q))
     assert A.shape[0] == rows
     assert np.linalg.matrix_rank(A, 1e-9) == rank
@@ -103,8 +94,8 @@ def test_multipliers_as_unknowns_change_nothing_though_rows_repeat(mechanism):
         q, v = linear.state(0.05 * rng.standard_normal(linear.nx))
         answers = {}
         for form, law in made.items():
-            ref = held(law, linear)
-            u, _, status, *_ = row_values(law.function(q, v, ref, law.controller.z0))
+            ref = cases.held(law, linear)
+            u, _, status, *_ = cases.row_values(law.function(q, v, ref, law.controller.z0))
             assert status == 0, form
             x, _ = law.controller.prediction(q, v, ref, law.controller.z0)
             answers[form] = u, np.array(x)
@@ -123,12 +114,12 @@ def test_a_soft_row_without_curvature_is_solved_as_accurately_as_a_hard_one(mech
     law, rng, bound = made["condensed"], np.random.default_rng(1), 0
     c, nx = law.condensed, linear.nx
     assert law.problem.outputs[0].quadratic_penalty == 0
-    ref = held(law, linear)
+    ref = cases.held(law, linear)
     for _ in range(150):
         q, v = linear.state(0.05 * rng.standard_normal(nx))
         theta = np.concatenate([linear.coordinates(q, v), np.zeros(nx + linear.nu)])
         y, _ = condensed_solution(c, theta)
-        u, _, status, *_ = row_values(law.function(q, v, ref, law.controller.z0))
+        u, _, status, *_ = cases.row_values(law.function(q, v, ref, law.controller.z0))
         assert status == 0
         expected = y[: linear.nu] + linear.u
         scale = max(1.0, np.abs(expected).max())
@@ -146,8 +137,8 @@ def test_the_multipliers_of_the_solution_are_the_forces_of_the_motion(mechanism)
     law, system = made["multipliers"], linear.system
     q, v = linear.state(0.02 * np.ones(linear.nx))
     dq, dv = linear.to_dq @ linear.coordinates(q, v), linear.to_dv @ linear.coordinates(q, v)
-    ref = held(law, linear)
-    w = row_values([law.unknowns(q, v, ref, law.controller.z0)])[0]
+    ref = cases.held(law, linear)
+    w = cases.row_values([law.unknowns(q, v, ref, law.controller.z0)])[0]
     lam, du = w[law.forces[0]], w[: linear.nu]
     dynamics = mb.forward_dynamics(system)
     A = np.array(system.constraint_jacobian(linear.q))
@@ -157,7 +148,7 @@ def test_the_multipliers_of_the_solution_are_the_forces_of_the_motion(mechanism)
         speed = linear.v + step * dv
         u = linear.u + step * du
         f = np.array(system.actuation(at)) @ u + np.array(system.actuator_bias(at, speed)).ravel()
-        a, _, reaction = row_values(dynamics(at, speed, f))
+        a, _, reaction = cases.row_values(dynamics(at, speed, f))
         return a, reaction
 
     ends = [acceleration(step) for step in (DIFFERENCE, -DIFFERENCE)]
@@ -192,17 +183,20 @@ def test_the_explicit_rows_hold_exactly_what_the_free_coordinates_hold(mechanism
 
 @pytest.mark.parametrize("solver", ["piqp", "proxqp", "qrqp"])
 def test_each_solver_of_the_sparse_form_finds_the_same(solver):
-    sparse, dense = controller_of("rates", form="sparse", solver=solver), controller_of("rates")
+    sparse, dense = (
+        cases.controller_of("rates", form="sparse", solver=solver),
+        cases.controller_of("rates"),
+    )
     z = [0.1, *sparse.controller.z0[1:]]
-    u, _, status, *_ = row_values(sparse.function([1.0, 0.5], np.zeros(3), z))
+    u, _, status, *_ = cases.row_values(sparse.function([1.0, 0.5], np.zeros(3), z))
     z = dense.controller.z0.copy()
     z[len(dense.condensed.names)] = 0.1
-    expected = row_values(dense.function([1.0, 0.5], np.zeros(3), z))
+    expected = cases.row_values(dense.function([1.0, 0.5], np.zeros(3), z))
     assert status == 0
     np.testing.assert_allclose(u, expected[0], atol=ONE_SOLUTION)
 
 
 def test_the_sparse_form_is_not_c(tmp_path):
-    sparse = controller_of(form="sparse", u_bounds=[[-1.0, 1.0]])
+    sparse = cases.controller_of(form="sparse", u_bounds=[[-1.0, 1.0]])
     with pytest.raises(err.ExportError, match="cannot generate C"):
         mb.export_c(sparse, tmp_path / "c")

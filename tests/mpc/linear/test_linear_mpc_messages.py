@@ -4,29 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.linear_mpc_cases import (
-    HORIZON,
-    MODEL,
-    PERIOD,
-    SPEED,
-    advance,
-    at_rest,
-    controller_of,
-    held,
-    mechanism_mpc,
-    options_of,
-)
+from support import linear_mpc_cases as cases
 
 import mbcasadi as mb
 import mbcasadi.errors as err
 from mbcasadi import mpc
 
 WALL = mpc.Output("place", [[1.0, 0.0]], [[0.0]], [-9.0], [0.3], 50.0)
-FOUR_BAR = at_rest("four_bar")
+FOUR_BAR = cases.at_rest("four_bar")
 
 
 def bounded(**options):
-    return controller_of(**{"u_bounds": [[-1.0, 1.0]]} | options)
+    return cases.controller_of(**{"u_bounds": [[-1.0, 1.0]]} | options)
 
 
 def test_an_unreachable_reference_is_reported_with_its_row_amount_and_samples():
@@ -37,7 +26,7 @@ def test_an_unreachable_reference_is_reported_with_its_row_amount_and_samples():
     assert float(law.function(*given)[2]) == 0
     (actual,) = law.violations(*given)
     x = np.array(law.controller.prediction(*given)[0])[0]
-    beyond = {k: x[k] - 0.3 for k in range(1, HORIZON + 1) if x[k] > 0.3}
+    beyond = {k: x[k] - 0.3 for k in range(1, cases.HORIZON + 1) if x[k] > 0.3}
     assert actual.samples == tuple(beyond)
     np.testing.assert_allclose(actual.excess, list(beyond.values()), atol=1e-9)
     assert actual.above
@@ -52,13 +41,13 @@ def test_an_unreachable_reference_is_reported_with_its_row_amount_and_samples():
 
 def test_rows_that_contradict_each_other_are_reported_with_their_least_violation():
     """From a speed of 2 with |u| <= 1 no plan is below 0.6 before the last samples."""
-    law = bounded(outputs=[SPEED])
+    law = bounded(outputs=[cases.SPEED])
     given = (np.array([0.0, 1.2]), np.zeros(3), law.controller.z0)
     assert float(law.function(*given)[2]) == 2
     (actual,) = law.violations(*given)
     x, expected = np.array(given[0]), []
-    for k in range(1, HORIZON + 1):  # full brake, the least of each speed
-        x = advance(x, -1.0)
+    for k in range(1, cases.HORIZON + 1):  # full brake, the least of each speed
+        x = cases.advance(x, -1.0)
         expected += [(k, x[1] - 0.6)] if x[1] > 0.6 else []
     assert actual.samples == tuple(k for k, _ in expected)
     np.testing.assert_allclose(actual.excess, [over for _, over in expected], atol=1e-7)
@@ -67,11 +56,11 @@ def test_rows_that_contradict_each_other_are_reported_with_their_least_violation
 
 
 def test_offset_free_and_sparse_laws_tell_too():
-    sparse = bounded(outputs=[SPEED], form="sparse")
+    sparse = bounded(outputs=[cases.SPEED], form="sparse")
     given = (np.array([0.0, 1.2]), np.zeros(3), sparse.controller.z0)
     (actual,) = sparse.violations(*given)
     assert actual.row == "speed"
-    free = mpc.offset_free_lti(MODEL, options_of("bounded"), [[1.0, 0.0]])
+    free = mpc.offset_free_lti(cases.MODEL, cases.options_of("bounded"), [[1.0, 0.0]])
     z = np.array(free.controller.z0)
     estimate = [name for signal in free.controller.inputs for name in signal.components]
     first = [name.startswith("estimate.x") for name in estimate[-z.size :]].index(True)
@@ -85,8 +74,8 @@ def test_a_mechanism_tells_its_rows_by_name():
     fast = mpc.deviation_output(
         FOUR_BAR, "crank_speed", np.eye(6)[3], -0.3, 0.3, linear_penalty=0.1
     )
-    law = mechanism_mpc(FOUR_BAR, 20, outputs=[fast])
-    ref = held(law, FOUR_BAR)
+    law = cases.mechanism_mpc(FOUR_BAR, 20, outputs=[fast])
+    ref = cases.held(law, FOUR_BAR)
     q, v = FOUR_BAR.state([0.5, 0.0])
     (actual,) = law.violations(q, v, ref, law.controller.z0)
     assert actual.in_words.startswith("'crank_speed' is below -0.3 by up to ")
@@ -95,14 +84,14 @@ def test_a_mechanism_tells_its_rows_by_name():
 
 def test_a_schedule_fills_the_preview_and_a_longer_one_is_refused():
     law = bounded(preview=True)
-    rows = np.arange(2.0 * HORIZON).reshape(HORIZON, 2)
+    rows = np.arange(2.0 * cases.HORIZON).reshape(cases.HORIZON, 2)
     np.testing.assert_array_equal(law.reference(x=rows, u=[9.0]), [*rows.ravel(), 9.0])
     np.testing.assert_array_equal(law.reference(x=[1.0, 2.0])[:4], [1.0, 2.0, 1.0, 2.0])
     with pytest.raises(err.ProblemError, match="has 10 samples, the horizon 8"):
-        law.reference(x=np.zeros((HORIZON + 2, 2)))
+        law.reference(x=np.zeros((cases.HORIZON + 2, 2)))
     with pytest.raises(err.ProblemError, match="preview=True"):
         bounded().reference(x=rows)
-    moving = mechanism_mpc(FOUR_BAR, 4, preview=True)
+    moving = cases.mechanism_mpc(FOUR_BAR, 4, preview=True)
     ref = moving.reference(q=np.tile(FOUR_BAR.q, (4, 1)), v=np.zeros(3), setpoint_u=FOUR_BAR.u)
     u = moving.function(FOUR_BAR.q, np.zeros(3), ref, moving.controller.z0)[0]
     np.testing.assert_allclose(np.array(u).ravel(), FOUR_BAR.u, atol=1e-9)
@@ -137,13 +126,13 @@ WRONG = {
 def test_numbers_that_make_no_sense_are_refused(case):
     options, error, words = WRONG[case]
     with pytest.raises(error, match=words):
-        controller_of(**options)
+        cases.controller_of(**options)
 
 
 @pytest.mark.parametrize("period", [0.0, -0.1, np.nan, np.inf])
 def test_a_sample_time_that_makes_no_sense_is_refused(period):
     with pytest.raises(err.ProblemError, match="period"):
-        mpc.LinearModel.of(MODEL.A, MODEL.B, period)
+        mpc.LinearModel.of(cases.MODEL.A, cases.MODEL.B, period)
     with pytest.raises(err.MbcasadiError):
         mpc.linear_mpc(FOUR_BAR, mpc.LinearOptions(10, np.ones(6), 1.0, period=period))
 
@@ -154,16 +143,16 @@ def test_limits_that_cannot_hold_the_equilibrium_are_refused():
 
 
 def test_a_mode_that_no_control_reaches_is_named():
-    lost = mpc.LinearModel.of([[1.1, 0.0], [0.0, 0.9]], [[0.0], [1.0]], PERIOD)
+    lost = mpc.LinearModel.of([[1.1, 0.0], [0.0, 0.9]], [[0.0], [1.0]], cases.PERIOD)
     with pytest.raises(err.ProblemError, match=r"out of reach: 1\.1 per sample"):
-        mpc.lti_mpc(lost, mpc.LinearOptions(HORIZON, [1.0, 1.0], 1.0))
+        mpc.lti_mpc(lost, mpc.LinearOptions(cases.HORIZON, [1.0, 1.0], 1.0))
 
 
 def test_a_mechanism_names_the_joints_of_the_mode_that_no_control_reaches():
     system = mb.read_mjcf(UNDRIVEN)
     linear = mb.linearize(system, [0.0, 0.0], None, [0.0])
     with pytest.raises(err.ProblemError, match=r"not stabilisable.*pole moves"):
-        mpc.linear_mpc(linear, mpc.LinearOptions(HORIZON, np.ones(4), 1.0))
+        mpc.linear_mpc(linear, mpc.LinearOptions(cases.HORIZON, np.ones(4), 1.0))
 
 
 UNDRIVEN = """<mujoco model="apart"><worldbody>
@@ -187,8 +176,8 @@ def test_large_accelerations_hide_no_error_of_the_controls():
     linear = mb.linearize(mb.read_mjcf(ARM), np.zeros(2), None, np.zeros(2))
     assert np.abs(np.linalg.eigvals(linear.dfdx)).max() > 1e5
     forms = ("condensed", "multipliers")
-    laws = [mechanism_mpc(linear, 15, [1, 1], Q=(10, 0.1), form=form) for form in forms]
-    refs = [held(law, linear) for law in laws]
+    laws = [cases.mechanism_mpc(linear, 15, [1, 1], Q=(10, 0.1), form=form) for form in forms]
+    refs = [cases.held(law, linear) for law in laws]
     rng, moved = np.random.default_rng(0), 0.0
     for _ in range(5):
         q, v = 0.02 * rng.standard_normal((2, 2))
@@ -207,4 +196,4 @@ def test_what_counts_as_rest_is_one_thing_for_all_forms():
     linear = mb.linearize(mb.read_mjcf(ARM), np.zeros(2), None, np.zeros(2))
     nearly = replace(linear, drift=np.full(linear.nx, 1e-7))
     for form in ("condensed", "sparse", "multipliers"):
-        mechanism_mpc(nearly, 3, [1, 1], Q=(10, 0.1), form=form)
+        cases.mechanism_mpc(nearly, 3, [1, 1], Q=(10, 0.1), form=form)

@@ -3,15 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import linprog
-from support.linear_mpc_cases import (
-    HORIZON,
-    MODEL,
-    SPEED,
-    at_rest,
-    controller_of,
-    held,
-    mechanism_mpc,
-)
+from support import linear_mpc_cases as cases
 
 from mbcasadi import mpc
 from mbcasadi.description.status import Status
@@ -19,15 +11,15 @@ from mbcasadi.qp.solver import SPARSE_SOLVERS
 
 FORCE, CHANGE = 1.0, 0.7
 BOUNDS = {"u_bounds": [[-FORCE, FORCE]], "du_bounds": [[-CHANGE, CHANGE]]}
-LOW, HIGH = SPEED.lower[0], SPEED.upper[0]
-A, B, DRIFT = MODEL.A, MODEL.B, MODEL.drift
+LOW, HIGH = cases.SPEED.lower[0], cases.SPEED.upper[0]
+A, B, DRIFT = cases.MODEL.A, cases.MODEL.B, cases.MODEL.drift
 ONE_STEP = {"piqp": {"piqp": {"max_iter": 1}}, "proxqp": {"proxqp": {"max_iter": 1}}}
 FEASIBLE, IMPOSSIBLE = np.array([0.3, 0.2]), np.array([0.3, 1.5])
 
 
 def small_mpc(form, solver=None):
-    options = {"form": form, "solver": solver, "outputs": [SPEED]} | BOUNDS
-    return controller_of(**options)
+    options = {"form": form, "solver": solver, "outputs": [cases.SPEED]} | BOUNDS
+    return cases.controller_of(**options)
 
 
 def outcome(law, *measured, last=()):
@@ -81,7 +73,7 @@ def has_motion(step, x0, controls, rows):
 
 
 def small_motion(x0, last):
-    limits = np.full((HORIZON, 1), FORCE)
+    limits = np.full((cases.HORIZON, 1), FORCE)
     row = np.array([[0.0, 1.0]]), np.array([LOW]), np.array([HIGH])
     return has_motion((A, B, DRIFT), x0, (-limits, limits, last, CHANGE), row)
 
@@ -128,17 +120,17 @@ SLOW, TORQUE, SAMPLES = 0.1, 0.5, 6  # rad/s of the crank, N m, samples
 
 
 def four_bar(form):
-    linear = at_rest("four_bar")
+    linear = cases.at_rest("four_bar")
     row = mpc.deviation_output(linear, "slow", np.eye(6)[3], -SLOW, SLOW)
     options = {"outputs": [row], "u_bounds": [[-TORQUE, TORQUE]], "period": 0.02}
-    return linear, mechanism_mpc(linear, SAMPLES, 1e-2, form=form, **options)
+    return linear, cases.mechanism_mpc(linear, SAMPLES, 1e-2, form=form, **options)
 
 
 @pytest.mark.parametrize("form", ["sparse", "multipliers"])
 def test_a_mechanism_too_fast_for_its_bound_is_infeasible_in_every_form(form):
     linear, law = four_bar(form)
     _, dense = four_bar("condensed")
-    model, ref = law.problem.model, held(law, linear)
+    model, ref = law.problem.model, cases.held(law, linear)
     crank = (linear.to_dv[0] @ np.eye(linear.nx)).reshape(1, -1)
     limits = np.full((SAMPLES, 1), TORQUE)
     # An interval's drift at the equilibrium is zero; controls are deviations from the holding one.

@@ -162,22 +162,12 @@ def test_a_trajectory_with_a_free_start_begins_and_ends_in_the_air_where_the_mas
     mass, T = point_mass(), 0.4
     own = mpc.stage_symbols(mass)
     top = GRAVITY * (T / 2) ** 2 / 2
-    problem = mpc.trajectory_problem(
-        mass,
-        HORIZON,
-        [T, T],
-        [
-            mpc.Cost(residual=own.u),
-            *mpc.pin_independent_coordinates(mass, own, [HEIGHT], [-GRAVITY * T / 2], [0.0]),
-            mpc.ContactSchedule(not_below={"phi0": 1}),
-        ],
-        start=mpc.Start(rows=[mpc.Bounded(own.q, HEIGHT, HEIGHT)]),
-        symbols=own,
-    )
+    start = {"start": [mpc.Bounded(own.q, HEIGHT, HEIGHT)], "not_below": {"phi0": 1}}
+    end = mpc.pin_independent_coordinates(mass, own, [HEIGHT], [-GRAVITY * T / 2], [0.0])
+    problem = trajectory(mass, HORIZON, [T, T], residual=own.u, end=end, symbols=own, **start)
     off = problem.ocp.parameters(mask=landing_at(HORIZON + 1))
-    solution = mpc.solve_trajectory(
-        problem, mpc.trajectory_guess(problem, np.full((HORIZON + 1, 1), HEIGHT)), off
-    )
+    guess = mpc.trajectory_guess(problem, np.full((HORIZON + 1, 1), HEIGHT))
+    solution = mpc.solve_trajectory(problem, guess, off)
     assert solution.solved, solution.in_words
     assert solution.cost < 1e-12
     assert solution.q[HORIZON // 2, 0] == pytest.approx(HEIGHT + top, abs=1e-9)
@@ -240,19 +230,10 @@ def test_a_hopper_that_is_asked_to_hop_flies(hopper):
     N = 16
     mask = np.ones((N + 1, 3))
     mask[FLIGHT] = 0
-    ocp = mpc.optimal_control_problem(
-        system,
-        N,
-        0.03,
-        [
-            mpc.Cost(
-                Q=np.r_[1, 5, 5, np.full(4, 0.1), np.full(7, 0.01)],
-                R=0.1,
-                Q_end=np.r_[1, 50, 50, np.ones(4), np.full(7, 0.1)],
-            ),
-            mpc.ContactSchedule(closing=CLOSING, not_below={"phi0": 1, "phi1": 1}),
-        ],
-    )
+    low = np.full(4, 0.1), np.full(7, 0.01)
+    given = {"Q": np.r_[1, 5, 5, *low], "R": 0.1, "Q_end": np.r_[1, 50, 50, *(10 * x for x in low)]}
+    floor = {"closing": CLOSING, "not_below": {"phi0": 1, "phi1": 1}}
+    ocp = problem_of(system, N, 0.03, **given, **floor)
     p = ocp.parameters(mask=mask, setpoint_q=pose)
     solution = mpc.solve_ocp(ocp, np.r_[pose, np.zeros(7)], p, solver="ipopt")
     assert solution.solved, solution.in_words

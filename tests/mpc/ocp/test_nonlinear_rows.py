@@ -3,7 +3,8 @@
 import casadi as ca
 import numpy as np
 import pytest
-from support.mpc_mechanisms import cart_pole, coupled_carts, sliding_mass
+from support.mpc_mechanisms import balance, cart_pole, coupled_carts, sliding_mass
+from support.problems import problem
 
 import mbcasadi as mb
 from mbcasadi import mpc
@@ -58,18 +59,8 @@ def test_a_row_of_the_users_knows_which_rows_are_on_at_each_sample():
         Bounded(s.u - 0.7 * s.mask, lower=-1.0, name="pull"),
     ]
     far = ca.vertcat(s.q[0] - 50)
-    ocp = mpc.optimal_control_problem(
-        system,
-        6,
-        0.1,
-        [
-            mpc.Cost(R=1e-6, terminal=far),
-            *weak,
-            mpc.StageBounds(u=[[-9, 9]]),
-            mpc.ContactSchedule(closing=1.0),
-        ],
-        symbols=s,
-    )
+    given = {"R": 1e-6, "terminal": far, "path": weak, "u_bounds": [[-9, 9]], "closing": 1.0}
+    ocp = problem(system, 6, 0.1, symbols=s, **given)
     on = (np.arange(7) >= 3)[:, None].astype(float)
     solution = mpc.solve_ocp(ocp, np.zeros(4), ocp.parameters(mask=on))
     assert solution.solved, solution.in_words
@@ -120,17 +111,8 @@ def test_collocation_has_rates_and_soft_rows_as_shooting_has():
     system = cart_pole(upright=True)
     s = mpc.stage_symbols(system)
     price = {"linear_penalty": 0.4, "quadratic_penalty": 1.0}
-    ocp = mpc.optimal_control_problem(
-        system,
-        20,
-        0.04,
-        [
-            mpc.Cost(Q=[1, 10, 0.1, 0.1], R=0.01, Q_end=[40, 200, 10, 10], S=0.01),
-            Bounded(s.v[0], -0.3, 0.4, name="speed", **price),
-            mpc.StageBounds(du=[[-3, 3]]),
-        ],
-        symbols=s,
-    )
+    speed = mpc.Bounded(s.v[0], -0.3, 0.4, name="speed", **price)
+    ocp = balance(system=system, S=0.01, path=[speed], du_bounds=[[-3, 3]], symbols=s)
     x0 = [0.2, 0.15, 0.0, 0.0, -1.0]
     shot = mpc.solve_ocp(ocp, x0)
     other = mpc.direct_collocation(ocp, system)

@@ -30,7 +30,7 @@ from mbcasadi.control import (
 )
 from mbcasadi.system.closing import close_state
 
-STATES, SAME = 250, 1e-8  # of each mechanism; of the forces, over the largest one
+STATES, SAME = 100, 1e-8  # of each mechanism; of the forces, over the largest one
 DEPENDENT = 1e-9  # singular values of the equations below, over the largest
 LEGS = ("FL", "FR", "RL", "RR")
 BETWEEN_POSTS = """
@@ -110,17 +110,13 @@ def priced():
     system = mb.read_mjcf(models.path("quadruped"))
     slides = mb.Contact("FL", friction=0.2, slides=True)
     return InverseDynamicsQP(
-        system,
-        [FrameTask("trunk", kind="body", kp=100.0, weight=100.0), PostureTask(kp=50.0)],
+        system, [FrameTask("trunk", kind="body", kp=100.0, weight=100.0), PostureTask(kp=50.0)],
         [slides, *(mb.Contact(leg, friction=0.6, sides=4) for leg in LEGS[1:])],
-        joint_limits=JointLimits(velocity=15.0, braking=200.0),
-        bound_errors=False,
-        soft=[SoftLimit("joints", linear=1.0), SoftLimit("normal forces")],
-        force_weight=1e-3,
+        joint_limits=JointLimits(velocity=15.0, braking=200.0), bound_errors=False,
+        soft=[SoftLimit("joints", linear=1.0), SoftLimit("normal forces")], force_weight=1e-3,
         friction_loss=FrictionLoss({"FR_hip": 0.5, "RL_calf": 0.3}, speed=0.1),
-        torque_weight=1e-2,
-        period=0.002,
-    )
+        torque_weight=1e-2, period=0.002,
+    )  # fmt: skip
 
 
 def massless():
@@ -248,7 +244,7 @@ class Interval:
 
 @pytest.mark.parametrize("kind", [*LAWS, *FEW])
 def test_its_control_is_that_of_the_law(kind):
-    law, count = (LAWS | FEW)[kind](), STATES if kind in LAWS else STATES // 10
+    law, count = (LAWS | FEW)[kind](), STATES if kind in LAWS else STATES // 4
     stage = mpc.StageForces(law, position_limits="braking")
     problem = Interval(mpc.optimal_control_problem(law.system, 1, law.period, [stage]))
     worst = solved = limited = 0

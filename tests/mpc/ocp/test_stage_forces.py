@@ -5,15 +5,7 @@ import numpy as np
 import pytest
 
 import mbcasadi as mb
-from mbcasadi import mpc
-from mbcasadi.control import (
-    DisturbanceObserver,
-    FrameTask,
-    HalfSpace,
-    InverseDynamicsQP,
-    JointLimits,
-    PostureTask,
-)
+from mbcasadi import control, mpc
 from mbcasadi.errors import ProblemError
 
 LEGS, JOINTS = ("left", "right"), ("hip", "knee")
@@ -36,9 +28,12 @@ STAND = np.array([0, 0.4 * np.cos(BENT), 0, BENT, -2 * BENT, BENT, -2 * BENT])
 
 def law_of(cone="inner", friction=0.6, **options):
     """Return the law on its feet, and its reference with the trunk elsewhere."""
-    tasks = [FrameTask("trunk", kind="body", kp=60.0, weight=10.0), PostureTask(weight=1e-3)]
+    tasks = [
+        control.FrameTask("trunk", kind="body", kp=60.0, weight=10.0),
+        control.PostureTask(weight=1e-3),
+    ]
     feet = [mb.Contact(leg, friction=friction, sides=4, cone=cone) for leg in LEGS]
-    return InverseDynamicsQP(mb.read_mjcf(ROBOT), tasks, feet, **options)
+    return control.InverseDynamicsQP(mb.read_mjcf(ROBOT), tasks, feet, **options)
 
 
 def plan(law, moved, *limits, horizon=N):
@@ -53,7 +48,7 @@ def plan(law, moved, *limits, horizon=N):
 
 
 def test_a_plan_keeps_equations_cones_and_limits_and_its_accelerations_are_mujoco_s():
-    roof = HalfSpace("trunk", -(STAND[1] + 0.02), 5.0, normal=(0, 0, -1), kind="body")
+    roof = control.HalfSpace("trunk", -(STAND[1] + 0.02), 5.0, normal=(0, 0, -1), kind="body")
     law = law_of()
     found = plan(law, [0, 0, 0.04], roof, mpc.StageBounds(v=[[-1.5, 1.5]] * 7))
     height = found.x[:, 1] - STAND[1]
@@ -79,7 +74,7 @@ def test_a_plan_keeps_equations_cones_and_limits_and_its_accelerations_are_mujoc
 )
 def test_limits_of_the_law_bound_the_samples_and_round_cones_hold(cone, friction, horizon):
     """A knee that the rising trunk stretches stops at its margin; on ice feet reach their cones."""
-    reach = JointLimits(("left knee",), margin=0.83, braking=50.0)
+    reach = control.JointLimits(("left knee",), margin=0.83, braking=50.0)
     law = law_of(cone, friction, joint_limits=reach, bound_errors=False)
     found = plan(law, [0.05, 0, 0.08], horizon=horizon)
     angle, stop = found.x[:, 4].max(), -0.2 - reach.margin
@@ -95,7 +90,7 @@ def test_limits_of_the_law_bound_the_samples_and_round_cones_hold(cone, friction
 
 def test_what_a_plan_does_not_have_is_refused_by_name():
     for options, named in (
-        ({"observer": DisturbanceObserver(5.0)}, "'observer', which remembers or measures"),
+        ({"observer": control.DisturbanceObserver(5.0)}, "'observer', which remembers or measures"),
         ({"levels": [["trunk"], ["posture"]]}, "levels"),
         ({"delay": 1}, "a delay"),
     ):

@@ -3,6 +3,7 @@
 import casadi as ca
 import numpy as np
 import pytest
+from support.mpc_mechanisms import sliding_mass
 from support.problems import trajectory
 
 import mbcasadi as mb
@@ -12,11 +13,6 @@ from mbcasadi import models, mpc
 N = 10
 
 
-def sliding_mass(**given):
-    q, v = ca.SX.sym("q"), ca.SX.sym("v")
-    return mb.from_lagrangian(q, v, kinetic=v**2, B=[[1]], ctrl_range=[[-3, 3]], **given)
-
-
 def problem_of(system, horizon=N, duration=(0.1, 3.0), **options):
     own = options.pop("symbols", mpc.stage_symbols(system))
     return trajectory(system, horizon, duration, symbols=own, **({"time_weight": 1.0} | options))
@@ -24,7 +20,7 @@ def problem_of(system, horizon=N, duration=(0.1, 3.0), **options):
 
 @pytest.fixture(scope="module")
 def mass():
-    return sliding_mass()
+    return sliding_mass(ctrl_range=[[-3, 3]])
 
 
 @pytest.fixture(scope="module")
@@ -32,41 +28,31 @@ def five_bar():
     return mb.read_mjcf(models.path("five_bar"))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"duration": (0.0, 1.0)}, "0 < T_min <= T_max"),
-        ({"duration": (2.0, 1.0)}, "0 < T_min <= T_max"),
-        ({"duration": (1.0, np.inf)}, "0 < T_min <= T_max"),
-        ({"duration": (np.nan, 1.0)}, "0 < T_min <= T_max"),
-        ({"horizon": 0}, "horizon = .*whole number"),
-        ({"horizon": 2.5}, "horizon = .*whole number"),
-        ({"phases": (10, 0), "duration": [(1, 2), (1, 2)]}, "horizon = .*whole number"),
-        ({"time_weight": -1.0}, "weight = -1.0; expected a finite number, not negative"),
-        ({"rate_weight": np.nan}, "weight = nan"),
-        ({"time_weight": 0.0}, "no cost"),
-        ({"v0": [1.0]}, "v0 without q0"),
-        ({"periodic": [np.nan]}, "finite growth of at least one"),
-        ({"points": 10}, "points = 10; expected 0 to 9"),
-        ({"u_rates": [[2.0, 1.0]]}, r"rate\[0\] is 2.0 to 1.0: empty"),
-        ({"u_bounds": [[2.0, 1.0]]}, r"u\[0\] is 2.0 to 1.0: empty"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ({"duration": (0.0, 1.0)}, "0 < T_min <= T_max"),
+    ({"duration": (2.0, 1.0)}, "0 < T_min <= T_max"),
+    ({"duration": (1.0, np.inf)}, "0 < T_min <= T_max"),
+    ({"duration": (np.nan, 1.0)}, "0 < T_min <= T_max"),
+    ({"horizon": 0}, "horizon = .*whole number"), ({"horizon": 2.5}, "horizon = .*whole number"),
+    ({"phases": (10, 0), "duration": [(1, 2), (1, 2)]}, "horizon = .*whole number"),
+    ({"time_weight": -1.0}, "weight = -1.0; expected a finite number, not negative"),
+    ({"rate_weight": np.nan}, "weight = nan"), ({"time_weight": 0.0}, "no cost"),
+    ({"v0": [1.0]}, "v0 without q0"), ({"periodic": [np.nan]}, "finite growth of at least one"),
+    ({"points": 10}, "points = 10; expected 0 to 9"),
+    ({"u_rates": [[2.0, 1.0]]}, r"rate\[0\] is 2.0 to 1.0: empty"),
+    ({"u_bounds": [[2.0, 1.0]]}, r"u\[0\] is 2.0 to 1.0: empty"),
+])  # fmt: skip
 def test_nonsense_is_refused_in_words(mass, options, message):
     with pytest.raises(err.ProblemError, match=message):
         problem_of(mass, **options)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"phases": (4, 4)}, r"expected bounds \(2,\), or \(2, 2\), a row for each phase"),
-        ({"duration": [(1, 2), (1, 2)]}, r"expected bounds \(2,\), or \(1, 2\)"),
-        ({"q0": [0.0, 1.0]}, "q0 has shape"),
-        ({"q0": [np.nan]}, "q0 holds NaN"),
-        ({"start": [mpc.Bounded(ca.SX.sym("x"))]}, "start rows depend on x"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ({"phases": (4, 4)}, r"expected bounds \(2,\), or \(2, 2\), a row for each phase"),
+    ({"duration": [(1, 2), (1, 2)]}, r"expected bounds \(2,\), or \(1, 2\)"),
+    ({"q0": [0.0, 1.0]}, "q0 has shape"), ({"q0": [np.nan]}, "q0 holds NaN"),
+    ({"start": [mpc.Bounded(ca.SX.sym("x"))]}, "start rows depend on x"),
+])  # fmt: skip
 def test_shapes_are_checked(mass, options, message):
     with pytest.raises(err.ShapeError, match=message):
         problem_of(mass, **options)
@@ -101,9 +87,9 @@ def test_rows_that_contradict_each_other_are_named(mass):
 
 def test_a_pose_by_all_its_coordinates_repeats_what_the_loop_says(five_bar):
     own, q = mpc.stage_symbols(five_bar), five_bar.tree.q0
-    still = {"q0": q, "v0": np.zeros(4), "symbols": own}
+    still = {"q0": q, "v0": np.zeros(4), "symbols": own, "horizon": 4}
     whole = [mpc.Bounded(own.q - q, 0, 0), mpc.Bounded(own.v, 0, 0)]
-    guess = np.tile(q, (N + 1, 1))
+    guess = np.tile(q, (5, 1))
     problem = problem_of(five_bar, end=whole, **still)
     with pytest.raises(err.ProblemError, match=r"16 rows of start and end.*12 of them"):
         mpc.solve_trajectory(problem, mpc.trajectory_guess(problem, guess))
@@ -117,10 +103,9 @@ def test_a_pose_by_all_its_coordinates_repeats_what_the_loop_says(five_bar):
 
 
 def test_a_state_off_the_manifold_is_no_end(five_bar):
+    symbols, q = mpc.stage_symbols(five_bar), five_bar.tree.q0 + 0.1 * np.eye(4)[0]
     with pytest.raises(err.ProblemError, match="open by"):
-        mpc.pin_independent_coordinates(
-            five_bar, mpc.stage_symbols(five_bar), five_bar.tree.q0 + 0.1 * np.eye(4)[0]
-        )
+        mpc.pin_independent_coordinates(five_bar, symbols, q)
 
 
 def test_guesses_and_schedules_must_fit(mass):
@@ -153,9 +138,8 @@ def test_paths_and_references_are_checked(mass):
         mpc.pose_path(mass, own.q, own.q, [0, 1], np.zeros((2, 1)))
     end = mpc.pin_independent_coordinates(mass, own, [1.0])
     problem = problem_of(mass, symbols=own, q0=[0.0], v0=[0.0], end=end)
-    solution = mpc.solve_trajectory(
-        problem, mpc.trajectory_guess(problem, np.linspace(0, 1, N + 1)[:, None])
-    )
+    guess = mpc.trajectory_guess(problem, np.linspace(0, 1, N + 1)[:, None])
+    solution = mpc.solve_trajectory(problem, guess)
     with pytest.raises(err.UnknownNameError, match="'hold', 'repeat'"):
         solution.at([0.0], "stop")
     with pytest.raises(err.ProblemError, match="not periodic"):

@@ -3,6 +3,7 @@
 import casadi as ca
 import numpy as np
 import pytest
+from support.problems import trajectory
 
 import mbcasadi as mb
 import mbcasadi.errors as err
@@ -28,14 +29,9 @@ def move(system):
     path = mpc.pose_path(
         system, own.q, tool, HOLD * s, np.linspace([-0.1, 0.7], [0.1, 0.75], len(s))
     )
-    problem = mpc.trajectory_problem(
-        system,
-        STEPS,
-        (HOLD, HOLD),
-        [mpc.Cost(residual=own.u), *mpc.pin_independent_coordinates(system, own, path.q[-1])],
-        start=mpc.Start(q0=path.q[0], v0=np.zeros(4)),
-        symbols=own,
-    )
+    end = mpc.pin_independent_coordinates(system, own, path.q[-1])
+    given = {"residual": own.u, "end": end, "q0": path.q[0], "v0": np.zeros(4), "symbols": own}
+    problem = trajectory(system, STEPS, (HOLD, HOLD), **given)
     solution = mpc.solve_trajectory(problem, path.guess(problem))
     assert solution.solved, solution.in_words
     return solution
@@ -51,14 +47,8 @@ def lap(system):
     path = mpc.pose_path(system, own.q, tool, 0.8 * turn / turn[-1], circle)
     goals = mpc.stage_symbols(system, goal=2)
     away = ca.substitute(tool, own.q, goals.q) - goals.parameters["goal"]
-    problem = mpc.trajectory_problem(
-        system,
-        STEPS,
-        (0.4, 1.2),
-        [mpc.Cost(residual=ca.vertcat(30 * away, 0.05 * goals.u)), mpc.TimeCost(0.5)],
-        start=mpc.Start(periodic=np.zeros(4)),
-        symbols=goals,
-    )
+    cost = {"residual": ca.vertcat(30 * away, 0.05 * goals.u), "time_weight": 0.5}
+    problem = trajectory(system, STEPS, (0.4, 1.2), periodic=np.zeros(4), symbols=goals, **cost)
     solution = mpc.solve_trajectory(
         problem, path.guess(problem), problem.ocp.parameters(goal=circle)
     )
@@ -100,9 +90,8 @@ def test_before_and_after_the_motion_its_ends_are_held(move, follow):
     np.testing.assert_allclose(q, np.tile(move.q[-1], (WINDOW + 1, 1)), atol=EXACT)
     assert not v.any()
     system = move.problem.system
-    rest = mb.forward_dynamics(system, derivatives=False)(
-        q[0], np.zeros(4), system.actuation(q[0]) @ u[0]
-    )[0]  # the torques that hold it
+    motion = mb.forward_dynamics(system, derivatives=False)
+    rest = motion(q[0], np.zeros(4), system.actuation(q[0]) @ u[0])[0]  # torques that hold it
     np.testing.assert_allclose(rest.full(), 0, atol=1e-8)
     assert np.abs(u).max() > 0.1
 
@@ -133,9 +122,8 @@ def test_a_guess_holds_the_control_before_where_its_changes_cost(move, system):
     guess = mpc.tracking_guess(move, ocp, t=0.1)
     np.testing.assert_allclose(guess.x[1:, 8:], guess.u, atol=EXACT)
     law = mpc.real_time_iteration(ocp, guess)
-    answer = law.function(
-        move.q[0], move.v[0], mpc.reference_from_trajectory(move, ocp)(0.0), law.controller.z0
-    )
+    ref = mpc.reference_from_trajectory(move, ocp)(0.0)
+    answer = law.function(move.q[0], move.v[0], ref, law.controller.z0)
     assert float(answer[2]) == 0
 
 
