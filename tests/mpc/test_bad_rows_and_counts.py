@@ -46,11 +46,6 @@ def test_a_penalty_that_is_no_number_is_refused():
         mpc.lti_mpc(MODEL, mpc.LinearOptions(5, [1.0, 1.0], 1.0, outputs=[mpc.Output(*rows, -1.0)]))
 
 
-def test_an_unknown_form_is_refused_with_the_valid_ones(linear):
-    with pytest.raises(err.ProblemError, match="'condensed', 'sparse', 'multipliers'"):
-        mpc.linear_mpc(linear, mpc.LinearOptions(5, np.ones(6), 1.0, form="dense"))
-
-
 @pytest.mark.parametrize("wrong", [{"substeps": 1.5}, {"newton": 0.5}])
 def test_steps_are_counted_in_whole_numbers(wrong):
     with pytest.raises(err.ProblemError, match="whole number"):

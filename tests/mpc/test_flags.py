@@ -4,6 +4,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from support.mpc_mechanisms import sliding_mass
+from support.problems import problem
 
 import mbcasadi as mb
 from mbcasadi import mpc
@@ -43,13 +44,8 @@ def test_a_real_time_iteration_flags_a_soft_row_that_is_violated():
     own = mpc.stage_symbols(system)
     path = [mpc.Bounded(own.v, -SPEED, SPEED, 5.0, 1.0, name="speed")]
     bounds = [[-1.0, 1.0]]  # N: too weak to brake within a sample
-    ocp = mpc.optimal_control_problem(
-        system,
-        HORIZON,
-        PERIOD,
-        [mpc.Cost(Q=[1.0, 0.1], R=0.1), *path, mpc.StageBounds(u=bounds)],
-        symbols=own,
-    )
+    given = {"Q": [1.0, 0.1], "R": 0.1, "path": path, "u_bounds": bounds, "symbols": own}
+    ocp = problem(system, HORIZON, PERIOD, **given)
     rti = mpc.real_time_iteration(ocp)
     for (q, v), flag in ((SLOW, Flag(0)), (FAST, Flag.RELAXED)):
         z = rti.controller.z0

@@ -181,12 +181,8 @@ WRONG_SHAPES = {
 @pytest.mark.parametrize("case", WRONG_SHAPES)
 def test_a_schedule_longer_than_the_horizon_is_refused(law, case):
     options, words = WRONG_SHAPES[case]
-    given = {
-        "x0": np.zeros(12),
-        "ref": np.zeros((HORIZON, 12)),
-        "feet": FEET,
-        "mask": np.ones((HORIZON, 4)),
-    }
+    x0, ref, mask = np.zeros(12), np.zeros((HORIZON, 12)), np.ones((HORIZON, 4))
+    given = {"x0": x0, "ref": ref, "feet": FEET, "mask": mask}
     assert law.solve(**given).status == 0
     assert law.solve(**given | {"feet": FEET * np.nan}).status_text == "bad input"
     with pytest.raises(err.ShapeError, match=words):

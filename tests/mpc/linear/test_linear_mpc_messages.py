@@ -101,7 +101,7 @@ WRONG = {
     "empty horizon": ({"horizon": 0}, err.ProblemError, "horizon = .*whole number"),
     "blocks": ({"blocks": [3, 3]}, err.ProblemError, "add up to the horizon"),
     "name": ({"name": "two words"}, err.ProblemError, "C identifier"),
-    "form": ({"form": "dense"}, err.ProblemError, "expected one of 'condensed', 'sparse'"),
+    "form": ({"form": "dense"}, err.ProblemError, "'condensed', 'sparse', 'multipliers'"),
     "solver": ({"form": "sparse", "solver": "daqp"}, err.SolverError, "for the sparse form"),
     "other solver": ({"solver": "piqp"}, err.SolverError, "expected one of 'daqp'"),
     "no horizon": ({"horizon": np.nan}, err.ProblemError, "horizon = nan"),
@@ -114,11 +114,6 @@ WRONG = {
     "empty rates": ({"du_bounds": [[0.2, 0.1]]}, err.ProblemError, "du_bounds.0. is 0.2 to 0.1"),
     "wrong infinity": ({"u_bounds": [[np.inf, np.inf]]}, err.ProblemError, "inf to inf: empty"),
     "NaN": ({"u_bounds": [[np.nan, 1.0]]}, err.ShapeError, "without NaN"),
-    "soft price": (
-        {"outputs": [mpc.Output("a", [[1.0, 0.0]], [[0.0]], [0.0], [1.0], -1.0)]},
-        err.ProblemError,
-        "negative penalty",
-    ),
 }
 
 

@@ -96,11 +96,8 @@ def test_a_real_time_iteration_comes_to_the_same_plan_and_its_c_too(kind, tmp_pa
     assert int(status) == 0
     np.testing.assert_allclose(rti.trajectory(z)[0], best.x, atol=1e-6)
     in_c = mb.export_c(rti, tmp_path / kind).load(flags=("-O0",))
-    np.testing.assert_allclose(
-        np.array(in_c(start, start, p, z)[0]),
-        np.array(rti.function(start, start, p, z)[0]),
-        atol=1e-9,
-    )
+    found, expected = (np.array(f(start, start, p, z)[0]) for f in (in_c, rti.function))
+    np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 def test_a_measured_state_beyond_a_limit_is_a_start_like_others():

@@ -102,13 +102,8 @@ def test_the_law_begins_with_what_holds_a_mass_unless_other_controls_are_pending
     held = mb.from_lagrangian(q, v, kinetic=v**2 / 2, potential=weight * q, B=[[1]])
     s = mpc.stage_symbols(held)
     cost = ca.vertcat(10 * s.q, s.v, 0.1 * (s.u - weight))
-    ocp = mpc.optimal_control_problem(
-        held,
-        15,
-        0.05,
-        [mpc.Cost(residual=cost, terminal=cost[:2]), mpc.StageBounds(du=[[-2, 2]])],
-        symbols=s,
-    )
+    given = {"residual": cost, "terminal": cost[:2], "du_bounds": [[-2, 2]], "symbols": s}
+    ocp = problem(held, 15, 0.05, **given)
     guess = mpc.initial_guess(ocp, np.tile([0.0, 0.0, weight], (16, 1)), np.full((15, 1), weight))
     rti, x = mpc.real_time_iteration(ocp, guess, delay=2, pending=pending), np.zeros(2)
     line, z, lowest = [weight] * 2, rti.controller.z0, 0.0
