@@ -10,7 +10,7 @@ and runs that fail are repeated to find out why in `tests/validation`, `tests/do
 only.
 
 Processes of one run share a temporary cache of what they compiled, so that equal exports are
-compiled once; `tests/codegen` compiles everything.
+compiled once.
 """
 
 import os
@@ -72,7 +72,6 @@ def quick_builds(request: pytest.FixtureRequest):
     """Compile exports without optimisation, unless a test says how."""
     with pytest.MonkeyPatch.context() as patch:
         if request.path.parent.name in OPTIMISED:
-            patch.setenv("MBCASADI_CACHE", "off")
             yield
             return
         patch.setattr(manifest, "DEFAULT_FLAGS", QUICK)
