@@ -9,7 +9,7 @@ optimise controllers that run for some simulated seconds; for the same reason fe
 and runs that fail are repeated to find out why in `tests/validation/run` and `tests/docs` only.
 
 Processes of one run share a temporary cache of what they compiled, so that equal exports are
-compiled once; `tests/codegen` compiles everything.
+compiled once.
 """
 
 import os
@@ -70,7 +70,6 @@ def quick_builds(request: pytest.FixtureRequest):
     """Compile exports without optimisation, unless a test says how."""
     with pytest.MonkeyPatch.context() as patch:
         if request.path.parent.name in OPTIMISED:
-            patch.setenv("MBCASADI_CACHE", "off")
             yield
             return
         patch.setattr(manifest, "DEFAULT_FLAGS", QUICK)

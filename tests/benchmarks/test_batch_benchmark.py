@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
+import mbcasadi as mb
 from bench import batch, robots
 from mbcasadi import models
-from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.errors import SolverError
-from mbcasadi.system import read_mjcf
 
 
 def test_robots_of_others_come_from_the_folder_that_is_named(monkeypatch, tmp_path):
@@ -21,8 +20,8 @@ def test_robots_of_others_come_from_the_folder_that_is_named(monkeypatch, tmp_pa
 
 
 def test_other_accelerations_are_not_timed():
-    system = read_mjcf(models.path("quadruped"))
-    function, values = forward_dynamics(system), batch.states(system, 8)
+    system = mb.read_mjcf(models.path("quadruped"))
+    function, values = mb.forward_dynamics(system), batch.states(system, 8)
     wrong = {"a": np.zeros((8, system.nv))}
     with pytest.raises(SolverError, match="other accelerations"):
         batch.require_agreement(function, {("double", 1): lambda: wrong}, values)

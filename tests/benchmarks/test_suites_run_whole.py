@@ -12,6 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import mbcasadi as mb
 from bench import (
     batch,
     derivatives,
@@ -40,8 +41,6 @@ from bench.__main__ import bench
 from bench.dynamics_cases import Standing
 from mbcasadi.codegen import cache
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
-from mbcasadi.description import Contact
-from mbcasadi.system import read_mjcf
 
 BIPED = Path(__file__).with_name("biped.xml")
 SIDES = ("left", "right")
@@ -97,9 +96,9 @@ PEERS = {
 
 def on_soles() -> InverseDynamicsQP:
     """Return a law of the biped on heel and toe of one foot, which share its load."""
-    points = [Contact(f"left_{end}", sides=4) for end in ("heel", "toe")]
+    points = [mb.Contact(f"left_{end}", sides=4) for end in ("heel", "toe")]
     tasks = [FrameTask("trunk", kind="body", weight=10.0, name="base"), PostureTask(kp=50.0)]
-    return InverseDynamicsQP(read_mjcf(BIPED), tasks, points)
+    return InverseDynamicsQP(mb.read_mjcf(BIPED), tasks, points)
 
 
 @pytest.fixture
@@ -129,7 +128,7 @@ def agreeing(monkeypatch, stub_peers):
         return problem
 
     def system_of(spec):
-        system = read_mjcf(spec)
+        system = mb.read_mjcf(spec)
         stub_peers["pinocchio"].mass_matrix = system.mass_matrix
         return system
 

@@ -41,17 +41,12 @@ def least_distance_controller(n: int, m: int, name: str = "qp") -> Controller:
     )
     stages = LeastDistanceStages(build, finish)
     return Controller(
-        name=name,
-        function=controller_fun("law", stages, "daqp"),
+        name=name, function=controller_fun("law", stages, "daqp"),
         inputs=tuple(Signal(label, (), ()) for label in names),
-        outputs=tuple(Signal(label, (), ()) for label in outputs),
-        u_min=np.full(n, -np.inf),
-        u_max=np.full(n, np.inf),
-        z0=np.zeros(m),
-        period=1e-3,
-        stages=stages,
+        outputs=tuple(Signal(label, (), ()) for label in outputs), u_min=np.full(n, -np.inf),
+        u_max=np.full(n, np.inf), z0=np.zeros(m), period=1e-3, stages=stages,
         source="a least-distance problem",
-    )
+    )  # fmt: skip
 
 
 def reference(A: Array, lba: Array, uba: Array) -> Array | None:

@@ -38,12 +38,8 @@ def constant(A: Array, kind: type) -> Controller:
         )
 
     build, finish = fix_rows(stages.build, kind), fix_rows(stages.finish, kind)
-    return dataclasses.replace(
-        general,
-        function=fix_rows(general.function, ca.MX),
-        inputs=general.inputs[1:],
-        stages=LeastDistanceStages(build, finish),
-    )
+    parts = {"inputs": general.inputs[1:], "stages": LeastDistanceStages(build, finish)}
+    return dataclasses.replace(general, function=fix_rows(general.function, ca.MX), **parts)
 
 
 def awkward(rng) -> Array:
@@ -64,11 +60,8 @@ def bounds(rng, A: Array) -> dict[str, Array]:
     lower[::30, 0], upper[::30, 0] = 0.1, 1.0  # a zero row requires what it cannot
     upper[10::30, 5] = lower[10::30, 5] - 1.0
     lower[20::30, 3] = np.nan
-    return {
-        "lower": lower,
-        "upper": upper,
-        "z": rng.choice([-1.0, 0.0, 1.0], size=(PROBLEMS, M)),
-    }
+    z = rng.choice([-1.0, 0.0, 1.0], size=(PROBLEMS, M))
+    return {"lower": lower, "upper": upper, "z": z}
 
 
 def outputs_of(law: ca.Function, *values: Array) -> list[Array]:

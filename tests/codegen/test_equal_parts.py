@@ -72,6 +72,7 @@ def walker(order, lengths, sides):
 
 
 IN_ORDER = np.arange(JOINTS * LEGS).reshape(LEGS, JOINTS).tolist()
+SHUFFLED = np.random.default_rng(5).permutation(JOINTS * LEGS).reshape(LEGS, JOINTS).tolist()
 EQUAL = [[0.1, 0.3, 0.4]] * LEGS
 OTHER = [[0.1, 0.3, 0.4], [0.11, 0.31, 0.4], [0.2, 0.3, 0.45], [0.1, 0.35, 0.5]]
 WALKERS = {
@@ -79,11 +80,7 @@ WALKERS = {
     "other constants": (IN_ORDER, OTHER, [1] * LEGS),
     "mirrored": (IN_ORDER, EQUAL, [1, -1, 1, -1]),
     "mirrored, other constants": (IN_ORDER, OTHER, [1, -1, -1, 1]),
-    "coordinates in another order": (
-        np.random.default_rng(5).permutation(JOINTS * LEGS).reshape(LEGS, JOINTS).tolist(),
-        OTHER,
-        [1, -1, 1, -1],
-    ),
+    "coordinates in another order": (SHUFFLED, OTHER, [1, -1, 1, -1]),
 }
 
 

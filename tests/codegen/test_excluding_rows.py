@@ -8,7 +8,7 @@ from test_c_program import run_program
 
 from mbcasadi import codegen
 
-N, M, CASES = 4, 9, 200
+N, M, CASES = 4, 9, 80
 INFEASIBLE = 1e-7
 
 PROGRAM = """
@@ -58,13 +58,8 @@ def least_violation(A, low, high, bits):
     ends = [*high[(bits & 2) > 0], *-low[(bits & 1) > 0]]
     if not rows:
         return 0.0
-    answer = linprog(
-        np.append(np.zeros(N), 1.0),
-        A_ub=np.hstack([rows, -np.ones((len(rows), 1))]),
-        b_ub=ends,
-        bounds=[(None, None)] * N + [(0, None)],
-        method="highs",
-    )
+    A_ub, ends_of = np.hstack([rows, -np.ones((len(rows), 1))]), [(None, None)] * N + [(0, None)]
+    answer = linprog(np.append(np.zeros(N), 1.0), A_ub, ends, bounds=ends_of, method="highs")
     assert answer.success
     return answer.x[-1]
 
@@ -77,11 +72,8 @@ def c_array(values):
 def test_rows_of_the_proof_exclude_each_other_and_all_but_any_one_of_them_do_not(tmp_path, solver):
     project = codegen.export_c(least_distance_controller(N, M), tmp_path / "c", solver=solver)
     cases = list(problems(np.random.default_rng(5)))
-    arrays = (
-        c_array([A.T.ravel() for A, *_ in cases]),
-        c_array([low for _, low, _ in cases]),
-        c_array([high for *_, high in cases]),
-    )
+    columns = [A.T.ravel() for A, *_ in cases], [c[1] for c in cases], [c[2] for c in cases]
+    arrays = tuple(c_array(values) for values in columns)
     lines = run_program(tmp_path, PROGRAM % arrays, project).split("\n")[:-1]
     sizes = []
     for (A, low, high), line in zip(cases, lines, strict=True):

@@ -56,13 +56,8 @@ def words(tmp_path_factory):
         controller, _ = build()
         data = getattr(controller, "controller", controller)
         limits = {data.inputs[0].name: InputLimits(jump=1.0)}
-        project = codegen.export_c(
-            controller,
-            folder / str(k),
-            name=NEUTRAL,
-            supervision=Supervision(inputs=limits),
-            mujoco_plugin=k == 0,
-        )
+        given = {"supervision": Supervision(inputs=limits), "mujoco_plugin": k == 0}
+        project = codegen.export_c(controller, folder / str(k), name=NEUTRAL, **given)
         for file in (*project.folder.glob("*.c"), *project.folder.glob("*.h")):
             found |= identifiers(file.read_text(encoding="utf-8"))
     users = {word for word in found if word.lower().startswith(f"{NEUTRAL}_")}
@@ -143,19 +138,8 @@ def test_a_program_that_includes_posix_first_takes_an_export_called_f(tmp_path):
 
 
 HARD = (
-    "NULL",
-    "LANES",
-    "linux",
-    "memory",
-    "memory_",
-    "in_",
-    "TICKS",
-    "EOF",
-    "x",
-    "X",
-    "a__b",
-    "a_b",
-)
+    "NULL", "LANES", "linux", "memory", "memory_", "in_", "TICKS", "EOF", "x", "X", "a__b", "a_b",
+)  # fmt: skip
 
 
 def test_signals_and_components_of_any_name_build_and_run(tmp_path):

@@ -18,15 +18,10 @@ from mbcasadi.codegen.compiler import find_compiler
 from mbcasadi.control.laws import computed_torque
 
 HOSTILE = (
-    "*/ int x; /*",
-    '"); system("touch owned',
-    "a\nb\\",
-    "??/ ${HOME} $(touch owned) `touch owned`",
-    "</script><script>alert(1)</script>",
-    "../../owned",
-    "%s%n | a | b |",
-    "größe \u202e [x](javascript:alert(1))",
-)
+    "*/ int x; /*", '"); system("touch owned', "a\nb\\",
+    "??/ ${HOME} $(touch owned) `touch owned`", "</script><script>alert(1)</script>",
+    "../../owned", "%s%n | a | b |", "größe \u202e [x](javascript:alert(1))",
+)  # fmt: skip
 BODY = (
     '<body name={name}><joint name={name} axis="0 1 0" damping="1"/>'
     '<geom size="0.1" pos="0 0 0.3"/>{inner}</body>'
@@ -88,14 +83,9 @@ def test_other_callers_find_them(law, tmp_path):
     """The plugin looks joints up by these names; the unit's description and the log list them."""
     start = {"q": np.zeros(len(HOSTILE)), "ref": law.reference_at(np.zeros(len(HOSTILE)))}
     project = mb.export_c(
-        law,
-        tmp_path / "out",
-        name="hostile",
-        example=start,
-        mujoco_plugin=True,
-        fmu=True,
+        law, tmp_path / "out", name="hostile", example=start, mujoco_plugin=True, fmu=True,
         supervision=Supervision(inputs={"q": InputLimits(upper={HOSTILE[3]: 0.5})}),
-    )
+    )  # fmt: skip
     mujoco.mj_loadPluginLibrary(str(project.build_mujoco_plugin(mujoco.__path__[0]).path))
     snippet = (project.folder / "hostile_mujoco.xml").read_text(encoding="utf-8")
     text = model_of(HOSTILE).replace("<worldbody>", '<include file="p.xml"/><worldbody>', 1)

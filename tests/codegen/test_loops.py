@@ -56,34 +56,22 @@ def operations_of(m: int, n: int, k: int) -> ca.Function:
     K, a_f, C = response_loops.response(below(A), L, L, (nb, m - nb))
     first, second = response_loops.slopes(below(H), L, n // 2)
     outputs = {
-        "K": K,
-        "a_f": a_f,
-        "C": C,
-        "first_of_slopes": first,
-        "second_of_slopes": second,
-        "A_times_B": linalg.product(A, B),
-        "A_times_S": linalg.product(A, S),
-        "S_turned_times_B": linalg.product(S.T, B),
-        "both_turned": linalg.product(B.T, A.T),
+        "K": K, "a_f": a_f, "C": C, "first_of_slopes": first, "second_of_slopes": second,
+        "A_times_B": linalg.product(A, B), "A_times_S": linalg.product(A, S),
+        "S_turned_times_B": linalg.product(S.T, B), "both_turned": linalg.product(B.T, A.T),
         "A_times_A_turned": linalg.product(A, A.T),
         "A_times_chosen": linalg.product(A, ca.MX(chosen)),
         "A_times_constant": linalg.product(A, ca.MX(constant).T),
         "constant_turned_times_x": linalg.product(ca.MX(constant).T, x),
-        "A_times_x": linalg.product(A, x),
-        "A_turned_times_y": linalg.product(A.T, y),
-        "S_turned_times_x": linalg.product(S.T, x),
-        "L_times_x": linalg.product(L, x),
+        "A_times_x": linalg.product(A, x), "A_turned_times_y": linalg.product(A.T, y),
+        "S_turned_times_x": linalg.product(S.T, x), "L_times_x": linalg.product(L, x),
         "gram": linalg.weighted_gram(B.T, ca.DM.ones(n) * 2, ca.DM.ones(k) * 3),
-        "squares": loops.row_squares(A),
-        "solved": linalg.tree_solve_lower(L, B),
-        "solved_turned": linalg.tree_solve_transposed(L, B),
-        "V": basis.V,
-        "R": basis.R,
-        "kept": basis.kept,
-        "R_inverse": linalg.solve_upper(basis.R, inverse, ca.MX.eye(m)),
+        "squares": loops.row_squares(A), "solved": linalg.tree_solve_lower(L, B),
+        "solved_turned": linalg.tree_solve_transposed(L, B), "V": basis.V, "R": basis.R,
+        "kept": basis.kept, "R_inverse": linalg.solve_upper(basis.R, inverse, ca.MX.eye(m)),
         "R_inverse_turned": linalg.solve_upper_transposed(basis.R, inverse, ca.MX.eye(m)),
         "factor": linalg.inverse_factor(H),
-    }
+    }  # fmt: skip
     inputs = {"A": A, "B": B, "S": S, "L": L, "H": H, "x": x, "y": y}
     return ca.Function(
         f"loops_{m}_{n}_{k}",
@@ -117,7 +105,10 @@ def evaluations(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[int, ...
         first += f.n_in()
     whole = ca.Function("whole", inputs, outputs)
     project = export_c(whole, tmp_path_factory.mktemp("loops") / "whole")
-    generated = {"C": project.load(), "C without vectors": project.load(flags=NO_VECTORS)}
+    generated = {
+        "C": project.load(flags=("-O1",)),
+        "C without vectors": project.load(flags=NO_VECTORS),
+    }
     found, first, last = {}, 0, 0
     for size, f in functions.items():
         found[size] = (f, generated, slice(first, first + f.n_in()), slice(last, last + f.n_out()))
@@ -155,28 +146,16 @@ def test_loops_compute_what_numpy_does(evaluations, size, language):
     a_f, C = of_dofs[: m // 2].T @ of_dofs[: m // 2] + L, of_dofs[m // 2 :]
     K = np.block([[a_f, C.T], [C, -S_last @ S_last.T]])
     expected = {
-        "K": np.vstack([K, np.zeros((-len(K) % loops.MOST_LANES, len(K)))]),
-        "a_f": a_f,
-        "C": C,
-        "first_of_slopes": (H @ L)[: n // 2],
-        "second_of_slopes": (H @ L)[n // 2 :],
-        "A_times_B": A @ B,
-        "A_times_chosen": A @ chosen,
-        "A_times_constant": A @ constant.T,
-        "constant_turned_times_x": constant.T @ x,
-        "A_times_S": A @ S,
-        "S_turned_times_B": S.T @ B,
-        "both_turned": B.T @ A.T,
-        "A_times_A_turned": A @ A.T,
-        "A_times_x": A @ x,
-        "A_turned_times_y": A.T @ y,
-        "S_turned_times_x": S.T @ x,
-        "L_times_x": L @ x,
-        "gram": 2 * B.T @ B + 3 * np.eye(k),
-        "squares": np.sum(A**2, axis=1)[:, None],
-        "solved": np.linalg.solve(L, B),
+        "K": np.vstack([K, np.zeros((-len(K) % loops.MOST_LANES, len(K)))]), "a_f": a_f, "C": C,
+        "first_of_slopes": (H @ L)[: n // 2], "second_of_slopes": (H @ L)[n // 2 :],
+        "A_times_B": A @ B, "A_times_chosen": A @ chosen, "A_times_constant": A @ constant.T,
+        "constant_turned_times_x": constant.T @ x, "A_times_S": A @ S,
+        "S_turned_times_B": S.T @ B, "both_turned": B.T @ A.T, "A_times_A_turned": A @ A.T,
+        "A_times_x": A @ x, "A_turned_times_y": A.T @ y, "S_turned_times_x": S.T @ x,
+        "L_times_x": L @ x, "gram": 2 * B.T @ B + 3 * np.eye(k),
+        "squares": np.sum(A**2, axis=1)[:, None], "solved": np.linalg.solve(L, B),
         "solved_turned": np.linalg.solve(L.T, B),
-    }
+    }  # fmt: skip
     for key, value in expected.items():
         np.testing.assert_allclose(found[key], value, atol=ROUNDING * 100, err_msg=key)
     assert_is_row_basis(A, found["V"], found["R"], found["kept"])

@@ -164,11 +164,8 @@ def test_a_breakdown_at_the_beginning_of_the_ring_repeats_the_control_before_it(
     q, v, z = ca.SX.sym("q", 2), ca.SX.sym("v", 2), ca.SX.sym("z", 1)
     names, outputs = ["q", "v", "z"], ["u", "z_next", "status"]
     law = ca.Function("law", [q, v, z], [ca.sqrt(q) + 0.1 * v, z + 1, 0], names, outputs)
-    project = codegen.export_c(
-        dataclasses.replace(base, function=law),
-        tmp_path / "c",
-        supervision=Supervision(trip_after=50),
-    )
+    controller, late = dataclasses.replace(base, function=law), Supervision(trip_after=50)
+    project = codegen.export_c(controller, tmp_path / "c", supervision=late)
     running = project.supervised(log_ticks=4)
     first = running.step({"q": [4.0, 1.0], "v": [0, 0]})["u"]
     for _ in range(5):
@@ -378,11 +375,9 @@ def test_names_of_a_model_are_text_in_the_page(tmp_path):
         dataclasses.replace(s, components=(hostile, "$x$")) if s.name == "q" else s
         for s in base.inputs
     )
-    project = codegen.export_c(
-        dataclasses.replace(base, inputs=inputs),
-        tmp_path / "c",
-        supervision=Supervision(inputs={"q": InputLimits(upper=1.0)}),
-    )
+    controller = dataclasses.replace(base, inputs=inputs)
+    below = Supervision(inputs={"q": InputLimits(upper=1.0)})
+    project = codegen.export_c(controller, tmp_path / "c", supervision=below)
     running = project.supervised(log_ticks=3)
     running.step({"q": [2.0, 0.0], "v": [0, 0]})
     assert hostile in running.fault

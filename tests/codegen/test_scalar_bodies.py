@@ -79,8 +79,8 @@ def test_what_is_not_passed_is_zero_or_not_written(tmp_path):
 
 def test_sines_are_within_two_units_in_the_last_place(tmp_path):
     rng = np.random.default_rng(1)
-    multiples = np.arange(-2000, 2000) * (np.pi / 2)
-    groups = [multiples, rng.uniform(-1e6, 1e6, 4000), rng.normal(size=4000) * 1e-3]
+    multiples = np.arange(-500, 500) * (np.pi / 2)
+    groups = [multiples, rng.uniform(-1e6, 1e6, 1000), rng.normal(size=1000) * 1e-3]
     groups += [np.array([0.0, -0.0, 5e-324, 1e-300, 1e6, 1.0000001e6, 1e22, -1e300])]
     angles = np.concatenate(groups)
     chunks = [angles[k : k + 1000] for k in range(0, len(angles), 1000)]

@@ -12,13 +12,11 @@ from two_phase_problems import N, two_phase_controller
 
 import mbcasadi as mb
 from bench import mpc_rti
-from mbcasadi import codegen, models
+from mbcasadi import codegen, models, mpc
 from mbcasadi.codegen.compiler import find_compiler
-from mbcasadi.control.regulators import equilibrium, linearize
 from mbcasadi.description.status import Flag
 from mbcasadi.description.tolerance import Tolerance, marked, single_value, tolerance
 from mbcasadi.errors import ExportError, ProblemError
-from mbcasadi.mpc import LinearOptions, linear_mpc
 from mbcasadi.validation import compare_precision
 from mbcasadi.validation.precision.compare_precision import Distribution, _distribution
 
@@ -64,14 +62,14 @@ def standing(torque_weight=1e-4, cone="inner", tunable=()):
 
 
 def horizon():
-    held = equilibrium(four_bar())
+    held = mb.equilibrium(four_bar())
     weights = np.repeat([10.0, 0.01], four_bar().nv), 1.0
-    mpc = linear_mpc(
-        linearize(four_bar(), held),
-        LinearOptions(20, *weights, period=0.01, u_bounds=[[-0.5, 0.5]]),
+    predictive = mpc.linear_mpc(
+        mb.linearize(four_bar(), held),
+        mpc.LinearOptions(20, *weights, period=0.01, u_bounds=[[-0.5, 0.5]]),
     )
     q = mb.control.laws.sampled_poses(four_bar(), STATES, q0=held.q, spread=0.2)
-    return mpc, {"q": q, "ref": mpc.reference(setpoint_q=held.q, setpoint_u=held.u)}
+    return predictive, {"q": q, "ref": predictive.reference(setpoint_q=held.q, setpoint_u=held.u)}
 
 
 def iteration():

@@ -58,12 +58,8 @@ def supervised_project(name, folder, real="double"):
     controller, start, limits, options = problem(name)
     data = getattr(controller, "controller", controller)
     rate = RATES[name]
-    supervision = Supervision(
-        inputs={k: InputLimits(*row) for k, row in limits.items()},
-        rate=rate,
-        fade_time=FADE * data.period,
-        **options,
-    )
+    limited = {k: InputLimits(*row) for k, row in limits.items()}
+    supervision = Supervision(limited, rate=rate, fade_time=FADE * data.period, **options)
     project = codegen.export_c(controller, folder, real=real, supervision=supervision)
     if name == "quadruped":
         project.manifest["flags"] = QUICK
@@ -84,21 +80,14 @@ def model_of(project, data, limits, options, rate):
         signal = next(s for s in project.manifest["inputs"] if s["name"] == name)
         quaternions[name] = [k for k, c in enumerate(signal["components"]) if c.endswith(".qw")]
     return Model(
-        step=lambda inputs: project.step(bare, inputs),
-        z=np.array(project.manifest["z0"]),
-        u_safe=np.array(project.manifest["u_safe"]),
-        u_limits=(data.u_min, data.u_max),
-        safe_statuses=data.safe_statuses,
-        spoiled=project.manifest["supervision"]["spoiled"],
-        limits=limits,
-        quaternions=quaternions,
-        rate=rate,
-        stale_after=options.get("stale_after"),
+        step=lambda inputs: project.step(bare, inputs), z=np.array(project.manifest["z0"]),
+        u_safe=np.array(project.manifest["u_safe"]), u_limits=(data.u_min, data.u_max),
+        safe_statuses=data.safe_statuses, spoiled=project.manifest["supervision"]["spoiled"],
+        limits=limits, quaternions=quaternions, rate=rate, stale_after=options.get("stale_after"),
         trip_after=options.get("trip_after", max(3, round(0.01 / data.period))),
-        recover_after=options.get("recover_after"),
-        fade_ticks=FADE,
+        recover_after=options.get("recover_after"), fade_ticks=FADE,
         safe_law=None if safe is None else lambda x: np.array(safe(x["v"])).ravel(),
-    )
+    )  # fmt: skip
 
 
 def wild_inputs(start, limits, ticks, seed):
@@ -210,14 +199,12 @@ def test_switching_between_two_exports_has_no_jump(tmp_path):
     """Both controllers differ by 6.25 N m at this pose; without a start u jumps by all of it."""
     steps = {}
     for bumpless in (False, True):
+        fading = Supervision(fade_time=0.1)
         soft, stiff = (
-            codegen.export_c(
-                pd(name, gain),
-                tmp_path / f"{name}{bumpless}",
-                supervision=Supervision(fade_time=0.1),
-            ).supervised()
+            codegen.export_c(pd(name, gain), tmp_path / f"{name}{bumpless}", supervision=fading)
             for name, gain in (("soft", 5.0), ("stiff", 30.0))
         )
+        soft, stiff = soft.supervised(), stiff.supervised()
         inputs, controls = {"q": [0.25], "v": [0.0]}, []
         for k in range(150):
             if k == 50 and bumpless:
@@ -253,12 +240,8 @@ def pd(name, gain):
 def test_a_law_that_does_not_see_nan_repeats_its_last_control(tmp_path, real):
     """fmin(5, NaN) is 5: this law gives its largest torque for NaN, with status 0."""
     controller = saturated_controller()
-    project = codegen.export_c(
-        controller,
-        tmp_path / "c",
-        real=real,
-        supervision=Supervision(inputs={"q": InputLimits()}, trip_after=5, fade_time=0.0),
-    )
+    watched = Supervision(inputs={"q": InputLimits()}, trip_after=5, fade_time=0.0)
+    project = codegen.export_c(controller, tmp_path / "c", real=real, supervision=watched)
     bare = project.step(project.memory(), {"q": [np.nan, 0.0]})["u"]
     assert bare[0] == 5.0
     running = project.supervised()

@@ -7,17 +7,15 @@ import numpy as np
 import pytest
 from test_c_program import run_program
 
+import mbcasadi as mb
 import mbcasadi.errors as err
-from mbcasadi.codegen import export_c
 from mbcasadi.control.laws import Command, LawInterface, make_law
 from mbcasadi.control.tasks.task import Slot
-from mbcasadi.description import TuningParameter
 from mbcasadi.description.status import Status
-from mbcasadi.system import from_lagrangian
 
 GAINS = (
-    TuningParameter("kp", 20.0, unit="N/m"),
-    TuningParameter("kd", 4.0, upper=50.0, unit="N s/m"),
+    mb.TuningParameter("kp", 20.0, unit="N/m"),
+    mb.TuningParameter("kd", 4.0, upper=50.0, unit="N s/m"),
 )
 SLOTS = (Slot("place", ("x",), ("m",)),)
 LIMIT = 30.0  # N
@@ -28,7 +26,7 @@ SAME = 1e-12  # the C does the same operations
 def mass():
     q, v = ca.SX.sym("q"), ca.SX.sym("v")
     limits = [[-LIMIT, LIMIT]]
-    return from_lagrangian(q, v, kinetic=v**2, B=[[1]], ctrl_range=limits, name="mass")
+    return mb.from_lagrangian(q, v, kinetic=v**2, B=[[1]], ctrl_range=limits, name="mass")
 
 
 def pd(tuning=GAINS):
@@ -42,7 +40,7 @@ def pd(tuning=GAINS):
 @pytest.fixture(scope="module")
 def laws(tmp_path_factory):
     law = pd()
-    project = export_c(law, tmp_path_factory.mktemp("tuning") / "c")
+    project = mb.export_c(law, tmp_path_factory.mktemp("tuning") / "c")
     return law, project, project.load(flags=("-O0",))
 
 
@@ -130,8 +128,8 @@ def test_ticks_are_timed_with_the_defaults(laws):
     ("tuning", "words"),
     [
         ((GAINS[0], GAINS[0]), "different names"),
-        ((TuningParameter("kp", -1.0),), "lower <= default <= upper"),
-        ((TuningParameter("kp", np.nan),), "lower <= default <= upper"),
+        ((mb.TuningParameter("kp", -1.0),), "lower <= default <= upper"),
+        ((mb.TuningParameter("kp", np.nan),), "lower <= default <= upper"),
     ],
 )
 def test_contradictory_parameters_are_refused(tuning, words):

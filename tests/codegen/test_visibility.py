@@ -8,10 +8,10 @@ import casadi as ca
 import numpy as np
 import pytest
 from codegen_problems import least_distance_controller, nested_law, saturated_controller
+from test_single_precision import crank
 
 import mbcasadi.codegen as codegen
 from bench import law_cases
-from bench.tick_cases import QUADRUPED
 from mbcasadi.codegen.controller import HIDDEN, VISIBLE
 
 INTERFACE = ("", "_n_in", "_n_out", "_incref", "_decref", "_checkout", "_release", "_work")
@@ -25,7 +25,7 @@ EXPORTS = {
         for case in law_cases.CASES
         if case.law == "impedance_control"
     ),
-    "quadruped": QUADRUPED.controller,
+    "inverse dynamics": lambda: crank()[0],
 }
 CALLS = 20
 

@@ -79,13 +79,8 @@ def two_phase_controller(
         for key, size in sizes.items()
     }
     return Controller(
-        name=name,
-        function=controller_fun(name, stages, "daqp"),
+        name=name, function=controller_fun(name, stages, "daqp"),
         inputs=tuple(signals[key] for key in ("q", "ref", "z")),
-        outputs=tuple(signals[key] for key in outputs),
-        u_min=np.full(N, -LIMIT),
-        u_max=np.full(N, LIMIT),
-        z0=np.zeros(M),
-        period=0.01,
-        stages=stages,
-    )
+        outputs=tuple(signals[key] for key in outputs), u_min=np.full(N, -LIMIT),
+        u_max=np.full(N, LIMIT), z0=np.zeros(M), period=0.01, stages=stages,
+    )  # fmt: skip

@@ -51,7 +51,8 @@ CRANK_KINDS = ("rad", "rad", "m")  # of the slider-crank by equations
 
 def laws_in(u):
     """Return a builder of laws by name, with a period in the units of time."""
-    return lambda name, *given, **options: getattr(laws, name)(*given, period=1e-3 * u.s, **options)
+    timed = LawOptions(period=1e-3 * u.s)
+    return lambda name, *given, **own: getattr(laws, name)(*given, **{"options": timed} | own)
 
 
 def posture(u):
@@ -90,8 +91,15 @@ def stable(u):
     return {"baumgarte": mb.Baumgarte(10.0 / u.s, 10.0 / u.s)}
 
 
-def force_loop(u):
-    return laws.ForceGains(0.5, 40.0 / u.s)
+def force_loop(u, rows=None):
+    return laws.ForceGains(0.5, 40.0 / u.s, rows=rows)
+
+
+def at_rest_below(speed):
+    return laws.DryFriction(rest_speed=speed)
+
+
+PINS = ("pin.0", "pin.2")
 
 
 def masses(u):
@@ -100,10 +108,10 @@ def masses(u):
 
 def limited(s, u):
     limits = np.outer(controls_of(u, s.nu == 5), [-2.0, 2.0])
-    return laws.within_limits(laws_in(u)("computed_torque", s, posture(u), ctrl_limits=limits))
+    options = LawOptions(period=1e-3 * u.s, ctrl_limits=limits)
+    return laws.within_limits(laws.computed_torque(s, posture(u), options=options))
 
 
-PINS = {"rows": ("pin.0", "pin.2")}
 LAWS = {  # name of the law, arguments, options
     "computed_torque": lambda _s, u: ((posture(u),), {"damping": 2.0 / u.s}),
     "qr_inverse_dynamics": lambda _s, u: ((posture(u),), {}),
@@ -114,9 +122,9 @@ LAWS = {  # name of the law, arguments, options
     "passive_joint_control": lambda s, u: ((theta(s),), motion(u)),
     "passive_joint_control: chosen": lambda _s, u: ((), motion(u)),
     "constraint_force_control": lambda _s, u: ((force_loop(u),), {}),
-    "constraint_force_control: rows": lambda _s, u: ((force_loop(u),), PINS),
+    "constraint_force_control: rows": lambda _s, u: ((force_loop(u, PINS),), {}),
     "hybrid_motion_force_control": lambda s, u: ((theta(s), force_loop(u)), motion(u)),
-    "dependent_regulation": lambda _s, u: ((), gains(u) | {"rest_speed": 0.01 / u.s}),
+    "dependent_regulation": lambda _s, u: ((), gains(u) | {"friction": at_rest_below(0.01 / u.s)}),
     "dependent_tracking": lambda _s, u: ((), {"kp": 10.0 / u.s, "kd": np.diag(gains(u)["kd"])}),
     "servo_control": lambda s, u: ((servo(s, u),), stable(u)),
     "servo_control: figures": lambda s, u: ((servo(s, u),), stable(u) | {"form": "figures"}),
@@ -124,7 +132,7 @@ LAWS = {  # name of the law, arguments, options
     "quasi_velocity_tracking: force": lambda s, u: ((theta(s),), rates(u) | {"least": "force"}),
     "quasi_velocity_force": lambda s, u: ((theta(s),), rates(u) | {"gains": force_loop(u)}),
     "quasi_velocity_force: rows": lambda s, u: (
-        (theta(s),), rates(u) | PINS | {"gains": force_loop(u), "least": "force"},
+        (theta(s),), rates(u) | {"gains": force_loop(u, PINS), "least": "force"},
     ),
     "within_limits": None,
 }  # fmt: skip
@@ -205,7 +213,7 @@ def test_reports_on_a_mechanism_agree_in_all_units():
         tracking = laws.multiplier_tracking(system, q)
         y, rate = q[:2] + 0.1 * u.of(KINDS)[:2], rates_of(u)[:2]
         signals = {"y": y, "ydot": 0 * rate, "yddot": rate / u.s}
-        report = laws.servo_report(system, servo(system, u), q, v, **signals, **stable(u))
+        report = laws.servo_report(system, servo(system, u), q, v, signals=signals, **stable(u))
         error = laws.composite_error(system, theta(system), kp=10.0 / u.s)
         error = error(q, v, np.concatenate([y, 0 * rate, 0 * rate])).full()
         laws.gain_condition(system, theta(system), poses, np.tile(v, (len(poses), 1)))
@@ -268,11 +276,9 @@ def test_laws_of_given_equations_agree_in_all_units(rank_tol):
         q, v = crank_state(u)
         crank = ca.Function("crank", [pose], [pose[0]], ["q"], ["theta"])
         crank = laws.function_coordinates(system, crank)
-        given = {"kp": 100.0 / u.s**2, "rank_tol": rank_tol}
-        passive = laws.passive_joint_control(system, crank, **given)
-        computed = laws.computed_torque(
-            system, crank_task(u), options=laws.LawOptions(rank_tol=rank_tol)
-        )
+        options = laws.LawOptions(rank_tol=rank_tol)
+        passive = laws.passive_joint_control(system, crank, kp=100.0 / u.s**2, options=options)
+        computed = laws.computed_torque(system, crank_task(u), options=options)
         ahead, values = q + u.of(CRANK_KINDS) * [0.1, 0.0, 0.02], {}
         for law, ref in ((passive, {"theta_q": q[0] + 0.1}), (computed, {"posture_q": ahead})):
             out = law.function(q=q, v=v, ref=law.reference(**ref), z=law.z0)

@@ -1,7 +1,7 @@
 """The examples of trajectory optimisation show what they promise."""
 
 import numpy as np
-from support.examples import shown
+from support.examples import example, shown
 
 INSIDE = 1e-6  # solvers widen bounds by 1e-8 of their size
 CLOSED = 1e-9  # m
@@ -26,3 +26,14 @@ def test_a_five_bar_goes_around_a_singularity(tmp_path):
     assert around["measure"].min() > names["LEAST"] - 0.05
     assert around["off"].max() < 0.02
     assert around["off"][-1] < 0.005
+
+
+def test_a_pendulum_swings_up_on_a_four_bar_within_the_motors_limit(capsys):
+    actual = example(25)["main"]()
+    assert actual["solved"]
+    assert actual["turned"] > 3.0
+    assert abs(actual["lean"]) < 0.02
+    assert 2.999 < actual["torque"] < 3.0 + 1e-6
+    assert actual["gap"] < 1e-8
+    assert actual["error"] < 1e-3
+    assert "solved: gap" in capsys.readouterr().out

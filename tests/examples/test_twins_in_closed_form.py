@@ -225,14 +225,9 @@ def test_the_pendulums_of_the_latch_meet_and_the_closure_takes_their_relative_sp
     gap.terminal = True
     start = np.array([*topology_switch.APART, 0.0, 0.0, 0.0, 0.0])
     motion = solve_ivp(
-        lambda _, x: [*x[4:], *acceleration(tree, x[:4], x[4:], [0.0, 0.0])],
-        (0.0, 1.0),
-        start,
-        method="DOP853",
-        rtol=1e-10,
-        atol=1e-12,
-        events=gap,
-    )
+        lambda _, x: [*x[4:], *acceleration(tree, x[:4], x[4:], [0.0, 0.0])], (0.0, 1.0), start,
+        method="DOP853", rtol=1e-10, atol=1e-12, events=gap,
+    )  # fmt: skip
     q, v = motion.y_events[0][0].reshape(2, 4)
     assert 0.3 < motion.t_events[0][0] < 0.6
     assert np.abs(array(loop.constraint(q))).max() < 1e-10

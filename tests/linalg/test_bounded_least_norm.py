@@ -39,7 +39,7 @@ def by_enumeration(N, low, high):
 @pytest.mark.parametrize(("m", "k"), [(1, 1), (3, 1), (3, 2), (4, 3), (5, 2)])
 def test_it_is_the_solution_of_the_quadratic_program(m, k):
     f, rng, met = function(m, k), np.random.default_rng(m + 10 * k), 0
-    for _ in range(200):
+    for _ in range(80):
         N = rng.standard_normal((m, k)) * 10 ** rng.uniform(-3, 3, (m, 1))
         centre = N @ rng.standard_normal(k)
         half = np.abs(centre) * rng.uniform(0, 1.2, m)
@@ -48,7 +48,7 @@ def test_it_is_the_solution_of_the_quadratic_program(m, k):
         expected = by_enumeration(N, low, high)
         np.testing.assert_allclose(f(N, low, high).full().ravel(), expected, atol=EXACT)
         met += np.linalg.norm(expected) > 0
-    assert met > 100
+    assert met > 40
 
 
 def test_it_is_exactly_zero_where_zero_is_within_bounds():

@@ -7,7 +7,6 @@ from scipy.linalg import solve_sylvester
 from support.compiled import compiled
 
 from mbcasadi import linalg
-from mbcasadi.linalg import symbols
 
 ROUNDING = 1e-13  # relative; the root of a matrix is well conditioned
 
@@ -18,11 +17,8 @@ def spd(rng: np.random.Generator, n: int, condition: float) -> np.ndarray:
     return (M + M.T) / 2
 
 
-@pytest.mark.parametrize("rolled", [False, True])
 @pytest.mark.parametrize("n", [1, 4, 18])
-def test_root_squared_is_the_matrix_at_any_condition(n, rolled, monkeypatch):
-    if rolled:
-        monkeypatch.setattr(symbols, "UNROLL_LIMIT", 0)
+def test_root_squared_is_the_matrix_at_any_condition(n, unroll_limit):
     f = linalg.matrix_root_fun(ca.Sparsity.dense(n, n))
     rng = np.random.default_rng(71)
     for condition in (1.0, 1e4, 1e8, 1e12):

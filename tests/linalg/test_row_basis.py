@@ -1,5 +1,7 @@
 """Row bases, projectors, ranks and null bases against laws and an 80-digit reference."""
 
+from functools import cache
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -21,14 +23,20 @@ DERIVATIVE_TOL = 1e-8  # 1e-15 times the square of the condition of integer matr
 PROJECTOR_BUDGET = 15_000  # operations for a quadruped's four feet
 
 
-def evaluate(A: np.ndarray, kind: type, pivot: bool) -> dict[str, np.ndarray]:
-    S = kind.sym("A", *A.shape)
+@cache
+def everything_fun(shape, kind, pivot, _limit):
+    S = kind.sym("A", *shape)
     basis = linalg.row_basis(S, pivot=pivot)
     values = {"V": basis.V, "R": basis.R, "used": basis.used, "kept": basis.kept}
     values |= {"rank": basis.rank, "P": linalg.projector(S, pivot=pivot)}
     values |= {"Z": linalg.null_basis(S)}
-    f = ca.Function("f", [S], list(values.values()))
-    return dict(zip(values, [x.full() for x in f.call([ca.DM(A)])], strict=True))
+    return ca.Function("f", [S], list(values.values()), ["A"], list(values))
+
+
+def evaluate(A, kind, pivot):
+    """Return all that is made of the rows, by name."""
+    f = everything_fun(A.shape, kind, pivot, symbols.UNROLL_LIMIT)
+    return {name: x.full() for name, x in f(A=A).items()}
 
 
 @pytest.mark.parametrize("pivot", [True, False])
@@ -45,12 +53,9 @@ def test_projector_agrees_with_many_digits_for_every_rank_and_shape(scaled, pivo
             assert error < REFERENCE_TOL, f"{case}: {error}"
 
 
-@pytest.mark.parametrize("rolled", [False, True])
 @pytest.mark.parametrize("pivot", [True, False])
 @pytest.mark.parametrize("kind", [ca.SX, ca.MX])
-def test_laws_of_row_basis_hold_for_every_rank(kind, pivot, rolled, monkeypatch):
-    if rolled:
-        monkeypatch.setattr(symbols, "UNROLL_LIMIT", 0)
+def test_laws_of_row_basis_hold_for_every_rank(kind, pivot, unroll_limit):
     rng = np.random.default_rng(5)
     for m, n, r in [(4, 6, 4), (4, 6, 2), (6, 4, 3), (3, 3, 0), (5, 1, 1), (0, 3, 0)]:
         A = sample(rng, m, n, r, scaled=False).A
@@ -121,11 +126,8 @@ def golub_pereyra_projector(A: np.ndarray, dA: np.ndarray) -> np.ndarray:
     return -(across + across.T)
 
 
-@pytest.mark.parametrize("rolled", [False, True])
 @pytest.mark.parametrize("pivot", [True, False])
-def test_derivative_of_projector_is_golub_and_pereyras(pivot, rolled, monkeypatch):
-    if rolled:
-        monkeypatch.setattr(symbols, "UNROLL_LIMIT", 0)
+def test_derivative_of_projector_is_golub_and_pereyras(pivot, unroll_limit):
     rng = np.random.default_rng(2)
     for m, n, r in [(3, 5, 3), (4, 5, 2), (6, 4, 3), (2, 3, 0)]:
         A, dA = ca.MX.sym("A", m, n), ca.MX.sym("dA", m, n)

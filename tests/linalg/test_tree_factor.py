@@ -6,7 +6,6 @@ import pytest
 from support.compiled import compiled
 
 from mbcasadi import linalg
-from mbcasadi.linalg import symbols
 
 ROUNDING = 1e-12  # matrices of condition below 1e3
 PARENTS = [-1, 0, 1, 1, 3, 1, 5, 6, 0]  # a tree with several branches
@@ -35,10 +34,7 @@ def pattern() -> ca.Sparsity:
     return ca.sparsify(ca.DM(tree_mask())).sparsity()
 
 
-@pytest.mark.parametrize("rolled", [False, True])
-def test_tree_factor_reproduces_the_inertia(pattern, rolled, monkeypatch):
-    if rolled:
-        monkeypatch.setattr(symbols, "UNROLL_LIMIT", 0)
+def test_tree_factor_reproduces_the_inertia(pattern, unroll_limit):
     f = linalg.tree_cholesky_fun(pattern)
     M = tree_inertia(np.random.default_rng(1))
     L = f(M).full()
@@ -57,11 +53,8 @@ def test_a_force_on_one_joint_spreads_to_its_ancestors_only(pattern):
     assert linalg.tree_solve_transposed(L, force).sparsity().row() == [0, 1, 5, 6, 7]
 
 
-@pytest.mark.parametrize("rolled", [False, True])
 @pytest.mark.parametrize("columns", [0, 1, 3])
-def test_tree_solve_inverts_the_inertia(pattern, columns, rolled, monkeypatch):
-    if rolled:
-        monkeypatch.setattr(symbols, "UNROLL_LIMIT", 0)
+def test_tree_solve_inverts_the_inertia(pattern, columns, unroll_limit):
     rng = np.random.default_rng(2)
     M, b = tree_inertia(rng), rng.standard_normal((9, columns))
     x = linalg.tree_solve_fun(pattern, columns)(M, b).full()

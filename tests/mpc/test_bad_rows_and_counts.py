@@ -6,28 +6,14 @@ from support.mpc_mechanisms import sliding_mass
 
 import mbcasadi as mb
 import mbcasadi.errors as err
-from mbcasadi import models
+from mbcasadi import models, mpc
 from mbcasadi.control.laws import ForceGains, LawOptions
 from mbcasadi.control.laws.force_loop import require_stable
 from mbcasadi.control.regulators import finite_horizon_lqr
-from mbcasadi.mpc import (
-    LinearModel,
-    LinearOptions,
-    Output,
-    StepOptions,
-    deviation_output,
-    linear_mpc,
-    lti_mpc,
-    offset_free_lti,
-    optimal_control_problem,
-    real_time_iteration,
-    stage_symbols,
-)
-from mbcasadi.mpc.ocp.cost import Cost
 from mbcasadi.shapes import count_of_periods
 from mbcasadi.validation import Trial, cases
 
-MODEL = LinearModel.of([[1.0, 0.1], [0.0, 1.0]], [[0.0], [0.1]], 0.1)
+MODEL = mpc.LinearModel.of([[1.0, 0.1], [0.0, 1.0]], [[0.0], [0.1]], 0.1)
 
 
 @pytest.fixture(scope="module")
@@ -40,65 +26,62 @@ def linear():
 @pytest.mark.parametrize("row", [np.eye(3)[0], np.nan * np.eye(6)[0], np.full(6, np.inf)])
 @pytest.mark.parametrize("form", ["condensed", "multipliers"])
 def test_a_row_of_another_size_or_without_numbers_is_refused(linear, row, form):
-    wrong = deviation_output(linear, "lean", row, -1.0, 1.0)
+    wrong = mpc.deviation_output(linear, "lean", row, -1.0, 1.0)
     with pytest.raises(err.ShapeError, match=r"output 'lean' has C .*\(ny, 6\).*finite"):
-        linear_mpc(linear, LinearOptions(5, np.ones(6), 1.0, outputs=[wrong], form=form))
+        mpc.linear_mpc(linear, mpc.LinearOptions(5, np.ones(6), 1.0, outputs=[wrong], form=form))
 
 
 @pytest.mark.parametrize("C", [[[np.nan, 0.0]], [1.0, 0.0], 1.0])
 def test_rows_of_a_plain_model_are_matrices_of_numbers(C):
-    wrong = Output("speed", C, [[0.0]], [-1.0], [1.0])
+    wrong = mpc.Output("speed", C, [[0.0]], [-1.0], [1.0])
     with pytest.raises(err.ShapeError, match="output 'speed' has C"):
-        lti_mpc(MODEL, LinearOptions(5, [1.0, 1.0], 1.0, outputs=[wrong]))
+        mpc.lti_mpc(MODEL, mpc.LinearOptions(5, [1.0, 1.0], 1.0, outputs=[wrong]))
 
 
 def test_a_penalty_that_is_no_number_is_refused():
     rows = ("speed", [[0.0, 1.0]], [[0.0]], [-1.0], [1.0], 1.0)
     with pytest.raises(err.ProblemError, match="quadratic_penalty = nan; expected a number"):
-        Output(*rows, np.nan)
+        mpc.Output(*rows, np.nan)
     with pytest.raises(err.ProblemError, match="output 'speed' has a negative penalty"):
-        lti_mpc(MODEL, LinearOptions(5, [1.0, 1.0], 1.0, outputs=[Output(*rows, -1.0)]))
-
-
-def test_an_unknown_form_is_refused_with_the_valid_ones(linear):
-    with pytest.raises(err.ProblemError, match="'condensed', 'sparse', 'multipliers'"):
-        linear_mpc(linear, LinearOptions(5, np.ones(6), 1.0, form="dense"))
+        mpc.lti_mpc(MODEL, mpc.LinearOptions(5, [1.0, 1.0], 1.0, outputs=[mpc.Output(*rows, -1.0)]))
 
 
 @pytest.mark.parametrize("wrong", [{"substeps": 1.5}, {"newton": 0.5}])
 def test_steps_are_counted_in_whole_numbers(wrong):
     with pytest.raises(err.ProblemError, match="whole number"):
-        StepOptions(**wrong)
+        mpc.StepOptions(**wrong)
 
 
 def test_one_row_in_place_of_a_list_is_refused(linear):
-    row = deviation_output(linear, "lean", np.eye(6)[0], -1.0, 1.0)
+    row = mpc.deviation_output(linear, "lean", np.eye(6)[0], -1.0, 1.0)
     with pytest.raises(err.ProblemError, match="outputs is a Output; expected a list of Output"):
-        linear_mpc(linear, LinearOptions(5, np.ones(6), 1.0, outputs=row))
-    own = stage_symbols(linear.system)
+        mpc.linear_mpc(linear, mpc.LinearOptions(5, np.ones(6), 1.0, outputs=row))
+    own = mpc.stage_symbols(linear.system)
     message = "parts is a list with a SX; expected a list of .*Task or Bounded objects"
     with pytest.raises(err.ProblemError, match=message):
-        optimal_control_problem(linear.system, 5, 0.01, [Cost(Q=np.ones(6)), own.q])
+        mpc.optimal_control_problem(linear.system, 5, 0.01, [mpc.Cost(Q=np.ones(6)), own.q])
 
 
 def test_a_mistyped_option_of_a_formulation_is_refused_with_the_valid_ones():
     message = "unknown option of formulation 'projection' 'gama'; valid: .*'gamma'"
     with pytest.raises(err.UnknownNameError, match=message):
-        StepOptions(formulation="projection", formulation_options={"gama": 1.0})
+        mpc.StepOptions(formulation="projection", formulation_options={"gama": 1.0})
 
 
 def test_a_system_in_place_of_its_linear_model_is_refused(linear):
     with pytest.raises(err.ProblemError, match="linear is a System; expected a Linear"):
-        linear_mpc(linear.system, LinearOptions(5, np.ones(6), 1.0))
+        mpc.linear_mpc(linear.system, mpc.LinearOptions(5, np.ones(6), 1.0))
 
 
 TIMES = {
-    "plain model": lambda delay: lti_mpc(MODEL, LinearOptions(5, [1.0, 1.0], 1.0, delay=delay)),
-    "offset-free": lambda delay: offset_free_lti(
-        MODEL, LinearOptions(5, [1.0, 1.0], 1.0, delay=delay), [[1.0, 0.0]]
+    "plain model": lambda delay: mpc.lti_mpc(
+        MODEL, mpc.LinearOptions(5, [1.0, 1.0], 1.0, delay=delay)
     ),
-    "real-time iteration": lambda delay: real_time_iteration(
-        optimal_control_problem(sliding_mass(), 3, 0.1, [Cost(R=1.0)]), delay=delay
+    "offset-free": lambda delay: mpc.offset_free_lti(
+        MODEL, mpc.LinearOptions(5, [1.0, 1.0], 1.0, delay=delay), [[1.0, 0.0]]
+    ),
+    "real-time iteration": lambda delay: mpc.real_time_iteration(
+        mpc.optimal_control_problem(sliding_mass(), 3, 0.1, [mpc.Cost(R=1.0)]), delay=delay
     ),
     "scenario": lambda delay: Trial(1.0, delay=delay),
     "cases": lambda delay: cases([0], delays=[delay]),

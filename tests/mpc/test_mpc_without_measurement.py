@@ -5,15 +5,7 @@ import numpy as np
 import pytest
 
 import mbcasadi as mb
-from mbcasadi.mpc import (
-    LinearModel,
-    LinearOptions,
-    linear_mpc,
-    lti_mpc,
-    optimal_control_problem,
-    real_time_iteration,
-)
-from mbcasadi.mpc.ocp.cost import Cost
+from mbcasadi import mpc
 
 SERVO_ARM = """<mujoco><option timestep="0.002"/>
   <worldbody>
@@ -55,11 +47,11 @@ def fails(controller, ref, arm, ticks):
 def test_linear_mpc_holds_servos_and_motors_where_they_are(arm, form):
     linear = mb.linearize(arm[0], mb.equilibrium(arm[0], POSE))
     np.testing.assert_allclose(linear.q, POSE, atol=1e-6)
-    mpc = linear_mpc(
-        linear, LinearOptions(8, np.repeat([10.0, 0.1], 2), 1e-3, period=PERIOD, form=form)
+    law = mpc.linear_mpc(
+        linear, mpc.LinearOptions(8, np.repeat([10.0, 0.1], 2), 1e-3, period=PERIOD, form=form)
     )
-    ref = mpc.reference(setpoint_q=linear.q, setpoint_u=linear.u)
-    force, q = fails(mpc.controller, ref, arm, 20)
+    ref = law.reference(setpoint_q=linear.q, setpoint_u=linear.u)
+    force, q = fails(law.controller, ref, arm, 20)
     before = force[FIRST - 1]
     assert np.abs(before).max() > 5  # N m
     assert np.abs(force[FIRST:] - before).max() < 0.01 * np.abs(before).max()
@@ -67,10 +59,10 @@ def test_linear_mpc_holds_servos_and_motors_where_they_are(arm, form):
 
 
 def test_a_real_time_iteration_follows_its_plan_and_then_holds(arm):
-    ocp = optimal_control_problem(arm[0], 5, PERIOD, [Cost(Q=[10, 10, 0.1, 0.1], R=1e-4)])
+    ocp = mpc.optimal_control_problem(arm[0], 5, PERIOD, [mpc.Cost(Q=[10, 10, 0.1, 0.1], R=1e-4)])
     held = mb.equilibrium(arm[0], POSE)
     p = ocp.parameters(setpoint_q=POSE, setpoint_u=held.u)
-    rti = real_time_iteration(ocp)
+    rti = mpc.real_time_iteration(ocp)
     force, q = fails(rti.controller, p.ravel(), arm, 20)
     before = force[FIRST - 1]
     assert np.abs(before).max() > 5  # N m
@@ -80,12 +72,12 @@ def test_a_real_time_iteration_follows_its_plan_and_then_holds(arm):
 
 
 def test_without_a_mechanism_the_last_command_is_used_while_it_is_young():
-    model = LinearModel.of([[1.0, 0.1], [0.0, 1.0]], [[0.0], [0.1]], 5e-3)
-    mpc = lti_mpc(model, LinearOptions(10, [1.0, 0.1], 0.1, u_bounds=[[-1.0, 2.0]]))
-    u, z, *_ = mpc.function([0.3, 0.0], np.zeros(3), mpc.controller.z0)
+    model = mpc.LinearModel.of([[1.0, 0.1], [0.0, 1.0]], [[0.0], [0.1]], 5e-3)
+    law = mpc.lti_mpc(model, mpc.LinearOptions(10, [1.0, 0.1], 0.1, u_bounds=[[-1.0, 2.0]]))
+    u, z, *_ = law.function([0.3, 0.0], np.zeros(3), law.controller.z0)
     controls = []
     for _ in range(4):
-        again, z, status, *_ = mpc.function([np.nan, 0.0], np.zeros(3), z)
+        again, z, status, *_ = law.function([np.nan, 0.0], np.zeros(3), z)
         assert int(status) == 3
         controls.append(float(again))
     assert abs(float(u)) > 0.1

@@ -36,14 +36,9 @@ def crank_motion(angle: float, speed: float, duration: float):
     """Return t → (angle, speed) on the branch q2 = -q1, from the equation of the crank alone."""
 
     solution = solve_ivp(
-        crank_rate,
-        [0, duration],
-        [angle, speed],
-        method="DOP853",
-        rtol=1e-13,
-        atol=1e-13,
+        crank_rate, [0, duration], [angle, speed], method="DOP853", rtol=1e-13, atol=1e-13,
         dense_output=True,
-    )
+    )  # fmt: skip
     return solution.sol
 
 
@@ -66,26 +61,13 @@ def particle(dimension: int, **rows) -> mb.System:
 def knife_edge(slope_gravity: float) -> mb.System:
     """A skate on an incline: position x (downhill), y and heading; it does not slip sideways."""
     q, v = ca.SX.sym("q", 3), ca.SX.sym("v", 3)
-    return mb.from_lagrangian(
-        q,
-        v,
-        kinetic=ca.sumsqr(v) / 2,
-        potential=-slope_gravity * q[0],
-        A=ca.horzcat(ca.sin(q[2]), -ca.cos(q[2]), 0),
-    )
+    A = ca.horzcat(ca.sin(q[2]), -ca.cos(q[2]), 0)
+    return mb.from_lagrangian(q, v, kinetic=ca.sumsqr(v) / 2, potential=-slope_gravity * q[0], A=A)
 
 
-BALL = """
-<mujoco model="top">
-  <option gravity="0 0 0"/>
-  <worldbody>
-    <body name="top">
-      {joint}
-      <inertial pos="{centre}" mass="1" diaginertia="0.1 0.2 0.25"/>
-    </body>
-  </worldbody>
-</mujoco>
-"""
+BALL = """<mujoco model="top"><option gravity="0 0 0"/><worldbody><body name="top">
+  {joint}<inertial pos="{centre}" mass="1" diaginertia="0.1 0.2 0.25"/></body>
+  </worldbody></mujoco>"""
 
 
 def free_top() -> mb.System:

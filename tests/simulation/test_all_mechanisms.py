@@ -10,11 +10,8 @@ from mbcasadi.dynamics.formulations import FORMULATIONS, SEMIDEFINITE
 from mbcasadi.simulation import ControlLoop, IntegrationOptions
 
 DRIFT_TOL = 2e-12  # m, rad and their rates: Newton's last step leaves some 1e-13 of speeds above 1
-LARGE = (
-    "standing_quadruped",
-    "doubled_feet",
-    "standing_humanoid",
-)  # seconds to build, and no other kind of rows
+# Seconds to build, and no other kind of rows.
+LARGE = ("standing_quadruped", "doubled_feet", "standing_humanoid")
 WORK_TOL = 1e-6  # J, at rtol 1e-9
 
 

@@ -10,45 +10,35 @@ import pytest
 from simulation_mechanisms import particle, slider_crank
 
 import mbcasadi as mb
-from mbcasadi.errors import (
-    MissingExtraError,
-    MotionError,
-    ProblemError,
-    ShapeError,
-    SimulationError,
-    UnknownNameError,
-)
+import mbcasadi.errors as err
 from mbcasadi.simulation import EquationOptions, InitialConditions, IntegrationOptions
 from mbcasadi.simulation.dormand_prince import STAGES, Step, error_norm
 
 START = ([0.3, -0.3], [1.0, -1.0])
+MISSPELT = EquationOptions(formulation_options={"gama": 1.0})
 
 
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
-        ({"q0": [0.3]}, ShapeError, r"q0 has shape \(1,\), expected \(2,\)"),
-        ({"q0": [0.3, np.nan]}, ShapeError, "q0 holds NaN"),
-        ({"v0": [[1, 2, 3]]}, ShapeError, "v0 has shape"),
-        ({"v0": [np.inf, 0]}, ShapeError, "v0 holds NaN or infinity"),
-        ({"duration": -1.0}, ProblemError, "duration is -1.0"),
-        ({"duration": np.nan}, ProblemError, "duration = nan"),
-        ({"duration": np.inf}, ProblemError, "finite"),
-        ({"rtol": 0.0}, ProblemError, "rtol is 0.0"),
-        ({"atol": -1.0}, ProblemError, "atol is -1.0"),
-        ({"formulation": "newton"}, UnknownNameError, "'newton'; valid: .*'projection'"),
-        (
-            {"equations": EquationOptions(formulation_options={"gama": 1.0})},
-            UnknownNameError,
-            "gama",
-        ),
-        ({"initial": InitialConditions(mask=[1])}, ProblemError, r"no mask.*with_mask\(\)"),
-        ({"times": [0.2, 0.1]}, ProblemError, "times must be sorted"),
-        ({"times": [0.2, 9.0]}, ProblemError, "between 0 and 1 s"),
-        ({"initial": InitialConditions(act=[1.0])}, ShapeError, "act has shape"),
-        ({"force": lambda *_: [1.0]}, ShapeError, r"force\(t, q, v\) has shape \(1,\)"),
-        ({"force": lambda *_: [np.nan, 0]}, ShapeError, "holds NaN"),
-        ({"events": [mb.Switch("s", 0.5, [1, 1])]}, ShapeError, "mask of 's' has shape"),
+        ({"q0": [0.3]}, err.ShapeError, r"q0 has shape \(1,\), expected \(2,\)"),
+        ({"q0": [0.3, np.nan]}, err.ShapeError, "q0 holds NaN"),
+        ({"v0": [[1, 2, 3]]}, err.ShapeError, "v0 has shape"),
+        ({"v0": [np.inf, 0]}, err.ShapeError, "v0 holds NaN or infinity"),
+        ({"duration": -1.0}, err.ProblemError, "duration is -1.0"),
+        ({"duration": np.nan}, err.ProblemError, "duration = nan"),
+        ({"duration": np.inf}, err.ProblemError, "finite"),
+        ({"rtol": 0.0}, err.ProblemError, "rtol is 0.0"),
+        ({"atol": -1.0}, err.ProblemError, "atol is -1.0"),
+        ({"formulation": "newton"}, err.UnknownNameError, "'newton'; valid: .*'projection'"),
+        ({"equations": MISSPELT}, err.UnknownNameError, "gama"),
+        ({"initial": InitialConditions(mask=[1])}, err.ProblemError, r"no mask.*with_mask\(\)"),
+        ({"times": [0.2, 0.1]}, err.ProblemError, "times must be sorted"),
+        ({"times": [0.2, 9.0]}, err.ProblemError, "between 0 and 1 s"),
+        ({"initial": InitialConditions(act=[1.0])}, err.ShapeError, "act has shape"),
+        ({"force": lambda *_: [1.0]}, err.ShapeError, r"force\(t, q, v\) has shape \(1,\)"),
+        ({"force": lambda *_: [np.nan, 0]}, err.ShapeError, "holds NaN"),
+        ({"events": [mb.Switch("s", 0.5, [1, 1])]}, err.ShapeError, "mask of 's' has shape"),
     ],
 )
 def test_bad_input_is_refused_in_words(change, error, words):
@@ -60,19 +50,19 @@ def test_bad_input_is_refused_in_words(change, error, words):
 @pytest.mark.parametrize(
     ("options", "change", "error", "words"),
     [
-        (InitialConditions, {"t0": np.nan}, ProblemError, "t0 = nan"),
-        (IntegrationOptions, {"max_step": 0.0}, ProblemError, "max_step is 0.0"),
-        (IntegrationOptions, {"max_steps": 0}, ProblemError, "max_steps is 0"),
+        (InitialConditions, {"t0": np.nan}, err.ProblemError, "t0 = nan"),
+        (IntegrationOptions, {"max_step": 0.0}, err.ProblemError, "max_step is 0.0"),
+        (IntegrationOptions, {"max_steps": 0}, err.ProblemError, "max_steps is 0"),
         (
             IntegrationOptions,
             {"project": "sometimes"},
-            UnknownNameError,
-            "valid: 'stage', 'step', 'none'",
+            err.UnknownNameError,
+            "valid: 'stage', 'step'",
         ),
-        (EquationOptions, {"row_scale": -1.0}, ProblemError, "row_scale is -1.0"),
-        (EquationOptions, {"rank_tol": np.nan}, ProblemError, "rank_tol = nan"),
-        (EquationOptions, {"rank_tol": 1.0}, ProblemError, "from 0 to below 1"),
-        (EquationOptions, {"baumgarte": 5.0}, ProblemError, "expected a Baumgarte or None"),
+        (EquationOptions, {"row_scale": -1.0}, err.ProblemError, "row_scale is -1.0"),
+        (EquationOptions, {"rank_tol": np.nan}, err.ProblemError, "rank_tol = nan"),
+        (EquationOptions, {"rank_tol": 1.0}, err.ProblemError, "from 0 to below 1"),
+        (EquationOptions, {"baumgarte": 5.0}, err.ProblemError, "expected a Baumgarte or None"),
     ],
 )
 def test_options_check_themselves(options, change, error, words):
@@ -86,13 +76,10 @@ def test_a_start_off_the_manifold_is_moved_or_refused_or_taken():
     assert moved.drift[0] < 1e-12
     assert moved.drift_velocity[0] < 1e-12
     as_given, drifting = InitialConditions(assemble=False), IntegrationOptions(project="none")
-    with pytest.raises(
-        SimulationError, match=r"off the manifold: residual 0\.\d+ of .* over their sizes"
-    ):
+    words = r"off the manifold: residual 0\.\d+ of .* over their sizes"
+    with pytest.raises(err.SimulationError, match=words):
         mb.simulate(system, *start, 0.1, initial=as_given)
-    with pytest.raises(
-        SimulationError, match=r"off the manifold: residual 0\.\d+ of .* over their sizes"
-    ):
+    with pytest.raises(err.SimulationError, match=words):
         mb.simulate_fixed_step(system, *start, 0.01, 10, keep=10, initial=as_given)
     taken = mb.simulate(system, *start, 0.1, initial=as_given, integration=drifting)
     np.testing.assert_array_equal(taken.q[0], start[0])
@@ -100,7 +87,7 @@ def test_a_start_off_the_manifold_is_moved_or_refused_or_taken():
 
 def test_a_motion_that_ends_early_says_when_and_why_and_keeps_what_was_reached():
     few = IntegrationOptions(max_steps=50)
-    with pytest.raises(MotionError, match=r"max_steps = 50 ") as stopped:
+    with pytest.raises(err.MotionError, match=r"max_steps = 50 ") as stopped:
         mb.simulate(
             particle(1), [0.0], [1.0], 5.0, force=lambda t, *_: [np.sin(1e4 * t)], integration=few
         )
@@ -109,7 +96,7 @@ def test_a_motion_that_ends_early_says_when_and_why_and_keeps_what_was_reached()
     def burst(t, *_):
         return [1 / (1 - t) ** 2]
 
-    with pytest.raises(MotionError, match=r"collapsed at t = (1|0\.99)") as collapsed:
+    with pytest.raises(err.MotionError, match=r"collapsed at t = (1|0\.99)") as collapsed:
         mb.simulate(particle(1), [0.0], [0.0], 2.0, force=burst)
     reached = collapsed.value.trajectory
     assert isinstance(reached, mb.Trajectory)
@@ -133,7 +120,7 @@ def test_samples_are_those_that_were_asked_for(times):
     motion = mb.simulate(system, [0.7], [0.0], 0.3, times=times)
     np.testing.assert_array_equal(motion.t, times)
     np.testing.assert_allclose(motion.q[:, 0], 0.7 * np.cos(2 * np.array(times)), atol=1e-8)
-    with pytest.raises(ProblemError, match="times is empty"):
+    with pytest.raises(err.ProblemError, match="times is empty"):
         mb.simulate(system, [0.7], [0.0], 0.3, times=[])
 
 
@@ -141,7 +128,7 @@ def test_a_run_that_fails_before_its_first_sample_returns_its_start():
     q, v = ca.SX.sym("q"), ca.SX.sym("v")
     system = mb.from_lagrangian(q, v, kinetic=v**2 / 2)
     few = IntegrationOptions(max_steps=3)
-    with pytest.raises(MotionError) as stopped:
+    with pytest.raises(err.MotionError) as stopped:
         mb.simulate(
             system, [0.7], [0.5], 9.0, times=[9.0], force=lambda t, *_: [np.cos(t)], integration=few
         )
@@ -189,7 +176,7 @@ def test_plots_show_four_panels_and_missing_matplotlib_is_named(tmp_path, monkey
     assert [axis.get_ylabel() for axis in figure.axes] == ["q", "v", "energy [J]", "drift"]
     figure.savefig(tmp_path / "run.png")
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingExtraError, match=r"mbcasadi\[tools\]"):
+    with pytest.raises(err.MissingExtraError, match=r"mbcasadi\[tools\]"):
         trajectory.plot()
 
 

@@ -36,13 +36,9 @@ def test_forty_thousand_steps_of_a_four_bar_neither_drift_nor_grow():
     system = frictionless_four_bar()
     memory = []
     run = simulate_fixed_step(
-        system,
-        system.tree.q0,
-        turning(system, 20.0),
-        1e-3,
-        40_000,
+        system, system.tree.q0, turning(system, 20.0), 1e-3, 40_000,
         progress=lambda *_: memory.append(resident()),
-    )
+    )  # fmt: skip
     assert run.steps == 40_000
     assert run.t[-1] == pytest.approx(40.0)
     assert run.q[-1, 0] > 100 * 2 * np.pi  # the crank turns

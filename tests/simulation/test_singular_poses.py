@@ -169,7 +169,7 @@ def test_projection_after_the_step_collapses_where_projection_in_the_stages_does
     """
     collapses = []
     for atol in (1e-15, 5e-15):
-        for offset in (-1e-5, -1e-6, -1e-7, -1e-8, 1e-8, 1e-7, 1e-6, 1e-5):
+        for offset in (-1e-6, -1e-7, 1e-8, 1e-6):
             tight = TIGHTEST | {"atol": atol}
             tick = SampledLaw(lambda *_: [], first_crossing(5.0) + offset)
             staged = run(5.0, 0.6, controller=tick, **tight)

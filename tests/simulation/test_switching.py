@@ -128,13 +128,8 @@ def controller(period: float, size: int = 1) -> mb.Controller:
     q, v, z = ca.SX.sym("q", size), ca.SX.sym("v", size), ca.SX.sym("z", 1)
     ref = ca.SX.sym("ref", 1)
     u = 20 * (ref - q) - 6 * v + 5 * z
-    law = ca.Function(
-        "law",
-        [q, v, ref, z],
-        [u, z + period * (ref - q)],
-        ["q", "v", "ref", "z"],
-        ["u", "z_next"],
-    )
+    outputs, names = [u, z + period * (ref - q)], ["q", "v", "ref", "z"]
+    law = ca.Function("law", [q, v, ref, z], outputs, names, ["u", "z_next"])
     limit = np.full(size, np.inf)
     return mb.Controller("law", law, (), (), -limit, limit, np.zeros(1), period)
 
@@ -154,20 +149,11 @@ def test_a_controller_with_a_state_and_a_reference_reaches_it():
         mb.simulate(system, [0.0], [0.0], 1.0, controller=lambda *_: 0)
 
 
-FILTERED = """
-<mujoco model="filtered">
-  <option gravity="0 0 0"/>
-  <worldbody>
-    <body name="cart">
-      <joint name="slide" type="slide" axis="1 0 0"/>
-      <inertial pos="0 0 0" mass="2" diaginertia="1 1 1"/>
-    </body>
-  </worldbody>
-  <actuator>
-    <general joint="slide" dyntype="filter" dynprm="0.3" gainprm="5"/>
-  </actuator>
-</mujoco>
-"""
+FILTERED = """<mujoco><option gravity="0 0 0"/><worldbody><body name="cart">
+  <joint name="slide" type="slide" axis="1 0 0"/>
+  <inertial pos="0 0 0" mass="2" diaginertia="1 1 1"/></body></worldbody>
+  <actuator><general joint="slide" dyntype="filter" dynprm="0.3" gainprm="5"/></actuator>
+  </mujoco>"""
 
 
 def test_activations_are_integrated_with_the_motion():

@@ -6,7 +6,7 @@ controller joins by one entry; its states are inputs by name, a state in each co
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -67,7 +67,8 @@ def limited(build, limit=None, joints=None, **options):
     def build_limited(system):
         chosen = () if joints is None else (laws.joint_coordinates(system, joints),)
         more = (
-            options | {"ctrl_limits": np.tile([-limit, limit], (system.nu, 1))}
+            options
+            | {"options": laws.LawOptions(ctrl_limits=np.tile([-limit, limit], (system.nu, 1)))}
             if limit
             else options
         )
@@ -125,8 +126,7 @@ LIMITED = {
         limited(
             laws.hybrid_motion_force_control,
             joints=("tip", "q1"),
-            gains=FORCE_LOOP,
-            rows=("surface.2",),
+            gains=replace(FORCE_LOOP, rows=("surface.2",)),
         ),
     ),
     "least_norm": ("cooperating_arms", bar("least_norm")),

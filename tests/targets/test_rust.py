@@ -53,18 +53,9 @@ def test_rust_gives_the_recorded_control(name, recorded, reference, tmp_path):
     run("gcc", "-std=c99", "-O2", "-c", source, "-o", "law.o", cwd=tmp_path)
     run("ar", "rcs", "liblaw.a", "law.o", cwd=tmp_path)
     run(
-        rustc,
-        "--edition=2021",
-        "-O",
-        "main.rs",
-        "-L",
-        ".",
-        "-l",
-        "static=law",
-        "-l",
-        "m",
+        rustc, "--edition=2021", "-O", "main.rs", "-L", ".", "-l", "static=law", "-l", "m",
         cwd=tmp_path,
-    )
+    )  # fmt: skip
     run("./main", cwd=tmp_path)
     expected = reference(name).outputs[:, : project.manifest["outputs"][0]["size"]]
     found = np.fromfile(tmp_path / "outputs").reshape(expected.shape)

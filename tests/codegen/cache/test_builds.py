@@ -14,7 +14,6 @@ from mbcasadi.codegen.cache.keys import build_key, text_key
 from mbcasadi.codegen.casadi_c import generate
 from mbcasadi.codegen.compiled_function import compiled_function
 from mbcasadi.codegen.compiler import compile_c, find_compiler
-from mbcasadi.description import Controller, Signal, TuningParameter
 from mbcasadi.errors import CompilerError, ExportError
 
 FLAGS = ("-O0", "-shared", "-fPIC")
@@ -128,17 +127,13 @@ def controller(gain=2.0, z0=0.0, limit=1.0, period=0.01, tuning=0.5):
     q, z, p = (ca.SX.sym(name) for name in ("q", "z", "tuning"))
     u = ca.fmax(-limit, ca.fmin(limit, gain * q + z + p * q))
     names = ["q", "tuning", "z"], ["u", "z_next"]
-    return Controller(
-        name="held",
-        function=ca.Function("held", [q, p, z], [u, z + period * u], *names),
-        inputs=tuple(Signal(name, (name,), ("",)) for name in names[0]),
-        outputs=tuple(Signal(name, (name,), ("",)) for name in names[1]),
-        u_min=np.array([-limit]),
-        u_max=np.array([limit]),
-        z0=np.array([z0]),
-        period=period,
-        tuning=(TuningParameter("p", tuning),),
-    )
+    return mb.Controller(
+        name="held", function=ca.Function("held", [q, p, z], [u, z + period * u], *names),
+        inputs=tuple(mb.Signal(name, (name,), ("",)) for name in names[0]),
+        outputs=tuple(mb.Signal(name, (name,), ("",)) for name in names[1]),
+        u_min=np.array([-limit]), u_max=np.array([limit]), z0=np.array([z0]), period=period,
+        tuning=(mb.TuningParameter("p", tuning),),
+    )  # fmt: skip
 
 
 def held(changed, folder):
@@ -147,17 +142,11 @@ def held(changed, folder):
     return float(out["u"][0]), float(out["z_next"][0])
 
 
-@pytest.mark.parametrize(
-    ("change", "u", "z"),
-    [
-        ({}, 1.0, 0.01),
-        ({"gain": 1.0}, 0.6, 0.006),
-        ({"z0": -0.5}, 0.5, -0.495),
-        ({"limit": 0.75}, 0.75, 0.0075),
-        ({"period": 0.02}, 1.0, 0.02),
-        ({"tuning": -1.0}, 0.4, 0.004),
-    ],
-)
+@pytest.mark.parametrize(("change", "u", "z"), [
+    ({}, 1.0, 0.01), ({"gain": 1.0}, 0.6, 0.006), ({"z0": -0.5}, 0.5, -0.495),
+    ({"limit": 0.75}, 0.75, 0.0075), ({"period": 0.02}, 1.0, 0.02),
+    ({"tuning": -1.0}, 0.4, 0.004),
+])  # fmt: skip
 def test_a_changed_controller_is_never_taken_for_another(change, u, z, tmp_path, runs):
     assert held(controller(), tmp_path / "first") == pytest.approx((1.0, 0.01))
     assert held(controller(), tmp_path / "same") == pytest.approx((1.0, 0.01))

@@ -10,7 +10,6 @@ import numpy as np
 
 import mbcasadi as mb
 from mbcasadi import models
-from mbcasadi.description import Controller, Signal
 from mbcasadi.validation import demo
 from mbcasadi.validation.spec import build_experiment, example_inputs, read_spec
 
@@ -79,17 +78,11 @@ def state(data):
     return np.concatenate([[data.time], data.qpos, data.qvel, data.act, data.ctrl])
 
 
-FILTERED = """
-<mujoco model="filtered">
-  <option timestep="0.002" gravity="0 0 0"/>
-  <worldbody>
-    <body><joint name="slide" type="slide" axis="1 0 0"/><geom size="0.1" mass="2"/></body>
-  </worldbody>
-  <actuator>
-    <general name="push" joint="slide" dyntype="filter" dynprm="0.05" gainprm="3"/>
-  </actuator>
-</mujoco>
-"""
+FILTERED = """<mujoco model="filtered"><option timestep="0.002" gravity="0 0 0"/><worldbody>
+  <body><joint name="slide" type="slide" axis="1 0 0"/><geom size="0.1" mass="2"/></body>
+  </worldbody><actuator>
+  <general name="push" joint="slide" dyntype="filter" dynprm="0.05" gainprm="3"/>
+  </actuator></mujoco>"""
 RESULTS = ("u", "z_next", "status")
 BREAKS_AT = 0.1  # m: beyond it the law's arithmetic gives NaN
 
@@ -108,15 +101,10 @@ def hand_made(name, breaks_at=np.inf):
 
     def signal(n):
         label, unit = units.get(n, (n, ""))
-        return Signal(n, (label,), (unit,))
+        return mb.Signal(n, (label,), (unit,))
 
-    return Controller(
-        name=name,
-        function=function,
-        inputs=tuple(signal(n) for n in names),
-        outputs=tuple(signal(n) for n in RESULTS),
-        u_min=np.array([-np.inf]),
-        u_max=np.array([np.inf]),
-        z0=np.array([0.01]),
-        period=0.006,
-    )
+    return mb.Controller(
+        name=name, function=function, inputs=tuple(signal(n) for n in names),
+        outputs=tuple(signal(n) for n in RESULTS), u_min=np.array([-np.inf]),
+        u_max=np.array([np.inf]), z0=np.array([0.01]), period=0.006,
+    )  # fmt: skip

@@ -3,20 +3,10 @@
 import casadi as ca
 import mujoco
 import numpy as np
+import plugin_problems as plugin
 import pytest
-from plugin_problems import (
-    FILTERED,
-    MUJOCO,
-    declaration,
-    export,
-    exported,
-    hand_made,
-    model_text,
-    with_plugin,
-)
 
 import mbcasadi as mb
-from mbcasadi.description import Controller
 from mbcasadi.errors import ExportError
 
 FAILED = 4
@@ -40,31 +30,27 @@ FAILED = 4
     ],
 )
 def test_what_does_not_fit_is_an_error_at_load(old, new, message):
-    project, _ = exported("four_bar")
-    text, snippet = model_text("four_bar"), declaration(project)
+    project, _ = plugin.exported("four_bar")
+    text, snippet = plugin.model_text("four_bar"), plugin.declaration(project)
     assert old in text + snippet
     text = text.replace('joint="crank"', 'joint="handle"') if "handle" in new else text
     with pytest.raises(ValueError, match=message):
-        with_plugin(project, text.replace(old, new), snippet.replace(old, new))
+        plugin.with_plugin(project, text.replace(old, new), snippet.replace(old, new))
 
 
 def test_a_quantity_that_mujoco_does_not_give_must_come_from_userdata():
-    controller = hand_made("plugin_needs")
+    controller = plugin.hand_made("plugin_needs")
     function, names = controller.function, [s.name for s in controller.inputs]
-    renamed = ca.Function(
-        "plugin_needs",
-        function.sx_in(),
-        function.call(function.sx_in()),
-        ["q", "v", "f_measured", *names[3:]],
-        function.name_out(),
-    )
+    symbols, called = function.sx_in(), ["q", "v", "f_measured", *names[3:]]
+    outputs = function.call(symbols), called, function.name_out()
+    renamed = ca.Function("plugin_needs", symbols, *outputs)
     inputs = [
         s if s.name != "act" else type(s)("f_measured", ("f",), ("N",)) for s in controller.inputs
     ]
-    law = Controller(**(vars(controller) | {"function": renamed, "inputs": tuple(inputs)}))
-    project = export(law, {"ref": [0.2]})
-    text = FILTERED
-    model = with_plugin(project, text)
+    law = mb.Controller(**(vars(controller) | {"function": renamed, "inputs": tuple(inputs)}))
+    project = plugin.export(law, {"ref": [0.2]})
+    text = plugin.FILTERED
+    model = plugin.with_plugin(project, text)
     data, place = mujoco.MjData(model), project.manifest["mujoco"]["userdata"]["f_measured"]
     mujoco.mj_step(model, data)
     assert data.plugin_state[0] == FAILED  # this law does not check its inputs
@@ -73,9 +59,9 @@ def test_a_quantity_that_mujoco_does_not_give_must_come_from_userdata():
     mujoco.mj_step(model, data)
     assert data.plugin_state[0] == 0
     assert model.nuserdata == 4
-    snippet = declaration(project).replace('<config key="userdata" value="0"/>', "")
+    snippet = plugin.declaration(project).replace('<config key="userdata" value="0"/>', "")
     with pytest.raises(ValueError, match="measures 'f_measured', which MuJoCo does not give"):
-        with_plugin(project, text, snippet)
+        plugin.with_plugin(project, text, snippet)
 
 
 def test_a_plain_function_has_no_plugin(tmp_path):
@@ -85,25 +71,25 @@ def test_a_plain_function_has_no_plugin(tmp_path):
     assert not (tmp_path / "out").exists()
     project = mb.export_c(ca.Function("f", [x], [2 * x]), tmp_path / "out")
     with pytest.raises(ExportError, match="export with mujoco_plugin=True"):
-        project.build_mujoco_plugin(MUJOCO)
+        project.build_mujoco_plugin(plugin.MUJOCO)
 
 
 def test_a_law_that_follows_a_reference_needs_one_to_start_with(tmp_path):
     with pytest.raises(ExportError, match=r"give example=\{\"ref\": law\.reference_at\(q0\)\}"):
-        mb.export_c(hand_made("follows"), tmp_path / "out", mujoco_plugin=True)
+        mb.export_c(plugin.hand_made("follows"), tmp_path / "out", mujoco_plugin=True)
     assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_that_is_not_mujocos_is_refused(tmp_path):
-    project, _ = exported("four_bar")
+    project, _ = plugin.exported("four_bar")
     with pytest.raises(ExportError, match=r"holds no include/mujoco/mujoco\.h"):
         project.build_mujoco_plugin(tmp_path)
 
 
 def test_two_instances_on_one_actuator_or_in_one_place_of_userdata_are_an_error_at_load():
     """Of one export or of two; with a place of its own for each they load."""
-    first, second = (export(hand_made(f"claims_{k}"), {"ref": [0.2]}) for k in (1, 2))
-    two = FILTERED.replace('name="slide"', 'name="a_slide"').replace("push", "a_push")
+    first, second = (plugin.export(plugin.hand_made(f"claims_{k}"), {"ref": [0.2]}) for k in (1, 2))
+    two = plugin.FILTERED.replace('name="slide"', 'name="a_slide"').replace("push", "a_push")
     two = two.replace('joint="slide"', 'joint="a_slide"')
     body = '<body><joint name="b_slide" type="slide"/><geom size="0.1" pos="0 1 0"/></body>'
     motor = '<general name="b_push" joint="b_slide" dyntype="filter" dynprm="0.05" gainprm="3"/>'

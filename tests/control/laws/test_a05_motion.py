@@ -281,4 +281,4 @@ def test_options_that_do_not_fit_are_refused_in_words():
 
 
 def free(system):
-    return {"ctrl_limits": np.tile([-1e6, 1e6], (system.nu, 1))}
+    return {"options": LawOptions(ctrl_limits=np.tile([-1e6, 1e6], (system.nu, 1)))}

@@ -107,8 +107,9 @@ def test_the_force_is_the_papers_law_in_reduced_quasi_velocities(name):
 def test_the_force_is_the_desired_one_and_the_motion_that_of_tracking(name, rows):
     """(47): the force has no say in the motion, and the motion none in the force."""
     system, theta = system_of(name), coordinates_of(name)
-    strong = {"ctrl_limits": np.tile([-STRONG, STRONG], (system.nu, 1))}
-    law = quasi_velocity_force(system, theta, rows, kp=K_P, kd=K_D, **strong)
+    strong = {"options": LawOptions(ctrl_limits=np.tile([-STRONG, STRONG], (system.nu, 1)))}
+    gains = ForceGains(rows=rows)
+    law = quasi_velocity_force(system, theta, gains=gains, kp=K_P, kd=K_D, **strong)
     plain = quasi_velocity_tracking(system, theta, kp=K_P, kd=K_D, **strong)
     fd, rng = mb.forward_dynamics(system, "lagrange", derivatives=False), np.random.default_rng(7)
     row = int(rows[0].split(".")[1])
@@ -151,7 +152,7 @@ def test_what_does_not_fit_is_refused_by_name():
     with pytest.raises(err.ProblemError, match=r"kd has shape \(2,\), expected a number or \(4,\)"):
         quasi_velocity_tracking(five_bar, theta, kd=[1.0, 2.0])
     with pytest.raises(err.UnknownNameError, match=r"'pin.3'.*'pin.2'"):
-        quasi_velocity_force(five_bar, theta, ("pin.3",))
+        quasi_velocity_force(five_bar, theta, gains=ForceGains(rows=("pin.3",)))
     with pytest.raises(err.ProblemError, match="diverges"):
         quasi_velocity_force(five_bar, theta, gains=ForceGains(1.5))
     with pytest.raises(err.ShapeError, match=r"\(1, 3\).*\(1, 4\)"):

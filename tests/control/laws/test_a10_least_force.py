@@ -21,6 +21,7 @@ from numpy.testing import assert_allclose
 import mbcasadi as mb
 import mbcasadi.errors as err
 from mbcasadi.control.laws import (
+    ForceGains,
     LawOptions,
     composite_error,
     function_coordinates,
@@ -34,7 +35,7 @@ TO_MM = np.array([1e3, 1, 1])
 
 
 def limits(system):
-    return {"ctrl_limits": np.tile([-STRONG, STRONG], (system.nu, 1))}
+    return {"options": LawOptions(ctrl_limits=np.tile([-STRONG, STRONG], (system.nu, 1)))}
 
 
 def terms_of(system, q, v):
@@ -130,8 +131,8 @@ def test_beside_a_force_the_rest_is_the_least_quasi_force():
     pairs = [(arm, coordinates_of("twin")), in_millimetres(arm)]
     laws = [
         quasi_velocity_force(
-            system.with_rows(*p, phi=2 * system.constraint(p[0])), theta, ("phi0.0",),
-            kp=K_P, kd=K_D, **limits(system),
+            system.with_rows(*p, phi=2 * system.constraint(p[0])), theta,
+            gains=ForceGains(rows=("phi0.0",)), kp=K_P, kd=K_D, **limits(system),
         )
         for system, theta in pairs
     ]  # fmt: skip

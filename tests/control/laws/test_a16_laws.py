@@ -221,7 +221,7 @@ def test_the_energy_of_the_velocity_error_falls_by_damping_alone(mask):
     every = mb.from_equations(*x, **parts).with_mask()  # an actuator each: nothing is out of reach
     rows, K_d = np.repeat(mask, 6).astype(float), np.diag(np.linspace(1.0, 9.0, 9))
     K_d[0, 3] = K_d[3, 0] = 0.7
-    paper = {"metric": np.eye(9), "ctrl_limits": wide(every)}
+    paper = {"metric": np.eye(9), "options": LawOptions(ctrl_limits=wide(every))}
     tracking = dependent_tracking(every, kp=GAIN, kd=K_d, **paper)
     rng, fd = np.random.default_rng(4), mb.forward_dynamics(every, derivatives=False)
     for q, v in zip(*(x.T for x in manifold_states(arms(), 3, 5, rows=rows)), strict=True):
@@ -304,6 +304,7 @@ def test_rows_and_gains_that_do_not_fit_are_refused():
         err.UnsupportedFeatureError, "rows that are not", lambda: dependent_tracking(rows, kd=1.0)
     )
     refused(err.ProblemError, "kd = 0", lambda: dependent_tracking(arms(), kd=0.0))
-    for bad in ({"kp": -1.0}, {"kd": (1.0, 2.0)}, {"sigma": -0.1}):
+    refused(err.ProblemError, "sigma", lambda: DryFriction(sigma=-0.1))
+    for bad in ({"kp": -1.0}, {"kd": (1.0, 2.0)}):
         with pytest.raises(err.ProblemError, match=next(iter(bad))):
             dependent_regulation(arms(), **({"kp": 1.0, "kd": 1.0} | bad))

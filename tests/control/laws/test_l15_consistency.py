@@ -16,7 +16,7 @@ arms = pytest.fixture(scope="module")(lambda: robots.system())
 
 
 def test_the_bar_of_the_five_links_can_be_kept_with_three_motors_to_spare(arms):
-    report = servo_report(arms, bar_rows(arms), robots.START, y=[1.5, 0, 0])
+    report = servo_report(arms, bar_rows(arms), robots.START, signals={"y": [1.5, 0, 0]})
     assert (report.rank_rows, report.rank_motion, report.rank_control) == (3, 3, 3)
     assert report.consistent
     assert report.controllable
@@ -34,7 +34,7 @@ def test_one_row_too_many_is_decided_by_the_loop_and_named(arms):
     far = ca.sumsqr(fourth - ca.vertcat(robots.SPAN, 0))  # constant: link 5 is rigid
     rows = servo_rows(arms, q, v, phi=ca.vertcat(robots.bar_pose(q), far) - y, y=y, names=names)
     signals = {"y": [1.5, 0, 0, 1], "yddot": [0, 0.5, 0, 0.3]}
-    report = servo_report(arms, rows, robots.START, **signals)
+    report = servo_report(arms, rows, robots.START, signals=signals)
     assert (report.rank_rows, report.rank_motion) == (4, 3)
     assert not report.consistent
     assert not report.attainable
@@ -42,16 +42,16 @@ def test_one_row_too_many_is_decided_by_the_loop_and_named(arms):
     assert "the passive constraints decide reach, and leave 3 free" in report.in_words
     assert "The desired acceleration of reach contradicts" in report.in_words
     signals["yddot"] = [0, 0.5, 0, 0]
-    assert servo_report(arms, rows, robots.START, **signals).consistent
+    assert servo_report(arms, rows, robots.START, signals=signals).consistent
 
 
 def test_rows_that_repeat_each_other_are_consistent_only_if_they_ask_for_the_same(arms):
     """(27): `A A⁺ b = b`."""
     q, v, y = ca.SX.sym("q", 5), ca.SX.sym("v", 5), ca.SX.sym("y", 2)
     rows = servo_rows(arms, q, v, phi=ca.vertcat(q[2] - y[0], 2 * q[2] - y[1]), y=y)
-    same = servo_report(arms, rows, robots.START, yddot=[1.0, 2.0])
+    same = servo_report(arms, rows, robots.START, signals={"yddot": [1.0, 2.0]})
     assert (same.rank_rows, same.consistent, same.attainable) == (1, True, True)
-    other = servo_report(arms, rows, robots.START, yddot=[1.0, 1.0])
+    other = servo_report(arms, rows, robots.START, signals={"yddot": [1.0, 1.0]})
     assert not other.consistent
     assert "Servo rows: 2, independent: 1" in other.in_words
     assert_allclose(other.contradiction @ [1, 2], 0, atol=1e-12)  # least squares
@@ -97,7 +97,7 @@ def test_the_grasp_decides_whether_motors_reach_the_bar():
 
 def test_wrong_sizes_are_refused(arms):
     with pytest.raises(err.ShapeError, match="yddot"):
-        servo_report(arms, bar_rows(arms), robots.START, yddot=[1.0])
+        servo_report(arms, bar_rows(arms), robots.START, signals={"yddot": [1.0]})
     refused(err.ShapeError, "q", lambda: servo_report(arms, bar_rows(arms), [0.0]))
 
 

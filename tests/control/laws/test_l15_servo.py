@@ -288,5 +288,6 @@ def test_what_is_no_servo_law_is_refused(arms):
 
 def law_of(arms, rows=None, **options):
     """Servo control of the bar or other rows, least in the Euclidean norm as in the paper."""
-    plain = {"control_metric": np.eye(arms.nu), "ctrl_limits": wide_limits(arms)}
+    wide = LawOptions(ctrl_limits=wide_limits(arms))
+    plain = {"control_metric": np.eye(arms.nu), "options": wide}
     return servo_control(arms, rows or bar_rows(arms), **plain | options)

@@ -8,17 +8,16 @@ import numpy as np
 import pytest
 
 import mbcasadi as mb
-from mbcasadi.codegen import export_c
+from mbcasadi import mpc
 from mbcasadi.control import FrameTask, InverseDynamicsQP
 from mbcasadi.errors import ProblemError, UnknownNameError
-from mbcasadi.mpc import StepParameters, capture_step
 
 H, HEIGHT, UP = 2e-3, 0.4, 0.06  # s, m, m
 MASS, FOOT = 9.0, 0.01  # kg
 REST = np.array([-0.05, -0.04])  # m, of the trunk, over the feet that stand
 PLACES = np.array([[0.2, 0.15], [0.2, -0.15], [-0.2, 0.15], [-0.2, -0.15]])
 NAMES = ("FL", "FR", "RL", "RR")
-STEP = StepParameters()
+STEP = mpc.StepParameters()
 LEG = """<body name="{0}" pos="{1} {2} -.4"><joint name="{0}" type="slide" axis="0 0 1"/>
   <geom size=".02" mass=".01"/><site name="{0}"/></body>"""
 
@@ -86,14 +85,14 @@ def edge_distance(velocity):
 
 
 def test_a_robot_that_does_not_fall_keeps_its_schedule(law):
-    function, z0 = capture_step(law, NAMES)
+    function, z0 = mpc.capture_step(law, NAMES)
     found = play(law, function, z0, np.tile([0.0, 0.05], (20, 1)))
     np.testing.assert_allclose(found, np.tile([*PLACES[0], UP, 0, 0], (20, 1)), atol=1e-15)
 
 
 def test_the_foot_is_lowered_stands_and_rises_again(law):
     """A push towards the foot, then rest: each phase begins when NumPy says so."""
-    function, z0 = capture_step(law, NAMES)
+    function, z0 = mpc.capture_step(law, NAMES)
     n, pushed, rests = 600, 100, 150
     speed = np.zeros((n, 2))
     speed[50:pushed] = np.outer(np.linspace(0, 0.6, pushed - 50), [0, 1])
@@ -121,7 +120,7 @@ def test_the_foot_is_lowered_stands_and_rises_again(law):
 
 
 def test_a_bad_measurement_changes_nothing_that_is_remembered(law):
-    function, z0 = capture_step(law, NAMES)
+    function, z0 = mpc.capture_step(law, NAMES)
     ref, mask = schedule(law)
     for bad in (np.nan, np.inf, 1e300):
         q = pose([UP, 0, 0, 0])
@@ -132,7 +131,7 @@ def test_a_bad_measurement_changes_nothing_that_is_remembered(law):
 
 def test_a_state_that_is_no_number_starts_again(law):
     """In the middle of a way down, where place and time of its start count."""
-    function, z0 = capture_step(law, NAMES)
+    function, z0 = mpc.capture_step(law, NAMES)
     (ref, mask), q, still = schedule(law), pose([UP, 0, 0, 0]), np.zeros(10)
     falls = np.r_[0, 0.6, np.zeros(8)]
     lowered = np.array(function(q, falls, np.zeros(12), ref, mask, z0)[2]).ravel()
@@ -148,8 +147,8 @@ def test_a_state_that_is_no_number_starts_again(law):
 
 
 def test_the_generated_c_is_the_function(law, tmp_path):
-    function, z0 = capture_step(law, NAMES)
-    compiled = export_c(function, tmp_path / "step").load(flags=("-O0",))
+    function, z0 = mpc.capture_step(law, NAMES)
+    compiled = mb.export_c(function, tmp_path / "step").load(flags=("-O0",))
     rng, (ref, mask) = np.random.default_rng(0), schedule(law)
     z, phases = z0, set()
     for k in range(40):
@@ -166,12 +165,12 @@ def test_the_generated_c_is_the_function(law, tmp_path):
 
 def test_what_is_no_robot_on_its_feet_is_refused(law):
     with pytest.raises(UnknownNameError, match="FrameTask"):
-        capture_step(law, ("FL", "FR", "RL", "tail"))
+        mpc.capture_step(law, ("FL", "FR", "RL", "tail"))
     with pytest.raises(ProblemError, match="3 feet, 4 contacts"):
-        capture_step(law, NAMES[:3])
+        mpc.capture_step(law, NAMES[:3])
     with pytest.raises(ProblemError, match="calm"):
-        StepParameters(calm=0.0)
+        mpc.StepParameters(calm=0.0)
     with pytest.raises(ProblemError, match="position 'xz'"):
-        capture_step(law_of(NAMES[:1], position="xz"), NAMES[:1])
+        mpc.capture_step(law_of(NAMES[:1], position="xz"), NAMES[:1])
     with pytest.raises(ProblemError, match="level floor"):
-        capture_step(law_of(NAMES[:1], normal=(0.1, 0.0, 1.0)), NAMES[:1])
+        mpc.capture_step(law_of(NAMES[:1], normal=(0.1, 0.0, 1.0)), NAMES[:1])

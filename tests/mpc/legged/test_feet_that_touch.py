@@ -1,4 +1,4 @@
-"""Early and late touch-down: the flags of a foot, the planner with them, and its C."""
+"""Flat feet of which each corner is a contact: gait, early and late touch-down, and the C."""
 
 import casadi as ca
 import mujoco
@@ -6,24 +6,15 @@ import numpy as np
 import pytest
 
 import mbcasadi as mb
-from mbcasadi import models
-from mbcasadi.codegen import export_c
+from mbcasadi import models, mpc
 from mbcasadi.control import ComTask, FrameTask, InverseDynamicsQP, PostureTask
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc import (
-    Gait,
-    SwingParameters,
-    TouchDown,
-    single_rigid_body,
-    single_rigid_body_mpc,
-    walking_planner,
-)
 from mbcasadi.mpc.legged.pressing_force import touch_down_of
 from mbcasadi.mpc.legged.touch_down import FootFlags, FootForce, next_flags
 
 CORNERS = tuple(f"{side}_foot_{i}" for side in ("left", "right") for i in range(1, 5))
-GAIT = Gait(0.6, 0.6, (0.0,) * 4 + (0.5,) * 4)
-RULE = TouchDown(40.0, 20.0, speed=0.3, depth=0.02)
+GAIT = mpc.Gait(0.6, 0.6, (0.0,) * 4 + (0.5,) * 4)
+RULE = mpc.TouchDown(40.0, 20.0, speed=0.3, depth=0.02)
 STANDS, SWINGS, ENDS = 0.03, 0.36, 0.6  # s: both feet stand, the left one leaves, is to land
 PERIOD, SLOW, HORIZON = 0.002, 0.03, 4
 WEIGHTS = [50, 50, 50, 100, 100, 300, 0.2, 0.2, 0.5, 2, 2, 2]
@@ -33,13 +24,8 @@ def flags_over(schedule, shares, forces, least=None):
     """Return `stands` at each tick of a foot that stood before; all contacts alike by default."""
     names = ("stands", "left", "scheduled", "share", "force", "least")
     s = {name: ca.SX.sym(name) for name in names}
-    now = next_flags(
-        RULE,
-        FootFlags(s["stands"], s["left"]),
-        s["scheduled"],
-        s["share"],
-        FootForce(s["force"], s["least"]),
-    )
+    flags, force = FootFlags(s["stands"], s["left"]), FootForce(s["force"], s["least"])
+    now = next_flags(RULE, flags, s["scheduled"], s["share"], force)
     step = ca.Function("step", list(s.values()), list(now))
     flags, found = (1.0, 0.0), []
     for tick in zip(schedule, shares, forces, forces if least is None else least, strict=True):
@@ -89,38 +75,31 @@ class Walker:
         self.system = mb.read_mjcf(models.path("humanoid"))
         self.stand = np.array(self.system.tree.keyframes["stand"]).ravel()
         corners = [mb.Contact(name, friction=0.6, sides=4) for name in CORNERS]
-        body = single_rigid_body(self.system, corners, self.stand)
-        mpc = single_rigid_body_mpc(body, HORIZON, WEIGHTS, 1e-5, period=SLOW)
+        body = mpc.single_rigid_body(self.system, corners, self.stand)
+        law = mpc.single_rigid_body_mpc(body, HORIZON, WEIGHTS, 1e-5, period=SLOW)
         tasks = [FrameTask("pelvis", kind="body", name="trunk"), ComTask()]
         tasks += [FrameTask("torso", kind="body", position="z", orientation="xy")]
         tasks += [FrameTask(name, orientation="", kp=400.0) for name in CORNERS]
-        self.law = InverseDynamicsQP(
-            self.system,
-            [*tasks, PostureTask(weight=0.1)],
-            corners,
-            internal_forces="wrench",
-            force_weight=1e-3,
-            force_reference=True,
-            period=PERIOD,
-        )
-        self.mpc = mpc
-        self.planner = self.planned(RULE)
+        forces = {"internal_forces": "wrench", "force_weight": 1e-3, "force_reference": True}
+        tasks += [PostureTask(weight=0.1)]
+        self.law = InverseDynamicsQP(self.system, tasks, corners, period=PERIOD, **forces)
+        self.mpc = law
+        self.planner, self.scheduled = self.planned(RULE), self.planned(None)
+        poses = (self.system.frame(name).pose(self.stand)[0] for name in CORNERS[:4])
+        self.soles = np.array([np.array(p).ravel() for p in poses])
         self.z = self.planner.z0
 
     def planned(self, rule):
         """Return the planner with a rule."""
-        stepping = SwingParameters(touch_down=rule)
-        return walking_planner(self.law, self.mpc, GAIT, self.stand, stepping=stepping)
+        stepping = mpc.SwingParameters(touch_down=rule)
+        return mpc.walking_planner(self.law, self.mpc, GAIT, self.stand, stepping=stepping)
 
     def tick(self, t, left, right=300.0, q=None, v=None):
         """Return the outputs at a time with the normal forces of the feet; z is kept."""
         forces = np.zeros((8, 3))
         forces[:4, 0], forces[4:, 0] = left / 4, right / 4
-        inputs = {
-            "q": self.stand if q is None else q,
-            "v": np.zeros(self.system.nv) if v is None else v,
-        }
-        inputs |= {"t": t, "command": np.zeros(3), "u": self.planner.u0, "z": self.z}
+        q, v = self.stand if q is None else q, np.zeros(self.system.nv) if v is None else v
+        inputs = {"q": q, "v": v, "t": t, "command": np.zeros(3), "u": self.planner.u0, "z": self.z}
         out = self.planner.function(**inputs, f_measured=forces.ravel())
         out = {name: np.array(value).ravel() for name, value in out.items()}
         self.z = out["z_next"]
@@ -161,8 +140,7 @@ def test_an_early_foot_stands_where_it_is_and_the_mpc_knows(walker):
     walker.swing(0.52)
     out = walker.tick(0.52, 60.0)
     np.testing.assert_array_equal(out["mask"][:8], 1)
-    soles = [np.array(walker.system.frame(n).pose(walker.stand)[0]).ravel() for n in CORNERS[:4]]
-    np.testing.assert_allclose(walker.places(out), soles, atol=1e-12)
+    np.testing.assert_allclose(walker.places(out), walker.soles, atol=1e-12)
     assert np.abs(walker.places(out, "velocity")).max() == 0
     rows = out["outer_mask"].reshape(HORIZON, 8)
     assert rows.min() == 1  # to the end of the swing it stands early, then by the schedule
@@ -180,8 +158,8 @@ def test_a_late_foot_goes_on_downwards_to_its_depth_and_then_waits(walker):
     later = first
     for k in range(60):
         later = walker.tick(ENDS + 1e-6 + (k + 1) * PERIOD, 0.0)
-    soles = np.array([walker.system.frame(n).pose(walker.stand)[0] for n in CORNERS[:4]])
-    np.testing.assert_allclose(walker.places(later)[:, 2], soles[:, 2, 0] - RULE.depth, atol=1e-9)
+    lowest = walker.soles[:, 2] - RULE.depth
+    np.testing.assert_allclose(walker.places(later)[:, 2], lowest, atol=1e-9)
     assert np.abs(walker.places(later, "velocity")).max() == 0
     touched = walker.tick(ENDS + 0.13, 60.0)
     np.testing.assert_array_equal(touched["mask"][:4], 1)
@@ -227,7 +205,7 @@ def test_tasks_beside_trunk_and_feet_go_along_with_the_desired_pose(walker):
 
 
 def test_the_c_is_the_planner_and_bad_forces_leave_no_trace(walker, tmp_path):
-    project = export_c(walker.planner, tmp_path / "c")
+    project = mb.export_c(walker.planner, tmp_path / "c")
     text = project.header.read_text()
     for name in ("F_MEASURED_LEFT_FOOT_1_N", "Z_FOOT_1_STANDS", "Z_REFERENCE_FOOT"):
         assert f"WALKING_PLANNER_{name}" in text
@@ -259,20 +237,47 @@ def test_forces_are_those_of_a_foot_that_is_pressed_on_the_ground(walker):
     solved = np.zeros((1, model.nv))
     mujoco.mj_solveM(model, data, solved, row[None, :])
     expected = 400.0 * 0.005 / float(solved[0] @ row)
-    found = touch_down_of(TouchDown(), walker.law, [range(4), range(4, 8)], walker.stand)
+    found = touch_down_of(mpc.TouchDown(), walker.law, [range(4), range(4, 8)], walker.stand)
     assert found.on_force == pytest.approx(expected, rel=1e-6)
     assert found.off_force == pytest.approx(expected / 2, rel=1e-6)
     with pytest.raises(ProblemError, match=r"would never touch; expected about"):
-        walker.planned(TouchDown(21 * expected, depth=0.1))
+        walker.planned(mpc.TouchDown(21 * expected, depth=0.1))
 
 
-@pytest.mark.parametrize(
-    ("numbers", "words"),
-    [
-        ((20.0, 40.0), "off_force <= on_force"),
-        ((0.0, 0.0), "on_force = 0"),
-    ],
-)
-def test_forces_that_contradict_each_other_are_refused(numbers, words):
-    with pytest.raises(ProblemError, match=words):
-        TouchDown(*numbers)
+def test_forces_that_contradict_each_other_are_refused():
+    for numbers, words in (((20.0, 40.0), "off_force <= on_force"), ((0.0, 0.0), "on_force = 0")):
+        with pytest.raises(ProblemError, match=words):
+            mpc.TouchDown(*numbers)
+
+
+def by_schedule(walker, t):
+    """Return the outputs of a planner without the rule while the robot moves ahead."""
+    ahead = np.eye(walker.system.nv)[0]
+    planner = walker.scheduled
+    given = {"q": walker.stand, "v": 0.3 * ahead, "command": [0.4, 0, 0], "u": planner.u0, "t": t}
+    return {k: np.array(x).ravel() for k, x in planner.function(**given, z=planner.z0).items()}
+
+
+@pytest.mark.parametrize("t", [0.38, 0.45, 0.55])  # s; the left foot is in the air
+def test_the_corners_of_a_sole_swing_as_one_body(walker, t):
+    """Their distances stay those of the stance, and they have moved ahead and up."""
+    places = walker.places(by_schedule(walker, t)), walker.soles
+    swinging, standing = (p[:, None] - p[None] for p in places)
+    assert np.min((places[0] - places[1])[:, 2]) > 1e-9
+    np.testing.assert_allclose(swinging, standing, atol=1e-9)
+
+
+def test_a_sole_is_on_or_off_with_all_its_corners(walker):
+    for t, on in ((0.1, [1, 0]), (0.33, [1, 1]), (0.45, [0, 1])):
+        np.testing.assert_array_equal(by_schedule(walker, t)["mask"][:8], np.repeat(on, 4))
+
+
+def test_tasks_that_the_planner_does_not_compute_hold_the_stance(walker):
+    """No zeros: the posture has the angles of the pose, quaternions have length one."""
+    ref, slices = by_schedule(walker, 0.38)["ref"], walker.law.reference_slices
+    names = walker.law.tasks[-1].components(walker.system)
+    place = {joint.name: joint.qpos for joint in walker.system.tree.joints}
+    wanted = walker.stand[[place[name] for name in names]]
+    assert np.any(wanted != 0)
+    np.testing.assert_array_equal(ref[slices["posture.q"]], wanted)
+    assert np.linalg.norm(ref[slices["trunk.quaternion"]]) == pytest.approx(1.0)

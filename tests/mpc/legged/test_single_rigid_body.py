@@ -4,41 +4,15 @@ import numpy as np
 import pytest
 import quadprog
 from scipy.linalg import expm
+from support.mpc_cases import BODY, BODY_WEIGHTS, FEET, rigid_body, trotting
 
+import mbcasadi as mb
 import mbcasadi.errors as err
-from mbcasadi.codegen import export_c
-from mbcasadi.mpc.legged.rigid_body import SingleRigidBody
-from mbcasadi.mpc.legged.rigid_body_mpc import single_rigid_body_mpc
 
 SOLVERS_AGREE = 1e-7  # of the weight
 LARGE = 100.0  # rad, m or their rates, beyond what a robot does
-BODY = SingleRigidBody(12.0, np.diag([0.07, 0.26, 0.24]), friction=0.5, f_min=5.0, f_max=90.0)
-FEET = np.array([[0.2, 0.13, 0], [0.2, -0.13, 0], [-0.2, 0.13, 0], [-0.2, -0.13, 0]])
-Q = np.array([5.0, 5, 10, 10, 10, 50, 0.1, 0.1, 0.1, 0.5, 0.5, 0.5])
-RHO, PERIOD, HORIZON = 1e-4, 0.03, 5
-STATES_CHECKED, SPARSE_EVERY = 1000, 50
-TROT = np.array([[1.0, 0, 0, 1], [0, 1, 1, 0]])
-
-
-def controller_of(horizon=HORIZON, **options):
-    given = {"rho": RHO, "period": PERIOD} | options
-    return single_rigid_body_mpc(BODY, horizon, Q, given.pop("rho"), **given)
-
-
-def draw(rng, horizon=HORIZON):
-    """Return x0, feet, ref and mask of a body that trots and was pushed."""
-    ref = np.zeros((horizon, 12))
-    x0 = 0.1 * rng.standard_normal(12)
-    x0[2] = ref[:, 2] = 3 * rng.standard_normal()
-    x0[9:] *= 5
-    x0[5] += 0.3
-    ref[:, 5] = 0.3
-    ref[:, 9] = 0.5 * rng.standard_normal()
-    c, s = np.cos(x0[2]), np.sin(x0[2])
-    feet = FEET @ np.array([[c, s, 0], [-s, c, 0], [0, 0, 1]]) + 0.02 * rng.standard_normal((4, 3))
-    phase = (np.arange(horizon) + rng.integers(8)) // 4 % 2
-    mask = np.ones((horizon, 4)) if rng.random() < 0.3 else TROT[phase]
-    return x0, feet.ravel(), ref.ravel(), mask.ravel()
+RHO, PERIOD, HORIZON = 1e-4, 0.03, 3  # of the registry's case
+STATES_CHECKED, SPARSE_EVERY = 400, 40
 
 
 def equations(x0, feet):
@@ -67,8 +41,8 @@ def dense_solution(x0, feet, ref, mask):
     for k in range(N):
         of_f, rest = A @ of_f, A @ rest + drift
         of_f[:, 12 * k : 12 * k + 12] += B
-        H += of_f.T @ np.diag(Q) @ of_f
-        g += of_f.T @ (Q * (rest - ref[12 * k : 12 * k + 12]))
+        H += of_f.T @ np.diag(BODY_WEIGHTS) @ of_f
+        g += of_f.T @ (BODY_WEIGHTS * (rest - ref[12 * k : 12 * k + 12]))
     mu, sides = BODY.friction, []
     sides += [[-1, 0, mu], [1, 0, mu], [0, -1, mu], [0, 1, mu], [0, 0, 1], [0, 0, -1]]
     C = np.kron(np.eye(np.count_nonzero(on) // 3), np.array(sides))
@@ -85,7 +59,7 @@ def sparse_solution(x0, feet, ref, mask):
     A, B, drift = equations(x0, feet)
     off = np.repeat(mask < 0.5, 3)
     nx, nf = 12 * N, 12 * N
-    H = np.diag(np.r_[np.tile(Q, N), np.full(nf, RHO)])
+    H = np.diag(np.r_[np.tile(BODY_WEIGHTS, N), np.full(nf, RHO)])
     motion = np.hstack([np.eye(nx) - np.kron(np.eye(N, k=-1), A), -np.kron(np.eye(N), B)])
     start = np.tile(drift, N)
     start[:12] += A @ x0
@@ -96,22 +70,22 @@ def sparse_solution(x0, feet, ref, mask):
     least = np.tile([0, 0, 0, 0, BODY.f_min, -BODY.f_max], np.count_nonzero(mask > 0.5))
     rows = [motion, still, np.hstack([np.zeros((len(cones), nx)), cones])]
     b = np.concatenate([start, np.zeros(len(still)), least])
-    g = np.r_[np.tile(Q, N) * ref, np.zeros(nf)]
+    g = np.r_[np.tile(BODY_WEIGHTS, N) * ref, np.zeros(nf)]
     solution = quadprog.solve_qp(H, g, np.vstack(rows).T, b, nx + len(still))[0]
     return solution[nx:].reshape(N, 12)
 
 
 @pytest.fixture(scope="module")
-def mpc():
-    return controller_of()
+def law():
+    return rigid_body()
 
 
-def test_forces_are_those_of_the_dense_problem(mpc):
+def test_forces_are_those_of_the_dense_problem(law):
     rng, limited, swinging = np.random.default_rng(0), 0, 0
     for _ in range(100):
-        x0, feet, ref, mask = draw(rng)
+        x0, feet, ref, mask = trotting(law, rng).values()
         u, z, status, *_ = (
-            np.array(out).ravel() for out in mpc.function(x0, feet, ref, mask, mpc.controller.z0)
+            np.array(out).ravel() for out in law.function(x0, feet, ref, mask, law.controller.z0)
         )
         assert status == 0
         expected = dense_solution(x0, feet, ref, mask)
@@ -123,29 +97,16 @@ def test_forces_are_those_of_the_dense_problem(mpc):
     assert swinging > 30
 
 
-def test_the_c_equals_the_function_and_bears_bad_input(mpc, tmp_path):
-    program = export_c(mpc, tmp_path / "c").load(flags=("-O0",))
-    rng, z = np.random.default_rng(1), mpc.controller.z0
-    for k in range(60):
-        x0, feet, ref, mask = draw(rng)
-        feet[0] = np.nan if k % 20 == 19 else feet[0]
-        one = [np.array(out).ravel() for out in mpc.function(x0, feet, ref, mask, z)]
-        other = [np.array(out).ravel() for out in program(x0, feet, ref, mask, z)]
-        assert one[2] == other[2] == (3 if k % 20 == 19 else 0)
-        np.testing.assert_allclose(other[0], one[0], atol=SOLVERS_AGREE * BODY.weight)
-        z = other[1]  # a row that just touches counts as active or not
-
-
-def test_a_thousand_solutions_of_the_c_are_right_and_every_state_has_one(tmp_path):
+def test_hundreds_of_solutions_of_the_c_are_right_and_every_state_has_one(tmp_path):
     """Zero force is inside every cone, and f_min above each foot: no state is infeasible.
 
     The problem with its states as unknowns takes quadprog fifty times longer: some states only.
     """
-    mpc, rng = controller_of(10, name="ten_samples"), np.random.default_rng(7)
-    program = export_c(mpc, tmp_path / "c").load()
-    z, worst, solved, limited = mpc.controller.z0, 0.0, 0, 0
+    law, rng = rigid_body(8, name="eight_samples"), np.random.default_rng(7)
+    program = mb.export_c(law, tmp_path / "c").load()
+    z, worst, solved, limited = law.controller.z0, 0.0, 0, 0
     for k in range(STATES_CHECKED):
-        x0, feet, ref, mask = draw(rng, 10)
+        x0, feet, ref, mask = trotting(law, rng).values()
         if k % 5 == 4:  # far from where it should be
             x0[3:] += rng.standard_normal(9)
         if k % 25 == 24:
@@ -162,24 +123,24 @@ def test_a_thousand_solutions_of_the_c_are_right_and_every_state_has_one(tmp_pat
     assert limited > STATES_CHECKED / 2
 
 
-def test_what_cannot_be_computed_is_not_called_solved(mpc, tmp_path):
+def test_what_cannot_be_computed_is_not_called_solved(law, tmp_path):
     """Numbers without sense end in a bounded answer, and what counts as solved is right."""
     rng, seen, solved = np.random.default_rng(5), set(), 0
-    program = export_c(mpc, tmp_path / "c").load(flags=("-O0",))
+    program = mb.export_c(law, tmp_path / "c").load(flags=("-O0",))
     for k in range(200):
-        x0, feet, ref, mask = draw(rng)
+        x0, feet, ref, mask = trotting(law, rng).values()
         wild = [x0, feet, ref, mask][k % 4]
         wild[rng.integers(wild.size)] = rng.choice([np.nan, np.inf, 1e200, -1e11, 1e6, -3.0])
-        answer = program(x0, feet, ref, mask, mpc.controller.z0)
+        answer = program(x0, feet, ref, mask, law.controller.z0)
         u, z, status = (np.array(out).ravel() for out in answer[:3])
-        same = mpc.function(x0, feet, ref, mask, mpc.controller.z0)[2] == status
+        same = law.function(x0, feet, ref, mask, law.controller.z0)[2] == status
         # whether a residual of numbers like 1e6 or 1e11 is called small enough is rounding
         assert same or (np.all(np.isfinite(wild)) and np.abs(wild).max() > LARGE)
         seen.add(status[0])
         assert np.all(np.isfinite(u))
-        assert np.all(np.abs(z[: mpc.controller.stages.m]) <= 1)
+        assert np.all(np.abs(z[: law.controller.stages.m]) <= 1)
         assert np.all(np.isfinite(z))
-        low, high = mpc.controller.u_min, mpc.controller.u_max
+        low, high = law.controller.u_min, law.controller.u_max
         assert np.all((low <= u) & (u <= high))
         if not np.all(np.isfinite(wild)) or np.abs(wild).max() > 1e12:
             assert status == 3
@@ -191,12 +152,12 @@ def test_what_cannot_be_computed_is_not_called_solved(mpc, tmp_path):
     assert solved > 10
 
 
-def test_the_plan_is_the_solution_and_its_motion(mpc):
+def test_the_plan_is_the_solution_and_its_motion(law):
     rng = np.random.default_rng(6)
     for _ in range(5):
-        given = draw(rng)
+        given = list(trotting(law, rng).values())
         x0, feet, ref, mask = given
-        plan = mpc.solve(x0, feet.reshape(4, 3), ref, mask=mask.reshape(-1, 4))
+        plan = law.solve(x0, feet.reshape(4, 3), ref, mask=mask.reshape(-1, 4))
         assert plan.status_text == "solved"
         x, f = plan.states, plan.planned_forces.reshape(-1, 12)
         np.testing.assert_allclose(plan.forces.ravel(), f[0], atol=1e-9 * BODY.weight)
@@ -205,26 +166,12 @@ def test_the_plan_is_the_solution_and_its_motion(mpc):
         A, B, drift = equations(given[0], given[1])
         np.testing.assert_allclose(x[0], given[0])
         np.testing.assert_allclose(x[1:], x[:-1] @ A.T + f @ B.T + drift, atol=1e-9)
-    assert mpc.controller.prediction_rows[:3] == ("roll", "pitch", "yaw")
-
-
-def test_a_wrong_solution_of_the_solver_is_not_accepted(mpc):
-    stages, rng = mpc.controller.stages, np.random.default_rng(2)
-    given = (*draw(rng), mpc.controller.z0)
-    carry = stages.build(*given)[4]
-    m, n = stages.m, stages.n
-    for x, claimed in ((np.ones(n), 1), (np.full(n, np.nan), 1), (100 * np.ones(n), 0)):
-        u, _, status, *_ = stages.finish(*given, carry, x, np.zeros(m), np.zeros(m), claimed)
-        assert float(status) > 0
-        assert np.all(np.isfinite(np.array(u)))
+    assert law.controller.prediction_rows[:3] == ("roll", "pitch", "yaw")
 
 
 WRONG_SHAPES = {
-    "schedule": (
-        {"mask": np.ones((HORIZON + 1, 4))},
-        r"mask .*\(6, 4\), expected \(5, 4\)",
-    ),
-    "ref": ({"ref": np.zeros((HORIZON, 6))}, r"expected \(5, 12\) = a state for each sample"),
+    "schedule": ({"mask": np.ones((HORIZON + 1, 4))}, r"mask .*\(4, 4\), expected \(3, 4\)"),
+    "ref": ({"ref": np.zeros((HORIZON, 6))}, r"expected \(3, 12\) = a state for each sample"),
     "feet": ({"feet": FEET[:3]}, r"feet has shape \(3, 3\)"),
     "x0": ({"x0": np.zeros(6)}, "x0 has shape"),
     "z": ({"z": np.zeros(3)}, "z has shape"),
@@ -232,18 +179,15 @@ WRONG_SHAPES = {
 
 
 @pytest.mark.parametrize("case", WRONG_SHAPES)
-def test_a_schedule_longer_than_the_horizon_is_refused(mpc, case):
+def test_a_schedule_longer_than_the_horizon_is_refused(law, case):
     options, words = WRONG_SHAPES[case]
-    given = {
-        "x0": np.zeros(12),
-        "ref": np.zeros((HORIZON, 12)),
-        "feet": FEET,
-        "mask": np.ones((HORIZON, 4)),
-    }
-    assert mpc.solve(**given).status == 0
-    assert mpc.solve(**given | {"feet": FEET * np.nan}).status_text == "bad input"
+    x0, ref, mask = np.zeros(12), np.zeros((HORIZON, 12)), np.ones((HORIZON, 4))
+    given = {"x0": x0, "ref": ref, "feet": FEET, "mask": mask}
+    assert law.solve(**given).status == 0
+    for lost in (FEET * np.nan, FEET + 2e3):  # m: longer than any leg
+        assert law.solve(**given | {"feet": lost}).status_text == "bad input"
     with pytest.raises(err.ShapeError, match=words):
-        mpc.solve(**given | options)
+        law.solve(**given | options)
 
 
 WRONG = {
@@ -258,17 +202,17 @@ WRONG = {
 def test_what_makes_no_sense_is_refused(case):
     options, words = WRONG[case]
     with pytest.raises(err.ProblemError, match=words):
-        controller_of(**options)
+        rigid_body(**options)
 
 
 def test_without_a_measurement_the_forces_stay_and_then_the_feet_carry_the_weight():
-    mpc = controller_of()
-    x0, feet, ref, mask = draw(np.random.default_rng(4))
-    u, z, status, *_ = mpc.function(x0, feet, ref, mask, mpc.controller.z0)
+    law = rigid_body()
+    x0, feet, ref, mask = trotting(law, np.random.default_rng(4)).values()
+    u, z, status, *_ = law.function(x0, feet, ref, mask, law.controller.z0)
     assert int(status) == 0
     x0[0] = np.nan
-    again, z, status, *_ = mpc.function(x0, feet, ref, mask, z)
+    again, z, status, *_ = law.function(x0, feet, ref, mask, z)
     assert int(status) == 3
     np.testing.assert_array_equal(np.array(again), np.array(u))
-    later = np.array(mpc.function(x0, feet, ref, mask, z)[0]).reshape(4, 3)
+    later = np.array(law.function(x0, feet, ref, mask, z)[0]).reshape(4, 3)
     np.testing.assert_allclose(later.sum(axis=0), [0, 0, 12.0 * 9.81])  # N

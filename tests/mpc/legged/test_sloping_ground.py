@@ -8,17 +8,10 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import mbcasadi as mb
-from mbcasadi import models
+from mbcasadi import models, mpc
 from mbcasadi.control import ComTask, FrameTask, InverseDynamicsQP
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc import (
-    SwingParameters,
-    TouchDown,
-    single_rigid_body,
-    single_rigid_body_mpc,
-    trot,
-    walking_planner,
-)
+from mbcasadi.mpc import trot
 
 FEET = ("FL", "FR", "RL", "RR")
 TURN = Rotation.from_rotvec([0.15, -0.2, 0.0])  # of the world
@@ -40,14 +33,14 @@ class Walk:
         self.system = mb.read_mjcf(model)
         feet = [mb.Contact(name, normal=normal, friction=0.6, sides=4) for name in FEET]
         q0 = self.pose(np.array(self.system.tree.keyframes["stand"]).ravel(), normal)
-        self.body = single_rigid_body(self.system, feet, q0)
-        mpc = single_rigid_body_mpc(self.body, HORIZON, WEIGHTS, 1e-5, period=PERIOD)
+        self.body = mpc.single_rigid_body(self.system, feet, q0)
+        law = mpc.single_rigid_body_mpc(self.body, HORIZON, WEIGHTS, 1e-5, period=PERIOD)
         tasks = [FrameTask("trunk", kind="body"), FrameTask("trunk", kind="body", name="head")]
         tasks += [ComTask(), *(FrameTask(name, orientation="") for name in FEET)]
         self.law = InverseDynamicsQP(
             self.system, tasks, feet, force_weight=1e-3, force_reference=True, period=0.002
         )
-        self.planner = walking_planner(self.law, mpc, GAIT, q0, stepping=stepping)
+        self.planner = mpc.walking_planner(self.law, law, GAIT, q0, stepping=stepping)
 
     @staticmethod
     def pose(q, normal):
@@ -88,9 +81,9 @@ def turned_speed(v):
 
 @pytest.fixture(scope="module", params=["by the schedule", "by touch-down"])
 def walks(request):
-    stepping = SwingParameters()
+    stepping = mpc.SwingParameters()
     if request.param != "by the schedule":
-        stepping = SwingParameters(touch_down=TouchDown())
+        stepping = mpc.SwingParameters(touch_down=mpc.TouchDown())
     normal = tuple(TURN.apply([0.0, 0.0, 1.0]))
     return Walk(LEAN, (0.0, 0.0, 1.0), stepping), Walk(TURN.apply(LEAN), normal, stepping)
 
@@ -155,4 +148,4 @@ def test_feet_on_different_planes_are_refused(walks):
     level, _ = walks
     feet = [mb.Contact(name, normal=(0.1 * k, 0, 1)) for k, name in enumerate(FEET)]
     with pytest.raises(ProblemError, match="is a plane"):
-        single_rigid_body(level.system, feet, np.array(level.system.tree.q0))
+        mpc.single_rigid_body(level.system, feet, np.array(level.system.tree.q0))

@@ -4,30 +4,23 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import quadprog
-from support.linear_mpc_cases import CASES, HORIZON, SOFT, controller_of
+from support import linear_mpc_cases as cases
+from support.peer_qp import condensed_solution
 
+import mbcasadi as mb
 import mbcasadi.errors as err
-from mbcasadi import models
-from mbcasadi.codegen import export_c
-from mbcasadi.control.regulators import descriptor_form, equilibrium, linearize
-from mbcasadi.dynamics import forward_dynamics
-from mbcasadi.mpc import LinearModel, LinearOptions, deviation_output, linear_mpc, lti_mpc
+from mbcasadi import mpc
+from mbcasadi.control.regulators import descriptor_form
 from mbcasadi.mpc.linear.form import multipliers_of
-from mbcasadi.system import read_mjcf
 
 ONE_SOLUTION = 1e-8
 DIFFERENCE = 1e-6  # step of differences
 
 
-def call_by_name(function, *args):
-    return [np.array(out).ravel() for out in function(*args)]
-
-
-@pytest.mark.parametrize("case", [case for case in CASES if case != "ended"])
+@pytest.mark.parametrize("case", [case for case in cases.CASES if case != "ended"])
 def test_states_as_unknowns_change_nothing(case):
-    dense = controller_of(case)
-    sparse = controller_of(case, form="sparse")
+    dense = cases.controller_of(case)
+    sparse = cases.controller_of(case, form="sparse")
     rng = np.random.default_rng(0)
     rows, past = len(dense.condensed.names), sparse.problem.past_controls
     memory = sparse.controller.z0[past:]
@@ -37,8 +30,8 @@ def test_states_as_unknowns_change_nothing(case):
         ref = 0.5 * rng.standard_normal(dense.function.numel_in("ref"))
         last = np.append(rng.uniform(-0.5, 0.5, past), memory)
         z = np.append(np.zeros(rows), last)
-        u, z_next, status, *_ = call_by_name(dense.function, x0, ref, z)
-        other = call_by_name(sparse.function, x0, ref, last)
+        u, z_next, status, *_ = cases.row_values(dense.function(x0, ref, z))
+        other = cases.row_values(sparse.function(x0, ref, last))
         assert (status >= 2) == (other[2] >= 2), f"{case}: {status}, {other[2]}"
         np.testing.assert_allclose(other[0], u, atol=ONE_SOLUTION)
         np.testing.assert_allclose(other[1], z_next[rows:], atol=ONE_SOLUTION)
@@ -52,23 +45,23 @@ def test_states_as_unknowns_change_nothing(case):
 
 @pytest.mark.parametrize("form", ["condensed", "sparse"])
 def test_an_integrator_of_one_state_has_the_gain_of_the_golden_section(form):
-    one = LinearModel.of([[1.0]], [[1.0]], 0.1)
+    one = mpc.LinearModel.of([[1.0]], [[1.0]], 0.1)
     for options in ({}, {"delay": 1}, {"terminal_set": True, "u_bounds": [[-1.0, 1.0]]}):
-        u = lti_mpc(one, LinearOptions(3, 1.0, 1.0, form=form, **options)).solve([0.5]).u
+        u = mpc.lti_mpc(one, mpc.LinearOptions(3, 1.0, 1.0, form=form, **options)).solve([0.5]).u
         np.testing.assert_allclose(u, -0.5 * (np.sqrt(5.0) - 1) / 2, atol=ONE_SOLUTION)
 
 
 @pytest.mark.parametrize("share", [1e-5, 1e-11])
 def test_a_small_price_of_a_violation_is_taken_as_it_is_and_costs_no_digits(share):
     weights = {"Q": [200.0, 10.0], "R": 30.0}
-    price = share * np.abs(controller_of(**weights, u_bounds=[[-1.0, 1.0]]).condensed.H).max()
-    soft = replace(SOFT, linear_penalty=0.0, quadratic_penalty=price)
+    price = share * np.abs(cases.controller_of(**weights, u_bounds=[[-1.0, 1.0]]).condensed.H).max()
+    soft = replace(cases.SOFT, linear_penalty=0.0, quadratic_penalty=price)
     answers = {}
     for form in ("condensed", "sparse"):
-        mpc = controller_of(**weights, form=form, outputs=[soft])
-        problem = mpc.condensed if form == "condensed" else mpc.sparse
-        np.testing.assert_allclose(np.diag(np.array(problem.H))[-HORIZON:], price)
-        answers[form] = mpc.solve([3.0, -2.0])
+        law = cases.controller_of(**weights, form=form, outputs=[soft])
+        problem = law.condensed if form == "condensed" else law.sparse
+        np.testing.assert_allclose(np.diag(np.array(problem.H))[-cases.HORIZON :], price)
+        answers[form] = law.solve([3.0, -2.0])
         assert answers[form].status == 0
     np.testing.assert_allclose(answers["condensed"].u, answers["sparse"].u, rtol=ONE_SOLUTION)
     assert max(answers["condensed"].residuals().values()) < 1e-12
@@ -77,53 +70,47 @@ def test_a_small_price_of_a_violation_is_taken_as_it_is_and_costs_no_digits(shar
 @pytest.mark.parametrize(("bound", "size"), [(0.02, 0.02), (7.0, 1.0), (0.0, 1.0)])
 def test_the_least_curvature_of_a_linear_price_is_that_of_every_mpc(bound, size):
     """ρ₂ is at least ρ₁ / (100 b), as `Bounded` says, b the bound, at most 1."""
-    soft = replace(SOFT, lower=[-bound], upper=[bound], linear_penalty=2.0, quadratic_penalty=0.0)
-    H = controller_of(outputs=[soft]).condensed.H
-    np.testing.assert_allclose(np.diag(H)[-HORIZON:], 2.0 / (100.0 * size))
+    soft = replace(
+        cases.SOFT, lower=[-bound], upper=[bound], linear_penalty=2.0, quadratic_penalty=0.0
+    )
+    H = cases.controller_of(outputs=[soft]).condensed.H
+    np.testing.assert_allclose(np.diag(H)[-cases.HORIZON :], 2.0 / (100.0 * size))
 
 
 MODELS = {"four_bar": ([[-0.5, 0.5]], 3, 2), "planar_biped": (None, 6, 4)}
 LIMIT = {"four_bar": 0.1, "planar_biped": 0.01}  # m/s or rad/s of the first coordinate
 
 
+def forms(linear, limits):
+    nv, most = linear.system.nv, LIMIT[linear.system.name]
+    fast = mpc.deviation_output(linear, "fast", np.eye(2 * nv)[nv], -most, most, linear_penalty=1e3)
+    options = {"outputs": [fast], "u_bounds": limits, "period": 0.02}
+    names = ("condensed", "sparse", "multipliers")
+    return {form: cases.mechanism_mpc(linear, 8, 1e-2, form=form, **options) for form in names}
+
+
 @pytest.fixture(scope="module", params=MODELS)
 def mechanism(request):
     limits, rows, rank = MODELS[request.param]
-    system = read_mjcf(models.path(request.param))
-    held = equilibrium(system)
-    linear = linearize(system, held)
-    A = np.array(system.constraint_jacobian(held.q))
+    linear = cases.at_rest(request.param)
+    A = np.array(linear.system.constraint_jacobian(linear.q))
     assert A.shape[0] == rows
     assert np.linalg.matrix_rank(A, 1e-9) == rank
-    return system, linear, limits
-
-
-def forms(mechanism):
-    system, linear, limits = mechanism
-    row = np.eye(2 * system.nv)[system.nv]
-    fast = deviation_output(
-        linear, "fast", row, -LIMIT[system.name], LIMIT[system.name], linear_penalty=1000.0
-    )
-    Q = np.repeat([10.0, 0.01], system.nv)
-    options = {"outputs": [fast], "u_bounds": limits, "period": 0.02}
-    names = ("condensed", "sparse", "multipliers")
-    return {
-        form: linear_mpc(linear, LinearOptions(8, Q, 1e-2, form=form, **options)) for form in names
-    }
+    return linear, forms(linear, limits)
 
 
 def test_multipliers_as_unknowns_change_nothing_though_rows_repeat(mechanism):
-    system, linear, _ = mechanism
-    made = forms(mechanism)
+    linear, made = mechanism
+    system = linear.system
     rng, bound = np.random.default_rng(1), 0
     for _ in range(8):
         q, v = linear.state(0.05 * rng.standard_normal(linear.nx))
         answers = {}
-        for form, mpc in made.items():
-            ref = mpc.reference(setpoint_q=linear.q, setpoint_u=linear.u)
-            u, _, status, *_ = call_by_name(mpc.function, q, v, ref, mpc.controller.z0)
+        for form, law in made.items():
+            ref = cases.held(law, linear)
+            u, _, status, *_ = cases.row_values(law.function(q, v, ref, law.controller.z0))
             assert status == 0, form
-            x, _ = mpc.controller.prediction(q, v, ref, mpc.controller.z0)
+            x, _ = law.controller.prediction(q, v, ref, law.controller.z0)
             answers[form] = u, np.array(x)
         u, x = answers.pop("condensed")
         bound += np.abs(x[system.nq, 1:]).max() > 0.999 * LIMIT[system.name]
@@ -136,30 +123,22 @@ def test_multipliers_as_unknowns_change_nothing_though_rows_repeat(mechanism):
 
 def test_a_soft_row_without_curvature_is_solved_as_accurately_as_a_hard_one(mechanism):
     """Against another solver of the condensed QP; a price of 1000 is far from the moves' scale."""
-    _, linear, _ = mechanism
-    mpc, rng, held = forms(mechanism)["condensed"], np.random.default_rng(1), 0
-    c, nx = mpc.condensed, linear.nx
-    assert mpc.problem.outputs[0].quadratic_penalty == 0
-    ref = mpc.reference(setpoint_q=linear.q, setpoint_u=linear.u)
+    linear, made = mechanism
+    law, rng, bound = made["condensed"], np.random.default_rng(1), 0
+    c, nx = law.condensed, linear.nx
+    assert law.problem.outputs[0].quadratic_penalty == 0
+    ref = cases.held(law, linear)
     for _ in range(150):
         q, v = linear.state(0.05 * rng.standard_normal(nx))
         theta = np.concatenate([linear.coordinates(q, v), np.zeros(nx + linear.nu)])
-        y = by_quadprog(c, theta)
-        u, _, status, *_ = call_by_name(mpc.function, q, v, ref, mpc.controller.z0)
+        y, _ = condensed_solution(c, theta)
+        u, _, status, *_ = cases.row_values(law.function(q, v, ref, law.controller.z0))
         assert status == 0
         expected = y[: linear.nu] + linear.u
         scale = max(1.0, np.abs(expected).max())
         np.testing.assert_allclose(u, expected, atol=1e-7 * scale)
-        held += np.abs(c.C @ y + c.D @ theta - c.upper).min() < 1e-9
-    assert held > 30
-
-
-def by_quadprog(c, theta):
-    offset = c.D @ theta + c.c_0
-    low, high = c.lower - offset, c.upper - offset
-    rows = [c.C[np.isfinite(low)], -c.C[np.isfinite(high)]]
-    ends = np.concatenate([low[np.isfinite(low)], -high[np.isfinite(high)]])
-    return quadprog.solve_qp(c.H, -(c.G @ theta + c.g_0), np.vstack(rows).T, ends)[0]
+        bound += np.abs(c.C @ y + c.D @ theta - c.upper).min() < 1e-9
+    assert bound > 30
 
 
 def test_the_multipliers_of_the_solution_are_the_forces_of_the_motion(mechanism):
@@ -167,14 +146,14 @@ def test_the_multipliers_of_the_solution_are_the_forces_of_the_motion(mechanism)
 
     Where rows repeat, a common part may be added to lam; what its change does is unique.
     """
-    system, linear, _ = mechanism
-    mpc = forms(mechanism)["multipliers"]
+    linear, made = mechanism
+    law, system = made["multipliers"], linear.system
     q, v = linear.state(0.02 * np.ones(linear.nx))
     dq, dv = linear.to_dq @ linear.coordinates(q, v), linear.to_dv @ linear.coordinates(q, v)
-    ref = mpc.reference(setpoint_q=linear.q, setpoint_u=linear.u)
-    w = call_by_name(lambda *a: [mpc.unknowns(*a)], q, v, ref, mpc.controller.z0)[0]
-    lam, du = w[mpc.forces[0]], w[: linear.nu]
-    dynamics = forward_dynamics(system)
+    ref = cases.held(law, linear)
+    w = cases.row_values([law.unknowns(q, v, ref, law.controller.z0)])[0]
+    lam, du = w[law.forces[0]], w[: linear.nu]
+    dynamics = mb.forward_dynamics(system)
     A = np.array(system.constraint_jacobian(linear.q))
 
     def acceleration(step):
@@ -182,7 +161,7 @@ def test_the_multipliers_of_the_solution_are_the_forces_of_the_motion(mechanism)
         speed = linear.v + step * dv
         u = linear.u + step * du
         f = np.array(system.actuation(at)) @ u + np.array(system.actuator_bias(at, speed)).ravel()
-        a, _, reaction = call_by_name(dynamics, at, speed, f)
+        a, _, reaction = cases.row_values(dynamics(at, speed, f))
         return a, reaction
 
     ends = [acceleration(step) for step in (DIFFERENCE, -DIFFERENCE)]
@@ -198,9 +177,9 @@ def test_the_multipliers_of_the_solution_are_the_forces_of_the_motion(mechanism)
 
 def test_the_explicit_rows_hold_exactly_what_the_free_coordinates_hold(mechanism):
     """One step of the multiplier form is that of the reduced system, from any state on it."""
-    _, linear, _ = mechanism
+    linear, made = mechanism
     parts, h = multipliers_of(linear, 0.02), 0.02
-    model = forms(mechanism)["condensed"].problem.model
+    model = made["condensed"].problem.model
     full = descriptor_form(linear)
     x, u = np.ones(linear.nx), np.ones(linear.nu)
     natural = parts.lift @ x
@@ -215,28 +194,22 @@ def test_the_explicit_rows_hold_exactly_what_the_free_coordinates_hold(mechanism
     assert h == model.period
 
 
-def test_bad_input_gives_a_status_in_every_form():
-    sparse = controller_of(form="sparse", u_bounds=[[-1.0, 1.0]])
-    u, _, status, _, residual = call_by_name(sparse.function, [np.nan, 0.0], np.zeros(3), [])
-    assert status == 3
-    assert np.all(u == 0)
-    assert np.all(np.isinf(residual))
-
-
 @pytest.mark.parametrize("solver", ["piqp", "proxqp", "qrqp"])
 def test_each_solver_of_the_sparse_form_finds_the_same(solver):
-    sparse, dense = controller_of("rates", form="sparse", solver=solver), controller_of("rates")
-    u, _, status, *_ = call_by_name(
-        sparse.function, [1.0, 0.5], np.zeros(3), [0.1, *sparse.controller.z0[1:]]
+    sparse, dense = (
+        cases.controller_of("rates", form="sparse", solver=solver),
+        cases.controller_of("rates"),
     )
+    z = [0.1, *sparse.controller.z0[1:]]
+    u, _, status, *_ = cases.row_values(sparse.function([1.0, 0.5], np.zeros(3), z))
     z = dense.controller.z0.copy()
     z[len(dense.condensed.names)] = 0.1
-    expected = call_by_name(dense.function, [1.0, 0.5], np.zeros(3), z)
+    expected = cases.row_values(dense.function([1.0, 0.5], np.zeros(3), z))
     assert status == 0
     np.testing.assert_allclose(u, expected[0], atol=ONE_SOLUTION)
 
 
 def test_the_sparse_form_is_not_c(tmp_path):
-    sparse = controller_of(form="sparse", u_bounds=[[-1.0, 1.0]])
+    sparse = cases.controller_of(form="sparse", u_bounds=[[-1.0, 1.0]])
     with pytest.raises(err.ExportError, match="cannot generate C"):
-        export_c(sparse, tmp_path / "c")
+        mb.export_c(sparse, tmp_path / "c")

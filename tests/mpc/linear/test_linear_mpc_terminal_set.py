@@ -3,28 +3,18 @@
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from support.linear_mpc_cases import at_rest, held, mechanism_mpc
 
 import mbcasadi.errors as err
-from mbcasadi import models
-from mbcasadi.control.regulators import equilibrium, linearize
-from mbcasadi.mpc import (
-    LinearModel,
-    LinearOptions,
-    Output,
-    deviation_output,
-    linear_mpc,
-    linear_problem,
-    lti_mpc,
-)
+from mbcasadi import mpc
 from mbcasadi.mpc.linear.terminal_set import invariant_set
-from mbcasadi.system import read_mjcf
 
 PERIOD = 0.1
-DOUBLE = LinearModel.of([[1, PERIOD], [0, 1]], [[PERIOD**2 / 2], [PERIOD]], PERIOD)
+DOUBLE = mpc.LinearModel.of([[1, PERIOD], [0, 1]], [[PERIOD**2 / 2], [PERIOD]], PERIOD)
 FAR = np.array([2.0, 0.5])
-BOX = Output("x", np.eye(2), np.zeros((2, 1)), -FAR, FAR)
-SOFT = Output("x", np.eye(2), np.zeros((2, 1)), -FAR, FAR, 100.0)
-MIXED = Output("mix", [[0.5, 1.0]], [[0.4]], [-0.4], [0.5])
+BOX = mpc.Output("x", np.eye(2), np.zeros((2, 1)), -FAR, FAR)
+SOFT = mpc.Output("x", np.eye(2), np.zeros((2, 1)), -FAR, FAR, 100.0)
+MIXED = mpc.Output("mix", [[0.5, 1.0]], [[0.4]], [-0.4], [0.5])
 WEIGHTS = [1.0, 0.1], 0.1
 CASES = {
     "control": {"u_bounds": [[-1.0, 0.7]]},
@@ -36,8 +26,12 @@ EDGE = 1e-6  # states nearer than this to the edge are not asked about
 FOREVER = 150  # samples
 
 
+def ended(Q=WEIGHTS[0], R=WEIGHTS[1], **options):
+    return mpc.LinearOptions(5, Q, R, terminal_set=True, **options)
+
+
 def terminal_set_of(case):
-    return linear_problem(DOUBLE, LinearOptions(5, *WEIGHTS, terminal_set=True, **CASES[case]))
+    return mpc.linear_problem(DOUBLE, ended(**CASES[case]))
 
 
 def worst_of_regulator(problem, x, u):
@@ -92,9 +86,9 @@ def test_the_set_is_invariant_and_no_row_is_idle(case):
 
 def test_by_hand_one_state_that_only_the_control_bounds():
     """`x_next = 1.2 x + u`: the regulator stays inside its bound where it starts inside it."""
-    model = LinearModel.of([[1.2]], [[1.0]], PERIOD)
-    end = linear_problem(
-        model, LinearOptions(3, 1.0, 1.0, u_bounds=[[-1.0, 0.5]], terminal_set=True)
+    model = mpc.LinearModel.of([[1.2]], [[1.0]], PERIOD)
+    end = mpc.linear_problem(
+        model, mpc.LinearOptions(3, 1.0, 1.0, u_bounds=[[-1.0, 0.5]], terminal_set=True)
     ).terminal
     K = end.K[0, 0]
     assert end.steps == 0
@@ -107,7 +101,7 @@ def test_by_hand_a_double_integrator_that_a_slow_regulator_swings():
     `u = -(x + 1.5 v)` brings any state to rest in two samples: `u_0 = -(x + 1.5 v)`,
     `u_1 = x + 0.5 v`, then nothing.
     """
-    model = LinearModel.of([[1.0, 1.0], [0.0, 1.0]], [[0.5], [1.0]], 1.0)
+    model = mpc.LinearModel.of([[1.0, 1.0], [0.0, 1.0]], [[0.5], [1.0]], 1.0)
     none = np.tile([-np.inf, np.inf], (1, 1))
     K, one = np.array([[1.0, 1.5]]), np.array([[-1.0, 1.0]])
     end = invariant_set(model, K, one, none, ())
@@ -116,10 +110,10 @@ def test_by_hand_a_double_integrator_that_a_slow_regulator_swings():
     assert end.steps == 1
 
 
-def statuses_of(mpc, x, ticks=25):
+def statuses_of(law, x, ticks=25):
     """Return the statuses (ticks, n) of closed loops with the model as plant, from x (2, n)."""
     count = x.shape[1]
-    law, z, seen = mpc.function.map(count), np.tile(mpc.controller.z0[:, None], (1, count)), []
+    law, z, seen = (law.function.map(count), np.tile(law.controller.z0[:, None], (1, count)), [])
     for _ in range(ticks):
         u, z, status, *_ = law(x, np.zeros((3, count)), z)
         seen.append(np.array(status).ravel())
@@ -131,10 +125,10 @@ def test_a_plan_that_ends_in_the_set_has_a_successor_and_without_it_plans_run_ou
     options = {"u_bounds": [[-0.5, 0.5]], "outputs": [BOX], "P": np.zeros((2, 2))}
     start = np.random.default_rng(1).uniform(-FAR, FAR, (600, 2)).T
     made = [
-        lti_mpc(DOUBLE, LinearOptions(4, 1.0, 1.0, terminal_set=end, **options))
+        mpc.lti_mpc(DOUBLE, mpc.LinearOptions(4, 1.0, 1.0, terminal_set=end, **options))
         for end in (True, False)
     ]
-    safe, bold = (statuses_of(mpc, start) for mpc in made)
+    safe, bold = (statuses_of(law, start) for law in made)
     began = safe[0] == 0
     assert np.sum(began) > 100
     assert np.all(safe[:, began] == 0)
@@ -142,33 +136,26 @@ def test_a_plan_that_ends_in_the_set_has_a_successor_and_without_it_plans_run_ou
 
 
 def test_condensed_sparse_and_explicit_end_in_the_same_set():
-    path = models.path("four_bar")
-    system = read_mjcf(path)
-    held = equilibrium(system)
-    linear = linearize(system, held)
-    row = deviation_output(linear, "speed", np.eye(6)[3], -2.0, 2.0)
+    linear = at_rest("four_bar")
+    row = mpc.deviation_output(linear, "speed", np.eye(6)[3], -2.0, 2.0)
     options = {"outputs": [row], "u_bounds": [[-0.6, 0.3]], "terminal_set": True}
-    made = {
-        form: linear_mpc(
-            linear, LinearOptions(8, np.repeat([10.0, 0.01], 3), 0.1, form=form, **options)
-        )
-        for form in ("condensed", "sparse", "multipliers")
-    }
+    forms = ("condensed", "sparse", "multipliers")
+    made = {form: mechanism_mpc(linear, 8, 0.1, form=form, **options) for form in forms}
     end = made["condensed"].problem.terminal
     rng, reached, seen = np.random.default_rng(0), 0, {0: 0, 2: 0}
     for _ in range(40):
         q, v = linear.state(np.array([0.3, 2.0]) * rng.standard_normal(2))
         answers = []
-        for mpc in made.values():
-            ref = mpc.reference(setpoint_q=linear.q, setpoint_u=linear.u)
-            u, _, status, *_ = mpc.function(q, v, ref, mpc.controller.z0)
+        for law in made.values():
+            ref = held(law, linear)
+            u, _, status, *_ = law.function(q, v, ref, law.controller.z0)
             answers.append([float(u), float(status)])
         seen[int(answers[0][1])] += 1
         for other in answers[1:]:  # their solver seldom proves infeasibility
             assert abs(other[0] - answers[0][0]) < 1e-7
             assert other[1] in {0: (0,), 2: (2, 4)}[int(answers[0][1])]
-        mpc = made["condensed"]
-        x, _ = mpc.controller.prediction(q, v, ref, mpc.controller.z0)
+        law = made["condensed"]
+        x, _ = law.controller.prediction(q, v, ref, law.controller.z0)
         if answers[0][1] == 0:
             x_N = linear.coordinates(np.array(x)[:3, -1], np.array(x)[3:, -1])
             assert np.all(end.of_x @ x_N <= 1 + 1e-5)
@@ -176,7 +163,7 @@ def test_condensed_sparse_and_explicit_end_in_the_same_set():
     assert min(*seen.values(), reached) > 2
 
 
-ROLL = LinearModel.of([[1.0]], [[1.0]], PERIOD, [0.1])
+ROLL = mpc.LinearModel.of([[1.0]], [[1.0]], PERIOD, [0.1])
 WRONG = {
     "drift": ({"model": ROLL, "Q": [1.0]}, "without drift"),
     "no margin": ({"u_bounds": [[0.0, 1.0]]}, "'u0' is bounded by 0, which leaves no margin"),
@@ -187,15 +174,12 @@ WRONG = {
 @pytest.mark.parametrize("case", WRONG)
 def test_a_set_that_there_is_not_is_refused(case):
     options, words = WRONG[case]
-    given = {"model": DOUBLE, "horizon": 5, "Q": WEIGHTS[0], "R": WEIGHTS[1]} | options
+    model = options.pop("model", DOUBLE)
     with pytest.raises(err.ProblemError, match=words):
-        lti_mpc(given.pop("model"), LinearOptions(**given, terminal_set=True))
+        mpc.lti_mpc(model, ended(**options))
 
 
 def test_soft_bounds_do_not_narrow_the_set():
-    hard, soft = (
-        linear_problem(DOUBLE, LinearOptions(5, *WEIGHTS, outputs=[one], terminal_set=True))
-        for one in (BOX, SOFT)
-    )
+    hard, soft = (mpc.linear_problem(DOUBLE, ended(outputs=[one])) for one in (BOX, SOFT))
     assert len(hard.terminal.of_x) > 3
     assert soft.terminal.of_x.shape == (0, 2)

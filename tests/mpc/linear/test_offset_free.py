@@ -2,16 +2,11 @@
 
 import numpy as np
 import pytest
-from support.linear_mpc_cases import MODEL, PERIOD
+from support.linear_mpc_cases import MODEL, PERIOD, advance, at_rest, mechanism_options, recorded
 
 import mbcasadi.errors as err
-from mbcasadi import models
-from mbcasadi.control.regulators import equilibrium, linearize
-from mbcasadi.mpc import LinearModel, LinearOptions, Noise, offset_free_lti, offset_free_mpc
+from mbcasadi import models, mpc
 from mbcasadi.mpc.linear.disturbance import Estimation, augment_with_disturbance
-from mbcasadi.mpc.linear.problem import linear_problem
-from mbcasadi.system import read_mjcf
-from mbcasadi.validation import validate
 
 HORIZON = 10
 PLACE, WANTED = [[1.0, 0.0]], 0.5
@@ -21,25 +16,25 @@ SWITCHES = {"each state": (None, True), "the force": (MODEL.B, True), "off": (OF
 SETTLED = 1e-6
 
 
-VARYING = LinearModel.of(
+VARYING = mpc.LinearModel.of(
     np.tile(MODEL.A, (HORIZON, 1, 1)), np.tile(MODEL.B, (HORIZON, 1, 1)), PERIOD
 )
 
 
 def controller_of(model=MODEL, **options):
     names = ("tracked", "measured", "disturbances", "noise")
-    estimated = {"tracked": PLACE, "noise": Noise(disturbance=10.0)}
+    estimated = {"tracked": PLACE, "noise": mpc.Noise(disturbance=10.0)}
     estimated |= {name: options.pop(name) for name in names if name in options}
-    given = LinearOptions(HORIZON, [2.0, 0.1], 0.3, **{"u_bounds": [[-2.0, 2.0]]} | options)
-    return offset_free_lti(model, given, **estimated)
+    given = mpc.LinearOptions(HORIZON, [2.0, 0.1], 0.3, **{"u_bounds": [[-2.0, 2.0]]} | options)
+    return mpc.offset_free_lti(model, given, **estimated)
 
 
-def settle(mpc, gain=1.0, slip=0.0, y=lambda x: x):
+def settle(law, gain=1.0, slip=0.0, y=lambda x: x):
     """Return the last state and status of a plant with a force, a gain and a slip of its own."""
-    x, z, ref = np.zeros(2), mpc.controller.z0, mpc.reference(x=[WANTED, 0.0])
+    x, z, ref = np.zeros(2), law.controller.z0, law.reference(x=[WANTED, 0.0])
     for _ in range(400):
-        u, z, status, *_ = (np.array(out).ravel() for out in mpc.function(y(x), ref, z))
-        x = MODEL.A @ x + MODEL.B @ (gain * u + FORCE) + MODEL.drift + [slip, 0.0]
+        u, z, status, *_ = (np.array(out).ravel() for out in law.function(y(x), ref, z))
+        x = advance(x, gain * u + FORCE) + np.array([slip, 0.0])
     return x, status
 
 
@@ -58,9 +53,9 @@ def test_any_error_of_the_model_vanishes_where_each_measured_number_has_a_distur
 
 
 def test_the_place_alone_is_measured_and_the_rest_is_estimated():
-    mpc = controller_of(measured=PLACE, disturbances=MODEL.B)
-    assert mpc.function.numel_in("y") == 1
-    x, _ = settle(mpc, GAIN, y=lambda x: x[:1])
+    law = controller_of(measured=PLACE, disturbances=MODEL.B)
+    assert law.function.numel_in("y") == 1
+    x, _ = settle(law, GAIN, y=lambda x: x[:1])
     assert abs(x[0] - WANTED) < SETTLED
 
 
@@ -68,10 +63,10 @@ def test_the_target_is_a_steady_state_that_tracks_and_no_other_is_nearer():
     """Two controls, one tracked row: one freedom is left to the cost."""
     rng = np.random.default_rng(0)
     A, B, B_d = rng.standard_normal((3, 3)), rng.standard_normal((3, 2)), np.eye(3)
-    model = LinearModel.of(A, B, PERIOD, rng.standard_normal(3))
+    model = mpc.LinearModel.of(A, B, PERIOD, rng.standard_normal(3))
     H = rng.standard_normal((1, 3))
-    problem = linear_problem(model, LinearOptions(2, [3.0, 1.0, 2.0], [0.5, 0.7]))
-    parts = augment_with_disturbance(problem, Estimation(np.eye(3), H, B_d, Noise(), None))
+    problem = mpc.linear_problem(model, mpc.LinearOptions(2, [3.0, 1.0, 2.0], [0.5, 0.7]))
+    parts = augment_with_disturbance(problem, Estimation(np.eye(3), H, B_d, mpc.Noise(), None))
     W = np.diag([3.0, 1.0, 2.0, 0.5, 0.7])
     E = np.block([[A - np.eye(3), B], [H, np.zeros((1, 2))]])
     along = np.linalg.svd(E)[2][4:].T
@@ -89,7 +84,7 @@ def test_the_target_is_a_steady_state_that_tracks_and_no_other_is_nearer():
 WRONG = {
     "two rows, one control": ({"tracked": np.eye(2)}, err.ProblemError, "no steady state"),
     "unseen": ({"measured": PLACE}, err.ProblemError, "not observable"),
-    "noise": ({"noise": Noise(measurement=0.0)}, err.ProblemError, "noise.measurement"),
+    "noise": ({"noise": mpc.Noise(measurement=0.0)}, err.ProblemError, "noise.measurement"),
     "a schedule": ({"preview": True}, err.ProblemError, "aims at one steady state"),
     "another period": ({"period": PERIOD}, err.ProblemError, "sample time of its own"),
     "varies": ({"model": VARYING}, err.ProblemError, "constant model"),
@@ -105,30 +100,14 @@ def test_what_makes_no_sense_is_refused_with_advice(case):
 
 
 def test_a_four_bar_keeps_its_pose_under_a_load_in_mujoco():
-    path = models.path("four_bar")
-    system = read_mjcf(path)
-    rest = equilibrium(system)
-    linear = linearize(system, rest.q, np.zeros(system.nv), rest.u)
-    crank = np.eye(2 * system.nv)[:1]
-    offsets = {}
+    linear, path, offsets = at_rest("four_bar"), models.path("four_bar"), {}
+    crank = np.eye(2 * linear.system.nv)[:1]
+    plant = {"perturb": {"mass": 0.1}, "disturbance": 0.2 * crank[0, :3], "delay": 1}
     for case, options in {"on": {}, "off": {"disturbances": np.zeros((linear.nx, 0))}}.items():
-        mpc = offset_free_mpc(
-            linear,
-            LinearOptions(20, np.repeat([10.0, 0.01], system.nv), 1.0, period=0.01),
-            crank,
-            **options,
-        )
-        report = validate(
-            mpc,
-            path,
-            2.0,
-            reference=mpc.reference(setpoint_q=rest.q, setpoint_u=rest.u),
-            perturb={"mass": 0.1},
-            disturbance=0.2 * crank[0, : system.nv],
-            delay=1,
-        )
-        recording = report.runs[0].recording
-        offsets[case] = abs(recording.q[-1, 0] - rest.q[0])
+        given = mechanism_options(linear, 20, period=0.01)
+        law = mpc.offset_free_mpc(linear, given, crank, **options)
+        recording = recorded(law, linear, path, 2.0, **plant)
+        offsets[case] = abs(recording.q[-1, 0] - linear.q[0])
         assert np.all(recording.status == 0)
     assert offsets["off"] > 0.02
     assert offsets["on"] < 1e-3

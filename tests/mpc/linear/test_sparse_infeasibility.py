@@ -3,35 +3,32 @@
 import numpy as np
 import pytest
 from scipy.optimize import linprog
-from support.linear_mpc_cases import HORIZON, MODEL, SPEED, controller_of
+from support import linear_mpc_cases as cases
 
-from mbcasadi import models
-from mbcasadi.control.regulators import equilibrium, linearize
+from mbcasadi import mpc
 from mbcasadi.description.status import Status
-from mbcasadi.mpc import LinearOptions, deviation_output, linear_mpc
 from mbcasadi.qp.plugins import SPARSE_SOLVERS
-from mbcasadi.system import read_mjcf
 
 FORCE, CHANGE = 1.0, 0.7
 BOUNDS = {"u_bounds": [[-FORCE, FORCE]], "du_bounds": [[-CHANGE, CHANGE]]}
-LOW, HIGH = SPEED.lower[0], SPEED.upper[0]
-A, B, DRIFT = MODEL.A, MODEL.B, MODEL.drift
+LOW, HIGH = cases.SPEED.lower[0], cases.SPEED.upper[0]
+A, B, DRIFT = cases.MODEL.A, cases.MODEL.B, cases.MODEL.drift
 ONE_STEP = {"piqp": {"piqp": {"max_iter": 1}}, "proxqp": {"proxqp": {"max_iter": 1}}}
 FEASIBLE, IMPOSSIBLE = np.array([0.3, 0.2]), np.array([0.3, 1.5])
 
 
 def small_mpc(form, solver=None):
-    options = {"form": form, "solver": solver, "outputs": [SPEED]} | BOUNDS
-    return controller_of(**options)
+    options = {"form": form, "solver": solver, "outputs": [cases.SPEED]} | BOUNDS
+    return cases.controller_of(**options)
 
 
-def outcome(mpc, *measured, last=()):
+def outcome(law, *measured, last=()):
     """Return the status of a tick whose last control was `last`."""
-    z = mpc.controller.z0.copy()
+    z = law.controller.z0.copy()
     if len(last):
-        names = next(signal.components for signal in mpc.controller.inputs if signal.name == "z")
+        names = next(signal.components for signal in law.controller.inputs if signal.name == "z")
         z[names.index("last.u0")] = last[0]
-    return Status(int(mpc.function(*measured, z)[2]))
+    return Status(int(law.function(*measured, z)[2]))
 
 
 def has_motion(step, x0, controls, rows):
@@ -76,7 +73,7 @@ def has_motion(step, x0, controls, rows):
 
 
 def small_motion(x0, last):
-    limits = np.full((HORIZON, 1), FORCE)
+    limits = np.full((cases.HORIZON, 1), FORCE)
     row = np.array([[0.0, 1.0]]), np.array([LOW]), np.array([HIGH])
     return has_motion((A, B, DRIFT), x0, (-limits, limits, last, CHANGE), row)
 
@@ -100,10 +97,10 @@ def test_states_are_infeasible_exactly_where_linear_programming_says_so(solver):
 
 @pytest.mark.parametrize("solver", ["daqp", "qrqp"])
 def test_so_are_those_of_the_condensed_form_with_each_solver(solver):
-    mpc, rng = small_mpc("condensed", solver), np.random.default_rng(4)
+    law, rng = small_mpc("condensed", solver), np.random.default_rng(4)
     for _ in range(30):
         x0, last = np.array([1.0, 0.6]) * rng.standard_normal(2), rng.uniform(-FORCE, FORCE, 1)
-        status = outcome(mpc, x0, np.zeros(3), last=last)
+        status = outcome(law, x0, np.zeros(3), last=last)
         assert (status == Status.INFEASIBLE) == (not small_motion(x0, last))
 
 
@@ -119,33 +116,21 @@ def test_a_solver_that_only_stops_proves_nothing_and_hides_nothing(solver, monke
     assert outcome(stopped, IMPOSSIBLE, np.zeros(3)) == Status.INFEASIBLE
 
 
-@pytest.mark.parametrize("form", ["condensed", "sparse", "multipliers"])
-def test_bad_input_is_neither(form):
-    linear, mpc = four_bar(form)
-    nan = np.full(linear.system.nq, np.nan)
-    ref = mpc.reference(setpoint_q=linear.q, setpoint_u=linear.u)
-    assert outcome(mpc, nan, linear.v, ref) == Status.BAD_INPUT
-
-
 SLOW, TORQUE, SAMPLES = 0.1, 0.5, 6  # rad/s of the crank, N m, samples
 
 
 def four_bar(form):
-    system = read_mjcf(models.path("four_bar"))
-    linear = linearize(system, equilibrium(system))
-    row = deviation_output(linear, "slow", np.eye(2 * system.nv)[system.nv], -SLOW, SLOW)
+    linear = cases.at_rest("four_bar")
+    row = mpc.deviation_output(linear, "slow", np.eye(6)[3], -SLOW, SLOW)
     options = {"outputs": [row], "u_bounds": [[-TORQUE, TORQUE]], "period": 0.02}
-    return linear, linear_mpc(
-        linear,
-        LinearOptions(SAMPLES, np.repeat([10.0, 0.01], system.nv), 1e-2, form=form, **options),
-    )
+    return linear, cases.mechanism_mpc(linear, SAMPLES, 1e-2, form=form, **options)
 
 
 @pytest.mark.parametrize("form", ["sparse", "multipliers"])
 def test_a_mechanism_too_fast_for_its_bound_is_infeasible_in_every_form(form):
-    linear, mpc = four_bar(form)
+    linear, law = four_bar(form)
     _, dense = four_bar("condensed")
-    model, ref = mpc.problem.model, mpc.reference(setpoint_q=linear.q, setpoint_u=linear.u)
+    model, ref = law.problem.model, cases.held(law, linear)
     crank = (linear.to_dv[0] @ np.eye(linear.nx)).reshape(1, -1)
     limits = np.full((SAMPLES, 1), TORQUE)
     # An interval's drift at the equilibrium is zero; controls are deviations from the holding one.
@@ -158,6 +143,6 @@ def test_a_mechanism_too_fast_for_its_bound_is_infeasible_in_every_form(form):
         start = linear.coordinates(q, v)
         feasible = has_motion((model.A, model.B, np.zeros(linear.nx)), start, controls, row)
         expected = Status.SOLVED if feasible else Status.INFEASIBLE
-        assert outcome(mpc, q, v, ref) == outcome(dense, q, v, ref) == expected
+        assert outcome(law, q, v, ref) == outcome(dense, q, v, ref) == expected
         seen[feasible] += 1
     assert min(seen.values()) >= 3

@@ -28,16 +28,9 @@ def solution(system, path, symbols):
 
 def toe_force(system, q, v, u):
     """Return the force on the toe by the saddle-point system, without the package's dynamics."""
-    M, h, A, c, B = (
-        np.array(value)
-        for value in (
-            system.mass_matrix(q),
-            system.bias_force(q, v),
-            system.constraint_jacobian(q),
-            system.constraint_bias(q, v),
-            system.actuation(q),
-        )
-    )
+    of_q = system.mass_matrix, system.constraint_jacobian, system.actuation
+    M, A, B = (np.array(function(q)) for function in of_q)
+    h, c = (np.array(f(q, v)) for f in (system.bias_force, system.constraint_bias))
     KKT = np.block([[M, -A.T], [A, np.zeros((len(A), len(A)))]])
     right = np.concatenate([B @ u - h.ravel(), -c.ravel()])
     return np.linalg.lstsq(KKT, right, rcond=1e-10)[0][len(M) :]

@@ -10,23 +10,8 @@ from support.problems import trajectory
 
 import mbcasadi as mb
 import mbcasadi.errors as err
+from mbcasadi import mpc
 from mbcasadi.description.status import Status
-from mbcasadi.mpc import (
-    Bounded,
-    discrete_dynamics,
-    optimal_control_problem,
-    pin_independent_coordinates,
-    real_time_iteration,
-    solve_ocp,
-    solve_trajectory,
-    stage_symbols,
-    trajectory_guess,
-    trajectory_problem,
-)
-from mbcasadi.mpc.ocp.contact_schedule import ContactSchedule
-from mbcasadi.mpc.ocp.cost import Cost
-from mbcasadi.mpc.trajectory.initial_state import Start
-from mbcasadi.system import from_lagrangian
 
 HORIZON, PERIOD, GRAVITY, HEIGHT = 20, 0.02, 9.81, 0.1
 CLOSING, DEPTH = 5e-3, 0.02  # m
@@ -36,7 +21,7 @@ FALL = np.sqrt(2 * HEIGHT / GRAVITY)  # s, 0.143: between the samples 7 and 8
 def point_mass():
     """Return 1 kg above a floor, which its row is, pushed by at most 1 N."""
     q, v = ca.SX.sym("q"), ca.SX.sym("v")
-    return from_lagrangian(
+    return mb.from_lagrangian(
         q, v, kinetic=v**2 / 2, potential=GRAVITY * q, B=[[1]], phi=q,
         ctrl_range=[[-1.0, 1.0]], name="mass",
     ).with_mask([0])  # fmt: skip
@@ -52,7 +37,7 @@ def landing_at(sample):
 
 
 def test_a_row_is_pulled_shut_by_the_step_alone():
-    step = discrete_dynamics(point_mass(), PERIOD)
+    step = mpc.discrete_dynamics(point_mass(), PERIOD)
     assert float(step([HEIGHT, 0], 0, 1)[0]) == pytest.approx(0, abs=1e-12)
 
 
@@ -60,7 +45,9 @@ def test_a_row_is_pulled_shut_by_the_step_alone():
 def test_a_plan_lands_when_a_falling_mass_can_and_not_before_or_after(sample, solved):
     """By its force the mass falls in 0.136 s to 0.151 s: sample 7 is 0.14 s."""
     ocp = problem(not_below={"phi0": 1})
-    solution = solve_ocp(ocp, [HEIGHT, 0], ocp.parameters(mask=landing_at(sample)), solver="ipopt")
+    solution = mpc.solve_ocp(
+        ocp, [HEIGHT, 0], ocp.parameters(mask=landing_at(sample)), solver="ipopt"
+    )
     assert solution.solved == solved, solution.in_words
     if solved:
         assert abs(solution.x[sample, 0]) <= 1.01 * CLOSING
@@ -85,8 +72,8 @@ def test_by_default_both_distances_are_shares_of_the_mechanism():
     bounds = {}
     for unit in (1.0, 1e3):
         system, radius = ball(unit)
-        ocp = optimal_control_problem(
-            system, HORIZON, PERIOD, [Cost(R=1), ContactSchedule(not_below={"phi0": 1})]
+        ocp = mpc.optimal_control_problem(
+            system, HORIZON, PERIOD, [mpc.Cost(R=1), mpc.ContactSchedule(not_below={"phi0": 1})]
         )
         bounds[unit] = np.vstack([ocp.path_bounds, ocp.first_path_bounds]) / radius
     np.testing.assert_allclose(bounds[1e3], bounds[1.0], rtol=1e-6)
@@ -98,12 +85,12 @@ def test_by_default_both_distances_are_shares_of_the_mechanism():
 def test_without_the_side_of_the_row_a_mass_may_pass_its_floor_until_it_closes():
     below = np.array([-HEIGHT, 3.0])  # thrown up from below: the row does not know its side
     ocp, on = problem(), landing_at(HORIZON)
-    assert solve_ocp(ocp, below, ocp.parameters(mask=on), solver="ipopt").solved
+    assert mpc.solve_ocp(ocp, below, ocp.parameters(mask=on), solver="ipopt").solved
     sided = problem(not_below={"phi0": 1})
-    assert not solve_ocp(sided, below, sided.parameters(mask=on), solver="ipopt").solved
+    assert not mpc.solve_ocp(sided, below, sided.parameters(mask=on), solver="ipopt").solved
     other = problem(not_below={"phi0": -1})
     low = other.parameters(mask=on)
-    assert solve_ocp(other, [-HEIGHT, 0.0], low, solver="ipopt").solved
+    assert mpc.solve_ocp(other, [-HEIGHT, 0.0], low, solver="ipopt").solved
 
 
 @pytest.mark.parametrize(("sample", "status"), [
@@ -111,7 +98,7 @@ def test_without_the_side_of_the_row_a_mass_may_pass_its_floor_until_it_closes()
 ])  # fmt: skip
 def test_a_real_time_iteration_says_so_too(sample, status):
     ocp = problem(not_below={"phi0": 1})
-    rti, z = real_time_iteration(ocp, shift=False), None
+    rti, z = mpc.real_time_iteration(ocp, shift=False), None
     p = ocp.parameters(mask=landing_at(sample)).ravel()
     z = rti.controller.z0
     for _ in range(5):
@@ -123,9 +110,9 @@ def test_a_real_time_iteration_says_so_too(sample, status):
 def test_an_almost_closed_row_closes():
     ocp = problem()
     p = ocp.parameters(mask=landing_at(0))
-    assert solve_ocp(ocp, [0.9 * CLOSING, 0], p, solver="ipopt").solved
+    assert mpc.solve_ocp(ocp, [0.9 * CLOSING, 0], p, solver="ipopt").solved
     wide = problem(closing=0.2)
-    assert solve_ocp(wide, [HEIGHT, 0], p, solver="ipopt").solved
+    assert mpc.solve_ocp(wide, [HEIGHT, 0], p, solver="ipopt").solved
 
 
 @pytest.mark.parametrize("side", [1, -1])
@@ -137,12 +124,12 @@ def test_a_measured_contact_that_has_given_way_is_closed(side, depth, solved):
     """Below the floor is a landing of the plant, up to `DEPTH`; above it is no contact."""
     ocp = problem(not_below={"phi0": side})
     p = ocp.parameters(mask=landing_at(0))
-    solution = solve_ocp(ocp, [-side * depth, 0.0], p, solver="ipopt")
+    solution = mpc.solve_ocp(ocp, [-side * depth, 0.0], p, solver="ipopt")
     assert solution.solved == solved
     if solved:
         assert solution.violations == ()
         assert np.abs(solution.x[1:, 0]).max() < 1e-9  # m; a plan is on the floor
-    rti = real_time_iteration(ocp, shift=False)
+    rti = mpc.real_time_iteration(ocp, shift=False)
     _, _, status, *_ = rti.function(-side * depth, 0.0, p.ravel(), rti.controller.z0)
     assert int(status) == (Status.SOLVED if solved else Status.INFEASIBLE)
     limits = rti.controller.limits
@@ -155,8 +142,8 @@ def test_no_plan_goes_as_deep_as_a_measurement_may():
     ocp = problem(not_below={"phi0": 1})
     off = ocp.parameters(mask=landing_at(HORIZON + 1))
     falling, jumping = np.array([-0.9 * DEPTH, 0.0]), np.array([-0.9 * DEPTH, 4.0])
-    assert not solve_ocp(ocp, falling, off, solver="ipopt").solved
-    assert solve_ocp(ocp, jumping, off, solver="ipopt").solved
+    assert not mpc.solve_ocp(ocp, falling, off, solver="ipopt").solved
+    assert mpc.solve_ocp(ocp, jumping, off, solver="ipopt").solved
 
 
 @pytest.mark.parametrize(("depth", "solved"), [(0.9 * CLOSING, True), (0.9 * DEPTH, False)])
@@ -166,31 +153,21 @@ def test_a_trajectory_is_planned_from_its_first_sample_on(depth, solved):
         point_mass(), HORIZON, [0.4, 0.4], R=1.0, not_below={"phi0": 1}, closing=CLOSING, **begins
     )
     on = free.ocp.parameters(mask=landing_at(0))
-    guess = trajectory_guess(free, np.zeros((HORIZON + 1, 1)))
-    assert solve_trajectory(free, guess, on).solved == solved
+    guess = mpc.trajectory_guess(free, np.zeros((HORIZON + 1, 1)))
+    assert mpc.solve_trajectory(free, guess, on).solved == solved
 
 
 def test_a_trajectory_with_a_free_start_begins_and_ends_in_the_air_where_the_mask_is_off():
     """A throw of a parabola: no force is needed."""
     mass, T = point_mass(), 0.4
-    own = stage_symbols(mass)
+    own = mpc.stage_symbols(mass)
     top = GRAVITY * (T / 2) ** 2 / 2
-    problem = trajectory_problem(
-        mass,
-        HORIZON,
-        [T, T],
-        [
-            Cost(residual=own.u),
-            *pin_independent_coordinates(mass, own, [HEIGHT], [-GRAVITY * T / 2], [0.0]),
-            ContactSchedule(not_below={"phi0": 1}),
-        ],
-        start=Start(rows=[Bounded(own.q, HEIGHT, HEIGHT)]),
-        symbols=own,
-    )
+    start = {"start": [mpc.Bounded(own.q, HEIGHT, HEIGHT)], "not_below": {"phi0": 1}}
+    end = mpc.pin_independent_coordinates(mass, own, [HEIGHT], [-GRAVITY * T / 2], [0.0])
+    problem = trajectory(mass, HORIZON, [T, T], residual=own.u, end=end, symbols=own, **start)
     off = problem.ocp.parameters(mask=landing_at(HORIZON + 1))
-    solution = solve_trajectory(
-        problem, trajectory_guess(problem, np.full((HORIZON + 1, 1), HEIGHT)), off
-    )
+    guess = mpc.trajectory_guess(problem, np.full((HORIZON + 1, 1), HEIGHT))
+    solution = mpc.solve_trajectory(problem, guess, off)
     assert solution.solved, solution.in_words
     assert solution.cost < 1e-12
     assert solution.q[HORIZON // 2, 0] == pytest.approx(HEIGHT + top, abs=1e-9)
@@ -211,9 +188,11 @@ def test_a_schedule_without_sense_is_refused(options, words):
 
 def test_a_side_needs_a_row_that_is_switched():
     q, v = ca.SX.sym("q"), ca.SX.sym("v")
-    free = from_lagrangian(q, v, kinetic=v**2 / 2, B=[[1]], name="mass")
+    free = mb.from_lagrangian(q, v, kinetic=v**2 / 2, B=[[1]], name="mass")
     with pytest.raises(err.ProblemError, match=r"no row of 'mass' is switched.*with_mask"):
-        optimal_control_problem(free, 3, 0.1, [Cost(R=1.0), ContactSchedule(not_below={"phi0": 1})])
+        mpc.optimal_control_problem(
+            free, 3, 0.1, [mpc.Cost(R=1.0), mpc.ContactSchedule(not_below={"phi0": 1})]
+        )
 
 
 # The planar hopper of dm_control: toe and heel on the floor, which the toe does not slide on.
@@ -251,21 +230,12 @@ def test_a_hopper_that_is_asked_to_hop_flies(hopper):
     N = 16
     mask = np.ones((N + 1, 3))
     mask[FLIGHT] = 0
-    ocp = optimal_control_problem(
-        system,
-        N,
-        0.03,
-        [
-            Cost(
-                Q=np.r_[1, 5, 5, np.full(4, 0.1), np.full(7, 0.01)],
-                R=0.1,
-                Q_end=np.r_[1, 50, 50, np.ones(4), np.full(7, 0.1)],
-            ),
-            ContactSchedule(closing=CLOSING, not_below={"phi0": 1, "phi1": 1}),
-        ],
-    )
+    low = np.full(4, 0.1), np.full(7, 0.01)
+    given = {"Q": np.r_[1, 5, 5, *low], "R": 0.1, "Q_end": np.r_[1, 50, 50, *(10 * x for x in low)]}
+    floor = {"closing": CLOSING, "not_below": {"phi0": 1, "phi1": 1}}
+    ocp = problem_of(system, N, 0.03, **given, **floor)
     p = ocp.parameters(mask=mask, setpoint_q=pose)
-    solution = solve_ocp(ocp, np.r_[pose, np.zeros(7)], p, solver="ipopt")
+    solution = mpc.solve_ocp(ocp, np.r_[pose, np.zeros(7)], p, solver="ipopt")
     assert solution.solved, solution.in_words
     heights = sole_heights(model, solution.x)
     assert heights.min() >= -1.01 * CLOSING

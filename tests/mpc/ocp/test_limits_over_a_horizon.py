@@ -6,7 +6,6 @@ import pytest
 
 import mbcasadi as mb
 from mbcasadi import models, mpc
-from mbcasadi.codegen import export_c
 from mbcasadi.control import (
     AngularMomentumLimit,
     DistanceLimits,
@@ -96,12 +95,9 @@ def test_a_real_time_iteration_comes_to_the_same_plan_and_its_c_too(kind, tmp_pa
         _, z, status, *_ = rti.function(start, start, p, z)
     assert int(status) == 0
     np.testing.assert_allclose(rti.trajectory(z)[0], best.x, atol=1e-6)
-    in_c = export_c(rti, tmp_path / kind).load(flags=("-O0",))
-    np.testing.assert_allclose(
-        np.array(in_c(start, start, p, z)[0]),
-        np.array(rti.function(start, start, p, z)[0]),
-        atol=1e-9,
-    )
+    in_c = mb.export_c(rti, tmp_path / kind).load(flags=("-O0",))
+    found, expected = (np.array(f(start, start, p, z)[0]) for f in (in_c, rti.function))
+    np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 def test_a_measured_state_beyond_a_limit_is_a_start_like_others():

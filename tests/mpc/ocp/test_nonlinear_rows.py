@@ -3,23 +3,15 @@
 import casadi as ca
 import numpy as np
 import pytest
-from support.mpc_mechanisms import cart_pole, coupled_carts, sliding_mass
+from support.mpc_mechanisms import balance, cart_pole, coupled_carts, sliding_mass
+from support.problems import problem
 
 import mbcasadi as mb
+from mbcasadi import mpc
 from mbcasadi.control import FrameTask, PostureTask
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc.ocp.collocation import collocation_guess, direct_collocation
 from mbcasadi.mpc.ocp.constraints import describe_violations, row_set
-from mbcasadi.mpc.ocp.contact_schedule import ContactSchedule
-from mbcasadi.mpc.ocp.cost import Cost
-from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
-from mbcasadi.mpc.ocp.solution import initial_guess
-from mbcasadi.mpc.ocp.solver import solve_ocp
-from mbcasadi.mpc.ocp.stage import stage_symbols
-from mbcasadi.mpc.ocp.stage_bounds import StageBounds
-from mbcasadi.mpc.rti.controller import real_time_iteration
 from mbcasadi.qp.rows import Bounded
-from mbcasadi.system import from_lagrangian
 
 SOLVERS = ("ipopt", "sqpmethod", "fatrop")
 SAME_OPTIMUM = 1e-6
@@ -29,11 +21,11 @@ SAME_STEP = 2e-4  # of methods of order 4, one explicit and one implicit, 20 ste
 def out_of_reach():
     """Return a mass of 1 kg that is asked to stand 9 m away after half a second of 1 N."""
     system = sliding_mass(1.0)
-    s = stage_symbols(system)
+    s = mpc.stage_symbols(system)
     goal = Bounded(s.q, 9.001, 9.001, linear_penalty=50.0, name="goal", at_end=True)
     slow = Bounded(s.v, upper=0.3, quadratic_penalty=1e-3, name="slow")
-    return optimal_control_problem(
-        system, 5, 0.1, [Cost(R=1e-3), slow, goal, StageBounds(u=[[-1, 1]])], symbols=s
+    return mpc.optimal_control_problem(
+        system, 5, 0.1, [mpc.Cost(R=1e-3), slow, goal, mpc.StageBounds(u=[[-1, 1]])], symbols=s
     )
 
 
@@ -44,15 +36,15 @@ def test_what_is_out_of_reach_is_named_with_what_it_misses():
         "goal at sample 5 falls below its lower bound by up to 8.88",  # 9.001 - ½ 0.5²
     )
     for name in SOLVERS:
-        solution = solve_ocp(ocp, [0, 0], solver=name)
+        solution = mpc.solve_ocp(ocp, [0, 0], solver=name)
         assert solution.solved, (name, solution.in_words)
         np.testing.assert_allclose(solution.u, 1.0, atol=SAME_OPTIMUM)
         assert solution.violations == said, name
-    rti = real_time_iteration(ocp, shift=False)
+    rti = mpc.real_time_iteration(ocp, shift=False)
     _, z, status, *_ = rti.function(0, 0, ocp.parameters().ravel(), rti.controller.z0)
     assert int(status) == 0
     assert rti.violations(z) == said
-    best = solve_ocp(ocp, [0, 0])
+    best = mpc.solve_ocp(ocp, [0, 0])
     miss, price = 8.876, 50.0 + 0.5 * 0.5 * 8.876  # ρ₂ is a hundredth of ρ₁
     cost = 0.1 * 1e-3 * 5 / 2 + 1e-3 * 0.1**2 / 2 + miss * price
     assert best.cost == pytest.approx(cost, rel=1e-6)
@@ -61,21 +53,16 @@ def test_what_is_out_of_reach_is_named_with_what_it_misses():
 def test_a_row_of_the_users_knows_which_rows_are_on_at_each_sample():
     """Two carts, coupled from sample 3 on; the push is limited to 1 N alone, 0.3 N together."""
     system = coupled_carts()
-    s = stage_symbols(system)
+    s = mpc.stage_symbols(system)
     weak = [
         Bounded(s.u + 0.7 * s.mask, upper=1.0, name="push"),
         Bounded(s.u - 0.7 * s.mask, lower=-1.0, name="pull"),
     ]
     far = ca.vertcat(s.q[0] - 50)
-    ocp = optimal_control_problem(
-        system,
-        6,
-        0.1,
-        [Cost(R=1e-6, terminal=far), *weak, StageBounds(u=[[-9, 9]]), ContactSchedule(closing=1.0)],
-        symbols=s,
-    )
+    given = {"R": 1e-6, "terminal": far, "path": weak, "u_bounds": [[-9, 9]], "closing": 1.0}
+    ocp = problem(system, 6, 0.1, symbols=s, **given)
     on = (np.arange(7) >= 3)[:, None].astype(float)
-    solution = solve_ocp(ocp, np.zeros(4), ocp.parameters(mask=on))
+    solution = mpc.solve_ocp(ocp, np.zeros(4), ocp.parameters(mask=on))
     assert solution.solved, solution.in_words
     np.testing.assert_allclose(solution.u[:, 0], [1, 1, 1, 0.3, 0.3, 0.3], atol=SAME_OPTIMUM)
     speeds = solution.x[:, 2:]
@@ -86,17 +73,17 @@ def test_a_row_of_the_users_knows_which_rows_are_on_at_each_sample():
 
 def test_the_name_of_a_slice_of_the_systems_own_is_refused_for_a_parameter():
     with pytest.raises(ProblemError, match=r"'mask': 'carts' has a mask of its own .* symbol"):
-        stage_symbols(coupled_carts(), mask=1)
-    assert stage_symbols(sliding_mass(), mask=2).parameters["mask"].numel() == 2
+        mpc.stage_symbols(coupled_carts(), mask=1)
+    assert mpc.stage_symbols(sliding_mass(), mask=2).parameters["mask"].numel() == 2
     moving = ca.SX.sym("t")
     q, v = ca.SX.sym("q"), ca.SX.sym("v")
-    timed = from_lagrangian(q, v, kinetic=v**2, B=[[1]], phi=q - ca.sin(moving), t=moving)
-    assert stage_symbols(timed).t.numel() == 1
+    timed = mb.from_lagrangian(q, v, kinetic=v**2, B=[[1]], phi=q - ca.sin(moving), t=moving)
+    assert mpc.stage_symbols(timed).t.numel() == 1
     with pytest.raises(ProblemError, match="'t': 'lagrangian' has a t of its own"):
-        stage_symbols(timed, t=1)
-    s = stage_symbols(coupled_carts(), **{"posture.q": 2})
+        mpc.stage_symbols(timed, t=1)
+    s = mpc.stage_symbols(coupled_carts(), **{"posture.q": 2})
     with pytest.raises(ProblemError, match=r"two slices of the parameters are named 'posture\.q'"):
-        optimal_control_problem(coupled_carts(), 3, 0.1, [PostureTask()], symbols=s)
+        mpc.optimal_control_problem(coupled_carts(), 3, 0.1, [PostureTask()], symbols=s)
 
 
 def test_references_of_tasks_hold_the_initial_pose_unless_they_are_given():
@@ -105,8 +92,8 @@ def test_references_of_tasks_hold_the_initial_pose_unless_they_are_given():
         "<site name='tip' pos='0 0 2' euler='0 0 90'/></body></worldbody><actuator>"
         "<motor joint='hip' gear='1 0 0'/></actuator></mujoco>"
     )
-    ocp = optimal_control_problem(
-        ball, 3, 0.1, [Cost(R=1.0), PostureTask(("hip",)), FrameTask("tip")]
+    ocp = mpc.optimal_control_problem(
+        ball, 3, 0.1, [mpc.Cost(R=1.0), PostureTask(("hip",)), FrameTask("tip")]
     )
     p = dict(zip([slot.name for slot in ocp.slots], slots_of(ocp), strict=True))
     np.testing.assert_array_equal(p["posture.q"], np.tile([1, 0, 0, 0], (4, 1)))
@@ -122,23 +109,14 @@ def slots_of(ocp):
 
 def test_collocation_has_rates_and_soft_rows_as_shooting_has():
     system = cart_pole(upright=True)
-    s = stage_symbols(system)
+    s = mpc.stage_symbols(system)
     price = {"linear_penalty": 0.4, "quadratic_penalty": 1.0}
-    ocp = optimal_control_problem(
-        system,
-        20,
-        0.04,
-        [
-            Cost(Q=[1, 10, 0.1, 0.1], R=0.01, Q_end=[40, 200, 10, 10], S=0.01),
-            Bounded(s.v[0], -0.3, 0.4, name="speed", **price),
-            StageBounds(du=[[-3, 3]]),
-        ],
-        symbols=s,
-    )
+    speed = mpc.Bounded(s.v[0], -0.3, 0.4, name="speed", **price)
+    ocp = balance(system=system, S=0.01, path=[speed], du_bounds=[[-3, 3]], symbols=s)
     x0 = [0.2, 0.15, 0.0, 0.0, -1.0]
-    shot = solve_ocp(ocp, x0)
-    other = direct_collocation(ocp, system)
-    solution = solve_ocp(other, x0, guess=collocation_guess(other, system, shot))
+    shot = mpc.solve_ocp(ocp, x0)
+    other = mpc.direct_collocation(ocp, system)
+    solution = mpc.solve_ocp(other, x0, guess=mpc.collocation_guess(other, system, shot))
     assert shot.solved, shot.in_words
     assert solution.solved, solution.in_words
     np.testing.assert_allclose(solution.x, shot.x, atol=SAME_STEP)
@@ -172,6 +150,8 @@ def test_samples_in_a_row_are_said_as_one():
 
 def test_a_guess_of_hard_rows_serves_soft_ones_too():
     ocp = out_of_reach()
-    solution = solve_ocp(ocp, [0, 0], guess=initial_guess(ocp, np.zeros((6, 2)), np.zeros((5, 1))))
+    solution = mpc.solve_ocp(
+        ocp, [0, 0], guess=mpc.initial_guess(ocp, np.zeros((6, 2)), np.zeros((5, 1)))
+    )
     assert solution.solved
-    assert solve_ocp(ocp, [0, 0], guess=solution).iterations <= solution.iterations
+    assert mpc.solve_ocp(ocp, [0, 0], guess=solution).iterations <= solution.iterations

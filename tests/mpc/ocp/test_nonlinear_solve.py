@@ -5,20 +5,16 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 import pytest
-import quadprog
+from support.mpc_mechanisms import UPRIGHT, cart_pole, coupled_carts, sliding_mass, swing_up
+from support.peer_qp import MassOnRail, solve_qp
 from support.problems import problem as problem_of
 
+import mbcasadi as mb
 import mbcasadi.errors as err
-from mbcasadi import models
+from mbcasadi import models, mpc
 from mbcasadi.control import PostureTask
-from mbcasadi.mpc.ocp.cost import Cost
-from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
-from mbcasadi.mpc.ocp.solution import initial_guess, rollout
-from mbcasadi.mpc.ocp.solver import ocp_solver, solve_ocp
-from mbcasadi.mpc.ocp.stage import stage_symbols
-from mbcasadi.mpc.ocp.stage_bounds import StageBounds
+from mbcasadi.mpc.ocp.solution import rollout
 from mbcasadi.qp.rows import Bounded
-from mbcasadi.system import from_lagrangian, read_mjcf
 
 OPTIMUM = 1e-6  # solvers stop at residuals of 1e-8 to 1e-9
 CLOSED = 1e-8  # m, along a prediction
@@ -26,44 +22,10 @@ INSIDE = 1e-6  # Fatrop widens bounds by 1e-8 of their size
 SOLVERS = ("ipopt", "sqpmethod", "fatrop")
 
 
-def cart_pole():
-    """Return a cart of 1 kg with a pole of 0.3 kg at 0.5 m, hanging at q = 0."""
-    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
-    bob = ca.vertcat(v[0] + 0.5 * v[1] * ca.cos(q[1]), 0.5 * v[1] * ca.sin(q[1]))
-    return from_lagrangian(
-        q,
-        v,
-        kinetic=v[0] ** 2 / 2 + 0.3 * ca.sumsqr(bob) / 2,
-        potential=-0.3 * 9.81 * 0.5 * ca.cos(q[1]),
-        B=[[1], [0]],
-        ctrl_range=[[-12, 12]],
-        name="cart_pole",
-    )
-
-
-def sliding_mass(mass=2.0, **given):
-    q, v = ca.SX.sym("q"), ca.SX.sym("v")
-    return from_lagrangian(q, v, kinetic=mass * v**2 / 2, B=[[1]], **given)
-
-
-def swing_up(rail=0.5):
-    ocp = optimal_control_problem(
-        cart_pole(),
-        50,
-        0.04,
-        [
-            Cost(Q=[0.1, 1, 0.01, 0.01], R=0.05, Q_end=[200, 200, 20, 20]),
-            StageBounds(q=[[-rail, rail], [-np.inf, np.inf]]),
-        ],
-    )
-    states = np.linspace(np.zeros(4), [0, np.pi, 0, 0], ocp.horizon + 1)
-    return ocp, ocp.parameters(setpoint_q=[0, np.pi]), initial_guess(ocp, states, np.zeros((50, 1)))
-
-
 @pytest.fixture(scope="module")
 def swings():
-    ocp, p, guess = swing_up()
-    solution = {name: ocp_solver(ocp, name).solve(np.zeros(4), p, guess) for name in SOLVERS}
+    ocp, p, guess = swing_up(rail=0.5)
+    solution = {name: mpc.ocp_solver(ocp, name).solve(np.zeros(4), p, guess) for name in SOLVERS}
     return ocp, solution
 
 
@@ -71,7 +33,7 @@ def test_a_cart_pole_swings_up_to_one_optimum_by_all_solvers(swings):
     _, actual = swings
     best = actual["ipopt"]
     assert best.solved
-    np.testing.assert_allclose(best.x[-1], [0, np.pi, 0, 0], atol=0.05)
+    np.testing.assert_allclose(best.x[-1], UPRIGHT, atol=0.05)
     for name, one in actual.items():
         assert one.solved, (name, one.in_words)
         assert abs(one.cost - best.cost) < OPTIMUM * best.cost, name
@@ -85,57 +47,36 @@ def test_the_cost_and_the_motion_of_a_solution_are_those_of_its_definition(swing
     one = actual["sqpmethod"]
     x, total = one.x[0], 0.0
     for k, u in enumerate(one.u):
-        away = np.append(one.x[k] - [0, np.pi, 0, 0], u)
+        away = np.append(one.x[k] - UPRIGHT, u)
         total += 0.04 * away**2 @ [0.1, 1, 0.01, 0.01, 0.05] / 2
         x = ocp.dynamics(one.x[k], u, one.p[k]).full().ravel()
         np.testing.assert_allclose(one.x[k + 1], x, atol=1e-8)
-    away = one.x[-1] - [0, np.pi, 0, 0]
+    away = one.x[-1] - UPRIGHT
     assert total + away**2 @ [200, 200, 20, 20] / 2 == pytest.approx(one.cost, rel=1e-9)
 
 
 def test_a_quadratic_problem_has_the_solution_of_an_independent_qp():
-    N, T, m = 12, 0.1, 2.0
-    ocp = optimal_control_problem(
-        sliding_mass(m), N, T, [Cost(Q=[3, 0.1], R=0.2, Q_end=[10, 1]), StageBounds(u=[[-4, 3]])]
-    )
-    x0, target = np.array([1.5, 0.4]), np.array([0.2, 0.0])
-    A, B = np.array([[1, T], [0, 1]]), np.array([T**2 / 2, T]) / m
-    G = np.zeros((N + 1, 2, N))
-    free = np.zeros((N + 1, 2))
-    free[0] = x0
-    for k in range(N):
-        G[k + 1], free[k + 1] = A @ G[k], A @ free[k]
-        G[k + 1][:, k] += B
-    weights = [T * np.diag([3, 0.1])] * N + [np.diag([10.0, 1.0])]
-    H = sum(g.T @ W @ g for g, W in zip(G, weights, strict=True)) + 0.2 * T * np.eye(N)
-    c = sum(g.T @ W @ (f - target) for g, W, f in zip(G, weights, free, strict=True))
-    rows = np.hstack([np.eye(N), -np.eye(N)])
-    expected = quadprog.solve_qp(H, -c, rows, np.repeat([-4.0, -3.0], N))[0]
+    ocp = problem_of(sliding_mass(), 12, 0.1, **MassOnRail.weights, u_bounds=[[-4, 3]])
+    x0, peer = np.array([1.5, 0.4]), MassOnRail([1.5, 0.4], goal=0.2)
+    expected, _ = solve_qp(peer.H, peer.g, peer.forces(-4, 3))
     assert np.isclose(expected, -4.0).any()
     for name in SOLVERS:
-        solution = solve_ocp(ocp, x0, ocp.parameters(setpoint_q=0.2), solver=name)
+        solution = mpc.solve_ocp(ocp, x0, ocp.parameters(setpoint_q=0.2), solver=name)
         assert solution.solved, solution.in_words
         np.testing.assert_allclose(solution.u[:, 0], expected, atol=OPTIMUM, err_msg=name)
 
 
 @pytest.fixture(scope="module")
 def four_bar():
-    return read_mjcf(models.path("pendulum_on_four_bar"))
+    return mb.read_mjcf(models.path("pendulum_on_four_bar"))
 
 
 def test_a_pendulum_on_a_four_bar_is_caught_within_torque_limits(four_bar):
     limit = 1.5
-    ocp = optimal_control_problem(
-        four_bar,
-        30,
-        0.02,
-        [
-            Cost(Q=[1, 0, 1, 0, 0.1, 0, 0.1, 0], R=0.1, Q_end=[50, 0, 50, 0, 5, 0, 5, 0]),
-            StageBounds(u=[[-limit, limit]]),
-        ],
-    )
+    cost = {"Q": [1, 0, 1, 0, 0.1, 0, 0.1, 0], "R": 0.1, "Q_end": [50, 0, 50, 0, 5, 0, 5, 0]}
+    ocp = problem_of(four_bar, 30, 0.02, **cost, u_bounds=[[-limit, limit]])
     x0 = np.append(four_bar.tree.q0 + np.array([0, 0, 0.1, 0]), np.zeros(4))
-    solution = {name: solve_ocp(ocp, x0, solver=name) for name in SOLVERS}
+    solution = {name: mpc.solve_ocp(ocp, x0, solver=name) for name in SOLVERS}
     best = solution["ipopt"]
     for name, one in solution.items():
         assert one.solved, (name, one.in_words)
@@ -150,7 +91,7 @@ def test_a_pendulum_on_a_four_bar_is_caught_within_torque_limits(four_bar):
     fallen = rollout(ocp, x0, ocp.parameters()).x[:, :3].sum(axis=1)
     assert abs(lean[-1]) < 0.6 * lean[0]
     assert abs(fallen[-1]) > 2 * lean[0]
-    warm = solve_ocp(ocp, x0, guess=best, solver="sqpmethod")
+    warm = mpc.solve_ocp(ocp, x0, guess=best, solver="sqpmethod")
     assert warm.iterations <= 3
 
 
@@ -158,9 +99,9 @@ def test_a_model_with_force_ranges_keeps_them():
     model = """<mujoco><worldbody><body><joint name="a" type="slide"/><geom size=".1" mass="1"/>
     </body></worldbody><actuator><position joint="a" kp="50" forcerange="-2 2"/></actuator>
     </mujoco>"""
-    system = read_mjcf(model)
-    ocp = optimal_control_problem(system, 20, 0.05, [Cost(Q=[10, 0.1], R=1e-3)])
-    solution = solve_ocp(ocp, [0, 0], ocp.parameters(setpoint_q=1.0))
+    system = mb.read_mjcf(model)
+    ocp = mpc.optimal_control_problem(system, 20, 0.05, [mpc.Cost(Q=[10, 0.1], R=1e-3)])
+    solution = mpc.solve_ocp(ocp, [0, 0], ocp.parameters(setpoint_q=1.0))
     force = 50 * (solution.u[:, 0] - solution.x[:-1, 0])
     assert solution.solved, solution.in_words
     assert np.abs(force).max() == pytest.approx(2.0, abs=INSIDE)
@@ -168,19 +109,11 @@ def test_a_model_with_force_ranges_keeps_them():
 
 def test_rows_along_the_way_at_the_end_and_own_residuals_are_what_they_say():
     system = sliding_mass(1.0)
-    s = stage_symbols(system, goal=1)
-    ocp = optimal_control_problem(
-        system,
-        20,
-        0.1,
-        [
-            Cost(residual=s.u),
-            Bounded(s.v * s.v, upper=1.0),
-            Bounded(ca.vertcat(s.q - s.parameters["goal"], s.v), 0, 0, at_end=True),
-        ],
-        symbols=s,
-    )
-    solution = solve_ocp(ocp, [0, 0], ocp.parameters(goal=1.5))
+    s = mpc.stage_symbols(system, goal=1)
+    stand = Bounded(ca.vertcat(s.q - s.parameters["goal"], s.v), 0, 0)
+    given = {"residual": s.u, "path": [Bounded(s.v * s.v, upper=1.0)], "end": [stand]}
+    ocp = problem_of(system, 20, 0.1, symbols=s, **given)
+    solution = mpc.solve_ocp(ocp, [0, 0], ocp.parameters(goal=1.5))
     assert solution.solved, solution.in_words
     np.testing.assert_allclose(solution.x[-1], [1.5, 0], atol=INSIDE)
     assert np.abs(solution.x[:, 1]).max() == pytest.approx(1.0, abs=INSIDE)
@@ -188,23 +121,21 @@ def test_rows_along_the_way_at_the_end_and_own_residuals_are_what_they_say():
 
 def test_the_task_of_an_inverse_dynamics_controller_is_followed(four_bar):
     task = PostureTask(joints=("crank",), kp=1.0, kd=0.0, weight=100.0)
-    ocp = optimal_control_problem(four_bar, 15, 0.02, [Cost(R=0.01), task, StageBounds(v=None)])
+    ocp = mpc.optimal_control_problem(
+        four_bar, 15, 0.02, [mpc.Cost(R=0.01), task, mpc.StageBounds(v=None)]
+    )
     x0 = np.append(four_bar.tree.q0, np.zeros(4))
-    solution = solve_ocp(ocp, x0, ocp.parameters(posture_q=0.1))
+    solution = mpc.solve_ocp(ocp, x0, ocp.parameters(posture_q=0.1))
     assert solution.solved, solution.in_words
     assert solution.x[-1, 0] == pytest.approx(0.1, abs=0.02)
 
 
 def test_a_schedule_of_contacts_couples_two_carts_when_it_says_so():
-    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
-    kinetic = v[0] ** 2 / 2 + 3 * v[1] ** 2 / 2
-    system = from_lagrangian(q, v, kinetic=kinetic, B=[[1], [0]], phi=q[0] - q[1]).with_mask([0])
-    ocp = optimal_control_problem(
-        system, 20, 0.1, [Cost(Q=[0, 1, 0, 1], R=0.01, Q_end=[0, 10, 0, 10])]
-    )
+    given = {"Q": [0, 1, 0, 1], "R": 0.01, "Q_end": [0, 10, 0, 10]}
+    ocp = problem_of(coupled_carts(), 20, 0.1, **given)
     mask = np.arange(21)[:, None] >= 8
     p = ocp.parameters(mask=mask, setpoint_q=[0.0, 1.0])
-    solution = solve_ocp(ocp, np.zeros(4), p)
+    solution = mpc.solve_ocp(ocp, np.zeros(4), p)
     assert solution.solved, solution.in_words
     assert np.abs(solution.x[:9, 1]).max() < 1e-9
     np.testing.assert_allclose(solution.x[9:, 0], solution.x[9:, 1], atol=1e-9)
@@ -213,24 +144,21 @@ def test_a_schedule_of_contacts_couples_two_carts_when_it_says_so():
 
 def test_what_cannot_be_reached_is_not_reported_as_solved():
     system = sliding_mass(1.0)
-    s = stage_symbols(system)
-    ocp = optimal_control_problem(
-        system,
-        5,
-        0.1,
-        [Cost(R=1.0), Bounded(s.q, 9.0, 9.0, at_end=True), StageBounds(u=[[-1, 1]])],
-        symbols=s,
-    )
+    s = mpc.stage_symbols(system)
+    given = {"end": [Bounded(s.q, 9.0, 9.0)], "u_bounds": [[-1, 1]], "symbols": s}
+    ocp = problem_of(system, 5, 0.1, R=1.0, **given)
     for name in SOLVERS:
-        solution = solve_ocp(ocp, [0, 0], solver=name)
+        solution = mpc.solve_ocp(ocp, [0, 0], solver=name)
         assert solution.status in {2, 4}, (name, solution.in_words)
         assert max(solution.violation, solution.gap) > 0.1
-    assert solve_ocp(ocp, [0, 0], solver="ipopt").status == 2
+    assert mpc.solve_ocp(ocp, [0, 0], solver="ipopt").status == 2
 
 
 def test_a_solution_of_too_few_iterations_is_not_accepted():
-    ocp, p, guess = swing_up()
-    solution = ocp_solver(ocp, "ipopt", options={"ipopt.max_iter": 4}).solve(np.zeros(4), p, guess)
+    ocp, p, guess = swing_up(rail=0.5)
+    solution = mpc.ocp_solver(ocp, "ipopt", options={"ipopt.max_iter": 4}).solve(
+        np.zeros(4), p, guess
+    )
     assert not solution.solved
     assert solution.gap > 1e-3
 
@@ -265,9 +193,9 @@ def test_a_problem_that_makes_no_sense_is_refused(case):
 def test_bad_numbers_and_names_are_refused_where_they_enter():
     ocp = problem(Q=1.0, R=1.0)
     with pytest.raises(err.ShapeError, match="x0 holds NaN"):
-        solve_ocp(ocp, [0, np.nan, 0, 0])
+        mpc.solve_ocp(ocp, [0, np.nan, 0, 0])
     with pytest.raises(err.ShapeError, match=r"x0 has shape \(3,\), expected \(4,\)"):
-        solve_ocp(ocp, [0, 0, 0])
+        mpc.solve_ocp(ocp, [0, 0, 0])
     with pytest.raises(err.ProblemError, match="schedule of setpoint_q has 9 samples; expected 5"):
         ocp.parameters(setpoint_q=np.zeros((9, 2)))
     with pytest.raises(err.ShapeError, match="setpoint_q holds NaN"):
@@ -275,16 +203,15 @@ def test_bad_numbers_and_names_are_refused_where_they_enter():
     with pytest.raises(err.UnknownNameError, match=r"'setpoint.q', 'setpoint.v', 'setpoint.u'"):
         ocp.parameters(goal=0)
     with pytest.raises(err.SolverError, match="'sqpmethod', 'ipopt', 'fatrop'"):
-        solve_ocp(ocp, np.zeros(4), solver="magic")
+        mpc.solve_ocp(ocp, np.zeros(4), solver="magic")
     with pytest.raises(err.SolverError, match="'exact'"):
-        solve_ocp(ocp, np.zeros(4), solver="fatrop", hessian="gauss-newton")
+        mpc.solve_ocp(ocp, np.zeros(4), solver="fatrop", hessian="gauss-newton")
     with pytest.raises(err.ShapeError, match="guess of u"):
-        initial_guess(ocp, np.zeros((6, 4)), np.zeros((6, 1)))
+        mpc.initial_guess(ocp, np.zeros((6, 4)), np.zeros((6, 1)))
     longer = problem(Q=1.0, R=1.0, horizon=6)
-    with pytest.raises(
-        err.ShapeError, match="guess has 34 unknowns and 28 rows, expected 29 and 24"
-    ):
-        solve_ocp(ocp, np.zeros(4), guess=rollout(longer, np.zeros(4), longer.parameters()))
+    found = "guess has 34 unknowns and 28 rows, expected 29 and 24"
+    with pytest.raises(err.ShapeError, match=found):
+        mpc.solve_ocp(ocp, np.zeros(4), guess=rollout(longer, np.zeros(4), longer.parameters()))
     with pytest.raises(err.ShapeError, match="p has shape"):
-        solve_ocp(ocp, np.zeros(4), np.zeros((2, 2)))
+        mpc.solve_ocp(ocp, np.zeros(4), np.zeros((2, 2)))
     assert replace(ocp, nominal=None).parameters().shape == (6, 5)

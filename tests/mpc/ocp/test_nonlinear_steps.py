@@ -4,6 +4,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from support.compiled import compiled
+from support.mpc_mechanisms import coupled_carts
 
 import mbcasadi.errors as err
 from mbcasadi import models
@@ -77,34 +78,8 @@ def test_redundant_loops_stay_closed_along_a_step_and_open_without_newton(four_b
     assert gaps[2] < CLOSED
 
 
-@pytest.mark.parametrize("case", ["four_bar", "tumbling"])
-def test_derivatives_of_a_step_are_central_differences(case, four_bar, tumbling):
-    if case == "four_bar":
-        system, q, v = four_bar, four_bar.tree.q0, np.zeros(4)
-    else:
-        system, q, v = tumbling
-    step, x, u = discrete_dynamics(system, 0.02), np.concatenate([q, v]), np.full(system.nu, 0.7)
-    actual = step.jacobian()(x, u, [], 0)
-    h = 1e-6
-    for given, J in ((x, actual[0]), (u, actual[1])):
-        for j in range(given.size):
-            e = h * np.eye(given.size)[j]
-            ends = [
-                step(x + s * e, u, []) if given is x else step(x, u + s * e, []) for s in (1, -1)
-            ]
-            expected = ((ends[0] - ends[1]) / (2 * h)).full().ravel()
-            np.testing.assert_allclose(J[:, j].full().ravel(), expected, atol=1e-7, rtol=1e-7)
-
-
-def two_carts():
-    """Return two carts of 1 and 3 kg, and one row that couples them."""
-    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
-    kinetic = v[0] ** 2 / 2 + 3 * v[1] ** 2 / 2
-    return from_lagrangian(q, v, kinetic=kinetic, B=[[1], [0]], phi=q[0] - q[1]).with_mask()
-
-
 def test_carts_that_a_mask_couples_keep_their_momentum():
-    step = step_fun(two_carts(), 0.1)
+    step = step_fun(coupled_carts(), 0.1)
     free = step(q=[0, 0], v=[2, 0], u=0, mask=[0])
     np.testing.assert_allclose(free["v_next"].full().ravel(), [2, 0], atol=1e-14)
     coupled = step(q=[0, 0], v=[2, 0], u=0, mask=[1])
@@ -142,16 +117,11 @@ def test_the_generated_c_takes_the_same_step(four_bar, tmp_path):
         x = expected.full().ravel()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"order": 5}, "unknown order '5'; valid: '1', '2', '3', '4'"),
-        ({"substeps": 0}, "substeps = 0"),
-        ({"newton": -1}, "newton = -1"),
-        ({"rank_tol": 1.0}, "rank_tol is 1.0"),
-        ({"row_scale": -1.0}, "row_scale is -1.0"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ({"order": 5}, "unknown order '5'; valid: '1', '2', '3', '4'"),
+    ({"substeps": 0}, "substeps = 0"), ({"newton": -1}, "newton = -1"),
+    ({"rank_tol": 1.0}, "rank_tol is 1.0"), ({"row_scale": -1.0}, "row_scale is -1.0"),
+])  # fmt: skip
 def test_a_step_that_makes_no_sense_is_refused(options, message):
     with pytest.raises(err.MbcasadiError, match=message):
         StepOptions(**options)

@@ -110,17 +110,13 @@ def priced():
     system = mb.read_mjcf(models.path("quadruped"))
     slides = mb.Contact("FL", friction=0.2, slides=True)
     return InverseDynamicsQP(
-        system,
-        [FrameTask("trunk", kind="body", kp=100.0, weight=100.0), PostureTask(kp=50.0)],
+        system, [FrameTask("trunk", kind="body", kp=100.0, weight=100.0), PostureTask(kp=50.0)],
         [slides, *(mb.Contact(leg, friction=0.6, sides=4) for leg in LEGS[1:])],
-        joint_limits=JointLimits(velocity=15.0, braking=200.0),
-        bound_errors=False,
-        soft=[SoftLimit("joints", linear=1.0), SoftLimit("normal forces")],
-        force_weight=1e-3,
+        joint_limits=JointLimits(velocity=15.0, braking=200.0), bound_errors=False,
+        soft=[SoftLimit("joints", linear=1.0), SoftLimit("normal forces")], force_weight=1e-3,
         friction_loss=FrictionLoss({"FR_hip": 0.5, "RL_calf": 0.3}, speed=0.1),
-        torque_weight=1e-2,
-        period=0.002,
-    )
+        torque_weight=1e-2, period=0.002,
+    )  # fmt: skip
 
 
 def massless():

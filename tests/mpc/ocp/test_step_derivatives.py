@@ -4,22 +4,22 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from mbcasadi import models
+import mbcasadi as mb
+from mbcasadi import models, mpc
 from mbcasadi.codegen.count import operations
-from mbcasadi.mpc import discrete_dynamics, step_fun
 from mbcasadi.mpc.integrators.step import free_step_fun
-from mbcasadi.mpc.integrators.step_options import StepOptions
 from mbcasadi.simulation.active_rows import holonomic_rows
-from mbcasadi.system import evaluate, from_equations, from_lagrangian, read_mjcf
+from mbcasadi.system import evaluate
 
 PINNED = """<mujoco><worldbody><site name="hook" pos=".1 0 .9"/>
 <body pos="0 0 1"><joint type="ball" damping=".1"/><geom type="box" size=".1 .2 .3" mass="2"/>
 <body pos=".3 0 0" euler="0 50 0"><joint name="hinge" axis="0 1 0"/><geom type="box" pos=".2 0 0"
-size=".2 .05 .02" mass="1"/><body pos=".4 0 0"><joint type="ball"/><geom type="box"
+size=".2 .05 .02" mass="1"/><body name="tip" pos=".4 0 0"><joint type="ball"/><geom type="box"
 size=".05 .1 .02" mass=".3"/></body></body></body></worldbody>
-<equality><connect body1="tip" body2="world" anchor="0 0 0"/></equality></mujoco>""".replace(
-    '<body pos=".4 0 0">', '<body name="tip" pos=".4 0 0">'
-)
+<equality><connect body1="tip" body2="world" anchor="0 0 0"/></equality></mujoco>"""
+TUMBLING = """<mujoco><worldbody><body><joint type="free"/>
+<geom type="box" size=".1 .2 .3" mass="2"/><body pos=".3 0 0"><joint type="ball" damping=".1"/>
+<geom type="box" pos=".2 0 0" size=".2 .05 .02" mass="1"/></body></body></worldbody></mujoco>"""
 H = 1e-4
 STENCIL = {-2: 1 / 12, -1: -2 / 3, 1: 2 / 3, 2: -1 / 12}
 TOL = 1e-9  # H⁴ times fifth derivatives, and rounding over H
@@ -110,7 +110,7 @@ def differences(function, known, along):
 
 
 def mechanism(name):
-    return read_mjcf(models.path(name))
+    return mb.read_mjcf(models.path(name))
 
 
 def state_off_manifold(system, size, seed=0):
@@ -127,13 +127,15 @@ def state_off_manifold(system, size, seed=0):
         ("slider_crank", 0.1),
         ("planar_biped", 0.02),
         ("pinned", 0.02),  # quaternions in a loop
+        ("tumbling", 0.02),  # a free joint, no loop
     ],
 )
 def test_slopes_are_differences_of_the_step_off_the_manifold_too(name, size):
-    system = read_mjcf(PINNED) if name == "pinned" else mechanism(name)
+    text = {"pinned": PINNED, "tumbling": TUMBLING}.get(name)
+    system = mb.read_mjcf(text) if text else mechanism(name)
     known = state_off_manifold(system, size)
-    assert np.abs(system.constraint(known["q"]).full()).max() > 1e-3
-    step = step_fun(system, 0.02)
+    assert not system.nc or np.abs(system.constraint(known["q"]).full()).max() > 1e-3
+    step = mpc.step_fun(system, 0.02)
     out = step(**known)
     plain = plain_step(system, 0.02, known)
     value = np.concatenate([out[key].full().ravel() for key in ("q_next", "v_next")])
@@ -146,7 +148,7 @@ def test_slopes_are_differences_of_the_step_off_the_manifold_too(name, size):
 def test_what_a_gap_adds_to_the_slopes_is_not_dropped():
     system = mechanism("pendulum_on_four_bar")
     known = state_off_manifold(system, 0.1)
-    step = step_fun(system, 1e-6, StepOptions(order=1))  # hardly more than the way back
+    step = mpc.step_fun(system, 1e-6, mpc.StepOptions(order=1))  # hardly more than the way back
     A = evaluate(system.loop_jacobian, {"q": step(**known)["q_next"]}).full()
     of_first_order = np.eye(4) - pinv(A) @ A
     actual = slopes(step, known)[:4, :4]
@@ -165,10 +167,10 @@ def test_slopes_hold_in_a_step_to_and_in_one_through_a_singular_pose(before):
     assert np.abs(system.constraint(q).full()).max() < 1e-15
     assert np.linalg.svd(A)[1][1] < 0.15  # of rank two, and of rank one in the pose
     known = {"q": q, "v": v, "u": np.full(system.nu, 0.3)}
-    out = step_fun(system, h)(**known)
+    out = mpc.step_fun(system, h)(**known)
     assert float(out["q_next"][0] - crank) == pytest.approx(h, abs=0.005)
     expected = differences(lambda at: plain_step(system, h, at), known, ("q", "v", "u"))
-    actual = slopes(step_fun(system, h), known)
+    actual = slopes(mpc.step_fun(system, h), known)
     np.testing.assert_allclose(actual, expected, atol=1e-7 * np.abs(expected).max())
 
 
@@ -180,14 +182,14 @@ def contradicting():
     M = ca.diag(ca.vertcat(1 + q[0] ** 2, 2, 3 + ca.sin(q[1]))) + 0.2
     h = ca.vertcat(v[1] * v[2], ca.sin(q[0]) * v[0] ** 2, q[2])
     a0 = ca.vertcat(ca.sin(3 * t), t**2)
-    return from_equations(q, v, M=M, h=h, A=A, a0=a0, t=t)
+    return mb.from_equations(q, v, M=M, h=h, A=A, a0=a0, t=t)
 
 
 def test_slopes_hold_where_rows_contradict_each_other_and_move_with_time():
     system, rng = contradicting(), np.random.default_rng(1)
     known = {"q": rng.standard_normal(3), "v": rng.standard_normal(3), "u": [], "t": 0.4}
     expected = differences(lambda at: plain_step(system, 0.05, at), known, ("q", "v", "t"))
-    actual = slopes(step_fun(system, 0.05), known)
+    actual = slopes(mpc.step_fun(system, 0.05), known)
     np.testing.assert_allclose(actual, expected, atol=TOL * np.abs(expected).max())
     assert np.abs(expected[:, -1]).max() > 0.1  # the clock matters
 
@@ -197,32 +199,32 @@ def test_the_length_of_a_step_and_its_clock_have_slopes_too(substeps):
     q, v, t = ca.SX.sym("q", 2), ca.SX.sym("v", 2), ca.SX.sym("t")
     kinetic = ca.sumsqr(v) / 2 + 0.2 * v[0] * v[1] * ca.cos(q[0])
     phi = ca.sumsqr(q) - 1 - ca.sin(t) ** 2
-    system = from_lagrangian(q, v, kinetic=kinetic, B=[[0], [1]], phi=phi, t=t)
+    system = mb.from_lagrangian(q, v, kinetic=kinetic, B=[[0], [1]], phi=phi, t=t)
     known = {"q": [0.7, 0.8], "v": [1.0, -0.4], "u": [0.6], "t": 0.2, "h": 0.1}
-    step = free_step_fun(system, StepOptions(substeps=substeps))
+    step = free_step_fun(system, mpc.StepOptions(substeps=substeps))
 
     def value(at):
         return np.concatenate([step(**at)[key].full().ravel() for key in step.name_out()])
 
     expected = differences(value, known, ("q", "v", "u", "t", "h"))
     np.testing.assert_allclose(slopes(step, known), expected, atol=TOL)
-    fixed = step_fun(system, 0.1, StepOptions(substeps=substeps))
+    fixed = mpc.step_fun(system, 0.1, mpc.StepOptions(substeps=substeps))
     without = {key: part for key, part in known.items() if key != "h"}
     np.testing.assert_allclose(slopes(fixed, without), expected[:, :-1], atol=TOL)
 
 
 def test_slopes_of_a_step_that_starts_with_an_impact():
-    system = mechanism("planar_biped").with_mask()
-    for mask in (np.ones(6), np.r_[np.ones(3), np.zeros(3)], np.zeros(6)):
-        known = state_off_manifold(system, 0.0) | {"mask": mask}
+    system = mechanism("pendulum_on_four_bar").with_mask()
+    for mask in ([1, 1, 1], [0, 1, 1], [0, 0, 0]):
+        known = state_off_manifold(system, 0.0) | {"mask": np.array(mask, float)}
         expected = differences(lambda at: plain_step(system, 0.01, at), known, ("q", "v", "u"))
-        actual = slopes(step_fun(system, 0.01), known)
+        actual = slopes(mpc.step_fun(system, 0.01), known)
         np.testing.assert_allclose(actual, expected, atol=TOL * np.abs(expected).max())
 
 
 def test_every_way_to_differentiate_uses_these_slopes():
     system = mechanism("pendulum_on_four_bar")
-    F = discrete_dynamics(system, 0.02)
+    F = mpc.discrete_dynamics(system, 0.02)
     w, seed = ca.MX.sym("w", 9), ca.MX.sym("seed", 8)
     x_next = F(w[:8], w[8:], [])
     J = ca.Function("J", [w], [ca.jacobian(x_next, w)])
@@ -230,7 +232,7 @@ def test_every_way_to_differentiate_uses_these_slopes():
     point = np.concatenate([*state_off_manifold(system, 0.01).values()])
     actual, bar = J(point).full(), np.arange(8.0)
     np.testing.assert_allclose(
-        actual, slopes(step_fun(system, 0.02), state_off_manifold(system, 0.01))
+        actual, slopes(mpc.step_fun(system, 0.02), state_off_manifold(system, 0.01))
     )
     np.testing.assert_allclose(back(point, bar).full().ravel(), actual.T @ bar, atol=1e-12)
     mapped = F.map(2)(np.tile(point[:8], (2, 1)).T, np.tile(point[8:], (2, 1)).T, [])
@@ -239,7 +241,7 @@ def test_every_way_to_differentiate_uses_these_slopes():
 
 def test_second_derivatives_are_differences_of_the_first():
     system = mechanism("pendulum_on_four_bar")
-    F = discrete_dynamics(system, 0.02)
+    F = mpc.discrete_dynamics(system, 0.02)
     w, bar = ca.MX.sym("w", 9), np.arange(1.0, 9.0)
     lagrangian = ca.dot(bar, F(w[:8], w[8:], []))
     gradient = ca.Function("gradient", [w], [ca.gradient(lagrangian, w)])
@@ -251,5 +253,5 @@ def test_second_derivatives_are_differences_of_the_first():
 
 def test_a_step_with_its_slopes_costs_a_few_steps():
     system = mechanism("pendulum_on_four_bar")
-    step = discrete_dynamics(system, 0.02)
+    step = mpc.discrete_dynamics(system, 0.02)
     assert operations(step.jacobian()) < 5 * operations(step)

@@ -3,34 +3,14 @@
 import casadi as ca
 import numpy as np
 import pytest
-from support.mpc_mechanisms import cart_pole, coupled_carts, sliding_mass
+from support.mpc_mechanisms import balance, coupled_carts, sliding_mass
 from support.problems import problem
 
+import mbcasadi as mb
 import mbcasadi.errors as err
-from mbcasadi.codegen import export_c
-from mbcasadi.mpc.ocp.cost import Cost
-from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
-from mbcasadi.mpc.ocp.solution import initial_guess
-from mbcasadi.mpc.ocp.stage import stage_symbols
-from mbcasadi.mpc.ocp.stage_bounds import StageBounds
-from mbcasadi.mpc.rti.controller import real_time_iteration
-from mbcasadi.system import from_lagrangian
+from mbcasadi import mpc
 
 SAME_MOTION = 1e-9  # rounding of two orders of the same sums, over a hundred ticks
-SAME_C = 1e-9
-
-
-def balance_problem(**given):
-    """Return a cart-pole that stands, q_1 = 0 upright, with twenty samples of 0.04 s."""
-    return problem(
-        cart_pole(upright=True),
-        20,
-        0.04,
-        Q=[1, 10, 0.1, 0.1],
-        R=0.01,
-        Q_end=[40, 200, 10, 10],
-        **given,
-    )
 
 
 def loop(rti, x, ticks, delay, schedule=None):
@@ -51,22 +31,22 @@ def loop(rti, x, ticks, delay, schedule=None):
 
 @pytest.mark.parametrize("delay", [1, 3])
 def test_a_late_loop_moves_as_one_in_time_that_begins_where_the_first_control_acts(delay):
-    ocp, x0 = balance_problem(), np.array([0.3, 0.12, 0.0, 0.0])
-    late, _ = loop(real_time_iteration(ocp, delay=delay), x0, 60, delay)
+    ocp, x0 = balance(), np.array([0.3, 0.12, 0.0, 0.0])
+    late, _ = loop(mpc.real_time_iteration(ocp, delay=delay), x0, 60, delay)
     free = x0
     for k in range(delay):
         np.testing.assert_allclose(late[k], free, atol=SAME_MOTION)
         free = ocp.dynamics(free, 0, ocp.parameters()[0]).full().ravel()
     assert np.abs(free - x0).max() > 0.01
-    timely, _ = loop(real_time_iteration(ocp), free, 60 - delay, 0)
+    timely, _ = loop(mpc.real_time_iteration(ocp), free, 60 - delay, 0)
     np.testing.assert_allclose(late[delay:], timely, atol=SAME_MOTION)
     assert np.abs(late[-1]).max() < 0.05
 
 
 def test_a_law_that_does_not_know_of_its_delay_swings():
-    ocp, x0 = balance_problem(), np.array([0.0, 0.12, 0.0, 0.0])
-    knows, _ = loop(real_time_iteration(ocp, delay=3), x0, 75, 3)
-    ignores, _ = loop(real_time_iteration(ocp), x0, 75, 3)
+    ocp, x0 = balance(), np.array([0.0, 0.12, 0.0, 0.0])
+    knows, _ = loop(mpc.real_time_iteration(ocp, delay=3), x0, 75, 3)
+    ignores, _ = loop(mpc.real_time_iteration(ocp), x0, 75, 3)
     assert np.abs(knows[50:, 1]).max() < 0.02
     assert np.abs(ignores[50:, 1]).max() > 0.2
 
@@ -85,82 +65,47 @@ def test_pending_controls_act_on_the_rows_that_are_closed_when_they_act():
         return ocp.parameters(mask=closed, setpoint_q=[0.4, 0.4])
 
     x0 = np.array([0.0, 0.0, 0.5, 0.0])
-    late, _ = loop(real_time_iteration(ocp, delay=delay), x0, 12, delay, schedule)
+    late, _ = loop(mpc.real_time_iteration(ocp, delay=delay), x0, 12, delay, schedule)
     free = x0
     for k in range(delay):
         free = ocp.dynamics(free, 0, schedule(k)[0]).full().ravel()
-    in_time = real_time_iteration(ocp)
+    in_time = mpc.real_time_iteration(ocp)
     timely, _ = loop(in_time, free, 10, 0, lambda k: schedule(k + delay))
     np.testing.assert_allclose(late[delay:], timely, atol=SAME_MOTION)
     assert np.ptp(late[7:, 2] - late[7:, 3]) < SAME_MOTION < abs(late[4, 2] - late[4, 3])
 
 
 def test_a_link_that_moves_by_the_clock_is_where_it_is_while_controls_are_pending():
-    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
-    t = ca.SX.sym("t")
-    swing = from_lagrangian(
-        q,
-        v,
-        t=t,
-        kinetic=v[0] ** 2 / 2 + 3 * v[1] ** 2 / 2,
-        B=[[1], [0]],
-        phi=q[0] - q[1] - 0.2 * ca.sin(6 * t),
+    q, v, t = ca.SX.sym("q", 2), ca.SX.sym("v", 2), ca.SX.sym("t")
+    phi, kinetic = q[0] - q[1] - 0.2 * ca.sin(6 * t), v[0] ** 2 / 2 + 3 * v[1] ** 2 / 2
+    swing = mb.from_lagrangian(q, v, t=t, kinetic=kinetic, B=[[1], [0]], phi=phi)
+    ocp = mpc.optimal_control_problem(
+        swing, 8, 0.1, [mpc.Cost(Q=[1, 1, 0.1, 0.1], R=0.01, Q_end=1.0)]
     )
-    ocp = optimal_control_problem(swing, 8, 0.1, [Cost(Q=[1, 1, 0.1, 0.1], R=0.01, Q_end=1.0)])
 
     def schedule(k):
         return ocp.parameters(t=0.1 * (k + np.arange(9))[:, None])
 
     x0 = np.array([0.1, 0.1, 1.2, 0.0])  # the link is closed, and opens by 1.2 m/s
-    late, _ = loop(real_time_iteration(ocp, delay=2), x0, 12, 2, schedule)
+    late, _ = loop(mpc.real_time_iteration(ocp, delay=2), x0, 12, 2, schedule)
     free = ocp.dynamics.mapaccum(2)(x0, ca.DM.zeros(1, 2), schedule(0)[:2].T).full()[:, -1]
-    timely, _ = loop(real_time_iteration(ocp), free, 10, 0, lambda k: schedule(k + 2))
+    timely, _ = loop(mpc.real_time_iteration(ocp), free, 10, 0, lambda k: schedule(k + 2))
     np.testing.assert_allclose(late[2:], timely, atol=SAME_MOTION)
-    np.testing.assert_allclose(
-        late[:, 0] - late[:, 1], 0.2 * np.sin(0.6 * np.arange(13)), atol=1e-9
-    )
+    link = 0.2 * np.sin(0.6 * np.arange(13))
+    np.testing.assert_allclose(late[:, 0] - late[:, 1], link, atol=1e-9)
     assert np.abs(late[-1, :2]).max() < 0.3
-
-
-def test_the_c_of_a_late_law_equals_the_function_and_keeps_what_is_pending(tmp_path):
-    ocp, rng = balance_problem(), np.random.default_rng(0)
-    rti = real_time_iteration(ocp, delay=2, name="late")
-    law = export_c(rti, tmp_path / "c").load(flags=("-O0",))
-    z = rti.z_from(
-        initial_guess(ocp, np.zeros((21, 4)), np.zeros((20, 1))), pending=[[1.5], [-2.0]]
-    )
-    for k in range(20):
-        x, ref = 0.2 * rng.standard_normal(4), ocp.parameters().ravel()
-        if k % 5 == 4:
-            x[k % 4] = np.nan
-        one, other = (
-            [np.array(o).ravel() for o in f(x[:2], x[2:], ref, z)] for f in (rti.function, law)
-        )
-        np.testing.assert_allclose(other[0], one[0], atol=SAME_C)
-        assert one[2] == other[2] == (3 if k % 5 == 4 else 0)
-        pending = [
-            rti.memory.split(ca.DM(part)).pending.full().ravel() for part in (z, one[1], other[1])
-        ]
-        np.testing.assert_array_equal(pending[1], [pending[0][1], one[0][0]])
-        np.testing.assert_allclose(pending[2], pending[1], atol=SAME_C)
-        z = other[1]
 
 
 @pytest.mark.parametrize("pending", [None, [[9.81]] * 2, [[0.0]] * 2])
 def test_the_law_begins_with_what_holds_a_mass_unless_other_controls_are_pending(pending):
     q, v, weight = ca.SX.sym("q"), ca.SX.sym("v"), 9.81
-    held = from_lagrangian(q, v, kinetic=v**2 / 2, potential=weight * q, B=[[1]])
-    s = stage_symbols(held)
+    held = mb.from_lagrangian(q, v, kinetic=v**2 / 2, potential=weight * q, B=[[1]])
+    s = mpc.stage_symbols(held)
     cost = ca.vertcat(10 * s.q, s.v, 0.1 * (s.u - weight))
-    ocp = optimal_control_problem(
-        held,
-        15,
-        0.05,
-        [Cost(residual=cost, terminal=cost[:2]), StageBounds(du=[[-2, 2]])],
-        symbols=s,
-    )
-    guess = initial_guess(ocp, np.tile([0.0, 0.0, weight], (16, 1)), np.full((15, 1), weight))
-    rti, x = real_time_iteration(ocp, guess, delay=2, pending=pending), np.zeros(2)
+    given = {"residual": cost, "terminal": cost[:2], "du_bounds": [[-2, 2]], "symbols": s}
+    ocp = problem(held, 15, 0.05, **given)
+    guess = mpc.initial_guess(ocp, np.tile([0.0, 0.0, weight], (16, 1)), np.full((15, 1), weight))
+    rti, x = mpc.real_time_iteration(ocp, guess, delay=2, pending=pending), np.zeros(2)
     line, z, lowest = [weight] * 2, rti.controller.z0, 0.0
     for _ in range(20):
         u, z, status, *_ = rti.function(x[0], x[1], ocp.parameters().ravel(), z)
@@ -172,18 +117,16 @@ def test_the_law_begins_with_what_holds_a_mass_unless_other_controls_are_pending
 
 
 def test_what_a_delay_cannot_be_is_refused():
-    ocp = optimal_control_problem(sliding_mass(), 5, 0.1, [Cost(R=1.0)])
-    for bad in (-1, 0.5, np.nan):
-        with pytest.raises(err.ProblemError, match=f"delay = {bad}; expected a whole number"):
-            real_time_iteration(ocp, delay=bad)
-    rti = real_time_iteration(ocp, delay=2)
-    guess = initial_guess(ocp, np.zeros((6, 2)), np.zeros((5, 1)))
-    with pytest.raises(err.ShapeError, match=r"pending has shape \(1, 1\), expected \(2, 1\)"):
+    ocp = mpc.optimal_control_problem(sliding_mass(), 5, 0.1, [mpc.Cost(R=1.0)])
+    rti = mpc.real_time_iteration(ocp, delay=2)
+    guess = mpc.initial_guess(ocp, np.zeros((6, 2)), np.zeros((5, 1)))
+    wrong = r"pending has shape \(1, 1\), expected \(2, 1\)"
+    with pytest.raises(err.ShapeError, match=wrong):
         rti.z_from(guess, pending=[[0.0]])
-    with pytest.raises(err.ShapeError, match=r"pending has shape \(1, 1\), expected \(2, 1\)"):
-        real_time_iteration(ocp, guess, delay=2, pending=[[0.0]])
-    longer = optimal_control_problem(sliding_mass(), 6, 0.1, [Cost(R=1.0)])
+    with pytest.raises(err.ShapeError, match=wrong):
+        mpc.real_time_iteration(ocp, guess, delay=2, pending=[[0.0]])
+    longer = mpc.optimal_control_problem(sliding_mass(), 6, 0.1, [mpc.Cost(R=1.0)])
     with pytest.raises(
         err.ShapeError, match=r"guess has x \(6, 2\) and u \(5, 1\); expected \(7, 2"
     ):
-        real_time_iteration(longer, guess)
+        mpc.real_time_iteration(longer, guess)

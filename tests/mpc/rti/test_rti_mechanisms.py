@@ -3,23 +3,16 @@
 import casadi as ca
 import numpy as np
 import pytest
-from support.mpc_mechanisms import cart_pole, coupled_carts, sliding_mass
+from support.linear_mpc_cases import row_values
+from support.mpc_mechanisms import balance, sliding_mass
+from support.problems import problem
 from twins import topology_switch
 
 import mbcasadi as mb
 import mbcasadi.errors as err
-from mbcasadi import models
-from mbcasadi.codegen import export_c
+from mbcasadi import models, mpc
 from mbcasadi.control import PostureTask
-from mbcasadi.mpc.integrators.step_options import StepOptions
-from mbcasadi.mpc.ocp.cost import Cost
-from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
-from mbcasadi.mpc.ocp.solution import initial_guess, rollout
-from mbcasadi.mpc.ocp.solver import solve_ocp
-from mbcasadi.mpc.ocp.stage import stage_symbols
-from mbcasadi.mpc.ocp.stage_bounds import StageBounds
-from mbcasadi.mpc.rti.controller import real_time_iteration
-from mbcasadi.qp.rows import Bounded
+from mbcasadi.mpc.ocp.solution import rollout
 from mbcasadi.simulation import InitialConditions
 
 SAME_MOTION = 1e-6  # of 224 steps of order 4, and of adaptive ones
@@ -36,7 +29,7 @@ def repeat_ticks(rti, x, p, ticks=40):
     pending = slice(sum(rti.memory.sizes[:2]), sum(rti.memory.sizes[:3]))
     for _ in range(ticks):
         z[pending] = rti.controller.z0[pending]
-        u, z, status, *_ = (np.array(o).ravel() for o in rti.function(x[:nq], x[nq:], p.ravel(), z))
+        u, z, status, *_ = row_values(rti.function(x[:nq], x[nq:], p.ravel(), z))
     return z, u, int(status[0])
 
 
@@ -49,18 +42,13 @@ def test_a_scheduled_contact_is_planned_with_its_impact_as_it_is_simulated():
     at_rest = np.append(topology_switch.APART, np.zeros(4))
     fall = mb.simulate(system, at_rest[:4], at_rest[4:], 1.0, events=[latch])
     T, N, lands = fall.events[0].time / 10, 14, 9
-    s = stage_symbols(system, lands=1)
-    ocp = optimal_control_problem(
-        system,
-        N,
-        T,
-        [Cost(R=1.0, terminal=s.v), Bounded(s.parameters["lands"] * gap(s.q), 0, 0, name="gap")],
-        symbols=s,
-        step=StepOptions(substeps=16),
-    )
+    s = mpc.stage_symbols(system, lands=1)
+    met = mpc.Bounded(s.parameters["lands"] * gap(s.q), 0, 0, name="gap")
+    given = {"R": 1.0, "terminal": s.v, "path": [met], "step": mpc.StepOptions(substeps=16)}
+    ocp = problem(system, N, T, symbols=s, **given)
     sample = np.arange(N + 1)[:, None]
     p = ocp.parameters(mask=np.repeat(sample >= lands, 2, axis=1), lands=sample == lands)
-    rti = real_time_iteration(ocp, rollout(ocp, at_rest, ocp.parameters()), shift=False)
+    rti = mpc.real_time_iteration(ocp, rollout(ocp, at_rest, ocp.parameters()), shift=False)
     z, _, status = repeat_ticks(rti, at_rest, p)
     x, u = rti.trajectory(z)
     assert status == 0
@@ -71,17 +59,9 @@ def test_a_scheduled_contact_is_planned_with_its_impact_as_it_is_simulated():
         events = [mb.Switch("latch", 0.0, [1, 1])] if k == lands else []
         mask = [0, 0] if k <= lands else [1, 1]
         force = [u[k, 0], 0.0, u[k, 1], 0.0]
-        run = mb.simulate(
-            system,
-            now[:4],
-            now[4:],
-            T,
-            force=lambda *_, f=force: f,
-            rtol=1e-11,
-            atol=1e-13,
-            events=events,
-            initial=InitialConditions(mask=mask),
-        )
+        given = {"force": lambda *_, f=force: f, "events": events, "rtol": 1e-11, "atol": 1e-13}
+        start = InitialConditions(mask=mask)
+        run = mb.simulate(system, now[:4], now[4:], T, initial=start, **given)
         jump = max([jump, *(np.abs(e.v_after - e.v_before).max() for e in run.events)])
         now = np.append(run.q[-1], run.v[-1])
         np.testing.assert_allclose(x[k + 1], now, atol=SAME_MOTION, err_msg=f"sample {k + 1}")
@@ -91,15 +71,15 @@ def test_a_scheduled_contact_is_planned_with_its_impact_as_it_is_simulated():
 def test_tasks_are_costs_and_the_plan_has_the_names_of_the_joints():
     system = mb.read_mjcf(models.path("pendulum_on_four_bar"))
     task = PostureTask(joints=("crank",), kp=1.0, kd=0.0, weight=100.0)
-    ocp = optimal_control_problem(
-        system, 15, 0.02, [Cost(R=0.01), task, StageBounds(u=[[-2, 2]], du=[[-0.6, 0.6]])]
+    ocp = mpc.optimal_control_problem(
+        system, 15, 0.02, [mpc.Cost(R=0.01), task, mpc.StageBounds(u=[[-2, 2]], du=[[-0.6, 0.6]])]
     )
     p, x0 = ocp.parameters(posture_q=0.1), np.append(system.tree.q0, np.zeros(4))
-    rti = real_time_iteration(ocp, delay=1, shift=False, pending=[[0.0]])
+    rti = mpc.real_time_iteration(ocp, delay=1, shift=False, pending=[[0.0]])
     z, u, status = repeat_ticks(rti, x0, p)
     assert status == 0
     start = ocp.dynamics(np.append(x0, 0.0), 0.0, p[0]).full().ravel()
-    best = solve_ocp(ocp, start, p)
+    best = mpc.solve_ocp(ocp, start, p)
     assert best.solved, best.in_words
     z[sum(rti.memory.sizes[:2])] = 0.0
     given = {"q": x0[:4], "v": x0[4:], "ref": p.ravel(), "z": z}
@@ -120,19 +100,16 @@ def test_tasks_are_costs_and_the_plan_has_the_names_of_the_joints():
 
 
 def test_a_shifted_plan_begins_where_the_control_acts_and_keeps_its_motion():
-    ocp = optimal_control_problem(
-        cart_pole(upright=True), 20, 0.04, [Cost(Q=[1, 10, 0.1, 0.1], R=0.01)]
-    )
-    rti, x, z = real_time_iteration(ocp, delay=2), np.array([0.1, 0.05, 0.0, 0.0]), None
+    ocp = balance(Q_end=None)
+    rti, x = mpc.real_time_iteration(ocp, delay=2), np.array([0.1, 0.05, 0.0, 0.0])
     z, ref, pending = rti.controller.z0, ocp.parameters().ravel(), [0.0, 0.0]
     for _ in range(25):
         begun = z
-        u, z, status, *_ = (np.array(o).ravel() for o in rti.function(x[:2], x[2:], ref, z))
+        u, z, status, *_ = row_values(rti.function(x[:2], x[2:], ref, z))
         plan = rti.controller.prediction(q=x[:2], v=x[2:], ref=ref, z=begun, z_next=z, u=u)
         pending.append(u[0])
-        reached = ocp.dynamics.mapaccum(2)(
-            x, ca.DM(pending[-3:-1]).T, ocp.parameters()[:2].T
-        ).full()
+        both = ocp.dynamics.mapaccum(2)
+        reached = both(x, ca.DM(pending[-3:-1]).T, ocp.parameters()[:2].T).full()
         np.testing.assert_allclose(plan["x"].full()[:, 0], reached[:, -1], atol=1e-12)
         x = reached[:, 0]
         assert status == 0
@@ -142,14 +119,14 @@ def test_a_shifted_plan_begins_where_the_control_acts_and_keeps_its_motion():
 
 def test_a_ball_joint_is_led_to_the_optimum_of_the_whole_problem():
     system = mb.read_mjcf(BALL)
-    ocp = optimal_control_problem(
-        system, 15, 0.04, [Cost(Q=[4, 4, 0, 0.1, 0.1, 0.1], R=0.05, Q_end=[20, 20, 0, 1, 1, 1])]
+    ocp = mpc.optimal_control_problem(
+        system, 15, 0.04, [mpc.Cost(Q=[4, 4, 0, 0.1, 0.1, 0.1], R=0.05, Q_end=[20, 20, 0, 1, 1, 1])]
     )
     q0 = system.integrate(system.tree.q0, [0.5, -0.7, 0.3]).full().ravel()
     x0 = np.append(q0, [0.5, 0.2, -0.4])
-    best = solve_ocp(ocp, x0)
+    best = mpc.solve_ocp(ocp, x0)
     assert best.solved, best.in_words
-    rti = real_time_iteration(ocp, shift=False)
+    rti = mpc.real_time_iteration(ocp, shift=False)
     turned = 2 * np.arccos(q0 @ np.ravel(system.tree.q0))  # rad, from the setpoint
     _, error = rti.controller.monitor(q0, ocp.parameters().ravel())
     assert np.linalg.norm(error.full()) == pytest.approx(turned, rel=1e-12)
@@ -161,30 +138,12 @@ def test_a_ball_joint_is_led_to_the_optimum_of_the_whole_problem():
 
 
 def test_a_control_that_costs_nothing_is_refused():
-    ocp = optimal_control_problem(sliding_mass(), 5, 0.1, [Cost(Q=[0, 0], residual=ca.SX(1))])
-    with pytest.raises(err.ProblemError, match="'ocp' leaves some control without cost"):
-        real_time_iteration(ocp)
-    fine = optimal_control_problem(sliding_mass(), 5, 0.1, [Cost(Q=[1, 1], Q_end=[1, 1])])
-    assert real_time_iteration(fine).controller.z0.size
-    guess = initial_guess(fine, np.zeros((6, 2)), np.zeros((5, 1)))
-    assert real_time_iteration(fine, guess).controller.delay == 0
-
-
-def test_the_c_knows_rows_that_a_schedule_switches(tmp_path):
-    """Carts couple at sample 4, where they must stand together: the row is zero elsewhere."""
-    system = coupled_carts()
-    s = stage_symbols(system, lands=1)
-    met = Bounded(s.parameters["lands"] * (s.q[0] - s.q[1]), 0, 0)
-    ocp = optimal_control_problem(
-        system, 8, 0.1, [Cost(Q=0.1, R=0.1, Q_end=[1, 1, 5, 5]), met], symbols=s
+    ocp = mpc.optimal_control_problem(
+        sliding_mass(), 5, 0.1, [mpc.Cost(Q=[0, 0], residual=ca.SX(1))]
     )
-    rti, sample = real_time_iteration(ocp, shift=False, name="couples"), np.arange(9)[:, None]
-    p = ocp.parameters(mask=sample >= 4, lands=sample == 4)
-    law, rng = export_c(rti, tmp_path / "c").load(flags=("-O0",)), np.random.default_rng(3)
-    for x in 0.3 * rng.standard_normal((10, 4)):
-        given = (x[:2], x[2:], p.ravel(), rti.controller.z0)
-        one, other = ([np.array(o).ravel() for o in f(*given)] for f in (rti.function, law))
-        assert one[2] == other[2] == 0
-        np.testing.assert_allclose(other[0], one[0], atol=1e-9)
-        at_landing = rti.trajectory(one[1])[0][4]
-        assert at_landing[0] == pytest.approx(at_landing[1], abs=1e-9)
+    with pytest.raises(err.ProblemError, match="'ocp' leaves some control without cost"):
+        mpc.real_time_iteration(ocp)
+    fine = mpc.optimal_control_problem(sliding_mass(), 5, 0.1, [mpc.Cost(Q=[1, 1], Q_end=[1, 1])])
+    assert mpc.real_time_iteration(fine).controller.z0.size
+    guess = mpc.initial_guess(fine, np.zeros((6, 2)), np.zeros((5, 1)))
+    assert mpc.real_time_iteration(fine, guess).controller.delay == 0

@@ -9,13 +9,10 @@ from mbcasadi.codegen import export_c
 from mbcasadi.mpc.rti.controller import real_time_iteration
 
 HORIZON, PERIOD, LIMIT, RATE = 20, 0.04, 12.0, 5.0
-STATES, PUSHED = 1000, 25
+STATES, PUSHED = 400, 25
 SAME_C = 1e-9  # and DAQP in Python
 SOLVED, BAD_INPUT = 0, 3
-OPTIONS = {
-    "plain": ({}, 0),
-    "rates and delay": ({"du_bounds": [[-RATE, RATE]], "S": [0.01]}, 2),
-}
+OPTIONS = {"plain": ({}, 0), "rates and delay": ({"du_bounds": [[-RATE, RATE]], "S": [0.01]}, 2)}
 
 
 @pytest.fixture(scope="module", params=OPTIONS)
@@ -101,35 +98,3 @@ def test_without_a_preparation_the_plan_goes_on_and_nothing_is_believed(iteratio
         np.testing.assert_array_equal(u_next[:-1], u[1:])
         project.prepare(memory, known(tick))
         assert equal(project.feedback(memory, tick), answer)
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-@pytest.mark.parametrize("name", ["q", "ref", "z"])
-def test_bad_numbers_in_either_phase_are_reported_and_survived(name, bad, iteration):
-    rti, project = iteration
-    good = closed_loop(rti, project, 3)[-1][0]
-    tick = good | {name: good[name].copy()}
-    tick[name][1] = bad
-    memory = project.memory()
-    project.prepare(memory, known(tick))
-    answer = project.feedback(memory, tick)
-    assert equal(answer, project.step(project.memory(), tick))
-    assert np.all(np.isfinite(answer["z_next"]))
-    assert np.abs(answer["u"]).max() <= LIMIT
-    if name != "z":  # the first guess stands in for z
-        assert answer["status"] == BAD_INPUT
-    project.prepare(memory, known(good))
-    assert project.feedback(memory, good)["status"] == SOLVED
-
-
-def test_one_preparation_serves_several_measurements(iteration):
-    rti, project = iteration
-    tick = closed_loop(rti, project, 3)[-1][0]
-    memory, seen = project.memory(), []
-    project.prepare(memory, known(tick))
-    for shift in (0.0, 0.01, 0.02, 0.0):
-        moved = tick | {"q": tick["q"] + shift}
-        answer = project.feedback(memory, moved)
-        assert equal(answer, project.step(project.memory(), moved))
-        seen.append(answer["z_next"])
-    assert np.abs(seen[0] - seen[1]).max() > 1e-3

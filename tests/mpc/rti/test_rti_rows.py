@@ -1,82 +1,40 @@
-"""Rates, rows of path and end, hard and soft: an independent QP, other solvers, the C."""
+"""Rates, rows of path and end, hard and soft: an independent QP, other solvers."""
 
 import numpy as np
 import pytest
-import quadprog
-from support.mpc_mechanisms import cart_pole, sliding_mass
+from support.linear_mpc_cases import row_values
+from support.mpc_mechanisms import balance, sliding_mass
 from support.pages import equal_but_for_rounding
+from support.peer_qp import MassOnRail, solve_qp
 from support.problems import problem
 
-from mbcasadi.mpc.ocp.cost import Cost
-from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
-from mbcasadi.mpc.ocp.solution import initial_guess
-from mbcasadi.mpc.ocp.solver import solve_ocp
-from mbcasadi.mpc.ocp.stage import stage_symbols
-from mbcasadi.mpc.ocp.stage_bounds import StageBounds
-from mbcasadi.mpc.rti.controller import real_time_iteration
-from mbcasadi.qp.rows import Bounded
+from mbcasadi import mpc
 
 SAME_QP = 1e-7
 SAME_OPTIMUM = 1e-5  # of ipopt at residuals of 1e-9, in a flat valley
-SAME_C = 1e-8
-N, T, M = 12, 0.1, 2.0
-WEIGHTS = {"Q": [3, 0.1], "R": 0.2, "Q_end": [10, 1]}
-
-
-def predict(x0):
-    """Return (N + 1, 2, N) and (N + 1, 2): states of the mass by its forces, and without any."""
-    A, B = np.array([[1, T], [0, 1]]), np.array([T**2 / 2, T]) / M
-    G, free = np.zeros((N + 1, 2, N)), np.zeros((N + 1, 2))
-    free[0] = x0
-    for k in range(N):
-        G[k + 1], free[k + 1] = A @ G[k], A @ free[k]
-        G[k + 1][:, k] += B
-    return G, free
-
-
-def tracking(x0):
-    """Return H and c of ½ uᵀ H u + cᵀ u, the cost of `WEIGHTS` to rest at zero."""
-    G, free = predict(x0)
-    weights = [T * np.diag([3, 0.1])] * N + [np.diag([10.0, 1.0])]
-    H = sum(g.T @ W @ g for g, W in zip(G, weights, strict=True)) + 0.2 * T * np.eye(N)
-    return H, sum(g.T @ W @ f for g, W, f in zip(G, weights, free, strict=True))
-
-
-def qp(H, c, rows):
-    """Return the optimum under rows (C, low, high), by quadprog."""
-    C = np.vstack([side * row for row, _, _ in rows for side in (1, -1)])
-    b = np.concatenate(
-        [side * end for _, *ends in rows for side, end in zip((1, -1), ends, strict=True)]
-    )
-    finite = np.isfinite(b)
-    return quadprog.solve_qp(H, -c, C[finite].T, b[finite])[0]
-
-
-def tick(law, x, ref, z):
-    nq = x.size // 2
-    return [np.array(out).ravel() for out in law(x[:nq], x[nq:], ref, z)]
+N, T, WEIGHTS = MassOnRail.N, MassOnRail.T, MassOnRail.weights
 
 
 def test_bounded_and_weighted_changes_of_the_control_are_those_of_an_independent_qp():
-    ocp = problem(
-        sliding_mass(M), N, T, **WEIGHTS, S=0.3, du_bounds=[[-1.0, 0.5]], u_bounds=[[-4, 3]]
-    )
+    bounds = {"du_bounds": [[-1.0, 0.5]], "u_bounds": [[-4, 3]]}
+    ocp = problem(sliding_mass(), N, T, **WEIGHTS, S=0.3, **bounds)
     x0, last = np.array([1.5, 0.4]), -0.5
-    H, c = tracking(x0)
-    D = np.eye(N) - np.eye(N, k=-1)
+    peer, D = MassOnRail(x0), np.eye(N) - np.eye(N, k=-1)
     first = np.eye(N)[0] * last
-    rows = [(np.eye(N), np.full(N, -4.0), np.full(N, 3.0)), (D, first - 1.0, first + 0.5)]
-    expected = qp(H + 0.3 * D.T @ D, c - 0.3 * D.T @ first, rows)
+    rows = peer.forces(-4, 3), (D, first - 1.0, first + 0.5)
+    expected, _ = solve_qp(peer.H + 0.3 * D.T @ D, peer.g - 0.3 * D.T @ first, *rows)
     change = np.diff(expected, prepend=last)
     assert np.isclose(change, -1.0).any()
     assert np.isclose(change, 0.5).any()
     for solver in ("ipopt", "fatrop", "sqpmethod"):
-        solution = solve_ocp(ocp, [*x0, last], solver=solver)
+        solution = mpc.solve_ocp(ocp, [*x0, last], solver=solver)
         assert solution.solved, solution.in_words
         np.testing.assert_allclose(solution.u[:, 0], expected, atol=SAME_OPTIMUM, err_msg=solver)
-    rti = real_time_iteration(ocp, shift=False)
-    start = rti.z_from(initial_guess(ocp, np.zeros((N + 1, 3)), np.zeros((N, 1))), pending=[[last]])
-    u, z, status, *_ = tick(rti.function, x0, ocp.parameters().ravel(), start)
+    rti = mpc.real_time_iteration(ocp, shift=False)
+    start = rti.z_from(
+        mpc.initial_guess(ocp, np.zeros((N + 1, 3)), np.zeros((N, 1))), pending=[[last]]
+    )
+    u, z, status, *_ = row_values(rti.function(*x0, ocp.parameters().ravel(), start))
     assert status == 0
     np.testing.assert_allclose(rti.trajectory(z)[1][:, 0], expected, atol=SAME_QP)
     np.testing.assert_allclose(u, expected[:1], atol=SAME_QP)
@@ -84,19 +42,14 @@ def test_bounded_and_weighted_changes_of_the_control_are_those_of_an_independent
 
 @pytest.mark.parametrize("delay", [0, 2])
 def test_a_closed_loop_keeps_the_rates_whatever_is_measured(delay):
-    ocp = optimal_control_problem(
-        cart_pole(upright=True),
-        20,
-        0.04,
-        [Cost(Q=[1, 10, 0.1, 0.1], R=0.01), StageBounds(du=[[-1.5, 1.5]])],
-    )
-    rti, rng = real_time_iteration(ocp, delay=delay), np.random.default_rng(0)
-    plan = initial_guess(ocp, np.zeros((21, 5)), np.full((20, 1), 8.0))
+    ocp = balance(Q_end=None, du_bounds=[[-1.5, 1.5]])
+    rti, rng = mpc.real_time_iteration(ocp, delay=delay), np.random.default_rng(0)
+    plan = mpc.initial_guess(ocp, np.zeros((21, 5)), np.full((20, 1), 8.0))
     z, controls, statuses = rti.z_from(plan), [0.0], []
     for k in range(30):
         x = 0.3 * rng.standard_normal(4)
         x[0] = np.nan if k % 7 == 0 else x[0]  # at first too, where the plan is far away
-        u, z, status, *_ = tick(rti.function, x, ocp.parameters().ravel(), z)
+        u, z, status, *_ = row_values(rti.function(x[:2], x[2:], ocp.parameters().ravel(), z))
         controls.append(u[0])
         statuses.append(int(status[0]))
     assert {0, 3} == set(statuses)
@@ -106,44 +59,29 @@ def test_a_closed_loop_keeps_the_rates_whatever_is_measured(delay):
 
 def rail(**speed):
     """Return the mass, which ends at rest at zero, with a bounded speed; hard unless priced."""
-    system = sliding_mass(M)
-    s = stage_symbols(system)
-    return problem(
-        system,
-        N,
-        T,
-        **WEIGHTS,
-        symbols=s,
-        u_bounds=[[-4, 3]],
-        path=[Bounded(s.v + 0.1 * s.u, -0.9, 1.2, name="speed", **speed)],
-        end=[Bounded(s.v, 0, 0, name="stop")],
-    )
+    system = sliding_mass()
+    s = mpc.stage_symbols(system)
+    speed = mpc.Bounded(s.v + 0.1 * s.u, -0.9, 1.2, name="speed", **speed)
+    rows = {"path": [speed], "end": [mpc.Bounded(s.v, 0, 0, name="stop")]}
+    return problem(system, N, T, **WEIGHTS, **rows, symbols=s, u_bounds=[[-4, 3]])
 
 
 def rail_qp(x0, linear=None, quadratic=0.0):
-    """Return the forces of `rail` by quadprog, slacks as unknowns; None where it is infeasible."""
-    G, free = predict(x0)
-    H, c = tracking(x0)
-    k = 0 if linear is None else N
-    speed = G[:N, 1] + 0.1 * np.eye(N)
-    wide = np.zeros((N, k))
-    give = np.eye(N)[:, :k]
-    stop = np.hstack([G[N:, 1], np.zeros((1, k))])
+    """Return the forces of `rail` and its slacks by quadprog; None where it is infeasible."""
+    peer, k = MassOnRail(x0), 0 if linear is None else N
+    G, free, none = peer.G, peer.free, np.full(N, np.inf)
+    pushes, slacks = np.eye(N + k)[:N], np.eye(N + k)[N:]
+    speed = G[:N, 1] @ pushes + 0.1 * pushes
+    give = slacks if k else 0.0
     rows = [
-        (np.hstack([np.eye(N), wide]), np.full(N, -4.0), np.full(N, 3.0)),
-        (np.hstack([speed, -give]), np.full(N, -np.inf), 1.2 - free[:N, 1]),
-        (np.hstack([speed, give]), -0.9 - free[:N, 1], np.full(N, np.inf)),
-        (stop, -free[N:, 1], -free[N:, 1]),
+        (pushes, np.full(N, -4.0), np.full(N, 3.0)),
+        (speed - give, -none, 1.2 - free[:N, 1]),
+        (speed + give, -0.9 - free[:N, 1], none),
+        (G[N:, 1] @ pushes, -free[N:, 1], -free[N:, 1]),
+        (slacks, np.zeros(k), none[:k]),
     ]
-    if k:
-        rows.append((np.hstack([np.zeros((N, N)), np.eye(N)]), np.zeros(N), np.full(N, np.inf)))
-    whole = np.zeros((N + k, N + k))
-    whole[:N, :N] = H
-    whole[N:, N:] = quadratic * np.eye(k)
-    try:
-        return qp(whole, np.append(c, np.full(k, linear or 0.0)), rows)
-    except ValueError:
-        return None
+    cost = pushes.T @ peer.H @ pushes + quadratic * slacks.T @ slacks
+    return solve_qp(cost, np.append(peer.g, np.full(k, linear or 0.0)), *rows)[0]
 
 
 PRICES = {
@@ -158,12 +96,12 @@ PRICES = {
 def test_rows_of_path_and_end_are_those_of_an_independent_qp_or_called_infeasible(kind):
     speed, prices = PRICES[kind]
     ocp, rng = rail(**speed), np.random.default_rng(1)
-    rti = real_time_iteration(ocp, shift=False)
+    rti = mpc.real_time_iteration(ocp, shift=False)
     ref, actual = ocp.parameters().ravel(), {0: 0, 2: 0}
     missed = []
     for x0 in rng.uniform([-2.5, -2.0], [2.5, 2.0], (60, 2)):
-        guess = initial_guess(ocp, rng.standard_normal((N + 1, 2)), rng.standard_normal((N, 1)))
-        _, z, status, *_ = tick(rti.function, x0, ref, rti.z_from(guess))
+        guess = mpc.initial_guess(ocp, rng.standard_normal((N + 1, 2)), rng.standard_normal((N, 1)))
+        _, z, status, *_ = row_values(rti.function(*x0, ref, rti.z_from(guess)))
         expected = rail_qp(x0, **prices)
         assert int(status[0]) == (2 if expected is None else 0)
         actual[int(status[0])] += 1
@@ -181,14 +119,14 @@ def test_rows_of_path_and_end_are_those_of_an_independent_qp_or_called_infeasibl
 
 def test_a_soft_row_is_the_hard_one_while_its_penalty_exceeds_the_multiplier():
     x0 = [1.9, -0.4]
-    hard = solve_ocp(rail(), x0)
+    hard = mpc.solve_ocp(rail(), x0)
     # Behind gap, start and row of the first interval: gap and row of each other one, then the end.
     multiplier = np.abs(np.append(hard.lam_g[4], hard.lam_g[5:-1].reshape(-1, 3)[:, 2])).max()
     assert hard.solved
     assert multiplier > 0.1
     for solver in ("ipopt", "fatrop", "sqpmethod"):
-        dear = solve_ocp(rail(linear_penalty=1.1 * multiplier), x0, solver=solver)
-        cheap = solve_ocp(rail(linear_penalty=0.5 * multiplier), x0, solver=solver)
+        dear = mpc.solve_ocp(rail(linear_penalty=1.1 * multiplier), x0, solver=solver)
+        cheap = mpc.solve_ocp(rail(linear_penalty=0.5 * multiplier), x0, solver=solver)
         assert dear.solved, dear.in_words
         assert cheap.solved, cheap.in_words
         np.testing.assert_allclose(dear.u, hard.u, atol=SAME_OPTIMUM)

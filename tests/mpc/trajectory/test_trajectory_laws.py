@@ -3,99 +3,66 @@
 import casadi as ca
 import numpy as np
 import pytest
+from support import mpc_mechanisms as mechanisms
 from support.problems import trajectory
 
+import mbcasadi as mb
 import mbcasadi.errors as err
-from mbcasadi.mpc import (
-    Bounded,
-    StepOptions,
-    pin_independent_coordinates,
-    solve_trajectory,
-    stage_symbols,
-    trajectory_guess,
-    trajectory_problem,
-)
-from mbcasadi.mpc.ocp.cost import Cost
-from mbcasadi.mpc.trajectory.initial_state import Start
-from mbcasadi.mpc.trajectory.layout import TimeCost
-from mbcasadi.system import from_lagrangian, read_mjcf
+from mbcasadi import mpc
 
 OPTIMUM = 1e-6  # residuals of answers that count; solvers stop at 1e-9
 N = 20
 MASS, PULL, WAY = 2.0, 3.0, 1.2  # kg, N, m
 SOLVERS = ("ipopt", "fatrop", "sqpmethod")
 
-BALL = """
-<mujoco model="ball"><option gravity="0 0 0"/>
-  <worldbody><body><joint name="ball" type="ball"/>
-    <geom type="box" size="0.3 0.2 0.1" mass="3"/></body></worldbody>
-  <actuator>
-    <motor joint="ball" gear="1 0 0" ctrlrange="-1 1"/>
+BALL = """<mujoco model="ball"><option gravity="0 0 0"/><worldbody><body>
+  <joint name="ball" type="ball"/><geom type="box" size="0.3 0.2 0.1" mass="3"/></body></worldbody>
+  <actuator><motor joint="ball" gear="1 0 0" ctrlrange="-1 1"/>
     <motor joint="ball" gear="0 1 0" ctrlrange="-1 1"/>
-    <motor joint="ball" gear="0 0 1" ctrlrange="-1 1"/>
-  </actuator>
-</mujoco>
-"""
+    <motor joint="ball" gear="0 0 1" ctrlrange="-1 1"/></actuator></mujoco>"""
 
 
 def sliding_mass(low=-PULL, high=PULL):
-    q, v = ca.SX.sym("q"), ca.SX.sym("v")
-    return from_lagrangian(q, v, kinetic=MASS * v**2 / 2, B=[[1]], ctrl_range=[[low, high]])
+    return mechanisms.sliding_mass(MASS, ctrl_range=[[low, high]])
 
 
-def oscillator(stiffness=18.0):
-    q, v = ca.SX.sym("q"), ca.SX.sym("v")
-    return from_lagrangian(
-        q, v, kinetic=MASS * v**2 / 2, potential=stiffness * q**2 / 2, B=[[1]]
-    ), np.sqrt(stiffness / MASS)
+def rest_to_rest(system, horizon=N, duration=(0.2, 5.0), start=None, **options):
+    """Return the solution of a mass that moves from rest to rest by `WAY`, from a straight guess.
 
-
-def rest_to_rest(system, horizon=N, way=WAY, duration=(0.2, 5.0), **options):
-    """Return the problem of a mass that moves from rest to rest, and a straight guess."""
-    own = stage_symbols(system)
-    end = pin_independent_coordinates(system, own, [way])
-    problem = trajectory(
-        system, horizon, duration, q0=[0.0], v0=[0.0], symbols=own, end=end, **options
+    `options` are parts by name; functions among them take the symbols of the problem.
+    """
+    own = mpc.stage_symbols(system)
+    options = {name: part(own) if callable(part) else part for name, part in options.items()}
+    start = {"q0": [0.0], "v0": [0.0]} if start is None else start(own)
+    end, solver = (
+        mpc.pin_independent_coordinates(system, own, [WAY]),
+        options.pop("solver", "ipopt"),
     )
-    return problem, trajectory_guess(problem, np.linspace(0, way, horizon + 1)[:, None])
+    given = {"symbols": own, "end": end} | start | options
+    problem = trajectory(system, horizon, duration, **given)
+    guess = mpc.trajectory_guess(problem, np.linspace(0, WAY, horizon + 1)[:, None])
+    return mpc.solve_trajectory(problem, guess, solver=solver)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_the_fastest_way_is_full_force_and_full_brake(solver):
-    problem, guess = rest_to_rest(sliding_mass(), time_weight=1.0)
-    solution = solve_trajectory(problem, guess, solver=solver)
+    solution = rest_to_rest(sliding_mass(), time_weight=1.0, solver=solver)
     assert solution.solved, solution.in_words
     assert solution.t[-1] == pytest.approx(2 * np.sqrt(WAY * MASS / PULL), rel=OPTIMUM)
     np.testing.assert_allclose(solution.u.ravel(), np.repeat([PULL, -PULL], N // 2), atol=1e-4)
 
 
 def test_the_price_of_the_way_is_the_multiplier_of_its_row():
-    problem, guess = rest_to_rest(sliding_mass(), time_weight=1.0)
-    solution = solve_trajectory(problem, guess)
+    solution = rest_to_rest(sliding_mass(), time_weight=1.0)
     lam = solution.ocp_solution.lam_g[-2]  # of the last position; the last one is of the velocity
     # T = 2 sqrt(d m / F), so dT/dd = sqrt(m / (F d)).
     assert abs(lam) == pytest.approx(np.sqrt(MASS / (PULL * WAY)), rel=1e-5)
 
 
 def test_time_and_effort_meet_where_their_closed_form_says():
-    weight, price = 2.0, 0.7
-    system = sliding_mass(-100.0, 100.0)
-    own = stage_symbols(system)
-    problem = trajectory_problem(
-        system,
-        N,
-        (0.1, 20.0),
-        [
-            Cost(residual=np.sqrt(price) * own.u),
-            *pin_independent_coordinates(system, own, [WAY]),
-            TimeCost(weight),
-        ],
-        start=Start(q0=[0.0], v0=[0.0]),
-        symbols=own,
-    )
-    solution = solve_trajectory(
-        problem, trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None])
-    )
+    weight, price, wide = 2.0, 0.7, sliding_mass(-100.0, 100.0)
+    given = {"time_weight": weight, "residual": lambda own: np.sqrt(price) * own.u}
+    solution = rest_to_rest(wide, duration=(0.1, 20.0), **given)
     # Held over N intervals, u falls linearly; ½ p ∫ u² = 6 p (m d)² / T³ · N² / (N² - 1).
     E = 6 * price * (MASS * WAY) ** 2 * N**2 / (N**2 - 1)
     T = (3 * E / weight) ** 0.25
@@ -108,10 +75,8 @@ def test_time_and_effort_meet_where_their_closed_form_says():
 
 def test_with_bounded_rates_the_force_falls_as_fast_as_it_may():
     rate = 4.0
-    problem, guess = rest_to_rest(
-        sliding_mass(-100.0, 100.0), time_weight=1.0, u_rates=[[-rate, rate]]
-    )
-    solution = solve_trajectory(problem, guess)
+    wide = sliding_mass(-100.0, 100.0)
+    solution = rest_to_rest(wide, time_weight=1.0, u_rates=[[-rate, rate]])
     jerk = rate / MASS
     T = (12 * WAY / (jerk * (1 - 1 / N**2))) ** (1 / 3)
     assert solution.solved, solution.in_words
@@ -121,8 +86,8 @@ def test_with_bounded_rates_the_force_falls_as_fast_as_it_may():
 
 
 def test_a_weight_of_rates_makes_them_smaller():
-    free = solve_trajectory(*rest_to_rest(sliding_mass(), time_weight=1.0))
-    calm = solve_trajectory(*rest_to_rest(sliding_mass(), time_weight=1.0, rate_weight=1e-3))
+    free = rest_to_rest(sliding_mass(), time_weight=1.0)
+    calm = rest_to_rest(sliding_mass(), time_weight=1.0, rate_weight=1e-3)
     assert calm.solved
     jump = [np.abs(np.diff(one.u.ravel())).max() for one in (free, calm)]
     assert jump[1] < 0.5 * jump[0]
@@ -130,21 +95,13 @@ def test_a_weight_of_rates_makes_them_smaller():
 
 
 def test_a_soft_limit_of_speed_is_violated_at_a_low_price_only():
-    system, limit = sliding_mass(), 1.0
-    own = stage_symbols(system)
-    solution = {}
+    limit, solution = 1.0, {}
     for price in (0.0, 1e-4, 10.0):
-        rows = [Bounded(own.v, -9.0, limit, price, name="speed")]
-        problem = trajectory_problem(
-            system,
-            N,
-            (0.2, 5.0),
-            [*rows, *pin_independent_coordinates(system, own, [WAY]), TimeCost(1.0)],
-            start=Start(q0=[0.0], v0=[0.0]),
-            symbols=own,
-        )
-        guess = trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None])
-        solution[price] = solve_trajectory(problem, guess)
+
+        def speed(own, price=price):
+            return [mpc.Bounded(own.v, -9.0, limit, price, name="speed")]
+
+        solution[price] = rest_to_rest(sliding_mass(), path=speed, time_weight=1.0)
         assert solution[price].solved, solution[price].in_words
     hard, cheap, dear = (solution[price] for price in (0.0, 1e-4, 10.0))
     assert hard.v.max() == pytest.approx(limit, abs=OPTIMUM)
@@ -156,14 +113,8 @@ def test_a_soft_limit_of_speed_is_violated_at_a_low_price_only():
 
 def test_two_phases_put_the_switch_where_it_belongs():
     push, brake = 4.0, 1.0  # N
-    problem, guess = rest_to_rest(
-        sliding_mass(-brake, push),
-        2,
-        duration=[(0.05, 5.0), (0.05, 5.0)],
-        phases=(1, 1),
-        time_weight=1.0,
-    )
-    solution = solve_trajectory(problem, guess)
+    given = {"duration": [(0.05, 5.0)] * 2, "phases": (1, 1), "time_weight": 1.0}
+    solution = rest_to_rest(sliding_mass(-brake, push), 2, **given)
     T = np.sqrt(2 * WAY * MASS * (1 / push + 1 / brake))
     assert solution.solved, solution.in_words
     assert solution.t[-1] == pytest.approx(T, rel=OPTIMUM)
@@ -172,19 +123,19 @@ def test_two_phases_put_the_switch_where_it_belongs():
 
 
 def test_an_oscillator_swings_in_its_own_period_without_effort():
-    system, omega = oscillator()
-    own = stage_symbols(system)
-    problem = trajectory_problem(
-        system,
-        60,
-        (1.0, 3.0),
-        [Cost(residual=own.u)],
-        start=Start(v0=[0.0], rows=[Bounded(own.q, 1.0, 1.0)], periodic=[0.0]),
-        symbols=own,
-        step=StepOptions(substeps=2),
-    )
+    stiffness = 18.0
+    omega = np.sqrt(stiffness / MASS)
+    q, v = ca.SX.sym("q"), ca.SX.sym("v")
+    energies = {"kinetic": MASS * v**2 / 2, "potential": stiffness * q**2 / 2}
+    system = mb.from_lagrangian(q, v, **energies, B=[[1]])
+    own = mpc.stage_symbols(system)
+    start = {"v0": [0.0], "start": [mpc.Bounded(own.q, 1.0, 1.0)], "periodic": [0.0]}
+    given = {"residual": own.u, "symbols": own, "step": mpc.StepOptions(substeps=2)}
+    problem = trajectory(system, 60, (1.0, 3.0), **start, **given)
     turn = np.linspace(0, 2 * np.pi, 61)[:, None]
-    solution = solve_trajectory(problem, trajectory_guess(problem, np.cos(turn), durations=1.9))
+    solution = mpc.solve_trajectory(
+        problem, mpc.trajectory_guess(problem, np.cos(turn), durations=1.9)
+    )
     assert solution.solved
     assert solution.t[-1] == pytest.approx(2 * np.pi / omega, rel=1e-6)  # of the step: (ω h)⁴ / 120
     assert solution.cost < 1e-12
@@ -194,27 +145,11 @@ def test_an_oscillator_swings_in_its_own_period_without_effort():
 
 
 def test_a_duration_with_equal_bounds_is_fixed_and_has_a_price():
-    T, price = 1.5, 0.5
-    system = sliding_mass(-100.0, 100.0)
-
-    def best(duration):
-        own = stage_symbols(system)
-        problem = trajectory_problem(
-            system,
-            N,
-            duration,
-            [
-                Cost(residual=np.sqrt(price) * own.u),
-                *pin_independent_coordinates(system, own, [WAY]),
-            ],
-            start=Start(q0=[0.0], v0=[0.0]),
-            symbols=own,
-        )
-        return solve_trajectory(
-            problem, trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None])
-        )
-
-    fixed, bounded = best((T, T)), best((0.3, T))
+    T, price, wide = 1.5, 0.5, sliding_mass(-100.0, 100.0)
+    fixed, bounded = (
+        rest_to_rest(wide, duration=ends, residual=lambda own: np.sqrt(price) * own.u)
+        for ends in ((T, T), (0.3, T))
+    )
     E = 6 * price * (MASS * WAY) ** 2 * N**2 / (N**2 - 1)
     for actual in (fixed, bounded):
         assert actual.solved, actual.in_words
@@ -223,26 +158,17 @@ def test_a_duration_with_equal_bounds_is_fixed_and_has_a_price():
 
 
 def test_a_ball_joint_turns_about_one_axis_in_least_time():
-    system, angle = read_mjcf(BALL), 2.0
+    system, angle = mb.read_mjcf(BALL), 2.0
     inertia = 3.0 * (0.6**2 + 0.4**2) / 12
     turned = np.array([np.cos(angle / 2), 0, 0, np.sin(angle / 2)])
-    own = stage_symbols(system)
-    problem = trajectory_problem(
-        system,
-        N,
-        (0.1, 3.0),
-        [
-            Cost(residual=1e-4 * own.u),
-            *pin_independent_coordinates(system, own, turned),
-            TimeCost(1.0),
-        ],
-        start=Start(q0=[1, 0, 0, 0], v0=np.zeros(3)),
-        symbols=own,
-    )
+    own = mpc.stage_symbols(system)
+    end = mpc.pin_independent_coordinates(system, own, turned)
+    given = {"residual": 1e-4 * own.u, "end": end, "time_weight": 1.0, "symbols": own}
+    problem = trajectory(system, N, (0.1, 3.0), q0=[1, 0, 0, 0], v0=np.zeros(3), **given)
     half = np.linspace(0, angle / 2, N + 1)
     zero = np.zeros(N + 1)
     path = np.column_stack([np.cos(half), zero, zero, np.sin(half)])
-    solution = solve_trajectory(problem, trajectory_guess(problem, path))
+    solution = mpc.solve_trajectory(problem, mpc.trajectory_guess(problem, path))
     assert solution.solved, solution.in_words
     # The bound is that of a turn about z alone; torques about x and y can help by a little.
     T = 2 * np.sqrt(angle * inertia)
@@ -255,27 +181,17 @@ def test_a_ball_joint_turns_about_one_axis_in_least_time():
 
 
 def test_a_bound_of_the_start_that_presses_is_met():
-    system = sliding_mass()
-    own = stage_symbols(system)
-    problem = trajectory_problem(
-        system,
-        N,
-        (0.2, 5.0),
-        [*pin_independent_coordinates(system, own, [WAY]), TimeCost(1.0)],
-        start=Start(v0=[0.0], rows=[Bounded(own.q, -0.3, 0.4)]),
-        symbols=own,
-    )
-    solution = solve_trajectory(
-        problem, trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None])
-    )
+    def near(own):
+        return {"v0": [0.0], "start": [mpc.Bounded(own.q, -0.3, 0.4)]}
+
+    solution = rest_to_rest(sliding_mass(), start=near, time_weight=1.0)
     assert solution.solved, solution.in_words
     assert solution.q[0, 0] == pytest.approx(0.4, abs=OPTIMUM)
     assert solution.t[-1] == pytest.approx(2 * np.sqrt((WAY - 0.4) * MASS / PULL), rel=OPTIMUM)
 
 
 def test_a_goal_out_of_reach_is_called_so():
-    problem, guess = rest_to_rest(sliding_mass(), duration=(0.2, 0.5), time_weight=1.0)
-    solution = solve_trajectory(problem, guess)
+    solution = rest_to_rest(sliding_mass(), duration=(0.2, 0.5), time_weight=1.0)
     assert not solution.solved
     assert solution.ocp_solution.violation > 1e-3
     with pytest.raises(err.ProblemError, match="before the start"):
