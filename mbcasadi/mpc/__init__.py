@@ -1,6 +1,7 @@
 """Model predictive control of mechanisms with constraints."""
 
 from mbcasadi.control.regulators.innovation_gate import Gate
+from mbcasadi.mpc.integrators.semi_implicit import SemiImplicitStep
 from mbcasadi.mpc.integrators.step import discrete_dynamics, step_fun
 from mbcasadi.mpc.integrators.step_options import DynamicsOptions, StepOptions
 from mbcasadi.mpc.legged.capture_point import capture_point, support_margin
@@ -80,6 +81,7 @@ __all__ = [
     "PosePath",
     "RealTimeIteration",
     "RigidBodyPlan",
+    "SemiImplicitStep",
     "SingleRigidBody",
     "SingleRigidBodyMPC",
     "StageBounds",

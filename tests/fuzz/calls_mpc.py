@@ -62,6 +62,8 @@ def calls_of_ocps():
         "Bounded": {"value": own.q},
         "DynamicsOptions": {},
         "DynamicsOptions.acceleration_fun": {"self": mpc.DynamicsOptions(), "system": system},
+        "SemiImplicitStep": {},
+        "SemiImplicitStep.treatment": {"self": mpc.SemiImplicitStep(), "period": 0.01},
         "StepOptions": {},
         "StepOptions.acceleration_fun": {"self": mpc.StepOptions(), "system": system},
         "stage_symbols": {"system": system},

@@ -11,7 +11,6 @@ from mbcasadi.argument_kinds import require_fields
 from mbcasadi.contacts.constraints import contact_force_fun
 from mbcasadi.contacts.friction_cone import pyramid_rows
 from mbcasadi.description import Contact
-from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.ocp.stage import Stage
 from mbcasadi.mpc.ocp.stage_part import StagePart, StageTerms
@@ -24,7 +23,7 @@ from mbcasadi.shapes import unique
 class ContactCones(StagePart):
     """Forces of contacts within their cones and limits, of a system from `with_contacts`.
 
-    Forces are the multipliers of forward dynamics. Pyramids are rows as in inverse dynamics;
+    Forces are the multipliers of the motion. Pyramids are rows as in inverse dynamics;
     quadratic cones are rounded at their apex. A contact that the mask has off has no force.
 
     Attributes:
@@ -45,12 +44,7 @@ class ContactCones(StagePart):
         system, at = stage.system, stage.variables
         if len(system.parameters):
             raise ProblemError(f"'{system.name}' has parameters; expected a system at numbers")
-        force = system.actuator_force(at.q, at.v, at.u)
-        given = {"q": at.q, "v": at.v, "f": force} | (
-            {} if system.mask is None else {"mask": at.mask}
-        )
-        lam = forward_dynamics(system)(**given)["lam"]
-        forces = contact_force_fun(system, self.contacts)(at.q, lam)
+        forces = contact_force_fun(system, self.contacts)(at.q, at.lam)
         names = unique([contact.frame for contact in self.contacts])
         rows = []
         first = system.nc - len(system.row_owners)

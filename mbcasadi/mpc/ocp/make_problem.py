@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import casadi as ca
@@ -11,11 +12,18 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.control.tasks.task import Task
 from mbcasadi.control.tick.part import Part
 from mbcasadi.errors import ProblemError
+from mbcasadi.mpc.integrators.semi_implicit import (
+    SemiImplicitStep,
+    derivatives_fun,
+    motion_fun,
+    semi_implicit_fun,
+)
 from mbcasadi.mpc.integrators.step import discrete_dynamics, require_horizon
 from mbcasadi.mpc.integrators.step_options import DEFAULT_STEP, StepOptions
 from mbcasadi.mpc.ocp.constraints import penalties_of
 from mbcasadi.mpc.ocp.contact_schedule import ContactSchedule
 from mbcasadi.mpc.ocp.cost import TaskCost
+from mbcasadi.mpc.ocp.motion_form import motion_form
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import Stage, StageSymbols, slots_of, stage_symbols
 from mbcasadi.mpc.ocp.stage_bounds import ActuatorBounds
@@ -37,7 +45,7 @@ def optimal_control_problem(
     parts: Sequence[ProblemPart],
     *,
     symbols: StageSymbols | None = None,
-    step: StepOptions = DEFAULT_STEP,
+    step: StepOptions | SemiImplicitStep = DEFAULT_STEP,
     name: str = "ocp",
 ) -> OptimalControlProblem:
     """Return the optimal control problem of a mechanism on its constraint manifold.
@@ -66,7 +74,8 @@ def optimal_control_problem(
               multipliers;
             - `ContactSchedule(closing=, depth=, not_below=)` of a system with a mask.
         symbols: those of the expressions in parts; see `stage_symbols`.
-        step: options of the integrator: `StepOptions(order=, substeps=, newton=, ...)`.
+        step: options of the integrator: `StepOptions(order=, substeps=, newton=, ...)`, or
+            `SemiImplicitStep()`.
         name: a C identifier.
 
     Raises:
@@ -75,13 +84,19 @@ def optimal_control_problem(
         ShapeError: a wrong shape, an expression of other symbols.
     """
     N = require_horizon(horizon)
-    single = discrete_dynamics(system, period, step)
+    if isinstance(step, SemiImplicitStep):
+        motion = partial(motion_fun, system, step.treatment(period))
+        single = semi_implicit_fun(system, period, motion())
+    else:
+        motion = partial(motion_fun, system, step.treatment)
+        single = discrete_dynamics(system, period, step)
     variables = stage_symbols(system) if symbols is None else symbols
     own = _stage_parts(parts, float(period))
     of_parts = [slot for part in own for slot in part.slots(system)]
     slots = slots_of(system, any(part.has_setpoint for part in own), of_parts, variables)
     unknowns = [name for part in own for name in part.unknowns(system)]
-    stage = Stage(system, slots, variables, any(part.has_changes for part in own), unknowns)
+    has_changes = any(part.has_changes for part in own)
+    stage = Stage(system, slots, variables, has_changes, unknowns, motion)
     terms = [part.terms(stage) for part in own]
     running = [np.sqrt(period) * r for each in terms for r in each.running]
     running += [r for each in terms for r in each.changes]
@@ -91,6 +106,10 @@ def optimal_control_problem(
     path, end = _stack_rows(terms, at_end=False), _stack_rows(terms, at_end=True)
     of_u = _within("u inside the model's ctrlrange", [x.u_bounds for x in terms], system.nu)
     nominal = {key: value for each in terms for key, value in each.nominal.items()}
+    form = None
+    if isinstance(step, SemiImplicitStep):
+        slopes = derivatives_fun(stage.system, step.treatment(period))
+        form = motion_form(stage, slopes, (running, path.values), float(period))
     a = next((each.a for each in terms if each.a is not None), None)
     return OptimalControlProblem(
         name=name,
@@ -118,6 +137,7 @@ def optimal_control_problem(
         system=stage.system,
         physical=system.parameters,
         tasks=tuple(part for part in parts if isinstance(part, Task)),
+        motion=form,
         labels=stage.labels() | {"path": path.names, "end": end.names},
     )
 

@@ -29,6 +29,38 @@ from mbcasadi.system import System
 Array = NDArray[np.float64]
 
 
+DERIVATIVES = ("a", "lam", "a_q", "a_v", "a_u", "lam_q", "lam_v", "lam_u")
+"""Outputs of `MotionForm.derivatives`."""
+
+
+@dataclass(frozen=True)
+class MotionForm:
+    """The parts of a problem whose step is one acceleration.
+
+    Deviations of a state are `(δq, δv, δu_last)` along tangents, of size `nv + nv (+ nu)`.
+
+    Attributes:
+        derivatives: (x, u, p) → `DERIVATIVES`, by tangents.
+        residual, path: (x, u, p, a, lam) → (r), (g).
+        tangent: (x) → (N), (nx, 2 nv (+ nu)) rates of x along a deviation.
+        turns: (v_next) → (Phi, Gamma) of all rotations, blocks of three rows, row by row.
+        rotations: first rate of each.
+        moved: (x, deviation) → (x ⊕ deviation).
+        gap: (x, y) → (y ⊖ x).
+        step: length of a step, s.
+    """
+
+    derivatives: ca.Function
+    residual: ca.Function
+    path: ca.Function
+    tangent: ca.Function
+    turns: ca.Function
+    rotations: tuple[int, ...]
+    moved: ca.Function
+    gap: ca.Function
+    step: float
+
+
 @summarised
 @dataclass(frozen=True)
 class OptimalControlProblem:
@@ -61,6 +93,7 @@ class OptimalControlProblem:
         system: the mechanism, whose actuators the safe output knows; None where there is none.
         physical: parameters of the mechanism, which are the slice `physical` of p.
         tasks: the tasks of the cost, whose references are slices of p.
+        motion: what derivatives along tangents are made of, where the step is semi-implicit.
         labels: names of the rows of "x", "u", "path" and "end", where they have any, and "x_units".
     """
 
@@ -89,6 +122,7 @@ class OptimalControlProblem:
     system: System | None = None
     physical: Parameters = NO_PARAMETERS
     tasks: tuple[Task, ...] = ()
+    motion: MotionForm | None = None
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def _summary(self) -> dict[str, object]:

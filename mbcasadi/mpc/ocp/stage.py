@@ -1,6 +1,6 @@
 """One stage of an optimal control problem: its symbols, and Functions of (x, u, p) made of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import casadi as ca
@@ -28,6 +28,7 @@ class StageSymbols:
         mask, t: activity (nc, 1) of the system's rows at this sample, and its time, s, where the
             system has them; else of size 0. They are the slices `mask` and `t` of p.
         physical: (np, 1) the system's parameters, the slice `physical` of p; else of size 0.
+        a, lam: (nv, 1), (nc, 1) acceleration and multipliers under u; not at the last sample.
     """
 
     q: ca.SX
@@ -37,6 +38,8 @@ class StageSymbols:
     mask: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     t: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     physical: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    a: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    lam: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
 
     @property
     def carried_q(self) -> ca.SX:
@@ -70,6 +73,8 @@ def stage_symbols(system: System, **parameters: int) -> StageSymbols:
         mask=ca.SX.sym("mask", 0 if system.mask is None else system.nc),
         t=ca.SX.sym("t", int(system.timed)),
         physical=ca.SX.sym("physical", len(system.parameters)),
+        a=ca.SX.sym("a", system.nv),
+        lam=ca.SX.sym("lam", system.nc),
     )
 
 
@@ -82,7 +87,7 @@ class Stage:
 
     x holds the last control where `has_rates`; `further` are unknowns behind u. `system` has the
     model's numbers for its parameters; `members` are those of the system that carries its
-    parameters behind q, of `variables.carried_q`.
+    parameters behind q, of `variables.carried_q`. `motion` is (q, v, u, [t], [mask]) → (a, lam).
     """
 
     def __init__(
@@ -92,9 +97,10 @@ class Stage:
         variables: StageSymbols,
         has_rates: bool = False,
         further: Sequence[str] = (),
+        motion: Callable[[], ca.Function] | None = None,
     ) -> None:
         self.system, self.slots, self.variables = system.at(), slots, variables
-        self.members = system.carried
+        self.members, self._motion = system.carried, motion
         self.further = ca.SX.sym("further", len(further))
         self.further_names = tuple(further)
         self.u_last = ca.SX.sym("u_last", system.nu if has_rates else 0)
@@ -126,6 +132,8 @@ class Stage:
         """
         for each in expressions:
             require_shape(f"a part of {name}", each, (each.numel(), 1), "a column")
+        if not last and self._motion is not None and self.needs_motion(expressions):
+            return self._with_motion(name, output, expressions)
         x = self.x
         p = ca.vertcat(ca.SX(0, 1), *self.ref.values())
         unknowns = ca.vertcat(self.variables.u, self.further)
@@ -140,6 +148,34 @@ class Stage:
                 f"the given symbols {'q, v' if last else 'q, v, u'} and own parameters"
             )
         return function
+
+    def needs_motion(self, expressions: Sequence[ca.SX]) -> bool:
+        """Return whether expressions are of accelerations or multipliers."""
+        motion = ca.vertcat(self.variables.a, self.variables.lam)
+        return bool(ca.depends_on(ca.vertcat(ca.SX(0, 1), *expressions), motion))
+
+    def of_motion(self, name: str, output: str, expressions: Sequence[ca.SX]) -> ca.Function:
+        """Return (x, u, p, a, lam) → (output), where motion is given."""
+        x, at, p = self.x, self.variables, ca.vertcat(ca.SX(0, 1), *self.ref.values())
+        inputs = {"x": x, "u": ca.vertcat(at.u, self.further), "p": p, "a": at.a, "lam": at.lam}
+        value = ca.densify(ca.vertcat(ca.SX(0, 1), *expressions))
+        return ca.Function(name, [*inputs.values()], [value], [*inputs], [output])
+
+    def _with_motion(self, name: str, output: str, expressions: Sequence[ca.SX]) -> ca.Function:
+        """Return (x, u, p) → (output), the motion computed by implicit rules."""
+        assert self._motion is not None
+        of_motion, motion = self.of_motion(name, output, expressions), self._motion()
+        x, u, p = (ca.MX.sym(key, of_motion.size1_in(key)) for key in ("x", "u", "p"))
+        a, lam = motion.call([*self.motion_inputs(x, u, p, motion)])
+        value = of_motion(x, u, p, a, lam)
+        return ca.Function(name, [x, u, p], [value], ["x", "u", "p"], [output])
+
+    def motion_inputs(self, x: ca.MX, u: ca.MX, p: ca.MX, motion: ca.Function) -> list[ca.MX]:
+        """Return the inputs of (q, v, u, [p], [t], [mask]) at a sample."""
+        nq, nv, places = self.system.nq, self.system.nv, slot_slices(self.slots)
+        named = {"p": "physical"}
+        further = [p[places[named.get(name, name)]] for name in motion.name_in()[3:]]
+        return [x[:nq], x[nq : nq + nv], u[: self.system.nu], *further]
 
     def dynamics(self, step: ca.Function) -> ca.Function:
         """Return the dynamics with the p of the problem."""

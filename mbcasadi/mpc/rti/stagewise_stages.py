@@ -73,7 +73,11 @@ class StagewiseStages(RtiStages):
         inputs = self._inputs()
         guess = self.memory.guess(inputs, self.z0)
         x0, _ = self.memory.start(inputs, guess)
-        outputs = {"x_first": x0 - guess.X[:, 0], "lam0": guess.active, "carry": ca.MX(0, 1)}
+        outputs = {
+            "x_first": self.at.gap(guess.X[:, 0], x0),
+            "lam0": guess.active,
+            "carry": ca.MX(0, 1),
+        }
         return stage_function("build", inputs, outputs)
 
     def _finish(self) -> ca.Function:
@@ -83,12 +87,15 @@ class StagewiseStages(RtiStages):
         x0, is_finite = self.memory.start(inputs, guess)
         valid = ca.logic_and(is_finite, inputs["prepared"][0] > CLAIMED)
         data = inputs["prepared"][1:]
-        answer = judged(problem, data, x0 - guess.X[:, 0], qp["x"], qp["lam_a"])
-        gaps = columns_of(problem, data)[problem.column["d_b"], :]
+        x_first = self.at.gap(guess.X[:, 0], x0)
+        answer = judged(problem, data, x_first, qp["x"], qp["lam_a"])
+        columns = columns_of(problem, data)
+        gaps = ca.vertcat(*(columns[problem.column[key], :] for key in ("d_a", "d_b")))
+        moved = self.at.moved.map(problem.horizon + 1)(guess.X, answer.X)
         found = Found(
             x0,
             valid,
-            (answer.X, answer.U),
+            (moved - guess.X, answer.U),
             answer.slack,
             ca.fmax(ca.fmin(qp["lam_a"], LARGEST_INPUT), -LARGEST_INPUT),
             answer.residual,

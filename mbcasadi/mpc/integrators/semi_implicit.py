@@ -1,0 +1,154 @@
+"""A semi-implicit step on the constraint manifold, with multipliers: one acceleration a period.
+
+    M a + h = f(q, v, u) + Aᵀ lam,    A a + c + A v / h + γ phi / h² = 0,
+    v⁺ = v + h a,    q⁺ = q ⊕ h v⁺
+
+Rows that a mask closes are closed in one step: the velocity that leaves them is gone, as by an
+inelastic impact, and a share γ of the distance is taken back in each step. The multipliers are
+forces, those of an impact over the period too.
+"""
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from mbcasadi.argument_kinds import checked, require_fields
+from mbcasadi.description import Baumgarte
+from mbcasadi.dynamics import forward_dynamics, forward_dynamics_derivatives
+from mbcasadi.dynamics.terms import Treatment
+from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import require_positive
+from mbcasadi.short_text import summarised
+from mbcasadi.system import System
+
+
+@summarised
+@dataclass(frozen=True, kw_only=True)
+class SemiImplicitStep:
+    """One semi-implicit step a period, for optimal control of large mechanisms and contacts.
+
+    It is of first order, and needs one factorisation of the constraints where a Runge-Kutta step
+    with its way back to the manifold needs many.
+
+    Attributes:
+        decay: share of the distance of a row that is taken back in a step, at most 1.
+
+    Raises:
+        ProblemError: no share.
+    """
+
+    decay: float = 0.3
+
+    def __post_init__(self) -> None:
+        require_fields(self)
+        require_positive(decay=self.decay)
+        if self.decay > 1:
+            raise ProblemError(f"decay = {self.decay}; expected a share, at most 1")
+
+    @checked
+    def treatment(self, period: float) -> Treatment:
+        """Return how rows are treated in a period, s.
+
+        Raises:
+            ProblemError: a period that is not positive.
+        """
+        require_positive(period=period)
+        rates = Baumgarte(0.5 / period, float(np.sqrt(self.decay)) / period)
+        return Treatment(baumgarte=rates)
+
+
+def motion_fun(system: System, treatment: Treatment) -> ca.Function:
+    """Return (q, v, u, [t], [mask]) → (a, lam), the motion under the actuators' forces."""
+    motion = forward_dynamics(system, treatment=treatment)
+    s = {name: ca.MX.sym(name, motion.size1_in(name)) for name in motion.name_in() if name != "f"}
+    s["u"] = ca.MX.sym("u", system.nu)
+    f = system.actuator_force(s["q"], s["v"], s["u"])
+    found = motion(f=f, **{name: s[name] for name in motion.name_in() if name != "f"})
+    names = ["q", "v", "u", *(name for name in motion.name_in() if name not in ("q", "v", "f"))]
+    inputs = [s[name] for name in names]
+    return ca.Function("motion", inputs, [found["a"], found["lam"]], names, ["a", "lam"])
+
+
+def semi_implicit_fun(system: System, period: float, motion: ca.Function) -> ca.Function:
+    """Return (x, u, p) → (x_next) with `x = (q, v)`, `p = ([p], [t], [mask])`.
+
+    Args:
+        system: the mechanism.
+        period: length of the step, s.
+        motion: (q, v, u, [t], [mask]) → (a, lam).
+    """
+    x, u = ca.MX.sym("x", system.nq + system.nv), ca.MX.sym("u", system.nu)
+    sizes = {name: motion.size1_in(name) for name in motion.name_in()[3:]}
+    p = ca.MX.sym("p", sum(sizes.values()))
+    ends = np.cumsum([0, *sizes.values()]).tolist()
+    further = dict(zip(sizes, ca.vertsplit(p, ends), strict=True)) if sizes else {}
+    q, v = x[: system.nq], x[system.nq :]
+    v_next = v + period * motion(q=q, v=v, u=u, **further)["a"]
+    moved = _moved_fun(system)
+    x_next = ca.vertcat(moved(q, period * v_next), v_next)
+    return ca.Function("dynamics", [x, u, p], [x_next], ["x", "u", "p"], ["x_next"])
+
+
+def _moved_fun(system: System) -> ca.Function:
+    """Return (q, dq) → `q ⊕ dq`."""
+    q, dq = ca.SX.sym("q", system.nq), ca.SX.sym("dq", system.nv)
+    return ca.Function("moved", [q, dq], [system.integrate(q, dq)])
+
+
+def rotations_of(system: System) -> tuple[int, ...]:
+    """Return the first of the three rates of each rotation."""
+    if system.tree is None:
+        return ()
+    first = {"ball": 0, "free": 3}
+    return tuple(j.dof + first[j.kind] for j in system.tree.joints if j.kind in first)
+
+
+def turned(rate: ca.SX, period: float) -> tuple[ca.SX, ca.SX]:
+    """Return (Phi, Gamma) of a rotation over a step, (3, 3): `δ⁺ = Phi δ + Gamma δω`.
+
+    A rotation R goes to `R Exp(h ω)`, errors are rotated vectors in its own axes: Phi is
+    `Exp(-h ω)`, Gamma h times the right Jacobian of Exp at h ω.
+    """
+    phi = period * rate
+    angle2 = ca.sumsqr(phi)
+    small = angle2 < SMALL_ANGLE**2
+    safe = ca.if_else(small, 1.0, angle2)
+    angle, K = ca.sqrt(safe), ca.skew(phi)
+    first = ca.if_else(small, 1 - angle2 / 6, ca.sin(angle) / angle)
+    second = ca.if_else(small, 0.5 - angle2 / 24, (1 - ca.cos(angle)) / safe)
+    third = ca.if_else(small, 1 / 6 - angle2 / 120, (angle - ca.sin(angle)) / (safe * angle))
+    eye = ca.SX.eye(3)
+    return eye - first * K + second * K @ K, period * (eye - second * K + third * K @ K)
+
+
+SMALL_ANGLE = 1e-3
+"""rad, below which the series of the functions of an angle are exact to rounding."""
+
+
+def derivatives_fun(system: System, treatment: Treatment) -> ca.Function:
+    """Return (q, v, u, [t], [mask]) → (a, lam, and their derivatives by tangent, v, u).
+
+    The outputs are `a, lam`, (nv,), (nc,), and `a_q, a_v, a_u, lam_q, lam_v, lam_u`.
+    """
+    derivatives = forward_dynamics_derivatives(system, treatment=treatment)
+    q, v, u = (
+        ca.SX.sym(name, n) for name, n in zip("qvu", (system.nq, system.nv, system.nu), strict=True)
+    )
+    f = system.actuator_force(q, v, u)
+    along = ca.jacobian(f, q) @ system.velocity_map(q)
+    outputs = [f, along, ca.jacobian(f, v), ca.jacobian(f, u)]
+    force = ca.Function("force", [q, v, u], outputs)
+    s = {name: ca.MX.sym(name, derivatives.size1_in(name)) for name in derivatives.name_in()}
+    names = ["q", "v", "u", *(name for name in s if name not in ("q", "v", "f"))]
+    s["u"] = ca.MX.sym("u", system.nu)
+    s["f"], f_q, f_v, f_u = force(s["q"], s["v"], s["u"])
+    found = derivatives(**{name: s[name] for name in derivatives.name_in()})
+    results = {"a": found["a"], "lam": found["lam"]}
+    for key in ("a", "lam"):
+        by_f = found[f"d{key}df"]
+        results[f"{key}_q"] = found[f"d{key}dq"] + by_f @ f_q
+        results[f"{key}_v"] = found[f"d{key}dv"] + by_f @ f_v
+        results[f"{key}_u"] = by_f @ f_u
+    inputs = [s[name] for name in names]
+    return ca.Function("derivatives", inputs, [*results.values()], names, [*results])

@@ -1,0 +1,61 @@
+"""A problem of semi-implicit steps, as what its derivatives are made of."""
+
+from collections.abc import Sequence
+
+import casadi as ca
+
+from mbcasadi.mpc.integrators.semi_implicit import rotations_of, turned
+from mbcasadi.mpc.ocp.problem import DERIVATIVES, MotionForm
+from mbcasadi.mpc.ocp.stage import Stage
+from mbcasadi.system import System
+
+
+def motion_form(
+    stage: Stage,
+    derivatives: ca.Function,
+    terms: tuple[Sequence[ca.SX], Sequence[ca.SX]],
+    period: float,
+) -> MotionForm:
+    """Return the parts of a problem.
+
+    Args:
+        stage: its symbols.
+        derivatives: those of `semi_implicit.derivatives_fun`.
+        terms: residuals, and rows of the path.
+        period: length of a step, s.
+    """
+    system, rates = stage.system, stage.u_last.numel()
+    residual = stage.of_motion("residual", "r", terms[0])
+    path = stage.of_motion("path", "g", terms[1])
+    x, u, p = (ca.MX.sym(key, residual.size1_in(key)) for key in ("x", "u", "p"))
+    found = derivatives.call(stage.motion_inputs(x, u, p, derivatives))
+    moved, gap, tangent = _charts(system, rates)
+    v = ca.SX.sym("v_next", system.nv)
+    blocks = [turned(v[k : k + 3], period) for k in rotations_of(system)]
+    turns = [ca.vertcat(ca.SX(0, 1), *(ca.vec(pair[i].T) for pair in blocks)) for i in (0, 1)]
+    return MotionForm(
+        derivatives=ca.Function("derivatives", [x, u, p], found, ["x", "u", "p"], [*DERIVATIVES]),
+        residual=residual,
+        path=path,
+        tangent=tangent,
+        turns=ca.Function("turns", [v], turns),
+        rotations=rotations_of(system),
+        moved=moved,
+        gap=gap,
+        step=period,
+    )
+
+
+def _charts(system: System, rates: int) -> tuple[ca.Function, ca.Function, ca.Function]:
+    """Return (x, deviation) → (x ⊕ deviation), (x, y) → (y ⊖ x), (x) → (N)."""
+    nq, nv = system.nq, system.nv
+    x, y = ca.SX.sym("x", nq + nv + rates), ca.SX.sym("y", nq + nv + rates)
+    d = ca.SX.sym("d", 2 * nv + rates)
+    moved = ca.vertcat(system.integrate(x[:nq], d[:nv]), x[nq:] + d[nv:])
+    gap = ca.vertcat(system.difference(x[:nq], y[:nq]), y[nq:] - x[nq:])
+    tangent = ca.diagcat(ca.SX(system.velocity_map(x[:nq])), ca.SX.eye(nv + rates))
+    return (
+        ca.Function("moved", [x, d], [moved]),
+        ca.Function("gap", [x, y], [gap]),
+        ca.Function("tangent", [x], [ca.sparsify(tangent)]),
+    )
