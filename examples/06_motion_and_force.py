@@ -21,7 +21,6 @@ from mbcasadi.plots import curves_of, save_figure
 
 K_P, K_D, WANTED = 3.0, 5.0, 50.0  # 1/s, 1/s, N  [A10, section 5]
 DURATION = 7.25  # s; the path leaves the arm's reach after 7.36 s
-STRONG = laws.LawOptions(ctrl_limits=[[-1e6, 1e6]] * 3)  # not reached
 OFFSET = np.array([-0.1, 0.2])  # m, rad: initial error of theta; speeds are zero
 
 
@@ -37,7 +36,7 @@ def control(system: mb.System, force_control: bool) -> ca.Function:
     place = ca.Function("theta", [q], [prr_arm.minimal_coordinates(q)])
     theta = laws.function_coordinates(system, place)
     build = laws.quasi_velocity_force if force_control else laws.quasi_velocity_tracking
-    law = build(system, theta, kp=K_P, kd=K_D, options=STRONG)
+    law = build(system, theta, kp=K_P, kd=K_D, options=laws.LawOptions(None, [[-1e6, 1e6]] * 3))
     rate = ca.jacobian(reference(t), t)
     theta_ref = ca.vertcat(reference(t), rate, ca.jacobian(rate, t))
     ref = ca.vertcat(theta_ref, -WANTED) if force_control else theta_ref

@@ -41,13 +41,9 @@ def run(system: mb.System, pose: dict[str, np.ndarray], sigma: float) -> Run:
     """Return the closed loop with masses 10 % above those of the law's model, and a push."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # σ = 1.5 warns that it will stick
-        law = dependent_regulation(
-            system,
-            kp=KP,
-            kd=KD,
-            options=LawOptions(period=5e-4),
-            friction=DryFriction(sigma=sigma, rest_speed=0.02),
-        )
+        friction = DryFriction(sigma=sigma, rest_speed=0.02)
+        tick = LawOptions(5e-4)
+        law = dependent_regulation(system, kp=KP, kd=KD, options=tick, friction=friction)
     scenario = ScenarioOptions(
         mask=lambda t: [t < GRASP, t >= GRASP, t >= GRASP],
         switch=lambda t: dict.fromkeys(GRASPS, t >= GRASP) | {"stand": t < GRASP},
@@ -69,10 +65,7 @@ def main(figure: str | None = None) -> dict[float, Run]:
         runs[sigma] = run(system, pose, sigma)
         off = runs[sigma].recording.q[-1] - pose["lifted"]
         place, tick = 1e3 * np.hypot(*off[6:8]), 1e6 * runs[sigma].metric("time.median")
-        print(
-            f"σ = {sigma}: at the end the bar is off by {place:.1f} mm and {off[8]:.4f} rad, ",
-            end="",
-        )
+        print(f"σ = {sigma}: the bar ends {place:.1f} mm and {off[8]:.4f} rad off, ", end="")
         print(f"joints by {np.abs(off[:6]).max():.4f} rad; a tick takes {tick:.1f} µs")
     if figure is not None:
         records = {f"σ = {sigma}": each.recording for sigma, each in runs.items()}

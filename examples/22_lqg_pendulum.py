@@ -17,7 +17,6 @@ import numpy as np
 
 import mbcasadi as mb
 from mbcasadi import models
-from mbcasadi.control.laws import LawOptions
 from mbcasadi.control.regulators import encoders, kalman, lqg, lqr, lqr_gain
 from mbcasadi.plant import Plant
 from mbcasadi.plots import curves_of, save_figure
@@ -60,11 +59,9 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray]]:
     disturbance = np.repeat([0.0, FORCES**2], system.nv)
     estimator = kalman(linear, measured, disturbance, NOISE**2, period=PERIOD)
     off = replace(estimator, gains=replace(estimator.gains, L=0 * estimator.gains.L), gate=None)
-    K = lqr_gain(linear, Q, R, period=PERIOD).K
+    K, tick = lqr_gain(linear, Q, R, period=PERIOD).K, mb.control.LawOptions(PERIOD)
     runs = {
-        "differences": run(
-            lqr(linear, Q, R, options=LawOptions(period=PERIOD)), held.q, differences=True
-        ),
+        "differences": run(lqr(linear, Q, R, options=tick), held.q, differences=True),
         "filter": run(lqg(estimator, K), held.q, differences=False),
         "filter off": run(lqg(off, K), held.q, differences=False),
     }

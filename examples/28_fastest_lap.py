@@ -62,12 +62,9 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray | float]]:
     lap, weights = fastest_lap(system), {"Q": ERROR, "R": CONTROL, "Q_end": ERROR}
     print(lap.in_words)
     along, window = mpc.linearize_trajectory(lap, PERIOD, LAPS), {"beyond": "repeat", "delay": 1}
-    lqr = mb.control.regulators.trajectory_lqr(
-        along, options=mb.control.LawOptions(ctrl_limits=LIMITS, period=PERIOD), **weights
-    )
-    cost = mpc.Cost(**weights)
-    parts = [cost, mpc.StageBounds(u=LIMITS)]
-    ocp = mpc.optimal_control_problem(system, HORIZON, PERIOD, parts)
+    tick, cost = mb.control.LawOptions(PERIOD, LIMITS), mpc.Cost(**weights)
+    lqr = mb.control.regulators.trajectory_lqr(along, **weights, options=tick)
+    ocp = mpc.optimal_control_problem(system, HORIZON, PERIOD, [cost, mpc.StageBounds(u=LIMITS)])
     rti = mpc.real_time_iteration(ocp, mpc.tracking_guess(lap, ocp, beyond="repeat"), delay=1)
     linear = mpc.trajectory_mpc(lap, HORIZON, PERIOD, cost, u_bounds=LIMITS, **window)
     laws = {"LQR": (lqr, None)}

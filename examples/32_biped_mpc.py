@@ -17,7 +17,6 @@ import numpy as np
 
 import mbcasadi as mb
 from mbcasadi import models
-from mbcasadi.control.laws import LawOptions
 from mbcasadi.control.regulators import lqr
 from mbcasadi.mpc import LinearOptions, friction_output, linear_mpc
 from mbcasadi.plots import curves_of, save_figure
@@ -57,8 +56,8 @@ def main(figure: str | None = None) -> dict[str, dict[str, object]]:
     feet = [friction_output(linear, foot, foot, FRICTION, min_force=LEAST) for foot in FEET]
     free = LinearOptions(HORIZON, *weights, period=PERIOD, delay=1)
     laws = {
-        "LQR": lqr(linear, *weights, options=LawOptions(period=PERIOD)),
-        "LQR at 1 kHz": lqr(linear, *weights, options=LawOptions(period=1e-3)),
+        "LQR": lqr(linear, *weights, options=mb.control.LawOptions(PERIOD)),
+        "LQR at 1 kHz": lqr(linear, *weights, options=mb.control.LawOptions(1e-3)),
         "MPC, torques": linear_mpc(linear, free),
         "MPC, torques and feet": linear_mpc(linear, replace(free, outputs=feet)),
     }

@@ -66,7 +66,7 @@ def test_a_change_of_units_changes_no_motion(name, weighted):
         if not weighted and {"gamma", "virtual_mass"} & set(options):
             continue
         # drifted states: every row counts, whatever the gap
-        options = options | {"row_scale": 1.0}
+        options = options | {"treatment": Treatment(row_scale=1.0)}
         here = mb.forward_dynamics(it.system, formulation, metric=own, **options, derivatives=False)
         there = mb.forward_dynamics(other, formulation, metric=others, **options, derivatives=False)
         for found, unit in ((call(here, at), np.ones_like(D)), (call(there, scaled), D)):
