@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from mbcasadi.argument_kinds import checked
 from mbcasadi.contacts.friction_cone import FORCE_AXES, contact_axes, require_contacts
 from mbcasadi.contacts.groups import CONSTANT_RANK_TOL, ContactGroup, contact_groups_of, twist_map
-from mbcasadi.description import Contact
+from mbcasadi.description import Contact, PointRow
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import unique
 from mbcasadi.system import System
@@ -61,10 +61,12 @@ def with_contacts(
     q, v = ca.SX.sym("q", base.nq), ca.SX.sym("v", base.nv)
     heights, slips = [ca.SX(0, 1)], [ca.SX(0, base.nv)]
     labels: tuple[list[tuple[str, tuple[str, ...]]], ...] = [], []  # of heights, of slips
+    of_points: tuple[list[PointRow | None], ...] = [], []
     for group in contact_groups_of(base, contacts):
         points, of_body = _Points(group, contacts, q), tuple(names[i] for i in group.members)
         for point, axis in points.independent(pose):
             labels[axis > 0].append((f"{of_body[point]}.{FORCE_AXES[axis]}", of_body))
+            of_points[axis > 0].append(points.row_of(point, axis))
             if axis:
                 slips.append(points.rate(point, axis))
             else:
@@ -80,9 +82,15 @@ def with_contacts(
         added,
         row_names=(*base.row_names, *own),
         row_owners=(*base.row_owners, *(owners for part in labels for _, owners in part)),
+        point_rows=(*base.point_rows, *_placed([*of_points[0], *of_points[1]], base.nc)),
         _cache={},
     )
     return named if base is system else expose_parameters(system, named)
+
+
+def _placed(rows: Sequence[PointRow | None], first: int) -> list[PointRow]:
+    """Return the rows of points with their places, counted from `first`."""
+    return [replace(row, row=first + k) for k, row in enumerate(rows) if row is not None]
 
 
 @checked
@@ -123,11 +131,20 @@ class _Points:
 
     def __init__(self, group: ContactGroup, contacts: Sequence[Contact], q: ca.SX) -> None:
         self.group, self.q = group, q
+        self.is_fixed = not any(contacts[i].other for i in group.members)
         normals = [np.asarray(contacts[i].normal, dtype=float) for i in group.members]
         self.axes = [contact_axes(normal) for normal in normals]
         self.centre, R = (ca.SX(x) for x in group.frame.pose(q))
         self.R = R if len(group.members) > 1 else ca.SX.eye(3)
         self.J = ca.SX(group.frame.jacobian(q))
+
+    def row_of(self, point: int, axis: int) -> PointRow | None:
+        """Return a row as that of a body's point, or None: of rolling points, between bodies."""
+        carrier = self.group.frame.carrier
+        if not self.is_fixed or carrier is None or carrier.body is None or carrier.rolling:
+            return None
+        anchor = np.asarray(carrier.point) + self.group.arms[point]
+        return PointRow(0, carrier.body, anchor, self.axes[point][axis], of_position=axis == 0)
 
     def rate(self, point: int, axis: int) -> ca.SX:
         """Return the row (1, nv) of a point's velocity along an axis, 0 for n."""

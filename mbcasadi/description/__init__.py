@@ -7,6 +7,7 @@ from mbcasadi.description.constraints import (
     Contact,
     Equality,
     JointCoupling,
+    PointRow,
     TendonCoupling,
     Weld,
 )
@@ -58,6 +59,7 @@ __all__ = [
     "PathGeom",
     "PathPulley",
     "PathSite",
+    "PointRow",
     "ReportedLimits",
     "RigidTree",
     "Sensor",

@@ -102,6 +102,25 @@ class Baumgarte:
     beta: float | tuple[float, ...]
 
 
+@dataclass(frozen=True)
+class PointRow:
+    """A row that is the velocity of a body's point along a direction that is fixed in the world.
+
+    Attributes:
+        row: its place among the rows of the system.
+        body: index of the body.
+        anchor: (3,) the point in the body's axes, m.
+        direction: (3,) unit vector, world axes.
+        of_position: whether it is the rate of a distance, which the row keeps.
+    """
+
+    row: int
+    body: int
+    anchor: Array
+    direction: Array
+    of_position: bool
+
+
 @summarised
 @dataclass(frozen=True)
 class Contact:

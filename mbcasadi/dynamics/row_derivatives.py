@@ -3,7 +3,7 @@
 Of `A a + c`, of the forces `Aᵀ lam` and `Aᵀ e`, and of `A w`, with a, lam, e and w held fixed.
 """
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from typing import NamedTuple
 
 import casadi as ca
@@ -11,7 +11,7 @@ import numpy as np
 
 from mbcasadi.constraints.pair_derivatives import PairDerivatives, pair_derivatives
 from mbcasadi.constraints.pairs import pair_of
-from mbcasadi.description import Baumgarte, Connect, Weld
+from mbcasadi.description import Baumgarte, Connect, PointRow, Weld
 from mbcasadi.dynamics.inverse_derivatives import Chart
 from mbcasadi.dynamics.reduced_rows import varied_equalities
 from mbcasadi.dynamics.terms import State, rates_of, terms
@@ -50,8 +50,9 @@ def row_derivatives(
         baumgarte: stabilisation of drift.
         left_out: rows of pairs that count as zero.
     """
-    pairs = _pairs(system)
-    total = _of_other_rows(system, state, fixed, chart, (pairs, baumgarte))
+    pairs, points = _pairs(system), _points(system)
+    alone = {row.row for rows in points for row in rows}
+    total = _of_other_rows(system, state, fixed, chart, ((pairs, alone), baumgarte))
     on = ca.SX.ones(system.nc) if state.mask is None else state.mask
     for first, equality in pairs.items():
         if first in left_out:
@@ -73,7 +74,60 @@ def row_derivatives(
         for key, derivative in tangent.items():
             total[key] += chart.from_tangent(derivative)
         total["row_v"] += place @ by_v
+    for rows_of_point in points:
+        _add_point(total, system, state, (fixed, chart, baumgarte), rows_of_point)
     return {key: ca.sparsify(value) for key, value in total.items()}
+
+
+def _points(system: System) -> list[list[PointRow]]:
+    """Return the rows of points of bodies, point by point; of a system with parameters none."""
+    if system.tree is None or len(system.parameters):
+        return []
+    by_point: dict[tuple[float, ...], list[PointRow]] = {}
+    for row in system.point_rows:
+        by_point.setdefault((row.body, *row.anchor.tolist()), []).append(row)
+    return list(by_point.values())
+
+
+def _add_point(
+    total: dict[str, ca.SX],
+    system: System,
+    state: State[ca.SX],
+    given: tuple[Fixed, Chart, Baumgarte | None],
+    rows: Sequence[PointRow],
+) -> None:
+    """Add the derivatives of the rows of one point.
+
+    Args:
+        total: of all rows.
+        system, state: as in `row_derivatives`.
+        given: what is held fixed, the chart, and the stabilisation.
+        rows: of the point.
+    """
+    fixed, chart, baumgarte = given
+    assert system.tree is not None  # points belong to trees
+    first, places = rows[0], [row.row for row in rows]
+    to_world = Connect("point", first.body, 0, first.anchor, np.zeros(3))
+    at = pair_derivatives(pair_of(system.tree, to_world, state.q), state.v, fixed.a)
+    D, on = ca.DM(np.array([row.direction for row in rows])), ca.SX.ones(len(rows))
+    on = on if state.mask is None else state.mask[places]
+    place = ca.SX.eye(system.nc)[:, places] @ ca.diag(on)
+    by_q, by_v = (D @ part for part in at.rows(system.nv))
+    if baumgarte is not None:
+        alpha, beta = (ca.diag(rate[places]) for rate in rates_of(baumgarte, system.nc))
+        held = ca.diag(ca.DM([float(row.of_position) for row in rows]))
+        of_speed = system.constraint_jacobian(state.q)[places, :]
+        by_q += 2 * alpha @ D @ at.share(system.nv, state.v) + beta**2 @ held @ of_speed
+        by_v += 2 * alpha @ of_speed
+    tangent = {"row_q": place @ by_q}
+    if fixed.w is not None:
+        tangent["share_q"] = place @ D @ at.share(system.nv, fixed.w)
+    for key, lam in (("force_q", fixed.lam), ("gap_q", fixed.e)):
+        if lam is not None:
+            tangent[key] = at.force(system.nv, D.T @ (on * lam[places]))
+    for key, derivative in tangent.items():
+        total[key] += chart.from_tangent(derivative)
+    total["row_v"] += place @ by_v
 
 
 def _pairs(system: System) -> dict[int, Connect | Weld]:
@@ -95,17 +149,17 @@ def _of_other_rows(
     state: State[ca.SX],
     fixed: Fixed,
     chart: Chart,
-    given: tuple[Container[int], Baumgarte | None],
+    given: tuple[tuple[Container[int], set[int]], Baumgarte | None],
 ) -> dict[str, ca.SX]:
     """Return the derivatives of all rows but those of pairs, with the sizes of all.
 
     Args:
         system, state, fixed, chart: as in `row_derivatives`.
-        given: first rows of the pairs, and the stabilisation.
+        given: first rows of the pairs and the rows of points, and the stabilisation.
     """
-    pairs, baumgarte = given
+    (pairs, alone), baumgarte = given
     firsts = [i for i in range(system.nc) if i in pairs]
-    of_pairs = {first + k for first in firsts for k in range(PAIR_ROWS)}
+    of_pairs = {first + k for first in firsts for k in range(PAIR_ROWS)} | alone
     rest = [i for i in range(system.nc) if i not in of_pairs]
     _, _, A, c = terms(system, state, baumgarte)
     A, c, place = A[rest, :], c[rest], ca.SX.eye(system.nc)[:, rest]

@@ -8,7 +8,7 @@ import casadi as ca
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.description import Actuator, Coverage, Equality, RigidTree, Sensor
+from mbcasadi.description import Actuator, Coverage, Equality, PointRow, RigidTree, Sensor
 from mbcasadi.description.parameters import NO_PARAMETERS, Parameters
 from mbcasadi.errors import ProblemError, UnsupportedFeatureError
 from mbcasadi.shapes import require_name
@@ -46,6 +46,7 @@ class Mechanism:
         semidefinite: M is singular, and positive definite on null(A) only.
         row_names: of the rows, the last ones, that were added by `with_rows`.
         row_owners: names of what each of these belongs to: the row itself, or contacts of one body.
+        point_rows: of these rows, those of points of bodies: their derivatives follow formulas.
         parameters: the entries of the input p of the members; none unless `read_mjcf` was given
             some.
     """
@@ -69,6 +70,7 @@ class Mechanism:
     semidefinite: bool = False
     row_names: tuple[str, ...] = ()
     row_owners: tuple[tuple[str, ...], ...] = ()
+    point_rows: tuple[PointRow, ...] = ()
     parameters: Parameters = NO_PARAMETERS
     _carried: Self | None = None
     _cache: dict[str, ca.Function] = field(default_factory=dict, repr=False)

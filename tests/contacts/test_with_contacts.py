@@ -1,5 +1,7 @@
 """Contacts as rows of a system: motion and forces as by inverse dynamics, equilibria, masks."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import mbcasadi as mb
 from mbcasadi import models
 from mbcasadi.contacts.constraints import contact_force_fun, with_contacts
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
+from mbcasadi.dynamics import Treatment, forward_dynamics_derivatives
 from mbcasadi.errors import ProblemError, UnknownNameError
 
 LEGS = [mb.Contact(leg, friction=0.6, sides=4) for leg in ("FL", "FR", "RL", "RR")]
@@ -77,6 +80,36 @@ def test_an_equilibrium_on_rows_is_one_on_contacts():
     assert np.abs(np.array(rest["a"])).max() < 1e-6
     f = np.array(contact_force_fun(touching, LEGS)(on_rows.q, rest["lam"])).ravel()
     assert f[::3].sum() == pytest.approx(weight, rel=1e-9)
+
+
+@pytest.mark.parametrize("case", [quadruped, humanoid, sloped])
+def test_derivatives_of_the_rows_of_points_are_those_of_their_expressions(case):
+    """With drift that is taken back, and with a mask; soles have fewer rows than their points."""
+    system, _, contacts = case()
+    touching = with_contacts(system, contacts).with_mask()
+    assert len(touching.point_rows) == touching.nc
+    plain = replace(touching, point_rows=(), _cache={})
+    treatment = Treatment(baumgarte=mb.Baumgarte(20.0, 30.0))
+    found, expected = (
+        forward_dynamics_derivatives(each, treatment=treatment) for each in (touching, plain)
+    )
+    rng, mask = np.random.default_rng(0), np.ones(touching.nc)
+    for share in (0.0, 0.3):
+        at = poses(system, rng)
+        mask[rng.random(touching.nc) < share] = 0.0
+        at |= {"f": 10 * rng.standard_normal(system.nv), "mask": mask}
+        mine, other = found(**at), expected(**at)
+        for key in mine:
+            size = 1 + np.abs(np.array(other[key])).max()
+            pair = (np.array(each[key]) / size for each in (mine, other))
+            np.testing.assert_allclose(*pair, atol=1e-9, err_msg=key)
+
+
+def poses(system, rng):
+    q = system.integrate(
+        np.array(system.tree.keyframes["stand"]), 0.2 * rng.standard_normal(system.nv)
+    )
+    return {"q": np.array(q).ravel(), "v": rng.standard_normal(system.nv)}
 
 
 def test_rows_have_the_names_of_contacts_and_switch_by_them():
