@@ -98,6 +98,9 @@ def test_its_derivatives_are_slopes_along_tangents_of_rotations_too(problem):
             column = kept.interval(x, u, p, x_next, 0)
             A, d = blocks(kept.problem, column)
             np.testing.assert_allclose(d, 0, atol=1e-12)
+            beside = form.moved(x_next, 0.1 * np.sin(np.arange(nx)))
+            _, d = blocks(kept.problem, kept.interval(x, u, p, beside, 0))
+            np.testing.assert_allclose(d, np.array(form.gap(beside, x_next)).ravel(), atol=1e-12)
             for i in range(problem.nu + nx):
                 ends = []
                 for sign in (1, -1):
