@@ -1,5 +1,9 @@
 """Real-time iterations that keep their states: the same controls, C that hardly grows with N."""
 
+import os
+import platform
+import subprocess
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -109,6 +113,17 @@ def test_code_does_not_grow_with_the_horizon_and_memory_as_it(tmp_path):
         sizes.append((project.source.stat().st_size, project.manifest["memory_bytes"]))
     assert sizes[1][0] < 1.25 * sizes[0][0]
     assert sizes[1][1] < 4.1 * sizes[0][1]
+
+
+@pytest.mark.parametrize("wide", [(), ("-mavx2", "-mfma"), ("-mavx512f",)])
+def test_the_c_compiles_without_a_warning_for_vectors_of_any_width(wide, tmp_path):
+    project = export_c(mpc.real_time_iteration(swing(3), solver="stagewise"), tmp_path / "c")
+    flags = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", *wide]
+    command = [os.environ.get("CC", "cc"), *flags, "-c", project.source, "-o", tmp_path / "c.o"]
+    if platform.machine() != "x86_64" and wide:
+        pytest.skip("vectors of x86-64")
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_control_without_cost_is_refused():
