@@ -57,7 +57,9 @@ class StagewiseQP:
         inside, at_end: rows of an interval and of the end.
         rotations: first coordinates in a of the rotations, three each.
         step: length of an interval, in Γ, s.
-        accuracy: largest violation at the end of the solver, over the root of the stiffness.
+        units: (nz,) sizes of z, positive: steps along its coordinates that cost about one.
+        accuracy: largest violation at the end of the solver, relative to values and multipliers of
+            the rows.
     """
 
     horizon: int
@@ -71,6 +73,7 @@ class StagewiseQP:
     at_end: StagewiseRows
     rotations: tuple[int, ...]
     step: float
+    units: NDArray[np.float64]
     accuracy: float = 1e-10
 
     def _summary(self) -> dict[str, object]:

@@ -1,6 +1,6 @@
 """The QP plugins of CasADi that serve, with their options."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import casadi as ca
@@ -26,13 +26,19 @@ SPARSE_SOLVERS: dict[str, dict[str, Any]] = {
 }
 """Plugins for the sparse form of linear MPC, with their options."""
 
-HORIZON_SOLVER = "piqp"
-"""The plugin of a problem over a horizon."""
+HORIZON_SOLVER: dict[str, Any] = {"piqp": {"eps_abs": 1e-14, "eps_rel": 1e-14}}
+"""Options of piqp, the plugin of a problem over a horizon, where numbers are about one."""
 
 
-def require_solver(solver: str) -> None:
-    """Raise `SolverError` unless CasADi has this solver and it serves least-distance problems."""
-    _require_plugin(solver, DENSE_SOLVERS, "a least-distance problem")
+def require_solver(solver: str, *further: str) -> None:
+    """Raise `SolverError` unless CasADi has this solver and it serves least-distance problems.
+
+    Args:
+        solver: its name.
+        further: names of other forms that a caller offers.
+    """
+    if solver not in further:
+        _require_plugin(solver, DENSE_SOLVERS, "a least-distance problem", further)
 
 
 def require_sparse_solver(solver: str) -> None:
@@ -40,9 +46,11 @@ def require_sparse_solver(solver: str) -> None:
     _require_plugin(solver, SPARSE_SOLVERS, "the sparse form")
 
 
-def _require_plugin(solver: str, table: Mapping[str, object], purpose: str) -> None:
+def _require_plugin(
+    solver: str, table: Mapping[str, object], purpose: str, further: Sequence[str] = ()
+) -> None:
     if not isinstance(solver, str) or solver not in table:
-        names = ", ".join(map(repr, table))
+        names = ", ".join(map(repr, [*table, *further]))
         raise SolverError(f"solver {solver!r}; expected one of {names} for {purpose}")
     if not ca.has_conic(solver):
         raise SolverError(f"this CasADi has no plugin {solver!r}; install the official wheel")

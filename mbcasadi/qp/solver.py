@@ -14,7 +14,7 @@ from mbcasadi.description.qp_stages import (
 from mbcasadi.qp.cone_solver import cone_solver
 from mbcasadi.qp.dual_active_set import dual_active_set_fun
 from mbcasadi.qp.infeasibility import proves_infeasible
-from mbcasadi.qp.plugins import DENSE_SOLVERS, HORIZON_SOLVER
+from mbcasadi.qp.plugins import DENSE_SOLVERS
 from mbcasadi.qp.scaled_problem import ScaledProblem, contradicts, scaled_problem
 from mbcasadi.qp.stagewise import solve_stagewise
 
@@ -72,7 +72,7 @@ def _over_horizon(stages: LeastDistanceStages, inputs: list[ca.MX]) -> "_Solutio
     prepared = prepare.call([given[name] for name in prepare.name_in()])[0]
     x_first, _, carry = build.call([*inputs, prepared])
     data = prepared[prepared.numel() - problem.size :]
-    x, lam, flag = solve_stagewise(problem, data, x_first, HORIZON_SOLVER)
+    x, lam, flag = solve_stagewise(problem, data, x_first)
     return _Solution(x, lam, flag, carry, prepared, ca.sign(lam), ca.MX(0, 1))
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mbcasadi.description.qp_stages import SolverFlag
 from mbcasadi.description.stagewise_qp import StagewiseQP, StagewiseRows
 from mbcasadi.qp.kkt_residuals import positive
-from mbcasadi.qp.plugins import SPARSE_SOLVERS
+from mbcasadi.qp.plugins import HORIZON_SOLVER
 
 
 class IntervalBlocks(NamedTuple):
@@ -78,14 +78,13 @@ def _with_rotations(problem: StagewiseQP, blocks: ca.MX, unit: float) -> ca.MX:
 
 
 def solve_stagewise(
-    problem: StagewiseQP, data: ca.MX, x_first: ca.MX, solver: str
+    problem: StagewiseQP, data: ca.MX, x_first: ca.MX
 ) -> tuple[ca.MX, ca.MX, ca.MX]:
     """Return z (n,) of all intervals, the multipliers of all rows (m,), and a `SolverFlag`.
 
     Args:
         problem, data: the problem.
         x_first: (nx,) the first state.
-        solver: one of `SPARSE_SOLVERS`.
     """
     N, nx, nu, nz = problem.horizon, problem.nx, problem.nu, problem.nz
     posed = _is_posed(problem, data, x_first)
@@ -138,15 +137,24 @@ def solve_stagewise(
         ca.vertcat(held, of_both[0], lower[low], -none[0], ca.DM.zeros(slacks)),
         ca.vertcat(held, of_both[1], none[1], upper[high], none[2]),
     )
+    # in units in which numbers are about one: the plugin stops by absolute ones
+    stiffness = np.concatenate([np.tile(problem.inside.stiffness, N), problem.at_end.stiffness])
+    order, roots = [*both, *low, *high], np.sqrt(stiffness)
+    of_x = problem.units[nu:]
+    unit = np.concatenate([np.tile(problem.units, N), of_x, 1 / roots[soft]])
+    of_rows = np.concatenate([np.tile(1 / of_x, N + 1), roots[order], roots[soft]])
+    column, row = (ca.sparsify(ca.diag(ca.DM(part))) for part in (unit, of_rows))
+    H, g, A = column @ H @ column, column @ g, row @ A @ column
+    size = ca.mmax(ca.fabs(ca.vertcat(g, row[: held.numel(), : held.numel()] @ held)))
+    size = ca.if_else(size > 0, size, 1)
     pattern = {"h": H.sparsity(), "a": A.sparsity()}
-    conic = ca.conic("horizon", solver, pattern, SPARSE_SOLVERS[solver] | {"error_on_fail": False})
-    found = conic(h=H, g=g, a=A, lba=bounds[0], uba=bounds[1])
-    order = [*both, *low, *high]
-    place = ca.sparsify(ca.DM(np.eye(m)[:, order]))
-    first_row = held.numel()
-    lam = place @ found["lam_a"][first_row : first_row + len(order)]
+    conic = ca.conic("horizon", "piqp", pattern, HORIZON_SOLVER | {"error_on_fail": False})
+    found = conic(h=H, g=g / size, a=A, lba=row @ bounds[0] / size, uba=row @ bounds[1] / size)
+    w, of_all = size * column @ found["x"], size * row @ found["lam_a"]
+    place, first_row = ca.sparsify(ca.DM(np.eye(m)[:, order])), held.numel()
+    lam = place @ of_all[first_row : first_row + len(order)]
     flag = ca.if_else(posed, SolverFlag.OPTIMAL, SolverFlag.STOPPED)
-    return found["x"][: problem.n], lam, flag
+    return w[: problem.n], lam, flag
 
 
 def _is_posed(problem: StagewiseQP, data: ca.MX, x_first: ca.MX) -> ca.MX:
@@ -155,10 +163,10 @@ def _is_posed(problem: StagewiseQP, data: ca.MX, x_first: ca.MX) -> ca.MX:
     room = columns[problem.column["upper"], :] - columns[problem.column["lower"], :]
     room = ca.vertcat(ca.vec(room), end.upper - end.lower)
     ordered = ca.mmin(room) >= 0 if room.numel() else ca.MX(1)
-    return ca.logic_and(is_finite(ca.vertcat(data, x_first)), ordered)
+    return ca.logic_and(_is_finite(ca.vertcat(data, x_first)), ordered)
 
 
-def is_finite(value: ca.MX) -> ca.MX:
+def _is_finite(value: ca.MX) -> ca.MX:
     """Return whether all entries are finite."""
     return ca.sum1(ca.fabs(value)) < ca.inf
 

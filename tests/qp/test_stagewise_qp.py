@@ -27,7 +27,7 @@ def problem_of(na, nb, nu, rotations):
         H_end=ca.Sparsity.upper(nx),
         inside=StagewiseRows(full(5, nz), prices, np.ones(5), np.ones((5, 2), bool), (4,)),
         at_end=StagewiseRows(full(2, nx), at_end, np.ones(2), np.ones((2, 2), bool)),
-        rotations=rotations, step=0.1,
+        rotations=rotations, step=0.1, units=np.ones(nz),
     )  # fmt: skip
 
 

@@ -18,9 +18,11 @@ from mbcasadi.description import Baumgarte
 from mbcasadi.dynamics import forward_dynamics, forward_dynamics_derivatives
 from mbcasadi.dynamics.terms import Treatment
 from mbcasadi.errors import ProblemError
+from mbcasadi.mpc.integrators.manifold_step import force_fun, step_symbols
 from mbcasadi.shapes import require_positive
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
+from mbcasadi.system.parametric import takes_parameters
 
 
 @summarised
@@ -58,16 +60,13 @@ class SemiImplicitStep:
         return Treatment(baumgarte=rates)
 
 
+@takes_parameters
 def motion_fun(system: System, treatment: Treatment) -> ca.Function:
-    """Return (q, v, u, [t], [mask]) → (a, lam), the motion under the actuators' forces."""
-    motion = forward_dynamics(system, treatment=treatment)
-    s = {name: ca.MX.sym(name, motion.size1_in(name)) for name in motion.name_in() if name != "f"}
-    s["u"] = ca.MX.sym("u", system.nu)
-    f = system.actuator_force(s["q"], s["v"], s["u"])
-    found = motion(f=f, **{name: s[name] for name in motion.name_in() if name != "f"})
-    names = ["q", "v", "u", *(name for name in motion.name_in() if name not in ("q", "v", "f"))]
-    inputs = [s[name] for name in names]
-    return ca.Function("motion", inputs, [found["a"], found["lam"]], names, ["a", "lam"])
+    """Return (q, v, u, [t], [mask]) → (a, lam), the motion under `B u + f_0`, without clipping."""
+    s, motion = step_symbols(system, ca.MX), forward_dynamics(system, treatment=treatment)
+    given = s | {"f": force_fun(system)(s["q"], s["v"], s["u"])}
+    found = motion(**{name: given[name] for name in motion.name_in()})
+    return ca.Function("motion", [*s.values()], [found["a"], found["lam"]], [*s], ["a", "lam"])
 
 
 def semi_implicit_fun(system: System, period: float, motion: ca.Function) -> ca.Function:
@@ -76,10 +75,11 @@ def semi_implicit_fun(system: System, period: float, motion: ca.Function) -> ca.
     Args:
         system: the mechanism.
         period: length of the step, s.
-        motion: (q, v, u, [t], [mask]) → (a, lam).
+        motion: (q, v, u, [p], [t], [mask]) → (a, lam).
     """
     x, u = ca.MX.sym("x", system.nq + system.nv), ca.MX.sym("u", system.nu)
-    sizes = {name: motion.size1_in(name) for name in motion.name_in()[3:]}
+    state = ("q", "v", "u")
+    sizes = {name: motion.size1_in(name) for name in motion.name_in() if name not in state}
     p = ca.MX.sym("p", sum(sizes.values()))
     ends = np.cumsum([0, *sizes.values()]).tolist()
     further = dict(zip(sizes, ca.vertsplit(p, ends), strict=True)) if sizes else {}
@@ -126,29 +126,30 @@ SMALL_ANGLE = 1e-3
 """rad, below which the series of the functions of an angle are exact to rounding."""
 
 
+@takes_parameters
 def derivatives_fun(system: System, treatment: Treatment) -> ca.Function:
     """Return (q, v, u, [t], [mask]) → (a, lam, and their derivatives by tangent, v, u).
 
     The outputs are `a, lam`, (nv,), (nc,), and `a_q, a_v, a_u, lam_q, lam_v, lam_u`.
     """
     derivatives = forward_dynamics_derivatives(system, treatment=treatment)
-    q, v, u = (
-        ca.SX.sym(name, n) for name, n in zip("qvu", (system.nq, system.nv, system.nu), strict=True)
-    )
-    f = system.actuator_force(q, v, u)
-    along = ca.jacobian(f, q) @ system.velocity_map(q)
-    outputs = [f, along, ca.jacobian(f, v), ca.jacobian(f, u)]
-    force = ca.Function("force", [q, v, u], outputs)
-    s = {name: ca.MX.sym(name, derivatives.size1_in(name)) for name in derivatives.name_in()}
-    names = ["q", "v", "u", *(name for name in s if name not in ("q", "v", "f"))]
-    s["u"] = ca.MX.sym("u", system.nu)
-    s["f"], f_q, f_v, f_u = force(s["q"], s["v"], s["u"])
-    found = derivatives(**{name: s[name] for name in derivatives.name_in()})
+    s = step_symbols(system, ca.MX)
+    f, *by_state = _force_derivatives_fun(system)(s["q"], s["v"], s["u"])
+    given = s | {"f": f}
+    found = derivatives(**{name: given[name] for name in derivatives.name_in()})
     results = {"a": found["a"], "lam": found["lam"]}
     for key in ("a", "lam"):
-        by_f = found[f"d{key}df"]
-        results[f"{key}_q"] = found[f"d{key}dq"] + by_f @ f_q
-        results[f"{key}_v"] = found[f"d{key}dv"] + by_f @ f_v
-        results[f"{key}_u"] = by_f @ f_u
-    inputs = [s[name] for name in names]
-    return ca.Function("derivatives", inputs, [*results.values()], names, [*results])
+        by_q, by_v, by_u = (found[f"d{key}df"] @ part for part in by_state)
+        results[f"{key}_q"] = found[f"d{key}dq"] + by_q
+        results[f"{key}_v"] = found[f"d{key}dv"] + by_v
+        results[f"{key}_u"] = by_u
+    return ca.Function("derivatives", [*s.values()], [*results.values()], [*s], [*results])
+
+
+def _force_derivatives_fun(system: System) -> ca.Function:
+    """Return (q, v, u) → (f, f_q, f_v, f_u), by q along tangents."""
+    force = force_fun(system)
+    q, v, u = force.sx_in()
+    f = force(q, v, u)
+    along = ca.jacobian(f, q) @ system.velocity_map(q)
+    return ca.Function("force", [q, v, u], [f, along, ca.jacobian(f, v), ca.jacobian(f, u)])

@@ -108,7 +108,7 @@ def optimal_control_problem(
     nominal = {key: value for each in terms for key, value in each.nominal.items()}
     form = None
     if isinstance(step, SemiImplicitStep):
-        slopes = derivatives_fun(stage.system, step.treatment(period))
+        slopes = derivatives_fun(system, step.treatment(period))
         form = motion_form(stage, slopes, (running, path.values), float(period))
     a = next((each.a for each in terms if each.a is not None), None)
     return OptimalControlProblem(

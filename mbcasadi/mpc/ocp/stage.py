@@ -173,9 +173,10 @@ class Stage:
     def motion_inputs(self, x: ca.MX, u: ca.MX, p: ca.MX, motion: ca.Function) -> list[ca.MX]:
         """Return the inputs of (q, v, u, [p], [t], [mask]) at a sample."""
         nq, nv, places = self.system.nq, self.system.nv, slot_slices(self.slots)
-        named = {"p": "physical"}
-        further = [p[places[named.get(name, name)]] for name in motion.name_in()[3:]]
-        return [x[:nq], x[nq : nq + nv], u[: self.system.nu], *further]
+        named = {"physical": "p"}
+        given = {named.get(name, name): p[place, 0] for name, place in places.items()}
+        given |= {"q": x[:nq, 0], "v": x[nq : nq + nv, 0], "u": u[: self.system.nu, 0]}
+        return [given[name] for name in motion.name_in()]
 
     def dynamics(self, step: ca.Function) -> ca.Function:
         """Return the dynamics with the p of the problem."""

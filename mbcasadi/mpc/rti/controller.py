@@ -32,7 +32,7 @@ from mbcasadi.mpc.rti.memory import GuessMemory, memory_of
 from mbcasadi.mpc.rti.stages import RtiStages
 from mbcasadi.mpc.rti.stagewise import stagewise, undetermined
 from mbcasadi.mpc.rti.stagewise_stages import StagewiseStages
-from mbcasadi.qp.plugins import require_solver
+from mbcasadi.qp.plugins import require_solver, require_sparse_solver
 from mbcasadi.qp.solver import controller_fun
 from mbcasadi.shapes import require_identifier, require_positive, require_whole
 from mbcasadi.system.coordinates import controls
@@ -92,8 +92,9 @@ def real_time_iteration(
         ShapeError: a guess of another problem, or a wrong number of pending controls.
         SolverError: the solver is not available.
     """
-    if solver != STAGEWISE:
-        require_solver(solver)
+    require_solver(solver, STAGEWISE)
+    if solver == STAGEWISE:
+        require_sparse_solver("piqp")
     require_positive(tolerance=tolerance)
     require_whole(0, delay=delay)
     require_identifier("name", name)

@@ -88,24 +88,10 @@ def _linearise(ocp: OptimalControlProblem) -> tuple[ca.Function, dict[str, ca.Sp
     """
     nx, w = ocp.nx, ca.MX.sym("w", ocp.nx + ocp.nu)
     p, x_next = ca.MX.sym("p", ocp.np_), ca.MX.sym("x_next", nx)
-    blocks = derivative_blocks(ocp, w, p, x_next)
-    column = ca.vertcat(*(_entries(block) for block in blocks.values()))
-    at_w = ca.Function("linearise_w", [w, p, x_next], [column])
-    x, u = ca.MX.sym("x", nx), ca.MX.sym("u", ocp.nu)
-    column = at_w(ca.vertcat(x, u), p, x_next)
-    function = _small(ca.Function("linearise", [x, u, p, x_next], [column]))
-    return function, {key: block.sparsity() for key, block in blocks.items()}
-
-
-def derivative_blocks(
-    ocp: OptimalControlProblem, w: ca.MX, p: ca.MX, x_next: ca.MX
-) -> dict[str, ca.MX]:
-    """Return the matrices and vectors of an interval at `w = (x, u)`, with a guessed `x_next`."""
-    nx = ocp.nx
     F, r, g = (part(w[:nx], w[nx:], p) for part in (ocp.dynamics, ocp.residual, ocp.path))
     G, J, D = (ca.jacobian(part, w) for part in (F, r, g))
     J_x, J_u = J[:, :nx], J[:, nx:]
-    return {
+    blocks = {
         "A": G[:, :nx],
         "B": G[:, nx:],
         "Q": J_x.T @ J_x,
@@ -118,6 +104,12 @@ def derivative_blocks(
         "G_u": D[:, nx:],
         "g": ca.densify(g),
     }
+    column = ca.vertcat(*(_entries(block) for block in blocks.values()))
+    at_w = ca.Function("linearise_w", [w, p, x_next], [column])
+    x, u = ca.MX.sym("x", nx), ca.MX.sym("u", ocp.nu)
+    column = at_w(ca.vertcat(x, u), p, x_next)
+    function = _small(ca.Function("linearise", [x, u, p, x_next], [column]))
+    return function, {key: block.sparsity() for key, block in blocks.items()}
 
 
 def _entries(block: ca.MX) -> ca.MX:

@@ -12,11 +12,9 @@ import numpy as np
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.description.stagewise_qp import StagewiseQP, StagewiseRows
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc.ocp.problem import DERIVATIVES, Array, MotionForm, OptimalControlProblem
-from mbcasadi.qp.stagewise import columns_of, end_blocks, interval_blocks
-
-FLAT = 1e-9
-"""Share of the largest curvature of the cost that a direction has at least, for stiffnesses."""
+from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
+from mbcasadi.mpc.rti.interval_derivatives import by_coordinates, by_tangents, chart_of
+from mbcasadi.mpc.rti.scales import measured_scales
 
 
 @dataclass(frozen=True)
@@ -85,20 +83,21 @@ def stagewise(ocp: OptimalControlProblem, guess: tuple[Array, Array]) -> Stagewi
         ),
         rotations=() if form is None else form.rotations,
         step=ocp.period,
+        units=np.ones(patterns["F"].size2()),
     )
-    plain = StagewiseLinearised(interval, end, problem, *_chart(ocp))
+    plain = StagewiseLinearised(interval, end, problem, *chart_of(ocp))
     X, U = (ca.MX(ca.DM(part)) for part in guess)
     data = ca.evalf(plain.data(X, U, ca.MX(ca.DM(ocp.parameters().T))))
-    measured = _stiffness(problem, data)
-    if measured is None:
+    scales = measured_scales(problem, data)
+    if scales is None:
         raise undetermined(ocp.name)
-    inside, at_end = measured
     return replace(
         plain,
         problem=replace(
             problem,
-            inside=replace(problem.inside, stiffness=inside),
-            at_end=replace(problem.at_end, stiffness=at_end),
+            inside=replace(problem.inside, stiffness=scales.inside),
+            at_end=replace(problem.at_end, stiffness=scales.at_end),
+            units=scales.units,
         ),
     )
 
@@ -115,14 +114,6 @@ def _prices(penalties: Array | None, count: int) -> Array:
     return np.full((count, 2), np.inf) if penalties is None else penalties
 
 
-def _chart(ocp: OptimalControlProblem) -> tuple[ca.Function, ca.Function]:
-    """Return (x, deviation) → (x ⊕ deviation), and (x, y) → (y ⊖ x)."""
-    if ocp.motion is not None:
-        return ocp.motion.moved, ocp.motion.gap
-    x, y = ca.SX.sym("x", ocp.nx), ca.SX.sym("y", ocp.nx)
-    return ca.Function("moved", [x, y], [x + y]), ca.Function("gap", [x, y], [y - x])
-
-
 def _interval(
     ocp: OptimalControlProblem, states: list[int]
 ) -> tuple[ca.Function, dict[str, ca.Sparsity]]:
@@ -131,10 +122,10 @@ def _interval(
     x_next, is_first = ca.MX.sym("x_next", ocp.nx), ca.MX.sym("first")
     form = ocp.motion
     if form is None:
-        about = _coordinates(ocp, x, u, p, x_next)
+        about = by_coordinates(ocp, x, u, p, x_next)
         along = ca.MX(ca.DM.eye(ocp.nx))
     else:
-        about = _tangents(form, x, u, p, x_next)
+        about = by_tangents(form, x, u, p, x_next)
         along = form.tangent(x)
     nu, nx = ocp.nu, about["F"].shape[1] - ocp.nu
     J = about["J"]
@@ -158,82 +149,6 @@ def _interval(
 
 COLUMN = ("F", "Phi", "Gamma", "d_a", "d_b", "H", "g", "G", "lower", "upper")
 """The parts of a column, in the order of `StagewiseQP.column`."""
-
-
-def _coordinates(
-    ocp: OptimalControlProblem, x: ca.MX, u: ca.MX, p: ca.MX, x_next: ca.MX
-) -> dict[str, ca.MX]:
-    """Return motion, residuals and path by (u, x), in the coordinates of x."""
-    nx, w = ocp.nx, ca.MX.sym("w", ocp.nx + ocp.nu)
-    F, r, g = (part(w[:nx], w[nx:], p) for part in (ocp.dynamics, ocp.residual, ocp.path))
-    outputs = [F, r, g, *(_by_u_first(ca.jacobian(part, w), nx) for part in (F, r, g))]
-    at_w = ca.Function("interval_w", [w, p], outputs, {"cse": True})
-    F, r, g, A, J, D = at_w(ca.vertcat(x, u), p)
-    none = ca.MX(0, 1)
-    return {
-        "F": A,
-        "J": J,
-        "D": D,
-        "r": r,
-        "values": g,
-        "Phi": none,
-        "Gamma": none,
-        "d_a": none,
-        "d_b": F - x_next,
-    }
-
-
-def _by_u_first(jacobian: ca.MX, nx: int) -> ca.MX:
-    return ca.horzcat(jacobian[:, nx:], jacobian[:, :nx])
-
-
-def _tangents(form: MotionForm, x: ca.MX, u: ca.MX, p: ca.MX, x_next: ca.MX) -> dict[str, ca.MX]:
-    """Return motion, residuals and path by (u, δx), along tangents."""
-    h, found = form.step, dict(zip(DERIVATIVES, form.derivatives(x, u, p), strict=True))
-    nv, nu = found["a"].shape[0], u.shape[0]
-    nx = form.tangent.size2_out(0)
-    rates = nx - 2 * nv
-    own = ca.horzcat(ca.DM(nv, nu + nv), ca.DM.eye(nv), ca.DM(nv, rates))
-    motion = {
-        key: ca.horzcat(found[f"{key}_u"], found[f"{key}_q"], found[f"{key}_v"])
-        for key in ("a", "lam")
-    }
-    motion = {key: ca.horzcat(J, ca.MX(J.shape[0], rates)) for key, J in motion.items()}
-    F = ca.vertcat(own + h * motion["a"], ca.horzcat(ca.DM.eye(nu), ca.DM(nu, nx))[:rates, :])
-    v = x[x.shape[0] - nv - rates :][:nv]
-    v_next = v + h * found["a"]
-    q_end = x_next.shape[0] - nv - rates
-    reached = ca.vertcat(form.moved(x, _step(h * v_next, nx))[:q_end], v_next, u[:rates])
-    gap = form.gap(x_next, reached)
-    d_b = gap[nv:]
-    Phi, Gamma = form.turns(v_next)
-    moved = h * d_b[:nv]
-    for k, first in enumerate(form.rotations):
-        block = ca.reshape(Gamma[9 * k : 9 * k + 9], 3, 3).T
-        moved[first : first + 3] = block @ d_b[first : first + 3]
-    parts = {"Phi": Phi, "Gamma": Gamma, "d_a": gap[:nv] - moved, "d_b": d_b, "F": F}
-    for key, value, function in (("r", "J", form.residual), ("values", "D", form.path)):
-        parts[key] = function(x, u, p, found["a"], found["lam"])
-        by_x, by_u, by_a, by_lam = _jacobians(function, x, u, p, found)
-        of_state = ca.horzcat(by_u, by_x @ form.tangent(x))
-        parts[value] = of_state + by_a @ motion["a"] + by_lam @ motion["lam"]
-    return parts
-
-
-def _step(dq: ca.MX, size: int) -> ca.MX:
-    """Return a deviation of the positions alone."""
-    return ca.vertcat(dq, ca.MX.zeros(size - dq.shape[0]))
-
-
-def _jacobians(
-    function: ca.Function, x: ca.MX, u: ca.MX, p: ca.MX, found: dict[str, ca.MX]
-) -> list[ca.MX]:
-    """Return the Jacobians of (x, u, p, a, lam) → (value) by x, u, a and lam."""
-    s = function.sx_in()
-    value = function(*s)
-    outputs = [ca.jacobian(value, s[i]) for i in (0, 1, 3, 4)]
-    jacobians = ca.Function(f"jacobians_{function.name()}", s, outputs, {"cse": True})
-    return list(jacobians.call([x, u, p, found["a"], found["lam"]]))
 
 
 def _is_of_state(ocp: OptimalControlProblem, states: int) -> ca.DM:
@@ -277,38 +192,3 @@ def _entries(block: ca.MX) -> ca.MX:
     """Return the nonzeros as a column."""
     count = block.nnz()
     return ca.reshape(block.nz[:], count, 1) if count else ca.MX(0, 1)
-
-
-def _stiffness(problem: StagewiseQP, data: ca.DM) -> tuple[Array, Array] | None:
-    """Return the median over the intervals of the cost's curvature along each row, and the end's.
-
-    It is `1 / (G H⁻¹ Gᵀ)` with the Hessian of the cost from an interval on, by a recursion.
-    None where that determines some control not.
-    """
-    if not np.all(np.isfinite(data.full())):
-        return None
-    symbol = ca.MX.sym("data", problem.size)
-    last = end_blocks(problem, symbol)
-    columns = ca.horzsplit(columns_of(problem, symbol))
-    blocks = [interval_blocks(problem, column) for column in columns]
-    outputs = [
-        ca.densify(each) for block in (*blocks, last) for each in (block.A, block.H, block.G)
-    ]
-    numbers = ca.Function("blocks", [symbol], outputs)(data)
-    triples = [[part.full() for part in numbers[3 * k : 3 * k + 3]] for k in range(len(blocks) + 1)]
-    P, nu, along = triples[-1][1], problem.nu, []
-    at_end = _curvature_along(triples[-1][2], P)
-    for A, H, G in reversed(triples[:-1]):
-        whole = H + A.T @ P @ A
-        if not np.linalg.eigvalsh(whole[:nu, :nu])[0] > FLAT**2 * np.trace(whole):
-            return None
-        along.append(_curvature_along(G, whole))
-        P = whole[nu:, nu:] - whole[nu:, :nu] @ np.linalg.solve(whole[:nu, :nu], whole[:nu, nu:])
-    return np.median(along, axis=0) if along else np.zeros(0), at_end
-
-
-def _curvature_along(G: Array, H: Array) -> Array:
-    floor = FLAT * max(np.trace(H) / len(H), np.finfo(float).tiny)
-    given: Array = np.einsum("ij,ji->i", G, np.linalg.solve(H + floor * np.eye(len(H)), G.T))
-    known: Array = np.where(given > 0, given, 1.0)
-    return 1 / known

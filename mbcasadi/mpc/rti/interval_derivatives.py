@@ -1,0 +1,92 @@
+"""Motion, residuals and rows of an interval about a guess, in coordinates or along tangents.
+
+Both give `F, J, D` by (u, x) with the values `r` and `values`, and the gap of the guess.
+"""
+
+import casadi as ca
+
+from mbcasadi.mpc.ocp.problem import DERIVATIVES, MotionForm, OptimalControlProblem
+
+
+def chart_of(ocp: OptimalControlProblem) -> tuple[ca.Function, ca.Function]:
+    """Return (x, deviation) → (x ⊕ deviation), and (x, y) → (y ⊖ x)."""
+    if ocp.motion is not None:
+        return ocp.motion.moved, ocp.motion.gap
+    x, y = ca.SX.sym("x", ocp.nx), ca.SX.sym("y", ocp.nx)
+    return ca.Function("moved", [x, y], [x + y]), ca.Function("gap", [x, y], [y - x])
+
+
+def by_coordinates(
+    ocp: OptimalControlProblem, x: ca.MX, u: ca.MX, p: ca.MX, x_next: ca.MX
+) -> dict[str, ca.MX]:
+    """Return motion, residuals and path by (u, x), in the coordinates of x."""
+    nx, w = ocp.nx, ca.MX.sym("w", ocp.nx + ocp.nu)
+    F, r, g = (part(w[:nx], w[nx:], p) for part in (ocp.dynamics, ocp.residual, ocp.path))
+    outputs = [F, r, g, *(_by_u_first(ca.jacobian(part, w), nx) for part in (F, r, g))]
+    at_w = ca.Function("interval_w", [w, p], outputs, {"cse": True})
+    F, r, g, A, J, D = at_w(ca.vertcat(x, u), p)
+    none = ca.MX(0, 1)
+    return {
+        "F": A,
+        "J": J,
+        "D": D,
+        "r": r,
+        "values": g,
+        "Phi": none,
+        "Gamma": none,
+        "d_a": none,
+        "d_b": F - x_next,
+    }
+
+
+def _by_u_first(jacobian: ca.MX, nx: int) -> ca.MX:
+    return ca.horzcat(jacobian[:, nx:], jacobian[:, :nx])
+
+
+def by_tangents(form: MotionForm, x: ca.MX, u: ca.MX, p: ca.MX, x_next: ca.MX) -> dict[str, ca.MX]:
+    """Return motion, residuals and path by (u, δx), along tangents."""
+    h, found = form.step, dict(zip(DERIVATIVES, form.derivatives(x, u, p), strict=True))
+    nv, nu = found["a"].shape[0], u.shape[0]
+    nx = form.tangent.size2_out(0)
+    rates = nx - 2 * nv
+    own = ca.horzcat(ca.DM(nv, nu + nv), ca.DM.eye(nv), ca.DM(nv, rates))
+    motion = {
+        key: ca.horzcat(found[f"{key}_u"], found[f"{key}_q"], found[f"{key}_v"])
+        for key in ("a", "lam")
+    }
+    motion = {key: ca.horzcat(J, ca.MX(J.shape[0], rates)) for key, J in motion.items()}
+    F = ca.vertcat(own + h * motion["a"], ca.horzcat(ca.DM.eye(nu), ca.DM(nu, nx))[:rates, :])
+    v = x[x.shape[0] - nv - rates : x.shape[0] - rates, 0]
+    v_next = v + h * found["a"]
+    q_end = x_next.shape[0] - nv - rates
+    reached = ca.vertcat(form.moved(x, _step(h * v_next, nx))[:q_end, 0], v_next, u[:rates, 0])
+    gap = form.gap(x_next, reached)
+    d_b = gap[nv:]
+    Phi, Gamma = form.turns(v_next)
+    moved = h * d_b[:nv]
+    for k, first in enumerate(form.rotations):
+        block = ca.reshape(Gamma[9 * k : 9 * k + 9], 3, 3).T
+        moved[first : first + 3] = block @ d_b[first : first + 3]
+    parts = {"Phi": Phi, "Gamma": Gamma, "d_a": gap[:nv] - moved, "d_b": d_b, "F": F}
+    for key, value, function in (("r", "J", form.residual), ("values", "D", form.path)):
+        parts[key] = function(x, u, p, found["a"], found["lam"])
+        by_x, by_u, by_a, by_lam = _jacobians(function, x, u, p, found)
+        of_state = ca.horzcat(by_u, by_x @ form.tangent(x))
+        parts[value] = of_state + by_a @ motion["a"] + by_lam @ motion["lam"]
+    return parts
+
+
+def _step(dq: ca.MX, size: int) -> ca.MX:
+    """Return a deviation of the positions alone."""
+    return ca.vertcat(dq, ca.MX.zeros(size - dq.shape[0]))
+
+
+def _jacobians(
+    function: ca.Function, x: ca.MX, u: ca.MX, p: ca.MX, found: dict[str, ca.MX]
+) -> list[ca.MX]:
+    """Return the Jacobians of (x, u, p, a, lam) → (value) by x, u, a and lam."""
+    s = function.sx_in()
+    value = function(*s)
+    outputs = [ca.jacobian(value, s[i]) for i in (0, 1, 3, 4)]
+    jacobians = ca.Function(f"jacobians_{function.name()}", s, outputs, {"cse": True})
+    return list(jacobians.call([x, u, p, found["a"], found["lam"]]))

@@ -1,0 +1,67 @@
+"""Units of a problem over a horizon, measured on its cost at a guess.
+
+The curvature of the cost along a row is `1 / (G H⁻¹ Gᵀ)`, with the Hessian H of the cost from an
+interval on, which a recursion gives; the unit of a coordinate is `1 / √H_ii`. Both are medians over
+the intervals.
+"""
+
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from mbcasadi.description.stagewise_qp import StagewiseQP
+from mbcasadi.mpc.ocp.problem import Array
+from mbcasadi.qp.stagewise import columns_of, end_blocks, interval_blocks
+
+FLAT = 1e-9
+"""Curvature that every coordinate has at least, in units in which the largest is one."""
+
+
+class Scales(NamedTuple):
+    """Stiffness of the rows inside and at the end, and units of z."""
+
+    inside: Array
+    at_end: Array
+    units: Array
+
+
+def measured_scales(problem: StagewiseQP, data: ca.DM) -> Scales | None:
+    """Return the scales at these data; None where the cost does not determine every control."""
+    if not np.all(np.isfinite(data.full())):
+        return None
+    symbol = ca.MX.sym("data", problem.size)
+    last = end_blocks(problem, symbol)
+    columns = ca.horzsplit(columns_of(problem, symbol))
+    blocks = [interval_blocks(problem, column) for column in columns]
+    outputs = [
+        ca.densify(each) for block in (*blocks, last) for each in (block.A, block.H, block.G)
+    ]
+    numbers = ca.Function("blocks", [symbol], outputs)(data)
+    triples = [[part.full() for part in numbers[3 * k : 3 * k + 3]] for k in range(len(blocks) + 1)]
+    P, nu, along, diagonals = triples[-1][1], problem.nu, [], []
+    at_end = _curvature_along(triples[-1][2], P)
+    for A, H, G in reversed(triples[:-1]):
+        whole = H + A.T @ P @ A
+        if not _is_definite(whole[:nu, :nu]):
+            return None
+        along.append(_curvature_along(G, whole))
+        diagonals.append(np.diag(whole))
+        P = whole[nu:, nu:] - whole[nu:, :nu] @ np.linalg.solve(whole[:nu, :nu], whole[:nu, nu:])
+    typical = np.median(diagonals, axis=0)
+    units = 1 / np.sqrt(np.where(typical > 0, typical, 1.0))
+    return Scales(np.median(along, axis=0), at_end, units)
+
+
+def _is_definite(H: Array) -> bool:
+    """Return whether H is positive definite, whatever the units of its coordinates."""
+    unit = np.sqrt(np.diag(H))
+    return bool(np.all(unit > 0) and np.linalg.eigvalsh(H / np.outer(unit, unit))[0] > FLAT**2)
+
+
+def _curvature_along(G: Array, H: Array) -> Array:
+    unit = np.sqrt(np.where(np.diag(H) > 0, np.diag(H), 1.0))
+    scaled, rows = H / np.outer(unit, unit) + FLAT * np.eye(len(H)), G / unit
+    given: Array = np.einsum("ij,ji->i", rows, np.linalg.solve(scaled, rows.T))
+    known: Array = np.where(given > 0, given, 1.0)
+    return 1 / known
