@@ -41,7 +41,7 @@ class PostureTask(Task):
     def components(self, system: System) -> tuple[str, ...]:
         """Return the joints' names, with a suffix for each rate of ball and free joints."""
         if system.tree is None:
-            return tuple(system.coordinate_names[i] for i in self._dofs(system))
+            return tuple(system.coordinate_names[i] for i in self.rates(system))
         return tuple(
             qualified_name(joint.name, rate)
             for joint in self._chosen(system)
@@ -87,7 +87,7 @@ class PostureTask(Task):
             system, q, v, ref: as in `Task.residual`.
         """
         require_state(self, system, q, v, ref)
-        dofs = self._dofs(system)
+        dofs = self.rates(system)
         q_ref = desired_pose(self, system, q, ref["q"])
         error = system.difference(q, q_ref)[dofs]
         J = ca.SX(ca.DM(ca.Sparsity.triplet(len(dofs), system.nv, list(range(len(dofs))), dofs), 1))
@@ -97,9 +97,9 @@ class PostureTask(Task):
     @checked
     def hold_reference(self, system: System, q: Array) -> dict[str, Array]:
         """Return the chosen joints' present coordinates, at rest."""
-        rest = np.zeros(len(self._dofs(system)))
+        rest = np.zeros(len(self.rates(system)))
         pose = column("q", q, system.nq)
-        return {"q": pose[self._places(system)], "v": rest, "a": rest}
+        return {"q": pose[self.coordinates(system)], "v": rest, "a": rest}
 
     def _chosen(self, system: System) -> tuple[Joint, ...]:
         assert system.tree is not None
@@ -114,7 +114,8 @@ class PostureTask(Task):
             require_name_of(system, "joint", name, list(known))
         return tuple(known[name] for name in self.joints)
 
-    def _dofs(self, system: System) -> list[int]:
+    def rates(self, system: System) -> list[int]:
+        """Return the places of the chosen joints' rates in v."""
         if system.tree is None:
             if self.joints is not None:
                 raise ProblemError(
@@ -124,9 +125,10 @@ class PostureTask(Task):
             return list(range(system.nv))
         return [j.dof + k for j in self._chosen(system) for k in range(DOF_SIZE[j.kind])]
 
-    def _places(self, system: System) -> list[int]:
+    def coordinates(self, system: System) -> list[int]:
+        """Return the places of the chosen joints' coordinates in q."""
         if system.tree is None:
-            return self._dofs(system)
+            return self.rates(system)
         return [j.qpos + k for j in self._chosen(system) for k in range(QPOS_SIZE[j.kind])]
 
     def _origin(self, system: System) -> ca.DM:
@@ -136,6 +138,6 @@ class PostureTask(Task):
 def desired_pose(task: PostureTask, system: System, q: ca.SX, q_ref: ca.SX) -> ca.SX:
     """Return q (nq,) with the desired coordinates `q_ref` of the task's joints."""
     pose = ca.SX(q)
-    for i, place in enumerate(task._places(system)):
+    for i, place in enumerate(task.coordinates(system)):
         pose[place] = q_ref[i]
     return pose

@@ -57,9 +57,9 @@ def single_rigid_body(
     require_ground(contacts)
     if not contacts:
         raise ProblemError("no contacts; expected one for each foot")
-    gravity = ground_rotation(common_normal(contacts)).T @ _gravity(system)
+    gravity = ground_rotation(common_normal(contacts)).T @ gravity_of(system)
     M = np.array(system.mass_matrix(column("q0", q0, system.nq)))[dof : dof + 6, dof : dof + 6]
-    M -= np.diag(_armature(system)[dof : dof + 6])
+    M -= np.diag(armature_of(system)[dof : dof + 6])
     mass, first_moment = M[0, 0], M[3:, :3]
     inertia = M[3:, 3:] - first_moment @ first_moment.T / mass
     limits = [contact.max_force for contact in contacts]
@@ -97,12 +97,12 @@ def rigid_body_state(system: System, normal: ArrayLike = LEVEL) -> ca.Function:
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     d, place = joint.dof, joint.qpos
     M = system.mass_matrix(q)[d : d + 3, :]
-    mass = float(np.array(system.mass_matrix(_start(system)))[d, d] - _armature(system)[d])
+    mass = float(np.array(system.mass_matrix(_start(system)))[d, d] - armature_of(system)[d])
     quat = q[place + 3 : place + 7]
     w, x, y, z = ca.vertsplit(quat / ca.norm_2(quat))
     R = ca.vertcat(*(ca.horzcat(*row) for row in rotation((w, x, y, z))))
     arm = to_ground(ground, center_of_mass_arm(M, R, joint, mass))
-    velocity = center_of_mass_velocity(M, v, joint, mass, _armature(system))
+    velocity = center_of_mass_velocity(M, v, joint, mass, armature_of(system))
     velocity, R = to_ground(ground, velocity), to_ground(ground, R)
     rpy = ca.vertcat(
         ca.atan2(R[2, 1], R[2, 2]),
@@ -129,12 +129,14 @@ def trunk_joint(system: System) -> Joint:
     return free[0]
 
 
-def _armature(system: System) -> np.ndarray:
+def armature_of(system: System) -> np.ndarray:
+    """Return (nv,) the inertia of rotors beside that of bodies."""
     assert system.tree is not None
     return np.asarray(system.tree.armature, dtype=float)
 
 
-def _gravity(system: System) -> np.ndarray:
+def gravity_of(system: System) -> np.ndarray:
+    """Return (3,) the acceleration of gravity, m/s²."""
     assert system.tree is not None
     return np.asarray(system.tree.gravity, dtype=float)
 

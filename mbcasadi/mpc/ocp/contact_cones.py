@@ -1,7 +1,7 @@
 """Friction cones over a horizon, of contacts that are rows of the system."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import casadi as ca
@@ -28,9 +28,14 @@ class ContactCones(StagePart):
 
     Attributes:
         contacts: those of the system.
+        linear_penalty, quadratic_penalty: ρ₁, 1/N, and ρ₂, 1/N², of soft rows, as in `Bounded`; hard
+            ones by default. From a measured state, a foot that lands with speed may have no force
+            inside its cone that stops it within a step.
     """
 
     contacts: Sequence[Contact]
+    linear_penalty: float = 0.0
+    quadratic_penalty: float = 0.0
 
     def __post_init__(self) -> None:
         require_fields(self)
@@ -52,7 +57,9 @@ class ContactCones(StagePart):
             own = next(k for k, owners in enumerate(system.row_owners) if name in owners)
             on = ca.SX(1) if system.mask is None else at.mask[first + own]
             rows += _rows(name, contact, forces[3 * i : 3 * i + 3], on)
-        return StageTerms(rows=rows)
+        linear, square = self.linear_penalty, self.quadratic_penalty
+        soft = [replace(row, linear_penalty=linear, quadratic_penalty=square) for row in rows]
+        return StageTerms(rows=soft)
 
 
 def _rows(name: str, contact: Contact, force: ca.SX, on: ca.SX) -> list[Bounded]:

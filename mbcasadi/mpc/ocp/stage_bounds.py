@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import final
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -76,18 +77,24 @@ def _change_rows(stage: Stage, du: Array) -> list[Bounded]:
 
 def _force_rows(stage: Stage) -> list[Bounded]:
     """Return the ranges of actuator forces and of their sums on joints, where they are finite."""
-    system, variables = stage.members, stage.variables
-    q = variables.carried_q
+    system = stage.members
     limits, rows = system.limits, list[Bounded]()
     finite = np.flatnonzero(np.isfinite(limits.force).any(axis=1))
     if finite.size:
-        model = actuator_model(system, Ranges(limits.ctrl, limits.force), 1.0, q, variables.v, None)
-        force = (model.gain * variables.u + model.bias)[finite.tolist()]
+        force = actuator_forces(stage)[finite.tolist()]
         low, high = limits.force[finite].T
         rows.append(Bounded(force, low, high, name="force"))
     if system.tree is not None and np.isfinite(limits.joint_force).any():
         rows.append(_joint_force_row(system, stage))
     return rows
+
+
+def actuator_forces(stage: Stage) -> ca.SX:
+    """Return the forces (nu,) of the actuators under u, without clipping."""
+    system, at = stage.members, stage.variables
+    ranges = Ranges(system.limits.ctrl, system.limits.force)
+    model = actuator_model(system, ranges, 1.0, at.carried_q, at.v, None)
+    return model.gain * at.u + model.bias
 
 
 def _joint_force_row(system: System, stage: Stage) -> Bounded:

@@ -36,8 +36,9 @@ class Planner(Protocol):
 
     Attributes:
         function: (q, v, [f_measured], command, u, t, z) → (ref, mask, outer_*, z_next) at each tick
-            of the inner law: `u` is the outer law's control that acts, `outer_<name>` its input
-            `<name>`, `f_measured` the forces n, t1, t2 of the inner law's contacts.
+            of the inner law: `u` is the outer law's control that acts, its `plan` where it has such
+            an output, `outer_<name>` its input `<name>`, `f_measured` the forces n, t1, t2 of the
+            inner law's contacts.
         z0, u0: initial state, and the outer control that acts first.
         every: ticks of the inner law in one of the outer.
         delay: ticks of the outer law from its measurement to the moment at which its control acts.
@@ -121,10 +122,11 @@ class OuterLaw:
         inputs = {n: plan[n] for n in self._solve.names_in if n != "z"} | {"z": self._z_law}
         outputs = self._solve(inputs)
         self._z_law = outputs["z_next"]
+        acts = outputs.get("plan", outputs["u"])
         if self.planner.delay:
-            self._pending.append(outputs["u"])
+            self._pending.append(acts)
         else:
-            self._u = outputs["u"]
+            self._u = acts
         for name, value in {**inputs, "u": outputs["u"], "status": outputs["status"]}.items():
             self.record.setdefault(name, []).append(np.array(value))
 

@@ -1,0 +1,1 @@
+"""MPC of a whole mechanism: parts, references of a gait, and the two rates."""

@@ -1,0 +1,140 @@
+"""From a plan to the references of inverse dynamics at a moment within it.
+
+    (plan, age, t) → (ref, [mask]),   plan = (x_0 … x_{N-1}, u_0 … u_{N-1})
+
+The motion under u_k is that of the plan's own step: acceleration a_k and contact forces are constant
+over an interval, `v = v_k + τ a_k`, `q = q_k ⊕ τ (v_k + h a_k)`. Behind its last interval the plan's
+last state is held.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import casadi as ca
+
+from mbcasadi.contacts.constraints import contact_force_fun
+from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
+from mbcasadi.control.tasks.frame_task import AXES, FrameTask
+from mbcasadi.control.tasks.posture_task import PostureTask
+from mbcasadi.control.tasks.reference import slot_slices
+from mbcasadi.control.tasks.task import Task
+from mbcasadi.description import Contact
+from mbcasadi.errors import ProblemError
+from mbcasadi.mpc.integrators.semi_implicit import SemiImplicitStep, motion_fun
+from mbcasadi.mpc.legged.gait import Gait
+from mbcasadi.mpc.ocp.problem import OptimalControlProblem
+from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
+from mbcasadi.system import System
+
+
+class Motion(NamedTuple):
+    """Pose, rates and accelerations of the plan at a moment: (nq,), (nv,), (nv,)."""
+
+    q: ca.SX
+    v: ca.SX
+    a: ca.SX
+
+
+@dataclass(frozen=True)
+class Following:
+    """How a law follows the plan of a problem.
+
+    Attributes:
+        law: inverse dynamics, of the mechanism without its contacts as rows.
+        ocp: the problem.
+        system: of the problem, with its contacts as rows.
+        contacts: of the problem, in the order of the law's.
+        gait: which of them are on; None for all.
+        step: of the problem.
+    """
+
+    law: InverseDynamicsQP
+    ocp: OptimalControlProblem
+    system: System
+    contacts: Sequence[Contact]
+    gait: Gait | None
+    step: SemiImplicitStep
+
+    @property
+    def size(self) -> int:
+        """Size of a plan."""
+        return (self.ocp.nx + self.ocp.nu) * self.ocp.horizon
+
+    def function(self, name: str) -> ca.Function:
+        """Return (plan, age, t) → (ref, [mask])."""
+        ocp, law = self.ocp, self.law
+        plan, age, t = ca.MX.sym("plan", self.size), ca.MX.sym("age"), ca.MX.sym("t")
+        N, h, nq, nv = ocp.horizon, ocp.period, self.system.nq, self.system.nv
+        k = ca.fmax(ca.fmin(ca.floor(age / h + ROUNDING), N - 1), 0)
+        X = ca.reshape(plan[: ocp.nx * N], ocp.nx, N)
+        U = ca.reshape(plan[ocp.nx * N :], ocp.nu, N)
+        x, u = X[:, k], U[:, k]
+        ends = age > N * h
+        tau = ca.if_else(ends, 0, ca.fmax(age - k * h, 0))
+        on = self._on(t - age + (k + 0.5) * h)
+        motion = motion_fun(self.system, self.step.treatment(h))
+        known = {"q": x[:nq], "v": x[nq : nq + nv], "u": u[: self.system.nu], "t": t}
+        known["mask"] = mask_of_contacts(self.system, self.contacts, on)
+        found = motion(**{key: known[key] for key in motion.name_in()})
+        at = self._references()(known["q"], known["v"], found["a"], tau, found["lam"], ends)
+        outputs = {"ref": at}
+        if law.mask_names:
+            others = ca.MX.ones(len(law.mask_names) - len(self.contacts))
+            outputs["mask"] = ca.vertcat(on, others)
+        return ca.Function(name, [plan, age, t], [*outputs.values()], ["plan", "age", "t"], [*outputs])
+
+    def _on(self, t: ca.MX) -> ca.MX:
+        """Return (nc,) one for each contact that is on at a time, s."""
+        count = len(self.contacts)
+        return ca.MX.ones(count) if self.gait is None else ca.MX(self.gait.on_ground(t))
+
+    def _references(self) -> ca.Function:
+        """Return (q, v, a, tau, lam, ends) → (ref), of states at the beginning of an interval."""
+        system, h = self.law.system.at(), self.ocp.period
+        q, v, a = (ca.SX.sym(k, n) for k, n in (("q", system.nq), ("v", system.nv), ("a", system.nv)))
+        tau, lam, ends = ca.SX.sym("tau"), ca.SX.sym("lam", self.system.nc), ca.SX.sym("ends")
+        moved = system.integrate(q, tau * (v + h * a))
+        now = Motion(moved, (1 - ends) * (v + tau * a), (1 - ends) * a)
+        values = dict[str, ca.SX]()
+        for task in self.law.tasks:
+            own = _reference(task, system, now)
+            values |= {f"{task.name}.{key}": value for key, value in own.items()}
+        if self.contacts:
+            values["force"] = contact_force_fun(self.system, self.contacts)(q, lam)
+        slots = slot_slices(self.law.slots)
+        missing = next((name for name in slots if name not in values), None)
+        if missing is not None:
+            raise ProblemError(
+                f"the law that follows a plan has a reference {missing!r} that no plan gives; expected "
+                "PostureTask, FrameTask in the world, and force_reference=True"
+            )
+        ref = ca.vertcat(*(values[name] for name in slots))
+        return ca.Function("reference", [q, v, a, tau, lam, ends], [ca.densify(ref)])
+
+
+ROUNDING = 1e-6
+"""Share of an interval by which an age may be short of the next one."""
+
+
+def _reference(task: Task, system: System, now: Motion) -> dict[str, ca.SX]:
+    """Return the slices of a task's reference along a motion; nothing for other tasks."""
+    if isinstance(task, PostureTask):
+        dofs = task.rates(system)
+        return {"q": now.q[task.coordinates(system)], "v": now.v[dofs], "a": now.a[dofs]}
+    if isinstance(task, FrameTask) and not task.base:
+        frame = system.frame(task.frame, task.kind)
+        twist = ca.SX(frame.velocity(now.q, now.v))
+        change = ca.SX(frame.jacobian(now.q)) @ now.a + ca.SX(frame.bias(now.q, now.v))
+        along, about = ([AXES.index(x) for x in axes] for axes in (task.position, task.orientation))
+        values = dict[str, ca.SX]()
+        if along:
+            values["position"] = ca.SX(frame.pose(now.q)[0])[along]
+            values["velocity"], values["acceleration"] = twist[along], change[along]
+        if about:
+            turned = [3 + i for i in about]
+            values["quaternion"] = ca.SX(frame.quaternion(now.q))
+            values["angular_velocity"] = twist[turned]
+            values["angular_acceleration"] = change[turned]
+        return values
+    return {}

@@ -1,0 +1,241 @@
+"""Setpoints, places of feet and masks over a horizon, for a robot that walks as it is told.
+
+    (q, v, command, t, z) → (ref, z_next)
+
+At a sample that is τ ahead, a foot that swings is on its way from where it left the ground to
+
+    p_L = b(τ_L) + R(ψ_L) r + ½ T v_d + k e^{-τ_L / T_d} (v - v_d),
+    b(τ) = b + ∫ v_d + T_d (1 - e^{-τ / T_d}) (v - v_d):
+
+below its hip r beside the base b where that will be when it lands, at τ_L, ahead by half a stance
+T of the desired speed; an excess of speed decays with T_d. All is in axes of the ground.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from mbcasadi.control.tasks.reference import slot_slices
+from mbcasadi.description import Contact
+from mbcasadi.mpc.legged.footsteps import SwingParameters
+from mbcasadi.mpc.legged.from_system import trunk_joint
+from mbcasadi.mpc.legged.gait import Gait, swing_path
+from mbcasadi.mpc.legged.ground_axes import (
+    common_normal,
+    ground_rotation,
+    rotate_about_vertical,
+    to_ground,
+    to_world,
+)
+from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
+from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
+from mbcasadi.qp.input_guard import is_bounded
+from mbcasadi.spatial import rotation
+from mbcasadi.spatial.quaternions import LEAST_MEASURED2, multiply
+from mbcasadi.system import System
+
+DECAY = 0.2
+"""s, time T_d in which an excess of speed is taken to decay."""
+
+COMMAND = ("vx", "vy", "turn")
+
+
+class Base(NamedTuple):
+    """The free body at a tick, in axes of the ground: (3,) place, (2,) velocity, yaw, its goal.
+
+    `goal` is (x, y, yaw); `desired` (2,) and `spin` are the command.
+    """
+
+    place: ca.SX
+    velocity: ca.SX
+    yaw: ca.SX
+    goal: ca.SX
+    desired: ca.SX
+    spin: ca.SX
+
+
+@dataclass(frozen=True)
+class HorizonReferences:
+    """What a gait and a command ask of each sample.
+
+    Attributes:
+        ocp: the problem, whose p is filled.
+        system: with its contacts as rows.
+        contacts: its feet.
+        gait, stepping: of the feet.
+        q0: (nq,) pose in which all stand.
+        delay: intervals from a measurement to the first sample.
+    """
+
+    ocp: OptimalControlProblem
+    system: System
+    contacts: Sequence[Contact]
+    gait: Gait
+    stepping: SwingParameters
+    q0: Array
+    delay: int
+
+    @cached_property
+    def ground(self) -> Array:
+        """(3, 3) rotation from axes of the ground to the world's."""
+        return ground_rotation(common_normal(self.contacts))
+
+    @cached_property
+    def feet(self) -> ca.Function:
+        """(q) → (places): (3, nc) of the contacts, m, axes of the ground."""
+        q = ca.SX.sym("q", self.system.nq)
+        frames = [self.system.frame(c.frame, c.kind) for c in self.contacts]
+        places = [to_ground(self.ground, ca.SX(frame.pose(q)[0])) for frame in frames]
+        return ca.Function("feet", [q], [ca.densify(ca.horzcat(*places))], ["q"], ["places"])
+
+    @cached_property
+    def stance(self) -> tuple[Array, Array, float]:
+        """Places (3, nc) of the feet at q0, (3,) that of the base, and its yaw."""
+        place, R = self._base_pose(ca.SX(ca.DM(self.q0)))
+        turn = np.array(ca.DM(R))
+        yaw = float(np.arctan2(turn[1, 0], turn[0, 0]))
+        return self.feet(self.q0).full(), np.array(ca.DM(place)).ravel(), yaw
+
+    @cached_property
+    def hips(self) -> Array:
+        """(2, nc) places of the feet beside the base at q0, turned back by its yaw, m."""
+        places, base, yaw = self.stance
+        c, s = np.cos(yaw), np.sin(yaw)
+        return np.asarray(np.array([[c, s], [-s, c]]) @ (places[:2] - base[:2, None]))
+
+    @property
+    def z0(self) -> Array:
+        """The state at q0: where the feet left the ground, then the goal (x, y, yaw)."""
+        places, base, yaw = self.stance
+        return np.concatenate([places.T.ravel(), base[:2], [yaw]])
+
+    def function(self, name: str) -> ca.Function:
+        """Return (q, v, command, t, z) → (ref, z_next)."""
+        sizes = {"q": self.system.nq, "v": self.system.nv, "command": 3, "t": 1}
+        inputs = {key: ca.SX.sym(key, n) for key, n in (sizes | {"z": self.z0.size}).items()}
+        t, z = inputs["t"], inputs["z"]
+        base = self._base(inputs)
+        places = self.feet(inputs["q"])
+        lifts = self._lifts(places, z, ca.SX(self.gait.on_ground(t)))
+        first, N, h = self.delay, self.ocp.horizon, self.ocp.period
+        samples = [self._sample(base, places, lifts, t, (first + k) * h) for k in range(N + 1)]
+        z_next = ca.vertcat(ca.vec(lifts), self._goal_after(base, h))
+        good = self._valid(inputs)
+        outputs = [ca.vertcat(*samples), ca.if_else(good, z_next, z)]
+        return ca.Function(
+            name,
+            [*inputs.values()],
+            [ca.densify(x) for x in outputs],
+            [*inputs],
+            ["ref", "z_next"],
+            {"cse": True},
+        )
+
+    def _base_pose(self, q: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return place (3,) and rotation (3, 3) of the free body, axes of the ground."""
+        place = trunk_joint(self.system).qpos
+        quat = q[place + 3 : place + 7]
+        w, x, y, z = ca.vertsplit(quat / ca.norm_2(quat))
+        R = ca.vertcat(*(ca.horzcat(*row) for row in rotation((w, x, y, z))))
+        return to_ground(self.ground, q[place : place + 3]), to_ground(self.ground, R)
+
+    def _base(self, inputs: Mapping[str, ca.SX]) -> Base:
+        joint, z = trunk_joint(self.system), inputs["z"]
+        place, R = self._base_pose(inputs["q"])
+        velocity = to_ground(self.ground, inputs["v"][joint.dof : joint.dof + 3])
+        yaw = ca.atan2(R[1, 0], R[0, 0])
+        drift = self.stepping.max_drift
+        apart = z[-3:] - ca.vertcat(place[:2], yaw)
+        apart[2] = ca.atan2(ca.sin(apart[2]), ca.cos(apart[2]))
+        goal = ca.vertcat(place[:2], yaw) + ca.fmin(ca.fmax(apart, -drift), drift)
+        walks = inputs["t"] >= self.gait.start
+        desired, spin = walks * inputs["command"][:2], walks * inputs["command"][2]
+        return Base(place, velocity[:2], yaw, goal, desired, spin)
+
+    def _lifts(self, places: ca.SX, z: ca.SX, on: ca.SX) -> ca.SX:
+        """Return (3, nc) where each foot left the ground, its place where it stands."""
+        remembered = ca.reshape(z[: places.numel()], 3, -1)
+        columns = []
+        for i in range(places.shape[1]):
+            keeps = ca.logic_and(ca.logic_not(on[i]), is_bounded(remembered[:, i]))
+            columns.append(ca.if_else(keeps, remembered[:, i], places[:, i]))
+        return ca.horzcat(*columns)
+
+    def _goal_after(self, base: Base, ahead: float | ca.SX) -> ca.SX:
+        """Return the goal (x, y, yaw) after a time, s."""
+        middle = base.goal[2] + base.spin * ahead / 2
+        way = rotate_about_vertical(middle, base.desired) * ahead
+        return base.goal + ca.vertcat(way, base.spin * ahead)
+
+    def _foothold(self, base: Base, i: int, ahead: ca.SX) -> ca.SX:
+        """Return where foot i lands (3,), a time ahead, s."""
+        yaw, half_stance = base.yaw + base.spin * ahead, self.gait.stance / 2
+        desired = rotate_about_vertical(yaw, base.desired)
+        way = rotate_about_vertical(base.yaw + base.spin * ahead / 2, base.desired) * ahead
+        excess = base.velocity - rotate_about_vertical(base.yaw, base.desired)
+        left = ca.exp(-ca.fmax(ahead, 0) / DECAY)
+        hip = rotate_about_vertical(yaw + half_stance * base.spin, ca.SX(ca.DM(self.hips[:, i])))
+        step = half_stance * desired + self.stepping.feedback * left * excess
+        step *= ca.fmin(1, self.stepping.reach / ca.fmax(ca.norm_2(step), 1e-9))
+        place = base.place[:2] + way + DECAY * (1 - left) * excess + hip + step
+        height = self.stance[0][2, i] - self.stepping.ground_penetration
+        return ca.vertcat(place, height)
+
+    def _sample(
+        self, base: Base, places: ca.SX, lifts: ca.SX, t: ca.SX, ahead: float
+    ) -> ca.SX:
+        """Return p of a sample."""
+        time = t + ahead
+        shares = self.gait.swing_share(time)
+        feet, flight = [], self.gait.flight
+        for i in range(len(self.contacts)):
+            begins = ahead - shares[i] * flight  # its swing, s ahead
+            landed = begins - self.gait.stance  # and the stance before
+            lands = ca.logic_and(landed > 0, t + landed > self.gait.start)
+            stands = ca.if_else(lands, self._foothold(base, i, landed), places[:, i])
+            here = ca.if_else(begins <= 0, lifts[:, i], stands)
+            target = self._foothold(base, i, ahead + (1 - shares[i]) * flight)
+            path = swing_path(
+                shares[i], here, target, self.stepping.height, max(flight, self.ocp.period)
+            )
+            feet.append(to_world(self.ground, path.position))
+        goal = self._goal_after(base, ahead)
+        on = self.gait.on_ground(time + self.ocp.period / 2)
+        values = self._setpoint(base, goal) | {
+            "feet": ca.vertcat(*feet),
+            "mask": mask_of_contacts(self.system, self.contacts, ca.SX(on)),
+            "t": time,
+        }
+        nominal = self.ocp.parameters()[0]
+        parts = [
+            values.get(key, ca.SX(ca.DM(nominal[place])))
+            for key, place in slot_slices(self.ocp.slots).items()
+        ]
+        return ca.vertcat(*parts)
+
+    def _setpoint(self, base: Base, goal: ca.SX) -> dict[str, ca.SX]:
+        """Return q and v of the setpoint: the pose q0, moved to the goal at the desired speed."""
+        joint, (_, origin, yaw0) = trunk_joint(self.system), self.stance
+        place, dof = joint.qpos, joint.dof
+        q, v = ca.SX(ca.DM(self.q0)), ca.SX.zeros(self.system.nv)
+        q[place : place + 3] = to_world(self.ground, ca.vertcat(goal[:2], float(origin[2])))
+        half = (goal[2] - yaw0) / 2
+        turn = (ca.cos(half), *ca.vertsplit(ca.sin(half) * ca.DM(self.ground[:, 2])))
+        start = tuple(ca.SX(float(x)) for x in self.q0[place + 3 : place + 7])
+        q[place + 3 : place + 7] = ca.vertcat(*multiply(turn, start))
+        velocity = rotate_about_vertical(goal[2], base.desired)
+        v[dof : dof + 3] = to_world(self.ground, ca.vertcat(velocity, 0))
+        R0 = self.ground @ np.array(ca.DM(self._base_pose(ca.SX(ca.DM(self.q0)))[1]))
+        v[dof + 3 : dof + 6] = ca.DM(R0.T @ self.ground[:, 2]) * base.spin
+        return {"setpoint.q": q, "setpoint.v": v}
+
+    def _valid(self, inputs: Mapping[str, ca.SX]) -> ca.SX:
+        """Return whether the inputs are numbers, and the base has an orientation."""
+        measured = ca.vertcat(*(value for key, value in inputs.items() if key != "z"))
+        place = trunk_joint(self.system).qpos + 3
+        upright = ca.sumsqr(inputs["q"][place : place + 4]) >= LEAST_MEASURED2
+        return ca.logic_and(is_bounded(measured), upright)

@@ -1,0 +1,298 @@
+"""MPC of a whole mechanism with contacts that switch: a plan, and inverse dynamics that follows it.
+
+Every `period` a real-time iteration plans states, controls and contact forces over the horizon; at
+its own, shorter period inverse dynamics follows accelerations and forces of the plan, within cones
+and limits.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.argument_kinds import checked
+from mbcasadi.contacts.constraints import with_contacts
+from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
+from mbcasadi.control.regulators.equilibrium import equilibrium
+from mbcasadi.control.tasks.frame_task import FrameTask
+from mbcasadi.control.tasks.posture_task import PostureTask
+from mbcasadi.control.tasks.task import Task
+from mbcasadi.description import Contact, Signal
+from mbcasadi.errors import ProblemError
+from mbcasadi.mpc.integrators.semi_implicit import SemiImplicitStep
+from mbcasadi.mpc.legged.footsteps import SwingParameters
+from mbcasadi.mpc.legged.from_system import armature_of, gravity_of, trunk_joint
+from mbcasadi.mpc.legged.gait import Gait
+from mbcasadi.mpc.ocp.contact_cones import ContactCones
+from mbcasadi.mpc.ocp.contact_schedule import ContactSchedule
+from mbcasadi.mpc.ocp.cost import Cost
+from mbcasadi.mpc.ocp.make_problem import ProblemPart, optimal_control_problem
+from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
+from mbcasadi.mpc.ocp.solution import initial_guess
+from mbcasadi.mpc.rti.controller import STAGEWISE, real_time_iteration
+from mbcasadi.mpc.rti.iteration import RealTimeIteration
+from mbcasadi.mpc.whole_body.default_cost import default_cost, standing_height
+from mbcasadi.mpc.whole_body.following import Following
+from mbcasadi.mpc.whole_body.horizon_references import HorizonReferences
+from mbcasadi.qp.solver import controller_fun
+from mbcasadi.shapes import column, require_identifier, require_positive, require_whole
+from mbcasadi.short_text import summarised
+from mbcasadi.system import System
+
+PLANNED_FRICTION = 0.8
+"""Share of the friction of a contact that is planned with; inverse dynamics has the rest."""
+
+CONE_PENALTY = 400.0
+"""Price per second of a force outside its cone by the weight of the robot."""
+
+TICKS = 10
+"""Ticks of inverse dynamics in one of the plan, unless its period is given."""
+
+
+@final
+@summarised
+@dataclass(frozen=True)
+class WholeBodyMPC:
+    """A plan of the whole mechanism, and inverse dynamics that follows it.
+
+    It is the planner of `validation.outer_law(mpc.plan, mpc, command)`, above `mpc.law`.
+
+    Attributes:
+        plan: the real-time iteration, with the output `plan`: states x_0 … x_{N-1}, then controls.
+        law: inverse dynamics at the period of the joints.
+        references: (q, v, command, t, z) → (ref, z_next), p of all samples, once a plan.
+        follow: (plan, age, t) → (ref, [mask]) of the law, `age` seconds after the plan's first
+            sample.
+        planner: (q, v, command, u, t, z) → (ref, [mask], outer_q, outer_v, outer_ref, z_next) of
+            both at the rate of the law, u the plan that acts.
+        u0, z0: the plan to begin with, which stands still at q0, and the first z.
+        every: ticks of the law in one of the plan.
+        delay: ticks of the plan from its measurement to the moment at which it acts.
+    """
+
+    plan: RealTimeIteration
+    law: InverseDynamicsQP
+    references: ca.Function
+    follow: ca.Function
+    planner: ca.Function
+    u0: Array
+    z0: Array
+    every: int
+    delay: int
+
+    def _summary(self) -> dict[str, object]:
+        return {
+            "name": self.plan.controller.name,
+            "horizon": self.plan.ocp.horizon,
+            "periods": (self.plan.period, self.law.period),
+            "delay": self.delay,
+        }
+
+    @property
+    def function(self) -> ca.Function:
+        """The planner, as `outer_law` takes it."""
+        return self.planner
+
+
+@checked
+def whole_body_mpc(
+    system: System,
+    horizon: int,
+    period: float,
+    parts: Sequence[ProblemPart | Contact],
+    *,
+    gait: Gait | None = None,
+    q0: ArrayLike | None = None,
+    stepping: SwingParameters | None = None,
+    law: InverseDynamicsQP | None = None,
+    delay: int = 1,
+    name: str = "whole_body",
+) -> WholeBodyMPC:
+    """Return MPC of a robot with a free base, and the inverse dynamics that follows its plan.
+
+    Args:
+        system: with one free joint.
+        horizon: number of intervals N.
+        period: length of one, s, and the time between two plans.
+        parts: contacts, which are the feet, and parts of an optimal control problem. Without a cost
+            among them, those of `default_cost`. Cones are planned with 0.8 of the friction, soft at
+            an exact price.
+        gait: of the contacts; all stand by default.
+        q0: (nq,) pose in which the robot stands; the model's own by default.
+        stepping: of the swing.
+        law: a law with a reference of contact forces, whose tasks are `PostureTask` or `FrameTask`
+            in the world; by default posture and base, at a tenth of the period.
+        delay: plan ticks from a measurement to the moment at which the plan acts.
+        name: a C identifier.
+
+    Raises:
+        ProblemError: not one free joint, no contacts, a pose in which the robot cannot stand, a
+            gait of other feet, a law of other contacts or periods.
+        ShapeError: a wrong shape of q0.
+    """
+    require_identifier("name", name)
+    require_positive(period=period)
+    require_whole(0, delay=delay)
+    contacts = tuple(part for part in parts if isinstance(part, Contact))
+    own = [part for part in parts if not isinstance(part, Contact)]
+    assert system.tree is not None
+    pose = column("q0", system.tree.q0 if q0 is None else q0, system.nq)
+    height = standing_height(system, contacts, pose)
+    if gait is not None and len(gait.offsets) != len(contacts):
+        raise ProblemError(
+            f"{len(contacts)} contacts and {len(gait.offsets)} offsets of the gait; expected the "
+            "same number"
+        )
+    inner = _default_law(system, contacts, period / TICKS) if law is None else law
+    every = _ticks(period, inner)
+    planned = [replace(c, friction=PLANNED_FRICTION * c.friction) for c in contacts]
+    touching = with_contacts(system, planned, pose).with_mask()
+    step = SemiImplicitStep()
+    ocp = optimal_control_problem(
+        touching,
+        horizon,
+        period,
+        [*_costs(system, contacts, pose, own), *_rows(system, planned, own, height, period)],
+        step=step,
+        name=name,
+    )
+    standing = _standing(system, contacts, pose)
+    guess = initial_guess(ocp, *_at_rest(ocp, pose, standing))
+    iteration = real_time_iteration(ocp, guess, delay=delay, solver="stagewise", name=f"{name}_plan")
+    stand = Gait(1.0, 1.0, (0.0,) * len(contacts)) if gait is None else gait
+    refs = HorizonReferences(
+        ocp, touching, contacts, stand, stepping or SwingParameters(), pose, int(delay)
+    )
+    following = Following(inner, ocp, touching, contacts, gait, step)
+    X, U = _at_rest(ocp, pose, standing)
+    references, follow = refs.function(f"{name}_references"), following.function(f"{name}_follow")
+    return WholeBodyMPC(
+        plan=_with_plan(iteration),
+        law=inner,
+        references=references,
+        follow=follow,
+        planner=_planner(f"{name}_planner", references, follow, (period, inner.period)),
+        u0=np.concatenate([X[:-1].ravel(), U.ravel()]),
+        z0=refs.z0,
+        every=every,
+        delay=int(delay),
+    )
+
+
+def _default_law(
+    system: System, contacts: Sequence[Contact], period: float
+) -> InverseDynamicsQP:
+    """Return inverse dynamics that follows joints, base and forces."""
+    base = trunk_joint(system)
+    assert system.tree is not None
+    place = system.tree.joints.index(base)
+    body = next(body.name for body in system.tree.bodies if place in body.joints)
+    tasks = [PostureTask(kp=300.0), FrameTask(body, kind="body", kp=100.0, weight=10.0)]
+    options: dict[str, Any] = {"force_weight": 1e-3, "force_reference": True}
+    return InverseDynamicsQP(
+        system, tasks, contacts, contact_damping=20.0, period=period, **options
+    )
+
+
+def _ticks(period: float, law: InverseDynamicsQP) -> int:
+    """Return the ticks of the law in one of the plan.
+
+    Raises:
+        ProblemError: not a whole number of them.
+    """
+    ratio = period / law.period
+    if round(ratio) < 1 or abs(ratio - round(ratio)) > 1e-6 * ratio:
+        raise ProblemError(
+            f"the plan's period {period:g} s is not a multiple of the law's, {law.period:g} s"
+        )
+    return round(ratio)
+
+
+def _costs(
+    system: System, contacts: Sequence[Contact], q0: Array, parts: Sequence[ProblemPart]
+) -> list[ProblemPart]:
+    """Return the parts, with the default costs where there is none."""
+    has_cost = any(isinstance(part, (Cost, Task)) for part in parts)
+    return [*parts] if has_cost else [*default_cost(system, contacts, q0), *parts]
+
+
+def _rows(
+    system: System,
+    contacts: Sequence[Contact],
+    parts: Sequence[ProblemPart],
+    height: float,
+    period: float,
+) -> list[ProblemPart]:
+    """Return the cones of the contacts, and a schedule that closes them from any height."""
+    joint = trunk_joint(system)
+    M = np.array(system.mass_matrix(system.tree.q0))
+    mass = float(M[joint.dof, joint.dof] - armature_of(system)[joint.dof])
+    weight = mass * float(np.linalg.norm(gravity_of(system)))
+    price = CONE_PENALTY * period / weight
+    scheduled = any(isinstance(part, ContactSchedule) for part in parts)
+    schedule = [] if scheduled else [ContactSchedule(closing=height)]
+    return [ContactCones(contacts, linear_penalty=price), *schedule]
+
+
+def _standing(system: System, contacts: Sequence[Contact], q0: Array) -> Array:
+    """Return the least controls (nu,) with which the robot stands."""
+    return np.asarray(equilibrium(system, q0, contacts=contacts).u)
+
+
+def _at_rest(ocp: OptimalControlProblem, q0: Array, u: Array) -> tuple[Array, Array]:
+    """Return states (N + 1, nx) and controls (N, nu) of a robot that stands."""
+    x = np.concatenate([q0, np.zeros(ocp.nx - q0.size)])
+    return np.tile(x, (ocp.horizon + 1, 1)), np.tile(u, (ocp.horizon, 1))
+
+
+def _with_plan(iteration: RealTimeIteration) -> RealTimeIteration:
+    """Return the real-time iteration with a further output, its plan."""
+    controller = iteration.controller
+    stages, prediction = controller.stages, controller.prediction
+    assert stages is not None
+    assert prediction is not None
+    finish = stages.finish
+    inputs = {key: ca.MX.sym(key, finish.sparsity_in(key)) for key in finish.name_in()}
+    outputs = finish(**inputs)
+    of_plan = {key: (inputs | outputs)[key] for key in prediction.name_in()}
+    X, U = prediction.call([of_plan[key] for key in prediction.name_in()])
+    named = {key: outputs[key] for key in finish.name_out()}
+    named["plan"] = ca.vertcat(ca.vec(X[:, :-1]), ca.vec(U))
+    ended = ca.Function(
+        "finish", [*inputs.values()], [*named.values()], [*inputs], [*named]
+    )
+    stages = replace(stages, finish=ended)
+    nx, nu, N = iteration.ocp.nx, iteration.ocp.nu, iteration.ocp.horizon
+    states, u = iteration.ocp.names("x"), iteration.ocp.names("u")
+    names = [f"{x}[{k}]" for k in range(N) for x in states]
+    names += [f"{each}[{k}]" for k in range(N) for each in u]
+    signal = Signal("plan", tuple(names), ("",) * (N * (nx + nu)))
+    return replace(
+        iteration,
+        controller=replace(
+            controller,
+            function=controller_fun(controller.name, stages, STAGEWISE),
+            stages=stages,
+            outputs=(*controller.outputs, signal),
+        ),
+    )
+
+
+def _planner(
+    name: str, references: ca.Function, follow: ca.Function, periods: tuple[float, float]
+) -> ca.Function:
+    """Return (q, v, command, u, t, z) → (ref, [mask], outer_q, outer_v, outer_ref, z_next)."""
+    sizes = {key: references.size1_in(key) for key in ("q", "v", "command")}
+    sizes |= {"u": follow.size1_in("plan"), "t": 1, "z": references.size1_in("z")}
+    inputs = {key: ca.MX.sym(key, n) for key, n in sizes.items()}
+    slow, fast = periods
+    age = inputs["t"] - slow * ca.floor(inputs["t"] / slow + 0.25 * fast / slow)
+    asked = references(**{key: inputs[key] for key in references.name_in()})
+    followed = follow(plan=inputs["u"], age=age, t=inputs["t"])
+    outputs = {key: followed[key] for key in follow.name_out()}
+    outputs |= {"outer_q": inputs["q"], "outer_v": inputs["v"], "outer_ref": asked["ref"]}
+    outputs["z_next"] = ca.if_else(age < fast / 2, asked["z_next"], inputs["z"])
+    return ca.Function(name, [*inputs.values()], [*outputs.values()], [*inputs], [*outputs])
