@@ -129,6 +129,13 @@ def trunk_joint(system: System) -> Joint:
     return free[0]
 
 
+def robot_weight(system: System) -> float:
+    """Return the weight of all that the free joint carries, N."""
+    dof, q0 = trunk_joint(system).dof, _start(system)
+    mass = float(np.array(system.mass_matrix(q0))[dof, dof] - armature_of(system)[dof])
+    return mass * float(np.linalg.norm(gravity_of(system)))
+
+
 def armature_of(system: System) -> np.ndarray:
     """Return (nv,) the inertia of rotors beside that of bodies."""
     assert system.tree is not None

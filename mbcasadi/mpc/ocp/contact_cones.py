@@ -28,9 +28,9 @@ class ContactCones(StagePart):
 
     Attributes:
         contacts: those of the system.
-        linear_penalty, quadratic_penalty: ρ₁, 1/N, and ρ₂, 1/N², of soft rows, as in `Bounded`; hard
-            ones by default. From a measured state, a foot that lands with speed may have no force
-            inside its cone that stops it within a step.
+        linear_penalty, quadratic_penalty: ρ₁, 1/N, and ρ₂, 1/N², of soft rows, as in `Bounded`;
+            hard ones by default. A measured foot that lands with speed may have no force inside its
+            cone that stops it within a step: then hard rows have no solution.
     """
 
     contacts: Sequence[Contact]

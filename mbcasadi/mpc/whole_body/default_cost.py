@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc.legged.from_system import armature_of, gravity_of, trunk_joint
+from mbcasadi.mpc.legged.from_system import gravity_of, robot_weight, trunk_joint
 from mbcasadi.mpc.legged.ground_axes import common_normal
 from mbcasadi.mpc.ocp.cost import Cost
 from mbcasadi.mpc.ocp.problem import Array
@@ -88,7 +88,7 @@ def default_cost(
         ProblemError: not one free joint, no contacts, a base that is not over its feet.
         ShapeError: a wrong shape of q0.
     """
-    joint = trunk_joint(system)
+    joint, pose = trunk_joint(system), column("q0", q0, system.nq)
     length, g = standing_height(system, contacts, q0), float(np.linalg.norm(gravity_of(system)))
     Q = np.full(2 * system.nv, JOINTS)
     Q[system.nv :] = JOINT_RATES * length / g
@@ -96,9 +96,7 @@ def default_cost(
     Q[joint.dof : joint.dof + 6] = np.array(BASE) * units
     rate_units = np.repeat([1 / (g * length), length / g], 3)
     Q[system.nv + joint.dof : system.nv + joint.dof + 6] = np.array(BASE_RATES) * rate_units
-    M = np.array(system.mass_matrix(q0))
-    mass = float(M[joint.dof, joint.dof] - armature_of(system)[joint.dof])
-    force = largest_forces(system, q0, mass * g * length)
+    force = largest_forces(system, pose, robot_weight(system) * length)
     return (
         Cost(Q=Q, Q_end=END * Q),
         SwingFeet(tuple(contacts), np.array(FEET) / length**2),
@@ -106,8 +104,14 @@ def default_cost(
     )
 
 
-def largest_forces(system: System, q0: ArrayLike, otherwise: float) -> Array:
-    """Return the largest force of each actuator (nu,) by its ranges at a pose, or another number."""
+def largest_forces(system: System, q0: Array, otherwise: float) -> Array:
+    """Return the largest force of each actuator (nu,) by its ranges; another number without any.
+
+    Args:
+        system: the robot.
+        q0: (nq,) pose.
+        otherwise: N or N m.
+    """
     limits, tree = system.limits, system.tree
     assert tree is not None
     q, still = ca.SX.sym("q", system.nq), ca.SX.zeros(system.nv)

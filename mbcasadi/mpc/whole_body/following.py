@@ -2,9 +2,9 @@
 
     (plan, age, t) → (ref, [mask]),   plan = (x_0 … x_{N-1}, u_0 … u_{N-1})
 
-The motion under u_k is that of the plan's own step: acceleration a_k and contact forces are constant
-over an interval, `v = v_k + τ a_k`, `q = q_k ⊕ τ (v_k + h a_k)`. Behind its last interval the plan's
-last state is held.
+The motion under u_k is that of the plan's own step: acceleration a_k and contact forces are
+constant over an interval, `v = v_k + τ a_k`, `q = q_k ⊕ τ (v_k + h a_k)`. Behind its last interval
+the plan's last state is held.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,8 @@ import casadi as ca
 
 from mbcasadi.contacts.constraints import contact_force_fun
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
-from mbcasadi.control.tasks.frame_task import AXES, FrameTask
+from mbcasadi.control.tasks.axes import AXES
+from mbcasadi.control.tasks.frame_task import FrameTask
 from mbcasadi.control.tasks.posture_task import PostureTask
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.control.tasks.task import Task
@@ -82,7 +83,9 @@ class Following:
         if law.mask_names:
             others = ca.MX.ones(len(law.mask_names) - len(self.contacts))
             outputs["mask"] = ca.vertcat(on, others)
-        return ca.Function(name, [plan, age, t], [*outputs.values()], ["plan", "age", "t"], [*outputs])
+        return ca.Function(
+            name, [plan, age, t], [*outputs.values()], ["plan", "age", "t"], [*outputs]
+        )
 
     def _on(self, t: ca.MX) -> ca.MX:
         """Return (nc,) one for each contact that is on at a time, s."""
@@ -92,7 +95,9 @@ class Following:
     def _references(self) -> ca.Function:
         """Return (q, v, a, tau, lam, ends) → (ref), of states at the beginning of an interval."""
         system, h = self.law.system.at(), self.ocp.period
-        q, v, a = (ca.SX.sym(k, n) for k, n in (("q", system.nq), ("v", system.nv), ("a", system.nv)))
+        q, v, a = (
+            ca.SX.sym(k, n) for k, n in (("q", system.nq), ("v", system.nv), ("a", system.nv))
+        )
         tau, lam, ends = ca.SX.sym("tau"), ca.SX.sym("lam", self.system.nc), ca.SX.sym("ends")
         moved = system.integrate(q, tau * (v + h * a))
         now = Motion(moved, (1 - ends) * (v + tau * a), (1 - ends) * a)
@@ -106,8 +111,8 @@ class Following:
         missing = next((name for name in slots if name not in values), None)
         if missing is not None:
             raise ProblemError(
-                f"the law that follows a plan has a reference {missing!r} that no plan gives; expected "
-                "PostureTask, FrameTask in the world, and force_reference=True"
+                f"the law that follows a plan has a reference {missing!r}, and a plan gives none; "
+                "expected PostureTask, FrameTask in the world, and force_reference=True"
             )
         ref = ca.vertcat(*(values[name] for name in slots))
         return ca.Function("reference", [q, v, a, tau, lam, ends], [ca.densify(ref)])

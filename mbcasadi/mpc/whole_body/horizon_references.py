@@ -31,11 +31,12 @@ from mbcasadi.mpc.legged.ground_axes import (
     to_ground,
     to_world,
 )
+from mbcasadi.mpc.legged.planner_references import product
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
 from mbcasadi.qp.input_guard import is_bounded
 from mbcasadi.spatial import rotation
-from mbcasadi.spatial.quaternions import LEAST_MEASURED2, multiply
+from mbcasadi.spatial.quaternions import LEAST_MEASURED2
 from mbcasadi.system import System
 
 DECAY = 0.2
@@ -185,12 +186,10 @@ class HorizonReferences:
         height = self.stance[0][2, i] - self.stepping.ground_penetration
         return ca.vertcat(place, height)
 
-    def _sample(
-        self, base: Base, places: ca.SX, lifts: ca.SX, t: ca.SX, ahead: float
-    ) -> ca.SX:
+    def _sample(self, base: Base, places: ca.SX, lifts: ca.SX, t: ca.SX, ahead: float) -> ca.SX:
         """Return p of a sample."""
         time = t + ahead
-        shares = self.gait.swing_share(time)
+        shares = ca.SX(self.gait.swing_share(time))
         feet, flight = [], self.gait.flight
         for i in range(len(self.contacts)):
             begins = ahead - shares[i] * flight  # its swing, s ahead
@@ -224,9 +223,8 @@ class HorizonReferences:
         q, v = ca.SX(ca.DM(self.q0)), ca.SX.zeros(self.system.nv)
         q[place : place + 3] = to_world(self.ground, ca.vertcat(goal[:2], float(origin[2])))
         half = (goal[2] - yaw0) / 2
-        turn = (ca.cos(half), *ca.vertsplit(ca.sin(half) * ca.DM(self.ground[:, 2])))
-        start = tuple(ca.SX(float(x)) for x in self.q0[place + 3 : place + 7])
-        q[place + 3 : place + 7] = ca.vertcat(*multiply(turn, start))
+        turn = ca.vertcat(ca.cos(half), ca.sin(half) * ca.DM(self.ground[:, 2]))
+        q[place + 3 : place + 7] = product(turn, q[place + 3 : place + 7])
         velocity = rotate_about_vertical(goal[2], base.desired)
         v[dof : dof + 3] = to_world(self.ground, ca.vertcat(velocity, 0))
         R0 = self.ground @ np.array(ca.DM(self._base_pose(ca.SX(ca.DM(self.q0)))[1]))

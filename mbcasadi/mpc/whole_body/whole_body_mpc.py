@@ -7,7 +7,7 @@ and limits.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import final
 
 import casadi as ca
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import checked
 from mbcasadi.contacts.constraints import with_contacts
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
+from mbcasadi.control.limits.joint_limits import JointLimits
 from mbcasadi.control.regulators.equilibrium import equilibrium
 from mbcasadi.control.tasks.frame_task import FrameTask
 from mbcasadi.control.tasks.posture_task import PostureTask
@@ -24,7 +25,7 @@ from mbcasadi.description import Contact, Signal
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.integrators.semi_implicit import SemiImplicitStep
 from mbcasadi.mpc.legged.footsteps import SwingParameters
-from mbcasadi.mpc.legged.from_system import armature_of, gravity_of, trunk_joint
+from mbcasadi.mpc.legged.from_system import robot_weight, trunk_joint
 from mbcasadi.mpc.legged.gait import Gait
 from mbcasadi.mpc.ocp.contact_cones import ContactCones
 from mbcasadi.mpc.ocp.contact_schedule import ContactSchedule
@@ -47,6 +48,9 @@ PLANNED_FRICTION = 0.8
 
 CONE_PENALTY = 400.0
 """Price per second of a force outside its cone by the weight of the robot."""
+
+FOLLOWED_FORCE = 14.0
+"""Weight of the error of a contact force by the weight of the robot, beside accelerations."""
 
 TICKS = 10
 """Ticks of inverse dynamics in one of the plan, unless its period is given."""
@@ -124,7 +128,8 @@ def whole_body_mpc(
         q0: (nq,) pose in which the robot stands; the model's own by default.
         stepping: of the swing.
         law: a law with a reference of contact forces, whose tasks are `PostureTask` or `FrameTask`
-            in the world; by default posture and base, at a tenth of the period.
+            in the world; by default posture and base, at a tenth of the period, with the joint
+            limits among the parts.
         delay: plan ticks from a measurement to the moment at which the plan acts.
         name: a C identifier.
 
@@ -146,7 +151,8 @@ def whole_body_mpc(
             f"{len(contacts)} contacts and {len(gait.offsets)} offsets of the gait; expected the "
             "same number"
         )
-    inner = _default_law(system, contacts, period / TICKS) if law is None else law
+    limits = next((part for part in own if isinstance(part, JointLimits)), None)
+    inner = _default_law(system, contacts, period / TICKS, limits) if law is None else law
     every = _ticks(period, inner)
     planned = [replace(c, friction=PLANNED_FRICTION * c.friction) for c in contacts]
     touching = with_contacts(system, planned, pose).with_mask()
@@ -161,7 +167,9 @@ def whole_body_mpc(
     )
     standing = _standing(system, contacts, pose)
     guess = initial_guess(ocp, *_at_rest(ocp, pose, standing))
-    iteration = real_time_iteration(ocp, guess, delay=delay, solver="stagewise", name=f"{name}_plan")
+    iteration = real_time_iteration(
+        ocp, guess, delay=delay, solver="stagewise", name=f"{name}_plan"
+    )
     stand = Gait(1.0, 1.0, (0.0,) * len(contacts)) if gait is None else gait
     refs = HorizonReferences(
         ocp, touching, contacts, stand, stepping or SwingParameters(), pose, int(delay)
@@ -183,7 +191,7 @@ def whole_body_mpc(
 
 
 def _default_law(
-    system: System, contacts: Sequence[Contact], period: float
+    system: System, contacts: Sequence[Contact], period: float, limits: JointLimits | None
 ) -> InverseDynamicsQP:
     """Return inverse dynamics that follows joints, base and forces."""
     base = trunk_joint(system)
@@ -191,9 +199,15 @@ def _default_law(
     place = system.tree.joints.index(base)
     body = next(body.name for body in system.tree.bodies if place in body.joints)
     tasks = [PostureTask(kp=300.0), FrameTask(body, kind="body", kp=100.0, weight=10.0)]
-    options: dict[str, Any] = {"force_weight": 1e-3, "force_reference": True}
     return InverseDynamicsQP(
-        system, tasks, contacts, contact_damping=20.0, period=period, **options
+        system,
+        tasks,
+        contacts,
+        force_weight=FOLLOWED_FORCE / robot_weight(system) ** 2,
+        force_reference=True,
+        joint_limits=limits,
+        contact_damping=20.0,
+        period=period,
     )
 
 
@@ -227,11 +241,7 @@ def _rows(
     period: float,
 ) -> list[ProblemPart]:
     """Return the cones of the contacts, and a schedule that closes them from any height."""
-    joint = trunk_joint(system)
-    M = np.array(system.mass_matrix(system.tree.q0))
-    mass = float(M[joint.dof, joint.dof] - armature_of(system)[joint.dof])
-    weight = mass * float(np.linalg.norm(gravity_of(system)))
-    price = CONE_PENALTY * period / weight
+    price = CONE_PENALTY * period / robot_weight(system)
     scheduled = any(isinstance(part, ContactSchedule) for part in parts)
     schedule = [] if scheduled else [ContactSchedule(closing=height)]
     return [ContactCones(contacts, linear_penalty=price), *schedule]
@@ -261,9 +271,7 @@ def _with_plan(iteration: RealTimeIteration) -> RealTimeIteration:
     X, U = prediction.call([of_plan[key] for key in prediction.name_in()])
     named = {key: outputs[key] for key in finish.name_out()}
     named["plan"] = ca.vertcat(ca.vec(X[:, :-1]), ca.vec(U))
-    ended = ca.Function(
-        "finish", [*inputs.values()], [*named.values()], [*inputs], [*named]
-    )
+    ended = ca.Function("finish", [*inputs.values()], [*named.values()], [*inputs], [*named])
     stages = replace(stages, finish=ended)
     nx, nu, N = iteration.ocp.nx, iteration.ocp.nu, iteration.ocp.horizon
     states, u = iteration.ocp.names("x"), iteration.ocp.names("u")
