@@ -57,9 +57,13 @@ from mbcasadi.mpc.trajectory.reference import (
 )
 from mbcasadi.mpc.trajectory.solution import TrajectorySolution
 from mbcasadi.mpc.trajectory.tracking_mpc import time_varying_model, trajectory_mpc
+from mbcasadi.mpc.whole_body.default_cost import ActuatorForceCost, default_cost
+from mbcasadi.mpc.whole_body.swing_feet import SwingFeet
+from mbcasadi.mpc.whole_body.whole_body_mpc import WholeBodyMPC, whole_body_mpc
 from mbcasadi.qp.rows import Bounded
 
 __all__ = [
+    "ActuatorForceCost",
     "Bounded",
     "CaptureStep",
     "ContactCones",
@@ -90,6 +94,7 @@ __all__ = [
     "Start",
     "StepOptions",
     "StepParameters",
+    "SwingFeet",
     "SwingParameters",
     "TerminalSet",
     "TimeCost",
@@ -99,10 +104,12 @@ __all__ = [
     "TrajectorySolver",
     "Violation",
     "WalkingPlanner",
+    "WholeBodyMPC",
     "actuation_measure",
     "capture_point",
     "capture_step",
     "collocation_guess",
+    "default_cost",
     "deviation_output",
     "direct_collocation",
     "discrete_dynamics",
@@ -136,6 +143,7 @@ __all__ = [
     "trajectory_problem",
     "trajectory_solver",
     "walking_planner",
+    "whole_body_mpc",
 ]
 
 NOT_STARRED = ("rollout", "trot")

@@ -21,6 +21,7 @@ from mbcasadi.control.tasks.posture_task import PostureTask
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.control.tasks.task import Task
 from mbcasadi.description import Contact
+from mbcasadi.dynamics import forward_dynamics, inverse_dynamics
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.integrators.semi_implicit import SemiImplicitStep, motion_fun
 from mbcasadi.mpc.legged.gait import Gait
@@ -64,33 +65,60 @@ class Following:
 
     def function(self, name: str) -> ca.Function:
         """Return (plan, age, t) → (ref, [mask])."""
-        ocp, law = self.ocp, self.law
         plan, age, t = ca.MX.sym("plan", self.size), ca.MX.sym("age"), ca.MX.sym("t")
-        N, h, nq, nv = ocp.horizon, ocp.period, self.system.nq, self.system.nv
+        N, h = self.ocp.horizon, self.ocp.period
         k = ca.fmax(ca.fmin(ca.floor(age / h + ROUNDING), N - 1), 0)
-        X = ca.reshape(plan[: ocp.nx * N], ocp.nx, N)
-        U = ca.reshape(plan[ocp.nx * N :], ocp.nu, N)
-        x, u = X[:, k], U[:, k]
         ends = age > N * h
         tau = ca.if_else(ends, 0, ca.fmax(age - k * h, 0))
-        on = self._on(t - age + (k + 0.5) * h)
-        motion = motion_fun(self.system, self.step.treatment(h))
-        known = {"q": x[:nq], "v": x[nq : nq + nv], "u": u[: self.system.nu], "t": t}
-        known["mask"] = mask_of_contacts(self.system, self.contacts, on)
-        found = motion(**{key: known[key] for key in motion.name_in()})
-        at = self._references()(known["q"], known["v"], found["a"], tau, found["lam"], ends)
-        outputs = {"ref": at}
-        if law.mask_names:
-            others = ca.MX.ones(len(law.mask_names) - len(self.contacts))
+        q, v, a, lam, on = self._interval(plan, k, t - age)
+        outputs = {"ref": self._references()(q, v, a, tau, lam, ends)}
+        if self.law.mask_names:
+            others = ca.MX.ones(len(self.law.mask_names) - len(self.contacts))
             outputs["mask"] = ca.vertcat(on, others)
         return ca.Function(
             name, [plan, age, t], [*outputs.values()], ["plan", "age", "t"], [*outputs]
         )
 
-    def _on(self, t: ca.MX) -> ca.MX:
-        """Return (nc,) one for each contact that is on at a time, s."""
+    def predicted(self, plan: ca.MX, q: ca.MX, v: ca.MX, t: ca.MX, count: int) -> list[ca.MX]:
+        """Return the state (q, v) after a number of intervals of a plan that begins at t, s.
+
+        The law follows the plan's accelerations as far as the contacts let it, so that is how the
+        measured state moves. Under the plan's controls it would move otherwise: those of servos
+        belong to the plan's positions.
+        """
+        base, h = self.law.system.at(), self.ocp.period
+        at, dq = ca.SX.sym("q", base.nq), ca.SX.sym("dq", base.nv)
+        moved = ca.Function("moved", [at, dq], [base.integrate(at, dq)])
+        force = inverse_dynamics(base)
+        motion = forward_dynamics(self.system, treatment=self.step.treatment(h))
+        for k in range(count):
+            _, _, a, _, on = self._interval(plan, ca.MX(k), t)
+            known = {"q": q, "v": v, "t": t + (k + 0.5) * h}
+            known["mask"] = mask_of_contacts(self.system, self.contacts, on)
+            known["f"] = force(q=q, v=v, a=a)["f"]
+            v = v + h * motion(**{key: known[key] for key in motion.name_in()})["a"]
+            q = moved(q, h * v)
+        return [q, v]
+
+    def _interval(self, plan: ca.MX, k: ca.MX, start: ca.MX) -> tuple[ca.MX, ...]:
+        """Return q, v, a, multipliers and the contacts that are on of an interval.
+
+        Args:
+            plan: whose first sample is at `start`, s.
+            k: number of the interval.
+        """
+        ocp, nq, nv = self.ocp, self.system.nq, self.system.nv
+        X = ca.reshape(plan[: ocp.nx * ocp.horizon], ocp.nx, ocp.horizon)
+        U = ca.reshape(plan[ocp.nx * ocp.horizon :], ocp.nu, ocp.horizon)
+        x, u = X[:, k], U[:, k]
+        time = start + (k + 0.5) * ocp.period
         count = len(self.contacts)
-        return ca.MX.ones(count) if self.gait is None else ca.MX(self.gait.on_ground(t))
+        on = ca.MX.ones(count) if self.gait is None else ca.MX(self.gait.on_ground(time))
+        motion = motion_fun(self.system, self.step.treatment(ocp.period))
+        known = {"q": x[:nq], "v": x[nq : nq + nv], "u": u[: self.system.nu], "t": time}
+        known["mask"] = mask_of_contacts(self.system, self.contacts, on)
+        found = motion(**{key: known[key] for key in motion.name_in()})
+        return known["q"], known["v"], found["a"], found["lam"], on
 
     def _references(self) -> ca.Function:
         """Return (q, v, a, tau, lam, ends) → (ref), of states at the beginning of an interval."""

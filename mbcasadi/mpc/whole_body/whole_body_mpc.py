@@ -67,7 +67,8 @@ class WholeBodyMPC:
     Attributes:
         plan: the real-time iteration, with the output `plan`: states x_0 … x_{N-1}, then controls.
         law: inverse dynamics at the period of the joints.
-        references: (q, v, command, t, z) → (ref, z_next), p of all samples, once a plan.
+        references: (q, v, command, plan, t, z) → (q_first, v_first, ref, z_next) once a plan: the
+            state at which it begins, predicted with the plan that acts at t, and p of all samples.
         follow: (plan, age, t) → (ref, [mask]) of the law, `age` seconds after the plan's first
             sample.
         planner: (q, v, command, u, t, z) → (ref, [mask], outer_q, outer_v, outer_ref, z_next) of
@@ -167,16 +168,15 @@ def whole_body_mpc(
     )
     standing = _standing(system, contacts, pose)
     guess = initial_guess(ocp, *_at_rest(ocp, pose, standing))
-    iteration = real_time_iteration(
-        ocp, guess, delay=delay, solver="stagewise", name=f"{name}_plan"
-    )
+    iteration = real_time_iteration(ocp, guess, solver=STAGEWISE, name=f"{name}_plan")
     stand = Gait(1.0, 1.0, (0.0,) * len(contacts)) if gait is None else gait
     refs = HorizonReferences(
         ocp, touching, contacts, stand, stepping or SwingParameters(), pose, int(delay)
     )
     following = Following(inner, ocp, touching, contacts, gait, step)
     X, U = _at_rest(ocp, pose, standing)
-    references, follow = refs.function(f"{name}_references"), following.function(f"{name}_follow")
+    references = _references(f"{name}_references", refs, following)
+    follow = following.function(f"{name}_follow")
     return WholeBodyMPC(
         plan=_with_plan(iteration),
         law=inner,
@@ -289,18 +289,34 @@ def _with_plan(iteration: RealTimeIteration) -> RealTimeIteration:
     )
 
 
+def _references(name: str, refs: HorizonReferences, following: Following) -> ca.Function:
+    """Return (q, v, command, plan, t, z) → (q_first, v_first, ref, z_next)."""
+    asked = refs.function("asked")
+    inputs = {key: ca.MX.sym(key, asked.sparsity_in(key)) for key in asked.name_in()}
+    plan = ca.MX.sym("plan", following.size)
+    outputs = asked.call([*inputs.values()])
+    first = following.predicted(plan, inputs["q"], inputs["v"], inputs["t"], refs.delay)
+    q, v, command, t, z = inputs.values()
+    return ca.Function(
+        name,
+        [q, v, command, plan, t, z],
+        [*first, *outputs],
+        ["q", "v", "command", "plan", "t", "z"],
+        ["q_first", "v_first", "ref", "z_next"],
+    )
+
+
 def _planner(
     name: str, references: ca.Function, follow: ca.Function, periods: tuple[float, float]
 ) -> ca.Function:
     """Return (q, v, command, u, t, z) → (ref, [mask], outer_q, outer_v, outer_ref, z_next)."""
-    sizes = {key: references.size1_in(key) for key in ("q", "v", "command")}
-    sizes |= {"u": follow.size1_in("plan"), "t": 1, "z": references.size1_in("z")}
-    inputs = {key: ca.MX.sym(key, n) for key, n in sizes.items()}
+    names = {key: "u" if key == "plan" else key for key in references.name_in()}
+    inputs = {names[key]: ca.MX.sym(key, references.sparsity_in(key)) for key in names}
     slow, fast = periods
     age = inputs["t"] - slow * ca.floor(inputs["t"] / slow + 0.25 * fast / slow)
-    asked = references(**{key: inputs[key] for key in references.name_in()})
+    asked = references(**{key: inputs[name] for key, name in names.items()})
     followed = follow(plan=inputs["u"], age=age, t=inputs["t"])
     outputs = {key: followed[key] for key in follow.name_out()}
-    outputs |= {"outer_q": inputs["q"], "outer_v": inputs["v"], "outer_ref": asked["ref"]}
+    outputs |= {"outer_q": asked["q_first"], "outer_v": asked["v_first"], "outer_ref": asked["ref"]}
     outputs["z_next"] = ca.if_else(age < fast / 2, asked["z_next"], inputs["z"])
     return ca.Function(name, [*inputs.values()], [*outputs.values()], [*inputs], [*outputs])

@@ -1,0 +1,155 @@
+"""What a gait and a command ask of each sample of a horizon."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+from support.small_walker import LEGS, small_walker, standing_pose
+
+import mbcasadi as mb
+from mbcasadi import mpc
+from mbcasadi.mpc.whole_body.horizon_references import DECAY, HorizonReferences
+
+H, N, STANCE, PERIOD = 0.02, 12, 0.24, 0.4
+GAIT = mpc.Gait(PERIOD, STANCE / PERIOD, (0.0, 0.5, 0.5, 0.0), start=0.1)
+FLIGHT = PERIOD - STANCE
+STEPPING = mpc.SwingParameters(height=0.05, feedback=0.1, reach=10.0, max_drift=10.0)
+
+
+def walker(normal=(0.0, 0.0, 1.0)):
+    """Return references, the pose, and slices of p at a sample, on a ground of some tilt."""
+    turn = Rotation.align_vectors([normal], [[0, 0, 1]])[0]
+    system = mb.read_mjcf(small_walker())
+    q0 = standing_pose(system)
+    q0[:3] = turn.apply(q0[:3])
+    q0[3:7] = turn.as_quat(scalar_first=True)
+    feet = [mb.Contact(name, friction=0.6, normal=tuple(normal)) for name in LEGS]
+    touching = mb.with_contacts(system, feet, q0).with_mask()
+    parts = [mpc.Cost(Q=np.ones(2 * system.nv)), mpc.SwingFeet(feet, [1.0, 1.0, 1.0])]
+    ocp = mpc.optimal_control_problem(touching, N, H, parts, step=mpc.SemiImplicitStep())
+    refs = HorizonReferences(ocp, touching, feet, GAIT, STEPPING, q0, 0)
+    ends = np.cumsum([0, *(slot.size for slot in ocp.slots)])
+    slices = {
+        slot.name: slice(a, b) for slot, a, b in zip(ocp.slots, ends[:-1], ends[1:], strict=True)
+    }
+    return refs, refs.function("references"), q0, slices, turn
+
+
+@pytest.fixture(scope="module")
+def level():
+    return walker()
+
+
+def samples(function, q, v, command, t, z):
+    """Return p (N + 1, np), and z_next."""
+    ref, z_next = function(q, v, command, t, z)
+    return ref.full().reshape(N + 1, -1), z_next.full().ravel()
+
+
+def moved(q, v, z, turn, way):
+    """Return state and z, turned about the vertical and displaced."""
+    q, v, z = q.copy(), v.copy(), z.copy()
+    q[:3] = turn.apply(q[:3]) + way
+    q[3:7] = (turn * Rotation.from_quat(q[3:7], scalar_first=True)).as_quat(scalar_first=True)
+    v[:3] = turn.apply(v[:3])
+    z[:12] = (turn.apply(z[:12].reshape(4, 3)) + way).ravel()
+    z[12:14] = (turn.apply([*z[12:14], 0]) + way)[:2]
+    z[14] += turn.as_rotvec()[2]
+    return q, v, z
+
+
+def test_a_robot_that_steps_in_place_is_asked_for_the_same_a_sample_later(level):
+    """Samples are moments, and not places in a row."""
+    refs, function, q0, slices, _ = level
+    now = samples(function, q0, np.zeros(18), [0, 0, 0], 0.3, refs.z0)
+    later = samples(function, q0, np.zeros(18), [0, 0, 0], 0.3 + H, now[1])
+    for name in ("setpoint.q", "setpoint.v", "feet", "mask"):
+        np.testing.assert_allclose(now[0][1:, slices[name]], later[0][:-1, slices[name]], atol=1e-9)
+
+
+def test_a_mask_is_that_of_the_gait_in_the_middle_of_an_interval(level):
+    refs, function, q0, slices, _ = level
+    p, _ = samples(function, q0, np.zeros(18), [0, 0, 0], 0.02, refs.z0)
+    middle = 0.02 + (np.arange(N + 1) + 0.5) * H
+    phase = np.mod((middle[:, None] - 0.1) / PERIOD + np.array([0, 0.5, 0.5, 0]), 1)
+    on = (phase < STANCE / PERIOD) | (middle[:, None] < 0.1)
+    names = {name: on[:, i].astype(float) for i, name in enumerate(LEGS)}
+    np.testing.assert_array_equal(p[:, slices["mask"]], mb.row_mask(refs.system, names))
+    assert 0 < on.mean() < 1
+
+
+def test_references_turn_and_move_with_the_robot(level):
+    """Nothing depends on where the world's axes are."""
+    refs, function, q0, slices, _ = level
+    rng = np.random.default_rng(1)
+    v, command, z = rng.normal(size=18), rng.normal(size=3), refs.z0
+    turn, way = Rotation.from_rotvec([0, 0, 0.7]), np.array([2.0, -1.0, 0.0])
+    p, z_next = samples(function, q0, v, command, 0.3, z)
+    q_t, v_t, z_t = moved(q0, v, z, turn, way)
+    p_t, z_next_t = samples(function, q_t, v_t, command, 0.3, z_t)
+    for k in range(N + 1):
+        feet = p[k, slices["feet"]].reshape(4, 3)
+        np.testing.assert_allclose(
+            p_t[k, slices["feet"]].reshape(4, 3), turn.apply(feet) + way, atol=1e-9
+        )
+        pose, pose_t = (x[k, slices["setpoint.q"]] for x in (p, p_t))
+        np.testing.assert_allclose(pose_t[:3], turn.apply(pose[:3]) + way, atol=1e-9)
+        turned = turn * Rotation.from_quat(pose[3:7], scalar_first=True)
+        apart = turned.inv() * Rotation.from_quat(pose_t[3:7], scalar_first=True)
+        assert apart.magnitude() < 1e-9
+        speed, speed_t = (x[k, slices["setpoint.v"]] for x in (p, p_t))
+        np.testing.assert_allclose(speed_t[:3], turn.apply(speed[:3]), atol=1e-9)
+        np.testing.assert_allclose(speed_t[3:], speed[3:], atol=1e-9)
+    np.testing.assert_allclose(moved(q0, v, z_next, turn, way)[2], z_next_t, atol=1e-9)
+
+
+def test_a_swing_leads_from_where_a_foot_left_to_below_its_hip(level):
+    """The foothold of a body that drifts is in closed form; FR swings 0.1 s after FL."""
+    refs, function, q0, slices, _ = level
+    t, v = 0.1 + STANCE, np.zeros(18)  # FL and RR leave the ground
+    v[:2] = 0.3, -0.2
+    lift = refs.z0.copy()
+    lift[:3] += [0.01, 0.02, 0.0]  # where FL left it
+    p, _ = samples(function, q0, v, [0.2, 0.1, 0.0], t + H, lift)
+    share = (H + np.arange(6) * H) / FLIGHT
+    along = share**3 * (10 - 15 * share + 6 * share**2)
+    feet = p[:6, slices["feet"]].reshape(6, 4, 3)[:, 0]
+    target = lift[:3] + (feet[5] - lift[:3]) / along[5]
+    ahead = FLIGHT - H
+    left, excess = np.exp(-ahead / DECAY), np.array([0.3, -0.2]) - [0.2, 0.1]
+    hip = refs.hips[:, 0]
+    below = q0[:2] + ahead * np.array([0.2, 0.1]) + DECAY * (1 - left) * excess + hip
+    step = STANCE / 2 * np.array([0.2, 0.1]) + 0.1 * left * excess
+    np.testing.assert_allclose(target[:2], below + step, atol=1e-9)
+    bump = 64 * 0.05 * share**3 * (1 - share) ** 3
+    np.testing.assert_allclose(feet[:, 2], lift[2] + bump, atol=1e-9)
+
+
+def test_on_a_slope_all_is_as_on_level_ground_in_its_axes(level):
+    rng, (refs, function, q0, slices, _) = np.random.default_rng(2), level
+    tilted, on_slope, q_s, _, turn = walker((0.2, -0.1, 1.0))
+    ground = tilted.ground
+    v, command = rng.normal(size=18), rng.normal(size=3)
+    v_s = np.concatenate([turn.apply(v[:3]), v[3:]])
+    p, _ = samples(function, q0, v, command, 0.3, refs.z0)
+    p_s, _ = samples(on_slope, q_s, v_s, command, 0.3, tilted.z0)
+    yaw = Rotation.from_matrix(ground.T @ turn.as_matrix())  # of the robot in axes of the slope
+    assert np.abs(yaw.as_rotvec()[:2]).max() < 1e-9
+    feet, feet_s = (x[:, slices["feet"]].reshape(-1, 3) for x in (p, p_s))
+    np.testing.assert_allclose(feet_s, turn.apply(feet), atol=1e-9)
+    q, q_t = (x[:, slices["setpoint.q"]] for x in (p, p_s))
+    np.testing.assert_allclose(q_t[:, :3], turn.apply(q[:, :3]), atol=1e-9)
+    np.testing.assert_allclose(
+        p_s[:, slices["setpoint.v"]][:, 3:], p[:, slices["setpoint.v"]][:, 3:], atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("bad", ["q", "v", "command", "t"])
+def test_a_bad_measurement_leaves_the_state_as_it_was(level, bad):
+    refs, function, q0, _, _ = level
+    inputs = {"q": q0, "v": np.zeros(18), "command": np.zeros(3), "t": 0.3, "z": refs.z0 + 0.01}
+    inputs[bad] = np.full(np.shape(inputs[bad]), np.nan)
+    z_next = function(**inputs)["z_next"]
+    np.testing.assert_array_equal(z_next.full().ravel(), refs.z0 + 0.01)
+    assert function.is_a("SXFunction")
+    assert isinstance(z_next, ca.DM)
