@@ -41,8 +41,8 @@ JOINTS, JOINT_RATES = 2.0, 0.7
 FORCES = 0.5
 """Weight of each actuator force, times 1/p_max²."""
 
-END = 0.3
-"""s, of the cost of a state per second, which it counts at the end of the horizon."""
+END = 1.8
+"""Time whose cost a state counts at the end of the horizon, times √(ℓ / g)."""
 
 FEET = (2.2, 2.2, 9.0)
 """Weights of a swinging foot's place along the ground and over it, times 1/ℓ²."""
@@ -98,7 +98,7 @@ def default_cost(
     Q[system.nv + joint.dof : system.nv + joint.dof + 6] = np.array(BASE_RATES) * rate_units
     force = largest_forces(system, pose, robot_weight(system) * length)
     return (
-        Cost(Q=Q, Q_end=END * Q),
+        Cost(Q=Q, Q_end=END * np.sqrt(length / g) * Q),
         SwingFeet(tuple(contacts), np.array(FEET) / length**2),
         ActuatorForceCost(FORCES / force**2),
     )

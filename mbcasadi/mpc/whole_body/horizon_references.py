@@ -39,11 +39,6 @@ from mbcasadi.spatial import rotation
 from mbcasadi.spatial.quaternions import LEAST_MEASURED2
 from mbcasadi.system import System
 
-DECAY = 0.2
-"""s, time T_d in which an excess of speed is taken to decay."""
-
-COMMAND = ("vx", "vy", "turn")
-
 
 class Base(NamedTuple):
     """The free body at a tick, in axes of the ground: (3,) place, (2,) velocity, yaw, its goal.
@@ -70,6 +65,7 @@ class HorizonReferences:
         gait, stepping: of the feet.
         q0: (nq,) pose in which all stand.
         delay: intervals from a measurement to the first sample.
+        decay: T_d, s.
     """
 
     ocp: OptimalControlProblem
@@ -79,6 +75,7 @@ class HorizonReferences:
     stepping: SwingParameters
     q0: Array
     delay: int
+    decay: float
 
     @cached_property
     def ground(self) -> Array:
@@ -178,11 +175,11 @@ class HorizonReferences:
         desired = rotate_about_vertical(yaw, base.desired)
         way = rotate_about_vertical(base.yaw + base.spin * ahead / 2, base.desired) * ahead
         excess = base.velocity - rotate_about_vertical(base.yaw, base.desired)
-        left = ca.exp(-ca.fmax(ahead, 0) / DECAY)
+        left = ca.exp(-ca.fmax(ahead, 0) / self.decay)
         hip = rotate_about_vertical(yaw + half_stance * base.spin, ca.SX(ca.DM(self.hips[:, i])))
         step = half_stance * desired + self.stepping.feedback * left * excess
         step *= ca.fmin(1, self.stepping.reach / ca.fmax(ca.norm_2(step), 1e-9))
-        place = base.place[:2] + way + DECAY * (1 - left) * excess + hip + step
+        place = base.place[:2] + way + self.decay * (1 - left) * excess + hip + step
         height = self.stance[0][2, i] - self.stepping.ground_penetration
         return ca.vertcat(place, height)
 

@@ -25,7 +25,7 @@ from mbcasadi.description import Contact, Signal
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.integrators.semi_implicit import SemiImplicitStep
 from mbcasadi.mpc.legged.footsteps import SwingParameters
-from mbcasadi.mpc.legged.from_system import robot_weight, trunk_joint
+from mbcasadi.mpc.legged.from_system import gravity_of, robot_weight, trunk_joint
 from mbcasadi.mpc.legged.gait import Gait
 from mbcasadi.mpc.ocp.contact_cones import ContactCones
 from mbcasadi.mpc.ocp.contact_schedule import ContactSchedule
@@ -51,6 +51,9 @@ CONE_PENALTY = 400.0
 
 FOLLOWED_FORCE = 14.0
 """Weight of the error of a contact force by the weight of the robot, beside accelerations."""
+
+EXCESS_DECAY = 1.2
+"""Time in which an excess of speed is taken to decay, by √(height of the base / g)."""
 
 TICKS = 10
 """Ticks of inverse dynamics in one of the plan, unless its period is given."""
@@ -127,7 +130,7 @@ def whole_body_mpc(
             an exact price.
         gait: of the contacts; all stand by default.
         q0: (nq,) pose in which the robot stands; the model's own by default.
-        stepping: of the swing.
+        stepping: of the swing; by default in proportion to the height of the base over the feet.
         law: a law with a reference of contact forces, whose tasks are `PostureTask` or `FrameTask`
             in the world; by default posture and base, at a tenth of the period, with the joint
             limits among the parts.
@@ -147,14 +150,10 @@ def whole_body_mpc(
     assert system.tree is not None
     pose = column("q0", system.tree.q0 if q0 is None else q0, system.nq)
     height = standing_height(system, contacts, pose)
-    if gait is not None and len(gait.offsets) != len(contacts):
-        raise ProblemError(
-            f"{len(contacts)} contacts and {len(gait.offsets)} offsets of the gait; expected the "
-            "same number"
-        )
     limits = next((part for part in own if isinstance(part, JointLimits)), None)
     inner = _default_law(system, contacts, period / TICKS, limits) if law is None else law
     every = _ticks(period, inner)
+    _require_contacts(contacts, gait, inner)
     planned = [replace(c, friction=PLANNED_FRICTION * c.friction) for c in contacts]
     touching = with_contacts(system, planned, pose).with_mask()
     step = SemiImplicitStep()
@@ -170,8 +169,10 @@ def whole_body_mpc(
     guess = initial_guess(ocp, *_at_rest(ocp, pose, standing))
     iteration = real_time_iteration(ocp, guess, solver=STAGEWISE, name=f"{name}_plan")
     stand = Gait(1.0, 1.0, (0.0,) * len(contacts)) if gait is None else gait
+    time = float(np.sqrt(height / np.linalg.norm(gravity_of(system))))
+    swing = _default_stepping(height, time) if stepping is None else stepping
     refs = HorizonReferences(
-        ocp, touching, contacts, stand, stepping or SwingParameters(), pose, int(delay)
+        ocp, touching, contacts, stand, swing, pose, int(delay), EXCESS_DECAY * time
     )
     following = Following(inner, ocp, touching, contacts, gait, step)
     X, U = _at_rest(ocp, pose, standing)
@@ -188,6 +189,17 @@ def whole_body_mpc(
         every=every,
         delay=int(delay),
     )
+
+
+def _default_stepping(height: float, time: float) -> SwingParameters:
+    """Return the parameters of a swing for a robot of some size.
+
+    Args:
+        height: of the base over its feet, m.
+        time: √(height / g), s.
+    """
+    swing, reach, drift = (share * height for share in (0.2, 0.6, 0.4))
+    return SwingParameters(height=swing, feedback=0.6 * time, reach=reach, max_drift=drift)
 
 
 def _default_law(
@@ -209,6 +221,22 @@ def _default_law(
         contact_damping=20.0,
         period=period,
     )
+
+
+def _require_contacts(
+    contacts: Sequence[Contact], gait: Gait | None, law: InverseDynamicsQP
+) -> None:
+    """Raise `ProblemError` unless gait and law are of these contacts."""
+    if gait is not None and len(gait.offsets) != len(contacts):
+        raise ProblemError(
+            f"{len(contacts)} contacts and {len(gait.offsets)} offsets of the gait; expected the "
+            "same number"
+        )
+    names, of_law = ([contact.frame for contact in each] for each in (contacts, law.contacts))
+    if of_law != names:
+        raise ProblemError(
+            f"the law has the contacts {of_law}; expected those of the plan, {names}"
+        )
 
 
 def _ticks(period: float, law: InverseDynamicsQP) -> int:

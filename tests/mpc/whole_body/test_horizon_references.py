@@ -8,11 +8,11 @@ from support.small_walker import LEGS, small_walker, standing_pose
 
 import mbcasadi as mb
 from mbcasadi import mpc
-from mbcasadi.mpc.whole_body.horizon_references import DECAY, HorizonReferences
+from mbcasadi.mpc.whole_body.horizon_references import HorizonReferences
 
 H, N, STANCE, PERIOD = 0.02, 12, 0.24, 0.4
 GAIT = mpc.Gait(PERIOD, STANCE / PERIOD, (0.0, 0.5, 0.5, 0.0), start=0.1)
-FLIGHT = PERIOD - STANCE
+FLIGHT, DECAY = PERIOD - STANCE, 0.2
 STEPPING = mpc.SwingParameters(height=0.05, feedback=0.1, reach=10.0, max_drift=10.0)
 
 
@@ -27,7 +27,7 @@ def walker(normal=(0.0, 0.0, 1.0)):
     touching = mb.with_contacts(system, feet, q0).with_mask()
     parts = [mpc.Cost(Q=np.ones(2 * system.nv)), mpc.SwingFeet(feet, [1.0, 1.0, 1.0])]
     ocp = mpc.optimal_control_problem(touching, N, H, parts, step=mpc.SemiImplicitStep())
-    refs = HorizonReferences(ocp, touching, feet, GAIT, STEPPING, q0, 0)
+    refs = HorizonReferences(ocp, touching, feet, GAIT, STEPPING, q0, 0, DECAY)
     ends = np.cumsum([0, *(slot.size for slot in ocp.slots)])
     slices = {
         slot.name: slice(a, b) for slot, a, b in zip(ocp.slots, ends[:-1], ends[1:], strict=True)

@@ -1,0 +1,192 @@
+"""A plan of the whole robot and the law that follows it: what they are made of, and in MuJoCo."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from support.small_walker import LEGS, small_walker, standing_pose
+
+import mbcasadi as mb
+from mbcasadi import models, mpc
+from mbcasadi.control import InverseDynamicsQP, PostureTask
+from mbcasadi.errors import ProblemError
+from mbcasadi.validation import ScenarioOptions, outer_law
+
+N, H = 5, 0.02
+GAIT = mpc.trot(0.4, duty=0.6, start=0.1)
+
+
+def robot(scale=1.0, **options):
+    """Return MPC of the small walker, lengths `scale` times as large, times as its root."""
+    system = mb.read_mjcf(small_walker(scale))
+    q0, root = standing_pose(system, scale), scale**0.5
+    feet = [mb.Contact(name, friction=0.6, sides=4) for name in LEGS]
+    gait = mpc.trot(0.4 * root, duty=0.6, start=0.1 * root)
+    return mpc.whole_body_mpc(system, N, H * root, feet, gait=gait, q0=q0, **options), q0
+
+
+@pytest.fixture(scope="module")
+def walker():
+    return robot()
+
+
+@pytest.fixture(scope="module")
+def rolled_out(walker):
+    """Return a plan that is a motion under random controls, its states (N + 1, nx) and controls."""
+    (whole, q0), rng = walker, np.random.default_rng(3)
+    ocp = whole.plan.ocp
+    x = np.concatenate([q0, 0.2 * rng.normal(size=18)])
+    U = whole.u0[-12 * N :].reshape(N, 12) + rng.normal(size=(N, 12))
+    P = np.array(whole.references(q0, x[19:], [0.1, 0, 0], whole.u0, 0.34, whole.z0)[2])
+    P, X = P.reshape(N + 1, -1), [x]
+    for k in range(N):
+        X.append(np.array(ocp.dynamics(X[-1], U[k], P[k])).ravel())
+    return np.concatenate([np.ravel(X[:-1]), U.ravel()]), np.array(X), U
+
+
+def followed(whole, plan, age):
+    """Return the slices of the law's reference at an age of a plan that began at 0.34 + H."""
+    ref, _ = whole.follow(plan, age, 0.34 + H + age)
+    return {name: ref.full().ravel()[place] for name, place in whole.law.reference_slices.items()}
+
+
+@pytest.mark.parametrize("k", range(N))
+def test_a_law_that_follows_is_asked_for_the_states_of_the_plan(walker, rolled_out, k):
+    (whole, _), (plan, X, _) = walker, rolled_out
+    system = whole.law.system
+    for age, x in ((k * H, X[k]), ((k + 1 - 1e-5) * H, X[k + 1])):
+        ref = followed(whole, plan, age)
+        near = 1e-9 if age == k * H else 1e-2
+        q, v = x[:19], x[19:]
+        twist = np.array(system.frame("trunk", "body").velocity(q, v)).ravel()
+        np.testing.assert_allclose(ref["posture.q"], q[7:], atol=near)
+        np.testing.assert_allclose(ref["posture.v"], v[6:], atol=near)
+        np.testing.assert_allclose(ref["trunk.position"], q[:3], atol=near)
+        np.testing.assert_allclose(ref["trunk.velocity"], twist[:3], atol=near)
+        np.testing.assert_allclose(ref["trunk.angular_velocity"], twist[3:], atol=near)
+
+
+def test_its_accelerations_and_forces_are_those_of_newton_and_euler(walker, rolled_out):
+    (whole, _), (plan, X, U) = walker, rolled_out
+    system = whole.law.system
+    for k in range(N):
+        ref, (q, v) = followed(whole, plan, k * H), (X[k, :19], X[k, 19:])
+        R = np.array(system.frame("trunk", "body").pose(q)[1])
+        a = np.concatenate(
+            [ref["trunk.acceleration"], R.T @ ref["trunk.angular_acceleration"], ref["posture.a"]]
+        )
+        asked = np.array(mb.inverse_dynamics(system)(q, v, a)).ravel()
+        given = np.array(system.actuation(q)).reshape(18, 12) @ U[k]
+        for foot, (n, t1, t2) in zip(LEGS, ref["force"].reshape(4, 3), strict=True):
+            J = np.array(system.frame(foot).jacobian(q))[:3]
+            given += J.T @ [t1, t2, n]
+        np.testing.assert_allclose(asked, given, atol=1e-6 * np.abs(asked).max())
+
+
+def test_behind_its_end_a_plan_is_a_pose_that_is_held(walker, rolled_out):
+    (whole, _), (plan, X, _) = walker, rolled_out
+    ref = followed(whole, plan, (N + 2) * H)
+    np.testing.assert_allclose(ref["posture.q"], X[N - 1, 7:19], atol=1e-12)
+    for name in ("posture.v", "posture.a", "trunk.velocity", "trunk.acceleration"):
+        np.testing.assert_allclose(ref[name], 0.0, atol=1e-12)
+
+
+def test_a_state_is_predicted_to_the_moment_at_which_a_plan_acts(walker, rolled_out):
+    """On the plan it is the plan's next state; feet that stand do not move, whatever it says."""
+    (whole, _), (plan, X, _) = walker, rolled_out
+    t = 0.34 + H
+    q, v = (
+        np.array(x).ravel()
+        for x in whole.references(X[0, :19], X[0, 19:], [0, 0, 0], plan, t, whole.z0)[:2]
+    )
+    np.testing.assert_allclose(q, X[1, :19], atol=1e-8)
+    np.testing.assert_allclose(v, X[1, 19:], atol=1e-6)
+    rng = np.random.default_rng(4)
+    q, v = X[0, :19], rng.normal(size=18)
+    after = [np.array(x).ravel() for x in whole.references(q, v, [0, 0, 0], plan, t, whole.z0)[:2]]
+    on = np.array(GAIT.on_ground(t + H / 2)).ravel()
+    speeds = [
+        np.linalg.norm(np.array(whole.law.system.frame(foot).velocity(q, after[1]))[:3])
+        for foot in LEGS
+    ]
+    heights = [whole.law.system.frame(foot).pose(q)[0].full()[2, 0] for foot in LEGS]
+    pulled = 0.3 * np.abs(np.array(heights) - 0.015).max() / H
+    assert all(speed < 0.15 + pulled for speed, stands in zip(speeds, on, strict=True) if stands)
+    assert all(speed > 0.3 for speed, stands in zip(speeds, on, strict=True) if not stands)
+
+
+def test_the_default_cost_has_no_unit_of_length():
+    """A robot twice as large, times as the root, plans torques sixteen times as large."""
+    plans, velocity = [], np.array([0.2, 0.1, -0.1])
+    for scale in (1.0, 2.0):
+        whole, q0 = robot(scale)
+        root = scale**0.5
+        v = np.zeros(18)
+        v[:3] = velocity * root
+        _, _, ref, _ = whole.references(q0, v, [0, 0, 0], whole.u0, 0.3 * root, whole.z0)
+        z = whole.plan.controller.z0
+        for _ in range(3):
+            sol = whole.plan.function(q=q0, v=v, ref=ref, z=z)
+            z = sol["z_next"]
+        assert int(sol["status"]) == 0
+        plans.append(np.array(sol["u"]).ravel() / scale**4)
+    np.testing.assert_allclose(plans[1], plans[0], rtol=1e-4, atol=1e-4 * np.abs(plans[0]).max())
+
+
+def test_what_has_no_whole_body_mpc_is_refused(walker):
+    system = walker[0].law.system.at()
+    q0 = standing_pose(system)
+    feet = [mb.Contact(name, friction=0.6, sides=4) for name in LEGS]
+    upside_down = np.concatenate([q0[:3], [0.0, 1.0, 0.0, 0.0], q0[7:]])
+    four_bar = mb.read_mjcf(models.path("four_bar"))
+    free = {"period": 0.003, "force_weight": 1e-3}
+    cases = [
+        ("free joint", four_bar, feet, {}),
+        ("no contacts", system, [], {}),
+        ("2 offsets", system, feet, {"gait": mpc.Gait(0.4, 0.6, (0.0, 0.5))}),
+        (
+            "not a multiple",
+            system,
+            feet,
+            {"law": InverseDynamicsQP(system, [PostureTask()], feet, **free)},
+        ),
+        ("over its feet", system, feet, {"q0": upside_down}),
+    ]
+    for message, mechanism, parts, options in cases:
+        with pytest.raises(ProblemError, match=message):
+            mpc.whole_body_mpc(
+                mechanism, N, H, parts, **({"q0": q0} if mechanism is system else {}) | options
+            )
+    other = mb.Contact("FL", friction=0.6)
+    law = InverseDynamicsQP(system, [PostureTask()], [other], period=0.002, force_weight=1e-3)
+    with pytest.raises(ProblemError, match="contacts"):
+        mpc.whole_body_mpc(system, N, H, feet, q0=q0, law=law)
+
+
+def test_a_quadruped_trots_in_mujoco_as_it_is_told():
+    """Ten per cent heavier than its model, torques one tick and plans one plan late."""
+    path = models.path("quadruped")
+    system = mb.read_mjcf(path)
+    stand = system.tree.keyframes["stand"]
+    feet = [mb.Contact(name, friction=0.6, sides=4) for name in LEGS]
+    gait = mpc.trot(0.48, duty=0.58, start=0.1)
+    whole = mpc.whole_body_mpc(system, 12, 0.02, feet, gait=gait, q0=stand)
+    with outer_law(whole.plan, whole, [0.4, 0.0, 0.3]) as outer:
+        above = ScenarioOptions(outer=outer)
+        run = mb.validate(
+            whole.law, path, 1.6, q0=stand, delay=1, perturb={"mass": 0.1}, scenario=above
+        ).runs[0]
+        statuses = np.ravel(outer.record["status"])
+    r, late = run.recording, run.recording.t > 0.8
+    assert np.all(statuses == 0)
+    assert np.all(r.status == 0)
+    quat = r.q[:, 3:7]
+    upright = 1 - 2 * (quat[:, 1] ** 2 + quat[:, 2] ** 2)
+    yaw = 2 * np.arctan2(quat[:, 3], quat[:, 0])
+    ahead = np.cos(yaw) * r.v[:, 0] + np.sin(yaw) * r.v[:, 1]
+    assert upright.min() > 0.99
+    assert abs(r.q[late, 2].mean() - stand[2]) < 0.02  # m
+    assert abs(ahead[late].mean() - 0.4) < 0.05  # m/s
+    assert abs(np.gradient(yaw, r.t)[late].mean() - 0.3) < 0.05  # rad/s
+    swung = [np.ptp(r.mask[late][:, i]) for i in range(4)]
+    assert min(swung) == 1.0
+    assert isinstance(whole.function, ca.Function)
