@@ -89,7 +89,7 @@ def plugin_files(law: CLaw, example: Mapping[str, ArrayLike]) -> dict[str, str]:
         ExportError: no plugin of MuJoCo can call this law, or the reference is missing.
     """
     require_plugin(law, example)
-    inputs = _user_inputs(law, example_inputs(law, example))
+    inputs = _user_inputs(law, example_inputs(law.inputs, law.defaults, example))
     return {
         f"{law.name}_mujoco.c": _plugin_c(law, inputs),
         f"{law.name}_mujoco.xml": _plugin_xml(law, inputs),

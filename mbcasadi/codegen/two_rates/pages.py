@@ -1,0 +1,104 @@
+"""The files beside the C of two rates: example, build file and README."""
+
+from collections.abc import Mapping
+from itertools import zip_longest
+
+from numpy.typing import ArrayLike
+
+from mbcasadi.codegen.c_interface import Port, arguments, law_template
+from mbcasadi.codegen.example_run import example_inputs
+from mbcasadi.codegen.folder_pages import signal_row
+from mbcasadi.codegen.manifest import DEFAULT_FLAGS, LARGE_FLAGS, recommended_flags
+from mbcasadi.codegen.text import constant
+from mbcasadi.codegen.two_rates.interface import Interface
+from mbcasadi.codegen.two_rates.source import two_rates_doubles, two_rates_template
+
+PLANS = 10
+"""Periods of the plan that the example runs."""
+
+
+def two_rates_main(interface: Interface, example: Mapping[str, ArrayLike]) -> str:
+    """Return `main.c`.
+
+    Raises:
+        UnknownNameError, ShapeError: the example's inputs do not fit.
+    """
+    inputs = _unique(interface.plan_inputs, interface.tick_inputs)
+    outputs = _unique(interface.plan_outputs, interface.tick_outputs)
+    start = example_inputs(inputs, _defaults(interface), example)
+    declared = [
+        "  " + constant("double", port.identifier, start[port.name].tolist()) for port in inputs
+    ]
+    declared += [f"  double {port.identifier}[{max(1, port.size)}] = {{0}};\n" for port in outputs]
+    values = _calls(interface) | {
+        "ticks": PLANS * interface.every,
+        "size": interface.law.nu,
+        "declarations": "".join(declared),
+    }
+    return two_rates_template(interface, "main.c.in", values)
+
+
+def _unique(*sides: tuple[Port, ...]) -> list[Port]:
+    """Return the ports of both functions, each name once."""
+    return [*{port.name: port for side in sides for port in side}.values()]
+
+
+def _defaults(interface: Interface) -> dict[str, ArrayLike]:
+    return {**interface.plan.defaults, **interface.law.defaults}
+
+
+def _calls(interface: Interface) -> dict[str, str | int]:
+    plan = (*interface.plan_inputs, *interface.plan_outputs)
+    tick = (*interface.tick_inputs, *interface.tick_outputs)
+    return {"plan_arguments": arguments(plan), "tick_arguments": arguments(tick)}
+
+
+def two_rates_flags(interface: Interface) -> tuple[str, ...]:
+    """Return the optimisation with which all sources compile in reasonable time."""
+    flags = [recommended_flags(law) for law in interface.parts.values()]
+    return LARGE_FLAGS if LARGE_FLAGS in flags else DEFAULT_FLAGS
+
+
+def two_rates_cmake(interface: Interface) -> str:
+    """Return `CMakeLists.txt`: each law with an optimisation of its own."""
+    laws = interface.parts.values()
+    slow = [law.name for law in laws if recommended_flags(law) == LARGE_FLAGS]
+    own = [
+        f"set_source_files_properties({name}.c PROPERTIES COMPILE_OPTIONS {LARGE_FLAGS[0]})\n"
+        for name in slow
+    ]
+    return law_template(
+        interface.law,
+        "CMakeLists.txt.in",
+        {
+            "name": interface.name,
+            "NAME": interface.name.upper(),
+            "daqp": "".join(own),
+            "optimisation": " ".join(DEFAULT_FLAGS),
+            "more_sources": "".join(f" {law.name}.c" for law in laws),
+            "more_headers": "".join(f" {law.name}.h" for law in laws),
+        },
+    )
+
+
+def two_rates_readme(interface: Interface) -> str:
+    """Return `README.md`."""
+    statuses = zip_longest(interface.plan.statuses, interface.law.statuses, fillvalue="")
+    rows = [
+        signal_row(f"{function}, {side}", port)
+        for function, inputs, outputs in (
+            ("plan", interface.plan_inputs, interface.plan_outputs),
+            ("tick", interface.tick_inputs, interface.tick_outputs),
+        )
+        for side, ports in (("in", inputs), ("out", outputs))
+        for port in ports
+    ]
+    sources = [interface.name, *(law.name for law in interface.parts.values())]
+    values = _calls(interface) | {
+        "optimisation": " ".join(two_rates_flags(interface)),
+        "sources": " ".join(f"{name}.c" for name in sources),
+        "bytes": 8 * two_rates_doubles(interface),
+        "statuses": "".join(f"| {k} | {p} | {t} |\n" for k, (p, t) in enumerate(statuses)),
+        "signals": "\n".join(rows),
+    }
+    return two_rates_template(interface, "README.md.in", values)

@@ -1,0 +1,231 @@
+"""An exported folder of two rates, as an object that builds, loads and runs it."""
+
+import ctypes
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypedDict
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mbcasadi.argument_kinds import checked
+from mbcasadi.codegen.builder import STANDARD, compile_with_estimate, file_key
+from mbcasadi.codegen.calls import BYTES, input_columns, load_library, pointer
+from mbcasadi.codegen.compiler import BuildResult, find_compiler
+from mbcasadi.codegen.folder import BUILD_FOLDER
+from mbcasadi.codegen.manifest import Manifest, SignalEntry
+from mbcasadi.errors import ExportError
+from mbcasadi.platforms import identity_flags, library_name, platform_of, program_name
+from mbcasadi.short_text import summarised, with_table
+
+Array = NDArray[np.float64]
+
+
+class TwoRatesManifest(TypedDict):
+    """What `manifest.json` holds; `inputs` and `outputs` are those of a tick."""
+
+    format: str
+    name: str
+    signature: str
+    period: float
+    plan_period: float
+    every: int
+    delay: int
+    latest: float
+    plan_inputs: list[SignalEntry]
+    plan_outputs: list[SignalEntry]
+    inputs: list[SignalEntry]
+    outputs: list[SignalEntry]
+    memory_bytes: int
+    stack_bytes: dict[str, int]
+    flags: list[str]
+    parts: dict[str, Manifest]
+    versions: dict[str, str]
+    sha256: dict[str, str]
+
+
+@summarised
+@dataclass(frozen=True)
+class TwoRatesController:
+    """Plans and ticks as compiled C, on memory of their own; `TwoRatesProject.load` makes one.
+
+    The two methods may be called from two threads.
+
+    Attributes:
+        manifest: of the export.
+        library: the compiled C.
+        block: memory of the controller.
+    """
+
+    manifest: TwoRatesManifest
+    library: ctypes.CDLL
+    block: Array
+
+    def _summary(self) -> dict[str, object]:
+        keys = ("period", "plan_period", "delay", "latest")
+        return {key: self.manifest[key] for key in ("name", *keys)}  # type: ignore[literal-required]
+
+    def reset(self) -> None:
+        """Return to the initial state."""
+        function = getattr(self.library, f"{self.manifest['name']}_init")
+        code = function(pointer(self.block), ctypes.c_size_t(self.block.nbytes))
+        if code < 0:
+            raise ExportError(f"the C returned {code} for its own memory: export again")
+
+    @checked
+    def plan(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        command: ArrayLike,
+        t: float,
+        others: Mapping[str, ArrayLike] | None = None,
+    ) -> dict[str, Array]:
+        """Compute one plan and hand it to the ticks.
+
+        Args:
+            q, v: (nq,), (nv,) measured at t.
+            command: of the references.
+            t: s.
+            others: further inputs by name; missing ones are null in C.
+
+        Returns:
+            outputs of the plan by name, and `code`, what the C returns.
+
+        Raises:
+            ShapeError, UnknownNameError: an input does not fit.
+        """
+        given = {"q": q, "v": v, "command": command, "t": [t]}
+        sides = self.manifest["plan_inputs"], self.manifest["plan_outputs"]
+        return self._call("plan", *sides, given | dict(others or {}))
+
+    @checked
+    def tick(
+        self, q: ArrayLike, v: ArrayLike, t: float, others: Mapping[str, ArrayLike] | None = None
+    ) -> dict[str, Array]:
+        """Run one tick, which follows the newest plan whose moment has come.
+
+        Args:
+            q, v: (nq,), (nv,) measured at t.
+            t: s.
+            others: further inputs by name; missing ones are null in C.
+
+        Returns:
+            outputs of the law by name, `age` of the plan, s, NaN where none acts, and `code`, what the
+            C returns: the status of the law, or 100 where none acts.
+
+        Raises:
+            ShapeError, UnknownNameError: an input does not fit.
+        """
+        given = {"q": q, "v": v, "t": [t]}
+        sides = self.manifest["inputs"], self.manifest["outputs"]
+        return self._call("tick", *sides, given | dict(others or {}))
+
+    def _call(
+        self,
+        function: str,
+        inputs: Sequence[SignalEntry],
+        outputs: Sequence[SignalEntry],
+        given: Mapping[str, ArrayLike],
+    ) -> dict[str, Array]:
+        columns = input_columns(inputs, given, np.float64)
+        results = {signal["name"]: np.zeros(signal["size"]) for signal in outputs}
+        pointers = [pointer(array) for array in (self.block, *columns, *results.values())]
+        code = getattr(self.library, f"{self.manifest['name']}_{function}")(*pointers)
+        return {**results, "code": np.array(code, dtype=float)}
+
+
+@with_table
+@dataclass(frozen=True)
+class TwoRatesProject:
+    """A folder that `export_two_rates` wrote.
+
+    Attributes:
+        folder: its path.
+        name: prefix of its C symbols.
+        manifest: sizes, names, units, order, periods, versions, hashes.
+        progress: called with one line for each step of a build.
+    """
+
+    folder: Path
+    name: str
+    manifest: TwoRatesManifest
+    progress: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
+
+    def _summary(self) -> dict[str, object]:
+        rates = f"{self.manifest['plan_period']:g} s, {self.manifest['period']:g} s"
+        return {"name": self.name, "periods of plan and tick": rates, "folder": self.folder}
+
+    def __repr__(self) -> str:
+        return f"TwoRatesProject({self.name!r}, in {str(self.folder)!r})"
+
+    @checked
+    def build(self, cc: str | None = None, flags: Sequence[str] | None = None) -> BuildResult:
+        """Compile the shared library that `load` opens, unless it is up to date.
+
+        Args:
+            cc: the compiler; as in `CProject.build`.
+            flags: optimisation flags of all sources; those of the manifest by default, which compile
+                the largest function in reasonable time.
+
+        Raises:
+            CompilerError: no compiler, or it failed.
+        """
+        command = (*self._command(cc, flags), *platform_of().shared, *self._sources)
+        return self._compile(command, library_name(f"{self.name}_{self._key(command)}"))
+
+    @checked
+    def load(self, cc: str | None = None, flags: Sequence[str] | None = None) -> TwoRatesController:
+        """Build, and return a controller in its initial state.
+
+        Raises:
+            CompilerError: no compiler, or it failed.
+        """
+        library = load_library(self.manifest, self.build(cc, flags).path)
+        block = np.zeros(self.manifest["memory_bytes"] // BYTES)
+        controller = TwoRatesController(self.manifest, library, block)
+        controller.reset()
+        return controller
+
+    @checked
+    def run_example(self, cc: str | None = None, flags: Sequence[str] | None = None) -> str:
+        """Build and run `main.c`, and return what it prints.
+
+        Raises:
+            CompilerError: no compiler, or it failed.
+            ExportError: the program failed.
+        """
+        command = (*self._command(cc, flags), str(self.folder / "main.c"), *self._sources)
+        program = self._compile(command, program_name(f"example_{self._key(command)}")).path
+        process = subprocess.run(
+            [str(program)], capture_output=True, encoding="utf-8", errors="replace", check=False
+        )
+        if process.returncode != 0:
+            raise ExportError(
+                f"{program} failed with exit status {process.returncode}: {process.stderr}"
+                f"{process.stdout}"
+            )
+        return process.stdout
+
+    @property
+    def _sources(self) -> list[str]:
+        names = [self.name, *(part["name"] for part in self.manifest["parts"].values())]
+        return [str(self.folder / f"{name}.c") for name in names]
+
+    def _command(self, cc: str | None, flags: Sequence[str] | None) -> tuple[str, ...]:
+        optimisation = self.manifest["flags"] if flags is None else flags
+        return (*find_compiler(cc), *STANDARD, *optimisation, f"-I{self.folder}")
+
+    def _key(self, command: Sequence[str]) -> str:
+        return file_key(self.manifest, command)
+
+    def _compile(self, command: tuple[str, ...], output: str) -> BuildResult:
+        """Compile unless it is there."""
+        path = self.folder / BUILD_FOLDER / output
+        full = (*command, *platform_of().mathematics, *identity_flags(output))
+        if path.exists():
+            return BuildResult(path, full, 0.0)
+        lines = sum(Path(source).read_bytes().count(b"\n") for source in self._sources)
+        return compile_with_estimate(full, path, lines, self.name, self.progress)
