@@ -190,6 +190,8 @@ def _require_signals(laws: Mapping[str, CLaw]) -> None:
         sparse = next((p.name for p in law.signals if not p.sparsity.is_dense()), None)
         if sparse is not None:
             raise ExportError(f"{sparse!r} of `{name}` has structural zeros; expected it dense")
+    if find_port(laws["plan"].outputs, PLAN) is None:
+        raise ExportError("the slow law has no output `plan`; expected one, as `follow` takes it")
     for source, target, hidden in (
         ("references", "plan", STATES),
         ("follow", "law", ()),
@@ -197,10 +199,6 @@ def _require_signals(laws: Mapping[str, CLaw]) -> None:
     ):
         of_source = without(laws[source].outputs, hidden)
         expected = {p.name: p.size for p in laws[target].inputs if p.name not in STATES}
-        if source == "plan" and PLAN not in _names(of_source):
-            raise ExportError(
-                "the slow law has no output `plan`; expected one, what `follow` takes"
-            )
         for port in of_source:
             if expected.get(port.name) != port.size:
                 raise ExportError(
@@ -245,7 +243,7 @@ def _latest(plan: Controller, latest: float | None) -> float:
         return float(latest)
     if plan.prediction is None:
         raise ExportError(
-            f"the length of the plans of {plan.name!r} is not known; expected latest=, the age in s "
-            "at which a plan is left"
+            f"the length of the plans of {plan.name!r} is not known; expected latest=, the age in "
+            "s at which a plan is left"
         )
     return float(plan.prediction.size2_out(1)) * plan.period

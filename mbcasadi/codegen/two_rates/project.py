@@ -80,7 +80,7 @@ class TwoRatesController:
         q: ArrayLike,
         v: ArrayLike,
         command: ArrayLike,
-        t: float,
+        t: ArrayLike,
         others: Mapping[str, ArrayLike] | None = None,
     ) -> dict[str, Array]:
         """Compute one plan and hand it to the ticks.
@@ -88,7 +88,7 @@ class TwoRatesController:
         Args:
             q, v: (nq,), (nv,) measured at t.
             command: of the references.
-            t: s.
+            t: one number, s.
             others: further inputs by name; missing ones are null in C.
 
         Returns:
@@ -97,29 +97,33 @@ class TwoRatesController:
         Raises:
             ShapeError, UnknownNameError: an input does not fit.
         """
-        given = {"q": q, "v": v, "command": command, "t": [t]}
+        given = {"q": q, "v": v, "command": command, "t": np.atleast_1d(t)}
         sides = self.manifest["plan_inputs"], self.manifest["plan_outputs"]
         return self._call("plan", *sides, given | dict(others or {}))
 
     @checked
     def tick(
-        self, q: ArrayLike, v: ArrayLike, t: float, others: Mapping[str, ArrayLike] | None = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        t: ArrayLike,
+        others: Mapping[str, ArrayLike] | None = None,
     ) -> dict[str, Array]:
         """Run one tick, which follows the newest plan whose moment has come.
 
         Args:
             q, v: (nq,), (nv,) measured at t.
-            t: s.
+            t: one number, s.
             others: further inputs by name; missing ones are null in C.
 
         Returns:
-            outputs of the law by name, `age` of the plan, s, NaN where none acts, and `code`, what the
-            C returns: the status of the law, or 100 where none acts.
+            outputs of the law by name, `age` of the plan, s, NaN where none acts, and `code`, what
+            the C returns: the status of the law, or 100 where none acts.
 
         Raises:
             ShapeError, UnknownNameError: an input does not fit.
         """
-        given = {"q": q, "v": v, "t": [t]}
+        given = {"q": q, "v": v, "t": np.atleast_1d(t)}
         sides = self.manifest["inputs"], self.manifest["outputs"]
         return self._call("tick", *sides, given | dict(others or {}))
 
@@ -167,8 +171,8 @@ class TwoRatesProject:
 
         Args:
             cc: the compiler; as in `CProject.build`.
-            flags: optimisation flags of all sources; those of the manifest by default, which compile
-                the largest function in reasonable time.
+            flags: optimisation flags of all sources; those of the manifest by default, which
+                compile the largest function in reasonable time.
 
         Raises:
             CompilerError: no compiler, or it failed.
