@@ -52,10 +52,10 @@ def export_two_rates(
     """Write a plan and the law that follows it as one folder of C99 with two functions.
 
     `<name>_plan` computes a plan and hands it to `<name>_tick`, which follows the newest one whose
-    moment has come. Both may run in threads of their own, without locks; they allocate nothing, print
-    nothing and wait for nobody. A plan of a measurement at t acts from t + `mpc.delay` periods on;
-    one without a solution is not handed on. Where none is young enough, u is the safe output of the
-    law and the tick says so. The same input gives the same bytes.
+    moment has come. Both may run in threads of their own, without locks; they allocate nothing,
+    print nothing and wait for nobody. A plan of a measurement at t acts from t + `mpc.delay`
+    periods on; one without a solution is not handed on. Where none is young enough, u is the safe
+    output of the law and the tick says so. The same input gives the same bytes.
 
     Args:
         mpc: plan, law and what connects them, of `mpc.whole_body_mpc` for example.

@@ -174,8 +174,9 @@ def _first_followed(interface: Interface) -> list[float]:
 
 
 def _initialise(interface: Interface) -> str:
+    bad = f"{interface.name.upper()}_BAD_MEMORY"
     lines = [
-        f"  if ({law.name}_init(m->{part}, sizeof m->{part})) return {interface.name.upper()}_BAD_MEMORY;\n"
+        f"  if ({law.name}_init(m->{part}, sizeof m->{part})) return {bad};\n"
         for part, law in interface.parts.items()
     ]
     lines += [
@@ -222,7 +223,7 @@ def _law_step(interface: Interface, memory: str, followed: str, states: tuple[st
 
 
 def _spoiled(ports: Sequence[Port], array: str) -> str:
-    """Return the C arguments for what the law misses: its reference, or all of the plan's values."""
+    """Return the C arguments for what the law misses: its reference, or all values."""
     place = _places(ports, array).get(REFERENCE)
     port = find_port(tuple(ports), REFERENCE)
     return f"{array}, FOLLOWED" if port is None else f"{place}, {port.size}"

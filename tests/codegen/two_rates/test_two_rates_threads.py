@@ -76,7 +76,8 @@ int main(void) {
   code = hand_tick(memory, q, v, &t, u, &status, &flags, 0, &age);
   m->ticking = m->planning = 0;
   ticks = hand_tick(memory, q, v, &t, next, 0, 0, 0, 0);
-  printf("%d %d %g %g %g %d %g %d", plans, code, status, flags, u[0], age != age, m->z_law[0], ticks);
+  printf("%d %d %g %g %g %d ", plans, code, status, flags, u[0], age != age);
+  printf("%g %d", m->z_law[0], ticks);
   return 0;
 }
 """
