@@ -7,7 +7,7 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 import pytest
-from two_rates_problems import (
+from support.two_rates_problems import (
     AGREES,
     BAD_INPUT,
     COMMAND,

@@ -4,7 +4,7 @@ import os
 import subprocess
 
 import pytest
-from two_rates_problems import BAD_INPUT, HELD, two_rates
+from support.two_rates_problems import BAD_INPUT, HELD, two_rates
 
 import mbcasadi as mb
 from mbcasadi.codegen.compiler import find_compiler
