@@ -32,6 +32,7 @@ def calls_of_codegen():
             "overwrite": True,
         },
         home + "TwoRatesProject.build": {"self": both},
+        home + "TwoRatesProject.build_mujoco_plugin": {"self": both, "mujoco": mujoco.__path__[0]},
         home + "TwoRatesProject.load": {"self": both},
         home + "TwoRatesProject.run_example": {"self": both},
         home + "TwoRatesController.plan": measured | {"command": np.zeros(1)},

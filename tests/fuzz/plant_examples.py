@@ -46,7 +46,7 @@ def supervised_project():
 @cache
 def two_rates_project():
     """The C of a plan and a law that follows it."""
-    return mb.export_two_rates(two_rates(), ex.folder() / "two_rates")
+    return mb.export_two_rates(two_rates(), ex.folder() / "two_rates", mujoco_plugin=True)
 
 
 @cache

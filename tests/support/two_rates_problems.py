@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
-from mbcasadi.description import Controller, Signal
+from mbcasadi.description import Controller, Emergency, Signal
 from mbcasadi.description.status import LAW_STATUS
 
 PLAN = 200  # numbers of a plan
@@ -31,8 +31,12 @@ class Parts:
     delay: int
 
 
-def controller(name, inputs, outputs, period, z0, **limits):
+def controller(name, inputs, outputs, period, z0, has_emergency):
     """Return a controller of expressions by name."""
+    memory, missed = ca.SX.sym("memory"), ca.SX.sym("missed")
+    held = [ca.repmat(ca.SX(HELD), outputs["u"].numel(), 1), memory + missed]
+    names = ["memory", "missed"], ["u", "memory_next"]
+    emergency = Emergency(ca.Function("emergency", [memory, missed], held, *names), 0)
     signals = (
         tuple(
             Signal(k, tuple(f"{k}{i}" for i in range(x.numel())), ("",) * x.numel()) for k, x in d
@@ -44,7 +48,7 @@ def controller(name, inputs, outputs, period, z0, **limits):
     return Controller(
         name, law, *signals, u_min=np.full(nu, -LARGEST), u_max=np.full(nu, LARGEST),
         z0=np.array(z0), period=period, statuses=LAW_STATUS.texts, safe_statuses=LAW_STATUS.safe,
-        **limits,
+        emergency=emergency if has_emergency else None,
     )  # fmt: skip
 
 
@@ -52,7 +56,7 @@ def is_number(*values):
     return ca.mmin(ca.vertcat(*(ca.fabs(value) <= LARGEST for value in values))) > 0
 
 
-def two_rates(delay: int = 1, name: str = "hand") -> Parts:
+def two_rates(delay: int = 1, name: str = "hand", *, emergency: bool = True) -> Parts:
     """Return plans (q, v, ref = (t, command, z), z) → plan with t in every entry but the last two.
 
     These are the command and the number of the plan. The law puts out what it follows: the plan's
@@ -74,7 +78,7 @@ def two_rates(delay: int = 1, name: str = "hand") -> Parts:
         "plan": plan,
     }
     inputs = {"q": q, "v": v, "ref": ref, "z": z}
-    slow = controller(f"{name}_plan", inputs, outputs, SLOW, [0.0])
+    slow = controller(f"{name}_plan", inputs, outputs, SLOW, [0.0], emergency)
     x, u = ca.SX.sym("z_next"), ca.SX.sym("x", 4)
     slow = replace(
         slow, prediction=ca.Function("prediction", [x], [ca.repmat(x, 1, 5), ca.repmat(x, 1, 4)])
@@ -101,6 +105,6 @@ def two_rates(delay: int = 1, name: str = "hand") -> Parts:
     outputs = {"u": u, "z_next": z + 1, "status": ca.if_else(good, 0, BAD_INPUT)}
     outputs |= {"flags": mask[0] + 2 * mask[1], "residual": z}
     inputs = {"q": q, "v": v, "ref": r, "mask": mask, "z": z}
-    fast = controller(f"{name}_law", inputs, outputs, FAST, [0.0])
+    fast = controller(f"{name}_law", inputs, outputs, FAST, [0.0], emergency)
     u0 = np.full(PLAN, 0.0)
     return Parts(slow, fast, references, follow, u0, np.zeros(1), EVERY, delay)

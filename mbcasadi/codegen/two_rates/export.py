@@ -23,8 +23,10 @@ from mbcasadi.codegen.two_rates.pages import (
     two_rates_main,
     two_rates_readme,
 )
+from mbcasadi.codegen.two_rates.plugin import two_rates_plugin, two_rates_plugin_entry
 from mbcasadi.codegen.two_rates.project import TwoRatesManifest, TwoRatesProject
 from mbcasadi.codegen.two_rates.source import (
+    state_doubles,
     two_rates_doubles,
     two_rates_header,
     two_rates_source,
@@ -47,6 +49,7 @@ def export_two_rates(
     overwrite: bool = False,
     discard_changes: bool = False,
     example: Mapping[str, ArrayLike] | None = None,
+    mujoco_plugin: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> TwoRatesProject:
     """Write a plan and the law that follows it as one folder of C99 with two functions.
@@ -64,6 +67,8 @@ def export_two_rates(
         latest: age at which a plan is left, s; its length by default.
         overwrite, discard_changes: as in `export_c`.
         example: inputs of the example program by name; those of the authors by default.
+        mujoco_plugin: also write an engine plugin of MuJoCo, `<name>_mujoco.c`, which plans in the
+            tick that begins a period, and its declaration in MJCF, `<name>_mujoco.xml`.
         progress: called with one line for each step.
 
     Returns:
@@ -71,7 +76,7 @@ def export_two_rates(
 
     Raises:
         ExportError: illegal name, parts that do not fit, no generated C, folder not writable, or
-            with files that would be lost.
+            with files that would be lost; laws that a plugin cannot call.
         UnknownNameError, ShapeError: the example, u0 or z0 do not fit.
         ProblemError: a `latest` that is not positive, `every` or `delay` that are no counts.
     """
@@ -81,8 +86,9 @@ def export_two_rates(
     interface = interface_of(mpc, name, latest)
     count = sum(operations(f) for law in interface.parts.values() for f in law.generated)
     report(f"{interface.name}: generating C for {count} operations")
-    contents = _contents(interface, _start(mpc, interface) | dict(example or {}))
-    content = _manifest(interface, contents)
+    given = _start(mpc, interface) | dict(example or {})
+    contents = _contents(interface, given, mujoco_plugin=mujoco_plugin)
+    content = _manifest(interface, contents, mujoco_plugin=mujoco_plugin)
     contents[MANIFEST] = manifest_text(content).encode()
     write_folder(target, contents, overwrite=overwrite, discard_changes=discard_changes)
     lines = sum(data.count(b"\n") for file, data in contents.items() if file.endswith(".c"))
@@ -97,20 +103,26 @@ def _start(mpc: TwoRates, interface: Interface) -> dict[str, ArrayLike]:
     return {key: value for key, value in (plan | law).items() if key in names}
 
 
-def _contents(interface: Interface, example: Mapping[str, ArrayLike]) -> dict[str, bytes]:
+def _contents(
+    interface: Interface, example: Mapping[str, ArrayLike], *, mujoco_plugin: bool
+) -> dict[str, bytes]:
     texts = {
         f"{interface.name}.h": two_rates_header(interface),
         f"{interface.name}.c": two_rates_source(interface),
         "main.c": two_rates_main(interface, example),
         "CMakeLists.txt": two_rates_cmake(interface),
-        "README.md": two_rates_readme(interface),
+        "README.md": two_rates_readme(interface, mujoco_plugin=mujoco_plugin),
     }
+    if mujoco_plugin:
+        texts |= two_rates_plugin(interface, example)
     for law in interface.parts.values():
         texts |= {f"{law.name}.h": header_h(law), f"{law.name}.c": controller_c(law)}
     return {file: text.encode() for file, text in texts.items()}
 
 
-def _manifest(interface: Interface, contents: Mapping[str, bytes]) -> TwoRatesManifest:
+def _manifest(
+    interface: Interface, contents: Mapping[str, bytes], *, mujoco_plugin: bool
+) -> TwoRatesManifest:
     parts = {
         part: manifest(law, "wheel", {f: contents[f] for f in (f"{law.name}.c", f"{law.name}.h")})
         for part, law in interface.parts.items()
@@ -131,11 +143,13 @@ def _manifest(interface: Interface, contents: Mapping[str, bytes]) -> TwoRatesMa
         "inputs": [signal_entry(p) for p in interface.tick_inputs],
         "outputs": [signal_entry(p) for p in interface.tick_outputs],
         "memory_bytes": 8 * two_rates_doubles(interface),
+        "state_bytes": 8 * state_doubles(interface),
         "stack_bytes": {
             "plan": OWN_FRAMES + max(stacks["references"], stacks["plan"]),
             "tick": OWN_FRAMES + max(stacks["follow"], stacks["law"]),
         },
         "flags": list(two_rates_flags(interface)),
+        "mujoco": two_rates_plugin_entry(interface) if mujoco_plugin else None,
         "parts": parts,
         "versions": {"mbcasadi": package_version(), "casadi": ca.CasadiMeta.version()},
         "sha256": {

@@ -81,7 +81,10 @@ def two_rates_cmake(interface: Interface) -> str:
     )
 
 
-def two_rates_readme(interface: Interface) -> str:
+PLUGIN = "an engine plugin of MuJoCo, and its declaration in MJCF"
+
+
+def two_rates_readme(interface: Interface, *, mujoco_plugin: bool = False) -> str:
     """Return `README.md`."""
     statuses = zip_longest(interface.plan.statuses, interface.law.statuses, fillvalue="")
     rows = [
@@ -96,6 +99,7 @@ def two_rates_readme(interface: Interface) -> str:
     sources = [interface.name, *(law.name for law in interface.parts.values())]
     values = _calls(interface) | {
         "optimisation": " ".join(two_rates_flags(interface)),
+        "plugin": f"| `{interface.name}_mujoco.c`, `.xml` | {PLUGIN} |\n" if mujoco_plugin else "",
         "sources": " ".join(f"{name}.c" for name in sources),
         "bytes": 8 * two_rates_doubles(interface),
         "statuses": "".join(f"| {k} | {p} | {t} |\n" for k, (p, t) in enumerate(statuses)),

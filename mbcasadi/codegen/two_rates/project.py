@@ -11,13 +11,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.codegen.builder import STANDARD, compile_with_estimate, file_key
+from mbcasadi.codegen.builder import STANDARD, compile_with_estimate, file_key, mujoco_files
+from mbcasadi.codegen.callers.mujoco_plugin import MujocoEntry
 from mbcasadi.codegen.calls import BYTES, input_columns, load_library, pointer
 from mbcasadi.codegen.compiler import BuildResult, find_compiler
 from mbcasadi.codegen.folder import BUILD_FOLDER
 from mbcasadi.codegen.manifest import Manifest, SignalEntry
 from mbcasadi.errors import ExportError
-from mbcasadi.platforms import identity_flags, library_name, platform_of, program_name
+from mbcasadi.platforms import (
+    identity_flags,
+    library_name,
+    platform_of,
+    program_name,
+    search_flags,
+)
 from mbcasadi.short_text import summarised, with_table
 
 Array = NDArray[np.float64]
@@ -39,7 +46,9 @@ class TwoRatesManifest(TypedDict):
     inputs: list[SignalEntry]
     outputs: list[SignalEntry]
     memory_bytes: int
+    state_bytes: int
     stack_bytes: dict[str, int]
+    mujoco: MujocoEntry | None
     flags: list[str]
     parts: dict[str, Manifest]
     versions: dict[str, str]
@@ -192,6 +201,30 @@ class TwoRatesProject:
         controller = TwoRatesController(self.manifest, library, block)
         controller.reset()
         return controller
+
+    @checked
+    def build_mujoco_plugin(
+        self, mujoco: str | Path, cc: str | None = None, flags: Sequence[str] | None = None
+    ) -> BuildResult:
+        """Compile the engine plugin of MuJoCo, which `mujoco.mj_loadPluginLibrary` loads.
+
+        Args:
+            mujoco: folder of MuJoCo's headers and library, `mujoco.__path__[0]` for example.
+            cc, flags: as in `build`.
+
+        Raises:
+            ExportError: the export has no plugin, or the folder is not MuJoCo's.
+            CompilerError: no compiler, or it failed.
+        """
+        if self.manifest["mujoco"] is None:
+            raise ExportError(
+                f"{self.folder} holds no MuJoCo plugin; export with mujoco_plugin=True"
+            )
+        include, library = mujoco_files(Path(mujoco))
+        command = (*self._command(cc, flags), "-isystem", str(include), *platform_of().shared)
+        command += (str(self.folder / f"{self.name}_mujoco.c"), *self._sources, str(library))
+        command += search_flags(library.parent)
+        return self._compile(command, library_name(f"{self.name}_mujoco_{self._key(command)}"))
 
     @checked
     def run_example(self, cc: str | None = None, flags: Sequence[str] | None = None) -> str:

@@ -17,7 +17,7 @@ from mbcasadi.codegen.c_interface import (
 from mbcasadi.codegen.controller import STRICT_ARITHMETIC
 from mbcasadi.codegen.header import argument_line
 from mbcasadi.codegen.sizes import memory_doubles
-from mbcasadi.codegen.text import comma_list, number, unique_identifiers
+from mbcasadi.codegen.text import comma_list, constant, number, unique_identifiers
 from mbcasadi.codegen.two_rates.interface import AGE, PLAN, REFERENCE, TIME, Interface, without
 from mbcasadi.description.status import Flag, Status
 
@@ -29,8 +29,11 @@ PLANS_AHEAD = 1
 SLOTS_OF_OTHERS = 4
 """Beside those that wait: one acts, one is written, one is in the mailbox, one is handed to it."""
 
-INTEGERS = 12
-"""Of the memory beside the order of the slots, with space for alignment."""
+INTEGERS = 8
+"""Of the state beside the numbers of the slots that wait."""
+
+ALIGNMENT = 1
+"""Doubles for what compilers leave between integers and doubles."""
 
 
 def two_rates_template(interface: Interface, file: str, values: dict[str, str | int]) -> str:
@@ -45,19 +48,25 @@ def two_rates_template(interface: Interface, file: str, values: dict[str, str | 
         "delay": number(interface.delay * slow),
         "latest": number(interface.latest),
         "doubles": two_rates_doubles(interface),
+        "state_doubles": state_doubles(interface),
+        "nu": interface.law.nu,
     }
     return law_template(interface.law, FOLDER + file, own | values)
 
 
 def two_rates_doubles(interface: Interface) -> int:
     """Return the size of the caller's memory in doubles."""
+    work = interface.z0.size + _size(_asked(interface)) + 2
+    laws = sum(memory_doubles(law) for law in interface.parts.values())
+    return state_doubles(interface) + work + laws + ALIGNMENT
+
+
+def state_doubles(interface: Interface) -> int:
+    """Return how many doubles of the memory hold what one call hands to the next."""
     waiting, plan = _waiting(interface), interface.u0.size
-    total = sum(memory_doubles(law) for law in interface.parts.values())
-    total += max(1, interface.plan.nz) + max(1, interface.law.nz)
-    total += (
-        2 * (interface.z0.size + 1) + _size(_asked(interface)) + _size(_followed(interface)) + 2
-    )
-    return total + (waiting + SLOTS_OF_OTHERS) * (plan + 1) + waiting + INTEGERS
+    states = max(1, interface.plan.nz) + max(1, interface.law.nz) + interface.z0.size + 1
+    slots = (waiting + SLOTS_OF_OTHERS) * (plan + 1)
+    return states + _size(_followed(interface)) + 1 + slots + (waiting + INTEGERS) // 2 + ALIGNMENT
 
 
 def _waiting(interface: Interface) -> int:
@@ -129,6 +138,7 @@ def two_rates_source(interface: Interface) -> str:
         "soon": number(interface.periods[1] / 4),
         "nz_plan": max(1, plan.nz),
         "nz_law": max(1, law.nz),
+        "u_safe": constant("const double", f"{interface.name}_u_safe", _u_safe(interface)) + "\n",
         "first_plan": comma_list(map(number, interface.u0.tolist())),
         "first_z": comma_list(map(number, interface.z0.tolist())),
         "first_followed": comma_list(map(number, _first_followed(interface))),
@@ -171,6 +181,12 @@ def _first_followed(interface: Interface) -> list[float]:
     defaults = interface.law.defaults
     values = [defaults.get(p.name, np.zeros(p.size)) for p in _followed(interface)]
     return [float(x) for value in values for x in value]
+
+
+def _u_safe(interface: Interface) -> list[float]:
+    value = interface.law.u_safe
+    assert value is not None
+    return [float(x) for x in value]
 
 
 def _initialise(interface: Interface) -> str:

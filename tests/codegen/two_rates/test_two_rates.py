@@ -225,6 +225,11 @@ REFUSED = {
     "name": (lambda: two_rates(), {"name": "double"}, "cannot name a C function"),
     "period": (lambda: changed(every=9), {}, "expected the same"),
     "plan": (lambda: changed(plan=two_rates().law, every=1), {}, "no output `plan`"),
+    "plugin": (
+        lambda: two_rates(emergency=False),
+        {"mujoco_plugin": True},
+        "no safe output of its own",
+    ),
     "length": (lambda: changed(plan=NO_PREDICTION), {}, "expected latest="),
     "reference": (
         lambda: changed(references=renamed(two_rates().references, "ref", "setpoint")),

@@ -2,6 +2,7 @@
 
 from collections import deque
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -16,7 +17,7 @@ LEG = """<body name="{name}" pos="0 {y} 0">
   <site name="foot_{name}" pos="0 0 -.3"/></body>"""
 JOINTS = ("roll", "pitch", "length")
 LEGS = {"left": 0.1, "right": -0.1}
-MODEL = f"""<mujoco><worldbody><body name="base" pos="0 0 .3"><freejoint/>
+MODEL = f"""<mujoco><option timestep="0.002"/><worldbody><body name="base" pos="0 0 .3"><freejoint/>
 <geom type="box" size=".2 .15 .05" mass="4"/>{
     "".join(LEG.format(name=n, y=y) for n, y in LEGS.items())
 }
@@ -41,7 +42,7 @@ def robot():
 
 @pytest.fixture(scope="module")
 def project(robot, tmp_path_factory):
-    return mb.export_two_rates(robot, tmp_path_factory.mktemp("c") / "out")
+    return mb.export_two_rates(robot, tmp_path_factory.mktemp("c") / "out", mujoco_plugin=True)
 
 
 @pytest.fixture
@@ -132,3 +133,57 @@ def test_a_measurement_that_is_no_number_neither_plans_nor_moves(robot, run):
     assert np.all(np.abs(out["u"]) <= LIMIT)
     assert out["age"] == pytest.approx(0), "the plan before acts"
     assert run.tick(q, v, PERIOD + 0.002)["code"] == good["code"] == SOLVED
+
+
+def test_the_state_of_a_controller_is_the_first_part_of_its_memory(robot, project, run):
+    other = project.load(flags=("-O0",))
+    q, v = measured(robot, 0.0)
+    for k in range(3 * robot.every):
+        t = k * 0.002
+        if k % robot.every == 0:
+            run.plan(q, v, COMMAND, t)
+        run.tick(q, v, t)
+    size = project.manifest["state_bytes"] // 8
+    assert size < run.block.size / 4
+    other.block[:size] = run.block[:size]
+    for k in range(3 * robot.every, 5 * robot.every):
+        t = k * 0.002
+        if k % robot.every == 0:
+            plans = [each.plan(q, v, COMMAND, t)["plan"] for each in (run, other)]
+            assert np.array_equal(*plans)
+        assert np.array_equal(*(each.tick(q, v, t)["u"] for each in (run, other)))
+
+
+def test_the_plugin_of_mujoco_is_lock_step_by_hand(robot, project, run):
+    """In MuJoCo the robot hangs in the air: what is compared is the control, bit for bit."""
+    library = project.build_mujoco_plugin(mujoco.__path__[0], flags=("-O0",))
+    mujoco.mj_loadPluginLibrary(str(library.path))
+    file = "two_feet_mujoco.xml"
+    snippet = (project.folder / file).read_bytes()
+    included = MODEL.replace("<worldbody>", f'<include file="{file}"/><worldbody>', 1)
+    model = mujoco.MjModel.from_xml_string(included, {file: snippet})
+    plain = mujoco.MjModel.from_xml_string(MODEL)
+    data, other = mujoco.MjData(model), mujoco.MjData(plain)
+    place = project.manifest["mujoco"]["userdata"]["command"]
+    for _ in range(2):  # the second time after a reset
+        mujoco.mj_resetData(model, data)
+        mujoco.mj_resetData(plain, other)
+        run.reset()
+        data.userdata[place["switch"]] = 1
+        data.userdata[place["first"] :][: place["size"]] = COMMAND
+        for k in range(3 * robot.every):
+            q, v = other.qpos.copy(), other.qvel.copy()
+            if k % robot.every == 0:
+                run.plan(q, v, COMMAND, other.time)
+            other.ctrl[:] = run.tick(q, v, other.time)["u"]
+            mujoco.mj_step(plain, other)
+            mujoco.mj_step(model, data)
+            assert np.array_equal(data.ctrl, other.ctrl)
+            assert np.array_equal(data.qpos, other.qpos)
+        assert np.abs(data.ctrl).max() > 1
+        copy = mujoco.MjData(model)
+        mujoco.mj_copyData(copy, model, data)
+        for each in (data, copy):  # the next tick plans
+            mujoco.mj_step(model, each)
+        assert np.array_equal(copy.ctrl, data.ctrl)
+        assert np.array_equal(copy.plugin_state, data.plugin_state)
