@@ -16,7 +16,13 @@ from mbcasadi.codegen.folder import MANIFEST, require_free, write_folder
 from mbcasadi.codegen.header import header_h
 from mbcasadi.codegen.manifest import manifest, manifest_text, signal_entry
 from mbcasadi.codegen.text import package_version
-from mbcasadi.codegen.two_rates.interface import Interface, TwoRates, interface_of
+from mbcasadi.codegen.two_rates.interface import (
+    OPTIONAL,
+    Interface,
+    TwoRates,
+    interface_of,
+    without,
+)
 from mbcasadi.codegen.two_rates.pages import (
     two_rates_cmake,
     two_rates_flags,
@@ -66,7 +72,8 @@ def export_two_rates(
         name: prefix of the C symbols; that of the plan, without `_plan`, by default.
         latest: age at which a plan is left, s; its length by default.
         overwrite, discard_changes: as in `export_c`.
-        example: inputs of the example program by name; those of the authors by default.
+        example: inputs of the example program that plan and tick share, by name; those of the
+            authors by default.
         mujoco_plugin: also write an engine plugin of MuJoCo, `<name>_mujoco.c`, which plans in the
             tick that begins a period, and its declaration in MJCF, `<name>_mujoco.xml`.
         progress: called with one line for each step.
@@ -99,7 +106,8 @@ def export_two_rates(
 def _start(mpc: TwoRates, interface: Interface) -> dict[str, ArrayLike]:
     """Return the inputs from which the authors let an example start."""
     plan, law = start_of(mpc.plan, interface.plan), start_of(mpc.law, interface.law)
-    names = {port.name for port in (*interface.plan_inputs, *interface.tick_inputs)}
+    inputs = without((*interface.plan_inputs, *interface.tick_inputs), OPTIONAL)
+    names = {port.name for port in inputs}
     return {key: value for key, value in (plan | law).items() if key in names}
 
 

@@ -21,6 +21,9 @@ from mbcasadi.shapes import column, require_positive, require_whole
 Array = NDArray[np.float64]
 
 PLAN, AGE, TIME, REFERENCE = "plan", "age", "t", "ref"
+OPTIONAL = ("ref", "tuning", "p", "mask")
+"""Inputs that mean something else in a plan and in a tick; all others are the same in both."""
+
 PARTS = ("plan", "law", "references", "follow")
 """The laws of which there is C, by their names behind that of the export."""
 
@@ -152,6 +155,7 @@ def interface_of(parts: TwoRates, name: str | None, latest: float | None) -> Int
     followed = laws["follow"].outputs
     of_plan = (*laws["references"].inputs, *without(laws["plan"].inputs, _names(asked)))
     of_tick = (*without(laws["law"].inputs, _names(followed)), *laws["follow"].inputs)
+    _joined(without((*of_plan, *of_tick), (*OPTIONAL, *STATES, PLAN, AGE)))
     return Interface(
         name=symbol,
         **laws,

@@ -1,6 +1,6 @@
 """The files beside the C of two rates: example, build file and README."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from itertools import zip_longest
 
 from numpy.typing import ArrayLike
@@ -10,41 +10,46 @@ from mbcasadi.codegen.example_run import example_inputs
 from mbcasadi.codegen.folder_pages import signal_row
 from mbcasadi.codegen.manifest import DEFAULT_FLAGS, LARGE_FLAGS, recommended_flags
 from mbcasadi.codegen.text import constant
-from mbcasadi.codegen.two_rates.interface import Interface
+from mbcasadi.codegen.two_rates.interface import AGE, OPTIONAL, Interface
 from mbcasadi.codegen.two_rates.source import two_rates_doubles, two_rates_template
 
 PLANS = 10
 """Periods of the plan that the example runs."""
 
 
+SHOWN = ("u", AGE)
+"""Outputs of a tick that the example prints."""
+
+
 def two_rates_main(interface: Interface, example: Mapping[str, ArrayLike]) -> str:
-    """Return `main.c`.
+    """Return `main.c`: inputs that both rates share, all others null.
 
     Raises:
         UnknownNameError, ShapeError: the example's inputs do not fit.
     """
-    inputs = _unique(interface.plan_inputs, interface.tick_inputs)
-    outputs = _unique(interface.plan_outputs, interface.tick_outputs)
-    start = example_inputs(inputs, _defaults(interface), example)
+    inputs = {p.name: p for p in (*interface.plan_inputs, *interface.tick_inputs)}
+    shared = [port for port in inputs.values() if port.name not in OPTIONAL]
+    shown = [port for port in interface.tick_outputs if port.name in SHOWN]
+    start = example_inputs(shared, {}, example)
     declared = [
-        "  " + constant("double", port.identifier, start[port.name].tolist()) for port in inputs
+        "  " + constant("double", port.identifier, start[port.name].tolist()) for port in shared
     ]
-    declared += [f"  double {port.identifier}[{max(1, port.size)}] = {{0}};\n" for port in outputs]
-    values = _calls(interface) | {
+    declared += [f"  double {port.identifier}[{max(1, port.size)}] = {{0}};\n" for port in shown]
+    named = {port.name for port in shared}
+    values: dict[str, str | int] = {
         "ticks": PLANS * interface.every,
         "size": interface.law.nu,
         "declarations": "".join(declared),
+        "plan_arguments": _given(interface.plan_inputs, named) + _given(interface.plan_outputs, ()),
+        "tick_arguments": _given(interface.tick_inputs, named)
+        + _given(interface.tick_outputs, SHOWN),
     }
     return two_rates_template(interface, "main.c.in", values)
 
 
-def _unique(*sides: tuple[Port, ...]) -> list[Port]:
-    """Return the ports of both functions, each name once."""
-    return [*{port.name: port for side in sides for port in side}.values()]
-
-
-def _defaults(interface: Interface) -> dict[str, ArrayLike]:
-    return {**interface.plan.defaults, **interface.law.defaults}
+def _given(ports: Iterable[Port], names: Container[str]) -> str:
+    """Return the names of some parameters, null for the others, behind others."""
+    return "".join(f", {p.identifier if p.name in names else 0}" for p in ports)
 
 
 def _calls(interface: Interface) -> dict[str, str | int]:

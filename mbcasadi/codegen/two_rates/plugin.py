@@ -21,7 +21,7 @@ from mbcasadi.codegen.callers.mujoco_plugin import (
     user_inputs,
 )
 from mbcasadi.codegen.emergency import keeps_last
-from mbcasadi.codegen.two_rates.interface import Interface
+from mbcasadi.codegen.two_rates.interface import OPTIONAL, Interface
 from mbcasadi.codegen.two_rates.source import state_doubles
 from mbcasadi.errors import ExportError
 
@@ -37,6 +37,13 @@ def two_rates_plugin(interface: Interface, example: Mapping[str, ArrayLike]) -> 
         raise ExportError(
             f"{faults[0]!r} has no safe output of its own (`Controller.emergency`), and a plugin "
             "of MuJoCo cannot keep its last control; give it one, or leave mujoco_plugin out"
+        )
+    names = [port.name for port in interface.plan_inputs]
+    shared = [p.name for p in interface.tick_inputs if p.name in names and p.name in OPTIONAL]
+    if shared:
+        raise ExportError(
+            f"the plan and the law both have an input {shared[0]!r}, which a plugin of MuJoCo "
+            "cannot tell apart; leave mujoco_plugin out"
         )
     law = _both(interface)
     given = {key: value for key, value in example.items() if key not in ("z", "t")}

@@ -89,9 +89,10 @@ def two_rates_header(interface: Interface) -> str:
     """Return `<name>.h`."""
     plan = (interface.plan_inputs, interface.plan_outputs)
     tick = (interface.tick_inputs, interface.tick_outputs)
-    ports = {port.name: port for side in (*plan, *tick) for port in side}
-    labels = unique_identifiers((f"{interface.name}_{name}_SIZE" for name in ports), set())
-    sizes = zip(labels, ports.values(), strict=True)
+    ports = [(interface.name, port) for side in tick for port in side]
+    ports += [(interface.plan.name, port) for side in plan for port in side]
+    labels = unique_identifiers((f"{name}_{port.name}_SIZE" for name, port in ports), set())
+    sizes = zip(labels, (port for _, port in ports), strict=True)
     return two_rates_template(
         interface,
         "header.h.in",

@@ -252,6 +252,31 @@ def test_parts_that_do_not_fit_are_refused_and_nothing_is_written(case, tmp_path
     assert not (tmp_path / "out").exists()
 
 
+def with_tuning(law, size):
+    """Return a controller with unused tuning behind its reference."""
+    f, place = law.function, law.function.name_in().index("ref") + 1
+    entries = tuple(mb.TuningParameter(f"gain{i}", 1.0) for i in range(size))
+    signal = mb.Signal("tuning", tuple(e.name for e in entries), ("",) * size)
+    own, names, inputs = f.sx_in(), f.name_in(), [*law.inputs]
+    outputs = f.call(own)
+    for values, more in ((own, ca.SX.sym("tuning", size)), (names, "tuning"), (inputs, signal)):
+        values.insert(place, more)
+    function = ca.Function(law.name, own, outputs, names, f.name_out())
+    return replace(law, function=function, inputs=tuple(inputs), tuning=entries)
+
+
+def test_plan_and_law_may_have_tuning_of_their_own(tmp_path):
+    parts = changed(plan=with_tuning(two_rates().plan, 5), law=with_tuning(two_rates().law, 2))
+    project = mb.export_two_rates(parts, tmp_path / "out")
+    assert "0 without a plan" in project.run_example(flags=("-O0", "-Werror"))
+    run = project.load(flags=("-O0",))
+    assert run.plan(Q, V, [1.0], 0.0, {"tuning": np.ones(5)})["code"] == SOLVED
+    assert run.tick(Q, V, 0.0, {"tuning": np.ones(2)})["code"] == SOLVED
+    assert "HAND_PLAN_TUNING_SIZE 5" in (project.folder / "hand.h").read_text()
+    with pytest.raises(ExportError, match="both have an input 'tuning'"):
+        mb.export_two_rates(parts, tmp_path / "plugin", mujoco_plugin=True)
+
+
 def test_numbers_that_do_not_fit_are_refused(tmp_path):
     with pytest.raises(ShapeError, match="u0"):
         mb.export_two_rates(changed(u0=np.zeros(3)), tmp_path / "out")
