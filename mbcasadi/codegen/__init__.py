@@ -18,7 +18,7 @@ from mbcasadi.codegen.targets.footprint import Footprint
 from mbcasadi.codegen.timing import LongestTick, TickTimes
 from mbcasadi.codegen.two_rates.export import export_two_rates
 from mbcasadi.codegen.two_rates.interface import TwoRates
-from mbcasadi.codegen.two_rates.project import TwoRatesController, TwoRatesProject
+from mbcasadi.codegen.two_rates.project import TwoRatesController, TwoRatesProject, open_two_rates
 
 __all__ = [
     "BatchBuild",
@@ -42,6 +42,7 @@ __all__ = [
     "export_c",
     "export_two_rates",
     "open_project",
+    "open_two_rates",
 ]
 
 NOT_STARRED = ("batch",)

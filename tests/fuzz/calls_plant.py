@@ -31,6 +31,7 @@ def calls_of_codegen():
             "folder": ex.folder() / "rates",
             "overwrite": True,
         },
+        home + "open_two_rates": {"folder": both.folder},
         home + "TwoRatesProject.build": {"self": both},
         home + "TwoRatesProject.build_mujoco_plugin": {"self": both, "mujoco": mujoco.__path__[0]},
         home + "TwoRatesProject.load": {"self": both},

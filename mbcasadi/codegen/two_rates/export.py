@@ -30,16 +30,13 @@ from mbcasadi.codegen.two_rates.pages import (
     two_rates_readme,
 )
 from mbcasadi.codegen.two_rates.plugin import two_rates_plugin, two_rates_plugin_entry
-from mbcasadi.codegen.two_rates.project import TwoRatesManifest, TwoRatesProject
+from mbcasadi.codegen.two_rates.project import FORMAT, TwoRatesManifest, TwoRatesProject
 from mbcasadi.codegen.two_rates.source import (
     state_doubles,
     two_rates_doubles,
     two_rates_header,
     two_rates_source,
 )
-
-FORMAT = "two rates 1"
-"""Of the manifest."""
 
 OWN_FRAMES = 512
 """Bytes of the stack that the functions around the laws need."""

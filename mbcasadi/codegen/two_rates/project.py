@@ -1,11 +1,12 @@
 """An exported folder of two rates, as an object that builds, loads and runs it."""
 
 import ctypes
+import json
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypedDict
+from typing import TypedDict, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,8 +16,9 @@ from mbcasadi.codegen.builder import STANDARD, compile_with_estimate, file_key, 
 from mbcasadi.codegen.callers.mujoco_plugin import MujocoEntry
 from mbcasadi.codegen.calls import BYTES, input_columns, load_library, pointer
 from mbcasadi.codegen.compiler import BuildResult, find_compiler
-from mbcasadi.codegen.folder import BUILD_FOLDER
+from mbcasadi.codegen.folder import BUILD_FOLDER, MANIFEST
 from mbcasadi.codegen.manifest import Manifest, SignalEntry
+from mbcasadi.codegen.project_folder import require_unchanged
 from mbcasadi.errors import ExportError
 from mbcasadi.platforms import (
     identity_flags,
@@ -28,6 +30,9 @@ from mbcasadi.platforms import (
 from mbcasadi.short_text import summarised, with_table
 
 Array = NDArray[np.float64]
+
+FORMAT = "two rates 1"
+"""Of the manifest."""
 
 
 class TwoRatesManifest(TypedDict):
@@ -266,3 +271,38 @@ class TwoRatesProject:
             return BuildResult(path, full, 0.0)
         lines = sum(Path(source).read_bytes().count(b"\n") for source in self._sources)
         return compile_with_estimate(full, path, lines, self.name, self.progress)
+
+
+@checked
+def open_two_rates(
+    folder: str | Path,
+    *,
+    verify: bool = True,
+    progress: Callable[[str], None] | None = None,
+) -> TwoRatesProject:
+    """Return the folder of an earlier export of two rates, wherever it was moved to.
+
+    Args:
+        folder: that `export_two_rates` wrote.
+        verify: compare the files that are compiled with their hashes in the manifest.
+        progress: called with one line for each step of a build.
+
+    Raises:
+        ExportError: there is no manifest of two rates in it, or a file was changed or removed.
+    """
+    path = Path(folder).absolute()
+    try:
+        content = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        content = None
+    found = content if isinstance(content, dict) else {}
+    missing = sorted(TwoRatesManifest.__required_keys__ - set(found))
+    if missing or found["format"] != FORMAT:
+        raise ExportError(
+            f"{path / MANIFEST} is no manifest of format {FORMAT!r}; give a folder that "
+            "export_two_rates wrote, and export again where another version did"
+        )
+    manifest = cast("TwoRatesManifest", found)
+    if verify:
+        require_unchanged(path, manifest)
+    return TwoRatesProject(path, manifest["name"], manifest, progress)

@@ -24,6 +24,7 @@ from support.two_rates_problems import (
 )
 
 import mbcasadi as mb
+from mbcasadi.codegen import open_two_rates
 from mbcasadi.codegen.compiler import find_compiler
 from mbcasadi.description.status import Flag
 from mbcasadi.errors import ExportError, ProblemError, ShapeError, UnknownNameError
@@ -207,6 +208,24 @@ def test_a_folder_is_replaced_only_where_it_is_an_export(tmp_path):
     (project.folder / "mine").write_text("mine")
     with pytest.raises(ExportError, match=r"no export wrote \(mine\)"):
         mb.export_two_rates(two_rates(), project.folder, overwrite=True)
+
+
+def test_an_export_is_opened_again_where_it_was_moved_to(tmp_path):
+    mb.export_two_rates(two_rates(), tmp_path / "out").folder.rename(tmp_path / "moved")
+    project = open_two_rates(tmp_path / "moved")
+    assert project.load(flags=("-O0",)).tick(Q, V, 0.0)["code"] == SOLVED
+    source = project.folder / "hand_follow.c"
+    source.write_text(source.read_text() + "/* mine */\n")
+    with pytest.raises(ExportError, match=r"changed since their export \(hand_follow\.c\)"):
+        open_two_rates(project.folder)
+    assert open_two_rates(project.folder, verify=False).name == "hand"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 2}'])
+def test_a_folder_without_a_manifest_of_two_rates_is_refused(text, tmp_path):
+    (tmp_path / "manifest.json").write_text(text)
+    with pytest.raises(ExportError, match="no manifest of format 'two rates 1'"):
+        open_two_rates(tmp_path)
 
 
 def changed(**values):
