@@ -35,6 +35,7 @@ from mbcasadi.codegen.two_rates.source import (
     state_doubles,
     two_rates_doubles,
     two_rates_header,
+    two_rates_hpp,
     two_rates_source,
 )
 
@@ -113,6 +114,7 @@ def _contents(
 ) -> dict[str, bytes]:
     texts = {
         f"{interface.name}.h": two_rates_header(interface),
+        f"{interface.name}.hpp": two_rates_hpp(interface),
         f"{interface.name}.c": two_rates_source(interface),
         "main.c": two_rates_main(interface, example),
         "CMakeLists.txt": two_rates_cmake(interface),

@@ -14,6 +14,7 @@ from mbcasadi.codegen.c_interface import (
     parameters,
     tick_call,
 )
+from mbcasadi.codegen.callers.cpp_header import cpp_name
 from mbcasadi.codegen.controller import STRICT_ARITHMETIC
 from mbcasadi.codegen.header import argument_line
 from mbcasadi.codegen.sizes import memory_doubles
@@ -108,6 +109,19 @@ def two_rates_header(interface: Interface) -> str:
             "interrupting": int(Flag.INTERRUPTING),
         },
     )
+
+
+def two_rates_hpp(interface: Interface) -> str:
+    """Return `<name>.hpp`."""
+    plan = (interface.plan_inputs, interface.plan_outputs)
+    tick = (interface.tick_inputs, interface.tick_outputs)
+    values: dict[str, str | int] = {"namespace": cpp_name(interface.name)}
+    for function, (inputs, outputs) in (("plan", plan), ("tick", tick)):
+        texts = [f"const double *{port.identifier}" for port in inputs]
+        texts += [f"double *{port.identifier} = nullptr" for port in outputs]
+        values[f"{function}_parameters"] = ", ".join(texts)
+        values[f"{function}_arguments"] = arguments((*inputs, *outputs))
+    return two_rates_template(interface, "header.hpp.in", values)
 
 
 def _lines(inputs: Sequence[Port], outputs: Sequence[Port]) -> str:

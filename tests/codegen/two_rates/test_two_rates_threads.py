@@ -1,6 +1,7 @@
 """Plans and ticks in two threads: no plan is torn, and two exports live in one program."""
 
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -82,6 +83,25 @@ int main(void) {
 }
 """
 
+CPP = """
+#include <cmath>
+#include <cstdio>
+#include "hand.hpp"
+
+int main() {
+  static hand::Controller one;
+  const double q[2] = {0, 0}, v[2] = {0, 0}, command = 4, late = HAND_DELAY;
+  double u[4], t = 0, age = 1;
+  if (one.plan(q, v, &command, &t) || one.tick(q, v, &t, u)) return 1;
+  static hand::Controller copy = one;
+  if (copy.tick(q, v, &late, u, nullptr, nullptr, nullptr, &age)) return 2;
+  std::printf("%g %g ", u[3], age);
+  one.reset();
+  if (one.tick(q, v, &late, u)) return 3;
+  std::printf("%g", u[3]);
+}
+"""
+
 CHANGES = 50
 """Of the plan that acts, at least."""
 
@@ -139,6 +159,21 @@ def has_sanitizer(tmp_path, flag):
     command = [*find_compiler(), flag, "-pthread", str(source), "-o", str(program)]
     built = subprocess.run(command, capture_output=True).returncode == 0
     return built and subprocess.run([str(program)], capture_output=True).returncode == 0
+
+
+@pytest.mark.skipif(not shutil.which("g++"), reason="g++ is not installed")
+def test_a_class_of_cpp_owns_the_memory(tmp_path):
+    project = mb.export_two_rates(two_rates(), tmp_path / "out")
+    library = project.build(flags=("-O0",)).path
+    source, program = tmp_path / "program.cpp", tmp_path / "program"
+    source.write_text(CPP)
+    for standard in ("-std=c++11", "-std=c++20"):
+        command = ["g++", standard, "-Wall", "-Wextra", "-pedantic-errors", "-Werror", str(source)]
+        command += [f"-I{project.folder}", str(library), f"-Wl,-rpath,{library.parent}"]
+        built = subprocess.run([*command, "-o", program], capture_output=True, text=True)
+        assert built.returncode == 0, built.stderr
+        done = subprocess.run([str(program)], capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (0, "4 0 0")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pthreads")
