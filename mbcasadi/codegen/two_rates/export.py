@@ -40,7 +40,7 @@ from mbcasadi.codegen.two_rates.source import (
 )
 
 OWN_FRAMES = 512
-"""Bytes of the stack that the functions around the laws need."""
+"""Bytes of the stack that the functions around the laws need, arrays apart."""
 
 
 @checked
@@ -135,6 +135,7 @@ def _manifest(
         for part, law in interface.parts.items()
     }
     slow, fast = interface.periods
+    followed = sum(port.size for port in interface.follow.outputs)  # of a tick that interrupts
     stacks = {part: int(entry["stack_bytes"]) for part, entry in parts.items()}
     return {
         "format": FORMAT,
@@ -153,7 +154,7 @@ def _manifest(
         "state_bytes": 8 * state_doubles(interface),
         "stack_bytes": {
             "plan": OWN_FRAMES + max(stacks["references"], stacks["plan"]),
-            "tick": OWN_FRAMES + max(stacks["follow"], stacks["law"]),
+            "tick": OWN_FRAMES + 8 * followed + max(stacks["follow"], stacks["law"]),
         },
         "flags": list(two_rates_flags(interface)),
         "mujoco": two_rates_plugin_entry(interface) if mujoco_plugin else None,
