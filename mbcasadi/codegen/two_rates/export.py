@@ -16,6 +16,7 @@ from mbcasadi.codegen.folder import MANIFEST, require_free, write_folder
 from mbcasadi.codegen.header import header_h
 from mbcasadi.codegen.manifest import manifest, manifest_text, signal_entry
 from mbcasadi.codegen.text import package_version
+from mbcasadi.codegen.two_rates.controller import TwoRatesManifest
 from mbcasadi.codegen.two_rates.interface import (
     OPTIONAL,
     Interface,
@@ -30,7 +31,7 @@ from mbcasadi.codegen.two_rates.pages import (
     two_rates_readme,
 )
 from mbcasadi.codegen.two_rates.plugin import two_rates_plugin, two_rates_plugin_entry
-from mbcasadi.codegen.two_rates.project import FORMAT, TwoRatesManifest, TwoRatesProject
+from mbcasadi.codegen.two_rates.project import FORMAT, TwoRatesProject
 from mbcasadi.codegen.two_rates.source import (
     state_doubles,
     two_rates_doubles,
