@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mbcasadi import simulation as simulation
     from mbcasadi import validation as validation
     from mbcasadi.codegen import batch as batch
-    from mbcasadi.codegen import export_c, open_project
+    from mbcasadi.codegen import export_c, export_two_rates, open_project
     from mbcasadi.contacts import contact_force_fun, with_contacts
     from mbcasadi.control.regulators.equilibrium import equilibrium as equilibrium
     from mbcasadi.control.regulators.linearization import linearize
@@ -69,7 +69,7 @@ _PACKAGES = (
     "validation",
 )
 _HOMES = {
-    "mbcasadi.codegen": ("batch", "export_c", "open_project"),
+    "mbcasadi.codegen": ("batch", "export_c", "export_two_rates", "open_project"),
     "mbcasadi.contacts": ("contact_force_fun", "with_contacts"),
     "mbcasadi.control.regulators": ("equilibrium", "linearize"),
     "mbcasadi.description": ("Baumgarte", "Contact", "Controller", "Signal", "TuningParameter"),
@@ -121,6 +121,7 @@ __all__ = [
     "contact_force_fun",
     "contacts_of",
     "export_c",
+    "export_two_rates",
     "forward_dynamics",
     "from_equations",
     "from_lagrangian",

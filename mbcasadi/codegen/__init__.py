@@ -16,6 +16,10 @@ from mbcasadi.codegen.supervision.supervision import InputLimits, Supervision, T
 from mbcasadi.codegen.supervision.tick_log import TickLog
 from mbcasadi.codegen.targets.footprint import Footprint
 from mbcasadi.codegen.timing import LongestTick, TickTimes
+from mbcasadi.codegen.two_rates.controller import TwoRatesController
+from mbcasadi.codegen.two_rates.export import export_two_rates
+from mbcasadi.codegen.two_rates.interface import TwoRates
+from mbcasadi.codegen.two_rates.project import TwoRatesProject, open_two_rates
 
 __all__ = [
     "BatchBuild",
@@ -33,8 +37,13 @@ __all__ = [
     "TickEvent",
     "TickLog",
     "TickTimes",
+    "TwoRates",
+    "TwoRatesController",
+    "TwoRatesProject",
     "export_c",
+    "export_two_rates",
     "open_project",
+    "open_two_rates",
 ]
 
 NOT_STARRED = ("batch",)

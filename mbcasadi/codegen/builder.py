@@ -5,7 +5,7 @@ How long a compiler will take: lines of C times the rate at which it went last t
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -188,9 +188,14 @@ class Builder:
 
         A loaded library stays in the process, so a second export must not reuse its name.
         """
-        exported = {key: value for key, value in self.manifest.items() if key != "measured"}
-        content = json.dumps([exported, [str(word) for word in command]], sort_keys=True)
-        return hashlib.sha256(content.encode()).hexdigest()[:12]
+        return file_key(self.manifest, command)
+
+
+def file_key(manifest: Mapping[str, object], command: Sequence[str]) -> str:
+    """Return a part of a file name that depends on a command and an export."""
+    exported = {key: value for key, value in manifest.items() if key != "measured"}
+    content = json.dumps([exported, [str(word) for word in command]], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:12]
 
 
 LIBRARIES = ("libmujoco*.so*", "libmujoco*.dylib", "mujoco*.dll")

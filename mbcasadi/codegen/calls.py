@@ -45,7 +45,7 @@ def new_memory(manifest: Manifest, library: Path) -> Memory:
     return memory
 
 
-def load_library(manifest: Manifest, library: Path) -> ctypes.CDLL:
+def load_library(manifest: Mapping[str, object], library: Path) -> ctypes.CDLL:
     """Return the compiled C of an export.
 
     Raises:

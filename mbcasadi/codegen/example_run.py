@@ -5,14 +5,14 @@ Measured inputs but q and act move around the start by a wave in multiples of 2â
 any precision.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.codegen.c_interface import CLaw
+from mbcasadi.codegen.c_interface import CLaw, Port
 from mbcasadi.description.controller import INPUTS
 from mbcasadi.shapes import column, require_name
 
@@ -62,21 +62,23 @@ class ExampleRun:
     tolerance: Array
 
 
-def example_inputs(law: CLaw, example: Mapping[str, ArrayLike]) -> dict[str, Array]:
+def example_inputs(
+    inputs: Sequence[Port], defaults: Mapping[str, ArrayLike], example: Mapping[str, ArrayLike]
+) -> dict[str, Array]:
     """Return a value for every input: `example`, then defaults of the law, then zeros.
 
     Raises:
         UnknownNameError: `example` names an input that the law does not have.
         ShapeError: a value has another size than its input.
     """
-    names = [p.name for p in law.inputs]
+    names = [p.name for p in inputs]
     for name in example:
         require_name("input", name, names)
     return {
         port.name: column(port.name, example[port.name], port.size)
         if port.name in example
-        else np.array(law.defaults.get(port.name, np.full(port.size, port.default)))
-        for port in law.inputs
+        else np.array(defaults.get(port.name, np.full(port.size, port.default)))
+        for port in inputs
     }
 
 

@@ -96,9 +96,9 @@ def export_c(
     law = _law(controller, name, solver, real)
     count = sum(operations(f) for f in (*law.functions, *law.between))
     report(f"{law.name}: generating C for {count} operations")
-    given = _start(controller, law) | dict(example or {})
+    given = start_of(controller, law) | dict(example or {})
     source = controller_c(law)
-    function, start = _function(controller), example_inputs(law, given)
+    function, start = _function(controller), example_inputs(law.inputs, law.defaults, given)
     plan = None if supervision is None else plan_supervision(supervision, law, function, start)
     run = example_run(law, function, start, count)
     contents = _contents(law, source, run, given, daqp, plan, mujoco_plugin=mujoco_plugin, fmu=fmu)
@@ -132,7 +132,7 @@ def _function(controller: Controller | HasController | ca.Function) -> ca.Functi
     return data.function
 
 
-def _start(controller: object, law: CLaw) -> dict[str, ArrayLike]:
+def start_of(controller: object, law: CLaw) -> dict[str, ArrayLike]:
     """Return the inputs from which the controller's author lets an example start."""
     inputs = controller.example_inputs() if isinstance(controller, HasExample) else {}
     names = [port.name for port in law.inputs]

@@ -146,7 +146,8 @@ def readme(
             "returned": _returned(law),
             "phases": _phases_page(law),
             "signals": "\n".join(
-                [_row("in", p) for p in law.inputs] + [_row("out", p) for p in law.outputs]
+                [signal_row("in", p) for p in law.inputs]
+                + [signal_row("out", p) for p in law.outputs]
             ),
             "solver": _solver_page(law, daqp) if law.staged else "",
         },
@@ -212,7 +213,8 @@ def _phases_page(law: CLaw) -> str:
     return law_template(law, "readme_phases.md.in", values)
 
 
-def _row(side: str, port: Port) -> str:
+def signal_row(side: str, port: Port) -> str:
+    """Return a row of a table of signals."""
     labels = [
         plain_line(name) + (f" [{plain_line(unit)}]" if unit else "")
         for name, unit in port.entries

@@ -95,7 +95,7 @@ def _phases(law: CLaw) -> str:
         law,
         "phases.h.in",
         {
-            "arguments": "\n".join(_argument_line("in ", port) for port in law.prepared_from),
+            "arguments": "\n".join(argument_line("in ", port) for port in law.prepared_from),
             "status": status,
             "known_parameters": parameters(law, law.prepared_from),
             "parameters": parameters(law, law.inputs, law.outputs),
@@ -130,11 +130,12 @@ def _indices(law: CLaw) -> str:
 
 
 def _argument_lines(law: CLaw) -> list[str]:
-    lines = [_argument_line("in ", port) for port in law.inputs]
-    return lines + [_argument_line("out", port) for port in law.outputs]
+    lines = [argument_line("in ", port) for port in law.inputs]
+    return lines + [argument_line("out", port) for port in law.outputs]
 
 
-def _argument_line(side: str, port: Port) -> str:
+def argument_line(side: str, port: Port) -> str:
+    """Return the line of a comment that says what a parameter is."""
     rows, cols = port.sparsity.shape
     shape = f"{rows}" if cols == 1 else f"{rows} x {cols}"
     dense = "" if port.sparsity.is_dense() else f", {port.size} nonzeros"

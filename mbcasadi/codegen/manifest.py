@@ -162,8 +162,8 @@ def manifest(law: CLaw, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> Manife
         "signature": signature(law),
         "source": law.source,
         "period": law.period,
-        "inputs": [_signal_entry(p) for p in law.inputs],
-        "outputs": [_signal_entry(p) for p in law.outputs],
+        "inputs": [signal_entry(p) for p in law.inputs],
+        "outputs": [signal_entry(p) for p in law.outputs],
         "u_min": _numbers(law.u_min),
         "u_max": _numbers(law.u_max),
         "u_safe": None if law.u_safe is None else law.u_safe.tolist(),
@@ -228,12 +228,13 @@ def _solver_entry(law: CLaw, daqp: DaqpOrigin) -> SolverEntry:
     }
 
 
-def manifest_text(content: Manifest) -> str:
+def manifest_text(content: Mapping[str, object]) -> str:
     """Return the manifest's JSON, always in the same bytes."""
     return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def _signal_entry(port: Port) -> SignalEntry:
+def signal_entry(port: Port) -> SignalEntry:
+    """Return one input or output as JSON."""
     return {
         "name": port.name,
         "size": port.size,

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import UnionType
-from typing import cast
+from typing import Any, cast
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen.c_interface import signature_of_manifest
@@ -147,7 +147,7 @@ def _require_signature(folder: Path, manifest: Manifest) -> None:
         )
 
 
-def require_unchanged(folder: Path, manifest: Manifest) -> None:
+def require_unchanged(folder: Path, manifest: Mapping[str, Any]) -> None:
     """Raise `ExportError` where a file that is compiled is not the one of the export.
 
     The example, the build file and the README may be changed.

@@ -2,6 +2,7 @@
 
 import mujoco
 import numpy as np
+from support.two_rates_problems import two_rates
 
 from fuzz import examples as ex
 from fuzz import plant_examples as plants
@@ -21,8 +22,22 @@ def calls_of_codegen():
     phases = plants.iteration_project()
     ticks = {"self": phases, "memory": phases.memory(), "inputs": {}}
     running = {"self": plants.supervised_project().supervised(log_ticks=2)}
+    both = plants.two_rates_project()
+    measured = {"self": both.load(), "q": np.zeros(2), "v": np.zeros(2), "t": 0.0}
     home = "codegen."
     return {
+        home + "export_two_rates": {
+            "mpc": two_rates(),
+            "folder": ex.folder() / "rates",
+            "overwrite": True,
+        },
+        home + "open_two_rates": {"folder": both.folder},
+        home + "TwoRatesProject.build": {"self": both},
+        home + "TwoRatesProject.build_mujoco_plugin": {"self": both, "mujoco": mujoco.__path__[0]},
+        home + "TwoRatesProject.load": {"self": both},
+        home + "TwoRatesProject.run_example": {"self": both},
+        home + "TwoRatesController.plan": measured | {"command": np.zeros(1)},
+        home + "TwoRatesController.tick": measured,
         home + "batch": {"function": ex.sine()},
         home + "BatchBuild": {"lanes": False},
         home + "export_c": {

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import casadi as ca
 import numpy as np
+from support.two_rates_problems import two_rates
 
 import mbcasadi as mb
 from fuzz import examples as ex
@@ -40,6 +41,12 @@ def supervised_project():
     """The C of a law whose tick has two phases, with its supervision."""
     supervision = codegen.Supervision(inputs={"q": codegen.InputLimits(jump=0.5)})
     return mb.export_c(ex.iteration(), ex.folder() / "supervised", supervision=supervision)
+
+
+@cache
+def two_rates_project():
+    """The C of a plan and a law that follows it."""
+    return mb.export_two_rates(two_rates(), ex.folder() / "two_rates", mujoco_plugin=True)
 
 
 @cache

@@ -58,7 +58,7 @@ def fmu_archive(
         CompilerError: the compiler failed.
     """
     _require_unit(law)
-    variables = variables_of(law, example_inputs(law, example))
+    variables = variables_of(law, example_inputs(law.inputs, law.defaults, example))
     sources = {name: contents[name] for name in (f"{law.name}.c", f"{law.name}.h")}
     token = hashlib.sha256(b"".join(sources.values())).hexdigest()
     sources[FUNCTIONS] = _functions_c(law, variables, token).encode()

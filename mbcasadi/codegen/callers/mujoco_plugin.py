@@ -20,6 +20,9 @@ from mbcasadi.codegen.text import c_string, comma_list, number
 from mbcasadi.description.controller import INPUTS
 from mbcasadi.errors import ExportError
 
+COMMAND = "command"
+"""An input beside those of a controller that may be left at its default."""
+
 KNOWN_TO_MUJOCO = ("q", "v", "act", "t", "z")
 """Inputs that MuJoCo's state gives; all others come from userdata or config attributes."""
 
@@ -55,6 +58,20 @@ class UserInput(NamedTuple):
     default: NDArray[np.float64]
 
 
+class Kept(NamedTuple):
+    """The C around a tick whose memory holds what one tick hands to the next beside z.
+
+    Attributes:
+        doubles: how many.
+        initial: C that makes `state + KEPT_AT` ready.
+        run: C of one tick, from the record `now` to `next`.
+    """
+
+    doubles: int
+    initial: str
+    run: str
+
+
 def require_plugin(law: CLaw, example: Mapping[str, ArrayLike]) -> None:
     """Raise `ExportError` where no plugin of MuJoCo can call this law, or it has no reference."""
     u = find_port(law.outputs, "u")
@@ -78,27 +95,30 @@ def require_plugin(law: CLaw, example: Mapping[str, ArrayLike]) -> None:
             )
 
 
-def plugin_files(law: CLaw, example: Mapping[str, ArrayLike]) -> dict[str, str]:
+def plugin_files(
+    law: CLaw, example: Mapping[str, ArrayLike], kept: Kept | None = None
+) -> dict[str, str]:
     """Return `<name>_mujoco.c` and `<name>_mujoco.xml`, by file name.
 
     Args:
         law: what is exported.
         example: defaults of the inputs that MuJoCo does not know, the reference among them.
+        kept: how a tick runs; by default by the step of the law.
 
     Raises:
         ExportError: no plugin of MuJoCo can call this law, or the reference is missing.
     """
     require_plugin(law, example)
-    inputs = _user_inputs(law, example_inputs(law, example))
+    inputs = user_inputs(law, example_inputs(law.inputs, law.defaults, example))
     return {
-        f"{law.name}_mujoco.c": _plugin_c(law, inputs),
+        f"{law.name}_mujoco.c": _plugin_c(law, inputs, kept or _kept_of(law, inputs)),
         f"{law.name}_mujoco.xml": _plugin_xml(law, inputs),
     }
 
 
 def mujoco_entry(law: CLaw) -> MujocoEntry:
     """Return the manifest's entry: where inputs and results are in MuJoCo's data."""
-    inputs = _user_inputs(law, {})
+    inputs = user_inputs(law, {})
     nu = RECORD_HEAD + law.nu
     nz = law.nz
     return {
@@ -121,20 +141,21 @@ def mujoco_entry(law: CLaw) -> MujocoEntry:
     }
 
 
-def _user_inputs(law: CLaw, values: Mapping[str, NDArray[np.float64]]) -> list[UserInput]:
+def user_inputs(law: CLaw, values: Mapping[str, NDArray[np.float64]]) -> list[UserInput]:
+    """Return the inputs that MuJoCo does not know, with their defaults."""
     inputs, first = [], 0
     for port in law.inputs:
         if port.name in KNOWN_TO_MUJOCO:
             continue
         default = np.asarray(values.get(port.name, np.zeros(port.size)), dtype=float)
-        inputs.append(UserInput(port, first, port.name not in INPUTS, default.ravel()))
+        is_needed = port.name not in (*INPUTS, COMMAND)
+        inputs.append(UserInput(port, first, is_needed, default.ravel()))
         first += port.size
     return inputs
 
 
-def _plugin_c(law: CLaw, inputs: list[UserInput]) -> str:
-    sizes = {name: _size(law, name) for name in ("q", "v", "act", "z")}
-    keeps = keeps_last(law)
+def _plugin_c(law: CLaw, inputs: list[UserInput], kept: Kept) -> str:
+    sizes = {name: _size(law, name) for name in ("q", "v", "act")}
     return law_template(
         law,
         "mujoco_plugin.c.in",
@@ -143,16 +164,16 @@ def _plugin_c(law: CLaw, inputs: list[UserInput]) -> str:
             "nv": sizes["v"],
             "na": sizes["act"],
             "nu": law.nu,
-            "nz": sizes["z"],
+            "nz": law.nz,
             "user": len(inputs),
             "given": sum(entry.port.size for entry in inputs),
-            "kept": memory_doubles(law) if keeps else 0,
+            "kept": kept.doubles,
             "tables": _tables(law, inputs),
             "places": law_template(law, "mujoco_places.c.in"),
             "attributes": "".join(f", {c_string(entry.port.name)}" for entry in inputs),
-            "initial": _initial(law, keeps=keeps),
+            "initial": kept.initial,
             "period": number(law.period or 0.0),
-            "run": _run(law, inputs, keeps=keeps),
+            "run": kept.run,
         },
     )
 
@@ -183,25 +204,29 @@ def _tables(law: CLaw, inputs: list[UserInput]) -> str:
     return "".join(tables)
 
 
-def _initial(law: CLaw, *, keeps: bool) -> str:
-    lines = ""
-    if law.has_state:
-        lines += f"  for (i = 0; i < NZ; ++i) state[Z_AT + i] = {law.name}_z0[i];\n"
-    if keeps:
-        lines += f"  {law.name}_init(state + KEPT_AT, KEPT * sizeof *state);\n"
-    return lines
+def _initial(law: CLaw) -> str:
+    if not law.has_state:
+        return ""
+    return f"  for (i = 0; i < NZ; ++i) state[Z_AT + i] = {law.name}_z0[i];\n"
 
 
-def _run(law: CLaw, inputs: list[UserInput], *, keeps: bool) -> str:
-    """Return the C of one tick: what the memory keeps, the step, its results."""
+def _kept_of(law: CLaw, inputs: list[UserInput]) -> Kept:
+    """Return the step of a law; its memory is kept where it holds the last control."""
+    call = tick_call(law, "p->memory", lambda port: places_of(law, inputs)[port.name])
+    if not keeps_last(law):
+        return Kept(0, _initial(law), f"  next[RETURNED] = {call};\n")
+    initial = _initial(law) + f"  {law.name}_init(state + KEPT_AT, KEPT * sizeof *state);\n"
+    before = "  memcpy(p->memory, now + KEPT_AT, sizeof p->memory);\n"
+    after = "  memcpy(next + KEPT_AT, p->memory, sizeof p->memory);\n"
+    return Kept(memory_doubles(law), initial, f"{before}  next[RETURNED] = {call};\n{after}")
+
+
+def places_of(law: CLaw, inputs: list[UserInput]) -> dict[str, str]:
+    """Return the C of the pointers to all signals of a tick, by name."""
     places = {entry.port.name: f"user + {entry.first}" for entry in inputs}
     places |= {name: name for name in KNOWN_TO_MUJOCO}
     results = {"u": "u", "z_next": "z", "flags": "flags"}
-    places |= {port.name: results.get(port.name, "0") for port in law.outputs}
-    call = tick_call(law, "p->memory", lambda port: places[port.name])
-    before = "  memcpy(p->memory, now + KEPT_AT, sizeof p->memory);\n" if keeps else ""
-    after = "  memcpy(next + KEPT_AT, p->memory, sizeof p->memory);\n" if keeps else ""
-    return f"{before}  next[RETURNED] = {call};\n{after}"
+    return places | {port.name: results.get(port.name, "0") for port in law.outputs}
 
 
 def _plugin_xml(law: CLaw, inputs: list[UserInput]) -> str:

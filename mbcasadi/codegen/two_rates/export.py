@@ -1,0 +1,167 @@
+"""From a plan and a law that follows it to one folder of C, with two functions."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import casadi as ca
+from numpy.typing import ArrayLike
+
+from mbcasadi.argument_kinds import checked
+from mbcasadi.codegen.controller import controller_c
+from mbcasadi.codegen.count import operations
+from mbcasadi.codegen.export import start_of
+from mbcasadi.codegen.folder import MANIFEST, require_free, write_folder
+from mbcasadi.codegen.header import header_h
+from mbcasadi.codegen.manifest import manifest, manifest_text, signal_entry
+from mbcasadi.codegen.text import package_version
+from mbcasadi.codegen.two_rates.controller import TwoRatesManifest
+from mbcasadi.codegen.two_rates.interface import (
+    OPTIONAL,
+    Interface,
+    TwoRates,
+    interface_of,
+    without,
+)
+from mbcasadi.codegen.two_rates.pages import (
+    two_rates_cmake,
+    two_rates_flags,
+    two_rates_main,
+    two_rates_readme,
+)
+from mbcasadi.codegen.two_rates.plugin import two_rates_plugin, two_rates_plugin_entry
+from mbcasadi.codegen.two_rates.project import FORMAT, TwoRatesProject
+from mbcasadi.codegen.two_rates.source import (
+    state_doubles,
+    two_rates_doubles,
+    two_rates_header,
+    two_rates_hpp,
+    two_rates_source,
+)
+
+OWN_FRAMES = 512
+"""Bytes of the stack that the functions around the laws need, arrays apart."""
+
+
+@checked
+def export_two_rates(
+    mpc: TwoRates,
+    folder: str | Path,
+    *,
+    name: str | None = None,
+    latest: float | None = None,
+    overwrite: bool = False,
+    discard_changes: bool = False,
+    example: Mapping[str, ArrayLike] | None = None,
+    mujoco_plugin: bool = False,
+    progress: Callable[[str], None] | None = None,
+) -> TwoRatesProject:
+    """Write a plan and the law that follows it as one folder of C99 with two functions.
+
+    `<name>_plan` computes a plan and hands it to `<name>_tick`, which follows the newest one whose
+    moment has come. Both may run in threads of their own, without locks; they allocate nothing,
+    print nothing and wait for nobody. A plan of a measurement at t acts from t + `mpc.delay`
+    periods on; one without a solution is not handed on. Where none is young enough, u is the safe
+    output of the law and the tick says so. The same input gives the same bytes.
+
+    Args:
+        mpc: plan, law and what connects them, of `mpc.whole_body_mpc` for example.
+        folder: created if it does not exist; written completely or not at all.
+        name: prefix of the C symbols; that of the plan, without `_plan`, by default.
+        latest: age at which a plan is left, s; its length by default.
+        overwrite, discard_changes: as in `export_c`.
+        example: inputs of the example program that plan and tick share, by name; those of the
+            authors by default.
+        mujoco_plugin: also write an engine plugin of MuJoCo, `<name>_mujoco.c`, which plans in the
+            tick that begins a period, and its declaration in MJCF, `<name>_mujoco.xml`.
+        progress: called with one line for each step.
+
+    Returns:
+        The folder as an object that builds, loads and runs it.
+
+    Raises:
+        ExportError: illegal name, parts that do not fit, no generated C, folder not writable, or
+            with files that would be lost; laws that a plugin cannot call.
+        UnknownNameError, ShapeError: the example, u0 or z0 do not fit.
+        ProblemError: a `latest` that is not positive, `every` or `delay` that are no counts.
+    """
+    report = progress or (lambda _: None)
+    target = Path(folder).absolute()
+    require_free(target, overwrite=overwrite, discard_changes=discard_changes)
+    interface = interface_of(mpc, name, latest)
+    count = sum(operations(f) for law in interface.parts.values() for f in law.generated)
+    report(f"{interface.name}: generating C for {count} operations")
+    given = _start(mpc, interface) | dict(example or {})
+    contents = _contents(interface, given, mujoco_plugin=mujoco_plugin)
+    content = _manifest(interface, contents, mujoco_plugin=mujoco_plugin)
+    contents[MANIFEST] = manifest_text(content).encode()
+    write_folder(target, contents, overwrite=overwrite, discard_changes=discard_changes)
+    lines = sum(data.count(b"\n") for file, data in contents.items() if file.endswith(".c"))
+    report(f"{interface.name}: {lines} lines of C in {target}")
+    return TwoRatesProject(target, interface.name, json.loads(contents[MANIFEST]), progress)
+
+
+def _start(mpc: TwoRates, interface: Interface) -> dict[str, ArrayLike]:
+    """Return the inputs from which the authors let an example start."""
+    plan, law = start_of(mpc.plan, interface.plan), start_of(mpc.law, interface.law)
+    inputs = without((*interface.plan_inputs, *interface.tick_inputs), OPTIONAL)
+    names = {port.name for port in inputs}
+    return {key: value for key, value in (plan | law).items() if key in names}
+
+
+def _contents(
+    interface: Interface, example: Mapping[str, ArrayLike], *, mujoco_plugin: bool
+) -> dict[str, bytes]:
+    texts = {
+        f"{interface.name}.h": two_rates_header(interface),
+        f"{interface.name}.hpp": two_rates_hpp(interface),
+        f"{interface.name}.c": two_rates_source(interface),
+        "main.c": two_rates_main(interface, example),
+        "CMakeLists.txt": two_rates_cmake(interface),
+        "README.md": two_rates_readme(interface, mujoco_plugin=mujoco_plugin),
+    }
+    if mujoco_plugin:
+        texts |= two_rates_plugin(interface, example)
+    for law in interface.parts.values():
+        texts |= {f"{law.name}.h": header_h(law), f"{law.name}.c": controller_c(law)}
+    return {file: text.encode() for file, text in texts.items()}
+
+
+def _manifest(
+    interface: Interface, contents: Mapping[str, bytes], *, mujoco_plugin: bool
+) -> TwoRatesManifest:
+    parts = {
+        part: manifest(law, "wheel", {f: contents[f] for f in (f"{law.name}.c", f"{law.name}.h")})
+        for part, law in interface.parts.items()
+    }
+    slow, fast = interface.periods
+    followed = sum(port.size for port in interface.follow.outputs)  # of a tick that interrupts
+    stacks = {part: int(entry["stack_bytes"]) for part, entry in parts.items()}
+    return {
+        "format": FORMAT,
+        "name": interface.name,
+        "signature": interface.signature,
+        "period": fast,
+        "plan_period": slow,
+        "every": interface.every,
+        "delay": interface.delay,
+        "latest": interface.latest,
+        "plan_inputs": [signal_entry(p) for p in interface.plan_inputs],
+        "plan_outputs": [signal_entry(p) for p in interface.plan_outputs],
+        "inputs": [signal_entry(p) for p in interface.tick_inputs],
+        "outputs": [signal_entry(p) for p in interface.tick_outputs],
+        "memory_bytes": 8 * two_rates_doubles(interface),
+        "state_bytes": 8 * state_doubles(interface),
+        "stack_bytes": {
+            "plan": OWN_FRAMES + max(stacks["references"], stacks["plan"]),
+            "tick": OWN_FRAMES + 8 * followed + max(stacks["follow"], stacks["law"]),
+        },
+        "flags": list(two_rates_flags(interface)),
+        "mujoco": two_rates_plugin_entry(interface) if mujoco_plugin else None,
+        "parts": parts,
+        "versions": {"mbcasadi": package_version(), "casadi": ca.CasadiMeta.version()},
+        "sha256": {
+            file: hashlib.sha256(data).hexdigest() for file, data in sorted(contents.items())
+        },
+    }
