@@ -56,13 +56,10 @@ def by_tangents(form: MotionForm, x: ca.MX, u: ca.MX, p: ca.MX, x_next: ca.MX) -
     }
     motion = {key: ca.horzcat(J, ca.MX(J.shape[0], rates)) for key, J in motion.items()}
     F = ca.vertcat(own + h * motion["a"], ca.horzcat(ca.DM.eye(nu), ca.DM(nu, nx))[:rates, :])
-    v = x[x.shape[0] - nv - rates : x.shape[0] - rates, 0]
-    v_next = v + h * found["a"]
-    q_end = x_next.shape[0] - nv - rates
-    reached = ca.vertcat(form.moved(x, _step(h * v_next, nx))[:q_end, 0], v_next, u[:rates, 0])
-    gap = form.gap(x_next, reached)
+    x_end = reached(form, x, u, found["a"])
+    gap = form.gap(x_next, x_end)
     d_b = gap[nv:]
-    Phi, Gamma = form.turns(v_next)
+    Phi, Gamma = form.turns(_rates(x_end, nv, rates))
     moved = h * d_b[:nv]
     for k, first in enumerate(form.rotations):
         block = ca.reshape(Gamma[9 * k : 9 * k + 9], 3, 3).T
@@ -76,9 +73,18 @@ def by_tangents(form: MotionForm, x: ca.MX, u: ca.MX, p: ca.MX, x_next: ca.MX) -
     return parts
 
 
-def _step(dq: ca.MX, size: int) -> ca.MX:
-    """Return a deviation of the positions alone."""
-    return ca.vertcat(dq, ca.MX.zeros(size - dq.shape[0]))
+def reached(form: MotionForm, x: ca.MX, u: ca.MX, a: ca.MX) -> ca.MX:
+    """Return the state at the end of a step from x with the acceleration a."""
+    nv, nx = a.shape[0], form.tangent.size2_out(0)
+    further, h = nx - 2 * nv, form.step
+    v_next = _rates(x, nv, further) + h * a
+    moved = form.moved(x, ca.vertcat(h * v_next, ca.MX.zeros(nx - nv)))
+    return ca.vertcat(moved[: x.shape[0] - nv - further, 0], v_next, u[:further, 0])
+
+
+def _rates(x: ca.MX, nv: int, further: int) -> ca.MX:
+    """Return v of a state with further entries behind it."""
+    return x[x.shape[0] - nv - further : x.shape[0] - further, 0]
 
 
 def _jacobians(
