@@ -8,7 +8,7 @@ from mbcasadi.codegen.text import comma_list, constant, number, template
 from mbcasadi.description.qp_stages import UNBOUNDED, SolverFlag
 from mbcasadi.description.stagewise_qp import StagewiseQP, StagewiseRows
 
-PENALTY = 1e5
+PENALTY = 1e4
 """Penalty of a row over its stiffness: violations shrink by about this factor in a run."""
 
 RECURSIONS = 60
