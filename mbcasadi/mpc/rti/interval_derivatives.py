@@ -88,12 +88,12 @@ def _along_motion(
         by_motion: (n, ·) derivatives of the values by a and lam; rows of zeros cost nothing.
     """
     read = {key: sorted(set(part.sparsity().row())) for key, part in by_motion.items()}
-    columns = ca.horzsplit(of_state)
+    columns = ca.horzsplit(of_state)[: of_state.shape[1]]
     for key, rows in read.items():
         products = ca.horzsplit(loops.product(motion[key], by_motion[key][rows, :].T))
         for row, product in zip(rows, products, strict=False):  # of no rows there is none
             columns[row] += product
-    return ca.horzcat(*columns)
+    return ca.horzcat(of_state[:, :0], *columns)
 
 
 def reached(form: MotionForm, x: ca.MX, u: ca.MX, a: ca.MX) -> ca.MX:
