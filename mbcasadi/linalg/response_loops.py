@@ -60,10 +60,14 @@ def constrained_response_fun(made: ca.Function, rank_tol: float) -> ca.Function:
     patterns = [made.sparsity_in(i) for i in range(made.n_in())]
     (m, n), limit = patterns[1].shape, ca.Sparsity.dense(1, 1)
     wide, high = padded(n), padded(m)
+
+    def body(M: ca.MX, A: ca.MX, row_scale: ca.MX, _: ca.MX) -> list[ca.MX]:
+        return list(made.call([M, A, row_scale]))
+
     f = loop_function(
         "loops_constrained_response",
         [*patterns, limit],
-        lambda M, A, row_scale, _: list(made.call([M, A, row_scale])),
+        body,
         sizes=(n, m, wide, high, padded(n + m), int(made.nnz_out("N_left") > 0)),
         tables=[table for part in patterns[:2] for table in (part.colind(), part.row())],
         work=n * wide + (n + 1) * (wide + high) + m * (3 * wide + 3 * high) + 3 * high,

@@ -242,10 +242,10 @@ def _slack(problem: StagewiseQP, lam: ca.MX) -> ca.MX:
 
 
 def _motion_all_fun(problem: StagewiseQP) -> ca.Function:
-    """Return (x, U, columns, step) → (states behind each interval, values of its rows), in a loop."""
+    """Return (x, U, columns, step) → (states behind intervals, values of their rows), in a loop."""
     N, forward = problem.horizon, _motion_fun(problem).mapaccum("motion_all", problem.horizon, 1)
 
-    def body(x: ca.MX, U: ca.MX, columns: ca.MX, step: ca.MX) -> list[ca.MX]:
+    def body(x: ca.MX, U: ca.MX, columns: ca.MX, _: ca.MX) -> list[ca.MX]:
         return list(forward.call([x, U, columns]))
 
     places = ("Phi", "Gamma", "d_a", "d_b", "G")
@@ -254,11 +254,14 @@ def _motion_all_fun(problem: StagewiseQP) -> ca.Function:
 
 
 def _costate_all_fun(problem: StagewiseQP) -> ca.Function:
-    """Return (costate, X, U, lam, columns, step) → (slopes by u, squares of their terms), in a loop."""
+    """Return (costate, X, U, lam, columns, step) → (slopes by u, squares of their terms).
+
+    The last interval is the first column; it is a loop.
+    """
     N, backward = problem.horizon, _costate_fun(problem)
 
     def body(
-        costate: ca.MX, X: ca.MX, U: ca.MX, lam: ca.MX, columns: ca.MX, step: ca.MX
+        costate: ca.MX, X: ca.MX, U: ca.MX, lam: ca.MX, columns: ca.MX, _: ca.MX
     ) -> list[ca.MX]:
         found = []
         for k in reversed(range(N)):

@@ -1,7 +1,7 @@
 """Motion, residuals and rows of an interval about a guess, in coordinates or along tangents.
 
-Both give `F, J, D` by (u, x) with the values `r` and `values`, and the gap of the guess; D is that of
-the path, transposed.
+Both give `F, J, D` by (u, x) with the values `r` and `values`, and the gap of the guess; D, of the
+path, is transposed.
 """
 
 import casadi as ca
@@ -77,9 +77,7 @@ def by_tangents(form: MotionForm, x: ca.MX, u: ca.MX, p: ca.MX, x_next: ca.MX) -
     return parts
 
 
-def _along_motion(
-    of_state: ca.MX, motion: dict[str, ca.MX], by_motion: dict[str, ca.MX]
-) -> ca.MX:
+def _along_motion(of_state: ca.MX, motion: dict[str, ca.MX], by_motion: dict[str, ca.MX]) -> ca.MX:
     """Return derivatives (nz, n) of values: those in `of_state`, and by way of the motion.
 
     Args:
