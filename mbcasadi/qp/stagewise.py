@@ -243,10 +243,14 @@ def _slack(problem: StagewiseQP, lam: ca.MX) -> ca.MX:
 
 def _motion_all_fun(problem: StagewiseQP) -> ca.Function:
     """Return (x, U, columns, step) → (states behind intervals, values of their rows), in a loop."""
-    N, forward = problem.horizon, _motion_fun(problem).mapaccum("motion_all", problem.horizon, 1)
+    N, forward = problem.horizon, _motion_fun(problem)
 
     def body(x: ca.MX, U: ca.MX, columns: ca.MX, _: ca.MX) -> list[ca.MX]:
-        return list(forward.call([x, U, columns]))
+        found = []
+        for k in range(N):
+            x, values = forward.call([x, U[:, k], columns[:, k]])
+            found.append((x, values))
+        return [ca.horzcat(*parts) for parts in zip(*found, strict=True)]
 
     places = ("Phi", "Gamma", "d_a", "d_b", "G")
     shapes = ((problem.nx, 1), (problem.nu, N), (problem.column_size, N), (1, 1))
