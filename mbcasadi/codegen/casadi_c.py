@@ -60,11 +60,11 @@ def _generate(functions: tuple[ca.Function, ...], prefix: str, *, by_hand: bool,
         generator.add(function)
     text = str(generator.dump())
     _refuse(text, functions)
-    text = with_few_zeros(text, functions)
     if by_hand:
         text = with_loops(with_inlined_runtime(text), prefix)
         text = with_scalar_bodies(text, functions, prefix, real)
         text = with_strict_text(text)
+    text = with_few_zeros(text, functions)
     if real == "float":
         text = in_single_precision(text)
     text = re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE).strip()
