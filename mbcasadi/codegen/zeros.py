@@ -9,7 +9,8 @@ from math import prod
 import casadi as ca
 
 GIVEN = "prepared"
-"""Input of `build` and `finish` that is never null."""
+STAGES = ("_build", "_finish")
+"""Input of these stages that is never null; a Function alone has callers of its own."""
 
 FUNCTION = re.compile(
     r"/\* (?P<name>\w+):\((?P<inputs>.*?)\)->.*\n(?:static )?int \w+\(.*\) \{\n(?:.*\n)*?\}\n"
@@ -20,8 +21,8 @@ ZEROS = re.compile(r"(static const casadi_real casadi_zeros\[)\d+(\])")
 
 def with_few_zeros(text: str, functions: tuple[ca.Function, ...]) -> str:
     """Return CasADi's C with zeros for those inputs that may be null."""
-    names = {f.name() for f in functions if GIVEN in f.name_in()}
-    if not names or not ZEROS.search(text):
+    names = {f.name() for f in functions if f.name().endswith(STAGES) and GIVEN in f.name_in()}
+    if len(functions) == 1 or not names or not ZEROS.search(text):
         return text
     needed = [1]
 
