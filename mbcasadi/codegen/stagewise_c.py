@@ -8,7 +8,7 @@ from mbcasadi.codegen.text import comma_list, constant, number, template
 from mbcasadi.description.qp_stages import UNBOUNDED, SolverFlag
 from mbcasadi.description.stagewise_qp import StagewiseQP, StagewiseRows
 
-PENALTY = 1e3
+PENALTY = 1e4
 """Penalty of a row over its stiffness: violations shrink by about this factor in a run."""
 
 RECURSIONS = 60
@@ -97,10 +97,10 @@ def _integers(kind: str, name: str, values: Iterable[int]) -> str:
 
 def stagewise_doubles(problem: StagewiseQP, carry: int) -> int:
     """Return the size of `struct ldp`, with space for alignment."""
-    nx, nz, nb, nu, m = problem.nx, problem.nz, problem.nb, problem.nu, problem.m + 1
-    lz, lx, lb = (-(-size // 8) * 8 for size in (nz, nx, nb))
-    spare = 8
-    interval = nb * lz + nu * lz + nx * lx + 3 * spare + nx + nu + 2 * nz
-    shared = nx * lx + nz * lz + nx * lz + nb * lz + (problem.na + 1) * lb + nb * lb + 6 * spare
+    nx, nz, na, nb, nu = problem.nx, problem.nz, problem.na, problem.nb, problem.nu
+    lz, lx, la, lb = (-(-size // 8) * 8 for size in (nz, nx, na, nb))
+    m, rows, spare = problem.m + 1, max(problem.inside.count, problem.at_end.count), 8
+    interval = nb * lz + nu * lz + nx * lx + 3 * spare + lx + nu + 2 * nz
+    shared = nx * lx + nz * lz + nb * (lz + lx + la + lb) + rows * lz + 7 * spare
     vectors = 3 * nx + problem.n + max(1, carry) + 6 * m + (m + 1) // 2
     return problem.horizon * interval + shared + vectors + 8

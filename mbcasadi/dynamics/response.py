@@ -10,6 +10,7 @@ With `Aᵀ = V R`, `A⁺ = V Y` from the rows' factorisation, `M = Lᵀ L`, `S�
 for rows of any rank: `formulation.lagrange` for unit right-hand sides.
 """
 
+from dataclasses import replace
 from typing import Generic, NamedTuple
 
 import casadi as ca
@@ -26,11 +27,13 @@ from mbcasadi.linalg import (
     complete_factor,
     kind_for,
     operations,
+    response_loops,
     tree_cholesky,
     tree_solve,
     tree_solve_lower,
     tree_solve_transposed,
 )
+from mbcasadi.linalg.loops import MOST_ROWS
 from mbcasadi.linalg.response_loops import padded_rows
 
 
@@ -69,6 +72,10 @@ def response_fun(
         contradictions: N_left is needed.
         scalars: no loops in what is made limb by limb.
     """
+    if treatment.compact and not semidefinite and 0 < A.size1() <= MOST_ROWS:
+        plain = replace(treatment, compact=False)
+        made = response_fun(M, A, plain, semidefinite, contradictions=contradictions)
+        return response_loops.constrained_response_fun(made, treatment.rank_tol)
     if not semidefinite and limbwise_operations(M, A) <= UNROLL_LIMIT:
         return limb_response_fun(
             M, A, treatment.rank_tol, contradictions=contradictions, scalars=scalars

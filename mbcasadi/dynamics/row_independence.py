@@ -1,6 +1,7 @@
 """Constraint rows that are independent at all poses but isolated ones, known from the mechanism.
 
-Bodies that a free base carries, each on a limb of its own and held to the world: wherever the base
+Bodies that a free base carries, each on a limb of its own and held to the world, by equality
+constraints or at the points of contacts: wherever the base
 is, a limb can follow while its own columns have full rank, and poses where they have not are
 isolated in the manifold. Rows depend on each other there at most, where no derivative by q exists;
 those of forces and along v do, and hold. Loops are another matter: the rows of Bricard's are
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.description import Connect, Weld
 from mbcasadi.dynamics.reduced_rows import bodies_held_at_points, reduced_matrix_fun
-from mbcasadi.model.chain import WORLD, chain_of
+from mbcasadi.model.chain import WORLD, Chain, chain_of
 from mbcasadi.system import System
 
 SEED = 1
@@ -53,6 +54,11 @@ def _entries(pattern: ca.Sparsity) -> NDArray[np.bool_]:
     return np.array(ca.DM(pattern, 1), dtype=bool).reshape(pattern.shape)
 
 
+def _is_carried(chain: Chain, link: int) -> bool:
+    """Return whether a free joint carries a link."""
+    return link != WORLD and chain.links[chain.path(link)[0]].joint.kind == "free"
+
+
 def _held_links(system: System) -> list[int] | None:
     """Return the link of each reduced row, None where some row is not of a link held to the world.
 
@@ -68,13 +74,12 @@ def _held_links(system: System) -> list[int] | None:
         pair = {chain.body_link[equality.body1], chain.body_link[equality.body2]} - {WORLD}
         if len(pair) != 1:
             return None
-        link = pair.pop()
         if WORLD not in {chain.body_link[equality.body1], chain.body_link[equality.body2]}:
             return None
-        if chain.links[chain.path(link)[0]].joint.kind != "free":
-            return None
-        links += [link] * equality.size
-    if len(links) != system.nc:  # rows of a user
+        links += [pair.pop()] * equality.size
+    of_points = {row.row: chain.body_link[row.body] for row in system.point_rows}
+    links += [of_points.get(row, WORLD) for row in range(len(links), system.nc)]
+    if not all(_is_carried(chain, link) for link in links):  # rows of a user too
         return None
     groups = bodies_held_at_points(system)
     if groups and system.mask is not None:

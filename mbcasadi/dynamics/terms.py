@@ -30,6 +30,8 @@ class Treatment:
             constraints on different branches take a half to a fifth of the time. The default
             formulation exchanges rows inside limbs in any case.
         baumgarte: stabilisation of drift, `c + 2 α psi + β² phi`, or None.
+        compact: in exported C the response of derivatives is one loop whatever the mechanism: short
+            where the limbs' own text is long.
 
     Raises:
         ProblemError: a number of the drop rule is out of range, or `baumgarte` is of another type.
@@ -39,6 +41,7 @@ class Treatment:
     rank_tol: float = RANK_TOL
     pivot: bool = True
     baumgarte: Baumgarte | None = None
+    compact: bool = False
 
     def __post_init__(self) -> None:
         require_fields(self)
@@ -52,7 +55,7 @@ class Treatment:
         """A text that is the same for equal treatments only."""
         rates = self.baumgarte and (np.ravel(self.baumgarte.alpha), np.ravel(self.baumgarte.beta))
         numbers = [part.tolist() for part in rates] if rates else None
-        return f"{self.row_scale!r} {self.rank_tol!r} {self.pivot} {numbers}"
+        return f"{self.row_scale!r} {self.rank_tol!r} {self.pivot} {numbers} {self.compact}"
 
     def rule(self, row_scale: object) -> DropRule:
         """Return the drop rule, as the arguments of a formulation.

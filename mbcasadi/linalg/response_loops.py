@@ -5,6 +5,7 @@ Columns of matrices that loops run along are padded with zeros to whole vectors 
 
 import casadi as ca
 
+from mbcasadi.description.tolerance import tolerance
 from mbcasadi.linalg.loops import loop_function, padded
 from mbcasadi.linalg.symbols import Sym
 
@@ -47,6 +48,33 @@ def response(B: ca.MX, U: ca.MX, rest: ca.MX, sizes: tuple[int, int]) -> tuple[c
     )
     K, a_f, C = f.call([B, U, rest])
     return K, a_f, C
+
+
+def constrained_response_fun(made: ca.Function, rank_tol: float) -> ca.Function:
+    """Return (M, A, row_scale) → (K, a_f, lam_f, N_left) as one dense loop.
+
+    Args:
+        made: the same by other means, what Python evaluates.
+        rank_tol: the drop rule that it has.
+    """
+    patterns = [made.sparsity_in(i) for i in range(made.n_in())]
+    (m, n), limit = patterns[1].shape, ca.Sparsity.dense(1, 1)
+    wide, high = padded(n), padded(m)
+
+    def body(M: ca.MX, A: ca.MX, row_scale: ca.MX, _: ca.MX) -> list[ca.MX]:
+        return list(made.call([M, A, row_scale]))
+
+    f = loop_function(
+        "loops_constrained_response",
+        [*patterns, limit],
+        body,
+        sizes=(n, m, wide, high, padded(n + m), int(made.nnz_out("N_left") > 0)),
+        tables=[table for part in patterns[:2] for table in (part.colind(), part.row())],
+        work=n * wide + (n + 1) * (wide + high) + m * (3 * wide + 3 * high) + 3 * high,
+    )
+    given = [ca.MX.sym(made.name_in(i), pattern) for i, pattern in enumerate(patterns)]
+    found = f.call([*given, ca.MX(tolerance(rank_tol) ** 2)])
+    return ca.Function("response", given, found, made.name_in(), made.name_out())
 
 
 def slopes(K: ca.MX, rho: ca.MX, nv: int) -> tuple[ca.MX, ca.MX]:

@@ -4,6 +4,7 @@ The plugin takes all states and controls as unknowns. The generated C solves by 
 (`stagewise.c.in`); the two share no code.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import casadi as ca
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.description.qp_stages import SolverFlag
 from mbcasadi.description.stagewise_qp import StagewiseQP, StagewiseRows
+from mbcasadi.linalg.loops import Body, loop_function
 from mbcasadi.qp.kkt_residuals import positive
 from mbcasadi.qp.plugins import HORIZON_SOLVER
 
@@ -208,15 +210,13 @@ def judged(
     N, columns, end = problem.horizon, columns_of(problem, data), end_blocks(problem, data)
     U = ca.reshape(z, problem.nz, N)[: problem.nu, :]
     inside = N * problem.inside.count
-    forward, backward = _motion_fun(problem), _costate_fun(problem)
-    states, values = forward.mapaccum("motion_all", N, 1)(x_first, U, columns)
+    states, values = _motion_all_fun(problem).call([x_first, U, columns, ca.MX(problem.step)])
     X = ca.horzcat(x_first, states)
     lam = ca.reshape(multipliers[:inside], problem.inside.count, N)
     lam_end, x_end = multipliers[inside:], X[:, N]
-    costate = end.H @ x_end + end.g + end.G.T @ lam_end
-    order = list(reversed(range(N)))
-    back = [part[:, order] for part in (X[:, :N], U, lam, columns)]
-    _, slope, size = backward.mapaccum("costate_all", N, 1)(costate, *back)
+    costate = ca.densify(end.H @ x_end + end.g + end.G.T @ lam_end)
+    given = [costate, X[:, :N], U, lam, columns, ca.MX(problem.step)]
+    slope, size = _costate_all_fun(problem).call(given)
     value = ca.vertcat(ca.vec(values), end.G @ x_end)
     lower = ca.vertcat(ca.vec(columns[problem.column["lower"], :]), end.lower)
     upper = ca.vertcat(ca.vec(columns[problem.column["upper"], :]), end.upper)
@@ -239,6 +239,68 @@ def _slack(problem: StagewiseQP, lam: ca.MX) -> ca.MX:
     hard = ~np.isfinite(prices[:, 0])
     rate = np.where(hard, 0.0, 1 / np.where(hard, 1.0, prices[:, 1]))
     return ca.DM(rate) * positive(ca.fabs(lam) - ca.DM(np.where(hard, 0.0, prices[:, 0])))
+
+
+def _motion_all_fun(problem: StagewiseQP) -> ca.Function:
+    """Return (x, U, columns, step) → (states behind intervals, values of their rows), in a loop."""
+    N, forward = problem.horizon, _motion_fun(problem)
+
+    def body(x: ca.MX, U: ca.MX, columns: ca.MX, _: ca.MX) -> list[ca.MX]:
+        found = []
+        for k in range(N):
+            x, values = forward.call([x, U[:, k], columns[:, k]])
+            found.append((x, values))
+        return [ca.horzcat(*parts) for parts in zip(*found, strict=True)]
+
+    places = ("Phi", "Gamma", "d_a", "d_b", "G")
+    shapes = ((problem.nx, 1), (problem.nu, N), (problem.column_size, N), (1, 1))
+    return _loop_over_horizon("loops_horizon_motion", problem, shapes, body, places)
+
+
+def _costate_all_fun(problem: StagewiseQP) -> ca.Function:
+    """Return (costate, X, U, lam, columns, step) → (slopes by u, squares of their terms).
+
+    The last interval is the first column; it is a loop.
+    """
+    N, backward = problem.horizon, _costate_fun(problem)
+
+    def body(
+        costate: ca.MX, X: ca.MX, U: ca.MX, lam: ca.MX, columns: ca.MX, _: ca.MX
+    ) -> list[ca.MX]:
+        found = []
+        for k in reversed(range(N)):
+            costate, *rest = backward.call([costate, *(x[:, k] for x in (X, U, lam, columns))])
+            found.append(rest)
+        return [ca.horzcat(*parts) for parts in zip(*found, strict=True)]
+
+    nx, nu, count = problem.nx, problem.nu, problem.inside.count
+    shapes = ((nx, 1), (nx, N), (nu, N), (count, N), (problem.column_size, N), (1, 1))
+    places = ("Phi", "Gamma", "H", "g", "G")
+    tables = (problem.H.colind(), problem.H.row())
+    return _loop_over_horizon("loops_horizon_costate", problem, shapes, body, places, tables)
+
+
+def _loop_over_horizon(
+    routine: str,
+    problem: StagewiseQP,
+    shapes: Sequence[tuple[int, int]],
+    body: Body,
+    places: Sequence[str],
+    tables: Sequence[Sequence[int]] = (),
+) -> ca.Function:
+    """Return a Function that is a loop over the columns of all intervals in C (`linalg.loops`)."""
+    by_row, starts = problem.inside.G.T, [problem.column[name].start for name in places]
+    sizes = (problem.horizon, problem.nu, problem.na, problem.nb, problem.inside.count)
+    patterns = (problem.F, by_row)
+    known = [table for part in patterns for table in (part.colind(), part.row())]
+    return loop_function(
+        routine,
+        [ca.Sparsity.dense(*shape) for shape in shapes],
+        body,
+        sizes=(*sizes, problem.column_size, len(problem.rotations), *starts),
+        tables=(*known, problem.rotations or (0,), *tables),
+        work=3 * problem.nz,
+    )
 
 
 def _motion_fun(problem: StagewiseQP) -> ca.Function:

@@ -57,7 +57,7 @@ class SemiImplicitStep:
         """
         require_positive(period=period)
         rates = Baumgarte(0.5 / period, float(np.sqrt(self.decay)) / period)
-        return Treatment(baumgarte=rates)
+        return Treatment(baumgarte=rates, compact=True)
 
 
 @takes_parameters

@@ -1,10 +1,12 @@
 """Motion, residuals and rows of an interval about a guess, in coordinates or along tangents.
 
-Both give `F, J, D` by (u, x) with the values `r` and `values`, and the gap of the guess.
+Both give `F, J, D` by (u, x) with the values `r` and `values`, and the gap of the guess; D, of the
+path, is transposed.
 """
 
 import casadi as ca
 
+from mbcasadi.linalg import loops
 from mbcasadi.mpc.ocp.problem import DERIVATIVES, MotionForm, OptimalControlProblem
 
 
@@ -29,7 +31,7 @@ def by_coordinates(
     return {
         "F": A,
         "J": J,
-        "D": D,
+        "D": D.T,
         "r": r,
         "values": g,
         "Phi": none,
@@ -56,29 +58,54 @@ def by_tangents(form: MotionForm, x: ca.MX, u: ca.MX, p: ca.MX, x_next: ca.MX) -
     }
     motion = {key: ca.horzcat(J, ca.MX(J.shape[0], rates)) for key, J in motion.items()}
     F = ca.vertcat(own + h * motion["a"], ca.horzcat(ca.DM.eye(nu), ca.DM(nu, nx))[:rates, :])
-    v = x[x.shape[0] - nv - rates : x.shape[0] - rates, 0]
-    v_next = v + h * found["a"]
-    q_end = x_next.shape[0] - nv - rates
-    reached = ca.vertcat(form.moved(x, _step(h * v_next, nx))[:q_end, 0], v_next, u[:rates, 0])
-    gap = form.gap(x_next, reached)
+    x_end = reached(form, x, u, found["a"])
+    gap = form.gap(x_next, x_end)
     d_b = gap[nv:]
-    Phi, Gamma = form.turns(v_next)
+    Phi, Gamma = form.turns(_rates(x_end, nv, rates))
     moved = h * d_b[:nv]
     for k, first in enumerate(form.rotations):
         block = ca.reshape(Gamma[9 * k : 9 * k + 9], 3, 3).T
         moved[first : first + 3] = block @ d_b[first : first + 3]
     parts = {"Phi": Phi, "Gamma": Gamma, "d_a": gap[:nv] - moved, "d_b": d_b, "F": F}
+    motion = {key: J.T for key, J in motion.items()}
     for key, value, function in (("r", "J", form.residual), ("values", "D", form.path)):
         parts[key] = function(x, u, p, found["a"], found["lam"])
         by_x, by_u, by_a, by_lam = _jacobians(function, x, u, p, found)
-        of_state = ca.horzcat(by_u, by_x @ form.tangent(x))
-        parts[value] = of_state + by_a @ motion["a"] + by_lam @ motion["lam"]
+        of_state = ca.horzcat(by_u, by_x @ form.tangent(x)).T
+        parts[value] = _along_motion(of_state, motion, {"a": by_a, "lam": by_lam})
+    parts["J"] = parts["J"].T
     return parts
 
 
-def _step(dq: ca.MX, size: int) -> ca.MX:
-    """Return a deviation of the positions alone."""
-    return ca.vertcat(dq, ca.MX.zeros(size - dq.shape[0]))
+def _along_motion(of_state: ca.MX, motion: dict[str, ca.MX], by_motion: dict[str, ca.MX]) -> ca.MX:
+    """Return derivatives (nz, n) of values: those in `of_state`, and by way of the motion.
+
+    Args:
+        of_state: (nz, n) at a fixed motion.
+        motion: (nz, ·) derivatives of a and lam.
+        by_motion: (n, ·) derivatives of the values by a and lam; rows of zeros cost nothing.
+    """
+    read = {key: sorted(set(part.sparsity().row())) for key, part in by_motion.items()}
+    columns = ca.horzsplit(of_state)[: of_state.shape[1]]
+    for key, rows in read.items():
+        products = ca.horzsplit(loops.product(motion[key], by_motion[key][rows, :].T))
+        for row, product in zip(rows, products, strict=False):  # of no rows there is none
+            columns[row] += product
+    return ca.horzcat(of_state[:, :0], *columns)
+
+
+def reached(form: MotionForm, x: ca.MX, u: ca.MX, a: ca.MX) -> ca.MX:
+    """Return the state at the end of a step from x with the acceleration a."""
+    nv, nx = a.shape[0], form.tangent.size2_out(0)
+    further, h = nx - 2 * nv, form.step
+    v_next = _rates(x, nv, further) + h * a
+    moved = form.moved(x, ca.vertcat(h * v_next, ca.MX.zeros(nx - nv)))
+    return ca.vertcat(moved[: x.shape[0] - nv - further, 0], v_next, u[:further, 0])
+
+
+def _rates(x: ca.MX, nv: int, further: int) -> ca.MX:
+    """Return v of a state with further entries behind it."""
+    return x[x.shape[0] - nv - further : x.shape[0] - further, 0]
 
 
 def _jacobians(

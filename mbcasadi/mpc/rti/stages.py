@@ -149,12 +149,22 @@ class RtiStages(ABC):
         infeasible = status == Status.INFEASIBLE
         return status if self.contradicts else ca.if_else(infeasible, Status.FAILED, status)
 
+    def _next_state(self, x: ca.MX, u: ca.MX, p: ca.MX) -> ca.MX:
+        """Return the state at the next sample."""
+        x_next: ca.MX = self.ocp.dynamics(x, u, p)
+        return x_next
+
+    def _path(self, x: ca.MX, u: ca.MX, p: ca.MX) -> ca.MX:
+        """Return rows of the path; those of a schedule are read."""
+        g: ca.MX = self.ocp.path(x, u, p)
+        return g
+
     def _closes_from_afar(self, x0: ca.MX, guess: Guess) -> ca.MX:
         """Return whether a row of the schedule is violated at the given state."""
         limits = self.ocp.given_bounds
         if limits is None:
             return ca.MX(0)
-        value = self.ocp.path(x0, guess.U[:, 0], guess.P[:, 0])[list(self.ocp.given_rows), 0]
+        value = self._path(x0, guess.U[:, 0], guess.P[:, 0])[list(self.ocp.given_rows), 0]
         return ca.logic_not(is_within(value, limits[:, 0].tolist(), limits[:, 1].tolist()))
 
     def _control(self, u: ca.MX, guess: Guess) -> ca.MX:
@@ -207,7 +217,7 @@ class RtiStages(ABC):
         X, U = plan.X, plan.U
         if self.shift:
             end = self.ocp.horizon - 1
-            x_after = self.ocp.dynamics(X[:, end + 1], U[:, end], P[:, end + 1])
+            x_after = self._next_state(X[:, end + 1], U[:, end], P[:, end + 1])
             moved = ca.horzcat(X[:, 1:], x_after), ca.horzcat(U[:, 1:], U[:, end])
             moves = ca.logic_and(plan.kept, is_bounded(x_after))  # else the last state is kept
             X, U = (ca.if_else(moves, *pair) for pair in zip(moved, (X, U), strict=True))

@@ -130,12 +130,12 @@ def _interval(
     nu, nx = ocp.nu, about["F"].shape[1] - ocp.nu
     J = about["J"]
     H, slope = J.T @ J, ca.densify(J.T @ about["r"])
-    G = ca.vertcat(
-        ca.horzcat(ca.MX(ca.DM.eye(nu)), ca.MX(nu, nx)),
-        ca.horzcat(ca.MX(len(states), nu), along[states, :]),
+    G = ca.horzcat(
+        ca.vertcat(ca.MX(ca.DM.eye(nu)), ca.MX(nx, nu)),
+        ca.vertcat(ca.MX(nu, len(states)), along[states, :].T),
         about["D"],
     )
-    matrices = {"F": about["F"], "H": ca.triu(H), "G": G.T}
+    matrices = {"F": about["F"], "H": ca.triu(H), "G": G}
     values = ca.vertcat(u, x[states], about["values"])
     bounds = np.vstack([ocp.u_bounds, ocp.x_bounds[states], ocp.path_bounds])
     lower, upper = _rest(bounds, values, _is_of_state(ocp, len(states)) * is_first)

@@ -12,6 +12,7 @@ import numpy as np
 
 from mbcasadi.description import LeastDistanceStages
 from mbcasadi.mpc.lq.tick import solver_results, stage_function
+from mbcasadi.mpc.rti.interval_derivatives import reached
 from mbcasadi.mpc.rti.stages import Found, RtiStages
 from mbcasadi.mpc.rti.stagewise import StagewiseLinearised
 from mbcasadi.qp.input_guard import LARGEST_INPUT
@@ -52,6 +53,22 @@ class StagewiseStages(RtiStages):
         rows, N = self.at.problem.inside.count, self.at.problem.horizon
         inside = [*range(rows, rows * N), *range(rows * (N - 1), rows * N)]
         return [*inside, *range(rows * N, self.at.problem.m)]
+
+    def _next_state(self, x: ca.MX, u: ca.MX, p: ca.MX) -> ca.MX:
+        """Return the state at the next sample, of a tangent form by the C of its derivatives."""
+        form = self.ocp.motion
+        if form is None:
+            return super()._next_state(x, u, p)
+        return reached(form, x, u, form.derivatives.call([x, u, p])[0])
+
+    def _path(self, x: ca.MX, u: ca.MX, p: ca.MX) -> ca.MX:
+        """Return rows of the path; those of a schedule do not depend on the motion."""
+        form = self.ocp.motion
+        if form is None:
+            return super()._path(x, u, p)
+        none = (ca.MX.zeros(form.path.size1_in(key)) for key in ("a", "lam"))
+        g: ca.MX = form.path(x, u, p, *none)
+        return g
 
     def stages(self) -> LeastDistanceStages:
         """Return the Functions."""
