@@ -9,6 +9,8 @@ nonlinear problem (`whole_body_residual`), not by a solver. Of several passes ea
 the least time, and medians are over ticks. Peers without limits run beside ours without them; what
 they solve is compared first: next states at random guesses, and the cost where both have converged.
 
+A quadrotor and an arm are beside acados (`whole_body_acados`).
+
     python -m bench whole_body --json > whole_body.json
 """
 
@@ -21,6 +23,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from bench import whole_body_acados
 from bench import whole_body_programs as programs
 from bench.rows import row
 from bench.tick_cases import LEGS, QUADRUPED, TickCase, robots
@@ -43,7 +46,6 @@ SAME_MOTION = 1e-8  # of next states, relative to the largest number in them
 SAME_COST = 1e-4  # of converged plans, relative
 LONG, SHORT = 40, 10  # horizons of which the growth is measured
 MEGABYTE = 1e6
-QUICK_ONE = True
 
 
 def run(quick: bool = False) -> dict[str, Any]:
@@ -54,8 +56,11 @@ def run(quick: bool = False) -> dict[str, Any]:
     cases = [QUADRUPED, *(case for case in robots() if len(case.feet) == len(LEGS))]
     with tempfile.TemporaryDirectory(prefix="mbcasadi-peers-") as folder:
         peers = [(peer, peer.build(Path(folder))) for peer in PEERS]
-        for case in cases[:1] if QUICK_ONE else cases:
+        for case in cases:
             _trot(results, case, peers, quick=quick)
+    ticks, repeats = (QUICK_TICKS, QUICK_REPEATS) if quick else (TICKS, REPEATS)
+    for shuttle in whole_body_acados.shuttles():
+        whole_body_acados.add_rows(results, shuttle, tick_rows, (FLAGS, ticks, repeats))
     if not quick:
         _growth(results)
     return results
@@ -149,7 +154,7 @@ def _trot(
             trot, law, project.load(flags=FLAGS), QUICK_TICKS if quick else TICKS
         )
         results["checks"][f"{model}: unsolved ticks"] = int(np.count_nonzero(record.status))
-        results["rows"] += _tick_rows(model, project, record, repeats)
+        results["rows"] += tick_rows(model, project, record.inputs, repeats)
         few = record[::EVERY]
         for limited, words in ((False, "no limits"), (True, "limits and cones")):
             which = [(p, program) for p, program in peers if p.limited == limited]
@@ -170,11 +175,11 @@ def sizes(project: CProject) -> dict[str, Any]:
     }
 
 
-def _tick_rows(
-    model: str, project: CProject, record: Record, repeats: int
+def tick_rows(
+    model: str, project: CProject, inputs: dict[str, Array], repeats: int
 ) -> list[dict[str, Any]]:
     """Return median and 99th percentile of whole ticks and their phases."""
-    times = project.time(record.inputs, repeats, flags=FLAGS)
+    times = project.time(inputs, repeats, flags=FLAGS)
     parts = {"whole tick": times, "preparation": times.preparation, "feedback": times.feedback}
     lines = []
     for name, part in parts.items():
@@ -287,4 +292,4 @@ def _growth(results: dict[str, Any]) -> None:
             project = export_c(law, Path(name) / "c")
             results["sizes"][model] = sizes(project)
             record = closed_loop(trot, law, project.load(flags=FLAGS), TICKS)
-            results["rows"] += _tick_rows(model, project, record, REPEATS)
+            results["rows"] += tick_rows(model, project, record.inputs, REPEATS)

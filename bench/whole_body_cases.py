@@ -207,4 +207,4 @@ def closed_loop(trot: Trot, law: RealTimeIteration, loaded: ca.Function, ticks: 
         key: np.array(values)
         for key, values in zip(("q", "v", "ref", "z"), zip(*rows, strict=True), strict=True)
     }
-    return Record(np.arange(ticks + STILL), inputs, np.array(status))[STILL:]
+    return Record(np.arange(float(ticks + STILL)), inputs, np.array(status))[STILL:]

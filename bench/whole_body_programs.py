@@ -13,7 +13,6 @@ compiled alike: with `-march=native` Eigen's alignment would be another one than
 """
 
 import os
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +27,7 @@ from bench.kernel_peers import (
     compile_program,
     pinocchio_input,
 )
-from bench.programs import last_core
+from bench.programs import pinned
 from bench.tick_tsid import Program
 from bench.whole_body_cases import FRICTION, HEIGHT, PERIOD, Record, Trot
 from bench.whole_body_residual import Plan
@@ -150,8 +149,9 @@ def run_program(
     _write_ticks(ticks, trot, record)
     command = [str(program.path), tree_file, str(problem), str(ticks), str(results)]
     command += [str(iterations), str(repeats)]
-    pinned = ["taskset", "-c", str(last_core())] if shutil.which("taskset") else []
-    process = subprocess.run([*pinned, *command], capture_output=True, encoding="utf-8")
+    process = subprocess.run(
+        [*pinned(), *command], capture_output=True, encoding="utf-8", check=False
+    )
     if process.returncode != 0:
         message = process.stderr[-300:]
         raise SolverError(f"{program.name} ended with {process.returncode}: {message}")
