@@ -150,9 +150,7 @@ def _trot(
         law = trot.law()
         project = export_c(law, folder / "tick")
         results["sizes"][model] = sizes(project)
-        record = closed_loop(
-            trot, law, project.load(flags=FLAGS), QUICK_TICKS if quick else TICKS
-        )
+        record = closed_loop(trot, law, project.load(flags=FLAGS), QUICK_TICKS if quick else TICKS)
         results["checks"][f"{model}: unsolved ticks"] = int(np.count_nonzero(record.status))
         results["rows"] += tick_rows(model, project, record.inputs, repeats)
         few = record[::EVERY]
@@ -235,9 +233,7 @@ def _beside(
             theirs = dict(zip(mine, (found.seconds[:, 0], total(steps, count)), strict=True))
         for quantity, values in mine.items():
             peer_time = float(np.median(theirs[quantity])) if theirs else None
-            results["rows"].append(
-                row(model, quantity, float(np.median(values)), label, peer_time)
-            )
+            results["rows"].append(row(model, quantity, float(np.median(values)), label, peer_time))
 
 
 def reached(judge: Judge, plans: list[list[Plan]]) -> tuple[Array, Array]:

@@ -103,9 +103,7 @@ class Trot:
         places = [self.system.frame(site).pose(symbols.q)[0][2] for site in self.case.sites]
         weights = self.weights
         lifted = np.sqrt(HEIGHT) * (ca.vertcat(*places) - symbols.parameters["heights"])
-        cost = Cost(
-            Q=weights["state"], R=weights["control"], Q_end=weights["end"], residual=lifted
-        )
+        cost = Cost(Q=weights["state"], R=weights["control"], Q_end=weights["end"], residual=lifted)
         cones = [ContactCones(self.contacts)] if self.limited else []
         return optimal_control_problem(
             self.system,

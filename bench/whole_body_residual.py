@@ -109,7 +109,9 @@ class Judge:
         x, p, deviation = (
             ca.MX.sym(k, n) for k, n in (("x", ocp.nx), ("p", ocp.np_), ("deviation", size))
         )
-        value = ca.Function("value", [x, p, deviation], [ocp.terminal(self._moved(x, deviation), p)])
+        value = ca.Function(
+            "value", [x, p, deviation], [ocp.terminal(self._moved(x, deviation), p)]
+        )
         moves = STEP * np.hstack([np.eye(size), -np.eye(size)])
         every = value.map(2 * size)(*(ca.repmat(e, 1, 2 * size) for e in (x, p)), ca.DM(moves))
         slopes = (every[:, :size] - every[:, size:]) / (2 * STEP)
