@@ -6,8 +6,8 @@
     slopes.casadi    (x, u, p) → x_next, its derivatives by (u, x), transposed
     path.casadi      (x, u, p) → g, rows of the samples but the given one and the last
     problem.json     name, kind ("SQP" or "SQP_RTI"), horizon, period, u_lower, u_upper, g_lower,
-                     g_upper, tolerance, qp_tolerance, iterations, blocks (of the partial condensing,
-                     0 for its default), repeats (the least time of so many is taken)
+                     g_upper, tolerance, qp_tolerance, iterations; blocks of the partial condensing,
+                     0 for its default; repeats, of which the least time is taken
     tasks.npz        x0 (n, nx), x (n, N + 1, nx), u (n, N, nu), p (n, N + 1, np)
 
 It writes `results.npz`: seconds (n,), NaN where acados failed, and u (n, nu).
@@ -86,9 +86,7 @@ def _give_slopes(template: Any) -> None:
         os.chdir(here)
 
     model_of = ca.Function.deserialize(Path("dynamics.casadi").read_text())
-    for module in (template.casadi_function_generation, template.acados_ocp_solver):
-        if hasattr(module, "generate_c_code_discrete_dynamics"):
-            module.generate_c_code_discrete_dynamics = generate
+    template.acados_ocp_solver.generate_c_code_discrete_dynamics = generate
 
 
 def build(template: Any, problem: dict[str, Any]) -> Any:

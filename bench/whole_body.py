@@ -23,7 +23,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from bench import whole_body_acados
+from bench import whole_body_acados, whole_body_cases
 from bench import whole_body_programs as programs
 from bench.rows import row
 from bench.tick_cases import LEGS, QUADRUPED, TickCase, robots
@@ -142,7 +142,7 @@ def _trot(
     quick: bool,
 ) -> None:
     """Add the rows of one robot."""
-    trot = Trot(case)
+    trot = Trot(case, whole_body_cases.INTERVALS)
     model = f"{case.name}, trot, N = {trot.intervals}"
     repeats = QUICK_REPEATS if quick else REPEATS
     with tempfile.TemporaryDirectory(prefix="mbcasadi-trot-") as name:
@@ -156,7 +156,7 @@ def _trot(
         few = record[::EVERY]
         for limited, words in ((False, "no limits"), (True, "limits and cones")):
             which = [(p, program) for p, program in peers if p.limited == limited]
-            solver = Solver.of(Trot(case, limited=limited), folder / f"limited{limited:d}")
+            solver = Solver.of(Trot(case, trot.intervals, limited), folder / f"limited{limited:d}")
             _beside(results, f"{model}, {words}", solver, which, few, repeats)
 
 
@@ -232,8 +232,12 @@ def _beside(
             steps = np.diff(found.seconds, axis=1, prepend=0.0)
             theirs = dict(zip(mine, (found.seconds[:, 0], total(steps, count)), strict=True))
         for quantity, values in mine.items():
+            ours_time = float(np.median(values))
             peer_time = float(np.median(theirs[quantity])) if theirs else None
-            results["rows"].append(row(model, quantity, float(np.median(values)), label, peer_time))
+            if np.isfinite(ours_time):
+                reaches = peer_time is not None and np.isfinite(peer_time)
+                at = peer_time if reaches else None
+                results["rows"].append(row(model, quantity, ours_time, label, at))
 
 
 def reached(judge: Judge, plans: list[list[Plan]]) -> tuple[Array, Array]:

@@ -40,6 +40,7 @@ BASE_RATE, JOINT_RATE = (20.0, 20.0, 20.0, 5.0, 5.0, 5.0), 0.05
 END = 0.5  # s, for which the weights of state count at the end
 STRIDE, STAND = 24, 2  # samples of a stride, and of four feet down in each half of it
 SPEED, LIFT = 0.4, 0.06  # m/s of the base, m of a swinging foot
+DIAGONAL = (1.0, 0.0, 0.0, 1.0)  # of FL FR RL RR: which swing in the first half of a stride
 STILL = 10  # ticks before it starts
 NOISE = (0.05, 0.2)  # of the base's and the joints' velocities, m/s and rad/s, at each tick
 SEED = 0
@@ -52,7 +53,7 @@ class Trot:
     """A robot that trots.
 
     Attributes:
-        case: the robot, with four feet in the order FL, FR, RL, RR.
+        case: the robot, with feet in the order FL, FR, RL, RR.
         intervals: N.
         limited: whether torques and forces are limited.
     """
@@ -143,8 +144,9 @@ class Trot:
         half = STRIDE // 2
         progress = (np.mod(phase, half) - STAND + 0.5) / (half - STAND)
         lift = LIFT * np.sin(np.pi * np.clip(progress, 0, 1)) * trots
-        first = phase < half  # FL and RR swing in the first half
-        swings = np.outer(first, [1, 0, 0, 1]) + np.outer(~first, [0, 1, 1, 0])
+        first = phase < half
+        diagonal = np.array(DIAGONAL[: len(self.contacts)])
+        swings = np.outer(first, diagonal) + np.outer(~first, 1.0 - diagonal)
         swings = swings * (trots & (progress > 0))[:, None]
         x = np.tile(self.still, (self.intervals + 1, 1))
         x[:, 0] += SPEED * PERIOD * np.maximum(steps, 0)
