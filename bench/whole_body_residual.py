@@ -9,7 +9,8 @@
 Costates run backward; all derivatives are central differences along tangents.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -72,7 +73,6 @@ class Judge:
 
     ocp: OptimalControlProblem
     folder: Path
-    _built: dict[str, ca.Function] = field(default_factory=dict)
 
     @cached_property
     def _stages(self) -> ca.Function:
@@ -133,46 +133,59 @@ class Judge:
 
     def residuals(self, plan: Plan) -> Residuals:
         """Return the residuals of a plan."""
-        ocp, N, size = self.ocp, self.ocp.horizon, self.tangents
-        half = size // 2
+        N = self.ocp.horizon
         stages = [self._stages(*each) for each in zip(plan.x, plan.u, plan.p, strict=False)]
-        F, r, g, slopes = ([np.array(s[i]) for s in stages] for i in range(4))
-        r_end, slope_end = (np.array(a) for a in self._end(plan.x[N], plan.p[N]))
-        ends = [np.array(self._difference(a, b)).ravel()
-                for a, b in zip([plan.x0, *(f.ravel() for f in F)], plan.x, strict=True)]  # fmt: skip
-        gaps = np.array(ends)
-        steps = np.array([np.array(self._difference(a, b)).ravel()
-                          for a, b in zip(plan.x[:-1], plan.x[1:], strict=True)])  # fmt: skip
-        rates = plan.x[:, -half:]
-        gap = max(
-            _ratio(gaps[:, :half], steps[:, :half]),
-            _ratio(gaps[:, half:], rates),
-        )
-        nr, ng = len(r[0]), len(g[0])
-        y = np.zeros((N, ocp.nu + ng)) if plan.rows is None else plan.rows
-        costate = slope_end.T @ r_end.ravel()
-        slopes_u, sizes = list[Array](), list[float]()
-        for k in reversed(range(N)):
-            A, J, G = np.split(slopes[k], [size, size + nr])
-            terms = [J.T @ r[k].ravel(), A.T @ costate, G.T @ y[k, ocp.nu :]]
-            terms[2][size:] += y[k, : ocp.nu]
-            sizes += [float(np.sum(term[size:] ** 2)) for term in terms]
-            slope = sum(terms)
-            slopes_u.append(slope[size:])
-            costate = slope[:size]
-        stationarity = float(np.linalg.norm(slopes_u) / np.sqrt(sum(sizes)))
+        F, r, g, slopes = ([np.array(stage[i]) for stage in stages] for i in range(4))
+        r_end, slopes_end = (np.array(a) for a in self._end(plan.x[N], plan.p[N]))
         cost = 0.5 * (sum(float(np.sum(each**2)) for each in r) + float(np.sum(r_end**2)))
-        violation = complementarity = 0.0
-        if plan.rows is not None:
-            values = np.hstack([plan.u, np.array(g).reshape(N, ng)])
-            bounds = np.vstack([ocp.u_bounds, ocp.path_bounds])
-            above, below = values - bounds[:, 1], bounds[:, 0] - values
-            width = np.where(np.isfinite(bounds).all(axis=1), bounds[:, 1] - bounds[:, 0], 0.0)
-            width[ocp.nu :] = max(1.0, float(np.abs(values[:, ocp.nu :]).max())) if ng else 0
-            violation = float(np.max(np.maximum(above, below) / width))
-            distance = np.where(y > 0, above, np.where(y < 0, below, 0.0))
-            complementarity = float(np.sum(np.abs(y * distance)) / cost)
-        return Residuals(gap, max(0.0, violation), stationarity, complementarity, cost)
+        values = np.hstack([plan.u, np.array(g).reshape(N, -1)])
+        rows = np.zeros_like(values) if plan.rows is None else plan.rows
+        slope_end = slopes_end.T @ r_end.ravel()
+        violation, complementarity = (
+            self._of_rows(values, rows) if plan.rows is not None else (0, 0)
+        )
+        return Residuals(
+            self._gaps(plan, [f.ravel() for f in F]),
+            violation,
+            self._stationarity((r, slopes, rows), slope_end),
+            complementarity / cost,
+            cost,
+        )
+
+    def _gaps(self, plan: Plan, F: list[Array]) -> float:
+        """Return the gaps of positions, or those of velocities if they are larger."""
+        half = self.tangents // 2
+        gaps = self._differences([plan.x0, *F], plan.x)
+        steps = self._differences(plan.x[:-1], plan.x[1:])
+        of_q = _ratio(gaps[:, :half], steps[:, :half])
+        return max(of_q, _ratio(gaps[:, half:], plan.x[:, -half:]))
+
+    def _differences(self, before: Iterable[Array], after: Iterable[Array]) -> Array:
+        pairs = zip(before, after, strict=True)
+        return np.array([np.array(self._difference(a, b)).ravel() for a, b in pairs])
+
+    def _stationarity(self, stages: tuple[list[Array], list[Array], Array], end: Array) -> float:
+        """Return the slopes by u over their terms, with costates that end with `end`."""
+        size, nu, costate = self.tangents, self.ocp.nu, end
+        slopes_by_u, squares = list[Array](), 0.0
+        for r, slopes, y in reversed(list(zip(*stages, strict=True))):
+            A, J, G = np.split(slopes, [size, size + r.size])
+            terms = [J.T @ r.ravel(), A.T @ costate, G.T @ y[nu:]]
+            terms[2][size:] += y[:nu]
+            squares += sum(float(np.sum(term[size:] ** 2)) for term in terms)
+            costate, by_u = np.split(np.sum(terms, axis=0), [size])
+            slopes_by_u.append(by_u)
+        return float(np.linalg.norm(slopes_by_u) / np.sqrt(squares))
+
+    def _of_rows(self, values: Array, y: Array) -> tuple[float, float]:
+        """Return the violation of bounds of u and rows, and `Σ |y · distance to the bound|`."""
+        nu, bounds = self.ocp.nu, np.vstack([self.ocp.u_bounds, self.ocp.path_bounds])
+        above, below = values - bounds[:, 1], bounds[:, 0] - values
+        width = bounds[:, 1] - bounds[:, 0]
+        width[nu:] = np.max(np.abs(values[:, nu:]), initial=1.0)
+        distance = np.where(y > 0, above, np.where(y < 0, below, 0.0))
+        violation = float(np.max(np.maximum(above, below) / width))
+        return max(0.0, violation), float(np.sum(np.abs(y * distance)))
 
     @cached_property
     def _difference(self) -> ca.Function:

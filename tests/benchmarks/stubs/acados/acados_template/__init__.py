@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import casadi as ca
 import numpy as np
 
-
 acados_ocp_solver = SimpleNamespace(generate_c_code_discrete_dynamics=None)
 
 
