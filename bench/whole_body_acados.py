@@ -1,7 +1,7 @@
 """A quadrotor and an arm among spheres beside acados' real-time iteration of the same problem.
 
-Both go to and fro between two poses, with noise in their velocities. Steps are semi-implicit and
-the QP keeps its states: of our forms that is the fastest one for both. acados gets the same
+Both go back and forth between two poses, with noise in their velocities. Steps are semi-implicit
+and the QP keeps its states: of our forms that is the fastest one for both. acados gets the same
 dynamics and residuals in C, our formulas for the derivatives of the dynamics, and the rows of the
 spheres, as `con_h_expr`; its partial condensing makes `BLOCKS` blocks, the fastest of 5, 10 and 30.
 """
