@@ -1,8 +1,8 @@
 """acados on our optimal control problem: SQP to its end, and its own real-time iteration.
 
 The stages are ours: discrete dynamics and residuals as nonlinear least squares with Gauss-Newton
-Hessians, controls and rows of the path bounded; HPIPM solves the QPs after partial condensing. The wheel
-`comma-deps-acados` brings acados, and a CasADi of its own in the place of ours. So acados is taken
+Hessians, controls and rows of the path bounded; HPIPM solves the QPs after partial condensing. The
+wheel `comma-deps-acados` brings acados, and a CasADi of its own in the place of ours. So acados is taken
 from an environment of its own, with our CasADi in it, whose Python `MBCASADI_ACADOS_PYTHON` names:
 
     python -m venv acados
@@ -15,6 +15,7 @@ from an environment of its own, with our CasADi in it, whose Python `MBCASADI_AC
 
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -67,6 +68,8 @@ def solve_tasks(
     Raises:
         SolverError: acados could not be run; the message has its last line.
     """
+    if shutil.which(os.environ[PYTHON]) is None:
+        raise SolverError(f"{PYTHON}={os.environ[PYTHON]}: expected the path of a Python")
     with tempfile.TemporaryDirectory(prefix="mbcasadi-acados-") as name:
         folder = Path(name)
         _write_problem(folder, ocp, kind, {"blocks": blocks, "repeats": repeats})
@@ -79,10 +82,7 @@ def solve_tasks(
             u=np.array([guess.u for guess in guesses]),
         )
         command = [*pinned(), os.environ[PYTHON], acados_program.__file__, name]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-        except OSError as error:
-            raise SolverError(f"{PYTHON}: {error}; expected the path of a Python") from error
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             last = (done.stderr.strip() or f"exit status {done.returncode}").splitlines()[-1]
             raise SolverError(f"acados, run by {PYTHON}={os.environ[PYTHON]}: {last}")
