@@ -2,8 +2,9 @@
 
 The stages are ours: discrete dynamics and residuals as nonlinear least squares with Gauss-Newton
 Hessians, controls and rows of the path bounded; HPIPM solves the QPs after partial condensing. The
-wheel `comma-deps-acados` brings acados, and a CasADi of its own in the place of ours. So acados is taken
-from an environment of its own, with our CasADi in it, whose Python `MBCASADI_ACADOS_PYTHON` names:
+wheel `comma-deps-acados` brings acados, and a CasADi of its own in the place of ours. So acados is
+taken from an environment of its own, with our CasADi in it, whose Python `MBCASADI_ACADOS_PYTHON`
+names:
 
     python -m venv acados
     acados/bin/pip install comma-deps-acados "numpy<2"
