@@ -128,7 +128,7 @@ def _slopes(ocp: OptimalControlProblem, x: ca.MX, u: ca.MX, p: ca.MX) -> ca.MX:
     """Return the derivatives of the next state by (u, x), transposed.
 
     Those of a semi-implicit step are our formulas: acados would differentiate the factorisation of
-    the mechanism's inertia, which costs ten times as much.
+    the mechanism's inertia.
     """
     form = ocp.motion
     if form is None:
