@@ -181,7 +181,7 @@ class Judge:
         """Return the violation of bounds of u and rows, and `Σ |y · distance to the bound|`."""
         nu, bounds = self.ocp.nu, np.vstack([self.ocp.u_bounds, self.ocp.path_bounds])
         above, below = values - bounds[:, 1], bounds[:, 0] - values
-        width = bounds[:, 1] - bounds[:, 0]
+        width = np.where(np.isfinite(bounds).all(axis=1), bounds[:, 1] - bounds[:, 0], 1.0)
         width[nu:] = np.max(np.abs(values[:, nu:]), initial=1.0)
         distance = np.where(y > 0, above, np.where(y < 0, below, 0.0))
         violation = float(np.max(np.maximum(above, below) / width))
