@@ -22,8 +22,9 @@ def take_turns(
 
 def measure(command: Sequence[str]) -> dict[str, Any]:
     """Run a timing program on one core and return what it prints: a value or list by name."""
-    pinned = ["taskset", "-c", str(_last_core())] if shutil.which("taskset") else []
-    process = subprocess.run([*pinned, *command], check=True, capture_output=True, encoding="utf-8")
+    process = subprocess.run(
+        [*pinned(), *command], check=True, capture_output=True, encoding="utf-8"
+    )
     values_by_name: dict[str, Any] = {}
     for line in process.stdout.splitlines():
         name, *values = line.split()
@@ -32,5 +33,7 @@ def measure(command: Sequence[str]) -> dict[str, Any]:
     return values_by_name
 
 
-def _last_core() -> int:
-    return max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
+def pinned() -> list[str]:
+    """Return the beginning of a command that runs on one core, the last one."""
+    core = max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
+    return ["taskset", "-c", str(core)] if shutil.which("taskset") else []

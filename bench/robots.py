@@ -7,6 +7,7 @@ FOLDER = "MBCASADI_BENCH_MODELS"
 """Environment variable with a folder of further robots; files that are not there are left out."""
 
 GO2, G1 = "men__unitree_go2__go2.xml", "men__unitree_g1__g1.xml"
+IIWA = "men__kuka_iiwa_14__iiwa14.xml"
 CASSIE = "men__agility_cassie__cassie.xml"
 
 

@@ -16,6 +16,7 @@ SUITES = (
     "tick",
     "laws",
     "mpc",
+    "whole_body",
     "batch",
 )
 

@@ -72,11 +72,19 @@ static void read_tree(const char *path) {
     in >> rotor >> mass >> com[0] >> com[1] >> com[2];
     for (double &value : I) in >> value;
     pin::JointIndex above = parent < 0 ? 0 : joints[parent].index;
-    pin::JointIndex index = model.addJoint(above, joint_model(Kind(kind), axis), placement,
-                                           "joint" + std::to_string(i));
+    std::string name = "joint" + std::to_string(i);
+    bool free = kind == FREE;
+#ifdef FREE_IN_WORLD_AXES
+    if (free) {
+      above = model.addJoint(above, pin::JointModelTranslation(), placement, name + "_place");
+      kind = BALL, placement = pin::SE3::Identity();
+      for (int k = 0; k < 3; k++) armature.push_back(rotor);
+    }
+#endif
+    pin::JointIndex index = model.addJoint(above, joint_model(Kind(kind), axis), placement, name);
     pin::Symmetric3 inertia(I[0], I[1], I[2], I[3], I[4], I[5]);
     model.appendBodyToJoint(index, pin::Inertia(mass, com, inertia), pin::SE3::Identity());
-    joints.push_back({Kind(kind), index, reference});
+    joints.push_back({Kind(free ? FREE : kind), index, reference});
     for (int k = 0; k < model.joints[index].nv(); k++) armature.push_back(rotor);
   }
   model.armature = Eigen::Map<Eigen::VectorXd>(armature.data(), armature.size());
@@ -94,7 +102,8 @@ static void read_tree(const char *path) {
   if (!in) exit(4);
 }
 
-// MuJoCo's quaternions are w x y z, Pinocchio's x y z w; its free joint moves in body axes.
+// MuJoCo's quaternions are w x y z, Pinocchio's x y z w; its free joint moves in body axes. With
+// FREE_IN_WORLD_AXES it is two joints, a translation and a rotation, whose rates are MuJoCo's.
 static void load_state(const double *q_in, const double *v_in) {
   int row = 0, dof = 0;
   for (const Joint &joint : joints) {
@@ -107,8 +116,10 @@ static void load_state(const double *q_in, const double *v_in) {
     if (joint.kind == FREE) {
       for (int k = 0; k < 3; k++) q[row + k] = q_in[row + k];
       Eigen::Quaterniond turn(q_in[row + 3], q_in[row + 4], q_in[row + 5], q_in[row + 6]);
-      v.segment<3>(dof) =
-          turn.conjugate() * Eigen::Vector3d(v_in[dof], v_in[dof + 1], v_in[dof + 2]);
+      v.segment<3>(dof) = Eigen::Vector3d(v_in[dof], v_in[dof + 1], v_in[dof + 2]);
+#ifndef FREE_IN_WORLD_AXES
+      v.segment<3>(dof) = (turn.conjugate() * v.segment<3>(dof)).eval();
+#endif
       row += 3, dof += 3;
     }
     for (int k = 0; k < 3; k++) q[row + k] = q_in[row + 1 + k];

@@ -13,7 +13,7 @@ from types import ModuleType
 
 import pytest
 
-from bench import mpc_acados, qp_native, tick_tsid
+from bench import mpc_acados, qp_native, tick_tsid, whole_body
 
 STUBS = Path(__file__).parent / "stubs"
 MODULES = ("solved_problems", "proxsuite", "osqp", "crocoddyl", "pinocchio")
@@ -32,7 +32,8 @@ def no_peers(monkeypatch):
     """Hide every optional peer."""
     for name in (*MODULES, "cmeel", "quadprog"):
         monkeypatch.setitem(sys.modules, name, None)
-    for variable in (mpc_acados.PYTHON, tick_tsid.PREFIX):
+    prefixes = [peer.variable for peer in whole_body.PEERS]
+    for variable in (mpc_acados.PYTHON, tick_tsid.PREFIX, *prefixes):
         monkeypatch.delenv(variable, raising=False)
 
 
@@ -78,5 +79,6 @@ def stub_peers(monkeypatch, tmp_path, prefix, acados_python):
     compiler.chmod(0o755)
     monkeypatch.setenv("CXX", str(compiler))
     monkeypatch.setenv(mpc_acados.PYTHON, str(acados_python))
-    monkeypatch.setenv(tick_tsid.PREFIX, str(prefix))
+    for variable in (tick_tsid.PREFIX, *(peer.variable for peer in whole_body.PEERS)):
+        monkeypatch.setenv(variable, str(prefix))
     return modules

@@ -29,7 +29,8 @@ def test_acados_runs_in_an_environment_of_its_own_and_a_failure_is_a_row(
         name="pair", nx=2, nu=1, np_=1, horizon=3, period=0.1, u_bounds=np.array([[-np.inf, 2]]),
         dynamics=ca.Function("F", [x, u, p], [x + 0.1 * ca.vertcat(x[1], u)]),
         residual=ca.Function("r", [x, u, p], [ca.vertcat(x, u)]),
-        terminal=ca.Function("e", [x, p], [x]),
+        terminal=ca.Function("e", [x, p], [x]), motion=None,
+        path=ca.Function("g", [x, u, p], [x[0]]), path_bounds=np.array([[-np.inf, 3.0]]),
     )  # fmt: skip
     guess = SimpleNamespace(x=np.zeros((4, 2)), u=np.full((3, 1), 0.5))
     tasks = [(np.ones(2), np.zeros((4, 1)), guess)] * 2

@@ -35,6 +35,11 @@ from bench import (
     tick_cones,
     tick_robots,
     tick_tsid,
+    whole_body,
+    whole_body_acados,
+    whole_body_cases,
+    whole_body_programs,
+    whole_body_residual,
 )
 from bench import formulation_accuracy as accuracy
 from bench.__main__ import bench
@@ -74,6 +79,11 @@ SMALL = {
     tick: {"QUADRUPED": STANCE, "NATIVE": CHEAP, "TICKS": 20, "TURNS": 1, "REPEATS": 1},
     tick_cones: {"NATIVE": CHEAP},
     tick_robots: {"NATIVE": CHEAP, "EVICTED": 2, "COMPARED": 2},
+    whole_body: {"FLAGS": CHEAP, "QUADRUPED": STANCE, "TICKS": 2, "REPEATS": 1, "EVERY": 2}
+    | {"ITERATIONS": 2, "SHORT": 2, "LONG": 2, "SAME_COST": np.inf, "RESIDUAL": 1e9},
+    whole_body_acados: {"INTERVALS": 2, "EVERY": 1, "BLOCKS": 1},
+    whole_body_cases: {"INTERVALS": 2, "STILL": 1},
+    whole_body_residual: {"FLAGS": CHEAP},
 }
 COLUMNS = {"model", "quantity", "ours", "peer", "peer_time", "ratio"}
 EXACT = 1e-9  # of active-set peers, relative
@@ -84,6 +94,7 @@ PEERS = {
     "derivatives": {"Pinocchio"},
     "qp": {"eiquadprog, C++", "OSQP", "osqp", "proxsuite", "quadprog"},
     "tick": {"TSID", "eiquadprog, C++", "ProxQP, Python", "quadprog, Python"},
+    "whole_body": {"Crocoddyl", whole_body_acados.NAME},
     "mpc": {
         "OSQP",
         "eiquadprog, C++",
@@ -141,6 +152,18 @@ def agreeing(monkeypatch, stub_peers):
         np.savez(where, torques=torques, accelerations=accelerations)
         return gaps(stance, program)
 
+    def trot_expected(program, trot, record, iterations, repeats):
+        x, u = whole_body_programs.guesses(trot, record)
+        p = np.array([trot.parameters(int(tick))[:-1] for tick in record.tick])
+        size = x.shape[0] * u.shape[1]
+        motion = trot.ocp.dynamics.map(size)(
+            *(part.reshape(size, -1).T for part in (x[:, :-1], u, p))
+        )
+        np.save(program.path.with_name("expected.npy"), np.array(motion).T)
+        return run_program(program, trot, record, iterations, repeats)
+
+    run_program = whole_body_programs.run_program
+    monkeypatch.setattr(whole_body_programs, "run_program", trot_expected)
     monkeypatch.setattr(kernels.Problem, "of", staticmethod(kernels_expected))
     monkeypatch.setattr(dynamics, "_problem", dynamics_expected)
     monkeypatch.setattr(derivatives, "read_mjcf", system_of)
@@ -192,6 +215,7 @@ UNTIMED = {
     "derivatives": {"- (Pinocchio's reader has no loops)"},
     "qp": set(),
     "tick": {"ProxQP, Python (not compared: its torques"},
+    "whole_body": {"-", whole_body_acados.NAME},
     "mpc": {"-", mpc_solvers.mpc_acados.KINDS["SQP_RTI"]},
 }
 """Rows without a peer's time: nothing to compare, other torques, or failures."""
@@ -295,6 +319,15 @@ def _mpc(rows, settings):
     named = quantities(row for row in rows if "cart-pole" in row["model"])
     assert {"whole tick", "preparation", "preparation, p99", "feedback", "feedback, p99"} <= named
     assert mpc.table({"rows": rows}).count("\n") == 2 + len(rows)
+
+
+def _whole_body(rows, settings):
+    named = quantities(rows)
+    assert {"whole tick", "preparation", "feedback, p99", "one iteration"} <= named
+    assert {row["model"].split(",")[0] for row in rows} == {STANCE.name, "quadrotor"}
+    assert all(size["operations"] > 1000 for size in settings["sizes"].values())
+    gaps = [gap for name, gap in settings["checks"].items() if "next states differ" in name]
+    assert all(gap < whole_body.SAME_MOTION for gap in gaps)
 
 
 def _batch(rows, settings):

@@ -1,9 +1,12 @@
 """A stub of acados: each solution is the guess; real-time iterations fail."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import casadi as ca
 import numpy as np
+
+acados_ocp_solver = SimpleNamespace(generate_c_code_discrete_dynamics=None)
 
 
 def AcadosModel():  # acados' name
@@ -22,6 +25,8 @@ class AcadosOcpSolver:
 
     def __init__(self, ocp, json_file):
         model = ocp.model
+        acados_ocp_solver.generate_c_code_discrete_dynamics(model, {"code_export_directory": "c"})
+        assert sorted(path.name for path in Path("c", f"{model.name}_model").iterdir())
         assert json_file
         self.F = ca.Function("F", [model.x, model.u, model.p], [model.disc_dyn_expr])
         assert ocp.cost.W.shape == (model.cost_y_expr.numel(),) * 2
