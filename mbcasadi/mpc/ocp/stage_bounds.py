@@ -60,7 +60,10 @@ class StageBounds(StagePart):
 @final
 @dataclass(frozen=True)
 class ActuatorBounds(StagePart):
-    """The model's ranges of controls, of actuator forces and of their sums on joints."""
+    """The model's ranges of controls, of actuator forces and of their sums on joints.
+
+    Forces are those that act: at the end of a step where its motion is that under them.
+    """
 
     def terms(self, stage: Stage) -> StageTerms:
         """Return the ranges that are finite."""
@@ -82,7 +85,8 @@ def _force_rows(stage: Stage) -> list[Bounded]:
     finite = np.flatnonzero(np.isfinite(limits.force).any(axis=1))
     if finite.size:
         model = actuator_model(system, Ranges(limits.ctrl, limits.force), 1.0, q, variables.v, None)
-        force = (model.gain * variables.u + model.bias)[finite.tolist()]
+        force = model.gain * variables.u + model.bias + stage.change_of_actuators()[0]
+        force = force[finite.tolist()]
         low, high = limits.force[finite].T
         rows.append(Bounded(force, low, high, name="force"))
     if system.tree is not None and np.isfinite(limits.joint_force).any():
@@ -97,7 +101,7 @@ def _joint_force_row(system: System, stage: Stage) -> Bounded:
     dofs = {joint.name: joint.dof for joint in system.tree.joints}
     finite = np.flatnonzero(np.isfinite(limits.joint_force).any(axis=1))
     B = evaluate(system.actuation, {"q": q, "v": v})
-    force = B @ stage.variables.u + system.actuator_bias(q, v)
+    force = B @ stage.variables.u + system.actuator_bias(q, v) + stage.change_of_actuators()[1]
     limited = [dofs[limits.joint_names[i]] for i in finite]
     low, high = limits.joint_force[finite].T
     return Bounded(force[limited], low, high, name="joint_force")
