@@ -45,7 +45,8 @@ BRANCHES = """
 LINEAR = BRANCHES.format(site="", base="", tendon="", actuator="")
 CURVED = BRANCHES.format(
     site='<site name="palm" pos="0 0 -.1"/>',
-    base="""<body name="float" pos="1 0 0"><freejoint/><geom type="box" size=".1 .05 .02" mass=".2"/>
+    base="""<body name="float" pos="1 0 0"><freejoint/>
+      <geom type="box" size=".1 .05 .02" mass=".2"/>
       <body pos="0 0 .1"><joint name="ball" type="ball" stiffness="5" damping=".2"/>
         <geom type="capsule" fromto="0 0 0 .02 0 .1" size=".01" mass=".1"/></body></body>""",
     tendon="""<spatial name="cord" stiffness="400" damping="3" springlength="0 .1">
