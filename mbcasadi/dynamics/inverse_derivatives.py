@@ -6,7 +6,7 @@ import casadi as ca
 
 from mbcasadi import model
 from mbcasadi.argument_kinds import checked
-from mbcasadi.dynamics.terms import State, state_symbols
+from mbcasadi.dynamics.terms import State, inertia_of_step, state_symbols
 from mbcasadi.model import inverse_dynamics_derivatives as of_tree
 from mbcasadi.system import System
 from mbcasadi.system.parametric import takes_parameters
@@ -78,6 +78,8 @@ def force_derivatives(
 ) -> tuple[ca.SX, ca.SX]:
     """Return the derivatives of `M a + h - f_passive` by q in a chart, and by v.
 
+    M has what forces at the end of a step add.
+
     Args:
         system: the mechanism.
         state: symbols of its inputs.
@@ -85,7 +87,7 @@ def force_derivatives(
         chart: coordinates of the derivative by q.
     """
     q, v = state.q, state.v
-    f_passive = system.passive_force(q, v)
+    f_passive = system.passive_force(q, v) - inertia_of_step(system, state) @ a
     if system.tree is None:
         force = ca.cse(system.mass_matrix(q) @ a + system.bias_force(q, v) - f_passive)
         return chart.jacobian(force, q), ca.jacobian(force, v)

@@ -26,6 +26,7 @@ from mbcasadi.model.configuration import (
     velocity_map,
 )
 from mbcasadi.model.coriolis import coriolis_matrix
+from mbcasadi.model.end_of_step import actuator_slopes, slopes_at_end
 from mbcasadi.model.energy import gravity_force, potential_energy
 from mbcasadi.model.frames import frame_bias, frame_jacobian, frame_pose, frame_velocity
 from mbcasadi.model.inertia import mass_matrix
@@ -50,6 +51,7 @@ __all__ = [
     "actuator_bias",
     "actuator_force",
     "actuator_length",
+    "actuator_slopes",
     "bias_force",
     "bias_of",
     "center_of_mass",
@@ -77,6 +79,7 @@ __all__ = [
     "potential_energy",
     "random_state",
     "sensor_reading",
+    "slopes_at_end",
     "subtree_fun",
     "tangent_rate",
     "tendon_length",

@@ -1,6 +1,6 @@
 """Passive forces: springs, dampers, gravity compensation and a medium's, as `qfrc_passive`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import casadi as ca
 
@@ -49,8 +49,8 @@ def passive_force(tree: RigidTree, q: ca.SX, v: ca.SX, actuators: Sequence[Actua
     for joint in tree.joints:
         for row, value in _joint_spring(tree, joint, q):
             force[row] += value
-        for row in range(joint.dof, joint.dof + _dofs(joint)):
-            force[row] -= _damper(scalar(tree.damping[row]), joint.damping_poly, v[row])
+        for row in range(joint.dof, joint.dof + dofs_of(joint)):
+            force[row] -= damper_force(scalar(tree.damping[row]), joint.damping_poly)(v[row])
     for tendon in tree.tendons:
         if _is_passive(tendon):
             J = tendon_row(tree, tendon, q)
@@ -58,11 +58,11 @@ def passive_force(tree: RigidTree, q: ca.SX, v: ca.SX, actuators: Sequence[Actua
     for actuator in actuators:
         if not is_zero(actuator.damping) or actuator.damping_poly:
             J = moment_row(tree, actuator, q)
-            force -= J.T @ _damper(actuator.damping, actuator.damping_poly, J @ v)
+            force -= J.T @ damper_force(actuator.damping, actuator.damping_poly)(J @ v)
     compensation = gravity_compensation(tree, q)
     for joint in tree.joints:
         if joint.compensation == "passive":
-            rows = slice(joint.dof, joint.dof + _dofs(joint))
+            rows = slice(joint.dof, joint.dof + dofs_of(joint))
             force[rows] += compensation[rows]
     return ca.sparsify(force + fluid_force(tree, q, v))
 
@@ -114,11 +114,30 @@ def joint_stretches(tree: RigidTree, joint: Joint, q: ca.SX) -> list[tuple[int, 
 
 def tendon_stretch(tree: RigidTree, tendon: Tendon, q: ca.SX) -> ca.SX:
     """Return how far a tendon's length is outside its spring's dead band, with its sign."""
-    length = tendon_length(tree, tendon, q)
+    return stretch_of(tendon, tendon_length(tree, tendon, q))
+
+
+def stretch_of(tendon: Tendon, length: ca.SX) -> ca.SX:
+    """Return how far a length of a tendon is outside its spring's dead band, with its sign."""
     lower, upper = tendon.spring_range
     if is_zero(upper - lower):
         return length - upper
     return ca.fmax(length - upper, 0.0) + ca.fmin(length - lower, 0.0)
+
+
+def joint_springs(tree: RigidTree, joint: Joint, q: ca.SX) -> list[tuple[int, Scalar]]:
+    """Return the rows and slopes of a joint's spring; of a radial one force over stretch."""
+    k, poly, found = joint.stiffness, joint.stiffness_poly, list[tuple[int, Scalar]]()
+    if is_zero(k) and not poly:
+        return found
+    for dof, stretch in joint_stretches(tree, joint, q):
+        if isinstance(stretch, tuple):
+            found += [(dof + i, _radial_factor(k, poly, stretch)) for i in range(len(stretch))]
+        else:
+            x = ca.SX.sym("x")
+            slope = ca.jacobian(ca.SX(spring_force(k, poly)(x)), x)
+            found.append((dof, ca.substitute(slope, x, stretch)))
+    return found
 
 
 def _joint_spring(tree: RigidTree, joint: Joint, q: ca.SX) -> list[tuple[int, Scalar]]:
@@ -131,7 +150,7 @@ def _joint_spring(tree: RigidTree, joint: Joint, q: ca.SX) -> list[tuple[int, Sc
         if isinstance(stretch, tuple):
             forces += _radial_spring(dof, k, poly, stretch)
         else:
-            forces.append((dof, -_spring(k, poly, stretch)))
+            forces.append((dof, -spring_force(k, poly)(stretch)))
     return forces
 
 
@@ -139,21 +158,22 @@ def _radial_spring(
     dof: int, k: Scalar, poly: tuple[float, ...], stretch: Vec3
 ) -> list[tuple[int, Scalar]]:
     """Return `-(k + k₁ |x| + k₂ |x|² + …) x` on three rows."""
-    factor: Scalar = k
-    if poly:
-        square = dot(stretch, stretch)
-        factor = k + _polynomial(poly, smooth_root(square))
+    factor = _radial_factor(k, poly, stretch)
     return [(dof + i, -(factor * x)) for i, x in enumerate(stretch)]
 
 
-def _spring(k: Scalar, poly: tuple[float, ...], stretch: ca.SX) -> ca.SX:
-    """Return `k x + k₁ x² + k₂ x³ + …`: even powers do not change sign with x."""
-    return (k + _polynomial(poly, stretch)) * stretch
+def _radial_factor(k: Scalar, poly: tuple[float, ...], stretch: Vec3) -> Scalar:
+    return k + _polynomial(poly, smooth_root(dot(stretch, stretch))) if poly else k
 
 
-def _damper(b: Scalar, poly: tuple[float, ...], rate: ca.SX) -> ca.SX:
-    """Return `(b + b₁ |v| + b₂ |v|² + …) v`."""
-    return (b + (_polynomial(poly, ca.fabs(rate)) if poly else 0.0)) * rate
+def spring_force(k: Scalar, poly: tuple[float, ...]) -> Callable[[ca.SX], ca.SX]:
+    """Return x → `k x + k₁ x² + k₂ x³ + …`: even powers do not change sign with x."""
+    return lambda x: (k + _polynomial(poly, x)) * x
+
+
+def damper_force(b: Scalar, poly: tuple[float, ...]) -> Callable[[ca.SX], ca.SX]:
+    """Return v → `(b + b₁ |v| + b₂ |v|² + …) v`."""
+    return lambda rate: (b + (_polynomial(poly, ca.fabs(rate)) if poly else 0.0)) * rate
 
 
 def _polynomial(poly: tuple[float, ...], x: ca.SX) -> Scalar:
@@ -179,12 +199,13 @@ def tendon_force(tree: RigidTree, tendon: Tendon, q: ca.SX, rate: ca.SX) -> ca.S
         q: (nq, 1) configuration.
         rate: of its length.
     """
-    force = -_damper(tendon.damping, tendon.damping_poly, rate)
+    force = -damper_force(tendon.damping, tendon.damping_poly)(rate)
     if is_zero(tendon.stiffness) and not tendon.stiffness_poly:
         return force
     stretch = tendon_stretch(tree, tendon, q)
-    return force - _spring(tendon.stiffness, tendon.stiffness_poly, stretch)
+    return force - spring_force(tendon.stiffness, tendon.stiffness_poly)(stretch)
 
 
-def _dofs(joint: Joint) -> int:
+def dofs_of(joint: Joint) -> int:
+    """Return the number of rates of a joint."""
     return DOF_SIZE[joint.kind]

@@ -13,6 +13,7 @@ from mbcasadi.description.parameters import NO_PARAMETERS, Parameters
 from mbcasadi.errors import ProblemError, UnsupportedFeatureError
 from mbcasadi.shapes import require_name
 from mbcasadi.short_text import with_table
+from mbcasadi.system.end_of_step import EndOfStep
 from mbcasadi.system.frames import FrameFunctions
 from mbcasadi.system.functions import Builder
 from mbcasadi.system.limits import Array, Limits
@@ -49,6 +50,7 @@ class Mechanism:
         point_rows: of these rows, those of points of bodies: their derivatives follow formulas.
         parameters: the entries of the input p of the members; none unless `read_mjcf` was given
             some.
+        at_end: what the dynamics over a step add, or None: no member has it.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Mechanism:
     row_owners: tuple[tuple[str, ...], ...] = ()
     point_rows: tuple[PointRow, ...] = ()
     parameters: Parameters = NO_PARAMETERS
+    at_end: EndOfStep | None = None
     _carried: Self | None = None
     _cache: dict[str, ca.Function] = field(default_factory=dict, repr=False)
     _added_frames: Mapping[str, FrameFunctions] = field(default_factory=dict, repr=False)

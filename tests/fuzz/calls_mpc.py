@@ -63,6 +63,11 @@ def calls_of_ocps():
         "DynamicsOptions": {},
         "DynamicsOptions.acceleration_fun": {"self": mpc.DynamicsOptions(), "system": system},
         "SemiImplicitStep": {},
+        "SemiImplicitStep.system": {
+            "self": mpc.SemiImplicitStep(),
+            "system": system,
+            "period": 0.01,
+        },
         "SemiImplicitStep.treatment": {"self": mpc.SemiImplicitStep(), "period": 0.01},
         "StepOptions": {},
         "StepOptions.acceleration_fun": {"self": mpc.StepOptions(), "system": system},

@@ -1,7 +1,12 @@
 """A semi-implicit step on the constraint manifold, with multipliers: one acceleration a period.
 
-    M a + h = f(q, v, u) + Aᵀ lam,    A a + c + A v / h + γ phi / h² = 0,
+    M a + h = f⁺ + Aᵀ lam,    A a + c + A v / h + γ phi / h² = 0,
     v⁺ = v + h a,    q⁺ = q ⊕ h v⁺
+
+Forces of springs, dampers and servos are those at the end of the step, along the lengths that they
+act on at its start: with their slopes k and d, `f⁺ = f(q, v, u) - Σ Jᵀ (k h J v⁺ + d h J a)`. What
+they hold is stable however stiff it is and however long the step. All other forces are those at the
+start: gravity compensation, a medium's, gains that depend on the motion, forces of equations.
 
 Rows that a mask closes are closed in one step: the velocity that leaves them is gone, as by an
 inelastic impact, and a share γ of the distance is taken back in each step. The multipliers are
@@ -9,6 +14,7 @@ forces, those of an impact over the period too.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import casadi as ca
 import numpy as np
@@ -18,10 +24,15 @@ from mbcasadi.description import Baumgarte
 from mbcasadi.dynamics import forward_dynamics, forward_dynamics_derivatives
 from mbcasadi.dynamics.terms import Treatment
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc.integrators.manifold_step import force_fun, step_symbols
+from mbcasadi.mpc.integrators.manifold_step import (
+    force_fun,
+    require_no_activation,
+    step_symbols,
+)
 from mbcasadi.shapes import require_positive
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
+from mbcasadi.system.end_of_step import over_steps
 from mbcasadi.system.parametric import takes_parameters
 
 
@@ -31,16 +42,20 @@ class SemiImplicitStep:
     """One semi-implicit step a period, for optimal control of large mechanisms and contacts.
 
     It is of first order, and needs one factorisation of the constraints where a Runge-Kutta step
-    with its way back to the manifold needs many.
+    with its way back to the manifold needs many. Springs, dampers and servos of a model may be as
+    stiff as they are.
 
     Attributes:
         decay: share of the distance of a row that is taken back in a step, at most 1.
+        forces: where those of springs, dampers and servos are taken: at the "end" of a step or at
+            its "start".
 
     Raises:
         ProblemError: no share.
     """
 
     decay: float = 0.3
+    forces: Literal["end", "start"] = "end"
 
     def __post_init__(self) -> None:
         require_fields(self)
@@ -59,12 +74,26 @@ class SemiImplicitStep:
         rates = Baumgarte(0.5 / period, float(np.sqrt(self.decay)) / period)
         return Treatment(baumgarte=rates, compact=True)
 
+    @checked
+    def system(self, system: System, period: float) -> System:
+        """Return the system whose dynamics are those over a step of a period, s.
+
+        Raises:
+            ProblemError: a period that is not positive, or activation states.
+        """
+        require_positive(period=period)
+        require_no_activation(system)
+        return over_steps(system, float(period), implicit=self.forces == "end")
+
 
 @takes_parameters
 def motion_fun(system: System, treatment: Treatment) -> ca.Function:
-    """Return (q, v, u, [t], [mask]) → (a, lam), the motion under `B u + f_0`, without clipping."""
+    """Return (q, v, u, [t], [mask]) → (a, lam), the motion under `B u + f_0`, without clipping.
+
+    Of a system over steps the forces are those at the end.
+    """
     s, motion = step_symbols(system, ca.MX), forward_dynamics(system, treatment=treatment)
-    given = s | {"f": force_fun(system)(s["q"], s["v"], s["u"])}
+    given = s | {"f": _call(force_fun(system), s)["f"]}
     found = motion(**{name: given[name] for name in motion.name_in()})
     return ca.Function("motion", [*s.values()], [found["a"], found["lam"]], [*s], ["a", "lam"])
 
@@ -134,7 +163,7 @@ def derivatives_fun(system: System, treatment: Treatment) -> ca.Function:
     """
     derivatives = forward_dynamics_derivatives(system, treatment=treatment)
     s = step_symbols(system, ca.MX)
-    f, *by_state = _force_derivatives_fun(system)(s["q"], s["v"], s["u"])
+    f, *by_state = _call(_force_derivatives_fun(system), s).values()
     given = s | {"f": f}
     found = derivatives(**{name: given[name] for name in derivatives.name_in()})
     results = {"a": found["a"], "lam": found["lam"]}
@@ -147,9 +176,18 @@ def derivatives_fun(system: System, treatment: Treatment) -> ca.Function:
 
 
 def _force_derivatives_fun(system: System) -> ca.Function:
-    """Return (q, v, u) → (f, f_q, f_v, f_u), by q along tangents."""
+    """Return (q, v, u, [step]) → (f, f_q, f_v, f_u), by q along tangents."""
     force = force_fun(system)
-    q, v, u = force.sx_in()
-    f = force(q, v, u)
+    symbols = force.sx_in()
+    q, v, u = symbols[:3]
+    f = force.call(symbols)[0]
     along = ca.jacobian(f, q) @ system.velocity_map(q)
-    return ca.Function("force", [q, v, u], [f, along, ca.jacobian(f, v), ca.jacobian(f, u)])
+    outputs = {"f": f, "f_q": along, "f_v": ca.jacobian(f, v), "f_u": ca.jacobian(f, u)}
+    names = (force.name_in(), [*outputs])
+    return ca.Function("force", symbols, [*outputs.values()], *names)
+
+
+def _call(function: ca.Function, symbols: dict[str, ca.MX]) -> dict[str, ca.MX]:
+    """Return the outputs by name, in their order."""
+    found = function(**{name: symbols[name] for name in function.name_in()})
+    return {name: found[name] for name in function.name_out()}

@@ -20,7 +20,13 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.dynamics.slopes import scalar_if_small
 from mbcasadi.dynamics.terms import Treatment
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc.integrators.manifold_step import back_fun, force_fun, runge_kutta, step_symbols
+from mbcasadi.mpc.integrators.manifold_step import (
+    back_fun,
+    force_fun,
+    require_no_activation,
+    runge_kutta,
+    step_symbols,
+)
 from mbcasadi.mpc.integrators.step_derivatives import StepRule, jacobian_fun, step_slopes_fun
 from mbcasadi.mpc.integrators.step_options import DEFAULT_STEP, StepOptions
 from mbcasadi.mpc.integrators.tableaus import TABLEAUS
@@ -77,7 +83,7 @@ def step_fun(system: System, period: float, step: StepOptions = DEFAULT_STEP) ->
     """
     if not 0 < period < float("inf"):
         raise ProblemError(f"period = {period}; expected a positive number of seconds")
-    _require_no_activation(system)
+    require_no_activation(system)
     return _with_jacobian(system, step_symbols(system, ca.MX), period, step)
 
 
@@ -91,7 +97,7 @@ def free_step_fun(system: System, step: StepOptions = DEFAULT_STEP) -> ca.Functi
     Raises:
         ProblemError: activation states.
     """
-    _require_no_activation(system)
+    require_no_activation(system)
     s = step_symbols(system, ca.MX) | {"h": ca.MX.sym("h")}
     return _with_jacobian(system, s, s["h"], step)
 
@@ -193,11 +199,3 @@ def _chain(
             inputs["t"] = inputs["t"] + h
     outputs = [inputs["q"], inputs["v"]]
     return ca.Function("step", list(s.values()), outputs, list(s), ["q_next", "v_next"])
-
-
-def _require_no_activation(system: System) -> None:
-    if system.na:
-        raise ProblemError(
-            f"'{system.name}' has {system.na} activation states, which (q, v) does not hold; "
-            "expected actuators without them"
-        )

@@ -83,9 +83,10 @@ def optimal_control_problem(
             penalty, no cost, a part of inverse dynamics that bounds no state.
         ShapeError: a wrong shape, an expression of other symbols.
     """
-    N = require_horizon(horizon)
+    N, stepped = require_horizon(horizon), system
     if isinstance(step, SemiImplicitStep):
-        motion = partial(motion_fun, system, step.treatment(period))
+        stepped = step.system(system, float(period))
+        motion = partial(motion_fun, stepped, step.treatment(period))
         single = semi_implicit_fun(system, period, motion())
     else:
         motion = partial(motion_fun, system, step.treatment)
@@ -96,7 +97,7 @@ def optimal_control_problem(
     slots = slots_of(system, any(part.has_setpoint for part in own), of_parts, variables)
     unknowns = [name for part in own for name in part.unknowns(system)]
     has_changes = any(part.has_changes for part in own)
-    stage = Stage(system, slots, variables, has_changes, unknowns, motion)
+    stage = Stage(system, slots, variables, has_changes, unknowns, motion, stepped.at_end)
     terms = [part.terms(stage) for part in own]
     running = [np.sqrt(period) * r for each in terms for r in each.running]
     running += [r for each in terms for r in each.changes]
@@ -108,7 +109,7 @@ def optimal_control_problem(
     nominal = {key: value for each in terms for key, value in each.nominal.items()}
     form = None
     if isinstance(step, SemiImplicitStep):
-        slopes = derivatives_fun(system, step.treatment(period))
+        slopes = derivatives_fun(stepped, step.treatment(period))
         form = motion_form(stage, slopes, (running, path.values), float(period))
     a = next((each.a for each in terms if each.a is not None), None)
     return OptimalControlProblem(

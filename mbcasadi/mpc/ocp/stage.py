@@ -16,6 +16,7 @@ from mbcasadi.mpc.ocp.problem import Array
 from mbcasadi.shapes import require_shape, require_whole
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import coordinates, rates
+from mbcasadi.system.end_of_step import EndOfStep, actuator_change
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,8 @@ class Stage:
 
     x holds the last control where `has_rates`; `further` are unknowns behind u. `system` has the
     model's numbers for its parameters; `members` are those of the system that carries its
-    parameters behind q, of `variables.carried_q`. `motion` is (q, v, u, [t], [mask]) → (a, lam).
+    parameters behind q, of `variables.carried_q`. `motion` is (q, v, u, [t], [mask]) → (a, lam),
+    `at_end` what it adds over a step.
     """
 
     def __init__(
@@ -98,9 +100,10 @@ class Stage:
         has_rates: bool = False,
         further: Sequence[str] = (),
         motion: Callable[[], ca.Function] | None = None,
+        at_end: EndOfStep | None = None,
     ) -> None:
         self.system, self.slots, self.variables = system.at(), slots, variables
-        self.members, self._motion = system.carried, motion
+        self.members, self._motion, self._at_end = system.carried, motion, at_end
         self.further = ca.SX.sym("further", len(further))
         self.further_names = tuple(further)
         self.u_last = ca.SX.sym("u_last", system.nu if has_rates else 0)
@@ -148,6 +151,14 @@ class Stage:
                 f"the given symbols {'q, v' if last else 'q, v, u'} and own parameters"
             )
         return function
+
+    def change_of_actuators(self) -> tuple[ca.SX, ca.SX]:
+        """Return how the forces of actuators change over a step, (nu,), and on joints, (nv,)."""
+        system, at = self.members, self.variables
+        if self._at_end is None or self._at_end.slopes is None:
+            return ca.SX(system.nu, 1), ca.SX(system.nv, 1)
+        h = self.ref["step"] if self._at_end.length is None else self._at_end.length
+        return actuator_change(system, at.carried_q, (at.v, at.a), h)
 
     def needs_motion(self, expressions: Sequence[ca.SX]) -> bool:
         """Return whether expressions are of accelerations or multipliers."""

@@ -61,7 +61,10 @@ class StageBounds(StagePart):
 @final
 @dataclass(frozen=True)
 class ActuatorBounds(StagePart):
-    """The model's ranges of controls, of actuator forces and of their sums on joints."""
+    """The model's ranges of controls, of actuator forces and of their sums on joints.
+
+    Forces are those that act: at the end of a step where its motion is that under them.
+    """
 
     def terms(self, stage: Stage) -> StageTerms:
         """Return the ranges that are finite."""
@@ -94,7 +97,7 @@ def actuator_forces(stage: Stage) -> ca.SX:
     system, at = stage.members, stage.variables
     ranges = Ranges(system.limits.ctrl, system.limits.force)
     model = actuator_model(system, ranges, 1.0, at.carried_q, at.v, None)
-    return model.gain * at.u + model.bias
+    return model.gain * at.u + model.bias + stage.change_of_actuators()[0]
 
 
 def _joint_force_row(system: System, stage: Stage) -> Bounded:
@@ -104,7 +107,7 @@ def _joint_force_row(system: System, stage: Stage) -> Bounded:
     dofs = {joint.name: joint.dof for joint in system.tree.joints}
     finite = np.flatnonzero(np.isfinite(limits.joint_force).any(axis=1))
     B = evaluate(system.actuation, {"q": q, "v": v})
-    force = B @ stage.variables.u + system.actuator_bias(q, v)
+    force = B @ stage.variables.u + system.actuator_bias(q, v) + stage.change_of_actuators()[1]
     limited = [dofs[limits.joint_names[i]] for i in finite]
     low, high = limits.joint_force[finite].T
     return Bounded(force[limited], low, high, name="joint_force")

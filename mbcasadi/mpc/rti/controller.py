@@ -139,8 +139,8 @@ def _require_stable(ocp: OptimalControlProblem, guess: OcpSolution) -> None:
         raise ProblemError(
             f"'{ocp.name}': a deviation from the guess grows {growth:.3g}-fold in one "
             f"interval of {ocp.period:g} s: the step is too long for what moves fastest, "
-            "often a stiff servo on a light link; expected a shorter period, more substeps, "
-            "armature on the joint, or a motor in place of the servo"
+            "often a stiff servo on a light link; expected step=SemiImplicitStep(), a shorter "
+            "period, more substeps, armature on the joint, or a motor in place of the servo"
         )
 
 

@@ -114,7 +114,8 @@ class Following:
         time = start + (k + 0.5) * ocp.period
         count = len(self.contacts)
         on = ca.MX.ones(count) if self.gait is None else ca.MX(self.gait.on_ground(time))
-        motion = motion_fun(self.system, self.step.treatment(ocp.period))
+        stepped = self.step.system(self.system, ocp.period)
+        motion = motion_fun(stepped, self.step.treatment(ocp.period))
         known = {"q": x[:nq], "v": x[nq : nq + nv], "u": u[: self.system.nu], "t": time}
         known["mask"] = mask_of_contacts(self.system, self.contacts, on)
         found = motion(**{key: known[key] for key in motion.name_in()})

@@ -3,13 +3,12 @@
 import casadi as ca
 import numpy as np
 import pytest
+from support.step_slopes import assert_slopes
 
 import mbcasadi as mb
 from mbcasadi import models, mpc
 from mbcasadi.codegen import export_c
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc.rti.stagewise import stagewise
-from mbcasadi.qp.stagewise import interval_blocks
 
 N, T, MU = 6, 0.02, 0.6
 LEG = """
@@ -82,7 +81,7 @@ def test_a_step_keeps_the_equations_and_closes_rows_at_once(problem):
         np.testing.assert_allclose(A @ x_next[nq:], -T * c.ravel() - 0.4 * phi / T, atol=1e-9)
         force = np.array(system.actuator_force(q, v, u)) - np.array(system.bias_force(q, v))
         force += np.array(system.passive_force(q, v))
-        M = np.array(system.mass_matrix(q))
+        M = np.array(system.mass_matrix(q)) + T * np.diag(system.tree.damping)  # at the end
         np.testing.assert_allclose(M @ a, force + A.T @ lam, atol=1e-9 * np.abs(lam).max())
 
 
@@ -128,33 +127,6 @@ def test_its_derivatives_are_slopes_along_tangents_of_rotations_too(problem):
         p = masked(problem, on)[0]
         for x, u, _ in states(problem, 3):
             assert_slopes(problem, x, u, p)
-
-
-def assert_slopes(problem, x, u, p):
-    """The interval about a state has the slopes of the step, and the gap of a guess beside it."""
-    form, size, nu = problem.motion, 1e-6, problem.nu
-    nx = form.tangent.size2_out(0)
-    x_next = np.array(problem.dynamics(x, u, p)).ravel()
-    kept = stagewise(problem, (np.tile(x, (N + 1, 1)).T, np.tile(u, (N, 1)).T))
-    A, d = blocks(kept.problem, kept.interval(x, u, p, x_next, 0))
-    np.testing.assert_allclose(d, 0, atol=1e-12)
-    beside = form.moved(x_next, 0.1 * np.sin(np.arange(nx)))
-    _, d = blocks(kept.problem, kept.interval(x, u, p, beside, 0))
-    np.testing.assert_allclose(d, np.array(form.gap(beside, x_next)).ravel(), atol=1e-12)
-    for i, step in enumerate(size * np.eye(nu + nx)):
-        ends = [
-            problem.dynamics(form.moved(x, sign * step[nu:]), u + sign * step[:nu], p)
-            for sign in (1, -1)
-        ]
-        slope = np.subtract(*(np.array(form.gap(x_next, end)).ravel() for end in ends)) / (2 * size)
-        np.testing.assert_allclose(A[:, i], slope, atol=2e-6 * max(1, np.abs(slope).max()))
-
-
-def blocks(problem, column):
-    symbol = ca.MX.sym("column", problem.column_size)
-    found = interval_blocks(problem, symbol)
-    A, d = ca.Function("blocks", [symbol], [ca.densify(found.A), found.d])(column)
-    return np.array(A), np.array(d).ravel()
 
 
 def test_a_real_time_iteration_comes_to_the_plan_of_ipopt_and_its_c_too(problem, tmp_path):

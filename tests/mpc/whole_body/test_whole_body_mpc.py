@@ -15,9 +15,9 @@ N, H = 5, 0.02
 GAIT = mpc.trot(0.4, duty=0.6, start=0.1)
 
 
-def robot(scale=1.0, **options):
+def robot(scale=1.0, damping=0.05, **options):
     """Return MPC of the small walker, lengths `scale` times as large, times as its root."""
-    system = mb.read_mjcf(small_walker(scale))
+    system = mb.read_mjcf(small_walker(scale, damping))
     q0, root = standing_pose(system, scale), scale**0.5
     feet = [mb.Contact(name, friction=0.6, sides=4) for name in LEGS]
     gait = mpc.trot(0.4 * root, duty=0.6, start=0.1 * root)
@@ -26,7 +26,7 @@ def robot(scale=1.0, **options):
 
 @pytest.fixture(scope="module")
 def walker():
-    return robot()
+    return robot(damping=0.0)
 
 
 @pytest.fixture(scope="module")
