@@ -27,6 +27,9 @@ OPTIONAL = ("ref", "tuning", "p", "mask")
 PARTS = ("plan", "law", "references", "follow")
 """The laws of which there is C, by their names behind that of the export."""
 
+FIRST = "first_"
+"""Prefix of outputs of `references` that have the name of one of its inputs and go to the plan."""
+
 SAME_PERIOD = 1e-6
 """Share by which the plan's period may differ from a multiple of the law's."""
 
@@ -38,7 +41,9 @@ class TwoRates(Protocol):
     Attributes:
         plan: the slow law, with an output `plan`.
         law: the fast one.
-        references: any of (q, v, command, t, z) → inputs of the plan by name, z_next; once a plan.
+        references: any of (q, v, command, plan, age, t, z) → inputs of the plan by name, with or
+            without `first_` before it, z_next; once a plan. `plan` is the one that acts at t, `age`
+            seconds after its moment.
         follow: (plan, age, t) → inputs of the law by name, `age` seconds after the plan's moment.
         u0, z0: the plan to begin with, and the first z of `references`.
         every: ticks of the law in one of the plan.
@@ -153,13 +158,16 @@ def interface_of(parts: TwoRates, name: str | None, latest: float | None) -> Int
     _require_signals(laws)
     asked = without(laws["references"].outputs, STATES)
     followed = laws["follow"].outputs
-    of_plan = (*laws["references"].inputs, *without(laws["plan"].inputs, _names(asked)))
+    of_plan = (
+        *laws["references"].inputs,
+        *without(laws["plan"].inputs, [asked_name(port) for port in asked]),
+    )
     of_tick = (*without(laws["law"].inputs, _names(followed)), *laws["follow"].inputs)
     _joined(without((*of_plan, *of_tick), (*OPTIONAL, *STATES, PLAN, AGE)))
     return Interface(
         name=symbol,
         **laws,
-        plan_inputs=_joined(without(of_plan, STATES)),
+        plan_inputs=_joined(without(of_plan, (*STATES, PLAN, AGE))),
         tick_inputs=_joined(without(of_tick, (*STATES, PLAN, AGE))),
         u0=column("u0", parts.u0, _of(laws["plan"].outputs, PLAN).size),
         z0=column("z0", parts.z0, _state_size(laws["references"])),
@@ -175,6 +183,11 @@ def _controller(law: Controller | HasController) -> Controller:
 
 def _names(ports: Iterable[Port]) -> list[str]:
     return [port.name for port in ports]
+
+
+def asked_name(port: Port) -> str:
+    """Return the name of the plan's input that an output of `references` is."""
+    return port.name.removeprefix(FIRST)
 
 
 def _of(ports: tuple[Port, ...], name: str) -> Port:
@@ -204,7 +217,8 @@ def _require_signals(laws: Mapping[str, CLaw]) -> None:
         of_source = without(laws[source].outputs, hidden)
         expected = {p.name: p.size for p in laws[target].inputs if p.name not in STATES}
         for port in of_source:
-            if expected.get(port.name) != port.size:
+            name = asked_name(port) if source == "references" else port.name
+            if expected.get(name) != port.size:
                 raise ExportError(
                     f"`{source}` gives {port.name!r} of size {port.size}, `{target}` takes "
                     f"{expected}; expected one of these"

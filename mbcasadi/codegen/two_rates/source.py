@@ -19,7 +19,15 @@ from mbcasadi.codegen.controller import STRICT_ARITHMETIC
 from mbcasadi.codegen.header import argument_line
 from mbcasadi.codegen.sizes import memory_doubles
 from mbcasadi.codegen.text import comma_list, constant, number, unique_identifiers
-from mbcasadi.codegen.two_rates.interface import AGE, PLAN, REFERENCE, TIME, Interface, without
+from mbcasadi.codegen.two_rates.interface import (
+    AGE,
+    FIRST,
+    PLAN,
+    REFERENCE,
+    TIME,
+    Interface,
+    without,
+)
 from mbcasadi.description.status import Flag, Status
 
 FOLDER = "two_rates/"
@@ -66,7 +74,7 @@ def state_doubles(interface: Interface) -> int:
     """Return how many doubles of the memory hold what one call hands to the next."""
     waiting, plan = _waiting(interface), interface.u0.size
     states = max(1, interface.plan.nz) + max(1, interface.law.nz) + interface.z0.size + 1
-    slots = (waiting + SLOTS_OF_OTHERS) * (plan + 1)
+    slots = (waiting + SLOTS_OF_OTHERS + interface.delay + 1) * (plan + 1)
     return states + _size(_followed(interface)) + 1 + slots + (waiting + INTEGERS) // 2 + ALIGNMENT
 
 
@@ -150,6 +158,7 @@ def two_rates_source(interface: Interface) -> str:
         "asked": _size(_asked(interface)),
         "followed": _size(followed),
         "waiting": waiting,
+        "recent": interface.delay + 1,
         "soon": number(interface.periods[1] / 4),
         "nz_plan": max(1, plan.nz),
         "nz_law": max(1, law.nz),
@@ -233,11 +242,13 @@ def _placed(places: dict[str, str]) -> Callable[[Port], str]:
 
 def _references_step(interface: Interface) -> str:
     places = _places(_asked(interface), "m->asked") | {"z": "m->z", "z_next": "m->z_next"}
+    places |= {PLAN: "m->recent[now].plan", AGE: "&age_now"}
     return tick_call(interface.references, "m->references", _placed(places))
 
 
 def _plan_step(interface: Interface) -> str:
-    places = _places(_asked(interface), "m->asked")
+    asked = _places(_asked(interface), "m->asked")
+    places = {name.removeprefix(FIRST): place for name, place in asked.items()}
     places |= {"z": "m->z_plan", "z_next": "m->z_plan", PLAN: "slot->plan"}
     return tick_call(interface.plan, "m->plan", _placed(places))
 

@@ -49,6 +49,7 @@ class Following:
         contacts: of the problem, in the order of the law's.
         gait: which of them are on; None for all.
         step: of the problem.
+        delay: intervals from a measurement to the first sample of a plan.
     """
 
     law: InverseDynamicsQP
@@ -57,6 +58,7 @@ class Following:
     contacts: Sequence[Contact]
     gait: Gait | None
     step: SemiImplicitStep
+    delay: int
 
     @property
     def size(self) -> int:
@@ -79,8 +81,8 @@ class Following:
             name, [plan, age, t], [*outputs.values()], ["plan", "age", "t"], [*outputs]
         )
 
-    def predicted(self, plan: ca.MX, q: ca.MX, v: ca.MX, t: ca.MX, count: int) -> list[ca.MX]:
-        """Return the state (q, v) after a number of intervals of a plan that begins at t, s.
+    def predicted(self, plan: ca.MX, q: ca.MX, v: ca.MX, age: ca.MX, t: ca.MX) -> list[ca.MX]:
+        """Return the state (q, v) of time t after `delay` intervals of a plan of some age, s.
 
         The law follows the plan's accelerations as far as the contacts let it, so that is how the
         measured state moves. Under the plan's controls it would move otherwise: those of servos
@@ -91,8 +93,10 @@ class Following:
         moved = ca.Function("moved", [at, dq], [base.integrate(at, dq)])
         force = inverse_dynamics(base)
         motion = forward_dynamics(self.system, treatment=self.step.treatment(h))
-        for k in range(count):
-            _, _, a, _, on = self._interval(plan, ca.MX(k), t)
+        first = ca.fmax(ca.floor(age / h + 0.5), 0)
+        for k in range(self.delay):
+            number = ca.fmin(first + k, self.ocp.horizon - 1)
+            _, _, a, _, on = self._interval(plan, number, t + (k - number) * h)
             known = {"q": q, "v": v, "t": t + (k + 0.5) * h}
             known["mask"] = mask_of_contacts(self.system, self.contacts, on)
             known["f"] = force(q=q, v=v, a=a)["f"]

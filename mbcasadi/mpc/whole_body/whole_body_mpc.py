@@ -70,12 +70,13 @@ class WholeBodyMPC:
     Attributes:
         plan: the real-time iteration, with the output `plan`: states x_0 … x_{N-1}, then controls.
         law: inverse dynamics at the period of the joints.
-        references: (q, v, command, plan, t, z) → (q_first, v_first, ref, z_next) once a plan: the
-            state at which it begins, predicted with the plan that acts at t, and p of all samples.
+        references: (q, v, command, plan, age, t, z) → (first_q, first_v, ref, z_next) once a plan:
+            the state at which it begins, predicted with the plan that acts at t, `age` seconds
+            after its first sample, and p of all samples.
         follow: (plan, age, t) → (ref, [mask]) of the law, `age` seconds after the plan's first
             sample.
-        planner: (q, v, command, u, t, z) → (ref, [mask], outer_q, outer_v, outer_ref, z_next) of
-            both at the rate of the law, u the plan that acts.
+        planner: (q, v, command, u, age, t, z) → (ref, [mask], outer_q, outer_v, outer_ref, z_next)
+            of both at the rate of the law, u the plan that acts.
         u0, z0: the plan to begin with, which stands still at q0, and the first z.
         every: ticks of the law in one of the plan.
         delay: ticks of the plan from its measurement to the moment at which it acts.
@@ -174,7 +175,7 @@ def whole_body_mpc(
     refs = HorizonReferences(
         ocp, touching, contacts, stand, swing, pose, int(delay), EXCESS_DECAY * time
     )
-    following = Following(inner, ocp, touching, contacts, gait, step)
+    following = Following(inner, ocp, touching, contacts, gait, step, int(delay))
     X, U = _at_rest(ocp, pose, standing)
     references = _references(f"{name}_references", refs, following)
     follow = following.function(f"{name}_follow")
@@ -318,33 +319,31 @@ def _with_plan(iteration: RealTimeIteration) -> RealTimeIteration:
 
 
 def _references(name: str, refs: HorizonReferences, following: Following) -> ca.Function:
-    """Return (q, v, command, plan, t, z) → (q_first, v_first, ref, z_next)."""
+    """Return (q, v, command, plan, age, t, z) → (first_q, first_v, ref, z_next)."""
     asked = refs.function("asked")
-    inputs = {key: ca.MX.sym(key, asked.sparsity_in(key)) for key in asked.name_in()}
-    plan = ca.MX.sym("plan", following.size)
-    outputs = asked.call([*inputs.values()])
-    first = following.predicted(plan, inputs["q"], inputs["v"], inputs["t"], refs.delay)
-    q, v, command, t, z = inputs.values()
+    q, v, command, t, z = (ca.MX.sym(key, asked.sparsity_in(key)) for key in asked.name_in())
+    plan, age = ca.MX.sym("plan", following.size), ca.MX.sym("age")
+    first = following.predicted(plan, q, v, age, t)
     return ca.Function(
         name,
-        [q, v, command, plan, t, z],
-        [*first, *outputs],
-        ["q", "v", "command", "plan", "t", "z"],
-        ["q_first", "v_first", "ref", "z_next"],
+        [q, v, command, plan, age, t, z],
+        [*first, *asked(q, v, command, t, z)],
+        ["q", "v", "command", "plan", "age", "t", "z"],
+        ["first_q", "first_v", "ref", "z_next"],
     )
 
 
 def _planner(
     name: str, references: ca.Function, follow: ca.Function, periods: tuple[float, float]
 ) -> ca.Function:
-    """Return (q, v, command, u, t, z) → (ref, [mask], outer_q, outer_v, outer_ref, z_next)."""
+    """Return (q, v, command, u, age, t, z) → (ref, [mask], outer_*, z_next)."""
     names = {key: "u" if key == "plan" else key for key in references.name_in()}
     inputs = {names[key]: ca.MX.sym(key, references.sparsity_in(key)) for key in names}
     slow, fast = periods
-    age = inputs["t"] - slow * ca.floor(inputs["t"] / slow + 0.25 * fast / slow)
+    since = inputs["t"] - slow * ca.floor(inputs["t"] / slow + 0.25 * fast / slow)
     asked = references(**{key: inputs[name] for key, name in names.items()})
-    followed = follow(plan=inputs["u"], age=age, t=inputs["t"])
+    followed = follow(plan=inputs["u"], age=inputs["age"], t=inputs["t"])
     outputs = {key: followed[key] for key in follow.name_out()}
-    outputs |= {"outer_q": asked["q_first"], "outer_v": asked["v_first"], "outer_ref": asked["ref"]}
-    outputs["z_next"] = ca.if_else(age < fast / 2, asked["z_next"], inputs["z"])
+    outputs |= {"outer_q": asked["first_q"], "outer_v": asked["first_v"], "outer_ref": asked["ref"]}
+    outputs["z_next"] = ca.if_else(since < fast / 2, asked["z_next"], inputs["z"])
     return ca.Function(name, [*inputs.values()], [*outputs.values()], [*inputs], [*outputs])

@@ -35,10 +35,11 @@ class Planner(Protocol):
     """What connects an outer law with an inner one, for example a footstep planner.
 
     Attributes:
-        function: (q, v, [f_measured], command, u, t, z) → (ref, mask, outer_*, z_next) at each tick
-            of the inner law: `u` is the outer law's control that acts, its `plan` where it has such
-            an output, `outer_<name>` its input `<name>`, `f_measured` the forces n, t1, t2 of the
-            inner law's contacts.
+        function: (q, v, [f_measured], command, u, [age], t, z) → (ref, mask, outer_*, z_next) at
+            each tick of the inner law: `u` is the outer law's control that acts, or its output
+            `plan` where it has one, `age` the time for which it has acted, s, `outer_<name>` its
+            input `<name>`, `f_measured` the forces n, t1, t2 of the inner law's contacts. A plan
+            without a solution is not used: the one before it acts on.
         z0, u0: initial state, and the outer control that acts first.
         every: ticks of the inner law in one of the outer.
         delay: ticks of the outer law from its measurement to the moment at which its control acts.
@@ -96,37 +97,45 @@ class OuterLaw:
         """Return to the initial state and clear the record, before a run."""
         self._tick, self._z, self._u = 0, self.planner.z0, self.planner.u0
         self._z_law = self.law.controller.z0
-        self._pending: deque[Array] = deque([self.planner.u0] * self.planner.delay)
+        self._pending: deque[Array | None] = deque([self.planner.u0] * self.planner.delay)
+        self._since = 0.0
         self.record: dict[str, list[Array]] = {}
 
     def __call__(self, measured: Mapping[str, Array]) -> dict[str, Array]:
         """Return `ref` and `mask` of the inner law at this tick, from t, q, v and forces."""
         due = self._tick % self.planner.every == 0
         self._tick += 1
-        if due and self._pending:
-            self._u = self._pending.popleft()
         t = float(measured["t"][0])
+        if due and self._pending:
+            self._act(self._pending.popleft(), t)
         command = column(
             "command",
             self.command(t) if callable(self.command) else self.command,
             self._plan.size("command"),
         )
-        plan = self._plan({**measured, "command": command, "u": self._u, "z": self._z})
+        own = {"command": command, "u": self._u, "age": np.array([t - self._since]), "z": self._z}
+        plan = self._plan({**measured, **own})
         self._z = plan["z_next"]
         if due:
-            self._evaluate({name.removeprefix(OUTER): value for name, value in plan.items()})
+            self._evaluate({name.removeprefix(OUTER): value for name, value in plan.items()}, t)
         return {"ref": plan["ref"], "mask": plan["mask"]}
 
-    def _evaluate(self, plan: dict[str, Array]) -> None:
+    def _act(self, plan: Array | None, t: float) -> None:
+        """Let a plan act from now on; None is one that was not solved."""
+        if plan is not None:
+            self._u, self._since = plan, t
+
+    def _evaluate(self, plan: dict[str, Array], t: float) -> None:
         """Evaluate the outer law, and append the tick to the record."""
         inputs = {n: plan[n] for n in self._solve.names_in if n != "z"} | {"z": self._z_law}
         outputs = self._solve(inputs)
         self._z_law = outputs["z_next"]
-        acts = outputs.get("plan", outputs["u"])
+        solved = int(outputs["status"][0]) not in self.law.controller.safe_statuses
+        acts = outputs.get("plan", outputs["u"]) if solved or "plan" not in outputs else None
         if self.planner.delay:
             self._pending.append(acts)
         else:
-            self._u = acts
+            self._act(acts, t)
         for name, value in {**inputs, "u": outputs["u"], "status": outputs["status"]}.items():
             self.record.setdefault(name, []).append(np.array(value))
 

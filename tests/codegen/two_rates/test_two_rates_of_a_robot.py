@@ -80,8 +80,10 @@ def composition(robot, command, ticks, last_plan=np.inf):
         if k % robot.every == 0 and pending and t <= last_plan + robot.delay * PERIOD:
             acts, begin = pending.popleft(), t
         if k % robot.every == 0 and t <= last_plan:
-            asked = call(robot.references, q=q, v=v, command=command, t=t, z=z)
-            planned = call(plan.function, q=q, v=v, ref=asked["ref"], z=z_plan)
+            acting = {"plan": acts, "age": t - begin}
+            asked = call(robot.references, q=q, v=v, command=command, t=t, z=z, **acting)
+            first = {key: asked[f"first_{key}"] for key in ("q", "v")}
+            planned = call(plan.function, **first, ref=asked["ref"], z=z_plan)
             z, z_plan, status = asked["z_next"], planned["z_next"], int(planned["status"][0])
             pending.append(planned["plan"])
         followed = call(robot.follow, plan=acts, age=t - begin, t=t)

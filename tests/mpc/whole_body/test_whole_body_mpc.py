@@ -36,7 +36,7 @@ def rolled_out(walker):
     ocp = whole.plan.ocp
     x = np.concatenate([q0, 0.2 * rng.normal(size=18)])
     U = whole.u0[-12 * N :].reshape(N, 12) + rng.normal(size=(N, 12))
-    P = np.array(whole.references(q0, x[19:], [0.1, 0, 0], whole.u0, 0.34, whole.z0)[2])
+    P = np.array(whole.references(q0, x[19:], [0.1, 0, 0], whole.u0, 0.0, 0.34, whole.z0)[2])
     P, X = P.reshape(N + 1, -1), [x]
     for k in range(N):
         X.append(np.array(ocp.dynamics(X[-1], U[k], P[k])).ravel())
@@ -96,13 +96,15 @@ def test_a_state_is_predicted_to_the_moment_at_which_a_plan_acts(walker, rolled_
     t = 0.34 + H
     q, v = (
         np.array(x).ravel()
-        for x in whole.references(X[0, :19], X[0, 19:], [0, 0, 0], plan, t, whole.z0)[:2]
+        for x in whole.references(X[0, :19], X[0, 19:], [0, 0, 0], plan, 0.0, t, whole.z0)[:2]
     )
     np.testing.assert_allclose(q, X[1, :19], atol=1e-8)
     np.testing.assert_allclose(v, X[1, 19:], atol=1e-6)
     rng = np.random.default_rng(4)
     q, v = X[0, :19], rng.normal(size=18)
-    after = [np.array(x).ravel() for x in whole.references(q, v, [0, 0, 0], plan, t, whole.z0)[:2]]
+    after = [
+        np.array(x).ravel() for x in whole.references(q, v, [0, 0, 0], plan, 0.0, t, whole.z0)[:2]
+    ]
     on = np.array(GAIT.on_ground(t + H / 2)).ravel()
     speeds = [
         np.linalg.norm(np.array(whole.law.system.frame(foot).velocity(q, after[1]))[:3])
@@ -122,7 +124,7 @@ def test_the_default_cost_has_no_unit_of_length():
         root = scale**0.5
         v = np.zeros(18)
         v[:3] = velocity * root
-        _, _, ref, _ = whole.references(q0, v, [0, 0, 0], whole.u0, 0.3 * root, whole.z0)
+        _, _, ref, _ = whole.references(q0, v, [0, 0, 0], whole.u0, 0.0, 0.3 * root, whole.z0)
         z = whole.plan.controller.z0
         for _ in range(3):
             sol = whole.plan.function(q=q0, v=v, ref=ref, z=z)
