@@ -235,6 +235,8 @@ def calls_of_tasks():
         **_parts(),
         **_task("FrameTask", control.FrameTask("tool", position="xz", orientation="")),
         **_task("PostureTask", control.PostureTask()),
+        "control.PostureTask.coordinates": {"self": control.PostureTask(), "system": system},
+        "control.PostureTask.rates": {"self": control.PostureTask(), "system": system},
         **_task("DirectionTask", control.DirectionTask("tool")),
         **_task("LookAtTask", control.LookAtTask("tool")),
         **_task("JointRangeTask", control.JointRangeTask(), ex.quadruped()),

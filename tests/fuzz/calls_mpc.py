@@ -111,7 +111,18 @@ def calls_of_stage_parts(system):
     feet = [mb.Contact("FL")]
     touching = mb.with_contacts(ex.quadruped(), feet)
     cones, own = mpc.ContactCones(feet), mpc.stage_symbols(touching)
+    swing, forces_cost = mpc.SwingFeet(feet, np.ones(3)), mpc.ActuatorForceCost(1.0)
+    at_foot = Stage(touching, swing.slots(touching), own)
     calls = {
+        "SwingFeet": {"contacts": feet, "weight": np.ones(3)},
+        "SwingFeet.terms": {"self": swing, "stage": at_foot},
+        **{f"SwingFeet.{m}": {"self": swing, "system": touching} for m in ("slots", "unknowns")},
+        "ActuatorForceCost": {"weight": 1.0},
+        "ActuatorForceCost.terms": {"self": forces_cost, "stage": Stage(touching, (), own)},
+        **{
+            f"ActuatorForceCost.{m}": {"self": forces_cost, "system": touching}
+            for m in ("slots", "unknowns")
+        },
         "ContactCones": {"contacts": feet},
         "ContactCones.terms": {"self": cones, "stage": Stage(touching, (), own)},
         **{f"ContactCones.{m}": {"self": cones, "system": touching} for m in ("slots", "unknowns")},
@@ -192,6 +203,11 @@ def calls_of_walking():
         "SingleRigidBodyMPC.reference_at": {"self": ex.rigid_body_mpc(), "q": np.zeros(12)},
         "SingleRigidBodyMPC.solve": {
             "self": ex.rigid_body_mpc(), "x0": np.zeros(12), "feet": np.zeros((4, 3)),
+        },
+        "default_cost": {"system": ex.quadruped(), "contacts": ex.feet(), "q0": ex.stand()},
+        "whole_body_mpc": {
+            "system": ex.hopper(), "horizon": 1, "period": 0.02, "parts": [mb.Contact("foot")],
+            "stepping": mpc.SwingParameters(),
         },
         "walking_planner": {
             "law": ex.walking_law(), "mpc": ex.rigid_body_mpc(), "gait": gait, "q0": ex.stand(),

@@ -228,6 +228,24 @@ def stand():
 
 
 @cache
+def hopper():
+    """A free base on one leg."""
+    leg = "".join(
+        f'<joint name="{name}" type="{kind}" axis="{axis}" armature=".1"/>'
+        for name, kind, axis in (
+            ("roll", "hinge", "1 0 0"), ("pitch", "hinge", "0 1 0"), ("length", "slide", "0 0 1")
+        )
+    )  # fmt: skip
+    motors = "".join(f'<motor joint="{name}"/>' for name in ("roll", "pitch", "length"))
+    return mb.read_mjcf(
+        f"""<mujoco><worldbody><body name="base" pos="0 0 .3"><freejoint/>
+        <geom type="box" size=".2 .1 .05" mass="4"/><body>{leg}<geom size=".02" mass=".3"/>
+        <site name="foot" pos="0 0 -.3"/></body></body></worldbody>
+        <actuator>{motors}</actuator></mujoco>"""
+    )
+
+
+@cache
 def rigid_body():
     return mpc.single_rigid_body(quadruped(), feet(), stand())
 

@@ -114,6 +114,7 @@ class PostureTask(Task):
             require_name_of(system, "joint", name, list(known))
         return tuple(known[name] for name in self.joints)
 
+    @checked
     def rates(self, system: System) -> list[int]:
         """Return the places of the chosen joints' rates in v."""
         if system.tree is None:
@@ -125,6 +126,7 @@ class PostureTask(Task):
             return list(range(system.nv))
         return [j.dof + k for j in self._chosen(system) for k in range(DOF_SIZE[j.kind])]
 
+    @checked
     def coordinates(self, system: System) -> list[int]:
         """Return the places of the chosen joints' coordinates in q."""
         if system.tree is None:

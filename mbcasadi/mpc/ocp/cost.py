@@ -13,10 +13,12 @@ from mbcasadi.mpc.ocp.stage import Stage
 from mbcasadi.mpc.ocp.stage_part import StagePart, StageTerms
 from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import weight
+from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 
 
 @final
+@summarised
 @readable_fields
 @dataclass(frozen=True)
 class Cost(StagePart):

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked, require_fields
+from mbcasadi.contacts.friction_cone import require_contacts, require_ground
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.legged.from_system import gravity_of, robot_weight, trunk_joint
@@ -25,6 +26,7 @@ from mbcasadi.mpc.ocp.stage_part import StagePart, StageTerms
 from mbcasadi.mpc.whole_body.swing_feet import SwingFeet
 from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import column, weight
+from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 from mbcasadi.system.actuator_model import actuator_model
 from mbcasadi.system.ranges import Ranges
@@ -49,6 +51,7 @@ FEET = (2.2, 2.2, 9.0)
 
 
 @final
+@summarised
 @readable_fields
 @dataclass(frozen=True)
 class ActuatorForceCost(StagePart):
@@ -136,6 +139,8 @@ def standing_height(system: System, contacts: Sequence[Contact], q0: ArrayLike) 
     Raises:
         ProblemError: no contacts, or a base that is not over them.
     """
+    require_contacts(contacts)
+    require_ground(contacts)
     if not contacts:
         raise ProblemError("no contacts; expected the feet of the robot among the parts")
     pose, place = column("q0", q0, system.nq), trunk_joint(system).qpos

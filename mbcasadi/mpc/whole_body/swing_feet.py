@@ -17,6 +17,7 @@ from mbcasadi.mpc.ocp.stage_part import StagePart, StageTerms
 from mbcasadi.mpc.whole_body.contact_mask import contacts_on
 from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import column, require_numbers, unique
+from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 from mbcasadi.system.frames import require_fixed
 
@@ -24,6 +25,7 @@ AXES = ("x", "y", "z")
 
 
 @final
+@summarised
 @readable_fields
 @dataclass(frozen=True)
 class SwingFeet(StagePart):
