@@ -57,6 +57,12 @@ def test_the_rigid_body_of_the_page_on_walking_is_the_one_shown():
     assert_prints_what_it_says("guides/walking.md", 1, last="## The robot as one rigid body")
 
 
+def test_the_plan_of_the_page_on_whole_bodies_is_the_one_shown():
+    assert_prints_what_it_says(
+        "guides/whole-body-mpc.md", 1, last="## From a model to a robot that walks"
+    )
+
+
 def test_the_campaign_of_the_page_is_in_its_file():
     assert_prints_what_it_says("guides/campaigns.md", 3)
     assert len(mb.validation.open_campaign("runs.sqlite").outcomes) == 16
