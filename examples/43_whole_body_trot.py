@@ -1,4 +1,4 @@
-"""A quadruped trots at 1 m/s, is pushed and turns: MPC of all its joints, feet and forces.
+"""A quadruped trots, is pushed and turns: MPC of all its joints and its forces.
 
 Every 20 ms a real-time iteration plans torques, motion and contact forces of the whole robot over
 0.4 s, within torque limits and friction cones; feet lift and land inside the horizon. Every 2 ms

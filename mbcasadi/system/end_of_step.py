@@ -1,15 +1,8 @@
-"""Systems whose motion is that over a step: forces of springs, dampers and servos at its end."""
+"""What equations of motion add over a step: forces of springs, dampers and servos at its end."""
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import casadi as ca
-
-from mbcasadi.model import actuator_slopes, slopes_at_end
-from mbcasadi.system.members import MEMBERS
-
-if TYPE_CHECKING:
-    from mbcasadi.system.system import System
 
 
 @dataclass(frozen=True)
@@ -36,60 +29,3 @@ class EndOfStep:
     def force(self, q: ca.SX, v: ca.SX, h: ca.SX | float) -> ca.SX:
         """Return `-h K v`."""
         return ca.SX(v.numel(), 1) if self.slopes is None else -h * (self.slopes(q, v)[1] @ v)
-
-
-def over_steps(system: "System", length: float | None, *, implicit: bool) -> "System":
-    """Return the system whose dynamics are those of a step; see `EndOfStep`.
-
-    Args:
-        system: the mechanism.
-        length: of the step, s; None for an input `step`.
-        implicit: whether forces are those at its end, of a mechanism that was read from a model.
-    """
-    carried = system.carried
-    slopes = None
-    if implicit and carried.tree is not None:
-        slopes = carried.cached_function("slopes_at_end", lambda: slopes_fun(carried))
-        if not any(slopes.nnz_out(i) for i in range(2)):
-            slopes = None
-    at_end = EndOfStep(slopes, length)
-    if slopes is None and length is not None:
-        return system
-    stepped = replace(carried, at_end=at_end, _cache=_members(carried))
-    if carried is system:
-        return stepped
-    return replace(system, at_end=at_end, _carried=stepped, _cache=_members(system))
-
-
-def slopes_fun(system: "System") -> ca.Function:
-    """Return (q, v) → (D, K)."""
-    q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
-    numbers = system.numbers_at(q)
-    D, K = slopes_at_end(numbers.tree, numbers.actuators, q, v)
-    return ca.Function("slopes_at_end", [q, v], [D, K], ["q", "v"], ["D", "K"], {"cse": True})
-
-
-def actuator_change(
-    system: "System", q: ca.SX, motion: tuple[ca.SX, ca.SX], h: ca.SX | float
-) -> tuple[ca.SX, ca.SX]:
-    """Return (nu,) how the actuators' forces change over a step, and that on the joints, (nv,).
-
-    Args:
-        system: that carries its parameters, read from a model.
-        q: (nq,) configuration.
-        motion: v and a, (nv,).
-        h: length of the step, s.
-    """
-    numbers, (v, a) = system.numbers_at(q), motion
-    change, on_joints = ca.SX(system.nu, 1), ca.SX(system.nv, 1)
-    for i, slope in enumerate(actuator_slopes(numbers.tree, numbers.actuators, q)):
-        if slope is not None:
-            moved, gained = h * (slope.row @ (v + h * a)), h * (slope.row @ a)
-            change[i] = -slope.stiffness * moved - slope.damping * gained
-            on_joints += slope.row.T @ change[i]
-    return change, on_joints
-
-
-def _members(system: "System") -> dict[str, ca.Function]:
-    """Return the members that are built already; what is derived from them is another's."""
-    return {name: system._cache[name] for name in MEMBERS if name in system._cache}

@@ -32,7 +32,7 @@ from mbcasadi.mpc.integrators.manifold_step import (
 from mbcasadi.shapes import require_positive
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
-from mbcasadi.system.end_of_step import over_steps
+from mbcasadi.system.over_steps import over_steps
 from mbcasadi.system.parametric import takes_parameters
 
 

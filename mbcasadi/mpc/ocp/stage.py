@@ -16,7 +16,8 @@ from mbcasadi.mpc.ocp.problem import Array
 from mbcasadi.shapes import require_shape, require_whole
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import coordinates, rates
-from mbcasadi.system.end_of_step import EndOfStep, actuator_change
+from mbcasadi.system.end_of_step import EndOfStep
+from mbcasadi.system.over_steps import actuator_change
 
 
 @dataclass(frozen=True)
