@@ -26,7 +26,7 @@ PUSHED, IMPULSE = (2.5, 2.6), 1.0  # s; N s/kg on the trunk, sideways
 
 
 def command(t: float) -> list[float]:
-    """Return the speed ahead and to the left, m/s, and the turn, rad/s, that the robot is told."""
+    """Return the speed ahead and to the left, m/s, and the turn, rad/s, that are commanded."""
     return [SPEED * min(max(t - 0.4, 0.0), 1.0), 0.0, TURN * (t >= TURNS)]
 
 
@@ -48,21 +48,21 @@ def main(figure: str | None = None) -> dict[str, object]:
     turn = Rotation.from_quat(r.q[:, [4, 5, 6, 3]])
     yaw, pitch, roll = np.unwrap(turn.as_euler("ZYX").T)
     ahead = np.einsum("ki,ki->k", turn.apply([1.0, 0.0, 0.0]), r.v[:, :3])
-    told = np.array([command(t) for t in r.t])
+    asked = np.array([command(t) for t in r.t])
     straight, curved = (r.t > FULL) & (r.t < PUSHED[0]), r.t > TURNS + 0.5
     rate = np.gradient(yaw, r.t)
     said = {"speed": ahead[straight].mean(), "curve": ahead[curved].mean()}
     said |= {"turn": rate[curved].mean(), "lean": 1e3 * np.abs([pitch, roll]).max()}
     said["low"] = 1e3 * (r.q[straight, 2].mean() - stand[2])
-    print("told 1.00 m/s: {speed:.2f} straight on, {curve:.2f} in a curve".format(**said))
-    print("told 0.50 rad/s: {turn:.2f}; leans by {lean:.0f} mrad at most".format(**said))
+    print("commanded 1.00 m/s: {speed:.2f} straight on, {curve:.2f} in a curve".format(**said))
+    print("commanded 0.50 rad/s: {turn:.2f}; leans by {lean:.0f} mrad at most".format(**said))
     print("the heavier robot trots {low:+.0f} mm from its pose".format(**said))
     print(f"plans: {100 * np.mean(status == 0):.4g} % solved, {tick:.2f} ms of 20 ms each")
     print(f"inverse dynamics: {run.in_words}")
     if figure is not None:
         loads = {name: (r.t, r.contact_normal[:, i]) for i, name in enumerate(FEET)}
-        speeds = {"trunk": (r.t, ahead), "told": (r.t, told[:, 0])}
-        turns = {"trunk": (r.t, rate), "told": (r.t, told[:, 2])}
+        speeds = {"trunk": (r.t, ahead), "command": (r.t, asked[:, 0])}
+        turns = {"trunk": (r.t, rate), "command": (r.t, asked[:, 2])}
         panels = {"speed, m/s": speeds, "turn, rad/s": turns, "load, N": loads}
         save_figure(figure, panels)
     return {"found": r, "plans": outer.record, "said": said}

@@ -83,16 +83,12 @@ class Terms(NamedTuple, Generic[Sym]):
 
 
 class State(NamedTuple, Generic[Sym]):
-    """Symbols of the inputs that all Functions share; t, mask, step where the system has them.
-
-    A step of one length is a number, and no input.
-    """
+    """Symbols of the inputs that all Functions share; t and mask where the system has them."""
 
     q: Sym
     v: Sym
     t: Sym | None
     mask: Sym | None
-    step: Sym | float | None = None
 
     @property
     def of_qv(self) -> dict[str, Sym]:
@@ -101,14 +97,12 @@ class State(NamedTuple, Generic[Sym]):
 
     @property
     def inputs(self) -> dict[str, Sym]:
-        """All inputs: q, v, [t], [mask], [step]."""
-        own = {} if self.mask is None else {"mask": self.mask}
-        own |= {} if self.step is None or isinstance(self.step, float) else {"step": self.step}
-        return self.of_qv | own
+        """All inputs: q, v, [t], [mask]."""
+        return self.of_qv | ({} if self.mask is None else {"mask": self.mask})
 
     @property
     def last(self) -> dict[str, Sym]:
-        """The optional inputs, which are the last ones: [t], [mask], [step]."""
+        """The optional inputs, which are the last ones: [t], [mask]."""
         return {name: symbol for name, symbol in self.inputs.items() if name not in ("q", "v")}
 
 
@@ -116,11 +110,7 @@ def state_symbols(system: System, kind: type[Sym]) -> State[Sym]:
     """Return symbols of `kind` (`ca.SX` or `ca.MX`) for the inputs of the system."""
     t = kind.sym("t") if system.timed else None
     mask = None if system.mask is None else kind.sym("mask", system.nc)
-    step: Sym | float | None = None
-    if system.at_end is not None:
-        length = system.at_end.length
-        step = kind.sym("step") if length is None else length
-    return State(kind.sym("q", system.nq), kind.sym("v", system.nv), t, mask, step)
+    return State(kind.sym("q", system.nq), kind.sym("v", system.nv), t, mask)
 
 
 def row_scale_of(
@@ -160,7 +150,7 @@ def terms(system: System, state: State[ca.SX], baumgarte: Baumgarte | None = Non
     A, c = evaluate(system.loop_jacobian, at), evaluate(system.loop_bias, at)
     if baumgarte is not None:
         psi, phi = evaluate(system.loop_rate, at), evaluate(system.constraint, at)
-        c = stabilised_bias(c, psi, phi, *rates_of(baumgarte, system.nc, state.step))
+        c = stabilised_bias(c, psi, phi, *rates_of(baumgarte, system.nc))
     if state.mask is not None:
         A, c = ca.diag(state.mask) @ A, state.mask * c
     return Terms(M, h, A, c)
@@ -205,15 +195,13 @@ def _along(value: ca.SX, symbol: ca.SX, direction: ca.SX) -> ca.SX:
 
 def inertia_of_step(system: System, state: State[ca.SX]) -> ca.SX:
     """Return (nv, nv) what forces at the end of a step add to M."""
-    if system.at_end is None or state.step is None:
+    if system.at_end is None:
         return ca.SX(system.nv, system.nv)
-    return system.at_end.inertia(state.q, state.v, state.step)
+    return system.at_end.inertia(state.q, state.v)
 
 
-def rates_of(
-    baumgarte: Baumgarte, nc: int, step: ca.SX | float | None = None
-) -> tuple[ca.DM, ca.DM]:
-    """Return α and β as (nc, 1) columns; they count per step where its length is an input.
+def rates_of(baumgarte: Baumgarte, nc: int) -> tuple[ca.DM, ca.DM]:
+    """Return α and β as (nc, 1) columns.
 
     Raises:
         ShapeError: neither a scalar nor one for each row, or not finite, or negative.
@@ -229,9 +217,7 @@ def rates_of(
         if not np.all(np.isfinite(values)) or np.any(values < 0):
             raise ShapeError(f"Baumgarte {name} is {values}; expected finite rates >= 0, in 1/s")
         columns.append(ca.DM(np.broadcast_to(values, (nc,)).reshape(nc, 1)))
-    if step is None or isinstance(step, float):
-        return columns[0], columns[1]
-    return cast(tuple[ca.DM, ca.DM], (columns[0] / step, columns[1] / step))
+    return columns[0], columns[1]
 
 
 def choose_kind(system: System, pivot: bool, extra: int = 0) -> type[ca.MX]:

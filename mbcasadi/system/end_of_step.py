@@ -12,20 +12,18 @@ class EndOfStep:
     `(M + h D + h² K) a + h = f - h K v + …`: see `model.end_of_step`.
 
     Attributes:
-        slopes: (q, v) → (D, K), (nv, nv); None where forces are those at the start.
-        length: h, s; None where it is the input `step` of the dynamics.
+        slopes: (q, v) → (D, K), (nv, nv).
+        length: h, s.
     """
 
-    slopes: ca.Function | None
-    length: float | None
+    slopes: ca.Function
+    length: float
 
-    def inertia(self, q: ca.SX, v: ca.SX, h: ca.SX | float) -> ca.SX:
+    def inertia(self, q: ca.SX, v: ca.SX) -> ca.SX:
         """Return `h D + h² K`."""
-        if self.slopes is None:
-            return ca.SX(v.numel(), v.numel())
         D, K = self.slopes(q, v)
-        return ca.sparsify(h * D + h**2 * K)
+        return ca.sparsify(self.length * D + self.length**2 * K)
 
-    def force(self, q: ca.SX, v: ca.SX, h: ca.SX | float) -> ca.SX:
+    def force(self, q: ca.SX, v: ca.SX) -> ca.SX:
         """Return `-h K v`."""
-        return ca.SX(v.numel(), 1) if self.slopes is None else -h * (self.slopes(q, v)[1] @ v)
+        return -self.length * (self.slopes(q, v)[1] @ v)

@@ -10,23 +10,18 @@ from mbcasadi.system.members import MEMBERS
 from mbcasadi.system.system import System
 
 
-def over_steps(system: System, length: float | None, *, implicit: bool) -> System:
-    """Return the system whose dynamics are those of a step; see `EndOfStep`.
+def over_steps(system: System, length: float) -> System:
+    """Return the system whose dynamics are those of a step of some length, s; see `EndOfStep`.
 
-    Args:
-        system: the mechanism.
-        length: of the step, s; None for an input `step`.
-        implicit: whether forces are those at its end, of a mechanism that was read from a model.
+    A mechanism that was not read from a model, or has none of these forces, is returned as it is.
     """
     carried = system.carried
-    slopes = None
-    if implicit and carried.tree is not None:
-        slopes = carried.cached_function("slopes_at_end", lambda: slopes_fun(carried))
-        if not any(slopes.nnz_out(i) for i in range(2)):
-            slopes = None
-    at_end = EndOfStep(slopes, length)
-    if slopes is None and length is not None:
+    if carried.tree is None:
         return system
+    slopes = carried.cached_function("slopes_at_end", lambda: slopes_fun(carried))
+    if not any(slopes.nnz_out(i) for i in range(2)):
+        return system
+    at_end = EndOfStep(slopes, length)
     stepped = replace(carried, at_end=at_end, _cache=_members(carried))
     if carried is system:
         return stepped
@@ -42,7 +37,7 @@ def slopes_fun(system: System) -> ca.Function:
 
 
 def actuator_change(
-    system: System, q: ca.SX, motion: tuple[ca.SX, ca.SX], h: ca.SX | float
+    system: System, q: ca.SX, motion: tuple[ca.SX, ca.SX], h: float
 ) -> tuple[ca.SX, ca.SX]:
     """Return (nu,) how the actuators' forces change over a step, and that on the joints, (nv,).
 

@@ -1,4 +1,4 @@
-"""The quadruped trots as it is told, with plans of all its joints, heavier, late and pushed."""
+"""The quadruped trots as commanded, with plans of all its joints, heavier, late and pushed."""
 
 import numpy as np
 import pytest
@@ -7,13 +7,13 @@ from support.examples import shown
 
 def test_the_quadruped_trots_at_its_speed_turns_and_withstands_a_push(tmp_path):
     names, done = shown(43, tmp_path)  # once: it takes longer than all that is said about it
-    it_goes_as_it_is_told(names, done["said"])
+    it_goes_as_commanded(names, done["said"])
     the_push_throws_it_and_it_comes_back(names, done["found"])
     all_is_solved_and_within_limits(done)
     feet_lift_in_pairs_and_forces_are_in_their_cones(names, done["found"])
 
 
-def it_goes_as_it_is_told(names, said):
+def it_goes_as_commanded(names, said):
     assert said["speed"] == pytest.approx(names["SPEED"], abs=0.05)
     assert said["curve"] == pytest.approx(names["SPEED"], abs=0.05)
     assert said["turn"] == pytest.approx(names["TURN"], abs=0.03)

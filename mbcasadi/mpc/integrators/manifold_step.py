@@ -50,18 +50,16 @@ def back_fun(
 
 
 def force_fun(system: System) -> ca.Function:
-    """Return (q, v, u, [step]) → (f), `B u + f_0`, and what a system over steps adds to it."""
-    s = step_symbols(system, ca.SX)
-    q, v, u = s["q"], s["v"], s["u"]
-    f, inputs = ca.SX(system.nv, 1), {"q": q, "v": v, "u": u}
+    """Return (q, v, u) → (f), `B u + f_0`, and what a system over steps adds to it."""
+    q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
+    u = ca.SX.sym("u", system.nu)
+    f = ca.SX(system.nv, 1)
     if system.nu:
         B = evaluate(system.actuation, {"q": q, "v": v})
         f = B @ u + system.actuator_bias(q, v)
     if system.at_end is not None:
-        inputs |= {"step": s["step"]} if "step" in s else {}
-        length = system.at_end.length
-        f += system.at_end.force(q, v, s["step"] if length is None else length)
-    return ca.Function("force", [*inputs.values()], [ca.densify(f)], [*inputs], ["f"])
+        f += system.at_end.force(q, v)
+    return ca.Function("force", [q, v, u], [ca.densify(f)], ["q", "v", "u"], ["f"])
 
 
 def runge_kutta(
@@ -96,11 +94,10 @@ def runge_kutta(
 
 
 def step_symbols(system: System, kind: type[Sym]) -> dict[str, Sym]:
-    """Return symbols of `kind` for q, v, u, [t], [mask], [step]."""
+    """Return symbols of `kind` for q, v, u, [t], [mask]."""
     sizes = {"q": system.nq, "v": system.nv, "u": system.nu}
     sizes |= {"t": 1} if system.timed else {}
     sizes |= {} if system.mask is None else {"mask": system.nc}
-    sizes |= {"step": 1} if system.at_end is not None and system.at_end.length is None else {}
     return {name: kind.sym(name, size) for name, size in sizes.items()}
 
 

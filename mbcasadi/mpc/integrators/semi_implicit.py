@@ -83,7 +83,7 @@ class SemiImplicitStep:
         """
         require_positive(period=period)
         require_no_activation(system)
-        return over_steps(system, float(period), implicit=self.forces == "end")
+        return over_steps(system, float(period)) if self.forces == "end" else system
 
 
 @takes_parameters
@@ -93,7 +93,7 @@ def motion_fun(system: System, treatment: Treatment) -> ca.Function:
     Of a system over steps the forces are those at the end.
     """
     s, motion = step_symbols(system, ca.MX), forward_dynamics(system, treatment=treatment)
-    given = s | {"f": _call(force_fun(system), s)["f"]}
+    given = s | {"f": force_fun(system)(s["q"], s["v"], s["u"])}
     found = motion(**{name: given[name] for name in motion.name_in()})
     return ca.Function("motion", [*s.values()], [found["a"], found["lam"]], [*s], ["a", "lam"])
 
@@ -114,12 +114,12 @@ def semi_implicit_fun(system: System, period: float, motion: ca.Function) -> ca.
     further = dict(zip(sizes, ca.vertsplit(p, ends), strict=True)) if sizes else {}
     q, v = x[: system.nq], x[system.nq :]
     v_next = v + period * motion(q=q, v=v, u=u, **further)["a"]
-    moved = _moved_fun(system)
+    moved = moved_fun(system)
     x_next = ca.vertcat(moved(q, period * v_next), v_next)
     return ca.Function("dynamics", [x, u, p], [x_next], ["x", "u", "p"], ["x_next"])
 
 
-def _moved_fun(system: System) -> ca.Function:
+def moved_fun(system: System) -> ca.Function:
     """Return (q, dq) → `q ⊕ dq`."""
     q, dq = ca.SX.sym("q", system.nq), ca.SX.sym("dq", system.nv)
     return ca.Function("moved", [q, dq], [system.integrate(q, dq)])
@@ -163,7 +163,7 @@ def derivatives_fun(system: System, treatment: Treatment) -> ca.Function:
     """
     derivatives = forward_dynamics_derivatives(system, treatment=treatment)
     s = step_symbols(system, ca.MX)
-    f, *by_state = _call(_force_derivatives_fun(system), s).values()
+    f, *by_state = _force_derivatives_fun(system)(s["q"], s["v"], s["u"])
     given = s | {"f": f}
     found = derivatives(**{name: given[name] for name in derivatives.name_in()})
     results = {"a": found["a"], "lam": found["lam"]}
@@ -176,18 +176,9 @@ def derivatives_fun(system: System, treatment: Treatment) -> ca.Function:
 
 
 def _force_derivatives_fun(system: System) -> ca.Function:
-    """Return (q, v, u, [step]) → (f, f_q, f_v, f_u), by q along tangents."""
+    """Return (q, v, u) → (f, f_q, f_v, f_u), by q along tangents."""
     force = force_fun(system)
-    symbols = force.sx_in()
-    q, v, u = symbols[:3]
-    f = force.call(symbols)[0]
+    q, v, u = force.sx_in()
+    f = force(q, v, u)
     along = ca.jacobian(f, q) @ system.velocity_map(q)
-    outputs = {"f": f, "f_q": along, "f_v": ca.jacobian(f, v), "f_u": ca.jacobian(f, u)}
-    names = (force.name_in(), [*outputs])
-    return ca.Function("force", symbols, [*outputs.values()], *names)
-
-
-def _call(function: ca.Function, symbols: dict[str, ca.MX]) -> dict[str, ca.MX]:
-    """Return the outputs by name, in their order."""
-    found = function(**{name: symbols[name] for name in function.name_in()})
-    return {name: found[name] for name in function.name_out()}
+    return ca.Function("force", [q, v, u], [f, along, ca.jacobian(f, v), ca.jacobian(f, u)])

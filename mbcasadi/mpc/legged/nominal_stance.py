@@ -1,14 +1,16 @@
 """The robot at the nominal pose of a walking planner, in axes of the ground."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
+from mbcasadi.description import Contact
 from mbcasadi.mpc.legged.from_system import rigid_body_state
 from mbcasadi.mpc.legged.ground_axes import common_normal, ground_rotation, to_ground
 from mbcasadi.mpc.legged.rigid_body import Array
+from mbcasadi.system import System
 from mbcasadi.system.frames import require_fixed
 
 
@@ -32,29 +34,29 @@ class NominalStance(NamedTuple):
     arm: Array
 
 
-def feet_of(law: InverseDynamicsQP, q: ca.SX, ground: Array) -> list[ca.SX]:
+def feet_of(system: System, contacts: Sequence[Contact], q: ca.SX, ground: Array) -> list[ca.SX]:
     """Return the places of the contacts, axes of the ground, m.
 
     Raises:
         ProblemError: a contact rolls over its body, so that no task can hold its place.
     """
-    frames = [law.system.frame(contact.frame, contact.kind) for contact in law.contacts]
+    frames = [system.frame(contact.frame, contact.kind) for contact in contacts]
     for frame in frames:
         require_fixed(frame)
     return [to_ground(ground, frame.pose(q)[0]) for frame in frames]
 
 
-def nominal_stance(law: InverseDynamicsQP, q0: Array) -> NominalStance:
+def nominal_stance(system: System, contacts: Sequence[Contact], q0: Array) -> NominalStance:
     """Return the robot at q0.
 
     Raises:
         ProblemError: contacts on different planes.
     """
-    normal = common_normal(law.contacts)
+    normal = common_normal(contacts)
     ground = ground_rotation(normal)
-    state = rigid_body_state(law.system, normal)(q0, np.zeros(law.system.nv))
+    state = rigid_body_state(system, normal)(q0, np.zeros(system.nv))
     x, arm = (np.array(state[k]).ravel() for k in (0, 2))
-    feet = feet_of(law, ca.SX(ca.DM(q0)), ground)
+    feet = feet_of(system, contacts, ca.SX(ca.DM(q0)), ground)
     places = np.array([np.array(ca.DM(place)).ravel() for place in feet])
     c, s = np.cos(x[2]), np.sin(x[2])
     turn = np.array([[c, -s], [s, c]])

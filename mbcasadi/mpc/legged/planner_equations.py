@@ -1,5 +1,6 @@
 """The expressions of the walking planner: gait, desired pose, and inputs of both laws."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,6 +25,7 @@ from mbcasadi.mpc.legged.standing_feet import (
 )
 from mbcasadi.qp.input_guard import is_bounded
 from mbcasadi.spatial.quaternions import LEAST_MEASURED2
+from mbcasadi.system import System
 
 
 @dataclass(frozen=True)
@@ -62,10 +64,11 @@ class PlannerEquations:
         inputs = self._inputs()
         normal = self.stance.ground[:, 2]
         x, _, arm = rigid_body_state(self.law.system, normal).call([inputs["q"], inputs["v"]])
-        places = feet_of(self.law, inputs["q"], self.stance.ground)
+        places = feet_of(self.law.system, self.law.contacts, inputs["q"], self.stance.ground)
         shares = ca.SX(self.gait.swing_share(inputs["t"]))
         standing = self._standing(inputs, places, shares)
-        goal = self._goal(inputs["z"][3 * self.body.feet :][:3], x)
+        remembered = inputs["z"][3 * self.body.feet :][:3]
+        goal = goal_near(x[[3, 4, 2]], remembered, self.stepping.max_drift)
         velocity = rotate_about_vertical(goal[2], inputs["command"][:2])
         spin = inputs["command"][2]
         now = Motion(inputs["t"], x, velocity, spin, shares)
@@ -83,7 +86,7 @@ class PlannerEquations:
             "ref": references.reference(carried, paths),
             "mask": ca.vertcat(standing.on, rest_of_mask),
             **self._outer(carried, standing, now, targets, inputs["u"]),
-            "z_next": ca.if_else(self._valid(inputs), z_next, inputs["z"]),
+            "z_next": ca.if_else(is_measured(self.law.system, inputs), z_next, inputs["z"]),
         }
         dense = [ca.densify(value) for value in outputs.values()]
         return ca.Function(
@@ -109,13 +112,6 @@ class PlannerEquations:
         sizes |= {"command": 3, "u": nf, "t": 1, "z": self.z0.size}
         return {key: ca.SX.sym(key, size) for key, size in sizes.items()}
 
-    def _valid(self, inputs: dict[str, ca.SX]) -> ca.SX:
-        """Return whether the inputs are numbers, and the trunk has an orientation."""
-        measured = ca.vertcat(*(value for key, value in inputs.items() if key != "z"))
-        place = trunk_joint(self.law.system).qpos + 3
-        upright = ca.sumsqr(inputs["q"][place : place + 4]) >= LEAST_MEASURED2
-        return ca.logic_and(is_bounded(measured), upright)
-
     def _standing(self, inputs: dict[str, ca.SX], places: list[ca.SX], shares: ca.SX) -> Standing:
         """Return which feet stand, and where the others left the ground."""
         given, nf = self.stepping.touch_down, 3 * self.body.feet
@@ -126,13 +122,6 @@ class PlannerEquations:
         memory, rule = inputs["z"][nf + 3 :], touch_down_of(given, self.law, self.feet, self.q0)
         forces, period = inputs["f_measured"], self.law.period
         return standing_by_force(rule, self.stance, self.feet, contacts, forces, memory, period)
-
-    def _goal(self, goal: ca.SX, x: ca.SX) -> ca.SX:
-        """Return the desired pose (x, y, yaw), at a limited distance from the measured one."""
-        max_drift = self.stepping.max_drift
-        apart = goal - x[[3, 4, 2]]
-        apart[2] = ca.atan2(ca.sin(apart[2]), ca.cos(apart[2]))
-        return x[[3, 4, 2]] + ca.fmin(ca.fmax(apart, -max_drift), max_drift)
 
     def _outer(
         self, carried: Carried, standing: Standing, now: Motion, targets: list[ca.SX], u: ca.SX
@@ -171,3 +160,18 @@ class PlannerEquations:
             planned = self.gait.schedule(now.t + k * self.period, 1, self.period)
             rows.append(standing.expected(planned, now, self.gait, (k + 0.5) * self.period, k == 0))
         return ca.vertcat(*rows)
+
+
+def is_measured(system: System, inputs: Mapping[str, ca.SX]) -> ca.SX:
+    """Return whether inputs of a planner are numbers, but z, and the trunk has an orientation."""
+    measured = ca.vertcat(*(value for key, value in inputs.items() if key != "z"))
+    place = trunk_joint(system).qpos + 3
+    upright = ca.sumsqr(inputs["q"][place : place + 4]) >= LEAST_MEASURED2
+    return ca.logic_and(is_bounded(measured), upright)
+
+
+def goal_near(pose: ca.SX, goal: ca.SX, max_drift: float) -> ca.SX:
+    """Return the desired pose (x, y, yaw), at a limited distance from the measured one."""
+    apart = goal - pose
+    apart[2] = ca.atan2(ca.sin(apart[2]), ca.cos(apart[2]))
+    return pose + ca.fmin(ca.fmax(apart, -max_drift), max_drift)

@@ -90,7 +90,7 @@ def standing_by_schedule(stance: NominalStance, contacts: Scheduled) -> Standing
     """Return the feet of a level floor at the height of q0."""
     on, _, places, takeoffs = contacts
     heights = [ca.SX(float(z)) for z in stance.places[:, 2]]
-    return Standing(on, on, places, _takeoffs(on, places, takeoffs), heights, ca.SX(0))
+    return Standing(on, on, places, lift_places(on, places, takeoffs), heights, ca.SX(0))
 
 
 def standing_by_force(
@@ -117,7 +117,7 @@ def standing_by_force(
     count = len(places)
     last, flags = ca.vertsplit(memory[: 3 * count], 3), ca.vertsplit(memory[3 * count :], 2)
     on, found = _by_force(rule, feet, scheduled, shares, forces, flags)
-    left = _takeoffs(on, places, takeoffs)
+    left = lift_places(on, places, takeoffs)
     ground = [left[i][2] - float(stance.places[i, 2]) for i in range(count)]
     stands = ca.sum1(on)
     below = ca.dot(on, ca.vertcat(*ground)) / ca.fmax(stands, 1)
@@ -154,7 +154,7 @@ def _by_force(
     return on, tuple(found)
 
 
-def _takeoffs(on: ca.SX, places: list[ca.SX], remembered: list[ca.SX]) -> list[ca.SX]:
+def lift_places(on: ca.SX, places: list[ca.SX], remembered: list[ca.SX]) -> list[ca.SX]:
     """Return where each contact left the ground, its place where it stands."""
     return [
         ca.if_else(ca.logic_or(on[i], ca.logic_not(is_bounded(takeoff))), places[i], takeoff)

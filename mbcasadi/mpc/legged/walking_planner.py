@@ -125,16 +125,13 @@ def walking_planner(
         UnknownNameError: the law lacks a slice of the reference.
         ShapeError: q0 has a wrong shape.
     """
-    feet, ratio = len(law.contacts), mpc.controller.period / law.period
+    feet = len(law.contacts)
     if not feet == mpc.body.feet == len(gait.offsets):
         raise ProblemError(
             f"{feet} contacts, {mpc.body.feet} feet of the rigid body, {len(gait.offsets)} offsets "
             "of the gait; expected the same number"
         )
-    if round(ratio) < 1 or abs(ratio - round(ratio)) > PERIOD_ROUNDING * ratio:
-        raise ProblemError(
-            f"the MPC's period {mpc.controller.period:g} s is not a multiple of {law.period:g} s"
-        )
+    every = ticks_of(mpc.controller.period, law.period)
     require_whole(0, delay=delay)
     require_identifier("name", name)
     stepping = stepping or SwingParameters()
@@ -144,7 +141,7 @@ def walking_planner(
         body=mpc.body,
         gait=gait,
         stepping=stepping,
-        stance=nominal_stance(law, pose),
+        stance=nominal_stance(law.system, law.contacts, pose),
         trunk=trunk,
         horizon=mpc.horizon,
         period=mpc.controller.period,
@@ -154,9 +151,24 @@ def walking_planner(
     return WalkingPlanner(
         _controller_data(equations, name, law.controller, mpc.controller),
         np.tile(mpc.body.standing_force / feet, feet),
-        round(ratio),
+        every,
         int(delay),
     )
+
+
+def ticks_of(slow: float, fast: float) -> int:
+    """Return the ticks of a law in one of the MPC above it.
+
+    Args:
+        slow, fast: their periods, s.
+
+    Raises:
+        ProblemError: not a whole number of them.
+    """
+    ratio = slow / fast
+    if round(ratio) < 1 or abs(ratio - round(ratio)) > PERIOD_ROUNDING * ratio:
+        raise ProblemError(f"the MPC's period {slow:g} s is not a multiple of {fast:g} s")
+    return round(ratio)
 
 
 def _controller_data(

@@ -156,10 +156,9 @@ class Stage:
     def change_of_actuators(self) -> tuple[ca.SX, ca.SX]:
         """Return how the forces of actuators change over a step, (nu,), and on joints, (nv,)."""
         system, at = self.members, self.variables
-        if self._at_end is None or self._at_end.slopes is None:
+        if self._at_end is None:
             return ca.SX(system.nu, 1), ca.SX(system.nv, 1)
-        h = self.ref["step"] if self._at_end.length is None else self._at_end.length
-        return actuator_change(system, at.carried_q, (at.v, at.a), h)
+        return actuator_change(system, at.carried_q, (at.v, at.a), self._at_end.length)
 
     def needs_motion(self, expressions: Sequence[ca.SX]) -> bool:
         """Return whether expressions are of accelerations or multipliers."""

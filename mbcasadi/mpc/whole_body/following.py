@@ -23,7 +23,7 @@ from mbcasadi.control.tasks.task import Task
 from mbcasadi.description import Contact
 from mbcasadi.dynamics import forward_dynamics, inverse_dynamics
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc.integrators.semi_implicit import SemiImplicitStep, motion_fun
+from mbcasadi.mpc.integrators.semi_implicit import SemiImplicitStep, motion_fun, moved_fun
 from mbcasadi.mpc.legged.gait import Gait
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
@@ -89,8 +89,7 @@ class Following:
         belong to the plan's positions.
         """
         base, h = self.law.system.at(), self.ocp.period
-        at, dq = ca.SX.sym("q", base.nq), ca.SX.sym("dq", base.nv)
-        moved = ca.Function("moved", [at, dq], [base.integrate(at, dq)])
+        moved = moved_fun(base)
         force = inverse_dynamics(base)
         motion = forward_dynamics(self.system, treatment=self.step.treatment(h))
         first = ca.fmax(ca.floor(age / h + 0.5), 0)

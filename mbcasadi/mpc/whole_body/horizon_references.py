@@ -1,4 +1,4 @@
-"""Setpoints, places of feet and masks over a horizon, for a robot that walks as it is told.
+"""Setpoints, places of feet and masks over a horizon, for a robot that walks by commands.
 
     (q, v, command, t, z) → (ref, z_next)
 
@@ -31,12 +31,13 @@ from mbcasadi.mpc.legged.ground_axes import (
     to_ground,
     to_world,
 )
+from mbcasadi.mpc.legged.nominal_stance import feet_of
+from mbcasadi.mpc.legged.planner_equations import goal_near, is_measured
 from mbcasadi.mpc.legged.planner_references import product
+from mbcasadi.mpc.legged.standing_feet import lift_places
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
-from mbcasadi.qp.input_guard import is_bounded
 from mbcasadi.spatial import rotation
-from mbcasadi.spatial.quaternions import LEAST_MEASURED2
 from mbcasadi.system import System
 
 
@@ -86,8 +87,7 @@ class HorizonReferences:
     def feet(self) -> ca.Function:
         """(q) → (places): (3, nc) of the contacts, m, axes of the ground."""
         q = ca.SX.sym("q", self.system.nq)
-        frames = [self.system.frame(c.frame, c.kind) for c in self.contacts]
-        places = [to_ground(self.ground, ca.SX(frame.pose(q)[0])) for frame in frames]
+        places = feet_of(self.system, self.contacts, q, self.ground)
         return ca.Function("feet", [q], [ca.densify(ca.horzcat(*places))], ["q"], ["places"])
 
     @cached_property
@@ -118,11 +118,13 @@ class HorizonReferences:
         t, z = inputs["t"], inputs["z"]
         base = self._base(inputs)
         places = self.feet(inputs["q"])
-        lifts = self._lifts(places, z, ca.SX(self.gait.on_ground(t)))
+        remembered = ca.vertsplit(z[: places.numel()], 3)
+        on = ca.SX(self.gait.on_ground(t))
+        lifts = ca.horzcat(*lift_places(on, ca.horzsplit(places), remembered))
         first, N, h = self.delay, self.ocp.horizon, self.ocp.period
         samples = [self._sample(base, places, lifts, t, (first + k) * h) for k in range(N + 1)]
         z_next = ca.vertcat(ca.vec(lifts), self._goal_after(base, h))
-        good = self._valid(inputs)
+        good = is_measured(self.system, inputs)
         outputs = [ca.vertcat(*samples), ca.if_else(good, z_next, z)]
         return ca.Function(
             name,
@@ -146,22 +148,10 @@ class HorizonReferences:
         place, R = self._base_pose(inputs["q"])
         velocity = to_ground(self.ground, inputs["v"][joint.dof : joint.dof + 3])
         yaw = ca.atan2(R[1, 0], R[0, 0])
-        drift = self.stepping.max_drift
-        apart = z[-3:] - ca.vertcat(place[:2], yaw)
-        apart[2] = ca.atan2(ca.sin(apart[2]), ca.cos(apart[2]))
-        goal = ca.vertcat(place[:2], yaw) + ca.fmin(ca.fmax(apart, -drift), drift)
+        goal = goal_near(ca.vertcat(place[:2], yaw), z[-3:], self.stepping.max_drift)
         walks = inputs["t"] >= self.gait.start
         desired, spin = walks * inputs["command"][:2], walks * inputs["command"][2]
         return Base(place, velocity[:2], yaw, goal, desired, spin)
-
-    def _lifts(self, places: ca.SX, z: ca.SX, on: ca.SX) -> ca.SX:
-        """Return (3, nc) where each foot left the ground, its place where it stands."""
-        remembered = ca.reshape(z[: places.numel()], 3, -1)
-        columns = []
-        for i in range(places.shape[1]):
-            keeps = ca.logic_and(ca.logic_not(on[i]), is_bounded(remembered[:, i]))
-            columns.append(ca.if_else(keeps, remembered[:, i], places[:, i]))
-        return ca.horzcat(*columns)
 
     def _goal_after(self, base: Base, ahead: float | ca.SX) -> ca.SX:
         """Return the goal (x, y, yaw) after a time, s."""
@@ -227,10 +217,3 @@ class HorizonReferences:
         R0 = self.ground @ np.array(ca.DM(self._base_pose(ca.SX(ca.DM(self.q0)))[1]))
         v[dof + 3 : dof + 6] = ca.DM(R0.T @ self.ground[:, 2]) * base.spin
         return {"setpoint.q": q, "setpoint.v": v}
-
-    def _valid(self, inputs: Mapping[str, ca.SX]) -> ca.SX:
-        """Return whether the inputs are numbers, and the base has an orientation."""
-        measured = ca.vertcat(*(value for key, value in inputs.items() if key != "z"))
-        place = trunk_joint(self.system).qpos + 3
-        upright = ca.sumsqr(inputs["q"][place : place + 4]) >= LEAST_MEASURED2
-        return ca.logic_and(is_bounded(measured), upright)

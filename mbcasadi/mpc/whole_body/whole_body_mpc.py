@@ -21,12 +21,13 @@ from mbcasadi.control.regulators.equilibrium import equilibrium
 from mbcasadi.control.tasks.frame_task import FrameTask
 from mbcasadi.control.tasks.posture_task import PostureTask
 from mbcasadi.control.tasks.task import Task
-from mbcasadi.description import Contact, Signal
+from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.integrators.semi_implicit import SemiImplicitStep
 from mbcasadi.mpc.legged.footsteps import SwingParameters
 from mbcasadi.mpc.legged.from_system import gravity_of, robot_weight, trunk_joint
 from mbcasadi.mpc.legged.gait import Gait
+from mbcasadi.mpc.legged.walking_planner import ticks_of
 from mbcasadi.mpc.ocp.contact_cones import ContactCones
 from mbcasadi.mpc.ocp.contact_schedule import ContactSchedule
 from mbcasadi.mpc.ocp.cost import Cost
@@ -38,10 +39,11 @@ from mbcasadi.mpc.rti.iteration import RealTimeIteration
 from mbcasadi.mpc.whole_body.default_cost import default_cost, standing_height
 from mbcasadi.mpc.whole_body.following import Following
 from mbcasadi.mpc.whole_body.horizon_references import HorizonReferences
-from mbcasadi.qp.solver import controller_fun
+from mbcasadi.mpc.whole_body.plan_functions import planner_fun, references_fun, with_plan
 from mbcasadi.shapes import column, require_identifier, require_positive, require_whole
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
+from mbcasadi.system.coordinates import initial_pose
 
 PLANNED_FRICTION = 0.8
 """Share of the friction of a contact that is planned with; inverse dynamics has the rest."""
@@ -128,7 +130,7 @@ def whole_body_mpc(
         period: length of one, s, and the time between two plans.
         parts: contacts, which are the feet, and parts of an optimal control problem. Without a cost
             among them, those of `default_cost`. Cones are planned with 0.8 of the friction, soft at
-            an exact price.
+            a price (`CONE_PENALTY`).
         gait: of the contacts; all stand by default.
         q0: (nq,) pose in which the robot stands; the model's own by default.
         stepping: of the swing; by default in proportion to the height of the base over the feet.
@@ -148,12 +150,12 @@ def whole_body_mpc(
     require_whole(0, delay=delay)
     contacts = tuple(part for part in parts if isinstance(part, Contact))
     own = [part for part in parts if not isinstance(part, Contact)]
-    assert system.tree is not None
-    pose = column("q0", system.tree.q0 if q0 is None else q0, system.nq)
+    trunk_joint(system)
+    pose = column("q0", initial_pose(system) if q0 is None else q0, system.nq)
     height = standing_height(system, contacts, pose)
     limits = next((part for part in own if isinstance(part, JointLimits)), None)
     inner = _default_law(system, contacts, period / TICKS, limits) if law is None else law
-    every = _ticks(period, inner)
+    every = ticks_of(period, inner.period)
     _require_contacts(contacts, gait, inner)
     planned = [replace(c, friction=PLANNED_FRICTION * c.friction) for c in contacts]
     touching = with_contacts(system, planned, pose).with_mask()
@@ -166,8 +168,8 @@ def whole_body_mpc(
         step=step,
         name=name,
     )
-    standing = _standing(system, contacts, pose)
-    guess = initial_guess(ocp, *_at_rest(ocp, pose, standing))
+    X, U = _at_rest(ocp, pose, np.asarray(equilibrium(system, pose, contacts=contacts).u))
+    guess = initial_guess(ocp, X, U)
     iteration = real_time_iteration(ocp, guess, solver=STAGEWISE, name=f"{name}_plan")
     stand = Gait(1.0, 1.0, (0.0,) * len(contacts)) if gait is None else gait
     time = float(np.sqrt(height / np.linalg.norm(gravity_of(system))))
@@ -176,15 +178,14 @@ def whole_body_mpc(
         ocp, touching, contacts, stand, swing, pose, int(delay), EXCESS_DECAY * time
     )
     following = Following(inner, ocp, touching, contacts, gait, step, int(delay))
-    X, U = _at_rest(ocp, pose, standing)
-    references = _references(f"{name}_references", refs, following)
+    references = references_fun(f"{name}_references", refs, following)
     follow = following.function(f"{name}_follow")
     return WholeBodyMPC(
-        plan=_with_plan(iteration),
+        plan=with_plan(iteration),
         law=inner,
         references=references,
         follow=follow,
-        planner=_planner(f"{name}_planner", references, follow, (period, inner.period)),
+        planner=planner_fun(f"{name}_planner", references, follow, (period, inner.period)),
         u0=np.concatenate([X[:-1].ravel(), U.ravel()]),
         z0=refs.z0,
         every=every,
@@ -240,20 +241,6 @@ def _require_contacts(
         )
 
 
-def _ticks(period: float, law: InverseDynamicsQP) -> int:
-    """Return the ticks of the law in one of the plan.
-
-    Raises:
-        ProblemError: not a whole number of them.
-    """
-    ratio = period / law.period
-    if round(ratio) < 1 or abs(ratio - round(ratio)) > 1e-6 * ratio:
-        raise ProblemError(
-            f"the plan's period {period:g} s is not a multiple of the law's, {law.period:g} s"
-        )
-    return round(ratio)
-
-
 def _costs(
     system: System, contacts: Sequence[Contact], q0: Array, parts: Sequence[ProblemPart]
 ) -> list[ProblemPart]:
@@ -276,74 +263,7 @@ def _rows(
     return [ContactCones(contacts, linear_penalty=price), *schedule]
 
 
-def _standing(system: System, contacts: Sequence[Contact], q0: Array) -> Array:
-    """Return the least controls (nu,) with which the robot stands."""
-    return np.asarray(equilibrium(system, q0, contacts=contacts).u)
-
-
 def _at_rest(ocp: OptimalControlProblem, q0: Array, u: Array) -> tuple[Array, Array]:
     """Return states (N + 1, nx) and controls (N, nu) of a robot that stands."""
     x = np.concatenate([q0, np.zeros(ocp.nx - q0.size)])
     return np.tile(x, (ocp.horizon + 1, 1)), np.tile(u, (ocp.horizon, 1))
-
-
-def _with_plan(iteration: RealTimeIteration) -> RealTimeIteration:
-    """Return the real-time iteration with a further output, its plan."""
-    controller = iteration.controller
-    stages, prediction = controller.stages, controller.prediction
-    assert stages is not None
-    assert prediction is not None
-    finish = stages.finish
-    inputs = {key: ca.MX.sym(key, finish.sparsity_in(key)) for key in finish.name_in()}
-    outputs = finish(**inputs)
-    of_plan = {key: (inputs | outputs)[key] for key in prediction.name_in()}
-    X, U = prediction.call([of_plan[key] for key in prediction.name_in()])
-    named = {key: outputs[key] for key in finish.name_out()}
-    named["plan"] = ca.vertcat(ca.vec(X[:, :-1]), ca.vec(U))
-    ended = ca.Function("finish", [*inputs.values()], [*named.values()], [*inputs], [*named])
-    stages = replace(stages, finish=ended)
-    nx, nu, N = iteration.ocp.nx, iteration.ocp.nu, iteration.ocp.horizon
-    states, u = iteration.ocp.names("x"), iteration.ocp.names("u")
-    names = [f"{x}[{k}]" for k in range(N) for x in states]
-    names += [f"{each}[{k}]" for k in range(N) for each in u]
-    signal = Signal("plan", tuple(names), ("",) * (N * (nx + nu)))
-    return replace(
-        iteration,
-        controller=replace(
-            controller,
-            function=controller_fun(controller.name, stages, STAGEWISE),
-            stages=stages,
-            outputs=(*controller.outputs, signal),
-        ),
-    )
-
-
-def _references(name: str, refs: HorizonReferences, following: Following) -> ca.Function:
-    """Return (q, v, command, plan, age, t, z) → (first_q, first_v, ref, z_next)."""
-    asked = refs.function("asked")
-    q, v, command, t, z = (ca.MX.sym(key, asked.sparsity_in(key)) for key in asked.name_in())
-    plan, age = ca.MX.sym("plan", following.size), ca.MX.sym("age")
-    first = following.predicted(plan, q, v, age, t)
-    return ca.Function(
-        name,
-        [q, v, command, plan, age, t, z],
-        [*first, *asked(q, v, command, t, z)],
-        ["q", "v", "command", "plan", "age", "t", "z"],
-        ["first_q", "first_v", "ref", "z_next"],
-    )
-
-
-def _planner(
-    name: str, references: ca.Function, follow: ca.Function, periods: tuple[float, float]
-) -> ca.Function:
-    """Return (q, v, command, u, age, t, z) → (ref, [mask], outer_*, z_next)."""
-    names = {key: "u" if key == "plan" else key for key in references.name_in()}
-    inputs = {names[key]: ca.MX.sym(key, references.sparsity_in(key)) for key in names}
-    slow, fast = periods
-    since = inputs["t"] - slow * ca.floor(inputs["t"] / slow + 0.25 * fast / slow)
-    asked = references(**{key: inputs[name] for key, name in names.items()})
-    followed = follow(plan=inputs["u"], age=inputs["age"], t=inputs["t"])
-    outputs = {key: followed[key] for key in follow.name_out()}
-    outputs |= {"outer_q": asked["first_q"], "outer_v": asked["first_v"], "outer_ref": asked["ref"]}
-    outputs["z_next"] = ca.if_else(since < fast / 2, asked["z_next"], inputs["z"])
-    return ca.Function(name, [*inputs.values()], [*outputs.values()], [*inputs], [*outputs])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.mpc_mechanisms import sliding_mass
 from support.small_walker import LEGS, small_walker, standing_pose
 
 import mbcasadi as mb
@@ -141,6 +142,7 @@ def test_what_has_no_whole_body_mpc_is_refused(walker):
     free = {"period": 0.003, "force_weight": 1e-3}
     cases = [
         ("free joint", four_bar, feet, {}),
+        ("free joint", sliding_mass(), feet, {}),
         ("no contacts", system, [], {}),
         ("2 offsets", system, feet, {"gait": mpc.Gait(0.4, 0.6, (0.0, 0.5))}),
         (
