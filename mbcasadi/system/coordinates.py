@@ -37,6 +37,9 @@ RATE_UNITS = {
 }
 
 
+FORCE_UNITS = {"m": "N", "rad": "N m"}
+
+
 def qualified_name(name: str, suffix: str) -> str:
     """Return `name.suffix`, or the name alone."""
     return f"{name}.{suffix}" if suffix else name
@@ -63,6 +66,14 @@ def rates(system: System) -> Signal:
     joints = system.tree.joints
     names = tuple(qualified_name(j.name, c) for j in joints for c in RATES[j.kind])
     return Signal("v", names, tuple(per(unit, "s") for j in joints for unit in RATE_UNITS[j.kind]))
+
+
+def generalised_forces(system: System) -> Signal:
+    """Return names and units of forces on the coordinates: a force has the name of its rate."""
+    if system.tree is None:
+        return unitless_signal("f", system.coordinate_names)
+    units = [unit for joint in system.tree.joints for unit in RATE_UNITS[joint.kind]]
+    return Signal("f", rates(system).components, tuple(FORCE_UNITS[unit] for unit in units))
 
 
 def controls(system: System) -> Signal:

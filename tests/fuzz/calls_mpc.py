@@ -123,6 +123,9 @@ def calls_of_stage_parts(system):
             f"ActuatorForceCost.{m}": {"self": forces_cost, "system": touching}
             for m in ("slots", "unknowns")
         },
+        "Disturbance.slots": {"self": mpc.Disturbance(), "system": touching},
+        "Disturbance.unknowns": {"self": mpc.Disturbance(), "system": touching},
+        "Disturbance.terms": {"self": mpc.Disturbance(), "stage": Stage(touching, (), own)},
         "ContactCones": {"contacts": feet},
         "ContactCones.terms": {"self": cones, "stage": Stage(touching, (), own)},
         **{f"ContactCones.{m}": {"self": cones, "system": touching} for m in ("slots", "unknowns")},

@@ -8,7 +8,7 @@ import numpy as np
 from mbcasadi.description import Controller, Emergency, Signal
 from mbcasadi.description.status import LAW_STATUS
 
-PLAN = 200  # numbers of a plan
+PLAN, LEARNED = 200, 50  # numbers of a plan, and of what a tick learns
 FAST, SLOW, EVERY = 0.002, 0.02, 10
 LARGEST = 1e9
 SOLVED, BAD_INPUT, FAILED, NO_PLAN = 0, 3, 4, 100
@@ -57,16 +57,18 @@ def is_number(*values):
 
 
 def two_rates(delay: int = 1, name: str = "hand", *, emergency: bool = True) -> Parts:
-    """Return plans (q, v, ref = (t, command, z), z) → plan with t in every entry but the last two.
+    """Return plans (q, v, ref = (t, command, z, least, largest), z) → plan with t in its entries.
 
-    These are the command and the number of the plan. The law puts out what it follows: the plan's
-    time, the spread of its entries, `t - age` less that time, its command. v_0 > 100 makes a plan
+    The last four are least and largest entry of what the law has learned, the command and the
+    number of the plan. The law learns the number of its ticks, in every entry of `learned`, and
+    puts out what it follows: the plan's time, the spread of its entries, `t - age` less that time,
+    its command. v_0 > 100 makes a plan
     fail, v_0 > 200 makes it infinite.
     """
     q, v, z = ca.SX.sym("q", 2), ca.SX.sym("v", 2), ca.SX.sym("z", 1)
-    ref = ca.SX.sym("ref", 3)
+    ref = ca.SX.sym("ref", 5)
     good = is_number(q, v, ref, z)
-    plan = ca.vertcat(ca.repmat(ref[0], PLAN - 2, 1), ref[1:])
+    plan = ca.vertcat(ca.repmat(ref[0], PLAN - 4, 1), ref[3:], ref[1:3])
     plan[0] = ca.if_else(v[0] > 200, ca.inf, plan[0])
     fails = ca.logic_and(v[0] > 100, v[0] <= 200)
     status = ca.if_else(good, ca.if_else(fails, FAILED, SOLVED), BAD_INPUT)
@@ -85,15 +87,18 @@ def two_rates(delay: int = 1, name: str = "hand", *, emergency: bool = True) -> 
     )
 
     t, command = ca.SX.sym("t"), ca.SX.sym("command")
+    learned = ca.SX.sym("learned", LEARNED)
     z_next = ca.if_else(is_number(t, command), z + 1, z)
     references = ca.Function(
-        "references", [q, v, command, t, z], [ca.vertcat(t, command, z), z_next],
-        ["q", "v", "command", "t", "z"], ["ref", "z_next"],
+        "references", [q, v, command, learned, t, z],
+        [ca.vertcat(t, command, z, ca.mmin(learned), ca.mmax(learned)), z_next],
+        ["q", "v", "command", "learned", "t", "z"], ["ref", "z_next"],
     )  # fmt: skip
 
     followed, age = ca.SX.sym("plan", PLAN), ca.SX.sym("age")
-    same = followed[: PLAN - 2]
-    at = ca.vertcat(followed[0], ca.mmax(same) - ca.mmin(same), t - age - followed[0])
+    same = followed[: PLAN - 4]
+    spread = ca.mmax(same) - ca.mmin(same) + followed[-3] - followed[-4]
+    at = ca.vertcat(followed[0], spread, t - age - followed[0])
     at, on = ca.vertcat(at, followed[-2]), ca.SX(ca.DM([1, 0]))
     follow = ca.Function(
         "follow", [followed, age, t], [at, on], ["plan", "age", "t"], ["ref", "mask"]
@@ -104,6 +109,7 @@ def two_rates(delay: int = 1, name: str = "hand", *, emergency: bool = True) -> 
     u = ca.if_else(good, r, HELD)
     outputs = {"u": u, "z_next": z + 1, "status": ca.if_else(good, 0, BAD_INPUT)}
     outputs |= {"flags": mask[0] + 2 * mask[1], "residual": z}
+    outputs["learned"] = ca.repmat(z + 1, LEARNED, 1)
     inputs = {"q": q, "v": v, "ref": r, "mask": mask, "z": z}
     fast = controller(f"{name}_law", inputs, outputs, FAST, [0.0], emergency)
     u0 = np.full(PLAN, 0.0)

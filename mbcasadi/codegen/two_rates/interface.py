@@ -43,7 +43,8 @@ class TwoRates(Protocol):
         law: the fast one.
         references: any of (q, v, command, plan, age, t, z) → inputs of the plan by name, with or
             without `first_` before it, z_next; once a plan. `plan` is the one that acts at t, `age`
-            seconds after its moment.
+            seconds after its moment. An input with the name of an output of the law is that of the
+            last tick, zero before the first: a disturbance that it has learned.
         follow: (plan, age, t) → inputs of the law by name, `age` seconds after the plan's moment.
         u0, z0: the plan to begin with, and the first z of `references`.
         every: ticks of the law in one of the plan.
@@ -111,6 +112,11 @@ class Interface:
         return (*without(self.law.outputs, STATES), age)
 
     @property
+    def returned(self) -> tuple[Port, ...]:
+        """Outputs of a tick that the next plan takes."""
+        return _returned(self.references, self.law)
+
+    @property
     def periods(self) -> tuple[float, float]:
         """Of the plan and of the law, s."""
         assert self.plan.period is not None
@@ -158,6 +164,7 @@ def interface_of(parts: TwoRates, name: str | None, latest: float | None) -> Int
     _require_signals(laws)
     asked = without(laws["references"].outputs, STATES)
     followed = laws["follow"].outputs
+    learned = [port.name for port in _returned(laws["references"], laws["law"])]
     of_plan = (
         *laws["references"].inputs,
         *without(laws["plan"].inputs, [asked_name(port) for port in asked]),
@@ -167,7 +174,7 @@ def interface_of(parts: TwoRates, name: str | None, latest: float | None) -> Int
     return Interface(
         name=symbol,
         **laws,
-        plan_inputs=_joined(without(of_plan, (*STATES, PLAN, AGE))),
+        plan_inputs=_joined(without(of_plan, (*STATES, PLAN, AGE, *learned))),
         tick_inputs=_joined(without(of_tick, (*STATES, PLAN, AGE))),
         u0=column("u0", parts.u0, _of(laws["plan"].outputs, PLAN).size),
         z0=column("z0", parts.z0, _state_size(laws["references"])),
@@ -175,6 +182,11 @@ def interface_of(parts: TwoRates, name: str | None, latest: float | None) -> Int
         delay=int(parts.delay),
         latest=_latest(plan, latest),
     )
+
+
+def _returned(references: CLaw, law: CLaw) -> tuple[Port, ...]:
+    """Return the inputs of `references` that the law gives."""
+    return tuple(port for port in references.inputs if find_port(law.outputs, port.name))
 
 
 def _controller(law: Controller | HasController) -> Controller:

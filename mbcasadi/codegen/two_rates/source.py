@@ -38,7 +38,10 @@ PLANS_AHEAD = 1
 SLOTS_OF_OTHERS = 4
 """Beside those that wait: one acts, one is written, one is in the mailbox, one is handed to it."""
 
-INTEGERS = 8
+RETURNED_SLOTS = 3
+"""One that a tick writes, one that a plan reads, and one in the mailbox."""
+
+INTEGERS = 11
 """Of the state beside the numbers of the slots that wait."""
 
 ALIGNMENT = 1
@@ -75,6 +78,7 @@ def state_doubles(interface: Interface) -> int:
     waiting, plan = _waiting(interface), interface.u0.size
     states = max(1, interface.plan.nz) + max(1, interface.law.nz) + interface.z0.size + 1
     slots = (waiting + SLOTS_OF_OTHERS + interface.delay + 1) * (plan + 1)
+    states += RETURNED_SLOTS * (_size(interface.returned) + 1)
     return states + _size(_followed(interface)) + 1 + slots + (waiting + INTEGERS) // 2 + ALIGNMENT
 
 
@@ -157,6 +161,10 @@ def two_rates_source(interface: Interface) -> str:
         "nz": interface.z0.size,
         "asked": _size(_asked(interface)),
         "followed": _size(followed),
+        "returned": _size(interface.returned),
+        "returned_slots": RETURNED_SLOTS,
+        "take_back": TAKE_BACK if interface.returned else "",
+        "hand_back": _hand_back(interface),
         "waiting": waiting,
         "recent": interface.delay + 1,
         "soon": number(interface.periods[1] / 4),
@@ -178,7 +186,9 @@ def two_rates_source(interface: Interface) -> str:
         "references_step": _references_step(interface),
         "plan_step": _plan_step(interface),
         "follow_step": _follow_step(interface),
-        "law_step": _law_step(interface, "m->law", "m->followed", ("m->z_law", "m->z_law")),
+        "law_step": _law_step(
+            interface, "m->law", "m->followed", ("m->z_law", "m->z_law"), "m->returned[m->given]"
+        ),
         "refused_step": _law_step(interface, "m->law", "nothing", ("m->z_law", "0")),
         "uninitialised_step": _law_step(interface, "0", "", ("0", "0")),
         "spoiled": _spoiled(followed, "m->followed"),
@@ -243,6 +253,7 @@ def _placed(places: dict[str, str]) -> Callable[[Port], str]:
 def _references_step(interface: Interface) -> str:
     places = _places(_asked(interface), "m->asked") | {"z": "m->z", "z_next": "m->z_next"}
     places |= {PLAN: "m->recent[now].plan", AGE: "&age_now"}
+    places |= _places(interface.returned, "m->returned[m->read]")
     return tick_call(interface.references, "m->references", _placed(places))
 
 
@@ -259,9 +270,31 @@ def _follow_step(interface: Interface) -> str:
     return tick_call(interface.follow, "m->follow", _placed(places))
 
 
-def _law_step(interface: Interface, memory: str, followed: str, states: tuple[str, str]) -> str:
+def _law_step(
+    interface: Interface, memory: str, followed: str, states: tuple[str, str], returned: str = ""
+) -> str:
+    """Return the C of a tick of the law; what is returned to plans goes there, or to the caller."""
     places = _places(_followed(interface), followed) | dict(zip(STATES, states, strict=True))
+    places |= _places(interface.returned, returned) if returned else {}
     return tick_call(interface.law, memory, _placed(places))
+
+
+def _hand_back(interface: Interface) -> str:
+    """Return the C that hands outputs of a tick to the caller and to the next plan."""
+    places = _places(interface.returned, "m->returned[m->given]")
+    lines = [
+        f"  if ({p.identifier}) memcpy({p.identifier}, {places[p.name]}, "
+        f"{p.size} * sizeof(double));\n"
+        for p in interface.returned
+    ]
+    return "".join(lines) + (HAND_BACK if lines else "")
+
+
+TAKE_BACK = (
+    "  if (LOOK(&m->returns) & UNREAD) m->read = EXCHANGE(&m->returns, m->read) & ~UNREAD;\n"
+)
+
+HAND_BACK = "  if (code >= 0) m->given = EXCHANGE(&m->returns, m->given | UNREAD) & ~UNREAD;\n"
 
 
 def _spoiled(ports: Sequence[Port], array: str) -> str:

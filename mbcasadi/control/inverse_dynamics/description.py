@@ -42,7 +42,8 @@ def controller_data(
     )
     inputs |= {signal.name: signal for each in setup.bound for signal in each.inputs}
     soft = [each.about for each in soft_rows(stages.about, setup.soft)]
-    outputs = {
+    outputs = {signal.name: signal for each in setup.bound for signal in each.outputs}
+    outputs |= {
         "relaxed": unitless_signal("relaxed", word_names(len(soft))),
         "slack": Signal("slack", tuple(x.name for x in soft), tuple(x.unit for x in soft)),
         "u": controls(setup.system),

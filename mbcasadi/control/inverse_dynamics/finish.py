@@ -6,6 +6,7 @@ output.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import casadi as ca
@@ -161,6 +162,7 @@ class FinishStage:
             end = self.levels.judged(known, passed["passed"], solver)._asdict()
             end["a"] = linalg.product(known["condensed.T"], end["p"]) + known["condensed.t"]
             outputs.append("levels")
+        outputs += [signal.name for each in self.setup.bound for signal in each.outputs]
         miss = linalg.product(known["cost.J"], end["a"]) + known["cost.offset"]
         for each in self.setup.bound:
             if each.moved:
@@ -286,15 +288,18 @@ class FinishStage:
             flags += Flag.UNVIABLE * ca.logic_and(valid, ca.logic_or(known["lost"], short))
         flags += ca.if_else(valid, known["noticed"], 0)
         flags += sum(part.flags(own) for part, own in ticks if part.flags)
-        learned = ca.vertcat(*(part.remember(own) for part, own in ticks if part.remember))
+        learned = [part.remember(own) if part.remember else ca.SX(0, 1) for part, own in ticks]
         active = warm_values(known["active"], self.qp.problem.rows.cones)
-        z_next = ca.vertcat(optimal * active, remembered, learned)
+        z_next = ca.vertcat(optimal * active, remembered, *learned)
         outputs = [u, z_next, status, flags, ca.if_else(valid, residual, np.inf)]
         if self.levels is not None:
             outputs.append(ca.if_else(valid, known["errors"], np.inf))
-        if not self.setup.soft:
-            return outputs
-        slack = optimal * known["excess"]
-        relaxed = ca.fabs(slack) > RELAXED_SHARE * known["within"]
-        outputs[3] = flags + Flag.RELAXED * ca.mmax(relaxed)
-        return [*outputs, words(relaxed), slack]
+        if self.setup.soft:
+            slack = optimal * known["excess"]
+            relaxed = ca.fabs(slack) > RELAXED_SHARE * known["within"]
+            outputs[3] = flags + Flag.RELAXED * ca.mmax(relaxed)
+            outputs += [words(relaxed), slack]
+        for (part, _), memory in zip(ticks, learned, strict=True):
+            ends = np.cumsum([0, *(len(signal.components) for signal in part.outputs)])
+            outputs += [memory[a:b, 0] for a, b in pairwise(ends.tolist())]
+        return outputs

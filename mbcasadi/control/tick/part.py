@@ -92,6 +92,7 @@ class Bound:
         tuning: entries of `tuning`.
         ordered: pairs of them, the lower one first.
         memory: names of entries of z.
+        outputs: further ones, each the next of its first entries of z.
         positions: those of its rows that keep a position, in their order.
         planned: indices in v of accelerations of the ticks before that it reads.
         followed: of limited coordinates, what tasks may require of them.
@@ -118,6 +119,7 @@ class Bound:
     tuning: tuple[TuningParameter, ...] = ()
     ordered: tuple[tuple[str, str], ...] = ()
     memory: tuple[str, ...] = ()
+    outputs: tuple[Signal, ...] = ()
     positions: tuple[Row, ...] = ()
     planned: tuple[int, ...] = ()
     followed: tuple[FollowedCoordinate, ...] = ()

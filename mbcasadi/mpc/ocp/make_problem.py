@@ -23,6 +23,7 @@ from mbcasadi.mpc.integrators.step_options import DEFAULT_STEP, StepOptions
 from mbcasadi.mpc.ocp.constraints import penalties_of
 from mbcasadi.mpc.ocp.contact_schedule import ContactSchedule
 from mbcasadi.mpc.ocp.cost import TaskCost
+from mbcasadi.mpc.ocp.disturbance import Disturbance
 from mbcasadi.mpc.ocp.motion_form import motion_form
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import Stage, StageSymbols, slots_of, stage_symbols
@@ -72,6 +73,7 @@ def optimal_control_problem(
               iteration applies such a row from the next sample on. On a manifold, fix independent
               coordinates at the end and not all of q: rows that repeat the loops have no unique
               multipliers;
+            - `Disturbance()`: a force beside those of the model, as data of each sample;
             - `ContactSchedule(closing=, depth=, not_below=)` of a system with a mask.
         symbols: those of the expressions in parts; see `stage_symbols`.
         step: options of the integrator: `StepOptions(order=, substeps=, newton=, ...)`, or
@@ -84,10 +86,13 @@ def optimal_control_problem(
         ShapeError: a wrong shape, an expression of other symbols.
     """
     N, stepped = require_horizon(horizon), system
+    disturbed = any(isinstance(part, Disturbance) for part in parts)
     if isinstance(step, SemiImplicitStep):
         stepped = step.system(system, float(period))
-        motion = partial(motion_fun, stepped, step.treatment(period))
+        motion = partial(motion_fun, stepped, step.treatment(period), disturbed=disturbed)
         single = semi_implicit_fun(system, period, motion())
+    elif disturbed:
+        raise ProblemError(f"{name}: a Disturbance with {step!r}; expected step=SemiImplicitStep()")
     else:
         motion = partial(motion_fun, system, step.treatment)
         single = discrete_dynamics(system, period, step)
@@ -109,7 +114,7 @@ def optimal_control_problem(
     nominal = {key: value for each in terms for key, value in each.nominal.items()}
     form = None
     if isinstance(step, SemiImplicitStep):
-        slopes = derivatives_fun(stepped, step.treatment(period))
+        slopes = derivatives_fun(stepped, step.treatment(period), disturbed=disturbed)
         form = motion_form(stage, slopes, (running, path.values), float(period))
     a = next((each.a for each in terms if each.a is not None), None)
     return OptimalControlProblem(

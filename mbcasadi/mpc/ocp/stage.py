@@ -81,7 +81,10 @@ def stage_symbols(system: System, **parameters: int) -> StageSymbols:
 
 
 OF_SYSTEM = ("physical", "t", "mask")
-"""Slices of p that a step of the system takes, in its order."""
+"""Slices of p that a system has."""
+
+OF_STEP = (*OF_SYSTEM, "disturbance")
+"""Slices of p that a step takes, in its order."""
 
 
 class Stage:
@@ -182,7 +185,7 @@ class Stage:
         return ca.Function(name, [x, u, p], [value], ["x", "u", "p"], [output])
 
     def motion_inputs(self, x: ca.MX, u: ca.MX, p: ca.MX, motion: ca.Function) -> list[ca.MX]:
-        """Return the inputs of (q, v, u, [p], [t], [mask]) at a sample."""
+        """Return the inputs of (q, v, u, [p], [t], [mask], [disturbance]) at a sample."""
         nq, nv, places = self.system.nq, self.system.nv, slot_slices(self.slots)
         named = {"physical": "p"}
         given = {named.get(name, name): p[place, 0] for name, place in places.items()}
@@ -195,7 +198,7 @@ class Stage:
         x, u = ca.MX.sym("x", nx + n_last), ca.MX.sym("u", step.size1_in("u"))
         places = slot_slices(self.slots)
         p = ca.MX.sym("p", sum(slot.size for slot in self.slots))
-        inputs = [p[places[key]] for key in OF_SYSTEM if key in places]
+        inputs = [p[places[key]] for key in OF_STEP if key in places]
         x_next = step(x[:nx], u, ca.vertcat(ca.MX(0, 1), *inputs))
         x_next = ca.vertcat(x_next, u) if n_last else x_next
         return ca.Function("dynamics", [x, u, p], [x_next], ["x", "u", "p"], ["x_next"])

@@ -1,6 +1,6 @@
 """From a plan to the references of inverse dynamics at a moment within it.
 
-    (plan, age, t) → (ref, [mask]),   plan = (x_0 … x_{N-1}, u_0 … u_{N-1})
+    (plan, age, t) → (ref, [mask]),   plan = (x_0 … x_{N-1}, u_0 … u_{N-1}, d)
 
 The motion under u_k is that of the plan's own step: acceleration a_k and contact forces are
 constant over an interval, `v = v_k + τ a_k`, `q = q_k ⊕ τ (v_k + h a_k)`. Behind its last interval
@@ -63,7 +63,7 @@ class Following:
     @property
     def size(self) -> int:
         """Size of a plan."""
-        return (self.ocp.nx + self.ocp.nu) * self.ocp.horizon
+        return (self.ocp.nx + self.ocp.nu) * self.ocp.horizon + self.system.nv
 
     def function(self, name: str) -> ca.Function:
         """Return (plan, age, t) → (ref, [mask])."""
@@ -112,14 +112,15 @@ class Following:
         """
         ocp, nq, nv = self.ocp, self.system.nq, self.system.nv
         X = ca.reshape(plan[: ocp.nx * ocp.horizon], ocp.nx, ocp.horizon)
-        U = ca.reshape(plan[ocp.nx * ocp.horizon :], ocp.nu, ocp.horizon)
+        U = ca.reshape(plan[ocp.nx * ocp.horizon : -nv], ocp.nu, ocp.horizon)
         x, u = X[:, k], U[:, k]
         time = start + (k + 0.5) * ocp.period
         count = len(self.contacts)
         on = ca.MX.ones(count) if self.gait is None else ca.MX(self.gait.on_ground(time))
         stepped = self.step.system(self.system, ocp.period)
-        motion = motion_fun(stepped, self.step.treatment(ocp.period))
+        motion = motion_fun(stepped, self.step.treatment(ocp.period), disturbed=True)
         known = {"q": x[:nq], "v": x[nq : nq + nv], "u": u[: self.system.nu], "t": time}
+        known["disturbance"] = plan[-nv:]
         known["mask"] = mask_of_contacts(self.system, self.contacts, on)
         found = motion(**{key: known[key] for key in motion.name_in()})
         return known["q"], known["v"], found["a"], found["lam"], on

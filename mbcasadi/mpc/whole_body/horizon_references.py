@@ -1,6 +1,6 @@
 """Setpoints, places of feet and masks over a horizon, for a robot that walks by commands.
 
-    (q, v, command, t, z) → (ref, z_next)
+    (q, v, command, disturbance, t, z) → (ref, z_next)
 
 At a sample that is τ ahead, a foot that swings is on its way from where it left the ground to
 
@@ -35,6 +35,7 @@ from mbcasadi.mpc.legged.nominal_stance import feet_of
 from mbcasadi.mpc.legged.planner_equations import goal_near, is_measured
 from mbcasadi.mpc.legged.planner_references import product
 from mbcasadi.mpc.legged.standing_feet import lift_places
+from mbcasadi.mpc.ocp.disturbance import DISTURBANCE
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
 from mbcasadi.spatial import rotation
@@ -112,8 +113,14 @@ class HorizonReferences:
         return np.concatenate([places.T.ravel(), base[:2], [yaw]])
 
     def function(self, name: str) -> ca.Function:
-        """Return (q, v, command, t, z) → (ref, z_next)."""
-        sizes = {"q": self.system.nq, "v": self.system.nv, "command": 3, "t": 1}
+        """Return (q, v, command, disturbance, t, z) → (ref, z_next)."""
+        sizes = {
+            "q": self.system.nq,
+            "v": self.system.nv,
+            "command": 3,
+            DISTURBANCE: self.system.nv,
+            "t": 1,
+        }
         inputs = {key: ca.SX.sym(key, n) for key, n in (sizes | {"z": self.z0.size}).items()}
         t, z = inputs["t"], inputs["z"]
         base = self._base(inputs)
@@ -122,7 +129,10 @@ class HorizonReferences:
         on = ca.SX(self.gait.on_ground(t))
         lifts = ca.horzcat(*lift_places(on, ca.horzsplit(places), remembered))
         first, N, h = self.delay, self.ocp.horizon, self.ocp.period
-        samples = [self._sample(base, places, lifts, t, (first + k) * h) for k in range(N + 1)]
+        given = {DISTURBANCE: inputs[DISTURBANCE]}
+        samples = [
+            self._sample(base, (places, lifts), t, (first + k) * h, given) for k in range(N + 1)
+        ]
         z_next = ca.vertcat(ca.vec(lifts), self._goal_after(base, h))
         good = is_measured(self.system, inputs)
         outputs = [ca.vertcat(*samples), ca.if_else(good, z_next, z)]
@@ -173,11 +183,27 @@ class HorizonReferences:
         height = self.stance[0][2, i] - self.stepping.ground_penetration
         return ca.vertcat(place, height)
 
-    def _sample(self, base: Base, places: ca.SX, lifts: ca.SX, t: ca.SX, ahead: float) -> ca.SX:
-        """Return p of a sample."""
+    def _sample(
+        self,
+        base: Base,
+        feet: tuple[ca.SX, ca.SX],
+        t: ca.SX,
+        ahead: float,
+        given: Mapping[str, ca.SX],
+    ) -> ca.SX:
+        """Return p of a sample.
+
+        Args:
+            base: the free body now.
+            feet: their places, and where they left the ground.
+            t: time now, s.
+            ahead: from then to the sample, s.
+            given: slices of p by name.
+        """
+        places, lifts = feet
         time = t + ahead
         shares = ca.SX(self.gait.swing_share(time))
-        feet, flight = [], self.gait.flight
+        swinging, flight = [], self.gait.flight
         for i in range(len(self.contacts)):
             begins = ahead - shares[i] * flight  # its swing, s ahead
             landed = begins - self.gait.stance  # and the stance before
@@ -188,13 +214,14 @@ class HorizonReferences:
             path = swing_path(
                 shares[i], here, target, self.stepping.height, max(flight, self.ocp.period)
             )
-            feet.append(to_world(self.ground, path.position))
+            swinging.append(to_world(self.ground, path.position))
         goal = self._goal_after(base, ahead)
         on = self.gait.on_ground(time + self.ocp.period / 2)
         values = self._setpoint(base, goal) | {
-            "feet": ca.vertcat(*feet),
+            "feet": ca.vertcat(*swinging),
             "mask": mask_of_contacts(self.system, self.contacts, ca.SX(on)),
             "t": time,
+            **given,
         }
         nominal = self.ocp.parameters()[0]
         parts = [

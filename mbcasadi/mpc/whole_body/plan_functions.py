@@ -4,16 +4,19 @@ from dataclasses import replace
 
 import casadi as ca
 
+from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.description import Signal
+from mbcasadi.mpc.ocp.disturbance import DISTURBANCE
 from mbcasadi.mpc.rti.controller import STAGEWISE
 from mbcasadi.mpc.rti.iteration import RealTimeIteration
 from mbcasadi.mpc.whole_body.following import Following
 from mbcasadi.mpc.whole_body.horizon_references import HorizonReferences
 from mbcasadi.qp.solver import controller_fun
+from mbcasadi.system.coordinates import rates
 
 
 def with_plan(iteration: RealTimeIteration) -> RealTimeIteration:
-    """Return the real-time iteration with a further output, its plan."""
+    """Return the real-time iteration with a further output: its plan, and the disturbance in it."""
     controller = iteration.controller
     stages, prediction = controller.stages, controller.prediction
     assert stages is not None
@@ -24,14 +27,17 @@ def with_plan(iteration: RealTimeIteration) -> RealTimeIteration:
     of_plan = {key: (inputs | outputs)[key] for key in prediction.name_in()}
     X, U = prediction.call([of_plan[key] for key in prediction.name_in()])
     named = {key: outputs[key] for key in finish.name_out()}
-    named["plan"] = ca.vertcat(ca.vec(X[:, :-1]), ca.vec(U))
+    force = inputs["ref"][slot_slices(iteration.ocp.slots)[DISTURBANCE]]
+    named["plan"] = ca.vertcat(ca.vec(X[:, :-1]), ca.vec(U), force)
     ended = ca.Function("finish", [*inputs.values()], [*named.values()], [*inputs], [*named])
     stages = replace(stages, finish=ended)
-    nx, nu, N = iteration.ocp.nx, iteration.ocp.nu, iteration.ocp.horizon
+    N, system = iteration.ocp.horizon, iteration.ocp.system
+    assert system is not None
     states, u = iteration.ocp.names("x"), iteration.ocp.names("u")
     names = [f"{x}[{k}]" for k in range(N) for x in states]
     names += [f"{each}[{k}]" for k in range(N) for each in u]
-    signal = Signal("plan", tuple(names), ("",) * (N * (nx + nu)))
+    names += [f"disturbance.{rate}" for rate in rates(system).components]
+    signal = Signal("plan", tuple(names), ("",) * len(names))
     return replace(
         iteration,
         controller=replace(
@@ -44,16 +50,25 @@ def with_plan(iteration: RealTimeIteration) -> RealTimeIteration:
 
 
 def references_fun(name: str, refs: HorizonReferences, following: Following) -> ca.Function:
-    """Return (q, v, command, plan, age, t, z) → (first_q, first_v, ref, z_next)."""
+    """Return (q, v, command, [disturbance], plan, age, t, z) → (first_q, first_v, ref, z_next)."""
     asked = refs.function("asked")
-    q, v, command, t, z = (ca.MX.sym(key, asked.sparsity_in(key)) for key in asked.name_in())
-    plan, age = ca.MX.sym("plan", following.size), ca.MX.sym("age")
+    inputs = {key: ca.MX.sym(key, asked.sparsity_in(key)) for key in asked.name_in()}
+    learns = any(signal.name == DISTURBANCE for signal in following.law.controller.outputs)
+    known = inputs if learns else inputs | {DISTURBANCE: ca.MX.zeros(inputs[DISTURBANCE].shape)}
+    plan, age, q, v, t = (
+        ca.MX.sym("plan", following.size),
+        ca.MX.sym("age"),
+        *(inputs[key] for key in ("q", "v", "t")),
+    )
     first = following.predicted(plan, q, v, age, t)
+    named = {key: inputs[key] for key in ("q", "v", "command", *([DISTURBANCE] * learns))}
+    named |= {"plan": plan, "age": age, "t": t, "z": inputs["z"]}
+    outputs = asked(**known)
     return ca.Function(
         name,
-        [q, v, command, plan, age, t, z],
-        [*first, *asked(q, v, command, t, z)],
-        ["q", "v", "command", "plan", "age", "t", "z"],
+        [*named.values()],
+        [*first, outputs["ref"], outputs["z_next"]],
+        [*named],
         ["first_q", "first_v", "ref", "z_next"],
     )
 
@@ -61,14 +76,24 @@ def references_fun(name: str, refs: HorizonReferences, following: Following) -> 
 def planner_fun(
     name: str, references: ca.Function, follow: ca.Function, periods: tuple[float, float]
 ) -> ca.Function:
-    """Return (q, v, command, u, age, t, z) → (ref, [mask], outer_*, z_next)."""
+    """Return (q, v, command, [disturbance], u, age, t, z) → (ref, [mask], outer_*, z_next)."""
     names = {key: "u" if key == "plan" else key for key in references.name_in()}
     inputs = {names[key]: ca.MX.sym(key, references.sparsity_in(key)) for key in names}
     slow, fast = periods
     since = inputs["t"] - slow * ca.floor(inputs["t"] / slow + 0.25 * fast / slow)
-    asked = references(**{key: inputs[name] for key, name in names.items()})
+    planned = ca.Function.if_else("at_plans", references, _kept(references))
+    asked = planned(since < fast / 2, *(inputs[names[key]] for key in names))
+    asked = dict(zip(references.name_out(), asked, strict=True))
     followed = follow(plan=inputs["u"], age=inputs["age"], t=inputs["t"])
     outputs = {key: followed[key] for key in follow.name_out()}
     outputs |= {"outer_q": asked["first_q"], "outer_v": asked["first_v"], "outer_ref": asked["ref"]}
-    outputs["z_next"] = ca.if_else(since < fast / 2, asked["z_next"], inputs["z"])
+    outputs["z_next"] = asked["z_next"]
     return ca.Function(name, [*inputs.values()], [*outputs.values()], [*inputs], [*outputs])
+
+
+def _kept(references: ca.Function) -> ca.Function:
+    """Return what stands for the references between plans: nothing, and z as it is."""
+    inputs = {key: ca.MX.sym(key, references.sparsity_in(key)) for key in references.name_in()}
+    sizes = {key: references.sparsity_out(key) for key in references.name_out()}
+    outputs = {key: ca.MX.zeros(size) for key, size in sizes.items()} | {"z_next": inputs["z"]}
+    return ca.Function("kept", [*inputs.values()], [*outputs.values()], [*inputs], [*outputs])

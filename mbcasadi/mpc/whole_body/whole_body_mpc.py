@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import checked
 from mbcasadi.contacts.constraints import with_contacts
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
+from mbcasadi.control.inverse_dynamics.parts.observer import DisturbanceObserver
 from mbcasadi.control.limits.joint_limits import JointLimits
 from mbcasadi.control.regulators.equilibrium import equilibrium
 from mbcasadi.control.tasks.frame_task import FrameTask
@@ -31,6 +32,7 @@ from mbcasadi.mpc.legged.walking_planner import ticks_of
 from mbcasadi.mpc.ocp.contact_cones import ContactCones
 from mbcasadi.mpc.ocp.contact_schedule import ContactSchedule
 from mbcasadi.mpc.ocp.cost import Cost
+from mbcasadi.mpc.ocp.disturbance import Disturbance
 from mbcasadi.mpc.ocp.make_problem import ProblemPart, optimal_control_problem
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import initial_guess
@@ -56,6 +58,9 @@ FOLLOWED_FORCE = 14.0
 
 EXCESS_DECAY = 1.2
 """Time in which an excess of speed is taken to decay, by √(height of the base / g)."""
+
+LEARNING = 1.0
+"""Bandwidth of the disturbance observer, times √(height of the base / g)."""
 
 TICKS = 10
 """Ticks of inverse dynamics in one of the plan, unless its period is given."""
@@ -154,7 +159,8 @@ def whole_body_mpc(
     pose = column("q0", initial_pose(system) if q0 is None else q0, system.nq)
     height = standing_height(system, contacts, pose)
     limits = next((part for part in own if isinstance(part, JointLimits)), None)
-    inner = _default_law(system, contacts, period / TICKS, limits) if law is None else law
+    time = float(np.sqrt(height / np.linalg.norm(gravity_of(system))))
+    inner = _default_law(system, contacts, period / TICKS, time, limits) if law is None else law
     every = ticks_of(period, inner.period)
     _require_contacts(contacts, gait, inner)
     planned = [replace(c, friction=PLANNED_FRICTION * c.friction) for c in contacts]
@@ -172,7 +178,6 @@ def whole_body_mpc(
     guess = initial_guess(ocp, X, U)
     iteration = real_time_iteration(ocp, guess, solver=STAGEWISE, name=f"{name}_plan")
     stand = Gait(1.0, 1.0, (0.0,) * len(contacts)) if gait is None else gait
-    time = float(np.sqrt(height / np.linalg.norm(gravity_of(system))))
     swing = _default_stepping(height, time) if stepping is None else stepping
     refs = HorizonReferences(
         ocp, touching, contacts, stand, swing, pose, int(delay), EXCESS_DECAY * time
@@ -186,7 +191,7 @@ def whole_body_mpc(
         references=references,
         follow=follow,
         planner=planner_fun(f"{name}_planner", references, follow, (period, inner.period)),
-        u0=np.concatenate([X[:-1].ravel(), U.ravel()]),
+        u0=np.concatenate([X[:-1].ravel(), U.ravel(), np.zeros(system.nv)]),
         z0=refs.z0,
         every=every,
         delay=int(delay),
@@ -205,9 +210,21 @@ def _default_stepping(height: float, time: float) -> SwingParameters:
 
 
 def _default_law(
-    system: System, contacts: Sequence[Contact], period: float, limits: JointLimits | None
+    system: System,
+    contacts: Sequence[Contact],
+    period: float,
+    time: float,
+    limits: JointLimits | None,
 ) -> InverseDynamicsQP:
-    """Return inverse dynamics that follows joints, base and forces."""
+    """Return inverse dynamics that follows joints, base and forces.
+
+    Args:
+        system: the robot.
+        contacts: its feet.
+        period: of a tick, s.
+        time: √(height / g), s.
+        limits: of its joints.
+    """
     base = trunk_joint(system)
     assert system.tree is not None
     place = system.tree.joints.index(base)
@@ -221,6 +238,7 @@ def _default_law(
         force_reference=True,
         joint_limits=limits,
         contact_damping=20.0,
+        observer=DisturbanceObserver(LEARNING / time),
         period=period,
     )
 
@@ -260,7 +278,7 @@ def _rows(
     price = CONE_PENALTY * period / robot_weight(system)
     scheduled = any(isinstance(part, ContactSchedule) for part in parts)
     schedule = [] if scheduled else [ContactSchedule(closing=height)]
-    return [ContactCones(contacts, linear_penalty=price), *schedule]
+    return [ContactCones(contacts, linear_penalty=price), Disturbance(), *schedule]
 
 
 def _at_rest(ocp: OptimalControlProblem, q0: Array, u: Array) -> tuple[Array, Array]:

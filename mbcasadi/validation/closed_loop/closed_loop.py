@@ -1,6 +1,7 @@
 """The closed loop: MuJoCo steps the model, the generated C computes the control."""
 
 from collections import deque
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +98,7 @@ def run_loop(
     for source in (scenario.options.outer, scenario.options.reaction):
         if source is not None:
             source.reset()
+    outputs: dict[str, Array] = {}
     recorder, z = Recorder(), column("z0", controller.z0, controller.z0.size)
     pending: deque[Array] = deque()
     applied: Array = safe_command(controller)
@@ -105,7 +107,7 @@ def run_loop(
     for k in range(ticks):
         t = k * controller.period
         _act_on_plant(plant, scenario, t, controller.period)
-        inputs = _controller_inputs(caller, controller, plant, scenario, z, t, applied)
+        inputs = _controller_inputs(caller, controller, plant, scenario, z, t, (applied, outputs))
         outputs = caller(inputs)
         applied = _applied_control(pending, outputs["u"], scenario.delay)
         try:
@@ -147,9 +149,13 @@ def _controller_inputs(
     scenario: Scenario,
     z: Array,
     t: float,
-    applied: Array,
+    before: tuple[Array, Mapping[str, Array]],
 ) -> dict[str, Array]:
-    """Return all inputs that the controller may have, at the present state of the plant."""
+    """Return all inputs that the controller may have, at the present state of the plant.
+
+    `before` has the control that acts, and the outputs of the last tick.
+    """
+    applied, outputs = before
     options, reaction = scenario.options, scenario.options.reaction
     inputs = {"q": plant.q, "v": plant.v, "act": plant.act, "z": z, "t": np.array([t])}
     measures = options.outer is not None and options.outer.measures_forces
@@ -160,7 +166,7 @@ def _controller_inputs(
         inputs["f_c"] = plant.measure(applied).equality_force
     commands: dict[str, TimeSignal] = {"ref": scenario.reference, "mask": options.mask}
     if options.outer is not None:
-        commands.update(options.outer(inputs))
+        commands.update(options.outer(inputs, outputs))
     tuning = controller.default_tuning if options.tuning is None else options.tuning
     p = controller.default_parameters if options.p is None else options.p
     inputs["ref"] = signal_value("reference", commands["ref"], t, caller.size("ref"))

@@ -35,11 +35,12 @@ class Planner(Protocol):
     """What connects an outer law with an inner one, for example a footstep planner.
 
     Attributes:
-        function: (q, v, [f_measured], command, u, [age], t, z) → (ref, mask, outer_*, z_next) at
-            each tick of the inner law: `u` is the outer law's control that acts, or its output
-            `plan` where it has one, `age` the time for which it has acted, s, `outer_<name>` its
-            input `<name>`, `f_measured` the forces n, t1, t2 of the inner law's contacts. A plan
-            without a solution is not used: the one before it acts on.
+        function: (q, v, [f_measured], command, u, [age], [disturbance], t, z) → (ref, mask,
+            outer_*, z_next) at each tick of the inner law: `u` is the outer law's control that
+            acts, or its output `plan` where it has one, `age` the time for which it has acted, s,
+            `outer_<name>` its input `<name>`, `f_measured` the forces n, t1, t2 of the inner law's
+            contacts, `disturbance` its output of that name a tick before. A plan without a solution
+            is not used: the one before it acts on.
         z0, u0: initial state, and the outer control that acts first.
         every: ticks of the inner law in one of the outer.
         delay: ticks of the outer law from its measurement to the moment at which its control acts.
@@ -101,8 +102,15 @@ class OuterLaw:
         self._since = 0.0
         self.record: dict[str, list[Array]] = {}
 
-    def __call__(self, measured: Mapping[str, Array]) -> dict[str, Array]:
-        """Return `ref` and `mask` of the inner law at this tick, from t, q, v and forces."""
+    def __call__(
+        self, measured: Mapping[str, Array], before: Mapping[str, Array]
+    ) -> dict[str, Array]:
+        """Return `ref` and `mask` of the inner law at this tick.
+
+        Args:
+            measured: t, q, v and forces.
+            before: outputs of the inner law a tick before; none at the first.
+        """
         due = self._tick % self.planner.every == 0
         self._tick += 1
         t = float(measured["t"][0])
@@ -114,6 +122,7 @@ class OuterLaw:
             self._plan.size("command"),
         )
         own = {"command": command, "u": self._u, "age": np.array([t - self._since]), "z": self._z}
+        own["disturbance"] = before.get("disturbance", np.zeros(self._plan.size("disturbance")))
         plan = self._plan({**measured, **own})
         self._z = plan["z_next"]
         if due:

@@ -107,6 +107,7 @@ def test_plan_and_tick_in_lock_step_act_after_the_delay(project):
             planned = run.plan(Q, V, [k], t)
             assert planned["plan"][0] == t
             assert planned["plan"][-1] == k // EVERY, "the state of the references"
+            assert planned["plan"][-4:-2] == pytest.approx([k, k]), "what the last tick has learned"
         out = run.tick(Q, V, t)
         acts = max(k // EVERY - delay, 0)
         expected = [acts * SLOW, acts * EVERY]
@@ -253,7 +254,7 @@ REFUSED = {
     "reference": (
         lambda: changed(references=renamed(two_rates().references, "ref", "setpoint")),
         {},
-        "`references` gives 'setpoint' of size 3, `plan` takes",
+        "`references` gives 'setpoint' of size 5, `plan` takes",
     ),
     "followed": (
         lambda: changed(follow=renamed(two_rates().follow, "mask", "on")),

@@ -72,6 +72,7 @@ def composition(robot, command, ticks, last_plan=np.inf):
     """
     plan, law = robot.plan.controller, robot.law.controller
     z_plan, z_law, z = plan.z0, law.z0, robot.z0
+    learned = np.zeros(robot.law.system.nv)
     pending, acts, begin = deque([robot.u0] * robot.delay), robot.u0, 0.0
     for k in range(ticks):
         t = k * law.period
@@ -80,7 +81,7 @@ def composition(robot, command, ticks, last_plan=np.inf):
         if k % robot.every == 0 and pending and t <= last_plan + robot.delay * PERIOD:
             acts, begin = pending.popleft(), t
         if k % robot.every == 0 and t <= last_plan:
-            acting = {"plan": acts, "age": t - begin}
+            acting = {"plan": acts, "age": t - begin, "disturbance": learned}
             asked = call(robot.references, q=q, v=v, command=command, t=t, z=z, **acting)
             first = {key: asked[f"first_{key}"] for key in ("q", "v")}
             planned = call(plan.function, **first, ref=asked["ref"], z=z_plan)
@@ -90,7 +91,7 @@ def composition(robot, command, ticks, last_plan=np.inf):
         if t - begin > HORIZON * PERIOD + law.period / 4:
             followed["ref"] = np.full_like(followed["ref"], np.nan)
         out = call(law.function, q=q, v=v, z=z_law, **followed)
-        z_law = out["z_next"]
+        z_law, learned = out["z_next"], out["disturbance"]
         yield t, q, v, status, out
 
 
@@ -106,6 +107,7 @@ def test_lock_step_is_the_composition_of_the_parts(robot, run):
         moves.append(out["u"])
     assert statuses == {(SOLVED, SOLVED)}
     assert np.ptp(moves, axis=0).min() > 1e5 * CLOSE, "the plans matter"
+    assert np.abs(out["disturbance"]).max() > 0.1, "and what the law has learned"
 
 
 def test_without_plans_the_last_one_is_followed_and_then_the_law_holds(robot, run):

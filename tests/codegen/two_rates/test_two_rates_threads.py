@@ -44,7 +44,7 @@ int main(void) {
   for (k = 0; k < %(most)d && (k < %(least)d || changes < CHANGES); ++k) {
     __atomic_store_n(&clock_ticks, k, __ATOMIC_RELAXED);
     t = k * HAND_PERIOD;
-    code = hand_tick(memory, q, v, &t, u, 0, 0, 0, &age);
+    code = hand_tick(memory, q, v, &t, u, 0, 0, 0, 0, &age);
     if (code == HAND_NO_PLAN) continue;
     if (code) return 2;
     if (u[0] > last) ++changes;
@@ -71,12 +71,12 @@ int main(void) {
   struct two_rates *m = (struct two_rates *)memory;
   double q[2] = {0}, v[2] = {0}, command = 1, t = 0, u[4], status, flags, age = 0, next[4];
   int code, plans, ticks;
-  if (hand_init(memory, sizeof memory) || hand_tick(memory, q, v, &t, u, 0, 0, 0, 0)) return 1;
+  if (hand_init(memory, sizeof memory) || hand_tick(memory, q, v, &t, u, 0, 0, 0, 0, 0)) return 1;
   m->ticking = m->planning = 1; /* as in a handler of a signal that comes within these calls */
   plans = hand_plan(memory, q, v, &command, &t, 0, 0, 0, 0);
-  code = hand_tick(memory, q, v, &t, u, &status, &flags, 0, &age);
+  code = hand_tick(memory, q, v, &t, u, &status, &flags, 0, 0, &age);
   m->ticking = m->planning = 0;
-  ticks = hand_tick(memory, q, v, &t, next, 0, 0, 0, 0);
+  ticks = hand_tick(memory, q, v, &t, next, 0, 0, 0, 0, 0);
   printf("%d %d %g %g %g %d ", plans, code, status, flags, u[0], age != age);
   printf("%g %d", m->z_law[0], ticks);
   return 0;
@@ -94,7 +94,7 @@ int main() {
   double u[4], t = 0, age = 1;
   if (one.plan(q, v, &command, &t) || one.tick(q, v, &t, u)) return 1;
   static hand::Controller copy = one;
-  if (copy.tick(q, v, &late, u, nullptr, nullptr, nullptr, &age)) return 2;
+  if (copy.tick(q, v, &late, u, nullptr, nullptr, nullptr, nullptr, &age)) return 2;
   std::printf("%g %g ", u[3], age);
   one.reset();
   if (one.tick(q, v, &late, u)) return 3;
@@ -123,12 +123,12 @@ int main(void) {
     v[1] = k % 13 == 0 ? NAN : k % 17 == 0 ? INFINITY : 0;
     if (k % 7 == 0) left_plan(a, q, v, &command, &t, 0, 0, 0, 0);
     if (k % 5 == 0) right_plan(b, q, v, 0, &t, 0, 0, 0, 0);
-    left_tick(a, q, v, k % 11 == 0 ? 0 : &t, u, 0, 0, 0, &age);
+    left_tick(a, q, v, k % 11 == 0 ? 0 : &t, u, 0, 0, 0, 0, &age);
     for (int i = 0; i < 4; ++i) wrong += !(fabs(u[i]) <= 1e9);
-    right_tick(b, k % 3 == 0 ? 0 : q, v, &t, u, 0, 0, 0, 0);
+    right_tick(b, k % 3 == 0 ? 0 : q, v, &t, u, 0, 0, 0, 0, 0);
     for (int i = 0; i < 4; ++i) wrong += !(fabs(u[i]) <= 1e9);
   }
-  left_tick(0, q, v, &t, u, 0, 0, 0, &age);
+  left_tick(0, q, v, &t, u, 0, 0, 0, 0, &age);
   for (int i = 0; i < 4; ++i) wrong += !(fabs(u[i]) <= 1e9);
   free(a);
   free(b);

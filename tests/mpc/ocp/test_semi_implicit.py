@@ -35,6 +35,7 @@ LEG = """
 """
 FOOT = mb.Contact("foot", friction=MU, sides=4)
 BENT = [0, 0, 0.6, 1, 0, 0, 0, 1, 0, 0, 0, 0.5, -1.0]  # free, ball, hip, knee
+PULL = np.r_[4.0, -3.0, -5.0, 0.5, -0.4, 0.3, 0.01, -0.02, 0.03, 1.0, -2.0]  # N, N m
 AT_FOOT = {"foot": np.arange(N + 1) != 3}  # in the air for a sample
 
 
@@ -46,6 +47,7 @@ def problem():
     parts = [
         mpc.Cost(Q=weights, R=[1e-3] * 2, Q_end=weights),
         mpc.ContactCones([FOOT]),
+        mpc.Disturbance(),
         mpc.StageBounds(v=[[-9.0, 9.0]] * nv),
         mpc.ContactSchedule(closing=0.5),
     ]
@@ -61,12 +63,12 @@ def states(problem, count):
 
 
 def masked(problem, on):
-    mask = {"mask": mb.row_mask(problem.system, {"foot": on})}
-    return problem.parameters(mask, setpoint_q=BENT)
+    given = {"mask": mb.row_mask(problem.system, {"foot": on}), "disturbance": PULL}
+    return problem.parameters(given, setpoint_q=BENT)
 
 
 def test_a_step_keeps_the_equations_and_closes_rows_at_once(problem):
-    """`A v⁺ = -h c - γ phi / h` and `M a + h = f + Aᵀ lam`, whatever the rows' velocity was."""
+    """`A v⁺ = -h c - γ phi / h` and `M a + h = f + d + Aᵀ lam`, whatever the rows' velocity was."""
     system, nq = problem.system, problem.system.nq
     p = masked(problem, on=1)[0]
     for x, u, _ in states(problem, 10):
@@ -80,7 +82,7 @@ def test_a_step_keeps_the_equations_and_closes_rows_at_once(problem):
         np.testing.assert_allclose(x_next[nq:], v + T * a.ravel(), atol=1e-12)
         np.testing.assert_allclose(A @ x_next[nq:], -T * c.ravel() - 0.4 * phi / T, atol=1e-9)
         force = np.array(system.actuator_force(q, v, u)) - np.array(system.bias_force(q, v))
-        force += np.array(system.passive_force(q, v))
+        force += np.array(system.passive_force(q, v)) + PULL[:, None]
         M = np.array(system.mass_matrix(q)) + T * np.diag(system.tree.damping)  # at the end
         np.testing.assert_allclose(M @ a, force + A.T @ lam, atol=1e-9 * np.abs(lam).max())
 
@@ -153,6 +155,12 @@ def test_a_real_time_iteration_comes_to_the_plan_of_ipopt_and_its_c_too(problem,
         n, *across = np.array(forces(x[: problem.system.nq], lam)).ravel()
         assert np.hypot(*across) <= MU * n + 1e-5
         assert (n == 0) == (k == 3)
+
+
+def test_a_disturbance_without_a_place_in_the_equations_is_refused(problem):
+    system, parts = problem.system, [mpc.Cost(Q=np.ones(2 * problem.system.nv)), mpc.Disturbance()]
+    with pytest.raises(ProblemError, match=r"a Disturbance with StepOptions\(.*expected step=Semi"):
+        mpc.optimal_control_problem(system, N, T, parts)
 
 
 def test_a_decay_that_is_no_share_is_refused():

@@ -42,7 +42,7 @@ def level():
 
 def samples(function, q, v, command, t, z):
     """Return p (N + 1, np), and z_next."""
-    ref, z_next = function(q, v, command, t, z)
+    ref, z_next = function(q, v, command, np.zeros(18), t, z)
     return ref.full().reshape(N + 1, -1), z_next.full().ravel()
 
 

@@ -11,6 +11,8 @@ from mbcasadi.control import InverseDynamicsQP, PostureTask
 from mbcasadi.errors import ProblemError
 
 N, H = 5, 0.02
+FORCE = 0.5 * np.cos(np.arange(18))  # a disturbance, N, N m
+STILL = np.zeros(18)
 GAIT = mpc.trot(0.4, duty=0.6, start=0.1)
 
 
@@ -30,16 +32,17 @@ def walker():
 
 @pytest.fixture(scope="module")
 def rolled_out(walker):
-    """Return a plan that is a motion under random controls, its states (N + 1, nx) and controls."""
+    """Return a plan that is a motion under random controls and a force, its states and controls."""
     (whole, q0), rng = walker, np.random.default_rng(3)
     ocp = whole.plan.ocp
     x = np.concatenate([q0, 0.2 * rng.normal(size=18)])
-    U = whole.u0[-12 * N :].reshape(N, 12) + rng.normal(size=(N, 12))
-    P = np.array(whole.references(q0, x[19:], [0.1, 0, 0], whole.u0, 0.0, 0.34, whole.z0)[2])
+    U = whole.u0[-12 * N - 18 : -18].reshape(N, 12) + rng.normal(size=(N, 12))
+    acting = (whole.u0, 0.0, 0.34, whole.z0)
+    P = np.array(whole.references(q0, x[19:], [0.1, 0, 0], FORCE, *acting)[2])
     P, X = P.reshape(N + 1, -1), [x]
     for k in range(N):
         X.append(np.array(ocp.dynamics(X[-1], U[k], P[k])).ravel())
-    return np.concatenate([np.ravel(X[:-1]), U.ravel()]), np.array(X), U
+    return np.concatenate([np.ravel(X[:-1]), U.ravel(), FORCE]), np.array(X), U
 
 
 def followed(whole, plan, age):
@@ -74,7 +77,7 @@ def test_its_accelerations_and_forces_are_those_of_newton_and_euler(walker, roll
             [ref["trunk.acceleration"], R.T @ ref["trunk.angular_acceleration"], ref["posture.a"]]
         )
         asked = np.array(mb.inverse_dynamics(system)(q, v, a)).ravel()
-        given = np.array(system.actuation(q)).reshape(18, 12) @ U[k]
+        given = np.array(system.actuation(q)).reshape(18, 12) @ U[k] + FORCE
         for foot, (n, t1, t2) in zip(LEGS, ref["force"].reshape(4, 3), strict=True):
             J = np.array(system.frame(foot).jacobian(q))[:3]
             given += J.T @ [t1, t2, n]
@@ -95,14 +98,17 @@ def test_a_state_is_predicted_to_the_moment_at_which_a_plan_acts(walker, rolled_
     t = 0.34 + H
     q, v = (
         np.array(x).ravel()
-        for x in whole.references(X[0, :19], X[0, 19:], [0, 0, 0], plan, 0.0, t, whole.z0)[:2]
+        for x in whole.references(X[0, :19], X[0, 19:], [0, 0, 0], FORCE, plan, 0.0, t, whole.z0)[
+            :2
+        ]
     )
     np.testing.assert_allclose(q, X[1, :19], atol=1e-8)
     np.testing.assert_allclose(v, X[1, 19:], atol=1e-6)
     rng = np.random.default_rng(4)
     q, v = X[0, :19], rng.normal(size=18)
     after = [
-        np.array(x).ravel() for x in whole.references(q, v, [0, 0, 0], plan, 0.0, t, whole.z0)[:2]
+        np.array(x).ravel()
+        for x in whole.references(q, v, [0, 0, 0], FORCE, plan, 0.0, t, whole.z0)[:2]
     ]
     on = np.array(GAIT.on_ground(t + H / 2)).ravel()
     speeds = [
@@ -123,7 +129,8 @@ def test_the_default_cost_has_no_unit_of_length():
         root = scale**0.5
         v = np.zeros(18)
         v[:3] = velocity * root
-        _, _, ref, _ = whole.references(q0, v, [0, 0, 0], whole.u0, 0.0, 0.3 * root, whole.z0)
+        acting = (whole.u0, 0.0, 0.3 * root, whole.z0)
+        _, _, ref, _ = whole.references(q0, v, [0, 0, 0], STILL, *acting)
         z = whole.plan.controller.z0
         for _ in range(3):
             sol = whole.plan.function(q=q0, v=v, ref=ref, z=z)

@@ -1,6 +1,6 @@
 """Observer of the force that the model lacks, from the motion that it did not expect."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import casadi as ca
@@ -14,7 +14,7 @@ from mbcasadi.control.tick.part import Bound, Outcome, Part
 from mbcasadi.errors import ProblemError
 from mbcasadi.qp.kkt_residuals import length
 from mbcasadi.shapes import require_positive
-from mbcasadi.system.coordinates import rates
+from mbcasadi.system.coordinates import generalised_forces, rates
 
 LARGEST_GAIN = 0.5
 """Largest `γ (2 delay + 3)`. The estimate is unstable from `γ = 2 sin(π/(4 delay + 6))` on, for the
@@ -91,6 +91,7 @@ class DisturbanceObserver(Part):
         return Bound(
             NAME,
             memory=(*names, "observed_ticks"),
+            outputs=(replace(generalised_forces(design.system), name="disturbance"),),
             forces=lambda now: now.pushed(learned_force(now)),
             carry=lambda now: {"memory": now.memory[NAME], "v": now.v, "M": now.M},
             remember=remember,
