@@ -82,8 +82,8 @@ def planner_fun(
     slow, fast = periods
     since = inputs["t"] - slow * ca.floor(inputs["t"] / slow + 0.25 * fast / slow)
     planned = ca.Function.if_else("at_plans", references, _kept(references))
-    asked = planned(since < fast / 2, *(inputs[names[key]] for key in names))
-    asked = dict(zip(references.name_out(), asked, strict=True))
+    found = planned.call([since < fast / 2, *(inputs[name] for name in names.values())])
+    asked = dict(zip(references.name_out(), found, strict=True))
     followed = follow(plan=inputs["u"], age=inputs["age"], t=inputs["t"])
     outputs = {key: followed[key] for key in follow.name_out()}
     outputs |= {"outer_q": asked["first_q"], "outer_v": asked["first_v"], "outer_ref": asked["ref"]}
