@@ -9,6 +9,7 @@ from scipy.spatial.transform import Rotation
 import mbcasadi as mb
 from mbcasadi.control import FrameTask, InverseDynamicsQP
 from mbcasadi.mpc import (
+    Gait,
     SwingParameters,
     TouchDown,
     single_rigid_body,
@@ -32,11 +33,12 @@ SWINGS = {
     "touch-down": SwingParameters(touch_down=TouchDown()),
 }
 ROBOTS = {
-    "A1": ("men__unitree_a1__a1", "trunk"),
-    "Go1": ("men__unitree_go1__go1", "trunk"),
-    "Go2": ("men__unitree_go2__go2", "base"),
-    "ANYmal C": ("men__anybotics_anymal_c__anymal_c", "base"),
+    "A1": "men__unitree_a1__a1",
+    "Go1": "men__unitree_go1__go1",
+    "Go2": "men__unitree_go2__go2",
+    "ANYmal C": "men__anybotics_anymal_c__anymal_c",
 }
+SPOT = {"Spot": "men__boston_dynamics_spot__spot"}
 POSE_OF = {"ANYmal C": "men__anybotics_anymal_c__anymal_c_mjx"}
 """A model of the same joints whose keyframe is the pose of a robot that has none."""
 
@@ -60,8 +62,7 @@ class Trot:
 
 def model_on_floor(name: str) -> tuple[mujoco.MjSpec, Array]:
     """Return a robot on a floor with sites in the balls of its feet, and its pose."""
-    file, _ = ROBOTS[name]
-    spec = mujoco.MjSpec.from_file(str(models.path(file)))
+    spec = mujoco.MjSpec.from_file(str(models.path((ROBOTS | SPOT)[name])))
     plane = mujoco.mjtGeom.mjGEOM_PLANE
     spec.worldbody.add_geom(
         name=FLOOR, type=plane, size=[0, 0, 1], condim=3, contype=1, conaffinity=1
@@ -82,16 +83,17 @@ def model_on_floor(name: str) -> tuple[mujoco.MjSpec, Array]:
     return spec, q0
 
 
-def trots(name: str) -> Trot:
-    """Return a trotting robot."""
-    model, q0 = model_on_floor(name)
-    system = mb.read_mjcf(model)
-    feet = [mb.Contact(f"foot{k}", friction=0.6, sides=4) for k in range(4)]
+def rigid_body(
+    system: mb.System, feet: list[mb.Contact], q0: Array, gait: Gait
+) -> tuple[InverseDynamicsQP, object, dict[str, object]]:
+    """Return inverse dynamics, the MPC of a rigid body above it, and what connects them by name."""
     mass = sum(body.mass for body in system.tree.bodies)
     lighter = (NOMINAL / mass) ** 2
     body = single_rigid_body(system, feet, q0)
     mpc = single_rigid_body_mpc(body, HORIZON, STATE, MPC_FORCE * lighter, period=SLOW)
-    tasks = [FrameTask(ROBOTS[name][1], kind="body", name="trunk", kp=STIFF, kd=DAMPED)]
+    base = next(k for k, joint in enumerate(system.tree.joints) if joint.kind == "free")
+    trunk = next(body.name for body in system.tree.bodies if base in body.joints)
+    tasks = [FrameTask(trunk, kind="body", name="trunk", kp=STIFF, kd=DAMPED)]
     tasks += [FrameTask(foot.frame, orientation="", kp=400.0) for foot in feet]
     law = InverseDynamicsQP(
         system,
@@ -104,9 +106,18 @@ def trots(name: str) -> Trot:
         delay=1,
     )
     planners = {
-        key: walking_planner(law, mpc, GAIT, q0, stepping=swing) for key, swing in SWINGS.items()
+        key: walking_planner(law, mpc, gait, q0, stepping=swing) for key, swing in SWINGS.items()
     }
-    return Trot(law, mpc, planners, model, q0, mass)
+    return law, mpc, planners
+
+
+def trots(name: str) -> Trot:
+    """Return a trotting robot."""
+    model, q0 = model_on_floor(name)
+    system = mb.read_mjcf(model)
+    feet = [mb.Contact(f"foot{k}", friction=0.6, sides=4) for k in range(4)]
+    mass = sum(body.mass for body in system.tree.bodies)
+    return Trot(*rigid_body(system, feet, q0, GAIT), model, q0, mass)
 
 
 def lean(recording: Recording) -> float:

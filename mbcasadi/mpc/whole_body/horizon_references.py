@@ -8,7 +8,8 @@ At a sample that is τ ahead, a foot that swings is on its way from where it lef
     b(τ) = b + ∫ v_d + T_d (1 - e^{-τ / T_d}) (v - v_d):
 
 below its hip r beside the base b where that will be when it lands, at τ_L, ahead by half a stance
-T of the desired speed; an excess of speed decays with T_d. All is in axes of the ground.
+T of the desired speed; an excess of speed decays with T_d. All is in axes of the ground,
+whose height is where feet stood last.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +46,8 @@ from mbcasadi.system import System
 class Base(NamedTuple):
     """The free body at a tick, in axes of the ground: (3,) place, (2,) velocity, yaw, its goal.
 
-    `goal` is (x, y, yaw); `desired` (2,) and `spin` are the command.
+    `goal` is (x, y, yaw); `desired` (2,) and `spin` are the command; `heights` (nc,) of the ground
+    are those at which the feet stand, or stood last.
     """
 
     place: ca.SX
@@ -54,6 +56,7 @@ class Base(NamedTuple):
     goal: ca.SX
     desired: ca.SX
     spin: ca.SX
+    heights: ca.SX
 
 
 @dataclass(frozen=True)
@@ -123,11 +126,11 @@ class HorizonReferences:
         }
         inputs = {key: ca.SX.sym(key, n) for key, n in (sizes | {"z": self.z0.size}).items()}
         t, z = inputs["t"], inputs["z"]
-        base = self._base(inputs)
         places = self.feet(inputs["q"])
         remembered = ca.vertsplit(z[: places.numel()], 3)
         on = ca.SX(self.gait.on_ground(t))
         lifts = ca.horzcat(*lift_places(on, ca.horzsplit(places), remembered))
+        base = self._base(inputs, lifts[2, :].T)
         first, N, h = self.delay, self.ocp.horizon, self.ocp.period
         given = {DISTURBANCE: inputs[DISTURBANCE]}
         samples = [
@@ -153,7 +156,7 @@ class HorizonReferences:
         R = ca.vertcat(*(ca.horzcat(*row) for row in rotation((w, x, y, z))))
         return to_ground(self.ground, q[place : place + 3]), to_ground(self.ground, R)
 
-    def _base(self, inputs: Mapping[str, ca.SX]) -> Base:
+    def _base(self, inputs: Mapping[str, ca.SX], heights: ca.SX) -> Base:
         joint, z = trunk_joint(self.system), inputs["z"]
         place, R = self._base_pose(inputs["q"])
         velocity = to_ground(self.ground, inputs["v"][joint.dof : joint.dof + 3])
@@ -161,7 +164,7 @@ class HorizonReferences:
         goal = goal_near(ca.vertcat(place[:2], yaw), z[-3:], self.stepping.max_drift)
         walks = inputs["t"] >= self.gait.start
         desired, spin = walks * inputs["command"][:2], walks * inputs["command"][2]
-        return Base(place, velocity[:2], yaw, goal, desired, spin)
+        return Base(place, velocity[:2], yaw, goal, desired, spin, heights)
 
     def _goal_after(self, base: Base, ahead: float | ca.SX) -> ca.SX:
         """Return the goal (x, y, yaw) after a time, s."""
@@ -180,8 +183,7 @@ class HorizonReferences:
         step = half_stance * desired + self.stepping.feedback * left * excess
         step *= ca.fmin(1, self.stepping.reach / ca.fmax(ca.norm_2(step), 1e-9))
         place = base.place[:2] + way + self.decay * (1 - left) * excess + hip + step
-        height = self.stance[0][2, i] - self.stepping.ground_penetration
-        return ca.vertcat(place, height)
+        return ca.vertcat(place, base.heights[i] - self.stepping.ground_penetration)
 
     def _sample(
         self,
@@ -235,7 +237,9 @@ class HorizonReferences:
         joint, (_, origin, yaw0) = trunk_joint(self.system), self.stance
         place, dof = joint.qpos, joint.dof
         q, v = ca.SX(ca.DM(self.q0)), ca.SX.zeros(self.system.nv)
-        q[place : place + 3] = to_world(self.ground, ca.vertcat(goal[:2], float(origin[2])))
+        over_feet = float(origin[2] - self.stance[0][2].mean())
+        height = ca.sum1(base.heights) / base.heights.numel() + over_feet
+        q[place : place + 3] = to_world(self.ground, ca.vertcat(goal[:2], height))
         half = (goal[2] - yaw0) / 2
         turn = ca.vertcat(ca.cos(half), ca.sin(half) * ca.DM(self.ground[:, 2]))
         q[place + 3 : place + 7] = product(turn, q[place + 3 : place + 7])

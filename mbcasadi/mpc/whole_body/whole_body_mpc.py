@@ -59,7 +59,7 @@ FOLLOWED_FORCE = 14.0
 EXCESS_DECAY = 1.2
 """Time in which an excess of speed is taken to decay, by √(height of the base / g)."""
 
-LEARNING = 1.0
+LEARNING = 0.3
 """Bandwidth of the disturbance observer, times √(height of the base / g)."""
 
 TICKS = 10
@@ -205,8 +205,10 @@ def _default_stepping(height: float, time: float) -> SwingParameters:
         height: of the base over its feet, m.
         time: √(height / g), s.
     """
-    swing, reach, drift = (share * height for share in (0.2, 0.6, 0.4))
-    return SwingParameters(height=swing, feedback=0.6 * time, reach=reach, max_drift=drift)
+    swing, reach, drift, depth = (share * height for share in (0.2, 0.6, 0.4, 0.02))
+    return SwingParameters(
+        height=swing, feedback=0.6 * time, reach=reach, max_drift=drift, ground_penetration=depth
+    )
 
 
 def _default_law(

@@ -1,0 +1,197 @@
+"""Table of quadrupeds that walk by MPC of the whole body, and by MPC of a rigid body beside it.
+
+Generated C in MuJoCo: mass +10 %, controls one tick late, plans one plan late, stock actuators.
+
+cd tests && python -m robots.whole_body [--models FOLDER] [own | go2 | a1 | anymal | spot]
+"""
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import mujoco
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+import mbcasadi as mb
+from mbcasadi import mpc
+from mbcasadi.control import InverseDynamicsQP
+from mbcasadi.validation import (
+    OuterLaw,
+    Recording,
+    ScenarioOptions,
+    compile_controller,
+    outer_law,
+)
+from robots import models, trots
+from robots.ground import Array, Ground
+
+HORIZON, PERIOD = 20, 0.02  # samples, s
+PUSH, LASTS, IMPULSE = 3.0, 0.1, 1.0  # s, s, N s/kg
+FULL = 2.0  # s, from when on the command is full
+FALLEN = 0.6  # of the height at the start
+TROT, BOUND = (
+    mpc.trot(0.4, duty=0.55, start=0.3),
+    mpc.Gait(0.4, 0.6, (0.0, 0.0, 0.5, 0.5), start=0.3),
+)
+GROUNDS = {
+    "level": Ground(),
+    "friction 0.4": Ground(friction=0.4),
+    "slope 15°": Ground(slope=-np.deg2rad(15.0)),
+}
+ROBOTS = {
+    "own": "own quadruped",
+    "go2": "Go2",
+    "a1": "A1",
+    "anymal": "ANYmal C",
+    "spot": "Spot",
+}
+
+
+class Walker(NamedTuple):
+    """A robot on a ground: its model, where it stands, its feet."""
+
+    model: mujoco.MjSpec
+    system: mb.System
+    q0: Array
+    feet: list[mb.Contact]
+    mass: float
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a robot has to do.
+
+    Attributes:
+        name: for the table.
+        speed: m/s.
+        duration: s.
+        turn: rad/s, from 10 s to 18 s.
+        push: N s/kg to its left.
+    """
+
+    name: str
+    speed: float
+    duration: float
+    turn: float = 0.0
+    push: float = 0.0
+
+    def command(self, t: float) -> Array:
+        """Return the command (vx, vy, turn) at t, s."""
+        speed = self.speed * np.clip((t - 0.5) / (FULL - 0.5), 0, 1)
+        return np.array([speed, 0.0, self.turn * (10 <= t < 18)])
+
+
+def walker(key: str, ground: Ground) -> Walker:
+    """Return a robot that stands on a ground."""
+    if key == "own":
+        spec = mujoco.MjSpec.from_file(str(mb.models.path("quadruped")))
+        names = ["FL", "FR", "RL", "RR"]
+        level = np.array(mb.read_mjcf(spec).tree.keyframes["stand"], dtype=float)
+    else:
+        spec, level = trots.model_on_floor(ROBOTS[key])
+        names = [f"foot{k}" for k in range(4)]
+    for geom in spec.geoms:
+        if geom.type == mujoco.mjtGeom.mjGEOM_PLANE:
+            geom.quat = ground.quaternion
+        if ground.friction is not None:
+            geom.friction[0] = ground.friction
+    turn, q0 = Rotation.from_matrix(ground.rotation), level.copy()
+    q0[:3] = turn.apply(level[:3])
+    q0[3:7] = (turn * Rotation.from_quat(level[3:7], scalar_first=True)).as_quat(scalar_first=True)
+    system, up = mb.read_mjcf(spec), tuple(ground.rotation[:, 2])
+    friction = 0.6 if ground.friction is None else ground.friction
+    feet = [mb.Contact(name, friction=friction, normal=up, sides=4) for name in names]
+    return Walker(spec, system, q0, feet, sum(body.mass for body in system.tree.bodies))
+
+
+@contextmanager
+def whole_body(robot: Walker, gait: mpc.Gait) -> Iterator[tuple[InverseDynamicsQP, OuterLaw]]:
+    """Yield inverse dynamics that follows plans of the whole body, both as C."""
+    whole = mpc.whole_body_mpc(robot.system, HORIZON, PERIOD, robot.feet, gait=gait, q0=robot.q0)
+    with compile_controller(whole.law) as law, outer_law(whole.plan, whole, np.zeros(3)) as outer:
+        yield law, outer
+
+
+@contextmanager
+def rigid_body(robot: Walker, gait: mpc.Gait) -> Iterator[tuple[InverseDynamicsQP, OuterLaw]]:
+    """Yield inverse dynamics that follows plans of a rigid body, both as C."""
+    below, above, planners = trots.rigid_body(robot.system, robot.feet, robot.q0, gait)
+    with (
+        compile_controller(below) as law,
+        outer_law(above, planners["touch-down"], np.zeros(3)) as outer,
+    ):
+        yield law, outer
+
+
+PLANNERS = {"whole body": whole_body, "rigid body": rigid_body}
+
+
+def run(robot: Walker, task: Task, loop: tuple[InverseDynamicsQP, OuterLaw]) -> str:
+    """Return what became of a task, as cells of the table."""
+    law, outer = loop
+    side = np.eye(robot.system.nv)[1] * robot.mass * task.push / LASTS
+    outer.command = task.command
+    report = mb.validate(
+        law, robot.model, task.duration, q0=robot.q0, perturb={"mass": 0.1}, delay=1,
+        disturbance=lambda t: side * (PUSH <= t < PUSH + LASTS),
+        scenario=ScenarioOptions(outer=outer),
+    )  # fmt: skip
+    recording, status = report.runs[0].recording, np.ravel(outer.record["status"])
+    return figures(recording, robot, task) + f" | {np.mean(status <= 1):.1%}"
+
+
+def figures(recording: Recording, robot: Walker, task: Task) -> str:
+    """Return speed and turn beside the command, the largest lean, and whether it fell."""
+    t, q, v = recording.t, recording.q, recording.v
+    up = Rotation.from_quat(robot.q0[3:7], scalar_first=True)
+    attitude = (up.inv() * Rotation.from_quat(q[:, 3:7], scalar_first=True)).as_euler("ZYX")
+    places, rates = up.inv().apply(q[:, :3]), up.inv().apply(v[:, :3])
+    low = np.flatnonzero(places[:, 2] < FALLEN * places[0, 2])
+    if low.size or recording.events:
+        return f"fell after {t[low[0] if low.size else -1]:.1f} s | | "
+    ahead = np.cos(attitude[:, 0]) * rates[:, 0] + np.sin(attitude[:, 0]) * rates[:, 1]
+    full, turning = t > max(FULL + 1, t[-1] - 10), (t > 11) & (t < 18)
+    speed, lean = ahead[full].mean(), 1e3 * np.abs(attitude[t > FULL, 1:]).max()
+    yaw = np.unwrap(attitude[:, 0])
+    turn = f"{np.ptp(yaw[turning]) / 7:.3f}" if task.turn else ""
+    return f"{speed:.3f} | {turn} | {lean:.0f}"
+
+
+def rows(key: str) -> Iterator[str]:
+    """Yield the lines of a robot."""
+    for condition, ground in GROUNDS.items():
+        robot = walker(key, ground)
+        gaits = {"trot": TROT, "bound": BOUND} if condition == "level" else {"trot": TROT}
+        for name, gait in gaits.items():
+            tasks = [Task(name, 1.0, 10.0)]
+            if condition == "level" and name == "trot":
+                tasks = [Task("trot and turn", 1.0, 30.0, turn=0.5)]
+                tasks += [
+                    Task(f"trot, pushed {push:+.0f} N s/kg", 1.0, 8.0, push=push)
+                    for push in (1.0, -1.0)
+                ]
+            for planner, make in PLANNERS.items():
+                with make(robot, gait) as loop:
+                    for task in tasks:
+                        cells = run(robot, task, loop)
+                        yield f"| {ROBOTS[key]} | {task.name} | {condition} | {planner} | {cells} |"
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="robots.whole_body", description=__doc__)
+    parser.add_argument("robots", nargs="*", choices=[*ROBOTS], default=[], help="all by default")
+    models.add_argument(parser)
+    chosen = parser.parse_args().robots or ROBOTS
+    print("| robot | task | ground | planner | m/s | rad/s | leans, mrad | plans solved |")
+    print("|---|---|---|---|---|---|---|---|")
+    for key in chosen:
+        for row in rows(key):
+            print(row, flush=True)
+
+
+if __name__ == "__main__":
+    main()
