@@ -28,6 +28,7 @@ from mbcasadi.mpc.ocp.collocation import collocation_guess, direct_collocation
 from mbcasadi.mpc.ocp.contact_cones import ContactCones
 from mbcasadi.mpc.ocp.contact_schedule import ContactSchedule
 from mbcasadi.mpc.ocp.cost import Cost
+from mbcasadi.mpc.ocp.disturbance import Disturbance
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import OcpSolution, initial_guess
@@ -69,6 +70,7 @@ __all__ = [
     "ContactCones",
     "ContactSchedule",
     "ControlRate",
+    "Disturbance",
     "Cost",
     "DynamicsOptions",
     "Gait",

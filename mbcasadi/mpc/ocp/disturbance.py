@@ -1,0 +1,43 @@
+"""A force that the model lacks, in the motion of all samples: a load, wind, an actuator that is weak.
+
+    M a + h = f + d + Aᵀ lam
+
+It is the slice `disturbance` of p, (nv,), in N and N m, of each sample.
+"""
+
+from dataclasses import dataclass
+from typing import final
+
+from mbcasadi.control.tasks.task import Slot
+from mbcasadi.mpc.ocp.stage import DISTURBANCE, Stage
+from mbcasadi.mpc.ocp.stage_part import StagePart, StageTerms
+from mbcasadi.system import System
+from mbcasadi.system.coordinates import rates
+
+
+@final
+@dataclass(frozen=True)
+class Disturbance(StagePart):
+    """A generalised force d on top of the actuators' in the planned motion, zero by default.
+
+    `real_time_iteration(ocp, observer=)` learns it from the motion; otherwise it is given with p.
+    """
+
+    @property
+    def disturbs(self) -> bool:
+        """It adds a force."""
+        return True
+
+    def slots(self, system: System) -> tuple[Slot, ...]:
+        """Return the slice of the force."""
+        names = rates(system).components
+        return (Slot(DISTURBANCE, names, tuple(_unit_of_force(u) for u in rates(system).units)),)
+
+    def terms(self, stage: Stage) -> StageTerms:  # noqa: ARG002  # the motion has it
+        """Return nothing: the force is part of the motion."""
+        return StageTerms()
+
+
+def _unit_of_force(rate: str) -> str:
+    """Return the unit of the force along a coordinate whose rate has this unit."""
+    return {"m/s": "N", "rad/s": "N m"}.get(rate, "")
