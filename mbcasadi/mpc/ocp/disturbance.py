@@ -1,4 +1,4 @@
-"""A force that the model lacks, in the motion of all samples: a load, wind, an actuator that is weak.
+"""A force that the model lacks, in the motion of all samples: a load, wind, a weak actuator.
 
     M a + h = f + d + Aᵀ lam
 

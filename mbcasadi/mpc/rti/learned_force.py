@@ -3,10 +3,10 @@
     v̂_{k+1} = v after one step from the measured state, under the control that acts and d_k
     d_{k+1} = d_k + γ M_h (v_{k+1} - v̂_{k+1}) / h,        γ = 1 - exp(-bandwidth h)
 
-with the inertia `M_h` of a step at the measured pose, which holds what springs and servos add. The prediction is
-that of the control which acts, so that a delay makes the estimate no slower. Constraint forces need
-no sensor: the prediction obeys the rows. d and its changes are at most what actuators and gravity
-can give, in the metric of the inertia, so that an impact does not drive them away.
+with the inertia `M_h` of a step at the measured pose, which holds what springs and servos add. The
+prediction is that of the control which acts, so that a delay makes the estimate no slower.
+Constraint forces need no sensor: the prediction obeys the rows. d and its changes are at most what
+actuators and gravity can give, in the metric of the inertia: an impact does not drive them away.
 """
 
 from dataclasses import dataclass
