@@ -90,10 +90,10 @@ class GuessMemory:
         return self.resting.size
 
     @property
-    def sizes(self) -> tuple[int, int, int, int, int, int, int]:
-        """Sizes of X, U, pending controls, count, active set, learned force and safe output."""
+    def sizes(self) -> tuple[int, int, int, int, int, int]:
+        """Sizes of X, U, pending controls, count, active set, learned force with safe output."""
         ocp, N = self.ocp, self.ocp.horizon
-        ends = self.rows, self.force.size, self.hold.safe.size
+        ends = self.rows, self.force.size + self.hold.safe.size
         return ocp.nx * (N + 1), ocp.nu * N, self.width * self.columns, 1, *ends
 
     @property
@@ -112,7 +112,9 @@ class GuessMemory:
         flat = ca.vertsplit(z, np.cumsum([0, *self.sizes]).tolist())
         X, U = ca.reshape(flat[0], ocp.nx, N + 1), ca.reshape(flat[1], ocp.nu, N)
         pending = ca.reshape(flat[2], self.width, self.columns)
-        return MemoryContents(X, U, pending, *flat[3:])
+        held, learned = flat[5], self.force.size
+        parts = ca.vertsplit(held, [0, learned, held.shape[0]]) if learned else [held[:0], held]
+        return MemoryContents(X, U, pending, *flat[3:5], *parts)
 
     def first(self, guess: OcpSolution, pending: Array, is_plan: bool) -> Array:
         """Return z of a guess, with the pending controls (columns, nu).
@@ -204,8 +206,6 @@ class GuessMemory:
             valid: whether its inputs are good.
             u: its control.
         """
-        if not self.force.size:
-            return guess.learned
         q, v, p = inputs["q"], inputs["v"], guess.P[:, 0]
         x, before = self.predict_state(0)(q, v, guess.pending, p), self.force.split(guess.learned)
         d = self.force.updated(before, x, v, p, valid)
