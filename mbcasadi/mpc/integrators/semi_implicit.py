@@ -88,23 +88,30 @@ class SemiImplicitStep:
 
 @takes_parameters
 def motion_fun(system: System, treatment: Treatment, *, disturbed: bool = False) -> ca.Function:
-    """Return (q, v, u, [t], [mask], [disturbance]) → (a, lam), the motion under `B u + f_0 + d`.
+    """Return (q, v, u, [t], [mask], [d]) → (a, lam), the motion under `B u + f_0 + d`.
 
-    Of a system over steps the forces are those at the end. Nothing is clipped.
+    Nothing is clipped. Of a system over steps the forces are those at the end. The force d (nv,)
+    is an input where the motion is `disturbed`.
     """
     s, motion = _symbols(system, disturbed), forward_dynamics(system, treatment=treatment)
-    given = s | {"f": force_fun(system)(s["q"], s["v"], s["u"]) + s.get("disturbance", 0)}
+    given = s | {"f": force_fun(system)(s["q"], s["v"], s["u"]) + s.get("d", 0)}
     found = motion(**{name: given[name] for name in motion.name_in()})
     return ca.Function("motion", [*s.values()], [found["a"], found["lam"]], [*s], ["a", "lam"])
 
 
+def _symbols(system: System, disturbed: bool) -> dict[str, ca.MX]:
+    """Return symbols of q, v, u, [t], [mask], [d]."""
+    d = {"d": ca.MX.sym("d", system.nv)} if disturbed else {}
+    return step_symbols(system, ca.MX) | d
+
+
 def semi_implicit_fun(system: System, period: float, motion: ca.Function) -> ca.Function:
-    """Return (x, u, p) → (x_next) with `x = (q, v)`, `p = ([p], [t], [mask], [disturbance])`.
+    """Return (x, u, p) → (x_next) with `x = (q, v)`, `p = ([p], [t], [mask], [d])`.
 
     Args:
         system: the mechanism.
         period: length of the step, s.
-        motion: (q, v, u, [p], [t], [mask], [disturbance]) → (a, lam).
+        motion: (q, v, u, [p], [t], [mask], [d]) → (a, lam).
     """
     x, u = ca.MX.sym("x", system.nq + system.nv), ca.MX.sym("u", system.nu)
     state = ("q", "v", "u")
@@ -155,24 +162,18 @@ SMALL_ANGLE = 1e-3
 """rad, below which the series of the functions of an angle are exact to rounding."""
 
 
-def _symbols(system: System, disturbed: bool) -> dict[str, ca.MX]:
-    """Return symbols for q, v, u, [t], [mask], [disturbance]."""
-    of_force = {"disturbance": ca.MX.sym("disturbance", system.nv)} if disturbed else {}
-    return step_symbols(system, ca.MX) | of_force
-
-
 @takes_parameters
 def derivatives_fun(
     system: System, treatment: Treatment, *, disturbed: bool = False
 ) -> ca.Function:
-    """Return (q, v, u, [t], [mask], [disturbance]) → (a, lam, their derivatives by tangent, v, u).
+    """Return (q, v, u, [t], [mask], [d]) → (a, lam, and their derivatives by tangent, v, u).
 
     The outputs are `a, lam`, (nv,), (nc,), and `a_q, a_v, a_u, lam_q, lam_v, lam_u`.
     """
     derivatives = forward_dynamics_derivatives(system, treatment=treatment)
     s = _symbols(system, disturbed)
     f, *by_state = _force_derivatives_fun(system)(s["q"], s["v"], s["u"])
-    given = s | {"f": f + s.get("disturbance", 0)}
+    given = s | {"f": f + s.get("d", 0)}
     found = derivatives(**{name: given[name] for name in derivatives.name_in()})
     results = {"a": found["a"], "lam": found["lam"]}
     for key in ("a", "lam"):

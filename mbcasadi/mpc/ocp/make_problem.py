@@ -23,7 +23,6 @@ from mbcasadi.mpc.integrators.step_options import DEFAULT_STEP, StepOptions
 from mbcasadi.mpc.ocp.constraints import penalties_of
 from mbcasadi.mpc.ocp.contact_schedule import ContactSchedule
 from mbcasadi.mpc.ocp.cost import TaskCost
-from mbcasadi.mpc.ocp.disturbance import Disturbance
 from mbcasadi.mpc.ocp.motion_form import motion_form
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import Stage, StageSymbols, slots_of, stage_symbols
@@ -73,8 +72,8 @@ def optimal_control_problem(
               iteration applies such a row from the next sample on. On a manifold, fix independent
               coordinates at the end and not all of q: rows that repeat the loops have no unique
               multipliers;
-            - `Disturbance()`: a force beside those of the model, as data of each sample;
-            - `ContactSchedule(closing=, depth=, not_below=)` of a system with a mask.
+            - `ContactSchedule(closing=, depth=, not_below=)` of a system with a mask;
+            - `Disturbance()`: a force that the model lacks, the slice `disturbance` of p.
         symbols: those of the expressions in parts; see `stage_symbols`.
         step: options of the integrator: `StepOptions(order=, substeps=, newton=, ...)`, or
             `SemiImplicitStep()`.
@@ -86,23 +85,27 @@ def optimal_control_problem(
         ShapeError: a wrong shape, an expression of other symbols.
     """
     N, stepped = require_horizon(horizon), system
-    disturbed = any(isinstance(part, Disturbance) for part in parts)
+    own = _stage_parts(parts, float(period))
+    disturbed = any(part.disturbs for part in own)
+    if disturbed and any(part.has_forces for part in own):
+        raise ProblemError(f"{name}: StageForces has no disturbance; give its law an observer")
     if isinstance(step, SemiImplicitStep):
         stepped = step.system(system, float(period))
         motion = partial(motion_fun, stepped, step.treatment(period), disturbed=disturbed)
         single = semi_implicit_fun(system, period, motion())
     elif disturbed:
-        raise ProblemError(f"{name}: a Disturbance with {step!r}; expected step=SemiImplicitStep()")
+        raise ProblemError(f"{name}: a Disturbance is a force of step=SemiImplicitStep(); give it")
     else:
         motion = partial(motion_fun, system, step.treatment)
         single = discrete_dynamics(system, period, step)
     variables = stage_symbols(system) if symbols is None else symbols
-    own = _stage_parts(parts, float(period))
     of_parts = [slot for part in own for slot in part.slots(system)]
     slots = slots_of(system, any(part.has_setpoint for part in own), of_parts, variables)
     unknowns = [name for part in own for name in part.unknowns(system)]
     has_changes = any(part.has_changes for part in own)
-    stage = Stage(system, slots, variables, has_changes, unknowns, motion, stepped.at_end)
+    stage = Stage(
+        system, slots, variables, has_changes, unknowns, motion, stepped.at_end, disturbed
+    )
     terms = [part.terms(stage) for part in own]
     running = [np.sqrt(period) * r for each in terms for r in each.running]
     running += [r for each in terms for r in each.changes]

@@ -42,6 +42,7 @@ def motion_form(
         rotations=rotations_of(system),
         moved=moved,
         gap=gap,
+        inertia=stage.function("inertia", "M", [ca.vec(stage.inertia())], last=True),
         step=period,
     )
 

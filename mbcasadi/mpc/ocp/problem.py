@@ -47,6 +47,7 @@ class MotionForm:
         rotations: first rate of each.
         moved: (x, deviation) → (x ⊕ deviation).
         gap: (x, y) → (y ⊖ x).
+        inertia: (x, p) → the inertia over a step, springs and servos in it, as a column.
         step: length of a step, s.
     """
 
@@ -58,6 +59,7 @@ class MotionForm:
     rotations: tuple[int, ...]
     moved: ca.Function
     gap: ca.Function
+    inertia: ca.Function
     step: float
 
 

@@ -81,10 +81,10 @@ def stage_symbols(system: System, **parameters: int) -> StageSymbols:
 
 
 OF_SYSTEM = ("physical", "t", "mask")
-"""Slices of p that a system has."""
+"""Slices of p that a step of the system takes, in its order."""
 
-OF_STEP = (*OF_SYSTEM, "disturbance")
-"""Slices of p that a step takes, in its order."""
+DISTURBANCE = "disturbance"
+"""Slice of p behind them, of a problem with the part `Disturbance`."""
 
 
 class Stage:
@@ -92,8 +92,8 @@ class Stage:
 
     x holds the last control where `has_rates`; `further` are unknowns behind u. `system` has the
     model's numbers for its parameters; `members` are those of the system that carries its
-    parameters behind q, of `variables.carried_q`. `motion` is (q, v, u, [t], [mask]) → (a, lam),
-    `at_end` what it adds over a step.
+    parameters behind q, of `variables.carried_q`. `motion` is (q, v, u, [t], [mask], [d]) →
+    (a, lam), `at_end` what it adds over a step, `disturbed` whether it has the input d.
     """
 
     def __init__(
@@ -105,7 +105,9 @@ class Stage:
         further: Sequence[str] = (),
         motion: Callable[[], ca.Function] | None = None,
         at_end: EndOfStep | None = None,
+        disturbed: bool = False,
     ) -> None:
+        self.disturbed = disturbed
         self.system, self.slots, self.variables = system.at(), slots, variables
         self.members, self._motion, self._at_end = system.carried, motion, at_end
         self.further = ca.SX.sym("further", len(further))
@@ -163,6 +165,12 @@ class Stage:
             return ca.SX(system.nu, 1), ca.SX(system.nv, 1)
         return actuator_change(system, at.carried_q, (at.v, at.a), self._at_end.length)
 
+    def inertia(self) -> ca.SX:
+        """Return the inertia (nv, nv), with what springs and servos add to it over a step."""
+        q, v = self.variables.carried_q, self.variables.v
+        M = ca.SX(self.members.mass_matrix(q))
+        return ca.densify(M if self._at_end is None else M + self._at_end.inertia(q, v))
+
     def needs_motion(self, expressions: Sequence[ca.SX]) -> bool:
         """Return whether expressions are of accelerations or multipliers."""
         motion = ca.vertcat(self.variables.a, self.variables.lam)
@@ -185,9 +193,9 @@ class Stage:
         return ca.Function(name, [x, u, p], [value], ["x", "u", "p"], [output])
 
     def motion_inputs(self, x: ca.MX, u: ca.MX, p: ca.MX, motion: ca.Function) -> list[ca.MX]:
-        """Return the inputs of (q, v, u, [p], [t], [mask], [disturbance]) at a sample."""
+        """Return the inputs of (q, v, u, [p], [t], [mask]) at a sample."""
         nq, nv, places = self.system.nq, self.system.nv, slot_slices(self.slots)
-        named = {"physical": "p"}
+        named = {"physical": "p", DISTURBANCE: "d"}
         given = {named.get(name, name): p[place, 0] for name, place in places.items()}
         given |= {"q": x[:nq, 0], "v": x[nq : nq + nv, 0], "u": u[: self.system.nu, 0]}
         return [given[name] for name in motion.name_in()]
@@ -198,7 +206,8 @@ class Stage:
         x, u = ca.MX.sym("x", nx + n_last), ca.MX.sym("u", step.size1_in("u"))
         places = slot_slices(self.slots)
         p = ca.MX.sym("p", sum(slot.size for slot in self.slots))
-        inputs = [p[places[key]] for key in OF_STEP if key in places]
+        taken = (*OF_SYSTEM, DISTURBANCE)[: None if self.disturbed else -1]
+        inputs = [p[places[key]] for key in taken if key in places]
         x_next = step(x[:nx], u, ca.vertcat(ca.MX(0, 1), *inputs))
         x_next = ca.vertcat(x_next, u) if n_last else x_next
         return ca.Function("dynamics", [x, u, p], [x_next], ["x", "u", "p"], ["x_next"])

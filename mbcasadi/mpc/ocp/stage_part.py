@@ -71,6 +71,11 @@ class StagePart(ABC):
         """Whether it states the motion and the ranges of actuators by unknowns of its own."""
         return False
 
+    @property
+    def disturbs(self) -> bool:
+        """Whether it adds a force to the motion, the slice `disturbance` of p."""
+        return False
+
     def slots(self, system: System) -> tuple[Slot, ...]:  # noqa: ARG002  # of a part that has some
         """Return slices of p that it reads, beside those of the setpoint and the mechanism."""
         return ()

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.control.inverse_dynamics.parts.observer import DisturbanceObserver
 from mbcasadi.control.safe_output.mechanism_hold import (
     Hold,
     hold_of_controls,
@@ -27,6 +28,7 @@ from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import OcpSolution, rollout
 from mbcasadi.mpc.rti.condensed_stages import CondensedStages
 from mbcasadi.mpc.rti.iteration import RealTimeIteration, first_memory, require_guess
+from mbcasadi.mpc.rti.learned_force import LearnedForce, learned_force
 from mbcasadi.mpc.rti.linearise import linearised
 from mbcasadi.mpc.rti.memory import GuessMemory, memory_of
 from mbcasadi.mpc.rti.stages import RtiStages
@@ -59,6 +61,7 @@ def real_time_iteration(
     shift: bool = True,
     tolerance: float = 1e-6,
     solver: str = "daqp",
+    observer: DisturbanceObserver | None = None,
     name: str = "real_time_iteration",
 ) -> RealTimeIteration:
     """Return the controller of a problem, with all its rows.
@@ -85,10 +88,13 @@ def real_time_iteration(
             the states as unknowns: C of recursions in loops over the horizon, whose text and memory
             do not grow with the square of it, for large mechanisms and long horizons; in Python
             the sparse plugin piqp.
+        observer: with its bandwidth the iteration learns the force that the model lacks, and plans
+            with it: what its first step did not predict. It is added to the `disturbance` of a
+            problem with the part `Disturbance`. A delay makes it no slower.
         name: a C identifier.
 
     Raises:
-        ProblemError: an invalid number, or a control without cost.
+        ProblemError: an invalid number, a control without cost, an observer without a disturbance.
         ShapeError: a guess of another problem, or a wrong number of pending controls.
         SolverError: the solver is not available.
     """
@@ -108,9 +114,11 @@ def real_time_iteration(
     require_guess(ocp, first)
     _require_stable(ocp, first)
 
+    learned = LearnedForce() if observer is None else learned_force(ocp, observer.bandwidth)
+
     def start(resting: Array) -> tuple[GuessMemory, Array]:
         """Return the layout of z, and the first one."""
-        memory = memory_of(ocp, resting, int(delay), _hold_of(ocp, first))
+        memory = memory_of(ocp, resting, int(delay), _hold_of(ocp, first), learned)
         return memory, first_memory(memory, first, pending, is_plan=guess is not None)
 
     problem: RtiStages
@@ -227,6 +235,7 @@ def _signals(problem: RtiStages) -> dict[str, Signal]:
     z += [f"pending.{name}[{k}]" for k in range(-memory.columns, 0) for name in stored]
     z += ["unsolved"]
     z += [f"active.{name}" for name in problem.row_names]
+    z += memory.force.components
     z += [f"safe.{name}" for name in memory.hold.safe.components]
     nq, nv = ocp.state.numel_in("q"), ocp.state.numel_in("v")
     short_names = [name.split(".", 1)[-1] for name in x]

@@ -1,6 +1,7 @@
 """The memory of a real-time iteration, and its state at the beginning of a tick.
 
-    z = (x_0..x_N, u_0..u_{N-1}, pending, unsolved, active set, what the safe output remembers)
+    z = (x_0..x_N, u_0..u_{N-1}, pending, unsolved, active set, learned force,
+         what the safe output remembers)
 
 Sample 0 is the moment at which the tick's control acts. `pending` holds one column for each pending
 control, newest last, with those parameters that the dynamics read, except times, which are
@@ -10,7 +11,8 @@ measured state is predicted with the pending controls,
     x_0 = F(... F(x(q, v), u_{-d}, p_{-d}) ..., u_{-1}, p_{-1}).
 
 Every input may be NaN or huge: then the guess replaces the state, the nominal parameters replace
-the given ones, and the first guess replaces z.
+the given ones, and the first guess replaces z. A disturbance is that of the moment at which u acts,
+and the learned force is added to it at all samples.
 """
 
 from dataclasses import dataclass
@@ -24,6 +26,8 @@ from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import OcpSolution
+from mbcasadi.mpc.ocp.stage import DISTURBANCE
+from mbcasadi.mpc.rti.learned_force import LearnedForce
 from mbcasadi.qp.input_guard import is_bounded, state_validity
 from mbcasadi.short_text import summarised
 from mbcasadi.system.coordinates import state_sizes
@@ -38,6 +42,7 @@ class MemoryContents(NamedTuple, Generic[Sym]):
     pending: Sym
     unsolved: Sym
     active: Sym
+    learned: Sym
     held: Sym
 
 
@@ -52,6 +57,7 @@ class Guess(NamedTuple):
     pending: ca.MX
     unsolved: ca.MX
     active: ca.MX
+    learned: ca.MX
     held: ca.MX
     P: ca.MX
     ref_is_finite: ca.MX
@@ -68,6 +74,7 @@ class GuessMemory:
         delay: ticks between measurement and action.
         read: rows of p that the dynamics read, stored over the delay.
         hold: the safe output.
+        force: how a force that the model lacks is learned.
     """
 
     ocp: OptimalControlProblem
@@ -75,6 +82,7 @@ class GuessMemory:
     delay: int
     read: tuple[int, ...]
     hold: Hold
+    force: LearnedForce
 
     @property
     def rows(self) -> int:
@@ -83,10 +91,10 @@ class GuessMemory:
 
     @property
     def sizes(self) -> tuple[int, int, int, int, int, int]:
-        """Sizes of X, U, pending controls, the count, the active set and the safe output."""
+        """Sizes of X, U, pending controls, count, active set, learned force with safe output."""
         ocp, N = self.ocp, self.ocp.horizon
-        held = self.hold.safe.size
-        return ocp.nx * (N + 1), ocp.nu * N, self.width * self.columns, 1, self.rows, held
+        ends = self.rows, self.force.size + self.hold.safe.size
+        return ocp.nx * (N + 1), ocp.nu * N, self.width * self.columns, 1, *ends
 
     @property
     def columns(self) -> int:
@@ -104,7 +112,9 @@ class GuessMemory:
         flat = ca.vertsplit(z, np.cumsum([0, *self.sizes]).tolist())
         X, U = ca.reshape(flat[0], ocp.nx, N + 1), ca.reshape(flat[1], ocp.nu, N)
         pending = ca.reshape(flat[2], self.width, self.columns)
-        return MemoryContents(X, U, pending, *flat[3:])
+        held, learned = flat[5], self.force.size
+        parts = ca.vertsplit(held, [0, learned, held.shape[0]]) if learned else [held[:0], held]
+        return MemoryContents(X, U, pending, *flat[3:5], *parts)
 
     def first(self, guess: OcpSolution, pending: Array, is_plan: bool) -> Array:
         """Return z of a guess, with the pending controls (columns, nu).
@@ -114,24 +124,29 @@ class GuessMemory:
         unsolved = np.array([0.0 if is_plan else self.ocp.horizon])
         before = np.repeat(self.ocp.parameters()[:1], self.columns, axis=0)
         columns = np.hstack([pending, before[:, list(self.read)]])
-        contents = [guess.x, guess.u, columns, unsolved, self.resting, self.hold.safe.z0]
+        contents = [guess.x, guess.u, columns, unsolved, self.resting]
+        contents += [np.zeros(self.force.size), self.hold.safe.z0]
         return np.concatenate([part.ravel() for part in contents])
 
-    def predict_state(self) -> ca.Function:
+    def predict_state(self, ticks: int | None = None) -> ca.Function:
         """Return (q, v, pending, p) → (x0), the state at the moment at which u acts.
 
-        p is that of this moment: times are counted back from it.
+        p is that of this moment: times are counted back from it. With `ticks`, the state after so
+        many of the pending controls.
         """
-        ocp, clock = self.ocp, slot_slices(self.ocp.slots).get("t")
+        ocp, places = self.ocp, slot_slices(self.ocp.slots)
+        clock, disturbance = places.get("t"), places.get(DISTURBANCE)
         q, v = (ca.MX.sym(key, ocp.state.numel_in(key)) for key in ("q", "v"))
         pending, p_0 = ca.MX.sym("pending", self.width, self.columns), ca.MX.sym("p", ocp.np_)
         measurement = [q, v, pending[: ocp.nu, -1]] if ocp.has_rates else [q, v]
         x = ocp.state(*measurement)
-        for k in range(self.delay):
+        for k in range(self.delay if ticks is None else ticks):
             p = ca.MX.zeros(ocp.np_)
             p[list(self.read)] = pending[ocp.nu :, k]
             if clock is not None:
                 p[clock] = p_0[clock] - (self.delay - k) * ocp.period
+            if disturbance is not None:
+                p[disturbance] = p_0[disturbance]
             x = ocp.dynamics(x, pending[: ocp.nu, k], p)
         names = ["q", "v", "pending", "p"]
         return ca.Function("predict_state", [q, v, pending, p_0], [x], names, ["x0"])
@@ -149,7 +164,11 @@ class GuessMemory:
         contents = self.split(ca.if_else(is_bounded(inputs["z"]), inputs["z"], ca.DM(z0)))
         is_finite = ca.logic_and(is_bounded(inputs["ref"]), self.is_physical(inputs["ref"]))
         p = ca.if_else(is_finite, inputs["ref"], ca.DM(ocp.parameters().ravel()))
-        return Guess(*contents, ca.reshape(p, ocp.np_, ocp.horizon + 1), is_finite)
+        P = ca.reshape(p, ocp.np_, ocp.horizon + 1)
+        if self.force.size:
+            place = slot_slices(ocp.slots)[DISTURBANCE]
+            P[place, :] += ca.repmat(self.force.split(contents.learned).d, 1, ocp.horizon + 1)
+        return Guess(*contents, P, is_finite)
 
     def start(self, inputs: dict[str, ca.MX], guess: Guess) -> tuple[ca.MX, ca.MX]:
         """Return x0, the guessed one where the measurement is bad, and whether it is good."""
@@ -176,15 +195,40 @@ class GuessMemory:
         samples = ca.reshape(ref, ocp.np_, ocp.horizon + 1)[place, :]
         return ca.sum2(valid.map(ocp.horizon + 1)(samples)) == ocp.horizon + 1
 
+    def next_learned(self, inputs: dict[str, ca.MX], guess: Guess, valid: ca.MX, u: ca.MX) -> ca.MX:
+        """Return what the next tick remembers of the learned force.
+
+        Args:
+            inputs: of the controller.
+            guess: of this tick.
+            valid: whether its inputs are good.
+            u: its control.
+        """
+        q, v, p = inputs["q"], inputs["v"], guess.P[:, 0]
+        x, before = self.predict_state(0)(q, v, guess.pending, p), self.force.split(guess.learned)
+        d = self.force.updated(before, x, v, p, valid)
+        p[slot_slices(self.ocp.slots)[DISTURBANCE], 0] += d - before.d
+        if self.delay:
+            x_next = self.predict_state(1)(q, v, guess.pending, p)
+        else:
+            x_next = self.ocp.dynamics(x, u, p)
+        expected = x_next[q.shape[0] : q.shape[0] + v.shape[0], 0]
+        valid = ca.logic_and(valid, is_bounded(x_next))
+        return ca.vertcat(d, ca.if_else(valid, expected, 0), valid)
+
     def next_pending(self, guess: Guess, u: ca.MX) -> ca.MX:
         """Return the pending controls of the next tick."""
         newest = ca.vertcat(u, guess.P[list(self.read), 0])
         return ca.horzcat(guess.pending, newest)[:, 1:] if self.columns else guess.pending
 
 
-def memory_of(ocp: OptimalControlProblem, resting: Array, delay: int, hold: Hold) -> GuessMemory:
+def memory_of(
+    ocp: OptimalControlProblem, resting: Array, delay: int, hold: Hold, force: LearnedForce
+) -> GuessMemory:
     """Return the layout of z."""
-    read = set(ocp.dynamics.jac_sparsity(0, ocp.dynamics.index_in("p")).get_col())
-    clock = slot_slices(ocp.slots).get("t", slice(0, 0))
-    stored = sorted(read - set(range(clock.start, clock.stop))) if delay else []
-    return GuessMemory(ocp, resting, delay, tuple(stored), hold)
+    read, places = ocp.dynamics.jac_sparsity(0, ocp.dynamics.index_in("p")), slot_slices(ocp.slots)
+    stored = set(read.get_col()) if delay else set[int]()
+    for name in ("t", DISTURBANCE):
+        place = places.get(name, slice(0, 0))
+        stored -= set(range(place.start, place.stop))
+    return GuessMemory(ocp, resting, delay, tuple(sorted(stored)), hold, force)

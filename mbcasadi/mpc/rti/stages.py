@@ -132,6 +132,8 @@ class RtiStages(ABC):
         free, held = self._safe_step(inputs, guess, plan)
         u = self._control(free, guess)
         pending = self.memory.next_pending(guess, u)
+        if self.memory.force.size:
+            held = ca.vertcat(self.memory.next_learned(inputs, guess, valid, u), held)
         return outputs_of(
             u,
             self._next_memory(plan, pending, active, guess.P, held),

@@ -120,7 +120,7 @@ class Following:
         stepped = self.step.system(self.system, ocp.period)
         motion = motion_fun(stepped, self.step.treatment(ocp.period), disturbed=True)
         known = {"q": x[:nq], "v": x[nq : nq + nv], "u": u[: self.system.nu], "t": time}
-        known["disturbance"] = plan[-nv:]
+        known["d"] = plan[-nv:]
         known["mask"] = mask_of_contacts(self.system, self.contacts, on)
         found = motion(**{key: known[key] for key in motion.name_in()})
         return known["q"], known["v"], found["a"], found["lam"], on

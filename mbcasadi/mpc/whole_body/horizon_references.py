@@ -36,8 +36,8 @@ from mbcasadi.mpc.legged.nominal_stance import feet_of
 from mbcasadi.mpc.legged.planner_equations import goal_near, is_measured
 from mbcasadi.mpc.legged.planner_references import product
 from mbcasadi.mpc.legged.standing_feet import lift_places
-from mbcasadi.mpc.ocp.disturbance import DISTURBANCE
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
+from mbcasadi.mpc.ocp.stage import DISTURBANCE
 from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
 from mbcasadi.spatial import rotation
 from mbcasadi.system import System

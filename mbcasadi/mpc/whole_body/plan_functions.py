@@ -6,7 +6,7 @@ import casadi as ca
 
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.description import Signal
-from mbcasadi.mpc.ocp.disturbance import DISTURBANCE
+from mbcasadi.mpc.ocp.stage import DISTURBANCE
 from mbcasadi.mpc.rti.controller import STAGEWISE
 from mbcasadi.mpc.rti.iteration import RealTimeIteration
 from mbcasadi.mpc.whole_body.following import Following

@@ -62,6 +62,10 @@ EXCESS_DECAY = 1.2
 LEARNING = 0.3
 """Bandwidth of the disturbance observer, times √(height of the base / g)."""
 
+DECAY = 0.01
+"""Share of the distance of a foot from its plane that a step takes back: feet stand where they are,
+on ground of other heights and in soft ground too."""
+
 TICKS = 10
 """Ticks of inverse dynamics in one of the plan, unless its period is given."""
 
@@ -165,7 +169,7 @@ def whole_body_mpc(
     _require_contacts(contacts, gait, inner)
     planned = [replace(c, friction=PLANNED_FRICTION * c.friction) for c in contacts]
     touching = with_contacts(system, planned, pose).with_mask()
-    step = SemiImplicitStep()
+    step = SemiImplicitStep(decay=DECAY)
     ocp = optimal_control_problem(
         touching,
         horizon,

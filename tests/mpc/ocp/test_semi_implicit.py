@@ -159,7 +159,7 @@ def test_a_real_time_iteration_comes_to_the_plan_of_ipopt_and_its_c_too(problem,
 
 def test_a_disturbance_without_a_place_in_the_equations_is_refused(problem):
     system, parts = problem.system, [mpc.Cost(Q=np.ones(2 * problem.system.nv)), mpc.Disturbance()]
-    with pytest.raises(ProblemError, match=r"a Disturbance with StepOptions\(.*expected step=Semi"):
+    with pytest.raises(ProblemError, match=r"a Disturbance is a force of step=SemiImplicitStep"):
         mpc.optimal_control_problem(system, N, T, parts)
 
 
