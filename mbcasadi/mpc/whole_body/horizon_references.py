@@ -35,7 +35,7 @@ from mbcasadi.mpc.legged.nominal_stance import feet_of
 from mbcasadi.mpc.legged.planner_equations import goal_near, is_measured
 from mbcasadi.mpc.legged.planner_references import product
 from mbcasadi.mpc.legged.standing_feet import lift_places
-from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
+from mbcasadi.mpc.ocp.problem import LANDING, Array, OptimalControlProblem
 from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
 from mbcasadi.spatial import rotation
 from mbcasadi.system import System
@@ -122,7 +122,8 @@ class HorizonReferences:
         on = ca.SX(self.gait.on_ground(t))
         lifts = ca.horzcat(*lift_places(on, ca.horzsplit(places), remembered))
         first, N, h = self.delay, self.ocp.horizon, self.ocp.period
-        samples = [self._sample(base, places, lifts, t, (first + k) * h) for k in range(N + 1)]
+        feet = places, lifts
+        samples = [self._sample(base, feet, t, k, (first + k) * h) for k in range(N + 1)]
         z_next = ca.vertcat(ca.vec(lifts), self._goal_after(base, h))
         good = is_measured(self.system, inputs)
         outputs = [ca.vertcat(*samples), ca.if_else(good, z_next, z)]
@@ -173,9 +174,11 @@ class HorizonReferences:
         height = self.stance[0][2, i] - self.stepping.ground_penetration
         return ca.vertcat(place, height)
 
-    def _sample(self, base: Base, places: ca.SX, lifts: ca.SX, t: ca.SX, ahead: float) -> ca.SX:
-        """Return p of a sample."""
-        time = t + ahead
+    def _sample(
+        self, base: Base, now: tuple[ca.SX, ca.SX], t: ca.SX, k: int, ahead: float
+    ) -> ca.SX:
+        """Return p of sample k, a time ahead, s, from where feet are now and where they left."""
+        (places, lifts), time = now, t + ahead
         shares = ca.SX(self.gait.swing_share(time))
         feet, flight = [], self.gait.flight
         for i in range(len(self.contacts)):
@@ -190,10 +193,13 @@ class HorizonReferences:
             )
             feet.append(to_world(self.ground, path.position))
         goal = self._goal_after(base, ahead)
-        on = self.gait.on_ground(time + self.ocp.period / 2)
+        half = self.ocp.period / 2
+        before, on = (ca.SX(self.gait.on_ground(time + side)) for side in (-half, half))
+        lands = on * (1 - before)
         values = self._setpoint(base, goal) | {
             "feet": ca.vertcat(*feet),
-            "mask": mask_of_contacts(self.system, self.contacts, ca.SX(on)),
+            "mask": mask_of_contacts(self.system, self.contacts, on),
+            LANDING: ca.vertcat(lands, (k > 1) * lands),
             "t": time,
         }
         nominal = self.ocp.parameters()[0]

@@ -29,6 +29,7 @@ from mbcasadi.mpc.legged.from_system import gravity_of, robot_weight, trunk_join
 from mbcasadi.mpc.legged.gait import Gait
 from mbcasadi.mpc.legged.walking_planner import ticks_of
 from mbcasadi.mpc.ocp.contact_cones import ContactCones
+from mbcasadi.mpc.ocp.contact_landing import ContactLanding
 from mbcasadi.mpc.ocp.contact_schedule import ContactSchedule
 from mbcasadi.mpc.ocp.cost import Cost
 from mbcasadi.mpc.ocp.make_problem import ProblemPart, optimal_control_problem
@@ -36,6 +37,7 @@ from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import initial_guess
 from mbcasadi.mpc.rti.controller import STAGEWISE, real_time_iteration
 from mbcasadi.mpc.rti.iteration import RealTimeIteration
+from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
 from mbcasadi.mpc.whole_body.default_cost import default_cost, standing_height
 from mbcasadi.mpc.whole_body.following import Following
 from mbcasadi.mpc.whole_body.horizon_references import HorizonReferences
@@ -50,6 +52,13 @@ PLANNED_FRICTION = 0.8
 
 CONE_PENALTY = 400.0
 """Price per second of a force outside its cone by the weight of the robot."""
+
+LANDING_PRICE = 2.0
+"""Price of a landing at a distance from the ground by the height of the base, or at a speed by
+√(g · height of the base)."""
+
+PULL = 0.3
+"""Share of the gap of a loop that a step takes back. Contacts stay where they have landed."""
 
 FOLLOWED_FORCE = 14.0
 """Weight of the error of a contact force by the weight of the robot, beside accelerations."""
@@ -159,7 +168,7 @@ def whole_body_mpc(
     _require_contacts(contacts, gait, inner)
     planned = [replace(c, friction=PLANNED_FRICTION * c.friction) for c in contacts]
     touching = with_contacts(system, planned, pose).with_mask()
-    step = SemiImplicitStep()
+    step = SemiImplicitStep(decay=_decay(touching, planned))
     ocp = optimal_control_problem(
         touching,
         horizon,
@@ -256,11 +265,18 @@ def _rows(
     height: float,
     period: float,
 ) -> list[ProblemPart]:
-    """Return the cones of the contacts, and a schedule that closes them from any height."""
+    """Return the cones of the contacts, and how they land."""
     price = CONE_PENALTY * period / robot_weight(system)
-    scheduled = any(isinstance(part, ContactSchedule) for part in parts)
-    schedule = [] if scheduled else [ContactSchedule(closing=height)]
-    return [ContactCones(contacts, linear_penalty=price), *schedule]
+    scheduled = any(isinstance(part, (ContactSchedule, ContactLanding)) for part in parts)
+    speed = float(np.sqrt(height * np.linalg.norm(gravity_of(system))))
+    landing = ContactLanding(contacts, LANDING_PRICE / height, LANDING_PRICE / speed)
+    return [ContactCones(contacts, linear_penalty=price), *([] if scheduled else [landing])]
+
+
+def _decay(system: System, contacts: Sequence[Contact]) -> tuple[float, ...]:
+    """Return the share of each row that a step takes back."""
+    loops = mask_of_contacts(system, contacts, ca.DM.zeros(len(contacts)))
+    return tuple((PULL * loops.full().ravel()).tolist())
 
 
 def _at_rest(ocp: OptimalControlProblem, q0: Array, u: Array) -> tuple[Array, Array]:
