@@ -79,8 +79,8 @@ class ContactLanding(StagePart):
         missing = next((n for n, k in zip(names, owned, strict=True) if not k), None)
         if system.mask is None or missing is not None:
             raise ProblemError(
-                f"'{system.name}' has no switched rows of contact '{missing or names[0]}'; expected "
-                "with_contacts(system, contacts).with_mask()"
+                f"'{system.name}' has no switched rows of contact '{missing or names[0]}'; "
+                "expected with_contacts(system, contacts).with_mask()"
             )
         inputs = {"q": at.carried_q, "v": at.v} | ({"t": at.t} if at.t.numel() else {})
         phi, psi = positions(stage), ca.SX(evaluate(stage.members.loop_rate, inputs))

@@ -28,8 +28,8 @@ class StageTerms:
         ending: residuals of the last sample.
         rows: bounded values.
         given: bounds (lower, upper) of rows, by their place in `rows`, at the given state.
-        slopes: derivatives (n, 2 nv) of rows of q and v alone along `(q ⊕ δq, v + δv)`, by their place
-            in `rows`, where a formula is shorter than differentiation.
+        slopes: derivatives (n, 2 nv) of rows of q and v alone along `(q ⊕ δq, v + δv)`, by their
+            place in `rows`, where a formula is shorter than differentiation.
         x_bounds, u_bounds: (nx, 2), (nu, 2) bounds of the state from the second sample on, and of
             the control; None for none.
         du_bounds: (nu, 2) of the changes of the control; None for none.

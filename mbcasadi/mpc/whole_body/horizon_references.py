@@ -44,7 +44,8 @@ from mbcasadi.system import System
 class Base(NamedTuple):
     """The free body at a tick, in axes of the ground: (3,) place, (2,) velocity, yaw, its goal.
 
-    `goal` is (x, y, yaw); `desired` (2,) and `spin` are the command.
+    `goal` is (x, y, yaw); `desired` (2,) and `spin` are the command, and `ground` (nc,) the heights
+    on which the feet land.
     """
 
     place: ca.SX
@@ -53,6 +54,7 @@ class Base(NamedTuple):
     goal: ca.SX
     desired: ca.SX
     spin: ca.SX
+    ground: ca.SX
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ class HorizonReferences:
         q0: (nq,) pose in which all stand.
         delay: intervals from a measurement to the first sample.
         decay: T_d, s.
+        uneven: whether heights of the ground follow the three numbers of the command.
     """
 
     ocp: OptimalControlProblem
@@ -77,6 +80,7 @@ class HorizonReferences:
     q0: Array
     delay: int
     decay: float
+    uneven: bool = False
 
     @cached_property
     def ground(self) -> Array:
@@ -113,7 +117,8 @@ class HorizonReferences:
 
     def function(self, name: str) -> ca.Function:
         """Return (q, v, command, t, z) → (ref, z_next)."""
-        sizes = {"q": self.system.nq, "v": self.system.nv, "command": 3, "t": 1}
+        given = 3 + self.uneven * len(self.contacts)
+        sizes = {"q": self.system.nq, "v": self.system.nv, "command": given, "t": 1}
         inputs = {key: ca.SX.sym(key, n) for key, n in (sizes | {"z": self.z0.size}).items()}
         t, z = inputs["t"], inputs["z"]
         base = self._base(inputs)
@@ -152,7 +157,8 @@ class HorizonReferences:
         goal = goal_near(ca.vertcat(place[:2], yaw), z[-3:], self.stepping.max_drift)
         walks = inputs["t"] >= self.gait.start
         desired, spin = walks * inputs["command"][:2], walks * inputs["command"][2]
-        return Base(place, velocity[:2], yaw, goal, desired, spin)
+        ground = inputs["command"][3:] if self.uneven else ca.SX.zeros(len(self.contacts))
+        return Base(place, velocity[:2], yaw, goal, desired, spin, ground)
 
     def _goal_after(self, base: Base, ahead: float | ca.SX) -> ca.SX:
         """Return the goal (x, y, yaw) after a time, s."""
@@ -171,7 +177,7 @@ class HorizonReferences:
         step = half_stance * desired + self.stepping.feedback * left * excess
         step *= ca.fmin(1, self.stepping.reach / ca.fmax(ca.norm_2(step), 1e-9))
         place = base.place[:2] + way + self.decay * (1 - left) * excess + hip + step
-        height = self.stance[0][2, i] - self.stepping.ground_penetration
+        height = self.stance[0][2, i] + base.ground[i] - self.stepping.ground_penetration
         return ca.vertcat(place, height)
 
     def _sample(
@@ -199,6 +205,7 @@ class HorizonReferences:
         values = self._setpoint(base, goal) | {
             "feet": ca.vertcat(*feet),
             "mask": mask_of_contacts(self.system, self.contacts, on),
+            "ground": base.ground,
             LANDING: ca.vertcat(lands, (k > 1) * lands),
             "t": time,
         }
@@ -210,11 +217,15 @@ class HorizonReferences:
         return ca.vertcat(*parts)
 
     def _setpoint(self, base: Base, goal: ca.SX) -> dict[str, ca.SX]:
-        """Return q and v of the setpoint: the pose q0, moved to the goal at the desired speed."""
+        """Return q and v of the setpoint: the pose q0, moved to the goal at the desired speed.
+
+        Its height is that over the mean of the ground under the feet.
+        """
         joint, (_, origin, yaw0) = trunk_joint(self.system), self.stance
         place, dof = joint.qpos, joint.dof
         q, v = ca.SX(ca.DM(self.q0)), ca.SX.zeros(self.system.nv)
-        q[place : place + 3] = to_world(self.ground, ca.vertcat(goal[:2], float(origin[2])))
+        height = float(origin[2]) + ca.sum1(base.ground) / len(self.contacts)
+        q[place : place + 3] = to_world(self.ground, ca.vertcat(goal[:2], height))
         half = (goal[2] - yaw0) / 2
         turn = ca.vertcat(ca.cos(half), ca.sin(half) * ca.DM(self.ground[:, 2]))
         q[place + 3 : place + 7] = product(turn, q[place + 3 : place + 7])

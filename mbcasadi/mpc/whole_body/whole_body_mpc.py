@@ -129,6 +129,7 @@ def whole_body_mpc(
     stepping: SwingParameters | None = None,
     law: InverseDynamicsQP | None = None,
     delay: int = 1,
+    uneven: bool = False,
     name: str = "whole_body",
 ) -> WholeBodyMPC:
     """Return MPC of a robot with a free base, and the inverse dynamics that follows its plan.
@@ -147,6 +148,8 @@ def whole_body_mpc(
             in the world; by default posture and base, at a tenth of the period, with the joint
             limits among the parts.
         delay: plan ticks from a measurement to the moment at which the plan acts.
+        uneven: the command has, behind speeds and turn, the height of the ground on which each foot
+            lands next, over the plane on which it stands at q0, m: (3 + nc,).
         name: a C identifier.
 
     Raises:
@@ -184,7 +187,7 @@ def whole_body_mpc(
     time = float(np.sqrt(height / np.linalg.norm(gravity_of(system))))
     swing = _default_stepping(height, time) if stepping is None else stepping
     refs = HorizonReferences(
-        ocp, touching, contacts, stand, swing, pose, int(delay), EXCESS_DECAY * time
+        ocp, touching, contacts, stand, swing, pose, int(delay), EXCESS_DECAY * time, uneven
     )
     following = Following(inner, ocp, touching, contacts, gait, step, int(delay))
     references = references_fun(f"{name}_references", refs, following)

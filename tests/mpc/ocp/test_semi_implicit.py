@@ -156,6 +156,6 @@ def test_a_real_time_iteration_comes_to_the_plan_of_ipopt_and_its_c_too(problem,
 
 
 def test_a_decay_that_is_no_share_is_refused():
-    for decay in (0.0, 1.1):
+    for decay in (-0.1, (0.0, 1.1)):
         with pytest.raises(ProblemError, match="decay"):
             mpc.SemiImplicitStep(decay=decay)
