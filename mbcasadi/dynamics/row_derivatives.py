@@ -79,6 +79,38 @@ def row_derivatives(
     return {key: ca.sparsify(value) for key, value in total.items()}
 
 
+def point_rates(
+    system: System, q: ca.SX, v: ca.SX, rows: Sequence[int]
+) -> tuple[ca.SX, ca.SX] | None:
+    """Return derivatives (n, nv) of `A v` of rows by `q ⊕ dq` and by v.
+
+    Args:
+        system: the mechanism.
+        q, v: (nq,), (nv,) its state.
+        rows: places of rows; where they are not of one point of a body, there is no formula: None.
+    """
+    own = next(
+        (
+            {row.row: row for row in point}
+            for point in _points(system)
+            if set(rows) <= {row.row for row in point}
+        ),
+        None,
+    )
+    if own is None:
+        return None
+    directions = ca.DM(np.array([own[row].direction for row in rows]))
+    at = _to_world(system, own[rows[0]], State(q, v, None, None), ca.SX(system.nv, 1))
+    return directions @ at.share(system.nv, v), system.constraint_jacobian(q)[list(rows), :]
+
+
+def _to_world(system: System, row: PointRow, state: State[ca.SX], a: ca.SX) -> PairDerivatives:
+    """Return the derivatives of the point of a row, as of one that is held to the world."""
+    assert system.tree is not None  # points belong to trees
+    held = Connect("point", row.body, 0, row.anchor, np.zeros(3))
+    return pair_derivatives(pair_of(system.tree, held, state.q), state.v, a)
+
+
 def _points(system: System) -> list[list[PointRow]]:
     """Return the rows of points of bodies, point by point; of a system with parameters none."""
     if system.tree is None or len(system.parameters):
@@ -105,10 +137,7 @@ def _add_point(
         rows: of the point.
     """
     fixed, chart, baumgarte = given
-    assert system.tree is not None  # points belong to trees
-    first, places = rows[0], [row.row for row in rows]
-    to_world = Connect("point", first.body, 0, first.anchor, np.zeros(3))
-    at = pair_derivatives(pair_of(system.tree, to_world, state.q), state.v, fixed.a)
+    places, at = [row.row for row in rows], _to_world(system, rows[0], state, fixed.a)
     D, on = ca.DM(np.array([row.direction for row in rows])), ca.SX.ones(len(rows))
     on = on if state.mask is None else state.mask[places]
     place = ca.SX.eye(system.nc)[:, places] @ ca.diag(on)

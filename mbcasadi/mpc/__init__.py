@@ -26,6 +26,7 @@ from mbcasadi.mpc.linear.terminal_set import TerminalSet
 from mbcasadi.mpc.linear.violations import Violation
 from mbcasadi.mpc.ocp.collocation import collocation_guess, direct_collocation
 from mbcasadi.mpc.ocp.contact_cones import ContactCones
+from mbcasadi.mpc.ocp.contact_landing import ContactLanding
 from mbcasadi.mpc.ocp.contact_schedule import ContactSchedule
 from mbcasadi.mpc.ocp.cost import Cost
 from mbcasadi.mpc.ocp.disturbance import Disturbance
@@ -68,6 +69,7 @@ __all__ = [
     "Bounded",
     "CaptureStep",
     "ContactCones",
+    "ContactLanding",
     "ContactSchedule",
     "ControlRate",
     "Cost",

@@ -29,7 +29,7 @@ from mbcasadi.mpc.integrators.manifold_step import (
     require_no_activation,
     step_symbols,
 )
-from mbcasadi.shapes import require_positive
+from mbcasadi.shapes import real_array, require_positive
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
 from mbcasadi.system.over_steps import over_steps
@@ -46,7 +46,8 @@ class SemiImplicitStep:
     stiff as they are.
 
     Attributes:
-        decay: share of the distance of a row that is taken back in a step, at most 1.
+        decay: share of the distance of a row that is taken back in a step, from 0 to 1: one number,
+            or one for each row (nc,).
         forces: where those of springs, dampers and servos are taken: at the "end" of a step or at
             its "start".
 
@@ -54,14 +55,14 @@ class SemiImplicitStep:
         ProblemError: no share.
     """
 
-    decay: float = 0.3
+    decay: float | tuple[float, ...] = 0.3
     forces: Literal["end", "start"] = "end"
 
     def __post_init__(self) -> None:
         require_fields(self)
-        require_positive(decay=self.decay)
-        if self.decay > 1:
-            raise ProblemError(f"decay = {self.decay}; expected a share, at most 1")
+        shares = real_array("decay", self.decay)
+        if not np.all((shares >= 0) & (shares <= 1)):
+            raise ProblemError(f"decay = {self.decay}; expected shares from 0 to 1")
 
     @checked
     def treatment(self, period: float) -> Treatment:
@@ -71,7 +72,8 @@ class SemiImplicitStep:
             ProblemError: a period that is not positive.
         """
         require_positive(period=period)
-        rates = Baumgarte(0.5 / period, float(np.sqrt(self.decay)) / period)
+        beta = np.sqrt(real_array("decay", self.decay)) / period
+        rates = Baumgarte(0.5 / period, tuple(beta) if beta.ndim else float(beta))
         return Treatment(baumgarte=rates, compact=True)
 
     @checked

@@ -81,7 +81,7 @@ class ContactSchedule(StagePart):
         near = _lengths(system, self.closing, CLOSING)
         far = np.maximum(_lengths(system, self.depth, DEPTH), near)
         _check(system.name, not_below, [n for n, yes in zip(names, of_q, strict=True) if yes])
-        phi, mask = _positions(stage), stage.ref["mask"]
+        phi, mask = positions(stage), stage.ref["mask"]
         sides = {names.index(name): sign for name, sign in not_below.items()}
         rows, given = list[Bounded](), list[tuple[float, float]]()
         for i in np.flatnonzero(of_q).tolist():
@@ -97,7 +97,7 @@ class ContactSchedule(StagePart):
         return StageTerms(rows=[*rows, *above, *at_end], given=dict(enumerate(given)))
 
 
-def _positions(stage: Stage) -> ca.SX:
+def positions(stage: Stage) -> ca.SX:
     """Return phi (nc,) of a stage."""
     still, t = ca.DM.zeros(stage.system.nv), stage.ref.get("t", 0)
     inputs = {"q": stage.variables.carried_q, "v": still, "t": t}

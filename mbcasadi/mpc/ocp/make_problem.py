@@ -21,6 +21,7 @@ from mbcasadi.mpc.integrators.semi_implicit import (
 from mbcasadi.mpc.integrators.step import discrete_dynamics, require_horizon
 from mbcasadi.mpc.integrators.step_options import DEFAULT_STEP, StepOptions
 from mbcasadi.mpc.ocp.constraints import penalties_of
+from mbcasadi.mpc.ocp.contact_landing import ContactLanding
 from mbcasadi.mpc.ocp.contact_schedule import ContactSchedule
 from mbcasadi.mpc.ocp.cost import TaskCost
 from mbcasadi.mpc.ocp.motion_form import motion_form
@@ -72,7 +73,8 @@ def optimal_control_problem(
               iteration applies such a row from the next sample on. On a manifold, fix independent
               coordinates at the end and not all of q: rows that repeat the loops have no unique
               multipliers;
-            - `ContactSchedule(closing=, depth=, not_below=)` of a system with a mask;
+            - `ContactSchedule(closing=, depth=, not_below=)` of a system with a mask, or
+              `ContactLanding(contacts, ...)`;
             - `Disturbance()`: a force that the model lacks, the slice `disturbance` of p.
         symbols: those of the expressions in parts; see `stage_symbols`.
         step: options of the integrator: `StepOptions(order=, substeps=, newton=, ...)`, or
@@ -118,7 +120,7 @@ def optimal_control_problem(
     form = None
     if isinstance(step, SemiImplicitStep):
         slopes = derivatives_fun(stepped, step.treatment(period), disturbed=disturbed)
-        form = motion_form(stage, slopes, (running, path.values), float(period))
+        form = motion_form(stage, slopes, (running, path.values, path.slopes), float(period))
     a = next((each.a for each in terms if each.a is not None), None)
     return OptimalControlProblem(
         name=name,
@@ -136,6 +138,7 @@ def optimal_control_problem(
         slots=stage.slots,
         state=stage.state(),
         nominal=stage.nominal(N, float(period), nominal),
+        usual={key: value for each in terms for key, value in each.usual.items()},
         path_penalties=path.penalties,
         end_penalties=end.penalties,
         du_bounds=next((x.du_bounds for x in terms if x.du_bounds is not None), None),
@@ -147,6 +150,7 @@ def optimal_control_problem(
         physical=system.parameters,
         tasks=tuple(part for part in parts if isinstance(part, Task)),
         motion=form,
+        landing_rows=next((each.landing_rows for each in terms if each.landing_rows), ()),
         labels=stage.labels() | {"path": path.names, "end": end.names},
     )
 
@@ -173,40 +177,48 @@ def _stage_parts(parts: Sequence[ProblemPart], period: float) -> list[StagePart]
             own.append(part)
     limits = tuple(part for part in parts if isinstance(part, Part))
     own += [StageLimits(limits, period)] if limits else []
-    scheduled = any(isinstance(part, ContactSchedule) for part in own)
+    scheduled = any(isinstance(part, (ContactSchedule, ContactLanding)) for part in own)
     with_forces = any(part.has_forces for part in own)
     own += [] if with_forces else [ActuatorBounds()]
     return [*own, *([] if scheduled else [ContactSchedule()])]
 
 
 class _StackedRows(NamedTuple):
-    """Rows of all parts, one below the other; `given` are bounds at the given state, by place."""
+    """Rows of all parts, one below the other; `given` are bounds at the given state, by place.
+
+    `slopes` are derivatives of values along tangents, where parts have them.
+    """
 
     values: list[ca.SX]
     bounds: Array
     penalties: Array
     names: tuple[str, ...]
     given: dict[int, tuple[float, float]]
+    slopes: list[ca.SX | None]
 
 
 def _stack_rows(terms: Sequence[StageTerms], *, at_end: bool) -> _StackedRows:
     """Return the rows of the last sample, or of all others."""
     kind, values, names = "end" if at_end else "path", list[ca.SX](), list[str]()
     limits, penalties = [np.empty((0, 2))], [np.empty((0, 2))]
-    given = dict[int, tuple[float, float]]()
-    rows = [(i, row, each.given) for each in terms for i, row in enumerate(each.rows)]
+    given, slopes = dict[int, tuple[float, float]](), list[ca.SX | None]()
+    rows = [(i, row, each) for each in terms for i, row in enumerate(each.rows)]
     chosen = [x for x in rows if x[1].at_end == at_end]
-    for k, (place, row, at_given) in enumerate(chosen):
+    for k, (place, row, each) in enumerate(chosen):
         value = ca.vec(ca.SX(row.value))
         n, name = value.numel(), row.name or f"{kind}[{k}]"
-        sides = [np.broadcast_to(real_array(name, e).ravel(), n) for e in (row.lower, row.upper)]
-        if place in at_given:
-            given |= {len(names) + j: at_given[place] for j in range(n)}
+        sides = [
+            np.broadcast_to(real_array(name, end).ravel(), n) for end in (row.lower, row.upper)
+        ]
+        if place in each.given:
+            given |= {len(names) + j: each.given[place] for j in range(n)}
         limits.append(bounds(name, np.column_stack(sides), n))
         penalties.append(penalties_of(name, row.linear_penalty, row.quadratic_penalty, limits[-1]))
         names += [name] if n == 1 else [f"{name}[{j}]" for j in range(n)]
         values.append(value)
-    return _StackedRows(values, np.vstack(limits), np.vstack(penalties), tuple(names), given)
+        slopes.append(each.slopes.get(place))
+    penalty = np.vstack(penalties)
+    return _StackedRows(values, np.vstack(limits), penalty, tuple(names), given, slopes)
 
 
 def _within(name: str, parts: Sequence[Array | None], size: int) -> Array:

@@ -13,7 +13,7 @@ from mbcasadi.system import System
 def motion_form(
     stage: Stage,
     derivatives: ca.Function,
-    terms: tuple[Sequence[ca.SX], Sequence[ca.SX]],
+    terms: tuple[Sequence[ca.SX], Sequence[ca.SX], Sequence[ca.SX | None]],
     period: float,
 ) -> MotionForm:
     """Return the parts of a problem.
@@ -21,12 +21,13 @@ def motion_form(
     Args:
         stage: its symbols.
         derivatives: those of `semi_implicit.derivatives_fun`.
-        terms: residuals, and rows of the path.
+        terms: residuals, rows of the path, and derivatives of those rows that have a formula.
         period: length of a step, s.
     """
     system, rates = stage.system, stage.u_last.numel()
     residual = stage.of_motion("residual", "r", terms[0])
     path = stage.of_motion("path", "g", terms[1])
+    path_slopes = _path_slopes(stage, terms[1], terms[2])
     x, u, p = (ca.MX.sym(key, residual.size1_in(key)) for key in ("x", "u", "p"))
     found = derivatives.call(stage.motion_inputs(x, u, p, derivatives))
     moved, gap, tangent = _charts(system, rates)
@@ -37,6 +38,7 @@ def motion_form(
         derivatives=ca.Function("derivatives", [x, u, p], found, ["x", "u", "p"], [*DERIVATIVES]),
         residual=residual,
         path=path,
+        path_slopes=path_slopes,
         tangent=tangent,
         turns=ca.Function("turns", [v], turns),
         rotations=rotations_of(system),
@@ -45,6 +47,21 @@ def motion_form(
         inertia=stage.function("inertia", "M", [ca.vec(stage.inertia())], last=True),
         step=period,
     )
+
+
+def _path_slopes(
+    stage: Stage, values: Sequence[ca.SX], slopes: Sequence[ca.SX | None]
+) -> ca.Function | None:
+    """Return (x, p) → derivatives (ng, 2 nv (+ nu)) of rows that have a formula; else zero rows."""
+    if all(slope is None for slope in slopes):
+        return None
+    nx = 2 * stage.system.nv + stage.u_last.numel()
+    rows = [ca.SX(value.numel(), nx) for value in values]
+    for row, slope in zip(rows, slopes, strict=True):
+        if slope is not None:
+            row[:, : slope.shape[1]] = slope
+    p = ca.vertcat(ca.SX(0, 1), *stage.ref.values())
+    return ca.Function("path_slopes", [stage.x, p], [ca.sparsify(ca.vertcat(*rows))], {"cse": True})
 
 
 def _charts(system: System, rates: int) -> tuple[ca.Function, ca.Function, ca.Function]:

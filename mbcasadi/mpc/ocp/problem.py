@@ -32,6 +32,18 @@ Array = NDArray[np.float64]
 DERIVATIVES = ("a", "lam", "a_q", "a_v", "a_u", "lam_q", "lam_v", "lam_u")
 """Outputs of `MotionForm.derivatives`."""
 
+LANDING = "landing"
+"""Slice of p: one for each contact that lands at this sample, of its speed, then of its height."""
+
+
+def landings(on: Array) -> Array:
+    """Return (N + 1, 2 n) which of n contacts are on behind a sample and off before.
+
+    Heights count from the second sample on: at the first one, a foot at rest is where it was.
+    """
+    speed = np.vstack([np.zeros(on.shape[1]), on[1:] * (1 - on[:-1])])
+    return np.hstack([speed, np.vstack([np.zeros((2, on.shape[1])), speed[2:]])])
+
 
 @dataclass(frozen=True)
 class MotionForm:
@@ -42,6 +54,8 @@ class MotionForm:
     Attributes:
         derivatives: (x, u, p) → `DERIVATIVES`, by tangents.
         residual, path: (x, u, p, a, lam) → (r), (g).
+        path_slopes: (x, p) → (ng, 2 nv (+ nu)) derivatives of those rows of the path that have a
+            formula, others zero; None where none has.
         tangent: (x) → (N), (nx, 2 nv (+ nu)) rates of x along a deviation.
         turns: (v_next) → (Phi, Gamma) of all rotations, blocks of three rows, row by row.
         rotations: first rate of each.
@@ -54,6 +68,7 @@ class MotionForm:
     derivatives: ca.Function
     residual: ca.Function
     path: ca.Function
+    path_slopes: ca.Function | None
     tangent: ca.Function
     turns: ca.Function
     rotations: tuple[int, ...]
@@ -83,6 +98,7 @@ class OptimalControlProblem:
         slots: the slices of p at one stage, by name.
         state: (q, v) → (x), of the measurement; (q, v, u_last) → (x) where changes of u enter.
         nominal: (N + 1, np) parameters of each sample unless others are given; None for zeros.
+        usual: slices of p by name at which rows have their size, where nominal ones make them zero.
         path_penalties, end_penalties: (ng, 2), (ne, 2) of ρ₁ and ρ₂, inf for hard rows; None where
             all rows are hard.
         du_bounds: (nu, 2) of the change of u, which are rows of the path too; None for none.
@@ -96,6 +112,7 @@ class OptimalControlProblem:
         physical: parameters of the mechanism, which are the slice `physical` of p.
         tasks: the tasks of the cost, whose references are slices of p.
         motion: what derivatives along tangents are made of, where the step is semi-implicit.
+        landing_rows: a row of the mask for each contact that lands.
         labels: names of the rows of "x", "u", "path" and "end", where they have any, and "x_units".
     """
 
@@ -114,6 +131,7 @@ class OptimalControlProblem:
     slots: tuple[Slot, ...]
     state: ca.Function
     nominal: Array | None = None
+    usual: Mapping[str, Array] = field(default_factory=dict)
     path_penalties: Array | None = None
     end_penalties: Array | None = None
     du_bounds: Array | None = None
@@ -125,6 +143,7 @@ class OptimalControlProblem:
     physical: Parameters = NO_PARAMETERS
     tasks: tuple[Task, ...] = ()
     motion: MotionForm | None = None
+    landing_rows: tuple[int, ...] = ()
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def _summary(self) -> dict[str, object]:
@@ -155,6 +174,7 @@ class OptimalControlProblem:
         Args:
             values: by name, `{"setpoint.q": [0.1, 0.2]}`: one slice for all samples, (n,), or a
                 schedule (N + 1, n) of them. A schedule of N samples leaves the last one nominal.
+                Which rows land follows from the mask.
             slices: the same as keywords, with `_` for dots: `setpoint_q=[0.1, 0.2]`.
 
         Raises:
@@ -181,6 +201,8 @@ class OptimalControlProblem:
             if not np.all(np.isfinite(array)):
                 raise ShapeError(f"{name} holds NaN or infinity; expected finite numbers")
             p[: array.shape[0] if is_schedule else N + 1, place] = array
+        if LANDING in places and LANDING not in merged(values, slices):
+            p[:, places[LANDING]] = landings(p[:, places["mask"]][:, list(self.landing_rows)])
         return p
 
     @property

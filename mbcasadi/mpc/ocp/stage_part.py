@@ -28,11 +28,15 @@ class StageTerms:
         ending: residuals of the last sample.
         rows: bounded values.
         given: bounds (lower, upper) of rows, by their place in `rows`, at the given state.
+        slopes: derivatives (n, 2 nv) of rows of q and v alone along `(q ⊕ δq, v + δv)`, by their
+            place in `rows`, where a formula is shorter than differentiation.
         x_bounds, u_bounds: (nx, 2), (nu, 2) bounds of the state from the second sample on, and of
             the control; None for none.
         du_bounds: (nu, 2) of the changes of the control; None for none.
         a: (nv,) acceleration by which a sample leads to the next one; None for the integrator's.
         nominal: slices of p with other nominal values than zero, by name.
+        usual: slices of p at which rows have their size, where the nominal ones make them zero.
+        landing_rows: a row of the mask for each contact that lands.
     """
 
     running: Sequence[ca.SX] = ()
@@ -40,11 +44,14 @@ class StageTerms:
     ending: Sequence[ca.SX] = ()
     rows: Sequence[Bounded] = ()
     given: dict[int, tuple[float, float]] = field(default_factory=dict)
+    slopes: Mapping[int, ca.SX] = field(default_factory=dict)
     x_bounds: Array | None = None
     u_bounds: Array | None = None
     du_bounds: Array | None = None
     a: ca.SX | None = None
     nominal: Mapping[str, Array] = field(default_factory=dict)
+    usual: Mapping[str, Array] = field(default_factory=dict)
+    landing_rows: tuple[int, ...] = ()
 
 
 class StagePart(ABC):

@@ -68,10 +68,16 @@ def by_tangents(form: MotionForm, x: ca.MX, u: ca.MX, p: ca.MX, x_next: ca.MX) -
         moved[first : first + 3] = block @ d_b[first : first + 3]
     parts = {"Phi": Phi, "Gamma": Gamma, "d_a": gap[:nv] - moved, "d_b": d_b, "F": F}
     motion = {key: J.T for key, J in motion.items()}
-    for key, value, function in (("r", "J", form.residual), ("values", "D", form.path)):
+    for key, value, function, slopes in (
+        ("r", "J", form.residual, None),
+        ("values", "D", form.path, form.path_slopes),
+    ):
         parts[key] = function(x, u, p, found["a"], found["lam"])
-        by_x, by_u, by_a, by_lam = _jacobians(function, x, u, p, found)
-        of_state = ca.horzcat(by_u, by_x @ form.tangent(x)).T
+        known = set() if slopes is None else set(slopes.sparsity_out(0).row())
+        by_x, by_u, by_a, by_lam = _jacobians(function, known, [x, u, p, found["a"], found["lam"]])
+        along = by_x @ form.tangent(x)
+        along = along if slopes is None else along + slopes(x, p)
+        of_state = ca.horzcat(by_u, along).T
         parts[value] = _along_motion(of_state, motion, {"a": by_a, "lam": by_lam})
     parts["J"] = parts["J"].T
     return parts
@@ -108,12 +114,17 @@ def _rates(x: ca.MX, nv: int, further: int) -> ca.MX:
     return x[x.shape[0] - nv - further : x.shape[0] - further, 0]
 
 
-def _jacobians(
-    function: ca.Function, x: ca.MX, u: ca.MX, p: ca.MX, found: dict[str, ca.MX]
-) -> list[ca.MX]:
-    """Return the Jacobians of (x, u, p, a, lam) → (value) by x, u, a and lam."""
+def _jacobians(function: ca.Function, known: set[int], inputs: list[ca.MX]) -> list[ca.MX]:
+    """Return the Jacobians of (x, u, p, a, lam) → (value) by x, u, a and lam.
+
+    Args:
+        function: to differentiate.
+        known: rows that are left out, as zeros.
+        inputs: of the Function.
+    """
     s = function.sx_in()
     value = function(*s)
+    value[sorted(known)] = 0
     outputs = [ca.jacobian(value, s[i]) for i in (0, 1, 3, 4)]
     jacobians = ca.Function(f"jacobians_{function.name()}", s, outputs, {"cse": True})
-    return list(jacobians.call([x, u, p, found["a"], found["lam"]]))
+    return list(jacobians.call(inputs))

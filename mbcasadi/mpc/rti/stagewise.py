@@ -87,7 +87,7 @@ def stagewise(ocp: OptimalControlProblem, guess: tuple[Array, Array]) -> Stagewi
     )
     plain = StagewiseLinearised(interval, end, problem, *chart_of(ocp))
     X, U = (ca.MX(ca.DM(part)) for part in guess)
-    data = ca.evalf(plain.data(X, U, ca.MX(ca.DM(ocp.parameters().T))))
+    data = ca.evalf(plain.data(X, U, ca.MX(ca.DM(ocp.parameters(ocp.usual).T))))
     scales = measured_scales(problem, data)
     if scales is None:
         raise undetermined(ocp.name)

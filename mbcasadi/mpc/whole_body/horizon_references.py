@@ -36,7 +36,7 @@ from mbcasadi.mpc.legged.nominal_stance import feet_of
 from mbcasadi.mpc.legged.planner_equations import goal_near, is_measured
 from mbcasadi.mpc.legged.planner_references import product
 from mbcasadi.mpc.legged.standing_feet import lift_places
-from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
+from mbcasadi.mpc.ocp.problem import LANDING, Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import DISTURBANCE
 from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
 from mbcasadi.spatial import rotation
@@ -46,8 +46,8 @@ from mbcasadi.system import System
 class Base(NamedTuple):
     """The free body at a tick, in axes of the ground: (3,) place, (2,) velocity, yaw, its goal.
 
-    `goal` is (x, y, yaw); `desired` (2,) and `spin` are the command; `heights` (nc,) of the ground
-    are those at which the feet stand, or stood last.
+    `goal` is (x, y, yaw); `desired` (2,) and `spin` are the command; `heights` (nc,) are those on
+    which the feet land: given ones, or those at which they stood last.
     """
 
     place: ca.SX
@@ -71,6 +71,7 @@ class HorizonReferences:
         q0: (nq,) pose in which all stand.
         delay: intervals from a measurement to the first sample.
         decay: T_d, s.
+        uneven: whether heights of the ground follow the three numbers of the command.
     """
 
     ocp: OptimalControlProblem
@@ -81,6 +82,7 @@ class HorizonReferences:
     q0: Array
     delay: int
     decay: float
+    uneven: bool = False
 
     @cached_property
     def ground(self) -> Array:
@@ -120,7 +122,7 @@ class HorizonReferences:
         sizes = {
             "q": self.system.nq,
             "v": self.system.nv,
-            "command": 3,
+            "command": 3 + self.uneven * len(self.contacts),
             DISTURBANCE: self.system.nv,
             "t": 1,
         }
@@ -132,10 +134,8 @@ class HorizonReferences:
         lifts = ca.horzcat(*lift_places(on, ca.horzsplit(places), remembered))
         base = self._base(inputs, lifts[2, :].T)
         first, N, h = self.delay, self.ocp.horizon, self.ocp.period
-        given = {DISTURBANCE: inputs[DISTURBANCE]}
-        samples = [
-            self._sample(base, (places, lifts), t, (first + k) * h, given) for k in range(N + 1)
-        ]
+        now = places, lifts, inputs[DISTURBANCE]
+        samples = [self._sample(base, now, t, k, (first + k) * h) for k in range(N + 1)]
         z_next = ca.vertcat(ca.vec(lifts), self._goal_after(base, h))
         good = is_measured(self.system, inputs)
         outputs = [ca.vertcat(*samples), ca.if_else(good, z_next, z)]
@@ -164,6 +164,8 @@ class HorizonReferences:
         goal = goal_near(ca.vertcat(place[:2], yaw), z[-3:], self.stepping.max_drift)
         walks = inputs["t"] >= self.gait.start
         desired, spin = walks * inputs["command"][:2], walks * inputs["command"][2]
+        if self.uneven:
+            heights = ca.SX(ca.DM(self.stance[0][2])) + inputs["command"][3:]
         return Base(place, velocity[:2], yaw, goal, desired, spin, heights)
 
     def _goal_after(self, base: Base, ahead: float | ca.SX) -> ca.SX:
@@ -186,24 +188,13 @@ class HorizonReferences:
         return ca.vertcat(place, base.heights[i] - self.stepping.ground_penetration)
 
     def _sample(
-        self,
-        base: Base,
-        feet: tuple[ca.SX, ca.SX],
-        t: ca.SX,
-        ahead: float,
-        given: Mapping[str, ca.SX],
+        self, base: Base, now: tuple[ca.SX, ca.SX, ca.SX], t: ca.SX, k: int, ahead: float
     ) -> ca.SX:
-        """Return p of a sample.
+        """Return p of sample k, a time ahead, s.
 
-        Args:
-            base: the free body now.
-            feet: their places, and where they left the ground.
-            t: time now, s.
-            ahead: from then to the sample, s.
-            given: slices of p by name.
+        `now` has where feet are, where they left the ground, and the disturbance.
         """
-        places, lifts = feet
-        time = t + ahead
+        (places, lifts, force), time = now, t + ahead
         shares = ca.SX(self.gait.swing_share(time))
         swinging, flight = [], self.gait.flight
         for i in range(len(self.contacts)):
@@ -218,12 +209,16 @@ class HorizonReferences:
             )
             swinging.append(to_world(self.ground, path.position))
         goal = self._goal_after(base, ahead)
-        on = self.gait.on_ground(time + self.ocp.period / 2)
+        half = self.ocp.period / 2
+        before, on = (ca.SX(self.gait.on_ground(time + side)) for side in (-half, half))
+        lands = on * (1 - before)
         values = self._setpoint(base, goal) | {
             "feet": ca.vertcat(*swinging),
-            "mask": mask_of_contacts(self.system, self.contacts, ca.SX(on)),
+            "mask": mask_of_contacts(self.system, self.contacts, on),
+            "ground": base.heights - ca.DM(self.stance[0][2]),
+            LANDING: ca.vertcat(lands, (k > 1) * lands),
             "t": time,
-            **given,
+            DISTURBANCE: force,
         }
         nominal = self.ocp.parameters()[0]
         parts = [
@@ -233,7 +228,10 @@ class HorizonReferences:
         return ca.vertcat(*parts)
 
     def _setpoint(self, base: Base, goal: ca.SX) -> dict[str, ca.SX]:
-        """Return q and v of the setpoint: the pose q0, moved to the goal at the desired speed."""
+        """Return q and v of the setpoint: the pose q0, moved to the goal at the desired speed.
+
+        Its height is that over the mean of the ground under the feet.
+        """
         joint, (_, origin, yaw0) = trunk_joint(self.system), self.stance
         place, dof = joint.qpos, joint.dof
         q, v = ca.SX(ca.DM(self.q0)), ca.SX.zeros(self.system.nv)

@@ -30,6 +30,7 @@ from mbcasadi.mpc.legged.from_system import gravity_of, robot_weight, trunk_join
 from mbcasadi.mpc.legged.gait import Gait
 from mbcasadi.mpc.legged.walking_planner import ticks_of
 from mbcasadi.mpc.ocp.contact_cones import ContactCones
+from mbcasadi.mpc.ocp.contact_landing import ContactLanding
 from mbcasadi.mpc.ocp.contact_schedule import ContactSchedule
 from mbcasadi.mpc.ocp.cost import Cost
 from mbcasadi.mpc.ocp.disturbance import Disturbance
@@ -38,6 +39,7 @@ from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import initial_guess
 from mbcasadi.mpc.rti.controller import STAGEWISE, real_time_iteration
 from mbcasadi.mpc.rti.iteration import RealTimeIteration
+from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
 from mbcasadi.mpc.whole_body.default_cost import default_cost, standing_height
 from mbcasadi.mpc.whole_body.following import Following
 from mbcasadi.mpc.whole_body.horizon_references import HorizonReferences
@@ -53,6 +55,13 @@ PLANNED_FRICTION = 0.8
 CONE_PENALTY = 400.0
 """Price per second of a force outside its cone by the weight of the robot."""
 
+LANDING_PRICE = 2.0
+"""Price of a landing at a distance from the ground by the height of the base, or at a speed by
+√(g · height of the base)."""
+
+PULL = 0.3
+"""Share of the gap of a loop that a step takes back. Contacts stay where they have landed."""
+
 FOLLOWED_FORCE = 14.0
 """Weight of the error of a contact force by the weight of the robot, beside accelerations."""
 
@@ -61,10 +70,6 @@ EXCESS_DECAY = 1.2
 
 LEARNING = 0.3
 """Bandwidth of the disturbance observer, times √(height of the base / g)."""
-
-DECAY = 0.01
-"""Share of the distance of a foot from its plane that a step takes back: feet stand where they are,
-on ground of other heights and in soft ground too."""
 
 TICKS = 10
 """Ticks of inverse dynamics in one of the plan, unless its period is given."""
@@ -129,6 +134,7 @@ def whole_body_mpc(
     stepping: SwingParameters | None = None,
     law: InverseDynamicsQP | None = None,
     delay: int = 1,
+    uneven: bool = False,
     name: str = "whole_body",
 ) -> WholeBodyMPC:
     """Return MPC of a robot with a free base, and the inverse dynamics that follows its plan.
@@ -147,6 +153,8 @@ def whole_body_mpc(
             in the world; by default posture and base, at a tenth of the period, with the joint
             limits among the parts.
         delay: plan ticks from a measurement to the moment at which the plan acts.
+        uneven: the command has, behind speeds and turn, the height of the ground on which each foot
+            lands next, over the plane on which it stands at q0, m: (3 + nc,).
         name: a C identifier.
 
     Raises:
@@ -169,7 +177,7 @@ def whole_body_mpc(
     _require_contacts(contacts, gait, inner)
     planned = [replace(c, friction=PLANNED_FRICTION * c.friction) for c in contacts]
     touching = with_contacts(system, planned, pose).with_mask()
-    step = SemiImplicitStep(decay=DECAY)
+    step = SemiImplicitStep(decay=_decay(touching, planned))
     ocp = optimal_control_problem(
         touching,
         horizon,
@@ -184,7 +192,7 @@ def whole_body_mpc(
     stand = Gait(1.0, 1.0, (0.0,) * len(contacts)) if gait is None else gait
     swing = _default_stepping(height, time) if stepping is None else stepping
     refs = HorizonReferences(
-        ocp, touching, contacts, stand, swing, pose, int(delay), EXCESS_DECAY * time
+        ocp, touching, contacts, stand, swing, pose, int(delay), EXCESS_DECAY * time, uneven
     )
     following = Following(inner, ocp, touching, contacts, gait, step, int(delay))
     references = references_fun(f"{name}_references", refs, following)
@@ -280,11 +288,19 @@ def _rows(
     height: float,
     period: float,
 ) -> list[ProblemPart]:
-    """Return the cones of the contacts, and a schedule that closes them from any height."""
+    """Return the cones of the contacts, and how they land."""
     price = CONE_PENALTY * period / robot_weight(system)
-    scheduled = any(isinstance(part, ContactSchedule) for part in parts)
-    schedule = [] if scheduled else [ContactSchedule(closing=height)]
-    return [ContactCones(contacts, linear_penalty=price), Disturbance(), *schedule]
+    scheduled = any(isinstance(part, (ContactSchedule, ContactLanding)) for part in parts)
+    speed = float(np.sqrt(height * np.linalg.norm(gravity_of(system))))
+    landing = ContactLanding(contacts, LANDING_PRICE / height, LANDING_PRICE / speed)
+    cones = ContactCones(contacts, linear_penalty=price)
+    return [cones, Disturbance(), *([] if scheduled else [landing])]
+
+
+def _decay(system: System, contacts: Sequence[Contact]) -> tuple[float, ...]:
+    """Return the share of each row that a step takes back."""
+    loops = mask_of_contacts(system, contacts, ca.DM.zeros(len(contacts)))
+    return tuple((PULL * loops.full().ravel()).tolist())
 
 
 def _at_rest(ocp: OptimalControlProblem, q0: Array, u: Array) -> tuple[Array, Array]:

@@ -164,6 +164,6 @@ def test_a_disturbance_without_a_place_in_the_equations_is_refused(problem):
 
 
 def test_a_decay_that_is_no_share_is_refused():
-    for decay in (0.0, 1.1):
+    for decay in (-0.1, (0.0, 1.1)):
         with pytest.raises(ProblemError, match="decay"):
             mpc.SemiImplicitStep(decay=decay)

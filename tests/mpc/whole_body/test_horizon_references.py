@@ -8,11 +8,13 @@ from support.small_walker import LEGS, small_walker, standing_pose
 
 import mbcasadi as mb
 from mbcasadi import mpc
+from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.mpc.whole_body.horizon_references import HorizonReferences
 
 H, N, STANCE, PERIOD = 0.02, 12, 0.24, 0.4
 GAIT = mpc.Gait(PERIOD, STANCE / PERIOD, (0.0, 0.5, 0.5, 0.0), start=0.1)
 FLIGHT, DECAY = PERIOD - STANCE, 0.2
+STILL = np.zeros(18)
 STEPPING = mpc.SwingParameters(height=0.05, feedback=0.1, reach=10.0, max_drift=10.0)
 
 
@@ -42,7 +44,7 @@ def level():
 
 def samples(function, q, v, command, t, z):
     """Return p (N + 1, np), and z_next."""
-    ref, z_next = function(q, v, command, np.zeros(18), t, z)
+    ref, z_next = function(q, v, command, STILL, t, z)
     return ref.full().reshape(N + 1, -1), z_next.full().ravel()
 
 
@@ -153,3 +155,48 @@ def test_a_bad_measurement_leaves_the_state_as_it_was(level, bad):
     np.testing.assert_array_equal(z_next.full().ravel(), refs.z0 + 0.01)
     assert function.is_a("SXFunction")
     assert isinstance(z_next, ca.DM)
+
+
+def test_uneven_ground_lifts_the_footholds_and_the_base_and_says_what_lands():
+    system = mb.read_mjcf(small_walker())
+    q0, feet = standing_pose(system), [mb.Contact(name, friction=0.6) for name in LEGS]
+    touching = mb.with_contacts(system, feet, q0).with_mask()
+    parts = [mpc.Cost(Q=np.ones(36)), mpc.SwingFeet(feet, [1.0, 1.0, 1.0])]
+    parts.append(mpc.ContactLanding(feet, 1.0, 1.0))
+    ocp = mpc.optimal_control_problem(touching, N, H, parts, step=mpc.SemiImplicitStep())
+    made = (ocp, touching, feet, GAIT, STEPPING, q0, 0, DECAY)
+    flat, uneven = (HorizonReferences(*made, uneven=yes) for yes in (False, True))
+    t, rise = 0.1 + STANCE + H, np.array([0.03, 0.05, -0.02, 0.04])
+    level, _ = flat.function("flat")(q0, STILL, [0.2, 0, 0], STILL, t, flat.z0)
+    given = [0.2, 0, 0, *rise]
+    ref, _ = uneven.function("uneven")(q0, STILL, given, STILL, t, flat.z0)
+    ref, level = (x.full().reshape(N + 1, -1) for x in (ref, level))
+    places = slot_slices(ocp.slots)
+    np.testing.assert_allclose(ref[:, places["ground"]], np.tile(rise, (N + 1, 1)), atol=1e-12)
+    base = (ref - level)[:, places["setpoint.q"]][:, 2]
+    np.testing.assert_allclose(base, rise.mean(), atol=1e-12)
+    lifted = (ref - level)[:, places["feet"]].reshape(N + 1, 4, 3)[..., 2]
+    landed = round((FLIGHT - H) / H)  # the sample at which FL and RR land
+    share = 1 - H / FLIGHT  # of their way at the sample before
+    along = share**3 * (10 - 15 * share + 6 * share**2)
+    np.testing.assert_allclose(lifted[landed - 1, [0, 3]], along * rise[[0, 3]], atol=1e-9)
+    on = ref[:, places["mask"]]
+    lands, first = ref[:, places["landing"]], [0, 1, 2, 3]  # rows of heights come first
+    np.testing.assert_array_equal(lands[1:, :4], (on[1:] * (1 - on[:-1]))[:, first])
+    np.testing.assert_array_equal(lands[2:, 4:], lands[2:, :4])
+    assert lands[landed, [0, 3]].tolist() == [1, 1]
+    assert not lands[:2, 4:].any()
+
+
+def test_the_ground_is_where_feet_stand_or_stood_last(level):
+    """FL and RR swing, and stood on blocks; FR and RL stand where they are measured."""
+    refs, function, q0, slices, _ = level
+    t, rise = 0.1 + STANCE + H, np.array([0.03, 0.0, 0.0, 0.04])
+    z = refs.z0.copy()
+    z[2:12:3] += rise
+    z[[5, 8]] += 0.1  # of feet that stand: no matter
+    (p, _), (before, _) = (samples(function, q0, STILL, [0, 0, 0], t, x) for x in (z, refs.z0))
+    lifted = (p - before)[:, slices["feet"]].reshape(N + 1, 4, 3)[:, :, 2]
+    np.testing.assert_allclose(lifted[:6, [0, 3]], np.tile(rise[[0, 3]], (6, 1)), atol=1e-9)
+    base = (p - before)[:, slices["setpoint.q"]][:, 2]
+    np.testing.assert_allclose(base, rise.mean(), atol=1e-12)
