@@ -37,7 +37,7 @@ BASE = (5.0, 5.0, 30.0, 200.0, 200.0, 100.0)
 BASE_RATES = (26.0, 26.0, 26.0, 72.0, 72.0, 72.0)
 """Weights of its velocity, times 1/(g ℓ), and of its angular velocity, times ℓ/g."""
 
-JOINTS, JOINT_RATES = 2.0, 0.7
+JOINTS, JOINT_RATES = 0.5, 0.1
 """Weights of joints, 1/rad², and of their rates, times ℓ/g."""
 
 FORCES = 0.5
