@@ -23,6 +23,9 @@ HUMANOIDS = {
     "Talos": "men__pal_talos__talos_motor",
 }
 
+SOLES = {"Apollo": ("collision_l_sole", "collision_r_sole")}
+"""Geoms that touch nothing but in a pair with a floor, which the model leaves to its user."""
+
 
 def on_soles(name: str) -> tuple[mujoco.MjSpec, Array, list[str]]:
     """Return a robot on a floor, a pose on its soles with bent knees, and sites in their corners.
@@ -30,11 +33,12 @@ def on_soles(name: str) -> tuple[mujoco.MjSpec, Array, list[str]]:
     The sites of a foot are one behind the other.
     """
     spec = mujoco.MjSpec.from_file(str(models.path(HUMANOIDS[name])))
-    if not any(geom.type == mujoco.mjtGeom.mjGEOM_PLANE for geom in spec.geoms):
-        plane = mujoco.mjtGeom.mjGEOM_PLANE
-        spec.worldbody.add_geom(
-            name=FLOOR, type=plane, size=[0, 0, 1], condim=3, contype=1, conaffinity=1
-        )
+    plane = mujoco.mjtGeom.mjGEOM_PLANE
+    spec.worldbody.add_geom(
+        name=FLOOR, type=plane, size=[0, 0, 1], condim=3, contype=1, conaffinity=1
+    )
+    for sole in SOLES.get(name, ()):
+        spec.add_pair(geomname1=FLOOR, geomname2=sole, condim=3)
     model = spec.compile()
     data = mujoco.MjData(model)
     if model.nkey:
@@ -68,8 +72,9 @@ def _lowest_bodies(model: mujoco.MjModel, data: mujoco.MjData) -> Iterator[int]:
 def _points(model: mujoco.MjModel, data: mujoco.MjData, body: int) -> Iterator[Array]:
     """Yield points (n, 3) of the surface of each colliding geom of a body, in the world."""
     kinds = mujoco.mjtGeom
+    of_pairs = {*model.pair_geom1, *model.pair_geom2}
     for i in range(model.body_geomadr[body], model.body_geomadr[body] + model.body_geomnum[body]):
-        if not (model.geom_contype[i] or model.geom_conaffinity[i]):
+        if not (model.geom_contype[i] or model.geom_conaffinity[i] or i in of_pairs):
             continue
         size, kind = model.geom_size[i], mujoco.mjtGeom(model.geom_type[i])
         R, down = data.geom_xmat[i].reshape(3, 3), np.zeros(3)

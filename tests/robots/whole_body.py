@@ -1,8 +1,8 @@
-"""Table of quadrupeds that walk by MPC of the whole body, and by MPC of a rigid body beside it.
+"""Table of robots that walk by MPC of the whole body; quadrupeds by MPC of a rigid body beside it.
 
 Generated C in MuJoCo: mass +10 %, controls one tick late, plans one plan late, stock actuators.
 
-cd tests && python -m robots.whole_body [--models FOLDER] [own | go2 | a1 | anymal | spot]
+cd tests && python -m robots.whole_body [--models FOLDER] [own | go2 | … | g1 | h1 | t1 | apollo | talos]
 """
 
 import argparse
@@ -25,7 +25,7 @@ from mbcasadi.validation import (
     compile_controller,
     outer_law,
 )
-from robots import models, trots
+from robots import models, soles, trots
 from robots.ground import Array, Ground
 
 HORIZON, PERIOD = 20, 0.02  # samples, s
@@ -41,7 +41,9 @@ GROUNDS = {
     "friction 0.4": Ground(friction=0.4),
     "slope 15°": Ground(slope=-np.deg2rad(15.0)),
 }
-ROBOTS = {
+WALK = mpc.Gait(0.72, 0.44 / 0.72, (0.0,) * 4 + (0.5,) * 4, start=0.6)
+HUMANOIDS = {name.lower(): name for name in soles.HUMANOIDS}
+QUADRUPEDS = {
     "own": "own quadruped",
     "go2": "Go2",
     "a1": "A1",
@@ -84,15 +86,20 @@ class Task:
         return np.array([speed, 0.0, self.turn * (10 <= t < 18)])
 
 
+WALKS = Task("walk and turn", 0.5, 30.0, turn=0.3)
+
+
 def walker(key: str, ground: Ground) -> Walker:
     """Return a robot that stands on a ground."""
-    if key == "own":
+    names = [f"foot{k}" for k in range(4)]
+    if key in HUMANOIDS:
+        spec, level, names = soles.on_soles(HUMANOIDS[key])
+    elif key == "own":
         spec = mujoco.MjSpec.from_file(str(mb.models.path("quadruped")))
         names = ["FL", "FR", "RL", "RR"]
         level = np.array(mb.read_mjcf(spec).tree.keyframes["stand"], dtype=float)
     else:
-        spec, level = trots.model_on_floor(ROBOTS[key])
-        names = [f"foot{k}" for k in range(4)]
+        spec, level = trots.model_on_floor(QUADRUPEDS[key])
     for geom in spec.geoms:
         if geom.type == mujoco.mjtGeom.mjGEOM_PLANE:
             geom.quat = ground.quaternion
@@ -160,8 +167,18 @@ def figures(recording: Recording, robot: Walker, task: Task) -> str:
     return f"{speed:.3f} | {turn} | {lean:.0f}"
 
 
-def rows(key: str) -> Iterator[str]:
-    """Yield the lines of a robot."""
+def humanoid_rows(key: str) -> Iterator[str]:
+    """Yield the lines of a humanoid."""
+    robot, name = walker(key, GROUNDS["level"]), HUMANOIDS[key]
+    with whole_body(robot, WALK) as loop:
+        yield f"| {name} | walk and turn | level | whole body | {run(robot, WALKS, loop)} |"
+        for push in (0.5, -0.5):
+            task = Task(f"walk, pushed {push:+.1f} N s/kg", 0.5, 8.0, push=push)
+            yield f"| {name} | {task.name} | level | whole body | {run(robot, task, loop)} |"
+
+
+def quadruped_rows(key: str) -> Iterator[str]:
+    """Yield the lines of a quadruped."""
     for condition, ground in GROUNDS.items():
         robot = walker(key, ground)
         gaits = {"trot": TROT, "bound": BOUND} if condition == "level" else {"trot": TROT}
@@ -177,19 +194,21 @@ def rows(key: str) -> Iterator[str]:
                 with make(robot, gait) as loop:
                     for task in tasks:
                         cells = run(robot, task, loop)
-                        yield f"| {ROBOTS[key]} | {task.name} | {condition} | {planner} | {cells} |"
+                        yield f"| {QUADRUPEDS[key]} | {task.name} | {condition} | {planner} | {cells} |"
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="robots.whole_body", description=__doc__)
-    parser.add_argument("robots", nargs="*", choices=[*ROBOTS], default=[], help="all by default")
+    parser.add_argument(
+        "robots", nargs="*", choices=[*QUADRUPEDS, *HUMANOIDS], default=[], help="all by default"
+    )
     models.add_argument(parser)
-    chosen = parser.parse_args().robots or ROBOTS
+    chosen = parser.parse_args().robots or [*QUADRUPEDS, *HUMANOIDS]
     print("| robot | task | ground | planner | m/s | rad/s | leans, mrad | plans solved |")
     print("|---|---|---|---|---|---|---|---|")
     for key in chosen:
-        for row in rows(key):
+        for row in (humanoid_rows if key in HUMANOIDS else quadruped_rows)(key):
             print(row, flush=True)
 
 
