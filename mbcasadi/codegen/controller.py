@@ -7,7 +7,6 @@ problems of one size, with Functions between them.
 from itertools import accumulate
 
 from mbcasadi.codegen.c_interface import CLaw, Port, find_port, law_template, parameters
-from mbcasadi.codegen.casadi_c import generate
 from mbcasadi.codegen.emergency import emergency_c, initial_last, keeps_last, last_member
 from mbcasadi.codegen.sizes import LEAST_UNKNOWNS, most_passed, work_sizes
 from mbcasadi.codegen.solver_c import least_distance_c
@@ -42,7 +41,7 @@ def controller_c(law: CLaw) -> str:
     head = f'#include "{law.name}.h"\n\n{includes}\n{STRICT_ARITHMETIC}\n'
     glue = law_template(law, "controller.c.in", _controller_values(law))
     solver = least_distance_c(law) if law.staged else ""
-    internal = HIDDEN + generate(law.generated, law.name, real=law.real) + VISIBLE
+    internal = HIDDEN + law.text + VISIBLE
     return head + internal + "\n" + solver + glue.rstrip() + "\n"
 
 
