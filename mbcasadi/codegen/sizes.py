@@ -108,7 +108,7 @@ def work_sizes(law: CLaw) -> dict[str, int]:
         "sz_arg": max(int(f.sz_arg()) for f in functions),
         "sz_res": max(max(int(f.sz_res()) for f in functions), 5),
         "sz_iw": max(int(f.sz_iw()) for f in functions),
-        "sz_w": max(work_size(law.text, f.name()) for f in functions),
+        "sz_w": max(1, *(work_size(law.text, f.name()) for f in functions)),
     }
 
 
