@@ -1,13 +1,13 @@
 """Work memory of CasADi's C: no more of it than the text uses.
 
 A Function of matrices has its own vectors in `w` behind the memory that all its callees share.
-CasADi counts for the callees what its own interpreter needs: more than its C, and than the loops that
-stand in place of some bodies.
+CasADi counts for the callees what its own interpreter needs: more than its C, and than the loops
+that stand in place of some bodies.
 """
 
 import re
-from dataclasses import dataclass
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import casadi as ca
@@ -32,7 +32,7 @@ ALWAYS_GIVEN = "_preparation"
 """Name's end of the stage whose outputs are never null: they are in the controller's memory."""
 
 USES = 3
-"""A callee's output that is only copied to a result stands there, at the call, and where it is declared."""
+"""Of a callee's output that is only copied to a result: its declaration, the call, the copy."""
 
 
 def work_size(text: str, name: str) -> int:
@@ -81,7 +81,8 @@ def with_small_work(text: str, functions: Sequence[ca.Function]) -> str:
     columns = {name: max(int(m), int(n or 0)) for name, m, n in PATTERN.findall(text)}
     before = {key: work_size(text, name) for key, name in exported.items()}
     most = dict[str, int]()
-    for each in (*functions, *(f for each in functions for f in each.find_functions())):
+    inner = [f for function in functions for f in function.find_functions()]
+    for each in (*functions, *inner):
         most[each.name()] = max(most.get(each.name(), 0), int(each.sz_w()))
     for found in NAMED.finditer(text):
         if found["name"] in most and found["function"] not in before:
@@ -129,7 +130,7 @@ def _moved(body: _Body, end: int, first: int, *, forwards: bool) -> tuple[str, i
 
 
 def _forwarded(text: str, name: str) -> str | None:
-    """Return the text where a callee's output is written to a result, if it is only copied there."""
+    """Return the text where a callee writes to a result what is only copied there; else None."""
     output = re.search(rf"  (res\d+\[\d+\])={name};\n", text)
     copy = re.search(rf"  if \(res\[\d+\]\) casadi_copy\({name}, \d+, (res\[.*)\);\n", text)
     declared = re.search(rf", \*{name}=w(?:\+\d+)?(?=[,;])", text)

@@ -1,8 +1,8 @@
 """The stages of a real-time iteration whose QP keeps its states: prepare, build, finish.
 
 `prepare` linearises about the guess. The solver takes the data of all intervals as they are, and
-begins with the multipliers of the tick before: its first recursion belongs to the preparation. `finish` runs the motion of its controls forward and
-costates backward, and judges by them.
+begins with the multipliers of the tick before: its first recursion belongs to the preparation.
+`finish` runs the motion of its controls forward and costates backward, and judges by them.
 """
 
 from dataclasses import dataclass
@@ -77,7 +77,7 @@ class StagewiseStages(RtiStages):
         )
 
     def _prepare(self) -> ca.Function:
-        """Return (ref, z) → (prepared, lam0): one, which means that it is complete, then the data."""
+        """Return (ref, z) → (prepared, lam0): one, that it is complete, then the data."""
         inputs = {key: self.memory.inputs()[key] for key in ("ref", "z")}
         guess = self.memory.guess(inputs, self.z0)
         prepared = ca.vertcat(1, self.at.data(guess.X, guess.U, guess.P))
