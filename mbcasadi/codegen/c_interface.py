@@ -10,12 +10,14 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.codegen.casadi_c import generate
 from mbcasadi.codegen.constant_rows import ConstantRows
 from mbcasadi.codegen.names import parameter
 from mbcasadi.codegen.precision import Real
@@ -138,6 +140,11 @@ class CLaw:
         """All Functions of which there is C."""
         emergency = () if self.emergency is None else (self.emergency,)
         return (*self.functions, *self.between, *emergency)
+
+    @cached_property
+    def text(self) -> str:
+        """The C of CasADi."""
+        return generate(self.generated, self.name, real=self.real)
 
     @property
     def nu(self) -> int:

@@ -10,6 +10,7 @@ from mbcasadi.codegen.loops import with_loops
 from mbcasadi.codegen.precision import Real
 from mbcasadi.codegen.scalar_text.bodies import with_scalar_bodies
 from mbcasadi.codegen.text import number
+from mbcasadi.codegen.work_memory import with_small_work
 from mbcasadi.codegen.zeros import with_few_zeros
 from mbcasadi.description.tolerance import single_value
 from mbcasadi.errors import ExportError
@@ -63,7 +64,7 @@ def _generate(functions: tuple[ca.Function, ...], prefix: str, *, by_hand: bool,
     if by_hand:
         text = with_loops(with_inlined_runtime(text), prefix)
         text = with_scalar_bodies(text, functions, prefix, real)
-        text = with_strict_text(text)
+        text = with_strict_text(with_small_work(text, functions))
     text = with_few_zeros(text, functions)
     if real == "float":
         text = in_single_precision(text)

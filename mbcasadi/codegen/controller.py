@@ -7,7 +7,6 @@ problems of one size, with Functions between them.
 from itertools import accumulate
 
 from mbcasadi.codegen.c_interface import CLaw, Port, find_port, law_template, parameters
-from mbcasadi.codegen.casadi_c import generate
 from mbcasadi.codegen.emergency import emergency_c, initial_last, keeps_last, last_member
 from mbcasadi.codegen.sizes import LEAST_UNKNOWNS, most_passed, work_sizes
 from mbcasadi.codegen.solver_c import least_distance_c
@@ -42,7 +41,7 @@ def controller_c(law: CLaw) -> str:
     head = f'#include "{law.name}.h"\n\n{includes}\n{STRICT_ARITHMETIC}\n'
     glue = law_template(law, "controller.c.in", _controller_values(law))
     solver = least_distance_c(law) if law.staged else ""
-    internal = HIDDEN + generate(law.generated, law.name, real=law.real) + VISIBLE
+    internal = HIDDEN + law.text + VISIBLE
     return head + internal + "\n" + solver + glue.rstrip() + "\n"
 
 
@@ -95,8 +94,7 @@ def _stage_members(law: CLaw) -> str:
 def _body(law: CLaw) -> str:
     solve = f"  flag = ({law.real})ldp_solve(p);\n  if (p->posed > 0) m->exit_flag = (int)flag;\n"
     if law.horizon is not None and law.preparation is not None:
-        first = int(law.preparation.nnz_out("prepared")) - law.horizon.size
-        solve = f"  p->data = m->prepared + {first};\n{solve}"
+        solve = f"  p->data = {_data_of(law)};\n{solve}"
     if law.has_daqp:
         solve = "  flag = daqp_solve(p, &m->daqp, &m->exit_flag);\n"
     solve += (
@@ -110,6 +108,13 @@ def _body(law: CLaw) -> str:
         "finish_arguments": finish_arguments(law) if law.staged else "",
     }
     return law_template(law, "staged.c.in" if law.staged else "plain.c.in", values)
+
+
+def _data_of(law: CLaw) -> str:
+    """Return the C that points to the data of a problem over a horizon."""
+    assert law.horizon is not None
+    assert law.preparation is not None
+    return f"m->prepared + {int(law.preparation.nnz_out('prepared')) - law.horizon.size}"
 
 
 def _constant_definitions(law: CLaw) -> str:
@@ -161,7 +166,7 @@ def _next(law: CLaw, i: int, solve: str) -> str:
 
 FIELDS = {"A_qp": "p->A", "lba": "p->lba", "uba": "p->uba", "active0": "p->active"}
 FIELDS |= {"carry": "p->carry", "passed": "m->passed[0]"}
-FIELDS |= {"x_first": "p->x_first", "lam0": "p->lam_a"}
+FIELDS |= {"x_first": "p->x_first"}
 
 
 def build_arguments(law: CLaw) -> str:
@@ -199,20 +204,26 @@ def phases_c(law: CLaw, entry: dict[str, str | int]) -> str:
     """Return prepare, feedback and step; `entry` are the values of a plain step's template."""
     assert law.preparation is not None
     places = [law.inputs.index(port) for port in law.prepared_from]
-    pointers = {"prepared": "m->prepared", "A_qp": "m->ldp.A"}
+    pointers = {"prepared": "m->prepared", "A_qp": "m->ldp.A", "lam0": "m->ldp.lam0"}
     results = [
         f"  m->res[{i}] = {pointers[name]};\n" for i, name in enumerate(law.preparation.name_out())
     ]
     bind = [f"  in[{i}] = {argument(law, law.inputs[i])};\n" for i in places]
-    normal = "  if (!failed) m->ldp.measured = ldp_measure(&m->ldp);\n"
+    known, forget = "", ""
+    if law.prepares_rows:
+        known = "  if (!failed) m->ldp.measured = ldp_measure(&m->ldp);\n"
+        forget = "  m->ldp.measured = 0;\n"
+    if law.horizon is not None:
+        known = f"  m->ldp.data = {_data_of(law)};\n  if (!failed) ldp_prepare(&m->ldp);\n"
+        forget = "  m->ldp.is_fresh = 0;\n"
     values = entry | {
         "known": len(places),
         "known_input": comma_list(places),
         "known_start": comma_list(accumulate((port.size for port in law.prepared_from), initial=0)),
         "prepared": int(law.preparation.nnz_out("prepared")),
         "prepare_results": "".join(results),
-        "prepare_rows": normal if law.prepares_rows else "",
-        "forget_rows": "  m->ldp.measured = 0;\n" if law.prepares_rows else "",
+        "prepare_rows": known,
+        "forget_rows": forget,
         "bind_known": "".join(bind),
         "known_parameters": parameters(law, law.prepared_from),
     }

@@ -8,6 +8,7 @@ runs to its end, every second pass is made.
 from mbcasadi.codegen.c_interface import CLaw
 from mbcasadi.codegen.cone_c import cone_doubles, plane_rows
 from mbcasadi.codegen.stagewise_c import RECURSIONS, stagewise_doubles
+from mbcasadi.codegen.work_memory import work_size
 
 CONE_ITERATIONS = 10  # times as many where there are quadratic cones
 
@@ -107,7 +108,7 @@ def work_sizes(law: CLaw) -> dict[str, int]:
         "sz_arg": max(int(f.sz_arg()) for f in functions),
         "sz_res": max(max(int(f.sz_res()) for f in functions), 5),
         "sz_iw": max(int(f.sz_iw()) for f in functions),
-        "sz_w": max(int(f.sz_w()) for f in functions),
+        "sz_w": max(1, *(work_size(law.text, f.name()) for f in functions)),
     }
 
 

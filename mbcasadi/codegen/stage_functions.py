@@ -14,9 +14,10 @@ from mbcasadi.description import Controller, LeastDistanceStages
 from mbcasadi.errors import ExportError
 
 BUILD_OUTPUTS = ("A_qp", "lba", "uba", "active0", "carry")
-HORIZON_OUTPUTS = ("x_first", "lam0", "carry")
+HORIZON_OUTPUTS = ("x_first", "carry")
 BETWEEN_OUTPUTS = ("A_qp", "lba", "uba", "active0", "passed_next")
 PREPARE_OUTPUTS = (("prepared",), ("prepared", "A_qp"))
+HORIZON_PREPARE_OUTPUTS = (("prepared", "lam0"),)
 SOLUTION_INPUTS = ("carry", "x", "lam_a", "active", "flag")
 MEASURED = ("q", "v", "act", "f_c", "f_measured", "x0", "y")
 
@@ -139,10 +140,12 @@ def _check_prepare(function: ca.Function, stages: LeastDistanceStages) -> None:
             f"{tuple(n for n in inputs if n not in MEASURED)}, in this order: what is measured is "
             "not known yet"
         )
-    if tuple(stages.prepare.name_out()) not in PREPARE_OUTPUTS:
+    known = PREPARE_OUTPUTS if stages.horizon is None else HORIZON_PREPARE_OUTPUTS
+    if tuple(stages.prepare.name_out()) not in known:
         raise ExportError(
             f"the outputs of prepare are {tuple(stages.prepare.name_out())}, expected "
-            "('prepared',), or ('prepared', 'A_qp') where build gives no A_qp"
+            "('prepared',), or ('prepared', 'A_qp') where build gives no A_qp, or "
+            "('prepared', 'lam0') of a problem over a horizon"
         )
 
 
@@ -171,8 +174,10 @@ def _check_sizes(stages: LeastDistanceStages) -> None:
     solution = {"carry": build.numel_out("carry"), "x": n, "lam_a": m, "active": m, "flag": 1}
     starts = {"lba": m, "uba": m, "active0": m}
     if horizon is not None:
-        starts = {"x_first": horizon.nx, "lam0": m}
+        starts = {"x_first": horizon.nx}
     rows = [(name, build.numel_out(name), size) for name, size in starts.items()]
+    if horizon is not None and stages.prepare is not None:
+        rows.append(("lam0", stages.prepare.numel_out("lam0"), m))
     rows += [(f"finish {name}", finish.nnz_in(name), size) for name, size in solution.items()]
     for label, found, expected in rows:
         if found != expected:

@@ -14,9 +14,12 @@ PENALTY = 1e4
 RECURSIONS = 60
 """Recursions of a tick at most, unless the caller sets another limit."""
 
+RANK = 32
+"""Rows whose responses correct a solution with factors of other active rows."""
+
 
 def stagewise_c(problem: StagewiseQP, carry: int) -> str:
-    """Return the C of the solver: `struct ldp` and `ldp_solve`, as in `solver_c`.
+    """Return the C of the solver: `struct ldp`, `ldp_prepare`, and `ldp_solve` as in `solver_c`.
 
     Args:
         problem: whose data `struct ldp` points to.
@@ -34,6 +37,7 @@ def stagewise_c(problem: StagewiseQP, carry: int) -> str:
         "column": problem.column_size,
         "accuracy": number(problem.accuracy),
         "penalty": number(PENALTY),
+        "rank": _rank(problem),
         "unbounded": number(UNBOUNDED),
         "iteration_limit": RECURSIONS,
         "optimal": int(SolverFlag.OPTIMAL),
@@ -42,6 +46,10 @@ def stagewise_c(problem: StagewiseQP, carry: int) -> str:
         "tables": _tables(problem),
     }
     return template("stagewise.c.in", values) + "\n"
+
+
+def _rank(problem: StagewiseQP) -> int:
+    return min(RANK, max(1, problem.m))
 
 
 PLACES = {
@@ -102,5 +110,7 @@ def stagewise_doubles(problem: StagewiseQP, carry: int) -> int:
     m, rows, spare = problem.m + 1, max(problem.inside.count, problem.at_end.count), 8
     interval = nb * lz + nu * lz + nx * lx + 3 * spare + lx + nu + 2 * nz
     shared = nx * lx + nz * lz + nb * (lz + lx + la + lb) + rows * lz + 7 * spare
-    vectors = 3 * nx + problem.n + max(1, carry) + 6 * m + (m + 1) // 2
-    return problem.horizon * interval + shared + vectors + 8
+    vectors = 3 * nx + problem.n + max(1, carry) + 9 * m + (m + 1) // 2
+    rank = _rank(problem)
+    responses = rank * (problem.n + nx + rank + 1) + 8 * (nz + 2 * nx)
+    return problem.horizon * interval + shared + vectors + responses + 8

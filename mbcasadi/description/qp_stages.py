@@ -149,9 +149,9 @@ class LeastDistanceStages:
             `passed` (any size, 1) comes from `build` or the Function before, and goes to the next
             one or to `finish`; `carry` is that of `build`.
         horizon: a problem over a horizon in place of a least-distance problem; None for none. Its
-            data are the last entries of `prepared`, build gives `(x_first, lam0, carry)`, and
-            finish takes z of all intervals as `x`, multipliers as `lam_a`. `lam0` (m,) are those
-            to begin with.
+            data are the last entries of `prepared`, prepare gives `(prepared, lam0)`, build
+            `(x_first, carry)`, and finish takes z of all intervals as `x`, multipliers as `lam_a`.
+            `lam0` (m,) are those to begin with.
     """
 
     build: ca.Function

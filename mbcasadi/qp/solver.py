@@ -70,7 +70,7 @@ def _over_horizon(stages: LeastDistanceStages, inputs: list[ca.MX]) -> "_Solutio
     assert prepare is not None
     given = dict(zip(stages.inputs, inputs, strict=True))
     prepared = prepare.call([given[name] for name in prepare.name_in()])[0]
-    x_first, _, carry = build.call([*inputs, prepared])
+    x_first, carry = build.call([*inputs, prepared])
     data = prepared[prepared.numel() - problem.size :]
     x, lam, flag = solve_stagewise(problem, data, x_first)
     return _Solution(x, lam, flag, carry, prepared, ca.sign(lam), ca.MX(0, 1))

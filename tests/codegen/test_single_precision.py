@@ -101,7 +101,9 @@ def test_float_gives_the_control_of_double_within_its_rounding(name):
     assert report.differing == 0
     assert report.solved > 0.9 * report.ticks
     assert 0 < report.u_error.max < bound
-    assert report.memory_float < 0.65 * report.memory_double
+    # a law without a solver has pointers and integers alone, as large in float
+    share = 1.0 if name == "law" else 0.65
+    assert report.memory_float < share * report.memory_double
     if name != "two phases":  # its residual is another quantity
         assert report.residual_double.max < 1e-9
         assert EPS / 10 < report.residual_float.max < TOLERANCE

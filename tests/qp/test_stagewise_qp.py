@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import quadprog
 
-from mbcasadi.codegen import export_c
+from mbcasadi.codegen import export_c, stagewise_c
 from mbcasadi.description import Controller, LeastDistanceStages, Signal
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.description.stagewise_qp import StagewiseQP, StagewiseRows
@@ -14,6 +14,7 @@ from mbcasadi.qp.stagewise import end_blocks, interval_blocks, judged
 
 N, PROBLEMS = 6, 60
 HARD = np.inf
+SAME = 1e-7  # beside 1e-6, to which the residuals are judged
 
 
 def problem_of(na, nb, nu, rotations):
@@ -127,10 +128,11 @@ def controller_of(problem, name):
     x0, ref = ca.MX.sym("x0", problem.nx), ca.MX.sym("ref", problem.size)
     z, prepared = ca.MX.sym("z", problem.m), ca.MX.sym("prepared", 1 + problem.size)
     given = [x0, ref, z]
-    prepare = ca.Function("prepare", [ref], [ca.vertcat(1, ref)], ["ref"], ["prepared"])
+    known = [ca.vertcat(1, ref), z]
+    prepare = ca.Function("prepare", [ref, z], known, ["ref", "z"], ["prepared", "lam0"])
     names, empty = ["x0", "ref", "z", "prepared"], ca.MX(0, 1)
-    outs = ["x_first", "lam0", "carry"]
-    build = ca.Function("build", [*given, prepared], [x0, z, empty], names, outs)
+    outs = ["x_first", "carry"]
+    build = ca.Function("build", [*given, prepared], [x0, empty], names, outs)
     carry, x = ca.MX.sym("carry", 0), ca.MX.sym("x", problem.n)
     lam, active, flag = (
         ca.MX.sym(k, n) for k, n in (("lam_a", problem.m), ("active", problem.m), ("flag", 1))
@@ -156,6 +158,25 @@ def controller_of(problem, name):
         outputs=tuple(signals[k] for k in called), u_min=-u, u_max=u, z0=np.zeros(problem.m),
         period=0.1, stages=stages,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["positions and rates", "rotations, further rates"])
+def test_responses_of_changed_rows_give_what_new_factors_give(kind, tmp_path, monkeypatch):
+    problem, rng = KINDS[kind], np.random.default_rng(3)
+    controller = controller_of(problem, "drawn")
+    by_responses = export_c(controller, tmp_path / "c").load(flags=("-O1",))
+    monkeypatch.setattr(stagewise_c, "RANK", 1)
+    by_factors = export_c(controller, tmp_path / "factors").load(flags=("-O1",))
+    for _ in range(PROBLEMS):
+        data, first = data_of(problem, rng, tight=0.1)
+        start = rng.standard_normal(problem.m)  # of rows that are far from the active ones
+        z, lam, status, *_ = by_responses(first, data, start)
+        z_new, lam_new, status_new, *_ = by_factors(first, data, start)
+        assert int(status) == int(status_new) == 0
+        for pair in ((z, z_new), (lam, lam_new)):
+            found, expected = (part.full() for part in pair)
+            size = max(1.0, np.abs(expected).max())
+            np.testing.assert_allclose(found, expected, atol=SAME * size)
 
 
 @pytest.mark.parametrize("kind", KINDS)

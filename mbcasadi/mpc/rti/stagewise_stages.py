@@ -1,8 +1,8 @@
 """The stages of a real-time iteration whose QP keeps its states: prepare, build, finish.
 
 `prepare` linearises about the guess. The solver takes the data of all intervals as they are, and
-begins with the multipliers of the tick before. `finish` runs the motion of its controls forward and
-costates backward, and judges by them.
+begins with the multipliers of the tick before: its first recursion belongs to the preparation.
+`finish` runs the motion of its controls forward and costates backward, and judges by them.
 """
 
 from dataclasses import dataclass
@@ -77,11 +77,11 @@ class StagewiseStages(RtiStages):
         )
 
     def _prepare(self) -> ca.Function:
-        """Return (ref, z) → (prepared): one, which means that it is complete, then the data."""
+        """Return (ref, z) → (prepared, lam0): one, that it is complete, then the data."""
         inputs = {key: self.memory.inputs()[key] for key in ("ref", "z")}
         guess = self.memory.guess(inputs, self.z0)
         prepared = ca.vertcat(1, self.at.data(guess.X, guess.U, guess.P))
-        return stage_function("prepare", inputs, {"prepared": prepared})
+        return stage_function("prepare", inputs, {"prepared": prepared, "lam0": guess.active})
 
     def _inputs(self) -> dict[str, ca.MX]:
         return self.memory.inputs() | {"prepared": ca.MX.sym("prepared", 1 + self.at.problem.size)}
@@ -90,11 +90,7 @@ class StagewiseStages(RtiStages):
         inputs = self._inputs()
         guess = self.memory.guess(inputs, self.z0)
         x0, _ = self.memory.start(inputs, guess)
-        outputs = {
-            "x_first": self.at.gap(guess.X[:, 0], x0),
-            "lam0": guess.active,
-            "carry": ca.MX(0, 1),
-        }
+        outputs = {"x_first": self.at.gap(guess.X[:, 0], x0), "carry": ca.MX(0, 1)}
         return stage_function("build", inputs, outputs)
 
     def _finish(self) -> ca.Function:

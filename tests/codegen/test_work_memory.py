@@ -1,0 +1,62 @@
+"""C of CasADi with less work memory: the same values, and nothing is written behind it."""
+
+import ctypes
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from mbcasadi.codegen.casadi_c import generate
+from mbcasadi.codegen.compiler import compile_c, find_compiler
+from mbcasadi.codegen.work_memory import work_size
+from mbcasadi.linalg.loops import product
+from mbcasadi.platforms import platform_of
+
+SPARE, MARK = 100, 12.5
+SIZE = 9
+
+
+def nested():
+    """Return (A, b) → (prepared, y) of products in loops, sparse products and inner Functions."""
+    A, b = ca.MX.sym("A", SIZE, SIZE), ca.MX.sym("b", SIZE, SIZE)
+    inner = ca.Function("inner", [A, b], [product(A, ca.sin(b)) + A, A - b])
+    middle = ca.Function("middle", [A, b], [product(*inner(A, b)), ca.tril(A) @ ca.triu(b)])
+    first, second = middle(A, b)
+    columns = inner.map(SIZE)(ca.repmat(A, 1, SIZE), ca.repmat(first, 1, SIZE))[0]
+    prepared = ca.vertcat(1, ca.vec(columns), ca.vec(ca.densify(second)))
+    y = product(first, ca.cos(b))
+    return ca.Function("nested_preparation", [A, b], [prepared, y])
+
+
+@pytest.fixture(scope="module")
+def text():
+    return generate((nested(),), "nested")
+
+
+def test_it_needs_less_than_the_interpreter(text):
+    assert 0 < work_size(text, "nested_preparation") < 0.8 * nested().sz_w()
+
+
+def test_values_are_the_same_and_nothing_is_written_behind_the_memory(text, tmp_path):
+    function, rng = nested(), np.random.default_rng(0)
+    source, library = tmp_path / "nested.c", tmp_path / "nested.so"
+    includes = "".join(f"#include <{name}.h>\n" for name in ("float", "math", "string"))
+    source.write_text(includes + text)
+    compile_c(
+        (*find_compiler(None), "-std=c99", "-O1", *platform_of().shared, str(source), "-lm"),
+        library,
+    )
+    called = ctypes.CDLL(str(library)).nested_preparation
+    given = [rng.standard_normal((SIZE, SIZE)) for _ in range(2)]
+    inputs = [np.asfortranarray(part).ravel(order="F") for part in given]
+    outputs = [np.zeros(function.numel_out(i)) for i in range(2)]
+    size = work_size(text, "nested_preparation")
+    w, iw = np.full(size + SPARE, MARK), np.zeros(function.sz_iw() + 1, dtype=np.int64)
+    pointer = ctypes.POINTER(ctypes.c_double)
+    arg, res = (pointer * function.sz_arg())(), (pointer * function.sz_res())()
+    arg[:2] = [part.ctypes.data_as(pointer) for part in inputs]
+    res[:2] = [part.ctypes.data_as(pointer) for part in outputs]
+    assert called(arg, res, iw.ctypes.data_as(ctypes.c_void_p), w.ctypes.data_as(pointer), 0) == 0
+    assert np.all(w[size:] == MARK)
+    for found, expected in zip(outputs, function.call(given), strict=True):
+        np.testing.assert_allclose(found, expected.full().ravel(order="F"), rtol=1e-12, atol=1e-13)
