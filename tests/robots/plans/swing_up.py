@@ -26,8 +26,8 @@ from robots.arms.row import Figure
 PERIOD, DELAY, MASS, BANDWIDTH = 0.02, 1, 0.1, 20.0  # s, ticks, share, 1/s
 STANDS = 0.1  # rad of lean
 CART, KNOCKS, DURATION = example(29), (3.0, -3.0), 11.0  # N m, s
-TORQUE, SPARED, ACROBOT_HORIZON, ACROBOT_TIME = 30.0, 0.4, 120, 12.0  # N m, share, samples, s
-EFFORT, ANGLES, RATES = 3.0, 1.0, 0.5  # roots of weights per second, of the acrobot
+TORQUE, SPARED, ACROBOT_HORIZON, ACROBOT_TIME = 30.0, 0.4, 150, 14.0  # N m, share, samples, s
+EFFORT, ANGLES, RATES = 3.0, 1.0, 1.0  # roots of weights per second, of the acrobot
 INVERSE_DYNAMICS_KP = 25.0  # 1/s²
 
 
