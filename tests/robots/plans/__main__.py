@@ -1,4 +1,4 @@
-"""Prints the table of robots without legs that plan; exit status 0 only if all goals are reached."""
+"""Prints the table of plans without legs; exit status 0 only if all goals are reached."""
 
 import argparse
 import os

@@ -130,7 +130,9 @@ def in_wind(speed: float) -> mujoco.MjModel:
     return spec.compile()
 
 
-def flown(along: Path, law: ControlLaw, reference: object) -> Iterator[tuple[Flight, object, float]]:
+def flown(
+    along: Path, law: ControlLaw, reference: object
+) -> Iterator[tuple[Flight, object, float]]:
     """Yield each flight, its run, and the largest distance from the path, m."""
     with compile_controller(law) as compiled:
         for flight in FLIGHTS:

@@ -45,9 +45,7 @@ LIMITS = DistanceLimits(
     pairs=tuple(f"{name} on geom{i}" for name in OBSTACLES for i in SPHERES),
     nearest=len(OBSTACLES) * len(SPHERES),
 )
-COST = mpc.Cost(
-    Q=[100.0] * 7 + [2.0] * 7, R=[1e-3] * 7, Q_end=[300.0] * 7 + [30.0] * 7
-)
+COST = mpc.Cost(Q=[100.0] * 7 + [2.0] * 7, R=[1e-3] * 7, Q_end=[300.0] * 7 + [30.0] * 7)
 TICK, KP = 0.002, 400.0  # s, 1/s²: of inverse dynamics
 FINE = 1e-3  # s, at which distances are measured
 
@@ -144,7 +142,8 @@ def measured(law: ControlLaw, reference: object, words: str, judged: bool) -> It
     near = 1e3 * clearance(plant, recording)
     yield Figure(name, words, "minus the least distance", -near, 0.0 if judged else None, "mm")
     touched = float(np.abs(recording.other_force).max())
-    yield Figure(name, words, "force of contacts and stops", touched, 0.0 if judged else None, "N m")
+    none = 0.0 if judged else None
+    yield Figure(name, words, "force of contacts and stops", touched, none, "N m")
     yield Figure(name, words, "largest share of a torque limit", forces.max(), 1.0)
     yield Figure(name, words, "error at the end", 1e3 * error[-1], None, "mrad")
     bad = int(np.count_nonzero(recording.status))
