@@ -54,6 +54,15 @@ def test_a_crazyflie_flies_a_figure_of_eight(capsys):
     assert "100 % solved" in capsys.readouterr().out
 
 
+def test_a_quadrotor_learns_that_a_rotor_is_weak_in_wind(tmp_path):
+    names, found = shown(44, tmp_path)
+    late = {key: flight["far"][flight["t"] > names["SETTLED"]] for key, flight in found.items()}
+    assert late["without"].max() > 30.0  # mm: the error was there
+    assert late["with an observer"].max() < 0.4 * late["without"].max()
+    for flight in found.values():
+        assert np.all(flight["run"].recording.status == 0)
+
+
 @pytest.mark.parametrize("name", ["quadrotor", "men__bitcraze_crazyflie_2__cf2"])
 def test_linearised_at_hover_it_is_the_derivative_of_mujoco(name):
     path = models.path(name) if name == "quadrotor" else robot(name)

@@ -1,12 +1,14 @@
 """The force that a model lacks, learned by a real-time iteration from its own prediction.
 
     v̂_{k+1} = v after one step from the measured state, under the control that acts and d_k
-    d_{k+1} = d_k + γ M_h (v_{k+1} - v̂_{k+1}) / h,        γ = 1 - exp(-bandwidth h)
+    d_{k+1} = d_k + γ M_h P (v_{k+1} - v̂_{k+1}) / h,        γ = 1 - exp(-bandwidth h)
 
-with the inertia `M_h` of a step at the measured pose, which holds what springs and servos add. The
-prediction is that of the control which acts, so that a delay makes the estimate no slower.
-Constraint forces need no sensor: the prediction obeys the rows. d and its changes are at most what
-actuators and gravity can give, in the metric of the inertia: an impact does not drive them away.
+with the inertia `M_h` of a step at the measured pose, which holds what springs and servos add, and
+the projector P on what the rows leave free: a force that a constraint takes up moves nothing and is
+not seen, and gaps of soft constraints teach nothing. `P v` is the difference of two predictions,
+one with the force `M_h v / h`. The prediction is that of the control which acts, so that a delay
+makes the estimate no slower. d and its changes are at most what actuators and gravity can give, in
+the metric of the inertia: an impact does not drive them away.
 """
 
 from dataclasses import dataclass
@@ -78,21 +80,45 @@ class LearnedForce:
             remembered[2 * nv, 0] > 0,
         )
 
-    def updated(self, before: Learned, x: ca.MX, v: ca.MX, p: ca.MX, valid: ca.MX) -> ca.MX:
-        """Return d after a measurement.
+    def missed(self, before: Learned, x: ca.MX, v: ca.MX, p: ca.MX) -> ca.MX:
+        """Return `M_h (v - v̂) / h`, limited.
 
         Args:
             before: what the tick before remembers.
             x, v: (nx,), (nv,) measured state, and its velocity.
             p: (np,) parameters of the first sample.
+        """
+        rate = (v - before.expected) / self.step
+        force = self._inertia(x, p) @ rate
+        return self._limited(force, ca.sqrt(ca.fmax(ca.dot(rate, force), 0)))
+
+    def next(
+        self,
+        before: Learned,
+        at: tuple[ca.MX, ca.MX],
+        velocities: tuple[ca.MX, ca.MX],
+        valid: ca.MX,
+    ) -> ca.MX:
+        """Return what the next tick remembers.
+
+        Args:
+            before: what the tick before remembers.
+            at: state and parameters of this tick.
+            velocities: (nv,) expected at the next tick, without and with the force that is missed.
+                They are affine in it; their difference is what constraints leave of it.
             valid: whether the inputs are good.
         """
+        plain, moved = velocities
+        share = self.gain * ca.logic_and(valid, before.ready)
+        change = self._inertia(*at) @ (moved - plain) / self.step
+        d = before.d + ca.if_else(share > 0, share * change, 0)
+        expected = plain + ca.if_else(share > 0, share * (moved - plain), 0)
+        return ca.vertcat(d, ca.if_else(valid, expected, 0), valid)
+
+    def _inertia(self, x: ca.MX, p: ca.MX) -> ca.MX:
         assert self.inertia is not None
-        missed = (v - before.expected) / self.step
-        force = ca.reshape(self.inertia(x, p), self.nv, self.nv) @ missed
-        size = ca.sqrt(ca.fmax(ca.dot(missed, force), 0))
-        change = self.gain * self._limited(force, size)
-        return before.d + ca.if_else(ca.logic_and(valid, before.ready), change, 0)
+        M: ca.MX = ca.reshape(self.inertia(x, p), self.nv, self.nv)
+        return M
 
     def _limited(self, force: ca.MX, size: ca.MX) -> ca.MX:
         """Return the force, shortened where its size is larger than the strength."""

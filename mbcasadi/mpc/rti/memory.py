@@ -206,15 +206,17 @@ class GuessMemory:
         """
         q, v, p = inputs["q"], inputs["v"], guess.P[:, 0]
         x, before = self.predict_state(0)(q, v, guess.pending, p), self.force.split(guess.learned)
-        d = self.force.updated(before, x, v, p, valid)
-        p[slot_slices(self.ocp.slots)[DISTURBANCE], 0] += d - before.d
+        force = self.force.missed(before, x, v, p)
+        pushed = ca.MX(p)
+        pushed[slot_slices(self.ocp.slots)[DISTURBANCE], 0] += force
         if self.delay:
-            x_next = self.predict_state(1)(q, v, guess.pending, p)
+            step = self.predict_state(1)
+            plain, moved = (step(q, v, guess.pending, at) for at in (p, pushed))
         else:
-            x_next = self.ocp.dynamics(x, u, p)
-        expected = x_next[q.shape[0] : q.shape[0] + v.shape[0], 0]
-        valid = ca.logic_and(valid, is_bounded(x_next))
-        return ca.vertcat(d, ca.if_else(valid, expected, 0), valid)
+            plain, moved = (self.ocp.dynamics(x, u, at) for at in (p, pushed))
+        rates = slice(q.shape[0], q.shape[0] + v.shape[0])
+        valid = ca.logic_and(valid, is_bounded(plain, moved))
+        return self.force.next(before, (x, p), (plain[rates, 0], moved[rates, 0]), valid)
 
     def next_pending(self, guess: Guess, u: ca.MX) -> ca.MX:
         """Return the pending controls of the next tick."""

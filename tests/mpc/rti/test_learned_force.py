@@ -79,6 +79,23 @@ def test_a_mechanism_with_loops_expects_its_motion_after_a_while():
     assert missed[-1] < 0.01 * missed[0]
 
 
+def test_velocities_that_loops_do_not_leave_teach_nothing():
+    """A gap of a soft loop that opens at every tick would drive the force away."""
+    rti = learner(problem("four_bar"))
+    system, ref, q = rti.ocp.system, rti.reference(), rti.ocp.rest[:3]
+    A, M = np.array(system.constraint_jacobian(q)), np.array(system.mass_matrix(q))
+    across = np.linalg.solve(M, A.T @ np.ones(3))
+    along = np.ones(3) - np.linalg.pinv(A) @ A @ np.ones(3)
+    forces = []
+    for direction in (0 * along, across / np.linalg.norm(across), along / np.linalg.norm(along)):
+        z = rti.controller.z0
+        for _ in range(10):
+            z = rti.function(q, 0.01 * direction, ref, z)[1]
+        forces.append(learned(rti, z)[0])
+    of_across, of_along = (np.abs(force - forces[0]).max() for force in forces[1:])
+    assert of_across < 0.01 * of_along
+
+
 def test_nothing_is_learned_where_the_model_is_right():
     _, forces, _ = run(learner(problem("quadrotor"), 1), np.zeros(6), 8)
     assert np.abs(forces).max() < EXACT

@@ -1,4 +1,4 @@
-"""Prints the table of robots without legs that plan; exit status 0 only if all goals are reached."""
+"""Prints the table of plans without legs; exit status 0 only if all goals are reached."""
 
 import argparse
 import os
@@ -9,7 +9,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported
 from robots.arms.row import HEAD
 from robots.models import add_argument
 
-ROWS = ("drone", "swing_up", "obstacles", "stewart", "hopper", "press")
+ROWS = ("drone", "swing_up", "obstacles", "stewart", "hopper")
 
 
 def main() -> int:

@@ -41,7 +41,7 @@ OBSTACLES = {  # ends, m, and radius, m
 SPHERES = (32, 33, 37, 41, 43, 44, 45)  # geoms of the arm, from the elbow on
 LIMITS = DistanceLimits(
     braking=5.0,
-    margin=0.03,
+    margin=0.05,
     pairs=tuple(f"{name} on geom{i}" for name in OBSTACLES for i in SPHERES),
     nearest=len(OBSTACLES) * len(SPHERES),
 )
@@ -137,11 +137,13 @@ def measured(law: ControlLaw, reference: object, words: str, judged: bool) -> It
     late = recording.t[error > ARRIVED]
     arrival = late[-1] + law.period if error[-1] <= ARRIVED else np.inf
     forces = np.abs(recording.actuator_force).max(axis=0) / IIWA.torques
-    yield Figure(
-        name, words, "within 10 mrad of the goal after", arrival, (judged and WITHIN) or None, "s"
-    )
+    goal = WITHIN if judged else None
+    yield Figure(name, words, "within 10 mrad of the goal after", arrival, goal, "s")
     near = 1e3 * clearance(plant, recording)
-    yield Figure(name, words, "minus the least distance", -near, (judged and 0.0) or None, "mm")
+    yield Figure(name, words, "minus the least distance", -near, 0.0 if judged else None, "mm")
+    touched = float(np.abs(recording.other_force).max())
+    none = 0.0 if judged else None
+    yield Figure(name, words, "force of contacts and stops", touched, none, "N m")
     yield Figure(name, words, "largest share of a torque limit", forces.max(), 1.0)
     yield Figure(name, words, "error at the end", 1e3 * error[-1], None, "mrad")
     bad = int(np.count_nonzero(recording.status))

@@ -1,7 +1,7 @@
 """A cart-pole on redundant rows and an acrobot swing up, by one real-time iteration each.
 
-The cart-pole is that of example 29, whose cart is two bodies on two bolts: six rows of rank three. It
-is pushed and knocked over. The acrobot is that of dm_control with a motor of 30 N m in place of
+The cart-pole is that of example 29, whose cart is two bodies on two bolts: six rows of rank three.
+It is pushed and knocked over. The acrobot is that of dm_control with a motor of 30 N m in place of
 2 N m: its plan of 10 s with 2 N m turns its elbow at 17 rad/s, and nothing follows that on a plant
 that is 10 % heavier. Beside them is inverse dynamics that holds the upright pose.
 """
@@ -26,8 +26,8 @@ from robots.arms.row import Figure
 PERIOD, DELAY, MASS, BANDWIDTH = 0.02, 1, 0.1, 20.0  # s, ticks, share, 1/s
 STANDS = 0.1  # rad of lean
 CART, KNOCKS, DURATION = example(29), (3.0, -3.0), 11.0  # N m, s
-TORQUE, SPARED, ACROBOT_HORIZON, ACROBOT_TIME = 30.0, 0.4, 120, 12.0  # N m, share, samples, s
-EFFORT, ANGLES, RATES = 3.0, 1.0, 0.5  # roots of weights per second, of the acrobot
+TORQUE, SPARED, ACROBOT_HORIZON, ACROBOT_TIME = 30.0, 0.4, 150, 14.0  # N m, share, samples, s
+EFFORT, ANGLES, RATES = 3.0, 1.0, 1.0  # roots of weights per second, of the acrobot
 INVERSE_DYNAMICS_KP = 25.0  # 1/s²
 
 
@@ -46,14 +46,8 @@ def iteration(
         start: q, which hangs.
         plan: further parts of the first guess.
     """
-    problem = partial(
-        mpc.optimal_control_problem,
-        system,
-        horizon,
-        PERIOD,
-        symbols=at,
-        step=mpc.SemiImplicitStep(),
-    )
+    options = {"symbols": at, "step": mpc.SemiImplicitStep()}
+    problem = partial(mpc.optimal_control_problem, system, horizon, PERIOD, **options)
     hanging = np.concatenate([start, np.zeros(system.nv)])
     first, ocp = problem([*parts, *plan]), problem([*parts, mpc.Disturbance()])
     straight = np.linspace(hanging, 0 * hanging, horizon + 1)
@@ -134,7 +128,7 @@ def acrobot_lean(q: np.ndarray) -> np.ndarray:
 
 
 def stands_after(t: np.ndarray, lean: np.ndarray, until: float) -> float:
-    """Return the time after which it leans by less than `STANDS` until a time; infinite if never."""
+    """Return the time after which it leans less than `STANDS` until a time; infinite if never."""
     before = t < until
     leans = np.flatnonzero(np.abs(lean[before]) > STANDS)
     return float(t[leans[-1]] + PERIOD) if leans[-1] + 1 < before.sum() else np.inf
@@ -160,7 +154,7 @@ def run(
 def _without_plan(
     system: mb.System, model: object, start: np.ndarray, duration: float, lean: Callable
 ) -> float:
-    """Return the time after which inverse dynamics with the upright pose as its reference stands."""
+    """Return the time after which inverse dynamics towards the upright pose stands."""
     law = InverseDynamicsQP(
         system, [PostureTask(kp=INVERSE_DYNAMICS_KP)], period=PERIOD, delay=DELAY
     )
