@@ -5,11 +5,18 @@ from collections.abc import Iterable, Mapping
 import casadi as ca
 
 from mbcasadi.codegen.text import comma_list, constant, number, template
-from mbcasadi.description.qp_stages import UNBOUNDED, SolverFlag
+from mbcasadi.description.qp_stages import (
+    PROOF_ROUNDING,
+    UNBOUNDED,
+    SolverFlag,
+)
 from mbcasadi.description.stagewise_qp import StagewiseQP, StagewiseRows
 
 PENALTY = 1e4
 """Penalty of a row over its stiffness: violations shrink by about this factor in a run."""
+
+RADIUS = 1e6
+"""Within so many of its unit a proof of infeasibility holds for a control without bounds."""
 
 RECURSIONS = 60
 """Recursions of a tick at most, unless the caller sets another limit."""
@@ -42,6 +49,9 @@ def stagewise_c(problem: StagewiseQP, carry: int) -> str:
         "iteration_limit": RECURSIONS,
         "optimal": int(SolverFlag.OPTIMAL),
         "stopped": int(SolverFlag.STOPPED),
+        "infeasible": int(SolverFlag.INFEASIBLE),
+        "radius": number(RADIUS),
+        "rounding": number(PROOF_ROUNDING),
         "carry_array": max(1, carry),
         "tables": _tables(problem),
     }
@@ -74,6 +84,7 @@ def _tables(problem: StagewiseQP) -> str:
         text += _integers("short", f"lq_{name}_col", pattern.get_col())
     text += f"#define LQ_DATA {problem.size}\n"
     text += _integers("short", "lq_rotation", problem.rotations)
+    text += constant("static const double", "lq_unit", problem.units[: problem.nu].tolist())
     for name, rows, places in (
         ("inside", problem.inside, problem.column),
         ("at_end", problem.at_end, problem.end),

@@ -4,11 +4,14 @@ import casadi as ca
 import numpy as np
 import pytest
 import quadprog
+from scipy.optimize import linprog
 
 from mbcasadi.codegen import export_c, stagewise_c
 from mbcasadi.description import Controller, LeastDistanceStages, Signal
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.description.stagewise_qp import StagewiseQP, StagewiseRows
+from mbcasadi.description.status import Status
+from mbcasadi.qp.kkt_residuals import judge
 from mbcasadi.qp.solver import controller_fun
 from mbcasadi.qp.stagewise import end_blocks, interval_blocks, judged
 
@@ -17,16 +20,23 @@ HARD = np.inf
 SAME = 1e-7  # beside 1e-6, to which the residuals are judged
 
 
-def problem_of(na, nb, nu, rotations):
-    """Return sizes of a problem: five rows in an interval, two of them soft, two at the end."""
+def problem_of(na, nb, nu, rotations, bounded=False):
+    """Return sizes of a problem: five rows in an interval, two of them soft, two at the end.
+
+    Where `bounded`, the first two are bounds of the first control and of the last one.
+    """
     nx, nz = na + nb, nu + na + nb
+    pattern = np.ones((5, nz))
+    if bounded:
+        pattern[:2], pattern[0, 0], pattern[1, nu - 1] = 0.0, 1.0, 1.0
+    pattern = ca.sparsify(ca.DM(pattern)).sparsity()
     full = ca.Sparsity.dense
     prices = np.array([[HARD, HARD]] * 3 + [[0.4, 2.0], [0.0, 5.0]])
     at_end = np.array([[HARD, HARD], [1.0, 3.0]])
     return StagewiseQP(
         horizon=N, nu=nu, na=na, nb=nb, F=full(nb, nz), H=ca.Sparsity.upper(nz),
         H_end=ca.Sparsity.upper(nx),
-        inside=StagewiseRows(full(5, nz), prices, np.ones(5), np.ones((5, 2), bool), (4,)),
+        inside=StagewiseRows(pattern, prices, np.ones(5), np.ones((5, 2), bool), (4,)),
         at_end=StagewiseRows(full(2, nx), at_end, np.ones(2), np.ones((2, 2), bool)),
         rotations=rotations, step=0.1, units=np.ones(nz),
     )  # fmt: skip
@@ -37,6 +47,7 @@ KINDS = {
     "positions and rates": problem_of(4, 4, 3, ()),
     "rotations, further rates": problem_of(8, 9, 2, (1, 5)),
     "one state": problem_of(0, 1, 1, ()),
+    "bounded controls": problem_of(2, 2, 2, (), bounded=True),
 }
 
 
@@ -60,13 +71,15 @@ def data_of(problem, rng, tight):
         part["F"] = part["F"].ravel(order="F")
         G = rng.standard_normal((5, nz))
         G[2, nu:], G[4, :nu] = 0.0, 0.0
+        held = ca.DM(problem.inside.G, 1).full() > 0
+        G *= held
         z = np.r_[0.3 * rng.standard_normal(nu), x]
         lower, upper = G @ z - tight * rng.random(5), G @ z + tight * rng.random(5)
         lower[3] += 2.0  # the soft one gives way
         upper[3] += 2.0
         if k == 0:
             lower[4], upper[4] = -UNBOUNDED, UNBOUNDED
-        part |= {"G": G.ravel(), "lower": lower, "upper": upper}
+        part |= {"G": G[held], "lower": lower, "upper": upper}
         column = np.concatenate([np.ravel(part[name]) for name in problem.column])
         columns.append(column)
         block = [m.full() for m in numbers(problem, column)]
@@ -79,14 +92,22 @@ def data_of(problem, rng, tight):
     return np.concatenate([*columns, *end]), first
 
 
+def moved_bounds(problem, data, rng, by):
+    """Move the bounds of a hard row of some interval."""
+    k, row = rng.integers(N), rng.integers(3)
+    shift = by * rng.standard_normal()
+    for side in ("lower", "upper"):
+        data[k * problem.column_size + problem.column[side].start + row] += shift
+
+
 def numbers(problem, column):
     symbol = ca.MX.sym("column", problem.column_size)
     blocks = interval_blocks(problem, symbol)
     return ca.Function("blocks", [symbol], [ca.densify(b) for b in blocks])(column)
 
 
-def solve_whole(problem, data, first):
-    """Return z of all intervals, by quadprog, from the columns as they are written above."""
+def condensed(problem, data, first):
+    """Return z of all intervals as (S, e) of the controls, the cost, and (G, low, high) of rows."""
     nx, nu = problem.nx, problem.nu
     S, e, x_S, x_e = [], [], np.zeros((nx, N * nu)), first.copy()  # z = S u + e
     blocks = [
@@ -109,10 +130,19 @@ def solve_whole(problem, data, first):
         (b[4] @ s, b[5].ravel() - b[4] @ o, b[6].ravel() - b[4] @ o)
         for s, o, b in zip(S, e, blocks, strict=True)
     ]
-    G, low, high = (np.concatenate(part) for part in zip(*rows, strict=True))
-    prices = np.vstack([np.tile(problem.inside.prices, (N, 1)), problem.at_end.prices])
+    return S[:-1], e[:-1], H, g, *(np.concatenate(part) for part in zip(*rows, strict=True))
+
+
+def prices_of(problem):
+    return np.vstack([np.tile(problem.inside.prices, (N, 1)), problem.at_end.prices])
+
+
+def solve_whole(problem, data, first):
+    """Return z of all intervals, by quadprog, from the columns as they are written above."""
+    S, e, H, g, G, low, high = condensed(problem, data, first)
+    prices = prices_of(problem)
     soft = np.flatnonzero(np.isfinite(prices[:, 0]))
-    n, s = N * nu, soft.size
+    n, s = N * problem.nu, soft.size
     whole = np.block([[H, np.zeros((n, s))], [np.zeros((s, n)), np.diag(prices[soft, 1])]])
     slope = np.r_[g, prices[soft, 0]]
     E = np.eye(len(G))[:, soft]
@@ -120,7 +150,19 @@ def solve_whole(problem, data, first):
     b = np.r_[low, -high, np.zeros(s)]
     kept = b > -UNBOUNDED / 2
     u = quadprog.solve_qp(whole, -slope, C[kept].T, b[kept])[0][:n]
-    return np.concatenate([s @ u + o for s, o in zip(S[:-1], e[:-1], strict=True)])
+    return np.concatenate([s @ u + o for s, o in zip(S, e, strict=True)])
+
+
+def least_violation(problem, data, first):
+    """Return the least t by which all hard rows must be violated, by HiGHS."""
+    *_, G, low, high = condensed(problem, data, first)
+    hard = np.isinf(prices_of(problem)[:, 0]) & (np.abs(low) < UNBOUNDED / 2)
+    G, low, high = G[hard], low[hard], high[hard]
+    by_t = -np.ones((len(G), 1))
+    rows = np.vstack([np.hstack([G, by_t]), np.hstack([-G, by_t])])
+    slope = np.r_[np.zeros(G.shape[1]), 1.0]
+    sides = [(None, None)] * G.shape[1] + [(0, None)]
+    return linprog(slope, rows, np.r_[high, -low], bounds=sides).fun
 
 
 def controller_of(problem, name):
@@ -138,7 +180,7 @@ def controller_of(problem, name):
         ca.MX.sym(k, n) for k, n in (("lam_a", problem.m), ("active", problem.m), ("flag", 1))
     )
     answer = judged(problem, prepared[1:], x0, x, lam)
-    status = ca.if_else(ca.mmax(answer.residual) <= 1e-6, 0, 4)
+    status = judge(answer.residual, flag=flag, valid=ca.MX(1), tolerance=1e-6)
     outputs = [x, lam, status, ca.MX(0), answer.residual]
     of_finish = [*given, prepared, carry, x, lam, active, flag]
     labels = [*names, "carry", "x", "lam_a", "active", "flag"]
@@ -196,3 +238,18 @@ def test_the_c_the_plugin_and_the_dense_problem_agree_cold_and_warm(kind, tmp_pa
         if i % 10 == 0:
             z = controller.function(first, data, np.zeros(problem.m))[0]
             np.testing.assert_allclose(np.array(z).ravel(), best, atol=1e-5 * size)
+    proven, contradict = 0, 0
+    for i in range(PROBLEMS):  # bounds that are moved: HiGHS says which contradict each other
+        data, first = data_of(problem, rng, tight=1.0)
+        moved_bounds(problem, data, rng, by=(0.3, 1.0, 3.0, 10.0)[i % 4])
+        worst = least_violation(problem, data, first)
+        status = int(in_c(first, data, np.zeros(problem.m))[2])
+        if worst > 1e-9:
+            contradict += 1
+            proven += status == Status.INFEASIBLE
+            assert status >= Status.INFEASIBLE
+        else:
+            assert status == Status.SOLVED
+    assert 0 < contradict < PROBLEMS
+    # without bounds of controls a proof needs a multiplier that no control within 1e6 changes
+    assert proven == contradict if "bounded" in kind else proven > 0

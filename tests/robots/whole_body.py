@@ -2,7 +2,7 @@
 
 Generated C in MuJoCo: mass +10 %, controls one tick late, plans one plan late, stock actuators.
 
-cd tests && python -m robots.whole_body [--models FOLDER] [own | go2 | … | g1 | h1 | t1 | apollo | talos]
+cd tests && python -m robots.whole_body [--models FOLDER] [own | go2 | … | g1 | talos | …]
 """
 
 import argparse
@@ -193,8 +193,8 @@ def quadruped_rows(key: str) -> Iterator[str]:
             for planner, make in PLANNERS.items():
                 with make(robot, gait) as loop:
                     for task in tasks:
-                        cells = run(robot, task, loop)
-                        yield f"| {QUADRUPEDS[key]} | {task.name} | {condition} | {planner} | {cells} |"
+                        names = f"| {QUADRUPEDS[key]} | {task.name} | {condition} | {planner} |"
+                        yield f"{names} {run(robot, task, loop)} |"
 
 
 def main() -> None:

@@ -23,7 +23,10 @@ SERVO = """
 FORCES = {"quadrotor": [0.3, -0.2, -1.3, 0.01, 0.02, -0.005], SERVO: [4.0]}
 
 
-def problem(model, parts=(mpc.Disturbance(),)):
+LEARNS = (mpc.Disturbance(),)
+
+
+def problem(model, parts=LEARNS):
     """Return a problem that holds a model's pose."""
     system = mb.read_mjcf(model if model.startswith("\n") else models.path(model))
     end = [30.0] * system.nv + [3.0] * system.nv

@@ -2,7 +2,8 @@
 
 As example 35 it is given one crouched pose at rest and a schedule of its contacts, heights of toe
 and heel and the slip of the toe; here with semi-implicit steps, whose multipliers are the forces,
-and controls that act one tick late. No force is learned: impacts of the plant's floor would teach it.
+and controls that act one tick late. No force is learned: impacts on the plant's floor would
+teach it.
 """
 
 from collections.abc import Iterator
