@@ -9,7 +9,8 @@ optimise controllers that run for some simulated seconds; for the same reason fe
 and runs that fail are repeated to find out why in `tests/validation/run` and `tests/docs` only.
 
 Processes of one run share a temporary cache of what they compiled, so that equal exports are
-compiled once.
+compiled once. They share the bytecode of the package too, whatever `PYTHONDONTWRITEBYTECODE` says:
+each program that a test starts would translate it anew, in half of the time of its start.
 """
 
 import os
@@ -42,6 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
     cache = tempfile.TemporaryDirectory(prefix="mbcasadi-cache-", ignore_cleanup_errors=True)
     config.add_cleanup(cache.cleanup)
     os.environ["MBCASADI_CACHE"] = cache.name
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     flags = os.environ.get("MBCASADI_TEST_CFLAGS")
     if not flags:
         return
