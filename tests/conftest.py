@@ -33,6 +33,7 @@ from mbcasadi.validation.run import Diagnosis
 QUICK = ("-O0",)
 OPTIMISED = ("codegen",)  # folders whose subject is the compiled C
 TIMED = 20  # ticks
+LONG = ("demo", "docs")
 EXPLAINED = {"docs", "run"}  # folders whose subject is why a run failed
 
 
@@ -53,6 +54,11 @@ def pytest_configure(config: pytest.Config) -> None:
     script.write_text(f'#!/bin/sh\nexec {shlex.join(find_compiler())} "$@" {flags}\n')
     script.chmod(0o700)
     os.environ["CC"] = str(script)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run folders with tests of many seconds first, lest one of them ends behind all others."""
+    items.sort(key=lambda item: item.path.parent.name not in LONG)
 
 
 @pytest.fixture(scope="module", autouse=True)
