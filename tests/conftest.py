@@ -9,7 +9,8 @@ optimise controllers that run for some simulated seconds; for the same reason fe
 and runs that fail are repeated to find out why in `tests/validation/run` and `tests/docs` only.
 
 Processes of one run share a temporary cache of what they compiled, so that equal exports are
-compiled once.
+compiled once. They share the bytecode of the package too, whatever `PYTHONDONTWRITEBYTECODE` says:
+each program that a test starts would translate it anew, in half of the time of its start.
 """
 
 import os
@@ -32,6 +33,7 @@ from mbcasadi.validation.run import Diagnosis
 QUICK = ("-O0",)
 OPTIMISED = ("codegen",)  # folders whose subject is the compiled C
 TIMED = 20  # ticks
+LONG = ("demo", "docs")
 EXPLAINED = {"docs", "run"}  # folders whose subject is why a run failed
 
 
@@ -42,6 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
     cache = tempfile.TemporaryDirectory(prefix="mbcasadi-cache-", ignore_cleanup_errors=True)
     config.add_cleanup(cache.cleanup)
     os.environ["MBCASADI_CACHE"] = cache.name
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     flags = os.environ.get("MBCASADI_TEST_CFLAGS")
     if not flags:
         return
@@ -51,6 +54,11 @@ def pytest_configure(config: pytest.Config) -> None:
     script.write_text(f'#!/bin/sh\nexec {shlex.join(find_compiler())} "$@" {flags}\n')
     script.chmod(0o700)
     os.environ["CC"] = str(script)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run folders with tests of many seconds first, lest one of them ends behind all others."""
+    items.sort(key=lambda item: item.path.parent.name not in LONG)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -6,11 +6,16 @@ and factors of these matrices become loops (`linalg.loops`).
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar, cast
 
 import casadi as ca
 
 T = TypeVar("T")
+ScalarBody = Callable[[dict[str, ca.SX]], Sequence[ca.SX]]
+
+KEPT = 64
+"""Functions of scalars that controllers of one mechanism have in common, at most."""
 
 SPARSE = 0.35
 """A matrix with a smaller share of nonzeros than this is stored without its zeros: where there are
@@ -85,7 +90,11 @@ def _each_matrix(parts: Any, change: Callable[[ca.SX], Any]) -> Any:
 
 
 def in_scalars(
-    name: str, function: Callable[[dict[str, ca.SX]], Sequence[ca.SX]], given: Mapping[str, Any]
+    name: str,
+    function: ScalarBody,
+    given: Mapping[str, Any],
+    *,
+    kept: bool = False,
 ) -> list[Any]:
     """Return the results of a function of scalar expressions, at expressions or at matrices.
 
@@ -93,13 +102,22 @@ def in_scalars(
         name: of the Function that is called where matrices are given.
         function: from expressions by name to its results.
         given: expressions, or matrices, by name.
+        kept: whether the Function is kept for other matrices of the same patterns; only for a
+            function of a module, whose results depend on nothing else.
     """
     if not any(isinstance(value, ca.MX) for value in given.values()):
         return list(function(dict(given)))
     matrices = {key: ca.MX(value) for key, value in given.items()}
-    symbols = {key: ca.SX.sym("x", matrix.sparsity()) for key, matrix in matrices.items()}
+    patterns = tuple((key, *matrix.sparsity().compress()) for key, matrix in matrices.items())
+    make = _whole if kept else _whole.__wrapped__
+    called: list[Any] = make(name, function, patterns).call(list(matrices.values()))
+    return called
+
+
+@lru_cache(maxsize=KEPT)
+def _whole(name: str, function: ScalarBody, patterns: tuple[tuple[Any, ...], ...]) -> ca.Function:
+    """Return the Function of matrices with these patterns (name, *compressed)."""
+    symbols = {key: ca.SX.sym("x", ca.Sparsity.compressed(pattern)) for key, *pattern in patterns}
     results = [_stored(x) for x in function(symbols)]
     options = {"cse": True, "never_inline": True}
-    whole = ca.Function(name, list(symbols.values()), results, options)
-    called: list[Any] = whole.call(list(matrices.values()))
-    return called
+    return ca.Function(name, list(symbols.values()), results, options)

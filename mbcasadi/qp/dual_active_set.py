@@ -10,6 +10,7 @@ Source: D. Goldfarb, A. Idnani, A numerically stable dual method for solving str
 quadratic programs, Mathematical Programming 27 (1983).
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import casadi as ca
@@ -26,6 +27,9 @@ from mbcasadi.linalg.householder import one_hot
 
 BLOCK = 10
 """Steps between two looks at whether the method has ended."""
+
+KEPT = 64
+"""Functions that depend on the sizes of a problem alone, which many controllers share."""
 
 LEAST_MULTIPLIER = 1e-300
 """Stands for zero in a denominator."""
@@ -48,6 +52,7 @@ class Progress(NamedTuple):
     flag: ca.MX
 
 
+@lru_cache(maxsize=KEPT)
 def dual_active_set_fun(m: int, n: int) -> ca.Function:
     """Return (A, lower, upper) → (x, lam, flag) for rows of unit length.
 

@@ -1,5 +1,6 @@
 """The controller as one Function: build, solve by a CasADi plugin, finish."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import casadi as ca
@@ -12,7 +13,7 @@ from mbcasadi.description.qp_stages import (
     SolverFlag,
 )
 from mbcasadi.qp.cone_solver import cone_solver
-from mbcasadi.qp.dual_active_set import dual_active_set_fun
+from mbcasadi.qp.dual_active_set import KEPT, dual_active_set_fun
 from mbcasadi.qp.infeasibility import proves_infeasible
 from mbcasadi.qp.plugins import DENSE_SOLVERS
 from mbcasadi.qp.scaled_problem import ScaledProblem, contradicts, scaled_problem
@@ -97,7 +98,15 @@ def _solve(stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]) -> _So
 
 
 def _solve_problem(solver: str, A_qp: ca.MX, lba: ca.MX, uba: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX]:
-    """Return x, lam_a and the `SolverFlag` of one problem.
+    """Return x, lam_a and the `SolverFlag` of one problem."""
+    solve = _problem_fun(solver, tuple(A_qp.sparsity().compress()))
+    x, lam_a, flag = solve.call([A_qp, lba, uba])
+    return x, lam_a, flag
+
+
+@lru_cache(maxsize=KEPT)
+def _problem_fun(solver: str, pattern: tuple[int, ...]) -> ca.Function:
+    """Return (A_qp, lba, uba) → (x, lam_a, flag) for rows with this pattern, compressed.
 
     A plugin's success flag does not exist inside an MX graph. DAQP returns `x + A_qpᵀ lam_a = 0`
     and x inside the bounds where it claims an optimum, and elsewhere not: without this x and lam_a
@@ -106,12 +115,14 @@ def _solve_problem(solver: str, A_qp: ca.MX, lba: ca.MX, uba: ca.MX) -> tuple[ca
     proves that there is none. A problem that a plugin would refuse by an exception is not
     passed to it. With quadratic cones there is one method, `cone_program.py`.
     """
-    given = (A_qp, lba, uba)
-    (m, n), problem = A_qp.shape, scaled_problem(*given)
+    A_qp = ca.MX.sym("A_qp", ca.Sparsity.compressed(pattern))
+    (m, n), bounds = A_qp.shape, ("lba", "uba")
+    given = (A_qp, *(ca.MX.sym(name, m) for name in bounds))
+    problem = scaled_problem(*given)
     conic = _conic_fun(solver, n, m, problem.A.sparsity())
     x, lam = conic(*problem[:3])
     if not m:
-        return problem.unit * x, lam, problem.posed
+        return ca.Function("solve", [*given], [problem.unit * x, lam, problem.posed])
     if solver == "daqp":
         x, lam, claim = _certain(problem, x, lam)
         optimal = ca.logic_and(problem.posed, claim == SolverFlag.OPTIMAL)
@@ -124,7 +135,7 @@ def _solve_problem(solver: str, A_qp: ca.MX, lba: ca.MX, uba: ca.MX) -> tuple[ca
     without = ca.if_else(impossible, SolverFlag.INFEASIBLE, SolverFlag.STOPPED)
     flag = ca.if_else(optimal, SolverFlag.OPTIMAL, without)
     unit = problem.unit
-    return unit * x, unit * problem.factor * lam, flag
+    return ca.Function("solve", [*given], [unit * x, unit * problem.factor * lam, flag])
 
 
 def _conic_fun(solver: str, n: int, m: int, rows: ca.Sparsity) -> ca.Function:

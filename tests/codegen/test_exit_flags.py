@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from codegen_problems import least_distance_controller, reference
 from scipy.optimize import linprog
+from support.kept_solvers import new_solvers
 
 import mbcasadi.codegen as codegen
 from mbcasadi.description.qp_stages import SolverFlag
@@ -134,9 +135,11 @@ def test_problems_are_infeasible_exactly_where_linear_programming_says_so(progra
 def test_the_function_says_stopped_where_both_methods_reach_their_limit(function, monkeypatch):
     options = {"error_on_fail": False, "daqp": DENSE_SOLVERS["daqp"]["daqp"] | {"iter_limit": 2}}
     monkeypatch.setitem(DENSE_SOLVERS, "daqp", options)
-    short = controller_fun("law", least_distance_controller(N, M).stages, "daqp")
+    with new_solvers():
+        short = controller_fun("law", least_distance_controller(N, M).stages, "daqp")
     monkeypatch.setattr(dual_active_set, "iteration_limit", lambda *_: 0)
-    shorter = controller_fun("law", least_distance_controller(N, M).stages, "daqp")
+    with new_solvers():
+        shorter = controller_fun("law", least_distance_controller(N, M).stages, "daqp")
     rng = np.random.default_rng(2)
     for _ in range(10):
         problem = feasible(rng)

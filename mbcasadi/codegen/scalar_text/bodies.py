@@ -31,6 +31,9 @@ FUNCTION = re.compile(
     r"(?P<body>(?:  [^\n]*;\n)*?  return 0;\n\}\n)"
 )
 
+KEPT = 64
+"""Bodies that are kept in memory, some 100 kB each for the largest."""
+
 TAKE = "_sines"
 """End of the name of the function that takes them."""
 LEAST_ANGLES = 3
@@ -52,8 +55,8 @@ def with_scalar_bodies(
 
     def rewritten(found: re.Match[str]) -> str:
         function = of_body(scalar.get(found["name"], []), found["body"])
-        values = None if function is None else values_of(function)
-        return found[0] if values is None else found["head"] + body_c(values, prefix)
+        body = "" if function is None else _rewritten_body(found["body"], function, prefix)
+        return found["head"] + body if body else found[0]
 
     first = FUNCTION.search(text)
     if first is None:
@@ -66,6 +69,21 @@ def with_scalar_bodies(
     if f"{prefix}{TAKE}(" in bodies:
         bodies = _sines(f"{prefix}{TAKE}", real) + bodies
     return text[: first.start()] + bodies
+
+
+_written: dict[tuple[str, str], str] = {}
+"""Bodies by CasADi's text and the prefix: laws of one mechanism have most of theirs in common."""
+
+
+def _rewritten_body(text: str, function: ca.Function, prefix: str) -> str:
+    """Return the body of a scalar function that has this text in CasADi's C; "" to keep that."""
+    key = text, prefix
+    if key not in _written:
+        values = values_of(function)
+        if len(_written) >= KEPT:
+            del _written[next(iter(_written))]
+        _written[key] = "" if values is None else body_c(values, prefix)
+    return _written[key]
 
 
 def _sines(name: str, real: Real) -> str:

@@ -110,7 +110,7 @@ def rooted(dynamics: Dynamics, v: ca.SX) -> Rooted:
         v: (nv,) velocity.
     """
     given = {key: getattr(dynamics, key) for key in ("M", "f", "B", "G")} | {"v": v}
-    return Rooted(*in_scalars("root", _rooted, given))
+    return Rooted(*in_scalars("root", _rooted, given, kept=True))
 
 
 def _rooted(given: dict[str, ca.SX]) -> Rooted:

@@ -37,6 +37,7 @@ from mbcasadi.validation.closed_loop import (
 )
 from mbcasadi.validation.closed_loop.scenario import scaled_push
 from mbcasadi.validation.metrics import Criteria
+from mbcasadi.validation.run.model_bytes import model_bytes
 from mbcasadi.validation.trial import Trial
 
 Array = NDArray[np.float64]
@@ -102,18 +103,6 @@ def make_kit(law: Runnable, model: mujoco.MjModel, trial: Trial, cases: int) -> 
         model=model_bytes(model),
         trial=sampled_trial(trial, controller.period),
     )
-
-
-def model_bytes(model: mujoco.MjModel) -> bytes:
-    """Return a compiled model with its meshes, in MuJoCo's binary format."""
-    buffer = np.zeros(mujoco.mj_sizeModel(model), dtype=np.uint8)
-    mujoco.mj_saveModel(model, None, buffer)
-    return buffer.tobytes()
-
-
-def model_of_bytes(content: bytes) -> mujoco.MjModel:
-    """Return the model of `model_bytes`."""
-    return mujoco.MjModel.from_binary_path("model.mjb", {"model.mjb": content})
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.errors import MbcasadiError, SimulationError
 from mbcasadi.plant import Plant
 from mbcasadi.validation.campaigns.case import Case
-from mbcasadi.validation.campaigns.kit import Kit, model_of_bytes, scaled
+from mbcasadi.validation.campaigns.kit import Kit, scaled
 from mbcasadi.validation.campaigns.outcome import Outcome
 from mbcasadi.validation.campaigns.shipping import Files, install_code
 from mbcasadi.validation.closed_loop import (
@@ -28,6 +28,7 @@ from mbcasadi.validation.closed_loop import (
 )
 from mbcasadi.validation.metrics import judge, run_statistics
 from mbcasadi.validation.run import initial_configuration
+from mbcasadi.validation.run.model_bytes import model_of_bytes
 
 
 class TimeLimitError(SimulationError):

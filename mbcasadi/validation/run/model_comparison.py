@@ -1,5 +1,6 @@
 """Our dynamics against a run in MuJoCo, where the model has equality constraints."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import casadi as ca
@@ -8,10 +9,12 @@ from numpy.typing import NDArray
 
 from mbcasadi.dynamics import Treatment, forward_dynamics
 from mbcasadi.errors import UnknownNameError, UnsupportedFeatureError
+from mbcasadi.mjcf import load
 from mbcasadi.system import System, read_mjcf
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.closed_loop.columns import FREE_Q
 from mbcasadi.validation.metrics import Comparison, Softness, compare_run, softness_sweep
+from mbcasadi.validation.run.model_bytes import model_bytes, model_of_bytes
 from mbcasadi.validation.run.preparation import PlantFactory
 
 Array = NDArray[np.float64]
@@ -20,6 +23,9 @@ MOVED = (
     "Mocap bodies count as at rest where they are at each tick, in MuJoCo and in our equations: "
     "constraint forces differ while they move."
 )
+
+KEPT = 4
+"""Models whose equations are kept for the next run of them."""
 
 SOFT_RANK_TOL = 1e-3  # gaps of soft loops, as a share of the links' lengths
 
@@ -54,10 +60,10 @@ def compare_with_model(
     """
     poses = [f"mocap:{body}:{part}" for body in moved for part in ("pos", "quat")]
     try:
-        system = read_mjcf(plants.model, switchable=switched, parameters=poses)
-        if not system.nc:
+        content = model_bytes(load(plants.model)[0])
+        system, dynamics = _equations_of(content, switched, tuple(poses))
+        if dynamics is None:
             return ModelComparison()
-        dynamics = comparison_dynamics(system)
     except (UnsupportedFeatureError, UnknownNameError) as error:
         return ModelComparison(notes=(f"Our dynamics were not compared: {error}",))
     mask = active_rows(system, recording) if switched else None
@@ -70,6 +76,15 @@ def compare_with_model(
         return ModelComparison(comparison, notes=notes)
     sweep = softness_sweep(plants.make, system, dynamics, recording) if softness else None
     return ModelComparison(comparison, sweep, notes)
+
+
+@lru_cache(maxsize=KEPT)
+def _equations_of(
+    content: bytes, switched: bool, poses: tuple[str, ...]
+) -> tuple[System, ca.Function | None]:
+    """Return our system of a model, and its dynamics; None without equality constraints."""
+    system = read_mjcf(model_of_bytes(content), switchable=switched, parameters=poses)
+    return system, comparison_dynamics(system) if system.nc else None
 
 
 def active_rows(system: System, recording: Recording) -> Array:

@@ -1,6 +1,7 @@
 """Arms with stiff servos, and MuJoCo's motion of one tick."""
 
 from dataclasses import dataclass
+from functools import cache
 
 import mujoco
 import numpy as np
@@ -65,8 +66,13 @@ class Tick:
     v: np.ndarray
 
 
+@cache
+def model_of(xml: str) -> mujoco.MjModel:
+    return mujoco.MjModel.from_xml_string(xml)
+
+
 def mujoco_tick(xml: str, q: np.ndarray, v: np.ndarray, u: np.ndarray, steps: int) -> Tick:
-    model = mujoco.MjModel.from_xml_string(xml)
+    model = model_of(xml)
     data = mujoco.MjData(model)
     data.qpos[:], data.qvel[:], data.ctrl[:] = q, v, u
     mujoco.mj_forward(model, data)

@@ -11,6 +11,7 @@ import pytest
 from full_problem import solve
 from mujoco_problem import mujoco_full_problem
 from numpy.testing import assert_allclose
+from support.kept_solvers import new_solvers
 from support.lagrangian_of_mjcf import lagrangian_of
 from support.mechanisms_of_control import admissible, closed, with_sites
 
@@ -220,7 +221,8 @@ def test_the_generated_c_answers_as_the_function_does(tmp_path, monkeypatch):
     """The Function solves by its second method: DAQP's plugin loses digits that are compared."""
     monkeypatch.setattr(qp_solver, "REFINED", -1.0)
     twins, rng = slab(), np.random.default_rng(6)
-    law = law_of(twins.lagrangian, twins, name="law")
+    with new_solvers():
+        law = law_of(twins.lagrangian, twins, name="law")
     exported = export_c(law, tmp_path / "law").load()
     seen = set()
     for k in range(60):

@@ -1,6 +1,7 @@
 """Strict levels: equal to levels solved in sequence by another method, singular poses, checks."""
 
 from dataclasses import replace
+from functools import cache
 
 import mujoco
 import numpy as np
@@ -22,9 +23,9 @@ WEAK = 0.05  # levels with a weaker direction than this are near a change of ran
 AXES = ((0, 0, 1), (0, 1, 0), (0, 0, 1), (0, -1, 0), (0, 0, 1), (0, 1, 0), (0, 0, 1))
 LINKS = (0.36, 0.2, 0.22, 0.2, 0.2, 0.1, 0.08)
 MASSES = (5.8, 6.4, 2.7, 2.7, 1.8, 1.7, 0.4)
-LEVELS = [["com"], ["turn"], ["posture"]]
 
 
+@cache
 def arm(torque=80.0):
     """Return a 7-axis arm with motors, of the size of an industrial one."""
     spec = mujoco.MjSpec()
@@ -49,14 +50,17 @@ ARM = (
 )
 
 
-def quadruped(names, levels, **options):
+@cache
+def quadruped(first="com", **options):
+    """Return the law of three levels, its base or its mass before its turn and its posture."""
     tasks = {
         "com": ComTask(kp=100.0),
         "base": FrameTask("trunk", kind="body", orientation="", name="base"),
         "turn": FrameTask("trunk", kind="body", position="", name="turn"),
         "posture": PostureTask(kp=50.0),
     }
-    chosen = [tasks[name] for name in names]
+    names = (first, "turn", "posture")
+    chosen, levels = [tasks[name] for name in names], [[name] for name in names]
     return InverseDynamicsQP(system_of("quadruped"), chosen, feet(), levels=levels, **options)
 
 
@@ -79,10 +83,7 @@ def of_c(law, compiled, solution, q, v, ref, mask):
 
 @pytest.mark.parametrize("first", ["com", "base"])
 def test_three_levels_of_a_quadruped_equal_levels_in_sequence(first):
-    rng, law = (
-        np.random.default_rng(21),
-        quadruped([first, "turn", "posture"], [[first], *LEVELS[1:]]),
-    )
+    rng, law = np.random.default_rng(21), quadruped(first)
 
     def states():
         for k in range(30):
@@ -149,7 +150,7 @@ SAME = 1e-6  # relative: two solvers, each exact to 1e-9 at the levels and less 
 
 def test_the_exported_levels_are_those_in_sequence_and_of_the_function_from_any_state(tmp_path):
     rng = np.random.default_rng(3)
-    law = quadruped(["com", "turn", "posture"], LEVELS, name="law")
+    law = quadruped()
     exported = export_c(law, tmp_path / "law").load()
     system, seen = law.system, set()
     judged = 0
@@ -193,9 +194,9 @@ def test_u_is_bounded_and_continuous_through_a_singular_pose(damping):
         ref[law.reference_slices["place.position"]] = law.reference_at(q)[
             law.reference_slices["place.position"]
         ]
-        solution = law.solve(q, np.zeros(7), ref)
-        assert solution.status in {Status.SOLVED, Status.SUBOPTIMAL}
-        commands.append(solution.u * scales.actuators)
+        out = law.function(q=q, v=np.zeros(7), ref=ref, z=law.z0)
+        assert int(out["status"]) in {Status.SOLVED, Status.SUBOPTIMAL}
+        commands.append(out["u"].full().ravel() * scales.actuators)
     size = np.linalg.norm(commands, axis=1)
     rest = np.linalg.norm(law.solve(q, np.zeros(7), law.reference_at(q)).u * scales.actuators)
     # an error moves a direction by no more than itself over the damping, in every level
@@ -207,7 +208,7 @@ def test_u_is_bounded_and_continuous_through_a_singular_pose(damping):
 
 
 def test_a_wrong_solution_of_any_level_is_rejected():
-    law = quadruped(["com", "turn", "posture"], LEVELS)
+    law = quadruped()
     q = np.array(law.system.tree.keyframes["stand"])
     stages, mask = law.stages.qp, np.ones(4)
     inputs = (q, np.zeros(18), disturbed(law, q, np.random.default_rng(0), 1.0), mask, law.z0)
@@ -235,8 +236,8 @@ def test_the_errors_of_the_levels_are_reported():
 
 
 def test_the_force_weight_is_a_level_behind_the_tasks():
-    law = quadruped(["com", "turn", "posture"], LEVELS, force_weight=1e-3)
-    without = quadruped(["com", "turn", "posture"], LEVELS)
+    law = quadruped(force_weight=1e-3)
+    without = quadruped()
     q = np.array(law.system.tree.keyframes["stand"])
     mine, other = (each.solve(q, np.zeros(18)) for each in (law, without))
     assert mine.status == Status.SOLVED

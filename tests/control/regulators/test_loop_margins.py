@@ -131,7 +131,7 @@ def test_integral_action_leaves_no_error_under_a_constant_load():
     assert 0 < found.weakest < 1 < found.strongest
 
 
-def rest_of(linear, law, push, delay, count=15000):
+def rest_of(linear, law, push, delay, count=6000):
     """Return the deviation (nv,) in which a pushed nonlinear mechanism comes to rest in MuJoCo."""
     plant = Plant(mb.models.path(linear.system.name), timestep=H, rigid=True)
     plant.reset(linear.q)

@@ -4,6 +4,7 @@ Models are converted number by number, and MuJoCo itself says that they are the 
 """
 
 import copy
+from functools import cache
 from operator import attrgetter
 
 import mujoco
@@ -37,9 +38,28 @@ def changed(model, change):
     return new
 
 
-def errors(model, wrong):
-    """Return the errors of the system of a wrong model."""
-    entries = agreement_with_mujoco(read_mjcf(wrong), model, **FEW)
+@cache
+def model_in(name, units):
+    """Return a case, or a model of the package, in other units."""
+    if name in CASES:
+        return in_units(mujoco.MjModel.from_xml_string(CASES[name]), units)
+    return in_units(mujoco.MjModel.from_xml_path(str(models.path(name))), units)
+
+
+@cache
+def system_in(name, units):
+    return read_mjcf(model_in(name, units))
+
+
+def judged(name, units):
+    """Return the comparison of a right model."""
+    return judge(agreement_with_mujoco(system_in(name, units), model_in(name, units), **FEW))
+
+
+def errors(name, units, change):
+    """Return the errors of the system of a model beside a MuJoCo that has another number."""
+    wrong = changed(model_in(name, units), change)
+    entries = agreement_with_mujoco(system_in(name, units), wrong, **FEW)
     return {entry.quantity: entry.error for entry in entries}
 
 
@@ -67,11 +87,10 @@ def assert_same_mechanism(model, new, u):
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_right_model_agrees_in_all_units(name):
-    model = mujoco.MjModel.from_xml_string(CASES[name])
     for units in (SI, *OTHERS):
-        new = in_units(model, units)
-        assert_same_mechanism(model, new, units)
-        entries = agreement_with_mujoco(read_mjcf(new), new, **FEW)
+        new = model_in(name, units)
+        assert_same_mechanism(model_in(name, SI), new, units)
+        entries = agreement_with_mujoco(system_in(name, units), new, **FEW)
         assert judge(entries).passed, (units, judge(entries))
         worst = max(entries, key=lambda entry: entry.error)
         assert worst.error < ROUNDING, (units, worst)
@@ -143,16 +162,14 @@ PLANTS = [
     ("name", "plant", "expected"), PLANTS, ids=[f"{n}: {p.__name__}" for n, p, _ in PLANTS]
 )
 def test_one_wrong_number_gives_the_same_errors_in_all_units(name, plant, expected):
-    model = mujoco.MjModel.from_xml_string(CASES[name])
-    reference = errors(model, changed(model, plant))
+    reference = errors(name, SI, plant)
     wrong = {quantity for quantity, error in reference.items() if error > 1e-10}
     if expected & {"mass_matrix", "bias_force", "passive_force"}:
         expected = expected | {"regressor"}  # which is made of the same numbers
     assert {quantity for quantity in wrong if ":" not in quantity} == expected
     assert max(reference.values()) > PLANTED / 10
     for units in (KM_T_MIN, MICROMETRE, MEGAMETRE):
-        new = in_units(model, units)
-        found = errors(new, changed(new, plant))
+        found = errors(name, units, plant)
         assert found.keys() == reference.keys()
         for quantity, error in reference.items():
             assert found[quantity] == pytest.approx(error, rel=1e-3, abs=ROUNDING), quantity
@@ -160,13 +177,11 @@ def test_one_wrong_number_gives_the_same_errors_in_all_units(name, plant, expect
 
 @pytest.mark.parametrize("name", ["four_bar", "planar_3rrr", "quadruped"])
 def test_a_packaged_model_is_judged_alike_in_all_units(name):
-    model = mujoco.MjModel.from_xml_path(str(models.path(name)))
-    reference = errors(model, changed(model, scale_mass))
+    reference = errors(name, SI, scale_mass)
     assert reference["mass_matrix"] > 1e-10
     for units in (MM_G_S, KM_T_MIN):
-        new = in_units(model, units)
-        assert judge(agreement_with_mujoco(read_mjcf(new), new, **FEW)).passed
-        found = errors(new, changed(new, scale_mass))
+        assert judged(name, units).passed
+        found = errors(name, units, scale_mass)
         for quantity, error in reference.items():
             assert found[quantity] == pytest.approx(error, rel=1e-3, abs=ROUNDING), quantity
 
@@ -180,5 +195,9 @@ def test_a_turned_site_far_from_the_origin_is_found():
     def turn(new):
         new.site_quat[0] += PLANTED * np.array([0.0, 1.0, 0.0, 0.0])
 
-    assert judge(agreement_with_mujoco(read_mjcf(model), model, **FEW)).passed
-    assert errors(model, changed(model, turn))["site 's': pose"] > PLANTED / 10
+    right, wrong = (
+        agreement_with_mujoco(read_mjcf(model), each, **FEW)
+        for each in (model, changed(model, turn))
+    )
+    assert judge(right).passed
+    assert {entry.quantity: entry.error for entry in wrong}["site 's': pose"] > PLANTED / 10
