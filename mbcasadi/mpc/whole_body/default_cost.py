@@ -46,7 +46,7 @@ FORCES = 0.5
 END = 1.8
 """Time whose cost a state counts at the end of the horizon, times √(ℓ / g)."""
 
-FEET = (60.0, 60.0, 800.0)
+FEET = (60.0, 60.0, 300.0)
 """Weights of a swinging foot's place along the ground and over it, times 1/ℓ²."""
 
 

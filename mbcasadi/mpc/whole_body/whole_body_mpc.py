@@ -151,10 +151,11 @@ def whole_body_mpc(
         stepping: of the swing; by default in proportion to the height of the base over the feet.
         law: a law with a reference of contact forces, whose tasks are `PostureTask` or `FrameTask`
             in the world; by default posture and base, at a tenth of the period, with the joint
-            limits among the parts.
+            limits among the parts and an observer. Plans know the force that its observer learns.
         delay: plan ticks from a measurement to the moment at which the plan acts.
         uneven: the command has, behind speeds and turn, the height of the ground on which each foot
-            lands next, over the plane on which it stands at q0, m: (3 + nc,).
+            lands next, over the plane on which it stands at q0, m: (3 + nc,). Otherwise the ground
+            is where feet stand, or stood last.
         name: a C identifier.
 
     Raises:
