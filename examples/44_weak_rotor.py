@@ -1,4 +1,4 @@
-"""A quadrotor loses a quarter of the thrust of a rotor, in wind, and nobody tells it.
+"""A quadrotor learns in flight that a rotor is weak: MPC with an observer.
 
 It flies around a circle. Every 20 ms a real-time iteration plans the next 0.6 s of all its motion;
 its reference is the place alone, level: leaning is its own idea. The plant is 10 % heavier than the

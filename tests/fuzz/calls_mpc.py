@@ -113,6 +113,9 @@ def calls_of_stage_parts(system):
     cones, own = mpc.ContactCones(feet), mpc.stage_symbols(touching)
     swing, forces_cost = mpc.SwingFeet(feet, np.ones(3)), mpc.ActuatorForceCost(1.0)
     at_foot = Stage(touching, swing.slots(touching), own)
+    landing = mpc.ContactLanding(feet, 1.0, 1.0)
+    switched = touching.with_mask()
+    at_landing = Stage(switched, landing.slots(switched), mpc.stage_symbols(switched))
     calls = {
         "SwingFeet": {"contacts": feet, "weight": np.ones(3)},
         "SwingFeet.terms": {"self": swing, "stage": at_foot},
@@ -121,6 +124,12 @@ def calls_of_stage_parts(system):
         "ActuatorForceCost.terms": {"self": forces_cost, "stage": Stage(touching, (), own)},
         **{
             f"ActuatorForceCost.{m}": {"self": forces_cost, "system": touching}
+            for m in ("slots", "unknowns")
+        },
+        "ContactLanding": {"contacts": feet, "height_price": 1.0, "speed_price": 1.0},
+        "ContactLanding.terms": {"self": landing, "stage": at_landing},
+        **{
+            f"ContactLanding.{m}": {"self": landing, "system": touching}
             for m in ("slots", "unknowns")
         },
         "Disturbance.slots": {"self": mpc.Disturbance(), "system": touching},

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol, runtime_checkable
 
 import casadi as ca
@@ -27,6 +28,7 @@ from mbcasadi.validation.closed_loop.compiled_law import Caller, CompiledLaw
 
 Array = NDArray[np.float64]
 Command = Callable[[float], ArrayLike] | ArrayLike
+NOTHING: Mapping[str, Array] = MappingProxyType({})
 OUTER = "outer_"  # prefix of the planner's outputs that are inputs of the outer law
 
 
@@ -103,7 +105,7 @@ class OuterLaw:
         self.record: dict[str, list[Array]] = {}
 
     def __call__(
-        self, measured: Mapping[str, Array], before: Mapping[str, Array]
+        self, measured: Mapping[str, Array], before: Mapping[str, Array] = NOTHING
     ) -> dict[str, Array]:
         """Return `ref` and `mask` of the inner law at this tick.
 

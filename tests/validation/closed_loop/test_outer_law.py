@@ -94,6 +94,20 @@ def test_controls_of_the_outer_law_act_in_their_ticks(delay):
             assert len(outer.times().seconds) == 4
 
 
+def test_a_planner_gets_the_disturbance_that_the_inner_law_has_learned():
+    """That of the tick before; zero at the first."""
+    known = planner()
+    inputs = [*known.function.sx_in(), ca.SX.sym("disturbance", 2)]
+    outputs = known.function.call(inputs[:-1])
+    outputs[0] = inputs[-1]
+    names = [*known.function.name_in(), "disturbance"], known.function.name_out()
+    known = replace(known, function=ca.Function("planner", inputs, outputs, *names))
+    measured = {"t": np.zeros(1), "q": np.zeros(1), "v": np.zeros(1)}
+    with outer_law(counting(), known, [0.0]) as outer:
+        assert outer(measured)["ref"].tolist() == [0, 0]
+        assert outer(measured, {"disturbance": np.array([3.0, 4.0])})["ref"].tolist() == [3, 4]
+
+
 def test_a_planner_that_lacks_an_output_is_refused():
     with (
         pytest.raises(err.ProblemError, match="no output for measured of 'counting'"),
