@@ -88,16 +88,10 @@ class ContactLanding(StagePart):
         rows, slopes = list[Bounded](), dict[int, ca.SX]()
         for i, name in enumerate(names):
             height = [k for k in own[i] if all_rows[k] == axes[i][0]]
-            for kind, places, gate, value, price in (
-                ("speed", own[i], lands[i], psi[own[i]], self.speed_price),
-                (
-                    "height",
-                    height,
-                    lands[len(names) + i],
-                    phi[height] - ground[i],
-                    self.height_price,
-                ),
-            ):
+            above = phi[height] - ground[i]
+            speed = ("speed", own[i], lands[i], psi[own[i]], self.speed_price)
+            place = ("height", height, lands[len(names) + i], above, self.height_price)
+            for kind, places, gate, value, price in (speed, place):
                 if not places:  # its body's other contacts hold it
                     continue
                 by = point_rates(stage.members, at.q, at.v, places)

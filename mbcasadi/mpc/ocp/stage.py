@@ -206,7 +206,7 @@ class Stage:
         x, u = ca.MX.sym("x", nx + n_last), ca.MX.sym("u", step.size1_in("u"))
         places = slot_slices(self.slots)
         p = ca.MX.sym("p", sum(slot.size for slot in self.slots))
-        taken = (*OF_SYSTEM, DISTURBANCE)[: None if self.disturbed else -1]
+        taken = (*OF_SYSTEM, DISTURBANCE) if self.disturbed else OF_SYSTEM
         inputs = [p[places[key]] for key in taken if key in places]
         x_next = step(x[:nx], u, ca.vertcat(ca.MX(0, 1), *inputs))
         x_next = ca.vertcat(x_next, u) if n_last else x_next

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from mbcasadi.control.inverse_dynamics.parts.observer import limited
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import DISTURBANCE
@@ -24,9 +25,6 @@ from mbcasadi.system import System
 from mbcasadi.system.actuator_model import actuator_model
 from mbcasadi.system.coordinates import rates
 from mbcasadi.system.ranges import Ranges
-
-NOTHING = 1e-150
-"""Stands for zero in a denominator."""
 
 
 class Learned(NamedTuple):
@@ -75,7 +73,7 @@ class LearnedForce:
         nv, d = self.nv, remembered[: self.nv, 0]
         size: ca.MX = ca.norm_2(d / ca.DM(np.asarray(self.units)))
         return Learned(
-            self._limited(d, size),
+            limited(d, size, self.strength),
             remembered[nv : 2 * nv, 0],
             remembered[2 * nv, 0] > 0,
         )
@@ -90,7 +88,7 @@ class LearnedForce:
         """
         rate = (v - before.expected) / self.step
         force = self._inertia(x, p) @ rate
-        return self._limited(force, ca.sqrt(ca.fmax(ca.dot(rate, force), 0)))
+        return limited(force, ca.sqrt(ca.fmax(ca.dot(rate, force), 0)), self.strength)
 
     def next(
         self,
@@ -119,12 +117,6 @@ class LearnedForce:
         assert self.inertia is not None
         M: ca.MX = ca.reshape(self.inertia(x, p), self.nv, self.nv)
         return M
-
-    def _limited(self, force: ca.MX, size: ca.MX) -> ca.MX:
-        """Return the force, shortened where its size is larger than the strength."""
-        if not np.isfinite(self.strength):
-            return force
-        return force * ca.fmin(1, self.strength / (size + NOTHING))
 
 
 def learned_force(ocp: OptimalControlProblem, bandwidth: float) -> LearnedForce:

@@ -59,9 +59,6 @@ LANDING_PRICE = 2.0
 """Price of a landing at a distance from the ground by the height of the base, or at a speed by
 √(g · height of the base)."""
 
-PULL = 0.3
-"""Share of the gap of a loop that a step takes back. Contacts stay where they have landed."""
-
 FOLLOWED_FORCE = 14.0
 """Weight of the error of a contact force by the weight of the robot, beside accelerations."""
 
@@ -299,9 +296,9 @@ def _rows(
 
 
 def _decay(system: System, contacts: Sequence[Contact]) -> tuple[float, ...]:
-    """Return the share of each row that a step takes back."""
+    """Return the share of each row that a step takes back: contacts stay where they landed."""
     loops = mask_of_contacts(system, contacts, ca.DM.zeros(len(contacts)))
-    return tuple((PULL * loops.full().ravel()).tolist())
+    return tuple((SemiImplicitStep.decay * loops.full().ravel()).tolist())
 
 
 def _at_rest(ocp: OptimalControlProblem, q0: Array, u: Array) -> tuple[Array, Array]:

@@ -1,31 +1,12 @@
 """Run the table of robots from the command line; exit status 0 only if all goals are reached."""
 
-import argparse
 import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported
 
-from robots.arms import circles, gripper, press, reach, stewart
-from robots.arms.row import HEAD
-from robots.models import add_argument
-
-ROWS = {"circles": circles, "reach": reach, "gripper": gripper, "press": press, "stewart": stewart}
-
-
-def main() -> int:
-    """Return the exit status."""
-    parser = argparse.ArgumentParser(prog="robots.arms", description=__doc__)
-    parser.add_argument("--only", nargs="*", choices=ROWS, default=list(ROWS))
-    add_argument(parser)
-    missed = 0
-    given = parser.parse_args()
-    print(HEAD)
-    for name in given.only:
-        for figure in ROWS[name].figures():
-            print(figure, flush=True)
-            missed += not figure.reached
-    return int(missed > 0)
-
+from robots.arms.row import print_table
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(
+        print_table("robots.arms", __doc__, ("circles", "reach", "gripper", "press", "stewart"))
+    )

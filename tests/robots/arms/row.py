@@ -1,6 +1,11 @@
 """A line of the table: what was measured, and what is to be reached."""
 
+import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
+
+from robots.models import add_argument
 
 
 @dataclass(frozen=True)
@@ -37,3 +42,18 @@ class Figure:
 
 
 HEAD = "| robot | conditions | figure | value | goal | reached |\n|---|---|---|---|---|---|"
+
+
+def print_table(package: str, description: str | None, rows: Sequence[str]) -> int:
+    """Print the figures of modules of a package; return 0 only if all goals are reached."""
+    parser = argparse.ArgumentParser(prog=package, description=description)
+    parser.add_argument("--only", nargs="*", choices=rows, default=list(rows))
+    add_argument(parser)
+    missed = 0
+    given = parser.parse_args()
+    print(HEAD)
+    for name in given.only:
+        for figure in import_module(f"{package}.{name}").figures():
+            print(figure, flush=True)
+            missed += not figure.reached
+    return int(missed > 0)

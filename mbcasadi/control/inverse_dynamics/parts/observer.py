@@ -12,6 +12,7 @@ from mbcasadi.control.tick.design import Design
 from mbcasadi.control.tick.instant import Instant
 from mbcasadi.control.tick.part import Bound, Outcome, Part
 from mbcasadi.errors import ProblemError
+from mbcasadi.linalg.symbols import Sym
 from mbcasadi.qp.kkt_residuals import length
 from mbcasadi.shapes import require_positive
 from mbcasadi.system.coordinates import generalised_forces, rates
@@ -79,8 +80,8 @@ class DisturbanceObserver(Part):
             missed = ca.if_else(ready, (v - last) / period - history[:, -1], 0)
             force = linalg.product(M, missed)
             size = ca.sqrt(ca.fmax(ca.dot(missed, force), 0))
-            d = before[:nv, 0] + gain * _limited(force, size, tick.strength)
-            d = _limited(d, length(d / ca.DM(tick.coordinates)), tick.strength)
+            d = before[:nv, 0] + gain * limited(force, size, tick.strength)
+            d = limited(d, length(d / ca.DM(tick.coordinates)), tick.strength)
             latest = ca.if_else(tick.solved, tick.a, 0)
             history = ca.horzcat(latest, history)[:, : delay + 1]
             counted = ca.if_else(tick.solved, ca.fmin(ticks, delay) + 1, 0)
@@ -121,7 +122,7 @@ def learning_gain(observer: DisturbanceObserver, period: float, delay: int) -> f
     return gain
 
 
-def _limited(force: ca.SX, size: ca.SX, strength: float) -> ca.SX:
+def limited(force: Sym, size: Sym, strength: float) -> Sym:
     """Return the force, shortened where its size is larger than the strength."""
     if not np.isfinite(strength):
         return force
