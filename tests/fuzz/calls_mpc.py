@@ -132,6 +132,15 @@ def calls_of_stage_parts(system):
             f"ContactLanding.{m}": {"self": landing, "system": touching}
             for m in ("slots", "unknowns")
         },
+        "JointRanges": {"price": 1.0, "margin": 0.1},
+        "JointRanges.terms": {
+            "self": mpc.JointRanges(1.0),
+            "stage": Stage(touching, (), own),
+        },
+        **{
+            f"JointRanges.{m}": {"self": mpc.JointRanges(1.0), "system": touching}
+            for m in ("slots", "unknowns")
+        },
         "Disturbance.slots": {"self": mpc.Disturbance(), "system": touching},
         "Disturbance.unknowns": {"self": mpc.Disturbance(), "system": touching},
         "Disturbance.terms": {"self": mpc.Disturbance(), "stage": Stage(touching, (), own)},
