@@ -156,8 +156,8 @@ def _manifest(
     watch, law = interface.watch, parts["law"]
     stacks = {part: int(entry["stack_bytes"]) for part, entry in parts.items()}
     if watch is not None:
-        law["supervision"] = supervision_entry(watch.ticks, contents)
-        stacks["law"] = law["supervision"]["stack_bytes"]
+        law["supervision"] = entry = supervision_entry(watch.ticks, contents)
+        stacks["law"] = entry["stack_bytes"]
     slow, fast = interface.periods
     followed = sum(port.size for port in interface.follow.outputs)  # of a tick that interrupts
     return {

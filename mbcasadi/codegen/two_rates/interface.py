@@ -177,7 +177,10 @@ def interface_of(parts: TwoRates, name: str | None, latest: float | None) -> Int
     _joined(without((*of_plan, *of_tick), (*OPTIONAL, *STATES, PLAN, AGE)))
     return Interface(
         name=symbol,
-        **laws,
+        plan=laws["plan"],
+        law=laws["law"],
+        references=laws["references"],
+        follow=laws["follow"],
         plan_inputs=_joined(without(of_plan, (*STATES, PLAN, AGE, *learned))),
         tick_inputs=_joined(without(of_tick, (*STATES, PLAN, AGE))),
         u0=column("u0", parts.u0, _of(laws["plan"].outputs, PLAN).size),

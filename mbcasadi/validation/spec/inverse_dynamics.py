@@ -226,8 +226,8 @@ def build_inverse_dynamics(spec: Any, system: System, q0: Array) -> Experiment:
     """Return the controller and its motion; see `experiment_for_system`."""
     found = [(touch, touch.contacts(system, q0)) for touch in spec.contact]
     contacts = [contact for _, own in found for contact in own]
-    desired = any(each.force is not None for each in [*spec.contact, *spec.loop_force])
-    controller = inverse_dynamics_qp(spec, system, contacts, force_reference=desired)
+    has_force = any(each.force is not None for each in [*spec.contact, *spec.loop_force])
+    controller = inverse_dynamics_qp(spec, system, contacts, force_reference=has_force)
     t = ca.SX.sym("t")
     ref, places = ca.SX.zeros(controller.nref), controller.reference_slices
     for task, components in spec.task:
