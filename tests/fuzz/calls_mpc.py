@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import casadi as ca
 import numpy as np
+from support.handed_over import FAKE_ALIGATOR, FAKE_CROCODDYL, acados_ocp
 from support.interop_stand_ins import FakeDoMpc, FakeOcp
 
 import mbcasadi as mb
@@ -240,12 +241,20 @@ def calls_of_walking():
 def calls_of_interop():
     system, home = {"system": ex.mass()}, "interop."
     ticks = system | {"horizon": 2, "period": 0.1}
+    problem = ex.ocp()
+    given = {"ocp": problem, "x0": np.zeros(problem.nx), "p": problem.parameters()}
     return {
         home + "continuous_dynamics": system,
         home + "to_acados_model": system | {"model": Fresh(SimpleNamespace)},
         home + "to_do_mpc_model": system | {"model": Fresh(FakeDoMpc)},
         home + "to_opti": ticks | {"q0": [0.0]},
         home + "to_rockit": ticks | {"ocp": Fresh(FakeOcp)},
+        home + "ocp_to_opti": given,
+        home + "ocp_to_rockit": {"problem": given["ocp"], "x0": given["x0"], "p": given["p"]},
+        home + "ocp_to_acados": {"problem": given["ocp"], "x0": given["x0"], "p": given["p"]}
+        | {"ocp": Fresh(acados_ocp)},
+        home + "ocp_to_crocoddyl": given | {"crocoddyl": FAKE_CROCODDYL},
+        home + "ocp_to_aligator": given | {"aligator": FAKE_ALIGATOR},
     }
 
 
