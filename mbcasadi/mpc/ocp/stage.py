@@ -11,8 +11,10 @@ from mbcasadi.control.law_interface.signals import deviations
 from mbcasadi.control.regulators.feedback import setpoint_slots
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.control.tasks.task import Slot
+from mbcasadi.description.controller import defaults_of
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.ocp.problem import Array
+from mbcasadi.mpc.ocp.stage_tuning import TUNING, StageTuning
 from mbcasadi.shapes import require_shape, require_whole
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import coordinates, rates
@@ -93,7 +95,8 @@ class Stage:
     x holds the last control where `has_rates`; `further` are unknowns behind u. `system` has the
     model's numbers for its parameters; `members` are those of the system that carries its
     parameters behind q, of `variables.carried_q`. `motion` is (q, v, u, [t], [mask], [d]) →
-    (a, lam), `at_end` what it adds over a step, `disturbed` whether it has the input d.
+    (a, lam), `at_end` what it adds over a step, `disturbed` whether it has the input d. Parts take
+    what is tunable from `tuning`; `close_tuning` makes a slice of p of it.
     """
 
     def __init__(
@@ -106,8 +109,9 @@ class Stage:
         motion: Callable[[], ca.Function] | None = None,
         at_end: EndOfStep | None = None,
         disturbed: bool = False,
+        tunable: Sequence[str] = (),
     ) -> None:
-        self.disturbed = disturbed
+        self.disturbed, self.tuning = disturbed, StageTuning(tunable)
         self.system, self.slots, self.variables = system.at(), slots, variables
         self.members, self._motion, self._at_end = system.carried, motion, at_end
         self.further = ca.SX.sym("further", len(further))
@@ -119,6 +123,12 @@ class Stage:
         self.ref = {
             slot.name: symbols.get(slot.name, ca.SX.sym(slot.name, slot.size)) for slot in slots
         }
+
+    def close_tuning(self) -> None:
+        """Append the slice of the tuning to p, when all parts have taken theirs."""
+        self.slots += self.tuning.slots
+        if self.tuning.entries:
+            self.ref[TUNING] = ca.vertcat(*self.tuning.symbols.values())
 
     @property
     def x(self) -> ca.SX:
@@ -280,6 +290,8 @@ class Stage:
             p[:, places["mask"]] = system.mask
         for name, value in own.items():
             p[:, places[name]] = value
+        if TUNING in places:
+            p[:, places[TUNING]] = defaults_of(self.tuning.entries)
         if "physical" in places:
             p[:, places["physical"]] = self.members.parameters.values
         return p
