@@ -38,6 +38,7 @@ from mbcasadi.mpc.legged.planner_references import product
 from mbcasadi.mpc.legged.standing_feet import lift_places
 from mbcasadi.mpc.ocp.problem import LANDING, Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import DISTURBANCE
+from mbcasadi.mpc.ocp.stage_tuning import TUNING
 from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
 from mbcasadi.spatial import rotation
 from mbcasadi.system import System
@@ -224,6 +225,7 @@ class HorizonReferences:
         parts = [
             values.get(key, ca.SX(ca.DM(nominal[place])))
             for key, place in slot_slices(self.ocp.slots).items()
+            if key != TUNING
         ]
         return ca.vertcat(*parts)
 

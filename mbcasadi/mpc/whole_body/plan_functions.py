@@ -6,11 +6,13 @@ import casadi as ca
 
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.description import Signal
+from mbcasadi.mpc.legged.ground_axes import common_normal
 from mbcasadi.mpc.ocp.stage import DISTURBANCE
 from mbcasadi.mpc.rti.controller import STAGEWISE
 from mbcasadi.mpc.rti.iteration import RealTimeIteration
 from mbcasadi.mpc.whole_body.following import Following
 from mbcasadi.mpc.whole_body.horizon_references import HorizonReferences
+from mbcasadi.mpc.whole_body.static_references import static_references, with_static_references
 from mbcasadi.qp.solver import controller_fun
 from mbcasadi.system.coordinates import rates
 
@@ -63,11 +65,13 @@ def references_fun(name: str, refs: HorizonReferences, following: Following) -> 
     first = following.predicted(plan, q, v, age, t)
     named = {key: inputs[key] for key in ("q", "v", "command", *([DISTURBANCE] * learns))}
     named |= {"plan": plan, "age": age, "t": t, "z": inputs["z"]}
-    outputs = asked(**known)
+    outputs, normal = asked(**known), common_normal(refs.contacts)
+    static = static_references(refs.system, refs.q0, normal, refs.ocp.period)
+    ref = with_static_references(refs.ocp, static, outputs["ref"])
     return ca.Function(
         name,
         [*named.values()],
-        [*first, outputs["ref"], outputs["z_next"]],
+        [*first, ref, outputs["z_next"]],
         [*named],
         ["first_q", "first_v", "ref", "z_next"],
     )

@@ -44,6 +44,7 @@ from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
 from mbcasadi.mpc.whole_body.default_cost import default_cost, standing_height
 from mbcasadi.mpc.whole_body.following import Following
 from mbcasadi.mpc.whole_body.horizon_references import HorizonReferences
+from mbcasadi.mpc.whole_body.options import DEFAULT_OPTIONS, WholeBodyOptions
 from mbcasadi.mpc.whole_body.plan_functions import planner_fun, references_fun, with_plan
 from mbcasadi.shapes import column, require_identifier, require_positive, require_whole
 from mbcasadi.short_text import summarised
@@ -136,6 +137,7 @@ def whole_body_mpc(
     law: InverseDynamicsQP | None = None,
     delay: int = 1,
     uneven: bool = False,
+    options: WholeBodyOptions = DEFAULT_OPTIONS,
     name: str = "whole_body",
 ) -> WholeBodyMPC:
     """Return MPC of a robot with a free base, and the inverse dynamics that follows its plan.
@@ -157,6 +159,7 @@ def whole_body_mpc(
         uneven: the command has, behind speeds and turn, the height of the ground on which each foot
             lands next, over the plane on which it stands at q0, m: (3 + nc,). Otherwise the ground
             is where feet stand, or stood last.
+        options: see `WholeBodyOptions`.
         name: a C identifier.
 
     Raises:
@@ -174,7 +177,9 @@ def whole_body_mpc(
     height = standing_height(system, contacts, pose)
     limits = next((part for part in own if isinstance(part, JointLimits)), None)
     time = float(np.sqrt(height / np.linalg.norm(gravity_of(system))))
-    inner = _default_law(system, contacts, period / TICKS, time, limits) if law is None else law
+    inner = law
+    if inner is None:
+        inner = _default_law(system, contacts, period / TICKS, time, limits, options.tunable)
     every = ticks_of(period, inner.period)
     _require_contacts(contacts, gait, inner)
     planned = [replace(c, friction=PLANNED_FRICTION * c.friction) for c in contacts]
@@ -186,6 +191,7 @@ def whole_body_mpc(
         period,
         [*_costs(system, contacts, pose, own), *_rows(system, planned, own, height, period)],
         step=step,
+        tunable=options.tunable,
         name=name,
     )
     X, U = _at_rest(ocp, pose, np.asarray(equilibrium(system, pose, contacts=contacts).u))
@@ -231,6 +237,7 @@ def _default_law(
     period: float,
     time: float,
     limits: JointLimits | None,
+    tunable: Sequence[str],
 ) -> InverseDynamicsQP:
     """Return inverse dynamics that follows joints, base and forces.
 
@@ -240,6 +247,7 @@ def _default_law(
         period: of a tick, s.
         time: √(height / g), s.
         limits: of its joints.
+        tunable: what may change at run time.
     """
     base = trunk_joint(system)
     assert system.tree is not None
@@ -255,6 +263,7 @@ def _default_law(
         joint_limits=limits,
         contact_damping=20.0,
         observer=DisturbanceObserver(LEARNING / time),
+        tunable=tunable,
         period=period,
     )
 
