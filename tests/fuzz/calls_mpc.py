@@ -89,7 +89,7 @@ def calls_of_ocps():
         "solve_ocp": {"ocp": ocp, "x0": np.zeros(2)},
         "ocp_solver": {"ocp": ocp},
         "OcpSolver.solve": {"self": mpc.ocp_solver(ocp), "x0": np.zeros(2)},
-        "real_time_iteration": {"ocp": ocp},
+        "real_time_iteration": {"ocp": ocp, "period": ocp.period},
         "OptimalControlProblem.names": {"self": ocp, "of": "x"},
         "OptimalControlProblem.parameters": {"self": ocp},
         "RealTimeIteration.reference": {"self": iteration, "slices": {"setpoint_q": 0.1}},
@@ -131,6 +131,15 @@ def calls_of_stage_parts(system):
         "ContactLanding.terms": {"self": landing, "stage": at_landing},
         **{
             f"ContactLanding.{m}": {"self": landing, "system": touching}
+            for m in ("slots", "unknowns")
+        },
+        "JointRanges": {"price": 1.0, "margin": 0.1},
+        "JointRanges.terms": {
+            "self": mpc.JointRanges(1.0),
+            "stage": Stage(touching, (), own),
+        },
+        **{
+            f"JointRanges.{m}": {"self": mpc.JointRanges(1.0), "system": touching}
             for m in ("slots", "unknowns")
         },
         "Disturbance.slots": {"self": mpc.Disturbance(), "system": touching},

@@ -27,8 +27,9 @@ class StageBounds(StagePart):
 
     Attributes:
         u: (nu, 2); the model's ranges of controls and forces hold as well.
-        du: (nu, 2) of `u_k - u_{k-1}`, per interval. With it x0 holds the control of the interval
-            before the first one: (q, v, u_last).
+        du: (nu, 2) of `u_k - u_{k-1}`, per interval; where lengths are given, of one with the
+            nominal length of the first, others in proportion. With it x0 holds the control of the
+            interval before the first one: (q, v, u_last).
         q, v: (nq, 2), (nv, 2), from the second sample on.
     """
 
@@ -74,7 +75,7 @@ class ActuatorBounds(StagePart):
 def _change_rows(stage: Stage, du: Array) -> list[Bounded]:
     """Return the bounds of changes, one for each control that has any."""
     bounded = np.flatnonzero(np.isfinite(du).any(axis=1))
-    change, names = stage.variables.u - stage.u_last, stage.system.actuator_names
+    change, names = (stage.variables.u - stage.u_last) / stage.length, stage.system.actuator_names
     return [Bounded(change[i], du[i, 0], du[i, 1], name=f"du.{names[i]}") for i in bounded.tolist()]
 
 
