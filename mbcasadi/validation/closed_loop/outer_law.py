@@ -68,7 +68,7 @@ class OuterLaw:
         planner, project, command: the planner, its export, and the command.
         tuning: numbers of the law that may change at run time, where it has any; None for their
             defaults.
-        record: inputs, `u` and `status` of its ticks since `reset`; name → rows.
+        record: inputs, `u`, `status` and `z_next` of its ticks since `reset`; name → rows.
     """
 
     @checked
@@ -153,7 +153,8 @@ class OuterLaw:
             self._pending.append(acts)
         else:
             self._act(acts, t)
-        for name, value in {**inputs, "u": outputs["u"], "status": outputs["status"]}.items():
+        kept = {name: outputs[name] for name in ("u", "status", "z_next") if name in outputs}
+        for name, value in {**inputs, **kept}.items():
             self.record.setdefault(name, []).append(np.array(value))
 
     def times(self) -> TickTimes:

@@ -66,6 +66,22 @@ def test_the_rates_of_a_plan_that_is_laid_anew_are_not_called_wrong(report):
     assert not [note for note in report.runs[0].notes if "its velocity" in note]
 
 
+def test_plans_are_drawn_over_what_happened(report):
+    run = report.runs[0]
+    curves, period = run.plans.curves, PERIOD
+    np.testing.assert_allclose(np.diff(curves.t), period, atol=1e-12)
+    place = run.plans.names.index(
+        "q.base_y" if "q.base_y" in run.plans.names else run.plans.names[1]
+    )
+    happened = np.interp(curves.t[:, 0], curves.path_t, curves.path[:, place])
+    np.testing.assert_allclose(curves.x[:, 0, place], happened, atol=2e-3)
+    moved = np.interp(curves.t[-2, -1], curves.path_t, curves.path[:, place])
+    assert moved > 0.005
+    assert curves.x[-2, -1, place] == pytest.approx(moved, abs=3e-3)
+    assert run.plans.q.shape == (len(curves.t), HORIZON + 1, 13)
+    assert "Plans and motion (m)" in report.to_html()
+
+
 def test_the_arguments_of_the_file_are_those_of_the_function(model):
     made = build_experiment(parse_spec(TABLES | GAIT), model).two_rates
     feet = [mb.Contact(f"foot_{leg}", friction=0.8, sides=4) for leg in LEGS]
