@@ -40,7 +40,7 @@ def stagewise_c(problem: StagewiseQP, carry: int) -> str:
         "rows": problem.inside.count,
         "end_rows": problem.at_end.count,
         "rotations": len(problem.rotations),
-        "step": number(problem.step),
+        "step": _length(problem),
         "column": problem.column_size,
         "accuracy": number(problem.accuracy),
         "penalty": number(PENALTY),
@@ -56,6 +56,13 @@ def stagewise_c(problem: StagewiseQP, carry: int) -> str:
         "tables": _tables(problem),
     }
     return template("stagewise.c.in", values) + "\n"
+
+
+def _length(problem: StagewiseQP) -> str:
+    """Return the length of an interval: a number, or where it is in the column."""
+    if problem.step is None:
+        return f"column[{problem.column['step'].start}]"
+    return number(problem.step)
 
 
 def _rank(problem: StagewiseQP) -> int:

@@ -65,7 +65,9 @@ def user_rows(
     )
 
 
-def stabilised_bias(c: ca.SX, psi: ca.SX, phi: ca.SX, alpha: ca.DM, beta: ca.DM) -> ca.SX:
+def stabilised_bias(
+    c: ca.SX, psi: ca.SX, phi: ca.SX, alpha: ca.SX | ca.DM, beta: ca.SX | ca.DM
+) -> ca.SX:
     """Return `c + 2 α psi + β² phi`, so that `A a + bias = 0` gives `φ̈ + 2αφ̇ + β²φ = 0`.
 
     J. Baumgarte, Comput. Methods Appl. Mech. Eng. 1 (1972). `α = β` is critically damped; rows

@@ -56,7 +56,7 @@ class StagewiseQP:
         H, H_end: (nz, nz), (nx, nx) patterns of upper triangles.
         inside, at_end: rows of an interval and of the end.
         rotations: first coordinates in a of the rotations, three each.
-        step: length of an interval, in Γ, s.
+        step: length of an interval, in Γ, s; None where each has its own in its column.
         units: (nz,) sizes of z, positive: steps along its coordinates that cost about one.
         accuracy: largest violation at the end of the solver, relative to values and multipliers of
             the rows.
@@ -72,7 +72,7 @@ class StagewiseQP:
     inside: StagewiseRows
     at_end: StagewiseRows
     rotations: tuple[int, ...]
-    step: float
+    step: float | None
     units: NDArray[np.float64]
     accuracy: float = 1e-10
 
@@ -111,6 +111,7 @@ class StagewiseQP:
             "H": self.H.nnz(),
             "g": self.nz,
             **_sizes_of(self.inside),
+            **({"step": 1} if self.step is None else {}),
         }
         return _places(sizes)
 
@@ -122,7 +123,7 @@ class StagewiseQP:
     @property
     def column_size(self) -> int:
         """Entries of the column of an interval."""
-        return int(self.column["upper"].stop)
+        return int(max(place.stop for place in self.column.values()))
 
     @property
     def end_size(self) -> int:

@@ -38,6 +38,7 @@ from mbcasadi.dynamics.terms import (
     Treatment,
     row_scale_of,
     state_symbols,
+    terms,
     terms_fun,
 )
 from mbcasadi.linalg import loops
@@ -49,7 +50,7 @@ OUTPUTS = ("a", "f_c", "lam")
 
 
 def jacobian_fun(system: System, name: str, treatment: Treatment) -> ca.Function:
-    """Return the Jacobian of the Function `name` (q, v, f, [t], [mask]) → (a, f_c, lam).
+    """Return the Jacobian of the Function `name` (q, v, f, [t], [mask], [step]) → (a, f_c, lam).
 
     Along the mask it is zero: rows are on or off.
 
@@ -173,6 +174,9 @@ def _blocks(
     else:
         J = _redundant_residual(system, state, motion, response, choice)
     blocks: dict[tuple[str, str], ca.MX] = {}
+    if state.step is not None and choice.forces:
+        by_step = _by_step(system, state, a, (response, choice.baumgarte))
+        blocks |= {(key, "step"): block for key, block in by_step.items()}
     for x in state.of_qv:
         partial = {key[: -len(x) - 1]: J[key] for key in J if key.endswith(f"_{x}")}
         blocks |= {(key, x): block for key, block in _input_jacobians(response, partial).items()}
@@ -184,6 +188,42 @@ def _blocks(
         zeros = {key: ca.MX(*block.shape) for key, block in blocks.items() if key[0] == "f_c"}
         return blocks | zeros
     return blocks
+
+
+def _by_step(
+    system: System,
+    state: State[ca.MX],
+    a: ca.MX,
+    given: tuple[_Response, Baumgarte | None],
+) -> Matrices:
+    """Return the derivatives of a, f_c and lam by the length of the step.
+
+    Args:
+        system: the mechanism.
+        state: symbols of its inputs.
+        a: (nv, 1) acceleration.
+        given: the response, and the stabilisation.
+    """
+    response, baumgarte = given
+    s = state_symbols(system, ca.SX)
+    assert s.step is not None
+    now, rate = terms(system, s, baumgarte), ca.SX.sym("a", system.nv)
+    outputs = [ca.jacobian(ca.densify(x), s.step) for x in (now.M @ rate, now.c)]
+    along = ca.Function(
+        "by_step", [*s.inputs.values(), rate], outputs, [*s.inputs, "a"], ["f", "c"]
+    )
+    found = along(**state.inputs, a=a)
+    force, row = ca.densify(found["f"]), ca.densify(found["c"])
+    none = ca.MX.zeros(system.nv, 1)
+    partial = {
+        "rho": ca.vertcat(-force, response.rows.of_all(row)),
+        "id": force,
+        "force": none,
+        "row": row,
+        "gap": none,
+        "share": ca.MX.zeros(system.nc, 1),
+    }
+    return _input_jacobians(response, partial)
 
 
 def _redundant_residual(

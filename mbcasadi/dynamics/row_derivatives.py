@@ -143,7 +143,8 @@ def _add_point(
     place = ca.SX.eye(system.nc)[:, places] @ ca.diag(on)
     by_q, by_v = (D @ part for part in at.rows(system.nv))
     if baumgarte is not None:
-        alpha, beta = (ca.diag(rate[places]) for rate in rates_of(baumgarte, system.nc))
+        both = rates_of(baumgarte, system.nc, state.step)
+        alpha, beta = (ca.diag(rate[places]) for rate in both)
         held = ca.diag(ca.DM([float(row.of_position) for row in rows]))
         of_speed = system.constraint_jacobian(state.q)[places, :]
         by_q += 2 * alpha @ D @ at.share(system.nv, state.v) + beta**2 @ held @ of_speed
@@ -219,7 +220,7 @@ def _of_drift(
 
     `psi = A v` with A as the pair is seen from what carries it, phi as it is seen from the world.
     """
-    alpha, beta = (ca.diag(rate[rows]) for rate in rates_of(baumgarte, system.nc))
+    alpha, beta = (ca.diag(rate[rows]) for rate in rates_of(baumgarte, system.nc, state.step))
     of_rate = derivatives.share(system.nv, state.v)
     of_gap = system.constraint_jacobian(state.q)[rows, :]
     of_speed = system.loop_jacobian(state.q)[rows, :]

@@ -83,12 +83,16 @@ class Terms(NamedTuple, Generic[Sym]):
 
 
 class State(NamedTuple, Generic[Sym]):
-    """Symbols of the inputs that all Functions share; t and mask where the system has them."""
+    """Symbols of the inputs that all Functions share; t, mask, step where the system has them.
+
+    `step` is the length of the step whose dynamics they are, s.
+    """
 
     q: Sym
     v: Sym
     t: Sym | None
     mask: Sym | None
+    step: Sym | None = None
 
     @property
     def of_qv(self) -> dict[str, Sym]:
@@ -97,12 +101,13 @@ class State(NamedTuple, Generic[Sym]):
 
     @property
     def inputs(self) -> dict[str, Sym]:
-        """All inputs: q, v, [t], [mask]."""
-        return self.of_qv | ({} if self.mask is None else {"mask": self.mask})
+        """All inputs: q, v, [t], [mask], [step]."""
+        further = {"mask": self.mask, "step": self.step}
+        return self.of_qv | {key: x for key, x in further.items() if x is not None}
 
     @property
     def last(self) -> dict[str, Sym]:
-        """The optional inputs, which are the last ones: [t], [mask]."""
+        """The optional inputs, which are the last ones: [t], [mask], [step]."""
         return {name: symbol for name, symbol in self.inputs.items() if name not in ("q", "v")}
 
 
@@ -110,7 +115,8 @@ def state_symbols(system: System, kind: type[Sym]) -> State[Sym]:
     """Return symbols of `kind` (`ca.SX` or `ca.MX`) for the inputs of the system."""
     t = kind.sym("t") if system.timed else None
     mask = None if system.mask is None else kind.sym("mask", system.nc)
-    return State(kind.sym("q", system.nq), kind.sym("v", system.nv), t, mask)
+    step = kind.sym("step") if system.step_is_input else None
+    return State(kind.sym("q", system.nq), kind.sym("v", system.nv), t, mask, step)
 
 
 def row_scale_of(
@@ -150,7 +156,7 @@ def terms(system: System, state: State[ca.SX], baumgarte: Baumgarte | None = Non
     A, c = evaluate(system.loop_jacobian, at), evaluate(system.loop_bias, at)
     if baumgarte is not None:
         psi, phi = evaluate(system.loop_rate, at), evaluate(system.constraint, at)
-        c = stabilised_bias(c, psi, phi, *rates_of(baumgarte, system.nc))
+        c = stabilised_bias(c, psi, phi, *rates_of(baumgarte, system.nc, state.step))
     if state.mask is not None:
         A, c = ca.diag(state.mask) @ A, state.mask * c
     return Terms(M, h, A, c)
@@ -197,16 +203,18 @@ def inertia_of_step(system: System, state: State[ca.SX]) -> ca.SX:
     """Return (nv, nv) what forces at the end of a step add to M."""
     if system.at_end is None:
         return ca.SX(system.nv, system.nv)
-    return system.at_end.inertia(state.q, state.v)
+    return system.at_end.inertia(state.q, state.v, state.step)
 
 
-def rates_of(baumgarte: Baumgarte, nc: int) -> tuple[ca.DM, ca.DM]:
-    """Return α and β as (nc, 1) columns.
+def rates_of(
+    baumgarte: Baumgarte, nc: int, step: ca.SX | None = None
+) -> tuple[ca.SX | ca.DM, ca.SX | ca.DM]:
+    """Return α and β as (nc, 1) columns, 1/s; those of a step are divided by its length.
 
     Raises:
         ShapeError: neither a scalar nor one for each row, or not finite, or negative.
     """
-    columns = []
+    columns = list[ca.SX | ca.DM]()
     for name in ("alpha", "beta"):
         values = real_array(f"Baumgarte {name}", getattr(baumgarte, name))
         if values.shape not in {(), (nc,)}:
@@ -216,7 +224,8 @@ def rates_of(baumgarte: Baumgarte, nc: int) -> tuple[ca.DM, ca.DM]:
             )
         if not np.all(np.isfinite(values)) or np.any(values < 0):
             raise ShapeError(f"Baumgarte {name} is {values}; expected finite rates >= 0, in 1/s")
-        columns.append(ca.DM(np.broadcast_to(values, (nc,)).reshape(nc, 1)))
+        column = ca.DM(np.broadcast_to(values, (nc,)).reshape(nc, 1))
+        columns.append(column if step is None else column / step)
     return columns[0], columns[1]
 
 

@@ -34,6 +34,7 @@ from mbcasadi.mpc.ocp.contact_landing import ContactLanding
 from mbcasadi.mpc.ocp.contact_schedule import ContactSchedule
 from mbcasadi.mpc.ocp.cost import Cost
 from mbcasadi.mpc.ocp.disturbance import Disturbance
+from mbcasadi.mpc.ocp.joint_ranges import JointRanges
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import OcpSolution, initial_guess
@@ -83,6 +84,7 @@ __all__ = [
     "DynamicsOptions",
     "Gait",
     "Gate",
+    "JointRanges",
     "LinearMPC",
     "LinearModel",
     "LinearOptions",

@@ -37,7 +37,8 @@ def interval_blocks(problem: StagewiseQP, column: ca.MX) -> IntervalBlocks:
     A, d = ca.MX(problem.F, part["F"]), part["d_b"]
     if na:
         Phi = _with_rotations(problem, part["Phi"], 1.0)
-        Gamma = _with_rotations(problem, part["Gamma"], problem.step)
+        length = part["step"] if problem.step is None else problem.step
+        Gamma = _with_rotations(problem, part["Gamma"], length)
         of_a = ca.horzcat(ca.MX(na, nu), Phi, ca.MX(na, nb))
         d = ca.vertcat(Gamma @ d[:na] + part["d_a"], d)
         A = ca.vertcat(of_a + Gamma @ A[:na, :], A)
@@ -69,7 +70,7 @@ def _by_rows(rows: StagewiseRows, nonzeros: ca.MX) -> ca.MX:
     return ca.MX(rows.G.T, nonzeros).T
 
 
-def _with_rotations(problem: StagewiseQP, blocks: ca.MX, unit: float) -> ca.MX:
+def _with_rotations(problem: StagewiseQP, blocks: ca.MX, unit: ca.MX | float) -> ca.MX:
     """Return the identity times `unit` with these blocks of three, row by row."""
     parts, first = list[ca.MX](), 0
     for k, start in enumerate(problem.rotations):
@@ -210,12 +211,13 @@ def judged(
     N, columns, end = problem.horizon, columns_of(problem, data), end_blocks(problem, data)
     U = ca.reshape(z, problem.nz, N)[: problem.nu, :]
     inside = N * problem.inside.count
-    states, values = _motion_all_fun(problem).call([x_first, U, columns, ca.MX(problem.step)])
+    lengths = columns[problem.column["step"], :] if problem.step is None else ca.MX(problem.step)
+    states, values = _motion_all_fun(problem).call([x_first, U, columns, lengths])
     X = ca.horzcat(x_first, states)
     lam = ca.reshape(multipliers[:inside], problem.inside.count, N)
     lam_end, x_end = multipliers[inside:], X[:, N]
     costate = ca.densify(end.H @ x_end + end.g + end.G.T @ lam_end)
-    given = [costate, X[:, :N], U, lam, columns, ca.MX(problem.step)]
+    given = [costate, X[:, :N], U, lam, columns, lengths]
     slope, size = _costate_all_fun(problem).call(given)
     value = ca.vertcat(ca.vec(values), end.G @ x_end)
     lower = ca.vertcat(ca.vec(columns[problem.column["lower"], :]), end.lower)
@@ -242,7 +244,10 @@ def _slack(problem: StagewiseQP, lam: ca.MX) -> ca.MX:
 
 
 def _motion_all_fun(problem: StagewiseQP) -> ca.Function:
-    """Return (x, U, columns, step) → (states behind intervals, values of their rows), in a loop."""
+    """Return (x, U, columns, step) → (states behind intervals, values of their rows), in a loop.
+
+    `step` is the length of all intervals, or one for each.
+    """
     N, forward = problem.horizon, _motion_fun(problem)
 
     def body(x: ca.MX, U: ca.MX, columns: ca.MX, _: ca.MX) -> list[ca.MX]:
@@ -253,7 +258,7 @@ def _motion_all_fun(problem: StagewiseQP) -> ca.Function:
         return [ca.horzcat(*parts) for parts in zip(*found, strict=True)]
 
     places = ("Phi", "Gamma", "d_a", "d_b", "G")
-    shapes = ((problem.nx, 1), (problem.nu, N), (problem.column_size, N), (1, 1))
+    shapes = ((problem.nx, 1), (problem.nu, N), (problem.column_size, N), (1, _lengths(problem)))
     return _loop_over_horizon("loops_horizon_motion", problem, shapes, body, places)
 
 
@@ -274,10 +279,16 @@ def _costate_all_fun(problem: StagewiseQP) -> ca.Function:
         return [ca.horzcat(*parts) for parts in zip(*found, strict=True)]
 
     nx, nu, count = problem.nx, problem.nu, problem.inside.count
-    shapes = ((nx, 1), (nx, N), (nu, N), (count, N), (problem.column_size, N), (1, 1))
+    lengths = (1, _lengths(problem))
+    shapes = ((nx, 1), (nx, N), (nu, N), (count, N), (problem.column_size, N), lengths)
     places = ("Phi", "Gamma", "H", "g", "G")
     tables = (problem.H.colind(), problem.H.row())
     return _loop_over_horizon("loops_horizon_costate", problem, shapes, body, places, tables)
+
+
+def _lengths(problem: StagewiseQP) -> int:
+    """Return the number of lengths: one for each interval, or one of all."""
+    return problem.horizon if problem.step is None else 1
 
 
 def _loop_over_horizon(
@@ -289,6 +300,7 @@ def _loop_over_horizon(
     tables: Sequence[Sequence[int]] = (),
 ) -> ca.Function:
     """Return a Function that is a loop over the columns of all intervals in C (`linalg.loops`)."""
+    stride = int(problem.step is None)
     by_row, starts = problem.inside.G.T, [problem.column[name].start for name in places]
     sizes = (problem.horizon, problem.nu, problem.na, problem.nb, problem.inside.count)
     patterns = (problem.F, by_row)
@@ -297,7 +309,7 @@ def _loop_over_horizon(
         routine,
         [ca.Sparsity.dense(*shape) for shape in shapes],
         body,
-        sizes=(*sizes, problem.column_size, len(problem.rotations), *starts),
+        sizes=(*sizes, problem.column_size, len(problem.rotations), stride, *starts),
         tables=(*known, problem.rotations or (0,), *tables),
         work=3 * problem.nz,
     )

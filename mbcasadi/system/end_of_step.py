@@ -13,17 +13,23 @@ class EndOfStep:
 
     Attributes:
         slopes: (q, v) → (D, K), (nv, nv).
-        length: h, s.
+        length: h, s; None where it is an input, `step`.
     """
 
     slopes: ca.Function
-    length: float
+    length: float | None
 
-    def inertia(self, q: ca.SX, v: ca.SX) -> ca.SX:
-        """Return `h D + h² K`."""
-        D, K = self.slopes(q, v)
-        return ca.sparsify(self.length * D + self.length**2 * K)
+    def inertia(self, q: ca.SX, v: ca.SX, step: ca.SX | None = None) -> ca.SX:
+        """Return `h D + h² K`; `step` is h where it is an input."""
+        h, (D, K) = self._length(step), self.slopes(q, v)
+        return ca.sparsify(h * D + h**2 * K)
 
-    def force(self, q: ca.SX, v: ca.SX) -> ca.SX:
-        """Return `-h K v`."""
-        return -self.length * (self.slopes(q, v)[1] @ v)
+    def force(self, q: ca.SX, v: ca.SX, step: ca.SX | None = None) -> ca.SX:
+        """Return `-h K v`; `step` is h where it is an input."""
+        return -self._length(step) * (self.slopes(q, v)[1] @ v)
+
+    def _length(self, step: ca.SX | None) -> ca.SX | float:
+        if self.length is not None:
+            return self.length
+        assert step is not None
+        return step

@@ -176,6 +176,11 @@ class Mechanism:
         return self._cache[key]
 
     @property
+    def step_is_input(self) -> bool:
+        """Whether its dynamics are those over a step whose length is their input `step`."""
+        return self.at_end is not None and self.at_end.length is None
+
+    @property
     def carries(self) -> bool:
         """Whether q has the parameters behind it; see `carried`."""
         return self.tree is not None and self.tree.constants > 0

@@ -10,16 +10,25 @@ from mbcasadi.system.members import MEMBERS
 from mbcasadi.system.system import System
 
 
-def over_steps(system: System, length: float) -> System:
+def over_steps(system: System, length: float | None, *, forces: bool = True) -> System:
     """Return the system whose dynamics are those of a step of some length, s; see `EndOfStep`.
 
-    A mechanism that was not read from a model, or has none of these forces, is returned as it is.
+    A mechanism that was not read from a model, or has none of these forces, is returned as it is,
+    unless its dynamics have the length as an input.
+
+    Args:
+        system: the mechanism.
+        length: of the step, s; None for an input `step` of the dynamics. Rates of stabilisation are
+            then those of a step: those per second times its length.
+        forces: whether forces of springs, dampers and servos are those at the end.
     """
-    carried = system.carried
-    if carried.tree is None:
+    carried, given = system.carried, length is None
+    acts = forces and carried.tree is not None
+    if not (acts or given):
         return system
-    slopes = carried.cached_function("slopes_at_end", lambda: slopes_fun(carried))
-    if not any(slopes.nnz_out(i) for i in range(2)):
+    make = slopes_fun if acts else no_slopes_fun
+    slopes = carried.cached_function(make.__name__, lambda: make(carried))
+    if not (given or any(slopes.nnz_out(i) for i in range(2))):
         return system
     at_end = EndOfStep(slopes, length)
     stepped = replace(carried, at_end=at_end, _cache=_members(carried))
@@ -36,8 +45,15 @@ def slopes_fun(system: System) -> ca.Function:
     return ca.Function("slopes_at_end", [q, v], [D, K], ["q", "v"], ["D", "K"], {"cse": True})
 
 
+def no_slopes_fun(system: System) -> ca.Function:
+    """Return (q, v) → (D, K) of zeros."""
+    q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
+    none = ca.SX(system.nv, system.nv)
+    return ca.Function("slopes_at_end", [q, v], [none, none], ["q", "v"], ["D", "K"])
+
+
 def actuator_change(
-    system: System, q: ca.SX, motion: tuple[ca.SX, ca.SX], h: float
+    system: System, q: ca.SX, motion: tuple[ca.SX, ca.SX], h: ca.SX | float
 ) -> tuple[ca.SX, ca.SX]:
     """Return (nu,) how the actuators' forces change over a step, and that on the joints, (nv,).
 

@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 NEXT = "q_next"
 """Name of an output that is a configuration."""
 
-BEFORE = ("t", "mask")
+BEFORE = ("t", "mask", "h", "step", "d")
 """Inputs that come behind p; see design of optional inputs: act, p, t, mask."""
 
 INERTIA_TOL = tolerance(1e-9)

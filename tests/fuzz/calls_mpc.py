@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import casadi as ca
 import numpy as np
+from support.handed_over import FAKE_ALIGATOR, FAKE_CROCODDYL, acados_ocp
 from support.interop_stand_ins import FakeDoMpc, FakeOcp
 
 import mbcasadi as mb
@@ -88,7 +89,7 @@ def calls_of_ocps():
         "solve_ocp": {"ocp": ocp, "x0": np.zeros(2)},
         "ocp_solver": {"ocp": ocp},
         "OcpSolver.solve": {"self": mpc.ocp_solver(ocp), "x0": np.zeros(2)},
-        "real_time_iteration": {"ocp": ocp},
+        "real_time_iteration": {"ocp": ocp, "period": ocp.period},
         "OptimalControlProblem.names": {"self": ocp, "of": "x"},
         "OptimalControlProblem.parameters": {"self": ocp},
         "OptimalControlProblem.tuned": {"self": ocp, "values": {}},
@@ -134,6 +135,15 @@ def calls_of_stage_parts(system):
         "ContactLanding.terms": {"self": landing, "stage": at_landing},
         **{
             f"ContactLanding.{m}": {"self": landing, "system": touching}
+            for m in ("slots", "unknowns")
+        },
+        "JointRanges": {"price": 1.0, "margin": 0.1},
+        "JointRanges.terms": {
+            "self": mpc.JointRanges(1.0),
+            "stage": Stage(touching, (), own),
+        },
+        **{
+            f"JointRanges.{m}": {"self": mpc.JointRanges(1.0), "system": touching}
             for m in ("slots", "unknowns")
         },
         "Disturbance.slots": {"self": mpc.Disturbance(), "system": touching},
@@ -237,12 +247,20 @@ def calls_of_walking():
 def calls_of_interop():
     system, home = {"system": ex.mass()}, "interop."
     ticks = system | {"horizon": 2, "period": 0.1}
+    problem = ex.ocp()
+    given = {"ocp": problem, "x0": np.zeros(problem.nx), "p": problem.parameters()}
     return {
         home + "continuous_dynamics": system,
         home + "to_acados_model": system | {"model": Fresh(SimpleNamespace)},
         home + "to_do_mpc_model": system | {"model": Fresh(FakeDoMpc)},
         home + "to_opti": ticks | {"q0": [0.0]},
         home + "to_rockit": ticks | {"ocp": Fresh(FakeOcp)},
+        home + "ocp_to_opti": given,
+        home + "ocp_to_rockit": {"problem": given["ocp"], "x0": given["x0"], "p": given["p"]},
+        home + "ocp_to_acados": {"problem": given["ocp"], "x0": given["x0"], "p": given["p"]}
+        | {"ocp": Fresh(acados_ocp)},
+        home + "ocp_to_crocoddyl": given | {"crocoddyl": FAKE_CROCODDYL},
+        home + "ocp_to_aligator": given | {"aligator": FAKE_ALIGATOR},
     }
 
 

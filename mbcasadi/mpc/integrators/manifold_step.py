@@ -50,16 +50,19 @@ def back_fun(
 
 
 def force_fun(system: System) -> ca.Function:
-    """Return (q, v, u) → (f), `B u + f_0`, and what a system over steps adds to it."""
+    """Return (q, v, u, [step]) → (f), `B u + f_0`, and what a system over steps adds to it."""
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     u = ca.SX.sym("u", system.nu)
     f = ca.SX(system.nv, 1)
     if system.nu:
         B = evaluate(system.actuation, {"q": q, "v": v})
         f = B @ u + system.actuator_bias(q, v)
+    inputs = {"q": q, "v": v, "u": u}
+    if system.step_is_input:
+        inputs["step"] = ca.SX.sym("step")
     if system.at_end is not None:
-        f += system.at_end.force(q, v)
-    return ca.Function("force", [q, v, u], [ca.densify(f)], ["q", "v", "u"], ["f"])
+        f += system.at_end.force(q, v, inputs.get("step"))
+    return ca.Function("force", [*inputs.values()], [ca.densify(f)], [*inputs], ["f"])
 
 
 def runge_kutta(

@@ -65,55 +65,63 @@ class SemiImplicitStep:
             raise ProblemError(f"decay = {self.decay}; expected shares from 0 to 1")
 
     @checked
-    def treatment(self, period: float) -> Treatment:
-        """Return how rows are treated in a period, s.
+    def treatment(self, period: float | None) -> Treatment:
+        """Return how rows are treated in a period, s; with None, by rates of a step.
 
         Raises:
             ProblemError: a period that is not positive.
         """
+        period = 1.0 if period is None else period
         require_positive(period=period)
         beta = np.sqrt(real_array("decay", self.decay)) / period
         rates = Baumgarte(0.5 / period, tuple(beta) if beta.ndim else float(beta))
         return Treatment(baumgarte=rates, compact=True)
 
     @checked
-    def system(self, system: System, period: float) -> System:
+    def system(self, system: System, period: float | None) -> System:
         """Return the system whose dynamics are those over a step of a period, s.
+
+        With None for the period its dynamics have the length of the step as their input `step`.
 
         Raises:
             ProblemError: a period that is not positive, or activation states.
         """
-        require_positive(period=period)
+        if period is not None:
+            require_positive(period=period)
         require_no_activation(system)
-        return over_steps(system, float(period)) if self.forces == "end" else system
+        length = None if period is None else float(period)
+        return over_steps(system, length, forces=self.forces == "end")
 
 
 @takes_parameters
 def motion_fun(system: System, treatment: Treatment, *, disturbed: bool = False) -> ca.Function:
-    """Return (q, v, u, [t], [mask], [d]) → (a, lam), the motion under `B u + f_0 + d`.
+    """Return (q, v, u, [t], [mask], [step], [d]) → (a, lam), the motion under `B u + f_0 + d`.
 
     Nothing is clipped. Of a system over steps the forces are those at the end. The force d (nv,)
     is an input where the motion is `disturbed`.
     """
     s, motion = _symbols(system, disturbed), forward_dynamics(system, treatment=treatment)
-    given = s | {"f": force_fun(system)(s["q"], s["v"], s["u"]) + s.get("d", 0)}
+    force = force_fun(system)
+    f = force(*(s[name] for name in force.name_in()))
+    given = s | {"f": f + s.get("d", 0)}
     found = motion(**{name: given[name] for name in motion.name_in()})
     return ca.Function("motion", [*s.values()], [found["a"], found["lam"]], [*s], ["a", "lam"])
 
 
 def _symbols(system: System, disturbed: bool) -> dict[str, ca.MX]:
-    """Return symbols of q, v, u, [t], [mask], [d]."""
+    """Return symbols of q, v, u, [t], [mask], [step], [d]."""
+    step = {"step": ca.MX.sym("step")} if system.step_is_input else {}
     d = {"d": ca.MX.sym("d", system.nv)} if disturbed else {}
-    return step_symbols(system, ca.MX) | d
+    return step_symbols(system, ca.MX) | step | d
 
 
-def semi_implicit_fun(system: System, period: float, motion: ca.Function) -> ca.Function:
-    """Return (x, u, p) → (x_next) with `x = (q, v)`, `p = ([p], [t], [mask], [d])`.
+def semi_implicit_fun(system: System, period: float | None, motion: ca.Function) -> ca.Function:
+    """Return (x, u, p) → (x_next) with `x = (q, v)`, `p = ([p], [t], [mask], [step], [d])`.
 
     Args:
         system: the mechanism.
-        period: length of the step, s.
-        motion: (q, v, u, [p], [t], [mask], [d]) → (a, lam).
+        period: length of the step, s; None where it is the input `step` of the motion.
+        motion: (q, v, u, [p], [t], [mask], [step], [d]) → (a, lam).
     """
     x, u = ca.MX.sym("x", system.nq + system.nv), ca.MX.sym("u", system.nu)
     state = ("q", "v", "u")
@@ -122,9 +130,10 @@ def semi_implicit_fun(system: System, period: float, motion: ca.Function) -> ca.
     ends = np.cumsum([0, *sizes.values()]).tolist()
     further = dict(zip(sizes, ca.vertsplit(p, ends), strict=True)) if sizes else {}
     q, v = x[: system.nq], x[system.nq :]
-    v_next = v + period * motion(q=q, v=v, u=u, **further)["a"]
+    h = further["step"] if period is None else period
+    v_next = v + h * motion(q=q, v=v, u=u, **further)["a"]
     moved = moved_fun(system)
-    x_next = ca.vertcat(moved(q, period * v_next), v_next)
+    x_next = ca.vertcat(moved(q, h * v_next), v_next)
     return ca.Function("dynamics", [x, u, p], [x_next], ["x", "u", "p"], ["x_next"])
 
 
@@ -142,7 +151,7 @@ def rotations_of(system: System) -> tuple[int, ...]:
     return tuple(j.dof + first[j.kind] for j in system.tree.joints if j.kind in first)
 
 
-def turned(rate: ca.SX, period: float) -> tuple[ca.SX, ca.SX]:
+def turned(rate: ca.SX, period: ca.SX | float) -> tuple[ca.SX, ca.SX]:
     """Return (Phi, Gamma) of a rotation over a step, (3, 3): `δ⁺ = Phi δ + Gamma δω`.
 
     A rotation R goes to `R Exp(h ω)`, errors are rotated vectors in its own axes: Phi is
@@ -168,13 +177,14 @@ SMALL_ANGLE = 1e-3
 def derivatives_fun(
     system: System, treatment: Treatment, *, disturbed: bool = False
 ) -> ca.Function:
-    """Return (q, v, u, [t], [mask], [d]) → (a, lam, and their derivatives by tangent, v, u).
+    """Return (q, v, u, [t], [mask], [step], [d]) → (a, lam, derivatives by tangent, v, u).
 
     The outputs are `a, lam`, (nv,), (nc,), and `a_q, a_v, a_u, lam_q, lam_v, lam_u`.
     """
     derivatives = forward_dynamics_derivatives(system, treatment=treatment)
     s = _symbols(system, disturbed)
-    f, *by_state = _force_derivatives_fun(system)(s["q"], s["v"], s["u"])
+    force = _force_derivatives_fun(system)
+    f, *by_state = force(*(s[name] for name in force.name_in()))
     given = s | {"f": f + s.get("d", 0)}
     found = derivatives(**{name: given[name] for name in derivatives.name_in()})
     results = {"a": found["a"], "lam": found["lam"]}
@@ -187,9 +197,10 @@ def derivatives_fun(
 
 
 def _force_derivatives_fun(system: System) -> ca.Function:
-    """Return (q, v, u) → (f, f_q, f_v, f_u), by q along tangents."""
+    """Return (q, v, u, [step]) → (f, f_q, f_v, f_u), by q along tangents."""
     force = force_fun(system)
-    q, v, u = force.sx_in()
-    f = force(q, v, u)
+    inputs, names = force.sx_in(), force.name_in()
+    f, (q, v, u) = force(*inputs), inputs[:3]
     along = ca.jacobian(f, q) @ system.velocity_map(q)
-    return ca.Function("force", [q, v, u], [f, along, ca.jacobian(f, v), ca.jacobian(f, u)])
+    outputs = [f, along, ca.jacobian(f, v), ca.jacobian(f, u)]
+    return ca.Function("force", inputs, outputs, names, ["f", "f_q", "f_v", "f_u"])

@@ -42,19 +42,19 @@ UNROLLED = 20_000
 
 @checked
 def discrete_dynamics(
-    system: System, period: float, step: StepOptions = DEFAULT_STEP
+    system: System, period: float | None, step: StepOptions = DEFAULT_STEP
 ) -> ca.Function:
-    """Return (x, u, p) → (x_next) with `x = (q, v)`, `p = ([p], [t], [mask])`.
+    """Return (x, u, p) → (x_next) with `x = (q, v)`, `p = ([p], [t], [mask], [h])`.
 
     Args:
         system: the mechanism.
-        period: length of the step, over which u is held, s.
+        period: length of the step, over which u is held, s; None for an input, h.
         step: options of the integrator.
 
     Raises:
         ProblemError: an invalid period, or activation states.
     """
-    single = step_fun(system, period, step)
+    single = free_step_fun(system, step) if period is None else step_fun(system, period, step)
     sizes = {name: single.size1_in(name) for name in single.name_in()[3:]}
     x, u = ca.MX.sym("x", system.nq + system.nv), ca.MX.sym("u", system.nu)
     p = ca.MX.sym("p", sum(sizes.values()))
@@ -87,6 +87,7 @@ def step_fun(system: System, period: float, step: StepOptions = DEFAULT_STEP) ->
     return _with_jacobian(system, step_symbols(system, ca.MX), period, step)
 
 
+@takes_parameters
 def free_step_fun(system: System, step: StepOptions = DEFAULT_STEP) -> ca.Function:
     """Return (q, v, u, [t], [mask], h) → (q_next, v_next): a step whose length h, s, is an input.
 

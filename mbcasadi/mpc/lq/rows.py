@@ -132,6 +132,15 @@ class HorizonRows:
         place = {key: i for i, key in enumerate(self._keys)}
         return [place.get((name, stage, k + 1), i) for i, (name, stage, k) in enumerate(self._keys)]
 
+    @property
+    def by_sample(self) -> NDArray[np.int_]:
+        """(kinds, N) index of each row of the first intervals at each sample, signs among them."""
+        kinds = dict[str, list[int]]()
+        for i, (name, stage, _) in enumerate(self._keys):
+            if stage == 0:
+                kinds.setdefault(name, []).append(i)
+        return np.array([*kinds.values()], dtype=int).reshape(len(kinds), self.stages[0].count)
+
     def matrix(self, of_w: ca.MX) -> ca.MX:
         """Return A_qp from the derivatives by w of the rows without signs."""
         if not self.linear.size:

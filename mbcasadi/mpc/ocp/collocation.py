@@ -19,7 +19,7 @@ from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.integrators.manifold_step import back_fun, force_fun
 from mbcasadi.mpc.integrators.step_options import DEFAULT_DYNAMICS, DynamicsOptions
-from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
+from mbcasadi.mpc.ocp.problem import STEP, Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import OcpSolution, initial_guess
 from mbcasadi.simulation.functions import chart_rate_fun
 from mbcasadi.system import System
@@ -61,8 +61,9 @@ def direct_collocation(
     U = ca.MX.sym("u", system.nu + 2 * points * system.nv)
     u = U[: system.nu]
     clock = slot_slices(ocp.slots).get("t")
+    length = ocp.period if ocp.lengths is None else p[slot_slices(ocp.slots)[STEP]]
     interval = CollocatedInterval(
-        system, ocp.period, x, u, U[system.nu :], None if clock is None else p[clock]
+        system, length, x, u, U[system.nu :], None if clock is None else p[clock]
     )
     defects = interval.defects(gauss(points), dynamics)
     x_next = interval.end(gauss(points), newton)
@@ -132,7 +133,8 @@ def collocation_guess(
     """
     v, u = guess.x[:, system.nq : system.nq + system.nv], guess.u[:, : system.nu]
     count = (ocp.nu - system.nu) // (2 * system.nv)
-    return initial_guess(ocp, guess.x, np.hstack([u, mean_rates(v, ocp.period, count)]))
+    lengths = np.diff(ocp.times)[:, None]
+    return initial_guess(ocp, guess.x, np.hstack([u, mean_rates(v, lengths, count)]))
 
 
 def mean_rates(v: Array, h: Array | float, points: int) -> Array:

@@ -29,9 +29,10 @@ class ContactCones(StagePart):
 
     Attributes:
         contacts: those of the system.
-        linear_penalty, quadratic_penalty: ρ₁, 1/N, and ρ₂, 1/N², of soft rows, as in `Bounded`;
-            hard ones by default. A measured foot that lands with speed may have no force inside its
-            cone that stops it within a step: then hard rows have no solution.
+        linear_penalty, quadratic_penalty: ρ₁, 1/N, and ρ₂, 1/N², of soft rows, as in `Bounded`; of
+            an interval with the nominal length of the first, where lengths are given, and of others
+            in proportion. Hard ones by default. A measured foot that lands with speed may have no
+            force inside its cone that stops it within a step: then hard rows have no solution.
     """
 
     contacts: Sequence[Contact]
@@ -62,6 +63,9 @@ class ContactCones(StagePart):
             )
             rows += _rows(name, contact, forces[3 * i : 3 * i + 3], (on, mu))
         linear, square = self.linear_penalty, self.quadratic_penalty
+        if stage.motion.given:  # a price counts by the length of the interval
+            share = stage.length if linear else ca.sqrt(stage.length)
+            rows = [scaled for row in rows for scaled in _times(share, row)]
         soft = [replace(row, linear_penalty=linear, quadratic_penalty=square) for row in rows]
         return StageTerms(rows=soft)
 
@@ -84,6 +88,16 @@ def _rows(
     if contact.min_force > 0 or contact.max_force is not None:
         above, least = force[0] - on * contact.min_force, 0.0 if contact.min_force else -np.inf
         rows.append(Bounded(above, least, highest - contact.min_force, name=f"force of {name}"))
+    return rows
+
+
+def _times(factor: ca.SX | float, row: Bounded) -> list[Bounded]:
+    """Return a row times a factor: one for each of its bounds, which become zero."""
+    value = ca.SX(row.value)
+    low, high = (float(np.asarray(bound)) for bound in (row.lower, row.upper))
+    rows = [Bounded(factor * (value - low), 0.0, name=row.name)] if np.isfinite(low) else []
+    if np.isfinite(high):
+        rows.append(Bounded(factor * (value - high), upper=0.0, name=row.name))
     return rows
 
 

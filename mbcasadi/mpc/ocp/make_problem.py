@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.tasks.task import Task
+from mbcasadi.control.tasks.task import Slot, Task
 from mbcasadi.control.tick.part import Part
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.integrators.semi_implicit import (
@@ -25,8 +25,8 @@ from mbcasadi.mpc.ocp.contact_landing import ContactLanding
 from mbcasadi.mpc.ocp.contact_schedule import ContactSchedule
 from mbcasadi.mpc.ocp.cost import TaskCost
 from mbcasadi.mpc.ocp.motion_form import motion_form
-from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
-from mbcasadi.mpc.ocp.stage import Stage, StageSymbols, slots_of, stage_symbols
+from mbcasadi.mpc.ocp.problem import STEP, Array, OptimalControlProblem, sample_times
+from mbcasadi.mpc.ocp.stage import Stage, StageMotion, StageSymbols, slots_of, stage_symbols
 from mbcasadi.mpc.ocp.stage_bounds import ActuatorBounds
 from mbcasadi.mpc.ocp.stage_limits import StageLimits
 from mbcasadi.mpc.ocp.stage_part import FREE, StagePart, StageTerms
@@ -42,7 +42,7 @@ ProblemPart = StagePart | Part | Task | Bounded
 def optimal_control_problem(
     system: System,
     horizon: int,
-    period: float,
+    period: float | Sequence[float],
     parts: Sequence[ProblemPart],
     *,
     symbols: StageSymbols | None = None,
@@ -60,7 +60,9 @@ def optimal_control_problem(
     Args:
         system: the mechanism.
         horizon: number of intervals N.
-        period: length of one, s.
+        period: length of one, s; or of each, N lengths. Then p has them, as its slice `step`, and
+            these are nominal: other ones may be given with each p. Costs, changes of controls and
+            what a step takes back of a gap follow them; prices of `Bounded` rows count by sample.
         parts: in any order,
 
             - costs: `Cost(Q=, R=, Q_end=, S=, residual=, terminal=)`, and tasks of inverse
@@ -86,36 +88,40 @@ def optimal_control_problem(
         name: a C identifier.
 
     Raises:
-        ProblemError: an invalid horizon or period, an indefinite weight, empty bounds, a negative
-            penalty, no cost, a part of inverse dynamics that bounds no state.
+        ProblemError: an invalid horizon, period or number of lengths, an indefinite weight, empty
+            bounds, a negative penalty, no cost, a part of inverse dynamics that bounds no state.
         ShapeError: a wrong shape, an expression of other symbols.
     """
     N, stepped = require_horizon(horizon), system
-    own = _stage_parts(parts, float(period))
+    first, lengths = _lengths(N, period)
+    h = first if lengths is None else None
+    own = _stage_parts(parts, first)
     disturbed = any(part.disturbs for part in own)
     if disturbed and any(part.has_forces for part in own):
         raise ProblemError(f"{name}: StageForces has no disturbance; give its law an observer")
     if isinstance(step, SemiImplicitStep):
-        stepped = step.system(system, float(period))
-        motion = partial(motion_fun, stepped, step.treatment(period), disturbed=disturbed)
-        single = semi_implicit_fun(system, period, motion())
+        stepped = step.system(system, h)
+        motion = partial(motion_fun, stepped, step.treatment(h), disturbed=disturbed)
+        single = semi_implicit_fun(system, h, motion())
     elif disturbed:
         raise ProblemError(f"{name}: a Disturbance is a force of step=SemiImplicitStep(); give it")
     else:
         motion = partial(motion_fun, system, step.treatment)
-        single = discrete_dynamics(system, period, step)
+        single = discrete_dynamics(system, h, step)
     variables = stage_symbols(system) if symbols is None else symbols
     of_parts = [slot for part in own for slot in part.slots(system)]
+    of_parts += [] if lengths is None else [Slot(STEP, (STEP,), ("s",))]
     slots = slots_of(system, any(part.has_setpoint for part in own), of_parts, variables)
     unknowns = [name for part in own for name in part.unknowns(system)]
     has_changes = any(part.has_changes for part in own)
-    stage = Stage(
-        system, slots, variables, has_changes, unknowns, motion, stepped.at_end, disturbed, tunable
-    )
+    steps = StageMotion(motion, stepped.at_end, disturbed, first, lengths is not None)
+    stage = Stage(system, slots, variables, has_changes, unknowns, steps, tunable)
     terms = [part.terms(stage) for part in own]
     stage.close_tuning()
-    running = [np.sqrt(period) * r for each in terms for r in each.running]
-    running += [r for each in terms for r in each.changes]
+    root = np.sqrt(first) if lengths is None else ca.sqrt(stage.step)
+    running = [root * r for each in terms for r in each.running]
+    of_changes = [r for each in terms for r in each.changes]
+    running += of_changes if lengths is None else [r / ca.sqrt(stage.length) for r in of_changes]
     ending = [r for each in terms for r in each.ending]
     if not running and not ending:
         raise ProblemError(f"{name}: no cost; expected a Cost or tasks among the parts")
@@ -124,14 +130,14 @@ def optimal_control_problem(
     nominal = {key: value for each in terms for key, value in each.nominal.items()}
     form = None
     if isinstance(step, SemiImplicitStep):
-        slopes = derivatives_fun(stepped, step.treatment(period), disturbed=disturbed)
-        form = motion_form(stage, slopes, (running, path.values, path.slopes), float(period))
+        slopes = derivatives_fun(stepped, step.treatment(h), disturbed=disturbed)
+        form = motion_form(stage, slopes, (running, path.values, path.slopes))
     a = next((each.a for each in terms if each.a is not None), None)
     return OptimalControlProblem(
         name=name,
         horizon=N,
-        period=float(period),
-        dynamics=stage.dynamics(single) if a is None else stage.dynamics_by(a, float(period)),
+        period=first,
+        dynamics=stage.dynamics(single) if a is None else stage.dynamics_by(a),
         residual=stage.function("residual", "r", running),
         terminal=stage.function("terminal", "r", ending, last=True),
         path=stage.function("path", "g", path.values),
@@ -142,7 +148,8 @@ def optimal_control_problem(
         u_bounds=np.vstack([of_u, np.tile(FREE, (len(unknowns), 1))]),
         slots=stage.slots,
         state=stage.state(),
-        nominal=stage.nominal(N, float(period), nominal),
+        nominal=stage.nominal(sample_times(N, first, lengths), nominal),
+        lengths=lengths,
         usual={key: value for each in terms for key, value in each.usual.items()},
         path_penalties=path.penalties,
         end_penalties=end.penalties,
@@ -160,6 +167,21 @@ def optimal_control_problem(
         landing_rows=next((each.landing_rows for each in terms if each.landing_rows), ()),
         labels=stage.labels() | {"path": path.names, "end": end.names},
     )
+
+
+def _lengths(horizon: int, period: float | Sequence[float]) -> tuple[float, Array | None]:
+    """Return the period, or the first length and all (N,) of them.
+
+    Raises:
+        ProblemError: not positive, or another number of lengths than N.
+    """
+    lengths = real_array("period", period)
+    if lengths.shape not in {(), (horizon,)} or not np.all((lengths > 0) & (lengths < np.inf)):
+        raise ProblemError(
+            f"period = {period}; expected a positive number of seconds, or {horizon} of them, one "
+            "for each interval"
+        )
+    return float(lengths.ravel()[0]), lengths.copy() if lengths.ndim else None
 
 
 @dataclass(frozen=True)

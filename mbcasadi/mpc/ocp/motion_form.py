@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import casadi as ca
 
+from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.mpc.integrators.semi_implicit import rotations_of, turned
-from mbcasadi.mpc.ocp.problem import DERIVATIVES, MotionForm
+from mbcasadi.mpc.ocp.problem import DERIVATIVES, STEP, MotionForm
 from mbcasadi.mpc.ocp.stage import Stage
 from mbcasadi.system import System
 
@@ -14,7 +15,6 @@ def motion_form(
     stage: Stage,
     derivatives: ca.Function,
     terms: tuple[Sequence[ca.SX], Sequence[ca.SX], Sequence[ca.SX | None]],
-    period: float,
 ) -> MotionForm:
     """Return the parts of a problem.
 
@@ -22,17 +22,16 @@ def motion_form(
         stage: its symbols.
         derivatives: those of `semi_implicit.derivatives_fun`.
         terms: residuals, rows of the path, and derivatives of those rows that have a formula.
-        period: length of a step, s.
     """
-    system, rates = stage.system, stage.u_last.numel()
+    system, rates, given = stage.system, stage.u_last.numel(), stage.motion.given
     residual = stage.of_motion("residual", "r", terms[0])
     path = stage.of_motion("path", "g", terms[1])
     path_slopes = _path_slopes(stage, terms[1], terms[2])
     x, u, p = (ca.MX.sym(key, residual.size1_in(key)) for key in ("x", "u", "p"))
     found = derivatives.call(stage.motion_inputs(x, u, p, derivatives))
-    moved, gap, tangent = _charts(system, rates)
+    moved, gap, tangent = charts(system, rates)
     v = ca.SX.sym("v_next", system.nv)
-    blocks = [turned(v[k : k + 3], period) for k in rotations_of(system)]
+    blocks = [turned(v[k : k + 3], stage.step) for k in rotations_of(system)]
     turns = [ca.vertcat(ca.SX(0, 1), *(ca.vec(pair[i].T) for pair in blocks)) for i in (0, 1)]
     return MotionForm(
         derivatives=ca.Function("derivatives", [x, u, p], found, ["x", "u", "p"], [*DERIVATIVES]),
@@ -40,12 +39,13 @@ def motion_form(
         path=path,
         path_slopes=path_slopes,
         tangent=tangent,
-        turns=ca.Function("turns", [v], turns),
+        turns=ca.Function("turns", [v, *([stage.ref[STEP]] if given else [])], turns),
         rotations=rotations_of(system),
         moved=moved,
         gap=gap,
         inertia=stage.function("inertia", "M", [ca.vec(stage.inertia())], last=True),
-        step=period,
+        step=stage.motion.period,
+        step_row=slot_slices(stage.slots)[STEP].start if given else None,
     )
 
 
@@ -64,7 +64,7 @@ def _path_slopes(
     return ca.Function("path_slopes", [stage.x, p], [ca.sparsify(ca.vertcat(*rows))], {"cse": True})
 
 
-def _charts(system: System, rates: int) -> tuple[ca.Function, ca.Function, ca.Function]:
+def charts(system: System, rates: int) -> tuple[ca.Function, ca.Function, ca.Function]:
     """Return (x, deviation) → (x ⊕ deviation), (x, y) → (y ⊖ x), (x) → (N)."""
     nq, nv = system.nq, system.nv
     x, y = ca.SX.sym("x", nq + nv + rates), ca.SX.sym("y", nq + nv + rates)

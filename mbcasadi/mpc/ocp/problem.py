@@ -34,6 +34,9 @@ Array = NDArray[np.float64]
 DERIVATIVES = ("a", "lam", "a_q", "a_v", "a_u", "lam_q", "lam_v", "lam_u")
 """Outputs of `MotionForm.derivatives`."""
 
+STEP = "step"
+"""Slice of p: the length of the interval behind a sample, s, where intervals have given ones."""
+
 LANDING = "landing"
 """Slice of p: one for each contact that lands at this sample, of its speed, then of its height."""
 
@@ -45,6 +48,12 @@ def landings(on: Array) -> Array:
     """
     speed = np.vstack([np.zeros(on.shape[1]), on[1:] * (1 - on[:-1])])
     return np.hstack([speed, np.vstack([np.zeros((2, on.shape[1])), speed[2:]])])
+
+
+def sample_times(horizon: int, period: float, lengths: Array | None) -> Array:
+    """Return (N + 1,) times of the samples, s: of equal intervals, or of lengths (N,)."""
+    times: Array = period * np.arange(horizon + 1, dtype=np.float64)
+    return times if lengths is None else np.concatenate([[0.0], np.cumsum(lengths)])
 
 
 @dataclass(frozen=True)
@@ -59,12 +68,13 @@ class MotionForm:
         path_slopes: (x, p) → (ng, 2 nv (+ nu)) derivatives of those rows of the path that have a
             formula, others zero; None where none has.
         tangent: (x) → (N), (nx, 2 nv (+ nu)) rates of x along a deviation.
-        turns: (v_next) → (Phi, Gamma) of all rotations, blocks of three rows, row by row.
+        turns: (v_next, [step]) → (Phi, Gamma) of all rotations, blocks of three rows, row by row.
         rotations: first rate of each.
         moved: (x, deviation) → (x ⊕ deviation).
         gap: (x, y) → (y ⊖ x).
         inertia: (x, p) → the inertia over a step, springs and servos in it, as a column.
-        step: length of a step, s.
+        step: length of a step, s; where p has it, the nominal one of the first.
+        step_row: row of p that has it; None where all have one length.
     """
 
     derivatives: ca.Function
@@ -78,6 +88,11 @@ class MotionForm:
     gap: ca.Function
     inertia: ca.Function
     step: float
+    step_row: int | None = None
+
+    def length(self, p: ca.MX) -> ca.MX | float:
+        """Return the length of the step of a sample with parameters p (np,), s."""
+        return self.step if self.step_row is None else p[self.step_row, 0]
 
 
 @summarised
@@ -88,7 +103,7 @@ class OptimalControlProblem:
     Attributes:
         name: a C identifier.
         horizon: number of intervals N.
-        period: length of one interval, s.
+        period: length of one interval, s; of the first where they differ.
         dynamics: (x, u, p) → (x_next).
         residual: (x, u, p) → (r).
         terminal: (x, p) → (r).
@@ -117,6 +132,8 @@ class OptimalControlProblem:
         tuning_order: names of entries of which the first one may not be larger than the second.
         motion: what derivatives along tangents are made of, where the step is semi-implicit.
         landing_rows: a row of the mask for each contact that lands.
+        lengths: (N,) nominal values of the slice `step` of p, the length of each interval, s; None
+            where all are `period`.
         labels: names of the rows of "x", "u", "path" and "end", where they have any, and "x_units".
     """
 
@@ -150,6 +167,7 @@ class OptimalControlProblem:
     tuning_order: tuple[tuple[str, str], ...] = ()
     motion: MotionForm | None = None
     landing_rows: tuple[int, ...] = ()
+    lengths: Array | None = None
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def _summary(self) -> dict[str, object]:
@@ -185,7 +203,8 @@ class OptimalControlProblem:
 
         Raises:
             UnknownNameError: no such slice; the message lists those there are.
-            ProblemError: a schedule that is longer or shorter than the horizon.
+            ProblemError: a schedule that is longer or shorter than the horizon, an interval without
+                length.
             ShapeError: a slice of a wrong size, or NaN.
         """
         N = self.horizon
@@ -210,6 +229,9 @@ class OptimalControlProblem:
                 for column in np.atleast_2d(array):
                     require_tuned(self.tuning, self.tuning_order, column)
             p[: array.shape[0] if is_schedule else N + 1, place] = array
+        if self.lengths is not None and not np.all(p[:-1, places[STEP]] > 0):
+            least = p[:-1, places[STEP]].min()
+            raise ProblemError(f"step = {least:g} s; expected positive lengths of the intervals")
         if LANDING in places and LANDING not in merged(values, slices):
             p[:, places[LANDING]] = landings(p[:, places["mask"]][:, list(self.landing_rows)])
         return p
@@ -223,6 +245,11 @@ class OptimalControlProblem:
             ProblemError: a value out of its bounds.
         """
         return tuned_column(self.tuning, self.tuning_order, values)
+
+    @property
+    def times(self) -> Array:
+        """(N + 1,) nominal times of the samples, from the first one on, s."""
+        return sample_times(self.horizon, self.period, self.lengths)
 
     @property
     def first_path_bounds(self) -> Array:

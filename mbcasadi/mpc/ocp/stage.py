@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -13,7 +14,7 @@ from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description.controller import defaults_of
 from mbcasadi.errors import ProblemError, ShapeError
-from mbcasadi.mpc.ocp.problem import Array
+from mbcasadi.mpc.ocp.problem import STEP, Array
 from mbcasadi.mpc.ocp.stage_tuning import TUNING, StageTuning
 from mbcasadi.shapes import require_shape, require_whole
 from mbcasadi.system import System
@@ -86,7 +87,25 @@ OF_SYSTEM = ("physical", "t", "mask")
 """Slices of p that a step of the system takes, in its order."""
 
 DISTURBANCE = "disturbance"
-"""Slice of p behind them, of a problem with the part `Disturbance`."""
+"""Slice of p behind them and `STEP`, of a problem with the part `Disturbance`."""
+
+
+class StageMotion(NamedTuple):
+    """How a sample leads to the next one.
+
+    Fields: `function` makes (q, v, u, [t], [mask], [step], [d]) → (a, lam); `at_end` is what it
+    adds over a step, `disturbed` whether it has the input d. `period` is the length of an interval,
+    s; where p has its own for each, `given`, the nominal one of the first.
+    """
+
+    function: Callable[[], ca.Function] | None = None
+    at_end: EndOfStep | None = None
+    disturbed: bool = False
+    period: float = 1.0
+    given: bool = False
+
+
+NO_MOTION = StageMotion()
 
 
 class Stage:
@@ -94,9 +113,8 @@ class Stage:
 
     x holds the last control where `has_rates`; `further` are unknowns behind u. `system` has the
     model's numbers for its parameters; `members` are those of the system that carries its
-    parameters behind q, of `variables.carried_q`. `motion` is (q, v, u, [t], [mask], [d]) →
-    (a, lam), `at_end` what it adds over a step, `disturbed` whether it has the input d. Parts take
-    what is tunable from `tuning`; `close_tuning` makes a slice of p of it.
+    parameters behind q, of `variables.carried_q`. Parts take what is tunable from `tuning`;
+    `close_tuning` makes a slice of p of it.
     """
 
     def __init__(
@@ -106,14 +124,12 @@ class Stage:
         variables: StageSymbols,
         has_rates: bool = False,
         further: Sequence[str] = (),
-        motion: Callable[[], ca.Function] | None = None,
-        at_end: EndOfStep | None = None,
-        disturbed: bool = False,
+        motion: StageMotion = NO_MOTION,
         tunable: Sequence[str] = (),
     ) -> None:
-        self.disturbed, self.tuning = disturbed, StageTuning(tunable)
+        self.tuning = StageTuning(tunable)
         self.system, self.slots, self.variables = system.at(), slots, variables
-        self.members, self._motion, self._at_end = system.carried, motion, at_end
+        self.members, self.motion = system.carried, motion
         self.further = ca.SX.sym("further", len(further))
         self.further_names = tuple(further)
         self.u_last = ca.SX.sym("u_last", system.nu if has_rates else 0)
@@ -129,6 +145,16 @@ class Stage:
         self.slots += self.tuning.slots
         if self.tuning.entries:
             self.ref[TUNING] = ca.vertcat(*self.tuning.symbols.values())
+
+    @property
+    def step(self) -> ca.SX | float:
+        """Length of the interval, s."""
+        return self.ref[STEP] if self.motion.given else self.motion.period
+
+    @property
+    def length(self) -> ca.SX | float:
+        """Length of the interval over the nominal one of the first."""
+        return self.ref[STEP] / self.motion.period if self.motion.given else 1.0
 
     @property
     def x(self) -> ca.SX:
@@ -151,7 +177,7 @@ class Stage:
         """
         for each in expressions:
             require_shape(f"a part of {name}", each, (each.numel(), 1), "a column")
-        if not last and self._motion is not None and self.needs_motion(expressions):
+        if not last and self.motion.function is not None and self.needs_motion(expressions):
             return self._with_motion(name, output, expressions)
         x = self.x
         p = ca.vertcat(ca.SX(0, 1), *self.ref.values())
@@ -171,15 +197,16 @@ class Stage:
     def change_of_actuators(self) -> tuple[ca.SX, ca.SX]:
         """Return how the forces of actuators change over a step, (nu,), and on joints, (nv,)."""
         system, at = self.members, self.variables
-        if self._at_end is None:
+        if self.motion.at_end is None:
             return ca.SX(system.nu, 1), ca.SX(system.nv, 1)
-        return actuator_change(system, at.carried_q, (at.v, at.a), self._at_end.length)
+        return actuator_change(system, at.carried_q, (at.v, at.a), self.step)
 
     def inertia(self) -> ca.SX:
         """Return the inertia (nv, nv), with what springs and servos add to it over a step."""
         q, v = self.variables.carried_q, self.variables.v
         M = ca.SX(self.members.mass_matrix(q))
-        return ca.densify(M if self._at_end is None else M + self._at_end.inertia(q, v))
+        at_end, step = self.motion.at_end, self.ref.get(STEP)
+        return ca.densify(M if at_end is None else M + at_end.inertia(q, v, step))
 
     def needs_motion(self, expressions: Sequence[ca.SX]) -> bool:
         """Return whether expressions are of accelerations or multipliers."""
@@ -195,15 +222,15 @@ class Stage:
 
     def _with_motion(self, name: str, output: str, expressions: Sequence[ca.SX]) -> ca.Function:
         """Return (x, u, p) → (output), the motion computed by implicit rules."""
-        assert self._motion is not None
-        of_motion, motion = self.of_motion(name, output, expressions), self._motion()
+        assert self.motion.function is not None
+        of_motion, motion = self.of_motion(name, output, expressions), self.motion.function()
         x, u, p = (ca.MX.sym(key, of_motion.size1_in(key)) for key in ("x", "u", "p"))
         a, lam = motion.call([*self.motion_inputs(x, u, p, motion)])
         value = of_motion(x, u, p, a, lam)
         return ca.Function(name, [x, u, p], [value], ["x", "u", "p"], [output])
 
     def motion_inputs(self, x: ca.MX, u: ca.MX, p: ca.MX, motion: ca.Function) -> list[ca.MX]:
-        """Return the inputs of (q, v, u, [p], [t], [mask]) at a sample."""
+        """Return the inputs of (q, v, u, [p], [t], [mask], [step], [d]) at a sample."""
         nq, nv, places = self.system.nq, self.system.nv, slot_slices(self.slots)
         named = {"physical": "p", DISTURBANCE: "d"}
         given = {named.get(name, name): p[place, 0] for name, place in places.items()}
@@ -216,17 +243,18 @@ class Stage:
         x, u = ca.MX.sym("x", nx + n_last), ca.MX.sym("u", step.size1_in("u"))
         places = slot_slices(self.slots)
         p = ca.MX.sym("p", sum(slot.size for slot in self.slots))
-        taken = (*OF_SYSTEM, DISTURBANCE) if self.disturbed else OF_SYSTEM
+        further = {STEP: self.motion.given, DISTURBANCE: self.motion.disturbed}
+        taken = [*OF_SYSTEM, *(key for key, is_input in further.items() if is_input)]
         inputs = [p[places[key]] for key in taken if key in places]
         x_next = step(x[:nx], u, ca.vertcat(ca.MX(0, 1), *inputs))
         x_next = ca.vertcat(x_next, u) if n_last else x_next
         return ca.Function("dynamics", [x, u, p], [x_next], ["x", "u", "p"], ["x_next"])
 
-    def dynamics_by(self, a: ca.SX, period: float) -> ca.Function:
+    def dynamics_by(self, a: ca.SX) -> ca.Function:
         """Return the dynamics of a constant acceleration: `v + h a`, `q ⊕ (h v + ½ h² a)`."""
-        q, v, u = self.variables.q, self.variables.v, self.variables.u
-        q_next = self.system.integrate(q, period * v + period**2 / 2 * a)
-        x_next = [q_next, v + period * a, *([u] if self.u_last.numel() else [])]
+        q, v, u, h = self.variables.q, self.variables.v, self.variables.u, self.step
+        q_next = self.system.integrate(q, h * v + h**2 / 2 * a)
+        x_next = [q_next, v + h * a, *([u] if self.u_last.numel() else [])]
         return self.function("dynamics", "x_next", [ca.vertcat(*x_next)])
 
     def state(self) -> ca.Function:
@@ -273,19 +301,22 @@ class Stage:
             "tracked_units": tracked[1],
         }
 
-    def nominal(self, horizon: int, period: float, own: Mapping[str, Array]) -> Array:
+    def nominal(self, times: Array, own: Mapping[str, Array]) -> Array:
         """Return p: rest in the initial pose, time of each sample, the system's own mask.
 
         Args:
-            horizon, period: number of intervals, and length of one, s.
+            times: (N + 1,) of the samples, s.
             own: slices of parts, by name.
         """
         system, places = self.system, slot_slices(self.slots)
-        p = np.zeros((horizon + 1, sum(slot.size for slot in self.slots)))
+        p = np.zeros((times.size, sum(slot.size for slot in self.slots)))
         if "setpoint.q" in places and system.tree is not None:
             p[:, places["setpoint.q"]] = np.ravel(system.tree.q0)
         if "t" in places:
-            p[:, places["t"]] = period * np.arange(horizon + 1)[:, None]
+            p[:, places["t"]] = times[:, None]
+        if self.motion.given:
+            lengths = np.diff(times)
+            p[:, places[STEP]] = np.append(lengths, lengths[-1])[:, None]
         if system.mask is not None:
             p[:, places["mask"]] = system.mask
         for name, value in own.items():

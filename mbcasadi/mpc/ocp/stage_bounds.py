@@ -27,8 +27,9 @@ class StageBounds(StagePart):
 
     Attributes:
         u: (nu, 2); the model's ranges of controls and forces hold as well.
-        du: (nu, 2) of `u_k - u_{k-1}`, per interval. With it x0 holds the control of the interval
-            before the first one: (q, v, u_last).
+        du: (nu, 2) of `u_k - u_{k-1}`, per interval; where lengths are given, of one with the
+            nominal length of the first, others in proportion. With it x0 holds the control of the
+            interval before the first one: (q, v, u_last).
         q, v: (nq, 2), (nv, 2), from the second sample on.
     """
 
@@ -89,8 +90,10 @@ def _change_rows(stage: Stage, du: Array) -> list[Bounded]:
 
 
 def _change(stage: Stage) -> ca.SX:
-    """Return the change of the controls; none where the state does not hold the last ones."""
-    return stage.variables.u - stage.u_last if stage.u_last.numel() else ca.SX(0, 1)
+    """Return the change of the controls over a nominal interval; none without the last ones."""
+    if not stage.u_last.numel():
+        return ca.SX(0, 1)
+    return (stage.variables.u - stage.u_last) / stage.length
 
 
 def _force_rows(stage: Stage) -> list[Bounded]:

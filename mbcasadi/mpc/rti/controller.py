@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.inverse_dynamics.parts.observer import DisturbanceObserver
@@ -32,6 +32,7 @@ from mbcasadi.mpc.rti.iteration import RealTimeIteration, first_memory, require_
 from mbcasadi.mpc.rti.learned_force import LearnedForce, learned_force
 from mbcasadi.mpc.rti.linearise import linearised
 from mbcasadi.mpc.rti.memory import GuessMemory, memory_of
+from mbcasadi.mpc.rti.moving_plan import MovingPlan, Plan
 from mbcasadi.mpc.rti.stages import RtiStages
 from mbcasadi.mpc.rti.stagewise import stagewise, undetermined
 from mbcasadi.mpc.rti.stagewise_stages import StagewiseStages
@@ -63,6 +64,7 @@ def real_time_iteration(
     tolerance: float = 1e-6,
     solver: str = "daqp",
     observer: DisturbanceObserver | None = None,
+    period: float | None = None,
     name: str = "real_time_iteration",
 ) -> RealTimeIteration:
     """Return the controller of a problem, with all its rows.
@@ -72,7 +74,7 @@ def real_time_iteration(
     first state is given, so rows without a control hold from the second sample on.
 
     Args:
-        ocp: the problem; the tick's period is that of its intervals.
+        ocp: the problem.
         guess: the first guess; by default the motion from rest in the initial pose, without
             control. After a failure it is used again near its first state; elsewhere the measured
             state is held. Only a guess that is given here counts as a plan: without a solution its
@@ -83,7 +85,9 @@ def real_time_iteration(
         pending: (d, nu) initial pending controls, newest last; at least one with S or du_bounds,
             whose changes start from it. By default the safe output at the first state of the guess,
             which holds the actuators there.
-        shift: whether the guess is shifted by one interval each tick.
+        shift: whether the guess of a tick is the plan of the one before, moved by one interval; by
+            the time between two ticks where intervals have given lengths: states are interpolated,
+            controls held.
         tolerance: bound of each residual of the QP for its solution to be accepted.
         solver: "daqp", or "qrqp", for the Function in Python; the C has its own. "stagewise" keeps
             the states as unknowns: C of recursions in loops over the horizon, whose text and memory
@@ -92,6 +96,8 @@ def real_time_iteration(
         observer: with its bandwidth the iteration learns the force that the model lacks, and plans
             with it: what its first step did not predict. It is added to the `disturbance` of a
             problem with the part `Disturbance`. A delay makes it no slower.
+        period: time between two ticks, s; by default that of the first interval. Another one needs
+            a problem whose intervals have given lengths.
         name: a C identifier.
 
     Raises:
@@ -115,24 +121,52 @@ def real_time_iteration(
     require_guess(ocp, first)
     _require_stable(ocp, first)
 
-    learned = LearnedForce() if observer is None else learned_force(ocp, observer.bandwidth)
+    tick, hold = _tick_of(ocp, period), _hold_of(ocp, first, _tick_of(ocp, period))
+    learned = LearnedForce()
+    if observer is not None:
+        learned = learned_force(ocp, observer.bandwidth, tick)
 
-    def start(resting: Array) -> tuple[GuessMemory, Array]:
+    def start(
+        resting: Array, rows: NDArray[np.int_], are_multipliers: bool
+    ) -> tuple[GuessMemory, Array]:
         """Return the layout of z, and the first one."""
-        memory = memory_of(ocp, resting, int(delay), _hold_of(ocp, first), learned)
+        moving = MovingPlan(ocp, tick, rows, are_multipliers)
+        given = None if ocp.lengths is None else moving
+        memory = memory_of(ocp, resting, int(delay), hold, learned, given)
         return memory, first_memory(memory, first, pending, is_plan=guess is not None)
 
     problem: RtiStages
     if solver == STAGEWISE:
         kept = stagewise(ocp, (first.x.T, first.u.T))
-        problem = StagewiseStages(ocp, *start(np.zeros(kept.problem.m)), shift, tolerance, kept)
+        qp, N = kept.problem, ocp.horizon
+        places = np.arange(N * qp.inside.count).reshape(N, qp.inside.count).T
+        memory = start(np.zeros(qp.m), places, True)
+        problem = StagewiseStages(ocp, *memory, shift, tolerance, kept)
     else:
         at = linearised(ocp)
-        problem = CondensedStages(ocp, *start(at.horizon.rows.resting), shift, tolerance, at)
+        rows = at.horizon.rows
+        memory = start(rows.resting, rows.by_sample, False)
+        problem = CondensedStages(ocp, *memory, shift, tolerance, at)
     stages = problem.stages()
     _require_determined(problem, stages)
     controller = _controller_data(controller_fun(name, stages, solver), stages, problem)
     return RealTimeIteration(controller, _slots_of_samples(ocp), ocp, problem.memory)
+
+
+def _tick_of(ocp: OptimalControlProblem, period: float | None) -> float:
+    """Return the time between two ticks.
+
+    Raises:
+        ProblemError: not positive, or another one than that of equal intervals.
+    """
+    tick = ocp.period if period is None else float(period)
+    require_positive(period=tick)
+    if tick != ocp.period and ocp.lengths is None:
+        raise ProblemError(
+            f"period = {tick:g} s, and all intervals of '{ocp.name}' are of {ocp.period:g} s; "
+            f"expected the same, or a problem with given lengths: period=[{ocp.period:g}, ...]"
+        )
+    return tick
 
 
 def _slots_of_samples(ocp: OptimalControlProblem) -> tuple[Slot, ...]:
@@ -165,13 +199,13 @@ def _require_determined(problem: RtiStages, stages: LeastDistanceStages) -> None
         raise undetermined(ocp.name)
 
 
-def _hold_of(ocp: OptimalControlProblem, guess: OcpSolution) -> Hold:
+def _hold_of(ocp: OptimalControlProblem, guess: OcpSolution, tick: float) -> Hold:
     """Return the safe output; without a mechanism its command is the last one of the guess."""
     system = ocp.system
     if system is None:
-        return hold_of_controls(ocp.u_bounds, ocp.period, np.array(guess.u[-1]))
+        return hold_of_controls(ocp.u_bounds, tick, np.array(guess.u[-1]))
     q_0 = guess.x[0, : system.nq]
-    return hold_of_mechanism(system, ocp.u_bounds, ocp.period, np.zeros(ocp.nu), q_0)
+    return hold_of_mechanism(system, ocp.u_bounds, tick, np.zeros(ocp.nu), q_0)
 
 
 def _growth(ocp: OptimalControlProblem, guess: OcpSolution) -> float:
@@ -199,7 +233,7 @@ def _controller_data(
         problem.z0,
         {
             "law": "real-time iteration: one Gauss-Newton step of an optimal control problem",
-            "horizon": f"{ocp.horizon} intervals of {ocp.period:g} s",
+            "horizon": _horizon_in_words(ocp),
             "delay": f"{problem.memory.delay} ticks, predicted with the pending controls",
             "safe output": SAFE_OUTPUT,
         },
@@ -218,6 +252,13 @@ def _controller_data(
         needs_double="the QP of a real-time iteration has squares of the horizon's sensitivities, "
         "which multiply float's rounding",
     )
+
+
+def _horizon_in_words(ocp: OptimalControlProblem) -> str:
+    if ocp.lengths is None:
+        return f"{ocp.horizon} intervals of {ocp.period:g} s"
+    least, most = ocp.lengths.min(), ocp.lengths.max()
+    return f"{ocp.horizon} intervals of given lengths, usually {least:g} to {most:g} s"
 
 
 def _units_of_controls(ocp: OptimalControlProblem) -> tuple[str, ...]:
@@ -245,6 +286,7 @@ def _signals(problem: RtiStages) -> dict[str, Signal]:
     z += [f"active.{name}" for name in problem.row_names]
     z += memory.force.components
     z += [f"safe.{name}" for name in memory.hold.safe.components]
+    z += [] if memory.moving is None else memory.moving.components
     nq, nv = ocp.state.numel_in("q"), ocp.state.numel_in("v")
     short_names = [name.split(".", 1)[-1] for name in x]
     return {
@@ -261,17 +303,35 @@ def _signals(problem: RtiStages) -> dict[str, Signal]:
 
 
 def _prediction(problem: RtiStages) -> ca.Function:
-    """Return (q, v, ref, z, z_next, u) → (x, u): the plan of a tick with these outputs."""
-    inputs, N = problem.memory.inputs(), problem.ocp.horizon
-    x0, _ = problem.memory.start(inputs, problem.memory.guess(inputs, problem.z0))
+    """Return (q, v, ref, z, z_next, u) → (x, u): the plan of a tick with these outputs.
+
+    Samples are one tick apart, also where the intervals are not.
+    """
+    inputs, N, moving = problem.memory.inputs(), problem.ocp.horizon, problem.memory.moving
+    guess = problem.memory.guess(inputs, problem.z0)
+    x0, _ = problem.memory.start(inputs, guess)
     u, z_next = ca.MX.sym("u", problem.ocp.nu), ca.MX.sym("z_next", sum(problem.memory.sizes))
-    contents, first_sample = problem.memory.split(z_next), 0 if problem.shift else 1
+    contents = problem.memory.split(z_next)
+    first_sample = 0 if problem.shift and moving is None else 1
     X = ca.horzcat(x0, contents.X[:, first_sample : first_sample + N])
     U = ca.horzcat(u, contents.U[:, first_sample : first_sample + N - 1])
     inputs |= {"z_next": z_next, "u": u}
+    if moving is not None:
+        X, U = _at_ticks(Plan(problem.ocp, moving.nodes(guess.P), X, U), moving.tick)
     plan = [ca.densify(block) for block in (X, U)]
     twice = {"allow_duplicate_io_names": True}  # u is input and output
     return ca.Function("prediction", [*inputs.values()], plan, [*inputs], ["x", "u"], twice)
+
+
+def _at_ticks(plan: Plan, tick: float) -> tuple[ca.MX, ca.MX]:
+    """Return states and controls of a plan, one tick apart over its nominal length."""
+    count = max(1, int(plan.ocp.times[-1] / tick + TICK_ROUNDING))
+    times = tick * np.arange(count + 1)
+    return plan.states(ca.MX(times)), plan.controls(ca.MX(times[:-1] + tick / 2))
+
+
+TICK_ROUNDING = 1e-6
+"""Share of a tick by which the length of a plan may be short of a number of ticks."""
 
 
 def _limits(ocp: OptimalControlProblem, states: list[int]) -> ReportedLimits | None:

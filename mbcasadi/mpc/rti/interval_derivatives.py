@@ -47,7 +47,7 @@ def _by_u_first(jacobian: ca.MX, nx: int) -> ca.MX:
 
 def by_tangents(form: MotionForm, x: ca.MX, u: ca.MX, p: ca.MX, x_next: ca.MX) -> dict[str, ca.MX]:
     """Return motion, residuals and path by (u, δx), along tangents."""
-    h, found = form.step, dict(zip(DERIVATIVES, form.derivatives(x, u, p), strict=True))
+    h, found = form.length(p), dict(zip(DERIVATIVES, form.derivatives(x, u, p), strict=True))
     nv, nu = found["a"].shape[0], u.shape[0]
     nx = form.tangent.size2_out(0)
     rates = nx - 2 * nv
@@ -58,10 +58,11 @@ def by_tangents(form: MotionForm, x: ca.MX, u: ca.MX, p: ca.MX, x_next: ca.MX) -
     }
     motion = {key: ca.horzcat(J, ca.MX(J.shape[0], rates)) for key, J in motion.items()}
     F = ca.vertcat(own + h * motion["a"], ca.horzcat(ca.DM.eye(nu), ca.DM(nu, nx))[:rates, :])
-    x_end = reached(form, x, u, found["a"])
+    x_end = reached(form, x, u, found["a"], h)
     gap = form.gap(x_next, x_end)
     d_b = gap[nv:]
-    Phi, Gamma = form.turns(_rates(x_end, nv, rates))
+    given = [] if form.step_row is None else [h]
+    Phi, Gamma = form.turns.call([_rates(x_end, nv, rates), *given])
     moved = h * d_b[:nv]
     for k, first in enumerate(form.rotations):
         block = ca.reshape(Gamma[9 * k : 9 * k + 9], 3, 3).T
@@ -100,10 +101,10 @@ def _along_motion(of_state: ca.MX, motion: dict[str, ca.MX], by_motion: dict[str
     return ca.horzcat(of_state[:, :0], *columns)
 
 
-def reached(form: MotionForm, x: ca.MX, u: ca.MX, a: ca.MX) -> ca.MX:
-    """Return the state at the end of a step from x with the acceleration a."""
+def reached(form: MotionForm, x: ca.MX, u: ca.MX, a: ca.MX, h: ca.MX | float) -> ca.MX:
+    """Return the state at the end of a step of length h from x with the acceleration a."""
     nv, nx = a.shape[0], form.tangent.size2_out(0)
-    further, h = nx - 2 * nv, form.step
+    further = nx - 2 * nv
     v_next = _rates(x, nv, further) + h * a
     moved = form.moved(x, ca.vertcat(h * v_next, ca.MX.zeros(nx - nv)))
     return ca.vertcat(moved[: x.shape[0] - nv - further, 0], v_next, u[:further, 0])

@@ -119,12 +119,13 @@ class LearnedForce:
         return M
 
 
-def learned_force(ocp: OptimalControlProblem, bandwidth: float) -> LearnedForce:
+def learned_force(ocp: OptimalControlProblem, bandwidth: float, tick: float) -> LearnedForce:
     """Return how the disturbance of a problem is learned.
 
     Args:
         ocp: with the part `Disturbance`.
         bandwidth: 1/s.
+        tick: time between two ticks, s.
 
     Raises:
         ProblemError: a problem without a disturbance.
@@ -140,11 +141,11 @@ def learned_force(ocp: OptimalControlProblem, bandwidth: float) -> LearnedForce:
     M = ocp.motion.inertia(ocp.rest, ocp.parameters()[0]).full().reshape(nv, nv)
     return LearnedForce(
         nv=nv,
-        gain=float(-np.expm1(-bandwidth * ocp.period)),
+        gain=float(-np.expm1(-bandwidth * tick)),
         inertia=ocp.motion.inertia,
         units=np.sqrt(np.diag(M)),
         strength=_strength(system, ocp.rest[: system.nq], M),
-        step=ocp.period,
+        step=tick,
         names=rates(system).components,
     )
 

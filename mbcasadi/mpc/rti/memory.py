@@ -1,7 +1,7 @@
 """The memory of a real-time iteration, and its state at the beginning of a tick.
 
     z = (x_0..x_N, u_0..u_{N-1}, pending, unsolved, active set, learned force,
-         what the safe output remembers)
+         what the safe output remembers, [times of the plan])
 
 Sample 0 is the moment at which the tick's control acts. `pending` holds one column for each pending
 control, newest last, with those parameters that the dynamics read, except times, which are
@@ -24,11 +24,12 @@ import numpy as np
 from mbcasadi.control.safe_output.mechanism_hold import Hold
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.linalg.symbols import Sym
-from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
+from mbcasadi.mpc.ocp.problem import STEP, Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import OcpSolution
 from mbcasadi.mpc.ocp.stage import DISTURBANCE
 from mbcasadi.mpc.ocp.stage_tuning import TUNING, is_tuned
 from mbcasadi.mpc.rti.learned_force import LearnedForce
+from mbcasadi.mpc.rti.moving_plan import SHORTEST, MovingPlan
 from mbcasadi.qp.input_guard import is_bounded, state_validity
 from mbcasadi.short_text import summarised
 from mbcasadi.system.coordinates import state_sizes
@@ -45,6 +46,7 @@ class MemoryContents(NamedTuple, Generic[Sym]):
     active: Sym
     learned: Sym
     held: Sym
+    moving: Sym
 
 
 class Guess(NamedTuple):
@@ -60,6 +62,7 @@ class Guess(NamedTuple):
     active: ca.MX
     learned: ca.MX
     held: ca.MX
+    moving: ca.MX
     P: ca.MX
     ref_is_finite: ca.MX
 
@@ -76,6 +79,8 @@ class GuessMemory:
         read: rows of p that the dynamics read, stored over the delay.
         hold: the safe output.
         force: how a force that the model lacks is learned.
+        tick: time between two ticks, s.
+        moving: how a plan moves on where intervals have given lengths, else None.
     """
 
     ocp: OptimalControlProblem
@@ -84,6 +89,8 @@ class GuessMemory:
     read: tuple[int, ...]
     hold: Hold
     force: LearnedForce
+    tick: float
+    moving: MovingPlan | None = None
 
     @property
     def rows(self) -> int:
@@ -91,11 +98,15 @@ class GuessMemory:
         return self.resting.size
 
     @property
-    def sizes(self) -> tuple[int, int, int, int, int, int]:
-        """Sizes of X, U, pending controls, count, active set, learned force with safe output."""
+    def sizes(self) -> tuple[int, ...]:
+        """Sizes of X, U, pending controls, count, active set, learned force with safe output.
+
+        The last one is of the times of the plan, where intervals have given lengths.
+        """
         ocp, N = self.ocp, self.ocp.horizon
         ends = self.rows, self.force.size + self.hold.safe.size
-        return ocp.nx * (N + 1), ocp.nu * N, self.width * self.columns, 1, *ends
+        times = () if self.moving is None else (self.moving.size,)
+        return ocp.nx * (N + 1), ocp.nu * N, self.width * self.columns, 1, *ends, *times
 
     @property
     def columns(self) -> int:
@@ -113,9 +124,11 @@ class GuessMemory:
         flat = ca.vertsplit(z, np.cumsum([0, *self.sizes]).tolist())
         X, U = ca.reshape(flat[0], ocp.nx, N + 1), ca.reshape(flat[1], ocp.nu, N)
         pending = ca.reshape(flat[2], self.width, self.columns)
-        held, learned = flat[5], self.force.size
-        parts = ca.vertsplit(held, [0, learned, held.shape[0]]) if learned else [held[:0], held]
-        return MemoryContents(X, U, pending, *flat[3:5], *parts)
+        learned, held, n = flat[5][:0], flat[5], self.force.size
+        if n:
+            learned, held = ca.vertsplit(held, [0, n, held.shape[0]])
+        moving = flat[5][:0] if self.moving is None else flat[6]
+        return MemoryContents(X, U, pending, flat[3], flat[4], learned, held, moving)
 
     def first(self, guess: OcpSolution, pending: Array, is_plan: bool) -> Array:
         """Return z of a guess, with the pending controls (columns, nu).
@@ -127,6 +140,7 @@ class GuessMemory:
         columns = np.hstack([pending, before[:, list(self.read)]])
         contents = [guess.x, guess.u, columns, unsolved, self.resting]
         contents += [np.zeros(self.force.size), self.hold.safe.z0]
+        contents += [] if self.moving is None else [self.moving.first(guess.x[-1])]
         return np.concatenate([part.ravel() for part in contents])
 
     def predict_state(self, ticks: int | None = None) -> ca.Function:
@@ -145,7 +159,8 @@ class GuessMemory:
             p = ca.MX.zeros(ocp.np_)
             p[list(self.read)] = pending[ocp.nu :, k]
             if clock is not None:
-                p[clock] = p_0[clock] - (self.delay - k) * ocp.period
+                p[clock] = p_0[clock] - (self.delay - k) * self.tick
+            p = p if self.moving is None else self.moving.for_a_tick(p)
             if disturbance is not None:
                 p[disturbance] = p_0[disturbance]
             x = ocp.dynamics(x, pending[: ocp.nu, k], p)
@@ -179,6 +194,11 @@ class GuessMemory:
         if self.force.size:
             place = slot_slices(ocp.slots)[DISTURBANCE]
             P[place, :] += ca.repmat(self.force.split(contents.learned).d, 1, ocp.horizon + 1)
+        if self.moving is not None:
+            u_last = contents.pending[: ocp.nu, -1] if ocp.has_rates else ca.MX(0, 1)
+            plan = contents.X, contents.U, contents.active
+            X, U, active = self.moving.guess(plan, contents.moving, P, u_last)
+            contents = contents._replace(X=X, U=U, active=active)
         return Guess(*contents, P, is_finite)
 
     def start(self, inputs: dict[str, ca.MX], guess: Guess) -> tuple[ca.MX, ca.MX]:
@@ -197,6 +217,14 @@ class GuessMemory:
         return state_validity((q, v), state_sizes(system))
 
     def is_physical(self, ref: ca.MX) -> ca.MX:
+        """Return whether the parameters of a mechanism, and lengths of intervals, can be those."""
+        ocp = self.ocp
+        if self.moving is not None:
+            lengths = self.moving.lengths(ca.reshape(ref, ocp.np_, ocp.horizon + 1))
+            return ca.logic_and(ca.mmin(lengths) > SHORTEST, self._is_mechanism(ref))
+        return self._is_mechanism(ref)
+
+    def _is_mechanism(self, ref: ca.MX) -> ca.MX:
         """Return whether the physical parameters of all samples are those of a mechanism."""
         ocp, place = self.ocp, slot_slices(self.ocp.slots).get("physical")
         if place is None or not ocp.physical:
@@ -216,6 +244,7 @@ class GuessMemory:
             u: its control.
         """
         q, v, p = inputs["q"], inputs["v"], guess.P[:, 0]
+        p = p if self.moving is None else self.moving.for_a_tick(p)
         x, before = self.predict_state(0)(q, v, guess.pending, p), self.force.split(guess.learned)
         force = self.force.missed(before, x, v, p)
         pushed = ca.MX(p)
@@ -236,12 +265,18 @@ class GuessMemory:
 
 
 def memory_of(
-    ocp: OptimalControlProblem, resting: Array, delay: int, hold: Hold, force: LearnedForce
+    ocp: OptimalControlProblem,
+    resting: Array,
+    delay: int,
+    hold: Hold,
+    force: LearnedForce,
+    moving: MovingPlan | None = None,
 ) -> GuessMemory:
     """Return the layout of z."""
     read, places = ocp.dynamics.jac_sparsity(0, ocp.dynamics.index_in("p")), slot_slices(ocp.slots)
     stored = set(read.get_col()) if delay else set[int]()
-    for name in ("t", DISTURBANCE):
+    for name in ("t", DISTURBANCE, *(() if moving is None else (STEP,))):
         place = places.get(name, slice(0, 0))
         stored -= set(range(place.start, place.stop))
-    return GuessMemory(ocp, resting, delay, tuple(sorted(stored)), hold, force)
+    tick = ocp.period if moving is None else moving.tick
+    return GuessMemory(ocp, resting, delay, tuple(sorted(stored)), hold, force, tick, moving)

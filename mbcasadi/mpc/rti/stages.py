@@ -83,7 +83,7 @@ class RtiStages(ABC):
         ocp: the problem.
         memory: the layout of z.
         z0: initial z, also used in place of an invalid one.
-        shift: whether a tick passes on the guess for the next interval.
+        shift: whether a tick passes on the guess for the next one.
         tolerance: bound of each residual for a solution to be accepted.
     """
 
@@ -215,10 +215,18 @@ class RtiStages(ABC):
     def _next_memory(
         self, plan: GuessedPlan, pending: ca.MX, active: ca.MX, P: ca.MX, held: ca.MX
     ) -> ca.MX:
-        """Return z_next: the plan, shifted by a sample where it is kept."""
-        X, U = plan.X, plan.U
-        if self.shift:
-            end = self.ocp.horizon - 1
+        """Return z_next: the plan, shifted by a sample where it is kept.
+
+        Where intervals have given lengths the next tick moves it: it knows its own lengths.
+        """
+        X, U, moving, of_times = plan.X, plan.U, self.memory.moving, list[ca.MX]()
+        end = self.ocp.horizon - 1
+        if moving is not None:
+            p = moving.for_a_tick(P[:, end + 1])
+            x_after = self._next_state(X[:, end + 1], U[:, end], p)
+            x_after = ca.if_else(is_bounded(x_after), x_after, X[:, end + 1])
+            of_times = [moving.remembered(P, x_after, plan.kept, self.shift)]
+        elif self.shift:
             x_after = self._next_state(X[:, end + 1], U[:, end], P[:, end + 1])
             moved = ca.horzcat(X[:, 1:], x_after), ca.horzcat(U[:, 1:], U[:, end])
             moves = ca.logic_and(plan.kept, is_bounded(x_after))  # else the last state is kept
@@ -226,7 +234,7 @@ class RtiStages(ABC):
             active = active[self.later, 0] if self.later else active
         active = ca.if_else(plan.kept, active, ca.DM(self.memory.resting))
         return ca.vertcat(
-            *(ca.vec(block) for block in (X, U, pending, plan.unsolved, active, held))
+            *(ca.vec(block) for block in (X, U, pending, plan.unsolved, active, held, *of_times))
         )
 
 

@@ -82,7 +82,7 @@ def stagewise(ocp: OptimalControlProblem, guess: tuple[Array, Array]) -> Stagewi
             np.isfinite(np.vstack([ocp.x_bounds[states], ocp.end_bounds])),
         ),
         rotations=() if form is None else form.rotations,
-        step=ocp.period,
+        step=None if form is not None and form.step_row is not None else ocp.period,
         units=np.ones(patterns["F"].size2()),
     )
     plain = StagewiseLinearised(interval, end, problem, *chart_of(ocp))
@@ -142,12 +142,14 @@ def _interval(
     parts = {key: _entries(matrix) for key, matrix in matrices.items()}
     parts |= {key: ca.densify(about[key]) for key in ("Phi", "Gamma", "d_a", "d_b")}
     parts |= {"g": slope, "lower": lower, "upper": upper}
+    given = form is not None and form.step_row is not None
+    parts["step"] = ca.MX(form.length(p)) if form is not None and given else ca.MX(0, 1)
     column = ca.vertcat(*(parts[key] for key in COLUMN))
     function = ca.Function("interval", [x, u, p, x_next, is_first], [column], {"cse": True})
     return function, {key: matrix.sparsity() for key, matrix in matrices.items()}
 
 
-COLUMN = ("F", "Phi", "Gamma", "d_a", "d_b", "H", "g", "G", "lower", "upper")
+COLUMN = ("F", "Phi", "Gamma", "d_a", "d_b", "H", "g", "G", "lower", "upper", "step")
 """The parts of a column, in the order of `StagewiseQP.column`."""
 
 

@@ -59,7 +59,7 @@ class StagewiseStages(RtiStages):
         form = self.ocp.motion
         if form is None:
             return super()._next_state(x, u, p)
-        return reached(form, x, u, form.derivatives.call([x, u, p])[0])
+        return reached(form, x, u, form.derivatives.call([x, u, p])[0], form.length(p))
 
     def _path(self, x: ca.MX, u: ca.MX, p: ca.MX) -> ca.MX:
         """Return rows of the path; those of a schedule do not depend on the motion."""

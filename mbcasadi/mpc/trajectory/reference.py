@@ -47,7 +47,7 @@ def reference_from_trajectory(
     """
     _require_setpoints(ocp)
     require_whole(0, delay=delay)
-    ahead: Array = ocp.period * (np.arange(ocp.horizon + 1, dtype=np.float64) + delay)
+    ahead: Array = ocp.times + delay * ocp.period
 
     def reference(t: float) -> Array:
         p = _window(solution, ocp, t - start + ahead, beyond)
@@ -72,9 +72,9 @@ def tracking_guess(
         t: s, time of the first sample.
         beyond: after the end, "hold" or "repeat"; see `TrajectorySolution.at`.
     """
-    times: Array = t + ocp.period * np.arange(ocp.horizon + 1, dtype=np.float64)
+    times: Array = t + ocp.times
     q, v, _ = solution.at(times, beyond)
-    u = mean_controls(solution, times, ocp.period, beyond)
+    u = mean_controls(solution, times, _lengths(ocp), beyond)
     x = np.hstack([q, v])
     if ocp.nx > x.shape[1]:  # the control before is part of the state
         x = np.hstack([x, np.vstack([u[:1], u[:-1]])])
@@ -118,13 +118,15 @@ AT_REST = 1e-6
 """Rad/s or m/s of an end that counts as rest."""
 
 
-def mean_controls(solution: TrajectorySolution, times: Array, period: float, beyond: str) -> Array:
+def mean_controls(
+    solution: TrajectorySolution, times: Array, period: float | Array, beyond: str
+) -> Array:
     """Return (n, nu) the mean control over the period that begins at each time.
 
     Args:
         solution: the trajectory.
         times: (n,) s.
-        period: s.
+        period: one of all, or (n,), s.
         beyond: after the end, "hold" or "repeat"; see `TrajectorySolution.at`.
     """
     end = solution.t[-1]
@@ -143,7 +145,13 @@ def mean_controls(solution: TrajectorySolution, times: Array, period: float, bey
             np.column_stack(inside) + np.outer(turns, total[-1]) + np.outer(past, rest)
         )
 
-    return np.asarray((integral_until(times + period) - integral_until(times)) / period)
+    each = np.reshape(period, (-1, 1))
+    return np.asarray((integral_until(times + period) - integral_until(times)) / each)
+
+
+def _lengths(ocp: OptimalControlProblem) -> float | Array:
+    """Return the length of the interval behind each sample, the last one repeated; or of all."""
+    return ocp.period if ocp.lengths is None else np.append(ocp.lengths, ocp.lengths[-1])
 
 
 def _window(
@@ -151,7 +159,7 @@ def _window(
 ) -> Array:
     inside = np.maximum(times, 0.0)
     q, v, _ = solution.at(inside, beyond)
-    u = mean_controls(solution, inside, ocp.period, beyond)
+    u = mean_controls(solution, inside, _lengths(ocp), beyond)
     v = np.where((times >= 0)[:, None], v, 0.0)
     return ocp.parameters(setpoint_q=q, setpoint_v=v, setpoint_u=u)
 

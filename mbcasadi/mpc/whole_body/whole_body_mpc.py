@@ -34,6 +34,7 @@ from mbcasadi.mpc.ocp.contact_landing import ContactLanding
 from mbcasadi.mpc.ocp.contact_schedule import ContactSchedule
 from mbcasadi.mpc.ocp.cost import Cost
 from mbcasadi.mpc.ocp.disturbance import Disturbance
+from mbcasadi.mpc.ocp.joint_ranges import JointRanges
 from mbcasadi.mpc.ocp.make_problem import ProblemPart, optimal_control_problem
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import initial_guess
@@ -60,6 +61,9 @@ CONE_PENALTY = 400.0
 LANDING_PRICE = 2.0
 """Price of a landing at a distance from the ground by the height of the base, or at a speed by
 √(g · height of the base)."""
+
+JOINT_PRICE = 100.0
+"""Price per second of a joint that is beyond its range, 1/rad."""
 
 FOLLOWED_FORCE = 14.0
 """Weight of the error of a contact force by the weight of the robot, beside accelerations."""
@@ -314,7 +318,9 @@ def _rows(
     speed = float(np.sqrt(height * np.linalg.norm(gravity_of(system))))
     landing = ContactLanding(contacts, LANDING_PRICE / height, LANDING_PRICE / speed)
     cones = ContactCones(contacts, linear_penalty=price)
-    return [cones, Disturbance(), *([] if scheduled else [landing])]
+    limited = any(isinstance(part, (JointLimits, JointRanges)) for part in parts)
+    ranges = [] if limited else [JointRanges(JOINT_PRICE * period)]
+    return [cones, Disturbance(), *ranges, *([] if scheduled else [landing])]
 
 
 def _decay(system: System, contacts: Sequence[Contact]) -> tuple[float, ...]:
