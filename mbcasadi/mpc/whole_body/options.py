@@ -6,6 +6,7 @@ from typing import final
 
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.mpc.ocp.stage_tuning import TUNABLE
+from mbcasadi.mpc.whole_body.standing import Standing
 from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import require_choice
 from mbcasadi.short_text import summarised
@@ -21,9 +22,11 @@ class WholeBodyOptions:
     Attributes:
         tunable: what may change at run time, as the input `tuning` of the plan and, where it is
             the default one, of the law: "weights", "gains", "friction", "limits".
+        standing: when a robot with a gait stands; None for a gait that goes on without a command.
     """
 
     tunable: Sequence[str] = ()
+    standing: Standing | None = None
 
     def __post_init__(self) -> None:
         require_fields(self)

@@ -46,6 +46,7 @@ from mbcasadi.mpc.whole_body.following import Following
 from mbcasadi.mpc.whole_body.horizon_references import HorizonReferences
 from mbcasadi.mpc.whole_body.options import DEFAULT_OPTIONS, WholeBodyOptions
 from mbcasadi.mpc.whole_body.plan_functions import planner_fun, references_fun, with_plan
+from mbcasadi.mpc.whole_body.standing import WalkTimes
 from mbcasadi.shapes import column, require_identifier, require_positive, require_whole
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
@@ -184,6 +185,8 @@ def whole_body_mpc(
     _require_contacts(contacts, gait, inner)
     planned = [replace(c, friction=PLANNED_FRICTION * c.friction) for c in contacts]
     touching = with_contacts(system, planned, pose).with_mask()
+    standing = None if gait is None else options.standing
+    own += [] if standing is None else [WalkTimes()]
     step = SemiImplicitStep(decay=_decay(touching, planned))
     ocp = optimal_control_problem(
         touching,
@@ -200,9 +203,19 @@ def whole_body_mpc(
     stand = Gait(1.0, 1.0, (0.0,) * len(contacts)) if gait is None else gait
     swing = _default_stepping(height, time) if stepping is None else stepping
     refs = HorizonReferences(
-        ocp, touching, contacts, stand, swing, pose, int(delay), EXCESS_DECAY * time, uneven
+        ocp,
+        touching,
+        contacts,
+        stand,
+        swing,
+        pose,
+        int(delay),
+        EXCESS_DECAY * time,
+        uneven,
+        standing,
     )
-    following = Following(inner, ocp, touching, contacts, gait, step, int(delay))
+    stands = standing is not None
+    following = Following(inner, ocp, touching, contacts, gait, step, int(delay), stands)
     references = references_fun(f"{name}_references", refs, following)
     follow = following.function(f"{name}_follow")
     return WholeBodyMPC(
@@ -211,7 +224,7 @@ def whole_body_mpc(
         references=references,
         follow=follow,
         planner=planner_fun(f"{name}_planner", references, follow, (period, inner.period)),
-        u0=np.concatenate([X[:-1].ravel(), U.ravel(), np.zeros(system.nv)]),
+        u0=np.concatenate([X[:-1].ravel(), U.ravel(), np.zeros(system.nv + 2 * stands)]),
         z0=refs.z0,
         every=every,
         delay=int(delay),
