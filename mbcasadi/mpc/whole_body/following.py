@@ -15,6 +15,7 @@ import casadi as ca
 
 from mbcasadi.contacts.constraints import contact_force_fun
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
+from mbcasadi.control.inverse_dynamics.parts.force_feedback import MEASURED
 from mbcasadi.control.tasks.axes import AXES
 from mbcasadi.control.tasks.frame_task import FrameTask
 from mbcasadi.control.tasks.posture_task import PostureTask
@@ -27,6 +28,7 @@ from mbcasadi.mpc.integrators.semi_implicit import SemiImplicitStep, motion_fun,
 from mbcasadi.mpc.legged.gait import Gait, Walk
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
+from mbcasadi.mpc.whole_body.felt_contacts import FeltContacts
 from mbcasadi.system import System
 
 
@@ -51,6 +53,7 @@ class Following:
         step: of the problem.
         delay: intervals from a measurement to the first sample of a plan.
         stands: whether plans end with beginning and end of the walk.
+        rule: by which measured forces change the contacts; None for the gait alone.
     """
 
     law: InverseDynamicsQP
@@ -61,6 +64,7 @@ class Following:
     step: SemiImplicitStep
     delay: int
     stands: bool = False
+    rule: FeltContacts | None = None
 
     @property
     def size(self) -> int:
@@ -72,7 +76,7 @@ class Following:
         return (self.ocp.nx + self.ocp.nu) * self.ocp.horizon
 
     def function(self, name: str) -> ca.Function:
-        """Return (plan, age, t) → (ref, [mask])."""
+        """Return (plan, age, t, [f_measured]) → (ref, [mask])."""
         plan, age, t = ca.MX.sym("plan", self.size), ca.MX.sym("age"), ca.MX.sym("t")
         N, h = self.ocp.horizon, self.ocp.period
         k = ca.fmax(ca.fmin(ca.floor(age / h + ROUNDING), N - 1), 0)
@@ -80,12 +84,26 @@ class Following:
         tau = ca.if_else(ends, 0, ca.fmax(age - k * h, 0))
         q, v, a, lam, on = self._interval(plan, k, t - age)
         outputs = {"ref": self._references()(q, v, a, tau, lam, ends)}
+        inputs = {"plan": plan, "age": age, "t": t}
+        if self.rule is not None and self.gait is not None:
+            forces = inputs[MEASURED] = ca.MX.sym(MEASURED, 3 * len(self.contacts))
+            walk = self._walk(plan)
+            on = self._felt()(on, t, walk.begin, 0 if walk.end is None else walk.end, forces)
         if self.law.mask_names:
             others = ca.MX.ones(len(self.law.mask_names) - len(self.contacts))
             outputs["mask"] = ca.vertcat(on, others)
-        return ca.Function(
-            name, [plan, age, t], [*outputs.values()], ["plan", "age", "t"], [*outputs]
-        )
+        return ca.Function(name, [*inputs.values()], [*outputs.values()], [*inputs], [*outputs])
+
+    def _felt(self) -> ca.Function:
+        """Return (on, t, begin, end, forces) → (on), with what is felt."""
+        assert self.rule is not None
+        assert self.gait is not None
+        count = len(self.contacts)
+        sizes = {"on": count, "t": 1, "begin": 1, "end": 1, MEASURED: 3 * count}
+        at = {key: ca.SX.sym(key, n) for key, n in sizes.items()}
+        walk = Walk(self.gait, at["begin"], at["end"] if self.stands else None)
+        felt = self.rule.felt(walk, at["t"], at[MEASURED])
+        return ca.Function("felt", [*at.values()], [felt.on(at["on"], 0.0)])
 
     def predicted(self, plan: ca.MX, q: ca.MX, v: ca.MX, age: ca.MX, t: ca.MX) -> list[ca.MX]:
         """Return the state (q, v) of time t after `delay` intervals of a plan of some age, s.

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from mbcasadi.control.inverse_dynamics.parts.force_feedback import MEASURED
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.description import Contact
 from mbcasadi.mpc.legged.footsteps import SwingParameters
@@ -40,6 +41,7 @@ from mbcasadi.mpc.ocp.problem import LANDING, Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import DISTURBANCE
 from mbcasadi.mpc.ocp.stage_tuning import TUNING
 from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
+from mbcasadi.mpc.whole_body.felt_contacts import Felt, FeltContacts
 from mbcasadi.mpc.whole_body.standing import ROUNDING, WALK, Remembered, Standing
 from mbcasadi.spatial import rotation
 from mbcasadi.system import System
@@ -75,6 +77,7 @@ class HorizonReferences:
         decay: T_d, s.
         uneven: whether heights of the ground follow the three numbers of the command.
         standing: when the robot stands; None for a gait from its start on.
+        rule: by which measured forces change the contacts; None for the gait alone.
     """
 
     ocp: OptimalControlProblem
@@ -87,6 +90,7 @@ class HorizonReferences:
     decay: float
     uneven: bool = False
     standing: Standing | None = None
+    rule: FeltContacts | None = None
 
     @cached_property
     def ground(self) -> Array:
@@ -123,12 +127,13 @@ class HorizonReferences:
         return np.concatenate([places.T.ravel(), base[:2], [yaw], walk])
 
     def function(self, name: str) -> ca.Function:
-        """Return (q, v, command, disturbance, t, z) → (ref, z_next)."""
+        """Return (q, v, command, disturbance, [f_measured], t, z) → (ref, z_next)."""
         sizes = {
             "q": self.system.nq,
             "v": self.system.nv,
             "command": 3 + self.uneven * len(self.contacts),
             DISTURBANCE: self.system.nv,
+            **({} if self.rule is None else {MEASURED: 3 * len(self.contacts)}),
             "t": 1,
         }
         inputs = {key: ca.SX.sym(key, n) for key, n in (sizes | {"z": self.z0.size}).items()}
@@ -138,11 +143,16 @@ class HorizonReferences:
         first, N, h = self.delay, self.ocp.horizon, self.ocp.period
         times = self._times(inputs, t + first * h)
         walk = Walk(self.gait, self.gait.start, None) if times is None else times.walk(self.gait)
-        on = ca.SX(walk.on_ground(t))
+        on, felt = ca.SX(walk.on_ground(t)), None
+        if self.rule is not None:
+            felt = self.rule.felt(walk, t, inputs[MEASURED])
+            on = felt.on(on, 0.0)
         lifts = ca.horzcat(*lift_places(on, ca.horzsplit(places), remembered))
         base = self._base(inputs, lifts, walk)
         now = places, lifts, inputs[DISTURBANCE]
-        samples = [self._sample(base, now, (walk, t), k, (first + k) * h) for k in range(N + 1)]
+        samples = [
+            self._sample(base, now, (walk, t, felt), k, (first + k) * h) for k in range(N + 1)
+        ]
         z_next = ca.vertcat(ca.vec(lifts), self._goal_after(base, h), *(times or ()))
         good = is_measured(self.system, inputs)
         outputs = [ca.vertcat(*samples), ca.if_else(good, z_next, z)]
@@ -225,16 +235,16 @@ class HorizonReferences:
         self,
         base: Base,
         now: tuple[ca.SX, ca.SX, ca.SX],
-        at: tuple[Walk, ca.SX],
+        at: tuple[Walk, ca.SX, Felt | None],
         k: int,
         ahead: float,
     ) -> ca.SX:
         """Return p of sample k, a time ahead, s.
 
         `now` has where feet are, where they left the ground, and the disturbance; `at` the walk,
-        and the time now.
+        the time now, and what is felt.
         """
-        (places, lifts, force), (walk, t) = now, at
+        (places, lifts, force), (walk, t, felt) = now, at
         time = t + ahead
         shares = ca.SX(walk.swing_share(time))
         swinging, flight = [], self.gait.flight
@@ -252,6 +262,8 @@ class HorizonReferences:
         goal = self._goal_after(base, ahead)
         half = self.ocp.period / 2
         before, on = (ca.SX(walk.on_ground(time + side)) for side in (-half, half))
+        if felt is not None:
+            before, on = felt.on(before, ahead - half), felt.on(on, ahead + half)
         lands = on * (1 - before)
         values = self._setpoint(base, goal) | {
             "feet": ca.vertcat(*swinging),

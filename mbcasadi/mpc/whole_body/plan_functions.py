@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import casadi as ca
 
+from mbcasadi.control.inverse_dynamics.parts.force_feedback import MEASURED
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.description import Signal
 from mbcasadi.mpc.legged.ground_axes import common_normal
@@ -52,7 +53,11 @@ def with_plan(iteration: RealTimeIteration) -> RealTimeIteration:
 
 
 def references_fun(name: str, refs: HorizonReferences, following: Following) -> ca.Function:
-    """Return (q, v, command, [disturbance], plan, age, t, z) → (first_q, first_v, ref, z_next)."""
+    """Return the Function of a plan's references.
+
+    It is (q, v, command, [disturbance], [f_measured], plan, age, t, z) → (first_q, first_v, ref,
+    z_next).
+    """
     asked = refs.function("asked")
     inputs = {key: ca.MX.sym(key, asked.sparsity_in(key)) for key in asked.name_in()}
     learns = any(signal.name == DISTURBANCE for signal in following.law.controller.outputs)
@@ -64,6 +69,7 @@ def references_fun(name: str, refs: HorizonReferences, following: Following) -> 
     )
     first = following.predicted(plan, q, v, age, t)
     named = {key: inputs[key] for key in ("q", "v", "command", *([DISTURBANCE] * learns))}
+    named |= {key: inputs[key] for key in (MEASURED,) if key in inputs}
     named |= {"plan": plan, "age": age, "t": t, "z": inputs["z"]}
     outputs, normal = asked(**known), common_normal(refs.contacts)
     static = static_references(refs.system, refs.q0, normal, refs.ocp.period)
@@ -80,7 +86,10 @@ def references_fun(name: str, refs: HorizonReferences, following: Following) -> 
 def planner_fun(
     name: str, references: ca.Function, follow: ca.Function, periods: tuple[float, float]
 ) -> ca.Function:
-    """Return (q, v, command, [disturbance], u, age, t, z) → (ref, [mask], outer_*, z_next)."""
+    """Return (q, v, command, [disturbance], [f_measured], u, age, t, z) → (ref, [mask], …).
+
+    Behind them are outer_q, outer_v, outer_ref and z_next.
+    """
     names = {key: "u" if key == "plan" else key for key in references.name_in()}
     inputs = {names[key]: ca.MX.sym(key, references.sparsity_in(key)) for key in names}
     slow, fast = periods
@@ -88,7 +97,8 @@ def planner_fun(
     planned = ca.Function.if_else("at_plans", references, _kept(references))
     found = planned.call([since < fast / 2, *(inputs[name] for name in names.values())])
     asked = dict(zip(references.name_out(), found, strict=True))
-    followed = follow(plan=inputs["u"], age=inputs["age"], t=inputs["t"])
+    known = inputs | {"plan": inputs["u"]}
+    followed = follow(**{key: known[key] for key in follow.name_in()})
     outputs = {key: followed[key] for key in follow.name_out()}
     outputs |= {"outer_q": asked["first_q"], "outer_v": asked["first_v"], "outer_ref": asked["ref"]}
     outputs["z_next"] = asked["z_next"]

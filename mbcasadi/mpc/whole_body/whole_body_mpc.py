@@ -42,6 +42,7 @@ from mbcasadi.mpc.rti.controller import STAGEWISE, real_time_iteration
 from mbcasadi.mpc.rti.iteration import RealTimeIteration
 from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
 from mbcasadi.mpc.whole_body.default_cost import default_cost, standing_height
+from mbcasadi.mpc.whole_body.felt_contacts import felt_contacts
 from mbcasadi.mpc.whole_body.following import Following
 from mbcasadi.mpc.whole_body.horizon_references import HorizonReferences
 from mbcasadi.mpc.whole_body.options import DEFAULT_OPTIONS, WholeBodyOptions
@@ -153,6 +154,8 @@ def whole_body_mpc(
         gait: of the contacts; all stand by default.
         q0: (nq,) pose in which the robot stands; the model's own by default.
         stepping: of the swing; by default in proportion to the height of the base over the feet.
+            With `touch_down` measured forces (`on_force`, `off_force`, `earliest`) say which feet
+            are early or late, and the Functions have the input `f_measured`.
         law: a law with a reference of contact forces, whose tasks are `PostureTask` or `FrameTask`
             in the world; by default posture and base, at a tenth of the period, with the joint
             limits among the parts and an observer. Plans know the force that its observer learns.
@@ -202,6 +205,8 @@ def whole_body_mpc(
     iteration = real_time_iteration(ocp, guess, solver=STAGEWISE, name=f"{name}_plan")
     stand = Gait(1.0, 1.0, (0.0,) * len(contacts)) if gait is None else gait
     swing = _default_stepping(height, time) if stepping is None else stepping
+    touch = None if gait is None else swing.touch_down
+    rule = None if touch is None else felt_contacts(touch, system, contacts)
     refs = HorizonReferences(
         ocp,
         touching,
@@ -213,9 +218,10 @@ def whole_body_mpc(
         EXCESS_DECAY * time,
         uneven,
         standing,
+        rule,
     )
     stands = standing is not None
-    following = Following(inner, ocp, touching, contacts, gait, step, int(delay), stands)
+    following = Following(inner, ocp, touching, contacts, gait, step, int(delay), stands, rule)
     references = references_fun(f"{name}_references", refs, following)
     follow = following.function(f"{name}_follow")
     return WholeBodyMPC(

@@ -1,0 +1,87 @@
+"""Contacts that measured forces show to be there before, or not yet after, a gait says so.
+
+F is the sum of the normal forces of the n contacts of a foot, f the least of them:
+
+    early:  the gait has the foot in the air, the share `earliest` of its swing is over, F >= on_force
+            and n f >= off_force: a foot that touches flat stands, until its stance is over;
+    late:   the foot stands by the gait for less than `SEARCH` of its stance, and F < on_force.
+
+Nothing is remembered, so that plan and law say the same of the same measurement.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import casadi as ca
+
+from mbcasadi.contacts.groups import contact_groups_of
+from mbcasadi.description import Contact
+from mbcasadi.mpc.legged.from_system import robot_weight
+from mbcasadi.mpc.legged.gait import Walk
+from mbcasadi.mpc.legged.touch_down import TouchDown
+from mbcasadi.system import System
+
+SEARCH = 0.4
+"""Share of a stance in which a foot without force counts as late; later it is only unloaded."""
+
+ON_SHARE = 0.1
+"""Force from which on a foot touches, by its share of the weight where all stand."""
+
+OFF_SHARE = 0.1
+"""`off_force` by `on_force`, unless it is given."""
+
+
+class Felt(NamedTuple):
+    """Which contacts are early and late, (nc,) each, and time until the swing ends that is early."""
+
+    early: ca.SX
+    late: ca.SX
+    left: ca.SX
+
+    def on(self, scheduled: ca.SX, ahead: float) -> ca.SX:
+        """Return which contacts stand a time ahead, s; late ones stand from then on."""
+        stands = ca.logic_or(scheduled, ca.logic_and(self.early, self.left > ahead))
+        return stands if ahead > 0 else ca.logic_and(stands, ca.logic_not(self.late))
+
+
+@dataclass(frozen=True)
+class FeltContacts:
+    """The rule, for a robot.
+
+    Attributes:
+        feet: the contacts of each foot.
+        on_force, off_force: N.
+        earliest: share of a swing before which a touch does not count.
+    """
+
+    feet: tuple[tuple[int, ...], ...]
+    on_force: float
+    off_force: float
+    earliest: float
+
+    def felt(self, walk: Walk, t: Any, forces: ca.SX) -> Felt:
+        """Return what measured forces (3 nc,), n t1 t2 of each contact in N, say at t, s."""
+        scheduled, shares = ca.SX(walk.on_ground(t)), ca.SX(walk.swing_share(t))
+        stood, early, late = ca.SX(walk.stance_share(t)), [], []
+        normal = ca.vertcat(*(forces[3 * i] for i in range(scheduled.numel())))
+        total, least = ca.SX(normal), ca.SX(normal)
+        for foot in self.feet:
+            own = ca.vertcat(*(normal[i] for i in foot))
+            for i in foot:
+                total[i], least[i] = ca.sum1(own), len(foot) * ca.mmin(own)
+        touches = total >= self.on_force
+        flat = ca.logic_and(touches, least >= self.off_force)
+        swings = ca.logic_and(ca.logic_not(scheduled), shares > self.earliest)
+        early = ca.logic_and(swings, flat)
+        late = ca.logic_and(ca.logic_and(scheduled, stood < SEARCH), ca.logic_not(touches))
+        return Felt(early, late, (1 - shares) * walk.gait.flight)
+
+
+def felt_contacts(rule: TouchDown, system: System, contacts: Sequence[Contact]) -> FeltContacts:
+    """Return the rule of a robot, with forces by its weight where none are given."""
+    feet = tuple(group.members for group in contact_groups_of(system, contacts))
+    share = ON_SHARE * robot_weight(system) / len(feet)
+    on = share if rule.on_force is None else rule.on_force
+    off = OFF_SHARE * on if rule.off_force is None else rule.off_force
+    return FeltContacts(feet, on, off, rule.earliest)
