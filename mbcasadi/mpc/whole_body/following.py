@@ -1,6 +1,6 @@
 """From a plan to the references of inverse dynamics at a moment within it.
 
-    (plan, age, t) → (ref, [mask]),   plan = (x_0 … x_{N-1}, u_0 … u_{N-1}, d)
+    (plan, age, t) → (ref, [mask]),   plan = (x_0 … x_{N-1}, u_0 … u_{N-1}, d, [lengths])
 
 The motion under u_k is that of the plan's own step: acceleration a_k and contact forces are
 constant over an interval, `v = v_k + τ a_k`, `q = q_k ⊕ τ (v_k + h a_k)`. Behind its last interval
@@ -63,17 +63,21 @@ class Following:
     @property
     def size(self) -> int:
         """Size of a plan."""
-        return (self.ocp.nx + self.ocp.nu) * self.ocp.horizon + self.system.nv
+        ocp, given = self.ocp, self.ocp.lengths is not None
+        return (ocp.nx + ocp.nu + given) * ocp.horizon + self.system.nv
 
     def function(self, name: str) -> ca.Function:
         """Return (plan, age, t) → (ref, [mask])."""
         plan, age, t = ca.MX.sym("plan", self.size), ca.MX.sym("age"), ca.MX.sym("t")
         N, h = self.ocp.horizon, self.ocp.period
-        k = ca.fmax(ca.fmin(ca.floor(age / h + ROUNDING), N - 1), 0)
-        ends = age > N * h
-        tau = ca.if_else(ends, 0, ca.fmax(age - k * h, 0))
+        k = self._number(plan, age, ROUNDING)
+        begins, length = self._place(plan, k)
+        end = N * h if self.ocp.lengths is None else ca.sum1(plan[-N:])
+        ends = age > end
+        tau = ca.if_else(ends, 0, ca.fmax(age - begins, 0))
         q, v, a, lam, on = self._interval(plan, k, t - age)
-        outputs = {"ref": self._references()(q, v, a, tau, lam, ends)}
+        given = [] if self.ocp.lengths is None else [length]
+        outputs = {"ref": self._references().call([q, v, a, tau, lam, ends, *given])[0]}
         if self.law.mask_names:
             others = ca.MX.ones(len(self.law.mask_names) - len(self.contacts))
             outputs["mask"] = ca.vertcat(on, others)
@@ -94,14 +98,33 @@ class Following:
         motion = forward_dynamics(self.system, treatment=self.step.treatment(h))
         first = ca.fmax(ca.floor(age / h + 0.5), 0)
         for k in range(self.delay):
-            number = ca.fmin(first + k, self.ocp.horizon - 1)
-            _, _, a, _, on = self._interval(plan, number, t + (k - number) * h)
+            number, start = ca.fmin(first + k, self.ocp.horizon - 1), t - age
+            if self.ocp.lengths is None:
+                start = t + (k - number) * h
+            else:
+                number = self._number(plan, age + (k + 0.5) * h, 0.0)
+            _, _, a, _, on = self._interval(plan, number, start)
             known = {"q": q, "v": v, "t": t + (k + 0.5) * h}
             known["mask"] = mask_of_contacts(self.system, self.contacts, on)
             known["f"] = force(q=q, v=v, a=a)["f"]
             v = v + h * motion(**{key: known[key] for key in motion.name_in()})["a"]
             q = moved(q, h * v)
         return [q, v]
+
+    def _number(self, plan: ca.MX, age: ca.MX, rounding: float) -> ca.MX:
+        """Return the number of the interval that a plan of some age, s, is in."""
+        N, h = self.ocp.horizon, self.ocp.period
+        if self.ocp.lengths is None:
+            return ca.fmax(ca.fmin(ca.floor(age / h + rounding), N - 1), 0)
+        return ca.densify(ca.sum1(age + rounding * h >= ca.cumsum(plan[-N:-1])))
+
+    def _place(self, plan: ca.MX, k: ca.MX) -> tuple[ca.MX, ca.MX | float]:
+        """Return when interval k of a plan begins, s after its first sample, and its length."""
+        N, h = self.ocp.horizon, self.ocp.period
+        if self.ocp.lengths is None:
+            return k * h, h
+        lengths = plan[-N:]
+        return ca.vertcat(0, ca.cumsum(lengths))[k], lengths[k]
 
     def _interval(self, plan: ca.MX, k: ca.MX, start: ca.MX) -> tuple[ca.MX, ...]:
         """Return q, v, a, multipliers and the contacts that are on of an interval.
@@ -112,22 +135,26 @@ class Following:
         """
         ocp, nq, nv = self.ocp, self.system.nq, self.system.nv
         X = ca.reshape(plan[: ocp.nx * ocp.horizon], ocp.nx, ocp.horizon)
-        U = ca.reshape(plan[ocp.nx * ocp.horizon : -nv], ocp.nu, ocp.horizon)
+        end = (ocp.nx + ocp.nu) * ocp.horizon
+        U = ca.reshape(plan[ocp.nx * ocp.horizon : end], ocp.nu, ocp.horizon)
         x, u = X[:, k], U[:, k]
-        time = start + (k + 0.5) * ocp.period
+        begins, length = self._place(plan, k)
+        time = start + begins + 0.5 * length
         count = len(self.contacts)
         on = ca.MX.ones(count) if self.gait is None else ca.MX(self.gait.on_ground(time))
-        stepped = self.step.system(self.system, ocp.period)
-        motion = motion_fun(stepped, self.step.treatment(ocp.period), disturbed=True)
+        h = None if ocp.lengths is not None else ocp.period
+        stepped = self.step.system(self.system, h)
+        motion = motion_fun(stepped, self.step.treatment(h), disturbed=True)
         known = {"q": x[:nq], "v": x[nq : nq + nv], "u": u[: self.system.nu], "t": time}
-        known["d"] = plan[-nv:]
+        known["d"], known["step"] = plan[end : end + nv], ca.MX(length)
         known["mask"] = mask_of_contacts(self.system, self.contacts, on)
         found = motion(**{key: known[key] for key in motion.name_in()})
         return known["q"], known["v"], found["a"], found["lam"], on
 
     def _references(self) -> ca.Function:
-        """Return (q, v, a, tau, lam, ends) → (ref), of states at the beginning of an interval."""
-        system, h = self.law.system.at(), self.ocp.period
+        """Return (q, v, a, tau, lam, ends, [h]) → (ref), of states when an interval begins."""
+        system, given = self.law.system.at(), self.ocp.lengths is not None
+        h = ca.SX.sym("h") if given else self.ocp.period
         q, v, a = (
             ca.SX.sym(k, n) for k, n in (("q", system.nq), ("v", system.nv), ("a", system.nv))
         )
@@ -148,7 +175,8 @@ class Following:
                 "expected PostureTask, FrameTask in the world, and force_reference=True"
             )
         ref = ca.vertcat(*(values[name] for name in slots))
-        return ca.Function("reference", [q, v, a, tau, lam, ends], [ca.densify(ref)])
+        inputs = [q, v, a, tau, lam, ends, *([ca.SX(h)] if given else [])]
+        return ca.Function("reference", inputs, [ca.densify(ref)])
 
 
 ROUNDING = 1e-6

@@ -36,9 +36,10 @@ from mbcasadi.mpc.legged.nominal_stance import feet_of
 from mbcasadi.mpc.legged.planner_equations import goal_near, is_measured
 from mbcasadi.mpc.legged.planner_references import product
 from mbcasadi.mpc.legged.standing_feet import lift_places
-from mbcasadi.mpc.ocp.problem import LANDING, Array, OptimalControlProblem
+from mbcasadi.mpc.ocp.problem import LANDING, STEP, Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import DISTURBANCE
 from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
+from mbcasadi.mpc.whole_body.gait_samples import gait_samples
 from mbcasadi.spatial import rotation
 from mbcasadi.system import System
 
@@ -135,7 +136,13 @@ class HorizonReferences:
         base = self._base(inputs, lifts[2, :].T)
         first, N, h = self.delay, self.ocp.horizon, self.ocp.period
         now = places, lifts, inputs[DISTURBANCE]
-        samples = [self._sample(base, now, t, k, (first + k) * h) for k in range(N + 1)]
+        times = self._times(t + first * h)
+        spans = [times[k + 1] - times[k] for k in range(N)]
+        around = zip([h, *spans], [*spans, h], strict=True)
+        samples = [
+            self._sample(base, now, t, (k, first * h + times[k], *span))
+            for k, span in enumerate(around)
+        ]
         z_next = ca.vertcat(ca.vec(lifts), self._goal_after(base, h))
         good = is_measured(self.system, inputs)
         outputs = [ca.vertcat(*samples), ca.if_else(good, z_next, z)]
@@ -147,6 +154,14 @@ class HorizonReferences:
             ["ref", "z_next"],
             {"cse": True},
         )
+
+    def _times(self, t: ca.SX) -> Sequence[ca.SX | float]:
+        """Return the times (N + 1) of the samples from the first one on, which is at t, s.
+
+        Where the lengths of intervals are data, samples lie on the switches of the gait.
+        """
+        lengths = self.ocp.lengths
+        return self.ocp.times.tolist() if lengths is None else gait_samples(self.gait, t, lengths)
 
     def _base_pose(self, q: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return place (3,) and rotation (3, 3) of the free body, axes of the ground."""
@@ -188,13 +203,19 @@ class HorizonReferences:
         return ca.vertcat(place, base.heights[i] - self.stepping.ground_penetration)
 
     def _sample(
-        self, base: Base, now: tuple[ca.SX, ca.SX, ca.SX], t: ca.SX, k: int, ahead: float
+        self,
+        base: Base,
+        now: tuple[ca.SX, ca.SX, ca.SX],
+        t: ca.SX,
+        sample: tuple[int, ca.SX | float, ca.SX | float, ca.SX | float],
     ) -> ca.SX:
-        """Return p of sample k, a time ahead, s.
+        """Return p of a sample.
 
-        `now` has where feet are, where they left the ground, and the disturbance.
+        `now` has where feet are, where they left the ground, and the disturbance; `sample` its
+        number, how far it is ahead, and the lengths of the intervals before and behind it, s.
         """
-        (places, lifts, force), time = now, t + ahead
+        (places, lifts, force), (k, ahead, before_it, behind_it) = now, sample
+        time = t + ahead
         shares = ca.SX(self.gait.swing_share(time))
         swinging, flight = [], self.gait.flight
         for i in range(len(self.contacts)):
@@ -209,8 +230,9 @@ class HorizonReferences:
             )
             swinging.append(to_world(self.ground, path.position))
         goal = self._goal_after(base, ahead)
-        half = self.ocp.period / 2
-        before, on = (ca.SX(self.gait.on_ground(time + side)) for side in (-half, half))
+        before, on = (
+            ca.SX(self.gait.on_ground(time + side)) for side in (-before_it / 2, behind_it / 2)
+        )
         lands = on * (1 - before)
         values = self._setpoint(base, goal) | {
             "feet": ca.vertcat(*swinging),
@@ -220,6 +242,7 @@ class HorizonReferences:
             "t": time,
             DISTURBANCE: force,
         }
+        values |= {} if self.ocp.lengths is None else {STEP: ca.SX(behind_it)}
         nominal = self.ocp.parameters()[0]
         parts = [
             values.get(key, ca.SX(ca.DM(nominal[place])))

@@ -6,8 +6,9 @@ import casadi as ca
 
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.description import Signal
+from mbcasadi.mpc.ocp.problem import STEP
 from mbcasadi.mpc.ocp.stage import DISTURBANCE
-from mbcasadi.mpc.rti.controller import STAGEWISE
+from mbcasadi.mpc.rti.controller import STAGEWISE, plan_at_samples
 from mbcasadi.mpc.rti.iteration import RealTimeIteration
 from mbcasadi.mpc.whole_body.following import Following
 from mbcasadi.mpc.whole_body.horizon_references import HorizonReferences
@@ -16,7 +17,10 @@ from mbcasadi.system.coordinates import rates
 
 
 def with_plan(iteration: RealTimeIteration) -> RealTimeIteration:
-    """Return the real-time iteration with a further output: its plan, and the disturbance in it."""
+    """Return the real-time iteration with a further output: its plan, and the disturbance in it.
+
+    Where the lengths of its intervals are given, they are behind it.
+    """
     controller = iteration.controller
     stages, prediction = controller.stages, controller.prediction
     assert stages is not None
@@ -24,11 +28,13 @@ def with_plan(iteration: RealTimeIteration) -> RealTimeIteration:
     finish = stages.finish
     inputs = {key: ca.MX.sym(key, finish.sparsity_in(key)) for key in finish.name_in()}
     outputs = finish(**inputs)
-    of_plan = {key: (inputs | outputs)[key] for key in prediction.name_in()}
-    X, U = prediction.call([of_plan[key] for key in prediction.name_in()])
+    given = iteration.memory.moving is not None
+    samples = plan_at_samples(iteration) if given else prediction
+    of_plan = {key: (inputs | outputs)[key] for key in samples.name_in()}
+    X, U, *lengths = samples.call([of_plan[key] for key in samples.name_in()])
     named = {key: outputs[key] for key in finish.name_out()}
     force = inputs["ref"][slot_slices(iteration.ocp.slots)[DISTURBANCE]]
-    named["plan"] = ca.vertcat(ca.vec(X[:, :-1]), ca.vec(U), force)
+    named["plan"] = ca.vertcat(ca.vec(X[:, :-1]), ca.vec(U), force, *lengths)
     ended = ca.Function("finish", [*inputs.values()], [*named.values()], [*inputs], [*named])
     stages = replace(stages, finish=ended)
     N, system = iteration.ocp.horizon, iteration.ocp.system
@@ -37,6 +43,7 @@ def with_plan(iteration: RealTimeIteration) -> RealTimeIteration:
     names = [f"{x}[{k}]" for k in range(N) for x in states]
     names += [f"{each}[{k}]" for k in range(N) for each in u]
     names += [f"disturbance.{rate}" for rate in rates(system).components]
+    names += [f"{STEP}[{k}]" for k in range(N)] if given else []
     signal = Signal("plan", tuple(names), ("",) * len(names))
     return replace(
         iteration,

@@ -25,6 +25,7 @@ from mbcasadi.control.tasks.task import Task
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.integrators.semi_implicit import SemiImplicitStep
+from mbcasadi.mpc.integrators.step import require_horizon
 from mbcasadi.mpc.legged.footsteps import SwingParameters
 from mbcasadi.mpc.legged.from_system import gravity_of, robot_weight, trunk_joint
 from mbcasadi.mpc.legged.gait import Gait
@@ -136,6 +137,7 @@ def whole_body_mpc(
     law: InverseDynamicsQP | None = None,
     delay: int = 1,
     uneven: bool = False,
+    growth: float | None = None,
     name: str = "whole_body",
 ) -> WholeBodyMPC:
     """Return MPC of a robot with a free base, and the inverse dynamics that follows its plan.
@@ -143,7 +145,7 @@ def whole_body_mpc(
     Args:
         system: with one free joint.
         horizon: number of intervals N.
-        period: length of one, s, and the time between two plans.
+        period: length of one, s, of the first with `growth`, and the time between two plans.
         parts: contacts, which are the feet, and parts of an optimal control problem. Without a cost
             among them, those of `default_cost`. Cones are planned with 0.8 of the friction, soft at
             a price (`CONE_PENALTY`).
@@ -157,6 +159,9 @@ def whole_body_mpc(
         uneven: the command has, behind speeds and turn, the height of the ground on which each foot
             lands next, over the plane on which it stands at q0, m: (3 + nc,). Otherwise the ground
             is where feet stand, or stood last.
+        growth: each interval is longer than the one before by this factor, at least 1. Lengths are
+            then data, and samples lie on the switches of the gait, whose times need be no multiples
+            of the period; see `gait_samples`. By default all intervals are `period`.
         name: a C identifier.
 
     Raises:
@@ -183,7 +188,7 @@ def whole_body_mpc(
     ocp = optimal_control_problem(
         touching,
         horizon,
-        period,
+        period if growth is None else _growing(require_horizon(horizon), period, growth),
         [*_costs(system, contacts, pose, own), *_rows(system, planned, own, height, period)],
         step=step,
         name=name,
@@ -196,6 +201,7 @@ def whole_body_mpc(
     refs = HorizonReferences(
         ocp, touching, contacts, stand, swing, pose, int(delay), EXCESS_DECAY * time, uneven
     )
+    lengths = np.zeros(0) if ocp.lengths is None else ocp.lengths
     following = Following(inner, ocp, touching, contacts, gait, step, int(delay))
     references = references_fun(f"{name}_references", refs, following)
     follow = following.function(f"{name}_follow")
@@ -205,11 +211,23 @@ def whole_body_mpc(
         references=references,
         follow=follow,
         planner=planner_fun(f"{name}_planner", references, follow, (period, inner.period)),
-        u0=np.concatenate([X[:-1].ravel(), U.ravel(), np.zeros(system.nv)]),
+        u0=np.concatenate([X[:-1].ravel(), U.ravel(), np.zeros(system.nv), lengths]),
         z0=refs.z0,
         every=every,
         delay=int(delay),
     )
+
+
+def _growing(horizon: int, period: float, growth: float) -> list[float]:
+    """Return lengths of intervals that grow.
+
+    Raises:
+        ProblemError: lengths that shrink.
+    """
+    if not 1 <= growth < np.inf:
+        raise ProblemError(f"growth = {growth}; expected a factor of at least 1")
+    lengths: list[float] = (period * growth ** np.arange(horizon)).tolist()
+    return lengths
 
 
 def _default_stepping(height: float, time: float) -> SwingParameters:
