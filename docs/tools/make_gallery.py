@@ -94,6 +94,7 @@ CLIPS = {
     "cart_pole": Clip(of_example(29, run=1), speed=2.0, camera="front"),
     "biped": Clip(of_example(32, run=6), speed=0.5, camera="front"),
     "trot": Clip(of_example(34)),
+    "whole_body_trot": Clip(of_example(43), speed=0.75),
     "hopper": Clip(of_example(35, run=0, hops=6)),
 }
 

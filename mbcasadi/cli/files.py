@@ -15,6 +15,9 @@ from mbcasadi.errors import ProblemError
 
 if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
     from mbcasadi.codegen import CProject, LogReplay
+    from mbcasadi.codegen.two_rates.project import TwoRatesProject
+    from mbcasadi.validation.closed_loop import Progress
+    from mbcasadi.validation.spec import Experiment, Spec
 
 cache = typer.Typer(no_args_is_help=True, help="What was generated and compiled before.")
 
@@ -67,29 +70,20 @@ def export(
     """Generate a controller's C for a model, and compile it.
 
     Walking has three laws: OUT, OUT_mpc and OUT_planner; a plugin, a co-simulation unit and the
-    supervision of the file are of the first. The example programs run them at the file's start.
+    supervision of the file are of the first. Whole-body MPC is one folder with two functions, a
+    plan and a tick. The example programs run them at the file's start.
     """
-    from mbcasadi.codegen import export_c
-    from mbcasadi.validation.spec import build_experiment, example_inputs
+    from mbcasadi.validation.spec import build_experiment
 
     path, spec = find_model(model), file.read()
-    options, done = dict(vars(exported)), []
     with console.progress(output.quiet) as progress:
         progress("building the controller", 0.0)
         experiment = build_experiment(spec, path)
-        examples = example_inputs(experiment)
-        options["supervision"] = spec.supervision
-        for suffix, law in experiment.all_laws.items():
-            project = export_c(
-                law,
-                out.with_name(out.name + suffix),
-                example=examples[suffix],
-                progress=lambda text: progress(text, 0.3),
-                **options,
-            )
+        projects = _one_folder if experiment.two_rates else _folders
+        done = []
+        for project in projects(experiment, spec, out, vars(exported), progress):
             progress("compiling", 0.6)
             done.append(_built(project))
-            options |= {"mujoco_plugin": False, "fmu": False, "supervision": None}
     lines = []
     for part in done:
         compiled = part["note"] or f"compiled in {part['compile_seconds']:.1f} s"
@@ -98,7 +92,46 @@ def export(
     finish(output, lambda: done[0] | ({"above": done[1:]} if done[1:] else {}), lines)
 
 
-def _built(project: "CProject") -> dict[str, Any]:
+def _folders(
+    experiment: "Experiment", spec: "Spec", out: Path, options: dict[str, Any], progress: "Progress"
+) -> "Iterator[CProject]":
+    """Export each law of an experiment, and yield its project."""
+    from mbcasadi.codegen import export_c
+    from mbcasadi.validation.spec import example_inputs
+
+    examples = example_inputs(experiment)
+    own = options | {"supervision": spec.supervision}
+    for suffix, law in experiment.all_laws.items():
+        folder = out.with_name(out.name + suffix)
+        yield export_c(
+            law, folder, example=examples[suffix], progress=lambda text: progress(text, 0.3), **own
+        )
+        own |= {"mujoco_plugin": False, "fmu": False, "supervision": None}
+
+
+def _one_folder(
+    experiment: "Experiment", spec: "Spec", out: Path, options: dict[str, Any], progress: "Progress"
+) -> "Iterator[TwoRatesProject]":
+    """Export a plan and the law that follows it, and yield their project."""
+    from mbcasadi.codegen import export_two_rates
+
+    if options["fmu"]:
+        raise ProblemError("--fmu: plans and ticks are no co-simulation unit; leave it out")
+    own = {name: value for name, value in options.items() if name != "fmu"}
+    assert experiment.outer is not None
+    assert experiment.two_rates is not None
+    example = {"q": experiment.q0, "command": experiment.outer.at_start}
+    yield export_two_rates(
+        experiment.two_rates,
+        out,
+        example=example,
+        supervision=spec.supervision,
+        progress=lambda text: progress(text, 0.3),
+        **own,
+    )
+
+
+def _built(project: "CProject | TwoRatesProject") -> dict[str, Any]:
     """Compile a project, and return what was made."""
     build = project.build()
     return {
@@ -133,10 +166,12 @@ def replay(
 
     The exit status is 0 only if every tick is as it was.
     """
-    from mbcasadi.codegen import open_project
+    from mbcasadi.codegen import open_project, open_two_rates
+    from mbcasadi.codegen.two_rates.project import is_two_rates
 
     with console.progress(output.quiet) as progress:
-        project = open_project(folder, progress=lambda text: progress(text, 0.3))
+        open_export = open_two_rates if is_two_rates(folder) else open_project
+        project = open_export(folder, progress=lambda text: progress(text, 0.3))
         result = project.replay(log, tolerance=tolerance, library=library)
         if output.report is not None:
             from mbcasadi.validation.report.replay_page import save_replay

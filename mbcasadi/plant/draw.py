@@ -23,12 +23,14 @@ from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.plant.mocap import mocap_rows
 from mbcasadi.plant.scene import fitted_camera, shown_model
 from mbcasadi.platforms import platform_of
+from mbcasadi.shapes import real_array
 from mbcasadi.short_text import summarised
 from mbcasadi.unknown_names import unknown_name
 
 _SCRIPT = Path(__file__).with_name("draw_process.py")
 _TIME_LIMIT = 120.0  # s to start with
 _FRAME_LIMIT = 2.0  # s for each frame; software rendering needs about 0.1 s
+NO_MARKS = np.zeros((0, 0, 6))
 
 
 @summarised
@@ -54,6 +56,7 @@ def draw_frames(
     height: int = 480,
     camera: str = "",
     mocap: ArrayLike | None = None,
+    marks: ArrayLike | None = None,
 ) -> Frames:
     """Render one frame for each configuration.
 
@@ -67,16 +70,29 @@ def draw_frames(
         camera: name of one of the model; by default a free one that has all moving bodies in its
             frame, at all configurations.
         mocap: (n, 7 nmocap) poses of mocap bodies; those of the model by default.
+        marks: (n, k, 6) balls in each frame: place in the world, m, then red, green and blue from 0
+            to 1; none by default. With marks what moves is translucent.
 
     Raises:
-        ShapeError: q or mocap has another shape.
+        ShapeError: q, mocap or marks have another shape.
         ProblemError: less than one pixel, or no configuration.
         UnknownNameError: the model has no such camera.
     """
     with tempfile.TemporaryDirectory() as folder:
         size = {"width": width, "height": height}
-        reason = render(model, q, Path(folder), camera, size, mocap)
+        balls = _marks(marks, len(np.atleast_2d(q)))
+        reason = render(model, q, Path(folder), camera, size, mocap, balls)
         return Frames(None, reason) if reason else Frames(np.load(Path(folder) / "frames.npy"))
+
+
+def _marks(marks: ArrayLike | None, frames: int) -> NDArray[np.float64]:
+    """Return marks (n, k, 6), or none."""
+    if marks is None:
+        return NO_MARKS
+    balls = real_array("marks", marks)
+    if balls.ndim != 3 or balls.shape[::2] != (frames, 6) or not np.all(np.isfinite(balls)):
+        raise ShapeError(f"marks has shape {balls.shape}, expected ({frames}, k, 6), all finite")
+    return balls
 
 
 def render(
@@ -86,11 +102,12 @@ def render(
     camera: str,
     options: Mapping[str, object],
     mocap: ArrayLike | None = None,
+    marks: NDArray[np.float64] = NO_MARKS,
 ) -> str:
     """Render into `folder`, as frames.npy or a video; return "" or why it was not possible.
 
     Args:
-        model, q, camera, mocap: as in `draw_frames`.
+        model, q, camera, mocap, marks: as in `draw_frames`.
         folder: empty, for all files.
         options: `width` and `height`; for a video `video` (file name in the folder) and `fps`.
     """
@@ -107,7 +124,7 @@ def render(
     shown = shown_model(model)
     view = camera or asdict(fitted_camera(shown, q, width / height))
     mujoco.mj_saveModel(shown, str(folder / "model.mjb"))
-    np.savez(folder / "task.npz", q=q, mocap=poses)
+    np.savez(folder / "task.npz", q=q, mocap=poses, marks=marks)
     task = {"video": "", "fps": 0} | dict(options) | {"camera": view}
     (folder / "options.json").write_text(json.dumps(task), encoding="utf-8")
     chosen, reasons = os.environ.get("MUJOCO_GL", ""), []

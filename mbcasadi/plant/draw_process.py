@@ -19,16 +19,17 @@ import numpy as np
 BACKGROUND = 236  # grey level where a model has no sky; MuJoCo leaves it black
 LINK_COLOR = (0.36, 0.52, 0.72, 1.0)
 LINK_WIDTH = 0.02  # of the model's extent: bodies without geoms are drawn as links
+MARK_SIZE = 0.035  # of the size of the bodies
 
 
 def main() -> None:
     """Read model.mjb, task.npz and options.json from the working directory; write the result."""
     model = mujoco.MjModel.from_binary_path("model.mjb")
     with np.load("task.npz") as task:
-        q, mocap = task["q"], task["mocap"]
+        q, mocap, marks = task["q"], task["mocap"], task["marks"]
     options = json.loads(Path("options.json").read_text(encoding="utf-8"))
     if not options["video"]:
-        np.save(Path("frames.npy"), np.array(list(frames_of(model, q, mocap, options))))
+        np.save(Path("frames.npy"), np.array(list(frames_of(model, q, mocap, marks, options))))
         return
     import imageio.v2 as imageio
 
@@ -39,14 +40,18 @@ def main() -> None:
         video |= {"macro_block_size": 2, "quality": 7}
     writer: Any = imageio.get_writer(options["video"], **video)
     with writer:
-        for frame in frames_of(model, q, mocap, options):
+        for frame in frames_of(model, q, mocap, marks, options):
             writer.append_data(frame)
 
 
 def frames_of(
-    model: mujoco.MjModel, q: np.ndarray, mocap: np.ndarray, options: dict[str, Any]
+    model: mujoco.MjModel,
+    q: np.ndarray,
+    mocap: np.ndarray,
+    marks: np.ndarray,
+    options: dict[str, Any],
 ) -> Iterator[np.ndarray]:
-    """Yield a picture (height, width, 3) of each configuration, with poses of mocap bodies."""
+    """Yield a picture (height, width, 3) of each configuration, with mocap bodies and marks."""
     width, height = options["width"], options["height"]
     # The off-screen buffer is as large as the model sets it, 640 x 480 by default.
     model.vis.global_.offwidth = max(width, model.vis.global_.offwidth)
@@ -56,14 +61,17 @@ def frames_of(
         model.stat.extent = max(model.stat.extent, camera.distance / 10)
     data, links = mujoco.MjData(model), links_of(model)
     sky = model.ntex and (model.tex_type == mujoco.mjtTexture.mjTEXTURE_SKYBOX).any()
+    look = mujoco.MjvOption()
+    look.flags[mujoco.mjtVisFlag.mjVIS_TRANSPARENT] = len(marks) > 0  # balls within a body are seen
     with mujoco.Renderer(model, height, width) as renderer:
         for k, row in enumerate(q):
             data.qpos[:] = row
             poses = mocap[k].reshape(model.nmocap, 7)
             data.mocap_pos, data.mocap_quat = poses[:, :3], poses[:, 3:]
             mujoco.mj_forward(model, data)
-            renderer.update_scene(data, camera)
+            renderer.update_scene(data, camera, look)
             add_links(renderer.scene, model, data, links)
+            add_marks(renderer.scene, marks[k] if len(marks) else marks, size_of(data))
             frame = renderer.render().copy()
             if not sky:
                 renderer.enable_segmentation_rendering()
@@ -115,6 +123,18 @@ def add_links(
             if not same:
                 mujoco.mjv_connector(geom, kind, width, data.xpos[body], end)
             scene.ngeom += 1
+
+
+def add_marks(scene: mujoco.MjvScene, marks: np.ndarray, size: float) -> None:
+    """Draw a ball at each mark (x, y, z, red, green, blue)."""
+    for mark in marks:
+        if scene.ngeom >= scene.maxgeom:
+            return
+        color = np.array([*mark[3:], 1.0], dtype=np.float32)
+        ball, turn = np.full(3, MARK_SIZE * size), np.eye(3).ravel()
+        kind = mujoco.mjtGeom.mjGEOM_SPHERE
+        mujoco.mjv_initGeom(scene.geoms[scene.ngeom], kind, ball, mark[:3], turn, color)
+        scene.ngeom += 1
 
 
 def size_of(data: mujoco.MjData) -> float:

@@ -28,8 +28,10 @@ from mbcasadi.validation.closed_loop import (
 from mbcasadi.validation.metrics import (
     Criteria,
     OuterLawRun,
+    OuterPlans,
     judge,
     outer_law_run,
+    outer_plans,
     require_reportable,
     run_statistics,
 )
@@ -39,6 +41,7 @@ from mbcasadi.validation.report import (
     ReportOptions,
     observer_of,
     render_frames,
+    render_plans,
     run_notes,
     run_settings,
     unreported_notes,
@@ -187,6 +190,7 @@ class _Measurements(NamedTuple):
     settings: dict[str, object]
     times: TickTimes | None
     outer: OuterLawRun | None
+    plans: OuterPlans | None
     gaps: tuple[tuple[float, float], ...]
     what_if: WhatIf | None
     notes: tuple[str, ...]
@@ -211,6 +215,7 @@ def _measure(setting: _Setting, law: Runnable) -> _Measurements:
         settings=run_settings(law, plant, plants, scenario, recording),
         times=times,
         outer=None if outer is None else outer_law_run(outer, law.controller.period),
+        plans=outer_plans(outer, recording, plant),
         gaps=solref_gaps(done, progress) if report.softness else (),
         what_if=compare_conditions(done, settle, report.undelayed, progress)
         if report.what_if
@@ -233,10 +238,11 @@ def _judge(setting: _Setting, measured: _Measurements) -> Run:
         switched=scenario.options.switch is not None,
         moved=tuple(scenario.options.mocap or ()),
     )
-    frames = RenderedFrames()
+    frames = planned = RenderedFrames()
     if report.render:
         progress("rendering frames", 0.9)
         frames = render_frames(plant, recording)
+        planned = render_plans(plant, recording, measured.plans)
     if report.video is not None:
         progress("writing the video", 0.95)
         frames = frames._replace(notes=frames.notes + write_video(plant, recording, report.video))
@@ -265,6 +271,9 @@ def _judge(setting: _Setting, measured: _Measurements) -> Run:
         softness=None if softness is None else replace(softness, gaps=measured.gaps),
         what_if=measured.what_if,
         outer=measured.outer,
+        plans=measured.plans,
+        plan_frames=planned.images,
+        plan_times=planned.times,
         contact_forces=statistics.contact_forces,
         frames=frames.images,
         frame_times=frames.times,

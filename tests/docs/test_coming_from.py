@@ -46,6 +46,10 @@ def test_the_program_for_the_other_library_prints_what_the_page_shows(page, numb
     run(others[number])
 
 
+def test_our_program_beside_one_that_cannot_run_prints_what_the_page_shows():
+    run(COMPARE["programs"](PAGES / "aligator.md")[0])
+
+
 def test_numbers_of_two_outputs_are_compared_in_their_order():
     difference = COMPARE["largest_difference"]
     assert difference("0 [1.5 -2.25]", "solved [1.5 -2.125]") == pytest.approx(0.125)

@@ -82,6 +82,16 @@ def test_a_campaign_finds_the_mass_and_an_observer_mends_it(run):
     assert all(outcome.passed for outcome in names["again"].outcomes)
 
 
+def test_a_quadruped_trots_by_plans_of_its_whole_body(run):
+    names = run(8)
+    record, full = names["run"], names["full"]
+    assert abs(record.v[full, 0].mean() - 0.8) < 0.06  # m/s
+    assert record.v[record.t < 3.0, 1].max() > 0.4  # it was pushed
+    assert abs(record.v[full, 1].mean()) < 0.1
+    assert np.mean(names["planned"] == 0) == 1.0
+    assert (Path("trot_c") / "trot_law_supervised.c").is_file()
+
+
 def test_the_cheat_sheet_names_what_there_is():
     text = (DOCS / "cheat-sheet.md").read_text(encoding="utf-8")
     names = set(re.findall(r"\bmb((?:\.\w+)+)", text))

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import casadi as ca
 import numpy as np
+from support.handed_over import FAKE_ALIGATOR, FAKE_CROCODDYL, acados_ocp
 from support.interop_stand_ins import FakeDoMpc, FakeOcp
 
 import mbcasadi as mb
@@ -91,6 +92,7 @@ def calls_of_ocps():
         "real_time_iteration": {"ocp": ocp, "period": ocp.period},
         "OptimalControlProblem.names": {"self": ocp, "of": "x"},
         "OptimalControlProblem.parameters": {"self": ocp},
+        "OptimalControlProblem.tuned": {"self": ocp, "values": {}},
         "RealTimeIteration.reference": {"self": iteration, "slices": {"setpoint_q": 0.1}},
         "RealTimeIteration.reference_at": {"self": iteration, "q": [0.1]},
         "RealTimeIteration.solve": {"self": iteration, "q": [0.1], "v": [0.0]},
@@ -121,7 +123,10 @@ def calls_of_stage_parts(system):
         "SwingFeet.terms": {"self": swing, "stage": at_foot},
         **{f"SwingFeet.{m}": {"self": swing, "system": touching} for m in ("slots", "unknowns")},
         "ActuatorForceCost": {"weight": 1.0},
-        "ActuatorForceCost.terms": {"self": forces_cost, "stage": Stage(touching, (), own)},
+        "ActuatorForceCost.terms": {
+            "self": forces_cost,
+            "stage": Stage(touching, forces_cost.slots(touching), own),
+        },
         **{
             f"ActuatorForceCost.{m}": {"self": forces_cost, "system": touching}
             for m in ("slots", "unknowns")
@@ -204,7 +209,9 @@ def calls_of_walking():
         "Gait.on_ground": {"self": gait, "t": t},
         "Gait.swing_share": {"self": gait, "t": t},
         "Gait.schedule": {"self": gait, "t": t, "horizon": 2, "period": 0.03},
-        "trot": {"period": 0.5},
+        **{name: {"period": 0.5} for name in ("bound", "pace", "pronk", "trot", "walk")},
+        "Standing": {},
+        "WholeBodyOptions": {"tunable": ("weights",), "standing": mpc.Standing()},
 
         "capture_point": {"system": ex.quadruped()},
         "support_margin": {"feet": 3},
@@ -240,12 +247,20 @@ def calls_of_walking():
 def calls_of_interop():
     system, home = {"system": ex.mass()}, "interop."
     ticks = system | {"horizon": 2, "period": 0.1}
+    problem = ex.ocp()
+    given = {"ocp": problem, "x0": np.zeros(problem.nx), "p": problem.parameters()}
     return {
         home + "continuous_dynamics": system,
         home + "to_acados_model": system | {"model": Fresh(SimpleNamespace)},
         home + "to_do_mpc_model": system | {"model": Fresh(FakeDoMpc)},
         home + "to_opti": ticks | {"q0": [0.0]},
         home + "to_rockit": ticks | {"ocp": Fresh(FakeOcp)},
+        home + "ocp_to_opti": given,
+        home + "ocp_to_rockit": {"problem": given["ocp"], "x0": given["x0"], "p": given["p"]},
+        home + "ocp_to_acados": {"problem": given["ocp"], "x0": given["x0"], "p": given["p"]}
+        | {"ocp": Fresh(acados_ocp)},
+        home + "ocp_to_crocoddyl": given | {"crocoddyl": FAKE_CROCODDYL},
+        home + "ocp_to_aligator": given | {"aligator": FAKE_ALIGATOR},
     }
 
 

@@ -341,6 +341,18 @@ def test_frames_are_drawn_or_the_reason_is_given():
         assert (frames.images[0] != frames.images[1]).any()
 
 
+def test_marks_are_seen_in_their_frame_and_others_are_refused():
+    plant = Plant(models.path("four_bar"))
+    q, size = np.array([plant.q, plant.q]), {"width": 64, "height": 48}
+    marks = np.array([[[0.0, 0.0, z, 1.0, 0.0, 0.0]] for z in (0.1, 1e6)])  # one out of sight
+    frames = draw_frames(plant.model, q, marks=marks, **size)
+    if frames.images is not None:
+        assert (frames.images[0] != frames.images[1]).any()
+    for bad in (np.zeros((1, 1, 6)), np.zeros((2, 1, 3)), np.full((2, 1, 6), np.nan)):
+        with pytest.raises(ShapeError, match=r"marks has shape .*, expected \(2, k, 6\)"):
+            draw_frames(plant.model, q, marks=bad, **size)
+
+
 def test_a_renderer_that_does_not_exist_is_a_reason_not_a_crash(monkeypatch):
     monkeypatch.setenv("MUJOCO_GL", "no_such_library")
     plant = Plant(PENDULUM)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.codegen.c_interface import STATES, CLaw, Port, find_port
 from mbcasadi.codegen.stage_functions import rename_function
-from mbcasadi.codegen.supervision.supervision import MOST_TICKS, Numbers, Supervision
+from mbcasadi.codegen.supervision.supervision import MOST_TICKS, InputLimits, Numbers, Supervision
 from mbcasadi.description.controller import INPUTS, ticks_of_last_command
 from mbcasadi.errors import ExportError, ProblemError
 from mbcasadi.shapes import column, real_array, require_name
@@ -52,34 +52,18 @@ class Checked:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What the C of a supervision is made from.
+class InputChecks:
+    """Which inputs are examined, and how.
 
     Attributes:
-        law: what is supervised.
-        inputs, outputs: those of the law without z and z_next.
-        checked: inputs with limits.
-        rate: (nu,) largest change of u in one tick.
-        stale_after, recover_after: ticks; -1: any number, never.
-        trip_after, fade_ticks: ticks.
-        fade_time: s.
-        spoiled: input that is NaN while the safe law acts; None where nothing leads the law to its
-            safe output.
-        safe_law: renamed, or None.
+        inputs: those of the caller, without z.
+        checked: those with limits.
+        stale_after: ticks that a sample may last; -1: any number.
     """
 
-    law: CLaw
     inputs: tuple[Port, ...]
-    outputs: tuple[Port, ...]
     checked: tuple[Checked, ...]
-    rate: Array
     stale_after: int
-    recover_after: int
-    trip_after: int
-    fade_ticks: int
-    fade_time: float
-    spoiled: Port | None
-    safe_law: ca.Function | None
 
     @property
     def entries(self) -> int:
@@ -100,6 +84,33 @@ class Plan:
     def measured(self) -> tuple[int, ...]:
         """Places of the inputs that are measured."""
         return tuple(i for i, port in enumerate(self.inputs) if port.name not in INPUTS)
+
+
+@dataclass(frozen=True)
+class Plan(InputChecks):
+    """What the C of a supervision is made from.
+
+    Attributes:
+        law: what is supervised.
+        outputs: those of the law without z_next.
+        rate: (nu,) largest change of u in one tick.
+        recover_after: ticks; -1: never.
+        trip_after, fade_ticks: ticks.
+        fade_time: s.
+        spoiled: input that is NaN while the safe law acts; None where nothing leads the law to its
+            safe output.
+        safe_law: renamed, or None.
+    """
+
+    law: CLaw
+    outputs: tuple[Port, ...]
+    rate: Array
+    recover_after: int
+    trip_after: int
+    fade_ticks: int
+    fade_time: float
+    spoiled: Port | None
+    safe_law: ca.Function | None
 
 
 def plan_supervision(
@@ -140,7 +151,7 @@ def plan_supervision(
         law=law,
         inputs=inputs,
         outputs=tuple(port for port in law.outputs if port.name not in STATES),
-        checked=_checked_inputs(supervision, inputs),
+        checked=checked_inputs(supervision.inputs, inputs),
         rate=rate * law.period,
         stale_after=_ticks(supervision.stale_after, -1),
         recover_after=_ticks(supervision.recover_after, -1),
@@ -156,13 +167,25 @@ def _ticks(ticks: int | None, otherwise: int) -> int:
     return otherwise if ticks is None else int(ticks)
 
 
-def _checked_inputs(supervision: Supervision, inputs: tuple[Port, ...]) -> tuple[Checked, ...]:
+def checked_inputs(
+    limited: Mapping[str, InputLimits], inputs: tuple[Port, ...], ticks: int = 1
+) -> tuple[Checked, ...]:
+    """Return the inputs that have limits.
+
+    Args:
+        limited: limits, by name.
+        inputs: those of the caller.
+        ticks: from one examination to the next.
+
+    Raises:
+        UnknownNameError, ShapeError, ProblemError: inputs or components do not fit.
+    """
     names = [port.name for port in inputs]
-    for name in supervision.inputs:
+    for name in limited:
         require_name("input", name, names)
     rows, first = [], 0
     for place, port in enumerate(inputs):
-        limits = supervision.inputs.get(port.name)
+        limits = limited.get(port.name)
         if limits is None or not port.size:
             continue
         text = f"inputs[{port.name!r}]"
@@ -175,7 +198,9 @@ def _checked_inputs(supervision: Supervision, inputs: tuple[Port, ...]) -> tuple
             raise ProblemError(f"{text}.jump is {jump.min()}; expected more than 0")
         quaternions = tuple(first + k for k in quaternion_starts(port))
         is_measured = port.name not in INPUTS
-        rows.append(Checked(port, place, first, is_measured, quaternions, lower, upper, jump))
+        rows.append(
+            Checked(port, place, first, is_measured, quaternions, lower, upper, ticks * jump)
+        )
         first += port.size
     return tuple(rows)
 

@@ -173,9 +173,7 @@ class Supervised:
     def _tick(
         self, phase: str, inputs: Mapping[str, ArrayLike], sample: int | None
     ) -> dict[str, Array]:
-        if sample is not None and not 0 <= sample < 2**32:
-            raise ProblemError(f"sample is {sample}, expected a number of 32 bits")
-        self.sample = (self.sample + 1) % 2**32 if sample is None else sample
+        self.sample = next_sample(self.sample, sample)
         real = real_of(self.manifest)
         given, written = (without_state(self.manifest[kind]) for kind in ("inputs", "outputs"))
         outputs = {s["name"]: np.zeros(s["size"], real) for s in written}
@@ -192,6 +190,17 @@ class Supervised:
         return getattr(self.library, f"{self.manifest['name']}_{name}")  # type: ignore[no-any-return]
 
 
+def next_sample(before: int, sample: int | None) -> int:
+    """Return the number of a measurement; by default the one behind the last.
+
+    Raises:
+        ProblemError: no number of 32 bits.
+    """
+    if sample is not None and not 0 <= sample < 2**32:
+        raise ProblemError(f"sample is {sample}, expected a number of 32 bits")
+    return (before + 1) % 2**32 if sample is None else sample
+
+
 def new_supervised(manifest: Manifest, library: Path, log_ticks: int) -> Supervised:
     """Return a controller that is ready for its first tick.
 
@@ -200,28 +209,33 @@ def new_supervised(manifest: Manifest, library: Path, log_ticks: int) -> Supervi
         ProblemError: the number of ticks is negative.
     """
     size = supervision_of(manifest)["memory_bytes"]
-    if log_ticks < 0:
-        raise ProblemError(f"log_ticks is {log_ticks}, expected 0 or more")
     loaded = load_library(manifest, library)
     block = np.zeros(size // BYTES)
     log = None
     initialise = getattr(loaded, f"{manifest['name']}_supervised_init")
     initialise(pointer(block), ctypes.c_size_t(block.nbytes))
     if log_ticks:
-        try:
-            log = new_log(manifest, loaded, log_ticks)
-        except (MemoryError, ValueError, OverflowError) as error:
-            raise ProblemError(
-                f"log_ticks is {log_ticks}, and each of them takes "
-                f"{records_type(manifest).itemsize} bytes; give fewer"
-            ) from error
+        log = new_log(manifest, loaded, log_ticks)
     return Supervised(manifest, loaded, block, log)
 
 
 def new_log(manifest: Manifest, library: ctypes.CDLL, ticks: int) -> Array:
-    """Return memory of a log."""
-    size = header_type().itemsize + ticks * records_type(manifest).itemsize
-    block = np.zeros(-(-size // BYTES))
+    """Return memory of a log.
+
+    Raises:
+        ExportError: the export is not supervised.
+        ProblemError: the number of ticks is negative, or more than the memory holds.
+    """
+    if ticks < 0:
+        raise ProblemError(f"log_ticks is {ticks}, expected 0 or more")
+    record = records_type(manifest).itemsize
+    size = header_type().itemsize + ticks * record
+    try:
+        block = np.zeros(-(-size // BYTES))
+    except (MemoryError, ValueError, OverflowError) as error:
+        raise ProblemError(
+            f"log_ticks is {ticks}, and each of them takes {record} bytes; give fewer"
+        ) from error
     prepare = getattr(library, f"{manifest['name']}_log_init")
     prepare(pointer(block), ctypes.c_size_t(size))
     return block

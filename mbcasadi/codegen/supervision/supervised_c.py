@@ -20,7 +20,7 @@ from mbcasadi.codegen.supervision.layout import (
     state_fields,
     supervised_doubles,
 )
-from mbcasadi.codegen.supervision.plan import LONGEST, SHORTEST, Plan
+from mbcasadi.codegen.supervision.plan import LONGEST, SHORTEST, InputChecks, Plan
 from mbcasadi.codegen.supervision.supervision import EVENT_TEXTS, IMPLAUSIBLE, TickEvent
 from mbcasadi.codegen.text import comma_list, number
 from mbcasadi.description.status import Flag, Status
@@ -66,14 +66,47 @@ def _header(plan: Plan, code: str) -> str:
     )
 
 
-def _source(plan: Plan) -> str:
-    law = plan.law
-    real, checked = law.real, plan.checked
+def tables_of_inputs(checks: InputChecks, law: CLaw) -> str:
+    """Return the C of the limits of inputs; `examine_inputs` reads them."""
+    real, checked = law.real, checks.checked
     limits = {
         name: [x for row in checked for x in getattr(row, name)]
         for name in ("lower", "upper", "jump")
     }
     values: dict[str, str | int] = {
+        "checked_rows": ", ".join(
+            f"{{{row.place}, {row.first}, {row.port.size}, {int(row.is_measured)}}}"
+            for row in checked
+        )
+        or "{0, 0, 0, 0}",
+        **{name: _list(numbers, real) for name, numbers in limits.items()},
+        **_quaternions(checks),
+        "others": len(checks.others),
+        "other_rows": ", ".join([*(f"{{{i}, {int(j)}}}" for i, j in checks.others), "{-1, 0}"]),
+        "input_first": _starts(checks.inputs),
+        "widest": max(1, *(port.size for port in checks.inputs), 1),
+        "not_a_number": comma_list(["NAN"] * max(1, *(port.size for port in checks.inputs), 1)),
+        "measured": f"static const int measured[] = {{{comma_list([*checks.measured, -1])}}};\n",
+    }
+    return law_template(law, "supervised_tables.c.in", values)
+
+
+def examine_inputs(law: CLaw) -> str:
+    """Return the C that looks whether inputs are plausible."""
+    values = {
+        "quarter": number(SHORTEST**2, law.real),
+        "four": number(LONGEST**2, law.real),
+        "abs": "fabs" if law.real == "double" else "fabsf",
+    }
+    return law_template(law, "supervised_inputs.c.in", values)
+
+
+def _source(plan: Plan) -> str:
+    law = plan.law
+    real = law.real
+    values: dict[str, str | int] = {
+        "tables": tables_of_inputs(plan, law),
+        "examine": examine_inputs(law),
         "nu": law.nu,
         "nz_array": max(1, law.nz),
         "keep_state": "  if (is_answer) memcpy(s->z, m->z_next, sizeof s->z);\n"
@@ -82,30 +115,15 @@ def _source(plan: Plan) -> str:
         "nz": law.nz,
         "n_in": len(plan.inputs),
         "n_out": len(plan.outputs),
-        "checked": len(checked),
+        "checked": len(plan.checked),
         "entries": plan.entries,
         "stale_after": plan.stale_after,
         "trip_after": plan.trip_after,
         "recover_after": plan.recover_after,
         "fade_ticks": plan.fade_ticks,
-        "checked_rows": ", ".join(
-            f"{{{row.place}, {row.first}, {row.port.size}, {int(row.is_measured)}}}"
-            for row in checked
-        )
-        or "{0, 0, 0, 0}",
-        **{name: _list(numbers, real) for name, numbers in limits.items()},
-        **_quaternions(plan),
-        "others": len(plan.others),
-        "other_rows": ", ".join([*(f"{{{i}, {int(j)}}}" for i, j in plan.others), "{-1, 0}"]),
-        "quarter": number(SHORTEST**2, real),
-        "four": number(LONGEST**2, real),
         "most": _list(plan.rate, real),
         "nu_array": max(1, law.nu),
-        "input_first": _starts(plan.inputs),
         "output_first": _starts(plan.outputs),
-        "widest": max(1, *(port.size for port in plan.inputs), 1),
-        "not_a_number": comma_list(["NAN"] * max(1, *(port.size for port in plan.inputs), 1)),
-        "measured": f"static const int measured[] = {{{comma_list([*plan.measured, -1])}}};\n",
         "state_members": "".join(f.c_text(real) for f in state_fields(plan)),
         "record_members": "".join(f.c_text(real) for f in record_fields(plan)[2:]),
         "inputs_array": max(1, sum(port.size for port in plan.inputs)),
@@ -144,8 +162,8 @@ def _place(plan: Plan, name: str) -> int:
     return [port.name for port in plan.outputs].index(name)
 
 
-def _quaternions(plan: Plan) -> dict[str, str | int]:
-    starts = [start for row in plan.checked for start in row.quaternions]
+def _quaternions(checks: InputChecks) -> dict[str, str | int]:
+    starts = [start for row in checks.checked for start in row.quaternions]
     return {"quaternion_count": len(starts), "quaternions": comma_list([*starts, -1])}
 
 

@@ -3,15 +3,18 @@
 import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen.callers.mujoco_plugin import MujocoEntry
-from mbcasadi.codegen.calls import input_columns, pointer
+from mbcasadi.codegen.calls import BYTES, input_columns, pointer
 from mbcasadi.codegen.manifest import Manifest, SignalEntry
+from mbcasadi.codegen.supervision.supervised import Supervised, next_sample
+from mbcasadi.codegen.supervision.supervision import TickEvent
+from mbcasadi.codegen.supervision.tick_log import entry_names, supervision_of
 from mbcasadi.errors import ExportError
 from mbcasadi.short_text import summarised
 
@@ -44,7 +47,7 @@ class TwoRatesManifest(TypedDict):
 
 
 @summarised
-@dataclass(frozen=True)
+@dataclass
 class TwoRatesController:
     """Plans and ticks as compiled C, on memory of their own; `TwoRatesProject.load` makes one.
 
@@ -54,11 +57,15 @@ class TwoRatesController:
         manifest: of the export.
         library: the compiled C.
         block: memory of the controller.
+        log_block: memory of the log of its ticks; None without one.
+        sample: number of the last measurement.
     """
 
     manifest: TwoRatesManifest
     library: ctypes.CDLL
     block: Array
+    log_block: Array | None = None
+    sample: int = 0
 
     def _summary(self) -> dict[str, object]:
         keys = ("period", "plan_period", "delay", "latest")
@@ -105,6 +112,7 @@ class TwoRatesController:
         v: ArrayLike,
         t: ArrayLike,
         others: Mapping[str, ArrayLike] | None = None,
+        sample: int | None = None,
     ) -> dict[str, Array]:
         """Run one tick, which follows the newest plan whose moment has come.
 
@@ -112,6 +120,7 @@ class TwoRatesController:
             q, v: (nq,), (nv,) measured at t.
             t: one number, s.
             others: further inputs by name; missing ones are null in C.
+            sample: number of the measurement, of a supervised law; by default the next one.
 
         Returns:
             outputs of the law by name, `age` of the plan, s, NaN where none acts, and `code`, what
@@ -119,10 +128,57 @@ class TwoRatesController:
 
         Raises:
             ShapeError, UnknownNameError: an input does not fit.
+            ProblemError: a sample that is no number of 32 bits.
         """
         given = {"q": q, "v": v, "t": np.atleast_1d(t)}
         sides = self.manifest["inputs"], self.manifest["outputs"]
-        return self._call("tick", *sides, given | dict(others or {}))
+        watched: list[Any] = []
+        if self.manifest["parts"]["law"]["supervision"] is not None:
+            self.sample = next_sample(self.sample, sample)
+            watched = [pointer(self.log_block), ctypes.c_uint32(self.sample)]
+        return self._call("tick", *sides, given | dict(others or {}), watched)
+
+    @property
+    def supervised(self) -> Supervised:
+        """The supervised law on its part of the memory: events, fault, start, reset, control, log.
+
+        Raises:
+            ExportError: an export without supervision, or memory that is not ready.
+        """
+        law = self.manifest["parts"]["law"]
+        size = supervision_of(law)["memory_bytes"]
+        function = getattr(self.library, f"{self.manifest['name']}_law")
+        function.restype = ctypes.c_void_p
+        place = function(pointer(self.block))
+        if place is None:
+            raise ExportError("the memory is not ready: reset() makes it so")
+        first = (place - self.block.ctypes.data) // BYTES
+        block = self.block[first : first + size // BYTES]
+        return Supervised(law, self.library, block, self.log_block, self.sample)
+
+    @property
+    def plan_events(self) -> TickEvent:
+        """What was wrong with the inputs of the last plan.
+
+        Raises:
+            ExportError: an export without supervision.
+        """
+        supervision_of(self.manifest["parts"]["law"])
+        function = getattr(self.library, f"{self.manifest['name']}_plan_events")
+        function.restype = ctypes.c_uint32
+        return TickEvent(int(function(pointer(self.block))))
+
+    @property
+    def plan_fault(self) -> str:
+        """The first input of the last plan that was not plausible, as "q[2] elbow", or "".
+
+        Raises:
+            ExportError: an export without supervision.
+        """
+        supervision_of(self.manifest["parts"]["law"])
+        function = getattr(self.library, f"{self.manifest['name']}_plan_fault")
+        place = int(function(pointer(self.block)))
+        return entry_names(self.manifest["plan_inputs"])[place] if place >= 0 else ""
 
     def _call(
         self,
@@ -130,9 +186,11 @@ class TwoRatesController:
         inputs: Sequence[SignalEntry],
         outputs: Sequence[SignalEntry],
         given: Mapping[str, ArrayLike],
+        watched: Sequence[Any] = (),
     ) -> dict[str, Array]:
         columns = input_columns(inputs, given, np.float64)
         results = {signal["name"]: np.zeros(signal["size"]) for signal in outputs}
-        pointers = [pointer(array) for array in (self.block, *columns, *results.values())]
-        code = getattr(self.library, f"{self.manifest['name']}_{function}")(*pointers)
+        pointers = [pointer(array) for array in (*columns, *results.values())]
+        call = getattr(self.library, f"{self.manifest['name']}_{function}")
+        code = call(pointer(self.block), *watched, *pointers)
         return {**results, "code": np.array(code, dtype=float)}

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import casadi as ca
@@ -15,12 +16,16 @@ from mbcasadi.codegen.export import start_of
 from mbcasadi.codegen.folder import MANIFEST, require_free, write_folder
 from mbcasadi.codegen.header import header_h
 from mbcasadi.codegen.manifest import manifest, manifest_text, signal_entry
+from mbcasadi.codegen.supervision.layout import supervision_entry
+from mbcasadi.codegen.supervision.supervised_c import supervision_files
+from mbcasadi.codegen.supervision.supervision import Supervision
 from mbcasadi.codegen.text import package_version
 from mbcasadi.codegen.two_rates.controller import TwoRatesManifest
 from mbcasadi.codegen.two_rates.interface import (
     OPTIONAL,
     Interface,
     TwoRates,
+    controller_of,
     interface_of,
     without,
 )
@@ -39,6 +44,7 @@ from mbcasadi.codegen.two_rates.source import (
     two_rates_hpp,
     two_rates_source,
 )
+from mbcasadi.codegen.two_rates.watch import watch_of
 
 OWN_FRAMES = 512
 """Bytes of the stack that the functions around the laws need, arrays apart."""
@@ -55,6 +61,7 @@ def export_two_rates(
     discard_changes: bool = False,
     example: Mapping[str, ArrayLike] | None = None,
     mujoco_plugin: bool = False,
+    supervision: Supervision | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> TwoRatesProject:
     """Write a plan and the law that follows it as one folder of C99 with two functions.
@@ -75,6 +82,9 @@ def export_two_rates(
             authors by default.
         mujoco_plugin: also write an engine plugin of MuJoCo, `<name>_mujoco.c`, which plans in the
             tick that begins a period, and its declaration in MJCF, `<name>_mujoco.xml`.
+        supervision: of the ticks, as in `export_c`: plausible inputs, a watchdog, a safe law,
+            limits of rate, a log; its `inputs` name those of the plan too, whose jump in one of its
+            periods is that in `every` ticks. `<name>_tick` has `log` and `sample` behind `memory`.
         progress: called with one line for each step.
 
     Returns:
@@ -82,14 +92,20 @@ def export_two_rates(
 
     Raises:
         ExportError: illegal name, parts that do not fit, no generated C, folder not writable, or
-            with files that would be lost; laws that a plugin cannot call.
-        UnknownNameError, ShapeError: the example, u0 or z0 do not fit.
-        ProblemError: a `latest` that is not positive, `every` or `delay` that are no counts.
+            with files that would be lost; laws that a plugin cannot call, or that cannot be
+            supervised.
+        UnknownNameError, ShapeError: the example, u0, z0 or the supervision do not fit.
+        ProblemError: a `latest` that is not positive, `every` or `delay` that are no counts, or
+            numbers of the supervision that are out of range.
     """
     report = progress or (lambda _: None)
     target = Path(folder).absolute()
     require_free(target, overwrite=overwrite, discard_changes=discard_changes)
     interface = interface_of(mpc, name, latest)
+    if supervision is not None:
+        law, whole = interface.law, controller_of(mpc.law).function
+        ports, every = interface.plan_inputs, interface.every
+        interface = replace(interface, watch=watch_of(supervision, law, whole, ports, every))
     count = sum(operations(f) for law in interface.parts.values() for f in law.generated)
     report(f"{interface.name}: generating C for {count} operations")
     given = _start(mpc, interface) | dict(example or {})
@@ -125,7 +141,9 @@ def _contents(
         texts |= two_rates_plugin(interface, example)
     for law in interface.parts.values():
         texts |= {f"{law.name}.h": header_h(law), f"{law.name}.c": controller_c(law)}
-    return {file: text.encode() for file, text in texts.items()}
+    contents = {file: text.encode() for file, text in texts.items()}
+    watch = interface.watch
+    return contents if watch is None else contents | supervision_files(watch.ticks, contents)
 
 
 def _manifest(
@@ -135,9 +153,13 @@ def _manifest(
         part: manifest(law, "wheel", {f: contents[f] for f in (f"{law.name}.c", f"{law.name}.h")})
         for part, law in interface.parts.items()
     }
+    watch, law = interface.watch, parts["law"]
+    stacks = {part: int(entry["stack_bytes"]) for part, entry in parts.items()}
+    if watch is not None:
+        law["supervision"] = entry = supervision_entry(watch.ticks, contents)
+        stacks["law"] = entry["stack_bytes"]
     slow, fast = interface.periods
     followed = sum(port.size for port in interface.follow.outputs)  # of a tick that interrupts
-    stacks = {part: int(entry["stack_bytes"]) for part, entry in parts.items()}
     return {
         "format": FORMAT,
         "name": interface.name,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mbcasadi.codegen.c_interface import DIGITS, STATES, CLaw, Port, find_port
 from mbcasadi.codegen.law_of_controller import law_from_controller, law_from_function
 from mbcasadi.codegen.names import require_export_name
+from mbcasadi.codegen.two_rates.watch import Watch
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ExportError
@@ -80,6 +81,7 @@ class Interface:
         u0, z0: as in `TwoRates`.
         every, delay: as there.
         latest: age at which a plan is left, s.
+        watch: the supervision; None where there is none.
     """
 
     name: str
@@ -94,6 +96,7 @@ class Interface:
     every: int
     delay: int
     latest: float
+    watch: Watch | None = None
 
     @property
     def parts(self) -> dict[str, CLaw]:
@@ -128,7 +131,8 @@ class Interface:
         """Hash of what callers rely on: names, sizes and units of the signals, periods."""
         sides = (self.plan_inputs, self.plan_outputs, self.tick_inputs, self.tick_outputs)
         signals = [[(p.name, p.size, p.components, p.units) for p in side] for side in sides]
-        text = json.dumps([self.name, self.periods, self.delay, signals], ensure_ascii=True)
+        key = [self.name, self.periods, self.delay, signals]
+        text = json.dumps(key + ["supervised"] * (self.watch is not None), ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
 
 
@@ -146,7 +150,7 @@ def interface_of(parts: TwoRates, name: str | None, latest: float | None) -> Int
         ShapeError: a wrong size of u0 or z0.
         ProblemError: a `latest` that is not positive, `every` or `delay` that are no counts.
     """
-    plan, law = _controller(parts.plan), _controller(parts.law)
+    plan, law = controller_of(parts.plan), controller_of(parts.law)
     symbol = require_export_name(plan.name.removesuffix("_plan") if name is None else name)
     require_whole(1, every=parts.every)
     require_whole(0, delay=parts.delay)
@@ -173,7 +177,10 @@ def interface_of(parts: TwoRates, name: str | None, latest: float | None) -> Int
     _joined(without((*of_plan, *of_tick), (*OPTIONAL, *STATES, PLAN, AGE)))
     return Interface(
         name=symbol,
-        **laws,
+        plan=laws["plan"],
+        law=laws["law"],
+        references=laws["references"],
+        follow=laws["follow"],
         plan_inputs=_joined(without(of_plan, (*STATES, PLAN, AGE, *learned))),
         tick_inputs=_joined(without(of_tick, (*STATES, PLAN, AGE))),
         u0=column("u0", parts.u0, _of(laws["plan"].outputs, PLAN).size),
@@ -189,7 +196,8 @@ def _returned(references: CLaw, law: CLaw) -> tuple[Port, ...]:
     return tuple(port for port in references.inputs if find_port(law.outputs, port.name))
 
 
-def _controller(law: Controller | HasController) -> Controller:
+def controller_of(law: Controller | HasController) -> Controller:
+    """Return the data of a law."""
     return law if isinstance(law, Controller) else law.controller
 
 

@@ -12,6 +12,7 @@ from mbcasadi.codegen.manifest import DEFAULT_FLAGS, LARGE_FLAGS, recommended_fl
 from mbcasadi.codegen.text import constant
 from mbcasadi.codegen.two_rates.interface import AGE, OPTIONAL, Interface
 from mbcasadi.codegen.two_rates.source import two_rates_doubles, two_rates_template
+from mbcasadi.codegen.two_rates.watch import watch_of_pages
 
 PLANS = 10
 """Periods of the plan that the example runs."""
@@ -43,6 +44,7 @@ def two_rates_main(interface: Interface, example: Mapping[str, ArrayLike]) -> st
         "plan_arguments": _given(interface.plan_inputs, named) + _given(interface.plan_outputs, ()),
         "tick_arguments": _given(interface.tick_inputs, named)
         + _given(interface.tick_outputs, SHOWN),
+        **watch_of_pages(interface.watch, interface.name),
     }
     return two_rates_template(interface, "main.c.in", values)
 
@@ -66,8 +68,9 @@ def two_rates_flags(interface: Interface) -> tuple[str, ...]:
 
 def two_rates_cmake(interface: Interface) -> str:
     """Return `CMakeLists.txt`: each law with an optimisation of its own."""
-    laws = interface.parts.values()
+    laws, watched = interface.parts.values(), _watched(interface)
     slow = [law.name for law in laws if recommended_flags(law) == LARGE_FLAGS]
+    names = [law.name for law in laws]
     own = [
         f"set_source_files_properties({name}.c PROPERTIES COMPILE_OPTIONS {LARGE_FLAGS[0]})\n"
         for name in slow
@@ -80,10 +83,15 @@ def two_rates_cmake(interface: Interface) -> str:
             "NAME": interface.name.upper(),
             "daqp": "".join(own),
             "optimisation": " ".join(DEFAULT_FLAGS),
-            "more_sources": "".join(f" {law.name}.c" for law in laws),
-            "more_headers": "".join(f" {law.name}.h" for law in laws),
+            "more_sources": "".join(f" {name}.c" for name in [*names, *watched]),
+            "more_headers": "".join(f" {name}.h" for name in [*names, *watched]),
         },
     )
+
+
+def _watched(interface: Interface) -> list[str]:
+    """Return the names of sources of a supervision."""
+    return [] if interface.watch is None else [f"{interface.law.name}_supervised"]
 
 
 PLUGIN = "an engine plugin of MuJoCo, and its declaration in MJCF"
@@ -101,8 +109,10 @@ def two_rates_readme(interface: Interface, *, mujoco_plugin: bool = False) -> st
         for side, ports in (("in", inputs), ("out", outputs))
         for port in ports
     ]
-    sources = [interface.name, *(law.name for law in interface.parts.values())]
-    values = _calls(interface) | {
+    laws = [law.name for law in interface.parts.values()]
+    sources = [interface.name, *laws, *_watched(interface)]
+    values = _calls(interface) | watch_of_pages(interface.watch, interface.name)
+    values |= {
         "optimisation": " ".join(two_rates_flags(interface)),
         "plugin": f"| `{interface.name}_mujoco.c`, `.xml` | {PLUGIN} |\n" if mujoco_plugin else "",
         "sources": " ".join(f"{name}.c" for name in sources),

@@ -21,7 +21,7 @@ from mbcasadi.codegen.callers.mujoco_plugin import (
     user_inputs,
 )
 from mbcasadi.codegen.emergency import keeps_last
-from mbcasadi.codegen.two_rates.interface import OPTIONAL, Interface
+from mbcasadi.codegen.two_rates.interface import OPTIONAL, TIME, Interface
 from mbcasadi.codegen.two_rates.source import state_doubles
 from mbcasadi.errors import ExportError
 
@@ -96,5 +96,7 @@ def _kept(interface: Interface, law: CLaw) -> Kept:
 
 
 def _call(interface: Interface, function: str, ports: list[Port], places: dict[str, str]) -> str:
-    arguments = ", ".join(["p->memory", *(places[port.name] for port in ports)])
+    watch = function == "tick" and interface.watch is not None
+    own = ["0", f"(uint32_t)({places[TIME]}[0] / {interface.name.upper()}_PERIOD + 0.5)"]
+    arguments = ", ".join(["p->memory", *own * watch, *(places[port.name] for port in ports)])
     return f"{interface.name}_{function}({arguments})"

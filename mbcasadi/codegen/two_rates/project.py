@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from mbcasadi.codegen.calls import BYTES, load_library
 from mbcasadi.codegen.compiler import BuildResult, find_compiler
 from mbcasadi.codegen.folder import BUILD_FOLDER, MANIFEST
 from mbcasadi.codegen.project_folder import require_unchanged
+from mbcasadi.codegen.supervision.replay_log import LogReplay, replay
+from mbcasadi.codegen.supervision.supervised import new_log
 from mbcasadi.codegen.two_rates.controller import TwoRatesController, TwoRatesManifest
 from mbcasadi.errors import ExportError
 from mbcasadi.platforms import (
@@ -54,6 +56,17 @@ class TwoRatesProject:
     def __repr__(self) -> str:
         return f"TwoRatesProject({self.name!r}, in {str(self.folder)!r})"
 
+    @property
+    def operations(self) -> int:
+        """Scalar operations of a plan and of a tick, without the QP solvers."""
+        parts = self.manifest["parts"].values()
+        return sum(sum(part["operations"].values()) for part in parts)
+
+    @property
+    def lines(self) -> int:
+        """Lines of generated C."""
+        return sum(Path(source).read_bytes().count(b"\n") for source in self._sources)
+
     @checked
     def build(self, cc: str | None = None, flags: Sequence[str] | None = None) -> BuildResult:
         """Compile the shared library that `load` opens, unless it is up to date.
@@ -70,17 +83,52 @@ class TwoRatesProject:
         return self._compile(command, library_name(f"{self.name}_{self._key(command)}"))
 
     @checked
-    def load(self, cc: str | None = None, flags: Sequence[str] | None = None) -> TwoRatesController:
+    def load(
+        self,
+        cc: str | None = None,
+        flags: Sequence[str] | None = None,
+        log_ticks: int = 0,
+    ) -> TwoRatesController:
         """Build, and return a controller in its initial state.
+
+        Args:
+            cc, flags: as in `build`.
+            log_ticks: how many ticks the log of a supervised law holds; 0: there is none.
 
         Raises:
             CompilerError: no compiler, or it failed.
+            ExportError: a log of an export without supervision.
+            ProblemError: a negative number of ticks, or more than the memory holds.
         """
         library = load_library(self.manifest, self.build(cc, flags).path)
         block = np.zeros(self.manifest["memory_bytes"] // BYTES)
-        controller = TwoRatesController(self.manifest, library, block)
+        log = new_log(self.manifest["parts"]["law"], library, log_ticks) if log_ticks else None
+        controller = TwoRatesController(self.manifest, library, block, log)
         controller.reset()
         return controller
+
+    @checked
+    def replay(
+        self,
+        log: str | Path,
+        *,
+        tolerance: float | None = None,
+        library: str | Path | None = None,
+    ) -> LogReplay:
+        """Compute the ticks of a log again, each from its own inputs and state.
+
+        Args:
+            log: file of a log's memory, see `Supervised.save_log`.
+            tolerance, library: as in `CProject.replay`.
+
+        Raises:
+            ExportError: the log is not of this export, which may have no supervision.
+            CompilerError: no compiler, or it failed.
+            ProblemError: a negative tolerance.
+        """
+        path = self.build().path if library is None else Path(library)
+        law = self.manifest["parts"]["law"]
+        return replay(law, path, Path(log), tolerance, self.progress)
 
     @checked
     def build_mujoco_plugin(
@@ -128,7 +176,10 @@ class TwoRatesProject:
 
     @property
     def _sources(self) -> list[str]:
-        names = [self.name, *(part["name"] for part in self.manifest["parts"].values())]
+        parts = self.manifest["parts"]
+        names = [self.name, *(part["name"] for part in parts.values())]
+        if parts["law"]["supervision"] is not None:
+            names.append(f"{parts['law']['name']}_supervised")
         return [str(self.folder / f"{name}.c") for name in names]
 
     def _command(self, cc: str | None, flags: Sequence[str] | None) -> tuple[str, ...]:
@@ -144,8 +195,7 @@ class TwoRatesProject:
         full = (*command, *platform_of().mathematics, *identity_flags(output))
         if path.exists():
             return BuildResult(path, full, 0.0)
-        lines = sum(Path(source).read_bytes().count(b"\n") for source in self._sources)
-        return compile_with_estimate(full, path, lines, self.name, self.progress)
+        return compile_with_estimate(full, path, self.lines, self.name, self.progress)
 
 
 @checked
@@ -166,11 +216,7 @@ def open_two_rates(
         ExportError: there is no manifest of two rates in it, or a file was changed or removed.
     """
     path = Path(folder).absolute()
-    try:
-        content = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        content = None
-    found = content if isinstance(content, dict) else {}
+    found = _content(path)
     missing = sorted(TwoRatesManifest.__required_keys__ - set(found))
     if missing or found["format"] != FORMAT:
         raise ExportError(
@@ -181,3 +227,17 @@ def open_two_rates(
     if verify:
         require_unchanged(path, manifest)
     return TwoRatesProject(path, manifest["name"], manifest, progress)
+
+
+def is_two_rates(folder: Path) -> bool:
+    """Return whether a folder is an export of two rates."""
+    return _content(folder).get("format") == FORMAT
+
+
+def _content(folder: Path) -> dict[str, Any]:
+    """Return what the manifest of a folder holds; nothing where there is none."""
+    try:
+        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}

@@ -28,6 +28,7 @@ from mbcasadi.codegen.two_rates.interface import (
     Interface,
     without,
 )
+from mbcasadi.codegen.two_rates.watch import watch_of_class, watch_of_header, watch_of_source
 from mbcasadi.description.status import Flag, Status
 
 FOLDER = "two_rates/"
@@ -69,7 +70,8 @@ def two_rates_template(interface: Interface, file: str, values: dict[str, str | 
 def two_rates_doubles(interface: Interface) -> int:
     """Return the size of the caller's memory in doubles."""
     work = interface.z0.size + _size(_asked(interface)) + 2
-    laws = sum(memory_doubles(law) for law in interface.parts.values())
+    watched = () if interface.watch is None else (interface.law,)  # it is in the state
+    laws = sum(memory_doubles(law) for law in interface.parts.values() if law not in watched)
     return state_doubles(interface) + work + laws + ALIGNMENT
 
 
@@ -77,6 +79,7 @@ def state_doubles(interface: Interface) -> int:
     """Return how many doubles of the memory hold what one call hands to the next."""
     waiting, plan = _waiting(interface), interface.u0.size
     states = max(1, interface.plan.nz) + max(1, interface.law.nz) + interface.z0.size + 1
+    states += 0 if interface.watch is None else interface.watch.state_doubles
     slots = (waiting + SLOTS_OF_OTHERS + interface.delay + 1) * (plan + 1)
     states += RETURNED_SLOTS * (_size(interface.returned) + 1)
     return states + _size(_followed(interface)) + 1 + slots + (waiting + INTEGERS) // 2 + ALIGNMENT
@@ -119,6 +122,7 @@ def two_rates_header(interface: Interface) -> str:
             "plan_statuses": _statuses(interface.plan),
             "tick_statuses": _statuses(interface.law),
             "interrupting": int(Flag.INTERRUPTING),
+            **watch_of_header(interface.watch, interface.law, interface.name),
         },
     )
 
@@ -128,6 +132,7 @@ def two_rates_hpp(interface: Interface) -> str:
     plan = (interface.plan_inputs, interface.plan_outputs)
     tick = (interface.tick_inputs, interface.tick_outputs)
     values: dict[str, str | int] = {"namespace": cpp_name(interface.name)}
+    values |= watch_of_class(interface.watch, interface.name)
     for function, (inputs, outputs) in (("plan", plan), ("tick", tick)):
         texts = [f"const double *{port.identifier}" for port in inputs]
         texts += [f"double *{port.identifier} = nullptr" for port in outputs]
@@ -169,7 +174,7 @@ def two_rates_source(interface: Interface) -> str:
         "recent": interface.delay + 1,
         "soon": number(interface.periods[1] / 4),
         "nz_plan": max(1, plan.nz),
-        "nz_law": max(1, law.nz),
+        "nz_law": max(1, law.nz if interface.watch is None else 0),
         "u_safe": constant("const double", f"{interface.name}_u_safe", _u_safe(interface)) + "\n",
         "first_plan": comma_list(map(number, interface.u0.tolist())),
         "first_z": comma_list(map(number, interface.z0.tolist())),
@@ -202,6 +207,7 @@ def two_rates_source(interface: Interface) -> str:
         "mark": mark,
         "bad_input": int(Status.BAD_INPUT),
         "failed": int(Status.FAILED),
+        **watch_of_source(interface.watch, law, interface.name),
     }
     return two_rates_template(interface, "source.c.in", values)
 
@@ -225,15 +231,19 @@ def _u_safe(interface: Interface) -> list[float]:
 
 def _initialise(interface: Interface) -> str:
     bad = f"{interface.name.upper()}_BAD_MEMORY"
+    supervised = "" if interface.watch is None else "_supervised"
     lines = [
-        f"  if ({law.name}_init(m->{part}, sizeof m->{part})) return {bad};\n"
+        f"  if ({law.name}{supervised * (part == 'law')}_init(m->{part}, sizeof m->{part})) "
+        f"return {bad};\n"
         for part, law in interface.parts.items()
     ]
     lines += [
         f"  memcpy(m->z_{part}, {law.name}_z0, sizeof m->z_{part});\n"
         for part, law in (("plan", interface.plan), ("law", interface.law))
-        if law.has_state
+        if law.has_state and not (supervised and part == "law")
     ]
+    if supervised:
+        lines.append("  m->watched.fault = -1;\n")
     return "".join(lines)
 
 
@@ -250,8 +260,19 @@ def _placed(places: dict[str, str]) -> Callable[[Port], str]:
     return lambda port: places.get(port.name, port.identifier)
 
 
+def _plan_inputs(interface: Interface) -> dict[str, str]:
+    """Return the C of the pointers to inputs of a plan that were examined."""
+    if interface.watch is None:
+        return {}
+    return {port.name: f"in[{i}]" for i, port in enumerate(interface.plan_inputs)}
+
+
 def _references_step(interface: Interface) -> str:
-    places = _places(_asked(interface), "m->asked") | {"z": "m->z", "z_next": "m->z_next"}
+    places = (
+        _plan_inputs(interface)
+        | _places(_asked(interface), "m->asked")
+        | {"z": "m->z", "z_next": "m->z_next"}
+    )
     places |= {PLAN: "m->recent[now].plan", AGE: "&age_now"}
     places |= _places(interface.returned, "m->returned[m->read]")
     return tick_call(interface.references, "m->references", _placed(places))
@@ -259,7 +280,8 @@ def _references_step(interface: Interface) -> str:
 
 def _plan_step(interface: Interface) -> str:
     asked = _places(_asked(interface), "m->asked")
-    places = {name.removeprefix(FIRST): place for name, place in asked.items()}
+    places = _plan_inputs(interface)
+    places |= {name.removeprefix(FIRST): place for name, place in asked.items()}
     places |= {"z": "m->z_plan", "z_next": "m->z_plan", PLAN: "slot->plan"}
     return tick_call(interface.plan, "m->plan", _placed(places))
 
@@ -276,7 +298,12 @@ def _law_step(
     """Return the C of a tick of the law; what is returned to plans goes there, or to the caller."""
     places = _places(_followed(interface), followed) | dict(zip(STATES, states, strict=True))
     places |= _places(interface.returned, returned) if returned else {}
-    return tick_call(interface.law, memory, _placed(places))
+    watch, placed = interface.watch, _placed(places)
+    if watch is None:
+        return tick_call(interface.law, memory, placed)
+    log = "log" if returned else "0"
+    own = [placed(port) for port in (*watch.ticks.inputs, *watch.ticks.outputs)]
+    return f"{interface.law.name}_supervised_step({', '.join([memory, log, 'sample', *own])})"
 
 
 def _hand_back(interface: Interface) -> str:

@@ -1,6 +1,6 @@
 """From a plan to the references of inverse dynamics at a moment within it.
 
-    (plan, age, t) → (ref, [mask]),   plan = (x_0 … x_{N-1}, u_0 … u_{N-1}, d, [lengths])
+    (plan, age, t) → (ref, [mask]),   plan = (x_0 … x_{N-1}, u_0 … u_{N-1}, [lengths], d)
 
 The motion under u_k is that of the plan's own step: acceleration a_k and contact forces are
 constant over an interval, `v = v_k + τ a_k`, `q = q_k ⊕ τ (v_k + h a_k)`. Behind its last interval
@@ -24,7 +24,7 @@ from mbcasadi.description import Contact
 from mbcasadi.dynamics import forward_dynamics, inverse_dynamics
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.integrators.semi_implicit import SemiImplicitStep, motion_fun, moved_fun
-from mbcasadi.mpc.legged.gait import Gait
+from mbcasadi.mpc.legged.gait import Gait, Walk
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
 from mbcasadi.system import System
@@ -50,6 +50,7 @@ class Following:
         gait: which of them are on; None for all.
         step: of the problem.
         delay: intervals from a measurement to the first sample of a plan.
+        stands: whether plans end with beginning and end of the walk.
     """
 
     law: InverseDynamicsQP
@@ -59,12 +60,18 @@ class Following:
     gait: Gait | None
     step: SemiImplicitStep
     delay: int
+    stands: bool = False
 
     @property
     def size(self) -> int:
         """Size of a plan."""
+        return self._motion_size + self.system.nv + 2 * self.stands
+
+    @property
+    def _motion_size(self) -> int:
+        """Size of states, controls and lengths."""
         ocp, given = self.ocp, self.ocp.lengths is not None
-        return (ocp.nx + ocp.nu + given) * ocp.horizon + self.system.nv
+        return (ocp.nx + ocp.nu + given) * ocp.horizon
 
     def function(self, name: str) -> ca.Function:
         """Return (plan, age, t) → (ref, [mask])."""
@@ -72,7 +79,7 @@ class Following:
         N, h = self.ocp.horizon, self.ocp.period
         k = self._number(plan, age, ROUNDING)
         begins, length = self._place(plan, k)
-        end = N * h if self.ocp.lengths is None else ca.sum1(plan[-N:])
+        end = N * h if self.ocp.lengths is None else ca.sum1(self._lengths(plan))
         ends = age > end
         tau = ca.if_else(ends, 0, ca.fmax(age - begins, 0))
         q, v, a, lam, on = self._interval(plan, k, t - age)
@@ -116,14 +123,18 @@ class Following:
         N, h = self.ocp.horizon, self.ocp.period
         if self.ocp.lengths is None:
             return ca.fmax(ca.fmin(ca.floor(age / h + rounding), N - 1), 0)
-        return ca.densify(ca.sum1(age + rounding * h >= ca.cumsum(plan[-N:-1])))
+        return ca.densify(ca.sum1(age + rounding * h >= ca.cumsum(self._lengths(plan)[:-1])))
+
+    def _lengths(self, plan: ca.MX) -> ca.MX:
+        """Return the lengths (N,) of the intervals of a plan that has them."""
+        return plan[self._motion_size - self.ocp.horizon : self._motion_size]
 
     def _place(self, plan: ca.MX, k: ca.MX) -> tuple[ca.MX, ca.MX | float]:
         """Return when interval k of a plan begins, s after its first sample, and its length."""
-        N, h = self.ocp.horizon, self.ocp.period
+        h = self.ocp.period
         if self.ocp.lengths is None:
             return k * h, h
-        lengths = plan[-N:]
+        lengths = self._lengths(plan)
         return ca.vertcat(0, ca.cumsum(lengths))[k], lengths[k]
 
     def _interval(self, plan: ca.MX, k: ca.MX, start: ca.MX) -> tuple[ca.MX, ...]:
@@ -141,15 +152,23 @@ class Following:
         begins, length = self._place(plan, k)
         time = start + begins + 0.5 * length
         count = len(self.contacts)
-        on = ca.MX.ones(count) if self.gait is None else ca.MX(self.gait.on_ground(time))
+        on = ca.MX.ones(count) if self.gait is None else ca.MX(self._walk(plan).on_ground(time))
         h = None if ocp.lengths is not None else ocp.period
         stepped = self.step.system(self.system, h)
         motion = motion_fun(stepped, self.step.treatment(h), disturbed=True)
         known = {"q": x[:nq], "v": x[nq : nq + nv], "u": u[: self.system.nu], "t": time}
-        known["d"], known["step"] = plan[end : end + nv], ca.MX(length)
+        known["d"] = plan[self._motion_size : self._motion_size + nv]
+        known["step"] = ca.MX(length)
         known["mask"] = mask_of_contacts(self.system, self.contacts, on)
         found = motion(**{key: known[key] for key in motion.name_in()})
         return known["q"], known["v"], found["a"], found["lam"], on
+
+    def _walk(self, plan: ca.MX) -> Walk:
+        """Return the walk of a plan."""
+        assert self.gait is not None
+        if self.stands:
+            return Walk(self.gait, plan[-2], plan[-1])
+        return Walk(self.gait, self.gait.start, None)
 
     def _references(self) -> ca.Function:
         """Return (q, v, a, tau, lam, ends, [h]) → (ref), of states when an interval begins."""

@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.mpc.legged.gait import Gait
+from mbcasadi.mpc.legged.gait import Walk
 
 SHORTEST = 0.25
 """Least length of an interval over its nominal one."""
@@ -22,36 +22,38 @@ AT_ONCE = 1e-9
 """s up to which two moments are one."""
 
 
-def switches_ahead(gait: Gait, t: ca.SX, horizon: float) -> list[ca.SX]:
+def switches_ahead(walk: Walk, t: ca.SX, horizon: float) -> list[ca.SX]:
     """Return the times from t to each touch-down and lift-off within a horizon, s, in no order.
 
-    Those that do not come are `NEVER`.
+    Those of swings that do not take place are `NEVER`.
     """
-    ahead = [ca.if_else(gait.start > t, gait.start - t, NEVER)]
+    gait, ahead = walk.gait, list[ca.SX]()
     if gait.duty >= 1:
         return ahead
     strides = range(int(np.ceil(horizon / gait.period)) + 1)
     for offset in gait.offsets:
-        for phase in (0.0, gait.duty):
-            passed = (t - gait.start) / gait.period + offset - phase
+        for phase, since_lift in ((gait.duty, 0.0), (0.0, gait.flight)):
+            passed = (t - walk.begin) / gait.period + offset - phase
             first = gait.period * (ca.ceil(passed) - passed)
-            ahead += [
-                ca.if_else(t + first + m * gait.period > gait.start, first + m * gait.period, NEVER)
-                for m in strides
-            ]
+            for m in strides:
+                lift = t + first + m * gait.period - since_lift
+                takes_place = lift >= walk.begin - AT_ONCE
+                if walk.end is not None:
+                    takes_place = ca.logic_and(takes_place, lift < walk.end - AT_ONCE)
+                ahead.append(ca.if_else(takes_place, first + m * gait.period, NEVER))
     return ahead
 
 
-def gait_samples(gait: Gait, t: ca.SX, lengths: NDArray[np.float64]) -> list[ca.SX | float]:
+def gait_samples(walk: Walk, t: ca.SX, lengths: NDArray[np.float64]) -> list[ca.SX | float]:
     """Return the times of the samples from the first one on, s.
 
     Args:
-        gait: of the feet.
+        walk: of the feet.
         t: time of the first sample, s.
         lengths: (N,) nominal lengths of the intervals, s.
     """
     nominal = np.concatenate([[0.0], np.cumsum(lengths)])
-    switches = switches_ahead(gait, t, float(nominal[-1]))
+    switches = switches_ahead(walk, t, float(nominal[-1]))
     samples: list[ca.SX | float] = [0.0]
     for k, h in enumerate(lengths):
         begin = samples[-1] + SHORTEST * h

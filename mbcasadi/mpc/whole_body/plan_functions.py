@@ -6,20 +6,22 @@ import casadi as ca
 
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.description import Signal
+from mbcasadi.mpc.legged.ground_axes import common_normal
 from mbcasadi.mpc.ocp.problem import STEP
 from mbcasadi.mpc.ocp.stage import DISTURBANCE
 from mbcasadi.mpc.rti.controller import STAGEWISE, plan_at_samples
 from mbcasadi.mpc.rti.iteration import RealTimeIteration
 from mbcasadi.mpc.whole_body.following import Following
 from mbcasadi.mpc.whole_body.horizon_references import HorizonReferences
+from mbcasadi.mpc.whole_body.standing import WALK
+from mbcasadi.mpc.whole_body.static_references import static_references, with_static_references
 from mbcasadi.qp.solver import controller_fun
-from mbcasadi.system.coordinates import rates
 
 
 def with_plan(iteration: RealTimeIteration) -> RealTimeIteration:
     """Return the real-time iteration with a further output: its plan, and the disturbance in it.
 
-    Where the lengths of its intervals are given, they are behind it.
+    Where the lengths of its intervals are given, they are behind its controls.
     """
     controller = iteration.controller
     stages, prediction = controller.stages, controller.prediction
@@ -33,17 +35,17 @@ def with_plan(iteration: RealTimeIteration) -> RealTimeIteration:
     of_plan = {key: (inputs | outputs)[key] for key in samples.name_in()}
     X, U, *lengths = samples.call([of_plan[key] for key in samples.name_in()])
     named = {key: outputs[key] for key in finish.name_out()}
-    force = inputs["ref"][slot_slices(iteration.ocp.slots)[DISTURBANCE]]
-    named["plan"] = ca.vertcat(ca.vec(X[:, :-1]), ca.vec(U), force, *lengths)
+    slots = [slot for slot in iteration.ocp.slots if slot.name in (DISTURBANCE, WALK)]
+    further = [inputs["ref"][slot_slices(iteration.ocp.slots)[slot.name]] for slot in slots]
+    named["plan"] = ca.vertcat(ca.vec(X[:, :-1]), ca.vec(U), *lengths, *further)
     ended = ca.Function("finish", [*inputs.values()], [*named.values()], [*inputs], [*named])
     stages = replace(stages, finish=ended)
-    N, system = iteration.ocp.horizon, iteration.ocp.system
-    assert system is not None
+    N = iteration.ocp.horizon
     states, u = iteration.ocp.names("x"), iteration.ocp.names("u")
     names = [f"{x}[{k}]" for k in range(N) for x in states]
     names += [f"{each}[{k}]" for k in range(N) for each in u]
-    names += [f"disturbance.{rate}" for rate in rates(system).components]
     names += [f"{STEP}[{k}]" for k in range(N)] if given else []
+    names += [f"{slot.name}.{each}" for slot in slots for each in slot.components]
     signal = Signal("plan", tuple(names), ("",) * len(names))
     return replace(
         iteration,
@@ -70,11 +72,13 @@ def references_fun(name: str, refs: HorizonReferences, following: Following) -> 
     first = following.predicted(plan, q, v, age, t)
     named = {key: inputs[key] for key in ("q", "v", "command", *([DISTURBANCE] * learns))}
     named |= {"plan": plan, "age": age, "t": t, "z": inputs["z"]}
-    outputs = asked(**known)
+    outputs, normal = asked(**known), common_normal(refs.contacts)
+    static = static_references(refs.system, refs.q0, normal, refs.ocp.period)
+    ref = with_static_references(refs.ocp, static, outputs["ref"])
     return ca.Function(
         name,
         [*named.values()],
-        [*first, outputs["ref"], outputs["z_next"]],
+        [*first, ref, outputs["z_next"]],
         [*named],
         ["first_q", "first_v", "ref", "z_next"],
     )

@@ -45,7 +45,9 @@ from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
 from mbcasadi.mpc.whole_body.default_cost import default_cost, standing_height
 from mbcasadi.mpc.whole_body.following import Following
 from mbcasadi.mpc.whole_body.horizon_references import HorizonReferences
+from mbcasadi.mpc.whole_body.options import DEFAULT_OPTIONS, WholeBodyOptions
 from mbcasadi.mpc.whole_body.plan_functions import planner_fun, references_fun, with_plan
+from mbcasadi.mpc.whole_body.standing import WalkTimes
 from mbcasadi.shapes import column, require_identifier, require_positive, require_whole
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
@@ -137,7 +139,7 @@ def whole_body_mpc(
     law: InverseDynamicsQP | None = None,
     delay: int = 1,
     uneven: bool = False,
-    growth: float | None = None,
+    options: WholeBodyOptions = DEFAULT_OPTIONS,
     name: str = "whole_body",
 ) -> WholeBodyMPC:
     """Return MPC of a robot with a free base, and the inverse dynamics that follows its plan.
@@ -145,7 +147,7 @@ def whole_body_mpc(
     Args:
         system: with one free joint.
         horizon: number of intervals N.
-        period: length of one, s, of the first with `growth`, and the time between two plans.
+        period: length of one, s, of the first where they grow, and the time between two plans.
         parts: contacts, which are the feet, and parts of an optimal control problem. Without a cost
             among them, those of `default_cost`. Cones are planned with 0.8 of the friction, soft at
             a price (`CONE_PENALTY`).
@@ -159,9 +161,7 @@ def whole_body_mpc(
         uneven: the command has, behind speeds and turn, the height of the ground on which each foot
             lands next, over the plane on which it stands at q0, m: (3 + nc,). Otherwise the ground
             is where feet stand, or stood last.
-        growth: each interval is longer than the one before by this factor, at least 1. Lengths are
-            then data, and samples lie on the switches of the gait, whose times need be no multiples
-            of the period; see `gait_samples`. By default all intervals are `period`.
+        options: see `WholeBodyOptions`.
         name: a C identifier.
 
     Raises:
@@ -179,18 +179,23 @@ def whole_body_mpc(
     height = standing_height(system, contacts, pose)
     limits = next((part for part in own if isinstance(part, JointLimits)), None)
     time = float(np.sqrt(height / np.linalg.norm(gravity_of(system))))
-    inner = _default_law(system, contacts, period / TICKS, time, limits) if law is None else law
+    inner = law
+    if inner is None:
+        inner = _default_law(system, contacts, period / TICKS, time, limits, options.tunable)
     every = ticks_of(period, inner.period)
     _require_contacts(contacts, gait, inner)
     planned = [replace(c, friction=PLANNED_FRICTION * c.friction) for c in contacts]
     touching = with_contacts(system, planned, pose).with_mask()
+    standing = None if gait is None else options.standing
+    own += [] if standing is None else [WalkTimes()]
     step = SemiImplicitStep(decay=_decay(touching, planned))
     ocp = optimal_control_problem(
         touching,
         horizon,
-        period if growth is None else _growing(require_horizon(horizon), period, growth),
+        _lengths(require_horizon(horizon), period, options.growth),
         [*_costs(system, contacts, pose, own), *_rows(system, planned, own, height, period)],
         step=step,
+        tunable=options.tunable,
         name=name,
     )
     X, U = _at_rest(ocp, pose, np.asarray(equilibrium(system, pose, contacts=contacts).u))
@@ -199,10 +204,20 @@ def whole_body_mpc(
     stand = Gait(1.0, 1.0, (0.0,) * len(contacts)) if gait is None else gait
     swing = _default_stepping(height, time) if stepping is None else stepping
     refs = HorizonReferences(
-        ocp, touching, contacts, stand, swing, pose, int(delay), EXCESS_DECAY * time, uneven
+        ocp,
+        touching,
+        contacts,
+        stand,
+        swing,
+        pose,
+        int(delay),
+        EXCESS_DECAY * time,
+        uneven,
+        standing,
     )
     lengths = np.zeros(0) if ocp.lengths is None else ocp.lengths
-    following = Following(inner, ocp, touching, contacts, gait, step, int(delay))
+    stands = standing is not None
+    following = Following(inner, ocp, touching, contacts, gait, step, int(delay), stands)
     references = references_fun(f"{name}_references", refs, following)
     follow = following.function(f"{name}_follow")
     return WholeBodyMPC(
@@ -211,21 +226,17 @@ def whole_body_mpc(
         references=references,
         follow=follow,
         planner=planner_fun(f"{name}_planner", references, follow, (period, inner.period)),
-        u0=np.concatenate([X[:-1].ravel(), U.ravel(), np.zeros(system.nv), lengths]),
+        u0=np.concatenate([X[:-1].ravel(), U.ravel(), lengths, np.zeros(system.nv + 2 * stands)]),
         z0=refs.z0,
         every=every,
         delay=int(delay),
     )
 
 
-def _growing(horizon: int, period: float, growth: float) -> list[float]:
-    """Return lengths of intervals that grow.
-
-    Raises:
-        ProblemError: lengths that shrink.
-    """
-    if not 1 <= growth < np.inf:
-        raise ProblemError(f"growth = {growth}; expected a factor of at least 1")
+def _lengths(horizon: int, period: float, growth: float | None) -> float | list[float]:
+    """Return the period, or lengths of intervals that grow from it."""
+    if growth is None:
+        return period
     lengths: list[float] = (period * growth ** np.arange(horizon)).tolist()
     return lengths
 
@@ -249,6 +260,7 @@ def _default_law(
     period: float,
     time: float,
     limits: JointLimits | None,
+    tunable: Sequence[str],
 ) -> InverseDynamicsQP:
     """Return inverse dynamics that follows joints, base and forces.
 
@@ -258,6 +270,7 @@ def _default_law(
         period: of a tick, s.
         time: √(height / g), s.
         limits: of its joints.
+        tunable: what may change at run time.
     """
     base = trunk_joint(system)
     assert system.tree is not None
@@ -273,6 +286,7 @@ def _default_law(
         joint_limits=limits,
         contact_damping=20.0,
         observer=DisturbanceObserver(LEARNING / time),
+        tunable=tunable,
         period=period,
     )
 

@@ -18,7 +18,8 @@ from mbcasadi.validation.metrics.criteria import (
 )
 from mbcasadi.validation.metrics.margins import Margin, margins
 from mbcasadi.validation.metrics.metric import METRICS, Metric, base_name
-from mbcasadi.validation.metrics.predictions import Predictions, PredictionStatistics
+from mbcasadi.validation.metrics.outer_plans import OuterPlans, outer_plans
+from mbcasadi.validation.metrics.predictions import PlanCurves, Predictions, PredictionStatistics
 from mbcasadi.validation.metrics.recorded_signals import require_reportable
 from mbcasadi.validation.metrics.run_statistics import run_statistics
 from mbcasadi.validation.metrics.softness import Softness, softness_sweep, solref_sweep
@@ -45,6 +46,8 @@ __all__ = [
     "Margin",
     "Metric",
     "OuterLawRun",
+    "OuterPlans",
+    "PlanCurves",
     "PredictionStatistics",
     "Predictions",
     "Softness",
@@ -57,6 +60,7 @@ __all__ = [
     "judge",
     "margins",
     "outer_law_run",
+    "outer_plans",
     "passed",
     "plant_margin",
     "predicted_margin",

@@ -5,6 +5,7 @@ from mbcasadi.validation.report.frames import (
     RenderedFrames,
     observer_of,
     render_frames,
+    render_plans,
     write_video,
 )
 from mbcasadi.validation.report.pages import plain_data
@@ -27,6 +28,7 @@ __all__ = [
     "observer_of",
     "plain_data",
     "render_frames",
+    "render_plans",
     "run_notes",
     "run_settings",
     "summary_rows",

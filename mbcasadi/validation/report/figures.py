@@ -161,17 +161,15 @@ def _content(run: Run) -> Iterator[tuple[str, str, Draw]]:
 
 
 def _plan_content(run: Run) -> Iterator[tuple[str, str, Draw]]:
-    """Yield the plots of the controller's plans."""
+    """Yield the plots of the plans of the controller, and of the law above it."""
+    for plans in prediction_plots.drawn_plans(run):
+        for unit in prediction_plots.planned_units(plans):
+            suffix = f" ({unit})" if unit else ""
+            caption = "What happened solid; some of the plans dashed, from the dot on."
+            draw = partial(prediction_plots.states, plans=plans, unit=unit)
+            yield f"Plans and motion{suffix}", caption, draw
     if run.predictions is None:
         return
-    for unit in prediction_plots.planned_units(run):
-        suffix = f" ({unit})" if unit else ""
-        caption = "What happened solid; some of the plans dashed, from the dot on."
-        yield (
-            f"Plans and motion{suffix}",
-            caption,
-            partial(prediction_plots.states, run=run, unit=unit),
-        )
     caption = "What acted solid; some of the plans dashed, limits dotted."
     yield "Planned controls", caption, partial(prediction_plots.controls, run=run)
 

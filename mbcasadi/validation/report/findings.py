@@ -77,9 +77,13 @@ def unreported_notes(law: Runnable) -> list[str]:
 def run_notes(
     controller: Controller, recording: Recording, scenario: Scenario, plant: Plant
 ) -> list[str]:
-    """Return notes on the reference, on what is not judged, and on delay and servos."""
+    """Return notes on the reference, on what is not judged, and on delay and servos.
+
+    The reference of an outer law jumps with each plan, so that its differences are no rates.
+    """
+    wrong = [] if scenario.options.outer else wrong_rates(controller, recording)
     return [
-        *(f"{each}." for each in map(str, wrong_rates(controller, recording))),
+        *(f"{each}." for each in wrong),
         *_secondary_notes(controller),
         *_delay_notes(controller, scenario, plant),
         *servo_notes(controller, plant, scenario.delay),

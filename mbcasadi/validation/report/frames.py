@@ -14,11 +14,15 @@ from mbcasadi.errors import MissingExtraError, RenderingError
 from mbcasadi.plant import Observer, Plant, draw_frames, save_video
 from mbcasadi.plant.viewer import live_viewer
 from mbcasadi.validation.closed_loop import Recording
+from mbcasadi.validation.metrics import OuterPlans
 from mbcasadi.validation.report.pages import optional
 from mbcasadi.validation.report.report import ReportOptions
 
 FRAMES = 6  # of one run
+PLAN_FRAMES = 3  # with plans
 WIDTH, HEIGHT = 400, 300  # pixels: twice the size on the page
+BASE_COLOR, END_COLOR = (0.12, 0.39, 0.72), (0.90, 0.45, 0.05)  # of planned places
+Array = NDArray[np.float64]
 
 
 class RenderedFrames(NamedTuple):
@@ -41,6 +45,53 @@ def render_frames(plant: Plant, recording: Recording) -> RenderedFrames:
     except MissingExtraError as error:
         return RenderedFrames(notes=(f"No pictures: {error}",))
     return RenderedFrames(images, tuple(float(t) for t in recording.t[ticks]))
+
+
+def render_plans(plant: Plant, recording: Recording, plans: OuterPlans | None) -> RenderedFrames:
+    """Render the robot at some moments with the planned places of its base and its contacts.
+
+    There is no note where no renderer is present: `render_frames` has it.
+    """
+    if plans is None:
+        return RenderedFrames()
+    chosen = np.unique(np.linspace(0, len(plans.ticks) - 1, PLAN_FRAMES).astype(int))
+    marks = np.array([_planned_places(plant.model, plans.q[k]) for k in chosen])
+    ticks = plans.ticks[chosen]
+    mocap = None if recording.mocap_or_none is None else recording.mocap[ticks]
+    frames = draw_frames(
+        plant.model, recording.q[ticks], width=WIDTH, height=HEIGHT, mocap=mocap, marks=marks
+    )
+    if frames.images is None:
+        return RenderedFrames()
+    try:
+        images = tuple(_png(image) for image in frames.images)
+    except MissingExtraError:
+        return RenderedFrames()
+    return RenderedFrames(images, tuple(float(t) for t in recording.t[ticks]))
+
+
+def _planned_places(model: mujoco.MjModel, q: Array) -> Array:
+    """Return marks (k, 6) of free bodies and of bodies without children over a plan (N + 1, nq)."""
+    free = mujoco.mjtJoint.mjJNT_FREE
+    bases = [int(model.jnt_bodyid[j]) for j in range(model.njnt) if model.jnt_type[j] == free]
+    parents = set(model.body_parentid.tolist())
+    ends = [b for b in range(1, model.nbody) if b not in parents and model.body_weldid[b]]
+    data, marks = mujoco.MjData(model), []
+    for pose in q:
+        data.qpos[:] = pose
+        mujoco.mj_kinematics(model, data)
+        marks += [[*data.xpos[body], *BASE_COLOR] for body in bases]
+        marks += [[*_lowest(model, data, body), *END_COLOR] for body in ends]
+    return np.array(marks).reshape(-1, 6)
+
+
+def _lowest(model: mujoco.MjModel, data: mujoco.MjData, body: int) -> Array:
+    """Return the centre of the lowest geom of a body; that of the body where it has none."""
+    first, count = int(model.body_geomadr[body]), int(model.body_geomnum[body])
+    if not count:
+        return np.array(data.xpos[body])
+    places = data.geom_xpos[first : first + count]
+    return np.array(places[np.argmin(places[:, 2])])
 
 
 def write_video(plant: Plant, recording: Recording, path: str | Path) -> tuple[str, ...]:

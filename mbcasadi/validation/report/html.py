@@ -20,6 +20,7 @@ class _Section(NamedTuple):
     anchor: str
     figures: list[Figure]
     frames: list[tuple[str, str]]
+    plan_frames: list[tuple[str, str]]
 
 
 def page(runs: Sequence[Run], title: str, versions: Mapping[str, str]) -> str:
@@ -57,11 +58,16 @@ def page(runs: Sequence[Run], title: str, versions: Mapping[str, str]) -> str:
 
 
 def _section(run: Run, index: int) -> _Section:
-    frames = [
-        (base64.b64encode(png).decode("ascii"), f"{t:.2f} s")
-        for png, t in zip(run.frames, run.frame_times, strict=True)
-    ]
-    return _Section(run, f"run-{index + 1}", figures(run, f"run-{index + 1}"), frames)
+    key = f"run-{index + 1}"
+    frames = _images(run.frames, run.frame_times)
+    planned = _images(run.plan_frames, run.plan_times)
+    return _Section(run, key, figures(run, key), frames, planned)
+
+
+def _images(frames: Sequence[bytes], times: Sequence[float]) -> list[tuple[str, str]]:
+    """Return pictures as text, with their times."""
+    pairs = zip(frames, times, strict=True)
+    return [(base64.b64encode(png).decode("ascii"), f"{t:.2f} s") for png, t in pairs]
 
 
 def _sweep_rows(sweep: Softness) -> Iterator[tuple[float, float]]:

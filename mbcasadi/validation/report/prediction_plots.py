@@ -1,10 +1,11 @@
 """Functions that draw plans of a run over what then happened."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.validation.metrics import PlanCurves
 from mbcasadi.validation.report.plots import COLORS, LIMIT, label_axes
 from mbcasadi.validation.run import Run
 
@@ -17,34 +18,45 @@ MOST_ROWS = 3  # of one plot, each with its plans
 PLAN_ALPHA = 0.55
 
 
-def planned_units(run: Run) -> tuple[str, ...]:
+class DrawnPlans(NamedTuple):
+    """Plans to draw, of the controller itself or of an outer law: rows, units, curves."""
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    curves: PlanCurves
+
+    @property
+    def rows(self) -> list[int]:
+        """Rows to draw: those of q, or all where the law plans in coordinates of its own."""
+        positions = [i for i, name in enumerate(self.names) if name.startswith("q.")]
+        return positions or list(range(len(self.names)))
+
+
+def drawn_plans(run: Run) -> list[DrawnPlans]:
+    """Return the plans of a run, of the controller and of the law above it."""
+    found = []
+    if run.predictions is not None:
+        rows = run.predictions.states
+        names, units = tuple(row.name for row in rows), tuple(row.unit for row in rows)
+        found.append(DrawnPlans(names, units, run.predictions.curves))
+    if run.plans is not None:
+        found.append(DrawnPlans(run.plans.names, run.plans.units, run.plans.curves))
+    return found
+
+
+def planned_units(plans: DrawnPlans) -> tuple[str, ...]:
     """Return the units of the configuration rows that were predicted, or of the law's own."""
-    plans = run.predictions
-    if plans is None:
-        return ()
-    return tuple(dict.fromkeys(plans.states[i].unit for i in _drawn_rows(run)))
+    return tuple(dict.fromkeys(plans.units[i] for i in plans.rows))
 
 
-def _drawn_rows(run: Run) -> list[int]:
-    """Return rows to draw: those of q, or all where the law plans in coordinates of its own."""
-    if run.predictions is None:
-        return []
-    rows = run.predictions.states
-    positions = [i for i, row in enumerate(rows) if row.name.startswith("q.")]
-    return positions or list(range(len(rows)))
-
-
-def states(axes: "Axes", run: Run, unit: str) -> None:
+def states(axes: "Axes", plans: DrawnPlans, unit: str) -> None:
     """Draw planned states in this unit, from the start, those that move most."""
-    plans = run.predictions
-    if plans is None:
-        return
     curves = plans.curves
-    candidates = [i for i in _drawn_rows(run) if plans.states[i].unit == unit]
+    candidates = [i for i in plans.rows if plans.units[i] == unit]
     drawn = sorted(candidates, key=lambda i: -float(np.ptp(curves.path[:, i])))[:MOST_ROWS]
     for n, i in enumerate(sorted(drawn)):
         color = COLORS[n % len(COLORS)]
-        axes.plot(curves.path_t, curves.path[:, i], color=color, label=plans.states[i].name)
+        axes.plot(curves.path_t, curves.path[:, i], color=color, label=plans.names[i])
         for t, x in zip(curves.t, curves.x, strict=True):
             _draw_plan(axes, t, x[:, i], color)
     _limit_time(axes, curves.path_t)

@@ -21,6 +21,7 @@ from mbcasadi.validation.metrics import (
     Margin,
     Metric,
     OuterLawRun,
+    OuterPlans,
     Predictions,
     Softness,
     StatusRow,
@@ -53,6 +54,8 @@ class Run:
         what_if: cost of delay and model error, where it was measured.
         diagnosis: why it failed, where it did.
         outer: run of the outer law, where there is one.
+        plans: some plans of the outer law, where it plans states of the plant.
+        plan_frames: PNG images of the robot with some of `plans`, at `plan_times`, s.
         contact_forces: planned forces and MuJoCo's, where the controller plans them.
         frames: PNG images of the motion, with `frame_times` in s.
         model: of the plant, with its errors; shown by `video`.
@@ -74,6 +77,9 @@ class Run:
     what_if: WhatIf | None = None
     diagnosis: Diagnosis | None = None
     outer: OuterLawRun | None = None
+    plans: OuterPlans | None = None
+    plan_frames: tuple[bytes, ...] = ()
+    plan_times: tuple[float, ...] = ()
     contact_forces: ContactForces | None = None
     frames: tuple[bytes, ...] = ()
     frame_times: tuple[float, ...] = ()

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.codegen.two_rates.interface import TwoRates
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.short_text import summarised
 from mbcasadi.validation.closed_loop import outer_law
-from mbcasadi.validation.closed_loop.outer_law import OUTER, Planner
+from mbcasadi.validation.closed_loop.outer_law import OUTER, Command, Planner
 from mbcasadi.validation.trial import Trial
 
 Array = NDArray[np.float64]
@@ -27,7 +28,13 @@ class Outer(NamedTuple):
 
     law: HasController
     planner: Planner
-    command: tuple[float, ...]
+    command: Command
+
+    @property
+    def at_start(self) -> Array:
+        """The command at t = 0."""
+        value = self.command(0.0) if callable(self.command) else self.command
+        return np.array(value, dtype=float)
 
 
 @summarised
@@ -57,6 +64,12 @@ class Experiment:
         planner = self.outer.planner
         part = planner.controller if isinstance(planner, HasController) else planner.function
         return {"": self.controller, "_mpc": self.outer.law, "_planner": part}
+
+    @property
+    def two_rates(self) -> TwoRates | None:
+        """A plan and the law that follows it, which one export holds; None for other laws."""
+        planner = None if self.outer is None else self.outer.planner
+        return planner if isinstance(planner, TwoRates) else None
 
     @checked
     @contextmanager
@@ -91,7 +104,7 @@ def example_inputs(experiment: Experiment) -> dict[str, Inputs]:
     planner = experiment.outer.planner
     of_planner = {
         "q": experiment.q0,
-        "command": np.array(experiment.outer.command, dtype=float),
+        "command": experiment.outer.at_start,
         "u": planner.u0,
         "z": planner.z0,
     }

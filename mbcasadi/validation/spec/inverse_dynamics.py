@@ -179,36 +179,37 @@ OPTIONS = Table(dict, **{k: v for k, v in ARGUMENTS.items() if k not in OF_A_TAB
 Options = Annotated[dict[str, Any], OPTIONS]
 
 
-class QpSpec(Spec):
-    """Inverse dynamics of tasks as a QP, `InverseDynamicsQP`."""
-
-    task: Annotated[tuple[AnyTask, ...], Field(min_length=1)]
-    contact: tuple[AnyContact, ...] = ()
-    loop_force: tuple[LoopForce, ...] = ()
-    mask: tuple[MaskSwitch, ...] = ()
-    limits: LimitTables = LimitTables()
-    part: tuple[AnyPart, ...] = ()
-    options: Options = Field(default={})
-
+QP_TABLES: dict[str, Any] = {
+    "task": (Annotated[tuple[AnyTask, ...], Field(min_length=1)], ...),
+    "loop_force": (tuple[LoopForce, ...], ()),
+    "limits": (LimitTables, LimitTables()),
+    "part": (tuple[AnyPart, ...], ()),
+    "options": (Options, Field(default={})),
+} | {k: v for k, v in ARGUMENTS.items() if k in OF_A_TABLE}
+"""What makes the law, contacts apart; with `[observer]`, `[sharing]` and so on."""
 
 InverseDynamicsSpec = new_table(
-    "InverseDynamicsSpec", QpSpec, **{k: v for k, v in ARGUMENTS.items() if k in OF_A_TABLE}
+    "InverseDynamicsSpec",
+    Spec,
+    **QP_TABLES,
+    contact=(tuple[AnyContact, ...], ()),
+    mask=(tuple[MaskSwitch, ...], ()),
 )
-"""With the tables of an observer, of load sharing, and so on: `[observer]`, `[sharing]`."""
+"""Inverse dynamics of tasks as a QP, `InverseDynamicsQP`."""
 
 
-def build_inverse_dynamics(spec: Any, system: System, q0: Array) -> Experiment:
-    """Return the controller and its motion; see `experiment_for_system`."""
+def inverse_dynamics_qp(
+    spec: Any, system: System, contacts: Sequence[Contact], *, force_reference: bool
+) -> InverseDynamicsQP:
+    """Return the law of the tables `QP_TABLES` with these contacts."""
     limits, tasks = spec.limits, [each.task for each in spec.task]
-    found = [(touch, touch.contacts(system, q0)) for touch in spec.contact]
-    forces = [*spec.contact, *spec.loop_force]
     weights = {each.constraint: each.weight for each in spec.loop_force}
     options = options_for(InverseDynamicsQP, spec, system) | spec.options
-    controller = InverseDynamicsQP(
+    return InverseDynamicsQP(
         system,
         tasks=tasks,
-        contacts=[contact for _, own in found for contact in own],
-        force_reference=any(each.force is not None for each in forces),
+        contacts=contacts,
+        force_reference=force_reference,
         force_limits=ranges_of(system, system.limits.force, limits.force) if limits.force else None,
         joint_limits=limits.joint,
         distance_limits=limits.distance,
@@ -219,6 +220,14 @@ def build_inverse_dynamics(spec: Any, system: System, q0: Array) -> Experiment:
         parts=spec.part,
         **options,
     )
+
+
+def build_inverse_dynamics(spec: Any, system: System, q0: Array) -> Experiment:
+    """Return the controller and its motion; see `experiment_for_system`."""
+    found = [(touch, touch.contacts(system, q0)) for touch in spec.contact]
+    contacts = [contact for _, own in found for contact in own]
+    has_force = any(each.force is not None for each in [*spec.contact, *spec.loop_force])
+    controller = inverse_dynamics_qp(spec, system, contacts, force_reference=has_force)
     t = ca.SX.sym("t")
     ref, places = ca.SX.zeros(controller.nref), controller.reference_slices
     for task, components in spec.task:

@@ -18,6 +18,7 @@ from mbcasadi.validation.spec.inverse_dynamics import InverseDynamicsSpec, build
 from mbcasadi.validation.spec.own import OwnSpec, build_own
 from mbcasadi.validation.spec.tables import new_table
 from mbcasadi.validation.spec.walking import WalkingSpec, build_walking
+from mbcasadi.validation.spec.whole_body import WholeBodySpec, build_whole_body
 
 Array = NDArray[np.float64]
 
@@ -38,6 +39,7 @@ KINDS: dict[str, Kind] = {
     "linear_mpc": Kind(linear.LinearMpcSpec, linear.build_linear_mpc),
     "real_time_iteration": Kind(linear.RealTimeIterationSpec, linear.build_real_time_iteration),
     "walking": Kind(WalkingSpec, build_walking),
+    "whole_body_mpc": Kind(WholeBodySpec, build_whole_body),
     "own": Kind(OwnSpec, build_own),
 }
 TYPES: dict[str, Any] = {

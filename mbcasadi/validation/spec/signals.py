@@ -4,9 +4,12 @@ A component of a reference is a sum of terms; each term is an expression of `t`,
 velocity and acceleration follow by differentiation and never disagree with the position.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Annotated, Literal
 
 import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Discriminator, Field, Tag
 
 from mbcasadi.validation.spec.tables import NotNegative, Positive, StrictTable
@@ -88,6 +91,8 @@ Component = Annotated[
     Discriminator(lambda value: "sum" if isinstance(value, list) else "term"),
 ]
 
+Command = NDArray[np.float64] | Callable[[float], NDArray[np.float64]]
+
 
 def smooth_step(t: ca.SX, start: float, duration: float) -> ca.SX:
     """Return `10 x³ - 15 x⁴ + 6 x⁵`, `x = (t - start) / duration` clipped to [0, 1].
@@ -107,6 +112,16 @@ def component_expression(component: Component, t: ca.SX) -> ca.SX:
     for term in terms:
         total = total + (term if isinstance(term, float) else term.expression(t))
     return total
+
+
+def command_of(components: Sequence[Component]) -> Command:
+    """Return (n,) a command of these components: a vector, or a function of time in s."""
+    t = ca.SX.sym("t")
+    values = ca.densify(ca.vertcat(*(component_expression(each, t) for each in components)))
+    if values.is_constant():
+        return np.array(ca.DM(values)).ravel()
+    function = ca.Function("command", [t], [values])
+    return lambda now: np.asarray(function(now)).ravel()
 
 
 def time_derivatives(x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:

@@ -25,6 +25,7 @@ from mbcasadi.validation.spec.inverse_dynamics import (
     Moved,
     build_inverse_dynamics,
 )
+from mbcasadi.validation.spec.signals import Component, command_of
 from mbcasadi.validation.spec.tables import (
     TABLE,
     NotNegative,
@@ -70,7 +71,8 @@ WalkingSpec = new_table(
     trunk=(Annotated[str, Field(description="Name of the trunk's task.")], "trunk"),
     command=(
         Annotated[
-            tuple[float, float, float], Field(description="Speed along x and y, m/s; turn, rad/s.")
+            tuple[Component, Component, Component],
+            Field(description="Speed along x and y, m/s; turn, rad/s."),
         ],
         (0.0, 0.0, 0.0),
     ),
@@ -106,7 +108,8 @@ def build_walking(spec: Any, system: System, q0: Array) -> Experiment:
         delay=table.delay,
         name=f"{spec.name}_planner",
     )
-    return replace(made, reference=None, mask=None, outer=Outer(mpc, planner, spec.command))
+    outer = Outer(mpc, planner, command_of(spec.command))
+    return replace(made, reference=None, mask=None, outer=outer)
 
 
 def _with_feet(spec: Any) -> Any:

@@ -5,27 +5,12 @@ from collections import deque
 import mujoco
 import numpy as np
 import pytest
+from support.two_feet import LEGS, MODEL
 
 import mbcasadi as mb
+from mbcasadi.codegen import Supervision, TickEvent
 from mbcasadi.mpc.whole_body.whole_body_mpc import whole_body_mpc
 
-LEG = """<body name="{name}" pos="0 {y} 0">
-  <joint name="{name}_roll" axis="1 0 0" armature=".01"/>
-  <joint name="{name}_pitch" axis="0 1 0" armature=".01"/>
-  <joint name="{name}_length" type="slide" axis="0 0 1" armature=".1"/>
-  <geom type="capsule" fromto="0 0 0 0 0 -.3" size=".02" mass=".3"/>
-  <site name="foot_{name}" pos="0 0 -.3"/></body>"""
-JOINTS = ("roll", "pitch", "length")
-LEGS = {"left": 0.1, "right": -0.1}
-MODEL = f"""<mujoco><option timestep="0.002"/><worldbody><body name="base" pos="0 0 .3"><freejoint/>
-<geom type="box" size=".2 .15 .05" mass="4"/>{
-    "".join(LEG.format(name=n, y=y) for n, y in LEGS.items())
-}
-</body></worldbody><actuator>{
-    "".join(
-        f'<motor joint="{name}_{joint}" ctrlrange="-60 60"/>' for name in LEGS for joint in JOINTS
-    )
-}</actuator></mujoco>"""
 PERIOD, HORIZON = 0.02, 4
 PERIODS = 6
 COMMAND = [0.1, 0.0, 0.0]
@@ -42,7 +27,7 @@ def robot():
 
 @pytest.fixture(scope="module")
 def project(robot, tmp_path_factory):
-    return mb.export_two_rates(robot, tmp_path_factory.mktemp("c") / "out", mujoco_plugin=True)
+    return mb.export_two_rates(robot, tmp_path_factory.mktemp("c") / "out")
 
 
 @pytest.fixture
@@ -158,11 +143,16 @@ def test_the_state_of_a_controller_is_the_first_part_of_its_memory(robot, projec
         assert np.array_equal(*(each.tick(q, v, t)["u"] for each in (run, other)))
 
 
-def test_the_plugin_of_mujoco_is_lock_step_by_hand(robot, project, run):
+@pytest.mark.parametrize("supervision", [None, Supervision(rate=500.0)], ids=["alone", "watched"])
+def test_the_plugin_of_mujoco_is_lock_step_by_hand(robot, supervision, tmp_path):
     """In MuJoCo the robot hangs in the air: what is compared is the control, bit for bit."""
+    name = "two_feet" if supervision is None else "watched_feet"
+    own = {"mujoco_plugin": True, "supervision": supervision}
+    project = mb.export_two_rates(robot, tmp_path / "out", name=name, **own)
+    run = project.load(flags=("-O0",))
     library = project.build_mujoco_plugin(mujoco.__path__[0], flags=("-O0",))
     mujoco.mj_loadPluginLibrary(str(library.path))
-    file = "two_feet_mujoco.xml"
+    file = f"{name}_mujoco.xml"
     snippet = (project.folder / file).read_bytes()
     included = MODEL.replace("<worldbody>", f'<include file="{file}"/><worldbody>', 1)
     model = mujoco.MjModel.from_xml_string(included, {file: snippet})
@@ -184,7 +174,8 @@ def test_the_plugin_of_mujoco_is_lock_step_by_hand(robot, project, run):
             mujoco.mj_step(model, data)
             assert np.array_equal(data.ctrl, other.ctrl)
             assert np.array_equal(data.qpos, other.qpos)
-        assert np.abs(data.ctrl).max() > 1
+        limited = supervision and TickEvent.RATE_LIMITED in run.supervised.events
+        assert limited or np.abs(data.ctrl).max() > 1
         copy = mujoco.MjData(model)
         mujoco.mj_copyData(copy, model, data)
         for each in (data, copy):  # the next tick plans

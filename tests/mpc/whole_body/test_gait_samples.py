@@ -8,17 +8,21 @@ from support.small_walker import LEGS, small_walker, standing_pose
 import mbcasadi as mb
 from mbcasadi import mpc
 from mbcasadi.errors import ProblemError
+from mbcasadi.mpc.legged.gait import Walk
 from mbcasadi.mpc.whole_body.gait_samples import SHORTEST, gait_samples
 
 H, GROWING = 0.02, 0.02 * 1.1 ** np.arange(12)
 ODD = mpc.trot(0.413, duty=0.57, start=0.131)  # no time of it is a multiple of the period
 EVEN = mpc.trot(0.4, duty=0.6, start=0.1)
 CLOSE = 1e-6  # s
+GROWTH = mpc.WholeBodyOptions(growth=1.2)
 
 
 def sampled(gait, lengths):
     t = ca.SX.sym("t")
-    return ca.Function("samples", [t], [ca.vertcat(*gait_samples(gait, t, lengths))])
+    return ca.Function(
+        "samples", [t], [ca.vertcat(*gait_samples(Walk(gait, gait.start, None), t, lengths))]
+    )
 
 
 def on(gait, t):
@@ -61,7 +65,7 @@ def test_samples_stay_while_the_horizon_slides():
 def grown():
     system = mb.read_mjcf(small_walker(damping=0.0))
     q0, feet = standing_pose(system), [mb.Contact(name, friction=0.6, sides=4) for name in LEGS]
-    return mpc.whole_body_mpc(system, 5, H, feet, gait=ODD, q0=q0, growth=1.2), q0
+    return mpc.whole_body_mpc(system, 5, H, feet, gait=ODD, q0=q0, options=GROWTH), q0
 
 
 def test_a_law_follows_a_plan_over_unequal_intervals(grown):
@@ -85,7 +89,7 @@ def test_a_law_follows_a_plan_over_unequal_intervals(grown):
     U, X = rng.normal(size=(5, 12)), [x]
     for k in range(5):
         X.append(np.array(ocp.dynamics(X[-1], U[k], P[k])).ravel())
-    plan = np.concatenate([np.ravel(X[:-1]), U.ravel(), np.zeros(18), lengths])
+    plan = np.concatenate([np.ravel(X[:-1]), U.ravel(), lengths, np.zeros(18)])
     place = whole.law.reference_slices
     posture = next(task.name for task in whole.law.tasks if f"{task.name}.a" in place)
     for k in range(5):
@@ -106,7 +110,11 @@ def test_a_plan_over_unequal_intervals_is_an_output_with_its_lengths(grown):
         z = out["z_next"]
         assert int(out["status"]) == 0
     plan, P = np.array(out["plan"]).ravel(), np.array(ref).reshape(6, -1)
-    x, u, lengths = plan[: 5 * 37].reshape(5, 37), plan[5 * 37 : 5 * 49].reshape(5, 12), plan[-5:]
+    x, u, lengths = (
+        plan[: 5 * 37].reshape(5, 37),
+        plan[5 * 37 : 5 * 49].reshape(5, 12),
+        plan[5 * 49 : 5 * 50],
+    )
     assert plan.size == whole.u0.size
     np.testing.assert_allclose(x[0], [*q0, *np.zeros(18)], atol=1e-9)
     X, U = whole.plan.trajectory(np.array(z).ravel())
@@ -120,8 +128,6 @@ def _components(ocp):
     return [slot.name for slot in ocp.slots for _ in slot.components]
 
 
-def test_intervals_that_shrink_are_refused(grown):
+def test_intervals_that_shrink_are_refused():
     with pytest.raises(ProblemError, match=r"growth = 0.5; expected a factor of at least 1"):
-        mpc.whole_body_mpc(
-            grown[0].law.system, 5, H, grown[0].law.contacts, q0=grown[1], growth=0.5
-        )
+        mpc.WholeBodyOptions(growth=0.5)

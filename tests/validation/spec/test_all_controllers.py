@@ -157,5 +157,7 @@ def test_the_files_of_the_guide_are_valid_and_it_names_every_type():
     page = GUIDE.read_text(encoding="utf-8")
     files = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     types = [parse_spec(tomllib.loads(file), allow_code=True).type for file in files]
-    assert types == ["inverse_dynamics_qp", "linear_mpc", "walking", "own"]
+    assert types == [
+        "inverse_dynamics_qp", "linear_mpc", "walking", "whole_body_mpc", "own",
+    ]  # fmt: skip
     assert [name for name in TYPES if f'`"{name}"`' not in page] == []
