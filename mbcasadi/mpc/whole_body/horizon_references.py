@@ -188,7 +188,9 @@ class HorizonReferences:
         asked = ca.fmax(ca.norm_2(command[:2]), radius * ca.fabs(command[2]))
         known = Remembered(*ca.vertsplit(inputs["z"][-len(Remembered._fields) :]))
         speeds = asked, ca.norm_2(velocity[:2])
-        return known.next(self.standing, self.gait, (moment, self.ocp.period), speeds)
+        h = self.ocp.period
+        at = moment, h, (self.ocp.horizon // 2) * h
+        return known.next(self.standing, self.gait, at, speeds)
 
     def _under_base(self, places: ca.SX) -> ca.SX:
         """Return the pose (x, y, yaw) under which the hips are nearest to the feet, (3, nc)."""

@@ -35,7 +35,8 @@ def with_plan(iteration: RealTimeIteration) -> RealTimeIteration:
     of_plan = {key: (inputs | outputs)[key] for key in samples.name_in()}
     X, U, *lengths = samples.call([of_plan[key] for key in samples.name_in()])
     named = {key: outputs[key] for key in finish.name_out()}
-    slots = [slot for slot in iteration.ocp.slots if slot.name in (DISTURBANCE, WALK)]
+    of_name = {slot.name: slot for slot in iteration.ocp.slots}
+    slots = [of_name[name] for name in (DISTURBANCE, WALK) if name in of_name]
     further = [inputs["ref"][slot_slices(iteration.ocp.slots)[slot.name]] for slot in slots]
     named["plan"] = ca.vertcat(ca.vec(X[:, :-1]), ca.vec(U), *lengths, *further)
     ended = ca.Function("finish", [*inputs.values()], [*named.values()], [*inputs], [*named])

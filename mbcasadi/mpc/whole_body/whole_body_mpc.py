@@ -310,8 +310,13 @@ def _require_contacts(
 def _costs(
     system: System, contacts: Sequence[Contact], q0: Array, parts: Sequence[ProblemPart]
 ) -> list[ProblemPart]:
-    """Return the parts, with the default costs where there is none."""
-    has_cost = any(isinstance(part, (Cost, Task)) for part in parts)
+    """Return the parts, with the default costs where there is none but of changes of controls."""
+    has_cost = any(
+        part.has_setpoint or part.residual is not None or part.terminal is not None
+        if isinstance(part, Cost)
+        else isinstance(part, Task)
+        for part in parts
+    )
     return [*parts] if has_cost else [*default_cost(system, contacts, q0), *parts]
 
 
@@ -342,4 +347,6 @@ def _decay(system: System, contacts: Sequence[Contact]) -> tuple[float, ...]:
 def _at_rest(ocp: OptimalControlProblem, q0: Array, u: Array) -> tuple[Array, Array]:
     """Return states (N + 1, nx) and controls (N, nu) of a robot that stands."""
     x = np.concatenate([q0, np.zeros(ocp.nx - q0.size)])
+    if ocp.has_rates:
+        x[-u.size :] = u
     return np.tile(x, (ocp.horizon + 1, 1)), np.tile(u, (ocp.horizon, 1))

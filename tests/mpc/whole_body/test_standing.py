@@ -45,9 +45,11 @@ def masks(walker, command, steps, v=STILL, z=None):
 def test_it_walks_from_a_command_on_and_stands_after_a_time_without_one(walker):
     on, later, _ = masks(walker, lambda t: [0.3 * (0.5 <= t < 1.3), 0, 0], 120)
     walks = np.flatnonzero(~on.all(axis=1))
-    lifts = 0.54 + (GAIT.duty - 0.5) * GAIT.period  # FR and RL have half a stride less to stand
+    lifts = (
+        0.5 + H + N // 2 * H + (GAIT.duty - 0.5) * GAIT.period
+    )  # FR and RL have half a stride less to stand
     assert walks[0] * H + H == pytest.approx(lifts, abs=2 * H)
-    landed = (1.3 + STANDING.rest + GAIT.flight) / H
+    landed = (1.3 + H + N // 2 * H + STANDING.rest + GAIT.flight) / H
     assert walks[-1] <= landed + 1
     assert walks[-1] >= 1.3 / H  # not before the command has been away for a while
     for k in range(119):  # only a moment at which a plan acts changes what the plan before knew
