@@ -9,7 +9,11 @@ from mbcasadi.mpc.legged.capture_step import CaptureStep, StepParameters, captur
 from mbcasadi.mpc.legged.footsteps import SwingParameters
 from mbcasadi.mpc.legged.from_system import rigid_body_state, single_rigid_body
 from mbcasadi.mpc.legged.gait import Gait
+from mbcasadi.mpc.legged.gait import bound as bound
+from mbcasadi.mpc.legged.gait import pace as pace
+from mbcasadi.mpc.legged.gait import pronk as pronk
 from mbcasadi.mpc.legged.gait import trot as trot
+from mbcasadi.mpc.legged.gait import walk as walk
 from mbcasadi.mpc.legged.rigid_body import SingleRigidBody
 from mbcasadi.mpc.legged.rigid_body_controller import RigidBodyPlan, SingleRigidBodyMPC
 from mbcasadi.mpc.legged.rigid_body_mpc import single_rigid_body_mpc
@@ -61,6 +65,8 @@ from mbcasadi.mpc.trajectory.reference import (
 from mbcasadi.mpc.trajectory.solution import TrajectorySolution
 from mbcasadi.mpc.trajectory.tracking_mpc import time_varying_model, trajectory_mpc
 from mbcasadi.mpc.whole_body.default_cost import ActuatorForceCost, default_cost
+from mbcasadi.mpc.whole_body.options import WholeBodyOptions
+from mbcasadi.mpc.whole_body.standing import Standing
 from mbcasadi.mpc.whole_body.swing_feet import SwingFeet
 from mbcasadi.mpc.whole_body.whole_body_mpc import WholeBodyMPC, whole_body_mpc
 from mbcasadi.qp.rows import Bounded
@@ -97,6 +103,7 @@ __all__ = [
     "StageBounds",
     "StageForces",
     "StageSymbols",
+    "Standing",
     "Start",
     "StepOptions",
     "StepParameters",
@@ -111,6 +118,7 @@ __all__ = [
     "Violation",
     "WalkingPlanner",
     "WholeBodyMPC",
+    "WholeBodyOptions",
     "actuation_measure",
     "capture_point",
     "capture_step",
@@ -152,5 +160,5 @@ __all__ = [
     "whole_body_mpc",
 ]
 
-NOT_STARRED = ("rollout", "trot")
+NOT_STARRED = ("bound", "pace", "pronk", "rollout", "trot", "walk")
 """Public names that `import *` leaves out: they are words that people have variables of."""

@@ -6,7 +6,7 @@ people.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -47,6 +47,29 @@ class Bounded:
 
     def __post_init__(self) -> None:
         require_fields(self)
+
+
+LEAST_WIDTH = 1e-6
+"""Share of its default below which the width of a moved range counts as this share."""
+
+
+def moved_ends(row: Bounded, lower: ca.SX | float, upper: ca.SX | float) -> Bounded:
+    """Return a row with expressions as ends, of which its own are the values now and then.
+
+    Its value is mapped linearly, so that the numbers stay its bounds. Infinite ends stay so.
+    """
+    lower, upper = ca.SX(lower), ca.SX(upper)
+    if lower.is_constant() and upper.is_constant():
+        return row
+    low, high = float(np.max(row.lower)), float(np.min(row.upper))
+    if not np.isfinite(low):
+        value = row.value + (high - upper)
+    elif not np.isfinite(high) or high <= low:
+        value = row.value + (low - lower)
+    else:
+        width = ca.fmax(upper - lower, LEAST_WIDTH * (high - low))
+        value = low + (row.value - lower) * ((high - low) / width)
+    return replace(row, value=value)
 
 
 class Row(NamedTuple):

@@ -92,6 +92,7 @@ def calls_of_ocps():
         "real_time_iteration": {"ocp": ocp, "period": ocp.period},
         "OptimalControlProblem.names": {"self": ocp, "of": "x"},
         "OptimalControlProblem.parameters": {"self": ocp},
+        "OptimalControlProblem.tuned": {"self": ocp, "values": {}},
         "RealTimeIteration.reference": {"self": iteration, "slices": {"setpoint_q": 0.1}},
         "RealTimeIteration.reference_at": {"self": iteration, "q": [0.1]},
         "RealTimeIteration.solve": {"self": iteration, "q": [0.1], "v": [0.0]},
@@ -122,7 +123,10 @@ def calls_of_stage_parts(system):
         "SwingFeet.terms": {"self": swing, "stage": at_foot},
         **{f"SwingFeet.{m}": {"self": swing, "system": touching} for m in ("slots", "unknowns")},
         "ActuatorForceCost": {"weight": 1.0},
-        "ActuatorForceCost.terms": {"self": forces_cost, "stage": Stage(touching, (), own)},
+        "ActuatorForceCost.terms": {
+            "self": forces_cost,
+            "stage": Stage(touching, forces_cost.slots(touching), own),
+        },
         **{
             f"ActuatorForceCost.{m}": {"self": forces_cost, "system": touching}
             for m in ("slots", "unknowns")
@@ -205,7 +209,9 @@ def calls_of_walking():
         "Gait.on_ground": {"self": gait, "t": t},
         "Gait.swing_share": {"self": gait, "t": t},
         "Gait.schedule": {"self": gait, "t": t, "horizon": 2, "period": 0.03},
-        "trot": {"period": 0.5},
+        **{name: {"period": 0.5} for name in ("bound", "pace", "pronk", "trot", "walk")},
+        "Standing": {},
+        "WholeBodyOptions": {"tunable": ("weights",), "standing": mpc.Standing()},
 
         "capture_point": {"system": ex.quadruped()},
         "support_margin": {"feet": 3},

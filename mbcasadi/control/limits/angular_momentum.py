@@ -14,7 +14,7 @@ from mbcasadi.control.tick.instant import Instant
 from mbcasadi.control.tick.part import Bound, Part
 from mbcasadi.description import TuningParameter
 from mbcasadi.errors import ProblemError
-from mbcasadi.qp.rows import Bounded, Row, Rows, Sizes
+from mbcasadi.qp.rows import Bounded, Row, Rows, Sizes, moved_ends
 from mbcasadi.shapes import real_array
 
 AXES = ("x", "y", "z")
@@ -78,9 +78,11 @@ class AngularMomentumLimit(Part):
             return [sizes.rows(about, lower, upper, C_a=ca.sparsify(J))]
 
         def path(now: Instant) -> Sequence[Bounded]:
-            L = angular(now)[0]
+            L, _, _, largest = angular(now)
             return [
-                Bounded(L[k], -bounds[i], bounds[i], name=row.name)
+                moved_ends(
+                    Bounded(L[k], -bounds[i], bounds[i], name=row.name), -largest[k], largest[k]
+                )
                 for k, (i, row) in enumerate(zip(kept, about, strict=True))
             ]
 

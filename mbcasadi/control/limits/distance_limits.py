@@ -28,7 +28,7 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.linalg.scalars import Late
 from mbcasadi.model import geometry
 from mbcasadi.model.geometry import DistanceRows
-from mbcasadi.qp.rows import Bounded, Row, Rows, Sizes
+from mbcasadi.qp.rows import Bounded, Row, Rows, Sizes, moved_ends
 from mbcasadi.shapes import require_name, require_numbers, require_positive
 from mbcasadi.system import System
 from mbcasadi.system.contacts import contacts_of
@@ -105,12 +105,15 @@ class DistanceLimits(Part):
             )
             return [replace(own, late=late)]
 
+        def margin_of(now: Instant) -> ca.SX | float:
+            return now.tuning.get(MARGIN, self.margin)
+
         def path(now: Instant) -> list[Bounded]:
             found, late = distances.at(now.q, now.v)
             gaps = [gap for _, gap, _ in found]
             gaps = gaps if late is None else late.put_into(gaps)
             return [
-                Bounded(gap, self.margin, name=row.name)
+                moved_ends(Bounded(gap, self.margin, name=row.name), margin_of(now), float("inf"))
                 for gap, row in zip(gaps, about, strict=True)
             ]
 

@@ -29,7 +29,7 @@ from mbcasadi.control.tick.part import Bound, FollowedCoordinate, Part
 from mbcasadi.description import TuningParameter
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.errors import ProblemError
-from mbcasadi.qp.rows import Bounded, Row, Rows, Sizes
+from mbcasadi.qp.rows import Bounded, Row, Rows, Sizes, moved_ends
 from mbcasadi.shapes import real_array
 from mbcasadi.system import System
 from mbcasadi.system.names_by_kind import require_name_of
@@ -100,15 +100,17 @@ class JointLimits(Part):
 
         def path(now: Instant) -> list[Bounded]:
             """Return the ranges, margins off, and the speeds of the joints."""
+            tuned, rows = _tuned(joints, now.tuning), list[Bounded]()
             ends = zip(joints.lower, joints.upper, joints.velocity, strict=True)
-            return [
-                row
-                for k, (low, high, fastest) in enumerate(ends)
-                for row in (
-                    Bounded(now.q[places[k]], low, high, name=f"range of {joints.names[k]}"),
-                    Bounded(now.v[dofs[k]], -fastest, fastest, name=f"speed of {joints.names[k]}"),
+            for k, (low, high, fastest) in enumerate(ends):
+                name, speed = joints.names[k], tuned.velocity[k]
+                place = Bounded(now.q[places[k]], low, high, name=f"range of {name}")
+                rate = Bounded(now.v[dofs[k]], -fastest, fastest, name=f"speed of {name}")
+                rows += (
+                    moved_ends(place, tuned.lower[k], tuned.upper[k]),
+                    moved_ends(rate, -speed, speed),
                 )
-            ]
+            return rows
 
         def lost(now: Instant) -> ca.SX:
             """Whether a joint is faster than its limit by more than a tick of its braking takes."""

@@ -10,7 +10,9 @@ directly (D) follow from the others (U), which only rows and other actuators can
 
 mu is the least force that balances U, the feet's share of the weight for example; what nothing
 carries, such as the base of a robot in flight, gets no force, and its joints still carry their own
-links. Rows of G may repeat: ε M_UU makes the matrix definite.
+links. Rows of G may repeat: ε M_UU makes the matrix definite. A mechanism that may fall by what is
+not carried accelerates by `a = -ε (C_Uᵀ W C_U + ε M_UU)⁻¹ g_U` in U, and its joints carry `M_DU a`
+beside g_D.
 """
 
 from collections.abc import Callable
@@ -36,7 +38,14 @@ matrix is completed."""
 
 
 def static_forces(
-    load: ca.SX, M: ca.SX, B: ca.SX, G: ca.SX, row_mass: Array, actuator_mass: Array
+    load: ca.SX,
+    M: ca.SX,
+    B: ca.SX,
+    G: ca.SX,
+    row_mass: Array,
+    actuator_mass: Array,
+    *,
+    falls: bool = False,
 ) -> ca.SX:
     """Return the actuator forces p (nu, k).
 
@@ -47,6 +56,7 @@ def static_forces(
         G: (m, nv) active rows of constraints and contacts; rows that are off are zero.
         row_mass: (m,) inertia that each row sees, `1 / (G_i M⁻¹ G_iᵀ)`.
         actuator_mass: (nu,) the same of each actuator.
+        falls: whether coordinates accelerate by what nothing carries.
     """
     (nv, nu), k = B.shape, load.shape[1]
     drives = direct_drives(B)
@@ -54,16 +64,18 @@ def static_forces(
     free = [dof for dof in range(nv) if dof not in driven]
     others = [column for column in range(nu) if column not in drives]
     C = ca.sparsify(ca.vertcat(G, B[:, others].T))
-    multipliers = ca.SX(C.shape[0], k)
+    multipliers, inertial = ca.SX(C.shape[0], k), ca.SX(nv, k)
     if free and C.shape[0]:
         W = ca.DM(np.concatenate([row_mass, actuator_mass[others]]))
         C_U = C[:, free]
         K = C_U.T @ (ca.diag(W) @ C_U) + UNCARRIED * M[free, free]
-        multipliers = ca.diag(W) @ (C_U @ tree_solve(tree_cholesky(K), load[free, :]))
+        balance = tree_solve(tree_cholesky(K), load[free, :])
+        multipliers = ca.diag(W) @ (C_U @ balance)
+        inertial = -UNCARRIED * M[:, free] @ balance
     p = ca.SX(nu, k)
     if others:
         p[others, :] = multipliers[G.shape[0] :, :]
-    rest = load - C.T @ multipliers
+    rest = load - C.T @ multipliers + (inertial if falls else 0)
     for column, (dof, gear) in drives.items():
         p[column, :] = rest[dof, :] / gear
     return ca.densify(p)

@@ -1,11 +1,12 @@
 """A gait as data: which feet are on the ground at each time, and the path of a swinging foot.
 
 Foot i has the phase `(t - start) / period + offset_i` mod 1; it is on the ground while the phase is
-below `duty`, and swings for the rest of the period.
+below `duty`, and swings for the rest of the period. A swing that begins before the walk does, or
+after its end, does not take place.
 """
 
 from dataclasses import dataclass
-from typing import Generic, NamedTuple
+from typing import Any, Generic, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -56,15 +57,14 @@ class Gait:
     @checked
     def on_ground(self, t: Sym | float) -> Sym:
         """Return 1 for each foot on the ground at time t, else 0; numbers or symbols."""
-        return ca.vertcat(*(ca.logic_or(t < self.start, p < self.duty) for p in self._phases(t)))
+        on: Sym = Walk(self, self.start, None).on_ground(t)
+        return on
 
     @checked
     def swing_share(self, t: Sym | float) -> Sym | ca.DM:
         """Return the share of its swing that each foot has completed; 0 on the ground."""
-        if self.duty >= 1:
-            return ca.DM.zeros(len(self.offsets))
-        shares = ((p - self.duty) / (1 - self.duty) for p in self._phases(t))
-        return ca.vertcat(*(ca.if_else(t < self.start, 0, ca.fmax(s, 0)) for s in shares))
+        share: Sym | ca.DM = Walk(self, self.start, None).swing_share(t)
+        return share
 
     @checked
     def schedule(self, t: Sym | float, horizon: int, period: float) -> Sym:
@@ -79,16 +79,84 @@ class Gait:
         require_positive(period=period)
         return ca.vertcat(*(self.on_ground(t + (k + 0.5) * period) for k in range(horizon)))
 
-    def _phases(self, t: Sym | float) -> list[Sym]:
+
+class Walk(NamedTuple):
+    """A gait from one time to another; numbers or symbols, s.
+
+    Attributes:
+        gait: of the feet.
+        begin: before it all feet stand.
+        end: swings that begin later do not take place; None for no end.
+    """
+
+    gait: Gait
+    begin: Any
+    end: Any
+
+    def on_ground(self, t: Any) -> Any:
+        """Return 1 for each foot on the ground at time t, else 0."""
+        feet = self._feet(t)
+        return ca.vertcat(*(ca.logic_or(rests, p < self.gait.duty) for p, rests in feet))
+
+    def swing_share(self, t: Any) -> Any:
+        """Return the share of its swing that each foot has completed; 0 on the ground."""
+        duty = self.gait.duty
+        if duty >= 1:
+            return ca.DM.zeros(len(self.gait.offsets))
+        shares = ((ca.fmax((p - duty) / (1 - duty), 0), rests) for p, rests in self._feet(t))
+        return ca.vertcat(*(ca.if_else(rests, 0, share) for share, rests in shares))
+
+    def _feet(self, t: Any) -> list[tuple[Any, Any]]:
+        """Return for each foot its phase, and whether the swing of this stride has no place."""
         require_scale("t", t, 1)
-        strides = [(t - self.start) / self.period + offset for offset in self.offsets]
-        return [stride - ca.floor(stride) for stride in strides]
+        gait, feet = self.gait, []
+        for offset in gait.offsets:
+            stride = (t - self.begin) / gait.period + offset
+            whole = ca.floor(stride)
+            lifts = whole + gait.duty - offset  # in periods behind the beginning
+            rests = lifts < -ROUNDING
+            if self.end is not None:
+                late = lifts >= (self.end - self.begin) / gait.period - ROUNDING
+                rests = ca.logic_or(rests, late)
+            feet.append((stride - whole, rests))
+        return feet
+
+
+ROUNDING = 1e-9
+"""Share of a period by which a swing may begin before the walk."""
 
 
 @checked
 def trot(period: float, duty: float = 0.5, start: float = 0.0) -> Gait:
     """Return the gait of front left, front right, rear left and rear right foot in two pairs."""
     return Gait(period, duty, (0.0, 0.5, 0.5, 0.0), start)
+
+
+@checked
+def walk(period: float, duty: float = 0.8, start: float = 0.0) -> Gait:
+    """Return the gait of one foot at a time: rear left, front left, rear right, front right.
+
+    From a duty of 0.75 on, three feet or all stand.
+    """
+    return Gait(period, duty, (0.75, 0.25, 0.0, 0.5), start)
+
+
+@checked
+def pace(period: float, duty: float = 0.5, start: float = 0.0) -> Gait:
+    """Return the gait of both left feet, then both right ones."""
+    return Gait(period, duty, (0.0, 0.5, 0.0, 0.5), start)
+
+
+@checked
+def bound(period: float, duty: float = 0.5, start: float = 0.0) -> Gait:
+    """Return the gait of both front feet, then both rear ones."""
+    return Gait(period, duty, (0.0, 0.0, 0.5, 0.5), start)
+
+
+@checked
+def pronk(period: float, duty: float = 0.5, start: float = 0.0) -> Gait:
+    """Return the gait of all four feet at once."""
+    return Gait(period, duty, (0.0, 0.0, 0.0, 0.0), start)
 
 
 class Path(NamedTuple, Generic[Sym]):

@@ -9,7 +9,8 @@ import numpy as np
 
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.contacts.constraints import contact_force_fun
-from mbcasadi.contacts.friction_cone import pyramid_rows
+from mbcasadi.contacts.friction_cone import tuned_pyramid_rows
+from mbcasadi.control.tick.tuning import LEAST_FRICTION
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.ocp.stage import Stage
@@ -57,7 +58,10 @@ class ContactCones(StagePart):
         for i, (name, contact) in enumerate(zip(names, self.contacts, strict=True)):
             own = next(k for k, owners in enumerate(system.row_owners) if name in owners)
             on = ca.SX(1) if system.mask is None else at.mask[first + own]
-            rows += _rows(name, contact, forces[3 * i : 3 * i + 3], on)
+            mu = stage.tuning.numbers(
+                "friction", [f"{name}.friction"], np.array([contact.friction]), "", LEAST_FRICTION
+            )
+            rows += _rows(name, contact, forces[3 * i : 3 * i + 3], (on, mu))
         linear, square = self.linear_penalty, self.quadratic_penalty
         if stage.motion.given:  # a price counts by the length of the interval
             share = stage.length if linear else ca.sqrt(stage.length)
@@ -66,14 +70,19 @@ class ContactCones(StagePart):
         return StageTerms(rows=soft)
 
 
-def _rows(name: str, contact: Contact, force: ca.SX, on: ca.SX) -> list[Bounded]:
-    """Return the rows of one contact's force (n, t1, t2), which is zero where it is off."""
-    mu, pull = contact.friction, contact.adhesion
+def _rows(
+    name: str, contact: Contact, force: ca.SX, at: tuple[ca.SX, ca.SX | ca.DM]
+) -> list[Bounded]:
+    """Return the rows of one contact's force (n, t1, t2), which is zero where it is off.
+
+    `at` has whether it is on, and its friction.
+    """
+    (on, mu), pull, own = at, contact.adhesion, contact.friction
     if contact.cone == "quadratic":
-        across = ca.sqrt(ca.sumsqr(force[1:]) + (mu * ROUNDED) ** 2)
-        rows = [Bounded(mu * (force[0] + pull) - across, -mu * ROUNDED, name=f"cone of {name}")]
+        across = ca.sqrt(ca.sumsqr(force[1:]) + (own * ROUNDED) ** 2)
+        rows = [Bounded(mu * (force[0] + pull) - across, -own * ROUNDED, name=f"cone of {name}")]
     else:
-        faces = pyramid_rows(mu, contact.sides, outer=contact.cone == "outer")
+        faces = tuned_pyramid_rows(ca.SX(mu), contact.sides, outer=contact.cone == "outer")
         rows = [Bounded(faces @ (force + ca.DM([pull, 0, 0])), upper=0.0, name=f"cone of {name}")]
     highest = np.inf if contact.max_force is None else contact.max_force
     if contact.min_force > 0 or contact.max_force is not None:

@@ -47,6 +47,7 @@ def optimal_control_problem(
     *,
     symbols: StageSymbols | None = None,
     step: StepOptions | SemiImplicitStep = DEFAULT_STEP,
+    tunable: Sequence[str] = (),
     name: str = "ocp",
 ) -> OptimalControlProblem:
     """Return the optimal control problem of a mechanism on its constraint manifold.
@@ -81,6 +82,9 @@ def optimal_control_problem(
         symbols: those of the expressions in parts; see `stage_symbols`.
         step: options of the integrator: `StepOptions(order=, substeps=, newton=, ...)`, or
             `SemiImplicitStep()`.
+        tunable: what may change without a new problem, as the slice `tuning` of p, the input
+            `tuning` of a real-time iteration: "weights", "gains" of tasks, "friction" of
+            `ContactCones`, "limits"; see `stage_tuning.py`.
         name: a C identifier.
 
     Raises:
@@ -111,8 +115,9 @@ def optimal_control_problem(
     unknowns = [name for part in own for name in part.unknowns(system)]
     has_changes = any(part.has_changes for part in own)
     steps = StageMotion(motion, stepped.at_end, disturbed, first, lengths is not None)
-    stage = Stage(system, slots, variables, has_changes, unknowns, steps)
+    stage = Stage(system, slots, variables, has_changes, unknowns, steps, tunable)
     terms = [part.terms(stage) for part in own]
+    stage.close_tuning()
     root = np.sqrt(first) if lengths is None else ca.sqrt(stage.step)
     running = [root * r for each in terms for r in each.running]
     of_changes = [r for each in terms for r in each.changes]
@@ -157,6 +162,8 @@ def optimal_control_problem(
         physical=system.parameters,
         tasks=tuple(part for part in parts if isinstance(part, Task)),
         motion=form,
+        tuning=tuple(stage.tuning.entries),
+        tuning_order=tuple(stage.tuning.ordered),
         landing_rows=next((each.landing_rows for each in terms if each.landing_rows), ()),
         labels=stage.labels() | {"path": path.names, "end": end.names},
     )

@@ -20,8 +20,10 @@ from numpy.typing import ArrayLike, NDArray
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.tasks.reference import Slices, merged, slice_names, slot_slices
 from mbcasadi.control.tasks.task import Slot, Task
+from mbcasadi.description import TuningParameter
 from mbcasadi.description.parameters import NO_PARAMETERS, Parameters
 from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.mpc.ocp.stage_tuning import TUNING, require_tuned, tuned_column
 from mbcasadi.shapes import real_array, require_name
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
@@ -126,6 +128,8 @@ class OptimalControlProblem:
         system: the mechanism, whose actuators the safe output knows; None where there is none.
         physical: parameters of the mechanism, which are the slice `physical` of p.
         tasks: the tasks of the cost, whose references are slices of p.
+        tuning: entries of the slice `tuning` of p, the last one; none where nothing is tunable.
+        tuning_order: names of entries of which the first one may not be larger than the second.
         motion: what derivatives along tangents are made of, where the step is semi-implicit.
         landing_rows: a row of the mask for each contact that lands.
         lengths: (N,) nominal values of the slice `step` of p, the length of each interval, s; None
@@ -159,6 +163,8 @@ class OptimalControlProblem:
     system: System | None = None
     physical: Parameters = NO_PARAMETERS
     tasks: tuple[Task, ...] = ()
+    tuning: tuple[TuningParameter, ...] = ()
+    tuning_order: tuple[tuple[str, str], ...] = ()
     motion: MotionForm | None = None
     landing_rows: tuple[int, ...] = ()
     lengths: Array | None = None
@@ -219,6 +225,9 @@ class OptimalControlProblem:
                 raise ShapeError(f"{name} has shape {array.shape}, expected ({size},)")
             if not np.all(np.isfinite(array)):
                 raise ShapeError(f"{name} holds NaN or infinity; expected finite numbers")
+            if name == TUNING:
+                for column in np.atleast_2d(array):
+                    require_tuned(self.tuning, self.tuning_order, column)
             p[: array.shape[0] if is_schedule else N + 1, place] = array
         if self.lengths is not None and not np.all(p[:-1, places[STEP]] > 0):
             least = p[:-1, places[STEP]].min()
@@ -226,6 +235,16 @@ class OptimalControlProblem:
         if LANDING in places and LANDING not in merged(values, slices):
             p[:, places[LANDING]] = landings(p[:, places["mask"]][:, list(self.landing_rows)])
         return p
+
+    @checked
+    def tuned(self, values: Mapping[str, float]) -> Array:
+        """Return the slice `tuning` with these entries, defaults elsewhere.
+
+        Raises:
+            UnknownNameError: no such entry; the message lists those there are.
+            ProblemError: a value out of its bounds.
+        """
+        return tuned_column(self.tuning, self.tuning_order, values)
 
     @property
     def times(self) -> Array:
@@ -259,3 +278,8 @@ class OptimalControlProblem:
     def np_(self) -> int:
         """Size of the parameters of one stage."""
         return int(self.dynamics.size1_in("p"))
+
+    @property
+    def n_ref(self) -> int:
+        """The same without the tuning, which is behind them and the same at all samples."""
+        return self.np_ - len(self.tuning)

@@ -12,8 +12,10 @@ from mbcasadi.control.law_interface.signals import deviations
 from mbcasadi.control.regulators.feedback import setpoint_slots
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.control.tasks.task import Slot
+from mbcasadi.description.controller import defaults_of
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.ocp.problem import STEP, Array
+from mbcasadi.mpc.ocp.stage_tuning import TUNING, StageTuning
 from mbcasadi.shapes import require_shape, require_whole
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import coordinates, rates
@@ -111,7 +113,8 @@ class Stage:
 
     x holds the last control where `has_rates`; `further` are unknowns behind u. `system` has the
     model's numbers for its parameters; `members` are those of the system that carries its
-    parameters behind q, of `variables.carried_q`.
+    parameters behind q, of `variables.carried_q`. Parts take what is tunable from `tuning`;
+    `close_tuning` makes a slice of p of it.
     """
 
     def __init__(
@@ -122,7 +125,9 @@ class Stage:
         has_rates: bool = False,
         further: Sequence[str] = (),
         motion: StageMotion = NO_MOTION,
+        tunable: Sequence[str] = (),
     ) -> None:
+        self.tuning = StageTuning(tunable)
         self.system, self.slots, self.variables = system.at(), slots, variables
         self.members, self.motion = system.carried, motion
         self.further = ca.SX.sym("further", len(further))
@@ -134,6 +139,12 @@ class Stage:
         self.ref = {
             slot.name: symbols.get(slot.name, ca.SX.sym(slot.name, slot.size)) for slot in slots
         }
+
+    def close_tuning(self) -> None:
+        """Append the slice of the tuning to p, when all parts have taken theirs."""
+        self.slots += self.tuning.slots
+        if self.tuning.entries:
+            self.ref[TUNING] = ca.vertcat(*self.tuning.symbols.values())
 
     @property
     def step(self) -> ca.SX | float:
@@ -310,6 +321,8 @@ class Stage:
             p[:, places["mask"]] = system.mask
         for name, value in own.items():
             p[:, places[name]] = value
+        if TUNING in places:
+            p[:, places[TUNING]] = defaults_of(self.tuning.entries)
         if "physical" in places:
             p[:, places["physical"]] = self.members.parameters.values
         return p

@@ -1,6 +1,6 @@
 """Bounds of state and control, and the ranges of a mechanism's actuators."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import casadi as ca
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.mpc.ocp.problem import Array
 from mbcasadi.mpc.ocp.stage import Stage
-from mbcasadi.mpc.ocp.stage_part import StagePart, StageTerms
+from mbcasadi.mpc.ocp.stage_part import FREE, StagePart, StageTerms
 from mbcasadi.qp.rows import Bounded
 from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import bounds
@@ -48,14 +48,24 @@ class StageBounds(StagePart):
 
     def terms(self, stage: Stage) -> StageTerms:
         """Return the bounds."""
-        system, none = stage.system, np.tile([-np.inf, np.inf], (stage.u_last.numel(), 1))
+        system, none = stage.system, np.tile(FREE, (stage.u_last.numel(), 1))
         du = None if self.du is None else bounds("du", self.du, system.nu)
         of_state = [bounds("q", self.q, system.nq), bounds("v", self.v, system.nv), none]
+        u, x = bounds("u", self.u, system.nu), np.vstack(of_state)
+        labels, names, change = stage.labels(), system.actuator_names, _change(stage)
+        of_u = stage.tuning.rows([f"u.{name}" for name in names], stage.variables.u, u)
+        of_x, of_du = stage.tuning.rows(labels["x"], stage.x, x), None
+        if du is not None:
+            of_du = stage.tuning.rows([f"du.{name}" for name in names], change, du)
+        if of_u is None or of_x is None:
+            rows = [] if du is None else _change_rows(stage, du)
+            return StageTerms(rows=rows, x_bounds=x, u_bounds=u, du_bounds=du)
+        rows = [*of_u, *(of_du or []), *of_x]
+        places = range(len(rows) - len(of_x), len(rows))
         return StageTerms(
-            rows=[] if du is None else _change_rows(stage, du),
-            x_bounds=np.vstack(of_state),
-            u_bounds=bounds("u", self.u, system.nu),
-            du_bounds=du,
+            rows=[*rows, *(replace(row, at_end=True) for row in of_x)],
+            given=dict.fromkeys(places, FREE),
+            du_bounds=None if du is None else np.tile(FREE, (system.nu, 1)),
         )
 
 
@@ -75,8 +85,15 @@ class ActuatorBounds(StagePart):
 def _change_rows(stage: Stage, du: Array) -> list[Bounded]:
     """Return the bounds of changes, one for each control that has any."""
     bounded = np.flatnonzero(np.isfinite(du).any(axis=1))
-    change, names = (stage.variables.u - stage.u_last) / stage.length, stage.system.actuator_names
+    change, names = _change(stage), stage.system.actuator_names
     return [Bounded(change[i], du[i, 0], du[i, 1], name=f"du.{names[i]}") for i in bounded.tolist()]
+
+
+def _change(stage: Stage) -> ca.SX:
+    """Return the change of the controls over a nominal interval; none without the last ones."""
+    if not stage.u_last.numel():
+        return ca.SX(0, 1)
+    return (stage.variables.u - stage.u_last) / stage.length
 
 
 def _force_rows(stage: Stage) -> list[Bounded]:

@@ -26,15 +26,15 @@ from mbcasadi.system.ranges import Ranges, require_ranges
 class StageDesign(Design):
     """What limits may know of an optimal control problem when they are bound: no forces."""
 
-    tasks, contacts, tunable, levels = (), (), (), ()
+    tasks, contacts, levels = (), (), ()
     force_reference = False
     lowers = False
     delay_ticks = 0
     added_inertia = None
     slots, given, held_joints, weighed_forces = (), (), (), ()
 
-    def __init__(self, system: System, period: float) -> None:
-        self.system, self.period = system, period
+    def __init__(self, system: System, period: float, tunable: Sequence[str]) -> None:
+        self.system, self.period, self.tunable = system, period, tunable
 
     @property
     def tick(self) -> Tick:
@@ -66,7 +66,7 @@ class StageLimits(StagePart):
         Raises:
             ProblemError: a part of inverse dynamics that bounds no position and no rate.
         """
-        design = StageDesign(stage.members, self.period)
+        design = StageDesign(stage.members, self.period, stage.tuning.tunable)
         bound = [part.bind(design) for part in self.parts]
         return limits_of_state(stage, bound)
 
@@ -79,7 +79,9 @@ def limits_of_state(stage: Stage, bound: Sequence[Bound]) -> StageTerms:
     """
     x, x_bounds = stage.x, np.tile(FREE, (stage.x.numel(), 1))
     state = stage.variables.carried_q, stage.variables.v
-    now = Instant.planned(state, ca.SX(0, 1), {})
+    tuning = {entry.name: stage.tuning.add(entry) for each in bound for entry in each.tuning}
+    stage.tuning.ordered += [pair for each in bound for pair in each.ordered]
+    now = Instant.planned(state, ca.SX(0, 1), {}, tuning=tuning)
     rows = list[Bounded]()
     for each in bound:
         if each.path is None:

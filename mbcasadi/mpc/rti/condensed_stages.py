@@ -74,7 +74,7 @@ class CondensedStages(RtiStages):
     def _prepare(self) -> ca.Function:
         """Return (ref, z) → (prepared, A_qp): everything that needs no measured state."""
         N, horizon = self.ocp.horizon, self.at.horizon
-        inputs = {key: self.memory.inputs()[key] for key in ("ref", "z")}
+        inputs = self.memory.inputs_before()
         guess = self.memory.guess(inputs, self.z0)
         X, U, P = guess.X, guess.U, guess.P
         lin = self.at.interval.map(N)(X[:, :N], U, P[:, :N], X[:, 1:])

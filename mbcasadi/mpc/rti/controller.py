@@ -26,6 +26,7 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.lq.tick import stagewise_controller
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import OcpSolution, rollout
+from mbcasadi.mpc.ocp.stage_tuning import TUNING
 from mbcasadi.mpc.rti.condensed_stages import CondensedStages
 from mbcasadi.mpc.rti.iteration import RealTimeIteration, first_memory, require_guess
 from mbcasadi.mpc.rti.learned_force import LearnedForce, learned_force
@@ -171,7 +172,8 @@ def _tick_of(ocp: OptimalControlProblem, period: float | None) -> float:
 def _slots_of_samples(ocp: OptimalControlProblem) -> tuple[Slot, ...]:
     """Return the slices of p of each sample, one sample after the other."""
     samples = range(ocp.horizon + 1)
-    return tuple(replace(slot, name=f"{slot.name}{k}") for k in samples for slot in ocp.slots)
+    slots = [slot for slot in ocp.slots if slot.name != TUNING]
+    return tuple(replace(slot, name=f"{slot.name}{k}") for k in samples for slot in slots)
 
 
 def _require_stable(ocp: OptimalControlProblem, guess: OcpSolution) -> None:
@@ -189,9 +191,12 @@ def _require_stable(ocp: OptimalControlProblem, guess: OcpSolution) -> None:
 def _require_determined(problem: RtiStages, stages: LeastDistanceStages) -> None:
     """Raise unless the cost determines every control at the guess."""
     assert stages.prepare is not None
-    prepared = stages.prepare(problem.ocp.parameters().ravel(), problem.z0)[0]
+    ocp = problem.ocp
+    given = {"ref": ocp.parameters()[:, : ocp.n_ref].ravel(), "z": problem.z0}
+    given |= {TUNING: ocp.tuned({})} if ocp.tuning else {}
+    prepared = stages.prepare(**given)["prepared"]
     if not np.all(np.isfinite(prepared.full())):
-        raise undetermined(problem.ocp.name)
+        raise undetermined(ocp.name)
 
 
 def _hold_of(ocp: OptimalControlProblem, guess: OcpSolution, tick: float) -> Hold:
@@ -222,7 +227,7 @@ def _controller_data(
     monitor, monitors = _setpoint_monitor(ocp)
     described = stagewise_controller(
         function,
-        tuple(signals[key] for key in ("q", "v", "ref", "z")),
+        tuple(signals[key] for key in problem.memory.inputs()),
         Signal("u", ocp.names("u"), _units_of_controls(ocp)),
         problem.memory.hold.safe,
         problem.z0,
@@ -241,6 +246,7 @@ def _controller_data(
         prediction=_prediction(problem),
         prediction_rows=ocp.names("x"),
         delay=problem.memory.delay,
+        tuning=ocp.tuning,
         limits=_limits(ocp, np.flatnonzero(np.isfinite(ocp.x_bounds).any(axis=1)).tolist()),
         unreported=() if monitors else ("tracking",),  # residuals alone have no desired value
         needs_double="the QP of a real-time iteration has squares of the horizon's sensitivities, "
@@ -268,8 +274,10 @@ def _signals(problem: RtiStages) -> dict[str, Signal]:
     slots = [
         (f"{slot.name}.{name}", unit)
         for slot in ocp.slots
+        if slot.name != TUNING
         for name, unit in zip(slot.components, slot.units, strict=True)
     ]
+    tuning = [(entry.name, entry.unit) for entry in ocp.tuning]
     stored = [*u, *(slots[i][0] for i in memory.read)]
     z = [f"{name}[{k}]" for k in range(N + 1) for name in x]
     z += [f"{name}[{k}]" for k in range(N) for name in u]
@@ -289,6 +297,7 @@ def _signals(problem: RtiStages) -> dict[str, Signal]:
             tuple(f"{name}[{k}]" for k in range(N + 1) for name, _ in slots),
             tuple(unit for _, unit in slots) * (N + 1),
         ),
+        TUNING: Signal(TUNING, tuple(x for x, _ in tuning), tuple(unit for _, unit in tuning)),
         "z": Signal("z", tuple(z), ("",) * len(z)),
     }
 
@@ -335,12 +344,13 @@ def _limits(ocp: OptimalControlProblem, states: list[int]) -> ReportedLimits | N
         return None
     names = [ocp.names("x")[i] for i in states] + list(ocp.names("path"))
     sizes = {"q": ocp.state.numel_in("q"), "v": ocp.state.numel_in("v")}
-    sizes |= {"ref": ocp.np_ * (ocp.horizon + 1)}
-    inputs = {
-        key: ca.MX.sym(key, size) for key, size in (sizes | {"u": ocp.nu, "u_last": ocp.nu}).items()
-    }
+    sizes |= {"ref": ocp.n_ref * (ocp.horizon + 1)}
+    sizes |= {TUNING: len(ocp.tuning)} if ocp.tuning else {}
+    sizes |= {"u": ocp.nu, "u_last": ocp.nu}
+    inputs = {key: ca.MX.sym(key, size) for key, size in sizes.items()}
+    p = ca.vertcat(inputs["ref"][: ocp.n_ref], inputs.get(TUNING, ca.MX(0, 1)))
     x = ocp.state(*([inputs["q"], inputs["v"]] + [inputs["u_last"]] * ocp.has_rates))
-    value = ca.vertcat(x[states], ocp.path(x, inputs["u"], inputs["ref"][: ocp.np_]))
+    value = ca.vertcat(x[states], ocp.path(x, inputs["u"], p))
     bounds = np.vstack([ocp.x_bounds[states], ocp.first_path_bounds])
     return ReportedLimits(
         ca.Function("limits", [*inputs.values()], [ca.densify(value)], [*inputs], ["value"]),
@@ -369,8 +379,9 @@ def _setpoint_monitor(
     if ocp.tracking is None:
         return None, ()
     q = ca.SX.sym("q", ocp.tracking.size1_in("q"))
-    ref = ca.SX.sym("ref", ocp.np_ * (ocp.horizon + 1))
-    target, error = ocp.tracking(q, ref[: ocp.np_])
+    ref = ca.SX.sym("ref", ocp.n_ref * (ocp.horizon + 1))
+    p = ca.vertcat(ref[: ocp.n_ref], ca.SX(ca.DM(ocp.tuned({}))))
+    target, error = ocp.tracking(q, p)
     monitor = ca.Function("monitor", [q, ref], [target, error], ["q", "ref"], ["target", "error"])
     names, units = ocp.labels["tracked"], ocp.labels["tracked_units"]
     return monitor, tuple(Signal(name, names, units) for name in ("target", "error"))

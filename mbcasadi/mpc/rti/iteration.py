@@ -1,5 +1,6 @@
 """A real-time iteration as a controller: its reference, its state, its plan."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
@@ -21,6 +22,7 @@ from mbcasadi.control.tasks.reference import (
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import OcpSolution, violations_of
+from mbcasadi.mpc.ocp.stage_tuning import TUNING
 from mbcasadi.mpc.rti.memory import GuessMemory
 from mbcasadi.shapes import (
     column,
@@ -35,7 +37,9 @@ from mbcasadi.system.coordinates import moving_size, start_pose
 @summarised
 @dataclass(frozen=True)
 class RealTimeIteration(ControlLaw):
-    """(q, v, ref, z) → (u, z_next, status, flags, residual); ref is p, sample by sample.
+    """(q, v, ref, [tuning], z) → (u, z_next, status, flags, residual); ref is p by samples.
+
+    `tuning` is what the problem's `tunable` names, the same at all samples.
 
     Attributes:
         controller: for `export_c`.
@@ -82,7 +86,10 @@ class RealTimeIteration(ControlLaw):
         given, of_samples = merged(values, slices), slice_names(self.reference_slices)
         single = {name: value for name, value in given.items() if name in of_samples}
         common = {name: value for name, value in given.items() if name not in of_samples}
-        return fill_reference(self.slots, single, self.ocp.parameters(common).ravel())
+        if TUNING in common:
+            raise ProblemError("tuning is an input of its own; expected slices of the reference")
+        p = self.ocp.parameters(common)[:, : self.ocp.n_ref]
+        return fill_reference(self.slots, single, p.ravel())
 
     @checked
     def reference_at(self, q: ArrayLike, values: Slices | None = None) -> Array:
@@ -120,6 +127,7 @@ class RealTimeIteration(ControlLaw):
         ref: ArrayLike | None = None,
         *,
         z: ArrayLike | None = None,
+        tuning: Mapping[str, float] | None = None,
     ) -> ControlSolution:
         """Return the output of one tick, with its plan.
 
@@ -127,16 +135,19 @@ class RealTimeIteration(ControlLaw):
             q, v: (nq,), (nv,) state.
             ref: (nref,) parameters of all samples; nominal by default.
             z: (nz,) state; default: `z0`. Give the `z_next` of the tick before.
+            tuning: entries of the input `tuning` by name; the others have their defaults.
 
         Raises:
+            UnknownNameError: no such entry of `tuning`.
             ShapeError: a wrong shape. NaN and infinity do not raise: they give status 3.
         """
         parameters = self.reference() if ref is None else ref
-        return solve_by_name(self.controller, {"q": q, "v": v, "ref": parameters, "z": z})
+        inputs = {"q": q, "v": v, "ref": parameters, "z": z}
+        return solve_by_name(self.controller, inputs, tuning)
 
     @property
     def prepare(self) -> ca.Function:
-        """(ref, z) → (prepared, A_qp), the part of a tick before the state is measured."""
+        """(ref, [tuning], z) → (prepared, A_qp), the part of a tick before the measurement."""
         stages = self.controller.stages
         assert stages is not None
         assert stages.prepare is not None

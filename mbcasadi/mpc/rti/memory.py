@@ -27,6 +27,7 @@ from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.ocp.problem import STEP, Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import OcpSolution
 from mbcasadi.mpc.ocp.stage import DISTURBANCE
+from mbcasadi.mpc.ocp.stage_tuning import TUNING, is_tuned
 from mbcasadi.mpc.rti.learned_force import LearnedForce
 from mbcasadi.mpc.rti.moving_plan import SHORTEST, MovingPlan
 from mbcasadi.qp.input_guard import is_bounded, state_validity
@@ -51,7 +52,7 @@ class MemoryContents(NamedTuple, Generic[Sym]):
 class Guess(NamedTuple):
     """The inputs before the measurement: `MemoryContents`, and p of all samples, (np, N + 1).
 
-    `ref_is_finite` is one where ref holds finite numbers.
+    `ref_is_finite` is one where ref holds finite numbers, and the tuning valid ones.
     """
 
     X: ca.MX
@@ -170,16 +171,26 @@ class GuessMemory:
         """Return symbols of the controller's inputs."""
         ocp = self.ocp
         sizes = {"q": ocp.state.numel_in("q"), "v": ocp.state.numel_in("v")}
-        sizes |= {"ref": ocp.np_ * (ocp.horizon + 1), "z": sum(self.sizes)}
+        sizes |= {"ref": ocp.n_ref * (ocp.horizon + 1)}
+        sizes |= {TUNING: len(ocp.tuning)} if ocp.tuning else {}
+        sizes |= {"z": sum(self.sizes)}
         return {key: ca.MX.sym(key, size) for key, size in sizes.items()}
 
+    def inputs_before(self) -> dict[str, ca.MX]:
+        """Return symbols of those inputs that are known before the measurement."""
+        return {key: value for key, value in self.inputs().items() if key not in ("q", "v")}
+
     def guess(self, inputs: dict[str, ca.MX], z0: Array) -> Guess:
-        """Return the contents of z and ref, finite whatever they hold."""
+        """Return the contents of z, ref and tuning, finite whatever they hold."""
         ocp = self.ocp
         contents = self.split(ca.if_else(is_bounded(inputs["z"]), inputs["z"], ca.DM(z0)))
         is_finite = ca.logic_and(is_bounded(inputs["ref"]), self.is_physical(inputs["ref"]))
-        p = ca.if_else(is_finite, inputs["ref"], ca.DM(ocp.parameters().ravel()))
-        P = ca.reshape(p, ocp.np_, ocp.horizon + 1)
+        P = ca.reshape(inputs["ref"], ocp.n_ref, ocp.horizon + 1)
+        if ocp.tuning:
+            tuning = inputs[TUNING]
+            is_finite = ca.logic_and(is_finite, is_tuned(tuning, ocp.tuning, ocp.tuning_order))
+            P = ca.vertcat(P, ca.repmat(tuning, 1, ocp.horizon + 1))
+        P = ca.if_else(is_finite, P, ca.DM(ocp.parameters().T))
         if self.force.size:
             place = slot_slices(ocp.slots)[DISTURBANCE]
             P[place, :] += ca.repmat(self.force.split(contents.learned).d, 1, ocp.horizon + 1)
@@ -220,7 +231,7 @@ class GuessMemory:
             return ca.MX(1)
         p = ca.SX.sym("p", len(ocp.physical))
         valid = ca.Function("is_physical", [p], [is_physical(ocp.physical, p)])
-        samples = ca.reshape(ref, ocp.np_, ocp.horizon + 1)[place, :]
+        samples = ca.reshape(ref, ocp.n_ref, ocp.horizon + 1)[place, :]
         return ca.sum2(valid.map(ocp.horizon + 1)(samples)) == ocp.horizon + 1
 
     def next_learned(self, inputs: dict[str, ca.MX], guess: Guess, valid: ca.MX, u: ca.MX) -> ca.MX:

@@ -78,7 +78,7 @@ class StagewiseStages(RtiStages):
 
     def _prepare(self) -> ca.Function:
         """Return (ref, z) → (prepared, lam0): one, that it is complete, then the data."""
-        inputs = {key: self.memory.inputs()[key] for key in ("ref", "z")}
+        inputs = self.memory.inputs_before()
         guess = self.memory.guess(inputs, self.z0)
         prepared = ca.vertcat(1, self.at.data(guess.X, guess.U, guess.P))
         return stage_function("prepare", inputs, {"prepared": prepared, "lam0": guess.active})

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.contacts.friction_cone import require_contacts, require_ground
+from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.legged.from_system import gravity_of, robot_weight, trunk_joint
@@ -46,6 +47,9 @@ FORCES = 0.5
 END = 1.8
 """Time whose cost a state counts at the end of the horizon, times √(ℓ / g)."""
 
+FORCE_REFERENCE = "actuator_force"
+"""Slice of p: forces of the actuators beside which theirs are weighted."""
+
 FEET = (60.0, 60.0, 300.0)
 """Weights of a swinging foot's place along the ground and over it, times 1/ℓ²."""
 
@@ -55,7 +59,10 @@ FEET = (60.0, 60.0, 300.0)
 @readable_fields
 @dataclass(frozen=True)
 class ActuatorForceCost(StagePart):
-    """`½ Σ w_i p_i²` per second of the actuator forces p, whatever their controls are.
+    """`½ Σ w_i (p_ref - p)_i²` per second of the actuator forces p, whatever their controls are.
+
+    `actuator_force` in p has the references, zero by default; `whole_body_mpc` fills it with the
+    forces that carry the robot at rest on the feet that stand.
 
     Attributes:
         weight: (nu,) 1/N² or 1/(N m)², or one number.
@@ -66,14 +73,21 @@ class ActuatorForceCost(StagePart):
     def __post_init__(self) -> None:
         require_fields(self)
 
+    def slots(self, system: System) -> tuple[Slot, ...]:
+        """Return the slice of the references, (nu,), N or N m."""
+        return (Slot(FORCE_REFERENCE, system.actuator_names, ("",) * system.nu),)
+
     def terms(self, stage: Stage) -> StageTerms:
         """Return the residual.
 
         Raises:
             ProblemError, ShapeError: a negative weight, or a wrong number of them.
         """
-        root = np.sqrt(np.diag(weight("weight", self.weight, stage.system.nu)))
-        return StageTerms(running=[ca.DM(root) * actuator_forces(stage)])
+        weights = np.diag(weight("weight", self.weight, stage.system.nu))
+        names = [f"{FORCE_REFERENCE}.weight.{name}" for name in stage.system.actuator_names]
+        root = ca.sqrt(stage.tuning.numbers("weights", names, weights))
+        error = stage.ref[FORCE_REFERENCE] - actuator_forces(stage)
+        return StageTerms(running=[root * error])
 
 
 @checked

@@ -24,7 +24,7 @@ from mbcasadi.description import Contact
 from mbcasadi.dynamics import forward_dynamics, inverse_dynamics
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.integrators.semi_implicit import SemiImplicitStep, motion_fun, moved_fun
-from mbcasadi.mpc.legged.gait import Gait
+from mbcasadi.mpc.legged.gait import Gait, Walk
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
 from mbcasadi.system import System
@@ -50,6 +50,7 @@ class Following:
         gait: which of them are on; None for all.
         step: of the problem.
         delay: intervals from a measurement to the first sample of a plan.
+        stands: whether plans end with beginning and end of the walk.
     """
 
     law: InverseDynamicsQP
@@ -59,11 +60,16 @@ class Following:
     gait: Gait | None
     step: SemiImplicitStep
     delay: int
+    stands: bool = False
 
     @property
     def size(self) -> int:
         """Size of a plan."""
-        return (self.ocp.nx + self.ocp.nu) * self.ocp.horizon + self.system.nv
+        return self._motion_size + self.system.nv + 2 * self.stands
+
+    @property
+    def _motion_size(self) -> int:
+        return (self.ocp.nx + self.ocp.nu) * self.ocp.horizon
 
     def function(self, name: str) -> ca.Function:
         """Return (plan, age, t) → (ref, [mask])."""
@@ -112,18 +118,25 @@ class Following:
         """
         ocp, nq, nv = self.ocp, self.system.nq, self.system.nv
         X = ca.reshape(plan[: ocp.nx * ocp.horizon], ocp.nx, ocp.horizon)
-        U = ca.reshape(plan[ocp.nx * ocp.horizon : -nv], ocp.nu, ocp.horizon)
+        U = ca.reshape(plan[ocp.nx * ocp.horizon : self._motion_size], ocp.nu, ocp.horizon)
         x, u = X[:, k], U[:, k]
         time = start + (k + 0.5) * ocp.period
         count = len(self.contacts)
-        on = ca.MX.ones(count) if self.gait is None else ca.MX(self.gait.on_ground(time))
+        on = ca.MX.ones(count) if self.gait is None else ca.MX(self._walk(plan).on_ground(time))
         stepped = self.step.system(self.system, ocp.period)
         motion = motion_fun(stepped, self.step.treatment(ocp.period), disturbed=True)
         known = {"q": x[:nq], "v": x[nq : nq + nv], "u": u[: self.system.nu], "t": time}
-        known["d"] = plan[-nv:]
+        known["d"] = plan[self._motion_size : self._motion_size + nv]
         known["mask"] = mask_of_contacts(self.system, self.contacts, on)
         found = motion(**{key: known[key] for key in motion.name_in()})
         return known["q"], known["v"], found["a"], found["lam"], on
+
+    def _walk(self, plan: ca.MX) -> Walk:
+        """Return the walk of a plan."""
+        assert self.gait is not None
+        if self.stands:
+            return Walk(self.gait, plan[-2], plan[-1])
+        return Walk(self.gait, self.gait.start, None)
 
     def _references(self) -> ca.Function:
         """Return (q, v, a, tau, lam, ends) → (ref), of states at the beginning of an interval."""

@@ -24,7 +24,7 @@ from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.description import Contact
 from mbcasadi.mpc.legged.footsteps import SwingParameters
 from mbcasadi.mpc.legged.from_system import trunk_joint
-from mbcasadi.mpc.legged.gait import Gait, swing_path
+from mbcasadi.mpc.legged.gait import Gait, Walk, swing_path
 from mbcasadi.mpc.legged.ground_axes import (
     common_normal,
     ground_rotation,
@@ -38,7 +38,9 @@ from mbcasadi.mpc.legged.planner_references import product
 from mbcasadi.mpc.legged.standing_feet import lift_places
 from mbcasadi.mpc.ocp.problem import LANDING, Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import DISTURBANCE
+from mbcasadi.mpc.ocp.stage_tuning import TUNING
 from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
+from mbcasadi.mpc.whole_body.standing import ROUNDING, WALK, Remembered, Standing
 from mbcasadi.spatial import rotation
 from mbcasadi.system import System
 
@@ -72,6 +74,7 @@ class HorizonReferences:
         delay: intervals from a measurement to the first sample.
         decay: T_d, s.
         uneven: whether heights of the ground follow the three numbers of the command.
+        standing: when the robot stands; None for a gait from its start on.
     """
 
     ocp: OptimalControlProblem
@@ -83,6 +86,7 @@ class HorizonReferences:
     delay: int
     decay: float
     uneven: bool = False
+    standing: Standing | None = None
 
     @cached_property
     def ground(self) -> Array:
@@ -113,9 +117,10 @@ class HorizonReferences:
 
     @property
     def z0(self) -> Array:
-        """The state at q0: where the feet left the ground, then the goal (x, y, yaw)."""
+        """The state at q0: where the feet left the ground, the goal (x, y, yaw), [the walk]."""
         places, base, yaw = self.stance
-        return np.concatenate([places.T.ravel(), base[:2], [yaw]])
+        walk = np.zeros(0 if self.standing is None else len(Remembered._fields))
+        return np.concatenate([places.T.ravel(), base[:2], [yaw], walk])
 
     def function(self, name: str) -> ca.Function:
         """Return (q, v, command, disturbance, t, z) → (ref, z_next)."""
@@ -130,13 +135,15 @@ class HorizonReferences:
         t, z = inputs["t"], inputs["z"]
         places = self.feet(inputs["q"])
         remembered = ca.vertsplit(z[: places.numel()], 3)
-        on = ca.SX(self.gait.on_ground(t))
-        lifts = ca.horzcat(*lift_places(on, ca.horzsplit(places), remembered))
-        base = self._base(inputs, lifts[2, :].T)
         first, N, h = self.delay, self.ocp.horizon, self.ocp.period
+        times = self._times(inputs, t + first * h)
+        walk = Walk(self.gait, self.gait.start, None) if times is None else times.walk(self.gait)
+        on = ca.SX(walk.on_ground(t))
+        lifts = ca.horzcat(*lift_places(on, ca.horzsplit(places), remembered))
+        base = self._base(inputs, lifts, walk)
         now = places, lifts, inputs[DISTURBANCE]
-        samples = [self._sample(base, now, t, k, (first + k) * h) for k in range(N + 1)]
-        z_next = ca.vertcat(ca.vec(lifts), self._goal_after(base, h))
+        samples = [self._sample(base, now, (walk, t), k, (first + k) * h) for k in range(N + 1)]
+        z_next = ca.vertcat(ca.vec(lifts), self._goal_after(base, h), *(times or ()))
         good = is_measured(self.system, inputs)
         outputs = [ca.vertcat(*samples), ca.if_else(good, z_next, z)]
         return ca.Function(
@@ -156,13 +163,40 @@ class HorizonReferences:
         R = ca.vertcat(*(ca.horzcat(*row) for row in rotation((w, x, y, z))))
         return to_ground(self.ground, q[place : place + 3]), to_ground(self.ground, R)
 
-    def _base(self, inputs: Mapping[str, ca.SX], heights: ca.SX) -> Base:
+    def _times(self, inputs: Mapping[str, ca.SX], moment: ca.SX) -> Remembered | None:
+        """Return beginning and end of the walk from the moment on at which the plan acts."""
+        if self.standing is None:
+            return None
+        joint, command = trunk_joint(self.system), inputs["command"]
+        radius = float(np.linalg.norm(self.hips, axis=0).max())
+        velocity = to_ground(self.ground, inputs["v"][joint.dof : joint.dof + 3])
+        asked = ca.fmax(ca.norm_2(command[:2]), radius * ca.fabs(command[2]))
+        known = Remembered(*ca.vertsplit(inputs["z"][-len(Remembered._fields) :]))
+        speeds = asked, ca.norm_2(velocity[:2])
+        return known.next(self.standing, self.gait, (moment, self.ocp.period), speeds)
+
+    def _under_base(self, places: ca.SX) -> ca.SX:
+        """Return the pose (x, y, yaw) under which the hips are nearest to the feet, (3, nc)."""
+        hips, centre = ca.DM(self.hips), ca.sum2(places[:2, :]) / places.shape[1]
+        middle = ca.DM(self.hips.mean(axis=1))
+        of_hips, of_feet = hips - ca.repmat(middle, 1, hips.shape[1]), places[:2, :] - centre
+        along = ca.sum2(ca.sum1(of_hips * of_feet))
+        across = ca.sum2(of_hips[0, :] * of_feet[1, :] - of_hips[1, :] * of_feet[0, :])
+        yaw = ca.atan2(across, along)
+        return ca.vertcat(centre - rotate_about_vertical(yaw, ca.SX(middle)), yaw)
+
+    def _base(self, inputs: Mapping[str, ca.SX], lifts: ca.SX, walk: Walk) -> Base:
+        heights = lifts[2, :].T
         joint, z = trunk_joint(self.system), inputs["z"]
         place, R = self._base_pose(inputs["q"])
         velocity = to_ground(self.ground, inputs["v"][joint.dof : joint.dof + 3])
         yaw = ca.atan2(R[1, 0], R[0, 0])
-        goal = goal_near(ca.vertcat(place[:2], yaw), z[-3:], self.stepping.max_drift)
-        walks = inputs["t"] >= self.gait.start
+        remembered, walks = z[lifts.numel() : lifts.numel() + 3], inputs["t"] >= walk.begin
+        if walk.end is not None:
+            stands = inputs["t"] >= walk.end + self.gait.flight - ROUNDING
+            remembered = ca.if_else(stands, self._under_base(lifts), remembered)
+            walks = ca.logic_and(walks, inputs["t"] < walk.end)
+        goal = goal_near(ca.vertcat(place[:2], yaw), remembered, self.stepping.max_drift)
         desired, spin = walks * inputs["command"][:2], walks * inputs["command"][2]
         if self.uneven:
             heights = ca.SX(ca.DM(self.stance[0][2])) + inputs["command"][3:]
@@ -188,19 +222,26 @@ class HorizonReferences:
         return ca.vertcat(place, base.heights[i] - self.stepping.ground_penetration)
 
     def _sample(
-        self, base: Base, now: tuple[ca.SX, ca.SX, ca.SX], t: ca.SX, k: int, ahead: float
+        self,
+        base: Base,
+        now: tuple[ca.SX, ca.SX, ca.SX],
+        at: tuple[Walk, ca.SX],
+        k: int,
+        ahead: float,
     ) -> ca.SX:
         """Return p of sample k, a time ahead, s.
 
-        `now` has where feet are, where they left the ground, and the disturbance.
+        `now` has where feet are, where they left the ground, and the disturbance; `at` the walk,
+        and the time now.
         """
-        (places, lifts, force), time = now, t + ahead
-        shares = ca.SX(self.gait.swing_share(time))
+        (places, lifts, force), (walk, t) = now, at
+        time = t + ahead
+        shares = ca.SX(walk.swing_share(time))
         swinging, flight = [], self.gait.flight
         for i in range(len(self.contacts)):
             begins = ahead - shares[i] * flight  # its swing, s ahead
             landed = begins - self.gait.stance  # and the stance before
-            lands = ca.logic_and(landed > 0, t + landed > self.gait.start)
+            lands = ca.logic_and(landed > 0, t + landed > walk.begin)
             stands = ca.if_else(lands, self._foothold(base, i, landed), places[:, i])
             here = ca.if_else(begins <= 0, lifts[:, i], stands)
             target = self._foothold(base, i, ahead + (1 - shares[i]) * flight)
@@ -210,7 +251,7 @@ class HorizonReferences:
             swinging.append(to_world(self.ground, path.position))
         goal = self._goal_after(base, ahead)
         half = self.ocp.period / 2
-        before, on = (ca.SX(self.gait.on_ground(time + side)) for side in (-half, half))
+        before, on = (ca.SX(walk.on_ground(time + side)) for side in (-half, half))
         lands = on * (1 - before)
         values = self._setpoint(base, goal) | {
             "feet": ca.vertcat(*swinging),
@@ -219,13 +260,16 @@ class HorizonReferences:
             LANDING: ca.vertcat(lands, (k > 1) * lands),
             "t": time,
             DISTURBANCE: force,
+            WALK: ca.vertcat(walk.begin, 0 if walk.end is None else walk.end),
         }
         nominal = self.ocp.parameters()[0]
         parts = [
             values.get(key, ca.SX(ca.DM(nominal[place])))
             for key, place in slot_slices(self.ocp.slots).items()
+            if key != TUNING
         ]
-        return ca.vertcat(*parts)
+        sample: ca.SX = ca.vertcat(*parts)
+        return sample
 
     def _setpoint(self, base: Base, goal: ca.SX) -> dict[str, ca.SX]:
         """Return q and v of the setpoint: the pose q0, moved to the goal at the desired speed.

@@ -6,13 +6,15 @@ import casadi as ca
 
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.description import Signal
+from mbcasadi.mpc.legged.ground_axes import common_normal
 from mbcasadi.mpc.ocp.stage import DISTURBANCE
 from mbcasadi.mpc.rti.controller import STAGEWISE
 from mbcasadi.mpc.rti.iteration import RealTimeIteration
 from mbcasadi.mpc.whole_body.following import Following
 from mbcasadi.mpc.whole_body.horizon_references import HorizonReferences
+from mbcasadi.mpc.whole_body.standing import WALK
+from mbcasadi.mpc.whole_body.static_references import static_references, with_static_references
 from mbcasadi.qp.solver import controller_fun
-from mbcasadi.system.coordinates import rates
 
 
 def with_plan(iteration: RealTimeIteration) -> RealTimeIteration:
@@ -27,16 +29,16 @@ def with_plan(iteration: RealTimeIteration) -> RealTimeIteration:
     of_plan = {key: (inputs | outputs)[key] for key in prediction.name_in()}
     X, U = prediction.call([of_plan[key] for key in prediction.name_in()])
     named = {key: outputs[key] for key in finish.name_out()}
-    force = inputs["ref"][slot_slices(iteration.ocp.slots)[DISTURBANCE]]
-    named["plan"] = ca.vertcat(ca.vec(X[:, :-1]), ca.vec(U), force)
+    slots = [slot for slot in iteration.ocp.slots if slot.name in (DISTURBANCE, WALK)]
+    further = [inputs["ref"][slot_slices(iteration.ocp.slots)[slot.name]] for slot in slots]
+    named["plan"] = ca.vertcat(ca.vec(X[:, :-1]), ca.vec(U), *further)
     ended = ca.Function("finish", [*inputs.values()], [*named.values()], [*inputs], [*named])
     stages = replace(stages, finish=ended)
-    N, system = iteration.ocp.horizon, iteration.ocp.system
-    assert system is not None
+    N = iteration.ocp.horizon
     states, u = iteration.ocp.names("x"), iteration.ocp.names("u")
     names = [f"{x}[{k}]" for k in range(N) for x in states]
     names += [f"{each}[{k}]" for k in range(N) for each in u]
-    names += [f"disturbance.{rate}" for rate in rates(system).components]
+    names += [f"{slot.name}.{each}" for slot in slots for each in slot.components]
     signal = Signal("plan", tuple(names), ("",) * len(names))
     return replace(
         iteration,
@@ -63,11 +65,13 @@ def references_fun(name: str, refs: HorizonReferences, following: Following) -> 
     first = following.predicted(plan, q, v, age, t)
     named = {key: inputs[key] for key in ("q", "v", "command", *([DISTURBANCE] * learns))}
     named |= {"plan": plan, "age": age, "t": t, "z": inputs["z"]}
-    outputs = asked(**known)
+    outputs, normal = asked(**known), common_normal(refs.contacts)
+    static = static_references(refs.system, refs.q0, normal, refs.ocp.period)
+    ref = with_static_references(refs.ocp, static, outputs["ref"])
     return ca.Function(
         name,
         [*named.values()],
-        [*first, outputs["ref"], outputs["z_next"]],
+        [*first, ref, outputs["z_next"]],
         [*named],
         ["first_q", "first_v", "ref", "z_next"],
     )

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import final
 
 import casadi as ca
-import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import require_fields
@@ -57,7 +56,8 @@ class SwingFeet(StagePart):
             ProblemError: contacts that roll, or that are no rows of the system.
         """
         at, system = stage.variables, stage.system
-        root = ca.DM(np.sqrt(column("weight", self.weight, 3)))
+        names = [f"feet.weight.{axis}" for axis in AXES]
+        root = ca.sqrt(stage.tuning.numbers("weights", names, column("weight", self.weight, 3)))
         turn = ca.sparsify(ca.DM(ground_rotation(common_normal(self.contacts)).T))
         off = 1 - contacts_on(system, self.contacts, at.mask)
         running = []

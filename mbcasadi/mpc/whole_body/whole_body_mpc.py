@@ -44,7 +44,9 @@ from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
 from mbcasadi.mpc.whole_body.default_cost import default_cost, standing_height
 from mbcasadi.mpc.whole_body.following import Following
 from mbcasadi.mpc.whole_body.horizon_references import HorizonReferences
+from mbcasadi.mpc.whole_body.options import DEFAULT_OPTIONS, WholeBodyOptions
 from mbcasadi.mpc.whole_body.plan_functions import planner_fun, references_fun, with_plan
+from mbcasadi.mpc.whole_body.standing import WalkTimes
 from mbcasadi.shapes import column, require_identifier, require_positive, require_whole
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
@@ -136,6 +138,7 @@ def whole_body_mpc(
     law: InverseDynamicsQP | None = None,
     delay: int = 1,
     uneven: bool = False,
+    options: WholeBodyOptions = DEFAULT_OPTIONS,
     name: str = "whole_body",
 ) -> WholeBodyMPC:
     """Return MPC of a robot with a free base, and the inverse dynamics that follows its plan.
@@ -157,6 +160,7 @@ def whole_body_mpc(
         uneven: the command has, behind speeds and turn, the height of the ground on which each foot
             lands next, over the plane on which it stands at q0, m: (3 + nc,). Otherwise the ground
             is where feet stand, or stood last.
+        options: see `WholeBodyOptions`.
         name: a C identifier.
 
     Raises:
@@ -174,11 +178,15 @@ def whole_body_mpc(
     height = standing_height(system, contacts, pose)
     limits = next((part for part in own if isinstance(part, JointLimits)), None)
     time = float(np.sqrt(height / np.linalg.norm(gravity_of(system))))
-    inner = _default_law(system, contacts, period / TICKS, time, limits) if law is None else law
+    inner = law
+    if inner is None:
+        inner = _default_law(system, contacts, period / TICKS, time, limits, options.tunable)
     every = ticks_of(period, inner.period)
     _require_contacts(contacts, gait, inner)
     planned = [replace(c, friction=PLANNED_FRICTION * c.friction) for c in contacts]
     touching = with_contacts(system, planned, pose).with_mask()
+    standing = None if gait is None else options.standing
+    own += [] if standing is None else [WalkTimes()]
     step = SemiImplicitStep(decay=_decay(touching, planned))
     ocp = optimal_control_problem(
         touching,
@@ -186,6 +194,7 @@ def whole_body_mpc(
         period,
         [*_costs(system, contacts, pose, own), *_rows(system, planned, own, height, period)],
         step=step,
+        tunable=options.tunable,
         name=name,
     )
     X, U = _at_rest(ocp, pose, np.asarray(equilibrium(system, pose, contacts=contacts).u))
@@ -194,9 +203,19 @@ def whole_body_mpc(
     stand = Gait(1.0, 1.0, (0.0,) * len(contacts)) if gait is None else gait
     swing = _default_stepping(height, time) if stepping is None else stepping
     refs = HorizonReferences(
-        ocp, touching, contacts, stand, swing, pose, int(delay), EXCESS_DECAY * time, uneven
+        ocp,
+        touching,
+        contacts,
+        stand,
+        swing,
+        pose,
+        int(delay),
+        EXCESS_DECAY * time,
+        uneven,
+        standing,
     )
-    following = Following(inner, ocp, touching, contacts, gait, step, int(delay))
+    stands = standing is not None
+    following = Following(inner, ocp, touching, contacts, gait, step, int(delay), stands)
     references = references_fun(f"{name}_references", refs, following)
     follow = following.function(f"{name}_follow")
     return WholeBodyMPC(
@@ -205,7 +224,7 @@ def whole_body_mpc(
         references=references,
         follow=follow,
         planner=planner_fun(f"{name}_planner", references, follow, (period, inner.period)),
-        u0=np.concatenate([X[:-1].ravel(), U.ravel(), np.zeros(system.nv)]),
+        u0=np.concatenate([X[:-1].ravel(), U.ravel(), np.zeros(system.nv + 2 * stands)]),
         z0=refs.z0,
         every=every,
         delay=int(delay),
@@ -231,6 +250,7 @@ def _default_law(
     period: float,
     time: float,
     limits: JointLimits | None,
+    tunable: Sequence[str],
 ) -> InverseDynamicsQP:
     """Return inverse dynamics that follows joints, base and forces.
 
@@ -240,6 +260,7 @@ def _default_law(
         period: of a tick, s.
         time: √(height / g), s.
         limits: of its joints.
+        tunable: what may change at run time.
     """
     base = trunk_joint(system)
     assert system.tree is not None
@@ -255,6 +276,7 @@ def _default_law(
         joint_limits=limits,
         contact_damping=20.0,
         observer=DisturbanceObserver(LEARNING / time),
+        tunable=tunable,
         period=period,
     )
 

@@ -66,6 +66,8 @@ class OuterLaw:
     Attributes:
         law: the outer law, compiled.
         planner, project, command: the planner, its export, and the command.
+        tuning: numbers of the law that may change at run time, where it has any; None for their
+            defaults.
         record: inputs, `u`, `status` and `z_next` of its ticks since `reset`; name → rows.
     """
 
@@ -76,7 +78,9 @@ class OuterLaw:
         self.law = law
         self.planner, self.project, self.command = planner, project, command
         self._plan, self._solve = Caller(project.load()), Caller(law.function)
-        required = {name for name in self._solve.names_in if name != "z"}
+        self.tuning: Array | None = None
+        own = {"z", *law.controller.defaults}
+        required = {name for name in self._solve.names_in if name not in own}
         missing = required - {name.removeprefix(OUTER) for name in self._plan.names_out}
         if missing:
             raise ProblemError(
@@ -138,7 +142,9 @@ class OuterLaw:
 
     def _evaluate(self, plan: dict[str, Array], t: float) -> None:
         """Evaluate the outer law, and append the tick to the record."""
-        inputs = {n: plan[n] for n in self._solve.names_in if n != "z"} | {"z": self._z_law}
+        known = self.law.controller.defaults | plan | {"z": self._z_law}
+        known |= {} if self.tuning is None else {"tuning": self.tuning}
+        inputs = {n: known[n] for n in self._solve.names_in}
         outputs = self._solve(inputs)
         self._z_law = outputs["z_next"]
         solved = int(outputs["status"][0]) not in self.law.controller.safe_statuses

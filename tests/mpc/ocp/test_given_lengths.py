@@ -24,7 +24,8 @@ ORDER_2, ORDER_4 = mpc.StepOptions(order=2), mpc.StepOptions(order=4)
 
 BOX = """<mujoco><worldbody><body pos="0 0 1"><freejoint/>
 <geom type="box" size=".2 .1 .1" mass="2"/><site name="a" pos=".2 0 -.1"/><body>
-<joint name="arm" axis="0 1 0" damping="1"/><geom size=".05" mass=".5" pos="-.3 0 0"/><site name="b" pos="-.3 0 -.05"/></body></body>
+<joint name="arm" axis="0 1 0" damping="1"/><geom size=".05" mass=".5" pos="-.3 0 0"/>
+<site name="b" pos="-.3 0 -.05"/></body></body>
 </worldbody><actuator><motor name="m" joint="arm" ctrlrange="-9 9"/></actuator></mujoco>"""
 
 

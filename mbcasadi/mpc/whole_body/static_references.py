@@ -1,0 +1,153 @@
+"""Actuator forces and controls that carry a robot in its setpoint, on the feet that stand.
+
+The forces are those of `static_load`: the least on the feet and loops that balance the weight g.
+What they do not balance, in flight or while it tips over, lets the robot fall as it stands, its
+joints at rest. Where the setpoint is q0 turned about the normal of the ground by an angle ψ,
+
+    g = g_n + cos ψ g_c + sin ψ g_s - Tᵀ d
+
+in coordinates turned back by T, with a force d that the model lacks. On level ground g_c and g_s
+are zero.
+"""
+
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from mbcasadi.control.safe_output.static_load import Array, static_forces
+from mbcasadi.control.tasks.reference import slot_slices
+from mbcasadi.mpc.legged.from_system import trunk_joint
+from mbcasadi.mpc.ocp.problem import OptimalControlProblem
+from mbcasadi.mpc.ocp.stage import DISTURBANCE
+from mbcasadi.mpc.whole_body.default_cost import FORCE_REFERENCE
+from mbcasadi.system import System, evaluate
+from mbcasadi.system.actuator_model import actuator_model
+from mbcasadi.system.ranges import require_ranges
+
+ROUNDING = 1e-9
+"""Share of the largest entry below which a number at q0 is zero."""
+
+
+class _Pose(NamedTuple):
+    """A robot at rest at a pose: g (nv, 1), M, moments of actuators, rows of contacts and loops."""
+
+    load: Array
+    M: Array
+    B: Array
+    G: Array
+    gain: Array
+    bias: Array
+
+
+def static_references(system: System, q0: Array, normal: Array, period: float) -> ca.Function:
+    """Return (q, mask, disturbance) → (forces, controls) of the actuators, (nu,) each.
+
+    The setpoint q is q0, moved and turned about the normal.
+
+    Args:
+        system: with its contacts as rows; activations settle within a period.
+        q0: (nq,) pose in which it stands.
+        normal: (3,) of the ground.
+        period: s.
+    """
+    joint, nv = trunk_joint(system), system.nv
+    dof, place = joint.dof, joint.qpos + 3
+    equations = _rest_fun(system, period)
+    angles = (0.0, np.pi / 2, np.pi)
+    at = [_Pose(*(x.full() for x in equations(_turned(system, q0, normal, a)))) for a in angles]
+    ahead, side, back = (
+        _linear_turned(pose.load, dof, Rotation.from_rotvec(-angle * normal).as_matrix())
+        for angle, pose in zip(angles, at, strict=True)
+    )
+    middle, here = (ahead + back) / 2, at[0]
+    q, mask = ca.SX.sym("q", system.nq), ca.SX.sym("mask", system.nc)
+    d = ca.SX.sym("disturbance", nv)
+    c, s = _turn(q[place : place + 4], q0[place : place + 4], normal)
+    load = _constant(middle) + c * _constant((ahead - back) / 2) + s * _constant(side - middle)
+    own, n = d[dof : dof + 3], ca.DM(normal)
+    along, across = n * ca.dot(n, own), ca.cross(n, own)
+    load -= d
+    load[dof : dof + 3] += own - (along + c * (own - along) - s * across)
+    inverse = np.asarray(np.linalg.inv(here.M), dtype=float)
+    p = static_forces(
+        load,
+        _constant(here.M),
+        _constant(here.B),
+        ca.diag(mask) @ _constant(here.G),
+        _seen(here.G, inverse),
+        _seen(here.B.T, inverse),
+        falls=True,
+    )
+    gain, bias = here.gain.ravel(), here.bias.ravel()
+    per_force = np.divide(1.0, gain, out=np.zeros_like(gain), where=gain != 0)
+    u = ca.DM(per_force) * (p - ca.DM(bias))
+    outputs = [ca.densify(p), ca.densify(u)]
+    inputs = {"q": q, "mask": mask, DISTURBANCE: d}
+    names = ["forces", "controls"]
+    return ca.Function("static", [*inputs.values()], outputs, [*inputs], names, {"cse": True})
+
+
+def with_static_references(ocp: OptimalControlProblem, static: ca.Function, ref: ca.MX) -> ca.MX:
+    """Return p of all samples, one after the other, with references of actuators at rest.
+
+    Those slices that the problem has are filled: controls of the setpoint, actuator forces.
+    """
+    places, N = slot_slices(ocp.slots), ocp.horizon
+    P = ca.reshape(ref, ref.numel() // (N + 1), N + 1)
+    taken = [P[places[name], :] for name in ("setpoint.q", "mask", DISTURBANCE)]
+    at_rest = static.map(N + 1).call(taken)
+    for name, value in zip((FORCE_REFERENCE, "setpoint.u"), at_rest, strict=True):
+        if name in places:
+            P[places[name], :] = value
+    return ca.vec(P)
+
+
+def _turn(quaternion: ca.SX, start: Array, normal: Array) -> tuple[ca.SX, ca.SX]:
+    """Return cosine and sine of the angle about the normal from one quaternion to another."""
+    w, axis = float(start[0]), ca.DM(start[1:])
+    size = ca.dot(quaternion, quaternion)
+    real = quaternion[0] * w + ca.dot(quaternion[1:], axis)
+    imaginary = w * quaternion[1:] - quaternion[0] * axis - ca.cross(quaternion[1:], axis)
+    about = ca.dot(ca.DM(normal), imaginary)
+    length = ca.fmax(real**2 + about**2, ROUNDING * size)
+    return (real**2 - about**2) / length, 2 * real * about / length
+
+
+def _rest_fun(system: System, period: float) -> ca.Function:
+    """Return (q) → the fields of `_Pose`."""
+    q, still = ca.SX.sym("q", system.nq), ca.SX(system.nv, 1)
+    at = {"q": q, "v": still, "t": ca.SX(0)}
+    actuators = actuator_model(system, require_ranges(system, None, None), period, q, still, None)
+    load = system.bias_force(q, still) - system.passive_force(q, still) - actuators.rest
+    outputs = [load, system.mass_matrix(q), actuators.moment, evaluate(system.loop_jacobian, at)]
+    return ca.Function("rest", [q], [*outputs, actuators.gain, actuators.bias])
+
+
+def _turned(system: System, q0: Array, normal: Array, angle: float) -> Array:
+    """Return a pose turned about the normal of the ground."""
+    place, q = trunk_joint(system).qpos, q0.copy()
+    turn = Rotation.from_rotvec(angle * normal)
+    quat = turn * Rotation.from_quat(q[place + 3 : place + 7], scalar_first=True)
+    q[place + 3 : place + 7] = quat.as_quat(scalar_first=True)
+    return q
+
+
+def _linear_turned(force: Array, dof: int, turn: Array) -> Array:
+    """Return generalised forces (nv, 1) with the force on the free joint turned."""
+    turned = force.copy()
+    turned[dof : dof + 3] = turn @ turned[dof : dof + 3]
+    return turned
+
+
+def _seen(rows: Array, inverse: Array) -> Array:
+    """Return the inertia that each row (m, nv) sees; never infinite."""
+    mobility = np.einsum("ij,jk,ik->i", rows, inverse, rows)
+    return np.asarray(1 / np.maximum(mobility, ROUNDING * mobility.max(initial=0.0) or 1.0))
+
+
+def _constant(matrix: Array) -> ca.SX:
+    """Return a matrix of numbers without rounding errors as entries."""
+    least = ROUNDING * np.abs(matrix).max(initial=0.0)
+    return ca.sparsify(ca.SX(ca.DM(np.where(np.abs(matrix) > least, matrix, 0.0))))

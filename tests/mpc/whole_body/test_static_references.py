@@ -1,0 +1,79 @@
+"""Forces and controls of actuators that carry a robot at rest on the feet that stand."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+from support.small_walker import LEGS, small_walker, standing_pose
+
+import mbcasadi as mb
+from mbcasadi.mpc.whole_body.static_references import static_references
+
+G = 9.81
+SLOPE = (0.2, -0.1, 1.0)
+MOTORS = small_walker()
+SERVOS = MOTORS.replace("<motor joint", '<position kp="200" kv="4" joint').replace(
+    "ctrlrange", "forcerange"
+)
+
+
+def walker(text, normal=(0.0, 0.0, 1.0)):
+    """Return the walker with its feet as rows, its pose, the normal, and the references."""
+    turn = Rotation.align_vectors([normal], [[0, 0, 1]])[0]
+    system, unit = mb.read_mjcf(text), np.array(normal) / np.linalg.norm(normal)
+    q0 = standing_pose(system)
+    q0[:3], q0[3:7] = turn.apply(q0[:3]), turn.as_quat(scalar_first=True)
+    feet = [mb.Contact(name, friction=0.6, normal=tuple(normal)) for name in LEGS]
+    touching = mb.with_contacts(system, feet, q0).with_mask()
+    return touching, q0, unit, static_references(touching, q0, unit, 0.02)
+
+
+def turned(q0, normal, angle):
+    """Return a pose turned about the normal and moved."""
+    q, turn = q0.copy(), Rotation.from_rotvec(angle * normal)
+    q[:3] += [2.0, -1.0, 0.0]
+    q[3:7] = (turn * Rotation.from_quat(q[3:7], scalar_first=True)).as_quat(scalar_first=True)
+    return q
+
+
+def acceleration(system, q, u, mask, d):
+    """Return the acceleration at rest under controls and a further force."""
+    motion, still = mb.forward_dynamics(system), np.zeros(18)
+    f = d + system.actuation(q) @ u + system.actuator_bias(q, still)
+    known = {"q": q, "v": still, "f": f, "mask": mask, "t": 0.0}
+    return np.array(motion(**{key: known[key] for key in motion.name_in()})["a"]).ravel()
+
+
+@pytest.mark.parametrize("text", [MOTORS, SERVOS], ids=["motors", "servos"])
+@pytest.mark.parametrize("normal", [(0.0, 0.0, 1.0), SLOPE], ids=["level", "slope"])
+def test_a_robot_that_stands_with_these_controls_stays(text, normal):
+    system, q0, unit, static = walker(text, normal)
+    rng = np.random.default_rng(0)
+    for off in ({}, {"FL": 0}):
+        mask = mb.row_mask(system, off)
+        for angle in (0.0, 0.8, -2.5):
+            q, d = turned(q0, unit, angle), rng.normal(size=18)
+            if off:  # three feet carry no side load that turns it
+                d[:6] = 0
+            _, u = static(q, mask, d)
+            a = acceleration(system, q, u, mask, d)
+            assert np.abs(a).max() < 2e-3 * G, (off, angle)
+
+
+def test_forces_are_those_of_the_controls():
+    system, q0, _, static = walker(SERVOS)
+    p, u = (np.array(x).ravel() for x in static(q0, np.ones(system.nc), np.zeros(18)))
+    np.testing.assert_allclose(p, 200 * (u - q0[7:]), atol=1e-9)
+    assert np.abs(p).max() > 1
+
+
+def test_what_no_foot_carries_falls_with_its_joints_at_rest():
+    system, q0, _, static = walker(MOTORS)
+    _, u = static(q0, np.zeros(system.nc), np.zeros(18))
+    a = acceleration(system, q0, u, np.zeros(system.nc), np.zeros(18))
+    np.testing.assert_allclose(a, -G * np.eye(18)[2], atol=1e-6 * G)
+    for off in ({"FL": 0, "RR": 0, "RL": 0}, {"FL": 0, "RL": 0}):  # it tips over what stands
+        mask = mb.row_mask(system, off)
+        _, u = static(q0, mask, np.zeros(18))
+        a = acceleration(system, q0, u, mask, np.zeros(18))
+        assert np.abs(a[:6]).max() > 0.2 * G
+        np.testing.assert_allclose(a[6:], 0.0, atol=2e-3 * G)
