@@ -19,8 +19,10 @@ from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 from mbcasadi.shapes import column
 
 Array = NDArray[np.float64]
-USED = ("CostAbstract", "StageFunction", "StageModel", "TrajOptProblem", "ControlErrorResidual")
-USED = (*USED, "dynamics", "manifolds", "constraints")
+USED = (
+    *("CostAbstract", "StageFunction", "StageModel", "TrajOptProblem", "ControlErrorResidual"),
+    *("dynamics", "manifolds", "constraints"),
+)
 HOW = "its Python bindings come by conda: conda install -c conda-forge aligator"
 
 
