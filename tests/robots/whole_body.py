@@ -21,6 +21,7 @@ from mbcasadi.control import InverseDynamicsQP
 from mbcasadi.validation import (
     OuterLaw,
     Recording,
+    ReportOptions,
     ScenarioOptions,
     compile_controller,
     outer_law,
@@ -32,10 +33,13 @@ HORIZON, PERIOD = 20, 0.02  # samples, s
 PUSH, LASTS, IMPULSE = 3.0, 0.1, 1.0  # s, s, N s/kg
 FULL = 2.0  # s, from when on the command is full
 FALLEN = 0.6  # of the height at the start
+UPRIGHT = 0.2  # rad, after a jump
 TROT, BOUND = (
     mpc.trot(0.4, duty=0.55, start=0.3),
     mpc.Gait(0.4, 0.6, (0.0, 0.0, 0.5, 0.5), start=0.3),
 )
+FLIGHT, LONG = 0.5, 50  # s of a jump, and samples of a plan that sees it from crouch to landing
+JUMP = mpc.Gait(4.0, 1 - FLIGHT / 4.0, (0.0,) * 4, start=1.2 + FLIGHT - 4.0)
 GROUNDS = {
     "level": Ground(),
     "friction 0.4": Ground(friction=0.4),
@@ -115,9 +119,11 @@ def walker(key: str, ground: Ground) -> Walker:
 
 
 @contextmanager
-def whole_body(robot: Walker, gait: mpc.Gait) -> Iterator[tuple[InverseDynamicsQP, OuterLaw]]:
+def whole_body(
+    robot: Walker, gait: mpc.Gait, samples: int = HORIZON
+) -> Iterator[tuple[InverseDynamicsQP, OuterLaw]]:
     """Yield inverse dynamics that follows plans of the whole body, both as C."""
-    whole = mpc.whole_body_mpc(robot.system, HORIZON, PERIOD, robot.feet, gait=gait, q0=robot.q0)
+    whole = mpc.whole_body_mpc(robot.system, samples, PERIOD, robot.feet, gait=gait, q0=robot.q0)
     with compile_controller(whole.law) as law, outer_law(whole.plan, whole, np.zeros(3)) as outer:
         yield law, outer
 
@@ -144,10 +150,23 @@ def run(robot: Walker, task: Task, loop: tuple[InverseDynamicsQP, OuterLaw]) -> 
     report = mb.validate(
         law, robot.model, task.duration, q0=robot.q0, perturb={"mass": 0.1}, delay=1,
         disturbance=lambda t: side * (PUSH <= t < PUSH + LASTS),
-        scenario=ScenarioOptions(outer=outer),
+        scenario=ScenarioOptions(outer=outer), report=ReportOptions(explain=False),
     )  # fmt: skip
     recording, status = report.runs[0].recording, np.ravel(outer.record["status"])
-    return figures(recording, robot, task) + f" | {np.mean(status <= 1):.1%}"
+    words = leap(recording, robot) if task.name == "jump" else figures(recording, robot, task)
+    return f"{words} | {np.mean(status <= 1):.1%}"
+
+
+def leap(recording: Recording, robot: Walker) -> str:
+    """Return how high the lowest foot is at the top, and the lean at the end; or that it fell."""
+    q, start = recording.q[-1], Rotation.from_quat(robot.q0[3:7], scalar_first=True)
+    lean = np.linalg.norm((start.inv() * Rotation.from_quat(q[3:7], scalar_first=True)).as_rotvec())
+    if recording.events or q[2] < 0.9 * robot.q0[2] or lean > UPRIGHT:
+        return "fell | | "
+    frames = [robot.system.frame(foot.frame, foot.kind) for foot in robot.feet]
+    heights = [[float(f.pose(q)[0][2]) for f in frames] for q in recording.q[::10]]
+    over = np.array(heights) - heights[0]
+    return f"jumps {over.min(axis=1).max():.2f} m | | {1e3 * lean:.0f}"
 
 
 def figures(recording: Recording, robot: Walker, task: Task) -> str:
@@ -190,6 +209,10 @@ def quadruped_rows(key: str) -> Iterator[str]:
                     Task(f"trot, pushed {push:+.0f} N s/kg", 1.0, 8.0, push=push)
                     for push in (1.0, -1.0)
                 ]
+            if condition == "level" and name == "trot":
+                with whole_body(robot, JUMP, LONG) as loop:
+                    row = run(robot, Task("jump", 0.0, 4.0), loop)
+                    yield f"| {QUADRUPEDS[key]} | jump, land, stand | level | whole body | {row} |"
             for planner, make in PLANNERS.items():
                 with make(robot, gait) as loop:
                     for task in tasks:
