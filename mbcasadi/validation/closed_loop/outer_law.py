@@ -144,7 +144,7 @@ class OuterLaw:
         """Evaluate the outer law, and append the tick to the record."""
         known = self.law.controller.defaults | plan | {"z": self._z_law}
         known |= {} if self.tuning is None else {"tuning": self.tuning}
-        inputs = {n: known[n] for n in self._solve.names_in}
+        inputs: dict[str, Array] = {n: known[n] for n in self._solve.names_in}
         outputs = self._solve(inputs)
         self._z_law = outputs["z_next"]
         solved = int(outputs["status"][0]) not in self.law.controller.safe_statuses
@@ -153,7 +153,7 @@ class OuterLaw:
             self._pending.append(acts)
         else:
             self._act(acts, t)
-        kept = {name: outputs[name] for name in ("u", "status", "z_next") if name in outputs}
+        kept: dict[str, Array] = {n: outputs[n] for n in ("u", "status", "z_next") if n in outputs}
         for name, value in {**inputs, **kept}.items():
             self.record.setdefault(name, []).append(np.array(value))
 

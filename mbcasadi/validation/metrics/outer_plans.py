@@ -42,9 +42,12 @@ def outer_plans(outer: OuterLaw | None, recording: Recording, plant: Plant) -> O
         recording: of the run.
         plant: of the run.
     """
-    if outer is None or outer.law.controller.prediction is None or recording.ticks < 2:
+    if outer is None or recording.ticks < 2:
         return None
     controller = outer.law.controller
+    prediction = controller.prediction
+    if prediction is None:
+        return None
     components = StateComponents(controller, recording, plant)
     rows = controller.prediction_rows
     if len(rows) < plant.nq + plant.nv or components.own_rows or not components.names:
@@ -56,10 +59,8 @@ def outer_plans(outer: OuterLaw | None, recording: Recording, plant: Plant) -> O
     if not solved.size:
         return None
     few = solved[np.linspace(0, solved.size - 1, min(DRAWN, solved.size)).astype(int)]
-    names = controller.prediction.name_in()
-    plan = evaluate_points(
-        controller.prediction, {name: np.array(outer.record[name])[few] for name in names}
-    )
+    record = {name: np.array(outer.record[name])[few] for name in prediction.name_in()}
+    plan = evaluate_points(prediction, record)
     ticks = (few + outer.planner.delay) * outer.every
     x = components.select(plan["x"])
     start, period = (
