@@ -9,7 +9,11 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
-from mbcasadi.interop.continuous_dynamics import continuous_dynamics, neighbour
+from mbcasadi.interop.continuous_dynamics import (
+    continuous_dynamics,
+    neighbour,
+    require_members,
+)
 from mbcasadi.interop.ocp_stages import parameters_of
 from mbcasadi.mpc.integrators.step import discrete_dynamics
 from mbcasadi.mpc.integrators.step_options import (
@@ -111,6 +115,8 @@ def ocp_to_acados(
     if ocp is None:
         hint = "it comes with acados: https://docs.acados.org/installation"
         ocp = neighbour("acados_template", hint).AcadosOcp()
+    tables = ("model", "cost", "constraints", "solver_options")
+    require_members("ocp", ocp, tables, "an AcadosOcp to fill")
     model, cost, limits = ocp.model, ocp.cost, ocp.constraints
     x, u, q = (
         ca.MX.sym(n, k) for n, k in zip("xup", (problem.nx, problem.nu, problem.np_), strict=True)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.interop.continuous_dynamics import neighbour
+from mbcasadi.interop.continuous_dynamics import neighbour, require_members
 from mbcasadi.interop.ocp_stages import (
     Evaluation,
     Step,
@@ -19,6 +19,10 @@ from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 from mbcasadi.shapes import column
 
 Array = NDArray[np.float64]
+USED = (
+    *("CostAbstract", "StageFunction", "StageModel", "TrajOptProblem", "ControlErrorResidual"),
+    *("dynamics", "manifolds", "constraints"),
+)
 HOW = "its Python bindings come by conda: conda install -c conda-forge aligator"
 
 
@@ -48,6 +52,7 @@ def ocp_to_aligator(
     """
     start, values = column("x0", x0, ocp.nx), parameters_of(ocp, p)
     module = neighbour("aligator", HOW) if aligator is None else aligator
+    require_members("aligator", module, USED, "the module aligator")
     cost, dynamics, rows = _classes(module)
     space, box = module.manifolds.VectorSpace(ocp.nx), module.constraints.BoxConstraint
     *running, end = evaluations_of(ocp, values)

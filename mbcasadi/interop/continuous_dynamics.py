@@ -65,6 +65,15 @@ def require_methods(name: str, value: object, methods: Sequence[str], kind: str)
         raise ProblemError(f"{name} is {described(value)}; expected {kind}")
 
 
+def require_members(name: str, value: object, members: Sequence[str], kind: str) -> None:
+    """Raise `ProblemError` unless an object of another package has all of these members."""
+    missing = [member for member in members if getattr(value, member, None) is None]
+    if missing:
+        raise ProblemError(
+            f"{name} is {described(value)}, without {', '.join(missing)}; expected {kind}"
+        )
+
+
 def neighbour(module: str, how: str) -> ModuleType:
     """Import another package; `MissingExtraError` says how it is installed."""
     try:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.interop.continuous_dynamics import neighbour
+from mbcasadi.interop.continuous_dynamics import neighbour, require_members
 from mbcasadi.interop.ocp_stages import (
     Evaluation,
     Step,
@@ -19,6 +19,7 @@ from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 from mbcasadi.shapes import column
 
 Array = NDArray[np.float64]
+USED = ("ActionModelAbstract", "StateVector", "ShootingProblem")
 MEMBERS = ("Lx", "Lu", "Lxx", "Lxu", "Luu", "Gx", "Gu")
 """Of Crocoddyl's data, in the order of `Evaluation.slopes`."""
 
@@ -50,6 +51,7 @@ def ocp_to_crocoddyl(
     """
     start, values = column("x0", x0, ocp.nx), parameters_of(ocp, p)
     croc = neighbour("crocoddyl", "pip install crocoddyl") if crocoddyl is None else crocoddyl
+    require_members("crocoddyl", croc, USED, "the module crocoddyl")
     action, state, step = _action_model(croc), croc.StateVector(ocp.nx), step_of(ocp)
     *stages, end = evaluations_of(ocp, values)
     running = [action(state, ocp.nu, each, Step(step, each.p)) for each in stages]

@@ -23,7 +23,7 @@ from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.plant.mocap import mocap_rows
 from mbcasadi.plant.scene import fitted_camera, shown_model
 from mbcasadi.platforms import platform_of
-from mbcasadi.shapes import real_array
+from mbcasadi.real_numbers import real_array
 from mbcasadi.short_text import summarised
 from mbcasadi.unknown_names import unknown_name
 

@@ -36,6 +36,7 @@ def calls_of_codegen():
         home + "TwoRatesProject.build_mujoco_plugin": {"self": both, "mujoco": mujoco.__path__[0]},
         home + "TwoRatesProject.load": {"self": both},
         home + "TwoRatesProject.run_example": {"self": both},
+        home + "TwoRatesProject.replay": plants.watched_two_rates(),
         home + "TwoRatesController.plan": measured | {"command": np.zeros(1)},
         home + "TwoRatesController.tick": measured,
         home + "batch": {"function": ex.sine()},

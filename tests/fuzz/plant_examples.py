@@ -50,6 +50,17 @@ def two_rates_project():
 
 
 @cache
+def watched_two_rates():
+    """The C of a plan and a law under supervision, and a log of one of its ticks."""
+    watched = codegen.Supervision(stale_after=2)
+    project = mb.export_two_rates(two_rates(), ex.folder() / "watched", supervision=watched)
+    run, log = project.load(log_ticks=2), ex.folder() / "tick.log"
+    run.tick(np.zeros(2), np.zeros(2), 0.0)
+    run.supervised.save_log(log)
+    return {"self": project, "log": log}
+
+
+@cache
 def tick_log():
     """A log of two ticks."""
     running = supervised_project().supervised(log_ticks=2)

@@ -21,10 +21,12 @@ class Ground:
     Attributes:
         slope: rad, about the world's y: the robot looks downhill where it is positive.
         friction: of the feet, in place of the model's.
+        block: height of two blocks on the plane, 1 m long and 1 m apart, m; no planner knows them.
     """
 
     slope: float = 0.0
     friction: float | None = None
+    block: float = 0.0
 
     @property
     def quaternion(self) -> Array:

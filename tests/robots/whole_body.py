@@ -21,6 +21,7 @@ from mbcasadi.control import InverseDynamicsQP
 from mbcasadi.validation import (
     OuterLaw,
     Recording,
+    ReportOptions,
     ScenarioOptions,
     compile_controller,
     outer_law,
@@ -31,11 +32,15 @@ from robots.ground import Array, Ground
 HORIZON, PERIOD = 20, 0.02  # samples, s
 PUSH, LASTS, IMPULSE = 3.0, 0.1, 1.0  # s, s, N s/kg
 FULL = 2.0  # s, from when on the command is full
+BLOCK = 0.03  # m
 FALLEN = 0.6  # of the height at the start
+UPRIGHT = 0.2  # rad, after a jump
 TROT, BOUND = (
     mpc.trot(0.4, duty=0.55, start=0.3),
     mpc.Gait(0.4, 0.6, (0.0, 0.0, 0.5, 0.5), start=0.3),
 )
+FLIGHT, LONG = 0.5, 50  # s of a jump, and samples of a plan that sees it from crouch to landing
+JUMP = mpc.Gait(4.0, 1 - FLIGHT / 4.0, (0.0,) * 4, start=1.2 + FLIGHT - 4.0)
 GROUNDS = {
     "level": Ground(),
     "friction 0.4": Ground(friction=0.4),
@@ -105,19 +110,31 @@ def walker(key: str, ground: Ground) -> Walker:
             geom.quat = ground.quaternion
         if ground.friction is not None:
             geom.friction[0] = ground.friction
+    system, up = mb.read_mjcf(spec), tuple(ground.rotation[:, 2])
+    plane = next(g for g in spec.geoms if g.type == mujoco.mjtGeom.mjGEOM_PLANE)
+    for x in (1.5, 3.5) if ground.block else ():
+        spec.worldbody.add_geom(
+            type=mujoco.mjtGeom.mjGEOM_BOX, size=[0.5, 1.5, ground.block / 2],
+            pos=[x, 0, ground.block / 2], friction=plane.friction, condim=3,
+            contype=plane.contype, conaffinity=plane.conaffinity,
+        )  # fmt: skip
     turn, q0 = Rotation.from_matrix(ground.rotation), level.copy()
     q0[:3] = turn.apply(level[:3])
     q0[3:7] = (turn * Rotation.from_quat(level[3:7], scalar_first=True)).as_quat(scalar_first=True)
-    system, up = mb.read_mjcf(spec), tuple(ground.rotation[:, 2])
     friction = 0.6 if ground.friction is None else ground.friction
     feet = [mb.Contact(name, friction=friction, normal=up, sides=4) for name in names]
     return Walker(spec, system, q0, feet, sum(body.mass for body in system.tree.bodies))
 
 
 @contextmanager
-def whole_body(robot: Walker, gait: mpc.Gait) -> Iterator[tuple[InverseDynamicsQP, OuterLaw]]:
+def whole_body(
+    robot: Walker, gait: mpc.Gait, samples: int = HORIZON, touch_down: mpc.TouchDown | None = None
+) -> Iterator[tuple[InverseDynamicsQP, OuterLaw]]:
     """Yield inverse dynamics that follows plans of the whole body, both as C."""
-    whole = mpc.whole_body_mpc(robot.system, HORIZON, PERIOD, robot.feet, gait=gait, q0=robot.q0)
+    options = mpc.WholeBodyOptions(touch_down=touch_down)
+    whole = mpc.whole_body_mpc(
+        robot.system, samples, PERIOD, robot.feet, gait=gait, q0=robot.q0, options=options
+    )
     with compile_controller(whole.law) as law, outer_law(whole.plan, whole, np.zeros(3)) as outer:
         yield law, outer
 
@@ -144,10 +161,23 @@ def run(robot: Walker, task: Task, loop: tuple[InverseDynamicsQP, OuterLaw]) -> 
     report = mb.validate(
         law, robot.model, task.duration, q0=robot.q0, perturb={"mass": 0.1}, delay=1,
         disturbance=lambda t: side * (PUSH <= t < PUSH + LASTS),
-        scenario=ScenarioOptions(outer=outer),
+        scenario=ScenarioOptions(outer=outer), report=ReportOptions(explain=False),
     )  # fmt: skip
     recording, status = report.runs[0].recording, np.ravel(outer.record["status"])
-    return figures(recording, robot, task) + f" | {np.mean(status <= 1):.1%}"
+    words = leap(recording, robot) if task.name == "jump" else figures(recording, robot, task)
+    return f"{words} | {np.mean(status <= 1):.1%}"
+
+
+def leap(recording: Recording, robot: Walker) -> str:
+    """Return how high the lowest foot is at the top, and the lean at the end; or that it fell."""
+    q, start = recording.q[-1], Rotation.from_quat(robot.q0[3:7], scalar_first=True)
+    lean = np.linalg.norm((start.inv() * Rotation.from_quat(q[3:7], scalar_first=True)).as_rotvec())
+    if recording.events or q[2] < 0.9 * robot.q0[2] or lean > UPRIGHT:
+        return "fell | | "
+    frames = [robot.system.frame(foot.frame, foot.kind) for foot in robot.feet]
+    heights = [[float(f.pose(q)[0][2]) for f in frames] for q in recording.q[::10]]
+    over = np.array(heights) - heights[0]
+    return f"jumps {over.min(axis=1).max():.2f} m | | {1e3 * lean:.0f}"
 
 
 def figures(recording: Recording, robot: Walker, task: Task) -> str:
@@ -177,8 +207,18 @@ def humanoid_rows(key: str) -> Iterator[str]:
             yield f"| {name} | {task.name} | level | whole body | {run(robot, task, loop)} |"
 
 
+def block_rows(key: str) -> Iterator[str]:
+    """Yield the lines of a quadruped on blocks that it does not know, by schedule and by touch."""
+    robot, task = walker(key, Ground(block=BLOCK)), Task("trot at 0.5 m/s", 0.5, 9.0)
+    for rule, words in ((None, "by the gait"), (mpc.TouchDown(), "by measured touch-down")):
+        with whole_body(robot, TROT, touch_down=rule) as loop:
+            names = f"| {QUADRUPEDS[key]} | {task.name} | blocks of 3 cm | whole body, {words} |"
+            yield f"{names} {run(robot, task, loop)} |"
+
+
 def quadruped_rows(key: str) -> Iterator[str]:
     """Yield the lines of a quadruped."""
+    yield from block_rows(key)
     for condition, ground in GROUNDS.items():
         robot = walker(key, ground)
         gaits = {"trot": TROT, "bound": BOUND} if condition == "level" else {"trot": TROT}
@@ -190,6 +230,10 @@ def quadruped_rows(key: str) -> Iterator[str]:
                     Task(f"trot, pushed {push:+.0f} N s/kg", 1.0, 8.0, push=push)
                     for push in (1.0, -1.0)
                 ]
+            if condition == "level" and name == "trot":
+                with whole_body(robot, JUMP, LONG) as loop:
+                    row = run(robot, Task("jump", 0.0, 4.0), loop)
+                    yield f"| {QUADRUPEDS[key]} | jump, land, stand | level | whole body | {row} |"
             for planner, make in PLANNERS.items():
                 with make(robot, gait) as loop:
                     for task in tasks:

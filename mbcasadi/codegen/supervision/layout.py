@@ -138,6 +138,11 @@ def header_type() -> np.dtype[Any]:
     return np.dtype(list(HEADER_FIELDS))
 
 
+def supervised_state_doubles(plan: Plan) -> int:
+    """Return the size of what one tick hands to the next in doubles."""
+    return -(-record_type(entries_of(state_fields(plan)), plan.law.real).itemsize // 8)
+
+
 def supervised_doubles(plan: Plan) -> int:
     """Return the size of the caller's memory in doubles."""
     real = plan.law.real

@@ -19,6 +19,7 @@ from mbcasadi.codegen.supervision.layout import (
     record_type,
     state_fields,
     supervised_doubles,
+    supervised_state_doubles,
 )
 from mbcasadi.codegen.supervision.plan import LONGEST, SHORTEST, InputChecks, Plan
 from mbcasadi.codegen.supervision.supervision import EVENT_TEXTS, IMPLAUSIBLE, TickEvent
@@ -49,6 +50,7 @@ def _header(plan: Plan, code: str) -> str:
         "supervised.h.in",
         {
             "doubles": supervised_doubles(plan),
+            "state_doubles": supervised_state_doubles(plan),
             "record_bytes": record_type(log_fields(plan), law.real).itemsize,
             "header_bytes": header_type().itemsize,
             "code": code,

@@ -21,6 +21,7 @@ from mbcasadi.codegen.callers.mujoco_plugin import (
     user_inputs,
 )
 from mbcasadi.codegen.emergency import keeps_last
+from mbcasadi.codegen.supervision.layout import supervised_state_doubles
 from mbcasadi.codegen.two_rates.interface import OPTIONAL, TIME, Interface
 from mbcasadi.codegen.two_rates.source import state_doubles
 from mbcasadi.errors import ExportError
@@ -78,21 +79,33 @@ def _kept(interface: Interface, law: CLaw) -> Kept:
     )
     tick = _call(interface, "tick", [*interface.tick_inputs, *interface.tick_outputs], places)
     upper, doubles = interface.name.upper(), state_doubles(interface)
+    own = f"{doubles} * sizeof *p->memory"
+    get, put, ticks = "", "", 0
+    if interface.watch is not None:
+        ticks = supervised_state_doubles(interface.watch.ticks)
+        of_law = f"{interface.law.name}_supervised"
+        place = f"{interface.name}_law(p->memory)"
+        get = f"  {of_law}_get({place}, next + KEPT_AT + {doubles});\n"
+        put = f"  {of_law}_set({place}, now + KEPT_AT + {doubles});\n"
     initial = (
         "  {\n"
         "    struct plugin *p = (struct plugin *)data;\n"
-        f"    if (p && !{interface.name}_init(p->memory, sizeof p->memory))\n"
-        "      memcpy(state + KEPT_AT, p->memory, KEPT * sizeof *state);\n"
+        f"    if (p && !{interface.name}_init(p->memory, sizeof p->memory)) {{\n"
+        f"      memcpy(state + KEPT_AT, p->memory, {own});\n"
+        f"    {get.replace('next', 'state')}"
+        "    }\n"
         "  }\n"
     )
     run = (
-        "  memcpy(p->memory, now + KEPT_AT, KEPT * sizeof *p->memory);\n"
+        f"  memcpy(p->memory, now + KEPT_AT, {own});\n"
+        f"{put}"
         f"  if (z[0] < 0.5) {plan};\n"
         f"  next[RETURNED] = {tick};\n"
         f"  z[0] = z[0] + 1.5 > {upper}_EVERY ? 0 : z[0] + 1;\n"
-        "  memcpy(next + KEPT_AT, p->memory, KEPT * sizeof *p->memory);\n"
+        f"  memcpy(next + KEPT_AT, p->memory, {own});\n"
+        f"{get}"
     )
-    return Kept(doubles, initial, run)
+    return Kept(doubles + ticks, initial, run)
 
 
 def _call(interface: Interface, function: str, ports: list[Port], places: dict[str, str]) -> str:

@@ -18,6 +18,7 @@ from mbcasadi.codegen.callers.cpp_header import cpp_name
 from mbcasadi.codegen.controller import STRICT_ARITHMETIC
 from mbcasadi.codegen.header import argument_line
 from mbcasadi.codegen.sizes import memory_doubles
+from mbcasadi.codegen.supervision.layout import supervised_doubles
 from mbcasadi.codegen.text import comma_list, constant, number, unique_identifiers
 from mbcasadi.codegen.two_rates.interface import (
     AGE,
@@ -70,8 +71,9 @@ def two_rates_template(interface: Interface, file: str, values: dict[str, str | 
 def two_rates_doubles(interface: Interface) -> int:
     """Return the size of the caller's memory in doubles."""
     work = interface.z0.size + _size(_asked(interface)) + 2
-    watched = () if interface.watch is None else (interface.law,)  # it is in the state
-    laws = sum(memory_doubles(law) for law in interface.parts.values() if law not in watched)
+    laws = sum(memory_doubles(law) for law in interface.parts.values())
+    if interface.watch is not None:
+        laws += supervised_doubles(interface.watch.ticks) - memory_doubles(interface.law)
     return state_doubles(interface) + work + laws + ALIGNMENT
 
 

@@ -7,7 +7,6 @@ import casadi as ca
 
 from mbcasadi.codegen.c_interface import STATES, CLaw, Port, law_template
 from mbcasadi.codegen.example_run import example_inputs
-from mbcasadi.codegen.supervision.layout import supervised_doubles
 from mbcasadi.codegen.supervision.plan import InputChecks, Plan, checked_inputs, plan_supervision
 from mbcasadi.codegen.supervision.supervised_c import examine_inputs, tables_of_inputs
 from mbcasadi.codegen.supervision.supervision import Supervision
@@ -31,9 +30,9 @@ class Watch:
 
     @property
     def state_doubles(self) -> int:
-        """Size of what one call hands to the next, in doubles: the supervised law is in it."""
+        """Size of what one plan hands to the next, in doubles."""
         integers = len(self.plans.checked) + INTEGERS
-        return supervised_doubles(self.ticks) + self.plans.entries + 1 + (integers + 1) // 2
+        return self.plans.entries + 1 + (integers + 1) // 2
 
 
 def watch_of(
@@ -90,14 +89,13 @@ def watch_of_source(watch: Watch | None, law: CLaw, name: str) -> dict[str, str 
     return {
         "watch_include": f'#include "{law.name}_supervised.h"\n',
         "watch_text": law_template(law, "two_rates/watch.c.in", numbers),
-        "watch_state": f"  double law[{prefix}_SUPERVISED_DOUBLES];\n"
-        "  struct supervised watched; /* inputs of plans */\n",
+        "watch_state": "  struct supervised watched; /* inputs of plans */\n",
         "watch_parameters": ", void *log, uint32_t sample",
         "watch_arguments": ", log, sample",
         "watch_unused": "  (void)log;\n",
         "watch_in": "  const double *in[IN + 1] = {0};\n",
         "watch_bind": bind + "  m->watched.events = examine(&m->watched, 0, in);\n",
-        "watch_work": "",
+        "watch_work": f"  double law[{prefix}_SUPERVISED_DOUBLES];\n",
         "watch_functions": law_template(law, "two_rates/watch_functions.c.in", {"name": name}),
     }
 
@@ -105,7 +103,7 @@ def watch_of_source(watch: Watch | None, law: CLaw, name: str) -> dict[str, str 
 def watch_of_header(watch: Watch | None, law: CLaw, name: str) -> dict[str, str | int]:
     """Return what the header has of a supervision, `law` that of the ticks."""
     if watch is None:
-        keys = ("stdint", "parameters", "lines", "returns", "functions")
+        keys = ("stdint", "parameters", "lines", "returns", "functions", "state")
         return {f"watch_{key}": "" for key in keys}
     looks = "" if watch.ticks.stale_after >= 0 else "; this supervision does not look at it"
     return {
@@ -113,6 +111,7 @@ def watch_of_header(watch: Watch | None, law: CLaw, name: str) -> dict[str, str 
         "watch_parameters": ", void *log, uint32_t sample",
         "watch_lines": f" *   in  log     of {law.name}_log_init, or null\n"
         f" *   in  sample  number that changes with each new measurement{looks}\n",
+        "watch_state": f"\n * The state of the law's ticks is that of {name}_law_supervised_get.",
         "watch_returns": " While the safe law acts that is the status of bad input.",
         "watch_functions": law_template(law, "two_rates/watch.h.in", {"name": name}),
     }

@@ -220,7 +220,7 @@ class GuessMemory:
         """Return whether the parameters of a mechanism, and lengths of intervals, can be those."""
         ocp = self.ocp
         if self.moving is not None:
-            lengths = self.moving.lengths(ca.reshape(ref, ocp.np_, ocp.horizon + 1))
+            lengths = self.moving.lengths(ca.reshape(ref, ocp.n_ref, ocp.horizon + 1))
             return ca.logic_and(ca.mmin(lengths) > SHORTEST, self._is_mechanism(ref))
         return self._is_mechanism(ref)
 

@@ -2,8 +2,8 @@
 
 F is the sum of the normal forces of the n contacts of a foot, f the least of them:
 
-    early:  the gait has the foot in the air, the share `earliest` of its swing is over, F >= on_force
-            and n f >= off_force: a foot that touches flat stands, until its stance is over;
+    early:  the gait has the foot in the air, the share `earliest` of its swing is over,
+            F >= on_force and n f >= off_force: it touches flat and stands from then on;
     late:   the foot stands by the gait for less than `SEARCH` of its stance, and F < on_force.
 
 Nothing is remembered, so that plan and law say the same of the same measurement.
@@ -33,16 +33,19 @@ OFF_SHARE = 0.1
 
 
 class Felt(NamedTuple):
-    """Which contacts are early and late, (nc,) each, and time until the swing ends that is early."""
+    """Which contacts are early and late, and the time that is left of their swings: (nc,) each."""
 
     early: ca.SX
     late: ca.SX
     left: ca.SX
 
-    def on(self, scheduled: ca.SX, ahead: float) -> ca.SX:
-        """Return which contacts stand a time ahead, s; late ones stand from then on."""
-        stands = ca.logic_or(scheduled, ca.logic_and(self.early, self.left > ahead))
-        return stands if ahead > 0 else ca.logic_and(stands, ca.logic_not(self.late))
+    def on_now(self, scheduled: ca.SX) -> ca.SX:
+        """Return which contacts stand."""
+        return ca.logic_and(ca.logic_or(scheduled, self.early), ca.logic_not(self.late))
+
+    def on_later(self, scheduled: ca.SX, ahead: ca.SX | float) -> ca.SX:
+        """Return which contacts stand a time ahead, s: until then, late ones have landed."""
+        return ca.logic_or(scheduled, ca.logic_and(self.early, self.left > ahead))
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class FeltContacts:
     def felt(self, walk: Walk, t: Any, forces: ca.SX) -> Felt:
         """Return what measured forces (3 nc,), n t1 t2 of each contact in N, say at t, s."""
         scheduled, shares = ca.SX(walk.on_ground(t)), ca.SX(walk.swing_share(t))
-        stood, early, late = ca.SX(walk.stance_share(t)), [], []
+        stood = ca.SX(walk.stance_share(t))
         normal = ca.vertcat(*(forces[3 * i] for i in range(scheduled.numel())))
         total, least = ca.SX(normal), ca.SX(normal)
         for foot in self.feet:

@@ -1,6 +1,6 @@
 """From a plan to the references of inverse dynamics at a moment within it.
 
-    (plan, age, t) → (ref, [mask]),   plan = (x_0 … x_{N-1}, u_0 … u_{N-1}, d)
+    (plan, age, t) → (ref, [mask]),   plan = (x_0 … x_{N-1}, u_0 … u_{N-1}, [lengths], d)
 
 The motion under u_k is that of the plan's own step: acceleration a_k and contact forces are
 constant over an interval, `v = v_k + τ a_k`, `q = q_k ⊕ τ (v_k + h a_k)`. Behind its last interval
@@ -73,17 +73,22 @@ class Following:
 
     @property
     def _motion_size(self) -> int:
-        return (self.ocp.nx + self.ocp.nu) * self.ocp.horizon
+        """Size of states, controls and lengths."""
+        ocp, given = self.ocp, self.ocp.lengths is not None
+        return (ocp.nx + ocp.nu + given) * ocp.horizon
 
     def function(self, name: str) -> ca.Function:
         """Return (plan, age, t, [f_measured]) → (ref, [mask])."""
         plan, age, t = ca.MX.sym("plan", self.size), ca.MX.sym("age"), ca.MX.sym("t")
         N, h = self.ocp.horizon, self.ocp.period
-        k = ca.fmax(ca.fmin(ca.floor(age / h + ROUNDING), N - 1), 0)
-        ends = age > N * h
-        tau = ca.if_else(ends, 0, ca.fmax(age - k * h, 0))
+        k = self._number(plan, age, ROUNDING)
+        begins, length = self._place(plan, k)
+        end = N * h if self.ocp.lengths is None else ca.sum1(self._lengths(plan))
+        ends = age > end
+        tau = ca.if_else(ends, 0, ca.fmax(age - begins, 0))
         q, v, a, lam, on = self._interval(plan, k, t - age)
-        outputs = {"ref": self._references()(q, v, a, tau, lam, ends)}
+        given = [] if self.ocp.lengths is None else [length]
+        outputs = {"ref": self._references().call([q, v, a, tau, lam, ends, *given])[0]}
         inputs = {"plan": plan, "age": age, "t": t}
         if self.rule is not None and self.gait is not None:
             forces = inputs[MEASURED] = ca.MX.sym(MEASURED, 3 * len(self.contacts))
@@ -103,7 +108,7 @@ class Following:
         at = {key: ca.SX.sym(key, n) for key, n in sizes.items()}
         walk = Walk(self.gait, at["begin"], at["end"] if self.stands else None)
         felt = self.rule.felt(walk, at["t"], at[MEASURED])
-        return ca.Function("felt", [*at.values()], [felt.on(at["on"], 0.0)])
+        return ca.Function("felt", [*at.values()], [felt.on_now(at["on"])])
 
     def predicted(self, plan: ca.MX, q: ca.MX, v: ca.MX, age: ca.MX, t: ca.MX) -> list[ca.MX]:
         """Return the state (q, v) of time t after `delay` intervals of a plan of some age, s.
@@ -118,14 +123,37 @@ class Following:
         motion = forward_dynamics(self.system, treatment=self.step.treatment(h))
         first = ca.fmax(ca.floor(age / h + 0.5), 0)
         for k in range(self.delay):
-            number = ca.fmin(first + k, self.ocp.horizon - 1)
-            _, _, a, _, on = self._interval(plan, number, t + (k - number) * h)
+            number, start = ca.fmin(first + k, self.ocp.horizon - 1), t - age
+            if self.ocp.lengths is None:
+                start = t + (k - number) * h
+            else:
+                number = self._number(plan, age + (k + 0.5) * h, 0.0)
+            _, _, a, _, on = self._interval(plan, number, start)
             known = {"q": q, "v": v, "t": t + (k + 0.5) * h}
             known["mask"] = mask_of_contacts(self.system, self.contacts, on)
             known["f"] = force(q=q, v=v, a=a)["f"]
             v = v + h * motion(**{key: known[key] for key in motion.name_in()})["a"]
             q = moved(q, h * v)
         return [q, v]
+
+    def _number(self, plan: ca.MX, age: ca.MX, rounding: float) -> ca.MX:
+        """Return the number of the interval that a plan of some age, s, is in."""
+        N, h = self.ocp.horizon, self.ocp.period
+        if self.ocp.lengths is None:
+            return ca.fmax(ca.fmin(ca.floor(age / h + rounding), N - 1), 0)
+        return ca.densify(ca.sum1(age + rounding * h >= ca.cumsum(self._lengths(plan)[:-1])))
+
+    def _lengths(self, plan: ca.MX) -> ca.MX:
+        """Return the lengths (N,) of the intervals of a plan that has them."""
+        return plan[self._motion_size - self.ocp.horizon : self._motion_size]
+
+    def _place(self, plan: ca.MX, k: ca.MX) -> tuple[ca.MX, ca.MX | float]:
+        """Return when interval k of a plan begins, s after its first sample, and its length."""
+        h = self.ocp.period
+        if self.ocp.lengths is None:
+            return k * h, h
+        lengths = self._lengths(plan)
+        return ca.vertcat(0, ca.cumsum(lengths))[k], lengths[k]
 
     def _interval(self, plan: ca.MX, k: ca.MX, start: ca.MX) -> tuple[ca.MX, ...]:
         """Return q, v, a, multipliers and the contacts that are on of an interval.
@@ -136,15 +164,19 @@ class Following:
         """
         ocp, nq, nv = self.ocp, self.system.nq, self.system.nv
         X = ca.reshape(plan[: ocp.nx * ocp.horizon], ocp.nx, ocp.horizon)
-        U = ca.reshape(plan[ocp.nx * ocp.horizon : self._motion_size], ocp.nu, ocp.horizon)
+        end = (ocp.nx + ocp.nu) * ocp.horizon
+        U = ca.reshape(plan[ocp.nx * ocp.horizon : end], ocp.nu, ocp.horizon)
         x, u = X[:, k], U[:, k]
-        time = start + (k + 0.5) * ocp.period
+        begins, length = self._place(plan, k)
+        time = start + begins + 0.5 * length
         count = len(self.contacts)
         on = ca.MX.ones(count) if self.gait is None else ca.MX(self._walk(plan).on_ground(time))
-        stepped = self.step.system(self.system, ocp.period)
-        motion = motion_fun(stepped, self.step.treatment(ocp.period), disturbed=True)
+        h = None if ocp.lengths is not None else ocp.period
+        stepped = self.step.system(self.system, h)
+        motion = motion_fun(stepped, self.step.treatment(h), disturbed=True)
         known = {"q": x[:nq], "v": x[nq : nq + nv], "u": u[: self.system.nu], "t": time}
         known["d"] = plan[self._motion_size : self._motion_size + nv]
+        known["step"] = ca.MX(length)
         known["mask"] = mask_of_contacts(self.system, self.contacts, on)
         found = motion(**{key: known[key] for key in motion.name_in()})
         return known["q"], known["v"], found["a"], found["lam"], on
@@ -157,8 +189,9 @@ class Following:
         return Walk(self.gait, self.gait.start, None)
 
     def _references(self) -> ca.Function:
-        """Return (q, v, a, tau, lam, ends) → (ref), of states at the beginning of an interval."""
-        system, h = self.law.system.at(), self.ocp.period
+        """Return (q, v, a, tau, lam, ends, [h]) → (ref), of states when an interval begins."""
+        system, given = self.law.system.at(), self.ocp.lengths is not None
+        h = ca.SX.sym("h") if given else self.ocp.period
         q, v, a = (
             ca.SX.sym(k, n) for k, n in (("q", system.nq), ("v", system.nv), ("a", system.nv))
         )
@@ -179,7 +212,8 @@ class Following:
                 "expected PostureTask, FrameTask in the world, and force_reference=True"
             )
         ref = ca.vertcat(*(values[name] for name in slots))
-        return ca.Function("reference", [q, v, a, tau, lam, ends], [ca.densify(ref)])
+        inputs = [q, v, a, tau, lam, ends, *([ca.SX(h)] if given else [])]
+        return ca.Function("reference", inputs, [ca.densify(ref)])
 
 
 ROUNDING = 1e-6

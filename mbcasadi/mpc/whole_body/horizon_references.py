@@ -37,11 +37,12 @@ from mbcasadi.mpc.legged.nominal_stance import feet_of
 from mbcasadi.mpc.legged.planner_equations import goal_near, is_measured
 from mbcasadi.mpc.legged.planner_references import product
 from mbcasadi.mpc.legged.standing_feet import lift_places
-from mbcasadi.mpc.ocp.problem import LANDING, Array, OptimalControlProblem
+from mbcasadi.mpc.ocp.problem import LANDING, STEP, Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import DISTURBANCE
 from mbcasadi.mpc.ocp.stage_tuning import TUNING
 from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
 from mbcasadi.mpc.whole_body.felt_contacts import Felt, FeltContacts
+from mbcasadi.mpc.whole_body.gait_samples import gait_samples
 from mbcasadi.mpc.whole_body.standing import ROUNDING, WALK, Remembered, Standing
 from mbcasadi.spatial import rotation
 from mbcasadi.system import System
@@ -146,12 +147,16 @@ class HorizonReferences:
         on, felt = ca.SX(walk.on_ground(t)), None
         if self.rule is not None:
             felt = self.rule.felt(walk, t, inputs[MEASURED])
-            on = felt.on(on, 0.0)
+            on = felt.on_now(on)
         lifts = ca.horzcat(*lift_places(on, ca.horzsplit(places), remembered))
         base = self._base(inputs, lifts, walk)
         now = places, lifts, inputs[DISTURBANCE]
+        moments = self._moments(walk, t + first * h)
+        spans = [moments[k + 1] - moments[k] for k in range(N)]
+        around = zip([h, *spans], [*spans, h], strict=True)
         samples = [
-            self._sample(base, now, (walk, t, felt), k, (first + k) * h) for k in range(N + 1)
+            self._sample(base, now, (walk, t, felt), (k, first * h + moments[k], *span))
+            for k, span in enumerate(around)
         ]
         z_next = ca.vertcat(ca.vec(lifts), self._goal_after(base, h), *(times or ()))
         good = is_measured(self.system, inputs)
@@ -164,6 +169,14 @@ class HorizonReferences:
             ["ref", "z_next"],
             {"cse": True},
         )
+
+    def _moments(self, walk: Walk, t: ca.SX) -> Sequence[ca.SX | float]:
+        """Return the times (N + 1) of the samples from the first one on, which is at t, s.
+
+        Where the lengths of intervals are data, samples lie on the switches of the walk.
+        """
+        lengths = self.ocp.lengths
+        return self.ocp.times.tolist() if lengths is None else gait_samples(walk, t, lengths)
 
     def _base_pose(self, q: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return place (3,) and rotation (3, 3) of the free body, axes of the ground."""
@@ -183,7 +196,9 @@ class HorizonReferences:
         asked = ca.fmax(ca.norm_2(command[:2]), radius * ca.fabs(command[2]))
         known = Remembered(*ca.vertsplit(inputs["z"][-len(Remembered._fields) :]))
         speeds = asked, ca.norm_2(velocity[:2])
-        return known.next(self.standing, self.gait, (moment, self.ocp.period), speeds)
+        h = self.ocp.period
+        at = moment, h, (self.ocp.horizon // 2) * h
+        return known.next(self.standing, self.gait, at, speeds)
 
     def _under_base(self, places: ca.SX) -> ca.SX:
         """Return the pose (x, y, yaw) under which the hips are nearest to the feet, (3, nc)."""
@@ -236,15 +251,16 @@ class HorizonReferences:
         base: Base,
         now: tuple[ca.SX, ca.SX, ca.SX],
         at: tuple[Walk, ca.SX, Felt | None],
-        k: int,
-        ahead: float,
+        sample: tuple[int, ca.SX | float, ca.SX | float, ca.SX | float],
     ) -> ca.SX:
-        """Return p of sample k, a time ahead, s.
+        """Return p of a sample.
 
         `now` has where feet are, where they left the ground, and the disturbance; `at` the walk,
-        the time now, and what is felt.
+        the time now, and what is felt; `sample` its number, how far it is ahead, and the lengths of
+        the intervals before and behind it, s.
         """
         (places, lifts, force), (walk, t, felt) = now, at
+        k, ahead, before_it, behind_it = sample
         time = t + ahead
         shares = ca.SX(walk.swing_share(time))
         swinging, flight = [], self.gait.flight
@@ -260,10 +276,12 @@ class HorizonReferences:
             )
             swinging.append(to_world(self.ground, path.position))
         goal = self._goal_after(base, ahead)
-        half = self.ocp.period / 2
-        before, on = (ca.SX(walk.on_ground(time + side)) for side in (-half, half))
+        before, on = (
+            ca.SX(walk.on_ground(time + side)) for side in (-before_it / 2, behind_it / 2)
+        )
         if felt is not None:
-            before, on = felt.on(before, ahead - half), felt.on(on, ahead + half)
+            before = felt.on_later(before, ahead - before_it / 2)
+            on = felt.on_later(on, ahead + behind_it / 2)
         lands = on * (1 - before)
         values = self._setpoint(base, goal) | {
             "feet": ca.vertcat(*swinging),
@@ -274,14 +292,15 @@ class HorizonReferences:
             DISTURBANCE: force,
             WALK: ca.vertcat(walk.begin, 0 if walk.end is None else walk.end),
         }
+        values |= {} if self.ocp.lengths is None else {STEP: ca.SX(behind_it)}
         nominal = self.ocp.parameters()[0]
         parts = [
             values.get(key, ca.SX(ca.DM(nominal[place])))
             for key, place in slot_slices(self.ocp.slots).items()
             if key != TUNING
         ]
-        sample: ca.SX = ca.vertcat(*parts)
-        return sample
+        p: ca.SX = ca.vertcat(*parts)
+        return p
 
     def _setpoint(self, base: Base, goal: ca.SX) -> dict[str, ca.SX]:
         """Return q and v of the setpoint: the pose q0, moved to the goal at the desired speed.

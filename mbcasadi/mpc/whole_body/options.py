@@ -4,8 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
+import numpy as np
+
 from mbcasadi.argument_kinds import require_fields
+from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.ocp.stage_tuning import TUNABLE
+from mbcasadi.mpc.legged.touch_down import TouchDown
 from mbcasadi.mpc.whole_body.standing import Standing
 from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import require_choice
@@ -23,15 +27,28 @@ class WholeBodyOptions:
         tunable: what may change at run time, as the input `tuning` of the plan and, where it is
             the default one, of the law: "weights", "gains", "friction", "limits".
         standing: when a robot with a gait stands; None for a gait that goes on without a command.
+        growth: each interval is longer than the one before by this factor, at least 1. Lengths are
+            then data, and samples lie on the switches of the gait, whose times need be no multiples
+            of the period; see `gait_samples`. None for intervals of one period.
+        touch_down: by which measured forces (its `on_force`, `off_force`, `earliest`) feet stand or
+            are late, whatever the gait says; the Functions then have the input `f_measured`, and a
+            `touch_down` of the swing is the same choice. None for the gait alone.
+
+    Raises:
+        ProblemError: intervals that shrink.
     """
 
     tunable: Sequence[str] = ()
     standing: Standing | None = None
+    growth: float | None = None
+    touch_down: TouchDown | None = None
 
     def __post_init__(self) -> None:
         require_fields(self)
         for each in self.tunable:
             require_choice("tunable", each, TUNABLE)
+        if self.growth is not None and not 1 <= self.growth < np.inf:
+            raise ProblemError(f"growth = {self.growth}; expected a factor of at least 1")
 
 
 DEFAULT_OPTIONS = WholeBodyOptions()

@@ -8,8 +8,9 @@ from mbcasadi.control.inverse_dynamics.parts.force_feedback import MEASURED
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.description import Signal
 from mbcasadi.mpc.legged.ground_axes import common_normal
+from mbcasadi.mpc.ocp.problem import STEP
 from mbcasadi.mpc.ocp.stage import DISTURBANCE
-from mbcasadi.mpc.rti.controller import STAGEWISE
+from mbcasadi.mpc.rti.controller import STAGEWISE, plan_at_samples
 from mbcasadi.mpc.rti.iteration import RealTimeIteration
 from mbcasadi.mpc.whole_body.following import Following
 from mbcasadi.mpc.whole_body.horizon_references import HorizonReferences
@@ -19,7 +20,10 @@ from mbcasadi.qp.solver import controller_fun
 
 
 def with_plan(iteration: RealTimeIteration) -> RealTimeIteration:
-    """Return the real-time iteration with a further output: its plan, and the disturbance in it."""
+    """Return the real-time iteration with a further output: its plan, and the disturbance in it.
+
+    Where the lengths of its intervals are given, they are behind its controls.
+    """
     controller = iteration.controller
     stages, prediction = controller.stages, controller.prediction
     assert stages is not None
@@ -27,18 +31,22 @@ def with_plan(iteration: RealTimeIteration) -> RealTimeIteration:
     finish = stages.finish
     inputs = {key: ca.MX.sym(key, finish.sparsity_in(key)) for key in finish.name_in()}
     outputs = finish(**inputs)
-    of_plan = {key: (inputs | outputs)[key] for key in prediction.name_in()}
-    X, U = prediction.call([of_plan[key] for key in prediction.name_in()])
+    given = iteration.memory.moving is not None
+    samples = plan_at_samples(iteration) if given else prediction
+    of_plan = {key: (inputs | outputs)[key] for key in samples.name_in()}
+    X, U, *lengths = samples.call([of_plan[key] for key in samples.name_in()])
     named = {key: outputs[key] for key in finish.name_out()}
-    slots = [slot for slot in iteration.ocp.slots if slot.name in (DISTURBANCE, WALK)]
+    of_name = {slot.name: slot for slot in iteration.ocp.slots}
+    slots = [of_name[name] for name in (DISTURBANCE, WALK) if name in of_name]
     further = [inputs["ref"][slot_slices(iteration.ocp.slots)[slot.name]] for slot in slots]
-    named["plan"] = ca.vertcat(ca.vec(X[:, :-1]), ca.vec(U), *further)
+    named["plan"] = ca.vertcat(ca.vec(X[:, :-1]), ca.vec(U), *lengths, *further)
     ended = ca.Function("finish", [*inputs.values()], [*named.values()], [*inputs], [*named])
     stages = replace(stages, finish=ended)
     N = iteration.ocp.horizon
     states, u = iteration.ocp.names("x"), iteration.ocp.names("u")
     names = [f"{x}[{k}]" for k in range(N) for x in states]
     names += [f"{each}[{k}]" for k in range(N) for each in u]
+    names += [f"{STEP}[{k}]" for k in range(N)] if given else []
     names += [f"{slot.name}.{each}" for slot in slots for each in slot.components]
     signal = Signal("plan", tuple(names), ("",) * len(names))
     return replace(

@@ -2,7 +2,8 @@
 
 The gait has a beginning and an end, s, which z remembers, and which every plan carries: until a
 moment at which a plan acts, its feet are those of the plan before. A command begins a walk; after
-a time without one the walk ends, and feet that swing then land first.
+a time without one the walk ends, and feet that swing then land first. Both come half a horizon
+later, so that a plan knows of them before.
 """
 
 from dataclasses import dataclass
@@ -75,27 +76,32 @@ class Remembered(NamedTuple):
     idle: ca.SX
 
     def next(
-        self, standing: Standing, gait: Gait, at: tuple[ca.SX, float], speeds: tuple[ca.SX, ca.SX]
+        self,
+        standing: Standing,
+        gait: Gait,
+        at: tuple[ca.SX, float, float],
+        speeds: tuple[ca.SX, ca.SX],
     ) -> "Remembered":
         """Return what holds from a moment on.
 
         Args:
             standing: the rule.
             gait: of the feet.
-            at: the moment at which a plan acts, and the time between two, s.
+            at: the moment at which a plan acts, the time between two, and that by which a plan
+                knows of a beginning or an end before it comes, s.
             speeds: of the command, and of the base.
         """
-        (moment, period), (command, base) = at, speeds
+        (moment, period, ahead), (command, base) = at, speeds
         pushed = base > standing.push
         moves = ca.logic_or(command > standing.least, pushed)
         still = ca.logic_and(command < standing.least / 2, ca.logic_not(pushed))
         idle = ca.if_else(still, ca.fmin(self.idle + period, 2 * standing.rest), 0)
-        walks = moment < self.end - ROUNDING
+        walks, then = moment + ahead < self.end - ROUNDING, moment + ahead
         stands = moment >= ca.fmax(self.end + gait.flight, gait.start) - ROUNDING
         begins = ca.logic_and(stands, moves)
         ends = ca.logic_and(walks, idle >= standing.rest - ROUNDING)
-        end = ca.if_else(begins, moment + FOREVER, ca.if_else(ends, moment, self.end))
-        return Remembered(ca.if_else(begins, moment, self.begin), end, idle)
+        end = ca.if_else(begins, then + FOREVER, ca.if_else(ends, then, self.end))
+        return Remembered(ca.if_else(begins, then, self.begin), end, idle)
 
     def walk(self, gait: Gait) -> Walk:
         """Return the walk."""

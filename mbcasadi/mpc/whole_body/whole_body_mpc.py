@@ -25,6 +25,7 @@ from mbcasadi.control.tasks.task import Task
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.integrators.semi_implicit import SemiImplicitStep
+from mbcasadi.mpc.integrators.step import require_horizon
 from mbcasadi.mpc.legged.footsteps import SwingParameters
 from mbcasadi.mpc.legged.from_system import gravity_of, robot_weight, trunk_joint
 from mbcasadi.mpc.legged.gait import Gait
@@ -147,15 +148,13 @@ def whole_body_mpc(
     Args:
         system: with one free joint.
         horizon: number of intervals N.
-        period: length of one, s, and the time between two plans.
+        period: length of one, s, of the first where they grow, and the time between two plans.
         parts: contacts, which are the feet, and parts of an optimal control problem. Without a cost
             among them, those of `default_cost`. Cones are planned with 0.8 of the friction, soft at
             a price (`CONE_PENALTY`).
         gait: of the contacts; all stand by default.
         q0: (nq,) pose in which the robot stands; the model's own by default.
         stepping: of the swing; by default in proportion to the height of the base over the feet.
-            With `touch_down` measured forces (`on_force`, `off_force`, `earliest`) say which feet
-            are early or late, and the Functions have the input `f_measured`.
         law: a law with a reference of contact forces, whose tasks are `PostureTask` or `FrameTask`
             in the world; by default posture and base, at a tenth of the period, with the joint
             limits among the parts and an observer. Plans know the force that its observer learns.
@@ -194,7 +193,7 @@ def whole_body_mpc(
     ocp = optimal_control_problem(
         touching,
         horizon,
-        period,
+        _lengths(require_horizon(horizon), period, options.growth),
         [*_costs(system, contacts, pose, own), *_rows(system, planned, own, height, period)],
         step=step,
         tunable=options.tunable,
@@ -205,7 +204,7 @@ def whole_body_mpc(
     iteration = real_time_iteration(ocp, guess, solver=STAGEWISE, name=f"{name}_plan")
     stand = Gait(1.0, 1.0, (0.0,) * len(contacts)) if gait is None else gait
     swing = _default_stepping(height, time) if stepping is None else stepping
-    touch = None if gait is None else swing.touch_down
+    touch = None if gait is None else options.touch_down or swing.touch_down
     rule = None if touch is None else felt_contacts(touch, system, contacts)
     refs = HorizonReferences(
         ocp,
@@ -220,6 +219,7 @@ def whole_body_mpc(
         standing,
         rule,
     )
+    lengths = np.zeros(0) if ocp.lengths is None else ocp.lengths
     stands = standing is not None
     following = Following(inner, ocp, touching, contacts, gait, step, int(delay), stands, rule)
     references = references_fun(f"{name}_references", refs, following)
@@ -230,11 +230,19 @@ def whole_body_mpc(
         references=references,
         follow=follow,
         planner=planner_fun(f"{name}_planner", references, follow, (period, inner.period)),
-        u0=np.concatenate([X[:-1].ravel(), U.ravel(), np.zeros(system.nv + 2 * stands)]),
+        u0=np.concatenate([X[:-1].ravel(), U.ravel(), lengths, np.zeros(system.nv + 2 * stands)]),
         z0=refs.z0,
         every=every,
         delay=int(delay),
     )
+
+
+def _lengths(horizon: int, period: float, growth: float | None) -> float | list[float]:
+    """Return the period, or lengths of intervals that grow from it."""
+    if growth is None:
+        return period
+    lengths: list[float] = (period * growth ** np.arange(horizon)).tolist()
+    return lengths
 
 
 def _default_stepping(height: float, time: float) -> SwingParameters:
@@ -306,8 +314,13 @@ def _require_contacts(
 def _costs(
     system: System, contacts: Sequence[Contact], q0: Array, parts: Sequence[ProblemPart]
 ) -> list[ProblemPart]:
-    """Return the parts, with the default costs where there is none."""
-    has_cost = any(isinstance(part, (Cost, Task)) for part in parts)
+    """Return the parts, with the default costs where there is none but of changes of controls."""
+    has_cost = any(
+        part.has_setpoint or part.residual is not None or part.terminal is not None
+        if isinstance(part, Cost)
+        else isinstance(part, Task)
+        for part in parts
+    )
     return [*parts] if has_cost else [*default_cost(system, contacts, q0), *parts]
 
 
@@ -338,4 +351,6 @@ def _decay(system: System, contacts: Sequence[Contact]) -> tuple[float, ...]:
 def _at_rest(ocp: OptimalControlProblem, q0: Array, u: Array) -> tuple[Array, Array]:
     """Return states (N + 1, nx) and controls (N, nu) of a robot that stands."""
     x = np.concatenate([q0, np.zeros(ocp.nx - q0.size)])
+    if ocp.has_rates:
+        x[-u.size :] = u
     return np.tile(x, (ocp.horizon + 1, 1)), np.tile(u, (ocp.horizon, 1))

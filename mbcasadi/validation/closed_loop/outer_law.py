@@ -154,7 +154,7 @@ class OuterLaw:
         else:
             self._act(acts, t)
         kept = {name: outputs[name] for name in ("u", "status", "z_next") if name in outputs}
-        for name, value in {**inputs, **kept}.items():
+        for name, value in (inputs | kept).items():
             self.record.setdefault(name, []).append(np.array(value))
 
     def times(self) -> TickTimes:

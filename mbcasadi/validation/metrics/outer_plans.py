@@ -42,9 +42,11 @@ def outer_plans(outer: OuterLaw | None, recording: Recording, plant: Plant) -> O
         recording: of the run.
         plant: of the run.
     """
-    if outer is None or outer.law.controller.prediction is None or recording.ticks < 2:
+    if outer is None or recording.ticks < 2:
         return None
-    controller = outer.law.controller
+    controller, prediction = outer.law.controller, outer.law.controller.prediction
+    if prediction is None or not outer.record.keys() >= set(prediction.name_in()):
+        return None
     components = StateComponents(controller, recording, plant)
     rows = controller.prediction_rows
     if len(rows) < plant.nq + plant.nv or components.own_rows or not components.names:
@@ -56,16 +58,12 @@ def outer_plans(outer: OuterLaw | None, recording: Recording, plant: Plant) -> O
     if not solved.size:
         return None
     few = solved[np.linspace(0, solved.size - 1, min(DRAWN, solved.size)).astype(int)]
-    names = controller.prediction.name_in()
-    plan = evaluate_points(
-        controller.prediction, {name: np.array(outer.record[name])[few] for name in names}
-    )
+    inputs = {name: np.array(outer.record[name])[few] for name in prediction.name_in()}
+    plan = evaluate_points(prediction, inputs)
     ticks = (few + outer.planner.delay) * outer.every
     x = components.select(plan["x"])
-    start, period = (
-        components.states_at(np.array([0])),
-        outer.every * (recording.t[1] - recording.t[0]),
-    )
+    start = components.states_at(np.array([0]))
+    period = outer.every * (recording.t[1] - recording.t[0])
     path = np.unique(np.linspace(0, recording.ticks - 1, PATH_POINTS).astype(int))
 
     def from_start(states: Array) -> Array:

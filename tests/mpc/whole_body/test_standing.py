@@ -45,9 +45,11 @@ def masks(walker, command, steps, v=STILL, z=None):
 def test_it_walks_from_a_command_on_and_stands_after_a_time_without_one(walker):
     on, later, _ = masks(walker, lambda t: [0.3 * (0.5 <= t < 1.3), 0, 0], 120)
     walks = np.flatnonzero(~on.all(axis=1))
-    lifts = 0.54 + (GAIT.duty - 0.5) * GAIT.period  # FR and RL have half a stride less to stand
+    lifts = (
+        0.5 + H + N // 2 * H + (GAIT.duty - 0.5) * GAIT.period
+    )  # FR and RL have half a stride less to stand
     assert walks[0] * H + H == pytest.approx(lifts, abs=2 * H)
-    landed = (1.3 + STANDING.rest + GAIT.flight) / H
+    landed = (1.3 + H + N // 2 * H + STANDING.rest + GAIT.flight) / H
     assert walks[-1] <= landed + 1
     assert walks[-1] >= 1.3 / H  # not before the command has been away for a while
     for k in range(119):  # only a moment at which a plan acts changes what the plan before knew
@@ -97,14 +99,14 @@ def test_a_quadruped_stands_walks_and_stands_without_sagging():
     gait, options = mpc.trot(0.4, duty=0.55), mpc.WholeBodyOptions(standing=mpc.Standing())
     whole = mpc.whole_body_mpc(system, 15, 0.02, feet, gait=gait, q0=stand, options=options)
     plant = {"perturb": {"mass": 0.1}, "delay": 1, "q0": stand}
-    with outer_law(whole.plan, whole, lambda t: [0.5 * (0.8 <= t < 2.3), 0, 0]) as outer:
+    with outer_law(whole.plan, whole, lambda t: [0.5 * (2.0 <= t < 3.5), 0, 0]) as outer:
         above = ScenarioOptions(outer=outer)
-        found = mb.validate(whole.law, path, 4.5, scenario=above, **plant).runs[0].recording
+        found = mb.validate(whole.law, path, 5.6, scenario=above, **plant).runs[0].recording
         assert np.mean(np.ravel(outer.record["status"]) <= 1) == 1
     t, loaded = found.t, found.contact_normal > 1.0
-    walks = (t > 1.4) & (t < 2.3)
+    walks = (t > 2.7) & (t < 3.5)
     assert found.v[walks, 0].mean() == pytest.approx(0.5, abs=0.05)
-    for begin, end in ((0.4, 0.8), (4.0, 4.5)):
+    for begin, end in ((1.6, 2.0), (5.2, 5.6)):  # it has learned what it weighs
         rests = (t > begin) & (t < end)
         assert loaded[rests].all()
         assert np.abs(found.q[rests, 2] - stand[2]).max() < 1e-3

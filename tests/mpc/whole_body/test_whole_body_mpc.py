@@ -7,6 +7,7 @@ from support.small_walker import LEGS, small_walker, standing_pose
 
 import mbcasadi as mb
 from mbcasadi import models, mpc
+from mbcasadi.codegen.two_rates.interface import interface_of
 from mbcasadi.control import InverseDynamicsQP, PostureTask
 from mbcasadi.errors import ProblemError
 
@@ -16,13 +17,14 @@ STILL = np.zeros(18)
 GAIT = mpc.trot(0.4, duty=0.6, start=0.1)
 
 
-def robot(scale=1.0, damping=0.05, **options):
+def robot(scale=1.0, damping=0.05, further=(), **options):
     """Return MPC of the small walker, lengths `scale` times as large, times as its root."""
     system = mb.read_mjcf(small_walker(scale, damping))
     q0, root = standing_pose(system, scale), scale**0.5
     feet = [mb.Contact(name, friction=0.6, sides=4) for name in LEGS]
     gait = mpc.trot(0.4 * root, duty=0.6, start=0.1 * root)
-    return mpc.whole_body_mpc(system, N, H * root, feet, gait=gait, q0=q0, **options), q0
+    parts = [*feet, *further]
+    return mpc.whole_body_mpc(system, N, H * root, parts, gait=gait, q0=q0, **options), q0
 
 
 @pytest.fixture(scope="module")
@@ -169,3 +171,57 @@ def test_what_has_no_whole_body_mpc_is_refused(walker):
     law = InverseDynamicsQP(system, [PostureTask()], [other], period=0.002, force_weight=1e-3)
     with pytest.raises(ProblemError, match="contacts"):
         mpc.whole_body_mpc(system, N, H, feet, q0=q0, law=law)
+
+
+@pytest.fixture(scope="module")
+def limited():
+    """Return MPC with limited and weighted changes of controls, tunable numbers, and its pose."""
+    further = [mpc.StageBounds(du=[[-0.4, 0.4]] * 12), mpc.Cost(S=0.01)]
+    options = mpc.WholeBodyOptions(tunable=("weights", "friction"), standing=mpc.Standing())
+    return robot(further=further, options=options)
+
+
+def test_controls_change_within_their_limits_from_plan_to_plan(limited):
+    whole, q0 = limited
+    nx, v = whole.plan.ocp.nx, np.zeros(18)
+    assert nx == 19 + 18 + 12
+    assert len(whole.plan.ocp.system.actuators) == 12
+    v[:3] = 0.5, 0.2, -0.3
+    z, plan, last = whole.plan.controller.z0, whole.u0, None
+    z_refs, tuning = whole.z0, whole.plan.controller.default_tuning
+    for k in range(3):
+        first_q, first_v, ref, z_refs = whole.references(
+            q0, v, [0.3, 0, 0], STILL, plan, 0.0, 0.5 + k * H, z_refs
+        )
+        sol = whole.plan.function(q=first_q, v=first_v, ref=ref, tuning=tuning, z=z)
+        assert int(sol["status"]) == 0
+        z, plan = sol["z_next"], sol["plan"].full().ravel()
+        U = plan[N * nx : N * (nx + 12)].reshape(N, 12)
+        if last is not None:
+            assert np.abs(U[0] - last).max() <= 0.4 + 1e-6
+        assert np.abs(np.diff(U, axis=0)).max() <= 0.4 + 1e-6
+        last = U[0]
+    assert np.abs(np.diff(U, axis=0)).max() > 0.39
+    given = followed_at(whole, plan, 0.5 + 2 * H)
+    np.testing.assert_allclose(given["posture.q"], plan[7:19], atol=1e-9)
+    begin, end = plan[-2:]
+    assert 0.5 <= begin < end
+
+
+def followed_at(whole, plan, t):
+    """Return the slices of the law's reference at the first sample of a plan, at t + H."""
+    ref, _ = whole.follow(plan, 0.0, t + H)
+    return {name: ref.full().ravel()[place] for name, place in whole.law.reference_slices.items()}
+
+
+def test_plan_and_tick_are_tuned_by_inputs_of_their_own(limited):
+    whole, _ = limited
+    names = [entry.name for entry in whole.plan.controller.tuning]
+    assert {"feet.weight.z", "FL.friction", "Q.q.FL_hip"} <= {*names}
+    ports = interface_of(whole, None, None)
+    of_plan, of_tick = (
+        {port.name: port for port in side} for side in (ports.plan_inputs, ports.tick_inputs)
+    )
+    assert of_plan["tuning"].size == len(names)
+    assert of_tick["tuning"].size == len(whole.law.controller.tuning)
+    assert of_tick["tuning"].size != of_plan["tuning"].size
