@@ -8,8 +8,8 @@ import numpy as np
 
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc.ocp.stage_tuning import TUNABLE
 from mbcasadi.mpc.legged.touch_down import TouchDown
+from mbcasadi.mpc.ocp.stage_tuning import TUNABLE
 from mbcasadi.mpc.whole_body.standing import Standing
 from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import require_choice
