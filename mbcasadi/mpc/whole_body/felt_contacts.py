@@ -22,6 +22,9 @@ from mbcasadi.mpc.legged.gait import Walk
 from mbcasadi.mpc.legged.touch_down import TouchDown
 from mbcasadi.system import System
 
+LANDS = 2
+"""Number of the sample of a plan at which late feet land."""
+
 SEARCH = 0.4
 """Share of a stance in which a foot without force counts as late; later it is only unloaded."""
 
@@ -43,9 +46,13 @@ class Felt(NamedTuple):
         """Return which contacts stand."""
         return ca.logic_and(ca.logic_or(scheduled, self.early), ca.logic_not(self.late))
 
-    def on_later(self, scheduled: ca.SX, ahead: ca.SX | float) -> ca.SX:
-        """Return which contacts stand a time ahead, s: until then, late ones have landed."""
-        return ca.logic_or(scheduled, ca.logic_and(self.early, self.left > ahead))
+    def on_later(self, scheduled: ca.SX, ahead: ca.SX | float, interval: int) -> ca.SX:
+        """Return which contacts stand in an interval of a plan, a time ahead, s.
+
+        Late ones swing in its first two, and land behind them.
+        """
+        stands = ca.logic_or(scheduled, ca.logic_and(self.early, self.left > ahead))
+        return ca.logic_and(stands, ca.logic_not(self.late)) if interval < LANDS else stands
 
 
 @dataclass(frozen=True)
@@ -56,12 +63,19 @@ class FeltContacts:
         feet: the contacts of each foot.
         on_force, off_force: N.
         earliest: share of a swing before which a touch does not count.
+        speed, depth: with which a late foot goes down, m/s, and how far, m.
     """
 
     feet: tuple[tuple[int, ...], ...]
     on_force: float
     off_force: float
     earliest: float
+    speed: float
+    depth: float
+
+    def lower(self, place: ca.SX, ahead: ca.SX | float) -> ca.SX:
+        """Return where a late foot at a place (3,), ground axes, is to be a time ahead, s."""
+        return ca.vertcat(place[:2], place[2] - ca.fmin(self.speed * ahead, self.depth))
 
     def felt(self, walk: Walk, t: Any, forces: ca.SX) -> Felt:
         """Return what measured forces (3 nc,), n t1 t2 of each contact in N, say at t, s."""
@@ -87,4 +101,4 @@ def felt_contacts(rule: TouchDown, system: System, contacts: Sequence[Contact]) 
     share = ON_SHARE * robot_weight(system) / len(feet)
     on = share if rule.on_force is None else rule.on_force
     off = OFF_SHARE * on if rule.off_force is None else rule.off_force
-    return FeltContacts(feet, on, off, rule.earliest)
+    return FeltContacts(feet, on, off, rule.earliest, rule.speed, rule.depth)

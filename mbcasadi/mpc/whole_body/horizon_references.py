@@ -41,7 +41,7 @@ from mbcasadi.mpc.ocp.problem import LANDING, STEP, Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import DISTURBANCE
 from mbcasadi.mpc.ocp.stage_tuning import TUNING
 from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
-from mbcasadi.mpc.whole_body.felt_contacts import Felt, FeltContacts
+from mbcasadi.mpc.whole_body.felt_contacts import LANDS, Felt, FeltContacts
 from mbcasadi.mpc.whole_body.gait_samples import gait_samples
 from mbcasadi.mpc.whole_body.standing import ROUNDING, WALK, Remembered, Standing
 from mbcasadi.spatial import rotation
@@ -274,19 +274,22 @@ class HorizonReferences:
             path = swing_path(
                 shares[i], here, target, self.stepping.height, max(flight, self.ocp.period)
             )
-            swinging.append(to_world(self.ground, path.position))
+            swing = path.position
+            if felt is not None and self.rule is not None and k < LANDS:
+                swing = ca.if_else(felt.late[i], self.rule.lower(places[:, i], ahead), swing)
+            swinging.append(to_world(self.ground, swing))
         goal = self._goal_after(base, ahead)
         before, on = (
             ca.SX(walk.on_ground(time + side)) for side in (-before_it / 2, behind_it / 2)
         )
         if felt is not None:
-            before = felt.on_later(before, ahead - before_it / 2)
-            on = felt.on_later(on, ahead + behind_it / 2)
+            before = felt.on_later(before, ahead - before_it / 2, k - 1)
+            on = felt.on_later(on, ahead + behind_it / 2, k)
         lands = on * (1 - before)
         values = self._setpoint(base, goal) | {
             "feet": ca.vertcat(*swinging),
             "mask": mask_of_contacts(self.system, self.contacts, on),
-            "ground": base.heights - ca.DM(self.stance[0][2]),
+            "ground": self._grounds(base, places, felt, ahead) - ca.DM(self.stance[0][2]),
             LANDING: ca.vertcat(lands, (k > 1) * lands),
             "t": time,
             DISTURBANCE: force,
@@ -301,6 +304,13 @@ class HorizonReferences:
         ]
         p: ca.SX = ca.vertcat(*parts)
         return p
+
+    def _grounds(self, base: Base, places: ca.SX, felt: Felt | None, ahead: ca.SX | float) -> ca.SX:
+        """Return the heights on which feet land, (nc,): late ones below where they are."""
+        if felt is None or self.rule is None:
+            return base.heights
+        lower = [self.rule.lower(place, ahead)[2] for place in ca.horzsplit(places)]
+        return ca.if_else(felt.late, ca.fmin(base.heights, ca.vertcat(*lower)), base.heights)
 
     def _setpoint(self, base: Base, goal: ca.SX) -> dict[str, ca.SX]:
         """Return q and v of the setpoint: the pose q0, moved to the goal at the desired speed.
