@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 import mbcasadi as mb
 from mbcasadi import models, mpc
 from mbcasadi.plots import save_figure
-from mbcasadi.validation import ScenarioOptions, outer_law
+from mbcasadi.validation import ReportOptions, ScenarioOptions, outer_law
 
 MODEL, FEET, MU = models.path("quadruped"), ("FL", "FR", "RL", "RR"), 0.6
 HORIZON, PERIOD, SPEED, TURN = 20, 0.02, 1.0, 0.5  # samples, s, m/s, rad/s
@@ -38,7 +38,12 @@ def main(figure: str | None = None) -> dict[str, object]:
     whole = mpc.whole_body_mpc(system, HORIZON, PERIOD, feet, gait=GAIT, q0=stand)
     mass = sum(body.mass for body in system.tree.bodies)
     force = IMPULSE * mass / (PUSHED[1] - PUSHED[0])
-    plant = {"perturb": {"mass": 0.1}, "delay": 1, "q0": stand}
+    plant = {
+        "perturb": {"mass": 0.1},
+        "delay": 1,
+        "q0": stand,
+        "report": ReportOptions(explain=False),
+    }
     plant["disturbance"] = lambda t: force * (PUSHED[0] <= t < PUSHED[1]) * np.eye(18)[1]
     with outer_law(whole.plan, whole, command) as outer:
         above = ScenarioOptions(outer=outer)

@@ -17,7 +17,7 @@ import numpy as np
 
 import mbcasadi as mb
 from mbcasadi import mpc
-from mbcasadi.validation import Push, ScenarioOptions, outer_law
+from mbcasadi.validation import Push, ReportOptions, ScenarioOptions, outer_law
 
 SCENE = Path("mujoco_menagerie/unitree_go2/scene.xml")  # the floor is in the scene
 FEET = ("FL", "FR", "RL", "RR")
@@ -80,6 +80,7 @@ with outer_law(whole.plan, whole, command) as outer:
         delay=1,
         disturbance=push,
         scenario=ScenarioOptions(outer=outer),
+        report=ReportOptions(explain=False),
     )
     planned = np.ravel(outer.record["status"])
 run = report.runs[0].recording

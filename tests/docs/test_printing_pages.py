@@ -23,7 +23,7 @@ PAGES = {
     "guides/tasks.md": 4,
     "explanation/softness.md": 1,
     "guides/mpc.md": 2,
-    "guides/nonlinear-mpc.md": 3,
+    "guides/nonlinear-mpc.md": 4,
     "guides/feedback.md": 2,
     "guides/sensors.md": 3,
     "guides/callers.md": 3,

@@ -10,7 +10,7 @@ from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.whole_body.horizon_references import HorizonReferences
 from mbcasadi.mpc.whole_body.standing import WalkTimes
-from mbcasadi.validation import ScenarioOptions, outer_law
+from mbcasadi.validation import ReportOptions, ScenarioOptions, outer_law
 
 H, N, STILL = 0.02, 10, np.zeros(18)
 GAIT = mpc.trot(0.4, duty=0.6)
@@ -98,7 +98,12 @@ def test_a_quadruped_stands_walks_and_stands_without_sagging():
     feet = [mb.Contact(name, friction=0.6, sides=4) for name in LEGS]
     gait, options = mpc.trot(0.4, duty=0.55), mpc.WholeBodyOptions(standing=mpc.Standing())
     whole = mpc.whole_body_mpc(system, 15, 0.02, feet, gait=gait, q0=stand, options=options)
-    plant = {"perturb": {"mass": 0.1}, "delay": 1, "q0": stand}
+    plant = {
+        "perturb": {"mass": 0.1},
+        "delay": 1,
+        "q0": stand,
+        "report": ReportOptions(explain=False),
+    }
     with outer_law(whole.plan, whole, lambda t: [0.5 * (2.0 <= t < 3.5), 0, 0]) as outer:
         above = ScenarioOptions(outer=outer)
         found = mb.validate(whole.law, path, 5.6, scenario=above, **plant).runs[0].recording
