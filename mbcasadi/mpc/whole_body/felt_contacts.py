@@ -25,7 +25,7 @@ from mbcasadi.system import System
 LANDS = 2
 """Number of the sample of a plan at which late feet land."""
 
-SEARCH = 0.4
+SEARCH = 0.2
 """Share of a stance in which a foot without force counts as late; later it is only unloaded."""
 
 ON_SHARE = 0.1
