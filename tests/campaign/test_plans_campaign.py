@@ -12,7 +12,7 @@ from mbcasadi.codegen import export_c
 TICKS = 60
 
 
-@pytest.fixture(scope="module", params=["swing_up", "four_bar"])
+@pytest.fixture(scope="module", params=["swing_up", "growing", "four_bar"])
 def case(request, tmp_path_factory):
     posed = PROBLEMS[request.param]()
     folder = tmp_path_factory.mktemp("plans")

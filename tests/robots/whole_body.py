@@ -37,10 +37,10 @@ FALLEN = 0.6  # of the height at the start
 UPRIGHT = 0.2  # rad, after a jump
 TROT, BOUND = (
     mpc.trot(0.4, duty=0.55, start=0.3),
-    mpc.Gait(0.4, 0.6, (0.0, 0.0, 0.5, 0.5), start=0.3),
+    mpc.bound(0.4, duty=0.6, start=0.3),
 )
 FLIGHT, LONG = 0.5, 50  # s of a jump, and samples of a plan that sees it from crouch to landing
-JUMP = mpc.Gait(4.0, 1 - FLIGHT / 4.0, (0.0,) * 4, start=1.2 + FLIGHT - 4.0)
+JUMP = mpc.pronk(4.0, duty=1 - FLIGHT / 4.0, start=1.2 + FLIGHT - 4.0)
 GROUNDS = {
     "level": Ground(),
     "friction 0.4": Ground(friction=0.4),

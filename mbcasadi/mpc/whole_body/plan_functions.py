@@ -10,8 +10,9 @@ from mbcasadi.description import Signal
 from mbcasadi.mpc.legged.ground_axes import common_normal
 from mbcasadi.mpc.ocp.problem import STEP
 from mbcasadi.mpc.ocp.stage import DISTURBANCE
-from mbcasadi.mpc.rti.controller import STAGEWISE, plan_at_samples
+from mbcasadi.mpc.rti.controller import STAGEWISE
 from mbcasadi.mpc.rti.iteration import RealTimeIteration
+from mbcasadi.mpc.rti.planned_motion import plan_at_samples
 from mbcasadi.mpc.whole_body.following import Following
 from mbcasadi.mpc.whole_body.horizon_references import HorizonReferences
 from mbcasadi.mpc.whole_body.standing import WALK

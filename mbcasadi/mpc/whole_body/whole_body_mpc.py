@@ -16,33 +16,29 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import checked
 from mbcasadi.contacts.constraints import with_contacts
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
-from mbcasadi.control.inverse_dynamics.parts.observer import DisturbanceObserver
 from mbcasadi.control.limits.joint_limits import JointLimits
 from mbcasadi.control.regulators.equilibrium import equilibrium
-from mbcasadi.control.tasks.frame_task import FrameTask
-from mbcasadi.control.tasks.posture_task import PostureTask
-from mbcasadi.control.tasks.task import Task
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.integrators.semi_implicit import SemiImplicitStep
 from mbcasadi.mpc.integrators.step import require_horizon
 from mbcasadi.mpc.legged.footsteps import SwingParameters
-from mbcasadi.mpc.legged.from_system import gravity_of, robot_weight, trunk_joint
+from mbcasadi.mpc.legged.from_system import gravity_of, trunk_joint
 from mbcasadi.mpc.legged.gait import Gait
 from mbcasadi.mpc.legged.walking_planner import ticks_of
-from mbcasadi.mpc.ocp.contact_cones import ContactCones
-from mbcasadi.mpc.ocp.contact_landing import ContactLanding
-from mbcasadi.mpc.ocp.contact_schedule import ContactSchedule
-from mbcasadi.mpc.ocp.cost import Cost
-from mbcasadi.mpc.ocp.disturbance import Disturbance
-from mbcasadi.mpc.ocp.joint_ranges import JointRanges
 from mbcasadi.mpc.ocp.make_problem import ProblemPart, optimal_control_problem
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import initial_guess
 from mbcasadi.mpc.rti.controller import STAGEWISE, real_time_iteration
 from mbcasadi.mpc.rti.iteration import RealTimeIteration
-from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
-from mbcasadi.mpc.whole_body.default_cost import default_cost, standing_height
+from mbcasadi.mpc.whole_body.default_cost import standing_height
+from mbcasadi.mpc.whole_body.defaults import (
+    default_decay,
+    default_law,
+    default_rows,
+    default_stepping,
+    with_default_cost,
+)
 from mbcasadi.mpc.whole_body.felt_contacts import felt_contacts
 from mbcasadi.mpc.whole_body.following import Following
 from mbcasadi.mpc.whole_body.horizon_references import HorizonReferences
@@ -57,24 +53,8 @@ from mbcasadi.system.coordinates import initial_pose
 PLANNED_FRICTION = 0.8
 """Share of the friction of a contact that is planned with; inverse dynamics has the rest."""
 
-CONE_PENALTY = 400.0
-"""Price per second of a force outside its cone by the weight of the robot."""
-
-LANDING_PRICE = 2.0
-"""Price of a landing at a distance from the ground by the height of the base, or at a speed by
-√(g · height of the base)."""
-
-JOINT_PRICE = 100.0
-"""Price per second of a joint that is beyond its range, 1/rad."""
-
-FOLLOWED_FORCE = 14.0
-"""Weight of the error of a contact force by the weight of the robot, beside accelerations."""
-
 EXCESS_DECAY = 1.2
 """Time in which an excess of speed is taken to decay, by √(height of the base / g)."""
-
-LEARNING = 0.3
-"""Bandwidth of the disturbance observer, times √(height of the base / g)."""
 
 TICKS = 10
 """Ticks of inverse dynamics in one of the plan, unless its period is given."""
@@ -182,19 +162,22 @@ def whole_body_mpc(
     time = float(np.sqrt(height / np.linalg.norm(gravity_of(system))))
     inner = law
     if inner is None:
-        inner = _default_law(system, contacts, period / TICKS, time, limits, options.tunable)
+        inner = default_law(system, contacts, period / TICKS, time, limits, options.tunable)
     every = ticks_of(period, inner.period)
     _require_contacts(contacts, gait, inner)
     planned = [replace(c, friction=PLANNED_FRICTION * c.friction) for c in contacts]
     touching = with_contacts(system, planned, pose).with_mask()
     standing = None if gait is None else options.standing
     own += [] if standing is None else [WalkTimes()]
-    step = SemiImplicitStep(decay=_decay(touching, planned))
+    step = SemiImplicitStep(decay=default_decay(touching, planned))
     ocp = optimal_control_problem(
         touching,
         horizon,
         _lengths(require_horizon(horizon), period, options.growth),
-        [*_costs(system, contacts, pose, own), *_rows(system, planned, own, height, period)],
+        [
+            *with_default_cost(system, contacts, pose, own),
+            *default_rows(system, planned, own, height, period),
+        ],
         step=step,
         tunable=options.tunable,
         name=name,
@@ -203,7 +186,7 @@ def whole_body_mpc(
     guess = initial_guess(ocp, X, U)
     iteration = real_time_iteration(ocp, guess, solver=STAGEWISE, name=f"{name}_plan")
     stand = Gait(1.0, 1.0, (0.0,) * len(contacts)) if gait is None else gait
-    swing = _default_stepping(height, time) if stepping is None else stepping
+    swing = default_stepping(height, time) if stepping is None else stepping
     touch = None if gait is None else options.touch_down or swing.touch_down
     rule = None if touch is None else felt_contacts(touch, system, contacts)
     refs = HorizonReferences(
@@ -245,56 +228,6 @@ def _lengths(horizon: int, period: float, growth: float | None) -> float | list[
     return lengths
 
 
-def _default_stepping(height: float, time: float) -> SwingParameters:
-    """Return the parameters of a swing for a robot of some size.
-
-    Args:
-        height: of the base over its feet, m.
-        time: √(height / g), s.
-    """
-    swing, reach, drift, depth = (share * height for share in (0.2, 0.6, 0.4, 0.02))
-    return SwingParameters(
-        height=swing, feedback=0.6 * time, reach=reach, max_drift=drift, ground_penetration=depth
-    )
-
-
-def _default_law(
-    system: System,
-    contacts: Sequence[Contact],
-    period: float,
-    time: float,
-    limits: JointLimits | None,
-    tunable: Sequence[str],
-) -> InverseDynamicsQP:
-    """Return inverse dynamics that follows joints, base and forces.
-
-    Args:
-        system: the robot.
-        contacts: its feet.
-        period: of a tick, s.
-        time: √(height / g), s.
-        limits: of its joints.
-        tunable: what may change at run time.
-    """
-    base = trunk_joint(system)
-    assert system.tree is not None
-    place = system.tree.joints.index(base)
-    body = next(body.name for body in system.tree.bodies if place in body.joints)
-    tasks = [PostureTask(kp=300.0), FrameTask(body, kind="body", kp=100.0, weight=10.0)]
-    return InverseDynamicsQP(
-        system,
-        tasks,
-        contacts,
-        force_weight=FOLLOWED_FORCE / robot_weight(system) ** 2,
-        force_reference=True,
-        joint_limits=limits,
-        contact_damping=20.0,
-        observer=DisturbanceObserver(LEARNING / time),
-        tunable=tunable,
-        period=period,
-    )
-
-
 def _require_contacts(
     contacts: Sequence[Contact], gait: Gait | None, law: InverseDynamicsQP
 ) -> None:
@@ -309,43 +242,6 @@ def _require_contacts(
         raise ProblemError(
             f"the law has the contacts {of_law}; expected those of the plan, {names}"
         )
-
-
-def _costs(
-    system: System, contacts: Sequence[Contact], q0: Array, parts: Sequence[ProblemPart]
-) -> list[ProblemPart]:
-    """Return the parts, with the default costs where there is none but of changes of controls."""
-    has_cost = any(
-        part.has_setpoint or part.residual is not None or part.terminal is not None
-        if isinstance(part, Cost)
-        else isinstance(part, Task)
-        for part in parts
-    )
-    return [*parts] if has_cost else [*default_cost(system, contacts, q0), *parts]
-
-
-def _rows(
-    system: System,
-    contacts: Sequence[Contact],
-    parts: Sequence[ProblemPart],
-    height: float,
-    period: float,
-) -> list[ProblemPart]:
-    """Return the cones of the contacts, and how they land."""
-    price = CONE_PENALTY * period / robot_weight(system)
-    scheduled = any(isinstance(part, (ContactSchedule, ContactLanding)) for part in parts)
-    speed = float(np.sqrt(height * np.linalg.norm(gravity_of(system))))
-    landing = ContactLanding(contacts, LANDING_PRICE / height, LANDING_PRICE / speed)
-    cones = ContactCones(contacts, linear_penalty=price)
-    limited = any(isinstance(part, (JointLimits, JointRanges)) for part in parts)
-    ranges = [] if limited else [JointRanges(JOINT_PRICE * period)]
-    return [cones, Disturbance(), *ranges, *([] if scheduled else [landing])]
-
-
-def _decay(system: System, contacts: Sequence[Contact]) -> tuple[float, ...]:
-    """Return the share of each row that a step takes back: contacts stay where they landed."""
-    loops = mask_of_contacts(system, contacts, ca.DM.zeros(len(contacts)))
-    return tuple((SemiImplicitStep.decay * loops.full().ravel()).tolist())
 
 
 def _at_rest(ocp: OptimalControlProblem, q0: Array, u: Array) -> tuple[Array, Array]:

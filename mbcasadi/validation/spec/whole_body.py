@@ -36,6 +36,7 @@ STAGE_PARTS: dict[str, type] = {
     "actuator_force_cost": mpc.ActuatorForceCost,
     "stage_bounds": mpc.StageBounds,
     "contact_schedule": mpc.ContactSchedule,
+    "joint_ranges": mpc.JointRanges,
 }
 """Those that know no contacts; `whole_body_mpc` adds cones, landings and a disturbance itself."""
 

@@ -3,7 +3,9 @@
 import numpy as np
 
 from campaign.plans.problems import Posed
+from mbcasadi.control.tasks.reference import slot_slices
 
+# "masks": contacts that switch at random, and lengths of intervals at random where they are data
 KINDS = ("usual", "pushed", "masks", "stale", "far", "not finite", "noise")
 
 
@@ -35,6 +37,9 @@ def drawn(
     if posed.masks is not None:
         on = by_gait(posed, len(P), tick) if kind != "masks" else at_random(posed, len(P), rng)
         given["ref"] = with_masks(posed, P, on).ravel()
+    if ocp.lengths is not None and kind == "masks":
+        P[:, slot_slices(ocp.slots)["step"]] *= rng.uniform(0.25, 2.0, (len(P), 1))
+        given["ref"] = P.ravel()
     size = 10.0 ** rng.uniform(-4, 1)
     if kind in ("pushed", "far"):
         size = 10.0 ** (rng.uniform(-4, 0.3) if kind == "pushed" else rng.uniform(0.3, 4))
@@ -73,10 +78,8 @@ def with_masks(posed: Posed, P: np.ndarray, on: np.ndarray) -> np.ndarray:
     assert posed.masks is not None
     ocp, changed = posed.law.ocp, P.copy()
     scheduled = ocp.parameters({"mask": np.array([posed.masks(row) for row in on])})
-    first = 0
-    for slot in ocp.slots:
-        place = slice(first, first + slot.size)
-        first = place.stop
-        if slot.name in ("mask", "landing"):
-            changed[:, place] = scheduled[:, place]
+    places = slot_slices(ocp.slots)
+    for name in ("mask", "landing"):
+        if name in places:
+            changed[:, places[name]] = scheduled[:, places[name]]
     return changed

@@ -120,7 +120,7 @@ class Judge:
         order = [given[key] for key in ("q", "v", "ref", "z")]
         X, U, P, x0, valid = (part.full() for part in self.guess(*order))
         if not valid:
-            return Verdict("wrong" if solved else "refused", "solved from bad inputs")
+            return Verdict("wrong", "solved from bad inputs") if solved else Verdict("refused")
         qp = self.problem(X, U, P, x0.ravel())
         if qp is None or max(np.abs(part).max(initial=0) for part in (qp.g, qp.e)) > BIG:
             return Verdict("undecided", "numbers without meaning")
@@ -138,7 +138,8 @@ class Judge:
         if word != "solved":
             return Verdict("undecided", f"Clarabel: {word}")
         controls = np.array(self.law.memory.split(ca.DM(z_next)).U)
-        controls = np.column_stack([u, controls[:, :-1]])
+        if self.law.memory.moving is None:  # z_next has the plan of the next tick
+            controls = np.column_stack([u, controls[:, :-1]])
         own = motion_of(qp, (controls - U).T.ravel(), self.law.ocp.horizon, self.size)
         return compare(qp, own, best)
 

@@ -52,6 +52,20 @@ def swing_up() -> Posed:
     return Posed(law, lambda: ocp.parameters(setpoint_q=[0.3, np.pi]))
 
 
+def growing() -> Posed:
+    """The same with intervals of given lengths that grow."""
+    system = cart_pole(limit=8.0)
+    parts = [
+        mpc.Cost(Q=[3.0, 30.0, 0.1, 0.1], R=[1e-2], Q_end=[30.0, 300.0, 1.0, 1.0], S=[1e-2]),
+        mpc.StageBounds(du=[[-5.0, 5.0]], q=[[-0.6, 0.6], [-9.0, 9.0]]),
+    ]
+    lengths = 0.05 * 1.1 ** np.arange(12)
+    step = mpc.SemiImplicitStep()
+    ocp = mpc.optimal_control_problem(system, 12, [*lengths], parts, step=step)
+    law = mpc.real_time_iteration(ocp, solver="stagewise", delay=1)
+    return Posed(law, lambda: ocp.parameters(setpoint_q=[0.3, np.pi]))
+
+
 def four_bar() -> Posed:
     """A loop whose rows are redundant, with limits of torque and of speed."""
     system = mb.read_mjcf(models.path("four_bar"))
@@ -76,7 +90,7 @@ def walker() -> Posed:
 
 
 def hard_cones() -> Posed:
-    """The same walker with hard cones and joint ranges, on soles: rows of contacts repeat."""
+    """The same walker with hard cones and hard ranges of joints: many problems have no solution."""
     system = mb.read_mjcf(small_walker())
     pose = standing_pose(system)
     contacts = [mb.Contact(name, friction=FRICTION, sides=4) for name in LEGS]
@@ -121,6 +135,7 @@ OF_FILES = ("go2",)
 
 PROBLEMS: dict[str, Callable[[], Posed]] = {
     "swing_up": swing_up,
+    "growing": growing,
     "four_bar": four_bar,
     "walker": walker,
     "hard_cones": hard_cones,

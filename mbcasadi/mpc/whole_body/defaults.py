@@ -1,0 +1,131 @@
+"""What MPC of a whole mechanism has unless it is given: swing, law, costs, rows and prices."""
+
+from collections.abc import Sequence
+
+import casadi as ca
+import numpy as np
+
+from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
+from mbcasadi.control.inverse_dynamics.parts.observer import DisturbanceObserver
+from mbcasadi.control.limits.joint_limits import JointLimits
+from mbcasadi.control.tasks.frame_task import FrameTask
+from mbcasadi.control.tasks.posture_task import PostureTask
+from mbcasadi.control.tasks.task import Task
+from mbcasadi.description import Contact
+from mbcasadi.mpc.integrators.semi_implicit import SemiImplicitStep
+from mbcasadi.mpc.legged.footsteps import SwingParameters
+from mbcasadi.mpc.legged.from_system import gravity_of, robot_weight, trunk_joint
+from mbcasadi.mpc.ocp.contact_cones import ContactCones
+from mbcasadi.mpc.ocp.contact_landing import ContactLanding
+from mbcasadi.mpc.ocp.contact_schedule import ContactSchedule
+from mbcasadi.mpc.ocp.cost import Cost
+from mbcasadi.mpc.ocp.disturbance import Disturbance
+from mbcasadi.mpc.ocp.joint_ranges import JointRanges
+from mbcasadi.mpc.ocp.make_problem import ProblemPart
+from mbcasadi.mpc.ocp.problem import Array
+from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
+from mbcasadi.mpc.whole_body.default_cost import default_cost
+from mbcasadi.system import System
+
+CONE_PENALTY = 400.0
+"""Price per second of a force outside its cone by the weight of the robot."""
+
+LANDING_PRICE = 2.0
+"""Price of a landing at a distance from the ground by the height of the base, or at a speed by
+√(g · height of the base)."""
+
+JOINT_PRICE = 100.0
+"""Price per second of a joint that is beyond its range, 1/rad."""
+
+FOLLOWED_FORCE = 14.0
+"""Weight of the error of a contact force by the weight of the robot, beside accelerations."""
+
+LEARNING = 0.3
+"""Bandwidth of the disturbance observer, times √(height of the base / g)."""
+
+
+def default_stepping(height: float, time: float) -> SwingParameters:
+    """Return the parameters of a swing for a robot of some size.
+
+    Args:
+        height: of the base over its feet, m.
+        time: √(height / g), s.
+    """
+    swing, reach, drift, depth = (share * height for share in (0.2, 0.6, 0.4, 0.02))
+    return SwingParameters(
+        height=swing, feedback=0.6 * time, reach=reach, max_drift=drift, ground_penetration=depth
+    )
+
+
+def default_law(
+    system: System,
+    contacts: Sequence[Contact],
+    period: float,
+    time: float,
+    limits: JointLimits | None,
+    tunable: Sequence[str],
+) -> InverseDynamicsQP:
+    """Return inverse dynamics that follows joints, base and forces.
+
+    Args:
+        system: the robot.
+        contacts: its feet.
+        period: of a tick, s.
+        time: √(height / g), s.
+        limits: of its joints.
+        tunable: what may change at run time.
+    """
+    base = trunk_joint(system)
+    assert system.tree is not None
+    place = system.tree.joints.index(base)
+    body = next(body.name for body in system.tree.bodies if place in body.joints)
+    tasks = [PostureTask(kp=300.0), FrameTask(body, kind="body", kp=100.0, weight=10.0)]
+    return InverseDynamicsQP(
+        system,
+        tasks,
+        contacts,
+        force_weight=FOLLOWED_FORCE / robot_weight(system) ** 2,
+        force_reference=True,
+        joint_limits=limits,
+        contact_damping=20.0,
+        observer=DisturbanceObserver(LEARNING / time),
+        tunable=tunable,
+        period=period,
+    )
+
+
+def with_default_cost(
+    system: System, contacts: Sequence[Contact], q0: Array, parts: Sequence[ProblemPart]
+) -> list[ProblemPart]:
+    """Return the parts, with the default costs where there is none but of changes of controls."""
+    has_cost = any(
+        part.has_setpoint or part.residual is not None or part.terminal is not None
+        if isinstance(part, Cost)
+        else isinstance(part, Task)
+        for part in parts
+    )
+    return [*parts] if has_cost else [*default_cost(system, contacts, q0), *parts]
+
+
+def default_rows(
+    system: System,
+    contacts: Sequence[Contact],
+    parts: Sequence[ProblemPart],
+    height: float,
+    period: float,
+) -> list[ProblemPart]:
+    """Return the cones of the contacts, and how they land."""
+    price = CONE_PENALTY * period / robot_weight(system)
+    scheduled = any(isinstance(part, (ContactSchedule, ContactLanding)) for part in parts)
+    speed = float(np.sqrt(height * np.linalg.norm(gravity_of(system))))
+    landing = ContactLanding(contacts, LANDING_PRICE / height, LANDING_PRICE / speed)
+    cones = ContactCones(contacts, linear_penalty=price)
+    limited = any(isinstance(part, (JointLimits, JointRanges)) for part in parts)
+    ranges = [] if limited else [JointRanges(JOINT_PRICE * period)]
+    return [cones, Disturbance(), *ranges, *([] if scheduled else [landing])]
+
+
+def default_decay(system: System, contacts: Sequence[Contact]) -> tuple[float, ...]:
+    """Return the share of each row that a step takes back: contacts stay where they landed."""
+    loops = mask_of_contacts(system, contacts, ca.DM.zeros(len(contacts)))
+    return tuple((SemiImplicitStep.decay * loops.full().ravel()).tolist())
