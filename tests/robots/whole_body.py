@@ -212,7 +212,8 @@ def block_rows(key: str) -> Iterator[str]:
     robot, task = walker(key, Ground(block=BLOCK)), Task("trot at 0.5 m/s", 0.5, 9.0)
     for rule, words in ((None, "by the gait"), (mpc.TouchDown(), "by measured touch-down")):
         with whole_body(robot, TROT, touch_down=rule) as loop:
-            names = f"| {QUADRUPEDS[key]} | {task.name} | blocks of 3 cm | whole body, {words} |"
+            where = f"blocks of {100 * BLOCK:.0f} cm"
+            names = f"| {QUADRUPEDS[key]} | {task.name} | {where} | whole body, {words} |"
             yield f"{names} {run(robot, task, loop)} |"
 
 
