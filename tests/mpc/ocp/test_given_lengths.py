@@ -9,6 +9,7 @@ from support.mpc_mechanisms import cart_pole
 
 import mbcasadi as mb
 from mbcasadi import errors, mpc
+from mbcasadi.control.tasks.reference import slot_slices
 
 SAME = 1e-12  # rounding of problems of numbers about one
 RATE_ERROR = 1e-6  # of central differences, relative
@@ -74,7 +75,7 @@ def test_equal_lengths_as_data_are_the_problem_of_one_period(make):
     for key in ("dynamics", "residual"):
         a, b = (np.array(getattr(o, key)(*at, o.parameters()[0])) for o in (one, given))
         np.testing.assert_allclose(b, a, atol=SAME * (1 + np.abs(a).max()))
-    assert set(mpc_places(given)) - set(mpc_places(one)) == {"step"}
+    assert set(slot_slices(given.slots)) - set(slot_slices(one.slots)) == {"step"}
     np.testing.assert_allclose(given.times, one.times, atol=SAME)
 
 
@@ -92,18 +93,13 @@ def test_derivatives_along_tangents_are_those_of_equal_lengths(make):
 def test_the_motion_is_differentiable_by_the_length(make):
     ocp = make(0.013, 0.013)
     x, u = random_point(ocp)
-    p, place = ocp.parameters()[0], mpc_places(ocp)["step"]
+    p, place = ocp.parameters()[0], slot_slices(ocp.slots)["step"]
     jacobian = ocp.dynamics.jacobian()(x, u, p, 0)[2][:, place.start].full().ravel()
     h = 1e-6
     up, down = (p + h * side * np.eye(p.size)[place.start] for side in (1, -1))
     expected = (ocp.dynamics(x, u, up) - ocp.dynamics(x, u, down)).full().ravel() / (2 * h)
     assert np.abs(expected).max() > 1
     np.testing.assert_allclose(jacobian, expected, atol=RATE_ERROR * np.abs(expected).max())
-
-
-def mpc_places(ocp):
-    ends = np.cumsum([0, *(slot.size for slot in ocp.slots)])
-    return {s.name: slice(ends[i], ends[i + 1]) for i, s in enumerate(ocp.slots)}
 
 
 def cost_of(ocp, x, u, p):
@@ -116,7 +112,7 @@ def test_costs_and_changes_of_an_interval_are_those_of_its_halves():
     still = np.append(x[:2], step)  # no change of the control: a cost per second
     for o, lengths in ((whole, [0.02]), (halves, [0.01, 0.01])):
         p = o.parameters()[-len(lengths) - 1 : -1]
-        np.testing.assert_allclose(p[:, mpc_places(o)["step"]].ravel(), lengths)
+        np.testing.assert_allclose(p[:, slot_slices(o.slots)["step"]].ravel(), lengths)
         o_cost = cost_of(o, still, [step] * len(lengths), p)
         np.testing.assert_allclose(o_cost, 0.01 * (0.1**2 + 1e-2 * 0.2**2), rtol=1e-9)
 
@@ -125,7 +121,7 @@ def test_costs_and_changes_of_an_interval_are_those_of_its_halves():
         p, at = o.parameters()[k], np.array([0.0, 0.0, 0.0])
         quiet = float(ca.sumsqr(o.residual(at, [0.0], p))) / 2
         moved = float(ca.sumsqr(o.residual(at, [du], p))) / 2
-        own = o.parameters()[k, mpc_places(o)["step"]][0] * 1e-2 * du**2 / 2
+        own = o.parameters()[k, slot_slices(o.slots)["step"]][0] * 1e-2 * du**2 / 2
         return moved - quiet - own, float(o.path(at, [du], p)[o.names("path").index("du.p")])
 
     (once, row), (half, half_row) = change(whole, 0.2, 1), change(halves, 0.1, 2)
