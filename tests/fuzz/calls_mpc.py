@@ -89,7 +89,7 @@ def calls_of_ocps():
         "solve_ocp": {"ocp": ocp, "x0": np.zeros(2)},
         "ocp_solver": {"ocp": ocp},
         "OcpSolver.solve": {"self": mpc.ocp_solver(ocp), "x0": np.zeros(2)},
-        "real_time_iteration": {"ocp": ocp, "period": ocp.period},
+        "real_time_iteration": {"ocp": ocp, "period": ocp.period, "line_search": 1},
         "OptimalControlProblem.names": {"self": ocp, "of": "x"},
         "OptimalControlProblem.parameters": {"self": ocp},
         "OptimalControlProblem.tuned": {"self": ocp, "values": {}},

@@ -93,10 +93,11 @@ class RowSet:
         return slacks
 
 
-def row_set(bounds: Array, penalties: Array | None) -> RowSet:
+def row_set(bounds: Array, penalties: Array | None, at: Array | None = None) -> RowSet:
     """Return the rows of values with these bounds (r, 2) and penalties (r, 2); inf for hard.
 
-    Rows after those that have penalties are hard.
+    Rows after those that have penalties are hard. With `at` (r, 2) they are the same rows, with
+    these bounds in place of their own.
     """
     r = len(bounds)
     prices = np.full((r, 2), np.inf)
@@ -105,14 +106,14 @@ def row_set(bounds: Array, penalties: Array | None) -> RowSet:
     limited = np.isfinite(bounds).any(axis=1)
     soft = np.flatnonzero(np.isfinite(prices).all(axis=1) & limited).tolist()
     T, W, row_bounds = [], [], []
-    for i, (low, high) in enumerate(bounds):
+    for i, ((low, high), own) in enumerate(zip(bounds if at is None else at, bounds, strict=True)):
         value_entry, slack_entry = np.eye(r)[i], np.zeros(len(soft))
         if i in soft:
             slack_entry[soft.index(i)] = 1.0
-        sides = [(slack_entry, low, np.inf), (-slack_entry, -np.inf, high)]
+        sides = [(slack_entry, (low, np.inf), own[:1]), (-slack_entry, (-np.inf, high), own[1:])]
         one_sided = i not in soft or not prices[i, 0]
-        for of_slack, *span in [(-slack_entry, low, high)] if one_sided else sides:
-            if i not in soft or np.isfinite(span).any():
+        for of_slack, span, ends in [(-slack_entry, (low, high), own)] if one_sided else sides:
+            if i not in soft or np.isfinite(ends).any():
                 T.append(value_entry)
                 W.append(of_slack)
                 row_bounds.append(span)
@@ -132,7 +133,7 @@ def path_rows(ocp: OptimalControlProblem) -> RowSet:
 
 def first_path_rows(ocp: OptimalControlProblem) -> RowSet:
     """Return the rows of the path at the given state, whose bounds may differ."""
-    return row_set(ocp.first_path_bounds, ocp.path_penalties)
+    return row_set(ocp.path_bounds, ocp.path_penalties, ocp.first_path_bounds)
 
 
 def end_rows(ocp: OptimalControlProblem) -> RowSet:

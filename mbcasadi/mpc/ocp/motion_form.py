@@ -29,11 +29,15 @@ def motion_form(
     path_slopes = _path_slopes(stage, terms[1], terms[2])
     x, u, p = (ca.MX.sym(key, residual.size1_in(key)) for key in ("x", "u", "p"))
     found = derivatives.call(stage.motion_inputs(x, u, p, derivatives))
+    assert stage.motion.function is not None
+    plain = stage.motion.function()
+    a_lam = plain.call(stage.motion_inputs(x, u, p, plain))
     moved, gap, tangent = charts(system, rates)
     v = ca.SX.sym("v_next", system.nv)
     blocks = [turned(v[k : k + 3], stage.step) for k in rotations_of(system)]
     turns = [ca.vertcat(ca.SX(0, 1), *(ca.vec(pair[i].T) for pair in blocks)) for i in (0, 1)]
     return MotionForm(
+        motion=ca.Function("motion_at", [x, u, p], a_lam, ["x", "u", "p"], ["a", "lam"]),
         derivatives=ca.Function("derivatives", [x, u, p], found, ["x", "u", "p"], [*DERIVATIVES]),
         residual=residual,
         path=path,

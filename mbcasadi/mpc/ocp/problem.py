@@ -63,6 +63,7 @@ class MotionForm:
     Deviations of a state are `(δq, δv, δu_last)` along tangents, of size `nv + nv (+ nu)`.
 
     Attributes:
+        motion: (x, u, p) → (a, lam).
         derivatives: (x, u, p) → `DERIVATIVES`, by tangents.
         residual, path: (x, u, p, a, lam) → (r), (g).
         path_slopes: (x, p) → (ng, 2 nv (+ nu)) derivatives of those rows of the path that have a
@@ -77,6 +78,7 @@ class MotionForm:
         step_row: row of p that has it; None where all have one length.
     """
 
+    motion: ca.Function
     derivatives: ca.Function
     residual: ca.Function
     path: ca.Function

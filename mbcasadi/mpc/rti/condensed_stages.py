@@ -57,6 +57,12 @@ class CondensedStages(RtiStages):
         """Names of the rows of the QP."""
         return self.rows.names
 
+    @cached_property
+    def moved(self) -> ca.Function:
+        """(x, deviation) → their sum: the QP is in the coordinates of x."""
+        x, d = (ca.MX.sym(key, self.ocp.nx) for key in ("x", "d"))
+        return ca.Function("moved", [x, d], [x + d])
+
     @property
     def contradicts(self) -> bool:
         """Whether hard rows can be infeasible."""
@@ -132,8 +138,18 @@ class CondensedStages(RtiStages):
             [(prepared.lin,)],
             End(prepared.cost, prepared.end),
         )
+        slopes = self.at.slope.map(self.ocp.horizon)(prepared.lin, motion.X[:, :-1], motion.U[0])
+        slope = ca.sum2(slopes) + ca.dot(prepared.cost[:, self.ocp.nx], motion.X[:, -1])
+        paid = ca.dot(ca.DM(rows.linear), ca.fabs(e)) + ca.dot(ca.DM(rows.quadratic), e**2) / 2
         found = Found(
-            x0, valid, (motion.X, motion.U[0]), e, active_signs(qp["active"]), residual, qp["flag"]
+            x0,
+            valid,
+            (motion.X, motion.U[0]),
+            slope + paid,
+            e,
+            active_signs(qp["active"]),
+            residual,
+            qp["flag"],
         )
         outputs = self.outputs(inputs, (guess, prepared.lin[self.at.gap, :]), found)
         return stage_function("finish", inputs | qp, outputs)

@@ -53,6 +53,7 @@ def real_time_iteration(
     delay: int = 0,
     pending: ArrayLike | None = None,
     shift: bool = True,
+    line_search: int = 0,
     tolerance: float = 1e-6,
     solver: str = "daqp",
     observer: DisturbanceObserver | None = None,
@@ -80,6 +81,9 @@ def real_time_iteration(
         shift: whether the guess of a tick is the plan of the one before, moved by one interval; by
             the time between two ticks where intervals have given lengths: states are interpolated,
             controls held.
+        line_search: how often a step may be halved until the cost falls, or gaps and violations of
+            hard rows halve; 0 takes the whole step, 5 converges from afar where that does not. Each
+            try is a motion of the model over the horizon, behind the measurement.
         tolerance: bound of each residual of the QP for its solution to be accepted.
         solver: "daqp", or "qrqp", for the Function in Python; the C has its own. "stagewise" keeps
             the states as unknowns: C of recursions in loops over the horizon, whose text and memory
@@ -101,7 +105,7 @@ def real_time_iteration(
     if solver == STAGEWISE:
         require_sparse_solver("piqp")
     require_positive(tolerance=tolerance)
-    require_whole(0, delay=delay)
+    require_whole(0, delay=delay, line_search=line_search)
     require_identifier("name", name)
     if ocp.system is not None and ocp.nu != ocp.system.nu:
         raise ProblemError(
@@ -134,12 +138,12 @@ def real_time_iteration(
         qp, N = kept.problem, ocp.horizon
         places = np.arange(N * qp.inside.count).reshape(N, qp.inside.count).T
         memory = start(np.zeros(qp.m), places, True)
-        problem = StagewiseStages(ocp, *memory, shift, tolerance, kept)
+        problem = StagewiseStages(ocp, *memory, shift, tolerance, line_search, kept)
     else:
         at = linearised(ocp)
         rows = at.horizon.rows
         memory = start(rows.resting, rows.by_sample, False)
-        problem = CondensedStages(ocp, *memory, shift, tolerance, at)
+        problem = CondensedStages(ocp, *memory, shift, tolerance, line_search, at)
     stages = problem.stages()
     _require_determined(problem, stages)
     controller = controller_data(controller_fun(name, stages, solver), stages, problem)

@@ -26,6 +26,7 @@ class Linearised(NamedTuple):
     Attributes:
         interval: (x, u, p, x_next) → (lin).
         end: (x, p) → (cost, rows), (nx, nx + 1) and (ne, nx + 1), see `lq.horizon.End`.
+        slope: (lin, ξ, υ) → derivative of the cost of an interval along (ξ, υ).
         gap: rows of lin that hold d.
         horizon: of intervals with the data `lin`.
         contradicts: whether hard rows can be infeasible; those of controls alone cannot.
@@ -33,6 +34,7 @@ class Linearised(NamedTuple):
 
     interval: ca.Function
     end: ca.Function
+    slope: ca.Function
     gap: slice
     horizon: Horizon
     contradicts: bool
@@ -74,6 +76,7 @@ def linearised(ocp: OptimalControlProblem) -> Linearised:
     return Linearised(
         interval=linearise,
         end=_ending(ocp),
+        slope=_slope(ocp, patterns),
         gap=slice(start, start + ocp.nx),
         horizon=Horizon(ocp.nx, (phase,), rows),
         contradicts=any(place >= ocp.nu for place in hard_rows)
@@ -110,6 +113,13 @@ def _linearise(ocp: OptimalControlProblem) -> tuple[ca.Function, dict[str, ca.Sp
     column = at_w(ca.vertcat(x, u), p, x_next)
     function = _small(ca.Function("linearise", [x, u, p, x_next], [column]))
     return function, {key: block.sparsity() for key, block in blocks.items()}
+
+
+def _slope(ocp: OptimalControlProblem, patterns: dict[str, ca.Sparsity]) -> ca.Function:
+    """Return (lin, ξ, υ) → derivative of the cost of an interval along (ξ, υ)."""
+    lin, blocks = blocks_of(ca.MX, "lin", patterns)
+    x, u = ca.MX.sym("x", ocp.nx), ca.MX.sym("u", ocp.nu)
+    return ca.Function("slope", [lin, x, u], [ca.dot(blocks["q"], x) + ca.dot(blocks["r"], u)])
 
 
 def _entries(block: ca.MX) -> ca.MX:

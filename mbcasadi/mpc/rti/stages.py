@@ -25,6 +25,7 @@ from mbcasadi.description.status import Status
 from mbcasadi.description.tolerance import tolerance
 from mbcasadi.mpc.lq.tick import flags_of, outputs_of
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
+from mbcasadi.mpc.rti.line_search import LineSearch
 from mbcasadi.mpc.rti.memory import Guess, GuessMemory
 from mbcasadi.qp.input_guard import LARGEST_INPUT, clamp, is_bounded, is_within
 from mbcasadi.qp.kkt_residuals import judge
@@ -60,7 +61,8 @@ class Found(NamedTuple):
 
     Attributes:
         x0: the state; `valid` tells whether it and all other inputs are good.
-        step: changes of X (nx, N + 1) and U (nu, N).
+        step: deviations of X (·, N + 1) and changes of U (nu, N).
+        slope: derivative of the cost along the step, and what the slacks then cost.
         slack: of soft rows.
         active: what the next tick begins with, for each row.
         residual, flag: of the QP.
@@ -69,6 +71,7 @@ class Found(NamedTuple):
     x0: ca.MX
     valid: ca.MX
     step: tuple[ca.MX, ca.MX]
+    slope: ca.MX
     slack: ca.MX
     active: ca.MX
     residual: ca.MX
@@ -85,6 +88,7 @@ class RtiStages(ABC):
         z0: initial z, also used in place of an invalid one.
         shift: whether a tick passes on the guess for the next one.
         tolerance: bound of each residual for a solution to be accepted.
+        line_search: largest number of times that a step is halved.
     """
 
     ocp: OptimalControlProblem
@@ -92,10 +96,16 @@ class RtiStages(ABC):
     z0: Array
     shift: bool
     tolerance: float
+    line_search: int
 
     @abstractmethod
     def stages(self) -> LeastDistanceStages:
         """Return the Functions."""
+
+    @property
+    @abstractmethod
+    def moved(self) -> ca.Function:
+        """(x, deviation) → the state moved by it."""
 
     @property
     @abstractmethod
@@ -127,7 +137,7 @@ class RtiStages(ABC):
         beyond = ca.logic_and(status <= Status.SUBOPTIMAL, self._closes_from_afar(x0, guess))
         status = ca.if_else(beyond, Status.INFEASIBLE, status)
         solved = status <= Status.SUBOPTIMAL
-        plan = self._plan(before, found.step, x0, status)
+        plan = self._plan(before, self._change(guess, found), x0, status)
         active = ca.if_else(solved, found.active, ca.DM(self.memory.resting))
         free, held = self._safe_step(inputs, guess, plan)
         u = self._control(free, guess)
@@ -141,6 +151,15 @@ class RtiStages(ABC):
             flags_of((free, u), solved, found.slack, self.tolerance),
             (found.residual, valid),
         )
+
+    def _change(self, guess: Guess, found: "Found") -> tuple[ca.MX, ca.MX]:
+        """Return changes of X and U by the step, shortened where the search says so."""
+        dX, dU = found.step
+        if self.line_search:
+            search = LineSearch(self.ocp, self.moved, self.line_search)
+            alpha = search.length(guess, found.step, found.x0, found.slope)
+            dX, dU = ca.horzcat(dX[:, 0], alpha * dX[:, 1:]), alpha * dU
+        return self.moved.map(self.ocp.horizon + 1)(guess.X, dX) - guess.X, dU
 
     def _status(self, residual: ca.MX, flag: ca.MX, valid: ca.MX) -> ca.MX:
         """Return the status; infeasible only where rows can contradict each other.

@@ -17,7 +17,7 @@ from mbcasadi.mpc.rti.stages import Found, RtiStages
 from mbcasadi.mpc.rti.stagewise import StagewiseLinearised
 from mbcasadi.qp.input_guard import LARGEST_INPUT
 from mbcasadi.qp.solver import CLAIMED
-from mbcasadi.qp.stagewise import columns_of, judged
+from mbcasadi.qp.stagewise import Judged, columns_of, end_blocks, judged
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,11 @@ class StagewiseStages(RtiStages):
         inside = (*ocp.names("u"), *x, *ocp.names("path"))
         names = [f"{name}[{k}]" for k in range(ocp.horizon) for name in inside]
         return [*names, *(f"{name}[{ocp.horizon}]" for name in (*x, *ocp.names("end")))]
+
+    @property
+    def moved(self) -> ca.Function:
+        """(x, deviation) → the state moved by it."""
+        return self.at.moved
 
     @property
     def contradicts(self) -> bool:
@@ -104,14 +109,30 @@ class StagewiseStages(RtiStages):
         answer = judged(problem, data, x_first, qp["x"], qp["lam_a"])
         columns = columns_of(problem, data)
         gaps = ca.vertcat(*(columns[problem.column[key], :] for key in ("d_a", "d_b")))
-        moved = self.at.moved.map(problem.horizon + 1)(guess.X, answer.X)
         found = Found(
             x0,
             valid,
-            (moved - guess.X, answer.U),
+            (answer.X, answer.U),
+            self._slope(columns, data, answer) + self._paid(answer.slack),
             answer.slack,
             ca.fmax(ca.fmin(qp["lam_a"], LARGEST_INPUT), -LARGEST_INPUT),
             answer.residual,
             qp["flag"],
         )
         return stage_function("finish", inputs | qp, self.outputs(inputs, (guess, gaps), found))
+
+    def _slope(self, columns: ca.MX, data: ca.MX, answer: Judged) -> ca.MX:
+        """Return the derivative of the cost along the step."""
+        inside = columns[self.at.problem.column["g"], :]
+        of_end = end_blocks(self.at.problem, data).g
+        along = ca.dot(inside, ca.vertcat(answer.U, answer.X[:, :-1]))
+        slope: ca.MX = along + ca.dot(of_end, answer.X[:, -1])
+        return slope
+
+    def _paid(self, slack: ca.MX) -> ca.MX:
+        """Return what slacks (m,) of soft rows cost."""
+        problem = self.at.problem
+        prices = [np.tile(problem.inside.prices, (problem.horizon, 1)), problem.at_end.prices]
+        linear, quadratic = np.where(np.isfinite(np.vstack(prices)), np.vstack(prices), 0.0).T
+        paid: ca.MX = ca.dot(ca.DM(linear), ca.fabs(slack)) + ca.dot(ca.DM(quadratic), slack**2) / 2
+        return paid

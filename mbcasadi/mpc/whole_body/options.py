@@ -12,7 +12,7 @@ from mbcasadi.mpc.legged.touch_down import TouchDown
 from mbcasadi.mpc.ocp.stage_tuning import TUNABLE
 from mbcasadi.mpc.whole_body.standing import Standing
 from mbcasadi.readable_signatures import readable_fields
-from mbcasadi.shapes import require_choice
+from mbcasadi.shapes import require_choice, require_whole
 from mbcasadi.short_text import summarised
 
 
@@ -33,20 +33,23 @@ class WholeBodyOptions:
         touch_down: by which measured forces (its `on_force`, `off_force`, `earliest`) feet stand or
             are late, whatever the gait says; the Functions then have the input `f_measured`, and a
             `touch_down` of the swing is the same choice. None for the gait alone.
+        line_search: as in `real_time_iteration`: how often a step of the plan may be halved.
 
     Raises:
-        ProblemError: intervals that shrink.
+        ProblemError: intervals that shrink, a negative number of halvings.
     """
 
     tunable: Sequence[str] = ()
     standing: Standing | None = None
     growth: float | None = None
     touch_down: TouchDown | None = None
+    line_search: int = 0
 
     def __post_init__(self) -> None:
         require_fields(self)
         for each in self.tunable:
             require_choice("tunable", each, TUNABLE)
+        require_whole(0, line_search=self.line_search)
         if self.growth is not None and not 1 <= self.growth < np.inf:
             raise ProblemError(f"growth = {self.growth}; expected a factor of at least 1")
 

@@ -184,7 +184,9 @@ def whole_body_mpc(
     )
     X, U = _at_rest(ocp, pose, np.asarray(equilibrium(system, pose, contacts=contacts).u))
     guess = initial_guess(ocp, X, U)
-    iteration = real_time_iteration(ocp, guess, solver=STAGEWISE, name=f"{name}_plan")
+    iteration = real_time_iteration(
+        ocp, guess, solver=STAGEWISE, line_search=options.line_search, name=f"{name}_plan"
+    )
     stand = Gait(1.0, 1.0, (0.0,) * len(contacts)) if gait is None else gait
     swing = default_stepping(height, time) if stepping is None else stepping
     touch = None if gait is None else options.touch_down or swing.touch_down

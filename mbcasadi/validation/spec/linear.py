@@ -191,7 +191,9 @@ class SetpointSpec(PredictiveSpec):
 
 
 RealTimeIterationSpec = new_table(
-    "RealTimeIterationSpec", SetpointSpec, **fields_of(real_time_iteration, ("delay", "shift"))
+    "RealTimeIterationSpec",
+    SetpointSpec,
+    **fields_of(real_time_iteration, ("delay", "shift", "line_search")),
 )
 
 

@@ -1,7 +1,8 @@
 """Real-time iterations repeated at one state, beside IPOPT on the same nonlinear problem.
 
-IPOPT begins at the converged plan: what it can lower the cost by is printed, relative to the cost.
-It then begins where the iterations began, and may end in another minimum.
+The iterations have a line search. IPOPT begins at the converged plan: how far its cost differs is
+printed, relative to the cost. It then begins where they began, and may end in another minimum.
+States from which the problem about the first guess has no solution are counted apart.
 
 cd tests && python -m campaign.plans.converged [--states 20] [--only walker …]
 """
@@ -24,20 +25,25 @@ from campaign.plans.judge import Judge
 from campaign.plans.problems import OF_FILES, PROBLEMS, Posed
 from mbcasadi import mpc
 from mbcasadi.codegen import export_c
+from mbcasadi.description.status import Status
 from mbcasadi.mpc.ocp.shooting import Shooting
 
 SEED = 7
 TICKS = 300  # at one state, at most
-SAME = 1e-10  # change of a plan that has converged, relative
-LOWER = 1e-6  # share of the cost by which IPOPT may lower it
+SAME = 2e-5  # change of a plan that has converged, relative; its cost differs by the square
+LOWER = 1e-6  # share of the cost by which that of IPOPT may differ
 SPREAD = {"q": 0.01, "v": 0.1}  # m and rad, m/s and rad/s
 OPTIONS = {"ipopt.max_iter": 300, "ipopt.tol": 1e-9}
 
 
 class Row(NamedTuple):
-    """One state: ticks until a plan converged (none if it did not), costs."""
+    """One state: ticks until a plan converged (none if it did not), costs.
+
+    `refused` is whether no plan exists about the first guess: status 2, then and later.
+    """
 
     ticks: int
+    refused: bool
     own: float
     from_own: float
     from_start: float
@@ -49,7 +55,7 @@ def rows(posed: Posed, states: int, seed: int = SEED) -> list[Row]:
     X, U = first.X.full().T, first.U.full().T
     ocp, rng = posed.law.ocp, np.random.default_rng(seed)
     start = mpc.initial_guess(ocp, X, U)
-    law = mpc.real_time_iteration(ocp, start, solver="stagewise", shift=False)
+    law = mpc.real_time_iteration(ocp, start, solver="stagewise", shift=False, line_search=5)
     ipopt = mpc.ocp_solver(ocp, "ipopt", hessian="gauss-newton", options=OPTIONS)
     found, system = list[Row](), ocp.system
     with tempfile.TemporaryDirectory(prefix="mbcasadi-plans-") as folder:
@@ -73,13 +79,13 @@ def _row(
 ) -> Row:
     (iteration, loaded), program = law, ipopt.program
     ocp, memory = iteration.ocp, iteration.memory
-    z, plan, ticks = iteration.controller.z0, np.zeros(1), 0
+    z, plan, ticks, refused = iteration.controller.z0, np.zeros(1), 0, True
     begin = sum(memory.sizes[:2])
     pending = slice(begin, begin + memory.sizes[2])
     for tick in range(TICKS):
         _, z, status, *_ = (part.full().ravel() for part in loaded(*state, P.ravel(), z))
         z[pending] = iteration.controller.z0[pending]  # the control before is the same
-        contents = memory.split(ca.DM(z))
+        contents, refused = memory.split(ca.DM(z)), refused and status[0] == Status.INFEASIBLE
         before, plan = plan, np.concatenate([contents.X.full().ravel(), contents.U.full().ravel()])
         if tick and np.linalg.norm(plan - before) < SAME * np.linalg.norm(plan) and status[0] <= 1:
             ticks = tick
@@ -88,7 +94,7 @@ def _row(
     own = mpc.initial_guess(ocp, contents.X.full().T, contents.U.full().T)
     cost = _cost(program, own, x0, P)
     warm, cold = (ipopt.solve(x0, P, guess) for guess in (own, start))
-    return Row(ticks, cost, *(_cost(program, each, x0, P) for each in (warm, cold)))
+    return Row(ticks, refused, cost, *(_cost(program, each, x0, P) for each in (warm, cold)))
 
 
 def _cost(program: Shooting, plan: mpc.OcpSolution, x0: np.ndarray, P: np.ndarray) -> float:
@@ -98,25 +104,26 @@ def _cost(program: Shooting, plan: mpc.OcpSolution, x0: np.ndarray, P: np.ndarra
 
 
 def main() -> int:
-    """Return the exit status: 0 only if IPOPT finds no lower cost from any converged plan."""
+    """Return the exit status: 0 only if IPOPT has the same cost from each converged plan."""
     ours = [name for name in PROBLEMS if name not in OF_FILES]
     parser = argparse.ArgumentParser(prog="campaign.plans.converged", description=__doc__)
     parser.add_argument("--states", type=int, default=20)
     parser.add_argument("--only", nargs="*", choices=[*PROBLEMS], default=ours)
     models.add_argument(parser)
     given, worst = parser.parse_args(), 0.0
-    print("| problem | converged | ticks, median | IPOPT from there: lower by | from the start |")
-    print("|---|---|---|---|---|")
+    print("| problem | converged | no plan | ticks, median | IPOPT from there | from the start |")
+    print("|---|---|---|---|---|---|")
     for name in given.only:
         found = rows(PROBLEMS[name](), given.states)
         settled = [row for row in found if row.ticks]
         ticks = np.median([row.ticks for row in settled]) if settled else np.nan
-        lower = [(row.own - row.from_own) / abs(row.own) for row in settled]
+        apart = [abs(row.own - row.from_own) / abs(row.own) for row in settled]
+        refused = sum(row.refused for row in found)
         other = [abs(row.own - row.from_start) / abs(row.own) < LOWER for row in settled]
-        worst = max([worst, *lower])
+        worst = max([worst, *apart])
         print(
-            f"| {name} | {len(settled)} of {len(found)} | {ticks:.0f} | "
-            f"{max(lower, default=np.nan):.1e} | the same minimum for {sum(other)} |",
+            f"| {name} | {len(settled)} of {len(found) - refused} | {refused} | {ticks:.0f} | "
+            f"{max(apart, default=np.nan):.1e} | the same minimum for {sum(other)} |",
             flush=True,
         )
     return int(worst > LOWER)
