@@ -16,11 +16,16 @@ SLIDER = f"""
 
 
 @pytest.fixture(scope="module")
-def plan():
-    """Return (q, v) → positions and speeds of the plan that wants to be at 1 m."""
+def ocp():
+    """Return the problem of a slider that wants to be at 1 m."""
     system = mb.read_mjcf(SLIDER)
     parts = [mpc.Cost(Q=[50.0, 0.1], R=[1e-2], Q_end=[50.0, 1.0]), mpc.JointRanges(1e3, MARGIN)]
-    ocp = mpc.optimal_control_problem(system, N, H, parts, step=mpc.SemiImplicitStep())
+    return mpc.optimal_control_problem(system, N, H, parts, step=mpc.SemiImplicitStep())
+
+
+@pytest.fixture(scope="module")
+def plan(ocp):
+    """Return (q, v) → positions and speeds of its plan."""
     law = mpc.real_time_iteration(ocp, solver="stagewise", shift=False)
     p, z0 = ocp.parameters(setpoint_q=[1.0]).ravel(), law.controller.z0
 
@@ -47,6 +52,14 @@ def test_a_joint_beyond_its_range_comes_back_as_fast_as_it_can(plan):
         assert beyond[1]
         assert not beyond[-1]
     np.testing.assert_allclose(np.diff(fast[1])[:4] / H, -4.0, atol=1e-5)
+
+
+def test_a_nonlinear_program_has_the_same_optimum(ocp, plan):
+    p = ocp.parameters(setpoint_q=[1.0])
+    for state in ([0.0, 0.0], [RANGE + 0.5, 0.0]):  # ranges do not bound the given state
+        found = mpc.ocp_solver(ocp, "ipopt").solve(state, p)
+        assert found.solved
+        np.testing.assert_allclose(found.x.T, plan(*state), atol=1e-4)
 
 
 def test_a_margin_wider_than_the_range_is_refused():
