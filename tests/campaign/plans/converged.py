@@ -30,7 +30,7 @@ from mbcasadi.mpc.ocp.shooting import Shooting
 
 SEED = 7
 TICKS = 300  # at one state, at most
-SAME = 2e-5  # change of a plan that has converged, relative; its cost differs by the square
+SAME = 1e-6  # change of a plan that has converged, relative; its cost differs by the square
 LOWER = 1e-6  # share of the cost by which that of IPOPT may differ
 SPREAD = {"q": 0.01, "v": 0.1}  # m and rad, m/s and rad/s
 OPTIONS = {"ipopt.max_iter": 300, "ipopt.tol": 1e-9}
