@@ -4,10 +4,13 @@ Where the mask has a contact off in the interval before sample k and on in the o
 
     phi_i(q_k) = ground_i,    (A v)_i = 0        for the rows i of the contact,
 
-so that closing it is no impact. Both are soft at a linear price: above its multiplier a price
-leaves a landing exact, and one that cannot be reached becomes a slack. `landing` in p says which
-contacts land at a sample: those that follow from the mask, unless they are given. At the first
-sample behind the given state only speeds count: a foot at rest there is where it was.
+so that closing it is no impact. Without a price of speeds contacts may land with any: the interval
+that closes them is an inelastic impact, `A v⁺ = 0` with `M (v⁺ - v) = h (f - h_b) + Aᵀ Λ`, whose
+impulse `Λ = h lam` is in the cones of the interval, and differentiated with it. Rows are soft at a
+linear price: above its multiplier a price leaves a landing exact, and one that cannot be reached
+becomes a slack. `landing` in p says which contacts land at a sample: those that follow from the
+mask, unless they are given. At the first sample behind the given state only speeds count: a foot at
+rest there is where it was.
 """
 
 from collections.abc import Sequence
@@ -47,16 +50,18 @@ class ContactLanding(StagePart):
     Attributes:
         contacts: those of the system.
         height_price: ρ₁ of a distance from the ground, 1/m, at a sample.
-        speed_price: ρ₁ of a speed, s/m.
+        speed_price: ρ₁ of a speed, s/m; None for landings with an impact.
     """
 
     contacts: Sequence[Contact]
     height_price: float
-    speed_price: float
+    speed_price: float | None
 
     def __post_init__(self) -> None:
         require_fields(self)
-        require_positive(height_price=self.height_price, speed_price=self.speed_price)
+        require_positive(height_price=self.height_price)
+        if self.speed_price is not None:
+            require_positive(speed_price=self.speed_price)
 
     def slots(self, system: System) -> tuple[Slot, ...]:  # noqa: ARG002  # the interface's
         """Return the slices of heights, (contacts,), and of contacts that land, (2 contacts,)."""
@@ -92,7 +97,7 @@ class ContactLanding(StagePart):
             speed = ("speed", own[i], lands[i], psi[own[i]], self.speed_price)
             place = ("height", height, lands[len(names) + i], above, self.height_price)
             for kind, places, gate, value, price in (speed, place):
-                if not places:  # its body's other contacts hold it
+                if not places or price is None:  # its body's other contacts hold it
                     continue
                 by = point_rates(stage.members, at.q, at.v, places)
                 if by is not None:

@@ -113,12 +113,15 @@ def default_rows(
     parts: Sequence[ProblemPart],
     height: float,
     period: float,
+    *,
+    impacts: bool,
 ) -> list[ProblemPart]:
-    """Return the cones of the contacts, and how they land."""
+    """Return the cones of the contacts, and how they land: with `impacts` at any speed."""
     price = CONE_PENALTY * period / robot_weight(system)
     scheduled = any(isinstance(part, (ContactSchedule, ContactLanding)) for part in parts)
     speed = float(np.sqrt(height * np.linalg.norm(gravity_of(system))))
-    landing = ContactLanding(contacts, LANDING_PRICE / height, LANDING_PRICE / speed)
+    of_speed = None if impacts else LANDING_PRICE / speed
+    landing = ContactLanding(contacts, LANDING_PRICE / height, of_speed)
     cones = ContactCones(contacts, linear_penalty=price)
     limited = any(isinstance(part, (JointLimits, JointRanges)) for part in parts)
     ranges = [] if limited else [JointRanges(JOINT_PRICE * period)]

@@ -33,6 +33,8 @@ class WholeBodyOptions:
         touch_down: by which measured forces (its `on_force`, `off_force`, `earliest`) feet stand or
             are late, whatever the gait says; the Functions then have the input `f_measured`, and a
             `touch_down` of the swing is the same choice. None for the gait alone.
+        impacts: whether feet may land with speed, stopped by an impulse inside their cones; else
+            they are at rest where they land. See `ContactLanding`.
         line_search: as in `real_time_iteration`: how often a step of the plan may be halved.
 
     Raises:
@@ -43,6 +45,7 @@ class WholeBodyOptions:
     standing: Standing | None = None
     growth: float | None = None
     touch_down: TouchDown | None = None
+    impacts: bool = False
     line_search: int = 0
 
     def __post_init__(self) -> None:

@@ -176,7 +176,7 @@ def whole_body_mpc(
         _lengths(require_horizon(horizon), period, options.growth),
         [
             *with_default_cost(system, contacts, pose, own),
-            *default_rows(system, planned, own, height, period),
+            *default_rows(system, planned, own, height, period, impacts=options.impacts),
         ],
         step=step,
         tunable=options.tunable,

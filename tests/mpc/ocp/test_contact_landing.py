@@ -27,12 +27,12 @@ def flying_foot():
     return mb.with_contacts(mb.read_mjcf(model), [foot], np.zeros(3)).with_mask(), foot
 
 
-def problem(lands=LANDS):
+def problem(lands=LANDS, speed_price=SPEED_PRICE, parts=()):
     system, foot = flying_foot()
-    landing = mpc.ContactLanding([foot], HEIGHT_PRICE, SPEED_PRICE)
+    landing = mpc.ContactLanding([foot], HEIGHT_PRICE, speed_price)
     cost = mpc.Cost(Q=[10.0, 10.0, 10.0, 1.0, 1.0, 1.0], R=1e-2)
     step = mpc.SemiImplicitStep(decay=0.0)
-    ocp = mpc.optimal_control_problem(system, N, H, [cost, landing], step=step)
+    ocp = mpc.optimal_control_problem(system, N, H, [cost, landing, *parts], step=step)
     on = np.arange(N + 1) >= lands
     p = ocp.parameters(
         mask=np.tile(on[:, None], (1, 3)), ground=[GROUND], setpoint_q=[0.1, 0.0, 0.1]
@@ -58,6 +58,21 @@ def test_a_foot_is_on_the_ground_and_at_rest_where_it_lands_and_stays_there():
     np.testing.assert_allclose(X[LANDS:, 2], GROUND, atol=1e-7)
     np.testing.assert_allclose(X[LANDS:, 3:], 0.0, atol=1e-7)
     assert rti.violations(z, p) == ()
+    best = mpc.solve_ocp(ocp, START, p, solver="ipopt")
+    np.testing.assert_allclose(X, best.x, atol=1e-6)
+
+
+def test_a_landing_with_an_impact_takes_the_momentum_within_an_interval():
+    cones = mpc.ContactCones([mb.Contact("foot", friction=0.8, sides=4)], linear_penalty=1.0)
+    ocp, p = problem(speed_price=None, parts=[cones])
+    _, X, U, _ = converged(ocp, p)
+    landed = X[LANDS]
+    assert landed[2] == pytest.approx(GROUND, abs=1e-7)
+    assert landed[5] < -0.1  # 1 kg
+    np.testing.assert_allclose(X[LANDS + 1 :, 3:], 0.0, atol=1e-7)
+    # a body of 1 kg: its impulse is what stops it, beside gravity and its motors
+    along, across, up = -landed[3:] - H * (U[LANDS] + [0, 0, -9.81])
+    assert abs(along) + abs(across) <= 0.8 * up + 1e-6  # a pyramid of four sides
     best = mpc.solve_ocp(ocp, START, p, solver="ipopt")
     np.testing.assert_allclose(X, best.x, atol=1e-6)
 
