@@ -26,7 +26,7 @@ from mbcasadi.validation.closed_loop import (
     Scenario,
     run_loop,
 )
-from mbcasadi.validation.metrics import judge, run_statistics
+from mbcasadi.validation.metrics import judge, outer_law_run, run_statistics
 from mbcasadi.validation.run import initial_configuration
 from mbcasadi.validation.run.model_bytes import model_of_bytes
 
@@ -95,8 +95,10 @@ class Trials:
             scenario = self.scenario(plant, case)
             law = kit.controller.load(plant) if kit.controller.has_state else self.law
             recording = run_loop(law, plant, scenario, _stop_after(time_limit))
+            outer, controller = self.options.outer, law.controller
+            above = None if outer is None else outer_law_run(outer, controller.period, timed=False)
             statistics = run_statistics(
-                law.controller, recording, plant, kit.trial.criteria, delay=case.delay
+                controller, recording, plant, kit.trial.criteria, outer=above, delay=case.delay
             )
             metrics = statistics.metrics
             verdicts = judge(metrics, kit.trial.criteria, finished=not recording.events)

@@ -9,12 +9,15 @@ from mbcasadi.errors import ProblemError, UnknownNameError
 from mbcasadi.validation.metrics.metric import METRICS, Metric, base_name
 from mbcasadi.validation.metrics.plant_metrics import BODY_CONTACT, HEIGHT, JOINT_BEYOND, TILT
 
+OUTER_UNSOLVED = "outer.safe_output"
+
 # A force on the edge of its pyramid is on the cone, up to the rounding of the QP.
 ON_THE_CONE = 1e-6
 
 #: Criteria of a run that names none. One on loops, contacts, moving or constant targets, stops or
-#: a base that stands applies where the run has some; one that applies and cannot be evaluated (NaN)
-#: fails. A run to which none applies but those of `SAY_NOTHING` is not judged.
+#: a base that stands applies where the run has some, those on targets not below an outer law. One
+#: that applies and cannot be evaluated (NaN) fails. A run to which none applies but those of
+#: `SAY_NOTHING` is not judged.
 DEFAULTS: dict[str, float] = {
     "torque.excess": 0.0,
     "status.safe_output": 0.0,
@@ -27,7 +30,11 @@ DEFAULTS: dict[str, float] = {
     TILT: math.pi / 4,
     BODY_CONTACT: 0.0,
     JOINT_BEYOND: 0.05,  # stops of MuJoCo are soft
+    OUTER_UNSOLVED: 0.05,
 }
+
+OF_TARGETS = ("tracking.rms_share", "tracking.hold_share")
+"""Defaults that do not apply below an outer law, which chooses the targets anew in each plan."""
 
 SAY_NOTHING = ("torque.excess", "status.safe_output", "closure.share")
 """Defaults that say nothing of where the plant moves: a control of zero fulfils them."""
@@ -117,7 +124,9 @@ def judge(metrics: Sequence[Metric], criteria: Criteria, finished: bool) -> tupl
     values = {metric.name: metric.value for metric in metrics}
     verdicts = [Verdict("finished", 1.0, True, float(finished), finished)]
     if criteria.limits is None:
-        limits = {name: limit for name, limit in DEFAULTS.items() if name in values}
+        left_out = OF_TARGETS if OUTER_UNSOLVED in values else ()
+        applied = values.keys() - {*left_out}
+        limits = {name: limit for name, limit in DEFAULTS.items() if name in applied}
         if not limits.keys() - set(SAY_NOTHING):
             verdicts.append(Verdict(JUDGED, 1.0, True, 0.0, None))
     else:

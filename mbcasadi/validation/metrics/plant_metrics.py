@@ -35,7 +35,7 @@ def plant_metrics(
     Args:
         recording: of the run.
         model: of the plant.
-        tracking: the components of the controller's tasks.
+        tracking: the components of the controller's tasks; none below an outer law.
     """
     yield from named({JOINT_BEYOND: _beyond_stops(recording, model)})
     if any(row.moves for row in tracking):

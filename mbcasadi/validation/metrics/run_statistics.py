@@ -88,7 +88,7 @@ def run_statistics(
         metrics=(
             *tracking_metrics(tracking, criteria.scopes),
             *hold_metrics(held, tracking, criteria.scopes),
-            *plant_metrics(recording, plant.model, tracking),
+            *plant_metrics(recording, plant.model, tracking if outer is None else ()),
             *closure_metrics(recording, comparison, plant.model),
             *torque_metrics(controller, recording),
             *margin_metrics(bounded_rows),

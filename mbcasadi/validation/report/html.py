@@ -80,9 +80,9 @@ def _tick_times(run: Run) -> list[tuple[str, TickTimes, float]]:
     if run.times is not None:
         period = run.controller.period
         rows += [(name, times, period) for name, times in text.tick_phases(run.times)]
-    if run.outer is not None:
+    if run.outer is not None and run.outer.times is not None:
         outer = run.outer
-        phases = text.tick_phases(outer.times)
+        phases = text.tick_phases(run.outer.times)
         rows += [(f"{outer.name}: {name}", times, outer.period) for name, times in phases]
     return rows
 

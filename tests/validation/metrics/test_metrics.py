@@ -196,6 +196,18 @@ def test_criteria_bound_from_above_or_below_and_nan_never_passes():
     assert not judge(found, Criteria({}), finished=False)[0].passed
 
 
+def test_below_an_outer_law_its_plans_are_judged_and_not_the_targets_that_they_choose():
+    found = [Metric("tracking.rms_share", 9.0, "", ""), Metric("plant.height", 0.9, "", "")]
+    alone = {v.metric: v.passed for v in judge(found, Criteria(), finished=True)}
+    assert alone == {"finished": True, "tracking.rms_share": False, "plant.height": True}
+    for share, good in ((0.01, True), (0.2, False)):
+        below = [*found, Metric("outer.safe_output", share, "", "")]
+        verdicts = {v.metric: v.passed for v in judge(below, Criteria(), finished=True)}
+        assert verdicts == {"finished": True, "plant.height": True, "outer.safe_output": good}
+    named = Criteria({"tracking.rms_share": 1.0})
+    assert not judge(below, named, finished=True)[-1].passed
+
+
 def test_criteria_check_themselves():
     with pytest.raises(UnknownNameError, match=r"unknown criterion 'cone.plnt'; there are: .*cone"):
         Criteria({"cone.plnt": 0.1})
