@@ -12,7 +12,9 @@ from functools import cached_property
 
 import casadi as ca
 
-NAMED = re.compile(r"/\* (?P<name>\w+):\(.*\n(?:static )?int (?P<function>casadi_f\d+)\(")
+NAMED = re.compile(
+    r"/\* (?P<signature>\w+:\(.*\)) \*/\n(?:static )?int (?P<function>casadi_f\d+)\("
+)
 FUNCTION = re.compile(
     r"(?P<head>static int (?P<name>casadi_f\d+)\(const casadi_real\*\* arg.*\) \{\n)"
     r"(?P<body>(?:.*\n)*?)\}\n"
@@ -23,7 +25,7 @@ EXPORTED = re.compile(
 SIZE = r"(?P<head>int {name}_work\((?:.*\n)*?  if \(sz_w\) \*sz_w = )(?P<size>\d+)"
 BYTES = r"(?P<head>int {name}_work_bytes\((?:.*\n)*?  if \(sz_w\) \*sz_w = )(?P<size>\d+)"
 VECTOR = re.compile(r"\*(?P<name>w\d+)=w(?:\+(?P<place>\d+))?(?=[,;])")
-CALL = re.compile(r"(casadi_f\d+)\(\w+, \w+, \w+, w, \w+\)")
+CALL = re.compile(r"(casadi_f\d+)\(\w+(?:\+\d+)?, \w+, \w+, w, \w+\)")
 PATTERNS = re.compile(r"\bcasadi_(?:mtimes|project)\(.*, w(?:, \d)?\);")
 """Products and projections of sparse matrices, which need a column."""
 
@@ -82,11 +84,12 @@ def with_small_work(text: str, functions: Sequence[ca.Function]) -> str:
     before = {key: work_size(text, name) for key, name in exported.items()}
     most = dict[str, int]()
     inner = [f for function in functions for f in function.find_functions()]
-    for each in (*functions, *inner):
-        most[each.name()] = max(most.get(each.name(), 0), int(each.sz_w()))
+    for each in (*functions, *inner):  # some have one name and different inputs
+        signature = str(each).removesuffix(f" {each.class_name()}")
+        most[signature] = max(most.get(signature, 0), int(each.sz_w()))
     for found in NAMED.finditer(text):
-        if found["name"] in most and found["function"] not in before:
-            before[found["function"]] = most[found["name"]]
+        if found["signature"] in most and found["function"] not in before:
+            before[found["function"]] = most[found["signature"]]
     after, changed = dict[str, int](), dict[str, str]()
     for name, body in bodies.items():
         size = before.get(name, 0)

@@ -14,6 +14,7 @@ from mbcasadi.platforms import platform_of
 
 SPARE, MARK = 100, 12.5
 SIZE = 9
+APART = {"never_inline": True}
 
 
 def nested():
@@ -28,6 +29,20 @@ def nested():
     return ca.Function("nested_preparation", [A, b], [prepared, y])
 
 
+def chosen():
+    """Return (A, b) → (y) of one of two Functions; two that they call have one name."""
+    A, b = ca.MX.sym("A", SIZE, SIZE), ca.MX.sym("b", SIZE, SIZE)
+    large = ca.Function("inner", [A, b], [product(ca.sin(A), product(ca.cos(b), ca.exp(A - b)))], APART)
+    c = ca.MX.sym("c", SIZE)
+    small = ca.Function("inner", [c], [ca.cumsum(product(ca.diag(c), ca.sin(c)))], APART)
+    ends = [product(A, ca.cos(small(b[:, 0]))), product(ca.tanh(A), ca.exp(small(b[:, 1])))]
+    branch = ca.Function("branch", [A, b], ends)
+    other = ca.Function("other", [A, b], [A[:, 0], b[:, 0]])
+    either = ca.Function.if_else("either", branch, other)
+    first, second = either(A[0, 0] < 10, A, b)
+    return ca.Function("chosen", [A, b], [first + second, product(large(A, b), first)])
+
+
 @pytest.fixture(scope="module")
 def text():
     return generate((nested(),), "nested")
@@ -37,20 +52,22 @@ def test_it_needs_less_than_the_interpreter(text):
     assert 0 < work_size(text, "nested_preparation") < 0.8 * nested().sz_w()
 
 
-def test_values_are_the_same_and_nothing_is_written_behind_the_memory(text, tmp_path):
-    function, rng = nested(), np.random.default_rng(0)
-    source, library = tmp_path / "nested.c", tmp_path / "nested.so"
+@pytest.mark.parametrize("function", [nested(), chosen()], ids=["nested", "chosen"])
+def test_values_are_the_same_and_nothing_is_written_behind_the_memory(function, tmp_path):
+    name, rng = function.name(), np.random.default_rng(0)
+    text = generate((function,), name)
+    source, library = tmp_path / f"{name}.c", tmp_path / f"{name}.so"
     includes = "".join(f"#include <{name}.h>\n" for name in ("float", "math", "string"))
     source.write_text(includes + text)
     compile_c(
         (*find_compiler(None), "-std=c99", "-O1", *platform_of().shared, str(source), "-lm"),
         library,
     )
-    called = ctypes.CDLL(str(library)).nested_preparation
+    called = getattr(ctypes.CDLL(str(library)), name)
     given = [rng.standard_normal((SIZE, SIZE)) for _ in range(2)]
     inputs = [np.asfortranarray(part).ravel(order="F") for part in given]
     outputs = [np.zeros(function.numel_out(i)) for i in range(2)]
-    size = work_size(text, "nested_preparation")
+    size = work_size(text, name)
     w, iw = np.full(size + SPARE, MARK), np.zeros(function.sz_iw() + 1, dtype=np.int64)
     pointer = ctypes.POINTER(ctypes.c_double)
     arg, res = (pointer * function.sz_arg())(), (pointer * function.sz_res())()
