@@ -37,6 +37,7 @@ from mbcasadi.mpc.ocp.disturbance import Disturbance
 from mbcasadi.mpc.ocp.joint_ranges import JointRanges
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
+from mbcasadi.mpc.ocp.regulator_weight import regulator_weight
 from mbcasadi.mpc.ocp.solution import OcpSolution, initial_guess
 from mbcasadi.mpc.ocp.solution import rollout as rollout
 from mbcasadi.mpc.ocp.solver import OcpSolver, ocp_solver, solve_ocp
@@ -142,6 +143,7 @@ __all__ = [
     "pose_path",
     "real_time_iteration",
     "reference_from_trajectory",
+    "regulator_weight",
     "rigid_body_state",
     "single_rigid_body",
     "single_rigid_body_mpc",

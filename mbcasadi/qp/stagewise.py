@@ -132,13 +132,13 @@ def solve_stagewise(
     )
     far = np.where(sides, 0.0, [[-np.inf, np.inf]])
     of_both = [
-        ca.if_else(ca.DM(sides[both, i].astype(float)), bound[both], ca.DM(far[both, i]))
+        ca.if_else(ca.DM(sides[both, i].astype(float)), bound[both, 0], ca.DM(far[both, i]))
         for i, bound in enumerate((lower, upper))
     ]
     none = [ca.DM(np.full(len(rows), np.inf)) for rows in (high, low, range(slacks))]
     bounds = (
-        ca.vertcat(held, of_both[0], lower[low], -none[0], ca.DM.zeros(slacks)),
-        ca.vertcat(held, of_both[1], none[1], upper[high], none[2]),
+        ca.vertcat(held, of_both[0], lower[low, 0], -none[0], ca.DM.zeros(slacks)),
+        ca.vertcat(held, of_both[1], none[1], upper[high, 0], none[2]),
     )
     # in units in which numbers are about one: the plugin stops by absolute ones
     stiffness = np.concatenate([np.tile(problem.inside.stiffness, N), problem.at_end.stiffness])
@@ -215,7 +215,7 @@ def judged(
     states, values = _motion_all_fun(problem).call([x_first, U, columns, lengths])
     X = ca.horzcat(x_first, states)
     lam = ca.reshape(multipliers[:inside], problem.inside.count, N)
-    lam_end, x_end = multipliers[inside:], X[:, N]
+    lam_end, x_end = multipliers[inside:, 0], X[:, N]
     costate = ca.densify(end.H @ x_end + end.g + end.G.T @ lam_end)
     given = [costate, X[:, :N], U, lam, columns, lengths]
     slope, size = _costate_all_fun(problem).call(given)

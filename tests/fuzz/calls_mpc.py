@@ -90,6 +90,7 @@ def calls_of_ocps():
         "ocp_solver": {"ocp": ocp},
         "OcpSolver.solve": {"self": mpc.ocp_solver(ocp), "x0": np.zeros(2)},
         "real_time_iteration": {"ocp": ocp, "period": ocp.period, "line_search": 1},
+        "regulator_weight": {"ocp": ocp, "x": np.zeros(2), "u": np.zeros(1)},
         "OptimalControlProblem.names": {"self": ocp, "of": "x"},
         "OptimalControlProblem.parameters": {"self": ocp},
         "OptimalControlProblem.tuned": {"self": ocp, "values": {}},
