@@ -101,5 +101,4 @@ def _free(ocp: OptimalControlProblem, x: Array, p: Array) -> tuple[Array, Array]
 
 def _twice(block: Array) -> Array:
     """Return a block of positions and the same of rates."""
-    both: Array = np.kron(np.eye(2), block)
-    return both
+    return np.block([[block, np.zeros_like(block)], [np.zeros_like(block), block]])
