@@ -165,7 +165,10 @@ def rigid_body(robot: Walker, gait: mpc.Gait) -> Iterator[tuple[InverseDynamicsQ
         yield law, outer
 
 
-PLANNERS = {"whole body": whole_body, "rigid body": rigid_body}
+PLANNERS = {  # the second ones where forces lie along a face of the cone: uphill, in a bound
+    "whole body": (whole_body, partial(whole_body, sides=8)),
+    "rigid body": (rigid_body, rigid_body),
+}
 
 
 def run(robot: Walker, task: Task, loop: tuple[InverseDynamicsQP, OuterLaw]) -> str:
@@ -234,13 +237,11 @@ def quadruped_loops(key: str) -> Iterator[tuple[str, str, Walker, Loop, list[Tas
     trots = [Task("trot and turn", 1.0, 30.0, turn=0.5)]
     trots += [Task(f"trot, pushed {push:+.0f} N s/kg", 1.0, 8.0, push=push) for push in (1.0, -1.0)]
     sloped, smooth = (walker(key, GROUNDS[ground]) for ground in ("slope 15°", "friction 0.4"))
-    steep = {"whole body": partial(whole_body, sides=8), "rigid body": rigid_body}
-    for planner, make in PLANNERS.items():
+    for planner, (make, along) in PLANNERS.items():
         yield "level", planner, level, partial(make, gait=TROT), trots
         yield "friction 0.4", planner, smooth, partial(make, gait=TROT), [Task("trot", 1.0, 10.0)]
-        make = steep[planner]
-        yield "slope 15°", planner, sloped, partial(make, gait=TROT), [Task("trot", 1.0, 10.0)]
-        yield "level", planner, level, partial(make, gait=BOUND), [Task("bound", 1.0, 10.0)]
+        yield "slope 15°", planner, sloped, partial(along, gait=TROT), [Task("trot", 1.0, 10.0)]
+        yield "level", planner, level, partial(along, gait=BOUND), [Task("bound", 1.0, 10.0)]
     for name, gait in GAITS.items():
         yield "level", "whole body", level, partial(whole_body, gait=gait), [Task(name, 0.5, 6.0)]
 
