@@ -2,13 +2,15 @@
 
 Generated C in MuJoCo: mass +10 %, controls one tick late, plans one plan late, stock actuators.
 
-cd tests && python -m robots.whole_body [--models FOLDER] [own | go2 | … | g1 | talos | …]
+cd tests && python -m robots.whole_body [--models FOLDER] [--only REGEX] [own | go2 | … | g1 | …]
 """
 
 import argparse
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import mujoco
@@ -39,8 +41,13 @@ TROT, BOUND = (
     mpc.trot(0.4, duty=0.55, start=0.3),
     mpc.bound(0.4, duty=0.6, start=0.3),
 )
-FLIGHT, LONG = 0.5, 50  # s of a jump, and samples of a plan that sees it from crouch to landing
+FLIGHT, LONG = 0.4, 50  # s of a jump, and samples of a plan that sees it from crouch to landing
 JUMP = mpc.pronk(4.0, duty=1 - FLIGHT / 4.0, start=1.2 + FLIGHT - 4.0)
+GAITS = {
+    "walk": mpc.walk(0.8, duty=0.8, start=0.4),
+    "pace": mpc.pace(0.4, duty=0.6, start=0.4),
+    "pronk": mpc.pronk(0.4, duty=0.7, start=0.4),
+}
 GROUNDS = {
     "level": Ground(),
     "friction 0.4": Ground(friction=0.4),
@@ -65,6 +72,9 @@ class Walker(NamedTuple):
     q0: Array
     feet: list[mb.Contact]
     mass: float
+
+
+Loop = Callable[[Walker], AbstractContextManager[tuple[InverseDynamicsQP, OuterLaw]]]
 
 
 @dataclass(frozen=True)
@@ -128,12 +138,17 @@ def walker(key: str, ground: Ground) -> Walker:
 
 @contextmanager
 def whole_body(
-    robot: Walker, gait: mpc.Gait, samples: int = HORIZON, touch_down: mpc.TouchDown | None = None
+    robot: Walker,
+    gait: mpc.Gait,
+    samples: int = HORIZON,
+    touch_down: mpc.TouchDown | None = None,
+    sides: int = 4,
 ) -> Iterator[tuple[InverseDynamicsQP, OuterLaw]]:
     """Yield inverse dynamics that follows plans of the whole body, both as C."""
     options = mpc.WholeBodyOptions(touch_down=touch_down)
+    feet = [replace(foot, sides=sides) for foot in robot.feet]
     whole = mpc.whole_body_mpc(
-        robot.system, samples, PERIOD, robot.feet, gait=gait, q0=robot.q0, options=options
+        robot.system, samples, PERIOD, feet, gait=gait, q0=robot.q0, options=options
     )
     with compile_controller(whole.law) as law, outer_law(whole.plan, whole, np.zeros(3)) as outer:
         yield law, outer
@@ -150,7 +165,10 @@ def rigid_body(robot: Walker, gait: mpc.Gait) -> Iterator[tuple[InverseDynamicsQ
         yield law, outer
 
 
-PLANNERS = {"whole body": whole_body, "rigid body": rigid_body}
+PLANNERS = {  # the second ones where forces lie along a face of the cone: uphill, in a bound
+    "whole body": (whole_body, partial(whole_body, sides=8)),
+    "rigid body": (rigid_body, rigid_body),
+}
 
 
 def run(robot: Walker, task: Task, loop: tuple[InverseDynamicsQP, OuterLaw]) -> str:
@@ -207,39 +225,36 @@ def humanoid_rows(key: str) -> Iterator[str]:
             yield f"| {name} | {task.name} | level | whole body | {run(robot, task, loop)} |"
 
 
-def block_rows(key: str) -> Iterator[str]:
-    """Yield the lines of a quadruped on blocks that it does not know, by schedule and by touch."""
-    robot, task = walker(key, Ground(block=BLOCK)), Task("trot at 0.5 m/s", 0.5, 9.0)
+def quadruped_loops(key: str) -> Iterator[tuple[str, str, Walker, Loop, list[Task]]]:
+    """Yield ground, planner, robot, controllers and tasks of the lines of a quadruped."""
+    level, blocks = (walker(key, ground) for ground in (Ground(), Ground(block=BLOCK)))
     for rule, words in ((None, "by the gait"), (mpc.TouchDown(), "by measured touch-down")):
-        with whole_body(robot, TROT, touch_down=rule) as loop:
-            where = f"blocks of {100 * BLOCK:.0f} cm"
-            names = f"| {QUADRUPEDS[key]} | {task.name} | {where} | whole body, {words} |"
-            yield f"{names} {run(robot, task, loop)} |"
+        make = partial(whole_body, gait=TROT, touch_down=rule)
+        where, tasks = f"blocks of {100 * BLOCK:.0f} cm", [Task("trot at 0.5 m/s", 0.5, 9.0)]
+        yield where, f"whole body, {words}", blocks, make, tasks
+    jump = partial(whole_body, gait=JUMP, samples=LONG)
+    yield "level", "whole body", level, jump, [Task("jump", 0.0, 4.0)]
+    trots = [Task("trot and turn", 1.0, 30.0, turn=0.5)]
+    trots += [Task(f"trot, pushed {push:+.0f} N s/kg", 1.0, 8.0, push=push) for push in (1.0, -1.0)]
+    sloped, smooth = (walker(key, GROUNDS[ground]) for ground in ("slope 15°", "friction 0.4"))
+    for planner, (make, along) in PLANNERS.items():
+        yield "level", planner, level, partial(make, gait=TROT), trots
+        yield "friction 0.4", planner, smooth, partial(make, gait=TROT), [Task("trot", 1.0, 10.0)]
+        yield "slope 15°", planner, sloped, partial(along, gait=TROT), [Task("trot", 1.0, 10.0)]
+        yield "level", planner, level, partial(along, gait=BOUND), [Task("bound", 1.0, 10.0)]
+    for name, gait in GAITS.items():
+        yield "level", "whole body", level, partial(whole_body, gait=gait), [Task(name, 0.5, 6.0)]
 
 
-def quadruped_rows(key: str) -> Iterator[str]:
-    """Yield the lines of a quadruped."""
-    yield from block_rows(key)
-    for condition, ground in GROUNDS.items():
-        robot = walker(key, ground)
-        gaits = {"trot": TROT, "bound": BOUND} if condition == "level" else {"trot": TROT}
-        for name, gait in gaits.items():
-            tasks = [Task(name, 1.0, 10.0)]
-            if condition == "level" and name == "trot":
-                tasks = [Task("trot and turn", 1.0, 30.0, turn=0.5)]
-                tasks += [
-                    Task(f"trot, pushed {push:+.0f} N s/kg", 1.0, 8.0, push=push)
-                    for push in (1.0, -1.0)
-                ]
-            if condition == "level" and name == "trot":
-                with whole_body(robot, JUMP, LONG) as loop:
-                    row = run(robot, Task("jump", 0.0, 4.0), loop)
-                    yield f"| {QUADRUPEDS[key]} | jump, land, stand | level | whole body | {row} |"
-            for planner, make in PLANNERS.items():
-                with make(robot, gait) as loop:
-                    for task in tasks:
-                        names = f"| {QUADRUPEDS[key]} | {task.name} | {condition} | {planner} |"
-                        yield f"{names} {run(robot, task, loop)} |"
+def quadruped_rows(key: str, only: str) -> Iterator[str]:
+    """Yield the lines of a quadruped in which a regular expression is found."""
+    for ground, planner, robot, make, tasks in quadruped_loops(key):
+        names = [f"| {QUADRUPEDS[key]} | {task.name} | {ground} | {planner} |" for task in tasks]
+        chosen = [pair for pair in zip(tasks, names, strict=True) if re.search(only, pair[1])]
+        if chosen:
+            with make(robot) as loop:
+                for task, name in chosen:
+                    yield f"{name} {run(robot, task, loop)} |"
 
 
 def main() -> None:
@@ -248,12 +263,14 @@ def main() -> None:
     parser.add_argument(
         "robots", nargs="*", choices=[*QUADRUPEDS, *HUMANOIDS], default=[], help="all by default"
     )
+    parser.add_argument("--only", default="", metavar="REGEX", help="in lines of quadrupeds")
     models.add_argument(parser)
-    chosen = parser.parse_args().robots or [*QUADRUPEDS, *HUMANOIDS]
+    options = parser.parse_args()
+    chosen = options.robots or [*QUADRUPEDS, *HUMANOIDS]
     print("| robot | task | ground | planner | m/s | rad/s | leans, mrad | plans solved |")
     print("|---|---|---|---|---|---|---|---|")
     for key in chosen:
-        for row in (humanoid_rows if key in HUMANOIDS else quadruped_rows)(key):
+        for row in humanoid_rows(key) if key in HUMANOIDS else quadruped_rows(key, options.only):
             print(row, flush=True)
 
 

@@ -8,8 +8,9 @@ At a sample that is τ ahead, a foot that swings is on its way from where it lef
     b(τ) = b + ∫ v_d + T_d (1 - e^{-τ / T_d}) (v - v_d):
 
 below its hip r beside the base b where that will be when it lands, at τ_L, ahead by half a stance
-T of the desired speed; an excess of speed decays with T_d. All is in axes of the ground,
-whose height is where feet stood last.
+T of the desired speed; an excess of speed decays with T_d. While no foot stands the base is thrown:
+at τ behind the last lift and τ' before the first landing its setpoint, and the paths of all feet,
+are higher by ½ g_n τ τ'. All is in axes of the ground, whose height is where feet stood last.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,7 @@ from mbcasadi.control.inverse_dynamics.parts.force_feedback import MEASURED
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.description import Contact
 from mbcasadi.mpc.legged.footsteps import SwingParameters
-from mbcasadi.mpc.legged.from_system import trunk_joint
+from mbcasadi.mpc.legged.from_system import gravity_of, trunk_joint
 from mbcasadi.mpc.legged.gait import Gait, Walk, swing_path
 from mbcasadi.mpc.legged.ground_axes import (
     common_normal,
@@ -263,6 +264,7 @@ class HorizonReferences:
         k, ahead, before_it, behind_it = sample
         time = t + ahead
         shares = ca.SX(walk.swing_share(time))
+        rise = self._rise(walk, time, shares)
         swinging, flight = [], self.gait.flight
         for i in range(len(self.contacts)):
             begins = ahead - shares[i] * flight  # its swing, s ahead
@@ -274,7 +276,7 @@ class HorizonReferences:
             path = swing_path(
                 shares[i], here, target, self.stepping.height, max(flight, self.ocp.period)
             )
-            swing = path.position
+            swing = path.position + ca.vertcat(0, 0, rise[0])
             if felt is not None and self.rule is not None and k < LANDS:
                 swing = ca.if_else(felt.late[i], self.rule.lower(places[:, i], ahead), swing)
             swinging.append(to_world(self.ground, swing))
@@ -286,7 +288,7 @@ class HorizonReferences:
             before = felt.on_later(before, ahead - before_it / 2, k - 1)
             on = felt.on_later(on, ahead + behind_it / 2, k)
         lands = on * (1 - before)
-        values = self._setpoint(base, goal) | {
+        values = self._setpoint(base, goal, rise) | {
             "feet": ca.vertcat(*swinging),
             "mask": mask_of_contacts(self.system, self.contacts, on),
             "ground": self._grounds(base, places, felt, ahead) - ca.DM(self.stance[0][2]),
@@ -312,22 +314,29 @@ class HorizonReferences:
         lower = [self.rule.lower(place, ahead)[2] for place in ca.horzsplit(places)]
         return ca.if_else(felt.late, ca.fmin(base.heights, ca.vertcat(*lower)), base.heights)
 
-    def _setpoint(self, base: Base, goal: ca.SX) -> dict[str, ca.SX]:
+    def _rise(self, walk: Walk, time: ca.SX, shares: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return height and speed of the arc of a base that no foot carries; zero on the ground."""
+        since, left = (ca.mmin(x) * self.gait.flight for x in (shares, 1 - shares))
+        fall = float(-self.ground[:, 2] @ gravity_of(self.system))
+        thrown = ca.logic_not(ca.mmax(ca.SX(walk.on_ground(time))))
+        return thrown * fall * since * left / 2, thrown * fall * (left - since) / 2
+
+    def _setpoint(self, base: Base, goal: ca.SX, rise: tuple[ca.SX, ca.SX]) -> dict[str, ca.SX]:
         """Return q and v of the setpoint: the pose q0, moved to the goal at the desired speed.
 
-        Its height is that over the mean of the ground under the feet.
+        Its height is that over the mean of the ground under the feet, and of the arc in flight.
         """
         joint, (_, origin, yaw0) = trunk_joint(self.system), self.stance
         place, dof = joint.qpos, joint.dof
         q, v = ca.SX(ca.DM(self.q0)), ca.SX.zeros(self.system.nv)
         over_feet = float(origin[2] - self.stance[0][2].mean())
-        height = ca.sum1(base.heights) / base.heights.numel() + over_feet
+        height = ca.sum1(base.heights) / base.heights.numel() + over_feet + rise[0]
         q[place : place + 3] = to_world(self.ground, ca.vertcat(goal[:2], height))
         half = (goal[2] - yaw0) / 2
         turn = ca.vertcat(ca.cos(half), ca.sin(half) * ca.DM(self.ground[:, 2]))
         q[place + 3 : place + 7] = product(turn, q[place + 3 : place + 7])
         velocity = rotate_about_vertical(goal[2], base.desired)
-        v[dof : dof + 3] = to_world(self.ground, ca.vertcat(velocity, 0))
+        v[dof : dof + 3] = to_world(self.ground, ca.vertcat(velocity, rise[1]))
         R0 = self.ground @ np.array(ca.DM(self._base_pose(ca.SX(ca.DM(self.q0)))[1]))
         v[dof + 3 : dof + 6] = ca.DM(R0.T @ self.ground[:, 2]) * base.spin
         return {"setpoint.q": q, "setpoint.v": v}

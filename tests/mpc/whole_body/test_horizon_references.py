@@ -18,7 +18,7 @@ STILL = np.zeros(18)
 STEPPING = mpc.SwingParameters(height=0.05, feedback=0.1, reach=10.0, max_drift=10.0)
 
 
-def walker(normal=(0.0, 0.0, 1.0)):
+def walker(normal=(0.0, 0.0, 1.0), gait=GAIT):
     """Return references, the pose, and slices of p at a sample, on a ground of some tilt."""
     turn = Rotation.align_vectors([normal], [[0, 0, 1]])[0]
     system = mb.read_mjcf(small_walker())
@@ -29,7 +29,7 @@ def walker(normal=(0.0, 0.0, 1.0)):
     touching = mb.with_contacts(system, feet, q0).with_mask()
     parts = [mpc.Cost(Q=np.ones(2 * system.nv)), mpc.SwingFeet(feet, [1.0, 1.0, 1.0])]
     ocp = mpc.optimal_control_problem(touching, N, H, parts, step=mpc.SemiImplicitStep())
-    refs = HorizonReferences(ocp, touching, feet, GAIT, STEPPING, q0, 0, DECAY)
+    refs = HorizonReferences(ocp, touching, feet, gait, STEPPING, q0, 0, DECAY)
     ends = np.cumsum([0, *(slot.size for slot in ocp.slots)])
     slices = {
         slot.name: slice(a, b) for slot, a, b in zip(ocp.slots, ends[:-1], ends[1:], strict=True)
@@ -200,3 +200,34 @@ def test_the_ground_is_where_feet_stand_or_stood_last(level):
     np.testing.assert_allclose(lifted[:6, [0, 3]], np.tile(rise[[0, 3]], (6, 1)), atol=1e-9)
     base = (p - before)[:, slices["setpoint.q"]][:, 2]
     np.testing.assert_allclose(base, rise.mean(), atol=1e-12)
+
+
+@pytest.mark.parametrize("normal", [(0.0, 0.0, 1.0), (0.2, -0.1, 1.0)])
+def test_while_no_foot_stands_base_and_feet_are_thrown(normal):
+    """Heights over the ground have the acceleration of gravity across it, and the speed of it."""
+    hop = mpc.pronk(PERIOD, duty=STANCE / PERIOD, start=0.1)
+    refs, function, q0, slices, _ = walker(normal, hop)
+    p, _ = samples(function, q0, STILL, [0.2, 0.0, 0.0], 0.1 + STANCE - H, refs.z0)
+    up = np.array(normal) / np.linalg.norm(normal)
+    height = (p[:, slices["setpoint.q"]][:, :3] - q0[:3]) @ up
+    speed = p[:, slices["setpoint.v"]][:, :3] @ up
+    landed = round(FLIGHT / H) + 1
+    np.testing.assert_allclose(height[[0, 1, *range(landed, N + 1)]], 0, atol=1e-9)
+    np.testing.assert_allclose(np.diff(height[1 : landed + 1], 2), -9.81 * up[2] * H**2, atol=1e-9)
+    middle = (speed[2 : landed - 1] + speed[3:landed]) / 2 * H
+    np.testing.assert_allclose(np.diff(height[2:landed]), middle, atol=1e-9)
+    share = (np.arange(2, landed) - 1) * H / FLIGHT
+    bump = 64 * STEPPING.height * share**3 * (1 - share) ** 3
+    feet = p[2:landed, slices["feet"]].reshape(-1, 4, 3) @ up
+    over = feet - refs.stance[0][2]
+    np.testing.assert_allclose(over, np.tile((height[2:landed] + bump)[:, None], 4), atol=1e-9)
+    assert height.max() > 0.02
+
+
+def test_a_foot_that_stands_carries_the_base():
+    """FL alone stands on while the others swing."""
+    gait = mpc.Gait(PERIOD, STANCE / PERIOD, (0.5, 0.0, 0.0, 0.0), start=0.1)
+    refs, function, q0, slices, _ = walker(gait=gait)
+    p, _ = samples(function, q0, STILL, [0.2, 0.0, 0.0], 0.1 + STANCE - H, refs.z0)
+    np.testing.assert_allclose(p[:, slices["setpoint.q"]][:, 2], q0[2], atol=1e-12)
+    assert not p[:, slices["setpoint.v"]][:, 2].any()
