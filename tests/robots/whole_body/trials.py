@@ -1,11 +1,8 @@
-"""Table of robots that walk by MPC of the whole body; quadrupeds by MPC of a rigid body beside it.
+"""Robots that follow plans in MuJoCo, and what became of their tasks.
 
-Generated C in MuJoCo: mass +10 %, controls one tick late, plans one plan late, stock actuators.
-
-cd tests && python -m robots.whole_body [--models FOLDER] [own | go2 | … | g1 | talos | …]
+Generated C: mass +10 %, controls one tick late, plans one plan late, stock actuators.
 """
 
-import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,27 +23,14 @@ from mbcasadi.validation import (
     compile_controller,
     outer_law,
 )
-from robots import models, soles, trots
+from robots import soles, trots
 from robots.ground import Array, Ground
 
 HORIZON, PERIOD = 20, 0.02  # samples, s
 PUSH, LASTS, IMPULSE = 3.0, 0.1, 1.0  # s, s, N s/kg
 FULL = 2.0  # s, from when on the command is full
-BLOCK = 0.03  # m
 FALLEN = 0.6  # of the height at the start
 UPRIGHT = 0.2  # rad, after a jump
-TROT, BOUND = (
-    mpc.trot(0.4, duty=0.55, start=0.3),
-    mpc.bound(0.4, duty=0.6, start=0.3),
-)
-FLIGHT, LONG = 0.5, 50  # s of a jump, and samples of a plan that sees it from crouch to landing
-JUMP = mpc.pronk(4.0, duty=1 - FLIGHT / 4.0, start=1.2 + FLIGHT - 4.0)
-GROUNDS = {
-    "level": Ground(),
-    "friction 0.4": Ground(friction=0.4),
-    "slope 15°": Ground(slope=-np.deg2rad(15.0)),
-}
-WALK = mpc.Gait(0.72, 0.44 / 0.72, (0.0,) * 4 + (0.5,) * 4, start=0.6)
 HUMANOIDS = {name.lower(): name for name in soles.HUMANOIDS}
 QUADRUPEDS = {
     "own": "own quadruped",
@@ -77,6 +61,7 @@ class Task:
         duration: s.
         turn: rad/s, from 10 s to 18 s.
         push: N s/kg to its left.
+        ahead: N s/kg forward.
     """
 
     name: str
@@ -84,14 +69,12 @@ class Task:
     duration: float
     turn: float = 0.0
     push: float = 0.0
+    ahead: float = 0.0
 
     def command(self, t: float) -> Array:
         """Return the command (vx, vy, turn) at t, s."""
         speed = self.speed * np.clip((t - 0.5) / (FULL - 0.5), 0, 1)
         return np.array([speed, 0.0, self.turn * (10 <= t < 18)])
-
-
-WALKS = Task("walk and turn", 0.5, 30.0, turn=0.3)
 
 
 def walker(key: str, ground: Ground) -> Walker:
@@ -128,14 +111,19 @@ def walker(key: str, ground: Ground) -> Walker:
 
 @contextmanager
 def whole_body(
-    robot: Walker, gait: mpc.Gait, samples: int = HORIZON, touch_down: mpc.TouchDown | None = None
+    robot: Walker,
+    gait: mpc.Gait | None,
+    samples: int = HORIZON,
+    touch_down: mpc.TouchDown | None = None,
+    shift: bool = False,
 ) -> Iterator[tuple[InverseDynamicsQP, OuterLaw]]:
     """Yield inverse dynamics that follows plans of the whole body, both as C."""
-    options = mpc.WholeBodyOptions(touch_down=touch_down)
+    options = mpc.WholeBodyOptions(touch_down=touch_down, shift=shift)
     whole = mpc.whole_body_mpc(
         robot.system, samples, PERIOD, robot.feet, gait=gait, q0=robot.q0, options=options
     )
-    with compile_controller(whole.law) as law, outer_law(whole.plan, whole, np.zeros(3)) as outer:
+    still = np.zeros(3 + 3 * shift)
+    with compile_controller(whole.law) as law, outer_law(whole.plan, whole, still) as outer:
         yield law, outer
 
 
@@ -153,19 +141,27 @@ def rigid_body(robot: Walker, gait: mpc.Gait) -> Iterator[tuple[InverseDynamicsQ
 PLANNERS = {"whole body": whole_body, "rigid body": rigid_body}
 
 
-def run(robot: Walker, task: Task, loop: tuple[InverseDynamicsQP, OuterLaw]) -> str:
-    """Return what became of a task, as cells of the table."""
+def recorded(
+    robot: Walker, task: Task, loop: tuple[InverseDynamicsQP, OuterLaw]
+) -> tuple[Recording, float]:
+    """Return the recording of a task, and the share of its plans that have a solution."""
     law, outer = loop
-    side = np.eye(robot.system.nv)[1] * robot.mass * task.push / LASTS
+    force = np.zeros(robot.system.nv)
+    force[:2] = robot.mass * np.array([task.ahead, task.push]) / LASTS
     outer.command = task.command
     report = mb.validate(
         law, robot.model, task.duration, q0=robot.q0, perturb={"mass": 0.1}, delay=1,
-        disturbance=lambda t: side * (PUSH <= t < PUSH + LASTS),
+        disturbance=lambda t: force * (PUSH <= t < PUSH + LASTS),
         scenario=ScenarioOptions(outer=outer), report=ReportOptions(explain=False),
     )  # fmt: skip
-    recording, status = report.runs[0].recording, np.ravel(outer.record["status"])
+    return report.runs[0].recording, float(np.mean(np.ravel(outer.record["status"]) <= 1))
+
+
+def run(robot: Walker, task: Task, loop: tuple[InverseDynamicsQP, OuterLaw]) -> str:
+    """Return what became of a task, as cells of the table."""
+    recording, solved = recorded(robot, task, loop)
     words = leap(recording, robot) if task.name == "jump" else figures(recording, robot, task)
-    return f"{words} | {np.mean(status <= 1):.1%}"
+    return f"{words} | {solved:.1%}"
 
 
 def leap(recording: Recording, robot: Walker) -> str:
@@ -195,67 +191,3 @@ def figures(recording: Recording, robot: Walker, task: Task) -> str:
     yaw = np.unwrap(attitude[:, 0])
     turn = f"{np.ptp(yaw[turning]) / 7:.3f}" if task.turn else ""
     return f"{speed:.3f} | {turn} | {lean:.0f}"
-
-
-def humanoid_rows(key: str) -> Iterator[str]:
-    """Yield the lines of a humanoid."""
-    robot, name = walker(key, GROUNDS["level"]), HUMANOIDS[key]
-    with whole_body(robot, WALK) as loop:
-        yield f"| {name} | walk and turn | level | whole body | {run(robot, WALKS, loop)} |"
-        for push in (0.5, -0.5):
-            task = Task(f"walk, pushed {push:+.1f} N s/kg", 0.5, 8.0, push=push)
-            yield f"| {name} | {task.name} | level | whole body | {run(robot, task, loop)} |"
-
-
-def block_rows(key: str) -> Iterator[str]:
-    """Yield the lines of a quadruped on blocks that it does not know, by schedule and by touch."""
-    robot, task = walker(key, Ground(block=BLOCK)), Task("trot at 0.5 m/s", 0.5, 9.0)
-    for rule, words in ((None, "by the gait"), (mpc.TouchDown(), "by measured touch-down")):
-        with whole_body(robot, TROT, touch_down=rule) as loop:
-            where = f"blocks of {100 * BLOCK:.0f} cm"
-            names = f"| {QUADRUPEDS[key]} | {task.name} | {where} | whole body, {words} |"
-            yield f"{names} {run(robot, task, loop)} |"
-
-
-def quadruped_rows(key: str) -> Iterator[str]:
-    """Yield the lines of a quadruped."""
-    yield from block_rows(key)
-    for condition, ground in GROUNDS.items():
-        robot = walker(key, ground)
-        gaits = {"trot": TROT, "bound": BOUND} if condition == "level" else {"trot": TROT}
-        for name, gait in gaits.items():
-            tasks = [Task(name, 1.0, 10.0)]
-            if condition == "level" and name == "trot":
-                tasks = [Task("trot and turn", 1.0, 30.0, turn=0.5)]
-                tasks += [
-                    Task(f"trot, pushed {push:+.0f} N s/kg", 1.0, 8.0, push=push)
-                    for push in (1.0, -1.0)
-                ]
-            if condition == "level" and name == "trot":
-                with whole_body(robot, JUMP, LONG) as loop:
-                    row = run(robot, Task("jump", 0.0, 4.0), loop)
-                    yield f"| {QUADRUPEDS[key]} | jump, land, stand | level | whole body | {row} |"
-            for planner, make in PLANNERS.items():
-                with make(robot, gait) as loop:
-                    for task in tasks:
-                        names = f"| {QUADRUPEDS[key]} | {task.name} | {condition} | {planner} |"
-                        yield f"{names} {run(robot, task, loop)} |"
-
-
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(prog="robots.whole_body", description=__doc__)
-    parser.add_argument(
-        "robots", nargs="*", choices=[*QUADRUPEDS, *HUMANOIDS], default=[], help="all by default"
-    )
-    models.add_argument(parser)
-    chosen = parser.parse_args().robots or [*QUADRUPEDS, *HUMANOIDS]
-    print("| robot | task | ground | planner | m/s | rad/s | leans, mrad | plans solved |")
-    print("|---|---|---|---|---|---|---|---|")
-    for key in chosen:
-        for row in (humanoid_rows if key in HUMANOIDS else quadruped_rows)(key):
-            print(row, flush=True)
-
-
-if __name__ == "__main__":
-    main()
