@@ -5,7 +5,7 @@ Generated C: mass +10 %, controls one tick late, plans one plan late, stock actu
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import mujoco
@@ -123,7 +123,8 @@ def whole_body(
         robot.system, samples, PERIOD, robot.feet, gait=gait, q0=robot.q0, options=options
     )
     still = np.zeros(3 + 3 * shift)
-    with compile_controller(whole.law) as law, outer_law(whole.plan, whole, still) as outer:
+    late = replace(whole.law, delay=1)
+    with compile_controller(late) as law, outer_law(whole.plan, whole, still) as outer:
         yield law, outer
 
 
