@@ -95,7 +95,7 @@ def test_heavy_legs_swing_as_high_as_a_share_of_the_weight_throws_them():
     """A leg that is a slide of 0.3 kg, with a rotor of 0.1 kg; light ones swing by the height."""
     system = mb.read_mjcf(MODEL)
     feet, q0 = [mb.Contact(f"foot_{name}") for name in LEGS], np.array(system.tree.q0)
-    in_turn, jump = mpc.Gait(0.2, 0.5, (0.0, 0.5)), mpc.Gait(0.2, 0.5, (0.0, 0.0))
+    in_turn, jump = mpc.Gait(0.25, 0.6, (0.0, 0.5)), mpc.Gait(0.25, 0.6, (0.0, 0.0))
     assert swing_mass(system, feet, q0, in_turn) == pytest.approx(0.4)
     assert swing_mass(system, feet, q0, jump) == pytest.approx(0.8)
     weight = 4.6 * 9.81
