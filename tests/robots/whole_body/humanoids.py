@@ -29,7 +29,9 @@ SIDES = {
     "behind": {"ahead": 0.5},
     "the front": {"ahead": -0.5},
 }
-OVER, LIFT, FLIGHT, FOREVER = (0.5, 2.5), 3.0, 14.0, 100.0  # s, from when to when over a foot, …
+OVER, LIFT = (0.5, 2.5), 3.0  # s, while the base goes over a foot, and when the other one lifts
+FLIGHT, FOREVER = 14.0, 100.0  # s, of its swing, and from one to the next
+SHIFT = mpc.WholeBodyOptions(shift=True)
 DEEP, RATE, BEGINS = 0.1, 0.4, 0.5  # m, Hz, s, of a squat
 
 
@@ -101,7 +103,7 @@ def humanoid_rows(key: str) -> Iterator[str]:
             yield f"| {name} | {task.name} | level | whole body | {run(robot, task, loop)} |"
     squat = Still("squat", 0.0, BEGINS + 3 / RATE, deep=DEEP)
     for task, gait in (over_left_foot(robot), (squat, None)):
-        with whole_body(robot, gait, shift=True) as loop:
+        with whole_body(robot, gait, options=SHIFT) as loop:
             recording, solved = recorded(robot, task, loop)
             words = f"{stands(recording, robot, task)} | {solved:.1%}"
             yield f"| {name} | {task.name} | level | whole body | {words} |"

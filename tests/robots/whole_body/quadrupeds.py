@@ -26,7 +26,7 @@ def block_rows(key: str) -> Iterator[str]:
     """Yield the lines of a quadruped on blocks that it does not know, by schedule and by touch."""
     robot, task = walker(key, Ground(block=BLOCK)), Task("trot at 0.5 m/s", 0.5, 9.0)
     for rule, words in ((None, "by the gait"), (mpc.TouchDown(), "by measured touch-down")):
-        with whole_body(robot, TROT, touch_down=rule) as loop:
+        with whole_body(robot, TROT, options=mpc.WholeBodyOptions(touch_down=rule)) as loop:
             where = f"blocks of {100 * BLOCK:.0f} cm"
             names = f"| {QUADRUPEDS[key]} | {task.name} | {where} | whole body, {words} |"
             yield f"{names} {run(robot, task, loop)} |"

@@ -31,6 +31,7 @@ PUSH, LASTS, IMPULSE = 3.0, 0.1, 1.0  # s, s, N s/kg
 FULL = 2.0  # s, from when on the command is full
 FALLEN = 0.6  # of the height at the start
 UPRIGHT = 0.2  # rad, after a jump
+PLAIN = mpc.WholeBodyOptions()
 HUMANOIDS = {name.lower(): name for name in soles.HUMANOIDS}
 QUADRUPEDS = {
     "own": "own quadruped",
@@ -114,15 +115,13 @@ def whole_body(
     robot: Walker,
     gait: mpc.Gait | None,
     samples: int = HORIZON,
-    touch_down: mpc.TouchDown | None = None,
-    shift: bool = False,
+    options: mpc.WholeBodyOptions = PLAIN,
 ) -> Iterator[tuple[InverseDynamicsQP, OuterLaw]]:
     """Yield inverse dynamics that follows plans of the whole body, both as C."""
-    options = mpc.WholeBodyOptions(touch_down=touch_down, shift=shift)
     whole = mpc.whole_body_mpc(
         robot.system, samples, PERIOD, robot.feet, gait=gait, q0=robot.q0, options=options
     )
-    still = np.zeros(3 + 3 * shift)
+    still = np.zeros(whole.references.numel_in("command"))
     late = replace(whole.law, delay=1)
     with compile_controller(late) as law, outer_law(whole.plan, whole, still) as outer:
         yield law, outer
