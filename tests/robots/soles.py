@@ -1,9 +1,16 @@
-"""Humanoids on a floor: corners of their soles from their geoms, and a pose with bent knees."""
+"""Humanoids on a floor: corners of their soles from their geoms, and a pose with bent knees.
+
+The corners are those of the convex hull of what touches the floor; a leg of less than six joints
+cannot lay its sole flat wherever it stands, and has the two ends of the line from heel to toe. In
+the pose the centre of mass is over the middle of where one foot alone can carry the robot, within
+the torques of its ankle.
+"""
 
 from collections.abc import Iterator
 
 import mujoco
 import numpy as np
+from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 from robots import models
@@ -11,6 +18,8 @@ from robots.ground import FLOOR, Array
 
 THICK = 0.012  # m, over the lowest point of a foot: what belongs to its sole
 INSIDE = 0.9  # share of the sole that its corners span
+LEG = 6  # joints of a leg that lays its sole flat wherever it stands
+PLACES = 60  # of a sole along each axis
 LOWERED = 0.04  # of the height of the base, from straight legs
 STEPS, DAMPING, SHARE = 400, 1e-4, 0.2  # of the inverse kinematics; share of an error in a step
 PULL, OFF_ENDS = 0.02, 0.08  # to the first pose, whose joints are off the ends of their ranges
@@ -44,19 +53,59 @@ def on_soles(name: str) -> tuple[mujoco.MjSpec, Array, list[str]]:
     if model.nkey:
         data.qpos[:] = model.key_qpos[0]
     mujoco.mj_forward(model, data)
-    names = []
+    names, middles = [], []
     feet = [body for body, _ in zip(_lowest_bodies(model, data), range(2), strict=False)]
     for body in feet:
         points = np.vstack(list(_points(model, data, body)))
         sole = points[points[:, 2] < points[:, 2].min() + THICK]
-        low, high = sole.min(axis=0), sole.max(axis=0)
-        middle, half = (low + high)[:2] / 2, INSIDE * (high - low)[:2] / 2
-        for k, (x, y) in enumerate(((1, 1), (1, -1), (-1, 1), (-1, -1))):
-            place = np.array([*(middle + half * [x, y]), points[:, 2].min()])
+        hull = sole[ConvexHull(sole[:, :2]).vertices, :2]
+        middles.append(_middle(model, data, body, hull))
+        if len(_joints(model, body)) < LEG:
+            ahead = [hull[:, 0].min(), hull[:, 0].max()]
+            hull = np.column_stack([ahead, np.full(2, hull[:, 1].mean())])
+        for k, vertex in enumerate(hull):
+            inside = vertex + (1 - INSIDE) * (hull.mean(axis=0) - vertex)
+            place = np.array([*inside, points[:, 2].min()])
             local = data.xmat[body].reshape(3, 3).T @ (place - data.xpos[body])
             names.append(f"{model.body(body).name}_corner{k}")
             spec.body(model.body(body).name).add_site(name=names[-1], pos=local)
-    return spec, _bent(model, data, feet), names
+    return spec, _bent(model, data, feet, np.mean(middles, axis=0)), names
+
+
+def _joints(model: mujoco.MjModel, body: int) -> list[int]:
+    """Return the hinges between a body and the free base, the next one first."""
+    found = list[int]()
+    while model.body_parentid[body]:
+        first = model.body_jntadr[body]
+        found += [*range(first, first + model.body_jntnum[body])] if first >= 0 else []
+        body = model.body_parentid[body]
+    return found
+
+
+def _torque(model: mujoco.MjModel, joint: int) -> float:
+    """Return the largest torque on a joint, N m."""
+    bounds = [model.jnt_actfrcrange[joint]] if model.jnt_actfrclimited[joint] else []
+    for i in np.flatnonzero(model.actuator_trnid[:, 0] == joint):
+        bounds += [model.actuator_forcerange[i]] if model.actuator_forcelimited[i] else []
+        motor = model.actuator_biastype[i] == mujoco.mjtBias.mjBIAS_NONE
+        bounds += [model.actuator_gainprm[i, 0] * model.actuator_ctrlrange[i]] if motor else []
+    return min((np.abs(each).max() for each in bounds), default=np.inf)
+
+
+def _middle(model: mujoco.MjModel, data: mujoco.MjData, body: int, hull: Array) -> Array:
+    """Return the mean (2,) of the places in a sole at which it can carry the whole robot."""
+    weight = -model.body_subtreemass[0] * model.opt.gravity[2]
+    low, high = hull.min(axis=0), hull.max(axis=0)
+    grid = np.meshgrid(*np.linspace(low, high, PLACES).T)
+    places = np.column_stack([axis.ravel() for axis in grid])
+    inside = ConvexHull(hull).equations
+    carries = (inside[:, :2] @ places.T + inside[:, 2:] < 0).all(axis=0)
+    for joint in _joints(model, body)[:2]:  # the ankle
+        arms = places - data.xanchor[joint, :2]
+        axis = data.xaxis[joint]
+        torque = weight * (axis[0] * arms[:, 1] - axis[1] * arms[:, 0])
+        carries &= np.abs(torque) <= _torque(model, joint)
+    return np.asarray(places[carries].mean(axis=0))
 
 
 def _lowest_bodies(model: mujoco.MjModel, data: mujoco.MjData) -> Iterator[int]:
@@ -92,18 +141,21 @@ def _points(model: mujoco.MjModel, data: mujoco.MjData, body: int) -> Iterator[A
         yield data.geom_xpos[i] + local @ R.T + down
 
 
-def _bent(model: mujoco.MjModel, data: mujoco.MjData, feet: list[int]) -> Array:
-    """Return the pose (nq,) whose base is lower, its feet flat where they were, on the floor."""
+def _bent(model: mujoco.MjModel, data: mujoco.MjData, feet: list[int], middle: Array) -> Array:
+    """Return the pose (nq,) whose base is lower, its feet flat where they were, on the floor.
+
+    Its centre of mass is over `middle` (2,).
+    """
     lowest = min(points[:, 2].min() for body in feet for points in _points(model, data, body))
     places = [data.xpos[body].copy() for body in feet]
     turns = [Rotation.from_matrix(data.xmat[body].reshape(3, 3)) for body in feet]
-    goal = data.qpos[:3] - [0, 0, LOWERED * (data.qpos[2] - lowest)]
+    height = data.qpos[2] - LOWERED * (data.qpos[2] - lowest)
     low, high = np.where(model.jnt_limited[1:, None], model.jnt_range[1:], [-np.inf, np.inf]).T
     margin = np.where(np.isfinite(high - low), OFF_ENDS * (high - low), 0.0)
     data.qpos[7:] = np.clip(data.qpos[7:], low + margin, high - margin)
     start, J = data.qpos.copy(), np.zeros((6 * len(feet) + 6, model.nv))
-    J[-6:, :6] = np.eye(6)
-    for _ in range(STEPS):
+    J[-4:, 2:6], of_mass = np.eye(4), np.zeros((3, model.nv))
+    for step in range(STEPS):
         mujoco.mj_forward(model, data)
         errors = []
         for k, (body, place, turn) in enumerate(zip(feet, places, turns, strict=True)):
@@ -112,10 +164,14 @@ def _bent(model: mujoco.MjModel, data: mujoco.MjData, feet: list[int]) -> Array:
             errors += [place - data.xpos[body], (turn * now.inv()).as_rotvec()]
         back = np.zeros(model.nv)
         mujoco.mj_differentiatePos(model, back, 1.0, data.qpos, start)
-        wanted = SHARE * np.concatenate([*errors, goal - data.qpos[:3], back[3:6]])
+        mujoco.mj_jacSubtreeCom(model, data, of_mass, 0)
+        J[-6:-4] = of_mass[:2]
+        over = (step > STEPS / 2) * (middle - data.subtree_com[0, :2])  # once the knees are bent
+        errors += [over, [height - data.qpos[2]], back[3:6]]
+        wanted = SHARE * np.concatenate(errors)
         inverse = J.T @ np.linalg.inv(J @ J.T + DAMPING * np.eye(len(J)))
-        step = inverse @ (wanted - J @ (PULL * back)) + PULL * back
-        mujoco.mj_integratePos(model, data.qpos, step, 1.0)
+        change = inverse @ (wanted - J @ (PULL * back)) + PULL * back
+        mujoco.mj_integratePos(model, data.qpos, change, 1.0)
         data.qpos[7:] = np.clip(data.qpos[7:], low, high)
     q = data.qpos.copy()
     q[2] -= lowest

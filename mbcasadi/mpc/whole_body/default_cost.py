@@ -107,8 +107,9 @@ def default_cost(
     """
     joint, pose = trunk_joint(system), column("q0", q0, system.nq)
     length, g = standing_height(system, contacts, q0), float(np.linalg.norm(gravity_of(system)))
-    Q = np.full(2 * system.nv, JOINTS)
-    Q[system.nv :] = JOINT_RATES * length / g
+    shares = carried_shares(system, contacts, pose)
+    Q = np.concatenate([JOINTS + BASE[3] * shares, JOINT_RATES + BASE_RATES[3] * shares])
+    Q[system.nv :] *= length / g
     units = np.repeat([1 / length**2, 1.0], 3)
     Q[joint.dof : joint.dof + 6] = np.array(BASE) * units
     rate_units = np.repeat([1 / (g * length), length / g], 3)
@@ -119,6 +120,20 @@ def default_cost(
         SwingFeet(tuple(contacts), np.array(FEET) / length**2),
         ActuatorForceCost(FORCES / force**2),
     )
+
+
+def carried_shares(system: System, contacts: Sequence[Contact], q0: Array) -> Array:
+    """Return (nv,) the inertia that each joint carries, by that of the robot about its base.
+
+    A torso on joints above the base, or a heavy arm, counts as the base does. It is zero for joints
+    of the legs, which go where the feet do, and at most one.
+    """
+    dof, M = trunk_joint(system).dof, np.array(system.mass_matrix(q0))
+    shares: Array = np.diag(M) / np.diag(M)[dof + 3 : dof + 6].mean()
+    for contact in contacts:
+        moves = system.frame(contact.frame, contact.kind).jacobian(q0).full()
+        shares[np.abs(moves).max(axis=0) > 0] = 0.0
+    return np.minimum(shares, 1.0)
 
 
 def largest_forces(system: System, q0: Array, otherwise: float) -> Array:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import casadi as ca
 import numpy as np
 
+from mbcasadi.contacts.groups import contact_groups_of
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.control.inverse_dynamics.parts.observer import DisturbanceObserver
 from mbcasadi.control.limits.joint_limits import JointLimits
@@ -13,8 +14,10 @@ from mbcasadi.control.tasks.posture_task import PostureTask
 from mbcasadi.control.tasks.task import Task
 from mbcasadi.description import Contact
 from mbcasadi.mpc.integrators.semi_implicit import SemiImplicitStep
-from mbcasadi.mpc.legged.footsteps import SwingParameters
+from mbcasadi.mpc.legged.footsteps import TINY, SwingParameters
 from mbcasadi.mpc.legged.from_system import gravity_of, robot_weight, trunk_joint
+from mbcasadi.mpc.legged.gait import ROUNDING, Gait
+from mbcasadi.mpc.legged.ground_axes import common_normal
 from mbcasadi.mpc.ocp.contact_cones import ContactCones
 from mbcasadi.mpc.ocp.contact_landing import ContactLanding
 from mbcasadi.mpc.ocp.contact_schedule import ContactSchedule
@@ -44,17 +47,54 @@ LEARNING = 0.3
 """Bandwidth of the disturbance observer, times √(height of the base / g)."""
 
 
-def default_stepping(height: float, time: float) -> SwingParameters:
-    """Return the parameters of a swing for a robot of some size.
+SWING_FORCE = 0.36
+"""Force that throws up the feet which swing at once, at most, by the weight of the robot."""
+
+APEX = 24.0
+"""Acceleration at the top of a `swing_path` by its height, times its duration squared."""
+
+
+def default_stepping(
+    system: System, contacts: Sequence[Contact], q0: Array, gait: Gait, height: float
+) -> SwingParameters:
+    """Return the parameters of a swing for a robot of some size, whose legs have some mass.
+
+    Feet rise by a fifth of the height of the base, or less where their acceleration `24 h / T²` at
+    the top takes `SWING_FORCE` of the weight: a leg that weighs a sixth of the robot lifts it.
+    Light feet end their swings below the ground, so that they reach it; heavy ones would hit it.
 
     Args:
+        system: the robot.
+        contacts: its feet.
+        q0: (nq,) pose in which it stands.
+        gait: of the contacts.
         height: of the base over its feet, m.
-        time: √(height / g), s.
     """
+    time = float(np.sqrt(height / np.linalg.norm(gravity_of(system))))
     swing, reach, drift, depth = (share * height for share in (0.2, 0.6, 0.4, 0.02))
+    force = APEX * swing_mass(system, contacts, q0, gait) / max(gait.flight, TINY) ** 2
+    highest = SWING_FORCE * robot_weight(system) / force
+    if highest < swing:
+        swing, depth = highest, 0.0
     return SwingParameters(
         height=swing, feedback=0.6 * time, reach=reach, max_drift=drift, ground_penetration=depth
     )
+
+
+def swing_mass(system: System, contacts: Sequence[Contact], q0: Array, gait: Gait) -> float:
+    """Return the most mass of feet that swing at once, kg, as joints feel it along the normal.
+
+    It is `1 / (n J M⁻¹ Jᵀ n)` of each foot, with the base held.
+    """
+    dof, normal = trunk_joint(system).dof, common_normal(contacts)
+    held = np.delete(np.arange(system.nv), np.arange(dof, dof + 6))
+    M = np.array(system.mass_matrix(q0))[np.ix_(held, held)]
+    groups = contact_groups_of(system, contacts)
+    along = [normal @ group.frame.jacobian(q0).full()[:3, held] for group in groups]
+    masses = np.array([1 / (J @ np.linalg.solve(M, J)) for J in along])
+    phases = np.array([gait.offsets[group.members[0]] for group in groups])
+    ahead = np.mod(phases - phases[:, None] + ROUNDING, 1)  # of each foot, when one lifts
+    return float(((ahead < 1 - gait.duty) @ masses).max())
 
 
 def default_law(

@@ -29,6 +29,7 @@ from mbcasadi.mpc.legged.gait import Gait, Walk
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
 from mbcasadi.mpc.whole_body.felt_contacts import FeltContacts
+from mbcasadi.mpc.whole_body.tracking import tracking_fun
 from mbcasadi.system import System
 
 
@@ -113,13 +114,13 @@ class Following:
     def predicted(self, plan: ca.MX, q: ca.MX, v: ca.MX, age: ca.MX, t: ca.MX) -> list[ca.MX]:
         """Return the state (q, v) of time t after `delay` intervals of a plan of some age, s.
 
-        The law follows the plan's accelerations as far as the contacts let it, so that is how the
-        measured state moves. Under the plan's controls it would move otherwise: those of servos
-        belong to the plan's positions.
+        The law follows the plan's accelerations as far as the contacts let it, and brings joints
+        back to the plan, so that is how the measured state moves. Under the plan's controls it
+        would move otherwise: those of servos belong to the plan's positions.
         """
         base, h = self.law.system.at(), self.ocp.period
         moved = moved_fun(base)
-        force = inverse_dynamics(base)
+        force, back = inverse_dynamics(base), tracking_fun(self.law.tasks, base, h)
         motion = forward_dynamics(self.system, treatment=self.step.treatment(h))
         first = ca.fmax(ca.floor(age / h + 0.5), 0)
         for k in range(self.delay):
@@ -128,7 +129,11 @@ class Following:
                 start = t + (k - number) * h
             else:
                 number = self._number(plan, age + (k + 0.5) * h, 0.0)
-            _, _, a, _, on = self._interval(plan, number, start)
+            q_k, v_k, a, _, on = self._interval(plan, number, start)
+            begins, length = self._place(plan, number)
+            tau = ca.fmax(ca.fmin(age + k * h - begins, length), 0)
+            q_ref = moved(q_k, tau * (v_k + length * a))
+            a = a + back(q, v, q_ref, v_k + tau * a)
             known = {"q": q, "v": v, "t": t + (k + 0.5) * h}
             known["mask"] = mask_of_contacts(self.system, self.contacts, on)
             known["f"] = force(q=q, v=v, a=a)["f"]

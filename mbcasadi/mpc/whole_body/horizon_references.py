@@ -21,6 +21,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from mbcasadi.contacts.groups import contact_groups_of
 from mbcasadi.control.inverse_dynamics.parts.force_feedback import MEASURED
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.description import Contact
@@ -41,8 +42,10 @@ from mbcasadi.mpc.legged.standing_feet import lift_places
 from mbcasadi.mpc.ocp.problem import LANDING, STEP, Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import DISTURBANCE
 from mbcasadi.mpc.ocp.stage_tuning import TUNING
+from mbcasadi.mpc.whole_body.base_shift import joints_by_shift
 from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
 from mbcasadi.mpc.whole_body.felt_contacts import LANDS, Felt, FeltContacts
+from mbcasadi.mpc.whole_body.foot_clearance import FootClearance, apart, foot_clearances
 from mbcasadi.mpc.whole_body.gait_samples import gait_samples
 from mbcasadi.mpc.whole_body.standing import ROUNDING, WALK, Remembered, Standing
 from mbcasadi.spatial import rotation
@@ -53,7 +56,8 @@ class Base(NamedTuple):
     """The free body at a tick, in axes of the ground: (3,) place, (2,) velocity, yaw, its goal.
 
     `goal` is (x, y, yaw); `desired` (2,) and `spin` are the command; `heights` (nc,) are those on
-    which the feet land: given ones, or those at which they stood last.
+    which the feet land: given ones, or those at which they stood last. `shift` (3,) is where the
+    base is to be beside `place` and `goal`.
     """
 
     place: ca.SX
@@ -63,6 +67,7 @@ class Base(NamedTuple):
     desired: ca.SX
     spin: ca.SX
     heights: ca.SX
+    shift: ca.SX
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,7 @@ class HorizonReferences:
         uneven: whether heights of the ground follow the three numbers of the command.
         standing: when the robot stands; None for a gait from its start on.
         rule: by which measured forces change the contacts; None for the gait alone.
+        shift: whether a shift of the base ends the command.
     """
 
     ocp: OptimalControlProblem
@@ -93,6 +99,7 @@ class HorizonReferences:
     uneven: bool = False
     standing: Standing | None = None
     rule: FeltContacts | None = None
+    shift: bool = False
 
     @cached_property
     def ground(self) -> Array:
@@ -121,6 +128,12 @@ class HorizonReferences:
         c, s = np.cos(yaw), np.sin(yaw)
         return np.asarray(np.array([[c, s], [-s, c]]) @ (places[:2] - base[:2, None]))
 
+    @cached_property
+    def clearances(self) -> list[FootClearance]:
+        """Feet side by side."""
+        groups = contact_groups_of(self.system, self.contacts)
+        return foot_clearances(self.hips, [group.members for group in groups])
+
     @property
     def z0(self) -> Array:
         """The state at q0: where the feet left the ground, the goal (x, y, yaw), [the walk]."""
@@ -133,7 +146,7 @@ class HorizonReferences:
         sizes = {
             "q": self.system.nq,
             "v": self.system.nv,
-            "command": 3 + self.uneven * len(self.contacts),
+            "command": 3 + self.uneven * len(self.contacts) + 3 * self.shift,
             DISTURBANCE: self.system.nv,
             **({} if self.rule is None else {MEASURED: 3 * len(self.contacts)}),
             "t": 1,
@@ -215,8 +228,10 @@ class HorizonReferences:
         heights = lifts[2, :].T
         joint, z = trunk_joint(self.system), inputs["z"]
         place, R = self._base_pose(inputs["q"])
+        shift = inputs["command"][-3:] if self.shift else ca.SX(3, 1)
         velocity = to_ground(self.ground, inputs["v"][joint.dof : joint.dof + 3])
         yaw = ca.atan2(R[1, 0], R[0, 0])
+        place -= ca.vertcat(rotate_about_vertical(yaw, shift[:2]), shift[2])
         remembered, walks = z[lifts.numel() : lifts.numel() + 3], inputs["t"] >= walk.begin
         if walk.end is not None:
             stands = inputs["t"] >= walk.end + self.gait.flight - ROUNDING
@@ -225,8 +240,10 @@ class HorizonReferences:
         goal = goal_near(ca.vertcat(place[:2], yaw), remembered, self.stepping.max_drift)
         desired, spin = walks * inputs["command"][:2], walks * inputs["command"][2]
         if self.uneven:
-            heights = ca.SX(ca.DM(self.stance[0][2])) + inputs["command"][3:]
-        return Base(place, velocity[:2], yaw, goal, desired, spin, heights)
+            heights = (
+                ca.SX(ca.DM(self.stance[0][2])) + inputs["command"][3 : 3 + len(self.contacts)]
+            )
+        return Base(place, velocity[:2], yaw, goal, desired, spin, heights, shift)
 
     def _goal_after(self, base: Base, ahead: float | ca.SX) -> ca.SX:
         """Return the goal (x, y, yaw) after a time, s."""
@@ -266,13 +283,17 @@ class HorizonReferences:
         shares = ca.SX(walk.swing_share(time))
         rise = self._rise(walk, time, shares)
         swinging, flight = [], self.gait.flight
-        for i in range(len(self.contacts)):
+        targets = [
+            self._foothold(base, i, ahead + (1 - shares[i]) * flight)
+            for i in range(len(self.contacts))
+        ]
+        targets = apart(self.clearances, targets, places, ca.SX(walk.on_ground(t)), base.yaw)
+        for i, target in enumerate(targets):
             begins = ahead - shares[i] * flight  # its swing, s ahead
             landed = begins - self.gait.stance  # and the stance before
             lands = ca.logic_and(landed > 0, t + landed > walk.begin)
             stands = ca.if_else(lands, self._foothold(base, i, landed), places[:, i])
             here = ca.if_else(begins <= 0, lifts[:, i], stands)
-            target = self._foothold(base, i, ahead + (1 - shares[i]) * flight)
             path = swing_path(
                 shares[i], here, target, self.stepping.height, max(flight, self.ocp.period)
             )
@@ -324,14 +345,20 @@ class HorizonReferences:
     def _setpoint(self, base: Base, goal: ca.SX, rise: tuple[ca.SX, ca.SX]) -> dict[str, ca.SX]:
         """Return q and v of the setpoint: the pose q0, moved to the goal at the desired speed.
 
-        Its height is that over the mean of the ground under the feet, and of the arc in flight.
+        Its height is that over the mean of the ground under the feet, and of the arc in flight. A
+        shift moves it over them.
         """
         joint, (_, origin, yaw0) = trunk_joint(self.system), self.stance
         place, dof = joint.qpos, joint.dof
         q, v = ca.SX(ca.DM(self.q0)), ca.SX.zeros(self.system.nv)
+        if self.shift:
+            follows = joints_by_shift(self.system, self.q0, self.ground, yaw0)
+            q = ca.SX(self.system.integrate(q, ca.DM(follows) @ base.shift))
         over_feet = float(origin[2] - self.stance[0][2].mean())
         height = ca.sum1(base.heights) / base.heights.numel() + over_feet + rise[0]
-        q[place : place + 3] = to_world(self.ground, ca.vertcat(goal[:2], height))
+        centre = ca.vertcat(goal[:2] + rotate_about_vertical(goal[2], base.shift[:2]), height)
+        centre[2] += base.shift[2]
+        q[place : place + 3] = to_world(self.ground, centre)
         half = (goal[2] - yaw0) / 2
         turn = ca.vertcat(ca.cos(half), ca.sin(half) * ca.DM(self.ground[:, 2]))
         q[place + 3 : place + 7] = product(turn, q[place + 3 : place + 7])

@@ -36,6 +36,9 @@ class WholeBodyOptions:
         impacts: whether feet may land with speed, stopped by an impulse inside their cones; else
             they are at rest where they land. See `ContactLanding`.
         line_search: as in `real_time_iteration`: how often a step of the plan may be halved.
+        shift: the command ends with a shift of the base over its feet: along and across its
+            heading and over the ground, m: (3,). It leans over a foot, or squats; joints follow as
+            feet that stand let them, to first order.
 
     Raises:
         ProblemError: intervals that shrink, a negative number of halvings.
@@ -47,6 +50,7 @@ class WholeBodyOptions:
     touch_down: TouchDown | None = None
     impacts: bool = False
     line_search: int = 0
+    shift: bool = False
 
     def __post_init__(self) -> None:
         require_fields(self)

@@ -134,7 +134,8 @@ def whole_body_mpc(
             a price (`CONE_PENALTY`).
         gait: of the contacts; all stand by default.
         q0: (nq,) pose in which the robot stands; the model's own by default.
-        stepping: of the swing; by default in proportion to the height of the base over the feet.
+        stepping: of the swing; by default in proportion to the height of the base over the feet,
+            and lower where legs are heavy and swings short.
         law: a law with a reference of contact forces, whose tasks are `PostureTask` or `FrameTask`
             in the world; by default posture and base, at a tenth of the period, with the joint
             limits among the parts and an observer. Plans know the force that its observer learns.
@@ -188,7 +189,9 @@ def whole_body_mpc(
         ocp, guess, solver=STAGEWISE, line_search=options.line_search, name=f"{name}_plan"
     )
     stand = Gait(1.0, 1.0, (0.0,) * len(contacts)) if gait is None else gait
-    swing = default_stepping(height, time) if stepping is None else stepping
+    swing = stepping
+    if swing is None:
+        swing = default_stepping(system, contacts, pose, stand, height)
     touch = None if gait is None else options.touch_down or swing.touch_down
     rule = None if touch is None else felt_contacts(touch, system, contacts)
     refs = HorizonReferences(
@@ -203,6 +206,7 @@ def whole_body_mpc(
         uneven,
         standing,
         rule,
+        options.shift,
     )
     lengths = np.zeros(0) if ocp.lengths is None else ocp.lengths
     stands = standing is not None

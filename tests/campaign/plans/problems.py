@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 from robots.ground import Ground
-from robots.whole_body import walker as walker_on
+from robots.whole_body.trials import walker as walker_on
 from support.mpc_mechanisms import cart_pole
 from support.small_walker import LEGS, small_walker, standing_pose
 

@@ -1,0 +1,1 @@
+"""Robots that follow plans of the whole body."""

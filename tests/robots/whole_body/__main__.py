@@ -1,0 +1,34 @@
+"""Table of robots that walk by MPC of the whole body; quadrupeds by MPC of a rigid body beside it.
+
+Generated C in MuJoCo: mass +10 %, controls one tick late, plans one plan late, stock actuators.
+
+cd tests && python -m robots.whole_body [--models FOLDER] [--only REGEX] [own | go2 | … | g1 | talos | …]
+"""
+
+import argparse
+
+from robots import models
+from robots.whole_body.humanoids import humanoid_rows
+from robots.whole_body.quadrupeds import quadruped_rows
+from robots.whole_body.trials import HUMANOIDS, QUADRUPEDS
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="robots.whole_body", description=__doc__)
+    parser.add_argument(
+        "robots", nargs="*", choices=[*QUADRUPEDS, *HUMANOIDS], default=[], help="all by default"
+    )
+    parser.add_argument("--only", default="", metavar="REGEX", help="in lines of quadrupeds")
+    models.add_argument(parser)
+    options = parser.parse_args()
+    chosen = options.robots or [*QUADRUPEDS, *HUMANOIDS]
+    print("| robot | task | ground | planner | m/s | rad/s | leans, mrad | plans solved |")
+    print("|---|---|---|---|---|---|---|---|")
+    for key in chosen:
+        for row in humanoid_rows(key) if key in HUMANOIDS else quadruped_rows(key, options.only):
+            print(row, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""Rows of quadrupeds: trot, bound, pushes, slopes, jumps, blocks; a rigid body's MPC beside."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
+
+import numpy as np
+
+from mbcasadi import mpc
+from mbcasadi.control import InverseDynamicsQP
+from mbcasadi.validation import OuterLaw
+from robots.ground import Ground
+from robots.whole_body.trials import PLANNERS, QUADRUPEDS, Task, Walker, run, walker, whole_body
+
+BLOCK = 0.03  # m
+TROT, BOUND = (
+    mpc.trot(0.4, duty=0.55, start=0.3),
+    mpc.bound(0.4, duty=0.6, start=0.3),
+)
+FLIGHT, LONG = 0.4, 50  # s of a jump, and samples of a plan that sees it from crouch to landing
+JUMP = mpc.pronk(4.0, duty=1 - FLIGHT / 4.0, start=1.2 + FLIGHT - 4.0)
+GAITS = {
+    "walk": mpc.walk(0.8, duty=0.8, start=0.4),
+    "pace": mpc.pace(0.4, duty=0.6, start=0.4),
+    "pronk": mpc.pronk(0.4, duty=0.7, start=0.4),
+}
+GROUNDS = {
+    "level": Ground(),
+    "friction 0.4": Ground(friction=0.4),
+    "slope 15°": Ground(slope=-np.deg2rad(15.0)),
+}
+
+Loop = Callable[[Walker], AbstractContextManager[tuple[InverseDynamicsQP, OuterLaw]]]
+
+
+def quadruped_loops(key: str) -> Iterator[tuple[str, str, Walker, Loop, list[Task]]]:
+    """Yield ground, planner, robot, controllers and tasks of the lines of a quadruped."""
+    level, blocks = (walker(key, ground) for ground in (Ground(), Ground(block=BLOCK)))
+    for rule, words in ((None, "by the gait"), (mpc.TouchDown(), "by measured touch-down")):
+        make = partial(whole_body, gait=TROT, options=mpc.WholeBodyOptions(touch_down=rule))
+        where, tasks = f"blocks of {100 * BLOCK:.0f} cm", [Task("trot at 0.5 m/s", 0.5, 9.0)]
+        yield where, f"whole body, {words}", blocks, make, tasks
+    jump = partial(whole_body, gait=JUMP, samples=LONG)
+    yield "level", "whole body", level, jump, [Task("jump", 0.0, 4.0)]
+    trots = [Task("trot and turn", 1.0, 30.0, turn=0.5)]
+    trots += [Task(f"trot, pushed {push:+.0f} N s/kg", 1.0, 8.0, push=push) for push in (1.0, -1.0)]
+    sloped, smooth = (walker(key, GROUNDS[ground]) for ground in ("slope 15°", "friction 0.4"))
+    for planner, (make, along) in PLANNERS.items():
+        yield "level", planner, level, partial(make, gait=TROT), trots
+        yield "friction 0.4", planner, smooth, partial(make, gait=TROT), [Task("trot", 1.0, 10.0)]
+        yield "slope 15°", planner, sloped, partial(along, gait=TROT), [Task("trot", 1.0, 10.0)]
+        yield "level", planner, level, partial(along, gait=BOUND), [Task("bound", 1.0, 10.0)]
+    for name, gait in GAITS.items():
+        yield "level", "whole body", level, partial(whole_body, gait=gait), [Task(name, 0.5, 6.0)]
+
+
+def quadruped_rows(key: str, only: str) -> Iterator[str]:
+    """Yield the lines of a quadruped in which a regular expression is found."""
+    for ground, planner, robot, make, tasks in quadruped_loops(key):
+        names = [f"| {QUADRUPEDS[key]} | {task.name} | {ground} | {planner} |" for task in tasks]
+        chosen = [pair for pair in zip(tasks, names, strict=True) if re.search(only, pair[1])]
+        if chosen:
+            with make(robot) as loop:
+                for task, name in chosen:
+                    yield f"{name} {run(robot, task, loop)} |"
