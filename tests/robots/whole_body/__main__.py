@@ -2,7 +2,7 @@
 
 Generated C in MuJoCo: mass +10 %, controls one tick late, plans one plan late, stock actuators.
 
-cd tests && python -m robots.whole_body [--models FOLDER] [--only REGEX] [own | go2 | … | g1 | talos | …]
+cd tests && python -m robots.whole_body [--models FOLDER] [--only REGEX] [own | go2 | … | talos]
 """
 
 import argparse
