@@ -65,14 +65,13 @@ def forward_dynamics(
     kind = kind_of_core(
         system, formulation, equations, treatment.pivot, weighted=metric is not None
     )
-    core = forward_core(
-        system,
-        equations,
-        treatment,
-        None if metric is None else metric_root(metric),
-        kind,
-        derivatives=derivatives,
-    )
+    root = None if metric is None else metric_root(metric)
+
+    def make() -> ca.Function:
+        return forward_core(system, equations, treatment, root, kind, derivatives=derivatives)
+
+    key = f"forward_dynamics {formulation} {options!r} {treatment.key} {derivatives}"
+    core = system.cached_function(key, make) if metric is None else make()
     # A Function of matrices around the core: CasADi then uses the core's own Jacobian,
     # where a Function of scalars would be differentiated through its operations.
     state = state_symbols(system, ca.MX)
@@ -115,19 +114,15 @@ def forward_dynamics_derivatives(
     Raises:
         UnknownNameError, UnsupportedFeatureError, ShapeError: as in `forward_dynamics`.
     """
-    fd = forward_dynamics(
-        system,
-        formulation,
-        treatment=treatment,
-        derivatives=False,
-        **options,
-    )
     state = state_symbols(system, ca.MX)
     inputs = dynamics_inputs(system, state)
     if formulation == DEFAULT and not options:
         # All formulations give the same motion: this one by what its derivatives need anyway.
         a, lam, J = motion_and_jacobian(system, state, inputs["f"], treatment, tangent=True)
     else:
+        fd = forward_dynamics(
+            system, formulation, treatment=treatment, derivatives=False, **options
+        )
         motion = fd(**inputs)
         a, lam = motion["a"], motion["lam"]
         J = implicit_jacobian(system, state, a, lam, treatment, tangent=True)

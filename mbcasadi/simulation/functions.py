@@ -4,7 +4,9 @@ All of them take the time `t`, the activity `mask` (nc,) and the `offset` (nc,) 
 of phi are held, whether the system depends on them or not: one call fits every mechanism.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Concatenate, ParamSpec
 
 import casadi as ca
 
@@ -23,7 +25,25 @@ from mbcasadi.simulation.options import EquationOptions
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.sizes import residual_sizes
 
+P = ParamSpec("P")
 
+
+def kept(
+    make: Callable[Concatenate[System, P], ca.Function],
+) -> Callable[Concatenate[System, P], ca.Function]:
+    """Return a function whose Functions are kept by the system, for its next simulation."""
+
+    @wraps(make)
+    def entry(system: System, /, *args: P.args, **kwargs: P.kwargs) -> ca.Function:
+        given = (*args, *kwargs.values())
+        words = (x.key if isinstance(x, EquationOptions) else str(x) for x in given)
+        key = " ".join((make.__name__, *words))
+        return system.cached_function(key, lambda: make(system, *args, **kwargs))
+
+    return entry
+
+
+@kept
 def newton_fun(system: System, equations: EquationOptions) -> ca.Function:
     """Return (q, t, mask, offset) → (q_next, length): `q ⊕ (-A⁺ phi)`  [A05, eq. 39].
 
@@ -42,6 +62,7 @@ def newton_fun(system: System, equations: EquationOptions) -> ca.Function:
     return _function("newton", s, {"q_next": q_next, "length": ca.norm_inf(x)})
 
 
+@kept
 def tangent_fun(system: System, equations: EquationOptions) -> ca.Function:
     """Return (q, v, t, mask, offset) → (v_next, gap, slip, clearance, rank, slip_next, off).
 
@@ -104,15 +125,19 @@ def jump_fun(system: System, equations: EquationOptions) -> ca.Function:
     return _function("jump", s, {"v_next": motion.a, "impulse": motion.f_c})
 
 
-def rate_fun(system: System, formulation: str, equations: EquationOptions) -> ca.Function:
+@kept
+def rate_fun(
+    system: System, formulation: str, equations: EquationOptions, *, derivatives: bool = True
+) -> ca.Function:
     """Return (q_base, q, v, t, act, u, f, mask) → (xi_dot, a, act_dot).
 
     `xi = q ⊖ q_base` are the local coordinates of one step, `xi_dot` their rate at velocity v:
-    v itself but for rotations. `f` acts on top of passive and actuator forces.
+    v itself but for rotations. `f` acts on top of passive and actuator forces. `derivatives` are
+    those of `forward_dynamics`.
     """
     s = _symbols(system, ("q", "v", "t", "act", "u", "f", "mask"), ca.MX)
     base = ca.MX.sym("q_base", system.nq)
-    motion = _motion(system, formulation, equations, s)
+    motion = _motion(system, motion_fun(system, formulation, equations, derivatives), s)
     act_dot = evaluate(system.act_dot, s) if system.na else ca.MX(0, 1)
     outputs = {
         "xi_dot": chart_rate_fun(system)(base, s["q"], s["v"]),
@@ -122,10 +147,11 @@ def rate_fun(system: System, formulation: str, equations: EquationOptions) -> ca
     return _function("rate", {"q_base": base} | s, outputs)
 
 
+@kept
 def sample_fun(system: System, formulation: str, equations: EquationOptions) -> ca.Function:
     """Return (q, v, t, act, u, f, mask) → (a, lam, f_c, energy), what a trajectory reports."""
     s = _symbols(system, ("q", "v", "t", "act", "u", "f", "mask"), ca.MX)
-    motion = _motion(system, formulation, equations, s)
+    motion = _motion(system, motion_fun(system, formulation, equations, False), s)
     outputs = {key: motion[key] for key in ("a", "lam", "f_c")}
     return _function("sample", s, outputs | {"energy": ca.sum1(_energies(system, s))})
 
@@ -157,16 +183,22 @@ def chart_rate_fun(system: System) -> ca.Function:
     return ca.Function("chart_rate", [base, q, v], [ca.densify(ca.jtimes(xi, q, q_dot))])
 
 
-def _motion(
-    system: System, formulation: str, equations: EquationOptions, s: Mapping[str, ca.MX]
-) -> dict[str, ca.MX]:
-    """Return a, f_c and lam under f and the actuators."""
-    dynamics = forward_dynamics(
+@kept
+def motion_fun(
+    system: System, formulation: str, equations: EquationOptions, derivatives: bool
+) -> ca.Function:
+    """Return the forward dynamics with these options."""
+    return forward_dynamics(
         system,
         formulation,
         treatment=equations.treatment,
+        derivatives=derivatives,
         **equations.formulation_options,
     )
+
+
+def _motion(system: System, dynamics: ca.Function, s: Mapping[str, ca.MX]) -> dict[str, ca.MX]:
+    """Return a, f_c and lam under f and the actuators."""
     f = s["f"] + (evaluate(system.actuator_force, s) if system.nu else 0)
     known = dict(s) | {"f": f}
     return dict(dynamics(**{name: known[name] for name in dynamics.name_in()}))

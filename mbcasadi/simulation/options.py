@@ -101,6 +101,11 @@ class EquationOptions:
         """How the rows of the constraints are treated."""
         return Treatment(self.row_scale, self.rank_tol, baumgarte=self.baumgarte)
 
+    @property
+    def key(self) -> str:
+        """A text that is the same for equal options only."""
+        return f"{self.treatment.key} {dict(self.formulation_options)!r}"
+
     def __post_init__(self) -> None:
         require_fields(self)
         _ = self.treatment  # checks its numbers

@@ -62,7 +62,8 @@ class RightHandSide:
         self.spacing = 0.0
         self.evaluations = 0
         self._every_stage, self._every_step = project == "stage", project != "none"
-        self._rate = BufferedFunction(rate_fun(system, formulation, equations))
+        rate = rate_fun(system, formulation, equations, derivatives=False)
+        self._rate = BufferedFunction(rate)
         self._force = force
 
     def state(self, t: float, y: Array) -> tuple[Array, Array, Array]:

@@ -1,6 +1,7 @@
 """Systems whose motion is that over a step: forces of springs, dampers and servos at its end."""
 
 from dataclasses import replace
+from functools import lru_cache
 
 import casadi as ca
 
@@ -9,7 +10,11 @@ from mbcasadi.system.end_of_step import EndOfStep
 from mbcasadi.system.members import MEMBERS
 from mbcasadi.system.system import System
 
+KEPT = 16
+"""Systems that are kept: what is derived from one of them is then derived once."""
 
+
+@lru_cache(maxsize=KEPT)
 def over_steps(system: System, length: float | None, *, forces: bool = True) -> System:
     """Return the system whose dynamics are those of a step of some length, s; see `EndOfStep`.
 

@@ -1,14 +1,19 @@
 """Forward dynamics against a rigid system made of MuJoCo's own matrices."""
 
+from importlib import import_module
+
 import casadi as ca
 import mujoco
 import numpy as np
 import pytest
 from dynamics_states import consistent_state, the_case
 
-from mbcasadi.dynamics import FORMULATIONS, constraint_force, forward_dynamics
+import mbcasadi as mb
+from mbcasadi import models
+from mbcasadi.dynamics import FORMULATIONS, Treatment, constraint_force, forward_dynamics
 from mbcasadi.errors import UnknownNameError
 from mbcasadi.system import from_equations, from_lagrangian
+from mbcasadi.system.over_steps import over_steps
 
 REFERENCE_TOL = 1e-9  # the promise; about 1e-13 is found
 
@@ -131,3 +136,30 @@ def test_without_derivatives_the_motion_is_the_same():
     with_own, without = (forward_dynamics(robot.system, derivatives=own) for own in (True, False))
     for ours, theirs in zip(with_own(q, v, q), without(q, v, q), strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_equal_dynamics_of_one_system_are_built_once(monkeypatch):
+    module, made = import_module("mbcasadi.dynamics.forward"), []
+    build = module.forward_core
+    monkeypatch.setattr(module, "forward_core", lambda *a, **k: made.append(a) or build(*a, **k))
+    system = mb.read_mjcf(models.path("four_bar"))
+    forward_dynamics(system)
+    forward_dynamics(system)
+    assert len(made) == 1
+    for different in (
+        {"treatment": Treatment(rank_tol=1e-6)},
+        {"formulation": "lagrange"},
+        {"derivatives": False},
+        {"metric": np.eye(system.nv)},
+        {"metric": 2 * np.eye(system.nv)},
+    ):
+        forward_dynamics(system, **different)
+    assert len(made) == 6
+
+
+def test_a_system_over_equal_steps_is_one_system():
+    system = mb.read_mjcf(models.path("four_bar"))
+    stepped = over_steps(system, None)
+    assert over_steps(system, None) is stepped
+    assert over_steps(system, None, forces=False) is not stepped
+    assert over_steps(mb.read_mjcf(models.path("four_bar")), None) is not stepped

@@ -1,5 +1,7 @@
 """Small mechanisms whose motion is known otherwise."""
 
+from functools import cache
+
 import casadi as ca
 import numpy as np
 from scipy.integrate import solve_ivp
@@ -10,6 +12,7 @@ from mbcasadi.formulation import ConstrainedMotion
 GRAVITY = 9.81
 
 
+@cache
 def slider_crank(copies: int = 1, longer: float = 0.0) -> mb.System:
     """A05's mechanism: two links of 1 m with 1 kg at their ends, absolute angles.
 

@@ -13,6 +13,7 @@ import mbcasadi as mb
 import mbcasadi.errors as err
 from mbcasadi.simulation import EquationOptions, InitialConditions, IntegrationOptions
 from mbcasadi.simulation.dormand_prince import STAGES, Step, error_norm
+from mbcasadi.simulation.functions import rate_fun
 
 START = ([0.3, -0.3], [1.0, -1.0])
 MISSPELT = EquationOptions(formulation_options={"gama": 1.0})
@@ -68,6 +69,20 @@ def test_bad_input_is_refused_in_words(change, error, words):
 def test_options_check_themselves(options, change, error, words):
     with pytest.raises(error, match=words):
         options(**change)
+
+
+def test_functions_are_kept_for_the_next_simulation_with_equal_options_only():
+    system = slider_crank()
+    first = rate_fun(system, "lagrange", EquationOptions())
+    assert rate_fun(system, "lagrange", EquationOptions()) is first
+    others = (
+        EquationOptions(rank_tol=1e-6),
+        EquationOptions(baumgarte=mb.Baumgarte(5.0, 5.0)),
+        EquationOptions(formulation_options={"semidefinite": True}),
+    )
+    made = [first, rate_fun(system, "projection", EquationOptions())]
+    made += [rate_fun(system, "lagrange", other) for other in others]
+    assert len({id(function) for function in made}) == len(made)
 
 
 def test_a_start_off_the_manifold_is_moved_or_refused_or_taken():
