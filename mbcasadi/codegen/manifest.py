@@ -138,9 +138,9 @@ FORMAT = 2
 """Of the manifest: another number means other keys."""
 
 
-def recommended_flags(law: CLaw) -> tuple[str, ...]:
-    """Return the optimisation flags that compile this law in reasonable time."""
-    largest = max(largest_body(f) for f in (*law.functions, *law.between))
+def recommended_flags(*laws: CLaw) -> tuple[str, ...]:
+    """Return the optimisation flags that compile all of these laws in reasonable time."""
+    largest = max(largest_body(f) for law in laws for f in (*law.functions, *law.between))
     return LARGE_FLAGS if largest > COMPILER_CLIFF else DEFAULT_FLAGS
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 
@@ -10,6 +11,7 @@ import numpy as np
 WIDTH = 96
 
 
+@cache
 def package_version() -> str:
     """Return the version of this package; "unknown" where it runs without being installed."""
     try:

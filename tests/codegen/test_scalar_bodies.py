@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from mpmath import mp
 
+from mbcasadi.codegen.casadi_c import generate
 from mbcasadi.codegen.compiled_function import compiled_function, function_c
 from mbcasadi.codegen.compiler import compile_c, find_compiler
+from mbcasadi.codegen.scalar_text import bodies
 from mbcasadi.codegen.scalar_text.values import MOST_EFFORT, MOST_UNWANTED
 
 ROUNDING = 1e-14
@@ -55,6 +57,18 @@ def every_operation():
     matrix = ca.sparsify(ca.diag(x) * y)
     outputs = [inner, chosen, powers, matrix, ca.SX(3), ca.SX(2, 2), y, x[0]]
     return ca.Function("every_operation", [x, y], outputs)
+
+
+def test_a_body_is_written_once_for_all_names_and_processes(tmp_path, monkeypatch):
+    monkeypatch.setenv("MBCASADI_CACHE", str(tmp_path))
+    monkeypatch.setattr(bodies, "LEAST_CACHED", 0)
+    monkeypatch.setattr(bodies, "_written", {})
+    text = generate((sines_of(4),), "early")
+    assert "early_sines(" in text
+    monkeypatch.setattr(bodies, "body_c", None)
+    assert generate((sines_of(4),), "later") == text.replace("early", "later")
+    bodies._written.clear()  # as in another process
+    assert generate((sines_of(4),), "third") == text.replace("early", "third")
 
 
 def test_values_equal_those_of_the_function(tmp_path):

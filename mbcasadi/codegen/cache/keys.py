@@ -77,6 +77,11 @@ def text_key(functions: Sequence[ca.Function], words: Sequence[str]) -> str | No
     return digest((FORMAT, "text", *versions, _generator(), *words, *contents))
 
 
+def part_key(text: str) -> str:
+    """Return the key of what is written in the place of a part of CasADi's C."""
+    return digest((FORMAT, "part", package_version(), _generator(), text))
+
+
 def digest(parts: Iterable[str]) -> str:
     """Return the digest of some texts, which changes with each of them and with their number."""
     total = hashlib.sha256()

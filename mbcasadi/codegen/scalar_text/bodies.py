@@ -12,6 +12,8 @@ import re
 
 import casadi as ca
 
+from mbcasadi.codegen.cache.keys import part_key
+from mbcasadi.codegen.cache.store import folder, read, write
 from mbcasadi.codegen.precision import Real
 from mbcasadi.codegen.scalar_text.equal_parts import EqualParts, equal_parts
 from mbcasadi.codegen.scalar_text.loop_of_parts import CHOOSE, PartsLoop
@@ -71,19 +73,34 @@ def with_scalar_bodies(
     return text[: first.start()] + bodies
 
 
-_written: dict[tuple[str, str], str] = {}
-"""Bodies by CasADi's text and the prefix: laws of one mechanism have most of theirs in common."""
+_written: dict[str, str] = {}
+"""Bodies by CasADi's text: laws of one mechanism have most of theirs in common."""
+ANY = "any_prefix"
+"""In the place of the prefix of their names."""
+LEAST_CACHED = 50_000
+"""Characters of CasADi's text from which on a body is written to the cache: some 0.1 s."""
 
 
 def _rewritten_body(text: str, function: ca.Function, prefix: str) -> str:
     """Return the body of a scalar function that has this text in CasADi's C; "" to keep that."""
-    key = text, prefix
-    if key not in _written:
-        values = values_of(function)
+    if text not in _written:
         if len(_written) >= KEPT:
             del _written[next(iter(_written))]
-        _written[key] = "" if values is None else body_c(values, prefix)
-    return _written[key]
+        _written[text] = _cached_body(text, function)
+    return _written[text].replace(f"{ANY}_", f"{prefix}_")
+
+
+def _cached_body(text: str, function: ca.Function) -> str:
+    """Return the body from the cache, where a long one is kept for other laws and processes."""
+    key = part_key(text) if len(text) >= LEAST_CACHED and folder() is not None else None
+    known = None if key is None else read(key)
+    if known is not None:
+        return known.decode()
+    values = values_of(function)
+    body = "" if values is None else body_c(values, ANY)
+    if key is not None:
+        write(key, body.encode())
+    return body
 
 
 def _sines(name: str, real: Real) -> str:

@@ -146,7 +146,8 @@ def _with_operands(
     columns: dict[int, set[Row]] = defaultdict(set)
     for row in rows:
         _add_columns(columns, columns_of(values, row))
-    given = given_rows(values, rows)
+    given, rows = given_rows(values, rows), [*rows]
+    needed = _needed(columns.keys() - own, needs)
     added = True
     while added:
         added = False
@@ -155,14 +156,15 @@ def _with_operands(
             alone = all(columns[value] == {row} for value in row)
             if not alone or not is_row_of_operations(values, row, taken | own):
                 continue
-            outside = columns.keys() - own - set(row)
-            if _is_needed(row, outside, needs):
+            if any(needed >> value & 1 for value in row):
                 given.append(row)
                 continue
-            rows, added = [*rows, row], True
+            rows.append(row)
+            added = True
             own |= set(row)
             _add_columns(columns, columns_of(values, row))
             given += columns_of(values, row)
+            needed = _needed(columns.keys() - own, needs)
     return rows
 
 
@@ -173,11 +175,12 @@ def _add_columns(columns: dict[int, set[Row]], added: Iterable[Row]) -> None:
             columns[value].add(column)
 
 
-def _is_needed(row: Row, values: Iterable[int], needs: Sequence[int]) -> bool:
+def _needed(values: Iterable[int], needs: Sequence[int]) -> int:
+    """Return what some values need beside themselves, as bits."""
     needed = 0
     for value in values:
-        needed |= needs[value]
-    return any(needed >> value & 1 for value in row)
+        needed |= needs[value] ^ (1 << value)
+    return needed
 
 
 class _Matching:

@@ -62,8 +62,7 @@ def _calls(interface: Interface) -> dict[str, str | int]:
 
 def two_rates_flags(interface: Interface) -> tuple[str, ...]:
     """Return the optimisation with which all sources compile in reasonable time."""
-    flags = [recommended_flags(law) for law in interface.parts.values()]
-    return LARGE_FLAGS if LARGE_FLAGS in flags else DEFAULT_FLAGS
+    return recommended_flags(*interface.parts.values())
 
 
 def two_rates_cmake(interface: Interface) -> str:
