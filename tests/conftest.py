@@ -3,7 +3,7 @@
     MBCASADI_TEST_CFLAGS="-O3 -march=native" python -m pytest -n 2
 
 appends these flags to every command of the C compiler, behind those that a test or an export chose:
-the whole suite has to pass with them. Without them, exports are compiled at their default `-O2` in
+the whole suite has to pass with them. Without them, exports are compiled at their default `-O3` in
 `tests/codegen` only; elsewhere at `-O0`, since gcc would take a quarter of the suite's time to
 optimise controllers that run for some simulated seconds; for the same reason few ticks are timed,
 and runs that fail are repeated to find out why in `tests/validation/run` and `tests/docs` only.
@@ -33,7 +33,7 @@ from mbcasadi.validation.run import Diagnosis
 QUICK = ("-O0",)
 OPTIMISED = ("codegen",)  # folders whose subject is the compiled C
 TIMED = 20  # ticks
-LONG = ("demo", "docs")
+LONG = ("demo", "docs", "whole_body", "fuzz")
 EXPLAINED = {"docs", "run"}  # folders whose subject is why a run failed
 
 
@@ -67,7 +67,8 @@ def short_reports(request: pytest.FixtureRequest):
     with pytest.MonkeyPatch.context() as patch:
         validate = import_module("mbcasadi.validation.validate")
         folders = request.path.relative_to(Path(__file__).parent).parts
-        patch.setattr(validate, "TIMED_TICKS", TIMED)
+        for module in (validate, import_module("mbcasadi.validation.closed_loop.outer_law")):
+            patch.setattr(module, "TIMED_TICKS", TIMED)
         if not EXPLAINED & {*folders}:
             patch.setattr(validate, "diagnose", lambda *_: Diagnosis((), ()))
         yield

@@ -13,9 +13,6 @@ from mbcasadi.codegen.count import largest_body
 from mbcasadi.codegen.manifest import COMPILER_CLIFF
 from mbcasadi.platforms import library_name, platform_of
 
-DEFAULT, LARGE = "-O2", "-O1"
-"""Optimisation, and that of Functions above `COMPILER_CLIFF`."""
-
 INTERFACE = """\
 #include <float.h>
 #include <math.h>
@@ -39,7 +36,7 @@ def compiled_function(function: ca.Function) -> ca.Function:
     """
     name = function.name()
     text = function_c(function)
-    level = LARGE if largest_body(function) > COMPILER_CLIFF else DEFAULT
+    level = "-O1" if largest_body(function) > COMPILER_CLIFF else "-O2"
     cc = find_compiler()
     return ca.external(name, str(_library(text, (*cc, "-std=c99", level, *native_flags(cc)))))
 

@@ -25,6 +25,7 @@ from mbcasadi.validation.closed_loop import (
     remembered,
     run_loop,
 )
+from mbcasadi.validation.closed_loop.outer_law import TIMED_TICKS
 from mbcasadi.validation.metrics import (
     Criteria,
     OuterLawRun,
@@ -65,7 +66,6 @@ from mbcasadi.validation.run import (
 from mbcasadi.validation.trial import Trial
 
 RUN_FROM = 0.3  # share of the work before the simulation: generating and compiling C
-TIMED_TICKS = 2000  # ticks that are timed in C, from the start of the run
 
 
 @checked

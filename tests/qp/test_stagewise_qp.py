@@ -100,10 +100,16 @@ def moved_bounds(problem, data, rng, by):
         data[k * problem.column_size + problem.column[side].start + row] += shift
 
 
-def numbers(problem, column):
-    symbol = ca.MX.sym("column", problem.column_size)
-    blocks = interval_blocks(problem, symbol)
-    return ca.Function("blocks", [symbol], [ca.densify(b) for b in blocks])(column)
+FUNCTIONS = {}  # of problems by their id: they are those of KINDS
+
+
+def numbers(problem, column, blocks_of=interval_blocks):
+    key, size = (id(problem), blocks_of), len(column)
+    if key not in FUNCTIONS:
+        symbol = ca.MX.sym("column", size)
+        blocks = [ca.densify(block) for block in blocks_of(problem, symbol)]
+        FUNCTIONS[key] = ca.Function("blocks", [symbol], blocks)
+    return FUNCTIONS[key](column)
 
 
 def condensed(problem, data, first):
@@ -120,9 +126,7 @@ def condensed(problem, data, first):
         S.append(np.vstack([own, x_S]))
         e.append(np.r_[np.zeros(nu), x_e])
         x_S, x_e = A @ S[-1], A @ e[-1] + d.ravel()
-    symbol = ca.MX.sym("data", problem.size)
-    end = end_blocks(problem, symbol)
-    last = [m.full() for m in ca.Function("end", [symbol], [ca.densify(b) for b in end])(data)]
+    last = [m.full() for m in numbers(problem, data, end_blocks)]
     S.append(x_S), e.append(x_e), blocks.append(last)
     H = sum(s.T @ b[2] @ s for s, b in zip(S, blocks, strict=True))
     g = sum(s.T @ (b[2] @ o + b[3].ravel()) for s, o, b in zip(S, e, blocks, strict=True))

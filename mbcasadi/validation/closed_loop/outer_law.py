@@ -29,6 +29,7 @@ from mbcasadi.validation.closed_loop.compiled_law import Caller, CompiledLaw
 Array = NDArray[np.float64]
 Command = Callable[[float], ArrayLike] | ArrayLike
 NOTHING: Mapping[str, Array] = MappingProxyType({})
+TIMED_TICKS = 2000  # that are timed in C, from the start of the run
 OUTER = "outer_"  # prefix of the planner's outputs that are inputs of the outer law
 
 
@@ -159,7 +160,7 @@ class OuterLaw:
 
     def times(self) -> TickTimes:
         """Return the time of each tick of the outer law's C, with the inputs of the run."""
-        inputs = {n: np.array(self.record[n]) for n in self._solve.names_in}
+        inputs = {n: np.array(self.record[n][:TIMED_TICKS]) for n in self._solve.names_in}
         return self.law.project.time(inputs, repeats=1)
 
 

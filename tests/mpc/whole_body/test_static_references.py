@@ -1,5 +1,7 @@
 """Forces and controls of actuators that carry a robot at rest on the feet that stand."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -35,9 +37,15 @@ def turned(q0, normal, angle):
     return q
 
 
+@cache
+def motion_of(system):
+    """Return its forward dynamics."""
+    return mb.forward_dynamics(system, derivatives=False)
+
+
 def acceleration(system, q, u, mask, d):
     """Return the acceleration at rest under controls and a further force."""
-    motion, still = mb.forward_dynamics(system), np.zeros(18)
+    motion, still = motion_of(system), np.zeros(18)
     f = d + system.actuation(q) @ u + system.actuator_bias(q, still)
     known = {"q": q, "v": still, "f": f, "mask": mask, "t": 0.0}
     return np.array(motion(**{key: known[key] for key in motion.name_in()})["a"]).ravel()
