@@ -1,8 +1,8 @@
 """Footholds of feet side by side that do not cross.
 
 A foot that lands keeps, across the heading of the base, `CLEARANCE` of the gap that it has at q0
-to a foot that stands beside it: a push, or a turn, takes it no nearer. Only feet count that are
-one beside the other at q0.
+to a foot that stands beside it: a push, or a turn, takes it no nearer. Feet are beside each other
+that are further apart across than along at q0.
 """
 
 from collections.abc import Sequence
@@ -56,10 +56,10 @@ def foot_clearances(
     for one in feet:
         for other in feet:
             (ahead, across), (others_ahead, others_across) = hips[:, [*one]], hips[:, [*other]]
-            beside = ahead.min() <= others_ahead.max() and others_ahead.min() <= ahead.max()
+            way = abs(ahead.mean() - others_ahead.mean())
             for side in (1, -1):
                 gap = (side * across).min() - (side * others_across).max()
-                if beside and gap > 0:
+                if gap > way:
                     found.append(FootClearance(one, other, side, CLEARANCE * float(gap)))
     return found
 

@@ -65,7 +65,7 @@ class Still(Task):
 def over_left_foot(robot: Walker) -> tuple[Task, mpc.Gait]:
     """Return a stand on the left foot, and the gait whose right foot swings for long."""
     feet = contact_groups_of(robot.system, robot.feet)
-    places = [np.ravel(foot.frame.pose(robot.q0)[0]) for foot in feet]
+    places = [foot.frame.pose(robot.q0)[0].full().ravel() for foot in feet]
     left = int(np.argmax([place[1] for place in places]))
     middle = np.mean(places, axis=0)
     duty = 1 - FLIGHT / FOREVER
