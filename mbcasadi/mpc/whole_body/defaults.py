@@ -104,8 +104,9 @@ def default_law(
     time: float,
     limits: JointLimits | None,
     tunable: Sequence[str],
+    further: Sequence[Task] = (),
 ) -> InverseDynamicsQP:
-    """Return inverse dynamics that follows joints, base and forces.
+    """Return inverse dynamics that follows joints, base and forces, and does further tasks.
 
     Args:
         system: the robot.
@@ -114,12 +115,13 @@ def default_law(
         time: √(height / g), s.
         limits: of its joints.
         tunable: what may change at run time.
+        further: tasks beside those of joints and base.
     """
     base = trunk_joint(system)
     assert system.tree is not None
     place = system.tree.joints.index(base)
     body = next(body.name for body in system.tree.bodies if place in body.joints)
-    tasks = [PostureTask(kp=300.0), FrameTask(body, kind="body", kp=100.0, weight=10.0)]
+    tasks = [PostureTask(kp=300.0), FrameTask(body, kind="body", kp=100.0, weight=10.0), *further]
     return InverseDynamicsQP(
         system,
         tasks,
