@@ -2,16 +2,15 @@
 
 import numpy as np
 import pytest
-from support.small_walker import LEGS, small_walker, standing_pose
 
 import mbcasadi as mb
-from mbcasadi import mpc
+from mbcasadi import models, mpc
 from mbcasadi.control import FrameTask
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.errors import ShapeError, UnknownNameError
 
-N, H, T = 6, 0.02, 0.34
-HAND = FrameTask("FL_thigh", kind="body", name="hand", orientation="", kp=100.0)
+N, H, T = 10, 0.02, 0.34
+HAND = FrameTask("trunk", kind="body", name="hand", orientation="", kp=100.0)
 HEAD = FrameTask("trunk", kind="body", name="head", position="", orientation="z")
 STILL = np.zeros(18)
 
@@ -23,9 +22,9 @@ def flat(values):
 
 @pytest.fixture(scope="module")
 def whole():
-    system = mb.read_mjcf(small_walker())
-    feet = [mb.Contact(name, friction=0.6, sides=4) for name in LEGS]
-    q0 = standing_pose(system)
+    system = mb.read_mjcf(models.path("quadruped"))
+    feet = [mb.Contact(name, friction=0.6, sides=4) for name in ("FL", "FR", "RL", "RR")]
+    q0 = system.tree.keyframes["stand"]
     return mpc.whole_body_mpc(system, N, H, feet, q0=q0, tasks=[HAND, HEAD])
 
 
@@ -61,7 +60,7 @@ def test_what_is_not_given_is_held_as_at_the_start(whole):
 def test_references_of_tasks_leave_those_of_the_walk_as_they_are(whole):
     """A command of speed is the same beside any reference of a hand."""
     places = slot_slices(whole.plan.ocp.slots)
-    of_hand = np.zeros(samples(whole, whole.references.sparsity_in("command").numel() * [0]).shape[1])
+    of_hand = np.zeros(sum(slot.size for slot in whole.plan.ocp.slots))
     for name, place in places.items():
         of_hand[place] = name.startswith("hand.")
     given = [
@@ -73,8 +72,8 @@ def test_references_of_tasks_leave_those_of_the_walk_as_they_are(whole):
 
 
 def test_a_plan_moves_the_hand_towards_its_reference(whole):
-    """Ahead and to the side, as far as legs that stand allow it."""
-    q0, frame = whole.u0[:19], whole.law.system.frame("FL_thigh", "body")
+    """Ahead and down, as far as half of the horizon allows it."""
+    q0, frame = whole.u0[:19], whole.law.system.frame("trunk", "body")
     start = flat(frame.pose(q0)[0])
     for way in ([0.02, 0.0, 0.0], [0.0, 0.0, -0.02]):
         goal = {"position": start + way}
@@ -86,13 +85,13 @@ def test_a_plan_moves_the_hand_towards_its_reference(whole):
         assert int(solved["status"]) == 0
         X = flat(solved["plan"])[: 37 * N].reshape(N, 37)
         moved = flat(frame.pose(X[-1, :19])[0]) - start
-        assert moved @ way > 0.05 * np.dot(way, way)
+        assert moved @ way > 0.3 * np.dot(way, way)
 
 
 def test_the_law_has_the_tasks_and_follows_the_plan_with_them(whole):
     ref, _ = whole.follow(whole.u0, 0.0, T)
     place = whole.law.reference_slices["hand.position"]
-    start = flat(whole.law.system.frame("FL_thigh", "body").pose(whole.u0[:19])[0])
+    start = flat(whole.law.system.frame("trunk", "body").pose(whole.u0[:19])[0])
     np.testing.assert_allclose(flat(ref)[place], start, atol=1e-9)
 
 
