@@ -32,7 +32,8 @@ def nested():
 def chosen():
     """Return (A, b) → (y) of one of two Functions; two that they call have one name."""
     A, b = ca.MX.sym("A", SIZE, SIZE), ca.MX.sym("b", SIZE, SIZE)
-    large = ca.Function("inner", [A, b], [product(ca.sin(A), product(ca.cos(b), ca.exp(A - b)))], APART)
+    products = product(ca.sin(A), product(ca.cos(b), ca.exp(A - b)))
+    large = ca.Function("inner", [A, b], [products], APART)
     c = ca.MX.sym("c", SIZE)
     small = ca.Function("inner", [c], [ca.cumsum(product(ca.diag(c), ca.sin(c)))], APART)
     ends = [product(A, ca.cos(small(b[:, 0]))), product(ca.tanh(A), ca.exp(small(b[:, 1])))]
