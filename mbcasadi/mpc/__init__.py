@@ -69,6 +69,7 @@ from mbcasadi.mpc.whole_body.default_cost import ActuatorForceCost, default_cost
 from mbcasadi.mpc.whole_body.options import WholeBodyOptions
 from mbcasadi.mpc.whole_body.standing import Standing
 from mbcasadi.mpc.whole_body.swing_feet import SwingFeet
+from mbcasadi.mpc.whole_body.task_command import task_command
 from mbcasadi.mpc.whole_body.whole_body_mpc import WholeBodyMPC, whole_body_mpc
 from mbcasadi.qp.rows import Bounded
 
@@ -152,6 +153,7 @@ __all__ = [
     "stage_symbols",
     "step_fun",
     "support_margin",
+    "task_command",
     "time_varying_model",
     "tracking_guess",
     "trajectory_guess",

@@ -238,6 +238,9 @@ def calls_of_walking():
             "system": ex.hopper(), "horizon": 1, "period": 0.02, "parts": [mb.Contact("foot")],
             "stepping": mpc.SwingParameters(),
         },
+        "task_command": {
+            "mpc": ex.whole_body(), "t": 0.0, "walk": np.zeros(3), "references": {},
+        },
         "walking_planner": {
             "law": ex.walking_law(), "mpc": ex.rigid_body_mpc(), "gait": gait, "q0": ex.stand(),
             "stepping": mpc.SwingParameters(),

@@ -246,6 +246,13 @@ def hopper():
 
 
 @cache
+def whole_body():
+    """The hopper, with a task of its base over the horizon."""
+    hand = control.FrameTask("base", kind="body", name="hand")
+    return mpc.whole_body_mpc(hopper(), 1, 0.02, [mb.Contact("foot")], tasks=[hand])
+
+
+@cache
 def rigid_body():
     return mpc.single_rigid_body(quadruped(), feet(), stand())
 

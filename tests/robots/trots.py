@@ -38,7 +38,10 @@ ROBOTS = {
     "Go2": "men__unitree_go2__go2",
     "ANYmal C": "men__anybotics_anymal_c__anymal_c",
 }
-SPOT = {"Spot": "men__boston_dynamics_spot__spot"}
+SPOT = {
+    "Spot": "men__boston_dynamics_spot__spot",
+    "Spot with arm": "men__boston_dynamics_spot__spot_arm",
+}
 POSE_OF = {"ANYmal C": "men__anybotics_anymal_c__anymal_c_mjx"}
 """A model of the same joints whose keyframe is the pose of a robot that has none."""
 

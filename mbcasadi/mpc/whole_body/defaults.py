@@ -14,7 +14,7 @@ from mbcasadi.control.tasks.posture_task import PostureTask
 from mbcasadi.control.tasks.task import Task
 from mbcasadi.description import Contact
 from mbcasadi.mpc.integrators.semi_implicit import SemiImplicitStep
-from mbcasadi.mpc.legged.footsteps import TINY, SwingParameters
+from mbcasadi.mpc.legged.footsteps import SwingParameters
 from mbcasadi.mpc.legged.from_system import gravity_of, robot_weight, trunk_joint
 from mbcasadi.mpc.legged.gait import ROUNDING, Gait
 from mbcasadi.mpc.legged.ground_axes import common_normal
@@ -72,10 +72,10 @@ def default_stepping(
     """
     time = float(np.sqrt(height / np.linalg.norm(gravity_of(system))))
     swing, reach, drift, depth = (share * height for share in (0.2, 0.6, 0.4, 0.02))
-    force = APEX * swing_mass(system, contacts, q0, gait) / max(gait.flight, TINY) ** 2
-    highest = SWING_FORCE * robot_weight(system) / force
-    if highest < swing:
-        swing, depth = highest, 0.0
+    mass = APEX * swing_mass(system, contacts, q0, gait)
+    lifted = SWING_FORCE * robot_weight(system) * gait.flight**2  # none where no foot swings
+    if lifted < mass * swing:
+        swing, depth = lifted / mass, 0.0
     return SwingParameters(
         height=swing, feedback=0.6 * time, reach=reach, max_drift=drift, ground_penetration=depth
     )
@@ -104,8 +104,9 @@ def default_law(
     time: float,
     limits: JointLimits | None,
     tunable: Sequence[str],
+    further: Sequence[Task] = (),
 ) -> InverseDynamicsQP:
-    """Return inverse dynamics that follows joints, base and forces.
+    """Return inverse dynamics that follows joints, base and forces, and does further tasks.
 
     Args:
         system: the robot.
@@ -114,12 +115,13 @@ def default_law(
         time: √(height / g), s.
         limits: of its joints.
         tunable: what may change at run time.
+        further: tasks beside those of joints and base.
     """
     base = trunk_joint(system)
     assert system.tree is not None
     place = system.tree.joints.index(base)
     body = next(body.name for body in system.tree.bodies if place in body.joints)
-    tasks = [PostureTask(kp=300.0), FrameTask(body, kind="body", kp=100.0, weight=10.0)]
+    tasks = [PostureTask(kp=300.0), FrameTask(body, kind="body", kp=100.0, weight=10.0), *further]
     return InverseDynamicsQP(
         system,
         tasks,

@@ -8,14 +8,16 @@ the plan's last state is held.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import casadi as ca
+import numpy as np
 
 from mbcasadi.contacts.constraints import contact_force_fun
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.control.inverse_dynamics.parts.force_feedback import MEASURED
+from mbcasadi.control.inverse_dynamics.parts.rigid_springs import spring_map
 from mbcasadi.control.tasks.axes import AXES
 from mbcasadi.control.tasks.frame_task import FrameTask
 from mbcasadi.control.tasks.posture_task import PostureTask
@@ -116,12 +118,15 @@ class Following:
 
         The law follows the plan's accelerations as far as the contacts let it, and brings joints
         back to the plan, so that is how the measured state moves. Under the plan's controls it
-        would move otherwise: those of servos belong to the plan's positions.
+        would move otherwise: those of servos belong to the plan's positions. Springs that the law
+        holds as rigid come to rest: they swing several times in an interval, and from their present
+        rate no plan can tell the next one.
         """
         base, h = self.law.system.at(), self.ocp.period
         moved = moved_fun(base)
         force, back = inverse_dynamics(base), tracking_fun(self.law.tasks, base, h)
-        motion = forward_dynamics(self.system, treatment=self.step.treatment(h))
+        system, step = self._held()
+        motion = forward_dynamics(system, treatment=step.treatment(h))
         first = ca.fmax(ca.floor(age / h + 0.5), 0)
         for k in range(self.delay):
             number, start = ca.fmin(first + k, self.ocp.horizon - 1), t - age
@@ -135,11 +140,22 @@ class Following:
             q_ref = moved(q_k, tau * (v_k + length * a))
             a = a + back(q, v, q_ref, v_k + tau * a)
             known = {"q": q, "v": v, "t": t + (k + 0.5) * h}
-            known["mask"] = mask_of_contacts(self.system, self.contacts, on)
+            known["mask"] = mask_of_contacts(system, self.contacts, on)
             known["f"] = force(q=q, v=v, a=a)["f"]
             v = v + h * motion(**{key: known[key] for key in motion.name_in()})["a"]
             q = moved(q, h * v)
         return [q, v]
+
+    def _held(self) -> tuple[System, SemiImplicitStep]:
+        """Return system and step with the springs that the law holds as further rows."""
+        springs, count = self.law.rigid_springs, self.system.nc
+        if springs is None:
+            return self.system, self.step
+        S = spring_map(self.law.system, springs)
+        q, v = ca.SX.sym("q", self.system.nq), ca.SX.sym("v", self.system.nv)
+        system = self.system.with_rows(q, v, A=ca.SX(ca.sparsify(ca.DM(S))))
+        decay = np.concatenate([np.broadcast_to(self.step.decay, count), np.zeros(len(S))])
+        return system, replace(self.step, decay=tuple(decay.tolist()))
 
     def _number(self, plan: ca.MX, age: ca.MX, rounding: float) -> ca.MX:
         """Return the number of the interval that a plan of some age, s, is in."""

@@ -1,14 +1,17 @@
 """The Functions around a plan: the plan as an output, what it begins with, and who follows it."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import casadi as ca
+import numpy as np
 
 from mbcasadi.control.inverse_dynamics.parts.force_feedback import MEASURED
 from mbcasadi.control.tasks.reference import slot_slices
+from mbcasadi.control.tasks.task import Slot, Task
 from mbcasadi.description import Signal
 from mbcasadi.mpc.legged.ground_axes import common_normal
-from mbcasadi.mpc.ocp.problem import STEP
+from mbcasadi.mpc.ocp.problem import STEP, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import DISTURBANCE
 from mbcasadi.mpc.rti.controller import STAGEWISE
 from mbcasadi.mpc.rti.iteration import RealTimeIteration
@@ -18,6 +21,7 @@ from mbcasadi.mpc.whole_body.horizon_references import HorizonReferences
 from mbcasadi.mpc.whole_body.standing import WALK
 from mbcasadi.mpc.whole_body.static_references import static_references, with_static_references
 from mbcasadi.qp.solver import controller_fun
+from mbcasadi.system import System
 
 
 def with_plan(iteration: RealTimeIteration) -> RealTimeIteration:
@@ -61,14 +65,20 @@ def with_plan(iteration: RealTimeIteration) -> RealTimeIteration:
     )
 
 
-def references_fun(name: str, refs: HorizonReferences, following: Following) -> ca.Function:
+def references_fun(
+    name: str, refs: HorizonReferences, following: Following, tasks: Sequence[Task] = ()
+) -> ca.Function:
     """Return the Function of a plan's references.
 
     It is (q, v, command, [disturbance], [f_measured], plan, age, t, z) → (first_q, first_v, ref,
-    z_next).
+    z_next). Behind its other entries the command has the references of tasks, sample by sample.
     """
     asked = refs.function("asked")
     inputs = {key: ca.MX.sym(key, asked.sparsity_in(key)) for key in asked.name_in()}
+    slots = task_slots(refs.system, tasks)
+    own, count = inputs["command"].numel(), sum(slot.size for slot in slots)
+    command = ca.MX.sym("command", own + count * (refs.ocp.horizon + 1))
+    inputs["command"] = command[:own]
     learns = any(signal.name == DISTURBANCE for signal in following.law.controller.outputs)
     known = inputs if learns else inputs | {DISTURBANCE: ca.MX.zeros(inputs[DISTURBANCE].shape)}
     plan, age, q, v, t = (
@@ -77,12 +87,14 @@ def references_fun(name: str, refs: HorizonReferences, following: Following) -> 
         *(inputs[key] for key in ("q", "v", "t")),
     )
     first = following.predicted(plan, q, v, age, t)
-    named = {key: inputs[key] for key in ("q", "v", "command", *([DISTURBANCE] * learns))}
+    named = {"q": q, "v": v, "command": command}
+    named |= {key: inputs[key] for key in (DISTURBANCE,) if learns}
     named |= {key: inputs[key] for key in (MEASURED,) if key in inputs}
     named |= {"plan": plan, "age": age, "t": t, "z": inputs["z"]}
     outputs, normal = asked(**known), common_normal(refs.contacts)
     static = static_references(refs.system, refs.q0, normal, refs.ocp.period)
-    ref = with_static_references(refs.ocp, static, outputs["ref"])
+    ref = _with_tasks(refs.ocp, slots, command[own:], outputs["ref"])
+    ref = with_static_references(refs.ocp, static, ref)
     return ca.Function(
         name,
         [*named.values()],
@@ -90,6 +102,26 @@ def references_fun(name: str, refs: HorizonReferences, following: Following) -> 
         [*named],
         ["first_q", "first_v", "ref", "z_next"],
     )
+
+
+def task_slots(system: System, tasks: Sequence[Task]) -> list[Slot]:
+    """Return the slices of the references of tasks, in the order of the tasks."""
+    return [slot for task in tasks for slot in task.slots(system)]
+
+
+def _with_tasks(
+    ocp: OptimalControlProblem, slots: Sequence[Slot], given: ca.MX, ref: ca.MX
+) -> ca.MX:
+    """Return p of all samples, one after the other, with the references of tasks."""
+    if not slots:
+        return ref
+    places, N = slot_slices(ocp.slots), ocp.horizon
+    P = ca.reshape(ref, ref.numel() // (N + 1), N + 1)
+    ends = np.cumsum([0, *(slot.size for slot in slots)]).tolist()
+    values = ca.vertsplit(ca.reshape(given, ends[-1], N + 1), ends)
+    for slot, value in zip(slots, values, strict=True):
+        P[places[slot.name], :] = value
+    return ca.vec(P)
 
 
 def planner_fun(

@@ -18,6 +18,7 @@ from mbcasadi.contacts.constraints import with_contacts
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.control.limits.joint_limits import JointLimits
 from mbcasadi.control.regulators.equilibrium import equilibrium
+from mbcasadi.control.tasks.task import Task
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.integrators.semi_implicit import SemiImplicitStep
@@ -81,6 +82,7 @@ class WholeBodyMPC:
         u0, z0: the plan to begin with, which stands still at q0, and the first z.
         every: ticks of the law in one of the plan.
         delay: ticks of the plan from its measurement to the moment at which it acts.
+        tasks: whose references are the last entries of the command.
     """
 
     plan: RealTimeIteration
@@ -92,6 +94,7 @@ class WholeBodyMPC:
     z0: Array
     every: int
     delay: int
+    tasks: tuple[Task, ...] = ()
 
     def _summary(self) -> dict[str, object]:
         return {
@@ -118,6 +121,7 @@ def whole_body_mpc(
     q0: ArrayLike | None = None,
     stepping: SwingParameters | None = None,
     law: InverseDynamicsQP | None = None,
+    tasks: Sequence[Task] = (),
     delay: int = 1,
     uneven: bool = False,
     options: WholeBodyOptions = DEFAULT_OPTIONS,
@@ -133,12 +137,17 @@ def whole_body_mpc(
             among them, those of `default_cost`. Cones are planned with 0.8 of the friction, soft at
             a price (`CONE_PENALTY`).
         gait: of the contacts; all stand by default.
-        q0: (nq,) pose in which the robot stands; the model's own by default.
+        q0: (nq,) pose in which the robot stands, or near one: springs deflect and loops close as
+            in the nearest `equilibrium`. The model's own by default.
         stepping: of the swing; by default in proportion to the height of the base over the feet,
             and lower where legs are heavy and swings short.
         law: a law with a reference of contact forces, whose tasks are `PostureTask` or `FrameTask`
             in the world; by default posture and base, at a tenth of the period, with the joint
-            limits among the parts and an observer. Plans know the force that its observer learns.
+            limits among the parts, an observer and the `tasks`. Plans know the force that its
+            observer learns.
+        tasks: of hands, for example, with gains and weights as in inverse dynamics: beside all
+            other costs of the plan. Their references of every sample are the last entries of the
+            command, see `task_command`. A `law` of yours has to have them too.
         delay: plan ticks from a measurement to the moment at which the plan acts.
         uneven: the command has, behind speeds and turn, the height of the ground on which each foot
             lands next, over the plane on which it stands at q0, m: (3 + nc,). Otherwise the ground
@@ -157,13 +166,15 @@ def whole_body_mpc(
     contacts = tuple(part for part in parts if isinstance(part, Contact))
     own = [part for part in parts if not isinstance(part, Contact)]
     trunk_joint(system)
-    pose = column("q0", initial_pose(system) if q0 is None else q0, system.nq)
+    start = column("q0", initial_pose(system) if q0 is None else q0, system.nq)
+    rest = equilibrium(system, start, contacts=contacts)
+    pose = rest.q
     height = standing_height(system, contacts, pose)
     limits = next((part for part in own if isinstance(part, JointLimits)), None)
     time = float(np.sqrt(height / np.linalg.norm(gravity_of(system))))
     inner = law
     if inner is None:
-        inner = default_law(system, contacts, period / TICKS, time, limits, options.tunable)
+        inner = default_law(system, contacts, period / TICKS, time, limits, options.tunable, tasks)
     every = ticks_of(period, inner.period)
     _require_contacts(contacts, gait, inner)
     planned = [replace(c, friction=PLANNED_FRICTION * c.friction) for c in contacts]
@@ -178,12 +189,13 @@ def whole_body_mpc(
         [
             *with_default_cost(system, contacts, pose, own),
             *default_rows(system, planned, own, height, period, impacts=options.impacts),
+            *tasks,
         ],
         step=step,
         tunable=options.tunable,
         name=name,
     )
-    X, U = _at_rest(ocp, pose, np.asarray(equilibrium(system, pose, contacts=contacts).u))
+    X, U = _at_rest(ocp, pose, rest.u)
     guess = initial_guess(ocp, X, U)
     iteration = real_time_iteration(
         ocp, guess, solver=STAGEWISE, line_search=options.line_search, name=f"{name}_plan"
@@ -211,7 +223,7 @@ def whole_body_mpc(
     lengths = np.zeros(0) if ocp.lengths is None else ocp.lengths
     stands = standing is not None
     following = Following(inner, ocp, touching, contacts, gait, step, int(delay), stands, rule)
-    references = references_fun(f"{name}_references", refs, following)
+    references = references_fun(f"{name}_references", refs, following, tasks)
     follow = following.function(f"{name}_follow")
     return WholeBodyMPC(
         plan=with_plan(iteration),
@@ -223,6 +235,7 @@ def whole_body_mpc(
         z0=refs.z0,
         every=every,
         delay=int(delay),
+        tasks=tuple(tasks),
     )
 
 

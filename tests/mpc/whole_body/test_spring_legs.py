@@ -1,0 +1,86 @@
+"""A robot whose legs end in springs: the pose it rests in, and the state at which a plan acts."""
+
+import numpy as np
+import pytest
+from support.small_walker import LEGS, small_walker, standing_pose
+
+import mbcasadi as mb
+from mbcasadi import mpc
+from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask, RigidSprings
+from mbcasadi.control.regulators.equilibrium import equilibrium
+from mbcasadi.control.tasks.reference import slot_slices
+
+N, H = 5, 0.02
+STATIC = 1e-3  # m/s, rad/s, in a step: static forces leave a millionth of the load to inertia
+CURVED = 3e-3  # m/s: a row brings its rate to zero by `A a + c`, at the pose before the step
+STIFFNESS = 20.0  # N m/rad
+SPRINGS = tuple(f"{name}_spring" for name in LEGS)
+
+
+def springy():
+    """Return the small walker with toes on springs, and the pose with these at rest."""
+    text = small_walker()
+    for name in LEGS:
+        toe = f"""<body name="{name}_toe" pos="0 0 -0.1">
+          <joint name="{name}_spring" axis="0 1 0" stiffness="{STIFFNESS}" armature="1e-5"/>
+          <geom type="sphere" size="0.01" mass="0.05"/>
+          <site name="{name}" pos="0 0 -0.05"/></body>"""
+        text = text.replace(f'<site name="{name}" pos="0 0 -0.15"/>', toe)
+    system = mb.read_mjcf(text)
+    return system, standing_pose(system), [mb.Contact(n, friction=0.6, sides=4) for n in LEGS]
+
+
+def flat(values):
+    """Return numbers as an array (n,)."""
+    return np.array(values).ravel()
+
+
+@pytest.fixture(scope="module")
+def held():
+    """Return MPC above a law that holds the springs, and the pose it stands in."""
+    system, q0, feet = springy()
+    tasks = [PostureTask(), FrameTask("trunk", kind="body", weight=10.0)]
+    law = InverseDynamicsQP(
+        system,
+        tasks,
+        feet,
+        force_weight=1e-4,
+        force_reference=True,
+        rigid_springs=RigidSprings(SPRINGS),
+        period=H / 10,
+    )
+    return mpc.whole_body_mpc(system, N, H, feet, q0=q0, law=law), q0
+
+
+def test_a_plan_begins_at_rest_with_springs_that_are_deflected(held):
+    whole, q0 = held
+    system, x = whole.law.system, whole.u0[: whole.plan.ocp.nx]
+    places = [joint.qpos for joint in system.tree.joints if joint.name in SPRINGS]
+    feet = [mb.Contact(n, friction=0.6, sides=4) for n in LEGS]
+    rest = equilibrium(system, q0, contacts=feet)
+    assert np.abs(rest.q[places]).min() > 5e-3
+    np.testing.assert_allclose(x[: system.nq], rest.q, atol=1e-9)
+    acting = (whole.u0, 0.0, 0.0, whole.z0)
+    still = np.zeros(system.nv)
+    _, v, ref, _ = whole.references(rest.q, still, [0, 0, 0], *acting)
+    np.testing.assert_allclose(flat(v), 0.0, atol=1e-7)
+    controls = np.array(ref).reshape(N + 1, -1)[0, slot_slices(whole.plan.ocp.slots)["setpoint.u"]]
+    torques = np.array(mb.inverse_dynamics(system)(rest.q, still, still)).ravel()
+    moved = whole.plan.ocp.dynamics(x, controls, np.array(ref).reshape(N + 1, -1)[0])
+    assert np.abs(torques[6:]).max() > 0.1
+    np.testing.assert_allclose(flat(moved), x, atol=STATIC)
+
+
+def test_springs_that_the_law_holds_come_to_rest_before_a_plan_acts(held):
+    whole, _ = held
+    system, rng = whole.law.system, np.random.default_rng(1)
+    rates = [joint.dof for joint in system.tree.joints if joint.name in SPRINGS]
+    q, v = whole.u0[: system.nq], 0.1 * rng.standard_normal(system.nv)
+    v[rates] = 1.0
+    _, after, *_ = whole.references(q, v, [0, 0, 0], whole.u0, 0.0, 0.0, whole.z0)
+    after = flat(after)
+    np.testing.assert_allclose(after[rates], 0.0, atol=1e-6)
+    for name in LEGS:
+        before, left = (flat(system.frame(name).velocity(q, rate))[:3] for rate in (v, after))
+        assert np.abs(before).max() > 10 * CURVED
+        np.testing.assert_allclose(left, 0.0, atol=CURVED)

@@ -1,0 +1,109 @@
+"""Spot trots and draws a circle with its hand, by MPC of the whole body; with a pull on the hand.
+
+Generated C in MuJoCo: mass +10 %, controls one tick late, plans one plan late, stock servos. The
+circle is in the world, ahead of a robot that walks. The pull is not known to the controllers.
+
+cd tests && python -m robots.whole_body_others [--models FOLDER]
+"""
+
+import argparse
+from collections.abc import Mapping
+
+import numpy as np
+
+import mbcasadi as mb
+from mbcasadi import mpc
+from mbcasadi.control import FrameTask
+from mbcasadi.validation import (
+    Push,
+    Recording,
+    ReportOptions,
+    ScenarioOptions,
+    compile_controller,
+    outer_law,
+)
+from robots import models, trots
+from robots.ground import Array
+
+HORIZON, PERIOD, DURATION = 20, 0.02, 10.0  # samples, s, s
+GAIT = mpc.trot(0.5, duty=0.6, start=0.4)
+SPEED, FROM, FULL = 0.3, 0.5, 2.0  # m/s, and when the robot walks off and is as fast, s
+RADIUS, TURN, OUT = 0.1, 4.0, 2.0  # m, s of a circle, s in which its radius grows
+PULL, PULLS = 30.0, 3.0  # N backwards on the hand, from when on, s
+ARM = [0.0, -1.6, 1.8, 0.0, -0.2, 0.0, -0.5]  # rad, the hand ahead of the robot
+TIP = [0.2, 0.0, 0.0]  # m, of the hand in its last link
+HAND = "arm_link_wr1"
+FALLEN = 0.6  # of the height at the start
+
+
+def speed(t: float) -> float:
+    """Return the speed ahead, m/s."""
+    return float(SPEED * np.clip((t - FROM) / (FULL - FROM), 0, 1))
+
+
+def way(t: float) -> float:
+    """Return the way of the robot, m."""
+    ramp = np.clip(t - FROM, 0, FULL - FROM)
+    return float(SPEED * (ramp**2 / (2 * (FULL - FROM)) + max(t - FULL, 0)))
+
+
+def circle(start: Array, t: float) -> Mapping[str, Array]:
+    """Return place and velocity of the hand, a circle across the way around its first place."""
+    share, rate = np.clip((t - FULL) / OUT, 0, 1), 2 * np.pi / TURN
+    radius = RADIUS * share**2 * (3 - 2 * share)
+    grows = 6 * RADIUS * share * (1 - share) / OUT
+    c, s = np.cos(rate * (t - FULL)), np.sin(rate * (t - FULL))
+    place = start + np.array([way(t), radius * c, radius * s])
+    velocity = [speed(t), grows * c - rate * radius * s, grows * s + rate * radius * c]
+    return {"position": place, "velocity": np.array(velocity)}
+
+
+def figures(recording: Recording, system: mb.System, start: Array) -> str:
+    """Return speed, error of the hand and the largest lean from when it is at full speed on."""
+    t, q = recording.t[::5], recording.q[::5]
+    if recording.events or q[:, 2].min() < FALLEN * q[0, 2]:
+        return f"fell after {t[-1]:.1f} s | | |"
+    full, frame = t > FULL, system.frame("hand")
+    places = np.array([np.array(frame.pose(each)[0]).ravel() for each in q[full]])
+    wanted = np.array([circle(start, time)["position"] for time in t[full]])
+    errors = 1e3 * np.linalg.norm(places - wanted, axis=1)
+    ahead = (q[-1, 0] - q[full][0, 0]) / (t[-1] - t[full][0])
+    lean = 2e3 * np.abs(q[:, 4:6]).max()
+    return f"{ahead:.3f} | {errors.max():.1f} | {np.sqrt(np.mean(errors**2)):.1f} | {lean:.0f}"
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="robots.whole_body_others", description=__doc__)
+    models.add_argument(parser)
+    parser.parse_args()
+    spec, q0 = trots.model_on_floor("Spot with arm")
+    spec.body(HAND).add_site(name="hand", pos=TIP)
+    q0[-len(ARM) :] = ARM
+    system = mb.read_mjcf(spec)
+    feet = [mb.Contact(f"foot{k}", friction=0.6, sides=4) for k in range(4)]
+    tasks = [FrameTask("hand", orientation="")]
+    whole = mpc.whole_body_mpc(system, HORIZON, PERIOD, feet, gait=GAIT, q0=q0, tasks=tasks)
+    start = np.array(system.frame("hand").pose(q0)[0]).ravel()
+
+    def command(t: float) -> Array:
+        walk = [speed(t), 0.0, 0.0]
+        return mpc.task_command(whole, t, walk, {"hand": lambda time: circle(start, time)})
+
+    print("| robot | task | m/s | hand, mm: largest | rms | leans, mrad | plans solved |")
+    print("|---|---|---|---|---|---|---|")
+    with compile_controller(whole.law) as law, outer_law(whole.plan, whole, command) as outer:
+        for pull in (0.0, PULL):
+            pushes = [Push(HAND, [-pull, 0, 0], PULLS, DURATION)] if pull else None
+            report = mb.validate(
+                law, spec, DURATION, q0=q0, perturb={"mass": 0.1}, delay=1, disturbance=pushes,
+                scenario=ScenarioOptions(outer=outer), report=ReportOptions(explain=False),
+            )  # fmt: skip
+            row = figures(report.runs[0].recording, system, start)
+            solved = np.mean(np.ravel(outer.record["status"]) <= 1)
+            task = f"circle, pulled by {pull:.0f} N" if pull else "circle"
+            print(f"| Spot with arm | {task} | {row} | {solved:.1%} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
