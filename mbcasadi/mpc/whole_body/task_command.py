@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from mbcasadi.argument_kinds import checked
 from mbcasadi.mpc.whole_body.plan_functions import task_slots
 from mbcasadi.mpc.whole_body.whole_body_mpc import WholeBodyMPC
-from mbcasadi.shapes import column, require_numbers
+from mbcasadi.shapes import column, real_array, require_numbers
 from mbcasadi.unknown_names import require_name
 
 Array = NDArray[np.float64]
@@ -42,18 +42,18 @@ def task_command(
     slots = task_slots(system, mpc.tasks)
     own = mpc.references.numel_in("command") - (ocp.horizon + 1) * sum(s.size for s in slots)
     for name in references:
-        require_name("task", name, tasks)
+        require_name("task", name, [*tasks])
     held = {
-        f"{task.name}.{key}": np.ravel(value)
+        f"{task.name}.{key}": real_array(key, value)
         for task in mpc.tasks
         for key, value in task.hold_reference(system, q0).items()
     }
     entries = [column("walk", walk, own)]
     for time in t + mpc.delay * ocp.period + ocp.times:
-        values = dict(held)
+        values = dict[str, ArrayLike](held)
         for name, reference in references.items():
             for key, value in reference(float(time)).items():
-                require_name("slice", f"{name}.{key}", held)
+                require_name("slice", f"{name}.{key}", [*held])
                 values[f"{name}.{key}"] = value
         entries += [column(slot.name, values[slot.name], slot.size) for slot in slots]
     return np.concatenate(entries)

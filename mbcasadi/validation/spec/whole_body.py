@@ -56,7 +56,7 @@ LawBelow = new_table(
 )
 """The inverse dynamics that follows the plan, in place of the default one."""
 
-ELSEWHERE = ("system", "period", "parts", "q0", "law", "name")
+ELSEWHERE = ("system", "period", "parts", "q0", "law", "tasks", "name")
 ARGUMENTS = fields_of(whole_body_mpc, but=ELSEWHERE)
 
 WholeBodySpec = new_table(
