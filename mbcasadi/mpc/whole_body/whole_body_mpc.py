@@ -167,9 +167,7 @@ def whole_body_mpc(
     own = [part for part in parts if not isinstance(part, Contact)]
     trunk_joint(system)
     start = column("q0", initial_pose(system) if q0 is None else q0, system.nq)
-    rest = equilibrium(system, start, contacts=contacts)
-    pose = rest.q
-    height = standing_height(system, contacts, pose)
+    height = standing_height(system, contacts, start)
     limits = next((part for part in own if isinstance(part, JointLimits)), None)
     time = float(np.sqrt(height / np.linalg.norm(gravity_of(system))))
     inner = law
@@ -177,6 +175,8 @@ def whole_body_mpc(
         inner = default_law(system, contacts, period / TICKS, time, limits, options.tunable, tasks)
     every = ticks_of(period, inner.period)
     _require_contacts(contacts, gait, inner)
+    rest = equilibrium(system, start, contacts=contacts)
+    pose = rest.q
     planned = [replace(c, friction=PLANNED_FRICTION * c.friction) for c in contacts]
     touching = with_contacts(system, planned, pose).with_mask()
     standing = None if gait is None else options.standing
