@@ -191,12 +191,16 @@ def _sides(problem: StagewiseQP) -> NDArray[np.bool_]:
 
 
 class Judged(NamedTuple):
-    """A solution: its states (nx, N + 1) and controls (nu, N), slacks (m,), three residuals."""
+    """A solution: its states (nx, N + 1) and controls (nu, N), slacks (m,), three residuals.
+
+    `costates` (nx, N) are those behind each interval, the prices of its gap.
+    """
 
     X: ca.MX
     U: ca.MX
     slack: ca.MX
     residual: ca.MX
+    costates: ca.MX
 
 
 def judged(
@@ -218,7 +222,7 @@ def judged(
     lam_end, x_end = multipliers[inside:, 0], X[:, N]
     costate = ca.densify(end.H @ x_end + end.g + end.G.T @ lam_end)
     given = [costate, X[:, :N], U, lam, columns, lengths]
-    slope, size = _costate_all_fun(problem).call(given)
+    slope, size, costates = _costate_all_fun(problem).call(given)
     value = ca.vertcat(ca.vec(values), end.G @ x_end)
     lower = ca.vertcat(ca.vec(columns[problem.column["lower"], :]), end.lower)
     upper = ca.vertcat(ca.vec(columns[problem.column["upper"], :]), end.upper)
@@ -231,7 +235,7 @@ def judged(
         ca.sum1(ca.fabs(multipliers * ca.if_else(multipliers > 0, above, below)))
         / (scale * extent),
     )
-    return Judged(X, U, slack, residual)
+    return Judged(X, U, slack, residual, costates)
 
 
 def _slack(problem: StagewiseQP, lam: ca.MX) -> ca.MX:
@@ -263,20 +267,23 @@ def _motion_all_fun(problem: StagewiseQP) -> ca.Function:
 
 
 def _costate_all_fun(problem: StagewiseQP) -> ca.Function:
-    """Return (costate, X, U, lam, columns, step) → (slopes by u, squares of their terms).
+    """Return (costate, X, U, lam, columns, step) → (slopes by u, squares of their terms, costates).
 
-    The last interval is the first column; it is a loop.
+    The last interval is the first column of slopes and squares; costates behind the intervals are
+    in their order. It is a loop.
     """
     N, backward = problem.horizon, _costate_fun(problem)
 
     def body(
         costate: ca.MX, X: ca.MX, U: ca.MX, lam: ca.MX, columns: ca.MX, _: ca.MX
     ) -> list[ca.MX]:
-        found = []
+        found, behind = [], list[ca.MX]()
         for k in reversed(range(N)):
+            behind.insert(0, costate)
             costate, *rest = backward.call([costate, *(x[:, k] for x in (X, U, lam, columns))])
             found.append(rest)
-        return [ca.horzcat(*parts) for parts in zip(*found, strict=True)]
+        slopes = [ca.horzcat(*parts) for parts in zip(*found, strict=True)]
+        return [*slopes, ca.horzcat(*behind)]
 
     nx, nu, count = problem.nx, problem.nu, problem.inside.count
     lengths = (1, _lengths(problem))

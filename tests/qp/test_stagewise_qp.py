@@ -170,7 +170,10 @@ def least_violation(problem, data, first):
 
 
 def controller_of(problem, name):
-    """Return (x0, ref, z) → (u, …): u is z of all intervals, ref the data, z multipliers."""
+    """Return (x0, ref, z) → (u, …): u is z of all intervals, ref the data, z multipliers.
+
+    Its flags are the costates.
+    """
     x0, ref = ca.MX.sym("x0", problem.nx), ca.MX.sym("ref", problem.size)
     z, prepared = ca.MX.sym("z", problem.m), ca.MX.sym("prepared", 1 + problem.size)
     given = [x0, ref, z]
@@ -185,7 +188,7 @@ def controller_of(problem, name):
     )
     answer = judged(problem, prepared[1:], x0, x, lam)
     status = judge(answer.residual, flag=flag, valid=ca.MX(1), tolerance=1e-6)
-    outputs = [x, lam, status, ca.MX(0), answer.residual]
+    outputs = [x, lam, status, ca.vec(answer.costates), answer.residual]
     of_finish = [*given, prepared, carry, x, lam, active, flag]
     labels = [*names, "carry", "x", "lam_a", "active", "flag"]
     called = ["u", "z_next", "status", "flags", "residual"]
@@ -223,6 +226,44 @@ def test_responses_of_changed_rows_give_what_new_factors_give(kind, tmp_path, mo
             found, expected = (part.full() for part in pair)
             size = max(1.0, np.abs(expected).max())
             np.testing.assert_allclose(found, expected, atol=SAME * size)
+
+
+def least_cost(problem, data, first):
+    """Return the cost of the solution by quadprog, with the least slacks."""
+    best, total = solve_whole(problem, data, first), 0.0
+    z = [*best.reshape(N, problem.nz)]
+    blocks = [
+        [m.full() for m in numbers(problem, data[k * problem.column_size :][: problem.column_size])]
+        for k in range(N)
+    ]
+    z.append(blocks[-1][0] @ z[-1] + blocks[-1][1].ravel())
+    blocks.append([m.full() for m in numbers(problem, data, end_blocks)])
+    prices = [problem.inside.prices] * N + [problem.at_end.prices]
+    for x, (_, _, H, g, G, low, high), price in zip(z, blocks, prices, strict=True):
+        soft, value = np.isfinite(price[:, 0]), G @ x
+        slack = np.fmax(np.fmax(value - high.ravel(), low.ravel() - value), 0)[soft]
+        linear, quadratic = price[soft].T
+        total += x @ H @ x / 2 + g.ravel() @ x + linear @ slack + quadratic @ slack**2 / 2
+    return total
+
+
+@pytest.mark.parametrize("kind", ["states alone", "positions and rates"])
+def test_costates_are_what_a_gap_costs(kind, tmp_path):
+    problem, rng, step = KINDS[kind], np.random.default_rng(2), 1e-5
+    controller = controller_of(problem, "drawn")
+    in_c = export_c(controller, tmp_path / "c").load(flags=("-O1",))
+    name = "d_a" if problem.na else "d_b"  # of positions a gap moves nothing else
+    for _ in range(4):
+        data, first = data_of(problem, rng, tight=1.0)
+        costates = np.array(in_c(first, data, np.zeros(problem.m))[3]).reshape(N, problem.nx)
+        size = np.abs(costates).max()
+        for k in range(N):
+            place = k * problem.column_size + problem.column[name].start
+            moved = np.zeros_like(data)
+            moved[place] = step
+            change = [least_cost(problem, data + side * moved, first) for side in (1, -1)]
+            rate = (change[0] - change[1]) / (2 * step)
+            assert costates[k, 0] == pytest.approx(rate, abs=1e-4 * size)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -225,7 +225,18 @@ class Horizon:
         bounds: tuple[ca.MX, ca.MX] | None = None,
         extent: float | None = None,
     ) -> ca.MX:
-        """Return the three residuals.
+        """Return the three residuals, as in `residuals_and_costates`."""
+        return self.residuals_and_costates(candidate, columns, end, bounds, extent)[0]
+
+    def residuals_and_costates(
+        self,
+        candidate: Candidate,
+        columns: Columns,
+        end: End,
+        bounds: tuple[ca.MX, ca.MX] | None = None,
+        extent: float | None = None,
+    ) -> tuple[ca.MX, ca.MX]:
+        """Return the three residuals, and the costates (nx, N) behind the intervals.
 
         Args:
             candidate: the candidate.
@@ -243,7 +254,8 @@ class Horizon:
         primal = ca.norm_2(ca.vertcat(positive(above) + positive(below), positive(-signs))) / size
 
         lam, of_signs = candidate.lam[:count], candidate.lam[count:]
-        slope, scale = self._slope(candidate.motion, rows.value_multipliers(lam), columns, end)
+        multipliers = rows.value_multipliers(lam)
+        slope, scale, costates = self._slope(candidate.motion, multipliers, columns, end)
         stationarity = ca.norm_2(slope) / scale
         complementarity = ca.sum1(ca.fabs(lam * ca.if_else(lam > 0, above, below)))
         if rows.linear.size:
@@ -255,23 +267,27 @@ class Horizon:
             slack_scale = 1 + ca.norm_2(price) + ca.norm_2(of_e) + ca.norm_2(sign_multipliers)
             stationarity += ca.norm_2(by_e) / slack_scale
             complementarity += ca.sum1(ca.fabs(sign_multipliers * signs))
-        return ca.vertcat(primal, stationarity, complementarity / (scale * size))
+        residuals = ca.vertcat(primal, stationarity, complementarity / (scale * size))
+        return residuals, costates
 
     def _slope(
         self, motion: Motion, mu: Sequence[ca.MX], columns: Columns, end: End
-    ) -> tuple[ca.MX, ca.MX]:
-        """Return the gradient by all controls, and the size of its terms."""
+    ) -> tuple[ca.MX, ca.MX, ca.MX]:
+        """Return the gradient by all controls, the size of its terms, and the costates."""
         costate = end.cost[:, : self.nx] @ motion.X[:, -1] + end.cost[:, self.nx]
         if end.rows.numel():
             costate += end.rows[:, : self.nx].T @ mu[-1]
-        slopes, sizes, last = [], [], motion.X.shape[1] - 1
+        slopes, sizes, last, behind = [], [], motion.X.shape[1] - 1, list[ca.MX]()
         for i in reversed(range(len(self.phases))):
             phase, first = self.phases[i], last - self.phases[i].count
             data = (*columns[i], motion.X[:, first:], motion.U[i], mu[i])
             costates, slope, size = phase.steps(
                 phase.functions.adjoint, costate, data, backward=True
             )
+            behind += [costate, costates[:, :-1]]
             costate, last = costates[:, -1], first
             slopes.append(ca.vec(slope))
             sizes.append(size)
-        return ca.vertcat(*slopes), ca.sqrt(ca.sum2(ca.horzcat(*sizes)))
+        backward = ca.horzcat(*behind)
+        order = [*reversed(range(backward.shape[1]))]
+        return ca.vertcat(*slopes), ca.sqrt(ca.sum2(ca.horzcat(*sizes))), backward[:, order]

@@ -17,6 +17,7 @@ from mbcasadi.description import LeastDistanceStages
 from mbcasadi.mpc.lq.horizon import Candidate, End, Motion
 from mbcasadi.mpc.lq.rows import HorizonRows
 from mbcasadi.mpc.lq.tick import solver_results, stage_function
+from mbcasadi.mpc.rti.line_search import Slope
 from mbcasadi.mpc.rti.linearise import Linearised
 from mbcasadi.mpc.rti.memory import Guess
 from mbcasadi.mpc.rti.stages import Found, RtiStages
@@ -133,7 +134,7 @@ class CondensedStages(RtiStages):
         valid = ca.logic_and(is_finite, prepared.complete > CLAIMED)
         motion, values = self._step(x0, guess, prepared, qp["x"][: rows.nw])
         e = rows.slacks(qp["x"][rows.nw :])
-        residual = self.at.horizon.residuals(
+        residual, costates = self.at.horizon.residuals_and_costates(
             Candidate(motion, values, e, qp["lam_a"]),
             [(prepared.lin,)],
             End(prepared.cost, prepared.end),
@@ -145,7 +146,7 @@ class CondensedStages(RtiStages):
             x0,
             valid,
             (motion.X, motion.U[0]),
-            slope + paid,
+            Slope(slope + paid, costates, ca.norm_inf(qp["lam_a"])),
             e,
             active_signs(qp["active"]),
             residual,

@@ -81,9 +81,9 @@ def real_time_iteration(
         shift: whether the guess of a tick is the plan of the one before, moved by one interval; by
             the time between two ticks where intervals have given lengths: states are interpolated,
             controls held.
-        line_search: how often a step may be halved until the cost falls, or gaps and violations of
-            hard rows halve; 0 takes the whole step, 5 converges from afar where that does not. Each
-            try is a motion of the model over the horizon, behind the measurement.
+        line_search: how often a step may be halved until a merit falls, see `line_search.py`; 0
+            takes whole steps, 5 converges from afar where those do not. Each try is a motion of the
+            model over the horizon, behind the measurement.
         tolerance: bound of each residual of the QP for its solution to be accepted.
         solver: "daqp", or "qrqp", for the Function in Python; the C has its own. "stagewise" keeps
             the states as unknowns: C of recursions in loops over the horizon, whose text and memory

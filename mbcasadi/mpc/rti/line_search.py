@@ -1,13 +1,14 @@
-"""The length of a step from a guess: a filter of one point.
+"""The length of a step from a guess: a line search by an exact merit.
 
-    D < 0:   φ(α) <= φ(0) + α D / 10
-    D >= 0:  θ(α) <= (1 - α / 2) θ(0)   or   φ(α) <= φ(0)
+    m = cost + prices of soft rows + 1.1 (Σ |λ_k|ᵀ |gap_k| + |μ|_∞ · violations of hard rows)
 
-The first α of 1, ½, ¼, … for which this holds is taken. φ is
-the cost with the prices of soft rows, D its derivative along the step, θ the sum of all gaps and of
-the violations of hard rows, at the guess with the measured first state: where closing gaps costs,
-they must close, else the cost must fall [A. Wächter, L. T. Biegler, Math. Program. 106, 2006, (18)
-to (20), without a memory of steps before].
+with the costates λ_k and multipliers μ of the QP of the step, at the guess with the measured first
+state. The first α of 1, ½, ¼, … is taken for which
+
+    m(α) <= m(0) + α D / 10
+
+with D the derivative of m along the step, which is negative: the multipliers are those that price
+what the step closes [J. Nocedal, S. J. Wright, Numerical Optimization, 2006, (18.30), (18.28)].
 """
 
 from dataclasses import dataclass
@@ -22,18 +23,34 @@ from mbcasadi.mpc.rti.interval_derivatives import chart_of, reached
 from mbcasadi.mpc.rti.memory import Guess
 
 ROUNDING = tolerance(1e-10)
-"""Rise of the cost, and gaps of a state, relative to their size, that are no rise and no gap."""
+"""Rise of the merit, relative to its size, that is none."""
 
 FALL = 0.1
-"""Share of the fall of the cost, as its derivative promises, that a step has to bring."""
+"""Share of the fall of the merit, as its derivative promises, that a step has to bring."""
+
+ABOVE = 1.1
+"""Price of gaps and violations, relative to their multipliers."""
+
+
+class Slope(NamedTuple):
+    """What is known of the cost along a step.
+
+    Attributes:
+        rate: its derivative, without that of slacks, and what the slacks at the end cost.
+        costates: (·, N) behind the intervals.
+        largest: multiplier of a row.
+    """
+
+    rate: ca.MX
+    costates: ca.MX
+    largest: ca.MX
 
 
 class Worth(NamedTuple):
-    """What a plan is worth: its cost, gaps and violations, size of the states, paid for slacks."""
+    """What a plan is worth: its merit, the share of gaps and violations, that of slacks."""
 
-    cost: ca.MX
+    merit: ca.MX
     gaps: ca.MX
-    size: ca.MX
     paid: ca.MX
 
 
@@ -51,55 +68,56 @@ class LineSearch:
     moved: ca.Function
     halvings: int
 
-    def length(self, guess: Guess, step: tuple[ca.MX, ca.MX], x0: ca.MX, slope: ca.MX) -> ca.MX:
+    def length(self, guess: Guess, step: tuple[ca.MX, ca.MX], x0: ca.MX, slope: Slope) -> ca.MX:
         """Return α of a step.
 
         Args:
             guess: where it begins.
             step: deviations of X (·, N + 1) and changes of U (nu, N).
             x0: (nx,) the measured state.
-            slope: derivative of the cost along the step, and what the slacks of its end cost.
+            slope: of the cost along the step.
         """
-        given = [guess.X, guess.U, *step, x0, guess.P]
-        X, U, dX, dU, x_first, P = inputs = [ca.MX.sym("s", *part.shape) for part in given]
-        worth, promised, alpha = ca.MX.sym("worth", 4), ca.MX.sym("slope"), ca.MX.sym("alpha")
+        given = [guess.X, guess.U, *step, x0, guess.P, slope.costates, slope.largest]
+        X, U, dX, dU, x_first, *fixed = inputs = [ca.MX.sym("s", *part.shape) for part in given]
+        worth, rate, alpha = ca.MX.sym("worth", 3), ca.MX.sym("rate"), ca.MX.sym("alpha")
         measure, before = self._measure_fun(), Worth(*ca.vertsplit(worth))
         later = self.moved.map(self.ocp.horizon)(X[:, 1:], alpha * dX[:, 1:])
-        values = measure(ca.horzcat(x_first, later), U + alpha * dU, P)
+        values = measure(ca.horzcat(x_first, later), U + alpha * dU, *fixed)
         after = Worth(*ca.vertsplit(values))
-        rate, rounding = promised - before.paid, ROUNDING * (1 + ca.fabs(before.cost))
-        closes = after.gaps <= (1 - alpha / 2) * before.gaps + ROUNDING * before.size
-        taken = ca.logic_or(
-            after.cost <= before.cost + FALL * alpha * ca.fmin(rate, 0) + rounding,
-            ca.logic_and(rate >= -rounding, closes),
+        fall = FALL * alpha * ca.fmin(rate - before.paid - before.gaps, 0)
+        rounding = ROUNDING * (1 + ca.fabs(before.merit))
+        known = [worth, rate, *inputs]
+        attempt = ca.Function(
+            "attempt", [alpha, *known], [after.merit <= before.merit + fall + rounding]
         )
-        known = [worth, promised, *inputs]
-        attempt = ca.Function("attempt", [alpha, *known], [taken])
         search = ca.Function("shortest", known, [ca.MX(0.5**self.halvings)])
         for k in reversed(range(self.halvings)):
             here = ca.Function(f"length{k}", known, [ca.MX(0.5**k)])
             either = ca.Function.if_else(f"either{k}", here, search)
             length = either(attempt(0.5**k, *known), *known)
             search = ca.Function(f"search{k}", known, [length])
-        at_guess = measure(ca.horzcat(x0, guess.X[:, 1:]), guess.U, guess.P)
-        found: ca.MX = search(at_guess, slope, *given)
+        at_guess = measure(ca.horzcat(x0, guess.X[:, 1:]), guess.U, *given[5:])
+        found: ca.MX = search(at_guess, slope.rate, *given)
         return found
 
     def _measure_fun(self) -> ca.Function:
-        """Return (X, U, P) → (`Worth`)."""
+        """Return (X, U, P, costates, largest) → (`Worth`)."""
         ocp, N = self.ocp, self.ocp.horizon
         X, U = ca.MX.sym("X", ocp.nx, N + 1), ca.MX.sym("U", ocp.nu, N)
-        P = ca.MX.sym("P", ocp.np_, N + 1)
+        P, largest = ca.MX.sym("P", ocp.np_, N + 1), ca.MX.sym("largest")
+        costates = ca.MX.sym("costates", chart_of(ocp)[1].size1_out(0), N)
         is_first = ca.DM(np.eye(N)[:1])
-        inside = self._interval_fun().map(N)(X[:, :N], U, P[:, :N], X[:, 1:], is_first)
+        prices = ABOVE * ca.vertcat(ca.fabs(costates), ca.repmat(largest, 1, N))
+        inside = self._interval_fun().map(N)(X[:, :N], U, P[:, :N], X[:, 1:], is_first, prices)
         x, p = X[:, N], P[:, N]
         paid, hard = _priced(ocp.end(x, p), ocp.end_bounds, ocp.end_penalties)
-        beyond = hard + ca.sum1(_violation(x, ocp.x_bounds))
-        at_end = ca.vertcat(ca.sumsqr(ocp.terminal(x, p)) / 2 + paid, beyond, ca.norm_1(x), paid)
-        return ca.Function("measure", [X, U, P], [ca.sum2(inside) + at_end])
+        beyond = ABOVE * largest * (hard + ca.sum1(_violation(x, ocp.x_bounds)))
+        merit = ca.sumsqr(ocp.terminal(x, p)) / 2 + paid + beyond
+        total = ca.sum2(inside) + ca.vertcat(merit, beyond, paid)
+        return ca.Function("measure", [X, U, P, costates, largest], [total])
 
     def _interval_fun(self) -> ca.Function:
-        """Return (x, u, p, x_next, is_first) → (`Worth`) of an interval."""
+        """Return (x, u, p, x_next, is_first, prices) → (`Worth`) of an interval."""
         ocp, form = self.ocp, self.ocp.motion
         x, u, p = (ca.MX.sym(key, n) for key, n in (("x", ocp.nx), ("u", ocp.nu), ("p", ocp.np_)))
         x_next, is_first = ca.MX.sym("x_next", ocp.nx), ca.MX.sym("first")
@@ -110,11 +128,13 @@ class LineSearch:
             r, g = (part(x, u, p, a, lam) for part in (form.residual, form.path))
             x_end = reached(form, x, u, a, form.length(p))
         gap = chart_of(ocp)[1](x_next, x_end)
+        prices = ca.MX.sym("prices", gap.shape[0] + 1)
         paid, hard = _priced(g, ocp.path_bounds, ocp.path_penalties)
         beyond = hard + ca.sum1(_violation(x, ocp.x_bounds))
-        violated = ca.norm_1(gap) + (1 - is_first) * beyond
-        outputs = ca.vertcat(ca.sumsqr(r) / 2 + paid, violated, ca.norm_1(x), paid)
-        return ca.Function("worth", [x, u, p, x_next, is_first], [outputs], {"cse": True})
+        gaps = ca.dot(prices[:-1], ca.fabs(gap)) + (1 - is_first) * prices[-1] * beyond
+        outputs = ca.vertcat(ca.sumsqr(r) / 2 + paid + gaps, gaps, paid)
+        inputs = [x, u, p, x_next, is_first, prices]
+        return ca.Function("worth", inputs, [outputs], {"cse": True})
 
 
 def _violation(value: ca.MX, bounds: Array) -> ca.MX:

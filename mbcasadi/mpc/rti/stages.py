@@ -25,7 +25,7 @@ from mbcasadi.description.status import Status
 from mbcasadi.description.tolerance import tolerance
 from mbcasadi.mpc.lq.tick import flags_of, outputs_of
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
-from mbcasadi.mpc.rti.line_search import LineSearch
+from mbcasadi.mpc.rti.line_search import LineSearch, Slope
 from mbcasadi.mpc.rti.memory import Guess, GuessMemory
 from mbcasadi.qp.input_guard import LARGEST_INPUT, clamp, is_bounded, is_within
 from mbcasadi.qp.kkt_residuals import judge
@@ -62,7 +62,7 @@ class Found(NamedTuple):
     Attributes:
         x0: the state; `valid` tells whether it and all other inputs are good.
         step: deviations of X (·, N + 1) and changes of U (nu, N).
-        slope: derivative of the cost along the step, and what the slacks then cost.
+        slope: of the cost along the step, with multipliers.
         slack: of soft rows.
         active: what the next tick begins with, for each row.
         residual, flag: of the QP.
@@ -71,7 +71,7 @@ class Found(NamedTuple):
     x0: ca.MX
     valid: ca.MX
     step: tuple[ca.MX, ca.MX]
-    slope: ca.MX
+    slope: Slope
     slack: ca.MX
     active: ca.MX
     residual: ca.MX

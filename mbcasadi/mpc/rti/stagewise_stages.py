@@ -13,6 +13,7 @@ import numpy as np
 from mbcasadi.description import LeastDistanceStages
 from mbcasadi.mpc.lq.tick import solver_results, stage_function
 from mbcasadi.mpc.rti.interval_derivatives import reached
+from mbcasadi.mpc.rti.line_search import Slope
 from mbcasadi.mpc.rti.stages import Found, RtiStages
 from mbcasadi.mpc.rti.stagewise import StagewiseLinearised
 from mbcasadi.qp.input_guard import LARGEST_INPUT
@@ -113,7 +114,7 @@ class StagewiseStages(RtiStages):
             x0,
             valid,
             (answer.X, answer.U),
-            self._slope(columns, data, answer) + self._paid(answer.slack),
+            self._slope(columns, data, answer, ca.norm_inf(qp["lam_a"])),
             answer.slack,
             ca.fmax(ca.fmin(qp["lam_a"], LARGEST_INPUT), -LARGEST_INPUT),
             answer.residual,
@@ -121,13 +122,13 @@ class StagewiseStages(RtiStages):
         )
         return stage_function("finish", inputs | qp, self.outputs(inputs, (guess, gaps), found))
 
-    def _slope(self, columns: ca.MX, data: ca.MX, answer: Judged) -> ca.MX:
-        """Return the derivative of the cost along the step."""
+    def _slope(self, columns: ca.MX, data: ca.MX, answer: Judged, largest: ca.MX) -> Slope:
+        """Return the derivative of the cost along the step, and multipliers."""
         inside = columns[self.at.problem.column["g"], :]
         of_end = end_blocks(self.at.problem, data).g
         along = ca.dot(inside, ca.vertcat(answer.U, answer.X[:, :-1]))
-        slope: ca.MX = along + ca.dot(of_end, answer.X[:, -1])
-        return slope
+        rate = along + ca.dot(of_end, answer.X[:, -1]) + self._paid(answer.slack)
+        return Slope(rate, answer.costates, largest)
 
     def _paid(self, slack: ca.MX) -> ca.MX:
         """Return what slacks (m,) of soft rows cost."""

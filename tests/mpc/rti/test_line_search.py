@@ -8,13 +8,15 @@ from support.linear_mpc_cases import row_values
 import mbcasadi.errors as err
 from mbcasadi import mpc
 from mbcasadi.codegen import export_c
+from mbcasadi.mpc.rti.line_search import LineSearch, Slope
+from mbcasadi.mpc.rti.memory import Guess
 from mbcasadi.qp.rows import Bounded
 from mbcasadi.system import from_lagrangian
 
 HALVINGS = 6
 STATE = (0.1, 0.0)
 STEPS = {"explicit": mpc.StepOptions(), "semi-implicit": mpc.SemiImplicitStep()}
-SAME_LENGTH = 1e-9  # α from the ratio of two steps of one QP
+FASTEST = 3.0  # rad/s, hard
 SAME_COST = 1e-6
 
 
@@ -36,6 +38,12 @@ def reaching(target, step, **bounds):
         mpc.StageBounds(**bounds),
     ]
     return mpc.optimal_control_problem(system, 12, 0.15, parts, symbols=at, step=STEPS[step])
+
+
+@pytest.fixture(scope="module")
+def ocp():
+    """Return a problem with a target far away, and hard limits of its speed."""
+    return reaching(8.0, "semi-implicit", v=[[-FASTEST, FASTEST]])
 
 
 def repeated(law, ticks):
@@ -86,71 +94,68 @@ def cost(ocp, x, u):
     return sum(np.sum(np.square(r)) / 2 + paid(g, *of) for r, g, *of in rows)
 
 
-def gaps(ocp, x, u):
-    """Return the sum of all gaps."""
-    ends = [ocp.dynamics(*each) for each in zip(x, u, ocp.parameters(), strict=False)]
-    return sum(
-        np.abs(after - np.array(end).ravel()).sum() for after, end in zip(x[1:], ends, strict=False)
-    )
+def worth(ocp, plan, prices, largest):
+    """Return the merit of a plan, and the share of gaps: no hard row is violated here."""
+    ends = [ocp.dynamics(*each) for each in zip(*plan, ocp.parameters(), strict=False)]
+    apart = [after - np.array(end).ravel() for after, end in zip(plan[0][1:], ends, strict=True)]
+    beyond = np.fmax(np.abs(plan[0][1:, 1]) - FASTEST, 0).sum()
+    priced = 1.1 * (np.sum(np.abs(prices.T * apart)) + largest * beyond)
+    return cost(ocp, *plan) + priced, priced
 
 
-def promised(ocp, start, step):
-    """Return the derivative of the cost along a step, with what slacks cost at its end."""
-    eps = 1e-6
-    plus, minus = (
-        rows_of(ocp, *(a + s * b for a, b in zip(start, step, strict=True))) for s in (eps, -eps)
-    )
-    total = 0.0
-    for (r, g, *of), ahead, behind in zip(rows_of(ocp, *start), plus, minus, strict=True):
-        slopes = [(a - b) / (2 * eps) for a, b in zip(ahead[:2], behind[:2], strict=True)]
-        total += r @ slopes[0] + paid(g + slopes[1], *of)
-    return total
-
-
-def length_of(ocp, start, step, x0):
+def length_of(ocp, start, step, x0, slope):
     """Return α by the rule of the module, from the problem's own Functions."""
+    rate, prices, largest = slope
     first = np.vstack([x0, start[0][1:]]), start[1]
-    worth, apart = cost(ocp, *first), gaps(ocp, *first)
-    before = sum(paid(g, *of) for _, g, *of in rows_of(ocp, *first))
-    rate = promised(ocp, start, step) - before
+    begins, priced = worth(ocp, first, prices, largest)
+    slacks = sum(paid(g, *of) for _, g, *of in rows_of(ocp, *first))
+    fall = min(rate - slacks - priced, 0) / 10
     for alpha in 0.5 ** np.arange(HALVINGS):
         x, u = (a + alpha * b for a, b in zip(start, step, strict=True))
         x[0] = x0
-        if cost(ocp, x, u) <= worth + alpha * min(rate, 0) / 10:
-            return alpha
-        if rate >= 0 and gaps(ocp, x, u) <= (1 - alpha / 2) * apart:
+        if worth(ocp, (x, u), prices, largest)[0] <= begins + alpha * fall:
             return alpha
     return 0.5**HALVINGS
 
 
+def test_the_length_of_a_step_is_that_of_the_rule(ocp):
+    rng, lengths = np.random.default_rng(3), []
+    x = ca.MX.sym("x", 2), ca.MX.sym("d", 2)
+    search = LineSearch(ocp, ca.Function("moved", [*x], [x[0] + x[1]]), HALVINGS)
+    N, shapes = ocp.horizon, ((2, 13), (1, 12), (2, 13), (1, 12), (2, 1), (1, 1), (2, 12), (1, 1))
+    X, U, dX, dU, x0, rate, prices, largest = given = [ca.MX.sym("s", *shape) for shape in shapes]
+    none = ca.MX(0, 1)
+    guess = Guess(X, U, *[none] * 6, ca.MX(ca.DM(ocp.parameters().T)), none)
+    alpha = search.length(guess, (dX, dU), x0, Slope(rate, prices, largest))
+    length = ca.Function("length", given, [alpha])
+    for _ in range(60):
+        size = rng.choice([0.02, 0.3, 2.0])
+        start, step = (
+            (size * rng.standard_normal((N + 1, 2)), size * rng.standard_normal((N, 1)))
+            for _ in range(2)
+        )
+        state, slope = start[0][0] + step[0][0], (0.0, rng.exponential(size=(2, N)), 1.0)
+        slope = (cost(ocp, *start) * rng.uniform(-1, 0.5), *slope[1:])
+        found = length(*(part.T for part in (*start, *step)), state, *slope)
+        lengths.append(length_of(ocp, start, step, state, slope))
+        assert float(found) == lengths[-1]
+    assert len({*lengths}) >= 5
+
+
 @pytest.mark.parametrize("solver", ["daqp", "stagewise"])
-def test_the_length_of_a_step_is_that_of_the_rule(solver, tmp_path):
-    ocp, rng, lengths = reaching(8.0, "semi-implicit"), np.random.default_rng(3), []
-    full, searched = (
-        mpc.real_time_iteration(ocp, shift=False, line_search=n, solver=solver)
-        for n in (0, HALVINGS)
-    )
-    in_c = export_c(searched, tmp_path / "c").load(flags=("-O1",))
-    for _ in range(25):
+def test_the_c_takes_the_same_steps(solver, tmp_path):
+    ocp = reaching(8.0, "semi-implicit")
+    law = mpc.real_time_iteration(ocp, shift=False, line_search=HALVINGS, solver=solver)
+    in_c, rng = export_c(law, tmp_path / "c").load(flags=("-O1",)), np.random.default_rng(3)
+    for _ in range(10):
         x0 = rng.uniform(-1, 1, 2)
         size = rng.choice([0.02, 0.3, 2.0])
         x, u = x0 + size * rng.standard_normal((13, 2)), size * rng.standard_normal((12, 1))
-        z = full.z_from(mpc.initial_guess(ocp, x, u))
-        whole, part, same = (
-            row_values(law(*x0, full.reference(), z))
-            for law in (full.function, searched.function, in_c)
-        )
-        assert whole[2] == part[2] == same[2] == 0
-        step = [
-            after - before for after, before in zip(full.trajectory(whole[1]), (x, u), strict=True)
-        ]
-        x_part, u_part = searched.trajectory(part[1])
-        lengths.append(length_of(ocp, (x, u), step, x0))
-        np.testing.assert_allclose(u_part, u + lengths[-1] * step[1], atol=SAME_LENGTH)
-        np.testing.assert_allclose(x_part[1:], x[1:] + lengths[-1] * step[0][1:], atol=SAME_LENGTH)
-        np.testing.assert_allclose(x_part[0], x0, atol=1e-12)
-        np.testing.assert_allclose(same[1], part[1], atol=1e-5)
-    assert len({*lengths}) >= 4
+        z = law.z_from(mpc.initial_guess(ocp, x, u))
+        found, same = (row_values(f(*x0, law.reference(), z)) for f in (law.function, in_c))
+        assert found[2] == same[2] == 0
+        np.testing.assert_allclose(same[1], found[1], atol=1e-5)
+        np.testing.assert_allclose(law.trajectory(same[1])[0][0], x0, atol=1e-12)
 
 
 def test_a_number_of_halvings_is_a_whole_number():
