@@ -15,13 +15,11 @@ are higher by ½ g_n τ τ'. All is in axes of the ground, whose height is where
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
 
-from mbcasadi.contacts.groups import contact_groups_of
 from mbcasadi.control.inverse_dynamics.parts.force_feedback import MEASURED
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.description import Contact
@@ -29,13 +27,10 @@ from mbcasadi.mpc.legged.footsteps import SwingParameters
 from mbcasadi.mpc.legged.from_system import gravity_of, trunk_joint
 from mbcasadi.mpc.legged.gait import Gait, Walk, swing_path
 from mbcasadi.mpc.legged.ground_axes import (
-    common_normal,
-    ground_rotation,
     rotate_about_vertical,
     to_ground,
     to_world,
 )
-from mbcasadi.mpc.legged.nominal_stance import feet_of
 from mbcasadi.mpc.legged.planner_equations import goal_near, is_measured
 from mbcasadi.mpc.legged.planner_references import product
 from mbcasadi.mpc.legged.standing_feet import lift_places
@@ -45,10 +40,10 @@ from mbcasadi.mpc.ocp.stage_tuning import TUNING
 from mbcasadi.mpc.whole_body.base_shift import joints_by_shift
 from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
 from mbcasadi.mpc.whole_body.felt_contacts import LANDS, Felt, FeltContacts
-from mbcasadi.mpc.whole_body.foot_clearance import FootClearance, apart, foot_clearances
+from mbcasadi.mpc.whole_body.foot_clearance import apart
 from mbcasadi.mpc.whole_body.gait_samples import gait_samples
+from mbcasadi.mpc.whole_body.stance_geometry import StanceGeometry
 from mbcasadi.mpc.whole_body.standing import ROUNDING, WALK, Remembered, Standing
-from mbcasadi.spatial import rotation
 from mbcasadi.system import System
 
 
@@ -71,7 +66,7 @@ class Base(NamedTuple):
 
 
 @dataclass(frozen=True)
-class HorizonReferences:
+class HorizonReferences(StanceGeometry):
     """What a gait and a command ask of each sample.
 
     Attributes:
@@ -100,39 +95,6 @@ class HorizonReferences:
     standing: Standing | None = None
     rule: FeltContacts | None = None
     shift: bool = False
-
-    @cached_property
-    def ground(self) -> Array:
-        """(3, 3) rotation from axes of the ground to the world's."""
-        return ground_rotation(common_normal(self.contacts))
-
-    @cached_property
-    def feet(self) -> ca.Function:
-        """(q) → (places): (3, nc) of the contacts, m, axes of the ground."""
-        q = ca.SX.sym("q", self.system.nq)
-        places = feet_of(self.system, self.contacts, q, self.ground)
-        return ca.Function("feet", [q], [ca.densify(ca.horzcat(*places))], ["q"], ["places"])
-
-    @cached_property
-    def stance(self) -> tuple[Array, Array, float]:
-        """Places (3, nc) of the feet at q0, (3,) that of the base, and its yaw."""
-        place, R = self._base_pose(ca.SX(ca.DM(self.q0)))
-        turn = np.array(ca.DM(R))
-        yaw = float(np.arctan2(turn[1, 0], turn[0, 0]))
-        return self.feet(self.q0).full(), np.array(ca.DM(place)).ravel(), yaw
-
-    @cached_property
-    def hips(self) -> Array:
-        """(2, nc) places of the feet beside the base at q0, turned back by its yaw, m."""
-        places, base, yaw = self.stance
-        c, s = np.cos(yaw), np.sin(yaw)
-        return np.asarray(np.array([[c, s], [-s, c]]) @ (places[:2] - base[:2, None]))
-
-    @cached_property
-    def clearances(self) -> list[FootClearance]:
-        """Feet side by side."""
-        groups = contact_groups_of(self.system, self.contacts)
-        return foot_clearances(self.hips, [group.members for group in groups])
 
     @property
     def z0(self) -> Array:
@@ -192,14 +154,6 @@ class HorizonReferences:
         lengths = self.ocp.lengths
         return self.ocp.times.tolist() if lengths is None else gait_samples(walk, t, lengths)
 
-    def _base_pose(self, q: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return place (3,) and rotation (3, 3) of the free body, axes of the ground."""
-        place = trunk_joint(self.system).qpos
-        quat = q[place + 3 : place + 7]
-        w, x, y, z = ca.vertsplit(quat / ca.norm_2(quat))
-        R = ca.vertcat(*(ca.horzcat(*row) for row in rotation((w, x, y, z))))
-        return to_ground(self.ground, q[place : place + 3]), to_ground(self.ground, R)
-
     def _times(self, inputs: Mapping[str, ca.SX], moment: ca.SX) -> Remembered | None:
         """Return beginning and end of the walk from the moment on at which the plan acts."""
         if self.standing is None:
@@ -214,20 +168,10 @@ class HorizonReferences:
         at = moment, h, (self.ocp.horizon // 2) * h
         return known.next(self.standing, self.gait, at, speeds)
 
-    def _under_base(self, places: ca.SX) -> ca.SX:
-        """Return the pose (x, y, yaw) under which the hips are nearest to the feet, (3, nc)."""
-        hips, centre = ca.DM(self.hips), ca.sum2(places[:2, :]) / places.shape[1]
-        middle = ca.DM(self.hips.mean(axis=1))
-        of_hips, of_feet = hips - ca.repmat(middle, 1, hips.shape[1]), places[:2, :] - centre
-        along = ca.sum2(ca.sum1(of_hips * of_feet))
-        across = ca.sum2(of_hips[0, :] * of_feet[1, :] - of_hips[1, :] * of_feet[0, :])
-        yaw = ca.atan2(across, along)
-        return ca.vertcat(centre - rotate_about_vertical(yaw, ca.SX(middle)), yaw)
-
     def _base(self, inputs: Mapping[str, ca.SX], lifts: ca.SX, walk: Walk) -> Base:
         heights = lifts[2, :].T
         joint, z = trunk_joint(self.system), inputs["z"]
-        place, R = self._base_pose(inputs["q"])
+        place, R = self.base_pose(inputs["q"])
         shift = inputs["command"][-3:] if self.shift else ca.SX(3, 1)
         velocity = to_ground(self.ground, inputs["v"][joint.dof : joint.dof + 3])
         yaw = ca.atan2(R[1, 0], R[0, 0])
@@ -235,7 +179,7 @@ class HorizonReferences:
         remembered, walks = z[lifts.numel() : lifts.numel() + 3], inputs["t"] >= walk.begin
         if walk.end is not None:
             stands = inputs["t"] >= walk.end + self.gait.flight - ROUNDING
-            remembered = ca.if_else(stands, self._under_base(lifts), remembered)
+            remembered = ca.if_else(stands, self.under_base(lifts), remembered)
             walks = ca.logic_and(walks, inputs["t"] < walk.end)
         goal = goal_near(ca.vertcat(place[:2], yaw), remembered, self.stepping.max_drift)
         desired, spin = walks * inputs["command"][:2], walks * inputs["command"][2]
@@ -364,6 +308,6 @@ class HorizonReferences:
         q[place + 3 : place + 7] = product(turn, q[place + 3 : place + 7])
         velocity = rotate_about_vertical(goal[2], base.desired)
         v[dof : dof + 3] = to_world(self.ground, ca.vertcat(velocity, rise[1]))
-        R0 = self.ground @ np.array(ca.DM(self._base_pose(ca.SX(ca.DM(self.q0)))[1]))
+        R0 = self.ground @ np.array(ca.DM(self.base_pose(ca.SX(ca.DM(self.q0)))[1]))
         v[dof + 3 : dof + 6] = ca.DM(R0.T @ self.ground[:, 2]) * base.spin
         return {"setpoint.q": q, "setpoint.v": v}
