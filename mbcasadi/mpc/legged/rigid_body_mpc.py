@@ -243,7 +243,7 @@ class _Problem:
         motion = horizon.motion(inputs.x0, qp["x"], columns, gains)
         values = horizon.values(motion, columns, inputs.end.rows)
         candidate = Candidate(motion, values, ca.MX(0, 1), qp["lam_a"])
-        residual = horizon.residuals(
+        residual, _ = horizon.residuals(
             candidate, columns, inputs.end, inputs.bounds, self.body.weight
         )
         status = judge(residual, flag=qp["flag"], valid=inputs.valid, tolerance=self.tolerance)

@@ -224,17 +224,6 @@ class Horizon:
         end: End,
         bounds: tuple[ca.MX, ca.MX] | None = None,
         extent: float | None = None,
-    ) -> ca.MX:
-        """Return the three residuals, as in `residuals_and_costates`."""
-        return self.residuals_and_costates(candidate, columns, end, bounds, extent)[0]
-
-    def residuals_and_costates(
-        self,
-        candidate: Candidate,
-        columns: Columns,
-        end: End,
-        bounds: tuple[ca.MX, ca.MX] | None = None,
-        extent: float | None = None,
     ) -> tuple[ca.MX, ca.MX]:
         """Return the three residuals, and the costates (nx, N) behind the intervals.
 

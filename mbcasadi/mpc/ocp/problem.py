@@ -262,6 +262,12 @@ class OptimalControlProblem:
         return limits
 
     @property
+    def rows_of_state(self) -> list[int]:
+        """Rows of the path, by index, that no control reaches: the given state decides its own."""
+        with_control = set(self.path.jac_sparsity(0, self.path.index_in("u")).row())
+        return [i for i in range(len(self.path_bounds)) if i not in with_control]
+
+    @property
     def nx(self) -> int:
         """Size of the state."""
         return int(self.dynamics.size1_in("x"))

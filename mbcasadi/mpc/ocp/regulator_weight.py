@@ -64,9 +64,9 @@ def regulator_weight(
             f"{np.abs(drift).max():.1e}; expected those of mb.equilibrium"
         )
     Z, inverse = _free(ocp, state, sample)
-    ours, nu = J[:, ocp.nu :] @ Z, ocp.nu
-    H = np.hstack([J[:, :nu], ours])
-    H = H.T @ H
+    nu = ocp.nu
+    J = np.hstack([J[:, :nu], J[:, nu:] @ Z])
+    H = J.T @ J
     stage = SampledStage(inverse @ A @ Z, inverse @ B, H[nu:, nu:], H[:nu, :nu], H[nu:, :nu])
     P = tick_regulator(stage, ocp.period).S
     return np.asarray(inverse.T @ P @ inverse)
@@ -91,9 +91,10 @@ def _free(ocp: OptimalControlProblem, x: Array, p: Array) -> tuple[Array, Array]
     """Return Z of positions and rates, and its left inverse."""
     system = ocp.system
     assert system is not None
-    place = slot_slices(ocp.slots).get("mask")
-    mask = None if place is None else p[place]
-    at = place_of(system, x[: system.nq], mask=mask)
+    places = slot_slices(ocp.slots)
+    mask = p[places["mask"]] if "mask" in places else None
+    t = float(p[places["t"]][0]) if "t" in places else 0.0
+    at = place_of(system, x[: system.nq], t=t, mask=mask)
     rows = numbers(rows_fun(system), at.values)["A"]
     Z = free_directions_of(system, rows, TANGENT_RANK_TOL)
     return _twice(Z), _twice(coordinates_of(system, Z))

@@ -134,7 +134,7 @@ class CondensedStages(RtiStages):
         valid = ca.logic_and(is_finite, prepared.complete > CLAIMED)
         motion, values = self._step(x0, guess, prepared, qp["x"][: rows.nw])
         e = rows.slacks(qp["x"][rows.nw :])
-        residual, costates = self.at.horizon.residuals_and_costates(
+        residual, costates = self.at.horizon.residuals(
             Candidate(motion, values, e, qp["lam_a"]),
             [(prepared.lin,)],
             End(prepared.cost, prepared.end),

@@ -110,7 +110,8 @@ class LineSearch:
         prices = ABOVE * ca.vertcat(ca.fabs(costates), ca.repmat(largest, 1, N))
         inside = self._interval_fun().map(N)(X[:, :N], U, P[:, :N], X[:, 1:], is_first, prices)
         x, p = X[:, N], P[:, N]
-        paid, hard = _priced(ocp.end(x, p), ocp.end_bounds, ocp.end_penalties)
+        counts = ca.DM.ones(len(ocp.end_bounds))
+        paid, hard = _priced(ocp.end(x, p), ocp.end_bounds, ocp.end_penalties, counts)
         beyond = ABOVE * largest * (hard + ca.sum1(_violation(x, ocp.x_bounds)))
         merit = ca.sumsqr(ocp.terminal(x, p)) / 2 + paid + beyond
         total = ca.sum2(inside) + ca.vertcat(merit, beyond, paid)
@@ -129,9 +130,12 @@ class LineSearch:
             x_end = reached(form, x, u, a, form.length(p))
         gap = chart_of(ocp)[1](x_next, x_end)
         prices = ca.MX.sym("prices", gap.shape[0] + 1)
-        paid, hard = _priced(g, ocp.path_bounds, ocp.path_penalties)
-        beyond = hard + ca.sum1(_violation(x, ocp.x_bounds))
-        gaps = ca.dot(prices[:-1], ca.fabs(gap)) + (1 - is_first) * prices[-1] * beyond
+        of_state = np.zeros(len(ocp.path_bounds))
+        of_state[ocp.rows_of_state] = 1.0
+        counts = 1 - is_first * ca.DM(of_state)  # the given state decides its own rows
+        paid, hard = _priced(g, ocp.path_bounds, ocp.path_penalties, counts)
+        beyond = hard + (1 - is_first) * ca.sum1(_violation(x, ocp.x_bounds))
+        gaps = ca.dot(prices[:-1], ca.fabs(gap)) + prices[-1] * beyond
         outputs = ca.vertcat(ca.sumsqr(r) / 2 + paid + gaps, gaps, paid)
         inputs = [x, u, p, x_next, is_first, prices]
         return ca.Function("worth", inputs, [outputs], {"cse": True})
@@ -144,13 +148,18 @@ def _violation(value: ca.MX, bounds: Array) -> ca.MX:
     return ca.fmax(0, ca.fmax(ca.DM(low) - some, some - ca.DM(high)))
 
 
-def _priced(value: ca.MX, bounds: Array, penalties: Array | None) -> tuple[ca.MX, ca.MX]:
-    """Return what violations of soft rows cost, and the sum of those of hard ones."""
+def _priced(
+    value: ca.MX, bounds: Array, penalties: Array | None, counts: ca.MX | ca.DM
+) -> tuple[ca.MX, ca.MX]:
+    """Return what violations of soft rows cost, and the sum of those of hard ones.
+
+    A row counts where its entry of `counts` is one, else it is zero.
+    """
     prices = np.full((len(bounds), 2), np.inf) if penalties is None else penalties
     soft = np.isfinite(prices[:, 0])
     places = [
         np.flatnonzero(np.isfinite(bounds).any(axis=1) & kind).tolist() for kind in (soft, ~soft)
     ]
-    paid, hard = (_violation(value[rows, 0], bounds[rows]) for rows in places)
+    paid, hard = (counts[rows, 0] * _violation(value[rows, 0], bounds[rows]) for rows in places)
     linear, quadratic = (ca.DM(prices[places[0], i]) for i in (0, 1))
     return ca.dot(linear, paid) + ca.dot(quadratic, paid**2) / 2, ca.sum1(hard)

@@ -55,9 +55,8 @@ def linearised(ocp: OptimalControlProblem) -> Linearised:
         return Interval((lin,), **blocks)
 
     # The first state is given: rows of the path without a control begin one sample later.
-    first, path = ocp.nu + len(states), ocp.path
-    with_control = {first + i for i in path.jac_sparsity(0, path.index_in("u")).row()}
-    given = [i for i, y in enumerate(of_interval.places) if y >= first and y not in with_control]
+    of_state = {ocp.nu + len(states) + i for i in ocp.rows_of_state}
+    given = [i for i, y in enumerate(of_interval.places) if y in of_state]
     x = ocp.names("x")
     labels = (*ocp.names("u"), *(x[i] for i in states), *ocp.names("path"))
     rows = HorizonRows(

@@ -155,10 +155,9 @@ COLUMN = ("F", "Phi", "Gamma", "d_a", "d_b", "H", "g", "G", "lower", "upper", "s
 
 def _is_of_state(ocp: OptimalControlProblem, states: int) -> ca.DM:
     """Return 1 for rows of an interval that no control reaches."""
-    path = ocp.path
-    with_control = set(path.jac_sparsity(0, path.index_in("u")).row())
-    alone = [float(i not in with_control) for i in range(len(ocp.path_bounds))]
-    return ca.DM([0.0] * ocp.nu + [1.0] * states + alone)
+    alone = np.zeros(len(ocp.path_bounds))
+    alone[ocp.rows_of_state] = 1.0
+    return ca.DM([0.0] * ocp.nu + [1.0] * states + alone.tolist())
 
 
 def _rest(bounds: Array, values: ca.MX, free: ca.MX) -> tuple[ca.MX, ca.MX]:

@@ -93,7 +93,7 @@ def solve_by_recursion(problem, x_0):
         motion = horizon.motion(x_0, ca.DM(x[: rows.nw]), columns, gains)
         values, e = horizon.values(motion, columns, end.rows), rows.slacks(ca.DM(x[rows.nw :]))
         found = Candidate(motion, values, e, ca.MX(ca.DM(lam)))
-        return numbers(horizon.residuals(found, columns, end))[0].ravel()
+        return numbers(horizon.residuals(found, columns, end)[0])[0].ravel()
 
     motion = horizon.motion(x_0, ca.DM(x[: rows.nw]), columns, gains)
     controls = np.concatenate([part.T.ravel() for part in numbers(*motion.U)])

@@ -30,7 +30,7 @@ from mbcasadi.control import (
 )
 from mbcasadi.system.closing import close_state
 
-STATES, SAME = 100, 1e-8  # of each mechanism; of the forces, over the largest one
+STATES, SAME = 250, 1e-8  # of each mechanism; of the forces, over the largest one
 DEPENDENT = 1e-9  # singular values of the equations below, over the largest
 LEGS = ("FL", "FR", "RL", "RR")
 BETWEEN_POSTS = """

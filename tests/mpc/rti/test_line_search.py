@@ -4,6 +4,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from support.linear_mpc_cases import row_values
+from support.mpc_mechanisms import sliding_mass
 
 import mbcasadi.errors as err
 from mbcasadi import mpc
@@ -72,12 +73,16 @@ def test_plans_come_to_rest_where_full_steps_swing_about_the_optimum(target, ste
 
 
 def rows_of(ocp, x, u):
-    """Return residuals, then values, bounds and prices of rows, at all samples."""
+    """Return residuals, then values, bounds and prices of rows, at all samples.
+
+    The row of the speed says nothing of the first one, which is given.
+    """
     p = ocp.parameters()
     rows = [
         (*row_values((ocp.residual(*at), ocp.path(*at))), ocp.path_bounds, ocp.path_penalties)
         for at in zip(x, u, p, strict=False)
     ]
+    rows[0] = (rows[0][0], np.clip(rows[0][1], *ocp.path_bounds.T), *rows[0][2:])
     end = row_values((ocp.terminal(x[-1], p[-1]), ocp.end(x[-1], p[-1])))
     return [*rows, (*end, ocp.end_bounds, ocp.end_penalties)]
 
@@ -156,6 +161,31 @@ def test_the_c_takes_the_same_steps(solver, tmp_path):
         assert found[2] == same[2] == 0
         np.testing.assert_allclose(same[1], found[1], atol=1e-5)
         np.testing.assert_allclose(law.trajectory(same[1])[0][0], x0, atol=1e-12)
+
+
+@pytest.mark.parametrize("solver", ["daqp", "stagewise"])
+def test_quadratic_problems_are_solved_by_whole_steps_from_any_state(solver):
+    system = sliding_mass()
+    at = mpc.stage_symbols(system)
+    rows = [Bounded(at.v, -1.0, 1.0, linear_penalty=30.0, quadratic_penalty=5.0)]
+    rows.append(Bounded(at.u + at.q, -2.0, 3.0))
+    cost = mpc.Cost(Q=[5.0, 0.1], R=[1e-2], Q_end=[5.0, 1.0])
+    ocp = mpc.optimal_control_problem(system, 12, 0.1, [cost, *rows], symbols=at)
+    full, searched = (
+        mpc.real_time_iteration(ocp, shift=False, line_search=n, solver=solver)
+        for n in (0, HALVINGS)
+    )
+    for place, speed in ((0.5, 0.0), (0.0, 5.0), (-0.3, -4.0)):  # at rest, beyond the soft limit
+        plans = []
+        for law in (full, searched):
+            z = law.controller.z0
+            for moved in (0.0, 0.01):  # afar, then beside the solution
+                _, z, status, *_ = row_values(
+                    law.function(place + moved, speed, law.reference(), z)
+                )
+                assert status == 0
+            plans.append(z)
+        np.testing.assert_allclose(plans[1], plans[0], atol=1e-6)
 
 
 def test_a_number_of_halvings_is_a_whole_number():

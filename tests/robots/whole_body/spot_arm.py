@@ -3,7 +3,7 @@
 Generated C in MuJoCo: mass +10 %, controls one tick late, plans one plan late, stock servos. The
 circle is in the world, ahead of a robot that walks. The pull is not known to the controllers.
 
-cd tests && python -m robots.whole_body_others [--models FOLDER]
+cd tests && python -m robots.whole_body.spot_arm [--models FOLDER]
 """
 
 import argparse
@@ -74,7 +74,7 @@ def figures(recording: Recording, system: mb.System, start: Array) -> str:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(prog="robots.whole_body_others", description=__doc__)
+    parser = argparse.ArgumentParser(prog="robots.whole_body.spot_arm", description=__doc__)
     models.add_argument(parser)
     parser.parse_args()
     spec, q0 = trots.model_on_floor("Spot with arm")
