@@ -2,9 +2,11 @@
 
 The curvature of the cost along a row is `1 / (G H⁻¹ Gᵀ)`, with the Hessian H of the cost from an
 interval on, which a recursion gives; the unit of a coordinate is `1 / √H_ii`. Both are medians over
-the intervals.
+the intervals. The cost of the end may not know a row of the end: its curvature is `1 / (G Y Gᵀ)`,
+with the Hessian Y⁻¹ of the least cost of reaching a state at the end, which a run forward gives.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import casadi as ca
@@ -40,16 +42,19 @@ def measured_scales(problem: StagewiseQP, data: ca.DM) -> Scales | None:
     numbers = ca.Function("blocks", [symbol], outputs)(data)
     triples = [[part.full() for part in numbers[3 * k : 3 * k + 3]] for k in range(len(blocks) + 1)]
     P, nu, along, diagonals = triples[-1][1], problem.nu, [], []
-    at_end = _curvature_along(triples[-1][2], P)
+    wholes = []
     for A, H, G in reversed(triples[:-1]):
         whole = H + A.T @ P @ A
         if not _is_definite(whole[:nu, :nu]):
             return None
         along.append(_curvature_along(G, whole))
         diagonals.append(np.diag(whole))
+        wholes.insert(0, whole)
         P = whole[nu:, nu:] - whole[nu:, :nu] @ np.linalg.solve(whole[:nu, :nu], whole[:nu, nu:])
     typical = np.median(diagonals, axis=0)
     units = 1 / np.sqrt(np.where(typical > 0, typical, 1.0))
+    steps = [(A, whole[:nu]) for (A, *_), whole in zip(triples, wholes, strict=False)]
+    at_end = _curvature_at_end(triples[-1][2], triples[-1][1], _reach(steps, problem.nx))
     return Scales(np.median(along, axis=0), at_end, units)
 
 
@@ -57,6 +62,32 @@ def _is_definite(H: Array) -> bool:
     """Return whether H is positive definite, whatever the units of its coordinates."""
     unit = np.sqrt(np.diag(H))
     return bool(np.all(unit > 0) and np.linalg.eigvalsh(H / np.outer(unit, unit))[0] > FLAT**2)
+
+
+def _reach(steps: Sequence[tuple[Array, Array]], nx: int) -> Array:
+    """Return the inverse Hessian (nx, nx) of the least cost of reaching a state at the end.
+
+    Args:
+        steps: A, and the rows of u in the Hessian of the cost from an interval on, of each.
+        nx: number of coordinates of a state.
+    """
+    Y = np.zeros((nx, nx))
+    for A, of_u in steps:
+        nu = len(of_u)
+        B, R = A[:, :nu], of_u[:, :nu]
+        closed = A[:, nu:] - B @ np.linalg.solve(R, of_u[:, nu:])
+        Y = closed @ Y @ closed.T + B @ np.linalg.solve(R, B.T)
+    return Y
+
+
+def _curvature_at_end(G: Array, H: Array, Y: Array) -> Array:
+    """Return `1 / (G Y Gᵀ)`, or the curvature of H along a row that no control reaches."""
+    given = np.einsum("ij,jk,ik->i", G, Y, G)
+    is_reached = given > FLAT * G**2 @ np.diag(Y)
+    curvature: Array = np.where(
+        is_reached, 1 / np.where(is_reached, given, 1.0), _curvature_along(G, H)
+    )
+    return curvature
 
 
 def _curvature_along(G: Array, H: Array) -> Array:

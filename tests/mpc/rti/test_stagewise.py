@@ -123,6 +123,32 @@ def test_code_does_not_grow_with_the_horizon_and_memory_as_it(tmp_path):
     assert sizes[1][1] < 4.1 * sizes[0][1]
 
 
+def test_hard_rows_of_the_end_that_no_cost_of_the_end_knows_are_met_from_any_guess(tmp_path):
+    """Speeds are bounded and cost nothing; the cart is to go far."""
+    parts = [mpc.Cost(Q=[3.0, 30.0, 0, 0], R=[1e-2], Q_end=[30.0, 300.0, 0, 0])]
+    parts.append(mpc.StageBounds(v=[[-1.0, 1.0], [-2.0, 2.0]]))
+    ocp = mpc.optimal_control_problem(cart_pole(limit=20.0), 8, 0.05, parts)
+    condensed, kept = (
+        mpc.real_time_iteration(ocp, shift=False, solver=solver) for solver in ("daqp", "stagewise")
+    )
+    in_c = export_c(kept, tmp_path / "c").load(flags=("-O1",))
+    rng, at_bounds = np.random.default_rng(0), 0
+    p = ocp.parameters(setpoint_q=[3.0, 0.0]).ravel()
+    for _ in range(30):
+        guess = rng.standard_normal((9, 4)) * [1, 1, 5, 20], rng.standard_normal((8, 1))
+        plan = np.concatenate([part.ravel() for part in guess])
+        z = [np.array(law.controller.z0) for law in (condensed, kept)]
+        for each in z:
+            each[: plan.size] = plan
+        ours = in_c([0.1, 0.2], [0, 0], p, z[1])
+        wanted = condensed.function([0.1, 0.2], [0, 0], p, z[0])
+        assert int(ours[2]) == int(wanted[2])
+        np.testing.assert_allclose(np.array(ours[0]), np.array(wanted[0]), atol=20 * SAME)
+        ends = kept.trajectory(np.array(ours[1]).ravel())[0][-1, 2:]
+        at_bounds += int(wanted[2]) == 0 and np.max(np.abs(ends) - [1, 2]) > -1e-6
+    assert at_bounds
+
+
 @pytest.mark.parametrize(("size", "factor"), [(1e-3, 1e8), (1e3, 1e-8)])
 def test_neither_the_size_of_a_mechanism_nor_a_factor_of_its_cost_counts(size, factor, tmp_path):
     """A cart-pole of 1 mm or 1 km that weighs as much as water would, on the way to its wall."""
