@@ -18,7 +18,7 @@ PENALTY = 1e4
 RADIUS = 1e6
 """Within so many of its unit a proof of infeasibility holds for a control without bounds."""
 
-RECURSIONS = 60
+RECURSIONS = 100
 """Recursions of a tick at most, unless the caller sets another limit."""
 
 RANK = 32

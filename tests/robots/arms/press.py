@@ -29,6 +29,7 @@ from mbcasadi.control import (
     touch_down,
 )
 from mbcasadi.validation import Recording, ScenarioOptions, compile_controller, reaction
+from robots.arms.circles import IIWA, Arm
 from robots.arms.reach import PANDA
 from robots.arms.row import Figure
 from robots.references import smooth
@@ -41,6 +42,7 @@ LOWERED, SLIDES, DURATION = 1.5, 2.5, 9.0  # s
 BELOW = 0.005  # m below the table, where the way down would end
 LENGTH, RATE = 0.2, 2.0  # m, rad/s: there and back; 0.2 m/s in the middle
 TOUCHED = 1e-6  # m, depth
+NEARNESS = 1e-4  # m/rad, by which a pose stays near another
 RAMP = LoadRamp(duration=0.3, force=PRESS + 20.0)
 TOUCHES, LOST = 2.0, 0.5  # N
 
@@ -53,6 +55,28 @@ class Table:
     normal: tuple[float, float] | None = None
     friction: tuple[float, float] | None = None
     speed: float = 0.2
+
+
+@dataclass(frozen=True)
+class Tool:
+    """An arm whose tool ends in a ball.
+
+    Attributes:
+        arm: the arm.
+        body: that carries the tool, along its z axis.
+        begins, ends: m along it, of the tool and of its ball.
+        start: joints before the search for the pose above the table; the keyframe's where None.
+    """
+
+    arm: Arm
+    body: str
+    begins: float
+    ends: float
+    start: tuple[float, ...] | None = None
+
+
+PANDA_TOOL = Tool(PANDA, "hand", 0.1, TOOL)
+IIWA_TOOL = Tool(IIWA, "link7", 0.05, TOOL, (0.0, 0.8, 0.0, -1.5, 0.0, 0.84, 0.0))
 
 
 @dataclass(frozen=True)
@@ -75,23 +99,27 @@ TRIALS = {
 }
 
 
-def model(motors: bool, table: Table) -> mujoco.MjModel:
-    """Return the arm with a ball on its hand, over a table."""
-    spec = PANDA.spec(motors)
+def model(motors: bool, table: Table, tool: Tool = PANDA_TOOL) -> mujoco.MjModel:
+    """Return the arm with a ball on its tool, over a table."""
+    spec = tool.arm.spec(motors)
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
-    tool = spec.body("hand").add_body(name="tool")
+    stick = spec.body(tool.body).add_body(name="tool")
     off = {"contype": 0, "conaffinity": 0}  # only the pair below touches
-    tool.add_geom(
+    stick.add_geom(
         type=mujoco.mjtGeom.mjGEOM_CAPSULE,
-        fromto=[0, 0, 0.1, 0, 0, TOOL - BALL],
+        fromto=[0, 0, tool.begins, 0, 0, tool.ends - BALL],
         size=[0.8 * BALL, 0, 0],
         mass=0.05,
         **off,
     )
-    tool.add_geom(name="ball", size=[BALL, 0, 0], pos=[0, 0, TOOL], mass=0.02, **off)
-    tool.add_site(name="tip", pos=[0, 0, TOOL])
+    stick.add_geom(name="ball", size=[BALL, 0, 0], pos=[0, 0, tool.ends], mass=0.02, **off)
+    stick.add_site(name="tip", pos=[0, 0, tool.ends])
     spec.worldbody.add_geom(
-        name="table", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0.5, 0.5, 0.1], pos=[BEFORE, 0, TABLE]
+        name="table",
+        type=mujoco.mjtGeom.mjGEOM_PLANE,
+        size=[0.5, 0.5, 0.1],
+        pos=[BEFORE, 0, TABLE],
+        **off,
     )
     pair = spec.add_pair(geomname1="table", geomname2="ball", condim=3)
     pair.friction = [MU, MU, 0.005, 1e-4, 1e-4]
@@ -102,20 +130,31 @@ def model(motors: bool, table: Table) -> mujoco.MjModel:
     return spec.compile()
 
 
-def pose(plant: mujoco.MjModel, above: float = ABOVE) -> np.ndarray:
-    """Return the pose with the ball above the table, the hand as at home."""
+def pose(
+    plant: mujoco.MjModel,
+    above: float = ABOVE,
+    along: float = -LENGTH / 2,
+    tool: Tool = PANDA_TOOL,
+    near: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return the pose with the ball above the table, the hand as at the start, near another."""
     data, site = mujoco.MjData(plant), plant.site("tip").id
-    q0 = np.array(plant.key(PANDA.keyframe).qpos)
+    q0 = np.array(plant.key(tool.arm.keyframe).qpos)
+    if tool.start is not None:
+        q0[:7] = tool.start
     data.qpos = q0
     mujoco.mj_kinematics(plant, data)
-    R, place = data.site_xmat[site].copy(), np.array([BEFORE, -LENGTH / 2, TABLE + BALL + above])
+    R, place = data.site_xmat[site].copy(), np.array([BEFORE, along, TABLE + BALL + above])
+
+    begin = q0[:7].copy() if near is None else near[:7]
 
     def error(joints: np.ndarray) -> np.ndarray:
         data.qpos[:7] = joints
         mujoco.mj_kinematics(plant, data)
-        return np.r_[data.site_xpos[site] - place, data.site_xmat[site] - R]
+        away = NEARNESS * (joints - begin)
+        return np.r_[data.site_xpos[site] - place, data.site_xmat[site] - R, away]
 
-    q0[:7] = scipy.optimize.least_squares(error, q0[:7], xtol=1e-12).x
+    q0[:7] = scipy.optimize.least_squares(error, begin, xtol=1e-12).x
     return q0
 
 
@@ -176,15 +215,15 @@ def measured_mask(law: InverseDynamicsQP) -> ca.Function:
     )
 
 
-def held_speed(plant: mujoco.MjModel) -> float:
+def held_speed(plant: mujoco.MjModel, tool: Tool = PANDA_TOOL, press: float = PRESS) -> float:
     """Return the steady speed at which MuJoCo's contact still holds the tip, m/s."""
     data = mujoco.MjData(plant)
-    data.qpos = pose(plant, above=-TOUCHED)
+    data.qpos = pose(plant, above=-TOUCHED, tool=tool)
     mujoco.mj_forward(plant, data)
     kinds = np.array(data.efc_type)
     row = int(np.flatnonzero(kinds == mujoco.mjtConstraint.mjCNSTR_CONTACT_ELLIPTIC)[0])
     damping = data.efc_KBIP.reshape(-1, 4)[row + 1, 1]
-    return float(PRESS * data.efc_R[row] / (MU * damping))
+    return float(press * data.efc_R[row] / (MU * damping))
 
 
 def run(law: InverseDynamicsQP, compiled, plant: mujoco.MjModel, trial: Trial) -> Recording:

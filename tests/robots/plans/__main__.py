@@ -9,6 +9,8 @@ from robots.arms.row import print_table
 if __name__ == "__main__":
     raise SystemExit(
         print_table(
-            "robots.plans", __doc__, ("drone", "swing_up", "obstacles", "stewart", "hopper")
+            "robots.plans",
+            __doc__,
+            ("drone", "swing_up", "obstacles", "stewart", "hopper", "press"),
         )
     )
