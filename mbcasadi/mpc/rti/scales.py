@@ -42,7 +42,7 @@ def measured_scales(problem: StagewiseQP, data: ca.DM) -> Scales | None:
     numbers = ca.Function("blocks", [symbol], outputs)(data)
     triples = [[part.full() for part in numbers[3 * k : 3 * k + 3]] for k in range(len(blocks) + 1)]
     P, nu, along, diagonals = triples[-1][1], problem.nu, [], []
-    wholes = []
+    wholes = list[Array]()
     for A, H, G in reversed(triples[:-1]):
         whole = H + A.T @ P @ A
         if not _is_definite(whole[:nu, :nu]):
