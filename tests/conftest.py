@@ -6,7 +6,8 @@ appends these flags to every command of the C compiler, behind those that a test
 the whole suite has to pass with them. Without them, exports are compiled at their default `-O3` in
 `tests/codegen` only; elsewhere at `-O0`, since gcc would take a quarter of the suite's time to
 optimise controllers that run for some simulated seconds; for the same reason few ticks are timed,
-and runs that fail are repeated to find out why in `tests/validation/run` and `tests/docs` only.
+few are recorded for the example program, and runs that fail are repeated to find out why in
+`tests/validation/run` and `tests/docs` only.
 
 Processes of one run share a temporary cache of what they compiled, so that equal exports are
 compiled once. They share the bytecode of the package too, whatever `PYTHONDONTWRITEBYTECODE` says:
@@ -32,7 +33,7 @@ from mbcasadi.validation.run import Diagnosis
 
 QUICK = ("-O0",)
 OPTIMISED = ("codegen",)  # folders whose subject is the compiled C
-TIMED = 20  # ticks
+TIMED, RECORDED = 20, 10  # ticks
 LONG = ("demo", "docs", "whole_body", "fuzz")
 EXPLAINED = {"docs", "run"}  # folders whose subject is why a run failed
 
@@ -83,4 +84,5 @@ def quick_builds(request: pytest.FixtureRequest):
             return
         patch.setattr(manifest, "DEFAULT_FLAGS", QUICK)
         patch.setattr(manifest, "LARGE_FLAGS", QUICK)
+        patch.setattr(import_module("mbcasadi.codegen.example_run"), "RECORDED", RECORDED)
         yield

@@ -13,20 +13,21 @@ import mbcasadi as mb
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ShapeError
 
+CALLABLES = public_callables()
 HEAD, FOR_EACH = 60, 50
 """Longest signature in characters: a return value, and a name with its annotation and default."""
 
 
-@pytest.mark.parametrize("path", sorted(public_callables()))
+@pytest.mark.parametrize("path", sorted(CALLABLES))
 def test_a_signature_is_short_enough_to_read(path):
-    signature = inspect.signature(public_callables()[path])
+    signature = inspect.signature(CALLABLES[path])
     text = str(signature)
     assert len(text) <= HEAD + FOR_EACH * len(signature.parameters), text
     assert "numpy" not in text, text
 
 
 def test_every_argument_has_a_name_unless_names_are_the_callers():
-    for path, entry in public_callables().items():
+    for path, entry in CALLABLES.items():
         kinds = {each.kind for each in inspect.signature(entry).parameters.values()}
         unnamed, names = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_KEYWORD
         assert unnamed not in kinds or names in kinds, path

@@ -193,8 +193,12 @@ def _with_used_parameters(found: re.Match[str]) -> str:
     names = [
         match[1] for part in found["parameters"].split(",") if (match := PARAMETER.search(part))
     ]
-    used = set(re.findall(r"\w+", found["body"]))
-    unused = [name for name in names if name not in used and name != "void"]
+    body = found["body"]
+    unused = [
+        name
+        for name in names
+        if name != "void" and not (name in body and re.search(rf"\b{name}\b", body))
+    ]
     lines = "".join(f"  (void){name};\n" for name in unused)
     return f"{found['head']}\n{lines}{found['body']}}}\n"
 

@@ -11,6 +11,7 @@ for rows of any rank: `formulation.lagrange` for unit right-hand sides.
 """
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Generic, NamedTuple
 
 import casadi as ca
@@ -35,6 +36,9 @@ from mbcasadi.linalg import (
 )
 from mbcasadi.linalg.loops import MOST_ROWS
 from mbcasadi.linalg.response_loops import padded_rows
+
+KEPT = 16
+"""Responses that are kept: motion and derivatives of one mechanism have the same."""
 
 
 class Response(NamedTuple, Generic[Sym]):
@@ -72,6 +76,21 @@ def response_fun(
         contradictions: N_left is needed.
         scalars: no loops in what is made limb by limb.
     """
+    patterns = tuple(M.compress()), tuple(A.compress())
+    rule = replace(treatment, baumgarte=None, row_scale=None)  # they are in c, and an input
+    return _response_fun(patterns, rule, semidefinite, contradictions, scalars)
+
+
+@lru_cache(maxsize=KEPT)
+def _response_fun(
+    patterns: tuple[tuple[int, ...], ...],
+    treatment: Treatment,
+    semidefinite: bool,
+    contradictions: bool,
+    scalars: bool,
+) -> ca.Function:
+    """Return the Function of `response_fun` for compressed patterns."""
+    M, A = (ca.Sparsity.compressed(pattern) for pattern in patterns)
     if treatment.compact and not semidefinite and 0 < A.size1() <= MOST_ROWS:
         plain = replace(treatment, compact=False)
         made = response_fun(M, A, plain, semidefinite, contradictions=contradictions)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, cast
+from typing import Generic, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -53,9 +53,8 @@ class Treatment:
     @property
     def key(self) -> str:
         """A text that is the same for equal treatments only."""
-        rates = self.baumgarte and (np.ravel(self.baumgarte.alpha), np.ravel(self.baumgarte.beta))
-        numbers = [part.tolist() for part in rates] if rates else None
-        return f"{self.row_scale!r} {self.rank_tol!r} {self.pivot} {numbers} {self.compact}"
+        rates = _numbers_of(self.baumgarte)
+        return f"{self.row_scale!r} {self.rank_tol!r} {self.pivot} {rates} {self.compact}"
 
     def rule(self, row_scale: object) -> DropRule:
         """Return the drop rule, as the arguments of a formulation.
@@ -64,6 +63,12 @@ class Treatment:
             row_scale: that of `row_scale_of`.
         """
         return {"row_scale": row_scale, "rank_tol": self.rank_tol, "pivot": self.pivot}
+
+
+def _numbers_of(baumgarte: Baumgarte | None) -> list[list[float]] | None:
+    """Return the rates of a stabilisation, the same for equal ones."""
+    rates = (baumgarte.alpha, baumgarte.beta) if baumgarte else ()
+    return [np.ravel(rate).tolist() for rate in rates] or None
 
 
 TREATMENT = Treatment()
@@ -163,21 +168,24 @@ def terms(system: System, state: State[ca.SX], baumgarte: Baumgarte | None = Non
 
 
 def terms_fun(system: System, baumgarte: Baumgarte | None = None) -> ca.Function:
-    """Return `terms` as a Function (q, v, [t], [mask]) → (M, h, A, c) that shares kinematics."""
-    state = state_symbols(system, ca.SX)
-    out = terms(system, state, baumgarte)._asdict()
-    inputs = state.inputs
-    return ca.Function(
-        "terms", list(inputs.values()), list(out.values()), list(inputs), list(out), {"cse": True}
-    )
+    """Return `terms` as a Function (q, v, [t], [mask]) → (M, h, A, c) that shares kinematics.
+
+    It is kept by the system: all that moves has these matrices.
+    """
+
+    def make() -> ca.Function:
+        state = state_symbols(system, ca.SX)
+        out, inputs = terms(system, state, baumgarte)._asdict(), state.inputs
+        names = (list(inputs), list(out))
+        return ca.Function("terms", [*inputs.values()], [*out.values()], *names, {"cse": True})
+
+    return system.cached_function(f"terms {_numbers_of(baumgarte)}", make)
 
 
 def terms_at(
     system: System, state: State[ca.MX], baumgarte: Baumgarte | None = None
 ) -> Terms[ca.MX]:
     """Return the matrices in the kind of expression that the state has, of `choose_kind`."""
-    if isinstance(state.q, ca.SX):
-        return cast(Terms[ca.MX], terms(system, cast(State[ca.SX], state), baumgarte))
     return Terms(**terms_fun(system, baumgarte)(**state.inputs))
 
 

@@ -29,7 +29,7 @@ def move_mocap(model: mujoco.MjModel, data: mujoco.MjData, poses: Mapping[str, A
     """Put mocap bodies at poses in the world; see `Plant.move_mocap`."""
     if not isinstance(poses, Mapping):
         raise ProblemError(f"poses is {described(poses)}; expected a mapping from mocap bodies")
-    names = mocap_names(model)
+    names = mocap_names(model) if poses else ()
     for name, value in poses.items():
         if name not in names:
             raise unknown_name("mocap body", name, names)

@@ -25,17 +25,34 @@ STATIONARY = 1e-6
 
 def controller_fun(name: str, stages: LeastDistanceStages, solver: str) -> ca.Function:
     """Return (inputs) → (u, z_next, status, flags, residual): all phases of a tick."""
-    inputs, finish = _inputs(stages), stages.finish
+    inputs = _inputs(stages)
     found = (
         _solve(stages, solver, inputs) if stages.horizon is None else _over_horizon(stages, inputs)
     )
+    outputs, names = _outputs(stages, inputs, found), stages.finish.name_out()
+    absent = [1.0 if each == "mask" else 0.0 for each in stages.inputs]  # all on
+    return ca.Function(name, inputs, outputs, list(stages.inputs), names, {"default_in": absent})
+
+
+def solution_fun(
+    stages: LeastDistanceStages, solver: str, point: ca.Function | None = None
+) -> ca.Function:
+    """Return (inputs) → (outputs of the tick, x) of `controller_fun` and `candidate_fun`."""
+    inputs = _inputs(stages)
+    found = _solve(stages, solver, inputs)
+    outputs = [*_outputs(stages, inputs, found), _point(found, point)]
+    return ca.Function(
+        "solution", inputs, outputs, list(stages.inputs), [*stages.finish.name_out(), "x"]
+    )
+
+
+def _outputs(stages: LeastDistanceStages, inputs: list[ca.MX], found: "_Solution") -> list[ca.MX]:
+    """Return the outputs of a tick with this result of the solver."""
     extra = [] if stages.prepare is None else [found.prepared]
     passed = [found.passed] if stages.between else []
     answer = [found.carry, *passed, found.x, found.lam_a, found.active, found.flag]
-    outputs = finish.call([*inputs, *extra, *answer])
-    absent = [1.0 if each == "mask" else 0.0 for each in stages.inputs]  # all on
-    options = {"default_in": absent}
-    return ca.Function(name, inputs, outputs, list(stages.inputs), finish.name_out(), options)
+    outputs: list[ca.MX] = stages.finish.call([*inputs, *extra, *answer])
+    return outputs
 
 
 def candidate_fun(
@@ -49,9 +66,13 @@ def candidate_fun(
         point: (carry, passed, x) → (x) in other coordinates; none by default.
     """
     inputs = _inputs(stages)
-    found = _solve(stages, solver, inputs)
-    x = found.x if point is None else point(found.carry, found.passed, found.x)
+    x = _point(_solve(stages, solver, inputs), point)
     return ca.Function("candidate", inputs, [x], list(stages.inputs), ["x"])
+
+
+def _point(found: "_Solution", point: ca.Function | None) -> ca.MX:
+    """Return x in the coordinates of `point`."""
+    return found.x if point is None else ca.MX(point(found.carry, found.passed, found.x))
 
 
 class _Solution(NamedTuple):

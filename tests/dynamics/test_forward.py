@@ -11,6 +11,8 @@ from dynamics_states import consistent_state, the_case
 import mbcasadi as mb
 from mbcasadi import models
 from mbcasadi.dynamics import FORMULATIONS, Treatment, constraint_force, forward_dynamics
+from mbcasadi.dynamics.response import response_fun
+from mbcasadi.dynamics.terms import terms_fun
 from mbcasadi.errors import UnknownNameError
 from mbcasadi.system import from_equations, from_lagrangian
 from mbcasadi.system.over_steps import over_steps
@@ -155,6 +157,20 @@ def test_equal_dynamics_of_one_system_are_built_once(monkeypatch):
     ):
         forward_dynamics(system, **different)
     assert len(made) == 6
+
+
+def test_equal_terms_and_responses_are_built_once():
+    system, drift = mb.read_mjcf(models.path("four_bar")), mb.Baumgarte(1.0, 2.0)
+    assert terms_fun(system) is terms_fun(system)
+    assert terms_fun(system, drift) is terms_fun(system, mb.Baumgarte(1.0, 2.0))
+    q, v = np.array(system.tree.q0) + 0.1, np.ones(system.nv)
+    c, stabilised = (np.array(terms_fun(system, x)(q=q, v=v)["c"]) for x in (None, drift))
+    assert np.abs(c - stabilised).max() > 1e-3
+    patterns = system.mass_matrix.sparsity_out(0), system.loop_jacobian.sparsity_out(0)
+    made = response_fun(*patterns, Treatment(), False)
+    assert response_fun(*patterns, Treatment(baumgarte=drift), False) is made
+    for other in (Treatment(rank_tol=1e-3), Treatment(pivot=False)):
+        assert response_fun(*patterns, other, False) is not made
 
 
 def test_a_system_over_equal_steps_is_one_system():

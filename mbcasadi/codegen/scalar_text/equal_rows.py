@@ -101,7 +101,7 @@ def _without_what_is_needed(
 
 def columns_of(values: Values, row: Row) -> tuple[Row, ...]:
     """Return the operands of a row, as rows."""
-    return tuple(zip(*(values.operands[value] for value in row), strict=True))
+    return tuple(zip(*map(values.operands.__getitem__, row), strict=True))
 
 
 def given_rows(values: Values, rows: Sequence[Row]) -> list[Row]:
@@ -221,13 +221,13 @@ class _Matching:
         for part, value in enumerate(row):
             self.places[value] = (part, self.numbers)
         self.numbers += 1
-        users = [user for value in row for user in self.values.users[value]]
+        depends, users_of, before = self.depends, self.values.users, self.before
+        users = [user for value in row for user in users_of[value]]
         pending = list(users)
-        while pending:
-            value = pending.pop()
-            if not self.depends[value] and not self.before >> value & 1:
-                self.depends[value] = True
-                pending += self.values.users[value]
+        for value in pending:
+            if not depends[value] and not before >> value & 1:
+                depends[value] = True
+                pending += users_of[value]
         return users
 
     def _enter_leaves(self, row: Row) -> list[int]:

@@ -230,12 +230,12 @@ def order_of(operands: Sequence[tuple[int, ...]], outputs: Sequence[int]) -> lis
     if len(operands) * len(outputs) ** 2 > MOST_EFFORT:
         return plain
     needs = needs_of(operands, plain)
-    waiting, chosen, done = set(outputs), [], 0
-    while waiting:
-        value = min(waiting, key=lambda v: ((needs[v] & ~done).bit_count(), v))
-        waiting.remove(value)
+    new, chosen = {value: needs[value] for value in outputs}, []
+    while new:
+        _, value = min((need.bit_count(), value) for value, need in new.items())
+        others = ~new.pop(value)
         chosen.append(value)
-        done |= needs[value]
+        new = {value: need & others for value, need in new.items()}
     return depth_first(operands, chosen, [need.bit_count() for need in needs])
 
 

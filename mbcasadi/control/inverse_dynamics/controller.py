@@ -38,7 +38,7 @@ from mbcasadi.control.inverse_dynamics.viability import Viability
 from mbcasadi.description import Controller
 from mbcasadi.description.status import Status
 from mbcasadi.errors import ProblemError
-from mbcasadi.qp.solver import candidate_fun, controller_fun
+from mbcasadi.qp.solver import candidate_fun, controller_fun, solution_fun
 from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import require_name
 from mbcasadi.short_text import summarised
@@ -230,6 +230,10 @@ class InverseDynamicsQP(Setup):
     def _candidate(self) -> ca.Function:
         return candidate_fun(self.stages.qp, self.solver, self.stages.unknowns)
 
+    @cached_property
+    def _solution(self) -> ca.Function:
+        return solution_fun(self.stages.qp, self.solver, self.stages.unknowns)
+
     @checked
     def nlp(self) -> InstantNLP:
         """Return the problem of one instant for `ca.nlpsol`, with torque limits and cones.
@@ -289,8 +293,9 @@ class InverseDynamicsQP(Setup):
             ShapeError: a wrong shape. NaN and infinity do not raise: they give status 3.
         """
         given = call_inputs(self, self.z0, q, v, ref, inputs)
-        outputs = {key: np.array(out).ravel() for key, out in self.function(**given).items()}
-        inspected = self._inspected(given, x=self._candidate(**given)["x"])
+        found = self._solution(**given)
+        inspected = self._inspected(given, x=found.pop("x"))
+        outputs = {key: np.array(out).ravel() for key, out in found.items()}
         state = {key: np.array(out) for key, out in inspected.items()}
         return solution_of(self, self.stages, outputs, state)
 

@@ -1,7 +1,7 @@
 """Inspection of the controller: the QP as data, and the motion and forces of a candidate."""
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import casadi as ca
 
@@ -136,19 +136,25 @@ MONITORED = ("target", "error", "contact_force")
 def monitor_fun(candidate: ca.Function, inspect: ca.Function) -> ca.Function:
     """Return (q, v, [act], ref, mask) → (target, error, contact_force) for reports.
 
-    It solves the QP again, because u does not determine the internal contact forces.
+    It solves the QP again where there are contacts: u does not determine their internal forces.
     """
-    names = [inspect.name_in(i) for i in range(inspect.n_in() - 1)]
+    names, seen = inspect.name_in()[:-1], _monitored(inspect)
     inputs = {name: ca.MX.sym(name, inspect.size1_in(name)) for name in names}
-    x = candidate(**inputs)["x"]
-    outputs_at_x = inspect(**inputs, x=x)
-    return ca.Function(
-        "monitor",
-        list(inputs.values()),
-        [outputs_at_x[name] for name in MONITORED],
-        names,
-        list(MONITORED),
-    )
+    at = inputs | ({"x": candidate(**inputs)["x"]} if "x" in seen.name_in() else {})
+    outputs = seen.call([at[name] for name in seen.name_in()])
+    return ca.Function("monitor", list(inputs.values()), outputs, names, list(MONITORED))
+
+
+def _monitored(inspect: ca.Function) -> ca.Function:
+    """Return `inspect` with these outputs alone, and without x where none of them needs it."""
+    names = inspect.name_in()
+    symbols = cast(list[ca.MX], inspect.sx_in() if inspect.is_a("SXFunction") else inspect.mx_in())
+    found = dict(zip(inspect.name_out(), inspect.call(symbols, True, False), strict=True))
+    outputs = [found[name] for name in MONITORED]
+    if not ca.depends_on(ca.vertcat(*outputs), symbols[-1]):
+        names, symbols = names[:-1], symbols[:-1]
+    options = {"allow_duplicate_io_names": True}  # p of parameters, and p of forces
+    return ca.Function("monitored", symbols, outputs, names, list(MONITORED), options)
 
 
 def monitor_stages(
@@ -168,9 +174,9 @@ def monitor_stages(
     x = known["x"]
     if point is not None:
         x = point(known["carry"], known.get("passed", ca.MX(0, 1)), x)
-    inputs = {name: known[name] for name in inspect.name_in() if name != "x"}
-    found = inspect(**inputs, x=x)
-    outputs = {name: found[name] for name in MONITORED} | {"z_next": known["z"]}
+    seen, at = _monitored(inspect), known | {"x": x}
+    found = seen.call([at[name] for name in seen.name_in()])
+    outputs = dict(zip(MONITORED, found, strict=True)) | {"z_next": known["z"]}
     return replace(
         stages,
         finish=ca.Function("finish", [*known.values()], [*outputs.values()], names, [*outputs]),

@@ -126,7 +126,7 @@ class Following:
         moved = moved_fun(base)
         force, back = inverse_dynamics(base), tracking_fun(self.law.tasks, base, h)
         system, step = self._held()
-        motion = forward_dynamics(system, treatment=step.treatment(h))
+        motion = forward_dynamics(system, treatment=step.treatment(h), derivatives=False)
         first = ca.fmax(ca.floor(age / h + 0.5), 0)
         for k in range(self.delay):
             number, start = ca.fmin(first + k, self.ocp.horizon - 1), t - age

@@ -147,11 +147,13 @@ class Caller:
         Raises:
             ShapeError: a value with another number of elements than its input.
         """
-        inputs = {name: np.asarray(values[name], dtype=float).ravel() for name in self.names_in}
-        for name, value in inputs.items():
-            if value.size != self.size(name):
-                raise ShapeError(f"{name} has {value.size} elements, expected {self.size(name)}")
-        outputs = dict(zip(self.names_out, self._call(*inputs.values()), strict=True))
+        inputs = list[Array]()
+        for name, size in self._sizes.items():
+            value = np.asarray(values[name], dtype=float).ravel()
+            if value.size != size:
+                raise ShapeError(f"{name} has {value.size} elements, expected {size}")
+            inputs.append(value)
+        outputs = dict(zip(self.names_out, self._call(*inputs), strict=True))
         if self._call.failed:
             outputs["status"] = np.array([float(Status.FAILED)])
         return outputs

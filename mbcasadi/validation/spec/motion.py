@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from mbcasadi.control import FrameTask, Task
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.shapes import require_name
+from mbcasadi.simulation.buffered_function import BufferedFunction
 from mbcasadi.spatial import Quat, conjugate, multiply
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import rate_names
@@ -160,7 +161,20 @@ def _entries(
 def time_function(expression: ca.SX, t: ca.SX) -> Callable[[float], Array]:
     """Return an expression of `t` as a function from seconds to a vector."""
     function = ca.Function("reference", [t], [ca.densify(expression)], ["t"], ["ref"])
-    return lambda now: np.asarray(function(now)).ravel()
+    return _TimeFunction(function)
+
+
+class _TimeFunction:
+    """A Function of time, called thousands of times, that can be sent to another process."""
+
+    def __init__(self, function: ca.Function) -> None:
+        self._function, self._call = function, BufferedFunction(function)
+
+    def __call__(self, now: float) -> Array:
+        return self._call(now)[0]
+
+    def __reduce__(self) -> tuple[type, tuple[ca.Function]]:
+        return _TimeFunction, (self._function,)
 
 
 def constant_function(value: Array) -> Callable[[float], Array]:

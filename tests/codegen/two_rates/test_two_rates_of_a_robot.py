@@ -27,7 +27,8 @@ def robot():
 
 @pytest.fixture(scope="module")
 def project(robot, tmp_path_factory):
-    return mb.export_two_rates(robot, tmp_path_factory.mktemp("c") / "out")
+    folder = tmp_path_factory.mktemp("c") / "out"
+    return mb.export_two_rates(robot, folder, name="two_feet", mujoco_plugin=True)
 
 
 @pytest.fixture
@@ -144,11 +145,12 @@ def test_the_state_of_a_controller_is_the_first_part_of_its_memory(robot, projec
 
 
 @pytest.mark.parametrize("supervision", [None, Supervision(rate=500.0)], ids=["alone", "watched"])
-def test_the_plugin_of_mujoco_is_lock_step_by_hand(robot, supervision, tmp_path):
+def test_the_plugin_of_mujoco_is_lock_step_by_hand(robot, project, supervision, tmp_path):
     """In MuJoCo the robot hangs in the air: what is compared is the control, bit for bit."""
     name = "two_feet" if supervision is None else "watched_feet"
-    own = {"mujoco_plugin": True, "supervision": supervision}
-    project = mb.export_two_rates(robot, tmp_path / "out", name=name, **own)
+    if supervision is not None:
+        own = {"mujoco_plugin": True, "supervision": supervision}
+        project = mb.export_two_rates(robot, tmp_path / "out", name=name, **own)
     run = project.load(flags=("-O0",))
     library = project.build_mujoco_plugin(mujoco.__path__[0], flags=("-O0",))
     mujoco.mj_loadPluginLibrary(str(library.path))

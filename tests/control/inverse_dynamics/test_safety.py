@@ -295,4 +295,18 @@ def test_the_controller_describes_its_contacts_monitors_and_memory():
     seen = data.monitor(q=q, v=np.zeros(18), ref=ref, mask=np.ones(4))
     assert_allclose(np.array(seen["error"]).ravel()[:6], [0, 0, 0.01, 0, 0, 0], atol=1e-12)
     forces = np.array(seen["contact_force"]).reshape(4, 3)
-    assert_allclose(forces, controller.solve(q, np.zeros(18), ref).contact_forces)
+    solution = controller.solve(q, np.zeros(18), ref)
+    assert_allclose(forces, solution.contact_forces)
+    tick = controller.function(q=q, v=np.zeros(18), ref=ref, mask=np.ones(4), z=controller.z0)
+    assert_array_equal(np.array(tick["u"]).ravel(), solution.u)
+    assert_array_equal(np.array(tick["z_next"]).ravel(), solution.z_next)
+
+
+def test_without_contacts_a_monitor_solves_no_problem():
+    """Targets and errors are those of the state; the solver is no part of the Function."""
+    law = InverseDynamicsQP(system_of("four_bar"), [PostureTask(("crank",), kp=4.0)])
+    monitor, q, v = law.controller.monitor, np.array(law.system.tree.q0), np.zeros(3)
+    assert "candidate" not in [function.name() for function in monitor.find_functions()]
+    seen = monitor(q=q, v=v, ref=law.reference_at(q) + np.array([0.1, 0, 0]))
+    assert_allclose(float(seen["error"]), 0.1, rtol=1e-12)
+    assert seen["contact_force"].numel() == 0
