@@ -24,7 +24,7 @@ from mbcasadi.mpc.rti.iteration import RealTimeIteration
 Array = NDArray[np.float64]
 
 FLAGS = ("-O3", "-march=native")
-ITERATIONS = 10  # of ours from a guess at most
+ITERATIONS = 15  # of ours from a guess at most
 RESIDUAL = 1e-3
 SAME_MOTION = 1e-8  # of next states, relative to the largest number in them
 SAME_COST = 1e-4  # of converged plans, relative

@@ -71,7 +71,7 @@ class Peer:
     libraries: tuple[str, ...]
     limited: bool
     defines: tuple[str, ...] = ()
-    iterations: int = 10
+    iterations: int = 15
 
     def build(self, folder: Path) -> Program:
         """Compile the program; takes one to four minutes."""

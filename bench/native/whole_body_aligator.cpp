@@ -6,10 +6,10 @@
 
 #include <aligator/solvers/proxddp/solver-proxddp.hpp>
 
-// Of penalties from 1e-4 to 100 this one needs the fewest iterations of those that reach the
-// residual: smaller ones shorten steps, with larger ones active rows come and go. Rows are exact to
-// 1e-4 N with it, so that multipliers need no outer loop: the first tolerance is that of the end.
-static const double PENALTY = 1, INNER = 1e-6, TOLERANCE = 1e-8;
+// The parameter of the penalty at the beginning, a hundredth of it where rows are further off than
+// EXACT at the end of an inner loop, which goes to INNER at once. Of parameters from 1e-4 to 1000 this
+// one needs the fewest iterations: with smaller ones steps are shortened, or active rows come and go.
+static const double PENALTY = 1000, EXACT = 1e-6, INNER = 1e-6, TOLERANCE = 1e-8;
 
 // After each iteration: the time since the solver began, without that of this record.
 struct Watch : al::CallbackBase {
@@ -76,7 +76,7 @@ int main(int argc, char **argv) {
     Tracking end(space, w, tick.samples.back(), nullptr);
     al::TrajOptProblem problem(tick.start, stages, end);
     al::SolverProxDDP solver(TOLERANCE, PENALTY, (size_t)iterations);
-    solver.inner_tol0 = INNER;
+    solver.inner_tol0 = INNER, solver.prim_tol0 = EXACT;
     solver.force_initial_condition_ = false;  // a step takes the guess's x_0 to the measured one
     solver.setup(problem);
     al::TrajOptData &data = solver.workspace_.problem_data;
