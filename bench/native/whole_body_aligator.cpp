@@ -88,7 +88,7 @@ int main(int argc, char **argv) {
     auto watch = std::make_shared<Watch>(solver, motions, answers, w);
     solver.registerCallback("watch", watch);
     for (int r = 0; r < repeats; r++) {
-      solver.setup(problem);
+      solver.linesearch_.reset();
       answers.begin();
       solver.run(problem, tick.x, tick.u, y, costates);
       if (answers.empty()) watch->record();
