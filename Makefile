@@ -38,6 +38,9 @@ peers:  ## every benchmark, whole, beside peers in environments of their own, wh
 	test -d peers/crocoddyl || python -m venv peers/crocoddyl
 	peers/crocoddyl/bin/pip install -q crocoddyl==3.0.1 pin==3.4.0 \
 	  "cmeel-urdfdom<5" "cmeel-tinyxml2<11" "cmeel-eigen<5"
+	test -d peers/aligator || python -m venv peers/aligator
+	peers/aligator/bin/pip install -q libaligator==0.19.1 "cmeel-eigen<5"
+	MBCASADI_ALIGATOR_PREFIX=$$(echo $(CURDIR)/peers/aligator/lib/python3*/site-packages/cmeel.prefix) \
 	MBCASADI_CROCODDYL_PREFIX=$$(echo $(CURDIR)/peers/crocoddyl/lib/python3*/site-packages/cmeel.prefix) \
 	MBCASADI_ACADOS_PYTHON=$(CURDIR)/peers/acados/bin/python \
 	MBCASADI_TSID_PREFIX=$$(echo $(CURDIR)/peers/tsid/lib/python3*/site-packages/cmeel.prefix) \

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.tick_cases import TickCase
+from bench.whole_body_residual import Plan
 from mbcasadi.contacts.constraints import with_contacts
 from mbcasadi.description import Contact
 from mbcasadi.mpc import (
@@ -161,6 +162,13 @@ class Trot:
         return self.ocp.parameters(
             setpoint_q=x[:, :nq], setpoint_v=x[:, nq:], heights=heights, mask=mask
         )
+
+    def plan(
+        self, record: "Record", tick: int, x: Array, u: Array, rows: Array | None = None
+    ) -> Plan:
+        """Return a plan of a tick, with its multipliers where there are limits."""
+        start = np.concatenate([record.inputs[key][tick] for key in ("q", "v")])
+        return Plan(start, self.parameters(int(record.tick[tick])), x, u, rows)
 
 
 @dataclass(frozen=True)

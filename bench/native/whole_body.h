@@ -1,9 +1,10 @@
 // The problem of a trot and its recorded ticks, as plain numbers; used by the peers of `whole_body`.
 //
-// problem.txt: intervals, period, weight of foot heights, friction, feet, ticks; then rows of
+// problem.txt: intervals, period, weight of foot heights, friction, feet, ticks, rows; then rows of
 // weights: state, control, state at the end; then the largest torque of each joint.
-// ticks.bin: for each tick x_0, all x, all u, then for each sample the desired x, heights and places of
-// the feet on the ground (zero or one each). States are in MuJoCo's order.
+// ticks.bin: for each tick x_0, all x, all u, multipliers of all limits and rows, then for each
+// sample the desired x, heights and places of the feet on the ground (zero or one each). States are
+// in MuJoCo's order.
 //
 // The free joint is a translation and a rotation, so that tangents of states are MuJoCo's. Not one
 // composite joint: Pinocchio's derivatives take the axes of a joint as fixed in its body.
@@ -18,7 +19,7 @@
 using Eigen::VectorXd;
 
 struct Weights {
-  int intervals = 0, feet = 0, ticks = 0;
+  int intervals = 0, feet = 0, ticks = 0, rows = 0;
   double period = 0, height = 0, friction = 0;
   VectorXd state, control, end, torque;
 };
@@ -29,14 +30,14 @@ struct Sample {
 
 struct Tick {
   VectorXd start;
-  std::vector<VectorXd> x, u;
+  std::vector<VectorXd> x, u, y;
   std::vector<Sample> samples;
 };
 
 static Weights read_weights(const char *path) {
   Weights w;
   std::ifstream in(path);
-  in >> w.intervals >> w.period >> w.height >> w.friction >> w.feet >> w.ticks;
+  in >> w.intervals >> w.period >> w.height >> w.friction >> w.feet >> w.ticks >> w.rows;
   long nu = model.nv - 6;
   w.state.resize(2 * model.nv), w.control.resize(nu), w.end.resize(2 * model.nv);
   w.torque.resize(nu);
@@ -71,6 +72,7 @@ static std::vector<Tick> read_ticks(const char *path, const Weights &w) {
     tick.start = read_state(at);
     for (int k = 0; k <= w.intervals; k++) tick.x.push_back(read_state(at));
     for (int k = 0; k < w.intervals; k++) tick.u.push_back(read_vector(at, model.nv - 6));
+    for (int k = 0; k < w.intervals; k++) tick.y.push_back(read_vector(at, w.rows));
     for (int k = 0; k <= w.intervals; k++) {
       Sample sample;
       sample.x = read_state(at);
@@ -83,6 +85,10 @@ static std::vector<Tick> read_ticks(const char *path, const Weights &w) {
   return ticks;
 }
 
+static void write_vector(std::ostream &out, const VectorXd &x) {
+  out.write((const char *)x.data(), (std::streamsize)((size_t)x.size() * sizeof(double)));
+}
+
 static void write_state(std::ostream &out, const VectorXd &x) {
   std::vector<double> numbers(x.data(), x.data() + x.size());
   std::swap(numbers[3], numbers[6]);  // x y z w, to w x y z
@@ -90,7 +96,7 @@ static void write_state(std::ostream &out, const VectorXd &x) {
   std::swap(numbers[5], numbers[6]);
   for (size_t j = 0; j < joints.size(); j++)
     if (joints[j].kind >= SLIDE) numbers[j + 6] += joints[j].reference;
-  out.write((const char *)numbers.data(), (std::streamsize)(numbers.size() * sizeof(double)));
+  write_vector(out, Eigen::Map<VectorXd>(numbers.data(), (long)numbers.size()));
 }
 
 // The iterates of a solver from one guess, which is given to it several times, each with the least
@@ -104,12 +110,14 @@ class Answers {
     start = computed_seconds();
   }
 
-  void add(double cost, const std::vector<VectorXd> &x, const std::vector<VectorXd> &u) {
-    double now = computed_seconds();
+  bool empty() const { return count == 0; }
+
+  void add(double now, double cost, const std::vector<VectorXd> &x, const std::vector<VectorXd> &u,
+           const std::vector<VectorXd> &y = {}) {
     if (count == iterates.size()) return;
     Iterate &at = iterates[count++];
     at.time = at.x.empty() ? now - start : std::min(at.time, now - start);
-    at.cost = cost, at.x = x, at.u = u;
+    at.cost = cost, at.x = x, at.u = u, at.y = y;
     reached = std::max(reached, count);
     start += computed_seconds() - now;
   }
@@ -120,15 +128,15 @@ class Answers {
       double head[2] = {at.time, at.cost};
       out.write((const char *)head, sizeof head);
       for (const VectorXd &x : at.x) write_state(out, x);
-      for (const VectorXd &u : at.u)
-        out.write((const char *)u.data(), (std::streamsize)((size_t)u.size() * sizeof(double)));
+      for (const VectorXd &u : at.u) write_vector(out, u);
+      for (const VectorXd &y : at.y) write_vector(out, y);
     }
   }
 
  private:
   struct Iterate {
     double time = 0, cost = 0;
-    std::vector<VectorXd> x, u;
+    std::vector<VectorXd> x, u, y;
   };
   std::vector<Iterate> iterates;
   size_t count = 0, reached = 0;

@@ -81,7 +81,7 @@ struct Watch : croc::CallbackAbstract {
   Answers &answers;
   explicit Watch(Answers &of) : answers(of) {}
   void operator()(croc::SolverAbstract &solver) override {
-    answers.add(solver.get_cost(), solver.get_xs(), solver.get_us());
+    answers.add(computed_seconds(), solver.get_cost(), solver.get_xs(), solver.get_us());
   }
 };
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mbcasadi as mb
-from bench import whole_body, whole_body_cases
+from bench import whole_body_beside, whole_body_cases, whole_body_programs
 from bench.tick_cases import QUADRUPED
 from bench.whole_body_cases import Record, Trot
 from bench.whole_body_residual import Judge, Plan
@@ -87,7 +87,7 @@ def test_feet_swing_in_pairs_and_are_on_the_ground_where_the_mask_has_them():
 
 
 def test_another_problem_of_a_peer_is_refused():
-    cost, motion = np.ones(1), np.ones((1, 2, 1))
+    cost, motion, both = np.ones(1), np.ones((1, 2, 1)), np.array([True])
     trot = SimpleNamespace(
         intervals=2,
         ocp=SimpleNamespace(
@@ -99,21 +99,64 @@ def test_another_problem_of_a_peer_is_refused():
     record = Record(np.zeros(1), {"z": np.zeros((1, 5))}, np.zeros(1))
     solver = SimpleNamespace(trot=trot)
     found = SimpleNamespace(motion=motion, cost=np.ones((1, 3)))
-    gaps = whole_body.differences(solver, record, found, cost)
+    gaps = whole_body_beside.differences(solver, record, found, cost, both)
     assert set(gaps.values()) == {0.0}
     moved = SimpleNamespace(motion=motion + 1e-6, cost=found.cost)
     with pytest.raises(SolverError, match="next states differ by"):
-        whole_body.differences(solver, record, moved, cost)
+        whole_body_beside.differences(solver, record, moved, cost, both)
     dearer = SimpleNamespace(motion=motion, cost=1.01 * found.cost)
     with pytest.raises(SolverError, match=r"costs differ by.*another problem"):
-        whole_body.differences(solver, record, dearer, cost)
+        whole_body_beside.differences(solver, record, dearer, cost, both)
+    with pytest.raises(SolverError, match="no tick at which both converge"):
+        whole_body_beside.differences(solver, record, found, cost, ~both)
 
 
 def test_the_time_to_a_residual_is_the_sum_of_its_iterations():
     seconds = np.array([[1.0, 2.0, 4.0], [1.0, 1.0, 1.0]])
-    np.testing.assert_array_equal(whole_body.total(seconds, np.array([2, 4])), [3.0, np.inf])
+    np.testing.assert_array_equal(whole_body_beside.total(seconds, np.array([2, 4])), [3.0, np.inf])
     small, large = SimpleNamespace(largest=1e-4, cost=1.0), SimpleNamespace(largest=1.0, cost=2.0)
     judge = SimpleNamespace(residuals=lambda plan: plan)
-    count, cost = whole_body.reached(judge, [[large, large], [large, small]])
+    count, cost = whole_body_beside.reached(judge, [[large, large], [large, small]])
     np.testing.assert_array_equal(count, [3, 2])
     np.testing.assert_array_equal(cost, [2.0, 1.0])
+
+
+def test_times_to_a_residual_are_medians_where_both_reach_it_and_name_the_shares():
+    first = np.ones(4)
+    mine, theirs = (
+        (first, np.array([1.0, 2.0, 3.0, np.inf])),
+        (first, np.array([4.0, 4.0, np.inf, 1.0])),
+    )
+    one, residual = whole_body_beside._rows("trot", mine, "peer", theirs)
+    assert (one["ours"], one["peer_time"]) == (1.0, 1.0)
+    assert (residual["ours"], residual["peer_time"]) == (1.5, 4.0)
+    assert residual["quantity"].endswith("(each in 75 % and 75 % of the ticks)")
+    never = (first, np.full(4, np.inf))
+    assert len(whole_body_beside._rows("trot", mine, "peer", never)) == 1
+
+
+def test_multipliers_go_to_a_peer_by_joints_and_return_by_controls(tmp_path, stub_peers):
+    trot = Trot(QUADRUPED, 2)
+    nx, nu, nv, N = trot.ocp.nx, trot.ocp.nu, trot.system.nv, trot.intervals
+    rng = np.random.default_rng(0)
+    x = np.tile(trot.still, (1, N + 1))
+    z = np.hstack([x, rng.standard_normal((1, N * nu))])
+    inputs = {"q": x[:, : nx - nv], "v": x[:, nx - nv : nx], "z": z}
+    rows = rng.standard_normal((1, N, nu + len(trot.ocp.path_bounds)))
+    program = whole_body_programs.ALIGATOR.build(tmp_path)
+    np.save(tmp_path / "expected.npy", np.zeros(N * nx))
+    record = Record(np.zeros(1), inputs, np.zeros(1))
+    found = whole_body_programs.run_program(program, trot, record, rows, 1, 1)
+    landing = len(trot.case.feet)  # rows that peers do not have
+    assert np.abs(rows[..., nu : nu + landing]).min() > 0
+    rows[..., nu : nu + landing] = 0.0
+    np.testing.assert_allclose(found.rows[:, 0], rows, atol=1e-15)
+    plan = found.plan(trot, record, 0, 0)
+    np.testing.assert_allclose(plan.u.ravel(), z[0, (N + 1) * nx :])
+    np.testing.assert_allclose(plan.rows, rows[0], atol=1e-15)
+    joints = whole_body_programs.of_joints(trot)
+    np.testing.assert_allclose(joints @ joints.T, np.eye(nu))  # a permutation
+    with (tmp_path / "trot.ticks").open("rb") as ticks:
+        numbers = np.fromfile(ticks)[nx * (N + 2) + N * nu :][: nu + 4 * landing]
+    np.testing.assert_allclose(numbers[:nu], joints @ rows[0, 0, :nu])
+    np.testing.assert_allclose(numbers[nu:], rows[0, 0, nu + landing :])
