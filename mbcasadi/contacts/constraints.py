@@ -163,9 +163,9 @@ class _Points:
         """Return the direction (3, 1) of a row in the axes of its point."""
         if axis != TURN:
             return ca.SX.eye(3)[:, axis]
-        d = self.group.arms[point] - self.group.arms[0]
-        across = ca.cross(ca.DM(self.axes[point][0]), self.R @ ca.DM(d / (np.linalg.norm(d) or 1.0)))
-        return ca.DM(self.axes[point]) @ across
+        axes, line = self.axes[point], self.group.arms[point] - self.group.arms[0]
+        way = ca.DM(line / (np.linalg.norm(line) or 1.0))
+        return ca.DM(axes) @ ca.cross(ca.DM(axes[0]), self.R @ way)
 
     def rate(self, point: int, axis: int) -> ca.SX:
         """Return the row (1, nv) of a point's velocity along an axis of `ROW_AXES`."""

@@ -32,7 +32,7 @@ SIDES = {
     "behind": {"ahead": 0.5},
     "the front": {"ahead": -0.5},
 }
-OVER, LIFT = (0.5, 2.5), 3.0  # s, while the base goes over a foot, and when the other one lifts
+OVER, LIFT = (6.0, 8.0), 8.5  # s, while the base goes over a foot, and when the other one lifts
 FLIGHT, FOREVER = 14.0, 100.0  # s, of its swing, and from one to the next
 SHIFT = mpc.WholeBodyOptions(shift=True)
 DEEP, RATE, BEGINS = 0.1, 0.4, 0.5  # m, Hz, s, of a squat
@@ -106,8 +106,7 @@ def humanoid_rows(key: str, only: str) -> Iterator[str]:
     still, gait = over_left_foot(robot)
     for tasks, of_tasks, options in (
         (walks, walk_of(robot), PLAIN),
-        ([still], gait, SHIFT),
-        ([squat], None, SHIFT),
+        ([still, squat], gait, SHIFT),
     ):
         names = {f"| {HUMANOIDS[key]} | {task.name} | level | whole body |": task for task in tasks}
         chosen = {name: task for name, task in names.items() if re.search(only, name)}
