@@ -1,9 +1,14 @@
 """Contacts as constraint rows of a system, and the forces that their multipliers stand for.
 
 Points of one rigid body move with `E (v, ω)`, where E (3k, 6) has the rows n, t1, t2 of each point.
-Of these rows the first independent ones are kept, normals before tangents: at most six for each
-body. A normal is a row of positions, `n·(p - p_0) = 0`; a tangent one of velocities: a foot that is
-lifted and put down elsewhere keeps its new place.
+Independent rows are kept, at most six for each body: normals of points far from each other, both
+tangents of the first point, and the velocity of the furthest one across the line between them,
+
+    (n × d)·v / |d_0|,   d from the first point to this one,  `<contact>.turn`.
+
+It turns with the body: of tangents that are fixed in the world any choice of three depends on each
+other once the foot has turned so far. A normal is a row of positions, `n·(p - p_0) = 0`; the others
+are of velocities: a foot that is lifted and put down elsewhere keeps its new place.
 
 The forces on all points of a body, of least squares among those that move it alike, are
 
@@ -19,7 +24,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.contacts.friction_cone import FORCE_AXES, contact_axes, require_contacts
+from mbcasadi.contacts.friction_cone import ROW_AXES, TURN, contact_axes, require_contacts
 from mbcasadi.contacts.groups import CONSTANT_RANK_TOL, ContactGroup, contact_groups_of, twist_map
 from mbcasadi.description import Contact, PointRow
 from mbcasadi.errors import ProblemError
@@ -35,7 +40,7 @@ Array = NDArray[np.float64]
 def with_contacts(
     system: System, contacts: Sequence[Contact], q0: ArrayLike | None = None
 ) -> System:
-    """Return the system with contacts as further rows, named `<contact>.n`, `.t1`, `.t2`.
+    """Return the system with contacts as further rows: `<contact>.n`, `.t1`, `.t2`, `.turn`.
 
     Dynamics, equilibria, linearisations and optimal control of it have feet that neither leave the
     ground nor slide; `with_mask` makes them switch, those of one body together, and `row_mask` a
@@ -65,7 +70,7 @@ def with_contacts(
     for group in contact_groups_of(base, contacts):
         points, of_body = _Points(group, contacts, q), tuple(names[i] for i in group.members)
         for point, axis in points.independent(pose):
-            labels[axis > 0].append((f"{of_body[point]}.{FORCE_AXES[axis]}", of_body))
+            labels[axis > 0].append((f"{of_body[point]}.{ROW_AXES[axis]}", of_body))
             of_points[axis > 0].append(points.row_of(point, axis))
             if axis:
                 slips.append(points.rate(point, axis))
@@ -111,16 +116,22 @@ def contact_force_fun(system: System, contacts: Sequence[Contact]) -> ca.Functio
     names = unique([contact.frame for contact in contacts])
     forces = ca.SX(3 * len(contacts), 1)
     for group in contact_groups_of(base, contacts):
-        rows = [f"{names[i]}.{axis}" for i in group.members for axis in FORCE_AXES]
-        kept = [k for k, row in enumerate(rows) if row in places]
+        rows = [[f"{names[i]}.{axis}" for axis in ROW_AXES] for i in group.members]
+        kept = [
+            (k, axis, places[row])
+            for k, own in enumerate(rows)
+            for axis, row in enumerate(own)
+            if row in places
+        ]
         if not kept:
             raise ProblemError(
                 f"'{base.name}' has no rows of contact '{names[group.members[0]]}'; expected a "
                 "system from with_contacts, and its contacts"
             )
-        own = ca.SX(len(rows), 1)
-        own[kept] = lam[[places[rows[k]] for k in kept]]
-        shared = _Points(group, contacts, q).shared(own)
+        points, own = _Points(group, contacts, q), ca.SX(3 * len(rows), 1)
+        for k, axis, row in kept:
+            own[3 * k : 3 * k + 3] += points.along(k, axis) * lam[row]
+        shared = points.shared(own)
         for k, i in enumerate(group.members):
             forces[3 * i : 3 * i + 3] = shared[3 * k : 3 * k + 3]
     return ca.Function("contact_force", [q, lam], [forces], ["q", "lam"], ["f"])
@@ -144,12 +155,22 @@ class _Points:
         if not self.is_fixed or carrier is None or carrier.body is None or carrier.rolling:
             return None
         anchor = np.asarray(carrier.point) + self.group.arms[point]
+        if axis == TURN:
+            return PointRow(0, carrier.body, anchor, None, of_position=False)
         return PointRow(0, carrier.body, anchor, self.axes[point][axis], of_position=axis == 0)
 
+    def along(self, point: int, axis: int) -> ca.SX:
+        """Return the direction (3, 1) of a row in the axes of its point."""
+        if axis != TURN:
+            return ca.SX.eye(3)[:, axis]
+        axes, line = self.axes[point], self.group.arms[point] - self.group.arms[0]
+        way = ca.DM(line / (np.linalg.norm(line) or 1.0))
+        return ca.DM(axes) @ ca.cross(ca.DM(axes[0]), self.R @ way)
+
     def rate(self, point: int, axis: int) -> ca.SX:
-        """Return the row (1, nv) of a point's velocity along an axis, 0 for n."""
+        """Return the row (1, nv) of a point's velocity along an axis of `ROW_AXES`."""
         r = self.R @ ca.DM(self.group.arms[point])
-        along = ca.DM(self.axes[point][axis : axis + 1])
+        along = self.along(point, axis).T @ ca.DM(self.axes[point])
         return along @ (self.J[:3, :] - ca.skew(r) @ self.J[3:, :])
 
     def height(self, point: int, pose: Array) -> ca.SX:
@@ -159,17 +180,29 @@ class _Points:
         return height - float(ca.Function("height", [self.q], [height])(pose))
 
     def independent(self, pose: Array) -> list[tuple[int, int]]:
-        """Return point and axis of the first independent rows at a pose, normals first."""
+        """Return point and axis of independent rows at a pose, normals first."""
         R = np.array(ca.Function("R", [self.q], [self.R])(pose))
         turns = scipy.linalg.block_diag(*(axes @ R for axes in self.axes))
         E = turns @ twist_map(self.group.arms)
         E[:, 3:] /= np.abs(self.group.arms).max() or 1.0
-        points, chosen = range(len(self.axes)), list[tuple[int, int]]()
-        for each in [*((i, 0) for i in points), *((i, k) for i in points for k in (1, 2))]:
-            rows = E[[3 * i + k for i, k in (*chosen, each)]]
-            if np.linalg.matrix_rank(rows, tol=CONSTANT_RANK_TOL) == len(rows):
-                chosen.append(each)
+        points, chosen, rows = self._far_apart(R), list[tuple[int, int]](), np.zeros((0, 6))
+        candidates = [*((i, 0) for i in points), (0, 1), (0, 2)]
+        candidates += [(points[1], TURN)] if len(points) > 1 else []
+        for point, axis in [*candidates, *((i, k) for i in points[1:] for k in (1, 2))]:
+            along = ca.Function("along", [self.q], [self.along(point, axis)])(pose).full()
+            more = np.vstack([rows, along.T @ E[3 * point : 3 * point + 3]])
+            if np.linalg.matrix_rank(more, tol=CONSTANT_RANK_TOL) == len(more):
+                chosen, rows = [*chosen, (point, axis)], more
         return chosen
+
+    def _far_apart(self, R: Array) -> list[int]:
+        """Return the points, the first one and those furthest from it and from the line first."""
+        n = self.axes[0][0]
+        over = (self.group.arms - self.group.arms[0]) @ R.T
+        flat = over - np.outer(over @ n, n)
+        furthest = int(np.linalg.norm(flat, axis=1).argmax())
+        off_line = int(np.abs(flat @ np.cross(n, flat[furthest])).argmax())
+        return list(dict.fromkeys([0, furthest, off_line, *range(len(flat))]))
 
     def shared(self, force: ca.SX) -> ca.SX:
         """Return the forces of least squares that move the body like these, along the axes."""

@@ -104,20 +104,20 @@ class Baumgarte:
 
 @dataclass(frozen=True)
 class PointRow:
-    """A row that is the velocity of a body's point along a direction that is fixed in the world.
+    """A row that is the velocity of a body's point along a direction.
 
     Attributes:
         row: its place among the rows of the system.
         body: index of the body.
         anchor: (3,) the point in the body's axes, m.
-        direction: (3,) unit vector, world axes.
+        direction: (3,) unit vector, world axes; None for one that turns with the body.
         of_position: whether it is the rate of a distance, which the row keeps.
     """
 
     row: int
     body: int
     anchor: Array
-    direction: Array
+    direction: Array | None
     of_position: bool
 
 

@@ -112,11 +112,13 @@ def _to_world(system: System, row: PointRow, state: State[ca.SX], a: ca.SX) -> P
 
 
 def _points(system: System) -> list[list[PointRow]]:
-    """Return the rows of points of bodies, point by point; of a system with parameters none."""
+    """Return the rows of points along fixed directions, point by point; with parameters none."""
     if system.tree is None or len(system.parameters):
         return []
     by_point: dict[tuple[float, ...], list[PointRow]] = {}
     for row in system.point_rows:
+        if row.direction is None:
+            continue
         by_point.setdefault((row.body, *row.anchor.tolist()), []).append(row)
     return list(by_point.values())
 

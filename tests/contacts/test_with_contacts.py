@@ -66,6 +66,20 @@ def test_motion_and_forces_are_those_of_inverse_dynamics(case):
         np.testing.assert_allclose(f, np.ravel(mine.contact_forces), atol=SAME * scale)
 
 
+def test_rows_of_a_sole_stay_far_from_depending_on_each_other_as_it_turns():
+    """Tangents fixed in the world do not: those of two corners along x leave x and turn alike."""
+    system, _, _ = humanoid()
+    stand = np.array(system.tree.keyframes["stand"])
+    touching = with_contacts(system, SOLES[:4], stand)
+    least, turn = [], np.zeros(system.nv)
+    for turn[5] in np.linspace(0, 2 * np.pi, 37):
+        A = np.array(touching.loop_jacobian(system.integrate(stand, turn)))[:, :6]
+        A[:, 3:] /= 0.1  # m, half a sole
+        least.append(np.linalg.svd(A, compute_uv=False)[-1])
+    assert min(least) == pytest.approx(max(least), rel=1e-6)
+    assert min(least) > 0.05
+
+
 def test_an_equilibrium_on_rows_is_one_on_contacts():
     system, _, _ = quadruped()
     stand = np.array(system.tree.keyframes["stand"])

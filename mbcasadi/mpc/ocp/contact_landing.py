@@ -21,7 +21,7 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.argument_kinds import require_fields
-from mbcasadi.contacts.friction_cone import FORCE_AXES
+from mbcasadi.contacts.friction_cone import ROW_AXES
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Contact
 from mbcasadi.dynamics.row_derivatives import point_rates
@@ -77,7 +77,7 @@ class ContactLanding(StagePart):
         """
         system, at = stage.system, stage.variables
         names, all_rows = unique([c.frame for c in self.contacts]), list(system.constraint_names)
-        axes = [[f"{name}.{axis}" for axis in FORCE_AXES] for name in names]
+        axes = [[f"{name}.{axis}" for axis in ROW_AXES] for name in names]
         own = [[all_rows.index(row) for row in known if row in all_rows] for known in axes]
         first = len(all_rows) - len(system.row_owners)
         owned = [[k for k, of_row in enumerate(system.row_owners) if n in of_row] for n in names]

@@ -19,14 +19,15 @@ def main() -> None:
     parser.add_argument(
         "robots", nargs="*", choices=[*QUADRUPEDS, *HUMANOIDS], default=[], help="all by default"
     )
-    parser.add_argument("--only", default="", metavar="REGEX", help="in lines of quadrupeds")
+    parser.add_argument("--only", default="", metavar="REGEX", help="in lines")
     models.add_argument(parser)
     options = parser.parse_args()
     chosen = options.robots or [*QUADRUPEDS, *HUMANOIDS]
     print("| robot | task | ground | planner | m/s | rad/s | leans, mrad | plans solved |")
     print("|---|---|---|---|---|---|---|---|")
     for key in chosen:
-        for row in humanoid_rows(key) if key in HUMANOIDS else quadruped_rows(key, options.only):
+        rows_of = humanoid_rows if key in HUMANOIDS else quadruped_rows
+        for row in rows_of(key, options.only):
             print(row, flush=True)
 
 
