@@ -20,6 +20,7 @@ LATE, EARLY = 0.21, 0.35  # s: FR and RL land at 0.2, FL and RR at 0.4
 RULE = FeltContacts(((0,), (1,), (2,), (3,)), 10.0, 1.0, 0.5, 0.2, 0.05, 0.003)
 
 
+HIGH = 0.08  # m, of swings
 STOOD = np.ones(4)
 
 
@@ -80,8 +81,8 @@ def walker():
     system = mb.read_mjcf(small_walker())
     q0 = standing_pose(system)
     feet = [mb.Contact(name, friction=0.6, sides=4) for name in LEGS]
-    stepping = mpc.SwingParameters(touch_down=mpc.TouchDown())
-    return mpc.whole_body_mpc(system, N, H, feet, gait=GAIT, q0=q0, stepping=stepping), feet, q0
+    options = mpc.WholeBodyOptions(touch_down=mpc.TouchDown(), swing_height=HIGH)
+    return mpc.whole_body_mpc(system, N, H, feet, gait=GAIT, q0=q0, options=options), feet, q0
 
 
 def test_forces_of_the_rule_are_shares_of_the_weight(walker):
@@ -153,3 +154,13 @@ def test_a_late_foot_swings_down_and_lands_in_the_plan(walker):
     heights = P[:, places["feet"]][:, 5]
     np.testing.assert_allclose(heights[1] - heights[0], -0.2 * H)
     assert P[2, places["ground"]][1] == pytest.approx(-0.2 * 3 * H, abs=1e-9)
+
+
+def test_feet_swing_as_high_as_the_options_say(walker):
+    whole, _, q0 = walker
+    given = {"q": q0, "v": np.zeros(18), "command": np.zeros(3), "plan": whole.u0, "t": 0.32 - H}
+    z = state(whole, [0, 1, 1, 0])
+    ref = whole.references(**given, z=z, f_measured=np.zeros(12))["ref"]
+    place = slot_slices(whole.plan.ocp.slots)["feet"]
+    height = np.array(ref).reshape(N + 1, -1)[0, place][2] - z[2]
+    assert height == pytest.approx(HIGH, abs=0.02 * 0.3)  # it ends below the ground
