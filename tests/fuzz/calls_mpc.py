@@ -212,7 +212,10 @@ def calls_of_walking():
         "Gait.schedule": {"self": gait, "t": t, "horizon": 2, "period": 0.03},
         **{name: {"period": 0.5} for name in ("bound", "pace", "pronk", "trot", "walk")},
         "Standing": {},
-        "WholeBodyOptions": {"tunable": ("weights",), "standing": mpc.Standing(), "shift": True},
+        "WholeBodyOptions": {
+            "tunable": ("weights",), "standing": mpc.Standing(), "shift": True,
+            "swing_height": 0.1,
+        },
 
         "capture_point": {"system": ex.quadruped()},
         "support_margin": {"feet": 3},

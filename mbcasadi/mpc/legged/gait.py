@@ -106,11 +106,6 @@ class Walk(NamedTuple):
         shares = ((ca.fmax((p - duty) / (1 - duty), 0), rests) for p, rests in self._feet(t))
         return ca.vertcat(*(ca.if_else(rests, 0, share) for share, rests in shares))
 
-    def stance_share(self, t: Any) -> Any:
-        """Return the share of its stance that each foot has stood; one where it does not swing."""
-        feet, duty = self._feet(t), self.gait.duty
-        return ca.vertcat(*(ca.if_else(rests, 1, ca.fmin(p / duty, 1)) for p, rests in feet))
-
     def _feet(self, t: Any) -> list[tuple[Any, Any]]:
         """Return for each foot its phase, and whether the swing of this stride has no place."""
         require_scale("t", t, 1)

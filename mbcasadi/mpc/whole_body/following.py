@@ -1,6 +1,8 @@
 """From a plan to the references of inverse dynamics at a moment within it.
 
-    (plan, age, t) → (ref, [mask]),   plan = (x_0 … x_{N-1}, u_0 … u_{N-1}, [lengths], d)
+    (plan, age, t) → (ref, [mask]),   plan = (x_0 … x_{N-1}, u_0 … u_{N-1}, [lengths], d, [walk])
+
+With measured touch-down a plan ends with the contacts that stand in each of its intervals.
 
 The motion under u_k is that of the plan's own step: acceleration a_k and contact forces are
 constant over an interval, `v = v_k + τ a_k`, `q = q_k ⊕ τ (v_k + h a_k)`. Behind its last interval
@@ -72,6 +74,11 @@ class Following:
     @property
     def size(self) -> int:
         """Size of a plan."""
+        return self._feet_place + (self.rule is not None) * len(self.contacts) * self.ocp.horizon
+
+    @property
+    def _feet_place(self) -> int:
+        """Size of all but the contacts that stand."""
         return self._motion_size + self.system.nv + 2 * self.stands
 
     @property
@@ -110,15 +117,17 @@ class Following:
         sizes = {"on": count, "t": 1, "begin": 1, "end": 1, MEASURED: 3 * count}
         at = {key: ca.SX.sym(key, n) for key, n in sizes.items()}
         walk = Walk(self.gait, at["begin"], at["end"] if self.stands else None)
-        felt = self.rule.felt(walk, at["t"], at[MEASURED])
-        return ca.Function("felt", [*at.values()], [felt.on_now(at["on"])])
+        stands = self.rule.stands(walk, at["t"], at[MEASURED], at["on"])
+        return ca.Function("felt", [*at.values()], [stands])
 
     def predicted(self, plan: ca.MX, q: ca.MX, v: ca.MX, age: ca.MX, t: ca.MX) -> list[ca.MX]:
         """Return the state (q, v) of time t after `delay` intervals of a plan of some age, s.
 
         The law follows the plan's accelerations as far as the contacts let it, and brings joints
         back to the plan, so that is how the measured state moves. Under the plan's controls it
-        would move otherwise: those of servos belong to the plan's positions. Springs that the law
+        would move otherwise: those of servos belong to the plan's positions. On its way it has the
+        mean of the rates at both ends, where a step of the plan has those at its end: with them a
+        foot that comes to rest from 1 m/s in 20 ms would be 10 mm short. Springs that the law
         holds as rigid come to rest: they swing several times in an interval, and from their present
         rate no plan can tell the next one.
         """
@@ -142,8 +151,8 @@ class Following:
             known = {"q": q, "v": v, "t": t + (k + 0.5) * h}
             known["mask"] = mask_of_contacts(system, self.contacts, on)
             known["f"] = force(q=q, v=v, a=a)["f"]
-            v = v + h * motion(**{key: known[key] for key in motion.name_in()})["a"]
-            q = moved(q, h * v)
+            change = h * motion(**{key: known[key] for key in motion.name_in()})["a"]
+            q, v = moved(q, h * (v + change / 2)), v + change
         return [q, v]
 
     def _held(self) -> tuple[System, SemiImplicitStep]:
@@ -192,6 +201,8 @@ class Following:
         time = start + begins + 0.5 * length
         count = len(self.contacts)
         on = ca.MX.ones(count) if self.gait is None else ca.MX(self._walk(plan).on_ground(time))
+        if self.rule is not None:
+            on = ca.reshape(plan[self._feet_place :], count, ocp.horizon)[:, k]
         h = None if ocp.lengths is not None else ocp.period
         stepped = self.step.system(self.system, h)
         motion = motion_fun(stepped, self.step.treatment(h), disturbed=True)
@@ -206,7 +217,7 @@ class Following:
         """Return the walk of a plan."""
         assert self.gait is not None
         if self.stands:
-            return Walk(self.gait, plan[-2], plan[-1])
+            return Walk(self.gait, plan[self._feet_place - 2], plan[self._feet_place - 1])
         return Walk(self.gait, self.gait.start, None)
 
     def _references(self) -> ca.Function:

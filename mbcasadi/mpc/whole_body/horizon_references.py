@@ -98,10 +98,14 @@ class HorizonReferences(StanceGeometry):
 
     @property
     def z0(self) -> Array:
-        """The state at q0: where the feet left the ground, the goal (x, y, yaw), [the walk]."""
+        """The state at q0: where the feet left the ground, the goal (x, y, yaw).
+
+        Behind them are which contacts are down, with a rule, and the walk, with `standing`.
+        """
         places, base, yaw = self.stance
         walk = np.zeros(0 if self.standing is None else len(Remembered._fields))
-        return np.concatenate([places.T.ravel(), base[:2], [yaw], walk])
+        down = np.ones(0 if self.rule is None else len(self.contacts))
+        return np.concatenate([places.T.ravel(), base[:2], [yaw], down, walk])
 
     def function(self, name: str) -> ca.Function:
         """Return (q, v, command, disturbance, [f_measured], t, z) → (ref, z_next)."""
@@ -122,8 +126,12 @@ class HorizonReferences(StanceGeometry):
         walk = Walk(self.gait, self.gait.start, None) if times is None else times.walk(self.gait)
         on, felt = ca.SX(walk.on_ground(t)), None
         if self.rule is not None:
-            felt = self.rule.felt(walk, t, inputs[MEASURED])
-            on = felt.on_now(on)
+            behind = places.numel() + 3
+            down = z[behind : behind + len(self.contacts)]
+            ground = self._given_heights(inputs) if self.uneven else ca.horzcat(*remembered)[2, :].T
+            above = places[2, :].T - ground
+            felt = self.rule.felt(walk, t, inputs[MEASURED], down, above)
+            on = felt.down
         lifts = ca.horzcat(*lift_places(on, ca.horzsplit(places), remembered))
         base = self._base(inputs, lifts, walk)
         now = places, lifts, inputs[DISTURBANCE]
@@ -134,7 +142,8 @@ class HorizonReferences(StanceGeometry):
             self._sample(base, now, (walk, t, felt), (k, first * h + moments[k], *span))
             for k, span in enumerate(around)
         ]
-        z_next = ca.vertcat(ca.vec(lifts), self._goal_after(base, h), *(times or ()))
+        known = [] if felt is None else [felt.down]
+        z_next = ca.vertcat(ca.vec(lifts), self._goal_after(base, h), *known, *(times or ()))
         good = is_measured(self.system, inputs)
         outputs = [ca.vertcat(*samples), ca.if_else(good, z_next, z)]
         return ca.Function(
@@ -184,10 +193,13 @@ class HorizonReferences(StanceGeometry):
         goal = goal_near(ca.vertcat(place[:2], yaw), remembered, self.stepping.max_drift)
         desired, spin = walks * inputs["command"][:2], walks * inputs["command"][2]
         if self.uneven:
-            heights = (
-                ca.SX(ca.DM(self.stance[0][2])) + inputs["command"][3 : 3 + len(self.contacts)]
-            )
+            heights = self._given_heights(inputs)
         return Base(place, velocity[:2], yaw, goal, desired, spin, heights, shift)
+
+    def _given_heights(self, inputs: Mapping[str, ca.SX]) -> ca.SX:
+        """Return the heights (nc,) of the ground on which feet land by the command, m."""
+        over_plane: ca.SX = inputs["command"][3 : 3 + len(self.contacts)]
+        return ca.SX(ca.DM(self.stance[0][2])) + over_plane
 
     def _goal_after(self, base: Base, ahead: float | ca.SX) -> ca.SX:
         """Return the goal (x, y, yaw) after a time, s."""

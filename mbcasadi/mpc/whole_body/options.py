@@ -12,7 +12,7 @@ from mbcasadi.mpc.legged.touch_down import TouchDown
 from mbcasadi.mpc.ocp.stage_tuning import TUNABLE
 from mbcasadi.mpc.whole_body.standing import Standing
 from mbcasadi.readable_signatures import readable_fields
-from mbcasadi.shapes import require_choice, require_whole
+from mbcasadi.shapes import require_choice, require_positive, require_whole
 from mbcasadi.short_text import summarised
 
 
@@ -36,6 +36,8 @@ class WholeBodyOptions:
         impacts: whether feet may land with speed, stopped by an impulse inside their cones; else
             they are at rest where they land. See `ContactLanding`.
         line_search: as in `real_time_iteration`: how often a step of the plan may be halved.
+        swing_height: by which feet rise in a swing, m, of a `stepping` by default: higher than what
+            they may step on; see `default_stepping` for None.
         shift: the command ends with a shift of the base over its feet: along and across its
             heading and over the ground, m: (3,). It leans over a foot, or squats; joints follow as
             feet that stand let them, to first order.
@@ -51,12 +53,16 @@ class WholeBodyOptions:
     impacts: bool = False
     line_search: int = 0
     shift: bool = False
+    swing_height: float | None = None
 
     def __post_init__(self) -> None:
         require_fields(self)
         for each in self.tunable:
             require_choice("tunable", each, TUNABLE)
         require_whole(0, line_search=self.line_search)
+        require_positive(
+            **({} if self.swing_height is None else {"swing_height": self.swing_height})
+        )
         if self.growth is not None and not 1 <= self.growth < np.inf:
             raise ProblemError(f"growth = {self.growth}; expected a factor of at least 1")
 

@@ -9,25 +9,30 @@ import numpy as np
 from mbcasadi.control.inverse_dynamics.parts.force_feedback import MEASURED
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.control.tasks.task import Slot, Task
-from mbcasadi.description import Signal
+from mbcasadi.description import Contact, Signal
 from mbcasadi.mpc.legged.ground_axes import common_normal
 from mbcasadi.mpc.ocp.problem import STEP, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import DISTURBANCE
 from mbcasadi.mpc.rti.controller import STAGEWISE
 from mbcasadi.mpc.rti.iteration import RealTimeIteration
 from mbcasadi.mpc.rti.planned_motion import plan_at_samples
+from mbcasadi.mpc.whole_body.contact_mask import contacts_on
 from mbcasadi.mpc.whole_body.following import Following
 from mbcasadi.mpc.whole_body.horizon_references import HorizonReferences
 from mbcasadi.mpc.whole_body.standing import WALK
 from mbcasadi.mpc.whole_body.static_references import static_references, with_static_references
 from mbcasadi.qp.solver import controller_fun
+from mbcasadi.shapes import unique
 from mbcasadi.system import System
 
 
-def with_plan(iteration: RealTimeIteration) -> RealTimeIteration:
+def with_plan(
+    iteration: RealTimeIteration, system: System, contacts: Sequence[Contact] = ()
+) -> RealTimeIteration:
     """Return the real-time iteration with a further output: its plan, and the disturbance in it.
 
-    Where the lengths of its intervals are given, they are behind its controls.
+    Where the lengths of its intervals are given, they are behind its controls. Which of some
+    contacts, rows of a system, stand in each interval ends it.
     """
     controller = iteration.controller
     stages, prediction = controller.stages, controller.prediction
@@ -43,16 +48,21 @@ def with_plan(iteration: RealTimeIteration) -> RealTimeIteration:
     named = {key: outputs[key] for key in finish.name_out()}
     of_name = {slot.name: slot for slot in iteration.ocp.slots}
     slots = [of_name[name] for name in (DISTURBANCE, WALK) if name in of_name]
-    further = [inputs["ref"][slot_slices(iteration.ocp.slots)[slot.name]] for slot in slots]
+    places, N = slot_slices(iteration.ocp.slots), iteration.ocp.horizon
+    further = [inputs["ref"][places[slot.name]] for slot in slots]
+    P = ca.reshape(inputs["ref"], -1, N + 1)
+    for k in range(N if contacts else 0):
+        further.append(contacts_on(system, contacts, P[places["mask"], k]))
     named["plan"] = ca.vertcat(ca.vec(X[:, :-1]), ca.vec(U), *lengths, *further)
     ended = ca.Function("finish", [*inputs.values()], [*named.values()], [*inputs], [*named])
     stages = replace(stages, finish=ended)
-    N = iteration.ocp.horizon
     states, u = iteration.ocp.names("x"), iteration.ocp.names("u")
     names = [f"{x}[{k}]" for k in range(N) for x in states]
     names += [f"{each}[{k}]" for k in range(N) for each in u]
     names += [f"{STEP}[{k}]" for k in range(N)] if given else []
     names += [f"{slot.name}.{each}" for slot in slots for each in slot.components]
+    feet = unique([contact.frame for contact in contacts])
+    names += [f"{foot}.stands[{k}]" for k in range(N) for foot in feet]
     signal = Signal("plan", tuple(names), ("",) * len(names))
     return replace(
         iteration,

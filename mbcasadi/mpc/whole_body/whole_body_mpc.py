@@ -204,8 +204,10 @@ def whole_body_mpc(
     swing = stepping
     if swing is None:
         swing = default_stepping(system, contacts, pose, stand, height)
+        if options.swing_height is not None:
+            swing = replace(swing, height=options.swing_height)
     touch = None if gait is None else options.touch_down or swing.touch_down
-    rule = None if touch is None else felt_contacts(touch, system, contacts)
+    rule = None if touch is None else felt_contacts(touch, system, contacts, height)
     refs = HorizonReferences(
         ocp,
         touching,
@@ -222,16 +224,19 @@ def whole_body_mpc(
     )
     lengths = np.zeros(0) if ocp.lengths is None else ocp.lengths
     stands = standing is not None
+    stood = np.ones(0 if rule is None else len(contacts) * ocp.horizon)
     following = Following(inner, ocp, touching, contacts, gait, step, int(delay), stands, rule)
     references = references_fun(f"{name}_references", refs, following, tasks)
     follow = following.function(f"{name}_follow")
     return WholeBodyMPC(
-        plan=with_plan(iteration),
+        plan=with_plan(iteration, touching, () if rule is None else contacts),
         law=inner,
         references=references,
         follow=follow,
         planner=planner_fun(f"{name}_planner", references, follow, (period, inner.period)),
-        u0=np.concatenate([X[:-1].ravel(), U.ravel(), lengths, np.zeros(system.nv + 2 * stands)]),
+        u0=np.concatenate(
+            [X[:-1].ravel(), U.ravel(), lengths, np.zeros(system.nv + 2 * stands), stood]
+        ),
         z0=refs.z0,
         every=every,
         delay=int(delay),

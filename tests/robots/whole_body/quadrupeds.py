@@ -13,7 +13,8 @@ from mbcasadi.validation import OuterLaw
 from robots.ground import Ground
 from robots.whole_body.trials import PLANNERS, QUADRUPEDS, Task, Walker, run, walker, whole_body
 
-BLOCK = 0.03  # m
+BLOCKS, SWING = (0.03, 0.06), 0.1  # m, and how high feet swing that may step on them
+LANDS = mpc.TouchDown(speed=0.5, depth=0.1)
 TROT, BOUND = (
     mpc.trot(0.4, duty=0.55, start=0.3),
     mpc.bound(0.4, duty=0.6, start=0.3),
@@ -36,11 +37,14 @@ Loop = Callable[[Walker], AbstractContextManager[tuple[InverseDynamicsQP, OuterL
 
 def quadruped_loops(key: str) -> Iterator[tuple[str, str, Walker, Loop, list[Task]]]:
     """Yield ground, planner, robot, controllers and tasks of the lines of a quadruped."""
-    level, blocks = (walker(key, ground) for ground in (Ground(), Ground(block=BLOCK)))
-    for rule, words in ((None, "by the gait"), (mpc.TouchDown(), "by measured touch-down")):
-        make = partial(whole_body, gait=TROT, options=mpc.WholeBodyOptions(touch_down=rule))
-        where, tasks = f"blocks of {100 * BLOCK:.0f} cm", [Task("trot at 0.5 m/s", 0.5, 9.0)]
-        yield where, f"whole body, {words}", blocks, make, tasks
+    level = walker(key, Ground())
+    for rule, words in ((None, "by the gait"), (LANDS, "by measured touch-down")):
+        options = mpc.WholeBodyOptions(touch_down=rule, swing_height=SWING)
+        make = partial(whole_body, gait=TROT, options=options)
+        tasks = [Task("trot at 0.5 m/s", 0.5, 9.0)]
+        for block in BLOCKS:
+            where, robot = f"blocks of {100 * block:.0f} cm", walker(key, Ground(block=block))
+            yield where, f"whole body, {words}", robot, make, tasks
     jump = partial(whole_body, gait=JUMP, samples=LONG)
     yield "level", "whole body", level, jump, [Task("jump", 0.0, 4.0)]
     trots = [Task("trot and turn", 1.0, 30.0, turn=0.5)]
