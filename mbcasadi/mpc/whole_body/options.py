@@ -36,8 +36,8 @@ class WholeBodyOptions:
         impacts: whether feet may land with speed, stopped by an impulse inside their cones; else
             they are at rest where they land. See `ContactLanding`.
         line_search: as in `real_time_iteration`: how often a step of the plan may be halved.
-        swing_height: by which feet rise in a swing, m, of a `stepping` by default: higher than what
-            they may step on; see `default_stepping` for None.
+        swing_height: by which feet rise in a swing, m: higher than what they may step on; by
+            default that of `stepping`.
         shift: the command ends with a shift of the base over its feet: along and across its
             heading and over the ground, m: (3,). It leans over a foot, or squats; joints follow as
             feet that stand let them, to first order.

@@ -204,8 +204,8 @@ def whole_body_mpc(
     swing = stepping
     if swing is None:
         swing = default_stepping(system, contacts, pose, stand, height)
-        if options.swing_height is not None:
-            swing = replace(swing, height=options.swing_height)
+    if options.swing_height is not None:
+        swing = replace(swing, height=options.swing_height)
     touch = None if gait is None else options.touch_down or swing.touch_down
     rule = None if touch is None else felt_contacts(touch, system, contacts, height)
     refs = HorizonReferences(
