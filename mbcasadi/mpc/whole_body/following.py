@@ -126,8 +126,8 @@ class Following:
         The law follows the plan's accelerations as far as the contacts let it, and brings joints
         back to the plan, so that is how the measured state moves. Under the plan's controls it
         would move otherwise: those of servos belong to the plan's positions. On its way it has the
-        mean of the rates at both ends, where a step of the plan has those at its end: with them a
-        foot that comes to rest from 1 m/s in 20 ms would be 10 mm short. Springs that the law
+        rates at the end, as a step of the plan: with the mean of those at both ends, nearer to the
+        law's motion, plans bring feet down half an interval early. Springs that the law
         holds as rigid come to rest: they swing several times in an interval, and from their present
         rate no plan can tell the next one.
         """
@@ -151,8 +151,8 @@ class Following:
             known = {"q": q, "v": v, "t": t + (k + 0.5) * h}
             known["mask"] = mask_of_contacts(system, self.contacts, on)
             known["f"] = force(q=q, v=v, a=a)["f"]
-            change = h * motion(**{key: known[key] for key in motion.name_in()})["a"]
-            q, v = moved(q, h * (v + change / 2)), v + change
+            v = v + h * motion(**{key: known[key] for key in motion.name_in()})["a"]
+            q = moved(q, h * v)
         return [q, v]
 
     def _held(self) -> tuple[System, SemiImplicitStep]:

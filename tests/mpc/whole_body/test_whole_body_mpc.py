@@ -1,6 +1,5 @@
 """A plan of the whole robot and the law that follows it: what they are made of."""
 
-import casadi as ca
 import numpy as np
 import pytest
 from support.mpc_mechanisms import sliding_mass
@@ -95,13 +94,8 @@ def test_behind_its_end_a_plan_is_a_pose_that_is_held(walker, rolled_out):
         np.testing.assert_allclose(ref[name], 0.0, atol=1e-12)
 
 
-def integrated(system, q, step):
-    """Return q after a step along its rates."""
-    return np.array(ca.DM(system.integrate(ca.SX(ca.DM(q)), ca.SX(ca.DM(step))))).ravel()
-
-
 def test_a_state_is_predicted_to_the_moment_at_which_a_plan_acts(walker, rolled_out):
-    """On the plan it has its next rates, at the mean of two on the way; feet that stand stay."""
+    """On the plan it is the plan's next state; feet that stand do not move, whatever it says."""
     (whole, _), (plan, X, _) = walker, rolled_out
     t = 0.34 + H
     q, v = (
@@ -110,8 +104,7 @@ def test_a_state_is_predicted_to_the_moment_at_which_a_plan_acts(walker, rolled_
             :2
         ]
     )
-    mean = (X[0, 19:] + X[1, 19:]) / 2
-    np.testing.assert_allclose(q, integrated(whole.law.system, X[0, :19], H * mean), atol=1e-8)
+    np.testing.assert_allclose(q, X[1, :19], atol=1e-8)
     np.testing.assert_allclose(v, X[1, 19:], atol=1e-6)
     rng = np.random.default_rng(4)
     q, v = X[0, :19], rng.normal(size=18)
