@@ -99,6 +99,24 @@ static void write_state(std::ostream &out, const VectorXd &x) {
   write_vector(out, Eigen::Map<VectorXd>(numbers.data(), (long)numbers.size()));
 }
 
+// The arguments of a program: tree problem ticks results iterations repeats.
+struct Task {
+  Weights w;
+  std::vector<Tick> ticks;
+  std::ofstream results;
+  int iterations, repeats;
+};
+
+static Task read_task(int argc, char **argv) {
+  if (argc != 7) exit(1);
+  read_tree(argv[1]);
+  q = pin::neutral(model);
+  v = VectorXd::Zero(model.nv);
+  Weights w = read_weights(argv[2]);
+  return {w, read_ticks(argv[3], w), std::ofstream(argv[4], std::ios::binary), atoi(argv[5]),
+          atoi(argv[6])};
+}
+
 // The iterates of a solver from one guess, which is given to it several times, each with the least
 // time that it took to get there. What it does not reach is written as its last one.
 class Answers {

@@ -53,17 +53,11 @@ static std::vector<VectorXd> costates_of(const al::TrajOptData &data,
 }
 
 int main(int argc, char **argv) {
-  if (argc != 7) return 1;
-  read_tree(argv[1]);
-  q = pin::neutral(model);
-  v = VectorXd::Zero(model.nv);
-  Weights w = read_weights(argv[2]);
-  std::vector<Tick> ticks = read_ticks(argv[3], w);
-  int iterations = atoi(argv[5]), repeats = atoi(argv[6]);
-  std::ofstream results(argv[4], std::ios::binary);
+  Task task = read_task(argc, argv);
+  const Weights &w = task.w;
   Space space(model);
   std::vector<VectorXd> next;
-  for (const Tick &tick : ticks) {
+  for (const Tick &tick : task.ticks) {
     std::vector<Shared> motions;
     std::vector<xyz::polymorphic<al::StageModel>> stages;
     std::vector<VectorXd> y;
@@ -75,7 +69,7 @@ int main(int argc, char **argv) {
     y.emplace_back(0);
     Tracking end(space, w, tick.samples.back(), nullptr);
     al::TrajOptProblem problem(tick.start, stages, end);
-    al::SolverProxDDP solver(TOLERANCE, PENALTY, (size_t)iterations);
+    al::SolverProxDDP solver(TOLERANCE, PENALTY, (size_t)task.iterations);
     solver.inner_tol0 = INNER, solver.prim_tol0 = EXACT;
     solver.force_initial_condition_ = false;  // a step takes the guess's x_0 to the measured one
     solver.setup(problem);
@@ -84,17 +78,17 @@ int main(int argc, char **argv) {
     problem.computeDerivatives(tick.x, tick.u, data);
     for (const auto &stage : data.stage_data) next.push_back(stage->dynamics_data->xnext_);
     std::vector<VectorXd> costates = costates_of(data, y);
-    Answers answers(iterations);
+    Answers answers(task.iterations);
     auto watch = std::make_shared<Watch>(solver, motions, answers, w);
     solver.registerCallback("watch", watch);
-    for (int r = 0; r < repeats; r++) {
+    for (int r = 0; r < task.repeats; r++) {
       solver.linesearch_.reset();
       answers.begin();
       solver.run(problem, tick.x, tick.u, y, costates);
       if (answers.empty()) watch->record();
     }
-    answers.write(results);
+    answers.write(task.results);
   }
-  for (const VectorXd &x : next) write_state(results, x);
-  return results ? 0 : 8;
+  for (const VectorXd &x : next) write_state(task.results, x);
+  return task.results ? 0 : 8;
 }

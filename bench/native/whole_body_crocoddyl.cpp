@@ -86,34 +86,28 @@ struct Watch : croc::CallbackAbstract {
 };
 
 int main(int argc, char **argv) {
-  if (argc != 7) return 1;
-  read_tree(argv[1]);
-  q = pin::neutral(model);
-  v = VectorXd::Zero(model.nv);
-  Weights w = read_weights(argv[2]);
-  std::vector<Tick> ticks = read_ticks(argv[3], w);
-  int iterations = atoi(argv[5]), repeats = atoi(argv[6]);
-  std::ofstream results(argv[4], std::ios::binary);
+  Task task = read_task(argc, argv);
+  const Weights &w = task.w;
   state = make<croc::StateMultibody>(make<pin::Model>(model));
   motors = make<Motors>(state);
   std::vector<VectorXd> motion;
-  for (const Tick &tick : ticks) {
+  for (const Tick &tick : task.ticks) {
     std::vector<std::shared_ptr<croc::ActionModelAbstract>> stages;
     for (int k = 0; k < w.intervals; k++) stages.push_back(stage(w, tick.samples[k], false));
     auto problem =
         make<croc::ShootingProblem>(tick.start, stages, stage(w, tick.samples.back(), true));
     croc::SolverFDDP solver(problem);
-    Answers answers(iterations);
+    Answers answers(task.iterations);
     solver.set_th_stop(1e-300);
     solver.setCallbacks({make<Watch>(answers)});
-    for (int r = 0; r < repeats; r++) {
+    for (int r = 0; r < task.repeats; r++) {
       answers.begin();
-      solver.solve(tick.x, tick.u, (size_t)iterations, false, 1e-9);
+      solver.solve(tick.x, tick.u, (size_t)task.iterations, false, 1e-9);
     }
-    answers.write(results);
+    answers.write(task.results);
     problem->calc(tick.x, tick.u);
     for (const auto &data : problem->get_runningDatas()) motion.push_back(data->xnext);
   }
-  for (const VectorXd &x : motion) write_state(results, x);
-  return results ? 0 : 8;
+  for (const VectorXd &x : motion) write_state(task.results, x);
+  return task.results ? 0 : 8;
 }

@@ -24,7 +24,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.contacts.friction_cone import ROW_AXES, TURN, contact_axes, require_contacts
+from mbcasadi.contacts.friction_cone import FORCE_AXES, contact_axes, require_contacts
 from mbcasadi.contacts.groups import CONSTANT_RANK_TOL, ContactGroup, contact_groups_of, twist_map
 from mbcasadi.description import Contact, PointRow
 from mbcasadi.errors import ProblemError
@@ -34,6 +34,12 @@ from mbcasadi.system.coordinates import pose_of, start_pose
 from mbcasadi.system.parametric_system import expose_parameters
 
 Array = NDArray[np.float64]
+
+ROW_AXES = (*FORCE_AXES, "turn")
+"""Names of the rows of a point: its velocity along these axes, and across the line from the first
+point of its body."""
+
+TURN = ROW_AXES.index("turn")
 
 
 @checked

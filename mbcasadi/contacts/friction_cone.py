@@ -102,12 +102,6 @@ CONES = ("inner", "outer", "quadratic")
 
 FORCE_AXES = ("n", "t1", "t2")
 
-ROW_AXES = (*FORCE_AXES, "turn")
-"""Names of the rows of a point: its velocity along these axes, and across the line from the first
-point of its body."""
-
-TURN = ROW_AXES.index("turn")
-
 
 def require_sides(label: str, sides: int) -> None:
     """Raise `ProblemError` unless a pyramid has a whole number of sides, 3 to 360."""

@@ -21,7 +21,7 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.argument_kinds import require_fields
-from mbcasadi.contacts.friction_cone import ROW_AXES
+from mbcasadi.contacts.constraints import ROW_AXES
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Contact
 from mbcasadi.dynamics.row_derivatives import point_rates

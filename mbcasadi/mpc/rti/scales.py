@@ -41,20 +41,20 @@ def measured_scales(problem: StagewiseQP, data: ca.DM) -> Scales | None:
     ]
     numbers = ca.Function("blocks", [symbol], outputs)(data)
     triples = [[part.full() for part in numbers[3 * k : 3 * k + 3]] for k in range(len(blocks) + 1)]
-    P, nu, along, diagonals = triples[-1][1], problem.nu, [], []
-    wholes = list[Array]()
-    for A, H, G in reversed(triples[:-1]):
+    *inside, (_, H_end, G_end) = triples
+    P, nu, along, diagonals = H_end, problem.nu, [], []
+    steps = list[tuple[Array, Array]]()
+    for A, H, G in reversed(inside):
         whole = H + A.T @ P @ A
         if not _is_definite(whole[:nu, :nu]):
             return None
         along.append(_curvature_along(G, whole))
         diagonals.append(np.diag(whole))
-        wholes.insert(0, whole)
+        steps.insert(0, (A, whole[:nu]))
         P = whole[nu:, nu:] - whole[nu:, :nu] @ np.linalg.solve(whole[:nu, :nu], whole[:nu, nu:])
     typical = np.median(diagonals, axis=0)
     units = 1 / np.sqrt(np.where(typical > 0, typical, 1.0))
-    steps = [(A, whole[:nu]) for (A, *_), whole in zip(triples, wholes, strict=False)]
-    at_end = _curvature_at_end(triples[-1][2], triples[-1][1], _reach(steps, problem.nx))
+    at_end = _curvature_at_end(G_end, H_end, _reach(steps, problem.nx))
     return Scales(np.median(along, axis=0), at_end, units)
 
 
