@@ -1,0 +1,222 @@
+"""Base pose and velocity of a robot that walks, from its IMU, its encoders and its contacts.
+
+A right-invariant extended Kalman filter (`invariant.py`) in the IMU's frame, corrected by landmarks
+of feet that stand (`landmark_update.py`). The base follows from the IMU by the joints between them.
+"""
+
+from collections.abc import Sequence
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.argument_kinds import checked
+from mbcasadi.description import Contact, Signal
+from mbcasadi.errors import ProblemError
+from mbcasadi.estimation.base_output import BASE
+from mbcasadi.estimation.base_tick import BaseTick
+from mbcasadi.estimation.estimator import Estimator, Sensor
+from mbcasadi.estimation.invariant import Layout
+from mbcasadi.estimation.landmarks import landmarks_of, require_free_base
+from mbcasadi.estimation.noise import Encoders, Footing, Imu, Start
+from mbcasadi.shapes import require_identifier, require_name, require_positive
+from mbcasadi.system import System
+from mbcasadi.system.coordinates import (
+    coordinates,
+    pose_of,
+    rate_names,
+    rates,
+    scalar_coordinates,
+    start_pose,
+    unitless_signal,
+)
+
+AXES = ("x", "y", "z")
+
+UNOBSERVABLE = ("position of the base", "rotation of the base about the vertical")
+"""What neither an IMU nor feet observe."""
+
+
+@checked
+def base_estimator(
+    system: System,
+    contacts: Sequence[Contact],
+    *,
+    imu: Imu,
+    encoders: Encoders | None = None,
+    footing: Footing | None = None,
+    start: Start | None = None,
+    q0: ArrayLike | None = None,
+    period: float = 1e-3,
+    name: str = "base_estimator",
+) -> Estimator:
+    """Return the estimator of a robot with a free base: [Hartley et al. 2020], with soles and balls.
+
+    Its Function is (y, valid, mask, dt, z) → (q, v, z_next, covariance, status, flags, residual):
+
+    - `y`: gyroscope, rad/s, and accelerometer, m/s², as means over the last dt, then positions and,
+      where they are measured, rates of the joints. A sample that is NaN or out of range counts as
+      not valid.
+    - `valid`: for the IMU and each joint, above one half for valid; ones by default.
+    - `mask`: for each contact, probability that it stands; above one half it does.
+    - `q`, `v`: in MuJoCo's order; joints as measured.
+    - `covariance`: (12, 12) of the base's position (m, world), rotation (rad, base axes), linear
+      velocity (world) and angular velocity (base axes): coordinates of `System.difference`.
+    - `status`: 0 estimated, 1 for half a second no foot has stood, 2 no foot fits for 20 ms, 3 the
+      IMU is not valid, the state is predicted without it, 4 started anew.
+    - `flags`: the bit GATED where a foot that stands was rejected.
+    - `residual`: distance of each landmark from what was expected, in standard deviations.
+
+    A landmark is a contact's point or the centre of its ball; three contacts of one body that are
+    not on a line are one, of position and rotation. At the first tick roll and pitch are taken from
+    the accelerometer.
+
+    Args:
+        system: with a free base as its first joint, and otherwise joints of one coordinate.
+        contacts: of its feet with the world.
+        imu: where it is, and its noise.
+        encoders: of all joints; `Encoders()` by default.
+        footing: how well feet stand; `Footing()` by default.
+        start: deviations of the first estimate; `Start()` by default.
+        q0: (nq,) pose at the start; the first key frame or the authored pose by default.
+        period: s, the usual dt.
+        name: a C identifier.
+
+    Raises:
+        ProblemError: no free base, joints without encoders or of several coordinates; contacts with
+            bodies that move, that slide, or of bodies that roll and are no balls; no contacts; no
+            gravity; a system with parameters.
+        UnknownNameError: no such frame or joint.
+        ShapeError: q0 has a wrong shape, or NaN.
+    """
+    require_identifier("name", name)
+    require_positive(period=period)
+    require_free_base(system)
+    encoders, footing = encoders or Encoders(), footing or Footing()
+    joints = _encoded(system, encoders)
+    _require(system, contacts)
+    feet = landmarks_of(system, contacts)
+    layout = Layout(tuple(landmark for foot in feet for landmark in foot))
+    q_start = pose_of(system, "q0", start_pose(system) if q0 is None else q0)
+    tick = BaseTick(
+        system=system,
+        contacts=tuple(contacts),
+        layout=layout,
+        imu=imu,
+        encoders=encoders,
+        footing=footing,
+        start=start or Start(),
+        period=period,
+    )
+    function = tick.function(name)
+    return Estimator(
+        name=name,
+        function=function,
+        inputs=_inputs(tick, imu, encoders, joints, contacts),
+        outputs=_outputs(system, tick),
+        sensors=_sensors(imu, encoders, joints),
+        z0=np.array(tick.memory_at(q_start)).ravel(),
+        period=period,
+        source=system.name,
+        unobservable=UNOBSERVABLE,
+    )
+
+
+def _encoded(system: System, encoders: Encoders) -> tuple[str, ...]:
+    """Return the names of the joints with encoders: all but the free one."""
+    assert system.tree is not None  # of a system with a free base
+    known = scalar_coordinates(system)
+    joints = tuple(joint.name for joint in system.tree.joints[1:])
+    several = [name for name in joints if name not in known]
+    measured = joints if encoders.joints is None else encoders.joints
+    for name in measured:
+        require_name("joint", name, list(known))
+    missing = [name for name in joints if name not in measured]
+    if several or missing:
+        named = ", ".join(repr(name) for name in (several or missing)[:4])
+        what = "joints of several coordinates" if several else "joints without an encoder"
+        raise ProblemError(
+            f"'{system.name}' has {what}: {named}; expected an encoder for each joint beside the "
+            "free base"
+        )
+    return joints
+
+
+def _require(system: System, contacts: Sequence[Contact]) -> None:
+    assert system.tree is not None
+    if not contacts:
+        raise ProblemError(f"'{system.name}' without contacts; expected those of its feet")
+    if not np.any(system.tree.gravity):
+        raise ProblemError(
+            f"'{system.name}' has no gravity; expected some: roll and pitch follow from it"
+        )
+    if len(system.parameters):
+        raise ProblemError(
+            f"'{system.name}' has physical parameters; expected a system with numbers: "
+            "read_mjcf without parameters="
+        )
+
+
+def _sensors(imu: Imu, encoders: Encoders, joints: Sequence[str]) -> tuple[Sensor, ...]:
+    m = len(joints)
+    sensors = [
+        Sensor("gyro", "gyro", imu.frame, (0, 1, 2), imu.gyro_noise, True, 0),
+        Sensor(
+            "accelerometer", "accelerometer", imu.frame, (3, 4, 5), imu.accelerometer_noise, True, 0
+        ),
+    ]
+    sensors += [
+        Sensor(joint, "position", joint, (6 + k,), encoders.noise, False, 1 + k)
+        for k, joint in enumerate(joints)
+    ]
+    if encoders.rate_noise is not None:
+        noise = encoders.rate_noise
+        sensors += [
+            Sensor(f"{joint}.rate", "rate", joint, (6 + m + k,), noise, False, 1 + k)
+            for k, joint in enumerate(joints)
+        ]
+    return tuple(sensors)
+
+
+def _inputs(
+    tick: BaseTick,
+    imu: Imu,
+    encoders: Encoders,
+    joints: Sequence[str],
+    contacts: Sequence[Contact],
+) -> tuple[Signal, ...]:
+    known = scalar_coordinates(tick.system)
+    units = [known[joint][2] for joint in joints]
+    names = [f"gyro.{axis}" for axis in AXES] + [f"accelerometer.{axis}" for axis in AXES]
+    measured, of_each = [*names, *joints], ["rad/s"] * 3 + ["m/s²"] * 3 + units
+    if encoders.rate_noise is not None:
+        measured += [f"{joint}.rate" for joint in joints]
+        of_each += [f"{unit}/s" for unit in units]
+    return (
+        Signal("y", tuple(measured), tuple(of_each)),
+        unitless_signal("valid", ("imu", *joints)),
+        unitless_signal("mask", tuple(contact.frame for contact in contacts)),
+        Signal("dt", ("dt",), ("s",)),
+        unitless_signal("z", tick.memory.components),
+    )
+
+
+def _outputs(system: System, tick: BaseTick) -> tuple[Signal, ...]:
+    of_base = ["position"] * 3 + ["rotation"] * 3 + ["velocity"] * 3 + ["rate"] * 3
+    names = [f"{what}.{AXES[k % 3]}" for k, what in enumerate(of_base)]
+    pairs = tuple(f"{names[i]} {names[j]}" for j in range(BASE) for i in range(BASE))
+    landmarks = tuple(landmark.name for landmark in tick.layout.landmarks)
+    return (
+        coordinates(system),
+        Signal("v", rate_names(system), rates(system).units),
+        unitless_signal("z_next", tick.memory.components),
+        unitless_signal("covariance", pairs),
+        unitless_signal("status", ("status",)),
+        unitless_signal("flags", ("flags",)),
+        unitless_signal("residual", landmarks),
+    )
+
+
+def default_inputs(function: ca.Function) -> dict[str, np.ndarray]:
+    """Return ones for `valid` and `mask`."""
+    return {key: np.ones(int(function.numel_in(key))) for key in ("valid", "mask")}

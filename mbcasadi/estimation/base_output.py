@@ -1,0 +1,85 @@
+"""From the IMU's estimate to the robot's q and v, and their covariance.
+
+With the IMU at p_BI, R_BI of the base and its velocity `J q̇` there by the joints alone,
+
+    R_B = R R_BIᵀ,     ω_B = R_BI ω - J_ω q̇,     p_B = p - R_B p_BI,
+    v_B = v - R_B (J_v q̇ + ω_B × p_BI)
+
+v_B is linear in world axes, ω_B angular in the base's, as MuJoCo has them.
+"""
+
+from typing import NamedTuple
+
+import casadi as ca
+
+from mbcasadi.estimation.covariance import congruence
+from mbcasadi.estimation.invariant import BETA_G, NU, THETA, Layout, Mean
+from mbcasadi.estimation.landmarks import Mounting
+from mbcasadi.estimation.rotations import column_of, matrix_of, product, quat_of
+from mbcasadi.linalg.arithmetic import Scalar
+from mbcasadi.spatial.quaternions import conjugate, quaternion_of
+from mbcasadi.spatial.vectors import vec3
+
+BASE = 12
+"""Errors of the base: position, rotation (base axes), linear and angular velocity."""
+
+
+class BaseState(NamedTuple):
+    """The base.
+
+    Attributes:
+        pose: (7,) position and quaternion.
+        velocity: (6,) linear, world axes, and angular, base axes.
+        covariance: (12, 12) of both errors, in the coordinates of `System.difference`.
+    """
+
+    pose: ca.SX
+    velocity: ca.SX
+    covariance: ca.SX
+
+
+def imu_quat(at: Mounting) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+    """Return the IMU's rotation in the base."""
+    R = at.rotation
+    rows = [vec3(ca.vertsplit(R[k, :].T)) for k in range(3)]
+    return quaternion_of((rows[0], rows[1], rows[2]))
+
+
+def base_state(
+    layout: Layout,
+    mean: Mean,
+    P: ca.SX,
+    at: Mounting,
+    rate: ca.SX,
+    joint_rates: ca.SX,
+    noise: tuple[ca.SX, ca.SX],
+) -> BaseState:
+    """Return the base's pose, velocity and covariance.
+
+    Args:
+        layout: of the errors.
+        mean: the estimate.
+        P: (n, n) covariance of its errors.
+        at: the IMU in the base.
+        rate: (3,) of the IMU without its bias, its axes, rad/s.
+        joint_rates: (m,).
+        noise: variance of an entry of `rate`, and of an entry of `joint_rates`.
+    """
+    quat = product(quat_of(mean.quat), conjugate(imu_quat(at)))
+    R, p_BI = matrix_of(quat), at.place
+    turning = at.J @ joint_rates
+    w = at.rotation @ rate - turning[3:]
+    arm = turning[:3] + ca.cross(w, p_BI)
+    p, v = mean.p - R @ p_BI, mean.v - R @ arm
+    T = ca.SX(BASE, layout.n)
+    T[0:3, THETA], T[0:3, layout.n - 3 :] = -ca.skew(p), ca.SX.eye(3)
+    T[3:6, THETA] = R.T
+    T[6:9, THETA], T[6:9, NU] = -ca.skew(v), ca.SX.eye(3)
+    across = R @ ca.skew(p_BI)  # velocity by an error of ω_B
+    T[6:9, BETA_G], T[9:12, BETA_G] = -across @ at.rotation, -at.rotation
+    G = ca.vertcat(ca.SX(6, 3), across, ca.SX.eye(3))
+    D = ca.vertcat(
+        ca.SX(6, at.J.shape[1]), -R @ at.J[:3, :] - across @ at.J[3:, :], -at.J[3:, :]
+    )
+    covariance = congruence(T, P) + noise[0] * (G @ G.T) + noise[1] * (D @ D.T)
+    return BaseState(ca.vertcat(p, column_of(quat)), ca.vertcat(v, w), covariance)

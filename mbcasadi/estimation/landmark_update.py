@@ -1,0 +1,226 @@
+"""The correction by feet that stand, and what becomes of those that do not.
+
+Joints see a landmark at `y = R h(q̃)`; with the noise w of the encoders and that of the place
+
+    r = y - ρ̂ = -η + n,     N = Cov(n) = J Σ Jᵀ + noise of the place     (world axes)
+    r = Log(R̂ R_h R̂_iᵀ) = -χ + n                                        of a sole
+
+A landmark that stands is used where `rᵀ S⁻¹ r` is inside the quantile of χ²: a slip and a lost
+contact are outside. All others, also those that have just landed, are set to where the joints see
+them, `ρ̂ = y`, so `η = n`: their covariance is N, and what N has in common with landmarks that were
+used is kept.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import casadi as ca
+
+from mbcasadi.estimation.covariance import backward, cholesky, forward, mirrored
+from mbcasadi.estimation.invariant import Layout, Mean
+from mbcasadi.estimation.rotations import column_of, matrix_of, product, quat_of
+from mbcasadi.spatial.quaternions import conjugate, logarithm, quaternion_of
+from mbcasadi.spatial.vectors import Vec3, vec3
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A landmark as the joints see it, world axes.
+
+    Attributes:
+        place: (3,) from the IMU, m.
+        quat: (4,) of a sole; None for a point.
+        B: (3 or 6, encoders) change of place and rotation by unit noise of the encoders, times
+            their standard deviations.
+        N: (3 or 6,) further variances.
+    """
+
+    place: ca.SX
+    quat: ca.SX | None
+    B: ca.SX
+    N: ca.SX
+
+
+class Update(NamedTuple):
+    """The estimate's errors after an update.
+
+    Attributes:
+        e: (n,) estimate of the errors.
+        P: (n, n) covariance.
+        used: whether each landmark corrected the estimate.
+        distances: of each landmark from what was expected, in standard deviations; 0 where it does
+            not stand.
+    """
+
+    e: ca.SX
+    P: ca.SX
+    used: tuple[ca.SX, ...]
+    distances: tuple[ca.SX, ...]
+
+
+def update_by_landmarks(
+    layout: Layout,
+    mean: Mean,
+    P: ca.SX,
+    seen: Sequence[Seen],
+    feet: Sequence[Sequence[int]],
+    stands: Sequence[ca.SX],
+    false_alarm: float,
+) -> Update:
+    """Return the estimate's errors after landmarks that stand have been used.
+
+    Args:
+        layout: of the errors.
+        mean: the estimate, whose errors are estimated as zero before.
+        P: (n, n) their covariance.
+        seen: each landmark.
+        feet: landmarks whose joints have encoders in common, in groups.
+        stands: whether each landmark stands now, and stood at the last tick.
+        false_alarm: share of good samples that are rejected.
+    """
+    update = Update(ca.SX(layout.n, 1), P, (), ())
+    used, distances = dict[int, ca.SX](), dict[int, ca.SX]()
+    for foot in feet:
+        e, P = update.e, update.P
+        innovation = [_innovation(layout, mean, seen[i], i) for i in foot]
+        rows = [row for i in foot for row in layout.rows(i)]
+        N = _noise([seen[i] for i in foot])
+        r, S = ca.vertcat(*innovation) + e[rows], P[rows, rows] + N
+        gate = _gate(layout, foot, r, S, stands, false_alarm)
+        used |= {i: each.used for i, each in zip(foot, gate, strict=True)}
+        distances |= {i: each.distance for i, each in zip(foot, gate, strict=True)}
+        D = ca.vertcat(*(ca.repmat(used[i], layout.landmarks[i].size, 1) for i in foot))
+        U = -P[:, rows] @ ca.diag(D)
+        if len(foot) == 1:
+            L = gate[0].L  # without effect where it is not used
+        else:
+            L = cholesky(ca.diag(D) @ S @ ca.diag(D) + ca.diag(1 - D))
+        W = forward(L, U.T)
+        e = e + W.T @ forward(L, D * r)
+        P = mirrored(P - W.T @ W)
+        shared = None if len(foot) == 1 else -backward(L, W).T @ ca.diag(D) @ N
+        e, P = _reset(e, P, rows, D, N, shared)
+        update = update._replace(e=e, P=P)
+    order = range(len(layout.landmarks))
+    return update._replace(
+        used=tuple(used[i] for i in order), distances=tuple(distances[i] for i in order)
+    )
+
+
+def set_landmarks(
+    layout: Layout, mean: Mean, seen: Sequence[Seen], used: Sequence[ca.SX]
+) -> Mean:
+    """Return the estimate with landmarks that were not used where the joints see them."""
+    places = tuple(
+        ca.if_else(u, old, new.place)
+        for u, old, new in zip(used, mean.places, seen, strict=True)
+    )
+    turns = list(mean.turns)
+    for i, landmark in enumerate(layout.landmarks):
+        quat = seen[i].quat
+        if landmark.sole and quat is not None:
+            k = layout.sole(i)
+            turns[k] = ca.if_else(used[i], turns[k], quat)
+    return Mean(mean.quat, mean.v, mean.p, mean.b_g, mean.b_a, places, tuple(turns))
+
+
+class _Gate(NamedTuple):
+    used: ca.SX
+    distance: ca.SX
+    L: ca.SX
+
+
+def _gate(
+    layout: Layout,
+    foot: Sequence[int],
+    r: ca.SX,
+    S: ca.SX,
+    stands: Sequence[ca.SX],
+    false_alarm: float,
+) -> list[_Gate]:
+    """Return which landmarks of a foot are used."""
+    from scipy.special import chdtri  # heavy, and needed when an estimator is made only
+
+    gates, at = list[_Gate](), 0
+    for i in foot:
+        size = layout.landmarks[i].size
+        own = slice(at, at + size)
+        L = cholesky(S[own, own])
+        square = ca.sumsqr(forward(L, r[own]))
+        inside = square <= float(chdtri(size, false_alarm))  # false for NaN
+        used = ca.logic_and(stands[i], inside)
+        gates.append(_Gate(used, ca.if_else(stands[i], ca.sqrt(square), 0), L))
+        at += size
+    return gates
+
+
+def _innovation(layout: Layout, mean: Mean, seen: Seen, i: int) -> ca.SX:
+    place = seen.place - mean.places[i]
+    if seen.quat is None:
+        return place
+    estimate = quat_of(mean.turns[layout.sole(i)])
+    return ca.vertcat(place, *logarithm(product(quat_of(seen.quat), conjugate(estimate))))
+
+
+def _noise(seen: Sequence[Seen]) -> ca.SX:
+    """Return the covariance N of all rows of a foot."""
+    B = ca.vertcat(*(each.B for each in seen))
+    return mirrored(B @ B.T + ca.diag(ca.vertcat(*(each.N for each in seen))))
+
+
+def _reset(
+    e: ca.SX, P: ca.SX, rows: list[int], D: ca.SX, N: ca.SX, shared: ca.SX | None
+) -> tuple[ca.SX, ca.SX]:
+    """Return errors and covariance with landmarks that were not used set to the joints' view.
+
+    Args:
+        e, P: after the update.
+        rows: of the landmarks.
+        D: 1 where a row was used.
+        N: covariance of their noise.
+        shared: (n, rows) covariance of the errors with this noise; None for none.
+    """
+    e, P, keep = ca.SX(e), ca.SX(P), list(range(P.shape[0]))
+    for k, row in enumerate(rows):
+        e[row] = e[row] * D[k]
+    for k, row in enumerate(rows):
+        others = [j for j in keep if j not in rows]
+        cross = 0 if shared is None else shared[others, k] * (1 - D[k])
+        P[others, row] = P[others, row] * D[k] + cross
+        P[row, others] = P[others, row].T
+    for k, row in enumerate(rows):
+        for m, other in enumerate(rows):
+            both = D[k] * D[m] * P[row, other] + (1 - D[k]) * (1 - D[m]) * N[k, m]
+            if shared is not None:
+                both += D[k] * (1 - D[m]) * shared[row, m] + (1 - D[k]) * D[m] * shared[other, k]
+            P[row, other] = both
+    return e, P
+
+
+def seen_from(place: ca.SX, rotation: ca.SX | None, B: ca.SX, N: ca.SX, mean: Mean) -> Seen:
+    """Return a landmark in world axes.
+
+    Args:
+        place: (3,) in the IMU's axes, m.
+        rotation: (3, 3) of a sole there; None for a point.
+        B: as in `Seen`, in the IMU's axes.
+        N: (3 or 6,) further variances.
+        mean: the estimate.
+    """
+    R = mean.R
+    turned = ca.vertcat(*(R @ B[k : k + 3, :] for k in range(0, B.shape[0], 3)))
+    if rotation is None:
+        return Seen(R @ place, None, turned, N)
+    rows: tuple[Vec3, Vec3, Vec3] = (
+        vec3(ca.vertsplit(rotation[0, :].T)),
+        vec3(ca.vertsplit(rotation[1, :].T)),
+        vec3(ca.vertsplit(rotation[2, :].T)),
+    )
+    quat = column_of(product(quat_of(mean.quat), quaternion_of(rows)))
+    return Seen(R @ place, quat, turned, N)
+
+
+def sole_rotation(mean: Mean, k: int) -> ca.SX:
+    """Return the rotation (3, 3) of a sole."""
+    return matrix_of(quat_of(mean.turns[k]))

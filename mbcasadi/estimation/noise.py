@@ -1,0 +1,154 @@
+"""What sensors and feet are expected to do: noise, bias and range, from their data sheets.
+
+Densities are those of data sheets: white noise of density σ has the variance `σ² / dt` in the mean
+over dt; a bias walks by `σ² dt` in dt.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mbcasadi.argument_kinds import require_fields
+from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import require_positive, require_texts
+
+
+@dataclass(frozen=True)
+class Imu:
+    """A gyroscope and an accelerometer at a frame; the defaults are those of an ICM-42688-P.
+
+    Attributes:
+        frame: name of the site or body that carries it; its axes are those of the readings.
+        kind: "site" or "body".
+        gyro_noise: density of the white noise, rad/s/√Hz.
+        accelerometer_noise: the same, m/s²/√Hz.
+        gyro_walk: density of the rate of the bias, rad/s²/√Hz.
+        accelerometer_walk: the same, m/s³/√Hz.
+        gyro_bias: standard deviation of the bias at the start, rad/s.
+        accelerometer_bias: the same, m/s².
+        gyro_range: reading beyond which the sample is invalid, rad/s.
+        accelerometer_range: the same, m/s².
+
+    Raises:
+        ProblemError: a number that is not positive.
+    """
+
+    frame: str
+    kind: str = "site"
+    gyro_noise: float = 5e-5
+    accelerometer_noise: float = 7e-4
+    gyro_walk: float = 1e-5
+    accelerometer_walk: float = 2e-4
+    gyro_bias: float = 9e-3
+    accelerometer_bias: float = 0.1
+    gyro_range: float = 35.0
+    accelerometer_range: float = 157.0
+
+    def __post_init__(self) -> None:
+        require_fields(self)
+        numbers = {k: x for k, x in vars(self).items() if k not in ("frame", "kind")}
+        require_positive(**numbers)
+
+
+@dataclass(frozen=True)
+class Encoders:
+    """Encoders of joints with one coordinate.
+
+    Attributes:
+        joints: their names; None for all of them.
+        noise: standard deviation of a measured position, rad or m.
+        rate_noise: of a measured rate, rad/s or m/s; None where rates are not measured and follow
+            from the positions.
+        acceleration: density of the white acceleration, rad/s²/√Hz or m/s²/√Hz, by which the rates
+            that are not measured may change: larger is faster and noisier.
+
+    Raises:
+        ProblemError: a number that is not positive.
+    """
+
+    joints: tuple[str, ...] | None = None
+    noise: float = 1.1e-4
+    rate_noise: float | None = None
+    acceleration: float = 30.0
+
+    def __post_init__(self) -> None:
+        require_fields(self)
+        require_positive(noise=self.noise, acceleration=self.acceleration)
+        if self.rate_noise is not None:
+            require_positive(rate_noise=self.rate_noise)
+        if self.joints is not None:
+            require_texts("joints", self.joints)
+
+
+def quantisation(bits: int, length: float = 2 * np.pi) -> float:
+    """Return the standard deviation `length / 2^bits / √12` of rounding to a grid.
+
+    Args:
+        bits: of an encoder, 1 to 64.
+        length: that its range covers, rad or m.
+
+    Raises:
+        ProblemError: bits or length out of their range.
+    """
+    require_positive(length=length)
+    if not 1 <= bits <= 64:
+        raise ProblemError(f"bits = {bits}; expected 1 to 64")
+    return float(length / 2.0**bits / np.sqrt(12.0))
+
+
+@dataclass(frozen=True)
+class Footing:
+    """How well feet stand.
+
+    Attributes:
+        slip: density of the white velocity of a contact that stands, m/s/√Hz.
+        turn: the same of the rotation of a sole, rad/s/√Hz.
+        place_noise: standard deviation of a contact's place beside the encoders', m: flexible
+            links and soft feet, independent from sample to sample.
+        turn_noise: the same of a sole's rotation, rad.
+        landing: factor of both densities at touch-down.
+        settling: time constant with which this factor falls to 1, s.
+        false_alarm: share of samples of a contact that stands which are rejected all the same.
+
+    Raises:
+        ProblemError: a number that is not positive; a false alarm that is no share.
+    """
+
+    slip: float = 2e-3
+    turn: float = 2e-2
+    place_noise: float = 1e-4
+    turn_noise: float = 1e-3
+    landing: float = 10.0
+    settling: float = 0.02
+    false_alarm: float = 1e-6
+
+    def __post_init__(self) -> None:
+        require_fields(self)
+        require_positive(**vars(self))
+        if self.false_alarm >= 1:
+            raise ProblemError(f"false_alarm = {self.false_alarm}; expected a share in (0, 1)")
+
+
+@dataclass(frozen=True)
+class Start:
+    """Standard deviations of the first estimate.
+
+    Attributes:
+        tilt: of roll and pitch, rad: loose, since they are then taken from the accelerometer, whose
+            bias is their error.
+        heading: of the yaw, rad.
+        speed: of the velocity, m/s.
+        position: m.
+
+    Raises:
+        ProblemError: a number that is not positive.
+    """
+
+    tilt: float = 0.3
+    heading: float = 1e-3
+    speed: float = 0.3
+    position: float = 1e-3
+
+    def __post_init__(self) -> None:
+        require_fields(self)
+        require_positive(**vars(self))
