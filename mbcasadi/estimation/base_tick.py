@@ -341,7 +341,7 @@ class BaseTick:
         """Return the IMU in the base and each landmark from the IMU."""
         q = ca.vertcat(ca.SX(ca.DM([0, 0, 0, 1, 0, 0, 0])), q_joints)
         at = mounting(self.system, self.imu, q)
-        return at, [sight(self.system, self.contacts, mark, at, q) for mark in self.layout.landmarks]
+        return at, [sight(mark, at, q) for mark in self.layout.landmarks]
 
     @property
     def _rate_noise(self) -> float:

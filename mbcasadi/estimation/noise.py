@@ -5,6 +5,7 @@ over dt; a bias walks by `σ² dt` in dt.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -34,7 +35,7 @@ class Imu:
     """
 
     frame: str
-    kind: str = "site"
+    kind: Literal["site", "body"] = "site"
     gyro_noise: float = 5e-5
     accelerometer_noise: float = 7e-4
     gyro_walk: float = 1e-5
