@@ -95,7 +95,7 @@ def base_estimator(
     encoders, footing = encoders or Encoders(), footing or Footing()
     joints = _encoded(system, encoders)
     _require(system, contacts)
-    feet = landmarks_of(system, contacts)
+    feet = landmarks_of(system, contacts, footing.rolling)
     layout = Layout(tuple(landmark for foot in feet for landmark in foot))
     q_start = pose_of(system, "q0", start_pose(system) if q0 is None else q0)
     tick = BaseTick(

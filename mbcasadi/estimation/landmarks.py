@@ -40,7 +40,7 @@ class Landmark:
         name: of its first contact.
         members: indices of its contacts.
         sole: whether its rotation counts.
-        radius: of its balls, m, whose centres are taken; 0 for points that are fixed to the body.
+        radius: by which it rolls, m; 0 for points and soles that are fixed to their body.
         normal: (3,) of the plane that they stand on.
         frame: of the foot's body at the contact, or at the mean of a sole's; of a ball that a site
             stands for at its centre.
@@ -62,8 +62,8 @@ class Landmark:
 
     @property
     def rolls(self) -> bool:
-        """Whether it moves where the body turns: a sole on several balls does not."""
-        return self.radius > 0 and not self.sole
+        """Whether it moves where its body turns."""
+        return self.radius > 0
 
 
 class Sight(NamedTuple):
@@ -105,8 +105,14 @@ def require_free_base(system: System) -> None:
         )
 
 
-def landmarks_of(system: System, contacts: Sequence[Contact]) -> list[tuple[Landmark, ...]]:
+def landmarks_of(
+    system: System, contacts: Sequence[Contact], rolling: float
+) -> list[tuple[Landmark, ...]]:
     """Return the landmarks of each foot, a body with contacts.
+
+    Args:
+        system, contacts: the robot and its contacts.
+        rolling: radius by which balls roll, by their own.
 
     Raises:
         ProblemError: a contact with a body that moves, one that slides, or a body that rolls and is
@@ -118,13 +124,12 @@ def landmarks_of(system: System, contacts: Sequence[Contact]) -> list[tuple[Land
             raise ProblemError(
                 f"contact '{contact.frame}' {kind}; expected contacts that stand on the world"
             )
-    return [
-        _of_foot(system, group, contacts) for group in contact_groups_of(system, contacts)
-    ]
+    groups = contact_groups_of(system, contacts)
+    return [_of_foot(system, group, contacts, rolling) for group in groups]
 
 
 def _of_foot(
-    system: System, group: ContactGroup, contacts: Sequence[Contact]
+    system: System, group: ContactGroup, contacts: Sequence[Contact], rolling: float
 ) -> tuple[Landmark, ...]:
     own = [contacts[i] for i in group.members]
     normal = np.array(own[0].normal, dtype=float)
@@ -132,14 +137,16 @@ def _of_foot(
     spread = np.linalg.svd(group.arms, compute_uv=False)
     if len(own) > FLAT_RANK and spread[FLAT_RANK - 1] > SAME_LINE * spread[0]:
         above = radius * normal
-        return (Landmark(own[0].frame, group.members, True, radius, normal, group.frame, above),)
+        return (Landmark(own[0].frame, group.members, True, 0.0, normal, group.frame, above),)
     marks = []
     for i, contact in zip(group.members, own, strict=True):
         frame, above, size = system.frame(contact.frame, contact.kind), radius * normal, radius
         ball = None if radius else _ball(system, frame)
         if ball is not None:
             frame, size = ball
-        marks.append(Landmark(contact.frame, (i,), False, size, normal, frame, above))
+        marks.append(
+            Landmark(contact.frame, (i,), False, rolling * size, normal, frame, above)
+        )
     return tuple(marks)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.codegen import export_c
-from mbcasadi.description import Controller
+from mbcasadi.description import Controller, Signal
 from mbcasadi.errors import ProblemError
 from mbcasadi.estimation import Estimator, Sensor
 from mbcasadi.plant import Plant, Source
@@ -29,7 +29,9 @@ from mbcasadi.validation.closed_loop.compiled_law import Caller
 Array = NDArray[np.float64]
 
 IMU = ("gyro", "accelerometer")
-ESTIMATE = ("estimate_q", "estimate_v", "estimate_deviation", "estimate_status", "estimate_residual")
+ESTIMATE = tuple(
+    f"estimate_{name}" for name in ("q", "v", "deviation", "status", "residual", "y", "mask")
+)
 """Names of the estimate among the monitored outputs of a recording."""
 
 
@@ -160,7 +162,7 @@ class RunningEstimator:
         variances = np.diag(outputs["covariance"].reshape(side, side))
         kept = (
             outputs["q"], outputs["v"], np.sqrt(np.maximum(variances, 0.0)), outputs["status"],
-            outputs["residual"],
+            outputs["residual"], y, values["mask"],
         )  # fmt: skip
         return dict(zip(ESTIMATE, kept, strict=True))
 
@@ -232,6 +234,8 @@ def contact_mask(
 def _columns(estimator: Estimator) -> dict[str, Columns]:
     signals = {s.name: s for s in estimator.outputs}
     q, v, residual = (signals[name] for name in ("q", "v", "residual"))
+    inputs = {s.name: s for s in estimator.inputs}
+    y, mask = inputs["y"], inputs.get("mask", Signal("mask", (), ()))
     side = round(np.sqrt(len(signals["covariance"].components)))
     pairs = signals["covariance"].components[:: side + 1]
     names = tuple(pair.split()[0] for pair in pairs)
@@ -241,5 +245,7 @@ def _columns(estimator: Estimator) -> dict[str, Columns]:
         "deviation": Columns(names, ("",) * side),
         "status": Columns(("status",), ("",)),
         "residual": Columns(residual.components, ("",) * len(residual.components)),
+        "y": Columns(y.components, y.units),
+        "mask": Columns(mask.components, mask.units),
     }
     return {f"monitor.estimate_{name}": column for name, column in columns.items()}
