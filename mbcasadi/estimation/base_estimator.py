@@ -17,7 +17,7 @@ from mbcasadi.estimation.base_output import BASE
 from mbcasadi.estimation.base_tick import BaseTick
 from mbcasadi.estimation.estimator import Estimator, Sensor
 from mbcasadi.estimation.invariant import Layout
-from mbcasadi.estimation.landmarks import landmarks_of, require_free_base
+from mbcasadi.estimation.landmarks import FREE_V, landmarks_of, require_free_base
 from mbcasadi.estimation.noise import Encoders, Footing, Imu, Start
 from mbcasadi.shapes import require_identifier, require_name, require_positive
 from mbcasadi.system import System
@@ -119,6 +119,7 @@ def base_estimator(
         period=period,
         source=system.name,
         unobservable=UNOBSERVABLE,
+        covered=(*range(FREE_V), *range(system.nv, system.nv + FREE_V)),
     )
 
 
@@ -203,8 +204,8 @@ def _inputs(
 
 
 def _outputs(system: System, tick: BaseTick) -> tuple[Signal, ...]:
-    of_base = ["position"] * 3 + ["rotation"] * 3 + ["velocity"] * 3 + ["rate"] * 3
-    names = [f"{what}.{AXES[k % 3]}" for k, what in enumerate(of_base)]
+    of_base = ("position", "rotation", "velocity", "rate")
+    names = [f"{what}.{axis}" for what in of_base for axis in AXES]
     pairs = tuple(f"{names[i]} {names[j]}" for j in range(BASE) for i in range(BASE))
     landmarks = tuple(landmark.name for landmark in tick.layout.landmarks)
     return (
@@ -217,7 +218,3 @@ def _outputs(system: System, tick: BaseTick) -> tuple[Signal, ...]:
         unitless_signal("residual", landmarks),
     )
 
-
-def default_inputs(function: ca.Function) -> dict[str, np.ndarray]:
-    """Return ones for `valid` and `mask`."""
-    return {key: np.ones(int(function.numel_in(key))) for key in ("valid", "mask")}

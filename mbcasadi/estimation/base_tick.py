@@ -16,6 +16,8 @@ from mbcasadi.description.status import Flag
 from mbcasadi.estimation.base_output import BaseState, base_state, imu_quat
 from mbcasadi.estimation.covariance import bounded, congruence, packed, packed_size, unpacked
 from mbcasadi.estimation.invariant import (
+    BETA_A,
+    THETA,
     Densities,
     Layout,
     Mean,
@@ -61,6 +63,9 @@ LARGEST = {"tilt": 1.0, "speed": 30.0, "gyro": 1.0, "force": 10.0, "place": 3.0,
 
 FARTHEST = {"speed": 1e3, "position": 1e7, "gyro": 5.0, "force": 50.0, "place": 1e2}
 """Bounds of the estimate, in the same units."""
+
+UNLEVELLED = 0.3
+"""rad, standard deviation of roll and pitch that no accelerometer has levelled."""
 
 LONGEST = 0.1
 """s, the largest dt of a tick."""
@@ -178,19 +183,17 @@ class BaseTick:
         """Return all outputs of a tick from a sound memory."""
         m, started = self.joints, before["started"] > MASK_ON
         sample = self._sample(y, valid, before, dt)
-        read = [ca.logic_and(valid[1 + k] > MASK_ON, _is_number(y[6 + k])) for k in range(m)]
-        if self.encoders.rate_noise is not None:
-            read = [ca.logic_and(ok, _is_number(y[6 + m + k])) for k, ok in enumerate(read)]
+        read = self._read(y, valid)
         joints = joints_of(
             self.encoders,
             self.period,
             (y[6 : 6 + m], y[6 + m :]),
-            ca.vertcat(ca.SX(0, 1), *read),
+            read,
             (before["joint"], before["joint_rate"]),
             started,
             dt,
         )
-        outcome = self._estimate(sample, joints, ca.vertcat(ca.SX(0, 1), *read), mask, dt, before)
+        outcome = self._estimate(sample, joints, read, mask, dt, before)
         parts = {
             "x": outcome.mean.column,
             "P": packed(outcome.P),
@@ -225,6 +228,14 @@ class BaseTick:
             "residual": ca.vertcat(*update.distances),
         }
 
+    def _read(self, y: ca.SX, valid: ca.SX) -> ca.SX:
+        """Return which encoders (m,) have a valid sample; false for NaN."""
+        m, encoders = self.joints, self.encoders
+        read = ca.logic_and(valid[1:] > MASK_ON, ca.fabs(y[6 : 6 + m]) <= encoders.position_range)
+        if encoders.rate_noise is None:
+            return read
+        return ca.logic_and(read, ca.fabs(y[6 + m :]) <= encoders.rate_range)
+
     def _sample(self, y: ca.SX, valid: ca.SX, before: dict[str, ca.SX], dt: ca.SX) -> Sample:
         """Return the IMU's sample, or what stands for it."""
         imu, own = self.imu, y[:6]
@@ -252,8 +263,9 @@ class BaseTick:
         """Return the estimate after prediction and correction."""
         layout, started = self.layout, before["started"] > MASK_ON
         at, sights = self._kinematics(joints.q)
-        mean = self._levelled(layout.mean(before["x"]), sample, started)
-        P = unpacked(before["P"], layout.n)
+        mean, P = self._levelled(
+            layout.mean(before["x"]), unpacked(before["P"], layout.n), sample, started, dt
+        )
         shares = [ca.mmin(ca.vertcat(*(mask[i] for i in mark.members))) for mark in layout.landmarks]
         on = [
             ca.logic_and(share > MASK_ON, _all_read(s, read))
@@ -293,8 +305,14 @@ class BaseTick:
         P = congruence(reset_map(layout, update.e), update.P)
         return Outcome(mean, bounded(P, self._largest), update, stands, lost, doubt)
 
-    def _levelled(self, mean: Mean, sample: Sample, started: ca.SX) -> Mean:
-        """Return the estimate, at the first tick with roll and pitch of the accelerometer."""
+    def _levelled(
+        self, mean: Mean, P: ca.SX, sample: Sample, started: ca.SX, dt: ca.SX
+    ) -> tuple[Mean, ca.SX]:
+        """Return the estimate, at the first tick with roll and pitch of the accelerometer.
+
+        With its noise w, `θ = [up]× R (β_a - w) / g` across the vertical: roll and pitch are as
+        wrong as the bias is, and the covariance says so.
+        """
         up = -self.gravity / np.linalg.norm(self.gravity)
         size = ca.norm_2(sample.force)
         g = float(np.linalg.norm(self.gravity))
@@ -303,7 +321,16 @@ class BaseTick:
         turn = turn_between(direction, ca.SX(ca.DM(up)))
         chosen = ca.logic_and(ca.logic_not(started), ca.logic_and(sensible, sample.valid))
         level = column_of(product(turn, quat_of(mean.quat)))
-        return replace(mean, quat=ca.if_else(chosen, level, mean.quat))
+        mean = replace(mean, quat=ca.if_else(chosen, level, mean.quat))
+        lever, start = ca.skew(ca.DM(up)) / g, self.start
+        bias, white = self.imu.accelerometer_bias**2, self.imu.accelerometer_noise**2 / dt
+        tilt, yaw = lever @ lever.T * (bias + white), np.outer(up, up)
+        tilt += start.tilt**2 * (np.eye(3) - yaw) + start.heading**2 * yaw
+        cross = lever @ mean.R * bias
+        P[THETA, THETA] = ca.if_else(chosen, tilt, P[THETA, THETA])
+        P[THETA, BETA_A] = ca.if_else(chosen, cross, P[THETA, BETA_A])
+        P[BETA_A, THETA] = P[THETA, BETA_A].T
+        return mean, P
 
     def _densities(
         self, sample: Sample, before: dict[str, ca.SX], shares: Sequence[ca.SX]
@@ -436,7 +463,7 @@ class BaseTick:
         start, up = self.start, self.gravity / np.linalg.norm(self.gravity)
         n, yaw = self.layout.n, np.outer(up, up)
         P = np.eye(n)
-        P[:3, :3] = start.tilt**2 * (np.eye(3) - yaw) + start.heading**2 * yaw
+        P[:3, :3] = UNLEVELLED**2 * (np.eye(3) - yaw) + start.heading**2 * yaw
         P[3:6, 3:6] *= start.speed**2
         P[6:9, 6:9] *= self.imu.gyro_bias**2
         P[9:12, 9:12] *= self.imu.accelerometer_bias**2
@@ -447,10 +474,6 @@ class BaseTick:
 def before_all(before: dict[str, ca.SX]) -> list[ca.SX]:
     """Return for how long each landmark stood before, s."""
     return ca.vertsplit(before["stood"])
-
-
-def _is_number(x: ca.SX) -> ca.SX:
-    return ca.fabs(x) <= 1e6  # false for NaN
 
 
 def _all_read(s: Sight, read: ca.SX) -> ca.SX:

@@ -71,6 +71,7 @@ class Estimator:
         statuses: text of each status.
         source: name of the model that it was made from.
         unobservable: what no sensor sees, in words.
+        covered: rows of the errors (δq, δv), (2 nv,), of which `covariance` is.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Estimator:
     statuses: tuple[str, ...] = ESTIMATE_STATUS.texts
     source: str = ""
     unobservable: tuple[str, ...] = ()
+    covered: tuple[int, ...] = ()
 
     def _summary(self) -> dict[str, object]:
         return {

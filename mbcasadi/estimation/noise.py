@@ -62,6 +62,7 @@ class Encoders:
             from the positions.
         acceleration: density of the white acceleration, rad/s²/√Hz or m/s²/√Hz, by which the rates
             that are not measured may change: larger is faster and noisier.
+        position_range, rate_range: readings beyond are invalid, rad or m, and by s.
 
     Raises:
         ProblemError: a number that is not positive.
@@ -71,10 +72,13 @@ class Encoders:
     noise: float = 1.1e-4
     rate_noise: float | None = None
     acceleration: float = 30.0
+    position_range: float = 1e3
+    rate_range: float = 1e3
 
     def __post_init__(self) -> None:
         require_fields(self)
         require_positive(noise=self.noise, acceleration=self.acceleration)
+        require_positive(position_range=self.position_range, rate_range=self.rate_range)
         if self.rate_noise is not None:
             require_positive(rate_noise=self.rate_noise)
         if self.joints is not None:
@@ -139,8 +143,8 @@ class Start:
     """Standard deviations of the first estimate.
 
     Attributes:
-        tilt: of roll and pitch, rad: loose, since they are then taken from the accelerometer, whose
-            bias is their error.
+        tilt: of roll and pitch, rad, beside the errors of the accelerometer from which they are
+            taken: by motion at the start.
         heading: of the yaw, rad.
         speed: of the velocity, m/s.
         position: m.
@@ -149,7 +153,7 @@ class Start:
         ProblemError: a number that is not positive.
     """
 
-    tilt: float = 0.3
+    tilt: float = 5e-3
     heading: float = 1e-3
     speed: float = 0.3
     position: float = 1e-3

@@ -152,6 +152,14 @@ class Plant:
         mujoco.mj_integratePos(self.model, result, _column("dv", dv, self.nv), 1.0)
         return result
 
+    @readable_signature
+    def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
+        """Return the tangent step (nv,) from one configuration (nq,) to another."""
+        step = np.zeros(self.nv)
+        first, second = _column("q0", q0, self.nq), _column("q1", q1, self.nq)
+        mujoco.mj_differentiatePos(self.model, step, 1.0, first, second)
+        return step
+
     @checked
     def reset(
         self,

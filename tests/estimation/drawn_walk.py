@@ -101,8 +101,9 @@ class DrawnWalk:
     def _move_feet(self, on):
         """Let feet that stand slip as expected, others go to where they swing; solve the legs."""
         fresh = np.exp(-self.stood / self.footing.settling)
-        density = self.footing.slip * (1 + (self.footing.landing - 1) * fresh)
-        slip = self._normal(self.d) * density[None, :, None] * np.sqrt(self.dt)
+        growth = 1 + (self.footing.landing - 1) * fresh
+        density = growth[:, None] * [self.footing.slip, self.footing.slip, self.footing.sink]
+        slip = self._normal(self.d) * density[None] * np.sqrt(self.dt)
         home = self.p[:, None, :] + self.home[None]
         home[:, :, 2] = 0.0
         home = home + 0.15 * self.v[:, None, :] * [1, 1, 0] + [0, 0, 0.05]

@@ -30,7 +30,8 @@ Array = NDArray[np.float64]
 
 IMU = ("gyro", "accelerometer")
 ESTIMATE = tuple(
-    f"estimate_{name}" for name in ("q", "v", "deviation", "status", "residual", "y", "mask")
+    f"estimate_{name}"
+    for name in ("q", "v", "error", "deviation", "status", "residual", "y", "mask")
 )
 """Names of the estimate among the monitored outputs of a recording."""
 
@@ -161,10 +162,16 @@ class RunningEstimator:
         side = round(np.sqrt(outputs["covariance"].size))
         variances = np.diag(outputs["covariance"].reshape(side, side))
         kept = (
-            outputs["q"], outputs["v"], np.sqrt(np.maximum(variances, 0.0)), outputs["status"],
-            outputs["residual"], y, values["mask"],
+            outputs["q"], outputs["v"], self._error(plant, outputs["q"], outputs["v"]),
+            np.sqrt(np.maximum(variances, 0.0)), outputs["status"], outputs["residual"], y,
+            values["mask"],
         )  # fmt: skip
         return dict(zip(ESTIMATE, kept, strict=True))
+
+    def _error(self, plant: Plant, q: Array, v: Array) -> Array:
+        """Return the errors of the estimate of which it knows the covariance."""
+        both = np.concatenate([plant.difference(plant.q, q), v - plant.v])
+        return np.asarray(both[list(self.sensing.estimator.covered)])
 
     def _reading(self, sensor: Sensor, plant: Plant, period: float) -> Array:
         """Return what a sensor reads, spoilt."""
@@ -242,6 +249,7 @@ def _columns(estimator: Estimator) -> dict[str, Columns]:
     columns = {
         "q": Columns(q.components, q.units),
         "v": Columns(v.components, v.units),
+        "error": Columns(names, ("",) * side),
         "deviation": Columns(names, ("",) * side),
         "status": Columns(("status",), ("",)),
         "residual": Columns(residual.components, ("",) * len(residual.components)),

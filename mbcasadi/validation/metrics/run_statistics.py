@@ -15,6 +15,7 @@ from mbcasadi.validation.metrics.contact_metrics import (
 )
 from mbcasadi.validation.metrics.control_metrics import time_metrics, torque_metrics
 from mbcasadi.validation.metrics.criteria import Criteria
+from mbcasadi.validation.metrics.estimate_metrics import estimate_metrics
 from mbcasadi.validation.metrics.margins import Margin, margin_metrics, margins
 from mbcasadi.validation.metrics.metric import Metric
 from mbcasadi.validation.metrics.plant_metrics import plant_metrics
@@ -96,6 +97,7 @@ def run_statistics(
             *contact_force_metrics(forces),
             *status_metrics(controller, recording),
             *prediction_metrics(plans),
+            *estimate_metrics(recording, plant.model, criteria.settle),
             *time_metrics(times, controller.period),
             *outer_law_metrics(outer),
         ),

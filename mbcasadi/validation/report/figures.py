@@ -142,6 +142,7 @@ def _content(run: Run) -> Iterator[tuple[str, str, Draw]]:
     caption = "Limits dotted; a control is clipped at its limit."
     yield "Controls", caption, partial(plots.controls, run=run)
     yield from _plan_content(run)
+    yield from _estimate_content(run)
     if run.comparison is not None and record.equality_force.any():
         caption = "Our equations dashed, MuJoCo solid; the joints with the largest force."
         yield "Constraint force of the loops", caption, partial(plots.forces, run=run)
@@ -158,6 +159,21 @@ def _content(run: Run) -> Iterator[tuple[str, str, Draw]]:
     if run.times is not None:
         caption = "The generated C with its QP solver and its check."
         yield "Time of one tick", caption, partial(plots.times, run=run)
+
+
+def _estimate_content(run: Run) -> Iterator[tuple[str, str, Draw]]:
+    """Yield the plots of an estimator's errors."""
+    columns = run.recording.columns.get("monitor.estimate_error")
+    if columns is None:
+        return
+    caption = "Error of the estimate solid, three standard deviations dotted."
+    groups = dict.fromkeys(name.rpartition(".")[0] for name in columns.names)
+    for group in groups:
+        rows = [i for i, name in enumerate(columns.names) if name.rpartition(".")[0] == group]
+        draw = partial(plots.estimate_errors, run=run, rows=rows)
+        yield f"Estimated {group or 'state'}", caption, draw
+    caption = "Distance of each measurement from what was expected, in standard deviations."
+    yield "Innovations", caption, partial(plots.innovations, run=run)
 
 
 def _plan_content(run: Run) -> Iterator[tuple[str, str, Draw]]:

@@ -73,6 +73,30 @@ def targets(axes: "Axes", run: Run, unit: str) -> None:
     label_axes(axes, f"from the start / {unit or 'SI'}", legend=True)
 
 
+def estimate_errors(axes: "Axes", run: Run, rows: list[int]) -> None:
+    """Draw errors of an estimate between three of its standard deviations, those that are largest."""
+    record = run.recording
+    error, deviation = (record.monitor[f"estimate_{key}"] for key in ("error", "deviation"))
+    names = record.columns["monitor.estimate_error"].names
+    drawn = sorted(rows, key=lambda i: -float(np.abs(error[:, i]).max()))[:MOST_TARGETS]
+    for n, i in enumerate(sorted(drawn)):
+        color = COLORS[n % len(COLORS)]
+        axes.plot(record.t, error[:, i], color=color, label=names[i])
+        for sign in (-3, 3):
+            axes.plot(record.t, sign * deviation[:, i], ":", color=color, linewidth=0.9)
+    label_axes(axes, "error / SI", legend=True)
+
+
+def innovations(axes: "Axes", run: Run) -> None:
+    """Draw the distance of each measurement from what was expected."""
+    record = run.recording
+    names = record.columns["monitor.estimate_residual"].names
+    for n, name in enumerate(names[:MOST_LINES]):
+        distance = record.monitor["estimate_residual"][:, n]
+        axes.plot(record.t, distance, ".", markersize=1.5, color=COLORS[n % len(COLORS)], label=name)
+    label_axes(axes, "standard deviations", legend=True)
+
+
 def errors(axes: "Axes", run: Run, unit: str) -> None:
     """Draw the error of each component."""
     record = run.recording

@@ -1,0 +1,398 @@
+"""The base estimator: consistent, equal to a filter written anew, robust, and right in MuJoCo."""
+
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+import pytest
+from estimation.drawn_walk import drawn_walk, gammas
+from scipy.spatial.transform import Rotation
+from scipy.stats import chi2
+
+import mbcasadi as mb
+from mbcasadi.errors import ProblemError, UnknownNameError
+from mbcasadi.estimation import Encoders, Estimator, Footing, Imu, base_estimator, quantisation
+
+FEET = ["FL", "FR", "RL", "RR"]
+RUNS, DT = 100, 0.005
+G = np.array([0.0, 0.0, -9.81])
+POINTS = Footing(rolling=1e-9)  # balls that do not roll: the drawn feet are points
+CALIBRATED = Imu("trunk", gyro_bias=1e-3, accelerometer_bias=0.01)
+N = 27  # errors: θ, ν, β_g, β_a, four times η, π
+
+
+class Robot(NamedTuple):
+    system: mb.System
+    q0: np.ndarray
+    feet: list
+
+
+@pytest.fixture(scope="module")
+def robot():
+    system = mb.read_mjcf(mb.models.path("quadruped"))
+    q0 = np.array(system.tree.keyframes["stand"], dtype=float)
+    return Robot(system, q0, [mb.Contact(name) for name in FEET])
+
+
+def made(robot, imu=CALIBRATED, footing=POINTS, **options) -> Estimator:
+    return base_estimator(
+        robot.system, robot.feet, imu=imu, encoders=Encoders(rate_noise=0.02), footing=footing,
+        q0=robot.q0, period=DT, **options,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def estimator(robot):
+    return made(robot)
+
+
+@pytest.fixture(scope="module")
+def compiled(estimator, tmp_path_factory):
+    project = mb.export_c(estimator.function, tmp_path_factory.mktemp("c") / "base")
+    return project.load(flags=("-O1",))
+
+
+class State(NamedTuple):
+    """Mean and covariance in a memory."""
+
+    R: np.ndarray
+    v: np.ndarray
+    p: np.ndarray
+    b_g: np.ndarray
+    b_a: np.ndarray
+    places: np.ndarray
+    P: np.ndarray
+
+
+def state_of(z):
+    x, entries = z[:28], iter(z[28 : 28 + N * (N + 1) // 2])
+    P = np.zeros((N, N))
+    for j in range(N):
+        for i in range(j, N):
+            P[i, j] = P[j, i] = next(entries)
+    R = Rotation.from_quat(x[:4], scalar_first=True).as_matrix()
+    return State(R, x[4:7], x[7:10], x[10:13], x[13:16], x[16:28].reshape(4, 3), P)
+
+
+def errors(z, walk, run):
+    """Errors of a run, without those of the yaw and of the position, and their covariance."""
+    own = state_of(z)
+    E = own.R @ walk.R[run].T
+    theta = Rotation.from_matrix(E).as_rotvec()
+    eta = own.places - (walk.d[run] - walk.p[run]) @ E.T
+    e = np.concatenate(
+        [theta, own.v - E @ walk.v[run], own.b_g - walk.b_g[run], own.b_a - walk.b_a[run], *eta]
+    )
+    standing = [12 + 3 * k + i for k in range(4) if walk.stood[k] > 0 for i in range(3)]
+    kept = [0, 1, *range(3, 12), *standing]
+    return e[kept], own.P[np.ix_(kept, kept)]
+
+
+def test_errors_are_as_large_as_the_covariance_says_and_false_alarms_as_rare_as_asked(
+    robot, tmp_path
+):
+    alarm = 1e-2
+    footing = Footing(rolling=1e-9, false_alarm=alarm)
+    own = made(robot, footing=footing)
+    encoders = Encoders(rate_noise=0.02)
+    tick = mb.export_c(own.function, tmp_path / "c").load(flags=("-O1",)).map(RUNS)
+    walk = drawn_walk(
+        robot.system, FEET, robot.q0, CALIBRATED, encoders, footing, runs=RUNS, dt=DT, seed=4
+    )
+    z, rejected, stood = np.tile(own.z0[:, None], (1, RUNS)), 0, 0
+    for k in range(1, 501):
+        y, on = walk.step()
+        mask = np.tile(on[:, None].astype(float), (1, RUNS))
+        out = tick(y.T, np.ones((13, RUNS)), mask, np.full((1, RUNS), DT), z)
+        z, residual = np.array(out[2]), np.array(out[6])
+        assert not np.array(out[4]).any()
+        most = np.sqrt(chi2.isf(alarm / 2, 3))
+        rejected, stood = rejected + (residual > most).sum(), stood + (residual > 0).sum()
+        if k in (100, 300, 500):
+            pairs = [errors(z[:, run], walk, run) for run in range(RUNS)]
+            nees = sum(e @ np.linalg.solve(P, e) for e, P in pairs)
+            size = sum(e.size for e, _ in pairs)
+            low, high = chi2.ppf([0.005, 0.995], size)
+            assert low < nees < high, f"at tick {k}: NEES {nees / size:.3f} of 1"
+    share = rejected / stood
+    assert abs(share - alarm / 2) < 0.1 * alarm, f"{share:.4f} of the samples are beyond a step"
+
+
+def skew(a):
+    return np.array([[0, -a[2], a[1]], [a[2], 0, -a[0]], [-a[1], a[0], 0]])
+
+
+class DenseFilter:
+    """The same filter in NumPy: maps of the errors by differences of the exact error, dense algebra."""
+
+    def __init__(self, state, footing, imu, sight, encoders):
+        self.s, self.footing, self.imu, self.encoders = state, footing, imu, encoders
+        self.stood, self.sight = np.zeros(4), sight
+
+    @staticmethod
+    def plus(s, e):
+        """The state with errors e."""
+        E = Rotation.from_rotvec(e[:3]).as_matrix()
+        J = gammas(e[:3])[0]
+        places = [E @ d + J @ e[12 + 3 * k : 15 + 3 * k] for k, d in enumerate(s.places)]
+        return s._replace(
+            R=E @ s.R, v=E @ s.v + J @ e[3:6], p=E @ s.p + J @ e[24:], b_g=s.b_g + e[6:9],
+            b_a=s.b_a + e[9:12], places=np.array(places),
+        )  # fmt: skip
+
+    @staticmethod
+    def minus(a, s):
+        """The errors of a beside s."""
+        E = a.R @ s.R.T
+        theta = Rotation.from_matrix(E).as_rotvec()
+        back = np.linalg.inv(gammas(theta)[0])
+        eta = [back @ (x - E @ y) for x, y in zip(a.places, s.places, strict=True)]
+        return np.concatenate(
+            [theta, back @ (a.v - E @ s.v), a.b_g - s.b_g, a.b_a - s.b_a, *eta, back @ (a.p - E @ s.p)]
+        )
+
+    @staticmethod
+    def moved(s, gyro, force, dt):
+        first, second = gammas((gyro - s.b_g) * dt)
+        f = force - s.b_a
+        shift = s.v * dt + s.R @ second @ f * dt**2 + G * dt**2 / 2
+        return s._replace(
+            R=s.R @ Rotation.from_rotvec((gyro - s.b_g) * dt).as_matrix(),
+            v=s.v + s.R @ first @ f * dt + G * dt, p=s.p + shift, places=s.places - shift,
+        )  # fmt: skip
+
+    def tick(self, y, on, dt):
+        s, imu, step = self.s, self.imu, 1e-5
+        new = self.moved(s, y[:3], y[3:6], dt)
+        F, B = np.zeros((N, N)), np.zeros((N, 6))
+        for k in range(N):
+            e = step * np.eye(N)[k]
+            ends = [self.moved(self.plus(s, sign * e), y[:3], y[3:6], dt) for sign in (1, -1)]
+            F[:, k] = (self.minus(ends[0], new) - self.minus(ends[1], new)) / (2 * step)
+        G_w, K_w = np.zeros((N, 3)), np.zeros((N, 3))  # to first order in dt, as white noise is
+        G_w[:3], G_w[3:6], K_w[3:6] = np.eye(3), skew(new.v), np.eye(3)
+        G_w[24:], K_w[24:] = skew(new.p), np.eye(3) * dt / 2
+        for k, d in enumerate(new.places):
+            G_w[12 + 3 * k : 15 + 3 * k], K_w[12 + 3 * k : 15 + 3 * k] = skew(d), -np.eye(3) * dt / 2
+        B = np.hstack([imu.gyro_noise * G_w, imu.accelerometer_noise * K_w])
+        Q = B @ B.T
+        Q[6:9, 6:9] += imu.gyro_walk**2 * np.eye(3)
+        Q[9:12, 9:12] += imu.accelerometer_walk**2 * np.eye(3)
+        for k in range(4):
+            growth = 1 + (self.footing.landing - 1) * np.exp(-self.stood[k] / self.footing.settling)
+            own = np.array([self.footing.slip, self.footing.slip, self.footing.sink]) * growth
+            Q[12 + 3 * k : 15 + 3 * k, 12 + 3 * k : 15 + 3 * k] += np.diag(own**2)
+        P = F @ s.P @ F.T + Q * dt
+        h, J = (np.array(x) for x in self.sight(y[6:18]))
+        seen = h.reshape(4, 3) @ new.R.T
+        Bn = [new.R @ J[3 * k : 3 * k + 3] * self.encoders.noise for k in range(4)]
+        noise = [b @ b.T + self.footing.place_noise**2 * np.eye(3) for b in Bn]
+        used = [k for k in range(4) if on[k] and self.stood[k] > 0]
+        rows = [12 + 3 * k + i for k in used for i in range(3)]
+        H = -np.eye(N)[rows]
+        r = np.concatenate([np.zeros(0), *(seen[k] - new.places[k] for k in used)])
+        e = np.zeros(N)
+        if used:
+            S = H @ P @ H.T
+            for place, k in enumerate(used):
+                S[3 * place : 3 * place + 3, 3 * place : 3 * place + 3] += noise[k]
+            K = np.linalg.solve(S, H @ P).T
+            e, P = K @ r, P - K @ S @ K.T
+        places = np.array([new.places[k] if k in used else seen[k] for k in range(4)])
+        for k in set(range(4)) - set(used):
+            own = slice(12 + 3 * k, 15 + 3 * k)
+            P[own, :], P[:, own], e[own] = 0, 0, 0
+            P[own, own] = noise[k]
+        base = new._replace(places=places)
+        after, jacobian = self.plus(base, -e), np.zeros((N, N))
+        back = self.reset_by(e)
+        jacobian[:] = back
+        self.s = after._replace(P=jacobian @ P @ jacobian.T)
+        self.stood = np.where(on, self.stood + dt, 0.0)
+
+    @staticmethod
+    def reset_by(e):
+        """`1 - ad_e / 2` with the bracket of two motions."""
+        A = np.eye(N)
+        half = skew(e[:3]) / 2
+        A[:3, :3] -= half
+        for first in (3, 12, 15, 18, 21, 24):
+            own = slice(first, first + 3)
+            A[own, own] -= half
+            A[own, :3] -= skew(e[own]) / 2
+        return A
+
+
+def test_it_equals_a_filter_written_anew_on_random_ticks(robot, estimator, compiled):
+    encoders = Encoders(rate_noise=0.02)
+    walk = drawn_walk(
+        robot.system, FEET, robot.q0, CALIBRATED, encoders, POINTS, runs=1, dt=DT, seed=5
+    )
+    z, ones = estimator.z0, np.ones(13)
+    q = ca.SX.sym("q", 12)
+    full = ca.vertcat(0, 0, 0, 1, 0, 0, 0, q)
+    p_I, R_I = robot.system.frame("trunk").pose(full)
+    h = ca.vertcat(*(R_I.T @ (robot.system.frame(f).pose(full)[0] - p_I) for f in FEET))
+    sight = ca.Function("sight", [q], [h, ca.jacobian(h, q)])
+    other = None
+    for k in range(1000):
+        y, on = walk.step()
+        z = np.array(compiled(y[0], ones, on.astype(float), DT, z)[2]).ravel()
+        own = state_of(z)
+        if other is None:
+            other = DenseFilter(own, POINTS, CALIBRATED, sight, encoders)
+            other.stood = np.where(on, DT, 0.0)
+            continue
+        other.tick(y[0], on, DT)
+        gap = np.abs(DenseFilter.minus(own, other.s)) / np.sqrt(np.diag(own.P))
+        assert gap.max() < 1e-5, f"tick {k}: means differ by {gap.max():.1e} of a deviation"
+        size = np.sqrt(np.outer(np.diag(own.P), np.diag(own.P)))
+        assert (np.abs(own.P - other.s.P) / size).max() < 1e-5, f"tick {k}: covariances"
+
+
+def test_heading_and_place_of_the_start_change_nothing_else(robot, estimator):
+    turned = robot.q0.copy()
+    turn = Rotation.from_rotvec([0, 0, 2.0])
+    turned[:3] = turn.apply(turned[:3]) + [3.0, -40.0, 0.5]
+    turned[3:7] = (turn * Rotation.from_quat(turned[3:7], scalar_first=True)).as_quat(
+        scalar_first=True
+    )
+    other = base_estimator(
+        robot.system, robot.feet, imu=CALIBRATED, encoders=Encoders(rate_noise=0.02),
+        footing=POINTS, q0=turned, period=DT,
+    )  # fmt: skip
+    walk = drawn_walk(
+        robot.system, FEET, robot.q0, CALIBRATED, Encoders(rate_noise=0.02), POINTS, runs=1, dt=DT,
+        seed=6,
+    )  # fmt: skip
+    z, w = estimator.z0, other.z0
+    for _ in range(60):
+        y, on = walk.step()
+        first, second = (
+            estimator.function(y[0], np.ones(13), on.astype(float), DT, memory) for memory in (z, w)
+        )
+        z, w = first[2], second[2]
+    v, v_turned = np.array(first[1]).ravel(), np.array(second[1]).ravel()
+    assert np.abs(v[:3]).max() > 1e-4
+    assert np.abs(turn.apply(v[:3]) - v_turned[:3]).max() < 1e-12
+    assert np.abs(v[3:] - v_turned[3:]).max() < 1e-12
+    assert np.abs(np.array(first[6]) - np.array(second[6])).max() < 1e-9
+
+
+def test_a_slip_of_20_mm_in_50_ms_is_rejected(robot, estimator, compiled):
+    walk = drawn_walk(
+        robot.system, FEET, robot.q0, CALIBRATED, Encoders(rate_noise=0.02), POINTS, runs=1, dt=DT,
+        seed=7,
+    )  # fmt: skip
+    z, speeds, flags = estimator.z0, [], []
+    for k in range(140):
+        if 100 <= k < 110:  # the foot FL is dragged along y
+            walk.d[:, 0, 1] += 0.02 / 10
+        y, on = walk.step()
+        out = compiled(y[0], np.ones(13), on.astype(float), DT, z)
+        z = np.array(out[2]).ravel()
+        flags.append(float(out[5]))
+        own = state_of(z)
+        E = own.R @ walk.R[0].T
+        speeds.append(np.linalg.norm(own.v - E @ walk.v[0]))
+    assert not any(flags[:100])
+    assert any(flags[100:112])
+    assert not any(flags[130:]), "a foot that stands again is used again"
+    assert max(speeds[100:]) < 0.02, f"velocity wrong by {max(speeds[100:]):.3f} m/s"
+
+
+def test_hostile_ticks_leave_it_finite_and_it_recovers(robot, estimator, compiled):
+    rng = np.random.default_rng(8)
+    y0 = np.concatenate([[0, 0, 0, 0, 0, 9.81], robot.q0[7:], np.zeros(12)])
+    z = estimator.z0
+    for k in range(20_000):
+        y, mask, valid = y0.copy(), np.ones(4), np.ones(13)
+        dt = DT
+        match rng.integers(8):
+            case 0:
+                y[rng.integers(30)] = rng.choice([np.nan, np.inf, -np.inf, 1e300, 1e6])
+            case 1:
+                y = y0 + rng.normal(0, 10.0 ** rng.integers(-2, 3), 30)
+            case 2:
+                mask = rng.choice([0.0, 1.0, np.nan, -5.0], 4)
+            case 3:
+                valid = rng.choice([0.0, 1.0, np.nan], 13)
+            case 4:
+                dt = rng.choice([0.0, -1.0, np.nan, 1e9, 1e-9])
+            case 5:
+                if rng.random() < 0.01:
+                    z = rng.choice([np.nan, 1e30, 0.0, -1.0], z.size)
+        out = [np.array(x) for x in compiled(y, valid, mask, dt, z)]
+        assert all(np.isfinite(x).all() for x in out), f"tick {k}"
+        z = out[2].ravel()
+        if k % 50 == 0:
+            P = state_of(z).P
+            scale = 1 / np.sqrt(np.diag(P))
+            assert np.linalg.eigvalsh(P * np.outer(scale, scale))[0] > -1e-9, f"tick {k}"
+        assert np.abs(out[1]).max() < 1e4
+    for _ in range(200):  # one second of good samples
+        out = compiled(y0, np.ones(13), np.ones(4), DT, z)
+        z = np.array(out[2]).ravel()
+    up = Rotation.from_quat(np.array(out[0]).ravel()[3:7], scalar_first=True).as_matrix()[2]
+    assert float(out[4]) == 0
+    assert np.abs(np.array(out[1]).ravel()[:3]).max() < 0.05
+    assert np.arccos(np.clip(up[2], -1, 1)) < 0.1
+
+
+def test_without_an_imu_it_predicts_and_says_so(robot, estimator, compiled):
+    y = np.concatenate([[0, 0, 0, 0, 0, 9.81], robot.q0[7:], np.zeros(12)])
+    z = estimator.z0
+    for _ in range(100):
+        z = np.array(compiled(y, np.ones(13), np.ones(4), DT, z)[2]).ravel()
+    blind = y.copy()
+    blind[0] = np.nan
+    for _ in range(100):
+        out = compiled(blind, np.ones(13), np.ones(4), DT, z)
+        z = np.array(out[2]).ravel()
+    assert float(out[4]) == 3
+    assert np.abs(np.array(out[1]).ravel()).max() < 0.05
+    lifted = compiled(y, np.ones(13), np.zeros(4), DT, z)
+    for _ in range(150):
+        lifted = compiled(y, np.ones(13), np.zeros(4), DT, lifted[2])
+    assert float(lifted[4]) == 1, "no foot has stood for half a second"
+
+
+def test_single_precision_is_within_a_hundredth_of_a_deviation(robot, estimator, compiled, tmp_path):
+    single = mb.export_c(estimator.function, tmp_path / "c", real="float").load(flags=("-O1",))
+    walk = drawn_walk(
+        robot.system, FEET, robot.q0, CALIBRATED, Encoders(rate_noise=0.02), POINTS, runs=1, dt=DT,
+        seed=9,
+    )  # fmt: skip
+    z, w = estimator.z0, estimator.z0
+    for k in range(1000):
+        y, on = walk.step()
+        out = compiled(y[0], np.ones(13), on.astype(float), DT, z)
+        other = single(y[0], np.ones(13), on.astype(float), DT, w)
+        z, w = np.array(out[2]).ravel(), np.array(other[2]).ravel()
+        own, rounded = state_of(z), state_of(w)
+        gap = DenseFilter.minus(rounded, own)[3:24] / np.sqrt(np.diag(own.P))[3:24]
+        assert np.abs(gap).max() < 0.01, f"tick {k}"
+        scale = 1 / np.sqrt(np.diag(rounded.P))
+        assert np.linalg.eigvalsh(rounded.P * np.outer(scale, scale))[0] > -1e-5
+
+
+def test_bad_models_and_options_are_refused(robot):
+    arm = mb.read_mjcf(mb.models.path("scara"))
+    with pytest.raises(ProblemError, match="0 free joints"):
+        base_estimator(arm, robot.feet, imu=CALIBRATED)
+    with pytest.raises(ProblemError, match="without contacts"):
+        base_estimator(robot.system, [], imu=CALIBRATED)
+    with pytest.raises(UnknownNameError, match="trunc"):
+        base_estimator(robot.system, robot.feet, imu=Imu("trunc"))
+    some = Encoders(joints=("FL_hip",))
+    with pytest.raises(ProblemError, match="joints without an encoder: 'FL_thigh'"):
+        base_estimator(robot.system, robot.feet, imu=CALIBRATED, encoders=some)
+    sliding = [mb.Contact("FL", slides=True)]
+    with pytest.raises(ProblemError, match="'FL' slides"):
+        base_estimator(robot.system, sliding, imu=CALIBRATED)
+    with pytest.raises(ProblemError, match="gyro_noise"):
+        Imu("trunk", gyro_noise=0.0)
+    with pytest.raises(ProblemError, match="false_alarm"):
+        Footing(false_alarm=1.0)
+    with pytest.raises(ProblemError, match="bits = 0"):
+        quantisation(0)

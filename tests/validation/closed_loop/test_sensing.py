@@ -1,0 +1,136 @@
+"""A law that is told only what an estimator makes of MuJoCo's sensors."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import mbcasadi as mb
+from mbcasadi.errors import ProblemError, UnknownNameError
+from mbcasadi.estimation import Encoders, Footing, Imu, base_estimator, quantisation
+from mbcasadi.plant import Plant, compile_model
+from mbcasadi.plant.imu import with_imu
+from mbcasadi.validation import Criteria, ReportOptions, Sensing, SensorErrors, compile_controller
+from mbcasadi.validation.demo import __file__ as demo
+from mbcasadi.validation.spec import build_experiment, read_spec
+
+MODEL = mb.models.path("quadruped")
+ENCODER = quantisation(14)
+ERRORS = {
+    "gyro": SensorErrors(bias=5e-3, walk=1e-5),
+    "accelerometer": SensorErrors(bias=0.05, walk=1e-4),
+    "position": SensorErrors(noise=0.0, quantum=ENCODER * np.sqrt(12)),
+}
+
+
+@pytest.fixture(scope="module")
+def stance():
+    experiment = build_experiment(read_spec(demo.replace("__init__.py", "quadruped.toml")), MODEL)
+    with compile_controller(experiment.controller) as law:
+        yield experiment, law
+
+
+def estimator_of(experiment, **footing):
+    system = experiment.controller.system
+    return base_estimator(
+        system, experiment.controller.contacts, imu=Imu("trunk"),
+        encoders=Encoders(noise=ENCODER, rate_noise=0.01), footing=Footing(**footing),
+        q0=experiment.q0, period=experiment.controller.period,
+    )  # fmt: skip
+
+
+def run_of(stance, sensing, duration=4.0, model=MODEL):
+    experiment, law = stance
+    report = mb.validate(
+        law, model, duration, reference=experiment.reference, q0=experiment.q0,
+        perturb={"mass": 0.1}, delay=1, sensors=sensing, criteria=Criteria(settle=1.0),
+        report=ReportOptions(explain=False),
+    )  # fmt: skip
+    run = report.runs[0]
+    return run, {metric.name: metric.value for metric in run.metrics}
+
+
+def test_a_robot_stands_and_sways_by_its_imu_and_encoders(stance):
+    experiment, _ = stance
+    run, values = run_of(stance, Sensing(estimator_of(experiment), ERRORS))
+    told = run_of(stance, None)[1]
+    assert not run.recording.events
+    assert values["tracking.rms_share"] < 1.1 * told["tracking.rms_share"]
+    assert values["estimate.velocity"] < 0.005
+    assert values["estimate.tilt"] < np.deg2rad(0.5)
+    assert values["estimate.within"] >= 0.98
+    assert values["estimate.doubted"] == 0
+    recording = run.recording
+    assert np.ptp(recording.q[:, 0]) > 0.05, "the trunk moves"
+    assert np.abs(recording.monitor["estimate_q"] - recording.q).max() > 1e-5, "and is estimated"
+    assert recording.columns["monitor.estimate_y"].names[0] == "gyro.x"
+
+
+def test_balls_roll(stance):
+    """Without their rolling, velocities are wrong by the turning of the legs times the radius."""
+    experiment, _ = stance
+    quick = Sensing(estimator_of(experiment), ERRORS)
+    fixed = Sensing(estimator_of(experiment, rolling=1e-9), ERRORS)
+    right, wrong = (run_of(stance, each)[1]["estimate.velocity"] for each in (quick, fixed))
+    assert wrong > 2 * right
+
+
+def test_samples_get_lost_and_come_late(stance):
+    experiment, _ = stance
+    errors = ERRORS | {
+        "gyro": SensorErrors(missing=0.02),
+        "position": SensorErrors(noise=ENCODER, delay=1, missing=0.02),
+    }
+    run, values = run_of(stance, Sensing(estimator_of(experiment), errors, seed=1), 2.0)
+    assert not run.recording.events
+    assert values["status.safe_output"] == 0
+    assert 0.01 < values["estimate.doubted"] < 0.03, "two in a hundred samples of the IMU"
+    y = run.recording.monitor["estimate_y"]
+    assert 0.01 < np.isnan(y[:, 0]).mean() < 0.03
+    again, _ = run_of(stance, Sensing(estimator_of(experiment), errors, seed=1), 2.0)
+    assert np.array_equal(again.recording.monitor["estimate_y"], y, equal_nan=True)
+
+
+def test_the_model_gets_an_imu_where_it_has_none(stance):
+    experiment, _ = stance
+    named = with_imu(MODEL, "trunk")
+    plant = Plant(named.model)
+    plant.reset(experiment.q0)
+    plant.step(np.zeros(plant.nu), 3)
+    assert plant.mean_sensor(named.names["gyro"]).shape == (3,)
+    assert with_imu(named.model, "trunk").names == named.names
+    on_body = with_imu(MODEL, "FL_foot", "body")
+    assert with_imu(on_body.model, "FL_foot", "body").names == on_body.names
+    with pytest.raises(ProblemError, match="no gyro and no accelerometer at site 'trunk'"):
+        with_imu(compile_model(MODEL), "trunk")
+    with pytest.raises(ProblemError, match="has no site 'trunc'"):
+        with_imu(MODEL, "trunc")
+
+
+def test_the_mean_of_readings_is_the_change_of_velocity(stance):
+    """In free fall and spin, mean specific force and gravity make the change of velocity."""
+    named = with_imu(MODEL, "trunk")
+    plant = Plant(named.model, timestep=1e-4)
+    q = plant.integrate(None, np.eye(plant.nv)[2] * 5.0)
+    plant.reset(q, np.concatenate([[0.3, 0, 0, 0.1, -0.2, 0.3], np.zeros(plant.nv - 6)]))
+    plant.measure(np.zeros(plant.nu))
+    before, R = plant.v, plant.frame_rotation("trunk")
+    plant.step(np.zeros(plant.nu), 10)
+    force = R @ plant.mean_sensor(named.names["accelerometer"])
+    site = Plant(named.model)  # velocity of the site by its arm is that of the base here
+    assert site.nv == plant.nv
+    change = (plant.v - before)[:3] / 1e-3
+    assert np.abs(change - force - [0, 0, -9.81]).max() < 0.02
+    assert np.abs(change[2]) > 9
+
+
+def test_errors_of_no_sensor_and_senseless_numbers_are_refused(stance):
+    experiment, _ = stance
+    own = estimator_of(experiment)
+    with pytest.raises(UnknownNameError, match="giro"):
+        Sensing(own, {"giro": SensorErrors()})
+    with pytest.raises(ProblemError, match="bias = -1"):
+        SensorErrors(bias=-1.0)
+    with pytest.raises(ProblemError, match="missing"):
+        SensorErrors(missing=2.0)
+    assert replace(Sensing(own), seed=3).seed == 3
