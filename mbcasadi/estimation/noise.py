@@ -153,7 +153,7 @@ class Start:
         ProblemError: a number that is not positive.
     """
 
-    tilt: float = 5e-3
+    tilt: float = 2e-2
     heading: float = 1e-3
     speed: float = 0.3
     position: float = 1e-3

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import mbcasadi as mb
+from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
+from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError, UnknownNameError
 from mbcasadi.estimation import Encoders, Footing, Imu, base_estimator, quantisation
 from mbcasadi.plant import Plant, compile_model
@@ -134,3 +136,34 @@ def test_errors_of_no_sensor_and_senseless_numbers_are_refused(stance):
     with pytest.raises(ProblemError, match="missing"):
         SensorErrors(missing=2.0)
     assert replace(Sensing(own), seed=3).seed == 3
+
+
+SOLES = [f"{side}_foot_{k}" for side in ("left", "right") for k in (1, 2, 3, 4)]
+
+
+def test_a_humanoid_sways_on_flat_feet_by_an_imu_above_its_waist():
+    """Soles are landmarks with a rotation; both see the IMU through the encoders of the waist."""
+    system = mb.read_mjcf(mb.models.path("humanoid"))
+    q0 = np.array(system.tree.keyframes["stand"], dtype=float)
+    feet = [Contact(name, friction=0.7) for name in SOLES]
+    tasks = [FrameTask("pelvis", kp=100.0), PostureTask(kp=50.0, weight=0.01)]
+    law = InverseDynamicsQP(system, tasks, feet, period=0.002)
+    estimator = base_estimator(
+        system, feet, imu=Imu("torso"), encoders=Encoders(noise=ENCODER, rate_noise=0.01), q0=q0,
+        period=0.002,
+    )  # fmt: skip
+    assert [len(s.components) for s in estimator.outputs if s.name == "residual"] == [2]
+    axes = np.eye(system.nv)[:2]
+    report = mb.validate(
+        law, mb.models.path("humanoid"), 3.0, q0=q0, delay=1, sensors=Sensing(estimator, ERRORS),
+        disturbance=lambda t: 60 * np.sin(6 * t) * axes[0] + 40 * np.sin(9 * t) * axes[1],
+        criteria=Criteria(settle=0.5), report=ReportOptions(explain=False),
+    )  # fmt: skip
+    run = report.runs[0]
+    values = {metric.name: metric.value for metric in run.metrics}
+    assert not run.recording.events
+    assert np.abs(run.recording.v[:, :2]).max() > 0.15, "it is pushed to and fro"
+    assert values["estimate.velocity"] < 0.02
+    assert values["estimate.tilt"] < 0.02
+    assert values["estimate.within"] >= 0.98
+    assert values["estimate.doubted"] == 0
