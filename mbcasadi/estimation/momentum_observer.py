@@ -1,0 +1,245 @@
+"""External forces from the generalised momentum, without accelerations  [De Luca & Mattone 2005].
+
+Of `M a + h = f + f_passive + Aᵀ lam + f_ext` the momentum `p = M v` has the rate
+
+    ṗ = f + b + Aᵀ lam + f_ext,     b = f_passive - h + Ṁ v,
+
+the same as with `Cᵀ v - g` in place of `Ṁ v - h`, in any coordinates of v. P projects onto null(A),
+so `P Aᵀ = 0` removes constraint forces, and `P dp = d(P p) - Ṗ p dt`: the increments of p between
+ticks hold the term with Ṗ, also where the rank changes. With f constant over dt, the residual
+
+    r ← P (e r + (1 - e) (Δp/dt - b - f)),     e = exp(-K dt),
+
+is `P f_ext` behind the filter `K/(s + K)`; b is the mean of both ends, P that of the mid-point.
+
+Noise of v, white with Σ_v, enters by p twice, with opposite signs; that of f, white with Σ_f, once:
+
+    Σ_r = P (2 (1 - e)² / ((1 + e) dt²) M Σ_v M + (1 - e) / (1 + e) Σ_f) P.
+
+A collision is stated where `rᵀ Σ_r⁺ r` exceeds the quantile of χ² with as many degrees of freedom
+as P has. Noise of v by damping D is left out: its share is about `dt D/M`.
+"""
+
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mbcasadi.argument_kinds import checked
+from mbcasadi.description.status import Flag
+from mbcasadi.dynamics.terms import Treatment, choose_kind, row_scale_of
+from mbcasadi.errors import ProblemError
+from mbcasadi.estimation.memory import Memory
+from mbcasadi.estimation.observer_guard import (
+    dynamics_guard,
+    finite_outputs,
+    guarded,
+    require_observable_dynamics,
+    sound_memory,
+)
+from mbcasadi.linalg import MatrixRoot, Sym, row_basis, tree_cholesky, tree_solve_transposed
+from mbcasadi.qp.input_guard import MASK_ON
+from mbcasadi.shapes import real_array, require_identifier, require_positive
+from mbcasadi.system import System, evaluate
+
+Array = NDArray[np.float64]
+
+
+class Noise(NamedTuple):
+    """Standard deviations (nv,) of v and of the generalised force, each sample on its own."""
+
+    rate: Array
+    force: Array
+
+
+class _Rows(NamedTuple):
+    """Projector (nv, nv) on what the rows leave free, its complement, and the rank of the rows."""
+
+    P: ca.SX
+    Q: ca.SX
+    rank: ca.SX
+
+
+@checked
+def momentum_observer(
+    system: System,
+    *,
+    gain: float,
+    rate_noise: ArrayLike,
+    force_noise: ArrayLike,
+    false_alarm: float = 1e-6,
+    period: float = 1e-3,
+    name: str = "momentum_observer",
+) -> ca.Function:
+    """Return (q, v, u, [act], [t], [mask], dt, z) → (residual, z_next, collision, status, flags).
+
+    - `u`: that has acted since the last tick; `act` and `t` are those of this tick.
+    - `mask`: (nc,) for each row of the system, whether it acts; rows count that act at either end
+      of a tick.
+    - `residual`: (nv,) external force, N m or N, filtered by `gain / (s + gain)`: `Jᵀ F` of a
+      force F on a body with the Jacobian J. Of systems with rows it is the part that the rows leave
+      free. Contacts, joint limits and dry friction that are no rows are external forces.
+    - `z`: zeros at the start.
+    - `collision`: one where the residual is larger than noise explains.
+    - `status`: 0 estimated; 3 bad input, which includes a dt that is no number in (0, 10 period]:
+      residual and collision are kept, and the next tick starts a new difference; 4 the memory was
+      broken, started anew.
+    - `flags`: the bit GATED where the input was rejected.
+
+    Args:
+        system: the mechanism, with a free base or without; a floating base is observed in all its
+            coordinates.
+        gain: K, 1/s: larger is faster and noisier.
+        rate_noise: standard deviation of v, a number or (nv,).
+        force_noise: standard deviation of the generalised force of a tick, N m or N, a number or
+            (nv,): torques that actuators miss, and what the model does not know.
+        false_alarm: share of ticks without an external force at which a collision is stated.
+        period: s, the usual dt.
+        name: a C identifier.
+
+    Raises:
+        ProblemError: a number that is not positive, a false alarm that is no share, or a system
+            with parameters or with dynamics over a step.
+        ShapeError: noise of a wrong shape.
+    """
+    require_identifier("name", name)
+    require_positive(gain=gain, period=period, false_alarm=false_alarm)
+    if false_alarm >= 1:
+        raise ProblemError(f"false_alarm = {false_alarm}; expected a share in (0, 1)")
+    noise = Noise(
+        _deviations("rate_noise", rate_noise, system.nv, least=0.0),
+        _deviations("force_noise", force_noise, system.nv, least=np.finfo(float).tiny),
+    )
+    require_observable_dynamics(system)
+    guard = dynamics_guard(system, period)
+    kind = choose_kind(system, True, 4 * system.nv**3)
+    inputs = {key: kind.sym(key, *guard.size_in(key)) for key in guard.name_in()}
+    memory = _memory(system)
+    z = kind.sym("z", memory.size)
+    outputs = _tick(system, guarded(guard, inputs), memory, z, gain, noise, false_alarm)
+    inputs["z"] = z
+    return ca.Function(
+        name, [*inputs.values()], [*outputs.values()], [*inputs], [*outputs], {"cse": True}
+    )
+
+
+def _deviations(name: str, values: ArrayLike, count: int, least: float) -> Array:
+    """Return (count,) standard deviations of at least `least`."""
+    given = real_array(name, values)
+    if given.shape not in {(), (count,)}:
+        raise ProblemError(f"{name} has shape {given.shape}; expected a number or ({count},)")
+    deviations = np.broadcast_to(given, (count,)).astype(float)
+    if not np.all(np.isfinite(deviations)) or np.any(deviations < least):
+        bound = "at least 0" if least == 0.0 else "above 0"
+        raise ProblemError(f"{name} is {given}; expected finite numbers {bound}")
+    return deviations
+
+
+def _memory(system: System) -> Memory:
+    masked = 0 if system.mask is None else system.nc
+    sizes = {"p": system.nv, "b": system.nv, "r": system.nv, "collision": 1, "going": 1}
+    return Memory(sizes | {"rows": masked})
+
+
+def _terms_fun(system: System) -> ca.Function:
+    """Return (q, v) → (M, p, b): inertia, momentum, and the force on it without actuators."""
+
+    def make() -> ca.Function:
+        q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
+        M = system.mass_matrix(q)
+        turning = ca.jtimes(M @ v, q, system.velocity_map(q) @ v)  # Ṁ v
+        b = system.passive_force(q, v) - system.bias_force(q, v) + turning
+        return ca.Function(
+            "momentum_terms", [q, v], [M, M @ v, b], ["q", "v"], ["M", "p", "b"], {"cse": True}
+        )
+
+    return system.cached_function("momentum_terms", make)
+
+
+def _tick(
+    system: System,
+    given: dict[str, Sym],
+    memory: Memory,
+    z: Sym,
+    gain: float,
+    noise: Noise,
+    false_alarm: float,
+) -> dict[str, Sym]:
+    """Return all outputs of a tick from cleaned inputs."""
+    before, sound = sound_memory(memory, z)
+    valid, dt = given["valid"], given["dt"]
+    size = ca.DM(system.scales.coordinates)
+    terms = _terms_fun(system)(q=given["q"], v=given["v"])
+    f = evaluate(system.actuator_force, given) if system.nu else 0 * terms["p"]
+    e = ca.exp(-gain * dt)
+    going = ca.logic_and(before["going"] > MASK_ON, valid)
+    external = (terms["p"] - before["p"]) / dt - (terms["b"] + before["b"]) / 2 - f
+    moving = ca.if_else(going, e * before["r"] + (1 - e) * external, before["r"])
+    rows = _rows(system, given, before["rows"], size)
+    r = rows.P @ (size * moving)
+    S = _covariance(terms["M"], size, noise, e, dt)
+    distance2 = _distance2(S, rows, r)
+    hit = ca.logic_and(going, distance2 > _bound(system.nv, rows.rank, false_alarm))
+    collision = ca.if_else(valid, hit, before["collision"])
+    kept = ca.if_else(valid, r / size, before["r"])
+    mask = given["mask"] if system.mask is not None else type(z)(0, 1)
+    after = {"p": terms["p"], "b": terms["b"], "r": kept, "collision": collision}
+    after |= {"going": valid, "rows": mask}
+    outputs = {
+        "residual": kept,
+        "z_next": memory.join(after),
+        "collision": collision,
+        "status": ca.if_else(valid, ca.if_else(sound, 0, 4), 3),
+        "flags": Flag.GATED * ca.logic_not(valid),
+    }
+    return finite_outputs(outputs, {"status": 4})
+
+
+def _rows(system: System, given: dict[str, Sym], mask_before: Sym, size: ca.DM) -> _Rows:
+    """Return the projector in the sizes of the coordinates, in the middle of the tick."""
+    n = system.nv
+    kind = type(given["q"])
+    if system.nc == 0:
+        return _Rows(kind.eye(n), kind(n, n), kind(0))
+    half = -given["dt"] / 2 * given["v"]
+    at = given | {"q": system.integrate(given["q"], half)}
+    if system.timed:
+        at["t"] = given["t"] - given["dt"] / 2
+    A = evaluate(system.loop_jacobian, at) @ ca.diag(size)
+    if system.mask is not None:
+        at["mask"] = ca.fmax(given["mask"], mask_before)
+        A = ca.diag(at["mask"]) @ A
+    treatment = Treatment()
+    root = MatrixRoot(ca.diag(1 / size), ca.diag(size))
+    scale = row_scale_of(system, at, treatment, root)
+    basis = row_basis(A, **treatment.rule(scale))
+    Q = basis.V @ basis.V.T
+    return _Rows(kind.eye(n) - Q, Q, basis.rank)
+
+
+def _covariance(M: Sym, size: ca.DM, noise: Noise, e: Sym, dt: Sym) -> Sym:
+    """Return Σ_r before its projection, in the sizes of the coordinates."""
+    by_rate = ca.diag(size) @ M @ ca.diag(ca.DM(noise.rate))
+    by_force = ca.diag((size * ca.DM(noise.force)) ** 2)
+    return (1 - e) / (1 + e) * (2 * (1 - e) / dt**2 * (by_rate @ by_rate.T) + by_force)
+
+
+def _distance2(S: Sym, rows: _Rows, r: Sym) -> Sym:
+    """Return `rᵀ (P S P)⁺ r` of r in range(P).
+
+    A multiple of `Q = I - P` added to `P S P` makes it definite and leaves r alone.
+    """
+    n = S.shape[0]
+    if rows.Q.nnz():
+        S = rows.P @ S @ rows.P + ca.trace(S) / n * rows.Q
+    return ca.sumsqr(tree_solve_transposed(tree_cholesky(S), r))
+
+
+def _bound(n: int, rank: Sym, false_alarm: float) -> Sym:
+    """Return the quantile of χ² with n - rank degrees of freedom."""
+    from scipy.special import chdtri  # heavy, and needed when an observer is made only
+
+    free = np.arange(1, n + 1)
+    quantiles = ca.DM(chdtri(free, false_alarm))
+    return ca.sum1((ca.DM(free) == n - rank) * quantiles)
