@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from mbcasadi.argument_kinds import checked
 from mbcasadi.description.status import Flag
 from mbcasadi.dynamics.terms import Treatment, choose_kind, row_scale_of
-from mbcasadi.errors import ProblemError
+from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.estimation.memory import Memory
 from mbcasadi.estimation.observer_guard import (
     dynamics_guard,
@@ -79,7 +79,8 @@ def momentum_observer(
       of a tick.
     - `residual`: (nv,) external force, N m or N, filtered by `gain / (s + gain)`: `Jᵀ F` of a
       force F on a body with the Jacobian J. Of systems with rows it is the part that the rows leave
-      free. Contacts, joint limits and dry friction that are no rows are external forces.
+      free, `vᵀ r = vᵀ Jᵀ F` for every v that they allow, least in the sizes of the coordinates.
+      Contacts, joint limits and dry friction that are no rows are external forces.
     - `z`: zeros at the start.
     - `collision`: one where the residual is larger than noise explains.
     - `status`: 0 estimated; 3 bad input, which includes a dt that is no number in (0, 10 period]:
@@ -128,7 +129,7 @@ def _deviations(name: str, values: ArrayLike, count: int, least: float) -> Array
     """Return (count,) standard deviations of at least `least`."""
     given = real_array(name, values)
     if given.shape not in {(), (count,)}:
-        raise ProblemError(f"{name} has shape {given.shape}; expected a number or ({count},)")
+        raise ShapeError(f"{name} has shape {given.shape}; expected a number or ({count},)")
     deviations = np.broadcast_to(given, (count,)).astype(float)
     if not np.all(np.isfinite(deviations)) or np.any(deviations < least):
         bound = "at least 0" if least == 0.0 else "above 0"
