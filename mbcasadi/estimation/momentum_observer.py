@@ -38,7 +38,7 @@ from mbcasadi.estimation.observer_guard import (
     require_observable_dynamics,
     sound_memory,
 )
-from mbcasadi.linalg import MatrixRoot, Sym, row_basis, tree_cholesky, tree_solve_transposed
+from mbcasadi.linalg import MatrixRoot, row_basis, tree_cholesky, tree_solve_transposed
 from mbcasadi.qp.input_guard import MASK_ON
 from mbcasadi.shapes import real_array, require_identifier, require_positive
 from mbcasadi.system import System, evaluate
@@ -56,9 +56,9 @@ class Noise(NamedTuple):
 class _Rows(NamedTuple):
     """Projector (nv, nv) on what the rows leave free, its complement, and the rank of the rows."""
 
-    P: ca.SX
-    Q: ca.SX
-    rank: ca.SX
+    P: ca.MX
+    Q: ca.MX
+    rank: ca.MX
 
 
 @checked
@@ -160,13 +160,13 @@ def _terms_fun(system: System) -> ca.Function:
 
 def _tick(
     system: System,
-    given: dict[str, Sym],
+    given: dict[str, ca.MX],
     memory: Memory,
-    z: Sym,
+    z: ca.MX,
     gain: float,
     noise: Noise,
     false_alarm: float,
-) -> dict[str, Sym]:
+) -> dict[str, ca.MX]:
     """Return all outputs of a tick from cleaned inputs."""
     before, sound = sound_memory(memory, z)
     valid, dt = given["valid"], given["dt"]
@@ -197,7 +197,7 @@ def _tick(
     return finite_outputs(outputs, {"status": 4})
 
 
-def _rows(system: System, given: dict[str, Sym], mask_before: Sym, size: ca.DM) -> _Rows:
+def _rows(system: System, given: dict[str, ca.MX], mask_before: ca.MX, size: ca.DM) -> _Rows:
     """Return the projector in the sizes of the coordinates, in the middle of the tick."""
     n = system.nv
     kind = type(given["q"])
@@ -219,14 +219,14 @@ def _rows(system: System, given: dict[str, Sym], mask_before: Sym, size: ca.DM) 
     return _Rows(kind.eye(n) - Q, Q, basis.rank)
 
 
-def _covariance(M: Sym, size: ca.DM, noise: Noise, e: Sym, dt: Sym) -> Sym:
+def _covariance(M: ca.MX, size: ca.DM, noise: Noise, e: ca.MX, dt: ca.MX) -> ca.MX:
     """Return Σ_r before its projection, in the sizes of the coordinates."""
     by_rate = ca.diag(size) @ M @ ca.diag(ca.DM(noise.rate))
     by_force = ca.diag((size * ca.DM(noise.force)) ** 2)
     return (1 - e) / (1 + e) * (2 * (1 - e) / dt**2 * (by_rate @ by_rate.T) + by_force)
 
 
-def _distance2(S: Sym, rows: _Rows, r: Sym) -> Sym:
+def _distance2(S: ca.MX, rows: _Rows, r: ca.MX) -> ca.MX:
     """Return `rᵀ (P S P)⁺ r` of r in range(P).
 
     A multiple of `Q = I - P` added to `P S P` makes it definite and leaves r alone.
@@ -237,7 +237,7 @@ def _distance2(S: Sym, rows: _Rows, r: Sym) -> Sym:
     return ca.sumsqr(tree_solve_transposed(tree_cholesky(S), r))
 
 
-def _bound(n: int, rank: Sym, false_alarm: float) -> Sym:
+def _bound(n: int, rank: ca.MX, false_alarm: float) -> ca.MX:
     """Return the quantile of χ² with n - rank degrees of freedom."""
     from scipy.special import chdtri  # heavy, and needed when an observer is made only
 

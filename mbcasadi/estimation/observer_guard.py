@@ -78,9 +78,7 @@ def _known_validity(known: Mapping[str, ca.SX], period: float) -> ca.SX:
     return ca.logic_and(is_bounded(*known.values()), in_time)
 
 
-def _guard(
-    system: System, given: Mapping[str, ca.SX], valid: ca.SX, period: float
-) -> ca.Function:
+def _guard(system: System, given: Mapping[str, ca.SX], valid: ca.SX, period: float) -> ca.Function:
     nominal = {key: ca.DM.zeros(x.shape) for key, x in given.items()} | {"dt": ca.DM(period)}
     nominal |= {} if system.mask is None else {"mask": ca.DM(system.mask)}
     nominal |= {"q": ca.DM(start_pose(system))}

@@ -1,8 +1,8 @@
 """Contact forces from the residual of a momentum observer.
 
-Contacts are external forces, so the residual of the joints of a limb is `J_limbᵀ f` of the contacts
-that it carries. The base's rows, in which all limbs add up, are left out: each limb is on its own.
-Of all forces that fit, those of least norm are taken, damped near poses in which a limb is singular:
+Contacts are external forces: the residual of a limb's joints is `J_limbᵀ f` of the contacts that it
+carries. The rows of a free base, in which all limbs add up, are left out. Of all forces that fit,
+those of least norm are taken, damped near poses in which a limb is singular:
 
     f = J_limb (J_limbᵀ J_limb + d² I)⁻¹ r_limb
 """
@@ -22,8 +22,8 @@ from mbcasadi.linalg import damped_pinv
 from mbcasadi.system import System
 
 DAMPING = 1e-2
-"""d, relative to the root mean square of the singular values of J_limb: forces are too small by
-1e-4 where all of these are equal, and by one half along a direction with a hundredth of the mean."""
+"""d, relative to the root mean square of the singular values of J_limb: where all are equal, forces
+are too small by 1e-4; along a direction with a hundredth of the mean by one half."""
 
 
 @checked
@@ -81,7 +81,9 @@ def _limbs(
     for i, J in enumerate(rows):
         joints = set(J.sparsity().get_triplet()[1])
         if not joints:
-            raise ProblemError(f"no joint moves the contact '{contacts[i].frame}' of '{system.name}'")
+            raise ProblemError(
+                f"no joint moves the contact '{contacts[i].frame}' of '{system.name}'"
+            )
         joined = [limb for limb in limbs if limb[0] & joints]
         limbs = [limb for limb in limbs if not limb[0] & joints]
         members = sorted([i, *(k for limb in joined for k in limb[1])])

@@ -79,8 +79,8 @@ def velocity_observer(
         name: a C identifier.
 
     Raises:
-        ProblemError: joints of several coordinates, encoders that do not determine the motion at
-            most of its poses, measured rates, a system with parameters or with dynamics over a step.
+        ProblemError: joints of several coordinates; encoders that do not determine the motion at
+            most poses, or of rates; a system with parameters or with dynamics over a step.
         UnknownNameError: no such joint.
     """
     require_identifier("name", name)
@@ -137,11 +137,11 @@ def _require_determined(system: System, S: Array) -> None:
     """Raise unless encoders determine the motion at most of the sampled poses."""
     determined = []
     for q, _ in system.scales.states:
-        at = {"q": q, "v": np.zeros(system.nv), "t": 0.0}
-        A = np.array(evaluate(system.loop_jacobian, at)) if system.nc else np.zeros((0, system.nv))
-        if system.mask is not None:
-            A = A[system.mask > MASK_ON]
-        Z = scipy.linalg.null_space(A) if len(A) else np.eye(system.nv)
+        at: dict[str, ca.DM] = {"q": ca.DM(q), "v": ca.DM.zeros(system.nv), "t": ca.DM(0)}
+        Z = np.eye(system.nv)
+        if system.nc:
+            A = np.array(evaluate(system.loop_jacobian, at))
+            Z = scipy.linalg.null_space(A if system.mask is None else A[system.mask > MASK_ON])
         least = np.linalg.svd(S @ Z, compute_uv=False)
         determined.append(len(least) == Z.shape[1] and bool(np.all(least > OBSERVED)))
     if np.mean(determined) < MASK_ON:

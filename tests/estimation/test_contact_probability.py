@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.stats import norm
+from support.compiled import compiled
 
 import mbcasadi as mb
 from mbcasadi.contacts.touch_down import touch_down
@@ -15,7 +16,6 @@ from mbcasadi.estimation import (
     residual_forces,
 )
 from mbcasadi.plant import Plant
-from support.compiled import compiled
 
 LOAD = FootLoad(load=35.0, noise=12.0)
 ON, OFF = np.ones(4), np.zeros(4)
@@ -117,7 +117,9 @@ def test_what_is_no_number_is_no_information(bad):
         expected = answer(alone, schedule=schedule, normal_force=F)
         out = answer(fused, schedule=schedule, normal_force=F, q=q, residual=r)
         assert out["probability"] == pytest.approx(expected["probability"])
-        out = answer(fused, schedule=schedule, normal_force=F, q=np.full(19, bad), residual=np.zeros(18))
+        out = answer(
+            fused, schedule=schedule, normal_force=F, q=np.full(19, bad), residual=np.zeros(18)
+        )
         assert out["probability"] == pytest.approx(expected["probability"])
         lost = answer(fused, schedule=schedule, normal_force=np.full(4, bad), q=q, residual=r)
         assert lost["mask"] == pytest.approx(schedule), "the schedule is what is left"
@@ -130,7 +132,9 @@ def test_what_is_no_number_is_no_information(bad):
 
 def test_two_sources_outweigh_a_broken_one():
     system, feet = quadruped()
-    fused = contact_probability(system, feet, force=FootLoad(35.0, 5.0), residual=FootLoad(35.0, 5.0))
+    fused = contact_probability(
+        system, feet, force=FootLoad(35.0, 5.0), residual=FootLoad(35.0, 5.0)
+    )
     q = system.tree.keyframes["stand"]
     residual = weight_on_feet(system, feet, q, 35.0)
     stuck = answer(fused, schedule=ON, normal_force=np.full(4, -1e6), q=q, residual=residual)
@@ -175,9 +179,7 @@ def test_feet_of_a_robot_in_mujoco_are_told_from_those_in_the_air():
     for _ in range(1200):
         out = observer(q=plant.q, v=plant.v, u=u, dt=plant.timestep, z=z)
         unknown = np.full(4, np.nan)
-        feet_now = answer(
-            fused, z=z_contact, schedule=unknown, q=plant.q, residual=out["residual"]
-        )
+        feet_now = answer(fused, z=z_contact, schedule=unknown, q=plant.q, residual=out["residual"])
         z, z_contact = out["z_next"], feet_now["z_next"]
         forces = plant.contact_forces_at({foot.frame: foot.place for foot in feet})
         real = np.array([forces[foot.frame][0].normal for foot in feet])
@@ -208,7 +210,7 @@ def test_generated_c_gives_the_same(tmp_path):
 
 
 def test_wrong_arguments_are_refused():
-    system, feet = quadruped()
+    system, _ = quadruped()
     with pytest.raises(ProblemError, match="without contacts"):
         contact_probability(system, [], force=LOAD)
     with pytest.raises(ProblemError, match="expected 0 < swing < off <= on <= stance < 1"):

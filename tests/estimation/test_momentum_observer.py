@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.stats import binom
+from support.compiled import compiled
 
 import mbcasadi as mb
 from mbcasadi.contacts import with_contacts
@@ -10,7 +11,6 @@ from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.estimation import momentum_observer, residual_forces
 from mbcasadi.plant import Plant
-from support.compiled import compiled
 
 GAIN = 50.0
 QUIET = {"rate_noise": 1e-3, "force_noise": 0.05}
@@ -66,9 +66,7 @@ class Run:
                 plant.apply_body_forces({PUSHES[name][0]: PUSHES[name][1]})
             u = SWINGS[name](k * timestep)
             plant.step(u)
-            out = observed(
-                observer, q=plant.q, v=plant.v, u=u, dt=timestep, z=out["z_next"]
-            )
+            out = observed(observer, q=plant.q, v=plant.v, u=u, dt=timestep, z=out["z_next"])
             filtered = P(plant.q) @ (e * filtered + (1 - e) * plant.external_force)
             errors.append(np.linalg.norm(out["residual"] - filtered))
             sizes.append(np.linalg.norm(filtered))
@@ -308,7 +306,9 @@ def test_wrong_arguments_are_refused():
         momentum_observer(system, gain=-1.0, **QUIET)
     with pytest.raises(ProblemError, match=r"false_alarm = 1\.5; expected a share in \(0, 1\)"):
         momentum_observer(system, gain=1.0, false_alarm=1.5, **QUIET)
-    with pytest.raises(ShapeError, match=r"rate_noise has shape \(2,\); expected a number or \(4,\)"):
+    with pytest.raises(
+        ShapeError, match=r"rate_noise has shape \(2,\); expected a number or \(4,\)"
+    ):
         momentum_observer(system, gain=1.0, rate_noise=[1.0, 1.0], force_noise=1.0)
     with pytest.raises(ProblemError, match=r"force_noise is 0\.0; expected finite numbers above 0"):
         momentum_observer(system, gain=1.0, rate_noise=1.0, force_noise=0.0)
