@@ -28,8 +28,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.description.status import Flag
-from mbcasadi.dynamics.terms import Treatment, choose_kind, row_scale_of
-from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.dynamics.terms import Treatment, row_scale_of
+from mbcasadi.errors import ProblemError
 from mbcasadi.estimation.memory import Memory
 from mbcasadi.estimation.observer_guard import (
     dynamics_guard,
@@ -38,27 +38,36 @@ from mbcasadi.estimation.observer_guard import (
     require_observable_dynamics,
     sound_memory,
 )
-from mbcasadi.linalg import MatrixRoot, row_basis, tree_cholesky, tree_solve_transposed
+from mbcasadi.linalg import (
+    MatrixRoot,
+    RowBasis,
+    kind_for,
+    operations,
+    row_basis,
+    tree_cholesky,
+    tree_solve_transposed,
+)
 from mbcasadi.qp.input_guard import MASK_ON
-from mbcasadi.shapes import real_array, require_identifier, require_positive
+from mbcasadi.shapes import (
+    column,
+    real_array,
+    require_identifier,
+    require_positive,
+    require_share,
+)
 from mbcasadi.system import System, evaluate
 
 Array = NDArray[np.float64]
 
 
-class Noise(NamedTuple):
-    """Standard deviations (nv,) of v and of the generalised force, each sample on its own."""
+class Settings(NamedTuple):
+    """Numbers of an observer: noise of v and of the generalised force (nv,)."""
 
-    rate: Array
-    force: Array
-
-
-class _Rows(NamedTuple):
-    """Projector (nv, nv) on what the rows leave free, its complement, and the rank of the rows."""
-
-    P: ca.MX
-    Q: ca.MX
-    rank: ca.MX
+    gain: float
+    rate_noise: Array
+    force_noise: Array
+    false_alarm: float
+    pivot: bool
 
 
 @checked
@@ -70,6 +79,7 @@ def momentum_observer(
     force_noise: ArrayLike,
     false_alarm: float = 1e-6,
     period: float = 1e-3,
+    pivot: bool = True,
     name: str = "momentum_observer",
 ) -> ca.Function:
     """Return (q, v, u, [act], [t], [mask], dt, z) → (residual, z_next, collision, status, flags).
@@ -97,6 +107,7 @@ def momentum_observer(
             (nv,): torques that actuators miss, and what the model does not know.
         false_alarm: share of ticks without an external force at which a collision is stated.
         period: s, the usual dt.
+        pivot: as in `forward_dynamics`; without it, contacts of legs take half of the time.
         name: a C identifier.
 
     Raises:
@@ -106,34 +117,35 @@ def momentum_observer(
     """
     require_identifier("name", name)
     require_positive(gain=gain, period=period, false_alarm=false_alarm)
-    if false_alarm >= 1:
-        raise ProblemError(f"false_alarm = {false_alarm}; expected a share in (0, 1)")
-    noise = Noise(
-        _deviations("rate_noise", rate_noise, system.nv, least=0.0),
-        _deviations("force_noise", force_noise, system.nv, least=np.finfo(float).tiny),
+    require_share(false_alarm=false_alarm)
+    settings = Settings(
+        gain,
+        _deviations("rate_noise", rate_noise, system.nv),
+        _deviations("force_noise", force_noise, system.nv, positive=True),
+        false_alarm,
+        pivot,
     )
     require_observable_dynamics(system)
     guard = dynamics_guard(system, period)
-    kind = choose_kind(system, True, 4 * system.nv**3)
+    rows = operations(system.loop_jacobian.sparsity_out("A"), pivot) if system.nc else 0
+    kind = kind_for(2 * system.nv**3 + rows)  # beside products and a factor of (nv, nv)
     inputs = {key: kind.sym(key, *guard.size_in(key)) for key in guard.name_in()}
     memory = _memory(system)
     z = kind.sym("z", memory.size)
-    outputs = _tick(system, guarded(guard, inputs), memory, z, gain, noise, false_alarm)
+    outputs = _tick(system, settings, guarded(guard, inputs), memory, z)
     inputs["z"] = z
     return ca.Function(
         name, [*inputs.values()], [*outputs.values()], [*inputs], [*outputs], {"cse": True}
     )
 
 
-def _deviations(name: str, values: ArrayLike, count: int, least: float) -> Array:
-    """Return (count,) standard deviations of at least `least`."""
+def _deviations(name: str, values: ArrayLike, count: int, *, positive: bool = False) -> Array:
+    """Return (count,) standard deviations from one for all or one for each."""
     given = real_array(name, values)
-    if given.shape not in {(), (count,)}:
-        raise ShapeError(f"{name} has shape {given.shape}; expected a number or ({count},)")
-    deviations = np.broadcast_to(given, (count,)).astype(float)
-    if not np.all(np.isfinite(deviations)) or np.any(deviations < least):
-        bound = "at least 0" if least == 0.0 else "above 0"
-        raise ProblemError(f"{name} is {given}; expected finite numbers {bound}")
+    deviations = column(name, given if given.ndim else np.full(count, given), count)
+    if np.any(deviations < 0) or (positive and not np.all(deviations)):
+        bound = "above 0" if positive else "of at least 0"
+        raise ProblemError(f"{name} is {given}; expected standard deviations {bound}")
     return deviations
 
 
@@ -159,13 +171,7 @@ def _terms_fun(system: System) -> ca.Function:
 
 
 def _tick(
-    system: System,
-    given: dict[str, ca.MX],
-    memory: Memory,
-    z: ca.MX,
-    gain: float,
-    noise: Noise,
-    false_alarm: float,
+    system: System, settings: Settings, given: dict[str, ca.MX], memory: Memory, z: ca.MX
 ) -> dict[str, ca.MX]:
     """Return all outputs of a tick from cleaned inputs."""
     before, sound = sound_memory(memory, z)
@@ -173,68 +179,66 @@ def _tick(
     size = ca.DM(system.scales.coordinates)
     terms = _terms_fun(system)(q=given["q"], v=given["v"])
     f = evaluate(system.actuator_force, given) if system.nu else 0 * terms["p"]
-    e = ca.exp(-gain * dt)
+    e = ca.exp(-settings.gain * dt)
     going = ca.logic_and(before["going"] > MASK_ON, valid)
     external = (terms["p"] - before["p"]) / dt - (terms["b"] + before["b"]) / 2 - f
-    moving = ca.if_else(going, e * before["r"] + (1 - e) * external, before["r"])
-    rows = _rows(system, given, before["rows"], size)
-    r = rows.P @ (size * moving)
-    S = _covariance(terms["M"], size, noise, e, dt)
-    distance2 = _distance2(S, rows, r)
-    hit = ca.logic_and(going, distance2 > _bound(system.nv, rows.rank, false_alarm))
-    collision = ca.if_else(valid, hit, before["collision"])
-    kept = ca.if_else(valid, r / size, before["r"])
-    mask = given["mask"] if system.mask is not None else type(z)(0, 1)
-    after = {"p": terms["p"], "b": terms["b"], "r": kept, "collision": collision}
-    after |= {"going": valid, "rows": mask}
+    r = size * ca.if_else(going, e * before["r"] + (1 - e) * external, before["r"])
+    rows, rank = None, type(z)(0)
+    if system.nc:
+        rows = _rows(system, settings.pivot, given, before["rows"])
+        r, rank = r - rows.V @ (rows.V.T @ r), rows.rank
+    S = _covariance(terms["M"], size, settings, e, dt)
+    bound = _bound(system.nv, rank, settings.false_alarm)
+    hit = ca.logic_and(going, _distance2(S, rows, r) > bound)
+    after = {"p": terms["p"], "b": terms["b"], "going": valid}
+    after["r"] = ca.if_else(valid, r / size, before["r"])
+    after["collision"] = ca.if_else(valid, hit, before["collision"])
+    after["rows"] = given["mask"] if system.mask is not None else type(z)(0, 1)
     outputs = {
-        "residual": kept,
+        "residual": after["r"],
         "z_next": memory.join(after),
-        "collision": collision,
+        "collision": after["collision"],
         "status": ca.if_else(valid, ca.if_else(sound, 0, 4), 3),
         "flags": Flag.GATED * ca.logic_not(valid),
     }
     return finite_outputs(outputs, {"status": 4})
 
 
-def _rows(system: System, given: dict[str, ca.MX], mask_before: ca.MX, size: ca.DM) -> _Rows:
-    """Return the projector in the sizes of the coordinates, in the middle of the tick."""
-    n = system.nv
-    kind = type(given["q"])
-    if system.nc == 0:
-        return _Rows(kind.eye(n), kind(n, n), kind(0))
-    half = -given["dt"] / 2 * given["v"]
-    at = given | {"q": system.integrate(given["q"], half)}
-    if system.timed:
-        at["t"] = given["t"] - given["dt"] / 2
+def _rows(
+    system: System, pivot: bool, given: dict[str, ca.MX], mask_before: ca.MX
+) -> RowBasis[ca.MX]:
+    """Return the rows that act, in the sizes of the coordinates, in the middle of the tick."""
+    back = given["dt"] / 2
+    at = given | {"q": system.integrate(given["q"], -back * given["v"])}
+    at |= {"t": given["t"] - back} if system.timed else {}
+    size, treatment = ca.DM(system.scales.coordinates), Treatment(pivot=pivot)
     A = evaluate(system.loop_jacobian, at) @ ca.diag(size)
     if system.mask is not None:
         at["mask"] = ca.fmax(given["mask"], mask_before)
         A = ca.diag(at["mask"]) @ A
-    treatment = Treatment()
     root = MatrixRoot(ca.diag(1 / size), ca.diag(size))
-    scale = row_scale_of(system, at, treatment, root)
-    basis = row_basis(A, **treatment.rule(scale))
-    Q = basis.V @ basis.V.T
-    return _Rows(kind.eye(n) - Q, Q, basis.rank)
+    return row_basis(A, **treatment.rule(row_scale_of(system, at, treatment, root)))
 
 
-def _covariance(M: ca.MX, size: ca.DM, noise: Noise, e: ca.MX, dt: ca.MX) -> ca.MX:
+def _covariance(M: ca.MX, size: ca.DM, settings: Settings, e: ca.MX, dt: ca.MX) -> ca.MX:
     """Return Σ_r before its projection, in the sizes of the coordinates."""
-    by_rate = ca.diag(size) @ M @ ca.diag(ca.DM(noise.rate))
-    by_force = ca.diag((size * ca.DM(noise.force)) ** 2)
+    by_rate = ca.diag(size) @ M @ ca.diag(ca.DM(settings.rate_noise))
+    by_force = ca.diag((size * ca.DM(settings.force_noise)) ** 2)
     return (1 - e) / (1 + e) * (2 * (1 - e) / dt**2 * (by_rate @ by_rate.T) + by_force)
 
 
-def _distance2(S: ca.MX, rows: _Rows, r: ca.MX) -> ca.MX:
+def _distance2(S: ca.MX, rows: RowBasis[ca.MX] | None, r: ca.MX) -> ca.MX:
     """Return `rᵀ (P S P)⁺ r` of r in range(P).
 
-    A multiple of `Q = I - P` added to `P S P` makes it definite and leaves r alone.
+    With `S⁻¹ = Fᵀ F`, `y = F r`, `W = F V` it is `|y|²` without the part of y in range(W).
     """
-    n = S.shape[0]
-    if rows.Q.nnz():
-        S = rows.P @ S @ rows.P + ca.trace(S) / n * rows.Q
-    return ca.sumsqr(tree_solve_transposed(tree_cholesky(S), r))
+    L = tree_cholesky(S)
+    if rows is None:
+        return ca.sumsqr(tree_solve_transposed(L, r))
+    white = tree_solve_transposed(L, ca.horzcat(r, rows.V))
+    y, W = white[:, 0], white[:, 1:]
+    gram = W.T @ W + ca.diag(1 - rows.used)  # columns that are not in use are zero
+    return ca.sumsqr(y) - ca.sumsqr(tree_solve_transposed(tree_cholesky(gram), W.T @ y))
 
 
 def _bound(n: int, rank: ca.MX, false_alarm: float) -> ca.MX:

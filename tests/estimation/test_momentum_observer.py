@@ -304,13 +304,13 @@ def test_wrong_arguments_are_refused():
     system = system_of("scara")
     with pytest.raises(ProblemError, match=r"gain = -1"):
         momentum_observer(system, gain=-1.0, **QUIET)
-    with pytest.raises(ProblemError, match=r"false_alarm = 1\.5; expected a share in \(0, 1\)"):
+    with pytest.raises(ProblemError, match=r"false_alarm = 1\.5; expected a share"):
         momentum_observer(system, gain=1.0, false_alarm=1.5, **QUIET)
-    with pytest.raises(
-        ShapeError, match=r"rate_noise has shape \(2,\); expected a number or \(4,\)"
-    ):
+    with pytest.raises(ShapeError, match=r"rate_noise.*\(4,\)"):
         momentum_observer(system, gain=1.0, rate_noise=[1.0, 1.0], force_noise=1.0)
-    with pytest.raises(ProblemError, match=r"force_noise is 0\.0; expected finite numbers above 0"):
+    with pytest.raises(
+        ProblemError, match=r"force_noise is 0\.0; expected standard deviations above 0"
+    ):
         momentum_observer(system, gain=1.0, rate_noise=1.0, force_noise=0.0)
     weighed = mb.read_mjcf(mb.models.path("scara"), parameters=["body:hand:mass"])
     with pytest.raises(ProblemError, match="has physical parameters"):
