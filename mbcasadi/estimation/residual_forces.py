@@ -19,6 +19,7 @@ from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
 from mbcasadi.estimation.observer_guard import require_observable_dynamics
 from mbcasadi.linalg import damped_pinv
+from mbcasadi.shapes import require_identifier
 from mbcasadi.system import System
 
 DAMPING = 1e-2
@@ -44,6 +45,7 @@ def residual_forces(
         ProblemError: no contacts, contacts that no joint moves, a system with parameters.
         UnknownNameError: no such frame.
     """
+    require_identifier("name", name)
     require_observable_dynamics(system)
     require_contacts(contacts)
     if not contacts:

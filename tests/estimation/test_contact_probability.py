@@ -168,6 +168,22 @@ def test_forces_of_a_residual_are_those_that_made_it():
         assert min(bias) < 0.01
 
 
+def test_the_load_of_a_sole_is_shared_by_its_points():
+    """Six joints determine the wrench of a foot, and so the sum of the forces on its corners."""
+    system = mb.read_mjcf(mb.models.path("humanoid"))
+    corners = [mb.Contact(f"{side}_foot_{k}") for side in ("left", "right") for k in (1, 2, 3, 4)]
+    left, right, q = range(4), range(4, 8), system.tree.keyframes["stand"]
+    f, residual = np.zeros((len(corners), 3)), np.zeros(system.nv)
+    f[left[0]] = [80.0, 5.0, -3.0]  # n, t1, t2: all on one corner
+    for corner, own in zip(corners, f, strict=True):
+        J = np.array(system.frame(corner.frame, corner.kind).jacobian(q))[:3]
+        residual += J.T @ np.roll(own, -1)
+    found = np.array(residual_forces(system, corners)(q, residual)).reshape(-1, 3)
+    assert found[left].sum(axis=0) == pytest.approx(f.sum(axis=0), abs=1.0)
+    assert np.abs(found[left][:, 0] - 80.0).min() > 1.0, "least norm spreads it"
+    assert found[right] == pytest.approx(np.zeros((4, 3)), abs=1e-9)
+
+
 def test_feet_of_a_robot_in_mujoco_are_told_from_those_in_the_air():
     """Dropped, then standing, by the residual alone with a schedule that says nothing."""
     system, feet = quadruped()
