@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from observed_mechanisms import feet_of, observed, system_of
 from scipy.stats import norm
 from support.compiled import compiled
 
@@ -22,13 +23,13 @@ ON, OFF = np.ones(4), np.zeros(4)
 
 
 def quadruped():
-    system = mb.read_mjcf(mb.models.path("quadruped"))
-    return system, [contact.as_contact() for contact in mb.contacts_of(system, ground="floor")]
+    system = system_of("quadruped")
+    return system, feet_of(system)
 
 
 def answer(function, z=0, **inputs):
     """Return the outputs of a tick as arrays."""
-    return {key: np.array(value).ravel() for key, value in function(**inputs, z=z).items()}
+    return observed(function, **inputs, z=z)
 
 
 def test_the_probability_is_that_of_bayes():
@@ -170,7 +171,7 @@ def test_forces_of_a_residual_are_those_that_made_it():
 
 def test_the_load_of_a_sole_is_shared_by_its_points():
     """Six joints determine the wrench of a foot, and so the sum of the forces on its corners."""
-    system = mb.read_mjcf(mb.models.path("humanoid"))
+    system = system_of("humanoid")
     corners = [mb.Contact(f"{side}_foot_{k}") for side in ("left", "right") for k in (1, 2, 3, 4)]
     left, right, q = range(4), range(4, 8), system.tree.keyframes["stand"]
     f, residual = np.zeros((len(corners), 3)), np.zeros(system.nv)

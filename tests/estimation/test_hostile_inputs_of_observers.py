@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from observed_mechanisms import start_of, system_of
 
 import mbcasadi as mb
 from mbcasadi.contacts import with_contacts
@@ -13,11 +14,11 @@ HOSTILE = np.array([np.nan, np.inf, -np.inf, 1e300, -1e30, 1e19, -1e8, 1e3, 0.0,
 
 def systems():
     """Return an arm, a loop, and a robot with feet that come and go, by name."""
-    walker = mb.read_mjcf(mb.models.path("quadruped"))
+    walker = system_of("quadruped")
     feet = [mb.Contact(name) for name in ("FL", "FR", "RL", "RR")]
     return {
-        "scara": mb.read_mjcf(mb.models.path("scara")),
-        "four_bar": mb.read_mjcf(mb.models.path("four_bar")),
+        "scara": system_of("scara"),
+        "four_bar": system_of("four_bar"),
         "quadruped": with_contacts(walker, feet).with_mask(),
     }
 
@@ -53,7 +54,7 @@ def after(observer, good, ticks=1500):
 def test_a_momentum_observer_recovers(name):
     system = systems()[name]
     observer = momentum_observer(system, gain=50.0, rate_noise=1e-3, force_noise=0.1)
-    q = next(iter(system.tree.keyframes.values()), system.tree.q0)
+    q = start_of(system)
     good = {"q": q, "v": np.zeros(system.nv), "u": np.zeros(system.nu), "dt": DT}
     good |= {} if system.mask is None else {"mask": system.mask}
     out = after(observer, good)
@@ -70,7 +71,7 @@ def test_a_momentum_observer_recovers(name):
 def test_a_velocity_observer_recovers(name):
     system = systems()[name]
     observer = velocity_observer(system, encoders=Encoders(acceleration=3.0))
-    q = next(iter(system.tree.keyframes.values()), system.tree.q0)
+    q = start_of(system)
     load = np.array(system.bias_force(q, np.zeros(system.nv)))
     u = np.linalg.lstsq(np.array(system.actuation(q)), load, rcond=None)[0].ravel()
     if system.nc:  # the crank is held by the force that keeps the loop at rest

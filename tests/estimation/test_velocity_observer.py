@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from observed_mechanisms import observed, start_of, system_of
 from support.compiled import compiled
 
 import mbcasadi as mb
@@ -20,19 +21,6 @@ SWINGS = {
 MEASURED = {"scara": None, "four_bar": ("crank",), "planar_3rrr": None}
 
 
-def system_of(name):
-    return mb.read_mjcf(mb.models.path(name))
-
-
-def start_of(system):
-    return next(iter(system.tree.keyframes.values()), system.tree.q0)
-
-
-def answer(observer, **inputs):
-    """Return the outputs of a tick as arrays."""
-    return {key: np.array(value).ravel() for key, value in observer(**inputs).items()}
-
-
 class Run:
     """A plant in MuJoCo, and the observer beside it; errors of q and v after 0.3 s."""
 
@@ -40,14 +28,14 @@ class Run:
         system = self.system = system_of(name)
         self.encoders = Encoders(joints=MEASURED[name], noise=NOISE, acceleration=acceleration)
         observer = velocity_observer(system, encoders=self.encoders, period=dt)
-        places = [observer_place(system, joint) for joint in self.joints]
+        places = [system.limits.joint_names.index(joint) for joint in self.joints]
         plant = Plant(mb.models.path(name), rigid=True, timestep=dt)
         plant.reset(start_of(system))
         rng, u, z, dv, dq = np.random.default_rng(0), np.zeros(system.nu), 0, [], []
         gaps, rates = [], []
         for k in range(round(duration / dt)):
             y = plant.q[places] + NOISE * rng.standard_normal(len(places))
-            out = answer(observer, y=y, valid=1, u=wrong * u, dt=dt, z=z)
+            out = observed(observer, y=y, valid=1, u=wrong * u, dt=dt, z=z)
             z = out["z_next"]
             dq.append(out["q"] - plant.q)
             dv.append(out["v"] - plant.v)
@@ -67,10 +55,6 @@ class Run:
     def joints(self):
         """Names of the measured joints."""
         return self.encoders.joints or self.system.limits.joint_names
-
-
-def observer_place(system, joint):
-    return system.limits.joint_names.index(joint)
 
 
 def rms(errors):
@@ -110,7 +94,7 @@ def test_the_pose_is_found_from_one_encoder_at_the_start():
     assert np.abs(plant.q - system.tree.q0).max() > 0.2
     out = {"z_next": 0}
     for _ in range(10):
-        out = answer(observer, y=plant.q[0], valid=1, u=0, dt=1e-3, z=out["z_next"])
+        out = observed(observer, y=plant.q[0], valid=1, u=0, dt=1e-3, z=out["z_next"])
     assert out["q"] == pytest.approx(plant.q, abs=1e-3)
     assert out["v"] == pytest.approx(np.zeros(3), abs=1e-9)
 
@@ -127,7 +111,7 @@ def test_what_is_missing_is_predicted(bad):
         lost = 300 <= k < 320
         if lost:
             inputs[bad] = np.full(np.size(inputs[bad]), np.nan)
-        out = answer(observer, **inputs, z=z)
+        out = observed(observer, **inputs, z=z)
         z = out["z_next"]
         assert out["status"] == (3 if lost else 0)
         assert out["flags"] == (Flag.GATED if lost and bad in ("y", "valid") else 0)
@@ -140,13 +124,13 @@ def test_a_broken_memory_is_a_new_start():
     system = system_of("four_bar")
     observer = velocity_observer(system)
     q = system.tree.q0
-    out = answer(observer, y=q, valid=1, u=0, dt=1e-3, z=np.full(7, np.nan))
+    out = observed(observer, y=q, valid=1, u=0, dt=1e-3, z=np.full(7, np.nan))
     assert out["status"] == 4
     assert out["q"] == pytest.approx(q, abs=1e-9)
-    out = answer(observer, y=q, valid=1, u=0, dt=1e-3, z=np.array([*q, 1e19, -1e19, 1e19, 10]))
+    out = observed(observer, y=q, valid=1, u=0, dt=1e-3, z=np.array([*q, 1e19, -1e19, 1e19, 10]))
     assert out["status"] == 4
     assert all(np.all(np.isfinite(value)) for value in out.values())
-    assert answer(observer, y=q, valid=1, u=0, dt=1e-3, z=out["z_next"])["status"] == 0
+    assert observed(observer, y=q, valid=1, u=0, dt=1e-3, z=out["z_next"])["status"] == 0
 
 
 @pytest.mark.parametrize("name", ["scara", "four_bar"])
@@ -158,7 +142,7 @@ def test_generated_c_gives_the_same(name, tmp_path):
         y = start_of(system) + 0.01 * rng.standard_normal(system.nq)
         inputs = {"y": y, "valid": rng.uniform(0.3, 1, system.nq), "dt": 1e-3, "z": z}
         inputs["u"] = rng.standard_normal(system.nu)
-        ours, theirs = answer(observer, **inputs), answer(in_c, **inputs)
+        ours, theirs = observed(observer, **inputs), observed(in_c, **inputs)
         for key, value in ours.items():
             assert theirs[key] == pytest.approx(value, rel=1e-8, abs=1e-9), key
         z = ours["z_next"]
