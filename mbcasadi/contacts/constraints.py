@@ -74,7 +74,7 @@ def with_contacts(
     labels: tuple[list[tuple[str, tuple[str, ...]]], ...] = [], []  # of heights, of slips
     of_points: tuple[list[PointRow | None], ...] = [], []
     for group in contact_groups_of(base, contacts):
-        points, of_body = _Points(group, contacts, q), tuple(names[i] for i in group.members)
+        points, of_body = GroupPoints(group, contacts, q), tuple(names[i] for i in group.members)
         for point, axis in points.independent(pose):
             labels[axis > 0].append((f"{of_body[point]}.{ROW_AXES[axis]}", of_body))
             of_points[axis > 0].append(points.row_of(point, axis))
@@ -134,7 +134,7 @@ def contact_force_fun(system: System, contacts: Sequence[Contact]) -> ca.Functio
                 f"'{base.name}' has no rows of contact '{names[group.members[0]]}'; expected a "
                 "system from with_contacts, and its contacts"
             )
-        points, own = _Points(group, contacts, q), ca.SX(3 * len(rows), 1)
+        points, own = GroupPoints(group, contacts, q), ca.SX(3 * len(rows), 1)
         for k, axis, row in kept:
             own[3 * k : 3 * k + 3] += points.along(k, axis) * lam[row]
         shared = points.shared(own)
@@ -143,7 +143,7 @@ def contact_force_fun(system: System, contacts: Sequence[Contact]) -> ca.Functio
     return ca.Function("contact_force", [q, lam], [forces], ["q", "lam"], ["f"])
 
 
-class _Points:
+class GroupPoints:
     """The points of one body at a symbolic configuration."""
 
     def __init__(self, group: ContactGroup, contacts: Sequence[Contact], q: ca.SX) -> None:
@@ -172,6 +172,10 @@ class _Points:
         axes, line = self.axes[point], self.group.arms[point] - self.group.arms[0]
         way = ca.DM(line / (np.linalg.norm(line) or 1.0))
         return ca.DM(axes) @ ca.cross(ca.DM(axes[0]), self.R @ way)
+
+    def rates(self, point: int) -> ca.SX:
+        """Return the rows (3, nv) of a point's velocity along n, t1, t2."""
+        return ca.vertcat(*(self.rate(point, axis) for axis in range(len(FORCE_AXES))))
 
     def rate(self, point: int, axis: int) -> ca.SX:
         """Return the row (1, nv) of a point's velocity along an axis of `ROW_AXES`."""

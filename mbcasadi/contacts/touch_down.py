@@ -10,6 +10,7 @@ below `off_force`; then
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import casadi as ca
 
@@ -17,6 +18,36 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
 from mbcasadi.qp.input_guard import MASK_ON
 from mbcasadi.shapes import require_identifier, require_positive
+
+
+class Touch(NamedTuple):
+    """Entries for each contact: whether it is used, touches, and has left since its swing began."""
+
+    mask: ca.SX
+    touches: ca.SX
+    has_left: ca.SX
+
+    @property
+    def memory(self) -> ca.SX:
+        """What the next tick needs: (2 nc,)."""
+        return ca.vertcat(self.touches, self.has_left)
+
+
+def touch_rule(stands: ca.SX, pressure: ca.SX, z: ca.SX, on: float, off: float) -> Touch:
+    """Return which contacts are used, by the rule above.
+
+    Args:
+        stands: (nc,) whether each is scheduled to stand.
+        pressure: (nc,) what grows where it touches: its normal force, or the probability of it.
+        z: (2 nc,) of the last tick; see `Touch.memory`.
+        on: from which on a contact touches.
+        off: below which it does not touch any more.
+    """
+    count = stands.numel()
+    touched, left = z[:count, 0] > MASK_ON, z[count:, 0] > MASK_ON
+    touches = ca.if_else(pressure >= on, 1, ca.logic_and(pressure >= off, touched))
+    has_left = ca.logic_and(ca.logic_not(stands), ca.logic_or(left, ca.logic_not(touches)))
+    return Touch(ca.logic_and(touches, ca.logic_or(stands, has_left)), touches, has_left)
 
 
 @checked
@@ -48,15 +79,11 @@ def touch_down(
     count = len(contacts)
     schedule, force = ca.SX.sym("schedule", count), ca.SX.sym("normal_force", count)
     z = ca.SX.sym("z", 2 * count)
-    touched, left = z[:count, 0] > MASK_ON, z[count:, 0] > MASK_ON
-    stands = schedule > MASK_ON
-    touches = ca.if_else(force >= on_force, 1, ca.logic_and(force >= off_force, touched))
-    has_left = ca.logic_and(ca.logic_not(stands), ca.logic_or(left, ca.logic_not(touches)))
-    mask = ca.logic_and(touches, ca.logic_or(stands, has_left))
+    touch = touch_rule(schedule > MASK_ON, force, z, on_force, off_force)
     return ca.Function(
         name,
         [schedule, force, z],
-        [ca.densify(mask), ca.vertcat(touches, has_left)],
+        [ca.densify(touch.mask), touch.memory],
         ["schedule", "normal_force", "z"],
         ["mask", "z_next"],
     )

@@ -7,6 +7,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.linalg import Sym
+
 Array = NDArray[np.float64]
 
 
@@ -26,7 +28,7 @@ class Memory:
         """A name for each entry."""
         return tuple(f"{name}{k}" for name, n in self.sizes.items() for k in range(n))
 
-    def split(self, z: ca.SX) -> dict[str, ca.SX]:
+    def split(self, z: Sym) -> dict[str, Sym]:
         """Return the parts of a column, by name."""
         parts, at = {}, 0
         for name, n in self.sizes.items():
@@ -34,6 +36,6 @@ class Memory:
             at += n
         return parts
 
-    def join(self, parts: Mapping[str, ca.SX]) -> ca.SX:
+    def join(self, parts: Mapping[str, Sym]) -> Sym:
         """Return the column of these parts, in the memory's order."""
         return ca.densify(ca.vertcat(*(parts[name] for name in self.sizes)))
