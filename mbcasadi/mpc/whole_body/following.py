@@ -95,14 +95,19 @@ class Following:
         asked = law_references(self.law, self.system, self.contacts, h)
         outputs = {"ref": asked.call([p, v, a, tau, lam, ends, *given])[0]}
         inputs = {"plan": plan, "age": age, "t": t}
-        if self.rule is not None and self.gait is not None:
-            forces = inputs[MEASURED] = ca.MX.sym(MEASURED, 3 * len(self.contacts))
-            walk = self._walk(plan)
-            on = self._felt()(on, t, walk.begin, 0 if walk.end is None else walk.end, forces)
+        if self.rule is not None:
+            inputs[MEASURED] = ca.MX.sym(MEASURED, 3 * len(self.contacts))
+            on = self._on_at(plan, on, t, inputs[MEASURED])
         if self.law.mask_names:
             others = ca.MX.ones(len(self.law.mask_names) - len(self.contacts))
             outputs["mask"] = ca.vertcat(on, others)
         return ca.Function(name, [*inputs.values()], [*outputs.values()], [*inputs], [*outputs])
+
+    def _on_at(self, plan: ca.MX, on: ca.MX, t: ca.MX, forces: ca.MX) -> ca.MX:
+        """Return the contacts that the law has at t, s: those of the plan, and what is felt."""
+        walk = self._walk(plan)
+        stands: ca.MX = self._felt()(on, t, walk.begin, 0 if walk.end is None else walk.end, forces)
+        return stands
 
     def _felt(self) -> ca.Function:
         """Return (on, t, begin, end, forces) → (on), with what is felt."""
@@ -116,25 +121,30 @@ class Following:
         return ca.Function("felt", [*at.values()], [stands])
 
     def predicted(
-        self, plan: ca.MX, measured: tuple[ca.MX, ca.MX], age: ca.MX, t: ca.MX, length: ca.MX
+        self,
+        plan: ca.MX,
+        measured: tuple[ca.MX, ca.MX, ca.MX],
+        age: ca.MX,
+        t: ca.MX,
+        length: ca.MX,
     ) -> list[ca.MX]:
         """Return the state (p, v) with which the next plan begins, `delay` intervals after t, s.
 
-        The law follows the plan's accelerations as far as the contacts let it, and brings joints
-        back to the plan, so that is how the measured state moves. Under the plan's controls it
-        would move otherwise: those of servos belong to the plan's positions. Springs that the law
-        holds as rigid come to rest at once: they swing several times in an interval, and from their
-        present rate no plan can tell the next one.
+        The law follows the plan's accelerations as far as the contacts let it, feet that touch too,
+        and brings joints back to the plan, so that is how the measured state moves. Under the
+        plan's controls it would move otherwise: those of servos belong to the plan's positions.
+        Springs that the law holds as rigid come to rest at once: they swing several times in an
+        interval, and from their present rate no plan can tell the next one.
 
         Args:
             plan: the one that acts, of some `age`, s.
-            measured: (q, v).
+            measured: q, v and the forces n, t1, t2 of each contact, which count with a rule.
             age: s.
             t: s.
             length: of the first interval of the next plan, s.
         """
         base, h = self.law.system.at(), self.ocp.period
-        moved, (q, v) = moved_fun(base), measured
+        moved, (q, v, forces) = moved_fun(base), measured
         force, back = inverse_dynamics(base), tracking_fun(self.law.tasks, base, h)
         system, step = self._held()
         motion = forward_dynamics(system, treatment=step.treatment(h), derivatives=False)
@@ -152,6 +162,8 @@ class Following:
             q_ref = moved(p_k, way_within(tau, span, v_k, a))
             a = a + back(q, v, q_ref, v_k + tau * a)
             known = {"q": p, "v": v, "t": t + (k + 0.5) * h}
+            if self.rule is not None:
+                on = self._on_at(plan, on, t + k * h, forces)
             known["mask"] = mask_of_contacts(system, self.contacts, on)
             known["f"] = force(q=p, v=v, a=a)["f"]
             v = v + h * motion(**{key: known[key] for key in motion.name_in()})["a"]

@@ -127,7 +127,8 @@ def references_fun(
     ref = with_static_references(refs.ocp, static, ref)
     given = refs.ocp.lengths is not None
     length = ref[slot_slices(refs.ocp.slots)[STEP]] if given else ca.MX(refs.ocp.period)
-    first = following.predicted(plan, (q, v), age, t, length)
+    measured = q, v, inputs.get(MEASURED, ca.MX(0, 1))
+    first = following.predicted(plan, measured, age, t, length)
     return ca.Function(
         name,
         [*named.values()],
