@@ -6,14 +6,17 @@ appends these flags to every command of the C compiler, behind those that a test
 the whole suite has to pass with them. Without them, exports are compiled at their default `-O3` in
 `tests/codegen` only; elsewhere at `-O0`, since gcc would take a quarter of the suite's time to
 optimise controllers that run for some simulated seconds; for the same reason few ticks are timed,
-few are recorded for the example program, and runs that fail are repeated to find out why in
-`tests/validation/run` and `tests/docs` only.
+few are recorded for the example program, runs that fail are repeated to find out why in
+`tests/validation/run` and on the pages that print it only, and campaigns start processes of their
+own in `tests/validation/campaigns` only.
 
 Processes of one run share a temporary cache of what they compiled, so that equal exports are
 compiled once. They share the bytecode of the package too, whatever `PYTHONDONTWRITEBYTECODE` says:
 each program that a test starts would translate it anew, in half of the time of its start.
 """
 
+import gc
+import math
 import os
 import shlex
 import tempfile
@@ -35,11 +38,13 @@ QUICK = ("-O0",)
 OPTIMISED = ("codegen",)  # folders whose subject is the compiled C
 TIMED, RECORDED = 20, 10  # ticks
 LONG = ("demo", "docs", "whole_body", "fuzz")
-EXPLAINED = {"docs", "run"}  # folders whose subject is why a run failed
+EXPLAINED = {"test_printing_pages.py", "run"}  # whose subject is why a run failed
+SPREAD = "campaigns"  # the folder whose subject is where cases run
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the cache of this run, and the compiler that appends `MBCASADI_TEST_CFLAGS`."""
+    gc.disable()  # until all tests are collected, which leaves no garbage
     if hasattr(config, "workerinput"):  # xdist's workers inherit the environment
         return
     cache = tempfile.TemporaryDirectory(prefix="mbcasadi-cache-", ignore_cleanup_errors=True)
@@ -57,6 +62,13 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["CC"] = str(script)
 
 
+def pytest_collection_finish() -> None:
+    """Let garbage collections pass over what lasts to the end: modules, tests and their data."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run folders with tests of many seconds first, lest one of them ends behind all others."""
     items.sort(key=lambda item: item.path.parent.name not in LONG)
@@ -64,7 +76,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def short_reports(request: pytest.FixtureRequest):
-    """Time few ticks of a run, and do not repeat it, where these are not the subject."""
+    """Time few ticks, repeat no run and start no processes, where these are not the subject."""
     with pytest.MonkeyPatch.context() as patch:
         validate = import_module("mbcasadi.validation.validate")
         folders = request.path.relative_to(Path(__file__).parent).parts
@@ -72,6 +84,9 @@ def short_reports(request: pytest.FixtureRequest):
             patch.setattr(module, "TIMED_TICKS", TIMED)
         if not EXPLAINED & {*folders}:
             patch.setattr(validate, "diagnose", lambda *_: Diagnosis((), ()))
+        if SPREAD not in folders:
+            campaigns = import_module("mbcasadi.validation.campaigns.campaign")
+            patch.setattr(campaigns, "PROCESS_COST", math.inf)
         yield
 
 

@@ -54,7 +54,8 @@ def fixed_step_fun(
     sizes |= {"mask": system.nc, "u": system.nu}
     s: dict[str, ca.MX] = {name: ca.MX.sym(name, size) for name, size in sizes.items()}
     back = ChordSteps(system, equations, s["mask"])
-    rate = rate_fun(system, formulation, equations)
+    unrolled = constraints_unroll(system)  # scalars are differentiated operation by operation
+    rate = rate_fun(system, formulation, equations, derivatives=not unrolled)
 
     def proposed(y: ca.MX) -> tuple[ca.MX, ca.MX]:
         return system.integrate(s["q"], y[:nv]), y[nv : 2 * nv]
@@ -74,7 +75,7 @@ def fixed_step_fun(
     outputs = [q, v, y[2 * nv :], ca.fmax(s["drift"], drift), t + h]
     names = ["q_next", "v_next", "act_next", "drift_next", "t_next"]
     function = ca.Function("step", list(s.values()), outputs, list(s), names)
-    if not constraints_unroll(system):
+    if not unrolled:
         return function
     scalars = function.expand("step", {"cse": True})
     return scalars if scalars.n_instructions() <= MOST_SCALARS else function

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import mbcasadi
-from fuzz.wrong_values import with_wrong_fields, wrong_values
+from fuzz.wrong_values import is_right, with_wrong_fields, wrong_values
 from mbcasadi.errors import MbcasadiError
 
 LONGEST = 10  # s; a call that takes longer hangs
@@ -106,20 +106,9 @@ def faults_of(function: Callable[..., Any], arguments: dict[str, Any]) -> dict[s
     for name, parameter in parameters_of(function).items():
         valid = arguments.get(name, parameter.default)
         for wrong, value in {**wrong_values(), **with_wrong_fields(valid)}.items():
-            if _is_right(value, str(parameter.annotation)):
+            if is_right(value, str(parameter.annotation)):
                 continue
             fault = fault_of(function, changed(arguments, parameter, value))
             if fault:
                 faults[f"{name} = {wrong}"] = fault
     return faults
-
-
-def _is_right(value: Any, annotation: str) -> bool:
-    """Whether a value is a usual one, as the annotation says, or a function of the user."""
-    if value is None:
-        return "None" in annotation
-    if value is True:
-        return "bool" in annotation or "float" in annotation
-    if isinstance(value, float) and value == 1.5:
-        return "float" in annotation
-    return callable(value) and "Callable" in annotation

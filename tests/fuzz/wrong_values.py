@@ -71,4 +71,16 @@ def with_wrong_fields(value: Any) -> dict[str, Any]:
         f"{type(value).__name__}({field.name}={wrong})": replace(value, **{field.name: each})
         for field in fields(value)
         for wrong, each in few.items()
+        if not is_right(each, str(field.type))
     }
+
+
+def is_right(value: Any, annotation: str) -> bool:
+    """Whether a value is a usual one, as the annotation says, or a function of the user."""
+    if value is None:
+        return "None" in annotation
+    if value is True:
+        return "bool" in annotation or "float" in annotation
+    if isinstance(value, float) and value == 1.5:
+        return "float" in annotation
+    return callable(value) and "Callable" in annotation

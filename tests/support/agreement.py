@@ -9,7 +9,7 @@ from mbcasadi.validation.agreement import agreement_with_mujoco
 
 STATES = 6
 STATES_OF_LARGE_MODELS = 3
-FRAMES = 4  # sites, and as many bodies
+FRAMES = 2  # sites, and as many bodies
 LARGE = 40  # degrees of freedom
 
 

@@ -22,7 +22,7 @@ OWN_OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     "quasi_velocity": ({"root": "cholesky"}, {"root": "symmetric"}),
     "udwadia_kalaba": ({"root": "symmetric"}, {"root": "cholesky"}),
 }
-LARGE = 15  # degrees of freedom
+LARGE = 8  # degrees of freedom
 FOR_SEMIDEFINITE = ("limbwise", "lagrange", "virtual_mass", "projection inertia=M_c_second")
 
 

@@ -122,6 +122,8 @@ def equal_parts(values: Values) -> list[EqualParts]:
     colours = colours_of(values)
     needs = needs_of(values.operands, range(len(values.forms)))
     late = _parts(values, colours, needs, set())
+    if not late:
+        return []  # what they need is all that was looked at
     own = sum(1 << value for parts in late for value in parts.values)
     joined = {value for value, need in enumerate(needs) if need & own}
     ordered: list[EqualParts] = []

@@ -133,20 +133,20 @@ def _with_jacobian(
     """
     rule = _slopes_rule(step)
     slopes = scalar_if_small(step_slopes_fun(system, rule, s, length, step.substeps), UNROLLED)
-    steps = _all_substeps(system, s, length, step)
     options: dict[str, Any] = {
         "custom_jacobian": jacobian_fun(slopes, "step_core"),
         "jac_penalty": 0,  # directional derivatives by way of this Jacobian
         "enable_forward": False,
         "enable_reverse": False,
     }
-    names, inputs = (steps.name_in(), steps.name_out()), list(s.values())
+    names, inputs = ([*s], ["q_next", "v_next"]), list(s.values())
     if slopes.is_a("SXFunction") and step.is_default:
         # The value of the slopes' Function: where both are needed, common parts are computed once.
         symbols = slopes.sx_in()
         core = ca.Function("step_core", symbols, slopes.call(symbols)[:2], *names, options)
     else:
         options["never_inline"] = True
+        steps = _all_substeps(system, s, length, step)
         core = ca.Function("step_core", inputs, steps.call(inputs), *names, options)
     return ca.Function("step", inputs, core.call(inputs), *names)
 
@@ -164,7 +164,7 @@ def _substep(
     system: System, s: dict[str, ca.MX], h: ca.MX | float, step: StepOptions
 ) -> ca.Function:
     """Return one step of length h."""
-    acceleration, force = step.acceleration_fun(system), force_fun(system)
+    acceleration, force = step.acceleration_fun(system, derivatives=False), force_fun(system)
     time_inputs = {name: s[name] for name in ("t", "mask") if name in s}
 
     def motion(q: ca.MX, v: ca.MX, t: ca.MX | float) -> ca.MX:

@@ -65,13 +65,19 @@ class DynamicsOptions:
         return self.formulation == DEFAULT and not has_other_options
 
     @checked
-    def acceleration_fun(self, system: System) -> ca.Function:
-        """Return `forward_dynamics` of the system with these options."""
+    def acceleration_fun(self, system: System, *, derivatives: bool = True) -> ca.Function:
+        """Return `forward_dynamics` of the system with these options.
+
+        Args:
+            system: the mechanism.
+            derivatives: build the implicit derivatives of `forward_dynamics`.
+        """
         return forward_dynamics(
             system,
             self.formulation,
             treatment=self.treatment,
             metric=self.metric,
+            derivatives=derivatives,
             **self.formulation_options,
         )
 

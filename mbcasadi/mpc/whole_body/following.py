@@ -4,45 +4,39 @@
 
 With measured touch-down a plan ends with the contacts that stand in each of its intervals.
 
-The motion under u_k is that of the plan's own step: acceleration a_k and contact forces are
-constant over an interval, `v = v_k + τ a_k`, `q = q_k ⊕ τ (v_k + h a_k)`. Behind its last interval
-the plan's last state is held.
+The law tracks accelerations, which are constant over an interval, as contact forces are. It moves a
+state (q, v) to `q ⊕ (h v + ½ h² a)`, `v + h a`: in positions half an interval ahead of their rates,
+
+    p = q ⊕ ½ h v,    p⁺ = p ⊕ h v⁺,
+
+which is a step of the plan. So the positions of a plan's samples are those ahead, p: rates of its
+end are no error then, and a foot that lands at a sample does so at that sample. Between two samples
+the law is asked for `q = p ⊕ ((τ - ½ h) v + ½ τ² a)`. Behind its last interval the plan's last
+positions are held.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
 
-from mbcasadi.contacts.constraints import contact_force_fun
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.control.inverse_dynamics.parts.force_feedback import MEASURED
 from mbcasadi.control.inverse_dynamics.parts.rigid_springs import spring_map
-from mbcasadi.control.tasks.axes import AXES
-from mbcasadi.control.tasks.frame_task import FrameTask
-from mbcasadi.control.tasks.posture_task import PostureTask
-from mbcasadi.control.tasks.reference import slot_slices
-from mbcasadi.control.tasks.task import Task
 from mbcasadi.description import Contact
 from mbcasadi.dynamics import forward_dynamics, inverse_dynamics
-from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.integrators.semi_implicit import SemiImplicitStep, motion_fun, moved_fun
 from mbcasadi.mpc.legged.gait import Gait, Walk
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
 from mbcasadi.mpc.whole_body.felt_contacts import FeltContacts
+from mbcasadi.mpc.whole_body.law_references import law_references, way_within
 from mbcasadi.mpc.whole_body.tracking import tracking_fun
 from mbcasadi.system import System
 
-
-class Motion(NamedTuple):
-    """Pose, rates and accelerations of the plan at a moment: (nq,), (nv,), (nv,)."""
-
-    q: ca.SX
-    v: ca.SX
-    a: ca.SX
+ROUNDING = 1e-6
+"""Share of an interval by which an age may be short of the next one."""
 
 
 @dataclass(frozen=True)
@@ -90,24 +84,30 @@ class Following:
     def function(self, name: str) -> ca.Function:
         """Return (plan, age, t, [f_measured]) → (ref, [mask])."""
         plan, age, t = ca.MX.sym("plan", self.size), ca.MX.sym("age"), ca.MX.sym("t")
-        N, h = self.ocp.horizon, self.ocp.period
         k = self._number(plan, age, ROUNDING)
         begins, length = self._place(plan, k)
-        end = N * h if self.ocp.lengths is None else ca.sum1(self._lengths(plan))
+        end = self.ocp.times[-1] if self.ocp.lengths is None else ca.sum1(self._lengths(plan))
         ends = age > end
         tau = ca.if_else(ends, 0, ca.fmax(age - begins, 0))
-        q, v, a, lam, on = self._interval(plan, k, t - age)
+        p, v, a, lam, on = self._interval(plan, k, t - age)
         given = [] if self.ocp.lengths is None else [length]
-        outputs = {"ref": self._references().call([q, v, a, tau, lam, ends, *given])[0]}
+        h = None if given else self.ocp.period
+        asked = law_references(self.law, self.system, self.contacts, h)
+        outputs = {"ref": asked.call([p, v, a, tau, lam, ends, *given])[0]}
         inputs = {"plan": plan, "age": age, "t": t}
-        if self.rule is not None and self.gait is not None:
-            forces = inputs[MEASURED] = ca.MX.sym(MEASURED, 3 * len(self.contacts))
-            walk = self._walk(plan)
-            on = self._felt()(on, t, walk.begin, 0 if walk.end is None else walk.end, forces)
+        if self.rule is not None:
+            inputs[MEASURED] = ca.MX.sym(MEASURED, 3 * len(self.contacts))
+            on = self._on_at(plan, on, t, inputs[MEASURED])
         if self.law.mask_names:
             others = ca.MX.ones(len(self.law.mask_names) - len(self.contacts))
             outputs["mask"] = ca.vertcat(on, others)
         return ca.Function(name, [*inputs.values()], [*outputs.values()], [*inputs], [*outputs])
+
+    def _on_at(self, plan: ca.MX, on: ca.MX, t: ca.MX, forces: ca.MX) -> ca.MX:
+        """Return the contacts that the law has at t, s: those of the plan, and what is felt."""
+        walk = self._walk(plan)
+        stands: ca.MX = self._felt()(on, t, walk.begin, 0 if walk.end is None else walk.end, forces)
+        return stands
 
     def _felt(self) -> ca.Function:
         """Return (on, t, begin, end, forces) → (on), with what is felt."""
@@ -120,40 +120,64 @@ class Following:
         stands = self.rule.stands(walk, at["t"], at[MEASURED], at["on"])
         return ca.Function("felt", [*at.values()], [stands])
 
-    def predicted(self, plan: ca.MX, q: ca.MX, v: ca.MX, age: ca.MX, t: ca.MX) -> list[ca.MX]:
-        """Return the state (q, v) of time t after `delay` intervals of a plan of some age, s.
+    def predicted(
+        self,
+        plan: ca.MX,
+        measured: tuple[ca.MX, ca.MX, ca.MX],
+        age: ca.MX,
+        t: ca.MX,
+        length: ca.MX,
+    ) -> list[ca.MX]:
+        """Return the state (p, v) with which the next plan begins, `delay` intervals after t, s.
 
-        The law follows the plan's accelerations as far as the contacts let it, and brings joints
-        back to the plan, so that is how the measured state moves. Under the plan's controls it
-        would move otherwise: those of servos belong to the plan's positions. On its way it has the
-        rates at the end, as a step of the plan: with the mean of those at both ends, nearer to the
-        law's motion, plans bring feet down half an interval early. Springs that the law
-        holds as rigid come to rest: they swing several times in an interval, and from their present
-        rate no plan can tell the next one.
+        The law follows the plan's accelerations as far as the contacts let it, feet that touch too,
+        and brings joints back to the plan, so that is how the measured state moves. Under the
+        plan's controls it would move otherwise: those of servos belong to the plan's positions.
+        Springs that the law holds as rigid come to rest at once: they swing several times in an
+        interval, and from their present rate no plan can tell the next one.
+
+        Args:
+            plan: the one that acts, of some `age`, s.
+            measured: q, v and the forces n, t1, t2 of each contact, which count with a rule.
+            age: s.
+            t: s.
+            length: of the first interval of the next plan, s.
         """
         base, h = self.law.system.at(), self.ocp.period
-        moved = moved_fun(base)
+        moved, (q, v, forces) = moved_fun(base), measured
         force, back = inverse_dynamics(base), tracking_fun(self.law.tasks, base, h)
         system, step = self._held()
         motion = forward_dynamics(system, treatment=step.treatment(h), derivatives=False)
         first = ca.fmax(ca.floor(age / h + 0.5), 0)
+        p = moved(q, h / 2 * self._without_springs(v))
         for k in range(self.delay):
             number, start = ca.fmin(first + k, self.ocp.horizon - 1), t - age
             if self.ocp.lengths is None:
                 start = t + (k - number) * h
             else:
                 number = self._number(plan, age + (k + 0.5) * h, 0.0)
-            q_k, v_k, a, _, on = self._interval(plan, number, start)
-            begins, length = self._place(plan, number)
-            tau = ca.fmax(ca.fmin(age + k * h - begins, length), 0)
-            q_ref = moved(q_k, tau * (v_k + length * a))
+            p_k, v_k, a, _, on = self._interval(plan, number, start)
+            begins, span = self._place(plan, number)
+            tau = ca.fmax(ca.fmin(age + k * h - begins, span), 0)
+            q_ref = moved(p_k, way_within(tau, span, v_k, a))
             a = a + back(q, v, q_ref, v_k + tau * a)
-            known = {"q": q, "v": v, "t": t + (k + 0.5) * h}
+            known = {"q": p, "v": v, "t": t + (k + 0.5) * h}
+            if self.rule is not None:
+                on = self._on_at(plan, on, t + k * h, forces)
             known["mask"] = mask_of_contacts(system, self.contacts, on)
-            known["f"] = force(q=q, v=v, a=a)["f"]
+            known["f"] = force(q=p, v=v, a=a)["f"]
             v = v + h * motion(**{key: known[key] for key in motion.name_in()})["a"]
-            q = moved(q, h * v)
-        return [q, v]
+            p = moved(p, h * v)
+            q = moved(p, -h / 2 * v)
+        return [p if self.ocp.lengths is None else moved(q, length / 2 * v), v]
+
+    def _without_springs(self, v: ca.MX) -> ca.MX:
+        """Return rates without those of springs that the law holds."""
+        springs = self.law.rigid_springs
+        if springs is None:
+            return v
+        S = spring_map(self.law.system, springs)
+        return v - ca.sparsify(ca.DM(np.linalg.pinv(S) @ S)) @ v
 
     def _held(self) -> tuple[System, SemiImplicitStep]:
         """Return system and step with the springs that the law holds as further rows."""
@@ -186,7 +210,7 @@ class Following:
         return ca.vertcat(0, ca.cumsum(lengths))[k], lengths[k]
 
     def _interval(self, plan: ca.MX, k: ca.MX, start: ca.MX) -> tuple[ca.MX, ...]:
-        """Return q, v, a, multipliers and the contacts that are on of an interval.
+        """Return p, v, a, multipliers and the contacts that are on of an interval.
 
         Args:
             plan: whose first sample is at `start`, s.
@@ -219,57 +243,3 @@ class Following:
         if self.stands:
             return Walk(self.gait, plan[self._feet_place - 2], plan[self._feet_place - 1])
         return Walk(self.gait, self.gait.start, None)
-
-    def _references(self) -> ca.Function:
-        """Return (q, v, a, tau, lam, ends, [h]) → (ref), of states when an interval begins."""
-        system, given = self.law.system.at(), self.ocp.lengths is not None
-        h = ca.SX.sym("h") if given else self.ocp.period
-        q, v, a = (
-            ca.SX.sym(k, n) for k, n in (("q", system.nq), ("v", system.nv), ("a", system.nv))
-        )
-        tau, lam, ends = ca.SX.sym("tau"), ca.SX.sym("lam", self.system.nc), ca.SX.sym("ends")
-        moved = system.integrate(q, tau * (v + h * a))
-        now = Motion(moved, (1 - ends) * (v + tau * a), (1 - ends) * a)
-        values = dict[str, ca.SX]()
-        for task in self.law.tasks:
-            own = _reference(task, system, now)
-            values |= {f"{task.name}.{key}": value for key, value in own.items()}
-        if self.contacts:
-            values["force"] = contact_force_fun(self.system, self.contacts)(q, lam)
-        slots = slot_slices(self.law.slots)
-        missing = next((name for name in slots if name not in values), None)
-        if missing is not None:
-            raise ProblemError(
-                f"the law that follows a plan has a reference {missing!r}, and a plan gives none; "
-                "expected PostureTask, FrameTask in the world, and force_reference=True"
-            )
-        ref = ca.vertcat(*(values[name] for name in slots))
-        inputs = [q, v, a, tau, lam, ends, *([ca.SX(h)] if given else [])]
-        return ca.Function("reference", inputs, [ca.densify(ref)])
-
-
-ROUNDING = 1e-6
-"""Share of an interval by which an age may be short of the next one."""
-
-
-def _reference(task: Task, system: System, now: Motion) -> dict[str, ca.SX]:
-    """Return the slices of a task's reference along a motion; nothing for other tasks."""
-    if isinstance(task, PostureTask):
-        dofs = task.rates(system)
-        return {"q": now.q[task.coordinates(system)], "v": now.v[dofs], "a": now.a[dofs]}
-    if isinstance(task, FrameTask) and not task.base:
-        frame = system.frame(task.frame, task.kind)
-        twist = ca.SX(frame.velocity(now.q, now.v))
-        change = ca.SX(frame.jacobian(now.q)) @ now.a + ca.SX(frame.bias(now.q, now.v))
-        along, about = ([AXES.index(x) for x in axes] for axes in (task.position, task.orientation))
-        values = dict[str, ca.SX]()
-        if along:
-            values["position"] = ca.SX(frame.pose(now.q)[0])[along]
-            values["velocity"], values["acceleration"] = twist[along], change[along]
-        if about:
-            turned = [3 + i for i in about]
-            values["quaternion"] = ca.SX(frame.quaternion(now.q))
-            values["angular_velocity"] = twist[turned]
-            values["angular_acceleration"] = change[turned]
-        return values
-    return {}

@@ -71,8 +71,29 @@ def with_plan(
             function=controller_fun(controller.name, stages, STAGEWISE),
             stages=stages,
             outputs=(*controller.outputs, signal),
+            prediction=_at_time_of_rates(prediction, iteration.ocp),
         ),
     )
+
+
+def _at_time_of_rates(prediction: ca.Function, ocp: OptimalControlProblem) -> ca.Function:
+    """Return (…) → (x, u) with positions at the time of the rates, not half an interval ahead."""
+    assert ocp.motion is not None
+    assert ocp.system is not None
+    inputs = {key: ca.MX.sym(key, prediction.sparsity_in(key)) for key in prediction.name_in()}
+    X, U = prediction.call([*inputs.values()])
+    nq, nv, count = ocp.system.nq, ocp.system.nv, X.shape[1]
+    lengths = np.full(count, ocp.period)
+    if (
+        ocp.lengths is not None
+    ):  # samples are one period apart: lengths of the intervals they are in
+        within = np.searchsorted(ocp.times, ocp.period * np.arange(count), side="right") - 1
+        lengths = ocp.lengths[np.clip(within, 0, ocp.horizon - 1)]
+    back = X[nq : nq + nv, :] * ca.repmat(ca.DM(-lengths / 2).T, nv, 1)
+    deviation = ca.vertcat(back, ca.MX.zeros(ocp.motion.moved.size1_in(1) - nv, count))
+    outputs = [ocp.motion.moved.map(count)(X, deviation), U]
+    names, twice = ["x", "u"], {"allow_duplicate_io_names": True}  # u is input and output
+    return ca.Function("prediction", [*inputs.values()], outputs, [*inputs], names, twice)
 
 
 def references_fun(
@@ -96,7 +117,6 @@ def references_fun(
         ca.MX.sym("age"),
         *(inputs[key] for key in ("q", "v", "t")),
     )
-    first = following.predicted(plan, q, v, age, t)
     named = {"q": q, "v": v, "command": command}
     named |= {key: inputs[key] for key in (DISTURBANCE,) if learns}
     named |= {key: inputs[key] for key in (MEASURED,) if key in inputs}
@@ -105,6 +125,10 @@ def references_fun(
     static = static_references(refs.system, refs.q0, normal, refs.ocp.period)
     ref = _with_tasks(refs.ocp, slots, command[own:], outputs["ref"])
     ref = with_static_references(refs.ocp, static, ref)
+    given = refs.ocp.lengths is not None
+    length = ref[slot_slices(refs.ocp.slots)[STEP]] if given else ca.MX(refs.ocp.period)
+    measured = q, v, inputs.get(MEASURED, ca.MX(0, 1))
+    first = following.predicted(plan, measured, age, t, length)
     return ca.Function(
         name,
         [*named.values()],

@@ -71,10 +71,11 @@ class WholeBodyMPC:
 
     Attributes:
         plan: the real-time iteration, with the output `plan`: states x_0 … x_{N-1}, then controls.
+            Positions in them are half an interval ahead of rates, see `following.py`.
         law: inverse dynamics at the period of the joints.
         references: (q, v, command, plan, age, t, z) → (first_q, first_v, ref, z_next) once a plan:
-            the state at which it begins, predicted with the plan that acts at t, `age` seconds
-            after its first sample, and p of all samples.
+            the state with which it begins, predicted from q and v with the plan that acts at t,
+            `age` seconds after its first sample, and p of all samples.
         follow: (plan, age, t) → (ref, [mask]) of the law, `age` seconds after the plan's first
             sample.
         planner: (q, v, command, u, age, t, z) → (ref, [mask], outer_q, outer_v, outer_ref, z_next)

@@ -179,9 +179,15 @@ def test_neither_the_size_of_a_mechanism_nor_a_factor_of_its_cost_counts(size, f
         x = np.array(ocp.dynamics(x, answers[0][0], ocp.parameters()[0])).ravel()
 
 
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """Return the C of a short problem."""
+    law = mpc.real_time_iteration(swing(3), solver="stagewise")
+    return export_c(law, tmp_path_factory.mktemp("short") / "c")
+
+
 @pytest.mark.parametrize("wide", [(), ("-mavx2", "-mfma"), ("-mavx512f",)])
-def test_the_c_compiles_without_a_warning_for_vectors_of_any_width(wide, tmp_path):
-    project = export_c(mpc.real_time_iteration(swing(3), solver="stagewise"), tmp_path / "c")
+def test_the_c_compiles_without_a_warning_for_vectors_of_any_width(project, wide, tmp_path):
     flags = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", *wide]
     command = [os.environ.get("CC", "cc"), *flags, "-c", project.source, "-o", tmp_path / "c.o"]
     if platform.machine() != "x86_64" and wide:

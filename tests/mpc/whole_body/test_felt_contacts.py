@@ -121,6 +121,24 @@ def test_the_plan_and_the_law_that_follows_it_have_the_same_feet_down(walker):
     assert np.array(mask).ravel()[:4].tolist() == [1, 1, 1, 0]
 
 
+def test_a_foot_that_touches_is_at_rest_when_the_next_plan_acts(walker):
+    """The plan that acts takes it to swing; the law lets it stand."""
+    whole, _, q0 = walker
+    system, speeds = whole.law.system, []
+    plan, v = whole.u0.copy(), np.zeros(18)
+    plan[-4 * N :] = np.tile([0, 1, 1, 0], N)
+    v[6:9] = 1.0  # the joints of FL, rad/s
+    given = {"q": q0, "v": v, "command": np.zeros(3), "plan": plan, "t": EARLY}
+    for normal in (0.0, 40.0):
+        forces = np.zeros(12)
+        forces[[0, 3, 6]] = normal, 40.0, 40.0
+        first = whole.references(**given, z=state(whole, [0, 1, 1, 0]), f_measured=forces)
+        q, rates = np.array(first["first_q"]), np.array(first["first_v"])
+        speeds.append(np.linalg.norm(np.array(system.frame("FL").velocity(q, rates))[:3]))
+    assert speeds[0] > 0.1
+    assert speeds[1] < 0.1 * speeds[0]
+
+
 def test_a_plan_moves_as_its_own_feet_stand_whatever_the_gait_says(walker):
     """Its references are those of a plan by the gait only where the feet are the same."""
     whole, _, _ = walker

@@ -53,14 +53,27 @@ def followed(whole, plan, age):
     return {name: ref.full().ravel()[place] for name, place in whole.law.reference_slices.items()}
 
 
+def at_one_time(whole, x, span=H):
+    """Return q and v of a plan's state: its positions are half an interval ahead of its rates."""
+    q, v = x[:19], x[19:37]
+    return np.array(whole.law.system.integrate(q, -span / 2 * v)).ravel(), v
+
+
+def accelerations(whole, ref, q):
+    """Return (18,) the accelerations that the law is asked for at a pose."""
+    R = np.array(whole.law.system.frame("trunk", "body").pose(q)[1])
+    turns = R.T @ ref["trunk.angular_acceleration"]
+    return np.concatenate([ref["trunk.acceleration"], turns, ref["posture.a"]])
+
+
 @pytest.mark.parametrize("k", range(N))
 def test_a_law_that_follows_is_asked_for_the_states_of_the_plan(walker, rolled_out, k):
     (whole, _), (plan, X, _) = walker, rolled_out
     system = whole.law.system
     for age, x in ((k * H, X[k]), ((k + 1 - 1e-5) * H, X[k + 1])):
         ref = followed(whole, plan, age)
-        near = 1e-9 if age == k * H else 1e-2
-        q, v = x[:19], x[19:]
+        near = 1e-9 if age == k * H else 1e-3
+        q, v = at_one_time(whole, x)
         twist = np.array(system.frame("trunk", "body").velocity(q, v)).ravel()
         np.testing.assert_allclose(ref["posture.q"], q[7:], atol=near)
         np.testing.assert_allclose(ref["posture.v"], v[6:], atol=near)
@@ -69,15 +82,33 @@ def test_a_law_that_follows_is_asked_for_the_states_of_the_plan(walker, rolled_o
         np.testing.assert_allclose(ref["trunk.angular_velocity"], twist[3:], atol=near)
 
 
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_positions_rates_and_accelerations_that_a_law_is_asked_for_are_one_motion(
+    walker, rolled_out, share
+):
+    """Rates are the slopes of positions, accelerations those of rates."""
+    (whole, _), (plan, *_), step = walker, rolled_out, 1e-3 * H
+    for k in range(N):
+        before, now, after = (
+            followed(whole, plan, (k + share) * H + side * step) for side in (-1, 0, 1)
+        )
+        for place, rate in (
+            ("posture.q", "posture.v"),
+            ("trunk.position", "trunk.velocity"),
+            ("posture.v", "posture.a"),
+            ("trunk.velocity", "trunk.acceleration"),
+        ):
+            slope = (after[place] - before[place]) / (2 * step)
+            np.testing.assert_allclose(slope, now[rate], rtol=1e-7, atol=1e-7)
+        assert np.abs(H * now["posture.a"]).max() > 0.1
+
+
 def test_its_accelerations_and_forces_are_those_of_newton_and_euler(walker, rolled_out):
     (whole, _), (plan, X, U) = walker, rolled_out
     system = whole.law.system
     for k in range(N):
         ref, (q, v) = followed(whole, plan, k * H), (X[k, :19], X[k, 19:])
-        R = np.array(system.frame("trunk", "body").pose(q)[1])
-        a = np.concatenate(
-            [ref["trunk.acceleration"], R.T @ ref["trunk.angular_acceleration"], ref["posture.a"]]
-        )
+        a = accelerations(whole, ref, at_one_time(whole, X[k])[0])
         asked = np.array(mb.inverse_dynamics(system)(q, v, a)).ravel()
         given = np.array(system.actuation(q)).reshape(18, 12) @ U[k] + FORCE
         for foot, (n, t1, t2) in zip(LEGS, ref["force"].reshape(4, 3), strict=True):
@@ -97,15 +128,17 @@ def test_behind_its_end_a_plan_is_a_pose_that_is_held(walker, rolled_out):
 def test_a_state_is_predicted_to_the_moment_at_which_a_plan_acts(walker, rolled_out):
     """On the plan it is the plan's next state; feet that stand do not move, whatever it says."""
     (whole, _), (plan, X, _) = walker, rolled_out
-    t = 0.34 + H
-    q, v = (
-        np.array(x).ravel()
-        for x in whole.references(X[0, :19], X[0, 19:], [0, 0, 0], FORCE, plan, 0.0, t, whole.z0)[
-            :2
-        ]
-    )
-    np.testing.assert_allclose(q, X[1, :19], atol=1e-8)
-    np.testing.assert_allclose(v, X[1, 19:], atol=1e-6)
+    t, system = 0.34 + H, whole.law.system
+    q, v = at_one_time(whole, X[0])
+    asked = (q, v, [0, 0, 0], FORCE, plan, 0.0, t, whole.z0)
+    first = np.concatenate([np.array(x).ravel() for x in whole.references(*asked)[:2]])
+    np.testing.assert_allclose(first[:19], X[1, :19], atol=1e-8)
+    np.testing.assert_allclose(first[19:], X[1, 19:], atol=1e-6)
+    # where the law's accelerations lead, whose rates are those in the middle on the mean
+    a = accelerations(whole, followed(whole, plan, 0.0), q)
+    led = np.array(system.integrate(q, H * v + H**2 / 2 * a)).ravel()
+    np.testing.assert_allclose(at_one_time(whole, first)[0], led, atol=1e-4)
+    assert np.abs(H**2 / 2 * a).max() > 1e-2
     rng = np.random.default_rng(4)
     q, v = X[0, :19], rng.normal(size=18)
     after = [
@@ -121,6 +154,19 @@ def test_a_state_is_predicted_to_the_moment_at_which_a_plan_acts(walker, rolled_
     pulled = 0.3 * np.abs(np.array(heights) - 0.015).max() / H
     assert all(speed < 0.15 + pulled for speed, stands in zip(speeds, on, strict=True) if stands)
     assert all(speed > 0.3 for speed, stands in zip(speeds, on, strict=True) if not stands)
+
+
+def test_a_report_sees_positions_and_rates_of_a_plan_at_one_time(walker):
+    (whole, q0), v = walker, 0.1 * np.arange(18) - 1
+    ref = whole.references(q0, v, [0, 0, 0], STILL, whole.u0, 0.0, 0.3, whole.z0)[2]
+    known = {"q": q0, "v": v, "ref": ref, "z": whole.plan.controller.z0}
+    out = whole.plan.function(**known)
+    known |= {"z_next": out["z_next"], "u": out["u"]}
+    prediction = whole.plan.controller.prediction
+    seen = prediction(*(known[name] for name in prediction.name_in()))[0].full()
+    planned = np.array(out["plan"]).ravel()[: 37 * N].reshape(N, 37)
+    for x, y in zip(planned, seen.T, strict=False):
+        np.testing.assert_allclose(np.concatenate(at_one_time(whole, x)), y, atol=1e-12)
 
 
 def test_the_default_cost_has_no_unit_of_length():
@@ -203,7 +249,7 @@ def test_controls_change_within_their_limits_from_plan_to_plan(limited):
         last = U[0]
     assert np.abs(np.diff(U, axis=0)).max() > 0.39
     given = followed_at(whole, plan, 0.5 + 2 * H)
-    np.testing.assert_allclose(given["posture.q"], plan[7:19], atol=1e-9)
+    np.testing.assert_allclose(given["posture.q"], at_one_time(whole, plan)[0][7:], atol=1e-9)
     begin, end = plan[-2:]
     assert 0.5 <= begin < end
 

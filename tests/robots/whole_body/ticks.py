@@ -60,7 +60,10 @@ def plan_of(key: str) -> mpc.WholeBodyMPC:
 
 
 def walk(whole: mpc.WholeBodyMPC, loaded: object) -> tuple[dict[str, Array], int]:
-    """Return the inputs (ticks, ·) of the plan in a walk, and how many have no solution."""
+    """Return the inputs (ticks, ·) of the plan in a walk, and how many have no solution.
+
+    The plant is the problem's own step, whose positions are half an interval ahead of its rates.
+    """
     ocp, refs = whole.plan.ocp, whole.references
     nq, nv = ocp.system.nq, ocp.system.nv
     x, z = whole.plan.controller.z0[: nq + nv].copy(), np.array(whole.plan.controller.z0)
@@ -70,7 +73,8 @@ def walk(whole: mpc.WholeBodyMPC, loaded: object) -> tuple[dict[str, Array], int
     acts = None  # the control and p of the plan that acts, one tick late
     for tick in range(TICKS):
         t = tick * PERIOD
-        states |= {"q": x[:nq], "v": x[nq:], "t": t}
+        q = np.array(ocp.system.integrate(x[:nq], -PERIOD / 2 * x[nq:])).ravel()
+        states |= {"q": q, "v": x[nq:], "t": t}
         states["command"] = np.zeros(refs.numel_in("command"))
         states["command"][0] = SPEED * (t > STARTS)
         found = refs(**states)
