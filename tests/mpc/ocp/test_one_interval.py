@@ -30,7 +30,7 @@ from mbcasadi.control import (
 )
 from mbcasadi.system.closing import close_state
 
-STATES, SAME = 100, 1e-8  # of each mechanism; of the forces, over the largest one
+STATES, SAME = 250, 1e-8  # of each mechanism; of the forces, over the largest one
 DEPENDENT = 1e-9  # singular values of the equations below, over the largest
 LEGS = ("FL", "FR", "RL", "RR")
 BETWEEN_POSTS = """
@@ -244,7 +244,7 @@ class Interval:
 
 @pytest.mark.parametrize("kind", [*LAWS, *FEW])
 def test_its_control_is_that_of_the_law(kind):
-    law, count = (LAWS | FEW)[kind](), STATES if kind in LAWS else STATES // 4
+    law, count = (LAWS | FEW)[kind](), STATES if kind in LAWS else STATES // 10
     stage = mpc.StageForces(law, position_limits="braking")
     problem = Interval(mpc.optimal_control_problem(law.system, 1, law.period, [stage]))
     worst = solved = limited = 0
