@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mbcasadi import description as description
     from mbcasadi import dynamics as dynamics
     from mbcasadi import errors as errors
+    from mbcasadi import estimation as estimation
     from mbcasadi import formulation as formulation
     from mbcasadi import identification as identification
     from mbcasadi import interop as interop
@@ -57,6 +58,7 @@ _PACKAGES = (
     "description",
     "dynamics",
     "errors",
+    "estimation",
     "formulation",
     "identification",
     "interop",

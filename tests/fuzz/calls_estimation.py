@@ -1,7 +1,28 @@
-"""Valid calls of the observers and of contact detection."""
+"""Valid calls of estimators, observers and contact detection."""
 
 from fuzz import examples as ex
 from mbcasadi import estimation
+
+
+def calls_of_estimation():
+    return calls_of_observers() | calls_of_filters()
+
+
+def calls_of_filters():
+    """Estimators, what they expect of sensors, and their data."""
+    system = ex.quadruped()
+    return {
+        "estimation.Encoders": {},
+        "estimation.Footing": {},
+        "estimation.Imu": {"frame": "trunk"},
+        "estimation.Start": {},
+        "estimation.base_estimator": {
+            "system": system,
+            "contacts": ex.feet(),
+            "imu": estimation.Imu("trunk"),
+        },
+        "estimation.quantisation": {"bits": 14},
+    }
 
 
 def calls_of_observers():

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from fuzz import calls_control, calls_mechanics, calls_mpc, calls_plant
+from fuzz import calls_control, calls_estimation, calls_mechanics, calls_mpc, calls_plant
 
 Calls = dict[str, dict[str, Any]]
 
@@ -16,6 +16,7 @@ CALLS_OF: dict[str, Callable[[], Calls]] = {
     "control.regulators": calls_control.calls_of_regulators,
     "description": calls_plant.calls_of_data,
     "dynamics": calls_mechanics.calls_of_dynamics,
+    "estimation": calls_estimation.calls_of_estimation,
     "formulation": calls_mechanics.calls_of_formulations,
     "identification": calls_mechanics.calls_of_identification,
     "interop": calls_mpc.calls_of_interop,
