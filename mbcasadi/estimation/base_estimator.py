@@ -6,15 +6,16 @@ of feet that stand (`landmark_update.py`). The base follows from the IMU by the 
 
 from collections.abc import Sequence
 
-import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.description import Contact, Signal
 from mbcasadi.errors import ProblemError
+from mbcasadi.estimation.base_design import BaseDesign
 from mbcasadi.estimation.base_output import BASE
-from mbcasadi.estimation.base_tick import BaseTick
+from mbcasadi.estimation.base_start import memory_at
+from mbcasadi.estimation.base_tick import base_function
 from mbcasadi.estimation.estimator import Estimator, Sensor
 from mbcasadi.estimation.invariant import Layout
 from mbcasadi.estimation.landmarks import FREE_V, landmarks_of, require_free_base
@@ -50,7 +51,7 @@ def base_estimator(
     period: float = 1e-3,
     name: str = "base_estimator",
 ) -> Estimator:
-    """Return the estimator of a robot with a free base: [Hartley et al. 2020], with soles and balls.
+    """Return the estimator of a robot with a free base [Hartley et al. 2020], on balls or soles.
 
     Its Function is (y, valid, mask, dt, z) → (q, v, z_next, covariance, status, flags, residual):
 
@@ -98,7 +99,7 @@ def base_estimator(
     feet = landmarks_of(system, contacts, footing.rolling)
     layout = Layout(tuple(landmark for foot in feet for landmark in foot))
     q_start = pose_of(system, "q0", start_pose(system) if q0 is None else q0)
-    tick = BaseTick(
+    design = BaseDesign(
         system=system,
         contacts=tuple(contacts),
         layout=layout,
@@ -106,16 +107,17 @@ def base_estimator(
         encoders=encoders,
         footing=footing,
         start=start or Start(),
+        q0=q_start,
         period=period,
     )
-    function = tick.function(name)
+    function = base_function(design, name)
     return Estimator(
         name=name,
         function=function,
-        inputs=_inputs(tick, imu, encoders, joints, contacts),
-        outputs=_outputs(system, tick),
+        inputs=_inputs(design, joints, contacts),
+        outputs=_outputs(system, design),
         sensors=_sensors(imu, encoders, joints),
-        z0=np.array(tick.memory_at(q_start)).ravel(),
+        z0=np.array(memory_at(design)).ravel(),
         period=period,
         source=system.name,
         unobservable=UNOBSERVABLE,
@@ -181,17 +183,13 @@ def _sensors(imu: Imu, encoders: Encoders, joints: Sequence[str]) -> tuple[Senso
 
 
 def _inputs(
-    tick: BaseTick,
-    imu: Imu,
-    encoders: Encoders,
-    joints: Sequence[str],
-    contacts: Sequence[Contact],
+    design: BaseDesign, joints: Sequence[str], contacts: Sequence[Contact]
 ) -> tuple[Signal, ...]:
-    known = scalar_coordinates(tick.system)
+    known = scalar_coordinates(design.system)
     units = [known[joint][2] for joint in joints]
     names = [f"gyro.{axis}" for axis in AXES] + [f"accelerometer.{axis}" for axis in AXES]
     measured, of_each = [*names, *joints], ["rad/s"] * 3 + ["m/s²"] * 3 + units
-    if encoders.rate_noise is not None:
+    if design.encoders.rate_noise is not None:
         measured += [f"{joint}.rate" for joint in joints]
         of_each += [f"{unit}/s" for unit in units]
     return (
@@ -199,22 +197,21 @@ def _inputs(
         unitless_signal("valid", ("imu", *joints)),
         unitless_signal("mask", tuple(contact.frame for contact in contacts)),
         Signal("dt", ("dt",), ("s",)),
-        unitless_signal("z", tick.memory.components),
+        unitless_signal("z", design.memory.components),
     )
 
 
-def _outputs(system: System, tick: BaseTick) -> tuple[Signal, ...]:
+def _outputs(system: System, design: BaseDesign) -> tuple[Signal, ...]:
     of_base = ("position", "rotation", "velocity", "rate")
     names = [f"{what}.{axis}" for what in of_base for axis in AXES]
     pairs = tuple(f"{names[i]} {names[j]}" for j in range(BASE) for i in range(BASE))
-    landmarks = tuple(landmark.name for landmark in tick.layout.landmarks)
+    landmarks = tuple(landmark.name for landmark in design.layout.landmarks)
     return (
         coordinates(system),
         Signal("v", rate_names(system), rates(system).units),
-        unitless_signal("z_next", tick.memory.components),
+        unitless_signal("z_next", design.memory.components),
         unitless_signal("covariance", pairs),
         unitless_signal("status", ("status",)),
         unitless_signal("flags", ("flags",)),
         unitless_signal("residual", landmarks),
     )
-

@@ -78,8 +78,6 @@ def base_state(
     across = R @ ca.skew(p_BI)  # velocity by an error of ω_B
     T[6:9, BETA_G], T[9:12, BETA_G] = -across @ at.rotation, -at.rotation
     G = ca.vertcat(ca.SX(6, 3), across, ca.SX.eye(3))
-    D = ca.vertcat(
-        ca.SX(6, at.J.shape[1]), -R @ at.J[:3, :] - across @ at.J[3:, :], -at.J[3:, :]
-    )
+    D = ca.vertcat(ca.SX(6, at.J.shape[1]), -R @ at.J[:3, :] - across @ at.J[3:, :], -at.J[3:, :])
     covariance = congruence(T, P) + noise[0] * (G @ G.T) + noise[1] * (D @ D.T)
     return BaseState(ca.vertcat(p, column_of(quat)), ca.vertcat(v, w), covariance)

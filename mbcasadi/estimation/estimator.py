@@ -1,6 +1,6 @@
 """An estimator as data: one named Function with explicit state, as every controller has.
 
-    (y, valid, [u], [mask], dt, z) → (q, v, z_next, covariance, status, flags, residual)
+(y, valid, [u], [mask], dt, z) → (q, v, z_next, covariance, status, flags, residual)
 """
 
 from dataclasses import dataclass

@@ -61,7 +61,7 @@ class Mean:
         return ca.vertcat(*fixed, *self.places, *self.turns)
 
     @property
-    def R(self) -> ca.SX:  # noqa: N802  # the symbol
+    def R(self) -> ca.SX:  # the symbol
         """(3, 3) rotation of the IMU."""
         return matrix_of(quat_of(self.quat))
 
@@ -190,9 +190,7 @@ def propagate(
         if i in rolling:
             place += ca.cross(rolling[i].rate, ca.DM(landmark.radius * landmark.normal)) * dt
         places.append(place)
-    moved = replace(
-        mean, quat=column_of(turned), v=v, p=mean.p + shift, places=tuple(places)
-    )
+    moved = replace(mean, quat=column_of(turned), v=v, p=mean.p + shift, places=tuple(places))
     F = _map(layout, moved, (R, by.first, by.second, force), dt, g, rolling)
     return Propagation(moved, F, _added(layout, moved, dt, rolling, noise))
 

@@ -121,13 +121,10 @@ def update_by_landmarks(
     )
 
 
-def set_landmarks(
-    layout: Layout, mean: Mean, seen: Sequence[Seen], used: Sequence[ca.SX]
-) -> Mean:
+def set_landmarks(layout: Layout, mean: Mean, seen: Sequence[Seen], used: Sequence[ca.SX]) -> Mean:
     """Return the estimate with landmarks that were not used where the joints see them."""
     places = tuple(
-        ca.if_else(u, old, new.place)
-        for u, old, new in zip(used, mean.places, seen, strict=True)
+        ca.if_else(u, old, new.place) for u, old, new in zip(used, mean.places, seen, strict=True)
     )
     turns = list(mean.turns)
     for i, landmark in enumerate(layout.landmarks):

@@ -144,9 +144,7 @@ def _of_foot(
         ball = None if radius else _ball(system, frame)
         if ball is not None:
             frame, size = ball
-        marks.append(
-            Landmark(contact.frame, (i,), False, rolling * size, normal, frame, above)
-        )
+        marks.append(Landmark(contact.frame, (i,), False, rolling * size, normal, frame, above))
     return tuple(marks)
 
 
@@ -221,4 +219,3 @@ def sight(landmark: Landmark, at: Mounting, q: ca.SX) -> Sight:
     shift = ca.skew(p - at.place) @ at.J[3:, :]  # seen from the IMU, which turns
     rates = ca.vertcat(turned @ (relative[:3, :] + shift), turned @ relative[3:, :])
     return Sight(turned @ (p - at.place), turned @ R, ca.sparsify(rates))
-

@@ -17,6 +17,7 @@ from mbcasadi.contacts.friction_cone import require_contacts
 from mbcasadi.contacts.groups import contact_groups_of
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
+from mbcasadi.estimation.limbs import limbs_of
 from mbcasadi.estimation.observer_guard import require_observable_dynamics
 from mbcasadi.linalg import damped_pinv
 from mbcasadi.shapes import require_identifier
@@ -53,7 +54,12 @@ def residual_forces(
     q, residual = ca.SX.sym("q", system.nq), ca.SX.sym("residual", system.nv)
     rows = _contact_rows(system, contacts, q)
     size, f = ca.DM(system.scales.coordinates), ca.SX(3 * len(contacts), 1)
-    for joints, members in _limbs(system, contacts, rows):
+    for moving, members in limbs_of(rows):
+        joints = sorted(moving)
+        if not joints:
+            raise ProblemError(
+                f"no joint moves the contact '{contacts[members[0]].frame}' of '{system.name}'"
+            )
         J = ca.densify(ca.vertcat(*(rows[i] for i in members))[:, joints] @ ca.diag(size[joints]))
         damping = DAMPING * ca.norm_fro(J) / len(joints) ** 0.5
         own = damped_pinv(J.T, damping) @ (size * residual)[joints]
@@ -73,21 +79,3 @@ def _contact_rows(system: System, contacts: Sequence[Contact], q: ca.SX) -> list
     limb = ca.DM.ones(system.nv)
     limb[:free] = 0
     return [ca.sparsify(J @ ca.diag(ca.sparsify(limb))) for J in rows]
-
-
-def _limbs(
-    system: System, contacts: Sequence[Contact], rows: Sequence[ca.SX]
-) -> list[tuple[list[int], list[int]]]:
-    """Return joints and contacts of each limb: contacts moved by a common joint are of one limb."""
-    limbs: list[tuple[set[int], list[int]]] = []
-    for i, J in enumerate(rows):
-        joints = set(J.sparsity().get_triplet()[1])
-        if not joints:
-            raise ProblemError(
-                f"no joint moves the contact '{contacts[i].frame}' of '{system.name}'"
-            )
-        joined = [limb for limb in limbs if limb[0] & joints]
-        limbs = [limb for limb in limbs if not limb[0] & joints]
-        members = sorted([i, *(k for limb in joined for k in limb[1])])
-        limbs.append((joints.union(*(limb[0] for limb in joined)), members))
-    return [(sorted(joints), members) for joints, members in limbs]

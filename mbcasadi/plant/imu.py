@@ -8,7 +8,10 @@ import mujoco
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant.api import Source, compile_model
 
-KINDS = {"gyro": mujoco.mjtSensor.mjSENS_GYRO, "accelerometer": mujoco.mjtSensor.mjSENS_ACCELEROMETER}
+KINDS = {
+    "gyro": mujoco.mjtSensor.mjSENS_GYRO,
+    "accelerometer": mujoco.mjtSensor.mjSENS_ACCELEROMETER,
+}
 """What an IMU reads."""
 
 PREFIX = "mbcasadi."
@@ -25,7 +28,8 @@ class ImuOfModel(NamedTuple):
 def with_imu(source: Source, frame: str, kind: Literal["site", "body"] = "site") -> ImuOfModel:
     """Return a model that has a gyroscope and an accelerometer at a frame, and their names.
 
-    Sensors that the model has there are taken, unless they have a cutoff; others are added to a copy.
+    Sensors that the model has there are taken, unless they have a cutoff; others are added to a
+    copy.
 
     Args:
         source: of a plant.

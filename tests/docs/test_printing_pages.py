@@ -25,6 +25,7 @@ PAGES = {
     "guides/mpc.md": 2,
     "guides/nonlinear-mpc.md": 4,
     "guides/feedback.md": 2,
+    "guides/estimation.md": 2,
     "guides/sensors.md": 3,
     "guides/callers.md": 3,
     "guides/supervision.md": 3,

@@ -1,7 +1,7 @@
 """A robot whose legs follow a given motion of its base, with noise as the estimator expects it.
 
-Written in NumPy from the definitions; nothing of the estimator's equations is used but the kinematics
-of the model. All runs of a batch go side by side: arrays (runs, ...).
+Written in NumPy from the definitions; of the package only the kinematics of the model is used.
+All runs of a batch go side by side: arrays (runs, ...).
 """
 
 from dataclasses import dataclass

@@ -123,7 +123,7 @@ def skew(a):
 
 
 class DenseFilter:
-    """The same filter in NumPy: maps of the errors by differences of the exact error, dense algebra."""
+    """The filter in NumPy: maps of errors by differences of the exact error, dense algebra."""
 
     def __init__(self, state, footing, imu, sight, encoders):
         self.s, self.footing, self.imu, self.encoders = state, footing, imu, encoders
@@ -148,7 +148,14 @@ class DenseFilter:
         back = np.linalg.inv(gammas(theta)[0])
         eta = [back @ (x - E @ y) for x, y in zip(a.places, s.places, strict=True)]
         return np.concatenate(
-            [theta, back @ (a.v - E @ s.v), a.b_g - s.b_g, a.b_a - s.b_a, *eta, back @ (a.p - E @ s.p)]
+            [
+                theta,
+                back @ (a.v - E @ s.v),
+                a.b_g - s.b_g,
+                a.b_a - s.b_a,
+                *eta,
+                back @ (a.p - E @ s.p),
+            ]
         )
 
     @staticmethod
@@ -173,7 +180,10 @@ class DenseFilter:
         G_w[:3], G_w[3:6], K_w[3:6] = np.eye(3), skew(new.v), np.eye(3)
         G_w[24:], K_w[24:] = skew(new.p), np.eye(3) * dt / 2
         for k, d in enumerate(new.places):
-            G_w[12 + 3 * k : 15 + 3 * k], K_w[12 + 3 * k : 15 + 3 * k] = skew(d), -np.eye(3) * dt / 2
+            G_w[12 + 3 * k : 15 + 3 * k], K_w[12 + 3 * k : 15 + 3 * k] = (
+                skew(d),
+                -np.eye(3) * dt / 2,
+            )
         B = np.hstack([imu.gyro_noise * G_w, imu.accelerometer_noise * K_w])
         Q = B @ B.T
         Q[6:9, 6:9] += imu.gyro_walk**2 * np.eye(3)
@@ -253,7 +263,7 @@ def test_it_equals_a_filter_written_anew_on_random_ticks(robot, estimator, compi
 def test_heading_and_place_of_the_start_change_nothing_else(robot, estimator):
     turned = robot.q0.copy()
     turn = Rotation.from_rotvec([0, 0, 2.0])
-    turned[:3] = turn.apply(turned[:3]) + [3.0, -40.0, 0.5]
+    turned[:3] = turn.apply(turned[:3]) + np.array([3.0, -40.0, 0.5])
     turned[3:7] = (turn * Rotation.from_quat(turned[3:7], scalar_first=True)).as_quat(
         scalar_first=True
     )
@@ -357,7 +367,9 @@ def test_without_an_imu_it_predicts_and_says_so(robot, estimator, compiled):
     assert float(lifted[4]) == 1, "no foot has stood for half a second"
 
 
-def test_single_precision_is_within_a_hundredth_of_a_deviation(robot, estimator, compiled, tmp_path):
+def test_single_precision_is_within_a_hundredth_of_a_deviation(
+    robot, estimator, compiled, tmp_path
+):
     single = mb.export_c(estimator.function, tmp_path / "c", real="float").load(flags=("-O1",))
     walk = drawn_walk(
         robot.system, FEET, robot.q0, CALIBRATED, Encoders(rate_noise=0.02), POINTS, runs=1, dt=DT,

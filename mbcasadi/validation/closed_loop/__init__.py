@@ -23,12 +23,6 @@ from mbcasadi.validation.closed_loop.reaction import Reaction, reaction
 from mbcasadi.validation.closed_loop.recording import Recording
 from mbcasadi.validation.closed_loop.recording_files import load_recording, save_recording
 from mbcasadi.validation.closed_loop.runnable import Runnable
-from mbcasadi.validation.closed_loop.sensing import (
-    Sensing,
-    SensorErrors,
-    model_with_sensors,
-    running_estimator,
-)
 from mbcasadi.validation.closed_loop.scenario import (
     Disturbance,
     Push,
@@ -39,6 +33,12 @@ from mbcasadi.validation.closed_loop.scenario import (
     pushes_of,
     remembered,
     require_pushes,
+)
+from mbcasadi.validation.closed_loop.sensing import (
+    Sensing,
+    SensorErrors,
+    model_with_sensors,
+    running_estimator,
 )
 
 __all__ = [

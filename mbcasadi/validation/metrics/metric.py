@@ -98,9 +98,13 @@ METRICS: dict[str, MetricKind] = {
     "prediction.end": MetricKind("error of the plan at its end, of the motion", "share"),
     "estimate.velocity": MetricKind("estimated velocity of the base, RMS error", unit="m/s"),
     "estimate.tilt": MetricKind("estimated roll and pitch of the base, largest error", unit="rad"),
-    "estimate.drift": MetricKind("estimated place of the base, error at the end, of the way", "share"),
+    "estimate.drift": MetricKind(
+        "estimated place of the base, error at the end, of the way", "share"
+    ),
     "estimate.rate": MetricKind("estimated rate, worst RMS error", unit="rad/s or m/s"),
-    "estimate.within": MetricKind("ticks with an error inside three deviations, worst", "share", True),
+    "estimate.within": MetricKind(
+        "ticks with an error inside three deviations, worst", "share", True
+    ),
     "estimate.doubted": MetricKind("ticks with a status of the estimator", "share"),
     "time.median": MetricKind("time of one tick in C, median", "time"),
     "time.p99": MetricKind("time of one tick in C, 99th percentile", "time"),

@@ -74,7 +74,7 @@ def targets(axes: "Axes", run: Run, unit: str) -> None:
 
 
 def estimate_errors(axes: "Axes", run: Run, rows: list[int]) -> None:
-    """Draw errors of an estimate between three of its standard deviations, those that are largest."""
+    """Draw the largest errors of an estimate, between three of its standard deviations."""
     record = run.recording
     error, deviation = (record.monitor[f"estimate_{key}"] for key in ("error", "deviation"))
     names = record.columns["monitor.estimate_error"].names
@@ -93,7 +93,9 @@ def innovations(axes: "Axes", run: Run) -> None:
     names = record.columns["monitor.estimate_residual"].names
     for n, name in enumerate(names[:MOST_LINES]):
         distance = record.monitor["estimate_residual"][:, n]
-        axes.plot(record.t, distance, ".", markersize=1.5, color=COLORS[n % len(COLORS)], label=name)
+        axes.plot(
+            record.t, distance, ".", markersize=1.5, color=COLORS[n % len(COLORS)], label=name
+        )
     label_axes(axes, "standard deviations", legend=True)
 
 

@@ -1,0 +1,116 @@
+"""What a base estimator is made of: robot, landmarks, noise, and the layout of its memory."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.description import Contact
+from mbcasadi.estimation.base_output import BaseState, base_state
+from mbcasadi.estimation.covariance import packed_size, unpacked
+from mbcasadi.estimation.invariant import Layout, Mean
+from mbcasadi.estimation.joints import Joints, rate_gains
+from mbcasadi.estimation.landmark_update import Seen, seen_from
+from mbcasadi.estimation.landmarks import FREE_Q, Mounting, Sight, mounting, sight
+from mbcasadi.estimation.limbs import limbs_of
+from mbcasadi.estimation.memory import Memory
+from mbcasadi.estimation.noise import Encoders, Footing, Imu, Start
+from mbcasadi.system import System
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class BaseDesign:
+    """The parts of an estimator of a base; see `base_estimator`.
+
+    Attributes:
+        q0: (nq,) pose at the start.
+    """
+
+    system: System
+    contacts: tuple[Contact, ...]
+    layout: Layout
+    imu: Imu
+    encoders: Encoders
+    footing: Footing
+    start: Start
+    q0: Array
+    period: float
+
+    @property
+    def joints(self) -> int:
+        """Number of encoders."""
+        return self.system.nq - FREE_Q
+
+    @property
+    def gravity(self) -> Array:
+        """(3,) m/s²."""
+        assert self.system.tree is not None
+        return np.asarray(self.system.tree.gravity, dtype=float)
+
+    @cached_property
+    def memory(self) -> Memory:
+        """What is remembered from tick to tick."""
+        count = len(self.layout.landmarks)
+        return Memory(
+            {
+                "x": self.layout.size,
+                "P": packed_size(self.layout.n),
+                "stood": count,
+                "mean": sum(landmark.size for landmark in self.layout.landmarks),
+                "joint": self.joints,
+                "joint_rate": self.joints,
+                "gyro": 3,
+                "force": 3,
+                "missing": 1,
+                "lost": 1,
+                "doubt": 1,
+                "started": 1,
+            }
+        )
+
+    @property
+    def rate_noise(self) -> float:
+        """Standard deviation of a joint's rate."""
+        known = self.encoders.rate_noise
+        return rate_gains(self.encoders, self.period).rate if known is None else known
+
+    def kinematics(self, q_joints: ca.SX) -> tuple[Mounting, list[Sight]]:
+        """Return the IMU in the base and each landmark from the IMU."""
+        q = ca.vertcat(ca.SX(ca.DM([0, 0, 0, 1, 0, 0, 0])), q_joints)
+        at = mounting(self.system, self.imu, q)
+        return at, [sight(mark, at, q) for mark in self.layout.landmarks]
+
+    def seen(self, s: Sight, k: int, mean: Mean) -> Seen:
+        """Return a landmark in world axes."""
+        landmark, footing = self.layout.landmarks[k], self.footing
+        N = [footing.place_noise**2] * 3 + [footing.turn_noise**2] * 3
+        rotation = s.rotation if landmark.sole else None
+        B = s.J[: landmark.size, :] * self.encoders.noise
+        return seen_from(s.place, rotation, B, ca.SX(ca.DM(N[: landmark.size])), mean)
+
+    def split(self, rows: ca.SX) -> list[ca.SX]:
+        """Return the rows of each landmark."""
+        ends = np.cumsum([0, *(landmark.size for landmark in self.layout.landmarks)])
+        return [rows[int(a) : int(b)] for a, b in itertools.pairwise(ends)]
+
+    def base(
+        self, parts: dict[str, ca.SX], joints: Joints | None = None, dt: ca.SX | None = None
+    ) -> BaseState:
+        """Return the base of a memory."""
+        q = parts["joint"] if joints is None else joints.q
+        mean, P = self.layout.mean(parts["x"]), unpacked(parts["P"], self.layout.n)
+        at = self.kinematics(q)[0]
+        white = self.imu.gyro_noise**2 / (self.period if dt is None else dt)
+        variance = (ca.SX(white), ca.SX(self.rate_noise**2))
+        rate = parts["gyro"] - mean.b_g
+        return base_state(self.layout, mean, P, at, rate, parts["joint_rate"], variance)
+
+    def feet(self, sights: Sequence[Sight]) -> list[list[int]]:
+        """Return groups of landmarks whose places depend on the same encoders."""
+        return [members for _, members in limbs_of([s.J for s in sights])]
