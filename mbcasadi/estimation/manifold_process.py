@@ -104,6 +104,15 @@ class Process:
         return ("u", self.system.nu) if self.system.nu else ("f", self.system.nv)
 
     @cached_property
+    def placed(self) -> ca.Function:
+        """(q, x) → (q_next): q with the estimated parameters behind it."""
+        q, x = ca.SX.sym("q", self.system.nq), ca.SX.sym("x", self.layout.extra)
+        q_next = ca.SX(q)
+        for k, place in enumerate(self.layout.unknown):
+            q_next[self.layout.moving + place] = x[len(self.layout.disturbed) + k]
+        return ca.Function("placed", [q, x], [q_next], ["q", "x"], ["q_next"])
+
+    @cached_property
     def drive(self) -> ca.Function:
         """(q, v, x, u) → (f, f_q, f_v): force of actuators or the input, and of disturbances."""
         system, layout = self.system, self.layout

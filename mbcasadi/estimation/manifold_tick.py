@@ -141,8 +141,6 @@ class ManifoldTick:
         if "p" in s:
             known = is_physical(self.system.parameters, s["p"])
             p = ca.if_else(known, s["p"], p)
-        for k, place in enumerate(layout.unknown):
-            p[place] = now["x"][len(layout.disturbed) + k]
         numbers, read = ca.SX(1), list[ca.SX]()
         for sensor in self.reading.sensors:
             on = s["valid"][sensor.valid] > MASK_ON
@@ -151,7 +149,7 @@ class ManifoldTick:
             read.append(ca.logic_and(on, number))
         good = ca.logic_and(ca.logic_and(in_time, driven), ca.logic_and(known, numbers))
         outputs = {
-            "q": ca.vertcat(now["q"], p),
+            "q": self.process.placed(ca.vertcat(now["q"], p), now["x"]),
             "v": now["v"],
             "x": now["x"],
             "L": ca.reshape(now["L"], layout.n, layout.n),
@@ -187,17 +185,16 @@ class ManifoldTick:
             step = out["step"]
             back = self.back(q, v, step[: 2 * layout.nv])
             turn = ca.diagcat(back[2], ca.MX.eye(layout.extra))
-            here = (back[0], back[1], x + step[2 * layout.nv :])
+            extra = ca.fmax(x + step[2 * layout.nv :], ca.MX(ca.DM(self.least)))
+            here = (self.process.placed(back[0], extra), back[1], extra)
             if not iteration:
                 distances, used = out["distances"], out["used"]
             read, limits = used, ca.DM.ones(len(self.reading.sensors)) * LARGEST_MEMORY
-        floor = ca.MX(ca.DM(self.least))
-        L = turn @ out["L"]
         return {
             "q": here[0],
             "v": here[1],
-            "x": ca.fmax(here[2], floor),
-            "L": L,
+            "x": here[2],
+            "L": turn @ out["L"],
             "closed": back[3],
             "distances": distances,
             "used": used,
