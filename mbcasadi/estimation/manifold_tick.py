@@ -233,8 +233,10 @@ class ManifoldTick:
         for sensor in self.reading.sensors:
             own = list(sensor.rows)
             sample = ca.if_else(read[sensor.valid], y[own], h[own])
-            if sensor.kind.endswith("quat"):  # q and -q are one rotation
-                sample = ca.if_else(ca.dot(sample, h[own]) < 0, -sample, sample)
+            if sensor.kind.endswith("quat"):  # q and -q are one rotation; lengths tell nothing
+                along = ca.dot(sample, h[own])
+                sample = ca.if_else(along < 0, -sample, sample)
+                sample = sample + (1 - ca.fabs(along)) * h[own]
             rows.append(sample - h[own])
         e = wrap_angles(ca.vertcat(*rows), self.reading.turning)
         return ca.Function("innovation", s, [e], {"cse": True})

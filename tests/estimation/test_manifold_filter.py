@@ -33,26 +33,31 @@ def positions(*joints, noise=1e-3):
     return [Measured(joint, noise, kind="position") for joint in joints]
 
 
-def test_a_linear_system_has_the_kalman_filter():
+def linear_case(dt):
+    """Return a filter of two masses and a spring, and F, G, Q, H, R of its motion over dt."""
     m, K = np.array([1.0, 2.0]), 50 * np.array([[1.0, -1.0], [-1.0, 1.0]])
     noise, density = np.array([2e-3, 0.05]), 0.7
     system = mb.read_mjcf(MODELS / "two_mass_spring.xml")
     sensors = [Measured("x1", noise[0], kind="position"), Measured("x2", noise[1], kind="rate")]
     options = FilterOptions(false_alarm=None)
-    filter_ = manifold_filter(system, sensors, force_noise=density, options=options)
-    assert filter_.unobservable == ()
+    filter_ = manifold_filter(system, sensors, force_noise=density, options=options, period=dt)
     eye, zero = np.eye(2), np.zeros((2, 2))
-    half = np.block([[eye, DT / 2 * eye], [zero, eye]])
-    kick = np.block([[eye, zero], [-DT * K / m[:, None], eye]])
-    F, G = half @ kick @ half, half @ np.vstack([zero, np.diag(DT / m)])
-    Q, R = G @ G.T * density**2 / DT, np.diag(noise**2)
+    half = np.block([[eye, dt / 2 * eye], [zero, eye]])
+    kick = np.block([[eye, zero], [-dt * K / m[:, None], eye]])
+    F, G = half @ kick @ half, half @ np.vstack([zero, np.diag(dt / m)])
     H = np.array([[1.0, 0, 0, 0], [0, 0, 0, 1.0]])
+    return filter_, F, G, G @ G.T * density**2 / dt, H, np.diag(noise**2)
+
+
+def test_a_linear_system_has_the_kalman_filter():
+    filter_, F, G, Q, H, R = linear_case(DT)
+    assert filter_.unobservable == ()
     rng, rest = np.random.default_rng(0), np.array([0, 0.5, 0, 0])
     x, z = rest.copy(), filter_.z0
     L0 = z[4:20].reshape(4, 4, order="F")
     P = L0 @ L0.T
     for k in range(400):
-        u, y = np.sin(k / 20), H @ rest + rng.standard_normal(2) * 10 * noise
+        u, y = np.sin(k / 20), H @ rest + rng.standard_normal(2) * 10 * np.sqrt(np.diag(R))
         x = rest + F @ (x - rest) + G @ [u, 0]
         P = F @ P @ F.T + Q
         gain = P @ H.T @ np.linalg.inv(H @ P @ H.T + R)
@@ -62,13 +67,19 @@ def test_a_linear_system_has_the_kalman_filter():
         ours = np.array(ca.vertcat(out["q"], out["v"])).ravel()
         assert ours == pytest.approx(x, abs=ROUNDING, rel=ROUNDING)
         assert np.array(out["covariance"]) == pytest.approx(P, abs=ROUNDING * np.max(P))
+
+
+def test_its_covariance_settles_at_that_of_riccati():
+    dt = 0.01
+    filter_, F, _, Q, H, R = linear_case(dt)
     z = filter_.z0
-    for _ in range(20_000):
-        z = filter_.function(y=H @ rest, valid=[1, 1], u=0, dt=DT, z=z)["z_next"]
+    for _ in range(10_000):
+        out = filter_.function(y=[0, 0], valid=[1, 1], u=0, dt=dt, z=z)
+        z = out["z_next"]
     predicted = solve_discrete_are(F.T, H.T, Q, R)
     settled = predicted - predicted @ H.T @ np.linalg.solve(H @ predicted @ H.T + R, H @ predicted)
-    L = np.array(z[4:20]).reshape(4, 4, order="F")
-    assert L @ L.T == pytest.approx(settled, rel=1e-6, abs=1e-6 * settled.max())
+    scale = np.sqrt(np.outer(np.diag(settled), np.diag(settled)))
+    assert np.array(out["covariance"]) / scale == pytest.approx(settled / scale, abs=1e-7)
 
 
 def drawn_runs(name, joints, density, ticks, options, u, runs=50, noise=1e-3):
