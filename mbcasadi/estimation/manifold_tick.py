@@ -18,7 +18,8 @@ from mbcasadi.estimation.measured import FilterOptions
 from mbcasadi.estimation.memory import Memory
 from mbcasadi.estimation.square_root import bounded_root, correction, triangular_root
 from mbcasadi.qp.input_guard import MASK_ON, quaternion_validity
-from mbcasadi.system import System
+from mbcasadi.system import System, evaluate
+from mbcasadi.system.closing import LARGEST_GAP, worst_gap
 from mbcasadi.system.coordinates import quaternion_places
 from mbcasadi.system.parameter_inputs import is_physical
 
@@ -29,6 +30,12 @@ DOUBTED = 0.02
 
 FADING = 0.01
 """s in which deviations of q and v grow by e while the estimate is doubted."""
+
+LOST = 0.3
+"""s for which half of the sensors have to be rejected until the filter starts anew."""
+
+ACQUISITION = 0.1
+"""s from a start in which samples that do not fit are used all the same."""
 
 ADRIFT = 0.5
 """s without a sample that was used from which the estimate drifts."""
@@ -88,7 +95,8 @@ class ManifoldTick:
         """What is remembered from tick to tick."""
         layout, count = self.layout, len(self.reading.sensors)
         sizes = {"q": layout.moving, "v": layout.nv, "x": layout.extra, "L": layout.n**2}
-        return Memory(sizes | {"drive": self.process.input[1], "doubt": count, "missing": 1})
+        sizes |= {"drive": self.process.input[1], "doubt": count, "missing": 1}
+        return Memory(sizes | {"acquiring": 1})
 
     @cached_property
     def deviations(self) -> Array:
@@ -110,7 +118,8 @@ class ManifoldTick:
         L = ca.diagcat(T, ca.DM.eye(layout.extra)) @ ca.diag(ca.DM(self.deviations))
         parts = {"q": q_next[: layout.moving], "v": v, "x": ca.DM(self.first[1]), "L": ca.vec(L)}
         zeros = {key: ca.DM.zeros(self.memory.sizes[key]) for key in ("drive", "doubt", "missing")}
-        return ca.densify(ca.vertcat(*(parts | zeros).values()))
+        parts |= zeros | {"acquiring": ca.DM(ACQUISITION)}
+        return ca.densify(ca.vertcat(*parts.values()))
 
     def function(self, name: str, q0: Array) -> ca.Function:
         """Return (y, valid, u, [p], dt, z) → (q, v, [states], z_next, covariance, …, residual)."""
@@ -133,6 +142,11 @@ class ManifoldTick:
         layout, z, dt = self.layout, s["z"], s["dt"]
         sound = ca.sum1(ca.fabs(z)) <= LARGEST_MEMORY
         sound = ca.logic_and(sound, quaternion_validity(z, quaternion_places(self.system)))
+        model = self.process.system
+        if model.nc:
+            pose = ca.vertcat(z[: layout.moving], ca.DM(self.system.parameters.values))
+            phi = evaluate(model.constraint, {"q": pose})
+            sound = ca.logic_and(sound, worst_gap(phi, ca.DM(model.scales.rows)) <= LARGEST_GAP)
         now = self.memory.split(ca.if_else(sound, z, z0))
         in_time = ca.logic_and(dt > 0, dt <= LONGEST)
         u, known = s[self.process.input[0]], ca.SX(1)
@@ -158,6 +172,7 @@ class ManifoldTick:
             "read": ca.vertcat(*read),
             "doubt": now["doubt"],
             "missing": now["missing"],
+            "acquiring": now["acquiring"],
             "good": good,
             "sound": sound,
         }
@@ -174,7 +189,7 @@ class ManifoldTick:
         layout, x, u = self.layout, at["x"], at["drive"]
         L = self._spread(W=W, doubt=at["doubt"], dt=at["dt"])["L"]
         step, read = ca.MX.zeros(layout.n), at["read"]
-        limits = self._limits
+        limits = ca.if_else(at["acquiring"] > 0, LARGEST_MEMORY, self._limits)
         here, turn = (q, v, x), ca.MX.eye(layout.n)
         distances = used = read
         for iteration in range(self.options.iterations):
@@ -265,7 +280,8 @@ class ManifoldTick:
         if self.process.system.nc:
             farthest = ca.norm_inf(step[: layout.nv] / ca.DM(self.process.system.scales.coordinates))
             share = ca.fmin(1, LONGEST_STEP / ca.fmax(farthest, LONGEST_STEP / 2))
-            L, step = ca.if_else(share < 1, s["L"], L), share * step
+            L = ca.if_else(share < 1, s["L"], L)
+            step = ca.vertcat(share * step[: layout.nv], (share >= 1) * step[layout.nv :])
         outputs = [step, L, ca.vertcat(*distances), ca.vertcat(*used)]
         dense = [ca.densify(x) for x in outputs]
         names = ([*s], ["step", "L", "distances", "used"])
@@ -275,27 +291,34 @@ class ManifoldTick:
         self, at: dict[str, ca.MX], after: dict[str, ca.MX], z0: ca.DM
     ) -> dict[str, ca.MX]:
         """Return the outputs of a tick, those of a new start where its numbers are bad."""
-        given = {key: at[key] for key in ("drive", "doubt", "missing", "good", "sound", "dt")} | after
+        kept = ("drive", "doubt", "missing", "acquiring", "good", "sound", "dt")
+        given = {key: at[key] for key in kept} | after
         s = {key: ca.SX.sym(key, x.shape) for key, x in given.items()}
         layout = self.layout
         rejected = ca.logic_and(s["read"], ca.logic_not(s["used"]))
         calm = ca.fmax(s["doubt"] - s["dt"], 0)
         doubt = ca.if_else(rejected, ca.fmin(s["doubt"] + s["dt"], 1), calm)
         doubt = ca.if_else(s["used"], 0, doubt)
+        fits = ca.sum1(ca.logic_and(s["read"], s["distances"] ** 2 <= self._limits))
+        fits = ca.logic_and(fits > 0, fits >= ca.sum1(s["read"]))
+        acquiring = ca.if_else(fits, 0, ca.fmax(s["acquiring"] - s["dt"], 0))
         missing = ca.fmin(s["missing"] + s["dt"], 1e3)
         missing = ca.if_else(ca.sum1(s["used"]) > 0, 0, missing)
         L = bounded_root(s["L"], self._largest)
         state = {"q": s["q"][: layout.moving], "v": s["v"], "x": s["x"], "L": ca.vec(L)}
         z_next = self.memory.join(
-            state | {"drive": s["drive"], "doubt": doubt, "missing": missing}
+            state
+            | {"drive": s["drive"], "doubt": doubt, "missing": missing, "acquiring": acquiring}
         )
         status = ca.if_else(missing > ADRIFT, 1, 0)
-        status = ca.if_else(ca.mmax(doubt) > DOUBTED, 2, status)
+        doubted = ca.logic_or(ca.mmax(doubt) > DOUBTED, acquiring > 0)
+        status = ca.if_else(doubted, 2, status)
         status = ca.if_else(s["good"], status, 3)
         fastest = ca.norm_inf(s["v"] / ca.DM(self.process.system.scales.coordinates))
         residual = ca.fmin(s["distances"], LARGEST_MEMORY)
         fine = ca.logic_and(ca.sum1(ca.fabs(z_next)) <= LARGEST_MEMORY, fastest <= FASTEST)
-        fine = ca.logic_and(fine, s["closed"])
+        lost = 2 * ca.sum1(doubt > LOST) >= doubt.numel()
+        fine = ca.logic_and(fine, ca.logic_and(s["closed"], ca.logic_not(lost)))
         z_next = ca.if_else(fine, z_next, z0)
         parts = self.memory.split(z_next)
         L = ca.reshape(parts["L"], layout.n, layout.n)
