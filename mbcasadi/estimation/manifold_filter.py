@@ -7,7 +7,6 @@ velocities and poses where the rank changes are the usual case.
 
 from collections.abc import Sequence
 
-import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -110,7 +109,7 @@ def manifold_filter(
     reading = Reading(process, tuple(sensors))
     known, least = system.parameters.values, system.parameters.least
     places, zeros = list(layout.unknown), np.zeros(len(disturbances))
-    deviations = [each.deviation for each in (*disturbances, *parameters)]
+    deviations = [each.deviation for each in disturbances] + [u.deviation for u in parameters]
     above = least[places] + LEAST_SHARE * np.abs(known[places])
     tick = ManifoldTick(
         system=system,
@@ -186,7 +185,7 @@ def _force_noise(system: System, force_noise: ArrayLike) -> Array:
     noise = column("force_noise", noise, system.nv)
     if np.any(noise < 0) or not np.any(noise > 0):
         raise ProblemError(
-            f"force_noise = {force_noise}; expected densities of at least 0, one of them positive"
+            f"force_noise = {noise}; expected densities of at least 0, one of them positive"
         )
     return noise
 

@@ -141,7 +141,9 @@ class Process:
     @cached_property
     def half(self) -> ca.Function:
         """(q, v, dt) → (q_m)."""
-        q, v, dt = (ca.SX.sym(k, n) for k, n in (("q", self.system.nq), ("v", self.system.nv), ("dt", 1)))
+        q, v, dt = (
+            ca.SX.sym(k, n) for k, n in (("q", self.system.nq), ("v", self.system.nv), ("dt", 1))
+        )
         q_m = self.system.integrate(q, dt / 2 * v)
         return ca.Function("half", [q, v, dt], [q_m], ["q", "v", "dt"], ["q_m"], {"cse": True})
 
@@ -182,9 +184,13 @@ class Process:
         )
         inputs = s | {"f_q": f_q, "f_v": f_v}
         names = ([*inputs], ["q_next", "v_next", "W"])
-        return ca.Function("errors", [*inputs.values()], [second.q, v_next, W], *names, {"cse": True})
+        return ca.Function(
+            "errors", [*inputs.values()], [second.q, v_next, W], *names, {"cse": True}
+        )
 
-    def predict(self, q: ca.MX, v: ca.MX, x: ca.MX, u: ca.MX, L: ca.MX, dt: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX]:
+    def predict(
+        self, q: ca.MX, v: ca.MX, x: ca.MX, u: ca.MX, L: ca.MX, dt: ca.MX
+    ) -> tuple[ca.MX, ca.MX, ca.MX]:
         """Return q and v after a tick, and W; see `errors`."""
         q_m = self.half(q, v, dt)
         force = self.drive(q=q_m, v=v, x=x, u=u)

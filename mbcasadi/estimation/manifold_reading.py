@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 import casadi as ca
 
@@ -69,7 +70,7 @@ class Reading:
     def function(self) -> ca.Function:
         """(q, v, x, u) → (h, H): readings (ny,), and their Jacobian (ny, n) by the errors."""
         moved = [m.name for m in self.measured if self._is_beyond(m)]
-        kind = ca.MX if moved else ca.SX
+        kind = ca.MX if moved else cast(type[ca.MX], ca.SX)
         layout, system = self.process.layout, self.system
         sizes = {"q": system.nq, "v": system.nv, "x": layout.extra, "u": self.process.input[1]}
         s = {key: kind.sym(key, n) for key, n in sizes.items()}
@@ -94,7 +95,7 @@ class Reading:
         rows = first + [row for s, m in pairs if self._is_beyond(m) for row in s.rows]
         return [rows.index(k) for k in range(self.size)]
 
-    def _of_state(self, s: dict[str, ca.SX]) -> tuple[ca.SX, ...]:
+    def _of_state(self, s: dict[str, ca.MX]) -> tuple[ca.MX, ...]:
         """Return readings of the state and their Jacobians by q, v, x."""
         system = self.system
         q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)

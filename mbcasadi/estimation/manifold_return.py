@@ -5,7 +5,7 @@ Errors of states on the manifold obey `A δq = 0`, `∂psi/∂q δq + A δv = 0`
 
     T = [Π, 0; -A⁺ ∂psi/∂q Π, Π],   A⁺ and Π = I - A⁺ A in the metric of the coordinates' sizes,
 
-is the derivative of closing, wherever the rank is constant. Π of q is that of the rows of phi alone.
+is the derivative of closing where the rank is constant. Π of q is that of the rows of phi alone.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ import casadi as ca
 
 from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL
 from mbcasadi.estimation.manifold_process import plus
-from mbcasadi.linalg import complement, complete_factor
+from mbcasadi.linalg import DropRule, complement, complete_factor
 from mbcasadi.simulation.active_rows import holonomic_rows
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.closing import close_state, row_scale_at
@@ -71,7 +71,7 @@ def tangent_map(system: System, q: ca.SX, v: ca.SX, gap: ca.SX) -> ca.SX:
     A, psi_q = rows(q, v)
     size, of_phi = ca.DM(system.scales.coordinates), holonomic_rows(system)
     scale = row_scale_at(ca.DM(system.scales.rows), TANGENT_RANK_TOL, gap)
-    rule = {"row_scale": scale, "rank_tol": TANGENT_RANK_TOL, "pivot": True}
+    rule: DropRule = {"row_scale": scale, "rank_tol": TANGENT_RANK_TOL, "pivot": True}
     all_rows = complete_factor(ca.densify(A @ ca.diag(size)), **rule)
     Pi_v = _in_units(complement(all_rows.basis.V), size)
     Pi_q = Pi_v

@@ -7,16 +7,21 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.control.regulators.innovation_gate import wrap_angles
 from mbcasadi.description.status import Flag
 from mbcasadi.dynamics.slopes import scalar_if_small
 from mbcasadi.estimation.covariance import mirrored
+from mbcasadi.estimation.manifold_correction import (
+    DOUBTED,
+    LARGEST_MEMORY,
+    SHARED,
+    Corrections,
+)
 from mbcasadi.estimation.manifold_process import Layout, Process
 from mbcasadi.estimation.manifold_reading import Reading
 from mbcasadi.estimation.manifold_return import returned_fun
 from mbcasadi.estimation.measured import FilterOptions
 from mbcasadi.estimation.memory import Memory
-from mbcasadi.estimation.square_root import bounded_root, correction, triangular_root
+from mbcasadi.estimation.square_root import bounded_root
 from mbcasadi.qp.input_guard import MASK_ON, quaternion_validity
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.closing import LARGEST_GAP, worst_gap
@@ -24,12 +29,6 @@ from mbcasadi.system.coordinates import quaternion_places
 from mbcasadi.system.parameter_inputs import is_physical
 
 Array = NDArray[np.float64]
-
-DOUBTED = 0.02
-"""s for which a sensor has to be rejected until the estimate is doubted."""
-
-FADING = 0.01
-"""s in which deviations of q and v grow by e while the estimate is doubted."""
 
 LOST = 0.3
 """s for which half of the sensors have to be rejected until the filter starts anew."""
@@ -50,18 +49,8 @@ those of other states are bounded by as many of their first ones."""
 FASTEST = 1e4
 """Sizes of coordinates per second: a faster estimate is started anew."""
 
-LARGEST_MEMORY = 1e12
-"""Sum of the absolute entries of a memory that is sound."""
-
 LARGEST_SAMPLE = 1e9
 """A sample or a control with a larger entry is bad input."""
-
-LONGEST_STEP = 0.3
-"""Sizes of coordinates by which a loop is moved in a correction: one that is moved farther may not
-close."""
-
-SHARED = {"cse": True, "allow_duplicate_io_names": True}
-"""Options of Functions whose inputs and outputs have the same names."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +93,11 @@ class ManifoldTick:
         size = self.process.system.scales.coordinates
         of_state = (self.options.position * size, self.options.speed * size)
         return np.concatenate([*of_state, self.first[0]])
+
+    @cached_property
+    def corrections(self) -> Corrections:
+        """Functions of the corrections."""
+        return Corrections(self.process, self.reading, self.options)
 
     @cached_property
     def back(self) -> ca.Function:
@@ -187,16 +181,18 @@ class ManifoldTick:
         """Return the state after all corrections, back on the manifold."""
         q, v, W = predicted
         layout, x, u = self.layout, at["x"], at["drive"]
-        L = self._spread(W=W, doubt=at["doubt"], dt=at["dt"])["L"]
+        L = self.corrections.spread(W=W, doubt=at["doubt"], dt=at["dt"])["L"]
         step, read = ca.MX.zeros(layout.n), at["read"]
-        limits = ca.if_else(at["acquiring"] > 0, LARGEST_MEMORY, self._limits)
+        limits = ca.if_else(at["acquiring"] > 0, LARGEST_MEMORY, ca.MX(self.corrections.limits))
         here, turn = (q, v, x), ca.MX.eye(layout.n)
         distances = used = read
         for iteration in range(self.options.iterations):
             h, H = self.reading.function(*here, u)
-            innovation = self._innovation(at["y"], read, h)
+            innovation = self.corrections.innovation(at["y"], read, h)
             e = innovation + H @ turn @ step if iteration else innovation
-            out = self._correction(L=L, e=e, H=H @ turn, read=read, limits=limits, dt=at["dt"])
+            out = self.corrections.correction(
+                L=L, e=e, H=H @ turn, read=read, limits=limits, dt=at["dt"]
+            )
             step = out["step"]
             back = self.back(q, v, step[: 2 * layout.nv])
             turn = ca.diagcat(back[2], ca.MX.eye(layout.extra))
@@ -204,7 +200,7 @@ class ManifoldTick:
             here = (self.process.placed(back[0], extra), back[1], extra)
             if not iteration:
                 distances, used = out["distances"], out["used"]
-            read, limits = used, ca.DM.ones(len(self.reading.sensors)) * LARGEST_MEMORY
+            read, limits = used, ca.MX.ones(len(self.reading.sensors)) * LARGEST_MEMORY
         return {
             "q": here[0],
             "v": here[1],
@@ -216,77 +212,6 @@ class ManifoldTick:
             "read": at["read"],
         }
 
-    @cached_property
-    def _spread(self) -> ca.Function:
-        """(W, doubt, dt) → (L), the root of the predicted covariance, wider while doubted."""
-        nv, n, count = self.layout.nv, self.layout.n, len(self.reading.sensors)
-        W = ca.SX.sym("W", self.process.errors.sparsity_out("W"))
-        doubt, dt = ca.SX.sym("doubt", count), ca.SX.sym("dt")
-        wider = ca.if_else(ca.mmax(doubt) > DOUBTED, ca.exp(dt / FADING), 1)
-        L = triangular_root(W)
-        L = ca.vertcat(wider * L[: 2 * nv, :], L[2 * nv :, :])
-        names = (["W", "doubt", "dt"], ["L"])
-        return ca.Function("spread", [W, doubt, dt], [ca.densify(L)], *names, {"cse": True})
-
-    @property
-    def _limits(self) -> ca.DM:
-        """(ns,) largest squared distance of each sensor."""
-        from scipy.special import chdtri  # heavy, and needed when a filter is made only
-
-        share, sensors = self.options.false_alarm, self.reading.sensors
-        if share is None:
-            return ca.DM.ones(len(sensors)) * LARGEST_MEMORY
-        return ca.DM([float(chdtri(len(sensor.rows), share)) for sensor in sensors])
-
-    @cached_property
-    def _innovation(self) -> ca.Function:
-        """(y, read, h) → (e): differences of samples that are used, zero for others."""
-        ny, count = self.reading.size, len(self.reading.sensors)
-        s = [ca.SX.sym(k, n) for k, n in (("y", ny), ("read", count), ("h", ny))]
-        y, read, h = s
-        rows = []
-        for sensor in self.reading.sensors:
-            own = list(sensor.rows)
-            sample = ca.if_else(read[sensor.valid], y[own], h[own])
-            if sensor.kind.endswith("quat"):  # q and -q are one rotation; lengths tell nothing
-                along = ca.dot(sample, h[own])
-                sample = ca.if_else(along < 0, -sample, sample)
-                sample = sample + (1 - ca.fabs(along)) * h[own]
-            rows.append(sample - h[own])
-        e = wrap_angles(ca.vertcat(*rows), self.reading.turning)
-        return ca.Function("innovation", s, [e], {"cse": True})
-
-    @cached_property
-    def _correction(self) -> ca.Function:
-        """(L, e, H, read, limits, dt) → (step, L, distances, used): all sensors, one by one."""
-        layout, sensors, size = self.layout, self.reading.sensors, self.reading.size
-        sizes = {"L": (layout.n, layout.n), "e": (size, 1), "H": (size, layout.n)}
-        count = (len(sensors), 1)
-        sizes |= {"read": count, "limits": count, "dt": (1, 1)}
-        s = {key: ca.SX.sym(key, *shape) for key, shape in sizes.items()}
-        if self.options.iterations == 1:
-            s["H"] = ca.SX.sym("H", self.reading.function.sparsity_out("H"))
-        L, step = s["L"], ca.SX(layout.n, 1)
-        distances, used = list[ca.SX](), list[ca.SX]()
-        for k, sensor in enumerate(sensors):
-            rows, noise = list(sensor.rows), ca.SX(sensor.noise)
-            H, e = s["H"][rows, :], s["e"][rows] - s["H"][rows, :] @ step
-            noise = noise / ca.sqrt(s["dt"]) if sensor.density else noise
-            accept = (s["read"][k], s["limits"][k])
-            one = correction(L, H, e, ca.repmat(noise, len(rows)), accept)
-            L, step = one.L, step + one.step
-            distances.append(one.distance)
-            used.append(one.used)
-        if self.process.system.nc:
-            farthest = ca.norm_inf(step[: layout.nv] / ca.DM(self.process.system.scales.coordinates))
-            share = ca.fmin(1, LONGEST_STEP / ca.fmax(farthest, LONGEST_STEP / 2))
-            L = ca.if_else(share < 1, s["L"], L)
-            step = ca.vertcat(share * step[: layout.nv], (share >= 1) * step[layout.nv :])
-        outputs = [step, L, ca.vertcat(*distances), ca.vertcat(*used)]
-        dense = [ca.densify(x) for x in outputs]
-        names = ([*s], ["step", "L", "distances", "used"])
-        return ca.Function("correction", [*s.values()], dense, *names, SHARED)
-
     def _outputs(
         self, at: dict[str, ca.MX], after: dict[str, ca.MX], z0: ca.DM
     ) -> dict[str, ca.MX]:
@@ -295,25 +220,8 @@ class ManifoldTick:
         given = {key: at[key] for key in kept} | after
         s = {key: ca.SX.sym(key, x.shape) for key, x in given.items()}
         layout = self.layout
+        z_next, status, doubt = self._remembered(s)
         rejected = ca.logic_and(s["read"], ca.logic_not(s["used"]))
-        calm = ca.fmax(s["doubt"] - s["dt"], 0)
-        doubt = ca.if_else(rejected, ca.fmin(s["doubt"] + s["dt"], 1), calm)
-        doubt = ca.if_else(s["used"], 0, doubt)
-        fits = ca.sum1(ca.logic_and(s["read"], s["distances"] ** 2 <= self._limits))
-        fits = ca.logic_and(fits > 0, fits >= ca.sum1(s["read"]))
-        acquiring = ca.if_else(fits, 0, ca.fmax(s["acquiring"] - s["dt"], 0))
-        missing = ca.fmin(s["missing"] + s["dt"], 1e3)
-        missing = ca.if_else(ca.sum1(s["used"]) > 0, 0, missing)
-        L = bounded_root(s["L"], self._largest)
-        state = {"q": s["q"][: layout.moving], "v": s["v"], "x": s["x"], "L": ca.vec(L)}
-        z_next = self.memory.join(
-            state
-            | {"drive": s["drive"], "doubt": doubt, "missing": missing, "acquiring": acquiring}
-        )
-        status = ca.if_else(missing > ADRIFT, 1, 0)
-        doubted = ca.logic_or(ca.mmax(doubt) > DOUBTED, acquiring > 0)
-        status = ca.if_else(doubted, 2, status)
-        status = ca.if_else(s["good"], status, 3)
         fastest = ca.norm_inf(s["v"] / ca.DM(self.process.system.scales.coordinates))
         residual = ca.fmin(s["distances"], LARGEST_MEMORY)
         fine = ca.logic_and(ca.sum1(ca.fabs(z_next)) <= LARGEST_MEMORY, fastest <= FASTEST)
@@ -332,6 +240,29 @@ class ManifoldTick:
         end = ca.Function("end", [*s.values()], dense, [*s], [*outputs], SHARED)
         found = end(**given)
         return {key: found[key] for key in outputs}
+
+    def _remembered(self, s: dict[str, ca.SX]) -> tuple[ca.SX, ca.SX, ca.SX]:
+        """Return the next memory, the status, and for how long each sensor was rejected."""
+        layout = self.layout
+        rejected = ca.logic_and(s["read"], ca.logic_not(s["used"]))
+        calm = ca.fmax(s["doubt"] - s["dt"], 0)
+        doubt = ca.if_else(rejected, ca.fmin(s["doubt"] + s["dt"], 1), calm)
+        doubt = ca.if_else(s["used"], 0, doubt)
+        fits = ca.sum1(ca.logic_and(s["read"], s["distances"] ** 2 <= self.corrections.limits))
+        fits = ca.logic_and(fits > 0, fits >= ca.sum1(s["read"]))
+        acquiring = ca.if_else(fits, 0, ca.fmax(s["acquiring"] - s["dt"], 0))
+        missing = ca.fmin(s["missing"] + s["dt"], 1e3)
+        missing = ca.if_else(ca.sum1(s["used"]) > 0, 0, missing)
+        L = bounded_root(s["L"], self._largest)
+        state = {"q": s["q"][: layout.moving], "v": s["v"], "x": s["x"], "L": ca.vec(L)}
+        z_next = self.memory.join(
+            state
+            | {"drive": s["drive"], "doubt": doubt, "missing": missing, "acquiring": acquiring}
+        )
+        status = ca.if_else(missing > ADRIFT, 1, 0)
+        doubted = ca.logic_or(ca.mmax(doubt) > DOUBTED, acquiring > 0)
+        status = ca.if_else(doubted, 2, status)
+        return z_next, ca.if_else(s["good"], status, 3), doubt
 
     @property
     def _largest(self) -> Array:

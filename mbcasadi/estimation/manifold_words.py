@@ -48,7 +48,7 @@ def _linear(tick: ManifoldTick, q0: Array) -> tuple[Array, Array, Array]:
         tick: of the filter.
         q0: (nq,) pose, at rest.
     """
-    layout, process, n = tick.layout, tick.process, tick.layout.n
+    process, n = tick.process, tick.layout.n
     start = tick.memory.split(ca.SX(tick.memory_at(q0)))
     at = {key: ca.DM(ca.evalf(x)) for key, x in start.items()}
     q = ca.vertcat(at["q"], ca.DM(tick.system.parameters.values))
@@ -65,7 +65,7 @@ def _linear(tick: ManifoldTick, q0: Array) -> tuple[Array, Array, Array]:
 
 
 def _moving(tick: ManifoldTick, x: Array, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the errors that change most in a mode x (n,), rates where nothing else."""
+    """Return the names of the errors that change most in a mode x (n,)."""
     nv, share = tick.layout.nv, np.abs(x)
     still = np.concatenate([share[:nv], 0 * share[:nv], share[2 * nv :]])
     share = still if still.max() > STEADY * share.max() else share

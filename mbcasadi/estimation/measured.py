@@ -116,9 +116,7 @@ class FilterOptions:
         if self.false_alarm is not None and not 0 < self.false_alarm < 1:
             raise ProblemError(f"false_alarm = {self.false_alarm}; expected a share in (0, 1)")
         if not 1 <= self.iterations <= MOST_ITERATIONS:
-            raise ProblemError(
-                f"iterations = {self.iterations}; expected 1 to {MOST_ITERATIONS}"
-            )
+            raise ProblemError(f"iterations = {self.iterations}; expected 1 to {MOST_ITERATIONS}")
 
 
 MOST_ITERATIONS = 10

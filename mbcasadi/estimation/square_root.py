@@ -56,7 +56,9 @@ def triangular_root(W: ca.SX) -> ca.SX:
     return L
 
 
-def correction(L: ca.SX, H: ca.SX, e: ca.SX, noise: ca.SX, accept: tuple[ca.SX, ca.SX]) -> Correction:
+def correction(
+    L: ca.SX, H: ca.SX, e: ca.SX, noise: ca.SX, accept: tuple[ca.SX, ca.SX]
+) -> Correction:
     """Return the correction by `e = H ξ + noise`  [Andrews 1968], with `B = H L`, `S = C Cᵀ`.
 
         S = B Bᵀ + V Vᵀ,    δξ = L Bᵀ S⁻¹ e,    L ← L - L Bᵀ C⁻ᵀ (C + V)⁻¹ B

@@ -1,7 +1,7 @@
 """Runs of a mechanism under white forces, with noisy readings, as a filter expects them.
 
-A batch goes side by side: arrays (runs, ...). Motion is that of `forward_dynamics` in short steps of
-Runge and Kutta, closed to rounding after each; nothing of the filter's step is used.
+A batch goes side by side: arrays (runs, ...). Motion is that of `forward_dynamics` in short steps
+of Runge and Kutta, closed to rounding after each; nothing of the filter's step is used.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ def truth_fun(system, dt, substeps=SUBSTEPS):
     closed, N = closed_fun(system), system.velocity_map
     pose, rate = q, v
     for _ in range(substeps):
-        k = list()
+        k = []
         for part in (0, 0.5, 0.5, 1):
             at = (pose, rate) if not k else (pose + part * h * k[-1][0], rate + part * h * k[-1][1])
             k.append((N(at[0]) @ at[1], motion(*at, f)[0]))

@@ -152,7 +152,7 @@ def test_one_wrong_sample_is_rejected_and_a_jump_is_followed(filter_):
         z = filter_.function(y=y, valid=[1, 1], u=u, dt=DT, z=z)["z_next"]
     y, u = world.tick(300)
     before = as_numbers(filter_.function(y=y, valid=[1, 0], u=u, dt=DT, z=z))
-    out = as_numbers(filter_.function(y=y + [0, 0.3], valid=[1, 1], u=u, dt=DT, z=z))
+    out = as_numbers(filter_.function(y=[y[0], y[1] + 0.3], valid=[1, 1], u=u, dt=DT, z=z))
     assert int(out["flags"].item()) == Flag.GATED
     assert int(out["status"].item()) == 0
     assert out["residual"][1] > 50
