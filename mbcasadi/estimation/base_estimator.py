@@ -95,7 +95,7 @@ def base_estimator(
     encoders, footing = encoders or Encoders(), footing or Footing()
     joints = _encoded(system, encoders)
     _require(system, contacts)
-    feet = landmarks_of(system, contacts)
+    feet = landmarks_of(system, contacts, footing.rolling)
     layout = Layout(tuple(landmark for foot in feet for landmark in foot))
     q_start = pose_of(system, "q0", start_pose(system) if q0 is None else q0)
     tick = BaseTick(
@@ -160,10 +160,11 @@ def _require(system: System, contacts: Sequence[Contact]) -> None:
 def _sensors(imu: Imu, encoders: Encoders, joints: Sequence[str]) -> tuple[Sensor, ...]:
     m = len(joints)
     sensors = [
-        Sensor("gyro", "gyro", imu.frame, (0, 1, 2), imu.gyro_noise, True, 0),
-        Sensor(
-            "accelerometer", "accelerometer", imu.frame, (3, 4, 5), imu.accelerometer_noise, True, 0
-        ),
+        Sensor(kind, kind, imu.frame, rows, noise, True, 0, imu.kind)
+        for kind, rows, noise in (
+            ("gyro", (0, 1, 2), imu.gyro_noise),
+            ("accelerometer", (3, 4, 5), imu.accelerometer_noise),
+        )
     ]
     sensors += [
         Sensor(joint, "position", joint, (6 + k,), encoders.noise, False, 1 + k)

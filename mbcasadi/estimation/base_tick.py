@@ -1,5 +1,6 @@
 """One tick of the base estimator, as expressions: guard, prediction, correction, output."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -7,6 +8,7 @@ from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from mbcasadi.description import Contact
@@ -120,6 +122,7 @@ class BaseTick:
                 "x": self.layout.size,
                 "P": packed_size(self.layout.n),
                 "stood": count,
+                "mean": sum(landmark.size for landmark in self.layout.landmarks),
                 "joint": self.joints,
                 "joint_rate": self.joints,
                 "gyro": 3,
@@ -192,6 +195,7 @@ class BaseTick:
             "x": outcome.mean.column,
             "P": packed(outcome.P),
             "stood": ca.vertcat(*outcome.stands),
+            "mean": ca.vertcat(*outcome.update.means),
             "joint": joints.filtered,
             "joint_rate": joints.rate,
             "gyro": sample.rate,
@@ -272,8 +276,9 @@ class BaseTick:
         seen = [self._seen(s, k, moved.mean) for k, s in enumerate(sights)]
         stood = [ca.logic_and(s > 0, o) for s, o in zip(ca.vertsplit(before["stood"]), on, strict=True)]
         update = update_by_landmarks(
-            layout, moved.mean, P, seen, self._feet(sights), stood, self.footing.false_alarm
-        )
+            layout, moved.mean, P, seen, self._feet(sights), stood, self._split(before["mean"]),
+            self.footing.false_alarm,
+        )  # fmt: skip
         mean = set_landmarks(layout, moved.mean, seen, update.used)
         mean = self._limited(corrected(layout, mean, update.e))
         any_used = ca.sum1(ca.vertcat(*update.used)) > 0
@@ -311,13 +316,15 @@ class BaseTick:
                 (imu.gyro_noise, imu.accelerometer_noise), OUTAGE_NOISE, DOUBT_NOISE, strict=True
             )
         )
-        variances = []
+        covariances = []
         for k, landmark in enumerate(self.layout.landmarks):
             fresh = ca.exp(-before["stood"][k] / footing.settling)
             growth = (1 + (footing.landing - 1) * fresh) / ca.fmax(shares[k], MASK_ON)
-            own = [footing.slip] * 3 + [footing.turn] * 3
-            variances.append((ca.DM(own[: landmark.size]) * growth) ** 2)
-        return Densities(gyro, force, imu.gyro_walk, imu.accelerometer_walk, variances)
+            across = np.outer(landmark.normal, landmark.normal)
+            own = footing.slip**2 * (np.eye(3) - across) + footing.sink**2 * across
+            own = scipy.linalg.block_diag(own, footing.turn**2 * np.eye(landmark.size - 3))
+            covariances.append(ca.sparsify(ca.DM(own)) * growth**2)
+        return Densities(gyro, force, imu.gyro_walk, imu.accelerometer_walk, covariances)
 
     def _seen(self, s: Sight, k: int, mean: Mean) -> Seen:
         landmark, footing = self.layout.landmarks[k], self.footing
@@ -325,6 +332,11 @@ class BaseTick:
         rotation = s.rotation if landmark.sole else None
         B = s.J[: landmark.size, :] * self.encoders.noise
         return seen_from(s.place, rotation, B, ca.SX(ca.DM(N[: landmark.size])), mean)
+
+    def _split(self, rows: ca.SX) -> list[ca.SX]:
+        """Return the rows of each landmark."""
+        ends = np.cumsum([0, *(landmark.size for landmark in self.layout.landmarks)])
+        return [rows[int(a) : int(b)] for a, b in itertools.pairwise(ends)]
 
     def _feet(self, sights: Sequence[Sight]) -> list[list[int]]:
         """Return groups of landmarks whose places depend on the same encoders."""
@@ -341,7 +353,7 @@ class BaseTick:
         """Return the IMU in the base and each landmark from the IMU."""
         q = ca.vertcat(ca.SX(ca.DM([0, 0, 0, 1, 0, 0, 0])), q_joints)
         at = mounting(self.system, self.imu, q)
-        return at, [sight(self.system, self.contacts, mark, at, q) for mark in self.layout.landmarks]
+        return at, [sight(mark, at, q) for mark in self.layout.landmarks]
 
     @property
     def _rate_noise(self) -> float:
@@ -410,6 +422,7 @@ class BaseTick:
             "x": mean.column,
             "P": packed(ca.SX(ca.DM(self._first_covariance))),
             "stood": ca.SX(count, 1),
+            "mean": ca.SX(self.memory.sizes["mean"], 1),
             "joint": ca.SX(ca.DM(q[FREE_Q:])),
             "joint_rate": ca.SX(self.joints, 1),
             "gyro": ca.SX(3, 1),

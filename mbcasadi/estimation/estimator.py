@@ -4,6 +4,7 @@
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import casadi as ca
 import numpy as np
@@ -41,6 +42,7 @@ class Sensor:
             `density` says so.
         density: whether the noise of a sample has the variance `noise² / dt`.
         valid: its entry of `valid`.
+        frame_kind: of the frame, where it measures one.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Sensor:
     noise: float
     density: bool
     valid: int
+    frame_kind: Literal["site", "body"] = "site"
 
 
 @summarised

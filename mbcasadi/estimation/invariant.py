@@ -133,12 +133,12 @@ class Motion:
 
 @dataclass(frozen=True)
 class Densities:
-    """Noise of a tick: densities of the IMU, variances of the landmarks (size of each) by time.
+    """Noise of a tick: densities of the IMU, covariances of the landmarks in a second.
 
     Attributes:
         gyro, accelerometer, gyro_walk, accelerometer_walk: densities; the first two are numbers or
             expressions.
-        landmarks: (3,) or (6,) variance in a second of each.
+        landmarks: (3, 3) or (6, 6) of each.
     """
 
     gyro: ca.SX
@@ -242,14 +242,12 @@ def _added(
     G, K = ca.SX(n, 3), ca.SX(n, 3)  # by noise of the rate and of the specific force
     G[THETA, :], G[NU, :], K[NU, :] = one, ca.skew(mean.v), one
     G[n - 3 :, :], K[n - 3 :, :] = ca.skew(mean.p), one * (dt / 2)
-    variances = [ca.SX(6, 1)]
-    variances += [ca.SX(3, 1) + noise.gyro_walk**2, ca.SX(3, 1) + noise.accelerometer_walk**2]
-    extra = ca.SX(n, n)
+    extra, walks = ca.SX(n, n), (noise.gyro_walk**2 * one, noise.accelerometer_walk**2 * one)
+    blocks = [ca.SX(6, 6), *walks, *noise.landmarks, ca.SX(3, 3)]
     for i, landmark in enumerate(layout.landmarks):
         at = layout.first[i]
         place = slice(at, at + 3)
         G[place, :], K[place, :] = ca.skew(mean.places[i]), -one * (dt / 2)
-        variances.append(noise.landmarks[i] * ca.SX.ones(landmark.size))
         if landmark.sole:
             G[at + 3 : at + 6, :] = -one
         if i in rolling:
@@ -257,8 +255,8 @@ def _added(
             G[place, :] -= arm
             B = arm @ rolling[i].J * (dt * rolling[i].rate_noise)
             extra[place, place] = B @ B.T
-    diagonal = ca.diag(ca.vertcat(*variances, ca.SX(3, 1)))
-    white = noise.gyro**2 * (G @ G.T) + noise.accelerometer**2 * (K @ K.T) + diagonal
+    white = noise.gyro**2 * (G @ G.T) + noise.accelerometer**2 * (K @ K.T)
+    white += ca.diagcat(*blocks)
     return white * dt + extra
 
 

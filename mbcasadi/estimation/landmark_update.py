@@ -5,10 +5,15 @@ Joints see a landmark at `y = R h(q̃)`; with the noise w of the encoders and th
     r = y - ρ̂ = -η + n,     N = Cov(n) = J Σ Jᵀ + noise of the place     (world axes)
     r = Log(R̂ R_h R̂_iᵀ) = -χ + n                                        of a sole
 
-A landmark that stands is used where `rᵀ S⁻¹ r` is inside the quantile of χ²: a slip and a lost
-contact are outside. All others, also those that have just landed, are set to where the joints see
-them, `ρ̂ = y`, so `η = n`: their covariance is N, and what N has in common with landmarks that were
-used is kept.
+A landmark that stands is used unless a test rejects it. With `w = L⁻¹ r`, `L Lᵀ = S`, white and of
+unit variance while it stands, and the mean `m ← (1 - a) m + a w` of about `2 / a` samples,
+
+    |w|² <= χ²      a step: a lost contact, a kick
+    |m|² (2 - a) / a <= χ²      a slip that no single sample shows
+
+each with half of the false alarms. All others, also those that have just landed, are set to where
+the joints see them, `ρ̂ = y`, so `η = n`: their covariance is N, and what N has in common with
+landmarks that were used is kept.
 """
 
 from collections.abc import Sequence
@@ -19,7 +24,7 @@ import casadi as ca
 
 from mbcasadi.estimation.covariance import backward, cholesky, forward, mirrored
 from mbcasadi.estimation.invariant import Layout, Mean
-from mbcasadi.estimation.rotations import column_of, matrix_of, product, quat_of
+from mbcasadi.estimation.rotations import column_of, product, quat_of
 from mbcasadi.spatial.quaternions import conjugate, logarithm, quaternion_of
 from mbcasadi.spatial.vectors import Vec3, vec3
 
@@ -51,12 +56,18 @@ class Update(NamedTuple):
         used: whether each landmark corrected the estimate.
         distances: of each landmark from what was expected, in standard deviations; 0 where it does
             not stand.
+        means: of its white innovations; 0 where it does not stand.
     """
 
     e: ca.SX
     P: ca.SX
     used: tuple[ca.SX, ...]
     distances: tuple[ca.SX, ...]
+    means: tuple[ca.SX, ...]
+
+
+MEMORY = 0.1
+"""Share a of a sample in the mean of the innovations."""
 
 
 def update_by_landmarks(
@@ -66,6 +77,7 @@ def update_by_landmarks(
     seen: Sequence[Seen],
     feet: Sequence[Sequence[int]],
     stands: Sequence[ca.SX],
+    means: Sequence[ca.SX],
     false_alarm: float,
 ) -> Update:
     """Return the estimate's errors after landmarks that stand have been used.
@@ -77,23 +89,22 @@ def update_by_landmarks(
         seen: each landmark.
         feet: landmarks whose joints have encoders in common, in groups.
         stands: whether each landmark stands now, and stood at the last tick.
+        means: of the white innovations of each before.
         false_alarm: share of good samples that are rejected.
     """
-    update = Update(ca.SX(layout.n, 1), P, (), ())
-    used, distances = dict[int, ca.SX](), dict[int, ca.SX]()
+    update, gates = Update(ca.SX(layout.n, 1), P, (), (), ()), dict[int, _Gate]()
     for foot in feet:
         e, P = update.e, update.P
         innovation = [_innovation(layout, mean, seen[i], i) for i in foot]
         rows = [row for i in foot for row in layout.rows(i)]
         N = _noise([seen[i] for i in foot])
         r, S = ca.vertcat(*innovation) + e[rows], P[rows, rows] + N
-        gate = _gate(layout, foot, r, S, stands, false_alarm)
-        used |= {i: each.used for i, each in zip(foot, gate, strict=True)}
-        distances |= {i: each.distance for i, each in zip(foot, gate, strict=True)}
-        D = ca.vertcat(*(ca.repmat(used[i], layout.landmarks[i].size, 1) for i in foot))
+        tested = _gates(layout, foot, r, S, (stands, means), false_alarm)
+        gates |= tested
+        D = ca.vertcat(*(ca.repmat(tested[i].used, layout.landmarks[i].size, 1) for i in foot))
         U = -P[:, rows] @ ca.diag(D)
         if len(foot) == 1:
-            L = gate[0].L  # without effect where it is not used
+            L = tested[foot[0]].L  # without effect where it is not used
         else:
             L = cholesky(ca.diag(D) @ S @ ca.diag(D) + ca.diag(1 - D))
         W = forward(L, U.T)
@@ -102,9 +113,11 @@ def update_by_landmarks(
         shared = None if len(foot) == 1 else -backward(L, W).T @ ca.diag(D) @ N
         e, P = _reset(e, P, rows, D, N, shared)
         update = update._replace(e=e, P=P)
-    order = range(len(layout.landmarks))
+    each = [gates[i] for i in range(len(layout.landmarks))]
     return update._replace(
-        used=tuple(used[i] for i in order), distances=tuple(distances[i] for i in order)
+        used=tuple(gate.used for gate in each),
+        distances=tuple(gate.distance for gate in each),
+        means=tuple(gate.mean for gate in each),
     )
 
 
@@ -128,31 +141,40 @@ def set_landmarks(
 class _Gate(NamedTuple):
     used: ca.SX
     distance: ca.SX
+    mean: ca.SX
     L: ca.SX
 
 
-def _gate(
+def _gates(
     layout: Layout,
     foot: Sequence[int],
     r: ca.SX,
     S: ca.SX,
-    stands: Sequence[ca.SX],
+    before: tuple[Sequence[ca.SX], Sequence[ca.SX]],
     false_alarm: float,
-) -> list[_Gate]:
-    """Return which landmarks of a foot are used."""
+) -> dict[int, _Gate]:
+    """Return which landmarks of a foot are used, by what stood before and the means."""
     from scipy.special import chdtri  # heavy, and needed when an estimator is made only
 
-    gates, at = list[_Gate](), 0
+    gates, at = dict[int, _Gate](), 0
     for i in foot:
-        size = layout.landmarks[i].size
+        size, stands = layout.landmarks[i].size, before[0][i]
         own = slice(at, at + size)
         L = cholesky(S[own, own])
-        square = ca.sumsqr(forward(L, r[own]))
-        inside = square <= float(chdtri(size, false_alarm))  # false for NaN
-        used = ca.logic_and(stands[i], inside)
-        gates.append(_Gate(used, ca.if_else(stands[i], ca.sqrt(square), 0), L))
+        w = forward(L, r[own])
+        square, most = ca.sumsqr(w), float(chdtri(size, false_alarm / 2))
+        mean = ca.if_else(stands, (1 - MEMORY) * before[1][i] + MEMORY * w, 0)
+        mean = mean * ca.fmin(1, LARGEST_MEAN / ca.fmax(ca.norm_2(mean), LARGEST_MEAN))
+        slow = ca.sumsqr(mean) * ((2 - MEMORY) / MEMORY)
+        inside = ca.logic_and(square <= most, slow <= most)  # false for NaN
+        used = ca.logic_and(stands, inside)
+        gates[i] = _Gate(used, ca.if_else(stands, ca.sqrt(square), 0), mean, L)
         at += size
     return gates
+
+
+LARGEST_MEAN = 3.0
+"""Bound of a mean innovation: after a large one the landmark is used again within 20 samples."""
 
 
 def _innovation(layout: Layout, mean: Mean, seen: Seen, i: int) -> ca.SX:
@@ -219,8 +241,3 @@ def seen_from(place: ca.SX, rotation: ca.SX | None, B: ca.SX, N: ca.SX, mean: Me
     )
     quat = column_of(product(quat_of(mean.quat), quaternion_of(rows)))
     return Seen(R @ place, quat, turned, N)
-
-
-def sole_rotation(mean: Mean, k: int) -> ca.SX:
-    """Return the rotation (3, 3) of a sole."""
-    return matrix_of(quat_of(mean.turns[k]))

@@ -3,7 +3,7 @@
 A foot that touches with a point, a ball or an edge has a landmark for each of its points; three
 points or more that lie on no line make one landmark of position and rotation, of the foot's body.
 A ball's landmark is its centre, which moves by `ω × r n` while the ball rolls on a plane of normal
-n.
+n. A site in a ball of its body, or on its surface, stands for the ball.
 """
 
 from collections.abc import Sequence
@@ -15,10 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.contacts.groups import ContactGroup, contact_groups_of
-from mbcasadi.description import Contact
+from mbcasadi.description import Contact, Frame
 from mbcasadi.errors import ProblemError
 from mbcasadi.estimation.noise import Imu
+from mbcasadi.model import geometry
 from mbcasadi.system import FrameFunctions, System
+from mbcasadi.system.contact_frames import UNTURNED, point_on_body
+from mbcasadi.system.tree_frames import point_on_root
 
 Array = NDArray[np.float64]
 
@@ -37,8 +40,11 @@ class Landmark:
         name: of its first contact.
         members: indices of its contacts.
         sole: whether its rotation counts.
-        radius: of its balls, m, whose centres are taken; 0 for points that are fixed to the body.
+        radius: by which it rolls, m; 0 for points and soles that are fixed to their body.
         normal: (3,) of the plane that they stand on.
+        frame: of the foot's body at the contact, or at the mean of a sole's; of a ball that a site
+            stands for at its centre.
+        above: (3,) from the frame to the landmark, world axes, m.
     """
 
     name: str
@@ -46,6 +52,8 @@ class Landmark:
     sole: bool
     radius: float
     normal: Array
+    frame: FrameFunctions
+    above: Array
 
     @property
     def size(self) -> int:
@@ -54,8 +62,8 @@ class Landmark:
 
     @property
     def rolls(self) -> bool:
-        """Whether it moves where the body turns: a sole on several balls does not."""
-        return self.radius > 0 and not self.sole
+        """Whether it moves where its body turns."""
+        return self.radius > 0
 
 
 class Sight(NamedTuple):
@@ -97,8 +105,14 @@ def require_free_base(system: System) -> None:
         )
 
 
-def landmarks_of(system: System, contacts: Sequence[Contact]) -> list[tuple[Landmark, ...]]:
+def landmarks_of(
+    system: System, contacts: Sequence[Contact], rolling: float
+) -> list[tuple[Landmark, ...]]:
     """Return the landmarks of each foot, a body with contacts.
+
+    Args:
+        system, contacts: the robot and its contacts.
+        rolling: radius by which balls roll, by their own.
 
     Raises:
         ProblemError: a contact with a body that moves, one that slides, or a body that rolls and is
@@ -110,19 +124,55 @@ def landmarks_of(system: System, contacts: Sequence[Contact]) -> list[tuple[Land
             raise ProblemError(
                 f"contact '{contact.frame}' {kind}; expected contacts that stand on the world"
             )
-    return [_of_foot(group, contacts) for group in contact_groups_of(system, contacts)]
+    groups = contact_groups_of(system, contacts)
+    return [_of_foot(system, group, contacts, rolling) for group in groups]
 
 
-def _of_foot(group: ContactGroup, contacts: Sequence[Contact]) -> tuple[Landmark, ...]:
-    names = [contacts[i].frame for i in group.members]
-    normal = np.array(contacts[group.members[0]].normal, dtype=float)
-    radius = _radius(group.frame, names[0])
+def _of_foot(
+    system: System, group: ContactGroup, contacts: Sequence[Contact], rolling: float
+) -> tuple[Landmark, ...]:
+    own = [contacts[i] for i in group.members]
+    normal = np.array(own[0].normal, dtype=float)
+    radius = _radius(group.frame, own[0].frame)
     spread = np.linalg.svd(group.arms, compute_uv=False)
-    if len(names) > FLAT_RANK and spread[FLAT_RANK - 1] > SAME_LINE * spread[0]:
-        return (Landmark(names[0], group.members, True, radius, normal),)
-    members = zip(names, group.members, strict=True)
-    return tuple(Landmark(name, (i,), False, radius, normal) for name, i in members)
+    if len(own) > FLAT_RANK and spread[FLAT_RANK - 1] > SAME_LINE * spread[0]:
+        above = radius * normal
+        return (Landmark(own[0].frame, group.members, True, 0.0, normal, group.frame, above),)
+    marks = []
+    for i, contact in zip(group.members, own, strict=True):
+        frame, above, size = system.frame(contact.frame, contact.kind), radius * normal, radius
+        ball = None if radius else _ball(system, frame)
+        if ball is not None:
+            frame, size = ball
+        marks.append(
+            Landmark(contact.frame, (i,), False, rolling * size, normal, frame, above)
+        )
+    return tuple(marks)
 
+
+def _ball(system: System, frame: FrameFunctions) -> tuple[FrameFunctions, float] | None:
+    """Return the frame at the centre of the ball that a point is in, and its radius, m."""
+    tree, carrier = system.tree, frame.carrier
+    if tree is None or carrier is None or carrier.body is None:
+        return None
+    balls = list[tuple[float, Array, float]]()
+    for geom in tree.geoms:
+        same = tree.bodies[geom.body].weld_root == carrier.body
+        if same and geom.kind in ("sphere", "capsule") and (geom.contype or geom.conaffinity):
+            for spot in geometry.spots(geom):
+                at = Frame("", "body", geom.body, point_on_body(geom, spot), UNTURNED)
+                centre = point_on_root(tree, carrier.body, at)
+                away = float(np.linalg.norm(centre - carrier.point))
+                balls.append((away / float(geom.size[0]), centre, float(geom.size[0])))
+    inside = [ball for ball in balls if ball[0] <= ON_SURFACE]
+    if not inside:
+        return None
+    _, centre, radius = min(inside, key=lambda ball: ball[0])
+    return carrier.frame_at(centre), radius
+
+
+ON_SURFACE = 1.001
+"""Distance of a site from the centre of a ball, by its radius, at which it is on its surface."""
 
 SAME_LINE = 1e-6
 """Points that spread less than this across a line, by their spread along it, are on it."""
@@ -154,21 +204,17 @@ def mounting(system: System, imu: Imu, q: ca.SX) -> Mounting:
     return Mounting(p, R, frame.jacobian(q)[:, FREE_V:])
 
 
-def sight(
-    system: System, contacts: Sequence[Contact], landmark: Landmark, at: Mounting, q: ca.SX
-) -> Sight:
+def sight(landmark: Landmark, at: Mounting, q: ca.SX) -> Sight:
     """Return a landmark at joint coordinates.
 
     Args:
-        system, contacts: the robot and its contacts.
-        landmark: one of them.
+        landmark: of its feet.
         at: the IMU at q.
         q: (nq,) with the base at the origin.
     """
-    frame = contact_groups_of(system, [contacts[i] for i in landmark.members])[0].frame
-    p, R = frame.pose(q)
-    J = frame.jacobian(q)[:, FREE_V:]
-    above = ca.DM(landmark.radius * landmark.normal)  # from the point that touches to the centre
+    p, R = landmark.frame.pose(q)
+    J = landmark.frame.jacobian(q)[:, FREE_V:]
+    above = ca.DM(landmark.above)
     p, J = p + above, ca.vertcat(J[:3, :] - ca.skew(above) @ J[3:, :], J[3:, :])
     turned = at.rotation.T
     relative = J - at.J

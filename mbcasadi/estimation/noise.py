@@ -5,6 +5,7 @@ over dt; a bias walks by `σ² dt` in dt.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -34,7 +35,7 @@ class Imu:
     """
 
     frame: str
-    kind: str = "site"
+    kind: Literal["site", "body"] = "site"
     gyro_noise: float = 5e-5
     accelerometer_noise: float = 7e-4
     gyro_walk: float = 1e-5
@@ -101,25 +102,29 @@ class Footing:
     """How well feet stand.
 
     Attributes:
-        slip: density of the white velocity of a contact that stands, m/s/√Hz.
+        slip: density of the white velocity of a contact that stands, along the ground, m/s/√Hz.
+        sink: the same along the normal.
         turn: the same of the rotation of a sole, rad/s/√Hz.
         place_noise: standard deviation of a contact's place beside the encoders', m: flexible
             links and soft feet, independent from sample to sample.
         turn_noise: the same of a sole's rotation, rad.
-        landing: factor of both densities at touch-down.
+        landing: factor of these densities at touch-down.
         settling: time constant with which this factor falls to 1, s.
+        rolling: radius by which a ball rolls, by its own: less than 1 where it is soft.
         false_alarm: share of samples of a contact that stands which are rejected all the same.
 
     Raises:
         ProblemError: a number that is not positive; a false alarm that is no share.
     """
 
-    slip: float = 2e-3
+    slip: float = 5e-3
+    sink: float = 1e-2
     turn: float = 2e-2
     place_noise: float = 1e-4
     turn_noise: float = 1e-3
-    landing: float = 10.0
+    landing: float = 20.0
     settling: float = 0.02
+    rolling: float = 1.0
     false_alarm: float = 1e-6
 
     def __post_init__(self) -> None:

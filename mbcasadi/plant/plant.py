@@ -64,6 +64,7 @@ class Plant:
         self.model.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_ENERGY
         self.data = mujoco.MjData(self.model)
         self._frames: dict[tuple[str, str], ContactFrame] = {}
+        self._mean_readings: Array | None = None
         self.reset()
 
     @property
@@ -175,6 +176,7 @@ class Plant:
             UnknownNameError, ShapeError: see `move_mocap`.
         """
         mujoco.mj_resetData(self.model, self.data)
+        self._mean_readings = None
         api.silence_warnings(self.data)
         self.data.qpos[:] = _column("q", self.model.qpos0 if q is None else q, self.nq)
         self.data.qvel[:] = _column("v", np.zeros(self.nv) if v is None else v, self.nv)
@@ -251,8 +253,12 @@ class Plant:
         self.data.ctrl[:] = _column("u", u, self.nu)
         if not isinstance(steps, (int, np.integer)):
             raise ProblemError(f"steps is {steps!r}; expected a whole number")
+        read = np.zeros(self.model.nsensordata)
         for _ in range(steps):
             mujoco.mj_step(self.model, self.data)
+            read += self.data.sensordata
+        if steps > 0:
+            self._mean_readings = read / steps
         self._check()
 
     @readable_signature
@@ -328,7 +334,21 @@ class Plant:
         Raises:
             UnknownNameError: no such sensor; the message lists the valid names.
         """
-        return sensor_reading(self.model, self.data, name)
+        return sensor_reading(self.model, self.data.sensordata, name)
+
+    @checked
+    def mean_sensor(self, name: str) -> Array:
+        """Return the mean of MuJoCo's readings of a sensor over the time steps of the last `step`.
+
+        Of a gyroscope and an accelerometer these are the increments of angle and velocity by time,
+        as an IMU gives them. MuJoCo reads at the state before each of its steps; without a step
+        since `reset` it is the reading at the last evaluation.
+
+        Raises:
+            UnknownNameError: no such sensor; the message lists the valid names.
+        """
+        mean = self._mean_readings
+        return sensor_reading(self.model, self.data.sensordata if mean is None else mean, name)
 
     @property
     def wrenches(self) -> Array:

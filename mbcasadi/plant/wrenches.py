@@ -81,8 +81,8 @@ def require_same_model(model: mujoco.MjModel, data: mujoco.MjData) -> None:
         )
 
 
-def sensor_reading(model: mujoco.MjModel, data: mujoco.MjData, name: str) -> Array:
-    """Return the reading of a sensor at the last evaluation; nameless ones are `sensor<id>`.
+def sensor_reading(model: mujoco.MjModel, readings: Array, name: str) -> Array:
+    """Return the entries of a sensor among all readings; nameless ones are `sensor<id>`.
 
     Raises:
         UnknownNameError: no such sensor; the message lists the valid names.
@@ -92,4 +92,4 @@ def sensor_reading(model: mujoco.MjModel, data: mujoco.MjData, name: str) -> Arr
         raise unknown_name("sensor", name, names)
     index = names.index(name)
     first = int(model.sensor_adr[index])
-    return np.array(data.sensordata[first : first + int(model.sensor_dim[index])])
+    return np.array(readings[first : first + int(model.sensor_dim[index])])

@@ -14,6 +14,7 @@ from mbcasadi.validation.closed_loop import (
     Disturbance,
     Push,
     ScenarioOptions,
+    Sensing,
     TimeSignal,
     pushes_of,
 )
@@ -47,6 +48,8 @@ class Trial:
             does.
         criteria: limits on metrics, and the settling time; those of `DEFAULTS` unless given. A run
             to which no default applies is not judged: `passed` is None.
+        sensors: an estimator in the loop, and the errors of the sensors that it reads; None gives
+            the controller the plant's own q and v.
 
     Raises:
         ProblemError: a reference although an outer law computes it, or a delay that is no whole
@@ -65,6 +68,7 @@ class Trial:
     fast: bool = False
     scenario: ScenarioOptions = field(default_factory=ScenarioOptions)
     criteria: Criteria = field(default_factory=Criteria)
+    sensors: Sensing | None = None
 
     def __post_init__(self) -> None:
         require_fields(self)

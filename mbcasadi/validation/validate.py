@@ -19,11 +19,14 @@ from mbcasadi.validation.closed_loop import (
     Runnable,
     Scenario,
     ScenarioOptions,
+    Sensing,
     TimeSignal,
     compile_controller,
     fast_law,
+    model_with_sensors,
     remembered,
     run_loop,
+    running_estimator,
 )
 from mbcasadi.validation.closed_loop.outer_law import TIMED_TICKS
 from mbcasadi.validation.metrics import (
@@ -85,6 +88,7 @@ def validate(
     fast: bool = False,
     scenario: ScenarioOptions | None = None,
     criteria: Criteria | None = None,
+    sensors: Sensing | None = None,
     report: ReportOptions | None = None,
 ) -> Report:
     """Run a controller against MuJoCo and report how it performed.
@@ -121,6 +125,8 @@ def validate(
             does.
         criteria: limits on metrics, and the settling time; `DEFAULTS` where None. A run to which
             no default applies is not judged: `report.passed` is None.
+        sensors: an estimator between the plant's sensors and the controller, which gets its q and
+            v in place of the plant's. The plant's own motion is recorded and judged.
         report: name, sweeps, repetitions and frames of the report; progress.
 
     Returns:
@@ -135,7 +141,7 @@ def validate(
     """
     trial = Trial(
         duration, period, reference, q0, v0, rigid, dict(perturb or {}), delay, disturbance, fast,
-        scenario or ScenarioOptions(), criteria or Criteria(),
+        scenario or ScenarioOptions(), criteria or Criteria(), sensors,
     )  # fmt: skip
     return run_trial(controller, model, trial, report)
 
@@ -148,6 +154,8 @@ def run_trial(
     if report.what_if:
         require_conditions(trial.delay, bool(trial.perturb))
     progress = ProgressReporter(report.progress)
+    if trial.sensors is not None:
+        model = model_with_sensors(trial.sensors, model)
     ready = prepare(controller, model, trial)
     if report.what_if and trial.delay and report.undelayed is None:
         report = replace(report, undelayed=fitted_to_plant(ready.given, ready.plant, 0))
@@ -156,13 +164,16 @@ def run_trial(
         given = fast_law(given, round(trial.duration / period_of(given)), progress.note)
         if report.undelayed is not None:
             report = replace(report, undelayed=fast_law(report.undelayed, 0))
-    loop = Scenario(
-        trial.duration, remembered(ready.reference), ready.start, trial.v0,
-        trial.delay, trial.disturbance, trial.scenario,
-    )  # fmt: skip
-    setting = _Setting(ready, given, loop, trial.criteria, report, progress)
     progress("generating and compiling C", 0.0)
-    with compile_controller(given, progress.note) as law:
+    with (
+        running_estimator(trial.sensors, model) as estimator,
+        compile_controller(given, progress.note) as law,
+    ):
+        loop = Scenario(
+            trial.duration, remembered(ready.reference), ready.start, trial.v0,
+            trial.delay, trial.disturbance, trial.scenario, estimator,
+        )  # fmt: skip
+        setting = _Setting(ready, given, loop, trial.criteria, report, progress)
         measured = _measure(setting, law)
         run = _judge(setting, measured)
         if report.explain and run.passed is False:

@@ -23,6 +23,12 @@ from mbcasadi.validation.closed_loop.reaction import Reaction, reaction
 from mbcasadi.validation.closed_loop.recording import Recording
 from mbcasadi.validation.closed_loop.recording_files import load_recording, save_recording
 from mbcasadi.validation.closed_loop.runnable import Runnable
+from mbcasadi.validation.closed_loop.sensing import (
+    Sensing,
+    SensorErrors,
+    model_with_sensors,
+    running_estimator,
+)
 from mbcasadi.validation.closed_loop.scenario import (
     Disturbance,
     Push,
@@ -53,6 +59,8 @@ __all__ = [
     "Runnable",
     "Scenario",
     "ScenarioOptions",
+    "Sensing",
+    "SensorErrors",
     "SharedLibrary",
     "TimeSignal",
     "as_runnable",
@@ -61,12 +69,14 @@ __all__ = [
     "fast_law",
     "generalised_force",
     "load_recording",
+    "model_with_sensors",
     "outer_law",
     "pushes_of",
     "reaction",
     "remembered",
     "require_pushes",
     "run_loop",
+    "running_estimator",
     "save_recording",
     "shared_library",
     "steps_per_tick",

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ from mbcasadi.validation.closed_loop.scenario import (
     require_taken,
     signal_value,
 )
+from mbcasadi.validation.closed_loop.sensing import RunningEstimator, contact_mask
 from mbcasadi.validation.closed_loop.tick_row import measured_forces, tick_row
 
 Array = NDArray[np.float64]
@@ -98,6 +100,10 @@ def run_loop(
     for source in (scenario.options.outer, scenario.options.reaction):
         if source is not None:
             source.reset()
+    estimator = scenario.estimator
+    if estimator is not None:
+        estimator.reset()
+    mask: Array = np.zeros(0)
     outputs: dict[str, Array] = {}
     recorder, z = Recorder(), column("z0", controller.z0, controller.z0.size)
     pending: deque[Array] = deque()
@@ -107,15 +113,22 @@ def run_loop(
     for k in range(ticks):
         t = k * controller.period
         _act_on_plant(plant, scenario, t, controller.period)
-        inputs = _controller_inputs(caller, controller, plant, scenario, z, t, (applied, outputs))
-        outputs = caller(inputs)
+        estimate = {}
+        if estimator is not None:
+            stands = _contacts_that_stand(estimator, controller, plant, mask)
+            estimate = estimator(plant, stands, controller.period)
+        before = _Before(applied, outputs, estimate)
+        inputs = _controller_inputs(caller, controller, plant, scenario, z, t, before)
+        outputs, mask = caller(inputs), inputs["mask"]
+        inputs |= {"q": plant.q, "v": plant.v}  # what is recorded and judged
         applied = _applied_control(pending, outputs["u"], scenario.delay)
         try:
             row = tick_row(controller, plant, inputs, outputs, plant.measure(applied))
             row |= {"u_applied": applied, "disturbance": plant.external_force}
             if observer is not None:
                 observer(plant.model, plant.data)
-            recorder.add(row, monitor(inputs | {"u": outputs["u"]}) if monitor else {})
+            monitored = monitor(inputs | {"u": outputs["u"]}) if monitor else {}
+            recorder.add(row, monitored | estimate)
             z = outputs.get("z_next", z)
             plant.step(applied, steps)
         except SimulationError as error:
@@ -124,7 +137,8 @@ def run_loop(
         if progress and k % max(1, ticks // PROGRESS_CALLS) == 0:
             progress("simulating", k / ticks)
     contacts = tuple(c.frame for c in controller.contacts)
-    return recorder.finish(contacts, events, columns_of(controller, plant))
+    columns = columns_of(controller, plant) | ({} if estimator is None else estimator.columns)
+    return recorder.finish(contacts, events, columns)
 
 
 def _tick_count(controller: Controller, scenario: Scenario) -> int:
@@ -142,6 +156,23 @@ def _act_on_plant(plant: Plant, scenario: Scenario, t: float, period: float) -> 
     plant.move_mocap(mocap_poses(scenario.options, t))
 
 
+class _Before(NamedTuple):
+    """The control that acts, the outputs of the last tick, and the estimate of this one."""
+
+    applied: Array
+    outputs: Mapping[str, Array]
+    estimate: Mapping[str, Array]
+
+
+def _contacts_that_stand(
+    estimator: RunningEstimator, controller: Controller, plant: Plant, mask: Array
+) -> dict[str, float]:
+    """Return what the estimator is told of the contacts."""
+    on_force = estimator.sensing.on_force
+    forces = np.zeros(0) if on_force is None else measured_forces(controller, plant)
+    return contact_mask(controller, mask, forces, on_force)
+
+
 def _controller_inputs(
     caller: RunningLaw,
     controller: Controller,
@@ -149,15 +180,13 @@ def _controller_inputs(
     scenario: Scenario,
     z: Array,
     t: float,
-    before: tuple[Array, Mapping[str, Array]],
+    before: _Before,
 ) -> dict[str, Array]:
-    """Return all inputs that the controller may have, at the present state of the plant.
-
-    `before` has the control that acts, and the outputs of the last tick.
-    """
-    applied, outputs = before
+    """Return all inputs that the controller may have, at the present state of the plant."""
+    applied, outputs = before.applied, before.outputs
     options, reaction = scenario.options, scenario.options.reaction
-    inputs = {"q": plant.q, "v": plant.v, "act": plant.act, "z": z, "t": np.array([t])}
+    q, v = (before.estimate.get(f"estimate_{name}", getattr(plant, name)) for name in "qv")
+    inputs = {"q": q, "v": v, "act": plant.act, "z": z, "t": np.array([t])}
     measures = options.outer is not None and options.outer.measures_forces
     measures = measures or (reaction is not None and "f_measured" in reaction.inputs)
     if caller.size("f_measured") or measures:

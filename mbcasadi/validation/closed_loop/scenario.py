@@ -18,6 +18,7 @@ from mbcasadi.shapes import column
 from mbcasadi.validation.closed_loop.outer_law import OuterLaw
 from mbcasadi.validation.closed_loop.reaction import Reaction
 from mbcasadi.validation.closed_loop.runnable import RunningLaw
+from mbcasadi.validation.closed_loop.sensing import RunningEstimator
 
 Array = NDArray[np.float64]
 
@@ -171,6 +172,7 @@ class Scenario:
         disturbance: (nv,) generalised force on the plant that the controller does not measure, or
             a function of time, or pushes; zero by default.
         options: mask, tuning, switched constraints and outer law are used.
+        estimator: whose q and v the controller gets in place of the plant's; None for those.
     """
 
     duration: float
@@ -180,6 +182,7 @@ class Scenario:
     delay: int = 0
     disturbance: Disturbance = None
     options: ScenarioOptions = ScenarioOptions()
+    estimator: RunningEstimator | None = None
 
     @property
     def pushes(self) -> tuple[Push, ...]:

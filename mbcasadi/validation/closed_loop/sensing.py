@@ -1,0 +1,251 @@
+"""A closed loop in which the controller is told only what an estimator makes of sensors.
+
+MuJoCo's own sensors are read, spoilt as real ones are, and handed to the generated C of the
+estimator; its q and v take the place of the plant's in the controller and in what is above it.
+"""
+
+import tempfile
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.argument_kinds import require_fields
+from mbcasadi.codegen import export_c
+from mbcasadi.description import Controller, Signal
+from mbcasadi.errors import ProblemError
+from mbcasadi.estimation import Estimator, Sensor
+from mbcasadi.plant import Plant, Source
+from mbcasadi.plant.imu import with_imu
+from mbcasadi.readable_signatures import readable_fields
+from mbcasadi.shapes import require_name, require_whole
+from mbcasadi.validation.closed_loop.columns import Columns
+from mbcasadi.validation.closed_loop.compiled_law import Caller
+
+Array = NDArray[np.float64]
+
+IMU = ("gyro", "accelerometer")
+ESTIMATE = tuple(
+    f"estimate_{name}" for name in ("q", "v", "deviation", "status", "residual", "y", "mask")
+)
+"""Names of the estimate among the monitored outputs of a recording."""
+
+
+@dataclass(frozen=True)
+class SensorErrors:
+    """How a sensor of the plant departs from what it measures.
+
+    Attributes:
+        noise: standard deviation of a sample, or density of the white noise where the estimator's
+            sensor has one; None for what the estimator expects.
+        bias: standard deviation of a constant offset, drawn at the start.
+        walk: density of the rate at which the offset walks, unit/s/√Hz.
+        quantum: readings are rounded to multiples of it; 0 for none.
+        delay: ticks by which readings are late.
+        missing: share of the samples that get lost.
+
+    Raises:
+        ProblemError: a negative number, a share above 1, a delay that is no whole number.
+    """
+
+    noise: float | None = None
+    bias: float = 0.0
+    walk: float = 0.0
+    quantum: float = 0.0
+    delay: int = 0
+    missing: float = 0.0
+
+    def __post_init__(self) -> None:
+        require_fields(self)
+        require_whole(0, delay=self.delay)
+        numbers = {"bias": self.bias, "walk": self.walk, "quantum": self.quantum}
+        numbers |= {"missing": self.missing, "noise": self.noise or 0.0}
+        for name, value in numbers.items():
+            if not 0 <= value < np.inf or (name == "missing" and value > 1):
+                raise ProblemError(f"{name} = {value}; expected a number that is not negative")
+
+
+@readable_fields
+@dataclass(frozen=True)
+class Sensing:
+    """An estimator in the loop, and the errors of the plant's sensors.
+
+    Attributes:
+        estimator: of `mbcasadi.estimation`, of the same model.
+        errors: by the name or the kind of a sensor ("gyro", "accelerometer", "position", "rate");
+            noise as the estimator expects for the others.
+        seed: of noise, offsets and lost samples.
+        on_force: N, the measured normal force of a contact from which on the estimator takes it to
+            stand, beside the controller's mask: feet with force sensors. None for feet without.
+
+    Raises:
+        UnknownNameError: errors of no sensor; the message lists the valid names.
+    """
+
+    estimator: Estimator
+    errors: Mapping[str, SensorErrors] = field(default_factory=dict)
+    seed: int = 0
+    on_force: float | None = None
+
+    def __post_init__(self) -> None:
+        require_fields(self)
+        require_whole(0, seed=self.seed)
+        sensors = self.estimator.sensors
+        known = [*dict.fromkeys(s.kind for s in sensors), *(s.name for s in sensors)]
+        for name in self.errors:
+            require_name("sensor of the estimator", name, known)
+
+    def errors_of(self, sensor: Sensor) -> SensorErrors:
+        """Return the errors of a sensor."""
+        return self.errors.get(sensor.name, self.errors.get(sensor.kind, SensorErrors()))
+
+
+def model_with_sensors(sensing: Sensing, source: Source) -> Source:
+    """Return the model of the plant with the IMU of the estimator.
+
+    Raises:
+        ProblemError: see `with_imu`.
+    """
+    frames = {s.target: s.frame_kind for s in sensing.estimator.sensors if s.kind in IMU}
+    for frame, kind in frames.items():
+        source = with_imu(source, frame, kind).model
+    return source
+
+
+class RunningEstimator:
+    """An estimator during a run.
+
+    Attributes:
+        columns: of what it adds to a recording.
+    """
+
+    def __init__(self, sensing: Sensing, call: Caller, model: Source) -> None:
+        self.sensing, self._call = sensing, call
+        estimator = sensing.estimator
+        frames = {s.target: s.frame_kind for s in estimator.sensors if s.kind in IMU}
+        self._imu = {name: with_imu(model, name, kind).names for name, kind in frames.items()}
+        self.columns = _columns(estimator)
+
+    def reset(self) -> None:
+        """Return to the start, with offsets drawn anew."""
+        estimator, self._rng = self.sensing.estimator, np.random.default_rng(self.sensing.seed)
+        self._z, self._late = estimator.z0, deque[tuple[Array, Array]]()
+        self._offset = {
+            s.name: self.sensing.errors_of(s).bias * self._rng.standard_normal(len(s.rows))
+            for s in estimator.sensors
+        }
+        self._late_by = {s.name: deque[Array]() for s in estimator.sensors}
+
+    def __call__(self, plant: Plant, mask: Mapping[str, float], period: float) -> dict[str, Array]:
+        """Return q and v of the estimate, and what a recording keeps of it.
+
+        Args:
+            plant: at the state of the tick.
+            mask: of the contacts by name, 1 for those that are left out.
+            period: s since the last tick.
+        """
+        estimator = self.sensing.estimator
+        sizes = {s.name: len(s.components) for s in estimator.inputs}
+        y, valid = np.zeros(sizes["y"]), np.ones(sizes["valid"])
+        for sensor in estimator.sensors:
+            y[list(sensor.rows)] = self._reading(sensor, plant, period)
+        contacts = next((s.components for s in estimator.inputs if s.name == "mask"), ())
+        values = {"y": y, "valid": valid, "dt": np.array([period]), "z": self._z}
+        values["mask"] = np.array([mask.get(name, 1.0) for name in contacts])
+        outputs = self._call(values)
+        self._z = outputs["z_next"]
+        side = round(np.sqrt(outputs["covariance"].size))
+        variances = np.diag(outputs["covariance"].reshape(side, side))
+        kept = (
+            outputs["q"], outputs["v"], np.sqrt(np.maximum(variances, 0.0)), outputs["status"],
+            outputs["residual"], y, values["mask"],
+        )  # fmt: skip
+        return dict(zip(ESTIMATE, kept, strict=True))
+
+    def _reading(self, sensor: Sensor, plant: Plant, period: float) -> Array:
+        """Return what a sensor reads, spoilt."""
+        errors, rng = self.sensing.errors_of(sensor), self._rng
+        size = len(sensor.rows)
+        self._offset[sensor.name] = self._offset[sensor.name] + (
+            errors.walk * np.sqrt(period) * rng.standard_normal(size)
+        )
+        noise = sensor.noise if errors.noise is None else errors.noise
+        noise = noise / np.sqrt(period) if sensor.density else noise
+        value = self._true(sensor, plant) + self._offset[sensor.name]
+        value = value + noise * rng.standard_normal(size)
+        if errors.quantum:
+            value = errors.quantum * np.round(value / errors.quantum)
+        late = self._late_by[sensor.name]
+        late.append(value)
+        while len(late) <= errors.delay:
+            late.append(value)
+        value = late.popleft()
+        return np.full(size, np.nan) if rng.random() < errors.missing else value
+
+    def _true(self, sensor: Sensor, plant: Plant) -> Array:
+        if sensor.kind in IMU:
+            return plant.mean_sensor(self._imu[sensor.target][sensor.kind])
+        if sensor.kind in ("position", "rate"):
+            joint = plant.model.joint(sensor.target)
+            place = int(joint.qposadr[0] if sensor.kind == "position" else joint.dofadr[0])
+            return (plant.q if sensor.kind == "position" else plant.v)[place : place + 1]
+        return plant.mean_sensor(sensor.name)
+
+
+@contextmanager
+def running_estimator(sensing: Sensing | None, model: Source) -> Iterator[RunningEstimator | None]:
+    """Export the estimator to a temporary folder, compile it, and yield it for runs of a model.
+
+    Raises:
+        ExportError: the C could not be generated or built.
+    """
+    if sensing is None:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="mbcasadi-") as folder:
+        project = export_c(sensing.estimator.function, Path(folder) / "estimator")
+        yield RunningEstimator(sensing, Caller(project.load()), model)
+
+
+def contact_mask(
+    controller: Controller, mask: Array, forces: Array, on_force: float | None
+) -> dict[str, float]:
+    """Return contact → whether it stands, by the controller's mask and by measured forces.
+
+    Args:
+        controller: with its contacts, the first entries of its mask.
+        mask: of the tick before; () at the first.
+        forces: (3 nc,) measured, n t1 t2 of each contact, N; () for none.
+        on_force: N; None where forces are not measured.
+    """
+    stands = {}
+    for k, contact in enumerate(controller.contacts):
+        on = float(mask[k]) if k < len(mask) else 1.0
+        if on_force is not None and 3 * k < len(forces):
+            on *= float(forces[3 * k] >= on_force)
+        stands[contact.frame] = on
+    return stands
+
+
+def _columns(estimator: Estimator) -> dict[str, Columns]:
+    signals = {s.name: s for s in estimator.outputs}
+    q, v, residual = (signals[name] for name in ("q", "v", "residual"))
+    inputs = {s.name: s for s in estimator.inputs}
+    y, mask = inputs["y"], inputs.get("mask", Signal("mask", (), ()))
+    side = round(np.sqrt(len(signals["covariance"].components)))
+    pairs = signals["covariance"].components[:: side + 1]
+    names = tuple(pair.split()[0] for pair in pairs)
+    columns = {
+        "q": Columns(q.components, q.units),
+        "v": Columns(v.components, v.units),
+        "deviation": Columns(names, ("",) * side),
+        "status": Columns(("status",), ("",)),
+        "residual": Columns(residual.components, ("",) * len(residual.components)),
+        "y": Columns(y.components, y.units),
+        "mask": Columns(mask.components, mask.units),
+    }
+    return {f"monitor.estimate_{name}": column for name, column in columns.items()}
