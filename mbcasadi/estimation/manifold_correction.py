@@ -73,7 +73,7 @@ class Corrections:
         for sensor in self.reading.sensors:
             own = list(sensor.rows)
             sample = ca.if_else(read[sensor.valid], y[own], h[own])
-            if sensor.kind.endswith("quat"):  # q and -q are one rotation; lengths tell nothing
+            if self.reading.is_rotation(sensor):  # q and -q are one rotation; lengths tell nothing
                 along = ca.dot(sample, h[own])
                 sample = ca.if_else(along < 0, -sample, sample)
                 sample = sample + (1 - ca.fabs(along)) * h[own]

@@ -50,8 +50,7 @@ class Reading:
         for k, (name, each) in enumerate(zip(names, self.measured, strict=True)):
             size = 1 if each.kind != "sensor" else self.system.sensor(each.name).numel_out("y")
             rows = tuple(range(place, place + size))
-            kind = self.kinds[each.name] if each.kind == "sensor" else each.kind
-            found.append(Sensor(name, kind, each.name, rows, each.noise, each.density, k))
+            found.append(Sensor(name, each.kind, each.name, rows, each.noise, each.density, k))
             place += size
         return tuple(found)
 
@@ -83,6 +82,10 @@ class Reading:
         H = ca.horzcat(by_q @ N, by_v, by_x[:, :nd], unknown)
         options = {} if moved else {"cse": True}
         return ca.Function("reading", [*s.values()], [h, H], [*s], ["h", "H"], options)
+
+    def is_rotation(self, sensor: Sensor) -> bool:
+        """Return whether a sensor reads a unit quaternion."""
+        return sensor.kind == "sensor" and self.kinds[sensor.target].endswith("quat")
 
     def _is_beyond(self, measured: Measured) -> bool:
         """Return whether a sensor reads more than q and v."""

@@ -203,6 +203,71 @@ def _holding_torque(system, angle, speed):
     return along @ (M @ a + h)
 
 
+def test_an_edge_that_does_not_slip_sideways_is_consistent():
+    q, v = ca.SX.sym("q", 3), ca.SX.sym("v", 3)
+    system = mb.from_lagrangian(
+        q,
+        v,
+        kinetic=ca.sumsqr(v[:2]) / 2 + 0.05 * v[2] ** 2,
+        potential=ca.SX(0),
+        A=ca.horzcat(-ca.sin(q[2]), ca.cos(q[2]), 0),
+    )
+    x, y, angle = system.coordinate_names
+    runs, noise, density = 30, 1e-3, 0.05
+    filter_, blind = (
+        manifold_filter(
+            system,
+            positions(*names, noise=noise),
+            force_noise=density,
+            options=FilterOptions(position=0.02),
+        )
+        for names in ((x, y), (angle,))
+    )
+    assert len(blind.unobservable) == 2
+    assert f"in which {x} moves" in blind.unobservable[0]
+    assert f"in which {angle} moves" in filter_.unobservable[0]  # at rest, where it starts
+    rng = np.random.default_rng(7)
+    world = DrawnMechanism(
+        system, DT, np.full(3, density), *drawn_start(system, filter_, runs, rng), rng
+    )
+    call, z, found = batch_of(filter_, runs), np.tile(filter_.z0, (runs, 1)), []
+    for k in range(400):
+        f = np.tile([1.0, 0.0, 0.03 * np.sin(k / 200)], (runs, 1))
+        world.step(f)
+        seen = world.q[:, :2] + noise * rng.standard_normal((runs, 2))
+        out = call(z, y=seen, valid=[[1, 1]], f=f, dt=[[DT]])
+        z = out["z_next"]
+        if k % 50 == 49:
+            P = out["covariance"].reshape(runs, 6, 6)
+            of_each = [
+                nees(system, world.q[r], world.v[r], out["q"][r], out["v"][r], P[r])
+                for r in range(runs)
+            ]
+            assert {rank for _, rank in of_each} == {5}  # three positions, two rates
+            found.append([value for value, _ in of_each])
+    require_consistent(np.array(found), 5)
+
+
+def test_an_overconstrained_loop_keeps_its_one_motion():
+    system = mb.read_mjcf(MODELS / "bricard.xml")
+    filter_ = manifold_filter(
+        system,
+        positions(system.tree.joints[0].name),
+        force_noise=0.02,
+        options=FilterOptions(position=0.02),
+    )
+    z, rng = filter_.z0, np.random.default_rng(8)
+    drive = np.zeros(filter_.function.numel_in(2))
+    for _ in range(50):
+        y = filter_.z0[0] + 1e-3 * rng.standard_normal()
+        out = filter_.function(y, 1, drive, DT, z)
+        z = out[2]
+    variances = np.linalg.eigvalsh(np.array(out[3]))
+    assert np.sum(variances > 1e-9 * variances.max()) == 2  # 6 joints, 6 rows of rank 5
+    assert np.abs(np.array(system.constraint(out[0]))).max() < 1e-12
+    assert int(out[4]) == 0
+
+
 ARM = """
 <mujoco model="arm"><compiler angle="radian"/>
 <worldbody><body name="upper"><joint name="shoulder" axis="0 1 0" damping="0.5"/>
