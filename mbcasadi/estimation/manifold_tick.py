@@ -16,17 +16,14 @@ from mbcasadi.estimation.manifold_correction import (
     SHARED,
     Corrections,
 )
+from mbcasadi.estimation.manifold_guard import Guard
 from mbcasadi.estimation.manifold_process import Layout, Process
 from mbcasadi.estimation.manifold_reading import Reading
 from mbcasadi.estimation.manifold_return import returned_fun
 from mbcasadi.estimation.measured import FilterOptions
 from mbcasadi.estimation.memory import Memory
 from mbcasadi.estimation.square_root import bounded_root
-from mbcasadi.qp.input_guard import MASK_ON, quaternion_validity
-from mbcasadi.system import System, evaluate
-from mbcasadi.system.closing import LARGEST_GAP, worst_gap
-from mbcasadi.system.coordinates import quaternion_places
-from mbcasadi.system.parameter_inputs import is_physical
+from mbcasadi.system import System
 
 Array = NDArray[np.float64]
 
@@ -39,18 +36,12 @@ ACQUISITION = 0.1
 ADRIFT = 0.5
 """s without a sample that was used from which the estimate drifts."""
 
-LONGEST = 0.1
-"""s, the largest dt of a tick."""
-
 LARGEST_DEVIATION = 1e2
 """Bound of standard deviations of positions and speeds, in the sizes of coordinates (per second);
 those of other states are bounded by as many of their first ones."""
 
 FASTEST = 1e4
 """Sizes of coordinates per second: a faster estimate is started anew."""
-
-LARGEST_SAMPLE = 1e9
-"""A sample or a control with a larger entry is bad input."""
 
 
 @dataclass(frozen=True)
@@ -123,57 +114,13 @@ class ManifoldTick:
         sizes |= {"dt": 1, "z": self.memory.size}
         s = {key: ca.MX.sym(key, n) for key, n in sizes.items()}
         z0 = self.memory_at(q0)
-        at = self._guard(s, z0)
+        guard = Guard(self.system, self.process, self.reading, self.memory, self.period, z0)
+        at = guard.sound(s)
         predicted = self.process.predict(*(at[key] for key in ("q", "v", "x", "drive", "L", "dt")))
         after = self._corrected(at, predicted)
         outputs = self._outputs(at, after, z0)
         tick = ca.Function(name, [*s.values()], [*outputs.values()], [*s], [*outputs])
         return scalar_if_small(tick)
-
-    def _guard(self, given: dict[str, ca.MX], z0: ca.DM) -> dict[str, ca.MX]:
-        """Return a sound state with inputs that are used, by name; q with the parameters behind."""
-        s = {key: ca.SX.sym(key, x.shape) for key, x in given.items()}
-        layout, z, dt = self.layout, s["z"], s["dt"]
-        sound = ca.sum1(ca.fabs(z)) <= LARGEST_MEMORY
-        sound = ca.logic_and(sound, quaternion_validity(z, quaternion_places(self.system)))
-        model = self.process.system
-        if model.nc:
-            pose = ca.vertcat(z[: layout.moving], ca.DM(self.system.parameters.values))
-            phi = evaluate(model.constraint, {"q": pose})
-            sound = ca.logic_and(sound, worst_gap(phi, ca.DM(model.scales.rows)) <= LARGEST_GAP)
-        now = self.memory.split(ca.if_else(sound, z, z0))
-        in_time = ca.logic_and(dt > 0, dt <= LONGEST)
-        u, known = s[self.process.input[0]], ca.SX(1)
-        driven = ca.sum1(ca.fabs(u)) <= LARGEST_SAMPLE
-        p = ca.SX(ca.DM(self.system.parameters.values))
-        if "p" in s:
-            known = is_physical(self.system.parameters, s["p"])
-            p = ca.if_else(known, s["p"], p)
-        numbers, read = ca.SX(1), list[ca.SX]()
-        for sensor in self.reading.sensors:
-            on = s["valid"][sensor.valid] > MASK_ON
-            number = ca.sum1(ca.fabs(s["y"][list(sensor.rows)])) <= LARGEST_SAMPLE
-            numbers = ca.logic_and(numbers, ca.logic_or(number, ca.logic_not(on)))
-            read.append(ca.logic_and(on, number))
-        good = ca.logic_and(ca.logic_and(in_time, driven), ca.logic_and(known, numbers))
-        outputs = {
-            "q": self.process.placed(ca.vertcat(now["q"], p), now["x"]),
-            "v": now["v"],
-            "x": now["x"],
-            "L": ca.reshape(now["L"], layout.n, layout.n),
-            "drive": ca.if_else(driven, u, now["drive"]),
-            "dt": ca.if_else(in_time, dt, self.period),
-            "read": ca.vertcat(*read),
-            "doubt": now["doubt"],
-            "missing": now["missing"],
-            "acquiring": now["acquiring"],
-            "good": good,
-            "sound": sound,
-        }
-        dense = [ca.densify(x) for x in outputs.values()]
-        guard = ca.Function("guard", [*s.values()], dense, [*s], [*outputs], SHARED)
-        found = guard(**given)
-        return found | {"y": given["y"]}
 
     def _corrected(
         self, at: dict[str, ca.MX], predicted: tuple[ca.MX, ca.MX, ca.MX]
