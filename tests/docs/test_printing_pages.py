@@ -26,7 +26,7 @@ PAGES = {
     "guides/nonlinear-mpc.md": 4,
     "guides/feedback.md": 2,
     "guides/estimation.md": 2,
-    "guides/sensors.md": 3,
+    "guides/sensors.md": 4,
     "guides/callers.md": 3,
     "guides/supervision.md": 3,
     "coming-from/python-control.md": 2,

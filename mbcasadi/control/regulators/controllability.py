@@ -142,7 +142,7 @@ def controllability(linear: Linearization, *, rank_tol: float = REACH_TOL) -> Co
     size = float(np.linalg.norm(reduced, 2)) if reduced.size else 0.0
     rounding = _rounding(linear, controls) / scale.max(initial=0.0) if scale.size else 0.0
     reduced = reduced / size if size > rounding else 0 * reduced
-    reachable, unreachable = _split(scaled, reduced, rank_tol)
+    reachable, unreachable = split_reachable(scaled, reduced, rank_tol)
     rank = reachable.shape[1]
     away, _ = np.linalg.qr(unreachable / scale[:, None])
     return Controllability(
@@ -169,7 +169,7 @@ def observability(linear: Linearization, C: Array) -> Observability:
     length = np.linalg.norm(C * scale, axis=1)
     seen = length > NOTHING * length.max(initial=0.0)
     rows = (C * scale)[seen] / length[seen, None]  # the units of a measurement have no effect
-    observable, unobservable = _split(A.T, rows.T, REACH_TOL)
+    observable, unobservable = split_reachable(A.T, rows.T, REACH_TOL)
     return Observability(
         linear.system.name, linear.nx, _modes(linear, A, scale, observable, unobservable)
     )
@@ -237,7 +237,7 @@ def _rounding(linear: Linearization, controls: Array) -> float:
     return float(ROUNDING * np.linalg.norm(np.linalg.pinv(M) @ B))
 
 
-def _split(A: Array, B: Array, tol: float) -> tuple[Array, Array]:
+def split_reachable(A: Array, B: Array, tol: float) -> tuple[Array, Array]:
     """Return orthonormal columns that span `B, A B, A² B, …`, and those of the complement."""
     scale = max(float(np.linalg.norm(A, 2)), np.finfo(float).tiny) if A.size else 1.0
     reachable = np.zeros((A.shape[0], 0))
