@@ -6,32 +6,32 @@ from mbcasadi.estimation.contact_probability import (
     FootLoad,
     contact_probability,
 )
-from mbcasadi.estimation.estimator import Estimator, Sensor
+from mbcasadi.estimation.estimator import Estimator, EstimatorSensor
 from mbcasadi.estimation.manifold_filter import manifold_filter
-from mbcasadi.estimation.measured import Disturbance, FilterOptions, Measured, UnknownParameter
+from mbcasadi.estimation.measured import FilterOptions, Measured, UnknownForce, UnknownParameter
 from mbcasadi.estimation.momentum_observer import momentum_observer
-from mbcasadi.estimation.noise import Encoders, Footing, Imu, Start, quantisation
+from mbcasadi.estimation.noise import Encoders, Footing, Imu, Start, encoder_noise
 from mbcasadi.estimation.residual_forces import residual_forces
 from mbcasadi.estimation.velocity_observer import velocity_observer
 
 __all__ = [
     "ContactBelief",
-    "Disturbance",
     "Encoders",
     "Estimator",
+    "EstimatorSensor",
     "FilterOptions",
     "FootLoad",
     "Footing",
     "Imu",
     "Measured",
-    "Sensor",
     "Start",
+    "UnknownForce",
     "UnknownParameter",
     "base_estimator",
     "contact_probability",
+    "encoder_noise",
     "manifold_filter",
     "momentum_observer",
-    "quantisation",
     "residual_forces",
     "velocity_observer",
 ]

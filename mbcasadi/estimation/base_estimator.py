@@ -16,7 +16,7 @@ from mbcasadi.estimation.base_design import BaseDesign
 from mbcasadi.estimation.base_output import BASE
 from mbcasadi.estimation.base_start import memory_at
 from mbcasadi.estimation.base_tick import base_function
-from mbcasadi.estimation.estimator import Estimator, Sensor
+from mbcasadi.estimation.estimator import Estimator, EstimatorSensor
 from mbcasadi.estimation.invariant import Layout
 from mbcasadi.estimation.landmarks import FREE_V, landmarks_of, require_free_base
 from mbcasadi.estimation.noise import Encoders, Footing, Imu, Start
@@ -160,23 +160,23 @@ def _require(system: System, contacts: Sequence[Contact]) -> None:
         )
 
 
-def _sensors(imu: Imu, encoders: Encoders, joints: Sequence[str]) -> tuple[Sensor, ...]:
+def _sensors(imu: Imu, encoders: Encoders, joints: Sequence[str]) -> tuple[EstimatorSensor, ...]:
     m = len(joints)
     sensors = [
-        Sensor(kind, kind, imu.frame, rows, noise, True, 0, imu.kind)
+        EstimatorSensor(kind, kind, imu.frame, rows, noise, True, 0, imu.kind)
         for kind, rows, noise in (
             ("gyro", (0, 1, 2), imu.gyro_noise),
             ("accelerometer", (3, 4, 5), imu.accelerometer_noise),
         )
     ]
     sensors += [
-        Sensor(joint, "position", joint, (6 + k,), encoders.noise, False, 1 + k)
+        EstimatorSensor(joint, "position", joint, (6 + k,), encoders.noise, False, 1 + k)
         for k, joint in enumerate(joints)
     ]
     if encoders.rate_noise is not None:
         noise = encoders.rate_noise
         sensors += [
-            Sensor(f"{joint}.rate", "rate", joint, (6 + m + k,), noise, False, 1 + k)
+            EstimatorSensor(f"{joint}.rate", "rate", joint, (6 + m + k,), noise, False, 1 + k)
             for k, joint in enumerate(joints)
         ]
     return tuple(sensors)

@@ -30,7 +30,7 @@ ESTIMATE_STATUS = StatusTable(
 
 
 @dataclass(frozen=True)
-class Sensor:
+class EstimatorSensor:
     """A sensor of an estimator: entries of y that are valid together, or not.
 
     Attributes:
@@ -71,20 +71,22 @@ class Estimator:
         statuses: text of each status.
         source: name of the model that it was made from.
         unobservable: what no sensor sees, in words.
-        covered: rows of the errors (δq, δv), (2 nv,), of which `covariance` is.
+        covered: rows of the errors (δq, δv), (2 nv,), of which `covariance` is, its first ones.
+        parameters: of the input p, the model's own numbers; none without such an input.
     """
 
     name: str
     function: ca.Function
     inputs: tuple[Signal, ...]
     outputs: tuple[Signal, ...]
-    sensors: tuple[Sensor, ...]
+    sensors: tuple[EstimatorSensor, ...]
     z0: Array
     period: float
     statuses: tuple[str, ...] = ESTIMATE_STATUS.texts
     source: str = ""
     unobservable: tuple[str, ...] = ()
     covered: tuple[int, ...] = ()
+    parameters: tuple[float, ...] = ()
 
     def _summary(self) -> dict[str, object]:
         return {

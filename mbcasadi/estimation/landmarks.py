@@ -14,6 +14,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.contacts.friction_cone import require_contacts, require_ground
 from mbcasadi.contacts.groups import ContactGroup, contact_groups_of
 from mbcasadi.description import Contact, Frame
 from mbcasadi.errors import ProblemError
@@ -118,12 +119,8 @@ def landmarks_of(
         ProblemError: a contact with a body that moves, one that slides, or a body that rolls and is
             no ball.
     """
-    for contact in contacts:
-        if contact.other or contact.slides:
-            kind = f"touches '{contact.other}'" if contact.other else "slides"
-            raise ProblemError(
-                f"contact '{contact.frame}' {kind}; expected contacts that stand on the world"
-            )
+    require_contacts(contacts)
+    require_ground(contacts)
     groups = contact_groups_of(system, contacts)
     return [_of_foot(system, group, contacts, rolling) for group in groups]
 
@@ -132,7 +129,7 @@ def _of_foot(
     system: System, group: ContactGroup, contacts: Sequence[Contact], rolling: float
 ) -> tuple[Landmark, ...]:
     own = [contacts[i] for i in group.members]
-    normal = np.array(own[0].normal, dtype=float)
+    normal = np.array(own[0].normal, dtype=float) / np.linalg.norm(own[0].normal)
     radius = _radius(group.frame, own[0].frame)
     spread = np.linalg.svd(group.arms, compute_uv=False)
     if len(own) > FLAT_RANK and spread[FLAT_RANK - 1] > SAME_LINE * spread[0]:

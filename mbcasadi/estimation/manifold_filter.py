@@ -20,9 +20,9 @@ from mbcasadi.estimation.manifold_reading import Reading, require_measured
 from mbcasadi.estimation.manifold_tick import ManifoldTick
 from mbcasadi.estimation.manifold_words import unobservable_modes
 from mbcasadi.estimation.measured import (
-    Disturbance,
     FilterOptions,
     Measured,
+    UnknownForce,
     UnknownParameter,
 )
 from mbcasadi.shapes import column, real_array, require_identifier, require_name, require_positive
@@ -50,7 +50,7 @@ def manifold_filter(
     sensors: Sequence[Measured],
     *,
     force_noise: ArrayLike,
-    disturbances: Sequence[Disturbance] = (),
+    disturbances: Sequence[UnknownForce] = (),
     parameters: Sequence[UnknownParameter] = (),
     options: FilterOptions | None = None,
     q0: ArrayLike | None = None,
@@ -134,6 +134,8 @@ def manifold_filter(
         period=period,
         source=system.name,
         unobservable=unobservable_modes(tick, start, names),
+        covered=tuple(range(2 * system.nv)),
+        parameters=tuple(map(float, system.parameters.values)),
     )
 
 
@@ -152,7 +154,7 @@ def _require_plain(system: System) -> None:
 
 
 def _layout(
-    system: System, disturbances: Sequence[Disturbance], parameters: Sequence[UnknownParameter]
+    system: System, disturbances: Sequence[UnknownForce], parameters: Sequence[UnknownParameter]
 ) -> Layout:
     coordinate_names = list(rate_names(system))
     for each in disturbances:

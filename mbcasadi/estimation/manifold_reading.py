@@ -11,7 +11,7 @@ from mbcasadi.control.regulators.measurements import BEYOND_THE_STATE
 from mbcasadi.description.sensors import SENSED_SOLVER
 from mbcasadi.dynamics.predicted_sensors import predicted_readings
 from mbcasadi.errors import ProblemError
-from mbcasadi.estimation.estimator import Sensor
+from mbcasadi.estimation.estimator import EstimatorSensor
 from mbcasadi.estimation.manifold_process import Process
 from mbcasadi.estimation.measured import Measured
 from mbcasadi.shapes import unique
@@ -43,14 +43,16 @@ class Reading:
         return {sensor.name: sensor.kind for sensor in self.system.sensors}
 
     @cached_property
-    def sensors(self) -> tuple[Sensor, ...]:
+    def sensors(self) -> tuple[EstimatorSensor, ...]:
         """What y consists of."""
         names = unique([each.label for each in self.measured])
-        found, place = list[Sensor](), 0
+        found, place = list[EstimatorSensor](), 0
         for k, (name, each) in enumerate(zip(names, self.measured, strict=True)):
             size = 1 if each.kind != "sensor" else self.system.sensor(each.name).numel_out("y")
             rows = tuple(range(place, place + size))
-            found.append(Sensor(name, each.kind, each.name, rows, each.noise, each.density, k))
+            found.append(
+                EstimatorSensor(name, each.kind, each.name, rows, each.noise, each.density, k)
+            )
             place += size
         return tuple(found)
 
@@ -83,7 +85,7 @@ class Reading:
         options = {} if moved else {"cse": True}
         return ca.Function("reading", [*s.values()], [h, H], [*s], ["h", "H"], options)
 
-    def is_rotation(self, sensor: Sensor) -> bool:
+    def is_rotation(self, sensor: EstimatorSensor) -> bool:
         """Return whether a sensor reads a unit quaternion."""
         return sensor.kind == "sensor" and self.kinds[sensor.target].endswith("quat")
 

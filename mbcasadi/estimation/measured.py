@@ -41,7 +41,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Disturbance:
+class UnknownForce:
     """A generalised force that is estimated: a random walk.
 
     Attributes:

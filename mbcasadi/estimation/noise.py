@@ -9,11 +9,13 @@ from typing import Literal
 
 import numpy as np
 
-from mbcasadi.argument_kinds import require_fields
+from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import require_positive, require_texts
+from mbcasadi.shapes import require_positive, require_texts, require_whole
+from mbcasadi.short_text import summarised
 
 
+@summarised
 @dataclass(frozen=True)
 class Imu:
     """A gyroscope and an accelerometer at a frame; the defaults are those of an ICM-42688-P.
@@ -51,6 +53,7 @@ class Imu:
         require_positive(**numbers)
 
 
+@summarised
 @dataclass(frozen=True)
 class Encoders:
     """Encoders of joints with one coordinate.
@@ -85,7 +88,8 @@ class Encoders:
             require_texts("joints", self.joints)
 
 
-def quantisation(bits: int, length: float = 2 * np.pi) -> float:
+@checked
+def encoder_noise(bits: int, length: float = 2 * np.pi) -> float:
     """Return the standard deviation `length / 2^bits / √12` of rounding to a grid.
 
     Args:
@@ -96,11 +100,13 @@ def quantisation(bits: int, length: float = 2 * np.pi) -> float:
         ProblemError: bits or length out of their range.
     """
     require_positive(length=length)
-    if not 1 <= bits <= 64:
+    require_whole(1, bits=bits)
+    if bits > 64:
         raise ProblemError(f"bits = {bits}; expected 1 to 64")
     return float(length / 2.0**bits / np.sqrt(12.0))
 
 
+@summarised
 @dataclass(frozen=True)
 class Footing:
     """How well feet stand.
@@ -138,6 +144,7 @@ class Footing:
             raise ProblemError(f"false_alarm = {self.false_alarm}; expected a share in (0, 1)")
 
 
+@summarised
 @dataclass(frozen=True)
 class Start:
     """Standard deviations of the first estimate.

@@ -23,10 +23,9 @@ from mbcasadi.validation.closed_loop import (
     TimeSignal,
     compile_controller,
     fast_law,
-    model_with_sensors,
+    loaded_estimator,
     remembered,
     run_loop,
-    running_estimator,
 )
 from mbcasadi.validation.closed_loop.outer_law import TIMED_TICKS
 from mbcasadi.validation.metrics import (
@@ -154,8 +153,6 @@ def run_trial(
     if report.what_if:
         require_conditions(trial.delay, bool(trial.perturb))
     progress = ProgressReporter(report.progress)
-    if trial.sensors is not None:
-        model = model_with_sensors(trial.sensors, model)
     ready = prepare(controller, model, trial)
     if report.what_if and trial.delay and report.undelayed is None:
         report = replace(report, undelayed=fitted_to_plant(ready.given, ready.plant, 0))
@@ -165,15 +162,12 @@ def run_trial(
         if report.undelayed is not None:
             report = replace(report, undelayed=fast_law(report.undelayed, 0))
     progress("generating and compiling C", 0.0)
-    with (
-        running_estimator(trial.sensors, model) as estimator,
-        compile_controller(given, progress.note) as law,
-    ):
-        loop = Scenario(
-            trial.duration, remembered(ready.reference), ready.start, trial.v0,
-            trial.delay, trial.disturbance, trial.scenario, estimator,
-        )  # fmt: skip
-        setting = _Setting(ready, given, loop, trial.criteria, report, progress)
+    loop = Scenario(
+        trial.duration, remembered(ready.reference), ready.start, trial.v0, trial.delay,
+        trial.disturbance, trial.scenario, loaded_estimator(trial.sensors, ready.plants.model),
+    )  # fmt: skip
+    setting = _Setting(ready, given, loop, trial.criteria, report, progress)
+    with compile_controller(given, progress.note) as law:
         measured = _measure(setting, law)
         run = _judge(setting, measured)
         if report.explain and run.passed is False:

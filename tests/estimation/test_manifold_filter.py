@@ -16,9 +16,9 @@ from scipy.stats import chi2
 import mbcasadi as mb
 from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
 from mbcasadi.estimation import (
-    Disturbance,
     FilterOptions,
     Measured,
+    UnknownForce,
     UnknownParameter,
     manifold_filter,
 )
@@ -333,7 +333,7 @@ def test_a_filter_on_a_circle_is_a_dense_one_with_50_digits():
         system,
         [Measured(x_name, noise, kind="position")],
         force_noise=density,
-        disturbances=[Disturbance(x_name, walk, 0.5)],
+        disturbances=[UnknownForce(x_name, walk, 0.5)],
         q0=[length * 0.6, -length * 0.8],
         options=FilterOptions(false_alarm=None),
     )
@@ -480,7 +480,7 @@ def test_a_rotation_is_followed_with_its_gyro_and_iterations_agree():
         (positions("crank"), {"q0": [0.0]}, ShapeError, "q0"),
         (
             positions("crank"),
-            {"disturbances": [Disturbance("knee", 1.0, 1.0)]},
+            {"disturbances": [UnknownForce("knee", 1.0, 1.0)]},
             UnknownNameError,
             "knee",
         ),
@@ -492,7 +492,7 @@ def test_a_rotation_is_followed_with_its_gyro_and_iterations_agree():
         ),
         (
             positions("crank"),
-            {"disturbances": [Disturbance("crank", 1.0, 1.0)] * 2},
+            {"disturbances": [UnknownForce("crank", 1.0, 1.0)] * 2},
             ProblemError,
             "once",
         ),
@@ -509,7 +509,7 @@ def test_what_no_filter_can_be_made_of_is_an_error(sensors, options, error, text
     [
         lambda: Measured("crank", 0.0),
         lambda: Measured("crank", -1.0),
-        lambda: Disturbance("crank", 1.0, 0.0),
+        lambda: UnknownForce("crank", 1.0, 0.0),
         lambda: UnknownParameter("body:crank:mass", -1.0),
         lambda: FilterOptions(iterations=0),
         lambda: FilterOptions(false_alarm=1.5),

@@ -8,7 +8,7 @@ from drawn_mechanism import DrawnMechanism
 
 import mbcasadi as mb
 from mbcasadi.description.status import Flag
-from mbcasadi.estimation import Disturbance, FilterOptions, Measured, manifold_filter
+from mbcasadi.estimation import FilterOptions, Measured, UnknownForce, manifold_filter
 
 MODELS = Path(__file__).parents[2] / "mujoco_models"
 DT, NOISE, DENSITY, N, DRIVE = 1e-3, 1e-3, 0.02, 7, 0.5
@@ -26,7 +26,7 @@ def filter_():
         mb.read_mjcf(MODELS / "four_bar.xml"),
         [Measured(k, NOISE, kind="position", turns=k == "crank") for k in ("crank", "rocker")],
         force_noise=DENSITY,
-        disturbances=[Disturbance("crank", 0.1, 0.2)],
+        disturbances=[UnknownForce("crank", 0.1, 0.2)],
         options=FilterOptions(position=0.02),
     )
 

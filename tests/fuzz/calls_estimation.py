@@ -12,16 +12,25 @@ def calls_of_filters():
     """Estimators, what they expect of sensors, and their data."""
     system = ex.quadruped()
     return {
+        "estimation.UnknownForce": {"coordinate": "crank", "walk": 0.1, "deviation": 1.0},
         "estimation.Encoders": {},
+        "estimation.FilterOptions": {},
         "estimation.Footing": {},
         "estimation.Imu": {"frame": "trunk"},
+        "estimation.Measured": {"name": "crank", "noise": 1e-3, "kind": "position"},
         "estimation.Start": {},
+        "estimation.UnknownParameter": {"name": "body:payload:mass", "deviation": 1.0},
         "estimation.base_estimator": {
             "system": system,
             "contacts": ex.feet(),
             "imu": estimation.Imu("trunk"),
         },
-        "estimation.quantisation": {"bits": 14},
+        "estimation.manifold_filter": {
+            "system": ex.four_bar(),
+            "sensors": [estimation.Measured("crank", 1e-3, kind="position")],
+            "force_noise": 0.1,
+        },
+        "estimation.encoder_noise": {"bits": 14},
     }
 
 

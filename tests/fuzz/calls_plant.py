@@ -102,6 +102,8 @@ def calls_of_plants():
         },
         home + "Plant.frame_position": own | {"name": "tracer"},
         home + "Plant.frame_rotation": own | {"name": "tracer"},
+        home + "Plant.difference": own | {"q0": ex.four_bar().tree.q0, "q1": np.zeros(3)},
+        home + "Plant.mean_sensor": {"self": plants.sensed(), "name": "felt"},
         home + "Plant.sensor": {"self": plants.sensed(), "name": "felt"},
         home + "external_wrenches": {"model": ex.sensed_model(), "data": ex.sensed_data()},
         home + "solver_readings": {"model": ex.sensed_model(), "data": ex.sensed_data()},
@@ -130,6 +132,7 @@ def calls_of_validation():
     report, library = plants.report(), plants.project().build().path
     done = plants.campaign_in_file()
     own, plan = {"self": done.campaign}, validation.cases([0])
+    sensing = validation.Sensing(ex.state_filter())
     return {
         home + "Case": {"seed": 0},
         home + "Campaign.save": own | {"path": ex.folder() / "campaign.json"},
@@ -162,6 +165,9 @@ def calls_of_validation():
         },
         home + "reaction": {"function": plants.reaction(), "z0": np.zeros(1)},
         home + "Reaction": {"project": plants.reaction_project(), "z0": np.zeros(1)},
+        home + "Sensing": {"estimator": sensing.estimator},
+        home + "Sensing.errors_of": {"self": sensing, "sensor": sensing.estimator.sensors[0]},
+        home + "SensorErrors": {},
         home + "Predictions.share": {"self": plants.predictions(), "lag": 0},
         home + "TrackingStatistics.share": {"self": plants.tracking(), "value": 0.1},
         home + "Criteria": {},

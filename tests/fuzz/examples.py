@@ -11,7 +11,7 @@ from support.mpc_mechanisms import sliding_mass
 from support.sensor_models import LOOP, wild_state
 
 import mbcasadi as mb
-from mbcasadi import control, models, mpc
+from mbcasadi import control, estimation, models, mpc
 from mbcasadi.control import laws, regulators
 from mbcasadi.identification.base_parameters import random_samples
 from mbcasadi.mpc.ocp.stage import Stage, slots_of
@@ -112,6 +112,12 @@ def linear():
 def along():
     rows = (np.tile(x, (3, 1)) for x in (linear().q, linear().v, linear().u))
     return regulators.linearize_along(four_bar(), *rows)
+
+
+@cache
+def state_filter():
+    crank = estimation.Measured("crank", 1e-3, kind="position")
+    return estimation.manifold_filter(four_bar(), [crank], force_noise=0.1)
 
 
 @cache

@@ -259,5 +259,6 @@ def case_report(
             scenario=replace(trials.options, seed=case.plant_seed),
             period=None,
             fast=False,
+            sensors=trial.sensors and replace(trial.sensors, seed=case.seed),
         )
         return run_trial(trials.law, model, alone, report)

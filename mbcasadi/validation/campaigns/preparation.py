@@ -20,6 +20,7 @@ from mbcasadi.validation.closed_loop import (
     Runnable,
     controller_of,
     fast_law,
+    model_with_sensors,
 )
 from mbcasadi.validation.metrics import require_reportable
 from mbcasadi.validation.report import unreported_notes
@@ -51,6 +52,8 @@ def prepared(
 ) -> Iterator[Ready]:
     """Export a controller of ours, and yield what cases need; the arguments are `campaign`'s."""
     _require_cases(cases, trial)
+    if trial.sensors is not None:
+        model = model_with_sensors(trial.sensors, model)
     compiled = compile_model(model)
     delays = {case.delay for case in cases}
     known = replace(trial, delay=delays.pop() if len(delays) == 1 else 0)

@@ -24,6 +24,7 @@ from mbcasadi.validation.closed_loop import (
     Progress,
     Runnable,
     Scenario,
+    loaded_estimator,
     run_loop,
 )
 from mbcasadi.validation.metrics import judge, outer_law_run, run_statistics
@@ -52,6 +53,7 @@ class Trials:
         self.options = replace(kit.trial.scenario, keyframe=None)
         law = law or kit.controller.load(self.plant(Case(0)))
         self.law = _with_monitor(law, kit.monitor)
+        self._estimator = loaded_estimator(kit.trial.sensors, self._model)
 
     def plant(self, case: Case) -> Plant:
         """Return the plant of a case.
@@ -79,6 +81,7 @@ class Trials:
             case.delay,
             scaled(trial.disturbance, case.disturbance),
             self.options,
+            self._estimator and self._estimator.seeded(case.seed),
         )
 
     def run(self, number: int, case: Case, time_limit: float | None = None) -> Outcome:

@@ -37,8 +37,8 @@ from mbcasadi.validation.closed_loop.scenario import (
 from mbcasadi.validation.closed_loop.sensing import (
     Sensing,
     SensorErrors,
+    loaded_estimator,
     model_with_sensors,
-    running_estimator,
 )
 
 __all__ = [
@@ -69,6 +69,7 @@ __all__ = [
     "fast_law",
     "generalised_force",
     "load_recording",
+    "loaded_estimator",
     "model_with_sensors",
     "outer_law",
     "pushes_of",
@@ -76,7 +77,6 @@ __all__ = [
     "remembered",
     "require_pushes",
     "run_loop",
-    "running_estimator",
     "save_recording",
     "shared_library",
     "steps_per_tick",

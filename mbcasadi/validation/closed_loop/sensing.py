@@ -6,9 +6,9 @@ estimator; its q and v take the place of the plant's in the controller and in wh
 
 import tempfile
 from collections import deque
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.codegen import export_c
+from mbcasadi.codegen.compiler import process_folder
 from mbcasadi.description import Controller, Signal
 from mbcasadi.errors import ProblemError
-from mbcasadi.estimation import Estimator, Sensor
+from mbcasadi.estimation import Estimator, EstimatorSensor
 from mbcasadi.plant import Plant, Source
 from mbcasadi.plant.imu import with_imu
 from mbcasadi.readable_signatures import readable_fields
@@ -28,7 +29,7 @@ from mbcasadi.validation.closed_loop.compiled_law import Caller
 
 Array = NDArray[np.float64]
 
-IMU = ("gyro", "accelerometer")
+IMU, OF_MODEL = ("gyro", "accelerometer"), "sensor"
 ESTIMATE = tuple(
     f"estimate_{name}"
     for name in ("q", "v", "error", "deviation", "status", "residual", "y", "mask")
@@ -79,7 +80,7 @@ class Sensing:
         estimator: of `mbcasadi.estimation`, of the same model.
         errors: by the name or the kind of a sensor ("gyro", "accelerometer", "position", "rate");
             noise as the estimator expects for the others.
-        seed: of noise, offsets and lost samples.
+        seed: of noise, offsets and lost samples; each case of a campaign has its own.
         on_force: N, the measured normal force of a contact from which on the estimator takes it to
             stand, beside the controller's mask: feet with force sensors. None for feet without.
 
@@ -100,7 +101,7 @@ class Sensing:
         for name in self.errors:
             require_name("sensor of the estimator", name, known)
 
-    def errors_of(self, sensor: Sensor) -> SensorErrors:
+    def errors_of(self, sensor: EstimatorSensor) -> SensorErrors:
         """Return the errors of a sensor."""
         return self.errors.get(sensor.name, self.errors.get(sensor.kind, SensorErrors()))
 
@@ -131,10 +132,16 @@ class RunningEstimator:
         self._imu = {name: with_imu(model, name, kind).names for name, kind in frames.items()}
         self.columns = _columns(estimator)
 
+    def seeded(self, seed: int) -> "RunningEstimator":
+        """Return the estimator with another seed of the sensors' errors."""
+        other = copy(self)
+        other.sensing = replace(self.sensing, seed=seed)
+        return other
+
     def reset(self) -> None:
         """Return to the start, with offsets drawn anew."""
         estimator, self._rng = self.sensing.estimator, np.random.default_rng(self.sensing.seed)
-        self._z, self._late = estimator.z0, deque[tuple[Array, Array]]()
+        self._z = estimator.z0
         self._offset = {
             s.name: self.sensing.errors_of(s).bias * self._rng.standard_normal(len(s.rows))
             for s in estimator.sensors
@@ -150,6 +157,8 @@ class RunningEstimator:
             period: s since the last tick.
         """
         estimator = self.sensing.estimator
+        if any(sensor.kind == OF_MODEL for sensor in estimator.sensors):
+            plant.measure(plant.data.ctrl)  # readings at this state, not before the last step
         sizes = {s.name: len(s.components) for s in estimator.inputs}
         y, valid = np.zeros(sizes["y"]), np.ones(sizes["valid"])
         for sensor in estimator.sensors:
@@ -157,14 +166,16 @@ class RunningEstimator:
         contacts = next((s.components for s in estimator.inputs if s.name == "mask"), ())
         values = {"y": y, "valid": valid, "dt": np.array([period]), "z": self._z}
         values["mask"] = np.array([mask.get(name, 1.0) for name in contacts])
+        values |= {"u": np.array(plant.data.ctrl), "f": np.zeros(plant.nv)}
+        values["p"] = np.array(estimator.parameters)
         outputs = self._call(values)
         self._z = outputs["z_next"]
         side = round(np.sqrt(outputs["covariance"].size))
         variances = np.diag(outputs["covariance"].reshape(side, side))
         kept = (
             outputs["q"], outputs["v"], self._error(plant, outputs["q"], outputs["v"]),
-            np.sqrt(np.maximum(variances, 0.0)), outputs["status"], outputs["residual"], y,
-            values["mask"],
+            np.sqrt(np.maximum(variances, 0.0))[: len(estimator.covered)], outputs["status"],
+            outputs["residual"], y, values["mask"],
         )  # fmt: skip
         return dict(zip(ESTIMATE, kept, strict=True))
 
@@ -173,7 +184,7 @@ class RunningEstimator:
         both = np.concatenate([plant.difference(plant.q, q), v - plant.v])
         return np.asarray(both[list(self.sensing.estimator.covered)])
 
-    def _reading(self, sensor: Sensor, plant: Plant, period: float) -> Array:
+    def _reading(self, sensor: EstimatorSensor, plant: Plant, period: float) -> Array:
         """Return what a sensor reads, spoilt."""
         errors, rng = self.sensing.errors_of(sensor), self._rng
         size = len(sensor.rows)
@@ -193,29 +204,27 @@ class RunningEstimator:
         value = late.popleft()
         return np.full(size, np.nan) if rng.random() < errors.missing else value
 
-    def _true(self, sensor: Sensor, plant: Plant) -> Array:
+    def _true(self, sensor: EstimatorSensor, plant: Plant) -> Array:
         if sensor.kind in IMU:
             return plant.mean_sensor(self._imu[sensor.target][sensor.kind])
         if sensor.kind in ("position", "rate"):
             joint = plant.model.joint(sensor.target)
             place = int(joint.qposadr[0] if sensor.kind == "position" else joint.dofadr[0])
             return (plant.q if sensor.kind == "position" else plant.v)[place : place + 1]
-        return plant.mean_sensor(sensor.name)
+        return plant.sensor(sensor.target)
 
 
-@contextmanager
-def running_estimator(sensing: Sensing | None, model: Source) -> Iterator[RunningEstimator | None]:
-    """Export the estimator to a temporary folder, compile it, and yield it for runs of a model.
+def loaded_estimator(sensing: Sensing | None, model: Source) -> RunningEstimator | None:
+    """Return the estimator as compiled C, for runs of a model in this process.
 
     Raises:
         ExportError: the C could not be generated or built.
     """
     if sensing is None:
-        yield None
-        return
-    with tempfile.TemporaryDirectory(prefix="mbcasadi-") as folder:
-        project = export_c(sensing.estimator.function, Path(folder) / "estimator")
-        yield RunningEstimator(sensing, Caller(project.load()), model)
+        return None
+    folder = Path(tempfile.mkdtemp(dir=process_folder()))
+    project = export_c(sensing.estimator.function, folder / "estimator")
+    return RunningEstimator(sensing, Caller(project.load()), model)
 
 
 def contact_mask(
@@ -245,12 +254,12 @@ def _columns(estimator: Estimator) -> dict[str, Columns]:
     y, mask = inputs["y"], inputs.get("mask", Signal("mask", (), ()))
     side = round(np.sqrt(len(signals["covariance"].components)))
     pairs = signals["covariance"].components[:: side + 1]
-    names = tuple(pair.split()[0] for pair in pairs)
+    names = tuple(pair[: len(pair) // 2] for pair in pairs)[: len(estimator.covered)]
     columns = {
         "q": Columns(q.components, q.units),
         "v": Columns(v.components, v.units),
-        "error": Columns(names, ("",) * side),
-        "deviation": Columns(names, ("",) * side),
+        "error": Columns(names, ("",) * len(names)),
+        "deviation": Columns(names, ("",) * len(names)),
         "status": Columns(("status",), ("",)),
         "residual": Columns(residual.components, ("",) * len(residual.components)),
         "y": Columns(y.components, y.units),

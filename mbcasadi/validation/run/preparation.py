@@ -25,6 +25,7 @@ from mbcasadi.validation.closed_loop import (
     Runnable,
     TimeSignal,
     as_runnable,
+    model_with_sensors,
     require_pushes,
     steps_per_tick,
 )
@@ -145,6 +146,8 @@ def prepare(controller: Controllable, model: Source, trial: Trial) -> Prepared:
         MbcasadiError: controller, model and trial do not fit together, as `validate` says.
     """
     options = trial.scenario
+    if trial.sensors is not None:
+        model = model_with_sensors(trial.sensors, model)
     plants = PlantFactory(model, trial.rigid, options.timestep, dict(trial.perturb), options.seed)
     plant = plants.make()
     given = as_runnable(controller, plant, trial.period)

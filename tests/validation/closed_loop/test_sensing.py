@@ -9,15 +9,34 @@ import mbcasadi as mb
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError, UnknownNameError
-from mbcasadi.estimation import Encoders, Footing, Imu, base_estimator, quantisation
+from mbcasadi.estimation import (
+    Encoders,
+    Footing,
+    Imu,
+    Measured,
+    base_estimator,
+    encoder_noise,
+    manifold_filter,
+)
 from mbcasadi.plant import Plant, compile_model
 from mbcasadi.plant.imu import with_imu
-from mbcasadi.validation import Criteria, ReportOptions, Sensing, SensorErrors, compile_controller
+from mbcasadi.validation import (
+    CampaignOptions,
+    Criteria,
+    ReportOptions,
+    Sensing,
+    SensorErrors,
+    Trial,
+    campaign,
+    case_report,
+    cases,
+    compile_controller,
+)
 from mbcasadi.validation.demo import __file__ as demo
 from mbcasadi.validation.spec import build_experiment, read_spec
 
 MODEL = mb.models.path("quadruped")
-ENCODER = quantisation(14)
+ENCODER = encoder_noise(14)
 ERRORS = {
     "gyro": SensorErrors(bias=5e-3, walk=1e-5),
     "accelerometer": SensorErrors(bias=0.05, walk=1e-4),
@@ -167,3 +186,40 @@ def test_a_humanoid_sways_on_flat_feet_by_an_imu_above_its_waist():
     assert values["estimate.tilt"] < 0.02
     assert values["estimate.within"] >= 0.98
     assert values["estimate.doubted"] == 0
+
+
+@pytest.fixture(scope="module")
+def loop():
+    """The four-bar holds its crank; the other joints are never measured."""
+    system = mb.read_mjcf(mb.models.path("four_bar"))
+    law = InverseDynamicsQP(system, [PostureTask(("crank",), kp=100.0)], period=0.002)
+    crank = [Measured("crank", ENCODER, kind="position")]
+    return law, Sensing(manifold_filter(system, crank, force_noise=0.02, period=0.002))
+
+
+def test_a_loop_holds_by_one_encoder(loop):
+    law, sensing = loop
+    report = mb.validate(
+        law, mb.models.path("four_bar"), 1.0, sensors=sensing, criteria=Criteria(settle=0.3),
+        report=ReportOptions(explain=False),
+    )  # fmt: skip
+    run = report.runs[0]
+    values = {metric.name: metric.value for metric in run.metrics}
+    assert not run.recording.events
+    assert values["status.safe_output"] == 0
+    error = run.recording.monitor["estimate_error"][150:, : law.system.nv]
+    assert np.abs(error).max() < 2e-3, "joints that nothing measures follow from the loop"
+    assert values["estimate.doubted"] == 0
+    assert values["estimate.within"] >= 0.98
+
+
+def test_cases_of_a_campaign_draw_their_own_errors(loop):
+    law, sensing = loop
+    model, plan = mb.models.path("four_bar"), cases([0, 1])
+    trial = Trial(0.2, sensors=sensing, criteria=Criteria({"estimate.within": 0.5}))
+    result = campaign(law, model, trial, plan, CampaignOptions(jobs=1))
+    rates = [outcome.metric("estimate.rate") for outcome in result.outcomes]
+    assert rates[0] != rates[1]
+    again = case_report(law, model, trial, plan, 1, ReportOptions(explain=False))
+    values = {metric.name: metric.value for metric in again.runs[0].metrics}
+    assert values["estimate.rate"] == rates[1]
