@@ -15,6 +15,7 @@ from mbcasadi.codegen import export_c
 from mbcasadi.codegen.loops import with_loops
 from mbcasadi.description.loops import LOOPS
 from mbcasadi.linalg import loops, response_loops
+from mbcasadi.linalg.least_squares import least_squares
 
 SIZES = ((1, 1, 1), (3, 7, 2), (4, 8, 5), (12, 18, 13), (9, 30, 17))  # rows, unknowns, columns
 ROUNDING = 1e-11  # matrices of condition below 1e3, sums of at most 30 products
@@ -55,7 +56,7 @@ def operations_of(m: int, n: int, k: int) -> ca.Function:
     nb, below = m // 2, response_loops.padded_rows
     K, a_f, C = response_loops.response(below(A), L, L, (nb, m - nb))
     first, second = response_loops.slopes(below(H), L, n // 2)
-    squares, along = loops.least_squares(ca.vertcat(L, A, L), ca.vertcat(x, y, x))
+    squares, along = least_squares(ca.vertcat(L, A, L), ca.vertcat(x, y, x))
     outputs = {
         "K": K, "a_f": a_f, "C": C, "first_of_slopes": first, "second_of_slopes": second,
         "A_times_B": linalg.product(A, B), "A_times_S": linalg.product(A, S),

@@ -12,7 +12,7 @@ import numpy as np
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.description.stagewise_qp import StagewiseQP, StagewiseRows
 from mbcasadi.errors import ProblemError
-from mbcasadi.linalg import loops
+from mbcasadi.linalg.least_squares import least_squares
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.rti.interval_derivatives import by_coordinates, by_tangents, chart_of
 from mbcasadi.mpc.rti.scales import measured_scales
@@ -129,7 +129,7 @@ def _interval(
         about = by_tangents(form, x, u, p, x_next)
         along = form.tangent(x)
     nu, nx = ocp.nu, about["F"].shape[1] - ocp.nu
-    H, slope = loops.least_squares(about["J"], ca.densify(about["r"]))
+    H, slope = least_squares(about["J"], ca.densify(about["r"]))
     G = ca.horzcat(
         ca.vertcat(ca.MX(ca.DM.eye(nu)), ca.MX(nx, nu)),
         ca.vertcat(ca.MX(nu, len(states)), along[states, :].T),
