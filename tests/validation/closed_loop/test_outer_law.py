@@ -94,6 +94,19 @@ def test_controls_of_the_outer_law_act_in_their_ticks(delay):
             assert len(outer.times().seconds) == 4
 
 
+def test_a_compiled_outer_law_serves_another_planner():
+    measured = {"t": np.zeros(1), "q": np.full(1, 5.0), "v": np.zeros(1)}
+    with (
+        outer_law(counting(), planner(0), [0.0]) as first,
+        outer_law(first.law, planner(0), [3.0]) as other,
+    ):
+        assert other.law is first.law
+        values = [other(measured)["ref"] for _ in range(EVERY + 1)]
+        np.testing.assert_array_equal(np.array(values)[:, 1], 3.0)
+        np.testing.assert_array_equal(np.ravel(other.record["u"]), [5.0, 105.0])
+        assert not first.record
+
+
 def test_a_planner_gets_the_disturbance_that_the_inner_law_has_learned():
     """That of the tick before; zero at the first."""
     known = planner()
