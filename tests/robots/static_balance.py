@@ -29,7 +29,7 @@ from robots.whole_body.trials import Walker
 GIVES = 1e-3  # m and rad, of feet that stand: two flat ones may hold a direction twice
 CLEAR = 0.03  # m, of a foot that does not stand
 APART = 0.8  # of the distance between the feet across, that a foot in the air keeps
-MISSING, NEAR = 100.0, 1e-3  # 1/m and 1/rad², costs beside that of the torques
+MISSING = 100.0  # 1/m, cost beside that of the torques
 STARTS, SPREAD = 4, 0.15  # and how far they are from the first pose, rad
 SETTINGS = {"ipopt.print_level": 0, "ipopt.sb": "yes", "print_time": False, "ipopt.max_iter": 500}
 
@@ -58,7 +58,12 @@ class _Rows(NamedTuple):
 
 
 def static_balance(
-    robot: Walker, stands: Sequence[int], *, heavier: float = 1.1, lower: float = 0.0
+    robot: Walker,
+    stands: Sequence[int],
+    *,
+    heavier: float = 1.1,
+    lower: float = 0.0,
+    near: float = 1e-3,
 ) -> Balance | None:
     """Return the rest that takes the least share of the torques, or None where none was found.
 
@@ -67,6 +72,7 @@ def static_balance(
         stands: numbers of the feet that stand.
         heavier: mass over that of the model.
         lower: by which the base is lower than in the first pose, at least, m.
+        near: cost of a motion from the first pose, 1/rad², beside that of the torques.
     """
     system, rng = robot.system, np.random.default_rng(0)
     feet = contact_groups_of(system, robot.feet)
@@ -83,7 +89,7 @@ def static_balance(
     rows.add(beside - r, 0.0, np.inf)
     rows.add(beside + r, 0.0, np.inf)
     x = ca.vertcat(move, p, lam, ca.vec(forces), r, beside, s)
-    cost = s + MISSING * ca.sum1(beside) + NEAR * ca.sumsqr(move)
+    cost = s + MISSING * ca.sum1(beside) + near * ca.sumsqr(move)
     nlp = {"x": x, "f": cost, "g": ca.vertcat(*rows.value)}
     solver = ca.nlpsol("balance", "ipopt", nlp, SETTINGS)
     bounds = {"lbg": np.concatenate(rows.lower), "ubg": np.concatenate(rows.upper)}

@@ -38,6 +38,8 @@ OVER, LIFT, STANDS = (0.5, 2.5), 3.0, 30.0  # s: the base goes over a foot, the 
 RISEN = 9.0  # s, when it is well off the ground
 FLIGHT, FOREVER = 40.0, 200.0  # s, of its swing, and from one to the next
 SHIFT = mpc.WholeBodyOptions(shift=True)
+LEANING = ("t1",)  # whose hip does not carry an upright body on one foot
+NEAR = 2.0  # 1/rad², of a pose that leans, beside the share of the torques
 DEEP, RATE, BEGINS = 0.1, 0.4, 0.5  # m, Hz, s, of a squat
 
 
@@ -54,12 +56,12 @@ class Still(Task):
 
     Attributes:
         stands: numbers of the feet that stay on the ground.
-        over: (3,) shift of the base in `OVER`, m.
+        over: (6,) shift of the base in `OVER`, m, and its turn, rad.
         deep: of a squat, m.
     """
 
     stands: Sequence[int] = (0, 1)
-    over: tuple[float, ...] = (0.0, 0.0, 0.0)
+    over: tuple[float, ...] = (0.0,) * 6
     deep: float = 0.0
 
     def command(self, t: float) -> Array:
@@ -67,11 +69,14 @@ class Still(Task):
         s = np.clip((t - OVER[0]) / (OVER[1] - OVER[0]), 0, 1)
         wave = (1 - np.cos(2 * np.pi * RATE * max(t - BEGINS, 0))) / 2
         shift = s**3 * (10 - 15 * s + 6 * s**2) * np.array(self.over)
-        return np.array([0.0, 0.0, 0.0, *shift - [0, 0, self.deep * wave]])
+        return np.array([0.0, 0.0, 0.0, *shift - [0, 0, self.deep * wave, 0, 0, 0]])
 
 
-def over_left_foot(robot: Walker) -> tuple[Still, mpc.Gait]:
-    """Return a stand on the left foot, and the gait whose right foot swings for long."""
+def over_left_foot(robot: Walker, *, leans: bool) -> tuple[Still, mpc.Gait]:
+    """Return a stand on the left foot, and the gait whose right foot swings for long.
+
+    The base goes upright over the foot, or `leans` as static balance with less torque has it.
+    """
     feet = contact_groups_of(robot.system, robot.feet)
     places = [foot.frame.pose(robot.q0)[0].full().ravel() for foot in feet]
     left = int(np.argmax([place[1] for place in places]))
@@ -80,10 +85,21 @@ def over_left_foot(robot: Walker) -> tuple[Still, mpc.Gait]:
     offsets = tuple(
         0.0 if i in feet[left].members else duty - LIFT / FOREVER for i in range(len(robot.feet))
     )
-    over = (0.0, places[left][1] - middle[1], 0.0)
+    over = (0.0, places[left][1] - middle[1], 0.0, 0.0, 0.0, 0.0)
+    rest = static_balance(robot, (left,), near=NEAR) if leans else None
+    if rest is not None:
+        over = (
+            *rest.q[:3] - robot.q0[:3],
+            *(attitude(rest.q) * attitude(robot.q0).inv()).as_rotvec(),
+        )
     return Still("one foot", 0.0, STANDS, stands=(left,), over=over), mpc.Gait(
         FOREVER, duty, offsets
     )
+
+
+def attitude(q: Array) -> Rotation:
+    """Return the rotation of the base."""
+    return Rotation.from_quat(q[3:7], scalar_first=True)
 
 
 def stands(recording: Recording, robot: Walker, task: Still) -> str:
@@ -118,7 +134,7 @@ def humanoid_rows(key: str, only: str) -> Iterator[str]:
     walks = [WALKS]
     for side, push in SIDES.items():
         walks.append(Task(f"walk, pushed from {side} by 0.5 N s/kg", 0.5, 8.0, **push))
-    still, lifts = over_left_foot(robot)
+    still, lifts = over_left_foot(robot, leans=key in LEANING)
     squat = Still("squat", 0.0, STANDS, deep=DEEP)
     chosen = list[tuple[str, Task, mpc.Gait | None, mpc.WholeBodyOptions]]()
     for tasks, gait, options in (
