@@ -180,7 +180,7 @@ def recorded(robot: Walker, task: Task, loop: Loop) -> tuple[Recording, float]:
     report = mb.validate(
         law, robot.model, task.duration, q0=robot.q0, perturb={"mass": 0.1}, delay=1,
         disturbance=lambda t: force * (PUSH <= t < PUSH + LASTS),
-        scenario=ScenarioOptions(outer=outer), report=ReportOptions(explain=False),
+        scenario=ScenarioOptions(outer=outer), report=ReportOptions(explain=False, timing=False),
     )  # fmt: skip
     return report.runs[0].recording, float(np.mean(np.ravel(outer.record["status"]) <= 1))
 

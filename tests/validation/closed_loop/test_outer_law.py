@@ -197,6 +197,20 @@ def test_the_report_has_the_outer_laws_statuses_and_times_over_its_own_period():
     assert report.to_dict()["runs"][0]["outer"]["statuses"][1]["ticks"] == 3
 
 
+def test_without_timing_a_run_has_statuses_and_no_times():
+    with outer_law(counting(), planner(), [0.1]) as outer:
+        report = mb.validate(
+            following(), SLIDE, 0.1, report=ReportOptions(timing=False),
+            scenario=ScenarioOptions(timestep=0.01, outer=outer),
+        )  # fmt: skip
+    (run,) = report.runs
+    assert run.times is None
+    assert run.outer.times is None
+    assert "outer.share" not in {metric.name for metric in run.metrics}
+    assert report.to_dict()["runs"][0]["outer"]["statuses"][0]["ticks"] > 0
+    assert "counting: whole tick" not in report.to_html()
+
+
 BALL = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/><body pos="0 0 .1">
 <joint name="z" type="slide" axis="0 0 1"/><geom size=".1" mass="2"/>
 <site name="foot" pos="0 0 -.1"/></body></worldbody>
