@@ -180,7 +180,8 @@ def _add_feet(
         if k in stands:
             turn = np.array(foot.frame.pose(robot.q0)[1]).T @ ca.SX(R)
             rows.add(place - places[k], -GIVES, GIVES)
-            rows.add(ca.inv_skew(turn - turn.T) / 2, -GIVES, GIVES)
+            if len(foot.members) > 1:
+                rows.add(ca.inv_skew(turn - turn.T) / 2, -GIVES, GIVES)
             continue
         side = np.sign(places[k][1] - places[stands[0]][1])
         apart = side * (place[1] - places[stands[0]][1])
