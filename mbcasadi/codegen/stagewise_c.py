@@ -85,10 +85,9 @@ def _tables(problem: StagewiseQP) -> str:
     """Return places in a column, patterns, prices and stiffnesses."""
     column, text = problem.column, "/* places in the column of an interval */\n"
     text += "".join(f"#define LQ_{c} {column[name].start}\n" for c, name in PLACES.items())
-    for name, pattern in (("F", problem.F), ("H", problem.H), ("end", problem.H_end)):
-        text += f"#define LQ_{name.upper()}_COUNT {pattern.nnz()}\n"
-        text += _integers("short", f"lq_{name}_row", pattern.row())
-        text += _integers("short", f"lq_{name}_col", pattern.get_col())
+    text += f"#define LQ_END_COUNT {problem.H_end.nnz()}\n"
+    for name, pattern in (("F", problem.F), ("H", problem.H), ("H_end", problem.H_end)):
+        text += _pattern(f"lq_{name}", pattern)
     text += f"#define LQ_DATA {problem.size}\n"
     text += _integers("short", "lq_rotation", problem.rotations)
     text += constant("static const double", "lq_unit", problem.units[: problem.nu].tolist())
@@ -116,6 +115,14 @@ def _rows(name: str, rows: StagewiseRows, places: Mapping[str, slice]) -> str:
     return f"{text}static const struct lq_rows lq_{name} = {{{members}}};\n"
 
 
+def _pattern(name: str, pattern: ca.Sparsity) -> str:
+    """Return the table of the nonzeros of a matrix, column by column."""
+    text = _integers("int", f"{name}_start", pattern.colind())
+    text += _integers("short", f"{name}_row", pattern.row())
+    members = f"{pattern.size2()}, {name}_start, {name}_row"
+    return f"{text}static const struct lq_pattern {name} = {{{members}}};\n"
+
+
 def _integers(kind: str, name: str, values: Iterable[int]) -> str:
     numbers = list(values) or [0]
     return f"static const {kind} {name}[{len(numbers)}] = {{{comma_list(numbers)}}};\n"
@@ -126,9 +133,9 @@ def stagewise_doubles(problem: StagewiseQP, carry: int) -> int:
     nx, nz, na, nb, nu = problem.nx, problem.nz, problem.na, problem.nb, problem.nu
     lz, lx, la, lb = (-(-size // 8) * 8 for size in (nz, nx, na, nb))
     m, rows, spare = problem.m + 1, max(problem.inside.count, problem.at_end.count), 8
-    interval = nb * lz + nu * lz + nx * lx + 3 * spare + lx + nu + 2 * nz
+    interval = nb * lz + nu * lz + nx * lx + 3 * spare + lx + nu + 3 * nz
     shared = nx * lx + nz * lz + nb * (lz + lx + la + lb) + rows * lz + 7 * spare
-    vectors = 3 * nx + problem.n + max(1, carry) + 9 * m + (m + 1) // 2
+    vectors = 4 * nx + problem.n + max(1, carry) + 9 * m + (m + 1) // 2
     rank = _rank(problem)
     responses = rank * (problem.n + nx + rank + 1) + 8 * (nz + 2 * nx)
     return problem.horizon * interval + shared + vectors + responses + 8

@@ -4,6 +4,7 @@ A horizon's data are in the controller's memory; zeros of their size would be a 
 """
 
 import re
+from collections import Counter
 from math import prod
 
 import casadi as ca
@@ -13,24 +14,34 @@ STAGES = ("_build", "_finish")
 """Input of these stages that is never null; a Function alone has callers of its own."""
 
 FUNCTION = re.compile(
-    r"/\* (?P<name>\w+):\((?P<inputs>.*?)\)->.*\n(?:static )?int \w+\(.*\) \{\n(?:.*\n)*?\}\n"
+    r"/\* (?P<name>\w+):\((?P<inputs>.*?)\)->.*\n"
+    r"(?:static )?int (?P<c>\w+)\(.*\) \{\n(?:.*\n)*?\}\n"
 )
 INPUT = re.compile(r"(?P<name>\w+)(?:\[(?P<size>[^\]]*)\])?")
+ARGUMENT = re.compile(r"  arg\d+\[(?P<place>\d+)\]=(?P<value>[^;]*);\n")
+CALL = re.compile(
+    r"(?P<arguments>(?:  arg\d+\[\d+\]=.*\n)+)(?:  res\d+\[\d+\]=.*\n)*"
+    r" *if \((?P<c>casadi_f\d+)\("
+)
+MEMORY = re.compile(r"w\w*|\(&w\w*\)")
+"""An argument in the work memory, or what stands for an input: not null."""
+
 ZEROS = re.compile(r"(static const casadi_real casadi_zeros\[)\d+(\])")
 
 
 def with_few_zeros(text: str, functions: tuple[ca.Function, ...]) -> str:
     """Return CasADi's C with zeros for those inputs that may be null."""
-    names = {f.name() for f in functions if f.name().endswith(STAGES) and GIVEN in f.name_in()}
-    if len(functions) == 1 or not names or not ZEROS.search(text):
+    stages = {f.name() for f in functions if f.name().endswith(STAGES) and GIVEN in f.name_in()}
+    if len(functions) == 1 or not stages or not ZEROS.search(text):
         return text
+    given = _given_by_callers(text)
     needed = [1]
 
     def known(found: re.Match[str]) -> str:
         body = found[0]
         for i, part in enumerate(INPUT.finditer(found["inputs"])):
             null = f"arg[{i}] ? arg[{i}] : casadi_zeros"
-            if found["name"] in names and part["name"] == GIVEN:
+            if (found["name"] in stages and part["name"] == GIVEN) or (found["c"], i) in given:
                 body = body.replace(null, f"arg[{i}]")
             elif null in body:
                 needed.append(_entries(part["size"] or "1"))
@@ -38,6 +49,18 @@ def with_few_zeros(text: str, functions: tuple[ca.Function, ...]) -> str:
 
     text = FUNCTION.sub(known, text)
     return ZEROS.sub(rf"\g<1>{max(needed)}\2", text)
+
+
+def _given_by_callers(text: str) -> set[tuple[str, int]]:
+    """Return (Function in C, place of an input) that every call in the text gives a value."""
+    given, missing, calls = set[tuple[str, int]](), set[tuple[str, int]](), Counter[str]()
+    for call in CALL.finditer(text):
+        calls[call["c"]] += 1
+        for argument in ARGUMENT.finditer(call["arguments"]):
+            is_given = MEMORY.fullmatch(argument["value"])
+            (given if is_given else missing).add((call["c"], int(argument["place"])))
+    all_calls = Counter(re.findall(r"\b(casadi_f\d+)\((?!const)", text))
+    return {(c, place) for c, place in given - missing if calls[c] == all_calls[c]}
 
 
 def _entries(size: str) -> int:

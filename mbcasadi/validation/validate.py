@@ -212,14 +212,16 @@ def _measure(setting: _Setting, law: Runnable) -> _Measurements:
             law, plant, scenario, lambda text, done: progress(text, RUN_FROM + done / 2), observer
         )
     progress("timing ticks", 0.8)
-    times, untimed = time_ticks(law, recording)
+    times, untimed = time_ticks(law, recording) if report.timing else (None, ())
     outer = scenario.options.outer
     done, settle = FinishedRun(law, given, plants, scenario, recording), criteria.settle
     return _Measurements(
         done=done,
         settings=run_settings(law, plant, plants, scenario, recording),
         times=times,
-        outer=None if outer is None else outer_law_run(outer, law.controller.period),
+        outer=None
+        if outer is None
+        else outer_law_run(outer, law.controller.period, timed=report.timing),
         plans=outer_plans(outer, recording, plant),
         gaps=solref_gaps(done, progress) if report.softness else (),
         what_if=compare_conditions(done, settle, report.undelayed, progress)

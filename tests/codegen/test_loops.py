@@ -15,6 +15,7 @@ from mbcasadi.codegen import export_c
 from mbcasadi.codegen.loops import with_loops
 from mbcasadi.description.loops import LOOPS
 from mbcasadi.linalg import loops, response_loops
+from mbcasadi.linalg.least_squares import least_squares
 
 SIZES = ((1, 1, 1), (3, 7, 2), (4, 8, 5), (12, 18, 13), (9, 30, 17))  # rows, unknowns, columns
 ROUNDING = 1e-11  # matrices of condition below 1e3, sums of at most 30 products
@@ -55,6 +56,7 @@ def operations_of(m: int, n: int, k: int) -> ca.Function:
     nb, below = m // 2, response_loops.padded_rows
     K, a_f, C = response_loops.response(below(A), L, L, (nb, m - nb))
     first, second = response_loops.slopes(below(H), L, n // 2)
+    squares, along = least_squares(ca.vertcat(L, A, L), ca.vertcat(x, y, x))
     outputs = {
         "K": K, "a_f": a_f, "C": C, "first_of_slopes": first, "second_of_slopes": second,
         "A_times_B": linalg.product(A, B), "A_times_S": linalg.product(A, S),
@@ -70,7 +72,7 @@ def operations_of(m: int, n: int, k: int) -> ca.Function:
         "solved_turned": linalg.tree_solve_transposed(L, B), "V": basis.V, "R": basis.R,
         "kept": basis.kept, "R_inverse": linalg.solve_upper(basis.R, inverse, ca.MX.eye(m)),
         "R_inverse_turned": linalg.solve_upper_transposed(basis.R, inverse, ca.MX.eye(m)),
-        "factor": linalg.inverse_factor(H),
+        "factor": linalg.inverse_factor(H), "squares_of_all": squares, "slope_of_all": along,
     }  # fmt: skip
     inputs = {"A": A, "B": B, "S": S, "L": L, "H": H, "x": x, "y": y}
     return ca.Function(
@@ -155,6 +157,7 @@ def test_loops_compute_what_numpy_does(evaluations, size, language):
         "L_times_x": L @ x, "gram": 2 * B.T @ B + 3 * np.eye(k),
         "squares": np.sum(A**2, axis=1)[:, None], "solved": np.linalg.solve(L, B),
         "solved_turned": np.linalg.solve(L.T, B),
+        "squares_of_all": np.triu(A.T @ A + 2 * L.T @ L), "slope_of_all": A.T @ y + 2 * L.T @ x,
     }  # fmt: skip
     for key, value in expected.items():
         np.testing.assert_allclose(found[key], value, atol=ROUNDING * 100, err_msg=key)

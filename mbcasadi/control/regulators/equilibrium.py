@@ -58,7 +58,7 @@ class Equilibrium:
         lam: (nc,) multipliers, the least ones, each times the size of its row's residual, where
             rows repeat.
         contact_forces: (k, 3) force on each foot, N: along its normal, t1, t2.
-        residual: (nv,) unbalanced force, N or N m; rounding errors.
+        residual: (nv,) unbalanced force, N or N m: rounding errors, or what dry friction holds.
         free_directions: (nv, ·) orthonormal δq along which the pose can move and still be held, to
             first order, by an adapted control (regardless of its limits). Their span depends on no
             units of the model, which columns are orthonormal does.
@@ -124,6 +124,7 @@ def equilibrium(
     u: ArrayLike | None = None,
     contacts: Sequence[Contact] = (),
     within_limits: bool = True,
+    friction: bool = False,
     mask: ArrayLike | None = None,
 ) -> Equilibrium:
     """Return the pose nearest to q0 that can be held at rest, with the least control for it.
@@ -141,6 +142,9 @@ def equilibrium(
         u: (nu,) a given control; then the pose is one that it holds.
         contacts: feet that stay where q0 has them, each with a force in its friction pyramid.
         within_limits: keep controls inside their ranges.
+        friction: the assembled pose is at rest, too, where dry friction of joints (`friction_loss`)
+            holds what nothing else balances: fingers of grams do not hang down. It is no part of
+            the search for another pose.
         mask: (nc,) rows that are on; the system's own by default.
 
     Raises:
@@ -162,7 +166,8 @@ def equilibrium(
     _require_rest(system, start, place.mask)
     assembled = assemble(at_rest.rested, start, mask=at_rest.mask) if at_rest.rested.nc else start
     assembled_loads = at_rest.loads_at(assembled)
-    if assembled_loads.balanced and assembled_loads.feasible:
+    stays = assembled_loads.balanced or (friction and _sticks(system, at_rest, assembled_loads))
+    if stays and assembled_loads.feasible:
         return _report(system, at_rest, assembled, assembled_loads, control, ranges)
     solution = nearest_pose(at_rest, start, assembled)
     if solution is None:
@@ -199,6 +204,18 @@ def _require_rest(system: System, q: Array, mask: Array) -> None:
     sized = mask * np.array(rate).ravel() / rate_sizes(system, np.zeros(system.nv))
     if np.abs(sized).max(initial=0.0) > AT_LIMIT:
         raise ProblemError(f"'{system.name}' has rows that require a motion: it has no rest")
+
+
+def _sticks(system: System, at_rest: StaticEquilibrium, loads: Loads) -> bool:
+    """Return whether dry friction of joints holds what controls and reactions do not balance."""
+    losses = np.zeros(system.nv)
+    for joint in () if system.tree is None else system.tree.joints:
+        size = {"free": 0, "ball": 3}.get(joint.kind, 1)
+        losses[joint.dof : joint.dof + size] = joint.friction_loss
+    sizes = at_rest.sizes
+    unbalanced = np.abs(loads.unbalanced) * sizes.load / sizes.coordinates
+    rounding = BALANCED * sizes.load / sizes.coordinates
+    return bool(np.all(unbalanced <= losses + rounding))
 
 
 def _require_force(system: System, q: Array, w: Array, sizes: RestSizes) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.description.stagewise_qp import StagewiseQP, StagewiseRows
 from mbcasadi.errors import ProblemError
+from mbcasadi.linalg.least_squares import least_squares
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.rti.interval_derivatives import by_coordinates, by_tangents, chart_of
 from mbcasadi.mpc.rti.scales import measured_scales
@@ -128,14 +129,13 @@ def _interval(
         about = by_tangents(form, x, u, p, x_next)
         along = form.tangent(x)
     nu, nx = ocp.nu, about["F"].shape[1] - ocp.nu
-    J = about["J"]
-    H, slope = J.T @ J, ca.densify(J.T @ about["r"])
+    H, slope = least_squares(about["J"], ca.densify(about["r"]))
     G = ca.horzcat(
         ca.vertcat(ca.MX(ca.DM.eye(nu)), ca.MX(nx, nu)),
         ca.vertcat(ca.MX(nu, len(states)), along[states, :].T),
         about["D"],
     )
-    matrices = {"F": about["F"], "H": ca.triu(H), "G": G}
+    matrices = {"F": about["F"], "H": H, "G": G}
     values = ca.vertcat(u, x[states], about["values"])
     bounds = np.vstack([ocp.u_bounds, ocp.x_bounds[states], ocp.path_bounds])
     lower, upper = _rest(bounds, values, _is_of_state(ocp, len(states)) * is_first)

@@ -1,6 +1,6 @@
-"""A base that is moved over feet which stay: how the joints of its pose follow.
+"""A base that is moved and turned over feet which stay: how the joints of its pose follow.
 
-With the rows `G v = 0` of contacts and loops, and the base moved by s without a turn,
+With the rows `G v = 0` of contacts and loops, and the base moved and turned by s,
 
     δ_j = -G_j⁺ G_b s,
 
@@ -9,6 +9,7 @@ the least motion of the joints that keeps the feet, to first order.
 
 import casadi as ca
 import numpy as np
+import scipy
 from scipy.spatial.transform import Rotation
 
 from mbcasadi.mpc.legged.from_system import trunk_joint
@@ -19,8 +20,8 @@ RANK = 1e-6
 """Share of the largest singular value below which rows count as repeated."""
 
 
-def joints_by_shift(system: System, q0: Array, ground: Array, yaw: float) -> Array:
-    """Return (nv, 3) motion of the joints by a shift along, across and over the heading.
+def motion_by_shift(system: System, q0: Array, ground: Array, yaw: float) -> Array:
+    """Return (nv, 6) motion by a shift along, across and over the heading, and turns about these.
 
     Args:
         system: with its contacts as rows.
@@ -28,11 +29,14 @@ def joints_by_shift(system: System, q0: Array, ground: Array, yaw: float) -> Arr
         ground: (3, 3) rotation from axes of the ground to the world's.
         yaw: heading of the base at q0 in axes of the ground, rad.
     """
-    dof, q = trunk_joint(system).dof, ca.SX.sym("q", system.nq)
+    joint, q = trunk_joint(system), ca.SX.sym("q", system.nq)
     at = {"q": q, "v": ca.SX(system.nv, 1), "t": ca.SX(0)}
     rows = ca.Function("rows", [q], [evaluate(system.loop_jacobian, at)])(q0).full()
-    base, joints = slice(dof, dof + 3), np.delete(np.arange(system.nv), np.arange(dof, dof + 6))
+    base = np.arange(joint.dof, joint.dof + 6)
+    joints = np.delete(np.arange(system.nv), base)
     heading = ground @ Rotation.from_euler("z", yaw).as_matrix()
-    follows = np.zeros((system.nv, 3))
-    follows[joints] = -np.linalg.pinv(rows[:, joints], RANK) @ rows[:, base] @ heading
+    turn = Rotation.from_quat(q0[joint.qpos + 3 : joint.qpos + 7], scalar_first=True)
+    follows = np.zeros((system.nv, 6))
+    follows[base] = scipy.linalg.block_diag(heading, turn.inv().as_matrix() @ heading)
+    follows[joints] = -np.linalg.pinv(rows[:, joints], RANK) @ rows[:, base] @ follows[base]
     return follows

@@ -33,6 +33,9 @@ from mbcasadi.system import System
 
 Column = TypeVar("Column")
 
+SHIFT = 6
+"""Numbers of a shift of the base, by which the command ends."""
+
 
 class Kept(NamedTuple, Generic[Column]):
     """What z holds, in its order.
@@ -101,7 +104,7 @@ class HorizonReferences(SampleReferences):
         sizes = {
             "q": self.system.nq,
             "v": self.system.nv,
-            "command": 3 + self.uneven * len(self.contacts) + 3 * self.shift,
+            "command": 3 + self.uneven * len(self.contacts) + SHIFT * self.shift,
             DISTURBANCE: self.system.nv,
             **({} if self.rule is None else {MEASURED: 3 * len(self.contacts)}),
             "t": 1,
@@ -168,9 +171,9 @@ class HorizonReferences(SampleReferences):
         heights = lifts[2, :].T
         joint, remembered = trunk_joint(self.system), self._kept(inputs["z"]).goal
         place, R = self.base_pose(inputs["q"])
-        shift = inputs["command"][-3:] if self.shift else ca.SX(3, 1)
+        shift = inputs["command"][-SHIFT:] if self.shift else ca.SX(SHIFT, 1)
         velocity = to_ground(self.ground, inputs["v"][joint.dof : joint.dof + 3])
-        yaw = ca.atan2(R[1, 0], R[0, 0])
+        yaw = ca.atan2(R[1, 0], R[0, 0]) - shift[5]
         place -= ca.vertcat(rotate_about_vertical(yaw, shift[:2]), shift[2])
         walks = inputs["t"] >= walk.begin
         if walk.end is not None:

@@ -38,9 +38,9 @@ class WholeBodyOptions:
         line_search: as in `real_time_iteration`: how often a step of the plan may be halved.
         swing_height: by which feet rise in a swing, m: higher than what they may step on; by
             default that of `stepping`.
-        shift: the command ends with a shift of the base over its feet: along and across its
-            heading and over the ground, m: (3,). It leans over a foot, or squats; joints follow as
-            feet that stand let them, to first order.
+        shift: the command ends with a shift of the base over its feet along and across its heading
+            and over the ground, m, and its turn about these, rad: (6,). It leans over a foot, or
+            squats; joints follow as feet that stand let them, to first order.
 
     Raises:
         ProblemError: intervals that shrink, a negative number of halvings.

@@ -25,7 +25,7 @@ from mbcasadi.mpc.legged.planner_references import product
 from mbcasadi.mpc.ocp.problem import LANDING, STEP, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import DISTURBANCE
 from mbcasadi.mpc.ocp.stage_tuning import TUNING
-from mbcasadi.mpc.whole_body.base_shift import joints_by_shift
+from mbcasadi.mpc.whole_body.base_shift import motion_by_shift
 from mbcasadi.mpc.whole_body.contact_mask import mask_of_contacts
 from mbcasadi.mpc.whole_body.felt_contacts import LANDS, Felt, FeltContacts
 from mbcasadi.mpc.whole_body.foot_clearance import apart
@@ -37,8 +37,8 @@ class Base(NamedTuple):
     """The free body at a tick, in axes of the ground: (3,) place, (2,) velocity, yaw, its goal.
 
     `goal` is (x, y, yaw); `desired` (2,) and `spin` are the command; `heights` (nc,) are those on
-    which the feet land: given ones, or those at which they stood last. `shift` (3,) is where the
-    base is to be beside `place` and `goal`.
+    which the feet land: given ones, or those at which they stood last. `shift` (6,) is where the
+    base is to be beside `place` and `goal`, and how it is to be turned, m and rad.
     """
 
     place: ca.SX
@@ -176,7 +176,7 @@ class SampleReferences(StanceGeometry):
         place, dof = joint.qpos, joint.dof
         q, v = ca.SX(ca.DM(self.q0)), ca.SX.zeros(self.system.nv)
         if self.shift:
-            follows = joints_by_shift(self.system, self.q0, self.ground, yaw0)
+            follows = motion_by_shift(self.system, self.q0, self.ground, yaw0)
             q = ca.SX(self.system.integrate(q, ca.DM(follows) @ base.shift))
         over_feet = float(origin[2] - self.stance[0][2].mean())
         height = ca.sum1(base.heights) / base.heights.numel() + over_feet + rise[0]

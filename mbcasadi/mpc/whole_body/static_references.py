@@ -2,7 +2,9 @@
 
 The forces are those of `static_load`: the least on the feet and loops that balance the weight g.
 What they do not balance, in flight or while it tips over, lets the robot fall as it stands, its
-joints at rest. Where the setpoint is q0 turned about the normal of the ground by an angle ψ,
+joints at rest. A sole pushes at all of its points, so that feet at equal places carry equal shares
+whatever rows hold them. Where the setpoint is q0 turned about the normal of the ground by an angle
+ψ,
 
     g = g_n + cos ψ g_c + sin ψ g_s - Tᵀ d
 
@@ -10,17 +12,21 @@ in coordinates turned back by T, with a force d that the model lacks. On level g
 are zero.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from mbcasadi.contacts.friction_cone import contact_axes
 from mbcasadi.control.safe_output.static_load import Array, static_forces
 from mbcasadi.control.tasks.reference import slot_slices
+from mbcasadi.description import Contact
 from mbcasadi.mpc.legged.from_system import trunk_joint
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import DISTURBANCE
+from mbcasadi.mpc.whole_body.contact_mask import contacts_on, mask_of_contacts
 from mbcasadi.mpc.whole_body.default_cost import FORCE_REFERENCE
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.actuator_model import actuator_model
@@ -31,7 +37,7 @@ ROUNDING = 1e-9
 
 
 class _Pose(NamedTuple):
-    """A robot at rest at a pose: g (nv, 1), M, moments of actuators, rows of contacts and loops."""
+    """A robot at rest at a pose: g (nv, 1), M, moments of actuators, rows of points and loops."""
 
     load: Array
     M: Array
@@ -41,20 +47,23 @@ class _Pose(NamedTuple):
     bias: Array
 
 
-def static_references(system: System, q0: Array, normal: Array, period: float) -> ca.Function:
+def static_references(
+    system: System, contacts: Sequence[Contact], q0: Array, normal: Array, period: float
+) -> ca.Function:
     """Return (q, mask, disturbance) → (forces, controls) of the actuators, (nu,) each.
 
     The setpoint q is q0, moved and turned about the normal.
 
     Args:
         system: with its contacts as rows; activations settle within a period.
+        contacts: those of the rows.
         q0: (nq,) pose in which it stands.
         normal: (3,) of the ground.
         period: s.
     """
     joint, nv = trunk_joint(system), system.nv
     dof, place = joint.dof, joint.qpos + 3
-    equations = _rest_fun(system, period)
+    equations = _rest_fun(system, contacts, period)
     angles = (0.0, np.pi / 2, np.pi)
     at = [_Pose(*(x.full() for x in equations(_turned(system, q0, normal, a)))) for a in angles]
     ahead, side, back = (
@@ -75,7 +84,7 @@ def static_references(system: System, q0: Array, normal: Array, period: float) -
         load,
         _constant(here.M),
         _constant(here.B),
-        ca.diag(mask) @ _constant(here.G),
+        ca.diag(_on(system, contacts, mask)) @ _constant(here.G),
         _seen(here.G, inverse),
         _seen(here.B.T, inverse),
         falls=True,
@@ -115,13 +124,37 @@ def _turn(quaternion: ca.SX, start: Array, normal: Array) -> tuple[ca.SX, ca.SX]
     return (real**2 - about**2) / length, 2 * real * about / length
 
 
-def _rest_fun(system: System, period: float) -> ca.Function:
+def _on(system: System, contacts: Sequence[Contact], mask: ca.SX) -> ca.SX:
+    """Return which rows of loops and of points are on."""
+    each = [ca.repmat(on, 3, 1) for on in ca.vertsplit(contacts_on(system, contacts, mask))]
+    return ca.vertcat(mask[_loops(system, contacts)], *each)
+
+
+def _loops(system: System, contacts: Sequence[Contact]) -> list[int]:
+    """Return the rows that belong to no contact."""
+    on = mask_of_contacts(system, contacts, ca.DM.zeros(len(contacts))).full().ravel()
+    rows: list[int] = np.flatnonzero(on).tolist()
+    return rows
+
+
+def _rows(system: System, contacts: Sequence[Contact], q: ca.SX) -> ca.SX:
+    """Return the rows of loops, and three for each contact: along its normal and tangents."""
+    at = {"q": q, "v": ca.SX(system.nv, 1), "t": ca.SX(0)}
+    own = evaluate(system.loop_jacobian, at)
+    points = []
+    for contact in contacts:
+        axes = ca.DM(contact_axes(np.asarray(contact.normal, dtype=float)))
+        frame = system.frame(contact.frame, contact.kind)
+        points.append(axes @ ca.SX(frame.jacobian(q))[:3, :])
+    return ca.vertcat(own[_loops(system, contacts), :], *points)
+
+
+def _rest_fun(system: System, contacts: Sequence[Contact], period: float) -> ca.Function:
     """Return (q) → the fields of `_Pose`."""
     q, still = ca.SX.sym("q", system.nq), ca.SX(system.nv, 1)
-    at = {"q": q, "v": still, "t": ca.SX(0)}
     actuators = actuator_model(system, require_ranges(system, None, None), period, q, still, None)
     load = system.bias_force(q, still) - system.passive_force(q, still) - actuators.rest
-    outputs = [load, system.mass_matrix(q), actuators.moment, evaluate(system.loop_jacobian, at)]
+    outputs = [load, system.mass_matrix(q), actuators.moment, _rows(system, contacts, q)]
     return ca.Function("rest", [q], [*outputs, actuators.gain, actuators.bias])
 
 

@@ -176,7 +176,7 @@ def whole_body_mpc(
         inner = default_law(system, contacts, period / TICKS, time, limits, options.tunable, tasks)
     every = ticks_of(period, inner.period)
     _require_contacts(contacts, gait, inner)
-    rest = equilibrium(system, start, contacts=contacts)
+    rest = equilibrium(system, start, contacts=contacts, friction=True)
     pose = rest.q
     planned = [replace(c, friction=PLANNED_FRICTION * c.friction) for c in contacts]
     touching = with_contacts(system, planned, pose).with_mask()

@@ -167,12 +167,13 @@ class OuterLaw:
 @checked
 @contextmanager
 def outer_law(
-    controller: Controller | HasController, planner: Planner, command: Command
+    controller: Controller | HasController | CompiledLaw, planner: Planner, command: Command
 ) -> Iterator[OuterLaw]:
     """Export an outer law and its planner to a temporary folder, compile both, and yield them.
 
     Args:
-        controller: the outer law; it may have any inputs that the planner computes.
+        controller: the outer law; it may have any inputs that the planner computes. The `law` of
+            another `OuterLaw` is compiled already: one law serves several planners.
         planner: what connects it with the inner law.
         command: (ncommand,), or a function of time in s.
 
@@ -180,9 +181,11 @@ def outer_law(
         ProblemError: the planner lacks an output that the law requires.
         ExportError: the C could not be generated or built.
     """
-    data = controller.controller if isinstance(controller, HasController) else controller
     with tempfile.TemporaryDirectory(prefix="mbcasadi-") as folder:
-        project = export_c(data, Path(folder) / "law")
-        law = CompiledLaw(data, project.load(), project)
+        law = controller
+        if not isinstance(law, CompiledLaw):
+            data = law.controller if isinstance(law, HasController) else law
+            project = export_c(data, Path(folder) / "law")
+            law = CompiledLaw(data, project.load(), project)
         exported = planner.controller if isinstance(planner, HasController) else planner.function
         yield OuterLaw(law, planner, export_c(exported, Path(folder) / "planner"), command)

@@ -38,6 +38,7 @@ class ReportOptions:
             the cost of each.
         explain: where the run fails, repeat it without one thing at a time (errors of the plant,
             its delay, friction loss, saturation, ...), and report what the failure is due to.
+        timing: call some ticks again in C, to time them; that may take longer than the run.
         undelayed: the same law made for no delay, for those repetitions that have none; the law
             of the run by default.
         render: render frames, where a renderer is present.
@@ -57,6 +58,7 @@ class ReportOptions:
     softness: bool = False
     what_if: bool = False
     explain: bool = True
+    timing: bool = True
     undelayed: Controller | HasController | None = None
     render: bool = False
     video: str | Path | None = None

@@ -164,3 +164,15 @@ def test_least_control_among_many():
     system = system_of("standing_quadruped")
     point = mb.equilibrium(system)
     assert_allclose(point.control_directions.T @ point.u, 0, atol=1e-8)
+
+
+@pytest.mark.parametrize(("loss", "stays"), [(1.1, True), (0.9, False)])
+def test_dry_friction_holds_a_pose_up_to_its_loss(loss, stays):
+    angle, needed = 0.3, 2.0 * 9.81 * 0.5 * np.sin(0.3)  # m g l sin q
+    system = mb.read_mjcf(f"""<mujoco><worldbody><body>
+    <joint name="swing" axis="0 1 0" frictionloss="{loss * needed}"/>
+    <geom type="sphere" size="0.1" pos="0 0 -0.5" mass="2"/></body></worldbody></mujoco>""")
+    point = mb.equilibrium(system, [angle], friction=True)
+    assert_allclose(point.q, [angle if stays else 0.0], atol=1e-9)
+    assert_allclose(np.abs(point.residual), [needed if stays else 0.0], atol=1e-9)
+    assert_allclose(mb.equilibrium(system, [angle]).q, [0.0], atol=1e-9)

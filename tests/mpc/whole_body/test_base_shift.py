@@ -7,7 +7,9 @@ from scipy.spatial.transform import Rotation
 
 from mbcasadi.mpc.whole_body.horizon_references import HorizonReferences
 
-SHIFT = np.array([0.02, -0.03, -0.04])
+SHIFT = np.array([0.01, -0.015, -0.02])  # m
+TURN = np.array([0.03, -0.02, 0.025])  # rad
+UPRIGHT = np.zeros(3)
 
 
 @pytest.fixture(scope="module")
@@ -19,6 +21,10 @@ def shifting():
     return shifted, shifted.function("shifted"), plain, q0, slices
 
 
+def rotation_of(q):
+    return Rotation.from_quat(q[3:7], scalar_first=True)
+
+
 def samples(function, q, command, t, z):
     ref, z_next = function(q, STILL, command, STILL, t, z)
     return ref.full().reshape(N + 1, -1), z_next.full().ravel()
@@ -28,12 +34,15 @@ def test_the_base_of_the_setpoint_moves_by_the_shift_and_its_feet_stay_to_first_
     refs, function, _, q0, slices = shifting
     feet, errors = refs.stance[0], []
     for size in (1.0, 0.1):
-        p, _ = samples(function, q0, [0, 0, 0, *size * SHIFT], 0.0, refs.z0)
+        p, _ = samples(function, q0, [0, 0, 0, *size * SHIFT, *size * TURN], 0.0, refs.z0)
         q = p[0, slices["setpoint.q"]]
         np.testing.assert_allclose(q[:3] - q0[:3], size * SHIFT, atol=1e-12)
-        np.testing.assert_allclose(q[3:7], q0[3:7], atol=1e-12)
+        turned = rotation_of(q) * rotation_of(q0).inv()
+        np.testing.assert_allclose(turned.as_rotvec(), size * TURN, atol=1e-12)
         errors.append(np.abs(refs.feet(q).full() - feet).max())
-    assert 1e-4 < errors[0] < 0.2 * np.linalg.norm(SHIFT)
+        stiff = np.concatenate([q[:7], q0[7:]])  # with joints that do not follow
+        assert errors[-1] < 0.2 * size * np.abs(refs.feet(stiff).full() - feet).max()
+    assert errors[0] > 1e-4
     assert errors[1] < 0.02 * errors[0]
 
 
@@ -41,7 +50,7 @@ def test_without_a_shift_all_is_as_without_the_option(shifting):
     refs, function, plain, q0, _ = shifting
     with_it, without = (
         samples(each, q0, command, 0.3, refs.z0)
-        for each, command in ((function, [0.3, 0.1, 0.2, 0, 0, 0]), (plain, [0.3, 0.1, 0.2]))
+        for each, command in ((function, [0.3, 0.1, 0.2, *np.zeros(6)]), (plain, [0.3, 0.1, 0.2]))
     )
     for one, other in zip(with_it, without, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-12)
@@ -52,10 +61,10 @@ def test_footholds_and_goal_do_not_move_with_a_base_that_follows_its_shift(shift
     refs, function, _, q0, slices = shifting
     turn, t = Rotation.from_euler("z", 0.7), 0.1 + 0.24 + 0.02
     q, _, z = moved(q0, STILL, refs.z0, turn, np.array([0.2, 0.1, 0.0]))
-    (rest, after), places = samples(function, q, np.zeros(6), t, z), slices["feet"]
+    (rest, after), places = samples(function, q, np.zeros(9), t, z), slices["feet"]
     there = q.copy()
     there[:3] += turn.apply(SHIFT)
-    p, z_next = samples(function, there, [0, 0, 0, *SHIFT], t, z)
+    p, z_next = samples(function, there, [0, 0, 0, *SHIFT, *UPRIGHT], t, z)
     swing = [x[:6, places].reshape(6, 4, 3)[:, [0, 3]] for x in (p, rest)]
     np.testing.assert_allclose(*swing, atol=1e-12)
     np.testing.assert_allclose(z_next[12:15], after[12:15], atol=1e-12)

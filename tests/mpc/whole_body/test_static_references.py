@@ -26,7 +26,7 @@ def walker(text, normal=(0.0, 0.0, 1.0)):
     q0[:3], q0[3:7] = turn.apply(q0[:3]), turn.as_quat(scalar_first=True)
     feet = [mb.Contact(name, friction=0.6, normal=tuple(normal)) for name in LEGS]
     touching = mb.with_contacts(system, feet, q0).with_mask()
-    return touching, q0, unit, static_references(touching, q0, unit, 0.02)
+    return touching, q0, unit, static_references(touching, feet, q0, unit, 0.02)
 
 
 def turned(q0, normal, angle):
@@ -85,3 +85,25 @@ def test_what_no_foot_carries_falls_with_its_joints_at_rest():
         a = acceleration(system, q0, u, mask, np.zeros(18))
         assert np.abs(a[:6]).max() > 0.2 * G
         np.testing.assert_allclose(a[6:], 0.0, atol=2e-3 * G)
+
+
+def test_feet_at_equal_places_carry_equal_shares_whatever_rows_hold_them():
+    system = mb.read_mjcf(mb.models.path("humanoid"))
+    q0, bend = np.array(system.tree.q0), {"hip_pitch": -0.4, "knee": 0.8, "ankle_pitch": -0.4}
+    place = {joint.name: joint.qpos for joint in system.tree.joints}
+    for side in ("left", "right"):
+        q0[[place[f"{side}_{key}"] for key in bend]] = list(bend.values())
+    still, answers = np.zeros(system.nv), []
+    for order in ((1, 2, 3, 4), (3, 4, 1, 2)):  # rows are normals of other points
+        names = [f"left_foot_{k}" for k in (1, 2, 3, 4)] + [f"right_foot_{k}" for k in order]
+        feet = [mb.Contact(name, friction=0.6) for name in names]
+        touching = mb.with_contacts(system, feet, q0).with_mask()
+        static = static_references(touching, feet, q0, np.array([0.0, 0.0, 1.0]), 0.02)
+        answers.append(static(q0, np.ones(touching.nc), still)[0].full().ravel())
+    np.testing.assert_allclose(*answers, atol=1e-6)
+    force = dict(zip(system.actuator_names, answers[0], strict=True))
+    assert abs(force["left_knee"]) > 20
+    for name in ("hip_pitch", "knee", "ankle_pitch"):
+        assert force[f"left_{name}"] == pytest.approx(force[f"right_{name}"], abs=1e-3)
+    for name in ("hip_roll", "ankle_roll", "hip_yaw"):
+        assert force[f"left_{name}"] == pytest.approx(-force[f"right_{name}"], abs=1e-3)

@@ -1,7 +1,7 @@
 """Rows of humanoids: walk and turn, pushes from all sides, one foot, squats."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,19 +9,21 @@ from scipy.spatial.transform import Rotation
 
 from mbcasadi import mpc
 from mbcasadi.contacts.groups import contact_groups_of
-from mbcasadi.control import InverseDynamicsQP
-from mbcasadi.validation import OuterLaw, Recording
+from mbcasadi.validation import Recording
 from robots.ground import Array, Ground
+from robots.static_balance import Balance, static_balance
 from robots.whole_body.trials import (
     FALLEN,
     HUMANOIDS,
     PLAIN,
+    Loop,
     Task,
     Walker,
+    compiled,
+    planned,
     recorded,
     run,
     walker,
-    whole_body,
 )
 
 STRIDE, STANCE, START = 0.72, 0.44, 0.6  # s
@@ -32,9 +34,12 @@ SIDES = {
     "behind": {"ahead": 0.5},
     "the front": {"ahead": -0.5},
 }
-OVER, LIFT = (6.0, 8.0), 8.5  # s, while the base goes over a foot, and when the other one lifts
-FLIGHT, FOREVER = 14.0, 100.0  # s, of its swing, and from one to the next
+OVER, LIFT, STANDS = (0.5, 2.5), 3.0, 30.0  # s: the base goes over a foot, the other lifts, the end
+RISEN = 9.0  # s, when it is well off the ground
+FLIGHT, FOREVER = 40.0, 200.0  # s, of its swing, and from one to the next
 SHIFT = mpc.WholeBodyOptions(shift=True)
+LEANING = ("t1",)  # whose hip does not carry an upright body on one foot
+NEAR = 2.0  # 1/rad², of a pose that leans, beside the share of the torques
 DEEP, RATE, BEGINS = 0.1, 0.4, 0.5  # m, Hz, s, of a squat
 
 
@@ -50,11 +55,13 @@ class Still(Task):
     """What a robot has to do that stays where it is.
 
     Attributes:
-        over: (3,) shift of the base from `OVER` on, m.
+        stands: numbers of the feet that stay on the ground.
+        over: (6,) shift of the base in `OVER`, m, and its turn, rad.
         deep: of a squat, m.
     """
 
-    over: tuple[float, ...] = (0.0, 0.0, 0.0)
+    stands: Sequence[int] = (0, 1)
+    over: tuple[float, ...] = (0.0,) * 6
     deep: float = 0.0
 
     def command(self, t: float) -> Array:
@@ -62,11 +69,14 @@ class Still(Task):
         s = np.clip((t - OVER[0]) / (OVER[1] - OVER[0]), 0, 1)
         wave = (1 - np.cos(2 * np.pi * RATE * max(t - BEGINS, 0))) / 2
         shift = s**3 * (10 - 15 * s + 6 * s**2) * np.array(self.over)
-        return np.array([0.0, 0.0, 0.0, *shift - [0, 0, self.deep * wave]])
+        return np.array([0.0, 0.0, 0.0, *shift - [0, 0, self.deep * wave, 0, 0, 0]])
 
 
-def over_left_foot(robot: Walker) -> tuple[Task, mpc.Gait]:
-    """Return a stand on the left foot, and the gait whose right foot swings for long."""
+def over_left_foot(robot: Walker, *, leans: bool) -> tuple[Still, mpc.Gait]:
+    """Return a stand on the left foot, and the gait whose right foot swings for long.
+
+    The base goes upright over the foot, or `leans` as static balance with less torque has it.
+    """
     feet = contact_groups_of(robot.system, robot.feet)
     places = [foot.frame.pose(robot.q0)[0].full().ravel() for foot in feet]
     left = int(np.argmax([place[1] for place in places]))
@@ -75,8 +85,21 @@ def over_left_foot(robot: Walker) -> tuple[Task, mpc.Gait]:
     offsets = tuple(
         0.0 if i in feet[left].members else duty - LIFT / FOREVER for i in range(len(robot.feet))
     )
-    task = Still("one foot", 0.0, LIFT + 10.5, over=(0.0, places[left][1] - middle[1], 0.0))
-    return task, mpc.Gait(FOREVER, duty, offsets)
+    over = (0.0, places[left][1] - middle[1], 0.0, 0.0, 0.0, 0.0)
+    rest = static_balance(robot, (left,), near=NEAR) if leans else None
+    if rest is not None:
+        over = (
+            *rest.q[:3] - robot.q0[:3],
+            *(attitude(rest.q) * attitude(robot.q0).inv()).as_rotvec(),
+        )
+    return Still("one foot", 0.0, STANDS, stands=(left,), over=over), mpc.Gait(
+        FOREVER, duty, offsets
+    )
+
+
+def attitude(q: Array) -> Rotation:
+    """Return the rotation of the base."""
+    return Rotation.from_quat(q[3:7], scalar_first=True)
 
 
 def stands(recording: Recording, robot: Walker, task: Still) -> str:
@@ -89,11 +112,20 @@ def stands(recording: Recording, robot: Walker, task: Still) -> str:
     if task.deep:
         return f"{np.ptp(q[t > 1 / RATE, 2]):.3f} m up and down | | {1e3 * lean:.0f}"
     feet = [robot.system.frame(foot.frame, foot.kind) for foot in robot.feet]
-    heights = np.array(
-        [[float(foot.pose(x)[0][2]) for foot in feet] for x in q[t > LIFT + 2][::50]]
-    )
+    heights = np.array([[float(foot.pose(x)[0][2]) for foot in feet] for x in q[t > RISEN][::50]])
     rise = heights.max(axis=1).min()
     return f"a foot {rise:.3f} m up or more | | {1e3 * lean:.0f}"
+
+
+def excluded(balance: Balance | None) -> str:
+    """Return why actuators or ranges exclude a rest, or nothing."""
+    if balance is None:
+        return "no rest found"
+    if balance.missing > 1e-3:
+        return f"excluded: centre of mass {1e3 * balance.missing:.0f} mm beside the foot at best"
+    if balance.share > 1:
+        return f"excluded: takes {balance.share:.2f} of the torque of {', '.join(balance.at_most)}"
+    return ""
 
 
 def humanoid_rows(key: str, only: str) -> Iterator[str]:
@@ -102,22 +134,37 @@ def humanoid_rows(key: str, only: str) -> Iterator[str]:
     walks = [WALKS]
     for side, push in SIDES.items():
         walks.append(Task(f"walk, pushed from {side} by 0.5 N s/kg", 0.5, 8.0, **push))
-    squat = Still("squat", 0.0, BEGINS + 3 / RATE, deep=DEEP)
-    still, gait = over_left_foot(robot)
-    for tasks, of_tasks, options in (
+    still, lifts = over_left_foot(robot, leans=key in LEANING)
+    squat = Still("squat", 0.0, STANDS, deep=DEEP)
+    chosen = list[tuple[str, Task, mpc.Gait | None, mpc.WholeBodyOptions]]()
+    for tasks, gait, options in (
         (walks, walk_of(robot), PLAIN),
-        ([still, squat], gait, SHIFT),
+        ([still], lifts, SHIFT),
+        ([squat], None, SHIFT),
     ):
-        names = {f"| {HUMANOIDS[key]} | {task.name} | level | whole body |": task for task in tasks}
-        chosen = {name: task for name, task in names.items() if re.search(only, name)}
-        if not chosen:
-            continue
-        with whole_body(robot, of_tasks, options=options) as loop:
-            for name, task in chosen.items():
-                yield f"{name} {cells(robot, task, loop)} |"
+        for task in tasks:
+            name = f"| {HUMANOIDS[key]} | {task.name} | level | whole body |"
+            why = excluded(balance_of(robot, task)) if re.search(only, name) else ""
+            if why:
+                yield f"{name} {why} | | | |"
+            elif re.search(only, name):
+                chosen.append((name, task, gait, options))
+    pairs = list(dict.fromkeys((gait, options) for _, _, gait, options in chosen))
+    if not chosen:
+        return
+    with compiled([planned(robot, gait, options=options) for gait, options in pairs]) as loop:
+        law, outers = loop
+        for name, task, gait, options in chosen:
+            yield f"{name} {cells(robot, task, (law, outers[pairs.index((gait, options))]))} |"
 
 
-def cells(robot: Walker, task: Task, loop: tuple[InverseDynamicsQP, OuterLaw]) -> str:
+def balance_of(robot: Walker, task: Task) -> Balance | None:
+    """Return the rest that a task takes at its lowest or on its foot; of walks that of standing."""
+    stands, deep = (task.stands, task.deep) if isinstance(task, Still) else ((0, 1), 0.0)
+    return static_balance(robot, stands, lower=deep)
+
+
+def cells(robot: Walker, task: Task, loop: Loop) -> str:
     """Return what became of a task, as cells of the table."""
     if not isinstance(task, Still):
         return run(robot, task, loop)

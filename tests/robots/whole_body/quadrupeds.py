@@ -8,10 +8,17 @@ from functools import partial
 import numpy as np
 
 from mbcasadi import mpc
-from mbcasadi.control import InverseDynamicsQP
-from mbcasadi.validation import OuterLaw
 from robots.ground import Ground
-from robots.whole_body.trials import PLANNERS, QUADRUPEDS, Task, Walker, run, walker, whole_body
+from robots.whole_body.trials import (
+    PLANNERS,
+    QUADRUPEDS,
+    Loop,
+    Task,
+    Walker,
+    run,
+    walker,
+    whole_body,
+)
 
 BLOCKS, SWING = (0.03, 0.06), 0.1  # m, and how high feet swing that may step on them
 LANDS = mpc.TouchDown(speed=0.5, depth=0.1)
@@ -32,10 +39,10 @@ GROUNDS = {
     "slope 15°": Ground(slope=-np.deg2rad(15.0)),
 }
 
-Loop = Callable[[Walker], AbstractContextManager[tuple[InverseDynamicsQP, OuterLaw]]]
+MakeLoop = Callable[[Walker], AbstractContextManager[Loop]]
 
 
-def quadruped_loops(key: str) -> Iterator[tuple[str, str, Walker, Loop, list[Task]]]:
+def quadruped_loops(key: str) -> Iterator[tuple[str, str, Walker, MakeLoop, list[Task]]]:
     """Yield ground, planner, robot, controllers and tasks of the lines of a quadruped."""
     level = walker(key, Ground())
     for rule, words in ((None, "by the gait"), (LANDS, "by measured touch-down")):

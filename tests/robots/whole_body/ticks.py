@@ -1,7 +1,9 @@
 """Times and sizes of plans of whole bodies in C: `python -m robots.whole_body.ticks g1 cassie own`.
 
-Ticks are those of a walk of 2 s whose plant is the problem's own step; N = 20 samples of 20 ms, the
-defaults of `whole_body_mpc`. Of several passes each tick counts with the least time.
+Ticks are those of a walk of 2 s whose plant is the problem's own step, one tick late: a plan begins
+where that step leads. (What `references` predict is for a robot below its law, which holds springs;
+here they are free.) N = 20 samples of 20 ms, the defaults of `whole_body_mpc`. Of several passes
+each tick counts with the least time.
 """
 
 import os
@@ -81,14 +83,15 @@ def walk(whole: mpc.WholeBodyMPC, loaded: object) -> tuple[dict[str, Array], int
         q, v, ref, states["z"] = (
             found[key].full().ravel() for key in ("first_q", "first_v", "ref", "z_next")
         )
+        if acts is not None:  # the state at which this plan acts
+            x = np.array(ocp.dynamics(x, *acts)).ravel()
+            q, v = x[:nq], x[nq:]
         for key, value in zip(inputs, (q, v, ref, z), strict=True):
             inputs[key].append(value)
         answer = loaded(q, v, ref, z)
         u, z = (np.array(part).ravel() for part in answer[:2])
         failed += float(answer[2]) > 1
         states["plan"] = np.array(answer[-1]).ravel()
-        if acts is not None:
-            x = np.array(ocp.dynamics(x, *acts)).ravel()
         acts = u, ref[: ocp.np_]
     return {key: np.array(values) for key, values in inputs.items()}, failed
 

@@ -3,8 +3,8 @@
 Generated C: mass +10 %, controls one tick late, plans one plan late, stock actuators.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -15,11 +15,11 @@ from scipy.spatial.transform import Rotation
 
 import mbcasadi as mb
 from mbcasadi import mpc
-from mbcasadi.control import InverseDynamicsQP
 from mbcasadi.validation import (
     OuterLaw,
     Recording,
     ReportOptions,
+    Runnable,
     ScenarioOptions,
     compile_controller,
     outer_law,
@@ -41,6 +41,9 @@ QUADRUPEDS = {
     "anymal": "ANYmal C",
     "spot": "Spot",
 }
+
+Loop = tuple[Runnable, OuterLaw]
+"""Inverse dynamics, and what plans for it."""
 
 
 class Walker(NamedTuple):
@@ -111,6 +114,33 @@ def walker(key: str, ground: Ground) -> Walker:
     return Walker(spec, system, q0, feet, sum(body.mass for body in system.tree.bodies))
 
 
+def planned(
+    robot: Walker,
+    gait: mpc.Gait | None,
+    samples: int = HORIZON,
+    options: mpc.WholeBodyOptions = PLAIN,
+    sides: int = 4,
+) -> mpc.WholeBodyMPC:
+    """Return MPC of the whole body of a robot."""
+    feet = [replace(foot, sides=sides) for foot in robot.feet]
+    return mpc.whole_body_mpc(
+        robot.system, samples, PERIOD, feet, gait=gait, q0=robot.q0, options=options
+    )
+
+
+@contextmanager
+def compiled(wholes: Sequence[mpc.WholeBodyMPC]) -> Iterator[tuple[Runnable, list[OuterLaw]]]:
+    """Yield the law, and plans with the references of each gait: of one problem, all as C."""
+    with ExitStack() as stack:
+        law = stack.enter_context(compile_controller(replace(wholes[0].law, delay=1)))
+        outers = list[OuterLaw]()
+        for whole in wholes:
+            plan = outers[0].law if outers else whole.plan
+            still = np.zeros(whole.references.numel_in("command"))
+            outers.append(stack.enter_context(outer_law(plan, whole, still)))
+        yield law, outers
+
+
 @contextmanager
 def whole_body(
     robot: Walker,
@@ -118,20 +148,14 @@ def whole_body(
     samples: int = HORIZON,
     options: mpc.WholeBodyOptions = PLAIN,
     sides: int = 4,
-) -> Iterator[tuple[InverseDynamicsQP, OuterLaw]]:
+) -> Iterator[Loop]:
     """Yield inverse dynamics that follows plans of the whole body, both as C."""
-    feet = [replace(foot, sides=sides) for foot in robot.feet]
-    whole = mpc.whole_body_mpc(
-        robot.system, samples, PERIOD, feet, gait=gait, q0=robot.q0, options=options
-    )
-    still = np.zeros(whole.references.numel_in("command"))
-    late = replace(whole.law, delay=1)
-    with compile_controller(late) as law, outer_law(whole.plan, whole, still) as outer:
+    with compiled([planned(robot, gait, samples, options, sides)]) as (law, (outer,)):
         yield law, outer
 
 
 @contextmanager
-def rigid_body(robot: Walker, gait: mpc.Gait) -> Iterator[tuple[InverseDynamicsQP, OuterLaw]]:
+def rigid_body(robot: Walker, gait: mpc.Gait) -> Iterator[Loop]:
     """Yield inverse dynamics that follows plans of a rigid body, both as C."""
     below, above, planners = trots.rigid_body(robot.system, robot.feet, robot.q0, gait)
     with (
@@ -147,9 +171,7 @@ PLANNERS = {  # the second ones where forces lie along a face of the cone: uphil
 }
 
 
-def recorded(
-    robot: Walker, task: Task, loop: tuple[InverseDynamicsQP, OuterLaw]
-) -> tuple[Recording, float]:
+def recorded(robot: Walker, task: Task, loop: Loop) -> tuple[Recording, float]:
     """Return the recording of a task, and the share of its plans that have a solution."""
     law, outer = loop
     force = np.zeros(robot.system.nv)
@@ -158,12 +180,12 @@ def recorded(
     report = mb.validate(
         law, robot.model, task.duration, q0=robot.q0, perturb={"mass": 0.1}, delay=1,
         disturbance=lambda t: force * (PUSH <= t < PUSH + LASTS),
-        scenario=ScenarioOptions(outer=outer), report=ReportOptions(explain=False),
+        scenario=ScenarioOptions(outer=outer), report=ReportOptions(explain=False, timing=False),
     )  # fmt: skip
     return report.runs[0].recording, float(np.mean(np.ravel(outer.record["status"]) <= 1))
 
 
-def run(robot: Walker, task: Task, loop: tuple[InverseDynamicsQP, OuterLaw]) -> str:
+def run(robot: Walker, task: Task, loop: Loop) -> str:
     """Return what became of a task, as cells of the table."""
     recording, solved = recorded(robot, task, loop)
     words = leap(recording, robot) if task.name == "jump" else figures(recording, robot, task)

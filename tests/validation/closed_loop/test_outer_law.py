@@ -94,6 +94,19 @@ def test_controls_of_the_outer_law_act_in_their_ticks(delay):
             assert len(outer.times().seconds) == 4
 
 
+def test_a_compiled_outer_law_serves_another_planner():
+    measured = {"t": np.zeros(1), "q": np.full(1, 5.0), "v": np.zeros(1)}
+    with (
+        outer_law(counting(), planner(0), [0.0]) as first,
+        outer_law(first.law, planner(0), [3.0]) as other,
+    ):
+        assert other.law is first.law
+        values = [other(measured)["ref"] for _ in range(EVERY + 1)]
+        np.testing.assert_array_equal(np.array(values)[:, 1], 3.0)
+        np.testing.assert_array_equal(np.ravel(other.record["u"]), [5.0, 105.0])
+        assert not first.record
+
+
 def test_a_planner_gets_the_disturbance_that_the_inner_law_has_learned():
     """That of the tick before; zero at the first."""
     known = planner()
@@ -182,6 +195,20 @@ def test_the_report_has_the_outer_laws_statuses_and_times_over_its_own_period():
     assert "failing: whole tick" in page
     assert "failing: infeasible, safe output: 3 ticks, the first at 0.06 s" in str(report)
     assert report.to_dict()["runs"][0]["outer"]["statuses"][1]["ticks"] == 3
+
+
+def test_without_timing_a_run_has_statuses_and_no_times():
+    with outer_law(counting(), planner(), [0.1]) as outer:
+        report = mb.validate(
+            following(), SLIDE, 0.1, report=ReportOptions(timing=False),
+            scenario=ScenarioOptions(timestep=0.01, outer=outer),
+        )  # fmt: skip
+    (run,) = report.runs
+    assert run.times is None
+    assert run.outer.times is None
+    assert "outer.share" not in {metric.name for metric in run.metrics}
+    assert report.to_dict()["runs"][0]["outer"]["statuses"][0]["ticks"] > 0
+    assert "counting: whole tick" not in report.to_html()
 
 
 BALL = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/><body pos="0 0 .1">
