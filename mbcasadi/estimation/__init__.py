@@ -10,7 +10,7 @@ from mbcasadi.estimation.estimator import Estimator, EstimatorSensor
 from mbcasadi.estimation.manifold_filter import manifold_filter
 from mbcasadi.estimation.measured import FilterOptions, Measured, UnknownForce, UnknownParameter
 from mbcasadi.estimation.momentum_observer import momentum_observer
-from mbcasadi.estimation.noise import Encoders, Footing, Imu, Start, encoder_noise
+from mbcasadi.estimation.noise import Encoders, FirstEstimate, Footing, Imu, encoder_noise
 from mbcasadi.estimation.residual_forces import residual_forces
 from mbcasadi.estimation.velocity_observer import velocity_observer
 
@@ -20,11 +20,11 @@ __all__ = [
     "Estimator",
     "EstimatorSensor",
     "FilterOptions",
+    "FirstEstimate",
     "FootLoad",
     "Footing",
     "Imu",
     "Measured",
-    "Start",
     "UnknownForce",
     "UnknownParameter",
     "base_estimator",

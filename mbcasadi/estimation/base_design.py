@@ -18,7 +18,7 @@ from mbcasadi.estimation.landmark_update import Seen, seen_from
 from mbcasadi.estimation.landmarks import FREE_Q, Mounting, Sight, mounting, sight
 from mbcasadi.estimation.limbs import limbs_of
 from mbcasadi.estimation.memory import Memory
-from mbcasadi.estimation.noise import Encoders, Footing, Imu, Start
+from mbcasadi.estimation.noise import Encoders, FirstEstimate, Footing, Imu
 from mbcasadi.system import System
 
 Array = NDArray[np.float64]
@@ -38,7 +38,7 @@ class BaseDesign:
     imu: Imu
     encoders: Encoders
     footing: Footing
-    start: Start
+    start: FirstEstimate
     q0: Array
     period: float
 

@@ -19,7 +19,7 @@ from mbcasadi.estimation.base_tick import base_function
 from mbcasadi.estimation.estimator import Estimator, EstimatorSensor
 from mbcasadi.estimation.invariant import Layout
 from mbcasadi.estimation.landmarks import FREE_V, landmarks_of, require_free_base
-from mbcasadi.estimation.noise import Encoders, Footing, Imu, Start
+from mbcasadi.estimation.noise import Encoders, FirstEstimate, Footing, Imu
 from mbcasadi.shapes import require_identifier, require_name, require_positive
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import (
@@ -46,7 +46,7 @@ def base_estimator(
     imu: Imu,
     encoders: Encoders | None = None,
     footing: Footing | None = None,
-    start: Start | None = None,
+    start: FirstEstimate | None = None,
     q0: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "base_estimator",
@@ -78,7 +78,7 @@ def base_estimator(
         imu: where it is, and its noise.
         encoders: of all joints; `Encoders()` by default.
         footing: how well feet stand; `Footing()` by default.
-        start: deviations of the first estimate; `Start()` by default.
+        start: deviations of the first estimate; `FirstEstimate()` by default.
         q0: (nq,) pose at the start; the first key frame or the authored pose by default.
         period: s, the usual dt.
         name: a C identifier.
@@ -106,7 +106,7 @@ def base_estimator(
         imu=imu,
         encoders=encoders,
         footing=footing,
-        start=start or Start(),
+        start=start or FirstEstimate(),
         q0=q_start,
         period=period,
     )

@@ -146,7 +146,7 @@ class Footing:
 
 @summarised
 @dataclass(frozen=True)
-class Start:
+class FirstEstimate:
     """Standard deviations of the first estimate.
 
     Attributes:

@@ -400,7 +400,7 @@ def test_bad_models_and_options_are_refused(robot):
     with pytest.raises(ProblemError, match="joints without an encoder: 'FL_thigh'"):
         base_estimator(robot.system, robot.feet, imu=CALIBRATED, encoders=some)
     sliding = [mb.Contact("FL", slides=True)]
-    with pytest.raises(ProblemError, match="'FL': .*slides True"):
+    with pytest.raises(ProblemError, match=r"'FL': .*slides True"):
         base_estimator(robot.system, sliding, imu=CALIBRATED)
     with pytest.raises(ProblemError, match="gyro_noise"):
         Imu("trunk", gyro_noise=0.0)

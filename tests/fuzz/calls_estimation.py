@@ -18,7 +18,7 @@ def calls_of_filters():
         "estimation.Footing": {},
         "estimation.Imu": {"frame": "trunk"},
         "estimation.Measured": {"name": "crank", "noise": 1e-3, "kind": "position"},
-        "estimation.Start": {},
+        "estimation.FirstEstimate": {},
         "estimation.UnknownParameter": {"name": "body:payload:mass", "deviation": 1.0},
         "estimation.base_estimator": {
             "system": system,

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.argument_kinds import require_fields
+from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.codegen import export_c
 from mbcasadi.codegen.compiler import process_folder
 from mbcasadi.description import Controller, Signal
@@ -24,6 +24,7 @@ from mbcasadi.plant import Plant, Source
 from mbcasadi.plant.imu import with_imu
 from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import require_name, require_whole
+from mbcasadi.short_text import summarised
 from mbcasadi.validation.closed_loop.columns import Columns
 from mbcasadi.validation.closed_loop.compiled_law import Caller
 
@@ -72,6 +73,7 @@ class SensorErrors:
 
 
 @readable_fields
+@summarised
 @dataclass(frozen=True)
 class Sensing:
     """An estimator in the loop, and the errors of the plant's sensors.
@@ -101,6 +103,15 @@ class Sensing:
         for name in self.errors:
             require_name("sensor of the estimator", name, known)
 
+    def _summary(self) -> dict[str, object]:
+        return {
+            "estimator": self.estimator.name,
+            "errors": list(self.errors),
+            "seed": self.seed,
+            "on_force": self.on_force,
+        }
+
+    @checked
     def errors_of(self, sensor: EstimatorSensor) -> SensorErrors:
         """Return the errors of a sensor."""
         return self.errors.get(sensor.name, self.errors.get(sensor.kind, SensorErrors()))
