@@ -13,7 +13,7 @@ from mbcasadi.description import Contact
 from mbcasadi.estimation.base_output import BaseState, base_state
 from mbcasadi.estimation.covariance import packed_size, unpacked
 from mbcasadi.estimation.invariant import Layout, Mean
-from mbcasadi.estimation.joints import Joints, rate_gains
+from mbcasadi.estimation.joints import rate_gains
 from mbcasadi.estimation.landmark_update import Seen, seen_from
 from mbcasadi.estimation.landmarks import FREE_Q, Mounting, Sight, mounting, sight
 from mbcasadi.estimation.limbs import limbs_of
@@ -99,15 +99,19 @@ class BaseDesign:
         ends = np.cumsum([0, *(landmark.size for landmark in self.layout.landmarks)])
         return [rows[int(a) : int(b)] for a, b in itertools.pairwise(ends)]
 
-    def base(
-        self, parts: dict[str, ca.SX], joints: Joints | None = None, dt: ca.SX | None = None
-    ) -> BaseState:
-        """Return the base of a memory."""
-        q = parts["joint"] if joints is None else joints.q
+    def base(self, parts: dict[str, ca.SX], q: ca.SX, before: ca.SX, dt: ca.SX) -> BaseState:
+        """Return the base of a memory.
+
+        Args:
+            parts: of the memory.
+            q: (m,) joints.
+            before: (3,) gyroscope at the tick before.
+            dt: s.
+        """
         mean, P = self.layout.mean(parts["x"]), unpacked(parts["P"], self.layout.n)
         at = self.kinematics(q)[0]
-        white = self.imu.gyro_noise**2 / (self.period if dt is None else dt)
-        variance = (ca.SX(white), ca.SX(self.rate_noise**2))
+        changed = (parts["gyro"] - before) / 2
+        variance = (self.imu.gyro_noise**2 / dt + changed**2, ca.SX(self.rate_noise**2))
         rate = parts["gyro"] - mean.b_g
         return base_state(self.layout, mean, P, at, rate, parts["joint_rate"], variance)
 

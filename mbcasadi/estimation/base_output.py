@@ -5,7 +5,8 @@ With the IMU at p_BI, R_BI of the base and its velocity `J q̇` there by the joi
     R_B = R R_BIᵀ,     ω_B = R_BI ω - J_ω q̇,     p_B = p - R_B p_BI,
     v_B = v - R_B (J_v q̇ + ω_B × p_BI)
 
-v_B is linear in world axes, ω_B angular in the base's, as MuJoCo has them.
+v_B is linear in world axes, ω_B angular in the base's, as MuJoCo has them. A gyroscope gives the
+mean rate of a tick; half of its change since the tick before counts as its error at the end.
 """
 
 from typing import NamedTuple
@@ -63,7 +64,7 @@ def base_state(
         at: the IMU in the base.
         rate: (3,) of the IMU without its bias, its axes, rad/s.
         joint_rates: (m,).
-        noise: variance of an entry of `rate`, and of an entry of `joint_rates`.
+        noise: variances (3,) of `rate`, and that of an entry of `joint_rates`.
     """
     quat = product(quat_of(mean.quat), conjugate(imu_quat(at)))
     R, p_BI = matrix_of(quat), at.place
@@ -77,7 +78,7 @@ def base_state(
     T[6:9, THETA], T[6:9, NU] = -ca.skew(v), ca.SX.eye(3)
     across = R @ ca.skew(p_BI)  # velocity by an error of ω_B
     T[6:9, BETA_G], T[9:12, BETA_G] = -across @ at.rotation, -at.rotation
-    G = ca.vertcat(ca.SX(6, 3), across, ca.SX.eye(3))
+    G = ca.vertcat(ca.SX(6, 3), across @ at.rotation, at.rotation)
     D = ca.vertcat(ca.SX(6, at.J.shape[1]), -R @ at.J[:3, :] - across @ at.J[3:, :], -at.J[3:, :])
-    covariance = congruence(T, P) + noise[0] * (G @ G.T) + noise[1] * (D @ D.T)
+    covariance = congruence(T, P) + congruence(G, ca.diag(noise[0])) + noise[1] * (D @ D.T)
     return BaseState(ca.vertcat(p, column_of(quat)), ca.vertcat(v, w), covariance)

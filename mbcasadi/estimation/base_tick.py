@@ -38,7 +38,9 @@ def base_function(design: BaseDesign, name: str) -> ca.Function:
         "q": ca.DM(design.q0),
         "v": ca.DM.zeros(design.system.nv),
         "z_next": z0,
-        "covariance": ca.vec(design.base(state).covariance),
+        "covariance": ca.vec(
+            design.base(state, state["joint"], state["gyro"], ca.SX(design.period)).covariance
+        ),
         "status": ca.DM(4),
         "flags": ca.DM(0),
         "residual": ca.DM.zeros(len(design.layout.landmarks)),
@@ -91,7 +93,7 @@ def _outputs(
         "doubt": outcome.doubt,
         "started": ca.logic_or(started, sample.valid),
     }
-    base = design.base(parts, joints, dt)
+    base = design.base(parts, joints.q, before["gyro"], dt)
     status = ca.if_else(outcome.lost > ADRIFT, 1, 0)
     status = ca.if_else(outcome.doubt > DOUBTED, 2, status)
     status = ca.if_else(sample.valid, status, 3)

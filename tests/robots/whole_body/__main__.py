@@ -2,7 +2,7 @@
 
 Generated C in MuJoCo: mass +10 %, controls one tick late, plans one plan late, stock actuators.
 
-cd tests && python -m robots.whole_body [--models FOLDER] [--only REGEX] [own | go2 | … | talos]
+cd tests && python -m robots.whole_body [--models FOLDER] [--only REGEX] [--sensors] [own | go2 …]
 """
 
 import argparse
@@ -20,14 +20,16 @@ def main() -> None:
         "robots", nargs="*", choices=[*QUADRUPEDS, *HUMANOIDS], default=[], help="all by default"
     )
     parser.add_argument("--only", default="", metavar="REGEX", help="in lines")
+    parser.add_argument("--sensors", action="store_true", help="an estimator gives q and v")
     models.add_argument(parser)
     options = parser.parse_args()
     chosen = options.robots or [*QUADRUPEDS, *HUMANOIDS]
-    print("| robot | task | ground | planner | m/s | rad/s | leans, mrad | plans solved |")
-    print("|---|---|---|---|---|---|---|---|")
+    heads = ["robot", "task", "ground", "planner", "m/s", "rad/s", "leans, mrad", "plans solved"]
+    heads += ["velocity RMS, m/s", "tilt, °", "drift", "inside 3 σ"] * options.sensors
+    print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
     for key in chosen:
         rows_of = humanoid_rows if key in HUMANOIDS else quadruped_rows
-        for row in rows_of(key, options.only):
+        for row in rows_of(key, options.only, options.sensors):
             print(row, flush=True)
 
 

@@ -128,9 +128,9 @@ def excluded(balance: Balance | None) -> str:
     return ""
 
 
-def humanoid_rows(key: str, only: str) -> Iterator[str]:
+def humanoid_rows(key: str, only: str, sensed: bool = False) -> Iterator[str]:
     """Yield the lines of a humanoid in which a regular expression is found."""
-    robot = walker(key, Ground())
+    robot = walker(key, Ground(), sensed)
     walks = [WALKS]
     for side, push in SIDES.items():
         walks.append(Task(f"walk, pushed from {side} by 0.5 N s/kg", 0.5, 8.0, **push))

@@ -42,21 +42,28 @@ GROUNDS = {
 MakeLoop = Callable[[Walker], AbstractContextManager[Loop]]
 
 
-def quadruped_loops(key: str) -> Iterator[tuple[str, str, Walker, MakeLoop, list[Task]]]:
+def quadruped_loops(
+    key: str, sensed: bool
+) -> Iterator[tuple[str, str, Walker, MakeLoop, list[Task]]]:
     """Yield ground, planner, robot, controllers and tasks of the lines of a quadruped."""
-    level = walker(key, Ground())
+    level = walker(key, Ground(), sensed)
     for rule, words in ((None, "by the gait"), (LANDS, "by measured touch-down")):
         options = mpc.WholeBodyOptions(touch_down=rule, swing_height=SWING)
         make = partial(whole_body, gait=TROT, options=options)
         tasks = [Task("trot at 0.5 m/s", 0.5, 9.0)]
         for block in BLOCKS:
-            where, robot = f"blocks of {100 * block:.0f} cm", walker(key, Ground(block=block))
+            where, robot = (
+                f"blocks of {100 * block:.0f} cm",
+                walker(key, Ground(block=block), sensed),
+            )
             yield where, f"whole body, {words}", robot, make, tasks
     jump = partial(whole_body, gait=JUMP, samples=LONG)
     yield "level", "whole body", level, jump, [Task("jump", 0.0, 4.0)]
     trots = [Task("trot and turn", 1.0, 30.0, turn=0.5)]
     trots += [Task(f"trot, pushed {push:+.0f} N s/kg", 1.0, 8.0, push=push) for push in (1.0, -1.0)]
-    sloped, smooth = (walker(key, GROUNDS[ground]) for ground in ("slope 15°", "friction 0.4"))
+    sloped, smooth = (
+        walker(key, GROUNDS[ground], sensed) for ground in ("slope 15°", "friction 0.4")
+    )
     for planner, (make, along) in PLANNERS.items():
         yield "level", planner, level, partial(make, gait=TROT), trots
         yield "friction 0.4", planner, smooth, partial(make, gait=TROT), [Task("trot", 1.0, 10.0)]
@@ -66,9 +73,9 @@ def quadruped_loops(key: str) -> Iterator[tuple[str, str, Walker, MakeLoop, list
         yield "level", "whole body", level, partial(whole_body, gait=gait), [Task(name, 0.5, 6.0)]
 
 
-def quadruped_rows(key: str, only: str) -> Iterator[str]:
+def quadruped_rows(key: str, only: str, sensed: bool = False) -> Iterator[str]:
     """Yield the lines of a quadruped in which a regular expression is found."""
-    for ground, planner, robot, make, tasks in quadruped_loops(key):
+    for ground, planner, robot, make, tasks in quadruped_loops(key, sensed):
         names = [f"| {QUADRUPEDS[key]} | {task.name} | {ground} | {planner} |" for task in tasks]
         chosen = [pair for pair in zip(tasks, names, strict=True) if re.search(only, pair[1])]
         if chosen:

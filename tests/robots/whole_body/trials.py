@@ -26,6 +26,7 @@ from mbcasadi.validation import (
 )
 from robots import soles, trots
 from robots.ground import Array, Ground
+from robots.whole_body.sensed import estimate_cells, sensing_of
 
 HORIZON, PERIOD = 20, 0.02  # samples, s
 PUSH, LASTS, IMPULSE = 3.0, 0.1, 1.0  # s, s, N s/kg
@@ -54,6 +55,7 @@ class Walker(NamedTuple):
     q0: Array
     feet: list[mb.Contact]
     mass: float
+    sensed: bool = False  # whether its state is estimated
 
 
 @dataclass(frozen=True)
@@ -82,8 +84,8 @@ class Task:
         return np.array([speed, 0.0, self.turn * (10 <= t < 18)])
 
 
-def walker(key: str, ground: Ground) -> Walker:
-    """Return a robot that stands on a ground."""
+def walker(key: str, ground: Ground, sensed: bool = False) -> Walker:
+    """Return a robot that stands on a ground; `sensed` where an estimator gives its state."""
     names = [f"foot{k}" for k in range(4)]
     if key in HUMANOIDS:
         spec, level, names = soles.on_soles(HUMANOIDS[key])
@@ -111,7 +113,8 @@ def walker(key: str, ground: Ground) -> Walker:
     q0[3:7] = (turn * Rotation.from_quat(level[3:7], scalar_first=True)).as_quat(scalar_first=True)
     friction = 0.6 if ground.friction is None else ground.friction
     feet = [mb.Contact(name, friction=friction, normal=up, sides=4) for name in names]
-    return Walker(spec, system, q0, feet, sum(body.mass for body in system.tree.bodies))
+    mass = sum(body.mass for body in system.tree.bodies)
+    return Walker(spec, system, q0, feet, mass, sensed)
 
 
 def planned(
@@ -177,10 +180,16 @@ def recorded(robot: Walker, task: Task, loop: Loop) -> tuple[Recording, float]:
     force = np.zeros(robot.system.nv)
     force[:2] = robot.mass * np.array([task.ahead, task.push]) / LASTS
     outer.command = task.command
+    sensors = (
+        sensing_of(robot.system, robot.feet, robot.q0, law.controller.period)
+        if robot.sensed
+        else None
+    )
     report = mb.validate(
         law, robot.model, task.duration, q0=robot.q0, perturb={"mass": 0.1}, delay=1,
         disturbance=lambda t: force * (PUSH <= t < PUSH + LASTS),
-        scenario=ScenarioOptions(outer=outer), report=ReportOptions(explain=False, timing=False),
+        scenario=ScenarioOptions(outer=outer), sensors=sensors,
+        report=ReportOptions(explain=False, timing=False),
     )  # fmt: skip
     return report.runs[0].recording, float(np.mean(np.ravel(outer.record["status"]) <= 1))
 
@@ -189,7 +198,10 @@ def run(robot: Walker, task: Task, loop: Loop) -> str:
     """Return what became of a task, as cells of the table."""
     recording, solved = recorded(robot, task, loop)
     words = leap(recording, robot) if task.name == "jump" else figures(recording, robot, task)
-    return f"{words} | {solved:.1%}"
+    cells = f"{words} | {solved:.1%}"
+    return (
+        f"{cells} | {estimate_cells(recording, robot.model.compile())}" if robot.sensed else cells
+    )
 
 
 def leap(recording: Recording, robot: Walker) -> str:
