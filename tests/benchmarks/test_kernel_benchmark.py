@@ -33,6 +33,7 @@ def test_a_peer_that_computes_something_else_is_not_compared(problem, tmp_path, 
 
 
 def test_robots_of_a_folder_are_timed_where_they_are(tmp_path, monkeypatch):
+    monkeypatch.delenv(robots.FOLDER, raising=False)
     own = len(kernels.default_cases())
     (tmp_path / f"{kernels.ROBOTS[1]}.xml").write_text("<mujoco/>")
     monkeypatch.setenv(robots.FOLDER, str(tmp_path))

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics.metric import Metric, named
@@ -26,6 +25,8 @@ def estimate_metrics(
         model: of the plant.
         settle: s at the start that are left out.
     """
+    from scipy.spatial.transform import Rotation  # heavy, and needed with an estimator only
+
     monitor = recording.monitor
     if "estimate_q" not in monitor:
         return
