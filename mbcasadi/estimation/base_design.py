@@ -110,7 +110,7 @@ class BaseDesign:
         """
         mean, P = self.layout.mean(parts["x"]), unpacked(parts["P"], self.layout.n)
         at = self.kinematics(q)[0]
-        changed = (parts["gyro"] - before) / 2
+        changed = parts["gyro"] - before
         variance = (self.imu.gyro_noise**2 / dt + changed**2, ca.SX(self.rate_noise**2))
         rate = parts["gyro"] - mean.b_g
         return base_state(self.layout, mean, P, at, rate, parts["joint_rate"], variance)

@@ -26,7 +26,7 @@ from mbcasadi.validation import (
 )
 from robots import soles, trots
 from robots.ground import Array, Ground
-from robots.whole_body.sensed import estimate_cells, sensing_of
+from robots.whole_body.sensed import ROLLING, estimate_cells, sensing_of
 
 HORIZON, PERIOD = 20, 0.02  # samples, s
 PUSH, LASTS, IMPULSE = 3.0, 0.1, 1.0  # s, s, N s/kg
@@ -55,7 +55,7 @@ class Walker(NamedTuple):
     q0: Array
     feet: list[mb.Contact]
     mass: float
-    sensed: bool = False  # whether its state is estimated
+    rolling: float | None = None  # of its balls, by their radius, where its state is estimated
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,8 @@ def walker(key: str, ground: Ground, sensed: bool = False) -> Walker:
     friction = 0.6 if ground.friction is None else ground.friction
     feet = [mb.Contact(name, friction=friction, normal=up, sides=4) for name in names]
     mass = sum(body.mass for body in system.tree.bodies)
-    return Walker(spec, system, q0, feet, mass, sensed)
+    rolling = ROLLING.get(key, 1.0) if sensed else None
+    return Walker(spec, system, q0, feet, mass, rolling)
 
 
 def planned(
@@ -180,11 +181,10 @@ def recorded(robot: Walker, task: Task, loop: Loop) -> tuple[Recording, float]:
     force = np.zeros(robot.system.nv)
     force[:2] = robot.mass * np.array([task.ahead, task.push]) / LASTS
     outer.command = task.command
-    sensors = (
-        sensing_of(robot.system, robot.feet, robot.q0, law.controller.period)
-        if robot.sensed
-        else None
-    )
+    sensors = None
+    if robot.rolling is not None:
+        period = law.controller.period
+        sensors = sensing_of(robot.system, robot.feet, robot.q0, robot.rolling, period)
     report = mb.validate(
         law, robot.model, task.duration, q0=robot.q0, perturb={"mass": 0.1}, delay=1,
         disturbance=lambda t: force * (PUSH <= t < PUSH + LASTS),
@@ -200,7 +200,9 @@ def run(robot: Walker, task: Task, loop: Loop) -> str:
     words = leap(recording, robot) if task.name == "jump" else figures(recording, robot, task)
     cells = f"{words} | {solved:.1%}"
     return (
-        f"{cells} | {estimate_cells(recording, robot.model.compile())}" if robot.sensed else cells
+        f"{cells} | {estimate_cells(recording, robot.model.compile())}"
+        if robot.rolling is not None
+        else cells
     )
 
 
