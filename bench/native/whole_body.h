@@ -16,6 +16,8 @@
 
 #include "timing.h"
 
+#include <pinocchio/algorithm/joint-configuration.hpp>
+
 using Eigen::VectorXd;
 
 struct Weights {
