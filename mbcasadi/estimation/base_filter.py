@@ -13,6 +13,7 @@ from mbcasadi.estimation.base_design import BaseDesign
 from mbcasadi.estimation.base_samples import Sample
 from mbcasadi.estimation.base_start import levelled
 from mbcasadi.estimation.covariance import bounded, congruence, unpacked
+from mbcasadi.estimation.estimator import DOUBTED
 from mbcasadi.estimation.invariant import (
     Densities,
     Layout,
@@ -31,9 +32,6 @@ Array = NDArray[np.float64]
 
 OUTAGE_NOISE = (1.0, 20.0)
 """Densities while samples are missing: rad/s/√Hz, m/s²/√Hz."""
-
-DOUBTED = 0.02
-"""s without a foot that fits, while feet stand, from which the estimate is doubted."""
 
 DOUBT_NOISE = (0.3, 5.0)
 """Densities that are added to those of the IMU while the estimate is doubted."""

@@ -16,10 +16,8 @@ import casadi as ca
 from mbcasadi.estimation.covariance import congruence
 from mbcasadi.estimation.invariant import BETA_G, NU, THETA, Layout, Mean
 from mbcasadi.estimation.landmarks import Mounting
-from mbcasadi.estimation.rotations import column_of, matrix_of, product, quat_of
-from mbcasadi.linalg.arithmetic import Scalar
-from mbcasadi.spatial.quaternions import conjugate, quaternion_of
-from mbcasadi.spatial.vectors import vec3
+from mbcasadi.estimation.rotations import column_of, matrix_of, product, quat_of, quat_of_matrix
+from mbcasadi.spatial.quaternions import conjugate
 
 BASE = 12
 """Errors of the base: position, rotation (base axes), linear and angular velocity."""
@@ -37,13 +35,6 @@ class BaseState(NamedTuple):
     pose: ca.SX
     velocity: ca.SX
     covariance: ca.SX
-
-
-def imu_quat(at: Mounting) -> tuple[Scalar, Scalar, Scalar, Scalar]:
-    """Return the IMU's rotation in the base."""
-    R = at.rotation
-    rows = [vec3(ca.vertsplit(R[k, :].T)) for k in range(3)]
-    return quaternion_of((rows[0], rows[1], rows[2]))
 
 
 def base_state(
@@ -66,7 +57,7 @@ def base_state(
         joint_rates: (m,).
         noise: variances (3,) of `rate`, and that of an entry of `joint_rates`.
     """
-    quat = product(quat_of(mean.quat), conjugate(imu_quat(at)))
+    quat = product(quat_of(mean.quat), conjugate(quat_of_matrix(at.rotation)))
     R, p_BI = matrix_of(quat), at.place
     turning = at.J @ joint_rates
     w = at.rotation @ rate - turning[3:]

@@ -7,12 +7,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.estimation.base_design import BaseDesign
-from mbcasadi.estimation.base_output import imu_quat
 from mbcasadi.estimation.base_samples import Sample
 from mbcasadi.estimation.covariance import packed
 from mbcasadi.estimation.invariant import BETA_A, BETA_G, NU, THETA, Mean
 from mbcasadi.estimation.landmarks import FREE_Q
-from mbcasadi.estimation.rotations import column_of, matrix_of, product, quat_of, turn_between
+from mbcasadi.estimation.rotations import (
+    column_of,
+    matrix_of,
+    product,
+    quat_of,
+    quat_of_matrix,
+    turn_between,
+)
 
 Array = NDArray[np.float64]
 
@@ -25,7 +31,7 @@ def memory_at(design: BaseDesign) -> ca.DM:
     q = design.q0
     at, sights = design.kinematics(ca.SX(ca.DM(q[FREE_Q:])))
     R_B = matrix_of(quat_of(ca.SX(ca.DM(q[3:7]))))
-    quat = product(quat_of(ca.SX(ca.DM(q[3:7]))), imu_quat(at))
+    quat = product(quat_of(ca.SX(ca.DM(q[3:7]))), quat_of_matrix(at.rotation))
     mean = Mean(
         quat=column_of(quat),
         v=ca.SX(3, 1),

@@ -4,18 +4,13 @@ import casadi as ca
 
 from mbcasadi.description.status import Flag
 from mbcasadi.estimation.base_design import BaseDesign
-from mbcasadi.estimation.base_filter import DOUBTED, estimate
+from mbcasadi.estimation.base_filter import estimate
 from mbcasadi.estimation.base_samples import encoders_read, imu_sample
 from mbcasadi.estimation.base_start import memory_at
 from mbcasadi.estimation.covariance import packed
+from mbcasadi.estimation.estimator import ADRIFT, DOUBTED, LONGEST
 from mbcasadi.estimation.joints import joints_of
 from mbcasadi.qp.input_guard import MASK_ON
-
-ADRIFT = 0.5
-"""s without a foot that stands from which the estimate drifts."""
-
-LONGEST = 0.1
-"""s, the largest dt of a tick."""
 
 LARGEST_MEMORY = 1e15
 """Sum of the absolute entries of a memory that is sound."""

@@ -28,6 +28,15 @@ ESTIMATE_STATUS = StatusTable(
 )
 """Of an estimator; its output is finite with all of them."""
 
+ADRIFT = 0.5
+"""s without a measurement that bounds the error from which the status is 1."""
+
+DOUBTED = 0.02
+"""s for which measurements have to be rejected until the status is 2."""
+
+LONGEST = 0.1
+"""s, the largest dt of a tick; a longer one is bad input."""
+
 
 @dataclass(frozen=True)
 class EstimatorSensor:

@@ -36,8 +36,6 @@ from mbcasadi.spatial.vectors import entries
 
 Array = NDArray[np.float64]
 
-GRAVITY_AXES = 3
-
 
 @dataclass(frozen=True)
 class Mean:

@@ -24,9 +24,8 @@ import casadi as ca
 
 from mbcasadi.estimation.covariance import backward, cholesky, forward, mirrored
 from mbcasadi.estimation.invariant import Layout, Mean
-from mbcasadi.estimation.rotations import column_of, product, quat_of
-from mbcasadi.spatial.quaternions import conjugate, logarithm, quaternion_of
-from mbcasadi.spatial.vectors import Vec3, vec3
+from mbcasadi.estimation.rotations import column_of, product, quat_of, quat_of_matrix
+from mbcasadi.spatial.quaternions import conjugate, logarithm
 
 
 @dataclass(frozen=True)
@@ -231,10 +230,5 @@ def seen_from(place: ca.SX, rotation: ca.SX | None, B: ca.SX, N: ca.SX, mean: Me
     turned = ca.vertcat(*(R @ B[k : k + 3, :] for k in range(0, B.shape[0], 3)))
     if rotation is None:
         return Seen(R @ place, None, turned, N)
-    rows: tuple[Vec3, Vec3, Vec3] = (
-        vec3(ca.vertsplit(rotation[0, :].T)),
-        vec3(ca.vertsplit(rotation[1, :].T)),
-        vec3(ca.vertsplit(rotation[2, :].T)),
-    )
-    quat = column_of(product(quat_of(mean.quat), quaternion_of(rows)))
+    quat = column_of(product(quat_of(mean.quat), quat_of_matrix(rotation)))
     return Seen(R @ place, quat, turned, N)

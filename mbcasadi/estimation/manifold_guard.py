@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
+from mbcasadi.estimation.estimator import LONGEST
 from mbcasadi.estimation.manifold_correction import LARGEST_MEMORY, SHARED
 from mbcasadi.estimation.manifold_process import Process
 from mbcasadi.estimation.manifold_reading import Reading
@@ -13,9 +14,6 @@ from mbcasadi.system import System, evaluate
 from mbcasadi.system.closing import LARGEST_GAP, worst_gap
 from mbcasadi.system.coordinates import quaternion_places
 from mbcasadi.system.parameter_inputs import is_physical
-
-LONGEST = 0.1
-"""s, the largest dt of a tick."""
 
 LARGEST_SAMPLE = 1e9
 """A sample or a control with a larger entry is bad input."""

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from mbcasadi.description.status import Flag
 from mbcasadi.dynamics.slopes import scalar_if_small
 from mbcasadi.estimation.covariance import mirrored
+from mbcasadi.estimation.estimator import ADRIFT, DOUBTED
 from mbcasadi.estimation.manifold_correction import (
-    DOUBTED,
     LARGEST_MEMORY,
     SHARED,
     Corrections,
@@ -32,9 +32,6 @@ LOST = 0.3
 
 ACQUISITION = 0.1
 """s from a start in which samples that do not fit are used all the same."""
-
-ADRIFT = 0.5
-"""s without a sample that was used from which the estimate drifts."""
 
 LARGEST_DEVIATION = 1e2
 """Bound of standard deviations of positions and speeds, in the sizes of coordinates (per second);

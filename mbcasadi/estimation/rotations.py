@@ -11,7 +11,15 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from mbcasadi.spatial.quaternions import SERIES_BELOW, Quat, multiply, normalise, rotation
+from mbcasadi.spatial.quaternions import (
+    SERIES_BELOW,
+    Quat,
+    multiply,
+    normalise,
+    quaternion_of,
+    rotation,
+)
+from mbcasadi.spatial.vectors import vec3
 
 
 class Integrals(NamedTuple):
@@ -58,6 +66,12 @@ def column_of(a: Quat) -> ca.SX:
 def matrix_of(a: Quat) -> ca.SX:
     """Return the rotation matrix (3, 3) of a quaternion."""
     return ca.vertcat(*(ca.horzcat(*row) for row in rotation(a)))
+
+
+def quat_of_matrix(R: ca.SX) -> Quat:
+    """Return a quaternion of a rotation matrix (3, 3)."""
+    rows = [vec3(ca.vertsplit(R[k, :].T)) for k in range(3)]
+    return quaternion_of((rows[0], rows[1], rows[2]))
 
 
 def product(a: Quat, b: Quat) -> Quat:

@@ -167,7 +167,7 @@ class _Before(NamedTuple):
 def _contacts_that_stand(
     estimator: RunningEstimator, controller: Controller, plant: Plant, mask: Array
 ) -> dict[str, float]:
-    """Return what the estimator is told of the contacts."""
+    """Return contact → whether it stands, for the estimator."""
     on_force = estimator.sensing.on_force
     forces = np.zeros(0) if on_force is None else measured_forces(controller, plant)
     return contact_mask(controller, mask, forces, on_force)

@@ -1,4 +1,4 @@
-"""A closed loop in which the controller is told only what an estimator makes of sensors.
+"""A closed loop whose controller gets the state that an estimator makes of sensors.
 
 MuJoCo's own sensors are read, spoilt as real ones are, and handed to the generated C of the
 estimator; its q and v take the place of the plant's in the controller and in what is above it.

@@ -1,4 +1,4 @@
-"""Robots that are told only what their IMU and encoders measure: `robots.whole_body --sensors`.
+"""Robots whose state follows from IMU and encoders: `robots.whole_body --sensors`.
 
 An IMU of the class of an ICM-42688 with offsets that are not calibrated, encoders of 14 bits.
 """
