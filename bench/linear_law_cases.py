@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from mbcasadi import estimation
 from mbcasadi.control import regulators
 from mbcasadi.control.laws import Law, LawOptions
 from mbcasadi.control.regulators import Linearization
@@ -67,7 +68,7 @@ def lqg(system: System) -> Law:
     linear = at_rest(system)
     joints = [joint.name for joint in system.tree.joints] if system.tree else []
     noise = np.repeat([0.0, DISTURBANCE**2], system.nv)
-    estimator = regulators.kalman(
+    estimator = estimation.kalman(
         linear, regulators.encoders(system, joints), noise, SENSOR**2, period=PERIOD
     )
-    return regulators.lqg(estimator, regulators.lqr_gain(linear, *weights(system), period=PERIOD).K)
+    return estimation.lqg(estimator, regulators.lqr_gain(linear, *weights(system), period=PERIOD).K)

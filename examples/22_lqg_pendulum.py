@@ -17,7 +17,8 @@ import numpy as np
 
 import mbcasadi as mb
 from mbcasadi import models
-from mbcasadi.control.regulators import encoders, kalman, lqg, lqr, lqr_gain
+from mbcasadi.control.regulators import encoders, lqr, lqr_gain
+from mbcasadi.estimation import kalman, lqg
 from mbcasadi.plant import Plant
 from mbcasadi.plots import curves_of, save_figure
 

@@ -7,6 +7,7 @@ from mbcasadi.estimation.contact_probability import (
     contact_probability,
 )
 from mbcasadi.estimation.estimator import Estimator, EstimatorSensor
+from mbcasadi.estimation.linear_filter import KalmanFilter, kalman, lqg
 from mbcasadi.estimation.manifold_filter import manifold_filter
 from mbcasadi.estimation.measured import FilterOptions, Measured, UnknownForce, UnknownParameter
 from mbcasadi.estimation.momentum_observer import momentum_observer
@@ -24,12 +25,15 @@ __all__ = [
     "FootLoad",
     "Footing",
     "Imu",
+    "KalmanFilter",
     "Measured",
     "UnknownForce",
     "UnknownParameter",
     "base_estimator",
     "contact_probability",
     "encoder_noise",
+    "kalman",
+    "lqg",
     "manifold_filter",
     "momentum_observer",
     "residual_forces",

@@ -25,6 +25,7 @@ from support.unit_systems import (
 
 import mbcasadi as mb
 import mbcasadi.errors as err
+from mbcasadi import estimation
 from mbcasadi.control import (
     ActuatorLimits,
     DisturbanceObserver,
@@ -466,8 +467,8 @@ def trajectory_lqr(linear, Q, R, T):
 def lqg(linear, Q, R, T, u):
     noise = np.concatenate([np.zeros(4), (rates_of(u) / u.s) ** 2 * u.s])
     sensors, V = regulators.encoders(linear.system, THETA), 1e-3 * u.of(KINDS[:2]) ** 2
-    filter_ = regulators.kalman(linear, sensors, noise, V, period=T, gate=None)
-    return regulators.lqg(filter_, regulators.lqr_gain(linear, Q, R, period=T).K)
+    filter_ = estimation.kalman(linear, sensors, noise, V, period=T, gate=None)
+    return estimation.lqg(filter_, regulators.lqr_gain(linear, Q, R, period=T).K)
 
 
 LINEAR_LAWS = {

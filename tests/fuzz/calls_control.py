@@ -145,18 +145,8 @@ def calls_of_regulators():
         "finite_horizon_gains": {"linear": linear, **WEIGHTS, "ticks": 2, "period": 1e-3},
         "finite_horizon_lqr": {"linear": linear, **WEIGHTS, "duration": 2e-3},
         "gain_in_full_coordinates": feedback,
-        "kalman": {
-            "linear": linear,
-            "output": ex.encoder(),
-            "W": np.repeat([0, 1.0], 3),
-            "V": 1e-6,
-        },
         "linearize": rest,
         "linearize_along": {n: [x] if n != "system" else x for n, x in rest.items()},
-        "lqg": {
-            "estimator": ex.estimator(),
-            "K": regulators.lqr_gain(linear, **WEIGHTS, period=1e-3).K,
-        },
         "lqr": {"linear": linear, **WEIGHTS},
         "margins": {
             "linear": linear,
@@ -177,23 +167,6 @@ def calls_of_regulators():
         "Linearization.state": {"self": linear, "x": np.zeros(2)},
         "Linearization.activation": {"self": linear, "x": np.zeros(2)},
         "Linearization.output_matrix": {"self": linear, "output": ex.encoder()},
-        "KalmanFilter.correct": {
-            "self": ex.estimator(),
-            "x": ca.SX.sym("x", 2),
-            "y": ca.SX.sym("y"),
-            "memory": ca.SX.sym("m", 3),
-        },
-        "KalmanFilter.deviation": {
-            "self": ex.estimator(),
-            "x": ca.SX.sym("x", 2),
-            "y": ca.SX.sym("y"),
-            "used": ca.SX.sym("used"),
-        },
-        "KalmanFilter.predict": {
-            "self": ex.estimator(),
-            "x": ca.SX.sym("x", 2),
-            "u": ca.SX.sym("u"),
-        },
     }
     return {home + name: arguments for name, arguments in calls.items()}
 

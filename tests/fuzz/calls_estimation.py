@@ -1,11 +1,15 @@
 """Valid calls of estimators, observers and contact detection."""
 
+import casadi as ca
+import numpy as np
+
 from fuzz import examples as ex
 from mbcasadi import estimation
+from mbcasadi.control import regulators
 
 
 def calls_of_estimation():
-    return calls_of_observers() | calls_of_filters()
+    return calls_of_observers() | calls_of_filters() | calls_of_linear_filters()
 
 
 def calls_of_filters():
@@ -50,3 +54,37 @@ def calls_of_observers():
         "estimation.residual_forces": {"system": system, "contacts": ex.feet()},
         "estimation.velocity_observer": {"system": ex.four_bar()},
     }
+
+
+def calls_of_linear_filters():
+    linear, kalman = ex.linear(), ex.estimator()
+    calls = {
+        "kalman": {
+            "linear": linear,
+            "output": ex.encoder(),
+            "W": np.repeat([0, 1.0], 3),
+            "V": 1e-6,
+        },
+        "lqg": {
+            "estimator": kalman,
+            "K": regulators.lqr_gain(linear, np.ones(6), 1.0, period=1e-3).K,
+        },
+        "KalmanFilter.correct": {
+            "self": kalman,
+            "x": ca.SX.sym("x", 2),
+            "y": ca.SX.sym("y"),
+            "memory": ca.SX.sym("m", 3),
+        },
+        "KalmanFilter.deviation": {
+            "self": kalman,
+            "x": ca.SX.sym("x", 2),
+            "y": ca.SX.sym("y"),
+            "used": ca.SX.sym("used"),
+        },
+        "KalmanFilter.predict": {
+            "self": kalman,
+            "x": ca.SX.sym("x", 2),
+            "u": ca.SX.sym("u"),
+        },
+    }
+    return {"estimation." + name: arguments for name, arguments in calls.items()}

@@ -127,7 +127,7 @@ def encoder():
 
 @cache
 def estimator():
-    return regulators.kalman(linear(), encoder(), np.repeat([0.0, 1.0], 3), 1e-6)
+    return estimation.kalman(linear(), encoder(), np.repeat([0.0, 1.0], 3), 1e-6)
 
 
 @cache

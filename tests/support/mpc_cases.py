@@ -9,8 +9,9 @@ import numpy as np
 
 from mbcasadi import mpc
 from mbcasadi.control import InverseDynamicsQP, PostureTask
-from mbcasadi.control.regulators import encoders, kalman, lqg, lqr, lqr_gain
+from mbcasadi.control.regulators import encoders, lqr, lqr_gain
 from mbcasadi.description.status import Flag, Status
+from mbcasadi.estimation import kalman, lqg
 from support.linear_mpc_cases import (
     MODEL,
     at_rest,

@@ -12,12 +12,12 @@ from mbcasadi.control.regulators import (
     descriptor_form,
     equilibrium,
     feedback,
-    kalman,
     linearize,
     lqr_gain,
 )
 from mbcasadi.description.mocap import mocap_bodies, mocap_equalities
 from mbcasadi.errors import ProblemError, UnsupportedFeatureError
+from mbcasadi.estimation import kalman
 from mbcasadi.mjcf.compat import VERSION
 from mbcasadi.system.actuator_kinds import actuator_kinds
 from mbcasadi.system.actuator_model import actuator_model

@@ -1,4 +1,4 @@
-"""Linear systems of mechanisms with constraints: models, equilibria, regulators, filters."""
+"""Linear systems of mechanisms with constraints: models, equilibria, regulators."""
 
 from mbcasadi.control.margins.loop_margins import LoopMargin, Margins
 from mbcasadi.control.regulators.controllability import (
@@ -11,7 +11,6 @@ from mbcasadi.control.regulators.controllability import observability as observa
 from mbcasadi.control.regulators.discrete import discretize
 from mbcasadi.control.regulators.equilibrium import Equilibrium
 from mbcasadi.control.regulators.equilibrium import equilibrium as equilibrium
-from mbcasadi.control.regulators.estimation import KalmanFilter, kalman, lqg
 from mbcasadi.control.regulators.feedback import feedback as feedback
 from mbcasadi.control.regulators.horizon import (
     finite_horizon_gains,
@@ -42,7 +41,6 @@ __all__ = [
     "Equilibrium",
     "Filter",
     "Gate",
-    "KalmanFilter",
     "Linearization",
     "LoopMargin",
     "Margins",
@@ -55,10 +53,8 @@ __all__ = [
     "finite_horizon_gains",
     "finite_horizon_lqr",
     "gain_in_full_coordinates",
-    "kalman",
     "linearize",
     "linearize_along",
-    "lqg",
     "lqr",
     "lqr_gain",
     "lti_inverse_dynamics",

@@ -13,13 +13,12 @@ from mbcasadi.control.regulators import (
     Linearization,
     encoders,
     equilibrium,
-    kalman,
     linearize,
-    lqg,
     lqr,
     lqr_gain,
     pole_placement,
 )
+from mbcasadi.estimation import kalman, lqg
 from mbcasadi.mpc import (
     LinearOptions,
     Output,

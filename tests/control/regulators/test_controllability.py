@@ -18,7 +18,6 @@ from mbcasadi.control.regulators import (
     discretize,
     encoders,
     finite_horizon_lqr,
-    kalman,
     linearize,
     lqr,
     lqr_gain,
@@ -27,6 +26,7 @@ from mbcasadi.control.regulators import (
 )
 from mbcasadi.control.regulators.loads import LoadLimits, loads
 from mbcasadi.control.regulators.modes import mode_of
+from mbcasadi.estimation import kalman
 from mbcasadi.mpc import LinearOptions, linear_mpc, offset_free_mpc
 
 UPRIGHT = [0.0, 0.2, 0.0]

@@ -3,14 +3,15 @@
 import casadi as ca
 import numpy as np
 import pytest
-from lqr_problems import at_rest, weights
 from numpy.testing import assert_allclose, assert_array_equal
+from support.lqr_problems import at_rest, weights
 from support.refusals import refused
 
 import mbcasadi.errors as err
-from mbcasadi.control.regulators import Gate, discretize, encoders, kalman, lqg, lqr_gain
+from mbcasadi.control.regulators import Gate, discretize, encoders, lqr_gain
 from mbcasadi.control.regulators.innovation_gate import innovation_gate
 from mbcasadi.description.status import OUTPUTS, Flag, Status
+from mbcasadi.estimation import kalman, lqg
 
 NAME, PERIOD, NOISE, FORCES = "pendulum_on_four_bar", 2e-3, 1e-3, 4.0
 TURN = 2 * np.pi

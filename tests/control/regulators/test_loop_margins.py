@@ -3,9 +3,9 @@
 import casadi as ca
 import numpy as np
 import pytest
-from lqr_problems import MODELS, at_rest, weights
 from numpy.testing import assert_allclose
 from support.loops_in_mujoco import ticks
+from support.lqr_problems import MODELS, at_rest, weights
 from support.refusals import refused
 
 import mbcasadi as mb
@@ -18,9 +18,10 @@ from mbcasadi.control import (
     propose_gains,
 )
 from mbcasadi.control.margins.loop_margins import Loop, loop_margins
-from mbcasadi.control.regulators import encoders, kalman, lqg, lqr, lqr_gain, margins
+from mbcasadi.control.regulators import encoders, lqr, lqr_gain, margins
 from mbcasadi.control.regulators.discrete import hold_matrices
 from mbcasadi.errors import ProblemError, UnknownNameError
+from mbcasadi.estimation import kalman, lqg
 from mbcasadi.plant import Plant
 
 H = 1e-3

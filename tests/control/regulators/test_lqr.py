@@ -3,9 +3,16 @@
 import casadi as ca
 import numpy as np
 import pytest
-from lqr_problems import MODELS, at_rest, in_another_basis, on_the_manifold, states_near, weights
 from numpy.testing import assert_allclose
 from scipy.linalg import expm
+from support.lqr_problems import (
+    MODELS,
+    at_rest,
+    in_another_basis,
+    on_the_manifold,
+    states_near,
+    weights,
+)
 from support.refusals import refused
 
 import mbcasadi as mb

@@ -4,8 +4,8 @@ from functools import cache
 
 import numpy as np
 import pytest
-from lqr_problems import at_rest, in_another_basis, states_near, weights
 from numpy.testing import assert_allclose, assert_array_equal
+from support.lqr_problems import at_rest, in_another_basis, states_near, weights
 from support.refusals import refused
 
 import mbcasadi as mb

@@ -8,7 +8,7 @@ import re
 import casadi as ca
 import numpy as np
 import pytest
-from lqr_problems import MODELS, at_rest, weights
+from support.lqr_problems import MODELS, at_rest, weights
 
 import mbcasadi as mb
 from mbcasadi import models

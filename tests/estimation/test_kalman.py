@@ -6,9 +6,9 @@ from functools import cache
 import casadi as ca
 import numpy as np
 import pytest
-from lqr_problems import at_rest, states_near, weights
 from numpy.testing import assert_allclose, assert_array_equal
 from support.loops_in_mujoco import ticks
+from support.lqr_problems import at_rest, states_near, weights
 from support.refusals import refused
 from support.sensor_models import LOOP
 
@@ -19,14 +19,13 @@ from mbcasadi.codegen import export_c
 from mbcasadi.control.regulators import (
     discretize,
     encoders,
-    kalman,
     linearize,
-    lqg,
     lqr_gain,
     observability,
     sensor_output,
 )
 from mbcasadi.errors import ProblemError, UnknownNameError
+from mbcasadi.estimation import kalman, lqg
 from mbcasadi.plant import Plant
 
 ROUNDING = 1e-12
