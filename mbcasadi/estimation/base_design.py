@@ -30,6 +30,7 @@ class BaseDesign:
 
     Attributes:
         q0: (nq,) pose at the start.
+        likelihood: whether the log-density of the samples is an output.
     """
 
     system: System
@@ -41,6 +42,7 @@ class BaseDesign:
     start: FirstEstimate
     q0: Array
     period: float
+    likelihood: bool = False
 
     @property
     def joints(self) -> int:

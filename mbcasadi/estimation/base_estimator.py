@@ -16,7 +16,7 @@ from mbcasadi.estimation.base_design import BaseDesign
 from mbcasadi.estimation.base_output import BASE
 from mbcasadi.estimation.base_start import memory_at
 from mbcasadi.estimation.base_tick import base_function
-from mbcasadi.estimation.estimator import Estimator, EstimatorSensor
+from mbcasadi.estimation.estimator import LIKELIHOOD, Estimator, EstimatorSensor
 from mbcasadi.estimation.invariant import Layout
 from mbcasadi.estimation.landmarks import FREE_V, landmarks_of, require_free_base
 from mbcasadi.estimation.noise import Encoders, FirstEstimate, Footing, Imu
@@ -49,6 +49,7 @@ def base_estimator(
     start: FirstEstimate | None = None,
     q0: ArrayLike | None = None,
     period: float = 1e-3,
+    likelihood: bool = False,
     name: str = "base_estimator",
 ) -> Estimator:
     """Return the estimator of a robot with a free base [Hartley et al. 2020], on balls or soles.
@@ -81,6 +82,8 @@ def base_estimator(
         start: deviations of the first estimate; `FirstEstimate()` by default.
         q0: (nq,) pose at the start; the first key frame or the authored pose by default.
         period: s, the usual dt.
+        likelihood: whether there is a last output, the logarithm of the samples' density; a sample
+            that is rejected counts as if it were at its gate. `fit_noise` needs it.
         name: a C identifier.
 
     Raises:
@@ -109,6 +112,7 @@ def base_estimator(
         start=start or FirstEstimate(),
         q0=q_start,
         period=period,
+        likelihood=likelihood,
     )
     function = base_function(design, name)
     return Estimator(
@@ -206,7 +210,7 @@ def _outputs(system: System, design: BaseDesign) -> tuple[Signal, ...]:
     names = [f"{what}.{axis}" for what in of_base for axis in AXES]
     pairs = tuple(f"{names[i]} {names[j]}" for j in range(BASE) for i in range(BASE))
     landmarks = tuple(landmark.name for landmark in design.layout.landmarks)
-    return (
+    signals = (
         coordinates(system),
         Signal("v", rate_names(system), rates(system).units),
         unitless_signal("z_next", design.memory.components),
@@ -215,3 +219,4 @@ def _outputs(system: System, design: BaseDesign) -> tuple[Signal, ...]:
         unitless_signal("flags", ("flags",)),
         unitless_signal("residual", landmarks),
     )
+    return (*signals, LIKELIHOOD) if design.likelihood else signals

@@ -40,6 +40,8 @@ def base_function(design: BaseDesign, name: str) -> ca.Function:
         "flags": ca.DM(0),
         "residual": ca.DM.zeros(len(design.layout.landmarks)),
     }
+    if design.likelihood:
+        rest["likelihood"] = ca.DM(0)
     outputs["status"] = ca.if_else(sound, outputs["status"], 4)
     outputs = {k: ca.densify(ca.if_else(finite, x, rest[k])) for k, x in outputs.items()}
     inputs = {"y": y, "valid": valid, "mask": mask, "dt": dt_in, "z": z}
@@ -96,7 +98,7 @@ def _outputs(
     expected = zip(update.distances, update.used, strict=True)
     gated = [ca.logic_and(distance > 0, ca.logic_not(used)) for distance, used in expected]
     rejected = ca.sum1(ca.vertcat(*gated)) > 0
-    return {
+    outputs = {
         "q": ca.vertcat(base.pose, joints.q),
         "v": ca.vertcat(base.velocity, joints.rate),
         "z_next": design.memory.join(parts),
@@ -105,3 +107,4 @@ def _outputs(
         "flags": Flag.GATED * rejected,
         "residual": ca.vertcat(*update.distances),
     }
+    return outputs | ({"likelihood": update.likelihood} if design.likelihood else {})

@@ -78,3 +78,16 @@ def bounded(P: ca.SX, largest: Array) -> ca.SX:
     """Return `D P D` with the largest diagonal D <= 1 that keeps deviations at most `largest`."""
     D = ca.fmin(1, ca.DM(largest) / ca.sqrt(ca.fmax(ca.diag(P), LEAST_PIVOT)))
     return P * (D @ D.T)
+
+
+LOG_TWO_PI = float(np.log(2 * np.pi))
+
+
+def log_density(square: ca.SX, L: ca.SX) -> ca.SX:
+    """Return `-½ (d² + ln det L Lᵀ)`, a Gaussian's log-density but for `-½ m ln 2π`.
+
+    Args:
+        square: d², of the innovation in standard deviations.
+        L: (m, m) lower root of its covariance.
+    """
+    return -square / 2 - ca.sum1(ca.log(ca.diag(L)))

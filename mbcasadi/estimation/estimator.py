@@ -38,6 +38,10 @@ LONGEST = 0.1
 """s, the largest dt of a tick; a longer one is bad input."""
 
 
+LIKELIHOOD = Signal("likelihood", ("likelihood",), ("",))
+"""The output of an estimator that says how well its noise explains the samples."""
+
+
 @dataclass(frozen=True)
 class EstimatorSensor:
     """A sensor of an estimator: entries of y that are valid together, or not.

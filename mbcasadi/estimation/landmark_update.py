@@ -22,7 +22,14 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from mbcasadi.estimation.covariance import backward, cholesky, forward, mirrored
+from mbcasadi.estimation.covariance import (
+    LOG_TWO_PI,
+    backward,
+    cholesky,
+    forward,
+    log_density,
+    mirrored,
+)
 from mbcasadi.estimation.invariant import Layout, Mean
 from mbcasadi.estimation.rotations import column_of, product, quat_of, quat_of_matrix
 from mbcasadi.spatial.quaternions import conjugate, logarithm
@@ -56,6 +63,7 @@ class Update(NamedTuple):
         distances: of each landmark from what was expected, in standard deviations; 0 where it does
             not stand.
         means: of its white innovations; 0 where it does not stand.
+        likelihood: logarithm of the density of what the joints saw, as expected.
     """
 
     e: ca.SX
@@ -63,6 +71,7 @@ class Update(NamedTuple):
     used: tuple[ca.SX, ...]
     distances: tuple[ca.SX, ...]
     means: tuple[ca.SX, ...]
+    likelihood: ca.SX
 
 
 MEMORY = 0.1
@@ -91,7 +100,7 @@ def update_by_landmarks(
         means: of the white innovations of each before.
         false_alarm: share of good samples that are rejected.
     """
-    update, gates = Update(ca.SX(layout.n, 1), P, (), (), ()), dict[int, _Gate]()
+    update, gates = Update(ca.SX(layout.n, 1), P, (), (), (), ca.SX(0)), dict[int, _Gate]()
     for foot in feet:
         e, P = update.e, update.P
         innovation = [_innovation(layout, mean, seen[i], i) for i in foot]
@@ -106,12 +115,13 @@ def update_by_landmarks(
             L = tested[foot[0]].L  # without effect where it is not used
         else:
             L = cholesky(ca.diag(D) @ S @ ca.diag(D) + ca.diag(1 - D))
-        W = forward(L, U.T)
-        e = e + W.T @ forward(L, D * r)
+        W, w = forward(L, U.T), forward(L, D * r)
+        e = e + W.T @ w
+        likelihood = update.likelihood + _likelihood(w, L, D, [tested[i] for i in foot])
         P = mirrored(P - W.T @ W)
         shared = None if len(foot) == 1 else -backward(L, W).T @ ca.diag(D) @ N
         e, P = _reset(e, P, rows, D, N, shared)
-        update = update._replace(e=e, P=P)
+        update = update._replace(e=e, P=P, likelihood=likelihood)
     each = [gates[i] for i in range(len(layout.landmarks))]
     return update._replace(
         used=tuple(gate.used for gate in each),
@@ -135,10 +145,12 @@ def set_landmarks(layout: Layout, mean: Mean, seen: Sequence[Seen], used: Sequen
 
 
 class _Gate(NamedTuple):
+    stands: ca.SX
     used: ca.SX
     distance: ca.SX
     mean: ca.SX
     L: ca.SX
+    most: float
 
 
 def _gates(
@@ -164,9 +176,27 @@ def _gates(
         slow = ca.sumsqr(mean) * ((2 - MEMORY) / MEMORY)
         inside = ca.logic_and(square <= most, slow <= most)  # false for NaN
         used = ca.logic_and(stands, inside)
-        gates[i] = _Gate(used, ca.if_else(stands, ca.sqrt(square), 0), mean, L)
+        distance = ca.if_else(stands, ca.sqrt(square), 0)
+        gates[i] = _Gate(stands, used, distance, mean, L, most)
         at += size
     return gates
+
+
+def _likelihood(w: ca.SX, L: ca.SX, D: ca.SX, gates: Sequence[_Gate]) -> ca.SX:
+    """Return the log-density of a foot's innovation; a rejected one counts as if at its gate.
+
+    Args:
+        w: white innovation of the landmarks that are used, zero in other rows.
+        L: its root; of other rows, that of a foot's only landmark, or ones.
+        D: 1 where a row is used.
+        gates: of the foot's landmarks.
+    """
+    used = log_density(ca.sumsqr(w), L if len(gates) > 1 else ca.diag(D) @ L + ca.diag(1 - D))
+    for gate in gates:
+        rejected = ca.logic_and(gate.stands, ca.logic_not(gate.used))
+        farthest = ca.fmin(gate.distance**2, gate.most)
+        used += ca.if_else(rejected, log_density(farthest, gate.L), 0)
+    return used - ca.sum1(D) * LOG_TWO_PI / 2
 
 
 LARGEST_MEAN = 3.0

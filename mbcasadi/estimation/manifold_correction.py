@@ -33,11 +33,13 @@ class Corrections:
     Attributes:
         process, reading: motion and sensors of the mechanism.
         options: of the filter.
+        likelihood: whether the log-density of the samples is an output.
     """
 
     process: Process
     reading: Reading
     options: FilterOptions
+    likelihood: bool = False
 
     @cached_property
     def spread(self) -> ca.Function:
@@ -81,7 +83,7 @@ class Corrections:
 
     @cached_property
     def correction(self) -> ca.Function:
-        """(L, e, H, read, limits, dt) → (step, L, distances, used): all sensors, one by one."""
+        """(L, e, H, read, limits, dt) → (step, L, distances, used, [likelihood]): all sensors."""
         layout, sensors, size = self.process.layout, self.reading.sensors, self.reading.size
         sizes = {"L": (layout.n, layout.n), "e": (size, 1), "H": (size, layout.n)}
         count = (len(sensors), 1)
@@ -90,7 +92,7 @@ class Corrections:
         if self.options.iterations == 1:
             s["H"] = ca.SX.sym("H", self.reading.function.sparsity_out("H"))
         L, step = s["L"], ca.SX(layout.n, 1)
-        distances, used = list[ca.SX](), list[ca.SX]()
+        distances, used, likelihood = list[ca.SX](), list[ca.SX](), ca.SX(0)
         for k, sensor in enumerate(sensors):
             rows, noise = list(sensor.rows), ca.SX(sensor.noise)
             H, e = s["H"][rows, :], s["e"][rows] - s["H"][rows, :] @ step
@@ -100,6 +102,7 @@ class Corrections:
             L, step = one.L, step + one.step
             distances.append(one.distance)
             used.append(one.used)
+            likelihood += one.likelihood
         if self.process.system.nc:
             farthest = ca.norm_inf(
                 step[: layout.nv] / ca.DM(self.process.system.scales.coordinates)
@@ -110,4 +113,6 @@ class Corrections:
         outputs = [step, L, ca.vertcat(*distances), ca.vertcat(*used)]
         dense = [ca.densify(x) for x in outputs]
         names = ([*s], ["step", "L", "distances", "used"])
+        if self.likelihood:
+            dense, names = [*dense, likelihood], (names[0], [*names[1], "likelihood"])
         return ca.Function("correction", [*s.values()], dense, *names, SHARED)

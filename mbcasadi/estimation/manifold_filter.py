@@ -14,7 +14,7 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.operating_point import require_no_activations
 from mbcasadi.description import Signal
 from mbcasadi.errors import ProblemError
-from mbcasadi.estimation.estimator import Estimator
+from mbcasadi.estimation.estimator import LIKELIHOOD, Estimator
 from mbcasadi.estimation.manifold_process import Layout, Process
 from mbcasadi.estimation.manifold_reading import Reading, require_measured
 from mbcasadi.estimation.manifold_tick import ManifoldTick
@@ -55,6 +55,7 @@ def manifold_filter(
     options: FilterOptions | None = None,
     q0: ArrayLike | None = None,
     period: float = 1e-3,
+    likelihood: bool = False,
     name: str = "manifold_filter",
 ) -> Estimator:
     """Return an extended Kalman filter on the constraint manifold of a mechanism.
@@ -88,6 +89,8 @@ def manifold_filter(
         options: of the start and of corrections; `FilterOptions()` by default.
         q0: (nq,) pose at the start; the first key frame or the authored pose by default.
         period: s, the usual dt.
+        likelihood: whether there is a last output, the logarithm of the samples' density; a sample
+            that is rejected counts as if it were at its gate. `fit_noise` needs it.
         name: a C identifier.
 
     Raises:
@@ -119,6 +122,7 @@ def manifold_filter(
         period=period,
         first=(np.array(deviations), np.append(zeros, known[places])),
         least=np.append(zeros - FARTHEST_FORCE, np.maximum(above, -FARTHEST_FORCE)),
+        likelihood=likelihood,
     )
     start = pose_of(system, "q0", start_pose(system) if q0 is None else q0)[: layout.moving]
     extra = [f"{each.coordinate}.force" for each in disturbances]
@@ -221,4 +225,5 @@ def _outputs(tick: ManifoldTick, names: Sequence[str]) -> tuple[Signal, ...]:
         unitless_signal("flags", ("flags",)),
         unitless_signal("residual", tuple(sensor.name for sensor in tick.reading.sensors)),
     ]
+    signals += [LIKELIHOOD] if tick.likelihood else []
     return tuple(signals)

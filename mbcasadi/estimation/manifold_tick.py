@@ -52,6 +52,7 @@ class ManifoldTick:
         period: s, the usual dt.
         first: deviations (nx,) and values (nx,) of the states beside q and v at the start.
         least: (nx,) bounds of these states from below.
+        likelihood: whether the log-density of the samples is an output.
     """
 
     system: System
@@ -61,6 +62,7 @@ class ManifoldTick:
     period: float
     first: tuple[Array, Array]
     least: Array
+    likelihood: bool = False
 
     @property
     def layout(self) -> Layout:
@@ -85,7 +87,7 @@ class ManifoldTick:
     @cached_property
     def corrections(self) -> Corrections:
         """Functions of the corrections."""
-        return Corrections(self.process, self.reading, self.options)
+        return Corrections(self.process, self.reading, self.options, self.likelihood)
 
     @cached_property
     def back(self) -> ca.Function:
@@ -130,6 +132,7 @@ class ManifoldTick:
         limits = ca.if_else(at["acquiring"] > 0, LARGEST_MEMORY, ca.MX(self.corrections.limits))
         here, turn = (q, v, x), ca.MX.eye(layout.n)
         distances = used = read
+        likelihood = ca.MX(0)
         for iteration in range(self.options.iterations):
             h, H = self.reading.function(*here, u)
             innovation = self.corrections.innovation(at["y"], read, h)
@@ -144,6 +147,7 @@ class ManifoldTick:
             here = (self.process.placed(back[0], extra), back[1], extra)
             if not iteration:
                 distances, used = out["distances"], out["used"]
+                likelihood = out.get("likelihood", likelihood)
             read, limits = used, ca.MX.ones(len(self.reading.sensors)) * LARGEST_MEMORY
         return {
             "q": here[0],
@@ -154,6 +158,7 @@ class ManifoldTick:
             "distances": distances,
             "used": used,
             "read": at["read"],
+            "likelihood": likelihood,
         }
 
     def _outputs(
@@ -180,6 +185,9 @@ class ManifoldTick:
         outputs["status"] = ca.if_else(ca.logic_and(fine, s["sound"]), status, 4)
         outputs["flags"] = Flag.GATED * (ca.sum1(rejected) > 0)
         outputs["residual"] = ca.if_else(fine, residual, 0)
+        if self.likelihood:
+            bounded = ca.fmax(ca.fmin(s["likelihood"], LARGEST_MEMORY), -LARGEST_MEMORY)
+            outputs["likelihood"] = bounded
         dense = [ca.densify(x) for x in outputs.values()]
         end = ca.Function("end", [*s.values()], dense, [*s], [*outputs], SHARED)
         found = end(**given)

@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.description.tolerance import marked
-from mbcasadi.estimation.covariance import backward, cholesky, forward, mirrored
+from mbcasadi.estimation.covariance import (
+    LOG_TWO_PI,
+    backward,
+    cholesky,
+    forward,
+    log_density,
+    mirrored,
+)
 
 Array = NDArray[np.float64]
 
@@ -26,12 +33,14 @@ class Correction(NamedTuple):
         step: (n,) what it adds to the error's estimate.
         distance: of the innovation, in standard deviations.
         used: whether it was used.
+        likelihood: log-density of the innovation; if it is rejected, as if it were at its gate.
     """
 
     L: ca.SX
     step: ca.SX
     distance: ca.SX
     used: ca.SX
+    likelihood: ca.SX
 
 
 def triangular_root(W: ca.SX) -> ca.SX:
@@ -79,7 +88,8 @@ def correction(
     K = ca.densify(L @ B.T)
     step = used * (K @ backward(C, w))
     L = L - (used * forward(C, K.T).T) @ forward(C + V, B)
-    return Correction(L, step, ca.sqrt(distance2) * valid, used)
+    likelihood = valid * (log_density(ca.fmin(distance2, limit2), C) - e.numel() * LOG_TWO_PI / 2)
+    return Correction(L, step, ca.sqrt(distance2) * valid, used, likelihood)
 
 
 def bounded_root(L: ca.SX, largest: Array) -> ca.SX:

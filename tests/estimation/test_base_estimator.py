@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from estimation.drawn_walk import drawn_walk, gammas
 from scipy.spatial.transform import Rotation
-from scipy.stats import chi2
+from scipy.stats import chi2, multivariate_normal
 
 import mbcasadi as mb
 from mbcasadi.errors import ProblemError, UnknownNameError
@@ -43,7 +43,7 @@ def made(robot, imu=CALIBRATED, footing=POINTS, **options) -> Estimator:
 
 @pytest.fixture(scope="module")
 def estimator(robot):
-    return made(robot)
+    return made(robot, likelihood=True)
 
 
 @pytest.fixture(scope="module")
@@ -201,11 +201,12 @@ class DenseFilter:
         rows = [12 + 3 * k + i for k in used for i in range(3)]
         H = -np.eye(N)[rows]
         r = np.concatenate([np.zeros(0), *(seen[k] - new.places[k] for k in used)])
-        e = np.zeros(N)
+        e, self.likelihood = np.zeros(N), 0.0
         if used:
             S = H @ P @ H.T
             for place, k in enumerate(used):
                 S[3 * place : 3 * place + 3, 3 * place : 3 * place + 3] += noise[k]
+            self.likelihood = multivariate_normal.logpdf(r, cov=S)
             K = np.linalg.solve(S, H @ P).T
             e, P = K @ r, P - K @ S @ K.T
         places = np.array([new.places[k] if k in used else seen[k] for k in range(4)])
@@ -247,7 +248,8 @@ def test_it_equals_a_filter_written_anew_on_random_ticks(robot, estimator, compi
     other = None
     for k in range(1000):
         y, on = walk.step()
-        z = np.array(compiled(y[0], ones, on.astype(float), DT, z)[2]).ravel()
+        outputs = compiled(y[0], ones, on.astype(float), DT, z)
+        z = np.array(outputs[2]).ravel()
         own = state_of(z)
         if other is None:
             other = DenseFilter(own, POINTS, CALIBRATED, sight, encoders)
@@ -258,6 +260,7 @@ def test_it_equals_a_filter_written_anew_on_random_ticks(robot, estimator, compi
         assert gap.max() < 1e-5, f"tick {k}: means differ by {gap.max():.1e} of a deviation"
         size = np.sqrt(np.outer(np.diag(own.P), np.diag(own.P)))
         assert (np.abs(own.P - other.s.P) / size).max() < 1e-5, f"tick {k}: covariances"
+        assert float(outputs[-1]) == pytest.approx(other.likelihood, abs=1e-3), f"tick {k}"
 
 
 def test_heading_and_place_of_the_start_change_nothing_else(robot, estimator):

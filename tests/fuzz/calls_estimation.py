@@ -9,7 +9,40 @@ from mbcasadi.control import regulators
 
 
 def calls_of_estimation():
-    return calls_of_observers() | calls_of_filters() | calls_of_linear_filters()
+    filters = calls_of_filters() | calls_of_linear_filters()
+    return calls_of_observers() | filters | calls_of_logs()
+
+
+def calls_of_logs():
+    sensors = [estimation.Measured("crank", 1e-3, kind="position")]
+    noise = {"force_noise": 0.1, "likelihood": True}
+    estimator = estimation.manifold_filter(ex.four_bar(), sensors, **noise)
+    t = np.linspace(0.0, 0.1, 5)
+    log = estimation.SensorLog({"y.crank": (t, t), "u.crank": (t, t)})
+    logged = estimation.logged_inputs(estimator, log)
+    said = estimation.estimate_log(estimator, logged)
+    still = np.random.default_rng(0).standard_normal(40)
+    return {
+        "estimation.Channel": {"name": "crank"},
+        "estimation.SensorLog": {"channels": {"crank": (t, t)}},
+        "estimation.SensorLog.samples": {"self": log, "name": "y.crank"},
+        "estimation.read_log": {"path": ex.log_file()},
+        "estimation.logged_inputs": {"estimator": estimator, "log": log},
+        "estimation.estimate_log": {"estimator": estimator, "logged": logged},
+        "estimation.Estimates.errors": {
+            "self": said,
+            "system": ex.four_bar(),
+            "q": said.q,
+            "v": said.v,
+        },
+        "estimation.fit_noise": {
+            "make": lambda force: estimator,
+            "logged": logged,
+            "start": {"force": 1.0},
+        },
+        "estimation.allan_deviation": {"samples": still, "period": 1e-2},
+        "estimation.inertial_noise": {"samples": still, "period": 1e-2},
+    }
 
 
 def calls_of_filters():

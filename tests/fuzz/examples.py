@@ -121,6 +121,13 @@ def state_filter():
 
 
 @cache
+def log_file():
+    path = Path(tempfile.mkdtemp(prefix="mbcasadi-fuzz-")) / "log.csv"
+    path.write_text("t,crank\n0,0.1\n1,0.2\n")
+    return path
+
+
+@cache
 def encoder():
     return regulators.encoders(four_bar(), ["crank"])
 
