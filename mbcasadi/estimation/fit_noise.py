@@ -105,8 +105,8 @@ def fit_noise(
     try:
         inspect.signature(make).bind(**start)
     except TypeError as error:
-        numbers = ", ".join(start)
-        raise ProblemError(f"make takes no numbers {numbers}: {error}") from error
+        given = ", ".join(start)
+        raise ProblemError(f"make takes no numbers {given}: {error}") from error
     names, theta0 = list(start), np.log(list(start.values()))
     counts = logged.t >= logged.t[0] + settle
 

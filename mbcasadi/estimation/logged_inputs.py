@@ -58,6 +58,10 @@ class LoggedInputs:
         return {"ticks": self.t.size, "inputs": list(self.inputs)}
 
 
+OF_A_TICK = ("z", "valid", "age", "dt")
+"""Inputs that are in no log: samples are put at their own times, so their ages are zero."""
+
+
 class _Ticks(NamedTuple):
     """Times of ticks, and at the beginning of each."""
 
@@ -92,8 +96,9 @@ def logged_inputs(
         UnknownNameError: a component without a channel, or no such component.
         ProblemError: a component that several inputs have; channels that have no time in common.
     """
-    signals = {s.name: s for s in estimator.inputs if s.name not in ("z", "valid", "dt")}
+    signals = {s.name: s for s in estimator.inputs if s.name not in OF_A_TICK}
     chosen = _chosen(signals, channels or {})
+    ages = [s for s in estimator.inputs if s.name == "age"]
     if period is not None:
         require_positive(period=period)
     read = {
@@ -102,6 +107,7 @@ def logged_inputs(
     ticks = _ticks([pair for pair in read["y"] if pair], period, estimator.period)
     inputs = {"y": _sensed(estimator, read["y"], ticks)}
     inputs["valid"] = np.ones((ticks.end.size, len(_signal(estimator, "valid").components)))
+    inputs |= {s.name: np.zeros((ticks.end.size, len(s.components))) for s in ages}
     inputs["dt"] = (ticks.end - ticks.begin)[:, None]
     for name in set(signals) - {"y"}:
         at = ticks.end if name == "mask" else ticks.begin

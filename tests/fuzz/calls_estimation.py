@@ -21,6 +21,11 @@ def calls_of_logs():
     log = estimation.SensorLog({"y.crank": (t, t), "u.crank": (t, t)})
     logged = estimation.logged_inputs(estimator, log)
     said = estimation.estimate_log(estimator, logged)
+
+    def make(force):
+        assert force > 0
+        return estimator
+
     still = np.random.default_rng(0).standard_normal(40)
     return {
         "estimation.Channel": {"name": "crank"},
@@ -36,7 +41,7 @@ def calls_of_logs():
             "v": said.v,
         },
         "estimation.fit_noise": {
-            "make": lambda force: estimator,
+            "make": make,
             "logged": logged,
             "start": {"force": 1.0},
         },
