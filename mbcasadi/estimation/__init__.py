@@ -7,6 +7,7 @@ from mbcasadi.estimation.contact_probability import (
     contact_probability,
 )
 from mbcasadi.estimation.estimator import Estimator, EstimatorSensor
+from mbcasadi.estimation.fixes import Fix
 from mbcasadi.estimation.manifold_filter import manifold_filter
 from mbcasadi.estimation.measured import FilterOptions, Measured, UnknownForce, UnknownParameter
 from mbcasadi.estimation.momentum_observer import momentum_observer
@@ -21,6 +22,7 @@ __all__ = [
     "EstimatorSensor",
     "FilterOptions",
     "FirstEstimate",
+    "Fix",
     "FootLoad",
     "Footing",
     "Imu",

@@ -257,7 +257,10 @@ def _added(
 
 
 def corrected(layout: Layout, mean: Mean, e: ca.SX) -> Mean:
-    """Return the estimate without an error e (n,): `Exp(-θ)` applied, then the others."""
+    """Return the estimate without an error e (n,): `Exp(-θ)` applied, then the others.
+
+    p moves by `-(π + θ × p)`, its own error: turned about the origin it would err by `|p| θ²/2`.
+    """
     theta = e[THETA]
     back = exponential(entries(-theta))
     E, J = matrix_of(back), integrals(-theta).first
@@ -272,7 +275,7 @@ def corrected(layout: Layout, mean: Mean, e: ca.SX) -> Mean:
     return Mean(
         quat=column_of(product(back, quat_of(mean.quat))),
         v=E @ mean.v - J @ e[NU],
-        p=E @ mean.p - J @ e[n - 3 :],
+        p=mean.p - e[n - 3 :] - ca.cross(theta, mean.p),
         b_g=mean.b_g - e[BETA_G],
         b_a=mean.b_a - e[BETA_A],
         places=tuple(places),
@@ -280,17 +283,24 @@ def corrected(layout: Layout, mean: Mean, e: ca.SX) -> Mean:
     )
 
 
-def reset_map(layout: Layout, e: ca.SX) -> ca.SX:
+def reset_map(layout: Layout, mean: Mean, e: ca.SX) -> ca.SX:
     """Return J (n, n) of the errors by removing an estimate e (n,) of them, to second order.
 
-    What is left of an error ξ is `Log(Exp(-e) Exp(ξ)) ≈ (1 - ½ ad_e)(ξ - e)`.
+    What is left of an error ξ is `Log(Exp(-e) Exp(ξ)) ≈ (1 - ½ ad_e)(ξ - e)`; of that of p,
+    `δ = π + θ × p`, it is δ, and π is `δ - θ × p` at the new p.
+
+    Args:
+        layout: of the errors.
+        mean: the estimate before.
+        e: (n,).
     """
     J = ca.SX.eye(layout.n)
     half = ca.skew(e[THETA]) / 2
     J[THETA, THETA] -= half
-    moved = [slice(3, 6), slice(layout.n - 3, layout.n)]
-    moved += [slice(at, at + 3) for at in layout.first]
-    for rows in moved:
+    pi = slice(layout.n - 3, layout.n)
+    delta = e[pi] + ca.cross(e[THETA], mean.p)
+    J[pi, THETA] = ca.skew(mean.p - delta) @ J[THETA, THETA] - ca.skew(mean.p)
+    for rows in [NU, *(slice(at, at + 3) for at in layout.first)]:
         J[rows, rows] -= half
         J[rows, THETA] = -ca.skew(e[rows]) / 2
     for i, landmark in enumerate(layout.landmarks):

@@ -136,8 +136,8 @@ class DenseFilter:
         J = gammas(e[:3])[0]
         places = [E @ d + J @ e[12 + 3 * k : 15 + 3 * k] for k, d in enumerate(s.places)]
         return s._replace(
-            R=E @ s.R, v=E @ s.v + J @ e[3:6], p=E @ s.p + J @ e[24:], b_g=s.b_g + e[6:9],
-            b_a=s.b_a + e[9:12], places=np.array(places),
+            R=E @ s.R, v=E @ s.v + J @ e[3:6], p=s.p + np.cross(e[:3], s.p) + e[24:],
+            b_g=s.b_g + e[6:9], b_a=s.b_a + e[9:12], places=np.array(places),
         )  # fmt: skip
 
     @staticmethod
@@ -154,7 +154,7 @@ class DenseFilter:
                 a.b_g - s.b_g,
                 a.b_a - s.b_a,
                 *eta,
-                back @ (a.p - E @ s.p),
+                a.p - s.p - np.cross(theta, s.p),
             ]
         )
 
@@ -215,21 +215,23 @@ class DenseFilter:
             P[own, own] = noise[k]
         base = new._replace(places=places)
         after, jacobian = self.plus(base, -e), np.zeros((N, N))
-        back = self.reset_by(e)
+        back = self.reset_by(e, base.p)
         jacobian[:] = back
         self.s = after._replace(P=jacobian @ P @ jacobian.T)
         self.stood = np.where(on, self.stood + dt, 0.0)
 
     @staticmethod
-    def reset_by(e):
-        """`1 - ad_e / 2` with the bracket of two motions."""
+    def reset_by(e, p):
+        """`1 - ad_e / 2` with the bracket of two motions; the error of p itself stays."""
         A = np.eye(N)
         half = skew(e[:3]) / 2
         A[:3, :3] -= half
-        for first in (3, 12, 15, 18, 21, 24):
+        for first in (3, 12, 15, 18, 21):
             own = slice(first, first + 3)
             A[own, own] -= half
             A[own, :3] -= skew(e[own]) / 2
+        after = p - e[24:] - np.cross(e[:3], p)
+        A[24:, :3] = skew(after) @ A[:3, :3] - skew(p)
         return A
 
 
