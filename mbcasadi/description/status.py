@@ -29,7 +29,8 @@ class Flag(IntFlag):
     """Bits of a controller's output `flags`: changes that were made to obtain a valid output.
 
     `SATURATED`: an entry of u lay outside its limits before it was clipped. `RELAXED`: a soft
-    constraint is violated with slack. `GATED`: a measurement was rejected. `CLIPPED`: a reference
+    constraint is violated with slack. `GATED`: a measurement was rejected. `OVERDUE`: a late sample
+    has an age that is none, or is older than what is remembered. `CLIPPED`: a reference
     that requires far more than actuators and gravity can give was taken for a nearer one.
     `UNVIABLE`: a joint or a distance cannot be kept from its limit any more, or not surely: its
     limit demands more than actuators can give, or a joint is faster than its limit of speed, by
@@ -57,6 +58,7 @@ class Flag(IntFlag):
     OPEN_GAP = 256
     UNCARRIED = 512
     TASK_MISSED = 1024
+    OVERDUE = 2048
 
 
 OUTPUTS = ("u", "z_next", "status", "flags", "residual")

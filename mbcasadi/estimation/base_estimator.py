@@ -19,6 +19,7 @@ from mbcasadi.estimation.base_tick import base_function
 from mbcasadi.estimation.estimator import Estimator, EstimatorSensor
 from mbcasadi.estimation.fixes import PARTS, Fix, fix_names, unseen_by
 from mbcasadi.estimation.invariant import Layout
+from mbcasadi.estimation.late_samples import with_late_samples
 from mbcasadi.estimation.landmarks import FREE_V, landmarks_of, require_free_base
 from mbcasadi.estimation.noise import Encoders, FirstEstimate, Footing, Imu
 from mbcasadi.shapes import require_identifier, require_name, require_positive
@@ -120,7 +121,7 @@ def base_estimator(
         period=period,
     )
     function = base_function(design, name)
-    return Estimator(
+    estimator = Estimator(
         name=name,
         function=function,
         inputs=_inputs(design, joints, contacts),
@@ -132,6 +133,8 @@ def base_estimator(
         unobservable=unseen_by(fixes),
         covered=(*range(FREE_V), *range(system.nv, system.nv + FREE_V)),
     )
+    delays = {1 + design.joints + k: fix.longest_delay for k, fix in enumerate(fixes)}
+    return with_late_samples(estimator, delays, len(layout.landmarks) - 1 - design.joints)
 
 
 def _encoded(system: System, encoders: Encoders) -> tuple[str, ...]:
@@ -216,12 +219,10 @@ def _inputs(
         for _, endings, unit in PARTS[fix.kind]:
             measured += [f"{name}{ending}" for ending in endings]
             of_each += [unit] * len(endings)
-    late = tuple(names[k] for k in design.late)
     return (
         Signal("y", tuple(measured), tuple(of_each)),
         unitless_signal("valid", ("imu", *joints, *names)),
         unitless_signal("mask", tuple(contact.frame for contact in contacts)),
-        *((Signal("age", late, ("s",) * len(late)),) if late else ()),
         Signal("dt", ("dt",), ("s",)),
         unitless_signal("z", design.memory.components),
     )
