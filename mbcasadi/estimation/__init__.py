@@ -16,6 +16,7 @@ from mbcasadi.estimation.estimates import Estimates, estimate_log
 from mbcasadi.estimation.estimator import Estimator, EstimatorSensor
 from mbcasadi.estimation.fit_noise import FittedNoise
 from mbcasadi.estimation.fit_noise import fit_noise as fit_noise
+from mbcasadi.estimation.fixes import Fix
 from mbcasadi.estimation.linear_filter import KalmanFilter, kalman, lqg
 from mbcasadi.estimation.logged_inputs import Channel, LoggedInputs
 from mbcasadi.estimation.logged_inputs import logged_inputs as logged_inputs
@@ -38,6 +39,7 @@ __all__ = [
     "FilterOptions",
     "FirstEstimate",
     "FittedNoise",
+    "Fix",
     "FootLoad",
     "Footing",
     "Imu",

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mbcasadi.description import Contact
 from mbcasadi.estimation.base_output import BaseState, base_state
 from mbcasadi.estimation.covariance import packed_size, unpacked
+from mbcasadi.estimation.fixes import CERTAIN, HEADING, POSITION, Fix
 from mbcasadi.estimation.invariant import Layout, Mean
 from mbcasadi.estimation.joints import rate_gains
 from mbcasadi.estimation.landmark_update import Seen, seen_from
@@ -39,6 +40,7 @@ class BaseDesign:
     imu: Imu
     encoders: Encoders
     footing: Footing
+    fixes: tuple[Fix, ...]
     start: FirstEstimate
     q0: Array
     period: float
@@ -50,6 +52,44 @@ class BaseDesign:
         return self.system.nq - FREE_Q
 
     @property
+    def rated(self) -> bool:
+        """Whether encoders measure rates too."""
+        return self.encoders.rate_noise is not None
+
+    @property
+    def fix_rows(self) -> list[tuple[int, ...]]:
+        """Entries of y of each fix: behind those of the IMU and of the encoders."""
+        first = 6 + self.joints * (1 + self.rated)
+        ends = np.cumsum([first, *(fix.size for fix in self.fixes)]).tolist()
+        return [tuple(range(a, b)) for a, b in itertools.pairwise(ends)]
+
+    @property
+    def ny(self) -> int:
+        """Size of y."""
+        return 6 + self.joints * (1 + self.rated) + sum(fix.size for fix in self.fixes)
+
+    @property
+    def late(self) -> tuple[int, ...]:
+        """Fixes whose samples may be late."""
+        return tuple(k for k, fix in enumerate(self.fixes) if fix.longest_delay)
+
+    @property
+    def known(self) -> tuple[bool, ...]:
+        """Whether heading, height and horizontal position are known at the start."""
+        told = (self.start.heading, self.start.position, self.start.position)
+        seen = [any(fix.seen[k] for fix in self.fixes) for k in range(3)]
+        return tuple(x is not None or not s for x, s in zip(told, seen, strict=True))
+
+    @property
+    def first_deviations(self) -> Array:
+        """(4,) of the first heading, rad, and of x, y, z, m."""
+        heading, height, place = self.known
+        of_yaw = CERTAIN if heading else HEADING
+        spread = [CERTAIN if known else POSITION for known in (place, place, height)]
+        spread = spread if self.start.position is None else [self.start.position] * 3
+        return np.array([of_yaw if self.start.heading is None else self.start.heading, *spread])
+
+    @property
     def gravity(self) -> Array:
         """(3,) m/s²."""
         assert self.system.tree is not None
@@ -58,7 +98,7 @@ class BaseDesign:
     @cached_property
     def memory(self) -> Memory:
         """What is remembered from tick to tick."""
-        count = len(self.layout.landmarks)
+        count, fixes = len(self.layout.landmarks), len(self.fixes)
         return Memory(
             {
                 "x": self.layout.size,
@@ -74,6 +114,7 @@ class BaseDesign:
                 "doubt": 1,
                 "started": 1,
             }
+            | ({"known": 3, "lapsed": fixes, "refused": fixes} if fixes else {})
         )
 
     @property
@@ -86,7 +127,14 @@ class BaseDesign:
         """Return the IMU in the base and each landmark from the IMU."""
         q = ca.vertcat(ca.SX(ca.DM([0, 0, 0, 1, 0, 0, 0])), q_joints)
         at = mounting(self.system, self.imu, q)
-        return at, [sight(mark, at, q) for mark in self.layout.landmarks]
+        return at, [sight(mark.frame, mark.above, at, q) for mark in self.layout.landmarks]
+
+    def spot(self, fix: Fix, q_joints: ca.SX) -> Sight:
+        """Return the frame of a fix from the IMU, with J times the noise of the encoders."""
+        q = ca.vertcat(ca.SX(ca.DM([0, 0, 0, 1, 0, 0, 0])), q_joints)
+        frame = self.system.frame(fix.frame, fix.frame_kind)
+        found = sight(frame, None, mounting(self.system, self.imu, q), q)
+        return found._replace(J=self.encoders.noise * found.J)
 
     def seen(self, s: Sight, k: int, mean: Mean) -> Seen:
         """Return a landmark in world axes."""

@@ -17,8 +17,10 @@ from mbcasadi.estimation.base_output import BASE
 from mbcasadi.estimation.base_start import memory_at
 from mbcasadi.estimation.base_tick import base_function
 from mbcasadi.estimation.estimator import LIKELIHOOD, Estimator, EstimatorSensor
+from mbcasadi.estimation.fixes import PARTS, Fix, fix_names, unseen_by
 from mbcasadi.estimation.invariant import Layout
 from mbcasadi.estimation.landmarks import FREE_V, landmarks_of, require_free_base
+from mbcasadi.estimation.late_samples import with_late_samples
 from mbcasadi.estimation.noise import Encoders, FirstEstimate, Footing, Imu
 from mbcasadi.shapes import require_identifier, require_name, require_positive
 from mbcasadi.system import System
@@ -34,9 +36,6 @@ from mbcasadi.system.coordinates import (
 
 AXES = ("x", "y", "z")
 
-UNOBSERVABLE = ("position of the base", "rotation of the base about the vertical")
-"""What neither an IMU nor feet observe."""
-
 
 @checked
 def base_estimator(
@@ -46,6 +45,7 @@ def base_estimator(
     imu: Imu,
     encoders: Encoders | None = None,
     footing: Footing | None = None,
+    fixes: Sequence[Fix] = (),
     start: FirstEstimate | None = None,
     q0: ArrayLike | None = None,
     period: float = 1e-3,
@@ -54,24 +54,32 @@ def base_estimator(
 ) -> Estimator:
     """Return the estimator of a robot with a free base [Hartley et al. 2020], on balls or soles.
 
-    Its Function is (y, valid, mask, dt, z) → (q, v, z_next, covariance, status, flags, residual):
+    Its Function is (y, valid, mask, [age], dt, z) → (q, v, z_next, covariance, status, flags,
+    residual):
 
     - `y`: gyroscope, rad/s, and accelerometer, m/s², as means over the last dt, then positions and,
-      where they are measured, rates of the joints. A sample that is NaN or out of range counts as
-      not valid.
-    - `valid`: for the IMU and each joint, above one half for valid; ones by default.
+      where they are measured, rates of the joints, then the fixes. A sample that is NaN or out of
+      range counts as not valid.
+    - `valid`: for the IMU, each joint and each fix, above one half for valid. A fix that has no
+      sample in a tick is not valid.
     - `mask`: for each contact, probability that it stands; above one half it does.
+    - `age`: s, of the samples of fixes that may be late; see `late_samples`.
     - `q`, `v`: in MuJoCo's order; joints as measured.
     - `covariance`: (12, 12) of the base's position (m, world), rotation (rad, base axes), linear
       velocity (world) and angular velocity (base axes): coordinates of `System.difference`.
     - `status`: 0 estimated, 1 for half a second no foot has stood, 2 no foot fits for 20 ms, 3 the
       IMU is not valid, the state is predicted without it, 4 started anew.
-    - `flags`: the bit GATED where a foot that stands was rejected.
-    - `residual`: distance of each landmark from what was expected, in standard deviations.
+    - `flags`: the bit GATED where a foot that stands or a fix was rejected, OVERDUE where the age
+      of a sample was refused.
+    - `residual`: distance of each landmark and each fix from what was expected, in standard
+      deviations.
 
     A landmark is a contact's point or the centre of its ball; three contacts of one body that are
     not on a line are one, of position and rotation. At the first tick roll and pitch are taken from
-    the accelerometer.
+    the accelerometer. What `start` does not tell of heading and position is unknown where a fix
+    sees it: the first such fix is accepted whatever it reads, and sets it; a start of wrong yaw
+    comes right with the first sample of a compass. What `start` tells is gated from the first fix
+    on. A fix that is rejected for 0.3 s and four samples in a row sets what it sees anew.
 
     Args:
         system: with a free base as its first joint, and otherwise joints of one coordinate.
@@ -79,6 +87,7 @@ def base_estimator(
         imu: where it is, and its noise.
         encoders: of all joints; `Encoders()` by default.
         footing: how well feet stand; `Footing()` by default.
+        fixes: what sees heading, height or position; each at its own rate.
         start: deviations of the first estimate; `FirstEstimate()` by default.
         q0: (nq,) pose at the start; the first key frame or the authored pose by default.
         period: s, the usual dt.
@@ -90,7 +99,7 @@ def base_estimator(
         ProblemError: no free base, joints without encoders or of several coordinates; contacts with
             bodies that move, that slide, or of bodies that roll and are no balls; no contacts; no
             gravity; a system with parameters.
-        UnknownNameError: no such frame or joint.
+        UnknownNameError: no such frame or joint, of the IMU, the encoders or a fix.
         ShapeError: q0 has a wrong shape, or NaN.
     """
     require_identifier("name", name)
@@ -109,24 +118,27 @@ def base_estimator(
         imu=imu,
         encoders=encoders,
         footing=footing,
+        fixes=tuple(fixes),
         start=start or FirstEstimate(),
         q0=q_start,
         period=period,
         likelihood=likelihood,
     )
     function = base_function(design, name)
-    return Estimator(
+    estimator = Estimator(
         name=name,
         function=function,
         inputs=_inputs(design, joints, contacts),
         outputs=_outputs(system, design),
-        sensors=_sensors(imu, encoders, joints),
+        sensors=_sensors(design, joints),
         z0=np.array(memory_at(design)).ravel(),
         period=period,
         source=system.name,
-        unobservable=UNOBSERVABLE,
+        unobservable=unseen_by(fixes),
         covered=(*range(FREE_V), *range(system.nv, system.nv + FREE_V)),
     )
+    delays = {1 + design.joints + k: fix.longest_delay for k, fix in enumerate(fixes)}
+    return with_late_samples(estimator, delays, len(layout.landmarks) - 1 - design.joints)
 
 
 def _encoded(system: System, encoders: Encoders) -> tuple[str, ...]:
@@ -164,8 +176,8 @@ def _require(system: System, contacts: Sequence[Contact]) -> None:
         )
 
 
-def _sensors(imu: Imu, encoders: Encoders, joints: Sequence[str]) -> tuple[EstimatorSensor, ...]:
-    m = len(joints)
+def _sensors(design: BaseDesign, joints: Sequence[str]) -> tuple[EstimatorSensor, ...]:
+    m, imu, encoders = len(joints), design.imu, design.encoders
     sensors = [
         EstimatorSensor(kind, kind, imu.frame, rows, noise, True, 0, imu.kind)
         for kind, rows, noise in (
@@ -183,6 +195,16 @@ def _sensors(imu: Imu, encoders: Encoders, joints: Sequence[str]) -> tuple[Estim
             EstimatorSensor(f"{joint}.rate", "rate", joint, (6 + m + k,), noise, False, 1 + k)
             for k, joint in enumerate(joints)
         ]
+    names = fix_names(design.fixes)
+    for k, (fix, name, rows) in enumerate(zip(design.fixes, names, design.fix_rows, strict=True)):
+        at, entry = 0, 1 + m + k
+        for kind, endings, _ in PARTS[fix.kind]:
+            noise = fix.turn_noise if kind == "frame_rotation" else fix.noise
+            own, label = rows[at : at + len(endings)], f"{name}.turn" if at else name
+            sensors.append(
+                EstimatorSensor(label, kind, fix.frame, own, noise, False, entry, fix.frame_kind)
+            )
+            at += len(endings)
     return tuple(sensors)
 
 
@@ -196,9 +218,14 @@ def _inputs(
     if design.encoders.rate_noise is not None:
         measured += [f"{joint}.rate" for joint in joints]
         of_each += [f"{unit}/s" for unit in units]
+    of_fixes = fix_names(design.fixes)
+    for fix, name in zip(design.fixes, of_fixes, strict=True):
+        for _, endings, unit in PARTS[fix.kind]:
+            measured += [f"{name}{ending}" for ending in endings]
+            of_each += [unit] * len(endings)
     return (
         Signal("y", tuple(measured), tuple(of_each)),
-        unitless_signal("valid", ("imu", *joints)),
+        unitless_signal("valid", ("imu", *joints, *of_fixes)),
         unitless_signal("mask", tuple(contact.frame for contact in contacts)),
         Signal("dt", ("dt",), ("s",)),
         unitless_signal("z", design.memory.components),
@@ -210,6 +237,7 @@ def _outputs(system: System, design: BaseDesign) -> tuple[Signal, ...]:
     names = [f"{what}.{axis}" for what in of_base for axis in AXES]
     pairs = tuple(f"{names[i]} {names[j]}" for j in range(BASE) for i in range(BASE))
     landmarks = tuple(landmark.name for landmark in design.layout.landmarks)
+    measured = (*landmarks, *fix_names(design.fixes))
     signals = (
         coordinates(system),
         Signal("v", rate_names(system), rates(system).units),
@@ -217,6 +245,6 @@ def _outputs(system: System, design: BaseDesign) -> tuple[Signal, ...]:
         unitless_signal("covariance", pairs),
         unitless_signal("status", ("status",)),
         unitless_signal("flags", ("flags",)),
-        unitless_signal("residual", landmarks),
+        unitless_signal("residual", measured),
     )
     return (*signals, LIKELIHOOD) if design.likelihood else signals

@@ -1,4 +1,4 @@
-"""The filter of a base: prediction by the IMU, correction by feet, bounds."""
+"""The filter of a base: prediction by the IMU, correction by feet and fixes, bounds."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,17 +12,24 @@ from numpy.typing import NDArray
 from mbcasadi.estimation.base_design import BaseDesign
 from mbcasadi.estimation.base_samples import Sample
 from mbcasadi.estimation.base_start import levelled
-from mbcasadi.estimation.covariance import bounded, congruence, unpacked
+from mbcasadi.estimation.covariance import congruence, shares_within, unpacked
 from mbcasadi.estimation.estimator import DOUBTED
+from mbcasadi.estimation.fix_update import (
+    Fixed,
+    FixState,
+    frame_view,
+    is_lapsed,
+    knows,
+    update_by_fix,
+)
 from mbcasadi.estimation.invariant import (
     Densities,
     Layout,
     Mean,
     Motion,
-    corrected,
     propagate,
-    reset_map,
 )
+from mbcasadi.estimation.invariant_correction import corrected, reset_map
 from mbcasadi.estimation.joints import Joints
 from mbcasadi.estimation.landmark_update import Update, set_landmarks, update_by_landmarks
 from mbcasadi.estimation.landmarks import Sight
@@ -36,7 +43,7 @@ OUTAGE_NOISE = (1.0, 20.0)
 DOUBT_NOISE = (0.3, 5.0)
 """Densities that are added to those of the IMU while the estimate is doubted."""
 
-LARGEST = {"tilt": 1.0, "speed": 30.0, "gyro": 1.0, "force": 10.0, "place": 3.0, "position": 1e4}
+LARGEST = {"tilt": 4.0, "speed": 30.0, "gyro": 1.0, "force": 10.0, "place": 3.0, "position": 1e4}
 """Bounds of standard deviations: rad, m/s, rad/s, m/s², m, m."""
 
 FARTHEST = {"speed": 1e3, "position": 1e7, "gyro": 5.0, "force": 50.0, "place": 1e2}
@@ -44,7 +51,7 @@ FARTHEST = {"speed": 1e3, "position": 1e7, "gyro": 5.0, "force": 50.0, "place": 
 
 
 class Outcome(NamedTuple):
-    """A tick: estimate, covariance, which landmarks were used, and the times without them."""
+    """A tick: estimate, covariance, which landmarks and fixes were used, the times without them."""
 
     mean: Mean
     P: ca.SX
@@ -52,59 +59,106 @@ class Outcome(NamedTuple):
     stands: list[ca.SX]
     lost: ca.SX
     doubt: ca.SX
+    fixed: list[Fixed]
 
 
-def estimate(
-    design: BaseDesign,
-    sample: Sample,
-    joints: Joints,
-    read: ca.SX,
-    mask: ca.SX,
-    dt: ca.SX,
-    before: dict[str, ca.SX],
-) -> Outcome:
+class Measurements(NamedTuple):
+    """What a tick measures.
+
+    Attributes:
+        imu: its sample.
+        joints: positions and rates.
+        read: (m,) which encoders have been read.
+        mask: of the contacts.
+        fixes: sample, entry of `valid`, and age in the tick of each; None for none.
+        dt: s.
+    """
+
+    imu: Sample
+    joints: Joints
+    read: ca.SX
+    mask: ca.SX
+    fixes: Sequence[tuple[ca.SX, ca.SX, ca.SX | None]]
+    dt: ca.SX
+
+
+def estimate(design: BaseDesign, at: Measurements, before: dict[str, ca.SX]) -> Outcome:
     """Return the estimate after prediction and correction."""
-    layout, started = design.layout, before["started"] > MASK_ON
-    _, sights = design.kinematics(joints.q)
-    mean, P = levelled(
-        design, layout.mean(before["x"]), unpacked(before["P"], layout.n), sample, started, dt
-    )
-    shares = [ca.mmin(ca.vertcat(*(mask[i] for i in mark.members))) for mark in layout.landmarks]
+    layout, dt = design.layout, at.dt
+    _, sights = design.kinematics(at.joints.q)
+    shares = [ca.mmin(ca.vertcat(*(at.mask[i] for i in mark.members))) for mark in layout.landmarks]
     on = [
-        ca.logic_and(share > MASK_ON, _all_read(s, read))
+        ca.logic_and(share > MASK_ON, _all_read(s, at.read))
         for share, s in zip(shares, sights, strict=True)
     ]
-    noise = _densities(design, sample, before, shares)
-    turning = mean.R @ (sample.rate - mean.b_g)
-    rolling = {
-        i: Motion(
-            turning + mean.R @ s.J[3:, :] @ joints.rate, mean.R @ s.J[3:, :], design.rate_noise
-        )
-        for i, s in enumerate(sights)
-        if layout.landmarks[i].rolls
-    }
-    moved = propagate(layout, mean, (sample.rate, sample.force), dt, design.gravity, rolling, noise)
-    F, Q = moved.F, moved.Q
-    P = congruence(F, P) + Q
-    seen = [design.seen(s, k, moved.mean) for k, s in enumerate(sights)]
+    moved, P = _predicted(design, at, sights, shares, before)
+    seen = [design.seen(s, k, moved) for k, s in enumerate(sights)]
     stood = [ca.logic_and(s > 0, o) for s, o in zip(ca.vertsplit(before["stood"]), on, strict=True)]
     update = update_by_landmarks(
-        layout, moved.mean, P, seen, design.feet(sights), stood, design.split(before["mean"]),
+        layout, moved, P, seen, design.feet(sights), stood, design.split(before["mean"]),
         design.footing.false_alarm,
     )  # fmt: skip
-    mean = set_landmarks(layout, moved.mean, seen, update.used)
-    mean = _limited(corrected(layout, mean, update.e))
+    mean = corrected(layout, set_landmarks(layout, moved, seen, update.used), update.e)
+    P = congruence(reset_map(layout, moved, update.e), update.P)
+    within = shares_within(ca.diag(P), _largest(layout))
+    P = P * (within @ within.T)
+    mean, P, fixed = _fixed(design, at, (mean, P), before)
     any_used = ca.sum1(ca.vertcat(*update.used)) > 0
-    any_stands = ca.sum1(ca.vertcat(*stood)) > 0
-    lost = ca.if_else(any_used, 0, ca.fmin(before["lost"] + dt, 1e3))
-    failing = ca.logic_and(any_stands, ca.logic_not(any_used))
+    failing = ca.logic_and(ca.sum1(ca.vertcat(*stood)) > 0, ca.logic_not(any_used))
     doubt = ca.if_else(any_used, 0, ca.fmin(before["doubt"] + dt * failing, 1e3))
+    placed = [own.used for fix, own in zip(design.fixes, fixed, strict=True) if fix.seen[2]]
+    bounding = ca.sum1(ca.vertcat(any_used, *placed)) > 0
+    lost = ca.if_else(bounding, 0, ca.fmin(before["lost"] + dt, 1e3))
     stands = [
         ca.if_else(o, ca.fmin(s + dt, 1e3), 0)
         for s, o in zip(ca.vertsplit(before["stood"]), on, strict=True)
     ]
-    P = congruence(reset_map(layout, update.e), update.P)
-    return Outcome(mean, bounded(P, _largest(design.layout)), update, stands, lost, doubt)
+    return Outcome(_limited(mean), P, update, stands, lost, doubt, fixed)
+
+
+def _predicted(
+    design: BaseDesign,
+    at: Measurements,
+    sights: Sequence[Sight],
+    shares: Sequence[ca.SX],
+    before: dict[str, ca.SX],
+) -> tuple[Mean, ca.SX]:
+    """Return the estimate, levelled at the first tick, and its covariance, moved by the IMU."""
+    layout, sample, started = design.layout, at.imu, before["started"] > MASK_ON
+    P = unpacked(before["P"], layout.n)
+    mean, P = levelled(design, layout.mean(before["x"]), P, sample, started, at.dt)
+    turning = mean.R @ (sample.rate - mean.b_g)
+    rolling = {
+        i: Motion(
+            turning + mean.R @ s.J[3:, :] @ at.joints.rate, mean.R @ s.J[3:, :], design.rate_noise
+        )
+        for i, s in enumerate(sights)
+        if layout.landmarks[i].rolls
+    }
+    noise, gravity = _densities(design, sample, before, shares), design.gravity
+    moved = propagate(layout, mean, (sample.rate, sample.force), at.dt, gravity, rolling, noise)
+    return moved.mean, congruence(moved.F, P) + moved.Q
+
+
+def _fixed(
+    design: BaseDesign, at: Measurements, now: tuple[Mean, ca.SX], before: dict[str, ca.SX]
+) -> tuple[Mean, ca.SX, list[Fixed]]:
+    """Return the estimate after fixes, one after the other."""
+    found, (mean, P) = list[Fixed](), now
+    motion = (at.imu.rate, at.imu.force, design.gravity)
+    for k, (fix, (y, valid, age)) in enumerate(zip(design.fixes, at.fixes, strict=True)):
+        here = then = frame_view(design.layout, mean, design.spot(fix, at.joints.q), motion, None)
+        if age is not None:
+            spot = design.spot(fix, at.joints.q - age * at.joints.rate)
+            then = frame_view(design.layout, mean, spot, motion, age)
+        state = FixState(before["known"], before["lapsed"], before["refused"])
+        own = update_by_fix(
+            design.layout, fix, (mean, P), (then, here), (y, valid),
+            (knows(state, fix), is_lapsed(state, k)),
+        )  # fmt: skip
+        mean, P = own.mean, own.P
+        found.append(own)
+    return mean, P, found
 
 
 def _densities(

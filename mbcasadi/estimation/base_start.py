@@ -47,7 +47,7 @@ def memory_at(design: BaseDesign) -> ca.DM:
     count = len(sights)
     parts = {
         "x": mean.column,
-        "P": packed(ca.SX(ca.DM(_first_covariance(design)))),
+        "P": packed(_placed(design, mean.p, ca.SX(ca.DM(_first_covariance(design))))),
         "stood": ca.SX(count, 1),
         "mean": ca.SX(design.memory.sizes["mean"], 1),
         "joint": ca.SX(ca.DM(q[FREE_Q:])),
@@ -55,20 +55,38 @@ def memory_at(design: BaseDesign) -> ca.DM:
         "gyro": ca.SX(3, 1),
         "force": mean.R.T @ ca.DM(-design.gravity),
         **{key: ca.SX(1, 1) for key in ("missing", "lost", "doubt", "started")},
+        "known": ca.SX(ca.DM([float(known) for known in design.known])),
+        **{key: ca.SX(len(design.fixes), 1) for key in ("lapsed", "refused")},
     }
     return ca.evalf(design.memory.join({k: ca.densify(x) for k, x in parts.items()}))
 
 
+def _placed(design: BaseDesign, p: ca.SX, P: ca.SX) -> ca.SX:
+    """Return a first covariance whose place is independent of the rotation, `π = δp + p × θ`.
+
+    Args:
+        design: with the deviations of the place.
+        p: (3,) of the IMU.
+        P: (n, n), without an error of the place.
+    """
+    P, pi, across = ca.SX(P), slice(design.layout.n - 3, design.layout.n), ca.skew(p)
+    P[pi, :] = across @ P[THETA, :]
+    P[:, pi] = P[pi, :].T
+    P[pi, pi] = across @ P[THETA, THETA] @ across.T + ca.diag(
+        ca.DM(design.first_deviations[1:]) ** 2
+    )
+    return P
+
+
 def _first_covariance(design: BaseDesign) -> Array:
     """Return the covariance (n, n) of the first estimate, before it is levelled."""
-    start, up = design.start, design.gravity / np.linalg.norm(design.gravity)
-    n, yaw = design.layout.n, np.outer(up, up)
-    P = np.eye(n)
-    P[THETA, THETA] = UNLEVELLED**2 * (np.eye(3) - yaw) + start.heading**2 * yaw
-    P[NU, NU] *= start.speed**2
+    up = design.gravity / np.linalg.norm(design.gravity)
+    yaw, heading = np.outer(up, up), design.first_deviations[0]
+    P = np.eye(design.layout.n)
+    P[THETA, THETA] = UNLEVELLED**2 * (np.eye(3) - yaw) + heading**2 * yaw
+    P[NU, NU] *= design.start.speed**2
     P[BETA_G, BETA_G] *= design.imu.gyro_bias**2
     P[BETA_A, BETA_A] *= design.imu.accelerometer_bias**2
-    P[n - 3 :, n - 3 :] *= start.position**2
     return P
 
 
@@ -87,14 +105,16 @@ def levelled(
     direction = mean.R @ sample.force / ca.fmax(size, g / 2)
     turn = turn_between(direction, ca.SX(ca.DM(up)))
     chosen = ca.logic_and(ca.logic_not(started), ca.logic_and(sensible, sample.valid))
-    level = column_of(product(turn, quat_of(mean.quat)))
-    mean = replace(mean, quat=ca.if_else(chosen, level, mean.quat))
-    lever, start = ca.skew(ca.DM(up)) / g, design.start
+    upright = column_of(product(turn, quat_of(mean.quat)))
+    mean = replace(mean, quat=ca.if_else(chosen, upright, mean.quat))
+    lever, heading = ca.skew(ca.DM(up)) / g, design.first_deviations[0]
     bias, white = design.imu.accelerometer_bias**2, design.imu.accelerometer_noise**2 / dt
     tilt, yaw = lever @ lever.T * (bias + white), np.outer(up, up)
-    tilt += start.tilt**2 * (np.eye(3) - yaw) + start.heading**2 * yaw
-    cross = lever @ mean.R * bias
-    P[THETA, THETA] = ca.if_else(chosen, tilt, P[THETA, THETA])
-    P[THETA, BETA_A] = ca.if_else(chosen, cross, P[THETA, BETA_A])
-    P[BETA_A, THETA] = P[THETA, BETA_A].T
+    level = ca.SX(P)
+    level[THETA, THETA] = tilt + design.start.tilt**2 * (np.eye(3) - yaw) + heading**2 * yaw
+    level[THETA, BETA_A] = lever @ mean.R * bias
+    level[BETA_A, THETA] = level[THETA, BETA_A].T
+    level = _placed(design, mean.p, level)
+    first = [*range(3), *range(9, 12), *range(design.layout.n - 3, design.layout.n)]
+    P[first, first] = ca.if_else(chosen, level[first, first], P[first, first])
     return mean, P

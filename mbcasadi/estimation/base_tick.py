@@ -4,11 +4,12 @@ import casadi as ca
 
 from mbcasadi.description.status import Flag
 from mbcasadi.estimation.base_design import BaseDesign
-from mbcasadi.estimation.base_filter import estimate
+from mbcasadi.estimation.base_filter import Measurements, estimate
 from mbcasadi.estimation.base_samples import encoders_read, imu_sample
 from mbcasadi.estimation.base_start import memory_at
 from mbcasadi.estimation.covariance import packed
 from mbcasadi.estimation.estimator import ADRIFT, DOUBTED, LONGEST
+from mbcasadi.estimation.fix_update import FixState, remembered
 from mbcasadi.estimation.joints import joints_of
 from mbcasadi.qp.input_guard import MASK_ON
 
@@ -17,16 +18,20 @@ LARGEST_MEMORY = 1e15
 
 
 def base_function(design: BaseDesign, name: str) -> ca.Function:
-    """Return (y, valid, mask, dt, z) → (q, v, z_next, covariance, status, flags, residual)."""
-    m, rated = design.joints, design.encoders.rate_noise is not None
-    y = ca.SX.sym("y", 6 + m + m * rated)
-    valid, mask = ca.SX.sym("valid", 1 + m), ca.SX.sym("mask", len(design.contacts))
-    dt_in, z = ca.SX.sym("dt"), ca.SX.sym("z", design.memory.size)
+    """Return (y, valid, mask, [age], dt, z) → (q, v, z_next, covariance, …, residual).
+
+    Ages of late fixes are less than dt.
+    """
+    sizes = {"y": design.ny, "valid": 1 + design.joints + len(design.fixes)}
+    sizes |= {"mask": len(design.contacts)} | ({"age": len(design.late)} if design.late else {})
+    sizes |= {"dt": 1, "z": design.memory.size}
+    inputs = {key: ca.SX.sym(key, n) for key, n in sizes.items()}
+    dt_in, z = inputs["dt"], inputs["z"]
     dt = ca.if_else(ca.logic_and(dt_in > 0, dt_in <= LONGEST), dt_in, design.period)
     z0 = memory_at(design)
     sound = _is_sound(design, z)
     before = design.memory.split(ca.if_else(sound, z, z0))
-    outputs = _outputs(design, y, valid, mask, dt, before)
+    outputs = _outputs(design, inputs, dt, before)
     finite = ca.sum1(ca.fabs(ca.vertcat(*outputs.values()))) <= LARGEST_MEMORY
     state = design.memory.split(ca.SX(z0))
     rest: dict[str, ca.DM | ca.SX] = {
@@ -38,13 +43,12 @@ def base_function(design: BaseDesign, name: str) -> ca.Function:
         ),
         "status": ca.DM(4),
         "flags": ca.DM(0),
-        "residual": ca.DM.zeros(len(design.layout.landmarks)),
+        "residual": ca.DM.zeros(len(design.layout.landmarks) + len(design.fixes)),
     }
     if design.likelihood:
         rest["likelihood"] = ca.DM(0)
     outputs["status"] = ca.if_else(sound, outputs["status"], 4)
     outputs = {k: ca.densify(ca.if_else(finite, x, rest[k])) for k, x in outputs.items()}
-    inputs = {"y": y, "valid": valid, "mask": mask, "dt": dt_in, "z": z}
     outputs["covariance"] = ca.reshape(outputs["covariance"], 12, 12)
     return ca.Function(
         name, [*inputs.values()], [*outputs.values()], [*inputs], [*outputs], {"cse": True}
@@ -59,23 +63,37 @@ def _is_sound(design: BaseDesign, z: ca.SX) -> ca.SX:
     return ca.logic_and(unit, ca.sum1(ca.fabs(z)) <= LARGEST_MEMORY)
 
 
-def _outputs(
-    design: BaseDesign, y: ca.SX, valid: ca.SX, mask: ca.SX, dt: ca.SX, before: dict[str, ca.SX]
-) -> dict[str, ca.SX]:
-    """Return all outputs of a tick from a sound memory."""
-    m, started = design.joints, before["started"] > MASK_ON
-    sample = imu_sample(design, y, valid, before, dt)
-    read = encoders_read(design, y, valid)
+def _measured(
+    design: BaseDesign, s: dict[str, ca.SX], dt: ca.SX, before: dict[str, ca.SX]
+) -> Measurements:
+    """Return what a tick measures, by its inputs."""
+    m, y, valid = design.joints, s["y"], s["valid"]
+    read, started = encoders_read(design, y, valid), before["started"] > MASK_ON
     joints = joints_of(
         design.encoders,
         design.period,
-        (y[6 : 6 + m], y[6 + m :]),
+        (y[6 : 6 + m], y[6 + m : 6 + (1 + design.rated) * m]),
         read,
         (before["joint"], before["joint_rate"]),
         started,
         dt,
     )
-    outcome = estimate(design, sample, joints, read, mask, dt, before)
+    ages = {fix: s["age"][k] for k, fix in enumerate(design.late)}
+    imu = imu_sample(design, y, valid, before, dt)
+    level = ca.logic_or(started, imu.valid)  # before, no fix is taken
+    fixes = [
+        (y[list(rows)], valid[1 + m + k] * level, ages.get(k))
+        for k, rows in enumerate(design.fix_rows)
+    ]
+    return Measurements(imu, joints, read, s["mask"], fixes, dt)
+
+
+def _outputs(
+    design: BaseDesign, s: dict[str, ca.SX], dt: ca.SX, before: dict[str, ca.SX]
+) -> dict[str, ca.SX]:
+    """Return all outputs of a tick from a sound memory."""
+    at = _measured(design, s, dt, before)
+    sample, joints, outcome = at.imu, at.joints, estimate(design, at, before)
     parts = {
         "x": outcome.mean.column,
         "P": packed(outcome.P),
@@ -88,8 +106,11 @@ def _outputs(
         "missing": sample.missing,
         "lost": outcome.lost,
         "doubt": outcome.doubt,
-        "started": ca.logic_or(started, sample.valid),
+        "started": ca.logic_or(before["started"] > MASK_ON, sample.valid),
     }
+    if design.fixes:
+        state = FixState(before["known"], before["lapsed"], before["refused"])
+        parts |= remembered(design.fixes, state, outcome.fixed, dt)._asdict()
     base = design.base(parts, joints.q, before["gyro"], dt)
     status = ca.if_else(outcome.lost > ADRIFT, 1, 0)
     status = ca.if_else(outcome.doubt > DOUBTED, 2, status)
@@ -97,7 +118,7 @@ def _outputs(
     update = outcome.update
     expected = zip(update.distances, update.used, strict=True)
     gated = [ca.logic_and(distance > 0, ca.logic_not(used)) for distance, used in expected]
-    rejected = ca.sum1(ca.vertcat(*gated)) > 0
+    rejected = ca.sum1(ca.vertcat(*gated, *(fix.rejected for fix in outcome.fixed))) > 0
     outputs = {
         "q": ca.vertcat(base.pose, joints.q),
         "v": ca.vertcat(base.velocity, joints.rate),
@@ -105,6 +126,7 @@ def _outputs(
         "covariance": ca.vec(base.covariance),
         "status": status,
         "flags": Flag.GATED * rejected,
-        "residual": ca.vertcat(*update.distances),
+        "residual": ca.vertcat(*update.distances, *(fix.distance for fix in outcome.fixed)),
     }
-    return outputs | ({"likelihood": update.likelihood} if design.likelihood else {})
+    likelihood = update.likelihood + sum(fix.likelihood for fix in outcome.fixed)
+    return outputs | ({"likelihood": likelihood} if design.likelihood else {})

@@ -196,7 +196,7 @@ def _likelihood(w: ca.SX, L: ca.SX, D: ca.SX, gates: Sequence[_Gate]) -> ca.SX:
         rejected = ca.logic_and(gate.stands, ca.logic_not(gate.used))
         farthest = ca.fmin(gate.distance**2, gate.most)
         used += ca.if_else(rejected, log_density(farthest, gate.L), 0)
-    return used - ca.sum1(D) * LOG_TWO_PI / 2
+    return used + (D.numel() - ca.sum1(D)) * LOG_TWO_PI / 2
 
 
 LARGEST_MEAN = 3.0

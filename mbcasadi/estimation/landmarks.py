@@ -68,11 +68,11 @@ class Landmark:
 
 
 class Sight(NamedTuple):
-    """A landmark in the axes of the IMU.
+    """A landmark, or another frame, in the axes of the IMU.
 
     Attributes:
         place: (3,) from the IMU, m.
-        rotation: (3, 3) of the foot's body.
+        rotation: (3, 3) of its body.
         J: (6, nv - 6) velocity above angular velocity by the rates of the joints.
     """
 
@@ -199,18 +199,19 @@ def mounting(system: System, imu: Imu, q: ca.SX) -> Mounting:
     return Mounting(p, R, frame.jacobian(q)[:, FREE_V:])
 
 
-def sight(landmark: Landmark, at: Mounting, q: ca.SX) -> Sight:
-    """Return a landmark at joint coordinates.
+def sight(frame: FrameFunctions, above: Array | None, at: Mounting, q: ca.SX) -> Sight:
+    """Return a point at joint coordinates.
 
     Args:
-        landmark: of its feet.
+        frame: of its body.
+        above: (3,) from the frame to the point, world axes, m; None for the frame's origin.
         at: the IMU at q.
         q: (nq,) with the base at the origin.
     """
-    p, R = landmark.frame.pose(q)
-    J = landmark.frame.jacobian(q)[:, FREE_V:]
-    above = ca.DM(landmark.above)
-    p, J = p + above, ca.vertcat(J[:3, :] - ca.skew(above) @ J[3:, :], J[3:, :])
+    p, R = frame.pose(q)
+    J = frame.jacobian(q)[:, FREE_V:]
+    arm = ca.DM(3, 1) if above is None else ca.DM(above)
+    p, J = p + arm, ca.vertcat(J[:3, :] - ca.skew(arm) @ J[3:, :], J[3:, :])
     turned = at.rotation.T
     relative = J - at.J
     shift = ca.skew(p - at.place) @ at.J[3:, :]  # seen from the IMU, which turns

@@ -15,6 +15,7 @@ from mbcasadi.control.regulators.operating_point import require_no_activations
 from mbcasadi.description import Signal
 from mbcasadi.errors import ProblemError
 from mbcasadi.estimation.estimator import LIKELIHOOD, Estimator
+from mbcasadi.estimation.late_samples import with_late_samples
 from mbcasadi.estimation.manifold_process import Layout, Process
 from mbcasadi.estimation.manifold_reading import Reading, require_measured
 from mbcasadi.estimation.manifold_tick import ManifoldTick
@@ -60,19 +61,20 @@ def manifold_filter(
 ) -> Estimator:
     """Return an extended Kalman filter on the constraint manifold of a mechanism.
 
-    Its Function is (y, valid, u, [p], dt, z) → (q, v, [states], z_next, covariance, status, flags,
-    residual):
+    Its Function is (y, valid, u, [p], [age], dt, z) → (q, v, [states], z_next, covariance, status,
+    flags, residual):
 
     - `y`: samples of the sensors, one below the other. A sample that is NaN counts as not valid.
     - `valid`: for each sensor, above one half for valid; ones by default.
     - `u`: controls as they were applied during dt; `f`, generalised forces, without actuators.
     - `p`: of a system with parameters; entries that are estimated have no effect.
+    - `age`: s, of the samples of sensors that may be late; see `late_samples`.
     - `states`: disturbing forces, then estimated parameters, where there are some.
     - `covariance`: (n, n) of the errors of q and v, in coordinates of `System.difference`, and of
       the states. Its range is the tangent space of the manifold.
     - `status`: 0 estimated, 1 for half a second no sample was used, 2 a sensor has contradicted the
       estimate for 20 ms, 3 bad input, predicted without it, 4 started anew.
-    - `flags`: the bit GATED where a valid sample was rejected.
+    - `flags`: the bit GATED where a valid sample was rejected, OVERDUE where its age was refused.
     - `residual`: distance of each sensor's sample from what was expected, in standard deviations.
 
     The motion over a tick is that of `manifold_process`. While a sensor is rejected for long, the
@@ -128,7 +130,7 @@ def manifold_filter(
     extra = [f"{each.coordinate}.force" for each in disturbances]
     extra += [each.name for each in parameters]
     names = (*rate_names(system), *(f"{k}.rate" for k in rate_names(system)), *extra)
-    return Estimator(
+    estimator = Estimator(
         name=name,
         function=tick.function(name, start),
         inputs=_inputs(tick),
@@ -141,6 +143,7 @@ def manifold_filter(
         covered=tuple(range(2 * system.nv)),
         parameters=tuple(map(float, system.parameters.values)),
     )
+    return with_late_samples(estimator, {k: m.longest_delay for k, m in enumerate(sensors)})
 
 
 FARTHEST_FORCE = 1e9

@@ -5,6 +5,7 @@ from typing import Literal
 
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.errors import ProblemError
+from mbcasadi.estimation.fixes import require_delay
 from mbcasadi.shapes import require_positive
 
 
@@ -19,9 +20,11 @@ class Measured:
         kind: "sensor" of the model; "position" or "rate" of a joint of one coordinate.
         density: whether the noise of a sample has the variance `noise² / dt`.
         turns: whether the reading is an angle that is known up to 2 π.
+        longest_delay: s, by which a sample may be late; 0 for samples of the tick that gets them.
 
     Raises:
-        ProblemError: a noise that is not positive.
+        ProblemError: a noise that is not positive; a negative delay, or one of a density, which is
+            that of a whole tick.
     """
 
     name: str
@@ -29,10 +32,17 @@ class Measured:
     kind: Literal["sensor", "position", "rate"] = "sensor"
     density: bool = False
     turns: bool = False
+    longest_delay: float = 0.0
 
     def __post_init__(self) -> None:
         require_fields(self)
         require_positive(noise=self.noise)
+        require_delay(self.longest_delay)
+        if self.density and self.longest_delay:
+            raise ProblemError(
+                f"'{self.name}': a delay of a density; expected the standard deviation of a sample "
+                "that may lie between ticks"
+            )
 
     @property
     def label(self) -> str:

@@ -152,19 +152,20 @@ class FirstEstimate:
     Attributes:
         tilt: of roll and pitch, rad, beside the errors of the accelerometer from which they are
             taken: by motion at the start.
-        heading: of the yaw, rad.
+        heading: of the yaw, rad; None where it is not known: the first fix that sees it sets it,
+            and without such a fix it is 1e-3, since then nobody can tell.
         speed: of the velocity, m/s.
-        position: m.
+        position: m; None as for the heading.
 
     Raises:
         ProblemError: a number that is not positive.
     """
 
     tilt: float = 2e-2
-    heading: float = 1e-3
+    heading: float | None = None
     speed: float = 0.3
-    position: float = 1e-3
+    position: float | None = None
 
     def __post_init__(self) -> None:
         require_fields(self)
-        require_positive(**vars(self))
+        require_positive(**{k: x for k, x in vars(self).items() if x is not None})

@@ -6,23 +6,15 @@ Rank-deficient roots are the usual case on a constraint manifold; nothing here d
 from typing import NamedTuple
 
 import casadi as ca
-import numpy as np
-from numpy.typing import NDArray
 
-from mbcasadi.description.tolerance import marked
 from mbcasadi.estimation.covariance import (
-    LOG_TWO_PI,
+    LEAST_SQUARE,
     backward,
     cholesky,
     forward,
     log_density,
     mirrored,
 )
-
-Array = NDArray[np.float64]
-
-LEAST_SQUARE = marked(1e-290, 1e-35)
-"""A squared length below it counts as zero: its reciprocal would not be finite."""
 
 
 class Correction(NamedTuple):
@@ -88,11 +80,5 @@ def correction(
     K = ca.densify(L @ B.T)
     step = used * (K @ backward(C, w))
     L = L - (used * forward(C, K.T).T) @ forward(C + V, B)
-    likelihood = valid * (log_density(ca.fmin(distance2, limit2), C) - e.numel() * LOG_TWO_PI / 2)
+    likelihood = valid * log_density(ca.fmin(distance2, limit2), C)
     return Correction(L, step, ca.sqrt(distance2) * valid, used, likelihood)
-
-
-def bounded_root(L: ca.SX, largest: Array) -> ca.SX:
-    """Return `D L` with the largest diagonal D <= 1 that keeps deviations at most `largest`."""
-    deviations = ca.sqrt(ca.fmax(ca.sum2(ca.densify(L) ** 2), LEAST_SQUARE))
-    return L * ca.repmat(ca.fmin(1, ca.DM(largest) / deviations), 1, L.shape[1])
