@@ -5,7 +5,8 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 import pytest
-from estimation.drawn_walk import drawn_walk, gammas
+from estimation.dense_base_filter import DenseFilter, state_of
+from estimation.drawn_walk import drawn_walk
 from scipy.spatial.transform import Rotation
 from scipy.stats import chi2
 
@@ -15,10 +16,8 @@ from mbcasadi.estimation import Encoders, Estimator, Footing, Imu, base_estimato
 
 FEET = ["FL", "FR", "RL", "RR"]
 RUNS, DT = 100, 0.005
-G = np.array([0.0, 0.0, -9.81])
 POINTS = Footing(rolling=1e-9)  # balls that do not roll: the drawn feet are points
 CALIBRATED = Imu("trunk", gyro_bias=1e-3, accelerometer_bias=0.01)
-N = 27  # errors: θ, ν, β_g, β_a, four times η, π
 
 
 class Robot(NamedTuple):
@@ -50,28 +49,6 @@ def estimator(robot):
 def compiled(estimator, tmp_path_factory):
     project = mb.export_c(estimator.function, tmp_path_factory.mktemp("c") / "base")
     return project.load(flags=("-O1",))
-
-
-class State(NamedTuple):
-    """Mean and covariance in a memory."""
-
-    R: np.ndarray
-    v: np.ndarray
-    p: np.ndarray
-    b_g: np.ndarray
-    b_a: np.ndarray
-    places: np.ndarray
-    P: np.ndarray
-
-
-def state_of(z):
-    x, entries = z[:28], iter(z[28 : 28 + N * (N + 1) // 2])
-    P = np.zeros((N, N))
-    for j in range(N):
-        for i in range(j, N):
-            P[i, j] = P[j, i] = next(entries)
-    R = Rotation.from_quat(x[:4], scalar_first=True).as_matrix()
-    return State(R, x[4:7], x[7:10], x[10:13], x[13:16], x[16:28].reshape(4, 3), P)
 
 
 def errors(z, walk, run):
@@ -116,123 +93,6 @@ def test_errors_are_as_large_as_the_covariance_says_and_false_alarms_as_rare_as_
             assert low < nees < high, f"at tick {k}: NEES {nees / size:.3f} of 1"
     share = rejected / stood
     assert abs(share - alarm / 2) < 0.1 * alarm, f"{share:.4f} of the samples are beyond a step"
-
-
-def skew(a):
-    return np.array([[0, -a[2], a[1]], [a[2], 0, -a[0]], [-a[1], a[0], 0]])
-
-
-class DenseFilter:
-    """The filter in NumPy: maps of errors by differences of the exact error, dense algebra."""
-
-    def __init__(self, state, footing, imu, sight, encoders):
-        self.s, self.footing, self.imu, self.encoders = state, footing, imu, encoders
-        self.stood, self.sight = np.zeros(4), sight
-
-    @staticmethod
-    def plus(s, e):
-        """The state with errors e."""
-        E = Rotation.from_rotvec(e[:3]).as_matrix()
-        J = gammas(e[:3])[0]
-        places = [E @ d + J @ e[12 + 3 * k : 15 + 3 * k] for k, d in enumerate(s.places)]
-        return s._replace(
-            R=E @ s.R, v=E @ s.v + J @ e[3:6], p=s.p + np.cross(e[:3], s.p) + e[24:],
-            b_g=s.b_g + e[6:9], b_a=s.b_a + e[9:12], places=np.array(places),
-        )  # fmt: skip
-
-    @staticmethod
-    def minus(a, s):
-        """The errors of a beside s."""
-        E = a.R @ s.R.T
-        theta = Rotation.from_matrix(E).as_rotvec()
-        back = np.linalg.inv(gammas(theta)[0])
-        eta = [back @ (x - E @ y) for x, y in zip(a.places, s.places, strict=True)]
-        return np.concatenate(
-            [
-                theta,
-                back @ (a.v - E @ s.v),
-                a.b_g - s.b_g,
-                a.b_a - s.b_a,
-                *eta,
-                a.p - s.p - np.cross(theta, s.p),
-            ]
-        )
-
-    @staticmethod
-    def moved(s, gyro, force, dt):
-        first, second = gammas((gyro - s.b_g) * dt)
-        f = force - s.b_a
-        shift = s.v * dt + s.R @ second @ f * dt**2 + G * dt**2 / 2
-        return s._replace(
-            R=s.R @ Rotation.from_rotvec((gyro - s.b_g) * dt).as_matrix(),
-            v=s.v + s.R @ first @ f * dt + G * dt, p=s.p + shift, places=s.places - shift,
-        )  # fmt: skip
-
-    def tick(self, y, on, dt):
-        s, imu, step = self.s, self.imu, 1e-5
-        new = self.moved(s, y[:3], y[3:6], dt)
-        F, B = np.zeros((N, N)), np.zeros((N, 6))
-        for k in range(N):
-            e = step * np.eye(N)[k]
-            ends = [self.moved(self.plus(s, sign * e), y[:3], y[3:6], dt) for sign in (1, -1)]
-            F[:, k] = (self.minus(ends[0], new) - self.minus(ends[1], new)) / (2 * step)
-        G_w, K_w = np.zeros((N, 3)), np.zeros((N, 3))  # to first order in dt, as white noise is
-        G_w[:3], G_w[3:6], K_w[3:6] = np.eye(3), skew(new.v), np.eye(3)
-        G_w[24:], K_w[24:] = skew(new.p), np.eye(3) * dt / 2
-        for k, d in enumerate(new.places):
-            G_w[12 + 3 * k : 15 + 3 * k], K_w[12 + 3 * k : 15 + 3 * k] = (
-                skew(d),
-                -np.eye(3) * dt / 2,
-            )
-        B = np.hstack([imu.gyro_noise * G_w, imu.accelerometer_noise * K_w])
-        Q = B @ B.T
-        Q[6:9, 6:9] += imu.gyro_walk**2 * np.eye(3)
-        Q[9:12, 9:12] += imu.accelerometer_walk**2 * np.eye(3)
-        for k in range(4):
-            growth = 1 + (self.footing.landing - 1) * np.exp(-self.stood[k] / self.footing.settling)
-            own = np.array([self.footing.slip, self.footing.slip, self.footing.sink]) * growth
-            Q[12 + 3 * k : 15 + 3 * k, 12 + 3 * k : 15 + 3 * k] += np.diag(own**2)
-        P = F @ s.P @ F.T + Q * dt
-        h, J = (np.array(x) for x in self.sight(y[6:18]))
-        seen = h.reshape(4, 3) @ new.R.T
-        Bn = [new.R @ J[3 * k : 3 * k + 3] * self.encoders.noise for k in range(4)]
-        noise = [b @ b.T + self.footing.place_noise**2 * np.eye(3) for b in Bn]
-        used = [k for k in range(4) if on[k] and self.stood[k] > 0]
-        rows = [12 + 3 * k + i for k in used for i in range(3)]
-        H = -np.eye(N)[rows]
-        r = np.concatenate([np.zeros(0), *(seen[k] - new.places[k] for k in used)])
-        e = np.zeros(N)
-        if used:
-            S = H @ P @ H.T
-            for place, k in enumerate(used):
-                S[3 * place : 3 * place + 3, 3 * place : 3 * place + 3] += noise[k]
-            K = np.linalg.solve(S, H @ P).T
-            e, P = K @ r, P - K @ S @ K.T
-        places = np.array([new.places[k] if k in used else seen[k] for k in range(4)])
-        for k in set(range(4)) - set(used):
-            own = slice(12 + 3 * k, 15 + 3 * k)
-            P[own, :], P[:, own], e[own] = 0, 0, 0
-            P[own, own] = noise[k]
-        base = new._replace(places=places)
-        after, jacobian = self.plus(base, -e), np.zeros((N, N))
-        back = self.reset_by(e, base.p)
-        jacobian[:] = back
-        self.s = after._replace(P=jacobian @ P @ jacobian.T)
-        self.stood = np.where(on, self.stood + dt, 0.0)
-
-    @staticmethod
-    def reset_by(e, p):
-        """`1 - ad_e / 2` with the bracket of two motions; the error of p itself stays."""
-        A = np.eye(N)
-        half = skew(e[:3]) / 2
-        A[:3, :3] -= half
-        for first in (3, 12, 15, 18, 21):
-            own = slice(first, first + 3)
-            A[own, own] -= half
-            A[own, :3] -= skew(e[own]) / 2
-        after = p - e[24:] - np.cross(e[:3], p)
-        A[24:, :3] = skew(after) @ A[:3, :3] - skew(p)
-        return A
 
 
 def test_it_equals_a_filter_written_anew_on_random_ticks(robot, estimator, compiled):

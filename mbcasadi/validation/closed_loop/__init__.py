@@ -34,9 +34,9 @@ from mbcasadi.validation.closed_loop.scenario import (
     remembered,
     require_pushes,
 )
+from mbcasadi.validation.closed_loop.plant_sensors import SensorErrors
 from mbcasadi.validation.closed_loop.sensing import (
     Sensing,
-    SensorErrors,
     loaded_estimator,
     model_with_sensors,
 )

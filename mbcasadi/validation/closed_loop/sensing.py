@@ -5,7 +5,6 @@ estimator; its q and v take the place of the plant's in the controller and in wh
 """
 
 import tempfile
-from collections import deque
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,6 @@ from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.codegen import export_c
 from mbcasadi.codegen.compiler import process_folder
 from mbcasadi.description import Controller, Signal
-from mbcasadi.errors import ProblemError
 from mbcasadi.estimation import Estimator, EstimatorSensor
 from mbcasadi.plant import Plant, Source
 from mbcasadi.plant.imu import with_imu
@@ -27,49 +25,15 @@ from mbcasadi.shapes import require_name, require_whole
 from mbcasadi.short_text import summarised
 from mbcasadi.validation.closed_loop.columns import Columns
 from mbcasadi.validation.closed_loop.compiled_law import Caller
+from mbcasadi.validation.closed_loop.plant_sensors import OF_IMU, PlantSensors, SensorErrors
 
 Array = NDArray[np.float64]
 
-IMU, OF_MODEL = ("gyro", "accelerometer"), "sensor"
 ESTIMATE = tuple(
     f"estimate_{name}"
     for name in ("q", "v", "error", "deviation", "status", "residual", "y", "mask")
 )
 """Names of the estimate among the monitored outputs of a recording."""
-
-
-@dataclass(frozen=True)
-class SensorErrors:
-    """How a sensor of the plant departs from what it measures.
-
-    Attributes:
-        noise: standard deviation of a sample, or density of the white noise where the estimator's
-            sensor has one; None for what the estimator expects.
-        bias: standard deviation of a constant offset, drawn at the start.
-        walk: density of the rate at which the offset walks, unit/s/√Hz.
-        quantum: readings are rounded to multiples of it; 0 for none.
-        delay: ticks by which readings are late.
-        missing: share of the samples that get lost.
-
-    Raises:
-        ProblemError: a negative number, a share above 1, a delay that is no whole number.
-    """
-
-    noise: float | None = None
-    bias: float = 0.0
-    walk: float = 0.0
-    quantum: float = 0.0
-    delay: int = 0
-    missing: float = 0.0
-
-    def __post_init__(self) -> None:
-        require_fields(self)
-        require_whole(0, delay=self.delay)
-        numbers = {"bias": self.bias, "walk": self.walk, "quantum": self.quantum}
-        numbers |= {"missing": self.missing, "noise": self.noise or 0.0}
-        for name, value in numbers.items():
-            if not 0 <= value < np.inf or (name == "missing" and value > 1):
-                raise ProblemError(f"{name} = {value}; expected a number that is not negative")
 
 
 @readable_fields
@@ -80,8 +44,9 @@ class Sensing:
 
     Attributes:
         estimator: of `mbcasadi.estimation`, of the same model.
-        errors: by the name or the kind of a sensor ("gyro", "accelerometer", "position", "rate");
-            noise as the estimator expects for the others.
+        errors: by the name or the kind of a sensor ("gyro", "accelerometer", "position", "rate",
+            "height", "yaw", "magnetometer", "frame_position", "frame_rotation"); noise as the
+            estimator expects for the others. The rotation of a pose comes with its position.
         seed: of noise, offsets and lost samples; each case of a campaign has its own.
         on_force: N, the measured normal force of a contact from which on the estimator takes it to
             stand, beside the controller's mask: feet with force sensors. None for feet without.
@@ -123,7 +88,7 @@ def model_with_sensors(sensing: Sensing, source: Source) -> Source:
     Raises:
         ProblemError: see `with_imu`.
     """
-    frames = {s.target: s.frame_kind for s in sensing.estimator.sensors if s.kind in IMU}
+    frames = {s.target: s.frame_kind for s in sensing.estimator.sensors if s.kind in OF_IMU}
     for frame, kind in frames.items():
         source = with_imu(source, frame, kind).model
     return source
@@ -139,7 +104,7 @@ class RunningEstimator:
     def __init__(self, sensing: Sensing, call: Caller, model: Source) -> None:
         self.sensing, self._call = sensing, call
         estimator = sensing.estimator
-        frames = {s.target: s.frame_kind for s in estimator.sensors if s.kind in IMU}
+        frames = {s.target: s.frame_kind for s in estimator.sensors if s.kind in OF_IMU}
         self._imu = {name: with_imu(model, name, kind).names for name, kind in frames.items()}
         self.columns = _columns(estimator)
 
@@ -151,13 +116,11 @@ class RunningEstimator:
 
     def reset(self) -> None:
         """Return to the start, with offsets drawn anew."""
-        estimator, self._rng = self.sensing.estimator, np.random.default_rng(self.sensing.seed)
-        self._z = estimator.z0
-        self._offset = {
-            s.name: self.sensing.errors_of(s).bias * self._rng.standard_normal(len(s.rows))
-            for s in estimator.sensors
-        }
-        self._late_by = {s.name: deque[Array]() for s in estimator.sensors}
+        estimator = self.sensing.estimator
+        errors = {s.name: self.sensing.errors_of(s) for s in estimator.sensors}
+        late = self._late()
+        self._z, rng = estimator.z0, np.random.default_rng(self.sensing.seed)
+        self._sensors = PlantSensors(estimator.sensors, errors, late, self._imu, rng)
 
     def __call__(self, plant: Plant, mask: Mapping[str, float], period: float) -> dict[str, Array]:
         """Return q and v of the estimate, and what a recording keeps of it.
@@ -168,14 +131,11 @@ class RunningEstimator:
             period: s since the last tick.
         """
         estimator = self.sensing.estimator
-        if any(sensor.kind == OF_MODEL for sensor in estimator.sensors):
-            plant.measure(plant.data.ctrl)  # readings at this state, not before the last step
         sizes = {s.name: len(s.components) for s in estimator.inputs}
-        y, valid = np.zeros(sizes["y"]), np.ones(sizes["valid"])
-        for sensor in estimator.sensors:
-            y[list(sensor.rows)] = self._reading(sensor, plant, period)
-        contacts = next((s.components for s in estimator.inputs if s.name == "mask"), ())
-        values = {"y": y, "valid": valid, "dt": np.array([period]), "z": self._z}
+        y, valid, age = self._sensors.samples(plant, period, sizes)
+        contacts = self._components("mask")
+        values = {"y": y, "valid": valid, "age": age[self._late()]}
+        values |= {"dt": np.array([period]), "z": self._z}
         values["mask"] = np.array([mask.get(name, 1.0) for name in contacts])
         values |= {"u": np.array(plant.data.ctrl), "f": np.zeros(plant.nv)}
         values["p"] = np.array(estimator.parameters)
@@ -195,34 +155,13 @@ class RunningEstimator:
         both = np.concatenate([plant.difference(plant.q, q), v - plant.v])
         return np.asarray(both[list(self.sensing.estimator.covered)])
 
-    def _reading(self, sensor: EstimatorSensor, plant: Plant, period: float) -> Array:
-        """Return what a sensor reads, spoilt."""
-        errors, rng = self.sensing.errors_of(sensor), self._rng
-        size = len(sensor.rows)
-        self._offset[sensor.name] = self._offset[sensor.name] + (
-            errors.walk * np.sqrt(period) * rng.standard_normal(size)
-        )
-        noise = sensor.noise if errors.noise is None else errors.noise
-        noise = noise / np.sqrt(period) if sensor.density else noise
-        value = self._true(sensor, plant) + self._offset[sensor.name]
-        value = value + noise * rng.standard_normal(size)
-        if errors.quantum:
-            value = errors.quantum * np.round(value / errors.quantum)
-        late = self._late_by[sensor.name]
-        late.append(value)
-        while len(late) <= errors.delay:
-            late.append(value)
-        value = late.popleft()
-        return np.full(size, np.nan) if rng.random() < errors.missing else value
+    def _late(self) -> list[int]:
+        """Return the entries of `valid` of sensors whose age the estimator knows."""
+        return [self._components("valid").index(name) for name in self._components("age")]
 
-    def _true(self, sensor: EstimatorSensor, plant: Plant) -> Array:
-        if sensor.kind in IMU:
-            return plant.mean_sensor(self._imu[sensor.target][sensor.kind])
-        if sensor.kind in ("position", "rate"):
-            joint = plant.model.joint(sensor.target)
-            place = int(joint.qposadr[0] if sensor.kind == "position" else joint.dofadr[0])
-            return (plant.q if sensor.kind == "position" else plant.v)[place : place + 1]
-        return plant.sensor(sensor.target)
+    def _components(self, name: str) -> tuple[str, ...]:
+        """Return the names of an input of the estimator; none without it."""
+        return next((s.components for s in self.sensing.estimator.inputs if s.name == name), ())
 
 
 def loaded_estimator(sensing: Sensing | None, model: Source) -> RunningEstimator | None:
