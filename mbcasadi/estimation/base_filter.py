@@ -87,9 +87,7 @@ def estimate(design: BaseDesign, at: Measurements, before: dict[str, ca.SX]) -> 
     """Return the estimate after prediction and correction."""
     layout, dt = design.layout, at.dt
     _, sights = design.kinematics(at.joints.q)
-    shares = [
-        ca.mmin(ca.vertcat(*(at.mask[i] for i in mark.members))) for mark in layout.landmarks
-    ]
+    shares = [ca.mmin(ca.vertcat(*(at.mask[i] for i in mark.members))) for mark in layout.landmarks]
     on = [
         ca.logic_and(share > MASK_ON, _all_read(s, at.read))
         for share, s in zip(shares, sights, strict=True)

@@ -47,7 +47,9 @@ def imu_sample(
 def encoders_read(design: BaseDesign, y: ca.SX, valid: ca.SX) -> ca.SX:
     """Return which encoders (m,) have a valid sample; false for NaN."""
     m, encoders = design.joints, design.encoders
-    read = ca.logic_and(valid[1 : 1 + m] > MASK_ON, ca.fabs(y[6 : 6 + m]) <= encoders.position_range)
+    read = ca.logic_and(
+        valid[1 : 1 + m] > MASK_ON, ca.fabs(y[6 : 6 + m]) <= encoders.position_range
+    )
     if not design.rated:
         return read
     return ca.logic_and(read, ca.fabs(y[6 + m : 6 + 2 * m]) <= encoders.rate_range)

@@ -72,7 +72,9 @@ def _placed(design: BaseDesign, p: ca.SX, P: ca.SX) -> ca.SX:
     P, pi, across = ca.SX(P), slice(design.layout.n - 3, design.layout.n), ca.skew(p)
     P[pi, :] = across @ P[THETA, :]
     P[:, pi] = P[pi, :].T
-    P[pi, pi] = across @ P[THETA, THETA] @ across.T + ca.diag(ca.DM(design.first_deviations[1:]) ** 2)
+    P[pi, pi] = across @ P[THETA, THETA] @ across.T + ca.diag(
+        ca.DM(design.first_deviations[1:]) ** 2
+    )
     return P
 
 

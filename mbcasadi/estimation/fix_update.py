@@ -6,7 +6,7 @@ A frame F at s, C of the IMU is at `p_F = p + R s`, `R_F = R C`. In the errors o
 
 are what fixes measure: poses by both, a compass by `h θ`, its x axis turned about the vertical,
 and a magnetometer of a field m by `R̂_F y - m = θ × m`. These Jacobians appear with a sample only:
-between samples nothing makes yaw and position observable. A fix moves p_F itself by -δ.
+between samples nothing makes yaw and position observable.
 
 A sample of age τ < dt measures the state at its own time, by the motion of the tick backwards,
 
@@ -241,7 +241,7 @@ def update_by_fix(
     W = used * forward(L, HP)
     e, P = W.T @ w, mirrored(P - W.T @ W)
     e, P = _set(layout, fix, own, now, (e, P), sets)
-    mean, J = _moved(layout, mean, now, e)
+    mean, J = _moved(layout, mean, e, sets * now.arm)
     used = ca.logic_or(used, sets)
     distance = ca.fmin(ca.sqrt(ca.sumsqr(w)), LARGEST_DISTANCE) * ok
     return Fixed(mean, congruence(J, P), distance, used, ca.logic_and(ok, ca.logic_not(used)))
@@ -265,18 +265,19 @@ def _set(
     return after[0] + sets * e, congruence(M, after[1]) + sets * noise
 
 
-def _moved(layout: Layout, mean: Mean, now: View, e: ca.SX) -> tuple[Mean, ca.SX]:
-    """Return the estimate without an error e (n,), the frame moved by -δ, and the reset's map."""
-    pi, delta = slice(layout.n - 3, layout.n), now.shift @ e
+def _moved(layout: Layout, mean: Mean, e: ca.SX, arm: ca.SX) -> tuple[Mean, ca.SX]:
+    """Return the estimate without an error e (n,), and the reset's map; see `reset_map`.
+
+    The point at an arm (3,) from the IMU moves by its own error: also where the turn is large.
+    """
+    pi, point = slice(layout.n - 3, layout.n), mean.p + arm
+    moved = point - e[pi] - ca.cross(e[THETA], point)
     after, J = corrected(layout, mean, e), reset_map(layout, mean, e)
-    arm = after.R @ (mean.R.T @ now.arm)
-    J[pi, THETA] = ca.skew(now.place - delta) @ J[THETA, THETA] - ca.skew(now.place)
-    return replace(after, p=now.place - delta - arm), J
+    J[pi, THETA] = ca.skew(moved) @ J[THETA, THETA] - ca.skew(point)
+    return replace(after, p=moved - after.R @ (mean.R.T @ arm)), J
 
 
-def remembered(
-    fixes: tuple[Fix, ...], before: FixState, after: list[Fixed], dt: ca.SX
-) -> FixState:
+def remembered(fixes: tuple[Fix, ...], before: FixState, after: list[Fixed], dt: ca.SX) -> FixState:
     """Return what is known of fixes after a tick."""
     known, lapsed, refused = ca.SX(before.known), list[ca.SX](), list[ca.SX]()
     for k, (fix, own) in enumerate(zip(fixes, after, strict=True)):

@@ -75,7 +75,9 @@ class Fix:
             raise ProblemError(f"false_alarm = {self.false_alarm}; expected a share in (0, 1)")
         require_delay(self.longest_delay)
         if not 0 < np.hypot(*self.field[:2]) < np.inf:
-            raise ProblemError(f"field = {self.field}; expected a horizontal part: it tells the yaw")
+            raise ProblemError(
+                f"field = {self.field}; expected a horizontal part: it tells the yaw"
+            )
 
     @property
     def size(self) -> int:

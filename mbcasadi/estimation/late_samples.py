@@ -74,7 +74,9 @@ def with_late_samples(
     if not entries:
         return estimator
     late = tuple(
-        LateSensor(tuple(r for s in estimator.sensors if s.valid == k for r in s.rows), k, k + ahead)
+        LateSensor(
+            tuple(r for s in estimator.sensors if s.valid == k for r in s.rows), k, k + ahead
+        )
         for k in entries
     )
     tick = estimator.function
@@ -160,9 +162,7 @@ class Past:
         out["status"] = ca.if_else(sound, out["status"], 4)
         out["z_next"] = ca.vertcat(out["z_next"], *ring)
         outputs = [out[key] for key in self.tick.name_out()]
-        return ca.Function(
-            self.tick.name(), [*s.values()], outputs, [*s], self.tick.name_out()
-        )
+        return ca.Function(self.tick.name(), [*s.values()], outputs, [*s], self.tick.name_out())
 
     @cached_property
     def _arrived(self) -> ca.Function:
@@ -257,9 +257,7 @@ def if_needed(function: ca.Function, kept: Sequence[int | None]) -> ca.Function:
     """
     s = [ca.MX.sym(f"i{k}", function.sparsity_in(k)) for k in range(function.n_in())]
     sizes = [function.size_out(k) for k in range(function.n_out())]
-    rest = [
-        ca.MX.zeros(*size) if k is None else s[k] for k, size in zip(kept, sizes, strict=True)
-    ]
+    rest = [ca.MX.zeros(*size) if k is None else s[k] for k, size in zip(kept, sizes, strict=True)]
     spared = ca.Function(f"{function.name()}_spared", s, rest)
     return ca.Function.if_else(f"{function.name()}_if_needed", function, spared)
 

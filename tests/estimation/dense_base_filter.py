@@ -73,7 +73,7 @@ class DenseFilter:
                 a.b_g - s.b_g,
                 a.b_a - s.b_a,
                 *eta,
-                a.p - s.p - np.cross(theta, s.p),
+                a.p - s.p - np.cross(theta, a.p),
             ]
         )
 
@@ -180,12 +180,14 @@ class DenseFilter:
                 for e in STEP * np.eye(N)
             ]
         ).T
-        turned = np.kron(np.eye(2), s.R @ Rotation.from_rotvec(-(motion[0] - s.b_g) * tau).as_matrix())
+        turned = np.kron(
+            np.eye(2), s.R @ Rotation.from_rotvec(-(motion[0] - s.b_g) * tau).as_matrix()
+        )
         B = turned @ J * self.encoders.noise
         S = H @ s.P @ H.T + np.diag(np.repeat(np.square(noise), 3)) + B @ B.T
         r, K = innovation(s), np.linalg.solve(S, H @ s.P).T
         e, P = K @ r, s.P - K @ S @ K.T
-        after = self._placed(s, self.plus(s, -e), e, spot(0.0)[0])
+        after = self.plus(s, -e)
         columns = []
         for d in STEP * np.eye(N):
             ends = [self.minus(after, self._true(s, e + sign * d)) for sign in (1, -1)]
@@ -195,19 +197,13 @@ class DenseFilter:
         return np.sqrt(r @ np.linalg.solve(S, r))
 
     @staticmethod
-    def _placed(s, after, e, arm):
-        """The state after a correction that moves the frame itself by its own error."""
-        frame = s.p + s.R @ arm
-        return after._replace(p=frame - e[24:] - np.cross(e[:3], frame) - after.R @ arm)
-
-    @staticmethod
     def _true(s, e):
         """The truth of an estimate s with errors e."""
         E, J = Rotation.from_rotvec(e[:3]).as_matrix(), gammas(e[:3])[0]
         places = [E.T @ (d - J @ e[12 + 3 * k : 15 + 3 * k]) for k, d in enumerate(s.places)]
         return s._replace(
             R=E.T @ s.R, v=E.T @ (s.v - J @ e[3:6]), b_g=s.b_g - e[6:9], b_a=s.b_a - e[9:12],
-            p=np.linalg.solve(np.eye(3) + skew(e[:3]), s.p - e[24:]), places=np.array(places),
+            p=s.p - np.cross(e[:3], s.p) - e[24:], places=np.array(places),
         )  # fmt: skip
 
     def copied(self):

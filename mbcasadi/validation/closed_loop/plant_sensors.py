@@ -79,7 +79,9 @@ class PlantSensors:
     ) -> None:
         self._sensors, self._errors, self._late = sensors, errors, late
         self._imu, self._rng = imu, rng
-        self._offset = {s.name: errors[s.name].bias * rng.standard_normal(_size(s)) for s in sensors}
+        self._offset = {
+            s.name: errors[s.name].bias * rng.standard_normal(_size(s)) for s in sensors
+        }
         self._under_way = {s.name: deque[tuple[int, float, Array]]() for s in sensors}
         self._tick, self._time = 0, 0.0
 
