@@ -72,7 +72,7 @@ class BaseDesign:
         return tuple(k for k, fix in enumerate(self.fixes) if fix.longest_delay)
 
     @property
-    def known(self) -> tuple[bool, bool, bool]:
+    def known(self) -> tuple[bool, ...]:
         """Whether heading, height and horizontal position are known at the start."""
         told = (self.start.heading, self.start.position, self.start.position)
         seen = [any(fix.seen[k] for fix in self.fixes) for k in range(3)]

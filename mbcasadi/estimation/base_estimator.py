@@ -19,8 +19,8 @@ from mbcasadi.estimation.base_tick import base_function
 from mbcasadi.estimation.estimator import Estimator, EstimatorSensor
 from mbcasadi.estimation.fixes import PARTS, Fix, fix_names, unseen_by
 from mbcasadi.estimation.invariant import Layout
-from mbcasadi.estimation.late_samples import with_late_samples
 from mbcasadi.estimation.landmarks import FREE_V, landmarks_of, require_free_base
+from mbcasadi.estimation.late_samples import with_late_samples
 from mbcasadi.estimation.noise import Encoders, FirstEstimate, Footing, Imu
 from mbcasadi.shapes import require_identifier, require_name, require_positive
 from mbcasadi.system import System
@@ -214,14 +214,14 @@ def _inputs(
     if design.encoders.rate_noise is not None:
         measured += [f"{joint}.rate" for joint in joints]
         of_each += [f"{unit}/s" for unit in units]
-    names = fix_names(design.fixes)
-    for fix, name in zip(design.fixes, names, strict=True):
+    of_fixes = fix_names(design.fixes)
+    for fix, name in zip(design.fixes, of_fixes, strict=True):
         for _, endings, unit in PARTS[fix.kind]:
             measured += [f"{name}{ending}" for ending in endings]
             of_each += [unit] * len(endings)
     return (
         Signal("y", tuple(measured), tuple(of_each)),
-        unitless_signal("valid", ("imu", *joints, *names)),
+        unitless_signal("valid", ("imu", *joints, *of_fixes)),
         unitless_signal("mask", tuple(contact.frame for contact in contacts)),
         Signal("dt", ("dt",), ("s",)),
         unitless_signal("z", design.memory.components),

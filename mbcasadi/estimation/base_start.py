@@ -62,7 +62,7 @@ def memory_at(design: BaseDesign) -> ca.DM:
 
 
 def _placed(design: BaseDesign, p: ca.SX, P: ca.SX) -> ca.SX:
-    """Return a first covariance in which the place is independent of the rotation, `π = δp + p × θ`.
+    """Return a first covariance whose place is independent of the rotation, `π = δp + p × θ`.
 
     Args:
         design: with the deviations of the place.

@@ -162,7 +162,7 @@ def sample_of(fix: Fix, view: View, y: ca.SX) -> Sample:
     noise = ca.SX(fix.noise**2)
     if fix.kind == "yaw":
         d = view.R[:, 0]
-        r, h = wrap_angles(ca.atan2(d[1], d[0]) - y, [0]), _heading_row(d)
+        r, h = wrap_angles(ca.atan2(d[1], d[0]) - y, (0,)), _heading_row(d)
         H, N = h @ view.turn, noise + ca.sumsqr(h @ B_r)
         return Sample(r, H, N, (r, H, N), none)
     if fix.kind == "magnetometer":

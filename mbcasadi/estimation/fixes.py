@@ -1,4 +1,4 @@
-"""Measurements of where a robot is in the world and where it heads: what IMU and feet do not see."""
+"""Measurements of where a robot is and where it heads: what neither IMU nor feet see."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -210,8 +210,8 @@ def sight(frame: FrameFunctions, above: Array | None, at: Mounting, q: ca.SX) ->
     """
     p, R = frame.pose(q)
     J = frame.jacobian(q)[:, FREE_V:]
-    above = ca.DM(3, 1) if above is None else ca.DM(above)
-    p, J = p + above, ca.vertcat(J[:3, :] - ca.skew(above) @ J[3:, :], J[3:, :])
+    arm = ca.DM(3, 1) if above is None else ca.DM(above)
+    p, J = p + arm, ca.vertcat(J[:3, :] - ca.skew(arm) @ J[3:, :], J[3:, :])
     turned = at.rotation.T
     relative = J - at.J
     shift = ca.skew(p - at.place) @ at.J[3:, :]  # seen from the IMU, which turns

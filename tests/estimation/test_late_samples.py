@@ -89,7 +89,7 @@ def test_a_late_sample_counts_as_if_it_had_come_at_its_time(late):
         for i in range(2):
             kind = rng.integers(4)
             time = now if kind == 0 else rng.uniform(max(now - 0.6 * DELAY, 1e-4), now)
-            tick = [end for end, _ in reference.ticks if end >= time][0]
+            tick = next(end for end, _ in reference.ticks if end >= time)
             valid[1 + i] = kind < 3 and (i, tick) not in taken
             ages[i] = now - time
             if valid[1 + i]:
@@ -142,3 +142,61 @@ def test_without_late_sensors_there_is_no_age_and_no_past():
         Fix("height", "trunk", 0.1, longest_delay=-1.0)
     with pytest.raises(ProblemError, match="a delay of a density"):
         Measured("gyro", 1e-3, density=True, longest_delay=0.1)
+
+
+def hostile(rng, k):
+    """Return y, valid, u, age, dt of a hostile tick, and whether its memory is broken."""
+    y, valid, ages = REST[[0, 2, 1]] + 3 * NOISE * rng.standard_normal(3), np.ones(3), np.zeros(2)
+    ages[:] = rng.choice([0.0, DT, 3 * DT, rng.uniform(0, DELAY)], 2)
+    u, dt, broken = 0.0, DT, False
+    match rng.integers(8):
+        case 0:
+            y[rng.integers(3)] = rng.choice([np.nan, np.inf, -np.inf, 1e30, 1e8])
+        case 1:
+            ages[rng.integers(2)] = rng.choice([np.nan, -1.0, np.inf, 1e300, 2 * DELAY, DT])
+        case 2:
+            valid = rng.choice([0.0, 1.0, np.nan, 1e20], 3)
+        case 3:
+            dt = rng.choice([0.0, -1.0, np.nan, np.inf, 0.05, 1e-9])
+        case 4:
+            u = rng.choice([np.nan, 1e30, -1e6])
+        case 5:
+            broken = k % 40 == 0
+    return y, valid, u, ages, dt, broken
+
+
+@pytest.mark.parametrize("real", ["double", "float"])
+def test_its_c_is_the_function_and_survives_hostile_ticks(late, tmp_path, real):
+    call = mb.export_c(late.function, tmp_path, real=real).load(flags=QUICK)
+    rng, z, w, flags = np.random.default_rng(1), late.z0, late.z0, 0
+    for k in range(200):
+        y = H @ REST + NOISE * rng.standard_normal(3)
+        ages = rng.uniform(0, DELAY, 2) * (k % 3 == 0)
+        given = {"y": y, "valid": [1, 1, k % 2], "u": np.sin(k), "age": ages, "dt": DT}
+        ours, other = late.function(**given, z=z), call(**given, z=w)
+        z, w = ours["z_next"], other["z_next"]
+        deviation = np.sqrt(np.diag(np.array(ours["covariance"])))
+        state, single = (np.array(ca.vertcat(x["q"], x["v"])).ravel() for x in (ours, other))
+        near = 1e-9 if real == "double" else 0.01 * deviation + 1e-6
+        assert np.all(np.abs(state - single) < near), f"tick {k}"
+        assert int(ours["flags"]) == int(other["flags"])
+        flags |= int(ours["flags"])
+    assert flags & Flag.OVERDUE, "before there is a past"
+    for k in range(4000):
+        y, valid, u, ages, dt, broken = hostile(rng, k)
+        if broken:
+            w = np.array(w).ravel() * rng.choice([np.nan, 1e25, -1.0, 0.0], w.numel())
+        out = {
+            key: np.array(x) for key, x in call(y=y, valid=valid, u=u, age=ages, dt=dt, z=w).items()
+        }
+        w = ca.DM(out["z_next"])
+        assert all(np.isfinite(x).all() for x in out.values()), f"tick {k}"
+        P = out["covariance"]
+        scale = 1 / np.sqrt(np.maximum(np.diag(P), 1e-30))
+        assert np.linalg.eigvalsh(P * np.outer(scale, scale)).min() > -1e-5
+        assert not broken or int(out["status"].item()) == 4
+    for _ in range(500):  # a second of good samples
+        out = call(y=REST[[0, 2, 1]] * [1, 0, 1], valid=1, u=0, age=[0, 0.8 * DT], dt=DT, z=w)
+        w = out["z_next"]
+    assert int(out["status"]) == 0
+    assert np.array(out["q"]).ravel() == pytest.approx(REST[:2], abs=0.02)

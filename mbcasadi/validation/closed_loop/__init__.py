@@ -18,6 +18,7 @@ from mbcasadi.validation.closed_loop.controllers import (
     shared_library,
 )
 from mbcasadi.validation.closed_loop.outer_law import OuterLaw, Planner, outer_law
+from mbcasadi.validation.closed_loop.plant_sensors import SensorErrors
 from mbcasadi.validation.closed_loop.progress import Progress, ProgressReporter
 from mbcasadi.validation.closed_loop.reaction import Reaction, reaction
 from mbcasadi.validation.closed_loop.recording import Recording
@@ -34,7 +35,6 @@ from mbcasadi.validation.closed_loop.scenario import (
     remembered,
     require_pushes,
 )
-from mbcasadi.validation.closed_loop.plant_sensors import SensorErrors
 from mbcasadi.validation.closed_loop.sensing import (
     Sensing,
     loaded_estimator,

@@ -56,7 +56,8 @@ def joints_at(t, home):
 def trot(system):
     """Errors of x, y and the yaw over time, with motion capture and without."""
     home = np.array(system.tree.keyframes["stand"])
-    wrong = home + [1.0, -0.5, 0.2, *np.zeros(len(home) - 3)]
+    wrong = home.copy()
+    wrong[:3] += 1.0, -0.5, 0.2
     wrong[3:7] = Rotation.from_euler("z", np.deg2rad(30)).as_quat(scalar_first=True)
     bare = running(system, [], {}, home)
     seen = running(system, [CAPTURE], {"trunk.pose": CAMERA}, wrong)
