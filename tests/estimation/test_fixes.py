@@ -246,3 +246,58 @@ def test_bad_fixes_are_refused(system):
         Fix("yaw", "trunk", 0.1, false_alarm=1.0)
     with pytest.raises(UnknownNameError, match="mast"):
         made(system, [Fix("yaw", "mast", 0.1)])
+
+
+def test_in_float_it_is_near_and_hostile_fixes_leave_it_sound(system, tmp_path):
+    """With a position that nobody knows at first: no small difference of large variances."""
+    fixes = [Fix("pose", "trunk", 2e-3, longest_delay=0.03), Fix("yaw", "trunk", 0.02)]
+    own, walk = made(system, fixes, 1.0, (5.0, -3.0, 1.0)), walk_of(system, 1, 7)
+    single = mb.export_c(own.function, tmp_path, real="float").load(flags=("-O0",))
+    z, w, rng = own.z0, own.z0, np.random.default_rng(3)
+    for k in range(160):
+        y, on = walk.step()
+        samples = np.concatenate([drawn(fix, walk.R[0], walk.p[0], rng) for fix in fixes])
+        valid = np.append(np.ones(FIRST), [k % 4 == 3, k % 3 == 2])
+        args = np.append(y[0], samples), valid, on.astype(float), DT * (k > 20) * (k % 8 == 3), DT
+        ours, other = own.function(*args, z), single(*args, w)
+        z, w = np.array(ours[2]).ravel(), np.array(other[2]).ravel()
+        a, b = state_of(z), state_of(w)
+        gap = np.abs(DenseFilter.minus(b, a)) / np.sqrt(np.diag(a.P))
+        assert k < 10 or gap.max() < 0.01, f"tick {k}"
+        assert _least(b.P) > -1e-4
+    home = np.array(system.tree.keyframes["stand"], dtype=float)
+    stand = np.concatenate([[0, 0, 0, 0, 0, 9.81], home[7:], np.zeros(12), home[:7], [0]])
+    statuses, flags = set(), 0
+    for k in range(1500):
+        y, valid, mask = stand.copy(), np.ones(FIRST + 2), np.ones(4)
+        age, dt = rng.choice([0.0, 0.01, rng.uniform(0, 0.03)]), DT
+        match rng.integers(6):
+            case 0:
+                y[30 + rng.integers(8)] = rng.choice([np.nan, np.inf, 1e300, -1e5, 1e7, 0.0])
+            case 1:
+                y[30:] += rng.normal(0, 10.0 ** rng.integers(-3, 4), 8)
+            case 2:
+                age = rng.choice([np.nan, -1.0, 1e9, 0.05, np.inf])
+            case 3:
+                valid = rng.choice([0.0, 1.0, np.nan], FIRST + 2)
+            case 4:
+                y[33:37] = 0.0
+        out = [np.array(x) for x in single(y, valid, mask, age, dt, w)]
+        w = out[2].ravel()
+        assert all(np.isfinite(x).all() for x in out), f"tick {k}"
+        assert _least(state_of(w).P) > -1e-4, f"tick {k}"
+        statuses.add(int(out[4].item()))
+        flags |= int(out[5].item())
+    assert flags == Flag.GATED | Flag.OVERDUE
+    assert 4 not in statuses
+    for _ in range(200):  # a second of good samples
+        out = single(stand, np.ones(FIRST + 2), np.ones(4), DT, DT, w)
+        w = out[2]
+    q = np.array(out[0]).ravel()
+    assert np.abs(q[:3] - stand[30:33]).max() < 0.01
+
+
+def _least(P):
+    """The least eigenvalue of a covariance in the size of its deviations."""
+    scale = 1 / np.sqrt(np.diag(P))
+    return np.linalg.eigvalsh(P * np.outer(scale, scale))[0]
