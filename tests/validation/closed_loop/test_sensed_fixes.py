@@ -12,7 +12,7 @@ from mbcasadi.validation.closed_loop.compiled_law import Caller
 from mbcasadi.validation.closed_loop.sensing import RunningEstimator, model_with_sensors
 
 MODEL, FEET = mb.models.path("quadruped"), ("FL", "FR", "RL", "RR")
-PERIOD, DURATION, GAIT = 0.002, 1.6, 0.4  # s
+PERIOD, DURATION, GAIT = 0.002, 1.3, 0.4  # s
 LOAD = 5.0  # N, of a foot that stands
 PAIR = {"FL": 0.0, "RR": 0.0, "FR": 0.5, "RL": 0.5}
 ERRORS = {
