@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mbcasadi.estimation.base_design import BaseDesign
 from mbcasadi.estimation.base_samples import Sample
 from mbcasadi.estimation.base_start import levelled
-from mbcasadi.estimation.covariance import bounded, congruence, unpacked
+from mbcasadi.estimation.covariance import congruence, shares_within, unpacked
 from mbcasadi.estimation.estimator import DOUBTED
 from mbcasadi.estimation.fix_update import (
     Fixed,
@@ -27,10 +27,9 @@ from mbcasadi.estimation.invariant import (
     Layout,
     Mean,
     Motion,
-    corrected,
     propagate,
-    reset_map,
 )
+from mbcasadi.estimation.invariant_correction import corrected, reset_map
 from mbcasadi.estimation.joints import Joints
 from mbcasadi.estimation.landmark_update import Update, set_landmarks, update_by_landmarks
 from mbcasadi.estimation.landmarks import Sight
@@ -100,7 +99,9 @@ def estimate(design: BaseDesign, at: Measurements, before: dict[str, ca.SX]) -> 
         design.footing.false_alarm,
     )  # fmt: skip
     mean = corrected(layout, set_landmarks(layout, moved, seen, update.used), update.e)
-    P = bounded(congruence(reset_map(layout, moved, update.e), update.P), _largest(layout))
+    P = congruence(reset_map(layout, moved, update.e), update.P)
+    within = shares_within(ca.diag(P), _largest(layout))
+    P = P * (within @ within.T)
     mean, P, fixed = _fixed(design, at, (mean, P), before)
     any_used = ca.sum1(ca.vertcat(*update.used)) > 0
     failing = ca.logic_and(ca.sum1(ca.vertcat(*stood)) > 0, ca.logic_not(any_used))

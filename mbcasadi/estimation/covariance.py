@@ -7,6 +7,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.description.tolerance import marked
+
 Array = NDArray[np.float64]
 
 
@@ -48,12 +50,12 @@ def cholesky(S: ca.SX) -> ca.SX:
     L = ca.SX(n, n)
     for j in range(n):
         rest = S[j:, j] - L[j:, :j] @ L[j, :j].T
-        L[j:, j] = rest / ca.sqrt(ca.fmax(rest[0], LEAST_PIVOT))
+        L[j:, j] = rest / ca.sqrt(ca.fmax(rest[0], LEAST_SQUARE))
     return L
 
 
-LEAST_PIVOT = 1e-300
-"""A pivot below it is none: its column would not be finite."""
+LEAST_SQUARE = marked(1e-290, 1e-35)
+"""A squared length or a pivot below it counts as zero: its reciprocal would not be finite."""
 
 
 def forward(L: ca.SX, b: ca.SX) -> ca.SX:
@@ -74,7 +76,6 @@ def backward(L: ca.SX, b: ca.SX) -> ca.SX:
     return x
 
 
-def bounded(P: ca.SX, largest: Array) -> ca.SX:
-    """Return `D P D` with the largest diagonal D <= 1 that keeps deviations at most `largest`."""
-    D = ca.fmin(1, ca.DM(largest) / ca.sqrt(ca.fmax(ca.diag(P), LEAST_PIVOT)))
-    return P * (D @ D.T)
+def shares_within(variances: ca.SX, largest: Array) -> ca.SX:
+    """Return D (n,), at most 1, by which errors are scaled to deviations of at most `largest`."""
+    return ca.fmin(1, ca.DM(largest) / ca.sqrt(ca.fmax(variances, LEAST_SQUARE)))

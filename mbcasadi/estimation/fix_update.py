@@ -35,9 +35,8 @@ from mbcasadi.estimation.invariant import (
     THETA,
     Layout,
     Mean,
-    corrected,
-    reset_map,
 )
+from mbcasadi.estimation.invariant_correction import corrected, reset_map
 from mbcasadi.estimation.landmarks import Sight
 from mbcasadi.estimation.rotations import matrix_of, product, quat_of, quat_of_matrix
 from mbcasadi.qp.input_guard import MASK_ON

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.description.status import Flag
 from mbcasadi.dynamics.slopes import scalar_if_small
-from mbcasadi.estimation.covariance import mirrored
+from mbcasadi.estimation.covariance import mirrored, shares_within
 from mbcasadi.estimation.estimator import ADRIFT, DOUBTED
 from mbcasadi.estimation.manifold_correction import (
     LARGEST_MEMORY,
@@ -22,7 +22,6 @@ from mbcasadi.estimation.manifold_reading import Reading
 from mbcasadi.estimation.manifold_return import returned_fun
 from mbcasadi.estimation.measured import FilterOptions
 from mbcasadi.estimation.memory import Memory
-from mbcasadi.estimation.square_root import bounded_root
 from mbcasadi.system import System
 
 Array = NDArray[np.float64]
@@ -197,7 +196,8 @@ class ManifoldTick:
         acquiring = ca.if_else(fits, 0, ca.fmax(s["acquiring"] - s["dt"], 0))
         missing = ca.fmin(s["missing"] + s["dt"], 1e3)
         missing = ca.if_else(ca.sum1(s["used"]) > 0, 0, missing)
-        L = bounded_root(s["L"], self._largest)
+        within = shares_within(ca.sum2(ca.densify(s["L"]) ** 2), self._largest)
+        L = s["L"] * ca.repmat(within, 1, layout.n)
         state = {"q": s["q"][: layout.moving], "v": s["v"], "x": s["x"], "L": ca.vec(L)}
         z_next = self.memory.join(
             state

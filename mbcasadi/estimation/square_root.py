@@ -6,16 +6,8 @@ Rank-deficient roots are the usual case on a constraint manifold; nothing here d
 from typing import NamedTuple
 
 import casadi as ca
-import numpy as np
-from numpy.typing import NDArray
 
-from mbcasadi.description.tolerance import marked
-from mbcasadi.estimation.covariance import backward, cholesky, forward, mirrored
-
-Array = NDArray[np.float64]
-
-LEAST_SQUARE = marked(1e-290, 1e-35)
-"""A squared length below it counts as zero: its reciprocal would not be finite."""
+from mbcasadi.estimation.covariance import LEAST_SQUARE, backward, cholesky, forward, mirrored
 
 
 class Correction(NamedTuple):
@@ -80,9 +72,3 @@ def correction(
     step = used * (K @ backward(C, w))
     L = L - (used * forward(C, K.T).T) @ forward(C + V, B)
     return Correction(L, step, ca.sqrt(distance2) * valid, used)
-
-
-def bounded_root(L: ca.SX, largest: Array) -> ca.SX:
-    """Return `D L` with the largest diagonal D <= 1 that keeps deviations at most `largest`."""
-    deviations = ca.sqrt(ca.fmax(ca.sum2(ca.densify(L) ** 2), LEAST_SQUARE))
-    return L * ca.repmat(ca.fmin(1, ca.DM(largest) / deviations), 1, L.shape[1])

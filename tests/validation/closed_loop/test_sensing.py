@@ -213,6 +213,28 @@ def test_a_loop_holds_by_one_encoder(loop):
     assert values["estimate.within"] >= 0.98
 
 
+def test_a_loop_holds_by_an_encoder_that_is_late_and_tells_its_age(loop):
+    """At 250 Hz and 8 ms late; without its age the law would be told where the crank was."""
+    law, _ = loop
+    crank = [Measured("crank", ENCODER, kind="position", longest_delay=0.01)]
+    late = manifold_filter(law.system, crank, force_noise=0.02, period=0.002)
+    sensing = Sensing(late, {"crank": SensorErrors(delay=4, every=2)})
+    report = mb.validate(
+        law, mb.models.path("four_bar"), 0.6, q0=[0.2, 0, 0], sensors=sensing,
+        criteria=Criteria(settle=0.1), report=ReportOptions(explain=False),
+    )  # fmt: skip
+    run = report.runs[0]
+    values = {metric.name: metric.value for metric in run.metrics}
+    assert not run.recording.events
+    assert np.isnan(run.recording.monitor["estimate_y"][:, 0]).mean() == pytest.approx(
+        0.5, abs=0.02
+    )
+    error = run.recording.monitor["estimate_error"][50:, : law.system.nv]
+    assert np.abs(error).max() < 2e-3
+    assert values["estimate.doubted"] == 0
+    assert values["estimate.within"] >= 0.98
+
+
 def test_cases_of_a_campaign_draw_their_own_errors(loop):
     law, sensing = loop
     model, plan = mb.models.path("four_bar"), cases([0, 1])
