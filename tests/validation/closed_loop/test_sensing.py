@@ -214,14 +214,15 @@ def test_a_loop_holds_by_one_encoder(loop):
 
 
 def test_a_loop_holds_by_an_encoder_that_is_late_and_tells_its_age(loop):
-    """At 250 Hz and 8 ms late; without its age the law would be told where the crank was."""
+    """At 250 Hz and 8 ms late, pushed about; without the age it errs by 26 mrad, few within 3σ."""
     law, _ = loop
     crank = [Measured("crank", ENCODER, kind="position", longest_delay=0.01)]
-    late = manifold_filter(law.system, crank, force_noise=0.02, period=0.002)
+    late = manifold_filter(law.system, crank, force_noise=0.1, period=0.002)
     sensing = Sensing(late, {"crank": SensorErrors(delay=4, every=2)})
     report = mb.validate(
         law, mb.models.path("four_bar"), 0.6, q0=[0.2, 0, 0], sensors=sensing,
-        criteria=Criteria(settle=0.1), report=ReportOptions(explain=False),
+        disturbance=lambda t: 0.3 * np.sin(12 * t) * np.eye(3)[0], criteria=Criteria(settle=0.1),
+        report=ReportOptions(explain=False),
     )  # fmt: skip
     run = report.runs[0]
     values = {metric.name: metric.value for metric in run.metrics}
@@ -230,7 +231,8 @@ def test_a_loop_holds_by_an_encoder_that_is_late_and_tells_its_age(loop):
         0.5, abs=0.02
     )
     error = run.recording.monitor["estimate_error"][50:, : law.system.nv]
-    assert np.abs(error).max() < 2e-3
+    assert np.ptp(run.recording.q[:, 0]) > 0.5
+    assert np.abs(error).max() < 8e-3
     assert values["estimate.doubted"] == 0
     assert values["estimate.within"] >= 0.98
 
