@@ -30,13 +30,13 @@ class Flag(IntFlag):
 
     `SATURATED`: an entry of u lay outside its limits before it was clipped. `RELAXED`: a soft
     constraint is violated with slack. `GATED`: a measurement was rejected. `OVERDUE`: a late sample
-    has an age that is none, or is older than what is remembered. `CLIPPED`: a reference
-    that requires far more than actuators and gravity can give was taken for a nearer one.
-    `UNVIABLE`: a joint or a distance cannot be kept from its limit any more, or not surely: its
-    limit demands more than actuators can give, or a joint is faster than its limit of speed, by
-    more than a tick of its braking takes away. `TASK_MISSED`: a task of leading weight has been
-    missed by half of its desired acceleration or more for 20 ticks: limits, constraints, or other
-    tasks do not allow it; see `control/inverse_dynamics/missed_tasks.py`.
+    has an age that is none, or is older than what is remembered. `CLIPPED`: a reference that
+    requires far more than actuators and gravity can give was taken for a nearer one. `UNVIABLE`: a
+    joint or a distance cannot be kept from its limit any more, or not surely: its limit demands
+    more than actuators can give, or a joint is faster than its limit of speed, by more than a tick
+    of its braking takes away. `TASK_MISSED`: a task of leading weight has been missed by half of
+    its desired acceleration or more for 20 ticks: limits, constraints, or other tasks do not allow
+    it; see `control/inverse_dynamics/missed_tasks.py`.
 
     Inputs that are doubtful, with a solution all the same: `OPEN_GAP`: a contact is on whose gap is
     larger than the geom that touches. `UNCARRIED`: no contact or constraint on carries a floating

@@ -7,7 +7,7 @@ from copy import copy
 from typing import NamedTuple
 
 import numpy as np
-from estimation.drawn_walk import gammas
+from estimation.drawn_walk import gammas, skew
 from scipy.spatial.transform import Rotation
 
 G = np.array([0.0, 0.0, -9.81])
@@ -37,12 +37,33 @@ def state_of(z):
     return State(R, x[4:7], x[7:10], x[10:13], x[13:16], x[16:28].reshape(4, 3), P)
 
 
-def skew(a):
-    return np.array([[0, -a[2], a[1]], [a[2], 0, -a[0]], [-a[1], a[0], 0]])
+def exponential(phi):
+    """Rotations (..., 3, 3) of rotation vectors."""
+    return np.eye(3) + skew(phi) @ gammas(phi)[0]
+
+
+def logarithm(R):
+    """Rotation vectors of (..., 3, 3)."""
+    return Rotation.from_matrix(R.reshape(-1, 3, 3)).as_rotvec().reshape(R.shape[:-1])
+
+
+def times(A, x):
+    """A (..., 3, 3) by vectors x (..., 3)."""
+    return (A @ x[..., None])[..., 0]
+
+
+def each_way(scale=STEP):
+    """Steps (2 N, N) along each error, there and back."""
+    return scale * np.vstack([np.eye(N), -np.eye(N)])
+
+
+def slopes(ends):
+    """Derivatives (m, N) of values (2 N, m) at the ends of `each_way`."""
+    return ((ends[:N] - ends[N:]) / (2 * STEP)).T
 
 
 class DenseFilter:
-    """A filter with the state and covariance `s`."""
+    """A filter with the state and covariance `s`; its maps take many states side by side."""
 
     def __init__(self, state, footing, imu, sight, encoders):
         self.s, self.footing, self.imu, self.encoders = state, footing, imu, encoders
@@ -50,51 +71,41 @@ class DenseFilter:
 
     @staticmethod
     def plus(s, e):
-        """The state with errors e."""
-        E = Rotation.from_rotvec(e[:3]).as_matrix()
-        J = gammas(e[:3])[0]
-        places = [E @ d + J @ e[12 + 3 * k : 15 + 3 * k] for k, d in enumerate(s.places)]
+        """The state with errors e (..., N)."""
+        E, J = exponential(e[..., :3]), gammas(e[..., :3])[0]
+        eta, p = e[..., 12:24].reshape(*e.shape[:-1], 4, 3), skew(e[..., :3]) @ s.p
+        places = s.places @ np.swapaxes(E, -1, -2) + eta @ np.swapaxes(J, -1, -2)
         return s._replace(
-            R=E @ s.R, v=E @ s.v + J @ e[3:6], p=s.p + np.cross(e[:3], s.p) + e[24:],
-            b_g=s.b_g + e[6:9], b_a=s.b_a + e[9:12], places=np.array(places),
+            R=E @ s.R, v=E @ s.v + times(J, e[..., 3:6]), p=s.p + p + e[..., 24:],
+            b_g=s.b_g + e[..., 6:9], b_a=s.b_a + e[..., 9:12], places=places,
         )  # fmt: skip
 
     @staticmethod
     def minus(a, s):
-        """The errors of a beside s."""
-        E = a.R @ s.R.T
-        theta = Rotation.from_matrix(E).as_rotvec()
+        """The errors (..., N) of a beside s."""
+        E = a.R @ np.swapaxes(s.R, -1, -2)
+        theta = logarithm(E)
         back = np.linalg.inv(gammas(theta)[0])
-        eta = [back @ (x - E @ y) for x, y in zip(a.places, s.places, strict=True)]
-        return np.concatenate(
-            [
-                theta,
-                back @ (a.v - E @ s.v),
-                a.b_g - s.b_g,
-                a.b_a - s.b_a,
-                *eta,
-                a.p - s.p - np.cross(theta, a.p),
-            ]
-        )
+        eta = (a.places - s.places @ np.swapaxes(E, -1, -2)) @ np.swapaxes(back, -1, -2)
+        nu = times(back, a.v - times(E, s.v))
+        pi = a.p - s.p - times(skew(theta), a.p)
+        parts = [theta, nu, a.b_g - s.b_g, a.b_a - s.b_a, eta.reshape(*E.shape[:-2], 12), pi]
+        return np.concatenate(parts, -1)
 
     @staticmethod
     def moved(s, gyro, force, dt):
-        first, second = gammas((gyro - s.b_g) * dt)
-        f = force - s.b_a
-        shift = s.v * dt + s.R @ second @ f * dt**2 + G * dt**2 / 2
+        phi, f = (gyro - s.b_g) * dt, force - s.b_a
+        first, second = gammas(phi)
+        shift = s.v * dt + times(s.R @ second, f) * dt**2 + G * dt**2 / 2
         return s._replace(
-            R=s.R @ Rotation.from_rotvec((gyro - s.b_g) * dt).as_matrix(),
-            v=s.v + s.R @ first @ f * dt + G * dt, p=s.p + shift, places=s.places - shift,
+            R=s.R @ exponential(phi), v=s.v + times(s.R @ first, f) * dt + G * dt,
+            p=s.p + shift, places=s.places - shift[..., None, :],
         )  # fmt: skip
 
     def tick(self, y, on, dt):
-        s, imu, step = self.s, self.imu, 1e-5
+        s, imu = self.s, self.imu
         new = self.moved(s, y[:3], y[3:6], dt)
-        F, B = np.zeros((N, N)), np.zeros((N, 6))
-        for k in range(N):
-            e = step * np.eye(N)[k]
-            ends = [self.moved(self.plus(s, sign * e), y[:3], y[3:6], dt) for sign in (1, -1)]
-            F[:, k] = (self.minus(ends[0], new) - self.minus(ends[1], new)) / (2 * step)
+        F = slopes(self.minus(self.moved(self.plus(s, each_way()), y[:3], y[3:6], dt), new))
         G_w, K_w = np.zeros((N, 3)), np.zeros((N, 3))  # to first order in dt, as white noise is
         G_w[:3], G_w[3:6], K_w[3:6] = np.eye(3), skew(new.v), np.eye(3)
         G_w[24:], K_w[24:] = skew(new.p), np.eye(3) * dt / 2
@@ -168,42 +179,30 @@ class DenseFilter:
         def innovation(state):
             w, f = motion[0] - state.b_g, motion[1] - state.b_a
             first, second = gammas(w * tau)
-            R = state.R @ Rotation.from_rotvec(-w * tau).as_matrix()
-            v = state.v - R @ first @ f * tau - G * tau
-            p = state.p - v * tau - R @ second @ f * tau**2 - G * tau**2 / 2
-            turn = Rotation.from_matrix(R @ rotation @ measured.T).as_rotvec()
-            return np.append(p + R @ place - y[:3], turn)
+            R = state.R @ exponential(-w * tau)
+            v = state.v - times(R @ first, f) * tau - G * tau
+            p = state.p - v * tau - times(R @ second, f) * tau**2 - G * tau**2 / 2
+            turn = logarithm(R @ rotation @ measured.T)
+            return np.concatenate([p + R @ place - y[:3], turn], -1)
 
-        H = np.array(
-            [
-                (innovation(self.plus(s, e)) - innovation(self.plus(s, -e))) / (2 * STEP)
-                for e in STEP * np.eye(N)
-            ]
-        ).T
-        turned = np.kron(
-            np.eye(2), s.R @ Rotation.from_rotvec(-(motion[0] - s.b_g) * tau).as_matrix()
-        )
-        B = turned @ J * self.encoders.noise
+        r, H = innovation(s), slopes(innovation(self.plus(s, each_way())))
+        R = s.R @ exponential((s.b_g - motion[0]) * tau)
+        B = np.kron(np.eye(2), R) @ J * self.encoders.noise
         S = H @ s.P @ H.T + np.diag(np.repeat(np.square(noise), 3)) + B @ B.T
-        r, K = innovation(s), np.linalg.solve(S, H @ s.P).T
-        e, P = K @ r, s.P - K @ S @ K.T
-        after = self.plus(s, -e)
-        columns = []
-        for d in STEP * np.eye(N):
-            ends = [self.minus(after, self._true(s, e + sign * d)) for sign in (1, -1)]
-            columns.append((ends[0] - ends[1]) / (2 * STEP))
-        back = np.array(columns).T
+        K = np.linalg.solve(S, H @ s.P).T
+        e, P, after = K @ r, s.P - K @ S @ K.T, self.plus(s, -(K @ r))
+        back = slopes(self.minus(after, self._true(s, e + each_way())))
         self.s = after._replace(P=back @ P @ back.T)
-        return np.sqrt(r @ np.linalg.solve(S, r))
 
     @staticmethod
     def _true(s, e):
-        """The truth of an estimate s with errors e."""
-        E, J = Rotation.from_rotvec(e[:3]).as_matrix(), gammas(e[:3])[0]
-        places = [E.T @ (d - J @ e[12 + 3 * k : 15 + 3 * k]) for k, d in enumerate(s.places)]
+        """The truth (..., ) of an estimate s with errors e (..., N)."""
+        E, J = np.swapaxes(exponential(e[..., :3]), -1, -2), gammas(e[..., :3])[0]
+        eta = e[..., 12:24].reshape(*e.shape[:-1], 4, 3) @ np.swapaxes(J, -1, -2)
         return s._replace(
-            R=E.T @ s.R, v=E.T @ (s.v - J @ e[3:6]), b_g=s.b_g - e[6:9], b_a=s.b_a - e[9:12],
-            p=s.p - np.cross(e[:3], s.p) - e[24:], places=np.array(places),
+            R=E @ s.R, v=times(E, s.v - times(J, e[..., 3:6])), b_g=s.b_g - e[..., 6:9],
+            b_a=s.b_a - e[..., 9:12], p=s.p - skew(e[..., :3]) @ s.p - e[..., 24:],
+            places=(s.places - eta) @ np.swapaxes(E, -1, -2),
         )  # fmt: skip
 
     def copied(self):

@@ -139,9 +139,9 @@ def drawn_walk(system, feet, q0, imu, encoders, footing, *, runs, dt, seed, bias
 
 
 def gammas(phi):
-    """Return Γ_1 and Γ_2 by their series."""
-    K = np.array([[0, -phi[2], phi[1]], [phi[2], 0, -phi[0]], [-phi[1], phi[0], 0]])
-    first, second, term = np.zeros((3, 3)), np.zeros((3, 3)), np.eye(3)
+    """Return Γ_1 and Γ_2 (..., 3, 3) of rotation vectors (..., 3), by their series."""
+    K = skew(phi)
+    first, second, term = np.zeros(K.shape), np.zeros(K.shape), np.broadcast_to(np.eye(3), K.shape)
     factorial = 1.0
     for k in range(20):
         if not np.any(np.abs(term) > 1e-20):
@@ -151,3 +151,10 @@ def gammas(phi):
         second += term / (factorial * (k + 2))
         term = term @ K
     return first, second
+
+
+def skew(a):
+    """The matrix of a cross product, (..., 3, 3)."""
+    x, y, z = np.moveaxis(np.asarray(a), -1, 0)
+    o = np.zeros_like(x)
+    return np.stack([o, -z, y, z, o, -x, -y, x, o], -1).reshape(*np.shape(x), 3, 3)
