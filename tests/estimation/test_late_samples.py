@@ -133,6 +133,25 @@ def test_a_second_sample_of_one_tick_is_refused(late):
     assert flags == [0, Flag.OVERDUE, 0]
 
 
+def test_a_late_outlier_is_rejected_at_its_own_time():
+    system = mb.read_mjcf(MODELS / "two_mass_spring.xml")
+    own = manifold_filter(system, sensors(), force_noise=DENSITY, period=DT)
+    z, still = own.z0, {"y": REST[[0, 2, 1]], "valid": 1, "u": 0, "age": 0, "dt": DT}
+    for k in range(100):
+        z = own.function(**(still | {"valid": [1, 1, k < 90]}), z=z)["z_next"]
+    late = still | {"valid": [1, 0, 1], "age": [0, 2.5 * DT]}
+    none = own.function(**(still | {"valid": [1, 0, 0]}), z=z)
+    good, bad = own.function(**late, z=z), own.function(**(late | {"y": [0, 0, 0.9]}), z=z)
+    assert int(good["flags"]) == 0
+    assert int(bad["flags"]) == Flag.GATED
+    assert float(good["residual"][2]) < 3
+    assert float(bad["residual"][2]) > 20
+    for key in ("q", "v", "covariance"):  # but for the prediction in two steps
+        assert np.array(bad[key]) == pytest.approx(np.array(none[key]), rel=1e-2, abs=1e-9)
+    learned = np.diag(np.array(none["covariance"]) - np.array(good["covariance"]))
+    assert learned[1] > 1e-9
+
+
 def test_without_late_sensors_there_is_no_age_and_no_past():
     system = mb.read_mjcf(MODELS / "two_mass_spring.xml")
     plain = manifold_filter(system, sensors(0.0), force_noise=DENSITY, period=DT)
