@@ -58,7 +58,7 @@ class Flag(IntFlag):
     OPEN_GAP = 256
     UNCARRIED = 512
     TASK_MISSED = 1024
-    OVERDUE = 2048
+    OVERDUE = 4096
 
 
 OUTPUTS = ("u", "z_next", "status", "flags", "residual")

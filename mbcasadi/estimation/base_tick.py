@@ -77,10 +77,12 @@ def _measured(
         dt,
     )
     ages = {fix: s["age"][k] for k, fix in enumerate(design.late)}
-    fixes = [
-        (y[list(rows)], valid[1 + m + k], ages.get(k)) for k, rows in enumerate(design.fix_rows)
-    ]
     imu = imu_sample(design, y, valid, before, dt)
+    level = ca.logic_or(started, imu.valid)  # before, no fix is taken
+    fixes = [
+        (y[list(rows)], valid[1 + m + k] * level, ages.get(k))
+        for k, rows in enumerate(design.fix_rows)
+    ]
     return Measurements(imu, joints, read, s["mask"], fixes, dt)
 
 

@@ -203,6 +203,17 @@ def test_outliers_are_rejected_and_said_until_they_last(system):
     assert away[-1] == pytest.approx(2.0, abs=0.01)
 
 
+def test_no_fix_is_taken_before_the_imu_has_levelled_the_robot(system):
+    own = made(system, [Fix("yaw", "trunk", 0.01)])
+    stand = np.array(system.tree.keyframes["stand"], dtype=float)
+    y = np.concatenate([[0, 0, 0, 0, 0, 9.81], stand[7:], np.zeros(12), [1.0]])
+    blind, z = np.append(0.0, np.ones(FIRST)), own.z0
+    for valid, yaw in ((blind, 0.0), (np.ones(FIRST + 1), 1.0)):
+        out = own.function(y, valid, np.ones(4), DT, z)
+        z, turn = out[2], Rotation.from_quat(np.array(out[0]).ravel()[3:7], scalar_first=True)
+        assert turn.as_euler("ZYX")[0] == pytest.approx(yaw, abs=1e-6)
+
+
 def test_a_start_that_is_told_is_gated_from_the_first_fix_on(system):
     told = FirstEstimate(heading=0.01, position=0.01)
     stand = np.array(system.tree.keyframes["stand"], dtype=float)
