@@ -24,7 +24,7 @@ TICKS = 1000
 RECORDED, EFFORT = 100, 20_000_000
 """Most recorded ticks, and operations that may go into them."""
 
-STILL = ("q", "act", *INPUTS)
+STILL = ("q", "act", "valid", "dt", "age", *INPUTS)
 """Inputs that stay as they are; quaternions and lengths of muscles have no waves."""
 
 WAVE, STEP = 17, 512

@@ -57,6 +57,7 @@ class Flag(IntFlag):
     OPEN_GAP = 256
     UNCARRIED = 512
     TASK_MISSED = 1024
+    UNSURE = 2048
 
 
 OUTPUTS = ("u", "z_next", "status", "flags", "residual")

@@ -13,10 +13,12 @@ from mbcasadi.estimation.momentum_observer import momentum_observer
 from mbcasadi.estimation.noise import Encoders, FirstEstimate, Footing, Imu, encoder_noise
 from mbcasadi.estimation.residual_forces import residual_forces
 from mbcasadi.estimation.velocity_observer import velocity_observer
+from mbcasadi.estimation.with_estimator import EstimatedLaw, with_estimator
 
 __all__ = [
     "ContactBelief",
     "Encoders",
+    "EstimatedLaw",
     "Estimator",
     "EstimatorSensor",
     "FilterOptions",
@@ -34,4 +36,5 @@ __all__ = [
     "momentum_observer",
     "residual_forces",
     "velocity_observer",
+    "with_estimator",
 ]

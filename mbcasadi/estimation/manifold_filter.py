@@ -7,6 +7,7 @@ velocities and poses where the rank changes are the usual case.
 
 from collections.abc import Sequence
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -136,7 +137,16 @@ def manifold_filter(
         unobservable=unobservable_modes(tick, start, names),
         covered=tuple(range(2 * system.nv)),
         parameters=tuple(map(float, system.parameters.values)),
+        y0=_at_rest(tick, start),
     )
+
+
+def _at_rest(tick: ManifoldTick, q0: Array) -> Array:
+    """Return y (ny,) of a mechanism that rests at q0, without controls."""
+    now, reading = tick.memory.split(tick.memory_at(q0)), tick.reading.function
+    p = ca.DM(tick.system.parameters.values)
+    zeros = {n: ca.DM.zeros(reading.size_in(n)) for n in reading.name_in()}
+    return np.array(reading(**(zeros | {"q": ca.vertcat(now["q"], p)}))["h"]).ravel()
 
 
 FARTHEST_FORCE = 1e9
