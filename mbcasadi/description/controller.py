@@ -16,6 +16,8 @@ from mbcasadi.short_text import summarised
 INPUTS = ("ref", "tuning", "p", "t", "mask", "z")
 """Inputs of every controller behind the measured ones, in this order; all but `z` are optional."""
 
+HANDED = ("valid", "dt", "age")
+"""Inputs beside a measurement `y`: whether a sample is valid, s since the last tick, age of it."""
 
 UNREPORTED = {
     "tracking": "tracking error",

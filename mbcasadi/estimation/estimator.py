@@ -133,7 +133,7 @@ class Estimator:
         """What pages say of it: its statuses, and what it does not observe."""
         texts = "; ".join(f"{code} {text}" for code, text in enumerate(self.statuses))
         unseen = ", ".join(self.unobservable)
-        return {"estimate_status": texts} | ({"unobservable": unseen} if unseen else {})
+        return {"status of the estimate": texts} | ({"not observed": unseen} if unseen else {})
 
     @property
     def defaults(self) -> dict[str, Array]:

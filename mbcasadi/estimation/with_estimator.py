@@ -84,9 +84,9 @@ def with_estimator(
     - The estimator's `mask` is the law's in the tick before, by the names of contacts; one for a
       contact that the law does not have. A law without contacts leaves `mask` an input.
     - The estimator's `u` is the control that acted until now.
-    - `status`: the law's. `estimate_status`: the estimator's. `flags`: the law's, with `GATED` where
-      the estimator rejected a measurement, and `UNSURE` where its status is not 0, or was 3 or 4
-      within the last `blind` seconds.
+    - `status`: the law's. `estimate_status`: the estimator's. `flags`: the law's, with `GATED`
+      where the estimator rejected a measurement, and `UNSURE` where its status is not 0, or was 3
+      or 4 within the last `2 blind` seconds.
     - An estimator of status 3, whose input is not valid, predicts: the law goes on for `blind`
       seconds. Then, and for as long after a status of 4, the law gets NaN for q and v, and gives
       its own safe output for bad input. The count goes down while the status is less.
@@ -282,8 +282,10 @@ class _Whole:
 
     def _notes(self) -> dict[str, str]:
         """Return what header and README say of the estimate."""
-        blind = f"{self.front.blind:g} s without the estimator's measurements"
-        return self.inputs.estimator.notes | {"estimate": f"u is the safe output after {blind}"}
+        text = (
+            f"the law goes on for {self.front.blind:g} s, then its safe output for bad input acts"
+        )
+        return self.inputs.estimator.notes | {"without measurements": text}
 
 
 def _symbols_in(f: ca.Function, names: Sequence[str]) -> dict[str, ca.MX]:
