@@ -138,7 +138,7 @@ class EstimateFront:
         reported["deviation"] = ca.sqrt(ca.fmax(variances, 0))
         parts = {key: reported[key[2:]] for key in self.reports if key.startswith("0 ")}
         for k, observer in enumerate(self.inputs.observers):
-            values = s | found | {"u": before["u"][-nu:], "z": before[f"observer{k}_"]}
+            values = {**s, **found} | {"u": before["u"][-nu:], "z": before[f"observer{k}_"]}
             values |= {SCHEDULE: s["mask"][:size]} if size else {}
             outputs = observer(**{name: values[name] for name in observer.name_in()})
             parts[f"next observer{k}_"] = outputs.get("z_next", ca.MX(0, 1))

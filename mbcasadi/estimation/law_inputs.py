@@ -192,10 +192,10 @@ def _require_observers(inputs: LawInputs) -> None:
                 f"{observer.numel_out(PROBABILITY)} contacts, law {inputs.law.name!r} has "
                 f"{contacts}; expected the same"
             )
-    size = next((len(s.components) for s in inputs.estimator.inputs if s.name == "u"), None)
-    if size is not None and size != inputs.law.u_min.size:
+    taken = next((len(s.components) for s in inputs.estimator.inputs if s.name == "u"), None)
+    if taken is not None and taken != inputs.law.u_min.size:
         raise ProblemError(
-            f"the estimator takes u of {size} controls, law {inputs.law.name!r} has "
+            f"the estimator takes u of {taken} controls, law {inputs.law.name!r} has "
             f"{inputs.law.u_min.size}; expected those of one model"
         )
 
