@@ -18,6 +18,7 @@ from mbcasadi.estimation.law_inputs import (
     PROBABILITY,
     SCHEDULE,
     LawInputs,
+    nameless,
     symbols_of,
 )
 from mbcasadi.estimation.memory import Memory
@@ -68,7 +69,7 @@ class EstimateFront:
             for name in observer.name_out():
                 if name not in OWN:
                     own = f"{observer.name()}_{name}" if name in taken else name
-                    reports[f"{k} {name}"] = Signal(own, *_unnamed(observer.numel_out(name)))
+                    reports[f"{k} {name}"] = nameless(own, observer.numel_out(name))
         return reports
 
     @cached_property
@@ -120,17 +121,21 @@ class EstimateFront:
         }
         values["z"] = before["estimate"]
         if "u" in f.name_in():
-            values["u"] = before["u"][-inputs.law.u_min.size :]
+            values["u"] = self._acted(before)
         if "mask" in f.name_in():
             own = inputs.renamed.get("mask", "mask")
             values["mask"] = before["stands"] if inputs.takes_mask else s[own]
         return dict(f(**values))
 
+    def _acted(self, before: Mapping[str, ca.MX]) -> ca.MX:
+        """Return the control that acted until now."""
+        return before["u"][self.inputs.law.u_min.size * self.inputs.delay :, 0]
+
     def _observed(
         self, s: Mapping[str, ca.MX], before: Mapping[str, ca.MX], estimate: Mapping[str, ca.MX]
     ) -> tuple[dict[str, ca.MX], dict[str, ca.MX]]:
         """Return what estimator and observers give by name, and parts of the column."""
-        size, nu = len(self.inputs.law.contacts), self.inputs.law.u_min.size
+        size = len(self.inputs.law.contacts)
         side = estimate["covariance"].shape[0]
         variances = ca.diag(ca.reshape(estimate["covariance"], side, side))
         found = {name: x for name, x in estimate.items() if name not in OWN}
@@ -138,7 +143,7 @@ class EstimateFront:
         reported["deviation"] = ca.sqrt(ca.fmax(variances, 0))
         parts = {key: reported[key[2:]] for key in self.reports if key.startswith("0 ")}
         for k, observer in enumerate(self.inputs.observers):
-            values = {**s, **found} | {"u": before["u"][-nu:], "z": before[f"observer{k}_"]}
+            values = {**s, **found} | {"u": self._acted(before), "z": before[f"observer{k}_"]}
             values |= {SCHEDULE: s["mask"][:size]} if size else {}
             outputs = observer(**{name: values[name] for name in observer.name_in()})
             parts[f"next observer{k}_"] = outputs.get("z_next", ca.MX(0, 1))
@@ -171,7 +176,3 @@ class EstimateFront:
 
 def _named(signal: Signal, name: str) -> Signal:
     return Signal(name, signal.components, signal.units)
-
-
-def _unnamed(size: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    return ("",) * size, ("",) * size

@@ -20,7 +20,7 @@ from mbcasadi.description.safe_command import safe_command
 from mbcasadi.description.status import OUTPUTS, Flag, Status
 from mbcasadi.estimation.estimate_front import GATED, UNSURE, EstimateFront
 from mbcasadi.estimation.estimator import Estimator, with_defaults
-from mbcasadi.estimation.law_inputs import LawInputs, require_fit, symbols_of
+from mbcasadi.estimation.law_inputs import LawInputs, nameless, require_fit, symbols_of
 from mbcasadi.qp.input_guard import clamp
 from mbcasadi.qp.solver import controller_fun
 from mbcasadi.shapes import require_identifier, require_positive, require_whole
@@ -58,7 +58,7 @@ class EstimatedLaw:
         given = self.law.example_inputs() if isinstance(self.law, HasExample) else {}
         names = self.function.name_in()
         own = {name: x for name, x in given.items() if name in names and name != "z"}
-        return own | {"y": self.estimator.y0}
+        return own | self.estimator.example_inputs()
 
 
 def estimated_law(
@@ -101,8 +101,8 @@ class _Whole:
     @cached_property
     def outputs(self) -> dict[str, Signal]:
         """Signals of the whole by name, in their order."""
-        own = {s.name: s for s in self.law.outputs}
-        own = {n: own.get(n, unitless_signal(n, (n,))) for n in self.law.function.name_out()}
+        given, f = {s.name: s for s in self.law.outputs if s.components}, self.law.function
+        own = {n: given.get(n, nameless(n, f.numel_out(n))) for n in f.name_out()}
         own["z_next"] = replace(self.inputs.signals[-1], name="z_next")
         for name in ("status", "flags"):
             own.setdefault(name, unitless_signal(name, (name,)))
@@ -138,7 +138,7 @@ class _Whole:
         if "status" not in outputs:
             outputs |= self._without_status(outputs["u"])
         u = outputs["u"]
-        older = parts["next u"][: -u.numel()]
+        older = parts["next u"][: u.numel() * self.inputs.delay, 0]
         parts["next u"] = ca.vertcat(u, older)
         memory = [parts[f"next {name}"] for name in self.inputs.memory.sizes]
         outputs["z_next"] = ca.vertcat(*memory, outputs.get("z_next", ca.MX(0, 1)))

@@ -81,11 +81,11 @@ class LawInputs:
         for observer in self.observers:
             known = {*STATE, *self.found, *inside, SCHEDULE}
             signals += [
-                Signal(name, ("",) * observer.numel_in(name), ("",) * observer.numel_in(name))
+                nameless(name, observer.numel_in(name))
                 for name in observer.name_in()
                 if name not in known
             ]
-        signals += [s for s in self.law.inputs if s.name not in ("z", *self.supplied)]
+        signals += [s for s in self.of_law.values() if s.name not in ("z", *self.supplied)]
         joined: dict[str, Signal] = {}
         for signal in signals:
             name = signal.name
@@ -100,10 +100,16 @@ class LawInputs:
         state = unitless_signal("z", (*self.memory.components, *self._law_state))
         return in_order((*joined.values(), state))
 
+    @cached_property
+    def of_law(self) -> dict[str, Signal]:
+        """Inputs of the law by name, with a component for each entry."""
+        given, f = {s.name: s for s in self.law.inputs}, self.law.function
+        own = {name: nameless(name, f.numel_in(name)) for name in f.name_in()}
+        return own | {name: s for name, s in given.items() if s.components}
+
     @property
     def _law_state(self) -> tuple[str, ...]:
-        signal = next((s for s in self.law.inputs if s.name == "z"), None)
-        return () if signal is None else signal.components
+        return self.of_law["z"].components if "z" in self.of_law else ()
 
     @cached_property
     def sizes(self) -> dict[str, int]:
@@ -156,9 +162,10 @@ def require_fit(inputs: LawInputs) -> None:
             f"{law.period:g} s; expected the same"
         )
     of_estimator = {s.name: s.components for s in estimator.outputs}
-    for signal in law.inputs:
-        given = of_estimator.get(signal.name, ())
-        if signal.name in STATE and given != signal.components:
+    for signal in inputs.of_law.values():
+        given, named = of_estimator.get(signal.name, ()), any(signal.components)
+        differs = given != signal.components if named else len(given) != len(signal.components)
+        if signal.name in STATE and differs:
             raise ProblemError(
                 f"the estimator gives {signal.name} of {len(given)} coordinates, "
                 f"{_few(given)}, law {law.name!r} takes {len(signal.components)}, "
@@ -217,3 +224,8 @@ def _require_parameters(law: Controller, estimator: Estimator) -> None:
 def symbols_of(sizes: dict[str, int], names: Iterable[str]) -> dict[str, ca.MX]:
     """Return MX symbols of these names."""
     return {name: ca.MX.sym(name, sizes[name]) for name in names}
+
+
+def nameless(name: str, size: int) -> Signal:
+    """Return a signal of entries without names."""
+    return Signal(name, ("",) * size, ("",) * size)

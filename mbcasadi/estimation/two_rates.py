@@ -89,6 +89,7 @@ def first_pose(estimator: Estimator) -> Array:
     f = estimator.function
     values = {name: ca.DM.zeros(f.size_in(name)) for name in f.name_in()}
     values |= {name: ca.DM(x) for name, x in estimator.defaults.items()}
-    values |= {"y": ca.DM(estimator.y0), "z": ca.DM(estimator.z0)}
+    values |= {name: ca.DM(x) for name, x in estimator.example_inputs().items()}
+    values["z"] = ca.DM(estimator.z0)
     values |= {"p": ca.DM(estimator.parameters)} if "p" in values else {}
     return np.array(f(**values)["q"]).ravel()
