@@ -1,16 +1,19 @@
 """One law from measurements to controls: the estimator's C, then the law's C, tick for tick."""
 
+import re
 import subprocess
 
 import casadi as ca
+import mujoco
 import numpy as np
 import pytest
-from support.tripod import LEGS, PERIOD, START, standing
+from support.tripod import LEGS, MODEL, PERIOD, START, standing
 
 import mbcasadi as mb
 from mbcasadi.codegen.example_run import CLOSE_FLOAT
 from mbcasadi.description.status import Flag, Status
 from mbcasadi.estimation import with_estimator
+from mbcasadi.validation import ReportOptions, Sensing, SensorErrors
 
 QUICK = ("-O0",)
 ROUNDING = 1e-12
@@ -22,7 +25,8 @@ def in_c(tmp_path_factory):
     """The whole with its C, and the C of estimator and law alone."""
     law, estimator = standing()
     whole, folder = with_estimator(law, estimator, blind=BLIND), tmp_path_factory.mktemp("c")
-    project = mb.export_c(whole, folder / "whole")
+    example = {"ref": law.reference_at(START)}
+    project = mb.export_c(whole, folder / "whole", mujoco_plugin=True, example=example)
     alone = [
         mb.export_c(x, folder / f"{k}").load(flags=QUICK) for k, x in enumerate((estimator, law))
     ]
@@ -163,3 +167,95 @@ def test_float_is_near_double(tmp_path, in_c):
     for name, near in (("u", CLOSE_FLOAT * largest), ("q", 1e-4), ("v", 1e-3)):
         assert flat(out[single][name]) == pytest.approx(flat(out[one][name]), abs=near)
     assert out[single]["status"] == 0
+
+
+@pytest.fixture(scope="module")
+def plugin(in_c):
+    """The project, its plugin loaded, and the MJCF that declares it."""
+    project = in_c[1]
+    built = project.build_mujoco_plugin(mujoco.__path__[0], flags=QUICK)
+    mujoco.mj_loadPluginLibrary(str(built.path))
+    return project, (project.folder / f"{project.name}_mujoco.xml").read_text()
+
+
+def with_plugin(snippet, text=MODEL):
+    included = text.replace("<worldbody>", '<include file="law.xml"/><worldbody>', 1)
+    model = mujoco.MjModel.from_xml_string(included, {"law.xml": snippet.encode()})
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[2:5] = START, (-0.1, 0.2, -0.1)
+    return model, data
+
+
+def test_the_plugin_is_told_what_sensors_read_and_nothing_else(plugin):
+    """It steps as a loop by hand does whose only measurements are `sensordata`, bit for bit."""
+    project, snippet = plugin
+    model, data = with_plugin(snippet)
+    plain, hand = with_plugin(NO_PLUGIN.sub("", snippet))
+    memory, z = project.memory(), np.array(project.manifest["z0"])
+    ref, sums, unsure = standing()[0].reference_at(START), [], set()
+    place = project.manifest["mujoco"]["userdata"]["valid"]
+    steps = round(PERIOD / model.opt.timestep)
+    for k in range(300):
+        lost = 200 <= k < 208  # the IMU
+        valid = np.ones(4)
+        valid[0] = float(not lost)
+        data.userdata[place["switch"]] = lost
+        data.userdata[place["first"] : place["first"] + 4] = valid
+        if k % steps == 0:
+            imu = np.mean(sums, axis=0) if sums else np.array([0, 0, 0, np.nan, np.nan, np.nan])
+            y = np.concatenate([imu, hand.qpos[7:], hand.qvel[6:]])
+            inputs = {
+                "y": y,
+                "ref": ref,
+                "valid": valid,
+                "dt": [PERIOD],
+                "mask": np.ones(3),
+                "z": z,
+            }
+            out = project.step(memory, inputs)
+            z, hand.ctrl[:], sums = out["z_next"], out["u"], []
+            unsure.add(bool(int(out["flags"][0]) & Flag.UNSURE))
+        mujoco.mj_step(model, data)
+        mujoco.mj_step(plain, hand)
+        sums.append(np.array(hand.sensordata[:6]))
+        assert np.array_equal(data.qpos, hand.qpos), k
+        assert np.array_equal(data.ctrl, hand.ctrl), k
+    assert unsure == {False, True}
+    assert np.ptp(hand.ctrl) > 1e-3
+    assert abs(hand.qpos[2] - START[2]) < 0.01, "it stands"
+
+
+NO_PLUGIN = re.compile(r"<extension>.*</extension>", re.DOTALL)
+
+
+def test_the_plugin_does_what_validation_does(plugin, in_c):
+    whole, _, _, _ = in_c
+    model, data = with_plugin(plugin[1])
+    v0 = np.array(data.qvel)
+    exact = {
+        kind: SensorErrors(noise=0.0) for kind in ("gyro", "accelerometer", "position", "rate")
+    }
+    report = mb.validate(
+        whole.law, MODEL, 1.0, q0=START, v0=v0, reference=whole.law.reference_at(START),
+        sensors=Sensing(whole.estimator, exact), report=ReportOptions(explain=False), fast=True,
+    )  # fmt: skip
+    recording = report.runs[0].recording
+    q, steps = [], round(PERIOD / model.opt.timestep)
+    mujoco.mj_forward(model, data)  # the first reading of the IMU
+    for _ in range(len(recording.t)):
+        q.append(np.array(data.qpos))
+        for _ in range(steps):
+            mujoco.mj_step(model, data)
+    moved = np.abs(recording.q - START).max()
+    assert moved > 5e-3
+    assert np.abs(np.array(q) - recording.q).max() < 0.02 * moved
+
+
+def test_a_model_without_the_sensors_is_refused(plugin):
+    _, snippet = plugin
+    element = re.search(r"<gyro[^>]*>", snippet)[0]
+    with pytest.raises(
+        ValueError, match=r"reads a sensor \(gyro\) of 'imu'.*hold_from_sensors_mujoco"
+    ):
+        with_plugin(snippet.replace(element, ""))
+    with_plugin(snippet.replace(element, "").replace("<sensor>", '<sensor><gyro site="imu"/>'))
