@@ -20,10 +20,11 @@ from mbcasadi.codegen.compiler import process_folder
 from mbcasadi.description import Controller, Signal
 from mbcasadi.errors import ProblemError
 from mbcasadi.estimation import Estimator, EstimatorSensor
+from mbcasadi.estimation.estimate_front import BLIND, RESTARTED
 from mbcasadi.plant import Plant, Source
 from mbcasadi.plant.imu import with_imu
 from mbcasadi.readable_signatures import readable_fields
-from mbcasadi.shapes import require_name, require_whole
+from mbcasadi.shapes import require_name, require_positive, require_whole
 from mbcasadi.short_text import summarised
 from mbcasadi.validation.closed_loop.columns import Columns
 from mbcasadi.validation.closed_loop.compiled_law import Caller
@@ -85,6 +86,8 @@ class Sensing:
         seed: of noise, offsets and lost samples; each case of a campaign has its own.
         on_force: N, the measured normal force of a contact from which on the estimator takes it to
             stand, beside the controller's mask: feet with force sensors. None for feet without.
+        blind: s without the estimator's input after which the law gets NaN, and gives its safe
+            output, as the C of `with_estimator` does; None: it gets what the estimator predicts.
 
     Raises:
         UnknownNameError: errors of no sensor; the message lists the valid names.
@@ -94,10 +97,13 @@ class Sensing:
     errors: Mapping[str, SensorErrors] = field(default_factory=dict)
     seed: int = 0
     on_force: float | None = None
+    blind: float | None = None
 
     def __post_init__(self) -> None:
         require_fields(self)
         require_whole(0, seed=self.seed)
+        if self.blind is not None:
+            require_positive(blind=self.blind)
         sensors = self.estimator.sensors
         known = [*dict.fromkeys(s.kind for s in sensors), *(s.name for s in sensors)]
         for name in self.errors:
@@ -152,7 +158,7 @@ class RunningEstimator:
     def reset(self) -> None:
         """Return to the start, with offsets drawn anew."""
         estimator, self._rng = self.sensing.estimator, np.random.default_rng(self.sensing.seed)
-        self._z = estimator.z0
+        self._z, self._unsure = estimator.z0, 0.0
         self._offset = {
             s.name: self.sensing.errors_of(s).bias * self._rng.standard_normal(len(s.rows))
             for s in estimator.sensors
@@ -181,6 +187,7 @@ class RunningEstimator:
         values["p"] = np.array(estimator.parameters)
         outputs = self._call(values)
         self._z = outputs["z_next"]
+        self._count(int(outputs["status"][0]), period)
         side = round(np.sqrt(outputs["covariance"].size))
         variances = np.diag(outputs["covariance"].reshape(side, side))
         kept = (
@@ -189,6 +196,20 @@ class RunningEstimator:
             outputs["residual"], y, values["mask"],
         )  # fmt: skip
         return dict(zip(ESTIMATE, kept, strict=True))
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether the law is not to use the estimate."""
+        blind = self.sensing.blind
+        return blind is not None and self._unsure > blind
+
+    def _count(self, status: int, period: float) -> None:
+        """Count for how long the estimator has worked without its input."""
+        longest = 2 * (self.sensing.blind or 0.0)
+        step = period if status == BLIND else -period
+        self._unsure = min(max(self._unsure + step, 0.0), longest)
+        if status == RESTARTED:
+            self._unsure = longest
 
     def _error(self, plant: Plant, q: Array, v: Array) -> Array:
         """Return the errors of the estimate of which it knows the covariance."""
