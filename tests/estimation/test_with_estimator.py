@@ -10,7 +10,9 @@ import pytest
 from support.tripod import LEGS, MODEL, PERIOD, START, standing
 
 import mbcasadi as mb
+from mbcasadi.codegen import InputLimits, Supervision, TickEvent
 from mbcasadi.codegen.example_run import CLOSE_FLOAT
+from mbcasadi.codegen.supervision.supervised import new_supervised
 from mbcasadi.description.status import Flag, Status
 from mbcasadi.estimation import with_estimator
 from mbcasadi.validation import ReportOptions, Sensing, SensorErrors
@@ -26,7 +28,10 @@ def in_c(tmp_path_factory):
     law, estimator = standing()
     whole, folder = with_estimator(law, estimator, blind=BLIND), tmp_path_factory.mktemp("c")
     example = {"ref": law.reference_at(START)}
-    project = mb.export_c(whole, folder / "whole", mujoco_plugin=True, example=example)
+    project = mb.export_c(
+        whole, folder / "whole", mujoco_plugin=True, example=example,
+        supervision=Supervision(inputs={"y": InputLimits(-100, 100)}, stale_after=1, trip_after=5),
+    )  # fmt: skip
     alone = [
         mb.export_c(x, folder / f"{k}").load(flags=QUICK) for k, x in enumerate((estimator, law))
     ]
@@ -133,6 +138,25 @@ def test_the_exported_program_agrees_with_its_record(in_c):
     assert "u equals the record" in text
 
 
+def test_stale_samples_trip_the_watchdog_and_lost_ones_do_not(in_c):
+    whole, project, _, _ = in_c
+    law = new_supervised(project.manifest, project.build(flags=QUICK).path, 0)
+    inputs = whole.example_inputs() | {"ref": whole.law.reference_at(START)}
+    events = []
+    for k in range(60):
+        valid = np.ones(4)
+        valid[1] = not 10 <= k < 20  # an encoder says so, and its number is one
+        out = law.step(inputs | {"valid": valid}, sample=min(k, 40))
+        events.append(law.events)
+        assert np.all(np.isfinite(out["u"]))
+    assert not any(events[:42])
+    assert TickEvent.STALE in events[42]
+    assert TickEvent.TRIPPED in events[46]
+    assert TickEvent.SAFE in events[47]
+    law.step(inputs | {"y": 1e3 * inputs["y"]}, sample=41)
+    assert TickEvent.OUT_OF_RANGE in law.events
+
+
 def test_pages_say_what_y_is(in_c):
     _, project, _, _ = in_c
     header, page = project.header.read_text(), (project.folder / "README.md").read_text()
@@ -186,12 +210,12 @@ def with_plugin(snippet, text=MODEL):
     return model, data
 
 
-def test_the_plugin_is_told_what_sensors_read_and_nothing_else(plugin):
+def test_the_plugin_is_told_what_sensors_read_and_nothing_else(plugin, in_c):
     """It steps as a loop by hand does whose only measurements are `sensordata`, bit for bit."""
-    project, snippet = plugin
+    project, snippet, one = *plugin, in_c[2]
     model, data = with_plugin(snippet)
     plain, hand = with_plugin(NO_PLUGIN.sub("", snippet))
-    memory, z = project.memory(), np.array(project.manifest["z0"])
+    z = np.array(project.manifest["z0"])
     ref, sums, unsure = standing()[0].reference_at(START), [], set()
     place = project.manifest["mujoco"]["userdata"]["valid"]
     steps = round(PERIOD / model.opt.timestep)
@@ -204,17 +228,9 @@ def test_the_plugin_is_told_what_sensors_read_and_nothing_else(plugin):
         if k % steps == 0:
             imu = np.mean(sums, axis=0) if sums else np.array([0, 0, 0, np.nan, np.nan, np.nan])
             y = np.concatenate([imu, hand.qpos[7:], hand.qvel[6:]])
-            inputs = {
-                "y": y,
-                "ref": ref,
-                "valid": valid,
-                "dt": [PERIOD],
-                "mask": np.ones(3),
-                "z": z,
-            }
-            out = project.step(memory, inputs)
-            z, hand.ctrl[:], sums = out["z_next"], out["u"], []
-            unsure.add(bool(int(out["flags"][0]) & Flag.UNSURE))
+            out = one(y=y, ref=ref, valid=valid, dt=PERIOD, mask=np.ones(3), z=z)
+            z, hand.ctrl[:], sums = out["z_next"], flat(out["u"]), []
+            unsure.add(bool(int(out["flags"]) & Flag.UNSURE))
         mujoco.mj_step(model, data)
         mujoco.mj_step(plain, hand)
         sums.append(np.array(hand.sensordata[:6]))
