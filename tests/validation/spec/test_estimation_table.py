@@ -93,7 +93,7 @@ def test_a_filter_of_any_mechanism():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"imu": {"fram": "imu"}}, r"unknown key 'fram'; valid: .*'frame'"),
+        ({"imu": {"frme": "imu"}}, r"unknown key 'frme'; valid: .*'frame'"),
         ({"type": "bass"}, r"estimation.*'base', 'manifold'"),
         ({"encoders": {"bits": 12, "noise": 1e-3}}, "give bits or noise, not both"),
         ({"encoders": {"bits": 0}}, r"encoders\.bits"),
