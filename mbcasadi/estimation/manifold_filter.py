@@ -210,7 +210,7 @@ def _inputs(tick: ManifoldTick) -> tuple[Signal, ...]:
     ]
     drive = controls(system) if system.nu else generalised_forces(system)
     signals = [
-        unitless_signal("y", tuple(names)),
+        Signal("y", tuple(names), reading.units),
         unitless_signal("valid", tuple(sensor.name for sensor in sensors)),
         Signal(tick.process.input[0], drive.components, drive.units),
     ]

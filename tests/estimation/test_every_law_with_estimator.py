@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from support.emergency_problems import ARM, made
-from support.tripod import PERIOD, START, standing, tripod
+from support.tripod import MODEL, PERIOD, START, standing, tripod
 from support.two_rates_problems import EVERY, FAILED, FAST, SOLVED, two_rates
 
 import mbcasadi as mb
@@ -232,6 +232,8 @@ def test_parts_that_do_not_fit_are_refused():
     )
     with pytest.raises(ProblemError, match="expected one of q and v"):
         with_estimator(nothing, estimator)
+    with pytest.raises(ProblemError, match=r"apart: validate\(law, .* sensors="):
+        mb.validate(with_estimator(law, estimator), MODEL, 0.1)
     with pytest.raises(ProblemError, match="blind"):
         with_estimator(law, estimator, blind=0.0)
 
@@ -252,3 +254,4 @@ def test_a_filter_gets_the_control_that_acted():
     assert int(out["estimate_status"]) == int(alone["status"])
     y = estimator.y0
     assert y == pytest.approx(held.q[[0, 2]], abs=1e-9), "what encoders read at rest"
+    assert whole.controller.inputs[0].units == ("rad", "rad")
