@@ -19,7 +19,7 @@ from mbcasadi.description.status import Flag
 from mbcasadi.estimation import Encoders, Imu, base_estimator, encoder_noise, with_estimator
 from mbcasadi.plots import save_figure
 
-MODEL, FEET, PERIOD, DURATION = mb.models.path("quadruped"), ("FL", "FR", "RL", "RR"), 2e-3, 4.0
+MODEL, FEET, PERIOD, DURATION = mb.models.path("quadruped"), ("FL", "FR", "RL", "RR"), 2e-3, 3.0
 WHERE, SPEED, CHANGE = "trunk.position", "trunk.velocity", "trunk.acceleration"
 RADIUS, RATE = 0.02, np.pi  # m, rad/s
 PUSHED, FORCE, LOST = (1.5, 1.6), 60.0, (2.5, 2.53)  # s; N on the trunk, sideways; s, of the IMU

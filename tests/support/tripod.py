@@ -6,7 +6,7 @@ import numpy as np
 
 import mbcasadi as mb
 from mbcasadi.control import FrameTask, InverseDynamicsQP
-from mbcasadi.estimation import Encoders, Imu, base_estimator
+from mbcasadi.estimation import Encoders, Imu, base_estimator, encoder_noise
 
 LEGS, PERIOD = ("a", "b", "c"), 0.004
 PLACES = ((0.2, 0.0), (-0.1, 0.17), (-0.1, -0.17))  # m
@@ -42,14 +42,14 @@ def tripod():
 
 
 @cache
-def standing(**options):
+def standing():
     """Return a law that holds the trunk, and the estimator of its state."""
     system, feet = tripod()
     law = InverseDynamicsQP(
         system, [FrameTask("trunk", kp=100.0, kind="body")], feet, period=PERIOD, name="hold"
     )
-    imu, encoders = Imu("imu"), Encoders(noise=1e-4, rate_noise=5e-3)
+    imu, encoders = Imu("imu"), Encoders(noise=encoder_noise(16), rate_noise=5e-3)
     estimator = base_estimator(
-        system, feet, imu=imu, encoders=encoders, q0=START, period=PERIOD, name="base"
+        system, feet, imu=imu, encoders=encoders, q0=START, period=PERIOD, name="hold_estimator"
     )
     return law, estimator

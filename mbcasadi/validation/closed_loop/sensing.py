@@ -27,7 +27,7 @@ from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import require_name, require_positive, require_whole
 from mbcasadi.short_text import summarised
 from mbcasadi.validation.closed_loop.columns import Columns
-from mbcasadi.validation.closed_loop.compiled_law import Caller
+from mbcasadi.validation.closed_loop.compiled_law import FAST_FLAGS, Caller
 
 Array = NDArray[np.float64]
 
@@ -256,7 +256,7 @@ def loaded_estimator(sensing: Sensing | None, model: Source) -> RunningEstimator
         return None
     folder = Path(tempfile.mkdtemp(dir=process_folder()))
     project = export_c(sensing.estimator.function, folder / "estimator")
-    return RunningEstimator(sensing, Caller(project.load()), model)
+    return RunningEstimator(sensing, Caller(project.load(flags=FAST_FLAGS)), model)
 
 
 def contact_mask(
