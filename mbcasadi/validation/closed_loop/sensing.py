@@ -246,17 +246,26 @@ class RunningEstimator:
         return plant.sensor(sensor.target)
 
 
-def loaded_estimator(sensing: Sensing | None, model: Source) -> RunningEstimator | None:
+def loaded_estimator(
+    sensing: Sensing | None, model: Source, *, few: bool = False
+) -> RunningEstimator | None:
     """Return the estimator as compiled C, for runs of a model in this process.
+
+    Args:
+        sensing: what is in the loop.
+        model: of the plants.
+        few: whether so few ticks run that its Python Function is first at the end.
 
     Raises:
         ExportError: the C could not be generated or built.
     """
     if sensing is None:
         return None
-    folder = Path(tempfile.mkdtemp(dir=process_folder()))
-    project = export_c(sensing.estimator.function, folder / "estimator")
-    return RunningEstimator(sensing, Caller(project.load(flags=FAST_FLAGS)), model)
+    function = sensing.estimator.function
+    if not few:
+        folder = Path(tempfile.mkdtemp(dir=process_folder()))
+        function = export_c(function, folder / "estimator").load(flags=FAST_FLAGS)
+    return RunningEstimator(sensing, Caller(function), model)
 
 
 def contact_mask(
