@@ -157,14 +157,13 @@ def run_trial(
     ready = prepare(controller, model, trial)
     if report.what_if and trial.delay and report.undelayed is None:
         report = replace(report, undelayed=fitted_to_plant(ready.given, ready.plant, 0))
-    given = ready.controller
-    ticks = round(trial.duration / period_of(given))
+    given, few = ready.controller, False
     if trial.fast:
-        given = fast_law(given, ticks, progress.note)
+        ticks = round(trial.duration / period_of(given))
+        given, few = fast_law(given, ticks, progress.note), ticks <= MOST_TICKS
         if report.undelayed is not None:
             report = replace(report, undelayed=fast_law(report.undelayed, 0))
     progress("generating and compiling C", 0.0)
-    few = trial.fast and ticks <= MOST_TICKS
     estimator = loaded_estimator(trial.sensors, ready.plants.model, few=few)
     loop = Scenario(
         trial.duration, remembered(ready.reference), ready.start, trial.v0, trial.delay,

@@ -102,8 +102,7 @@ class Sensing:
     def __post_init__(self) -> None:
         require_fields(self)
         require_whole(0, seed=self.seed)
-        if self.blind is not None:
-            require_positive(blind=self.blind)
+        require_positive(blind=1.0 if self.blind is None else self.blind)
         sensors = self.estimator.sensors
         known = [*dict.fromkeys(s.kind for s in sensors), *(s.name for s in sensors)]
         for name in self.errors:
@@ -200,16 +199,13 @@ class RunningEstimator:
     @property
     def is_blind(self) -> bool:
         """Whether the law is not to use the estimate."""
-        blind = self.sensing.blind
-        return blind is not None and self._unsure > blind
+        return self.sensing.blind is not None and self._unsure > self.sensing.blind
 
     def _count(self, status: int, period: float) -> None:
         """Count for how long the estimator has worked without its input."""
-        longest = 2 * (self.sensing.blind or 0.0)
-        step = period if status == BLIND else -period
-        self._unsure = min(max(self._unsure + step, 0.0), longest)
-        if status == RESTARTED:
-            self._unsure = longest
+        longest, step = 2 * (self.sensing.blind or 0.0), period if status == BLIND else -period
+        counted = min(max(self._unsure + step, 0.0), longest)
+        self._unsure = longest if status == RESTARTED else counted
 
     def _error(self, plant: Plant, q: Array, v: Array) -> Array:
         """Return the errors of the estimate of which it knows the covariance."""
@@ -249,12 +245,7 @@ class RunningEstimator:
 def loaded_estimator(
     sensing: Sensing | None, model: Source, *, few: bool = False
 ) -> RunningEstimator | None:
-    """Return the estimator as compiled C, for runs of a model in this process.
-
-    Args:
-        sensing: what is in the loop.
-        model: of the plants.
-        few: whether so few ticks run that its Python Function is first at the end.
+    """Return the estimator, for runs of a model in this process: as C, or for few ticks not.
 
     Raises:
         ExportError: the C could not be generated or built.
