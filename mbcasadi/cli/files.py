@@ -120,7 +120,8 @@ def _one_folder(
     own = {name: value for name, value in options.items() if name != "fmu"}
     assert experiment.outer is not None
     assert experiment.two_rates is not None
-    example = {"q": experiment.q0, "command": experiment.outer.at_start}
+    example = {"command": experiment.outer.at_start}
+    example |= {} if experiment.sensors else {"q": experiment.q0}
     yield export_two_rates(
         experiment.two_rates,
         out,

@@ -23,6 +23,7 @@ from mbcasadi.codegen.names import parameter
 from mbcasadi.codegen.precision import Real
 from mbcasadi.codegen.text import package_version, template
 from mbcasadi.description import TuningParameter
+from mbcasadi.description.controller import PlantSensor
 from mbcasadi.description.stagewise_qp import StagewiseQP
 
 Solver = Literal["mbcasadi", "daqp"]
@@ -100,6 +101,7 @@ class CLaw:
         emergency: (memory, missed) → (u, memory_next), renamed, or None: see
             `description.Emergency`.
         held_first: row of z at which its memory begins.
+        sensors: what the input `y` is read from.
         statuses, safe_statuses: texts of the output `status`, and those with which u is the safe
             output; none for a bare Function.
     """
@@ -129,6 +131,7 @@ class CLaw:
     statuses: tuple[str, ...] = ()
     safe_statuses: tuple[int, ...] = ()
     real: Real = "double"
+    sensors: tuple[PlantSensor, ...] = ()
 
     @property
     def has_daqp(self) -> bool:

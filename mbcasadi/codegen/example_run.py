@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.codegen.c_interface import CLaw, Port
-from mbcasadi.description.controller import INPUTS
+from mbcasadi.description.controller import HANDED, INPUTS
 from mbcasadi.shapes import column, require_name
 
 Array = NDArray[np.float64]
@@ -24,7 +24,7 @@ TICKS = 1000
 RECORDED, EFFORT = 100, 20_000_000
 """Most recorded ticks, and operations that may go into them."""
 
-STILL = ("q", "act", *INPUTS)
+STILL = ("q", "act", *HANDED, *INPUTS)
 """Inputs that stay as they are; quaternions and lengths of muscles have no waves."""
 
 WAVE, STEP = 17, 512

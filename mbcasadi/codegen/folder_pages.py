@@ -4,6 +4,7 @@ from mbcasadi.codegen.c_interface import STATES, CLaw, Port, arguments, find_por
 from mbcasadi.codegen.example_run import STEP, TICKS, WAVE, ExampleRun
 from mbcasadi.codegen.manifest import DaqpOrigin, recommended_flags
 from mbcasadi.codegen.precision import numbers_of
+from mbcasadi.codegen.sensor_rows import sensor_page
 from mbcasadi.codegen.sizes import iteration_limit, memory_doubles
 from mbcasadi.codegen.text import (
     comma_list,
@@ -11,6 +12,7 @@ from mbcasadi.codegen.text import (
     number,
     plain_line,
 )
+from mbcasadi.description.controller import HANDED
 
 MOST_LABELS = 12
 """Components of a signal that the README shows; the header has all."""
@@ -149,6 +151,7 @@ def readme(
                 [signal_row("in", p) for p in law.inputs]
                 + [signal_row("out", p) for p in law.outputs]
             ),
+            "measurements": sensor_page(law),
             "solver": _solver_page(law, daqp) if law.staged else "",
         },
     )
@@ -180,12 +183,14 @@ def _supervision_page(law: CLaw) -> str:
 
 def _nulls(law: CLaw) -> str:
     """Return what null inputs stand for, of the inputs that the law has."""
-    names = {port.name for port in law.inputs}
+    names = {port.name for port in law.inputs} - (set(HANDED) - set(law.defaults))
     meanings = {
         "z": "a null `z` as the initial state",
         "tuning": "a null `tuning` as its defaults",
         "p": "a null `p` as the model's own numbers",
         "mask": "a null `mask` as all on",
+        "valid": "a null `valid` as all valid",
+        "dt": "a null `dt` as the period",
     }
     parts = [text for name, text in meanings.items() if name in names]
     return ", ".join(["A null input counts as zeros", *parts]) + "."

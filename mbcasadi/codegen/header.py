@@ -10,6 +10,7 @@ from mbcasadi.codegen.c_interface import (
     signature,
 )
 from mbcasadi.codegen.emergency import keeps_last
+from mbcasadi.codegen.sensor_rows import sensor_header
 from mbcasadi.codegen.sizes import memory_doubles
 from mbcasadi.codegen.text import number, unique_identifiers
 from mbcasadi.description.qp_stages import SolverFlag
@@ -44,6 +45,7 @@ def header_h(law: CLaw) -> str:
         if law.staged
         else "",
         "arguments": "\n".join(_argument_lines(law)),
+        "rows_of_y": sensor_header(law),
         "aliasing": "\n * z and z_next may be the same array." if law.has_state else "",
         "null_state": _null_inputs(law),
         "returns": returns,

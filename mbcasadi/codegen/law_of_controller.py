@@ -140,6 +140,7 @@ def law_from_controller(
         statuses=controller.statuses,
         safe_statuses=controller.safe_statuses,
         real=real,
+        sensors=controller.sensors,
     )
 
 

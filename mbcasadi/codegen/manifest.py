@@ -19,6 +19,7 @@ from mbcasadi.codegen.callers.mujoco_plugin import MujocoEntry
 from mbcasadi.codegen.count import largest_body, operations
 from mbcasadi.codegen.folder import MANIFEST
 from mbcasadi.codegen.precision import Real, numbers_of
+from mbcasadi.codegen.sensor_rows import SensorEntry, sensor_entries
 from mbcasadi.codegen.sizes import (
     fixed_operations,
     iteration_limit,
@@ -116,6 +117,7 @@ class Manifest(TypedDict):
     tuning: list[TuningEntry]
     parameters: list[TuningEntry]
     defaults: dict[str, list[float]]
+    sensors: list[SensorEntry]
     real: Real
     memory_bytes: int
     stack_bytes: int
@@ -174,6 +176,7 @@ def manifest(law: CLaw, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> Manife
         "tuning": [_tuning_entry(entry) for entry in law.tuning],
         "parameters": [_tuning_entry(entry) for entry in law.parameters],
         "defaults": {k: v.tolist() for k, v in law.defaults.items() if k != "z"},
+        "sensors": sensor_entries(law),
         "real": law.real,
         "memory_bytes": 8 * memory_doubles(law),
         "stack_bytes": stack_bytes(hashed[f"{law.name}.c"].decode()),

@@ -1,6 +1,6 @@
 """A controller as data, for code generation, the plant and the report."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -16,6 +16,8 @@ from mbcasadi.short_text import summarised
 INPUTS = ("ref", "tuning", "p", "t", "mask", "z")
 """Inputs of every controller behind the measured ones, in this order; all but `z` are optional."""
 
+HANDED = ("valid", "dt", "age")
+"""Inputs beside a measurement `y`: whether a sample is valid, s since the last tick, age of it."""
 
 UNREPORTED = {
     "tracking": "tracking error",
@@ -41,6 +43,30 @@ class Signal:
     name: str
     components: tuple[str, ...]
     units: tuple[str, ...]
+
+
+class PlantSensor(Protocol):
+    """A sensor of a plant that entries of a controller's input `y` are read from.
+
+    Attributes:
+        name: of the sensor.
+        kind: "gyro", "accelerometer": of an IMU; "position", "rate": of a joint of one coordinate;
+            "sensor": of the model, by its name.
+        target: name of the frame, the joint or the model's sensor.
+        rows: entries of y.
+        frame_kind: of the frame, where it measures one.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def kind(self) -> str: ...  # noqa: D102
+    @property
+    def target(self) -> str: ...  # noqa: D102
+    @property
+    def rows(self) -> tuple[int, ...]: ...  # noqa: D102
+    @property
+    def frame_kind(self) -> str: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -158,6 +184,8 @@ class Controller:
         emergency: the output where the law cannot run. Without one the generated C keeps the last
             finite control for `LAST_COMMAND` seconds, then gives a constant: what the law gives for
             NaN if its status says that this is the safe output, else zero within the limits.
+        sensors: what the input `y` is read from, of a controller that has one.
+        input_defaults: of further inputs, by name, where they are not zeros.
         needs_double: why single precision does not suffice, for the message of an export that is
             refused; "" where it does.
     """
@@ -188,6 +216,8 @@ class Controller:
     parameters: tuple[TuningParameter, ...] = ()
     emergency: Emergency | None = None
     unreported: tuple[str, ...] = ()
+    sensors: tuple[PlantSensor, ...] = ()
+    input_defaults: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     secondary: tuple[str, ...] = ()
     needs_double: str = ""
 
@@ -222,6 +252,7 @@ class Controller:
             "p": self.default_parameters,
             "mask": np.ones(sizes.get("mask", 0)),
             "z": np.asarray(self.z0, dtype=float),
+            **self.input_defaults,
         }
         return {name: value for name, value in values.items() if name in sizes and value.size}
 

@@ -58,6 +58,7 @@ class Flag(IntFlag):
     OPEN_GAP = 256
     UNCARRIED = 512
     TASK_MISSED = 1024
+    UNSURE = 2048
     OVERDUE = 4096
 
 

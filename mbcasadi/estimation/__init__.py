@@ -12,6 +12,7 @@ from mbcasadi.estimation.contact_probability import (
     FootLoad,
     contact_probability,
 )
+from mbcasadi.estimation.estimated_law import EstimatedLaw
 from mbcasadi.estimation.estimates import Estimates, estimate_log
 from mbcasadi.estimation.estimator import Estimator, EstimatorSensor
 from mbcasadi.estimation.fit_noise import FittedNoise
@@ -26,13 +27,17 @@ from mbcasadi.estimation.measured import FilterOptions, Measured, UnknownForce, 
 from mbcasadi.estimation.momentum_observer import momentum_observer
 from mbcasadi.estimation.noise import Encoders, FirstEstimate, Footing, Imu, encoder_noise
 from mbcasadi.estimation.residual_forces import residual_forces
+from mbcasadi.estimation.two_rates import EstimatedTwoRates
 from mbcasadi.estimation.velocity_observer import velocity_observer
+from mbcasadi.estimation.with_estimator import with_estimator
 
 __all__ = [
     "AllanDeviation",
     "Channel",
     "ContactBelief",
     "Encoders",
+    "EstimatedLaw",
+    "EstimatedTwoRates",
     "Estimates",
     "Estimator",
     "EstimatorSensor",
@@ -65,4 +70,5 @@ __all__ = [
     "read_log",
     "residual_forces",
     "velocity_observer",
+    "with_estimator",
 ]

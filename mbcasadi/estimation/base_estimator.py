@@ -7,7 +7,7 @@ of feet that stand (`landmark_update.py`). The base follows from the IMU by the 
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.description import Contact, Signal
@@ -19,7 +19,7 @@ from mbcasadi.estimation.base_tick import base_function
 from mbcasadi.estimation.estimator import LIKELIHOOD, Estimator, EstimatorSensor
 from mbcasadi.estimation.fixes import PARTS, Fix, fix_names, unseen_by
 from mbcasadi.estimation.invariant import Layout
-from mbcasadi.estimation.landmarks import FREE_V, landmarks_of, require_free_base
+from mbcasadi.estimation.landmarks import FREE_Q, FREE_V, landmarks_of, require_free_base
 from mbcasadi.estimation.late_samples import with_late_samples
 from mbcasadi.estimation.noise import Encoders, FirstEstimate, Footing, Imu
 from mbcasadi.shapes import require_identifier, require_name, require_positive
@@ -34,6 +34,7 @@ from mbcasadi.system.coordinates import (
     unitless_signal,
 )
 
+Array = NDArray[np.float64]
 AXES = ("x", "y", "z")
 
 
@@ -136,9 +137,18 @@ def base_estimator(
         source=system.name,
         unobservable=unseen_by(fixes),
         covered=(*range(FREE_V), *range(system.nv, system.nv + FREE_V)),
+        y0=_at_rest(design, function.numel_in("y")),
     )
     delays = {1 + design.joints + k: fix.longest_delay for k, fix in enumerate(fixes)}
     return with_late_samples(estimator, delays, len(layout.landmarks) - 1 - design.joints)
+
+
+def _at_rest(design: BaseDesign, size: int) -> Array:
+    """Return y (size,) of a robot that rests at q0."""
+    y, force = np.zeros(size), design.memory.split(memory_at(design))["force"]
+    y[3:6] = np.array(force).ravel()
+    y[6 : 6 + design.joints] = design.q0[FREE_Q:]
+    return y
 
 
 def _encoded(system: System, encoders: Encoders) -> tuple[str, ...]:

@@ -111,6 +111,8 @@ def _outputs(
     if design.fixes:
         state = FixState(before["known"], before["lapsed"], before["refused"])
         parts |= remembered(design.fixes, state, outcome.fixed, dt)._asdict()
+    for key in ("x", "P", "stood", "mean"):  # nothing is concluded before the IMU's first sample
+        parts[key] = ca.if_else(parts["started"], parts[key], before[key])
     base = design.base(parts, joints.q, before["gyro"], dt)
     status = ca.if_else(outcome.lost > ADRIFT, 1, 0)
     status = ca.if_else(outcome.doubt > DOUBTED, 2, status)

@@ -3,14 +3,17 @@
 (y, valid, [u], [mask], dt, z) → (q, v, z_next, covariance, status, flags, residual)
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.description import Signal
+from mbcasadi.description import Controller, Signal, TuningParameter
+from mbcasadi.description.controller import INPUTS
 from mbcasadi.description.status import StatusTable
 from mbcasadi.short_text import summarised
 
@@ -86,6 +89,7 @@ class Estimator:
         unobservable: what no sensor sees, in words.
         covered: rows of the errors (δq, δv), (2 nv,), of which `covariance` is, its first ones.
         parameters: of the input p, the model's own numbers; none without such an input.
+        y0: (ny,) what the sensors read at rest at the start, as far as it is known; else zeros.
     """
 
     name: str
@@ -100,6 +104,54 @@ class Estimator:
     unobservable: tuple[str, ...] = ()
     covered: tuple[int, ...] = ()
     parameters: tuple[float, ...] = ()
+    y0: Array = field(default_factory=lambda: np.zeros(0))
+
+    @cached_property
+    def controller(self) -> Controller:
+        """The estimator as data, as `export_c` takes it: inputs in the order of controllers."""
+        ordered = in_order(self.inputs)
+        return Controller(
+            name=self.name,
+            function=with_defaults(_ordered(self.function, ordered), self.name, self.defaults),
+            inputs=ordered,
+            outputs=self.outputs,
+            u_min=np.zeros(0),
+            u_max=np.zeros(0),
+            z0=self.z0,
+            period=self.period,
+            source=self.source,
+            notes=dict(self.notes),
+            statuses=self.statuses,
+            safe_statuses=(),
+            sensors=self.sensors,
+            input_defaults=self.defaults,
+            parameters=self.tuning_of_parameters,
+        )
+
+    def example_inputs(self) -> dict[str, Array]:
+        """Return what the sensors read at rest."""
+        return {"y": self.y0} if self.y0.size else {}
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """What pages say of it: its statuses, and what it does not observe."""
+        texts = "; ".join(f"{code} {text}" for code, text in enumerate(self.statuses))
+        unseen = ", ".join(self.unobservable)
+        return {"status of the estimate": texts} | ({"not observed": unseen} if unseen else {})
+
+    @property
+    def defaults(self) -> dict[str, Array]:
+        """What stands for inputs that are left out, where it is not zeros: by name."""
+        sizes = {signal.name: len(signal.components) for signal in self.inputs}
+        values = {"valid": np.ones(sizes.get("valid", 0)), "dt": np.array([self.period])}
+        return {name: value for name, value in values.items() if name in sizes}
+
+    @property
+    def tuning_of_parameters(self) -> tuple[TuningParameter, ...]:
+        """Entries of the input p."""
+        signal = next((s for s in self.inputs if s.name == "p"), Signal("p", (), ()))
+        entries = zip(signal.components, self.parameters, signal.units, strict=True)
+        return tuple(TuningParameter(n, x, -np.inf, np.inf, unit) for n, x, unit in entries)
 
     def _summary(self) -> dict[str, object]:
         return {
@@ -110,3 +162,25 @@ class Estimator:
             "period": self.period,
             "unobservable": list(self.unobservable),
         }
+
+
+def in_order(signals: Sequence[Signal]) -> tuple[Signal, ...]:
+    """Return the inputs of a controller: what is measured first, then those of `INPUTS`."""
+    behind = {signal.name: signal for signal in signals if signal.name in INPUTS}
+    measured = [signal for signal in signals if signal.name not in INPUTS]
+    return (*measured, *(behind[name] for name in INPUTS if name in behind))
+
+
+def with_defaults(f: ca.Function, name: str, defaults: Mapping[str, Array]) -> ca.Function:
+    """Return a Function under a name, whose inputs have these defaults, and a mask ones."""
+    s, names = f.mx_in(), f.name_in()
+    usual = [float(defaults[n][0]) if n in defaults else float(n == "mask") for n in names]
+    return ca.Function(name, s, f.call(s), names, f.name_out(), {"default_in": usual})
+
+
+def _ordered(f: ca.Function, signals: Sequence[Signal]) -> ca.Function:
+    """Return a Function with its inputs in the order of these signals."""
+    s = {signal.name: ca.MX.sym(signal.name, f.sparsity_in(signal.name)) for signal in signals}
+    return ca.Function(
+        "ordered", [*s.values()], f.call([s[n] for n in f.name_in()]), [*s], f.name_out()
+    )

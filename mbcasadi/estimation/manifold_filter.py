@@ -7,6 +7,7 @@ velocities and poses where the rank changes are the usual case.
 
 from collections.abc import Sequence
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -142,8 +143,17 @@ def manifold_filter(
         unobservable=unobservable_modes(tick, start, names),
         covered=tuple(range(2 * system.nv)),
         parameters=tuple(map(float, system.parameters.values)),
+        y0=_at_rest(tick, start),
     )
     return with_late_samples(estimator, {k: m.longest_delay for k, m in enumerate(sensors)})
+
+
+def _at_rest(tick: ManifoldTick, q0: Array) -> Array:
+    """Return y (ny,) of a mechanism that rests at q0, without controls."""
+    now, reading = tick.memory.split(tick.memory_at(q0)), tick.reading.function
+    p = ca.DM(tick.system.parameters.values)
+    zeros = {n: ca.DM.zeros(reading.size_in(n)) for n in reading.name_in()}
+    return np.array(reading(**(zeros | {"q": ca.vertcat(now["q"], p)}))["h"]).ravel()
 
 
 FARTHEST_FORCE = 1e9
@@ -207,7 +217,7 @@ def _inputs(tick: ManifoldTick) -> tuple[Signal, ...]:
     ]
     drive = controls(system) if system.nu else generalised_forces(system)
     signals = [
-        unitless_signal("y", tuple(names)),
+        Signal("y", tuple(names), reading.units),
         unitless_signal("valid", tuple(sensor.name for sensor in sensors)),
         Signal(tick.process.input[0], drive.components, drive.units),
     ]

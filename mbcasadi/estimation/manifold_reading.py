@@ -19,6 +19,14 @@ from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import rate_names, scalar_coordinates
 from mbcasadi.system.names_by_kind import require_name_of
 
+UNITS = {
+    "accelerometer": "m/s²", "velocimeter": "m/s", "gyro": "rad/s", "force": "N", "torque": "N m",
+    "rangefinder": "m", "tendonpos": "m", "tendonvel": "m/s", "ballangvel": "rad/s",
+    "framepos": "m", "framelinvel": "m/s", "frameangvel": "rad/s", "framelinacc": "m/s²",
+    "frameangacc": "rad/s²", "subtreecom": "m", "subtreelinvel": "m/s",
+}  # fmt: skip
+"""Unit of the readings of each kind of sensor of a model, where it has one."""
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -60,6 +68,19 @@ class Reading:
     def size(self) -> int:
         """Size of y."""
         return sum(len(sensor.rows) for sensor in self.sensors)
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Unit of each entry of y; "" where none is known."""
+        places, units = scalar_coordinates(self.system), list[str]()
+        for sensor in self.sensors:
+            if sensor.kind == "sensor":
+                unit = UNITS.get(self.kinds[sensor.target], "")
+            else:
+                unit = places[sensor.target][2]
+                unit = f"{unit}/s" if unit and sensor.kind == "rate" else unit
+            units += [unit] * len(sensor.rows)
+        return tuple(units)
 
     @property
     def turning(self) -> tuple[int, ...]:

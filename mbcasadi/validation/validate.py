@@ -27,6 +27,7 @@ from mbcasadi.validation.closed_loop import (
     remembered,
     run_loop,
 )
+from mbcasadi.validation.closed_loop.compiled_law import MOST_TICKS
 from mbcasadi.validation.closed_loop.outer_law import TIMED_TICKS
 from mbcasadi.validation.metrics import (
     Criteria,
@@ -156,15 +157,17 @@ def run_trial(
     ready = prepare(controller, model, trial)
     if report.what_if and trial.delay and report.undelayed is None:
         report = replace(report, undelayed=fitted_to_plant(ready.given, ready.plant, 0))
-    given = ready.controller
+    given, few = ready.controller, False
     if trial.fast:
-        given = fast_law(given, round(trial.duration / period_of(given)), progress.note)
+        ticks = round(trial.duration / period_of(given))
+        given, few = fast_law(given, ticks, progress.note), ticks <= MOST_TICKS
         if report.undelayed is not None:
             report = replace(report, undelayed=fast_law(report.undelayed, 0))
     progress("generating and compiling C", 0.0)
+    estimator = loaded_estimator(trial.sensors, ready.plants.model, few=few)
     loop = Scenario(
         trial.duration, remembered(ready.reference), ready.start, trial.v0, trial.delay,
-        trial.disturbance, trial.scenario, loaded_estimator(trial.sensors, ready.plants.model),
+        trial.disturbance, trial.scenario, estimator,
     )  # fmt: skip
     setting = _Setting(ready, given, loop, trial.criteria, report, progress)
     with compile_controller(given, progress.note) as law:

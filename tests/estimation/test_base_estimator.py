@@ -272,3 +272,21 @@ def test_bad_models_and_options_are_refused(robot):
         Footing(false_alarm=1.0)
     with pytest.raises(ProblemError, match="bits = 0"):
         encoder_noise(0)
+
+
+def test_nothing_is_concluded_before_the_first_sample_of_the_imu(robot, estimator):
+    """An estimator that waits for its IMU starts as one does that is started then."""
+    f, z = estimator.function, estimator.z0
+    y, rng = estimator.y0, np.random.default_rng(0)
+    for _ in range(3):
+        waited = f(y=y, valid=[0, *np.ones(12)], mask=np.ones(4), dt=DT, z=z)
+        z = waited["z_next"]
+        assert int(waited["status"]) == 3
+    fresh = estimator.z0
+    for _ in range(20):
+        noisy = y + 1e-3 * rng.standard_normal(y.size)
+        a, b = (f(y=noisy, valid=np.ones(13), mask=np.ones(4), dt=DT, z=x) for x in (z, fresh))
+        z, fresh = a["z_next"], b["z_next"]
+        for name in ("q", "v", "covariance"):
+            assert np.array(a[name]) == pytest.approx(np.array(b[name]), abs=1e-9), name
+    assert np.abs(np.array(a["v"])[:6]).max() < 0.05, "it rests"

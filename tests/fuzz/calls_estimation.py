@@ -74,6 +74,7 @@ def calls_of_filters():
             "force_noise": 0.1,
         },
         "estimation.encoder_noise": {"bits": 14},
+        "estimation.with_estimator": {"law": ex.inverse_dynamics(), "estimator": ex.state_filter()},
     }
 
 

@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from mbcasadi.codegen.c_interface import CLaw, Port, find_port, law_template, tick_call
 from mbcasadi.codegen.emergency import keeps_last
 from mbcasadi.codegen.example_run import example_inputs
+from mbcasadi.codegen.sensor_rows import Y, sensor_elements, sensor_tables
 from mbcasadi.codegen.sizes import memory_doubles
 from mbcasadi.codegen.text import c_string, comma_list, number
-from mbcasadi.description.controller import INPUTS
+from mbcasadi.description.controller import HANDED, INPUTS
 from mbcasadi.errors import ExportError
 
 COMMAND = "command"
@@ -145,10 +146,10 @@ def user_inputs(law: CLaw, values: Mapping[str, NDArray[np.float64]]) -> list[Us
     """Return the inputs that MuJoCo does not know, with their defaults."""
     inputs, first = [], 0
     for port in law.inputs:
-        if port.name in KNOWN_TO_MUJOCO:
+        if port.name in KNOWN_TO_MUJOCO or (port.name == Y and law.sensors):
             continue
         default = np.asarray(values.get(port.name, np.zeros(port.size)), dtype=float)
-        is_needed = port.name not in (*INPUTS, COMMAND)
+        is_needed = port.name not in (*INPUTS, *HANDED, COMMAND)
         inputs.append(UserInput(port, first, is_needed, default.ravel()))
         first += port.size
     return inputs
@@ -174,8 +175,33 @@ def _plugin_c(law: CLaw, inputs: list[UserInput], kept: Kept) -> str:
             "initial": kept.initial,
             "period": number(law.period or 0.0),
             "run": kept.run,
+            **_sensor_parts(law),
         },
     )
+
+
+def _sensor_parts(law: CLaw) -> dict[str, str]:
+    """Return what the plugin has of the sensors that the law reads, where it reads any."""
+    y = find_port(law.inputs, Y)
+    if y is None or not law.sensors:
+        return dict.fromkeys((*SENSOR_PARTS, "sizes_of_sensors", "sensors"), "")
+    text = law_template(law, "mujoco_sensors.c.in", {"rows": sensor_tables(law)})
+    return SENSOR_PARTS | {"sizes_of_sensors": f", NY = {y.size}", "sensors": text}
+
+
+SENSOR_PARTS = {
+    "places_of_means": "  COUNT, /* time steps since the last tick, and sums of y over them */\n"
+    "  SUMS,\n  END_OF_SUMS = SUMS + NY - 1,\n",
+    "sensor_member": "  int sensors[NY];                    /* addresses in sensordata */\n",
+    "find_sensors": "  find_sensors(m, prefix, p->sensors);\n",
+    "y": " real y[NY];",
+    "read_sensors": "  read_sensors(p->sensors, d, now + SUMS, now[COUNT], y);\n",
+    "refresh": "      mj_sensorVel(m, d); /* which else comes behind the passive forces */\n",
+    "forget_means": "    memset(state + COUNT, 0, (1 + NY) * sizeof *state);\n",
+    "add_readings": "  add_readings(((struct plugin *)d->plugin_data[instance])->sensors, d, "
+    "state + SUMS);\n  state[COUNT] += 1;\n",
+}
+"""C around a tick of a plugin whose law reads sensors."""
 
 
 def _size(law: CLaw, name: str) -> int:
@@ -226,7 +252,14 @@ def places_of(law: CLaw, inputs: list[UserInput]) -> dict[str, str]:
     places = {entry.port.name: f"user + {entry.first}" for entry in inputs}
     places |= {name: name for name in KNOWN_TO_MUJOCO}
     results = {"u": "u", "z_next": "z", "flags": "flags"}
+    places |= {Y: Y} if law.sensors else {}
     return places | {port.name: results.get(port.name, "0") for port in law.outputs}
+
+
+REMARK = """
+  The controller is told what sensors read, not qpos and qvel. The <sensor> below adds those that
+  it needs; leave out what the model has. Of a body, add gyro and accelerometer at a site there.
+"""
 
 
 def _plugin_xml(law: CLaw, inputs: list[UserInput]) -> str:
@@ -249,6 +282,8 @@ def _plugin_xml(law: CLaw, inputs: list[UserInput]) -> str:
         "mujoco_plugin.xml.in",
         {
             "layout": layout,
+            "sensors": sensor_elements(law),
+            "remark": REMARK if law.sensors else "",
             "size": size,
             "config": "".join(
                 f"        <config key={quoteattr(key)} value={quoteattr(value)}/>\n"

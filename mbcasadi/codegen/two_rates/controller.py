@@ -81,8 +81,8 @@ class TwoRatesController:
     @checked
     def plan(
         self,
-        q: ArrayLike,
-        v: ArrayLike,
+        q: ArrayLike | None,
+        v: ArrayLike | None,
         command: ArrayLike,
         t: ArrayLike,
         others: Mapping[str, ArrayLike] | None = None,
@@ -90,7 +90,7 @@ class TwoRatesController:
         """Compute one plan and hand it to the ticks.
 
         Args:
-            q, v: (nq,), (nv,) measured at t.
+            q, v: (nq,), (nv,) measured at t; None where the law estimates them.
             command: of the references.
             t: one number, s.
             others: further inputs by name; missing ones are null in C.
@@ -108,8 +108,8 @@ class TwoRatesController:
     @checked
     def tick(
         self,
-        q: ArrayLike,
-        v: ArrayLike,
+        q: ArrayLike | None,
+        v: ArrayLike | None,
         t: ArrayLike,
         others: Mapping[str, ArrayLike] | None = None,
         sample: int | None = None,
@@ -117,7 +117,7 @@ class TwoRatesController:
         """Run one tick, which follows the newest plan whose moment has come.
 
         Args:
-            q, v: (nq,), (nv,) measured at t.
+            q, v: (nq,), (nv,) measured at t; None where the law estimates them.
             t: one number, s.
             others: further inputs by name; missing ones are null in C.
             sample: number of the measurement, of a supervised law; by default the next one.
@@ -185,10 +185,11 @@ class TwoRatesController:
         function: str,
         inputs: Sequence[SignalEntry],
         outputs: Sequence[SignalEntry],
-        given: Mapping[str, ArrayLike],
+        given: Mapping[str, ArrayLike | None],
         watched: Sequence[Any] = (),
     ) -> dict[str, Array]:
-        columns = input_columns(inputs, given, np.float64)
+        measured = {name: x for name, x in given.items() if x is not None}
+        columns = input_columns(inputs, measured, np.float64)
         results = {signal["name"]: np.zeros(signal["size"]) for signal in outputs}
         pointers = [pointer(array) for array in (*columns, *results.values())]
         call = getattr(self.library, f"{self.manifest['name']}_{function}")

@@ -117,7 +117,8 @@ def run_loop(
         if estimator is not None:
             stands = _contacts_that_stand(estimator, controller, plant, mask)
             estimate = estimator(plant, stands, controller.period)
-        before = _Before(applied, outputs, estimate)
+        unknown = estimator is not None and estimator.is_blind
+        before = _Before(applied, outputs, _no_state(plant) if unknown else estimate)
         inputs = _controller_inputs(caller, controller, plant, scenario, z, t, before)
         outputs, mask = caller(inputs), inputs["mask"]
         inputs |= {"q": plant.q, "v": plant.v}  # what is recorded and judged
@@ -162,6 +163,11 @@ class _Before(NamedTuple):
     applied: Array
     outputs: Mapping[str, Array]
     estimate: Mapping[str, Array]
+
+
+def _no_state(plant: Plant) -> dict[str, Array]:
+    """Return what a law gets that is not to use the estimate."""
+    return {"estimate_q": np.full(plant.nq, np.nan), "estimate_v": np.full(plant.nv, np.nan)}
 
 
 def _contacts_that_stand(

@@ -90,9 +90,10 @@ def controller_of(controller: Controller | HasController) -> Controller:
         )
     unknown = [n for n in controller.function.name_in() if n not in KNOWN_INPUTS]
     if unknown:
+        apart = "; give the law and its estimator apart: validate(law, ..., sensors=Sensing(...))"
         raise ProblemError(
             f"controller {controller.name!r} has the inputs {unknown}; a closed loop provides "
-            f"{', '.join(KNOWN_INPUTS)} only"
+            f"{', '.join(KNOWN_INPUTS)} only{apart if controller.sensors else ''}"
         )
     if "u" not in controller.function.name_out():
         raise ProblemError(f"controller {controller.name!r} has no output 'u'")

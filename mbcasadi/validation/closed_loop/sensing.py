@@ -18,13 +18,14 @@ from mbcasadi.codegen import export_c
 from mbcasadi.codegen.compiler import process_folder
 from mbcasadi.description import Controller, Signal
 from mbcasadi.estimation import Estimator, EstimatorSensor
+from mbcasadi.estimation.estimate_front import BLIND, RESTARTED
 from mbcasadi.plant import Plant, Source
 from mbcasadi.plant.imu import with_imu
 from mbcasadi.readable_signatures import readable_fields
-from mbcasadi.shapes import require_name, require_whole
+from mbcasadi.shapes import require_name, require_positive, require_whole
 from mbcasadi.short_text import summarised
 from mbcasadi.validation.closed_loop.columns import Columns
-from mbcasadi.validation.closed_loop.compiled_law import Caller
+from mbcasadi.validation.closed_loop.compiled_law import FAST_FLAGS, Caller
 from mbcasadi.validation.closed_loop.plant_sensors import OF_IMU, PlantSensors, SensorErrors
 
 Array = NDArray[np.float64]
@@ -50,6 +51,8 @@ class Sensing:
         seed: of noise, offsets and lost samples; each case of a campaign has its own.
         on_force: N, the measured normal force of a contact from which on the estimator takes it to
             stand, beside the controller's mask: feet with force sensors. None for feet without.
+        blind: s without the estimator's input after which the law gets NaN, and gives its safe
+            output, as the C of `with_estimator` does; None: it gets what the estimator predicts.
 
     Raises:
         UnknownNameError: errors of no sensor; the message lists the valid names.
@@ -59,10 +62,12 @@ class Sensing:
     errors: Mapping[str, SensorErrors] = field(default_factory=dict)
     seed: int = 0
     on_force: float | None = None
+    blind: float | None = None
 
     def __post_init__(self) -> None:
         require_fields(self)
         require_whole(0, seed=self.seed)
+        require_positive(blind=1.0 if self.blind is None else self.blind)
         sensors = self.estimator.sensors
         known = [*dict.fromkeys(s.kind for s in sensors), *(s.name for s in sensors)]
         for name in self.errors:
@@ -119,7 +124,8 @@ class RunningEstimator:
         estimator = self.sensing.estimator
         errors = {s.name: self.sensing.errors_of(s) for s in estimator.sensors}
         late = self._late()
-        self._z, rng = estimator.z0, np.random.default_rng(self.sensing.seed)
+        self._z, self._unsure = estimator.z0, 0.0
+        rng = np.random.default_rng(self.sensing.seed)
         self._sensors = PlantSensors(estimator.sensors, errors, late, self._imu, rng)
 
     def __call__(self, plant: Plant, mask: Mapping[str, float], period: float) -> dict[str, Array]:
@@ -141,6 +147,7 @@ class RunningEstimator:
         values["p"] = np.array(estimator.parameters)
         outputs = self._call(values)
         self._z = outputs["z_next"]
+        self._count(int(outputs["status"][0]), period)
         side = round(np.sqrt(outputs["covariance"].size))
         variances = np.diag(outputs["covariance"].reshape(side, side))
         kept = (
@@ -149,6 +156,17 @@ class RunningEstimator:
             outputs["residual"], y, values["mask"],
         )  # fmt: skip
         return dict(zip(ESTIMATE, kept, strict=True))
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether the law is not to use the estimate."""
+        return self.sensing.blind is not None and self._unsure > self.sensing.blind
+
+    def _count(self, status: int, period: float) -> None:
+        """Count for how long the estimator has worked without its input."""
+        longest, step = 2 * (self.sensing.blind or 0.0), period if status == BLIND else -period
+        counted = min(max(self._unsure + step, 0.0), longest)
+        self._unsure = longest if status == RESTARTED else counted
 
     def _error(self, plant: Plant, q: Array, v: Array) -> Array:
         """Return the errors of the estimate of which it knows the covariance."""
@@ -164,17 +182,21 @@ class RunningEstimator:
         return next((s.components for s in self.sensing.estimator.inputs if s.name == name), ())
 
 
-def loaded_estimator(sensing: Sensing | None, model: Source) -> RunningEstimator | None:
-    """Return the estimator as compiled C, for runs of a model in this process.
+def loaded_estimator(
+    sensing: Sensing | None, model: Source, *, few: bool = False
+) -> RunningEstimator | None:
+    """Return the estimator, for runs of a model in this process: as C, or for few ticks not.
 
     Raises:
         ExportError: the C could not be generated or built.
     """
     if sensing is None:
         return None
-    folder = Path(tempfile.mkdtemp(dir=process_folder()))
-    project = export_c(sensing.estimator.function, folder / "estimator")
-    return RunningEstimator(sensing, Caller(project.load()), model)
+    function = sensing.estimator.function
+    if not few:
+        folder = Path(tempfile.mkdtemp(dir=process_folder()))
+        function = export_c(function, folder / "estimator").load(flags=FAST_FLAGS)
+    return RunningEstimator(sensing, Caller(function), model)
 
 
 def contact_mask(

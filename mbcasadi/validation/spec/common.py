@@ -19,6 +19,7 @@ from mbcasadi.system import System
 from mbcasadi.system.names_by_kind import require_name_of
 from mbcasadi.validation.closed_loop import Push, ScenarioOptions
 from mbcasadi.validation.metrics import Criteria
+from mbcasadi.validation.spec.estimation import AnyEstimation
 from mbcasadi.validation.spec.signals import Component
 from mbcasadi.validation.spec.tables import (
     TABLE,
@@ -132,6 +133,10 @@ class Spec(StrictTable):
     supervision: Annotated[
         Annotated[Supervision, TABLE] | None,
         Field(description="Of the exported C; left out by default."),
+    ] = None
+    estimation: Annotated[
+        AnyEstimation | None,
+        Field(description="Of the state, from sensors; by default the law is told q and v."),
     ] = None
     validation: Annotated[Trial, TRIAL, Field(default_factory=_trial)]
 

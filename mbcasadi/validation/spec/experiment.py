@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -13,8 +13,10 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen.two_rates.interface import TwoRates
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
+from mbcasadi.estimation import with_estimator
+from mbcasadi.estimation.with_estimator import BLIND_TIME
 from mbcasadi.short_text import summarised
-from mbcasadi.validation.closed_loop import outer_law
+from mbcasadi.validation.closed_loop import Sensing, outer_law
 from mbcasadi.validation.closed_loop.outer_law import OUTER, Command, Planner
 from mbcasadi.validation.trial import Trial
 
@@ -48,6 +50,8 @@ class Experiment:
         reference: (t) → (nref,), or None where it has none.
         mask: (t) → (nmask,), or None where nothing is switched.
         outer: a slower law above, which gives reference and mask; None where there is none.
+        sensors: an estimator, with the errors of what it reads; None where q and v are measured.
+        delay: ticks from a measurement to its control, as the estimator takes it.
     """
 
     controller: Controller | HasController
@@ -55,21 +59,37 @@ class Experiment:
     reference: Callable[[float], Array] | None
     mask: Callable[[float], Array] | None = None
     outer: Outer | None = None
+    sensors: Sensing | None = None
+    delay: int = 0
+
+    @property
+    def exported(self) -> Controller | HasController:
+        """The controller as C has it: from measurements, where an estimator is given."""
+        return self.controller if self.sensors is None else self._estimated(self.controller)
+
+    def _estimated(self, law: Any) -> Any:
+        """Return a law, or two rates, behind the estimator."""
+        assert self.sensors is not None
+        blind = self.sensors.blind or BLIND_TIME
+        return with_estimator(law, self.sensors.estimator, blind=blind, delay=self.delay)
 
     @property
     def all_laws(self) -> dict[str, Exportable]:
         """The laws to export, by the suffix of their folder."""
         if self.outer is None:
-            return {"": self.controller}
+            return {"": self.exported}
         planner = self.outer.planner
         part = planner.controller if isinstance(planner, HasController) else planner.function
-        return {"": self.controller, "_mpc": self.outer.law, "_planner": part}
+        return {"": self.exported, "_mpc": self.outer.law, "_planner": part}
 
     @property
     def two_rates(self) -> TwoRates | None:
         """A plan and the law that follows it, which one export holds; None for other laws."""
         planner = None if self.outer is None else self.outer.planner
-        return planner if isinstance(planner, TwoRates) else None
+        if not isinstance(planner, TwoRates):
+            return None
+        found: TwoRates = planner if self.sensors is None else self._estimated(planner)
+        return found
 
     @checked
     @contextmanager
@@ -77,6 +97,7 @@ class Experiment:
         """Yield a trial with start and motion; the C of an outer law exists meanwhile."""
         scenario = replace(trial.scenario, mask=self.mask)
         known = replace(trial, reference=self.reference, q0=self.q0, scenario=scenario)
+        known = replace(known, sensors=self.sensors or trial.sensors)
         if self.outer is None:
             yield known
         else:
@@ -119,7 +140,7 @@ def _start(experiment: Experiment) -> Inputs:
     known = {"q": experiment.q0}
     if experiment.reference is not None:
         known["ref"] = experiment.reference(0.0)
-    function = _function(experiment.controller)
+    function = _function(experiment.exported)
     if experiment.mask is not None:
         known["mask"] = experiment.mask(0.0)
     elif "mask" in function.name_in():

@@ -1,6 +1,7 @@
 """The types of controllers: the table of each one, and what makes it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -13,6 +14,7 @@ from mbcasadi.shapes import column
 from mbcasadi.system import System, read_mjcf
 from mbcasadi.validation.spec import laws, linear
 from mbcasadi.validation.spec.common import Spec
+from mbcasadi.validation.spec.estimation import sensing_of
 from mbcasadi.validation.spec.experiment import Experiment
 from mbcasadi.validation.spec.inverse_dynamics import InverseDynamicsSpec, build_inverse_dynamics
 from mbcasadi.validation.spec.own import OwnSpec, build_own
@@ -82,4 +84,8 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
         ProblemError: the problem contradicts itself.
     """
     q0 = column("q0", q0, system.nq)
-    return KINDS[spec.type].build(spec, system, q0)
+    experiment = KINDS[spec.type].build(spec, system, q0)
+    if spec.estimation is None:
+        return experiment
+    sensors = sensing_of(spec.estimation, system, experiment.controller, experiment.q0)
+    return replace(experiment, sensors=sensors, delay=spec.trial.delay)

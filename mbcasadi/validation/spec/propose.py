@@ -70,6 +70,17 @@ class _Facts:
         return self.base is not None and not self.contacts and not self.flies
 
     @property
+    def imu(self) -> tuple[str, str]:
+        """Name and kind of the frame of the model's gyroscope; without one that of the base."""
+        tree = self.system.tree
+        assert tree is not None
+        for each in self.system.sensors:
+            if each.kind == "gyro" and each.frame is not None:
+                frame = tree.frames[each.frame.index]
+                return frame.name, frame.kind
+        return self.pushed, "body"
+
+    @property
     def pushed(self) -> str:
         """A body that a push moves: the base, or the last one that a joint moves."""
         tree = self.system.tree
