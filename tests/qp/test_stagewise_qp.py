@@ -213,9 +213,9 @@ def controller_of(problem, name):
 def test_responses_of_changed_rows_give_what_new_factors_give(kind, tmp_path, monkeypatch):
     problem, rng = KINDS[kind], np.random.default_rng(3)
     controller = controller_of(problem, "drawn")
-    by_responses = export_c(controller, tmp_path / "c").load(flags=("-O1",))
+    by_responses = export_c(controller, tmp_path / "c").load()
     monkeypatch.setattr(stagewise_c, "RANK", 1)
-    by_factors = export_c(controller, tmp_path / "factors").load(flags=("-O1",))
+    by_factors = export_c(controller, tmp_path / "factors").load()
     for _ in range(PROBLEMS):
         data, first = data_of(problem, rng, tight=0.1)
         start = rng.standard_normal(problem.m)  # of rows that are far from the active ones
@@ -251,7 +251,7 @@ def least_cost(problem, data, first):
 def test_costates_are_what_a_gap_costs(kind, tmp_path):
     problem, rng, step = KINDS[kind], np.random.default_rng(2), 1e-5
     controller = controller_of(problem, "drawn")
-    in_c = export_c(controller, tmp_path / "c").load(flags=("-O1",))
+    in_c = export_c(controller, tmp_path / "c").load()
     name = "d_a" if problem.na else "d_b"  # of positions a gap moves nothing else
     for _ in range(4):
         data, first = data_of(problem, rng, tight=1.0)
@@ -270,7 +270,7 @@ def test_costates_are_what_a_gap_costs(kind, tmp_path):
 def test_the_c_the_plugin_and_the_dense_problem_agree_cold_and_warm(kind, tmp_path):
     problem, rng = KINDS[kind], np.random.default_rng(1)
     controller = controller_of(problem, "drawn")
-    in_c = export_c(controller, tmp_path / "c").load(flags=("-O1",))
+    in_c = export_c(controller, tmp_path / "c").load()
     for i in range(PROBLEMS):
         data, first = data_of(problem, rng, tight=(1.0, 0.1)[i % 2])
         best = solve_whole(problem, data, first)

@@ -1,6 +1,6 @@
 """Optimal control of a mechanism on its constraint manifold: from parts to data."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -12,6 +12,7 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.control.tasks.task import Slot, Task
 from mbcasadi.control.tick.part import Part
 from mbcasadi.errors import ProblemError
+from mbcasadi.mpc.integrators.manifold_step import require_no_activation
 from mbcasadi.mpc.integrators.semi_implicit import (
     SemiImplicitStep,
     derivatives_fun,
@@ -102,12 +103,11 @@ def optimal_control_problem(
     if isinstance(step, SemiImplicitStep):
         stepped = step.system(system, h)
         motion = partial(motion_fun, stepped, step.treatment(h), disturbed=disturbed)
-        single = semi_implicit_fun(system, h, motion())
     elif disturbed:
         raise ProblemError(f"{name}: a Disturbance is a force of step=SemiImplicitStep(); give it")
     else:
         motion = partial(motion_fun, system, step.treatment)
-        single = discrete_dynamics(system, h, step)
+        require_no_activation(system)
     variables = stage_symbols(system) if symbols is None else symbols
     of_parts = [slot for part in own for slot in part.slots(system)]
     of_parts += [] if lengths is None else [Slot(STEP, (STEP,), ("s",))]
@@ -137,7 +137,9 @@ def optimal_control_problem(
         name=name,
         horizon=N,
         period=first,
-        dynamics=stage.dynamics(single) if a is None else stage.dynamics_by(a),
+        dynamics=stage.dynamics(_interval_fun(system, h, step, motion))
+        if a is None
+        else stage.dynamics_by(a),
         residual=stage.function("residual", "r", running),
         terminal=stage.function("terminal", "r", ending, last=True),
         path=stage.function("path", "g", path.values),
@@ -167,6 +169,18 @@ def optimal_control_problem(
         landing_rows=next((each.landing_rows for each in terms if each.landing_rows), ()),
         labels=stage.labels() | {"path": path.names, "end": end.names},
     )
+
+
+def _interval_fun(
+    system: System,
+    h: float | None,
+    step: StepOptions | SemiImplicitStep,
+    motion: Callable[[], ca.Function],
+) -> ca.Function:
+    """Return (x, u, p) → (x_next): one interval of length h, s, an input where h is None."""
+    if isinstance(step, SemiImplicitStep):
+        return semi_implicit_fun(system, h, motion())
+    return discrete_dynamics(system, h, step)
 
 
 def _lengths(horizon: int, period: float | Sequence[float]) -> tuple[float, Array | None]:

@@ -192,7 +192,7 @@ def test_a_leg_with_position_servos_is_controlled_by_c_within_the_forces_of_its_
     best = mpc.solve_ocp(ocp, x0, p, guess)
     assert best.solved, best.in_words
     rti = mpc.real_time_iteration(ocp, guess, solver="stagewise", shift=False)
-    in_c, z = export_c(rti, tmp_path / "leg").load(flags=("-O1",)), rti.controller.z0
+    in_c, z = export_c(rti, tmp_path / "leg").load(), rti.controller.z0
     for _ in range(15):
         u, z, status, *_ = in_c(x0[:3], x0[3:], p.ravel(), z)
     assert int(status) == 0

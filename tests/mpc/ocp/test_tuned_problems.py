@@ -53,7 +53,7 @@ def laws(request, tmp_path_factory):
     tuned = mpc.real_time_iteration(swing(tunable=ALL), solver=solver)
     project = export_c(tuned, tmp_path_factory.mktemp("tuned") / "c")
     made = mpc.real_time_iteration(swing(other=True), solver=solver)
-    return tuned, project.load(flags=("-O1",)), made
+    return tuned, project.load(), made
 
 
 def test_a_tuned_iteration_is_that_of_a_problem_with_these_numbers(laws):

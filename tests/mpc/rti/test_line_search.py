@@ -151,7 +151,7 @@ def test_the_length_of_a_step_is_that_of_the_rule(ocp):
 def test_the_c_takes_the_same_steps(solver, tmp_path):
     ocp = reaching(8.0, "semi-implicit")
     law = mpc.real_time_iteration(ocp, shift=False, line_search=HALVINGS, solver=solver)
-    in_c, rng = export_c(law, tmp_path / "c").load(flags=("-O1",)), np.random.default_rng(3)
+    in_c, rng = export_c(law, tmp_path / "c").load(), np.random.default_rng(3)
     for _ in range(10):
         x0 = rng.uniform(-1, 1, 2)
         size = rng.choice([0.02, 0.3, 2.0])

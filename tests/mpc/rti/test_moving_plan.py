@@ -84,7 +84,7 @@ def test_what_is_left_of_an_optimal_plan_is_optimal(grown, solver):
 
 def test_c_is_the_function_for_lengths_that_change_and_for_bad_ones(grown, tmp_path):
     law = mpc.real_time_iteration(grown["semi-implicit"], delay=1, solver="stagewise")
-    in_c = export_c(law, tmp_path / "c").load(flags=("-O1",))
+    in_c = export_c(law, tmp_path / "c").load()
     rng, x, z = np.random.default_rng(0), np.array([0.0, 0.3, 0.0, 0.0]), [law.controller.z0] * 2
     for k in range(6):
         lengths = GROWING * rng.uniform(0.7, 1.4, 8)

@@ -55,7 +55,7 @@ def case(request, tmp_path_factory):
         mpc.real_time_iteration(ocp, delay=delay, solver=solver) for solver in ("daqp", "stagewise")
     )
     project = export_c(kept, tmp_path_factory.mktemp("kept") / "c")
-    return ocp, condensed, kept, project.load(flags=("-O1",)), ocp.parameters(**slices).ravel()
+    return ocp, condensed, kept, project.load(), ocp.parameters(**slices).ravel()
 
 
 def test_controls_are_those_of_the_condensed_problem_along_a_run(case):
@@ -101,7 +101,7 @@ def test_a_problem_without_a_solution_is_proven_to_have_none_in_c(tmp_path):
     """The cart is asked to be within 1 mm of a place that it cannot reach in a sample."""
     kept = mpc.real_time_iteration(swing(6, q=[[0.399, 0.4], [-9.0, 9.0]]), solver="stagewise")
     p, z = kept.ocp.parameters().ravel(), kept.controller.z0
-    in_c = export_c(kept, tmp_path / "c").load(flags=("-O1",))
+    in_c = export_c(kept, tmp_path / "c").load()
     for law, expected in (
         (kept.function, (Status.FAILED, Status.LIMIT)),
         (in_c, (Status.INFEASIBLE,)),
@@ -131,7 +131,7 @@ def test_hard_rows_of_the_end_that_no_cost_of_the_end_knows_are_met_from_any_gue
     condensed, kept = (
         mpc.real_time_iteration(ocp, shift=False, solver=solver) for solver in ("daqp", "stagewise")
     )
-    in_c = export_c(kept, tmp_path / "c").load(flags=("-O1",))
+    in_c = export_c(kept, tmp_path / "c").load()
     rng, at_bounds = np.random.default_rng(0), 0
     p = ocp.parameters(setpoint_q=[3.0, 0.0]).ravel()
     for _ in range(30):
@@ -167,7 +167,7 @@ def test_neither_the_size_of_a_mechanism_nor_a_factor_of_its_cost_counts(size, f
     ocp = mpc.optimal_control_problem(system, 10, 0.15 * T, parts)
     laws = [mpc.real_time_iteration(ocp, solver=solver) for solver in ("daqp", "stagewise")]
     functions = [law.function for law in laws]
-    functions.append(export_c(laws[1], tmp_path / "c").load(flags=("-O1",)))
+    functions.append(export_c(laws[1], tmp_path / "c").load())
     z = [laws[i].controller.z0 for i in (0, 1, 1)]
     p, x = ocp.parameters(setpoint_q=[0.2 * size, np.pi]).ravel(), np.zeros(4)
     for _ in range(TICKS):
