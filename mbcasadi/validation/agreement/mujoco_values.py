@@ -6,6 +6,8 @@ the model: they are forces of MuJoCo's solver and change none of these quantitie
 
 import copy
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import mujoco
@@ -21,6 +23,7 @@ from mbcasadi.validation.agreement.manifold import (
 )
 from mbcasadi.validation.agreement.sizes import QuantitySizes
 
+KEPT = 2  # models whose copies are kept: those of a comparison, which nobody changes
 RUNNING = 1.0  # s; at time 0 the plugin `mujoco.pid` has no set-point yet that its slew rate holds
 CTRL_MARGIN = 0.5  # controls are drawn from their range, widened by this fraction on each side
 
@@ -57,7 +60,8 @@ class Draw(NamedTuple):
     dv: Array
 
 
-class MujocoSample(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class MujocoSample:
     """MuJoCo's data at a draw."""
 
     model: mujoco.MjModel
@@ -70,6 +74,17 @@ class MujocoSample(NamedTuple):
     q0: Array
     q1: Array
     dv: Array
+
+    @cached_property
+    def weightless(self) -> mujoco.MjData:
+        """Data without gravity and accelerations of joints."""
+        model = _weightless_copy(self.model)
+        data = mujoco.MjData(model)
+        data.qpos, data.qvel = self.q, self.v
+        mujoco.mj_fwdPosition(model, data)
+        mujoco.mj_fwdVelocity(model, data)
+        mujoco.mj_rnePostConstraint(model, data)
+        return data
 
 
 def random_draw(model: mujoco.MjModel, sizes: QuantitySizes, rng: np.random.Generator) -> Draw:
@@ -164,9 +179,7 @@ def _joints_above(model: mujoco.MjModel, body: int) -> list[int]:
 
 def actuation(s: MujocoSample) -> Array:
     """Return B, (nv, nu): what each control, or its activation, adds to the actuator force."""
-    model = _unlimited_copy(s.model)
-    # A large bias would leave no digits of a small gain; a pid servo's gains are in its bias.
-    model.actuator_biasprm[~has_gains_in_bias(model)] = 0.0
+    model = _unbiased_copy(s.model)
     data = _data_at(model, s.q, s.v)
     rest = np.array(data.qfrc_actuator)
     columns = []
@@ -193,6 +206,26 @@ def _data_at(model: mujoco.MjModel, q: Array, v: Array) -> mujoco.MjData:
     return data
 
 
+@lru_cache(maxsize=KEPT)
+def _weightless_copy(model: mujoco.MjModel) -> mujoco.MjModel:
+    """Return a copy without gravity."""
+    weightless = copy.copy(model)
+    weightless.opt.gravity = 0.0
+    return weightless
+
+
+@lru_cache(maxsize=KEPT)
+def _unbiased_copy(model: mujoco.MjModel) -> mujoco.MjModel:
+    """Return a copy without ranges, whose actuators pull by their gains only.
+
+    A large bias would leave no digits of a small gain; a pid servo's gains are in its bias.
+    """
+    unbiased = copy.copy(_unlimited_copy(model))
+    unbiased.actuator_biasprm[~has_gains_in_bias(unbiased)] = 0.0
+    return unbiased
+
+
+@lru_cache(maxsize=KEPT)
 def _unlimited_copy(model: mujoco.MjModel) -> mujoco.MjModel:
     """Return a copy without any range of controls and actuator forces.
 
@@ -275,13 +308,7 @@ def frame_bias(s: MujocoSample, kind: str, i: int) -> Array:
 
     `mj_jacDot` is no reference: it is wrong for bodies with a slide joint before a hinge.
     """
-    weightless = copy.copy(s.model)
-    weightless.opt.gravity = 0.0
-    data = mujoco.MjData(weightless)
-    data.qpos, data.qvel = s.q, s.v
-    mujoco.mj_fwdPosition(weightless, data)
-    mujoco.mj_fwdVelocity(weightless, data)
-    mujoco.mj_rnePostConstraint(weightless, data)
+    model, data = _weightless_copy(s.model), s.weightless
     angular_first = np.zeros(6)
-    mujoco.mj_objectAcceleration(weightless, data, FRAMES[kind], i, angular_first, IN_WORLD_AXES)
+    mujoco.mj_objectAcceleration(model, data, FRAMES[kind], i, angular_first, IN_WORLD_AXES)
     return np.roll(angular_first, 3)
