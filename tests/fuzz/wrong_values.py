@@ -57,12 +57,16 @@ def wrong_values() -> dict[str, Any]:
 
 
 def with_wrong_fields(value: Any) -> dict[str, Any]:
-    """Return copies of what users make, each with one wrong field; of a list, each item's."""
+    """Return copies of what users make, each with one wrong field.
+
+    Of a list, the last one of each kind is changed: what looks at the first one only is found.
+    """
     if isinstance(value, (list, tuple)) and not isinstance(value, MADE_BY_USERS):
+        last = {type(item): k for k, item in enumerate(value)}
         return {
             name: [*value[:k], wrong, *value[k + 1 :]]
-            for k, item in enumerate(value)
-            for name, wrong in with_wrong_fields(item).items()
+            for k in last.values()
+            for name, wrong in with_wrong_fields(value[k]).items()
         }
     if not isinstance(value, MADE_BY_USERS):
         return {}
