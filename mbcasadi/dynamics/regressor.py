@@ -117,10 +117,15 @@ def regressor(system: System, parameters: Sequence[str] = EVERY) -> ca.Function:
         UnknownNameError, ProblemError: as `linear_parameters`.
         UnsupportedFeatureError: a feature of the model would make its equations wrong.
     """
-    q, v, a = _symbols(system, "v", "a")
-    Y, rest = _parts(system, parameters, q, MotionRates(v, a))
-    names = ["q", "v", "a"]
-    return ca.Function("regressor", [q, v, a], [Y, rest], names, ["Y", "y_0"], {"cse": True})
+    require_each("parameters", parameters, str)
+
+    def make() -> ca.Function:
+        q, v, a = _symbols(system, "v", "a")
+        Y, rest = _parts(system, parameters, q, MotionRates(v, a))
+        names = ["q", "v", "a"]
+        return ca.Function("regressor", [q, v, a], [Y, rest], names, ["Y", "y_0"], {"cse": True})
+
+    return system.cached_function(f"regressor {[*parameters]}", make)
 
 
 @checked

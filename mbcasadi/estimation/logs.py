@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.errors import MissingExtraError, ProblemError, ShapeError, UnknownNameError
+from mbcasadi.readable_signatures import readable_fields
 from mbcasadi.shapes import real_array, require_name, require_positive
 from mbcasadi.short_text import summarised
 
 Array = NDArray[np.float64]
 
 
+@readable_fields
 @summarised
 @dataclass(frozen=True)
 class SensorLog:

@@ -37,6 +37,10 @@ ESTIMATE = tuple(
 """Names of the estimate among the monitored outputs of a recording."""
 
 
+NO_MORE_ERRORS = SensorErrors()
+"""The noise that the estimator expects, and nothing else."""
+
+
 @readable_fields
 @summarised
 @dataclass(frozen=True)
@@ -84,7 +88,7 @@ class Sensing:
     @checked
     def errors_of(self, sensor: EstimatorSensor) -> SensorErrors:
         """Return the errors of a sensor."""
-        return self.errors.get(sensor.name, self.errors.get(sensor.kind, SensorErrors()))
+        return self.errors.get(sensor.name, self.errors.get(sensor.kind, NO_MORE_ERRORS))
 
 
 def model_with_sensors(sensing: Sensing, source: Source) -> Source:
