@@ -16,7 +16,7 @@ TICKS = 60
 def case(request, tmp_path_factory):
     posed = PROBLEMS[request.param]()
     folder = tmp_path_factory.mktemp("plans")
-    return request.param, posed, export_c(posed.law, folder / "c").load(flags=("-O1",))
+    return request.param, posed, export_c(posed.law, folder / "c").load()
 
 
 def test_no_answer_is_wrong_and_none_is_refused(case):
