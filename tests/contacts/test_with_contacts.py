@@ -1,6 +1,7 @@
 """Contacts as rows of a system: motion and forces as by inverse dynamics, equilibria, masks."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -21,13 +22,24 @@ SOLES = [
 SAME = 1e-7  # of forces and accelerations: two factorisations, cond(G) about 1e4
 
 
+@cache
+def system_of(name):
+    """Return a system of the package, which keeps what is built of it."""
+    return mb.read_mjcf(models.path(name))
+
+
+def motion_of(system):
+    """Return its forward dynamics, whose derivatives nobody asks for here."""
+    return mb.forward_dynamics(system, derivatives=False)
+
+
 def quadruped():
-    system = mb.read_mjcf(models.path("quadruped"))
+    system = system_of("quadruped")
     return system, [FrameTask("trunk", kind="body", weight=100.0), PostureTask()], LEGS
 
 
 def humanoid():
-    system = mb.read_mjcf(models.path("humanoid"))
+    system = system_of("humanoid")
     return system, [FrameTask("pelvis", weight=100.0), PostureTask()], SOLES
 
 
@@ -52,7 +64,7 @@ def test_motion_and_forces_are_those_of_inverse_dynamics(case):
     stand, rng = np.array(system.tree.keyframes["stand"]), np.random.default_rng(0)
     touching = with_contacts(system, contacts, stand)
     assert touching.nc == 12
-    motion, forces = mb.forward_dynamics(touching), contact_force_fun(touching, contacts)
+    motion, forces = motion_of(touching), contact_force_fun(touching, contacts)
     for _ in range(10):
         q = system.integrate(stand, 0.05 * rng.standard_normal(system.nv)).full().ravel()
         A = np.array(touching.loop_jacobian(q))
@@ -90,7 +102,7 @@ def test_an_equilibrium_on_rows_is_one_on_contacts():
     touching = with_contacts(system, LEGS, stand)
     still = np.zeros(touching.nv)
     push = touching.actuator_force(on_rows.q, still, on_rows.u)
-    rest = mb.forward_dynamics(touching)(q=on_rows.q, v=still, f=push)
+    rest = motion_of(touching)(q=on_rows.q, v=still, f=push)
     assert np.abs(np.array(rest["a"])).max() < 1e-6
     f = np.array(contact_force_fun(touching, LEGS)(on_rows.q, rest["lam"])).ravel()
     assert f[::3].sum() == pytest.approx(weight, rel=1e-9)
@@ -132,7 +144,7 @@ def test_rows_have_the_names_of_contacts_and_switch_by_them():
     assert touching.constraint_names[:4] == ("FL.n", "FR.n", "RL.n", "RR.n")
     stand, still = np.array(system.tree.keyframes["stand"]), np.zeros(system.nv)
     mask = [0.0 if name.startswith("FL.") else 1.0 for name in touching.constraint_names]
-    found = mb.forward_dynamics(touching)(q=stand, v=still, f=still, mask=mask)
+    found = motion_of(touching)(q=stand, v=still, f=still, mask=mask)
     f = np.array(contact_force_fun(touching, LEGS)(stand, found["lam"])).reshape(4, 3)
     assert np.abs(f[0]).max() == 0
     assert np.abs(f[1:]).max() > 1.0
@@ -144,7 +156,7 @@ def test_contacts_of_one_body_switch_together():
     mask = mb.row_mask(touching, {"left_foot_4": 0})  # has no row of its own
     assert mask.tolist().count(0.0) == 6
     stand, still = np.array(system.tree.keyframes["stand"]), np.zeros(system.nv)
-    found = mb.forward_dynamics(touching)(q=stand, v=still, f=still, mask=mask)
+    found = motion_of(touching)(q=stand, v=still, f=still, mask=mask)
     f = np.array(contact_force_fun(touching, SOLES)(stand, found["lam"])).reshape(8, 3)
     assert np.abs(f[:4]).max() == 0
     assert np.abs(f[4:]).max() > 1.0
@@ -159,8 +171,8 @@ def test_a_system_with_parameters_has_contacts_at_any_of_their_numbers():
         with_contacts(heavy, LEGS),
         with_contacts(heavy.at({"body:trunk:mass": p}), LEGS),
     )
-    one = mb.forward_dynamics(exposed)(q=stand, v=still, f=still, p=p)["lam"]
-    other = mb.forward_dynamics(plain)(q=stand, v=still, f=still)["lam"]
+    one = motion_of(exposed)(q=stand, v=still, f=still, p=p)["lam"]
+    other = motion_of(plain)(q=stand, v=still, f=still)["lam"]
     np.testing.assert_allclose(np.array(one), np.array(other), rtol=1e-9, atol=1e-9)
     f = np.array(contact_force_fun(exposed, LEGS)(np.append(stand, p), one))
     np.testing.assert_allclose(f, np.array(contact_force_fun(plain, LEGS)(stand, other)), rtol=1e-9)
