@@ -105,7 +105,7 @@ def test_samples_get_lost_and_come_late(stance):
         "gyro": SensorErrors(missing=0.02),
         "position": SensorErrors(noise=ENCODER, delay=1, missing=0.02),
     }
-    run, values = run_of(stance, Sensing(estimator_of(experiment), errors, seed=1), 2.0)
+    run, values = run_of(stance, Sensing(estimator_of(experiment), errors, seed=1), 1.5)
     assert not run.recording.events
     assert values["status.safe_output"] == 0
     assert 0.01 < values["estimate.doubted"] < 0.03, "two in a hundred samples of the IMU"
@@ -179,7 +179,7 @@ def test_a_humanoid_sways_on_flat_feet_by_an_imu_above_its_waist():
     assert [len(s.components) for s in estimator.outputs if s.name == "residual"] == [2]
     axes = np.eye(system.nv)[:2]
     report = mb.validate(
-        law, mb.models.path("humanoid"), 3.0, q0=q0, delay=1, sensors=Sensing(estimator, ERRORS),
+        law, mb.models.path("humanoid"), 2.0, q0=q0, delay=1, sensors=Sensing(estimator, ERRORS),
         disturbance=lambda t: 60 * np.sin(6 * t) * axes[0] + 40 * np.sin(9 * t) * axes[1],
         criteria=Criteria(settle=0.5), report=ReportOptions(explain=False),
     )  # fmt: skip
