@@ -78,7 +78,8 @@ def levelled(
     """Return the estimate, at the first tick with roll and pitch of the accelerometer.
 
     With its noise w, `θ = [up]× R (β_a - w) / g` across the vertical: roll and pitch are as
-    wrong as the bias is, and the covariance says so.
+    wrong as the bias is, and the covariance says so. What else has errors in common with θ, by
+    ticks without a sample, has no longer.
     """
     up = -design.gravity / np.linalg.norm(design.gravity)
     size = ca.norm_2(sample.force)
@@ -94,6 +95,9 @@ def levelled(
     tilt, yaw = lever @ lever.T * (bias + white), np.outer(up, up)
     tilt += start.tilt**2 * (np.eye(3) - yaw) + start.heading**2 * yaw
     cross = lever @ mean.R * bias
+    n = P.shape[0]
+    P[THETA, THETA.stop : n] = ca.if_else(chosen, 0, P[THETA, THETA.stop : n])
+    P[THETA.stop : n, THETA] = P[THETA, THETA.stop : n].T
     P[THETA, THETA] = ca.if_else(chosen, tilt, P[THETA, THETA])
     P[THETA, BETA_A] = ca.if_else(chosen, cross, P[THETA, BETA_A])
     P[BETA_A, THETA] = P[THETA, BETA_A].T
