@@ -9,6 +9,7 @@ at both ends of a step h it is
 as of a gyroscope and an accelerometer that sample much faster than the plant steps.
 """
 
+import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -51,7 +52,7 @@ def increment(
     g = np.zeros(3) if off else np.array(model.opt.gravity)
     motions = [_motion(model, scratch, state, site) for state in states]
     total, turn, half, back = np.zeros(3), np.zeros(3), np.zeros(4), np.zeros(4)
-    for first, last in zip(motions, motions[1:], strict=False):
+    for first, last in itertools.pairwise(motions):
         mujoco.mju_subQuat(turn, last.quat, first.quat)
         if imu_kind(model, index) == int(GYRO):
             total += turn / h

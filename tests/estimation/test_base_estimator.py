@@ -435,7 +435,7 @@ def test_bad_models_and_options_are_refused(robot):
         Imu("trunk", gyro_noise=0.0)
     with pytest.raises(ProblemError, match="false_alarm"):
         Footing(false_alarm=1.0)
-    with pytest.raises(ProblemError, match="rest = 2.0"):
+    with pytest.raises(ProblemError, match=r"rest = 2\.0"):
         Footing(rest=2.0)
     with pytest.raises(ProblemError, match="bits = 0"):
         encoder_noise(0)

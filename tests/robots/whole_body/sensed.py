@@ -43,7 +43,9 @@ def rolling_of(
     model.opt.gravity = -LOAD * np.linalg.norm(model.opt.gravity) * balls[0].normal
     data.qpos[:] = q0
     mujoco.mj_step(model, data, int(SINKS / model.opt.timestep))
-    heights = [float((mark.frame.pose(data.qpos)[0] + mark.above).T @ mark.normal) for mark in balls]
+    heights = [
+        float((mark.frame.pose(data.qpos)[0] + mark.above).T @ mark.normal) for mark in balls
+    ]
     depths = [1 - height / mark.radius for height, mark in zip(heights, balls, strict=True)]
     return 1 - float(np.mean(depths)) / 2
 

@@ -153,14 +153,14 @@ def test_increments_add_up_to_the_motion_of_the_plant():
         return Rotation.from_matrix(np.array(foot.pose(plant.q)[1])), v
 
     R, v = motion()
-    by_readings = v
+    by_readings, g = v, np.array([0, 0, -9.81])
     for _ in range(50):
         plant.step(np.zeros(plant.nu))
         turn = Rotation.from_rotvec(plant.mean_sensor(names["gyro"]) * h)
         half = R * Rotation.from_rotvec(turn.as_rotvec() / 2)
-        v = v + half.apply(plant.mean_sensor(names["accelerometer"])) * h + [0, 0, -9.81 * h]
-        read = R.apply(plant.sensor(names["accelerometer"])) + [0, 0, -9.81]
-        by_readings, R = by_readings + read * h, R * turn
+        v = v + half.apply(plant.mean_sensor(names["accelerometer"])) * h + g * h
+        by_readings = by_readings + (R.apply(plant.sensor(names["accelerometer"])) + g) * h
+        R = R * turn
     end = motion()
     assert (R.inv() * end[0]).magnitude() < 1e-9
     assert np.abs(v - end[1]).max() < 1e-9
