@@ -36,9 +36,9 @@ OUTAGE_NOISE = (1.0, 20.0)
 DOUBT_NOISE = (0.3, 5.0)
 """Densities that are added to those of the IMU while the estimate is doubted."""
 
-SLOW, CALM = 0.05, 0.3
-"""m/s of the IMU beside a contact, at which half of the variances of one in motion count, and s for
-which all contacts stand before the robot may be at rest."""
+SLOW, CALM = 0.2, 0.3
+"""m/s of the IMU beside a contact at which half of the variances of a moving robot count: swaying
+moves no feet; and s for which all contacts stand before it may be at rest."""
 
 LARGEST = {"tilt": 1.0, "speed": 30.0, "gyro": 1.0, "force": 10.0, "place": 3.0, "position": 1e4}
 """Bounds of standard deviations: rad, m/s, rad/s, m/s², m, m."""
