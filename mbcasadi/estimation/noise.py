@@ -136,7 +136,7 @@ class Footing:
     place_noise: float = 1e-4
     turn_noise: float = 1e-3
     landing: float = 20.0
-    settling: float = 0.02
+    settling: float = 0.05
     rest: float = 0.05
     rolling: float = 1.0
     false_alarm: float = 1e-6
