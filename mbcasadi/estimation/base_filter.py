@@ -43,6 +43,10 @@ OUTAGE_NOISE = (1.0, 20.0)
 DOUBT_NOISE = (0.3, 5.0)
 """Densities that are added to those of the IMU while the estimate is doubted."""
 
+SLOW, CALM = 0.2, 0.3
+"""m/s of the IMU beside a contact at which half of the variances of a moving robot count: swaying
+moves no feet; and s for which all contacts stand before it may be at rest."""
+
 LARGEST = {"tilt": 4.0, "speed": 30.0, "gyro": 1.0, "force": 10.0, "place": 3.0, "position": 1e4}
 """Bounds of standard deviations: rad, m/s, rad/s, m/s², m, m."""
 
@@ -127,7 +131,9 @@ def _predicted(
     layout, sample, started = design.layout, at.imu, before["started"] > MASK_ON
     P = unpacked(before["P"], layout.n)
     mean, P = levelled(design, layout.mean(before["x"]), P, sample, started, at.dt)
-    turning = mean.R @ (sample.rate - mean.b_g)
+    rate = sample.rate - mean.b_g
+    activity = _activity(design, sights, rate, at.joints.rate, before["stood"])
+    turning = mean.R @ rate
     rolling = {
         i: Motion(
             turning + mean.R @ s.J[3:, :] @ at.joints.rate, mean.R @ s.J[3:, :], design.rate_noise
@@ -135,7 +141,7 @@ def _predicted(
         for i, s in enumerate(sights)
         if layout.landmarks[i].rolls
     }
-    noise, gravity = _densities(design, sample, before, shares), design.gravity
+    noise, gravity = _densities(design, sample, before, shares, activity), design.gravity
     moved = propagate(layout, mean, (sample.rate, sample.force), at.dt, gravity, rolling, noise)
     return moved.mean, congruence(moved.F, P) + moved.Q
 
@@ -161,8 +167,33 @@ def _fixed(
     return mean, P, found
 
 
+def _activity(
+    design: BaseDesign, sights: Sequence[Sight], rate: ca.SX, joint_rates: ca.SX, stood: ca.SX
+) -> ca.SX:
+    """Return the factor of the densities of landmarks: `rest` of a robot that stands still, to 1.
+
+    Args:
+        design: of the estimator.
+        sights: of all landmarks.
+        rate: (3,) of the IMU, its axes.
+        joint_rates: (m,).
+        stood: s, for which each landmark has stood.
+    """
+    least, square = design.footing.rest**2, ca.SX(0)
+    for s in sights:
+        speed = s.J[:3, :] @ joint_rates + ca.cross(rate, s.place)
+        of_noise = ca.sumsqr(s.J[:3, :]) * design.rate_noise**2
+        square = ca.fmax(square, ca.sumsqr(speed) - of_noise)
+    moving = ca.if_else(ca.mmin(stood) > CALM, square / (square + SLOW**2), 1)
+    return ca.sqrt(least + (1 - least) * moving)
+
+
 def _densities(
-    design: BaseDesign, sample: Sample, before: dict[str, ca.SX], shares: Sequence[ca.SX]
+    design: BaseDesign,
+    sample: Sample,
+    before: dict[str, ca.SX],
+    shares: Sequence[ca.SX],
+    activity: ca.SX,
 ) -> Densities:
     """Return the noise of a tick."""
     imu, footing = design.imu, design.footing
@@ -176,7 +207,7 @@ def _densities(
     covariances = []
     for k, landmark in enumerate(design.layout.landmarks):
         fresh = ca.exp(-before["stood"][k] / footing.settling)
-        growth = (1 + (footing.landing - 1) * fresh) / ca.fmax(shares[k], MASK_ON)
+        growth = (1 + (footing.landing - 1) * fresh) / ca.fmax(shares[k], MASK_ON) * activity
         across = np.outer(landmark.normal, landmark.normal)
         own = footing.slip**2 * (np.eye(3) - across) + footing.sink**2 * across
         own = scipy.linalg.block_diag(own, footing.turn**2 * np.eye(landmark.size - 3))

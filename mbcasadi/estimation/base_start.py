@@ -96,7 +96,8 @@ def levelled(
     """Return the estimate, at the first tick with roll and pitch of the accelerometer.
 
     With its noise w, `θ = [up]× R (β_a - w) / g` across the vertical: roll and pitch are as
-    wrong as the bias is, and the covariance says so.
+    wrong as the bias is, and the covariance says so. What else has errors in common with θ, by
+    ticks without a sample, has no longer.
     """
     up = -design.gravity / np.linalg.norm(design.gravity)
     size = ca.norm_2(sample.force)

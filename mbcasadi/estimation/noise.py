@@ -120,11 +120,14 @@ class Footing:
         turn_noise: the same of a sole's rotation, rad.
         landing: factor of these densities at touch-down.
         settling: time constant with which this factor falls to 1, s.
+        rest: factor of these densities while all contacts stand and the IMU is still beside them:
+            feet of a robot at rest do not creep, so the bias of the gyroscope shows.
         rolling: radius by which a ball rolls, by its own: less than 1 where it is soft.
         false_alarm: share of samples of a contact that stands which are rejected all the same.
 
     Raises:
-        ProblemError: a number that is not positive; a false alarm that is no share.
+        ProblemError: a number that is not positive; a false alarm that is no share; a factor at
+            rest above 1.
     """
 
     slip: float = 5e-3
@@ -133,7 +136,8 @@ class Footing:
     place_noise: float = 1e-4
     turn_noise: float = 1e-3
     landing: float = 20.0
-    settling: float = 0.02
+    settling: float = 0.05
+    rest: float = 0.05
     rolling: float = 1.0
     false_alarm: float = 1e-6
 
@@ -142,6 +146,8 @@ class Footing:
         require_positive(**vars(self))
         if self.false_alarm >= 1:
             raise ProblemError(f"false_alarm = {self.false_alarm}; expected a share in (0, 1)")
+        if self.rest > 1:
+            raise ProblemError(f"rest = {self.rest}; expected a factor of at most 1")
 
 
 @summarised

@@ -19,10 +19,16 @@ from mbcasadi.plant.contacts import (
     frame_position,
     frame_rotation,
 )
+from mbcasadi.plant.increments import State, imu_kind, increment
 from mbcasadi.plant.measurement import Measurement
 from mbcasadi.plant.solver_readings import solver_readings
 from mbcasadi.plant.spring_rests import spring_rests
-from mbcasadi.plant.wrenches import applied_wrenches, external_wrenches, sensor_reading
+from mbcasadi.plant.wrenches import (
+    applied_wrenches,
+    external_wrenches,
+    sensor_index,
+    sensor_reading,
+)
 from mbcasadi.readable_signatures import readable_signature
 from mbcasadi.real_numbers import described, real_array
 from mbcasadi.unknown_names import unknown_name
@@ -65,6 +71,8 @@ class Plant:
         self.data = mujoco.MjData(self.model)
         self._frames: dict[tuple[str, str], ContactFrame] = {}
         self._mean_readings: Array | None = None
+        self._states: list[State] = []
+        self._scratch: mujoco.MjData | None = None
         self.reset()
 
     @property
@@ -261,12 +269,13 @@ class Plant:
         self.data.ctrl[:] = _column("u", u, self.nu)
         if not isinstance(steps, (int, np.integer)):
             raise ProblemError(f"steps is {steps!r}; expected a whole number")
-        read = np.zeros(self.model.nsensordata)
+        read, states = np.zeros(self.model.nsensordata), [(self.q, self.v)]
         for _ in range(steps):
             mujoco.mj_step(self.model, self.data)
             read += self.data.sensordata
+            states.append((self.q, self.v))
         if steps > 0:
-            self._mean_readings = read / steps
+            self._mean_readings, self._states = read / steps, states
         self._check()
 
     @readable_signature
@@ -348,15 +357,20 @@ class Plant:
     def mean_sensor(self, name: str) -> Array:
         """Return the mean of MuJoCo's readings of a sensor over the time steps of the last `step`.
 
-        Of a gyroscope and an accelerometer these are the increments of angle and velocity by time,
-        as an IMU gives them. MuJoCo reads at the state before each of its steps; without a step
+        Of a gyroscope and an accelerometer it is the increment of angle or velocity by its time,
+        as an IMU gives it: by the motion of its site, which MuJoCo's readings leave by a step and
+        by implicit damping. Others are read at the state before each time step. Without a step
         since `reset` it is the reading at the last evaluation.
 
         Raises:
             UnknownNameError: no such sensor; the message lists the valid names.
         """
-        mean = self._mean_readings
-        return sensor_reading(self.model, self.data.sensordata if mean is None else mean, name)
+        mean, index = self._mean_readings, sensor_index(self.model, name)
+        if mean is None or imu_kind(self.model, index) is None:
+            return sensor_reading(self.model, self.data.sensordata if mean is None else mean, name)
+        if self._scratch is None:
+            self._scratch = mujoco.MjData(self.model)
+        return increment(self.model, self._scratch, self._states, index)
 
     @property
     def wrenches(self) -> Array:

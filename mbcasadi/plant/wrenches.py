@@ -81,8 +81,8 @@ def require_same_model(model: mujoco.MjModel, data: mujoco.MjData) -> None:
         )
 
 
-def sensor_reading(model: mujoco.MjModel, readings: Array, name: str) -> Array:
-    """Return the entries of a sensor among all readings; nameless ones are `sensor<id>`.
+def sensor_index(model: mujoco.MjModel, name: str) -> int:
+    """Return the number of a sensor; nameless ones are `sensor<id>`.
 
     Raises:
         UnknownNameError: no such sensor; the message lists the valid names.
@@ -90,6 +90,15 @@ def sensor_reading(model: mujoco.MjModel, readings: Array, name: str) -> Array:
     names = [model.sensor(i).name or f"sensor{i}" for i in range(model.nsensor)]
     if name not in names:
         raise unknown_name("sensor", name, names)
-    index = names.index(name)
+    return names.index(name)
+
+
+def sensor_reading(model: mujoco.MjModel, readings: Array, name: str) -> Array:
+    """Return the entries of a sensor among all readings.
+
+    Raises:
+        UnknownNameError: as `sensor_index`.
+    """
+    index = sensor_index(model, name)
     first = int(model.sensor_adr[index])
     return np.array(readings[first : first + int(model.sensor_dim[index])])

@@ -16,7 +16,7 @@ from mbcasadi.estimation import Encoders, Estimator, Footing, Imu, base_estimato
 
 FEET = ["FL", "FR", "RL", "RR"]
 RUNS, DT = 100, 0.005
-POINTS = Footing(rolling=1e-9)  # balls that do not roll: the drawn feet are points
+POINTS = Footing(rolling=1e-9, rest=1.0)  # the drawn feet are points, and slip at rest too
 CALIBRATED = Imu("trunk", gyro_bias=1e-3, accelerometer_bias=0.01)
 
 
@@ -69,7 +69,7 @@ def test_errors_are_as_large_as_the_covariance_says_and_false_alarms_as_rare_as_
     robot, tmp_path
 ):
     alarm = 1e-2
-    footing = Footing(rolling=1e-9, false_alarm=alarm)
+    footing = Footing(rolling=1e-9, rest=1.0, false_alarm=alarm)
     own = made(robot, footing=footing)
     encoders = Encoders(rate_noise=0.02)
     tick = mb.export_c(own.function, tmp_path / "c").load(flags=("-O1",)).map(RUNS)
@@ -213,6 +213,35 @@ def test_hostile_ticks_leave_it_finite_and_it_recovers(robot, estimator, compile
     assert np.arccos(np.clip(up[2], -1, 1)) < 0.1
 
 
+def test_a_first_sample_that_is_lost_leaves_a_covariance(robot, compiled, estimator):
+    """Levelling by the second one takes what the first tick had made roll and pitch share."""
+    y = np.concatenate([[0, 0, 0, 0, 0, 9.81], robot.q0[7:], np.zeros(12)])
+    lost, z = y.copy(), estimator.z0
+    lost[5] = 300.0
+    for sample in (lost, y, y):
+        z = np.array(compiled(sample, np.ones(13), np.ones(4), DT, z)[2]).ravel()
+        P = state_of(z).P
+        scale = 1 / np.sqrt(np.diag(P))
+        assert np.linalg.eigvalsh(P * np.outer(scale, scale))[0] > 0
+
+
+def test_a_robot_at_rest_learns_the_bias_of_its_gyroscope(robot):
+    """About the vertical too, which the accelerometer does not see."""
+    bias = np.array([4e-3, -3e-3, 5e-3])
+    y = np.concatenate([bias, [0, 0, 9.81], robot.q0[7:], np.zeros(12)])
+    deviations = []
+    for footing in (Footing(), POINTS):
+        own = made(robot, Imu("trunk"), footing)
+        z = own.z0
+        for _ in range(300):
+            z = own.function(y, np.ones(13), np.ones(4), DT, z)[2]
+        state = state_of(np.array(z).ravel())
+        deviations.append(np.sqrt(state.P[8, 8]))
+        assert abs(state.b_g[2] - bias[2]) < 3 * deviations[-1]
+    assert deviations[0] < 1e-3
+    assert deviations[1] > 3e-3, "among slips the yaw is lost"
+
+
 def test_without_an_imu_it_predicts_and_says_so(robot, estimator, compiled):
     y = np.concatenate([[0, 0, 0, 0, 0, 9.81], robot.q0[7:], np.zeros(12)])
     z = estimator.z0
@@ -270,6 +299,8 @@ def test_bad_models_and_options_are_refused(robot):
         Imu("trunk", gyro_noise=0.0)
     with pytest.raises(ProblemError, match="false_alarm"):
         Footing(false_alarm=1.0)
+    with pytest.raises(ProblemError, match=r"rest = 2\.0"):
+        Footing(rest=2.0)
     with pytest.raises(ProblemError, match="bits = 0"):
         encoder_noise(0)
 

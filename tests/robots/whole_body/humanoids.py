@@ -104,7 +104,7 @@ def attitude(q: Array) -> Rotation:
 
 def stands(recording: Recording, robot: Walker, task: Still) -> str:
     """Return how far a robot lifts a foot or goes down, and its largest lean; or that it fell."""
-    t, q = recording.t, recording.q
+    t, q = recording.t - robot.rests, recording.q
     low = np.flatnonzero(q[:, 2] < FALLEN * q[0, 2])
     if low.size or recording.events:
         return f"fell after {t[low[0] if low.size else -1]:.1f} s | | "

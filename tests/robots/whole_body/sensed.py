@@ -10,18 +10,44 @@ import numpy as np
 
 import mbcasadi as mb
 from mbcasadi.estimation import Encoders, Footing, Imu, base_estimator, encoder_noise
+from mbcasadi.estimation.landmarks import landmarks_of
 from mbcasadi.validation import Recording, Sensing, SensorErrors
 from mbcasadi.validation.metrics.estimate_metrics import estimate_metrics
 from robots.ground import Array
 
 BITS, RATE_NOISE = 14, 0.01  # of encoders; rad/s
-ROLLING = {"go2": 0.8}  # of balls that MuJoCo lets sink in by 14 of 22 mm
-SETTLE = 2.0  # s that figures leave out
+REST = 2.0  # s for which a robot stands still before its task
+SETTLE = 2.0  # s of the task that figures leave out
+LOAD, STIFF, SINKS = 2.0, 1e5, 0.5  # weight by that at rest: of a trot; N m s/rad; s
 ERRORS = {
     "gyro": SensorErrors(bias=5e-3, walk=1e-5),
     "accelerometer": SensorErrors(bias=0.05, walk=1e-4),
     "position": SensorErrors(noise=0.0, quantum=2 * np.pi / 2**BITS),
 }
+
+
+def rolling_of(
+    model: mujoco.MjModel, system: mb.System, q0: Array, feet: Sequence[mb.Contact]
+) -> float:
+    """Return the radius by which loaded balls of feet roll, by their own; 1 of feet without balls.
+
+    MuJoCo puts a contact into the middle of the depth d by which two geoms sink into each other: a
+    ball rolls by `r - d/2`. The depth is that of the model with stiff joints under the load of a
+    trot, half of the feet.
+    """
+    balls = [mark for foot in landmarks_of(system, feet, 1.0) for mark in foot if mark.rolls]
+    if not balls:
+        return 1.0
+    data = mujoco.MjData(model)
+    model.dof_damping[6:] = STIFF
+    model.opt.gravity = -LOAD * np.linalg.norm(model.opt.gravity) * balls[0].normal
+    data.qpos[:] = q0
+    mujoco.mj_step(model, data, int(SINKS / model.opt.timestep))
+    heights = [
+        float((mark.frame.pose(data.qpos)[0] + mark.above).T @ mark.normal) for mark in balls
+    ]
+    depths = [1 - height / mark.radius for height, mark in zip(heights, balls, strict=True)]
+    return 1 - float(np.mean(depths)) / 2
 
 
 def sensing_of(
@@ -42,7 +68,7 @@ def sensing_of(
 
 def estimate_cells(recording: Recording, model: mujoco.MjModel) -> str:
     """Return errors of the estimate as cells of a table."""
-    values = {m.name: m.value for m in estimate_metrics(recording, model, SETTLE)}
+    values = {m.name: m.value for m in estimate_metrics(recording, model, REST + SETTLE)}
     tilt = np.rad2deg(values["estimate.tilt"])
     drift = values.get("estimate.drift", np.nan)
     return (

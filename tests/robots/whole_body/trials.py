@@ -26,7 +26,7 @@ from mbcasadi.validation import (
 )
 from robots import soles, trots
 from robots.ground import Array, Ground
-from robots.whole_body.sensed import ROLLING, estimate_cells, sensing_of
+from robots.whole_body.sensed import REST, estimate_cells, rolling_of, sensing_of
 
 HORIZON, PERIOD = 20, 0.02  # samples, s
 PUSH, LASTS, IMPULSE = 3.0, 0.1, 1.0  # s, s, N s/kg
@@ -56,6 +56,15 @@ class Walker(NamedTuple):
     feet: list[mb.Contact]
     mass: float
     rolling: float | None = None  # of its balls, by their radius, where its state is estimated
+
+    @property
+    def rests(self) -> float:
+        """Time for which it stands before its task, s: where its state is estimated."""
+        return 0.0 if self.rolling is None else REST
+
+    def delayed(self, gait: mpc.Gait | None) -> mpc.Gait | None:
+        """Return a gait that starts when the task does."""
+        return gait and replace(gait, start=gait.start + self.rests)
 
 
 @dataclass(frozen=True)
@@ -114,7 +123,7 @@ def walker(key: str, ground: Ground, sensed: bool = False) -> Walker:
     friction = 0.6 if ground.friction is None else ground.friction
     feet = [mb.Contact(name, friction=friction, normal=up, sides=4) for name in names]
     mass = sum(body.mass for body in system.tree.bodies)
-    rolling = ROLLING.get(key, 1.0) if sensed else None
+    rolling = rolling_of(spec.compile(), system, q0, feet) if sensed else None
     return Walker(spec, system, q0, feet, mass, rolling)
 
 
@@ -128,7 +137,7 @@ def planned(
     """Return MPC of the whole body of a robot."""
     feet = [replace(foot, sides=sides) for foot in robot.feet]
     return mpc.whole_body_mpc(
-        robot.system, samples, PERIOD, feet, gait=gait, q0=robot.q0, options=options
+        robot.system, samples, PERIOD, feet, gait=robot.delayed(gait), q0=robot.q0, options=options
     )
 
 
@@ -161,7 +170,8 @@ def whole_body(
 @contextmanager
 def rigid_body(robot: Walker, gait: mpc.Gait) -> Iterator[Loop]:
     """Yield inverse dynamics that follows plans of a rigid body, both as C."""
-    below, above, planners = trots.rigid_body(robot.system, robot.feet, robot.q0, gait)
+    begins = robot.delayed(gait) or gait
+    below, above, planners = trots.rigid_body(robot.system, robot.feet, robot.q0, begins)
     with (
         compile_controller(below) as law,
         outer_law(above, planners["touch-down"], np.zeros(3)) as outer,
@@ -180,14 +190,15 @@ def recorded(robot: Walker, task: Task, loop: Loop) -> tuple[Recording, float]:
     law, outer = loop
     force = np.zeros(robot.system.nv)
     force[:2] = robot.mass * np.array([task.ahead, task.push]) / LASTS
-    outer.command = task.command
+    begins = robot.rests
+    outer.command = lambda t: task.command(max(t - begins, 0.0))
     sensors = None
     if robot.rolling is not None:
         period = law.controller.period
         sensors = sensing_of(robot.system, robot.feet, robot.q0, robot.rolling, period)
     report = mb.validate(
-        law, robot.model, task.duration, q0=robot.q0, perturb={"mass": 0.1}, delay=1,
-        disturbance=lambda t: force * (PUSH <= t < PUSH + LASTS),
+        law, robot.model, begins + task.duration, q0=robot.q0, perturb={"mass": 0.1}, delay=1,
+        disturbance=lambda t: force * (PUSH <= t - begins < PUSH + LASTS),
         scenario=ScenarioOptions(outer=outer), sensors=sensors,
         report=ReportOptions(explain=False, timing=False),
     )  # fmt: skip
@@ -220,7 +231,7 @@ def leap(recording: Recording, robot: Walker) -> str:
 
 def figures(recording: Recording, robot: Walker, task: Task) -> str:
     """Return speed and turn beside the command, the largest lean, and whether it fell."""
-    t, q, v = recording.t, recording.q, recording.v
+    t, q, v = recording.t - robot.rests, recording.q, recording.v
     up = Rotation.from_quat(robot.q0[3:7], scalar_first=True)
     attitude = (up.inv() * Rotation.from_quat(q[:, 3:7], scalar_first=True)).as_euler("ZYX")
     places, rates = up.inv().apply(q[:, :3]), up.inv().apply(v[:, :3])
