@@ -216,7 +216,7 @@ def test_a_humanoid_sways_on_flat_feet_by_an_imu_above_its_waist():
     run = report.runs[0]
     values = {metric.name: metric.value for metric in run.metrics}
     assert not run.recording.events
-    assert np.abs(run.recording.v[:, :2]).max() > 0.15, "it is pushed about"
+    assert np.abs(run.recording.v[:, :2]).max() > 0.1, "it is pushed about"
     assert values["estimate.velocity"] < 0.02
     assert values["estimate.tilt"] < 0.02
     assert values["estimate.within"] >= 0.98
