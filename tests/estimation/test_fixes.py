@@ -15,7 +15,7 @@ from mbcasadi.estimation import Encoders, FirstEstimate, Fix, Footing, Imu, base
 
 FEET, DT, FIRST = ["FL", "FR", "RL", "RR"], 0.005, 13
 IMU = Imu("trunk", gyro_bias=1e-3, accelerometer_bias=0.01)
-# The drawn feet are points, and slip at rest too; no sample is rejected, as the reference has no gate.
+# The drawn feet are points, and slip at rest too. None is rejected: the reference has no gate.
 POINTS = Footing(rolling=1e-9, rest=1.0, settling=0.02)
 ENCODERS = Encoders(rate_noise=0.02)
 MOVING = 239  # ticks after which the drawn robot turns and trots
