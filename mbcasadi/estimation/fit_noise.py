@@ -98,15 +98,8 @@ def fit_noise(
     """
     from scipy.optimize import minimize  # heavy, and needed for a fit only
 
-    if not start:
-        raise ProblemError("start is empty; expected a number to fit, with its first value")
-    require_positive(**start)
     require_whole(1, runs=runs)
-    try:
-        inspect.signature(make).bind(**start)
-    except TypeError as error:
-        given = ", ".join(start)
-        raise ProblemError(f"make takes no numbers {given}: {error}") from error
+    _require_start(make, start)
     names, theta0 = list(start), np.log(list(start.values()))
     counts = logged.t >= logged.t[0] + settle
 
@@ -130,6 +123,18 @@ def fit_noise(
     deviation = dict(zip(names, _deviations(loss, found.x).tolist(), strict=True))
     likelihood = (-loss(np.zeros(len(names))), -float(found.fun))
     return FittedNoise(numbers, deviation, likelihood, built(found.x))
+
+
+def _require_start(make: Callable[..., Estimator], start: Mapping[str, float]) -> None:
+    """Raise `ProblemError` unless there are positive numbers, which `make` takes."""
+    if not start:
+        raise ProblemError("start is empty; expected a number to fit, with its first value")
+    require_positive(**start)
+    try:
+        inspect.signature(make).bind(**start)
+    except TypeError as error:
+        given = ", ".join(start)
+        raise ProblemError(f"make takes no numbers {given}: {error}") from error
 
 
 def _deviations(loss: Callable[[Array], float], x: Array) -> Array:

@@ -29,13 +29,7 @@ from numpy.typing import NDArray
 from mbcasadi.control.regulators.innovation_gate import wrap_angles
 from mbcasadi.estimation.covariance import cholesky, congruence, forward, log_density, mirrored
 from mbcasadi.estimation.fixes import Fix
-from mbcasadi.estimation.invariant import (
-    BETA_G,
-    NU,
-    THETA,
-    Layout,
-    Mean,
-)
+from mbcasadi.estimation.invariant import BETA_G, NU, THETA, Layout, Mean
 from mbcasadi.estimation.invariant_correction import corrected, reset_map
 from mbcasadi.estimation.landmarks import Sight
 from mbcasadi.estimation.rotations import matrix_of, product, quat_of, quat_of_matrix

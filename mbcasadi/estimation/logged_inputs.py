@@ -58,8 +58,8 @@ class LoggedInputs:
         return {"ticks": self.t.size, "inputs": list(self.inputs)}
 
 
-OF_A_TICK = ("z", "valid", "age", "dt")
-"""Inputs that are in no log: samples are put at their own times, so their ages are zero."""
+OF_A_TICK = ("z", "valid", "dt")
+"""Inputs that are in no log."""
 
 
 class _Ticks(NamedTuple):
@@ -89,7 +89,7 @@ def logged_inputs(
         channels: component of the inputs y, u, f, mask or p → channel, by the component's name or
             as "u.crank" where several inputs have one of that name. Those that are left out have
             channels of these names. Contacts without a channel count as standing, parameters
-            without one have the model's numbers.
+            without one have the model's numbers, and samples without "age.crank" came in time.
         period: s; None for the log's own times, or the estimator's period.
 
     Raises:
@@ -98,7 +98,6 @@ def logged_inputs(
     """
     signals = {s.name: s for s in estimator.inputs if s.name not in OF_A_TICK}
     chosen = _chosen(signals, channels or {})
-    ages = [s for s in estimator.inputs if s.name == "age"]
     if period is not None:
         require_positive(period=period)
     read = {
@@ -107,10 +106,9 @@ def logged_inputs(
     ticks = _ticks([pair for pair in read["y"] if pair], period, estimator.period)
     inputs = {"y": _sensed(estimator, read["y"], ticks)}
     inputs["valid"] = np.ones((ticks.end.size, len(_signal(estimator, "valid").components)))
-    inputs |= {s.name: np.zeros((ticks.end.size, len(s.components))) for s in ages}
     inputs["dt"] = (ticks.end - ticks.begin)[:, None]
     for name in set(signals) - {"y"}:
-        at = ticks.end if name == "mask" else ticks.begin
+        at = ticks.end if name in ("mask", "age") else ticks.begin
         least = _otherwise(estimator, signals[name])
         inputs[name] = np.column_stack(
             [_held(pair, at, x) for pair, x in zip(read[name], least, strict=True)]
@@ -137,8 +135,10 @@ def _chosen(
     owners: dict[str, list[str]] = {}
     for name, signal in signals.items():
         for component in signal.components:
-            owners.setdefault(component, []).append(name)
-    whole = [f"{name}.{component}" for component, names in owners.items() for name in names]
+            owners.setdefault(component, [])
+            if name != "age":  # whose components have the names of sensors
+                owners[component].append(name)
+    whole = [f"{name}.{c}" for name, signal in signals.items() for c in signal.components]
     for key in channels:
         require_name("component of the inputs", key, [*owners, *whole])
         if len(owners.get(key, ())) > 1:
@@ -147,9 +147,10 @@ def _chosen(
                 + ", ".join(f"'{name}.{key}'" for name in owners[key])
             )
     chosen = {}
-    for component, names in owners.items():
-        for name in names:
-            keys = [f"{name}.{component}", component][: 2 if len(names) == 1 else 1]
+    for name, signal in signals.items():
+        for component in signal.components:
+            alone = owners[component] == [name]
+            keys = [f"{name}.{component}", component][: 2 if alone else 1]
             given = [channels[key] for key in keys if key in channels]
             needed = bool(given) or name in ("y", "u", "f")
             tried = [Channel(c) if isinstance(c, str) else c for c in given[:1] or keys]

@@ -169,24 +169,25 @@ def test_a_recording_of_validate_is_a_log_on_which_the_estimator_says_the_same(t
     path = mb.models.path("four_bar")
     system = mb.read_mjcf(path)
     crank = system.tree.joints[0].name
-    estimator = manifold_filter(
-        system, [Measured(crank, 1e-3, kind="position")], force_noise=0.3, period=2e-3
-    )
+    encoder = Measured(crank, 1e-3, kind="position", longest_delay=0.01)
+    estimator = manifold_filter(system, [encoder], force_noise=0.3, period=2e-3)
     law = mb.control.laws.computed_torque(
         system,
         mb.control.PostureTask(kp=50.0),
         options=mb.control.laws.LawOptions(period=2e-3),
     )
-    sensors = Sensing(estimator, {"position": SensorErrors(missing=0.1)})
+    sensors = Sensing(estimator, {"position": SensorErrors(missing=0.1, delay=3)})
     options = ReportOptions(explain=False)
     report = mb.validate(law, path, 0.2, sensors=sensors, report=options)
     recording = report.runs[0].recording
     mb.validation.save_recording(recording, tmp_path / "run.npz")
     log = read_log(tmp_path / "run.npz")
     held = {f"u.{u}": f"u_applied.{u}" for u in recording.columns["u"].names}
-    channels = {f"y.{crank}": f"monitor.estimate_y.{crank}"} | held
+    channels = {f"{name}.{crank}": f"monitor.estimate_{name}.{crank}" for name in ("y", "age")}
+    channels |= held
     said = estimate_log(estimator, logged_inputs(estimator, log, channels=channels))
     assert np.isnan(recording.monitor["estimate_y"]).any()
+    assert recording.monitor["estimate_age"].max() > 5e-3, "samples are late"
     same = slice(10, None)  # what acted before the first tick is in no log
     assert_allclose(said.q[same], recording.monitor["estimate_q"][same], rtol=0, atol=1e-9)
     errors = said.errors(system, recording.q, recording.v)

@@ -32,7 +32,7 @@ Array = NDArray[np.float64]
 
 ESTIMATE = tuple(
     f"estimate_{name}"
-    for name in ("q", "v", "error", "deviation", "status", "residual", "y", "mask")
+    for name in ("q", "v", "error", "deviation", "status", "residual", "y", "mask", "age")
 )
 """Names of the estimate among the monitored outputs of a recording."""
 
@@ -157,7 +157,7 @@ class RunningEstimator:
         kept = (
             outputs["q"], outputs["v"], self._error(plant, outputs["q"], outputs["v"]),
             np.sqrt(np.maximum(variances, 0.0))[: len(estimator.covered)], outputs["status"],
-            outputs["residual"], y, values["mask"],
+            outputs["residual"], y, values["mask"], values["age"],
         )  # fmt: skip
         return dict(zip(ESTIMATE, kept, strict=True))
 
@@ -227,7 +227,7 @@ def _columns(estimator: Estimator) -> dict[str, Columns]:
     signals = {s.name: s for s in estimator.outputs}
     q, v, residual = (signals[name] for name in ("q", "v", "residual"))
     inputs = {s.name: s for s in estimator.inputs}
-    y, mask = inputs["y"], inputs.get("mask", Signal("mask", (), ()))
+    y, mask, age = (inputs.get(name, Signal(name, (), ())) for name in ("y", "mask", "age"))
     side = round(np.sqrt(len(signals["covariance"].components)))
     pairs = signals["covariance"].components[:: side + 1]
     names = tuple(pair[: len(pair) // 2] for pair in pairs)[: len(estimator.covered)]
@@ -240,5 +240,6 @@ def _columns(estimator: Estimator) -> dict[str, Columns]:
         "residual": Columns(residual.components, ("",) * len(residual.components)),
         "y": Columns(y.components, y.units),
         "mask": Columns(mask.components, mask.units),
+        "age": Columns(age.components, age.units),
     }
     return {f"monitor.estimate_{name}": column for name, column in columns.items()}
