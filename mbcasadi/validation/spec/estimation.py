@@ -14,6 +14,7 @@ from mbcasadi.estimation import (
     Estimator,
     FilterOptions,
     FirstEstimate,
+    Fix,
     Footing,
     Imu,
     Measured,
@@ -97,6 +98,9 @@ class BaseEstimation(Estimation):
     encoders: Annotated[Encoders, Table(_encoders, **fields_of(Encoders), bits=_bits("noise"))] = (
         Field(default_factory=Encoders)
     )
+    fix: Annotated[
+        tuple[Annotated[Fix, TABLE], ...], Field(description="What sees where the robot is.")
+    ] = ()
     footing: Annotated[Annotated[Footing, TABLE] | None, Field(description="Of its feet.")] = None
     first: Annotated[
         Annotated[FirstEstimate, TABLE] | None, Field(description="Errors at the start.")
@@ -109,6 +113,7 @@ class BaseEstimation(Estimation):
             law.contacts,
             imu=self.imu,
             encoders=self.encoders,
+            fixes=self.fix,
             footing=self.footing,
             start=self.first,
             q0=q0,

@@ -56,6 +56,17 @@ def test_validation_tells_the_law_what_the_estimator_makes_of_the_sensors(model)
     assert run.metric("estimate.tilt") < 0.02
 
 
+def test_a_late_fix_of_the_pose_is_in_the_loop(model):
+    camera = {"kind": "pose", "frame": "imu", "noise": 1e-3, "longest_delay": 3 * PERIOD}
+    errors = {"frame_position": {"delay": 2}, "frame_rotation": {"delay": 2}}
+    spec = parse_spec(HOLD | {"estimation": BASE | {"fix": [camera], "errors": errors}})
+    law = build_experiment(spec, model).all_laws[""]
+    assert law.function.name_in() == ["y", "valid", "age", "dt", "ref", "mask", "z"]
+    monitor = run_spec(spec, model, QUICK).runs[0].recording.monitor
+    assert monitor["estimate_age"].max() == pytest.approx(2 * PERIOD)
+    assert np.abs(monitor["estimate_error"][50:, :3]).max() < 5e-3
+
+
 def test_an_imu_that_fails_for_long_leads_to_the_safe_output(model):
     lost = {"gyro": {"missing": 1.0}}
     spec = parse_spec(HOLD | {"estimation": BASE | {"errors": lost, "blind": 0.1}})
