@@ -25,7 +25,7 @@ PAGES = {
     "guides/mpc.md": 2,
     "guides/nonlinear-mpc.md": 4,
     "guides/feedback.md": 2,
-    "guides/estimation.md": 3,
+    "guides/estimation.md": 4,
     "guides/sensors.md": 4,
     "guides/callers.md": 3,
     "guides/supervision.md": 3,
