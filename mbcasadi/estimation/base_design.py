@@ -14,7 +14,7 @@ from mbcasadi.estimation.base_output import BaseState, base_state
 from mbcasadi.estimation.covariance import packed_size, unpacked
 from mbcasadi.estimation.fixes import CERTAIN, HEADING, POSITION, Fix
 from mbcasadi.estimation.invariant import Layout, Mean
-from mbcasadi.estimation.joints import rate_gains
+from mbcasadi.estimation.joints import rate_deviation
 from mbcasadi.estimation.landmark_update import Seen, seen_from
 from mbcasadi.estimation.landmarks import FREE_Q, Mounting, Sight, mounting, sight
 from mbcasadi.estimation.limbs import limbs_of
@@ -121,7 +121,7 @@ class BaseDesign:
     def rate_noise(self) -> float:
         """Standard deviation of a joint's rate."""
         known = self.encoders.rate_noise
-        return rate_gains(self.encoders, self.period).rate if known is None else known
+        return rate_deviation(self.encoders, self.period) if known is None else known
 
     def kinematics(self, q_joints: ca.SX) -> tuple[Mounting, list[Sight]]:
         """Return the IMU in the base and each landmark from the IMU."""

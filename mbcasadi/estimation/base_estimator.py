@@ -36,6 +36,8 @@ from mbcasadi.system.coordinates import (
 
 Array = NDArray[np.float64]
 AXES = ("x", "y", "z")
+UNIT = 1e-3
+"""By which the length of a quaternion may differ from 1."""
 
 
 @checked
@@ -97,9 +99,9 @@ def base_estimator(
         name: a C identifier.
 
     Raises:
-        ProblemError: no free base, joints without encoders or of several coordinates; contacts with
-            bodies that move, that slide, or of bodies that roll and are no balls; no contacts; no
-            gravity; a system with parameters.
+        ProblemError: a q0 without a rotation; no free base, joints without encoders or of several
+            coordinates; contacts with bodies that move, that slide, or of bodies that roll and are
+            no balls; no contacts; no gravity; a system with parameters.
         UnknownNameError: no such frame or joint, of the IMU, the encoders or a fix.
         ShapeError: q0 has a wrong shape, or NaN.
     """
@@ -112,6 +114,8 @@ def base_estimator(
     feet = landmarks_of(system, contacts, footing.rolling)
     layout = Layout(tuple(landmark for foot in feet for landmark in foot))
     q_start = pose_of(system, "q0", start_pose(system) if q0 is None else q0)
+    if abs(np.linalg.norm(q_start[3:FREE_Q]) - 1) > UNIT:
+        raise ProblemError(f"q0 has the quaternion {q_start[3:FREE_Q]}; expected one of length 1")
     design = BaseDesign(
         system=system,
         contacts=tuple(contacts),

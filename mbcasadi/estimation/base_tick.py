@@ -71,7 +71,6 @@ def _measured(
     read, started = encoders_read(design, y, valid), before["started"] > MASK_ON
     joints = joints_of(
         design.encoders,
-        design.period,
         (y[6 : 6 + m], y[6 + m : 6 + (1 + design.rated) * m]),
         read,
         (before["joint"], before["joint_rate"]),

@@ -106,6 +106,9 @@ def logged_inputs(
     ticks = _ticks([pair for pair in read["y"] if pair], period, estimator.period)
     inputs = {"y": _sensed(estimator, read["y"], ticks)}
     inputs["valid"] = np.ones((ticks.end.size, len(_signal(estimator, "valid").components)))
+    for sensor in estimator.sensors:
+        there = ~np.isnan(inputs["y"][:, list(sensor.rows)]).any(axis=1)
+        inputs["valid"][:, sensor.valid] *= there
     inputs["dt"] = (ticks.end - ticks.begin)[:, None]
     for name in set(signals) - {"y"}:
         at = ticks.end if name in ("mask", "age") else ticks.begin

@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -83,7 +83,7 @@ def read_log(path: str | Path, *, time: str = "t", unit: float = 1.0) -> SensorL
     """Read a log of a robot, by the suffix of its file.
 
     - `.csv`: a heading, then rows; a column is a channel, named without its unit in brackets. An
-      empty entry is no sample.
+      empty entry is no sample; a column of texts is left out.
     - `.npz`: an array (n,) is a channel, and each column of one (n, k); they are named by the text
       `columns`, as in recordings of `validate`, or by their number. Arrays of other lengths are
       left out.
@@ -122,11 +122,38 @@ def _read_csv(path: Path, time: str, unit: float) -> SensorLog:
         heading = next(csv.reader(file), [])
         names = [name.partition(" [")[0].strip() for name in heading]
         require_name("column of times", time, names)
-        rows = np.genfromtxt(file, delimiter=",", ndmin=2, encoding="utf-8")
-    if rows.shape[1] != len(names):
-        raise ProblemError(f"{path} has {len(names)} headings above {rows.shape[1]} columns")
-    t = rows[:, names.index(time)] * unit
-    return SensorLog({n: (t, x) for n, x in zip(names, rows.T, strict=True) if n != time})
+        twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+        if twice:
+            raise ProblemError(f"{path} has several columns '{twice[0]}'; expected each name once")
+        rows = [row for row in csv.reader(file) if row]
+    for k, row in enumerate(rows, 2):
+        if len(row) != len(names):
+            raise ProblemError(f"{path}: row {k} has {len(row)} entries, the heading {len(names)}")
+    columns = {name: _column(name, [row[k] for row in rows]) for k, name in enumerate(names)}
+    t = np.asarray(columns.pop(time)) * unit
+    return SensorLog({name: (t, x) for name, x in columns.items() if x is not None})
+
+
+def _column(name: str, entries: Sequence[str]) -> Array | None:
+    """Return the numbers of a column, NaN for none; None for a column of texts.
+
+    Raises:
+        ProblemError: numbers and texts.
+    """
+    numbers, texts = np.full(len(entries), np.nan), list[int]()
+    for k, entry in enumerate(entries):
+        try:
+            numbers[k] = float(entry or "nan")
+        except ValueError:
+            texts.append(k)
+    if len(texts) == sum(bool(entry) for entry in entries) > 0:
+        return None
+    if texts:
+        raise ProblemError(
+            f"column '{name}' has '{entries[texts[0]]}' in row {texts[0] + 2}; expected a number "
+            "or nothing"
+        )
+    return numbers
 
 
 def _read_npz(path: Path, time: str, unit: float) -> SensorLog:

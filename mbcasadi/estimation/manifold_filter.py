@@ -66,7 +66,7 @@ def manifold_filter(
     flags, residual):
 
     - `y`: samples of the sensors, one below the other. A sample that is NaN counts as not valid.
-    - `valid`: for each sensor, above one half for valid; ones by default.
+    - `valid`: for each sensor, above one half for valid.
     - `u`: controls as they were applied during dt; `f`, generalised forces, without actuators.
     - `p`: of a system with parameters; entries that are estimated have no effect.
     - `age`: s, of the samples of sensors that may be late; see `late_samples`.
@@ -74,7 +74,7 @@ def manifold_filter(
     - `covariance`: (n, n) of the errors of q and v, in coordinates of `System.difference`, and of
       the states. Its range is the tangent space of the manifold.
     - `status`: 0 estimated, 1 for half a second no sample was used, 2 a sensor has contradicted the
-      estimate for 20 ms, 3 bad input, predicted without it, 4 started anew.
+      estimate in ticks of 20 ms together, 3 bad input, predicted without it, 4 started anew.
     - `flags`: the bit GATED where a valid sample was rejected, OVERDUE where its age was refused.
     - `residual`: distance of each sensor's sample from what was expected, in standard deviations.
 
@@ -97,9 +97,9 @@ def manifold_filter(
         name: a C identifier.
 
     Raises:
-        ProblemError: nothing is measured, or what does not follow from the motion; a negative
-            force noise, or none at all; activation states, a mask, or constraints in time;
-            parameters that move bodies as states; a state that is named twice.
+        ProblemError: a q0 that is no pose; nothing is measured, or what does not follow from the
+            motion; a negative force noise, or none at all; activation states, a mask, or
+            constraints in time; parameters that move bodies as states; a state that is named twice.
         UnknownNameError: no such sensor, joint, coordinate or parameter.
         ShapeError: q0 or force_noise has a wrong shape, or NaN.
     """

@@ -81,11 +81,12 @@ class Guard:
         return ca.logic_and(sound, worst_gap(phi, ca.DM(model.scales.rows)) <= LARGEST_GAP)
 
     def _read(self, y: ca.SX, valid: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return which sensors are read, and whether all that are said to be valid are."""
+        """Return which sensors are read, and whether none of them reads what no sensor can."""
         numbers, read = ca.SX(1), list[ca.SX]()
         for sensor in self.reading.sensors:
             on = valid[sensor.valid] > MASK_ON
-            number = ca.sum1(ca.fabs(y[list(sensor.rows)])) <= LARGEST_SAMPLE
-            numbers = ca.logic_and(numbers, ca.logic_or(number, ca.logic_not(on)))
-            read.append(ca.logic_and(on, number))
+            size = ca.sum1(ca.fabs(y[list(sensor.rows)]))
+            wild = ca.logic_and(on, size > LARGEST_SAMPLE)  # false for NaN, which is no sample
+            numbers = ca.logic_and(numbers, ca.logic_not(wild))
+            read.append(ca.logic_and(on, size <= LARGEST_SAMPLE))
         return ca.vertcat(*read), numbers

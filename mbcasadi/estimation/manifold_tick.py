@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.description.status import Flag
 from mbcasadi.dynamics.slopes import scalar_if_small
+from mbcasadi.errors import ProblemError
 from mbcasadi.estimation.covariance import mirrored, shares_within
 from mbcasadi.estimation.estimator import ADRIFT, DOUBTED
 from mbcasadi.estimation.manifold_correction import (
@@ -28,6 +29,9 @@ Array = NDArray[np.float64]
 
 LOST = 0.3
 """s for which half of the sensors have to be rejected until the filter starts anew."""
+
+PATIENCE = 50
+"""Ticks without a sample of a sensor that weigh as much as one in which it is rejected."""
 
 ACQUISITION = 0.1
 """s from a start in which samples that do not fit are used all the same."""
@@ -94,10 +98,19 @@ class ManifoldTick:
         return returned_fun(self.process.system)
 
     def memory_at(self, q: Array) -> ca.DM:
-        """Return the memory (nz,) of a filter that starts at rest at a pose (nq,)."""
+        """Return the memory (nz,) of a filter that starts at rest at a pose (nq,).
+
+        Raises:
+            ProblemError: a pose that is not near the manifold.
+        """
         layout = self.layout
         pose = ca.vertcat(ca.DM(q), ca.DM(self.system.parameters.values))
-        q_next, v, T, _ = self.back(pose, ca.DM.zeros(layout.nv), ca.DM.zeros(2 * layout.nv))
+        q_next, v, T, closed = self.back(pose, ca.DM.zeros(layout.nv), ca.DM.zeros(2 * layout.nv))
+        if not closed:
+            raise ProblemError(
+                f"q0 = {q} is far from any pose of '{self.system.name}': loops do not close, or a "
+                "rotation is none; expected a pose, as of System.assemble"
+            )
         L = ca.diagcat(T, ca.DM.eye(layout.extra)) @ ca.diag(ca.DM(self.deviations))
         parts = {"q": q_next[: layout.moving], "v": v, "x": ca.DM(self.first[1]), "L": ca.vec(L)}
         zeros = {key: ca.DM.zeros(self.memory.sizes[key]) for key in ("drive", "doubt", "missing")}
@@ -126,7 +139,8 @@ class ManifoldTick:
         """Return the state after all corrections, back on the manifold."""
         q, v, W = predicted
         layout, x, u = self.layout, at["x"], at["drive"]
-        L = self.corrections.spread(W=W, doubt=at["doubt"], dt=at["dt"])["L"]
+        doubt = at["doubt"] * at["read"]  # of sensors that say something now
+        L = self.corrections.spread(W=W, doubt=doubt, dt=at["dt"])["L"]
         step, read = ca.MX.zeros(layout.n), at["read"]
         limits = ca.if_else(at["acquiring"] > 0, LARGEST_MEMORY, ca.MX(self.corrections.limits))
         here, turn = (q, v, x), ca.MX.eye(layout.n)
@@ -196,7 +210,7 @@ class ManifoldTick:
         """Return the next memory, the status, and for how long each sensor was rejected."""
         layout = self.layout
         rejected = ca.logic_and(s["read"], ca.logic_not(s["used"]))
-        calm = ca.fmax(s["doubt"] - s["dt"], 0)
+        calm = ca.fmax(s["doubt"] - s["dt"] / PATIENCE, 0)
         doubt = ca.if_else(rejected, ca.fmin(s["doubt"] + s["dt"], 1), calm)
         doubt = ca.if_else(s["used"], 0, doubt)
         fits = ca.sum1(ca.logic_and(s["read"], s["distances"] ** 2 <= self.corrections.limits))
@@ -212,7 +226,8 @@ class ManifoldTick:
             | {"drive": s["drive"], "doubt": doubt, "missing": missing, "acquiring": acquiring}
         )
         status = ca.if_else(missing > ADRIFT, 1, 0)
-        doubted = ca.logic_or(ca.mmax(doubt) > DOUBTED, acquiring > 0)
+        seeking = ca.logic_and(acquiring > 0, ca.sum1(s["read"]) > 0)
+        doubted = ca.logic_or(ca.mmax(doubt) > DOUBTED, seeking)
         status = ca.if_else(doubted, 2, status)
         return z_next, ca.if_else(s["good"], status, 3), doubt
 

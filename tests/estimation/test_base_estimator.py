@@ -321,3 +321,21 @@ def test_nothing_is_concluded_before_the_first_sample_of_the_imu(robot, estimato
         for name in ("q", "v", "covariance"):
             assert np.array(a[name]) == pytest.approx(np.array(b[name]), abs=1e-9), name
     assert np.abs(np.array(a["v"])[:6]).max() < 0.05, "it rests"
+
+
+@pytest.mark.parametrize("periods", [0.5, 1.2, 2.0, 5.0])
+def test_rates_from_positions_are_stable_with_any_dt(robot, periods):
+    """Ticks that are not of the usual period; encoders of positions only."""
+    own = base_estimator(robot.system, robot.feet, imu=Imu("trunk"), q0=robot.q0, period=DT)
+    f, z, rng, rates = own.function, own.z0, np.random.default_rng(0), []
+    for _ in range(300):
+        y = own.y0 + np.r_[np.zeros(6), 1e-4 * rng.standard_normal(own.y0.size - 6)]
+        out = f(y=y, valid=np.ones(13), mask=np.ones(4), dt=periods * DT, z=z)
+        z = out["z_next"]
+        rates.append(np.array(out["v"]).ravel()[6:])
+    assert np.abs(rates).max() < 1.0  # rad/s; the noise of a difference is 0.03 at most
+
+
+def test_a_start_without_a_rotation_is_an_error(robot):
+    with pytest.raises(ProblemError, match="expected one of length 1"):
+        made(robot._replace(q0=0 * robot.q0))

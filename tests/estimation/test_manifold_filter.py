@@ -518,3 +518,31 @@ def test_what_no_filter_can_be_made_of_is_an_error(sensors, options, error, text
 def test_noise_and_counts_out_of_range_are_errors(make):
     with pytest.raises(ProblemError):
         make()
+
+
+def test_an_encoder_that_is_slower_than_the_ticks_is_contradicted_and_then_followed():
+    """A slider-crank is elsewhere than its filter has it; every fifth tick has a sample."""
+    system = mb.read_mjcf(MODELS / "slider_crank.xml")
+    joint = system.tree.joints[0].name
+    own = manifold_filter(system, positions(joint), force_noise=0.02)
+    row, start = scalar_coordinates(system)[joint][0], float(own.z0[0])
+    z, states = own.z0, []
+    for k in range(1500):
+        y = start + 0.4 * (k >= 300)
+        out = own.function(y=y if k % 5 == 0 else np.nan, valid=1, u=0, dt=DT, z=z)
+        z = out["z_next"]
+        states.append((float(out["q"][row]), int(out["status"])))
+    q, status = np.array(states).T
+    assert not (status == 3).any(), "a tick without a sample is no bad input"
+    assert set(status[150:300]) == {0}
+    assert (status[300:600] == 2).any()
+    assert q[-1] == pytest.approx(start + 0.4, abs=0.01)
+
+
+@pytest.mark.parametrize("gap", [0.5, 5.0])
+def test_a_start_that_no_loop_allows_is_an_error(gap):
+    system = mb.read_mjcf(MODELS / "slider_crank.xml")
+    q0 = np.zeros(system.nq)
+    q0[-1] = gap
+    with pytest.raises(ProblemError, match="loops do not close"):
+        manifold_filter(system, positions(system.tree.joints[0].name), force_noise=0.1, q0=q0)

@@ -9,7 +9,7 @@ import mbcasadi as mb
 from mbcasadi.description.status import Flag
 from mbcasadi.errors import ProblemError, UnknownNameError
 from mbcasadi.estimation import Encoders, velocity_observer
-from mbcasadi.estimation.joints import rate_gains
+from mbcasadi.estimation.joints import rate_deviation
 from mbcasadi.plant import Plant
 
 NOISE = 1e-4  # rad, m
@@ -63,7 +63,7 @@ def rms(errors):
 
 def test_an_arm_has_the_error_that_its_gains_state():
     run = Run("scara", 0.3)
-    bound = rate_gains(run.encoders, 1e-3).rate
+    bound = rate_deviation(run.encoders, 1e-3)
     assert run.speed > 0.5
     assert np.all(rms(run.dv) < 1.1 * bound)
     assert np.all(rms(run.dq) < NOISE)
@@ -72,7 +72,7 @@ def test_an_arm_has_the_error_that_its_gains_state():
 def test_the_dynamics_let_it_be_quieter_than_positions_alone():
     """The same gains without the torques lag behind; gains that follow without them are noisy."""
     known, unknown = Run("scara", 0.3), Run("scara", 0.3, wrong=0.0)
-    without_model = rate_gains(Encoders(noise=NOISE, acceleration=30.0), 1e-3).rate
+    without_model = rate_deviation(Encoders(noise=NOISE, acceleration=30.0), 1e-3)
     assert rms(unknown.dv).max() > 5 * rms(known.dv).max()
     assert rms(known.dv).max() < without_model / 10
 

@@ -21,6 +21,7 @@ from mbcasadi.validation.closed_loop import (
     controller_of,
     fast_law,
     model_with_sensors,
+    require_same_period,
 )
 from mbcasadi.validation.metrics import require_reportable
 from mbcasadi.validation.report import unreported_notes
@@ -59,6 +60,7 @@ def prepared(
     known = replace(trial, delay=delays.pop() if len(delays) == 1 else 0)
     ready = prepare(controller, compiled, known)
     given = ready.controller
+    require_same_period(trial.sensors, period_of(given))
     if trial.fast:
         ticks = len(cases) * round(trial.duration / period_of(given))
         given = fast_law(given, ticks, report.note)

@@ -39,6 +39,7 @@ from mbcasadi.validation.closed_loop.sensing import (
     Sensing,
     loaded_estimator,
     model_with_sensors,
+    require_same_period,
 )
 
 __all__ = [
@@ -76,6 +77,7 @@ __all__ = [
     "reaction",
     "remembered",
     "require_pushes",
+    "require_same_period",
     "run_loop",
     "save_recording",
     "shared_library",

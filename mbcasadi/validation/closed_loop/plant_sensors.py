@@ -53,8 +53,10 @@ class SensorErrors:
         numbers = {"bias": self.bias, "walk": self.walk, "quantum": self.quantum}
         numbers |= {"missing": self.missing, "noise": self.noise or 0.0}
         for name, value in numbers.items():
-            if not 0 <= value < np.inf or (name == "missing" and value > 1):
+            if not 0 <= value < np.inf:
                 raise ProblemError(f"{name} = {value}; expected a number that is not negative")
+        if self.missing > 1:
+            raise ProblemError(f"missing = {self.missing}; expected a share, at most 1")
 
 
 class PlantSensors:

@@ -18,6 +18,7 @@ from robots.ground import Array
 BITS, RATE_NOISE = 14, 0.01  # of encoders; rad/s
 REST = 2.0  # s for which a robot stands still before its task
 SETTLE = 2.0  # s of the task that figures leave out
+STANCE, SHAKEN = 0.5, 0.1  # s; both by a recording of Spot
 LOAD, STIFF, SINKS = 2.0, 1e5, 0.5  # weight by that at rest: of a trot; N m s/rad; s
 ERRORS = {
     "gyro": SensorErrors(bias=5e-3, walk=1e-5),
@@ -26,18 +27,19 @@ ERRORS = {
 }
 
 
-def rolling_of(
+def footing_of(
     model: mujoco.MjModel, system: mb.System, q0: Array, feet: Sequence[mb.Contact]
-) -> float:
-    """Return the radius by which loaded balls of feet roll, by their own; 1 of feet without balls.
+) -> Footing:
+    """Return how feet stand, by the depth d to which balls sink in; the usual one without balls.
 
-    MuJoCo puts a contact into the middle of the depth d by which two geoms sink into each other: a
-    ball rolls by `r - d/2`. The depth is that of the model with stiff joints under the load of a
-    trot, half of the feet.
+    MuJoCo puts a contact into the middle of the depth of two geoms in each other: a ball rolls by
+    `r - d/2`. The depth follows the load: over a stance of `STANCE` the foot sinks by about d, and
+    a share `SHAKEN` of d goes up and down with it. d is that of the model with stiff joints under
+    the load of a trot, half of the feet.
     """
     balls = [mark for foot in landmarks_of(system, feet, 1.0) for mark in foot if mark.rolls]
     if not balls:
-        return 1.0
+        return Footing()
     data = mujoco.MjData(model)
     model.dof_damping[6:] = STIFF
     model.opt.gravity = -LOAD * np.linalg.norm(model.opt.gravity) * balls[0].normal
@@ -46,12 +48,17 @@ def rolling_of(
     heights = [
         float((mark.frame.pose(data.qpos)[0] + mark.above).T @ mark.normal) for mark in balls
     ]
-    depths = [1 - height / mark.radius for height, mark in zip(heights, balls, strict=True)]
-    return 1 - float(np.mean(depths)) / 2
+    radius = float(np.mean([mark.radius for mark in balls]))
+    depth, usual = radius - float(np.mean(heights)), Footing()
+    return Footing(
+        rolling=1 - depth / radius / 2,
+        sink=max(usual.sink, depth / np.sqrt(STANCE)),
+        place_noise=max(usual.place_noise, SHAKEN * depth),
+    )
 
 
 def sensing_of(
-    system: mb.System, feet: Sequence[mb.Contact], q0: Array, rolling: float, period: float
+    system: mb.System, feet: Sequence[mb.Contact], q0: Array, footing: Footing, period: float
 ) -> Sensing:
     """Return the estimator of a robot, with the errors of its sensors."""
     tree = system.tree
@@ -59,7 +66,6 @@ def sensing_of(
     sites = [f.name for f in tree.frames if f.kind == "site" and "imu" in f.name.lower()]
     imu = Imu(sites[0]) if sites else Imu(base, kind="body")
     encoders = Encoders(noise=encoder_noise(BITS), rate_noise=RATE_NOISE)
-    footing = Footing(rolling=rolling)
     estimator = base_estimator(
         system, feet, imu=imu, encoders=encoders, footing=footing, q0=q0, period=period
     )

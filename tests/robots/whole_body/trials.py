@@ -15,6 +15,7 @@ from scipy.spatial.transform import Rotation
 
 import mbcasadi as mb
 from mbcasadi import mpc
+from mbcasadi.estimation import Footing
 from mbcasadi.validation import (
     OuterLaw,
     Recording,
@@ -26,7 +27,7 @@ from mbcasadi.validation import (
 )
 from robots import soles, trots
 from robots.ground import Array, Ground
-from robots.whole_body.sensed import REST, estimate_cells, rolling_of, sensing_of
+from robots.whole_body.sensed import REST, estimate_cells, footing_of, sensing_of
 
 HORIZON, PERIOD = 20, 0.02  # samples, s
 PUSH, LASTS, IMPULSE = 3.0, 0.1, 1.0  # s, s, N s/kg
@@ -55,12 +56,12 @@ class Walker(NamedTuple):
     q0: Array
     feet: list[mb.Contact]
     mass: float
-    rolling: float | None = None  # of its balls, by their radius, where its state is estimated
+    footing: Footing | None = None  # where its state is estimated
 
     @property
     def rests(self) -> float:
         """Time for which it stands before its task, s: where its state is estimated."""
-        return 0.0 if self.rolling is None else REST
+        return 0.0 if self.footing is None else REST
 
     def delayed(self, gait: mpc.Gait | None) -> mpc.Gait | None:
         """Return a gait that starts when the task does."""
@@ -123,8 +124,8 @@ def walker(key: str, ground: Ground, sensed: bool = False) -> Walker:
     friction = 0.6 if ground.friction is None else ground.friction
     feet = [mb.Contact(name, friction=friction, normal=up, sides=4) for name in names]
     mass = sum(body.mass for body in system.tree.bodies)
-    rolling = rolling_of(spec.compile(), system, q0, feet) if sensed else None
-    return Walker(spec, system, q0, feet, mass, rolling)
+    footing = footing_of(spec.compile(), system, q0, feet) if sensed else None
+    return Walker(spec, system, q0, feet, mass, footing)
 
 
 def planned(
@@ -193,9 +194,9 @@ def recorded(robot: Walker, task: Task, loop: Loop) -> tuple[Recording, float]:
     begins = robot.rests
     outer.command = lambda t: task.command(max(t - begins, 0.0))
     sensors = None
-    if robot.rolling is not None:
+    if robot.footing is not None:
         period = law.controller.period
-        sensors = sensing_of(robot.system, robot.feet, robot.q0, robot.rolling, period)
+        sensors = sensing_of(robot.system, robot.feet, robot.q0, robot.footing, period)
     report = mb.validate(
         law, robot.model, begins + task.duration, q0=robot.q0, perturb={"mass": 0.1}, delay=1,
         disturbance=lambda t: force * (PUSH <= t - begins < PUSH + LASTS),
@@ -212,7 +213,7 @@ def run(robot: Walker, task: Task, loop: Loop) -> str:
     cells = f"{words} | {solved:.1%}"
     return (
         f"{cells} | {estimate_cells(recording, robot.model.compile())}"
-        if robot.rolling is not None
+        if robot.footing is not None
         else cells
     )
 

@@ -187,8 +187,13 @@ def test_errors_of_no_sensor_and_senseless_numbers_are_refused(stance):
         Sensing(own, {"giro": SensorErrors()})
     with pytest.raises(ProblemError, match="bias = -1"):
         SensorErrors(bias=-1.0)
-    with pytest.raises(ProblemError, match="missing"):
+    with pytest.raises(ProblemError, match=r"missing = 2\.0; expected a share"):
         SensorErrors(missing=2.0)
+    with pytest.raises(ProblemError, match="on_force = -3"):
+        Sensing(own, on_force=-3.0)
+    other = replace(own, period=2 * own.period)
+    with pytest.raises(ProblemError, match="the estimator's period is"):
+        run_of(stance, Sensing(other), duration=0.1)
     assert replace(Sensing(own), seed=3).seed == 3
 
 
