@@ -2,8 +2,7 @@
 
 The Kalman filter estimates the four states of the manifold; coupler, rocker and all speeds follow
 from them. The law is C with the prediction as its state. Speeds from differences, of encoders at
-all four joints, would work without noise: here they make the torque rough. With its
-correction switched off, the filter predicts no motion, and the pendulum falls.
+all four joints, make the torque rough. Without its correction, the filter predicts no motion.
 
 You will see lean and torque in MuJoCo: 10 % more mass, a push, and 0.2 mrad of noise.
 """

@@ -1,4 +1,4 @@
-"""A log says how noisy a mechanism and its encoder are: a filter's noise by likelihood.
+"""A log says how noisy a four-bar and its encoder are: noise by likelihood.
 
 Unknown forces push a four-bar, whose crank alone has an encoder. The control loop writes a log, a
 CSV file as a robot writes it. A filter is run through the log with ten times too much noise of the

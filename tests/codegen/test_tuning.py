@@ -61,7 +61,7 @@ def test_inputs_stand_in_the_order_of_the_contract(laws):
     assert project.manifest["tuning"][0]["upper"] is None
     names = ("SATURATED", "RELAXED", "GATED", "CLIPPED")
     names += ("UNPREPARED", "INTERRUPTING", "UNINITIALISED", "UNVIABLE")
-    names += ("OPEN_GAP", "UNCARRIED", "TASK_MISSED", "UNSURE")
+    names += ("OPEN_GAP", "UNCARRIED", "TASK_MISSED", "UNSURE", "OVERDUE")
     assert project.manifest["flag_bits"] == {name: 2**k for k, name in enumerate(names)}
 
 

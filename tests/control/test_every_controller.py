@@ -15,6 +15,7 @@ from support.refusals import refused
 
 from bench import law_cases
 from mbcasadi import errors as err
+from mbcasadi import estimation
 from mbcasadi.codegen import export_c
 from mbcasadi.control import InverseDynamicsQP, laws, regulators
 from mbcasadi.control.laws import Law
@@ -34,7 +35,8 @@ def made(request, tmp_path_factory):
 
 
 def test_every_public_law_is_among_the_cases():
-    listed = ((laws, laws.__all__), (regulators, [*regulators.__all__, *regulators.NOT_STARRED]))
+    listed = [(laws, laws.__all__), (estimation, estimation.__all__)]
+    listed += [(regulators, [*regulators.__all__, *regulators.NOT_STARRED])]
     public = {name: getattr(package, name) for package, names in listed for name in names}
     functions = {name: f for name, f in public.items() if inspect.isfunction(f)}
     builders = {n for n, f in functions.items() if get_type_hints(f).get("return") is Law}
