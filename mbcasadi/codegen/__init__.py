@@ -18,8 +18,8 @@ from mbcasadi.codegen.targets.footprint import Footprint
 from mbcasadi.codegen.timing import LongestTick, TickTimes
 from mbcasadi.codegen.two_rates.controller import TwoRatesController
 from mbcasadi.codegen.two_rates.export import export_two_rates
-from mbcasadi.codegen.two_rates.interface import TwoRates
 from mbcasadi.codegen.two_rates.project import TwoRatesProject, open_two_rates
+from mbcasadi.description.two_rates import TwoRates
 
 __all__ = [
     "BatchBuild",

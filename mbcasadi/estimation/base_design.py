@@ -76,9 +76,9 @@ class BaseDesign:
     @property
     def known(self) -> tuple[bool, ...]:
         """Whether heading, height and horizontal position are known at the start."""
-        told = (self.start.heading, self.start.position, self.start.position)
+        given = (self.start.heading, self.start.position, self.start.position)
         seen = [any(fix.seen[k] for fix in self.fixes) for k in range(3)]
-        return tuple(x is not None or not s for x, s in zip(told, seen, strict=True))
+        return tuple(x is not None or not s for x, s in zip(given, seen, strict=True))
 
     @property
     def first_deviations(self) -> Array:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from mbcasadi.description import Controller, Signal, TuningParameter
 from mbcasadi.description.controller import INPUTS
 from mbcasadi.description.status import StatusTable
+from mbcasadi.errors import ProblemError
 from mbcasadi.short_text import summarised
 
 Array = NDArray[np.float64]
@@ -162,6 +163,19 @@ class Estimator:
             "period": self.period,
             "unobservable": list(self.unobservable),
         }
+
+
+SAME_PERIOD = 1e-9
+"""Relative difference of periods that is rounding."""
+
+
+def require_same_period(estimator: Estimator, period: float) -> None:
+    """Raise `ProblemError` for an estimator of another period, s, than the controller's."""
+    if abs(estimator.period - period) > SAME_PERIOD * period:
+        raise ProblemError(
+            f"the estimator's period is {estimator.period:g} s, the controller's {period:g} s; "
+            "expected the same"
+        )
 
 
 def in_order(signals: Sequence[Signal]) -> tuple[Signal, ...]:

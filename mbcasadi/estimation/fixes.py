@@ -30,7 +30,7 @@ SEEN |= {"pose": (1, 1, 1)}
 """Whether each kind sees the heading, the height, the horizontal position."""
 
 HEADING, POSITION = 1.0, 100.0
-"""Deviations of a first estimate that nobody told, and that a fix will set: rad, m."""
+"""Deviations of a first estimate that is not given, and that a fix will set: rad, m."""
 
 CERTAIN = 1e-3
 """Deviation, rad and m, of the heading and the position of a first estimate that no fix sees."""

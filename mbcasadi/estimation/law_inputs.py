@@ -16,7 +16,7 @@ from mbcasadi.description import Controller, Signal
 from mbcasadi.description.controller import INPUTS
 from mbcasadi.description.safe_command import safe_command
 from mbcasadi.errors import ProblemError
-from mbcasadi.estimation.estimator import Estimator, in_order
+from mbcasadi.estimation.estimator import Estimator, in_order, require_same_period
 from mbcasadi.estimation.memory import Memory
 from mbcasadi.system.coordinates import unitless_signal
 
@@ -26,8 +26,6 @@ STATE = ("q", "v")
 PROBABILITY, SCHEDULE, FORCES, MEASURED_FORCES = "probability", "schedule", "f", "f_measured"
 OWN = ("z_next", "status", "flags")
 """Outputs of an observer that stay inside."""
-
-SAME_PERIOD = 1e-9
 
 
 @dataclass(frozen=True)
@@ -156,11 +154,7 @@ def require_fit(inputs: LawInputs) -> None:
             f"law {law.name!r} takes {', '.join(law.function.name_in())}; expected one of q and v, "
             "which an estimator gives"
         )
-    if abs(estimator.period - law.period) > SAME_PERIOD * law.period:
-        raise ProblemError(
-            f"the estimator's period is {estimator.period:g} s, that of law {law.name!r} "
-            f"{law.period:g} s; expected the same"
-        )
+    require_same_period(estimator, law.period)
     of_estimator = {s.name: s.components for s in estimator.outputs}
     for signal in inputs.of_law.values():
         given, named = of_estimator.get(signal.name, ()), any(signal.components)

@@ -4,6 +4,7 @@ import csv
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, cast
 from zipfile import BadZipFile
@@ -196,7 +197,7 @@ def _read_mcap(path: Path, _: str, __: float) -> SensorLog:
                     collected.setdefault(name, []).append((t, value))
     except McapError as error:
         raise ProblemError(f"{path} is no log ({error}); expected what its suffix says") from error
-    pairs = {name: np.array(sorted(rows)) for name, rows in collected.items()}
+    pairs = {name: np.array(sorted(rows, key=itemgetter(0))) for name, rows in collected.items()}
     return SensorLog({name: (rows[:, 0], rows[:, 1]) for name, rows in pairs.items()})
 
 

@@ -6,9 +6,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.codegen.two_rates.interface import TwoRates
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
+from mbcasadi.description.two_rates import TwoRates
 from mbcasadi.errors import ProblemError
 from mbcasadi.estimation.estimated_law import EstimatedLaw
 from mbcasadi.estimation.estimator import Estimator

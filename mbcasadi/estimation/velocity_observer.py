@@ -99,7 +99,7 @@ def velocity_observer(
     before["q"] = ca.if_else(starts, ca.DM(start_pose(system)), before["q"])
     given = guarded(guard, known)
     used = ca.logic_and(valid > MASK_ON, ca.fabs(y) <= LARGEST_INPUT)
-    gains = rate_gains(encoders, ca.MX(period))
+    gains = rate_gains(encoders, ca.DM(period))
     predicted = _predicted(system, given | before, settles)
     residual = ca.if_else(used, y - ca.DM(S) @ predicted["q"], 0)
     after = _corrected(system, given | predicted, S, residual, settles, gains)
@@ -170,7 +170,7 @@ def _corrected(
     S: Array,
     residual: ca.MX,
     settles: ca.MX,
-    gains: Gains[ca.MX],
+    gains: Gains[ca.DM],
 ) -> dict[str, ca.MX]:
     """Return q and v with the innovation, on the manifold."""
     alpha = ca.if_else(settles, 1, gains.alpha)

@@ -6,9 +6,9 @@ from typing import overload
 import casadi as ca
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.codegen.two_rates.interface import TwoRates
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
+from mbcasadi.description.two_rates import TwoRates
 from mbcasadi.estimation.estimated_law import EstimatedLaw, estimated_law
 from mbcasadi.estimation.estimator import Estimator
 from mbcasadi.estimation.two_rates import EstimatedTwoRates, estimated_two_rates

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen import TickTimes
 from mbcasadi.errors import ExportError
+from mbcasadi.estimation.estimator import require_same_period
 from mbcasadi.plant import Source
 from mbcasadi.validation.closed_loop import (
     Controllable,
@@ -25,7 +26,6 @@ from mbcasadi.validation.closed_loop import (
     fast_law,
     loaded_estimator,
     remembered,
-    require_same_period,
     run_loop,
 )
 from mbcasadi.validation.closed_loop.compiled_law import MOST_TICKS
@@ -164,7 +164,8 @@ def run_trial(
         given, few = fast_law(given, ticks, progress.note), ticks <= MOST_TICKS
         if report.undelayed is not None:
             report = replace(report, undelayed=fast_law(report.undelayed, 0))
-    require_same_period(trial.sensors, period_of(given))
+    if trial.sensors is not None:
+        require_same_period(trial.sensors.estimator, period_of(given))
     progress("generating and compiling C", 0.0)
     estimator = loaded_estimator(trial.sensors, ready.plants.model, few=few)
     loop = Scenario(

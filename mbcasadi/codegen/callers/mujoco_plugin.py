@@ -257,8 +257,8 @@ def places_of(law: CLaw, inputs: list[UserInput]) -> dict[str, str]:
 
 
 REMARK = """
-  The controller is told what sensors read, not qpos and qvel. The <sensor> below adds those that
-  it needs; leave out what the model has. Of a body, add gyro and accelerometer at a site there.
+  The controller reads sensors, not qpos and qvel. The <sensor> below adds those that it needs;
+  leave out what the model has. Of a body, add gyro and accelerometer at a site there.
 """
 
 

@@ -24,7 +24,6 @@ from mbcasadi.codegen.two_rates.controller import TwoRatesManifest
 from mbcasadi.codegen.two_rates.interface import (
     OPTIONAL,
     Interface,
-    TwoRates,
     controller_of,
     interface_of,
     without,
@@ -45,6 +44,7 @@ from mbcasadi.codegen.two_rates.source import (
     two_rates_source,
 )
 from mbcasadi.codegen.two_rates.watch import watch_of
+from mbcasadi.description.two_rates import TwoRates
 
 OWN_FRAMES = 512
 """Bytes of the stack that the functions around the laws need, arrays apart."""

@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 import casadi as ca
 import numpy as np
@@ -16,6 +15,7 @@ from mbcasadi.codegen.names import require_export_name
 from mbcasadi.codegen.two_rates.watch import Watch
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
+from mbcasadi.description.two_rates import TwoRates
 from mbcasadi.errors import ExportError
 from mbcasadi.shapes import column, require_positive, require_whole
 
@@ -33,41 +33,6 @@ FIRST = "first_"
 
 SAME_PERIOD = 1e-6
 """Share by which the plan's period may differ from a multiple of the law's."""
-
-
-@runtime_checkable
-class TwoRates(Protocol):
-    """A plan and a law that follows it, as `mpc.whole_body_mpc` makes them.
-
-    Attributes:
-        plan: the slow law, with an output `plan`.
-        law: the fast one.
-        references: any of (q, v, command, plan, age, t, z) → inputs of the plan by name, with or
-            without `first_` before it, z_next; once a plan. `plan` is the one that acts at t, `age`
-            seconds after its moment. An input with the name of an output of the law is that of the
-            last tick, zero before the first: a disturbance that it has learned.
-        follow: (plan, age, t) → inputs of the law by name, `age` seconds after the plan's moment.
-        u0, z0: the plan to begin with, and the first z of `references`.
-        every: ticks of the law in one of the plan.
-        delay: periods of the plan from its measurement to the moment at which it acts.
-    """
-
-    @property
-    def plan(self) -> Controller | HasController: ...  # noqa: D102
-    @property
-    def law(self) -> Controller | HasController: ...  # noqa: D102
-    @property
-    def references(self) -> ca.Function: ...  # noqa: D102
-    @property
-    def follow(self) -> ca.Function: ...  # noqa: D102
-    @property
-    def u0(self) -> Array: ...  # noqa: D102
-    @property
-    def z0(self) -> Array: ...  # noqa: D102
-    @property
-    def every(self) -> int: ...  # noqa: D102
-    @property
-    def delay(self) -> int: ...  # noqa: D102
 
 
 @dataclass(frozen=True)

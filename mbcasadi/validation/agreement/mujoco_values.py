@@ -7,7 +7,7 @@ the model: they are forces of MuJoCo's solver and change none of these quantitie
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 import mujoco
@@ -23,7 +23,6 @@ from mbcasadi.validation.agreement.manifold import (
 )
 from mbcasadi.validation.agreement.sizes import QuantitySizes
 
-KEPT = 2  # models whose copies are kept: those of a comparison, which nobody changes
 RUNNING = 1.0  # s; at time 0 the plugin `mujoco.pid` has no set-point yet that its slew rate holds
 CTRL_MARGIN = 0.5  # controls are drawn from their range, widened by this fraction on each side
 
@@ -76,15 +75,16 @@ class MujocoSample:
     dv: Array
 
     @cached_property
-    def weightless(self) -> mujoco.MjData:
-        """Data without gravity and accelerations of joints."""
-        model = _weightless_copy(self.model)
+    def weightless(self) -> tuple[mujoco.MjModel, mujoco.MjData]:
+        """The model without gravity, and its data without accelerations of joints."""
+        model = copy.copy(self.model)
+        model.opt.gravity = 0.0
         data = mujoco.MjData(model)
         data.qpos, data.qvel = self.q, self.v
         mujoco.mj_fwdPosition(model, data)
         mujoco.mj_fwdVelocity(model, data)
         mujoco.mj_rnePostConstraint(model, data)
-        return data
+        return model, data
 
 
 def random_draw(model: mujoco.MjModel, sizes: QuantitySizes, rng: np.random.Generator) -> Draw:
@@ -179,7 +179,9 @@ def _joints_above(model: mujoco.MjModel, body: int) -> list[int]:
 
 def actuation(s: MujocoSample) -> Array:
     """Return B, (nv, nu): what each control, or its activation, adds to the actuator force."""
-    model = _unbiased_copy(s.model)
+    model = _unlimited_copy(s.model)
+    # A large bias would leave no digits of a small gain; a pid servo's gains are in its bias.
+    model.actuator_biasprm[~has_gains_in_bias(model)] = 0.0
     data = _data_at(model, s.q, s.v)
     rest = np.array(data.qfrc_actuator)
     columns = []
@@ -206,26 +208,6 @@ def _data_at(model: mujoco.MjModel, q: Array, v: Array) -> mujoco.MjData:
     return data
 
 
-@lru_cache(maxsize=KEPT)
-def _weightless_copy(model: mujoco.MjModel) -> mujoco.MjModel:
-    """Return a copy without gravity."""
-    weightless = copy.copy(model)
-    weightless.opt.gravity = 0.0
-    return weightless
-
-
-@lru_cache(maxsize=KEPT)
-def _unbiased_copy(model: mujoco.MjModel) -> mujoco.MjModel:
-    """Return a copy without ranges, whose actuators pull by their gains only.
-
-    A large bias would leave no digits of a small gain; a pid servo's gains are in its bias.
-    """
-    unbiased = copy.copy(_unlimited_copy(model))
-    unbiased.actuator_biasprm[~has_gains_in_bias(unbiased)] = 0.0
-    return unbiased
-
-
-@lru_cache(maxsize=KEPT)
 def _unlimited_copy(model: mujoco.MjModel) -> mujoco.MjModel:
     """Return a copy without any range of controls and actuator forces.
 
@@ -308,7 +290,7 @@ def frame_bias(s: MujocoSample, kind: str, i: int) -> Array:
 
     `mj_jacDot` is no reference: it is wrong for bodies with a slide joint before a hinge.
     """
-    model, data = _weightless_copy(s.model), s.weightless
+    model, data = s.weightless
     angular_first = np.zeros(6)
     mujoco.mj_objectAcceleration(model, data, FRAMES[kind], i, angular_first, IN_WORLD_AXES)
     return np.roll(angular_first, 3)

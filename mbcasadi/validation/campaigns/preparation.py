@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from mbcasadi.codegen import export_c
 from mbcasadi.errors import ProblemError
+from mbcasadi.estimation.estimator import require_same_period
 from mbcasadi.plant import Source, compile_model
 from mbcasadi.validation.campaigns.case import Case
 from mbcasadi.validation.campaigns.kit import Kit, make_kit
@@ -21,7 +22,6 @@ from mbcasadi.validation.closed_loop import (
     controller_of,
     fast_law,
     model_with_sensors,
-    require_same_period,
 )
 from mbcasadi.validation.metrics import require_reportable
 from mbcasadi.validation.report import unreported_notes
@@ -60,7 +60,8 @@ def prepared(
     known = replace(trial, delay=delays.pop() if len(delays) == 1 else 0)
     ready = prepare(controller, compiled, known)
     given = ready.controller
-    require_same_period(trial.sensors, period_of(given))
+    if trial.sensors is not None:
+        require_same_period(trial.sensors.estimator, period_of(given))
     if trial.fast:
         ticks = len(cases) * round(trial.duration / period_of(given))
         given = fast_law(given, ticks, report.note)

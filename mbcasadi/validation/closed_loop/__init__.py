@@ -39,7 +39,6 @@ from mbcasadi.validation.closed_loop.sensing import (
     Sensing,
     loaded_estimator,
     model_with_sensors,
-    require_same_period,
 )
 
 __all__ = [
@@ -77,7 +76,6 @@ __all__ = [
     "reaction",
     "remembered",
     "require_pushes",
-    "require_same_period",
     "run_loop",
     "save_recording",
     "shared_library",

@@ -11,7 +11,7 @@ from mbcasadi.argument_kinds import require_fields
 from mbcasadi.errors import ProblemError
 from mbcasadi.estimation import EstimatorSensor
 from mbcasadi.plant import Plant
-from mbcasadi.shapes import require_whole
+from mbcasadi.shapes import require_numbers, require_whole
 
 Array = NDArray[np.float64]
 
@@ -52,9 +52,7 @@ class SensorErrors:
         require_whole(1, every=self.every)
         numbers = {"bias": self.bias, "walk": self.walk, "quantum": self.quantum}
         numbers |= {"missing": self.missing, "noise": self.noise or 0.0}
-        for name, value in numbers.items():
-            if not 0 <= value < np.inf:
-                raise ProblemError(f"{name} = {value}; expected a number that is not negative")
+        require_numbers(**numbers)
         if self.missing > 1:
             raise ProblemError(f"missing = {self.missing}; expected a share, at most 1")
 
@@ -65,7 +63,7 @@ class PlantSensors:
     Args:
         sensors: of the estimator.
         errors: of each, by name.
-        late: entries of `valid` whose age is told; of others the first sample stands for those
+        late: entries of `valid` that have an age; of others the first sample stands for those
             before it.
         imu: names of the plant's sensors, by frame and kind.
         rng: of the errors.

@@ -17,7 +17,6 @@ from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.codegen import export_c
 from mbcasadi.codegen.compiler import process_folder
 from mbcasadi.description import Controller, Signal
-from mbcasadi.errors import ProblemError
 from mbcasadi.estimation import Estimator, EstimatorSensor
 from mbcasadi.estimation.estimate_front import BLIND, RESTARTED
 from mbcasadi.plant import Plant, Source
@@ -103,19 +102,6 @@ def model_with_sensors(sensing: Sensing, source: Source) -> Source:
     for frame, kind in frames.items():
         source = with_imu(source, frame, kind).model
     return source
-
-
-SAME_PERIOD = 1e-9
-"""Relative difference of periods that is rounding."""
-
-
-def require_same_period(sensing: Sensing | None, period: float) -> None:
-    """Raise `ProblemError` for an estimator of another period, s, than the controller's."""
-    own = period if sensing is None else sensing.estimator.period
-    if abs(own - period) > SAME_PERIOD * period:
-        raise ProblemError(
-            f"the estimator's period is {own:g} s, the controller's {period:g} s; expected the same"
-        )
 
 
 class RunningEstimator:

@@ -136,7 +136,7 @@ class Spec(StrictTable):
     ] = None
     estimation: Annotated[
         AnyEstimation | None,
-        Field(description="Of the state, from sensors; by default the law is told q and v."),
+        Field(description="Of the state, from sensors; by default the law gets q and v."),
     ] = None
     validation: Annotated[Trial, TRIAL, Field(default_factory=_trial)]
 

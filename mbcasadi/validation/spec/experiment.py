@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.codegen.two_rates.interface import TwoRates
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
+from mbcasadi.description.two_rates import TwoRates
 from mbcasadi.estimation import with_estimator
 from mbcasadi.estimation.with_estimator import BLIND_TIME
 from mbcasadi.short_text import summarised
