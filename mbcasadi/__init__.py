@@ -15,6 +15,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mbcasadi import anatomy as anatomy
     from mbcasadi import codegen as codegen
     from mbcasadi import control as control
     from mbcasadi import description as description
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from mbcasadi import plots as plots
     from mbcasadi import simulation as simulation
     from mbcasadi import validation as validation
+    from mbcasadi.anatomy import describe
     from mbcasadi.codegen import batch as batch
     from mbcasadi.codegen import export_c, export_two_rates, open_project
     from mbcasadi.contacts import contact_force_fun, with_contacts
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
 __version__ = version("mbcasadi")
 
 _PACKAGES = (
+    "anatomy",
     "codegen",
     "control",
     "description",
@@ -71,6 +74,7 @@ _PACKAGES = (
     "validation",
 )
 _HOMES = {
+    "mbcasadi.anatomy": ("describe",),
     "mbcasadi.codegen": ("batch", "export_c", "export_two_rates", "open_project"),
     "mbcasadi.contacts": ("contact_force_fun", "with_contacts"),
     "mbcasadi.control.regulators": ("equilibrium", "linearize"),
@@ -122,6 +126,7 @@ __all__ = [
     "constraint_force",
     "contact_force_fun",
     "contacts_of",
+    "describe",
     "export_c",
     "export_two_rates",
     "forward_dynamics",

@@ -11,7 +11,8 @@ from mbcasadi import model
 from mbcasadi.codegen.count import operations
 from mbcasadi.system import Redundancy, System, redundancy
 from mbcasadi.system.actuator_kinds import actuator_kinds
-from mbcasadi.system.possible_feet import possible_feet
+from mbcasadi.anatomy.links import standing
+from mbcasadi.anatomy.possible_feet import possible_feet
 
 Array = NDArray[np.float64]
 
@@ -135,7 +136,7 @@ def inspect_system(system: System) -> Inspection:
         ],
         feet=[
             dict(zip(FOOT, (f.geom, f.kind, f.body, f.lowest, f.friction), strict=True))
-            for f in possible_feet(tree)
+            for f in possible_feet(standing(tree))
         ],
         keyframes=list(tree.keyframes),
         rows=list(system.constraint_names),

@@ -1,5 +1,7 @@
 """Pose, Jacobian, velocity and bias acceleration of frames."""
 
+from collections.abc import Sequence
+
 import casadi as ca
 
 from mbcasadi.description import Frame, RigidTree
@@ -12,9 +14,21 @@ from mbcasadi.spatial import ZERO3, Vec3, add, cross, stack, subtract, vec3
 
 def frame_pose(tree: RigidTree, frame: Frame, q: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Return position p_WB (3, 1), m, and rotation R_WB (3, 3) of a frame."""
+    return frame_poses(tree, [frame], q)[0]
+
+
+def frame_poses(
+    tree: RigidTree, frames: Sequence[Frame], q: ca.SX
+) -> list[tuple[ca.SX, ca.SX]]:
+    """Return the same of several frames."""
     chain = chain_of(tree)
-    link, mounted = frame_on_link(chain, frame)
-    pose = link_poses(chain, q, {link})[link]
+    places = [frame_on_link(chain, frame) for frame in frames]
+    poses = link_poses(chain, q, {link for link, _ in places})
+    return [_mounted_pose(poses[link], mounted) for link, mounted in places]
+
+
+def _mounted_pose(pose: LinkPose, mounted: Pose) -> tuple[ca.SX, ca.SX]:
+    """Return position and rotation of a frame on a link."""
     columns = [from_columns(pose.columns, vec3(mounted.R[:, k])) for k in range(3)]
     R = ca.horzcat(*[stack(column) for column in columns])
     return stack(frame_origin(pose, mounted)), R

@@ -9,7 +9,8 @@ from mbcasadi.codegen import export_c
 from mbcasadi.control import DistanceLimits, FrameTask, InverseDynamicsQP
 from mbcasadi.model.geometry import mesh_points
 from mbcasadi.plant import Plant
-from mbcasadi.system.possible_feet import lowest_point
+from mbcasadi.anatomy.links import Links
+from mbcasadi.anatomy.possible_feet import lowest_point
 
 ROUNDING = 1e-9
 SOLVER = 1e-6  # m, of MuJoCo's iteration between hulls
@@ -101,7 +102,7 @@ def test_a_mesh_stands_on_the_vertices_that_mujoco_reports(model, system):
     gaps = [float(contact.gap(q)[0]) for contact in contacts]
     assert min(gaps) == pytest.approx(min(c.dist for c in theirs), abs=ROUNDING)
     (link,) = (geom for geom in system.tree.geoms if geom.name == "link")
-    assert lowest_point(system.tree, link, q) == pytest.approx(min(gaps), abs=ROUNDING)
+    assert lowest_point(Links(system.tree, q), link) == pytest.approx(min(gaps), abs=ROUNDING)
     points = np.array([np.array(contact.gap(q)[1]).ravel()[:2] for contact in contacts])
     assert np.min(np.ptp(points, axis=0)) > 0.05  # a polygon that carries, 0.12 by 0.1 m
 

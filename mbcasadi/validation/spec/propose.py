@@ -21,7 +21,8 @@ from mbcasadi.plant import Plant
 from mbcasadi.system import GeometryContacts, System, contacts_of, read_mjcf
 from mbcasadi.system.actuator_kinds import actuator_kinds
 from mbcasadi.system.missing_ground import HOW_TO_GET_A_FLOOR
-from mbcasadi.system.possible_feet import possible_feet
+from mbcasadi.anatomy.links import standing
+from mbcasadi.anatomy.possible_feet import possible_feet
 from mbcasadi.validation.run import PlantFactory, fitted_to_plant
 from mbcasadi.validation.spec.kinds import experiment_for_system
 from mbcasadi.validation.spec.read import parse_spec
@@ -291,7 +292,7 @@ def feet_on_plane(system: System, q0: Array) -> GeometryContacts | None:
     None too where other geoms are lower than all feet: what the robot stands on is not among them.
     """
     assert system.tree is not None
-    feet = [foot.geom for foot in possible_feet(system.tree)]
+    feet = [foot.geom for foot in possible_feet(standing(system.tree))]
     planes = [geom.name for geom in system.tree.geoms if geom.kind == "plane"]
     if not feet or not planes:
         return None

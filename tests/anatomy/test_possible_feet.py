@@ -6,8 +6,9 @@ import pytest
 
 import mbcasadi as mb
 from mbcasadi import models
+from mbcasadi.anatomy.links import Links, standing
+from mbcasadi.anatomy.possible_feet import lowest_point, possible_feet
 from mbcasadi.system.actuator_kinds import actuator_kinds
-from mbcasadi.system.possible_feet import lowest_point, possible_feet
 
 SHAPES = """
 <mujoco>
@@ -49,7 +50,7 @@ FLOOR = '<geom name="floor" type="plane" size="5 5 .1"/>'
 
 def feet(floor=FLOOR, base="<freejoint/>", sole=""):
     system = mb.read_mjcf(ROBOT.format(floor=floor, base=base, sole=sole))
-    return [foot.geom for foot in possible_feet(system.tree)]
+    return [foot.geom for foot in possible_feet(standing(system.tree))]
 
 
 def test_the_lowest_point_of_a_shape_is_where_mujoco_finds_it():
@@ -63,14 +64,13 @@ def test_the_lowest_point_of_a_shape_is_where_mujoco_finds_it():
         name = model.geom(max(contact.geom)).name
         heights[name] = min(contact.dist, heights.get(name, np.inf))
     assert set(heights) == {"ball", "rod", "can", "egg", "crate"}
+    links = Links(tree, data.qpos)
     for geom in tree.geoms[1:]:
-        np.testing.assert_allclose(
-            lowest_point(tree, geom, data.qpos), heights[geom.name], atol=1e-6
-        )
+        np.testing.assert_allclose(lowest_point(links, geom), heights[geom.name], atol=1e-6)
 
 
 def test_the_feet_of_the_packaged_quadruped_are_its_four_feet():
-    found = possible_feet(mb.read_mjcf(models.path("quadruped")).tree)
+    found = possible_feet(standing(mb.read_mjcf(models.path("quadruped")).tree))
     assert [foot.geom for foot in found] == ["FL", "FR", "RL", "RR"]
     assert [foot.body for foot in found] == ["FL_foot", "FR_foot", "RL_foot", "RR_foot"]
     assert all(foot.kind == "sphere" and abs(foot.lowest) < 0.02 for foot in found)
@@ -84,6 +84,13 @@ def test_a_foot_is_low_outermost_and_may_touch_the_ground():
 
 def test_without_a_ground_what_may_touch_anything_may_touch_it():
     assert feet(floor="", sole='contype="2" conaffinity="4"') == ["sole"]
+
+
+def test_shapes_that_only_pairs_of_a_scene_let_touch_are_feet():
+    nothing = 'contype="0" conaffinity="0"'
+    robot = ROBOT.replace('size=".02"/>', f'size=".02" {nothing}/>')
+    system = mb.read_mjcf(robot.format(floor="", base="<freejoint/>", sole=nothing))
+    assert [foot.geom for foot in possible_feet(standing(system.tree))] == ["sole"]
 
 
 def test_a_robot_whose_base_stands_fast_has_no_feet():

@@ -1,0 +1,12 @@
+"""What a robot is, from its model: kind, limbs, feet, tools, sides.
+
+>>> import mbcasadi as mb
+>>> robot = mb.describe(mb.read_mjcf("robot.xml"))
+>>> print(robot.text)
+"""
+
+from mbcasadi.anatomy.describe import describe
+from mbcasadi.anatomy.feet import Foot
+from mbcasadi.anatomy.robot import Limb, RobotDescription, Tool
+
+__all__ = ["Foot", "Limb", "RobotDescription", "Tool", "describe"]

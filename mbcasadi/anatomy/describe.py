@@ -1,0 +1,360 @@
+"""What a robot is, from its model alone: no name of it counts, nor its units or its frames."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mbcasadi.anatomy.feet import foot_of
+from mbcasadi.anatomy.limbs import Chain, LimbSearch
+from mbcasadi.anatomy.links import Links
+from mbcasadi.anatomy.possible_feet import possible_feet
+from mbcasadi.anatomy.robot import (
+    BaseKind,
+    Limb,
+    LimbRole,
+    RobotDescription,
+    RobotKind,
+    Side,
+    Tool,
+)
+from mbcasadi.argument_kinds import checked
+from mbcasadi.description import Geom
+from mbcasadi.description.constraints import Connect, Weld
+from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import column
+from mbcasadi.system import System
+from mbcasadi.system.joint_roles import JointRoles
+
+Array = NDArray[np.float64]
+
+ARM = 4
+"""Joints that actuators move, of a limb that reaches places."""
+
+BESIDE = 0.02
+"""Distance from the plane of symmetry from which on a limb has a side, of the model's size."""
+
+BESIDE_CHAINS = 1 << 20
+"""Numbers of parts that belong to no limb begin here."""
+
+LEVEL_AXIS = 0.5
+"""Vertical part of an axis up to which it counts as level."""
+
+
+@checked
+def describe(system: System, q: ArrayLike | None = None) -> RobotDescription:
+    """Return what a robot is: its kind, limbs, feet, tools, sides, and what drives its joints.
+
+    It is read from structure, joints, shapes and actuators; names do not count, nor does the order
+    of bodies, the unit of length, or the frame of the base.
+
+    Args:
+        system: read from a model.
+        q: (nq,) pose in which it stands; by default the first key frame, else the authored one.
+
+    Raises:
+        ProblemError: a system that is given by equations.
+        ShapeError: q has another size.
+    """
+    tree = system.tree
+    if tree is None:
+        raise ProblemError(
+            f"'{system.name}' is given by equations; expected a system of `mb.read_mjcf`"
+        )
+    keyframe = next(iter(tree.keyframes), None) if q is None else None
+    default = tree.q0 if keyframe is None else tree.keyframes[keyframe]
+    pose = column("q", default if q is None else q, system.nq)
+    return _Reading(system, Links(tree, pose)).description(keyframe)
+
+
+@dataclass(frozen=True, eq=False)
+class _Reading:
+    """The steps from a model to its description."""
+
+    system: System
+    links: Links
+
+    @cached_property
+    def roles(self) -> JointRoles:
+        return self.system.joint_roles
+
+    @cached_property
+    def moved(self) -> frozenset[str]:
+        """Joints that actuators move; of a model without actuators all but those of bases."""
+        named = frozenset(self.roles.driven + self.roles.dependent)
+        joints = self.links.tree.joints
+        return named or frozenset(joint.name for joint in joints if joint.kind != "free")
+
+    @cached_property
+    def search(self) -> LimbSearch:
+        limits = self.system.limits
+        ends = zip(limits.joint_names, limits.joint, strict=True)
+        ranges = {name: (float(a), float(b)) for name, (a, b) in ends if np.isfinite(b - a)}
+        return LimbSearch(self.links, self.moved, ranges, frozenset(self.feet))
+
+    @cached_property
+    def roots(self) -> list[int]:
+        """The links on the world that belong to the robot."""
+        carried = self.links.children[0]
+        moved = [root for root in carried if self._moves(root)]
+        thrust = [root for root in carried if self._floats(root)]
+        return moved or thrust[:1]
+
+    def _moves(self, root: int) -> bool:
+        each = self.links
+        return any(j.name in self.moved for k in each.subtree(root) for j in each.joints(k))
+
+    def _floats(self, root: int) -> bool:
+        return any(joint.kind == "free" for joint in self.links.joints(root))
+
+    @cached_property
+    def base(self) -> tuple[BaseKind, int]:
+        """How the base moves, and its link; 0 where it is fixed."""
+        if len(self.roots) == 1:
+            (root,) = self.roots
+            kinds = [joint.kind for joint in self.links.joints(root)]
+            if "free" in kinds:
+                return "floating", root
+            if sorted(kinds) == ["hinge", "slide", "slide"]:
+                return "planar", root
+        return "fixed", 0
+
+    @cached_property
+    def height(self) -> float:
+        """Of the model in this pose, m."""
+        z = np.concatenate([self.links.surface(root)[:, 2] for root in self.roots or [0]])
+        places = [
+            self.links.place(k, np.zeros(3))[2] for k in range(1, len(self.links.tree.bodies))
+        ]
+        return float(np.ptp(np.append(z, places)))
+
+    @cached_property
+    def chains(self) -> list[Chain]:
+        return list(self.search.chains(self.base[1])) if self.roots else []
+
+    def description(self, keyframe: str | None) -> RobotDescription:
+        """Return the whole of it."""
+        base, link = self.base
+        ahead, left = self.axes
+        limbs = tuple(self._limb(chain) for chain in self.chains)
+        kind, notes = self._kind(limbs)
+        objects = [k for k in self.links.children[0] if k not in self.roots and self._floats(k)]
+        return RobotDescription(
+            name=self.system.name,
+            kind=kind,
+            base=base,
+            base_body=self.links.name(link) if link else "",
+            limbs=limbs,
+            joints=self.roles,
+            ahead=ahead,
+            left=left,
+            objects=tuple(map(self.links.name, objects)),
+            keyframe=keyframe,
+            notes=tuple(notes),
+        )
+
+    @cached_property
+    def feet(self) -> dict[int, list[str]]:
+        """Names of the geoms that could be feet, by the link that carries them."""
+        tree = self.links.tree
+        geoms = {geom.name: geom for geom in tree.geoms}
+        found: dict[int, list[str]] = {}
+        for foot in possible_feet(self.links):
+            link = tree.bodies[geoms[foot.geom].body].weld_root
+            found.setdefault(link, []).append(foot.geom)
+        return found
+
+    @cached_property
+    def axes(self) -> tuple[Array, Array]:
+        """(2,) ahead and (2,) left: legs swing about left, or arms are to the left and right.
+
+        Of both ways to look, the one in which soles, else limbs without feet, reach farther, else
+        the one along x of the world.
+        """
+        mounts = np.array([self._mount_place(chain)[:2] for chain in self.chains])
+        if self.base[0] == "fixed" and len(mounts) == 2:
+            return self._between(*mounts)
+        legs = [c for c in self.chains if self._stands(c) or c.wheel] or self.chains
+        hinges = [j for c in legs for k in c.links for j in self.links.joints(k)]
+        axes = [self.links.axis(j) for j in hinges if j.kind == "hinge"]
+        level = np.array([a[:2] for a in axes if abs(a[2]) < LEVEL_AXIS]).reshape(-1, 2)
+        if self.base[0] == "fixed" or not len(level):
+            left = np.array([0.0, 1.0])
+        else:
+            left = np.linalg.eigh(level.T @ level)[1][:, -1]
+        left = left / max(float(np.linalg.norm(left)), 1e-12)
+        ahead = np.array([left[1], -left[0]])
+        sign = np.sign(self._reach_ahead(ahead)) or np.sign(ahead @ [1.0, 0.5])
+        return sign * ahead, sign * left
+
+    def _between(self, first: Array, second: Array) -> tuple[Array, Array]:
+        """Return ahead and left of two limbs on a fixed base, which reach ahead."""
+        tips = np.array([self.links.center(chain.tip)[:2] for chain in self.chains])
+        left = (first - second) / max(float(np.linalg.norm(first - second)), 1e-12)
+        ahead = np.array([left[1], -left[0]])
+        sign = -1.0 if (tips.mean(axis=0) - (first + second) / 2) @ ahead < 0 else 1.0
+        return sign * ahead, sign * left
+
+    def _reach_ahead(self, ahead: Array) -> float:
+        """Return by how much more feet, or limbs without feet, reach ahead than back; or 0."""
+        if self.base[0] == "fixed":
+            return 0.0
+        reach = 0.0
+        for chain in self.chains:
+            if not self._stands(chain) or chain.wheel:
+                continue
+            joint = self.links.joints(chain.tip)[-1]
+            points = np.vstack([self.links.points(geom) for geom in self._geoms_of_foot(chain)])
+            along = (points[:, :2] - self.links.anchor(joint)[:2]) @ ahead
+            reach += float(along.max() + along.min())
+        flat = abs(reach) > BESIDE * self.height
+        if flat and sum(self._stands(chain) for chain in self.chains) == 2:
+            return reach
+        center = self.links.center(self.base[1])[:2]
+        others = [c for c in self.chains if not self._stands(c) and not c.wheel]
+        mounts = [self._mount_place(chain)[:2] - center for chain in others]
+        side = float(sum((np.array(mounts) @ ahead).tolist())) if mounts else 0.0
+        return side if abs(side) > BESIDE * self.height else 0.0
+
+    def _mount_place(self, chain: Chain) -> Array:
+        joints = self.links.joints(chain.links[0])
+        return self.links.anchor(joints[0]) if joints else self.links.place(chain.tip, np.zeros(3))
+
+    def _stands(self, chain: Chain) -> bool:
+        return any(link in self.feet for link in chain.links)
+
+    def _geoms_of_foot(self, chain: Chain) -> list[Geom]:
+        names = [name for link in chain.links for name in self.feet.get(link, [])]
+        return [geom for geom in self.links.tree.geoms if geom.name in names]
+
+    def _limb(self, chain: Chain, *, of_hand: bool = False) -> Limb:
+        links = self.links
+        joints = [joint.name for link in chain.links for joint in links.joints(link)]
+        foot = None
+        if self._stands(chain) and self.base[0] != "fixed" and not chain.wheel:
+            foot = foot_of(links, self._geoms_of_foot(chain), self.height)
+        return Limb(
+            name=links.name(chain.tip),
+            role="finger" if of_hand else self._role(chain, foot is not None),
+            side=self._side(chain),
+            mount=links.name(chain.mount) if chain.mount else "world",
+            joints=tuple(joints),
+            length=self.search.length(chain.links),
+            foot=foot,
+            tool=self._tool(chain),
+            fingers=tuple(self._limb(each, of_hand=True) for each in chain.fingers),
+        )
+
+    def _role(self, chain: Chain, stands: bool) -> LimbRole:
+        if chain.wheel or stands:
+            return "wheel" if chain.wheel else "leg"
+        if self._is_linkage:
+            return "other"
+        count = sum(j.name in self.moved for k in chain.links for j in self.links.joints(k))
+        several = len(self.chains) > 1
+        if self.base[0] == "fixed" and several and not any(c.fingers for c in self.chains):
+            return "arm" if len(self.chains) == 2 and count >= ARM else "finger"
+        if chain.fingers or count >= ARM or not several:
+            return "arm"
+        if self._side(chain) != "middle":
+            return "arm" if count > 1 else "other"
+        mounts = [float(self._mount_place(each)[2]) for each in self.chains]
+        return "head" if self._mount_place(chain)[2] >= max(mounts) else "other"
+
+    def _side(self, chain: Chain) -> Side:
+        if len(self.chains) == 1:
+            return "middle"
+        center = self.links.center(self.base[1])[:2]
+        if self.base[0] == "fixed":
+            center = np.mean([self._mount_place(each)[:2] for each in self.chains], axis=0)
+        beside = float((self._mount_place(chain)[:2] - center) @ self.axes[1])
+        if abs(beside) < BESIDE * self.height:
+            return "middle"
+        return "left" if beside > 0 else "right"
+
+    def _tool(self, chain: Chain) -> Tool:
+        """Return the site farthest from the last joint of a chain, else the farthest body."""
+        links, last = self.links, self.links.joints(chain.tip)
+        start = links.anchor(last[-1]) if last else links.place(chain.tip, np.zeros(3))
+        sites = {f.name: links.place(f.body, f.pos) for f in links.sites(chain.tip)}
+        bodies = {
+            links.tree.bodies[k].name: links.place(k, np.zeros(3)) for k in links.members(chain.tip)
+        }
+        frames = [
+            *sorted(
+                ((name, "site") for name in sites),
+                key=lambda f: -float(np.linalg.norm(sites[f[0]] - start)),
+            ),
+            *sorted(
+                ((name, "body") for name in bodies),
+                key=lambda f: -float(np.linalg.norm(bodies[f[0]] - start)),
+            ),
+        ]
+        (frame, kind), *others = frames
+        return Tool(frame, "site" if kind == "site" else "body", tuple(others))
+
+    @cached_property
+    def _groups(self) -> list[set[int]]:
+        """Numbers of the chains that loops join, perhaps by way of linkages; -1 is the base."""
+        bodies, base = self.links.tree.bodies, self.base[1]
+        place = dict.fromkeys((0, base), -1)
+        for k, chain in enumerate(self.chains):
+            place |= dict.fromkeys(self.links.subtree(chain.links[0]), k)
+        for link in self.links.parents:
+            place.setdefault(link, BESIDE_CHAINS + self._hung_at(link))
+        groups = [{k} for k in range(len(self.chains))]
+        for equality in self.system.equalities:
+            if isinstance(equality, Connect | Weld):
+                ends = (equality.body1, equality.body2)
+                joined = {place[bodies[body].weld_root] for body in ends}
+                touched = [group for group in groups if group & joined]
+                groups = [group for group in groups if not group & joined]
+                groups.append(joined.union(*touched))
+        return [group for group in groups if group & {*range(len(self.chains))}]
+
+    def _hung_at(self, link: int) -> int:
+        """Return the first link between the base and a link."""
+        chain = self.links.chain(link)
+        return chain[chain.index(self.base[1]) + 1] if self.base[1] in chain[:-1] else chain[0]
+
+    def _kind(self, limbs: Sequence[Limb]) -> tuple[RobotKind, list[str]]:
+        """Return the kind of the robot, and what is not sure of it."""
+        if not self.roots:
+            return "other", ["nothing in it moves"]
+        roles = [limb.role for limb in limbs]
+        counts = {role: roles.count(role) for role in ("arm", "leg", "wheel")}
+        if self.base[0] == "fixed":
+            return self._kind_of_fixed(limbs, counts["arm"])
+        own = {joint.name for joint in self.links.joints(self.base[1])}
+        if self.base[0] == "floating" and own.issuperset(self.roles.driven) and self.system.nu:
+            return "drone", []
+        if counts["wheel"] > 1 or (
+            self.base[0] == "planar" and own.intersection(self.roles.driven)
+        ):
+            return "wheeled base", []
+        if counts["leg"] == 4:
+            return "quadruped", []
+        if counts["leg"] == 2:
+            return ("humanoid" if counts["arm"] > 1 else "biped"), []
+        none = "no limb touches the ground: its limbs have no shapes that may, or it has no legs"
+        legs = f"{counts['leg']} limbs stand on the ground"
+        return "other", [legs if counts["leg"] else none]
+
+    @property
+    def _is_linkage(self) -> bool:
+        """Whether loops join all limbs on a fixed base, or join them with it."""
+        groups = self._groups
+        joined = len(groups) == 1 and len(self.chains) > 1
+        return self.base[0] == "fixed" and (joined or any(-1 in group for group in groups))
+
+    def _kind_of_fixed(self, limbs: Sequence[Limb], arms: int) -> tuple[RobotKind, list[str]]:
+        if self._is_linkage:
+            return "other", ["loops join its limbs, or close on the world: a linkage"]
+        if arms:
+            joints = [joint for limb in limbs for joint in limb.joints if limb.role == "arm"]
+            if not self.moved.issuperset(joints) or (len(joints) < 2 and arms == 1):
+                return "other", ["not all joints of its chain are driven, or it is one joint"]
+            return ("arm" if arms == 1 else "bimanual"), []
+        return ("hand" if len(self._groups) > 2 else "gripper"), []
