@@ -22,6 +22,7 @@ from mbcasadi.model.configuration import (
     difference,
     integrate,
     random_state,
+    tangent_jacobian,
     tangent_rate,
     velocity_map,
 )
@@ -82,6 +83,7 @@ __all__ = [
     "sensor_reading",
     "slopes_at_end",
     "subtree_fun",
+    "tangent_jacobian",
     "tangent_rate",
     "tendon_length",
     "tendon_wrenches",

@@ -3,6 +3,7 @@
 from mbcasadi.plant.api import Source, compile_model
 from mbcasadi.plant.contacts import ContactForce
 from mbcasadi.plant.draw import Frames, draw_frames
+from mbcasadi.plant.ground import Ground, with_ground
 from mbcasadi.plant.measurement import Measurement
 from mbcasadi.plant.options import make_rigid, perturb, soften
 from mbcasadi.plant.plant import Plant
@@ -14,6 +15,7 @@ from mbcasadi.plant.wrenches import applied_wrenches, external_wrenches
 __all__ = [
     "ContactForce",
     "Frames",
+    "Ground",
     "Measurement",
     "Observer",
     "Plant",
@@ -29,4 +31,5 @@ __all__ = [
     "save_video",
     "soften",
     "solver_readings",
+    "with_ground",
 ]

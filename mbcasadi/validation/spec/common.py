@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen import Supervision
 from mbcasadi.control.laws import DryFriction, LawOptions
 from mbcasadi.errors import ProblemError
+from mbcasadi.plant import Ground, Source, with_ground
 from mbcasadi.shapes import column, require_name
 from mbcasadi.short_text import summarised
 from mbcasadi.system import System
@@ -134,6 +136,10 @@ class Spec(StrictTable):
         Annotated[Supervision, TABLE] | None,
         Field(description="Of the exported C; left out by default."),
     ] = None
+    ground: Annotated[
+        Annotated[Ground, TABLE] | None,
+        Field(description="A floor, for a model that has none; left out by default."),
+    ] = None
     estimation: Annotated[
         AnyEstimation | None,
         Field(description="Of the state, from sensors; by default the law gets q and v."),
@@ -144,6 +150,15 @@ class Spec(StrictTable):
     def trial(self) -> Trial:
         """The conditions of the trial, without start and motion."""
         return self.validation
+
+    def model(self, path: str | Path) -> Source:
+        """Return a model as the file has it: on its ground, if there is one.
+
+        Raises:
+            ModelError: the model cannot be read.
+            UnknownNameError, ProblemError: as `with_ground`.
+        """
+        return str(path) if self.ground is None else with_ground(path, self.ground)
 
     @checked
     def with_trial(self, **conditions: Any) -> "Spec":

@@ -64,8 +64,9 @@ def build_experiment(spec: Spec, model: str | Path) -> Experiment:
         SimulationError: no closed state is near the start.
         UnknownNameError, ProblemError: see `experiment_for_system`.
     """
-    system = read_mjcf(model)
-    plant = Plant(model)
+    source = spec.model(model)
+    system = read_mjcf(source)
+    plant = Plant(source)
     plant.reset(spec.start.configuration(system))
     return experiment_for_system(spec, system, plant.q)
 

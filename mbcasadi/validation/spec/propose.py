@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control import ProposedGains, propose_gains
 from mbcasadi.errors import ProblemError
-from mbcasadi.plant import Plant
+from mbcasadi.plant import Ground, Plant, Source, with_ground
 from mbcasadi.system import GeometryContacts, System, contacts_of, read_mjcf
 from mbcasadi.system.actuator_kinds import actuator_kinds
+from mbcasadi.system.geom_pairs import is_static
 from mbcasadi.system.missing_ground import HOW_TO_GET_A_FLOOR
+from mbcasadi.anatomy import RobotDescription, describe
 from mbcasadi.anatomy.links import standing
 from mbcasadi.anatomy.possible_feet import possible_feet
 from mbcasadi.validation.run import PlantFactory, fitted_to_plant
@@ -49,6 +51,8 @@ class _Facts:
     """What the file says of a model."""
 
     system: System
+    robot: RobotDescription
+    ground: Ground | None
     keyframe: str | None
     q0: Array
     base: str | None
@@ -158,9 +162,14 @@ def propose_spec(model: Path, *, warn: Callable[[str], object] | None = None) ->
         raise ProblemError(
             f"{model}: the model has no actuator, nothing can be controlled; add <actuator>"
         )
-    plant = Plant(model)
+    robot = describe(system)
+    ground = _ground(system, robot)
+    source = str(model) if ground is None else with_ground(model, ground)
+    if ground is not None:
+        system = read_mjcf(source)
+    plant = Plant(source)
     period = plant.timestep * max(1, ceil(SHORTEST_PERIOD / plant.timestep - 1e-9))
-    facts = _accepted(_facts(system, plant, period), model)
+    facts = _accepted(_facts(system, robot, ground, plant, period), source, model.name)
     if warn is not None and facts.falls:
         warn(f"{FALLS} {_remedy(system)}")
     return facts.text(model.name)
@@ -174,7 +183,16 @@ def _remedy(system: System) -> str:
     return f"To stand it needs a floor: {HOW_TO_GET_A_FLOOR}"
 
 
-def _accepted(facts: _Facts, model: Path) -> _Facts:
+def _ground(system: System, robot: RobotDescription) -> Ground | None:
+    """Return the floor that a robot with feet or wheels needs; None where it has one."""
+    assert system.tree is not None
+    stands = [*robot.feet, *robot.limbs_of("wheel")]
+    if not stands or any(is_static(system.tree, geom) for geom in system.tree.geoms):
+        return None
+    return Ground(feet=tuple(name for foot in robot.feet for name in foot.geoms))
+
+
+def _accepted(facts: _Facts, model: Source, name: str) -> _Facts:
     """Return the facts with a plant and gains that the model's servos allow.
 
     Raises:
@@ -186,22 +204,24 @@ def _accepted(facts: _Facts, model: Path) -> _Facts:
         for rigid in (True, False)[not facts.rigid :]:
             trial = replace(facts, gains=each, rigid=rigid)
             try:
-                _build(trial, model)
+                _build(trial, model, name)
             except ProblemError as error:
                 why = str(error)
             else:
                 return trial
-    raise ProblemError(f"{model}: no controller could be proposed: {why}")
+    raise ProblemError(f"{name}: no controller could be proposed: {why}")
 
 
-def _build(facts: _Facts, model: Path) -> None:
+def _build(facts: _Facts, model: Source, name: str) -> None:
     """Build the controller as `validate` does, without its Functions."""
-    spec = parse_spec(tomllib.loads(facts.text(model.name)))
+    spec = parse_spec(tomllib.loads(facts.text(name)))
     controller = experiment_for_system(spec, facts.system, facts.q0).controller
-    fitted_to_plant(controller, PlantFactory(str(model), facts.rigid).make(), DELAY)
+    fitted_to_plant(controller, PlantFactory(model, facts.rigid).make(), DELAY)
 
 
-def _facts(system: System, plant: Plant, period: float) -> _Facts:
+def _facts(
+    system: System, robot: RobotDescription, ground: Ground | None, plant: Plant, period: float
+) -> _Facts:
     """Return what can be read from a model."""
     tree = system.tree
     assert tree is not None  # it was read from a model
@@ -220,6 +240,8 @@ def _facts(system: System, plant: Plant, period: float) -> _Facts:
             q0[free.qpos + 2] += moved
     return _Facts(
         system=system,
+        robot=robot,
+        ground=ground,
         keyframe=keyframe,
         q0=q0,
         base=None if free is None else tree.bodies[free.body].name,

@@ -10,6 +10,7 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.errors import RenderingError, SimulationError
+from mbcasadi.plant import Source
 from mbcasadi.plant.video import require_video
 from mbcasadi.validation.campaigns import (
     Campaign,
@@ -34,13 +35,13 @@ from mbcasadi.validation.validate import run_trial
 @contextmanager
 def _built(
     spec: Spec, model: str | Path, progress: Progress | None
-) -> Iterator[tuple[Controller | HasController, str, Trial]]:
+) -> Iterator[tuple[Controller | HasController, Source, Trial]]:
     """Yield the controller of a spec, the model, and the whole trial."""
     if progress is not None:
         progress("building the controller", 0.0)
     experiment = build_experiment(spec, model)
     with experiment.complete(spec.trial) as complete:
-        yield experiment.controller, str(model), complete
+        yield experiment.controller, spec.model(model), complete
 
 
 @checked
@@ -58,8 +59,8 @@ def run_spec(spec: Spec, model: str | Path, report: ReportOptions | None = None)
             `validate`.
     """
     report = report or ReportOptions()
-    with _built(spec, model, report.progress) as (controller, path, trial):
-        return run_trial(controller, path, trial, report)
+    with _built(spec, model, report.progress) as (controller, source, trial):
+        return run_trial(controller, source, trial, report)
 
 
 @checked
@@ -115,10 +116,10 @@ def run_campaign(
         executor, jobs, store, time_limit: as in `campaign`.
         progress: called with what is being done and a share from 0 to 1.
     """
-    with _built(spec, model, progress) as (controller, path, trial):
+    with _built(spec, model, progress) as (controller, source, trial):
         return campaign(
             controller,
-            path,
+            source,
             trial.of_all_cases,
             plan,
             CampaignOptions(executor, jobs, store, time_limit, progress),
@@ -144,8 +145,8 @@ def run_case(
         ProblemError: the campaign has no such case.
     """
     report = report or ReportOptions()
-    with _built(spec, model, report.progress) as (controller, path, trial):
-        return case_report(controller, path, trial.of_all_cases, plan, number, report)
+    with _built(spec, model, report.progress) as (controller, source, trial):
+        return case_report(controller, source, trial.of_all_cases, plan, number, report)
 
 
 @checked
@@ -217,10 +218,10 @@ def run_margin(
     Raises:
         MbcasadiError: as `margin` and `build_experiment`.
     """
-    with _built(spec, model, progress) as (controller, path, trial):
+    with _built(spec, model, progress) as (controller, source, trial):
         return margin(
             controller,
-            path,
+            source,
             trial,
             over=over,
             largest=largest,

@@ -1,0 +1,261 @@
+"""The pose in which a robot stands: on its feet, its base level as it was, its legs bent.
+
+A leg that is straight cannot push, and a pose whose centre of mass is beside the feet cannot be
+held. So the base goes down, in steps, until every leg moves its foot along all directions, and the
+centre of mass comes over the middle of the feet. Steps are those of damped least squares, weighted:
+feet first, then height and attitude of the base, then the centre of mass, then the joints' pose.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi import model
+from mbcasadi.anatomy.links import Links
+from mbcasadi.anatomy.robot import Limb, RobotDescription
+from mbcasadi.system import System
+
+Array = NDArray[np.float64]
+
+BENT = 0.1
+"""Least singular value of a foot's Jacobian by the joints of its leg, of the length of the leg."""
+
+LOWERED, LOWEST = 0.04, 6
+"""Share of a leg's length by which the base goes down in one step, and steps at most."""
+
+KICK = 0.1
+"""Rad by which the joints of a straight leg are bent at first."""
+
+STEPS, STEP, DAMPING = 150, 0.5, 1e-6
+"""Of least squares: steps for each height, share of the errors in a step, and their damping."""
+
+FEET, BASE, MASS, JOINTS = 10.0, 1.0, 0.3, 0.02
+"""Weights of errors, each in shares of the leg's length, or rad."""
+
+OFF_ENDS = 0.05
+"""Share of a joint's range by which it stays off its ends."""
+
+INSIDE = 0.6
+"""Distance of the centre of mass from the edge of the feet's hull, of that of their middle."""
+
+SMALL = 1e-5
+"""Change of a step, m or rad, at which a search ends."""
+
+CLOSE = 1e-3
+"""Error of a foot, of the leg's length, above which a pose is none."""
+
+
+def standing_pose(system: System, robot: RobotDescription, q: Array) -> Array:
+    """Return a pose near q in which a robot with a floating base stands on its feet.
+
+    A pose that stands is kept, but for its height: the feet are on the plane z = 0.
+
+    Args:
+        system: of the robot.
+        robot: its description, in the pose q.
+        q: (nq,) pose to begin with.
+
+    Returns:
+        (nq,) the pose; q where the robot has no feet, or where none is found.
+    """
+    legs = robot.limbs_of("leg")
+    if not legs or robot.base != "floating" or system.tree is None:
+        return q
+    return _Search(system, robot, legs, Links(system.tree, q)).pose()
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """A search for a pose."""
+
+    system: System
+    robot: RobotDescription
+    legs: tuple[Limb, ...]
+    start: Links
+
+    @cached_property
+    def length(self) -> float:
+        return float(np.mean([leg.length for leg in self.legs]))
+
+    @cached_property
+    def soles(self) -> list[tuple[str, Array]]:
+        """Body of each foot, and the (3,) middle of where it stands in its axes, m."""
+        feet = [leg.foot for leg in self.legs if leg.foot is not None]
+        return [(foot.body, foot.points.mean(axis=0)) for foot in feet]
+
+    def pose(self) -> Array:
+        """Return the first pose that stands with bent legs, else the one that bends them most."""
+        q = self.start.q
+        best, most = q, (self._balanced(q), self._bent(q))
+        if most[0] and most[1] >= BENT:
+            return self._on_ground(q)
+        if most[1] < BENT:
+            q = self._kicked(q)
+        for step in range(LOWEST + 1):
+            q, error = self._solved(q, LOWERED * step * self.length)
+            found = self._balanced(q), self._bent(q)
+            if error <= CLOSE and found > most:
+                best, most = q, found
+            if found[1] >= BENT:
+                break
+        return self._on_ground(best)
+
+    def _on_ground(self, q: Array) -> Array:
+        """Return a pose at the height at which the lowest foot touches the plane z = 0."""
+        moved, links = q.copy(), Links(self.start.tree, q)
+        feet = [leg.foot for leg in self.legs if leg.foot is not None]
+        body = {each.name: k for k, each in enumerate(links.tree.bodies)}
+        heights = [links.place(body[foot.body], foot.points)[:, 2].min() for foot in feet]
+        moved[self._height] -= min(heights)
+        return moved
+
+    @cached_property
+    def _height(self) -> int:
+        """Index of the height of the base in q."""
+        tree = self.start.tree
+        return next(joint.qpos for joint in tree.joints if joint.kind == "free") + 2
+
+    def _balanced(self, q: Array) -> bool:
+        """Return whether the centre of mass is well inside the hull of the feet."""
+        from scipy.spatial import ConvexHull, QhullError
+
+        feet = [leg.foot for leg in self.legs if leg.foot is not None]
+        links = Links(self.start.tree, q)
+        body = {each.name: k for k, each in enumerate(links.tree.bodies)}
+        points = np.vstack([links.place(body[foot.body], foot.points) for foot in feet])[:, :2]
+        try:
+            faces = ConvexHull(points).equations
+        except QhullError:
+            return False
+        center = np.array(self._mass(q)[0]).ravel()[:2]
+        inside = [-float((faces[:, :2] @ x + faces[:, 2]).max()) for x in (center, points.mean(0))]
+        return inside[0] > INSIDE * inside[1]
+
+    def _middle(self, q: Array) -> Array:
+        """Return the (3,) middle of the feet, m."""
+        return np.asarray(np.mean([self._foot(k, q)[0] for k in range(len(self.soles))], axis=0))
+
+    def _bent(self, q: Array) -> float:
+        """Return how far the least movable leg is from straight, of its length."""
+        columns = {joint.name: joint.dof for joint in self.start.tree.joints}
+        least = np.inf
+        for k, leg in enumerate(self.legs):
+            J = self._foot(k, q)[1][:3]
+            own = J[:, [columns[name] for name in leg.joints]]
+            least = min(least, float(np.linalg.svd(own, compute_uv=False)[-1]) / leg.length)
+        return least
+
+    @cached_property
+    def _mass(self) -> ca.Function:
+        """(q) → place (3, 1), m, and Jacobian (3, nv) of the centre of mass."""
+        q, tree = ca.SX.sym("q", self.system.nq), self.start.tree
+        p = model.center_of_mass(tree, q)
+        return ca.Function("center_of_mass", [q], [p, model.tangent_jacobian(tree, p, q)])
+
+    def _foot(self, k: int, q: Array) -> tuple[Array, Array, Array]:
+        """Return place (3,) and Jacobian (6, nv) of the middle of a sole, and its rotation."""
+        body, at = self.soles[k]
+        frame = self.system.frame(body, "body")
+        p, R = (np.array(value) for value in frame.pose(q))
+        J = np.array(frame.jacobian(q))
+        arm = R @ at
+        J[:3] -= np.cross(arm, J[3:], axisb=0, axisc=0)
+        return p.ravel() + arm, J, R
+
+    def _kicked(self, q: Array) -> Array:
+        """Return a pose whose legs are bent a little, so that they can be bent further."""
+        tree, bent = self.start.tree, q.copy()
+        ranges = dict(zip(self.system.limits.joint_names, self.system.limits.joint, strict=True))
+        joints = {joint.name: joint for joint in tree.joints}
+        left = np.append(self.robot.left, 0.0)
+        for leg in self.legs:
+            pitch = [
+                joints[name]
+                for name in leg.joints
+                if joints[name].kind == "hinge" and abs(self.start.axis(joints[name]) @ left) > 0.7
+            ][:3]
+            turns = np.array([1.0, -2.0, 1.0])[: len(pitch)]
+            turns *= [np.sign(self.start.axis(joint) @ left) for joint in pitch]
+            places = [joint.qpos for joint in pitch]
+            low, high = np.array([ranges[joint.name] for joint in pitch]).reshape(-1, 2).T
+            sides = [np.clip(q[places] + side * KICK * turns, low, high) for side in (1, -1)]
+            moved = [float(np.abs(each - q[places]).sum()) for each in sides]
+            knee = moved[1] > moved[0] + 1e-9 or (
+                abs(moved[1] - moved[0]) <= 1e-9 and self._ahead(leg) < -BENT * self.length
+            )
+            bent[places] = sides[int(knee)]
+        return bent
+
+    def _ahead(self, leg: Limb) -> float:
+        """Return how far a leg's foot is ahead of the middle of all feet, m."""
+        k = self.legs.index(leg)
+        q = self.start.q
+        return float((self._foot(k, q)[0] - self._middle(q))[:2] @ self.robot.ahead)
+
+    def _solved(self, guess: Array, lower: float) -> tuple[Array, float]:
+        """Return a pose whose base is lower, m, feet where they were, and the error of its feet."""
+        system, start = self.system, self.start.q
+        joints = [j for j in self.start.tree.joints if j.kind in ("hinge", "slide")]
+        places = [joint.qpos for joint in joints]
+        low, high = self._ends
+        base = system.frame(self.robot.base_body, "body")
+        height = float(np.array(base.pose(start)[0]).ravel()[2]) - lower
+        wanted = [self._foot(k, start) for k in range(len(self.soles))]
+        ground = min(place[2] for place, _, _ in wanted)
+        attitude = np.array(base.pose(start)[1])
+        q, error = guess.copy(), np.inf
+        for _ in range(STEPS):
+            rows, errors = [], []
+            for k, (place, _, R0) in enumerate(wanted):
+                p, J, R = self._foot(k, q)
+                off = np.array([place[0], place[1], ground]) - p
+                rows.append(FEET / self.length * J[:3])
+                errors.append(FEET / self.length * off)
+                if self._flat(k):
+                    rows.append(FEET * J[3:])
+                    errors.append(FEET * _turn(R, R0))
+            error = float(np.abs(np.concatenate(errors)).max() / FEET)
+            p, R = (np.array(value) for value in base.pose(q))
+            J = np.array(base.jacobian(q))
+            rows += [BASE / self.length * J[2:3], BASE * J[3:]]
+            errors += [BASE / self.length * np.array([height - p.ravel()[2]])]
+            errors += [BASE * _turn(R, attitude)]
+            center, J_mass = self._mass(q)
+            beside = (self._middle(q) - np.array(center).ravel())[:2]
+            rows.append(MASS / self.length * np.array(J_mass)[:2])
+            errors.append(MASS / self.length * beside)
+            back = np.array(system.difference(q, start)).ravel()
+            back[:6] = 0.0
+            rows.append(JOINTS * np.eye(system.nv)[6:])
+            errors.append(JOINTS * back[6:])
+            if system.nc:
+                rows.append(FEET / self.length * np.array(system.constraint_jacobian(q)))
+                errors.append(-FEET / self.length * np.array(system.constraint(q)).ravel())
+            A, b = np.vstack(rows), STEP * np.concatenate(errors)
+            dv = np.linalg.solve(A.T @ A + DAMPING * np.eye(system.nv), A.T @ b)
+            q = np.array(system.integrate(q, dv)).ravel()
+            q[places] = np.clip(q[places], low, high)
+            if np.abs(dv).max() < SMALL:
+                break
+        return q, error
+
+    @cached_property
+    def _ends(self) -> tuple[Array, Array]:
+        """Ends of the ranges of hinges and slides, less a margin."""
+        ends = self.system.limits.joint
+        width = np.where(np.isfinite(ends).all(axis=1), np.ptp(ends, axis=1), 0.0)
+        return ends[:, 0] + OFF_ENDS * width, ends[:, 1] - OFF_ENDS * width
+
+    def _flat(self, k: int) -> bool:
+        """Return whether a foot keeps its attitude: a surface, or a line."""
+        foot = self.legs[k].foot
+        return foot is not None and foot.shape != "point"
+
+
+def _turn(R: Array, wanted: Array) -> Array:
+    """Return the (3,) turn, rad, about world axes from R to another rotation, if it is small."""
+    E = wanted @ R.T
+    return 0.5 * np.array([E[2, 1] - E[1, 2], E[0, 2] - E[2, 0], E[1, 0] - E[0, 1]])

@@ -1,0 +1,101 @@
+"""A floor under the model of a robot that has none."""
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from mbcasadi.errors import ProblemError
+from mbcasadi.plant.api import Source, compile_model
+from mbcasadi.plant.imu import spec_of
+from mbcasadi.unknown_names import unknown_name
+
+FLOOR = "floor"
+"""Name of the plane."""
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A plane through the origin of the world.
+
+    Attributes:
+        slope: angle, rad, by which it rises along x of the world.
+        friction: sliding coefficient of its contacts; by default the larger one of both geoms, as
+            in MuJoCo.
+        feet: geoms that touch it whatever the model's contype and conaffinity say.
+    """
+
+    slope: float = 0.0
+    friction: float | None = None
+    feet: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        if not abs(self.slope) < 0.5 * np.pi:
+            raise ProblemError(f"ground: slope = {self.slope}; expected less than π/2, rad")
+        if self.friction is not None and not self.friction > 0:
+            raise ProblemError(f"ground: friction = {self.friction}; expected a positive number")
+
+
+def with_ground(source: Source, ground: Ground) -> mujoco.MjSpec:
+    """Return a copy of a model with a plane named "floor" in its world.
+
+    Args:
+        source: MJCF or URDF file, XML text, or `mujoco.MjSpec`.
+        ground: the plane.
+
+    Raises:
+        ModelError: the model cannot be read.
+        ProblemError: a compiled model, to which nothing can be added; a geom "floor" exists.
+        UnknownNameError: the model has no geom of a foot's name.
+    """
+    if isinstance(source, mujoco.MjModel):
+        raise ProblemError(
+            "a compiled model gets no ground; expected its file, XML text or MjSpec, to a copy of "
+            "which it is added"
+        )
+    model, spec = compile_model(source), spec_of(source)
+    names = {model.geom(k).name or f"geom{k}": k for k in range(model.ngeom)}
+    if FLOOR in names:
+        raise ProblemError(f"ground: the model has a geom '{FLOOR}' already; leave [ground] out")
+    for foot in ground.feet:
+        if foot not in names:
+            raise unknown_name("geom", foot, names)
+    spec.compile()  # numbers the geoms
+    shapes = {geom.id: geom for geom in spec.geoms}
+    plane = spec.worldbody.add_geom(
+        name=FLOOR,
+        type=mujoco.mjtGeom.mjGEOM_PLANE,
+        size=[0, 0, 1],
+        contype=1,
+        conaffinity=1,
+        condim=3,
+        quat=[np.cos(ground.slope / 2), 0, -np.sin(ground.slope / 2), 0],
+    )
+    for foot in ground.feet:
+        _let_touch(spec, plane, shapes[names[foot]], foot)
+    if ground.friction is not None:
+        for geom in (plane, *(shapes[names[foot]] for foot in ground.feet or names)):
+            geom.friction[0] = ground.friction
+        for pair in spec.pairs:
+            if FLOOR in (pair.geomname1, pair.geomname2):
+                pair.friction[:2] = ground.friction
+    return spec
+
+
+def _let_touch(
+    spec: mujoco.MjSpec, plane: mujoco.MjsGeom, foot: mujoco.MjsGeom, name: str
+) -> None:
+    """Add a pair of the plane and a foot where their masks do not let them touch."""
+    if foot.contype & plane.conaffinity or plane.contype & foot.conaffinity:
+        return
+    foot.name = name
+    slide, spin, roll = np.maximum(foot.friction, plane.friction)
+    spec.add_pair(
+        geomname1=FLOOR,
+        geomname2=name,
+        condim=max(foot.condim, plane.condim),
+        friction=[slide, slide, spin, roll, roll],
+        solref=foot.solref,
+        solimp=foot.solimp,
+    )

@@ -1,0 +1,1 @@
+"""Every robot of a folder at the first try: `init`, then `validate`, nothing edited."""

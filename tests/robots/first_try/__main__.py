@@ -1,0 +1,45 @@
+"""Robots of a folder at the first try; the same command goes on with what its store has."""
+
+import argparse
+import re
+from pathlib import Path
+
+from robots.first_try.trials import Store, Trial, tried
+from robots.models import add_argument, folder
+
+
+def line_of(trial: Trial) -> str:
+    """Return a line of the table."""
+    cells = trial.robot, trial.kind, trial.task or "default", trial.verdict, trial.why
+    return "| " + " | ".join(cells) + f" | {trial.seconds:.0f} |"
+
+
+def main() -> None:
+    """Run the trials, and print the table and how many passed of each kind."""
+    parser = argparse.ArgumentParser(prog="robots.first_try", description=__doc__)
+    add_argument(parser)
+    parser.add_argument("--only", default="", help="regular expression found in a file's name")
+    parser.add_argument("--task", nargs="*", default=[""], help="of `init`; by default its own")
+    parser.add_argument("--store", type=Path, default=Path("first_try.jsonl"))
+    given = parser.parse_args()
+    store = Store(given.store)
+    robots = [p for p in sorted(folder().glob("*.xml")) if re.search(given.only, p.stem)]
+    print("| robot | kind | task | verdict | why | s |\n|---|---|---|---|---|---|")
+    for path in robots:
+        for task in given.task:
+            if not store.has(path.stem, task):
+                store.add(tried(path, task))
+    chosen = [
+        each
+        for each in store.trials
+        if each.task in given.task and re.search(given.only, each.robot)
+    ]
+    for trial in chosen:
+        print(line_of(trial))
+    for kind in sorted({trial.kind for trial in chosen}):
+        of_kind = [trial.verdict for trial in chosen if trial.kind == kind]
+        print(f"{kind or 'refused'}: {of_kind.count('passed')} of {len(of_kind)} passed")
+
+
+if __name__ == "__main__":
+    main()

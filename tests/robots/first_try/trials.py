@@ -1,0 +1,99 @@
+"""One trial: the two commands of a user, their verdict and their time."""
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+CONDITIONS = ("--perturb", "mass=0.1", "--delay", "1", "--quiet", "--json")
+LONGEST = 600.0  # s, of one command
+SHOWN = 160  # characters of a message
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What became of a robot.
+
+    Attributes:
+        robot: name of its file.
+        task: of `init`.
+        kind: of the robot, as `describe` has it.
+        verdict: "passed", "failed", "refused" by `init`, or "error" of `validate`.
+        why: criteria that were missed, or the message.
+        seconds: from the file to the verdict.
+    """
+
+    robot: str
+    task: str
+    kind: str
+    verdict: str
+    why: str
+    seconds: float
+
+
+def tried(model: Path, task: str) -> Trial:
+    """Run `mbcasadi init` and `mbcasadi validate` of a robot in an empty folder."""
+    start = time.perf_counter()
+    with TemporaryDirectory() as folder:
+        spec = Path(folder) / "spec.toml"
+        wanted = ("--task", task) if task else ()
+        made = _run("init", str(model), "-o", str(spec), *wanted)
+        if made.returncode:
+            return _trial(model, task, "", "refused", made.stderr, start)
+        kind = _kind(spec.read_text())
+        done = _run("validate", str(model), "-c", str(spec), *CONDITIONS)
+        seconds = time.perf_counter() - start
+    if done.returncode not in (0, 1) or not done.stdout.lstrip().startswith("{"):
+        return _trial(model, task, kind, "error", done.stderr, start)
+    report = json.loads(done.stdout)
+    missed = [
+        f"{each['metric']} {each['value']:.3g}, limit {each['limit']:.3g}"
+        for run in report["runs"]
+        for each in run["criteria"]
+        if not each["passed"]
+    ]
+    verdict = "passed" if done.returncode == 0 else "failed"
+    why = "; ".join(missed)[:SHOWN]
+    return Trial(model.stem, task, kind, verdict, why, seconds)
+
+
+def _run(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mbcasadi", *words]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, check=False)
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(command, 124, "", f"no end after {LONGEST:g} s")
+
+
+def _trial(model: Path, task: str, kind: str, verdict: str, text: str, start: float) -> Trial:
+    lines = [line.strip() for line in text.strip().splitlines() if not line.startswith("warning")]
+    why = " ".join(lines)[-SHOWN:]
+    return Trial(model.stem, task, kind, verdict, why, time.perf_counter() - start)
+
+
+def _kind(text: str) -> str:
+    """Return the kind of the robot, of the comment that `init` writes."""
+    line = next(line for line in text.splitlines() if " base (" in line and ": " in line)
+    return line.split(": ", 1)[1].rsplit(", ", 1)[0]
+
+
+class Store:
+    """Trials in a file of JSON lines, so that a run goes on where it was."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        lines = path.read_text().splitlines() if path.is_file() else []
+        self.trials = [Trial(**json.loads(line)) for line in lines if line]
+
+    def has(self, robot: str, task: str) -> bool:
+        """Return whether a trial was run."""
+        return any((each.robot, each.task) == (robot, task) for each in self.trials)
+
+    def add(self, trial: Trial) -> None:
+        """Keep a trial."""
+        self.trials.append(trial)
+        with self.path.open("a") as file:
+            file.write(json.dumps(asdict(trial)) + "\n")
