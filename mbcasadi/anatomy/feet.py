@@ -18,6 +18,9 @@ FootShape = Literal["point", "line", "flat"]
 LEVEL = 0.01
 """Height over the lowest point within which a foot stands, of the model's height."""
 
+UPRIGHT = 0.1
+"""Sine of the angle from the vertical up to which a cylinder stands on its rim."""
+
 EXTENT = 0.005
 """Extent along an axis below which a foot has none, of the model's height."""
 
@@ -70,7 +73,20 @@ def lower_points(links: Links, geom: Geom) -> Array:
         local, down = np.zeros((1, 3)), np.array([0, 0, size[0]])
     elif geom.kind == "box":
         local = CORNERS * size
+    elif geom.kind == "cylinder":
+        return _of_cylinder(links, geom)
     else:
-        points = links.points(geom)
-        return np.asarray(points[points[:, 2] <= points[:, 2].min() + 1e-9])
+        return links.points(geom)
     return links.place(geom.body, geom.pos + local @ rotation_of(geom.quat).T) - down
+
+
+def _of_cylinder(links: Links, geom: Geom) -> Array:
+    """Return the lowest points of both rims of a cylinder, m; of one that stands both rims."""
+    R = links.pose(geom.body)[1] @ rotation_of(geom.quat)
+    across = np.array([-R[2, 0], -R[2, 1], 0.0])
+    steep = float(np.linalg.norm(across))
+    if steep < UPRIGHT:
+        return links.points(geom)
+    radial, along = geom.size[0] * across / steep, np.array([0.0, 0.0, geom.size[1]])
+    local = np.array([radial - along, radial + along])
+    return links.place(geom.body, geom.pos + local @ rotation_of(geom.quat).T)

@@ -32,6 +32,9 @@ KICK = 0.1
 STEPS, STEP, DAMPING = 150, 0.5, 1e-6
 """Of least squares: steps for each height, share of the errors in a step, and their damping."""
 
+POLISHED = 4
+"""Steps of Newton's method for the feet alone, at the end."""
+
 FEET, BASE, MASS, JOINTS = 10.0, 1.0, 0.3, 0.02
 """Weights of errors, each in shares of the leg's length, or rad."""
 
@@ -43,6 +46,9 @@ INSIDE = 0.6
 
 SMALL = 1e-5
 """Change of a step, m or rad, at which a search ends."""
+
+FLAT = 0.05
+"""Share of the length of a foot below which its width counts as none."""
 
 CLOSE = 1e-3
 """Error of a foot, of the leg's length, above which a pose is none."""
@@ -90,7 +96,7 @@ class _Search:
         """Return the first pose that stands with bent legs, else the one that bends them most."""
         q = self.start.q
         best, most = q, (self._balanced(q), self._bent(q))
-        if most[0] and most[1] >= BENT:
+        if most[0] and most[1] >= BENT and self._level:
             return self._on_ground(q)
         if most[1] < BENT:
             q = self._kicked(q)
@@ -102,6 +108,11 @@ class _Search:
             if found[1] >= BENT:
                 break
         return self._on_ground(best)
+
+    @property
+    def _level(self) -> bool:
+        """Whether the feet are flat on one level at the start."""
+        return float(np.abs(self._feet_rows(self.start.q)[1]).max()) < CLOSE
 
     def _on_ground(self, q: Array) -> Array:
         """Return a pose at the height at which the lowest foot touches the plane z = 0."""
@@ -198,56 +209,81 @@ class _Search:
     def _solved(self, guess: Array, lower: float) -> tuple[Array, float]:
         """Return a pose whose base is lower, m, feet where they were, and the error of its feet."""
         system, start = self.system, self.start.q
-        joints = [j for j in self.start.tree.joints if j.kind in ("hinge", "slide")]
-        places = [joint.qpos for joint in joints]
-        low, high = self._ends
         base = system.frame(self.robot.base_body, "body")
-        height = float(np.array(base.pose(start)[0]).ravel()[2]) - lower
-        wanted = [self._foot(k, start) for k in range(len(self.soles))]
-        ground = min(place[2] for place, _, _ in wanted)
-        attitude = np.array(base.pose(start)[1])
-        q, error = guess.copy(), np.inf
+        p0, attitude = (np.array(value) for value in base.pose(start))
+        q = guess.copy()
         for _ in range(STEPS):
-            rows, errors = [], []
-            for k, (place, _, R0) in enumerate(wanted):
-                p, J, R = self._foot(k, q)
-                off = np.array([place[0], place[1], ground]) - p
-                rows.append(FEET / self.length * J[:3])
-                errors.append(FEET / self.length * off)
-                if self._flat(k):
-                    rows.append(FEET * J[3:])
-                    errors.append(FEET * _turn(R, R0))
-            error = float(np.abs(np.concatenate(errors)).max() / FEET)
+            on_feet, off_feet = self._feet_rows(q)
             p, R = (np.array(value) for value in base.pose(q))
             J = np.array(base.jacobian(q))
-            rows += [BASE / self.length * J[2:3], BASE * J[3:]]
-            errors += [BASE / self.length * np.array([height - p.ravel()[2]])]
-            errors += [BASE * _turn(R, attitude)]
-            center, J_mass = self._mass(q)
-            beside = (self._middle(q) - np.array(center).ravel())[:2]
-            rows.append(MASS / self.length * np.array(J_mass)[:2])
-            errors.append(MASS / self.length * beside)
+            center, J_mass = (np.array(value) for value in self._mass(q))
+            beside = (self._middle(q) - center.ravel())[:2]
             back = np.array(system.difference(q, start)).ravel()
-            back[:6] = 0.0
-            rows.append(JOINTS * np.eye(system.nv)[6:])
-            errors.append(JOINTS * back[6:])
-            if system.nc:
-                rows.append(FEET / self.length * np.array(system.constraint_jacobian(q)))
-                errors.append(-FEET / self.length * np.array(system.constraint(q)).ravel())
-            A, b = np.vstack(rows), STEP * np.concatenate(errors)
-            dv = np.linalg.solve(A.T @ A + DAMPING * np.eye(system.nv), A.T @ b)
-            q = np.array(system.integrate(q, dv)).ravel()
-            q[places] = np.clip(q[places], low, high)
+            rows = (
+                FEET * on_feet,
+                BASE / self.length * J[2:3],
+                BASE * J[3:],
+                MASS / self.length * J_mass[:2],
+                JOINTS * np.eye(system.nv)[6:],
+            )
+            errors = (
+                FEET * off_feet,
+                BASE / self.length * ((p0 - p)[2] - lower),
+                BASE * _turn(R, attitude),
+                MASS / self.length * beside,
+                JOINTS * back[6:],
+            )
+            A, b = np.vstack(rows), np.concatenate(errors)
+            dv = STEP * np.linalg.solve(A.T @ A + DAMPING * np.eye(system.nv), A.T @ b)
+            q = self._moved(q, dv)
             if np.abs(dv).max() < SMALL:
                 break
-        return q, error
+        for _ in range(POLISHED):  # the weights leave a little of the feet's errors
+            on_feet, off_feet = self._feet_rows(q)
+            q = self._moved(q, np.linalg.lstsq(on_feet, off_feet, rcond=DAMPING)[0])
+        return q, float(np.abs(self._feet_rows(q)[1]).max())
+
+    def _moved(self, q: Array, dv: Array) -> Array:
+        """Return a pose moved by dv (nv,), joints inside their ranges."""
+        moved = np.array(self.system.integrate(q, dv)).ravel()
+        places, low, high = self._ends
+        moved[places] = np.clip(moved[places], low, high)
+        return moved
 
     @cached_property
-    def _ends(self) -> tuple[Array, Array]:
-        """Ends of the ranges of hinges and slides, less a margin."""
+    def _wanted(self) -> list[tuple[Array, Array]]:
+        """Place (3,) of each foot, m, all on one level, and the rotation that lays it flat."""
+        found = [self._foot(k, self.start.q) for k in range(len(self.soles))]
+        ground = min(place[2] for place, _, _ in found)
+        feet = [leg.foot for leg in self.legs if leg.foot is not None]
+        return [
+            (np.array([*p[:2], ground]), _levelled(R, foot.points @ R.T))
+            for (p, _, R), foot in zip(found, feet, strict=True)
+        ]
+
+    def _feet_rows(self, q: Array) -> tuple[Array, Array]:
+        """Return Jacobian (k, nv) and errors (k,) of feet and loops, lengths in those of a leg."""
+        rows, errors = [], []
+        for k, (place, R0) in enumerate(self._wanted):
+            p, J, R = self._foot(k, q)
+            rows.append(J[:3] / self.length)
+            errors.append((place - p) / self.length)
+            if self._flat(k):
+                rows.append(J[3:])
+                errors.append(_turn(R, R0))
+        if self.system.nc:
+            rows.append(np.array(self.system.constraint_jacobian(q)) / self.length)
+            errors.append(-np.array(self.system.constraint(q)).ravel() / self.length)
+        return np.vstack(rows), np.concatenate(errors)
+
+    @cached_property
+    def _ends(self) -> tuple[list[int], Array, Array]:
+        """Indices of hinges and slides in q, and the ends of their ranges, less a margin."""
         ends = self.system.limits.joint
+        joints = [each for each in self.start.tree.joints if each.kind in ("hinge", "slide")]
         width = np.where(np.isfinite(ends).all(axis=1), np.ptp(ends, axis=1), 0.0)
-        return ends[:, 0] + OFF_ENDS * width, ends[:, 1] - OFF_ENDS * width
+        places = [joint.qpos for joint in joints]
+        return places, ends[:, 0] + OFF_ENDS * width, ends[:, 1] - OFF_ENDS * width
 
     def _flat(self, k: int) -> bool:
         """Return whether a foot keeps its attitude: a surface, or a line."""
@@ -259,3 +295,21 @@ def _turn(R: Array, wanted: Array) -> Array:
     """Return the (3,) turn, rad, about world axes from R to another rotation, if it is small."""
     E = wanted @ R.T
     return 0.5 * np.array([E[2, 1] - E[1, 2], E[0, 2] - E[2, 0], E[1, 0] - E[0, 1]])
+
+
+def _levelled(R: Array, points: Array) -> Array:
+    """Return the rotation R (3, 3) of a foot turned so that the points (k, 3) on it are level.
+
+    By the shortest turn: the plane through them becomes level, or the line.
+    """
+    _, spread, axes = np.linalg.svd(points - points.mean(axis=0))
+    if spread[0] < 1e-12:
+        return R
+    if len(spread) > 1 and spread[1] > FLAT * spread[0]:
+        now, level = axes[2] * np.sign(axes[2, 2] or 1.0), np.array([0.0, 0.0, 1.0])
+    else:
+        now = axes[0]
+        level = np.array([*now[:2], 0.0]) / np.linalg.norm(now[:2])
+    v, c = np.cross(now, level), float(now @ level)
+    V = np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]])
+    return np.asarray((np.eye(3) + V + V @ V / (1 + c)) @ R)

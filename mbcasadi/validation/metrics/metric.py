@@ -77,7 +77,7 @@ METRICS: dict[str, MetricKind] = {
     "contact.force_tangential": MetricKind(
         "planned tangential force against MuJoCo's, RMS of the weight", "share"
     ),
-    "plant.height": MetricKind("least height of the base, of the first", "share", True),
+    "plant.height": MetricKind("least height of the centre of mass, of the first", "share", True),
     "plant.tilt": MetricKind("largest tilt of the base from its first attitude, rad", unit="rad"),
     "plant.body_contact": MetricKind("instants with more than feet on the ground", "share"),
     "plant.joint_beyond": MetricKind("joint beyond its range, of the range", "share"),

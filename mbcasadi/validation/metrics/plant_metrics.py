@@ -122,16 +122,17 @@ class _Standing(NamedTuple):
 
 def _standing(poses: _Poses, base: int) -> _Standing | None:
     """Return how a base stands at the start; None where it does not."""
-    model = poses.model
+    model, feet, ground = poses.model, set[int](), list[float]()
     for tick in np.flatnonzero(poses.recording.t <= poses.recording.t[0] + LANDING):
         poses.take(int(tick))
         touching, heights = poses.grounded()
         own = {body for body in touching if model.body_rootid[body] == model.body_rootid[base]}
-        if own:
-            if base in own:
-                return None
-            return _Standing(base, min(heights), frozenset(_with_subtrees(model, own)))
-    return None
+        if own and not ground:
+            ground = heights
+        feet |= own
+    if not feet or base in feet:
+        return None
+    return _Standing(base, min(ground), frozenset(_with_subtrees(model, feet)))
 
 
 def _with_subtrees(model: mujoco.MjModel, bodies: set[int]) -> set[int]:
@@ -156,13 +157,13 @@ def _history(poses: _Poses, base: _Standing) -> _History:
     model, body = poses.model, base.body
     first = poses.take(0)
     upright = first.xmat[body].reshape(3, 3).T @ poses.up
-    begin = float(poses.up @ first.xpos[body]) - base.ground
+    begin = float(poses.up @ first.subtree_com[body]) - base.ground
     height, tilt, lies = [], [], []
     for tick in poses.ticks:
         data = poses.take(int(tick))
         touching, _ = poses.grounded()
         own = {k for k in touching if model.body_rootid[k] == model.body_rootid[body]}
-        height.append((float(poses.up @ data.xpos[body]) - base.ground) / begin)
+        height.append((float(poses.up @ data.subtree_com[body]) - base.ground) / begin)
         lean = poses.up @ data.xmat[body].reshape(3, 3) @ upright
         tilt.append(np.arccos(np.clip(lean, -1.0, 1.0)))
         lies.append(float(bool(own - base.feet)))

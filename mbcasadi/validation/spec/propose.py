@@ -25,13 +25,15 @@ from mbcasadi.system.missing_ground import HOW_TO_GET_A_FLOOR
 from mbcasadi.anatomy import RobotDescription, describe
 from mbcasadi.anatomy.links import standing
 from mbcasadi.anatomy.possible_feet import possible_feet
+from mbcasadi.anatomy.standing_pose import standing_pose
+from mbcasadi.system.natural_sizes import model_length
 from mbcasadi.validation.run import PlantFactory, fitted_to_plant
 from mbcasadi.validation.spec.kinds import experiment_for_system
 from mbcasadi.validation.spec.read import parse_spec
 
 Array = NDArray[np.float64]
 SHORTEST_PERIOD = 1e-3  # s
-ON_THE_GROUND = 1e-4  # m; a larger gap of the lowest foot moves the base
+PRESSED, SUNK = 1e-4, 2e-3  # of the model's length: how deep feet start, the deepest one at most
 DELAY = 1  # ticks, of the gains and of the trial
 LAG = 5e-3  # s, of usual motors with their current loop
 POSTURE_WEIGHT = 1e-3  # beside the task of a base
@@ -59,6 +61,7 @@ class _Facts:
     contacts: tuple[str, ...]
     moved: float
     outside: tuple[str, ...]
+    bent: bool
     driven: tuple[str, ...]
     gains: ProposedGains
     period: float
@@ -97,8 +100,9 @@ class _Facts:
         """Where the motion starts, and why not at the model's pose."""
         where = "authored pose" if self.keyframe is None else f"key frame {self.keyframe!r}"
         feet = [f"{1e3 * self.moved:+.1f} mm: feet touch"] if self.moved else []
+        bent = ["legs bent, the centre of mass over the feet"] if self.bent else []
         inside = [f"moved into the range: {_listed(self.outside)}"] if self.outside else []
-        return ", ".join([where, *feet, *inside])
+        return ", ".join([where, *bent, *feet, *inside])
 
     def text(self, model: str) -> str:
         """Return the file."""
@@ -227,16 +231,16 @@ def _facts(
     assert tree is not None  # it was read from a model
     keyframe = next(iter(tree.keyframes), None)
     authored = np.array(tree.q0 if keyframe is None else tree.keyframes[keyframe], dtype=float)
-    q0 = within_ranges(system, plant, authored)
+    stands = standing_pose(system, robot, authored)
+    q0 = within_ranges(system, plant, stands)
     free = next((joint for joint in tree.joints if joint.kind == "free"), None)
     contacts: tuple[str, ...] = ()
     moved = 0.0
     if free is not None:
         found = feet_on_plane(system, q0)
         contacts = tuple(dict.fromkeys(f"{c.geom2} on {c.geom1}" for c in found or ()))
-        gap = min((float(c.gap(q0)[0]) for c in found or ()), default=0.0)
-        if abs(gap) > ON_THE_GROUND:
-            moved = -gap
+        if found:
+            moved = _onto_ground(system, found, q0)
             q0[free.qpos + 2] += moved
     return _Facts(
         system=system,
@@ -248,11 +252,26 @@ def _facts(
         contacts=contacts,
         moved=moved,
         outside=joints_outside(system, authored),
+        bent=bool(np.any(stands[free.qpos + 7 :] != authored[free.qpos + 7 :])) if free else False,
         driven=_driven(system),
         gains=propose_gains(period, delay=DELAY, lag=LAG, observer=True),
         period=period,
         rigid=system.nc > 0,
     )
+
+
+def _onto_ground(system: System, feet: GeometryContacts, q: Array) -> float:
+    """Return how far up a base has to move, m, so that all points of its feet press on the ground.
+
+    A foot that starts above the ground is accelerated without a load.
+    """
+    assert system.tree is not None
+    length, gaps = model_length(system.tree), [float(contact.gap(q)[0]) for contact in feet]
+    least, most = min(gaps), max(gaps)
+    depth = PRESSED * length
+    if -SUNK * length <= least and most <= -0.5 * depth:
+        return 0.0  # it stands
+    return -min(most, least + SUNK * length) - depth
 
 
 def _driven(system: System) -> tuple[str, ...]:
