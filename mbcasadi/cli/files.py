@@ -27,10 +27,17 @@ def init(
     model: Model,
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write.")] = Path("spec.toml"),
     overwrite: Annotated[bool, typer.Option(help="Replace the file.")] = False,
+    task: Annotated[
+        str | None,
+        typer.Option(
+            help="What the robot is to do: hold, stand, squat, track, reach, hover; by default "
+            "what suits its kind."
+        ),
+    ] = None,
 ) -> None:
-    """Write a commented file of a controller that holds a model where it starts.
+    """Write a commented file of a controller for a model: what suits its kind of robot.
 
-    It reads feet, actuators, key frames and frames from the model and proposes gains;
+    It reads limbs, feet, tools, actuators, key frames and frames from the model and proposes gains;
     `mbcasadi validate MODEL --controller FILE` runs it.
     """
     from mbcasadi.validation.spec import propose_spec
@@ -38,7 +45,9 @@ def init(
     path = find_model(model)
     if out.exists() and not overwrite:
         raise ProblemError(f"{out} exists; give another --out, or --overwrite")
-    text = propose_spec(path, warn=lambda warning: typer.echo(f"warning: {warning}", err=True))
+    text = propose_spec(
+        path, task=task, warn=lambda warning: typer.echo(f"warning: {warning}", err=True)
+    )
     out.write_text(text, encoding="utf-8")
     typer.echo(f"{out}: run it with: mbcasadi validate {model} --controller {out}")
 

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi import model
+from mbcasadi.anatomy.links import standing
+from mbcasadi.anatomy.possible_feet import possible_feet
 from mbcasadi.codegen.count import operations
 from mbcasadi.system import Redundancy, System, redundancy
 from mbcasadi.system.actuator_kinds import actuator_kinds
-from mbcasadi.anatomy.links import standing
-from mbcasadi.anatomy.possible_feet import possible_feet
 
 Array = NDArray[np.float64]
 

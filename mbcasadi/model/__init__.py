@@ -29,7 +29,13 @@ from mbcasadi.model.configuration import (
 from mbcasadi.model.coriolis import coriolis_matrix
 from mbcasadi.model.end_of_step import actuator_slopes, slopes_at_end
 from mbcasadi.model.energy import gravity_force, potential_energy
-from mbcasadi.model.frames import frame_bias, frame_jacobian, frame_pose, frame_poses, frame_velocity
+from mbcasadi.model.frames import (
+    frame_bias,
+    frame_jacobian,
+    frame_pose,
+    frame_poses,
+    frame_velocity,
+)
 from mbcasadi.model.inertia import mass_matrix
 from mbcasadi.model.interaction_wrench import generalised_force
 from mbcasadi.model.inverse_dynamics_derivatives import inverse_dynamics_derivatives

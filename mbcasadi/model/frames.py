@@ -17,9 +17,7 @@ def frame_pose(tree: RigidTree, frame: Frame, q: ca.SX) -> tuple[ca.SX, ca.SX]:
     return frame_poses(tree, [frame], q)[0]
 
 
-def frame_poses(
-    tree: RigidTree, frames: Sequence[Frame], q: ca.SX
-) -> list[tuple[ca.SX, ca.SX]]:
+def frame_poses(tree: RigidTree, frames: Sequence[Frame], q: ca.SX) -> list[tuple[ca.SX, ca.SX]]:
     """Return the same of several frames."""
     chain = chain_of(tree)
     places = [frame_on_link(chain, frame) for frame in frames]

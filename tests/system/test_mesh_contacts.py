@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 import mbcasadi as mb
+from mbcasadi.anatomy.links import Links
+from mbcasadi.anatomy.possible_feet import lowest_point
 from mbcasadi.codegen import export_c
 from mbcasadi.control import DistanceLimits, FrameTask, InverseDynamicsQP
 from mbcasadi.model.geometry import mesh_points
 from mbcasadi.plant import Plant
-from mbcasadi.anatomy.links import Links
-from mbcasadi.anatomy.possible_feet import lowest_point
 
 ROUNDING = 1e-9
 SOLVER = 1e-6  # m, of MuJoCo's iteration between hulls

@@ -14,36 +14,48 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.anatomy import RobotDescription, describe
+from mbcasadi.anatomy.standing_pose import standing_pose
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control import ProposedGains, propose_gains
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Ground, Plant, Source, with_ground
-from mbcasadi.system import GeometryContacts, System, contacts_of, read_mjcf
+from mbcasadi.system import System, read_mjcf
 from mbcasadi.system.actuator_kinds import actuator_kinds
 from mbcasadi.system.geom_pairs import is_static
 from mbcasadi.system.missing_ground import HOW_TO_GET_A_FLOOR
-from mbcasadi.anatomy import RobotDescription, describe
-from mbcasadi.anatomy.links import standing
-from mbcasadi.anatomy.possible_feet import possible_feet
-from mbcasadi.anatomy.standing_pose import standing_pose
-from mbcasadi.system.natural_sizes import model_length
 from mbcasadi.validation.run import PlantFactory, fitted_to_plant
+from mbcasadi.validation.spec.activities import (
+    EXACT,
+    HOME,
+    Activity,
+    ToolMotion,
+    activity_of,
+    tool_motions,
+)
 from mbcasadi.validation.spec.kinds import experiment_for_system
 from mbcasadi.validation.spec.read import parse_spec
+from mbcasadi.validation.spec.start import (
+    feet_on_plane,
+    joints_outside,
+    onto_ground,
+    within_ranges,
+)
 
 Array = NDArray[np.float64]
 SHORTEST_PERIOD = 1e-3  # s
-PRESSED, SUNK = 1e-4, 2e-3  # of the model's length: how deep feet start, the deepest one at most
 DELAY = 1  # ticks, of the gains and of the trial
 LAG = 5e-3  # s, of usual motors with their current loop
 POSTURE_WEIGHT = 1e-3  # beside the task of a base
 SOFTER = 6  # gains that are tried, each with half the damping of the one before
+FINER = (1, 2, 4)  # parts of a period, for servos that are unstable in the model's own time step
 LISTED = 12  # names of a kind in a comment
-TURNS = 30  # of closing loops and moving joints into their ranges
-ON_THE_STOP = 1e-6  # rad or m; a joint as far beyond its range is in it
-LOWER = 0.01  # m; what is lower than the feet by more touches the ground before them
 NO_SOLES = (
     "What is lowest at the start is no foot: give its feet geoms, or write contacts of your own"
+)
+SHORT_OF_ROOM = (
+    "No pose was found that leaves a tenth of their ranges to the joints and a fifth of their "
+    "forces to the actuators on the whole way of:"
 )
 FALLS = "The base floats, and no foot can touch a plane of the world: this robot falls."
 
@@ -62,10 +74,18 @@ class _Facts:
     moved: float
     outside: tuple[str, ...]
     bent: bool
+    activity: Activity
+    tools: tuple[ToolMotion, ...]
     driven: tuple[str, ...]
     gains: ProposedGains
     period: float
     rigid: bool
+    timestep: float | None = None
+
+    def refined(self, finer: int) -> "_Facts":
+        """Return the same with shorter steps of the plant, and of the controller."""
+        period = self.period / finer
+        return replace(self, period=period, timestep=period, gains=_gains(period))
 
     @property
     def flies(self) -> bool:
@@ -102,7 +122,27 @@ class _Facts:
         feet = [f"{1e3 * self.moved:+.1f} mm: feet touch"] if self.moved else []
         bent = ["legs bent, the centre of mass over the feet"] if self.bent else []
         inside = [f"moved into the range: {_listed(self.outside)}"] if self.outside else []
-        return ", ".join([where, *bent, *feet, *inside])
+        arms = ["arms where they can work"] if self.works else []
+        return ", ".join([where, *bent, *feet, *inside, *arms])
+
+    @property
+    def works(self) -> bool:
+        """Whether arms start in another pose than the model's."""
+        q = self.system.tree.q0 if self.system.tree else self.q0
+        known = q if self.keyframe is None else self.system.tree.keyframes[self.keyframe]
+        return bool(self.tools) and not np.allclose(self.q0, known)
+
+    @property
+    def rubs(self) -> bool:
+        """Whether driven joints have dry friction, and tools have to be where they ought to be."""
+        tree = self.system.tree
+        losses = [j.friction_loss for j in tree.joints if j.name in self.driven] if tree else []
+        return bool(self.tools) and any(losses)
+
+    @property
+    def short_of_room(self) -> tuple[str, ...]:
+        """Frames of tools whose place leaves less room to limits than is asked for."""
+        return tuple(each.tool.frame for each in self.tools if each.place.room < 1)
 
     def text(self, model: str) -> str:
         """Return the file."""
@@ -123,6 +163,8 @@ class _Facts:
             posture_weight=POSTURE_WEIGHT,
             delay=DELAY,
             falls=FALLS,
+            exact=EXACT,
+            home=HOME,
         )
         aligned = [f"{line:<36} # {note}" if note else line for line, note in _notes(text)]
         return "\n".join(aligned)
@@ -147,7 +189,9 @@ def _names_by_kind(system: System) -> Iterator[tuple[str, list[str]]]:
 
 
 @checked
-def propose_spec(model: Path, *, warn: Callable[[str], object] | None = None) -> str:
+def propose_spec(
+    model: Path, *, task: str | None = None, warn: Callable[[str], object] | None = None
+) -> str:
     """Return the text of a TOML file for a model, which `mbcasadi validate` runs.
 
     Loops of the plant are made rigid, and gains are as high as period and delay permit, where the
@@ -155,11 +199,13 @@ def propose_spec(model: Path, *, warn: Callable[[str], object] | None = None) ->
 
     Args:
         model: MJCF or URDF file.
+        task: what the robot is to do, of `ACTIVITIES`; by default what suits its kind.
         warn: called with a sentence where the robot cannot hold its start.
 
     Raises:
         ModelError: the model cannot be read.
-        ProblemError: a model without actuators; servos that no gains and no plant suit.
+        ProblemError: a model without actuators; a task that its kind cannot do; servos that no
+            gains and no plant suit.
     """
     system = read_mjcf(model)
     if not system.nu:
@@ -173,9 +219,12 @@ def propose_spec(model: Path, *, warn: Callable[[str], object] | None = None) ->
         system = read_mjcf(source)
     plant = Plant(source)
     period = plant.timestep * max(1, ceil(SHORTEST_PERIOD / plant.timestep - 1e-9))
-    facts = _accepted(_facts(system, robot, ground, plant, period), source, model.name)
+    facts = _facts(system, robot, ground, plant, activity_of(robot, task), period)
+    facts = _accepted(facts, source, model.name)
     if warn is not None and facts.falls:
         warn(f"{FALLS} {_remedy(system)}")
+    if warn is not None and facts.short_of_room:
+        warn(f"{SHORT_OF_ROOM} {_listed(facts.short_of_room)}")
     return facts.text(model.name)
 
 
@@ -200,19 +249,22 @@ def _accepted(facts: _Facts, model: Source, name: str) -> _Facts:
     """Return the facts with a plant and gains that the model's servos allow.
 
     Raises:
-        ProblemError: there are none; the message is that of the last trial.
+        ProblemError: there are none; the message is that of the first trial.
     """
-    gains, why = facts.gains, ""
-    softer = (replace(gains, kp=gains.kp / 4**k, kd=gains.kd / 2**k) for k in range(SOFTER))
-    for each in softer:
-        for rigid in (True, False)[not facts.rigid :]:
-            trial = replace(facts, gains=each, rigid=rigid)
-            try:
-                _build(trial, model, name)
-            except ProblemError as error:
-                why = str(error)
-            else:
-                return trial
+    why = ""
+    for finer in FINER:
+        refined = facts if finer == 1 else facts.refined(finer)
+        for k in range(SOFTER):
+            gains = refined.gains
+            softer = replace(gains, kp=gains.kp / 4**k, kd=gains.kd / 2**k)
+            for rigid in (True, False)[not facts.rigid :]:
+                trial = replace(refined, gains=softer, rigid=rigid)
+                try:
+                    _build(trial, model, name)
+                except ProblemError as error:
+                    why = why or str(error)
+                else:
+                    return trial
     raise ProblemError(f"{name}: no controller could be proposed: {why}")
 
 
@@ -220,11 +272,16 @@ def _build(facts: _Facts, model: Source, name: str) -> None:
     """Build the controller as `validate` does, without its Functions."""
     spec = parse_spec(tomllib.loads(facts.text(name)))
     controller = experiment_for_system(spec, facts.system, facts.q0).controller
-    fitted_to_plant(controller, PlantFactory(model, facts.rigid).make(), DELAY)
+    fitted_to_plant(controller, PlantFactory(model, facts.rigid, facts.timestep).make(), DELAY)
 
 
 def _facts(
-    system: System, robot: RobotDescription, ground: Ground | None, plant: Plant, period: float
+    system: System,
+    robot: RobotDescription,
+    ground: Ground | None,
+    plant: Plant,
+    activity: Activity,
+    period: float,
 ) -> _Facts:
     """Return what can be read from a model."""
     tree = system.tree
@@ -240,8 +297,9 @@ def _facts(
         found = feet_on_plane(system, q0)
         contacts = tuple(dict.fromkeys(f"{c.geom2} on {c.geom1}" for c in found or ()))
         if found:
-            moved = _onto_ground(system, found, q0)
+            moved = onto_ground(system, found, q0)
             q0[free.qpos + 2] += moved
+    tools, q0 = tool_motions(robot, plant, q0, activity)
     return _Facts(
         system=system,
         robot=robot,
@@ -253,25 +311,17 @@ def _facts(
         moved=moved,
         outside=joints_outside(system, authored),
         bent=bool(np.any(stands[free.qpos + 7 :] != authored[free.qpos + 7 :])) if free else False,
+        activity=activity,
+        tools=tools,
         driven=_driven(system),
-        gains=propose_gains(period, delay=DELAY, lag=LAG, observer=True),
+        gains=_gains(period),
         period=period,
         rigid=system.nc > 0,
     )
 
 
-def _onto_ground(system: System, feet: GeometryContacts, q: Array) -> float:
-    """Return how far up a base has to move, m, so that all points of its feet press on the ground.
-
-    A foot that starts above the ground is accelerated without a load.
-    """
-    assert system.tree is not None
-    length, gaps = model_length(system.tree), [float(contact.gap(q)[0]) for contact in feet]
-    least, most = min(gaps), max(gaps)
-    depth = PRESSED * length
-    if -SUNK * length <= least and most <= -0.5 * depth:
-        return 0.0  # it stands
-    return -min(most, least + SUNK * length) - depth
+def _gains(period: float) -> ProposedGains:
+    return propose_gains(period, delay=DELAY, lag=LAG, observer=True)
 
 
 def _driven(system: System) -> tuple[str, ...]:
@@ -290,59 +340,3 @@ def _listed(names: Sequence[str]) -> str:
     """Return some names in one line of a comment."""
     rest = f", … ({len(names)})" if len(names) > LISTED else ""
     return ", ".join(repr(name)[1:-1] for name in names[:LISTED]) + rest
-
-
-def ranges_of(system: System) -> Iterator[tuple[str, int, tuple[float, float]]]:
-    """Yield name, index in q and range of each joint that has one."""
-    assert system.tree is not None
-    places = {joint.name: joint.qpos for joint in system.tree.joints}
-    for name, (low, high) in zip(system.limits.joint_names, system.limits.joint, strict=True):
-        if low < high:
-            yield name, places[name], (float(low), float(high))
-
-
-def joints_outside(system: System, q: Array) -> tuple[str, ...]:
-    """Return the joints that are beyond their ranges."""
-    return tuple(
-        name
-        for name, i, (low, high) in ranges_of(system)
-        if not low - ON_THE_STOP <= q[i] <= high + ON_THE_STOP
-    )
-
-
-def within_ranges(system: System, plant: Plant, q: Array) -> Array:
-    """Return a pose near q whose joints are within their ranges, and whose loops are closed.
-
-    Where both are not found in turns, the last pose.
-    """
-    inside = q.copy()
-    for _ in range(TURNS if system.nc else 1):
-        if not joints_outside(system, inside):
-            break
-        for _, i, ends in ranges_of(system):
-            inside[i] = np.clip(inside[i], *ends)
-        if system.nc:
-            plant.reset(inside)
-            inside = plant.q.copy()
-    return inside
-
-
-def feet_on_plane(system: System, q0: Array) -> GeometryContacts | None:
-    """Return the contacts of the possible feet with a plane of the world, if there is one.
-
-    None too where other geoms are lower than all feet: what the robot stands on is not among them.
-    """
-    assert system.tree is not None
-    feet = [foot.geom for foot in possible_feet(standing(system.tree))]
-    planes = [geom.name for geom in system.tree.geoms if geom.kind == "plane"]
-    if not feet or not planes:
-        return None
-    found = contacts_of(system, ground=planes[0], geoms=feet, q=q0)
-    gaps = {contact.name: float(contact.gap(q0)[0]) for contact in found}
-    above = min(gaps.values(), default=0.0)
-    lower = [
-        contact
-        for contact in contacts_of(system, ground=planes[0], q=q0)
-        if contact.name not in gaps and float(contact.gap(q0)[0]) < above - LOWER
-    ]
-    return None if lower else found

@@ -1,11 +1,14 @@
 """`init` writes a file that `validate` takes, or an error says what the model lacks."""
 
+import re
 import tomllib
 
+import numpy as np
 import pytest
 
 import mbcasadi as mb
 from mbcasadi.errors import ProblemError
+from mbcasadi.plant import Plant
 from mbcasadi.validation.spec import propose_spec, read_spec, run_spec
 
 STIFF = """<mujoco><compiler angle="radian"/><option integrator="implicitfast"/><worldbody>
@@ -73,3 +76,67 @@ def test_feet_are_lowest_and_a_robot_without_them_is_told_so(tmp_path):
 def test_a_model_without_actuators_is_refused_before_anything_is_written(tmp_path):
     with pytest.raises(ProblemError, match=r"no actuator.*add <actuator>"):
         written(tmp_path, STIFF.split("<actuator>")[0] + "</mujoco>")
+
+
+ARM = """<mujoco><compiler angle="radian"/><option timestep=".002"/><worldbody><body pos="0 0 .3">
+<joint name="yaw" axis="0 0 1" range="-3 3" limited="true"/><geom size=".04" mass="2"/>
+<body><joint name="lift" axis="0 1 0" range="-1.5 1.5" limited="true"/>
+<geom type="capsule" fromto="0 0 0 .3 0 0" size=".03" mass="2"/><body pos=".3 0 0">
+<joint name="elbow" axis="0 1 0" range="-2.5 2.5" limited="true"/>
+<geom type="capsule" fromto="0 0 0 .3 0 0" size=".02" mass="1"/><site name="tip" pos=".3 0 0"/>
+</body></body></body></worldbody><actuator>{motors}</actuator></mujoco>"""
+
+
+def arm(torque):
+    limits = f'ctrlrange="-{torque} {torque}" ctrllimited="true"'
+    return ARM.format(motors="".join(f'<motor joint="{j}" {limits}/>' for j in JOINTS))
+
+
+JOINTS = ("yaw", "lift", "elbow")
+
+
+def test_an_arm_draws_a_circle_where_it_has_room_and_one_that_is_too_weak_does_not_pass(tmp_path):
+    """Straight out it is singular: another pose is found. The circle is seen in MuJoCo."""
+    model, text, warnings = written(tmp_path, arm(40))
+    assert not warnings
+    assert "arms where they can work" in text
+    file = tmp_path / "spec.toml"
+    file.write_text(text)
+    report = run_spec(read_spec(file).with_trial(fast=True, perturb={"mass": 0.1}), model)
+    assert report.passed
+    recording = report.runs[0].recording
+    plant = Plant(model)
+    places = []
+    for q in recording.q[recording.t > 2.0]:
+        plant.reset(q)
+        places.append(plant.frame_position("tip"))
+    away = np.array(places) - np.mean(places[: 2 * 500], axis=0)  # two turns
+    radii = np.linalg.norm(away, axis=1)
+    assert radii == pytest.approx(np.full(len(radii), np.mean(radii)), abs=2e-3)
+    assert np.mean(radii) == pytest.approx(0.05 * 0.6, rel=0.05)  # of its reach
+    model.write_text(arm(0.5 * np.abs(recording.u).max()))  # half of what it needs
+    with pytest.raises(ProblemError, match="brakes it against gravity"):
+        run_spec(read_spec(file).with_trial(fast=True), model)
+    narrow = arm(40).replace("-1.5 1.5", "-.02 .02").replace("-2.5 2.5", "-.02 .02")
+    _, _, told = written(tmp_path, narrow)
+    assert "No pose was found" in told[0]
+    assert "tip" in told[0]
+
+
+def test_a_robot_without_a_floor_stands_on_one_that_the_file_has(tmp_path):
+    scene = mb.models.path("quadruped").read_text()
+    alone = re.sub(r'<geom [^>]*type="plane"[^>]*/>', "", scene)
+    assert alone != scene
+    model, text, warnings = written(tmp_path, alone)
+    assert not warnings
+    assert tomllib.loads(text)["ground"]["feet"] == ["FL", "FR", "RL", "RR"]
+    assert passes(tmp_path, model, text)
+
+
+def test_tasks_are_those_of_the_kind_of_robot(tmp_path):
+    with pytest.raises(ProblemError, match=r"'stand' of .*an arm; expected one of hold, track, re"):
+        propose_spec(mb.models.path("scara"), task="stand")
+    with pytest.raises(ProblemError, match=r"'juggle'; expected one of hold, stand"):
+        propose_spec(mb.models.path("scara"), task="juggle")
+    held = tomllib.loads(propose_spec(mb.models.path("scara"), task="hold"))
+    assert [task["type"] for task in held["task"]] == ["posture"]

@@ -1,0 +1,96 @@
+"""Where a robot starts: joints inside their ranges, loops closed, feet on the ground."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.anatomy.links import standing
+from mbcasadi.anatomy.possible_feet import possible_feet
+from mbcasadi.plant import Plant
+from mbcasadi.system import GeometryContacts, System, contacts_of
+from mbcasadi.system.natural_sizes import model_length
+
+Array = NDArray[np.float64]
+
+PRESSED, SUNK = 1e-4, 2e-3
+"""Shares of the model's length: how deep all points of feet start, and the deepest at most."""
+
+TURNS = 30
+"""Of closing loops and moving joints into their ranges."""
+
+ON_THE_STOP = 1e-6
+"""Rad or m; a joint as far beyond its range is in it."""
+
+LOWER = 0.01
+"""M; what is lower than the feet by more touches the ground before them."""
+
+
+def onto_ground(system: System, feet: GeometryContacts, q: Array) -> float:
+    """Return how far up a base has to move, m, so that all points of its feet press on the ground.
+
+    A foot that starts above the ground is accelerated without a load.
+    """
+    assert system.tree is not None
+    length, gaps = model_length(system.tree), [float(contact.gap(q)[0]) for contact in feet]
+    least, most = min(gaps), max(gaps)
+    depth = PRESSED * length
+    if -SUNK * length <= least and most <= -0.5 * depth:
+        return 0.0  # it stands
+    return -min(most, least + SUNK * length) - depth
+
+
+def ranges_of(system: System) -> Iterator[tuple[str, int, tuple[float, float]]]:
+    """Yield name, index in q and range of each joint that has one."""
+    assert system.tree is not None
+    places = {joint.name: joint.qpos for joint in system.tree.joints}
+    for name, (low, high) in zip(system.limits.joint_names, system.limits.joint, strict=True):
+        if low < high:
+            yield name, places[name], (float(low), float(high))
+
+
+def joints_outside(system: System, q: Array) -> tuple[str, ...]:
+    """Return the joints that are beyond their ranges."""
+    return tuple(
+        name
+        for name, i, (low, high) in ranges_of(system)
+        if not low - ON_THE_STOP <= q[i] <= high + ON_THE_STOP
+    )
+
+
+def within_ranges(system: System, plant: Plant, q: Array) -> Array:
+    """Return a pose near q whose joints are within their ranges, and whose loops are closed.
+
+    Where both are not found in turns, the last pose.
+    """
+    inside = q.copy()
+    for _ in range(TURNS if system.nc else 1):
+        if not joints_outside(system, inside):
+            break
+        for _, i, ends in ranges_of(system):
+            inside[i] = np.clip(inside[i], *ends)
+        if system.nc:
+            plant.reset(inside)
+            inside = plant.q.copy()
+    return inside
+
+
+def feet_on_plane(system: System, q0: Array) -> GeometryContacts | None:
+    """Return the contacts of the possible feet with a plane of the world, if there is one.
+
+    None too where other geoms are lower than all feet: what the robot stands on is not among them.
+    """
+    assert system.tree is not None
+    feet = [foot.geom for foot in possible_feet(standing(system.tree))]
+    planes = [geom.name for geom in system.tree.geoms if geom.kind == "plane"]
+    if not feet or not planes:
+        return None
+    found = contacts_of(system, ground=planes[0], geoms=feet, q=q0)
+    gaps = {contact.name: float(contact.gap(q0)[0]) for contact in found}
+    above = min(gaps.values(), default=0.0)
+    lower = [
+        contact
+        for contact in contacts_of(system, ground=planes[0], q=q0)
+        if contact.name not in gaps and float(contact.gap(q0)[0]) < above - LOWER
+    ]
+    return None if lower else found

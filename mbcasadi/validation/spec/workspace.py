@@ -1,0 +1,235 @@
+"""Where an arm can draw a circle: a pose of its own, or the best of many, with room to its limits.
+
+All is judged on MuJoCo's model at rest: joints keep off the ends of their ranges, the torques that
+carry the arm stay below the actuators' limits, nothing touches, and the tool can move along all
+axes, at each of some places of the circle.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, islice
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.anatomy import Limb, Tool
+from mbcasadi.plant import Plant
+
+Array = NDArray[np.float64]
+
+RADIUS = 0.05
+"""Of a circle, in shares of the arm's length."""
+
+ROOM = 0.1
+"""Least distance of a joint from the ends of its range, of the range."""
+
+CARRIED = 0.8
+"""Largest share of an actuator's force that carries the arm."""
+
+MOVABLE = 0.05
+"""Least singular value of the tool's Jacobian, of the arm's length."""
+
+SAMPLES, SEED = 300, 0
+"""Random poses, and the seed of them."""
+
+PROBED = 20
+"""Random poses that tell along which axes a tool moves."""
+
+TURN = 0.5 * np.pi
+"""Rad to both sides of a joint without a range, among random poses."""
+
+PLACES, NEWTON, CLOSE = 8, 12, 1e-4
+"""Places of a circle, steps of Newton's method for each, and its error, of the arm's length."""
+
+AXES = "xyz"
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """A pose of an arm, and the circle about it.
+
+    Attributes:
+        q: (nq,) pose.
+        axes: world axes along which the tool can move, of "xyz".
+        plane: two of them, of the circle that begins and ends at the tool.
+        radius: m.
+        room: least margin of all criteria, as a share of what each requires; above 1 all are met.
+    """
+
+    q: Array
+    axes: str
+    plane: str
+    radius: float
+    room: float
+
+
+def workplace(plant: Plant, arm: Limb, q: Array) -> Workplace:
+    """Return where an arm can work: at q if it can, else at the best of random poses.
+
+    Args:
+        plant: with the arm.
+        arm: whose tool moves.
+        q: (nq,) pose of all other joints, and of the arm at first.
+    """
+    search = _Search(plant.model, arm, q)
+    first = search.at(q)
+    if first.room > 1:
+        return first
+    best = first
+    for pose in search.random_poses():
+        if search.quick(pose) > best.room:
+            found = search.at(pose)
+            if found.room > best.room:
+                best = found
+    return best
+
+
+def _id(model: mujoco.MjModel, tool: Tool) -> int:
+    """Return the index of a tool's frame; bodies without a name are called by their number."""
+    kind = mujoco.mjtObj.mjOBJ_SITE if tool.kind == "site" else mujoco.mjtObj.mjOBJ_BODY
+    found = mujoco.mj_name2id(model, kind, tool.frame)
+    return found if found >= 0 else int(tool.frame.removeprefix(tool.kind))
+
+
+def place_of(model: mujoco.MjModel, data: mujoco.MjData, tool: Tool) -> Array:
+    """Return the (3,) place of a tool, m."""
+    places = data.site_xpos if tool.kind == "site" else data.xpos
+    return np.array(places[_id(model, tool)])
+
+
+class _Search:
+    """Poses of an arm in MuJoCo."""
+
+    def __init__(self, model: mujoco.MjModel, arm: Limb, q: Array) -> None:
+        self.model, self.arm, self.start = model, arm, q
+        self.data = mujoco.MjData(model)
+        joints = [model.joint(name) for name in arm.joints]
+        self.places = np.array([int(each.qposadr[0]) for each in joints])
+        self.dofs = np.array([int(each.dofadr[0]) for each in joints])
+        ids = [int(each.id) for each in joints]
+        limited = model.jnt_limited[ids].astype(bool)
+        spans = np.c_[q[self.places] - TURN, q[self.places] + TURN]
+        self.limited = limited
+        self.low, self.high = np.where(limited[:, None], model.jnt_range[ids], spans).T
+        self.frame = _id(model, arm.tool)
+        self.touching = self._touching(q)
+        self.J = np.zeros((3, model.nv))
+
+    def random_poses(self) -> Iterator[Array]:
+        """Yield poses of the arm inside the ranges of its joints."""
+        rng = np.random.default_rng(SEED)
+        for _ in range(SAMPLES):
+            q, inside = self.start.copy(), rng.uniform(ROOM, 1 - ROOM, len(self.places))
+            q[self.places] = self.low + inside * (self.high - self.low)
+            yield q
+
+    def at(self, q: Array) -> Workplace:
+        """Return the workplace of a pose, with its best circle."""
+        axes = self.axes
+        radius, best = RADIUS * self.arm.length, ("", -np.inf)
+        for plane in combinations(axes, 2):
+            room = self._along(q, plane, radius)
+            if room > best[1]:
+                best = ("".join(plane), room)
+        return Workplace(q, axes, best[0] or axes, radius, float(best[1]))
+
+    def quick(self, q: Array) -> float:
+        """Return the room of a pose alone."""
+        return self._room(q)
+
+    @cached_property
+    def axes(self) -> str:
+        """The world axes along which the tool can move, in most poses; two of them in a plane."""
+        spreads = np.zeros((3, 3))
+        for q in islice(self.random_poses(), PROBED):
+            J = self._jacobian(q)
+            spreads += J @ J.T
+        if np.linalg.eigvalsh(spreads)[0] > 1e-9 * np.trace(spreads):
+            return AXES
+        least = int(np.argmin(np.diag(spreads)))
+        return AXES.replace(AXES[least], "")
+
+    def _jacobian(self, q: Array) -> Array:
+        """Return (3, k) of the tool by the arm's joints."""
+        self.data.qpos = q
+        mujoco.mj_kinematics(self.model, self.data)
+        mujoco.mj_comPos(self.model, self.data)
+        call = mujoco.mj_jacSite if self.arm.tool.kind == "site" else mujoco.mj_jacBody
+        call(self.model, self.data, self.J, None, self.frame)
+        return self.J[:, self.dofs]
+
+    def _along(self, q: Array, plane: Sequence[str], radius: float) -> float:
+        """Return the least room at places of a circle that begins at the tool."""
+        rows = [AXES.index(axis) for axis in self.axes]
+        first, second = (AXES.index(axis) for axis in plane)
+        self._jacobian(q)
+        start, now, least = place_of(self.model, self.data, self.arm.tool), q.copy(), self._room(q)
+        for angle in 2 * np.pi * np.arange(1, PLACES) / PLACES:
+            target = start.copy()
+            target[first] += radius * np.sin(angle)
+            target[second] += radius * (1 - np.cos(angle))
+            for _ in range(NEWTON):
+                J = self._jacobian(now)[rows]
+                error = (target - place_of(self.model, self.data, self.arm.tool))[rows]
+                if np.linalg.norm(error) < CLOSE * self.arm.length:
+                    break
+                now[self.places] += np.linalg.lstsq(J, error, rcond=1e-3)[0]
+            else:
+                return -1.0
+            least = min(least, self._room(now))
+        return least
+
+    def _room(self, q: Array) -> float:
+        """Return the least margin at a pose, as a share of what is required."""
+        J = self._jacobian(q)[[AXES.index(axis) for axis in self.axes]]
+        movable = np.linalg.svd(J, compute_uv=False).min() / (MOVABLE * self.arm.length)
+        inside = np.minimum(q[self.places] - self.low, self.high - q[self.places])
+        width = np.maximum(self.high - self.low, 1e-12)
+        ends = np.where(self.limited, inside / (ROOM * width), np.inf).min()
+        free = 1e3 if self._touching(q) <= self.touching else -1.0
+        return float(min(movable, ends, CARRIED / max(self._load(q), 1e-12), free))
+
+    def _touching(self, q: Array) -> set[tuple[int, int]]:
+        """Return the pairs of shapes that touch."""
+        self.data.qpos = q
+        mujoco.mj_kinematics(self.model, self.data)
+        mujoco.mj_collision(self.model, self.data)
+        contacts = [self.data.contact[k] for k in range(self.data.ncon)]
+        return {(int(c.geom[0]), int(c.geom[1])) for c in contacts if c.dist < 0}
+
+    def _load(self, q: Array) -> float:
+        """Return the largest share of an actuator's force that carries the arm at rest."""
+        model, data = self.model, self.data
+        data.qpos, data.qvel, data.qacc = q, 0.0, 0.0
+        data.ctrl[:] = 0.0
+        mujoco.mj_fwdPosition(model, data)
+        mujoco.mj_fwdVelocity(model, data)
+        needed = data.qfrc_bias - data.qfrc_passive
+        moment = np.zeros((model.nu, model.nv))
+        mujoco.mju_sparse2dense(
+            moment, data.actuator_moment, data.moment_rownnz, data.moment_rowadr, data.moment_colind
+        )
+        acting = np.flatnonzero(np.abs(moment[:, self.dofs]).max(axis=1) > 0)
+        force = np.linalg.lstsq(moment[acting][:, self.dofs].T, needed[self.dofs], rcond=1e-9)[0]
+        return float(
+            max((abs(f) / self._limit(i) for f, i in zip(force, acting, strict=True)), default=0.0)
+        )
+
+    def _limit(self, actuator: int) -> float:
+        """Return the largest force of an actuator, N or N m."""
+        model = self.model
+        limits = [np.inf]
+        if model.actuator_forcelimited[actuator]:
+            limits.append(float(np.abs(model.actuator_forcerange[actuator]).max()))
+        motor = model.actuator_biastype[actuator] == mujoco.mjtBias.mjBIAS_NONE
+        if motor and model.actuator_ctrllimited[actuator]:
+            gain = abs(model.actuator_gainprm[actuator, 0])
+            limits.append(float(gain * np.abs(model.actuator_ctrlrange[actuator]).max()))
+        joint = model.actuator_trnid[actuator, 0]
+        if model.actuator_trntype[actuator] == mujoco.mjtTrn.mjTRN_JOINT:
+            gear = max(abs(model.actuator_gear[actuator, 0]), 1e-12)
+            if model.jnt_actfrclimited[joint]:
+                limits.append(float(np.abs(model.jnt_actfrcrange[joint]).max()) / gear)
+        return max(min(limits), 1e-12)
