@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mbcasadi import plots as plots
     from mbcasadi import simulation as simulation
     from mbcasadi import validation as validation
-    from mbcasadi.anatomy import describe
+    from mbcasadi.anatomy.describe import describe as describe
     from mbcasadi.codegen import batch as batch
     from mbcasadi.codegen import export_c, export_two_rates, open_project
     from mbcasadi.contacts import contact_force_fun, with_contacts

@@ -239,6 +239,7 @@ class _Reading:
             name=links.name(chain.tip),
             role="finger" if of_hand else self._role(chain, foot is not None),
             side=self._side(chain),
+            ahead=self._beside(chain, self.axes[0]) > 0,
             mount=links.name(chain.mount) if chain.mount else "world",
             joints=tuple(joints),
             length=self.search.length(chain.links),
@@ -264,15 +265,17 @@ class _Reading:
         return "head" if self._mount_place(chain)[2] >= max(mounts) else "other"
 
     def _side(self, chain: Chain) -> Side:
-        if len(self.chains) == 1:
+        beside = self._beside(chain, self.axes[1])
+        if len(self.chains) == 1 or abs(beside) < BESIDE * self.height:
             return "middle"
+        return "left" if beside > 0 else "right"
+
+    def _beside(self, chain: Chain, way: Array) -> float:
+        """Return how far the mount of a limb is from the middle along a (2,) direction, m."""
         center = self.links.center(self.base[1])[:2]
         if self.base[0] == "fixed":
             center = np.mean([self._mount_place(each)[:2] for each in self.chains], axis=0)
-        beside = float((self._mount_place(chain)[:2] - center) @ self.axes[1])
-        if abs(beside) < BESIDE * self.height:
-            return "middle"
-        return "left" if beside > 0 else "right"
+        return float((self._mount_place(chain)[:2] - center) @ way)
 
     def _tool(self, chain: Chain) -> Tool:
         """Return the site farthest from the last joint of a chain, else the farthest body."""

@@ -22,10 +22,10 @@ SHORT = 0.5
 """Length of fingers, of that of the chain that carries them, at most."""
 
 RADIUS = 0.9
-"""Share of the largest radius from which on points count as the tread of a wheel."""
+"""Share of the largest radius from which on points count as the rim of a wheel."""
 
 GAP = np.deg2rad(61.0)
-"""Largest angle between points of a tread: that of a hexagon."""
+"""Largest angle between points of a rim: that of a hexagon."""
 
 GEAR = 1e-3
 """Share of the model's height below which a link without shapes is a gear or a coupling."""
@@ -165,8 +165,8 @@ class LimbSearch:
         if abs(axis[2]) > 0.5 or bottom > lowest + LOW * size:
             return False
         first = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
-        tread = across[radius > RADIUS * radius.max()]
-        angles = np.sort(np.arctan2(tread @ np.cross(axis, first), tread @ first))
+        rim = across[radius > RADIUS * radius.max()]
+        angles = np.sort(np.arctan2(rim @ np.cross(axis, first), rim @ first))
         gaps = np.diff(np.append(angles, angles[0] + 2 * np.pi))
         return bool(gaps.max(initial=0.0) < GAP) and len(angles) > 1
 

@@ -53,6 +53,7 @@ class Limb:
         role: "leg" where it stands on the ground, "wheel" where it rolls on it, "arm" with four
             joints or fingers, "head" with one or two joints on a spine, "finger", "other".
         side: "left", "right" or "middle" of the base, as the robot looks ahead.
+        ahead: whether its mount is ahead of the base's centre of mass.
         mount: the body that carries it.
         joints: from the mount outwards, without those of fingers.
         length: the way along its joints to its farthest point, m, slides run out.
@@ -64,6 +65,7 @@ class Limb:
     name: str
     role: LimbRole
     side: Side
+    ahead: bool
     mount: str
     joints: tuple[str, ...]
     length: float

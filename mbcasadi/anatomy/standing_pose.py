@@ -235,7 +235,7 @@ class _Search:
             )
             A, b = np.vstack(rows), np.concatenate(errors)
             dv = STEP * np.linalg.solve(A.T @ A + DAMPING * np.eye(system.nv), A.T @ b)
-            q = self._moved(q, dv)
+            q = self._moved(q, np.asarray(dv))
             if np.abs(dv).max() < SMALL:
                 break
         for _ in range(POLISHED):  # the weights leave a little of the feet's errors

@@ -30,7 +30,8 @@ def init(
     task: Annotated[
         str | None,
         typer.Option(
-            help="What the robot is to do: hold, stand, squat, track, reach, hover; by default "
+            help="What the robot is to do: hold, stand, squat, trot, walk, track, reach, "
+            "hover; by default "
             "what suits its kind."
         ),
     ] = None,

@@ -1,7 +1,8 @@
 """What `init` lets a robot do: hold, stand, squat, track, reach, hover, trot, walk."""
 
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from mbcasadi.anatomy import Limb, RobotDescription, Tool
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
+from mbcasadi.system import GeometryContact
 from mbcasadi.validation.spec.workspace import AXES, Workplace, place_of, workplace
 
 Array = NDArray[np.float64]
@@ -31,8 +33,14 @@ SUITED: dict[Activity, tuple[str, ...]] = {
 DEFAULT: dict[str, Activity] = {
     "arm": "track",
     "bimanual": "track",
+    "biped": "stand",
     "drone": "hover",
-} | dict.fromkeys(LEGGED, "stand")
+    "humanoid": "stand",
+    "quadruped": "stand",
+}
+
+DEPTH = 0.1
+"""Of a squat, in shares of a leg's length."""
 
 FREQUENCY = 0.5
 """Hz, of circles."""
@@ -45,6 +53,15 @@ FAR = 1.0
 
 LEG = 0.5
 """M, of a leg for which gaits and speeds are stated; others have those of equal Froude numbers."""
+
+PLAN, TICKS = 0.02, 10
+"""S, of a plan; ticks in one."""
+
+TROT, STEPS = (0.4, 0.55, 0.75, 0.5), (0.55, 0.61, 0.83, 0.23)
+"""S, of a stride; shares of it that a foot stands, and before the first one; and speed, m/s."""
+
+TURN = 0.5
+"""Rad/s."""
 
 
 @dataclass(frozen=True)
@@ -102,9 +119,94 @@ def tool_motions(
     return tuple(motions), q
 
 
+class FootContact(NamedTuple):
+    """A contact of a plan: the middle of a round foot, or a corner of a flat one."""
+
+    frame: str
+    kind: Literal["geom", "contact"]
+    friction: float
+    body: str
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A gait and a command.
+
+    Attributes:
+        feet: contacts of the plan.
+        period: of a plan, s.
+        stride, duty, begins: of the gait, s; share of the stride that a foot stands.
+        offsets: of each foot's contact.
+        command: terms of speed along x and y of the base, and of the turn, as TOML.
+    """
+
+    feet: tuple[FootContact, ...]
+    period: float
+    stride: float
+    duty: float
+    begins: float
+    offsets: tuple[float, ...]
+    command: tuple[str, str, str]
+
+
+def contacts_of_plan(
+    feet: Iterable[GeometryContact], round_geoms: Container[str]
+) -> Iterator[FootContact]:
+    """Yield the contacts of a plan: of round shapes, which roll, their middle; corners of others."""
+    seen = set[str]()
+    for each in feet:
+        geom = each.geom2 in round_geoms
+        frame = each.geom2 if geom else each.name
+        if frame not in seen:
+            seen.add(frame)
+            kind: Literal["geom", "contact"] = "geom" if geom else "contact"
+            yield FootContact(frame, kind, float(each.friction[0]), each.bodies[1])
+
+
+def walk_of(
+    robot: RobotDescription, feet: Sequence[FootContact], base: Array, timestep: float
+) -> Walk:
+    """Return how a robot walks: a trot of four legs, or one of two legs after the other.
+
+    Times and speeds are those of equal Froude numbers. Legs that are diagonal to each other trot
+    together.
+
+    Args:
+        robot: with legs.
+        feet: contacts of the plan.
+        base: (3, 3) rotation of the base at the start.
+        timestep: of the plant, s.
+    """
+    legs = robot.limbs_of("leg")
+    longer = float(np.mean([leg.length for leg in legs])) / LEG
+    trots, slower = len(legs) == 4, float(np.sqrt(longer))
+    stride, stands, begins, speed = TROT if trots else STEPS
+    period = TICKS * timestep * max(1, round(PLAN * slower / (TICKS * timestep)))
+    count = 2 * round(stride * slower / (2 * period))
+    sides = {leg.foot.body: leg.side for leg in legs if leg.foot is not None}
+    front = {leg.foot.body: leg.ahead for leg in legs if leg.foot is not None}
+    first = {body: (side == "left") == (front[body] or not trots) for body, side in sides.items()}
+    ahead = base.T @ np.array([*robot.ahead, 0.0]) * speed * slower
+    turn = TURN / slower * (1.0 if trots else 0.5)
+    terms = [f"{{ by = {each:.3g}, duration = 1.5, start = 0.5 }}" for each in ahead[:2]]
+    turns = (
+        f"[{{ by = {turn:.3g}, duration = 0.5, start = 4.0 }}, "
+        f"{{ by = {-turn:.3g}, duration = 0.5, start = 8.0 }}]"
+    )
+    return Walk(
+        feet=tuple(feet),
+        period=period,
+        stride=count * period,
+        duty=round(stands * count) / count,
+        begins=round(begins * count) * period,
+        offsets=tuple(0.0 if first[foot.body] else 0.5 for foot in feet),
+        command=(terms[0], terms[1], turns),
+    )
+
+
 def _circle(place: Workplace) -> dict[str, str]:
     """Return a circle from the start: `r s(t) sin(w t)`, and `r s(t) (1 - cos(w t))`."""
-    first, second = place.plane
+    first, second = tuple(place.plane)
     wave = f"amplitude = {place.radius:.4g}, frequency = {FREQUENCY}, ramp = 1.0"
     return {
         first: f"{{ {wave} }}",

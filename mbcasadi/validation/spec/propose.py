@@ -20,18 +20,22 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.control import ProposedGains, propose_gains
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Ground, Plant, Source, with_ground
-from mbcasadi.system import System, read_mjcf
+from mbcasadi.system import GeometryContacts, System, read_mjcf
 from mbcasadi.system.actuator_kinds import actuator_kinds
 from mbcasadi.system.geom_pairs import is_static
 from mbcasadi.system.missing_ground import HOW_TO_GET_A_FLOOR
 from mbcasadi.validation.run import PlantFactory, fitted_to_plant
 from mbcasadi.validation.spec.activities import (
+    DEPTH,
     EXACT,
     HOME,
     Activity,
     ToolMotion,
+    Walk,
     activity_of,
+    contacts_of_plan,
     tool_motions,
+    walk_of,
 )
 from mbcasadi.validation.spec.kinds import experiment_for_system
 from mbcasadi.validation.spec.read import parse_spec
@@ -49,6 +53,7 @@ LAG = 5e-3  # s, of usual motors with their current loop
 POSTURE_WEIGHT = 1e-3  # beside the task of a base
 SOFTER = 6  # gains that are tried, each with half the damping of the one before
 FINER = (1, 2, 4)  # parts of a period, for servos that are unstable in the model's own time step
+ROUND = ("sphere", "ellipsoid", "capsule")  # shapes that roll
 LISTED = 12  # names of a kind in a comment
 NO_SOLES = (
     "What is lowest at the start is no foot: give its feet geoms, or write contacts of your own"
@@ -76,6 +81,7 @@ class _Facts:
     bent: bool
     activity: Activity
     tools: tuple[ToolMotion, ...]
+    walk: Walk | None
     driven: tuple[str, ...]
     gains: ProposedGains
     period: float
@@ -128,9 +134,15 @@ class _Facts:
     @property
     def works(self) -> bool:
         """Whether arms start in another pose than the model's."""
-        q = self.system.tree.q0 if self.system.tree else self.q0
-        known = q if self.keyframe is None else self.system.tree.keyframes[self.keyframe]
+        tree = self.system.tree
+        assert tree is not None
+        known = tree.q0 if self.keyframe is None else tree.keyframes[self.keyframe]
         return bool(self.tools) and not np.allclose(self.q0, known)
+
+    @property
+    def depth(self) -> float:
+        """Of a squat, m."""
+        return DEPTH * float(np.mean([leg.length for leg in self.robot.limbs_of("leg")]))
 
     @property
     def rubs(self) -> bool:
@@ -156,7 +168,8 @@ class _Facts:
             undefined=jinja2.StrictUndefined,
         )
         environment.filters |= {"listed": _listed, "text": _text}
-        text = environment.get_template("proposed.toml.j2").render(
+        name = "proposed.toml.j2" if self.walk is None else "walking.toml.j2"
+        text = environment.get_template(name).render(
             it=self,
             model=model,
             names_by_kind=[each for each in _names_by_kind(self.system) if each[1]],
@@ -251,6 +264,8 @@ def _accepted(facts: _Facts, model: Source, name: str) -> _Facts:
     Raises:
         ProblemError: there are none; the message is that of the first trial.
     """
+    if facts.walk is not None:
+        return facts
     why = ""
     for finer in FINER:
         refined = facts if finer == 1 else facts.refined(finer)
@@ -293,6 +308,7 @@ def _facts(
     free = next((joint for joint in tree.joints if joint.kind == "free"), None)
     contacts: tuple[str, ...] = ()
     moved = 0.0
+    found: GeometryContacts | None = None
     if free is not None:
         found = feet_on_plane(system, q0)
         contacts = tuple(dict.fromkeys(f"{c.geom2} on {c.geom1}" for c in found or ()))
@@ -313,11 +329,30 @@ def _facts(
         bent=bool(np.any(stands[free.qpos + 7 :] != authored[free.qpos + 7 :])) if free else False,
         activity=activity,
         tools=tools,
+        walk=_walk(system, robot, plant, q0, found) if activity in ("trot", "walk") else None,
         driven=_driven(system),
         gains=_gains(period),
         period=period,
         rigid=system.nc > 0,
     )
+
+
+def _walk(
+    system: System,
+    robot: RobotDescription,
+    plant: Plant,
+    q: Array,
+    feet: GeometryContacts | None,
+) -> Walk:
+    """Return gait and command of a robot that stands at q on bodies of these names."""
+    if not feet:
+        raise ProblemError(
+            f"'{robot.name}' has no feet on a ground; expected a task that needs none"
+        )
+    assert system.tree is not None
+    rolling = {geom.name for geom in system.tree.geoms if geom.kind in ROUND}
+    rotation = np.array(system.frame(robot.base_body, "body").pose(q)[1])
+    return walk_of(robot, [*contacts_of_plan(feet, rolling)], rotation, plant.timestep)
 
 
 def _gains(period: float) -> ProposedGains:

@@ -214,7 +214,10 @@ class _Search:
         acting = np.flatnonzero(np.abs(moment[:, self.dofs]).max(axis=1) > 0)
         force = np.linalg.lstsq(moment[acting][:, self.dofs].T, needed[self.dofs], rcond=1e-9)[0]
         return float(
-            max((abs(f) / self._limit(i) for f, i in zip(force, acting, strict=True)), default=0.0)
+            max(
+                (abs(f) / self._limit(int(i)) for f, i in zip(force, acting, strict=True)),
+                default=0.0,
+            )
         )
 
     def _limit(self, actuator: int) -> float:
