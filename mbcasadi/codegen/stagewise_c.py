@@ -135,7 +135,7 @@ def stagewise_doubles(problem: StagewiseQP, carry: int) -> int:
     m, rows, spare = problem.m + 1, max(problem.inside.count, problem.at_end.count), 8
     interval = nb * lz + nu * lz + nx * lx + 3 * spare + lx + nu + 3 * nz
     shared = nx * lx + nz * lz + nb * (lz + lx + la + lb) + rows * lz + 7 * spare
-    vectors = 4 * nx + problem.n + max(1, carry) + 9 * m + (m + 1) // 2
+    vectors = 4 * nx + problem.n + max(1, carry) + 11 * m
     rank = _rank(problem)
     responses = rank * (problem.n + nx + rank + 1) + 8 * (nz + 2 * nx)
     return problem.horizon * interval + shared + vectors + responses + 8
