@@ -34,7 +34,9 @@ def interval_blocks(problem: StagewiseQP, column: ca.MX) -> IntervalBlocks:
     """Return the matrices from the data of an interval."""
     part = {name: column[place] for name, place in problem.column.items()}
     na, nb, nu = problem.na, problem.nb, problem.nu
-    A, d = ca.MX(problem.F, part["F"]), part["d_b"]
+    F = ca.MX(problem.F, part["F"])
+    y_of_z = ca.vertcat(ca.MX.eye(problem.nz), F)
+    A, d = F[:nb, :], part["d_b"]
     if na:
         Phi = _with_rotations(problem, part["Phi"], 1.0)
         length = part["step"] if problem.step is None else problem.step
@@ -42,7 +44,8 @@ def interval_blocks(problem: StagewiseQP, column: ca.MX) -> IntervalBlocks:
         of_a = ca.horzcat(ca.MX(na, nu), Phi, ca.MX(na, nb))
         d = ca.vertcat(Gamma @ d[:na] + part["d_a"], d)
         A = ca.vertcat(of_a + Gamma @ A[:na, :], A)
-    H, G = _symmetric(problem.H, part["H"]), _by_rows(problem.inside, part["G"])
+    H = y_of_z.T @ _symmetric(problem.H, part["H"]) @ y_of_z
+    G = _by_rows(problem.inside, part["G"]) @ y_of_z
     return IntervalBlocks(A, d, H, part["g"], G, part["lower"], part["upper"])
 
 
@@ -309,7 +312,7 @@ def _loop_over_horizon(
     """Return a Function that is a loop over the columns of all intervals in C (`linalg.loops`)."""
     stride = int(problem.step is None)
     by_row, starts = problem.inside.G.T, [problem.column[name].start for name in places]
-    sizes = (problem.horizon, problem.nu, problem.na, problem.nb, problem.inside.count)
+    sizes = (problem.horizon, problem.nu, problem.na, problem.nb, problem.nf, problem.inside.count)
     patterns = (problem.F, by_row)
     known = [table for part in patterns for table in (part.colind(), part.row())]
     return loop_function(
@@ -318,7 +321,7 @@ def _loop_over_horizon(
         body,
         sizes=(*sizes, problem.column_size, len(problem.rotations), stride, *starts),
         tables=(*known, problem.rotations or (0,), *tables),
-        work=3 * problem.nz,
+        work=4 * problem.ny,
     )
 
 
@@ -331,6 +334,14 @@ def _motion_fun(problem: StagewiseQP) -> ca.Function:
     return ca.Function("motion", [x, u, column], outputs)
 
 
+def _curvature_by_control(problem: StagewiseQP, column: ca.MX) -> ca.MX:
+    """Return (nu,) the curvature of the cost by each control, by the diagonal of H."""
+    diagonal = ca.diag(ca.MX(problem.H, column[problem.column["H"]]))
+    by_control = ca.MX(problem.F, column[problem.column["F"]])[:, : problem.nu]
+    curvature: ca.MX = diagonal[: problem.nu] + (by_control**2).T @ diagonal[problem.nz :]
+    return ca.densify(curvature)
+
+
 def _costate_fun(problem: StagewiseQP) -> ca.Function:
     """Return (costate, x, u, lam, column) → (costate before, slope by u, squares of its terms)."""
     x, u = ca.MX.sym("x", problem.nx), ca.MX.sym("u", problem.nu)
@@ -341,6 +352,6 @@ def _costate_fun(problem: StagewiseQP) -> ca.Function:
     by_motion, by_rows = ca.densify(block.A.T @ costate), ca.densify(block.G.T @ lam)
     slope, nu = by_cost + by_motion + by_rows, problem.nu
     size = sum(ca.sumsqr(part[:nu]) for part in (by_cost, by_motion, by_rows))
-    size += ca.sumsqr(block.H[:nu, :nu])
+    size += ca.sumsqr(_curvature_by_control(problem, column))
     inputs = [costate, x, u, lam, column]
     return ca.Function("costate", inputs, [slope[nu:], slope[:nu], size])

@@ -65,7 +65,7 @@ def stagewise(ocp: OptimalControlProblem, guess: tuple[Array, Array]) -> Stagewi
         horizon=ocp.horizon,
         nu=ocp.nu,
         na=na,
-        nb=patterns["F"].size1(),
+        nb=patterns["F"].size2() - ocp.nu - na,
         F=patterns["F"],
         H=patterns["H"],
         H_end=patterns_end["H"],
@@ -128,11 +128,12 @@ def _interval(
     else:
         about = by_tangents(form, x, u, p, x_next)
         along = form.tangent(x)
-    nu, nx = ocp.nu, about["F"].shape[1] - ocp.nu
+    nu, (nf, nz) = ocp.nu, about["F"].shape
     H, slope = least_squares(about["J"], ca.densify(about["r"]))
+    slope = slope[:nz] + about["F"].T @ slope[nz:]
     G = ca.horzcat(
-        ca.vertcat(ca.MX(ca.DM.eye(nu)), ca.MX(nx, nu)),
-        ca.vertcat(ca.MX(nu, len(states)), along[states, :].T),
+        ca.vertcat(ca.MX(ca.DM.eye(nu)), ca.MX(nz - nu + nf, nu)),
+        ca.vertcat(ca.MX(nu, len(states)), along[states, :].T, ca.MX(nf, len(states))),
         about["D"],
     )
     matrices = {"F": about["F"], "H": H, "G": G}
