@@ -21,7 +21,7 @@ RADIUS = 1e6
 RECURSIONS = 100
 """Recursions of a tick at most, unless the caller sets another limit."""
 
-RANK = 32
+RANK = 48
 """Rows whose responses correct a solution with factors of other active rows."""
 
 
@@ -146,5 +146,5 @@ def stagewise_doubles(problem: StagewiseQP, carry: int) -> int:
     shared = nx * lx + (nz + nf + rows) * lz + nb * (lx + la + lb) + 7 * spare
     vectors = 4 * nx + problem.n + max(1, carry) + 11 * m
     rank = _rank(problem)
-    responses = rank * (everything + rank + 1) + 8 * (nz + nx + max(nx, nf))
+    responses = rank * (everything + rank + 1) + 16 * (nz + nx + max(nx, nf))
     return problem.horizon * interval + shared + vectors + responses + 8
