@@ -4,8 +4,9 @@
     s.t. b⁺ = w_b + d_b,   a⁺ = Φ a + Γ b⁺ + d_a,   lower <= G y <= upper,   of x_N likewise
     y = (z, w),    w = F z
 
-The first entries of w are w_b; the others are what costs and rows depend on too, such as multipliers.
-F may be full; H and G are sparse where each cost and row depends on few of these.
+The first entries of w are w_b; the others are what else costs and rows depend on, such as
+multipliers of constraints. F may be full; H and G are sparse where each cost and row depends on few
+entries of y.
 `a` are positions along the tangent, which follow from the rates b⁺ at the end of the interval (a
 semi-implicit step); Φ is one and Γ the length of the interval but for rotations, blocks of three. A
 problem without this structure has no `a`. A row may be violated by e at the price t₁ e + ½ t₂ e².

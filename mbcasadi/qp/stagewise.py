@@ -4,7 +4,7 @@ The plugin takes all states and controls as unknowns. The generated C solves by 
 (`stagewise.c.in`); the two share no code.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import casadi as ca
@@ -16,6 +16,8 @@ from mbcasadi.description.stagewise_qp import StagewiseQP, StagewiseRows
 from mbcasadi.linalg.loops import Body, loop_function
 from mbcasadi.qp.kkt_residuals import positive
 from mbcasadi.qp.plugins import HORIZON_SOLVER
+
+Array = NDArray[np.float64]
 
 
 class IntervalBlocks(NamedTuple):
@@ -243,11 +245,21 @@ def judged(
 
 def _slack(problem: StagewiseQP, lam: ca.MX) -> ca.MX:
     """Return (m,) what the multipliers of soft rows pay for; zero for hard ones."""
-    sets = problem.inside.prices, problem.at_end.prices
-    prices = np.vstack([np.tile(sets[0], (problem.horizon, 1)), sets[1]])
-    hard = ~np.isfinite(prices[:, 0])
-    rate = np.where(hard, 0.0, 1 / np.where(hard, 1.0, prices[:, 1]))
-    return ca.DM(rate) * positive(ca.fabs(lam) - ca.DM(np.where(hard, 0.0, prices[:, 0])))
+    free = of_all_rows(problem, lambda prices: finite(prices[:, 0]))
+    rate = of_all_rows(problem, lambda prices: finite(1 / prices[:, 1]))
+    return rate * positive(ca.fabs(lam) - free)
+
+
+def of_all_rows(problem: StagewiseQP, value: Callable[[Array], Array]) -> ca.MX:
+    """Return (m,) a value of all rows by their prices (rows, 2); in C one interval serves all."""
+    inside, at_end = (ca.MX(ca.DM(value(r.prices))) for r in (problem.inside, problem.at_end))
+    column: ca.MX = ca.vertcat(ca.repmat(inside, problem.horizon, 1), at_end)
+    return column
+
+
+def finite(values: Array) -> Array:
+    """Return the values, and zeros in place of infinite ones."""
+    return np.where(np.isfinite(values), values, 0.0)
 
 
 def _motion_all_fun(problem: StagewiseQP) -> ca.Function:

@@ -55,13 +55,11 @@ def by_tangents(form: MotionForm, x: ca.MX, u: ca.MX, p: ca.MX, x_next: ca.MX) -
     nv, nu = found["a"].shape[0], u.shape[0]
     nx = form.tangent.size2_out(0)
     rates = nx - 2 * nv
-    own = ca.horzcat(ca.DM(nv, nu + nv), ca.DM.eye(nv), ca.DM(nv, rates))
-    motion = {
-        key: ca.horzcat(found[f"{key}_u"], found[f"{key}_q"], found[f"{key}_v"])
-        for key in ("a", "lam")
-    }
-    motion = {key: ca.horzcat(J, ca.MX(J.shape[0], rates)) for key, J in motion.items()}
-    F = ca.vertcat(own + h * motion["a"], ca.horzcat(ca.DM.eye(nu), ca.DM(nu, nx))[:rates, :])
+    by_v = ca.DM.eye(nv) + h * found["a_v"]
+    F = ca.vertcat(
+        ca.horzcat(h * found["a_u"], h * found["a_q"], by_v, ca.MX(nv, rates)),
+        ca.horzcat(ca.DM.eye(nu), ca.DM(nu, nx))[:rates, :],
+    )
     x_end = reached(form, x, u, found["a"], h)
     gap = form.gap(x_next, x_end)
     d_b = gap[nv:]
@@ -89,7 +87,8 @@ def by_tangents(form: MotionForm, x: ca.MX, u: ca.MX, p: ca.MX, x_next: ca.MX) -
             by_u, along - before, by_rates, ca.MX(by_a.shape[0], rates), by_lam[value]
         )
     if any(J.nnz() for J in by_lam.values()):
-        F = ca.vertcat(F, motion["lam"])
+        lam = [found[f"lam_{key}"] for key in ("u", "q", "v")]
+        F = ca.vertcat(F, ca.horzcat(*lam, ca.MX(lam[0].shape[0], rates)))
     else:
         for value in by_lam:
             parts[value] = parts[value][:, : nu + nx + F.shape[0]]
