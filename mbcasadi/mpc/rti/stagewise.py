@@ -13,6 +13,7 @@ from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.description.stagewise_qp import StagewiseQP, StagewiseRows
 from mbcasadi.errors import ProblemError
 from mbcasadi.linalg.least_squares import least_squares
+from mbcasadi.linalg.loops import product
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.rti.interval_derivatives import by_coordinates, by_tangents, chart_of
 from mbcasadi.mpc.rti.scales import measured_scales
@@ -130,7 +131,9 @@ def _interval(
         along = form.tangent(x)
     nu, (nf, nz) = ocp.nu, about["F"].shape
     H, slope = least_squares(about["J"], ca.densify(about["r"]))
-    slope = slope[:nz] + about["F"].T @ slope[nz:]
+    priced = [j - nz for j in sorted(set(about["J"].sparsity().get_col())) if j >= nz]
+    of_rates = product(about["F"][priced, :].T, slope[nz:][priced, 0]) if priced else 0
+    slope = slope[:nz] + of_rates
     G = ca.horzcat(
         ca.vertcat(ca.MX(ca.DM.eye(nu)), ca.MX(nz - nu + nf, nu)),
         ca.vertcat(ca.MX(nu, len(states)), along[states, :].T, ca.MX(nf, len(states))),
