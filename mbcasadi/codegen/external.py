@@ -2,6 +2,8 @@
 
 from itertools import accumulate
 
+import casadi as ca
+
 from mbcasadi.codegen.c_interface import CLaw, law_template
 from mbcasadi.codegen.text import comma_list, number
 
@@ -11,7 +13,7 @@ def external_c(law: CLaw) -> str:
     arrays = []
     for side, ports in (("in", law.inputs), ("out", law.outputs)):
         for i, port in enumerate(ports):
-            numbers = port.sparsity.compress()
+            numbers = _compressed(port.sparsity)
             arrays.append(
                 f"static const casadi_int {side}_{i}[{len(numbers)}] = {{{comma_list(numbers)}}};\n"
             )
@@ -33,6 +35,13 @@ def external_c(law: CLaw) -> str:
         "sparsity_out": _cases([f"out_{i}" for i in range(len(law.outputs))]),
     }
     return law_template(law, "external.c.in", values)
+
+
+def _compressed(sparsity: ca.Sparsity) -> list[int]:
+    """Return a pattern as CasADi reads it; of a dense one only its sizes, and 1."""
+    if sparsity.is_dense():
+        return [sparsity.size1(), sparsity.size2(), 1]
+    return list(sparsity.compress())
 
 
 CONVERSIONS = """\

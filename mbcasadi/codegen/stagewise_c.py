@@ -21,7 +21,7 @@ RADIUS = 1e6
 RECURSIONS = 100
 """Recursions of a tick at most, unless the caller sets another limit."""
 
-RANK = 32
+RANK = 48
 """Rows whose responses correct a solution with factors of other active rows."""
 
 
@@ -37,6 +37,8 @@ def stagewise_c(problem: StagewiseQP, carry: int) -> str:
         "nu": problem.nu,
         "na": problem.na,
         "nb": problem.nb,
+        "nf": problem.nf,
+        "priced": _priced(problem),
         "rows": problem.inside.count,
         "end_rows": problem.at_end.count,
         "rotations": len(problem.rotations),
@@ -63,6 +65,12 @@ def _length(problem: StagewiseQP) -> str:
     if problem.step is None:
         return f"column[{problem.column['step'].start}]"
     return number(problem.step)
+
+
+def _priced(problem: StagewiseQP) -> int:
+    """Return the number of first rows of F that are rates, or have a cost."""
+    last: int = max(problem.H.get_col(), default=0)
+    return max(problem.nb, last + 1 - problem.nz)
 
 
 def _rank(problem: StagewiseQP) -> int:
@@ -131,11 +139,12 @@ def _integers(kind: str, name: str, values: Iterable[int]) -> str:
 def stagewise_doubles(problem: StagewiseQP, carry: int) -> int:
     """Return the size of `struct ldp`, with space for alignment."""
     nx, nz, na, nb, nu = problem.nx, problem.nz, problem.na, problem.nb, problem.nu
+    nf, ny, everything = problem.nf, problem.ny, problem.horizon * problem.ny + problem.nx
     lz, lx, la, lb = (-(-size // 8) * 8 for size in (nz, nx, na, nb))
     m, rows, spare = problem.m + 1, max(problem.inside.count, problem.at_end.count), 8
-    interval = nb * lz + nu * lz + nx * lx + 3 * spare + lx + nu + 3 * nz
-    shared = nx * lx + nz * lz + nb * (lz + lx + la + lb) + rows * lz + 7 * spare
-    vectors = 4 * nx + problem.n + max(1, carry) + 9 * m + (m + 1) // 2
+    interval = nf * lz + nu * lz + nx * lx + 3 * spare + lx + nu + 3 * ny
+    shared = nx * lx + (nz + nf + rows) * lz + nb * (lx + la + lb) + 7 * spare
+    vectors = 4 * nx + problem.n + max(1, carry) + 11 * m
     rank = _rank(problem)
-    responses = rank * (problem.n + nx + rank + 1) + 8 * (nz + 2 * nx)
+    responses = rank * (everything + rank + 1) + 16 * (nz + nx + max(nx, nf))
     return problem.horizon * interval + shared + vectors + responses + 8

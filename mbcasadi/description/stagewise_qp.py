@@ -1,8 +1,12 @@
 """A quadratic program over the intervals of a horizon: sizes, patterns, the places of its data.
 
-    min  Σ_k ½ zᵀ H z + gᵀ z  +  ½ xᵀ H_N x + g_Nᵀ x,    z = (u, a, b),   x = (a, b),   x_0 given
-    s.t. b⁺ = F z + d_b,    a⁺ = Φ a + Γ b⁺ + d_a,    lower <= G z <= upper,    the same of x_N
+    min  Σ_k ½ yᵀ H y + gᵀ z  +  ½ xᵀ H_N x + g_Nᵀ x,    z = (u, a, b),   x = (a, b),   x_0 given
+    s.t. b⁺ = w_b + d_b,   a⁺ = Φ a + Γ b⁺ + d_a,   lower <= G y <= upper,   of x_N likewise
+    y = (z, w),    w = F z
 
+The first entries of w are w_b; the others are what else costs and rows depend on, such as
+multipliers of constraints. F may be full; H and G are sparse where each cost and row depends on few
+entries of y.
 `a` are positions along the tangent, which follow from the rates b⁺ at the end of the interval (a
 semi-implicit step); Φ is one and Γ the length of the interval but for rotations, blocks of three. A
 problem without this structure has no `a`. A row may be violated by e at the price t₁ e + ½ t₂ e².
@@ -20,10 +24,10 @@ from mbcasadi.short_text import summarised
 
 @dataclass(frozen=True)
 class StagewiseRows:
-    """Rows over z of an interval, or over x at the end.
+    """Rows over y of an interval, or over x at the end.
 
     Attributes:
-        G: (rows, nz) or (rows, nx) pattern.
+        G: (rows, ny) or (rows, nx) pattern.
         prices: (rows, 2) of t₁ and t₂ for each row, infinite where it is hard.
         stiffness: (rows,) scale of the multiplier over the violation of each row, positive: the
             curvature of the cost along it.
@@ -52,8 +56,8 @@ class StagewiseQP:
     Attributes:
         horizon: number of intervals N.
         nu, na, nb: sizes of u, a and b; na is 0, or b begins with the rates of a.
-        F: (nb, nz) pattern.
-        H, H_end: (nz, nz), (nx, nx) patterns of upper triangles.
+        F: (nf, nz) pattern, nf >= nb.
+        H, H_end: (ny, ny), (nx, nx) patterns of upper triangles.
         inside, at_end: rows of an interval and of the end.
         rotations: first coordinates in a of the rotations, three each.
         step: length of an interval, in Γ, s; None where each has its own in its column.
@@ -88,6 +92,16 @@ class StagewiseQP:
     def nz(self) -> int:
         """Size of z."""
         return self.nu + self.nx
+
+    @property
+    def nf(self) -> int:
+        """Size of w."""
+        return int(self.F.size1())
+
+    @property
+    def ny(self) -> int:
+        """Size of y."""
+        return self.nz + self.nf
 
     @property
     def n(self) -> int:

@@ -4,7 +4,7 @@ The plugin takes all states and controls as unknowns. The generated C solves by 
 (`stagewise.c.in`); the two share no code.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import casadi as ca
@@ -16,6 +16,8 @@ from mbcasadi.description.stagewise_qp import StagewiseQP, StagewiseRows
 from mbcasadi.linalg.loops import Body, loop_function
 from mbcasadi.qp.kkt_residuals import positive
 from mbcasadi.qp.plugins import HORIZON_SOLVER
+
+Array = NDArray[np.float64]
 
 
 class IntervalBlocks(NamedTuple):
@@ -34,7 +36,9 @@ def interval_blocks(problem: StagewiseQP, column: ca.MX) -> IntervalBlocks:
     """Return the matrices from the data of an interval."""
     part = {name: column[place] for name, place in problem.column.items()}
     na, nb, nu = problem.na, problem.nb, problem.nu
-    A, d = ca.MX(problem.F, part["F"]), part["d_b"]
+    F = ca.MX(problem.F, part["F"])
+    y_of_z = ca.vertcat(ca.MX.eye(problem.nz), F)
+    A, d = F[:nb, :], part["d_b"]
     if na:
         Phi = _with_rotations(problem, part["Phi"], 1.0)
         length = part["step"] if problem.step is None else problem.step
@@ -42,7 +46,8 @@ def interval_blocks(problem: StagewiseQP, column: ca.MX) -> IntervalBlocks:
         of_a = ca.horzcat(ca.MX(na, nu), Phi, ca.MX(na, nb))
         d = ca.vertcat(Gamma @ d[:na] + part["d_a"], d)
         A = ca.vertcat(of_a + Gamma @ A[:na, :], A)
-    H, G = _symmetric(problem.H, part["H"]), _by_rows(problem.inside, part["G"])
+    H = y_of_z.T @ _symmetric(problem.H, part["H"]) @ y_of_z
+    G = _by_rows(problem.inside, part["G"]) @ y_of_z
     return IntervalBlocks(A, d, H, part["g"], G, part["lower"], part["upper"])
 
 
@@ -240,11 +245,21 @@ def judged(
 
 def _slack(problem: StagewiseQP, lam: ca.MX) -> ca.MX:
     """Return (m,) what the multipliers of soft rows pay for; zero for hard ones."""
-    sets = problem.inside.prices, problem.at_end.prices
-    prices = np.vstack([np.tile(sets[0], (problem.horizon, 1)), sets[1]])
-    hard = ~np.isfinite(prices[:, 0])
-    rate = np.where(hard, 0.0, 1 / np.where(hard, 1.0, prices[:, 1]))
-    return ca.DM(rate) * positive(ca.fabs(lam) - ca.DM(np.where(hard, 0.0, prices[:, 0])))
+    free = of_all_rows(problem, lambda prices: finite(prices[:, 0]))
+    rate = of_all_rows(problem, lambda prices: finite(1 / prices[:, 1]))
+    return rate * positive(ca.fabs(lam) - free)
+
+
+def of_all_rows(problem: StagewiseQP, value: Callable[[Array], Array]) -> ca.MX:
+    """Return (m,) a value of all rows by their prices (rows, 2); in C one interval serves all."""
+    inside, at_end = (ca.MX(ca.DM(value(r.prices))) for r in (problem.inside, problem.at_end))
+    column: ca.MX = ca.vertcat(ca.repmat(inside, problem.horizon, 1), at_end)
+    return column
+
+
+def finite(values: Array) -> Array:
+    """Return the values, and zeros in place of infinite ones."""
+    return np.where(np.isfinite(values), values, 0.0)
 
 
 def _motion_all_fun(problem: StagewiseQP) -> ca.Function:
@@ -309,7 +324,7 @@ def _loop_over_horizon(
     """Return a Function that is a loop over the columns of all intervals in C (`linalg.loops`)."""
     stride = int(problem.step is None)
     by_row, starts = problem.inside.G.T, [problem.column[name].start for name in places]
-    sizes = (problem.horizon, problem.nu, problem.na, problem.nb, problem.inside.count)
+    sizes = (problem.horizon, problem.nu, problem.na, problem.nb, problem.nf, problem.inside.count)
     patterns = (problem.F, by_row)
     known = [table for part in patterns for table in (part.colind(), part.row())]
     return loop_function(
@@ -318,7 +333,7 @@ def _loop_over_horizon(
         body,
         sizes=(*sizes, problem.column_size, len(problem.rotations), stride, *starts),
         tables=(*known, problem.rotations or (0,), *tables),
-        work=3 * problem.nz,
+        work=4 * problem.ny,
     )
 
 
@@ -331,6 +346,14 @@ def _motion_fun(problem: StagewiseQP) -> ca.Function:
     return ca.Function("motion", [x, u, column], outputs)
 
 
+def _curvature_by_control(problem: StagewiseQP, column: ca.MX) -> ca.MX:
+    """Return (nu,) the curvature of the cost by each control, by the diagonal of H."""
+    diagonal = ca.diag(ca.MX(problem.H, column[problem.column["H"]]))
+    by_control = ca.MX(problem.F, column[problem.column["F"]])[:, : problem.nu]
+    curvature: ca.MX = diagonal[: problem.nu] + (by_control**2).T @ diagonal[problem.nz :]
+    return ca.densify(curvature)
+
+
 def _costate_fun(problem: StagewiseQP) -> ca.Function:
     """Return (costate, x, u, lam, column) → (costate before, slope by u, squares of its terms)."""
     x, u = ca.MX.sym("x", problem.nx), ca.MX.sym("u", problem.nu)
@@ -341,6 +364,6 @@ def _costate_fun(problem: StagewiseQP) -> ca.Function:
     by_motion, by_rows = ca.densify(block.A.T @ costate), ca.densify(block.G.T @ lam)
     slope, nu = by_cost + by_motion + by_rows, problem.nu
     size = sum(ca.sumsqr(part[:nu]) for part in (by_cost, by_motion, by_rows))
-    size += ca.sumsqr(block.H[:nu, :nu])
+    size += ca.sumsqr(_curvature_by_control(problem, column))
     inputs = [costate, x, u, lam, column]
     return ca.Function("costate", inputs, [slope[nu:], slope[:nu], size])

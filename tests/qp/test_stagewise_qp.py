@@ -20,13 +20,14 @@ HARD = np.inf
 SAME = 1e-7  # beside 1e-6, to which the residuals are judged
 
 
-def problem_of(na, nb, nu, rotations, bounded=False):
+def problem_of(na, nb, nu, rotations, bounded=False, further=0):
     """Return sizes of a problem: five rows in an interval, two of them soft, two at the end.
 
-    Where `bounded`, the first two are bounds of the first control and of the last one.
+    Where `bounded`, the first two are bounds of the first control and of the last one. `further`
+    rows of F are of what only costs and rows depend on.
     """
-    nx, nz = na + nb, nu + na + nb
-    pattern = np.ones((5, nz))
+    nx, nz, nf = na + nb, nu + na + nb, nb + further
+    pattern = np.ones((5, nz + nf))
     if bounded:
         pattern[:2], pattern[0, 0], pattern[1, nu - 1] = 0.0, 1.0, 1.0
     pattern = ca.sparsify(ca.DM(pattern)).sparsity()
@@ -34,7 +35,7 @@ def problem_of(na, nb, nu, rotations, bounded=False):
     prices = np.array([[HARD, HARD]] * 3 + [[0.4, 2.0], [0.0, 5.0]])
     at_end = np.array([[HARD, HARD], [1.0, 3.0]])
     return StagewiseQP(
-        horizon=N, nu=nu, na=na, nb=nb, F=full(nb, nz), H=ca.Sparsity.upper(nz),
+        horizon=N, nu=nu, na=na, nb=nb, F=full(nf, nz), H=ca.Sparsity.upper(nz + nf),
         H_end=ca.Sparsity.upper(nx),
         inside=StagewiseRows(pattern, prices, np.ones(5), np.ones((5, 2), bool), (4,)),
         at_end=StagewiseRows(full(2, nx), at_end, np.ones(2), np.ones((2, 2), bool)),
@@ -46,6 +47,7 @@ KINDS = {
     "states alone": problem_of(0, 3, 2, ()),
     "positions and rates": problem_of(4, 4, 3, ()),
     "rotations, further rates": problem_of(8, 9, 2, (1, 5)),
+    "rotations, multipliers": problem_of(5, 5, 3, (2,), further=3),
     "one state": problem_of(0, 1, 1, ()),
     "bounded controls": problem_of(2, 2, 2, (), bounded=True),
 }
@@ -54,27 +56,29 @@ KINDS = {
 def data_of(problem, rng, tight):
     """Return data whose hard rows hold at a point with the motion, and the first state."""
     nz, nx, nu, na, nb = problem.nz, problem.nx, problem.nu, problem.na, problem.nb
+    ny, nf = problem.ny, problem.nf
     x = first = rng.standard_normal(nx)
     columns = []
     for k in range(N):
-        J = rng.standard_normal((nz, nz))
-        H = J.T @ J * 0.1 + np.diag([0.3] * nu + [0.0] * nx)
+        J = rng.standard_normal((nz, ny))
+        H = J.T @ J * 0.1 + np.diag([0.3] * nu + [0.0] * (nx + nf))
         turns = [np.eye(3) + 0.3 * rng.standard_normal((3, 3)) for _ in problem.rotations]
         rates = [problem.step * (np.eye(3) + 0.3 * rng.standard_normal((3, 3))) for _ in turns]
         part = {
-            "F": np.hstack([rng.standard_normal((nb, nu)), 0.4 * rng.standard_normal((nb, nx))]),
+            "F": np.hstack([rng.standard_normal((nf, nu)), 0.4 * rng.standard_normal((nf, nx))]),
             "Phi": np.array([turn.ravel() for turn in turns]),
             "Gamma": np.array([rate.ravel() for rate in rates]),
             "d_a": rng.standard_normal(na), "d_b": 0.3 * rng.standard_normal(nb),
-            "H": H[np.tril_indices(nz)], "g": rng.standard_normal(nz),
+            "H": H[np.tril_indices(ny)], "g": rng.standard_normal(nz),
         }  # fmt: skip
-        part["F"] = part["F"].ravel(order="F")
-        G = rng.standard_normal((5, nz))
-        G[2, nu:], G[4, :nu] = 0.0, 0.0
+        F, part["F"] = part["F"], part["F"].ravel(order="F")
+        G = rng.standard_normal((5, ny))
+        G[2, nu:], G[4, :nu], G[4, nz:] = 0.0, 0.0, 0.0
         held = ca.DM(problem.inside.G, 1).full() > 0
         G *= held
         z = np.r_[0.3 * rng.standard_normal(nu), x]
-        lower, upper = G @ z - tight * rng.random(5), G @ z + tight * rng.random(5)
+        y = np.r_[z, F @ z]
+        lower, upper = G @ y - tight * rng.random(5), G @ y + tight * rng.random(5)
         lower[3] += 2.0  # the soft one gives way
         upper[3] += 2.0
         if k == 0:
@@ -209,7 +213,7 @@ def controller_of(problem, name):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["positions and rates", "rotations, further rates"])
+@pytest.mark.parametrize("kind", ["rotations, multipliers", "rotations, further rates"])
 def test_responses_of_changed_rows_give_what_new_factors_give(kind, tmp_path, monkeypatch):
     problem, rng = KINDS[kind], np.random.default_rng(3)
     controller = controller_of(problem, "drawn")

@@ -1,4 +1,4 @@
-"""Slopes of a step along tangents, by differences."""
+"""Slopes of an interval along tangents, by differences."""
 
 import casadi as ca
 import numpy as np
@@ -8,28 +8,39 @@ from mbcasadi.qp.stagewise import interval_blocks
 
 
 def assert_slopes(problem, x, u, p):
-    """The interval about a state has the slopes of the step, and the gap of a guess beside it."""
+    """The interval about a state has the slopes of step, cost and path, and the gap of a guess.
+
+    Its Hessian is that of the slopes of residuals.
+    """
     form, size, nu, N = problem.motion, 1e-6, problem.nu, problem.horizon
     nx = form.tangent.size2_out(0)
     x_next = np.array(problem.dynamics(x, u, p)).ravel()
     kept = stagewise(problem, (np.tile(x, (N + 1, 1)).T, np.tile(u, (N, 1)).T))
-    A, d = blocks(kept.problem, kept.interval(x, u, p, x_next, 0))
-    np.testing.assert_allclose(d, 0, atol=1e-12)
+    A, d, H, g, G = blocks(kept.problem, kept.interval(x, u, p, x_next, 0))
+    np.testing.assert_allclose(d.ravel(), 0, atol=1e-12)
     beside = form.moved(x_next, 0.1 * np.sin(np.arange(nx)))
-    _, d = blocks(kept.problem, kept.interval(x, u, p, beside, 0))
-    np.testing.assert_allclose(d, np.array(form.gap(beside, x_next)).ravel(), atol=1e-12)
-    for i, step in enumerate(size * np.eye(nu + nx)):
-        ends = [
-            problem.dynamics(form.moved(x, sign * step[nu:]), u + sign * step[:nu], p)
-            for sign in (1, -1)
-        ]
-        slope = np.subtract(*(np.array(form.gap(x_next, end)).ravel() for end in ends)) / (2 * size)
-        np.testing.assert_allclose(A[:, i], slope, atol=2e-6 * max(1, np.abs(slope).max()))
+    gap = blocks(kept.problem, kept.interval(x, u, p, beside, 0))[1]
+    np.testing.assert_allclose(gap, np.array(form.gap(beside, x_next)), atol=1e-12)
+
+    def values(step):
+        at = form.moved(x, step[nu:]), u + step[:nu], p
+        parts = form.gap(x_next, problem.dynamics(*at)), problem.residual(*at), problem.path(*at)
+        return [np.array(part).ravel() for part in parts]
+
+    ends = [[values(sign * step) for sign in (1, -1)] for step in size * np.eye(nu + nx)]
+    slopes = [
+        np.array([(above[i] - below[i]) / (2 * size) for above, below in ends]).T for i in range(3)
+    ]
+    r, J = np.array(problem.residual(x, u, p)).ravel(), slopes[1]
+    path = G[len(G) - len(slopes[2]) :]
+    pairs = (A, slopes[0]), (path, slopes[2]), (H, J.T @ J), (g.ravel(), J.T @ r)
+    for found, expected in pairs:
+        largest = np.abs(expected).max(axis=0, initial=1)
+        assert np.all(np.abs(found - expected) <= 2e-6 * largest)
 
 
 def blocks(problem, column):
-    """Return A (nx, nz) and d of an interval."""
+    """Return A (nx, nz), d, H, g and G of an interval."""
     symbol = ca.MX.sym("column", problem.column_size)
-    found = interval_blocks(problem, symbol)
-    A, d = ca.Function("blocks", [symbol], [ca.densify(found.A), found.d])(column)
-    return np.array(A), np.array(d).ravel()
+    outputs = [ca.densify(part) for part in interval_blocks(problem, symbol)[:5]]
+    return [np.array(part) for part in ca.Function("blocks", [symbol], outputs)(column)]

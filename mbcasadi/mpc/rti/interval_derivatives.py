@@ -1,12 +1,12 @@
 """Motion, residuals and rows of an interval about a guess, in coordinates or along tangents.
 
-Both give `F, J, D` by (u, x) with the values `r` and `values`, and the gap of the guess; D, of the
-path, is transposed.
+Both give F by z = (u, x), and J, D by y = (z, F z) with the values `r` and `values`, and the gap of
+the guess; D, of the path, is transposed. Rows of F are the rates at the end of the interval, along
+tangents with the multipliers behind them where a cost or row depends on these.
 """
 
 import casadi as ca
 
-from mbcasadi.linalg import loops
 from mbcasadi.mpc.ocp.problem import DERIVATIVES, MotionForm, OptimalControlProblem
 
 
@@ -30,8 +30,8 @@ def by_coordinates(
     none = ca.MX(0, 1)
     return {
         "F": A,
-        "J": J,
-        "D": D.T,
+        "J": ca.horzcat(J, ca.MX(J.shape[0], nx)),
+        "D": ca.vertcat(D.T, ca.MX(nx, D.shape[0])),
         "r": r,
         "values": g,
         "Phi": none,
@@ -46,18 +46,20 @@ def _by_u_first(jacobian: ca.MX, nx: int) -> ca.MX:
 
 
 def by_tangents(form: MotionForm, x: ca.MX, u: ca.MX, p: ca.MX, x_next: ca.MX) -> dict[str, ca.MX]:
-    """Return motion, residuals and path by (u, δx), along tangents."""
+    """Return motion, residuals and path by (u, δx), along tangents.
+
+    What depends on accelerations does so by the rates b⁺ at the end of the interval,
+    `δa = (δb⁺ - δv) / h`: few numbers for each row, where by (u, δx) all would be some.
+    """
     h, found = form.length(p), dict(zip(DERIVATIVES, form.derivatives(x, u, p), strict=True))
     nv, nu = found["a"].shape[0], u.shape[0]
     nx = form.tangent.size2_out(0)
     rates = nx - 2 * nv
-    own = ca.horzcat(ca.DM(nv, nu + nv), ca.DM.eye(nv), ca.DM(nv, rates))
-    motion = {
-        key: ca.horzcat(found[f"{key}_u"], found[f"{key}_q"], found[f"{key}_v"])
-        for key in ("a", "lam")
-    }
-    motion = {key: ca.horzcat(J, ca.MX(J.shape[0], rates)) for key, J in motion.items()}
-    F = ca.vertcat(own + h * motion["a"], ca.horzcat(ca.DM.eye(nu), ca.DM(nu, nx))[:rates, :])
+    by_v = ca.DM.eye(nv) + h * found["a_v"]
+    F = ca.vertcat(
+        ca.horzcat(h * found["a_u"], h * found["a_q"], by_v, ca.MX(nv, rates)),
+        ca.horzcat(ca.DM.eye(nu), ca.DM(nu, nx))[:rates, :],
+    )
     x_end = reached(form, x, u, found["a"], h)
     gap = form.gap(x_next, x_end)
     d_b = gap[nv:]
@@ -67,38 +69,30 @@ def by_tangents(form: MotionForm, x: ca.MX, u: ca.MX, p: ca.MX, x_next: ca.MX) -
     for k, first in enumerate(form.rotations):
         block = ca.reshape(Gamma[9 * k : 9 * k + 9], 3, 3).T
         moved[first : first + 3] = block @ d_b[first : first + 3]
-    parts = {"Phi": Phi, "Gamma": Gamma, "d_a": gap[:nv] - moved, "d_b": d_b, "F": F}
-    motion = {key: J.T for key, J in motion.items()}
+    parts = {"Phi": Phi, "Gamma": Gamma, "d_a": gap[:nv] - moved, "d_b": d_b}
+    by_lam = dict[str, ca.MX]()
     for key, value, function, slopes in (
         ("r", "J", form.residual, None),
         ("values", "D", form.path, form.path_slopes),
     ):
         parts[key] = function(x, u, p, found["a"], found["lam"])
         known = set() if slopes is None else set(slopes.sparsity_out(0).row())
-        by_x, by_u, by_a, by_lam = _jacobians(function, known, [x, u, p, found["a"], found["lam"]])
+        inputs = [x, u, p, found["a"], found["lam"]]
+        by_x, by_u, by_a, by_lam[value] = _jacobians(function, known, inputs)
         along = by_x @ form.tangent(x)
         along = along if slopes is None else along + slopes(x, p)
-        of_state = ca.horzcat(by_u, along).T
-        parts[value] = _along_motion(of_state, motion, {"a": by_a, "lam": by_lam})
-    parts["J"] = parts["J"].T
-    return parts
-
-
-def _along_motion(of_state: ca.MX, motion: dict[str, ca.MX], by_motion: dict[str, ca.MX]) -> ca.MX:
-    """Return derivatives (nz, n) of values: those in `of_state`, and by way of the motion.
-
-    Args:
-        of_state: (nz, n) at a fixed motion.
-        motion: (nz, ·) derivatives of a and lam.
-        by_motion: (n, ·) derivatives of the values by a and lam; rows of zeros cost nothing.
-    """
-    read = {key: sorted(set(part.sparsity().row())) for key, part in by_motion.items()}
-    columns = ca.horzsplit(of_state)[: of_state.shape[1]]
-    for key, rows in read.items():
-        products = ca.horzsplit(loops.product(motion[key], by_motion[key][rows, :].T))
-        for row, product in zip(rows, products, strict=False):  # of no rows there is none
-            columns[row] += product
-    return ca.horzcat(of_state[:, :0], *columns)
+        by_rates = by_a / h
+        before = ca.horzcat(ca.MX(by_a.shape[0], nv), by_rates, ca.MX(by_a.shape[0], rates))
+        parts[value] = ca.horzcat(
+            by_u, along - before, by_rates, ca.MX(by_a.shape[0], rates), by_lam[value]
+        )
+    if any(J.nnz() for J in by_lam.values()):
+        lam = [found[f"lam_{key}"] for key in ("u", "q", "v")]
+        F = ca.vertcat(F, ca.horzcat(*lam, ca.MX(lam[0].shape[0], rates)))
+    else:
+        for value in by_lam:
+            parts[value] = parts[value][:, : nu + nx + F.shape[0]]
+    return parts | {"F": F, "D": parts["D"].T}
 
 
 def reached(form: MotionForm, x: ca.MX, u: ca.MX, a: ca.MX, h: ca.MX | float) -> ca.MX:

@@ -183,14 +183,16 @@ class GuessMemory:
     def guess(self, inputs: dict[str, ca.MX], z0: Array) -> Guess:
         """Return the contents of z, ref and tuning, finite whatever they hold."""
         ocp = self.ocp
-        contents = self.split(ca.if_else(is_bounded(inputs["z"]), inputs["z"], ca.DM(z0)))
+        first = self.split(ca.DM(z0))
+        fallback = ca.vertcat(*(ca.vec(repeated(part)) for part in first))
+        contents = self.split(ca.if_else(is_bounded(inputs["z"]), inputs["z"], fallback))
         is_finite = ca.logic_and(is_bounded(inputs["ref"]), self.is_physical(inputs["ref"]))
         P = ca.reshape(inputs["ref"], ocp.n_ref, ocp.horizon + 1)
         if ocp.tuning:
             tuning = inputs[TUNING]
             is_finite = ca.logic_and(is_finite, is_tuned(tuning, ocp.tuning, ocp.tuning_order))
             P = ca.vertcat(P, ca.repmat(tuning, 1, ocp.horizon + 1))
-        P = ca.if_else(is_finite, P, ca.DM(ocp.parameters().T))
+        P = ca.if_else(is_finite, P, repeated(ca.DM(ocp.parameters().T)))
         if self.force.size:
             place = slot_slices(ocp.slots)[DISTURBANCE]
             P[place, :] += ca.repmat(self.force.split(contents.learned).d, 1, ocp.horizon + 1)
@@ -262,6 +264,13 @@ class GuessMemory:
         """Return the pending controls of the next tick."""
         newest = ca.vertcat(u, guess.P[list(self.read), 0])
         return ca.horzcat(guess.pending, newest)[:, 1:] if self.columns else guess.pending
+
+
+def repeated(columns: ca.DM) -> ca.MX:
+    """Return a constant matrix; where its columns are equal, the C has one of them."""
+    if columns.shape[1] < 2 or np.any(np.diff(columns.full(), axis=1)):
+        return ca.MX(columns)
+    return ca.repmat(ca.MX(columns[:, 0]), 1, columns.shape[1])
 
 
 def memory_of(

@@ -26,7 +26,7 @@ from mbcasadi.description.tolerance import tolerance
 from mbcasadi.mpc.lq.tick import flags_of, outputs_of
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.rti.line_search import LineSearch, Slope
-from mbcasadi.mpc.rti.memory import Guess, GuessMemory
+from mbcasadi.mpc.rti.memory import Guess, GuessMemory, repeated
 from mbcasadi.qp.input_guard import LARGEST_INPUT, clamp, is_bounded, is_within
 from mbcasadi.qp.kkt_residuals import judge
 
@@ -207,7 +207,7 @@ class RtiStages(ABC):
         (guess, gaps), N = before, self.ocp.horizon
         solved, bad = status <= Status.SUBOPTIMAL, status == Status.BAD_INPUT
         first = self.memory.split(ca.DM(self.z0))
-        fresh = _fresh_guess((first.X.full(), first.U.full()), x0)
+        fresh = _fresh_guess((first.X, first.U), x0)
         X, U = (part + ca.if_else(solved, d, 0) for part, d in zip(guess[:2], step, strict=True))
         count = ca.fmin(ca.fmax(guess.unsolved, 0), N)
         count = ca.if_else(solved, 0, ca.fmin(count, N) + 1)
@@ -268,7 +268,7 @@ def _is_motion(X: ca.MX, gaps: ca.MX) -> ca.MX:
     return _sum_of_lengths(gaps) <= GAP_SHARE * steps + GAP_FLOOR * (1 + _sum_of_lengths(X))
 
 
-def _fresh_guess(first: tuple[Array, Array], x0: ca.MX) -> tuple[ca.MX, ca.MX]:
+def _fresh_guess(first: tuple[ca.DM, ca.DM], x0: ca.MX) -> tuple[ca.MX, ca.MX]:
     """Return states and controls to begin with at a measured state.
 
     Args:
@@ -276,10 +276,12 @@ def _fresh_guess(first: tuple[Array, Array], x0: ca.MX) -> tuple[ca.MX, ca.MX]:
         x0: (nx,) measured state.
     """
     X, U = first
-    nearby = float(np.linalg.norm(np.diff(X, axis=1), axis=0).max())
-    is_near = ca.norm_2(x0 - ca.DM(X[:, 0])) <= nearby
-    at_rest = ca.repmat(x0, 1, X.shape[1]), ca.repmat(ca.DM(U[:, -1]), 1, U.shape[1])
-    return ca.if_else(is_near, ca.DM(X), at_rest[0]), ca.if_else(is_near, ca.DM(U), at_rest[1])
+    nearby = float(np.linalg.norm(np.diff(X.full(), axis=1), axis=0).max())
+    is_near = ca.norm_2(x0 - X[:, 0]) <= nearby
+    at_rest = ca.repmat(x0, 1, X.shape[1]), ca.repmat(ca.MX(U[:, -1]), 1, U.shape[1])
+    pairs = zip((repeated(X), repeated(U)), at_rest, strict=True)
+    X_0, U_0 = (ca.if_else(is_near, *pair) for pair in pairs)
+    return X_0, U_0
 
 
 def _sum_of_lengths(columns: ca.MX) -> ca.MX:

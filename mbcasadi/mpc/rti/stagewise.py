@@ -13,6 +13,7 @@ from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.description.stagewise_qp import StagewiseQP, StagewiseRows
 from mbcasadi.errors import ProblemError
 from mbcasadi.linalg.least_squares import least_squares
+from mbcasadi.linalg.loops import product
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.rti.interval_derivatives import by_coordinates, by_tangents, chart_of
 from mbcasadi.mpc.rti.scales import measured_scales
@@ -65,7 +66,7 @@ def stagewise(ocp: OptimalControlProblem, guess: tuple[Array, Array]) -> Stagewi
         horizon=ocp.horizon,
         nu=ocp.nu,
         na=na,
-        nb=patterns["F"].size1(),
+        nb=patterns["F"].size2() - ocp.nu - na,
         F=patterns["F"],
         H=patterns["H"],
         H_end=patterns_end["H"],
@@ -128,11 +129,14 @@ def _interval(
     else:
         about = by_tangents(form, x, u, p, x_next)
         along = form.tangent(x)
-    nu, nx = ocp.nu, about["F"].shape[1] - ocp.nu
+    nu, (nf, nz) = ocp.nu, about["F"].shape
     H, slope = least_squares(about["J"], ca.densify(about["r"]))
+    priced = [j - nz for j in sorted(set(about["J"].sparsity().get_col())) if j >= nz]
+    of_rates = product(about["F"][priced, :].T, slope[nz:][priced, 0]) if priced else 0
+    slope = slope[:nz] + of_rates
     G = ca.horzcat(
-        ca.vertcat(ca.MX(ca.DM.eye(nu)), ca.MX(nx, nu)),
-        ca.vertcat(ca.MX(nu, len(states)), along[states, :].T),
+        ca.vertcat(ca.MX(ca.DM.eye(nu)), ca.MX(nz - nu + nf, nu)),
+        ca.vertcat(ca.MX(nu, len(states)), along[states, :].T, ca.MX(nf, len(states))),
         about["D"],
     )
     matrices = {"F": about["F"], "H": H, "G": G}

@@ -18,7 +18,7 @@ from mbcasadi.mpc.rti.stages import Found, RtiStages
 from mbcasadi.mpc.rti.stagewise import StagewiseLinearised
 from mbcasadi.qp.input_guard import LARGEST_INPUT
 from mbcasadi.qp.solver import CLAIMED
-from mbcasadi.qp.stagewise import Judged, columns_of, end_blocks, judged
+from mbcasadi.qp.stagewise import Judged, columns_of, end_blocks, finite, judged, of_all_rows
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,7 @@ class StagewiseStages(RtiStages):
 
     def _paid(self, slack: ca.MX) -> ca.MX:
         """Return what slacks (m,) of soft rows cost."""
-        problem = self.at.problem
-        prices = [np.tile(problem.inside.prices, (problem.horizon, 1)), problem.at_end.prices]
-        linear, quadratic = np.where(np.isfinite(np.vstack(prices)), np.vstack(prices), 0.0).T
-        paid: ca.MX = ca.dot(ca.DM(linear), ca.fabs(slack)) + ca.dot(ca.DM(quadratic), slack**2) / 2
+        linear = of_all_rows(self.at.problem, lambda prices: finite(prices[:, 0]))
+        quadratic = of_all_rows(self.at.problem, lambda prices: finite(prices[:, 1]))
+        paid: ca.MX = ca.dot(linear, ca.fabs(slack)) + ca.dot(quadratic, slack**2) / 2
         return paid

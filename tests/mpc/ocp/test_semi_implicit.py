@@ -116,8 +116,8 @@ def with_parameters():
 @pytest.mark.parametrize("case", [massless, closed_loop, servos, with_parameters])
 def test_singular_inertia_redundant_rows_servos_and_parameters_have_the_same_derivatives(case):
     system, q = case()
-    cost = mpc.Cost(Q=[1.0] * 2 * system.nv, R=[1.0] * system.nu)
-    ocp = mpc.optimal_control_problem(system, N, T, [cost], step=mpc.SemiImplicitStep())
+    costs = [mpc.Cost(Q=[1.0] * 2 * system.nv, R=[1.0] * system.nu), mpc.ActuatorForceCost(0.1)]
+    ocp = mpc.optimal_control_problem(system, N, T, costs, step=mpc.SemiImplicitStep())
     rng = np.random.default_rng(1)
     x, u = np.r_[q, rng.standard_normal(system.nv)], 0.1 * rng.standard_normal(system.nu)
     assert_slopes(ocp, x, u, ocp.parameters()[0])
