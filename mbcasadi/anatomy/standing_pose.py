@@ -235,12 +235,13 @@ class _Search:
             )
             A, b = np.vstack(rows), np.concatenate(errors)
             dv = STEP * np.linalg.solve(A.T @ A + DAMPING * np.eye(system.nv), A.T @ b)
-            q = self._moved(q, np.asarray(dv))
+            q = self._moved(q, dv)
             if np.abs(dv).max() < SMALL:
                 break
         for _ in range(POLISHED):  # the weights leave a little of the feet's errors
             on_feet, off_feet = self._feet_rows(q)
-            q = self._moved(q, np.linalg.lstsq(on_feet, off_feet, rcond=DAMPING)[0])
+            dv = np.asarray(np.linalg.solve(A.T @ A + DAMPING * np.eye(system.nv), STEP * A.T @ b))
+            q = self._moved(q, np.asarray(dv, dtype=float))
         return q, float(np.abs(self._feet_rows(q)[1]).max())
 
     def _moved(self, q: Array, dv: Array) -> Array:

@@ -152,7 +152,7 @@ class Walk:
 def contacts_of_plan(
     feet: Iterable[GeometryContact], round_geoms: Container[str]
 ) -> Iterator[FootContact]:
-    """Yield the contacts of a plan: of round shapes, which roll, their middle; corners of others."""
+    """Yield the contacts of a plan: the middle of round shapes, which roll; corners of others."""
     seen = set[str]()
     for each in feet:
         geom = each.geom2 in round_geoms
