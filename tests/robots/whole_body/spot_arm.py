@@ -32,7 +32,6 @@ RADIUS, TURN, OUT = 0.1, 4.0, 2.0  # m, s of a circle, s in which its radius gro
 PULL, PULLS = 30.0, 3.0  # N backwards on the hand, from when on, s
 ARM = [0.0, -1.6, 1.8, 0.0, -0.2, 0.0, -0.5]  # rad, the hand ahead of the robot
 TIP = [0.2, 0.0, 0.0]  # m, of the hand in its last link
-KP = 400.0  # 1/s²: the plan takes errors of the hand back by √kp / 2
 HAND = "arm_link_wr1"
 FALLEN = 0.6  # of the height at the start
 
@@ -83,7 +82,7 @@ def main() -> None:
     q0[-len(ARM) :] = ARM
     system = mb.read_mjcf(spec)
     feet = [mb.Contact(f"foot{k}", friction=0.6, sides=4) for k in range(4)]
-    tasks = [FrameTask("hand", orientation="", kp=KP)]
+    tasks = [FrameTask("hand", orientation="")]
     whole = mpc.whole_body_mpc(system, HORIZON, PERIOD, feet, gait=GAIT, q0=q0, tasks=tasks)
     start = np.array(system.frame("hand").pose(q0)[0]).ravel()
 
