@@ -3,6 +3,7 @@
 Its feet are capsules: both ends of each touch the floor.
 """
 
+from collections.abc import Sequence
 from functools import cache
 
 import mujoco
@@ -17,6 +18,8 @@ from mbcasadi.control import (
     PostureTask,
     RigidSprings,
 )
+from mbcasadi.mpc.legged.from_system import robot_weight
+from mbcasadi.mpc.whole_body.defaults import FOLLOWED_FORCE
 from robots import models
 from robots.ground import FLOOR
 from robots.references import Array, Reference, swings
@@ -61,6 +64,47 @@ def standing(
         delay=1,
     )
     return law, model, q0
+
+
+def on_points() -> tuple[mujoco.MjSpec, Array, list[str]]:
+    """Return Cassie on a floor, its first pose, and sites below both ends of each foot."""
+    _, spec, q0 = standing()
+    plant = spec.compile()
+    data, names = mujoco.MjData(plant), list[str]()
+    data.qpos = q0
+    mujoco.mj_kinematics(plant, data)
+    for foot in FEET:
+        body = plant.body(foot).id
+        R, place = data.xmat[body].reshape(3, 3), data.xpos[body]
+        geom = next(g for g in np.flatnonzero(plant.geom_bodyid == body) if plant.geom_contype[g])
+        radius, half, _ = plant.geom_size[geom]
+        for k, side in enumerate((-half, half)):
+            end = data.geom_xpos[geom] + side * data.geom_xmat[geom].reshape(3, 3)[:, 2]
+            spec.body(foot).add_site(name=f"{foot}{k}", pos=R.T @ (end - [0, 0, radius] - place))
+            names.append(f"{foot}{k}")
+    return spec, q0, names
+
+
+def law_below_plan(system: mb.System, feet: Sequence[mb.Contact]) -> InverseDynamicsQP:
+    """Return the law that follows plans of the whole body: the default one, with springs held.
+
+    Its posture is that of the joints with motors, whose kd is above the damping of the springs, and
+    that of the pelvis, behind them, below it.
+    """
+    return InverseDynamicsQP(
+        system,
+        [
+            PostureTask(tuple(system.actuator_names), kp=300.0),
+            FrameTask("cassie-pelvis", kind="body", kp=100.0, weight=10.0),
+        ],
+        feet,
+        force_weight=FOLLOWED_FORCE / robot_weight(system) ** 2,
+        force_reference=True,
+        contact_damping=20.0,
+        observer=DisturbanceObserver(bandwidth=1.0),
+        rigid_springs=RigidSprings(SPRINGS, damping=26.0),
+        period=PERIOD,
+    )
 
 
 def squats(law: InverseDynamicsQP, q0: Array) -> Reference:

@@ -90,6 +90,7 @@ class Following:
         ends = age > end
         tau = ca.if_else(ends, 0, ca.fmax(age - begins, 0))
         p, v, a, lam, on = self._interval(plan, k, t - age)
+        v, a = self._with_held_springs(p, v, a, t, on)
         given = [] if self.ocp.lengths is None else [length]
         h = None if given else self.ocp.period
         asked = law_references(self.law, self.system, self.contacts, h)
@@ -102,6 +103,28 @@ class Following:
             others = ca.MX.ones(len(self.law.mask_names) - len(self.contacts))
             outputs["mask"] = ca.vertcat(on, others)
         return ca.Function(name, [*inputs.values()], [*outputs.values()], [*inputs], [*outputs])
+
+    def _with_held_springs(
+        self, p: ca.MX, v: ca.MX, a: ca.MX, t: ca.MX, on: ca.MX
+    ) -> tuple[ca.MX, ca.MX]:
+        """Return the rates and accelerations nearest to a plan's that leave springs as they are.
+
+        They are nearest in terms of the inertia, as `predicted` has it: what a plan's joints do to
+        keep the base still while a spring deflects is left out with the deflection. The law would
+        do it without the deflection, and move the base.
+        """
+        if self.law.rigid_springs is None:
+            return v, a
+        system, _ = self._held()
+        force = inverse_dynamics(self.law.system.at())
+        motion = forward_dynamics(system, derivatives=False)
+        mask, still = mask_of_contacts(system, self.contacts, on), ca.MX.zeros(v.shape)
+        found = []
+        for rate, change in ((still, v), (v, a)):
+            known = {"q": p, "v": rate, "t": t, "mask": mask}
+            known["f"] = force(q=p, v=rate, a=change)["f"]
+            found.append(motion(**{key: known[key] for key in motion.name_in()})["a"])
+        return found[0], found[1]
 
     def _on_at(self, plan: ca.MX, on: ca.MX, t: ca.MX, forces: ca.MX) -> ca.MX:
         """Return the contacts that the law has at t, s: those of the plan, and what is felt."""

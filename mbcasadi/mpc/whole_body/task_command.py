@@ -1,6 +1,6 @@
 """The command of a walking robot whose hands have tasks: references over the horizon of a plan."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,7 +22,9 @@ def task_command(
 ) -> Array:
     """Return the command at a time: that of the walk, then references of tasks, sample by sample.
 
-    The first sample of a plan is when it acts, `delay` periods after its measurement.
+    The first sample of a plan is when it acts, `delay` periods after its measurement. Positions in
+    a plan are half an interval ahead of rates, and so are their references; at the time of the
+    rates the hand would be late by half an interval.
 
     Args:
         mpc: made with `tasks`.
@@ -43,17 +45,33 @@ def task_command(
     own = mpc.references.numel_in("command") - (ocp.horizon + 1) * sum(s.size for s in slots)
     for name in references:
         require_name("task", name, [*tasks])
-    held = {
+    held: dict[str, ArrayLike] = {
         f"{task.name}.{key}": real_array(key, value)
         for task in mpc.tasks
         for key, value in task.hold_reference(system, q0).items()
     }
     entries = [column("walk", walk, own)]
-    for time in t + mpc.delay * ocp.period + ocp.times:
-        values = dict[str, ArrayLike](held)
-        for name, reference in references.items():
-            for key, value in reference(float(time)).items():
-                require_name("slice", f"{name}.{key}", [*held])
-                values[f"{name}.{key}"] = value
-        entries += [column(slot.name, values[slot.name], slot.size) for slot in slots]
+    lengths = np.diff(ocp.times, append=2 * ocp.times[-1] - ocp.times[-2])
+    for time, length in zip(t + mpc.delay * ocp.period + ocp.times, lengths, strict=True):
+        rates = held | _values(references, float(time), [*held])
+        places = held | _values(references, float(time + length / 2), [*held])
+        for slot in slots:
+            values = rates if any("/s" in unit for unit in slot.units) else places
+            entries.append(column(slot.name, values[slot.name], slot.size))
     return np.concatenate(entries)
+
+
+def _values(
+    references: Mapping[str, TaskReference], time: float, known: Sequence[str]
+) -> dict[str, ArrayLike]:
+    """Return the slices of all references at a time, s.
+
+    Raises:
+        UnknownNameError: a slice that is not known.
+    """
+    values = dict[str, ArrayLike]()
+    for name, reference in references.items():
+        for key, value in reference(time).items():
+            require_name("slice", f"{name}.{key}", known)
+            values[f"{name}.{key}"] = value
+    return values

@@ -1,5 +1,7 @@
 """Springs that the law holds: NumPy's problem without them, a closed form, MuJoCo's loop, C."""
 
+from dataclasses import replace
+
 import casadi as ca
 import mujoco
 import numpy as np
@@ -141,18 +143,20 @@ TWO_MASSES = f"""
 """
 
 
-def two_masses_by_equations(springs, k=K, kp=50.0, motor=J):
+LOAD = FrameTask("load", position="x", orientation="", kp=50.0)
+
+
+def two_masses_by_equations(springs, k=K, task=LOAD, motor=J):
     q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
     kinetic = motor / 2 * v[0] ** 2 + M / 2 * (v[0] + v[1]) ** 2
     system = mb.from_lagrangian(
         q, v, kinetic=kinetic, potential=k / 2 * q[1] ** 2, B=np.array([[1], [0]])
     ).with_frame("load", q, ca.vertcat(q[0] + q[1], 0, 0))
-    return law_of_masses(system, springs, kp)
+    return law_of_masses(system, springs, task)
 
 
-def law_of_masses(system, springs, kp=50.0):
-    load = FrameTask("load", position="x", orientation="", kp=kp)
-    return InverseDynamicsQP(system, [load], rigid_springs=springs, torque_weight=1e-12)
+def law_of_masses(system, springs, task=LOAD):
+    return InverseDynamicsQP(system, [task], rigid_springs=springs, torque_weight=1e-12)
 
 
 @pytest.mark.parametrize("given_as", ["model", "equations"])
@@ -180,9 +184,9 @@ def test_a_motor_without_mass_gets_the_force_of_the_load():
     assert found.a[1] == pytest.approx(-DAMPING * 0.2, rel=1e-9)
 
 
-def slowest_decay(k, damping, kp):
+def slowest_decay(k, damping, task):
     """Return the largest real part of the poles of two masses under the law, 1/s."""
-    law = two_masses_by_equations(RigidSprings(("q_1",), damping=damping), k, kp)
+    law = two_masses_by_equations(RigidSprings(("q_1",), damping=damping), k, task)
     ref = law.reference_at(np.zeros(2))
     forces = [law.solve(state[:2], state[2:], ref).u[0] for state in np.eye(4)]
     inertia = np.array([[J + M, M], [M, M]])
@@ -193,12 +197,18 @@ def slowest_decay(k, damping, kp):
 
 def test_two_masses_are_stable_from_the_spring_on_that_the_formula_says():
     """`ω > kd` at the default damping, and no damping below kd will do."""
-    kp, kd = 100.0, 20.0
+    load, kd = replace(LOAD, kp=100.0), 20.0
     for share, stable in ((1.05, True), (0.95, False)):
         k = (share * kd) ** 2 / (1 / J + 1 / M)
-        assert (slowest_decay(k, None, kp) < 0) == stable
-        assert (slowest_decay(1e6, share * kd, kp) < 0) == stable
-        assert slowest_decay(k, 3 * kd, kp) > slowest_decay(k, None, kp)
+        assert (slowest_decay(k, None, load) < 0) == stable
+        assert (slowest_decay(1e6, share * kd, load) < 0) == stable
+        assert slowest_decay(k, 3 * kd, load) > slowest_decay(k, None, load)
+
+
+def test_a_task_of_the_motor_is_stable_below_the_damping_from_which_one_of_the_load_is():
+    motor, kd = PostureTask(kp=100.0), 20.0  # the gap is held, its row counts for nothing
+    for share, stable in ((0.95, True), (1.05, False)):
+        assert (slowest_decay(1e6, share * kd, motor) < 0) == stable
 
 
 ARM = """

@@ -86,3 +86,20 @@ def test_springs_that_the_law_holds_come_to_rest_before_a_plan_acts(held):
         before, left = (flat(system.frame(name).velocity(q, rate))[:3] for rate in (v, after))
         assert np.abs(before).max() > 10 * CURVED
         np.testing.assert_allclose(left, 0.0, atol=CURVED)
+
+
+def test_the_law_follows_a_plan_without_what_its_springs_do(held):
+    whole, _ = held
+    system, nx = whole.law.system, whole.plan.ocp.nx
+    rates = [joint.dof for joint in system.tree.joints if joint.name in SPRINGS]
+    posture = whole.law.reference_slices["posture.v"]
+    plan = whole.u0.copy()
+    still = flat(whole.follow(plan, 0.0, 0.0)[0])
+    plan[system.nq + np.array(rates)] = 1.0  # legs that the springs turn about their feet
+    moved = flat(whole.follow(plan, 0.0, 0.0)[0])
+    of_springs = [k - 6 for k in rates]
+    assert nx == system.nq + system.nv
+    np.testing.assert_allclose(moved[posture][of_springs], 0.0, atol=1e-9)
+    trunk = whole.law.reference_slices["trunk.velocity"]
+    assert np.abs(moved[posture]).max() < 0.5
+    assert np.abs(moved[trunk] - still[trunk]).max() < 0.05

@@ -40,11 +40,12 @@ def samples(whole, command):
     return np.array(ref).reshape(N + 1, -1)
 
 
-def test_each_sample_has_the_reference_of_its_time(whole):
+def test_each_sample_has_rates_of_its_time_and_positions_half_an_interval_ahead(whole):
     P = samples(whole, mpc.task_command(whole, T, [0.1, 0, 0], {"hand": circle}))
     places = slot_slices(whole.plan.ocp.slots)
     for k in range(N + 1):
-        for name, value in circle(T + H + k * H).items():
+        time = T + H + k * H
+        for name, value in (circle(time) | {"position": circle(time + H / 2)["position"]}).items():
             np.testing.assert_allclose(P[k, places[f"hand.{name}"]], value, atol=1e-12)
 
 

@@ -8,28 +8,32 @@ cd tests && python -m robots.whole_body [--models FOLDER] [--only REGEX] [--sens
 import argparse
 
 from robots import models
-from robots.whole_body.humanoids import humanoid_rows
+from robots.whole_body.humanoids import humanoid_rows, sprung_rows
 from robots.whole_body.quadrupeds import quadruped_rows
-from robots.whole_body.trials import HUMANOIDS, QUADRUPEDS
+from robots.whole_body.trials import HUMANOIDS, QUADRUPEDS, SPRUNG
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="robots.whole_body", description=__doc__)
     parser.add_argument(
-        "robots", nargs="*", choices=[*QUADRUPEDS, *HUMANOIDS], default=[], help="all by default"
+        "robots",
+        nargs="*",
+        choices=[*QUADRUPEDS, *HUMANOIDS, *SPRUNG],
+        default=[],
+        help="all by default",
     )
     parser.add_argument("--only", default="", metavar="REGEX", help="in lines")
     parser.add_argument("--sensors", action="store_true", help="an estimator gives q and v")
     models.add_argument(parser)
     options = parser.parse_args()
-    chosen = options.robots or [*QUADRUPEDS, *HUMANOIDS]
+    rows_of = dict.fromkeys(QUADRUPEDS, quadruped_rows) | dict.fromkeys(HUMANOIDS, humanoid_rows)
+    rows_of |= dict.fromkeys(SPRUNG, sprung_rows)
     heads = ["robot", "task", "ground", "planner", "m/s", "rad/s", "leans, mrad", "plans solved"]
     heads += ["velocity RMS, m/s", "tilt, °", "drift", "inside 3 σ"] * options.sensors
     print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
-    for key in chosen:
-        rows_of = humanoid_rows if key in HUMANOIDS else quadruped_rows
-        for row in rows_of(key, options.only, options.sensors):
+    for key in options.robots or rows_of:
+        for row in rows_of[key](key, options.only, options.sensors):
             print(row, flush=True)
 
 

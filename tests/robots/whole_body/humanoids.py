@@ -16,6 +16,7 @@ from robots.whole_body.trials import (
     FALLEN,
     HUMANOIDS,
     PLAIN,
+    SPRUNG,
     Loop,
     Task,
     Walker,
@@ -24,6 +25,7 @@ from robots.whole_body.trials import (
     recorded,
     run,
     walker,
+    whole_body,
 )
 
 STRIDE, STANCE, START = 0.72, 0.44, 0.6  # s
@@ -156,6 +158,15 @@ def humanoid_rows(key: str, only: str, sensed: bool = False) -> Iterator[str]:
         law, outers = loop
         for name, task, gait, options in chosen:
             yield f"{name} {cells(robot, task, (law, outers[pairs.index((gait, options))]))} |"
+
+
+def sprung_rows(key: str, only: str, sensed: bool = False) -> Iterator[str]:
+    """Yield the line of a robot with springs if a regular expression is found in it."""
+    name = f"| {SPRUNG[key]} | {WALKS.name} | level | whole body |"
+    if re.search(only, name):
+        robot = walker(key, Ground(), sensed)
+        with whole_body(robot, walk_of(robot)) as loop:
+            yield f"{name} {run(robot, WALKS, loop)} |"
 
 
 def balance_of(robot: Walker, task: Task) -> Balance | None:

@@ -14,47 +14,24 @@ import argparse
 import tempfile
 from pathlib import Path
 
-import mujoco
 import numpy as np
 
-import mbcasadi as mb
 from mbcasadi import mpc
 from mbcasadi.codegen import export_c
-from robots import cassie, models
+from robots import models
 from robots.ground import Array, Ground
 from robots.whole_body.humanoids import walk_of
 from robots.whole_body.quadrupeds import TROT
-from robots.whole_body.trials import HORIZON, HUMANOIDS, PERIOD, QUADRUPEDS, Walker, walker
+from robots.whole_body.trials import HORIZON, HUMANOIDS, PERIOD, QUADRUPEDS, SPRUNG, walker
 
 FLAGS = ("-O3", "-march=native")
 TICKS, REPEATS, SPEED, STARTS = 100, 5, 0.3, 0.4  # m/s, s
 HEAD = "| robot | tick | p99 | largest | preparation | feedback | C, library, memory | compiler |"
 
 
-def cassie_on_floor() -> Walker:
-    """Return Cassie with its springs in the model, and a site below both ends of each foot."""
-    _, spec, q0 = cassie.standing()
-    plant = spec.compile()
-    data, names = mujoco.MjData(plant), list[str]()
-    data.qpos = q0
-    mujoco.mj_kinematics(plant, data)
-    for foot in cassie.FEET:
-        body = plant.body(foot).id
-        R, place = data.xmat[body].reshape(3, 3), data.xpos[body]
-        geom = next(g for g in np.flatnonzero(plant.geom_bodyid == body) if plant.geom_contype[g])
-        radius, half, _ = plant.geom_size[geom]
-        for k, side in enumerate((-half, half)):
-            end = data.geom_xpos[geom] + side * data.geom_xmat[geom].reshape(3, 3)[:, 2]
-            spec.body(foot).add_site(name=f"{foot}{k}", pos=R.T @ (end - [0, 0, radius] - place))
-            names.append(f"{foot}{k}")
-    system = mb.read_mjcf(spec)
-    feet = [mb.Contact(name, friction=0.6, sides=4) for name in names]
-    return Walker(spec, system, q0, feet, sum(body.mass for body in system.tree.bodies))
-
-
 def plan_of(key: str) -> mpc.WholeBodyMPC:
     """Return the plan of a robot and its follower."""
-    robot = cassie_on_floor() if key == "cassie" else walker(key, Ground())
+    robot = walker(key, Ground())
     gait = TROT if key in QUADRUPEDS else walk_of(robot)
     return mpc.whole_body_mpc(
         robot.system, HORIZON, PERIOD, robot.feet, gait=gait, q0=robot.q0, name=key
@@ -112,14 +89,14 @@ def line(key: str, folder: Path) -> str:
     sizes = f"{project.source.stat().st_size / 1e6:.2f} MB, {size.library_bytes / 1e3:.0f} kB, "
     sizes += f"{project.manifest['memory_bytes'] / 1e6:.2f} MB"
     build = f"{size.build.seconds:.0f} s, {size.build.peak_bytes / 1e6:.0f} MB"
-    name = (QUADRUPEDS | HUMANOIDS | {"cassie": "Cassie"})[key]
+    name = (QUADRUPEDS | HUMANOIDS | SPRUNG)[key]
     words = f"| {name} | {ticks} | {phases} | {sizes} | {build} |"
     return words + (f" {failed} of {TICKS} without a solution" if failed else "")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="robots.whole_body.ticks", description=__doc__)
-    parser.add_argument("robot", nargs="+", choices=[*QUADRUPEDS, *HUMANOIDS, "cassie"])
+    parser.add_argument("robot", nargs="+", choices=[*QUADRUPEDS, *HUMANOIDS, *SPRUNG])
     models.add_argument(parser)
     print(HEAD, "|---" * 8 + "|", sep="\n", flush=True)
     with tempfile.TemporaryDirectory(prefix="mbcasadi-ticks-") as folder:

@@ -15,6 +15,7 @@ from scipy.spatial.transform import Rotation
 
 import mbcasadi as mb
 from mbcasadi import mpc
+from mbcasadi.control import InverseDynamicsQP
 from mbcasadi.estimation import Footing
 from mbcasadi.validation import (
     OuterLaw,
@@ -25,7 +26,7 @@ from mbcasadi.validation import (
     compile_controller,
     outer_law,
 )
-from robots import soles, trots
+from robots import cassie, soles, trots
 from robots.ground import Array, Ground
 from robots.whole_body.sensed import REST, estimate_cells, footing_of, sensing_of
 
@@ -36,6 +37,7 @@ FALLEN = 0.6  # of the height at the start
 UPRIGHT = 0.2  # rad, after a jump
 PLAIN = mpc.WholeBodyOptions()
 HUMANOIDS = {name.lower(): name for name in soles.HUMANOIDS}
+SPRUNG = {"cassie": "Cassie"}  # with springs in its legs, which the law holds
 QUADRUPEDS = {
     "own": "own quadruped",
     "go2": "Go2",
@@ -57,6 +59,7 @@ class Walker(NamedTuple):
     feet: list[mb.Contact]
     mass: float
     footing: Footing | None = None  # where its state is estimated
+    law: InverseDynamicsQP | None = None  # where it is not the default one
 
     @property
     def rests(self) -> float:
@@ -99,6 +102,8 @@ def walker(key: str, ground: Ground, sensed: bool = False) -> Walker:
     names = [f"foot{k}" for k in range(4)]
     if key in HUMANOIDS:
         spec, level, names = soles.on_soles(HUMANOIDS[key])
+    elif key in SPRUNG:
+        spec, level, names = cassie.on_points()
     elif key == "own":
         spec = mujoco.MjSpec.from_file(str(mb.models.path("quadruped")))
         names = ["FL", "FR", "RL", "RR"]
@@ -125,7 +130,8 @@ def walker(key: str, ground: Ground, sensed: bool = False) -> Walker:
     feet = [mb.Contact(name, friction=friction, normal=up, sides=4) for name in names]
     mass = sum(body.mass for body in system.tree.bodies)
     footing = footing_of(spec.compile(), system, q0, feet) if sensed else None
-    return Walker(spec, system, q0, feet, mass, footing)
+    law = cassie.law_below_plan(system, feet) if key in SPRUNG else None
+    return Walker(spec, system, q0, feet, mass, footing, law)
 
 
 def planned(
@@ -138,8 +144,9 @@ def planned(
     """Return MPC of the whole body of a robot."""
     feet = [replace(foot, sides=sides) for foot in robot.feet]
     return mpc.whole_body_mpc(
-        robot.system, samples, PERIOD, feet, gait=robot.delayed(gait), q0=robot.q0, options=options
-    )
+        robot.system, samples, PERIOD, feet, gait=robot.delayed(gait), q0=robot.q0, law=robot.law,
+        options=options,
+    )  # fmt: skip
 
 
 @contextmanager

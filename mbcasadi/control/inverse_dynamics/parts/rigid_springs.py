@@ -55,6 +55,12 @@ class RigidSprings(Part):
     `damping = 2 kd`, allows the softest spring, `ω > kd`. What joints damp themselves adds to it, a
     delay takes from it.
 
+    A task of the motor, such as a posture of joints in front of the spring, is the reverse: the
+    force `-m damping ṡ` that slows the deflection pushes the motor along with it, and stiff springs
+    are stable where `damping < kd` of that task. With both, damping is between the kd of what is
+    behind the springs and that of the joints in front of them, and `PostureTask` has joints in
+    front of springs alone.
+
     Sampled at h with a delay of d ticks, what the law feeds back at the resonance is late by `ω h
     (d + ½)`. From about π/2 on, a quarter of its period, it excites the resonance in place of
     damping it, unless the spring damps itself: such a stiff spring needs a shorter period, or a
