@@ -240,8 +240,8 @@ class _Search:
                 break
         for _ in range(POLISHED):  # the weights leave a little of the feet's errors
             on_feet, off_feet = self._feet_rows(q)
-            dv = np.asarray(np.linalg.solve(A.T @ A + DAMPING * np.eye(system.nv), STEP * A.T @ b))
-            q = self._moved(q, np.asarray(dv, dtype=float))
+            newton = np.linalg.lstsq(on_feet, off_feet, rcond=DAMPING)[0]
+            q = self._moved(q, np.asarray(newton, dtype=float))
         return q, float(np.abs(self._feet_rows(q)[1]).max())
 
     def _moved(self, q: Array, dv: Array) -> Array:
