@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from mbcasadi.description import Frame, Geom, RigidTree
 from mbcasadi.linalg.least_entries import least_entries
+from mbcasadi.linalg.side_by_side import SETS
 from mbcasadi.model.chain import chain_of
 from mbcasadi.model.frames import frame_bias, frame_pose, frame_velocity, motion_axes
 from mbcasadi.model.geometry.convex_pairs import BLUNTEST, SHARPEST
-from mbcasadi.model.geometry.distance_row import MOTION_SIZE, distance_row
+from mbcasadi.model.geometry.distance_row import MOTION_SIZE, distance_rows
 from mbcasadi.model.geometry.summands import Summands, padded_points, summands
 from mbcasadi.model.motion import link_poses
 from mbcasadi.spatial import ZERO3, stack
@@ -63,11 +64,10 @@ def nearest_rows(
     geoms = list({id(geom): geom for pair in pairs for geom in pair}.values())
     place = {id(geom): k for k, geom in enumerate(geoms)}
     indices = [[place[id(pair[i])] for pair in pairs] for i in range(2)]
-    motions = ca.horzcat(*(_motion(tree, geom, state) for geom in geoms))
+    motions = ca.vertcat(*(_motion(tree, geom, state).T for geom in geoms))
     axes = _axes(tree, state[0])
     function = _rows_function(tree, geoms, indices, count, smoothing)
-    J, gap, bias = function(motions, axes)
-    return DistanceRows(J.T, gap.T, bias.T)
+    return DistanceRows(*function(motions, axes))
 
 
 def _motion(tree: RigidTree, geom: Geom, state: tuple[ca.SX, ca.SX]) -> ca.SX:
@@ -95,46 +95,55 @@ def _axes(tree: RigidTree, q: ca.SX) -> ca.SX:
 def _rows_function(
     tree: RigidTree, geoms: list[Geom], indices: list[list[int]], count: int, smoothing: float
 ) -> ca.Function:
-    """Return (motions, axes) → (J, gap, bias), a column for each row."""
+    """Return (motions, axes) → (J, gap, bias), a row for each pair that has one.
+
+    Pairs are computed side by side; the last one is repeated until none is missing.
+    """
     shapes = [x for x in map(summands, geoms) if x is not None]
-    motions = ca.MX.sym("motions", MOTION_SIZE, len(geoms))
+    motions = ca.MX.sym("motions", len(geoms), MOTION_SIZE)
     axes = ca.MX.sym("axes", 6, tree.nv)
     chosen = [ca.MX(ca.DM(index)) for index in indices]
     if count < len(indices[0]):
         nearest = least_entries(_bounds(motions, shapes, indices), count)
         chosen = [each[nearest] for each in chosen]
-    sizes = ca.MX(ca.DM(np.array([np.r_[x.box, x.ellipsoid] for x in shapes]).T))
-    moves = ca.MX(ca.DM(_moves(tree, geoms)))
+    sizes = ca.MX(ca.DM(np.array([np.r_[x.box, x.ellipsoid] for x in shapes])))
+    moves = ca.MX(ca.DM(_moves(tree, geoms).T))
     padded = padded_points(shapes)
-    points = ca.MX(ca.DM(np.array([np.ravel(x, "F") for x in padded]).T))
-    row = distance_row(tree.nv, padded[0].shape[1]).map(count)
-    J, gap, bias = row(
-        *(motions[:, k] for k in chosen),
-        ca.vertcat(*(sizes[:, k] for k in chosen)),
-        _points_of_pairs(points, chosen),
-        _sharpness(shapes, chosen, smoothing),
-        moves[:, chosen[1]] - moves[:, chosen[0]],
-        ca.repmat(axes, 1, count),
-    )
-    return ca.Function("nearest_rows", [motions, axes], [J, gap, bias], {"never_inline": True})
+    points = ca.MX(ca.DM(np.array([np.ravel(x, "F") for x in padded])))
+    rows = distance_rows(tree.nv, padded[0].shape[1], SETS)
+    chosen = [ca.vertcat(each, ca.repmat(each[-1], -count % SETS)) for each in chosen]
+    found = []
+    for start in range(0, count, SETS):
+        own = [each[start : start + SETS] for each in chosen]
+        outputs = rows(
+            *(motions[k, :] for k in own),
+            ca.horzcat(*(sizes[k, :] for k in own)),
+            _points_of_pairs(points, own),
+            _sharpness(shapes, own, smoothing),
+            moves[own[1], :] - moves[own[0], :],
+            axes,
+        )
+        found.append(outputs)
+    outputs = [ca.vertcat(*each)[:count, :] for each in zip(*found, strict=True)]
+    return ca.Function("nearest_rows", [motions, axes], outputs, {"never_inline": True})
 
 
 def _points_of_pairs(points: ca.MX, chosen: list[ca.MX]) -> ca.MX:
-    """Return (8 K, pairs): of each pair the points (8, K), one column after the other."""
-    count = points.shape[0] // 4
-    first, second = (points[:, k] for k in chosen)
-    parts = [x[4 * k : 4 * k + 4, :] for k in range(count) for x in (first, second)]
-    return ca.vertcat(*parts) if parts else ca.MX(0, first.shape[1])
+    """Return (pairs, 8 K): of each pair the points (8, K), one column after the other."""
+    count = points.shape[1] // 4
+    first, second = (points[k, :] for k in chosen)
+    parts = [x[:, 4 * k : 4 * k + 4] for k in range(count) for x in (first, second)]
+    return ca.horzcat(*parts) if parts else ca.MX(first.shape[0], 0)
 
 
 def _sharpness(shapes: list[Summands], chosen: list[ca.MX], smoothing: float) -> ca.MX:
-    """Return (1, pairs) the sharpness with which a pair reaches `smoothing` beyond itself."""
+    """Return (pairs, 1) the sharpness with which a pair reaches `smoothing` beyond itself."""
     length = ca.MX(ca.DM([x.length for x in shapes]))
     of_length = ca.MX(ca.DM([x.roundable(1.0) - x.roundable(0.0) for x in shapes]))
     fixed = ca.MX(ca.DM([x.roundable(0.0) for x in shapes]))
     lengths, factors, roundable = (x[chosen[0]] + x[chosen[1]] for x in (length, of_length, fixed))
     roundable = roundable + factors * lengths
-    return ca.fmax(smoothing / (roundable + smoothing / BLUNTEST), SHARPEST).T
+    return ca.fmax(smoothing / (roundable + smoothing / BLUNTEST), SHARPEST)
 
 
 def _moves(tree: RigidTree, geoms: list[Geom]) -> Array:
@@ -154,19 +163,19 @@ def _bounds(motions: ca.MX, shapes: list[Summands], indices: list[list[int]]) ->
     capsules = [_capsule_about(x) for x in shapes]
     half, radii = (np.array([x[i] for x in capsules]) for i in (1, 2))
     ends = [
-        ca.horzcat(*(motions[3 + 3 * x[0] + i, g] for g, x in enumerate(capsules))) * ca.DM(half).T
+        ca.vertcat(*(motions[g, 3 + 3 * x[0] + i] for g, x in enumerate(capsules))) * ca.DM(half)
         for i in range(3)
     ]
     first, second = indices
-    e = [motions[i, second] - motions[i, first] for i in range(3)]
+    e = [motions[second, i] - motions[first, i] for i in range(3)]
     u1, u2 = ([ends[i][index] for i in range(3)] for index in indices)
-    a, f = (ca.DM(np.maximum(half[index] ** 2, POINT)).T for index in indices)
+    a, f = (ca.DM(np.maximum(half[index] ** 2, POINT)) for index in indices)
     b, c, d = _dot(u1, u2), _dot(u1, e), _dot(u2, e)
     s = _clip((c * f - b * d) / ca.fmax(a * f - b * b, POINT * POINT))
     t = _clip((b * s - d) / f)
     s = _clip((b * t + c) / a)
     apart = [e[i] + t * u2[i] - s * u1[i] for i in range(3)]
-    return ca.sqrt(_dot(apart, apart)) - ca.DM(radii[first] + radii[second]).T
+    return ca.sqrt(_dot(apart, apart)) - ca.DM(radii[first] + radii[second])
 
 
 def _capsule_about(shape: Summands) -> tuple[int, float, float]:
