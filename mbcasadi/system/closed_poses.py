@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.description import RigidTree
 from mbcasadi.system.functions import evaluate
 from mbcasadi.system.mechanism import Mechanism
 from mbcasadi.system.natural_sizes import model_length, sizes_of_equations, tree_scales
@@ -30,25 +31,29 @@ SAMPLE_RANK_TOL = 1e-3
 small as the gap that is left."""
 
 
-def closed_poses(system: Mechanism, rng: np.random.Generator) -> list[Array]:
+def closed_poses(system: Mechanism, rng: np.random.Generator, count: int = SAMPLES) -> list[Array]:
     """Return poses at random that Newton's steps have closed, as they were drawn if none closes.
+
+    There may be fewer than `count`: each gets `TRIALS` trials.
 
     Those of given equations are sought where the first ones have closed.
     """
     if system.tree is not None:
-        return _closed_from(system, rng, tree_scales(system.tree))
+        return _closed_from(system, rng, tree_scales(system.tree), count)
     size = sizes_of_equations(system)
     if not system.nc:
-        return _closed_from(system, rng, size)
-    spread = np.sqrt(np.mean(np.square(_closed_from(system, rng, size)), axis=0))
-    return _closed_from(system, rng, np.where(spread > 0, np.sqrt(3.0) * spread, size))
+        return _closed_from(system, rng, size, count)
+    spread = np.sqrt(np.mean(np.square(_closed_from(system, rng, size, count)), axis=0))
+    return _closed_from(system, rng, np.where(spread > 0, np.sqrt(3.0) * spread, size), count)
 
 
-def _closed_from(system: Mechanism, rng: np.random.Generator, size: Array) -> list[Array]:
+def _closed_from(
+    system: Mechanism, rng: np.random.Generator, size: Array, count: int
+) -> list[Array]:
     """Return closed poses; those of given equations are sought inside ±size."""
-    starts = [_random_pose(system, rng, size) for _ in range(TRIALS * SAMPLES)]
+    starts = [_random_pose(system, rng, size) for _ in range(TRIALS * count)]
     if not system.nc:
-        return starts[:SAMPLES]
+        return starts[:count]
     still = np.zeros(system.nv)
     measured = tuple(
         (q, still) for q in starts[:SAMPLES] if np.isfinite(_residual(system, q)).all()
@@ -60,16 +65,33 @@ def _closed_from(system: Mechanism, rng: np.random.Generator, size: Array) -> li
         q, is_closed = _close(system, start, on / lengths)
         if is_closed:
             closed.append(q)
-        if len(closed) == SAMPLES:
+        if len(closed) == count:
             break
-    return closed or starts[:SAMPLES]
+    return closed or starts[:count]
+
+
+def random_poses(system: Mechanism, rng: np.random.Generator, count: int) -> Array:
+    """Return (count, nq) poses of a system that is read from a model, loops open."""
+    tree = system.tree
+    assert tree is not None
+    length = model_length(tree)
+    steps = np.array([_random_step(system, tree, rng, length) for _ in range(count)])
+    return np.asarray(system.integrate.map(count)(tree.q0, steps.T)).T
 
 
 def _random_pose(system: Mechanism, rng: np.random.Generator, size: Array) -> Array:
     tree = system.tree
     if tree is None:
         return np.asarray(size * rng.uniform(-1.0, 1.0, system.nq))
-    length, dq = model_length(tree), np.zeros(tree.nv)
+    step = _random_step(system, tree, rng, model_length(tree))
+    return np.asarray(system.integrate(tree.q0, step)).ravel()
+
+
+def _random_step(
+    system: Mechanism, tree: RigidTree, rng: np.random.Generator, length: float
+) -> Array:
+    """Return (nv,) from the authored pose to one at random, joints within their ranges."""
+    dq = np.zeros(tree.nv)
     ranges = dict(zip(system.limits.joint_names, system.limits.joint, strict=True))
     for joint in tree.joints:
         if joint.kind in ("slide", "hinge"):
@@ -81,7 +103,7 @@ def _random_pose(system: Mechanism, rng: np.random.Generator, size: Array) -> Ar
             turn = joint.dof + (3 if joint.kind == "free" else 0)
             dq[joint.dof : turn] = length * rng.uniform(-1.0, 1.0, turn - joint.dof)
             dq[turn : turn + 3] = rng.uniform(-1.5, 1.5, 3)
-    return np.asarray(system.integrate(tree.q0, dq)).ravel()
+    return dq
 
 
 def _close(system: Mechanism, q: Array, per_row: Array) -> tuple[Array, bool]:

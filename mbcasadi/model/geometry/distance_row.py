@@ -28,13 +28,15 @@ MOTION_SIZE = sum(MOTION.values())
 
 
 def distance_rows(nv: int, count: int, lanes: int) -> ca.Function:
-    """Return (motion1, motion2, sizes, points, sharpness, sign, axes) → (J, gap, bias).
+    """Return (motion1, motion2, sizes, points, sharpness, plane, sign, axes) → (J, gap, bias).
 
     Args of the Function, a row for each pair: motion of both geoms, `MOTION`; half axes of their
     summands (12,); their points with weights (8, count), one column after the other; sharpness of
-    their edges; sign (nv,) of each dof: 1 where it moves the second, -1 the first, 0 both or none.
-    Of all pairs: axes (6, nv) velocity of the world's origin above angular velocity that each dof
-    gives.
+    their edges; plane, one where the first one is a plane, else zero; sign (nv,) of each dof: 1
+    where it moves the second, -1 the first, 0 both or none. Of all pairs: axes (6, nv) velocity of
+    the world's origin above angular velocity that each dof gives.
+
+    Of a plane the normal is its z axis, and does not turn in its axes.
     """
     columns = {
         "motion1": MOTION_SIZE,
@@ -42,6 +44,7 @@ def distance_rows(nv: int, count: int, lanes: int) -> ca.Function:
         "sizes": 12,
         "points": 8 * count,
         "sharpness": 1,
+        "plane": 1,
         "sign": nv,
     }
     x = {name: ca.MX.sym(name, lanes, n) for name, n in columns.items()}
@@ -51,6 +54,8 @@ def distance_rows(nv: int, count: int, lanes: int) -> ca.Function:
     shapes = [x["sizes"], x["points"]]
     normal = nearest_normal(count, quick=True, lanes=lanes)
     n, response, _ = normal(*shapes, d, Q, x["sharpness"])
+    n = n * (1 - x["plane"]) + x["plane"] @ ca.DM([[0, 0, 1]])
+    response = response * (1 - x["plane"])
     row = side_by_side(_row(count), lanes)
     gap, wrench, bias = row.call([*motions, *shapes, x["sharpness"], d, Q, n, response])
     outputs = [x["sign"] * (wrench @ axes), gap, bias]

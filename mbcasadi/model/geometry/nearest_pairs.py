@@ -1,8 +1,8 @@
 """The nearest pairs of many convex geoms: a fixed number of rows, chosen in every tick.
 
 Of each pair a lower bound of the gap is known at little cost, the distance of two capsules about
-the geoms. Pairs with the least bounds get a row. All sizes are fixed, and so is the sequence of
-operations.
+the geoms, or of a plane and a capsule. Pairs with the least bounds get a row. All sizes are fixed,
+and so is the sequence of operations.
 """
 
 from collections.abc import Sequence
@@ -56,24 +56,67 @@ def nearest_rows(
 
     Args:
         tree: the mechanism.
-        pairs: convex geoms.
+        pairs: convex geoms, or a plane and a convex one.
         count: number of rows.
         smoothing: what rounded edges may take from a gap, m.
         state: q, v.
     """
-    geoms = list({id(geom): geom for pair in pairs for geom in pair}.values())
-    place = {id(geom): k for k, geom in enumerate(geoms)}
-    indices = [[place[id(pair[i])] for pair in pairs] for i in range(2)]
+    geoms, indices = _geoms_of(pairs)
     motions = ca.vertcat(*(_motion(tree, geom, state).T for geom in geoms))
     axes = _axes(tree, state[0])
     function = _rows_function(tree, geoms, indices, count, smoothing)
     return DistanceRows(*function(motions, axes))
 
 
+def bounds_fun(tree: RigidTree, pairs: Sequence[tuple[Geom, Geom]]) -> ca.Function:
+    """Return (q) → (bounds, places): lower bounds (k,) of the gaps of pairs, and the geoms' poses.
+
+    Args:
+        tree: the mechanism.
+        pairs: as in `nearest_rows`; `places` (geoms, 12) has p and R of their geoms in the order in
+            which they come, those of the first pair first.
+    """
+    geoms, indices = _geoms_of(pairs)
+    q = ca.SX.sym("q", tree.nq)
+    poses = [frame_pose(tree, _frame_of(geom), q) for geom in geoms]
+    places = ca.densify(ca.vertcat(*(ca.horzcat(p.T, ca.vec(R).T) for p, R in poses)))
+    placed = ca.Function("places", [q], [places], {"cse": True, "never_inline": True})
+    at = ca.MX.sym("q", tree.nq)
+    known = placed(at)
+    bounds = _bounds(known, [shape_of(geom) for geom in geoms], indices, _are_planes(geoms))
+    return ca.Function("bounds", [at], [bounds, known], ["q"], ["bounds", "places"])
+
+
+def shape_of(geom: Geom) -> Summands:
+    """Return the summands of a geom; a plane has none of any size."""
+    found = summands(geom) if geom.kind != "plane" else _plane()
+    assert found is not None  # of other kinds there is no pair
+    return found
+
+
+def _plane() -> Summands:
+    return Summands(np.zeros(3), np.zeros(3), np.zeros((3, 0)))
+
+
+def _geoms_of(pairs: Sequence[tuple[Geom, Geom]]) -> tuple[list[Geom], list[list[int]]]:
+    """Return the geoms of pairs, and the indices of the first and of the second ones."""
+    geoms = list({id(geom): geom for pair in pairs for geom in pair}.values())
+    place = {id(geom): k for k, geom in enumerate(geoms)}
+    return geoms, [[place[id(pair[i])] for pair in pairs] for i in range(2)]
+
+
+def _are_planes(geoms: Sequence[Geom]) -> Array:
+    return np.array([float(geom.kind == "plane") for geom in geoms])
+
+
+def _frame_of(geom: Geom) -> Frame:
+    return Frame("", "geom", geom.body, geom.pos, geom.quat)
+
+
 def _motion(tree: RigidTree, geom: Geom, state: tuple[ca.SX, ca.SX]) -> ca.SX:
     """Return the numbers of `MOTION` of a geom."""
     q, v = state
-    frame = Frame("", "geom", geom.body, geom.pos, geom.quat)
+    frame = _frame_of(geom)
     p, R = frame_pose(tree, frame, q)
     moving = [part(tree, frame, q, v) for part in (frame_velocity, frame_bias)]
     if chain_of(tree).body_link[geom.body] < 0:
@@ -99,12 +142,12 @@ def _rows_function(
 
     Pairs are computed side by side; the last one is repeated until none is missing.
     """
-    shapes = [x for x in map(summands, geoms) if x is not None]
+    shapes, planes = [shape_of(geom) for geom in geoms], _are_planes(geoms)
     motions = ca.MX.sym("motions", len(geoms), MOTION_SIZE)
     axes = ca.MX.sym("axes", 6, tree.nv)
     chosen = [ca.MX(ca.DM(index)) for index in indices]
     if count < len(indices[0]):
-        nearest = least_entries(_bounds(motions, shapes, indices), count)
+        nearest = least_entries(_bounds(motions, shapes, indices, planes), count)
         chosen = [each[nearest] for each in chosen]
     sizes = ca.MX(ca.DM(np.array([np.r_[x.box, x.ellipsoid] for x in shapes])))
     moves = ca.MX(ca.DM(_moves(tree, geoms).T))
@@ -120,6 +163,7 @@ def _rows_function(
             ca.horzcat(*(sizes[k, :] for k in own)),
             _points_of_pairs(points, own),
             _sharpness(shapes, own, smoothing),
+            ca.MX(ca.DM(planes))[own[0]],
             moves[own[1], :] - moves[own[0], :],
             axes,
         )
@@ -158,24 +202,49 @@ def _moves(tree: RigidTree, geoms: list[Geom]) -> Array:
     return moves
 
 
-def _bounds(motions: ca.MX, shapes: list[Summands], indices: list[list[int]]) -> ca.MX:
-    """Return (pairs,) the distance of the capsules about both geoms of each pair."""
+def _bounds(
+    motions: ca.MX, shapes: list[Summands], indices: list[list[int]], planes: Array
+) -> ca.MX:
+    """Return (pairs, 1) the distance of the capsules about both geoms of each pair.
+
+    Args:
+        motions: (geoms, 12 or more) of which the first are p and R.
+        shapes: of the geoms.
+        indices: of the geoms of each pair.
+        planes: one for each geom that is a plane, else zero.
+    """
     capsules = [_capsule_about(x) for x in shapes]
     half, radii = (np.array([x[i] for x in capsules]) for i in (1, 2))
     ends = [
         ca.vertcat(*(motions[g, 3 + 3 * x[0] + i] for g, x in enumerate(capsules))) * ca.DM(half)
         for i in range(3)
     ]
-    first, second = indices
-    e = [motions[second, i] - motions[first, i] for i in range(3)]
-    u1, u2 = ([ends[i][index] for i in range(3)] for index in indices)
-    a, f = (ca.DM(np.maximum(half[index] ** 2, POINT)) for index in indices)
-    b, c, d = _dot(u1, u2), _dot(u1, e), _dot(u2, e)
-    s = _clip((c * f - b * d) / ca.fmax(a * f - b * b, POINT * POINT))
-    t = _clip((b * s - d) / f)
-    s = _clip((b * t + c) / a)
-    apart = [e[i] + t * u2[i] - s * u1[i] for i in range(3)]
-    return ca.sqrt(_dot(apart, apart)) - ca.DM(radii[first] + radii[second])
+
+    def between(first: list[int], second: list[int]) -> ca.MX:
+        e = [motions[second, i] - motions[first, i] for i in range(3)]
+        u1, u2 = ([ends[i][index] for i in range(3)] for index in (first, second))
+        a, f = (ca.DM(np.maximum(half[index] ** 2, POINT)) for index in (first, second))
+        b, c, d = _dot(u1, u2), _dot(u1, e), _dot(u2, e)
+        s = _clip((c * f - b * d) / ca.fmax(a * f - b * b, POINT * POINT))
+        t = _clip((b * s - d) / f)
+        s = _clip((b * t + c) / a)
+        apart = [e[i] + t * u2[i] - s * u1[i] for i in range(3)]
+        return ca.sqrt(_dot(apart, apart)) - ca.DM(radii[first] + radii[second])
+
+    def above(first: list[int], second: list[int]) -> ca.MX:
+        e = [motions[second, i] - motions[first, i] for i in range(3)]
+        n, u = [motions[first, 9 + i] for i in range(3)], [ends[i][second] for i in range(3)]
+        return _dot(n, e) - ca.fabs(_dot(n, u)) - ca.DM(radii[second])
+
+    on_planes = [k for k, g in enumerate(indices[0]) if planes[g]]
+    others = [k for k, g in enumerate(indices[0]) if not planes[g]]
+    found = ca.MX(0, 1)
+    for own, distance in ((others, between), (on_planes, above)):
+        if own:
+            first, second = ([index[k] for k in own] for index in indices)
+            found = ca.vertcat(found, distance(first, second))
+    order = np.argsort([*others, *on_planes])
+    return found if np.all(np.diff(order) == 1) else found[order.tolist()]
 
 
 def _capsule_about(shape: Summands) -> tuple[int, float, float]:
