@@ -1,5 +1,7 @@
 """Closed poses of a mechanism, at random: where its scales are measured."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -31,7 +33,7 @@ SAMPLE_RANK_TOL = 1e-3
 small as the gap that is left."""
 
 
-def closed_poses(system: Mechanism, rng: np.random.Generator, count: int = SAMPLES) -> list[Array]:
+def closed_poses(system: Mechanism, rng: np.random.Generator) -> list[Array]:
     """Return poses at random that Newton's steps have closed, as they were drawn if none closes.
 
     There may be fewer than `count`: each gets `TRIALS` trials.
@@ -39,21 +41,31 @@ def closed_poses(system: Mechanism, rng: np.random.Generator, count: int = SAMPL
     Those of given equations are sought where the first ones have closed.
     """
     if system.tree is not None:
-        return _closed_from(system, rng, tree_scales(system.tree), count)
+        return _closed_from(system, rng, tree_scales(system.tree))
     size = sizes_of_equations(system)
     if not system.nc:
-        return _closed_from(system, rng, size, count)
-    spread = np.sqrt(np.mean(np.square(_closed_from(system, rng, size, count)), axis=0))
-    return _closed_from(system, rng, np.where(spread > 0, np.sqrt(3.0) * spread, size), count)
+        return _closed_from(system, rng, size)
+    spread = np.sqrt(np.mean(np.square(_closed_from(system, rng, size)), axis=0))
+    return _closed_from(system, rng, np.where(spread > 0, np.sqrt(3.0) * spread, size))
 
 
-def _closed_from(
-    system: Mechanism, rng: np.random.Generator, size: Array, count: int
-) -> list[Array]:
+def _closed_from(system: Mechanism, rng: np.random.Generator, size: Array) -> list[Array]:
     """Return closed poses; those of given equations are sought inside ±size."""
-    starts = [_random_pose(system, rng, size) for _ in range(TRIALS * count)]
+    starts = [_random_pose(system, rng, size) for _ in range(TRIALS * SAMPLES)]
+    return closed_from(system, starts, size, SAMPLES) or starts[:SAMPLES]
+
+
+def closed_from(system: Mechanism, starts: Sequence[Array], size: Array, count: int) -> list[Array]:
+    """Return up to `count` of the poses that Newton's steps reach from some.
+
+    Args:
+        system: the mechanism.
+        starts: (nq,) each.
+        size: of its coordinates.
+        count: of poses, at most.
+    """
     if not system.nc:
-        return starts[:count]
+        return list(starts[:count])
     still = np.zeros(system.nv)
     measured = tuple(
         (q, still) for q in starts[:SAMPLES] if np.isfinite(_residual(system, q)).all()
@@ -67,15 +79,22 @@ def _closed_from(
             closed.append(q)
         if len(closed) == count:
             break
-    return closed or starts[:count]
+    return closed
 
 
 def random_poses(system: Mechanism, rng: np.random.Generator, count: int) -> Array:
-    """Return (count, nq) poses of a system that is read from a model, loops open."""
+    """Return (count, nq) poses of a system that is read from a model, loops open.
+
+    Joints are within their whole ranges, those without one within a turn or a length of the model.
+    """
     tree = system.tree
     assert tree is not None
     length = model_length(tree)
     steps = np.array([_random_step(system, tree, rng, length) for _ in range(count)])
+    for name, ends in zip(system.limits.joint_names, system.limits.joint, strict=True):
+        joint = next(joint for joint in tree.joints if joint.name == name)
+        if np.all(np.isfinite(ends)):
+            steps[:, joint.dof] = rng.uniform(*ends, count) - tree.q0[joint.qpos]
     return np.asarray(system.integrate.map(count)(tree.q0, steps.T)).T
 
 

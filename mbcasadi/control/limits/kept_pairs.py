@@ -12,8 +12,8 @@ apart or that never meet:
 Poses are uniform in the joints' ranges, closed where there are loops, with a fixed seed. Around the
 nearest pose of a pair that has not met, others are drawn closer and closer, where there are no
 loops. What is seen at none of n uniform poses happens at less than 3/n of all with a confidence of
-95 %; a narrow way that leads two links together can be missed. A pair that a floating base or an
-object that moves freely brings together is never judged to be far apart: it may go anywhere.
+95 %; a narrow way that leads two links together can be missed. A pair between whose geoms there is
+a free joint, or a slide without a range, is never judged to be far apart: it may go anywhere.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ from mbcasadi.description import Contact, Geom, RigidTree
 from mbcasadi.model import geometry
 from mbcasadi.short_text import with_table
 from mbcasadi.system import System
-from mbcasadi.system.closed_poses import closed_poses, random_poses
+from mbcasadi.system.closed_poses import TRIALS, closed_from, random_poses
 from mbcasadi.system.contacts import LeftOut
 from mbcasadi.system.geom_pairs import is_static
 from mbcasadi.system.geometry_contacts import GeometryContact
@@ -261,11 +261,14 @@ class _Samples:
             for k, geom in enumerate({id(g): g for pair in pairs for g in pair}.values())
         }
         self.function = geometry.bounds_fun(tree, pairs)
-        self.anywhere = np.array([_moves_freely(tree, pair) for pair in pairs])
+        self.anywhere = np.array([_moves_freely(system, pair) for pair in pairs])
         rng = np.random.default_rng(0)
         count = criteria.samples
         if system.nc:
-            poses = np.array(closed_poses(system, rng, max(1, round(LOOP_SHARE * count))))
+            count = max(1, round(LOOP_SHARE * count))
+            starts = random_poses(system, rng, TRIALS * count)
+            poses = np.array(closed_from(system, starts, tree_scales(tree), count))
+            poses = poses if len(poses) else starts[:count]
         else:
             poses = random_poses(system, rng, count)
         if criteria.start is not None:
@@ -356,14 +359,23 @@ def _ranges(system: System) -> tuple[Array, Array]:
     return low, high
 
 
-def _moves_freely(tree: RigidTree, pair: tuple[Geom, Geom]) -> bool:
-    """Whether a free joint moves one geom and not the other, or each has one of its own."""
-    free = {joint.body for joint in tree.joints if joint.kind == "free"}
+def _moves_freely(system: System, pair: tuple[Geom, Geom]) -> bool:
+    """Whether a joint between two geoms moves without a range: a free one, or a slide."""
+    tree = system.tree
+    assert tree is not None
+    low, high = _ranges(system)
+    unlimited = {
+        joint.body
+        for joint in tree.joints
+        if joint.kind == "free"
+        or (joint.kind == "slide" and not np.isfinite(high[joint.qpos] - low[joint.qpos]))
+    }
 
-    def base(geom: Geom) -> int:
-        body = geom.body
-        while body and body not in free:
+    def carriers(geom: Geom) -> set[int]:
+        body, found = geom.body, set[int]()
+        while body:
+            found.add(body)
             body = tree.bodies[body].parent
-        return body
+        return found
 
-    return base(pair[0]) != base(pair[1])
+    return bool(unlimited & (carriers(pair[0]) ^ carriers(pair[1])))

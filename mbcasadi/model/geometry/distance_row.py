@@ -86,7 +86,7 @@ def _row(count: int) -> ca.Function:
     at = slopes_at(pair, n, sharpness)
     first, second = map(_parts, motions)
     normal = first["R"] @ n
-    bias, turning, relative, witnesses = ca.SX(0), ca.SX(3, 1), ca.SX(3, 1), []
+    bias, turning, relative, surface = ca.SX(0), ca.SX(3, 1), ca.SX(3, 1), ca.SX(3, 1)
     for i, (sign, body) in enumerate(((-1, first), (1, second))):
         point = -sign * body["R"] @ surface_point(pair.boxes[i], at[i], sharpness)
         across = ca.cross(body["w"], normal)
@@ -96,11 +96,10 @@ def _row(count: int) -> ca.Function:
         bias -= ca.dot(across, bent)
         relative += sign * (body["v"] + ca.cross(body["w"], point))
         turning += bent
-        witnesses.append(body["p"] + point)
+        surface = body["p"] + point
     b = first["R"].T @ (relative + turning)
     bias += ca.dot(b, response @ b)
-    middle = (witnesses[0] + witnesses[1]) / 2
-    wrench = ca.vertcat(normal, ca.cross(middle, normal))
+    wrench = ca.vertcat(normal, ca.cross(surface, normal))  # any point on the line of both
     return ca.Function(
         f"distance_row_{count}",
         [*motions, sizes, points, sharpness, d, Q, n, response],
