@@ -199,6 +199,7 @@ def calls_of_tasks():
         "control.HalfSpace": {"frame": "FL", "offset": 0.0, "braking": 5.0},
         "control.JointLimits": {},
         "control.DistanceLimits": {"braking": 5.0},
+        "control.DistanceLimits.kept": {"self": control.DistanceLimits(), "system": ex.quadruped()},
         "control.LoadSharing": {},
         "control.LoopForceLimits": {"limits": {"pin": (-5.0, 5.0)}},
         "control.LoopForceWeights": {"weights": {"pin": 1e-3}},

@@ -225,9 +225,8 @@ def _judged(system: System, pairs: Sequence[tuple[Geom, Geom]], criteria: Criter
     reasons = []
     for k in range(len(pairs)):
         near = criteria.margin + criteria.reach
-        first = samples.gap_at_start(k)
-        if first <= criteria.margin:
-            reasons.append(f"{_mm(first)} apart at the start, margin {_mm(criteria.margin)}")
+        if samples.gap_at_start(k) <= criteria.margin:
+            reasons.append(f"within the margin of {_mm(criteria.margin)} at the start")
         elif samples.always_within(k, criteria.margin):
             reasons.append(f"within the margin of {_mm(criteria.margin)} at all poses")
         elif not samples.anywhere[k] and not samples.ever_within(k, near):
