@@ -27,6 +27,7 @@ from mbcasadi.control.limits.angular_momentum import AngularMomentumLimit
 from mbcasadi.control.limits.distance_limits import DistanceLimits
 from mbcasadi.control.limits.half_space import HalfSpace
 from mbcasadi.control.limits.joint_limits import JointLimits
+from mbcasadi.control.limits.kept_pairs import KeptPairs
 from mbcasadi.control.limits.loop_force_limits import LoopForceLimits
 from mbcasadi.control.limits.soft_limits import SoftLimit
 from mbcasadi.control.tasks.axis_task import DirectionTask, LookAtTask
@@ -68,6 +69,7 @@ __all__ = [
     "InverseDynamicsSolution",
     "JointLimits",
     "JointRangeTask",
+    "KeptPairs",
     "LawOptions",
     "LoadRamp",
     "LoadSharing",

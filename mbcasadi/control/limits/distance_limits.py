@@ -15,7 +15,7 @@ from typing import NamedTuple, final
 import casadi as ca
 import numpy as np
 
-from mbcasadi.argument_kinds import require_fields
+from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.control.limits.braking_rule import braking_bound
 from mbcasadi.control.limits.gap_braking import gap_braking
 from mbcasadi.control.limits.joint_limits import ANY_BRAKING, RESERVE, require_reserve
@@ -94,6 +94,7 @@ class DistanceLimits(Part):
         if self.bodies is not None and self.pairs is not None:
             raise ProblemError("distances by bodies and by pairs; expected one of them")
 
+    @checked
     def kept(self, system: System, contacts: Sequence[Contact] = ()) -> KeptPairs:
         """Return which pairs of geoms are kept apart, and why others are not.
 
