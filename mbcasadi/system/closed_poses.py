@@ -94,7 +94,7 @@ def random_poses(system: Mechanism, rng: np.random.Generator, count: int) -> Arr
     for name, ends in zip(system.limits.joint_names, system.limits.joint, strict=True):
         joint = next(joint for joint in tree.joints if joint.name == name)
         if np.all(np.isfinite(ends)):
-            steps[:, joint.dof] = rng.uniform(*ends, count) - tree.q0[joint.qpos]
+            steps[:, joint.dof] = rng.uniform(ends[0], ends[1], count) - tree.q0[joint.qpos]
     return np.asarray(system.integrate.map(count)(tree.q0, steps.T)).T
 
 

@@ -1,4 +1,4 @@
-"""Functions that do one thing for several sets of numbers, in vectors of C, against each set alone."""
+"""Functions that do one thing for several sets of numbers, in C vectors, against each set alone."""
 
 import casadi as ca
 import numpy as np

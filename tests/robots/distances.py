@@ -1,4 +1,4 @@
-"""What `DistanceLimits()` costs in a tick of a robot's exported controller, and what it keeps apart.
+"""What `DistanceLimits()` keeps apart, and its cost in a tick of a robot's exported controller.
 
     python -m robots.distances ur5e.xml anymal_c.xml
 

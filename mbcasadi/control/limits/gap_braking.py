@@ -9,6 +9,7 @@ pairs have when they are near is relied on.
 
 from collections.abc import Sequence
 
+import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
@@ -59,7 +60,8 @@ def gap_braking(
     bounds = geometry.bounds_fun(contacts[0].tree, [contact.geoms for contact in contacts])
     found = []
     for k, q in enumerate(poses):
-        J = np.array([_slope(system, bounds, q, dof, k) for dof in np.flatnonzero(braking)])
+        dofs = np.flatnonzero(braking).tolist()
+        J = np.array([_slope(system, bounds, q, dof, k) for dof in dofs])
         found.append(_most(system, q, J, braking))
     value = float(np.quantile(found, RELIED_ON)) if found else 0.0
     if not value > 0:
@@ -98,11 +100,11 @@ def _of_joints(system: System, ranges: Ranges, period: float, inertia: Inertia |
     return found
 
 
-def _slope(system: System, bounds: object, q: Array, dof: int, pair: int) -> float:
+def _slope(system: System, bounds: ca.Function, q: Array, dof: int, pair: int) -> float:
     """Return the rate of a pair's bound by one coordinate."""
     step = STEP * np.eye(system.nv)[dof]
-    ends = [float(bounds(system.integrate(q, sign * step))[0][pair]) for sign in (1, -1)]  # type: ignore[operator]
-    return (ends[0] - ends[1]) / (2 * STEP)
+    ends = [bounds.call([system.integrate(q, sign * step)])[0] for sign in (1, -1)]
+    return float((ends[0] - ends[1])[pair]) / (2 * STEP)
 
 
 def _most(system: System, q: Array, J: Array, braking: Array) -> float:

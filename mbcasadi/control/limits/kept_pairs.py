@@ -100,7 +100,8 @@ class KeptPairs:
 
     def _summary(self) -> dict[str, object]:
         kept = {f"{second} on {first}": "kept apart" for first, second in self.pairs}
-        return kept | {f"{each.geom2} on {each.geom1}": each.reason for each in self.left_out}
+        others = {f"{each.geom2} on {each.geom1}": each.reason for each in self.left_out}
+        return {**kept, **others}
 
     def __repr__(self) -> str:
         return f"KeptPairs({self.text})"
@@ -171,7 +172,7 @@ def _touching(system: System, used: Sequence[Contact]) -> Callable[[tuple[Geom, 
         if kind == "geom":
             return {frame}
         carrier = system.frame(frame, kind).carrier
-        if carrier is None:
+        if carrier is None or carrier.body is None:
             return set()
         root = tree.bodies[carrier.body].weld_root
         return {geom.name for geom in tree.geoms if tree.bodies[geom.body].weld_root == root}
@@ -266,7 +267,7 @@ class _Samples:
         if system.nc:
             count = max(1, round(LOOP_SHARE * count))
             starts = random_poses(system, rng, TRIALS * count)
-            poses = np.array(closed_from(system, starts, tree_scales(tree), count))
+            poses = np.array(closed_from(system, list(starts), tree_scales(tree), count))
             poses = poses if len(poses) else starts[:count]
         else:
             poses = random_poses(system, rng, count)
@@ -344,7 +345,7 @@ def near_poses(system: System, pairs: Sequence[tuple[Geom, Geom]], criteria: Cri
     few = criteria._replace(samples=max(criteria.samples, FEW))
     posed = _Samples(system, pairs, few).posed
     off = np.abs(posed.bounds - criteria.margin - criteria.reach)
-    return posed.q[off.argmin(axis=1)]
+    return np.asarray(posed.q[off.argmin(axis=1)])
 
 
 def _ranges(system: System) -> tuple[Array, Array]:

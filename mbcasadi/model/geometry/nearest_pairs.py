@@ -158,7 +158,7 @@ def _rows_function(
     found = []
     for start in range(0, count, SETS):
         own = [each[start : start + SETS] for each in chosen]
-        outputs = rows(
+        inputs = [
             *(motions[k, :] for k in own),
             ca.horzcat(*(sizes[k, :] for k in own)),
             _points_of_pairs(points, own),
@@ -166,10 +166,10 @@ def _rows_function(
             ca.MX(ca.DM(planes))[own[0]],
             moves[own[1], :] - moves[own[0], :],
             axes,
-        )
-        found.append(outputs)
-    outputs = [ca.vertcat(*each)[:count, :] for each in zip(*found, strict=True)]
-    return ca.Function("nearest_rows", [motions, axes], outputs, {"never_inline": True})
+        ]
+        found.append(rows.call(inputs))
+    results = [ca.vertcat(*each)[:count, :] for each in zip(*found, strict=True)]
+    return ca.Function("nearest_rows", [motions, axes], results, {"never_inline": True})
 
 
 def _points_of_pairs(points: ca.MX, chosen: list[ca.MX]) -> ca.MX:
