@@ -30,6 +30,7 @@ from mbcasadi.control.limits.joint_limits import JointLimits
 from mbcasadi.control.limits.kept_pairs import KeptPairs
 from mbcasadi.control.limits.loop_force_limits import LoopForceLimits
 from mbcasadi.control.limits.soft_limits import SoftLimit
+from mbcasadi.control.modes import Mode, SequencedLaw, Transition, sequence
 from mbcasadi.control.tasks.axis_task import DirectionTask, LookAtTask
 from mbcasadi.control.tasks.check_task import TaskCheck, check_task
 from mbcasadi.control.tasks.com_task import ComTask
@@ -76,6 +77,7 @@ __all__ = [
     "LookAtTask",
     "LoopForceLimits",
     "LoopForceWeights",
+    "Mode",
     "MomentumTask",
     "OutputTask",
     "Part",
@@ -83,15 +85,18 @@ __all__ = [
     "ProposedGains",
     "Residual",
     "RigidSprings",
+    "SequencedLaw",
     "ServoTask",
     "Slot",
     "SoftLimit",
     "Task",
     "TaskCheck",
     "TaskRows",
+    "Transition",
     "check_task",
     "gains_from_bandwidth",
     "propose_gains",
+    "sequence",
     "touch_down",
     "with_fallback",
 ]
