@@ -172,9 +172,7 @@ class Machine:
             start += len(entries)
         return found
 
-    def _taken(
-        self, here: ca.SX, time: ca.SX, when: ca.SX, request: ca.SX
-    ) -> list[ca.SX]:
+    def _taken(self, here: ca.SX, time: ca.SX, when: ca.SX, request: ca.SX) -> list[ca.SX]:
         """Return one for the first transition whose conditions hold, else zero."""
         names, taken, free = list(self.modes), [], ca.SX(1)
         for k, each in enumerate(self.transitions):
@@ -220,7 +218,9 @@ class Machine:
                 y[entries] = stays
                 found[name] = y * x
                 continue
-            y[entries] = ca.if_else(fades, begin[name] + w * (own[entries] - begin[name]), own[entries])
+            y[entries] = ca.if_else(
+                fades, begin[name] + w * (own[entries] - begin[name]), own[entries]
+            )
             if name == "ref":
                 y = self._with_rates(own, y, begin[name], (fades, w, rate, bend))
             found[name] = y
@@ -233,7 +233,8 @@ class Machine:
         y = ca.SX(rest)
         for k in self.moved[name]:
             terms = [
-                here[m] * (rest[k] if np.isnan(x) else float(x)) for m, x in enumerate(targets[:, k])
+                here[m] * (rest[k] if np.isnan(x) else float(x))
+                for m, x in enumerate(targets[:, k])
             ]
             y[k] = sum(terms, ca.SX(0))
         return y
@@ -253,7 +254,9 @@ class Machine:
             task, _, quantity = name.rpartition(".")
             if quantity == QUATERNION:
                 y[entries] = ca.if_else(fades, _blend(first, own[entries], w), own[entries])
-            v, a = (self._entries(f"{task}.{x}", len(entries)) for x in RATES.get(quantity, ("", "")))
+            v, a = (
+                self._entries(f"{task}.{x}", len(entries)) for x in RATES.get(quantity, ("", ""))
+            )
             step = own[entries] - first
             if v:
                 y[v] = ca.if_else(fades, rate * step + w * own[v], y[v])

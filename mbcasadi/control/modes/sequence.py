@@ -48,12 +48,17 @@ class SequencedLaw:
     Attributes:
         controller: the whole as data: what `export_c` and `validate` take.
         law: the law that is switched.
-        modes: names, by the number that the output `mode` gives.
+        machine: modes and transitions.
     """
 
     controller: Controller
     law: Controller | HasController
-    modes: tuple[str, ...]
+    machine: Machine
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """Names of the modes, by the number that the output `mode` gives."""
+        return tuple(self.machine.modes)
 
     @property
     def function(self) -> ca.Function:
@@ -102,7 +107,7 @@ def sequence(
     slices = law.reference_slices if isinstance(law, HasSlices) else _slices(inner)
     machine = Machine(inner, dict(modes), tuple(transitions), slices)
     _require_known(machine)
-    return SequencedLaw(_Whole(machine).controller(symbol), law, tuple(modes))
+    return SequencedLaw(_Whole(machine).controller(symbol), law, machine)
 
 
 def _slices(law: Controller) -> dict[str, slice]:
@@ -279,7 +284,9 @@ class _Whole:
         found = f(**{name: given[name] for name in f.name_in()})
         read = {*f.name_in(), *self.front.name_in()}
         return _function(
-            f.name(), {n: x for n, x in (s | extra).items() if n in read}, {n: found[n] for n in outputs}
+            f.name(),
+            {n: x for n, x in (s | extra).items() if n in read},
+            {n: found[n] for n in outputs},
         )
 
     def function(self) -> ca.Function:
@@ -315,9 +322,7 @@ class _Whole:
 
     def _finish(self, stages: LeastDistanceStages) -> ca.Function:
         s, f, carried = self.symbols(), stages.finish, stages.finish.numel_in("carry")
-        extra = {
-            n: ca.MX.sym(n, f.sparsity_in(n)) for n in f.name_in() if n not in stages.inputs
-        }
+        extra = {n: ca.MX.sym(n, f.sparsity_in(n)) for n in f.name_in() if n not in stages.inputs}
         extra["carry"] = ca.MX.sym("carry", carried + self.front.numel_out(0))
         column = extra["carry"][carried:]
         given = self.of_law(s, column) | extra | {"carry": extra["carry"][:carried]}

@@ -103,9 +103,7 @@ def test_it_is_the_law_with_the_numbers_by_hand(arm, reaching):
         ref[places["hand.position"]], tuning[k] = goal, weight
         ref[places["hand.velocity"]], ref[places["hand.acceleration"]] = rate, bend
         expected = arm.function(q=q, v=v, ref=ref, tuning=tuning, z=z_arm)
-        found = reaching.function(
-            q=q, v=v, ref=base, tuning=np.r_[defaults, request], z=z
-        )
+        found = reaching.function(q=q, v=v, ref=base, tuning=np.r_[defaults, request], z=z)
         assert int(found["mode"]) == mode, tick
         for name in ("u", "status", "flags", "residual"):
             assert_allclose(np.array(found[name]), np.array(expected[name]), rtol=1e-6, atol=1e-6)
@@ -135,12 +133,11 @@ def values(mode, age, fade, begin, goals, weights):
 
 def test_the_c_is_the_function(reaching, tmp_path):
     generated = mb.export_c(reaching, tmp_path / "law").load()
-    plant, z, seen = Plant(ARM), reaching.controller.z0, []
-    plant.reset([0.9, 1.1])
-    ref = reaching.law.reference_at(np.array([0.9, 1.1]))
-    tuning, goals = reaching.controller.default_tuning, []
-    tuning[-1] = 1.0
-    for tick in range(900):
+    plant, z, seen, places = Plant(ARM), reaching.controller.z0, [], []
+    plant.reset(arm_at(HOME))
+    ref, tuning = reaching.law.reference_at(plant.q), reaching.controller.default_tuning
+    for tick in range(600):
+        tuning[-1] = float(50 <= tick < 60)
         inputs = {"q": plant.q, "v": plant.v, "ref": ref, "tuning": tuning, "mask": [], "z": z}
         found = generated(*(inputs[name] for name in reaching.function.name_in()))
         found = dict(zip(reaching.function.name_out(), found, strict=True))
@@ -152,10 +149,89 @@ def test_the_c_is_the_function(reaching, tmp_path):
         assert int(found["status"]) == 0
         plant.step(np.array(found["u"]).ravel(), 2)
         seen.append(int(found["mode"]))
-        goals.append(np.array(reaching.law.system.frame("hand").pose(plant.q)[0]).ravel()[:2])
+        places.append(np.array(reaching.law.system.frame("hand").pose(plant.q)[0]).ravel()[:2])
     order = [mode for k, mode in enumerate(seen) if k == 0 or mode != seen[k - 1]]
-    assert order[:4] == [1, 2, 0, 1]  # it reaches, waits, returns, and the request still holds
+    assert order == [0, 1, 2, 0]
     waiting = np.flatnonzero(np.array(seen) == 2)
-    assert np.abs(np.array(goals)[waiting] - AWAY).max() < 0.01
-    back = waiting[0] + np.flatnonzero(np.array(seen)[waiting[0] :] == 1)[0]
-    assert np.abs(goals[back] - np.array(HOME)).max() < 0.2
+    assert waiting.size == round(WAIT / H)
+    assert np.abs(np.array(places)[waiting] - AWAY).max() < 0.01
+    assert np.abs(places[-1] - np.array(HOME)).max() < 1e-3
+    speed = np.abs(np.diff(places, axis=0)).max() / H
+    assert speed < 1.1 * 1.875 * 0.3 / FADE  # the largest rate of the blend, for 0.3 m
+
+
+def test_contacts_come_on_at_once_and_go_off_behind_the_fade():
+    """The machine alone: the mask that the law is given, tick by tick."""
+    whole = sequence(
+        standing(),
+        {"four": Mode(mask={"FL": True}), "three": Mode({"FL.max_force": 5.0}, {"FL": False})},
+        [
+            Transition("four", "three", after=0.02, fade=0.01),
+            Transition("three", "four", after=0.03),
+        ],
+    )
+    machine, z, masks = whole.machine, whole.machine.z0, []
+    function = machine.function()
+    for _ in range(30):
+        given = {name: np.ones(size) for name, size in machine.sizes.items()}
+        found = function(when=[0, 0], request=0, z=z, **given)
+        z = found["z_next"]
+        masks.append(np.array(found["next_mask"]).ravel())
+    assert_array_equal(np.array(masks)[:, 1:], 1.0)
+    assert_array_equal(np.array(masks)[:, 0], np.r_[np.ones(15), np.zeros(10), np.ones(5)])
+
+
+def standing():
+    feet = [mb.Contact(foot, friction=0.6, sides=4) for foot in ("FL", "FR", "RL", "RR")]
+    system = mb.read_mjcf(mb.models.path("quadruped"))
+    ramp = LoadRamp(duration=0.1, force=100.0)
+    tunable = ("weights", "forces")
+    tasks = [FrameTask("trunk"), PostureTask(weight=1e-2)]
+    return InverseDynamicsQP(system, tasks, feet, period=H, load_ramp=ramp, tunable=tunable)
+
+
+def test_a_law_without_a_solver_has_modes_too():
+    system = mb.read_mjcf(mb.models.path("four_bar"))
+    law = laws.computed_torque(system, PostureTask())
+    q0, v = system.tree.q0, np.zeros(system.nv)
+    name = next(name for name in law.reference_slices if name.endswith(".q"))
+    other = np.array(law.reference_at(q0))[law.reference_slices[name]] + 0.1
+    modes = {"stay": Mode(), "turn": Mode(reference={name: other})}
+    whole = sequence(law, modes, [Transition("stay", "turn", after=H)])
+    z = whole.controller.z0
+    ref = law.reference_at(q0)
+    turned = law.reference_at(q0, {name: other})
+    for wanted in (ref, turned, turned):
+        inputs = {"q": q0, "v": v, "ref": ref, "z": z}
+        found = whole.function(**inputs)
+        expected = law.function(q=q0, v=v, ref=wanted, z=law.z0)
+        assert_allclose(np.array(found["u"]), np.array(expected["u"]), atol=1e-9)
+        z = found["z_next"]
+
+
+def test_memory_that_is_no_number_begins_anew(arm, reaching):
+    z = reaching.controller.z0.copy()
+    z[:3] = np.nan
+    inputs = {"q": [0.5, 1.0], "v": [0.0, 0.0], "ref": arm.reference_at([0.5, 1.0])}
+    found = reaching.function(**inputs, tuning=reaching.controller.default_tuning, z=z)
+    assert int(found["mode"]) == 0
+    assert np.all(np.isfinite(np.array(found["u"])))
+
+
+def test_what_a_law_does_not_know_is_told_at_once(arm):
+    modes = {
+        "home": Mode({"nose.weight": 1.0}, {"FL": True}, {"hand.place": [0.0, 0.0]}),
+        "reach": Mode({TUNED: -1.0}, reference={"hand.position": [0.0, 0.0, 0.0]}),
+    }
+    transitions = [
+        Transition("home", "away", after=1.0),
+        Transition("reach", "home", when="q.knee", above=0.0),
+    ]
+    told = ("nose.weight", "FL", "hand.place", "-1.0", "3 numbers", "'away'", "q.knee")
+    for text in told:
+        refused(ProblemError, text, lambda: sequence(arm, modes, transitions))
+    refused(ProblemError, "no mode", lambda: sequence(arm, {}, []))
+    refused(ProblemError, "no condition", lambda: Transition("home", "reach"))
+    refused(ProblemError, "together", lambda: Transition("home", "reach", above=1.0))
+    refused(ProblemError, "fade = -1", lambda: Transition("home", "reach", after=1.0, fade=-1.0))
+    refused(ProblemError, "request = 0", lambda: Transition("home", "reach", request=0))
