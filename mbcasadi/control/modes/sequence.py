@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.modes.machine import GIVEN, REQUEST, Machine
 from mbcasadi.control.modes.mode import ANY, Mode, Transition
+from mbcasadi.control.tick.tuning import NO_LIMIT
 from mbcasadi.description import Controller, LeastDistanceStages, Signal, TuningParameter
 from mbcasadi.description.controller import INPUTS, HasController, HasExample
 from mbcasadi.description.status import OUTPUTS
@@ -148,6 +149,13 @@ def _require_known(machine: Machine) -> None:
                 wrong.append(
                     f"mode {name!r}: {key} has {size} numbers, expected {place.stop - place.start}"
                 )
+    for key, entry in entries.items():
+        silent = [name for name, mode in machine.modes.items() if key not in mode.tuning]
+        if entry.default >= NO_LIMIT and 0 < len(silent) < len(machine.modes):
+            wrong.append(
+                f"mode {silent[0]!r}: {key} is none by default, which nothing fades to; give it in "
+                "every mode"
+            )
     for each in machine.transitions:
         wrong += [
             f"transition to {each.target!r}: no mode {end!r}; there are {', '.join(machine.modes)}"

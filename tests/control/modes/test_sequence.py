@@ -85,7 +85,7 @@ def test_it_is_the_law_with_the_numbers_by_hand(arm, reaching):
     mode, start, fade, begin = 0, -1.0, 0.0, None
     for tick in range(800):
         t = tick * H
-        close = 0.2 < t % 0.9  # where the machine sees the hand, in place of a plant
+        close = t % 0.9 > 0.2  # where the machine sees the hand, in place of a plant
         q = np.array([0.6, 1.0]) if not close else arm_at(AWAY)
         v = rng.standard_normal(2) + (200.0 * np.eye(2)[1] if tick == 700 else 0.0)
         request = float(tick % 100 == 50)
@@ -164,7 +164,10 @@ def test_contacts_come_on_at_once_and_go_off_behind_the_fade():
     """The machine alone: the mask that the law is given, tick by tick."""
     whole = sequence(
         standing(),
-        {"four": Mode(mask={"FL": True}), "three": Mode({"FL.max_force": 5.0}, {"FL": False})},
+        {
+            "four": Mode({"FL.max_force": 100.0}, {"FL": True}),
+            "three": Mode({"FL.max_force": 5.0}, {"FL": False}),
+        },
         [
             Transition("four", "three", after=0.02, fade=0.01),
             Transition("three", "four", after=0.03),
@@ -197,7 +200,7 @@ def test_a_law_without_a_solver_has_modes_too():
     name = next(name for name in law.reference_slices if name.endswith(".q"))
     other = np.array(law.reference_at(q0))[law.reference_slices[name]] + 0.1
     modes = {"stay": Mode(), "turn": Mode(reference={name: other})}
-    whole = sequence(law, modes, [Transition("stay", "turn", after=H)])
+    whole = sequence(law, modes, [Transition("stay", "turn", after=law.period)])
     z = whole.controller.z0
     ref = law.reference_at(q0)
     turned = law.reference_at(q0, {name: other})
@@ -230,6 +233,8 @@ def test_what_a_law_does_not_know_is_told_at_once(arm):
     told = ("nose.weight", "FL", "hand.place", "-1.0", "3 numbers", "'away'", "q.knee")
     for text in told:
         refused(ProblemError, text, lambda: sequence(arm, modes, transitions))
+    unloaded = {"four": Mode(), "three": Mode({"FL.max_force": 5.0})}
+    refused(ProblemError, "give it in every mode", lambda: sequence(standing(), unloaded, []))
     refused(ProblemError, "no mode", lambda: sequence(arm, {}, []))
     refused(ProblemError, "no condition", lambda: Transition("home", "reach"))
     refused(ProblemError, "together", lambda: Transition("home", "reach", above=1.0))
