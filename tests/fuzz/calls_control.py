@@ -200,6 +200,13 @@ def calls_of_tasks():
         "control.JointLimits": {},
         "control.DistanceLimits": {"braking": 5.0},
         "control.DistanceLimits.kept": {"self": control.DistanceLimits(), "system": ex.quadruped()},
+        "control.Mode": {},
+        "control.Transition": {"source": "a", "target": "b", "after": 1.0},
+        "control.sequence": {
+            "law": ctl,
+            "modes": {"a": control.Mode(), "b": control.Mode()},
+            "transitions": [control.Transition("a", "b", after=1.0)],
+        },
         "control.LoadSharing": {},
         "control.LoopForceLimits": {"limits": {"pin": (-5.0, 5.0)}},
         "control.LoopForceWeights": {"weights": {"pin": 1e-3}},

@@ -16,13 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.modes.machine import GIVEN, REQUEST, Machine
-from mbcasadi.control.modes.mode import ANY, Mode, Transition
-from mbcasadi.control.tick.tuning import NO_LIMIT
+from mbcasadi.control.modes.checks import entry_of, require_known
+from mbcasadi.control.modes.machine import REQUEST, Machine
+from mbcasadi.control.modes.mode import Mode, Transition
 from mbcasadi.description import Controller, LeastDistanceStages, Signal, TuningParameter
 from mbcasadi.description.controller import INPUTS, HasController, HasExample
 from mbcasadi.description.status import OUTPUTS
-from mbcasadi.errors import ProblemError
 from mbcasadi.qp.solver import controller_fun
 from mbcasadi.shapes import require_identifier
 from mbcasadi.short_text import summarised
@@ -107,7 +106,7 @@ def sequence(
     require_identifier("name", symbol)
     slices = law.reference_slices if isinstance(law, HasSlices) else _slices(inner)
     machine = Machine(inner, dict(modes), tuple(transitions), slices)
-    _require_known(machine)
+    require_known(machine)
     return SequencedLaw(_Whole(machine).controller(symbol), law, machine)
 
 
@@ -120,76 +119,6 @@ def _slices(law: Controller) -> dict[str, slice]:
         place = found.get(name, slice(k, k))
         found[name] = slice(place.start, k + 1)
     return found
-
-
-def _require_known(machine: Machine) -> None:
-    """Raise `ProblemError` with all that a law does not know of modes and transitions."""
-    law, wrong = machine.law, list[str]()
-    if not machine.modes:
-        wrong.append("no mode; expected one at least")
-    entries = {entry.name: entry for entry in law.tuning}
-    for name, mode in machine.modes.items():
-        for kind, given, valid in (
-            ("entry of tuning", mode.tuning, entries),
-            ("contact or constraint", mode.mask, machine.mask_names),
-            ("slice of the reference", mode.reference, machine.slices),
-        ):
-            unknown = [each for each in given if each not in valid]
-            if unknown:
-                names = ", ".join(valid) or "none"
-                wrong.append(f"mode {name!r}: no {kind} {', '.join(unknown)}; it has {names}")
-        for key, value in mode.tuning.items():
-            if key in entries and not entries[key].lower <= value <= entries[key].upper:
-                low, high = entries[key].lower, entries[key].upper
-                wrong.append(f"mode {name!r}: {key} = {value}; expected {low:g} to {high:g}")
-        for key, values in mode.reference.items():
-            size = np.size(np.asarray(values, dtype=float))
-            place = machine.slices.get(key, slice(0, size))
-            if size != place.stop - place.start:
-                wrong.append(
-                    f"mode {name!r}: {key} has {size} numbers, expected {place.stop - place.start}"
-                )
-    for key, entry in entries.items():
-        silent = [name for name, mode in machine.modes.items() if key not in mode.tuning]
-        if entry.default >= NO_LIMIT and 0 < len(silent) < len(machine.modes):
-            wrong.append(
-                f"mode {silent[0]!r}: {key} is none by default, which nothing fades to; give it in "
-                "every mode"
-            )
-    for each in machine.transitions:
-        wrong += [
-            f"transition to {each.target!r}: no mode {end!r}; there are {', '.join(machine.modes)}"
-            for end in (each.source, each.target)
-            if end not in machine.modes and (end != ANY or end is each.target)
-        ]
-        if isinstance(each.when, str) and _entry_of(law, each.when) is None:
-            inputs = ", ".join(s.name for s in law.inputs if s.name not in ("z", *GIVEN))
-            wrong.append(
-                f"transition to {each.target!r}: no entry {each.when!r}; expected <input>.<entry> "
-                f"of {inputs}"
-            )
-        if isinstance(each.when, ca.Function):
-            names = [n for n in law.function.name_in() if n not in ("z", *GIVEN)]
-            missing = [n for n in each.when.name_in() if n not in names]
-            if missing or each.when.numel_out(0) != 1 or each.when.n_out() != 1:
-                wrong.append(
-                    f"transition to {each.target!r}: {each.when}; expected one number of some of "
-                    f"{', '.join(names)}"
-                )
-    prepare = None if law.stages is None else law.stages.prepare
-    if prepare is not None and set(prepare.name_in()) & {*GIVEN, *machine.measured}:
-        wrong.append(f"law {law.name!r} has a first phase, which takes what modes change")
-    if wrong:
-        raise ProblemError("\n".join(wrong))
-
-
-def _entry_of(law: Controller, text: str) -> tuple[str, int] | None:
-    """Return the input and the place of an entry such as "q.elbow"."""
-    name, _, component = text.partition(".")
-    signal = next((s for s in law.inputs if s.name == name and name not in ("z", *GIVEN)), None)
-    if signal is None or component not in signal.components:
-        return None
-    return name, signal.components.index(component)
 
 
 @dataclass(frozen=True)
@@ -252,8 +181,8 @@ class _Whole:
     def _when(self, each: Transition, s: Symbols) -> ca.MX:
         """Return the value that a transition compares, zero where there is none."""
         if isinstance(each.when, str):
-            found = _entry_of(self.law, each.when)
-            assert found is not None  # `_require_known` has looked
+            found = entry_of(self.law, each.when)
+            assert found is not None  # `require_known` has looked
             return s[found[0]][found[1]]
         if each.when is None:
             return ca.MX(0.0)

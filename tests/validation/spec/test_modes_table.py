@@ -1,4 +1,4 @@
-"""The table [sequence] of a controller's file: modes in validation and in C, and what it refuses."""
+"""The table [sequence] of a controller's file: modes in validation and in C, and its errors."""
 
 import tomllib
 
