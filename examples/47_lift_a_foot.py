@@ -12,7 +12,7 @@ import numpy as np
 
 import mbcasadi as mb
 from mbcasadi import control
-from mbcasadi.control import FrameTask, LoadRamp, Mode, PostureTask, Transition
+from mbcasadi.control import ControlMode, FrameTask, LoadRamp, PostureTask, Transition
 from mbcasadi.plots import save_figure
 
 MODEL, FEET, PERIOD, DURATION = mb.models.path("quadruped"), ("FL", "FR", "RL", "RR"), 2e-3, 4.5
@@ -32,14 +32,14 @@ def law_of(system: mb.System) -> control.InverseDynamicsQP:
     return control.InverseDynamicsQP(system, tasks, feet, period=PERIOD, **options)
 
 
-def modes_of(trunk: np.ndarray, foot: np.ndarray) -> dict[str, Mode]:
+def modes_of(trunk: np.ndarray, foot: np.ndarray) -> dict[str, ControlMode]:
     """Return the modes, from where trunk and foot are when all feet stand."""
 
-    def mode(lean: float, height: float, load: float, stands: bool) -> Mode:
+    def mode(lean: float, height: float, load: float, stands: bool) -> ControlMode:
         weights = {f"foot.weight.{axis}": 0.0 if stands else 10.0 for axis in "xyz"}
         places = {"trunk.position": trunk + lean * np.array(LEAN)}
         places["foot.position"] = foot + np.array([0.0, 0.0, height])
-        return Mode(weights | {"FL.max_force": load}, {"FL": stands}, places)
+        return ControlMode(weights | {"FL.max_force": load}, {"FL": stands}, places)
 
     return {
         "stand": mode(0.0, 0.0, HEAVY, True),

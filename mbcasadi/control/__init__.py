@@ -30,7 +30,8 @@ from mbcasadi.control.limits.joint_limits import JointLimits
 from mbcasadi.control.limits.kept_pairs import KeptPairs
 from mbcasadi.control.limits.loop_force_limits import LoopForceLimits
 from mbcasadi.control.limits.soft_limits import SoftLimit
-from mbcasadi.control.modes import Mode, SequencedLaw, Transition, sequence
+from mbcasadi.control.modes import ControlMode, SequencedLaw, Transition
+from mbcasadi.control.modes import sequence as sequence
 from mbcasadi.control.tasks.axis_task import DirectionTask, LookAtTask
 from mbcasadi.control.tasks.check_task import TaskCheck, check_task
 from mbcasadi.control.tasks.com_task import ComTask
@@ -53,6 +54,7 @@ __all__ = [
     "ComTask",
     "CondensedQP",
     "ControlLaw",
+    "ControlMode",
     "ControlSolution",
     "Design",
     "DirectionTask",
@@ -77,7 +79,6 @@ __all__ = [
     "LookAtTask",
     "LoopForceLimits",
     "LoopForceWeights",
-    "Mode",
     "MomentumTask",
     "OutputTask",
     "Part",
@@ -96,10 +97,9 @@ __all__ = [
     "check_task",
     "gains_from_bandwidth",
     "propose_gains",
-    "sequence",
     "touch_down",
     "with_fallback",
 ]
 
-NOT_STARRED = ("laws", "regulators")
+NOT_STARRED = ("laws", "regulators", "sequence")
 """Public names that `import *` leaves out: they are words that people have variables of."""

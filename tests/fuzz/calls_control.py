@@ -200,11 +200,11 @@ def calls_of_tasks():
         "control.JointLimits": {},
         "control.DistanceLimits": {"braking": 5.0},
         "control.DistanceLimits.kept": {"self": control.DistanceLimits(), "system": ex.quadruped()},
-        "control.Mode": {},
+        "control.ControlMode": {},
         "control.Transition": {"source": "a", "target": "b", "after": 1.0},
         "control.sequence": {
             "law": ctl,
-            "modes": {"a": control.Mode(), "b": control.Mode()},
+            "modes": {"a": control.ControlMode(), "b": control.ControlMode()},
             "transitions": [control.Transition("a", "b", after=1.0)],
         },
         "control.LoadSharing": {},

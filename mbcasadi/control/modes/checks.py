@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.control.modes.machine import GIVEN, Machine
-from mbcasadi.control.modes.mode import ANY, Mode, Transition
+from mbcasadi.control.modes.mode import ANY, ControlMode, Transition
 from mbcasadi.control.tick.tuning import NO_LIMIT
 from mbcasadi.description import Controller
 from mbcasadi.errors import ProblemError
@@ -29,7 +29,7 @@ def require_known(machine: Machine) -> None:
         raise ProblemError("\n".join(wrong))
 
 
-def _wrong_in_mode(machine: Machine, mode: Mode) -> Iterator[str]:
+def _wrong_in_mode(machine: Machine, mode: ControlMode) -> Iterator[str]:
     entries = {entry.name: entry for entry in machine.law.tuning}
     for kind, given, valid in (
         ("entry of tuning", mode.tuning, entries),

@@ -23,7 +23,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.control.modes.mode import ANY, Mode, Transition
+from mbcasadi.control.modes.mode import ANY, ControlMode, Transition
 from mbcasadi.description import Controller
 from mbcasadi.description.qp_stages import UNBOUNDED
 
@@ -56,7 +56,7 @@ class Machine:
     """
 
     law: Controller
-    modes: Mapping[str, Mode]
+    modes: Mapping[str, ControlMode]
     transitions: tuple[Transition, ...]
     slices: Mapping[str, slice]
 
@@ -144,6 +144,7 @@ class Machine:
         begin = {
             name: ca.if_else(left, before[name][entries], begin[name])
             for name, entries in self.moved.items()
+            if entries
         }
         values = self._values(given, self._one_hot(mode), begin, time, fade)
         z_next = ca.vertcat(mode, time + self.law.period, fade, *begin.values())
@@ -168,7 +169,8 @@ class Machine:
         """Return what is remembered of each input, by name."""
         found, start = {}, 0
         for name, entries in self.moved.items():
-            found[name] = column[start : start + len(entries)]
+            if entries:
+                found[name] = column[start : start + len(entries)]
             start += len(entries)
         return found
 
@@ -202,7 +204,7 @@ class Machine:
         fade: ca.SX,
     ) -> dict[str, ca.SX]:
         """Return what the law is given in a mode, by name."""
-        fades = time < fade
+        fades = time < fade - self.law.period / 2  # as of `after`
         length = ca.if_else(fades, fade, 1)
         s = ca.if_else(fades, time / length, 1)
         w = s**3 * (10 - 15 * s + 6 * s**2)
@@ -211,19 +213,16 @@ class Machine:
         found = {}
         for name, x in given.items():
             own = self._named(name, x, here)
-            entries = self.moved[name]
-            y = ca.SX(own)
-            if name == "mask":
-                stays = ca.if_else(fades, ca.fmax(own[entries], begin[name]), own[entries])
-                y[entries] = stays
-                found[name] = y * x
-                continue
-            y[entries] = ca.if_else(
-                fades, begin[name] + w * (own[entries] - begin[name]), own[entries]
-            )
-            if name == "ref":
+            y, entries = ca.SX(own), self.moved[name]
+            if entries and name == "mask":
+                stays = ca.fmax(own[entries], begin[name])
+                y[entries] = ca.if_else(fades, stays, own[entries])
+            elif entries:
+                blend = begin[name] + w * (own[entries] - begin[name])
+                y[entries] = ca.if_else(fades, blend, own[entries])
+            if entries and name == "ref":
                 y = self._with_rates(own, y, begin[name], (fades, w, rate, bend))
-            found[name] = y
+            found[name] = y * x if name == "mask" else y
         return found
 
     def _named(self, name: str, given: ca.SX, here: ca.SX) -> ca.SX:

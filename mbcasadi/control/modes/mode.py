@@ -1,10 +1,9 @@
 """A mode of a controller, and what leads from one to another, as data."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import casadi as ca
-from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.errors import ProblemError
@@ -16,7 +15,7 @@ ANY = "*"
 
 @summarised
 @dataclass(frozen=True)
-class Mode:
+class ControlMode:
     """What a controller is given while a mode lasts; what it does not name comes from its inputs.
 
     Attributes:
@@ -28,7 +27,7 @@ class Mode:
 
     tuning: Mapping[str, float] = field(default_factory=dict)
     mask: Mapping[str, bool] = field(default_factory=dict)
-    reference: Mapping[str, ArrayLike] = field(default_factory=dict)
+    reference: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         require_fields(self)

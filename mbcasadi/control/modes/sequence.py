@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.modes.checks import entry_of, require_known
 from mbcasadi.control.modes.machine import REQUEST, Machine
-from mbcasadi.control.modes.mode import Mode, Transition
+from mbcasadi.control.modes.mode import ControlMode, Transition
 from mbcasadi.description import Controller, LeastDistanceStages, Signal, TuningParameter
 from mbcasadi.description.controller import INPUTS, HasController, HasExample
 from mbcasadi.description.status import OUTPUTS
@@ -78,7 +78,7 @@ class SequencedLaw:
 @checked
 def sequence(
     law: Controller | HasController,
-    modes: Mapping[str, Mode],
+    modes: Mapping[str, ControlMode],
     transitions: Sequence[Transition],
     *,
     name: str | None = None,

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen import Supervision
-from mbcasadi.control import Mode, Transition
+from mbcasadi.control import ControlMode, Transition
 from mbcasadi.control.laws import DryFriction, LawOptions
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import column, require_name
@@ -127,7 +127,7 @@ class ModesTable(StrictTable):
     """Modes of the controller and what leads from one to another: `sequence`."""
 
     mode: Annotated[
-        dict[str, Annotated[Mode, TABLE]],
+        dict[str, Annotated[ControlMode, TABLE]],
         Field(min_length=1, description="By name; the first one is the start."),
     ]
     transition: Annotated[

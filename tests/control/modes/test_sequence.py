@@ -8,10 +8,10 @@ from support.refusals import refused
 
 import mbcasadi as mb
 from mbcasadi.control import (
+    ControlMode,
     FrameTask,
     InverseDynamicsQP,
     LoadRamp,
-    Mode,
     PostureTask,
     Transition,
     laws,
@@ -48,9 +48,9 @@ def arm():
 
 
 MODES = {
-    "home": Mode(reference={"hand.position": HOME}),
-    "reach": Mode({TUNED: 0.5}, reference={"hand.position": AWAY}),
-    "wait": Mode({TUNED: 0.1}, reference={"hand.position": AWAY}),
+    "home": ControlMode(reference={"hand.position": HOME}),
+    "reach": ControlMode({TUNED: 0.5}, reference={"hand.position": AWAY}),
+    "wait": ControlMode({TUNED: 0.1}, reference={"hand.position": AWAY}),
 }
 
 
@@ -165,8 +165,8 @@ def test_contacts_come_on_at_once_and_go_off_behind_the_fade():
     whole = sequence(
         standing(),
         {
-            "four": Mode({"FL.max_force": 100.0}, {"FL": True}),
-            "three": Mode({"FL.max_force": 5.0}, {"FL": False}),
+            "four": ControlMode({"FL.max_force": 100.0}, {"FL": True}),
+            "three": ControlMode({"FL.max_force": 5.0}, {"FL": False}),
         },
         [
             Transition("four", "three", after=0.02, fade=0.01),
@@ -199,7 +199,7 @@ def test_a_law_without_a_solver_has_modes_too():
     q0, v = system.tree.q0, np.zeros(system.nv)
     name = next(name for name in law.reference_slices if name.endswith(".q"))
     other = np.array(law.reference_at(q0))[law.reference_slices[name]] + 0.1
-    modes = {"stay": Mode(), "turn": Mode(reference={name: other})}
+    modes = {"stay": ControlMode(), "turn": ControlMode(reference={name: other})}
     whole = sequence(law, modes, [Transition("stay", "turn", after=law.period)])
     z = whole.controller.z0
     ref = law.reference_at(q0)
@@ -223,8 +223,8 @@ def test_memory_that_is_no_number_begins_anew(arm, reaching):
 
 def test_what_a_law_does_not_know_is_told_at_once(arm):
     modes = {
-        "home": Mode({"nose.weight": 1.0}, {"FL": True}, {"hand.place": [0.0, 0.0]}),
-        "reach": Mode({TUNED: -1.0}, reference={"hand.position": [0.0, 0.0, 0.0]}),
+        "home": ControlMode({"nose.weight": 1.0}, {"FL": True}, {"hand.place": [0.0, 0.0]}),
+        "reach": ControlMode({TUNED: -1.0}, reference={"hand.position": [0.0, 0.0, 0.0]}),
     }
     transitions = [
         Transition("home", "away", after=1.0),
@@ -233,7 +233,7 @@ def test_what_a_law_does_not_know_is_told_at_once(arm):
     told = ("nose.weight", "FL", "hand.place", "-1.0", "3 numbers", "'away'", "q.knee")
     for text in told:
         refused(ProblemError, text, lambda: sequence(arm, modes, transitions))
-    unloaded = {"four": Mode(), "three": Mode({"FL.max_force": 5.0})}
+    unloaded = {"four": ControlMode(), "three": ControlMode({"FL.max_force": 5.0})}
     refused(ProblemError, "give it in every mode", lambda: sequence(standing(), unloaded, []))
     refused(ProblemError, "no mode", lambda: sequence(arm, {}, []))
     refused(ProblemError, "no condition", lambda: Transition("home", "reach"))
