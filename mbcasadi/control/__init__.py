@@ -27,8 +27,11 @@ from mbcasadi.control.limits.angular_momentum import AngularMomentumLimit
 from mbcasadi.control.limits.distance_limits import DistanceLimits
 from mbcasadi.control.limits.half_space import HalfSpace
 from mbcasadi.control.limits.joint_limits import JointLimits
+from mbcasadi.control.limits.kept_pairs import KeptPairs
 from mbcasadi.control.limits.loop_force_limits import LoopForceLimits
 from mbcasadi.control.limits.soft_limits import SoftLimit
+from mbcasadi.control.modes import ControlMode, SequencedLaw, Transition
+from mbcasadi.control.modes import sequence as sequence
 from mbcasadi.control.tasks.axis_task import DirectionTask, LookAtTask
 from mbcasadi.control.tasks.check_task import TaskCheck, check_task
 from mbcasadi.control.tasks.com_task import ComTask
@@ -51,6 +54,7 @@ __all__ = [
     "ComTask",
     "CondensedQP",
     "ControlLaw",
+    "ControlMode",
     "ControlSolution",
     "Design",
     "DirectionTask",
@@ -68,6 +72,7 @@ __all__ = [
     "InverseDynamicsSolution",
     "JointLimits",
     "JointRangeTask",
+    "KeptPairs",
     "LawOptions",
     "LoadRamp",
     "LoadSharing",
@@ -81,12 +86,14 @@ __all__ = [
     "ProposedGains",
     "Residual",
     "RigidSprings",
+    "SequencedLaw",
     "ServoTask",
     "Slot",
     "SoftLimit",
     "Task",
     "TaskCheck",
     "TaskRows",
+    "Transition",
     "check_task",
     "gains_from_bandwidth",
     "propose_gains",
@@ -94,5 +101,5 @@ __all__ = [
     "with_fallback",
 ]
 
-NOT_STARRED = ("laws", "regulators")
+NOT_STARRED = ("laws", "regulators", "sequence")
 """Public names that `import *` leaves out: they are words that people have variables of."""

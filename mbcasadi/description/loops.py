@@ -7,6 +7,8 @@ Functions and records here which loop computes the same; `codegen` prints the lo
 
 from dataclasses import dataclass
 
+import casadi as ca
+
 
 @dataclass(frozen=True)
 class Loop:
@@ -31,3 +33,6 @@ class Loop:
 
 LOOPS: dict[str, Loop] = {}
 """The loops by name of the Function; names differ where loops do."""
+
+SIDE_BY_SIDE: dict[str, tuple[ca.Function, int]] = {}
+"""Functions that do what a scalar one does for so many sets of numbers, by name: the scalar one."""

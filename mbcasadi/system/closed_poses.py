@@ -1,8 +1,11 @@
 """Closed poses of a mechanism, at random: where its scales are measured."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.description import RigidTree
 from mbcasadi.system.functions import evaluate
 from mbcasadi.system.mechanism import Mechanism
 from mbcasadi.system.natural_sizes import model_length, sizes_of_equations, tree_scales
@@ -33,6 +36,8 @@ small as the gap that is left."""
 def closed_poses(system: Mechanism, rng: np.random.Generator) -> list[Array]:
     """Return poses at random that Newton's steps have closed, as they were drawn if none closes.
 
+    There may be fewer than `count`: each gets `TRIALS` trials.
+
     Those of given equations are sought where the first ones have closed.
     """
     if system.tree is not None:
@@ -47,8 +52,20 @@ def closed_poses(system: Mechanism, rng: np.random.Generator) -> list[Array]:
 def _closed_from(system: Mechanism, rng: np.random.Generator, size: Array) -> list[Array]:
     """Return closed poses; those of given equations are sought inside ±size."""
     starts = [_random_pose(system, rng, size) for _ in range(TRIALS * SAMPLES)]
+    return closed_from(system, starts, size, SAMPLES) or starts[:SAMPLES]
+
+
+def closed_from(system: Mechanism, starts: Sequence[Array], size: Array, count: int) -> list[Array]:
+    """Return up to `count` of the poses that Newton's steps reach from some.
+
+    Args:
+        system: the mechanism.
+        starts: (nq,) each.
+        size: of its coordinates.
+        count: of poses, at most.
+    """
     if not system.nc:
-        return starts[:SAMPLES]
+        return list(starts[:count])
     still = np.zeros(system.nv)
     measured = tuple(
         (q, still) for q in starts[:SAMPLES] if np.isfinite(_residual(system, q)).all()
@@ -60,16 +77,40 @@ def _closed_from(system: Mechanism, rng: np.random.Generator, size: Array) -> li
         q, is_closed = _close(system, start, on / lengths)
         if is_closed:
             closed.append(q)
-        if len(closed) == SAMPLES:
+        if len(closed) == count:
             break
-    return closed or starts[:SAMPLES]
+    return closed
+
+
+def random_poses(system: Mechanism, rng: np.random.Generator, count: int) -> Array:
+    """Return (count, nq) poses of a system that is read from a model, loops open.
+
+    Joints are within their whole ranges, those without one within a turn or a length of the model.
+    """
+    tree = system.tree
+    assert tree is not None
+    length = model_length(tree)
+    steps = np.array([_random_step(system, tree, rng, length) for _ in range(count)])
+    for name, ends in zip(system.limits.joint_names, system.limits.joint, strict=True):
+        joint = next(joint for joint in tree.joints if joint.name == name)
+        if np.all(np.isfinite(ends)):
+            steps[:, joint.dof] = rng.uniform(ends[0], ends[1], count) - tree.q0[joint.qpos]
+    return np.asarray(system.integrate.map(count)(tree.q0, steps.T)).T
 
 
 def _random_pose(system: Mechanism, rng: np.random.Generator, size: Array) -> Array:
     tree = system.tree
     if tree is None:
         return np.asarray(size * rng.uniform(-1.0, 1.0, system.nq))
-    length, dq = model_length(tree), np.zeros(tree.nv)
+    step = _random_step(system, tree, rng, model_length(tree))
+    return np.asarray(system.integrate(tree.q0, step)).ravel()
+
+
+def _random_step(
+    system: Mechanism, tree: RigidTree, rng: np.random.Generator, length: float
+) -> Array:
+    """Return (nv,) from the authored pose to one at random, joints within their ranges."""
+    dq = np.zeros(tree.nv)
     ranges = dict(zip(system.limits.joint_names, system.limits.joint, strict=True))
     for joint in tree.joints:
         if joint.kind in ("slide", "hinge"):
@@ -81,7 +122,7 @@ def _random_pose(system: Mechanism, rng: np.random.Generator, size: Array) -> Ar
             turn = joint.dof + (3 if joint.kind == "free" else 0)
             dq[joint.dof : turn] = length * rng.uniform(-1.0, 1.0, turn - joint.dof)
             dq[turn : turn + 3] = rng.uniform(-1.5, 1.5, 3)
-    return np.asarray(system.integrate(tree.q0, dq)).ravel()
+    return dq
 
 
 def _close(system: Mechanism, q: Array, per_row: Array) -> tuple[Array, bool]:

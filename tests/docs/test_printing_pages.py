@@ -28,6 +28,7 @@ PAGES = {
     "guides/estimation.md": 4,
     "guides/sensors.md": 4,
     "guides/callers.md": 3,
+    "guides/modes.md": 1,
     "guides/supervision.md": 3,
     "coming-from/python-control.md": 2,
 }

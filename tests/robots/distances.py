@@ -1,4 +1,4 @@
-"""What a limit on all own distances of a robot costs in a tick of its exported controller.
+"""What `DistanceLimits()` keeps apart, and its cost in a tick of a robot's exported controller.
 
     python -m robots.distances ur5e.xml anymal_c.xml
 
@@ -24,7 +24,7 @@ from mbcasadi.model.geometry import mesh_points
 
 FLAGS = ("-O3", "-march=native")
 STATES, TURNS = 400, 4
-LIMITS = DistanceLimits(braking=5.0, margin=0.01)
+LIMITS = DistanceLimits()
 AWAY = 0.1  # rad, m and their rates: standard deviation of the states
 
 
@@ -54,15 +54,15 @@ def measure(path: Path) -> str:
             for limited, (project, inputs) in projects.items():
                 seconds = np.median(project.time(inputs, 1, flags=FLAGS).seconds)
                 medians[limited] = min(medians.get(limited, np.inf), 1e6 * float(seconds))
-    contacts = mb.contacts_of(system)
-    pairs = len({(contact.geom1, contact.geom2) for contact in contacts})
+    kept = LIMITS.kept(system, feet)
+    pairs = f"{len(kept.pairs)} of {len(kept.pairs) + len(kept.left_out)} pairs kept apart"
     meshes = [mesh_points(geom.points) for geom in system.tree.geoms if len(geom.points)]
     of_meshes = ""
     if meshes:
         count, excess = max(len(m.points) for m in meshes), max(m.radius for m in meshes)
         of_meshes = f", meshes by {count} points at most, larger by {1e3 * excess:.1f} mm at most"
     return (
-        f"{path}: {pairs} own pairs, {len(contacts.left_out)} left out{of_meshes}; "
+        f"{path}: {pairs}{of_meshes}; "
         f"tick {medians[False]:.1f} us, with distances {medians[True]:.1f} us"
     )
 

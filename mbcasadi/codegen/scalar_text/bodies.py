@@ -17,6 +17,7 @@ from mbcasadi.codegen.cache.store import folder, read, write
 from mbcasadi.codegen.precision import Real
 from mbcasadi.codegen.scalar_text.equal_parts import EqualParts, equal_parts
 from mbcasadi.codegen.scalar_text.loop_of_parts import CHOOSE, PartsLoop
+from mbcasadi.codegen.scalar_text.packs import packs_body, packs_c
 from mbcasadi.codegen.scalar_text.values import (
     SINES,
     Values,
@@ -56,6 +57,8 @@ def with_scalar_bodies(
     scalar = scalar_functions(functions)
 
     def rewritten(found: re.Match[str]) -> str:
+        if body := packs_body(found["name"]):
+            return found["head"] + body
         function = of_body(scalar.get(found["name"], []), found["body"])
         body = "" if function is None else _rewritten_body(found["body"], function, prefix)
         return found["head"] + body if body else found[0]
@@ -68,6 +71,8 @@ def with_scalar_bodies(
         bits = "long long" if real == "double" else "int"
         values = {"name": f"{prefix}{CHOOSE}", "bits": bits}
         bodies = template("value_if.c.in", values) + bodies
+    if "PACK_AT(" in bodies:
+        bodies = packs_c(prefix, real) + bodies
     if f"{prefix}{TAKE}(" in bodies:
         bodies = _sines(f"{prefix}{TAKE}", real) + bodies
     return text[: first.start()] + bodies

@@ -36,7 +36,7 @@ def scalar_lanes(function: ca.Function) -> str | None:
     values = values_of(function, math.inf)
     if values is None:
         return None
-    forms = {f: _lane_form(f) for f, own in zip(values.forms, values.operands, strict=True) if own}
+    forms = {f: lane_form(f) for f, own in zip(values.forms, values.operands, strict=True) if own}
     if not all(forms.values()):
         return None
     angles = [{values.operands[k][0] for k, f in enumerate(values.forms) if f == s} for s in SINES]
@@ -65,7 +65,7 @@ def scalar_lanes(function: ca.Function) -> str | None:
     return "\n".join([*lines, "return 0;"])
 
 
-def _lane_form(form: str) -> str:
+def lane_form(form: str) -> str:
     """Return the form of an operation for lanes; "" where it has none."""
     if form in INFIX_FORMS:
         return form

@@ -6,7 +6,8 @@ surfaces, and the normal from the first geom to the second.
 
 from mbcasadi.model.geometry.convex_pairs import convex_witness
 from mbcasadi.model.geometry.mesh_points import MeshPoints, mesh_points
-from mbcasadi.model.geometry.nearest_pairs import DistanceRows, nearest_rows
+from mbcasadi.model.geometry.nearest_pairs import DistanceRows, bounds_fun, nearest_rows
+from mbcasadi.model.geometry.pair_gaps import pair_gaps
 from mbcasadi.model.geometry.plane import (
     ContactSpot,
     facing_spots,
@@ -26,10 +27,12 @@ __all__ = [
     "MeshPoints",
     "Placed",
     "Witness",
+    "bounds_fun",
     "convex_witness",
     "facing_spots",
     "mesh_points",
     "nearest_rows",
+    "pair_gaps",
     "plane_witness",
     "relative_bias",
     "relative_jacobian",

@@ -12,6 +12,7 @@ the normal, `nearest_normal.py`. The last term is the turning of the normal.
 
 import casadi as ca
 
+from mbcasadi.linalg.side_by_side import side_by_side
 from mbcasadi.model.geometry.nearest_normal import nearest_normal
 from mbcasadi.model.geometry.support_iteration import (
     Slopes,
@@ -26,32 +27,39 @@ MOTION = {"p": 3, "R": 9, "v": 3, "w": 3, "a": 3, "dw": 3}
 MOTION_SIZE = sum(MOTION.values())
 
 
-def distance_row(nv: int, count: int) -> ca.Function:
-    """Return (motion1, motion2, sizes, points, sharpness, sign, axes) → (J, gap, bias).
+def distance_rows(nv: int, count: int, lanes: int) -> ca.Function:
+    """Return (motion1, motion2, sizes, points, sharpness, plane, sign, axes) → (J, gap, bias).
 
-    Args of the Function: motion of both geoms, `MOTION`; half axes of their summands (12,); their
-    points with weights (8, count), one column after the other; sharpness of their edges; sign (nv,)
-    of each dof: 1 where it moves the second, -1 the first, 0 both or none; axes (6, nv) velocity of
+    Args of the Function, a row for each pair: motion of both geoms, `MOTION`; half axes of their
+    summands (12,); their points with weights (8, count), one column after the other; sharpness of
+    their edges; plane, one where the first one is a plane, else zero; sign (nv,) of each dof: 1
+    where it moves the second, -1 the first, 0 both or none. Of all pairs: axes (6, nv) velocity of
     the world's origin above angular velocity that each dof gives.
+
+    Of a plane the normal is its z axis, and does not turn in its axes.
     """
-    inputs = {
+    columns = {
         "motion1": MOTION_SIZE,
         "motion2": MOTION_SIZE,
         "sizes": 12,
         "points": 8 * count,
         "sharpness": 1,
+        "plane": 1,
         "sign": nv,
-        "axes": (6, nv),
     }
-    x = {k: ca.MX.sym(k, *(n if isinstance(n, tuple) else (n,))) for k, n in inputs.items()}
+    x = {name: ca.MX.sym(name, lanes, n) for name, n in columns.items()}
+    axes = ca.MX.sym("axes", 6, nv)
     motions = [x["motion1"], x["motion2"]]
-    d, Q = _relative().call(motions)
-    shapes = [x["sizes"], ca.reshape(x["points"], 8, count)]
-    n, response, _ = nearest_normal(count, quick=True)(*shapes, d, Q, x["sharpness"])
-    solved = [d, Q, n, response]
-    gap, wrench, bias = _row(count).call([*motions, *shapes, x["sharpness"], *solved])
-    J = x["sign"].T * (wrench.T @ x["axes"])
-    return ca.Function("distance_row", list(x.values()), [J.T, gap, bias], {"never_inline": True})
+    d, Q = side_by_side(_relative(), lanes).call(motions)
+    shapes = [x["sizes"], x["points"]]
+    normal = nearest_normal(count, quick=True, lanes=lanes)
+    n, response, _ = normal(*shapes, d, Q, x["sharpness"])
+    n = n * (1 - x["plane"]) + x["plane"] @ ca.DM([[0, 0, 1]])
+    response = response * (1 - x["plane"])
+    row = side_by_side(_row(count), lanes)
+    gap, wrench, bias = row.call([*motions, *shapes, x["sharpness"], d, Q, n, response])
+    outputs = [x["sign"] * (wrench @ axes), gap, bias]
+    return ca.Function("distance_rows", [*x.values(), axes], outputs, {"never_inline": True})
 
 
 def _parts(motion: ca.SX) -> dict[str, ca.SX]:
@@ -65,8 +73,7 @@ def _relative() -> ca.Function:
     motions = [ca.SX.sym("motion", MOTION_SIZE) for _ in range(2)]
     first, second = map(_parts, motions)
     d = first["R"].T @ (second["p"] - first["p"])
-    options = {"never_inline": True}
-    return ca.Function("relative", motions, [d, first["R"].T @ second["R"]], options)
+    return ca.Function("relative_pose", motions, [d, first["R"].T @ second["R"]])
 
 
 def _row(count: int) -> ca.Function:
@@ -79,7 +86,7 @@ def _row(count: int) -> ca.Function:
     at = slopes_at(pair, n, sharpness)
     first, second = map(_parts, motions)
     normal = first["R"] @ n
-    bias, turning, relative, witnesses = ca.SX(0), ca.SX(3, 1), ca.SX(3, 1), []
+    bias, turning, relative, surface = ca.SX(0), ca.SX(3, 1), ca.SX(3, 1), ca.SX(3, 1)
     for i, (sign, body) in enumerate(((-1, first), (1, second))):
         point = -sign * body["R"] @ surface_point(pair.boxes[i], at[i], sharpness)
         across = ca.cross(body["w"], normal)
@@ -89,16 +96,15 @@ def _row(count: int) -> ca.Function:
         bias -= ca.dot(across, bent)
         relative += sign * (body["v"] + ca.cross(body["w"], point))
         turning += bent
-        witnesses.append(body["p"] + point)
+        surface = body["p"] + point
     b = first["R"].T @ (relative + turning)
     bias += ca.dot(b, response @ b)
-    middle = (witnesses[0] + witnesses[1]) / 2
-    wrench = ca.vertcat(normal, ca.cross(middle, normal))
+    wrench = ca.vertcat(normal, ca.cross(surface, normal))  # any point on the line of both
     return ca.Function(
-        "row",
+        f"distance_row_{count}",
         [*motions, sizes, points, sharpness, d, Q, n, response],
         [smooth_gap(pair, n, sharpness), wrench, bias],
-        {"cse": True, "never_inline": True},
+        {"cse": True},
     )
 
 

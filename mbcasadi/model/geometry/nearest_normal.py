@@ -4,10 +4,11 @@ from functools import cache
 from typing import NamedTuple
 
 import casadi as ca
-import numpy as np
 
+from mbcasadi.linalg.side_by_side import side_by_side
 from mbcasadi.model.geometry.support_iteration import (
     TINY,
+    Pair,
     exact_newton,
     exact_slopes,
     pair_of,
@@ -51,17 +52,22 @@ def _sizes(count: int) -> dict[str, tuple[int, int]]:
     return {"sizes": (12, 1), "points": (8, count), "d": (3, 1), "Q": (3, 3)}
 
 
-def _function(name: str, inputs: list[ca.SX], outputs: list[ca.SX]) -> ca.Function:
+def _function(
+    name: str, inputs: list[ca.SX], outputs: list[ca.SX], lanes: int | None
+) -> ca.Function:
     dense = [ca.densify(x) for x in outputs]
-    return ca.Function(name, inputs, dense, {"cse": True, "never_inline": True})
+    if lanes is None:
+        return ca.Function(name, inputs, dense, {"cse": True, "never_inline": True})
+    return side_by_side(ca.Function(name, inputs, dense, {"cse": True}), lanes)
 
 
 @cache
-def step_functions(count: int) -> tuple[ca.Function, ...]:
-    """Return the parts of the iteration as Functions: start, step, polish, gap, end.
+def step_functions(count: int, lanes: int | None = None) -> tuple[ca.Function, ...]:
+    """Return the parts of the iteration as Functions: start, step, polish, gap, end, scaled.
 
     Args:
         count: of points that each shape has.
+        lanes: pairs, as in `side_by_side`; None for one in the usual shapes.
     """
     shapes = [ca.SX.sym(name, *size) for name, size in _sizes(count).items()]
     n, sharpness = ca.SX.sym("n", 3), ca.SX.sym("s")
@@ -69,21 +75,34 @@ def step_functions(count: int) -> tuple[ca.Function, ...]:
     slopes = [ca.SX.sym("slopes", 3) for _ in range(4)]
     equations, inverse = exact_newton(pair, n, sharpness)
     response = equations.B @ inverse @ equations.B.T
+    later = [*inputs, *slopes]
     return (
-        _function("support_start", inputs, exact_slopes(slopes_at(pair, n, sharpness))),
-        _function("support_step", [*inputs, *slopes], step(pair, n, slopes, sharpness)),
-        _function("support_polish", inputs, [polished(pair, n, sharpness)]),
-        _function("support_gap", inputs, [smooth_gap(pair, n, sharpness)]),
         _function(
-            "support_end",
-            inputs,
-            [response, equations.residual],
+            f"support_start_{count}", inputs, exact_slopes(slopes_at(pair, n, sharpness)), lanes
         ),
+        _function(f"support_step_{count}", later, step(pair, n, slopes, sharpness), lanes),
+        _function(f"support_polish_{count}", inputs, [polished(pair, n, sharpness)], lanes),
+        _function(f"support_gap_{count}", inputs, [smooth_gap(pair, n, sharpness)], lanes),
+        _function(f"support_end_{count}", inputs, [response, equations.residual], lanes),
+        _function(f"support_scaled_{count}", shapes[:3], _scaled(pair, shapes), lanes),
     )
 
 
+def _scaled(pair: Pair, shapes: list[ca.SX]) -> list[ca.SX]:
+    """Return sizes, points and d by the length of the pair, the line of centres, and the length.
+
+    The weights of points stay.
+    """
+    sizes, points, d = shapes[:3]
+    length, square = pair.length, ca.sumsqr(d)
+    rows = [points[k, :] / (1.0 if k in (3, 7) else length) for k in range(8)]
+    apart = square > TINY * length**2
+    n = ca.if_else(apart, d / ca.sqrt(ca.if_else(apart, square, 1.0)), ca.SX([1, 0, 0]))
+    return [sizes / length, ca.vertcat(*rows), d / length, n, length]
+
+
 @cache
-def nearest_normal(count: int, quick: bool = False) -> ca.Function:
+def nearest_normal(count: int, quick: bool = False, lanes: int | None = None) -> ca.Function:
     """Return (sizes, points, d, Q, sharpness) → (n, response, residual) of two shapes.
 
     The normal n (3,) from the first to the second, in the axes of the first. Where the shapes move,
@@ -93,18 +112,18 @@ def nearest_normal(count: int, quick: bool = False) -> ca.Function:
     Args:
         count: of points that each shape has, K.
         quick: fewer steps.
+        lanes: pairs, as in `side_by_side`; None for one in the usual shapes.
     """
     round_ones, with_points = (QUICK, QUICK_OF_POINTS) if quick else (FULL, FULL_OF_POINTS)
     effort = with_points if count else round_ones
-    sizes, points, d, Q = (ca.MX.sym(name, *size) for name, size in _sizes(count).items())
-    sharpness = ca.MX.sym("sharpness")
-    extents = [ca.mmax(ca.fabs(points[k : k + 3, :])) for k in (0, 4) if count]
-    length = ca.sum1(ca.vertcat(sizes, *extents))
-    scale = np.tile([1.0, 1.0, 1.0, 0.0], 2)  # the weights of points stay
-    weights = ca.DM(np.tile(1 - scale, (count, 1)).T)
-    scaled = points * (ca.repmat(ca.DM(scale), 1, count) / length + weights)
-    shapes = [sizes / length, scaled, d / length, Q]
-    start, follow, polish, value, end = step_functions(count)
+    shapes_of = {name: (n, m) for name, (n, m) in _sizes(count).items()}
+    if lanes is not None:
+        shapes_of = {name: (lanes, n * m) for name, (n, m) in shapes_of.items()}
+    sizes, points, d, Q = (ca.MX.sym(name, *size) for name, size in shapes_of.items())
+    sharpness = ca.MX.sym("sharpness", lanes or 1)
+    start, follow, polish, value, end, scale = step_functions(count, lanes)
+    *scaled, first, length = scale.call([sizes, points, d])
+    shapes = [*scaled, Q]
 
     def followed(n: ca.MX, first: float, steps: int) -> ca.MX:
         """Return n after so many steps; the sharpness falls by one factor, and stays for two.
@@ -132,10 +151,7 @@ def nearest_normal(count: int, quick: bool = False) -> ca.Function:
             best, largest = ca.if_else(better, n, best), ca.if_else(better, gap, largest)
         return best
 
-    square = ca.sumsqr(shapes[2])
-    apart = square > TINY
-    n = ca.if_else(apart, shapes[2] / ca.sqrt(ca.if_else(apart, square, 1.0)), ca.DM([1, 0, 0]))
-    n = followed(n, SHARPNESS, effort.first)
+    n = followed(first, SHARPNESS, effort.first)
     if effort.second:
         others = [followed(way, LATER_SHARPNESS, effort.second) for way in ways_out(*shapes)]
         n = best_of([*others, n])
@@ -143,7 +159,9 @@ def nearest_normal(count: int, quick: bool = False) -> ca.Function:
     response, residual = end.call([*shapes, n, sharpness])
     names = ["sizes", "points", "d", "Q", "sharpness"], ["n", "response", "residual"]
     inputs = [sizes, points, d, Q, sharpness]
-    outputs = [n, response / length, residual * length]
+    if lanes is not None:
+        length = ca.repmat(length, 1, 9)
+    outputs = [n, response / length, residual * length[:, : residual.shape[1]]]
     options = {"never_inline": True}
     undifferentiated = ca.Function(
         "nearest_normal", inputs, outputs, *names, options | {"is_diff_in": [False] * 5}

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen import Supervision
+from mbcasadi.control import ControlMode, Transition
 from mbcasadi.control.laws import DryFriction, LawOptions
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Ground, Source, with_ground
@@ -124,6 +125,19 @@ TRIAL = Table(
 """The conditions of a `Trial` that a file has, those within it at the top."""
 
 
+class ModesTable(StrictTable):
+    """Modes of the controller and what leads from one to another: `sequence`."""
+
+    mode: Annotated[
+        dict[str, Annotated[ControlMode, TABLE]],
+        Field(min_length=1, description="By name; the first one is the start."),
+    ]
+    transition: Annotated[
+        tuple[Annotated[Transition, TABLE], ...],
+        Field(description="In the order in which they are tried."),
+    ] = ()
+
+
 @summarised
 class Spec(StrictTable):
     """One controller, and the motion that it has to track; a subclass for each type."""
@@ -143,6 +157,9 @@ class Spec(StrictTable):
     estimation: Annotated[
         AnyEstimation | None,
         Field(description="Of the state, from sensors; by default the law gets q and v."),
+    ] = None
+    sequence: Annotated[
+        ModesTable | None, Field(description="Its modes; by default there is one.")
     ] = None
     validation: Annotated[Trial, TRIAL, Field(default_factory=_trial)]
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.control import sequence
 from mbcasadi.plant import Plant
 from mbcasadi.shapes import column
 from mbcasadi.system import System, read_mjcf
@@ -86,6 +87,10 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
     """
     q0 = column("q0", q0, system.nq)
     experiment = KINDS[spec.type].build(spec, system, q0)
+    if spec.sequence is not None:
+        modes, transitions = spec.sequence.mode, spec.sequence.transition
+        whole = sequence(experiment.controller, modes, transitions, name=spec.name)
+        experiment = replace(experiment, controller=whole)
     if spec.estimation is None:
         return experiment
     sensors = sensing_of(spec.estimation, system, experiment.controller, experiment.q0)

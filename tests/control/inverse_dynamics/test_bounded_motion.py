@@ -101,7 +101,7 @@ def test_the_law_is_what_a_distance_limit_makes_of_the_same_plane():
     floor = f'<geom name="floor" type="plane" size="1 1 .1" pos="0 0 {LEVEL}"/><body name="upper"'
     ball = '<geom name="ball" type="sphere" size="1e-6" pos=".3 0 0" mass="0"/><site name="hand"'
     text = ARM.replace('<body name="upper"', floor).replace('<site name="hand"', ball)
-    theirs = law_of(text=text, distance_limits=DistanceLimits(5.0, pairs=("ball on floor",)))
+    theirs = law_of(text=text, distance_limits=DistanceLimits(5.0, 0.0, pairs=("ball on floor",)))
     ours, rng = law_of(PLANE), np.random.default_rng(0)
     for _ in range(20):
         q, v = START + 0.2 * rng.standard_normal(2), rng.standard_normal(2)

@@ -90,7 +90,7 @@ def scene_of(name: str, model: mujoco.MjModel) -> Scene:
     law = InverseDynamicsQP(
         system,
         [PostureTask(kp=KP)],
-        distance_limits=DistanceLimits(BRAKING, MARGIN),
+        distance_limits=DistanceLimits(BRAKING, MARGIN, samples=0),
         joint_limits=JointLimits(),
         period=PERIOD,
         delay=DELAY,

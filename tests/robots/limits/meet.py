@@ -78,7 +78,7 @@ def law_of(model: mujoco.MjModel, delay: int) -> InverseDynamicsQP:
         mb.read_mjcf(model),
         [*sites, PostureTask(kp=50.0, weight=1e-3)],
         observer=DisturbanceObserver(5.0),
-        distance_limits=DistanceLimits(BRAKING, MARGIN),
+        distance_limits=DistanceLimits(BRAKING, MARGIN, samples=0),
         period=PERIOD,
         delay=delay,
     )

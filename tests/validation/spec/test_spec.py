@@ -420,7 +420,7 @@ def test_sliding_contacts_and_forces_reach_the_controller(quadruped):
         ({"contact": [{"frame": "FL", "cone": "round"}]}, "cone"),
         (SLIDING | {"contact": [{"frame": "FL"}]}, "without a reference"),
         ({"rigid_springs": {"joints": ["FL_calf"]}}, "'FL_calf' has no stiffness"),
-        ({"limits": {"distance": {"margin": 0.01}}}, r"limits\.distance\.braking: field required"),
+        ({"limits": {"distance": {"margin": -0.01}}}, r"limits\.distance: margin = -0\.01"),
         ({"part": [PLANE | {"braking": -1.0}]}, r"part 1 \('FL'\): .*braking"),
         ({"part": [PLANE | {"slope": 1.0}]}, r"part 1 \('FL'\): unknown key 'slope'"),
         ({"part": [{"type": "half_plane"}]}, "unknown type 'half_plane'.*mean 'half_space'"),

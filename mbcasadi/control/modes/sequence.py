@@ -1,0 +1,311 @@
+"""A law with a state machine in front of it as one law: one Function, one C.
+
+The machine runs in the law's first stage, and what it gives is carried past the solver:
+
+    build   (…, z = (machine's memory, z of the law)) → (rows, (carry of the law, given))
+    finish  (…, (carry, given), solution) → (u, z_next, status, flags, …, mode)
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol, runtime_checkable
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.argument_kinds import checked
+from mbcasadi.control.modes.checks import entry_of, require_known
+from mbcasadi.control.modes.machine import REQUEST, Machine
+from mbcasadi.control.modes.mode import ControlMode, Transition
+from mbcasadi.description import Controller, LeastDistanceStages, Signal, TuningParameter
+from mbcasadi.description.controller import INPUTS, HasController, HasExample
+from mbcasadi.description.status import OUTPUTS
+from mbcasadi.qp.solver import controller_fun
+from mbcasadi.shapes import require_identifier
+from mbcasadi.short_text import summarised
+from mbcasadi.system.coordinates import unitless_signal
+
+Array = NDArray[np.float64]
+Symbols = dict[str, ca.MX]
+
+
+@runtime_checkable
+class HasSlices(Protocol):
+    """A law that knows the slices of its reference."""
+
+    @property
+    def reference_slices(self) -> dict[str, slice]:
+        """Places in the reference, by name."""
+
+
+@summarised
+@dataclass(frozen=True)
+class SequencedLaw:
+    """A law of several modes; `sequence` makes one.
+
+    Attributes:
+        controller: the whole as data: what `export_c` and `validate` take.
+        law: the law that is switched.
+        machine: modes and transitions.
+    """
+
+    controller: Controller
+    law: Controller | HasController
+    machine: Machine
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """Names of the modes, by the number that the output `mode` gives."""
+        return tuple(self.machine.modes)
+
+    @property
+    def function(self) -> ca.Function:
+        """The whole as one named Function."""
+        return self.controller.function
+
+    def _summary(self) -> dict[str, object]:
+        return {"name": self.controller.name, "modes": list(self.modes)}
+
+    def example_inputs(self) -> dict[str, Array]:
+        """Return inputs of the law from which it can run, where it knows any."""
+        given = self.law.example_inputs() if isinstance(self.law, HasExample) else {}
+        names = self.function.name_in()
+        return {n: x for n, x in given.items() if n in names and n not in ("z", "tuning")}
+
+
+@checked
+def sequence(
+    law: Controller | HasController,
+    modes: Mapping[str, ControlMode],
+    transitions: Sequence[Transition],
+    *,
+    name: str | None = None,
+) -> SequencedLaw:
+    """Return a law that switches between modes, with fades; its memory is part of z.
+
+    Its Function has the inputs of the law, with an entry `sequence.request` behind those of
+    `tuning` where a transition waits for one, and one more output, the number of the mode. What
+    no mode names comes from the inputs `ref`, `tuning` and `mask`. Of several transitions whose
+    conditions hold the first one is taken, one in a tick; see `machine.py` for fades.
+
+    Args:
+        law: any controller; numbers that modes change are `tunable` in it.
+        modes: by name; the first one is the start.
+        transitions: in the order in which they are tried.
+        name: a C identifier; that of the law with `_in_modes` by default.
+
+    Raises:
+        ProblemError: names that the law does not have, all in one message; numbers outside their
+            bounds; a number that is faded from an infinite default; a law whose first phase takes
+            what modes change.
+    """
+    inner = law if isinstance(law, Controller) else law.controller
+    symbol = f"{inner.name}_in_modes" if name is None else name
+    require_identifier("name", symbol)
+    slices = law.reference_slices if isinstance(law, HasSlices) else _slices(inner)
+    machine = Machine(inner, dict(modes), tuple(transitions), slices)
+    require_known(machine)
+    return SequencedLaw(_Whole(machine).controller(symbol), law, machine)
+
+
+def _slices(law: Controller) -> dict[str, slice]:
+    """Return the slices of the reference: components `<task>.<quantity>.<entry>` in a row."""
+    signal = next((s for s in law.inputs if s.name == "ref"), None)
+    found: dict[str, slice] = {}
+    for k, component in enumerate(() if signal is None else signal.components):
+        name = ".".join(component.split(".")[:2])
+        place = found.get(name, slice(k, k))
+        found[name] = slice(place.start, k + 1)
+    return found
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """The stages of the whole."""
+
+    machine: Machine
+
+    @property
+    def law(self) -> Controller:
+        """The law behind the machine."""
+        return self.machine.law
+
+    @cached_property
+    def tuning(self) -> tuple[TuningParameter, ...]:
+        """Entries of the whole: those of the law, then the request."""
+        most = self.machine.requests
+        own = (TuningParameter(REQUEST, 0.0, 0.0, float(most)),) if most else ()
+        return (*self.law.tuning, *own)
+
+    @cached_property
+    def inputs(self) -> dict[str, Signal]:
+        """Signals of the whole, by name, in their order."""
+        f, given = self.law.function, {s.name: s for s in self.law.inputs}
+        found = {name: given[name] for name in f.name_in()}
+        names, units = ([getattr(e, k) for e in self.tuning] for k in ("name", "unit"))
+        if self.tuning:
+            found["tuning"] = Signal("tuning", tuple(names), tuple(units))
+        state = given["z"].components if "z" in given else ()
+        found["z"] = unitless_signal("z", (*self.machine.memory, *state))
+        known = [name for name in INPUTS if name in found]
+        return {n: x for n, x in found.items() if n not in INPUTS} | {n: found[n] for n in known}
+
+    @cached_property
+    def outputs(self) -> dict[str, Signal]:
+        """The same of the outputs."""
+        found = {s.name: s for s in self.law.outputs}
+        found["z_next"] = replace(self.inputs["z"], name="z_next")
+        first = {name: found.pop(name) for name in OUTPUTS if name in found}
+        return first | found | {"mode": unitless_signal("mode", ("mode",))}
+
+    @cached_property
+    def front(self) -> ca.Function:
+        """(inputs of the whole) → (column): what the law is given, then memory and mode."""
+        s, machine, f = self.symbols(), self.machine, self.machine.function()
+        when = [self._when(each, s) for each in machine.transitions]
+        given = {name: s[name] for name in machine.sizes}
+        request = ca.MX(0.0)
+        if machine.requests:
+            request, given["tuning"] = s["tuning"][-1], s["tuning"][:-1]
+        given = {name: given[name] for name in machine.sizes}
+        z = s["z"][: machine.z0.size]
+        column = ca.vertcat(*f.call([ca.vertcat(ca.MX(0, 1), *when), request, *given.values(), z]))
+        used = [name for name in s if name in (*machine.measured, *machine.sizes, "tuning", "z")]
+        options = {"never_inline": True}
+        return ca.Function(
+            "front_of_modes", [s[n] for n in used], [column], used, ["column"], options
+        )
+
+    def _when(self, each: Transition, s: Symbols) -> ca.MX:
+        """Return the value that a transition compares, zero where there is none."""
+        if isinstance(each.when, str):
+            found = entry_of(self.law, each.when)
+            assert found is not None  # `require_known` has looked
+            return s[found[0]][found[1]]
+        if each.when is None:
+            return ca.MX(0.0)
+        return each.when.call([s[name] for name in each.when.name_in()])[0]
+
+    def symbols(self) -> Symbols:
+        """Return symbols of the inputs of the whole."""
+        return {name: ca.MX.sym(name, len(x.components)) for name, x in self.inputs.items()}
+
+    def column(self, s: Mapping[str, ca.MX]) -> ca.MX:
+        """Return what the machine gives."""
+        return self.front(**{name: s[name] for name in self.front.name_in()})["column"]
+
+    def of_law(self, s: Mapping[str, ca.MX], column: ca.MX) -> Symbols:
+        """Return the inputs of the law, by name."""
+        found, start = dict(s), 0
+        for name, size in self.machine.sizes.items():
+            found[name] = column[start : start + size]
+            start += size
+        if "z" in s:
+            found["z"] = s["z"][self.machine.z0.size :]
+        return found
+
+    def joined(self, of_law: Mapping[str, ca.MX], column: ca.MX) -> Symbols:
+        """Return the outputs of the whole from those of the law."""
+        found, own = dict(of_law), column[-self.machine.z0.size - 1 :]
+        found["z_next"] = ca.vertcat(own[:-1], found.get("z_next", ca.MX(0, 1)))
+        found["mode"] = own[-1]
+        return {name: ca.densify(found[name]) for name in self.outputs}
+
+    def behind(self, f: ca.Function, outputs: Sequence[str]) -> ca.Function:
+        """Return a Function of the law's inputs as one of those of the whole; `u` stays."""
+        s = self.symbols()
+        extra = {n: ca.MX.sym(n, f.sparsity_in(n)) for n in f.name_in() if n not in self.inputs}
+        given = self.of_law(s, self.column(s)) | extra
+        found = f(**{name: given[name] for name in f.name_in()})
+        read = {*f.name_in(), *self.front.name_in()}
+        return _function(
+            f.name(),
+            {n: x for n, x in (s | extra).items() if n in read},
+            {n: found[n] for n in outputs},
+        )
+
+    def function(self) -> ca.Function:
+        """Return the whole of a law that is plain arithmetic."""
+        s, f = self.symbols(), self.law.function
+        column = self.column(s)
+        given = self.of_law(s, column)
+        return _function("law", s, self.joined(f(**{n: given[n] for n in f.name_in()}), column))
+
+    def stages(self, stages: LeastDistanceStages) -> LeastDistanceStages:
+        """Return the stages of the whole around those of the law."""
+        prepare = stages.prepare
+        if prepare is not None and "z" in prepare.name_in():
+            s = {name: x for name, x in self.symbols().items() if name in prepare.name_in()}
+            own = s | {"z": s["z"][self.machine.z0.size :]}
+            prepare = _function("prepare", s, prepare(**own))
+        return replace(
+            stages,
+            build=self._build(stages.build),
+            finish=self._finish(stages),
+            prepare=prepare,
+            between=tuple(self._between(each, stages.build) for each in stages.between),
+        )
+
+    def _build(self, f: ca.Function) -> ca.Function:
+        s = self.symbols()
+        extra = {n: ca.MX.sym(n, f.sparsity_in(n)) for n in f.name_in() if n == "prepared"}
+        column = self.column(s)
+        given = self.of_law(s, column) | extra
+        found = f(**{name: given[name] for name in f.name_in()})
+        found["carry"] = ca.vertcat(ca.densify(found["carry"]), column)
+        return _function("build", s | extra, {name: found[name] for name in f.name_out()})
+
+    def _finish(self, stages: LeastDistanceStages) -> ca.Function:
+        s, f, carried = self.symbols(), stages.finish, stages.finish.numel_in("carry")
+        extra = {n: ca.MX.sym(n, f.sparsity_in(n)) for n in f.name_in() if n not in stages.inputs}
+        extra["carry"] = ca.MX.sym("carry", carried + self.front.numel_out(0))
+        column = extra["carry"][carried:]
+        given = self.of_law(s, column) | extra | {"carry": extra["carry"][:carried]}
+        found = f(**{name: given[name] for name in f.name_in()})
+        return _function("finish", s | extra, self.joined(found, column))
+
+    def _between(self, f: ca.Function, build: ca.Function) -> ca.Function:
+        """Return a Function between two problems, from the carry of the law."""
+        carried = build.numel_out("carry")
+        s = {name: ca.MX.sym(name, f.sparsity_in(name)) for name in f.name_in()}
+        s["carry"] = ca.MX.sym("carry", carried + self.front.numel_out(0))
+        found = f(**(s | {"carry": s["carry"][:carried]}))
+        return _function(f.name(), s, {name: found[name] for name in f.name_out()})
+
+    def controller(self, name: str) -> Controller:
+        """Return the whole as data."""
+        law, machine = self.law, self.machine
+        stages = None if law.stages is None else self.stages(law.stages)
+        function = self.function() if stages is None else controller_fun(name, stages, "daqp")
+        if stages is None:
+            s = self.symbols()
+            named = function(**s)
+            function = ca.Function(
+                name, [*s.values()], [named[n] for n in self.outputs], [*s], [*self.outputs]
+            )
+        emergency = law.emergency
+        if emergency is not None:
+            emergency = replace(emergency, first=emergency.first + machine.z0.size)
+        monitor = None if law.monitor is None else self.behind(law.monitor, law.monitor.name_out())
+        return replace(
+            law,
+            name=name,
+            function=function,
+            inputs=tuple(self.inputs.values()),
+            outputs=tuple(self.outputs.values()),
+            z0=np.concatenate([machine.z0, law.z0]),
+            stages=stages,
+            notes=law.notes | {"modes": ", ".join(machine.modes)},
+            tuning=self.tuning,
+            emergency=emergency,
+            monitor=monitor,
+            monitor_stages=None,
+            prediction=None,
+            limits=None,
+        )
+
+
+def _function(name: str, s: Mapping[str, ca.MX], outputs: Mapping[str, ca.MX]) -> ca.Function:
+    return ca.Function(name, [*s.values()], [*outputs.values()], [*s], [*outputs])
