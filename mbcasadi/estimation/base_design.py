@@ -93,6 +93,11 @@ class BaseDesign:
         return np.array([of_yaw if self.start.heading is None else self.start.heading, *spread])
 
     @property
+    def smooth_places(self) -> list[int]:
+        """Coordinates behind the base whose smooth positions are kept: with passive joints."""
+        return self.linkage.places(self.linkage.encoded) if self.layout.passive else []
+
+    @property
     def covered(self) -> int:
         """Number of errors of which there is a covariance: those of base and passive joints."""
         return BASE + 2 * len(self.layout.passive)
@@ -116,6 +121,7 @@ class BaseDesign:
                 "joint": self.joints,
                 "joint_rate": self.joints,
                 "follower": len(self.linkage.followers),
+                "smooth": len(self.smooth_places),
                 "gyro": 3,
                 "force": 3,
                 "missing": 1,
@@ -167,13 +173,14 @@ class BaseDesign:
         J = self.linkage.by_rates(found.J, q_joints)
         return found._replace(J=self.encoders.noise * J[:, : self.joints])
 
-    def seen(self, s: Sight, k: int, mean: Mean) -> Seen:
-        """Return a landmark in world axes."""
+    def seen(self, s: Sight, k: int, mean: Mean, smooth: Sight) -> Seen:
+        """Return a landmark in world axes; its slopes by passive joints are those of `smooth`."""
         landmark, footing = self.layout.landmarks[k], self.footing
         N = [footing.place_noise**2] * 3 + [footing.turn_noise**2] * 3
         rotation = s.rotation if landmark.sole else None
         J = s.J[: landmark.size, :]
-        slopes = (J[:, : self.joints] * self.encoders.noise, ca.sparsify(J[:, self.joints :]))
+        by_passive = ca.sparsify(smooth.J[: landmark.size, self.joints :])
+        slopes = (J[:, : self.joints] * self.encoders.noise, by_passive)
         return seen_from(s.place, rotation, slopes, ca.SX(ca.DM(N[: landmark.size])), mean)
 
     def split(self, rows: ca.SX) -> list[ca.SX]:

@@ -76,6 +76,7 @@ class Measurements(NamedTuple):
         imu: its sample.
         joints: positions and rates of those with encoders.
         posture: (nq - 7,) of all joints.
+        smooth: the same of smooth positions; see `joints.smoothed`.
         passive: (2k,) predicted positions and rates of passive ones.
         read: (m,) which encoders have been read.
         mask: of the contacts.
@@ -86,6 +87,7 @@ class Measurements(NamedTuple):
     imu: Sample
     joints: Joints
     posture: ca.SX
+    smooth: ca.SX
     passive: ca.SX
     read: ca.SX
     mask: ca.SX
@@ -103,7 +105,8 @@ def estimate(design: BaseDesign, at: Measurements, before: dict[str, ca.SX]) -> 
         for share, s in zip(shares, sights, strict=True)
     ]
     moved, P = _predicted(design, at, sights, shares, before)
-    seen = [design.seen(s, k, moved) for k, s in enumerate(sights)]
+    smooth = design.kinematics(at.smooth)[1] if layout.passive else sights
+    seen = [design.seen(s, k, moved, smooth[k]) for k, s in enumerate(sights)]
     stood = [ca.logic_and(s > 0, o) for s, o in zip(ca.vertsplit(before["stood"]), on, strict=True)]
     update = update_by_landmarks(
         layout, moved, P, seen, design.feet(sights), stood, design.split(before["mean"]),

@@ -51,7 +51,7 @@ def memory_at(design: BaseDesign) -> ca.DM:
         passive=ca.SX(2 * len(design.layout.passive), 1),
     )
     places = tuple(mean.R @ s.place for s in sights)
-    seen = [design.seen(s, k, mean) for k, s in enumerate(sights)]
+    seen = [design.seen(s, k, mean, s) for k, s in enumerate(sights)]
     mean = replace(mean, places=places, turns=tuple(s.quat for s in seen if s.quat is not None))
     count = len(sights)
     parts = {
@@ -62,6 +62,7 @@ def memory_at(design: BaseDesign) -> ca.DM:
         "joint": ca.SX(ca.DM(joints[linkage.places(linkage.encoded)])),
         "joint_rate": ca.SX(design.joints, 1),
         "follower": ca.SX(ca.DM(joints[linkage.followers])),
+        "smooth": ca.SX(ca.DM(joints[design.smooth_places])),
         "gyro": ca.SX(3, 1),
         "force": mean.R.T @ ca.DM(-design.gravity),
         **{key: ca.SX(1, 1) for key in ("missing", "lost", "doubt", "started")},

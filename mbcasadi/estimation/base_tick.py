@@ -11,7 +11,7 @@ from mbcasadi.estimation.covariance import packed
 from mbcasadi.estimation.estimator import ADRIFT, DOUBTED, LONGEST
 from mbcasadi.estimation.fix_update import FixState, remembered
 from mbcasadi.estimation.invariant import passive_motion
-from mbcasadi.estimation.joints import joints_of
+from mbcasadi.estimation.joints import joints_of, smoothed
 from mbcasadi.estimation.landmarks import FREE_Q
 from mbcasadi.qp.input_guard import MASK_ON
 
@@ -82,7 +82,10 @@ def _measured(
         dt,
     )
     passive = passive_motion(design.layout, dt)[0] @ design.layout.mean(before["x"]).passive
-    posture = design.posture(joints.q, passive, before["follower"])
+    posture = smooth = design.posture(joints.q, passive, before["follower"])
+    if passive.numel():
+        positions = smoothed(joints.q, before["smooth"], started, dt)
+        smooth = design.posture(positions, passive, before["follower"])
     ages = {fix: s["age"][k] for k, fix in enumerate(design.late)}
     imu = imu_sample(design, y, valid, before, dt)
     level = ca.logic_or(started, imu.valid)  # before, no fix is taken
@@ -90,7 +93,7 @@ def _measured(
         (y[list(rows)], valid[1 + m + k] * level, ages.get(k))
         for k, rows in enumerate(design.fix_rows)
     ]
-    return Measurements(imu, joints, posture, passive, read, s["mask"], fixes, dt)
+    return Measurements(imu, joints, posture, smooth, passive, read, s["mask"], fixes, dt)
 
 
 def _outputs(
@@ -107,6 +110,7 @@ def _outputs(
         "joint": joints.filtered,
         "joint_rate": joints.rate,
         "follower": at.posture[design.linkage.followers],
+        "smooth": at.smooth[design.smooth_places],
         "gyro": sample.rate,
         "force": sample.force,
         "missing": sample.missing,
