@@ -159,10 +159,9 @@ class BaseDesign:
         q = posed(q_joints)
         at = mounting(self.system, self.imu, q)
         sights = [sight(mark.frame, mark.above, at, q) for mark in self.layout.landmarks]
-        at, *sights = (
-            each._replace(J=ca.sparsify(self.linkage.by_rates(each.J, q_joints)))
-            for each in (at, *sights)
-        )
+        chosen = [ca.sparsify(self.linkage.by_rates(s.J, q_joints)) for s in (at, *sights)]
+        at = at._replace(J=chosen[0])
+        sights = [s._replace(J=J) for s, J in zip(sights, chosen[1:], strict=True)]
         return at, sights
 
     def spot(self, fix: Fix, q_joints: ca.SX) -> Sight:
