@@ -159,7 +159,8 @@ class BaseDesign:
         q = posed(q_joints)
         at = mounting(self.system, self.imu, q)
         sights = [sight(mark.frame, mark.above, at, q) for mark in self.layout.landmarks]
-        chosen = [ca.sparsify(self.linkage.by_rates(s.J, q_joints)) for s in (at, *sights)]
+        slopes = [at.J, *(s.J for s in sights)]
+        chosen = [ca.sparsify(self.linkage.by_rates(J, q_joints)) for J in slopes]
         at = at._replace(J=chosen[0])
         sights = [s._replace(J=J) for s, J in zip(sights, chosen[1:], strict=True)]
         return at, sights
