@@ -15,6 +15,7 @@ SUITES = (
     "qp",
     "tick",
     "laws",
+    "estimation",
     "mpc",
     "whole_body",
     "batch",

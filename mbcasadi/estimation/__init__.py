@@ -25,7 +25,14 @@ from mbcasadi.estimation.logs import SensorLog, read_log
 from mbcasadi.estimation.manifold_filter import manifold_filter
 from mbcasadi.estimation.measured import FilterOptions, Measured, UnknownForce, UnknownParameter
 from mbcasadi.estimation.momentum_observer import momentum_observer
-from mbcasadi.estimation.noise import Encoders, FirstEstimate, Footing, Imu, encoder_noise
+from mbcasadi.estimation.noise import (
+    Encoders,
+    FirstEstimate,
+    Footing,
+    Imu,
+    PassiveJoint,
+    encoder_noise,
+)
 from mbcasadi.estimation.residual_forces import residual_forces
 from mbcasadi.estimation.two_rates import EstimatedTwoRates
 from mbcasadi.estimation.velocity_observer import velocity_observer
@@ -52,6 +59,7 @@ __all__ = [
     "KalmanFilter",
     "LoggedInputs",
     "Measured",
+    "PassiveJoint",
     "SensorLog",
     "UnknownForce",
     "UnknownParameter",

@@ -10,17 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.description import Contact
-from mbcasadi.estimation.base_output import BaseState, base_state
+from mbcasadi.estimation.base_output import BASE, BaseState, base_state
 from mbcasadi.estimation.covariance import packed_size, unpacked
 from mbcasadi.estimation.fixes import CERTAIN, HEADING, POSITION, Fix
 from mbcasadi.estimation.invariant import Layout, Mean
 from mbcasadi.estimation.joints import rate_deviation
 from mbcasadi.estimation.landmark_update import Seen, seen_from
-from mbcasadi.estimation.landmarks import FREE_Q, Mounting, Sight, mounting, sight
+from mbcasadi.estimation.landmarks import Mounting, Sight, mounting, sight
 from mbcasadi.estimation.limbs import limbs_of
+from mbcasadi.estimation.linkage import Linkage, posed
 from mbcasadi.estimation.memory import Memory
 from mbcasadi.estimation.noise import Encoders, FirstEstimate, Footing, Imu
 from mbcasadi.system import System
+from mbcasadi.system.closing import CLOSING_STEPS
 
 Array = NDArray[np.float64]
 
@@ -35,6 +37,7 @@ class BaseDesign:
     """
 
     system: System
+    linkage: Linkage
     contacts: tuple[Contact, ...]
     layout: Layout
     imu: Imu
@@ -49,7 +52,7 @@ class BaseDesign:
     @property
     def joints(self) -> int:
         """Number of encoders."""
-        return self.system.nq - FREE_Q
+        return len(self.linkage.encoded)
 
     @property
     def rated(self) -> bool:
@@ -90,6 +93,16 @@ class BaseDesign:
         return np.array([of_yaw if self.start.heading is None else self.start.heading, *spread])
 
     @property
+    def smooth_places(self) -> list[int]:
+        """Coordinates behind the base whose smooth positions are kept: with passive joints."""
+        return self.linkage.places(self.linkage.encoded) if self.layout.passive else []
+
+    @property
+    def covered(self) -> int:
+        """Number of errors of which there is a covariance: those of base and passive joints."""
+        return BASE + 2 * len(self.layout.passive)
+
+    @property
     def gravity(self) -> Array:
         """(3,) m/s²."""
         assert self.system.tree is not None
@@ -107,6 +120,8 @@ class BaseDesign:
                 "mean": sum(landmark.size for landmark in self.layout.landmarks),
                 "joint": self.joints,
                 "joint_rate": self.joints,
+                "follower": len(self.linkage.followers),
+                "smooth": len(self.smooth_places),
                 "gyro": 3,
                 "force": 3,
                 "missing": 1,
@@ -123,26 +138,50 @@ class BaseDesign:
         known = self.encoders.rate_noise
         return rate_deviation(self.encoders, self.period) if known is None else known
 
+    def posture(
+        self, measured: ca.SX, passive: ca.SX, followers: ca.SX, steps: int = CLOSING_STEPS
+    ) -> ca.SX:
+        """Return the coordinates (nq - 7,) of all joints.
+
+        Args:
+            measured: (m,) by encoders.
+            passive: (2k,) of the estimate: positions of passive joints beside their rests first.
+            followers: of the tick before.
+            steps: of closing.
+        """
+        joints = self.layout.passive
+        rests = ca.DM([0.0 if joint.rest is None else joint.rest for joint in joints])
+        bent = rests + passive[: len(joints)]
+        return self.linkage.closed(self.linkage.joined(measured, bent, followers), steps)
+
     def kinematics(self, q_joints: ca.SX) -> tuple[Mounting, list[Sight]]:
-        """Return the IMU in the base and each landmark from the IMU."""
-        q = ca.vertcat(ca.SX(ca.DM([0, 0, 0, 1, 0, 0, 0])), q_joints)
+        """Return the IMU in the base and each landmark from the IMU, J by the chosen joints."""
+        q = posed(q_joints)
         at = mounting(self.system, self.imu, q)
-        return at, [sight(mark.frame, mark.above, at, q) for mark in self.layout.landmarks]
+        sights = [sight(mark.frame, mark.above, at, q) for mark in self.layout.landmarks]
+        slopes = [at.J, *(s.J for s in sights)]
+        chosen = [ca.sparsify(self.linkage.by_rates(J, q_joints)) for J in slopes]
+        at = at._replace(J=chosen[0])
+        sights = [s._replace(J=J) for s, J in zip(sights, chosen[1:], strict=True)]
+        return at, sights
 
     def spot(self, fix: Fix, q_joints: ca.SX) -> Sight:
         """Return the frame of a fix from the IMU, with J times the noise of the encoders."""
-        q = ca.vertcat(ca.SX(ca.DM([0, 0, 0, 1, 0, 0, 0])), q_joints)
+        q = posed(q_joints)
         frame = self.system.frame(fix.frame, fix.frame_kind)
         found = sight(frame, None, mounting(self.system, self.imu, q), q)
-        return found._replace(J=self.encoders.noise * found.J)
+        J = self.linkage.by_rates(found.J, q_joints)
+        return found._replace(J=self.encoders.noise * J[:, : self.joints])
 
-    def seen(self, s: Sight, k: int, mean: Mean) -> Seen:
-        """Return a landmark in world axes."""
+    def seen(self, s: Sight, k: int, mean: Mean, smooth: Sight) -> Seen:
+        """Return a landmark in world axes; its slopes by passive joints are those of `smooth`."""
         landmark, footing = self.layout.landmarks[k], self.footing
         N = [footing.place_noise**2] * 3 + [footing.turn_noise**2] * 3
         rotation = s.rotation if landmark.sole else None
-        B = s.J[: landmark.size, :] * self.encoders.noise
-        return seen_from(s.place, rotation, B, ca.SX(ca.DM(N[: landmark.size])), mean)
+        J = s.J[: landmark.size, :]
+        by_passive = ca.sparsify(smooth.J[: landmark.size, self.joints :])
+        slopes = (J[:, : self.joints] * self.encoders.noise, by_passive)
+        return seen_from(s.place, rotation, slopes, ca.SX(ca.DM(N[: landmark.size])), mean)
 
     def split(self, rows: ca.SX) -> list[ca.SX]:
         """Return the rows of each landmark."""
@@ -163,6 +202,7 @@ class BaseDesign:
         changed = parts["gyro"] - before
         variance = (self.imu.gyro_noise**2 / dt + changed**2, ca.SX(self.rate_noise**2))
         rate = parts["gyro"] - mean.b_g
+        at = at._replace(J=at.J[:, : self.joints])  # no passive joint moves the IMU
         return base_state(self.layout, mean, P, at, rate, parts["joint_rate"], variance)
 
     def feet(self, sights: Sequence[Sight]) -> list[list[int]]:

@@ -5,7 +5,9 @@ of feet that stand (`landmark_update.py`). The base follows from the IMU by the 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -13,15 +15,22 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.description import Contact, Signal
 from mbcasadi.errors import ProblemError
 from mbcasadi.estimation.base_design import BaseDesign
-from mbcasadi.estimation.base_output import BASE
 from mbcasadi.estimation.base_start import memory_at
 from mbcasadi.estimation.base_tick import base_function
 from mbcasadi.estimation.estimator import LIKELIHOOD, Estimator, EstimatorSensor
 from mbcasadi.estimation.fixes import PARTS, Fix, fix_names, unseen_by
 from mbcasadi.estimation.invariant import Layout
-from mbcasadi.estimation.landmarks import FREE_Q, FREE_V, landmarks_of, require_free_base
+from mbcasadi.estimation.landmarks import (
+    FREE_Q,
+    FREE_V,
+    landmarks_of,
+    mounting,
+    require_free_base,
+    sight,
+)
 from mbcasadi.estimation.late_samples import with_late_samples
-from mbcasadi.estimation.noise import Encoders, FirstEstimate, Footing, Imu
+from mbcasadi.estimation.linkage import Linkage, posed, require_determined
+from mbcasadi.estimation.noise import Encoders, FirstEstimate, Footing, Imu, PassiveJoint
 from mbcasadi.shapes import require_identifier, require_name, require_positive
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import (
@@ -47,6 +56,7 @@ def base_estimator(
     *,
     imu: Imu,
     encoders: Encoders | None = None,
+    passive: Sequence[PassiveJoint] = (),
     footing: Footing | None = None,
     fixes: Sequence[Fix] = (),
     start: FirstEstimate | None = None,
@@ -67,9 +77,10 @@ def base_estimator(
       sample in a tick is not valid.
     - `mask`: for each contact, probability that it stands; above one half it does.
     - `age`: s, of the samples of fixes that may be late; see `late_samples`.
-    - `q`, `v`: in MuJoCo's order; joints as measured.
-    - `covariance`: (12, 12) of the base's position (m, world), rotation (rad, base axes), linear
-      velocity (world) and angular velocity (base axes): coordinates of `System.difference`.
+    - `q`, `v`: in MuJoCo's order; joints as measured, others by the loops and the passive joints.
+    - `covariance`: (12 + 2k, 12 + 2k) of the base's position (m, world), rotation (rad, base axes),
+      linear velocity (world) and angular velocity (base axes), coordinates of `System.difference`,
+      then of positions and rates of the k passive joints.
     - `status`: 0 estimated, 1 for half a second no foot has stood, 2 no foot fits for 20 ms, 3 the
       IMU is not valid, the state is predicted without it, 4 started anew.
     - `flags`: the bit GATED where a foot that stands or a fix was rejected, OVERDUE where the age
@@ -84,11 +95,16 @@ def base_estimator(
     comes right with the first sample of a compass. What `start` tells is gated from the first fix
     on. A fix that is rejected for 0.3 s and four samples in a row sets what it sees anew.
 
+    Joints without an encoder follow from measured and passive ones by the loops (`linkage.py`);
+    what loops leave free and moves neither a foot nor the IMU nor a fix stays as it is.
+
     Args:
-        system: with a free base as its first joint, and otherwise joints of one coordinate.
+        system: with a free base as its first joint.
         contacts: of its feet with the world.
         imu: where it is, and its noise.
-        encoders: of all joints; `Encoders()` by default.
+        encoders: of joints of one coordinate; of all joints by default.
+        passive: joints without an encoder that loops leave free: springs. Feet that stand and the
+            IMU tell how they bend.
         footing: how well feet stand; `Footing()` by default.
         fixes: what sees heading, height or position; each at its own rate.
         start: deviations of the first estimate; `FirstEstimate()` by default.
@@ -99,9 +115,11 @@ def base_estimator(
         name: a C identifier.
 
     Raises:
-        ProblemError: a q0 without a rotation; no free base, joints without encoders or of several
-            coordinates; contacts with bodies that move, that slide, or of bodies that roll and are
-            no balls; no contacts; no gravity; a system with parameters.
+        ProblemError: a q0 without a rotation, or with open loops; no free base; joints without
+            encoders that move a foot and are neither passive nor determined by loops; a passive
+            joint that loops determine, or that moves the IMU or a fix; contacts with bodies that
+            move, that slide, or of bodies that roll and are no balls; no contacts; no gravity; a
+            system with parameters.
         UnknownNameError: no such frame or joint, of the IMU, the encoders or a fix.
         ShapeError: q0 has a wrong shape, or NaN.
     """
@@ -109,15 +127,22 @@ def base_estimator(
     require_positive(period=period)
     require_free_base(system)
     encoders, footing = encoders or Encoders(), footing or Footing()
-    joints = _encoded(system, encoders)
     _require(system, contacts)
     feet = landmarks_of(system, contacts, footing.rolling)
-    layout = Layout(tuple(landmark for foot in feet for landmark in foot))
     q_start = pose_of(system, "q0", start_pose(system) if q0 is None else q0)
     if abs(np.linalg.norm(q_start[3:FREE_Q]) - 1) > UNIT:
         raise ProblemError(f"q0 has the quaternion {q_start[3:FREE_Q]}; expected one of length 1")
+    linkage = _linkage(system, encoders, passive)
+    joints, q_start = linkage.encoded, linkage.assembled(q_start)
+    rests = q_start[FREE_Q:][linkage.places(linkage.passive)]
+    springs = [
+        joint if joint.rest is not None else replace(joint, rest=float(rest))
+        for joint, rest in zip(passive, rests, strict=True)
+    ]
+    layout = Layout(tuple(landmark for foot in feet for landmark in foot), tuple(springs))
     design = BaseDesign(
         system=system,
+        linkage=linkage,
         contacts=tuple(contacts),
         layout=layout,
         imu=imu,
@@ -129,6 +154,7 @@ def base_estimator(
         period=period,
         likelihood=likelihood,
     )
+    loose = _loose(design)
     function = base_function(design, name)
     estimator = Estimator(
         name=name,
@@ -139,8 +165,8 @@ def base_estimator(
         z0=np.array(memory_at(design)).ravel(),
         period=period,
         source=system.name,
-        unobservable=unseen_by(fixes),
-        covered=(*range(FREE_V), *range(system.nv, system.nv + FREE_V)),
+        unobservable=(*unseen_by(fixes), *loose),
+        covered=_covered(design),
         y0=_at_rest(design, function.numel_in("y")),
     )
     delays = {1 + design.joints + k: fix.longest_delay for k, fix in enumerate(fixes)}
@@ -151,28 +177,57 @@ def _at_rest(design: BaseDesign, size: int) -> Array:
     """Return y (size,) of a robot that rests at q0."""
     y, force = np.zeros(size), design.memory.split(memory_at(design))["force"]
     y[3:6] = np.array(force).ravel()
-    y[6 : 6 + design.joints] = design.q0[FREE_Q:]
+    joints = design.linkage.places(design.linkage.encoded)
+    y[6 : 6 + design.joints] = design.q0[FREE_Q:][joints]
     return y
 
 
-def _encoded(system: System, encoders: Encoders) -> tuple[str, ...]:
-    """Return the names of the joints with encoders: all but the free one."""
+def _linkage(system: System, encoders: Encoders, passive: Sequence[PassiveJoint]) -> Linkage:
+    """Return the joints beside the free base."""
     assert system.tree is not None  # of a system with a free base
     known = scalar_coordinates(system)
-    joints = tuple(joint.name for joint in system.tree.joints[1:])
-    several = [name for name in joints if name not in known]
-    measured = joints if encoders.joints is None else encoders.joints
-    for name in measured:
+    names = tuple(joint.name for joint in system.tree.joints[1:])
+    springs = tuple(joint.joint for joint in passive)
+    measured = encoders.joints
+    for name in (*springs, *(measured or ())):
         require_name("joint", name, list(known))
-    missing = [name for name in joints if name not in measured]
-    if several or missing:
-        named = ", ".join(repr(name) for name in (several or missing)[:4])
-        what = "joints of several coordinates" if several else "joints without an encoder"
+    if measured is None:
+        measured = tuple(name for name in names if name in known and name not in springs)
+    both = [name for name in springs if name in measured]
+    if both or len(set(springs)) < len(springs):
         raise ProblemError(
-            f"'{system.name}' has {what}: {named}; expected an encoder for each joint beside the "
-            "free base"
+            f"passive joints {', '.join(springs)}; expected each once, and none with an encoder"
         )
-    return joints
+    return Linkage(system, tuple(name for name in names if name in measured), springs)
+
+
+def _loose(design: BaseDesign) -> tuple[str, ...]:
+    """Return what nothing determines among the joints, in words."""
+    system, linkage, joints = design.system, design.linkage, ca.SX(ca.DM(design.q0[FREE_Q:]))
+    at, q = mounting(system, design.imu, posed(joints)), posed(joints)
+    frames = {design.imu.frame: at.J}
+    for fix in design.fixes:
+        frames[fix.frame] = sight(system.frame(fix.frame, fix.frame_kind), None, at, q).J
+    stiff, own = tuple(frames), linkage.dofs(linkage.passive)
+    for mark in design.layout.landmarks:
+        frames[mark.name] = sight(mark.frame, mark.above, at, q).J
+    slopes = {name: np.array(ca.evalf(J)) for name, J in frames.items()}
+    loose = require_determined(linkage, design.q0, slopes)
+    bent = np.array(ca.evalf(linkage.motion(joints)))[:, len(linkage.encoded) :]
+    moved = [name for name in stiff if np.abs(slopes[name] @ bent).max(initial=0.0) > 0]
+    if own and moved:
+        raise ProblemError(
+            f"passive joints move '{moved[0]}'; expected the IMU and fixes on bodies that only "
+            "joints with encoders move"
+        )
+    return tuple(f"position of {name}" for name in loose)
+
+
+def _covered(design: BaseDesign) -> tuple[int, ...]:
+    """Return the rows of (δq, δv) of which there is a covariance."""
+    nv, linkage = design.system.nv, design.linkage
+    base, bent = list(range(FREE_V)), [FREE_V + k for k in linkage.dofs(linkage.passive)]
+    return (*base, *(nv + k for k in base), *bent, *(nv + k for k in bent))
 
 
 def _require(system: System, contacts: Sequence[Contact]) -> None:
@@ -249,7 +304,8 @@ def _inputs(
 def _outputs(system: System, design: BaseDesign) -> tuple[Signal, ...]:
     of_base = ("position", "rotation", "velocity", "rate")
     names = [f"{what}.{axis}" for what in of_base for axis in AXES]
-    pairs = tuple(f"{names[i]} {names[j]}" for j in range(BASE) for i in range(BASE))
+    names += [*design.linkage.passive, *(f"{joint}.rate" for joint in design.linkage.passive)]
+    pairs = tuple(f"{a} {b}" for b in names for a in names)
     landmarks = tuple(landmark.name for landmark in design.layout.landmarks)
     measured = (*landmarks, *fix_names(design.fixes))
     signals = (

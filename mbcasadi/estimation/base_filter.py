@@ -27,6 +27,7 @@ from mbcasadi.estimation.invariant import (
     Layout,
     Mean,
     Motion,
+    passive_deviations,
     propagate,
 )
 from mbcasadi.estimation.invariant_correction import corrected, reset_map
@@ -50,8 +51,10 @@ moves no feet; and s for which all contacts stand before it may be at rest."""
 LARGEST = {"tilt": 4.0, "speed": 30.0, "gyro": 1.0, "force": 10.0, "place": 3.0, "position": 1e4}
 """Bounds of standard deviations: rad, m/s, rad/s, m/s², m, m."""
 
-FARTHEST = {"speed": 1e3, "position": 1e7, "gyro": 5.0, "force": 50.0, "place": 1e2}
-"""Bounds of the estimate, in the same units."""
+FARTHEST = {
+    "speed": 1e3, "position": 1e7, "gyro": 5.0, "force": 50.0, "place": 1e2, "passive": 1e2,
+}  # fmt: skip
+"""Bounds of the estimate, in the same units; of passive joints rad or m, and by s."""
 
 
 class Outcome(NamedTuple):
@@ -71,7 +74,10 @@ class Measurements(NamedTuple):
 
     Attributes:
         imu: its sample.
-        joints: positions and rates.
+        joints: positions and rates of those with encoders.
+        posture: (nq - 7,) of all joints.
+        smooth: the same of smooth positions; see `joints.smoothed`.
+        passive: (2k,) predicted positions and rates of passive ones.
         read: (m,) which encoders have been read.
         mask: of the contacts.
         fixes: sample, entry of `valid`, and age in the tick of each; None for none.
@@ -80,6 +86,9 @@ class Measurements(NamedTuple):
 
     imu: Sample
     joints: Joints
+    posture: ca.SX
+    smooth: ca.SX
+    passive: ca.SX
     read: ca.SX
     mask: ca.SX
     fixes: Sequence[tuple[ca.SX, ca.SX, ca.SX | None]]
@@ -89,14 +98,15 @@ class Measurements(NamedTuple):
 def estimate(design: BaseDesign, at: Measurements, before: dict[str, ca.SX]) -> Outcome:
     """Return the estimate after prediction and correction."""
     layout, dt = design.layout, at.dt
-    _, sights = design.kinematics(at.joints.q)
+    _, sights = design.kinematics(at.posture)
     shares = [ca.mmin(ca.vertcat(*(at.mask[i] for i in mark.members))) for mark in layout.landmarks]
     on = [
         ca.logic_and(share > MASK_ON, _all_read(s, at.read))
         for share, s in zip(shares, sights, strict=True)
     ]
     moved, P = _predicted(design, at, sights, shares, before)
-    seen = [design.seen(s, k, moved) for k, s in enumerate(sights)]
+    smooth = design.kinematics(at.smooth)[1] if layout.passive else sights
+    seen = [design.seen(s, k, moved, smooth[k]) for k, s in enumerate(sights)]
     stood = [ca.logic_and(s > 0, o) for s, o in zip(ca.vertsplit(before["stood"]), on, strict=True)]
     update = update_by_landmarks(
         layout, moved, P, seen, design.feet(sights), stood, design.split(before["mean"]),
@@ -132,11 +142,15 @@ def _predicted(
     P = unpacked(before["P"], layout.n)
     mean, P = levelled(design, layout.mean(before["x"]), P, sample, started, at.dt)
     rate = sample.rate - mean.b_g
-    activity = _activity(design, sights, rate, at.joints.rate, before["stood"])
+    rates, m = ca.vertcat(at.joints.rate, at.passive[len(layout.passive) :]), design.joints
+    activity = _activity(design, sights, rate, rates, before["stood"])
     turning = mean.R @ rate
     rolling = {
         i: Motion(
-            turning + mean.R @ s.J[3:, :] @ at.joints.rate, mean.R @ s.J[3:, :], design.rate_noise
+            turning + mean.R @ s.J[3:, :] @ rates,
+            mean.R @ s.J[3:, :m],
+            mean.R @ ca.sparsify(s.J[3:, m:]),
+            design.rate_noise,
         )
         for i, s in enumerate(sights)
         if layout.landmarks[i].rolls
@@ -153,9 +167,10 @@ def _fixed(
     found, (mean, P) = list[Fixed](), now
     motion = (at.imu.rate, at.imu.force, design.gravity)
     for k, (fix, (y, valid, age)) in enumerate(zip(design.fixes, at.fixes, strict=True)):
-        here = then = frame_view(design.layout, mean, design.spot(fix, at.joints.q), motion, None)
+        here = then = frame_view(design.layout, mean, design.spot(fix, at.posture), motion, None)
         if age is not None:
-            spot = design.spot(fix, at.joints.q - age * at.joints.rate)
+            earlier = design.linkage.before(at.posture, at.joints.rate, age)
+            spot = design.spot(fix, earlier)
             then = frame_view(design.layout, mean, spot, motion, age)
         state = FixState(before["known"], before["lapsed"], before["refused"])
         own = update_by_fix(
@@ -176,13 +191,13 @@ def _activity(
         design: of the estimator.
         sights: of all landmarks.
         rate: (3,) of the IMU, its axes.
-        joint_rates: (m,).
+        joint_rates: (m + k,) of joints with encoders and of passive ones.
         stood: s, for which each landmark has stood.
     """
     least, square = design.footing.rest**2, ca.SX(0)
     for s in sights:
         speed = s.J[:3, :] @ joint_rates + ca.cross(rate, s.place)
-        of_noise = ca.sumsqr(s.J[:3, :]) * design.rate_noise**2
+        of_noise = ca.sumsqr(s.J[:3, : design.joints]) * design.rate_noise**2
         square = ca.fmax(square, ca.sumsqr(speed) - of_noise)
     moving = ca.if_else(ca.mmin(stood) > CALM, square / (square + SLOW**2), 1)
     return ca.sqrt(least + (1 - least) * moving)
@@ -220,7 +235,10 @@ def _largest(layout: Layout) -> Array:
     names = ["tilt", "speed", "gyro", "force"]
     for landmark in layout.landmarks:
         names += ["place", "tilt"][: landmark.size // 3]
-    return np.repeat([LARGEST[name] for name in (*names, "position")], 3)
+    bounds = [LARGEST[name] for name in (*names, "position")]
+    return np.concatenate(
+        [np.repeat(bounds[:-1], 3), passive_deviations(layout), np.repeat(bounds[-1:], 3)]
+    )
 
 
 def _limited(mean: Mean) -> Mean:
@@ -236,10 +254,11 @@ def _limited(mean: Mean) -> Mean:
         b_g=inside(mean.b_g, "gyro"),
         b_a=inside(mean.b_a, "force"),
         places=tuple(inside(place, "place") for place in mean.places),
+        passive=inside(mean.passive, "passive"),
     )
 
 
 def _all_read(s: Sight, read: ca.SX) -> ca.SX:
     """Return whether all encoders of a landmark have been read."""
-    columns = sorted(set(s.J.sparsity().get_triplet()[1]))
+    columns = sorted(set(s.J[:, : read.numel()].sparsity().get_triplet()[1]))
     return ca.SX(1) if not columns else ca.mmin(ca.vertcat(*(read[c] for c in columns)))

@@ -29,7 +29,8 @@ class BaseState(NamedTuple):
     Attributes:
         pose: (7,) position and quaternion.
         velocity: (6,) linear, world axes, and angular, base axes.
-        covariance: (12, 12) of both errors, in the coordinates of `System.difference`.
+        covariance: (12 + 2k, 12 + 2k) of both errors, in the coordinates of `System.difference`,
+            then of positions and rates of passive joints.
     """
 
     pose: ca.SX
@@ -63,13 +64,16 @@ def base_state(
     w = at.rotation @ rate - turning[3:]
     arm = turning[:3] + ca.cross(w, p_BI)
     p, v = mean.p - R @ p_BI, mean.v - R @ arm
-    T = ca.SX(BASE, layout.n)
+    T = ca.SX(BASE + 2 * len(layout.passive), layout.n)
     T[0:3, THETA], T[0:3, layout.n - 3 :] = -ca.skew(p), ca.SX.eye(3)
     T[3:6, THETA] = R.T
     T[6:9, THETA], T[6:9, NU] = -ca.skew(v), ca.SX.eye(3)
     across = R @ ca.skew(p_BI)  # velocity by an error of ω_B
     T[6:9, BETA_G], T[9:12, BETA_G] = -across @ at.rotation, -at.rotation
-    G = ca.vertcat(ca.SX(6, 3), across @ at.rotation, at.rotation)
+    T[BASE:, [*layout.bent, *layout.bending]] = ca.SX.eye(2 * len(layout.passive))
+    none = 2 * len(layout.passive)
+    G = ca.vertcat(ca.SX(6, 3), across @ at.rotation, at.rotation, ca.SX(none, 3))
     D = ca.vertcat(ca.SX(6, at.J.shape[1]), -R @ at.J[:3, :] - across @ at.J[3:, :], -at.J[3:, :])
+    D = ca.vertcat(D, ca.SX(none, at.J.shape[1]))
     covariance = congruence(T, P) + congruence(G, ca.diag(noise[0])) + noise[1] * (D @ D.T)
     return BaseState(ca.vertcat(p, column_of(quat)), ca.vertcat(v, w), covariance)

@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 from mbcasadi.estimation.base_design import BaseDesign
 from mbcasadi.estimation.base_samples import Sample
 from mbcasadi.estimation.covariance import packed
-from mbcasadi.estimation.invariant import BETA_A, BETA_G, NU, THETA, Mean
+from mbcasadi.estimation.invariant import (
+    BETA_A,
+    BETA_G,
+    NU,
+    THETA,
+    Mean,
+    passive_deviations,
+)
 from mbcasadi.estimation.landmarks import FREE_Q
 from mbcasadi.estimation.rotations import (
     column_of,
@@ -29,7 +36,8 @@ UNLEVELLED = 0.3
 def memory_at(design: BaseDesign) -> ca.DM:
     """Return the memory (nz,) of an estimator that starts at rest at `q0`."""
     q = design.q0
-    at, sights = design.kinematics(ca.SX(ca.DM(q[FREE_Q:])))
+    joints, linkage = q[FREE_Q:], design.linkage
+    at, sights = design.kinematics(ca.SX(ca.DM(joints)))
     R_B = matrix_of(quat_of(ca.SX(ca.DM(q[3:7]))))
     quat = product(quat_of(ca.SX(ca.DM(q[3:7]))), quat_of_matrix(at.rotation))
     mean = Mean(
@@ -40,9 +48,10 @@ def memory_at(design: BaseDesign) -> ca.DM:
         b_a=ca.SX(3, 1),
         places=(),
         turns=(),
+        passive=ca.SX(2 * len(design.layout.passive), 1),
     )
     places = tuple(mean.R @ s.place for s in sights)
-    seen = [design.seen(s, k, mean) for k, s in enumerate(sights)]
+    seen = [design.seen(s, k, mean, s) for k, s in enumerate(sights)]
     mean = replace(mean, places=places, turns=tuple(s.quat for s in seen if s.quat is not None))
     count = len(sights)
     parts = {
@@ -50,8 +59,10 @@ def memory_at(design: BaseDesign) -> ca.DM:
         "P": packed(_placed(design, mean.p, ca.SX(ca.DM(_first_covariance(design))))),
         "stood": ca.SX(count, 1),
         "mean": ca.SX(design.memory.sizes["mean"], 1),
-        "joint": ca.SX(ca.DM(q[FREE_Q:])),
+        "joint": ca.SX(ca.DM(joints[linkage.places(linkage.encoded)])),
         "joint_rate": ca.SX(design.joints, 1),
+        "follower": ca.SX(ca.DM(joints[linkage.followers])),
+        "smooth": ca.SX(ca.DM(joints[design.smooth_places])),
         "gyro": ca.SX(3, 1),
         "force": mean.R.T @ ca.DM(-design.gravity),
         **{key: ca.SX(1, 1) for key in ("missing", "lost", "doubt", "started")},
@@ -87,6 +98,8 @@ def _first_covariance(design: BaseDesign) -> Array:
     P[NU, NU] *= design.start.speed**2
     P[BETA_G, BETA_G] *= design.imu.gyro_bias**2
     P[BETA_A, BETA_A] *= design.imu.accelerometer_bias**2
+    own = [*design.layout.bent, *design.layout.bending]
+    P[own, own] = np.square(passive_deviations(design.layout))
     return P
 
 

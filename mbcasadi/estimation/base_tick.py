@@ -10,7 +10,9 @@ from mbcasadi.estimation.base_start import memory_at
 from mbcasadi.estimation.covariance import packed
 from mbcasadi.estimation.estimator import ADRIFT, DOUBTED, LONGEST
 from mbcasadi.estimation.fix_update import FixState, remembered
-from mbcasadi.estimation.joints import joints_of
+from mbcasadi.estimation.invariant import passive_motion
+from mbcasadi.estimation.joints import joints_of, smoothed
+from mbcasadi.estimation.landmarks import FREE_Q
 from mbcasadi.qp.input_guard import MASK_ON
 
 LARGEST_MEMORY = 1e15
@@ -39,7 +41,9 @@ def base_function(design: BaseDesign, name: str) -> ca.Function:
         "v": ca.DM.zeros(design.system.nv),
         "z_next": z0,
         "covariance": ca.vec(
-            design.base(state, state["joint"], state["gyro"], ca.SX(design.period)).covariance
+            design.base(
+                state, ca.SX(ca.DM(design.q0[FREE_Q:])), state["gyro"], ca.SX(design.period)
+            ).covariance
         ),
         "status": ca.DM(4),
         "flags": ca.DM(0),
@@ -49,7 +53,7 @@ def base_function(design: BaseDesign, name: str) -> ca.Function:
         rest["likelihood"] = ca.DM(0)
     outputs["status"] = ca.if_else(sound, outputs["status"], 4)
     outputs = {k: ca.densify(ca.if_else(finite, x, rest[k])) for k, x in outputs.items()}
-    outputs["covariance"] = ca.reshape(outputs["covariance"], 12, 12)
+    outputs["covariance"] = ca.reshape(outputs["covariance"], design.covered, design.covered)
     return ca.Function(
         name, [*inputs.values()], [*outputs.values()], [*inputs], [*outputs], {"cse": True}
     )
@@ -77,6 +81,11 @@ def _measured(
         started,
         dt,
     )
+    passive = passive_motion(design.layout, dt)[0] @ design.layout.mean(before["x"]).passive
+    posture = smooth = design.posture(joints.q, passive, before["follower"])
+    if passive.numel():
+        positions = smoothed(joints.q, before["smooth"], started, dt)
+        smooth = design.posture(positions, passive, before["follower"])
     ages = {fix: s["age"][k] for k, fix in enumerate(design.late)}
     imu = imu_sample(design, y, valid, before, dt)
     level = ca.logic_or(started, imu.valid)  # before, no fix is taken
@@ -84,7 +93,7 @@ def _measured(
         (y[list(rows)], valid[1 + m + k] * level, ages.get(k))
         for k, rows in enumerate(design.fix_rows)
     ]
-    return Measurements(imu, joints, read, s["mask"], fixes, dt)
+    return Measurements(imu, joints, posture, smooth, passive, read, s["mask"], fixes, dt)
 
 
 def _outputs(
@@ -100,6 +109,8 @@ def _outputs(
         "mean": ca.vertcat(*outcome.update.means),
         "joint": joints.filtered,
         "joint_rate": joints.rate,
+        "follower": at.posture[design.linkage.followers],
+        "smooth": at.smooth[design.smooth_places],
         "gyro": sample.rate,
         "force": sample.force,
         "missing": sample.missing,
@@ -112,7 +123,12 @@ def _outputs(
         parts |= remembered(design.fixes, state, outcome.fixed, dt)._asdict()
     for key in ("x", "P", "stood", "mean"):  # nothing is concluded before the IMU's first sample
         parts[key] = ca.if_else(parts["started"], parts[key], before[key])
-    base = design.base(parts, joints.q, before["gyro"], dt)
+    passive = design.layout.mean(parts["x"]).passive
+    posture = (
+        design.posture(joints.q, passive, parts["follower"], 1) if passive.numel() else at.posture
+    )
+    base = design.base(parts, posture, before["gyro"], dt)
+    rates = ca.vertcat(joints.rate, passive[len(design.layout.passive) :])
     status = ca.if_else(outcome.lost > ADRIFT, 1, 0)
     status = ca.if_else(outcome.doubt > DOUBTED, 2, status)
     status = ca.if_else(sample.valid, status, 3)
@@ -121,8 +137,8 @@ def _outputs(
     gated = [ca.logic_and(distance > 0, ca.logic_not(used)) for distance, used in expected]
     rejected = ca.sum1(ca.vertcat(*gated, *(fix.rejected for fix in outcome.fixed))) > 0
     outputs = {
-        "q": ca.vertcat(base.pose, joints.q),
-        "v": ca.vertcat(base.velocity, joints.rate),
+        "q": ca.vertcat(base.pose, posture),
+        "v": ca.vertcat(base.velocity, design.linkage.motion(posture) @ rates),
         "z_next": design.memory.join(parts),
         "covariance": ca.vec(base.covariance),
         "status": status,

@@ -58,10 +58,7 @@ class EstimateFront:
             if name in (*OWN, "covariance", "residual"):
                 continue
             reports[f"0 {name}"] = _named(signal, name if name not in law else f"estimate_{name}")
-        side = round(np.sqrt(len(signals["covariance"].components)))
-        pairs = signals["covariance"].components[:: side + 1]
-        deviations = tuple(pair[: len(pair) // 2] for pair in pairs)
-        reports["0 deviation"] = unitless_signal("deviation", deviations)
+        reports["0 deviation"] = inputs.estimator.deviation
         reports["0 residual"] = _named(signals["residual"], "estimate_residual")
         reports["0 status"] = unitless_signal("estimate_status", ("estimate_status",))
         for k, observer in enumerate(inputs.observers, 1):

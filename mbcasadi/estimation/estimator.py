@@ -129,6 +129,17 @@ class Estimator:
             parameters=self.tuning_of_parameters,
         )
 
+    @cached_property
+    def deviation(self) -> Signal:
+        """Names and units of the standard deviations, the root of the covariance's diagonal."""
+        signals = {signal.name: signal for signal in self.outputs}
+        pairs = signals["covariance"].components
+        names = [pair[: len(pair) // 2] for pair in pairs[:: round(np.sqrt(len(pairs))) + 1]]
+        rates = signals["v"].units
+        units = [(*(unit.removesuffix("/s") for unit in rates), *rates)[k] for k in self.covered]
+        units += signals["states"].units if "states" in signals else ()
+        return Signal("deviation", tuple(names), tuple(units))
+
     def example_inputs(self) -> dict[str, Array]:
         """Return what the sensors read at rest."""
         return {"y": self.y0} if self.y0.size else {}
@@ -162,6 +173,7 @@ class Estimator:
             "outputs": [f"{s.name}[{len(s.components)}]" for s in self.outputs],
             "period": self.period,
             "unobservable": list(self.unobservable),
+            "units of deviation": list(dict.fromkeys(self.deviation.units)),
         }
 
 

@@ -7,7 +7,8 @@ both biases. Errors are those of the group, from the left:
     R̂ = Exp(θ) R     v̂ = Exp(θ) v + ν     ρ̂_i = Exp(θ) ρ_i + η_i     R̂_i = Exp(χ_i + θ) R_i
     b̂ = b + β        p̂ = Exp(θ) p + π
 
-to first order in θ. Without bias errors their motion depends on no estimate (it is group affine),
+to first order in θ. Passive joints (`noise.PassiveJoint`) have the errors of their positions and of
+their rates. Without bias errors their motion depends on no estimate (it is group affine),
 
     ν⁺ = ν + [g]× θ dt     η_i⁺ = η_i - ν dt - ½ [g]× θ dt²     χ_i⁺ = χ_i
 
@@ -24,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.estimation.landmarks import Landmark
+from mbcasadi.estimation.noise import PassiveJoint
 from mbcasadi.estimation.rotations import (
     column_of,
     integrals,
@@ -41,7 +43,8 @@ Array = NDArray[np.float64]
 class Mean:
     """The estimate: quaternion, v, p, both biases, places and quaternions of landmarks.
 
-    `turns` has one column for each sole.
+    `turns` has one column for each sole, `passive` the positions of passive joints beside their
+    rests, then their rates.
     """
 
     quat: ca.SX
@@ -51,12 +54,13 @@ class Mean:
     b_a: ca.SX
     places: tuple[ca.SX, ...]
     turns: tuple[ca.SX, ...]
+    passive: ca.SX
 
     @property
     def column(self) -> ca.SX:
         """All entries."""
         fixed = (self.quat, self.v, self.p, self.b_g, self.b_a)
-        return ca.vertcat(*fixed, *self.places, *self.turns)
+        return ca.vertcat(*fixed, *self.places, *self.turns, self.passive)
 
     @property
     def R(self) -> ca.SX:  # the symbol
@@ -68,13 +72,16 @@ class Mean:
 class Layout:
     """Places of the errors, (n,), and of the estimate.
 
-    The errors are θ, ν, β_g, β_a, then η_i and χ_i of each landmark, then π.
+    The errors are θ, ν, β_g, β_a, then η_i and χ_i of each landmark, positions and rates of passive
+    joints, then π.
 
     Attributes:
         landmarks: in the order of the contacts.
+        passive: joints without an encoder that loops leave free.
     """
 
     landmarks: tuple[Landmark, ...]
+    passive: tuple[PassiveJoint, ...] = ()
 
     @property
     def first(self) -> tuple[int, ...]:
@@ -85,13 +92,24 @@ class Layout:
     @property
     def n(self) -> int:
         """Number of errors."""
-        return 15 + sum(landmark.size for landmark in self.landmarks)
+        return 15 + sum(each.size for each in self.landmarks) + 2 * len(self.passive)
+
+    @property
+    def bent(self) -> list[int]:
+        """Errors of the positions of passive joints."""
+        first = self.n - 3 - 2 * len(self.passive)
+        return list(range(first, first + len(self.passive)))
+
+    @property
+    def bending(self) -> list[int]:
+        """Errors of their rates."""
+        return [k + len(self.passive) for k in self.bent]
 
     @property
     def size(self) -> int:
         """Number of entries of the estimate."""
         soles = sum(landmark.sole for landmark in self.landmarks)
-        return 16 + 3 * len(self.landmarks) + 4 * soles
+        return 16 + 3 * len(self.landmarks) + 4 * soles + 2 * len(self.passive)
 
     def rows(self, i: int) -> list[int]:
         """Errors of a landmark."""
@@ -103,7 +121,8 @@ class Layout:
         places = tuple(x[16 + 3 * i : 19 + 3 * i] for i in range(count))
         behind = 16 + 3 * count
         turns = tuple(x[behind + 4 * k : behind + 4 * k + 4] for k in range(soles))
-        return Mean(x[:4], x[4:7], x[7:10], x[10:13], x[13:16], places, turns)
+        passive = x[behind + 4 * soles :, 0]
+        return Mean(x[:4], x[4:7], x[7:10], x[10:13], x[13:16], places, turns, passive)
 
     def sole(self, i: int) -> int:
         """Place of a sole among the soles."""
@@ -120,12 +139,14 @@ class Motion:
 
     Attributes:
         rate: (3,) ω of the foot's body, world axes, rad/s.
-        J: (3, m) of it by the rates of the joints, world axes.
-        rate_noise: standard deviation of these rates.
+        J: (3, m) of it by the rates of the joints with encoders, world axes.
+        J_passive: (3, k) by those of passive joints.
+        rate_noise: standard deviation of the rates of joints with encoders.
     """
 
     rate: ca.SX
     J: ca.SX
+    J_passive: ca.SX
     rate_noise: float
 
 
@@ -153,6 +174,27 @@ class Propagation:
     mean: Mean
     F: ca.SX
     Q: ca.SX
+
+
+def passive_motion(layout: Layout, dt: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Return the motion Φ (2k, 2k) of passive joints over a tick, and the covariance Q it adds.
+
+    Φ is that of a critically damped spring, and `Q = P - Φ P Φᵀ` with the stationary covariance
+    P = diag(σ², σ² ω²).
+    """
+    k = len(layout.passive)
+    w = ca.SX(ca.DM([joint.bandwidth for joint in layout.passive]))
+    P = ca.SX(ca.diag(ca.DM(passive_deviations(layout)) ** 2))
+    decay = ca.exp(-w * dt)
+    blocks = [[decay * (1 + w * dt), decay * dt], [-decay * w**2 * dt, decay * (1 - w * dt)]]
+    Phi = ca.blockcat([[ca.diag(x) for x in row] for row in blocks]) if k else ca.SX(0, 0)
+    return Phi, P - Phi @ P @ Phi.T
+
+
+def passive_deviations(layout: Layout) -> list[float]:
+    """Return the stationary deviations (2k,) of positions and rates of passive joints."""
+    positions = [joint.deviation for joint in layout.passive]
+    return [*positions, *(joint.deviation * joint.bandwidth for joint in layout.passive)]
 
 
 def propagate(
@@ -188,7 +230,10 @@ def propagate(
         if i in rolling:
             place += ca.cross(rolling[i].rate, ca.DM(landmark.radius * landmark.normal)) * dt
         places.append(place)
-    moved = replace(mean, quat=column_of(turned), v=v, p=mean.p + shift, places=tuple(places))
+    moved = replace(
+        mean, quat=column_of(turned), v=v, p=mean.p + shift, places=tuple(places),
+        passive=passive_motion(layout, dt)[0] @ mean.passive,
+    )  # fmt: skip
     F = _map(layout, moved, (R, by.first, by.second, force), dt, g, rolling)
     return Propagation(moved, F, _added(layout, moved, dt, rolling, noise))
 
@@ -222,8 +267,11 @@ def _map(
             n = ca.sparsify(ca.DM(ca.skew(ca.DM(landmark.radius * landmark.normal))))
             F[place, THETA] += ca.skew(rolling[i].rate) @ n * dt
             F[place, BETA_G] += n @ W
+            F[place, layout.bending] = -dt * n @ rolling[i].J_passive
         if landmark.sole:
             F[at + 3 : at + 6, BETA_G] = W
+    own = [*layout.bent, *layout.bending]
+    F[own, own] = passive_motion(layout, dt)[0]
     F[pi:, THETA], F[pi:, NU] = half, dt * ca.SX.eye(3)
     F[pi:, BETA_G] = -ca.skew(mean.p) @ W
     F[pi:, BETA_A] = -S
@@ -239,7 +287,8 @@ def _added(
     G[THETA, :], G[NU, :], K[NU, :] = one, ca.skew(mean.v), one
     G[n - 3 :, :], K[n - 3 :, :] = ca.skew(mean.p), one * (dt / 2)
     extra, walks = ca.SX(n, n), (noise.gyro_walk**2 * one, noise.accelerometer_walk**2 * one)
-    blocks = [ca.SX(6, 6), *walks, *noise.landmarks, ca.SX(3, 3)]
+    others = ca.SX(2 * len(layout.passive) + 3, 2 * len(layout.passive) + 3)
+    blocks = [ca.SX(6, 6), *walks, *noise.landmarks, others]
     for i, landmark in enumerate(layout.landmarks):
         at = layout.first[i]
         place = slice(at, at + 3)
@@ -251,6 +300,8 @@ def _added(
             G[place, :] -= arm
             B = arm @ rolling[i].J * (dt * rolling[i].rate_noise)
             extra[place, place] = B @ B.T
+    own = [*layout.bent, *layout.bending]
+    extra[own, own] = passive_motion(layout, dt)[1]
     white = noise.gyro**2 * (G @ G.T) + noise.accelerometer**2 * (K @ K.T)
     white += ca.diagcat(*blocks)
     return white * dt + extra

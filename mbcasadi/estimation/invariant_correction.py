@@ -39,6 +39,7 @@ def corrected(layout: Layout, mean: Mean, e: ca.SX) -> Mean:
         b_a=mean.b_a - e[BETA_A],
         places=tuple(places),
         turns=tuple(turns),
+        passive=mean.passive - e[[*layout.bent, *layout.bending]],
     )
 
 

@@ -54,6 +54,28 @@ def rate_deviation(encoders: Encoders, period: float) -> float:
     return float(np.sqrt(variance) / period)
 
 
+SMOOTHING, LARGEST_LAG = 0.1, 0.1
+"""s, and rad or m by which smooth positions lag at most."""
+
+
+def smoothed(q: Sym, before: Sym, started: Sym, dt: Sym) -> Sym:
+    """Return positions (m,) without what changes within `SMOOTHING`, next to q.
+
+    Slopes with the noise of the very sample by which a filter corrects give a product that is no
+    zero in the mean, and a state that only changes of slopes observe drifts by it. Those at these
+    positions hardly have it.
+
+    Args:
+        q: (m,) positions of the tick.
+        before: (m,) of the last tick.
+        started: whether there was one.
+        dt: s.
+    """
+    x = before + dt / (SMOOTHING + dt) * (q - before)
+    x = ca.fmin(ca.fmax(x, q - LARGEST_LAG), q + LARGEST_LAG)
+    return ca.if_else(started, x, q)
+
+
 def joints_of(
     encoders: Encoders,
     y: tuple[ca.SX, ca.SX],

@@ -1,9 +1,10 @@
 """The correction by feet that stand, and what becomes of those that do not.
 
-Joints see a landmark at `y = R h(q̃)`; with the noise w of the encoders and that of the place
+Joints see a landmark at `y = R h(q̃, ŝ)`, with ŝ of passive joints; with their errors δs, the
+noise of the encoders and that of the place
 
-    r = y - ρ̂ = -η + n,     N = Cov(n) = J Σ Jᵀ + noise of the place     (world axes)
-    r = Log(R̂ R_h R̂_iᵀ) = -χ + n                                        of a sole
+    r = y - ρ̂ = -η + C δs + n,     N = Cov(n) = J Σ Jᵀ + noise of the place,  C = R J_s
+    r = Log(R̂ R_h R̂_iᵀ) = -χ + C δs + n                                     of a sole
 
 A landmark that stands is used unless a test rejects it. With `w = L⁻¹ r`, `L Lᵀ = S`, white and of
 unit variance while it stands, and the mean `m ← (1 - a) m + a w` of about `2 / a` samples,
@@ -12,12 +13,12 @@ unit variance while it stands, and the mean `m ← (1 - a) m + a w` of about `2 
     |m|² (2 - a) / a <= χ²      a slip that no single sample shows
 
 each with half of the false alarms. All others, also those that have just landed, are set to where
-the joints see them, `ρ̂ = y`, so `η = n`: their covariance is N, and what N has in common with
-landmarks that were used is kept.
+the joints see them, `ρ̂ = y`, so `η = C δs + n`: their covariance is N beside that of δs, and what N
+has in common with landmarks that were used is kept.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import casadi as ca
@@ -44,12 +45,14 @@ class Seen:
         quat: (4,) of a sole; None for a point.
         B: (3 or 6, encoders) change of place and rotation by unit noise of the encoders, times
             their standard deviations.
+        C: (3 or 6, k) by the positions of passive joints.
         N: (3 or 6,) further variances.
     """
 
     place: ca.SX
     quat: ca.SX | None
     B: ca.SX
+    C: ca.SX
     N: ca.SX
 
 
@@ -105,12 +108,14 @@ def update_by_landmarks(
         e, P = update.e, update.P
         innovation = [_innovation(layout, mean, seen[i], i) for i in foot]
         rows = [row for i in foot for row in layout.rows(i)]
-        N = _noise([seen[i] for i in foot])
-        r, S = ca.vertcat(*innovation) + e[rows], P[rows, rows] + N
+        N, C = _noise([seen[i] for i in foot]), ca.vertcat(*(seen[i].C for i in foot))
+        PH = P[:, layout.bent] @ C.T - P[:, rows]
+        r = ca.vertcat(*innovation) + e[rows] - C @ e[layout.bent]
+        S = C @ PH[layout.bent, :] - PH[rows, :] + N
         tested = _gates(layout, foot, r, S, (stands, means), false_alarm)
         gates |= tested
         D = ca.vertcat(*(ca.repmat(tested[i].used, layout.landmarks[i].size, 1) for i in foot))
-        U = -P[:, rows] @ ca.diag(D)
+        U = PH @ ca.diag(D)
         if len(foot) == 1:
             L = tested[foot[0]].L  # without effect where it is not used
         else:
@@ -120,7 +125,7 @@ def update_by_landmarks(
         likelihood = update.likelihood + _likelihood(w, L, D, [tested[i] for i in foot])
         P = mirrored(P - W.T @ W)
         shared = None if len(foot) == 1 else -backward(L, W).T @ ca.diag(D) @ N
-        e, P = _reset(e, P, rows, D, N, shared)
+        e, P = _reset(e, P, (rows, layout.bent), C, D, N, shared)
         update = update._replace(e=e, P=P, likelihood=likelihood)
     each = [gates[i] for i in range(len(layout.landmarks))]
     return update._replace(
@@ -141,7 +146,7 @@ def set_landmarks(layout: Layout, mean: Mean, seen: Sequence[Seen], used: Sequen
         if landmark.sole and quat is not None:
             k = layout.sole(i)
             turns[k] = ca.if_else(used[i], turns[k], quat)
-    return Mean(mean.quat, mean.v, mean.p, mean.b_g, mean.b_a, places, tuple(turns))
+    return replace(mean, places=places, turns=tuple(turns))
 
 
 class _Gate(NamedTuple):
@@ -218,47 +223,50 @@ def _noise(seen: Sequence[Seen]) -> ca.SX:
 
 
 def _reset(
-    e: ca.SX, P: ca.SX, rows: list[int], D: ca.SX, N: ca.SX, shared: ca.SX | None
+    e: ca.SX,
+    P: ca.SX,
+    places: tuple[list[int], list[int]],
+    C: ca.SX,
+    D: ca.SX,
+    N: ca.SX,
+    shared: ca.SX | None,
 ) -> tuple[ca.SX, ca.SX]:
     """Return errors and covariance with landmarks that were not used set to the joints' view.
 
     Args:
         e, P: after the update.
-        rows: of the landmarks.
+        places: of the landmarks' errors, and of those of passive joints.
+        C: (rows, k) change of what the joints see by passive ones.
         D: 1 where a row was used.
         N: covariance of their noise.
         shared: (n, rows) covariance of the errors with this noise; None for none.
     """
-    e, P, keep = ca.SX(e), ca.SX(P), list(range(P.shape[0]))
-    for k, row in enumerate(rows):
-        e[row] = e[row] * D[k]
-    for k, row in enumerate(rows):
-        others = [j for j in keep if j not in rows]
-        cross = 0 if shared is None else shared[others, k] * (1 - D[k])
-        P[others, row] = P[others, row] * D[k] + cross
-        P[row, others] = P[others, row].T
-    for k, row in enumerate(rows):
-        for m, other in enumerate(rows):
-            both = D[k] * D[m] * P[row, other] + (1 - D[k]) * (1 - D[m]) * N[k, m]
-            if shared is not None:
-                both += D[k] * (1 - D[m]) * shared[row, m] + (1 - D[k]) * D[m] * shared[other, k]
-            P[row, other] = both
-    return e, P
+    rows, bent = places
+    T, out = ca.SX.eye(P.shape[0]), ca.diag(1 - D)
+    T[rows, rows], T[rows, bent] = ca.diag(D), out @ C
+    added = ca.SX(*P.shape)
+    added[rows, rows] = out @ N @ out
+    if shared is not None:
+        cross = T @ shared @ out
+        added[:, rows] += cross
+        added[rows, :] += cross.T
+    return T @ e, mirrored(T @ P @ T.T + added)
 
 
-def seen_from(place: ca.SX, rotation: ca.SX | None, B: ca.SX, N: ca.SX, mean: Mean) -> Seen:
+def seen_from(
+    place: ca.SX, rotation: ca.SX | None, slopes: tuple[ca.SX, ca.SX], N: ca.SX, mean: Mean
+) -> Seen:
     """Return a landmark in world axes.
 
     Args:
         place: (3,) in the IMU's axes, m.
         rotation: (3, 3) of a sole there; None for a point.
-        B: as in `Seen`, in the IMU's axes.
+        slopes: B and C as in `Seen`, in the IMU's axes.
         N: (3 or 6,) further variances.
         mean: the estimate.
     """
-    R = mean.R
-    turned = ca.vertcat(*(R @ B[k : k + 3, :] for k in range(0, B.shape[0], 3)))
-    if rotation is None:
-        return Seen(R @ place, None, turned, N)
-    quat = column_of(product(quat_of(mean.quat), quat_of_matrix(rotation)))
-    return Seen(R @ place, quat, turned, N)
+    R, quat = mean.R, None
+    B, C = (ca.vertcat(*(R @ x[k : k + 3, :] for k in range(0, N.numel(), 3))) for x in slopes)
+    if rotation is not None:
+        quat = column_of(product(quat_of(mean.quat), quat_of_matrix(rotation)))
+    return Seen(R @ place, quat, B, C, N)

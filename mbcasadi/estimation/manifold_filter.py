@@ -70,7 +70,8 @@ def manifold_filter(
     - `u`: controls as they were applied during dt; `f`, generalised forces, without actuators.
     - `p`: of a system with parameters; entries that are estimated have no effect.
     - `age`: s, of the samples of sensors that may be late; see `late_samples`.
-    - `states`: disturbing forces, then estimated parameters, where there are some.
+    - `states`: disturbing forces, N or N m, then estimated parameters in their units, where there
+      are some.
     - `covariance`: (n, n) of the errors of q and v, in coordinates of `System.difference`, and of
       the states. Its range is the tangent space of the manifold.
     - `status`: 0 estimated, 1 for half a second no sample was used, 2 a sensor has contradicted the
@@ -230,7 +231,9 @@ def _outputs(tick: ManifoldTick, names: Sequence[str]) -> tuple[Signal, ...]:
     system, layout = tick.system, tick.layout
     signals = [coordinates(system), Signal("v", rate_names(system), rates(system).units)]
     if layout.extra:
-        signals.append(unitless_signal("states", tuple(names[2 * layout.nv :])))
+        forces, known = generalised_forces(system).units, system.parameters.signal.units
+        units = [forces[k] for k in layout.disturbed] + [known[k] for k in layout.unknown]
+        signals.append(Signal("states", tuple(names[2 * layout.nv :]), tuple(units)))
     signals += [
         unitless_signal("z_next", tick.memory.components),
         unitless_signal("covariance", tuple(f"{a} {b}" for b in names for a in names)),

@@ -88,6 +88,33 @@ class Encoders:
             require_texts("joints", self.joints)
 
 
+@summarised
+@dataclass(frozen=True)
+class PassiveJoint:
+    """A joint without an encoder that loops leave free: a spring, as a smooth random motion.
+
+        s̈ = -2 ω ṡ - ω² (s - s_rest) + 2 ω √ω σ w,     w white, of density 1
+
+    Attributes:
+        joint: its name, of a joint with one coordinate.
+        deviation: standard deviation σ of its position, rad or m: what its load bends it by.
+        bandwidth: ω, rad/s: how quickly the load changes; σ ω is the deviation of its rate.
+        rest: mean of its position, rad or m; that of the pose at the start by default.
+
+    Raises:
+        ProblemError: a deviation or a bandwidth that is not positive.
+    """
+
+    joint: str
+    deviation: float = 0.05
+    bandwidth: float = 10.0
+    rest: float | None = None
+
+    def __post_init__(self) -> None:
+        require_fields(self)
+        require_positive(deviation=self.deviation, bandwidth=self.bandwidth)
+
+
 @checked
 def encoder_noise(bits: int, length: float = 2 * np.pi) -> float:
     """Return the standard deviation `length / 2^bits / √12` of rounding to a grid.

@@ -39,7 +39,7 @@ def truth_fun(system, dt, substeps=SUBSTEPS):
             for i, x in enumerate((pose, rate))
         )
         pose, rate = closed(pose, rate)
-    return ca.Function("truth", [q, v, f], [pose, rate])
+    return ca.Function("truth", [q, v, f], [pose, rate], ["q", "v", "f"], ["q_next", "v_next"])
 
 
 @dataclass

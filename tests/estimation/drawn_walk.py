@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
+from scipy.linalg import expm
 from scipy.spatial.transform import Rotation
 
 import mbcasadi as mb
-from mbcasadi.estimation import Encoders, Footing, Imu
+from mbcasadi.estimation import Encoders, Footing, Imu, PassiveJoint
 
 G = np.array([0.0, 0.0, -9.81])
 
@@ -25,6 +26,9 @@ class DrawnWalk:
         b_g, b_a: (runs, 3) biases.
         d: (runs, feet, 3) places of the feet, m.
         joints: (runs, m).
+        legs: joints that put the feet where they stand.
+        springs: joints that move by themselves, as `PassiveJoint` says.
+        bending: (runs, springs, 2) their positions beside their rests, and rates.
     """
 
     system: mb.System
@@ -42,6 +46,9 @@ class DrawnWalk:
     d: np.ndarray
     joints: np.ndarray
     stood: np.ndarray
+    legs: list[int]
+    springs: dict[int, PassiveJoint]
+    bending: np.ndarray
     gait: float = 0.4
 
     def __post_init__(self):
@@ -114,14 +121,26 @@ class DrawnWalk:
         goal = np.einsum("rji,rfj->rfi", self.R, places - self.p[:, None, :])
         goal = goal.reshape(self.runs, -1)
         m = self.joints.shape[1]
+        for k, (joint, spring) in enumerate(self.springs.items()):
+            w, dt = spring.bandwidth, self.dt
+            A = np.array([[0, 1], [-(w**2), -2 * w]])
+            P = np.diag([spring.deviation**2, (spring.deviation * w) ** 2])
+            F = expm(A * dt)
+            noise = self.rng.multivariate_normal([0, 0], P - F @ P @ F.T, self.runs)
+            self.bending[:, k] = self.bending[:, k] @ F.T + noise
+            self.joints[:, joint] = spring.rest + self.bending[:, k, 0]
         for _ in range(4):
             h, J = self.sight(self.joints.T)
             h, J = np.array(h).T, np.array(J).reshape(-1, self.runs, m).transpose(1, 0, 2)
-            self.joints = self.joints + np.linalg.solve(J, (goal - h)[:, :, None])[:, :, 0]
+            self.joints[:, self.legs] += np.linalg.solve(
+                J[:, :, self.legs], (goal - h)[:, :, None]
+            )[:, :, 0]
 
 
-def drawn_walk(system, feet, q0, imu, encoders, footing, *, runs, dt, seed, biased=True):
-    """Return a batch that stands at a pose, with biases drawn."""
+def drawn_walk(
+    system, feet, q0, imu, encoders, footing, *, runs, dt, seed, biased=True, springs=()
+):
+    """Return a batch that stands at a pose, with biases drawn; springs by their joint."""
     rng = np.random.default_rng(seed)
     q = ca.DM(q0)
     p_I = np.array(system.frame(imu.frame).pose(q)[0]).ravel()
@@ -133,6 +152,11 @@ def drawn_walk(system, feet, q0, imu, encoders, footing, *, runs, dt, seed, bias
         R=np.tile(R, (runs, 1, 1)), v=np.zeros((runs, 3)), p=np.tile(p_I, (runs, 1)),
         b_g=imu.gyro_bias * normal[0], b_a=imu.accelerometer_bias * normal[1],
         d=np.tile(d, (runs, 1, 1)), joints=np.tile(q0[7:], (runs, 1)), stood=np.zeros(len(feet)),
+        legs=[k for k in range(len(q0) - 7) if k not in springs], springs=dict(springs),
+        bending=np.array([
+            rng.normal(0, [s.deviation, s.deviation * s.bandwidth], (runs, 2))
+            for s in dict(springs).values()
+        ]).reshape(-1, runs, 2).swapaxes(0, 1),
     )  # fmt: skip
     walk.home = d - p_I
     return walk

@@ -61,6 +61,7 @@ def calls_of_filters():
         "estimation.Imu": {"frame": "trunk"},
         "estimation.Measured": {"name": "crank", "noise": 1e-3, "kind": "position"},
         "estimation.FirstEstimate": {},
+        "estimation.PassiveJoint": {"joint": "left-shin"},
         "estimation.Fix": {"kind": "yaw", "frame": "trunk", "noise": 0.02},
         "estimation.UnknownParameter": {"name": "body:payload:mass", "deviation": 1.0},
         "estimation.base_estimator": {

@@ -229,14 +229,13 @@ def _columns(estimator: Estimator) -> dict[str, Columns]:
     q, v, residual = (signals[name] for name in ("q", "v", "residual"))
     inputs = {s.name: s for s in estimator.inputs}
     y, mask, age = (inputs.get(name, Signal(name, (), ())) for name in ("y", "mask", "age"))
-    side = round(np.sqrt(len(signals["covariance"].components)))
-    pairs = signals["covariance"].components[:: side + 1]
-    names = tuple(pair[: len(pair) // 2] for pair in pairs)[: len(estimator.covered)]
+    count = len(estimator.covered)
+    errors = Columns(estimator.deviation.components[:count], estimator.deviation.units[:count])
     columns = {
         "q": Columns(q.components, q.units),
         "v": Columns(v.components, v.units),
-        "error": Columns(names, ("",) * len(names)),
-        "deviation": Columns(names, ("",) * len(names)),
+        "error": errors,
+        "deviation": errors,
         "status": Columns(("status",), ("",)),
         "residual": Columns(residual.components, ("",) * len(residual.components)),
         "y": Columns(y.components, y.units),

@@ -18,6 +18,7 @@ from mbcasadi.estimation import (
     Footing,
     Imu,
     Measured,
+    PassiveJoint,
     UnknownForce,
     base_estimator,
     encoder_noise,
@@ -98,6 +99,10 @@ class BaseEstimation(Estimation):
     encoders: Annotated[Encoders, Table(_encoders, **fields_of(Encoders), bits=_bits("noise"))] = (
         Field(default_factory=Encoders)
     )
+    passive: Annotated[
+        tuple[Annotated[PassiveJoint, TABLE], ...],
+        Field(description="Joints without an encoder that loops leave free."),
+    ] = ()
     fix: Annotated[
         tuple[Annotated[Fix, TABLE], ...], Field(description="What sees where the robot is.")
     ] = ()
@@ -113,6 +118,7 @@ class BaseEstimation(Estimation):
             law.contacts,
             imu=self.imu,
             encoders=self.encoders,
+            passive=self.passive,
             fixes=self.fix,
             footing=self.footing,
             start=self.first,
