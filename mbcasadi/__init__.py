@@ -145,7 +145,7 @@ __all__ = [
 ]
 
 
-NOT_STARRED = ("batch", "campaign", "describe", "equilibrium", "redundancy", "regressor", *_PACKAGES)
+NOT_STARRED = ("batch", "campaign", "equilibrium", "redundancy", "regressor", *_PACKAGES)
 """Public names that `import *` leaves out: they are words that people have variables of."""
 
 

@@ -12,6 +12,7 @@ import mbcasadi
 PACKAGES = [*packages(), "mbcasadi.description"]
 
 VERBS = {
+    "describe",
     "assemble", "compare", "discretize", "evaluate", "judge", "linearize", "perturb", "play",
     "simulate", "soften", "validate",
 }  # fmt: skip

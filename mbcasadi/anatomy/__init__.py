@@ -6,7 +6,7 @@
 """
 
 from mbcasadi.anatomy.describe import describe
-from mbcasadi.anatomy.feet import Foot
-from mbcasadi.anatomy.robot import Limb, RobotDescription, Tool
+from mbcasadi.anatomy.feet import RobotFoot
+from mbcasadi.anatomy.robot import RobotDescription, RobotLimb, RobotTool
 
-__all__ = ["Foot", "Limb", "RobotDescription", "Tool", "describe"]
+__all__ = ["RobotDescription", "RobotFoot", "RobotLimb", "RobotTool", "describe"]

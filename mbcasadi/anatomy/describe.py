@@ -13,12 +13,12 @@ from mbcasadi.anatomy.links import Links
 from mbcasadi.anatomy.possible_feet import possible_feet
 from mbcasadi.anatomy.robot import (
     BaseKind,
-    Limb,
     LimbRole,
     RobotDescription,
     RobotKind,
+    RobotLimb,
+    RobotTool,
     Side,
-    Tool,
 )
 from mbcasadi.argument_kinds import checked
 from mbcasadi.description import Geom
@@ -229,13 +229,13 @@ class _Reading:
         names = [name for link in chain.links for name in self.feet.get(link, [])]
         return [geom for geom in self.links.tree.geoms if geom.name in names]
 
-    def _limb(self, chain: Chain, *, of_hand: bool = False) -> Limb:
+    def _limb(self, chain: Chain, *, of_hand: bool = False) -> RobotLimb:
         links = self.links
         joints = [joint.name for link in chain.links for joint in links.joints(link)]
         foot = None
         if self._stands(chain) and self.base[0] != "fixed" and not chain.wheel:
             foot = foot_of(links, self._geoms_of_foot(chain), self.height)
-        return Limb(
+        return RobotLimb(
             name=links.name(chain.tip),
             role="finger" if of_hand else self._role(chain, foot is not None),
             side=self._side(chain),
@@ -277,7 +277,7 @@ class _Reading:
             center = np.mean([self._mount_place(each)[:2] for each in self.chains], axis=0)
         return float((self._mount_place(chain)[:2] - center) @ way)
 
-    def _tool(self, chain: Chain) -> Tool:
+    def _tool(self, chain: Chain) -> RobotTool:
         """Return the site farthest from the last joint of a chain, else the farthest body."""
         links, last = self.links, self.links.joints(chain.tip)
         start = links.anchor(last[-1]) if last else links.place(chain.tip, np.zeros(3))
@@ -296,7 +296,7 @@ class _Reading:
             ),
         ]
         (frame, kind), *others = frames
-        return Tool(frame, "site" if kind == "site" else "body", tuple(others))
+        return RobotTool(frame, "site" if kind == "site" else "body", tuple(others))
 
     @cached_property
     def _groups(self) -> list[set[int]]:
@@ -322,7 +322,7 @@ class _Reading:
         chain = self.links.chain(link)
         return chain[chain.index(self.base[1]) + 1] if self.base[1] in chain[:-1] else chain[0]
 
-    def _kind(self, limbs: Sequence[Limb]) -> tuple[RobotKind, list[str]]:
+    def _kind(self, limbs: Sequence[RobotLimb]) -> tuple[RobotKind, list[str]]:
         """Return the kind of the robot, and what is not sure of it."""
         if not self.roots:
             return "other", ["nothing in it moves"]
@@ -352,7 +352,7 @@ class _Reading:
         joined = len(groups) == 1 and len(self.chains) > 1
         return self.base[0] == "fixed" and (joined or any(-1 in group for group in groups))
 
-    def _kind_of_fixed(self, limbs: Sequence[Limb], arms: int) -> tuple[RobotKind, list[str]]:
+    def _kind_of_fixed(self, limbs: Sequence[RobotLimb], arms: int) -> tuple[RobotKind, list[str]]:
         if self._is_linkage:
             return "other", ["loops join its limbs, or close on the world: a linkage"]
         if arms:

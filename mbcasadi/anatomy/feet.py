@@ -27,7 +27,7 @@ EXTENT = 0.005
 
 @summarised
 @dataclass(frozen=True)
-class Foot:
+class RobotFoot:
     """What a limb stands on.
 
     Attributes:
@@ -43,7 +43,7 @@ class Foot:
     points: Array
 
 
-def foot_of(links: Links, geoms: Sequence[Geom], height: float) -> Foot:
+def foot_of(links: Links, geoms: Sequence[Geom], height: float) -> RobotFoot:
     """Return the foot that some shapes of one limb are.
 
     Args:
@@ -59,7 +59,7 @@ def foot_of(links: Links, geoms: Sequence[Geom], height: float) -> Foot:
     wide = int(np.count_nonzero(spread > EXTENT * height))
     shapes: tuple[FootShape, ...] = ("point", "line", "flat")
     names = tuple(geom.name for geom in geoms)
-    return Foot(links.tree.bodies[body].name, names, shapes[wide], (points - p) @ R)
+    return RobotFoot(links.tree.bodies[body].name, names, shapes[wide], (points - p) @ R)
 
 
 def lower_points(links: Links, geom: Geom) -> Array:

@@ -6,7 +6,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.anatomy.feet import Foot
+from mbcasadi.anatomy.feet import RobotFoot
+from mbcasadi.argument_kinds import checked
 from mbcasadi.short_text import summarised
 from mbcasadi.system.joint_roles import JointRoles
 
@@ -30,7 +31,7 @@ Side = Literal["left", "right", "middle"]
 
 @summarised
 @dataclass(frozen=True)
-class Tool:
+class RobotTool:
     """A frame at the end of an arm or a finger.
 
     Attributes:
@@ -45,7 +46,7 @@ class Tool:
 
 @summarised
 @dataclass(frozen=True)
-class Limb:
+class RobotLimb:
     """What hangs on the base by joints.
 
     Attributes:
@@ -69,9 +70,9 @@ class Limb:
     mount: str
     joints: tuple[str, ...]
     length: float
-    foot: Foot | None
-    tool: Tool
-    fingers: tuple["Limb", ...] = ()
+    foot: RobotFoot | None
+    tool: RobotTool
+    fingers: tuple["RobotLimb", ...] = ()
 
 
 @summarised
@@ -96,7 +97,7 @@ class RobotDescription:
     kind: RobotKind
     base: BaseKind
     base_body: str
-    limbs: tuple[Limb, ...]
+    limbs: tuple[RobotLimb, ...]
     joints: JointRoles
     ahead: Array
     left: Array
@@ -104,12 +105,13 @@ class RobotDescription:
     keyframe: str | None = None
     notes: tuple[str, ...] = ()
 
-    def limbs_of(self, role: LimbRole) -> tuple[Limb, ...]:
+    @checked
+    def limbs_of(self, role: LimbRole) -> tuple[RobotLimb, ...]:
         """Return the limbs of a role."""
         return tuple(limb for limb in self.limbs if limb.role == role)
 
     @property
-    def feet(self) -> tuple[Foot, ...]:
+    def feet(self) -> tuple[RobotFoot, ...]:
         """The feet of all limbs."""
         return tuple(limb.foot for limb in self.limbs if limb.foot is not None)
 
@@ -143,7 +145,7 @@ def _some(names: tuple[str, ...]) -> str:
     return ", ".join(names[:SHOWN]) + more
 
 
-def _line(limb: Limb) -> str:
+def _line(limb: RobotLimb) -> str:
     what = f"{limb.side} {limb.role} {limb.name}: {len(limb.joints)} joints, {limb.length:.2g} m"
     if limb.foot is not None:
         what += f", {limb.foot.shape} foot ({_some(limb.foot.geoms)})"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mbcasadi import model
 from mbcasadi.anatomy.links import Links
-from mbcasadi.anatomy.robot import Limb, RobotDescription
+from mbcasadi.anatomy.robot import RobotDescription, RobotLimb
 from mbcasadi.system import System
 
 Array = NDArray[np.float64]
@@ -79,7 +79,7 @@ class _Search:
 
     system: System
     robot: RobotDescription
-    legs: tuple[Limb, ...]
+    legs: tuple[RobotLimb, ...]
     start: Links
 
     @cached_property
@@ -200,7 +200,7 @@ class _Search:
             bent[places] = sides[int(knee)]
         return bent
 
-    def _ahead(self, leg: Limb) -> float:
+    def _ahead(self, leg: RobotLimb) -> float:
         """Return how far a leg's foot is ahead of the middle of all feet, m."""
         k = self.legs.index(leg)
         q = self.start.q

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
+from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant.api import Source, compile_model
 from mbcasadi.plant.imu import spec_of
@@ -30,13 +31,14 @@ class Ground:
     feet: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
+        require_fields(self)
         if not abs(self.slope) < 0.5 * np.pi:
             raise ProblemError(f"ground: slope = {self.slope}; expected less than π/2, rad")
         if self.friction is not None and not self.friction > 0:
             raise ProblemError(f"ground: friction = {self.friction}; expected a positive number")
 
 
+@checked
 def with_ground(source: Source, ground: Ground) -> mujoco.MjSpec:
     """Return a copy of a model with a plane named "floor" in its world.
 

@@ -48,6 +48,14 @@ def calls_of_systems():
     return {home + name: arguments for name, arguments in calls.items()}
 
 
+def calls_of_anatomy():
+    robot = mb.describe(ex.quadruped())
+    return {
+        "anatomy.describe": {"system": ex.quadruped(), "q": ex.stand()},
+        "anatomy.RobotDescription.limbs_of": {"self": robot, "role": "leg"},
+    }
+
+
 def calls_of_contacts():
     feet, contacts = ex.quadruped(), [mb.Contact("FL"), mb.Contact("FR")]
     touching = mb.with_contacts(feet, contacts)

@@ -85,6 +85,8 @@ def calls_of_plants():
     own = {"self": world}
     return {
         home + "Plant": {"source": ex.FOUR_BAR},
+        home + "Ground": {},
+        home + "with_ground": {"source": ex.FOUR_BAR, "ground": plant.Ground()},
         home + "Plant.keyframe": {"self": plants.standing(), "name": "stand"},
         home + "Plant.integrate": own | {"q": ex.four_bar().tree.q0, "dv": np.zeros(3)},
         home + "Plant.reset": own,
@@ -239,6 +241,7 @@ def calls_of_validation():
         home + "spec.json_schema": {},
         home + "spec.propose_spec": {"model": ex.FOUR_BAR},
         home + "spec.Spec.with_trial": {"self": plants.own_spec()},
+        home + "spec.Spec.model": {"self": plants.own_spec(), "path": ex.FOUR_BAR},
     }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from fuzz import calls_control, calls_estimation, calls_mechanics, calls_mpc, ca
 Calls = dict[str, dict[str, Any]]
 
 CALLS_OF: dict[str, Callable[[], Calls]] = {
+    "anatomy": calls_mechanics.calls_of_anatomy,
     "codegen": calls_plant.calls_of_codegen,
     "contacts": calls_mechanics.calls_of_contacts,
     "control": calls_control.calls_of_tasks,

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.anatomy import Limb, RobotDescription, Tool
+from mbcasadi.anatomy import RobotDescription, RobotLimb, RobotTool
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.system import GeometryContact
@@ -76,7 +76,7 @@ class ToolMotion:
     """
 
     name: str
-    tool: Tool
+    tool: RobotTool
     place: Workplace
     terms: dict[str, str]
 
@@ -214,7 +214,7 @@ def _circle(place: Workplace) -> dict[str, str]:
     }
 
 
-def _beyond(plant: Plant, arm: Limb, place: Workplace) -> dict[str, str]:
+def _beyond(plant: Plant, arm: RobotLimb, place: Workplace) -> dict[str, str]:
     """Return the way beyond reach, away from the arm's mount, and back."""
     plant.reset(place.q)
     tool = place_of(plant.model, plant.data, arm.tool)

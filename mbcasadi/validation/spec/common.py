@@ -168,6 +168,7 @@ class Spec(StrictTable):
         """The conditions of the trial, without start and motion."""
         return self.validation
 
+    @checked
     def model(self, path: str | Path) -> Source:
         """Return a model as the file has it: on its ground, if there is one.
 

@@ -14,7 +14,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.anatomy import Limb, Tool
+from mbcasadi.anatomy import RobotLimb, RobotTool
 from mbcasadi.plant import Plant
 
 Array = NDArray[np.float64]
@@ -65,7 +65,7 @@ class Workplace:
     room: float
 
 
-def workplace(plant: Plant, arm: Limb, q: Array) -> Workplace:
+def workplace(plant: Plant, arm: RobotLimb, q: Array) -> Workplace:
     """Return where an arm can work: at q if it can, else at the best of random poses.
 
     Args:
@@ -86,14 +86,14 @@ def workplace(plant: Plant, arm: Limb, q: Array) -> Workplace:
     return best
 
 
-def _id(model: mujoco.MjModel, tool: Tool) -> int:
+def _id(model: mujoco.MjModel, tool: RobotTool) -> int:
     """Return the index of a tool's frame; bodies without a name are called by their number."""
     kind = mujoco.mjtObj.mjOBJ_SITE if tool.kind == "site" else mujoco.mjtObj.mjOBJ_BODY
     found = mujoco.mj_name2id(model, kind, tool.frame)
     return found if found >= 0 else int(tool.frame.removeprefix(tool.kind))
 
 
-def place_of(model: mujoco.MjModel, data: mujoco.MjData, tool: Tool) -> Array:
+def place_of(model: mujoco.MjModel, data: mujoco.MjData, tool: RobotTool) -> Array:
     """Return the (3,) place of a tool, m."""
     places = data.site_xpos if tool.kind == "site" else data.xpos
     return np.array(places[_id(model, tool)])
@@ -102,7 +102,7 @@ def place_of(model: mujoco.MjModel, data: mujoco.MjData, tool: Tool) -> Array:
 class _Search:
     """Poses of an arm in MuJoCo."""
 
-    def __init__(self, model: mujoco.MjModel, arm: Limb, q: Array) -> None:
+    def __init__(self, model: mujoco.MjModel, arm: RobotLimb, q: Array) -> None:
         self.model, self.arm, self.start = model, arm, q
         self.data = mujoco.MjData(model)
         joints = [model.joint(name) for name in arm.joints]
