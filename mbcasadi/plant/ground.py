@@ -23,7 +23,8 @@ class Ground:
         slope: angle, rad, by which it rises along x of the world.
         friction: sliding coefficient of its contacts; by default the larger one of both geoms, as
             in MuJoCo.
-        feet: geoms that touch it whatever the model's contype and conaffinity say.
+        feet: geoms that touch it whatever the model's contype and conaffinity say; "geom7" is the
+            name of an unnamed one, the seventh from 0 on.
     """
 
     slope: float = 0.0
@@ -75,7 +76,8 @@ def with_ground(source: Source, ground: Ground) -> mujoco.MjSpec:
         quat=[np.cos(ground.slope / 2), 0, -np.sin(ground.slope / 2), 0],
     )
     for foot in ground.feet:
-        _let_touch(spec, plane, shapes[names[foot]], foot)
+        shapes[names[foot]].name = foot  # so that frames and pairs can name it
+        _let_touch(spec, plane, shapes[names[foot]])
     if ground.friction is not None:
         for geom in (plane, *(shapes[names[foot]] for foot in ground.feet or names)):
             geom.friction[0] = ground.friction
@@ -89,11 +91,10 @@ def _let_touch(spec: mujoco.MjSpec, plane: mujoco.MjsGeom, foot: mujoco.MjsGeom,
     """Add a pair of the plane and a foot where their masks do not let them touch."""
     if foot.contype & plane.conaffinity or plane.contype & foot.conaffinity:
         return
-    foot.name = name
     slide, spin, roll = np.maximum(foot.friction, plane.friction)
     spec.add_pair(
         geomname1=FLOOR,
-        geomname2=name,
+        geomname2=foot.name,
         condim=max(foot.condim, plane.condim),
         friction=[slide, slide, spin, roll, roll],
         solref=foot.solref,

@@ -140,6 +140,17 @@ class _Facts:
         return bool(self.tools) and not np.allclose(self.q0, known)
 
     @property
+    def of_arms(self) -> tuple[str, ...]:
+        """Driven joints of the arms whose tools move."""
+        arms = {name for arm in self.robot.limbs_of("arm") for name in arm.joints}
+        return tuple(name for name in self.driven if name in arms)
+
+    @property
+    def at_rest(self) -> tuple[str, ...]:
+        """Driven joints that belong to no arm."""
+        return tuple(name for name in self.driven if name not in self.of_arms)
+
+    @property
     def depth(self) -> float:
         """Of a squat, m."""
         return DEPTH * float(np.mean([leg.length for leg in self.robot.limbs_of("leg")]))
