@@ -87,7 +87,7 @@ def with_ground(source: Source, ground: Ground) -> mujoco.MjSpec:
     return spec
 
 
-def _let_touch(spec: mujoco.MjSpec, plane: mujoco.MjsGeom, foot: mujoco.MjsGeom, name: str) -> None:
+def _let_touch(spec: mujoco.MjSpec, plane: mujoco.MjsGeom, foot: mujoco.MjsGeom) -> None:
     """Add a pair of the plane and a foot where their masks do not let them touch."""
     if foot.contype & plane.conaffinity or plane.contype & foot.conaffinity:
         return
