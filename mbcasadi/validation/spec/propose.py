@@ -18,6 +18,7 @@ from mbcasadi.anatomy import RobotDescription, describe
 from mbcasadi.anatomy.standing_pose import standing_pose
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control import ProposedGains, propose_gains
+from mbcasadi.control.regulators import equilibrium
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Ground, Plant, Source, with_ground
 from mbcasadi.system import GeometryContacts, System, read_mjcf
@@ -80,6 +81,7 @@ class _Facts:
     outside: tuple[str, ...]
     bent: bool
     activity: Activity
+    unheld: str
     tools: tuple[ToolMotion, ...]
     walk: Walk | None
     driven: tuple[str, ...]
@@ -247,6 +249,8 @@ def propose_spec(
     facts = _accepted(facts, source, model.name)
     if warn is not None and facts.falls:
         warn(f"{FALLS} {_remedy(system)}")
+    if warn is not None and facts.unheld:
+        warn(f"Its actuators cannot hold it where it starts: {facts.unheld}")
     if warn is not None and facts.short_of_room:
         warn(f"{SHORT_OF_ROOM} {_listed(facts.short_of_room)}")
     return facts.text(model.name)
@@ -318,14 +322,16 @@ def _facts(
     q0 = within_ranges(system, plant, stands)
     free = next((joint for joint in tree.joints if joint.kind == "free"), None)
     contacts: tuple[str, ...] = ()
-    moved = 0.0
+    moved, unheld = 0.0, ""
     found: GeometryContacts | None = None
     if free is not None:
         found = feet_on_plane(system, q0)
         contacts = tuple(dict.fromkeys(f"{c.geom2} on {c.geom1}" for c in found or ()))
         if found:
-            moved = onto_ground(system, found, q0)
-            q0[free.qpos + 2] += moved
+            q0[free.qpos + 2] += onto_ground(system, found, q0)
+            q0, unheld = _at_rest(system, q0, found)
+            q0[free.qpos + 2] += onto_ground(system, found, q0)
+            moved = float(q0[free.qpos + 2] - authored[free.qpos + 2])
     tools, q0 = tool_motions(robot, plant, q0, activity)
     return _Facts(
         system=system,
@@ -337,8 +343,9 @@ def _facts(
         contacts=contacts,
         moved=moved,
         outside=joints_outside(system, authored),
-        bent=bool(np.any(stands[free.qpos + 7 :] != authored[free.qpos + 7 :])) if free else False,
+        bent=free is not None and not np.allclose(q0[free.qpos + 7 :], authored[free.qpos + 7 :]),
         activity=activity,
+        unheld=unheld,
         tools=tools,
         walk=_walk(system, robot, plant, q0, found) if activity in ("trot", "walk") else None,
         driven=_driven(system),
@@ -346,6 +353,17 @@ def _facts(
         period=period,
         rigid=system.nc > 0,
     )
+
+
+def _at_rest(system: System, q: Array, feet: GeometryContacts | None) -> tuple[Array, str]:
+    """Return the pose nearest to q that actuators hold on the feet, and why there is none."""
+    if not feet:
+        return q, ""
+    try:
+        contacts = [contact.as_contact() for contact in feet]
+        return equilibrium(system, q, contacts=contacts, friction=True).q, ""
+    except ProblemError as error:
+        return q, str(error)
 
 
 def _walk(

@@ -35,7 +35,7 @@ def onto_ground(system: System, feet: GeometryContacts, q: Array) -> float:
     length, gaps = model_length(system.tree), [float(contact.gap(q)[0]) for contact in feet]
     least, most = min(gaps), max(gaps)
     depth = PRESSED * length
-    if -SUNK * length <= least and most <= depth:
+    if -SUNK * length <= least and most <= -0.5 * depth:
         return 0.0  # it stands
     return -min(most, least + SUNK * length) - depth
 
