@@ -17,6 +17,7 @@ from bench import (
     batch,
     derivatives,
     dynamics,
+    estimation,
     formulation_cases,
     formulations,
     kernels,
@@ -65,6 +66,7 @@ SMALL = {
     | {"STATES": 16, "ROUNDS": 1, "STEPS": 10, "RUNS": 16},
     derivatives: {"CASES": CASES, "FLAGS": CHEAP},
     dynamics: {"CASES": CASES, "FLAGS": CHEAP, "TURNS": 1},
+    estimation: {"FLAGS": {"plain": CHEAP}, "TICKS": 20, "QUICK_REPEATS": 1},
     formulations: {"MODELS": ("four_bar",), "SIZES": ((3, 2),), "VARIANTS": VARIANTS}
     | {"FLAGS": CHEAP},
     kernels: {"STATES": 4, "ROUNDS": (2, 1, 1), "FLAGS": CHEAP}
@@ -305,6 +307,12 @@ def _tick(rows, settings):
 def _laws(rows, settings):
     text = laws.table({"rows": rows, "settings": {"laws": settings}})
     assert text.splitlines()[-1].startswith(f"| `{laws.CASES[0].law}` | {rows[0]['model']} |")
+    assert min(settings["operations"].values()) > 100
+
+
+def _estimation(rows, settings):
+    assert [row["model"] for row in rows] == list(settings["operations"])
+    assert {"scara", "four_bar"} <= {row["model"].split(",")[0] for row in rows}
     assert min(settings["operations"].values()) > 100
 
 

@@ -120,12 +120,12 @@ def test_init_lifts_a_robot_whose_feet_are_in_the_ground(tmp_path):
     assert start[2] == pytest.approx(pose[2], abs=1e-4)
 
 
-def test_init_warns_of_a_robot_without_ground(tmp_path):
-    ball = "<body><freejoint/><geom name='foot' size='1'/><body><joint name='j'/><geom size='1'/>"
+def test_init_warns_of_a_robot_that_falls(tmp_path):
+    ball = "<body><freejoint/><geom name='foot' size='1'/><body><joint name='j'/>"
     file = tmp_path / "ball.xml"
     file.write_text(
-        f"<mujoco><worldbody>{ball}</body></body></worldbody>"
-        "<actuator><motor joint='j'/></actuator></mujoco>"
+        f"<mujoco><worldbody>{ball}<inertial pos='0 0 0' mass='1' diaginertia='1 1 1'/>"
+        "</body></body></worldbody><actuator><motor joint='j'/></actuator></mujoco>"
     )
     result = RUN.invoke(app, ["init", str(file), "-o", str(tmp_path / "s.toml")])
     assert result.exit_code == 0, result.output
